@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// ARC is the format before WARC, of 1996 to 2009. Its records have one line for a header:
+// ARC is the predecessor of WARC, used from 1996 to 2009. A record has a header of one line:
 //
 //	URL IP-address Archive-date Content-type Archive-length
 //
 // in version 1, and in version 2 the code, the checksum, the Location, the offset and the name of
 // the file before the length. A file begins with a record of "filedesc://". Records are read with
-// the fields that WARC has for the same: that of a file is a warcinfo, an answer of HTTP a
-// response, and all else a resource.
+// the corresponding WARC fields: that of a file becomes a warcinfo, an HTTP response a response,
+// and anything else a resource.
 
-// maxARCLine bounds the header of a record. URLs have what archives take, and a little more.
+// maxARCLine bounds the header of a record: the longest URL of an archive, and a little more.
 const maxARCLine = 70 << 10
 
 const schemeBytes = "abcdefghijklmnopqrstuvwxyz+-.0123456789"
 
-var errARC = errors.New("no version line, and no header of ARC")
+var errARC = errors.New("no version line, and no ARC header")
 
-// arcHeader returns the fields that stand for a header of ARC. URLs may have spaces: the address
-// and the date tell where they end. http says that the block is an HTTP message.
+// arcHeader returns the WARC fields for an ARC header. URLs may have spaces: the address and the
+// date mark their end. http says that the block is an HTTP message.
 func arcHeader(line string, fields Fields, http bool) (version string, _ Fields, err error) {
 	words := strings.Split(strings.TrimRight(line, "\r\n"), " ")
 	at := len(words) - 4 // of the address in version 1
@@ -44,7 +44,7 @@ func arcHeader(line string, fields Fields, http bool) (version string, _ Fields,
 		return "", fields, errARC
 	}
 	if err != nil {
-		return "", fields, errors.New("the length in a header of ARC is no number")
+		return "", fields, errors.New("the length in an ARC header is not a number")
 	}
 	kind, media := "resource", words[at+2]
 	switch {
@@ -80,7 +80,7 @@ func arcAddress(words []string, at int) bool {
 	return err == nil
 }
 
-// arcDate returns a date as WARC has it. Some programs wrote fewer digits, or more.
+// arcDate returns a date in WARC's form. Some programs wrote fewer digits, or more.
 func arcDate(digits string) (string, bool) {
 	const layout = "20060102150405"
 	digits = digits[:min(len(digits), len(layout))]
@@ -88,7 +88,7 @@ func arcDate(digits string) (string, bool) {
 	return t.Format("2006-01-02T15:04:05Z"), err == nil
 }
 
-// beginsARC reports whether a record of ARC comes next.
+// beginsARC reports whether an ARC record comes next.
 func beginsARC(r *bufio.Reader) bool {
 	for n := 256; ; n *= 4 {
 		buf, err := r.Peek(min(n, r.Size()))
@@ -102,5 +102,5 @@ func beginsARC(r *bufio.Reader) bool {
 	}
 }
 
-// isARC reports whether a record was read from a file of ARC.
+// isARC reports whether a record was read from an ARC file.
 func (rec *Record) isARC() bool { return strings.HasPrefix(rec.Version, "ARC/") }

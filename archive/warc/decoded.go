@@ -9,7 +9,7 @@ import (
 )
 
 // Decoded returns Body without its content codings, which are gzip, deflate, br and zstd. It ends
-// with [ErrTooLarge] after limit bytes, or where it exceeds 1 MiB and 200 times what was stored. A
+// with [ErrTooLarge] after limit bytes, or once it exceeds 1 MiB and 200 times the stored size. A
 // limit of 0 or less means 256 MiB. A body without a content coding is returned as it is.
 func (h *HTTP) Decoded(limit int64) (io.Reader, error) {
 	if limit <= 0 {
@@ -22,8 +22,8 @@ func (h *HTTP) Decoded(limit int64) (io.Reader, error) {
 	return body, nil
 }
 
-// Content returns what a record is about: the body of an HTTP message as [HTTP.Decoded] returns it,
-// or the block of any other record. The size is -1 if only reading to the end tells it.
+// Content returns the content of a record: the body of an HTTP message as [HTTP.Decoded] returns
+// it, or the block of any other record. The size is -1 if it is unknown before the end.
 func (rec *Record) Content(limit int64) (content io.Reader, size int64, err error) {
 	if !strings.HasPrefix(strings.ToLower(rec.Get("Content-Type")), "application/http") {
 		return rec, rec.Size, nil

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// algorithms are the ones in use, by their label in lower case.
+// algorithms are the known ones, by their label in lower case.
 var algorithms = map[string]func() hash.Hash{
 	"sha1": sha1.New, "sha-1": sha1.New, "md5": md5.New,
 	"sha256": sha256.New, "sha-256": sha256.New, "sha512": sha512.New, "sha-512": sha512.New,
 }
 
 // ParseDigest cuts a labelled digest into the algorithm, in lower case and without hyphen, and the
-// sum. Sums are in base 32 or hexadecimal, of any case. It is false for an unknown algorithm and
-// for a sum that is none.
+// sum. Sums are in base 32 or hexadecimal, of any case. It is false for an unknown algorithm or an
+// invalid sum.
 func ParseDigest(labelled string) (algorithm string, sum []byte, ok bool) {
 	label, value, _ := strings.Cut(labelled, ":")
 	label = strings.ToLower(label)
@@ -40,14 +40,14 @@ func ParseDigest(labelled string) (algorithm string, sum []byte, ok bool) {
 	return strings.ReplaceAll(label, "-", ""), sum, true
 }
 
-// check compares a block with its digest. It is kept and used again.
+// check compares a block with its digest. It is reused.
 type check struct {
 	hashes map[string]hash.Hash
 	hash   hash.Hash // nil if the block is not checked
 	want   []byte
 }
 
-// begin gets ready for a block. A digest that cannot be understood is no reason to doubt the block.
+// begin starts a block. A block with an unknown kind of digest is not checked.
 func (c *check) begin(labelled string) {
 	c.hash = nil
 	algorithm, sum, ok := ParseDigest(labelled)
@@ -68,15 +68,14 @@ func (c *check) begin(labelled string) {
 // ofNothing reports whether the digest is that of an empty block. It is called before write.
 func (c *check) ofNothing() bool { return c.hash != nil && c.holds() }
 
-// write adds to the block, where it is checked at all.
+// write adds to the block, if it is checked.
 func (c *check) write(p []byte) {
 	if c.hash != nil {
 		_, _ = c.hash.Write(p) // documented never to fail
 	}
 }
 
-// holds tells whether the block, now that it is whole, has its digest. One that is not checked
-// does.
+// holds reports whether the complete block matches its digest. It is true for unchecked blocks.
 func (c *check) holds() bool {
 	return c.hash == nil || bytes.Equal(c.hash.Sum(nil), c.want)
 }

@@ -8,10 +8,10 @@
 //		...
 //	}
 //
-// A [Reader] takes WARC 1.0 and 1.1, plain, as gzip members or as zstd frames, also mixed in one
-// file. It streams: a block is never held as a whole. An [Encoder] turns one record into one gzip
-// member or zstd frame, so that a reader can start at any of them. It refuses what the standard
-// forbids.
+// A [Reader] reads WARC 1.0 and 1.1, plain, as gzip members or as zstd frames, even mixed in one
+// file. It streams: a block is never held in memory as a whole. An [Encoder] turns one record into
+// one gzip member or zstd frame, so that a reader can start at any of them. It rejects records that
+// violate the standard.
 //
 // # What is tolerated
 //
@@ -23,18 +23,18 @@
 // Everything else is a [DamageError]: broken compression and checksums, a header without end or
 // without a usable Content-Length, a block that ends too early or is followed by anything but a
 // record, and with Verify a block that does not have its digest. ARC, the format before WARC, is
-// damage from its first byte on. A failure to read the source is not damage, and ends the walk.
+// damage from its first byte on. An error of the source is not damage, and ends the walk.
 //
 // # Behind damage
 //
-// A body may hold bytes that read as records. So a record that is found behind damage is believed
-// only if it has the WARC-Warcinfo-ID that is valid there; without these IDs a file ends at its
-// first damage. [ReaderOptions.Salvage] believes all that can be read. To find records that begin
-// inside of the damage the source has to be an [io.Seeker]. Damage can be made to look like records
-// everywhere: where a file was read a dozen times for that, parts of it are skipped.
+// A body may contain bytes that look like records. So a record behind damage is returned only if it
+// has the WARC-Warcinfo-ID that is valid there; without these IDs a file ends at its first damage.
+// [ReaderOptions.Salvage] returns everything that can be read. To find records that begin inside of
+// the damage, the source has to be an [io.Seeker]. Hostile damage can look like records everywhere:
+// after reading a file a dozen times for that, the reader skips parts of it.
 //
 // # Concurrency and limits
 //
-// No type may be used by two goroutines at once, and nothing runs in the background. A header may
-// have 1 MiB ([ReaderOptions.MaxHeader]), a zstd window 32 MiB.
+// No type may be used by two goroutines at once, and nothing runs in the background. A header is
+// limited to 1 MiB ([ReaderOptions.MaxHeader]), a zstd window to 32 MiB.
 package warc

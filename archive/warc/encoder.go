@@ -13,17 +13,17 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is what records are compressed with, one by one.
+// Compression is the compression of each record.
 type Compression int
 
-// The compressions. Every tool reads [Gzip]; [Zstd] is faster both ways and known to fewer.
+// The compressions. Every tool reads [Gzip]; [Zstd] is faster both ways, but fewer tools read it.
 const (
 	Gzip Compression = iota
 	Zstd
 	None
 )
 
-// Extension returns what the name of a file of such records ends in.
+// Extension returns the file name extension for such records.
 func (c Compression) Extension() string {
 	switch c {
 	case Gzip:
@@ -34,8 +34,8 @@ func (c Compression) Extension() string {
 	return ".warc"
 }
 
-// EncoderOptions say how records are compressed. The zero EncoderOptions is gzip at its usual
-// level.
+// EncoderOptions configures the compression of records. The zero EncoderOptions is gzip at its
+// usual level.
 type EncoderOptions struct {
 	// Compression is one of the constants. 0 means Gzip.
 	Compression Compression
@@ -44,23 +44,22 @@ type EncoderOptions struct {
 	// Zstd. Negative means no compression, still as gzip, and the same as 1 with Zstd.
 	Level int
 
-	// Dict is a dictionary in zstd's format for [Zstd]; it helps with small pages of one kind.
-	// The file has to begin with [Encoder.Preface] then. nil means none.
+	// Dict is a dictionary in zstd's format for [Zstd]; it helps with small pages of one kind. The
+	// file must then begin with [Encoder.Preface]. nil means none.
 	Dict []byte
 
-	// NoBlockDigest leaves out WARC-Block-Digest, for which blocks are hashed. Gzip and Zstd have a
-	// checksum of their own, which tells the same damage. false means that each record has one.
+	// NoBlockDigest leaves out WARC-Block-Digest, for which blocks are hashed. The checksums of
+	// gzip and zstd detect the same damage. false means that each record has one.
 	NoBlockDigest bool
 }
 
-// window bounds how far back zstd looks, and with it the memory of a compressor. Few pages have
-// more.
+// window is the zstd window, which bounds the memory of a compressor. Few pages are larger.
 const window = 1 << 20
 
 var recordEnd = []byte("\r\n\r\n")
 
-// Encoder turns records into members that stand for themselves. It is kept and used again, since a
-// compressor is too large to be made for each record. It is not safe for concurrent use.
+// Encoder turns records into self-contained members. Reuse it: a compressor is too large to
+// allocate for each record. It is not safe for concurrent use.
 type Encoder struct {
 	compression Compression
 	unhashed    bool
@@ -72,7 +71,7 @@ type Encoder struct {
 	scratch     []byte // the encoded header
 }
 
-// counter counts what goes through it: that gives the length of a member.
+// counter counts the bytes of a member.
 type counter struct {
 	to io.Writer
 	n  int64
@@ -85,8 +84,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// NewEncoder refuses options out of range. The tables of the compressor are made when they are
-// first needed, so that a spare encoder costs next to nothing.
+// NewEncoder returns an error if options are out of range. The compressor is allocated on first
+// use, so an unused encoder costs next to nothing.
 func NewEncoder(o EncoderOptions) (*Encoder, error) {
 	e := &Encoder{compression: o.Compression, unhashed: o.NoBlockDigest, sha: sha1.New()}
 	if len(o.Dict) > 0 && o.Compression != Zstd {
@@ -100,7 +99,7 @@ func NewEncoder(o EncoderOptions) (*Encoder, error) {
 		err = e.initZstd(o)
 	case None:
 	default:
-		err = fmt.Errorf("no compression has the number %d", o.Compression)
+		err = fmt.Errorf("unknown compression %d", o.Compression)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("warc: new encoder: %w", err)
@@ -108,8 +107,7 @@ func NewEncoder(o EncoderOptions) (*Encoder, error) {
 	return e, nil
 }
 
-// gzipLevel turns Level into what gzip takes: there 0 is no compression, which cannot be the
-// recommendation. Levels that do not exist are left for gzip to refuse.
+// gzipLevel converts Level for gzip, where 0 means no compression. gzip rejects invalid levels.
 func gzipLevel(level int) int {
 	switch {
 	case level < 0:
@@ -120,8 +118,8 @@ func gzipLevel(level int) int {
 	return level
 }
 
-// initZstd asks for one goroutine, as records are compressed by callers at the same time already,
-// and for the checksum, which is what finds damage before the digest does.
+// initZstd sets one goroutine, since callers already compress concurrently, and enables the
+// checksum, which detects damage before the digest does.
 func (e *Encoder) initZstd(o EncoderOptions) (err error) {
 	level := max(o.Level, 1)
 	if level > int(zstd.SpeedBestCompression) {
@@ -137,13 +135,13 @@ func (e *Encoder) initZstd(o EncoderOptions) (err error) {
 	return err
 }
 
-// Preface returns what a file has to begin with so that a reader can understand the records: the
-// dictionary in a frame of its own. Without a dictionary it is empty.
+// Preface returns the bytes that a file must begin with: the dictionary in a frame of its own.
+// Without a dictionary it is empty.
 func (e *Encoder) Preface() []byte { return e.preface }
 
 // Encode writes one record to dst, with the parts one after the other as its block, and returns the
 // number of bytes before and after compression. A zero ID in h is replaced by a new one. The parts
-// are read twice, as their digest stands before them.
+// are read twice, since their digest comes first.
 func (e *Encoder) Encode(dst io.Writer, h *Head, parts ...[]byte) (raw, packed int64, err error) {
 	if err := h.check(); err != nil {
 		return 0, 0, err
@@ -166,8 +164,8 @@ func (e *Encoder) Encode(dst io.Writer, h *Head, parts ...[]byte) (raw, packed i
 	return e.finish(w, h, err)
 }
 
-// EncodeFrom is Encode for a block that should not be held in memory. It reads block from where it
-// stands to its end, twice.
+// EncodeFrom is Encode for a block too large for memory. It reads block from its current position
+// to its end, twice.
 func (e *Encoder) EncodeFrom(dst io.Writer, h *Head, block io.ReadSeeker) (
 	raw, packed int64, err error) {
 	if err := h.check(); err != nil {
@@ -199,7 +197,7 @@ func (e *Encoder) EncodeFrom(dst io.Writer, h *Head, block io.ReadSeeker) (
 	return e.finish(w, h, err)
 }
 
-// begin encodes the header, of which the digest is now known, and returns where it goes.
+// begin encodes the header, whose digest is now known, and returns the writer for the block.
 func (e *Encoder) begin(dst io.Writer, h *Head) io.Writer {
 	if h.ID == (ID{}) {
 		h.ID = NewID()
@@ -221,7 +219,7 @@ func (e *Encoder) begin(dst io.Writer, h *Head) io.Writer {
 	return &e.out
 }
 
-// finish ends the member, also after an error, so that the compressor lets go of dst.
+// finish ends the member, even after an error, so that the compressor releases dst.
 func (e *Encoder) finish(w io.Writer, h *Head, err error) (raw, packed int64, _ error) {
 	if err == nil {
 		_, err = w.Write(recordEnd)
@@ -240,7 +238,7 @@ func (e *Encoder) finish(w io.Writer, h *Head, err error) (raw, packed int64, _ 
 // description of zstd in WARC files.
 const dictMagic = "\x5d\x2a\x4d\x18"
 
-// AppendDict appends the frame with which a file begins whose records need a dictionary.
+// AppendDict appends the dictionary frame that begins a file whose records need it.
 func AppendDict(dst, dict []byte) []byte {
 	n := len(dict)
 	dst = append(dst, dictMagic...)

@@ -7,7 +7,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/content"
 )
 
-// Errors that callers tell apart.
+// Errors that callers may want to distinguish.
 var (
 	// ErrDamaged is wrapped by every [DamageError].
 	ErrDamaged = errors.New("warc: damaged")
@@ -15,7 +15,7 @@ var (
 	// ErrInvalid is wrapped by the error for a record that cannot be written.
 	ErrInvalid = errors.New("warc: invalid record")
 
-	// ErrTooLarge is wrapped by the error that ends a decoded body at a bound.
+	// ErrTooLarge is wrapped by the error that ends a decoded body at its limit.
 	ErrTooLarge = content.ErrTooLarge
 )
 
@@ -26,14 +26,14 @@ const (
 	DefaultMaxDecoded = 256 << 20 // as the limit of HTTP.Decoded
 )
 
-// DamageError says where a file does not hold what it should.
+// DamageError is damage at a position of a file.
 type DamageError struct {
-	File   string // as given in the options, or as the source calls itself
-	Offset int64  // in bytes, of the member or record that is damaged
+	File   string // from the options, or the Name of the source
+	Offset int64  // in bytes, of the damaged member or record
 	Reason string
 }
 
-// Error returns all fields.
+// Error returns a text with all fields.
 func (e *DamageError) Error() string {
 	return fmt.Sprintf("warc: %s: byte %d: %s", e.File, e.Offset, e.Reason)
 }

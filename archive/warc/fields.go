@@ -11,10 +11,10 @@ import (
 // Field is one named field of a record's header.
 type Field struct{ Name, Value string }
 
-// Fields are the named fields of a record in the order in which they stand in the file.
+// Fields are the named fields of a record in the order of the file.
 type Fields []Field
 
-// Get returns the value of the first field of that name, whatever the case of its letters, or "".
+// Get returns the value of the first field of that name, ignoring case, or "".
 func (f Fields) Get(name string) string {
 	for i := range f {
 		if len(f[i].Name) == len(name) && strings.EqualFold(f[i].Name, name) {
@@ -24,7 +24,7 @@ func (f Fields) Get(name string) string {
 	return ""
 }
 
-// Values returns the values of all fields of that name, in their order.
+// Values returns the values of all fields of that name, in order.
 func (f Fields) Values(name string) (values []string) {
 	for i := range f {
 		if strings.EqualFold(f[i].Name, name) {
@@ -48,14 +48,14 @@ func (f Fields) URI(name string) string {
 }
 
 // Date returns WARC-Date. Fractions of seconds, which WARC 1.1 allows, are kept. It is false if
-// there is none that can be understood.
+// there is no valid one.
 func (f Fields) Date() (time.Time, bool) { return ParseDate(f.Get("WARC-Date")) }
 
 // dateLayouts are those that WARC 1.1 permits, section 5.4; less precise ones mean the beginning.
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z", "2006-01-02", "2006-01", "2006"}
 
-// ParseDate reads a date as it stands in WARC-Date and WARC-Refers-To-Date. It is false for what is
-// none, and for years that have no four digits in UTC.
+// ParseDate parses a date of WARC-Date or WARC-Refers-To-Date. It is false for an invalid date, and
+// for years without four digits in UTC.
 func ParseDate(value string) (time.Time, bool) {
 	for _, layout := range dateLayouts {
 		if t, err := time.Parse(layout, value); err == nil && hasFourDigits(t) {
@@ -65,18 +65,18 @@ func ParseDate(value string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// hasFourDigits tells whether the year of a date can be written. A zone can bring one across the
-// border that was written with four digits itself.
+// hasFourDigits reports whether a year can be written. A zone can move a year with four digits past
+// the limit.
 func hasFourDigits(t time.Time) bool {
 	year := t.UTC().Year()
 	return year >= 0 && year <= 9999
 }
 
-// errLength says that a header leaves open where the block ends.
+// errLength means that the end of the block is unknown.
 var errLength = errors.New("no usable Content-Length")
 
-// length returns Content-Length. Two that differ are as bad as none: either may be believed by
-// another reader.
+// length returns Content-Length. Two different ones are as bad as none: other readers may use
+// either.
 func (f Fields) length() (int64, error) {
 	length := int64(-1)
 	for i := range f {
@@ -111,7 +111,7 @@ func parseHeader(header []byte, fields Fields) (version string, _ Fields, err er
 		line, rest = cutLine(rest)
 		name, value, found := strings.Cut(line, ":")
 		if !found {
-			return "", fields, errors.New("a line of the header is no field")
+			return "", fields, errors.New("a line of the header is not a field")
 		}
 		value, rest = cutValue(value, rest)
 		fields = append(fields, Field{strings.TrimRight(name, " \t"), value})
@@ -119,11 +119,11 @@ func parseHeader(header []byte, fields Fields) (version string, _ Fields, err er
 	return version, fields, nil
 }
 
-// continues tells whether the next line goes on with the value before it.
+// continues reports whether the next line continues the value.
 func continues(rest string) bool { return rest != "" && (rest[0] == ' ' || rest[0] == '\t') }
 
-// cutValue joins the first line of a value and those that go on with it, with a space between them.
-// It gathers them before it makes a string: there may be a million.
+// cutValue joins the first line of a value and its continuation lines with spaces. It allocates one
+// string, since there may be a million lines.
 func cutValue(first, rest string) (value, _ string) {
 	value = strings.Trim(first, " \t")
 	if !continues(rest) {
@@ -141,8 +141,8 @@ func cutValue(first, rest string) (value, _ string) {
 	return string(joined), rest
 }
 
-// isVersion reports whether a line is "WARC/" in any case and a digit: what a later version
-// changes, its fields will tell.
+// isVersion reports whether a line begins with "WARC/" in any case and a digit. Later versions are
+// accepted.
 func isVersion(line string) bool {
 	return hasVersion([]byte(line)) && len(line) > longest && '0' <= line[longest] &&
 		line[longest] <= '9'

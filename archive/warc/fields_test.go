@@ -33,7 +33,7 @@ func TestHeaders(t *testing.T) {
 		{"another first line", "HTTP/1.1 200 OK\r\nA: b\r\n", nil, "no version line"},
 		{"a version of letters", "WARC/x\r\nA: b\r\n", nil, "no version line"},
 		{"a version of nothing", "WARC/\r\nA: b\r\n", nil, "no version line"},
-		{"a line without a colon", "WARC/1.0\r\nA b\r\n", nil, "no field"},
+		{"a line without a colon", "WARC/1.0\r\nA b\r\n", nil, "not a field"},
 		{"a first line that goes on", "WARC/1.0\r\n A: b\r\n", nil, "continues nothing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,16 +6,16 @@ import (
 	"io"
 )
 
-// frame passes on exactly one zstd frame (RFC 8878, section 3.1.1). The decompressor itself would
-// read on: only who walks the blocks knows where a frame ends, and so where the next record begins.
+// frame reads exactly one zstd frame (RFC 8878, section 3.1.1). The decompressor alone would read
+// on. Walking the blocks shows where a frame ends, and so where the next record begins.
 type frame struct {
 	src      *source
 	stage    int
-	left     int64 // bytes to pass on before the next step
+	left     int64 // bytes to return before the next step
 	checksum bool
 }
 
-// The stages of a frame: what comes when left is used up.
+// The stages of a frame: what follows once left is 0.
 const (
 	frameBlock = iota // a block header
 	frameSum          // the checksum, if there is one
@@ -24,7 +24,7 @@ const (
 
 var errFrame = errors.New("broken zstd frame")
 
-// begin looks at the header, which it leaves to be read.
+// begin peeks at the header.
 func (f *frame) begin(src *source) error {
 	*f = frame{src: src, stage: frameBlock}
 	buf, err := src.Peek(5)
@@ -45,7 +45,7 @@ func (f *frame) begin(src *source) error {
 	return nil
 }
 
-// Read passes on what belongs to the frame, then io.EOF.
+// Read returns the bytes of the frame, then io.EOF.
 func (f *frame) Read(p []byte) (int, error) {
 	for f.left == 0 {
 		if err := f.step(); err != nil {
@@ -108,7 +108,7 @@ func isSkippable(magic []byte) bool {
 	return len(magic) >= 4 && magic[0]&0xf0 == 0x50 && string(magic[1:4]) == dictMagic[1:]
 }
 
-// skippable reads such a frame. If it is a dictionary, that is returned.
+// skippable reads such a frame, and returns its dictionary, if any.
 func (s *source) skippable() (dict []byte, err error) {
 	var head [8]byte
 	if _, err := io.ReadFull(s, head[:]); err != nil {

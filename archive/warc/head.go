@@ -22,9 +22,8 @@ const (
 // ID is a random UUID, version 4 of RFC 9562. The zero ID stands for none.
 type ID [16]byte
 
-// NewID asks the system for randomness rather than a generator in the process: a virtual machine
-// that is cloned while it crawls would otherwise hand out the same IDs twice. It costs well under
-// a thousandth of a record.
+// NewID uses the randomness of the system, not of a generator in the process: otherwise a cloned
+// virtual machine would issue the same IDs twice. It costs well under a thousandth of a record.
 func NewID() ID {
 	var id ID
 	_, _ = rand.Read(id[:]) // documented never to fail
@@ -45,12 +44,11 @@ func (id ID) appendURI(dst []byte) []byte {
 	return hex.AppendEncode(dst, id[10:])
 }
 
-// Head is what stands before a block. Fields with their zero value are left out, but for the ID.
-// WARC-Block-Digest and Content-Length come from the block.
+// Head is the header of a record. Fields with zero values are omitted, except for the ID.
+// WARC-Block-Digest and Content-Length are computed from the block.
 //
-// There are two digests because they answer two questions: the one of the block, whether the record
-// is damaged; the one of the payload, whether two bodies are equal. They are SHA-1 because that is
-// what other tools compare. It finds accidents; against a forger it proves nothing.
+// There are two digests: that of the block detects damage, and that of the payload finds equal
+// bodies. They are SHA-1 because other tools compare SHA-1. It detects accidents, but not forgery.
 //
 // A Head is not safe for concurrent use.
 type Head struct {
@@ -89,7 +87,7 @@ var computed = []string{"WARC-Type", "WARC-Record-ID", "WARC-Date", "WARC-Block-
 // standard (section 4), the others by the convention that introduced them.
 var repeatable = []string{"WARC-Concurrent-To", "WARC-Protocol", "WARC-Cipher-Suite"}
 
-// check refuses what the standard forbids, and what would let a value become a second field.
+// check rejects violations of the standard, and values that would become a second field.
 func (h *Head) check() error {
 	hasTarget := h.TargetURI != "" || h.extra("WARC-Target-URI")
 	switch {
@@ -128,7 +126,7 @@ func (h *Head) check() error {
 	return h.checkExtra()
 }
 
-// isControl finds the characters that no value may have: they end lines, or readers stop at them.
+// isControl reports characters that no value may have: they end lines, or readers stop at them.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 // extra reports whether Extra has a field of that name.
@@ -136,7 +134,7 @@ func (h *Head) extra(name string) bool {
 	return len(h.Extra) > 0 && Fields(h.Extra).Get(name) != ""
 }
 
-// checkExtra makes sure that no field stands twice: readers differ in which of two they believe.
+// checkExtra rejects repeated fields: readers differ in which of two they use.
 func (h *Head) checkExtra() error {
 	if len(h.Extra) == 0 {
 		return nil
@@ -171,12 +169,12 @@ func (h *Head) checkExtra() error {
 	return nil
 }
 
-// isNoToken finds the characters that no name of a field may have (section 4).
+// isNoToken reports characters that no field name may have (section 4).
 func isNoToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r)
 }
 
-// append appends the version line, the fields in an order that never varies, and the blank line.
+// append appends the version line, the fields in a fixed order, and the blank line.
 func (h *Head) append(dst []byte) []byte {
 	dst = append(dst, "WARC/1.1\r\n"...)
 	dst = appendField(dst, "WARC-Type", h.Type)
@@ -211,7 +209,7 @@ func (h *Head) append(dst []byte) []byte {
 	return append(dst, "\r\n\r\n"...)
 }
 
-// appendField leaves an empty field out: to a reader that would be a value, namely none.
+// appendField omits an empty field: readers would see an empty value.
 func appendField(dst []byte, name, value string) []byte {
 	if value == "" {
 		return dst
@@ -255,8 +253,7 @@ func appendAddr(dst []byte, addr netip.Addr) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendDigest labels the digest as all tools do: hexadecimal, though shorter to explain, would not
-// be found equal to theirs.
+// appendDigest writes base 32 as all tools do: they would not recognize hexadecimal as equal.
 func appendDigest(dst []byte, name string, sum *[sha1.Size]byte) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, ": sha1:"...)

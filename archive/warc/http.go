@@ -17,13 +17,13 @@ const maxHead = 1 << 20
 // HTTP is the message in the block of a request, a response or a revisit. It is not safe for
 // concurrent use.
 type HTTP struct {
-	// Head is the first line and the fields with the blank line, all as they were received.
+	// Head is the first line and the fields with the blank line, as received.
 	Head []byte
 
-	// Body is what follows, without chunks, with its content coding. It reads from the record.
+	// Body is the body without chunks, with its content coding. It reads from the record.
 	Body io.Reader
 
-	// Size is the length of Body, or -1 where it came in chunks: only reading tells then.
+	// Size is the length of Body, or -1 if it is chunked, and so unknown before the end.
 	Size int64
 }
 
@@ -49,11 +49,11 @@ func (h *HTTP) Status() int {
 	return status
 }
 
-// maxCode is how long a status code may be with zeros before it.
+// maxCode is the maximum length of a status code with leading zeros.
 const maxCode = 8
 
-// Get returns the value of the first field of that name, whatever the case of its letters, or "".
-// A value on several lines has a space between them (RFC 9112, section 5.2).
+// Get returns the value of the first field of that name, ignoring case, or "". A value on several
+// lines has a space between them (RFC 9112, section 5.2).
 func (h *HTTP) Get(name string) string {
 	_, fields, _ := bytes.Cut(h.Head, []byte("\n"))
 	for len(fields) > 0 {
@@ -67,7 +67,7 @@ func (h *HTTP) Get(name string) string {
 	return ""
 }
 
-// unfold joins the first line of a value and those of the rest that go on with it.
+// unfold joins the first line of a value and its continuation lines.
 func unfold(line, rest []byte) string {
 	const space = " \t\r"
 	line = bytes.Trim(line, space)
@@ -79,9 +79,9 @@ func unfold(line, rest []byte) string {
 	return string(bytes.Trim(value, " "))
 }
 
-// HTTP cuts the block into the head and the body of an HTTP message. A body whose head says that it
-// came in chunks, but that does not begin with the size of one, is taken to be without: some
-// writers remove the chunks and leave the head.
+// HTTP cuts the block into the head and the body of an HTTP message. A body that should be chunked
+// according to its head, but does not begin with a chunk size, counts as not chunked: some writers
+// remove the chunks and keep the head.
 func (rec *Record) HTTP() (*HTTP, error) {
 	body, size := bufio.NewReader(rec), rec.left
 	head, err := readHead(body)
@@ -100,8 +100,7 @@ func (rec *Record) HTTP() (*HTTP, error) {
 
 var errHead = errors.New("the head of the HTTP message is too long")
 
-// readHead reads up to and with the blank line, or to the end: a head alone, as revisits have it,
-// may lack the line.
+// readHead reads through the blank line, or to the end: the head of a revisit may lack the line.
 func readHead(r *bufio.Reader) (head []byte, err error) {
 	for {
 		line, err := r.ReadSlice('\n')
@@ -118,7 +117,7 @@ func readHead(r *bufio.Reader) (head []byte, err error) {
 	}
 }
 
-// isBlank tells whether a line ends a head. A line may end in a bare LF (RFC 9112, section 2.2):
+// isBlank reports whether a line ends a head. A line may end in a bare LF (RFC 9112, section 2.2):
 // servers do that, and some writers of WARC.
 func isBlank(line []byte) bool {
 	return len(line) == 1 || len(line) == 2 && line[0] == '\r'
@@ -127,7 +126,7 @@ func isBlank(line []byte) bool {
 // maxSizeLine bounds the line before a chunk, with extensions that nobody uses.
 const maxSizeLine = 256
 
-// beginsChunk tells whether a line with a hexadecimal number comes next.
+// beginsChunk reports whether a line with a hexadecimal number comes next.
 func beginsChunk(r *bufio.Reader) bool {
 	buf, _ := r.Peek(maxSizeLine)
 	line, _, found := bytes.Cut(buf, []byte("\n"))
@@ -138,8 +137,8 @@ func beginsChunk(r *bufio.Reader) bool {
 	return ok
 }
 
-// chunkSize reads the line before a chunk: a number in hexadecimal, and extensions that mean
-// nothing to a reader (RFC 9112, section 7.1.1). Spaces are none of it, but servers write them.
+// chunkSize parses the line before a chunk: a hexadecimal number, and extensions that readers
+// ignore (RFC 9112, section 7.1.1). Spaces are not allowed, but servers send them.
 func chunkSize(line []byte) (int64, bool) {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	size, err := strconv.ParseUint(string(bytes.Trim(digits, " \t\r\n")), 16, 62)
@@ -175,7 +174,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next goes to the next chunk, or to the end. A trailer is left where it is: it belongs to no body.
+// next goes to the next chunk, or to the end. A trailer is not read: it is not part of the body.
 func (c *chunks) next() error {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {

@@ -12,23 +12,23 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ReaderOptions say how a [Reader] reads. The zero ReaderOptions is fine for most files.
+// ReaderOptions configures a [Reader]. The zero ReaderOptions is fine for most files.
 type ReaderOptions struct {
-	// Name is what errors call the file. "" means what the source calls itself, if it has a
-	// method Name as *os.File does.
+	// Name is the name of the file in errors. "" means the Name of the source, if it has that
+	// method, as *os.File does.
 	Name string
 
-	// Verify makes a block that does not have its WARC-Block-Digest a [DamageError], once it has
-	// been read to its end or passed over. false means that digests are not looked at.
+	// Verify makes a block that does not match its WARC-Block-Digest a [DamageError], once it is
+	// read to its end or skipped. false means that digests are not checked.
 	Verify bool
 
 	// MaxHeader bounds the bytes of a record's header. 0 means 1 MiB.
 	MaxHeader int
 
-	// Salvage believes whatever can be read as a record behind damage. A body may hold bytes that
-	// read as records of pages nobody fetched, and damage may bring them to light. false means that
-	// behind damage a record is believed only if it has the WARC-Warcinfo-ID that is valid there,
-	// which no body can know; a file without these IDs ends at its first damage.
+	// Salvage returns everything behind damage that can be read as a record. A body may contain
+	// bytes that look like records of pages that were never fetched, and damage may expose them.
+	// false means that behind damage a record is returned only if it has the WARC-Warcinfo-ID that
+	// is valid there, which no body can know; a file without these IDs ends at its first damage.
 	Salvage bool
 
 	// Dict is the dictionary of zstd frames. nil means the one that the file begins with, if any;
@@ -40,7 +40,7 @@ type ReaderOptions struct {
 // RFC 8878 recommends to support 8 MiB; only the highest levels of zstd go beyond this one.
 const maxWindow = 32 << 20
 
-// bodyBuffer is how many bytes a decompressor is asked for in one call.
+// bodyBuffer is the size of a decompressor's read in bytes.
 const bodyBuffer = 32 << 10
 
 // Reader reads the records of a file one after the other. It is not safe for concurrent use.
@@ -72,8 +72,8 @@ type Reader struct {
 	rec    Record
 }
 
-// NewReader reads from where r stands, and takes that for offset 0. To find records inside of
-// damage, r has to be an [io.Seeker].
+// NewReader reads from the current position of r, which counts as offset 0. To find records inside
+// of damage, r has to be an [io.Seeker].
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxHeader <= 0 {
 		opts.MaxHeader = DefaultMaxHeader
@@ -84,8 +84,8 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	return reader
 }
 
-// Reset makes the reader read another source, as if it were new, with the same options. What it
-// has allocated is used again.
+// Reset makes the reader read another source, as if it were new, with the same options. Its buffers
+// are reused.
 func (r *Reader) Reset(src io.Reader) {
 	if r.found {
 		r.dict, r.found = r.opts.Dict, false
@@ -99,8 +99,8 @@ func (r *Reader) Reset(src io.Reader) {
 	r.rec = Record{fields: r.rec.fields[:0], ended: true}
 }
 
-// ResetAt is Reset for the part of a file that begins at offset. It makes one record readable by
-// nothing but its address; offsets in records and errors are those in the file.
+// ResetAt is Reset for the part of a file that begins at offset. It reads a record by its address;
+// offsets in records and errors are those in the file.
 func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
 	r.Reset(io.NewSectionReader(f, offset, length))
 	r.src.under.n, r.from = offset, offset
@@ -108,16 +108,15 @@ func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
 }
 
 // Require makes every record damage that does not have this WARC-Warcinfo-ID, a URI without angle
-// brackets, except for the warcinfo record of that ID. It holds until the next Reset. It is needed
-// where reading does not begin at the warcinfo record, and it is stricter than reading from there:
-// without checksums, nothing else tells a record from one that a body holds.
+// brackets, except for the warcinfo record of that ID. It applies until the next Reset. It is
+// needed if reading does not begin at the warcinfo record, and is stricter than reading from there:
+// without checksums, nothing else distinguishes a record from one inside a body.
 func (r *Reader) Require(warcinfoID string) { r.warcinfo, r.required = warcinfoID, true }
 
 // SetSalvage replaces [ReaderOptions.Salvage] until the next Reset.
 func (r *Reader) SetSalvage(salvage bool) { r.salvage = salvage }
 
-// nameOf finds out what errors call the source. An *os.File knows its own name, and the caller need
-// not repeat it.
+// nameOf sets the name of the source in errors.
 func (r *Reader) nameOf(src any) {
 	r.name = r.opts.Name
 	if named, ok := src.(interface{ Name() string }); ok && r.name == "" {
@@ -125,7 +124,7 @@ func (r *Reader) nameOf(src any) {
 	}
 }
 
-// Close lets go of the decompressors. It does not close the source.
+// Close releases the decompressors. It does not close the source.
 func (r *Reader) Close() {
 	if r.zs != nil {
 		r.zs.Close()
@@ -151,8 +150,8 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 }
 
 // Next returns the next record, which is only valid until the next call, or io.EOF. After a
-// [DamageError] it can be called again, and goes on behind the damage with records that can be
-// believed, see [ReaderOptions.Salvage]. Next skips the rest of the previous record. If that shows
+// [DamageError] it can be called again, and continues behind the damage with records that can be
+// trusted, see [ReaderOptions.Salvage]. Next skips the rest of the previous record. If that shows
 // damage that Read did not report, Next reports it.
 func (r *Reader) Next() (*Record, error) {
 	if err := r.rec.Close(); err != nil {
@@ -162,7 +161,7 @@ func (r *Reader) Next() (*Record, error) {
 		searching := r.lost
 		if searching {
 			if !r.salvage && r.warcinfo == "" {
-				return nil, io.EOF // nothing could be believed
+				return nil, io.EOF // nothing could be trusted
 			}
 			if err := r.search(); err != nil {
 				return nil, err
@@ -178,14 +177,14 @@ func (r *Reader) Next() (*Record, error) {
 			return nil, fmt.Errorf("warc: read %s: %w", r.name, r.src.under.err)
 		}
 		r.lost, r.inside = true, false
-		// A place that only looked like a record belongs to the damage that has been told.
+		// A position that only looked like a record belongs to the reported damage.
 		if !searching {
 			return nil, r.damage(err)
 		}
 	}
 }
 
-// search goes to the next place behind start that may be a record.
+// search goes to the next position behind start that may be a record.
 func (r *Reader) search() error {
 	if !r.goBack(r.start+1) && r.src.pos() == r.start {
 		_, _ = r.src.Discard(1)
@@ -225,8 +224,8 @@ func (r *Reader) goBack(pos int64) bool {
 	return true
 }
 
-// damage says where err was met. The ends of files have many names in the libraries below, none of
-// which tells a user that something was cut off.
+// damage adds the position to err. It replaces the various end-of-file errors of the decompressors
+// by one that says that the file was cut off.
 func (r *Reader) damage(err error) error {
 	reason := err.Error()
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -235,7 +234,7 @@ func (r *Reader) damage(err error) error {
 	return &DamageError{r.name, r.start, reason}
 }
 
-// begin reads the header of the next record. It is io.EOF at the end of the file and nowhere else.
+// begin reads the header of the next record. It returns io.EOF only at the end of the file.
 func (r *Reader) begin(searching bool) error {
 	first := !r.inside
 	if first {
@@ -269,8 +268,7 @@ func (r *Reader) begin(searching bool) error {
 	if !r.believes(fields, searching) {
 		return errForeign
 	}
-	// The record is used again, and with it the slice of its fields: a walk over many records that
-	// looks at few of them should not fill memory.
+	// The record and the slice of its fields are reused, to save allocations.
 	r.rec = Record{Version: version, Offset: r.start, Size: n, fields: fields, left: n, r: r,
 		first: first}
 	r.check.hash = nil
@@ -290,8 +288,8 @@ const searchHeader = 4 << 10
 
 var errForeign = errors.New("the record does not have the WARC-Warcinfo-ID of its file")
 
-// believes reports whether a record belongs to the file, as opposed to bytes of a body that read as
-// one. In sequence all do, if the boundaries between them are trusted.
+// believes reports whether a record belongs to the file, and is not part of a body. In sequence all
+// do, if the boundaries between them are trusted.
 func (r *Reader) believes(fields Fields, searching bool) bool {
 	if fields.Type() == "warcinfo" {
 		id := fields.URI("WARC-Record-ID")
@@ -306,8 +304,8 @@ func (r *Reader) believes(fields Fields, searching bool) bool {
 	return !r.required && (!searching || r.salvage) || fields.URI("WARC-Warcinfo-ID") == r.warcinfo
 }
 
-// open goes to the next member that is not empty, or to the next plain record. Some writers make an
-// empty member when they close a file.
+// open goes to the next non-empty member or plain record. Some writers add an empty member when
+// they close a file.
 func (r *Reader) open() error {
 	for {
 		err := skipBlank(r.src.Reader)
@@ -332,8 +330,8 @@ func (r *Reader) open() error {
 	}
 }
 
-// decompress finds out what begins at the next byte, and returns what to read it from: nil if it
-// held no records.
+// decompress detects the format of the next member, and returns its reader, or nil if it has no
+// records.
 func (r *Reader) decompress() (*bufio.Reader, error) {
 	magic, err := r.src.Peek(longest)
 	if err != nil && err != io.EOF {
@@ -352,14 +350,14 @@ func (r *Reader) decompress() (*bufio.Reader, error) {
 	case isSkippable(magic):
 		return nil, r.skip()
 	case beginsARC(r.src.Reader):
-		r.kind = nil // nothing in it tells a record from a body
+		r.kind = nil // nothing in it distinguishes a record from a body
 		return r.src.Reader, nil
 	}
 	return nil, errors.New("neither a record nor gzip nor zstd")
 }
 
-// openGzip begins one member and stops behind it. Left to itself the decompressor would take the
-// next member for more of this one, and nobody could tell at what offset a record begins.
+// openGzip begins one member and stops behind it. Otherwise the decompressor would continue with
+// the next member, and the offset of its record would be unknown.
 func (r *Reader) openGzip() (err error) {
 	if r.gz == nil {
 		r.gz, err = gzip.NewReader(r.src.Reader)
@@ -374,9 +372,8 @@ func (r *Reader) openGzip() (err error) {
 	return nil
 }
 
-// openZstd begins one frame. The decoder is made when the first one is met, and with the dictionary
-// that has been found by then; it runs in this goroutine, since a reader must leave nothing
-// running.
+// openZstd begins one frame. The decoder is made for the first frame, with the dictionary found by
+// then. It runs in this goroutine, since a reader must leave nothing running.
 func (r *Reader) openZstd() error {
 	if err := r.frame.begin(r.src); err != nil {
 		return err
@@ -425,7 +422,7 @@ func unpackDict(dict []byte) ([]byte, error) {
 	return zs.DecodeAll(dict, nil)
 }
 
-// readHeader reads up to and with the blank line, and keeps all before it in r.header.
+// readHeader reads through the blank line, and keeps all before it in r.header.
 func (r *Reader) readHeader(searching bool) error {
 	r.header = r.header[:0]
 	for {
@@ -456,8 +453,8 @@ func (r *Reader) readHeader(searching bool) error {
 	}
 }
 
-// ReadDict returns the dictionary that a file begins with, or nil if there is none. Readers that start
-// elsewhere in the file need it. A dictionary that is broken or cut off is a [DamageError].
+// ReadDict returns the dictionary that a file begins with, or nil if there is none. Readers that
+// start elsewhere in the file need it. A broken or truncated dictionary is a [DamageError].
 func ReadDict(f io.ReaderAt) ([]byte, error) {
 	r := NewReader(nil, ReaderOptions{})
 	r.ResetAt(f, 0, 1<<62)

@@ -179,7 +179,7 @@ func TestDamageIsToldAndPassedOver(t *testing.T) {
 		{"a length beyond all files", bad("Content-Length: 99999999999999999999"), "Content", good},
 		{"two lengths", bad("Content-Length: 5\r\nContent-Length: 6"), "Content-Length", good},
 		{"a length too short", bad("Content-Length: 3"), "followed by something else", good},
-		{"no field", bad("Content-Length: 5\r\nfield"), "no field", good},
+		{"no field", bad("Content-Length: 5\r\nfield"), "not a field", good},
 		{"a line that continues nothing", bad(" Content-Length: 5"), "continues nothing", good},
 		{"no version", strings.Replace(good, "1.0", "x", 1), "no version line", good},
 		{"a digest that does not hold", plain(noSum, "block"), "digest", good},

@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// Record is a header and a block, which is what Read reads. It is only valid until its [Reader]
-// goes on. It is not safe for concurrent use.
+// Record is a header and a block, which Read reads. It is only valid until the next call of its
+// [Reader]. It is not safe for concurrent use.
 type Record struct {
 	// Version is the first line of the header, such as "WARC/1.1".
 	Version string
 
-	// Offset is where the gzip member or zstd frame with the record begins, or the record itself
-	// where nothing is compressed.
+	// Offset is the offset of the gzip member or zstd frame with the record, or of the record
+	// itself if it is not compressed.
 	Offset int64
 
 	// Length is the size in the file from Offset on. It is known once the record is closed, and
@@ -29,7 +29,7 @@ type Record struct {
 	left    int64 // of the block
 	r       *Reader
 	first   bool   // in its member, or not in one
-	checked bool   // the block was compared with its digest
+	checked bool   // the block was checked against its digest
 	ended   bool   // Close has nothing left to do
 	done    func() // to be called by Close; nil for nothing
 	told    error  // to the caller, by Read
@@ -44,8 +44,8 @@ func (rec *Record) Get(name string) string { return rec.fields.Get(name) }
 // Type returns WARC-Type in lower case.
 func (rec *Record) Type() string { return rec.fields.Type() }
 
-// Read reads from the block. If that is shorter than its Content-Length, or does not have its
-// digest, the last call returns a [DamageError] in place of io.EOF.
+// Read reads from the block. If it is shorter than its Content-Length, or does not match its
+// digest, the last call returns a [DamageError] instead of io.EOF.
 func (rec *Record) Read(p []byte) (int, error) {
 	if rec.told != nil {
 		return 0, rec.told
@@ -65,7 +65,7 @@ func (rec *Record) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// verify compares the block with its digest, once. It returns what stands for its end.
+// verify compares the block with its digest, once. It returns the error for the end of the block.
 func (rec *Record) verify() error {
 	if !rec.checked && !rec.r.check.holds() {
 		// Without a checksum of its own, the block also vouched for where it ends.
@@ -77,8 +77,8 @@ func (rec *Record) verify() error {
 	return io.EOF
 }
 
-// WriteTo writes what is left of the block, from where it was decompressed to: most blocks are
-// passed over or hashed by it, and copying them would be felt.
+// WriteTo writes the rest of the block, straight from the buffer of the decompressor: most blocks
+// are skipped or hashed by it, and a copy would be measurable.
 func (rec *Record) WriteTo(w io.Writer) (total int64, err error) {
 	for rec.told == nil && rec.left > 0 {
 		part, err := rec.peek()
@@ -118,8 +118,8 @@ func (rec *Record) peek() ([]byte, error) {
 	return body.Peek(int(min(int64(body.Buffered()), rec.left)))
 }
 
-// Close passes over what is left of the record, after which Length is known. It tells damage that
-// no Read has told. [Reader.Next] calls it; calling it again does nothing.
+// Close skips the rest of the record, after which Length is known. It returns damage that no Read
+// has returned. [Reader.Next] calls it; calling it again does nothing.
 func (rec *Record) Close() error {
 	if rec.ended {
 		return nil
@@ -133,7 +133,7 @@ func (rec *Record) Close() error {
 	return err
 }
 
-// errClosed is what a detached record is read with after Close.
+// errClosed is returned by reads of a detached record after Close.
 var errClosed = fmt.Errorf("warc: read record: %w", fs.ErrClosed)
 
 // Detach returns the record as one that its Reader does not reuse. Close calls done, once, and the
@@ -144,7 +144,7 @@ func (rec *Record) Detach(done func()) *Record {
 	return &own
 }
 
-// skip passes over what is left, up to the end of the member.
+// skip skips the rest, up to the end of the member.
 func (rec *Record) skip() error {
 	told := rec.told != nil
 	if !told {
@@ -211,7 +211,7 @@ func (rec *Record) endPlain() error {
 	return nil
 }
 
-// fail notes and returns that the record cannot be read on. A failure of the source is no damage.
+// fail records and returns the error that ends the record. An error of the source is not damage.
 func (rec *Record) fail(err error) error {
 	r := rec.r
 	r.lost, r.inside = true, false

@@ -48,7 +48,7 @@ func (s *source) reset(r io.Reader) {
 // pos is where the next byte comes from, which is behind what the file was asked for.
 func (s *source) pos() int64 { return s.under.n - int64(s.Buffered()) }
 
-// seek goes to a position if the source can, and tells whether it did.
+// seek goes to a position if the source can, and reports whether it did.
 func (s *source) seek(pos int64) bool {
 	if pos == s.pos() {
 		return true
@@ -77,7 +77,7 @@ const longest = 5
 // not shrink, plain headers shine through, but not at the beginnings of lines.
 var unknown = [][]byte{magics[0], magics[1], []byte("\nWARC/"), []byte("\nwarc/")}
 
-// find goes to the next of the magics. It is io.EOF if there is none.
+// find goes to the next of the magics. It returns io.EOF if there is none.
 func (s *source) find(magics [][]byte) error {
 	for {
 		buf, err := s.Peek(longest)
@@ -115,7 +115,7 @@ func firstMagic(buf []byte, magics [][]byte) int {
 	return first
 }
 
-// skipBlank passes over line breaks, of which there may be any number between two records.
+// skipBlank skips line breaks, of which there may be any number between two records.
 func skipBlank(r *bufio.Reader) error {
 	for {
 		buf, err := r.Peek(1)
