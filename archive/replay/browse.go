@@ -115,7 +115,7 @@ func (l *listing) end() (items []item, more bool) {
 	return l.items, l.more
 }
 
-// browsed is what the page of a host or directory shows.
+// browsed is the data of the page of a host or directory.
 type browsed struct {
 	Prefix      string
 	Crumbs      []linkTo

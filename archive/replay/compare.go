@@ -24,7 +24,7 @@ const (
 	maxRowText = 2000
 )
 
-// compared is what the page of a comparison shows.
+// compared is the data of a comparison page.
 type compared struct {
 	URL            string
 	A, B           archive.Version
@@ -115,14 +115,14 @@ func (v *Handler) side(p place) (s side, err error) {
 	return s, nil
 }
 
-// isTextual tells whether something is compared line by line. SVG is an image and a text at once.
+// isTextual reports whether a body is compared line by line. SVG is an image and a text at once.
 func isTextual(media string) bool {
 	return strings.HasPrefix(media, "text/") || isShown(media) &&
 		!strings.HasPrefix(media, "image/") && !strings.HasPrefix(media, "audio/") &&
 		!strings.HasPrefix(media, "video/") || media == "image/svg+xml"
 }
 
-// lines returns what is compared.
+// lines returns the lines to compare.
 func (s *side) lines(text bool) []string {
 	if text && s.page {
 		return visibleText(s.body)
@@ -195,7 +195,7 @@ func (d *compared) rows(edits []edit, from, to []string) {
 	}
 }
 
-// nearChanges tells which lines are shown.
+// nearChanges returns which lines are shown.
 func nearChanges(edits []edit) []bool {
 	near := make([]bool, len(edits))
 	for i, e := range edits {

@@ -6,7 +6,7 @@
 // A page is shown in a frame, as it was at a time, and so is everything that it loads and links to.
 // A resource that had not been fetched by then is replaced by its first version after it. Around
 // the frame are the versions before and after, the timeline, and the differences between versions.
-// The archive may grow meanwhile.
+// Captures may be appended at any time.
 //
 // # What an archived page cannot do
 //
@@ -17,7 +17,7 @@
 // the live web. They can still make a browser resolve names or try a WebRTC connection: browsers
 // have no policy against that.
 //
-// The replay path contains a random part, so that no website can find out what is in the archive.
+// The replay path contains a random part, so that no website can probe the contents of the archive.
 // DNS rebinding does not help either: the Host field must be a loopback address or in
 // [Options.Hosts]. The handler only reads: it answers GET and HEAD, and has no cookies and no
 // state.

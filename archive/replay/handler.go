@@ -18,7 +18,7 @@ const (
 	DefaultMaxScan    = 1_000_000
 )
 
-// Options says what a [Handler] shows and to whom. The zero Options is the recommendation.
+// Options configures a [Handler]. The zero Options is the recommendation.
 type Options struct {
 	// Scripts lets archived pages run their scripts, in an origin of their own from which they
 	// reach nothing but the archive. They run only where browsers say that a frame is to show a
@@ -46,8 +46,8 @@ type Options struct {
 	// without it. 0 means 256 MiB.
 	MaxBody int64
 
-	// MaxScan is how many versions are looked at, at most, to count what is in the archive.
-	// 0 means a million, which takes a few seconds. Negative means all.
+	// MaxScan is the maximum number of versions read to count the contents of the archive. 0 means
+	// a million, which takes a few seconds. Negative means all.
 	MaxScan int
 }
 
@@ -65,9 +65,9 @@ type Handler struct {
 //go:embed static
 var staticFiles embed.FS
 
-// New returns a handler that shows an archive, which may grow meanwhile. Its addresses contain
-// double slashes, which an http.ServeMux would remove: ask for [Options.Base] before a mux, as in
-// the Example of Options.
+// New returns a handler that shows an archive. Captures may be appended at any time. Its addresses
+// contain double slashes, which an http.ServeMux would remove: ask for [Options.Base] before a mux,
+// as in the Example of Options.
 func New(a *archive.Archive, opts Options) *Handler {
 	opts.MaxRewrite = cmp.Or(max(opts.MaxRewrite, 0), DefaultMaxRewrite)
 	opts.MaxBody = cmp.Or(max(opts.MaxBody, 0), DefaultMaxBody)
@@ -153,7 +153,7 @@ func (v *Handler) strip(r *http.Request) (*http.Request, bool) {
 	return &stripped, true
 }
 
-// isAsset tells whether a path is that of a file, and not of a list of them.
+// isAsset reports whether a path is that of a file, and not of the list of files.
 func isAsset(path string) bool {
 	name, ok := strings.CutPrefix(path, "/static/")
 	return ok && name != "" && !strings.Contains(name, "/")

@@ -31,7 +31,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		http.Error(w, "There is nothing here.", http.StatusNotFound)
 		return
 	}
-	// Where a browser does not say what it wants the answer for, nothing runs.
+	// If a browser does not send the destination of the request, no script runs.
 	scripts := v.opts.Scripts && framed(r)
 	found, err := v.find(p)
 	if err != nil {
@@ -56,13 +56,13 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 	v.show(w, r, p, c, scripts)
 }
 
-// framed tells whether a frame is to show the answer. Only there scripts may run.
+// framed reports whether the response is for a frame. Scripts may only run there.
 func framed(r *http.Request) bool {
 	dest := r.Header.Get("Sec-Fetch-Dest")
 	return dest == "iframe" || dest == "frame"
 }
 
-// isPlainValue tells whether an archived field may be passed on.
+// isPlainValue reports whether an archived field may be sent.
 func isPlainValue(s string) bool {
 	return s != "" && len(s) < 100 && !strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' || r > '~'
@@ -114,7 +114,7 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *captu
 	if !whole {
 		rest = io.MultiReader(rest, c.body)
 	}
-	_, _ = io.Copy(w, rest) // a browser that has gone away is told nothing
+	_, _ = io.Copy(w, rest) // the browser may have disconnected
 }
 
 // redirect answers for an archived redirect by one within the archive.
@@ -142,7 +142,7 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *c
 	return true
 }
 
-// absent answers for what is not in the archive. In a frame a person reads it; elsewhere a page
+// absent responds to a request for a missing page. In a frame a person reads it; elsewhere a page
 // would only be a broken image or style sheet that takes longer.
 func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err error) {
 	v.archived(w, r, p, false, true)
@@ -158,7 +158,7 @@ func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err er
 	v.writePage(w, code, "absent", frameOf{Title: text, Query: p.url.String()})
 }
 
-// download answers with what was archived, to be saved and not shown.
+// download sends the archived body as a file to save.
 func (v *Handler) download(w http.ResponseWriter, r *http.Request, tail string) {
 	p, ok := parsePlace(tail)
 	if !ok {

@@ -15,14 +15,14 @@ import (
 // maxHosts bounds the memory of a summary, to about ten megabytes.
 const maxHosts = 50_000
 
-// hostCount is what the archive has of a host.
+// hostCount counts the contents of a host.
 type hostCount struct {
 	Host            string
 	Pages, Versions int
 	First, Last     time.Time
 }
 
-// summary is what the archive has in all.
+// summary counts the contents of the archive.
 type summary struct {
 	Hosts                   []hostCount // by name, those of one domain together
 	Pages, Versions, Failed int

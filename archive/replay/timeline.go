@@ -11,7 +11,7 @@ import (
 // versionsPerPage is how many versions are on one page of the table. The drawing has them all.
 const versionsPerPage = 100
 
-// timeline is what the page of all versions of a URL shows.
+// timeline is the data of the page of all versions of a URL.
 type timeline struct {
 	URL         string
 	Folder      string
@@ -140,7 +140,7 @@ type mark struct {
 	Title   string
 }
 
-// axis tells where a time is between two others. Where there is just one it is in the middle.
+// axis returns the position of a time between two others, or the middle if they are equal.
 func axis(t, first, last time.Time) float64 {
 	if !last.After(first) {
 		return (axisFrom + axisTo) / 2
