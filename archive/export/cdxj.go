@@ -13,7 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
 )
 
-// sortMemory is what sorting may hold in memory.
+// sortMemory bounds the memory for sorting.
 const sortMemory = 64 << 20
 
 // line is the JSON of a line, with the names that pywb gives to its fields.
@@ -42,10 +42,10 @@ func CDXJ(w io.Writer, a *archive.Archive) error {
 	})
 }
 
-// placing tells where a record is in what is written, and whether it is there.
+// placing returns the position of a record in the export, and whether it is exported.
 type placing func(archive.Location) (at archive.Location, in bool, err error)
 
-// writeCDXJ writes a line for each version that is in what is written.
+// writeCDXJ writes a line for each exported version.
 func writeCDXJ(w io.Writer, a *archive.Archive, place placing) error {
 	sorter := extsort.New(sortMemory, "")
 	defer sorter.Close()
@@ -76,7 +76,7 @@ func writeCDXJ(w io.Writer, a *archive.Archive, place placing) error {
 		if err != nil {
 			return fmt.Errorf("export: index: %w", err)
 		}
-		_, _ = out.Write(text) // Flush tells
+		_, _ = out.Write(text) // Flush returns the error
 		_ = out.WriteByte('\n')
 	}
 	if err := out.Flush(); err != nil {
@@ -85,8 +85,8 @@ func writeCDXJ(w io.Writer, a *archive.Archive, place placing) error {
 	return nil
 }
 
-// append appends the line of a version without the line break. What is not known is left out,
-// as other indexers do; a revisit is told by its type, since its status is that of the page.
+// append appends the line of a version without the line break. Unknown fields are omitted, as by
+// other indexers; a revisit is identified by its type, since its status is that of the page.
 // Characters are not escaped for HTML, which would only make lines longer and differ from those of
 // others.
 func (l line) append(dst []byte, v *archive.Version) []byte {

@@ -17,8 +17,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/allen"
 )
 
-// writePages lists what a reader may want to begin with: whole documents in HTML, in the order in
-// which they lie in the files, so that these are read from one end to the other for the titles.
+// writePages lists the pages for readers to start with: complete HTML documents, in file order, so
+// that the files are read sequentially for the titles.
 func writePages(w io.Writer, a *archive.Archive, place placing) error {
 	out := bufio.NewWriter(w)
 	list := json.NewEncoder(out)
@@ -65,7 +65,7 @@ const (
 )
 
 // title returns the title of a page, or "" if there is none, or the page cannot be read: a list of
-// pages is no place to tell damage.
+// pages is not the place to report damage.
 func title(doc *archive.Document) string {
 	rec, err := doc.Record()
 	if err != nil {

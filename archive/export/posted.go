@@ -27,12 +27,12 @@ const (
 	maxQuery  = 4096
 )
 
-// posted returns the method of a version that was not asked for by GET, and the body of the request
-// as a query. Answers to different forms have different keys by it.
+// posted returns the method of a version if it is not GET, and the body of the request as a query.
+// So responses to different forms have different keys.
 func posted(a *archive.Archive, v *archive.Version) (method, query string, err error) {
 	rec, err := a.Read(v.Request)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, warc.ErrDamaged) {
-		return "", "", nil // the version is there, if not what was asked
+		return "", "", nil // the version exists, but not its request
 	}
 	if err != nil {
 		return "", "", err
@@ -55,8 +55,8 @@ func posted(a *archive.Archive, v *archive.Version) (method, query string, err e
 	return method, query, nil
 }
 
-// postedURL appends a method and a query to a URL as warcio.js and pywb do. What is no text is left
-// out.
+// postedURL appends a method and a query to a URL as warcio.js and pywb do. Anything but text is
+// omitted.
 func postedURL(target, method, query string) string {
 	if text, err := url.PathUnescape(query); err != nil || !utf8.ValidString(text) {
 		query = ""
@@ -132,8 +132,7 @@ var searchParams = strings.NewReplacer("%2A", "*", "~", "%7E")
 
 func searchParam(s string) string { return searchParams.Replace(url.QueryEscape(s)) }
 
-// json adds the values of a document by the names that are nearest to them. What is no JSON has
-// none.
+// json adds the values of a document by the names that are nearest to them. Invalid JSON has none.
 func (q *query) json(d *json.Decoder) {
 	var found query
 	if found.value(d, "", 0) == nil {

@@ -21,7 +21,7 @@ func isForeign(name string) bool {
 		strings.HasSuffix(name, ".arc.gz")
 }
 
-// recompressedName is what a file in gzip is called in place of one that isForeign.
+// recompressedName is the name of the gzip file that replaces a file that isForeign.
 func recompressedName(name string) string {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".gz")
 	if rest, found := strings.CutSuffix(name, ".arc"); found {
@@ -42,8 +42,8 @@ type moves struct {
 // rowSize is that of a row: where a record was, where it is, and how long it is.
 const rowSize = 24
 
-// recompress writes the records of a file, each in a gzip member. What is damaged is left out, and
-// has no row.
+// recompress writes the records of a file, each in a gzip member. Damaged records are omitted, and
+// have no row.
 func (m *moves) recompress(w io.Writer, a *archive.Archive, name string) (err error) {
 	if m.table == nil {
 		m.files = map[string][2]int64{}
@@ -86,8 +86,7 @@ func (m *moves) recompress(w io.Writer, a *archive.Archive, name string) (err er
 	return nil
 }
 
-// writeRecord writes a record as it is, with its header as it was parsed. One of ARC gets an ID,
-// which it has not.
+// writeRecord writes a record with its parsed header and unchanged block. An ARC record gets an ID.
 func writeRecord(w io.Writer, rec *warc.Record) error {
 	header := []byte(rec.Version + "\r\n")
 	if strings.HasPrefix(rec.Version, "ARC/") {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// packageDigest is the hash of the list of parts, and who vouches for it.
+// packageDigest is the hash of the list of parts, and its signature.
 type packageDigest struct {
 	Path   string      `json:"path"`
 	Hash   string      `json:"hash"`

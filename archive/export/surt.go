@@ -144,7 +144,7 @@ func surtPath(path string) string {
 	return path
 }
 
-// surtQuery drops session IDs and sorts what is left by name and value.
+// surtQuery drops session IDs and sorts the rest by name and value.
 func surtQuery(query string) string {
 	query = strings.ToLower(string(escape(unescape([]byte(query)))))
 	if strings.Contains(query, "sid=") || strings.Contains(query, "sessionid") ||
@@ -163,7 +163,7 @@ func surtQuery(query string) string {
 	return strings.Join(args, "&")
 }
 
-// strip cuts out what is between the two groups of each pattern that fits.
+// strip removes the text between the two groups of each matching pattern.
 func strip(s string, patterns []*regexp.Regexp) string {
 	for _, pattern := range patterns {
 		if m := pattern.FindStringSubmatch(s); m != nil {
@@ -173,9 +173,9 @@ func strip(s string, patterns []*regexp.Regexp) string {
 	return s
 }
 
-// unescape replaces escapes until there are none, in place. What an escape stands for may complete
-// another one: looking back at each step does in one pass what would take as many as there are
-// levels, which a stranger chooses.
+// unescape replaces escapes until there are none, in place. A decoded byte may complete another
+// escape: looking back at each step needs one pass for any number of levels, which a hostile URL
+// could choose.
 func unescape(s []byte) []byte {
 	n := 0
 	for _, c := range s {

@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// Options say what a WACZ file tells of itself. The zero Options is fine.
+// Options sets the metadata of a WACZ file. The zero Options is the recommendation.
 type Options struct {
 	// Title is what viewers show. "" means none.
 	Title string
@@ -65,14 +65,14 @@ type page struct {
 }
 
 // WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with
-// their titles. Files in zstd are compressed anew by gzip, and those of ARC become WARC, as viewers
-// in browsers read nothing else; all others are copied as they are. A file that is still being
-// written goes in as far as it is now, and what is appended meanwhile is in neither list.
+// their titles. Files in zstd are recompressed with gzip, and ARC files become WARC, since viewers
+// in browsers read nothing else; all others are copied unchanged. A file that is still being
+// written is included up to its current end. Captures appended during the call are in neither list.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if o.Created.IsZero() {
 		o.Created = time.Now()
 	}
-	// What is in the index that is exported has to be in the files that are copied.
+	// Records in the exported index must be in the copied files.
 	if err := a.Sync(); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -85,7 +85,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	defer p.moves.close()
 	for _, name := range slices.Sorted(maps.Keys(p.short)) {
 		if err == nil {
-			// What is compressed already is stored, so that a viewer can read at any offset.
+			// Compressed files are stored, so that a viewer can read at any offset.
 			err = p.add("archive/"+p.short[name], zip.Store, func(w io.Writer) error {
 				return p.copy(w, name)
 			})
@@ -118,14 +118,14 @@ func location(name string) string {
 	return strings.TrimSuffix(name, ".open")
 }
 
-// shortNames gives each file a name for the folder of WARC files in the package. Imported files may
-// be called alike in different directories; the later ones get a number.
+// shortNames gives each file a name for the folder of WARC files in the package. Imported files
+// from different directories may have the same name; later ones get a number.
 func shortNames(names []string) map[string]string {
 	short, taken := map[string]string{}, map[string]bool{}
 	for _, name := range names {
 		name = location(name)
 		if _, twice := short[name]; twice {
-			continue // finished, and in an older state beside it
+			continue // an older copy of a finished file
 		}
 		own := filepath.Base(name)
 		if isForeign(own) {
@@ -165,7 +165,7 @@ func (p *packer) copy(w io.Writer, name string) error {
 	return err
 }
 
-// place tells where in the package a record is.
+// place returns the position of a record in the package.
 func (p *packer) place(loc archive.Location) (archive.Location, bool, error) {
 	name, in := p.short[loc.File]
 	switch {
@@ -233,7 +233,7 @@ func write(data []byte) func(io.Writer) error {
 	}
 }
 
-// counter counts what it passes on.
+// counter counts the bytes written to a writer.
 type counter struct {
 	w io.Writer
 	n int64
