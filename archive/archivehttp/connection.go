@@ -11,21 +11,21 @@ import (
 	"sync"
 )
 
-// connection is what an exchange knows of the connection it got. Its methods are safe for
-// concurrent use.
+// connection is the state of the connection of an exchange. Its methods are safe for concurrent
+// use.
 type connection struct {
 	mu   sync.Mutex
 	conn net.Conn
 	take func(status int) (request, response []byte, ok bool) // nil if it cannot be observed
 }
 
-// header is a connection that keeps the heads that pass over it.
+// header is a connection that records heads.
 type header interface {
 	Heads() func(status int) (request, response []byte, ok bool)
 }
 
-// observe returns a context that tells c which connection a request gets. A request that is sent
-// again on another one is that of the last one.
+// observe returns a context that sets c to the connection of a request, or to the last one if the
+// request is retried.
 func (c *connection) observe(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -39,7 +39,7 @@ func (c *connection) observe(ctx context.Context) context.Context {
 	})
 }
 
-// heads returns those of the wire. The heads of HTTP/2 have no bytes that a reader would know.
+// heads returns the heads on the wire. Those of HTTP/2 are binary, which readers do not know.
 func (c *connection) heads(resp *http.Response) (request, response []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,23 +1,23 @@
-// Package archivehttp records what any net/http client gets.
+// Package archivehttp records the responses of any net/http client.
 //
 //	client := &http.Client{Transport: archivehttp.NewTransport(nil, web)}
 //	resp, err := client.Get("https://example.org/")
 //	...
 //	err = resp.Body.Close() // the capture is in the archive
 //
-// The client sees what it would see without: redirects are captures of their own, bodies come
-// decompressed where net/http would decompress them, and the archive gets them as they were sent.
+// The client sees no difference: each redirect is a capture of its own, and bodies are decompressed
+// if net/http would decompress them, while the archive gets them as sent.
 //
 // # What is recorded
 //
 // A response is appended when its body has been read to the end or is closed. A body that was
-// closed early or broke off is recorded as far as it was read, and is marked as truncated. A
-// request that got no response is not recorded. Neither are interim responses (1xx) and trailers.
+// closed early or interrupted is recorded as far as it was read, and marked as truncated. A request
+// without a response is not recorded. Neither are interim responses (1xx) and trailers.
 //
-// The heads are the bytes of the wire for HTTP/1 where the connection can be observed: with a nil
+// For HTTP/1, the heads are the bytes on the wire if the connection can be observed: with a nil
 // base, an [*http.Transport], and any base whose connections have the method Heads, see
-// [NewTransport]. Otherwise, and always for HTTP/2, they are put together from the parsed fields.
-// The record then has the field Spinneret-Heads: rebuilt.
+// [NewTransport]. Otherwise, and always for HTTP/2, they are rebuilt from the parsed fields. The
+// record then has the field Spinneret-Heads: rebuilt.
 //
 // Requests are recorded with all their fields, Authorization and Cookie included. A password in a
 // URL is not.

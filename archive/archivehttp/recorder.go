@@ -49,10 +49,10 @@ func (r *recorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tap is where a base writes what was sent.
+// tap receives the bytes as sent, from the base.
 type tap struct{ r *recorder }
 
-// Write never fails: what cannot be kept is reported in the end.
+// Write never fails: finish reports failures.
 func (t tap) Write(p []byte) (int, error) {
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// sentBody keeps the body of a request. A transport may still read it when the response is there.
-// Its methods are safe for concurrent use.
+// sentBody records the body of a request. A transport may still read it after the response has
+// arrived. Its methods are safe for concurrent use.
 type sentBody struct {
 	max int64
 
@@ -19,7 +19,7 @@ type sentBody struct {
 	end  bool // all of it was read
 }
 
-// wrap makes a request keep its body. A body that is sent again begins anew.
+// wrap makes a request record its body. A retry starts the recording again.
 func (s *sentBody) wrap(req *http.Request) {
 	req.Body = &sending{req.Body, s}
 	if again := req.GetBody; again != nil {
@@ -36,7 +36,7 @@ func (s *sentBody) wrap(req *http.Request) {
 	}
 }
 
-// sending is a body that is kept while it is read.
+// sending is a body that is recorded while it is read.
 type sending struct {
 	io.ReadCloser
 	kept *sentBody

@@ -23,7 +23,7 @@ type spool struct {
 	err  error // that ended it
 }
 
-// buffers are kept and used again.
+// buffers are reused.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // write takes more of the body.
@@ -63,7 +63,7 @@ func (s *spool) append(p []byte) {
 	}
 }
 
-// body returns what was kept, valid until close.
+// body returns the recorded body, valid until close.
 func (s *spool) body() ([]byte, *io.SectionReader) {
 	switch {
 	case s.file != nil:

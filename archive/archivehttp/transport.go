@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// What zero means in the fields of a [Transport], in bytes.
+// Defaults of the fields of a [Transport], in bytes.
 const (
 	DefaultMaxBody    = 1 << 30
 	DefaultMaxRequest = 1 << 20
@@ -24,16 +24,16 @@ const (
 // [NewTransport]. Its fields must not change once it is in use. Its methods are safe for concurrent
 // use.
 type Transport struct {
-	// MaxBody is how much of a body is recorded, in bytes as they were sent. The client gets all of
-	// it. 0 means 1 GiB. Negative means without limit.
+	// MaxBody is the maximum number of bytes recorded of a body, as sent. The client gets the whole
+	// body. 0 means 1 GiB. Negative means without limit.
 	MaxBody int64
 
-	// MaxRequest is how much of the body of a request is recorded, in bytes. It is held in memory
+	// MaxRequest is the maximum number of bytes recorded of a request body. It is held in memory
 	// until the response ends. 0 means 1 MiB. Negative means that only the head is recorded.
 	MaxRequest int64
 
 	// SpillDir is the directory for temporary files of bodies that are longer than 1 MiB. "" means
-	// that of the system, see [os.TempDir].
+	// [os.TempDir].
 	SpillDir string
 
 	base    http.RoundTripper
@@ -47,8 +47,8 @@ type Transport struct {
 // NewTransport returns a Transport that sends requests by base and records into an archive, which
 // must stay open until the last body has been closed.
 //
-// A nil base means one with the settings of [http.DefaultTransport]. Of an [*http.Transport] a
-// clone is used, whose connections are observed; so it has connections of its own.
+// A nil base means one with the settings of [http.DefaultTransport]. An [*http.Transport] is cloned
+// to observe its connections, so it does not share connections with the original.
 //
 // Any other base is used as it is. It can let its connections be observed: those that it reports to
 // httptrace.ClientTrace.GotConn then have the method
@@ -60,8 +60,8 @@ type Transport struct {
 //
 //	Tap(resp *http.Response, w io.Writer) bool
 //
-// It writes to w what is read of resp.Body, before it is decoded. It is called before the body is
-// read. Without it, bodies are asked for in gzip and decompressed here.
+// It makes reads of resp.Body also write the undecoded bytes to w. It is called before the body is
+// read. Without it, gzip is requested and decompressed here.
 func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
 	t := &Transport{base: base, archive: a, gunzips: true}
 	if base == nil {
@@ -107,7 +107,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// takeFailure returns the errors that no RoundTrip has told.
+// takeFailure returns the errors that no RoundTrip has returned.
 func (t *Transport) takeFailure() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,7 +119,7 @@ func (t *Transport) takeFailure() error {
 // maxFailed bounds the errors that wait for a RoundTrip.
 const maxFailed = 16
 
-// fail notes that a capture was not written.
+// fail records that a capture was not written.
 func (t *Transport) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

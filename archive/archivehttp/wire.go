@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// maxHead bounds what is kept of a head. An archive takes none that is longer.
+// maxHead bounds a recorded head. An archive rejects longer ones.
 const maxHead = 1 << 20
 
 // onlyHTTP1 is the key of a context whose request needs HTTP/1.
 type onlyHTTP1 struct{}
 
-// observed returns a clone of a transport whose connections keep the heads of HTTP/1.
+// observed returns a clone of a transport whose connections record the heads of HTTP/1.
 func observed(base *http.Transport) *http.Transport {
 	t := base.Clone()
-	// A transport with a dialer of its own speaks HTTP/2 only if it is told to.
+	// A transport with a custom dialer uses HTTP/2 only if this is set.
 	t.ForceAttemptHTTP2 = t.TLSClientConfig != nil &&
 		slices.Contains(t.TLSClientConfig.NextProtos, "h2")
 	dial := dialer(t)
@@ -69,7 +69,7 @@ func observed(base *http.Transport) *http.Transport {
 
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// dialer returns what a transport dials with.
+// dialer returns the dial function of a transport.
 func dialer(t *http.Transport) dialFunc {
 	if t.DialContext != nil {
 		return t.DialContext
@@ -103,7 +103,7 @@ func startTLS(ctx context.Context, t *http.Transport, dial dialFunc, network, ad
 	return tls.Client(conn, config), nil
 }
 
-// handshake is done here, as only then it is known what the connection will speak.
+// handshake runs here, because it negotiates the protocol.
 func handshake(ctx context.Context, t *http.Transport, conn *tls.Conn) error {
 	trace := httptrace.ContextClientTrace(ctx)
 	if trace != nil && trace.TLSHandshakeStart != nil {
