@@ -27,7 +27,7 @@ func (n *node) IsDir() bool { return n.dir }
 // Type returns the type bits alone.
 func (n *node) Type() fs.FileMode { return n.info(0).Mode().Type() }
 
-// Info describes it. What a page has in bytes is only known by reading it.
+// Info describes it. The size of a page is only known after reading it.
 func (n *node) Info() (fs.FileInfo, error) {
 	if n.dir {
 		return n.info(0), nil
@@ -40,10 +40,10 @@ func (n *node) Info() (fs.FileInfo, error) {
 	return file.Stat()
 }
 
-// info describes a node by the size that somebody has found out; a directory has none.
+// info describes a node of a known size; a directory has none.
 func (n *node) info(size int64) fs.FileInfo { return nodeInfo{n, size} }
 
-// nodeInfo is what a [fs.FileInfo] tells of a node.
+// nodeInfo is the [fs.FileInfo] of a node.
 type nodeInfo struct {
 	node *node
 	size int64
@@ -82,7 +82,7 @@ type pageFile struct {
 	node *node
 	rec  *warc.Record
 	body io.Reader
-	size int64 // or -1 as long as nobody has counted
+	size int64 // or -1 while unknown
 }
 
 // open reads the record up to its body.
@@ -121,7 +121,7 @@ func (f *pageFile) Stat() (fs.FileInfo, error) {
 	return f.node.info(f.size), nil
 }
 
-// Read reads from the page. A body that the crawler has cut ends where it was cut.
+// Read reads from the page. A body that the crawler truncated ends there.
 func (f *pageFile) Read(p []byte) (int, error) {
 	if f.rec == nil {
 		return 0, fs.ErrClosed
@@ -133,7 +133,7 @@ func (f *pageFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close lets go of the file of the archive.
+// Close closes the file of the archive.
 func (f *pageFile) Close() error {
 	if f.rec == nil {
 		return fs.ErrClosed
@@ -158,7 +158,7 @@ func (d *dirFile) Read([]byte) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: d.path, Err: errIsDir}
 }
 
-// Close does nothing: a directory holds nothing open.
+// Close does nothing: a directory has no open files.
 func (d *dirFile) Close() error { return nil }
 
 // ReadDir returns the next entries, in the order of the index.

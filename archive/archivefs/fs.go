@@ -5,8 +5,8 @@
 //	err := http.ListenAndServe("localhost:8080", http.FileServerFS(site))
 //
 // A file is a version that was valid then and has a status of success; redirects and errors are not
-// files. Its content is the body without its content coding, read from the archive while the file is
-// read. It is what was written only if its end is reached without an error. The modification time is
+// files. Its content is the body without its content coding, read from the archive while the file
+// is read. It is verified only when its end is reached without an error. The modification time is
 // that of the version, and Sys of the [fs.FileInfo] returns the [archive.Version].
 //
 // # Names
@@ -25,9 +25,9 @@
 //
 // # Limits
 //
-// Nothing is held in memory but what a call returns. That may be a long list; [fs.ReadDirFile]
-// returns it in pieces, in the order of the index. Deciding whether a directory is empty takes a look
-// at all URLs below it, if none of them was valid at that time. URLs of more than 480 bytes, which
+// Memory is only used for the result of a call. That may be a long list; [fs.ReadDirFile] returns
+// it in pieces, in the order of the index. A directory none of whose pages was valid at the time is
+// only known to be empty after a walk over all URLs below it. URLs of more than 480 bytes, which
 // the index shortens, are left out, and so are those without a host.
 package archivefs
 
@@ -42,7 +42,7 @@ import (
 )
 
 // FS is a view of an archive as of a time. Its methods are safe for concurrent use. Each call sees
-// what was appended before it.
+// all captures appended before it.
 type FS struct {
 	archive *archive.Archive
 	spans   []urlkey.Span
@@ -55,8 +55,8 @@ var (
 )
 
 // New returns the pages of a host and of all hosts below it, such as those of a registrable domain,
-// that were valid at a time. An empty site means all hosts, and the zero Time the last versions. For
-// a single host, [fs.Sub] leads into its directory.
+// that were valid at a time. An empty site means all hosts, and the zero Time the last versions.
+// For a single host, pass its directory to [fs.Sub].
 func New(a *archive.Archive, site string, at time.Time) *FS {
 	f := &FS{archive: a, spans: []urlkey.Span{urlkey.All}, at: at}
 	if site != "" {
@@ -95,7 +95,7 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// ReadDir returns what is in a directory, sorted by name.
+// ReadDir returns the entries of a directory, sorted by name.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	n, err := f.find("readdir", name)
 	if err == nil && !n.dir {
@@ -112,7 +112,7 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// node is what a name stands for: a directory, or a page. It is a [fs.DirEntry].
+// node is a directory or a page. It is a [fs.DirEntry].
 type node struct {
 	fs   *FS
 	name string
@@ -122,7 +122,7 @@ type node struct {
 	version archive.Version // of a page
 }
 
-// find returns what a path stands for.
+// find returns the node of a path.
 func (f *FS) find(op, name string) (*node, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
@@ -137,7 +137,7 @@ func (f *FS) find(op, name string) (*node, error) {
 	return n, nil
 }
 
-// walk returns nil where there is nothing.
+// walk returns nil if there is no node.
 func (f *FS) walk(name string) (*node, error) {
 	if name == "." {
 		return &node{fs: f, name: ".", dir: true}, nil
@@ -169,7 +169,7 @@ func (f *FS) walk(name string) (*node, error) {
 	return f.page(prefix, base)
 }
 
-// covers reports whether a host belongs to the site. A name that leads out of it stands for nothing.
+// covers reports whether a host belongs to the site. Other hosts have no nodes.
 func (f *FS) covers(prefix string) bool {
 	return slices.ContainsFunc(f.spans, func(s urlkey.Span) bool {
 		return s.Low <= prefix && prefix < s.High
@@ -222,8 +222,8 @@ func (f *FS) any(prefix string) (bool, error) {
 	return surt != "", err
 }
 
-// valid returns the page at a SURT, or nil if there is none. Where several schemes have one, it is
-// the preferred one.
+// valid returns the page at a SURT, or nil if there is none. If several schemes have one, it is the
+// preferred one.
 func (f *FS) valid(name, surt string) (best *node, err error) {
 	for v, err := range f.archive.ValidAt(f.at, surt+"\x00", surt+"\x01") {
 		if err != nil {

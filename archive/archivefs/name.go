@@ -7,8 +7,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
-// The names of files in an [FS] are parts of URLs. Whatever is not fit for a name is escaped, and
-// nothing else is, so that each name stands for one URL and can be turned back into it.
+// The names of files in an [FS] are parts of URLs. Only bytes that are invalid in a name are
+// escaped, so that each name maps to exactly one URL.
 const (
 	// indexPage is the name of the page of a directory itself: the URL ends in a slash, a file
 	// cannot. Servers of static files look for it.
@@ -59,8 +59,8 @@ func needsEscape(c byte) bool {
 	return c < ' ' || c == 0x7f || c == '/' || c == '?' || c == '\\' || c == escapeMark
 }
 
-// unescapeName is the inverse of escapeName. It is false for what that does not make: a file must
-// not be found under two names.
+// unescapeName is the inverse of escapeName. It is false for other names: a file must not be found
+// under two names.
 func unescapeName(name string) (part string, ok bool) {
 	if name == emptyName {
 		return "", true
@@ -86,8 +86,8 @@ func unescapeName(name string) (part string, ok bool) {
 	return part, escapeName(part) == name
 }
 
-// dirName returns the name of a directory. One that is called like the page of a directory steps
-// aside, which happens in no real URL: otherwise that page would need a third name.
+// dirName returns the name of a directory. A directory called index.html, which no real URL has, is
+// escaped: otherwise the page of its parent would need a third name.
 func dirName(part string) string {
 	if part == indexPage {
 		return "#69ndex.html"
