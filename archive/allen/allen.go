@@ -30,7 +30,7 @@ const (
 	After                              // To < D
 
 	// Latest selects the last version of each URL that was found within the interval: it is still
-	// valid at the end. Snapshots are made of these.
+	// valid at the end. Snapshots select these by default.
 	Latest Relations = OverlappedBy | StartedBy | Finishes | Equal
 
 	// Found selects every version that was found within the interval.
