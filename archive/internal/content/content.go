@@ -19,7 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Errors that callers tell apart.
+// Errors that callers may want to distinguish.
 var (
 	// ErrCoding means that a coding is unknown, or that there are too many.
 	ErrCoding = errors.New("unknown content coding")

@@ -32,11 +32,11 @@ type run struct {
 	count      int
 }
 
-// perString is what a string costs in memory beside its bytes.
+// perString is the memory overhead of a string.
 const perString = 40
 
-// New makes a sorter that holds about so many bytes in memory, and the rest in a temporary file in
-// a directory, of which "" means that of the system.
+// New makes a sorter that holds about that many bytes in memory, and the rest in a temporary file
+// in dir. An empty dir means that of the system.
 func New(memory int, dir string) *Sorter { return &Sorter{memory: memory, dir: dir} }
 
 // Len returns the number of strings.
@@ -67,7 +67,7 @@ func (s *Sorter) order() [][]byte {
 	return items
 }
 
-// flush writes what is in memory as one run.
+// flush writes the strings in memory as one run.
 func (s *Sorter) flush() (err error) {
 	if s.spill == nil {
 		if s.spill, err = os.CreateTemp(s.dir, "spinneret-sort-*"); err != nil {

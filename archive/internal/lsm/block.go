@@ -80,7 +80,7 @@ func (w *blockWriter) finish(dst []byte) []byte {
 	return dst
 }
 
-// block is a block that was read. It is not believed beyond its checksum.
+// block is a block that was read. It is not trusted beyond its checksum.
 type block struct {
 	entries  []byte
 	restarts []byte // 4 bytes each

@@ -37,7 +37,7 @@ var ErrCorrupt = errors.New("lsm: corrupt file")
 // ErrClosed is returned by a [Tree] that was closed.
 var ErrClosed = errors.New("lsm: closed")
 
-// CorruptError says where a file does not hold what was written.
+// CorruptError is the position of damage in a file.
 type CorruptError struct {
 	File   string
 	Offset int64

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Pair is a key with its value. An empty Key stands for none.
+// Pair is a key with its value. An empty Key means none.
 type Pair struct{ Key, Value []byte }
 
 // set copies into the memory that the pair has.
@@ -18,7 +18,7 @@ func (p *Pair) set(key, value []byte) {
 // clear makes it none, and keeps its memory.
 func (p *Pair) clear() { p.Key, p.Value = p.Key[:0], p.Value[:0] }
 
-// perPair is what a pair costs in memory beside its bytes.
+// perPair is the memory overhead of a pair.
 const perPair = 80
 
 // memtable is a sorted list of pairs in memory, in chunks, so that an insertion moves few. Its
@@ -119,7 +119,7 @@ func (m *memtable) size() (count, bytes int) {
 	return m.count, m.bytes
 }
 
-// memScan walks through a memtable, which may grow meanwhile.
+// memScan walks a memtable, which may grow during the walk.
 type memScan struct {
 	table *memtable
 	pairs []Pair

@@ -103,7 +103,7 @@ func (t *Tree) sweep(listed []uint64) error {
 			continue
 		}
 		t.next = max(t.next, number+1)
-		// A tree that is made anew leaves the old one alone until it takes its place.
+		// A new tree does not touch the old one until it replaces it.
 		if !t.opts.New && !slices.Contains(listed, number) {
 			if err := t.fs.Remove(name); err != nil {
 				return fmt.Errorf("lsm: remove a run that is not used: %w", err)
@@ -113,7 +113,7 @@ func (t *Tree) sweep(listed []uint64) error {
 	return nil
 }
 
-// readManifest returns nothing where there is none.
+// readManifest returns nil if there is no manifest.
 func (t *Tree) readManifest() (numbers []uint64, meta []byte, err error) {
 	name := t.opts.Name + manifestEnd
 	data, err := vfs.ReadFile(t.fs, name)
@@ -179,7 +179,7 @@ func (t *Tree) Freeze(meta []byte) bool {
 	return true
 }
 
-// Commit writes what is frozen. After an error it can be called again.
+// Commit writes the frozen pairs. After an error it can be called again.
 func (t *Tree) Commit() error {
 	frozen, set := t.frozenNow(), t.set
 	if frozen == nil {
@@ -313,7 +313,7 @@ func (t *Tree) due() []*run {
 	return runs[min(first, len(runs)):]
 }
 
-// Close lets go of the files. What was not committed is lost.
+// Close closes the files. Uncommitted pairs are lost.
 func (t *Tree) Close() {
 	t.mu.Lock()
 	if t.closed {

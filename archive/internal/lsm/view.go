@@ -102,8 +102,8 @@ type source interface {
 }
 
 // Scan returns a single-use iterator over the pairs from low on and below high, in the order of
-// their keys. A pair is valid until the next one. An error comes last, with a zero pair. What was
-// put before the first step is there. Of what is put meanwhile, some may be.
+// their keys. A pair is valid until the next one. An error comes last, with a zero pair. Pairs put
+// before the first step are included. Pairs put during the walk may be.
 func (t *Tree) Scan(low, high []byte) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		v, err := t.view()

@@ -108,7 +108,7 @@ func (w *writer) flush() {
 	}
 }
 
-// finish writes what is left and syncs the file. There must be a pair.
+// finish writes the rest and syncs the file. There must be a pair.
 func (w *writer) finish() error {
 	w.endBlock()
 	if w.keys.count > 0 {

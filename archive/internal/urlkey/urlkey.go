@@ -161,7 +161,7 @@ func AppendHost(dst []byte, host, separator, with string) []byte {
 	}
 }
 
-// isAddress tells whether a host in lower case is an IP address: no name ends in a digit alone.
+// isAddress reports whether a host in lower case is an IP address: no name ends in a digit alone.
 func isAddress(host string) bool {
 	return strings.HasPrefix(host, "[") ||
 		strings.Trim(host, "0123456789.") == "" && strings.Count(host, ".") == 3
