@@ -83,7 +83,7 @@ func crashPage(url string, seed int) Capture {
 	return c
 }
 
-// A crawler is killed with kill -9 in the midst of it: whatever it was told to be kept is there.
+// A crawler is killed with kill -9 while appending: every acknowledged capture survives.
 func TestKilledProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

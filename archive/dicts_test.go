@@ -62,7 +62,7 @@ func TestNamesOfDictionariesAreBounded(t *testing.T) {
 	require.Equal(t, one, got)
 }
 
-// A snapshot that needs the disk takes it where it is told to.
+// A snapshot puts its temporary files into SpillDir.
 func TestSpillDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	a := openDir(t, t.TempDir(), Options{SpillDir: dir})

@@ -262,7 +262,7 @@ func TestAnImportThatIsBeingWritten(t *testing.T) {
 	}
 }
 
-// A pipe has no end, and opening one waits for somebody to write.
+// A pipe has no end, and opening one blocks until there is a writer.
 func TestImportOfAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := exec.CommandContext(t.Context(), "mkfifo", pipe).Run(); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// forgedURL is a page that nobody fetches. Other pages hold records of it in their bodies.
+// forgedURL is a page that is never fetched. Bodies of other pages contain records of it.
 const forgedURL = "http://bank.test/"
 
 // forgedRecord is the record of a page that nobody fetched, compressed like those of a file. The

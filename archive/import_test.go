@@ -104,7 +104,8 @@ func requireWholeView(t testing.TB, a *Archive, path string) {
 	require.NoError(t, part.Close())
 }
 
-// A file that is gone is told by all who could have noticed, and comes back when it does.
+// Every method that can notice a missing file reports it. Once the file is back, so are its
+// versions.
 func TestAnImportThatIsGone(t *testing.T) {
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", "two")
 	away := path + ".away"
@@ -153,7 +154,7 @@ func TestAnImportThatIsGone(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A file of the archive itself that is gone is told by Missing and Repair as well.
+// Missing and Repair also report a missing file of the archive's own directory.
 func TestAnOwnFileThatIsGone(t *testing.T) {
 	dir, _ := closedArchive(t, 3, 30, Options{MaxFile: 4000})
 	lost := warcNames(t, dir)[1]
@@ -165,7 +166,7 @@ func TestAnOwnFileThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{filepath.Base(lost)}, repaired.Missing)
 	a = openDir(t, dir, Options{})
-	require.Empty(t, a.Missing(), "nobody asks for it any more")
+	require.Empty(t, a.Missing(), "it is no longer imported")
 	require.NoError(t, a.Close())
 }
 
@@ -382,7 +383,7 @@ func TestAnImportThatIsStruckOut(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, importsName)))
 	repaired, err := Repair(dir, Options{})
 	require.NoError(t, err)
-	require.Equal(t, Report{Missing: []string{path}}, repaired, "it is told once more")
+	require.Equal(t, Report{Missing: []string{path}}, repaired, "it is reported again")
 	a = openDir(t, dir, Options{})
 	require.Empty(t, a.Missing())
 	require.NoError(t, a.Close())

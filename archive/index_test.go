@@ -208,7 +208,7 @@ func TestNumbersOfFiles(t *testing.T) {
 	require.NoError(t, x.close(true))
 }
 
-// A closed index says so, to whoever asks.
+// Queries of a closed index return ErrClosed.
 func TestAClosedIndex(t *testing.T) {
 	x := openTestIndex(t, vfs.NewMem())
 	require.NoError(t, x.close(true))
@@ -241,7 +241,7 @@ func (f slowFile) WriteAt(p []byte, at int64) (int, error) {
 	return f.File.WriteAt(p, at)
 }
 
-// A commit that takes for ever keeps nobody from asking and from adding, as long as there is room.
+// A commit that never ends blocks neither lookups nor additions, as long as there is room.
 func TestACommitBlocksNobody(t *testing.T) {
 	gate := make(chan struct{})
 	started := make(chan struct{}, 100)
@@ -275,7 +275,7 @@ func TestACommitBlocksNobody(t *testing.T) {
 	require.NoError(t, x.close(true))
 }
 
-// Memory has a bound: whoever adds faster than can be committed waits, or is told why it cannot.
+// Memory is bounded: admit waits if commits are slower, or returns the error of the commit.
 func TestMemoryOfTheIndexIsBounded(t *testing.T) {
 	files := vfs.NewMem()
 	x := openTestIndex(t, files)

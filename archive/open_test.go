@@ -22,7 +22,7 @@ func (a *Archive) Commit() error {
 	return a.index.merge()
 }
 
-// Repair makes a new index, and tells what was found.
+// Repair makes a new index, and reports what it found.
 func Repair(dir string, opts Options) (Report, error) {
 	opts.Reindex = true
 	return closed(Open(dir, opts))

@@ -95,7 +95,7 @@ func TestVerifyFindsAChangedByte(t *testing.T) {
 	}
 }
 
-// The index and the files may come to differ by what somebody does to either of them.
+// The index and the files may differ after external changes to either of them.
 func TestVerifyComparesIndexAndFiles(t *testing.T) {
 	dir, m := closedArchive(t, 3, 30, Options{MaxFile: 4000})
 	rewriteIndex(t, dir, func(all []located) []located {

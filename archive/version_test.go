@@ -464,7 +464,7 @@ func TestAVeryLongURL(t *testing.T) {
 	requireRebuilt(t, dir, Options{})
 }
 
-// A record that was closed is not that of somebody else who has its reader now.
+// A closed record must not use its reader, which another record may have now.
 func TestReadAfterClose(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	var locs []Location
