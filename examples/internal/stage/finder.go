@@ -38,9 +38,9 @@ var ErrManyLookups = errors.New("stage: too many names are being looked up")
 
 // A Finder looks up hosts in background goroutines, so that name servers that do not answer delay
 // only their own hosts. The names of one owner take at most eight of 256 lookups, and an eighth of
-// the room for open items. One weakness remains: with 192 such names of different owners, hosts
-// that were never found before wait up to half a minute for earlier ones. Its methods are safe for
-// concurrent use.
+// the room for open items. One weakness remains: while 192 such names of different owners are
+// looked up, hosts that were never found before wait: half a minute for each 192 that are ahead of
+// them. Its methods are safe for concurrent use.
 type Finder struct {
 	lookup func(ctx context.Context, host string) (netip.Addr, error)
 	hold   func() (done func())
