@@ -32,6 +32,7 @@ func (e *RoomError) Unwrap() error { return e.Err }
 
 // fitting returns a size at which all streams fit into what the brokers had for those that were
 // made, with a quarter to spare. If there was nothing, all that is known is that one did not fit.
+// Several brokers may promise more than they have; then the next error has a smaller size.
 func (e *RoomError) fitting() int64 {
 	had := max(e.Bytes*int64(e.Made)*3/4, e.Bytes/2)
 	size := had / int64(e.Streams)
