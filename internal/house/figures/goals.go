@@ -78,7 +78,7 @@ var goals = []goal{
 		"the compilation of 25,000 wildcards; files of that kind are rare, and parsed once a day"},
 	{"fetch: CPU time of Get as a multiple of net/http's", []figure{getCost("fetch")}, true, 1.25,
 		"the timers and buffers that the limits need"},
-	{"fetch: links, times as fast as x/net/html's tokenizer", []figure{linkSpeed("fetch.Links"), linkSpeed("tokenizer loop")},
+	{"fetch: links, times as fast as x/net/html's tokenizer", []figure{linkSpeed("page.Links"), linkSpeed("tokenizer loop")},
 		false, 2, "decoding and resolving the URLs"},
 	{"dedupe/exact: sightings per second", []figure{of(exact, `exact `+number, 1)}, false, 5e5, "the disk"},
 	{"dedupe/exact: times as fast as bbolt", []figure{exactTime("bbolt"), exactTime("exact")}, false, 10, "the disk"},

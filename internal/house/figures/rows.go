@@ -59,7 +59,7 @@ var rows = []row{
 	{"Get a page of 20 KB: CPU time as a multiple of net/http's", "%s | resty %s, colly %s; fasthttp, not on net/http, %s",
 		[]figure{getCost("fetch"), getCost("resty"), getCost("colly"), getCost("fasthttp")}},
 	{"Find the links of generated pages, MB per CPU second", "%s | goquery %s; x/net/html's tokenizer alone, without links, %s",
-		[]figure{linkSpeed("fetch.Links"), linkSpeed("goquery"), linkSpeed("tokenizer loop")}},
+		[]figure{linkSpeed("page.Links"), linkSpeed("goquery"), linkSpeed("tokenizer loop")}},
 	{"Was this URL seen? Exact, on disk, nine of ten known", "%s µs | pebble %s µs, bbolt %s µs", []figure{
 		of(exact, `exact \d+ `+number, micro), of(exact, `pebble \d+ `+number, micro), of(exact, `bbolt \d+ `+number, micro),
 	}},

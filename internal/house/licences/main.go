@@ -49,8 +49,8 @@ func write(w io.Writer) error {
 	text := about
 	for _, part := range []struct{ title, dir string }{
 		{"The library, and examples of the same module", "."},
-		{"What `examples/cluster` has beside those", "examples/cluster"},
-		{"What `examples/clients` has beside those", "examples/clients"},
+		{"Additional modules of `examples/cluster`", "examples/cluster"},
+		{"Additional modules of `examples/clients`", "examples/clients"},
 	} {
 		modules, err := modulesOf(part.dir)
 		if err != nil {
