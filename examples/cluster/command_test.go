@@ -52,18 +52,20 @@ func (b *lockedBuffer) String() string {
 
 func TestCommandLinesThatMakeNoSense(t *testing.T) {
 	for line, says := range map[string]string{
-		"":                                     "cluster status",
-		"fly":                                  "cluster status",
-		"run -modules fetch,sleep":             `module "sleep"`,
-		"run -modules seeder":                  `module "seeder"`,
-		"run -no-such-flag":                    "no-such-flag",
-		"create http://a.test/ -loopback":      "flags come first",
-		"deny a.test -crawl other":             "flags come first",
-		"run archive1":                         `"archive1" is not expected`,
-		"status -every 5s crawl":               `"crawl" is not expected`,
-		"create -loopback":                     "no seeds",
-		"create http://example.org/":           "-contact is missing",
-		"create -loopback mailto:a@b":          "seed",
+		"":                                "cluster status",
+		"fly":                             "cluster status",
+		"run -modules fetch,sleep":        `module "sleep"`,
+		"run -modules seeder":             `module "seeder"`,
+		"run -no-such-flag":               "no-such-flag",
+		"create http://a.test/ -loopback": "flags come first",
+		"deny a.test -crawl other":        "flags come first",
+		"run archive1":                    `"archive1" is not expected`,
+		"status -every 5s crawl":          `"crawl" is not expected`,
+		"create -loopback":                "no seeds",
+		"create http://example.org/":      "-contact is missing",
+		"create -loopback mailto:a@b":     "seed",
+		"create -contact a@b.test http://localhost:8080/": "give -loopback",
+		"create -contact a@b.test http://127.0.0.1/":      "give -loopback",
 		"bench":                                "messages, spread, scaling",
 		"bench sleep":                          "messages, spread, scaling",
 		"bench messages -x":                    "-x",
@@ -233,6 +235,9 @@ func TestUpStartsThreeBrokers(t *testing.T) {
 	c := start(t, nil, "up", "-dir", t.TempDir(), "-port", strconv.Itoa(port))
 	require.Equal(t, "three brokers are up; clients connect to", c.line(t))
 	require.Contains(t, c.line(t), fmt.Sprintf("-nats nats://127.0.0.1:%d,nats://", port))
+	status, _, log := do(t, "up", "-dir", t.TempDir(), "-port", strconv.Itoa(port))
+	require.Equal(t, 1, status)
+	require.Contains(t, log, fmt.Sprintf("127.0.0.1:%d: bind: address already in use; if other brokers", port))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	bus, err := jet.Connect(ctx, jet.Options{URL: fmt.Sprintf("nats://127.0.0.1:%d", port+1), Replicas: 3})

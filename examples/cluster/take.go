@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
@@ -70,6 +72,9 @@ func create(fs *flag.FlagSet) action {
 		case o.Contact == "" && !o.Loopback:
 			return fmt.Errorf("%w: -contact is missing: site owners must be able to reach you",
 				errUsage)
+		case !o.Loopback && localSeed(seeds) != "":
+			return fmt.Errorf("%w: %s is on this machine: give -loopback to crawl it", errUsage,
+				localSeed(seeds))
 		}
 		if o.Deny, err = readLines(*deny); err != nil {
 			return err
@@ -188,6 +193,18 @@ func readSeeds(args []string, file string, log io.Writer) (seeds []string, err e
 		err = nil
 	}
 	return append(seeds, more...), err
+}
+
+// localSeed returns a seed that is on this machine, which only -loopback allows, or "".
+func localSeed(seeds []string) string {
+	for _, seed := range seeds {
+		host := weburl.Host(seed)
+		addr, literal := stage.Literal(host)
+		if host == "localhost" || literal && addr.IsLoopback() {
+			return seed
+		}
+	}
+	return ""
 }
 
 // run takes part in a crawl until it is told to end.

@@ -60,6 +60,9 @@ func up(fs *flag.FlagSet) action {
 			return err
 		}
 		tr := trio{self: self, dir: *dir, port: *port, log: log}
+		if err := tr.free(); err != nil {
+			return err
+		}
 		var running sync.WaitGroup
 		for i := range brokers {
 			running.Go(func() { tr.keep(ctx, i) })
@@ -97,6 +100,18 @@ func (tr *trio) urls() string {
 		urls = append(urls, "nats://"+tr.at(i, tr.port))
 	}
 	return strings.Join(urls, ",")
+}
+
+// free returns an error if another program listens where the brokers will.
+func (tr *trio) free() error {
+	for i := range brokers {
+		for _, port := range []int{tr.port, tr.port + 100} {
+			if err := jet.Free(tr.at(i, port)); err != nil {
+				return fmt.Errorf("%w; if other brokers run here, choose other ports with -port", err)
+			}
+		}
+	}
+	return nil
 }
 
 // args is the command line of one broker.

@@ -11,11 +11,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ServerOptions says what a [Server] is like.
+// ServerOptions are the options of a [Server].
 type ServerOptions struct {
-	Dir  string // where streams are kept; "" means nowhere, which is refused
+	Dir  string // where streams are stored; required, "" is refused
 	Port int    // on the loopback interface; 0 means a free one
-	Log  string // a file for what the server has to say; "" means that nobody hears it
+	Log  string // the log file; "" means no log
 	Bind string // the address to listen on; "" means 127.0.0.1
 
 	MaxStore int64 // bytes that streams may reserve; 0 means three quarters of the free disk
@@ -25,7 +25,7 @@ type ServerOptions struct {
 	Routes  []string // where all of them do, itself included; nil means that it waits for them
 }
 
-// readyWait is how long a server may take to begin.
+// readyWait is how long a server may take to start.
 const readyWait = 20 * time.Second
 
 // A Server is a broker inside this process. Its methods are safe for concurrent use.
@@ -33,13 +33,39 @@ type Server struct {
 	inner *server.Server
 }
 
-// StartServer starts a broker and returns when it takes connections.
+// addresses returns where a server will listen, except on ports of its own choice.
+func (o ServerOptions) addresses() (all []string) {
+	if o.Port != 0 {
+		all = append(all, net.JoinHostPort(o.Bind, strconv.Itoa(o.Port)))
+	}
+	if o.Cluster != "" {
+		all = append(all, o.Cluster)
+	}
+	return all
+}
+
+// Free returns an error that names the address if another program listens there. A server would not
+// report that itself.
+func Free(address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("jet: %w", err)
+	}
+	return l.Close()
+}
+
+// StartServer starts a broker and returns when it accepts connections.
 func StartServer(o ServerOptions) (*Server, error) {
 	if o.Dir == "" {
 		return nil, errors.New("jet: a server needs a directory")
 	}
 	if o.Bind == "" {
 		o.Bind = "127.0.0.1"
+	}
+	for _, address := range o.addresses() {
+		if err := Free(address); err != nil {
+			return nil, err
+		}
 	}
 	options := &server.Options{
 		Host: o.Bind, Port: o.Port, ServerName: o.Name, StoreDir: o.Dir, JetStream: true,
@@ -78,7 +104,7 @@ func StartServer(o ServerOptions) (*Server, error) {
 	return &Server{inner}, nil
 }
 
-// URL returns where clients find the server.
+// URL returns the URL of the server for clients.
 func (s *Server) URL() string { return s.inner.ClientURL() }
 
 // Close ends the server and returns when its files are closed.
