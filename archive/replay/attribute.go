@@ -5,38 +5,38 @@ import (
 	"strings"
 )
 
-// attribute is one of a tag, as the tokenizer gives it: the name in lower case, the value without
-// entities.
+// attribute is an attribute of a tag from the tokenizer: the name in lower case, the value with
+// entities decoded.
 type attribute struct{ name, value string }
 
-// treatment is what becomes of an attribute.
+// treatment is how an attribute is rewritten.
 type treatment uint8
 
 const (
 	keep     treatment = iota
-	drop               // it has no use in an archive, or leads out of it
+	drop               // useless in an archive, or leads out of it
 	link               // a URL that a person follows
-	picture            // a URL of something that can do nothing
-	document           // a URL of something that loads more, or runs
+	picture            // a URL of passive content
+	document           // a URL of content that loads more, or runs
 	pictures           // a list of images
 	style              // CSS: declarations, or a value that may have url()
 	nested             // a whole document
 )
 
-// treatments are those of the attributes by their names. Which element has them hardly matters: a
-// browser ignores what an element does not know.
+// treatments are the treatments of attributes by name. The element hardly matters: browsers ignore
+// attributes that an element does not know.
 var treatments = map[string]treatment{
-	// They send something, or tell someone of a click.
+	// They send data, or report a click.
 	"action": drop, "formaction": drop, "formtarget": drop, "ping": drop, "attributionsrc": drop,
-	// They change what other URLs are relative to, or name programs of a past age.
+	// They change the base of other URLs, or name obsolete programs.
 	"codebase": drop, "xml:base": drop, "archive": drop, "classid": drop, "code": drop,
-	// No browser loads them, and no one follows them.
+	// No browser loads them, and nobody follows them.
 	"cite": drop, "longdesc": drop, "profile": drop, "manifest": drop,
-	// They say how something is to be loaded, which the handler decides: a rewritten sheet does not
-	// have its checksum any more, and what asks for CORS would not get it.
+	// They control loading, which the handler decides: a rewritten sheet no longer has its checksum,
+	// and a CORS request would be refused.
 	"crossorigin": drop, "integrity": drop, "nonce": drop, "referrerpolicy": drop,
-	// They say where something is shown, and what it may do there. A sandbox in a sandbox would not
-	// let a person follow links.
+	// They control where something is shown, and its permissions. In a sandbox within a sandbox,
+	// links could not be followed.
 	"allow": drop, "credentialless": drop, "csp": drop, "sandbox": drop, "target": drop,
 	"download": drop,
 
@@ -44,13 +44,13 @@ var treatments = map[string]treatment{
 	"background": picture, "dynsrc": picture, "lowsrc": picture, "icon": picture,
 	"srcset": pictures, "imagesrcset": pictures, "data": document, "srcdoc": nested,
 
-	// In SVG these may have url() as their values, in HTML they mean nothing.
+	// In SVG these may have url() as their values; in HTML they mean nothing.
 	"style": style, "fill": style, "stroke": style, "filter": style, "mask": style,
 	"clip-path": style, "cursor": style, "marker": style, "marker-start": style,
 	"marker-mid": style, "marker-end": style,
 }
 
-// ofElements are the exceptions: what is a link here is loaded there.
+// ofElements are the exceptions: attributes that are links in some elements and loaded in others.
 var ofElements = map[string]map[string]treatment{
 	"a":      {"href": link, "xlink:href": link},
 	"area":   {"href": link},
@@ -60,7 +60,7 @@ var ofElements = map[string]map[string]treatment{
 	"use": {"href": document, "xlink:href": document},
 }
 
-// treat returns what becomes of an attribute of an element.
+// treat returns the treatment of an attribute of an element.
 func (p *pageRewriter) treat(element, name string) treatment {
 	if t, ok := ofElements[element][name]; ok {
 		return t
@@ -74,7 +74,7 @@ func (p *pageRewriter) treat(element, name string) treatment {
 	return keep
 }
 
-// attribute returns an attribute as it stays, or false if it does not.
+// attribute returns the rewritten attribute, or false if it is dropped.
 func (p *pageRewriter) attribute(element string, a attribute) (attribute, bool) {
 	ok := true
 	switch p.treat(element, a.name) {
@@ -97,7 +97,7 @@ func (p *pageRewriter) attribute(element string, a attribute) (attribute, bool) 
 	return a, ok
 }
 
-// attributes rewrites those of a tag.
+// attributes rewrites the attributes of a tag.
 func (p *pageRewriter) attributes(element string, attrs []attribute) []attribute {
 	var out []attribute
 	for _, a := range attrs {
@@ -122,8 +122,8 @@ func (p *pageRewriter) attributes(element string, attrs []attribute) []attribute
 	return out
 }
 
-// leading makes a link replace the whole window and not the frame alone, so that what stands above
-// the page goes with it. A document that runs scripts may not do that.
+// leading makes a link replace the whole window instead of only the frame, so that the bar above the
+// page is replaced, too. A document that runs scripts may not do that.
 func (p *pageRewriter) leading(attrs []attribute) []attribute {
 	href := value(attrs, "href") + value(attrs, "xlink:href")
 	if p.links.scripts || href == "" || strings.HasPrefix(href, "#") {
@@ -132,8 +132,8 @@ func (p *pageRewriter) leading(attrs []attribute) []attribute {
 	return append(attrs, attribute{"target", "_top"})
 }
 
-// awake shows images that wait for a script to load them, where there are no scripts. The names are
-// those of the scripts that most sites use.
+// awake shows lazily loaded images when there are no scripts to load them. The names are those of
+// the most common scripts.
 func (p *pageRewriter) awake(attrs, out []attribute) []attribute {
 	if p.links.scripts {
 		return out
@@ -154,7 +154,7 @@ func (p *pageRewriter) awake(attrs, out []attribute) []attribute {
 	return out
 }
 
-// still keeps an SVG animation from giving an element a URL.
+// still prevents an SVG animation from giving an element a URL.
 func (p *pageRewriter) still(attrs []attribute) []attribute {
 	name := strings.ToLower(strings.TrimSpace(value(attrs, "attributename")))
 	if p.treat("a", name) == keep {
@@ -173,8 +173,8 @@ func value(attrs []attribute, name string) string {
 	return ""
 }
 
-// isPlainName tells whether a name of a tag or an attribute is written so that every reader sees
-// the same in it. Broken markup has quotes and tags in names, which a page loses nothing without.
+// isPlainName reports whether every parser reads the name of a tag or an attribute in the same way.
+// Broken markup has quotes and tags in names; a page loses nothing without them.
 func isPlainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]

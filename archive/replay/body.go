@@ -30,7 +30,7 @@ func (v *Handler) find(p place) (found archive.Version, err error) {
 			return found, err
 		}
 	}
-	// There is none up to that time. What was found a moment after the page is what belongs to it.
+	// There is none up to that time. A resource that was found shortly after the page belongs to it.
 	for _, url := range urls {
 		if url == "" {
 			continue
@@ -46,7 +46,7 @@ func (v *Handler) find(p place) (found archive.Version, err error) {
 	return found, archive.ErrNotFound
 }
 
-// capture is an archived answer that is open for reading. It is not safe for concurrent use.
+// capture is an archived response, open for reading. It is not safe for concurrent use.
 type capture struct {
 	version archive.Version
 	head    *warc.HTTP
@@ -55,7 +55,7 @@ type capture struct {
 	close   func()
 }
 
-// open opens the content of a version. Close it when it was read.
+// open opens the content of a version. The caller must close it.
 func (v *Handler) open(version archive.Version) (*capture, error) {
 	rec, err := v.archive.Read(version.Content)
 	if err != nil {
@@ -79,8 +79,8 @@ func (v *Handler) open(version archive.Version) (*capture, error) {
 	return c, nil
 }
 
-// settleKind replaces a Content-Type that is missing or makes no sense: by what the bytes look like
-// or by one that does nothing.
+// settleKind replaces a missing or invalid Content-Type: by a guess from the bytes, or by a passive
+// type.
 func (c *capture) settleKind() {
 	media, _, err := mime.ParseMediaType(c.kind)
 	known := len(media) <= maxKind && (err == nil || errors.Is(err, mime.ErrInvalidMediaParameter))
@@ -97,10 +97,10 @@ func (c *capture) settleKind() {
 	}
 }
 
-// maxKind is how long a Content-Type may be to be passed on whole.
+// maxKind is the longest Content-Type that is served unchanged.
 const maxKind = 200
 
-// sniffLen is what http.DetectContentType looks at.
+// sniffLen is how many bytes http.DetectContentType examines.
 const sniffLen = 512
 
 // media returns the Content-Type without parameters.
@@ -109,14 +109,14 @@ func (c *capture) media() string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// isHTML tells whether it is a page. XHTML becomes HTML, as which it was written in most places:
-// the tags that are written anew would not all be closed, and XML knows no half measures.
+// isHTML reports whether the content is a page. XHTML is served as HTML, which most of it was meant
+// to be: the rewritten tags would not all be closed, and XML does not tolerate that.
 func (c *capture) isHTML() bool {
 	return c.media() == "text/html" || c.media() == "application/xhtml+xml"
 }
 
-// status returns the status code to answer with. Those that would make a browser ask for a password
-// or try again become others.
+// status returns the status code to serve. Codes that would make a browser ask for a password or
+// retry are replaced.
 func (c *capture) status() int {
 	switch s := c.head.Status(); {
 	case s == 403, s == 404, s == 410, s == 451, s == 500, s == 503:
@@ -129,7 +129,7 @@ func (c *capture) status() int {
 	return http.StatusOK
 }
 
-// location returns where a redirect leads to, or "".
+// location returns the target of a redirect, or "".
 func (c *capture) location() string {
 	switch c.head.Status() {
 	case 301, 302, 303, 307, 308:
@@ -138,17 +138,17 @@ func (c *capture) location() string {
 	return ""
 }
 
-// read returns a body of up to max bytes. If it is longer, whole is false, and the rest is still to
-// be read. A body that ends in damage is returned as far as it could be read.
+// read returns a body of up to max bytes. If it is longer, whole is false, and the rest can still be
+// read. A damaged body is returned as far as it can be read.
 func (c *capture) read(max int64) (body []byte, whole bool) {
 	body, _ = io.ReadAll(io.LimitReader(c.body, max+1))
 	return body, int64(len(body)) <= max
 }
 
-// toUTF8 converts a page, by the HTML standard's steps to find its encoding.
+// toUTF8 converts a page to UTF-8. It finds the encoding by the algorithm of the HTML standard.
 func toUTF8(page []byte, kind string) []byte {
 	e, name, certain := charset.DetermineEncoding(page, kind)
-	// Only the first kilobyte was looked at. In many pages it has no letter beyond ASCII.
+	// Only the first kilobyte was examined. In many pages it has only ASCII.
 	if name != "utf-8" && (certain || !utf8.Valid(page)) {
 		if converted, err := e.NewDecoder().Bytes(page); err == nil {
 			page = converted
@@ -157,7 +157,7 @@ func toUTF8(page []byte, kind string) []byte {
 	return bytes.ToValidUTF8(bytes.TrimPrefix(page, []byte("\xef\xbb\xbf")), []byte("\uFFFD"))
 }
 
-// sheetUTF8 does so with a style sheet, by those of the CSS Syntax standard.
+// sheetUTF8 converts a style sheet, by the algorithm of the CSS Syntax standard.
 func sheetUTF8(sheet []byte, kind string) []byte {
 	if _, params, err := mime.ParseMediaType(kind); err == nil && params["charset"] != "" {
 		return toUTF8(sheet, kind)
@@ -173,5 +173,5 @@ func sheetUTF8(sheet []byte, kind string) []byte {
 	return toUTF8(sheet, "text/css; charset=windows-1252")
 }
 
-// stamp returns a time as HTTP has it.
+// stamp formats a time for HTTP.
 func stamp(t time.Time) string { return t.UTC().Format(http.TimeFormat) }

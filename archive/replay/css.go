@@ -7,8 +7,8 @@ import (
 
 // rewriteCSS returns a style sheet, or the value of a style attribute, with all its URLs rewritten.
 //
-// What comes out has a plain form that all readers understand alike: no comments, no escapes in
-// strings but the needed ones, and no "<" that could begin a tag, wherever the sheet stands.
+// The output has a plain form that all parsers understand alike: no comments, only necessary escapes
+// in strings, and no "<" that could start a tag if the sheet is part of a page.
 func rewriteCSS(sheet string, l *linker) string {
 	s := sheetRewriter{in: sheet, links: l}
 	s.out.Grow(len(sheet) + len(sheet)/4)
@@ -18,16 +18,16 @@ func rewriteCSS(sheet string, l *linker) string {
 	return s.out.String()
 }
 
-// sheetRewriter walks over the tokens of a sheet, by the CSS Syntax standard as far as it matters
-// to URLs. It is not safe for concurrent use.
+// sheetRewriter processes the tokens of a sheet, by the CSS Syntax standard as far as URLs are
+// concerned. It is not safe for concurrent use.
 type sheetRewriter struct {
 	in    string
 	at    int
 	out   strings.Builder
 	links *linker
 
-	rule      string // the at-rule whose beginning this is, until its first string or URL
-	functions []bool // that are open: whether a string in it is a URL
+	rule      string // the current at-rule, until its first string or URL
+	functions []bool // the open functions: whether a string in it is a URL
 }
 
 func (s *sheetRewriter) peek(n int) byte {
@@ -37,8 +37,8 @@ func (s *sheetRewriter) peek(n int) byte {
 	return 0
 }
 
-// token passes one token on. Names are looked for before all else, since only a whole name tells
-// url( from my-url(, and numbers before them.
+// token copies one token. It tries numbers first and then names, since only a whole name
+// distinguishes url( from my-url(.
 func (s *sheetRewriter) token() {
 	c := s.peek(0)
 	switch {
@@ -60,7 +60,7 @@ func (s *sheetRewriter) token() {
 	}
 }
 
-// other passes a character on that is a token of its own.
+// other copies a character that is a token of its own.
 func (s *sheetRewriter) other(c byte) {
 	s.at++
 	switch c {
@@ -69,14 +69,14 @@ func (s *sheetRewriter) other(c byte) {
 	case ')':
 		s.functions = s.functions[:max(len(s.functions)-1, 0)]
 	case ';', '{', '}':
-		// A broken rule must not make URLs of the strings in those after it.
+		// A broken rule must not turn the strings of later rules into URLs.
 		s.rule = ""
 		if c == '}' {
 			s.functions = s.functions[:0]
 		}
 	case '<':
 		s.out.WriteByte('<')
-		c = ' ' // so that it begins no tag
+		c = ' ' // so that it starts no tag
 		if s.peek(0) == c {
 			return
 		}
@@ -89,8 +89,8 @@ func (s *sheetRewriter) other(c byte) {
 	s.out.WriteByte(c)
 }
 
-// comment skips a comment. One that is not closed takes all the rest. Something has to stay in its
-// place, as it may keep two words apart.
+// comment skips a comment. An unclosed comment takes the rest of the sheet. Something must replace a
+// comment, since it may separate two words.
 func (s *sheetRewriter) comment() {
 	end := strings.Index(s.in[s.at+2:], "*/")
 	if end < 0 {
@@ -101,7 +101,7 @@ func (s *sheetRewriter) comment() {
 	s.out.WriteString("/**/")
 }
 
-// number passes a number on with its unit: in "1url(x)" there is no URL.
+// number copies a number with its unit: "1url(x)" has no URL.
 func (s *sheetRewriter) number() {
 	start := s.at
 	if s.in[s.at] == '-' {
@@ -131,7 +131,8 @@ func isNameByte(c byte) bool {
 		c >= utf8.RuneSelf
 }
 
-// startsName tells whether a word begins n bytes on. Digits may be in one, but not at its start.
+// startsName reports whether a name starts n bytes on. A name may contain digits but not start with
+// one.
 func (s *sheetRewriter) startsName(n int) bool {
 	c := s.peek(n)
 	if c == '-' {
@@ -141,13 +142,13 @@ func (s *sheetRewriter) startsName(n int) bool {
 	return isNameByte(c) && !isDigit(c) || s.escapeAt(n)
 }
 
-// escapeAt tells whether there is an escape n bytes on: a backslash that no line end follows.
+// escapeAt reports whether there is an escape n bytes on: a backslash not followed by a line end.
 func (s *sheetRewriter) escapeAt(n int) bool {
 	return s.peek(n) == '\\' && s.at+n+1 < len(s.in) && !strings.ContainsRune("\n\r\f",
 		rune(s.in[s.at+n+1]))
 }
 
-// name takes a word, with its escapes resolved.
+// name reads a name and resolves its escapes.
 func (s *sheetRewriter) name() string {
 	start := s.at
 	for s.at < len(s.in) && isNameByte(s.in[s.at]) {
@@ -171,8 +172,8 @@ func (s *sheetRewriter) name() string {
 	return string(name)
 }
 
-// escape takes a backslash and what it stands for: up to six hexadecimal digits and one space, or
-// the character after it.
+// escape reads a backslash and its operand: up to six hexadecimal digits and one space, or the next
+// character.
 func (s *sheetRewriter) escape() rune {
 	s.at++
 	value, digits := rune(0), 0
@@ -186,7 +187,7 @@ func (s *sheetRewriter) escape() rune {
 		s.at++
 	}
 	if digits == 0 {
-		// Any other character stands for itself, whatever it means elsewhere.
+		// Any other character represents itself.
 		r, size := utf8.DecodeRuneInString(s.in[s.at:])
 		s.at += size
 		if r == 0 {
@@ -215,7 +216,7 @@ func hexDigit(c byte) (rune, bool) {
 	return 0, false
 }
 
-// atRule passes the name of an at-rule on. A @charset is left out: what is served is UTF-8.
+// atRule copies the name of an at-rule. It drops @charset, since the output is UTF-8.
 func (s *sheetRewriter) atRule(name string) {
 	s.rule = strings.ToLower(name)
 	if s.rule == "charset" {
@@ -230,7 +231,7 @@ func (s *sheetRewriter) atRule(name string) {
 	s.writeName(name)
 }
 
-// word passes a word on, and what belongs to it if it is url( or another function.
+// word copies a name, and handles url( and other functions.
 func (s *sheetRewriter) word(name string) {
 	if s.peek(0) != '(' {
 		s.writeName(name)
@@ -245,7 +246,7 @@ func (s *sheetRewriter) word(name string) {
 		return
 	}
 	s.skipSpace()
-	// With quotes it is a function like others, which may have more than the URL in it.
+	// With quotes it is an ordinary function, which may contain more than the URL.
 	if c := s.peek(0); c == '"' || c == '\'' {
 		s.functions = append(s.functions, urlFunctions[function])
 		s.out.WriteString("url(")
@@ -257,8 +258,8 @@ func (s *sheetRewriter) word(name string) {
 	s.out.WriteByte(')')
 }
 
-// bareURL takes a URL without quotes and the parenthesis after it, or the end of the sheet, which
-// closes all that is open. A URL with a character that may not be in it means nothing.
+// bareURL reads a URL without quotes and the closing parenthesis, or the end of the sheet, which
+// closes everything. A URL with an invalid character is ignored.
 func (s *sheetRewriter) bareURL() string {
 	var ref strings.Builder
 	bad := false
@@ -289,11 +290,11 @@ func (s *sheetRewriter) skipSpace() {
 	s.at = len(s.in) - len(strings.TrimLeft(s.in[s.at:], whitespace))
 }
 
-// urlFunctions are those in which a string is a URL.
+// urlFunctions are the functions in which a string is a URL.
 var urlFunctions = map[string]bool{"url": true, "src": true, "image": true, "image-set": true,
 	"-webkit-image-set": true}
 
-// text passes a string on. It may be a URL. A line end closes it as well: the quote was forgotten.
+// text copies a string, which may be a URL. A line end also closes it: then the quote is missing.
 func (s *sheetRewriter) text() {
 	quote := s.in[s.at]
 	var value strings.Builder
@@ -309,7 +310,7 @@ func (s *sheetRewriter) text() {
 		case s.escapeAt(0):
 			value.WriteRune(s.escape())
 		case c == '\\':
-			s.at++ // the line goes on
+			s.at++ // the line continues
 			if strings.HasPrefix(s.in[s.at:], "\r\n") {
 				s.at++
 			}
@@ -330,8 +331,8 @@ func (s *sheetRewriter) writeString(value string) {
 	s.writeText(value)
 }
 
-// mapped returns what takes the place of a URL. That of a @namespace is a mere name. One that leads
-// nowhere becomes an address of nothing, since an empty one would be that of the page itself.
+// mapped returns the replacement of a URL. The URL of a @namespace is just a name. A URL that cannot
+// be rewritten becomes the address of nothing, since an empty one would mean the page itself.
 func (s *sheetRewriter) mapped(ref string) string {
 	use := asImage
 	switch s.rule {
@@ -365,8 +366,8 @@ func (s *sheetRewriter) writeText(value string) {
 	s.out.WriteByte('"')
 }
 
-// writeName writes a word whose escapes were resolved. Those that it needs are written anew:
-// without them, the class of a utility such as ".md:flex" would be another one.
+// writeName writes a name whose escapes were resolved. It adds the necessary escapes again: without
+// them, a class such as ".md:flex" would be a different one.
 func (s *sheetRewriter) writeName(name string) {
 	for i, r := range name {
 		plain := r >= utf8.RuneSelf || isNameByte(byte(r))

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// In SVG and MathML a style or a title is an element like others, in which tags are tags. The
-// tokenizer has to be told. Which elements are open there is followed only roughly: a mistake costs
-// the look of a page that is broken already, and no more, as what is written is plain either way.
+// In SVG and MathML a style or a title is an ordinary element, in which tags are tags. The
+// tokenizer must be told. Open elements there are tracked only roughly: a mistake only affects the
+// look of a page that is already broken, since the output is plain in any case.
 
-// breakouts are the elements of HTML that end SVG and MathML where they stand, by the HTML standard
-// (13.2.6.5).
+// breakouts are the HTML elements that end SVG and MathML, by the HTML standard (13.2.6.5).
 var breakouts = func() map[string]bool {
 	set := map[string]bool{}
 	for _, name := range strings.Fields(`b big blockquote body br center code dd div dl dt em embed
@@ -21,10 +20,10 @@ var breakouts = func() map[string]bool {
 	return set
 }()
 
-// isForeignRoot tells what begins SVG and MathML.
+// isForeignRoot reports whether an element starts SVG or MathML.
 func isForeignRoot(name string) bool { return name == "svg" || name == "math" }
 
-// isIntegration tells in which elements of SVG and MathML there is HTML again.
+// isIntegration reports whether an element of SVG or MathML contains HTML again.
 func isIntegration(name string) bool {
 	switch name {
 	case "foreignobject", "desc", "title", "annotation-xml", "mi", "mo", "mn", "ms", "mtext":
@@ -33,12 +32,12 @@ func isIntegration(name string) bool {
 	return false
 }
 
-// inForeign tells whether the next tag belongs to SVG or MathML.
+// inForeign reports whether the next tag belongs to SVG or MathML.
 func (p *pageRewriter) inForeign() bool {
 	return len(p.foreign) > 0 && !isIntegration(p.foreign[len(p.foreign)-1])
 }
 
-// leaveForeign is called with each start tag before it is looked at.
+// leaveForeign is called with each start tag before it is processed.
 func (p *pageRewriter) leaveForeign(name string, attrs []attribute) {
 	font := name == "font" && (has(attrs, "color") || has(attrs, "face") || has(attrs, "size"))
 	if !breakouts[name] && !font {
@@ -51,8 +50,8 @@ func (p *pageRewriter) leaveForeign(name string, attrs []attribute) {
 	p.cutForeign(n)
 }
 
-// cutForeign closes all but the first n of what is open. A style is closed in writing, so that
-// readers that do not know of SVG see its end where it is.
+// cutForeign closes all but the first n open elements. It writes the end tag of a style, so that
+// parsers without SVG see its end in the right place.
 func (p *pageRewriter) cutForeign(n int) {
 	if p.inForeignStyle() && n < len(p.foreign) {
 		p.out.WriteString("</style>")
@@ -60,16 +59,16 @@ func (p *pageRewriter) cutForeign(n int) {
 	p.foreign = p.foreign[:n]
 }
 
-// inForeignStyle tells whether a style in SVG is open. It is always the last of what is open, as
-// tags in it are left out.
+// inForeignStyle reports whether a style in SVG is open. It is always the last open element, since
+// tags in it are dropped.
 func (p *pageRewriter) inForeignStyle() bool {
 	return len(p.foreign) > 0 && p.foreign[len(p.foreign)-1] == "style"
 }
 
-// maxForeign is how many elements of SVG and MathML may be open: each end tag looks through them.
+// maxForeign bounds the open elements of SVG and MathML, since each end tag searches them.
 const maxForeign = 100
 
-// enterForeign notes what is open.
+// enterForeign records an open element.
 func (p *pageRewriter) enterForeign(name string, selfClosing bool) {
 	if selfClosing || p.raw != "" || len(p.foreign) == maxForeign || p.inForeignStyle() {
 		return

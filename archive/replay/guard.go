@@ -9,7 +9,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// admit refuses what no browser asks that shows the archive to its user.
+// admit refuses requests that a browser showing the archive to its user never makes.
 func (v *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	refuse := func(code int, why string) bool {
 		v.secure(w, r)
@@ -18,8 +18,8 @@ func (v *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	}
 	switch {
 	case !v.knows(r.Host):
-		// A stranger's name that resolves to this computer (DNS rebinding) would make the handler
-		// part of the stranger's website.
+		// With DNS rebinding, a foreign name that resolves to this computer would make the handler
+		// part of the foreign website.
 		return refuse(http.StatusMisdirectedRequest, "This name is not one of this archive's.")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
@@ -33,21 +33,21 @@ func (v *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// foreignLoad tells whether another website, or an archived page, wants to load something as part
-// of itself. Browsers say so; what does not say it is none that could be misled.
+// foreignLoad reports whether another website, or an archived page, wants to embed a response.
+// Browsers send headers that tell; a client that does not send them cannot be misled.
 func foreignLoad(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") && !isNavigation(r)
 }
 
-// isNavigation tells whether a whole window is to show the answer.
+// isNavigation reports whether the response is for a whole window.
 func isNavigation(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
 		r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-// knows tells whether a Host field has one of the handler's names. What it lets through is fit to
-// stand in a policy.
+// knows reports whether a Host field has one of the handler's names. A name that passes can be used
+// in a policy.
 func (v *Handler) knows(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -66,7 +66,7 @@ func (v *Handler) knows(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || v.hosts[name]
 }
 
-// origin returns the handler's own origin, for a policy. Those have no form for IPv6 addresses.
+// origin returns the handler's own origin for a policy. Policies cannot express IPv6 addresses.
 func origin(r *http.Request) string {
 	if strings.HasPrefix(r.Host, "[") {
 		return ""
@@ -77,14 +77,14 @@ func origin(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// permissions are all that a page could ask of a computer that the archive's pages have no use for.
+// permissions are the browser features that archived pages do not need.
 const permissions = "accelerometer=(), browsing-topics=(), camera=(), clipboard-read=(), " +
 	"display-capture=(), geolocation=(), gyroscope=(), hid=(), idle-detection=(), " +
 	"magnetometer=(), microphone=(), midi=(), payment=(), publickey-credentials-get=(), " +
 	"screen-wake-lock=(), serial=(), usb=(), xr-spatial-tracking=()"
 
-// common sets the headers that all answers have. Without nosniff an archived text could be taken
-// for a script; a referrer would tell the token of the replay path.
+// common sets the headers of all responses. Without nosniff an archived text could be taken for a
+// script; a referrer would reveal the token of the replay path.
 func common(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -93,8 +93,8 @@ func common(h http.Header) {
 	h.Set("X-DNS-Prefetch-Control", "off")
 }
 
-// secure sets the headers of the handler's own pages. They run one script of their own, and may be
-// framed by no one.
+// secure sets the headers of the handler's own pages. They run one script of their own, and may not
+// be framed.
 func (v *Handler) secure(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	common(h)
@@ -111,10 +111,10 @@ func (v *Handler) secure(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// policy returns the Content-Security-Policy of something archived.
+// policy returns the Content-Security-Policy of archived content.
 //
-// Its sandbox makes its origin none, whatever shows it. Without scripts, and once its links have
-// been rewritten, they may replace the whole window: all of them lead to the handler.
+// Its sandbox gives the content an opaque origin, wherever it is shown. Without scripts, rewritten
+// links may replace the whole window, since all of them lead to the handler.
 func (v *Handler) policy(r *http.Request, p place, scripts, rewritten bool) string {
 	from, same := "'self'", "'none'"
 	if o := origin(r); o != "" {
@@ -125,22 +125,22 @@ func (v *Handler) policy(r *http.Request, p place, scripts, rewritten bool) stri
 			same = from + formatMoment(p.moment) + "/" + site.String()
 		}
 	}
-	// What is not rewritten, such as an SVG image or a page that is too long, has links that lead
-	// to the live web. Those fail: the frame may load nothing but what is replayed, and a sandbox
-	// without any flag may not touch the window.
+	// Content that is not rewritten, such as an SVG image or an overlong page, has links to the live
+	// web. Those fail: the frame may only load replayed content, and a sandbox without flags may not
+	// touch the window.
 	sandbox, script, connect := "sandbox", "'none'", "'none'"
 	switch {
 	case scripts:
-		// No flag for the window: a script would wait for a click to lead it away.
+		// No flag for the window: a script could use a click to navigate away.
 		sandbox = "sandbox allow-scripts"
 		script = from + " 'unsafe-inline' 'unsafe-eval' data: blob:"
-		connect = same // as if it were its website's origin
+		connect = same // as if this were the website's origin
 	case rewritten:
 		sandbox = "sandbox " + linkFlags
 	}
-	// Styles may stand in the page, as they can neither run nor, by the other directives, load.
-	// Data is allowed where it can do nothing; a frame with data would escape the rewriting of
-	// links.
+	// Inline styles are allowed: they cannot run, and the other directives prevent loading. Data
+	// URLs are allowed where they are passive; a frame with a data URL would escape the rewriting
+	// of links.
 	return "default-src 'none'; script-src " + script + "; connect-src " + connect +
 		"; img-src " + from + " data: blob:; style-src " + from + " 'unsafe-inline'; font-src " +
 		from + " data:; media-src " + from + " data: blob:; frame-src " + from + "; object-src " +
@@ -148,27 +148,27 @@ func (v *Handler) policy(r *http.Request, p place, scripts, rewritten bool) stri
 		sandbox
 }
 
-// isPlainHost tells whether a host is fit to stand in a policy. The URL Standard allows semicolons
-// and commas in one, which end directives and policies.
+// isPlainHost reports whether a host can be used in a policy. The URL Standard allows semicolons and
+// commas in hosts, but they end directives and policies.
 func isPlainHost(host string) bool {
 	return strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
 }
 
-// linkFlags let a person, and no script, go on from a sandboxed page in the same or a new window.
+// linkFlags allow the user, but no script, to follow links from a sandboxed page.
 const linkFlags = "allow-top-navigation-by-user-activation allow-popups " +
 	"allow-popups-to-escape-sandbox"
 
-// archived sets the headers of something archived.
+// archived sets the headers of archived content.
 func (v *Handler) archived(w http.ResponseWriter, r *http.Request, p place,
 	scripts, rewritten bool) {
 	h := w.Header()
 	common(h)
 	h.Set("Content-Security-Policy", v.policy(r, p, scripts, rewritten))
-	// What is sandboxed has no origin, and so is a stranger to its own parts. The token keeps other
-	// strangers out.
+	// Sandboxed content has an opaque origin, so its own parts are cross-origin to it. The token
+	// keeps out other origins.
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Access-Control-Allow-Origin", "null")
-	// What a frame got must not be shown in a window of its own.
+	// A response for a frame must not be shown in a window of its own.
 	h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Mode")
 	h.Set("Cache-Control", "no-store")
 	if !p.moment.IsZero() {

@@ -10,17 +10,16 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// maxNesting is how deep documents may stand in attributes of documents.
+// maxNesting bounds the nesting of documents in attributes of documents.
 const maxNesting = 3
 
 // rewriteHTML returns a page in UTF-8 with all its URLs rewritten.
 //
-// Every tag is written anew, in a plain form that all readers understand alike, and so is the text:
-// there is no "<" that begins a tag but those that were looked at here. Where the tokenizer and a
-// browser see different things in broken markup, then, they do not in what comes out.
+// Every tag and every text is written again in a plain form that all parsers understand alike: every
+// "<" that starts a tag has been examined here. So even where the tokenizer and a browser disagree
+// about broken markup, they agree about the output.
 func rewriteHTML(page []byte, l *linker) []byte {
-	// A browser uses the first base for what comes before it, too, as soon as someone follows a
-	// link.
+	// When a link is followed, a browser applies the first base even to links before it.
 	own := *l
 	if ref, ok := findBase(page); ok {
 		if base, err := weburl.Parse(ref, &l.base); err == nil && weburl.IsWeb(&base) {
@@ -32,8 +31,8 @@ func rewriteHTML(page []byte, l *linker) []byte {
 	return p.out.Bytes()
 }
 
-// findBase returns the URL that the first base element of a page with one names. Pages rarely have
-// such an element, so most are not tokenized for it.
+// findBase returns the URL of the first base element with one. Pages rarely have such an element, so
+// most are not tokenized for it.
 func findBase(page []byte) (ref string, ok bool) {
 	if !bytes.Contains(bytes.ToLower(page), []byte("<base")) {
 		return "", false
@@ -59,12 +58,12 @@ func startTags(page []byte) iter.Seq2[string, []attribute] {
 	}
 }
 
-// maxAttributes is how many attributes of a tag are looked at. Each is compared with those before
-// it.
+// maxAttributes bounds the number of attributes of a tag, since each is compared with all previous
+// ones.
 const maxAttributes = 200
 
-// readTag returns the name of the current tag in lower case, and its attributes. Of two with the
-// same name the first one counts, as in browsers.
+// readTag returns the name of the current tag in lower case, and its attributes. If two have the
+// same name, the first one counts, as in browsers.
 func readTag(z *html.Tokenizer) (name string, attrs []attribute) {
 	raw, more := z.TagName()
 	name = string(raw)
@@ -90,14 +89,14 @@ func has(attrs []attribute, name string) bool {
 	return false
 }
 
-// pageRewriter walks over the tokens of a page. It is not safe for concurrent use.
+// pageRewriter processes the tokens of a page. It is not safe for concurrent use.
 type pageRewriter struct {
 	links *linker
 	z     *html.Tokenizer
 	out   bytes.Buffer
 	depth int // of documents in attributes
 
-	raw     string   // the element whose text comes next and has no tags in it
+	raw     string   // the element whose text comes next and contains no tags
 	foreign []string // open elements of SVG and MathML, and those of HTML in them
 }
 
@@ -130,7 +129,7 @@ func (p *pageRewriter) run(page []byte) {
 	}
 }
 
-// doctype passes on what decides how a browser lays the page out.
+// doctype copies the part that determines the layout mode of browsers.
 func (p *pageRewriter) doctype() {
 	text := strings.Map(func(r rune) rune {
 		if r < ' ' || r == '<' || r == '>' {
@@ -141,14 +140,14 @@ func (p *pageRewriter) doctype() {
 	p.out.WriteString("<!DOCTYPE " + text + ">")
 }
 
-// inText and inValue escape what could be taken for markup.
+// inText and inValue escape characters that could be taken for markup.
 var (
 	inText  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;", "\x00", "")
 	inValue = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;",
 		"\r", "&#13;", "\x00", "\uFFFD")
 )
 
-// text passes text on.
+// text copies text.
 func (p *pageRewriter) text() {
 	text := string(p.z.Text())
 	switch p.raw {
@@ -158,7 +157,7 @@ func (p *pageRewriter) text() {
 		}
 	case "style":
 		p.out.WriteString(rewriteCSS(text, p.links))
-	case "iframe", "noembed", "noframes": // for browsers of the last century, in which it was shown
+	case "iframe", "noembed", "noframes": // shown only by browsers of the last century
 	default:
 		if p.inForeignStyle() {
 			text = rewriteCSS(text, p.links)
@@ -167,18 +166,18 @@ func (p *pageRewriter) text() {
 	}
 }
 
-// rawElements are those whose text has no tags in it.
+// rawElements are the elements whose text contains no tags.
 var rawElements = map[string]bool{"script": true, "style": true, "xmp": true, "iframe": true,
 	"noembed": true, "noframes": true, "plaintext": true, "title": true, "textarea": true}
 
-// start passes a start tag on, or leaves it out.
+// start copies a start tag, or drops it.
 func (p *pageRewriter) start(selfClosing bool) {
 	name, attrs := readTag(p.z)
 	p.leaveForeign(name, attrs)
 	if p.inForeign() && (name != "script" || selfClosing) || name == "noscript" {
-		// There they are elements like others; and without scripts a page shows its noscript. Where
-		// a browser takes that for text after all, nothing in it ends the text early: all "<" in
-		// values are escaped.
+		// There they are ordinary elements; and without scripts a page shows its noscript. If a
+		// browser takes that for text after all, nothing in it ends the text early: every "<" in
+		// values is escaped.
 		p.z.NextIsNotRawText()
 	} else if rawElements[name] {
 		p.raw = name
@@ -204,8 +203,8 @@ func (p *pageRewriter) start(selfClosing bool) {
 	p.out.WriteByte('>')
 }
 
-// shown returns the element that takes the place of another: those two show markup as text, but no
-// entities, so that text could not be escaped in them.
+// shown returns the replacement of an element: two elements show markup as text but do not decode
+// entities, so text could not be escaped in them.
 func shown(name string) string {
 	if name == "xmp" || name == "plaintext" {
 		return "pre"
@@ -213,7 +212,7 @@ func shown(name string) string {
 	return name
 }
 
-// hidden are elements of which nothing stays. The base is resolved.
+// hidden are elements that are removed. The base is resolved.
 func (p *pageRewriter) hidden(name string) bool {
 	switch name {
 	case "base", "noembed", "noframes":
@@ -224,7 +223,7 @@ func (p *pageRewriter) hidden(name string) bool {
 	return !isPlainName(name)
 }
 
-// element returns the attributes that an element keeps, or false if it has to go.
+// element returns the attributes that an element keeps, or false if the element must go.
 func (p *pageRewriter) element(name string, attrs []attribute) ([]attribute, bool) {
 	if p.hidden(name) {
 		return nil, false
@@ -232,7 +231,7 @@ func (p *pageRewriter) element(name string, attrs []attribute) ([]attribute, boo
 	switch name {
 	case "script":
 		if strings.EqualFold(strings.TrimSpace(value(attrs, "type")), "speculationrules") {
-			p.raw = "noframes" // its text, which has URLs of pages to load early, goes too
+			p.raw = "noframes" // its text, with URLs to prefetch, goes too
 			return nil, false
 		}
 	case "meta":
@@ -243,8 +242,8 @@ func (p *pageRewriter) element(name string, attrs []attribute) ([]attribute, boo
 	return p.attributes(name, attrs), true
 }
 
-// meta keeps what describes the page, and a refresh. A policy of the page's own would forbid what
-// the archive shows of it, and its encoding is not what it was.
+// meta keeps descriptions of the page, and a refresh. The page's own policy would forbid parts of
+// the replay, and its encoding is no longer the original one.
 func (p *pageRewriter) meta(attrs []attribute) ([]attribute, bool) {
 	name := strings.TrimSpace(value(attrs, "name"))
 	if has(attrs, "charset") || strings.EqualFold(name, "referrer") {
@@ -263,7 +262,7 @@ func (p *pageRewriter) meta(attrs []attribute) ([]attribute, bool) {
 	return nil, false
 }
 
-// linked keeps style sheets and icons. All other relations lead out, or load for later.
+// linked keeps style sheets and icons. All other relations lead out of the archive, or prefetch.
 func (p *pageRewriter) linked(attrs []attribute) ([]attribute, bool) {
 	use := asLink
 	for _, rel := range strings.Fields(strings.ToLower(value(attrs, "rel"))) {
@@ -303,7 +302,7 @@ func (p *pageRewriter) nested(page string) (string, bool) {
 	return q.out.String(), true
 }
 
-// end passes an end tag on.
+// end copies an end tag.
 func (p *pageRewriter) end() {
 	raw, _ := p.z.TagName()
 	name := string(raw)

@@ -9,33 +9,33 @@ import (
 // linker turns the URLs of one document into addresses of the handler. It is not safe for
 // concurrent use.
 type linker struct {
-	base    weburl.URL // what references are relative to
+	base    weburl.URL // the base of references
 	page    string     // the URL of the document, without fragment
-	moment  string     // as of which everything is shown
+	moment  string     // the time of the replay
 	token   string     // of the replay path
-	path    string     // below which the addresses are
+	path    string     // prefix of the addresses
 	scripts bool       // the document may run scripts
-	written int        // how long all rewritten URLs are together
+	written int        // total length of the rewritten URLs
 }
 
-// maxWritten is how long the rewritten URLs of one document may be together, in bytes. A long base
-// and a million short references would else make a document of any size of a small one.
+// maxWritten bounds the total length of the rewritten URLs of one document, in bytes. Otherwise a
+// long base and a million short references could turn a small document into one of any size.
 const maxWritten = 64 << 20
 
-// usage tells what a URL is used for.
+// usage is the purpose of a URL.
 type usage uint8
 
 const (
 	asLink     usage = iota // followed by a person
-	asImage                 // loaded as something that can do nothing: images, fonts, sound
-	asDocument              // loaded as something that has URLs of its own, or runs
+	asImage                 // loaded as passive content: images, fonts, sound
+	asDocument              // loaded as content that has URLs of its own, or runs
 )
 
-// nowhere takes the place of a URL that must not stay where something has to stand.
+// nowhere replaces a forbidden URL where some URL is required.
 const nowhere = "data:,"
 
-// rewrite returns what replaces a reference, or false if it has to go because it does not lead to a
-// web page.
+// rewrite returns the replacement of a reference, or false if the reference must go because it does
+// not lead to a web page.
 func (l *linker) rewrite(ref string, use usage) (string, bool) {
 	if l.written > maxWritten {
 		return "", false
@@ -46,7 +46,7 @@ func (l *linker) rewrite(ref string, use usage) (string, bool) {
 }
 
 func (l *linker) resolve(ref string, use usage) (string, bool) {
-	// What browsers trim has to be trimmed before looking for a number sign.
+	// Trim as browsers do, before looking for a number sign.
 	trimmed := strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
 	if use != asLink && strings.HasPrefix(trimmed, "#") {
 		return trimmed, len(trimmed) > 1
@@ -74,12 +74,12 @@ func (l *linker) resolve(ref string, use usage) (string, bool) {
 	case use == asLink && !l.scripts:
 		return l.path + viewPath + l.moment + "/" + url + fragment, true
 	}
-	// A frame and a style sheet need no path of their own: what they are is told by their type.
+	// A frame and a style sheet need no path of their own: their type tells what they are.
 	return l.path + replayPath + l.token + "/" + l.moment + "/" + url + fragment, true
 }
 
-// isPassive tells by the media type of a data: URL whether it can hold no further URL that a
-// browser would load. Images in SVG load nothing as long as they are used as images.
+// isPassive reports by its media type whether a data: URL contains no further URL that a browser
+// would load. SVG loads nothing while it is used as an image.
 func isPassive(path string) bool {
 	media, _, found := strings.Cut(strings.ToLower(path), ",")
 	if !found {
@@ -95,7 +95,7 @@ func isPassive(path string) bool {
 	return false
 }
 
-// whitespace is what HTML takes for it.
+// whitespace is whitespace as HTML defines it.
 const whitespace = " \t\n\f\r"
 
 // srcset rewrites a list of images with descriptors.
@@ -111,7 +111,7 @@ func (l *linker) srcset(list string) string {
 		if !ok {
 			continue
 		}
-		url = strings.TrimRight(url, ",") // it may end in one now that nothing is behind it
+		url = strings.TrimRight(url, ",") // at the end of the list it may end in a comma
 		if descriptor != "" {
 			url += " " + descriptor
 		}
@@ -119,8 +119,8 @@ func (l *linker) srcset(list string) string {
 	}
 }
 
-// cutImage cuts the first image off a list, by the steps of the HTML standard. URLs may have commas
-// within, though not at their ends. ref is "" at the end of the list.
+// cutImage cuts the first image off a list, by the algorithm of the HTML standard. URLs may contain
+// commas, though not at their ends. ref is "" at the end of the list.
 func cutImage(list string) (ref, descriptor, rest string) {
 	list = strings.TrimLeft(list, whitespace+",")
 	end := strings.IndexAny(list, whitespace)
@@ -135,8 +135,8 @@ func cutImage(list string) (ref, descriptor, rest string) {
 	return ref, strings.Join(strings.Fields(rest[:n]), " "), rest[n:]
 }
 
-// descriptorLen returns how long the descriptors are that a list begins with: up to a comma that is
-// not in parentheses.
+// descriptorLen returns the length of the descriptors at the start of a list: up to a comma outside
+// of parentheses.
 func descriptorLen(list string) int {
 	inside := false
 	for i := range len(list) {
@@ -183,7 +183,7 @@ func cutRefresh(content string) (wait, ref string, ok bool) {
 	return wait, strings.Trim(rest, whitespace), true
 }
 
-// afterURLEquals skips "url =", in any case. What does not have both is a URL as it stands.
+// afterURLEquals skips "url =", ignoring case. A string without both is itself the URL.
 func afterURLEquals(s string) string {
 	if len(s) < 3 || !strings.EqualFold(s[:3], "url") {
 		return s
@@ -199,7 +199,7 @@ func afterURLEquals(s string) string {
 func (l *linker) refresh(content string) (string, bool) {
 	wait, ref, ok := cutRefresh(content)
 	if !ok || ref == "" {
-		return "", false // a page that only loads itself anew stays the same in an archive
+		return "", false // a page that only reloads itself stays the same in an archive
 	}
 	url, ok := l.rewrite(ref, asDocument)
 	return wait + ";url=" + url, ok

@@ -8,25 +8,25 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// Addresses have the archived URL as their tail, as it is: the browser then resolves what no
-// rewriting reached, such as a relative URL in a script, to something that stays in the archive.
+// Addresses end in the archived URL, unchanged. So if a URL was not rewritten, such as a relative
+// URL in a script, the browser resolves it to an address in the archive.
 const (
 	viewPath   = "/view/"
 	replayPath = "/replay/"
 	rawPath    = "/raw/"
 )
 
-// latest stands for the last version in an address, where others have a time.
+// latest replaces the time in the address of the last version.
 const latest = "latest"
 
-// secondDigits is the length of a time in an address to the second, and fullDigits to the
-// microsecond, as which the archive keeps it. Two versions may be of one second.
+// secondDigits is the length of a time in an address with seconds, and fullDigits with microseconds,
+// the archive's resolution. Two versions may have the same second.
 const (
 	secondDigits = "20060102150405"
 	fullDigits   = len(secondDigits) + 6
 )
 
-// formatMoment returns a time as it stands in addresses.
+// formatMoment formats a time for addresses.
 func formatMoment(t time.Time) string {
 	if t.IsZero() {
 		return latest
@@ -34,8 +34,8 @@ func formatMoment(t time.Time) string {
 	return strings.Replace(t.UTC().Format(secondDigits+".000000"), ".", "", 1)
 }
 
-// parseMoment is the inverse of formatMoment. Fewer digits mean all of that second, day or year:
-// what was found in it counts.
+// parseMoment is the inverse of formatMoment. Fewer digits mean the end of that second, day or
+// year, so that versions found in it count.
 func parseMoment(s string) (t time.Time, ok bool) {
 	if s == latest {
 		return t, true
@@ -67,8 +67,8 @@ func parseMoment(s string) (t time.Time, ok bool) {
 	return t, false
 }
 
-// parseTime reads a time that a person gave: in a form field, or typed as a date. Empty means the
-// last version.
+// parseTime parses a time that the user entered, in a form field or as a date. "" means the last
+// version.
 func parseTime(s string) (t time.Time, ok bool) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -78,11 +78,10 @@ func parseTime(s string) (t time.Time, ok bool) {
 	return parseMoment(digits)
 }
 
-// errNotWeb is returned for anything but the address of a web page.
+// errNotWeb is returned for URLs other than http and https.
 var errNotWeb = errors.New("replay: no http or https URL")
 
-// parseURL returns a URL in the form in which crawlers ask for it: without credentials and
-// fragment.
+// parseURL returns a URL in the form that crawlers request: without credentials and fragment.
 func parseURL(raw string) (weburl.URL, error) {
 	u, err := weburl.Parse(raw, nil)
 	if err != nil {
@@ -102,8 +101,8 @@ type place struct {
 	url    weburl.URL
 }
 
-// parsePlace reads the time and the URL at the end of an address. The URL is parsed as browsers do,
-// which also mends one of whose two slashes a proxy has made one.
+// parsePlace parses the time and the URL at the end of an address. It parses the URL as browsers do,
+// which also repairs a double slash that a proxy has merged.
 func parsePlace(tail string) (p place, ok bool) {
 	moment, rest, _ := strings.Cut(tail, "/")
 	if p.moment, ok = parseMoment(moment); !ok {
@@ -119,8 +118,8 @@ func at(path string, moment time.Time, url string) string {
 	return path + formatMoment(moment) + "/" + url
 }
 
-// withScheme returns the same URL under the other of the two schemes. Sites moved from one to the
-// other, and their links did not always follow. It returns "" where a port says which it is.
+// withScheme returns the same URL with the other of the two schemes. Sites moved from one to the
+// other, and not all of their links did. It returns "" if a port determines the scheme.
 func withScheme(u weburl.URL) string {
 	if u.Port != "" {
 		return ""

@@ -39,7 +39,8 @@ func addressesBelow(base, title string) template.FuncMap {
 		"base": func() string { return base }, "title": func() string { return title }}
 }
 
-// prefixed returns an address of the handler as browsers need it. Inside, all begin at the root.
+// prefixed returns an address for browsers, with the prefix. Internally, addresses start at the
+// root.
 func prefixed(base, address string) string {
 	if strings.HasPrefix(address, "/") {
 		return base + address
@@ -47,13 +48,13 @@ func prefixed(base, address string) string {
 	return address
 }
 
-// urlAttribute writes an attribute with an address of the handler's. The template package would
-// escape parentheses in it, and lead to another page of the archive than the one that has them.
+// urlAttribute writes an attribute with an address of the handler. The template package would escape
+// parentheses in it, and so change which archived URL it names.
 func urlAttribute(name, address string) template.HTMLAttr {
 	return template.HTMLAttr(name + `="` + html.EscapeString(address) + `"`)
 }
 
-// when writes a time for people.
+// when formats a time for people.
 func when(t time.Time) string {
 	if t.IsZero() {
 		return "now"
@@ -61,7 +62,7 @@ func when(t time.Time) string {
 	return t.UTC().Format("2 Jan 2006, 15:04:05 UTC")
 }
 
-// number writes a number in groups of three digits.
+// number formats a number in groups of three digits.
 func number(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -70,7 +71,7 @@ func number(n int) string {
 	return digits
 }
 
-// bytesText writes a size for people.
+// bytesText formats a size for people.
 func bytesText(n int64) string {
 	switch {
 	case n >= 1<<30:
@@ -83,7 +84,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// frameOf is what all pages have around what they show.
+// frameOf is the common frame of all pages.
 type frameOf struct {
 	Title string
 	Query string // the URL in the search box
@@ -94,7 +95,7 @@ type frameOf struct {
 // writePage writes one of the handler's own pages.
 func (v *Handler) writePage(w http.ResponseWriter, code int, name string, f frameOf) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	// Not straight to the browser: a template that fails must not leave half a page.
+	// Not directly to the browser: a failing template must not leave half a page.
 	var out bytes.Buffer
 	if err := v.pages.ExecuteTemplate(&out, name, f); err != nil {
 		http.Error(w, "The page cannot be written.", http.StatusInternalServerError)
@@ -105,7 +106,7 @@ func (v *Handler) writePage(w http.ResponseWriter, code int, name string, f fram
 	_, _ = w.Write(out.Bytes())
 }
 
-// message is what a page without a table or a frame says.
+// message is the content of a page without a table or a frame.
 type message struct {
 	Title, Text string
 	Links       []linkTo
@@ -113,14 +114,14 @@ type message struct {
 
 type linkTo struct{ Address, Text string }
 
-// fail writes a page that says what went wrong.
+// fail writes an error page.
 func (v *Handler) fail(w http.ResponseWriter, code int, title, text string,
 	links ...linkTo) {
 	v.writePage(w, code, "message", frameOf{Title: title, Page: message{title, text, links}})
 }
 
-// missing writes a page that says that a page is not in the archive at that time, and where the
-// nearest is. So many redirects led to it.
+// missing writes a page that says that a page is not in the archive at that time, and links to the
+// nearest one. hops redirects led to it.
 func (v *Handler) missing(w http.ResponseWriter, p place, err error, hops int) {
 	url := p.url.String()
 	if !errors.Is(err, archive.ErrNotFound) {

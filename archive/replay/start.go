@@ -11,7 +11,7 @@ import (
 // hostsPerPage is how many hosts are on one page of the list.
 const hostsPerPage = 100
 
-// started is what the first page shows.
+// started is the content of the first page.
 type started struct {
 	*summary
 	Filter    string
@@ -22,7 +22,7 @@ type started struct {
 	HasAfter  bool
 }
 
-// start shows what there is.
+// start shows the contents of the archive.
 func (v *Handler) start(w http.ResponseWriter, r *http.Request) {
 	s, err := v.summary.of(v.archive, v.opts.MaxScan)
 	if err != nil {
@@ -52,8 +52,8 @@ func (d started) Before() int { return d.Page - 1 }
 // After is the number of the next page.
 func (d started) After() int { return d.Page + 1 }
 
-// pageOf returns the part of a list that is on a page, whose number comes from an address. A number
-// that makes no sense, or none at all, is that of the first page: lists shrink under a filter.
+// pageOf returns the part of a list for a page number from an address. An invalid or missing number
+// means the first page: lists shrink when they are filtered.
 func pageOf[T any](list []T, number string, size int) (part []T, page int) {
 	page, err := strconv.Atoi(number)
 	pages := max((len(list)+size-1)/size, 1)
@@ -63,8 +63,8 @@ func pageOf[T any](list []T, number string, size int) (part []T, page int) {
 	return list[(page-1)*size : min(page*size, len(list))], page
 }
 
-// search leads from what was typed to what is meant: to the page if there is one, by any of the
-// names that it may have, or else to what says what is near it.
+// search redirects from the text that was typed to the page, by any of the names that it may have,
+// or else to a page about similar ones.
 func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	text := strings.TrimSpace(q.Get("url"))
@@ -79,7 +79,7 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text, all := strings.CutSuffix(text, "*")
-	var first place // that is a URL at all, for the page that says that there is nothing
+	var first place // the first valid URL, for the page that says that nothing was found
 	for i, url := range candidates(text) {
 		u, err := parseURL(url)
 		if err != nil {
@@ -105,7 +105,7 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 	v.missing(w, first, archive.ErrNotFound, 0)
 }
 
-// lead leads to a page if there is one: to its versions, or to the one at a time if that was given.
+// lead redirects to a page if it exists: to its versions, or to the one at a time if that was given.
 func (v *Handler) lead(w http.ResponseWriter, p place, timed bool) bool {
 	url := p.url.String()
 	versions, err := v.archive.Versions(url)
@@ -120,8 +120,8 @@ func (v *Handler) lead(w http.ResponseWriter, p place, timed bool) bool {
 	return true
 }
 
-// candidates are the URLs that a person may mean who left out what browsers add. Where a scheme was
-// given it is tried first, else the one that most sites have now.
+// candidates are the URLs that the user may mean without the parts that browsers add. A given
+// scheme is tried first, otherwise the one that most sites have now.
 func candidates(text string) []string {
 	rest, secure := strings.CutPrefix(text, "https://")
 	plain := false

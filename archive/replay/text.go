@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// blocks are the elements that begin a new line.
+// blocks are the elements that start a new line.
 var blocks = func() map[string]bool {
 	set := map[string]bool{}
 	for _, name := range strings.Fields(`address article aside blockquote body br button caption
@@ -19,12 +19,12 @@ var blocks = func() map[string]bool {
 	return set
 }()
 
-// silent are the elements whose text no one reads.
+// silent are the elements whose text is not visible.
 var silent = map[string]bool{"script": true, "style": true, "iframe": true, "noembed": true,
 	"noframes": true, "noscript": true}
 
-// visibleText returns the lines of text of a page, as a person would read them: without markup,
-// with single spaces, and with the texts that stand for images.
+// visibleText returns the lines of text of a page as a person would read them: without markup, with
+// single spaces, and with the alternative texts of images.
 func visibleText(page []byte) []string {
 	var t textLines
 	z := html.NewTokenizer(bytes.NewReader(page))
@@ -57,8 +57,8 @@ func visibleText(page []byte) []string {
 	}
 }
 
-// textLines gathers lines, as a browser would if its window had no end: text that follows text
-// without a block in between is on the same line. It is not safe for concurrent use.
+// textLines collects lines like a browser with an infinitely wide window: texts without a block
+// between them are on the same line. It is not safe for concurrent use.
 type textLines struct {
 	lines []string
 	line  strings.Builder
@@ -78,8 +78,8 @@ func (t *textLines) wrap() {
 	t.line.Reset()
 }
 
-// wideLine is the length from which on a line of source is broken at its tags: pages made by
-// programs are often one line.
+// wideLine is the length from which a line of source is broken at its tags: generated pages are
+// often a single line.
 const wideLine = 200
 
 // sourceLines returns the lines of a source.

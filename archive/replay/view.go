@@ -14,21 +14,21 @@ import (
 // maxHops is how many redirects are followed, as browsers do.
 const maxHops = 20
 
-// viewed is what the page around an archived page shows.
+// viewed is the content of the page around an archived page.
 type viewed struct {
 	URL     string
 	Version archive.Version
-	AsOf    time.Time // what was asked for; zero for the last version
+	AsOf    time.Time // the requested time; zero for the last version
 
 	// Addresses of the versions before and after, of all of them, of what changed since the one
 	// before, of the directory, and of the file itself; "" if there is none.
 	Previous, Next, Versions, Changes, Folder, Raw string
 
-	Frame   string // what the frame shows; "" if a browser would save it instead
-	Sandbox string // the flags of the frame, the same as in the policy of what it shows
+	Frame   string // address for the frame; "" if a browser would save the file instead
+	Sandbox string // the flags of the frame, the same as in the policy of its content
 	Scripts bool
 
-	// Onward is where a refresh would have led, and OnwardText what the page says of it.
+	// Onward is the target of a refresh, and OnwardText the text for it.
 	Onward, OnwardText string
 
 	Media string
@@ -44,8 +44,8 @@ func (v *Handler) view(w http.ResponseWriter, r *http.Request, tail string) {
 		return
 	}
 	t, err := v.follow(p)
-	// Only where no redirect led here: else two pages that lead to each other could send the
-	// browser round and round.
+	// Only if no redirect led here: otherwise two pages that redirect to each other could send the
+	// browser in circles.
 	if errors.Is(err, archive.ErrNotFound) && t.hops == 0 && v.onlyOtherScheme(p) {
 		v.redirectTo(w, at(viewPath, p.moment, withScheme(p.url)))
 		return
@@ -67,7 +67,7 @@ func (v *Handler) view(w http.ResponseWriter, r *http.Request, tail string) {
 	}
 }
 
-// field writes a time as a form field has it.
+// field formats a time for a form field.
 func field(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -75,16 +75,16 @@ func field(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05")
 }
 
-// redirectTo leads on to an address as it is: http.Redirect would clean it.
+// redirectTo redirects to an address unchanged: http.Redirect would clean it.
 func (v *Handler) redirectTo(w http.ResponseWriter, address string) {
 	w.Header().Set("Location", prefixed(v.opts.Base, address))
 	w.WriteHeader(http.StatusFound)
 }
 
-// errCircle is returned for redirects without an end.
+// errCircle is returned for endless redirects.
 var errCircle = errors.New("replay: too many redirects")
 
-// trace is where archived redirects led.
+// trace is the result of following archived redirects.
 type trace struct {
 	place    place
 	capture  *capture // open, if there was no error
@@ -92,8 +92,8 @@ type trace struct {
 	fragment string
 }
 
-// follow opens a page, or what its redirects lead to. It does not leave that to the browser, which
-// would say of a circle, or of an end that is not in the archive, only that something went wrong.
+// follow opens a page, or the target of its redirects. A browser that followed them would report a
+// loop, or a target that is not in the archive, only as a general failure.
 func (v *Handler) follow(p place) (t trace, err error) {
 	t.place = p
 	for ; t.hops <= maxHops; t.hops++ {
@@ -123,8 +123,8 @@ func (v *Handler) follow(p place) (t trace, err error) {
 	return t, errCircle
 }
 
-// onlyOtherScheme tells whether a page was only ever found under http where https is asked for, or
-// the other way round.
+// onlyOtherScheme reports whether a page was only found under http if https is requested, or the
+// reverse.
 func (v *Handler) onlyOtherScheme(p place) bool {
 	other := withScheme(p.url)
 	if other == "" {
@@ -138,7 +138,7 @@ func (v *Handler) onlyOtherScheme(p place) bool {
 	return err == nil
 }
 
-// describe gathers what stands above a page.
+// describe collects the content of the bar above a page.
 func (v *Handler) describe(p place, c *capture) viewed {
 	url := p.url.String()
 	dir := p.url
@@ -150,7 +150,7 @@ func (v *Handler) describe(p place, c *capture) viewed {
 	if v.opts.Scripts {
 		d.Sandbox = "allow-scripts"
 	}
-	// The one before is the one that was valid just before this one was found.
+	// The previous version is the one that was valid just before this one was found.
 	if before, err := v.archive.At(url, c.version.Time.Add(-time.Microsecond)); err == nil {
 		d.Previous = at(viewPath, before.Time, url)
 		d.Changes = diffAddress(url, before.Time, c.version.Time)
@@ -170,8 +170,8 @@ func (v *Handler) describe(p place, c *capture) viewed {
 	return d
 }
 
-// isShown tells whether a browser shows a media type in a sandboxed frame, and does not save it. A
-// PDF it would show elsewhere, but not in a sandbox.
+// isShown reports whether a browser shows a media type in a sandboxed frame instead of saving it. It
+// shows a PDF elsewhere, but not in a sandbox.
 func isShown(media string) bool {
 	kind, sub, _ := strings.Cut(media, "/")
 	switch kind {
@@ -189,7 +189,7 @@ func isShown(media string) bool {
 	return strings.HasSuffix(sub, "+json") || strings.HasSuffix(sub, "+xml")
 }
 
-// savedText are texts that browsers save, since other programs know them better.
+// savedText are text types that browsers save, for other programs to open.
 var savedText = map[string]bool{"csv": true, "tab-separated-values": true, "calendar": true,
 	"vcard": true, "rtf": true}
 
@@ -198,11 +198,11 @@ var shownImages = map[string]bool{"png": true, "apng": true, "jpeg": true, "jpg"
 	"webp": true, "avif": true, "bmp": true, "svg+xml": true, "x-icon": true,
 	"vnd.microsoft.icon": true}
 
-// refreshWithin is how far into a page a meta refresh is looked for.
+// refreshWithin is how far into a page a meta refresh is searched for.
 const refreshWithin = 64 << 10
 
-// onward returns where a page would lead by itself after some time. In a sandbox it does not: a
-// link takes its place.
+// onward returns the target of a page's refresh. In a sandbox the refresh does not work, so a link
+// replaces it.
 func (c *capture) onward() (ref string, ok bool) {
 	if _, ref, ok := cutRefresh(c.head.Get("Refresh")); ok && ref != "" {
 		return ref, true
