@@ -17,27 +17,28 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// grace is how long requests under way may go on once the crawl was told to end.
+// grace is how long requests in flight may continue after the crawl is told to end.
 const grace = 3 * time.Second
 
-// A crawler is one crawl: its parts, and what flows between them.
+// A crawler is one crawl: its parts, and the items that flow between them.
 //
 // An item goes through these steps:
 //
-//	discover  canonical form, filters; noted in the pages if it is new
-//	commit    what was discovered and visited is on record
-//	feed      what is due, out of the pages
-//	route     what robots.txt says
+//	discover  canonical form, filters; added to the pages if it is new
+//	commit    discoveries and visits become durable
+//	feed      takes due items out of the pages
+//	route     asks robots.txt
 //	enqueue   into the scheduler, which waits for the host and its address
-//	visit     fetch, archive, links, each of which is discovered
-//	end       its fate, and when to come back
+//	visit     fetches and archives the page, and discovers its links
+//	end       records the fate and the time of the next visit
 //
-// An item whose server's robots.txt is not known waits in the robots table while an item of its own
-// fetches the file, through the same queue: so that request keeps the host's and the address's
-// delay like any other. The sitemaps that the file names are items like pages, and what they list
-// are links.
+// If the robots.txt of a server is not known, its items wait in the robots table while a separate
+// item fetches the file. That request goes through the same queue, so it keeps the delays of the
+// host and the address like any other. The sitemaps that the file names are items like pages, and
+// the URLs that they list are links.
 //
-// The pages are files. All else may be lost at any time, and the same command goes on.
+// The pages are files. Everything else may be lost at any time; the same command still resumes the
+// crawl.
 type crawler struct {
 	cockpit.Crawl
 
@@ -47,9 +48,9 @@ type crawler struct {
 	ledger   *cockpit.Ledger
 	revisits *stage.Revisits
 
-	committed chan struct{} // something may be due that was not
-	changed   chan struct{} // something was discovered or given back
-	asked     chan struct{} // a server asked for something that a crash must not lose
+	committed chan struct{} // pages may have become due
+	changed   chan struct{} // a page was discovered or given back
+	asked     chan struct{} // a server made a request that a crash must not lose, such as Retry-After
 	early     stage.Underway
 	quota     stage.Quota
 	traps     *stage.Traps // nil finds none
@@ -57,11 +58,11 @@ type crawler struct {
 
 	ending context.Context // ends when the crawl has to; its cause says why
 	stop   context.CancelCauseFunc
-	broken atomic.Pointer[error] // the first failure, also if the crawl was told to end before it
+	broken atomic.Pointer[error] // the first failure, even one after the crawl was told to end
 }
 
-// openCrawler puts the packages together, and goes on where an earlier crawl into the same
-// directory ended. The crawler closes the directory.
+// openCrawler connects the packages, and resumes an earlier crawl in the same directory. The
+// crawler closes the directory.
 func openCrawler(
 	d *cockpit.Directory, cfg cockpit.Config, web stage.Network,
 ) (c *crawler, err error) {
@@ -107,7 +108,7 @@ func openCrawler(
 	return c, nil
 }
 
-// openClients makes what fetches pages: from servers, and once more from the archive.
+// openClients creates the clients that fetch pages from servers and reread them from the archive.
 func (c *crawler) openClients(web stage.Network) error {
 	// It connects to the address that the scheduler counts.
 	addrOf := func(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -142,7 +143,7 @@ func (c *crawler) openArchive() (err error) {
 }
 
 // run crawls until nothing is left, a limit is reached, user ends or the archive fails. It returns
-// why the crawl ended early, nil if it did not. The archive is complete when it returns.
+// why the crawl ended early, or nil if it did not. When it returns, the archive is complete.
 func (c *crawler) run(user context.Context) error {
 	ctx := c.ending
 	defer c.stop(nil)
@@ -170,7 +171,7 @@ func (c *crawler) run(user context.Context) error {
 	return c.Remedy(errors.Join(c.ended(), c.close()))
 }
 
-// ended returns why the crawl ended. A failure outranks a limit that came before it.
+// ended returns why the crawl ended. A failure takes precedence over a limit that came before it.
 func (c *crawler) ended() error {
 	if failure := c.broken.Load(); failure != nil {
 		return *failure
@@ -178,7 +179,7 @@ func (c *crawler) ended() error {
 	return context.Cause(c.ending)
 }
 
-// seed discovers the seeds. Those that are known change nothing.
+// seed discovers the seeds. A known seed is not visited again for that.
 func (c *crawler) seed() {
 	for range c.Cfg.BadSeeds {
 		c.Tally.Skip(urlfilter.NotURL)
@@ -194,13 +195,13 @@ func (c *crawler) discoverSeed(url string) {
 	c.discover(url, stage.Item{})
 }
 
-// widen makes a URL one of those that span the scope.
+// widen adds a URL to those that define the scope.
 func (c *crawler) widen(seed string) {
 	c.Filter.Scope.Add(seed)
 	c.lately.Forget()
 }
 
-// reload reads the lists again. If they let more pass, the crawl begins anew.
+// reload reads the lists again. If they let more URLs pass, the crawl starts over.
 func (c *crawler) reload() {
 	err := c.Reload(c.discoverSeed)
 	c.lately.Forget()
@@ -223,7 +224,7 @@ func (c *crawler) work(ctx, fetching context.Context, visits *sync.WaitGroup) {
 			if c.Uplink.Wait(ctx) {
 				outcome = c.visit(fetching, lease)
 			}
-			c.advance() // before the lease ends, lest nothing seems to be left
+			c.advance() // before the lease ends, or the crawl could look finished
 			lease.Done(outcome)
 			if outcome.RetryAfter.After(time.Now()) {
 				stage.Wake(c.asked)
@@ -232,7 +233,7 @@ func (c *crawler) work(ctx, fetching context.Context, visits *sync.WaitGroup) {
 	}
 }
 
-// saveLoop saves until ctx ends: at once what a server asked for, and now and then the rest.
+// saveLoop saves until ctx ends: servers' requests immediately, the rest periodically.
 func (c *crawler) saveLoop(ctx context.Context) {
 	// The order is large: some hundred bytes for each page.
 	politeness, caches, order := time.Tick(time.Second), time.Tick(time.Minute), time.Tick(10*time.Minute)
@@ -257,8 +258,8 @@ func (c *crawler) saveLoop(ctx context.Context) {
 	}
 }
 
-// close closes what is open. What can be had again is closed last: if the disk is full, then pages
-// and archive come first.
+// close closes everything. State that can be rebuilt is saved last: on a full disk, the pages and
+// the archive come first.
 func (c *crawler) close() (err error) {
 	for _, server := range c.Servers {
 		err = errors.Join(err, server.Close())

@@ -11,8 +11,8 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// feed takes what is due out of the pages, as far as there is room, until nothing is left or ctx
-// ends. Where the crawl is to go on for ever, something is left.
+// feed takes due pages out of the store while there is room, until nothing is left or ctx ends. In
+// a crawl without end there is always something left.
 func (c *crawler) feed(ctx context.Context) {
 	for ctx.Err() == nil {
 		taken, err := c.takeDue(ctx)
@@ -31,7 +31,7 @@ func (c *crawler) feed(ctx context.Context) {
 	}
 }
 
-// takeDue takes what is due now.
+// takeDue takes the pages that are due now.
 func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 	for it, err := range c.Pages.Due(ctx, c.Clock.Now()) {
 		if err != nil {
@@ -48,7 +48,7 @@ func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 	return taken, nil
 }
 
-// await waits until something may be due. It returns false if nothing will be.
+// await waits until a page may be due. It returns false if none will be.
 func (c *crawler) await(ctx context.Context) (left bool, err error) {
 	if !c.Clock.Now().Before(c.Pages.NextSlot()) {
 		return true, nil
@@ -72,7 +72,7 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 	return true, nil
 }
 
-// take begins with a page that is due.
+// take starts processing a due page.
 func (c *crawler) take(it stage.Item) {
 	host, state := weburl.Host(it.URL), &it.Visit.State
 	if state.Relink {
@@ -81,7 +81,7 @@ func (c *crawler) take(it stage.Item) {
 			state.Due = 0 // only a visit can tell
 		}
 	}
-	if time.Unix(state.Due, 0).After(c.revisits.Soon()) { // it was visited before its time
+	if time.Unix(state.Due, 0).After(c.revisits.Soon()) { // it was visited early
 		c.giveBack(it)
 		return
 	}
@@ -106,7 +106,7 @@ func (c *crawler) take(it stage.Item) {
 	}
 }
 
-// admit lets a page be in flight, as far as there is room for it where its host is.
+// admit routes a page if its host and address have room. Otherwise it puts the page off or ends it.
 func (c *crawler) admit(it stage.Item, found stage.Finding) {
 	host, state := weburl.Host(it.URL), it.Visit.State
 	addr := found.Addr
@@ -132,7 +132,7 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 	}
 }
 
-// putOff gives a page back for which there is no room now.
+// putOff gives a page back because there is no room for it now.
 func (c *crawler) putOff(it stage.Item, until int64) {
 	state := &it.Visit.State
 	state.Due = until
@@ -142,15 +142,15 @@ func (c *crawler) putOff(it stage.Item, until int64) {
 	c.giveBack(it)
 }
 
-// giveBack returns a page to the pages. Its room is free when that is committed.
+// giveBack returns a page to the store. The next commit frees its room.
 func (c *crawler) giveBack(it stage.Item) {
 	c.Pages.GiveBack(it.Visit)
 	stage.Wake(c.changed)
 }
 
-// end gives an item its fate, in the counts and in the ledger, and a time to come back. Once the
-// crawl has failed, links may have been lost and pages not stored: each visit that ends after that
-// is an interrupted one.
+// end records the fate of an item, in the counts and in the ledger, and when to revisit it. After
+// the crawl has failed, links may be lost and pages not stored, so each visit that ends then counts
+// as interrupted.
 func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	if failure := c.broken.Load(); failure != nil && fate != stage.Interrupted {
 		fate, why = stage.Interrupted, (*failure).Error()
@@ -168,7 +168,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 		c.early.End(it.URL)
 	}
 	next := time.Time{}
-	if fate != stage.Interrupted { // such a page is due as before when the crawl goes on
+	if fate != stage.Interrupted { // when the crawl resumes, such a page is due as before
 		next = c.revisits.Next(it, fate)
 	}
 	if err := c.ledger.Write(it.URL, fate, why, it.Visit.Signals, next); err != nil {
@@ -182,15 +182,15 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	c.giveBack(it)
 }
 
-// commitEvery is the shortest time between two commits, and so about how much of the work done
-// is done again after a crash.
+// commitEvery is the shortest time between two commits. After a crash, about as much work is
+// repeated.
 const commitEvery = 50 * time.Millisecond
 
-// maxPause bounds the pause between two commits: what waits for one holds its room.
+// maxPause bounds the pause between two commits: pages that wait for a commit occupy room.
 const maxPause = 2 * time.Second
 
-// commit puts on record what was discovered and visited, after the lines of the ledger, and gives the
-// room of these visits to others. It reports whether pages are new.
+// commit makes discoveries and visits durable, after the lines of the ledger, and frees the room of
+// these visits. It reports whether there are new pages.
 func (c *crawler) commit() (found bool, err error) {
 	done, err := c.Pages.Commit(c.ledger.Flush)
 	if err != nil {
@@ -205,7 +205,7 @@ func (c *crawler) commit() (found bool, err error) {
 	return done.New > 0, nil
 }
 
-// commitLoop commits what happens until ctx ends.
+// commitLoop commits repeatedly until ctx ends.
 func (c *crawler) commitLoop(ctx context.Context) {
 	pause := time.Duration(commitEvery)
 	for {
@@ -224,13 +224,13 @@ func (c *crawler) commitLoop(ctx context.Context) {
 			c.stop(err)
 			return
 		}
-		// A commit looks at all that is known. It is not to take more than a part of the time.
+		// A commit takes longer as more is known. It may take only a part of the time.
 		pause = min(max(commitEvery, 4*time.Since(start)), maxPause)
 	}
 }
 
-// retrySoon reports whether a retry is worth waiting for: one that is due before the crawl has been
-// without progress for as long as -wait says.
+// retrySoon reports whether a retry is worth waiting for: it is due before the crawl has made no
+// progress for as long as -wait.
 func (c *crawler) retrySoon() bool {
 	now := c.Clock.Now()
 	n, first, progress := c.Retries.Expected(now.Add(c.Clock.Shown(c.Cfg.Wait)))
@@ -243,10 +243,9 @@ func (c *crawler) retrySoon() bool {
 // mostSiblings is how many links of a changed page are looked up when its host publishes.
 const mostSiblings = 20
 
-// reconsider visits a page before it is due, if it is known and now worth a visit: because a
-// sitemap says that it was modified, or, with the zero time, because its host publishes. A hint
-// that is not worth a visit yet is noted. It is dropped where there is no room: the page comes due
-// all the same.
+// reconsider visits a known page before it is due if that is worthwhile now: because a sitemap says
+// that it was modified, or, with the zero time, because its host publishes. A hint that is not yet
+// worth a visit is recorded. Without room it is dropped: the page will be due anyway.
 func (c *crawler) reconsider(url string, modified time.Time) {
 	it, found, err := c.Pages.Early(url, c.revisits.Soon())
 	if err != nil {

@@ -1,9 +1,9 @@
-// Command fullcrawler crawls websites politely and keeps what it gets as WARC files. Without
+// Command fullcrawler crawls websites politely and stores the responses as WARC files. Without
 // arguments it crawls a small virtual web that it serves itself on the loopback interface.
 //
-// It is also the example of how the packages of this library fit together. Read this file, then
-// crawl.go, feed.go, route.go and visit.go: what flows between the packages, in the order in which a
-// page meets them.
+// It also shows how the packages of this library fit together. Read this file, then crawl.go,
+// feed.go, route.go and visit.go. They connect the packages in the order in which a page passes
+// through them.
 package main
 
 import (
@@ -22,24 +22,24 @@ import (
 
 func main() { os.Exit(program(os.Args[1:])) }
 
-// program runs until it is through, or until a signal ends it.
+// program runs the command until it finishes or a signal arrives, and returns the exit status.
 func program(args []string) (status int) {
 	ctx, stop := signalContext(context.Background())
-	// A second Ctrl-C ends the program the hard way.
+	// A second Ctrl-C kills the program.
 	context.AfterFunc(ctx, stop)
 	return command(ctx, args, os.Stdout, os.Stderr)
 }
 
-// machine is where requests go. Tests lead them to a web of their own.
+// machine is the network that requests use. Tests replace it.
 var machine stage.Network
 
-// signalContext ends with Ctrl-C and the like.
+// signalContext returns a context that Ctrl-C or a termination signal ends.
 func signalContext(parent context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 }
 
 // command runs the program and returns its exit status: 0 also when a limit or the user ended the
-// crawl, 1 when it failed, 2 when the command line makes no sense.
+// crawl, 1 when it failed, 2 when the command line is invalid.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
 	cfg, isCrawl, status := cockpit.CommandLine(ctx, args, out, log)
 	if !isCrawl {
@@ -69,7 +69,7 @@ func crawl(ctx context.Context, cfg cockpit.Config, out, log io.Writer) (err err
 	}
 }
 
-// crawlOnce runs a crawl until it ends, or until its pages have to be opened anew.
+// crawlOnce runs a crawl until it ends, or until its pages must be reopened.
 func crawlOnce(
 	ctx context.Context, cfg cockpit.Config, hangups <-chan os.Signal, out, log io.Writer,
 ) (err error) {

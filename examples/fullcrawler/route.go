@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/robots"
 )
 
-// discover takes notice of one URL. It returns the canonical form, or "" if the URL is none that is
+// discover handles one URL that was found. It returns the canonical form, or "" if the URL is not
 // crawled.
 func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	context := c.lately.ContextOf(it)
@@ -38,7 +38,7 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	return canonical
 }
 
-// count counts a link that the filters let pass, or the reason why they do not. It returns "" if the
+// count counts a link that passes the filters, or the reason why it does not. It returns "" if the
 // link is not followed.
 func (c *crawler) count(url string, why stage.Reason) string {
 	if why == "" && c.Hosts.IsCrowded(url) {
@@ -52,7 +52,7 @@ func (c *crawler) count(url string, why stage.Reason) string {
 	return url
 }
 
-// advance routes what is next by its rank, as far as there is room for it.
+// advance routes the next items in the order of their ranks, while there is room.
 func (c *crawler) advance() {
 	for c.Order != nil {
 		it, ok := c.Order.Next()
@@ -63,14 +63,14 @@ func (c *crawler) advance() {
 	}
 }
 
-// route sends an item on by what its server's robots.txt says.
+// route enqueues an item or ends it, as the robots.txt of its server requires.
 func (c *crawler) route(it stage.Item) {
 	if c.rule(it) {
 		c.enqueue(it)
 	}
 }
 
-// rule asks the robots table whether the item may be fetched, and sees to it if not.
+// rule asks the robots table whether the item may be fetched, and ends or parks it if not.
 func (c *crawler) rule(it stage.Item) (allowed bool) {
 	ruling := c.Robots.Rule(it, time.Now())
 	if ruling.News != nil {
@@ -91,8 +91,8 @@ func (c *crawler) rule(it stage.Item) (allowed bool) {
 	return c.unobjected(it, nil)
 }
 
-// unobjected reports whether no signal of the site is against a use that -respect-signals names. It
-// ends an item of which that is not so.
+// unobjected reports whether the site objects to no use that -respect-signals names. Otherwise it
+// ends the item.
 func (c *crawler) unobjected(it stage.Item, h http.Header) bool {
 	signals := c.Robots.Signals(it.URL, h, time.Now())
 	it.Visit.Signals = stage.Stated(signals)
@@ -106,15 +106,15 @@ func (c *crawler) unobjected(it stage.Item, h http.Header) bool {
 // enqueueRobots makes an item of a request for a robots.txt.
 func (c *crawler) enqueueRobots(req robots.Request) {
 	url, err := weburl.Canonical(req.URL)
-	if err != nil { // a redirect to something else than a URL
+	if err != nil { // the redirect target is not a valid URL
 		c.silent(req, stage.RobotsUnreachable, err.Error())
 		return
 	}
 	c.enqueue(stage.Item{URL: url, Robots: &req})
 }
 
-// enqueue hands an item to the scheduler. A host whose address is not known yet is looked up by
-// the worker that gets the item.
+// enqueue hands an item to the scheduler. If the address of its host is not known yet, the visit
+// looks it up.
 func (c *crawler) enqueue(it stage.Item) {
 	addr, _ := c.Resolver.Cached(weburl.Host(it.URL))
 	if err := c.Polite.Enqueue(it, addr); err != nil {

@@ -21,16 +21,16 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// maxRedirects is how many redirects in a row lead to a page; browsers give up after twenty.
+// maxRedirects is the longest chain of redirects that is followed; browsers give up after twenty.
 const maxRedirects = 10
 
-// pausedLook is how often it is looked whether a host is still paused.
+// pausedLook is the interval between checks of a paused host.
 const pausedLook = 5 * time.Second
 
 // skipped is the outcome of a visit that made no request.
 var skipped = scheduler.Outcome{Skipped: true}
 
-// visit does the task of a lease and reports when and how long it occupied the host.
+// visit performs the task of a lease, and reports when and how long it occupied the host.
 func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item]) scheduler.Outcome {
 	it := lease.Item()
 	if c.Paused.Has(lease.Host()) {
@@ -51,19 +51,19 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		return skipped
 	}
 	if !lease.Reach(addr) {
-		lease.Requeue(skipped, time.Time{}) // its address, new or changed, cannot be visited yet
+		lease.Requeue(skipped, time.Time{}) // its address is new or has changed, and has no room yet
 		return skipped
 	}
 	ctx, done := c.Polite.Begin(ctx, lease, addr)
 	outcome := c.request(ctx, it, addr)
 	c.saw(lease.Host(), addr, outcome)
-	c.advance() // before the lease ends, lest nothing seems to be left
+	c.advance() // before the lease ends, or the crawl could look finished
 	done(outcome)
 	return outcome
 }
 
-// locate finds out where the host of a lease is. Meanwhile another visit has the place of this one,
-// and if it takes long, another host the turn at the address where this one was.
+// locate resolves the host of a lease. While it waits, another visit takes its place. If the lookup
+// takes long, another host gets the turn at the old address.
 func (c *crawler) locate(lease *scheduler.Lease[stage.Item]) stage.Finding {
 	if addr, known := c.Resolver.Cached(lease.Host()); known {
 		return stage.Finding{Addr: addr}
@@ -73,7 +73,7 @@ func (c *crawler) locate(lease *scheduler.Lease[stage.Item]) stage.Finding {
 	return c.Finder.Addr(c.ending, lease.Host(), func() { lease.Reach(netip.Addr{}) })
 }
 
-// saw notes a visit as evidence on whether unrelated hosts share an address.
+// saw records a visit as evidence on whether unrelated hosts share an address.
 func (c *crawler) saw(host string, addr netip.Addr, o scheduler.Outcome) {
 	all, _ := c.Resolver.LookupNetIP(stage.AskingNobody(), "ip", host)
 	if c.Polite.Saw(host, addr, all, o) {
@@ -81,7 +81,7 @@ func (c *crawler) saw(host string, addr netip.Addr, o scheduler.Outcome) {
 	}
 }
 
-// request fetches what an item stands for, if it still may.
+// request fetches the page, sitemap or robots.txt of an item, if that is still allowed.
 func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) scheduler.Outcome {
 	if it.Robots != nil {
 		return c.visitRobots(ctx, it, addr)
@@ -103,8 +103,8 @@ func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) s
 	return o
 }
 
-// move charges a page to the share of the address where it turned out to be. If there is no room,
-// the page is put off.
+// move charges a page to the share of its current address. If there is no room, the page is put
+// off.
 func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 	addr = c.Polite.Shared.Counted(addr)
 	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
@@ -124,7 +124,7 @@ func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 	return false
 }
 
-// visitPage fetches a page or a sitemap, keeps it and discovers its links, if it is not as it was. It
+// visitPage fetches and archives a page or a sitemap, and discovers its links if it has changed. It
 // reports whether it got a page, changed or not.
 func (c *crawler) visitPage(
 	ctx context.Context, it stage.Item, addr netip.Addr,
@@ -158,7 +158,8 @@ func (c *crawler) visitPage(
 	return fate.Page() || fate == stage.Unchanged, c.Polite.Outcome(resp)
 }
 
-// links discovers what a page links to, or what a sitemap lists: then it returns the sitemap's fate.
+// links discovers the links of a page. For a sitemap it discovers the URLs in it, and returns the
+// sitemap's fate.
 func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate, why string) {
 	switch fate := stage.Judge(resp, nil); {
 	case fate == stage.Redirected:
@@ -171,7 +172,7 @@ func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate,
 	return "", ""
 }
 
-// judge tells the fate of a page that was visited, and takes it down in the page's state.
+// judge determines the fate of a visited page and updates the page's state.
 func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, why string) {
 	fate, why = stage.Judge(resp, nil), stage.Detail(resp)
 	if fate == stage.SentAway {
@@ -196,7 +197,7 @@ func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, w
 	return fate, why
 }
 
-// extract discovers what a page links to.
+// extract discovers the links of a page.
 func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 	host, siblings := weburl.Host(it.URL), 0
 	if !it.Visit.Before.IsZero() && c.revisits.Publishing(host) {
@@ -216,14 +217,14 @@ func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 	c.rank(it.URL, links...)
 }
 
-// rank tells the order of items, if there is one, where a page leads.
+// rank passes a page's links to the order of items, if there is one.
 func (c *crawler) rank(url string, links ...string) {
 	if c.Order != nil {
 		c.Order.Fetched(url, links)
 	}
 }
 
-// follow discovers what a link leads to, unless there is a reason not to.
+// follow discovers the target of a link, unless there is a reason not to.
 func (c *crawler) follow(it stage.Item, why stage.Reason) (canonical string) {
 	if why != "" {
 		c.Tally.Skip(why)
@@ -232,7 +233,7 @@ func (c *crawler) follow(it stage.Item, why stage.Reason) (canonical string) {
 	return c.discover(it.URL, it)
 }
 
-// list discovers what a sitemap lists and returns what became of the sitemap.
+// list discovers the URLs of a sitemap and returns the fate of the sitemap.
 func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string) {
 	entries := 0
 	last := it.Visit.Before
@@ -256,8 +257,8 @@ func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string)
 // maxSitemaps is how many sitemaps a robots.txt may name. Each may be an index of 50,000.
 const maxSitemaps = 100
 
-// learn takes in what the rules of a URL's server say beside what they forbid: the delay that it
-// asks for, and its sitemaps. Those lie where the nearest of the pages lies that need the rules.
+// learn applies the other lines of a robots.txt: the crawl delay and the sitemaps. A sitemap gets
+// the depth of the nearest page that waits for the rules.
 func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 	if longest := c.Polite.SetDelay(url, rules.Delay); rules.Delay > 0 {
 		stage.Wake(c.asked)
@@ -276,8 +277,8 @@ func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 	}
 }
 
-// redirect discovers where a redirect leads. What a seed redirects to is a seed too: who asks for
-// http://example.org wants https://www.example.org.
+// redirect discovers the target of a redirect. The target of a seed's redirect is a seed too: a user
+// who seeds http://example.org wants https://www.example.org.
 func (c *crawler) redirect(it stage.Item, location string) {
 	if url, err := weburl.Canonical(location); err == nil && it.Seeded() {
 		c.widen(url)
@@ -287,8 +288,8 @@ func (c *crawler) redirect(it stage.Item, location string) {
 	c.rank(it.From, c.discover(location, it))
 }
 
-// maxRobotsTries is how often a server may ask for a little patience before its robots.txt counts
-// as unreachable.
+// maxRobotsTries is how often a server may answer with a short Retry-After before its robots.txt
+// counts as unreachable.
 const maxRobotsTries = 3
 
 // visitRobots fetches a robots.txt and releases the items that wait for it.
@@ -310,7 +311,7 @@ func (c *crawler) visitRobots(
 	if it.Hops < maxRobotsTries && stage.Judge(resp, nil) == stage.SentAway &&
 		0 < resp.RetryAfter && resp.RetryAfter <= c.Cfg.Wait {
 		it.Hops++
-		c.enqueue(it) // the scheduler keeps the Retry-After
+		c.enqueue(it) // the scheduler obeys the Retry-After
 		return c.Polite.Outcome(resp)
 	}
 	answer := c.Robots.Answer(req, stage.RobotsResponse(resp), time.Now())
@@ -327,14 +328,14 @@ func (c *crawler) visitRobots(
 	return c.Polite.Outcome(resp)
 }
 
-// get fetches what an item asks for. A nil response comes with the outcome of the visit.
+// get makes the request of an item. With a nil response it returns the outcome of the visit.
 func (c *crawler) get(
 	ctx context.Context, it stage.Item, addr netip.Addr, v fetch.Validators,
 ) (*fetch.Response, scheduler.Outcome) {
 	began := time.Now()
 	req := fetch.Request{URL: it.URL, Validators: v}
 	if it.Robots != nil {
-		req.MaxBody = robotstxt.MaxSize + 1 // whatever -max-body is: half a file may lack what forbids
+		req.MaxBody = robotstxt.MaxSize + 1 // regardless of -max-body: a truncated file may lack a rule
 	}
 	resp, err := c.client.Do(ctx, req)
 	if err != nil {
@@ -353,8 +354,8 @@ func (c *crawler) get(
 	return resp, scheduler.Outcome{}
 }
 
-// giveUp handles a visit without an answer. If this machine is to blame, the item goes back to its
-// host's queue. Otherwise it ends; if it was to bring a robots.txt, all items that wait for that
+// giveUp handles a visit without a response. If this machine is to blame, the item goes back to the
+// queue of its host. Otherwise it ends. If it was for a robots.txt, all items that wait for the file
 // end with it.
 func (c *crawler) giveUp(
 	ctx context.Context, it stage.Item, err error, addr netip.Addr, began time.Time,
@@ -376,7 +377,7 @@ func (c *crawler) giveUp(
 	return c.Polite.Failure(it.URL, err)
 }
 
-// interrupt repeats a visit that failed on this side: in this run or, if that ends, in the next.
+// interrupt repeats a visit that failed locally: in this run or, if it ends, in the next one.
 func (c *crawler) interrupt(ctx context.Context, it stage.Item, err error) {
 	switch {
 	case ctx.Err() == nil:
@@ -388,15 +389,15 @@ func (c *crawler) interrupt(ctx context.Context, it stage.Item, err error) {
 	}
 }
 
-// silent ends all items that wait for a robots.txt that cannot be had.
+// silent ends all items that wait for an unreachable robots.txt.
 func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
 	for _, waiting := range c.Robots.Silent(req, fate, why, time.Now()) {
 		c.end(waiting, fate, why)
 	}
 }
 
-// keep puts a response into the archive. An archive that fails ends the crawl: what cannot be kept
-// should not be asked for. One answer that no record can hold does not.
+// keep stores a response in the archive. If the archive fails, the crawl ends: it should not fetch
+// what it cannot store. A single response that does not fit into a record does not end it.
 func (c *crawler) keep(resp *fetch.Response, signals string) error {
 	if err := stage.Keep(c.Store, resp, signals); err != nil {
 		if !errors.Is(err, archive.ErrInvalid) {

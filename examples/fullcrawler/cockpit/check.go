@@ -17,20 +17,20 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
-// errFaults is returned by check if it has found some.
+// errFaults is returned by check if it found faults.
 var errFaults = errors.New("the check found faults")
 
-// errNone is returned by checks of what is not there, and need not be.
+// errNone is returned by checks of optional parts that are missing.
 var errNone = errors.New("none")
 
-// A part is one of the things that a crawl's directory holds.
+// A part is one of the parts of a crawl's directory.
 type part struct {
 	name  string
 	check func(ctx context.Context, dir string, out io.Writer) (sound string, err error)
-	loss  string // what it costs to begin the part anew; "" if repair has a way of its own
+	loss  string // the cost of starting the part over; "" if repair handles it differently
 }
 
-// parts are all of them. What a crawl can learn again comes last.
+// parts are all parts. Those that a crawl can rebuild come last.
 var parts = []part{
 	{"pages", checkPages, ""},
 	{"archive", checkArchive, ""},
@@ -81,7 +81,7 @@ func checkPages(_ context.Context, dir string, _ io.Writer) (sound string, err e
 
 func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string, err error) {
 	err = withArchive(dir, func(a *archive.Archive) error {
-		for _, d := range a.Recovered().Damage { // which opening it has found, and may have mended
+		for _, d := range a.Recovered().Damage { // found, and perhaps repaired, when it was opened
 			fmt.Fprintf(out, "%s:%d: %d bytes, %d versions: %v\n",
 				d.File, d.Offset, d.Length, d.Versions, d.Err)
 		}
@@ -182,7 +182,7 @@ func checkOrder(_ context.Context, dir string, _ io.Writer) (sound string, err e
 	})
 }
 
-// checkCache is for files whose readers take one that is missing for one that is empty.
+// checkCache checks a file whose reader treats a missing file as an empty one.
 func checkCache(file string, read func(string) error) (sound string, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return "", missing(err)
@@ -190,7 +190,7 @@ func checkCache(file string, read func(string) error) (sound string, err error) 
 	return "sound", read(file)
 }
 
-// missing turns the error for a file that is not there into errNone.
+// missing turns the error for a missing file into errNone.
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNone
@@ -198,7 +198,7 @@ func missing(err error) error {
 	return err
 }
 
-// repair mends what is damaged, part by part, and says what it costs.
+// repair repairs the damaged parts one by one, and reports what that costs.
 func repair(ctx context.Context, in call) error {
 	var failed error
 	say := func(name, format string, args ...any) {
@@ -210,7 +210,10 @@ func repair(ctx context.Context, in call) error {
 		case errors.Is(err, errNone):
 			continue
 		case err == nil:
-			say(p.name, "sound: %s", sound)
+			if sound != "sound" {
+				sound = "sound: " + sound
+			}
+			say(p.name, "%s", sound)
 			continue
 		}
 		say(p.name, "damaged: %v", err)
@@ -231,13 +234,12 @@ func repair(ctx context.Context, in call) error {
 	return failed
 }
 
-// repairPages keeps the pages that can be read, and makes the set of URLs anew from them. Pages
-// that are lost are found again by the links of the others, at which the next crawl looks once
-// more.
+// repairPages keeps the pages that can be read, and rebuilds the set of URLs from them. The next
+// crawl rereads the links of these pages, and so finds lost pages again.
 func repairPages(dir string, say func(name, format string, args ...any)) error {
 	clock, err := stage.OpenClock(filepath.Join(dir, BeganName), 0)
 	if err != nil {
-		clock.Pace = 1 // the clock itself is mended later
+		clock.Pace = 1 // the clock itself is repaired later
 	}
 	done, err := stage.RepairPages(dir, PagesOptions(Config{}, clock))
 	if err != nil {
@@ -272,7 +274,7 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 	return a.Close()
 }
 
-// repairLedger leaves out the lines that are none.
+// repairLedger drops invalid lines.
 func repairLedger(dir string, say func(name, format string, args ...any)) error {
 	name := filepath.Join(dir, LedgerName)
 	in, err := os.Open(name)

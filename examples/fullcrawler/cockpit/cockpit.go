@@ -1,8 +1,8 @@
-// Package cockpit is what an operator of fullcrawler sees and touches: flags, the directory of a
-// crawl, the commands that work in it, the ledger of fates, counts, the progress line, the live
-// page and the summary. The crawl itself is in package main.
+// Package cockpit has everything that an operator of fullcrawler sees or sets: flags, the directory
+// of a crawl and the commands that work in it, the ledger of fates, counts, the progress line, the
+// live page and the summary. The crawl itself is in package main.
 //
-// [Crawl] has the parts of a crawl that are looked at; the crawler embeds it. All else is used
+// [Crawl] has the parts of a crawl that can be inspected; the crawler embeds it. The rest is used
 // before a crawl runs, or without one.
 package cockpit
 
@@ -17,8 +17,8 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
-// A Crawl is what an operator sees of a crawl, while it runs and at its end. Its fields are set
-// first. Its methods are safe for concurrent use.
+// A Crawl is the operator's view of a crawl, while it runs and at its end. Set its fields before
+// use. Its methods are safe for concurrent use.
 type Crawl struct {
 	Cfg      Config
 	Clock    stage.Clock
@@ -26,26 +26,26 @@ type Crawl struct {
 	Hosts    *stage.HostBook
 	Robots   *stage.Robots
 	Rhythms  *stage.Rhythms
-	Order    *stage.Order // nil if items are taken in the order in which they are found
+	Order    *stage.Order // nil: items in the order in which they are found
 	Uplink   *stage.Uplink
 	Resolver *resolve.Resolver
 	Polite   *stage.Politeness
-	Store    *archive.Archive // nil if nothing is kept
+	Store    *archive.Archive // nil: no archive
 	Filter   stage.Filter
 	Tally    *tally
 	Retries  stage.Retries
 	Log      *slog.Logger
-	Say      func(string)   // to whoever watches the terminal
+	Say      func(string)   // prints on the terminal
 	Paused   stage.Underway // hosts, by the operator
 	Finder   *stage.Finder
-	Places   stage.Places  // of the visits that are under way
+	Places   stage.Places  // of the visits that are running
 	Room     chan struct{} // has an element for each page in flight
 
 	Servers  []*http.Server
-	Warnings []string // before there was somebody to hear them
+	Warnings []string // from before the log was open
 
-	opened bool         // the scheduler knows what it knew
-	given  atomic.Int64 // visits that were begun when politeness was saved
+	opened bool         // the state of the scheduler has been restored
+	given  atomic.Int64 // visits started when politeness was last saved
 }
 
 // Why a crawl ends before its queue is empty.
@@ -57,11 +57,11 @@ var (
 	ErrMemoryLimit = errors.New("memory nearly full")
 	ErrStopped     = errors.New("interrupted")
 
-	// ErrReopen is wrapped where the same command has to begin anew at once.
+	// ErrReopen is wrapped if the same command must start over immediately.
 	ErrReopen = errors.New("the pages are opened again")
 )
 
-// Paused says whether a crawl ended because it was told to.
+// Paused reports whether a crawl ended because it was told to.
 func Paused(err error) bool {
 	for _, limit := range []error{
 		ErrPageLimit, ErrByteLimit, ErrTimeLimit, ErrDiskLimit, ErrMemoryLimit, ErrStopped, ErrReopen,

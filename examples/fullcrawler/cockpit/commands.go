@@ -17,8 +17,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// CommandLine reads a command line. It answers one that does not crawl, such as that of a
-// subcommand, and returns the exit status. For a crawl it returns the configuration.
+// CommandLine parses a command line. If it does not crawl, such as a subcommand, CommandLine
+// executes it and returns the exit status. For a crawl it returns the configuration.
 func CommandLine(
 	ctx context.Context, args []string, out, log io.Writer,
 ) (cfg Config, isCrawl bool, status int) {
@@ -55,13 +55,13 @@ func Exit(log io.Writer, err error) (status int) {
 	return 1
 }
 
-// A subcommand does something with what crawls have left in a directory.
+// A subcommand works on the directory of a crawl.
 type subcommand struct {
 	summary string
 	args    string
 	flags   func(fs *flag.FlagSet)
 	run     func(ctx context.Context, in call) error
-	program bool // the arguments are a program and its own: they may look like flags
+	program bool // the arguments are a program and its arguments, which may look like flags
 }
 
 // A call is one use of a subcommand. out is for results, log for the rest.
@@ -103,10 +103,10 @@ func Subcommands() map[string]subcommand {
 	}
 }
 
-// errUsage is for arguments that make no sense.
+// errUsage is wrapped by errors for invalid arguments.
 var errUsage = errors.New("wrong arguments; -h tells the right ones")
 
-// runSubcommand runs one and returns the exit status.
+// runSubcommand runs a subcommand and returns the exit status.
 func runSubcommand(
 	ctx context.Context, name string, s subcommand, args []string, out, log io.Writer,
 ) int {
@@ -151,8 +151,8 @@ func (s subcommand) parse(fs *flag.FlagSet, args []string) (in call, err error) 
 	return in, nil
 }
 
-// inDirectory runs a subcommand where the crawl is. A command that only reads also works where this
-// process may not write.
+// inDirectory runs a subcommand in the directory of the crawl. A command that only reads also works
+// without permission to write.
 func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err error) {
 	if name == "repair" || name == "import" {
 		d, err := existingDirectory(in.dir, name)
@@ -182,7 +182,7 @@ func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error 
 	return errors.Join(use(p, c), p.Close())
 }
 
-// errNoArchive is returned for a crawl that keeps nothing.
+// errNoArchive is returned for a crawl without an archive.
 var errNoArchive = errors.New("this crawl keeps no archive")
 
 // withArchive opens the archive of a crawl for use.
@@ -237,13 +237,13 @@ func explain(_ context.Context, in call) error {
 	return nil
 }
 
-// A Fact is one thing that is known of a page or a host.
+// A Fact is one known fact about a page or a host.
 type Fact struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// eitherScheme returns the known one of the two URLs that somebody may mean who types no scheme.
+// eitherScheme returns the known one of the two URLs that a name without a scheme may mean.
 func eitherScheme(p *stage.Pages, typed, url string) string {
 	if strings.Contains(typed, "://") {
 		return url
@@ -260,7 +260,7 @@ func eitherScheme(p *stage.Pages, typed, url string) string {
 	return url
 }
 
-// aboutPage tells what is on record of a page.
+// aboutPage returns what is stored about a page.
 func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 	facts := []Fact{{"page", url}}
 	known, err := p.Find(url)
@@ -287,7 +287,7 @@ func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 	return append(facts, Fact{"due", due})
 }
 
-// aboutVersions tells what the archive has of a page.
+// aboutVersions returns what the archive has of a page.
 func aboutVersions(a *archive.Archive, url string) (facts []Fact) {
 	versions, err := a.Versions(url)
 	if err != nil {

@@ -25,32 +25,32 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// A Config is what the command line asks for. It is not safe for concurrent use.
+// A Config is the configuration from the command line. It is not safe for concurrent use.
 type Config struct {
 	Seeds    []string // canonical
-	BadSeeds int      // that were no URLs
+	BadSeeds int      // that are not URLs
 	Demo     bool     // no seeds: crawl the built-in web
 
 	Agent, Contact string
 	Out            string
-	Archive        string // how it is compressed; "" is gzip
+	Archive        string // its compression; "" is gzip
 	Level          int    // of the compression; 0 is the archive's default
 	NoBlockDigest  bool   // in the archive
 	Delay          time.Duration
-	Arrival        time.Duration // of a request at the server, at most; 0 is not known
+	Arrival        time.Duration // longest time until a request reaches the server; 0 is unknown
 	Backoff        time.Duration // after a first failure; 0 is the scheduler's default
 	Reach          urlfilter.Reach
 	Filter         stage.Filter
 	Resources      bool
-	Respect        []string // uses of which a site may say that it does not want them
+	Respect        []string // uses to which a site may object
 	Sitemaps       bool
-	AsFound        bool // links are followed as they are
-	ByRank         bool // not in the order in which pages are found
+	AsFound        bool // links are not cleaned of tracking parameters
+	ByRank         bool // in the order of PageRank
 
-	Policy  revisit.Policy // nil is Bayes as it is by default
+	Policy  revisit.Policy // nil is Bayes with its defaults
 	Pace    float64        // of the pages' clock; 0 counts as 1
 	Forever bool
-	Texts   bool // a page of which little changes counts as unchanged
+	Texts   bool // a page counts as unchanged if its text hardly changed
 	Fresh   bool // forget the pages of earlier crawls
 
 	Pages       int64
@@ -58,7 +58,7 @@ type Config struct {
 	Duration    time.Duration
 	Wait        time.Duration // for retries, without progress
 	MinFree     int64
-	LedgerSize  int64  // at which a new file is begun; 0 is never
+	LedgerSize  int64  // at which a new file is started; 0 is never
 	Listen      string // address of the live page; "" is none
 	LogFile     string // "" is none
 	DenyFile    string // "" is none
@@ -90,7 +90,7 @@ type Config struct {
 	SharedAfter  int                      // domains of owners that make an address one of these; 0 is never
 }
 
-// NoArchive is a config.archive that keeps nothing.
+// NoArchive is the value of Config.Archive for no archive.
 const NoArchive = "none"
 
 // DemoDelay makes the built-in crawl worth watching: its web has no owner to annoy.
@@ -105,8 +105,8 @@ const (
 	DemoOut    = "crawl-demo"
 )
 
-// defaultDelay is the pause between requests to a host of which nobody said how it may be used, and
-// leastDelay the shortest one for hosts that are not one's own.
+// defaultDelay is the delay between requests to a host unless a flag or robots.txt says otherwise,
+// and leastDelay the shortest one for hosts other than this machine.
 const (
 	defaultDelay = 5 * time.Second
 	leastDelay   = time.Second
@@ -130,7 +130,7 @@ visited again when they are likely to have changed: in a later run or, with -for
 
 `
 
-// A commandLine is what flags say before it is checked and read.
+// A commandLine has the values of the flags before they are checked.
 type commandLine struct {
 	Config
 	scope, order, hosts, seedList string
@@ -152,7 +152,7 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20, ledger: 1 << 30}}
 	l.Filter.Deny = new(urlfilter.List)
 	fs := flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // one line is enough for a wrong flag
+	fs.SetOutput(io.Discard) // a wrong flag gets one line, not the whole help
 	for _, group := range flagGroups {
 		group.define(&l, fs)
 	}
@@ -160,7 +160,7 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	if errors.Is(err, flag.ErrHelp) {
 		return l.Config, err
 	}
-	if err != nil { // the flags may be those of a command that is misspelt
+	if err != nil { // perhaps the flags of a misspelt command
 		if !strings.HasPrefix(args[0], "-") {
 			err = cmp.Or(checkWords(args[:1], nil), err)
 		}
@@ -209,7 +209,7 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	return *c, nil
 }
 
-// inFlag adds to an error which flag names the file that is wrong.
+// inFlag adds the name of the flag to an error about its file.
 func inFlag(name string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -233,7 +233,7 @@ func (c *Config) readOrder(order string) error {
 	return nil
 }
 
-// ReadDeny reads the list of what is never fetched. While a crawl runs, too.
+// ReadDeny reads the list of URLs never to fetch. It also works while a crawl runs.
 func (c *Config) ReadDeny() error {
 	return ReadFile(c.DenyFile, func(f io.Reader) error {
 		text, err := io.ReadAll(f)
@@ -262,8 +262,8 @@ func (c *Config) readHosts(name string) error {
 	})
 }
 
-// readSeeds takes seeds from the command line and from a file. What is no URL is reported on log,
-// counted, and does not keep the others from being crawled.
+// readSeeds takes seeds from the command line and from a file. Invalid URLs are reported on log and
+// counted; the others are still crawled.
 func (c *Config) readSeeds(args []string, name string, log io.Writer) error {
 	c.SeedFile = name
 	reject := func(where string, err error) {
@@ -288,7 +288,7 @@ func (c *Config) readSeeds(args []string, name string, log io.Writer) error {
 	})
 }
 
-// SkipLines passes the errors about single lines on, and returns another one if there is one.
+// SkipLines reports errors about single lines, and returns any other error.
 func SkipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
 	all, joined := err.(interface{ Unwrap() []error })
 	if !joined {
@@ -305,7 +305,7 @@ func SkipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
 	return fatal
 }
 
-// ReadFile opens a file for read, without a byte-order mark. No name is no file, and - is standard
+// ReadFile passes a file to read, without a byte-order mark. "" means no file, and - standard
 // input.
 func ReadFile(name string, read func(io.Reader) error) error {
 	if name == "" {
@@ -327,8 +327,8 @@ func ReadFile(name string, read func(io.Reader) error) error {
 	return read(r)
 }
 
-// checkWords refuses seeds that are more likely to be misspelt commands. hosts are those of a
-// table, whose names may be single words.
+// checkWords refuses seeds that are more likely misspelt commands. hosts are the names of a hosts
+// file, which may be single words.
 func checkWords(words []string, hosts map[string][]netip.Addr) error {
 	commands := slices.Sorted(maps.Keys(Subcommands()))
 	for _, word := range words {
@@ -351,7 +351,7 @@ func checkWords(words []string, hosts map[string][]netip.Addr) error {
 	return nil
 }
 
-// checkNumbers refuses values that make no sense. On the command line 0 never means the default.
+// checkNumbers refuses invalid values. On the command line 0 never means the default.
 func (l *commandLine) checkNumbers() error {
 	for _, limit := range []struct {
 		name string
@@ -383,7 +383,7 @@ func (l *commandLine) checkNumbers() error {
 	return nil
 }
 
-// check refuses and sets what depends on several flags.
+// check handles settings that depend on several flags.
 func (l *commandLine) check() error {
 	c := &l.Config
 	if c.Demo && !l.given["delay"] {
@@ -418,7 +418,7 @@ func (l *commandLine) check() error {
 	return nil
 }
 
-// loopbackOnly says whether every seed is known to lie on this machine.
+// loopbackOnly reports whether every seed is known to be on this machine.
 func (c *Config) loopbackOnly() bool {
 	for _, seed := range c.Seeds {
 		host := weburl.Host(seed)

@@ -12,8 +12,8 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// ServeDemo starts the built-in web, whose pages change as fast as they come due: by the clock of
-// the crawl. Its hosts are added to the seeds.
+// ServeDemo starts the built-in web. Its pages change by the clock of the crawl, so they change as
+// fast as they come due. Its hosts are added to the seeds.
 func (c *Config) ServeDemo(log io.Writer) (*webtest.Web, error) {
 	clock, err := stage.OpenClock(filepath.Join(c.Out, BeganName), c.Pace)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *Config) ServeDemo(log io.Writer) (*webtest.Web, error) {
 	return web, nil
 }
 
-// On leads all requests to a virtual web.
+// On sends all requests to a virtual web.
 func On(web *webtest.Web) stage.Network {
 	return stage.Network{
 		Resolve: func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
@@ -46,7 +46,7 @@ func On(web *webtest.Web) stage.Network {
 	}
 }
 
-// demoWeb is a web of some hundred pages with a bit of everything a crawler meets.
+// demoWeb is a web of a few hundred pages, with a little of everything that a crawler encounters.
 var demoWeb = webtest.Options{
 	Seed:  2026,
 	Hosts: 40,

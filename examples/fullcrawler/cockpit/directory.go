@@ -14,11 +14,11 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// The files that say who uses a directory: the one that is locked, and the one to read.
+// The files that name the process that uses a directory: one is locked, the other one is readable.
 const lockName, holderName = "crawl.lock", "crawl.holder"
 
-// A Directory is that of a crawl, which this process alone uses until it is closed. The parts of a
-// crawl have locks of their own; this one is taken before any of them is touched, and names the
+// A Directory is the directory of a crawl, for exclusive use by this process until it is closed. The
+// parts of a crawl have locks of their own; this lock is taken before any of them, and names the
 // process. It is not safe for concurrent use.
 type Directory struct {
 	path string
@@ -40,12 +40,12 @@ var ErrHeld = errors.New("another process uses it")
 // errNoCrawl is wrapped by the error for a directory that no crawl has made.
 var errNoCrawl = errors.New("no crawl here")
 
-// OpenDirectory makes the directory of a crawl if it is missing, and locks it.
+// OpenDirectory creates the directory of a crawl if it is missing, and locks it.
 func OpenDirectory(path, command string) (*Directory, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, err
 	}
-	// Everybody may read the lock, and so find out whether it is held.
+	// The lock is readable for everybody, so everybody can find out whether it is held.
 	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func OpenDirectory(path, command string) (*Directory, error) {
 	return d, nil
 }
 
-// Claim opens the directory of a crawl, and forgets its pages if that is asked for.
+// Claim opens the directory of a crawl, and forgets its pages if the configuration says so.
 func (c *Config) Claim() (*Directory, error) {
 	d, err := OpenDirectory(c.Out, "crawl")
 	if err == nil && c.Fresh {
@@ -78,7 +78,7 @@ func (c *Config) Claim() (*Directory, error) {
 	return d, err
 }
 
-// existingDirectory is openDirectory for one that a crawl has made.
+// existingDirectory opens a directory that a crawl has created.
 func existingDirectory(path, command string) (*Directory, error) {
 	if !HasCrawl(path) {
 		return nil, fmt.Errorf("%s: %w%s", path, errNoCrawl, otherCrawl(path))
@@ -86,7 +86,7 @@ func existingDirectory(path, command string) (*Directory, error) {
 	return OpenDirectory(path, command)
 }
 
-// HasCrawl reports whether a crawl was begun in a directory.
+// HasCrawl reports whether a crawl was started in a directory.
 func HasCrawl(path string) bool {
 	for _, name := range []string{BeganName, stage.PagesDir} {
 		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
@@ -96,7 +96,7 @@ func HasCrawl(path string) bool {
 	return false
 }
 
-// otherCrawl points to the directory that the crawl may be in.
+// otherCrawl suggests the directory that the crawl may be in.
 func otherCrawl(path string) string {
 	if path != DemoOut && HasCrawl(DemoOut) {
 		return fmt.Sprintf(" (that of the built-in web is in %s: say -out %[1]s)", DemoOut)
@@ -104,7 +104,7 @@ func otherCrawl(path string) string {
 	return ""
 }
 
-// Announce tells other processes who has the directory, and where its live page is.
+// Announce tells other processes which process has the directory, and where its live page is.
 func (d *Directory) Announce(page string) error {
 	d.Page = page
 	text, err := json.Marshal(d.holder)
@@ -123,7 +123,7 @@ func (d *Directory) Close() error {
 	return errors.Join(err, d.lock.Close())
 }
 
-// heldError says which process has a directory, and what to do.
+// heldError returns an error that names the process that has a directory, and what to do.
 func heldError(path string) error {
 	var h holder
 	text, err := os.ReadFile(filepath.Join(path, holderName))
@@ -138,8 +138,8 @@ func heldError(path string) error {
 		path, ErrHeld, h.PID, h.Command, moment(h.Since), h.PID, instead)
 }
 
-// Forget removes what is known of pages. Whatever ends it in the middle, the directory holds a
-// whole crawl or none.
+// Forget removes everything known about pages. If it is interrupted, the directory still holds a
+// complete crawl or none.
 func (d *Directory) Forget() error {
 	err := stage.ForgetPages(d.path)
 	for _, name := range []string{FiltersName, OrderName, BeganName} {
@@ -150,7 +150,7 @@ func (d *Directory) Forget() error {
 	return err
 }
 
-// The files beside the archive that save work or trouble when the crawl goes on.
+// Files beside the archive that save work when the crawl resumes.
 const (
 	HostsName  = "hosts.cache"  // addresses
 	RulesName  = "robots.cache" // rules of servers

@@ -15,11 +15,11 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
 
-// FiltersName is the file with the filters that the pages of a directory were found under.
+// FiltersName is the file with the filters that were active when the pages were found.
 const FiltersName = "filters"
 
-// Filters are what decides which links are followed. A crawl remembers them: when they get wider,
-// links that were left out have to be looked at again.
+// Filters determine which links are followed. A crawl stores them: when they get wider, links that
+// were left out must be examined again.
 type Filters struct {
 	Scope      urlfilter.Reach `json:"scope"`
 	Depth      int             `json:"depth"`
@@ -34,7 +34,7 @@ type Filters struct {
 	AsFound    bool            `json:"asFound,omitempty"`
 }
 
-// Filters returns those of a configuration.
+// Filters returns the filters of a configuration.
 func (c *Config) Filters() Filters {
 	text := func(patterns []*regexp.Regexp) (texts []string) {
 		for _, p := range patterns {
@@ -65,7 +65,7 @@ func (f Filters) Wider(old Filters) bool {
 		return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.HasPrefix(l, "+") })
 	}
 	reaches := []urlfilter.Reach{urlfilter.Page, urlfilter.Prefix, urlfilter.Host, urlfilter.Domain, urlfilter.Any}
-	depth, before := f.Depth+1, old.Depth+1 // of which 0 and less are no limit
+	depth, before := f.Depth+1, old.Depth+1 // 0 and less are no limit
 	return slices.Index(reaches, f.Scope) > slices.Index(reaches, old.Scope) ||
 		!atMost(depth, before) || !atMost(f.HostPages, old.HostPages) ||
 		len(old.Include) > 0 && (len(f.Include) == 0 || lost(f.Include, old.Include)) ||

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// UserAgent names the crawler and whom to ask about it.
+// UserAgent names the crawler and its contact.
 func (c *Config) UserAgent() string {
 	if c.Contact == "" {
 		return ""
@@ -40,7 +40,7 @@ func (p *patterns) Set(text string) error {
 // A ByteCount is a flag such as 20GB. It is not safe for concurrent use.
 type ByteCount int64
 
-// units are what may follow a number of bytes.
+// units are the suffixes of a number of bytes.
 var units = []struct {
 	name  string
 	bytes float64
@@ -92,7 +92,7 @@ func (r *revisiting) policy() (revisit.Policy, error) {
 	return ParsePolicy(r.name, r.price, r.least, r.most)
 }
 
-// parseArgs parses flags wherever they stand, up to "--". What is no flag is returned.
+// parseArgs parses flags anywhere on the command line, up to "--". It returns the other arguments.
 func parseArgs(fs *flag.FlagSet, args []string) (rest []string, err error) {
 	for {
 		if err := fs.Parse(args); err != nil {
@@ -125,7 +125,7 @@ func unknownFlag(fs *flag.FlagSet, name string) error {
 	return fmt.Errorf("unknown flag -%s; -help lists all", name)
 }
 
-// nearest returns the name that a misspelt one was meant to be, or "".
+// nearest returns the most similar name, or "".
 func nearest(word string, names []string) (found string) {
 	least := min(2, len(word)-1) + 1
 	for _, name := range names {
@@ -156,9 +156,9 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// readFlags sets the flags of a file that were not set on the command line. A line has a name, and
-// after a blank or an equals sign a value; a flag that is true or false needs none. A # begins a
-// comment, at the start of a line or behind a blank.
+// readFlags sets flags from a file, unless they were set on the command line. A line has a name and,
+// after a blank or an equals sign, a value; a boolean flag needs none. A # starts a comment at the
+// beginning of a line or after a blank.
 func readFlags(fs *flag.FlagSet, r io.Reader, name string) error {
 	given := givenFlags(fs)
 	lines := bufio.NewScanner(r)
@@ -181,7 +181,7 @@ func givenFlags(fs *flag.FlagSet) map[string]bool {
 	return given
 }
 
-// cutLine returns the name of a flag and its value, without comments and the blanks around them.
+// cutLine returns the name and the value of a flag, without comments and surrounding blanks.
 func cutLine(text string) (key, value string) {
 	text = " " + strings.ReplaceAll(text, "\t", " ")
 	if comment := strings.Index(text, " #"); comment >= 0 {
@@ -215,7 +215,7 @@ func setFlag(fs *flag.FlagSet, key, value string) error {
 	return nil
 }
 
-// ParsePolicy makes the policy of a name, or of an interval such as 24h.
+// ParsePolicy returns the policy with a name, or for an interval such as 24h.
 func ParsePolicy(name string, price float64, least, most time.Duration) (revisit.Policy, error) {
 	switch name {
 	case "bayes":

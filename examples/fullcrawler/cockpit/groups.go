@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// A flagGroup is a part of the flags, with its own title in the help.
+// A flagGroup is a group of flags with a title in the help.
 type flagGroup struct {
 	title  string
 	define func(*commandLine, *flag.FlagSet)
@@ -28,7 +28,7 @@ var flagGroups = []flagGroup{
 	{"Monitoring", (*commandLine).watchFlags},
 }
 
-// Help writes how the program is used, and its flags in groups.
+// Help writes the usage of the program, with its flags in groups.
 func Help(w io.Writer) {
 	fmt.Fprint(w, usage)
 	for _, group := range flagGroups {

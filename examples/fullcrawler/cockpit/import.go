@@ -16,7 +16,7 @@ func (m *importing) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&m.salvage, "salvage", false, "believe everything behind damage that looks like a record")
 }
 
-// run indexes files that other programs wrote. They stay where they are.
+// run indexes files that other programs wrote. It does not move them.
 func (m *importing) run(_ context.Context, in call) (err error) {
 	if len(in.args) == 0 {
 		return errUsage

@@ -13,35 +13,34 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// LedgerName is the file, beside the archive, that says what became of each URL.
+// LedgerName is the file beside the archive that records the fate of each visit.
 const LedgerName = "fates.jsonl"
 
-// MaxUnwritten is how long a line may wait for others before it is written to the file, and
-// maxWaiting how many bytes of them may wait.
+// MaxUnwritten is how long a line may be buffered before it is written to the file, and maxWaiting
+// how many bytes may be buffered.
 const (
 	MaxUnwritten = time.Second
 	maxWaiting   = 64 << 10
 )
 
-// A Ledger has a line of JSON for each visit that ended: see line. A crawl in a directory that has
-// a ledger goes on with it. Its methods are safe for concurrent use.
+// A Ledger has a line of JSON for each completed visit, see [Line]. A crawl in a directory with a
+// ledger appends to it. Its methods are safe for concurrent use.
 //
-// A visit has one line, and the line is in the file before the visit is on record. So the ledger
-// may have lines of visits that a kill took from the record, and these visits are made again and
-// have a second line; but no visit that is on record lacks its line. A power failure may cost the
-// lines of its last seconds.
+// A visit has one line, and the line is in the file before the visit is committed. If the process is
+// killed between the two, the visit is repeated and has a second line; but no committed visit lacks
+// its line. A power failure may lose the lines of the last seconds.
 type Ledger struct {
 	mu      sync.Mutex
 	f       *os.File
 	size    int64       // of the file
 	most    int64       // size at which a new file is begun; 0 is never
 	waiting []byte      // whole lines
-	failed  error       // of the first write that failed, for the calls that follow
+	failed  error       // of the first write that failed, for later calls
 	timer   *time.Timer // calls flush; nil until there is something to flush
 	timing  bool        // the timer runs
 }
 
-// A Line is what the ledger says of one visit.
+// A Line is the ledger's record of one visit.
 type Line struct {
 	Time time.Time  `json:"time"`
 	URL  string     `json:"url"`
@@ -51,11 +50,11 @@ type Line struct {
 	// Signals is what the site states about the use of the page, such as "train-ai=n".
 	Signals string    `json:"signals,omitempty"`
 	Why     string    `json:"why,omitempty"`
-	Next    time.Time `json:"next,omitzero"` // when it is due again, as the pages' clock shows it
+	Next    time.Time `json:"next,omitzero"` // when it is due again, by the pages' clock
 }
 
-// OpenLedger opens the ledger of a directory, or begins one. A file of so many bytes gets the time
-// as a part of its name, and a new one is begun; 0 is never.
+// OpenLedger opens the ledger of a directory, or creates one. When the file has that many bytes, it
+// is renamed to include the time, and a new one is started; 0 is never.
 func OpenLedger(dir string, most int64) (*Ledger, error) {
 	name := filepath.Join(dir, LedgerName)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)
@@ -69,7 +68,7 @@ func OpenLedger(dir string, most int64) (*Ledger, error) {
 	return &Ledger{f: f, size: size, most: most}, err
 }
 
-// cutTail removes a line at the end that a full disk or a power failure has left half written.
+// cutTail removes an incomplete last line, which a full disk or a power failure can leave.
 func cutTail(f *os.File) error {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -89,8 +88,8 @@ func cutTail(f *os.File) error {
 	return f.Truncate(0)
 }
 
-// Write adds the line of a visit. It is in the file after a second, or with the next Flush. Once a
-// write has failed, every call returns that error.
+// Write appends the line of a visit. The line is in the file after a second, or after the next
+// Flush. Once a write has failed, every call returns that error.
 func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next time.Time) error {
 	line := Line{
 		Time: time.Now().UTC().Truncate(time.Millisecond),
@@ -105,7 +104,7 @@ func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next ti
 	l.waiting = append(waiting, '\n')
 	switch {
 	case l.timer == nil:
-		l.timer = time.AfterFunc(MaxUnwritten, func() { _ = l.Flush() }) // the next call tells
+		l.timer = time.AfterFunc(MaxUnwritten, func() { _ = l.Flush() }) // the next call returns the error
 	case !l.timing:
 		l.timer.Reset(MaxUnwritten)
 	}
@@ -116,7 +115,7 @@ func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next ti
 	return l.failed
 }
 
-// Flush writes the lines that wait.
+// Flush writes the buffered lines.
 func (l *Ledger) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,8 +123,8 @@ func (l *Ledger) Flush() error {
 	return l.writeOut()
 }
 
-// writeOut writes whole lines in one call, so that a kill leaves no half ones. It requires that
-// l.mu is held.
+// writeOut writes whole lines in one call, so that a kill leaves no incomplete ones. It requires
+// that l.mu is held.
 func (l *Ledger) writeOut() error {
 	if l.failed == nil && len(l.waiting) > 0 {
 		_, l.failed = l.f.Write(l.waiting)
@@ -138,8 +137,8 @@ func (l *Ledger) writeOut() error {
 	return l.failed
 }
 
-// rotate puts the file aside and begins a new one. Whatever ends it in the middle, no line is lost.
-// It requires that l.mu is held.
+// rotate renames the file and starts a new one. If it is interrupted, no line is lost. It requires
+// that l.mu is held.
 func (l *Ledger) rotate() error {
 	name := l.f.Name()
 	aside := strings.TrimSuffix(name, ".jsonl") + time.Now().UTC().Format("-20060102T150405.000") + ".jsonl"
@@ -155,7 +154,7 @@ func (l *Ledger) rotate() error {
 	return err
 }
 
-// Close writes what waits and closes the file.
+// Close writes the buffered lines and closes the file.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// A limitUse is how far a crawl is on the way to one of its limits.
+// A limitUse is how much of one of its limits a crawl has used.
 type limitUse struct {
 	Name string `json:"name"`
 	Used string `json:"used"`
-	Left string `json:"left"` // when it is reached as things go, or ""
+	Left string `json:"left"` // time until it is reached at the present rate, or ""
 }
 
-// limits tells about the limits that were set, and when what is due will be through, all at the
-// rate of the last minute.
+// limits returns the use of the limits that were set, and when all due pages will be done, both at
+// the rate of the last minute.
 func (c *Crawl) limits(s summary, rate float64) []limitUse {
 	uses := []limitUse{}
-	add := func(name, used string, left float64) { // seconds; less than 0 is not known
+	add := func(name, used string, left float64) { // seconds; less than 0 is unknown
 		use := limitUse{Name: name, Used: used}
 		if left >= 0 && left < float64(stage.Longest/time.Second) {
 			use.Left = "in about " + time.Duration(left*float64(time.Second)).Round(time.Second).String()

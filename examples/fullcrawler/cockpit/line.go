@@ -33,7 +33,8 @@ func (l Line) appendJSON(to []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendTime leaves years and zones that RFC 3339 cannot express to the error of encoding/json.
+// appendTime leaves years and zones that RFC 3339 cannot express to encoding/json, which returns an
+// error.
 func appendTime(b []byte, t time.Time) ([]byte, error) {
 	if t.Location() == time.UTC && t.Year() >= 0 && t.Year() <= 9999 {
 		return append(t.AppendFormat(append(b, '"'), time.RFC3339Nano), '"'), nil

@@ -61,7 +61,7 @@ func (c *Config) readNameServers(list string) error {
 	return nil
 }
 
-// ReadOverrides reads what holds for single hosts. While a crawl runs, too.
+// ReadOverrides reads the settings of single hosts. It also works while a crawl runs.
 func (c *Config) ReadOverrides() error {
 	if c.Overrides == nil {
 		c.Overrides = new(stage.Overrides)
@@ -74,7 +74,7 @@ func (c *Config) ReadOverrides() error {
 	})
 }
 
-// readGroups reads which hosts share a delay: those of a domain, or those in a line of a file.
+// readGroups reads which hosts share a delay: the hosts of a domain, or of a line in a file.
 func (c *Config) readGroups(name string) error {
 	switch name {
 	case "":
@@ -109,7 +109,7 @@ func (c *Config) readShared(name string) error {
 	})
 }
 
-// eachLine passes on the lines of a file, without comments and empty ones.
+// eachLine yields the lines of a file without comments and empty lines.
 func eachLine(name string, use func(text string) error) error {
 	return ReadFile(name, func(f io.Reader) error {
 		lines := bufio.NewScanner(f)
@@ -126,11 +126,11 @@ func eachLine(name string, use func(text string) error) error {
 	})
 }
 
-// bodyShare is the part of the memory that large pages may take together: a quarter, as for the
-// buffers of the pages' store.
+// bodyShare is the share of the memory for all large pages together: a quarter, as for the buffers
+// of the pages' store.
 const bodyShare = 4
 
-// FetchOptions returns how requests go out, over a network and to addresses that resolve knows.
+// FetchOptions returns the options of the client, for a network and a resolver.
 func (c *Config) FetchOptions(
 	web stage.Network, resolve func(context.Context, string) ([]netip.Addr, error),
 ) (o fetch.Options, err error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// slotUnit is the time within which the order of pages does not matter.
+// slotUnit is the resolution of due times: within it, the order of pages does not matter.
 const slotUnit = time.Minute
 
 // UnitFor returns the unit of the slots: a tenth of a second goes by before one ends.
@@ -17,7 +17,7 @@ func UnitFor(pace float64) time.Duration {
 	return max(slotUnit, unit.Truncate(time.Second))
 }
 
-// openPages opens the pages of a crawl, and the clock that they go by.
+// openPages opens the pages of a crawl, and their clock.
 func openPages(cfg Config) (*stage.Pages, stage.Clock, error) {
 	clock, err := stage.OpenClock(filepath.Join(cfg.Out, BeganName), cfg.Pace)
 	if err != nil {
@@ -27,7 +27,7 @@ func openPages(cfg Config) (*stage.Pages, stage.Clock, error) {
 	return pages, clock, err
 }
 
-// PagesOptions returns how the pages of a configuration are opened.
+// PagesOptions returns the options of the pages' store.
 func PagesOptions(cfg Config, clock stage.Clock) stage.PagesOptions {
 	return stage.PagesOptions{
 		Memory: cfg.Memory / 4,
@@ -36,7 +36,7 @@ func PagesOptions(cfg Config, clock stage.Clock) stage.PagesOptions {
 	}
 }
 
-// Politeness returns how polite a crawl is.
+// Politeness returns the options of politeness.
 func (c *Config) Politeness() stage.PolitenessOptions {
 	o := stage.PolitenessOptions{
 		Delay: c.Delay, Backoff: c.Backoff, Arrival: c.Arrival, Group: c.Group,

@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// A failure is a visit that brought nothing.
+// A failure is a visit without a result.
 type failure struct {
 	Time time.Time  `json:"time"`
 	URL  string     `json:"url"`
@@ -45,7 +45,7 @@ type perSecond struct {
 	at   int64
 }
 
-// keptSeconds is how far back rates go.
+// keptSeconds is the period over which rates are computed.
 const keptSeconds = 300
 
 // turn closes the seconds before now.
@@ -62,7 +62,7 @@ func (p *perSecond) turn(now time.Time) {
 	p.at = second
 }
 
-// latencies keeps how long servers took lately. The zero latencies is empty. Its methods are safe
+// latencies has the latest latencies of servers. The zero latencies is empty. Its methods are safe
 // for concurrent use.
 type latencies struct {
 	mu     sync.Mutex
@@ -75,7 +75,7 @@ func (l *latencies) add(d time.Duration) {
 	l.latest.add(d, 1000)
 }
 
-// median returns that of the latest in seconds, 0 if there are none.
+// median returns the median of the latest ones in seconds, or 0 without any.
 func (l *latencies) median() float64 {
 	l.mu.Lock()
 	all := l.latest.all()

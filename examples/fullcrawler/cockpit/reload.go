@@ -23,9 +23,9 @@ func OnHangup(ctx context.Context, hangups <-chan os.Signal, reload func()) {
 	}
 }
 
-// Reload reads the deny list, the overrides and the seeds again, and passes the seeds on. What
-// cannot be read leaves all as it was. The error says that the crawl has to end, such as ErrReopen:
-// if the filters let more pass, what was left out has to come back.
+// Reload reads the deny list, the overrides and the seeds again, and passes the seeds on. A file
+// that cannot be read changes nothing. An error means that the crawl must end. With ErrReopen the
+// filters let more URLs pass, and those that were left out must come back.
 func (c *Crawl) Reload(seed func(url string)) error {
 	before := c.Cfg.Filters()
 	tell := func(what string, err error) {
@@ -35,7 +35,7 @@ func (c *Crawl) Reload(seed func(url string)) error {
 	}
 	tell("deny list", c.Cfg.ReadDeny())
 	tell("overrides", c.Cfg.ReadOverrides())
-	if c.Cfg.SeedFile != "-" { // which can be read once
+	if c.Cfg.SeedFile != "-" { // which can be read only once
 		tell("seeds", c.rereadSeeds(seed))
 	}
 	c.Log.Info("read again", "deny", c.Cfg.DenyFile, "seeds", c.Cfg.SeedFile)
@@ -56,7 +56,7 @@ func (c *Crawl) rereadSeeds(seed func(url string)) error {
 	})
 }
 
-// OpenLog makes the log of a file, or of nothing.
+// OpenLog returns a log that writes to a file, or nowhere.
 func OpenLog(name string) (*slog.Logger, io.Closer, error) {
 	if name == "" {
 		return slog.New(slog.DiscardHandler), io.NopCloser(nil), nil

@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// While a crawl runs it has its directory for itself. So its live page offers what the commands do.
+// A running crawl has exclusive use of its directory. So its live page offers what the commands do.
 func (c *Crawl) remoteCommands(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/check", c.remoteCheck)
 	mux.HandleFunc("GET /api/snapshot", c.withStore(func(w http.ResponseWriter, r *http.Request) error {
@@ -35,7 +35,7 @@ func (c *Crawl) remoteCommands(mux *http.ServeMux) {
 	}
 }
 
-// withStore answers with an error where there is no archive, or where one comes before the answer.
+// withStore responds with an error if there is no archive, or if the handler returns an error.
 func (c *Crawl) withStore(
 	answer func(http.ResponseWriter, *http.Request) error,
 ) http.HandlerFunc {

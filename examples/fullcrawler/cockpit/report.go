@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// How often the progress line is renewed: on a terminal, and where lines pile up in a file.
+// How often the progress line is updated: on a terminal, and in a file, where lines accumulate.
 const (
 	progressOnTerminal = 250 * time.Millisecond
 	progressInFile     = 10 * time.Second
@@ -55,8 +55,8 @@ func (c *Crawl) ShowProgress(w io.Writer) (done func()) {
 	return func() { close(quit); <-finished }
 }
 
-// Show makes a crawl visible: its log, its live page, and what there was to warn of. The crawl ends
-// before hide is called.
+// Show makes a crawl visible: its log, its live page and its warnings. The crawl must end before
+// hide is called.
 func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
 	log, file, err := OpenLog(c.Cfg.LogFile)
 	if err != nil {
@@ -89,8 +89,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// TellTrouble says on the terminal and in the log that the machine is in trouble; "" means that it
-// is over.
+// TellTrouble reports trouble of this machine on the terminal and in the log; "" means that it is
+// over.
 func (c *Crawl) TellTrouble(trouble string) {
 	if trouble == "" {
 		c.Log.Info("trouble over")
@@ -113,10 +113,10 @@ func (c *Crawl) Progress() string {
 		store.Due, store.Records)
 }
 
-// columns is how wide a terminal is at least. A longer line would scroll at each renewal.
+// columns is the least width of a terminal. A longer line would scroll at each update.
 const columns = 80
 
-// narrow cuts a line to what a terminal shows without a break.
+// narrow truncates a line to the width of a terminal.
 func narrow(line string) string {
 	if letters := []rune(line); len(letters) >= columns {
 		return string(letters[:columns-2]) + "…"
@@ -129,8 +129,8 @@ func (s summary) rate() float64 {
 	return float64(s.Pages) / max(s.took.Seconds(), 1e-9)
 }
 
-// Conclude writes the closing summary. It returns the error that made the crawl fail; limits and
-// the user's wish to stop are none.
+// Conclude writes the closing summary. It returns the error that made the crawl fail. Limits and the
+// user's interrupt are not errors.
 func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	s, queue, known := c.Tally.Sum(), c.Polite.Queue.Stats(), c.Pages.Stats()
 	line := func(name, format string, args ...any) {
@@ -182,7 +182,7 @@ func (c *Crawl) files() (files []string, err error) {
 	return files, err
 }
 
-// Reason says in words why a crawl ended.
+// Reason describes why a crawl ended.
 func Reason(err error) string {
 	switch {
 	case err == nil:
@@ -210,7 +210,7 @@ func total(counts map[stage.Fate]int64) (sum int64) {
 	return sum
 }
 
-// Size renders bytes for people.
+// Size formats a number of bytes for people.
 func Size(bytes int64) string {
 	value, unit := float64(bytes), "B"
 	for _, larger := range []string{"KB", "MB", "GB", "TB"} {
@@ -225,13 +225,13 @@ func Size(bytes int64) string {
 	return fmt.Sprintf("%.1f %s", value, unit)
 }
 
-// spans are for which the end of a crawl says what is to come.
+// spans are the periods for which the summary counts due pages.
 var spans = []struct {
 	name string
 	time time.Duration
 }{{"within an hour", time.Hour}, {"within a day", 24 * time.Hour}, {"within a week", 7 * 24 * time.Hour}}
 
-// coming says how many pages come due when, by the clock of the world, or "" if none will.
+// coming describes how many pages come due when, in real time, or returns "" if none will.
 func (c *Crawl) coming(known, before int64) string {
 	if known <= before {
 		return ""
@@ -248,7 +248,7 @@ func (c *Crawl) coming(known, before int64) string {
 	return text + fmt.Sprintf("%d later", max(known-before, 0))
 }
 
-// retriesLeft says how many retries are still to come, or "".
+// retriesLeft describes how many retries are outstanding, or returns "".
 func (c *Crawl) retriesLeft() string {
 	n, first, _ := c.Retries.Expected(c.Clock.Now().Add(stage.RetryWithin))
 	if n == 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// OpenPages takes up the pages of an earlier run. If the filters let more pass than they did then,
-// or if the clock was wrong, the pages are first rewritten.
+// OpenPages opens the pages, including those of earlier runs. If the filters let more URLs pass than
+// they did then, or if the clock was wrong, the pages are first rewritten.
 func (c *Crawl) OpenPages() (err error) {
 	if c.Pages, c.Clock, err = openPages(c.Cfg); err != nil {
 		return err
@@ -41,14 +41,14 @@ func (c *Crawl) OpenPages() (err error) {
 	return err
 }
 
-// rewritePages brings pages back that are due too late.
+// rewritePages makes pages due earlier that are due too late.
 func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 	if wider {
 		c.Warn("the filters let more pass than before: the links of all pages are looked at again")
 	}
 	if ahead {
 		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
-		for _, name := range []string{HostsName, RhythmName} { // they know too much of that time
+		for _, name := range []string{HostsName, RhythmName} { // their times are in the future, too
 			if err := os.Remove(c.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -80,8 +80,8 @@ func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 	return err
 }
 
-// broughtBack makes a page due that was visited in the future. The history of such visits is wrong
-// in every interval, so that the page begins a new one.
+// broughtBack makes a page due that was visited in the future. Every interval in its history is
+// wrong, so the page gets a new history.
 func broughtBack(s stage.State, now time.Time) stage.State {
 	const soon = 24 * time.Hour
 	if s.History.Last().After(now) {
@@ -96,10 +96,10 @@ func broughtBack(s stage.State, now time.Time) stage.State {
 // ErrOtherSeeds is wrapped by the error for a directory that holds another crawl.
 var ErrOtherSeeds = errors.New("the directory holds a crawl of other seeds")
 
-// A stock is what is known of pages when a crawl goes on.
+// A stock is what is known about pages when a crawl resumes.
 type stock struct{ pages, fresh, due int }
 
-// recall learns from the pages what else was known, by one walk through them.
+// recall restores what can be derived from the pages, in one pass over them.
 func (c *Crawl) recall() (s stock, err error) {
 	c.Pages.Found = func(url string) { c.Hosts.Discovered(weburl.Host(url)) }
 	given := map[string]bool{}
@@ -149,7 +149,7 @@ func (s *stock) count(page stage.State, now time.Time) {
 	}
 }
 
-// DryRun says what a crawl would go on with. It fetches nothing.
+// DryRun reports what a crawl would start with. It fetches nothing.
 func DryRun(cfg Config, out io.Writer) error {
 	c, s := &Crawl{}, stock{}
 	c.Cfg, c.Filter = cfg, cfg.Filter

@@ -27,7 +27,7 @@ func (s *serving) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, shut in")
 }
 
-// run shows the archive to browsers until ctx ends.
+// run serves the archive to browsers until ctx ends.
 func (s *serving) run(ctx context.Context, in call) error {
 	return withArchive(in.dir, func(a *archive.Archive) error {
 		l, err := net.Listen("tcp", s.listen)

@@ -21,12 +21,12 @@ import (
 // file returns the path of a file of the crawl.
 func (c *Crawl) file(name string) string { return filepath.Join(c.Cfg.Out, name) }
 
-// Warn tells of something that costs time and nothing else, when there is somebody to hear it.
+// Warn reports a problem that costs only time. It is printed once the log is open.
 func (c *Crawl) Warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
-// Remedy adds to an error about damage what to do.
+// Remedy adds advice to an error about damage.
 func (c *Crawl) Remedy(err error) error {
 	for _, damage := range []error{
 		satstore.ErrCorrupt, archive.ErrIndex, stage.ErrRecord, fs.ErrNotExist,
@@ -38,10 +38,10 @@ func (c *Crawl) Remedy(err error) error {
 	return err
 }
 
-// OpenCaches opens what would otherwise have to be learned again: addresses, rules of servers, and
-// what hosts are like.
+// OpenCaches opens the caches that a crawl would otherwise have to fill again: addresses, rules of
+// servers, and the rhythm of hosts.
 func (c *Crawl) OpenCaches(web stage.Network) (err error) {
-	// Two queries for each lookup, and some for what asks beside the finder: no one waits here.
+	// Two queries for each lookup, and some for other callers than the finder. So nobody waits here.
 	names := resolve.Options{
 		Hosts: c.Cfg.Hosts, Servers: c.Cfg.NameServers, MaxQueries: 2*stage.MaxLookups + 16,
 	}
@@ -75,7 +75,7 @@ func (c *Crawl) OpenCaches(web stage.Network) (err error) {
 	return nil
 }
 
-// SaveCaches saves what OpenCaches has opened.
+// SaveCaches saves the caches that OpenCaches opened.
 func (c *Crawl) SaveCaches() error {
 	rules, err := c.Robots.Append(nil)
 	if err == nil {
@@ -84,9 +84,9 @@ func (c *Crawl) SaveCaches() error {
 	return errors.Join(c.Resolver.Save(), err, c.Rhythms.Save())
 }
 
-// OpenPoliteness brings the scheduler to what it knew before a crash: which servers asked the
-// crawler to come back later, which are in trouble, and the Crawl-delays of all rules that are
-// known, or one that a server lifts would lift those of other servers of its host.
+// OpenPoliteness restores the state of the scheduler: which servers asked the crawler to come back
+// later, which are in trouble, and the Crawl-delays of all known rules. It needs all of these: when
+// one server of a host drops its delay, those of the others must stay.
 func (c *Crawl) OpenPoliteness() error {
 	state, err := os.ReadFile(c.file(StateName))
 	switch {
@@ -102,10 +102,10 @@ func (c *Crawl) OpenPoliteness() error {
 		c.Polite.SetDelay(url, delay)
 	}
 	c.opened = true
-	return c.SavePoliteness() // also to say that there was a crawl here
+	return c.SavePoliteness() // which also marks the directory as that of a crawl
 }
 
-// SavePoliteness replaces the file.
+// SavePoliteness saves the state of the scheduler.
 func (c *Crawl) SavePoliteness() error {
 	c.given.Store(c.Polite.Queue.Stats().Given)
 	state, err := c.Polite.Append(nil)
@@ -115,7 +115,7 @@ func (c *Crawl) SavePoliteness() error {
 	return stage.ReplaceFile(c.file(StateName), state)
 }
 
-// SavePolitenessIfUsed is SavePoliteness if there was a visit since the last one.
+// SavePolitenessIfUsed calls SavePoliteness if there was a visit since the last save.
 func (c *Crawl) SavePolitenessIfUsed() error {
 	if c.Polite.Queue.Stats().Given == c.given.Load() {
 		return nil
@@ -123,7 +123,7 @@ func (c *Crawl) SavePolitenessIfUsed() error {
 	return c.SavePoliteness()
 }
 
-// SaveState saves at the end all that has been opened.
+// SaveState saves everything that was opened, at the end of a crawl.
 func (c *Crawl) SaveState() error {
 	if !c.opened {
 		return nil
@@ -131,8 +131,8 @@ func (c *Crawl) SaveState() error {
 	return errors.Join(c.SavePoliteness(), c.SaveCaches(), c.SaveOrder())
 }
 
-// OpenOrder takes over the scores that an earlier crawl saved, if pages are ordered by rank. Those
-// of the minutes before a crash are not among them, nor would a crawl be wrong without any.
+// OpenOrder loads the scores that an earlier crawl saved, if pages are ordered by rank. After a
+// crash those of the last minutes are missing. A crawl is correct without any scores.
 func (c *Crawl) OpenOrder() error {
 	if !c.Cfg.ByRank {
 		return nil

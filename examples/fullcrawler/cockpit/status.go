@@ -26,9 +26,9 @@ import (
 //go:embed web
 var webFiles embed.FS
 
-// StatusHandler answers for the live page. It only reads.
+// StatusHandler serves the live page. It only reads.
 func (c *Crawl) StatusHandler(addr string) http.Handler {
-	files, _ := fs.Sub(webFiles, "web") // it is there, or the program would not have been built
+	files, _ := fs.Sub(webFiles, "web") // embedded, so it exists
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /api/status", func(w http.ResponseWriter, _ *http.Request) {
