@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// A frontier does for one crawl what a URL Frontier does.
+// A frontier is the URL Frontier of one crawl.
 type frontier struct {
 	seen  *dedupe.Filter
 	queue *scheduler.Scheduler[string]

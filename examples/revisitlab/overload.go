@@ -20,7 +20,7 @@ type order struct {
 	// rank, if any, orders the pages that are due; without it they come in the order of their
 	// times.
 	rank func(t *track, today float64) float64
-	// eager visits pages that are not due yet when no other page is.
+	// eager also queues pages that are not due yet, once a day has passed since their last visit.
 	eager bool
 }
 

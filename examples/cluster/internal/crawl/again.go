@@ -8,33 +8,33 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// Fates that only a cluster has.
+// Fates that exist only in a cluster.
 const (
 	putOff  stage.Fate = "put off (the host or its address has enough to do)"
 	gaveUp  stage.Fate = "given up after all retries"
 	refused stage.Fate = "on the operator's deny list"
 )
 
-// mayPass are the fates that a later visit may well change.
+// mayPass are the fates that a later visit may change.
 var mayPass = map[stage.Fate]bool{
 	stage.ServerError: true, stage.SentAway: true, stage.Unresolved: true, stage.Refused: true,
 	stage.TurnedAway: true, stage.TimedOut: true, stage.RobotsUnreachable: true,
 	stage.QueueFull: true, stage.Unstored: true,
 }
 
-// DefaultRetries is how often a page is tried again by default.
+// DefaultRetries is how often a page is retried by default.
 const DefaultRetries = 5
 
-// maxRetry bounds the delay between two tries. It is shorter than the oldest round that a plan
-// waits for.
+// maxRetry bounds the delay between two tries. It is shorter than the time after which a plan gives
+// up waiting for a visit.
 const maxRetry = 24 * time.Hour
 
-// ownFault is how long a page waits that could not be had for reasons that lie on this machine.
+// ownFault is how long a page waits after a failure of this machine.
 const ownFault = time.Minute
 
-// next notes in s how a visit ended, and returns when the page is due again: by its history if there
-// was something to be had, after a delay that doubles if not, and never if the crawl is done with
-// it. A server may say that it should not be sooner than notBefore.
+// next records the result of a visit in s, and returns when the page is due again. After a success
+// that depends on its history; after a failure the delay doubles. The zero time means never. The
+// page is not due before notBefore, which the server may have asked for.
 func (o *Options) next(fate stage.Fate, s *stage.State, at, notBefore time.Time) (due time.Time) {
 	had := !s.History.Last().IsZero()
 	switch {
@@ -69,8 +69,9 @@ func (o *Options) next(fate stage.Fate, s *stage.State, at, notBefore time.Time)
 	return due.UTC().Truncate(time.Second).Add(time.Second)
 }
 
-// report returns the item that tells the page's partition of dedupe what became of it, and false if
-// that need not know: it has forgotten the page, and there is no second visit.
+// report returns the item that tells the page's partition of dedupe the result of a visit. It
+// returns false if the partition need not know: it has no plan for the page, and there is no second
+// visit.
 func report(it message.Item, s stage.State, due time.Time) (message.Item, bool) {
 	if due.IsZero() && it.Round == 0 && !it.Again {
 		return message.Item{}, false
@@ -81,7 +82,7 @@ func report(it message.Item, s stage.State, due time.Time) (message.Item, bool) 
 	}, true
 }
 
-// stateOf returns what is known of an item's page. What cannot be read is nothing.
+// stateOf returns the state of an item's page, empty if it cannot be decoded.
 func stateOf(it message.Item) stage.State {
 	if it.State == "" {
 		return stage.State{}

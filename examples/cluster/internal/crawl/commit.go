@@ -14,12 +14,12 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// extra is what the root of a partition of fetch has besides. What the scheduler has learned is in
-// chunks of the state if it is much.
+// extra is the additional content of the root of a partition of fetch. If the scheduler has learned
+// much, that is in chunks of the state instead.
 type extra struct {
 	done      []byte // see window.appendDone
-	scheduler []byte // entries of scheduler.All; nil if it was never kept, or is in chunks
-	recent    []byte // entries for what went wrong since; nil if nothing did
+	scheduler []byte // entries of scheduler.All; nil if never saved, or in chunks
+	recent    []byte // entries for failures since then; nil if there were none
 }
 
 func (e extra) encode() []byte {
@@ -51,27 +51,27 @@ func decodeExtra(data []byte) (e extra, err error) {
 	return e, nil
 }
 
-// How often what the scheduler has learned is kept whole. It grows with the unusual hosts: beyond
-// maxLearned bytes it goes into chunks of its own, less often. What goes wrong meanwhile is
-// kept at once, as entries of its own.
+// How often the whole state of the scheduler is saved. It grows with the number of unusual hosts:
+// beyond maxLearned bytes it goes into chunks of its own, less often. Failures in between are saved
+// immediately, as separate entries.
 const (
 	learnEvery  = 2 * time.Second
 	learnSeldom = 30 * time.Second
 	maxLearned  = 8 << 10
-	maxRecent   = 512 // entries until all is kept anew
+	maxRecent   = 512 // entries until everything is saved again
 	learnChunk  = 256 << 10
 )
 
-// A memory is what a partition of fetch keeps of its scheduler.
+// A memory is what a partition of fetch saves of its scheduler.
 type memory struct {
-	at     time.Time // when all was kept
-	whole  []byte    // as of then; nil if it is in chunks
+	at     time.Time // when everything was saved
+	whole  []byte    // the state then; nil if it is in chunks
 	recent []scheduler.Entry
-	due    time.Duration // until all is kept again
+	due    time.Duration // until everything is saved again
 }
 
-// learn keeps what the scheduler has learned, when it is time. It returns the chunks that no root
-// names any more once the next one is stored.
+// learn saves the state of the scheduler when it is time. It returns the chunks that are unused once
+// the next root is stored.
 func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err error) {
 	if time.Since(m.at) < m.due && len(m.recent) < maxRecent {
 		return nil, nil
@@ -81,7 +81,7 @@ func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err
 	if err != nil {
 		return nil, err
 	}
-	// The time that this took bounds how often it is done, however many unusual hosts there are.
+	// The longer this takes, the less often it is done, however many unusual hosts there are.
 	*m = memory{at: now, whole: state, due: max(learnEvery, 20*time.Since(now))}
 	old = f.keeper.Root.Chunks
 	f.keeper.Root.Chunks = nil
@@ -89,7 +89,7 @@ func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err
 		return old, nil
 	}
 	m.whole, m.due = nil, max(learnSeldom, m.due)
-	// Each chunk has to be readable alone.
+	// Each chunk must be readable on its own.
 	var part []scheduler.Entry
 	size := 0
 	flush := func() error {
@@ -111,8 +111,8 @@ func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err
 	return old, flush()
 }
 
-// commitAll keeps what the workers have done, until no more comes. All that has come while one
-// value was on its way to the broker goes into the next one.
+// commitAll commits the results of the workers until f.done is closed. Results that arrive during a
+// commit go into the next one together.
 func (f *fetcher) commitAll(ctx context.Context) error {
 	var learned memory
 	for first := range f.done {
@@ -145,11 +145,11 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 			return err
 		}
 		root.Extra = extra{done, learned.whole, recent}.encode()
-		// Workers that are not done yet may have sent some of these, so more may be counted here
-		// than is with the broker. The last of them writes the root once more.
+		// Unfinished workers may have counted messages that are not with the broker yet, so this
+		// count may be ahead. The last of them writes the root again.
 		root.Sent = f.out.sent()
 		err = f.keeper.Store(ctx)
-		// Only now may the workers go on: what they did cannot be forgotten any more.
+		// Only now may the workers continue: their results are durable.
 		for _, r := range batch {
 			if r.kept != nil {
 				r.kept <- err
@@ -168,7 +168,7 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 	return nil
 }
 
-// gather returns a result with those that have come since.
+// gather returns a result together with those that have arrived since.
 func (f *fetcher) gather(first result) []result {
 	batch := []result{first}
 	for range cap(f.done) {
@@ -192,8 +192,8 @@ func (f *fetcher) skip(why stage.Reason) {
 	f.counts[string(why)]++
 }
 
-// learned returns what the next owner must know of a visit that went wrong: a server that has sent
-// the crawler away must not be asked again because a process died.
+// learned returns what the next owner must know about a failed visit. The death of a process must
+// not lead to an early request to a server that asked for patience.
 func learned(host string, addr netip.Addr, o scheduler.Outcome) []scheduler.Entry {
 	bad := o.Failed || o.Status == http.StatusTooManyRequests ||
 		o.Status == http.StatusServiceUnavailable

@@ -8,25 +8,24 @@
 //	                │              └──── answers for robots.txt ◄──────────────────┤
 //	                └──────────── links and redirects ◄────────────────────────────┘
 //
-// A switcher looks at an item's kind to choose where it goes next. Modules are used at several
-// places of the flow: fetch gets pages and robots.txt; dedupe is behind the seeder, behind the
-// parser and behind redirects.
+// A switcher chooses the next module by an item's kind. Modules are used at several places of the
+// flow: fetch gets pages and robots.txt; dedupe comes after the seeder, the parser and redirects.
 //
 // # Ownership of data
 //
 //	dedupe   by h(URL)      the set of URLs that have passed
 //	hosts    by h(host)     addresses, rules of robots.txt, and the URLs that wait for either
-//	fetch    by h(address)  what waits for the delays of its host and its address
+//	fetch    by h(address)  the items that wait for the delays of their host and address
 //
 // # Why fetch is one module
 //
 // The paper has a scheduler, a downloader, a parser, two filters and a store. Here they are one
-// module, which runs in the process that owns the address. A lease of the scheduler that travels to
-// another process must be given up when that process seems dead, which is when it may be slow; then
-// an address is visited twice at a time. In one process the lease ends with the ownership. And a
-// page never travels: it is parsed where it arrives and written to that process's own archive, so
-// that the broker carries some dozens of URLs for a page instead of its bytes. A robots.txt travels
-// once, to the partition that needs its rules.
+// module, which runs in the process that owns the address. If a lease of the scheduler traveled to
+// another process, it would have to expire when that process seems dead. But the process may just be
+// slow, and then two requests go to one address at the same time. Within one process the lease ends
+// with the ownership. Also, pages never travel: a page is parsed where it arrives and written to the
+// archive of that process. So the broker carries a few dozen URLs per page instead of its bytes. A
+// robots.txt travels once, to the partition that needs its rules.
 package crawl
 
 import (
@@ -44,9 +43,9 @@ import (
 	"github.com/spinneret-go/spinneret/robots"
 )
 
-// Options is what all processes of a crawl must agree on. It is kept by the broker.
+// Options are the options that all processes of a crawl must agree on. The broker stores them.
 type Options struct {
-	// How many partitions the modules have, which cannot be changed later. 0 means DefaultParts.
+	// The number of partitions of each module. They cannot be changed later. 0 means DefaultParts.
 	DedupeParts, HostsParts, FetchParts int
 
 	Agent   string        // of robots.txt and User-Agent; "" means "spinneret"
@@ -59,39 +58,39 @@ type Options struct {
 	MaxDepth  int    // links from a seed; 0 means 20, negative means any number
 	HostPages int    // of one host; 0 means 10,000
 
-	// Retries is how often a page is tried again that could not be had for a reason that may pass.
-	// 0 means DefaultRetries, negative means never.
+	// Retries is how often a page is retried after a temporary failure. 0 means DefaultRetries,
+	// negative means never.
 	Retries int
-	// Retry is the delay before the first of these tries; each further one is twice as long, up to a
-	// day. A Retry-After may make it longer. 0 means a minute to an hour, by what went wrong.
+	// Retry is the delay before the first retry. It doubles each time, up to a day. A Retry-After
+	// may make it longer. 0 means a minute to an hour, depending on the failure.
 	Retry time.Duration
 	// Backoff is the delay of a host after a failure, which doubles with each further one. 0 means
 	// that of package scheduler.
 	Backoff time.Duration
-	// Revisit is the least interval at which a page is visited again; its history makes it longer. 0
-	// means that pages are visited once.
+	// Revisit is the least interval between visits of a page; its history makes it longer. 0 means
+	// that pages are visited once.
 	Revisit time.Duration
 	// NoSitemaps leaves out the sitemaps that robots.txt files name; false means that they are read.
 	NoSitemaps bool
-	// RulesTTL is how long a robots.txt is believed at most; 0 means 24 hours, see RFC 9309 §2.4.
+	// RulesTTL bounds the lifetime of a robots.txt; 0 means 24 hours, see RFC 9309 §2.4.
 	RulesTTL time.Duration
-	// Deny has entries of a urlfilter.List: what is never asked for. nil denies nothing.
+	// Deny has entries of a urlfilter.List: URLs that are never requested. nil denies nothing.
 	Deny []string
 
 	// Waiting bounds the URLs that wait in each partition of hosts for an address or a robots.txt.
-	// Seeds wait at half of it, links are dropped at the whole. 0 means DefaultWaiting.
+	// At half of it seeds wait, and at the bound links are dropped. 0 means DefaultWaiting.
 	Waiting int
 
 	Loopback bool // only addresses of this machine may be visited; false means only public ones
 
-	// Seeds span the scope; nil means none, which is enough for the scope "any".
+	// Seeds define the scope; nil means none, which is enough for the scope "any".
 	Seeds []string
 }
 
 // DefaultParts is how many partitions a module has. A module can be spread over as many processes.
 const DefaultParts = 16
 
-// DefaultWaiting is as much as a partition of fetch has in memory by default.
+// DefaultWaiting is as many URLs as a partition of fetch has in memory by default.
 const DefaultWaiting = 1 << 16
 
 func (o Options) withDefaults() Options {
@@ -127,7 +126,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// robots returns how long what is known of a robots.txt holds.
+// robots returns the options of the caches for robots.txt.
 func (o *Options) robots() robots.Options {
 	return robots.Options{
 		Agent: o.Agent, MinTTL: min(o.RulesTTL, minTTL), MaxTTL: o.RulesTTL,
@@ -142,7 +141,7 @@ func (o Options) Parts() map[message.Module]int {
 	}
 }
 
-// userAgent names the crawler and whom to ask about it.
+// userAgent names the crawler and its contact.
 func (o Options) userAgent() string {
 	if o.Contact == "" {
 		return ""
@@ -156,24 +155,24 @@ type Crawl struct {
 	Bus     *jet.Bus
 	Leases  *jet.Table
 	States  *jet.Table
-	Control *jet.Table // what the operator says
+	Control *jet.Table // the operator's instructions
 
 	seedWaits atomic.Int64 // times that seeds had no room
 }
 
-// ErrNone says that the broker knows no such crawl.
+// ErrNone means that the broker knows no such crawl.
 var ErrNone = errors.New("crawl: not created yet")
 
 const optionsKey = "options"
 
-// format counts the changes of messages and states after which an older crawl cannot go on.
+// format is the version of messages and states. A crawl of another version cannot be continued.
 const format = 1
 
-// ErrFormat says that another version of the program made the crawl.
+// ErrFormat means that an incompatible version of the program created the crawl.
 var ErrFormat = errors.New("crawl: made by another version of this program: finish it with that " +
 	"version, or create a new crawl with another -crawl NAME; \"merge\" takes the archives of both")
 
-// A stored is what the broker keeps of the options.
+// A stored is the form in which the broker stores the options.
 type stored struct {
 	Format int
 	Options
@@ -198,8 +197,8 @@ func decodeOptions(value []byte) (Options, error) {
 	return s.withDefaults(), nil
 }
 
-// Create makes a crawl, or takes up one that is there. If that has other options, it fails with
-// [ErrDiffers] and the crawl, which [Crawl.Apply] may change.
+// Create creates a crawl, or opens an existing one. If that has other options, Create returns the
+// crawl and [ErrDiffers]; [Crawl.Apply] may then change the options.
 func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	o = o.withDefaults()
 	if _, err := o.filter(Word{}); err != nil {
@@ -222,8 +221,8 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	return c, err
 }
 
-// create makes a crawl unless it is there. Its options come last: what was made before them, in an
-// attempt that failed, is brought into line by the next one.
+// create creates a crawl unless it exists. It writes the options last, so that the next attempt can
+// finish what a failed one has begun.
 func (o Options) create(ctx context.Context, bus *jet.Bus) error {
 	if _, err := Open(ctx, bus); !errors.Is(err, ErrNone) {
 		return err
@@ -246,11 +245,11 @@ func (o Options) create(ctx context.Context, bus *jet.Bus) error {
 	if err := cell.Store(ctx, value); !errors.Is(err, jet.ErrFenced) {
 		return err
 	}
-	return nil // somebody else was faster
+	return nil // another process was faster
 }
 
-// createStreams makes the streams of all modules. If the brokers have no room for all, it removes
-// those that it has made: brokers that have reserved too much do not even let them shrink.
+// createStreams creates the streams of all modules. If the brokers have no room for all of them, it
+// removes them again: brokers that have reserved too much do not even allow them to shrink.
 func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 	made := 0
 	for _, m := range message.Partitioned() {
@@ -270,8 +269,8 @@ func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 	return nil
 }
 
-// Open takes up a crawl. It fails with [ErrNone] if there is none, and with
-// [ErrFormat] if another version of the program made it.
+// Open opens an existing crawl. It fails with [ErrNone] if there is none, and with [ErrFormat] if an
+// incompatible version of the program created it.
 func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
 	c, err := tables(bus, func(name string) (*jet.Table, error) { return bus.Table(ctx, name) })
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// ErrDiffers is wrapped by the error of [Create] for a crawl that is there with other options.
+// ErrDiffers is wrapped by the error of [Create] if the crawl exists with other options.
 var ErrDiffers = errors.New("crawl: exists with other options")
 
 // A Difference is an option in which two crawls differ. It is a plain value, and not safe for
@@ -19,10 +19,10 @@ var ErrDiffers = errors.New("crawl: exists with other options")
 type Difference struct {
 	Option   string // as "cluster create" calls it
 	Is, Want string
-	Fixed    bool // it cannot be changed any more
+	Fixed    bool // it cannot be changed
 }
 
-// String says what differs.
+// String describes the difference.
 func (d Difference) String() string {
 	fixed := ""
 	if d.Fixed {
@@ -31,8 +31,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("-%s is %s, not %s%s", d.Option, d.Is, d.Want, fixed)
 }
 
-// changeable are the options that can be changed later: those on which what a state sends on does
-// not depend. An owner that takes over must come to what the last one has sent.
+// changeable are the options that can be changed later: those that do not influence what a state
+// sends. A new owner that replays messages must send what the previous one has sent.
 var changeable = map[string]bool{
 	"Contact": true, "Delay": true, "Timeout": true, "MaxBody": true, "Scope": true,
 	"Backoff": true, "MaxDepth": true, "Deny": true, "Seeds": true,
@@ -55,7 +55,7 @@ func flagOf(option string) string {
 	return b.String()
 }
 
-// Differences returns in what other options differ from those of the crawl.
+// Differences returns the differences between other options and those of the crawl.
 func (o Options) Differences(other Options) (all []Difference) {
 	is, want := reflect.ValueOf(o.withDefaults()), reflect.ValueOf(other.withDefaults())
 	for i := range is.NumField() {
@@ -70,7 +70,7 @@ func (o Options) Differences(other Options) (all []Difference) {
 	return all
 }
 
-// show shows an option, of which lists may be long.
+// show formats an option and shortens long lists.
 func show(v reflect.Value) string {
 	text := fmt.Sprint(v.Interface())
 	if v.Kind() == reflect.Slice && v.Len() > 3 {
@@ -91,8 +91,8 @@ func differs(all []Difference) error {
 	return fmt.Errorf("%w:\n  %s", ErrDiffers, strings.Join(lines, "\n  "))
 }
 
-// Apply gives the crawl other options, which all processes take over. It fails with [ErrDiffers]
-// and changes nothing if one of them cannot be changed any more.
+// Apply gives the crawl other options, which all processes adopt. If one of them cannot be changed,
+// it fails with [ErrDiffers] and changes nothing.
 func (c *Crawl) Apply(ctx context.Context, o Options) error {
 	o = o.withDefaults()
 	var fixed []Difference

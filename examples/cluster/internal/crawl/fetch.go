@@ -17,15 +17,15 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// What the workers wait for before they send links that fill no message: others may add to it.
+// How long workers wait before they send links that do not fill a message: others may add to it.
 const linger = 5 * time.Millisecond
 
 // A fetcher is one partition of fetch while this process owns it.
 //
-// Its reader takes messages from the stream as long as there is room for their items, and hands
-// them to the scheduler. A worker gets a lease, fetches, stores and parses, and then waits until
-// the links are with the broker and the item is noted as done, before it takes the next lease. So
-// if the process is killed, no more items are fetched again than there are workers.
+// Its reader takes messages from the stream while there is room for their items, and hands the
+// items to the scheduler. A worker gets a lease, fetches, stores and parses. Before it takes the
+// next lease, it waits until the links are with the broker and the item is committed. So if the
+// process is killed, at most one item per worker is fetched again.
 type fetcher struct {
 	*Worker
 	claim   engine.Claim
@@ -33,7 +33,7 @@ type fetcher struct {
 	queue   *scheduler.Scheduler[task]
 	out     *outbox
 	started time.Time
-	slow    map[string]time.Time // when hosts that ask for a longer delay may first be visited
+	slow    map[string]time.Time // hosts with a longer delay, and when they may first be visited
 	loads   *loads
 
 	mu     sync.Mutex
@@ -41,26 +41,26 @@ type fetcher struct {
 	room   chan struct{} // gets a value when there may be room for more items
 
 	done     chan result
-	kept     atomic.Uint64    // messages up to this one are done for good
-	doneSize atomic.Int64     // bytes of what was last kept of the window
-	full     atomic.Bool      // the stream is nearly full: no links are sent for a while
+	kept     atomic.Uint64    // messages up to this one are committed
+	doneSize atomic.Int64     // bytes of the window when it was last committed
+	full     atomic.Bool      // the stream is nearly full: links are dropped
 	counts   map[string]int64 // fates, and links that were not followed; under mu
 }
 
-// A task is an item of a message. It counts as work of the address at which it was queued.
+// A task is an item of a message. It counts toward the load of the address at which it was queued.
 type task struct {
 	seq   uint64
 	place int
 	item  message.Item
 }
 
-// A result says that a task is done, or with an empty fate, that a message without tasks was read.
+// A result reports a finished task or, with an empty fate, a message without tasks.
 type result struct {
 	task task
 	fate stage.Fate
-	kept chan<- error // nil if nobody waits
+	kept chan<- error // nil if no worker waits
 
-	// What the scheduler has learned from it that must not be lost; nil if nothing.
+	// What the scheduler has learned from it and must not lose; nil if nothing.
 	learned []scheduler.Entry
 }
 
@@ -77,8 +77,8 @@ func (w *Worker) fetch(ctx context.Context, c engine.Claim) error {
 	return f.run(ctx)
 }
 
-// restore takes up what the last owner has left. Where and when it was last is not known, so each
-// host and address counts as visited now; see scheduler.Restore.
+// restore loads the state that the previous owner has committed. Its last visits are unknown, so
+// each host and address counts as visited now; see scheduler.Restore.
 func (f *fetcher) restore(ctx context.Context) (err error) {
 	if f.keeper, err = engine.Keep(ctx, f.States, f.claim); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// If the broker has lost its disk it counts anew. Which items are done says nothing then: other
-	// messages will have the same places.
+	// If the broker has lost its disk, it numbers messages from the start. Then the list of finished
+	// items is meaningless, since new messages will have the same numbers.
 	if level.Last < root.Seq {
 		root.Seq, root.Extra = level.Last, nil
 	}
@@ -117,7 +117,7 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 	return nil
 }
 
-// remember tells the scheduler what the last owner had learned.
+// remember gives the scheduler what the previous owner had learned.
 func (f *fetcher) remember(ctx context.Context, e extra) error {
 	restore := func(data []byte) error {
 		for entry, err := range stage.Entries[scheduler.Entry](data) {
@@ -130,7 +130,7 @@ func (f *fetcher) remember(ctx context.Context, e extra) error {
 		}
 		return nil
 	}
-	// Whatever else is known, each host and address counts as visited.
+	// In any case each host and address counts as visited.
 	if err := f.queue.Restore(scheduler.Entry{}, f.started); err != nil {
 		return fmt.Errorf("crawl: state of fetch: %w", err)
 	}
@@ -143,8 +143,8 @@ func (f *fetcher) remember(ctx context.Context, e extra) error {
 	return err
 }
 
-// politeness turns the crawl's options into those of the scheduler. A negative delay is for webs
-// that nobody minds, so that nothing else slows a host down either.
+// politeness converts the crawl's options into those of the scheduler. A negative delay is for test
+// webs, so nothing else slows a host down either.
 func (f *fetcher) politeness() scheduler.Options {
 	o := scheduler.Options{HostDelay: f.Delay, Backoff: f.Backoff, MaxQueue: -1}
 	if f.Delay < 0 {
@@ -153,22 +153,22 @@ func (f *fetcher) politeness() scheduler.Options {
 	return o
 }
 
-// run works until the claim is given up or lost.
+// run works until the claim is released or lost.
 //
-// The order in which it ends matters. First nothing new is taken. Then the workers finish what they
-// are at, for which the pipes and the committer must still run. The committer ends when nobody can
-// have anything for it any more, and the pipes last.
+// The order of shutdown matters. First run takes no new tasks. Then the workers finish their current
+// ones, which still needs the pipes and the committer. The committer ends when no more results can
+// come, and the pipes end last.
 func (f *fetcher) run(ctx context.Context) error {
 	defer f.out.close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	taking, stopTaking := context.WithCancel(ctx) // of messages and leases
 	defer stopTaking()
-	// An empty queue is no end: the next message may come at any time.
+	// An empty queue does not end the crawl: the next message may come at any time.
 	defer f.queue.Producer()()
 
-	// A worker that cannot go on, for example because the disk is full, ends the partition in good
-	// order: what servers have answered to the others must still be kept.
+	// A worker that cannot continue, for example because the disk is full, ends the partition in an
+	// orderly way: the responses that other workers got must still be stored.
 	failed := make(chan error, f.opts.Workers)
 
 	var readers, workers, committer sync.WaitGroup
@@ -209,7 +209,7 @@ func (f *fetcher) run(ctx context.Context) error {
 	}
 }
 
-// read hands the items of the stream to the scheduler, as long as there is room for them.
+// read hands the items of the stream to the scheduler while there is room for them.
 func (f *fetcher) read(ctx context.Context) error {
 	reader := f.Bus.Read(f.claim.Module, f.claim.Part, f.window.low+1)
 	defer reader.Stop()
@@ -223,7 +223,7 @@ func (f *fetcher) read(ctx context.Context) error {
 		}
 		m, err := message.Decode(d.Data)
 		if err != nil {
-			m = message.Message{} // nobody can read it, ever
+			m = message.Message{} // it can never be decoded
 		}
 		f.mu.Lock()
 		places, err := f.window.add(d.Seq, &m)
@@ -246,7 +246,7 @@ func (f *fetcher) read(ctx context.Context) error {
 		if !f.putOff(ctx, late) {
 			return nil
 		}
-		// No worker will say that such a message is done, and the state should not stop in front of it.
+		// No worker finishes such a message, and the state must not stop before it.
 		if len(places) == 0 {
 			select {
 			case f.done <- result{}:
@@ -257,21 +257,21 @@ func (f *fetcher) read(ctx context.Context) error {
 	}
 }
 
-// maxDone is how much may be kept of the window for new messages to be read. Those that were read
-// may still become half done, which takes 12 bytes for each two of maxWindow items: with them, all
-// that is kept of a partition stays below what a message of the broker may have.
+// maxDone bounds the encoded window: beyond it no new messages are read. Messages that were read may
+// still become half done, which takes 12 bytes for each two of maxWindow items. Together with these,
+// the state of a partition stays below the size limit of the broker's messages.
 const (
 	maxDone   = 128 << 10
 	maxWindow = 1 << 16
 )
 
-// waitForRoom returns when the window has room for one more message, which may make it larger than
-// it should be by the items of that message. It reports whether ctx still holds.
+// waitForRoom returns when the window has room for one more message. The items of that message may
+// exceed the bound. It reports whether ctx is still active.
 func (f *fetcher) waitForRoom(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		f.mu.Lock()
-		// A new owner whose predecessor had reached maxDone reads on: low moves only behind messages
-		// that were read.
+		// If the previous owner had reached maxDone, the new one still reads on: low only moves past
+		// messages that were read.
 		small := f.doneSize.Load() < maxDone || f.window.rereading()
 		open := f.window.open
 		f.mu.Unlock()
@@ -286,21 +286,21 @@ func (f *fetcher) waitForRoom(ctx context.Context) bool {
 	return false
 }
 
-// maxSlow bounds how many hosts are remembered that ask for a longer delay.
+// maxSlow bounds the number of remembered hosts with a longer delay.
 const maxSlow = 100_000
 
-// delay returns the delay of an item's host: that of the crawl, of its robots.txt, or of the
-// operator, whichever is the longest.
+// delay returns the delay of an item's host: the longest of those of the crawl, of its robots.txt
+// and of the operator.
 func (f *fetcher) delay(host string, it message.Item) time.Duration {
 	return max(f.Delay, it.Delay, f.word.Load().Delays[host])
 }
 
-// enqueue hands a task to the scheduler. If its host or address has enough to do, it returns the
-// time to which the task is to be put off instead.
+// enqueue hands a task to the scheduler. If its host or address has enough tasks, enqueue instead
+// returns the time to which to put the task off.
 //
-// That a host asks for a longer delay than others is not known before its robots.txt was fetched,
-// here or by the last owner. By now the scheduler may have forgotten when that was, so the first
-// visit waits for the whole delay.
+// A longer delay of a host is known only after its robots.txt was fetched, here or by the previous
+// owner. By now the scheduler may have forgotten when that was, so the first visit waits for the
+// full delay.
 func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 	host := weburl.Host(t.item.URL)
 	work := scheduler.Task[task]{Host: host}
@@ -321,7 +321,7 @@ func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 		from, known := f.slow[host]
 		if !known {
 			if len(f.slow) >= maxSlow {
-				clear(f.slow) // a host that is forgotten waits once more
+				clear(f.slow) // a forgotten host waits again
 			}
 			from = time.Now().Add(delay)
 			f.slow[strings.Clone(host)] = from
@@ -335,8 +335,8 @@ func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 	return time.Time{}, nil
 }
 
-// putOff sends tasks back to where they are planned, each until its item's Due. It reports whether
-// the partition is still this process's.
+// putOff sends tasks back to the plan, each until the Due of its item. It reports whether this
+// process still owns the partition.
 func (f *fetcher) putOff(ctx context.Context, late []task) bool {
 	if len(late) == 0 {
 		return true
@@ -365,7 +365,7 @@ func (f *fetcher) putOff(ctx context.Context, late []task) bool {
 	return true
 }
 
-// obey applies what the operator says about hosts to those that are queued already.
+// obey applies the operator's instructions about hosts to the queued tasks.
 func (f *fetcher) obey(ctx context.Context) {
 	for ctx.Err() == nil {
 		word := f.word.Load()
@@ -379,18 +379,18 @@ func (f *fetcher) obey(ctx context.Context) {
 	}
 }
 
-// Levels of a stream at which links are no longer sent, and are sent again. What is on its way
-// through the other modules still has to find room.
+// Levels of a stream at which links are no longer sent, and are sent again. The rest is room for
+// items that are in transit through the other modules.
 const (
 	levelFull = 0.9
 	levelRoom = 0.85
 	tendEvery = 200 * time.Millisecond
 )
 
-// tend lets the stream forget what is done, and notes when the stream, which is this partition's
-// share of the frontier, is nearly full. As links are spread evenly, the others are too. Links that
-// are found then are counted and not followed: a worker that waited with them would hold up the
-// very fetches that make room.
+// tend deletes finished messages from the stream, and notices when the stream, which is this
+// partition's share of the frontier, is nearly full. Links are spread evenly, so then the other
+// streams are nearly full, too. Further links are counted but not followed: a worker that waited
+// with them would hold up the fetches that make room.
 func (f *fetcher) tend(ctx context.Context) {
 	for forgot := uint64(0); ctx.Err() == nil; {
 		if kept := f.kept.Load(); kept > forgot {
@@ -420,7 +420,7 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 		if err != nil {
 			return nil
 		}
-		if f.word.Load().Paused { // it was said while this worker waited
+		if f.word.Load().Paused { // the pause began while this worker waited
 			lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
 			continue
 		}
@@ -431,14 +431,14 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 		case err != nil:
 			return err
 		case !done:
-			return nil // the committer says why
+			return nil // the committer returns the reason
 		}
 	}
 	return nil
 }
 
-// do does the task of a lease. It returns when what came of it is kept, and reports whether the
-// worker can go on.
+// do performs the task of a lease. It returns when the result is committed, and reports whether the
+// worker can continue.
 func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bool, err error) {
 	t := lease.Item()
 	begun := time.Now()
@@ -453,7 +453,7 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 	}
 	r := result{task: t, fate: v.fate, learned: learned(lease.Host(), t.item.Addr, v.outcome)}
 	if v.err != nil {
-		// The next owner fetches this again, but not before the server permits it.
+		// The next owner fetches this again, but not before the server permits.
 		if r.fate = ""; r.learned != nil && !errors.Is(v.err, errAbandoned) {
 			f.keep(ctx, r)
 		}
@@ -470,7 +470,7 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 	return f.keep(ctx, r), nil
 }
 
-// keep hands a result to the committer and reports whether it is kept.
+// keep hands a result to the committer and reports whether it was committed.
 func (f *fetcher) keep(ctx context.Context, r result) bool {
 	kept := make(chan error, 1)
 	r.kept = kept

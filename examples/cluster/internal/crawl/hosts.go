@@ -17,20 +17,20 @@ import (
 // Bounds of the hosts' state.
 const (
 	rulesTTL = 24 * time.Hour  // RFC 9309 §2.4
-	minTTL   = 5 * time.Minute // of rules whose header wants less
-	errorTTL = time.Hour       // of rules that could not be had, and of names that do not exist
+	minTTL   = 5 * time.Minute // of rules with a shorter max-age
+	errorTTL = time.Hour       // of failures to get rules, and of names that do not exist
 )
 
-// hosts is the state of a partition of hosts: what is known of each host and of the rules of each
-// of its servers, and the items that wait for either. Time is that of the messages.
+// hosts is the state of a partition of hosts: the address of each host, the rules of each of its
+// servers, and the items that wait for either. It uses the time of the messages.
 type hosts struct {
 	crawl *Options
 	part  int
 
 	hosts   map[string]*host
-	rules   robots.Pending[message.Item] // what waits for the rules of its server
+	rules   robots.Pending[message.Item] // items that wait for the rules of their server
 	servers map[string]struct{}          // of which rules has something, by the URL of the robots.txt
-	wants   []string                     // hosts that are to be looked up
+	wants   []string                     // hosts to look up
 	loaded  bool                         // since the last call of Wants
 	waiting int                          // for an address
 	counts  map[string]int64
@@ -38,18 +38,18 @@ type hosts struct {
 	dirtyHosts, dirtyServers map[string]struct{} // since the last checkpoint
 }
 
-// A host is what is known of one host.
+// A host is the state of one host.
 type host struct {
 	addr    netip.Addr // invalid if the host is not known to exist
 	until   time.Time  // when to look it up again
 	pages   int        // admitted so far
-	silent  bool       // no server had an answer
-	asking  bool       // an answer will come
+	silent  bool       // no name server answered
+	asking  bool       // a lookup is in progress
 	waiting []message.Item
 }
 
 func newHosts(o *Options, part int) *hosts {
-	// The state of the partition is the crawl's: nothing may be evicted, and no request is lost.
+	// This is durable state of the crawl: nothing may be evicted, and no request is lost.
 	ro := o.robots()
 	ro.MaxBytes, ro.Patience = -1, -1
 	rules := robots.NewCache(ro)
@@ -60,15 +60,15 @@ func newHosts(o *Options, part int) *hosts {
 	}
 }
 
-// Apply takes in a page to be judged, rules to be fetched for a server elsewhere, or an answer.
+// Apply processes a page to check, rules to fetch for another partition, or an answer.
 func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
 	if nameless(it) {
 		return // no module sends such an item, and the state has no place for it
 	}
 	switch it.Kind {
 	case message.Page, message.Sitemap:
-		// The limit is looked at first: a host that makes up URLs for ever must not even fill the
-		// memory of what waits for its rules.
+		// The limit is checked first: a host with endless URLs must not even fill the memory of the
+		// items that wait for its rules.
 		h := s.host(hostOf(it.URL))
 		if !it.Again {
 			if h.pages >= s.crawl.HostPages {
@@ -87,7 +87,7 @@ func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
 	}
 }
 
-// nameless reports whether an item lacks the name of the host or of the server that it is about.
+// nameless reports whether an item lacks the name of its host or server.
 func nameless(it message.Item) bool {
 	switch it.Kind {
 	case message.Located:
@@ -101,8 +101,8 @@ func nameless(it message.Item) bool {
 
 func (s *hosts) count(fate stage.Fate) { s.counts[string(fate)]++ }
 
-// end counts what became of a page that will not be fetched now, and reports it to where it is
-// planned when to try it again, but not before a time.
+// end counts the fate of a page that is not fetched now, and reports it to dedupe, which plans the
+// next try, not before a time.
 func (s *hosts) end(
 	it message.Item, fate stage.Fate, at, notBefore time.Time, emit engine.Emit,
 ) {
@@ -117,8 +117,8 @@ func (s *hosts) end(
 	}
 }
 
-// full reports whether no more items may wait, and ends one that would have. Not to read on would
-// be no way out: the answers that are waited for stand in the same stream, behind the items.
+// full reports whether no more items may wait, and then ends the item. To stop reading is not
+// possible: the awaited answers are in the same stream, behind the items.
 func (s *hosts) full(it message.Item, at time.Time, emit engine.Emit) bool {
 	if s.Open() < s.crawl.Waiting {
 		return false
@@ -127,7 +127,7 @@ func (s *hosts) full(it message.Item, at time.Time, emit engine.Emit) bool {
 	return true
 }
 
-// host returns what is known of a host, which it takes to be changed.
+// host returns the state of a host, and marks it as changed.
 func (s *hosts) host(name string) *host {
 	h := s.hosts[name]
 	if h == nil {
@@ -139,7 +139,7 @@ func (s *hosts) host(name string) *host {
 	return h
 }
 
-// changed notes that something has changed for a server.
+// changed marks a server as changed.
 func (s *hosts) changed(file string) {
 	if _, known := s.servers[file]; !known {
 		file = strings.Clone(file)
@@ -148,7 +148,7 @@ func (s *hosts) changed(file string) {
 	s.dirtyServers[file] = struct{}{}
 }
 
-// judge sends a page on if the rules of its server allow it. If they are not known it waits.
+// judge sends a page on if the rules of its server allow it. While they are unknown, it waits.
 func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
 	rules, known := s.rules.Cache.Get(it.URL, at)
 	if !known {
@@ -162,7 +162,7 @@ func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
 		s.send(it, at, emit)
 	case verdict.Line > 0:
 		s.end(it, stage.Disallowed, at, time.Time{}, emit)
-	default: // no line forbids it: the file itself could not be had (RFC 9309 §2.3.1.4)
+	default: // no line forbids it: the file is unreachable (RFC 9309 §2.3.1.4)
 		h := s.hosts[hostOf(it.URL)]
 		if h != nil && at.Before(h.until) && !h.addr.IsValid() {
 			s.unknown(it, h, at, emit) // since there is no such host
@@ -172,13 +172,13 @@ func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
 	}
 }
 
-// expiry returns how long the rules for a URL hold, which are known.
+// expiry returns when the known rules for a URL expire.
 func (s *hosts) expiry(url string) time.Time {
 	entry, _ := s.rules.Cache.Entry(url)
 	return entry.Expires.UTC().Truncate(time.Second) // as it travels
 }
 
-// await has a page wait for the rules of its server, and sees to it that somebody asks for them.
+// await parks a page until the rules of its server are known, and requests them if necessary.
 func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
 	file, err := robotstxt.Locate(it.URL)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
 	}
 }
 
-// send sends an item to the partition of its host's address. If that is not known the item waits.
+// send sends an item to the partition of its host's address. While that is unknown, the item waits.
 func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 	name := hostOf(it.URL)
 	if addr, ok := stage.Literal(name); ok {
@@ -246,14 +246,14 @@ func (s *hosts) unknown(it message.Item, h *host, at time.Time, emit engine.Emit
 	s.settle(answer, at, emit)
 }
 
-// located takes in what a name server said.
+// located processes the result of a lookup.
 func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
 	h := s.host(it.URL)
 	if !h.asking {
 		return // asked twice, by two owners
 	}
-	// An answer that holds for no time at all would be asked for again by the very items that it lets
-	// go, and so on for ever.
+	// With a lifetime of zero, the items that this answer releases would request it again, and so on
+	// forever.
 	h.silent = it.Status != 0
 	h.asking, h.addr, h.until = false, it.Addr, at.Add(max(it.Delay, time.Minute))
 	waiting := h.waiting
@@ -264,8 +264,8 @@ func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
 	}
 }
 
-// settle takes in an answer for a robots.txt and judges what has waited for it. Where a redirect
-// leads, its host decides, which may be with another partition.
+// settle processes a response for a robots.txt and checks the pages that waited for it. A redirect
+// goes to the partition of the target's host.
 func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
 	req, asked := s.rules.Cache.InFlight(it.For)
 	if !asked {
@@ -303,11 +303,10 @@ func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
 	}
 }
 
-// statusDenied is the status of an answer for a robots.txt that nobody may ask for, by the
-// operator's word.
+// statusDenied is the status of the answer for a robots.txt on the operator's deny list.
 const statusDenied = 1
 
-// sitemaps passes on the sitemaps that the rules of a server name.
+// sitemaps sends on the sitemaps that a robots.txt names.
 func (s *hosts) sitemaps(file string, rules robotstxt.Rules, emit engine.Emit) {
 	if s.crawl.NoSitemaps || rules.File() == nil {
 		return
@@ -323,8 +322,8 @@ func (s *hosts) sitemaps(file string, rules robotstxt.Rules, emit engine.Emit) {
 	}
 }
 
-// Wants returns the hosts that are to be looked up; after Load those that the last owner asked for,
-// too, as nobody knows whether it got the answers.
+// Wants returns the hosts to look up. After Load these include the lookups of the previous owner,
+// which may not have got the answers.
 func (s *hosts) Wants() []string {
 	if s.loaded {
 		s.loaded, s.wants = false, nil

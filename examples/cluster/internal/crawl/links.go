@@ -13,21 +13,21 @@ import (
 // maxGathered is how many items go in one message.
 const maxGathered = 64
 
-// outbox gathers what the workers of one partition of fetch have for other partitions. Its methods
-// are safe for concurrent use.
+// outbox collects the items that the workers of one partition of fetch send to other partitions. Its
+// methods are safe for concurrent use.
 type outbox struct {
 	bus   *jet.Bus
 	claim engine.Claim
 
 	mu    sync.Mutex
 	boxes map[address]*box
-	// recent remembers what was passed on: most links of a site are on all of its pages. What it
-	// forgets is sent once more, and dedupe knows it.
+	// recent remembers the links that were sent: most links of a site are on all of its pages. A
+	// forgotten link is sent again, and dedupe drops it.
 	recent *dedupe.Filter
 }
 
-// recentLinks remembers 100,000 links in 0.9 MB. Of a billion links that were not passed on it takes
-// at most one for one that was, and no site can choose which.
+// recentLinks remembers 100,000 links in 0.9 MB. At most one of a billion new links is taken for an
+// old one, and no site can choose which.
 var recentLinks = dedupe.Options{Capacity: 100_000, Rate: 1e-9, Recent: -1, Generations: 2}
 
 type address struct {
@@ -35,7 +35,7 @@ type address struct {
 	part   int
 }
 
-// A box is what is gathered for one partition.
+// A box has the items for one partition.
 type box struct {
 	pipe  *jet.Pipe
 	n     int
@@ -60,10 +60,10 @@ func (o *outbox) box(to address) *box {
 	return b
 }
 
-// sentLately says whether a link was passed on a short while ago, and notes that it was.
+// sentLately reports whether a link was sent recently, and remembers it.
 func (o *outbox) sentLately(url string) bool { return !o.recent.Add(url) }
 
-// put gathers an item for a partition.
+// put adds an item for a partition.
 func (o *outbox) put(ctx context.Context, to address, it message.Item) error {
 	b := o.box(to)
 	b.mu.Lock()
@@ -76,10 +76,10 @@ func (o *outbox) put(ctx context.Context, to address, it message.Item) error {
 	return nil
 }
 
-// maxBytes is how much a message has at most, but for a last item.
+// maxBytes bounds a message, not counting its last item.
 const maxBytes = 64 << 10
 
-// send hands over what is gathered. It requires that b.mu is held.
+// send sends the collected items. It requires that b.mu is held.
 func (b *box) send(ctx context.Context) error {
 	if b.n == 0 {
 		return nil
@@ -89,7 +89,7 @@ func (b *box) send(ctx context.Context) error {
 	return b.pipe.Send(ctx, n, items)
 }
 
-// flush returns when all that was put before for a partition is with the broker.
+// flush returns when all items that were put for a partition are with the broker.
 func (o *outbox) flush(ctx context.Context, to address) error {
 	b := o.box(to)
 	b.mu.Lock()
@@ -101,7 +101,7 @@ func (o *outbox) flush(ctx context.Context, to address) error {
 	return b.pipe.Flush(ctx)
 }
 
-// sent returns how many messages were sent to whom.
+// sent returns the number of messages per destination.
 func (o *outbox) sent() (all []engine.Sent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

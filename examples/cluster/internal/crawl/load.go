@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// loads knows how much of a partition's window belongs to each host and address. Each has no more
-// there than can be fetched within the time ahead: otherwise the URLs of a few hosts with long
-// delays would fill the window, and hold up all others. What is beyond is put off to a time of its
-// own, so that it comes back when there is room for it. Its methods are safe for concurrent use.
+// loads counts the URLs of each host and address in a partition's window. Each may have only as many
+// as can be fetched within the time ahead: otherwise the URLs of a few hosts with long delays would
+// fill the window, and hold up all others. Further URLs are put off, each to the time at which there
+// will be room for it. Its methods are safe for concurrent use.
 type loads struct {
 	ahead time.Duration
 
@@ -21,21 +21,21 @@ type loads struct {
 // A load is the work of one host or address.
 type load struct {
 	queued int
-	next   time.Time // when the next URL that is put off may come back
+	next   time.Time // when the next URL to be put off may come back
 }
 
 // DefaultAhead is how far a window reaches for one host or address.
 const DefaultAhead = 10 * time.Minute
 
-// minAhead is what a host may always have: one URL under way, and one that follows.
+// minAhead is what a host may always have: one URL in flight, and one that follows.
 const minAhead = 2
 
 func newLoads(ahead time.Duration) *loads {
 	return &loads{ahead: ahead, hosts: map[string]*load{}, addrs: map[netip.Addr]*load{}}
 }
 
-// take takes in a URL of a host with a delay, at an address with another one. If there is no room
-// for it, it returns the time to which to put it off. Nothing of the host is fetched before from.
+// take adds a URL of a host with a delay, at an address with a delay of its own. If there is no
+// room, it returns the time to which to put the URL off. No URL of the host is fetched before from.
 func (l *loads) take(
 	host string, addr netip.Addr, hostDelay, addrDelay time.Duration, from, now time.Time,
 ) (until time.Time) {
@@ -48,7 +48,7 @@ func (l *loads) take(
 		a.queued++
 		return time.Time{}
 	}
-	// Both have slots that are their delay apart. A URL takes one of either.
+	// Both have slots at intervals of their delays. A URL takes a slot of each.
 	until = latest(horizon, from, h.next, a.next)
 	h.next, a.next = until.Add(max(hostDelay, 0)), until.Add(max(addrDelay, 0))
 	l.drop(host, addr, now)
@@ -68,7 +68,7 @@ func (l *loads) done(host string, addr netip.Addr, now time.Time) {
 	l.drop(host, addr, now)
 }
 
-// drop forgets what has neither work nor slots. It requires that l.mu is held.
+// drop forgets a host or address that has neither work nor slots. It requires that l.mu is held.
 func (l *loads) drop(host string, addr netip.Addr, now time.Time) {
 	if h := l.hosts[host]; h != nil && h.queued == 0 && h.next.Before(now) {
 		delete(l.hosts, host)
@@ -76,8 +76,8 @@ func (l *loads) drop(host string, addr netip.Addr, now time.Time) {
 	if a := l.addrs[addr]; a != nil && a.queued == 0 && a.next.Before(now) {
 		delete(l.addrs, addr)
 	}
-	// The slots of many hosts that have no work are remembered. To forget them makes URLs come back
-	// before there is room, and go once more.
+	// The slots of many hosts without work are remembered. If one is forgotten, a URL comes back
+	// before there is room, and is put off again.
 	if len(l.hosts) > maxSlow {
 		prune(l.hosts)
 	}
@@ -103,7 +103,7 @@ func entry[K comparable](m map[K]*load, key K) *load {
 	return e
 }
 
-// prune removes what has no work.
+// prune removes hosts and addresses without work.
 func prune[K comparable](m map[K]*load) {
 	for key, e := range m {
 		if e.queued == 0 {

@@ -13,18 +13,18 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A Place is where a process keeps what it fetches. The broker remembers it when the process is
-// long dead. It is a plain value, and not safe for concurrent use.
+// A Place is the location of a process's archive. The broker remembers it even after the process is
+// dead. It is a plain value, and not safe for concurrent use.
 type Place struct {
 	Machine string    // its host name
 	Dir     string    // the absolute path there
 	Name    string    // of the process
-	Since   time.Time // when a process last began there
+	Since   time.Time // when a process last started there
 }
 
 const placePrefix = "archive."
 
-// announce tells the broker where this process keeps what it fetches.
+// announce tells the broker where the archive of this process is.
 func (w *Worker) announce(ctx context.Context) error {
 	if w.store == nil {
 		return nil
@@ -45,7 +45,7 @@ func (w *Worker) announce(ctx context.Context) error {
 	return w.Control.Put(ctx, key, value)
 }
 
-// Places returns where all processes that ever took part have kept what they fetched.
+// Places returns the archives of all processes that ever took part.
 func (c *Crawl) Places(ctx context.Context) (places []Place, err error) {
 	values, err := c.Control.Under(ctx, placePrefix)
 	for _, value := range values {

@@ -9,16 +9,16 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// A plan is the part of a partition of dedupe that knows which pages are due again, and when: those
-// that are revisited, that could not be had, or whose host has enough URLs in the memory of fetch
-// already. The rest of the crawl's pages are 64 bits in seen. It is not safe for concurrent use.
+// A plan is the part of a partition of dedupe that knows which pages are due again, and when: pages
+// to revisit or retry, and those whose host already has enough URLs in the memory of fetch. All
+// other pages of the crawl are 64 bits in seen. It is not safe for concurrent use.
 //
-// A page leaves with the number of its round, and comes back with it. So an answer that arrives
-// twice, because two owners made the visit, counts once.
+// A page is sent out with the number of its round, and its report has the same number. So a report
+// that arrives twice, because two owners made the visit, counts once.
 type plan struct {
 	pages map[uint64]*planned
 	queue []*planned // a heap: the earliest first
-	open  int        // pages that were never had
+	open  int        // pages without a successful visit
 
 	dirty map[uint64]string // URLs of what has changed since the last checkpoint, by key
 }
@@ -30,15 +30,15 @@ type planned struct {
 	state string // a record of package stage
 	due   int64  // in Unix time
 	round uint32
-	out   bool // it was sent out and has not come back
+	out   bool // it was sent out, and its report has not come yet
 	open  bool
 	at    int // in the heap
 }
 
 // Bounds of a plan.
 const (
-	maxAdvance = 1024               // pages that one tick sends out
-	lostAfter  = 7 * 24 * time.Hour // when a page that does not come back is sent out once more
+	maxAdvance = 1024               // pages sent out by one tick
+	lostAfter  = 7 * 24 * time.Hour // when a page without a report is sent out again
 )
 
 func newPlan() plan {
@@ -53,11 +53,11 @@ func pageKey(url string, isSitemap bool) uint64 {
 	return keyOf(url)
 }
 
-// visited takes in what became of a page. A round that is over is left out.
+// visited processes the report of a visit. Reports of earlier rounds are ignored.
 func (p *plan) visited(it message.Item) {
 	known, state, err := stage.ReadRecord(it.URL, []byte(it.State))
 	if err != nil {
-		return // nobody can read it, ever
+		return // it can never be decoded
 	}
 	key := pageKey(it.URL, known.Sitemap != nil)
 	old := p.pages[key]
@@ -70,7 +70,7 @@ func (p *plan) visited(it message.Item) {
 	}
 	if old == nil {
 		if it.Round > 0 {
-			return // of a page that was forgotten since
+			return // the page has been forgotten since
 		}
 		it = it.Clone()
 		old = &planned{key: key, url: it.URL}
@@ -105,7 +105,7 @@ func (p *plan) forget(page *planned) {
 	p.dirty[page.key] = page.url
 }
 
-// hinted brings a known page forward that a sitemap says has changed since the last visit.
+// hinted makes a known page due earlier if a sitemap says that it has changed since the last visit.
 func (p *plan) hinted(key uint64, changed, at time.Time) {
 	page := p.pages[key]
 	if page == nil || page.out || changed.IsZero() || page.due <= at.Unix() {
@@ -120,7 +120,7 @@ func (p *plan) hinted(key uint64, changed, at time.Time) {
 	p.dirty[key] = page.url
 }
 
-// advance sends out what is due.
+// advance sends out the due pages.
 func (p *plan) advance(at time.Time, send func(it message.Item)) {
 	for range maxAdvance {
 		if len(p.queue) == 0 || p.queue[0].due > at.Unix() {
@@ -130,14 +130,14 @@ func (p *plan) advance(at time.Time, send func(it message.Item)) {
 		page.out, page.due = true, at.Add(lostAfter).Unix()
 		heap.Fix(p, 0)
 		p.dirty[page.key] = page.url
-		known, _, _ := stage.ReadRecord(page.url, []byte(page.state)) // it was read before
+		known, _, _ := stage.ReadRecord(page.url, []byte(page.state)) // it was decoded before
 		it := itemOf(known)
 		it.Round, it.State, it.Again = page.round, page.state, true
 		send(it)
 	}
 }
 
-// next returns when something is due; the zero time if nothing is.
+// next returns when the next page is due, or the zero time if there is none.
 func (p *plan) next() time.Time {
 	if len(p.queue) == 0 {
 		return time.Time{}
@@ -145,7 +145,7 @@ func (p *plan) next() time.Time {
 	return time.Unix(p.queue[0].due, 0)
 }
 
-// item returns a planned page as it is kept. A page without a State was forgotten.
+// item returns the stored form of a planned page. An item without a State deletes the page.
 func (p *plan) item(key uint64, url string) message.Item {
 	it := message.Item{Kind: message.Visited, URL: url}
 	if page := p.pages[key]; page != nil {
@@ -158,7 +158,7 @@ func (p *plan) item(key uint64, url string) message.Item {
 	return it
 }
 
-// load takes in what item returned.
+// load restores a page from its stored form.
 func (p *plan) load(it message.Item) error {
 	if it.State == "" {
 		page := p.pages[uint64(it.Round)<<32|uint64(it.Status)]
@@ -190,8 +190,8 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// Len, Less, Swap, Push and Pop are those of a heap. Keys decide between pages that are due at one
-// time: each owner has to send them out in the same order.
+// Len, Less, Swap, Push and Pop implement heap.Interface. Pages that are due at the same time are
+// ordered by key: every owner must send them out in the same order.
 func (p *plan) Len() int { return len(p.queue) }
 
 // Less is a part of heap.Interface.
@@ -221,7 +221,7 @@ func (p *plan) Pop() any {
 	return last
 }
 
-// itemOf turns what stage knows of a page into what travels.
+// itemOf converts a page from the form of package stage to an item.
 func itemOf(known stage.Item) message.Item {
 	it := message.Item{
 		Kind: message.Page, URL: known.URL, Depth: uint32(known.Depth), Hops: uint32(known.Hops),

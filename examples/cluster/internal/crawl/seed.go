@@ -13,26 +13,26 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// levelSeeds is how full the streams may be that seeds go through: well below what links may fill,
-// so that seeds wait first.
+// levelSeeds is how full the streams may be for seeds to be sent: well below the level for links, so
+// that seeds wait first.
 const levelSeeds = 0.5
 
-// Seed brings the first URLs, in canonical form, to the crawl, and returns when the broker has
-// them. It waits while the crawl has no room. The same list can be brought again, for example
-// because the program was killed: what has arrived is not taken twice.
+// Seed sends the first URLs, in canonical form, to the crawl, and returns when the broker has them.
+// It waits while the crawl has no room. The same list can be sent again, for example after the
+// program was killed: URLs that have arrived are not added twice.
 func (c *Crawl) Seed(ctx context.Context, urls []string) error {
 	return c.bring(ctx, urls, time.Time{})
 }
 
-// Revisit brings pages forward that are planned to be visited again, as if a sitemap said that they
-// have changed. Pages that the crawl has not met are seeds.
+// Revisit makes pages due now, as if a sitemap said that they have changed. Pages that the crawl
+// does not know are seeds.
 func (c *Crawl) Revisit(ctx context.Context, urls []string) error {
 	return c.bring(ctx, urls, time.Now().Truncate(time.Second).Add(time.Second))
 }
 
 // bring is Seed for pages that have changed at a time.
 func (c *Crawl) bring(ctx context.Context, urls []string, changed time.Time) error {
-	// Another list is another source, whose messages have numbers of their own.
+	// Each list is a source of its own, with its own message numbers.
 	list := message.Hash(strings.Join(urls, "\n"))
 	if !changed.IsZero() {
 		list = message.Hash(changed.String() + strings.Join(urls, "\n"))
@@ -51,7 +51,7 @@ func (c *Crawl) bring(ctx context.Context, urls []string, changed time.Time) err
 			return err
 		}
 		err := pipes[part].Send(ctx, sizes[part], batches[part])
-		// The pipe keeps the old batch until the broker has it, so a new one is begun.
+		// The pipe holds the old batch until the broker has it, so this starts a new one.
 		batches[part], sizes[part] = nil, 0
 		return err
 	}
@@ -78,8 +78,8 @@ func (c *Crawl) bring(ctx context.Context, urls []string, changed time.Time) err
 	return nil
 }
 
-// waitForRoom waits while there is no room for seeds behind a partition of dedupe. Its number picks
-// the partitions of other modules to look at: all are about as full.
+// waitForRoom waits while there is no room for seeds after a partition of dedupe. Its number selects
+// the partitions of other modules to examine: all are about equally full.
 func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 	for !c.hasRoom(ctx, part) || !c.planHasRoom(ctx, part) {
 		c.seedWaits.Add(1)
@@ -92,9 +92,9 @@ func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 	return nil
 }
 
-// hasRoom looks at the bytes of the streams, and at what waits in the memory of hosts or may come to
-// wait there, as it is in a message on the way. A message may move on between two looks, so they go
-// along with the flow: then it is counted twice and never missed.
+// hasRoom examines the bytes of the streams, and the items that wait in the memory of hosts, or will
+// when their message arrives. A message may move on in the meantime. Since hasRoom goes in the
+// direction of the flow, such a message may be counted twice but is never missed.
 func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 	parts := c.Parts()
 	onTheWay := 0
@@ -112,9 +112,9 @@ func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 	return err == nil && float64(waiting) < levelSeeds*float64(c.Waiting)
 }
 
-// planHasRoom looks at the pages of a partition of dedupe that were put off or failed. They are in
-// memory, as those are that wait in hosts. What is due again does not ask for this room: it is what
-// makes room here.
+// planHasRoom examines the pages of a partition of dedupe that were put off or failed. They are in
+// memory, like those that wait in hosts. Due pages do not wait for this room: sending them out is
+// what makes room.
 func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
 	root, err := engine.ReadRoot(ctx, c.States, message.Dedupe, part)
 	return err == nil && float64(root.Open) < levelSeeds*float64(c.Waiting)
@@ -123,11 +123,11 @@ func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
 // SeedWaits returns how often a seed had to wait because the crawl had no room.
 func (c *Crawl) SeedWaits() int64 { return c.seedWaits.Load() }
 
-// A Part is how far one partition is. It is not safe for concurrent use.
+// A Part is the progress of one partition. It is not safe for concurrent use.
 type Part struct {
 	Module message.Module
 	Part   int
-	Owner  string // "" if nobody has it
+	Owner  string // "" if it has none
 	Epoch  uint64
 	Level  jet.Level
 	Root   engine.Root
@@ -136,12 +136,12 @@ type Part struct {
 // Lag returns how many messages the state does not reflect yet.
 func (p *Part) Lag() uint64 { return p.Level.Last - min(p.Root.Seq, p.Level.Last) }
 
-// Look returns how far all partitions are.
+// Look returns the progress of all partitions.
 func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
 	for _, m := range message.Partitioned() {
 		for part := range c.Parts()[m] {
 			p := Part{Module: m, Part: part}
-			// The state first: what is in the stream behind it can then only be more.
+			// The state first: then the lag can only be overestimated.
 			if p.Root, err = engine.ReadRoot(ctx, c.States, m, part); err != nil {
 				return nil, err
 			}
@@ -159,16 +159,15 @@ func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
 	return parts, nil
 }
 
-// Finished reports whether nothing is left to do, which stays so unless seeds come.
+// Finished reports whether nothing is left to do. That remains so unless seeds come.
 //
-// Each partition must have been idle when it was looked at, its state reaching to the end of its
-// stream with nothing waiting, and no stream may have grown until all were looked at once more.
-// Work can only come to an idle partition by a message in its stream: so if there was any left at
-// the end of the first look, its partition got a message after it was looked at, and its stream
-// has grown.
+// In a first pass each partition must be idle: its state reaches to the end of its stream, and
+// nothing waits. In a second pass no stream may have grown. An idle partition gets work only
+// through a message in its stream. So if there was work left at the end of the first pass, then its
+// partition got a message after it was examined, and its stream has grown.
 //
-// A server that has just begun to lead a stream may not know its end yet. So the messages that the
-// partitions have sent to each other are counted as well: all must have been taken.
+// A server that has just become the leader of a stream may not know its end yet. So the messages
+// that partitions sent to each other are also counted: all must have been received.
 func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	first, err := c.Look(ctx)
 	if err != nil {
@@ -191,7 +190,7 @@ func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// allTaken reports whether each message that a partition has sent to another one was taken by it.
+// allTaken reports whether every message between partitions has been received.
 func allTaken(parts []Part) (bool, error) {
 	type place struct {
 		module message.Module
@@ -220,7 +219,7 @@ func allTaken(parts []Part) (bool, error) {
 	return true, nil
 }
 
-// Wait returns when nothing is left to do. Servers that are away for a while do not end it.
+// Wait returns when nothing is left to do. It survives servers that are away for a while.
 func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 	for {
 		if done, err := c.Finished(ctx); done && err == nil {
@@ -237,11 +236,11 @@ func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 // A Member is a process of the crawl as the others see it.
 type Member struct {
 	ID   string
-	Work map[message.Module]Work // nil if it does not say
+	Work map[message.Module]Work // nil if unknown
 	Report
 }
 
-// A Work is what a process does for one module.
+// A Work is the share of a process in one module.
 type Work struct {
 	Parts int     // partitions that it owns
 	Load  float64 // seconds of work per second, as a mean of the last minute
@@ -261,7 +260,7 @@ func workOf(loads map[string]map[int]int) map[message.Module]Work {
 	return work
 }
 
-// Members returns the processes that are alive, or were a moment ago.
+// Members returns the processes that are alive, or were until a moment ago.
 func (c *Crawl) Members(ctx context.Context) (members []Member, err error) {
 	sessions, err := engine.ReadSessions(ctx, c.Leases)
 	if err != nil {

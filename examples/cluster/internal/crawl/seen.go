@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// What the partitions count.
+// Names of counts.
 const (
 	countURLs       = "URLs admitted"
 	countDuplicates = "links seen before"
@@ -19,11 +19,11 @@ const (
 )
 
 // seen is the state of a partition of dedupe: the URLs that have passed, as 64 bits of SHA-256
-// each, and the plan of those that are due again. Two of a million URLs are taken for one with a
-// probability of 3 in 10^8. A Bloom filter would take a quarter of the memory, but what it takes for
-// old depends on how often it was saved and loaded, and owners that come after one another must
-// agree on each URL. Of FNV, which chooses the partition, a site could make up URLs that hide
-// another site's; of SHA-256 it cannot.
+// each, and the plan of those that are due again. Among a million URLs, two are confused with a
+// probability of 3 in 10^8. A Bloom filter would take a quarter of the memory. But its errors
+// depend on how often it was saved and loaded, and successive owners must agree on every URL. FNV,
+// which selects the partition, would let a site construct URLs that hide those of another site;
+// SHA-256 does not.
 type seen struct {
 	plan
 	crawl  *Options
@@ -43,7 +43,7 @@ func keyOf(text string) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// Apply lets a URL pass that was not here before, or notes what became of one.
+// Apply lets a new URL pass, or records the result of a visit.
 func (s *seen) Apply(it message.Item, at time.Time, emit engine.Emit) {
 	if it.Kind == message.Visited {
 		s.visited(it)
@@ -61,7 +61,7 @@ func (s *seen) Apply(it message.Item, at time.Time, emit engine.Emit) {
 	emit(message.Hosts, s.crawl.partOfHost(it.URL), it)
 }
 
-// Advance sends out what is due.
+// Advance sends out the due pages.
 func (s *seen) Advance(at time.Time, emit engine.Emit) {
 	s.advance(at, func(it message.Item) {
 		s.counts[countAgain]++
@@ -69,14 +69,14 @@ func (s *seen) Advance(at time.Time, emit engine.Emit) {
 	})
 }
 
-// Next returns when something is due.
+// Next returns when the next page is due.
 func (s *seen) Next() time.Time { return s.next() }
 
 // Wants returns nothing: the state needs no answers.
 func (s *seen) Wants() []string { return nil }
 
-// Open returns how many pages are planned that were never had: a crawl is not finished before they
-// are. Those that are only to be seen again do not count.
+// Open returns the number of planned pages without a successful visit: the crawl is not finished
+// without them. Pages that are only revisited do not count.
 func (s *seen) Open() int { return s.open }
 
 // Counts returns what was counted.

@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// DefaultBalance is how often a partition may move because loads are uneven.
+// DefaultBalance is the interval at which a partition may move because loads are uneven.
 const DefaultBalance = time.Minute
 
 // Bounds of rebalancing. A member's load is the time that its partitions work, per second.
@@ -20,8 +20,8 @@ const (
 	loadSpan    = time.Minute
 )
 
-// A shift is by how much the shares of members differ from equal ones. It holds for one set of
-// members: when one comes or goes, shares are equal again until loads were measured anew.
+// A shift is the difference between the shares of members and equal shares. It is valid for one set
+// of members: when one comes or goes, shares are equal again until new loads have been measured.
 type shift struct {
 	More map[string]int // by the id of each member; they add up to 0
 	Give int            // the partition that moved last
@@ -111,8 +111,8 @@ type meter struct {
 	load        float64       // thousandths
 }
 
-// read takes in how long the partition has worked in all. The mean is that of all its time at
-// first, and of the last minute later.
+// read updates the meter with the total time that the partition has worked. The mean is over all of
+// its time at first, and over the last minute later.
 func (m *meter) read(worked time.Duration, now time.Time) int {
 	if span := now.Sub(m.last); span > 0 {
 		load := 1000 * float64(worked-m.worked) / float64(span)
@@ -161,14 +161,14 @@ func (m *Member) balance(ctx context.Context, module message.Module, parts int, 
 	}
 	next, ok := rebalance(loads, now.shift)
 	if !ok {
-		return // looks again next time: this costs nothing
+		return // the next look retries
 	}
 	delete(m.steady, module)
 	value, _ := json.Marshal(next) // cannot fail
 	m.table.Try(ctx, shiftPrefix+module.String(), value, now.revision)
 }
 
-// loads returns what the members that run a module say about its partitions, and the present shift.
+// loads returns the loads that members report for the partitions of a module, and the current shift.
 func (v *view) loads(m message.Module) (loadOf, seenShift) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

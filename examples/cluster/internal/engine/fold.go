@@ -10,55 +10,54 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A State is what a partition is made of whose module is nothing but state. All that it does must
-// follow from the items that it was given and from their times: an owner that takes over reads the
-// same messages and must come to the same state, and send the same messages on.
+// A State is a partition of a module that consists only of state. Its behavior must depend only on
+// the items that it gets and on their times: a new owner reads the same messages, and must reach
+// the same state and send the same messages.
 type State interface {
-	// Apply takes in one item. What it leads to goes to emit.
+	// Apply processes one item. Resulting items go to emit.
 	Apply(it message.Item, at time.Time, emit Emit)
-	// Wants returns what is to be asked outside since the last call, or, after Load, of all.
+	// Wants returns the questions that came up since the last call or, after Load, all open ones.
 	Wants() []string
-	// Open counts what waits for something that is still to come.
+	// Open returns the number of items that wait for an answer.
 	Open() int
-	// Changes returns what has changed since the last call, or with all the whole state, in chunks
-	// of about that many bytes. Later ones outdo earlier ones.
+	// Changes returns the changes since the last call, or with all the whole state, in chunks of
+	// about that many bytes. Later chunks override earlier ones.
 	Changes(all bool, size int) [][]byte
-	// Load takes in one chunk.
+	// Load loads one chunk.
 	Load(chunk []byte) error
-	// Counts is what is counted, for operators to see. The map is the state's own; a new
-	// owner puts into it what the last one had counted.
+	// Counts returns counts for operators. The map belongs to the state; a new owner puts the
+	// counts of the previous one into it.
 	Counts() map[string]int64
 }
 
-// A Timed state also has things to do that become due with time. An owner that finds something due
-// says so in a message to its own partition, whose time all owners see: so they agree on what was
-// done when.
+// A Timed state also has tasks that become due. An owner that finds one due sends a message to its
+// own partition. All owners see the time of that message, so they agree on what was done when.
 type Timed interface {
 	State
-	// Advance does what is due at a time.
+	// Advance performs the tasks that are due at a time.
 	Advance(at time.Time, emit Emit)
-	// Next returns when something is due; the zero time if nothing ever is.
+	// Next returns when the next task is due, or the zero time if there is none.
 	Next() time.Time
 }
 
 // Emit sends an item on to a partition of a module.
 type Emit func(to message.Module, part int, it message.Item)
 
-// FoldOptions says how a [Fold] works.
+// FoldOptions are the options of a [Fold].
 type FoldOptions struct {
-	// Bus has the streams. A fold cannot do without it; nil means none.
+	// Bus has the streams. It is required; nil means none.
 	Bus *jet.Bus
-	// States keeps the states. A fold cannot do without it; nil means none.
+	// States stores the states. It is required; nil means none.
 	States *jet.Table
-	// New returns an empty state. A fold cannot do without it; nil means none.
+	// New returns an empty state. It is required; nil means none.
 	New func(part int) State
-	// Ask answers what a State wants. nil means that it never wants anything.
+	// Ask answers the questions of a State. nil means that it has none.
 	Ask func(ctx context.Context, want string) message.Item
-	// Room tells whether the crawl has room for what becomes due with time in a partition. nil means
-	// that it always has.
+	// Room reports whether the crawl has room for the due tasks of a partition. nil means that it
+	// always has.
 	Room func(ctx context.Context, part int) bool
-	// Every is the time from one checkpoint to the next while messages come. What comes last is kept
-	// sooner. 0 means a second.
+	// Every is the interval between checkpoints while messages arrive. The last messages are
+	// committed sooner. 0 means a second.
 	Every time.Duration
 }
 
@@ -81,11 +80,10 @@ const (
 	deliveries = 256
 )
 
-// CountLost is what a partition counts under this name: messages that the broker had acknowledged
-// and that never came.
+// CountLost is the name of the count of messages that the broker acknowledged and never delivered.
 const CountLost = "messages lost by the broker"
 
-// Fold returns the runner of partitions that are states.
+// Fold returns a runner for partitions that consist only of state.
 func Fold(o FoldOptions) Runner {
 	if o.Every == 0 {
 		o.Every = time.Second
@@ -167,7 +165,7 @@ func (f *fold) run(ctx context.Context) (err error) {
 	return f.loop(ctx, incoming, &background)
 }
 
-// restore loads what the last owner has left.
+// restore loads the state of the previous owner.
 func (f *fold) restore(ctx context.Context) (err error) {
 	if f.keeper, err = Keep(ctx, f.States, f.claim); err != nil {
 		return err
@@ -190,8 +188,8 @@ func (f *fold) restore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// A broker that lost its disk counts anew. What it lost is gone; what comes must not be taken
-	// for old.
+	// A broker that has lost its disk numbers messages from the start. The lost ones are gone; new
+	// ones must not be taken for old ones.
 	root.Seq = min(root.Seq, level.Last)
 	f.seq, f.saved = root.Seq, time.Now()
 	return nil
@@ -225,7 +223,7 @@ func (f *fold) loop(
 		case <-quit:
 			quit, deadline = nil, time.After(quitFlush)
 		case <-deadline: // of the broker being away, or of more and more coming in
-			return nil // the next owner reads what this one did not get done
+			return nil // the next owner reads what this one did not finish
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -243,7 +241,7 @@ func (f *fold) take(ctx context.Context, d jet.Delivery, leaving bool) (done boo
 		}
 	}
 	m, garbled := message.Decode(d.Data)
-	if garbled == nil && f.marks.Take(&m) { // what cannot be read is nobody's, and holds nothing up
+	if garbled == nil && f.marks.Take(&m) { // a message that cannot be decoded is skipped
 		for _, it := range m.Items {
 			f.state.Apply(it, d.Time, emit)
 		}
@@ -263,12 +261,12 @@ func (f *fold) take(ctx context.Context, d jet.Delivery, leaving bool) (done boo
 	return leaving, err
 }
 
-// idle sees to it that what is gathered does not lie about while nothing comes in. When to send it
-// on is not for this process to choose: the next owner could not know where it did. So it says so
-// in a message to itself, which all owners see at the same place.
+// idle ensures that collected items are sent on even if no messages arrive. This process cannot
+// simply choose when: the next owner would not know where it did. So it sends a message to its own
+// partition, which all owners see at the same position.
 //
-// A crawl that is polite brings a partition some messages each second. Were the state kept behind
-// each of them, the broker would have more to do for that than for the messages.
+// A polite crawl brings a partition a few messages per second. If the state were committed after
+// each of them, the broker would have more work with states than with messages.
 func (f *fold) idle(ctx context.Context, still int, leaving bool) (done bool, err error) {
 	due := still >= quietTicks || time.Since(f.saved) >= f.Every
 	switch {
@@ -290,8 +288,8 @@ func (f *fold) idle(ctx context.Context, still int, leaving bool) (done bool, er
 	return false, nil
 }
 
-// tick tells a Timed state the time if something is due. What becomes due waits while the crawl has
-// no room for it: it has time, and what was found first comes first.
+// tick tells a Timed state the time if a task is due. Due tasks wait while the crawl has no room for
+// them: they are not urgent, and pages that already wait come first.
 func (f *fold) tick(ctx context.Context) {
 	timed, ok := f.state.(Timed)
 	if !ok || time.Since(f.ticked) < timedEvery {
@@ -312,12 +310,12 @@ func (f *fold) tick(ctx context.Context) {
 	_ = f.Bus.Tell(ctx, f.claim.Module, f.claim.Part, m.Append(nil)) // or the next time
 }
 
-// emit gathers an item for a partition.
+// emit collects an item for a partition.
 func (f *fold) emit(ctx context.Context, to dest, it message.Item) error {
 	box := f.dests[to]
 	if box == nil {
 		from := message.Source{Module: f.claim.Module, Part: uint32(f.claim.Part)}
-		// Messages of all owners are the same, so they need no epoch to tell them apart.
+		// All owners send the same messages, so the messages need no epoch.
 		box = &outbox{pipe: f.Bus.NewPipe(to.module, to.part, from, 0, f.sent[to]+1, f.claim.Guard)}
 		f.dests[to] = box
 	}
@@ -339,7 +337,7 @@ func (f *fold) send(ctx context.Context, box *outbox) error {
 	return box.pipe.Send(ctx, n, items)
 }
 
-// sendOn sends all that is gathered.
+// sendOn sends all collected items.
 func (f *fold) sendOn(ctx context.Context) error {
 	for _, box := range f.dests {
 		if box.n > 0 {
@@ -352,8 +350,9 @@ func (f *fold) sendOn(ctx context.Context) error {
 	return nil
 }
 
-// checkpoint keeps the state. It requires that nothing is gathered. What the state has led to must
-// be with the broker first, and what is part of it can be forgotten by the stream only then.
+// checkpoint commits the state. It requires that no items are collected. First the messages that the
+// state has caused must be with the broker. Only after the commit may the stream delete the messages
+// that are part of the state.
 func (f *fold) checkpoint(ctx context.Context) error {
 	begun := time.Now()
 	defer func() { f.blocked += time.Since(begun) }()
@@ -369,9 +368,9 @@ func (f *fold) checkpoint(ctx context.Context) error {
 		root.Sent = append(root.Sent, Sent{To: to.module, Part: to.part, Number: number})
 	}
 	var old []Chunk
-	// Each checkpoint leaves a chunk behind, and a new owner has to read them all. Once they are as many
-	// as the whole state took, it takes their place: not sooner, since a great state would be written
-	// again and again for a few changes.
+	// Each checkpoint adds a chunk, and a new owner must read them all. Once there are as many as
+	// the whole state needs, the whole state replaces them. Earlier would not pay: a large state
+	// would be written again and again for a few changes.
 	anew := len(root.Chunks)-f.whole >= max(minChanges, f.whole)
 	if anew {
 		old, root.Chunks = root.Chunks, nil
@@ -389,7 +388,7 @@ func (f *fold) checkpoint(ctx context.Context) error {
 		root.Counts[CountLost] = int64(lost)
 	}
 	root.Marks = f.marks.Append(nil)
-	// All of the above becomes true in this one write, or none of it.
+	// This one write makes all of the above effective, or none of it.
 	if err := f.keeper.Store(ctx); err != nil {
 		return err
 	}
@@ -399,8 +398,8 @@ func (f *fold) checkpoint(ctx context.Context) error {
 	return nil
 }
 
-// ask starts to look for what the state wants. The answers come as messages, like all else that the
-// state depends on.
+// ask starts to answer the questions of the state. The answers arrive as messages, like all input of
+// the state.
 func (f *fold) ask(ctx context.Context, background *sync.WaitGroup) {
 	if f.Ask == nil {
 		return

@@ -19,12 +19,12 @@ type Claim struct {
 	Part   int
 	Epoch  uint64 // higher than that of any owner before
 
-	// Guard fails from the moment on at which another process may own the partition.
+	// Guard fails as soon as another process may own the partition.
 	Guard func() error
-	// Quit is closed when the partition should be given up in good order.
+	// Quit is closed when the partition should be released in an orderly way.
 	Quit <-chan struct{}
 
-	worked *atomic.Int64 // nanoseconds; nil if nobody measures
+	worked *atomic.Int64 // nanoseconds; nil if not measured
 }
 
 // Worked adds to the time that the partition has worked. Partitions move from members that work
@@ -35,11 +35,11 @@ func (c Claim) Worked(d time.Duration) {
 	}
 }
 
-// A Runner works on a partition until the claim's Quit is closed, and then finishes what it has
-// begun; or until ctx ends, which means that the ownership is lost and nothing is to be written.
+// A Runner works on a partition until the claim's Quit is closed, and then finishes its current
+// work; or until ctx ends, which means that the ownership is lost and nothing may be written.
 type Runner func(ctx context.Context, c Claim) error
 
-// Options says what a [Member] does.
+// Options are the options of a [Member].
 type Options struct {
 	Name  string                 // begins the member's id; "" means "member"
 	TTL   time.Duration          // of the session; 0 means DefaultTTL
@@ -47,8 +47,8 @@ type Options struct {
 	// Balance is how often a partition may move because loads are uneven; 0 means DefaultBalance, a
 	// negative one never.
 	Balance time.Duration
-	Run     Runner // nil means that the member only looks on
-	// Report describes the member to operators; nil means that it says nothing.
+	Run     Runner // nil means that the member only watches
+	// Report describes the member to operators; nil means no description.
 	Report func() any
 }
 
@@ -61,9 +61,10 @@ type Member struct {
 	mu     sync.Mutex
 	pulse  *pulse // nil before the first session
 	owned  map[string]*ownership
-	failed error // why a partition cannot go on in this process
+	failed error // why a partition cannot continue in this process
 
-	// steady is since when the shares of a module have been settled; used by one goroutine at a time.
+	// steady is since when the shares of a module have been settled; used by one goroutine at a
+	// time.
 	steady map[message.Module]time.Time
 }
 
@@ -77,7 +78,7 @@ type ownership struct {
 	done     chan struct{}
 }
 
-// NewMember returns a member that does nothing yet. Leases are kept in table.
+// NewMember returns a member that has not started. Leases are stored in table.
 func NewMember(table *jet.Table, o Options) *Member {
 	if o.TTL == 0 {
 		o.TTL = DefaultTTL
@@ -94,7 +95,7 @@ func NewMember(table *jet.Table, o Options) *Member {
 	}
 }
 
-// Check fails while the member has no session that holds.
+// Check fails while the member has no valid session.
 func (m *Member) Check() error {
 	m.mu.Lock()
 	p := m.pulse
@@ -122,8 +123,8 @@ func (m *Member) Owned() int {
 	return len(m.owned)
 }
 
-// Run takes part until ctx ends, and then gives all partitions back in good order. It fails if a
-// partition cannot go on for a reason that lies in this process.
+// Run participates until ctx ends, and then releases all partitions in an orderly way. It fails if a
+// partition cannot continue because of this process.
 func (m *Member) Run(ctx context.Context) error {
 	look, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -139,8 +140,8 @@ func (m *Member) Run(ctx context.Context) error {
 	return nil
 }
 
-// watch keeps the view up to date. A watcher that does not even bring this member's own renewals is
-// replaced.
+// watch updates the view. It replaces a watcher that does not even deliver this member's own
+// renewals.
 func (m *Member) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		attempt, cancel := context.WithCancel(ctx)
@@ -163,7 +164,7 @@ func (m *Member) watch(ctx context.Context) {
 	}
 }
 
-// lookEvery is how often a member looks for partitions to take, at the least.
+// lookEvery is the longest interval between looks for partitions to take.
 const lookEvery = 300 * time.Millisecond
 
 // live is one session, from its announcement until it is lost or ctx ends.
@@ -189,12 +190,12 @@ func (m *Member) live(ctx context.Context) error {
 		case <-time.After(min(m.opts.TTL/5, lookEvery)):
 		}
 	}
-	// The session goes on while partitions finish: they need the right to write for it.
+	// The session continues while partitions finish: they must be able to write.
 	m.quitAll(abort)
 	stopBeating()
 	beating.Wait()
 	p.end()
-	// All have stopped, so that nobody needs to wait until the session has run out.
+	// All have stopped, so other members need not wait until the session expires.
 	farewell := m.session()
 	farewell.Dead = true
 	p.renew(context.WithoutCancel(ctx), farewell)
@@ -213,7 +214,7 @@ func (m *Member) session() Session {
 		s.Modules = append(s.Modules, module.String())
 	}
 	if m.opts.Report != nil {
-		s.Report, _ = json.Marshal(m.opts.Report()) // without it if it cannot be had
+		s.Report, _ = json.Marshal(m.opts.Report()) // left out if it fails
 	}
 	return s
 }
@@ -231,7 +232,7 @@ func (m *Member) beat(ctx context.Context, p *pulse) {
 	}
 }
 
-// mournAndShare declares silent members dead, takes what is free and gives away what is too much.
+// mournAndShare declares silent members dead, takes free partitions and releases surplus ones.
 func (m *Member) mournAndShare(ctx context.Context, p *pulse) {
 	for id, s := range m.view.silent(time.Now(), m.opts.TTL+m.opts.TTL/4) {
 		if id != p.id {
@@ -246,7 +247,7 @@ func (m *Member) mournAndShare(ctx context.Context, p *pulse) {
 	for module, parts := range m.opts.Parts {
 		share := m.view.share(module, parts, p.id)
 		mine := m.running(module)
-		// At random, lest all members try for the same one: each try that fails is a look in vain.
+		// At random, so that members do not all try for the same one and fail.
 		for _, part := range rand.Perm(parts) {
 			switch {
 			case mine >= share:
@@ -273,7 +274,7 @@ func (m *Member) running(module message.Module) (n int) {
 	return n
 }
 
-// take tries for one partition, and runs it if it got it.
+// take tries to acquire one partition, and runs it if that succeeds.
 func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part int) bool {
 	key := leaseKey(module, part)
 	lease, free := m.view.free(module, part)
@@ -301,9 +302,9 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 	return true
 }
 
-// release gives back what this session has without running it. That happens when the broker keeps a
-// lease, or misses its return, and the answer does not come in time. Nobody else would take it, as
-// its owner is alive; take does, where there is room.
+// release gives back leases of this session that it does not run. These exist if the broker stored a
+// lease, or lost its return, and the answer did not come in time. No other member would take such a
+// partition, since its owner is alive. take does, if there is room.
 func (m *Member) release(ctx context.Context, p *pulse, module message.Module, part int) {
 	key := leaseKey(module, part)
 	lease, _ := m.view.free(module, part)
@@ -318,7 +319,7 @@ func returned(epoch uint64) []byte {
 	return value
 }
 
-// runs says whether this process works on a partition.
+// runs reports whether this process works on a partition.
 func (m *Member) runs(key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,15 +17,15 @@ type Root struct {
 	Epoch  uint64 // of the owner who wrote it
 	Seq    uint64 // of the last message that is part of the state
 	Marks  []byte // of the sources, see message.Marks
-	Open   int    // what waits for something that is still to come
+	Open   int    // items that wait for an answer
 	Serial uint64 // counts the chunks that this owner has written
 	Chunks []Chunk
 	Sent   []Sent           `json:",omitempty"`
-	Extra  []byte           `json:",omitempty"` // what the module keeps besides
+	Extra  []byte           `json:",omitempty"` // additional state of the module
 	Counts map[string]int64 `json:",omitempty"` // for operators to see
 }
 
-// A Sent says how many messages a partition has sent to another one.
+// A Sent is the number of messages that a partition has sent to another one.
 type Sent struct {
 	To     message.Module
 	Part   int
@@ -33,7 +33,7 @@ type Sent struct {
 	Number uint64 // of the last one
 }
 
-// A Chunk is a part of the state that is too big for the root. It is written once.
+// A Chunk is a part of the state that is too big for the root. It is never overwritten.
 type Chunk struct {
 	Key  string
 	Size int
@@ -42,7 +42,7 @@ type Chunk struct {
 // RootKey names the root of a partition in the table of states.
 func RootKey(m message.Module, part int) string { return fmt.Sprintf("root.%s.%d", m, part) }
 
-// ReadRoot looks at the root of a partition without owning it.
+// ReadRoot reads the root of a partition without owning it.
 func ReadRoot(ctx context.Context, states *jet.Table, m message.Module, part int) (Root, error) {
 	value, err := states.Get(ctx, RootKey(m, part))
 	if err != nil || value == nil {
@@ -64,8 +64,8 @@ type Keeper struct {
 	Root   Root // as it was last stored, or is to be stored next
 }
 
-// Keep reads the root of a partition and writes it again under the claim's epoch, so that no former
-// owner can replace it any more. It fails with jet.ErrFenced if there is an owner of the same epoch
+// Keep reads the root of a partition and writes it again under the claim's epoch, so that no
+// previous owner can replace it. It fails with jet.ErrFenced if there is an owner of the same epoch
 // or a later one.
 func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 	for {
@@ -73,15 +73,15 @@ func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A former owner that does not know yet that it is one may write between the two. It has lost
-		// as soon as this one comes first, and each time that it does not, it has got something done.
+		// A previous owner that does not know yet that it was replaced may write between the two. It
+		// has lost as soon as this write comes first; until then, its writes are progress.
 		if err = k.Store(ctx); !errors.Is(err, jet.ErrFenced) {
 			return k, err
 		}
 	}
 }
 
-// newKeeper returns a keeper of what is there, which is not the claim's own until it is stored.
+// newKeeper returns a keeper of the existing root. The claim owns the root once it is stored.
 func newKeeper(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 	cell, value, err := states.Cell(ctx, RootKey(c.Module, c.Part))
 	if err != nil {
@@ -97,7 +97,7 @@ func newKeeper(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error)
 		return nil, fmt.Errorf("%w: root of epoch %d, claim of %d",
 			jet.ErrFenced, k.Root.Epoch, c.Epoch)
 	}
-	// Keys of chunks have the epoch in them: a former owner cannot overwrite those of this one.
+	// Keys of chunks contain the epoch: a previous owner cannot overwrite the chunks of this one.
 	k.Root.Epoch, k.Root.Serial = c.Epoch, 0
 	return k, nil
 }
@@ -114,7 +114,7 @@ func (k *Keeper) Store(ctx context.Context) error {
 	return k.cell.Store(ctx, value)
 }
 
-// maxChunk is the size of a chunk: well below what a message may have.
+// maxChunk is the size of a chunk, well below the limit of messages.
 const maxChunk = 512 << 10
 
 // AddChunk writes a chunk. It is part of the state once the root is stored.
@@ -129,14 +129,14 @@ func (k *Keeper) AddChunk(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// Drop removes chunks that no root names any more. What cannot be removed stays and does no harm.
+// Drop removes unused chunks. A chunk that cannot be removed does no harm.
 func (k *Keeper) Drop(ctx context.Context, chunks []Chunk) {
 	for _, c := range chunks {
 		_ = k.states.Delete(ctx, c.Key)
 	}
 }
 
-// Load passes the chunks of the state on, in the order in which they were written.
+// Load yields the chunks of the state in the order in which they were written.
 func (k *Keeper) Load(ctx context.Context, load func(data []byte) error) error {
 	for _, c := range k.Root.Chunks {
 		data, err := k.chunk(ctx, c)
@@ -150,7 +150,7 @@ func (k *Keeper) Load(ctx context.Context, load func(data []byte) error) error {
 	return nil
 }
 
-// A replica that lags behind may not have a chunk yet that the root names.
+// A lagging replica may not yet have a chunk that the root names.
 const (
 	chunkTries = 50
 	chunkPause = 100 * time.Millisecond

@@ -1,25 +1,25 @@
 // Package engine runs the partitions of a crawl's modules, each in exactly one process at a time.
 //
 // A [Member] is a process. It shares the partitions of its modules with the other members, takes
-// over those of members that have died, and gives some away to members that come. A partition's
-// state is kept with the sequence of the stream up to which it reaches, in one value, so that the
-// two cannot contradict each other; [Fold] is the runner for modules that are nothing but state.
+// over those of dead members, and gives some away to new ones. The state of a partition and its
+// position in the stream are stored as one value, so they cannot contradict each other. [Fold] is
+// the runner for modules that consist only of state.
 //
 // # Ownership
 //
-// A member renews one value, its session, and believes in itself for a time-to-live from the
-// moment at which the last successful renewal was sent, by its own monotonic clock. Another member
-// that has not seen the value change for longer than that replaces it, on condition that it is
-// still the one that it saw; from then on no renewal succeeds. So when a session is replaced, its
-// owner has stopped believing in it, wherever the clocks stand. Only then its leases are taken
-// over, each with an epoch one higher than before.
+// A member renews one value, its session. The session is valid for a time-to-live after the last
+// successful renewal was sent, by the monotonic clock of the member. Another member that has not
+// seen the value change for longer than that replaces it with a compare-and-set, and from then on
+// no renewal succeeds. So when a session is replaced, its owner no longer considers it valid,
+// however the clocks differ. Only then are its leases taken over, each with an epoch one higher
+// than before.
 //
 // # Fencing
 //
-// A process that stood still may believe what was true before. So everything it writes is refused:
-// only a writer that knows the present revision replaces a partition's state, and the new owner has
-// changed that; readers leave out messages of older epochs; and the guard is asked once
-// more right before each message and each request to a web server.
+// A process that was suspended may still consider itself the owner. So its writes are refused: only
+// a writer that knows the current revision can replace a partition's state, and the new owner has
+// changed the revision; readers ignore messages of older epochs; and the guard is checked
+// immediately before each message and each request to a web server.
 package engine
 
 import (
@@ -37,23 +37,23 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// ErrLost says that a member may not write any more: its session has run out or was replaced.
+// ErrLost means that a member may no longer write: its session has expired or was replaced.
 var ErrLost = errors.New("engine: ownership lost")
 
-// DefaultTTL is how long a member that says nothing counts as alive.
+// DefaultTTL is how long a silent member counts as alive.
 const DefaultTTL = 3 * time.Second
 
-// A Session is what a member says about itself to the others.
+// A Session is what a member publishes about itself.
 type Session struct {
 	Modules []string // whose partitions it takes
-	Dead    bool     `json:",omitempty"` // it ended, or others found that it says nothing
+	Dead    bool     `json:",omitempty"` // it ended, or others found it silent
 	TTL     time.Duration
 	// Loads has thousandths of a second of work per second, by module and partition.
 	Loads  map[string]map[int]int `json:",omitempty"`
 	Report json.RawMessage        `json:",omitempty"` // for operators to see
 }
 
-// runs says whether the member takes partitions of the module.
+// runs reports whether the member takes partitions of the module.
 func (s *Session) runs(m message.Module) bool {
 	for _, name := range s.Modules {
 		if name == m.String() {
@@ -63,7 +63,7 @@ func (s *Session) runs(m message.Module) bool {
 	return false
 }
 
-// A Lease says who owns a partition.
+// A Lease names the owner of a partition.
 type Lease struct {
 	Owner string // the id of a session; "" if the partition was given back
 	Epoch uint64 // higher with each owner
@@ -82,7 +82,7 @@ type pulse struct {
 	ttl      time.Duration
 	born     time.Time
 	deadline atomic.Int64 // nanoseconds after born, on the monotonic clock
-	over     atomic.Bool  // check has failed once
+	over     atomic.Bool  // check has failed
 	revision uint64       // used by one goroutine at a time
 }
 
@@ -94,7 +94,7 @@ func begin(
 	return p, p.announce(ctx, s)
 }
 
-// newPulse returns a session that nobody knows of.
+// newPulse returns a session that has not been announced.
 func newPulse(table *jet.Table, name string, ttl time.Duration) *pulse {
 	unique := make([]byte, 6)
 	_, _ = rand.Read(unique) // never fails
@@ -103,8 +103,7 @@ func newPulse(table *jet.Table, name string, ttl time.Duration) *pulse {
 	}
 }
 
-// announce writes the session for the first time. The answer may be lost here, too, and then only a
-// renewal succeeds.
+// announce writes the session for the first time. If the answer is lost, only a renewal succeeds.
 func (p *pulse) announce(ctx context.Context, s Session) error {
 	for ctx.Err() == nil {
 		if p.renew(ctx, s) {
@@ -116,7 +115,7 @@ func (p *pulse) announce(ctx context.Context, s Session) error {
 	return ctx.Err()
 }
 
-// clean keeps to what a key of a table may have.
+// clean replaces characters that a key of a table may not have.
 func clean(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && (r == '-' || r == '_' || '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z') {
@@ -126,8 +125,8 @@ func clean(name string) string {
 	}, name)
 }
 
-// renew writes the session once more. Time is taken before: the write may be long under way, and
-// others count from when they see it.
+// renew writes the session again. It takes the time before the write, which may take long: others
+// count from when they see it.
 func (p *pulse) renew(ctx context.Context, s Session) bool {
 	value, err := json.Marshal(s)
 	if err != nil {
@@ -146,23 +145,23 @@ func (p *pulse) renew(ctx context.Context, s Session) bool {
 	return ok
 }
 
-// adopt looks whether a renewal was stored whose answer was lost. It reports whether the session is
-// still this process's own.
+// adopt checks whether a renewal was stored although its answer was lost. It reports whether this
+// process still owns the session.
 func (p *pulse) adopt(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, max(p.ttl/2, 50*time.Millisecond))
 	defer cancel()
 	revision, value, err := p.table.Look(ctx, sessionPrefix+p.id)
 	var s Session
 	if err != nil || value == nil || json.Unmarshal(value, &s) != nil {
-		return true // not known; the deadline decides
+		return true // unknown; the deadline decides
 	}
 	p.revision = revision
 	return !s.Dead
 }
 
-// check is the guard of all that the member writes. Once it has failed it fails for ever, also if a
-// renewal that was long under way succeeds after all: somebody has given up for it, and would never
-// know that the session goes on.
+// check guards everything that the member writes. Once it has failed, it fails forever, even if a
+// late renewal succeeds after all: a caller has given up because of the failure, and would not learn
+// that the session continues.
 func (p *pulse) check() error {
 	if p.over.Load() {
 		return ErrLost

@@ -11,18 +11,17 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A view is what a member has seen of all sessions and leases. Its methods are safe for concurrent
+// A view has the sessions and leases that a member has seen. Its methods are safe for concurrent
 // use.
 type view struct {
 	mu       sync.Mutex
 	sessions map[string]seenSession // by id
 	leases   map[string]seenLease   // by key
 	shifts   map[string]seenShift   // by key
-	whole    bool                   // all that was there at the beginning has come
+	whole    bool                   // the initial content is complete
 }
 
-// A seenSession is what is known of a session: nothing but its id, with revision 0, while only a lease
-// has named it.
+// A seenSession is a session as far as it is known. Its revision is 0 if only a lease has named it.
 type seenSession struct {
 	Session
 	revision uint64
@@ -42,7 +41,7 @@ func newView() *view {
 	}
 }
 
-// see takes in one entry of the table.
+// see processes one entry of the table.
 func (v *view) see(e *jet.Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -71,8 +70,8 @@ func (v *view) see(e *jet.Entry) {
 		return
 	}
 	v.leases[e.Key] = seenLease{l, e.Revision}
-	// To who was away for a while, a lease may come before its owner's session, of which only the
-	// latest renewal is left. Such an owner counts as alive until it has been silent for long enough.
+	// After a pause, a lease may arrive before its owner's session, of which only the latest
+	// renewal is stored. Such an owner counts as alive until it has been silent for long enough.
 	if _, known := v.sessions[l.Owner]; !known && l.Owner != "" {
 		v.sessions[l.Owner] = seenSession{seen: e.Seen}
 	}
@@ -91,9 +90,9 @@ func (v *view) silent(now time.Time, ttl time.Duration) map[string]seenSession {
 	return found
 }
 
-// share returns how many partitions of a module a member should have. What does not divide goes to
-// those whose ids come first, so that all members agree and nobody is left without. Where loads are
-// uneven, a shift is added.
+// share returns how many partitions of a module a member should have. The remainder of the division
+// goes to the first ids in order, so all members agree and none is left out. If loads are uneven, a
+// shift is added.
 func (v *view) share(m message.Module, parts int, member string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -122,7 +121,7 @@ func (v *view) share(m message.Module, parts int, member string) int {
 	return share
 }
 
-// free returns a partition's lease if nobody alive has it.
+// free returns a partition's lease if no live member has it.
 func (v *view) free(m message.Module, part int) (seenLease, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -130,14 +129,14 @@ func (v *view) free(m message.Module, part int) (seenLease, bool) {
 	return lease, v.whole && (lease.Owner == "" || v.sessions[lease.Owner].Dead)
 }
 
-// heard tells when a session was last seen to change.
+// heard returns when a session was last seen to change.
 func (v *view) heard(id string) time.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.sessions[id].seen
 }
 
-// ReadLease looks who owns a partition.
+// ReadLease returns the lease of a partition.
 func ReadLease(
 	ctx context.Context, leases *jet.Table, m message.Module, part int,
 ) (l Lease, err error) {
@@ -148,24 +147,24 @@ func ReadLease(
 	return l, err
 }
 
-// clockError is by how much the clocks of a broker and of an operator's machine may differ before
-// members are shown wrongly. Nothing else depends on it.
+// clockError is how much the clocks of the broker and of an operator's machine may differ before
+// status is wrong about members. Nothing else depends on it.
 const clockError = 30 * time.Second
 
 // silent reports whether a session has not been renewed for so long that its process must be dead.
-// Other members find out sooner and for sure, but there may be none left.
+// Other members find that out earlier and with certainty, but there may be none left.
 func (s seenSession) silent(now time.Time) bool {
 	return now.Sub(s.stored) > 10*s.TTL+clockError
 }
 
-// ReadSessions looks which members are alive, or were half a minute ago.
+// ReadSessions returns the members that are alive, or were half a minute ago.
 func ReadSessions(ctx context.Context, leases *jet.Table) (map[string]Session, error) {
 	seen := newView()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	leases.Watch(ctx, func(e *jet.Entry) {
 		if seen.see(e); e == nil {
-			cancel() // all that is there has come
+			cancel() // the content is complete
 		}
 	})
 	if !seen.whole {

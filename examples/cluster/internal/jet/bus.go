@@ -1,4 +1,4 @@
-// Package jet is all that the cluster knows of NATS JetStream, behind small types.
+// Package jet hides NATS JetStream behind small types.
 //
 //	Bus     a connection, and the streams and tables of one crawl
 //	Reader  the messages of one stream, in order, each once, from a sequence on
@@ -6,13 +6,14 @@
 //	Cell    a value that only a writer that knows the present one replaces
 //	Server  a broker inside this process
 //
-// # What the broker promises, and what is made of it
+// # What the broker guarantees, and how it is used
 //
-// A stream keeps what it acknowledged, in one order, on as many servers as it has replicas. It
-// acknowledges before it has synced to disk, so that power that fails on a majority of them loses
-// what came last. It may store twice what a client had to send twice. There are no acknowledgements
-// of consumers, no redelivery and no pinning here: a partition is a stream of its own, its owner
-// remembers the sequence up to which its state reaches, and begins to read behind it.
+// A stream stores acknowledged messages in one order, on as many servers as it has replicas. It
+// acknowledges before it syncs to disk, so a power failure of a majority of the servers loses the
+// last messages. If a client has to send a message twice, the stream may store it twice. There are
+// no acknowledgements of consumers, no redelivery and no pinning here: each partition is a stream
+// of its own. Its owner remembers the sequence up to which its state reaches, and reads on from
+// there.
 package jet
 
 import (
@@ -32,7 +33,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// Options says how to reach the broker and what a crawl's streams are like.
+// Options has the address of the brokers and the options of a crawl's streams.
 type Options struct {
 	URL   string // of one or more servers, with commas between them; "" means nats.DefaultURL
 	Creds string // a file with a user's credentials; "" means none
@@ -43,17 +44,17 @@ type Options struct {
 	Replicas int   // servers that keep each stream; 0 means 1
 	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means DefaultMaxBytes
 
-	// Waiting is told why the brokers do not answer: at once, then every ten seconds, and nil when they
-	// answer again. Several goroutines may call it. nil means that nobody is told.
+	// Waiting is told why the brokers do not answer: at once, then every ten seconds, and nil when
+	// they answer again. Several goroutines may call it. nil means that nobody is told.
 	Waiting func(why error)
 }
 
-// timeouts of what must not hang for ever when servers are away.
+// Timeouts of operations that must not hang forever while servers are away.
 const (
 	requestTimeout = 3 * time.Second
 	ackTimeout     = 3 * time.Second
 	reconnectWait  = 100 * time.Millisecond
-	maxBuffered    = 4096 // publications under way on one connection
+	maxBuffered    = 4096 // publications in flight on one connection
 )
 
 // A Bus is a connection to the broker of one crawl. Its methods are safe for concurrent use.
@@ -72,8 +73,8 @@ type Bus struct {
 	refusal  error
 }
 
-// Connect connects to the broker. It goes on trying while servers are away, until ctx ends, and
-// fails with [ErrRefused] at what no later try would change.
+// Connect connects to the broker. While servers are away it retries until ctx ends. It fails with
+// [ErrRefused] if retrying is pointless.
 func Connect(ctx context.Context, o Options) (*Bus, error) {
 	if o.Crawl == "" {
 		o.Crawl = "crawl"
@@ -115,7 +116,7 @@ func Connect(ctx context.Context, o Options) (*Bus, error) {
 
 var errConnectionLost = errors.New("the connection is lost")
 
-// wait tells the operator why requests have to wait.
+// wait tells the operator why requests must wait.
 func (b *Bus) wait(why error) {
 	b.mu.Lock()
 	due := time.Since(b.told) > tellEvery
@@ -124,7 +125,7 @@ func (b *Bus) wait(why error) {
 	}
 	b.mu.Unlock()
 	if due && b.opts.Waiting != nil {
-		switch { // what the client library says is about itself
+		switch { // the errors of the client library are about itself
 		case errors.Is(why, nats.ErrReconnectBufExceeded):
 			why = errConnectionLost
 		case errors.Is(why, context.DeadlineExceeded):
@@ -142,19 +143,19 @@ func (b *Bus) answered() {
 	}
 }
 
-// tellEvery is how often somebody who waits is told why.
+// tellEvery is how often a waiting operator is told why.
 const tellEvery = 10 * time.Second
 
-// dial makes the connection as soon as a server is there. The client library could do the waiting,
-// but would not say why it waits.
+// dial connects as soon as a server is available. The client library could wait by itself, but would
+// not report why it waits.
 func (b *Bus) dial(ctx context.Context) (err error) {
 	o := b.opts
 	options := []nats.Option{
 		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(2 * time.Second),
-		// The sender sends again what could not be sent, in order. A second copy from the
-		// connection's buffer would only come when nobody asks for it any more.
+		// The pipe resends in order what could not be sent. A second copy from the connection's
+		// buffer would only arrive when it is no longer needed.
 		nats.ReconnectBufSize(-1),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.refuse(err) }),
 		// The library gives a connection up when its user is no longer welcome.
@@ -200,10 +201,10 @@ func Redacted(urls string) string {
 	return strings.Join(all, ",")
 }
 
-// Close ends the connection. What is under way fails.
+// Close ends the connection. Operations in progress fail.
 func (b *Bus) Close() { b.conn.Close() }
 
-// sleep waits, and reports whether ctx still holds.
+// sleep waits, and reports whether ctx is still active.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -215,19 +216,19 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// stream names the stream of a partition.
+// stream returns the name of the stream of a partition.
 func (b *Bus) stream(m message.Module, part int) string {
 	return fmt.Sprintf("%s-%s-%d", b.crawl, m, part)
 }
 
-// subject names where to send what a partition is to get.
+// subject returns the subject of the messages to a partition.
 func (b *Bus) subject(m message.Module, part int) string {
 	return fmt.Sprintf("%s.%s.%d", b.crawl, m, part)
 }
 
-// CreateStreams makes the streams of a module's partitions. Those that are there, from an attempt
-// that failed, get the options of this connection. It fails with a [RoomError] if the brokers do not
-// have the disk.
+// CreateStreams creates the streams of a module's partitions. Streams that exist from a failed
+// attempt get the options of this connection. It fails with a [RoomError] if the brokers have too
+// little disk.
 func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) error {
 	for part := range parts {
 		config := jetstream.StreamConfig{
@@ -236,18 +237,17 @@ func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) er
 			Storage:  jetstream.FileStorage,
 			Replicas: b.opts.Replicas,
 			MaxBytes: b.opts.MaxBytes,
-			// A stream that is full refuses, and who sends waits: nothing falls out at the other
-			// end.
+			// A full stream refuses messages, and the sender waits: no old messages are dropped.
 			Discard: jetstream.DiscardNew,
-			// Numbers in the messages do what the broker's window of message ids would do, for ever
-			// and without memory; this is the least window that there is.
+			// The numbers in messages replace the broker's window of message ids, without a time
+			// limit and without memory. This is the smallest window that is possible.
 			Duplicates: 100 * time.Millisecond,
 		}
 		if err := b.retry(ctx, func() error {
 			attempt, cancel := context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
 			_, err := b.js.CreateStream(attempt, config)
-			// A broker without room says so even if the stream is there.
+			// A broker without room reports that even if the stream exists.
 			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || noRoom(err) {
 				again := b.adjust(attempt, config)
 				if !errors.Is(again, jetstream.ErrStreamNotFound) {
@@ -264,8 +264,8 @@ func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) er
 	return nil
 }
 
-// adjust gives a stream that is there a configuration, if it is empty. Another create may have been
-// faster, and a smaller bound would remove messages.
+// adjust reconfigures an existing stream if it is empty. Another create may have been faster, and a
+// smaller bound would remove messages.
 func (b *Bus) adjust(ctx context.Context, config jetstream.StreamConfig) error {
 	stream, err := b.js.Stream(ctx, config.Name)
 	if err != nil || stream.CachedInfo().State.Msgs > 0 {
@@ -275,8 +275,8 @@ func (b *Bus) adjust(ctx context.Context, config jetstream.StreamConfig) error {
 	return err
 }
 
-// RemoveStreams removes the streams of a module that nobody has ever sent anything to. They would go
-// on to reserve disk.
+// RemoveStreams removes the streams of a module that never got a message. They would continue to
+// reserve disk.
 func (b *Bus) RemoveStreams(ctx context.Context, m message.Module, parts int) error {
 	for part := range parts {
 		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -292,8 +292,8 @@ func (b *Bus) RemoveStreams(ctx context.Context, m message.Module, parts int) er
 	return nil
 }
 
-// Grow raises the bounds of the streams of a module to that of the options of this connection. It
-// lowers none: that would remove messages.
+// Grow raises the bounds of the streams of a module to the bound in the options of this connection.
+// It lowers none, since that would remove messages.
 func (b *Bus) Grow(ctx context.Context, m message.Module, parts int) error {
 	for part := range parts {
 		err := b.retry(ctx, func() error {
@@ -315,7 +315,8 @@ func (b *Bus) Grow(ctx context.Context, m message.Module, parts int) error {
 	return nil
 }
 
-// Differs says in what the stream of a partition, and the tables, differ from the options of this connection.
+// Differs says in what the stream of a partition, and the tables, differ from the options of this
+// connection.
 func (b *Bus) Differs(ctx context.Context, m message.Module, part int) (all []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -340,10 +341,10 @@ func (b *Bus) Differs(ctx context.Context, m message.Module, part int) (all []st
 	return all, nil
 }
 
-// tries is how often a request is made that servers which just started may not answer yet.
+// tries is how often a request is repeated that servers may not answer just after their start.
 const tries = 20
 
-// retry repeats what failed for want of a leader or an answer.
+// retry repeats an operation that failed without a leader or an answer.
 func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
 	for range tries {
 		if err = do(); err == nil {
@@ -365,13 +366,13 @@ func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
 	return errors.Join(err, ctx.Err())
 }
 
-// Codes of errors of the brokers: both may pass when more servers are there.
+// Error codes of the brokers. Both may be temporary, until more servers are available.
 const (
 	noPeers       = 10005
 	tooFewBrokers = 10074
 )
 
-// errorCode returns what a broker calls an error, 0 if it is none of a broker's.
+// errorCode returns the code of a broker's error, or 0 for other errors.
 func errorCode(err error) jetstream.ErrorCode {
 	var api *jetstream.APIError
 	if !errors.As(err, &api) {
@@ -380,7 +381,7 @@ func errorCode(err error) jetstream.ErrorCode {
 	return api.ErrorCode
 }
 
-// transient reports whether an error is about servers being away, not about what was asked.
+// transient reports whether an error means that servers are away.
 func transient(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
@@ -397,10 +398,10 @@ type Level struct {
 	First, Last uint64 // sequences; First is Last+1 in an empty stream
 	Messages    uint64
 	Bytes       uint64
-	Share       float64 // of the bytes that the stream may have
+	Share       float64 // of its bound in bytes
 }
 
-// Level looks how full the stream of a partition is. It waits while servers are away.
+// Level returns how full the stream of a partition is. It waits while servers are away.
 func (b *Bus) Level(ctx context.Context, m message.Module, part int) (Level, error) {
 	var stream jetstream.Stream
 	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
@@ -410,7 +411,7 @@ func (b *Bus) Level(ctx context.Context, m message.Module, part int) (Level, err
 	if err != nil {
 		return Level{}, fmt.Errorf("jet: look at %s: %w", b.stream(m, part), err)
 	}
-	info := stream.CachedInfo() // of the moment, as Stream has just asked for it
+	info := stream.CachedInfo() // current, since Stream has just requested it
 	level := Level{
 		First: info.State.FirstSeq, Last: info.State.LastSeq,
 		Messages: info.State.Msgs, Bytes: info.State.Bytes,
@@ -421,12 +422,11 @@ func (b *Bus) Level(ctx context.Context, m message.Module, part int) (Level, err
 	return level, nil
 }
 
-// settleTries times reconnectWait is how long a server that has just begun to lead a stream may take
-// to know its end.
+// settleTries times reconnectWait is how long a new leader of a stream may take to know its end.
 const settleTries = 50
 
 // LevelFrom is Level for a stream that is known to have reached a sequence. It returns a lower one
-// only if the broker goes on to say so: then it has lost what it had.
+// only if the broker keeps reporting it: then the broker has lost messages.
 func (b *Bus) LevelFrom(
 	ctx context.Context, m message.Module, part int, reached uint64,
 ) (level Level, err error) {
@@ -453,7 +453,7 @@ func (b *Bus) Forget(ctx context.Context, m message.Module, part int, upTo uint6
 	return nil
 }
 
-// Tell sends one message to a partition and waits until it is kept. It tries once.
+// Tell sends one message to a partition and waits until it is stored. It tries once.
 func (b *Bus) Tell(ctx context.Context, m message.Module, part int, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

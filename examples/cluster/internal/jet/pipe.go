@@ -12,25 +12,25 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// ErrClosed says that a Pipe takes no more.
+// ErrClosed means that a Pipe accepts no more messages.
 var ErrClosed = errors.New("jet: pipe is closed")
 
-// window is how many messages of a Pipe are under way at a time, and how many more may wait.
+// window is how many messages of a Pipe are in flight at a time, and how many more may wait.
 const window = 32
 
-// A Pipe sends the messages of one source to one partition, and keeps their order whatever fails:
-// as soon as one is not acknowledged, it is sent again with all that come behind it, and the reader
-// leaves out what it has (see message.Marks). A partition that is full makes Send wait. Its methods
+// A Pipe sends the messages of one source to one partition, and preserves their order in spite of
+// failures: if a message is not acknowledged, it is sent again together with all later ones, and the
+// reader ignores duplicates (see message.Marks). If the partition is full, Send waits. Its methods
 // are safe for concurrent use.
 type Pipe struct {
 	bus     *Bus
 	subject string
-	guard   func() error // says whether the source may still write
+	guard   func() error // fails when the source may no longer write
 	header  message.Message
 	waits   atomic.Int64 // times that the stream was full
 
 	mu      sync.Mutex
-	queue   []parcel // not acknowledged, in order; the first sent ones are under way
+	queue   []parcel // not acknowledged, in order; the first ones are in flight
 	next    uint64   // number of the next message
 	acked   uint64   // number of the last acknowledged one
 	err     error    // why it has ended
@@ -46,13 +46,13 @@ type parcel struct {
 	items  []byte
 }
 
-// NewPipe returns a pipe for messages from a source, numbered from first on. Before each message,
-// guard is asked whether the source may still write; an error of it ends the pipe.
+// NewPipe returns a pipe for messages from a source, numbered from first on. Before each message it
+// calls guard; an error of guard ends the pipe.
 func (b *Bus) NewPipe(
 	m message.Module, part int, from message.Source, epoch, first uint64, guard func() error,
 ) *Pipe {
-	// A pipe lives until it is closed, whatever context it was made under: what was handed over is to
-	// arrive also while its owner is ending.
+	// A pipe lives until it is closed, whatever becomes of ctx: queued messages must arrive even
+	// while their owner shuts down.
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Pipe{
 		bus: b, subject: b.subject(m, part), guard: guard,
@@ -83,7 +83,7 @@ func (p *Pipe) Send(ctx context.Context, n int, items []byte) error {
 	return nil
 }
 
-// Flush waits until all that was sent before is kept by the broker.
+// Flush waits until the broker has stored all messages sent before.
 func (p *Pipe) Flush(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,13 +108,13 @@ func (p *Pipe) Next() uint64 {
 // Waits returns how often the partition had no room.
 func (p *Pipe) Waits() int64 { return p.waits.Load() }
 
-// Close ends the pipe; what was not acknowledged may or may not arrive.
+// Close ends the pipe. Unacknowledged messages may or may not arrive.
 func (p *Pipe) Close() {
 	p.stop()
 	<-p.done
 }
 
-// await gives up the lock until something has changed. It requires that p.mu is held.
+// await releases the lock until something changes. It requires that p.mu is held.
 func (p *Pipe) await(ctx context.Context) error {
 	changed := p.changed
 	p.mu.Unlock()
@@ -127,13 +127,13 @@ func (p *Pipe) await(ctx context.Context) error {
 	}
 }
 
-// wake tells those who wait. It requires that p.mu is held.
+// wake wakes all waiting calls. It requires that p.mu is held.
 func (p *Pipe) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// run sends what is queued, a window at a time, until it is closed.
+// run sends queued messages, a window at a time, until the pipe is closed.
 func (p *Pipe) run(ctx context.Context) {
 	defer close(p.done)
 	err := p.sendAll(ctx)
@@ -171,16 +171,16 @@ func (p *Pipe) sendAll(ctx context.Context) error {
 	}
 }
 
-// errLate says that there was no word of a message, good or bad.
+// errLate means that a message was neither acknowledged nor refused.
 var errLate = errors.New("jet: no word of a message")
 
-// errOrder says that messages were kept in another order than they were sent.
+// errOrder means that messages were stored in another order than they were sent.
 var errOrder = errors.New("jet: kept out of order")
 
 // errForbidden marks the errors of guard.
 var errForbidden = errors.New("jet: may not write any more")
 
-// pause says how long to wait before messages are sent again.
+// pause returns how long to wait before messages are sent again.
 func (p *Pipe) pause(err error) time.Duration {
 	var api *jetstream.APIError
 	if errors.As(err, &api) && api.ErrorCode == codeFull {
@@ -190,14 +190,14 @@ func (p *Pipe) pause(err error) time.Duration {
 	return reconnectWait
 }
 
-// codeFull is what the broker answers for a stream at its bound.
+// codeFull is the error code for a full stream.
 const codeFull = 10077
 
-// sendBatch sends messages and returns how many of them, from the first on, were acknowledged. It
-// waits for the fate of all: otherwise a late one could overtake its own repetition.
+// sendBatch sends messages and returns how many of the first ones were acknowledged. It waits for
+// the results of all: otherwise a late message could overtake its own repetition.
 func (p *Pipe) sendBatch(ctx context.Context, batch []parcel, base uint64) (kept int, err error) {
-	// The batch is sent before the first answer is waited for: a round trip to three servers takes as
-	// long as some dozens of messages.
+	// Send the whole batch before waiting for the first answer: a round trip to three servers takes
+	// as long as dozens of messages.
 	futures := make([]jetstream.PubAckFuture, 0, len(batch))
 	for _, parcel := range batch {
 		if err = p.guard(); err != nil {

@@ -13,14 +13,14 @@ import (
 // A Delivery is one message of a stream.
 type Delivery struct {
 	Seq     uint64    // its place in the stream
-	Time    time.Time // when the broker took it, the same for whoever reads it
+	Time    time.Time // when the broker accepted it, the same for every reader
 	Data    []byte
-	Pending uint64 // how many are behind it, as far as the broker knew
+	Pending uint64 // messages after it, as far as the broker knew
 }
 
-// Bounds of what the broker sends ahead. A server drops a client to which it owes more than 64 MiB,
-// and a process may read dozens of streams. A bound of the bytes alone will not do: the client
-// library then reserves 8 MB for each reader, so that the collector lets that much garbage lie about.
+// Bounds of read-ahead. A server drops a client with more than 64 MiB of pending data, and a process
+// may read dozens of streams. A bound in bytes alone is not enough: the client library then reserves
+// 8 MB for each reader, which also lets the collector tolerate that much garbage.
 const (
 	readAhead     = 1 << 20 // bytes of one request
 	readMessages  = 256
@@ -28,13 +28,13 @@ const (
 	readExpiry    = 10 * time.Second
 )
 
-// A Reader gives the messages of a partition in the order of the stream, each once. It survives
-// that servers go away. It is not safe for concurrent use.
+// A Reader returns the messages of a partition in the order of the stream, each once. It survives
+// the loss of servers. It is not safe for concurrent use.
 type Reader struct {
 	bus  *Bus
 	name string
 	next uint64
-	iter jetstream.MessagesContext // nil if it has to be set up
+	iter jetstream.MessagesContext // nil if it must be set up
 }
 
 // Read returns a reader of the messages from a sequence on.
@@ -50,8 +50,8 @@ func (r *Reader) Next(ctx context.Context) (Delivery, error) {
 		}
 		msg, err := r.iter.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			// The consumer lives in the memory of one server and goes with it. This reader knows where
-			// it was, which is all that a new one needs.
+			// The consumer lives in the memory of one server and is lost with it. This reader knows
+			// its position, which is all that a new consumer needs.
 			if ctx.Err() == nil {
 				r.Stop()
 				sleep(ctx, reconnectWait)
@@ -61,7 +61,7 @@ func (r *Reader) Next(ctx context.Context) (Delivery, error) {
 		meta, err := msg.Metadata()
 		switch {
 		case err != nil || meta.Sequence.Stream < r.next:
-			continue // a repeat, after the consumer was set up anew
+			continue // a duplicate, after the consumer was set up again
 		case meta.Sequence.Stream > r.next && !r.gone(ctx, r.next, meta.Sequence.Stream-1):
 			r.Stop()
 			continue
@@ -72,8 +72,8 @@ func (r *Reader) Next(ctx context.Context) (Delivery, error) {
 	return Delivery{}, ctx.Err()
 }
 
-// gone reports whether the stream has forgotten the messages from one sequence to another, so that
-// a gap is no fault of the consumer's.
+// gone reports whether the stream has deleted the messages from one sequence to another, so that a
+// gap is not the consumer's fault.
 func (r *Reader) gone(ctx context.Context, from, to uint64) bool {
 	stream, err := r.bus.js.Stream(ctx, r.name)
 	if err != nil {
@@ -92,10 +92,9 @@ func (r *Reader) gone(ctx context.Context, from, to uint64) bool {
 
 // open sets up a consumer at the next sequence, and reports whether that worked.
 //
-// The client library has ordered consumers that set themselves up anew, but they go on asking for
-// the one name, without end and whatever becomes of ctx. The broker may have given that name to a
-// server that has just died, and waits for its answer. Here each attempt has a new name, which the
-// library makes up.
+// The ordered consumers of the client library recover by themselves, but they retry with the same
+// name forever, even after the end of ctx. The broker may have assigned that name to a server that
+// has just died, and wait for its answer. Here each attempt has a new name, chosen by the library.
 func (r *Reader) open(ctx context.Context) bool {
 	consumer, err := r.bus.js.CreateConsumer(ctx, r.name, jetstream.ConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
@@ -120,7 +119,7 @@ func (r *Reader) open(ctx context.Context) bool {
 	return true
 }
 
-// Stop ends reading. A later Next goes on where the last one was.
+// Stop ends reading. A later Next resumes after the last message.
 func (r *Reader) Stop() {
 	if r.iter != nil {
 		r.iter.Stop()

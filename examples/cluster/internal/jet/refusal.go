@@ -9,12 +9,12 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// ErrRefused says that this process and the broker do not want each other: a certificate, a user or
-// a right is missing. Other faults pass by themselves, so that everything here waits for their end;
-// this one does not.
+// ErrRefused means that the broker refuses this process, or the reverse: a certificate, a user or a
+// permission is missing. Other failures are temporary, so this package waits until they are over;
+// this one is permanent.
 var ErrRefused = errors.New("jet: refused")
 
-// refusal makes an error an [ErrRefused] that says what to do.
+// refusal wraps an error in an [ErrRefused] with advice.
 func refusal(err error) error {
 	if text := advice(err); text != "" {
 		return fmt.Errorf("%w: %w: %s", ErrRefused, err, text)
@@ -22,7 +22,7 @@ func refusal(err error) error {
 	return fmt.Errorf("%w: %w", ErrRefused, err)
 }
 
-// advice says what the operator can do about an error. It is empty for those that may pass.
+// advice returns what the operator can do about an error, or "" for temporary ones.
 func advice(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -45,7 +45,7 @@ func advice(err error) string {
 	return ""
 }
 
-// refuse notes an error of the connection if it is one that does not pass.
+// refuse records an error of the connection if it is permanent.
 func (b *Bus) refuse(err error) {
 	if advice(err) == "" {
 		return
@@ -56,7 +56,7 @@ func (b *Bus) refuse(err error) {
 	})
 }
 
-// Refused returns why the broker does not let this process go on, or nil.
+// Refused returns why the broker refuses this process, or nil.
 func (b *Bus) Refused() error {
 	select {
 	case <-b.refused:
@@ -66,9 +66,8 @@ func (b *Bus) Refused() error {
 	}
 }
 
-// Bound returns a context that also ends when the broker refuses this process. What is called with
-// it waits for brokers that are away and not for rights that nobody will give. Whoever is told that
-// it has ended finds the reason in Refused.
+// Bound returns a context that also ends when the broker refuses this process. A call with it waits
+// for brokers that are away, but not for missing permissions. Refused then returns the reason.
 func (b *Bus) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -12,7 +12,7 @@ import (
 // stream, so that a crawl of 48 fits on a laptop.
 const DefaultMaxBytes = 64 << 20
 
-// A RoomError says that the brokers do not have the disk that the streams of a crawl reserve.
+// A RoomError means that the brokers have less disk than the streams of a crawl reserve.
 type RoomError struct {
 	Bytes   int64 // of one stream
 	Streams int   // of the crawl
@@ -30,9 +30,9 @@ func (e *RoomError) Error() string {
 
 func (e *RoomError) Unwrap() error { return e.Err }
 
-// fitting returns a size at which all streams fit into what the brokers had for those that were
-// made, with a quarter to spare. If there was nothing, all that is known is that one did not fit.
-// Several brokers may promise more than they have; then the next error has a smaller size.
+// fitting returns a size at which all streams fit into the room of those that were created, with a
+// quarter to spare. If there were none, all that is known is that one did not fit. Several brokers
+// may promise more than they have; then the next error has a smaller size.
 func (e *RoomError) fitting() int64 {
 	had := max(e.Bytes*int64(e.Made)*3/4, e.Bytes/2)
 	size := had / int64(e.Streams)

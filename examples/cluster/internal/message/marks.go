@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// Marks says how far a partition has come with each source. It turns delivery in any order, with
-// repeats and with messages of owners that were replaced, into each message once and in order:
+// Marks has the position of a partition in the messages of each source. Messages may arrive in any
+// order, repeatedly, and from replaced owners; Marks accepts each message once and in order:
 //
-//   - Under one epoch, numbers are taken without a gap. What comes too early is left out, as its
-//     source sends it again behind what is missing; what was taken before is left out too.
-//   - A higher epoch begins at 1, and from then on lower ones are left out.
-//   - Base tells a gap that will be filled from one that will not: what lies below Base was
-//     acknowledged, so if it has not come by now, the broker has lost it. Then the partition goes
-//     on behind the gap and counts what is missing.
+//   - Within one epoch, numbers are accepted without a gap. A message that comes too early is ignored,
+//     since its source sends it again after the missing ones. A duplicate is ignored, too.
+//   - A higher epoch starts at 1. From then on lower epochs are ignored.
+//   - Base distinguishes a gap that will be filled from one that will not: messages below Base were
+//     acknowledged, so if one has not arrived by now, the broker has lost it. Then the partition
+//     continues after the gap and counts the missing messages.
 //
 // The zero Marks is empty and ready to use, by one goroutine at a time.
 type Marks struct {
@@ -27,8 +27,8 @@ type Marks struct {
 
 type mark struct{ epoch, number uint64 }
 
-// Take reports whether the message is the next one of its source, and if so notes that it was
-// taken. Messages without a number never are.
+// Take reports whether the message is the next one of its source, and if so advances the mark.
+// Messages without a number are never accepted.
 func (m *Marks) Take(msg *Message) bool {
 	last := m.last[msg.From]
 	if msg.Number == 0 || msg.Epoch < last.epoch {
@@ -42,8 +42,8 @@ func (m *Marks) Take(msg *Message) bool {
 		return false
 	}
 	if msg.Number > next {
-		// Of the messages from next on, those below Base are gone. Those from Base on are on their
-		// way again, unless this is the first of them.
+		// Of the messages from next on, those below Base are lost. Those from Base on are being sent
+		// again, unless this is the first of them.
 		if msg.Number != msg.Base {
 			return false
 		}
@@ -56,16 +56,16 @@ func (m *Marks) Take(msg *Message) bool {
 	return true
 }
 
-// Reached reports whether the messages of a source were taken up to one of an epoch.
+// Reached reports whether the messages of a source were accepted up to a number of an epoch.
 func (m *Marks) Reached(from Source, epoch, number uint64) bool {
 	last := m.last[from]
 	return number == 0 || last.epoch > epoch || last.epoch == epoch && last.number >= number
 }
 
-// Lost returns how many messages were acknowledged by the broker and never came.
+// Lost returns how many messages the broker acknowledged and never delivered.
 func (m *Marks) Lost() uint64 { return m.lost }
 
-// Clone returns marks that have come as far.
+// Clone returns a copy.
 func (m *Marks) Clone() Marks { return Marks{last: maps.Clone(m.last), lost: m.lost} }
 
 // Append appends the encoded marks to dst and returns the longer slice.
@@ -88,7 +88,7 @@ func (m *Marks) Append(dst []byte) []byte {
 	return dst
 }
 
-// DecodeMarks reads what Append wrote.
+// DecodeMarks decodes the output of Append.
 func DecodeMarks(data string) (Marks, error) {
 	d := decoder{rest: data}
 	m := Marks{lost: d.uint(math.MaxUint64), last: map[Source]mark{}}

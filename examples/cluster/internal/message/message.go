@@ -1,11 +1,11 @@
-// Package message encodes what the modules of a crawl tell each other.
+// Package message encodes the messages between the modules of a crawl.
 //
 // A [Message] is a batch of [Item] values from one source: what the paper (Ueda et al., "A parallel
 // distributed crawler of producer-consumer modules") calls CrawlingData, some dozens at a time. The
 // encoding is canonical: what [Decode] accepts, [Message.Append] writes to the same bytes.
 //
-// A message has a number among those of its source to one stream. Numbers make delivery exact where
-// the broker only promises at least once: see [Marks].
+// The messages of a source to one stream are numbered. The numbers make delivery exactly once, where
+// the broker only guarantees at least once: see [Marks].
 //
 // Partitions are chosen by [Hash], which is the same on every machine and in every version.
 package message
@@ -59,16 +59,16 @@ func ParseModule(name string) (Module, error) {
 	return 0, fmt.Errorf("module %q: want dedupe, hosts or fetch", name)
 }
 
-// A Kind says what an Item is about. Switches look at it to choose the next module.
+// A Kind is the type of an Item. Switchers use it to choose the next module.
 type Kind uint8
 
 // The kinds. Their numbers travel in messages. Do not change them; add new ones at the end.
 const (
 	Page    Kind = iota + 1 // a page to be fetched
 	Rules                   // a robots.txt to be fetched
-	Answer                  // what came of a request for a robots.txt
-	Located                 // what a name server said of a host
-	Visited                 // what became of a page, and when to visit it again
+	Answer                  // the result of a request for a robots.txt
+	Located                 // the result of a lookup
+	Visited                 // the result of a visit, and when to visit the page again
 	Sitemap                 // a sitemap to be fetched
 	kinds
 )
@@ -84,7 +84,7 @@ type Item struct {
 	Delay time.Duration // that the site asks for between two requests; 0 if it does not
 
 	For      string // the robots.txt that Rules and Answer are about, before redirects
-	Status   uint32 // HTTP status of an Answer; 0 if there was none, 1 if nobody may ask
+	Status   uint32 // HTTP status of an Answer; 0 if there was none, 1 if the operator forbids the request
 	Location string // where an Answer redirects to
 	Body     string // of an Answer, cut to what robots.txt may have
 
@@ -92,11 +92,11 @@ type Item struct {
 	Due     time.Time // of Visited: when to visit the page again; zero means never. Whole seconds
 	Until   time.Time // how long robots.txt is known to allow the page; zero if not known. Whole seconds
 	LastMod time.Time // when the page changed last, by a sitemap; zero if none says. Whole seconds
-	State   string    // what is known of the page from former visits, for the module that fetches
+	State   string    // state of the page from earlier visits, for module fetch
 	Again   bool      // the page has passed before
 }
 
-// Clone returns an item that shares no memory with the others of its message, so that it can be kept.
+// Clone returns an item that shares no memory with the other items of its message.
 func (it Item) Clone() Item {
 	it.URL, it.For = strings.Clone(it.URL), strings.Clone(it.For)
 	it.Location, it.Body = strings.Clone(it.Location), strings.Clone(it.Body)
@@ -104,13 +104,13 @@ func (it Item) Clone() Item {
 	return it
 }
 
-// A Source is who wrote a message.
+// A Source is the sender of a message.
 type Source struct {
 	Module Module
 	Part   uint32
 }
 
-// A Message is what one source tells one partition at a time. It is not safe for concurrent use.
+// A Message is a batch of items from one source to one partition. It is not safe for concurrent use.
 type Message struct {
 	From  Source
 	Epoch uint64 // of the ownership under which From writes; 0 if its messages never differ
@@ -118,8 +118,9 @@ type Message struct {
 	Number uint64
 	// Base is the first number that the broker had not acknowledged when this was sent.
 	Base uint64
-	// Flush asks the partition to send on what it has gathered. Such a message has no number and
-	// no items. A Tick is a Flush that also tells the time: what is due by then is sent on, too.
+	// Flush asks the partition to send on the items that it has collected. Such a message has no
+	// number and no items. A Tick is a Flush with a time: items that are due by then are sent on,
+	// too.
 	Flush, Tick bool
 	Items       []Item
 }
@@ -127,11 +128,11 @@ type Message struct {
 // version is the first byte of each message.
 const version = 2
 
-// maxItems bounds what a message may announce.
+// maxItems bounds the number of items that a message may announce.
 const maxItems = 1 << 16
 
-// The bits of an item's second and third byte say which fields follow; a field that has its zero
-// value does not. Kind and URL are always there, and isAgain is a field of its own.
+// The bits of an item's second and third byte tell which fields follow: those that are not zero.
+// Kind and URL are always present, and isAgain is itself a field.
 const (
 	hasDepth = 1 << iota
 	hasHops
@@ -265,7 +266,7 @@ func Decode(data []byte) (m Message, err error) {
 	return m, nil
 }
 
-// A decoder reads from the front of a text. After a first fault it reads zeros.
+// A decoder reads from the front of its input. After the first error it returns zeros.
 type decoder struct {
 	rest   string
 	failed bool
@@ -313,7 +314,7 @@ func (d *decoder) uint(most uint64) (v uint64) {
 
 func (d *decoder) string() string { return d.bytes(d.uint(math.MaxInt32)) }
 
-// item reads one item. A field that is said to be there and has its zero value is a fault.
+// item reads one item. A field that is announced but zero is an error.
 func (d *decoder) item() (it Item) {
 	it.Kind = Kind(d.byte())
 	has := uint16(d.byte()) | uint16(d.byte())<<8

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// Hash is FNV-1a over 64 bits with the finalizer of MurmurHash3 behind it, so that the high bits,
-// by which [Part] goes, depend on all of the key. It must never change: a partition that another
-// hash chose would know nothing of what it is asked.
+// Hash is 64-bit FNV-1a followed by the finalizer of MurmurHash3, so that the high bits, which
+// [Part] uses, depend on the whole key. It must never change: with another hash, partitions would
+// not know the keys that they are asked for.
 func Hash(key string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(key) {
