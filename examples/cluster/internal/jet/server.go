@@ -62,11 +62,6 @@ func StartServer(o ServerOptions) (*Server, error) {
 	if o.Bind == "" {
 		o.Bind = "127.0.0.1"
 	}
-	for _, address := range o.addresses() {
-		if err := Free(address); err != nil {
-			return nil, err
-		}
-	}
 	options := &server.Options{
 		Host: o.Bind, Port: o.Port, ServerName: o.Name, StoreDir: o.Dir, JetStream: true,
 		NoSigs: true, NoLog: o.Log == "", LogFile: o.Log, MaxPayload: 1 << 20,
@@ -87,6 +82,11 @@ func StartServer(o ServerOptions) (*Server, error) {
 		options.Cluster = server.ClusterOpts{Name: "spinneret", Host: host, Port: n}
 		for _, route := range o.Routes {
 			options.Routes = append(options.Routes, &url.URL{Scheme: "nats", Host: route})
+		}
+	}
+	for _, address := range o.addresses() {
+		if err := Free(address); err != nil {
+			return nil, err
 		}
 	}
 	inner, err := server.NewServer(options)
