@@ -17,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -114,20 +115,21 @@ func (b *bench) crawl(seed string) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	looks, err := b.watch(cmd.Process.Pid, ended)
+	samples, err := b.watch(cmd.Process.Pid, ended)
 	if err != nil {
 		text, _ := os.ReadFile(said.Name())
 		return fmt.Errorf("%w; it said:\n%s", err, text[max(0, len(text)-2000):])
 	}
-	b.report(looks)
+	b.report(samples)
 	return nil
 }
 
 // watch samples until enough URLs are known. The crawler has ended when it returns.
-func (b *bench) watch(pid int, ended <-chan error) (looks []look, err error) {
-	pause, next := 20*time.Millisecond, 0
+func (b *bench) watch(pid int, ended <-chan error) (samples []programs.Sample, err error) {
+	urls := float64(b.urls)
+	pause, next := 20*time.Millisecond, 0.
 	if b.bodies == 0 {
-		pause, next = 500*time.Millisecond, b.urls/10
+		pause, next = 500*time.Millisecond, urls/10
 	}
 	for {
 		select {
@@ -135,41 +137,41 @@ func (b *bench) watch(pid int, ended <-chan error) (looks []look, err error) {
 			if b.bodies == 0 {
 				err = errors.Join(errors.New("the crawler ended too early"), err)
 			}
-			return looks, err
+			return samples, err
 		case <-time.After(pause):
 		}
-		l, err := lookAt(pid)
+		s, err := programs.TakeSample(listen, pid)
 		if err != nil {
 			continue // it has not started, or has ended
 		}
-		if b.bodies > 0 || l.known >= next || l.known >= b.urls {
-			looks = append(looks, l)
-			next = (l.known/(b.urls/10) + 1) * (b.urls / 10)
+		if b.bodies > 0 || s.Known >= next || s.Known >= urls {
+			samples = append(samples, s)
+			next = (math.Floor(10*s.Known/urls) + 1) * urls / 10
 		}
-		if b.bodies == 0 && l.known >= b.urls {
-			return looks, errors.Join(syscall.Kill(pid, syscall.SIGINT), <-ended)
+		if b.bodies == 0 && s.Known >= urls {
+			return samples, errors.Join(syscall.Kill(pid, syscall.SIGINT), <-ended)
 		}
 	}
 }
 
-func (b *bench) report(looks []look) {
+func (b *bench) report(samples []programs.Sample) {
 	if b.bodies > 0 {
-		most := look{}
-		for _, l := range looks {
-			most.visits = max(most.visits, l.visits)
-			most.heap, most.peak = max(most.heap, l.heap), max(most.peak, l.peak)
+		most := programs.Sample{}
+		for _, s := range samples {
+			most.Visits = max(most.Visits, s.Visits)
+			most.Heap, most.Peak = max(most.Heap, s.Heap), max(most.Peak, s.Peak)
 		}
 		fmt.Printf("%d pages of %.1f MB, compressed, at one time, -memory %.0f MB: resident %.0f MB at most, "+
-			"heap %.0f MB; %d visits\n", b.bodies, float64(bodySize)/1e6, float64(b.memory)/1e6, most.peak/1e6,
-			most.heap/1e6, most.visits)
+			"heap %.0f MB; %.0f visits\n", b.bodies, float64(bodySize)/1e6, float64(b.memory)/1e6, most.Peak/1e6,
+			most.Heap/1e6, most.Visits)
 		return
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "known\tvisited\tresident MB\tB/URL\theap MB\tB/URL\tCPU µs/URL\t\n")
-	for _, l := range looks {
-		known := float64(max(l.known, 1))
-		fmt.Fprintf(out, "%d\t%d\t%.0f\t%.0f\t%.0f\t%.0f\t%.1f\t\n", l.known, l.visits, l.resident/1e6,
-			l.resident/known, l.heap/1e6, l.heap/known, 1e6*l.cpu/known)
+	for _, s := range samples {
+		known := max(s.Known, 1)
+		fmt.Fprintf(out, "%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.1f\t\n", s.Known, s.Visits, s.Anonymous/1e6,
+			s.Anonymous/known, s.Heap/1e6, s.Heap/known, 1e6*s.CPU/known)
 	}
 	out.Flush()
 }
