@@ -92,27 +92,9 @@ func requested(web *webtest.Web) map[string]int {
 	return counts
 }
 
-// motley gives each host one of many characters, none of them endless.
-func motley(host int) webtest.Traits {
-	modes := []webtest.RobotsMode{
-		webtest.RobotsRules, webtest.RobotsMissing, webtest.RobotsForbidden, webtest.RobotsError, webtest.RobotsRedirect,
-		webtest.RobotsRedirectHost, webtest.RobotsLoop, webtest.RobotsHuge, webtest.RobotsEmpty,
-	}
-	return webtest.Traits{
-		Robots: webtest.Robots{
-			Mode:       modes[host%len(modes)],
-			CrawlDelay: time.Duration(host%2) * 100 * time.Millisecond,
-		},
-		Latency:   webtest.Latency{Median: time.Millisecond, Sigma: 1},
-		Gzip:      host%3 == 0,
-		Redirects: 0.2,
-		Refuse:    host == 10,
-	}
-}
-
 func TestCrawlGetsEveryPageOnceAndNothingForbidden(t *testing.T) {
 	t.Parallel()
-	web := serve(t, webtest.Options{Seed: 1, Hosts: 36, Addrs: 15, Pages: 8, Traits: motley})
+	web := serve(t, webtest.Options{Seed: 1, Hosts: 36, Addrs: 15, Pages: 8, Traits: webtest.Mixed})
 	cfg := testConfig(t, web)
 	c := crawlWeb(t, web, cfg)
 
@@ -169,7 +151,7 @@ func TestCrawlIsPolite(t *testing.T) {
 		web := serve(t, webtest.Options{
 			Seed: 2, Hosts: 24, Addrs: 9, Pages: 6, Network: memnet.New(),
 			Traits: func(host int) webtest.Traits {
-				traits := motley(host)
+				traits := webtest.Mixed(host)
 				traits.Robots.CrawlDelay *= 100 // to 10 s
 				return traits
 			},
@@ -179,7 +161,7 @@ func TestCrawlIsPolite(t *testing.T) {
 
 		crawlDelay := map[string]time.Duration{}
 		for host := range web.Hosts() {
-			traits := motley(host.Index)
+			traits := webtest.Mixed(host.Index)
 			if traits.Robots.Mode == webtest.RobotsRules {
 				crawlDelay[host.Name] = 100 * traits.Robots.CrawlDelay
 			}
@@ -200,7 +182,7 @@ func TestCrawlIsPolite(t *testing.T) {
 
 func TestCrawlKeepsEveryAnswer(t *testing.T) {
 	t.Parallel()
-	web := serve(t, webtest.Options{Seed: 3, Hosts: 6, Pages: 5, Traits: motley})
+	web := serve(t, webtest.Options{Seed: 3, Hosts: 6, Pages: 5, Traits: webtest.Mixed})
 	cfg := testConfig(t, web)
 	crawlWeb(t, web, cfg)
 

@@ -16,7 +16,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -25,15 +24,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-func main() {
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "pageranklab:", err)
-		os.Exit(1)
-	}
-}
+func main() { report.Main("pageranklab", run) }
 
 // settings are the flags.
 type settings struct {

@@ -25,6 +25,26 @@ type Traits struct {
 	Lookup func(n int) ([]netip.Addr, error)
 }
 
+// Mixed is an [Options].Traits that gives each host, by its index, another mix of traits: most ways
+// of answering /robots.txt, crawl delays of 0.1 s, compressed pages, redirects, varying latency, and
+// one host that refuses connections. A crawl of such a web ends: nothing in it is endless.
+func Mixed(host int) Traits {
+	modes := [...]RobotsMode{
+		RobotsRules, RobotsMissing, RobotsForbidden, RobotsError, RobotsRedirect, RobotsRedirectHost,
+		RobotsLoop, RobotsHuge, RobotsEmpty,
+	}
+	return Traits{
+		Robots: Robots{
+			Mode:       modes[host%len(modes)],
+			CrawlDelay: time.Duration(host%2) * 100 * time.Millisecond,
+		},
+		Latency:   Latency{Median: time.Millisecond, Sigma: 1},
+		Gzip:      host%3 == 0,
+		Redirects: 0.2,
+		Refuse:    host == 10,
+	}
+}
+
 // RobotsMode is one way of answering /robots.txt. Each constant says what follows from it by RFC
 // 9309, which is also what [Web.Reachable] assumes.
 type RobotsMode uint8

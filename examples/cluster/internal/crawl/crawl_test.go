@@ -119,13 +119,13 @@ func requireAllOnce(t *testing.T, web *webtest.Web) {
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(got)))
 }
 
-// requirePolite proves the delays of a motley web from the server's log. They hold exactly: the
+// requirePolite proves the delays of a mixed web from the server's log. They hold exactly: the
 // crawler counts them from the first byte of an answer.
 func requirePolite(t *testing.T, web *webtest.Web, delay time.Duration) {
 	t.Helper()
 	asked := map[string]time.Duration{}
 	for host := range web.Hosts() {
-		if robots := motley(host.Index).Robots; robots.Mode == webtest.RobotsRules {
+		if robots := webtest.Mixed(host.Index).Robots; robots.Mode == webtest.RobotsRules {
 			asked[host.Name] = robots.CrawlDelay
 		}
 	}
@@ -139,7 +139,7 @@ func TestAnyNumberOfProcessesFetchEachPageOnce(t *testing.T) {
 	for _, processes := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("processes=%d", processes), func(t *testing.T) {
 			t.Parallel()
-			web := serve(t, webtest.Options{Seed: 1, Hosts: 30, Addrs: 12, Pages: 8, Traits: motley})
+			web := serve(t, webtest.Options{Seed: 1, Hosts: 30, Addrs: 12, Pages: 8, Traits: webtest.Mixed})
 			url := startBroker(t).URL()
 			c, err := Create(t.Context(), connect(t, url), testOptions())
 			require.NoError(t, err)
@@ -332,25 +332,6 @@ func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
 		require.ErrorContains(t, err, "-crawl NAME")
 		_, err = Create(t.Context(), bus, testOptions())
 		require.ErrorIs(t, err, ErrFormat)
-	}
-}
-
-// motley gives each host one of many characters, none of them endless.
-func motley(host int) webtest.Traits {
-	modes := []webtest.RobotsMode{
-		webtest.RobotsRules, webtest.RobotsMissing, webtest.RobotsForbidden, webtest.RobotsError,
-		webtest.RobotsRedirect, webtest.RobotsRedirectHost, webtest.RobotsLoop, webtest.RobotsHuge,
-		webtest.RobotsEmpty,
-	}
-	return webtest.Traits{
-		Robots: webtest.Robots{
-			Mode:       modes[host%len(modes)],
-			CrawlDelay: time.Duration(host%2) * 100 * time.Millisecond,
-		},
-		Latency:   webtest.Latency{Median: time.Millisecond, Sigma: 1},
-		Gzip:      host%3 == 0,
-		Redirects: 0.2,
-		Refuse:    host == 10,
 	}
 }
 

@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.BoolVar(&o.TLS, "tls", false, "serve https, with untrusted certificates")
 	change := flags.Duration("change", 0, "mean time between two changes of a page (0: none)")
 	latency := flags.Duration("latency", 0, "median latency; one response in 20 then takes 3s")
+	mixed := flags.Bool("mixed", false, "hosts of many kinds: broken robots.txt files, redirects, refused connections")
 	logFile := flags.String("log", "", "write a line per request to `FILE`")
 	hostsFile := flags.String("hosts-file", "", "write all hosts to `FILE`, as in /etc/hosts")
 	if err := flags.Parse(args); err != nil {
@@ -53,7 +54,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if o.Port == 0 {
 		return errors.New("webtest: -port must not be 0: crawlers have to know the port")
 	}
-	o.Traits = traits(*change, *latency)
+	o.Traits = traits(*mixed, *change, *latency)
 	o.NoLog = true // the file has them; memory must not grow with the crawl
 	if *logFile != "" {
 		f, err := os.Create(*logFile)
@@ -79,16 +80,21 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return nil
 }
 
-// traits returns those that all hosts have, or nil if there is nothing to them.
-func traits(change, latency time.Duration) func(int) webtest.Traits {
-	if change <= 0 && latency <= 0 {
+// traits returns those that the flags ask for, or nil if they ask for none.
+func traits(mixed bool, change, latency time.Duration) func(int) webtest.Traits {
+	if !mixed && change <= 0 && latency <= 0 {
 		return nil
 	}
-	t := webtest.Traits{Change: webtest.Change{Mean: max(change, 0)}}
-	if latency > 0 {
-		t.Latency = webtest.Latency{Median: latency, Sigma: 0.5, Slow: 3 * time.Second, SlowShare: 0.05}
+	return func(host int) (t webtest.Traits) {
+		if mixed {
+			t = webtest.Mixed(host)
+		}
+		t.Change = webtest.Change{Mean: max(change, 0)}
+		if latency > 0 {
+			t.Latency = webtest.Latency{Median: latency, Sigma: 0.5, Slow: 3 * time.Second, SlowShare: 0.05}
+		}
+		return t
 	}
-	return func(int) webtest.Traits { return t }
 }
 
 // announce says how large the web is, and returns its first host.

@@ -69,9 +69,10 @@ func TestServesUntilInterrupted(t *testing.T) {
 }
 
 func TestTraits(t *testing.T) {
-	require.Nil(t, traits(0, 0), "the fastest web has none")
-	require.Equal(t, webtest.Traits{Change: webtest.Change{Mean: time.Hour}}, traits(time.Hour, 0)(0))
-	slow := traits(0, time.Second)(0)
+	require.Nil(t, traits(false, 0, 0), "no flag, no traits")
+	require.Equal(t, webtest.Traits{Change: webtest.Change{Mean: time.Hour}}, traits(false, time.Hour, 0)(0))
+	require.Equal(t, webtest.Mixed(3), traits(true, 0, 0)(3))
+	slow := traits(false, 0, time.Second)(0)
 	require.Zero(t, slow.Change)
 	require.Equal(t, time.Second, slow.Latency.Median)
 	require.Equal(t, 0.05, slow.Latency.SlowShare)
