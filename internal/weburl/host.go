@@ -61,8 +61,11 @@ func mapDomain(in string) (string, error) {
 		if len(name) > maxUnicodeHost {
 			return "", ParseError{ErrHost, "too long"}
 		}
+		name = strings.ToValidUTF8(name, "\uFFFD")
+		if mayBeNewer(name) {
+			name = strings.Map(mapNewer, name)
+		}
 		var err error
-		name = strings.Map(mapNewer, strings.ToValidUTF8(name, "\uFFFD"))
 		if name, err = toASCII(name); err != nil {
 			return "", ParseError{ErrHost, "no internationalized name"}
 		}
@@ -76,6 +79,17 @@ func mapDomain(in string) (string, error) {
 		return "", ParseError{ErrHost, "forbidden character"}
 	}
 	return name, nil
+}
+
+// mayBeNewer reports whether a name has a character from U+04C0 on, which begins with a byte of at
+// least 0xD3. Most names that are not ASCII have none, and mapNewer is slow for its size.
+func mayBeNewer(name string) bool {
+	for i := range len(name) {
+		if name[i] >= 0xD3 {
+			return true
+		}
+	}
+	return false
 }
 
 // mapNewer maps the characters whose mapping UTS #46 has changed since Unicode 15. Package
