@@ -53,9 +53,6 @@ var rows = []row{
 	{"May this URL be fetched, by a robots.txt with 124 rules?", "%s µs | temoto/robotstxt %s µs", []figure{
 		robotsCheck("124 rules", "robots"), robotsCheck("124 rules", "temoto"),
 	}},
-	{"The same, by a robots.txt that is meant to be slow", "%s µs | temoto/robotstxt %s µs", []figure{
-		robotsCheck("hostile", "robots"), robotsCheck("hostile", "temoto"),
-	}},
 	{"Get a page of 20 KB: CPU time as a multiple of net/http's", "%s | resty %s, colly %s; fasthttp, not on net/http, %s",
 		[]figure{getCost("fetch"), getCost("resty"), getCost("colly"), getCost("fasthttp")}},
 	{"Find the links of generated pages, MB per CPU second", "%s | goquery %s; x/net/html's tokenizer alone, without links, %s",
@@ -74,10 +71,6 @@ var rows = []row{
 		of(scheduler, `BenchmarkCycle/order=added/hosts=1000000-\d+\s+\d+\s+`+number, micro),
 		of(scheduler, `BenchmarkCycle/order=random/hosts=1000000-\d+\s+\d+\s+`+number, micro),
 	}},
-	{"When to visit a page again, from its history", "%s µs (Nutch's rule) to %s µs (Bayes) | –", []figure{
-		of(revisit, `BenchmarkObserveNext/policy=Scale-\d+\s+\d+\s+`+number, micro),
-		of(revisit, `BenchmarkObserveNext/policy=Bayes-\d+\s+\d+\s+`+number, micro),
-	}},
 	{"Ten million pages in the order of PageRank, pages per CPU second", "%s million; %s million with the cutoff DL1 | –",
 		[]figure{pageSpeed("Push"), pageSpeed("DL1")}},
 	{"A whole crawl without politeness, pages per second",
@@ -85,9 +78,6 @@ var rows = []row{
 			crawlSpeed("fullcrawler without archive"), crawlSpeed("fullcrawler with gzip"),
 			crawlSpeed("colly"), crawlSpeed("wget"), crawlSpeed("wget2"),
 		}},
-	{"Messages per second between the processes of a crawl, one broker", "%s | –", []figure{
-		of(messages, `1 \d+ \d+ \d+ \d+ `+other+` `+number, 1),
-	}},
 }
 
 func robotsCheck(file, engine string) figure {
