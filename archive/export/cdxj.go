@@ -16,7 +16,7 @@ import (
 // sortMemory bounds the memory for sorting.
 const sortMemory = 64 << 20
 
-// line is the JSON of a line, with the names that pywb gives to its fields.
+// line is the JSON of a line, with pywb's field names.
 type line struct {
 	URL      string `json:"url"`
 	Mime     string `json:"mime,omitempty"`
@@ -31,11 +31,11 @@ type line struct {
 	elsewhere bool // another record has the body
 }
 
-// CDXJ writes a line for each version: its key, its time and JSON, sorted by bytes. Keys are those
-// that the Internet Archive's surt library makes, and pywb asks for. They are coarser than the
-// archive's own: in lower case, without "www.", session IDs and the last slash, and with the query
-// in alphabetical order. Answers to other methods than GET have the method and the body of the
-// request in their keys, as warcio.js writes them. Imported files are named by their paths.
+// CDXJ writes a line for each version, with its key, time and JSON, sorted by bytes. The keys are
+// those of the Internet Archive's surt library, which pywb looks up. They are coarser than the
+// archive's own: in lower case, without "www.", session IDs and the trailing slash, and with sorted
+// query parameters. For methods other than GET, the key includes the method and the body of the
+// request, as warcio.js writes them. Imported files are named by their paths.
 func CDXJ(w io.Writer, a *archive.Archive) error {
 	return writeCDXJ(w, a, func(loc archive.Location) (archive.Location, bool, error) {
 		return loc, true, nil
@@ -85,10 +85,9 @@ func writeCDXJ(w io.Writer, a *archive.Archive, place placing) error {
 	return nil
 }
 
-// append appends the line of a version without the line break. Unknown fields are omitted, as by
-// other indexers; a revisit is identified by its type, since its status is that of the page.
-// Characters are not escaped for HTML, which would only make lines longer and differ from those of
-// others.
+// append appends the line of a version without the line break. Like other indexers, it omits
+// unknown fields and does not escape HTML. A revisit is marked by its media type, since its status
+// is that of the page.
 func (l line) append(dst []byte, v *archive.Version) []byte {
 	_, l.Digest, _ = strings.Cut(v.Digest(), ":")
 	l.URL, l.Mime = v.URL, v.Media
@@ -110,12 +109,12 @@ func (l line) append(dst []byte, v *archive.Version) []byte {
 	b.WriteByte(' ')
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(l) // strings alone never fail
+	_ = enc.Encode(l) // strings always encode
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// appendWord escapes what would end a key, or its line. URLs out of files that other programs wrote
-// may hold it.
+// appendWord escapes spaces and control characters, which would end a key or its line. URLs in
+// imported files may contain them.
 func appendWord(dst []byte, key string) []byte {
 	for i := range len(key) {
 		if c := key[i]; c <= ' ' || c == 0x7f {

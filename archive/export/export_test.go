@@ -26,11 +26,12 @@ import (
 
 var began = time.Date(2026, 11, 3, 4, 5, 6, 0, time.UTC)
 
-// urls are some whose keys are not plain.
+// urls have keys that differ from them in many ways.
 var urls = []string{
 	"http://www.Example.org/A/b?z=1&A=2", "https://example.org/", "http://www2.example.org:8080/x",
-	"http://wwwx.example.org/", "http://example.org?b&a", "http://example.org/?", "http://192.0.2.1/a",
-	"http://[2001:db8::1]:81/a", "https://example.org/%C3%A4", "http://a.b.c.example.org/d?e=http://f/",
+	"http://wwwx.example.org/", "http://example.org?b&a", "http://example.org/?",
+	"http://192.0.2.1/a", "http://[2001:db8::1]:81/a", "https://example.org/%C3%A4",
+	"http://a.b.c.example.org/d?e=http://f/",
 }
 
 // filled makes an archive of some URLs, each with a change, a repeat and an error.
@@ -43,7 +44,8 @@ func filled(t testing.TB, opts archive.Options) (*archive.Archive, string) {
 		for j, status := range []int{200, 200, 404} {
 			_, err := a.Append(archive.Capture{
 				URL: url, Time: began.Add(time.Duration(i*60+j) * time.Second),
-				Head: fmt.Appendf(nil, "HTTP/1.1 %d X\r\nContent-Type: text/html; charset=x\r\n\r\n", status),
+				Head: fmt.Appendf(nil,
+					"HTTP/1.1 %d X\r\nContent-Type: text/html; charset=x\r\n\r\n", status),
 				Body: []byte("body of " + url),
 			})
 			require.NoError(t, err)
@@ -75,10 +77,11 @@ func TestCDXJ(t *testing.T) {
 		requireRecordAt(t, dir, fields)
 	}
 	n := len(urls)
-	require.Equal(t, map[string]int{"text/html 200": n, "warc/revisit 200": n, "text/html 404": n}, mimes)
+	want := map[string]int{"text/html 200": n, "warc/revisit 200": n, "text/html 404": n}
+	require.Equal(t, want, mimes)
 }
 
-// requireRecordAt reads what a line points to, as a stranger would.
+// requireRecordAt reads the record at the position in a line without the archive.
 func requireRecordAt(t testing.TB, dir string, fields map[string]string) {
 	path := filepath.Join(dir, fields["filename"])
 	if _, err := os.Stat(path); err != nil {
@@ -101,9 +104,8 @@ func requireRecordAt(t testing.TB, dir string, fields map[string]string) {
 	require.Equal(t, io.EOF, err)
 }
 
-// An independent program makes the same index of the same files. It keeps the case of nothing, as
-// we do, but lists URLs as they stand in the records.
-func TestCDXJIsThatOfWarcio(t *testing.T) {
+// warcio.js, an independent implementation, writes the same index of the same files.
+func TestCDXJMatchesWarcio(t *testing.T) {
 	wio := os.Getenv("SPINNERET_WARCIO")
 	cli := filepath.Join(wio, "node_modules", "warcio", "dist", "cli.js")
 	if _, err := os.Stat(cli); wio == "" || err != nil || testing.Short() {
@@ -115,7 +117,8 @@ func TestCDXJIsThatOfWarcio(t *testing.T) {
 			URL: "http://forms.test/" + form.query, Time: began.Add(time.Duration(i) * time.Hour),
 			Request: fmt.Appendf(nil, "%s / HTTP/1.1\r\nHost: forms.test\r\nContent-Type: %s\r\n"+
 				"Content-Length: %d\r\n\r\n%s", form.method, form.media, len(form.body), form.body),
-			Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"), Body: []byte(form.body),
+			Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+			Body: []byte(form.body),
 		})
 		require.NoError(t, err)
 	}
@@ -132,14 +135,14 @@ func TestCDXJIsThatOfWarcio(t *testing.T) {
 	require.ElementsMatch(t, essence(t, want), essence(t, cdxj(t, a)))
 }
 
-// essence keeps of each line what both programs say in the same way.
+// essence returns the parts of each line that both programs format in the same way.
 func essence(t *testing.T, lines []string) (short []string) {
 	for _, text := range lines {
 		parts := strings.SplitN(text, " ", 3)
 		var f map[string]string
 		require.NoError(t, json.Unmarshal([]byte(parts[2]), &f), text)
 		if strings.ContainsAny(f["requestBody"], "._+%") {
-			parts[0] = "" // sorted by names here, as by pywb, and by all of a parameter there
+			parts[0] = "" // we sort parameters by name, like pywb; warcio.js sorts whole parameters
 		}
 		short = append(short, strings.Join([]string{parts[0], parts[1], f["mime"], f["status"],
 			f["digest"], f["length"], f["offset"], strings.TrimSuffix(f["filename"], ".open"),
@@ -165,7 +168,8 @@ func TestWACZ(t *testing.T) {
 			require.Equal(t, stored, f.Method == zip.Store, f.Name)
 		}
 		if compression == warc.Gzip {
-			require.Equal(t, strings.Join(cdxj(t, a), "\n")+"\n", string(parts["indexes/index.cdxj"]))
+			want := strings.Join(cdxj(t, a), "\n") + "\n"
+			require.Equal(t, want, string(parts["indexes/index.cdxj"]))
 		}
 		index := requireReadable(t, z)
 		require.Len(t, index, 3*len(urls))
@@ -204,8 +208,8 @@ func TestWACZ(t *testing.T) {
 	}
 }
 
-// requireReadable unpacks a package, reads what each line of its index points to, by gzip as a viewer
-// does, and returns the lines.
+// requireReadable unpacks a package, reads the gzip record of each index line, as a viewer does,
+// and returns the lines.
 func requireReadable(t testing.TB, z *zip.Reader) (lines []map[string]string) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, z))
@@ -221,11 +225,11 @@ func requireReadable(t testing.TB, z *zip.Reader) (lines []map[string]string) {
 	return lines
 }
 
-// Imported files go into the package under names of their own, by which the index finds them.
+// Imported files get unique names in the package, and the index uses these.
 func TestWACZWithImports(t *testing.T) {
 	a, _ := filled(t, archive.Options{})
 	var paths []string
-	for i := range 3 { // two are called alike, and the third as the second will be
+	for i := range 3 { // two have the same name; the third has the one that the second will get
 		name := []string{"x.warc.gz", "x.warc.gz", "2-x.warc.gz"}[i]
 		var file bytes.Buffer
 		enc, err := warc.NewEncoder(warc.EncoderOptions{})
@@ -242,7 +246,7 @@ func TestWACZWithImports(t *testing.T) {
 	for i, text := range slices.DeleteFunc(cdxj(t, a), func(line string) bool {
 		return !strings.HasPrefix(line, "test,foreign)")
 	}) {
-		require.Contains(t, text, paths[i], "an index alone names the file where it is")
+		require.Contains(t, text, paths[i], "a separate index has the path of the file")
 	}
 
 	var out bytes.Buffer
@@ -261,7 +265,7 @@ func TestWACZWithImports(t *testing.T) {
 		files[fields["filename"]] = true
 	}
 	require.Len(t, files, 4)
-	require.NotContains(t, string(index), filepath.Dir(paths[0]), "no path of this machine")
+	require.NotContains(t, string(index), filepath.Dir(paths[0]), "no local path in a package")
 
 	require.NoError(t, os.Remove(paths[1]))
 	err = export.WACZ(io.Discard, a, export.Options{})
@@ -274,8 +278,8 @@ func hash(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// What shares its body with another URL is a revisit record, whatever it is as a version. The record
-// names the one with the body, and that is in the same package.
+// A version that shares its body with another URL is a revisit record, whatever its Kind. The
+// record with the body is in the same package.
 func TestSharedBodies(t *testing.T) {
 	a, err := archive.Open(t.TempDir(), archive.Options{Share: true, MaxFile: 1})
 	require.NoError(t, err)
@@ -313,12 +317,12 @@ func TestEmptyArchive(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// broken is a place to write to that has no room.
+// broken is a writer that fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, os.ErrPermission }
 
-func TestFailuresAreTold(t *testing.T) {
+func TestWriteErrorsAreReturned(t *testing.T) {
 	a, _ := filled(t, archive.Options{})
 	require.ErrorIs(t, export.CDXJ(broken{}, a), os.ErrPermission)
 	require.ErrorIs(t, export.WACZ(broken{}, a, export.Options{}), os.ErrPermission)

@@ -19,7 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/export"
 )
 
-// appending is a place to write to that appends to the archive before it takes something.
+// appending is a writer that appends to the archive before each write.
 type appending struct {
 	bytes.Buffer
 	archive *archive.Archive
@@ -37,13 +37,14 @@ func (w *appending) Write(p []byte) (int, error) {
 	return w.Buffer.Write(p)
 }
 
-// capture is one whose digest does not compress.
+// capture has a body that hardly compresses.
 func capture(url string) archive.Capture {
-	return archive.Capture{URL: url, Time: began, Body: fmt.Appendf(nil, "%x", sha256.Sum256([]byte(url))),
+	return archive.Capture{URL: url, Time: began,
+		Body: fmt.Appendf(nil, "%x", sha256.Sum256([]byte(url))),
 		Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")}
 }
 
-// unpacked returns the parts of a WACZ file, and holds that none is there twice.
+// unpacked returns the parts of a WACZ file, and requires that their names are distinct.
 func unpacked(t *testing.T, data []byte) map[string]string {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	require.NoError(t, err)
@@ -59,7 +60,8 @@ func unpacked(t *testing.T, data []byte) map[string]string {
 	return parts
 }
 
-// requireClosed holds that what a WACZ file speaks of is in it.
+// requireClosed requires that a WACZ file contains every file in its index and every page in its
+// list.
 func requireClosed(t *testing.T, parts map[string]string) {
 	indexed := map[string]bool{}
 	for text := range strings.Lines(parts["indexes/index.cdxj"]) {
@@ -75,9 +77,9 @@ func requireClosed(t *testing.T, parts map[string]string) {
 	}
 }
 
-// Files that are begun while an archive is packed are not in the package, and neither is anything
-// that speaks of them.
-func TestWACZOfAnArchiveThatGrows(t *testing.T) {
+// Files started while an archive is packed are not in the package, and their captures are not
+// listed.
+func TestWACZOfGrowingArchive(t *testing.T) {
 	for _, size := range []int64{1, -1} {
 		a, err := archive.Open(t.TempDir(), archive.Options{MaxFile: size})
 		require.NoError(t, err)
@@ -96,8 +98,8 @@ func TestWACZOfAnArchiveThatGrows(t *testing.T) {
 	}
 }
 
-// A file that a backup has brought back in an older state is packed once, as it was finished.
-func TestWACZWithAnOldState(t *testing.T) {
+// If a backup restored an older, unfinished copy of a file, only the finished file is packed.
+func TestWACZWithAnOldCopy(t *testing.T) {
 	dir := t.TempDir()
 	a, err := archive.Open(dir, archive.Options{})
 	require.NoError(t, err)

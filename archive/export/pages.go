@@ -17,8 +17,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/allen"
 )
 
-// writePages lists the pages for readers to start with: complete HTML documents, in file order, so
-// that the files are read sequentially for the titles.
+// writePages lists the pages that readers may start with: HTML documents, in file order, so that
+// titles are read sequentially.
 func writePages(w io.Writer, a *archive.Archive, place placing) error {
 	out := bufio.NewWriter(w)
 	list := json.NewEncoder(out)
@@ -58,13 +58,13 @@ func isPage(v *archive.Version) bool {
 	return v.Kind == archive.Changed && v.Status == 200 && strings.HasSuffix(v.Media, "html")
 }
 
-// How much of a page is searched for its title, and how much of that is kept, in bytes.
+// Limits in bytes: how much of a page is searched for its title, and how long a title may be.
 const (
 	titleWithin = 64 << 10
 	maxTitle    = 1000
 )
 
-// title returns the title of a page, or "" if there is none, or the page cannot be read: a list of
+// title returns the title of a page, or "" if there is none or the page cannot be read. A list of
 // pages is not the place to report damage.
 func title(doc *archive.Document) string {
 	rec, err := doc.Record()

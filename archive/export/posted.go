@@ -20,19 +20,19 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// maxPosted is how much of the body of a request is read, and maxQuery how much of it, as a query,
-// stands in a line. The second is what warcio.js takes.
+// maxPosted bounds the part of a request body that is read, and maxQuery the query in a line, in
+// bytes. The second is the limit of warcio.js.
 const (
 	maxPosted = 1 << 20
 	maxQuery  = 4096
 )
 
-// posted returns the method of a version if it is not GET, and the body of the request as a query.
-// So responses to different forms have different keys.
+// posted returns the method of a request other than GET, and its body as a query, so that responses
+// to different forms have different keys.
 func posted(a *archive.Archive, v *archive.Version) (method, query string, err error) {
 	rec, err := a.Read(v.Request)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, warc.ErrDamaged) {
-		return "", "", nil // the version exists, but not its request
+		return "", "", nil // the request is missing or damaged
 	}
 	if err != nil {
 		return "", "", err
@@ -55,8 +55,8 @@ func posted(a *archive.Archive, v *archive.Version) (method, query string, err e
 	return method, query, nil
 }
 
-// postedURL appends a method and a query to a URL as warcio.js and pywb do. Anything but text is
-// omitted.
+// postedURL appends a method and a query to a URL as warcio.js and pywb do. A query that does not
+// decode to UTF-8 is omitted.
 func postedURL(target, method, query string) string {
 	if text, err := url.PathUnescape(query); err != nil || !utf8.ValidString(text) {
 		query = ""
@@ -68,7 +68,7 @@ func postedURL(target, method, query string) string {
 	return fmt.Sprintf("%s%s__wb_method=%s&%s", target, separator, method, query)
 }
 
-// bodyQuery makes a query of the body of a request.
+// bodyQuery converts the body of a request to a query.
 func bodyQuery(contentType string, body []byte) string {
 	media, _, _ := strings.Cut(contentType, ";")
 	switch media {
@@ -86,8 +86,7 @@ func bodyQuery(contentType string, body []byte) string {
 	return "__wb_post_data=" + base64.StdEncoding.EncodeToString(body)
 }
 
-// query is a list of names, which are all different, and values. Its zero value is ready to use, by
-// one goroutine at a time.
+// query is a list of names and values. Its zero value is ready to use, by one goroutine at a time.
 type query struct {
 	names, values []string
 	seen          map[string]int
@@ -104,7 +103,7 @@ func (q *query) set(name, value string) {
 	q.names, q.values = append(q.names, name), append(q.values, value)
 }
 
-// add sets the value of a name, or of one with a number if there is one of that name.
+// add appends a name with its value. It numbers a name that was added before.
 func (q *query) add(name, value string) {
 	if q.seen == nil {
 		q.seen = map[string]int{}
@@ -116,7 +115,7 @@ func (q *query) add(name, value string) {
 	q.names, q.values = append(q.names, name), append(q.values, value)
 }
 
-// String returns the query as a browser's URLSearchParams has it.
+// String encodes the query like URLSearchParams in browsers.
 func (q *query) String() string {
 	var b strings.Builder
 	for i := range q.names {
@@ -132,7 +131,8 @@ var searchParams = strings.NewReplacer("%2A", "*", "~", "%7E")
 
 func searchParam(s string) string { return searchParams.Replace(url.QueryEscape(s)) }
 
-// json adds the values of a document by the names that are nearest to them. Invalid JSON has none.
+// json sets the query to the values of a document, each named by its nearest key. It ignores
+// invalid JSON.
 func (q *query) json(d *json.Decoder) {
 	var found query
 	if found.value(d, "", 0) == nil {
@@ -142,12 +142,12 @@ func (q *query) json(d *json.Decoder) {
 	}
 }
 
-// maxDepth bounds the stack that a document takes.
+// maxDepth bounds the recursion into a document.
 const maxDepth = 1000
 
-var errDepth = errors.New("export: too deep")
+var errDepth = errors.New("export: JSON is nested too deeply")
 
-// value adds one value, with what is in it.
+// value adds one value, including all nested ones.
 func (q *query) value(d *json.Decoder, name string, depth int) error {
 	token, err := d.Token()
 	if err != nil || depth > maxDepth {
@@ -168,7 +168,7 @@ func (q *query) value(d *json.Decoder, name string, depth int) error {
 				return err
 			}
 		}
-		_, err = d.Token() // the other delimiter
+		_, err = d.Token() // the closing delimiter
 		return err
 	case string:
 		if t != "" {
@@ -194,7 +194,7 @@ func number(f float64) string {
 
 var formField = regexp.MustCompile(`(?i)name="([^"]+)"\r\n\r\n([^\r\n]*)`)
 
-// multipart adds the fields of a form other than files, up to their first line breaks.
+// multipart sets the fields of a form, each up to its first line break. Files are omitted.
 func (q *query) multipart(contentType, body string) {
 	_, boundary, found := strings.Cut(contentType, "boundary=")
 	if !found || boundary == "" {

@@ -12,9 +12,10 @@ import (
 	"github.com/spinneret-go/spinneret/archive/export"
 )
 
-// forms are requests, and what warcio.js makes of them: TestCDXJIsThatOfWarcio asks it.
+// forms are requests with their keys and texts in warcio.js. TestCDXJMatchesWarcio verifies them.
 var forms = []struct{ query, method, media, body, key, text string }{
-	{"", "POST", "application/x-www-form-urlencoded", "b=2&a=1", "?__wb_method=post&a=1&b=2", "b=2&a=1"},
+	{"", "POST", "application/x-www-form-urlencoded", "b=2&a=1",
+		"?__wb_method=post&a=1&b=2", "b=2&a=1"},
 	{"?q=1", "POST", "application/x-www-form-urlencoded; charset=utf-8", "a=1",
 		"?__wb_method=post&a=1&q=1", "a=1"},
 	{"", "PUT", "application/json", `{"a":1,"b":{"c":"d","a":true},"e":[1,2.5,null],"f":""}`,
@@ -23,16 +24,18 @@ var forms = []struct{ query, method, media, body, key, text string }{
 	{"", "POST", "application/json", "{ broken", "?&__wb_method=post", ""},
 	{"", "POST", "text/plain", `{"x":1e21}`, "?__wb_method=post&x=1e+21", "x=1e%2B21"},
 	{"", "POST", "text/plain", "no JSON", "?&__wb_method=post", ""},
-	{"", "POST", "multipart/form-data; boundary=----XyZ", "------XyZ\r\nContent-Disposition: form-data; " +
-		"name=\"one\"\r\n\r\nfirst\r\n------XyZ\r\nContent-Disposition: form-data; name=\"two\"\r\n\r\n" +
-		"second\r\n------XyZ--\r\n", "?__wb_method=post&one=first&two=second", "one=first&two=second"},
-	{"", "POST", "application/octet-stream", "\x00\x01\xff", "?__wb_method=post&__wb_post_data=aah/",
-		"__wb_post_data=AAH/"},
+	{"", "POST", "multipart/form-data; boundary=----XyZ",
+		"------XyZ\r\nContent-Disposition: form-data; name=\"one\"\r\n\r\nfirst\r\n" +
+			"------XyZ\r\nContent-Disposition: form-data; name=\"two\"\r\n\r\nsecond\r\n" +
+			"------XyZ--\r\n",
+		"?__wb_method=post&one=first&two=second", "one=first&two=second"},
+	{"", "POST", "application/octet-stream", "\x00\x01\xff",
+		"?__wb_method=post&__wb_post_data=aah/", "__wb_post_data=AAH/"},
 	{"", "HEAD", "", "", "?__wb_method=head&__wb_post_data=", "__wb_post_data="},
 	{"", "POST", "application/x-www-form-urlencoded", "a=%ff", "?&__wb_method=post", "a=%ff"},
 }
 
-// Answers to different requests are different lines, whether the request lies before or behind.
+// Responses to different requests have different lines.
 func TestPostedKeys(t *testing.T) {
 	for _, form := range forms {
 		a, err := archive.Open(t.TempDir(), archive.Options{})
@@ -62,7 +65,7 @@ func TestPostedKeys(t *testing.T) {
 	}
 }
 
-// A document of any depth takes a bounded stack, and a long body a bounded part of a line.
+// A deep document needs bounded stack, and a long body a bounded part of a line.
 func TestPostedBounds(t *testing.T) {
 	a, err := archive.Open(t.TempDir(), archive.Options{})
 	require.NoError(t, err)

@@ -15,13 +15,13 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// isForeign reports whether a file is in a form that viewers in browsers do not read: zstd, or ARC.
+// isForeign reports whether viewers in browsers cannot read a file, because it is zstd or ARC.
 func isForeign(name string) bool {
 	return strings.HasSuffix(name, ".zst") || strings.HasSuffix(name, ".arc") ||
 		strings.HasSuffix(name, ".arc.gz")
 }
 
-// recompressedName is the name of the gzip file that replaces a file that isForeign.
+// recompressedName returns the name of the gzip file that replaces a foreign file.
 func recompressedName(name string) string {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".gz")
 	if rest, found := strings.CutSuffix(name, ".arc"); found {
@@ -30,16 +30,16 @@ func recompressedName(name string) string {
 	return name + ".gz"
 }
 
-// moves knows where records are in files that were compressed anew. Its table is in a temporary
-// file: an archive may have more records than fit in memory. Its zero value is ready to use, by one
-// goroutine at a time.
+// moves maps records to their positions in recompressed files. Its table is in a temporary file,
+// because an archive may have more records than fit in memory. Its zero value is ready to use, by
+// one goroutine at a time.
 type moves struct {
 	table *os.File
 	rows  int64
-	files map[string][2]int64 // the first row and the one behind the last
+	files map[string][2]int64 // the first row and the one after the last
 }
 
-// rowSize is that of a row: where a record was, where it is, and how long it is.
+// rowSize is the size of a row: a record's old offset, new offset and new length.
 const rowSize = 24
 
 // recompress writes the records of a file, each in a gzip member. Damaged records are omitted, and
@@ -105,7 +105,7 @@ func writeRecord(w io.Writer, rec *warc.Record) error {
 	return err
 }
 
-// find returns where a record is now. Its length is 0 if it is not there.
+// find returns the new position of a record. The length is 0 if the record was omitted.
 func (m *moves) find(name string, offset int64) (at, length int64, err error) {
 	rows := m.files[name]
 	var row [rowSize]byte

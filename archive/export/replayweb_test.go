@@ -20,8 +20,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// embedding is a page with ReplayWeb.page in it. Its script looks through all frames for what the
-// viewer shows, and tells the server.
+// embedding is a page that embeds ReplayWeb.page. Its script collects the text of all frames and
+// posts it to the server.
 const embedding = `<!DOCTYPE html><script src="/replay/ui.js"></script>
 <replay-web-page style="height:500px;display:block" source="/crawl.wacz" replayBase="/replay/"
 	embed="replayonly" url="%s"></replay-web-page>
@@ -37,7 +37,7 @@ function text(node) {
 setInterval(() => fetch("/shown", {method: "POST", body: text(document)}), 300);
 </script>`
 
-// ReplayWeb.page shows the pages of a package, whatever the archive was compressed by.
+// ReplayWeb.page shows the pages of a package, whatever the compression of the archive.
 func TestReplayWebPage(t *testing.T) {
 	dir := os.Getenv("SPINNERET_REPLAYWEB")
 	if _, err := os.Stat(filepath.Join(dir, "ui.js")); dir == "" || err != nil || testing.Short() {
@@ -52,7 +52,8 @@ func TestReplayWebPage(t *testing.T) {
 		a, err := archive.Open(t.TempDir(), archive.Options{Compression: compression})
 		require.NoError(t, err)
 		const url = "https://www.example.org/a/page/?x=1"
-		_, err = a.Append(archive.Capture{URL: url, Time: began, Body: []byte("<p>kept by spinneret</p>"),
+		_, err = a.Append(archive.Capture{URL: url, Time: began,
+			Body: []byte("<p>kept by spinneret</p>"),
 			Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")})
 		require.NoError(t, err)
 		var packed bytes.Buffer
@@ -81,7 +82,7 @@ func TestReplayWebPage(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		profile, err := os.MkdirTemp("", "replayweb")
 		require.NoError(t, err)
-		defer os.RemoveAll(profile) // its processes end one after the other, and may still write
+		defer os.RemoveAll(profile) // errors are ignored: some processes may still write
 		cmd := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu",
 			"--remote-debugging-port=0", "--user-data-dir="+profile, server.URL)
 		require.NoError(t, cmd.Start())

@@ -26,8 +26,7 @@ type signedHash struct {
 	Software  string `json:"software"`
 }
 
-// sign signs a hash as browsers do: the signature is the two numbers, one after the other, and not
-// in ASN.1.
+// sign signs a hash as browsers do: the signature is r and s, concatenated, not ASN.1.
 func sign(o Options, hash string) (*signedHash, error) {
 	public, err := x509.MarshalPKIXPublicKey(&o.Key.PublicKey)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// surt returns the key of a URL in the indexes of Wayback machines: the labels of its host in
-// reverse order, and the rest in a form that many spellings of one page share. The steps are those
-// of the surt library, whose order matters: first those of Google's Safe Browsing, which make equal
-// what browsers take for equal, and then those of the Internet Archive, which go further.
+// surt returns the key of a URL in Wayback indexes: the labels of its host in reverse order, then
+// the rest, canonicalized. The steps are those of the surt library, and their order matters: first
+// those of Google's Safe Browsing, which unify URLs that are the same to browsers, and then those
+// of the Internet Archive, which go further.
 //
 // A URL without a host, such as "dns:example.org", is its own key.
 func surt(url string) string {
@@ -70,7 +70,7 @@ var (
 
 func hasScheme(url string) bool { return anyScheme.MatchString(url) }
 
-// cutHost returns the host and, with its colon, the port, unless it is that of the scheme.
+// cutHost returns the host and the port with its colon. A default or invalid port is omitted.
 func cutHost(authority, scheme string) (host, port string) {
 	host = authority[strings.LastIndexByte(authority, '@')+1:]
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.Contains(host[i:], "]") {
@@ -83,8 +83,8 @@ func cutHost(authority, scheme string) (host, port string) {
 	return host, ":" + strconv.FormatUint(n, 10)
 }
 
-// canonicalHost returns a host in ASCII and lower case, and an IPv4 address in its usual form,
-// whatever the one it has.
+// canonicalHost returns a host in ASCII and lower case, and an IPv4 address of any notation in its
+// usual form.
 func canonicalHost(host string) string {
 	host = string(unescape([]byte(host)))
 	if strings.HasPrefix(host, "[") {
@@ -105,15 +105,15 @@ func canonicalHost(host string) string {
 	return strings.ToLower(string(escape([]byte(strings.ToLower(host)))))
 }
 
-// reversed returns the labels of a host from the last to the first. Addresses are reversed, too, as
-// by the library.
+// reversed returns the labels of a host from the last to the first. Like the library, it reverses
+// addresses too.
 func reversed(host string) string {
 	labels := strings.Split(host, ".")
 	slices.Reverse(labels)
 	return strings.Join(labels, ",")
 }
 
-// surtPath resolves dots, joins slashes and drops the last one.
+// surtPath resolves dot segments, collapses slashes, and drops session IDs and the trailing slash.
 func surtPath(path string) string {
 	var kept [][]byte
 	if path != "" {
@@ -173,8 +173,8 @@ func strip(s string, patterns []*regexp.Regexp) string {
 	return s
 }
 
-// unescape replaces escapes until there are none, in place. A decoded byte may complete another
-// escape: looking back at each step needs one pass for any number of levels, which a hostile URL
+// unescape decodes escapes until none is left, in place. A decoded byte may complete another
+// escape. Looking back after each byte takes one pass for any number of levels, which a hostile URL
 // could choose.
 func unescape(s []byte) []byte {
 	n := 0
@@ -191,8 +191,7 @@ func unescape(s []byte) []byte {
 	return s[:n]
 }
 
-// escape escapes all but the printable characters of ASCII, and of these the two that would mean
-// something else.
+// escape escapes everything but printable ASCII, and also "#" and "%", which are special in URLs.
 func escape(s []byte) []byte {
 	out := make([]byte, 0, len(s))
 	for _, c := range s {

@@ -38,7 +38,7 @@ func TestSurtVectors(t *testing.T) {
 	require.Greater(t, n, 80)
 }
 
-// unescapeAll replaces escapes in passes until none is left.
+// unescapeAll decodes escapes in repeated passes until none is left.
 func unescapeAll(s string) string {
 	for {
 		var b []byte
@@ -59,8 +59,7 @@ func unescapeAll(s string) string {
 	}
 }
 
-// slow does the steps of surt one after the other on net/url's parts, with as many passes as it
-// takes.
+// slow is a simple surt on the parts of net/url, with repeated passes.
 func slow(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -101,27 +100,28 @@ func slow(raw string) string {
 	return key
 }
 
-// crawl makes up the URLs of a crawl, with all that made pages hard to find.
+// crawl returns random URLs with many features that canonicalization removes.
 func crawl(r *rand.Rand, n int) (urls []string) {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	for i := range n {
 		urls = append(urls, fmt.Sprintf("%s://%s%s%s%s/%s%d%s%s", pick("http", "https"),
-			pick("", "www.", "www2.", "a.b.", "WWW."), pick("Example", "x-y", "zz"), pick(".org", ".test"),
-			pick("", ":8080", ":80", ":443"), pick("", "dir/", "Dir//", "a%2fb/", "%C3%A4/", "~u/", "%7Eu/"),
+			pick("", "www.", "www2.", "a.b.", "WWW."), pick("Example", "x-y", "zz"),
+			pick(".org", ".test"), pick("", ":8080", ":80", ":443"),
+			pick("", "dir/", "Dir//", "a%2fb/", "%C3%A4/", "~u/", "%7Eu/"),
 			i, pick("", "/", ".html", "//", "%20x", "/index.php/"),
 			pick("", "?", "?b=2&a=1", "?q=%2525&Q=x+y", "?a=http%3A%2F%2Fb%2F", "?x&x=&x=1")))
 	}
 	return urls
 }
 
-func TestSurtIsThatOfSlow(t *testing.T) {
+func TestSurtMatchesSlow(t *testing.T) {
 	for _, url := range crawl(rand.New(rand.NewPCG(1, 2)), 20_000) {
 		require.Equal(t, slow(url), surt(url), url)
 	}
 }
 
-// FuzzSurt checks that escapes are gone as if they were replaced in as many passes as it takes, and
-// that a line has a key, a time and JSON, whatever the URL.
+// FuzzSurt asserts that one pass decodes escapes like repeated passes, and that for any URL a line
+// has a key, a time and JSON.
 func FuzzSurt(f *testing.F) {
 	f.Add("http://www.example.org:8080/a/../%2525?b&a")
 	f.Add("http://[::1]/(S(4hqa0555fwsecu455xqckv45))/x.aspx")
@@ -129,7 +129,8 @@ func FuzzSurt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, url string) {
 		require.Equal(t, unescapeAll(url), string(unescape([]byte(url))))
 		require.LessOrEqual(t, len(surt(url)), 9*len(url)+len("http://)/"))
-		line := line{Filename: "f"}.append(nil, &archive.Version{URL: url, Time: time.Unix(0, 0).UTC()})
+		v := archive.Version{URL: url, Time: time.Unix(0, 0).UTC()}
+		line := line{Filename: "f"}.append(nil, &v)
 		fields := bytes.SplitN(line, []byte(" "), 3)
 		require.Equal(t, "19700101000000", string(fields[1]))
 		require.True(t, json.Valid(fields[2]))
@@ -137,8 +138,8 @@ func FuzzSurt(f *testing.F) {
 	})
 }
 
-// lookup is what pywb does: it canonicalizes what it is asked for, computes a range of keys, and
-// searches the sorted lines for it.
+// lookup works like pywb: it canonicalizes the URL, computes a range of keys, and searches the
+// sorted lines for it.
 func lookup(lines []string, url, match string) (found []string) {
 	start := slow(url)
 	end := start + "!"
@@ -161,8 +162,7 @@ func lookup(lines []string, url, match string) (found []string) {
 	return lines[low:high]
 }
 
-// A program that follows pywb's arithmetic finds every URL of a crawl, and the prefix, the host and
-// the domain that it is in.
+// Every URL of a crawl is found, by itself and by its prefix, host and domain.
 func TestEveryURLIsFound(t *testing.T) {
 	a, err := archive.Open(t.TempDir(), archive.Options{Level: -1, NoBlockDigest: true})
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestEveryURLIsFound(t *testing.T) {
 			})
 			require.True(t, found, "%s by its %s", url, match)
 			if i%500 > 0 {
-				break // the others find thousands each
+				break // the other matches return thousands of lines each
 			}
 		}
 	}

@@ -20,14 +20,14 @@ import (
 
 // Options sets the metadata of a WACZ file. The zero Options is the recommendation.
 type Options struct {
-	// Title is what viewers show. "" means none.
+	// Title is the title that viewers show. "" means none.
 	Title string
 
-	// Created is when the file was made. The zero Time means now.
+	// Created is the creation time of the file. The zero Time means now.
 	Created time.Time
 
-	// Key signs the file, anonymously, by the WACZ Signing and Verification format. Its curve is
-	// P-256 or P-384. nil means no signature.
+	// Key signs the file anonymously, in the WACZ Signing and Verification format. Its curve must
+	// be P-256 or P-384. nil means no signature.
 	Key *ecdsa.PrivateKey
 }
 
@@ -65,9 +65,10 @@ type page struct {
 }
 
 // WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with
-// their titles. Files in zstd are recompressed with gzip, and ARC files become WARC, since viewers
-// in browsers read nothing else; all others are copied unchanged. A file that is still being
-// written is included up to its current end. Captures appended during the call are in neither list.
+// their titles. Zstd files are recompressed with gzip, and ARC files are converted to WARC, because
+// viewers in browsers read nothing else. Other files are copied unchanged. A file that is still
+// being written is included up to its current end. Captures appended during the call are in neither
+// list.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if o.Created.IsZero() {
 		o.Created = time.Now()
@@ -110,7 +111,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	return nil
 }
 
-// location returns the name by which versions and OpenFile call a file that Files lists.
+// location converts a name from Files to the name that versions and OpenFile use.
 func location(name string) string {
 	if filepath.IsAbs(name) || strings.Contains(name, "://") {
 		return name
@@ -118,8 +119,8 @@ func location(name string) string {
 	return strings.TrimSuffix(name, ".open")
 }
 
-// shortNames gives each file a name for the folder of WARC files in the package. Imported files
-// from different directories may have the same name; later ones get a number.
+// shortNames returns the names of the files in the package. Imported files from different
+// directories may have the same name; later ones get a number.
 func shortNames(names []string) map[string]string {
 	short, taken := map[string]string{}, map[string]bool{}
 	for _, name := range names {
@@ -148,10 +149,10 @@ type packer struct {
 	archive   *archive.Archive
 	short     map[string]string // the names of files in the package
 	ends      map[string]int64  // how much of each file was copied
-	moves     moves             // in those that were not copied as they are
+	moves     moves             // of the records in recompressed files
 }
 
-// copy writes a file of the archive, up to its last whole capture.
+// copy writes a file of the archive, up to its last complete capture.
 func (p *packer) copy(w io.Writer, name string) error {
 	if isForeign(name) {
 		return p.moves.recompress(w, p.archive, name)
@@ -180,7 +181,7 @@ func (p *packer) place(loc archive.Location) (archive.Location, bool, error) {
 	return loc, in, nil
 }
 
-// add writes a part, which is hashed on its way: an archive may be larger than any memory, and is
+// add writes a part and hashes it at the same time: an archive may be larger than memory, and is
 // read once.
 func (p *packer) add(name string, method uint16, write func(io.Writer) error) error {
 	w, err := p.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: p.created})
@@ -225,7 +226,7 @@ func (p *packer) finish(o Options) error {
 	return p.zip.Close()
 }
 
-// write is for the parts that are small enough to be held.
+// write returns an argument of add for a part that is in memory.
 func write(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -239,7 +240,7 @@ type counter struct {
 	n int64
 }
 
-// Write passes on.
+// Write implements [io.Writer].
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)

@@ -38,8 +38,8 @@ func pack(t testing.TB, a *archive.Archive, o export.Options) *zip.Reader {
 	return z
 }
 
-// A crawl in zstd, with and without a dictionary, becomes a package that browsers can read: the same
-// records, in gzip.
+// A crawl in zstd, with and without a dictionary, becomes a package that browsers can read, with
+// the same records in gzip.
 func TestRecompress(t *testing.T) {
 	for _, opts := range []archive.Options{{Compression: warc.Zstd},
 		{Compression: warc.Zstd, MaxFile: 3000}, {Compression: warc.Zstd, Dict: dictionary(t)}} {
@@ -77,15 +77,16 @@ func whole(t testing.TB, rec *warc.Record) string {
 	return fields + string(block)
 }
 
-// dictionary is one of records like those of filled.
+// dictionary returns a dictionary trained on records like those of filled.
 func dictionary(t testing.TB) []byte {
 	var samples [][]byte
 	r := rand.New(rand.NewPCG(0, 0))
 	for range 100 {
-		samples = append(samples, fmt.Appendf(nil, "WARC/1.1\r\nWARC-Type: response\r\nWARC-Date: "+
-			"2026-11-03T04:05:%02dZ\r\nContent-Length: %d\r\n\r\nHTTP/1.1 200 X\r\nContent-Type: text/html; "+
-			"charset=x\r\n\r\nbody of http://%x.example.org/%x", r.IntN(60), r.IntN(1000), r.Uint32(),
-			r.Uint64()))
+		samples = append(samples, fmt.Appendf(nil, "WARC/1.1\r\nWARC-Type: response\r\n"+
+			"WARC-Date: 2026-11-03T04:05:%02dZ\r\nContent-Length: %d\r\n\r\n"+
+			"HTTP/1.1 200 X\r\nContent-Type: text/html; charset=x\r\n\r\n"+
+			"body of http://%x.example.org/%x",
+			r.IntN(60), r.IntN(1000), r.Uint32(), r.Uint64()))
 	}
 	dict, err := zstd.BuildDict(zstd.BuildDictOptions{ID: 99, Contents: samples,
 		History: bytes.Join(samples[:20], nil)})
@@ -93,7 +94,7 @@ func dictionary(t testing.TB) []byte {
 	return dict
 }
 
-// What cannot be read is left out, and nothing else is.
+// Only the record that cannot be read is omitted.
 func TestRecompressDamage(t *testing.T) {
 	dir := t.TempDir()
 	a, err := archive.Open(dir, archive.Options{Compression: warc.Zstd})
@@ -124,7 +125,8 @@ func TestTitles(t *testing.T) {
 	want := map[string]string{}
 	for i, page := range []struct{ media, body, title string }{
 		{"text/html", "<title>Plain</title>", "Plain"},
-		{"text/html", "<html><head><title>\n  Two\n  lines &amp; an entity </title>", "Two lines & an entity"},
+		{"text/html", "<html><head><title>\n  Two\n  lines &amp; an entity </title>",
+			"Two lines & an entity"},
 		{"text/html; charset=windows-1251", "<title>\xcf\xf0\xe8\xe2\xe5\xf2</title>", "Привет"},
 		{"text/html", "<script>'<title>no</title>'</script><title>yes</title>", "yes"},
 		{"text/html", "<p>none", ""},
@@ -151,7 +153,7 @@ func TestTitles(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// A signature can be checked with what is in the package alone.
+// A signature can be verified with nothing but the package.
 func TestSignature(t *testing.T) {
 	a, _ := filled(t, archive.Options{})
 	for _, curve := range []elliptic.Curve{elliptic.P256(), elliptic.P384()} {
@@ -182,13 +184,13 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// Files of ARC become WARC, which browsers read.
+// ARC files become WARC, which viewers in browsers read.
 func TestWACZOfARC(t *testing.T) {
 	block := "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<title>old</title>"
 	path := filepath.Join(t.TempDir(), "old.arc")
-	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, "filedesc://old.arc 0.0.0.0 19970101000000 "+
-		"text/plain 8\n1 0 Some\n\nhttp://old.test/ 192.0.2.1 19970101000000 text/html %d\n%s\n",
-		len(block), block), 0o600))
+	arc := fmt.Appendf(nil, "filedesc://old.arc 0.0.0.0 19970101000000 text/plain 8\n1 0 Some\n\n"+
+		"http://old.test/ 192.0.2.1 19970101000000 text/html %d\n%s\n", len(block), block)
+	require.NoError(t, os.WriteFile(path, arc, 0o600))
 	a, err := archive.Open(t.TempDir(), archive.Options{})
 	require.NoError(t, err)
 	defer a.Close()
