@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/archivefs"
 )
 
-// A site as it was on Monday is read like a directory.
+// A site as of Monday is read like a directory.
 func Example() {
 	dir, _ := os.MkdirTemp("", "archivefs")
 	defer os.RemoveAll(dir)
@@ -45,5 +45,3 @@ func Example() {
 	// www.example.org/news/index.html: old news
 	// <nil>
 }
-
-// Files of other crawlers are found by URL and time as well, and stay where they are.

@@ -24,10 +24,10 @@ func (n *node) Name() string { return n.name }
 // IsDir reports whether it is a directory.
 func (n *node) IsDir() bool { return n.dir }
 
-// Type returns the type bits alone.
+// Type returns the type bits of the mode.
 func (n *node) Type() fs.FileMode { return n.info(0).Mode().Type() }
 
-// Info describes it. The size of a page is only known after reading it.
+// Info describes the entry. It opens a page, and reads all of it if the size is unknown.
 func (n *node) Info() (fs.FileInfo, error) {
 	if n.dir {
 		return n.info(0), nil
@@ -40,7 +40,7 @@ func (n *node) Info() (fs.FileInfo, error) {
 	return file.Stat()
 }
 
-// info describes a node of a known size; a directory has none.
+// info describes a node with a known size, which is 0 for a directory.
 func (n *node) info(size int64) fs.FileInfo { return nodeInfo{n, size} }
 
 // nodeInfo is the [fs.FileInfo] of a node.
@@ -55,7 +55,7 @@ func (i nodeInfo) Name() string { return i.node.name }
 // Size returns the length of the content.
 func (i nodeInfo) Size() int64 { return i.size }
 
-// Mode says that nothing may be written.
+// Mode returns read-only permissions.
 func (i nodeInfo) Mode() fs.FileMode {
 	if i.node.dir {
 		return fs.ModeDir | 0o555
@@ -63,7 +63,7 @@ func (i nodeInfo) Mode() fs.FileMode {
 	return 0o444
 }
 
-// ModTime returns when the page was found.
+// ModTime returns the time of the version.
 func (i nodeInfo) ModTime() time.Time { return i.node.version.Time }
 
 // IsDir reports whether it is a directory.
@@ -99,7 +99,7 @@ func (n *node) open() (*pageFile, error) {
 	return f, nil
 }
 
-// Stat describes the page. It reads it a second time, if its size is not known.
+// Stat describes the page. If the size is unknown, it reads the page a second time.
 func (f *pageFile) Stat() (fs.FileInfo, error) {
 	if f.rec == nil {
 		return nil, fs.ErrClosed
@@ -121,7 +121,7 @@ func (f *pageFile) Stat() (fs.FileInfo, error) {
 	return f.node.info(f.size), nil
 }
 
-// Read reads from the page. A body that the crawler truncated ends there.
+// Read reads from the page. A body that the crawler truncated ends with [io.EOF].
 func (f *pageFile) Read(p []byte) (int, error) {
 	if f.rec == nil {
 		return 0, fs.ErrClosed
@@ -174,10 +174,10 @@ func (d *dirFile) ReadDir(n int) ([]fs.DirEntry, error) {
 type lister struct {
 	fs     *FS
 	prefix string        // of the SURTs; "" at the top
-	left   []urlkey.Span // where to go on
+	left   []urlkey.Span // the ranges not yet visited
 }
 
-// list begins at the first page of a directory; at the top, at the first host of the site.
+// list returns a lister at the start of a directory. The top directory lists the hosts of the site.
 func (f *FS) list(n *node) *lister {
 	if n.prefix == "" {
 		return &lister{fs: f, left: slices.Clone(f.spans)}
@@ -185,7 +185,7 @@ func (f *FS) list(n *node) *lister {
 	return &lister{fs: f, prefix: n.prefix, left: []urlkey.Span{urlkey.Under(n.prefix)}}
 }
 
-// take returns the next n entries or all that are left, as [fs.ReadDirFile] has it.
+// take returns the next n entries, or all remaining ones, as ReadDir of [fs.ReadDirFile] does.
 func (l *lister) take(n int) (entries []fs.DirEntry, err error) {
 	more := func() bool { return n <= 0 || len(entries) < n }
 	for err == nil && len(l.left) > 0 && more() {
@@ -200,10 +200,10 @@ func (l *lister) take(n int) (entries []fs.DirEntry, err error) {
 	return entries, err
 }
 
-// walk visits entries in the order of the index: up to the first directory, which it goes past, or to
-// the end of a range.
+// walk visits entries in the order of the index. It stops after the first directory, whose pages it
+// skips, or at the end of a range.
 func (l *lister) walk(visit func(*node) bool) error {
-	var page *node // the last one: that of another scheme may take its place
+	var page *node // the previous page; one of another scheme may replace it
 	var at string  // its SURT
 	for v, err := range l.fs.archive.ValidAt(l.fs.at, l.left[0].Low, l.left[0].High) {
 		if err != nil {
@@ -234,18 +234,18 @@ func (l *lister) walk(visit func(*node) bool) error {
 	return nil
 }
 
-// directory returns the directory that a page lies in, unless it lies in the one that is listed.
+// directory returns the entry that contains a page, unless the page is itself an entry.
 func (l *lister) directory(surt string) (name, prefix string, deep bool) {
 	if l.prefix == "" {
 		authority, _, _ := strings.Cut(surt, ")/")
 		return hostName(authority), authority + ")/", true
 	}
-	place, _, _ := strings.Cut(surt[len(l.prefix):], "?")
-	part, _, deep := strings.Cut(place, "/")
+	path, _, _ := strings.Cut(surt[len(l.prefix):], "?")
+	part, _, deep := strings.Cut(path, "/")
 	return dirName(part), l.prefix + part + "/", deep
 }
 
-// page visits a page, if there is one, and goes past it. It returns whether more are wanted.
+// page visits a page, unless it is nil, and advances past it. It reports whether visit wants more.
 func (l *lister) page(page *node, surt string, visit func(*node) bool) (more bool, err error) {
 	if page == nil {
 		return true, nil

@@ -26,7 +26,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// packed returns a text under a content coding.
+// packed returns a text encoded with a content coding.
 func packed(t testing.TB, coding, text string) []byte {
 	var out bytes.Buffer
 	var w io.WriteCloser
@@ -58,16 +58,16 @@ func TestContentCodings(t *testing.T) {
 		body, want  string
 	}{
 		{"none", "", false, text, text},
-		{"in chunks", "", true, text, text},
+		{"chunked", "", true, text, text},
 		{"gzip", "gzip", false, string(packed(t, "gzip", text)), text},
-		{"gzip in chunks", "GZIP", true, string(packed(t, "gzip", text)), text},
-		{"gzip by its old name", "x-gzip", false, string(packed(t, "gzip", text)), text},
+		{"gzip, chunked", "GZIP", true, string(packed(t, "gzip", text)), text},
+		{"gzip with its old name", "x-gzip", false, string(packed(t, "gzip", text)), text},
 		{"deflate", "deflate", false, string(packed(t, "deflate", text)), text},
 		{"zstd", "zstd", true, string(packed(t, "zstd", text)), text},
-		{"said to be gzip", "gzip", false, text, text},
-		{"said to be zstd", "zstd", false, "x", "x"},
+		{"falsely declared as gzip", "gzip", false, text, text},
+		{"falsely declared as zstd", "zstd", false, "x", "x"},
 		{"brotli", "br", false, string(packed(t, "br", text)), text},
-		{"two of them", "zstd, gzip", false,
+		{"two codings", "zstd, gzip", false,
 			string(packed(t, "gzip", string(packed(t, "zstd", text)))), text},
 		{"an empty body", "gzip", false, "", ""},
 	}
@@ -85,15 +85,16 @@ func TestContentCodings(t *testing.T) {
 			c.Head = []byte(head + "\r\n")
 			_, err := a.Append(c)
 			require.NoError(t, err)
-			require.Equal(t, map[string]string{"a.test/b": tt.want}, tree(t, New(a, "", time.Time{})))
+			files := tree(t, New(a, "", time.Time{}))
+			require.Equal(t, map[string]string{"a.test/b": tt.want}, files)
 			require.NoError(t, fstest.TestFS(New(a, "", time.Time{}), "a.test/b"))
 			require.NoError(t, a.Close())
 		})
 	}
 }
 
-// A body that the crawler has cut is what there is of it; one that was damaged later is an error.
-func TestBodiesThatAreNotWhole(t *testing.T) {
+// A body truncated by the crawler is read without an error; any other incomplete body returns one.
+func TestIncompleteBodies(t *testing.T) {
 	whole := packed(t, "gzip", strings.Repeat("some text, ", 100)+fmt.Sprint(rand.Perm(5000)))
 	for _, truncated := range []string{"length", ""} {
 		a := openDir(t, t.TempDir())
@@ -108,13 +109,13 @@ func TestBodiesThatAreNotWhole(t *testing.T) {
 		} else {
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 			_, err = New(a, "", time.Time{}).Stat("a.test/b")
-			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "its size cannot be known")
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "the size is unknown")
 		}
 		require.NoError(t, a.Close())
 	}
 }
 
-func TestFilesOfALostWARC(t *testing.T) {
+func TestMissingWARC(t *testing.T) {
 	dir := t.TempDir()
 	a := openDir(t, dir)
 	visit{"http://a.test/b", someTime, 200, "b"}.into(t, a)
@@ -125,7 +126,7 @@ func TestFilesOfALostWARC(t *testing.T) {
 	require.NoError(t, os.Rename(names[0], lost))
 	fsys := New(a, "", time.Time{})
 	entries, err := fsys.ReadDir("a.test")
-	require.NoError(t, err, "the index knows it")
+	require.NoError(t, err, "the index has the page")
 	require.Len(t, entries, 1)
 	_, err = entries[0].Info()
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -137,7 +138,7 @@ func TestFilesOfALostWARC(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-func TestFilesThatAreClosed(t *testing.T) {
+func TestClosedFiles(t *testing.T) {
 	f, err := New(siteOf(t, "http://a.test/b"), "", time.Time{}).Open("a.test/b")
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
@@ -148,8 +149,8 @@ func TestFilesThatAreClosed(t *testing.T) {
 	require.ErrorIs(t, f.Close(), fs.ErrClosed)
 }
 
-// A long directory can be had in pieces, and a file while it is still read by others.
-func TestALongDirectory(t *testing.T) {
+// A long directory is read in pieces, and an append between them does not affect it.
+func TestLongDirectory(t *testing.T) {
 	var urls []string
 	for i := range 300 {
 		urls = append(urls, fmt.Sprintf("http://a.test/%03d", i))
@@ -170,7 +171,7 @@ func TestALongDirectory(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("%03d", n), e.Name())
 			n++
 		}
-		if n == 14 { // what comes meanwhile does not disturb
+		if n == 14 { // a page that was already listed disappears
 			visit{"http://a.test/000", someTime.Add(time.Second), 404, ""}.into(t, a)
 		}
 	}
@@ -181,7 +182,7 @@ func TestALongDirectory(t *testing.T) {
 	require.NoError(t, dir.Close())
 }
 
-// Revisits of other URLs, resources and files of other programs are files, too.
+// Revisits of other URLs and resources are files too, also in WARC files of other programs.
 func TestFilesOfForeignRecords(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer
@@ -198,8 +199,10 @@ func TestFilesOfForeignRecords(t *testing.T) {
 			RefersToDate: someTime, ContentType: "application/http"}, string(head)},
 		{warc.Head{Type: "revisit", TargetURI: "http://a.test/3", RefersToURI: "http://lost.test/",
 			RefersToDate: someTime, ContentType: "application/http"}, string(head)},
-		{warc.Head{Type: "resource", TargetURI: "http://a.test/4", ContentType: "text/plain"}, "four"},
-		{warc.Head{Type: "metadata", TargetURI: "http://a.test/5", ContentType: "text/plain"}, "five"},
+		{warc.Head{Type: "resource", TargetURI: "http://a.test/4", ContentType: "text/plain"},
+			"four"},
+		{warc.Head{Type: "metadata", TargetURI: "http://a.test/5", ContentType: "text/plain"},
+			"five"},
 	} {
 		rec.h.Date = someTime
 		if rec.h.Type == "revisit" {
@@ -215,7 +218,7 @@ func TestFilesOfForeignRecords(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A server of static files makes a browsable copy of the site as it was.
+// net/http's file server makes the site browsable as it was.
 func TestServedByNetHTTP(t *testing.T) {
 	a := siteOf(t, "http://a.test/", "http://a.test/b/", "http://a.test/b/c.html")
 	sub, err := fs.Sub(New(a, "a.test", time.Time{}), "a.test")

@@ -1,34 +1,34 @@
-// Package archivefs shows the pages of an archive, as they were at one time, as a read-only file
+// Package archivefs presents the pages of an archive, as of a point in time, as a read-only file
 // system:
 //
 //	site := archivefs.New(web, "example.org", lastMonday)
 //	err := http.ListenAndServe("localhost:8080", http.FileServerFS(site))
 //
-// A file is a version that was valid then and has a status of success; redirects and errors are not
-// files. Its content is the body without its content coding, read from the archive while the file
-// is read. It is verified only when its end is reached without an error. The modification time is
-// that of the version, and Sys of the [fs.FileInfo] returns the [archive.Version].
+// A file is a version that was valid then and has a 2xx status; redirects and errors are not files.
+// Its content is the body without its content coding, streamed from the archive. It is verified
+// only when its end is reached without an error. The modification time is that of the version, and
+// Sys of the [fs.FileInfo] returns the [archive.Version].
 //
 // # Names
 //
-// The directories at the top are hosts, with the port if it is not the default: "www.example.org:81".
-// Below are the parts of the path as they stand in the URL, with their percent signs. The page whose
-// URL ends in a slash is called index.html. Bytes that cannot stand in a name become "#" and two
+// Top-level directories are hosts, with the port if it is not the default: "www.example.org:81".
+// Below them are the segments of the URL's path, with percent-encoding unchanged. A page whose URL
+// ends in a slash is named index.html. Bytes that are invalid in a name become "#" and two
 // hexadecimal digits: control characters, a backslash, "#", the "?" before a query and the slashes
-// in it. An empty part is called "#", and the parts "." and ".." are escaped, since file systems
-// drop them.
+// in it. An empty segment is named "#", and the segments "." and ".." are escaped, since file
+// systems drop them.
 //
-// Where a name is taken, "#" follows it. If "/a" and "/a/b" are pages, "a" is the directory and "a#"
-// the page; if "/" and "/index.html" are, the second is "index.html#". A directory that is itself
-// called index.html is "#69ndex.html". If http and https have a page at the same place, the file is
-// that of https.
+// If a name is taken, "#" is appended. If "/a" and "/a/b" are pages, "a" is the directory and "a#"
+// the page; if "/" and "/index.html" are, the second is "index.html#". A directory named index.html
+// becomes "#69ndex.html". If http and https have a page with the same name, the file is that of
+// https.
 //
 // # Limits
 //
 // Memory is only used for the result of a call. That may be a long list; [fs.ReadDirFile] returns
-// it in pieces, in the order of the index. A directory none of whose pages was valid at the time is
-// only known to be empty after a walk over all URLs below it. URLs of more than 480 bytes, which
-// the index shortens, are left out, and so are those without a host.
+// it in pieces, in the order of the index. If no page in a directory was valid at the time, finding
+// that out takes a walk over all URLs below it. URLs of more than 480 bytes, which the index
+// shortens, and URLs without a host are omitted.
 package archivefs
 
 import (
@@ -54,9 +54,9 @@ var (
 	_ fs.StatFS    = (*FS)(nil)
 )
 
-// New returns the pages of a host and of all hosts below it, such as those of a registrable domain,
-// that were valid at a time. An empty site means all hosts, and the zero Time the last versions.
-// For a single host, pass its directory to [fs.Sub].
+// New returns the pages of a host and all its subdomains that were valid at a time. The site is
+// usually a registrable domain; an empty one means all hosts. The zero Time means the latest
+// versions. For a single host, pass its directory to [fs.Sub].
 func New(a *archive.Archive, site string, at time.Time) *FS {
 	f := &FS{archive: a, spans: []urlkey.Span{urlkey.All}, at: at}
 	if site != "" {
@@ -81,8 +81,8 @@ func (f *FS) Open(name string) (fs.File, error) {
 	return file, nil
 }
 
-// Stat describes a page or a directory. It reads the record of a page, since its size is known
-// there, and all of the body if that is coded.
+// Stat describes a page or a directory. To find the size of a page, it reads the record, and all of
+// the body if that is encoded.
 func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	n, err := f.find("stat", name)
 	if err != nil {
@@ -108,7 +108,9 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
+		return strings.Compare(a.Name(), b.Name())
+	})
 	return entries, nil
 }
 
@@ -137,7 +139,7 @@ func (f *FS) find(op, name string) (*node, error) {
 	return n, nil
 }
 
-// walk returns nil if there is no node.
+// walk returns the node of a valid path, or nil if there is none.
 func (f *FS) walk(name string) (*node, error) {
 	if name == "." {
 		return &node{fs: f, name: ".", dir: true}, nil
@@ -160,7 +162,7 @@ func (f *FS) walk(name string) (*node, error) {
 		}
 		prefix += part + "/"
 	}
-	// A directory has the plain name, if there is one.
+	// If there is a directory, it has the plain name.
 	if part, ok := cutDirName(base); ok {
 		if n, err := f.directory(base, prefix+part+"/"); n != nil || err != nil {
 			return n, err
@@ -176,7 +178,7 @@ func (f *FS) covers(prefix string) bool {
 	})
 }
 
-// directory returns nil if no page lies below it.
+// directory returns a directory, or nil if no page is below it.
 func (f *FS) directory(name, prefix string) (*node, error) {
 	found, err := f.any(prefix)
 	if err != nil || !found {
@@ -185,7 +187,7 @@ func (f *FS) directory(name, prefix string) (*node, error) {
 	return &node{fs: f, name: name, dir: true, prefix: prefix}, nil
 }
 
-// page returns the page of that name, if no directory has it.
+// page returns the page with a name that no directory has, or nil if there is none.
 func (f *FS) page(prefix, name string) (*node, error) {
 	if name == indexPage {
 		if n, err := f.valid(name, prefix); n != nil || err != nil {
@@ -204,7 +206,7 @@ func (f *FS) page(prefix, name string) (*node, error) {
 	return f.valid(name, prefix+part)
 }
 
-// taken reports whether the plain name of a page belongs to something else.
+// taken reports whether the plain name of a page is that of a directory or of another page.
 func (f *FS) taken(prefix, part string) (bool, error) {
 	switch {
 	case part == indexPage:
@@ -216,14 +218,14 @@ func (f *FS) taken(prefix, part string) (bool, error) {
 	return f.any(prefix + part + "/")
 }
 
-// any reports whether a page lies below a prefix of SURTs.
+// any reports whether a page is below a prefix of SURTs.
 func (f *FS) any(prefix string) (bool, error) {
 	surt, _, err := f.first(urlkey.Under(prefix))
 	return surt != "", err
 }
 
-// valid returns the page at a SURT, or nil if there is none. If several schemes have one, it is the
-// preferred one.
+// valid returns the page at a SURT, or nil if there is none. If several schemes have one, it
+// returns the preferred one.
 func (f *FS) valid(name, surt string) (best *node, err error) {
 	for v, err := range f.archive.ValidAt(f.at, surt+"\x00", surt+"\x01") {
 		if err != nil {
@@ -240,14 +242,15 @@ func (f *FS) valid(name, surt string) (best *node, err error) {
 	return best, nil
 }
 
-// prefer makes a page that of another scheme at the same place, if that is the preferred one.
+// prefer replaces the version of a page by one with the same SURT and a preferred scheme.
 func (n *node) prefer(v archive.Version) {
 	if preference(v.URL) > preference(n.version.URL) {
 		n.version = v
 	}
 }
 
-// preference orders the schemes of pages at one place: a site that has both is moving to https.
+// preference ranks the schemes of pages with the same SURT. It prefers https, because a site with
+// both is moving to it.
 func preference(url string) int {
 	switch {
 	case strings.HasPrefix(url, "https:"):

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
-// Each case is the URLs of pages and the names that they get, in the order of the URLs.
+// The names are in the order of the URLs.
 func TestNamesOfPages(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -26,35 +26,35 @@ func TestNamesOfPages(t *testing.T) {
 		{"the page of the host", []string{"http://a.test"}, []string{"a.test/index.html"}},
 		{"the page of a directory", []string{"http://a.test/b/"}, []string{"a.test/b/index.html"}},
 		{"a port", []string{"http://a.test:81/b"}, []string{"a.test:81/b"}},
-		{"a usual port", []string{"https://a.test:443/b"}, []string{"a.test/b"}},
+		{"a default port", []string{"https://a.test:443/b"}, []string{"a.test/b"}},
 		{"an address", []string{"http://[2001:db8::1]:81/b"}, []string{"[2001:db8::1]:81/b"}},
-		{"percent signs stay", []string{"http://a.test/%7Eb%2Fc"}, []string{"a.test/%7Eb%2Fc"}},
+		{"percent signs", []string{"http://a.test/%7Eb%2Fc"}, []string{"a.test/%7Eb%2Fc"}},
 		{"letters that URLs escape", []string{"http://a.test/ä"}, []string{"a.test/%C3%A4"}},
 		{"a query", []string{"http://a.test/b?c=d&e=/f/"}, []string{"a.test/b#3Fc=d&e=#2Ff#2F"}},
 		{"an empty query", []string{"http://a.test/b?"}, []string{"a.test/b#3F"}},
 		{"a query of the host", []string{"http://a.test?b"}, []string{"a.test/#3Fb"}},
 		{"two question marks", []string{"http://a.test/b?c?d"}, []string{"a.test/b#3Fc#3Fd"}},
-		{"a query is no directory", []string{"http://a.test/b?c/d", "http://a.test/b"},
+		{"a query is not a directory", []string{"http://a.test/b?c/d", "http://a.test/b"},
 			[]string{"a.test/b#3Fc#2Fd", "a.test/b"}},
-		{"an empty part", []string{"http://a.test//b"}, []string{"a.test/#/b"}},
-		{"empty parts alone", []string{"http://a.test///"}, []string{"a.test/#/#/index.html"}},
+		{"an empty segment", []string{"http://a.test//b"}, []string{"a.test/#/b"}},
+		{"only empty segments", []string{"http://a.test///"}, []string{"a.test/#/#/index.html"}},
 		{"dots", []string{"http://a.test/./../..."}, []string{"a.test/#2E/#2E#2E/..."}},
 		{"a backslash", []string{`http://a.test/b\c`}, []string{"a.test/b#5Cc"}},
-		{"a fragment is no part of it", []string{"http://a.test/b#c"}, []string{"a.test/b"}},
+		{"a fragment is dropped", []string{"http://a.test/b#c"}, []string{"a.test/b"}},
 		{"a page and a directory", []string{"http://a.test/b", "http://a.test/b/c"},
 			[]string{"a.test/b#", "a.test/b/c"}},
 		{"a page and the page of a directory", []string{"http://a.test/b", "http://a.test/b/"},
 			[]string{"a.test/b#", "a.test/b/index.html"}},
-		{"a page called like that of its directory", []string{"http://a.test/index.html"},
+		{"a page named index.html", []string{"http://a.test/index.html"},
 			[]string{"a.test/index.html"}},
-		{"both of them", []string{"http://a.test/index.html", "http://a.test/"},
+		{"and the page of the directory", []string{"http://a.test/index.html", "http://a.test/"},
 			[]string{"a.test/index.html#", "a.test/index.html"}},
-		{"and a directory, too", []string{"http://a.test/index.html", "http://a.test/",
+		{"and a directory of that name", []string{"http://a.test/index.html", "http://a.test/",
 			"http://a.test/index.html/b"},
 			[]string{"a.test/index.html#", "a.test/index.html", "a.test/#69ndex.html/b"}},
-		{"a directory alone called like a page", []string{"http://a.test/index.html/"},
+		{"only a directory named index.html", []string{"http://a.test/index.html/"},
 			[]string{"a.test/#69ndex.html/index.html"}},
-		{"hosts below one another", []string{"http://a.test/b", "http://c.a.test/b"},
+		{"a host and its subdomain", []string{"http://a.test/b", "http://c.a.test/b"},
 			[]string{"a.test/b", "c.a.test/b"}},
 	}
 	for _, tt := range tests {
@@ -70,13 +70,14 @@ func TestNamesOfPages(t *testing.T) {
 	}
 }
 
-// A file has one name, and no other leads to it.
-func TestNamesThatLeadNowhere(t *testing.T) {
-	fsys := New(siteOf(t, "http://a.test/b", "http://a.test/c/d", "http://a.test/c", "http://a.test/",
-		"http://a.test/e?f"), "", time.Time{})
+// A file has one name, and no other resolves to it.
+func TestNamesThatDoNotExist(t *testing.T) {
+	fsys := New(siteOf(t, "http://a.test/b", "http://a.test/c/d", "http://a.test/c",
+		"http://a.test/", "http://a.test/e?f"), "", time.Time{})
 	for _, name := range []string{
-		"A.test/b", "a.test./b", "a.test:80/b", "b.test", "test", "a.test/B", "a.test/b#", "a.test/d",
-		"a.test/#62", "a.test/b/index.html", "a.test/c/index.html", "a.test/c##", "a.test/index.html#",
+		"A.test/b", "a.test./b", "a.test:80/b", "b.test", "test", "a.test/B", "a.test/b#",
+		"a.test/d", "a.test/#62", "a.test/b/index.html", "a.test/c/index.html", "a.test/c##",
+		"a.test/index.html#",
 		"a.test/e", "a.test/e?f", "a.test/e#3ff", "a.test/e#3", "a.test/e#", "a.test/#", "#", "#/b",
 		"a.test/c#2Fd", "a.test/c/d/", "/a.test/b", "a.test//b", "a.test/./b", "", "a.test/c/../b",
 		"a.test/#69ndex.html",
@@ -104,8 +105,8 @@ func TestNamesThatLeadNowhere(t *testing.T) {
 	require.NoError(t, dir.Close())
 }
 
-// What is a file at a time, by the history of one URL.
-func TestFilesAreWhatWasValid(t *testing.T) {
+// The history of one URL decides whether it is a file at a given time.
+func TestFilesAreValidVersions(t *testing.T) {
 	hour := func(n int) time.Time { return someTime.Add(time.Duration(n) * time.Hour) }
 	const url = "http://a.test/b"
 	history := []visit{
@@ -130,13 +131,13 @@ func TestFilesAreWhatWasValid(t *testing.T) {
 		require.Equal(t, hour(i).UTC().Truncate(time.Microsecond), info.ModTime())
 		require.Equal(t, url, info.Sys().(archive.Version).URL)
 	}
-	require.Empty(t, tree(t, New(a, "", time.Time{})), "the last one was an error")
+	require.Empty(t, tree(t, New(a, "", time.Time{})), "the last version is an error")
 	require.NoError(t, a.Close())
 	_, err := New(a, "", hour(1)).Open("a.test/b")
 	require.ErrorIs(t, err, archive.ErrClosed)
 }
 
-// Where two schemes have a page at one place there is one file.
+// Pages that differ only in their scheme are one file.
 func TestBothSchemes(t *testing.T) {
 	a := siteOf(t, "http://a.test/both", "https://a.test/both", "http://a.test/plain",
 		"https://a.test/safe", "ftp://a.test/both", "ftp://a.test/old", "zz://a.test/plain")
@@ -146,8 +147,9 @@ func TestBothSchemes(t *testing.T) {
 }
 
 func TestSites(t *testing.T) {
-	urls := []string{"http://a.test/1", "http://www.a.test/2", "http://a.test:81/3", "http://ba.test/4",
-		"http://192.0.2.1/5"}
+	urls := []string{"http://a.test/1", "http://www.a.test/2", "http://a.test:81/3",
+		"http://ba.test/4", "http://192.0.2.1/5"}
+	names := []string{"a.test/1", "www.a.test/2", "a.test:81/3", "ba.test/4", "192.0.2.1/5"}
 	a := siteOf(t, urls...)
 	for site, want := range map[string][]string{
 		"":           {"192.0.2.1", "a.test", "a.test:81", "ba.test", "www.a.test"},
@@ -167,7 +169,7 @@ func TestSites(t *testing.T) {
 			hosts = append(hosts, e.Name())
 		}
 		require.Equal(t, want, hosts, site)
-		for i, name := range []string{"a.test/1", "www.a.test/2", "a.test:81/3", "ba.test/4", "192.0.2.1/5"} {
+		for i, name := range names {
 			host, _, _ := strings.Cut(name, "/")
 			data, err := fs.ReadFile(fsys, name)
 			if slices.Contains(want, host) {
@@ -182,10 +184,12 @@ func TestSites(t *testing.T) {
 	require.Equal(t, map[string]string{"2": urls[1]}, tree(t, sub))
 }
 
-// Keys that have no host, or were shortened, are passed over.
-func TestURLsThatAreNoFiles(t *testing.T) {
+// URLs without a host, and those that the index shortens, are skipped.
+func TestURLsThatAreNotFiles(t *testing.T) {
 	a := siteOf(t, "urn:x", "urn:x)/y", "a:b", "http://a.test/b",
-		"http://a.test/"+strings.Repeat("x", 2*urlkey.MaxLen), "http://a.test/"+strings.Repeat("y/", urlkey.MaxLen))
-	require.Equal(t, map[string]string{"a.test/b": "http://a.test/b"}, tree(t, New(a, "", time.Time{})))
-	require.NoError(t, fstest.TestFS(New(a, "", time.Time{}), "a.test/b"))
+		"http://a.test/"+strings.Repeat("x", 2*urlkey.MaxLen),
+		"http://a.test/"+strings.Repeat("y/", urlkey.MaxLen))
+	fsys := New(a, "", time.Time{})
+	require.Equal(t, map[string]string{"a.test/b": "http://a.test/b"}, tree(t, fsys))
+	require.NoError(t, fstest.TestFS(fsys, "a.test/b"))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naiveTree names the pages of a history in the order of time that were valid at a time, by the
-// words of the documentation and with everything in memory.
+// naiveTree returns the files of a chronological history at a time. It follows the documentation,
+// with everything in memory.
 func naiveTree(history []visit, at time.Time) map[string]string {
 	contents, valid := map[string]string{}, map[string]bool{} // by host and path
 	for _, v := range history {
@@ -59,7 +59,7 @@ func naiveTree(history []visit, at time.Time) map[string]string {
 	return files
 }
 
-// randomHistory is of a site where nearly every name is taken twice.
+// randomHistory returns the history of a site where most names conflict.
 func randomHistory(r *rand.Rand, n int) (history []visit) {
 	at := someTime
 	parts := []string{"", "d", "d/", "d/1", "d/1/2", "d/index.html", "index.html", "d/1/"}
@@ -76,7 +76,7 @@ func randomHistory(r *rand.Rand, n int) (history []visit) {
 	return history
 }
 
-func TestFilesAreThoseOfTheModel(t *testing.T) {
+func TestFilesMatchTheModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,8 @@ func TestFilesAreThoseOfTheModel(t *testing.T) {
 				at := history[r.IntN(len(history))].at
 				want := naiveTree(history, at)
 				require.Equal(t, want, tree(t, New(a, "a.test", at)))
-				require.NoError(t, fstest.TestFS(New(a, "", at), slices.Collect(maps.Keys(want))...))
+				names := slices.Collect(maps.Keys(want))
+				require.NoError(t, fstest.TestFS(New(a, "", at), names...))
 			}
 			require.NoError(t, a.Close())
 		})

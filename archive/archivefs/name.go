@@ -10,27 +10,27 @@ import (
 // The names of files in an [FS] are parts of URLs. Only bytes that are invalid in a name are
 // escaped, so that each name maps to exactly one URL.
 const (
-	// indexPage is the name of the page of a directory itself: the URL ends in a slash, a file
-	// cannot. Servers of static files look for it.
+	// indexPage is the name of a page whose URL ends in a slash, which no file name can. Static
+	// file servers look for it.
 	indexPage = "index.html"
 
-	// escapeMark begins an escaped byte, and two hexadecimal digits follow. It is not the percent
-	// sign, which means something in a URL already. This one ends a URL: none has it in its path.
+	// escapeMark and two hexadecimal digits are an escaped byte. The percent sign already has a
+	// meaning in URLs; "#" starts the fragment, so no path or query contains it.
 	escapeMark = '#'
 
-	// emptyName is the name of a part that has no characters, as in "//": a file system would drop
-	// it. No escaped byte looks like that.
+	// emptyName is the name of an empty segment, as in "//", which a file system would drop. It is
+	// not a valid escape.
 	emptyName = string(escapeMark)
 )
 
 const upperHex = "0123456789ABCDEF"
 
-// escapeName returns a part of a URL as the name of a file.
+// escapeName converts a part of a URL to a file name.
 func escapeName(part string) string {
 	switch part {
 	case "":
 		return emptyName
-	case ".", "..": // which mean a directory
+	case ".", "..": // special in paths
 		return strings.ReplaceAll(part, ".", "#2E")
 	}
 	plain := true
@@ -53,14 +53,14 @@ func escapeName(part string) string {
 	return string(b)
 }
 
-// needsEscape finds what ends a part, what begins a query, what some systems take for a separator,
-// what cannot be shown, and the mark itself.
+// needsEscape reports whether a byte is a control character, a separator in URLs or in the paths of
+// some system, or the mark itself.
 func needsEscape(c byte) bool {
 	return c < ' ' || c == 0x7f || c == '/' || c == '?' || c == '\\' || c == escapeMark
 }
 
-// unescapeName is the inverse of escapeName. It is false for other names: a file must not be found
-// under two names.
+// unescapeName is the inverse of escapeName. It rejects names that escapeName never returns, so
+// that each file has only one name.
 func unescapeName(name string) (part string, ok bool) {
 	if name == emptyName {
 		return "", true
@@ -86,8 +86,8 @@ func unescapeName(name string) (part string, ok bool) {
 	return part, escapeName(part) == name
 }
 
-// dirName returns the name of a directory. A directory called index.html, which no real URL has, is
-// escaped: otherwise the page of its parent would need a third name.
+// dirName returns the name of a directory. A directory named index.html, which is rare, is escaped:
+// otherwise the page of its parent would need a third name.
 func dirName(part string) string {
 	if part == indexPage {
 		return "#69ndex.html"
@@ -104,8 +104,8 @@ func cutDirName(name string) (part string, ok bool) {
 	return part, ok && part != indexPage && !strings.ContainsAny(part, "/?")
 }
 
-// pageName returns the name of a page by the last part of its path with the query. Where the plain
-// name is taken by a directory, or by the page of the directory that it is in, a mark follows.
+// pageName returns the name of a page from the last segment of its path, with the query. A mark is
+// appended if the plain name is taken by a directory or by the index page of the same directory.
 func pageName(part string, taken bool) string {
 	if part == "" {
 		return indexPage
@@ -117,7 +117,7 @@ func pageName(part string, taken bool) string {
 	return name
 }
 
-// cutPageName is the inverse of pageName, but for the page of a directory.
+// cutPageName is the inverse of pageName, except for index pages.
 func cutPageName(name string) (part string, taken, ok bool) {
 	name, taken = strings.CutSuffix(name, string(escapeMark))
 	part, ok = unescapeName(name)
@@ -125,7 +125,7 @@ func cutPageName(name string) (part string, taken, ok bool) {
 	return part, taken, ok && part != "" && !strings.Contains(path, "/")
 }
 
-// hostName returns the name of the directory of a host by its authority as it stands in keys.
+// hostName returns the name of the directory of a host from its authority in a SURT.
 func hostName(authority string) string {
 	host, port := urlkey.CutPort(authority)
 	b := urlkey.AppendHost(make([]byte, 0, len(authority)), host, ",", ".")
