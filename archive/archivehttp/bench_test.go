@@ -16,8 +16,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/archivehttp"
 )
 
-// BenchmarkRoundTrip compares what it takes to record a page of 20 KB: by the transport, and by hand
-// with heads that net/http has parsed.
+// BenchmarkRoundTrip fetches a page of 20 KB: without recording it, recording it by hand with heads
+// that net/http has parsed, and with a Transport.
 func BenchmarkRoundTrip(b *testing.B) {
 	page := make([]byte, 20<<10)
 	_, _ = io.ReadFull(&counting{}, page[:4<<10])
@@ -70,7 +70,7 @@ func byHand(b *testing.B, a *archive.Archive, resp *http.Response) {
 	require.NoError(b, err)
 }
 
-// The heads of a server that sends a byte at a time cost their length, and not its square.
+// BenchmarkSlowHead measures a head that arrives byte by byte, which takes linear time.
 func BenchmarkSlowHead(b *testing.B) {
 	head := "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 10_000) + "\r\n"
 	b.SetBytes(int64(len(head)))

@@ -19,8 +19,8 @@ type connection struct {
 	take func(status int) (request, response []byte, ok bool) // nil if it cannot be observed
 }
 
-// header is a connection that records heads.
-type header interface {
+// headRecorder is a connection that records heads.
+type headRecorder interface {
 	Heads() func(status int) (request, response []byte, ok bool)
 }
 
@@ -32,14 +32,14 @@ func (c *connection) observe(ctx context.Context) context.Context {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.conn, c.take = info.Conn, nil
-			if h, ok := info.Conn.(header); ok {
+			if h, ok := info.Conn.(headRecorder); ok {
 				c.take = h.Heads()
 			}
 		},
 	})
 }
 
-// heads returns the heads on the wire. Those of HTTP/2 are binary, which readers do not know.
+// heads returns the heads on the wire. Those of HTTP/2 are binary, and WARC has no form for them.
 func (c *connection) heads(resp *http.Response) (request, response []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +60,7 @@ func (c *connection) addr() netip.Addr {
 	return addr.Addr()
 }
 
-// tls returns the state of an encrypted connection that net/http takes for a plain one.
+// tls returns the state of an encrypted connection that net/http considers plain.
 func (c *connection) tls() *tls.ConnectionState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,8 +70,8 @@ func (c *connection) tls() *tls.ConnectionState {
 	return nil
 }
 
-// proxied reports whether there is TLS to the server inside of a connection that was dialled as a
-// plain one or one with TLS of its own: that is how net/http reaches a server through a proxy.
+// proxied reports whether TLS to the server is inside another connection, which is plain or has
+// TLS of its own. That is how net/http reaches a server through a proxy.
 func (c *connection) proxied() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *connection) proxied() bool {
 	return false
 }
 
-// isAbsolute reports whether a request names the whole URL, as a proxy is asked.
+// isAbsolute reports whether a request has an absolute URL, as those to a proxy do.
 func isAbsolute(request []byte) bool {
 	_, target, _ := bytes.Cut(request, []byte(" "))
 	return bytes.HasPrefix(target, []byte("http://")) || bytes.HasPrefix(target, []byte("https://"))

@@ -5,8 +5,8 @@
 //	...
 //	err = resp.Body.Close() // the capture is in the archive
 //
-// The client sees no difference: each redirect is a capture of its own, and bodies are decompressed
-// if net/http would decompress them, while the archive gets them as sent.
+// The client sees no difference. Each redirect is a separate capture. Bodies are decompressed if
+// net/http would decompress them; the archive stores them as sent.
 //
 // # What is recorded
 //
@@ -24,11 +24,11 @@
 //
 // # Failures
 //
-// A capture that cannot be written is reported by Close of its body, and again by the next
-// RoundTrip, which sends nothing then: http.Client and many callers ignore the error of Close.
+// If a capture cannot be written, Close of its body returns the error. So does the next RoundTrip,
+// without sending its request: http.Client and many callers ignore the error of Close.
 //
 // # Costs
 //
-// A body of up to 1 MiB is held in memory until it ends, a larger one in a temporary file. On top
-// of [archive.Archive.Append] come a copy of the body and some 3 KB in 30 allocations per request.
+// A body of up to 1 MiB is held in memory until it ends, a larger one in a temporary file. Beyond
+// [archive.Archive.Append], a request costs a copy of its body and 30 allocations of 3 KB in total.
 package archivehttp

@@ -29,7 +29,7 @@ func Example() {
 		return
 	}
 	_, _ = io.Copy(io.Discard, resp.Body)
-	if err := resp.Body.Close(); err != nil { // tells whether it was recorded
+	if err := resp.Body.Close(); err != nil { // the response was not recorded
 		fmt.Println(err)
 	}
 	version, _ := web.At(site.URL, time.Time{})

@@ -1,6 +1,6 @@
 package archivehttp
 
-// Receive takes a head byte by byte.
+// Receive receives a head byte by byte.
 func Receive(head string) {
 	var h heads
 	for i := range len(head) {

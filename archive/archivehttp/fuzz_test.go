@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzHeads checks that a head is the same however it is cut up on its way, and that it is what
-// net/http takes for the head.
+// FuzzHeads asserts that a head is the same however reads split it, and that net/http parses the
+// same status.
 func FuzzHeads(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody"), 3)
 	f.Add([]byte("HTTP/1.1 103 x\n\nHTTP/1.0 404 No\nA:b\n\n"), 1)

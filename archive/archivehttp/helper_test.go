@@ -28,7 +28,7 @@ func open(t testing.TB) *archive.Archive {
 	return a
 }
 
-// client records all it gets.
+// client returns a client that records all responses.
 func client(t testing.TB, base http.RoundTripper) (*http.Client, *archive.Archive) {
 	a := open(t)
 	c := &http.Client{Transport: archivehttp.NewTransport(base, a)}
@@ -36,14 +36,14 @@ func client(t testing.TB, base http.RoundTripper) (*http.Client, *archive.Archiv
 	return c, a
 }
 
-// record is one of a file.
+// record is a record of a WARC file.
 type record struct {
 	kind   string
 	fields warc.Fields
 	block  string
 }
 
-// records returns what was recorded of a URL, requests and responses.
+// records returns the recorded requests and responses of a URL.
 func records(t testing.TB, a *archive.Archive, url string) (requests, responses []record) {
 	names, err := a.Files()
 	require.NoError(t, err)
@@ -77,12 +77,12 @@ func only(t testing.TB, a *archive.Archive, url string) (request, response recor
 	return requests[0], responses[0]
 }
 
-// wire says that the heads of a record are the bytes of the wire.
+// wire reports whether the head of a record has the bytes of the wire.
 func (r record) wire() bool { return r.fields.Get("Spinneret-Heads") == "" }
 
 var quiet = log.New(io.Discard, "", 0)
 
-// raw answers with these bytes, and closes the connection.
+// raw starts a server that answers each connection with the same bytes and closes it.
 func raw(t testing.TB, answer string) (url string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func raw(t testing.TB, answer string) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// site has a page for each thing that a server may do.
+// site has a page for each behavior of servers.
 func site() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/gzip", func(w http.ResponseWriter, r *http.Request) {
@@ -118,7 +118,7 @@ func site() http.Handler {
 	})
 	mux.HandleFunc("/notgzip", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		fmt.Fprint(w, "this is no gzip")
+		fmt.Fprint(w, "this is not gzip")
 	})
 	mux.HandleFunc("/emptygzip", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -166,7 +166,7 @@ func site() http.Handler {
 	return mux
 }
 
-// counting is an endless body that is like no other part of itself.
+// counting is an endless body that does not compress.
 type counting struct{ n uint64 }
 
 // Read fills p.

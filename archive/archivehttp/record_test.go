@@ -31,7 +31,7 @@ func get(t testing.TB, c *http.Client, url string) string {
 	return string(body)
 }
 
-// The heads of HTTP/1 have the bytes of the wire: order, spelling and spaces.
+// The heads of HTTP/1 are the bytes of the wire: order, case and spaces are preserved.
 func TestHeadsOfTheWire(t *testing.T) {
 	const head = "HTTP/1.1  200 all  right\r\nx-lower: 1\r\nX-UPPER:2\r\nServer:   spaces  \r\n" +
 		"x-lower: 3\r\nContent-Length: 4\r\n\r\n"
@@ -57,7 +57,7 @@ func TestHeadsOfTheWire(t *testing.T) {
 	}
 }
 
-// A head that comes byte by byte, on a connection that is used again and again.
+// The heads arrive byte by byte, on a connection that is reused.
 func TestHeadsOfKeptConnections(t *testing.T) {
 	server, conn := net.Pipe()
 	go func() {
@@ -72,7 +72,9 @@ func TestHeadsOfKeptConnections(t *testing.T) {
 			}
 		}
 	}()
-	base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+	base := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return conn, nil
+	}}
 	c, a := client(t, base)
 	for i := range 5 {
 		url := "http://kept.test/" + string(rune('a'+i))
@@ -101,7 +103,8 @@ func TestTLS(t *testing.T) {
 		get(t, c, s.URL+"/chunks")
 		request, response := only(t, a, s.URL+"/chunks")
 		require.False(t, request.wire())
-		require.True(t, strings.HasPrefix(request.block, "GET /chunks HTTP/1.1\r\nHost: 127.0.0.1:"))
+		require.True(t,
+			strings.HasPrefix(request.block, "GET /chunks HTTP/1.1\r\nHost: 127.0.0.1:"))
 		require.True(t, strings.HasPrefix(response.block, "HTTP/1.1 200 OK\r\n"))
 		require.Equal(t, []string{"h2", "tls/1.3"}, response.fields.Values("WARC-Protocol"))
 		require.Equal(t, "127.0.0.1", response.fields.Get("WARC-IP-Address"))
@@ -140,15 +143,15 @@ func TestRequestBodies(t *testing.T) {
 		name  string
 		body  io.Reader
 		limit int64
-		want  string // behind the head
+		want  string // after the head
 		cut   string
 	}{
 		{"with a length", strings.NewReader("a=b&c=d"), 0, "a=b&c=d", ""},
-		{"in chunks", unknown("a=b&c=d"), 0, "7\r\na=b&c=d\r\n0\r\n\r\n", ""},
+		{"chunked", unknown("a=b&c=d"), 0, "7\r\na=b&c=d\r\n0\r\n\r\n", ""},
 		{"empty", strings.NewReader(""), 0, "", ""},
 		{"too long", strings.NewReader("a=b&c=d"), 3, "a=b", "length"},
-		{"in chunks, too long", unknown("a=b&c=d"), 3, "3\r\na=b\r\n0\r\n\r\n", "length"},
-		{"not wanted", strings.NewReader("a=b&c=d"), -1, "", "length"},
+		{"chunked, too long", unknown("a=b&c=d"), 3, "3\r\na=b\r\n0\r\n\r\n", "length"},
+		{"not recorded", strings.NewReader("a=b&c=d"), -1, "", "length"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, (*httptest.Server).Start)
@@ -172,7 +175,7 @@ func TestRequestBodies(t *testing.T) {
 	}
 }
 
-// What net/http would have told of a body, the record tells.
+// A record says whether and why its body is truncated.
 func TestTruncated(t *testing.T) {
 	s := serve(t, (*httptest.Server).Start)
 	for _, tt := range []struct {
@@ -183,8 +186,8 @@ func TestTruncated(t *testing.T) {
 		length     int
 	}{
 		{"whole", "/chunks", 1 << 30, 0, "", 40},
-		{"closed at once", "/chunks", 0, 0, "unspecified", 0},
-		{"closed in between", "/large", 1000, 0, "unspecified", -1},
+		{"closed immediately", "/chunks", 0, 0, "unspecified", 0},
+		{"closed early", "/large", 1000, 0, "unspecified", -1},
 		{"read to the last byte", "/post", 7, 0, "", 7}, // GET 0 0
 		{"the connection broke", "/broken", 1 << 30, 0, "disconnect", 4},
 		{"limited", "/chunks", 1 << 30, 10, "length", 10},
@@ -230,7 +233,7 @@ func TestFailedWrite(t *testing.T) {
 	require.NoError(t, a.Close())
 	for _, path := range []string{"/chunks", "/empty", "/redirect"} {
 		resp, err := c.Get(s.URL + path)
-		if path == "/redirect" { // http.Client ignores what Close says, and goes on
+		if path == "/redirect" { // http.Client ignores the error of Close, and continues
 			require.ErrorIs(t, err, archive.ErrClosed)
 			continue
 		}
@@ -242,7 +245,7 @@ func TestFailedWrite(t *testing.T) {
 		require.ErrorIs(t, err, archive.ErrClosed)
 	}
 
-	// So does a temporary file that cannot be made.
+	// So is a temporary file that cannot be created.
 	b := open(t)
 	transport := archivehttp.NewTransport(nil, b)
 	transport.SpillDir = t.TempDir() + "/missing"
@@ -256,7 +259,7 @@ func TestFailedWrite(t *testing.T) {
 	require.ErrorIs(t, resp.Body.Close(), os.ErrNotExist)
 }
 
-// A proxy and its password do not come into the archive.
+// A proxy and its password are not recorded.
 func TestProxy(t *testing.T) {
 	plain := serve(t, (*httptest.Server).Start)
 	secure := serve(t, (*httptest.Server).StartTLS)

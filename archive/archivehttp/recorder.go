@@ -23,7 +23,7 @@ type recorder struct {
 	src     io.ReadCloser
 	want    int64 // bytes, or -1 if the head does not say
 	chunked bool  // the request's body
-	tapped  bool  // tap gets what was sent, and src is decoded
+	tapped  bool  // src is decoded, and tap receives the bytes as sent
 
 	mu      sync.Mutex // guards what follows
 	capture archive.Capture
@@ -68,7 +68,7 @@ func (r *recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.done && r.spool.n == r.want {
-		r.finish("") // the end is not always seen
+		r.finish("") // all was read, though not io.EOF
 	}
 	if !r.done {
 		r.finish("unspecified")
@@ -79,8 +79,8 @@ func (r *recorder) Close() error {
 	return err
 }
 
-// reason returns why a body has ended, in the words of WARC-Truncated. The errors of some
-// transports are such words.
+// reason returns why a body has ended, as a value of WARC-Truncated. Some transports return errors
+// whose String is such a value.
 func (r *recorder) reason(err error) string {
 	var word fmt.Stringer
 	if errors.As(err, &word) && slices.Contains(words, word.String()) {
@@ -126,8 +126,8 @@ func (r *recorder) finish(truncated string) {
 	*c = archive.Capture{}
 }
 
-// gunzipped is a recorder without the coding gzip. The zero state begins at the first Read, so that
-// RoundTrip does not wait for the body.
+// gunzipped decompresses a recorded body. It starts with the first Read, so that RoundTrip does not
+// wait for the body.
 type gunzipped struct {
 	raw    *recorder
 	zr     *gzip.Reader
@@ -140,7 +140,7 @@ var gzipReaders sync.Pool // of *gzip.Reader
 // Read implements io.Reader.
 func (g *gunzipped) Read(p []byte) (n int, err error) {
 	if g.closed.Load() {
-		return g.raw.Read(p) // which says so
+		return g.raw.Read(p) // returns the error of a closed body
 	}
 	if g.err != nil {
 		return 0, g.err

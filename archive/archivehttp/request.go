@@ -15,11 +15,11 @@ type sentBody struct {
 
 	mu   sync.Mutex
 	data []byte
-	cut  bool // it was longer
-	end  bool // all of it was read
+	cut  bool // the body is longer than max
+	end  bool // all of the body was read
 }
 
-// wrap makes a request record its body. A retry starts the recording again.
+// wrap makes a request record its body. A retry restarts the recording.
 func (s *sentBody) wrap(req *http.Request) {
 	req.Body = &sending{req.Body, s}
 	if again := req.GetBody; again != nil {
@@ -55,8 +55,8 @@ func (r *sending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// request returns head with the body after it, and why that is not whole. net/http stops reading a
-// body at its length, and does not always see the end.
+// request returns head followed by the body, and why the body is truncated, if it is. net/http
+// stops reading at the length of a body and may not see [io.EOF].
 func (s *sentBody) request(head []byte, length int64, chunked bool) (request []byte, cut string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *sentBody) request(head []byte, length int64, chunked bool) (request []b
 	case s.cut:
 		cut = "length"
 	case !s.end && int64(len(s.data)) != length:
-		cut = "unspecified" // the server answered before it had all
+		cut = "unspecified" // the server responded before it received everything
 	}
 	request = bytes.Clone(head)
 	if !chunked {
@@ -77,7 +77,7 @@ func (s *sentBody) request(head []byte, length int64, chunked bool) (request []b
 	return append(request, "0\r\n\r\n"...), cut
 }
 
-// hasChunks reports whether the body of a request of net/http goes in chunks.
+// hasChunks reports whether net/http sends the body of a request in chunks.
 func hasChunks(head []byte) bool {
 	return bytes.Contains(head, []byte("\r\nTransfer-Encoding: chunked\r\n"))
 }

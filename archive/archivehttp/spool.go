@@ -15,18 +15,18 @@ type spool struct {
 	dir string
 	max int64 // negative: no limit
 
-	n    int64   // bytes that came
-	cut  bool    // they are not all kept
+	n    int64   // bytes passed to write
+	cut  bool    // they were more than max
 	data *[]byte // nil once there is a file
 	file *os.File
 	size int64 // of the file
-	err  error // that ended it
+	err  error // the first one
 }
 
 // buffers are reused.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// write takes more of the body.
+// write appends to the body.
 func (s *spool) write(p []byte) {
 	s.n += int64(len(p))
 	if s.max >= 0 && s.n > s.max {

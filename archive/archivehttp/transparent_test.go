@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/archivehttp"
 )
 
-// seen is what a client can see of a response.
+// seen is everything a client can observe of a response.
 type seen struct {
 	err, proto, status, final, body, bodyErr, closeErr string
 	header                                             http.Header
@@ -24,7 +24,7 @@ type seen struct {
 	coding                                             []string
 }
 
-// see sends a request and looks at all of the response.
+// see sends a request and returns what it observes.
 func see(t *testing.T, c *http.Client, method, url string, body io.Reader, read int64) (s seen) {
 	req, err := http.NewRequest(method, url, body)
 	require.NoError(t, err)
@@ -59,8 +59,8 @@ func TestTransparent(t *testing.T) {
 				base.DisableCompression = disabled
 				plain := &http.Client{Transport: base}
 				recorded, a := client(t, base)
-				for _, path := range []string{"/gzip", "/notgzip", "/emptygzip", "/chunks", "/empty",
-					"/204", "/304", "/404", "/redirect", "/hints", "/broken", "/abort"} {
+				for _, path := range []string{"/gzip", "/notgzip", "/emptygzip", "/chunks",
+					"/empty", "/204", "/304", "/404", "/redirect", "/hints", "/broken", "/abort"} {
 					for _, method := range []string{"GET", "HEAD", "POST"} {
 						for _, read := range []int64{1 << 30, 3} {
 							want := see(t, plain, method, s.URL+path, nil, read)
@@ -89,7 +89,7 @@ func TestTransparent(t *testing.T) {
 // unknown is a body whose length net/http does not know.
 func unknown(body string) io.Reader { return io.MultiReader(strings.NewReader(body)) }
 
-// The request that the caller made stays as it is.
+// The caller's request is not modified.
 func TestRequestIsNotChanged(t *testing.T) {
 	s := serve(t, (*httptest.Server).Start)
 	c, _ := client(t, nil)
@@ -104,7 +104,7 @@ func TestRequestIsNotChanged(t *testing.T) {
 	require.Same(t, req, resp.Request)
 }
 
-// A context that ends ends the body, and what was read is recorded.
+// The end of the context ends the body, and the part read so far is recorded.
 func TestContext(t *testing.T) {
 	for _, name := range []string{"canceled", "deadline"} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// Close ends a Read that waits, as net/http allows.
+// Close ends a blocked Read, as with net/http.
 func TestCloseWhileReading(t *testing.T) {
 	s := serve(t, (*httptest.Server).Start)
 	c, a := client(t, nil)
@@ -153,7 +153,7 @@ func TestCloseWhileReading(t *testing.T) {
 	require.Equal(t, "unspecified", response.fields.Get("WARC-Truncated"))
 }
 
-// Any other client of net/http's interface works, and its heads are rebuilt.
+// Any other RoundTripper works as the base. The heads are rebuilt.
 func TestOtherBase(t *testing.T) {
 	base := roundTripper(func(req *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Proto: "HTTP/1.1",
@@ -171,8 +171,8 @@ func TestOtherBase(t *testing.T) {
 	require.Equal(t, "GET /x?y HTTP/1.1\r\nHost: made.up.test:80\r\n"+
 		"User-Agent: Go-http-client/1.1\r\nAccept-Encoding: gzip\r\n"+
 		"Authorization: Basic dXNlcjpzZWNyZXQ=\r\n\r\n", request.block)
-	require.Equal(t, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-A: 1\r\nX-A: 2\r\n\r\nmade up",
-		response.block)
+	require.Equal(t, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-A: 1\r\nX-A: 2\r\n\r\n"+
+		"made up", response.block)
 	require.False(t, request.wire())
 	require.False(t, response.wire())
 }
@@ -181,7 +181,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// A base that decodes itself gives what was sent by Tap.
+// With Tap, a base that decodes bodies itself provides the bytes as sent.
 func TestTap(t *testing.T) {
 	c, a := client(t, tapping{})
 	resp, err := c.Get("http://tapped.test/")
@@ -194,12 +194,12 @@ func TestTap(t *testing.T) {
 	require.True(t, strings.HasSuffix(response.block, "\r\n\r\nHELLO"))
 }
 
-// tapping has a content coding of capital letters.
+// tapping is a base that decodes a content coding of capital letters.
 type tapping struct{}
 
 func (tapping) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("Accept-Encoding") != "" {
-		return nil, fmt.Errorf("it was asked for a coding")
+		return nil, fmt.Errorf("a coding was requested")
 	}
 	return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: -1,
 		Uncompressed: true, Body: io.NopCloser(strings.NewReader("HELLO"))}, nil

@@ -38,30 +38,30 @@ type Transport struct {
 
 	base    http.RoundTripper
 	archive *archive.Archive
-	gunzips bool // what the base would decompress
+	gunzips bool // because the base does not
 
 	mu     sync.Mutex // guards what follows
-	failed []error    // to write captures, until the next RoundTrip tells
+	failed []error    // of captures, until the next RoundTrip returns them
 }
 
-// NewTransport returns a Transport that sends requests by base and records into an archive, which
-// must stay open until the last body has been closed.
+// NewTransport returns a Transport that sends requests through base and records into an archive,
+// which must stay open until the last body has been closed.
 //
 // A nil base means one with the settings of [http.DefaultTransport]. An [*http.Transport] is cloned
 // to observe its connections, so it does not share connections with the original.
 //
-// Any other base is used as it is. It can let its connections be observed: those that it reports to
-// httptrace.ClientTrace.GotConn then have the method
+// Any other base is used as it is. Its connections are observed if those that it reports to
+// httptrace.ClientTrace.GotConn have the method
 //
 //	Heads() func(status int) (request, response []byte, ok bool)
 //
-// It begins an exchange, and returns a function that returns the heads of this exchange. A base
-// that decodes bodies itself can let them be recorded as they were sent, by the method
+// It begins an exchange, and returns a function that returns the heads of this exchange. If a base
+// decodes bodies itself, they are recorded as sent if it has the method
 //
 //	Tap(resp *http.Response, w io.Writer) bool
 //
-// It makes reads of resp.Body also write the undecoded bytes to w. It is called before the body is
-// read. Without it, gzip is requested and decompressed here.
+// It is called before the body is read, and makes reads of resp.Body also write the undecoded bytes
+// to w. Without this method, the Transport itself requests and decompresses gzip.
 func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
 	t := &Transport{base: base, archive: a, gunzips: true}
 	if base == nil {
@@ -81,7 +81,8 @@ type tapper interface {
 	Tap(resp *http.Response, w io.Writer) bool
 }
 
-// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+// CloseIdleConnections closes the idle connections of the base, for
+// [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
@@ -128,18 +129,17 @@ func (t *Transport) fail(err error) {
 	}
 }
 
-// exchange is a request and its response. It is not safe for concurrent use, but for its connection
-// and what is sent.
+// exchange is a request and its response. It is not safe for concurrent use, except conn and sent.
 type exchange struct {
 	t       *Transport
 	req     *http.Request // as the base gets it
 	started time.Time
 	conn    connection
 	sent    *sentBody // nil if the request has no body
-	gunzip  bool      // the client did not ask for a coding, and must not notice one
+	gunzip  bool      // the client did not request a coding, and must not see one
 }
 
-// begin prepares a request for the base. The client's stays as it is.
+// begin prepares a copy of a request for the base.
 func (t *Transport) begin(req *http.Request) *exchange {
 	x := &exchange{t: t, started: time.Now()}
 	ctx := x.conn.observe(req.Context())
@@ -163,7 +163,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	return x
 }
 
-// record makes a response record itself.
+// record makes a response record its body while the client reads it.
 func (x *exchange) record(resp *http.Response) {
 	if resp.TLS == nil {
 		resp.TLS = x.conn.tls()
@@ -173,7 +173,7 @@ func (x *exchange) record(resp *http.Response) {
 	r.capture, r.chunked = x.capture(resp)
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
-		r.finish("") // the body is a connection, and the client's alone
+		r.finish("") // the body is a connection, which only the client may read
 		return
 	case resp.Body == nil || resp.Body == http.NoBody:
 		r.finish("")
@@ -197,18 +197,18 @@ func (x *exchange) record(resp *http.Response) {
 	}
 }
 
-// capture describes a response whose body is still to come. chunked says that the request's body
-// went in chunks.
+// capture describes a response before its body is read. chunked reports whether the request's body
+// was sent in chunks.
 func (x *exchange) capture(resp *http.Response) (c archive.Capture, chunked bool) {
 	req := resp.Request
-	resp.Request = x.req // has what was sent
+	resp.Request = x.req // as it was sent
 	c = archive.FromResponse(resp, nil)
 	resp.Request = req
 	c.Time, c.Truncated = x.started, ""
 	request, response, ok := x.conn.heads(resp)
 	if ok {
 		c.Head, c.Rebuilt = response, false
-		// A proxy gets another first line than the server, and maybe a password.
+		// The head for a proxy has a different first line, and maybe a password.
 		if len(request) > 0 && !x.conn.proxied() && !isAbsolute(request) {
 			c.Request = request
 		} else {

@@ -60,7 +60,7 @@ func observed(base *http.Transport) *http.Transport {
 		}
 		state := secure.ConnectionState()
 		if state.NegotiatedProtocol == "h2" {
-			return conn, nil // net/http finds out by the type
+			return conn, nil // net/http recognizes HTTP/2 by this type
 		}
 		return &wire{Conn: conn, tls: &state}, nil
 	}
@@ -83,7 +83,7 @@ func dialer(t *http.Transport) dialFunc {
 	return new(net.Dialer).DialContext
 }
 
-// startTLS dials as net/http does.
+// startTLS dials as net/http does. The handshake is still to be done.
 func startTLS(ctx context.Context, t *http.Transport, dial dialFunc, network, addr string) (
 	net.Conn, error) {
 	conn, err := dial(ctx, network, addr)
@@ -103,7 +103,8 @@ func startTLS(ctx context.Context, t *http.Transport, dial dialFunc, network, ad
 	return tls.Client(conn, config), nil
 }
 
-// handshake runs here, because it negotiates the protocol.
+// handshake does the TLS handshake as net/http does. The result decides whether the connection is
+// observed, so net/http cannot do it later.
 func handshake(ctx context.Context, t *http.Transport, conn *tls.Conn) error {
 	trace := httptrace.ContextClientTrace(ctx)
 	if trace != nil && trace.TLSHandshakeStart != nil {
@@ -121,25 +122,24 @@ func handshake(ctx context.Context, t *http.Transport, conn *tls.Conn) error {
 	return err
 }
 
-// wire is a connection that keeps the heads of HTTP/1 that pass over it. net/http parses them into
-// maps, and so loses order, spelling and spaces. net/http reads and writes in goroutines of its
-// own, hence the lock.
+// wire is a connection that records the heads of HTTP/1. net/http parses them into maps, which
+// lose order, case and spaces. It reads and writes in goroutines of its own, hence the lock.
 type wire struct {
 	net.Conn
 	tls *tls.ConnectionState // nil without TLS
 
 	mu   sync.Mutex
-	kept *heads // of the present exchange; nil before the first
+	kept *heads // of the current exchange; nil before the first
 }
 
-// heads are those of one exchange. They are guarded by the lock of their wire.
+// heads are the heads of one exchange. They are guarded by the lock of their wire.
 type heads struct {
 	sent  []byte // the head of the request
-	asked bool   // all of it
-	got   []byte // the head of the response, and interim ones before it
+	asked bool   // the request's head is complete
+	got   []byte // the head of the response, after interim ones
 	seen  int    // how much of got was searched
-	line  int    // where the present line of got begins
-	done  bool   // got is the head, or there is none to be had
+	line  int    // the start of the current line in got
+	done  bool   // got is the whole head, or none was found
 }
 
 // Heads begins an exchange.
@@ -152,7 +152,7 @@ func (w *wire) Heads() func(status int) (request, response []byte, ok bool) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		ok = h.done && statusOf(h.got) == status
-		h.done = true // what still comes is body
+		h.done = true // the rest is body
 		if !h.asked {
 			h.sent = nil
 		}
@@ -173,7 +173,7 @@ func (w *wire) Read(p []byte) (int, error) {
 
 // Write writes to the connection.
 func (w *wire) Write(p []byte) (int, error) {
-	w.mu.Lock() // before it is sent: the answer may be there before Write returns
+	w.mu.Lock() // before the write: the response may arrive before it returns
 	if h := w.kept; h != nil && !h.asked {
 		h.send(p)
 	}
@@ -183,7 +183,7 @@ func (w *wire) Write(p []byte) (int, error) {
 
 var headEnd = []byte("\r\n\r\n")
 
-// send keeps the head of the request, which net/http ends in the regular way.
+// send records the head of the request, which net/http always ends with two CRLFs.
 func (h *heads) send(p []byte) {
 	from := max(len(h.sent)-len(headEnd), 0)
 	h.sent = append(h.sent, p[:min(len(p), maxHead)]...)
@@ -194,8 +194,8 @@ func (h *heads) send(p []byte) {
 	}
 }
 
-// receive keeps up to the blank line that ends the head. A search goes on where the last one
-// stopped: a head that comes byte by byte must not cost its length squared.
+// receive records the head of the response, up to its blank line. Each search continues where the
+// last one stopped, so that a head sent byte by byte takes linear time.
 func (h *heads) receive(p []byte) {
 	h.got = append(h.got, p[:min(len(p), maxHead)]...)
 	for !h.done {
@@ -221,7 +221,7 @@ func (h *heads) receive(p []byte) {
 	}
 }
 
-// statusOf returns the status of a head as net/http reads it, or 0.
+// statusOf returns the status of a head as net/http parses it, or 0.
 func statusOf(head []byte) int {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	_, rest, _ := bytes.Cut(line, []byte(" "))
