@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/scan"
 )
 
-// ledger notes when workers had something to do, on a clock that only moves when all wait.
+// ledger records when workers were busy.
 type ledger struct {
 	mu    sync.Mutex
 	spans [][2]time.Time // of one document each
@@ -29,7 +29,7 @@ func (l *ledger) note(began time.Time) {
 	l.ends = append(l.ends, time.Now())
 }
 
-// share returns the part of the workers' time in which they worked, until so much of the documents
+// share returns the fraction of time that workers were busy, until a given part of the documents
 // was done.
 func (l *ledger) share(workers int, began time.Time, part float64) float64 {
 	slices.SortFunc(l.ends, time.Time.Compare)
@@ -45,8 +45,8 @@ func (l *ledger) share(workers int, began time.Time, part float64) float64 {
 	return float64(busy) / float64(until.Sub(began)) / float64(workers)
 }
 
-// costs are what documents take. They come in waves: long ones lie together, as the pages of one
-// site do, which is what ruins an assignment in advance.
+// costs returns the durations of documents. Long ones are adjacent, like the pages of one site,
+// which defeats a static assignment.
 func costs(r *rand.Rand, n int) (list []time.Duration) {
 	for i := range n {
 		base := 5 + 40*(i/100%2)
@@ -55,12 +55,12 @@ func costs(r *rand.Rand, n int) (list []time.Duration) {
 	return list
 }
 
-// reading is how long the dispatcher takes to find a document and to read it.
+// reading is how long the dispatcher takes to find and read a document.
 const reading = time.Millisecond
 
-// The claim of Figure 2 in the paper, exactly, on a clock without noise: workers that are given the
-// next document ahead of their result are busy until the last 2 % of the work, and end together.
-// Those that were given equal parts in advance are not.
+// The claim of Figure 2 in the paper, with fake time: workers that receive the next document before
+// they have finished the last one are busy until the last 2% of the work. Workers with equal parts
+// assigned in advance are not.
 func TestWorkersAreBusyUntilTheEnd(t *testing.T) {
 	for _, workers := range []int{2, 4, 8} {
 		for seed := range uint64(5) {
@@ -103,7 +103,7 @@ func runShared(t *testing.T, list []time.Duration, o scan.Options) float64 {
 	return l.share(o.Workers, began, 0.98)
 }
 
-// runStatic gives each worker its part at once, with nothing left to read.
+// runStatic gives each worker its part in advance, without the time for reading.
 func runStatic(t *testing.T, list []time.Duration, workers int) float64 {
 	l, began := &ledger{}, time.Now()
 	var all sync.WaitGroup

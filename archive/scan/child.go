@@ -20,8 +20,8 @@ func Command(name string, args ...string) Work {
 	})
 }
 
-// Process is Command for callers that set more than arguments, such as the environment or a memory
-// limit. command must not set standard input and output.
+// Process is like Command, for callers that set more than arguments, such as the environment or a
+// memory limit. command must not set standard input and output.
 func Process(command func() *exec.Cmd) Work {
 	return Work{func(o Options) (worker, error) {
 		cmd := command()
@@ -62,18 +62,19 @@ func (c *child) Finish() error { return c.in.Close() }
 // Receive reads a reply from the pipe.
 func (c *child) Receive(number int64) ([]byte, error) { return readReply(c.r, number, c.maxReply) }
 
-// Kill kills the process. Its children may survive and keep the pipes open: pending calls of Send
-// and Receive fail all the same.
+// Kill kills the process. Its children may survive and keep the pipes open, but pending calls of
+// Send and Receive fail anyway.
 func (c *child) Kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.in.Close()
 	_ = c.out.Close()
 }
 
-// Wait waits for the process, and closes the pipes.
+// Wait waits for the process and closes the pipes.
 func (c *child) Wait() error { return c.cmd.Wait() }
 
-// writeDocument flushes the buffer, so that the child can start before the next document is found.
+// writeDocument writes a document and flushes the buffer, so that the child can start before the
+// next document arrives.
 func writeDocument(w *bufio.Writer, number int64, meta, data []byte) error {
 	_, _ = fmt.Fprintf(w, "DOC %d %d %d\n", number, len(meta), len(data)) // Flush returns the error
 	_, _ = w.Write(meta)
@@ -100,14 +101,15 @@ func readLine(r *bufio.Reader) (string, error) {
 		}
 		line = append(line, b)
 	}
-	return "", fmt.Errorf("not the protocol: %.60q", line)
+	return "", fmt.Errorf("invalid line: %.60q", line)
 }
 
-// readReply validates everything: the child may be broken, or print unrelated output.
+// readReply reads a reply and validates all of it: the child may be broken, or print unrelated
+// output.
 func readReply(r *bufio.Reader, number int64, maxReply int) ([]byte, error) {
 	line, err := readLine(r)
 	if err == io.EOF {
-		return nil, errors.New("the worker has ended")
+		return nil, errors.New("the worker exited")
 	}
 	if err != nil {
 		return nil, err
@@ -117,17 +119,17 @@ func readReply(r *bufio.Reader, number int64, maxReply int) ([]byte, error) {
 	var size int
 	if n, err := fmt.Sscanf(line, "%s %d %d", &word, &id, &size); n != 3 || err != nil ||
 		line != fmt.Sprintf("%s %d %d", word, id, size) || word != "OK" && word != "FAIL" {
-		return nil, fmt.Errorf("not the protocol: %.60q", line)
+		return nil, fmt.Errorf("invalid reply: %.60q", line)
 	}
 	if id != number {
-		return nil, fmt.Errorf("a reply to document %d instead of %d", id, number)
+		return nil, fmt.Errorf("reply to document %d instead of %d", id, number)
 	}
 	if size < 0 || size > maxReply {
-		return nil, fmt.Errorf("a reply of %d bytes", size)
+		return nil, fmt.Errorf("reply of %d bytes exceeds the limit of %d", size, maxReply)
 	}
 	var reply bytes.Buffer // grows with the bytes received, not the announced size
 	if _, err := io.CopyN(&reply, r, int64(size)); err != nil {
-		return nil, fmt.Errorf("the worker has ended in the middle of a reply: %w", err)
+		return nil, fmt.Errorf("the worker exited in the middle of a reply: %w", err)
 	}
 	if word == "FAIL" {
 		return nil, fmt.Errorf("%w: %s", ErrFailed, reply.Bytes())
@@ -135,9 +137,9 @@ func readReply(r *bufio.Reader, number int64, maxReply int) ([]byte, error) {
 	return reply.Bytes(), nil
 }
 
-// Serve is the child's side of the protocol: it calls work with each document from r, until the end
-// of r, and writes the replies to w. The slices are only valid until work returns. Standard output
-// must not be used for anything else.
+// Serve is the child's side of the protocol. It calls work with each document from r, until the end
+// of r, and writes the replies to w. The slices are only valid until work returns. If w is the
+// standard output, the program must not print anything else there.
 func Serve(r io.Reader, w io.Writer, work func(meta, data []byte) ([]byte, error)) error {
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
 	var meta, data bytes.Buffer

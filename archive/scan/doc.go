@@ -5,32 +5,32 @@
 //		...
 //	}
 //
-// It is the parallel scan of Tamura and Kitsuregawa's web archive. A dispatcher holds each document
-// until its result is back. It sends the next one to a worker with an empty queue, before the last
-// result has come, so that no worker is idle. The documents of a worker that dies go to others. A
-// document that kills its worker twice is skipped and reported. Workers can be restarted after a
-// number of documents, before their leaks matter.
+// It is the parallel scan of Tamura and Kitsuregawa's web archive. A dispatcher keeps each document
+// until its result arrives. It sends a worker with an empty queue the next document before the
+// current result arrives, so that no worker is idle. The documents of a worker that dies go to
+// others. A document that kills its worker twice is skipped and reported. Workers can be restarted
+// after a number of documents, before their leaks matter.
 //
 // # Workers
 //
 // [Filter] runs an ordinary program once for each document. [Command] runs a child process that
 // reads one document after the other, which saves starting a program for each. Either may crash,
-// leak, hang or be killed by the system. [Func] runs a function in this process; a panic counts as
-// its death, and so does a timeout, although its goroutine cannot be stopped then. Workers share
+// leak, hang or be killed by the system. [Func] runs a function in this process. A panic or a
+// timeout counts as its death, but after a timeout its goroutine cannot be stopped. Workers share
 // nothing, and each works on one document at a time.
 //
 // # Protocol
 //
 // A child of [Command] reads documents from its standard input and writes one reply for each, in
-// order, to its standard output. Numbers are decimal; each line is followed by as many bytes as its
+// order, to its standard output. Numbers are decimal; after each line come as many bytes as its
 // lengths say:
 //
 //	document: DOC id metaLength dataLength LF meta data
 //	reply:    OK id length LF result
 //	      or: FAIL id length LF message
 //
-// At the end of its input it must exit, once it has replied to all. An invalid reply counts as a
-// death, as does an exit with missing replies. [Serve] is the child's side for programs in Go.
+// At the end of its input it must send all replies and exit. An invalid reply counts as a death, as
+// does an exit with missing replies. [Serve] is the child's side for programs in Go.
 //
 // # What it does not do
 //

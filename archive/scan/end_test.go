@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/scan"
 )
 
-// Documents may end with an error of a context of their own. A scan that ends for it is not whole.
-func TestDocumentsThatAreCanceled(t *testing.T) {
+// Documents may end with the error of a context of their own. The scan must report it.
+func TestCanceledDocuments(t *testing.T) {
 	docs := func(yield func(scan.Document, error) bool) {
 		for doc := range numbered(5) {
 			if !yield(doc, nil) {
@@ -27,7 +27,7 @@ func TestDocumentsThatAreCanceled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A function that ends its goroutine is as dead as one that panics.
+// A function that ends its goroutine counts as dead, like one that panics.
 func TestAFunctionThatEndsItsGoroutine(t *testing.T) {
 	work := func(doc *scan.Document) ([]byte, error) {
 		if doc.Value == 3 {
@@ -35,21 +35,22 @@ func TestAFunctionThatEndsItsGoroutine(t *testing.T) {
 		}
 		return double(doc)
 	}
-	got, err := collect(t, scan.Run(t.Context(), numbered(10), scan.Func(work), scan.Options{Workers: 2}))
+	o := scan.Options{Workers: 2}
+	got, err := collect(t, scan.Run(t.Context(), numbered(10), scan.Func(work), o))
 	require.NoError(t, err)
 	requireDoubled(t, got, 10, 3)
 	require.ErrorIs(t, got[3].Err, scan.ErrSkipped)
 }
 
-// What a worker has started may outlive it and keep its output open. Nobody waits for that.
-func TestAChildOfAChildThatHangs(t *testing.T) {
+// A process started by a worker may outlive it and keep its output open. The scan does not wait.
+func TestHangingGrandchild(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {
 		t.Skip("no sh")
 	}
 	held, release, err := os.Pipe()
 	require.NoError(t, err)
 	defer held.Close()
-	defer release.Close() // ends what is left
+	defer release.Close() // ends the remaining processes
 	start := scan.Process(func() *exec.Cmd {
 		cmd := exec.Command("sh", "-c", "cat <&3; true")
 		cmd.ExtraFiles = []*os.File{held}

@@ -19,7 +19,7 @@ func Example() {
 	}
 	upper := scan.Func(func(doc *scan.Document) ([]byte, error) {
 		if string(doc.Data) == "poison" {
-			panic("cannot stand this")
+			panic("poisoned")
 		}
 		return bytes.ToUpper(doc.Data), nil
 	})

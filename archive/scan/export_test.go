@@ -1,9 +1,9 @@
 package scan
 
-// Worker is what tests wrap.
+// Worker is exported for tests that wrap it.
 type Worker = worker
 
-// WorkOf is for tests that have workers of their own.
+// WorkOf returns a Work with the workers of a test.
 func WorkOf(start func(Options) (Worker, error)) Work { return Work{start} }
 
 // Start starts a worker.

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// metaVariable is the environment variable with the metadata of a filter's document.
+// metaVariable is the environment variable that contains the Meta of a filter's document.
 const metaVariable = "SCAN_META"
 
 // maxMessage bounds the part of a filter's standard error that goes into an error.
 const maxMessage = 1 << 10
 
-// Filter runs an ordinary program for each document, such as wc -c: it reads the document from its
-// standard input, and its standard output is the result. The environment variable SCAN_META is the
-// Meta of the document. An exit status other than 0 is a failure, whose error has the beginning of
-// the standard error.
+// Filter runs an ordinary program for each document, such as wc -c. The program reads the document
+// from its standard input, and its standard output is the result. The environment variable
+// SCAN_META is the Meta of the document. An exit status other than 0 is a failure; its error
+// includes the start of the standard error.
 func Filter(name string, args ...string) Work {
 	return Work{func(o Options) (worker, error) {
 		path, err := exec.LookPath(name)
@@ -43,7 +43,7 @@ type filter struct {
 	stop     context.CancelFunc
 }
 
-// run lets the program read one document.
+// run runs the program on one document.
 func (f *filter) run(doc *Document) ([]byte, error) {
 	data, err := doc.Data, error(nil)
 	if doc.Decode != nil {
@@ -52,24 +52,24 @@ func (f *filter) run(doc *Document) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, said := limited{most: f.maxReply}, limited{most: maxMessage}
+	out, stderr := limited{most: f.maxReply}, limited{most: maxMessage}
 	ctx, stop := context.WithCancel(f.ctx)
 	defer stop()
 	out.full = stop
 	cmd := exec.CommandContext(ctx, f.path, f.args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), &out, &stderr
 	if bytes.IndexByte(doc.Meta, 0) < 0 {
 		cmd.Env = append(os.Environ(), metaVariable+"="+string(doc.Meta))
 	}
-	cmd.WaitDelay = time.Second // its children may hold its output
+	cmd.WaitDelay = time.Second // its children may keep its output open
 	err = cmd.Run()
 	switch {
 	case out.cut:
-		return nil, fmt.Errorf("it wrote more than %d bytes", f.maxReply)
+		return nil, fmt.Errorf("the program wrote more than %d bytes", f.maxReply)
 	case errors.Is(err, exec.ErrWaitDelay):
 		return out.data, nil
-	case err != nil && len(said.data) > 0:
-		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.data))
+	case err != nil && len(stderr.data) > 0:
+		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.data))
 	}
 	return out.data, err
 }
@@ -86,12 +86,12 @@ func (f *filter) Wait() error {
 	return f.funcWorker.Wait()
 }
 
-// limited keeps the beginning of what is written to it. It is not safe for concurrent use.
+// limited keeps the first bytes written to it. It is not safe for concurrent use.
 type limited struct {
 	data []byte
 	most int
 	cut  bool
-	full func() // called when there is more; may be nil
+	full func() // called if there are more; may be nil
 }
 
 // Write never fails: output beyond the limit must not kill the program.

@@ -19,18 +19,20 @@ import (
 func texts(list ...string) iter.Seq2[scan.Document, error] {
 	return func(yield func(scan.Document, error) bool) {
 		for i, text := range list {
-			if !yield(scan.Document{Data: []byte(text), Meta: fmt.Appendf(nil, `{"n":%d}`, i)}, nil) {
+			doc := scan.Document{Data: []byte(text), Meta: fmt.Appendf(nil, `{"n":%d}`, i)}
+			if !yield(doc, nil) {
 				return
 			}
 		}
 	}
 }
 
-// filtered returns what a program makes of texts, in their order.
-func filtered(t *testing.T, o scan.Options, docs iter.Seq2[scan.Document, error], program ...string) (
-	results []scan.Result) {
+// filtered returns the results of a program, in order.
+func filtered(t *testing.T, o scan.Options, docs iter.Seq2[scan.Document, error],
+	program ...string) (results []scan.Result) {
 	o.Ordered = true
-	for result, err := range scan.Run(t.Context(), docs, scan.Filter(program[0], program[1:]...), o) {
+	filter := scan.Filter(program[0], program[1:]...)
+	for result, err := range scan.Run(t.Context(), docs, filter, o) {
 		require.NoError(t, err)
 		results = append(results, result)
 	}
@@ -39,8 +41,8 @@ func filtered(t *testing.T, o scan.Options, docs iter.Seq2[scan.Document, error]
 
 func TestFilter(t *testing.T) {
 	for _, workers := range []int{1, 3} {
-		got := filtered(t, scan.Options{Workers: workers}, texts("", "a", "bc\n", strings.Repeat("x", 300_000)),
-			"wc", "-c")
+		docs := texts("", "a", "bc\n", strings.Repeat("x", 300_000))
+		got := filtered(t, scan.Options{Workers: workers}, docs, "wc", "-c")
 		require.Len(t, got, 4)
 		for i, want := range []string{"0", "1", "3", "300000"} {
 			require.NoError(t, got[i].Err)
@@ -50,12 +52,12 @@ func TestFilter(t *testing.T) {
 	got := filtered(t, scan.Options{}, texts("x", "y"), "sh", "-c", `echo "$SCAN_META"`)
 	require.Equal(t, "{\"n\":1}\n", string(got[1].Out))
 
-	// A program need not read what it gets.
+	// A program need not read its input.
 	got = filtered(t, scan.Options{}, texts(strings.Repeat("x", 1<<20)), "true")
 	require.NoError(t, got[0].Err)
 }
 
-// A program that fails has failed for one document, and says why.
+// A program may fail for one document; the error has its message.
 func TestFilterFails(t *testing.T) {
 	got := filtered(t, scan.Options{Workers: 1}, texts("good", "bad", "good"), "sh", "-c",
 		`read line; echo "$line"; case $line in bad) echo no use >&2; exit 3;; esac`)
@@ -78,14 +80,14 @@ func TestFilterFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	var last error // the document that was under way may come before it
+	var last error // the result of the document in flight may come first
 	for _, err := range scan.Run(ctx, texts("x"), scan.Filter("sleep", "1000"), scan.Options{}) {
 		last = err
 	}
 	require.ErrorIs(t, last, context.Canceled)
 }
 
-// A filter reads what Decode makes of the data.
+// A filter reads the result of Decode.
 func TestFilterDecodes(t *testing.T) {
 	broken := errors.New("broken")
 	docs := func(yield func(scan.Document, error) bool) {

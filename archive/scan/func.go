@@ -38,7 +38,7 @@ type funcReply struct {
 	err error
 }
 
-// run works until there are no more documents, the function panics, or the worker is killed. A
+// run processes documents until there are no more, the function panics, or the worker is killed. A
 // function that hangs cannot be stopped; if it returns later, run ends then.
 func (w *funcWorker) run() {
 	defer close(w.ended)
@@ -77,7 +77,7 @@ func (w *funcWorker) call(doc *Document) (out []byte, err error) {
 	return out, err
 }
 
-// Send passes the document on.
+// Send queues the document.
 func (w *funcWorker) Send(_ int64, doc *Document) error {
 	select {
 	case w.docs <- doc:
@@ -106,14 +106,14 @@ func (w *funcWorker) Receive(int64) ([]byte, error) {
 	case reply := <-w.replies: // its last reply
 		return reply.out, reply.err
 	default:
-		return nil, errors.New("the function has ended its goroutine")
+		return nil, errors.New("the function ended its goroutine")
 	}
 }
 
 // Kill abandons the goroutine.
 func (w *funcWorker) Kill() { w.once.Do(func() { close(w.killed) }) }
 
-// Wait does not wait for an abandoned goroutine: it may hang forever.
+// Wait does not wait for an abandoned goroutine, which may hang forever.
 func (w *funcWorker) Wait() error {
 	select {
 	case <-w.ended:

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is taken for a reply is one to the letter, and nothing of what follows it is taken.
+// FuzzReadReply asserts that an accepted reply has the exact form, and that nothing after it is
+// read.
 func FuzzReadReply(f *testing.F) {
 	f.Add([]byte("OK 1 2\nxyrest"))
 	f.Add([]byte("FAIL 1 3\nabc"))
@@ -32,7 +33,7 @@ func FuzzReadReply(f *testing.F) {
 	})
 }
 
-// A document that one side writes is what the other side reads, whatever is in it.
+// FuzzDocument asserts that both sides of the protocol agree on any document and reply.
 func FuzzDocument(f *testing.F) {
 	f.Add([]byte("meta"), []byte("DOC 1 2 3\n"))
 	f.Fuzz(func(t *testing.T, meta, data []byte) {

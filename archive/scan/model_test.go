@@ -16,32 +16,32 @@ import (
 	"github.com/spinneret-go/spinneret/archive/scan"
 )
 
-// fate is what a document does to its worker.
+// fate is the effect of a document on its worker.
 type fate int
 
 const (
 	harmless fate = iota
 	slow
-	failing   // the worker says that it cannot be analysed
+	failing   // the worker reports an error
 	unlucky   // kills its first worker
 	poisonous // kills every worker
-	hanging   // keeps every worker for ever
+	hanging   // blocks every worker forever
 	fates
 )
 
-// fatal is the number of workers that each fate costs.
+// fatal is the number of workers that each fate kills.
 var fatal = map[fate]int64{unlucky: 1, poisonous: 2, hanging: 2}
 
-// zoo is a list of documents with their fates, and workers that suffer them.
+// zoo is a list of documents with their fates, and the work that enacts them.
 type zoo struct {
 	fates   []fate
-	release chan struct{} // lets go of who hangs, at the end
+	release chan struct{} // ends hanging workers after the scan
 
 	mu   sync.Mutex
-	seen []int // how often each document came to a worker
+	seen []int // how often each document was sent to a worker
 }
 
-var errFate = errors.New("not to be analysed")
+var errFate = errors.New("cannot be analyzed")
 
 func (z *zoo) work(doc *scan.Document) ([]byte, error) {
 	n, err := strconv.Atoi(string(doc.Data))
@@ -66,8 +66,8 @@ func (z *zoo) work(doc *scan.Document) ([]byte, error) {
 	return double(doc)
 }
 
-// newZoo makes n documents of which most are harmless. Without hope for progress a scan gives up,
-// so that deadly ones are kept apart.
+// newZoo returns n documents, most of them harmless. Deadly ones are spread out, because a scan
+// ends after many deaths in a row.
 func newZoo(r *rand.Rand, n int) *zoo {
 	z := &zoo{release: make(chan struct{}), seen: make([]int, n)}
 	for i := range n {
@@ -80,7 +80,7 @@ func newZoo(r *rand.Rand, n int) *zoo {
 	return z
 }
 
-// Whatever documents do, each has one result, the right one; each death is counted, and harmless
+// Whatever documents do, each has exactly one correct result. Each death is counted, and harmless
 // documents of dead workers are sent again.
 func TestRandomDocuments(t *testing.T) {
 	for seed := range uint64(40) {
@@ -89,8 +89,8 @@ func TestRandomDocuments(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 1))
 				z := newZoo(r, 1+r.IntN(120))
 				var stats scan.Stats
-				o := scan.Options{Workers: 1 + r.IntN(5), Depth: 1 + r.IntN(4), Timeout: time.Second,
-					RestartAfter: r.IntN(3) * 7, Ordered: r.IntN(2) == 0,
+				o := scan.Options{Workers: 1 + r.IntN(5), Depth: 1 + r.IntN(4),
+					Timeout: time.Second, RestartAfter: r.IntN(3) * 7, Ordered: r.IntN(2) == 0,
 					Progress: func(s scan.Stats) { stats = s }}
 				var order []int64
 				got := map[int]scan.Result{}
@@ -101,7 +101,7 @@ func TestRandomDocuments(t *testing.T) {
 					got[int(result.Number)] = result
 				}
 				close(z.release)
-				time.Sleep(time.Minute) // whoever still works must not be noticed
+				time.Sleep(time.Minute) // workers that still run must have no effect
 				require.Len(t, order, len(z.fates), "%+v", o)
 				if o.Ordered {
 					require.True(t, slices.IsSorted(order))
@@ -124,7 +124,7 @@ func requireFates(t *testing.T, z *zoo, got map[int]scan.Result, stats scan.Stat
 			want.Skipped++
 			want.Failed++
 			require.ErrorIs(t, err, scan.ErrSkipped, "document %d", n)
-			require.Equal(t, 2, z.seen[n], "it got a second chance and no third")
+			require.Equal(t, 2, z.seen[n], "it was retried exactly once")
 		case failing:
 			want.Failed++
 			require.ErrorIs(t, err, scan.ErrFailed)
@@ -139,14 +139,14 @@ func requireFates(t *testing.T, z *zoo, got map[int]scan.Result, stats scan.Stat
 	require.Equal(t, want, stats)
 }
 
-// With one ahead no worker waits; with none ahead each waits for as long as a document is on its
-// way.
+// With one queued document, the worker never waits; without one, it waits while each document is
+// read.
 func TestPipeliningKeepsWorkersBusy(t *testing.T) {
 	for depth, idle := range map[int]time.Duration{1: 20 * time.Second, 2: time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			docs := func(yield func(scan.Document, error) bool) {
 				for doc := range numbered(20) {
-					time.Sleep(time.Second) // reading it, as long as the analysis
+					time.Sleep(time.Second) // reading takes as long as the work
 					if !yield(doc, nil) {
 						return
 					}

@@ -27,7 +27,7 @@ var (
 // errEnded stops a scan after its last result, or when the caller stops taking results.
 var errEnded = errors.New("scan: ended")
 
-// What zero means in [Options].
+// Defaults of [Options].
 const (
 	DefaultDepth    = 2
 	DefaultMaxReply = 64 << 20
@@ -42,7 +42,7 @@ type Options struct {
 	Workers int
 
 	// Depth is the maximum number of documents in flight per worker: the current one and those
-	// queued in its input. 0 means 2. 1 means that it waits for each.
+	// queued in its input. 0 means 2. 1 means that a worker waits for each document.
 	Depth int
 
 	// RestartAfter is the number of documents after which a worker is replaced. 0 means never.
@@ -55,8 +55,8 @@ type Options struct {
 	// MaxReply bounds the bytes of one reply of a child process. 0 means 64 MiB.
 	MaxReply int
 
-	// Ordered returns results in the order of the documents, so finished ones wait for slow ones.
-	// false means in the order of completion.
+	// Ordered returns results in the order of the documents, so results wait for slower ones before
+	// them. false means in the order of completion.
 	Ordered bool
 
 	// Progress is called after each result, from the goroutine that iterates over the results. nil
@@ -64,7 +64,7 @@ type Options struct {
 	Progress func(Stats)
 }
 
-// Work describes the workers: see [Filter], [Command], [Process] and [Func]. Its zero value is not
+// Work is a kind of worker: see [Filter], [Command], [Process] and [Func]. Its zero value is not
 // valid.
 type Work struct {
 	start func(o Options) (worker, error)
@@ -75,7 +75,7 @@ type Document struct {
 	// Meta and Data are sent to the worker.
 	Meta, Data []byte
 
-	// Value is passed to functions and results. Child processes do not see it.
+	// Value is passed to functions and to the result. Child processes do not receive it.
 	Value any
 
 	// Decode converts Data into the input of a [Filter]. nil means that it reads Data.
@@ -91,7 +91,7 @@ type Result struct {
 	// Number is the index of the document, from 0.
 	Number int64
 
-	// Value is that of the document, and Out the worker's reply.
+	// Value is the document's Value, and Out the worker's reply.
 	Value any
 	Out   []byte
 
@@ -110,7 +110,7 @@ type Stats struct {
 	Idle     time.Duration // of all workers, without one
 }
 
-// job is a document in flight. It is held until its result is back.
+// job is a document in flight. It is kept until its result arrives.
 type job struct {
 	number int64
 	doc    Document
@@ -124,11 +124,11 @@ type run struct {
 	opts    Options
 	do      Work
 	fresh   chan *job     // from the documents
-	again   chan *job     // those of dead workers; has room for all open ones
+	again   chan *job     // from dead workers; has room for all open ones
 	done    chan struct{} // closed when open is 0
 	open    atomic.Int64  // documents without a result, plus one while more may come
 	results chan Result
-	window  chan struct{} // how far results may be ahead of the first missing one
+	window  chan struct{} // bounds the documents without a delivered result
 
 	mu     sync.Mutex // guards what follows
 	stats  Stats
@@ -152,7 +152,8 @@ func Run(ctx context.Context, documents iter.Seq2[Document, error], work Work,
 	return func(yield func(Result, error) bool) {
 		open := 16 * opts.Workers * opts.Depth
 		r := &run{opts: opts, do: work, fresh: make(chan *job), again: make(chan *job, open),
-			done: make(chan struct{}), results: make(chan Result), window: make(chan struct{}, open)}
+			done: make(chan struct{}), results: make(chan Result),
+			window: make(chan struct{}, open)}
 		r.ctx, r.stop = context.WithCancelCause(ctx)
 		var all sync.WaitGroup
 		r.open.Add(1)
@@ -174,7 +175,7 @@ func Run(ctx context.Context, documents iter.Seq2[Document, error], work Work,
 	}
 }
 
-// feed turns documents into jobs.
+// feed sends documents as jobs to the workers.
 func (r *run) feed(documents iter.Seq2[Document, error]) {
 	defer r.close()
 	number := int64(0)
@@ -213,8 +214,8 @@ func (r *run) close() {
 	}
 }
 
-// next waits for a job. It is nil when there will be none, or ctx has ended. Jobs of dead workers
-// come first, so that none is held for long.
+// next waits for a job. It returns nil if there will be none, or if ctx has ended. Jobs of dead
+// workers come first, so that none waits for long.
 func (r *run) next(ctx context.Context) *job {
 	select {
 	case j := <-r.again:
@@ -232,7 +233,7 @@ func (r *run) next(ctx context.Context) *job {
 	return nil
 }
 
-// finish ends a job.
+// finish sends the result of a job.
 func (r *run) finish(j *job, out []byte, err error) {
 	select {
 	case r.results <- Result{j.number, j.doc.Value, out, err}:
@@ -267,8 +268,8 @@ func (r *run) deliver(yield func(Result, error) bool) bool {
 	return true
 }
 
-// hand yields one result, and makes room in the window for one more document: a caller that does
-// not take results thereby stops the reading of documents.
+// hand yields one result and makes room in the window for another document. So a caller that does
+// not take results stops the reading of documents.
 func (r *run) hand(result Result, yield func(Result, error) bool) bool {
 	<-r.window
 	if !yield(result, nil) {
@@ -307,7 +308,7 @@ func (r *run) died(why error) {
 	}
 }
 
-// replied resets the count of deaths in a row: at least one worker works.
+// replied resets the count of deaths in a row, because a worker is alive.
 func (r *run) replied() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

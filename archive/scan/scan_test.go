@@ -51,7 +51,7 @@ func collect(t testing.TB, results iter.Seq2[scan.Result, error]) (map[int]scan.
 	return got, nil
 }
 
-// double is what workers are asked to do.
+// double is the work of most tests.
 func double(doc *scan.Document) ([]byte, error) {
 	n, err := strconv.Atoi(string(doc.Data))
 	return strconv.AppendInt(nil, int64(2*n), 10), err
@@ -75,7 +75,8 @@ func TestEachDocumentHasOneResult(t *testing.T) {
 		for _, depth := range []int{0, 1, 5} {
 			for _, restart := range []int{0, 1, 7} {
 				for _, ordered := range []bool{false, true} {
-					o := scan.Options{Workers: workers, Depth: depth, RestartAfter: restart, Ordered: ordered}
+					o := scan.Options{Workers: workers, Depth: depth, RestartAfter: restart,
+						Ordered: ordered}
 					var stats scan.Stats
 					next := int64(0)
 					o.Progress = func(s scan.Stats) { stats = s }
@@ -101,9 +102,8 @@ func TestEachDocumentHasOneResult(t *testing.T) {
 	}
 }
 
-// A worker that takes long keeps no other one waiting, and with a document waiting at each no
-// worker waits: all are busy until the documents run out.
-func TestWorkIsSharedByWhoHasTime(t *testing.T) {
+// Slow documents do not delay other workers: all are busy until there are no more documents.
+func TestIdleWorkersGetDocuments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stats scan.Stats
 		began := time.Now()
@@ -125,7 +125,7 @@ func TestWorkIsSharedByWhoHasTime(t *testing.T) {
 	})
 }
 
-// While a worker is busy it is sent the next document, so that it has it at once.
+// A busy worker is sent the next documents, so that it need not wait for them.
 func TestTheNextDocumentIsSentBeforeTheResult(t *testing.T) {
 	for depth, want := range map[int]int64{1: 1, 2: 2, 5: 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestTheNextDocumentIsSentBeforeTheResult(t *testing.T) {
 	}
 }
 
-// counting counts the documents that a worker was sent.
+// counting counts the documents sent to a worker.
 type counting struct {
 	scan.Worker
 	sent *atomic.Int64
@@ -188,7 +188,7 @@ func TestADocumentThatKillsTwiceIsSkipped(t *testing.T) {
 	}
 }
 
-func TestAWorkerThatHangsIsGivenUp(t *testing.T) {
+func TestHangingWorkerIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work := func(doc *scan.Document) ([]byte, error) {
 			if doc.Value.(int) == 5 {
@@ -204,12 +204,12 @@ func TestAWorkerThatHangsIsGivenUp(t *testing.T) {
 		requireDoubled(t, got, 20, 5)
 		require.ErrorIs(t, got[5].Err, scan.ErrSkipped)
 		require.Less(t, time.Since(began), 3*time.Minute)
-		time.Sleep(2 * time.Hour) // until those that were given up have ended
+		time.Sleep(2 * time.Hour) // until the abandoned workers have ended
 	})
 }
 
-func TestFailuresAreNoDeaths(t *testing.T) {
-	broken := errors.New("cannot be understood")
+func TestFailuresAreNotDeaths(t *testing.T) {
+	broken := errors.New("cannot be parsed")
 	docs := func(yield func(scan.Document, error) bool) {
 		for doc, err := range numbered(10) {
 			if doc.Value == 3 {
@@ -233,7 +233,7 @@ func TestFailuresAreNoDeaths(t *testing.T) {
 	requireDoubled(t, got, 10, 3, 7)
 	require.ErrorIs(t, got[3].Err, broken)
 	require.ErrorIs(t, got[7].Err, scan.ErrFailed)
-	require.ErrorContains(t, got[7].Err, "cannot be understood")
+	require.ErrorContains(t, got[7].Err, "cannot be parsed")
 	require.EqualValues(t, 2, stats.Failed)
 	require.Zero(t, stats.Deaths)
 }
@@ -262,7 +262,7 @@ func TestTheEndOfAScan(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 
 	for range scan.Run(t.Context(), numbered(1e9), scan.Func(double), scan.Options{}) {
-		break // and all goroutines end
+		break // all goroutines end
 	}
 
 	noStart := scan.WorkOf(func(scan.Options) (scan.Worker, error) { return nil, broken })
@@ -274,11 +274,12 @@ func TestTheEndOfAScan(t *testing.T) {
 	require.ErrorIs(t, err, scan.ErrWorkers)
 
 	got, err := collect(t, scan.Run(t.Context(), numbered(0), noStart, scan.Options{}))
-	require.NoError(t, err, "nobody has to be started for nothing")
+	require.NoError(t, err, "without documents no worker is started")
 	require.Empty(t, got)
 }
 
-// childMode, in the environment, makes the test binary a worker that behaves in that way.
+// childMode is an environment variable that turns the test binary into a worker with the behavior
+// of a mode.
 const childMode = "SPINNERET_SCAN_CHILD"
 
 func TestMain(m *testing.M) {
@@ -289,11 +290,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child doubles numbers, and does what its mode says when it meets 13.
+// child doubles numbers, and misbehaves at 13.
 func child(mode string) {
 	_ = scan.Serve(os.Stdin, os.Stdout, func(meta, data []byte) ([]byte, error) {
 		if string(meta) != "meta" {
-			return nil, errors.New("no meta")
+			return nil, errors.New("meta is missing")
 		}
 		if string(data) == "13" {
 			misbehave(mode)
@@ -310,7 +311,7 @@ func misbehave(mode string) {
 		select {}
 	case "leak":
 		var held [][]byte
-		for range 32 { // more than the limit of its shell
+		for range 32 { // more than the limit set by the shell
 			held = append(held, bytes.Repeat([]byte("x"), 1<<28))
 		}
 		os.Exit(len(held))
@@ -336,12 +337,13 @@ func childProcess(mode string) scan.Work {
 	})
 }
 
-// Whatever a child process does, it costs the document that it does it with and no other.
+// A misbehaving child process affects only the document that causes it.
 func TestChildren(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	for _, mode := range []string{"good", "crash", "hang", "leak", "print", "lie", "boast", "stop"} {
+	modes := []string{"good", "crash", "hang", "leak", "print", "lie", "boast", "stop"}
+	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			o := scan.Options{Workers: 2, Depth: 3, RestartAfter: 40}
@@ -364,7 +366,7 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// The protocol is small enough for any language.
+// python is a worker in another language.
 const python = `
 import sys
 i, o = sys.stdin.buffer, sys.stdout.buffer
@@ -380,7 +382,7 @@ for line in i:
 	o.flush()
 `
 
-func TestAWorkerInPython(t *testing.T) {
+func TestPythonWorker(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil || testing.Short() {
 		t.Skip("no python3")
 	}
@@ -391,18 +393,17 @@ func TestAWorkerInPython(t *testing.T) {
 	require.ErrorContains(t, got[7].Err, "seven")
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
+func TestMissingProgram(t *testing.T) {
 	_, err := collect(t, scan.Run(t.Context(), numbered(5), scan.Command("/no/such/program"),
 		scan.Options{}))
 	require.ErrorContains(t, err, "start worker")
 }
 
-func TestServeRefuses(t *testing.T) {
+func TestServeRejectsInvalidInput(t *testing.T) {
 	for _, in := range []string{"x\n", "DOC 1 2\n", "DOC 1 -2 3\nxxx", "DOC 1 1 1\nx",
 		strings.Repeat("x", 1000), "DOC"} {
-		err := scan.Serve(strings.NewReader(in), &bytes.Buffer{}, func(_, _ []byte) ([]byte, error) {
-			return nil, nil
-		})
+		nothing := func(_, _ []byte) ([]byte, error) { return nil, nil }
+		err := scan.Serve(strings.NewReader(in), &bytes.Buffer{}, nothing)
 		require.ErrorContains(t, err, "read document", in)
 	}
 }

@@ -13,24 +13,24 @@ type worker interface {
 	// Send sends a document. It may return before the document is processed.
 	Send(number int64, doc *Document) error
 
-	// Finish says that there are no more documents, so that it ends after its last reply.
+	// Finish says that there are no more documents. The worker ends after its last reply.
 	Finish() error
 
 	// Receive waits for the reply to the oldest document without one. An error that does not wrap
 	// [ErrFailed] means that the worker is dead.
 	Receive(number int64) ([]byte, error)
 
-	// Kill ends it at once, and makes Send and Receive fail.
+	// Kill ends the worker immediately and makes Send and Receive fail.
 	Kill()
 
-	// Wait waits for its end, after Finish or Kill.
+	// Wait waits for the end of the worker, after Finish or Kill.
 	Wait() error
 }
 
-// work runs one worker after the other until there is nothing left to do.
+// work runs one worker after another until there are no more jobs.
 func (r *run) work() {
 	for more := true; more && r.ctx.Err() == nil; {
-		// A worker is only started when there is a job.
+		// A worker is started only when there is a job.
 		began := time.Now()
 		first := r.next(r.ctx)
 		r.count(func(s *Stats) { s.Idle += time.Since(began) })
@@ -47,7 +47,7 @@ func (r *run) work() {
 	}
 }
 
-// grace is how long a worker that has replied to all may take to end.
+// grace is how long a worker may take to end after its last reply.
 const grace = 10 * time.Second
 
 // employ sends jobs to one worker until it dies or is due for a restart, and reports whether there
@@ -66,7 +66,7 @@ func (r *run) employ(w worker, first *job) (more bool) {
 	if dead != nil {
 		cancel() // ends the sender, and the worker
 		for j := range out {
-			r.again <- j // it has not started them
+			r.again <- j // the worker has not started it
 		}
 		_ = w.Wait()
 		return true
@@ -81,7 +81,7 @@ func (r *run) employ(w worker, first *job) (more bool) {
 }
 
 // send sends jobs while the worker has room, and reports whether it stopped because the worker is
-// due for a restart. A job is put into out before it is sent, so that it is never lost.
+// due for a restart. It adds a job to out before sending it, so that no job is lost.
 func (r *run) send(ctx context.Context, w worker, j *job, out chan<- *job,
 	room chan<- struct{}) (enough bool) {
 	for n := 1; ; n++ {
@@ -100,7 +100,7 @@ func (r *run) send(ctx context.Context, w worker, j *job, out chan<- *job,
 		}
 		out <- j
 		if err := w.Send(j.number, &j.doc); err != nil {
-			w.Kill() // and Receive returns an error
+			w.Kill() // makes Receive return an error
 			return false
 		}
 		j = nil
@@ -113,8 +113,8 @@ func (r *run) send(ctx context.Context, w worker, j *job, out chan<- *job,
 	return false
 }
 
-// receive takes the replies of a worker. It returns why the worker is dead, or nil if it has
-// replied to all.
+// receive receives the replies of a worker. It returns the error that killed the worker, or nil if
+// the worker has replied to all jobs.
 func (r *run) receive(w worker, out <-chan *job, room <-chan struct{}) error {
 	for {
 		began := time.Now()
@@ -150,8 +150,8 @@ func (r *run) reply(w worker, j *job) ([]byte, error) {
 	return w.Receive(j.number)
 }
 
-// blame handles the document that killed a worker: it is retried once, since the death may have
-// been chance.
+// blame handles the document that killed a worker. It is retried once, because the document may not
+// be the cause.
 func (r *run) blame(j *job, why error) {
 	if j.deaths++; j.deaths < 2 && r.ctx.Err() == nil {
 		r.again <- j
