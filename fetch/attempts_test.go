@@ -177,14 +177,32 @@ func TestAttemptsCountWhatWasRefused(t *testing.T) {
 	require.EqualValues(t, 3, n.Load())
 }
 
-// Connections that die one after the other are detected with at most three requests, however many
-// are kept.
-func TestAttemptsAreBoundedOverDeadConnections(t *testing.T) {
-	const conns = 10
+// However many connections die one after the other when they are used again, they cost at most two
+// requests: the third and last goes to a new connection.
+func TestTheLastAttemptHasANewConnection(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		base, c := deadConnections(t, 10, answers)
+		r, err := c.Get(t.Context(), base)
+		if answers {
+			require.NoError(t, err)
+			require.Equal(t, 3, r.Attempts)
+			continue
+		}
+		var e *fetch.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, fetch.Disconnected, e.Kind, "%v", e)
+		require.Equal(t, 3, e.Attempts)
+	}
+}
+
+// deadConnections returns a client with idle connections that break at the next request. New ones
+// answer or break, too. The server gets three more requests at most.
+func deadConnections(t *testing.T, conns int, answers bool) (base string, c *fetch.Client) {
 	var together sync.WaitGroup
 	together.Add(conns)
 	var late, asked atomic.Int64
-	base := listen(t, func(s *session) {
+	t.Cleanup(func() { require.LessOrEqual(t, asked.Load(), int64(3)) })
+	base = listen(t, func(s *session) {
 		s.request()
 		if late.Load() == 0 {
 			together.Done()
@@ -196,18 +214,18 @@ func TestAttemptsAreBoundedOverDeadConnections(t *testing.T) {
 			return
 		}
 		asked.Add(1)
+		if answers {
+			s.say(ok + "Content-Length: 2\r\n\r\nok")
+		}
 	})
-	c := newClient(t, fetch.Options{MaxIdlePerHost: conns})
+	c = newClient(t, fetch.Options{MaxIdlePerHost: conns})
 	var all sync.WaitGroup
 	for range conns {
 		all.Go(func() { _, err := c.Get(t.Context(), base); require.NoError(t, err) })
 	}
 	all.Wait()
 	late.Store(1)
-	e := fails(t, c, base)
-	require.Equal(t, fetch.TooManyAttempts, e.Kind, "%v", e)
-	require.Equal(t, 3, e.Attempts)
-	require.LessOrEqual(t, asked.Load(), int64(3))
+	return base, c
 }
 
 func TestErrorsCountAttempts(t *testing.T) {

@@ -137,6 +137,12 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 		info.Conn.Close()
 		return
 	}
+	if _, http1 := info.Conn.(*wire); http1 && info.Reused && x.attempts == maxAttempts-1 {
+		// Twice a connection was dead, and this one may be. The last attempt is for a new one, which
+		// alone shows how the server is. The transport drops this one and looks for the next.
+		info.Conn.Close()
+		return
+	}
 	// This is called once per attempt; the last connection counts.
 	x.late, x.wire, x.heads, x.reused, x.tls = HeadTimeout, nil, nil, info.Reused, nil
 	x.attempts++
