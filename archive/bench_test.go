@@ -284,7 +284,7 @@ func BenchmarkRead(b *testing.B) {
 			b.SetBytes(size)
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Reset(bytes.NewReader(data))
+				r.ResetAt(bytes.NewReader(data), 0, int64(len(data)))
 				for _, err := range r.Records() {
 					require.NoError(b, err)
 				}

@@ -15,15 +15,13 @@ type Document struct {
 	Version
 
 	// Raw is the gzip member or zstd frame with the record at Content. It is nil if that is larger
-	// than MaxRaw. It is only valid until the next document.
+	// than MaxRaw. It is only valid until the next document. A frame may need the dictionary of its
+	// file; Record has it.
 	Raw []byte
 
 	archive *Archive
 	dict    []byte
 }
-
-// Dict returns the zstd dictionary for reading Raw, or nil if there is none.
-func (d *Document) Dict() []byte { return d.dict }
 
 // Record opens the record with the content. Close it after reading.
 func (d *Document) Record() (*warc.Record, error) {

@@ -50,8 +50,8 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 				doc.Content.Length)
 		}
 		send := scan.Document{Value: doc.Version, Data: doc.Raw, Err: err, Decode: decodeRaw}
-		if dict := doc.Dict(); len(dict) > 0 {
-			data = append(warc.AppendDict(data[:0], dict), doc.Raw...)
+		if len(doc.dict) > 0 {
+			data = append(warc.AppendDict(data[:0], doc.dict), doc.Raw...)
 			send.Data = data
 		}
 		send.Meta, err = json.Marshal(told{doc.URL, doc.Time, doc.Status, doc.Media,

@@ -64,15 +64,6 @@ func (f *Filter) Add(url string) (added bool) {
 	return f.shards[hash>>f.shift].add(hash)
 }
 
-// Len returns the number of URLs that were reported as new.
-func (f *Filter) Len() int {
-	n := 0
-	for i := range f.shards {
-		n += f.shards[i].len()
-	}
-	return n
-}
-
 // Stats describes a [Filter]. URLs that are being added concurrently may or may not be counted.
 type Stats struct {
 	URLs     int    // reported as new so far

@@ -16,13 +16,13 @@ import (
 
 func TestFilterTellsNewFromOld(t *testing.T) {
 	f := dedupe.New(dedupe.Options{})
-	require.Zero(t, f.Len())
+	require.Zero(t, f.Stats().URLs)
 	require.True(t, f.Add("https://a.test/"))
 	require.False(t, f.Add("https://a.test/"))
 	require.True(t, f.Add("https://a.test/?"))
 	require.True(t, f.Add(""))
 	require.False(t, f.Add(""))
-	require.Equal(t, 3, f.Len())
+	require.Equal(t, 3, f.Stats().URLs)
 }
 
 // TestModel compares filters with a map. A filter may take a new URL for a known one, but never the
@@ -62,7 +62,7 @@ func compareWithMap(t *testing.T, f *dedupe.Filter, random *rand.Rand) {
 			added++
 		}
 	}
-	require.Equal(t, added, f.Len())
+	require.Equal(t, added, f.Stats().URLs)
 	require.Equal(t, added, f.Stats().URLs)
 	for url := range met {
 		if f.Add(url) {
@@ -199,7 +199,7 @@ func TestConcurrentAdds(t *testing.T) {
 	for i := range told {
 		require.EqualValues(t, 1, told[i].Load(), i)
 	}
-	require.Equal(t, urls, f.Len())
+	require.Equal(t, urls, f.Stats().URLs)
 }
 
 func TestAddAllocatesAtMostTheListEntry(t *testing.T) {

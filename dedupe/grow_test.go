@@ -25,7 +25,7 @@ func TestLayersFollowTheFormula(t *testing.T) {
 		{4 * capacity, 3, (14.5 + 22.1 + 2*23.5) / 4},
 		{8 * capacity, 4, (14.5 + 22.1 + 2*23.5 + 4*24.9) / 8},
 	} {
-		for i := 0; f.Len() < tt.urls*999/1000; i++ { // shards start layers with some delay
+		for i := 0; f.Stats().URLs < tt.urls*999/1000; i++ { // shards start layers with some delay
 			f.Add(fmt.Sprint(tt.urls, "/", i))
 		}
 		s := f.Stats()
@@ -68,7 +68,7 @@ func TestBatchDoesTheSameAsAdd(t *testing.T) {
 					require.Equal(t, single.Add(url), added[before+i], "%d of %q", i, urls)
 				}
 			}
-			require.Equal(t, single.Len(), batched.Len())
+			require.Equal(t, single.Stats().URLs, batched.Stats().URLs)
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestConcurrentBatches(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Equal(t, urls, f.Len())
+	require.Equal(t, urls, f.Stats().URLs)
 	require.LessOrEqual(t, f.Stats().Error, 1e-12)
 }
 

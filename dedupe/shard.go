@@ -129,12 +129,6 @@ func (s *shard) follow(latest int64) {
 	}
 }
 
-func (s *shard) len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.added
-}
-
 func (s *shard) stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

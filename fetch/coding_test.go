@@ -5,7 +5,6 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -141,7 +140,6 @@ func TestContentCodings(t *testing.T) {
 			// Not require.Equal, which would print megabytes.
 			require.Len(t, r.Body, len(tt.want))
 			require.True(t, tt.want == string(r.Body))
-			require.Equal(t, sha256.Sum256([]byte(tt.want)), r.Hash())
 			if tt.opts.MaxBody == 0 {
 				require.Equal(t, fetch.Whole, r.RawCut)
 				require.True(t, tt.raw == string(r.Raw), "Raw keeps the coding")

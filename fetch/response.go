@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/tls"
 	"net/http"
 	"net/netip"
@@ -54,13 +53,6 @@ type Response struct {
 
 // NotModified reports whether the server answered that the page has not changed (304).
 func (r *Response) NotModified() bool { return r.Status == http.StatusNotModified }
-
-// Hash returns the SHA-256 of Body. Each call computes it anew.
-func (r *Response) Hash() [32]byte { return sha256.Sum256(r.Body) }
-
-// Unchanged reports whether the page still has that Hash: the server says so (304), or the body is
-// the same. A body that was cut is compared as far as it came.
-func (r *Response) Unchanged(hash [32]byte) bool { return r.NotModified() || r.Hash() == hash }
 
 // Validators returns what to pass to [Client.GetIf] for the same URL, if the caller keeps this
 // page. A 304 may omit them; then those of the request stay valid. Do not use those of an error

@@ -114,3 +114,14 @@ func ExampleCache_Restore() {
 	// {"Host":"www.example.com","Value":"nginx"}
 	// nginx true
 }
+
+func ExampleCache_Delete() {
+	c := hostcache.New[string](hostcache.Options{})
+	c.Set("www.example.com", "192.0.2.1", time.Hour)
+	fmt.Println(c.Delete("www.example.com"), c.Delete("www.example.com"))
+	_, known := c.Lookup("www.example.com")
+	fmt.Println(known)
+	// Output:
+	// true false
+	// false
+}

@@ -183,3 +183,29 @@ func ExampleLoadURLs() {
 	// Output:
 	// http://b.test/ true
 }
+
+// A polite crawler takes the best page of a host that may be visited now.
+func ExampleURLs_NextReady() {
+	u := pagerank.NewURLs(pagerank.Options{Cutoff: pagerank.DL1})
+	u.Fetched("http://a.test/", []string{"http://b.test/1", "http://b.test/2", "http://c.test/", "http://a.test/1"})
+	waits := map[string]bool{"a.test": true, "b.test": true}
+	ready := func(host string) bool { return !waits[host] }
+	fmt.Println(u.NextReady(ready))
+	fmt.Println(u.NextReady(ready))
+
+	delete(waits, "b.test")
+	u.Release("b.test")
+	fmt.Println(u.NextReady(ready))
+
+	u.Fetched("http://b.test/1", []string{"http://a.test/"})
+	fmt.Println(u.Score("http://a.test/") > u.Score("http://b.test/1"))
+	for url := range u.Top(1) {
+		fmt.Println(url)
+	}
+	// Output:
+	// http://c.test/ true
+	//  false
+	// http://b.test/1 true
+	// true
+	// http://a.test/
+}

@@ -185,6 +185,3 @@ func (f *Frontier) All() iter.Seq2[uint32, float64] {
 		}
 	}
 }
-
-// Len returns how many ids are queued or set aside.
-func (f *Frontier) Len() int { return f.queue.live + f.lots.parked }

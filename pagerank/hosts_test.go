@@ -29,7 +29,7 @@ func TestNextReadySetsBusyHostsAside(t *testing.T) {
 	require.Equal(t, 4, f.Stats().Aside)
 	_, ok = f.NextReady(ready)
 	require.False(t, ok)
-	require.Equal(t, 4, f.Len())
+	require.Equal(t, 4, pending(f))
 
 	// Score rises while it waits: 14 comes to the top, and finds its host busy still.
 	f.Fetched(93, []uint32{14})
@@ -49,7 +49,7 @@ func TestNextReadySetsBusyHostsAside(t *testing.T) {
 	}
 	f.Release(1)
 	f.Release(77)
-	require.Zero(t, f.Len())
+	require.Zero(t, pending(f))
 	require.Empty(t, f.lots.byHost)
 }
 
@@ -95,7 +95,7 @@ func TestBusyHostsCostNothing(t *testing.T) {
 		_, ok := f.NextReady(func(uint32) bool { return true })
 		require.True(t, ok)
 	}
-	require.Zero(t, f.Len())
+	require.Zero(t, pending(f))
 }
 
 // TestEveryIdIsHandedOutOnce crawls with hosts that are busy for a while after each fetch.
@@ -107,7 +107,7 @@ func TestEveryIdIsHandedOutOnce(t *testing.T) {
 		f.Discover(0)
 		until := map[uint32]int{}
 		seen := map[uint32]bool{}
-		for now := 0; f.Len() > 0; now++ {
+		for now := 0; pending(f) > 0; now++ {
 			for host, end := range until {
 				if end == now {
 					delete(until, host)

@@ -62,7 +62,7 @@ func TestTheHighestIdIsIgnored(t *testing.T) {
 	f.Discover(stray)
 	f.Fetched(stray, []uint32{1})
 	f.Trust(stray, 1)
-	require.Zero(t, f.Len())
+	require.Zero(t, pending(f))
 	f.Fetched(0, []uint32{stray, 2})
 	require.Equal(t, 2, f.Stats().Known)
 	require.Zero(t, f.Score(stray))

@@ -98,9 +98,6 @@ func (u *URLs) Top(n int) iter.Seq2[string, float64] {
 	}
 }
 
-// Len returns how many URLs are queued or set aside.
-func (u *URLs) Len() int { return u.frontier.Len() }
-
 // Stats returns the figures of the Frontier. Bytes includes the table, and Dropped is set.
 func (u *URLs) Stats() Stats {
 	s := u.frontier.Stats()

@@ -111,7 +111,7 @@ func TestURLsComeAsTheirIdsDo(t *testing.T) {
 	}
 	_, more := u.Next()
 	require.False(t, more)
-	require.Zero(t, u.Len())
+	require.Zero(t, pending(u))
 	require.Zero(t, u.Score("http://nobody.test/"))
 	var want []string
 	for id := range f.Top(20) {
@@ -153,7 +153,7 @@ func TestURLsThatAreIgnored(t *testing.T) {
 	long := "http://a.test/" + strings.Repeat("x", longestURL)
 	require.False(t, u.Discover(long))
 	u.Fetched(long, []string{"http://b.test/"})
-	require.Zero(t, u.Len())
+	require.Zero(t, pending(u))
 	require.True(t, u.Discover("http://a.test/"))
 	u.Fetched("http://a.test/", []string{"http://b.test/", "http://c.test/", "http://a.test/"})
 	require.False(t, u.Discover("http://c.test/"))

@@ -113,3 +113,23 @@ func ExampleCache_All() {
 	// Output:
 	// https://example.com/robots.txt 404
 }
+
+// A crawler with a client of its own leaves the judgement of the answer to ReadResponse.
+func ExampleReadResponse() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
+	}))
+	defer site.Close()
+
+	cache := robots.NewCache(robots.Options{Agent: "examplebot"})
+	page := site.URL + "/private/page"
+	answer, err := cache.Lookup(page, time.Now())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	got := robots.ReadResponse(http.Get(answer.Request.URL))
+	answer, err = cache.Store(*answer.Request, got, time.Now())
+	fmt.Println(answer.Known, answer.Rules.Allowed(page), err)
+	// Output: true false <nil>
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/satstore"
@@ -170,4 +171,40 @@ func ExampleStore_Backup() {
 	// faults: <nil>
 	// https://a.example/ 03:00 once <nil>
 	// https://a.example/ 03:00 changed since <nil>
+}
+
+// A page that is gone is deleted when its visit shows it, and a page that is out of scope at any time.
+func ExampleRecord_Delete() {
+	store, remove := temporary(satstore.Options{Start: hour(1)})
+	defer remove()
+	_, err := store.AddBatch([]satstore.Item{
+		{ID: "https://example.com/", At: hour(1)},
+		{ID: "https://example.com/gone", At: hour(2)},
+		{ID: "https://example.com/login", At: hour(2)},
+	})
+	if err != nil {
+		panic(err)
+	}
+	if err := store.Delete("https://example.com/login"); err != nil {
+		panic(err)
+	}
+	for record, err := range store.Due(context.Background(), hour(3)) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(record.At().UTC().Format("15:04"), record.ID)
+		if strings.HasSuffix(string(record.ID), "gone") {
+			err = record.Delete()
+		} else {
+			err = record.Reschedule(hour(5), record.Data)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(store.Delete("https://example.com/gone"))
+	// Output:
+	// 01:00 https://example.com/
+	// 02:00 https://example.com/gone
+	// satstore: no record has this id
 }

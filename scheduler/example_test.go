@@ -193,3 +193,34 @@ func ExampleScheduler_Restore() {
 	// {"Host":"slow.test","Delay":60000000000}
 	// 1m0s
 }
+
+// A redirect may lead to another host. The task moves there and keeps its priority.
+func ExampleLease_Task() {
+	s := scheduler.New[string](scheduler.Options{})
+	_ = s.Add(scheduler.Task[string]{Host: "old.test", Item: "http://old.test/a", Priority: 3})
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	lease, _ := s.TryNext(now)
+	moved := lease.Task()
+	lease.Done(scheduler.Outcome{Status: 301})
+
+	moved.Host, moved.Item = "new.test", "http://new.test/a"
+	_ = s.Add(moved)
+	lease, _ = s.TryNext(now)
+	fmt.Println(lease.Item(), lease.Task().Priority)
+	lease.Done(scheduler.Outcome{})
+	// Output: http://new.test/a 3
+}
+
+// A visit that takes too long shows in a status page.
+func ExampleScheduler_InFlight() {
+	s := scheduler.New[int](scheduler.Options{})
+	_ = s.Add(scheduler.Task[int]{Host: "slow.test", Item: 7})
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	lease, _ := s.TryNext(start)
+	now := start.Add(10 * time.Minute)
+	for task, since := range s.InFlight() {
+		fmt.Println(task.Host, task.Item, now.Sub(since))
+	}
+	lease.Done(scheduler.Outcome{})
+	// Output: slow.test 7 10m0s
+}

@@ -2,9 +2,11 @@ package warc_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -59,4 +61,26 @@ func ExampleReader_ResetAt() {
 	text, err := io.ReadAll(rec)
 	fmt.Println(string(text), err)
 	// Output: three <nil>
+}
+
+// WARC 1.1 can say how a response came, in fields that may occur several times.
+func ExampleRecord_Protocol() {
+	const file = "WARC/1.1\r\n" +
+		"WARC-Type: response\r\n" +
+		"WARC-Protocol: h2\r\n" +
+		"WARC-Protocol: tls/1.3\r\n" +
+		"WARC-Cipher-Suite: TLS_AES_128_GCM_SHA256\r\n" +
+		"Content-Length: 0\r\n\r\n\r\n\r\n"
+	r := warc.NewReader(strings.NewReader(file), warc.ReaderOptions{})
+	defer r.Close()
+	rec, err := r.Next()
+	if err != nil {
+		panic(err)
+	}
+	version, suite := rec.TLS()
+	fmt.Println(rec.Fields().Values("WARC-Protocol"))
+	fmt.Println(rec.Protocol(), tls.VersionName(version), tls.CipherSuiteName(suite))
+	// Output:
+	// [h2 tls/1.3]
+	// HTTP/2.0 TLS 1.3 TLS_AES_128_GCM_SHA256
 }

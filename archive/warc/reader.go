@@ -80,13 +80,13 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	}
 	reader := &Reader{opts: opts, dict: opts.Dict, src: newSource(r),
 		inner: bufio.NewReaderSize(nil, bodyBuffer)}
-	reader.Reset(r)
+	reader.reset(r)
 	return reader
 }
 
-// Reset makes the reader read another source, as if it were new, with the same options. Its buffers
+// reset makes the reader read another source, as if it were new, with the same options. Its buffers
 // are reused.
-func (r *Reader) Reset(src io.Reader) {
+func (r *Reader) reset(src io.Reader) {
 	if r.found {
 		r.dict, r.found = r.opts.Dict, false
 		r.Close()
@@ -102,7 +102,7 @@ func (r *Reader) Reset(src io.Reader) {
 // ResetAt is Reset for the part of a file that begins at offset. It reads a record by its address;
 // offsets in records and errors are those in the file.
 func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
-	r.Reset(io.NewSectionReader(f, offset, length))
+	r.reset(io.NewSectionReader(f, offset, length))
 	r.src.under.n, r.from = offset, offset
 	r.nameOf(f)
 }

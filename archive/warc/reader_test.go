@@ -240,7 +240,7 @@ func TestDamageCostsOneRecord(t *testing.T) {
 // requireLost holds that all records are there but the one around at, and those that were cut off.
 func requireLost(t *testing.T, w *written, r *Reader, data []byte, at int64) {
 	t.Helper()
-	r.Reset(bytes.NewReader(data))
+	r.reset(bytes.NewReader(data))
 	r.SetSalvage(at < w.offsets[1]) // without the warcinfo record nothing vouches for the others
 	records, damage, err := readAll(t, r)
 	require.NoError(t, err)
@@ -346,7 +346,7 @@ func TestReadingAllocatesLittle(t *testing.T) {
 		src := bytes.NewReader(nil)
 		allocs := testing.AllocsPerRun(10, func() {
 			src.Reset(w.data)
-			r.Reset(src)
+			r.reset(src)
 			for _, err := range r.Records() {
 				require.NoError(t, err)
 			}

@@ -25,6 +25,9 @@ func Example() {
 			added, err := seen.Add(url)
 			fmt.Println(url, added, err)
 		}
+		if err := seen.Sync(); err != nil { // from here on, they survive a power failure
+			fmt.Println(err)
+		}
 		if err := seen.Close(); err != nil {
 			fmt.Println(err)
 		}

@@ -79,3 +79,22 @@ func ExampleSigner_SetKeys() {
 	// Output:
 	// <nil>
 }
+
+// Without a RoundTripper, sign each request just before it is sent.
+func ExampleSigner_Sign() {
+	key := botauth.Key{Private: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
+	signer, err := botauth.New(botauth.Options{Agent: "https://crawler.test"}, key)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	req, err := http.NewRequest(http.MethodGet, "https://www.example.com/", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = signer.Sign(req, time.Now())
+	input := req.Header.Get("Signature-Input")
+	fmt.Println(strings.Contains(input, fmt.Sprintf("keyid=%q", key.ID())), err)
+	// Output: true <nil>
+}

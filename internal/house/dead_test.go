@@ -1,8 +1,16 @@
 package house
 
 import (
+	"encoding/json"
+	"errors"
 	"go/ast"
+	"go/importer"
+	"go/parser"
 	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,68 +19,141 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forInterfaces are methods that are called through interfaces of the standard library.
+// forInterfaces are methods that are called through interfaces of other libraries.
 var forInterfaces = []string{
-	"String", "Error", "Unwrap", "Is", "RoundTrip", "ServeHTTP", "Read", "Write", "Close", "WriteTo",
-	"AppendBinary", "MarshalBinary", "UnmarshalBinary", "MarshalText", "UnmarshalText",
+	"String", "Error", "Unwrap", "Is", "RoundTrip", "CloseIdleConnections", "ServeHTTP", "Read", "Write",
+	"Close", "WriteTo", "AppendBinary", "MarshalBinary", "UnmarshalBinary", "MarshalText", "UnmarshalText",
+	"Scan", "Value", "Open", "Stat", "ReadDir", "Timeout",
 }
 
-// namesUsed returns the names that a file uses, other than where it declares them.
-func namesUsed(f *file) map[string]bool {
-	declared := map[*ast.Ident]bool{}
-	for _, decl := range f.ast.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			declared[decl.Name] = true
-		case *ast.GenDecl:
-			for _, spec := range decl.Specs {
-				switch spec := spec.(type) {
-				case *ast.TypeSpec:
-					declared[spec.Name] = true
-				case *ast.ValueSpec:
-					for _, name := range spec.Names {
-						declared[name] = true
-					}
-				}
+// A usage knows who uses which functions, methods and variables. A name is such as
+// "example.org/p.Function" or "example.org/p.Type.Method".
+type usage struct {
+	users map[string]map[string]bool // name: paths of the packages that use it
+	// interfaces are the method sets of all interfaces that were seen. A method that belongs to one
+	// of them may be called through it.
+	interfaces [][]string
+}
+
+// nameOf returns the name of an object, or "" if it has none of interest.
+func nameOf(o types.Object) string {
+	if o == nil || o.Pkg() == nil {
+		return ""
+	}
+	name := o.Pkg().Path() + "."
+	switch o := o.(type) {
+	case *types.Func:
+		if recv := o.Origin().Signature().Recv(); recv != nil {
+			t := recv.Type()
+			if p, ok := t.(*types.Pointer); ok {
+				t = p.Elem()
 			}
+			named, ok := t.(*types.Named)
+			if !ok {
+				return ""
+			}
+			name += named.Obj().Name() + "."
+		}
+		return name + o.Name()
+	case *types.Var:
+		return name + o.Name()
+	}
+	return ""
+}
+
+// check type-checks files as a package and notes what they use. Errors do not matter: a dependency
+// that is missing hides at most a use.
+func (u *usage) check(path string, files []*ast.File, fset *token.FileSet, imp types.Importer) *types.Package {
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}
+	config := types.Config{Importer: imp, Error: func(error) {}}
+	p, _ := config.Check(path, fset, files, info)
+	for _, o := range info.Uses {
+		name := nameOf(o)
+		if u.users[name] == nil {
+			u.users[name] = map[string]bool{}
+		}
+		u.users[name][path] = true
+	}
+	for expr, tv := range info.Types {
+		if _, ok := expr.(*ast.InterfaceType); !ok {
+			continue
+		}
+		var methods []string
+		for m := range tv.Type.Underlying().(*types.Interface).Methods() {
+			methods = append(methods, m.Name())
+		}
+		u.interfaces = append(u.interfaces, methods)
+	}
+	return p
+}
+
+// hasUser reports whether a package other than its own uses the name, or whether the name belongs to
+// an interface that its type, with these methods, implements as far as the names of methods tell.
+func (u *usage) hasUser(pkg, recv, name string, methods []string) bool {
+	full := pkg + "." + name
+	if recv != "" {
+		full = pkg + "." + recv + "." + name
+	}
+	for path := range u.users[full] {
+		if path != pkg {
+			return true
 		}
 	}
-	used := map[string]bool{}
-	ast.Inspect(f.ast, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok && !declared[id] && id.IsExported() {
-			used[id.Name] = true
-		}
-		return true
+	return recv != "" && slices.ContainsFunc(u.interfaces, func(of []string) bool {
+		missing := func(m string) bool { return !slices.Contains(methods, m) }
+		return slices.Contains(of, name) && !slices.ContainsFunc(of, missing)
 	})
-	return used
+}
+
+// receiverOf returns the name of the type that a method belongs to, or "" for a function.
+func receiverOf(decl *ast.FuncDecl) string {
+	if decl.Recv == nil {
+		return ""
+	}
+	t := decl.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
 }
 
 // deadNames returns the exported functions, methods and variables without a user: no other package,
-// Example, program or comparison uses them, tests of programs included. Names are compared without
-// types: a name in two packages may hide a dead one, but every reported name is dead. Errors and
-// constants are skipped: most callers need few of them.
-func deadNames(packages source, others []*file) (found []string) {
-	users := map[string][]string{} // name: folders that use it
-	note := func(dir string, f *file) {
-		for name := range namesUsed(f) {
-			users[name] = append(users[name], dir)
-		}
-	}
-	for _, f := range others {
-		note(filepath.ToSlash(filepath.Dir(f.name)), f)
-	}
+// Example, program or comparison uses them, tests of programs included. Errors and constants are
+// skipped: most callers need few of them. Types are skipped, since functions have them as parameters
+// and results.
+func (u *usage) deadNames(packages source, root string) (found []string) {
 	for _, d := range packages {
 		if strings.Contains(d.path, "internal/") || strings.Contains(d.path, "/cmd/") {
 			continue
 		}
+		methods := map[string][]string{}
 		for _, f := range d.code() {
 			for _, decl := range f.ast.Decls {
+				if fn, ok := decl.(*ast.FuncDecl); ok {
+					recv := receiverOf(fn)
+					methods[recv] = append(methods[recv], fn.Name.Name)
+				}
+			}
+		}
+		for _, f := range d.code() {
+			for _, decl := range f.ast.Decls {
+				recv := ""
+				if fn, ok := decl.(*ast.FuncDecl); ok {
+					recv = receiverOf(fn)
+				}
 				for _, id := range exportedBy(decl) {
-					lives := slices.ContainsFunc(users[id.Name], func(dir string) bool {
-						return dir != d.path
-					})
-					if !lives {
-						found = append(found, f.at(id.Pos())+": "+d.path+"."+id.Name+" has no user")
+					if !u.hasUser(root+d.path, recv, id.Name, methods[recv]) {
+						found = append(found, f.at(id.Pos())+": "+d.path+"."+recv+"."+id.Name+" has no user")
 					}
 				}
 			}
@@ -81,8 +162,7 @@ func deadNames(packages source, others []*file) (found []string) {
 	return found
 }
 
-// exportedBy returns the functions, methods and variables that a declaration exports. Types are
-// skipped: they are used through functions.
+// exportedBy returns the functions, methods and variables that a declaration exports.
 func exportedBy(decl ast.Decl) (names []*ast.Ident) {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
@@ -102,31 +182,98 @@ func exportedBy(decl ast.Decl) (names []*ast.Ident) {
 	})
 }
 
-// usersOf returns the files that count as users: all but the tests of the packages themselves.
-// Examples count for their own package, too.
-func usersOf(t *testing.T) (users []*file) {
+// A listed is a package as go list prints it.
+type listed struct {
+	ImportPath, Export, Dir            string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+}
+
+// useOf type-checks the packages of all modules, with their Examples, and the tests of programs.
+func useOf(t *testing.T) *usage {
 	t.Helper()
-	eachFile(t, func(name, text string) {
-		program := strings.HasPrefix(name, "examples/") || strings.HasPrefix(name, "internal/bench/")
-		example := strings.HasSuffix(name, "example_test.go")
-		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") && !program && !example {
-			return
+	u := &usage{users: map[string]map[string]bool{}}
+	exports := map[string]string{} // of this module for all: tests alone may import a package
+	for _, dir := range []string{"", "internal/bench", "examples/clients", "examples/cluster"} {
+		u.addModule(t, filepath.Join("..", "..", dir), exports)
+	}
+	return u
+}
+
+// addModule adds the packages of a module, and the files with export data to those of packages.
+func (u *usage) addModule(t *testing.T, dir string, exports map[string]string) {
+	t.Helper()
+	list := exec.Command("go", "list", "-e", "-export", "-deps",
+		"-json=ImportPath,Export,Dir,GoFiles,TestGoFiles,XTestGoFiles", "./...")
+	list.Dir = dir
+	out, err := list.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, list.Start())
+	var ours []listed
+	for decoder := json.NewDecoder(out); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
 		}
-		f, err := parse(name, text)
-		require.NoError(t, err)
-		if example {
-			f.name = "example/" + f.name
+		exports[p.ImportPath] = p.Export
+		if strings.HasPrefix(p.ImportPath, module+"/") {
+			ours = append(ours, p)
 		}
-		users = append(users, f)
+	}
+	require.NoError(t, list.Wait())
+	fset := token.NewFileSet()
+	imp := importer.ForCompiler(fset, "gc", func(name string) (io.ReadCloser, error) {
+		return os.Open(exports[name])
 	})
-	return users
+	for _, p := range ours {
+		own := strings.TrimPrefix(p.ImportPath, module+"/")
+		tests := p.XTestGoFiles
+		if packageOf(own) == "" {
+			p.GoFiles = append(p.GoFiles, p.TestGoFiles...)
+		} else {
+			tests = slices.DeleteFunc(tests, func(name string) bool { return !strings.HasSuffix(name, "example_test.go") })
+		}
+		u.check(p.ImportPath, parseAll(t, fset, p.Dir, p.GoFiles), fset, imp)
+		u.check(p.ImportPath+"_test", parseAll(t, fset, p.Dir, tests), fset, imp)
+	}
+}
+
+func parseAll(t *testing.T, fset *token.FileSet, dir string, names []string) (files []*ast.File) {
+	t.Helper()
+	for _, name := range names {
+		f, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		files = append(files, f)
+	}
+	return files
 }
 
 func TestExportsHaveUsers(t *testing.T) {
-	for _, dead := range deadNames(load(t).public(), usersOf(t)) {
-		t.Error(dead)
-	}
-	text := "package p\nfunc Used() { Dead() }\nfunc Dead() {}\nvar ErrA, B int\nconst C = 1"
-	user := planted(t, "examples/q/q.go", "package q\nvar _ = p.Used")[0].files
-	require.Len(t, deadNames(planted(t, "p/p.go", text), user), 2, "Dead and B")
+	report(t, useOf(t).deadNames(load(t).public(), module+"/"))
+
+	own := planted(t, "p/p.go", `package p
+		func Used() { Dead() }
+		func Dead() {}
+		var ErrA, B int
+		const C = 1
+		type T struct{}
+		func (T) Visit() {}
+		func (T) Walk() {}
+		func (T) Len() int { return 0 }`)
+	user, err := parse("q/q.go", `package q
+		import "p"
+		var _ = p.Used
+		type list struct{}
+		func (list) Len() int { return 1 }
+		type visitor interface { Visit() }`)
+	require.NoError(t, err)
+	u := &usage{users: map[string]map[string]bool{}}
+	p := u.check("p", []*ast.File{own[0].files[0].ast}, own[0].files[0].fset, nil)
+	u.check("q", []*ast.File{user.ast}, user.fset, importerFunc(func(string) (*types.Package, error) { return p, nil }))
+	require.Len(t, u.deadNames(own, ""), 4, "Dead, B, Walk and Len")
 }
+
+type importerFunc func(path string) (*types.Package, error)
+
+func (f importerFunc) Import(path string) (*types.Package, error) { return f(path) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotshttp"
@@ -33,4 +34,30 @@ func Example() {
 	// Output:
 	// 200 OK
 	// line 2 forbids /private/
+}
+
+// The cache of a transport says what it knows without a request.
+func ExampleTransport_Cache() {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			fmt.Fprint(w, "User-agent: *\nCrawl-delay: 10\n")
+		}
+	}))
+	defer site.Close()
+
+	transport := robotshttp.NewTransport(nil, robots.Options{Agent: "examplebot"})
+	resp, err := (&http.Client{Transport: transport}).Get(site.URL + "/")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp.Body.Close()
+	answer, err := transport.Cache().Lookup(site.URL+"/other", time.Now())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	delay, _ := answer.Rules.Delay()
+	fmt.Println(answer.Known, delay)
+	// Output: true 10s
 }
