@@ -51,10 +51,10 @@ type crawler struct {
 	committed chan struct{} // pages may have become due
 	changed   chan struct{} // a page was discovered or given back
 	asked     chan struct{} // a server made a request that a crash must not lose, such as Retry-After
-	early     stage.Underway
+	early     stage.Set
 	quota     stage.Quota
 	traps     *stage.Traps // nil finds none
-	lately    *stage.Lately
+	recent    *stage.RecentLinks
 
 	ending context.Context // ends when the crawl has to; its cause says why
 	stop   context.CancelCauseFunc
@@ -76,7 +76,7 @@ func openCrawler(
 	}
 	c.Filter.Hosts = cfg.Overrides
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
-	c.quota, c.traps, c.lately = stage.NewQuota(cfg.Pages), stage.NewTraps(cfg.Traps), stage.NewLately()
+	c.quota, c.traps, c.recent = stage.NewQuota(cfg.Pages), stage.NewTraps(cfg.Traps), stage.NewRecentLinks()
 	ending, end := context.WithCancelCause(context.Background())
 	c.ending, c.stop = ending, func(why error) {
 		if why != nil && !cockpit.Paused(why) {
@@ -198,13 +198,13 @@ func (c *crawler) discoverSeed(url string) {
 // widen adds a URL to those that define the scope.
 func (c *crawler) widen(seed string) {
 	c.Filter.Scope.Add(seed)
-	c.lately.Forget()
+	c.recent.Forget()
 }
 
 // reload reads the lists again. If they let more URLs pass, the crawl starts over.
 func (c *crawler) reload() {
 	err := c.Reload(c.discoverSeed)
-	c.lately.Forget()
+	c.recent.Forget()
 	if err != nil {
 		c.stop(err)
 	}

@@ -86,7 +86,7 @@ func (c *crawler) take(it stage.Item) {
 		return
 	}
 	if pause := c.revisits.Quiet(it); pause > 0 {
-		c.putOff(it, c.Clock.Now().Add(pause).Unix())
+		c.postpone(it, c.Clock.Now().Add(pause).Unix())
 		return
 	}
 	if state.Failures > 0 {
@@ -102,11 +102,11 @@ func (c *crawler) take(it stage.Item) {
 	if addr, known := c.Resolver.Cached(host); known {
 		admit(stage.Finding{Addr: addr})
 	} else if !c.Finder.Find(c.ending, host, false, admit) {
-		c.putOff(it, c.Hosts.Postpone(c.Clock.Now().Add(c.Clock.Shown(stage.FindAgain))))
+		c.postpone(it, c.Hosts.Postpone(c.Clock.Now().Add(c.Clock.Shown(stage.FindAgain))))
 	}
 }
 
-// admit routes a page if its host and address have room. Otherwise it puts the page off or ends it.
+// admit routes a page if its host and address have room. Otherwise it postpones or ends the page.
 func (c *crawler) admit(it stage.Item, found stage.Finding) {
 	host, state := weburl.Host(it.URL), it.Visit.State
 	addr := found.Addr
@@ -115,8 +115,8 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 	}
 	it.Visit.Addr = c.Polite.Shared.Counted(addr)
 	a := c.Hosts.Take(host, it.Visit.Addr, state == stage.State{} || state.LeftOut, c.Clock.Now())
-	if a.PutOff > 0 {
-		c.putOff(it, a.PutOff)
+	if a.RetryAt > 0 {
+		c.postpone(it, a.RetryAt)
 		return
 	}
 	c.Tally.Open()
@@ -132,8 +132,8 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 	}
 }
 
-// putOff gives a page back because there is no room for it now.
-func (c *crawler) putOff(it stage.Item, until int64) {
+// postpone returns a page to the store until the given Unix time.
+func (c *crawler) postpone(it stage.Item, until int64) {
 	state := &it.Visit.State
 	state.Due = until
 	if state.Failures > 0 {
@@ -165,7 +165,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	}
 	c.Hosts.Leave(host, it.Visit.Addr)
 	if it.Visit.Early() {
-		c.early.End(it.URL)
+		c.early.Remove(it.URL)
 	}
 	next := time.Time{}
 	if fate != stage.Interrupted { // when the crawl resumes, such a page is due as before
@@ -255,17 +255,17 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 		return
 	}
 	it, visit, note := c.revisits.Hint(it, modified)
-	if !visit && !note || !c.early.Begin(url) {
+	if !visit && !note || !c.early.Add(url) {
 		return
 	}
 	select {
 	case c.Room <- struct{}{}:
 	default:
-		c.early.End(url)
+		c.early.Remove(url)
 		return
 	}
 	if !visit {
-		c.early.End(url)
+		c.early.Remove(url)
 		c.giveBack(it)
 		return
 	}

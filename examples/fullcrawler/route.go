@@ -13,8 +13,8 @@ import (
 // discover handles one URL that was found. It returns the canonical form, or "" if the URL is not
 // crawled.
 func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
-	context := c.lately.ContextOf(it)
-	if why, met := c.lately.Find(raw, context); met {
+	context := c.recent.ContextOf(it)
+	if why, met := c.recent.Find(raw, context); met {
 		return c.count(raw, why)
 	}
 	var err error
@@ -33,7 +33,7 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 		stage.Wake(c.changed)
 	}
 	if why != "" || canonical == raw {
-		c.lately.Keep(raw, context, why)
+		c.recent.Keep(raw, context, why)
 	}
 	return canonical
 }

@@ -120,7 +120,7 @@ func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 		c.Order.Done(it.URL)
 	}
 	c.Tally.Reopen()
-	c.putOff(it, until)
+	c.postpone(it, until)
 	return false
 }
 
@@ -145,7 +145,7 @@ func (c *crawler) visitPage(
 		c.end(it, stage.Unstored, err.Error())
 		return false, c.Polite.Outcome(resp)
 	}
-	fate, why := c.judge(it, resp)
+	fate, why := c.evaluate(it, resp)
 	state := &it.Visit.State
 	if fate.Page() || fate == stage.Redirected || state.Relink && fate.Retry() == 0 {
 		listed, what := c.links(it, resp)
@@ -161,7 +161,7 @@ func (c *crawler) visitPage(
 // links discovers the links of a page. For a sitemap it discovers the URLs in it, and returns the
 // sitemap's fate.
 func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate, why string) {
-	switch fate := stage.Judge(resp, nil); {
+	switch fate := stage.Classify(resp, nil); {
 	case fate == stage.Redirected:
 		c.redirect(it, resp.Location)
 	case fate.Page() && it.Sitemap != nil:
@@ -172,9 +172,9 @@ func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate,
 	return "", ""
 }
 
-// judge determines the fate of a visited page and updates the page's state.
-func (c *crawler) judge(it stage.Item, resp *fetch.Response) (fate stage.Fate, why string) {
-	fate, why = stage.Judge(resp, nil), stage.Detail(resp)
+// evaluate determines the fate of a visited page and updates the page's state.
+func (c *crawler) evaluate(it stage.Item, resp *fetch.Response) (fate stage.Fate, why string) {
+	fate, why = stage.Classify(resp, nil), stage.Detail(resp)
 	if fate == stage.SentAway {
 		it.Visit.RetryAfter = min(resp.RetryAfter, stage.MaxRetryAfter)
 	}
@@ -308,7 +308,7 @@ func (c *crawler) visitRobots(
 		c.Robots.Abandon(req)
 		return c.Polite.Outcome(resp)
 	}
-	if it.Hops < maxRobotsTries && stage.Judge(resp, nil) == stage.SentAway &&
+	if it.Hops < maxRobotsTries && stage.Classify(resp, nil) == stage.SentAway &&
 		0 < resp.RetryAfter && resp.RetryAfter <= c.Cfg.Wait {
 		it.Hops++
 		c.enqueue(it) // the scheduler obeys the Retry-After
@@ -360,7 +360,7 @@ func (c *crawler) get(
 func (c *crawler) giveUp(
 	ctx context.Context, it stage.Item, err error, addr netip.Addr, began time.Time,
 ) scheduler.Outcome {
-	fate := stage.Judge(nil, err)
+	fate := stage.Classify(nil, err)
 	switch {
 	case c.Uplink.Ours(ctx, err, addr, began):
 		c.interrupt(ctx, it, err)

@@ -23,7 +23,7 @@ type Crawl struct {
 	Cfg      Config
 	Clock    stage.Clock
 	Pages    *stage.Pages
-	Hosts    *stage.HostBook
+	Hosts    *stage.HostTable
 	Robots   *stage.Robots
 	Rhythms  *stage.Rhythms
 	Order    *stage.Order // nil: items in the order in which they are found
@@ -35,8 +35,8 @@ type Crawl struct {
 	Tally    *tally
 	Retries  stage.Retries
 	Log      *slog.Logger
-	Say      func(string)   // prints on the terminal
-	Paused   stage.Underway // hosts, by the operator
+	Say      func(string) // prints on the terminal
+	Paused   stage.Set    // hosts, by the operator
 	Finder   *stage.Finder
 	Places   stage.Places  // of the visits that are running
 	Room     chan struct{} // has an element for each page in flight

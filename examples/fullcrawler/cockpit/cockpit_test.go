@@ -109,7 +109,7 @@ func TestAHostIsFoundByEitherScheme(t *testing.T) {
 // TestBroughtBack: a page is not due long after the clock is right again.
 func TestBroughtBack(t *testing.T) {
 	now := time.Now()
-	visited := stage.State{Booked: 5, Due: now.Add(time.Hour).Unix()}
+	visited := stage.State{Interval: 5, Due: now.Add(time.Hour).Unix()}
 	visited.History = visited.History.Observe(revisit.Visit{At: now.Add(-time.Hour)})
 	require.Equal(t, visited, broughtBack(visited, now))
 	failed := stage.State{Failures: 1, Due: now.Add(400 * 24 * time.Hour).Unix()}

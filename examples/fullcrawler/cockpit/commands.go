@@ -281,8 +281,8 @@ func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 	if at := time.Unix(s.Due, 0); at.After(c.Now()) {
 		due = moment(at)
 	}
-	if s.Booked > 0 {
-		due += fmt.Sprintf(", %v after the visit before", stage.Seconds(s.Booked))
+	if s.Interval > 0 {
+		due += fmt.Sprintf(", %v after the visit before", stage.Seconds(s.Interval))
 	}
 	return append(facts, Fact{"due", due})
 }

@@ -20,7 +20,7 @@ func (c *Crawl) OpenPages() (err error) {
 	if c.Pages, c.Clock, err = openPages(c.Cfg); err != nil {
 		return err
 	}
-	c.Hosts = stage.NewHostBook(c.Clock.Shown(c.Cfg.Delay), UnitFor(c.Clock.Pace), c.Cfg.HostPages, c.Cfg.Queue)
+	c.Hosts = stage.NewHostTable(c.Clock.Shown(c.Cfg.Delay), UnitFor(c.Clock.Pace), c.Cfg.HostPages, c.Cfg.Queue)
 	stats := c.Pages.Stats()
 	now, filters := c.Clock.Now(), c.Cfg.Filters()
 	before, known, err := ReadFilters(c.file(FiltersName))
@@ -85,7 +85,7 @@ func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 func broughtBack(s stage.State, now time.Time) stage.State {
 	const soon = 24 * time.Hour
 	if s.History.Last().After(now) {
-		s.History, s.Booked, s.Due = revisit.History{}, 0, now.Unix()
+		s.History, s.Interval, s.Due = revisit.History{}, 0, now.Unix()
 	}
 	if s.Failures > 0 {
 		s.Due = min(s.Due, now.Add(soon).Unix())
@@ -122,11 +122,11 @@ func (c *Crawl) recall() (s stock, err error) {
 		if state == (stage.State{}) || state.LeftOut {
 			continue
 		}
-		putOff := int64(0)
+		retryAt := int64(0)
 		if !state.Visited() {
-			putOff = state.Due
+			retryAt = state.Due
 		}
-		c.Hosts.Recall(weburl.Host(page.Item.URL), stage.Seconds(state.Booked), putOff)
+		c.Hosts.Recall(weburl.Host(page.Item.URL), stage.Seconds(state.Interval), retryAt)
 		if state.Failures > 0 {
 			c.Retries.Expect(state.Due)
 		}
@@ -154,7 +154,7 @@ func DryRun(cfg Config, out io.Writer) error {
 	c, s := &Crawl{}, stock{}
 	c.Cfg, c.Filter = cfg, cfg.Filter
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
-	c.Hosts = stage.NewHostBook(cfg.Delay, time.Minute, cfg.HostPages, cfg.Queue)
+	c.Hosts = stage.NewHostTable(cfg.Delay, time.Minute, cfg.HostPages, cfg.Queue)
 	if HasCrawl(cfg.Out) && !cfg.Fresh {
 		var err error
 		if c.Pages, c.Clock, err = openPages(cfg); err != nil {

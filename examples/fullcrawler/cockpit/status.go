@@ -38,11 +38,11 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 		answerJSON(w, c.explain(r.FormValue("q")))
 	})
 	mux.HandleFunc("POST /api/pause", func(w http.ResponseWriter, r *http.Request) {
-		c.Paused.Begin(r.FormValue("host"))
+		c.Paused.Add(r.FormValue("host"))
 		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.HandleFunc("POST /api/resume", func(w http.ResponseWriter, r *http.Request) {
-		c.Paused.End(r.FormValue("host"))
+		c.Paused.Remove(r.FormValue("host"))
 		w.WriteHeader(http.StatusNoContent)
 	})
 	c.remoteCommands(mux)

@@ -13,13 +13,12 @@ import (
 )
 
 // minHostRoom is the minimum room for pages of a host in flight. The scheduler needs only the next
-// one; more would keep pages of other hosts waiting. The rest waits in the files. If the delay is
-// so short that these pages are fetched before some slots are over, there is more room, so that the
-// host never waits for pages.
+// one; more would delay pages of other hosts. The rest stays in the files. If the delay is so short
+// that these pages are fetched before slotsInFlight slots are over, there is more room, so that the
+// host never runs out of pages.
 const minHostRoom, slotsInFlight = 1000, 5
 
-// domainShare is the share of all pages in flight that an owner's domain may have, which may have
-// many addresses.
+// One in domainShare pages in flight may belong to the same domain, which may have many addresses.
 const domainShare = 8
 
 // An address has room for addrRooms times the pages of a host, though it gets no more requests: a
@@ -36,9 +35,9 @@ const hostShare = 0.8
 // dropped.
 const knownShare = 2
 
-// A HostBook has the state of the crawl for each host, about 150 bytes each. Its methods are safe
-// for concurrent use.
-type HostBook struct {
+// A HostTable holds the state of the crawl for each host, in about 150 bytes each. Its methods are
+// safe for concurrent use.
+type HostTable struct {
 	delay      time.Duration // between two visits, on the pages' clock
 	limit      int           // of pages of a host; 0 means none
 	room       int32         // for pages in flight of a host, or of an address
@@ -83,11 +82,11 @@ type share struct {
 	until    int64 // when the last postponed page is due, in Unix milliseconds
 }
 
-// NewHostBook returns an empty book for a queue of the given size.
-func NewHostBook(delay, unit time.Duration, limit, queue int) *HostBook {
+// NewHostTable returns an empty table for a queue of the given size.
+func NewHostTable(delay, unit time.Duration, limit, queue int) *HostTable {
 	delay = max(delay, time.Millisecond)
 	room := max(minHostRoom, int32(min(slotsInFlight*unit/delay, 1e6)))
-	return &HostBook{
+	return &HostTable{
 		delay: delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
 		places: map[place]*tenants{},
@@ -95,7 +94,7 @@ func NewHostBook(delay, unit time.Duration, limit, queue int) *HostBook {
 }
 
 // entry requires that b.mu is held.
-func (b *HostBook) entry(host string) *hostEntry {
+func (b *HostTable) entry(host string) *hostEntry {
 	e := b.hosts[host]
 	if e == nil {
 		e = &hostEntry{site: siteOf(host)}
@@ -105,7 +104,7 @@ func (b *HostBook) entry(host string) *hostEntry {
 }
 
 // Discovered counts a new page.
-func (b *HostBook) Discovered(host string) {
+func (b *HostTable) Discovered(host string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -116,13 +115,13 @@ func (b *HostBook) Discovered(host string) {
 
 // IsCrowded reports whether the host of a URL has its maximum number of known URLs. It takes no
 // lock, as it is called for each link.
-func (b *HostBook) IsCrowded(url string) bool {
+func (b *HostTable) IsCrowded(url string) bool {
 	_, crowded := b.crowded.Load(weburl.Host(url))
 	return crowded
 }
 
 // Recall restores a page that was in flight in an earlier run.
-func (b *HostBook) Recall(host string, interval time.Duration, putOff int64) {
+func (b *HostTable) Recall(host string, interval time.Duration, retryAt int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -130,21 +129,21 @@ func (b *HostBook) Recall(host string, interval time.Duration, putOff int64) {
 	if interval > 0 {
 		e.load.Add(interval)
 	}
-	e.until = max(e.until, putOff*1000)
+	e.until = max(e.until, retryAt*1000)
 	b.until = max(b.until, e.until)
 }
 
 // An admission is the result of Take for a page that is due.
 type admission struct {
-	Full   bool  // the host has as many pages as it may have; it is in flight all the same
-	PutOff int64 // when to try again, in Unix time; 0 if it is in flight now
+	Full    bool  // the host has as many pages as it may have; it is in flight all the same
+	RetryAt int64 // when to try again, in Unix time; 0 if it is in flight now
 }
 
 // Take makes a page in flight. If a host, an address or a domain has enough in flight, its pages
-// are postponed one by one, starting when it will be done with the current ones: so each comes back
+// are postponed one by one, starting when it will be done with the current ones: so each is due
 // when there is time for it. A zero addr is one that is not known yet, or that has no delay; see
 // Move.
-func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time) admission {
+func (b *HostTable) Take(host string, addr netip.Addr, first bool, now time.Time) admission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -158,19 +157,20 @@ func (b *HostBook) Take(host string, addr netip.Addr, first bool, now time.Time)
 	domain, at := b.domains[e.site], place{e.site, addr}
 	switch {
 	case e.inFlight >= b.room:
-		return admission{PutOff: b.putOff(&e.share, b.delay, now)}
+		return admission{RetryAt: b.postpone(&e.share, b.delay, now)}
 	case !b.hasRoom(at, host):
-		return admission{PutOff: b.putOffAt(at, now)}
+		return admission{RetryAt: b.postponeAt(at, now)}
 	case domain != nil && domain.inFlight >= b.domainRoom:
 		// Its hosts are visited concurrently if they have separate addresses.
-		return admission{PutOff: b.putOff(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
+		return admission{RetryAt: b.postpone(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
 	}
 	b.enter(host, e, addr)
 	return admission{}
 }
 
-// Postpone postpones a page for a reason other than lack of room, and returns the Unix time.
-func (b *HostBook) Postpone(until time.Time) int64 {
+// Postpone postpones a page for a reason other than lack of room, and returns its due time in Unix
+// time.
+func (b *HostTable) Postpone(until time.Time) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.until = max(b.until, until.UnixMilli())
@@ -179,7 +179,7 @@ func (b *HostBook) Postpone(until time.Time) int64 {
 
 // LastAddr returns the address of a host when a page of it was last in flight. It is the best guess
 // while the resolver does not know: for pages without an address, room is not limited by address.
-func (b *HostBook) LastAddr(host string) netip.Addr {
+func (b *HostTable) LastAddr(host string) netip.Addr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.hosts[host]; e != nil {
@@ -188,8 +188,8 @@ func (b *HostBook) LastAddr(host string) netip.Addr {
 	return netip.Addr{}
 }
 
-// putOff returns when the next page of a share is due. It requires that b.mu is held.
-func (b *HostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
+// postpone assigns the next due time of a share to a page. It requires that b.mu is held.
+func (b *HostTable) postpone(s *share, pause time.Duration, now time.Time) int64 {
 	each := max(pause.Milliseconds(), 1)
 	s.until = max(s.until, now.UnixMilli()+each*int64(s.inFlight)) + each
 	b.until = max(b.until, s.until)
@@ -198,7 +198,7 @@ func (b *HostBook) putOff(s *share, pause time.Duration, now time.Time) int64 {
 
 // hasRoom reports whether one more page of a host may be in flight at a place. It requires that
 // b.mu is held.
-func (b *HostBook) hasRoom(at place, host string) bool {
+func (b *HostTable) hasRoom(at place, host string) bool {
 	if !at.addr.IsValid() {
 		return true
 	}
@@ -210,17 +210,17 @@ func (b *HostBook) hasRoom(at place, host string) bool {
 		(own.pages[host] > 0 || len(own.pages) < placeHosts)
 }
 
-// putOffAt is putOff for a place. It requires that b.mu is held.
-func (b *HostBook) putOffAt(at place, now time.Time) int64 {
+// postponeAt is postpone for a place. It requires that b.mu is held.
+func (b *HostTable) postponeAt(at place, now time.Time) int64 {
 	s := b.addrs[at.addr]
 	if own := b.places[at]; own != nil {
 		s = &own.share
 	}
-	return b.putOff(s, b.delay, now)
+	return b.postpone(s, b.delay, now)
 }
 
 // enter requires that b.mu is held.
-func (b *HostBook) enter(host string, e *hostEntry, addr netip.Addr) {
+func (b *HostTable) enter(host string, e *hostEntry, addr netip.Addr) {
 	if e.domain == nil {
 		if e.domain = b.domains[e.site]; e.domain == nil {
 			e.domain = &share{}
@@ -235,7 +235,7 @@ func (b *HostBook) enter(host string, e *hostEntry, addr netip.Addr) {
 }
 
 // enterAddr requires that b.mu is held.
-func (b *HostBook) enterAddr(host string, addr netip.Addr) {
+func (b *HostTable) enterAddr(host string, addr netip.Addr) {
 	if !addr.IsValid() {
 		return
 	}
@@ -256,14 +256,14 @@ func (b *HostBook) enterAddr(host string, addr netip.Addr) {
 }
 
 // Hold records that a page is in flight, regardless of room, as Take does.
-func (b *HostBook) Hold(host string, addr netip.Addr) {
+func (b *HostTable) Hold(host string, addr netip.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.enter(host, b.entry(host), addr)
 }
 
 // Leave records that a page is no longer in flight.
-func (b *HostBook) Leave(host string, addr netip.Addr) {
+func (b *HostTable) Leave(host string, addr netip.Addr) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -277,7 +277,7 @@ func (b *HostBook) Leave(host string, addr netip.Addr) {
 }
 
 // leaveAddr requires that b.mu is held.
-func (b *HostBook) leaveAddr(host string, addr netip.Addr) {
+func (b *HostTable) leaveAddr(host string, addr netip.Addr) {
 	if !addr.IsValid() {
 		return
 	}
@@ -305,20 +305,20 @@ func forgetShare[K comparable](shares map[K]*share, key K) {
 // Move records that the address of a page in flight has changed. Either address may be the zero
 // Addr: one that is not known yet, or one whose hosts do not share a delay. If there is no room, it
 // returns when to try again; the page is in flight until Leave is called.
-func (b *HostBook) Move(host string, from, to netip.Addr, now time.Time) (putOff int64) {
+func (b *HostTable) Move(host string, from, to netip.Addr, now time.Time) (retryAt int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if at := (place{b.entry(host).site, to}); !b.hasRoom(at, host) {
-		return b.putOffAt(at, now)
+		return b.postponeAt(at, now)
 	}
 	b.leaveAddr(host, from)
 	b.enterAddr(host, to)
 	return 0
 }
 
-// Book records that the interval of a page changes, and returns the factor by which all intervals
+// UpdateLoad records that the interval of a page changes, and returns the factor by which all intervals
 // of its host have to grow (paper R §5.2).
-func (b *HostBook) Book(host string, before, after time.Duration) (stretch float64) {
+func (b *HostTable) UpdateLoad(host string, before, after time.Duration) (stretch float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -332,14 +332,14 @@ func (b *HostBook) Book(host string, before, after time.Duration) (stretch float
 }
 
 // Pending reports whether a postponed page is not due yet.
-func (b *HostBook) Pending(now time.Time) bool {
+func (b *HostTable) Pending(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.until/1000 >= now.Unix()
 }
 
 // Of returns how many pages of a host have been in flight, and how many visits a day they ask for.
-func (b *HostBook) Of(host string) (pages int, perDay float64) {
+func (b *HostTable) Of(host string) (pages int, perDay float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.hosts[host]; e != nil {
@@ -349,7 +349,7 @@ func (b *HostBook) Of(host string) (pages int, perDay float64) {
 }
 
 // Known returns how many pages of a host are known.
-func (b *HostBook) Known(host string) int {
+func (b *HostTable) Known(host string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.hosts[host]; e != nil {
@@ -359,7 +359,7 @@ func (b *HostBook) Known(host string) int {
 }
 
 // Busiest returns the n hosts with the most known pages, and how many the first one has.
-func (b *HostBook) Busiest(n int) (hosts []string, most int) {
+func (b *HostTable) Busiest(n int) (hosts []string, most int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	hosts = slices.SortedFunc(maps.Keys(b.hosts), func(a, c string) int {
@@ -372,7 +372,7 @@ func (b *HostBook) Busiest(n int) (hosts []string, most int) {
 }
 
 // Count returns how many hosts there are.
-func (b *HostBook) Count() int {
+func (b *HostTable) Count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.hosts)

@@ -12,19 +12,19 @@ import (
 
 func TestHostBook(t *testing.T) {
 	now, nowhere := time.Unix(1_000_000, 0), netip.Addr{}
-	b := NewHostBook(10*time.Second, time.Minute, 2, 16_000)
+	b := NewHostTable(10*time.Second, time.Minute, 2, 16_000)
 	for n := range minHostRoom {
-		require.Zero(t, b.Take("a.test", nowhere, false, now).PutOff, n)
+		require.Zero(t, b.Take("a.test", nowhere, false, now).RetryAt, n)
 	}
-	require.EqualValues(t, 30_000, NewHostBook(10*time.Millisecond, time.Minute, 0, 1).room)
-	first := b.Take("a.test", nowhere, false, now).PutOff
-	second := b.Take("a.test", nowhere, false, now).PutOff
+	require.EqualValues(t, 30_000, NewHostTable(10*time.Millisecond, time.Minute, 0, 1).room)
+	first := b.Take("a.test", nowhere, false, now).RetryAt
+	second := b.Take("a.test", nowhere, false, now).RetryAt
 	require.Equal(t, now.Unix()+10*minHostRoom+10, first-1, "when the host is done with its pages in flight")
 	require.Equal(t, first+10, second, "and one delay later")
 	require.True(t, b.Pending(now))
 	require.False(t, b.Pending(time.Unix(second+1, 0)))
 	b.Leave("a.test", nowhere)
-	require.Zero(t, b.Take("a.test", nowhere, false, now).PutOff)
+	require.Zero(t, b.Take("a.test", nowhere, false, now).RetryAt)
 
 	require.False(t, b.Take("b.test", nowhere, true, now).Full)
 	require.False(t, b.Take("b.test", nowhere, true, now).Full)
@@ -38,10 +38,10 @@ func TestHostBook(t *testing.T) {
 	require.False(t, b.IsCrowded("http://a.test/"))
 	require.Equal(t, 2, b.Count())
 
-	require.InDelta(t, 1, b.Book("c", 0, time.Hour), 0)
-	require.InDelta(t, 1/hostShare, b.Book("c", time.Hour, 10*time.Second), 0.01,
+	require.InDelta(t, 1, b.UpdateLoad("c", 0, time.Hour), 0)
+	require.InDelta(t, 1/hostShare, b.UpdateLoad("c", time.Hour, 10*time.Second), 0.01,
 		"more visits than the host has time for")
-	require.InDelta(t, 1, b.Book("c", 10*time.Second, 0), 0)
+	require.InDelta(t, 1, b.UpdateLoad("c", 10*time.Second, 0), 0)
 	b.Recall("d", 10*time.Second, now.Unix()+5)
 	pages, load := b.Of("d")
 	require.Equal(t, 1, pages)
@@ -51,14 +51,14 @@ func TestHostBook(t *testing.T) {
 // TestSharesOfAddressesAndDomains: neither has more pages in flight than its share.
 func TestSharesOfAddressesAndDomains(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	b := NewHostBook(10*time.Second, time.Minute, 0, 16_000)
+	b := NewHostTable(10*time.Second, time.Minute, 0, 16_000)
 	at, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	const room = addrRooms * minHostRoom
 	for n := range room {
-		require.Zero(t, b.Take(fmt.Sprintf("h%d.test", n), at, false, now).PutOff)
+		require.Zero(t, b.Take(fmt.Sprintf("h%d.test", n), at, false, now).RetryAt)
 	}
-	require.Positive(t, b.Take("one.test", at, false, now).PutOff)
-	require.Zero(t, b.Take("one.test", other, false, now).PutOff)
+	require.Positive(t, b.Take("one.test", at, false, now).RetryAt)
+	require.Zero(t, b.Take("one.test", other, false, now).RetryAt)
 	require.Positive(t, b.Move("one.test", other, at, now), "there is no room there")
 	b.Leave("h0.test", at)
 	require.Zero(t, b.Move("one.test", other, at, now))
@@ -71,10 +71,10 @@ func TestSharesOfAddressesAndDomains(t *testing.T) {
 	require.Empty(t, b.places)
 
 	for n := range 16_000 / domainShare {
-		require.Zero(t, b.Take(fmt.Sprintf("h%d.farm.test", n), netip.Addr{}, false, now).PutOff)
+		require.Zero(t, b.Take(fmt.Sprintf("h%d.farm.test", n), netip.Addr{}, false, now).RetryAt)
 	}
-	require.Positive(t, b.Take("one.farm.test", netip.Addr{}, false, now).PutOff)
-	require.Zero(t, b.Take("one.test", netip.Addr{}, false, now).PutOff)
+	require.Positive(t, b.Take("one.farm.test", netip.Addr{}, false, now).RetryAt)
+	require.Zero(t, b.Take("one.test", netip.Addr{}, false, now).RetryAt)
 	for n := range 16_000 / domainShare {
 		b.Leave(fmt.Sprintf("h%d.farm.test", n), netip.Addr{})
 	}
@@ -85,12 +85,12 @@ func TestSharesOfAddressesAndDomains(t *testing.T) {
 // flight at a time, and postponed pages do not delay others.
 func TestFarmLeavesRoomForItsNeighbors(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	b := NewHostBook(10*time.Second, time.Minute, 0, 1_000_000)
+	b := NewHostTable(10*time.Second, time.Minute, 0, 1_000_000)
 	at := netip.MustParseAddr("192.0.2.1")
 	in := 0
 	for n := range 5000 {
 		for range 1000 {
-			if b.Take(fmt.Sprintf("h%d.farm.test", n), at, false, now).PutOff == 0 {
+			if b.Take(fmt.Sprintf("h%d.farm.test", n), at, false, now).RetryAt == 0 {
 				in++
 			}
 		}
@@ -98,17 +98,17 @@ func TestFarmLeavesRoomForItsNeighbors(t *testing.T) {
 	require.Equal(t, minHostRoom, in, "half of the room is for others")
 	require.LessOrEqual(t, len(b.places[place{"farm.test", at}].pages), placeHosts)
 	for n := range minHostRoom / 3 {
-		require.Zero(t, b.Take("neighbor.test", at, false, now).PutOff, n)
+		require.Zero(t, b.Take("neighbor.test", at, false, now).RetryAt, n)
 	}
 	b.Leave("h0.farm.test", at)
-	full := NewHostBook(10*time.Second, time.Minute, 0, 1_000_000)
+	full := NewHostTable(10*time.Second, time.Minute, 0, 1_000_000)
 	for n := range placeHosts {
-		require.Zero(t, full.Take(fmt.Sprintf("h%d.farm.test", n), at, false, now).PutOff)
+		require.Zero(t, full.Take(fmt.Sprintf("h%d.farm.test", n), at, false, now).RetryAt)
 	}
-	require.Positive(t, full.Take("one.farm.test", at, false, now).PutOff, "too many hosts of a domain")
-	require.Zero(t, full.Take("h1.farm.test", at, false, now).PutOff)
-	require.Zero(t, full.Take("www.neighbor.test", at, false, now).PutOff)
-	require.Zero(t, full.Take("one.farm.test", netip.Addr{}, false, now).PutOff, "its address is not known yet")
+	require.Positive(t, full.Take("one.farm.test", at, false, now).RetryAt, "too many hosts of a domain")
+	require.Zero(t, full.Take("h1.farm.test", at, false, now).RetryAt)
+	require.Zero(t, full.Take("www.neighbor.test", at, false, now).RetryAt)
+	require.Zero(t, full.Take("one.farm.test", netip.Addr{}, false, now).RetryAt, "its address is not known yet")
 	require.Positive(t, full.Move("one.farm.test", netip.Addr{}, at, now))
 	full.Leave("h0.farm.test", at)
 	require.Zero(t, full.Move("one.farm.test", netip.Addr{}, at, now))
@@ -125,7 +125,7 @@ func TestTheLongestCrawlDelayOfAHostApplies(t *testing.T) {
 }
 
 func TestLastAddr(t *testing.T) {
-	b := NewHostBook(time.Second, time.Second, 0, 100)
+	b := NewHostTable(time.Second, time.Second, 0, 100)
 	require.False(t, b.LastAddr("a.test").IsValid())
 	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
 	b.Take("a.test", addr, true, time.Unix(1, 0))
@@ -138,7 +138,7 @@ func TestLastAddr(t *testing.T) {
 // TestMemoryOfCrowdedHosts: each takes the same memory, as a farm of names has many such hosts.
 func TestMemoryOfCrowdedHosts(t *testing.T) {
 	const hosts = 2000
-	b := NewHostBook(time.Second, time.Minute, 1, 1000)
+	b := NewHostTable(time.Second, time.Minute, 1, 1000)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for n := range hosts {

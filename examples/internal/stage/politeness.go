@@ -36,10 +36,10 @@ type Politeness struct {
 	PolitenessOptions
 	Queue *scheduler.Scheduler[Item]
 
-	several Several
-	lanes   Lanes
-	delays  CrawlDelays
-	ports   Ports
+	concurrency Concurrency
+	lanes       Lanes
+	delays      CrawlDelays
+	ports       Ports
 }
 
 // NewPoliteness returns a queue with the options o, and without a bound of its own.
@@ -93,11 +93,11 @@ func (p *Politeness) SetDelay(url string, delay time.Duration) (longest time.Dur
 	return longest
 }
 
-// Begin makes the delays count from when the request of a lease reaches its server: if it is known
-// how long that takes, so that a slow page does not hold up the other hosts of its address, and for
-// a host that may have several requests under way. Where there are such hosts, the scheduler lets
-// others have several as well once it is told that their requests arrive: so it is not. addr is
-// where the request goes. The caller ends the lease by done.
+// Begin makes the delays count from when the request of a lease reaches its server. It does so if
+// the travel time is known, so that a slow page does not hold up the other hosts of its address,
+// and for a host that may have several requests in flight. If there are such hosts, arrivals at the
+// others are not reported: the scheduler would then allow them several requests, too. addr is where
+// the request goes. The caller ends the lease with done.
 func (p *Politeness) Begin(
 	ctx context.Context, lease *scheduler.Lease[Item], addr netip.Addr,
 ) (traced context.Context, done func(scheduler.Outcome)) {
@@ -113,7 +113,7 @@ func (p *Politeness) Begin(
 	visit := p.lanes.Enter(key, host, p.Delay, p.delayOf(host))
 	arrived, leave := lease.Arrived, func() {}
 	if most > 1 {
-		arrived, leave = p.several.Begin(host, most, arrived)
+		arrived, leave = p.concurrency.Begin(host, most, arrived)
 	}
 	traced = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { visit.Wait(ctx) },

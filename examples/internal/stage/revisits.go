@@ -24,7 +24,7 @@ type Revisits struct {
 	Unit    time.Duration // of the slots of pages
 	Order   *Order        // nil if all pages matter equally
 	Rhythms *Rhythms
-	Hosts   *HostBook
+	Hosts   *HostTable
 	Retries *Retries
 }
 
@@ -57,12 +57,12 @@ func (r *Revisits) Observe(it Item, resp *fetch.Response, changed bool) {
 // Next returns when the page is due again, given its fate.
 func (r *Revisits) Next(it Item, fate Fate) time.Time {
 	s, now, host := &it.Visit.State, r.Clock.Now(), weburl.Host(it.URL)
-	before, interval, wait := Seconds(s.Booked), time.Duration(0), time.Duration(0)
+	before, interval, wait := Seconds(s.Interval), time.Duration(0), time.Duration(0)
 	switch after := fate.Retry(); {
 	case after == 0:
 		interval = r.PolicyOf(it.URL).Next(s.History).Truncate(time.Second)
-		s.Booked = int64(interval / time.Second)
-		stretched := float64(interval) * r.Hosts.Book(host, before, interval)
+		s.Interval = int64(interval / time.Second)
+		stretched := float64(interval) * r.Hosts.UpdateLoad(host, before, interval)
 		wait = time.Duration(min(stretched, float64(Longest))) // more may overflow a Duration
 	default:
 		wait = after << min(s.Failures, 6)
@@ -70,8 +70,8 @@ func (r *Revisits) Next(it Item, fate Fate) time.Time {
 			wait = r.Clock.Shown(it.Visit.RetryAfter)
 		}
 		s.Failures++
-		s.Booked = 0
-		r.Hosts.Book(host, before, 0)
+		s.Interval = 0
+		r.Hosts.UpdateLoad(host, before, 0)
 	}
 	next := now.Add(min(max(wait, time.Second), Longest))
 	if fresh := time.Unix(s.Fresh, 0); fate.Retry() == 0 && fresh.After(next) {

@@ -31,10 +31,10 @@ func TestCrowdedHostOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := Revisits{
 			Clock: Clock{Began: time.Now(), Pace: 1}, Policy: revisit.Every(200 * 24 * time.Hour),
-			Hosts: NewHostBook(time.Hour, time.Minute, 0, 1), Retries: new(Retries),
+			Hosts: NewHostTable(time.Hour, time.Minute, 0, 1), Retries: new(Retries),
 		}
 		for range 20_000 {
-			r.Hosts.Book("a.test", 0, time.Hour)
+			r.Hosts.UpdateLoad("a.test", 0, time.Hour)
 		}
 		it := Item{URL: "http://a.test/", Visit: &Visit{}}
 		it.Visit.State.History = it.Visit.State.History.Observe(revisit.Visit{At: time.Now()})

@@ -82,7 +82,7 @@ func (r *Robots) Rule(it Item, now time.Time) Ruling {
 		return Ruling{Step: Wait}
 	}
 	file, _ := robotstxt.Locate(it.URL)
-	ruling := r.judge(file, it.URL, answer.Rules)
+	ruling := r.apply(file, it.URL, answer.Rules)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, unused := r.unused[file]; unused {
@@ -106,14 +106,14 @@ func (r *Robots) Explain(url string, now time.Time) string {
 	if !known {
 		return "not asked for yet: " + file
 	}
-	if ruling := r.judge(file, url, rules); ruling.Step == Stop {
+	if ruling := r.apply(file, url, rules); ruling.Step == Stop {
 		return ruling.Fate.String() + ": " + ruling.Why
 	}
 	return "allows it: " + file
 }
 
-// judge turns valid rules into a ruling.
-func (r *Robots) judge(file, url string, rules robotstxt.Rules) Ruling {
+// apply turns valid rules into a ruling.
+func (r *Robots) apply(file, url string, rules robotstxt.Rules) Ruling {
 	verdict := rules.Match(url)
 	switch {
 	case verdict.Allowed:

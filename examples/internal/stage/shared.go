@@ -120,7 +120,7 @@ func (s *SharedAddrs) Saw(addr netip.Addr, host string, addrs int, failed bool) 
 		t = &tenancy{}
 		s.tenants[addr] = t
 	case t.shared:
-		return s.judge(addr, t, owner, failed)
+		return s.countAnswer(addr, t, owner, failed)
 	}
 	if failed {
 		return false
@@ -152,8 +152,10 @@ func insert(sorted *[]uint64, hash uint64) int {
 // enoughSpread returns how many owners suffice if their names resolve to several addresses each.
 func (s *SharedAddrs) enoughSpread() int { return max(s.after/spreadShare, 2) }
 
-// judge counts an answer of a shared address. It requires that s.mu is held.
-func (s *SharedAddrs) judge(addr netip.Addr, t *tenancy, owner uint64, failed bool) (changed bool) {
+// countAnswer counts an answer of a shared address. It requires that s.mu is held.
+func (s *SharedAddrs) countAnswer(
+	addr netip.Addr, t *tenancy, owner uint64, failed bool,
+) (changed bool) {
 	t.answers++
 	if failed {
 		t.troubleCount++

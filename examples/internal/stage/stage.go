@@ -9,7 +9,7 @@
 //	resolver (i)(j)         resolve.Resolver
 //	robots.txt (c)(k)       Robots
 //	scheduler (a)(b)        scheduler.Scheduler
-//	downloader (d)          fetch.Client, and Judge for its result
+//	downloader (d)          fetch.Client, and Classify for its result
 //	HTML parser (e)         Extract, and List for sitemaps
 //	data store (l)          Capture
 //

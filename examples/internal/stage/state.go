@@ -22,8 +22,9 @@ type State struct {
 	Failures   int              // failed visits in a row
 	Due        int64            // when to visit it next, in Unix time; 0 means now
 
-	// Booked is the interval by which the page counts in its host's load, in seconds; 0 if none.
-	Booked int64
+	// Interval is the revisit interval with which the page counts in its host's load, in seconds;
+	// 0 if it does not count.
+	Interval int64
 
 	// Fresh is until when the page stays unchanged according to the server, in Unix time; 0 if
 	// unknown.
@@ -94,7 +95,7 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(s.Failures))
 	b = binary.AppendVarint(b, s.Due)
-	b = binary.AppendVarint(b, s.Booked)
+	b = binary.AppendVarint(b, s.Interval)
 	if s.Fresh != 0 {
 		b = binary.AppendVarint(b, s.Fresh)
 	}
@@ -155,7 +156,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 			s.Text.Near = binary.LittleEndian.Uint64(r.bytes(8))
 		}
 		s.Failures = int(r.uvarint(math.MaxInt32))
-		s.Due, s.Booked = r.varint(), r.varint()
+		s.Due, s.Interval = r.varint(), r.varint()
 		if more&hasFresh != 0 {
 			s.Fresh = r.varint()
 			r.bad = r.bad || s.Fresh == 0

@@ -24,7 +24,7 @@ func visitedState() State {
 		Fresh:      at.Add(time.Minute).Unix(),
 		Validators: fetch.Validators{ETag: `"x"`, LastModified: "Fri, 02 Jan 2026 03:04:05 GMT"},
 		Text:       simhash.Print{Words: 1, Near: 2},
-		Failures:   3, Due: at.Unix() + 7200, Booked: 3600,
+		Failures:   3, Due: at.Unix() + 7200, Interval: 3600,
 	}
 }
 

@@ -87,13 +87,13 @@ func (u *Uplink) State() (trouble string, since time.Time) {
 // Ours reports whether a visit that began at the given time failed because of this machine. It may
 // have to wait for a probe.
 func (u *Uplink) Ours(ctx context.Context, err error, addr netip.Addr, began time.Time) bool {
-	switch blame := BlameFor(err, addr); {
+	switch fault := Attribute(err, addr); {
 	case ctx.Err() != nil:
 		return true
-	case blame == Theirs:
+	case fault == TheirFault:
 		u.Answered()
 		return false
-	case blame == Ours:
+	case fault == OurFault:
 		u.down(err.Error())
 		return true
 	}

@@ -118,5 +118,5 @@ func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	start, err = get()
 	_, ours = f.ours(t.Context(), public, start, err)
 	require.False(t, ours, "the name server answers, so the host is to blame")
-	require.Equal(t, stage.Unclear, stage.BlameFor(err, public))
+	require.Equal(t, stage.UnclearFault, stage.Attribute(err, public))
 }

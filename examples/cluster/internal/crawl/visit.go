@@ -79,7 +79,7 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 	f.visits.Add(1)
 	if it.Kind == message.Rules {
 		err = f.answer(ctx, it, answerOf(resp))
-		return visited{fate: stage.Judge(resp, nil), outcome: o, err: err}
+		return visited{fate: stage.Classify(resp, nil), outcome: o, err: err}
 	}
 	fate, err := f.follow(ctx, it, &state, resp, o)
 	return visited{fate: fate, outcome: o, err: err}
@@ -117,7 +117,7 @@ func (f *fetcher) failed(
 	ctx context.Context, it message.Item, state stage.State, start time.Time, err error,
 ) visited {
 	f.opts.Log.Debug("request failed", "url", it.URL, "err", err)
-	v := visited{fate: stage.Judge(nil, err), outcome: failure(start, err)}
+	v := visited{fate: stage.Classify(nil, err), outcome: failure(start, err)}
 	if o, ours := f.ours(ctx, it.Addr, start, err); ours {
 		v.outcome, v.fate = o, stage.Interrupted
 		if it.Kind == message.Rules {
@@ -302,7 +302,7 @@ func (f *fetcher) follow(
 	ctx context.Context, it message.Item, state *stage.State, resp *fetch.Response,
 	o scheduler.Outcome,
 ) (stage.Fate, error) {
-	fate := stage.Judge(resp, nil)
+	fate := stage.Classify(resp, nil)
 	if fate.Page() || fate == stage.Unchanged || fate == stage.Redirected {
 		modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if it makes no sense
 		visit := revisit.Visit{At: resp.FirstByte, LastModified: modified}

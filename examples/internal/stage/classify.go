@@ -10,10 +10,10 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// Judge returns the fate of a URL, given the response or the error of the fetch.
-func Judge(resp *fetch.Response, err error) Fate {
+// Classify returns the fate of a URL, given the response or the error of the fetch.
+func Classify(resp *fetch.Response, err error) Fate {
 	if err != nil {
-		return judgeError(err)
+		return classifyError(err)
 	}
 	switch {
 	case resp.NotModified() && conditional(resp):
@@ -61,7 +61,7 @@ var fates = map[fetch.Kind]Fate{
 	fetch.Canceled:        Interrupted,
 }
 
-func judgeError(err error) Fate {
+func classifyError(err error) Fate {
 	var failed *fetch.Error
 	var dns *net.DNSError
 	switch {

@@ -54,7 +54,7 @@ func newLockstep(t *testing.T, caches ...*dedupe.LinkCache) *lockstep {
 		require.NoError(t, cfg.ReadOverrides())
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
-		c.lately.Links = links
+		c.recent.Links = links
 		c.seed()
 		l.crawlers = append(l.crawlers, c)
 	}
@@ -164,7 +164,7 @@ func TestACrawlWithoutLately(t *testing.T) {
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
 		if !cached {
-			c.lately.Links = nil
+			c.recent.Links = nil
 		}
 		require.NoError(t, c.run(t.Context()))
 		_, counts, _ := strings.Cut(fmt.Sprintf("%+v", c.Tally.Sum()), " ")

@@ -8,32 +8,33 @@ import (
 // MaxConcurrency bounds the requests in flight to a host.
 const MaxConcurrency = 64
 
-// Several counts the requests to hosts that may have several in flight. A scheduler starts the next
-// one when it is told that all others have arrived. Several tells it only while there are fewer
-// than allowed. The zero Several is ready to use; its methods are safe for concurrent use.
-type Several struct {
+// Concurrency counts the requests to hosts that may have several in flight. A scheduler starts the
+// next request when it is told that all others have arrived. Concurrency tells it only while
+// fewer than allowed are in flight. The zero Concurrency is ready to use; its methods are safe for
+// concurrent use.
+type Concurrency struct {
 	mu    sync.Mutex
-	hosts map[string]*underWay
+	hosts map[string]*hostRequests
 }
 
-// underWay is the state of one host.
-type underWay struct {
+// hostRequests is the state of one host.
+type hostRequests struct {
 	requests int
 	arrived  []func() // to call when a request ends
 }
 
 // Begin begins a request to a host that may have up to most in flight. The caller calls arrived
-// when the request arrives, which is passed on in time, and done when it ends.
-func (s *Several) Begin(
+// when the request arrives, and done when it ends. arrived is passed on to tell when there is room.
+func (s *Concurrency) Begin(
 	host string, most int, tell func(time.Time),
 ) (arrived func(time.Time), done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.hosts[host]
 	if h == nil {
-		h = &underWay{}
+		h = &hostRequests{}
 		if s.hosts == nil {
-			s.hosts = map[string]*underWay{}
+			s.hosts = map[string]*hostRequests{}
 		}
 		s.hosts[host] = h
 	}
@@ -53,7 +54,7 @@ func (s *Several) Begin(
 }
 
 // end makes room for one request.
-func (s *Several) end(host string, h *underWay) {
+func (s *Concurrency) end(host string, h *hostRequests) {
 	s.mu.Lock()
 	tell := h.arrived
 	h.arrived = nil

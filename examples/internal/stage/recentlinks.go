@@ -8,23 +8,22 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
 
-// A Lately remembers recent links: those that the filters refused, with the reason, and those that
-// passed and are known. Its methods are safe for concurrent use.
+// RecentLinks caches the verdict on recent links: those that the filters refused, with the reason,
+// and those that passed and are known. Its methods are safe for concurrent use.
 //
 // A repeated link that passed changes only a count. Its depth may differ, but that of the first
-// discovery counts. Links that traps refuse are not remembered: traps admit a few, to see whether
-// they still are traps.
-// whether they still are traps.
-type Lately struct {
+// discovery counts. Links that traps refuse are not cached: traps admit a few, to see whether they
+// still are traps.
+type RecentLinks struct {
 	Links   *dedupe.LinkCache
 	filters atomic.Uint32 // number of changes
 }
 
-// NewLately returns an empty Lately.
-func NewLately() *Lately { return &Lately{Links: dedupe.NewLinkCache(latelyLinks)} }
+// NewRecentLinks returns an empty RecentLinks.
+func NewRecentLinks() *RecentLinks { return &RecentLinks{Links: dedupe.NewLinkCache(recentLinks)} }
 
-// latelyLinks is the number of links that are remembered, in 1 MiB.
-const latelyLinks = 1 << 16
+// recentLinks is the number of cached links, in 1 MiB.
+const recentLinks = 1 << 16
 
 // refusals are the reasons by their verdict in the cache, where the first means none.
 var refusals = []Reason{
@@ -40,13 +39,13 @@ type LinkContext struct {
 }
 
 // ContextOf returns the context of a link. Only plain links of pages are repeated often.
-func (l *Lately) ContextOf(it Item) LinkContext {
+func (l *RecentLinks) ContextOf(it Item) LinkContext {
 	plain := it.Depth > 0 && it.Sitemap == nil && it.Hops == 0
 	return LinkContext{uint64(l.filters.Load())<<32 | uint64(uint32(it.Depth)), plain}
 }
 
-// Find returns the remembered verdict on a link.
-func (l *Lately) Find(link string, in LinkContext) (why Reason, met bool) {
+// Find returns the cached verdict on a link.
+func (l *RecentLinks) Find(link string, in LinkContext) (why Reason, met bool) {
 	if !in.known {
 		return "", false
 	}
@@ -54,12 +53,12 @@ func (l *Lately) Find(link string, in LinkContext) (why Reason, met bool) {
 	return refusals[verdict], met
 }
 
-// Keep remembers the verdict: why the link is not followed, or "".
-func (l *Lately) Keep(link string, in LinkContext, why Reason) {
+// Keep caches the verdict: why the link is not followed, or "".
+func (l *RecentLinks) Keep(link string, in LinkContext, why Reason) {
 	if verdict := slices.Index(refusals, why); in.known && verdict >= 0 {
 		l.Links.Put(link, in.number, uint32(verdict))
 	}
 }
 
 // Forget forgets all verdicts, after a change of the filters.
-func (l *Lately) Forget() { l.filters.Add(1) }
+func (l *RecentLinks) Forget() { l.filters.Add(1) }

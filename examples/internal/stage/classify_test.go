@@ -40,7 +40,7 @@ func TestJudgeResponses(t *testing.T) {
 			OddStatus, false},
 		{"an unknown coding", fetch.Response{Status: 200, Truncated: fetch.CutCoding}, Undecoded, true},
 	} {
-		got := Judge(&tt.resp, nil)
+		got := Classify(&tt.resp, nil)
 		require.Equal(t, tt.want, got, tt.name)
 		require.Equal(t, tt.page, got.Page(), tt.name)
 	}
@@ -50,12 +50,12 @@ func TestJudgeEveryKindOfError(t *testing.T) {
 	for kind := fetch.BadURL; kind <= fetch.Canceled; kind++ {
 		fate, ok := fates[kind]
 		require.True(t, ok, "no fate for %q", kind)
-		require.Equal(t, fate, Judge(nil, &fetch.Error{Kind: kind}), "%q", kind)
+		require.Equal(t, fate, Classify(nil, &fetch.Error{Kind: kind}), "%q", kind)
 	}
-	require.Equal(t, Interrupted, Judge(nil, context.Canceled))
-	require.Equal(t, UnknownHost, Judge(nil, fmt.Errorf("resolve a.example: %w", &net.DNSError{IsNotFound: true})))
-	require.Equal(t, UnknownHost, Judge(nil, &fetch.Error{Kind: fetch.Resolve, Err: &net.DNSError{IsNotFound: true}}))
-	require.Equal(t, Unresolved, Judge(nil, errors.New("resolve a.example: server misbehaving")))
+	require.Equal(t, Interrupted, Classify(nil, context.Canceled))
+	require.Equal(t, UnknownHost, Classify(nil, fmt.Errorf("resolve a.example: %w", &net.DNSError{IsNotFound: true})))
+	require.Equal(t, UnknownHost, Classify(nil, &fetch.Error{Kind: fetch.Resolve, Err: &net.DNSError{IsNotFound: true}}))
+	require.Equal(t, Unresolved, Classify(nil, errors.New("resolve a.example: server misbehaving")))
 }
 
 // extracted lists the links that Extract yields, refused ones with a leading minus.

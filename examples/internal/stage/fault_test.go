@@ -1,0 +1,43 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch"
+)
+
+func TestBlame(t *testing.T) {
+	public, local := netip.MustParseAddr("93.184.216.34"), netip.MustParseAddr("127.0.0.1")
+	dial := func(errno syscall.Errno) error {
+		return &fetch.Error{Kind: fetch.Connect, Err: &net.OpError{Op: "dial", Err: errno}}
+	}
+	for _, tt := range []struct {
+		name string
+		err  error
+		addr netip.Addr
+		want Fault
+	}{
+		{"the crawl ends", &fetch.Error{Kind: fetch.Canceled, Err: context.Canceled}, public, OurFault},
+		{"too many open files", dial(syscall.EMFILE), local, OurFault},
+		{"no route", dial(syscall.ENETUNREACH), public, UnclearFault},
+		{"refused", dial(syscall.ECONNREFUSED), public, TheirFault},
+		{"silence", &fetch.Error{Kind: fetch.ConnectTimeout}, public, UnclearFault},
+		{"timeout on loopback", &fetch.Error{Kind: fetch.HeadTimeout}, local, TheirFault},
+		{"a bad certificate", &fetch.Error{Kind: fetch.TLS}, public, TheirFault},
+		{"not HTTP", &fetch.Error{Kind: fetch.Protocol}, public, TheirFault},
+		{"an unknown name", fmt.Errorf("resolve: %w", &net.DNSError{IsNotFound: true}), netip.Addr{}, TheirFault},
+		{"an unknown name, by DNS", &net.DNSError{IsNotFound: true}, netip.Addr{}, TheirFault},
+		{"a silent name server", &net.DNSError{IsTimeout: true}, netip.Addr{}, UnclearFault},
+		{"any other failure of a lookup", errors.New("read: connection refused"), netip.Addr{}, UnclearFault},
+	} {
+		require.Equal(t, tt.want, Attribute(tt.err, tt.addr), tt.name)
+	}
+}
