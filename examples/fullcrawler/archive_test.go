@@ -16,13 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A record is one record of a WARC file.
+// A record is a record of a WARC file.
 type record struct {
 	kind, url string
 	block     []byte
 }
 
-// readArchive reads every record of every file in a directory, and fails where one is not whole.
+// readArchive reads all records of all files in a directory. It fails at an incomplete one.
 func readArchive(t *testing.T, dir string) (records []record) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.warc.gz*"))
@@ -66,7 +66,7 @@ func readRecord(t *testing.T, r *bufio.Reader) (record, bool) {
 	return record{fields.Get("Warc-Type"), fields.Get("Warc-Target-Uri"), block[:size]}, true
 }
 
-// page returns the page in a response record, without its codings.
+// page returns the decoded body of a response record.
 func (rec record) page(t *testing.T) string {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(rec.block)), nil)
@@ -74,7 +74,7 @@ func (rec record) page(t *testing.T) string {
 	return decoded(t, resp)
 }
 
-// served fetches the page anew.
+// served fetches the page again.
 func served(t *testing.T, client *http.Client, url string) string {
 	t.Helper()
 	resp, err := client.Get(url)

@@ -25,8 +25,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// TestHostsOfOneGroupShareADelay: those of a domain with -group domain, those of a line with a file,
-// and none without the flag.
+// TestHostsOfOneGroupShareADelay: with -group domain these are the hosts of a domain, with a file
+// those on one line, and without the flag none.
 func TestHostsOfOneGroupShareADelay(t *testing.T) {
 	one := func(host string) string { return host }
 	for name, tt := range map[string]struct {
@@ -35,8 +35,8 @@ func TestHostsOfOneGroupShareADelay(t *testing.T) {
 	}{
 		"none":   {"", one},
 		"domain": {"domain", func(string) string { return "vweb.test" }}, // all hosts of the web are below it
-		"file": {write(t, "# of two owners\nh00000.vweb.test h00001.vweb.test h00002.vweb.test\n"+
-			"h00003.vweb.test\th00004.vweb.test # and no more\n"), func(host string) string {
+		"file": {write(t, "# two owners\nh00000.vweb.test h00001.vweb.test h00002.vweb.test\n"+
+			"h00003.vweb.test\th00004.vweb.test # the last line\n"), func(host string) string {
 			switch {
 			case host <= "h00002.vweb.test":
 				return "first"
@@ -55,7 +55,7 @@ func TestHostsOfOneGroupShareADelay(t *testing.T) {
 				cfg.Group = flags.Group
 				crawlWeb(t, web, cfg)
 				requireAllPages(t, web)
-				last := map[string]time.Time{} // of a group
+				last := map[string]time.Time{} // by group
 				var lastOfAll time.Time
 				early := 0
 				for _, r := range web.Log() {
@@ -68,13 +68,13 @@ func TestHostsOfOneGroupShareADelay(t *testing.T) {
 					}
 					last[group], lastOfAll = r.Time, r.Time
 				}
-				require.Equal(t, len(last) == 1, early == 0, "hosts of other groups do not wait")
+				require.Equal(t, len(last) == 1, early == 0, "groups do not wait for each other")
 			})
 		})
 	}
 }
 
-// TestOverrides hold for a host and all below it, and are read again.
+// TestOverrides: they apply to a host and its subdomains, and are reloaded.
 func TestOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		chain := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,25 +116,25 @@ func TestOverrides(t *testing.T) {
 
 		require.NoError(t, os.WriteFile(cfg.OverrideFile, nil, 0o666))
 		require.NoError(t, cfg.ReadOverrides())
-		crawlWeb(t, web, cfg) // the links that were left out are looked at again
+		crawlWeb(t, web, cfg) // the excluded links are checked again
 		requireAllPages(t, web)
 	})
 }
 
-// TestAHostMayHaveSeveralRequests where the operator says so, each a delay after the one before.
+// TestAHostMayHaveSeveralRequests in flight if its override says so, one delay apart.
 func TestAHostMayHaveSeveralRequests(t *testing.T) {
 	const delay, takes, pages = 5 * time.Second, 12 * time.Second, 24
 	for _, most := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
-			var under, highest atomic.Int32
+			var inFlight, highest atomic.Int32
 			var mu sync.Mutex
 			var starts []time.Time
 			slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				mu.Lock()
 				starts = append(starts, time.Now())
-				highest.Store(max(highest.Load(), under.Add(1)))
+				highest.Store(max(highest.Load(), inFlight.Add(1)))
 				mu.Unlock()
-				defer under.Add(-1)
+				defer inFlight.Add(-1)
 				w.Header().Set("Content-Type", "text/html")
 				switch r.URL.Path {
 				case "/robots.txt":
@@ -168,8 +168,8 @@ func TestAHostMayHaveSeveralRequests(t *testing.T) {
 	}
 }
 
-// TestASharedAddressHasNoDelay once enough unrelated hosts have answered there. With fewer it is
-// one server, whose hosts wait for each other.
+// TestASharedAddressHasNoDelay once enough unrelated hosts have answered there. With fewer it
+// counts as one server, whose hosts share the delay.
 func TestASharedAddressHasNoDelay(t *testing.T) {
 	const hosts = 24
 	for after, shared := range map[int]bool{hosts / 2: true, 2 * hosts: false} {
@@ -194,15 +194,15 @@ func TestASharedAddressHasNoDelay(t *testing.T) {
 			hosts := func(string) time.Duration { return cfg.Delay }
 			require.Empty(t, webtest.Violations(web.Log(), hosts, func(netip.Addr) time.Duration { return 0 }))
 			early := webtest.Violations(web.Log(), hosts, func(netip.Addr) time.Duration { return cfg.Delay })
-			require.Equal(t, shared, len(early) > 0, "%d requests to the address came earlier", len(early))
+			require.Equal(t, shared, len(early) > 0, "%d early requests to the address", len(early))
 			addr := web.Log()[0].Addr
 			require.Equal(t, shared, c.Polite.Shared.Has(addr))
 		})
 	}
 }
 
-// TestACachedPageIsLeftAlone as long as its server says that it stays as it is.
-func TestACachedPageIsLeftAlone(t *testing.T) {
+// TestAFreshPageIsNotRevisited before its max-age has passed.
+func TestAFreshPageIsNotRevisited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/robots.txt" {
@@ -234,8 +234,8 @@ func TestACachedPageIsLeftAlone(t *testing.T) {
 	})
 }
 
-// TestAPausedHostIsLeftAlone until the operator lets it go on. Other sites cannot.
-func TestAPausedHostIsLeftAlone(t *testing.T) {
+// TestAPausedHostGetsNoRequests until the operator resumes it. Cross-site requests cannot pause it.
+func TestAPausedHostGetsNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 2, Hosts: 2, Addrs: 2, Pages: 5, Network: memnet.New()})
 		cfg := politeConfig(t, web)
@@ -265,11 +265,11 @@ func TestAPausedHostIsLeftAlone(t *testing.T) {
 	})
 }
 
-// signingKey is the key of the examples of RFC 9421, which signs for nobody.
+// signingKey is the example key of RFC 9421.
 const signingKey = "-----BEGIN PRIVATE KEY-----\n" +
 	"MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n"
 
-// TestNetworkFlags reach the configuration, and what is wrong with them is told in a line.
+// TestNetworkFlags: valid values reach the configuration, invalid ones give a one-line error.
 func TestNetworkFlags(t *testing.T) {
 	key := write(t, signingKey)
 	ranges := write(t, "192.0.2.0/24 # a CDN\n\n2001:db8::/32\n")
@@ -298,7 +298,7 @@ func TestNetworkFlags(t *testing.T) {
 	}
 }
 
-// TestSignals of sites are recorded with each fate, and obeyed where the operator says so.
+// TestSignals: the sites' signals are recorded with each fate, and obeyed if the operator says so.
 func TestSignals(t *testing.T) {
 	files := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -351,8 +351,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestTheEndSaysWhatIsToCome, and when.
-func TestTheEndSaysWhatIsToCome(t *testing.T) {
+// TestTheSummaryCountsDuePages by when they are due.
+func TestTheSummaryCountsDuePages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 2, Hosts: 3, Addrs: 3, Pages: 8, Network: memnet.New(),
 			Traits: func(host int) webtest.Traits { return webtest.Traits{Refuse: host == 2} }})

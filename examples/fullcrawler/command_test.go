@@ -31,10 +31,10 @@ func TestCommandCrawlsItsOwnWeb(t *testing.T) {
 	require.Greater(t, len(readArchive(t, dir)), 2*300)
 	out.Reset()
 	require.Zero(t, command(t.Context(), []string{"-delay", "1ms", "-out", dir}, &out, &log), log.String())
-	require.Contains(t, out.String(), "-fresh begins anew", "a second run says why it does nothing")
+	require.Contains(t, out.String(), "-fresh begins anew", "a second run tells why it ends")
 }
 
-func TestCommandSaysWhenItCannotWrite(t *testing.T) {
+func TestCommandReportsWriteErrors(t *testing.T) {
 	t.Parallel()
 	file := write(t, "")
 	var log bytes.Buffer
@@ -49,7 +49,7 @@ func TestProgressAndSizes(t *testing.T) {
 
 	var log bytes.Buffer
 	c.ShowProgress(&log)()
-	require.Empty(t, strings.TrimSpace(log.String()), "a file gets a line only now and then")
+	require.Empty(t, strings.TrimSpace(log.String()), "a log file gets few progress lines")
 
 	for bytes, want := range map[int64]string{
 		0: "0 B", 999: "999 B", 1000: "1.0 KB", 1_234_567: "1.2 MB", 5_000_000_000_000_000: "5000.0 TB",

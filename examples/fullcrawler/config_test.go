@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// write makes a file and returns its name.
+// write creates a temporary file and returns its name.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
@@ -24,7 +24,7 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-func TestFlagsDecideHowFarACrawlMayGo(t *testing.T) {
+func TestFlagsSetTheAllowedAddresses(t *testing.T) {
 	hosts := write(t, "127.0.0.2 a.test\n10.0.0.1 b.test")
 	for _, tt := range []struct {
 		name   string
@@ -41,7 +41,7 @@ func TestFlagsDecideHowFarACrawlMayGo(t *testing.T) {
 		{"names on loopback", []string{"-hosts", hosts, "http://a.test/"}, fetch.Loopback, 5 * time.Second, true},
 		{"private addresses on demand", []string{"-private", "-contact", "me@example.org", "-hosts", hosts, "b.test"},
 			fetch.Anywhere, 5 * time.Second, true},
-		{"a delay of one's own", []string{"-delay", "1m", "http://127.0.0.1/"}, fetch.Loopback, time.Minute, true},
+		{"explicit delay", []string{"-delay", "1m", "http://127.0.0.1/"}, fetch.Loopback, time.Minute, true},
 	} {
 		cfg, err := cockpit.ParseFlags(tt.args, io.Discard)
 		require.NoError(t, err, tt.name)
@@ -52,7 +52,7 @@ func TestFlagsDecideHowFarACrawlMayGo(t *testing.T) {
 	}
 }
 
-func TestFlagsThatMakeNoSense(t *testing.T) {
+func TestInvalidFlags(t *testing.T) {
 	empty := write(t, "# nothing\n")
 	for want, args := range map[string][]string{
 		"-contact is missing":        {"www.example.org"},
@@ -78,7 +78,7 @@ func TestFlagsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestAQueueFitsTheMemory(t *testing.T) {
+func TestQueueIsSizedToMemory(t *testing.T) {
 	for want, args := range map[int][]string{
 		100_000: nil,
 		25_324:  {"-memory", "134217728"},
@@ -92,7 +92,7 @@ func TestAQueueFitsTheMemory(t *testing.T) {
 	}
 }
 
-func TestSeedsThatAreNoneAreNamedAndCounted(t *testing.T) {
+func TestInvalidSeedsAreReportedAndCounted(t *testing.T) {
 	var log bytes.Buffer
 	seeds := write(t, "http://127.0.0.1/\nmailto:me@example.org\n")
 	cfg, err := cockpit.ParseFlags([]string{"-seeds", seeds, "http://127.0.0.2/", "http://[/"}, &log)

@@ -27,7 +27,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// serve starts a web that ends with the test.
+// serve starts a web that is closed when the test ends.
 func serve(t *testing.T, o webtest.Options) *webtest.Web {
 	t.Helper()
 	web, err := webtest.Start(o)
@@ -36,10 +36,10 @@ func serve(t *testing.T, o webtest.Options) *webtest.Web {
 	return web
 }
 
-// on leads all requests to a virtual web.
+// on routes all requests to a virtual web.
 func on(web *webtest.Web) stage.Network { return cockpit.On(web) }
 
-// newCrawler locks a directory and puts the packages together in it.
+// newCrawler locks the output directory and assembles a crawler.
 func newCrawler(cfg cockpit.Config, web stage.Network) (*crawler, error) {
 	dir, err := cfg.Claim()
 	if err != nil {
@@ -48,7 +48,7 @@ func newCrawler(cfg cockpit.Config, web stage.Network) (*crawler, error) {
 	return openCrawler(dir, cfg, web)
 }
 
-// testConfig is a crawl of a virtual web from the root of its first host.
+// testConfig configures a crawl of a virtual web from the root of its first host.
 func testConfig(t *testing.T, web *webtest.Web) cockpit.Config {
 	t.Helper()
 	cfg := cockpit.Config{
@@ -81,7 +81,7 @@ func crawlWeb(t *testing.T, web *webtest.Web, cfg cockpit.Config) *crawler {
 	return c
 }
 
-// requested counts how often the server was asked for each URL, robots.txt aside.
+// requested counts the requests for each URL except robots.txt.
 func requested(web *webtest.Web) map[string]int {
 	counts := map[string]int{}
 	for _, r := range web.Log() {
@@ -92,7 +92,7 @@ func requested(web *webtest.Web) map[string]int {
 	return counts
 }
 
-func TestCrawlGetsEveryPageOnceAndNothingForbidden(t *testing.T) {
+func TestCrawlFetchesEveryAllowedPageOnce(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 1, Hosts: 36, Addrs: 15, Pages: 8, Traits: webtest.Mixed})
 	cfg := testConfig(t, web)
@@ -143,9 +143,8 @@ func requireLedger(t *testing.T, dir string, want map[stage.Fate]int64) {
 	require.Equal(t, want, got)
 }
 
-// TestCrawlIsPolite proves the delays from the server's log, in fake time with those that the
-// command has by default. They hold exactly: the crawler counts them from the first byte of an
-// answer.
+// TestCrawlIsPolite checks the default delays in the server's log, in fake time. They are exact:
+// the crawler counts them from the first byte of a response.
 func TestCrawlIsPolite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{
@@ -180,7 +179,7 @@ func TestCrawlIsPolite(t *testing.T) {
 	})
 }
 
-func TestCrawlKeepsEveryAnswer(t *testing.T) {
+func TestCrawlArchivesEveryResponse(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 3, Hosts: 6, Pages: 5, Traits: webtest.Mixed})
 	cfg := testConfig(t, web)
@@ -212,7 +211,7 @@ func surviveHostileHosts(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 5, Network: memnet.New(), Traits: func(host int) webtest.Traits {
 		switch host {
 		case 0:
-			// Those that send the crawler away for minutes have a test of their own.
+			// Hosts with a long Retry-After have their own test.
 			away := webtest.TrapTooMany | webtest.TrapUnavailable
 			return webtest.Traits{Traps: webtest.TrapAll &^ webtest.TrapSession &^ away}
 		case 1:
@@ -244,8 +243,8 @@ func surviveHostileHosts(t *testing.T) {
 	readArchive(t, cfg.Out)
 }
 
-// TestServersThatSendTheCrawlerAway proves from the server's log that a Retry-After is kept.
-func TestServersThatSendTheCrawlerAway(t *testing.T) {
+// TestCrawlObeysRetryAfter checks in the server's log that each Retry-After is obeyed.
+func TestCrawlObeysRetryAfter(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		synctest.Test(t, func(t *testing.T) { sendAway(t, status, 20*time.Minute) })
 	}
@@ -288,8 +287,8 @@ func TestCrawlStopsAtThePageLimit(t *testing.T) {
 	require.Positive(t, s.Waiting)
 }
 
-// TestCrawlEndsCleanly interrupts a crawl in full swing: what the archive holds is whole, and all
-// that the crawl counted as fetched is in it.
+// TestCrawlEndsCleanly interrupts a running crawl: the archive is valid, and contains all pages
+// that count as fetched.
 func TestCrawlEndsCleanly(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 6, Hosts: 20, Pages: 20})
@@ -297,15 +296,15 @@ func TestCrawlEndsCleanly(t *testing.T) {
 	cfg.Delay = time.Millisecond
 	ctx, interrupt := context.WithCancel(t.Context())
 	var dials atomic.Int64
-	under := on(web)
-	dial := under.Dial
-	under.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	wrapped := on(web)
+	dial := wrapped.Dial
+	wrapped.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if dials.Add(1) == 10 {
 			interrupt()
 		}
 		return dial(ctx, network, addr)
 	}
-	c, err := newCrawler(cfg, under)
+	c, err := newCrawler(cfg, wrapped)
 	require.NoError(t, err)
 	require.ErrorIs(t, c.run(ctx), cockpit.ErrStopped)
 
@@ -319,18 +318,17 @@ func TestCrawlEndsCleanly(t *testing.T) {
 	require.Positive(t, s.Fates[stage.LeftOver])
 }
 
-func TestASecondCrawlNeedNotAskForNames(t *testing.T) {
+func TestASecondCrawlNeedsNoDNS(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 11, Hosts: 12, Pages: 3})
 	cfg := testConfig(t, web)
 	cfg.Delay = time.Millisecond
-	require.EqualValues(t, 12, crawlWeb(t, web, cfg).Resolver.Stats().Loads, "one question for each host")
+	require.EqualValues(t, 12, crawlWeb(t, web, cfg).Resolver.Stats().Loads, "one lookup a host")
 	cfg.Fresh = true
 	require.Zero(t, crawlWeb(t, web, cfg).Resolver.Stats().Loads)
 }
 
-// TestOrderByRankFetchesTheSame holds that the order changes nothing but the order, whatever the
-// hosts are like.
+// TestOrderByRankFetchesTheSame: ranking changes only the order, whatever the traits of the hosts.
 func TestOrderByRankFetchesTheSame(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 5, Hosts: 10, Pages: 12, Traits: func(host int) webtest.Traits {
@@ -347,8 +345,7 @@ func TestOrderByRankFetchesTheSame(t *testing.T) {
 	require.False(t, left)
 }
 
-// TestASecondCrawlKnowsTheRules holds that what is known of robots.txt is kept: what it forbids,
-// and where the sitemaps are.
+// TestASecondCrawlKnowsTheRules: the rules and the sitemaps of each robots.txt are saved.
 func TestASecondCrawlKnowsTheRules(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 11, Hosts: 6, Pages: 4, Traits: func(int) webtest.Traits {
@@ -369,10 +366,10 @@ func TestASecondCrawlKnowsTheRules(t *testing.T) {
 	require.Positive(t, first[stage.Listed])
 	cfg.Fresh = true
 	require.Equal(t, first, crawlWeb(t, web, cfg).Tally.Sum().Fates)
-	require.Equal(t, 6, rules(), "nobody was asked again")
+	require.Equal(t, 6, rules(), "no robots.txt was fetched again")
 }
 
-func TestSeedsThatLeadNowhere(t *testing.T) {
+func TestUnreachableSeeds(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 7, Hosts: 2, Pages: 2, Traits: func(host int) webtest.Traits {
 		return webtest.Traits{Refuse: host == 1}
@@ -393,7 +390,7 @@ func TestSeedsThatLeadNowhere(t *testing.T) {
 	require.Positive(t, s.Fates[stage.Fetched])
 }
 
-func TestWithoutAnswerForRobotsNothingIsAskedFor(t *testing.T) {
+func TestAnUnreachableRobotsForbidsTheHost(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 9, Hosts: 1, Traits: func(int) webtest.Traits {
 		return webtest.Traits{Robots: webtest.Robots{Mode: webtest.RobotsTimeout}}
@@ -412,11 +409,11 @@ func TestARedirectedSeedWidensTheScope(t *testing.T) {
 	}})
 	cfg := testConfig(t, web)
 	cfg.Reach = urlfilter.Host
-	cfg.Seeds = []string{cfg.Seeds[0] + "trap/away"} // leads to the next host
+	cfg.Seeds = []string{cfg.Seeds[0] + "trap/away"} // redirects to the next host
 	crawlWeb(t, web, cfg)
 	hosts := map[string]bool{}
 	for _, r := range web.Log() {
 		hosts[r.Host] = true
 	}
-	require.Len(t, hosts, 2, "the redirect of a page, other than that of a seed, opens no further host")
+	require.Len(t, hosts, 2, "redirects of other pages do not widen it")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 )
 
-// TestTheFilesForOperationNameFlags that there are.
-func TestTheFilesForOperationNameFlags(t *testing.T) {
+// TestDeployFilesUseValidFlags compares the flags in deploy with the help.
+func TestDeployFilesUseValidFlags(t *testing.T) {
 	var help bytes.Buffer
 	cockpit.Help(&help)
 	for name, command := range map[string]string{

@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// run is one use of the program.
+// run runs the program.
 func run(t *testing.T, args ...string) (status int, said string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -42,8 +42,8 @@ func tree(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestARunningCrawlIsLeftAlone: whatever another process is asked to do in its directory, it says
-// who has it, and changes nothing.
+// TestARunningCrawlIsLeftAlone: a second process in its directory names the process that holds it,
+// and changes nothing.
 func TestARunningCrawlIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 40, Hosts: 3, Pages: 4})
@@ -74,7 +74,7 @@ func TestARunningCrawlIsLeftAlone(t *testing.T) {
 	require.Equal(t, before, tree(t, cfg.Out))
 }
 
-// TestTheLivePageOffersTheCommands asks a running crawl for what the commands would have told.
+// TestTheLivePageOffersTheCommands: the live page of a running crawl returns what they would print.
 func TestTheLivePageOffersTheCommands(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 41, Hosts: 3, Pages: 4})
@@ -118,7 +118,7 @@ func TestTheLivePageOffersTheCommands(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, resp.StatusCode)
 }
 
-// TestNoCrawlHere: in directories that are none of a crawl's, commands say so and make nothing.
+// TestNoCrawlHere: in a directory without a crawl, commands say so and create nothing.
 func TestNoCrawlHere(t *testing.T) {
 	t.Parallel()
 	empty, foreign := t.TempDir(), t.TempDir()
@@ -139,7 +139,7 @@ func TestNoCrawlHere(t *testing.T) {
 	require.NoDirExists(t, missing)
 }
 
-// TestForgetIsAllOrNothing breaks a forgetting off between its steps.
+// TestForgetIsAllOrNothing interrupts -fresh between its steps.
 func TestForgetIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 43, Hosts: 3, Pages: 4})
@@ -152,7 +152,7 @@ func TestForgetIsAllOrNothing(t *testing.T) {
 	require.NoDirExists(t, at+".gone")
 }
 
-// TestACrawlOfOtherSeeds is not taken for this one.
+// TestACrawlOfOtherSeeds: the directory of a crawl refuses a crawl of entirely different seeds.
 func TestACrawlOfOtherSeeds(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 44, Hosts: 3, Pages: 4})
@@ -168,7 +168,7 @@ func TestACrawlOfOtherSeeds(t *testing.T) {
 	}
 	cfg.Seeds = append(cfg.Seeds, first...)
 	crawlWeb(t, web, cfg)
-	require.Positive(t, requested(web)["http://h00002.vweb.test/"], "one more seed is fine")
+	require.Positive(t, requested(web)["http://h00002.vweb.test/"], "another seed may be added")
 	cfg.Seeds, cfg.Fresh = cfg.Seeds[:1], true
 	crawlWeb(t, web, cfg)
 }

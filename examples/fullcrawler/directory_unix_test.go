@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// TestReadOnlyDirectories has another user run the commands where it may only read.
+// TestReadOnlyDirectories runs the commands as a user that may only read the directory.
 func TestReadOnlyDirectories(t *testing.T) {
 	if dir := os.Getenv("CRAWL_TO_READ"); dir != "" {
 		os.Exit(command(t.Context(), strings.Fields(os.Getenv("CRAWL_ARGS")), os.Stdout, os.Stderr))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// smallDisk is a file system of its own, in memory.
+// smallDisk is a separate small file system in memory.
 type smallDisk struct {
 	t  *testing.T
 	at string
@@ -20,7 +20,7 @@ type smallDisk struct {
 func mountDisk(t *testing.T) (disk, bool) {
 	d := smallDisk{t, t.TempDir()}
 	if err := syscall.Mount("tmpfs", d.at, "tmpfs", 0, "size=256m"); err != nil {
-		t.Logf("no disk of its own (%v): a limit on the size of files takes its place", err)
+		t.Logf("cannot mount a disk (%v): limiting the file size instead", err)
 		return nil, false
 	}
 	t.Cleanup(func() { require.NoError(t, syscall.Unmount(d.at, syscall.MNT_DETACH)) })
@@ -32,7 +32,7 @@ func (d smallDisk) env() []string      { return nil }
 func (d smallDisk) prepare(*rand.Rand) {}
 func (d smallDisk) ballast() string    { return filepath.Join(d.at, "ballast") }
 
-// fill leaves a few pages of memory.
+// fill fills the disk up to a few pages of memory.
 func (d smallDisk) fill(random *rand.Rand) {
 	f, err := os.Create(d.ballast())
 	require.NoError(d.t, err)
@@ -44,7 +44,7 @@ func (d smallDisk) fill(random *rand.Rand) {
 	require.NoError(d.t, f.Close())
 }
 
-func (d smallDisk) empty() { _ = os.Remove(d.ballast()) } // which is there only if it was full
+func (d smallDisk) empty() { _ = os.Remove(d.ballast()) } // it exists only if the disk was full
 
 // zeros has no end.
 type zeros struct{}

@@ -4,5 +4,5 @@ package main
 
 import "testing"
 
-// mountDisk cannot be had on these systems.
+// mountDisk is implemented on Linux only.
 func mountDisk(*testing.T) (disk, bool) { return nil, false }

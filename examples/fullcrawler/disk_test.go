@@ -6,17 +6,16 @@ import (
 	"testing"
 )
 
-// A disk can be full. dir is a directory on it.
+// A disk can run full. dir is a directory on it.
 type disk interface {
 	dir() string
-	prepare(random *rand.Rand) // for a run during which it gets full
-	fill(random *rand.Rand)    // in the middle of that run
+	prepare(random *rand.Rand) // before a run during which it will run full
+	fill(random *rand.Rand)    // during that run
 	empty()
 	env() []string // of all runs
 }
 
-// newDisk returns a small disk of its own where this process may mount one, and else a limit on the
-// size of files.
+// newDisk returns a small disk if this process may mount one; otherwise a limit on file sizes.
 func newDisk(t *testing.T) disk {
 	if d, ok := mountDisk(t); ok {
 		return d
@@ -24,7 +23,7 @@ func newDisk(t *testing.T) disk {
 	return &limitedFiles{at: t.TempDir()}
 }
 
-// limitedFiles is a disk whose files may grow up to a size, from the beginning of a run.
+// limitedFiles is a disk whose files may grow to a random size during a run.
 type limitedFiles struct {
 	at    string
 	limit int

@@ -23,7 +23,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// A notebook is a server that writes down what it is asked.
+// A notebook is a server that records its requests.
 type notebook struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -42,17 +42,17 @@ func newNotebook(t *testing.T) *notebook {
 	return n
 }
 
-// page returns the request for a page that was not robots.txt.
+// page returns a recorded request that is not for robots.txt.
 func (n *notebook) page(t *testing.T) *http.Request {
 	t.Helper()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	at := slices.IndexFunc(n.requests, func(r *http.Request) bool { return r.URL.Path != "/robots.txt" })
-	require.GreaterOrEqual(t, at, 0, "nothing was asked for")
+	require.GreaterOrEqual(t, at, 0, "no page was requested")
 	return n.requests[at]
 }
 
-// crawlWith runs the program with flags until it has a page.
+// crawlWith runs the program with the flags until it has fetched one page.
 func crawlWith(t *testing.T, flags ...string) {
 	t.Helper()
 	var said bytes.Buffer
@@ -60,8 +60,8 @@ func crawlWith(t *testing.T, flags ...string) {
 	require.Zero(t, command(t.Context(), flags, &said, &said), &said)
 }
 
-// TestWhatRequestsCarry: fields, cookies and a signature, each because a flag says so.
-func TestWhatRequestsCarry(t *testing.T) {
+// TestRequestHeaders: flags set header fields, cookies and a signature; otherwise there are none.
+func TestRequestHeaders(t *testing.T) {
 	t.Parallel()
 	server := newNotebook(t)
 	at, err := url.Parse(server.URL)
@@ -83,7 +83,7 @@ func TestWhatRequestsCarry(t *testing.T) {
 	}
 }
 
-// TestRequestsGoThroughTheProxy, also those for a server that is not there.
+// TestRequestsGoThroughTheProxy, even those for a server that does not exist.
 func TestRequestsGoThroughTheProxy(t *testing.T) {
 	t.Parallel()
 	proxy := newNotebook(t)
@@ -91,8 +91,8 @@ func TestRequestsGoThroughTheProxy(t *testing.T) {
 	require.Equal(t, "http://127.0.0.1:8123/page", proxy.page(t).URL.String())
 }
 
-// TestNamesAreAskedOfTheNameServerGiven: no other one knows this name.
-func TestNamesAreAskedOfTheNameServerGiven(t *testing.T) {
+// TestTheDNSFlag: only the name server given with -dns knows the name.
+func TestTheDNSFlag(t *testing.T) {
 	t.Parallel()
 	server := newNotebook(t)
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
@@ -104,7 +104,7 @@ func TestNamesAreAskedOfTheNameServerGiven(t *testing.T) {
 	require.Equal(t, "only.here.test.", strings.ToLower(<-asked))
 }
 
-// oneNameServer answers that every name is that of this machine, and returns where it listens.
+// oneNameServer resolves every name to this machine, and returns its own address.
 func oneNameServer(t *testing.T, asked chan<- string) (at string) {
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 	require.NoError(t, err)
@@ -130,14 +130,14 @@ func oneNameServer(t *testing.T, asked chan<- string) (at string) {
 			}
 			answer, err := m.Pack()
 			if err == nil {
-				_, _ = conn.WriteToUDPAddrPort(answer, from) // a resolver that hears nothing asks again
+				_, _ = conn.WriteToUDPAddrPort(answer, from) // a resolver without an answer retries
 			}
 		}
 	}()
 	return conn.LocalAddr().String()
 }
 
-// TestHTTP1: HTTP/2 is spoken where a server has it, unless the flag says no.
+// TestHTTP1: HTTP/2 is used if the server supports it, unless the flag disables it.
 func TestHTTP1(t *testing.T) {
 	t.Parallel()
 	for proto, flags := range map[string][]string{"HTTP/2.0": nil, "HTTP/1.1": {"-http1"}} {
@@ -157,7 +157,7 @@ func TestHTTP1(t *testing.T) {
 	}
 }
 
-// TestTheLedgerFlag: a ledger of that size is put aside, and no line is lost.
+// TestTheLedgerFlag: a ledger of that size is renamed, and no line is lost.
 func TestTheLedgerFlag(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestTheLedgerFlag(t *testing.T) {
 	require.Contains(t, string(text), `"fate":"fetched"`)
 }
 
-// TestNoBlockDigest: a page has two digests, or that of the payload alone if a flag says so.
+// TestNoBlockDigest: a page has two digests; with the flag, only that of the payload.
 func TestNoBlockDigest(t *testing.T) {
 	t.Parallel()
 	for _, flags := range [][]string{nil, {"-no-block-digest"}} {

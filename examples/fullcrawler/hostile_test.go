@@ -27,7 +27,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// A fakeSite answers for every host name, by rules of its own. It is for what webtest has not.
+// A fakeSite answers for every host name, for behavior that webtest does not have.
 type fakeSite struct {
 	addr  func(host string) netip.Addr
 	serve http.HandlerFunc
@@ -39,7 +39,7 @@ type fakeSite struct {
 // network starts the site on some addresses.
 func (s *fakeSite) network(t *testing.T, addrs ...string) stage.Network {
 	t.Helper()
-	under := memnet.New()
+	mem := memnet.New()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.log = append(s.log, "http://"+r.Host+r.URL.RequestURI())
@@ -47,7 +47,7 @@ func (s *fakeSite) network(t *testing.T, addrs ...string) stage.Network {
 		s.serve(w, r)
 	})}
 	for _, addr := range addrs {
-		l, err := under.Listen(addr + ":80")
+		l, err := mem.Listen(addr + ":80")
 		require.NoError(t, err)
 		go func() { _ = server.Serve(l) }()
 	}
@@ -56,11 +56,11 @@ func (s *fakeSite) network(t *testing.T, addrs ...string) stage.Network {
 		Resolve: func(_ context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			return []netip.Addr{s.addr(host)}, time.Hour, nil
 		},
-		Dial: under.Dial,
+		Dial: mem.Dial,
 	}
 }
 
-// requested returns the URLs that were asked for and contain a text.
+// requested returns the requested URLs that contain a text.
 func (s *fakeSite) requested(part string) (urls []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,13 +75,13 @@ func (s *fakeSite) requested(part string) (urls []string) {
 func gzipped(text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write([]byte(text)) // a Buffer takes all
+	_, _ = w.Write([]byte(text)) // a Buffer never fails
 	_ = w.Close()
 	return b.String()
 }
 
-// TestRobotsThatCannotBeReadForbid: a robots.txt that forbids everything is obeyed, or its server
-// is left alone, however the file is wrapped.
+// TestRobotsThatCannotBeReadForbid: whatever the encoding of a robots.txt that forbids everything,
+// it is obeyed, or its server is not visited.
 func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 	const forbids = "User-agent: *\nDisallow: /\n"
 	long := strings.Repeat("# nothing here\n", 2000)
@@ -91,14 +91,14 @@ func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 	}{
 		"plain":                           {"", forbids, stage.Disallowed},
 		"corrupt gzip":                    {"gzip", gzipped(forbids)[:20] + "xxxxxxxxxxxx", stage.RobotsUnreachable},
-		"gzip that is none":               {"gzip", forbids, stage.RobotsUnreachable},
+		"not gzip":                        {"gzip", forbids, stage.RobotsUnreachable},
 		"gzip twice":                      {"gzip, gzip", gzipped(gzipped(forbids)), stage.RobotsUnreachable},
 		"an unknown coding":               {"compress", forbids, stage.RobotsUnreachable},
 		"a bomb":                          {"gzip", gzipped(strings.Repeat("\n", 400_000) + forbids), stage.RobotsUnreachable},
 		"longer than -max-body":           {"", long + forbids, stage.Disallowed},
-		"longer than anybody reads":       {"", forbids + strings.Repeat(long, 20), stage.Disallowed},
+		"longer than the parser reads":    {"", forbids + strings.Repeat(long, 20), stage.Disallowed},
 		"longer in gzip than -max-body":   {"gzip", gzipped(long + forbids), stage.Disallowed},
-		"longer than what is transmitted": {"short", forbids, stage.RobotsUnreachable},
+		"shorter than its Content-Length": {"short", forbids, stage.RobotsUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestRobotsThatCannotBeReadForbid(t *testing.T) {
 }
 
 // TestAFarmOnOneAddressLeavesRoomForOthers: a few pages with links to thousands of names, all on
-// one address, do not keep other hosts from being visited.
+// one address, do not delay the visits to other hosts.
 func TestAFarmOnOneAddressLeavesRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, names, links = 6, 200, 2000
@@ -177,14 +177,13 @@ func TestAFarmOnOneAddressLeavesRoomForOthers(t *testing.T) {
 		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
 		visits := site.requested("http://good")
 		require.Len(t, visits, 20, "each robots.txt and each page")
-		require.Greater(t, len(site.requested("-farm")), 1000, "nor is the farm forgotten")
+		require.Greater(t, len(site.requested("-farm")), 1000, "the farm is crawled, too")
 		require.Zero(t, c.Tally.Sum().Fates[stage.HostFull])
 	})
 }
 
-// TestAnEndlessHostIsKnownInPart: what a host leads to beyond a multiple of its limit leaves no
-// trace.
-func TestAnEndlessHostIsKnownInPart(t *testing.T) {
+// TestLinksOfAnEndlessHostAreDropped beyond a multiple of its page limit.
+func TestLinksOfAnEndlessHostAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const links = 3000
 		site := &fakeSite{
@@ -209,15 +208,15 @@ func TestAnEndlessHostIsKnownInPart(t *testing.T) {
 		require.EqualValues(t, 200, s.Fates[stage.Fetched])
 		require.EqualValues(t, 201, len(site.requested("")))
 		require.Greater(t, s.Skipped[stage.CrowdedHost], int64(100*links))
-		require.Less(t, c.Pages.Stats().Records, int64(2*links), "what one page leads to, and a little more")
+		require.Less(t, c.Pages.Stats().Records, int64(2*links), "the links of one page, and a few more")
 		ledger := fatesIn(t, cfg.Out)
 		require.EqualValues(t, c.Pages.Stats().Records-200, ledger[stage.HostFull])
 		require.Zero(t, s.Waiting)
 	})
 }
 
-// TestLinksThatDifferInTrackingAreOne: but a redirect to a session is followed, and -as-found
-// follows all of them.
+// TestLinksThatDifferInTrackingAreOne: but a redirect to a session is followed, and with -as-found
+// all links are followed.
 func TestLinksThatDifferInTrackingAreOne(t *testing.T) {
 	simplified := []string{
 		"http://a.test/", "http://a.test/?PHPSESSID=0123456789abcdef0123", "http://a.test/blog/", "http://a.test/~x",
@@ -256,9 +255,9 @@ func TestLinksThatDifferInTrackingAreOne(t *testing.T) {
 	}
 }
 
-// TestACalendarWithoutEnd: it leads to the next month for ever, and nothing else tells one month from
-// another. Pages of the same form that say something are fetched.
-func TestACalendarWithoutEnd(t *testing.T) {
+// TestAnEndlessCalendar has a page for each month, which differ only in the month and link to the
+// next one. Similar URLs with distinct pages are fetched.
+func TestAnEndlessCalendar(t *testing.T) {
 	const pages = 300
 	for repeats, want := range map[int]int{0: pages, 20: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -292,7 +291,7 @@ func TestACalendarWithoutEnd(t *testing.T) {
 				}
 			}
 			if want == 0 {
-				require.InDelta(t, repeats, calendar, 10, "and a probe now and then")
+				require.InDelta(t, repeats, calendar, 10, "plus a few probes")
 				require.Positive(t, c.Tally.Sum().Skipped[trap.Trap])
 			} else {
 				require.Greater(t, calendar, pages/3)
@@ -301,8 +300,8 @@ func TestACalendarWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestStrangersCannotHideAHost: a page elsewhere links to a hundred items that a shop does not have,
-// and for which it answers 200 and that there is no such item. Its own items are fetched all the same.
+// TestStrangersCannotHideAHost: another site links to a hundred items that a shop does not have.
+// The shop answers 200 with the same text for all of them. Its own items are still fetched.
 func TestStrangersCannotHideAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const missing, items, repeats, late = 120, 20, 100, 150
@@ -341,7 +340,7 @@ func TestStrangersCannotHideAHost(t *testing.T) {
 		c, err := newCrawler(cfg, site.network(t, "127.9.9.8", "127.9.9.9"))
 		require.NoError(t, err)
 		require.NoError(t, c.run(t.Context()))
-		require.Len(t, site.requested("/item/1"), missing+11, "those that are missing, 1, and 10 to 19")
+		require.Len(t, site.requested("/item/1"), missing+11, "the missing ones, 1, and 10 to 19")
 		for n := range items {
 			require.Contains(t, site.requested(""), fmt.Sprintf("http://shop.org/item/%d", n))
 		}

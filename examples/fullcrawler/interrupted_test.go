@@ -28,7 +28,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// fatesIn counts the fates of a crawl's ledger.
+// fatesIn counts the fates in the ledger of a crawl.
 func fatesIn(t *testing.T, dir string) map[stage.Fate]int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, cockpit.LedgerName))
@@ -42,7 +42,7 @@ func fatesIn(t *testing.T, dir string) map[stage.Fate]int {
 	return counts
 }
 
-// requireAllPages holds that each page of a web was requested.
+// requireAllPages requires that each page of a web was requested.
 func requireAllPages(t *testing.T, web *webtest.Web) {
 	t.Helper()
 	got := requested(web)
@@ -50,8 +50,8 @@ func requireAllPages(t *testing.T, web *webtest.Web) {
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(got)))
 }
 
-// TestAnEndIsNoVerdict ends crawls while each robots.txt is on its way. The next run fetches
-// everything.
+// TestAnEndIsNoVerdict stops crawls while the first requests for robots.txt are in flight. The next
+// run fetches everything.
 func TestAnEndIsNoVerdict(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*cockpit.Config)
@@ -84,7 +84,7 @@ func TestAnEndIsNoVerdict(t *testing.T) {
 				defer cancel()
 				require.True(t, cockpit.Paused(c.run(ctx)))
 				require.Empty(t, requested(web))
-				require.NotEmpty(t, web.Log(), "some robots.txt was on its way")
+				require.NotEmpty(t, web.Log(), "a request for robots.txt was in flight")
 
 				crawlWeb(t, web, cfg)
 				requireAllPages(t, web)
@@ -96,9 +96,8 @@ func TestAnEndIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestAFullDiskIsNoVerdict crawls in a process whose files may not grow, which to a program looks
-// like a disk that fills up in the middle of a write. It goes on without that limit, and no page is
-// missing.
+// TestAFullDiskIsNoVerdict crawls in a process with a limit on file sizes, which looks like a disk
+// that runs full during a write. The next run has no limit, and no page is missing.
 func TestAFullDiskIsNoVerdict(t *testing.T) {
 	if dir := os.Getenv("CRAWL_UNTIL_FULL"); dir != "" {
 		web := serve(t, fullDiskWeb)
@@ -122,10 +121,10 @@ func TestAFullDiskIsNoVerdict(t *testing.T) {
 	require.ErrorAs(t, err, &exit, "%s", out)
 	require.Equal(t, 1, exit.ExitCode(), "%s", out)
 	require.Contains(t, string(out), "file too large")
-	// Whoever waited for room when the crawl ended was interrupted; the others are left in the
+	// Items that waited for room when the crawl ended are Interrupted; the others stay in the
 	// queue.
 	require.Regexp(t, stage.Interrupted.String()+"|"+stage.LeftOver.String(), string(out))
-	require.Greater(t, len(readArchive(t, dir)), 10, "what was fetched before is there")
+	require.Greater(t, len(readArchive(t, dir)), 10, "earlier pages are there")
 
 	web := serve(t, fullDiskWeb)
 	cfg := testConfig(t, web)
@@ -140,8 +139,8 @@ func TestAFullDiskIsNoVerdict(t *testing.T) {
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(pages)))
 }
 
-// TestAFailureOutranksALimit: a disk that is found full while a crawl winds down leaves no verdict
-// either, and is told.
+// TestAFailureOutranksALimit: if a full disk is found while a crawl shuts down, it is reported, and
+// no page gets a wrong fate.
 func TestAFailureOutranksALimit(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 3, Hosts: 1, Pages: 3})
 	cfg := testConfig(t, web)
@@ -168,8 +167,7 @@ func TestAFailureOutranksALimit(t *testing.T) {
 
 var fullDiskWeb = webtest.Options{Seed: 31, Hosts: 20, Pages: 20}
 
-// TestAnOutageIsNoVerdict takes the name server, or the network, away for a while, in each way in
-// which that can look like.
+// TestAnOutageIsNoVerdict makes the name server or the network fail for a while, in several ways.
 func TestAnOutageIsNoVerdict(t *testing.T) {
 	const begins, ends = 40 * time.Second, 20 * time.Minute
 	refused := &net.OpError{Op: "read", Net: "udp", Err: errors.New("connection refused")}
@@ -183,7 +181,7 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 			time.Sleep(4 * time.Second)
 			return &net.DNSError{Err: "i/o timeout", IsTimeout: true}
 		}},
-		"connections are not made, and names not found": {
+		"connections and lookups fail": {
 			names: func(context.Context) error { return &net.DNSError{Err: "server misbehaving", IsTemporary: true} },
 			dials: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 		},
@@ -193,18 +191,18 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 				web := serve(t, webtest.Options{Seed: 32, Hosts: 12, Pages: 6, Network: memnet.New()})
 				start := time.Now()
 				gone := func() bool { return time.Since(start) > begins && time.Since(start) < ends }
-				under, plain := stage.Network{}, on(web)
-				under.Resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+				wrapped, plain := stage.Network{}, on(web)
+				wrapped.Resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 					if gone() {
 						return nil, 0, outage.names(ctx)
 					}
 					addrs, _, err := plain.Resolve(ctx, host)
-					for i := range addrs { // one that is not loopback
+					for i := range addrs { // not loopback
 						addrs[i] = netip.AddrFrom4([4]byte{93, 184, 216, addrs[i].As4()[3]})
 					}
 					return addrs, 10 * time.Second, err
 				}
-				under.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				wrapped.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 					if gone() && outage.dials != nil {
 						return nil, outage.dials(ctx)
 					}
@@ -212,7 +210,7 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 				}
 				cfg := politeConfig(t, web)
 				cfg.Bounds, cfg.Contact = 0, "me@example.org"
-				c, err := newCrawler(cfg, under)
+				c, err := newCrawler(cfg, wrapped)
 				require.NoError(t, err)
 				var said []string
 				c.Say = func(text string) { said = append(said, text) }
@@ -231,18 +229,18 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestADeadHostIsNoOutage: where others answer, a host that does not is to blame itself.
+// TestADeadHostIsNoOutage: if other hosts answer, the failure is attributed to the host.
 func TestADeadHostIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 33, Hosts: 6, Pages: 4, Network: memnet.New()})
-		under := on(web)
-		plain := under.Resolve
+		wrapped := on(web)
+		plain := wrapped.Resolve
 		dead := map[string]error{
 			"h00001.vweb.test": &net.DNSError{Err: "server misbehaving", IsTemporary: true},
 			"h00002.vweb.test": &net.DNSError{Err: "i/o timeout", IsTimeout: true},
 			"h00003.vweb.test": &net.DNSError{Err: "no such host", IsNotFound: true},
 		}
-		under.Resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+		wrapped.Resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			if err := dead[host]; err != nil {
 				return nil, 0, err
 			}
@@ -250,9 +248,9 @@ func TestADeadHostIsNoOutage(t *testing.T) {
 		}
 		cfg := politeConfig(t, web)
 		cfg.Bounds, cfg.Contact = 2, "me@example.org"
-		c, err := newCrawler(cfg, under)
+		c, err := newCrawler(cfg, wrapped)
 		require.NoError(t, err)
-		c.Say = func(text string) { t.Errorf("it said %q", text) }
+		c.Say = func(text string) { t.Errorf("reported: %q", text) }
 		require.NoError(t, c.run(t.Context()))
 		fates := fatesIn(t, cfg.Out)
 		require.Positive(t, fates[stage.Unresolved])
@@ -261,9 +259,8 @@ func TestADeadHostIsNoOutage(t *testing.T) {
 	})
 }
 
-// TestServersSayWhenToComeBack: a page that was answered with 429 or 503 is fetched in the same
-// run.
-func TestServersSayWhenToComeBack(t *testing.T) {
+// TestRetryAfterInTheSameRun: a page with status 429 or 503 is fetched later in the same run.
+func TestRetryAfterInTheSameRun(t *testing.T) {
 	for _, status := range []int{429, 503} {
 		synctest.Test(t, func(t *testing.T) {
 			web := serve(t, webtest.Options{
@@ -287,9 +284,9 @@ func TestServersSayWhenToComeBack(t *testing.T) {
 	}
 }
 
-// TestRetriesThatAreNotWaitedForAreTold crawls a server that sends every visitor away.
-func TestRetriesThatAreNotWaitedForAreTold(t *testing.T) {
-	// The host's own back-off comes on top of what it asks for.
+// TestPendingRetriesAreReported crawls a server that answers every request with Retry-After.
+func TestPendingRetriesAreReported(t *testing.T) {
+	// The host's back-off is added to the server's Retry-After.
 	for retry, want := range map[time.Duration]time.Duration{5 * time.Second: 8 * time.Minute, time.Hour: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			web := serve(t, webtest.Options{

@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// lines returns what the ledger's file holds.
+// lines returns the lines of the ledger's file.
 func lines(t *testing.T, dir string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, cockpit.LedgerName))
@@ -31,11 +31,11 @@ func TestLinesReachTheFileInTime(t *testing.T) {
 		dir := t.TempDir()
 		l, err := cockpit.OpenLedger(dir, 0)
 		require.NoError(t, err)
-		for n := range 3 { // also after a break
+		for n := range 3 { // also after a pause
 			require.NoError(t, l.Write("http://a.test/", stage.Fetched, "", "", time.Time{}))
 			time.Sleep(cockpit.MaxUnwritten / 2)
 			require.NoError(t, l.Write("http://b.test/", stage.Fetched, "a\tb\r\nc", "train-ai=n", time.Now().Add(time.Hour)))
-			require.Len(t, lines(t, dir), 2*n+1, "lines wait for others")
+			require.Len(t, lines(t, dir), 2*n+1, "lines are buffered for a while")
 			time.Sleep(cockpit.MaxUnwritten / 2)
 			synctest.Wait()
 			require.Len(t, lines(t, dir), 2*n+3)
@@ -46,11 +46,11 @@ func TestLinesReachTheFileInTime(t *testing.T) {
 		require.NoError(t, l.Write("http://c.test/", stage.Fetched, "", "", time.Time{}))
 		require.NoError(t, l.Close())
 		require.Len(t, lines(t, dir), 8)
-		time.Sleep(time.Hour) // nothing is left that could go off
+		time.Sleep(time.Hour) // no timer is left
 	})
 }
 
-func TestAHalfLineIsCutOff(t *testing.T) {
+func TestAnIncompleteLineIsCutOff(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	for text, want := range map[string][]string{
 		"":                 {""},
@@ -72,8 +72,8 @@ func TestAHalfLineIsCutOff(t *testing.T) {
 	}
 }
 
-// TestAKilledCrawlLeavesItsLedger kills a crawl of which a few lines are all that will come for an
-// hour: none of them would fill a buffer.
+// TestAKilledCrawlLeavesItsLedger kills a crawl that has written a few lines and waits for an hour:
+// they do not fill a buffer.
 func TestAKilledCrawlLeavesItsLedger(t *testing.T) {
 	if dir := os.Getenv("CRAWL_TO_BE_KILLED"); dir != "" {
 		os.Exit(command(t.Context(), []string{"-delay", "1h", "-out", dir}, os.Stdout, os.Stderr))
@@ -104,5 +104,5 @@ func TestAKilledCrawlLeavesItsLedger(t *testing.T) {
 	for _, line := range all[:len(all)-1] {
 		require.True(t, json.Valid([]byte(line)), line)
 	}
-	require.Empty(t, all[len(all)-1], "the last line is whole")
+	require.Empty(t, all[len(all)-1], "the last line is complete")
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// TestDeadNameServersHoldUpNobody: a page links to a thousand names of one owner and to as many of
-// others of which no name server answers, and some hosts are lost that answered at first. The
-// honest host has a request for each delay all the same, though its own name is looked up anew
-// again and again, and few requests may be under way.
-func TestDeadNameServersHoldUpNobody(t *testing.T) {
+// TestDeadNameServersDelayNoOtherHost: a page links to a thousand names of one owner, and to as
+// many of other owners, whose name servers never answer. The name servers of some more hosts stop
+// answering during the crawl. One honest host still gets a request per delay, though its own name
+// expires often and the limit on requests in flight is low.
+func TestDeadNameServersDelayNoOtherHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages, lost = 60, 50
 		honest, other := netip.MustParseAddr("127.9.9.1"), netip.MustParseAddr("127.9.9.2")
@@ -59,9 +59,9 @@ func TestDeadNameServersHoldUpNobody(t *testing.T) {
 				fmt.Fprintf(w, "<a href=http://h%d.dead.org/><a href=http://dead%[1]d.org/>", n)
 			}
 		}}
-		under := site.network(t, honest.String(), other.String())
+		wrapped := site.network(t, honest.String(), other.String())
 		start := time.Now()
-		under.Resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+		wrapped.Resolve = func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			switch {
 			case host == "honest.org":
 				return []netip.Addr{honest}, 7 * time.Second, nil
@@ -74,7 +74,7 @@ func TestDeadNameServersHoldUpNobody(t *testing.T) {
 		web := serve(t, webtest.Options{Hosts: 1, Pages: 1, Network: memnet.New()})
 		cfg := politeConfig(t, web)
 		cfg.Seeds, cfg.Concurrency, cfg.Reach, cfg.Wait = []string{"http://honest.org/"}, 4, urlfilter.Any, 0
-		c, err := newCrawler(cfg, under)
+		c, err := newCrawler(cfg, wrapped)
 		require.NoError(t, err)
 		time.AfterFunc(10*time.Second, func() {
 			require.Contains(t, ask(t, c, "/api/explain?q=http://h1.dead.org/", "127.0.0.1:8080").Body.String(),

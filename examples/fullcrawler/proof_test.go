@@ -27,9 +27,8 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// The proof is many runs of the program over one web, each stopped at a random moment in one of
-// these ways. Its long form is that of FULLCRAWLER_TESTS=full; FULLCRAWLER_SEED chooses other
-// moments.
+// The proof runs the program many times over one web. Each run is stopped at a random moment in one
+// of these ways. FULLCRAWLER_TESTS=full runs the long form; FULLCRAWLER_SEED chooses other moments.
 const (
 	byTerm  = "SIGTERM"
 	byKill  = "kill -9"
@@ -40,7 +39,7 @@ const (
 
 const proofDelay = 100 * time.Millisecond
 
-// A proof is what all runs have in common.
+// A proof is the state that all runs share.
 type proof struct {
 	t      *testing.T
 	random *rand.Rand
@@ -50,13 +49,13 @@ type proof struct {
 	dir    string // of the crawl
 	disk   disk
 	seeds  []string
-	ways   []string        // to stop a run, in their next order
+	ways   []string        // to stop a run, shuffled
 	hard   map[string]bool // runs that were killed, or failed, by their User-Agent
 }
 
-// TestTheSameCommandContinues drives the program through many ends. At the end every page was
-// fetched, none more often than documented and none early; the archive is sound; and no host has a
-// verdict that the web never gave.
+// TestTheSameCommandContinues stops the program many times. In the end every page was fetched, none
+// was fetched too early or more often than documented, the archive is sound, and the ledger has no
+// fate that the web did not cause.
 func TestTheSameCommandContinues(t *testing.T) {
 	if args := os.Getenv("PROOF_ARGS"); args != "" {
 		machine.Dial = dialPort(os.Getenv("PROOF_PORT"))
@@ -81,7 +80,7 @@ func TestTheSameCommandContinues(t *testing.T) {
 		p.stop(run)
 	}
 	out := p.finish()
-	t.Logf("the last run said:\n%s", out)
+	t.Logf("output of the last run:\n%s", out)
 	p.requireEveryPage()
 	p.requireFewRepeats()
 	p.requireNoneEarly()
@@ -90,7 +89,8 @@ func TestTheSameCommandContinues(t *testing.T) {
 	require.Zero(t, status, said)
 }
 
-// proofTraits are those of a host. Some are slow enough to be under way when a run is stopped.
+// proofTraits are the traits of a host. Some are so slow that requests are in flight when a run is
+// stopped.
 func proofTraits(host int) webtest.Traits {
 	traits := webtest.Traits{Redirects: 0.1, Gzip: host%2 == 0}
 	switch host % 12 {
@@ -133,7 +133,7 @@ func newProof(t *testing.T, hosts, pages int) *proof {
 	return p
 }
 
-// dialPort leads connections to any port of an address to one port of it.
+// dialPort returns a dialer that replaces the port of every address.
 func dialPort(port string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		host, _, err := net.SplitHostPort(addr)
@@ -152,7 +152,7 @@ type process struct {
 	ends chan error
 }
 
-// start starts the program. Its requests tell which run they are of.
+// start starts the program. Its User-Agent identifies the run.
 func (p *proof) start(args ...string) *process {
 	p.t.Helper()
 	run := &process{ends: make(chan error, 1)}
@@ -165,7 +165,7 @@ func (p *proof) start(args ...string) *process {
 	return run
 }
 
-// crawl starts the same command again and again, but for limits and the contact.
+// crawl starts the same command each time, except for limits and the contact.
 func (p *proof) crawl(run int, limits ...string) *process {
 	args := append([]string{
 		"-out", p.dir, "-private", "-own", "-delay", proofDelay.String(), "-scope", "any", "-sitemaps=false",
@@ -183,7 +183,7 @@ func agentOf(run int) string {
 	return cfg.UserAgent()
 }
 
-// wait returns how a run has ended, and what it has said. -1 is the status of one that was killed.
+// wait returns the exit status of a run and its output. The status is -1 if it was killed.
 func (p *proof) wait(run *process) (status int, said string) {
 	p.t.Helper()
 	select {
@@ -202,7 +202,7 @@ func (p *proof) wait(run *process) (status int, said string) {
 	}
 }
 
-// moment waits for a random time within which a run begins, or is in full swing.
+// moment waits for a random time, within which a run starts up or is at full speed.
 func (p *proof) moment() {
 	time.Sleep(time.Duration(p.random.IntN(800)) * time.Millisecond)
 }
@@ -241,7 +241,7 @@ func (p *proof) stop(run int) {
 	case byNames:
 		p.names.die(p.random)
 		p.moment()
-		if p.random.IntN(2) == 0 { // it comes back before the run ends
+		if p.random.IntN(2) == 0 { // it recovers before the run ends
 			p.names.revive()
 			p.moment()
 		}
@@ -254,7 +254,7 @@ func (p *proof) stop(run int) {
 	switch {
 	case status == -1 && way == byKill:
 		p.hard[agentOf(run)] = true
-	case status == -1 && said == "": // it had not come to its first line
+	case status == -1 && said == "": // before its first line of output
 	case way == byDisk && status == 1:
 		p.hard[agentOf(run)] = true
 		require.Regexp(p.t, "no space left|file too large", said)
@@ -265,14 +265,14 @@ func (p *proof) stop(run int) {
 	require.NotContains(p.t, said, "damaged", "after %s", way)
 }
 
-// signal is for a run that may have ended already.
+// signal sends a signal to a run that may have ended already.
 func (p *proof) signal(child *process, signal os.Signal) {
 	if err := child.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) {
 		require.NoError(p.t, err)
 	}
 }
 
-// finish lets the crawl come to its end.
+// finish runs the crawl to its end.
 func (p *proof) finish() (said string) {
 	p.t.Helper()
 	status, said := p.wait(p.crawl(-1))
@@ -292,8 +292,9 @@ func (p *proof) requireEveryPage() {
 	}
 }
 
-// requireFewRepeats holds that a page is requested once by a run, and again only if that run ended
-// hard, or if the request was the run's last one to the host, and so perhaps broken off.
+// requireFewRepeats requires that a page is requested once per run, and again only if the earlier
+// run was killed or failed, or if the request was its last one to the host, and so may have been
+// interrupted.
 func (p *proof) requireFewRepeats() {
 	p.t.Helper()
 	last, visits, repeats := map[string]time.Time{}, map[string]webtest.Request{}, 0
@@ -318,8 +319,8 @@ func (p *proof) requireFewRepeats() {
 	require.LessOrEqual(p.t, repeats, 40*len(p.hard))
 }
 
-// requireNoneEarly holds that pauses were kept, across all ends. What a server asked for in the
-// last moment before a kill may be forgotten, and then the usual delay holds.
+// requireNoneEarly requires that delays were obeyed across all runs. A Crawl-delay received in the
+// last moment before a kill may be lost; then the usual delay applies.
 func (p *proof) requireNoneEarly() {
 	p.t.Helper()
 	log := p.web.Log()
@@ -336,7 +337,7 @@ func (p *proof) requireNoneEarly() {
 	require.LessOrEqual(p.t, len(asked), len(p.hard))
 }
 
-// requireTrueVerdicts compares the fates of all visits with what the web is like.
+// requireTrueVerdicts compares the fates of all visits with the traits of the web.
 func (p *proof) requireTrueVerdicts() {
 	p.t.Helper()
 	text, err := os.ReadFile(filepath.Join(p.dir, cockpit.LedgerName))
@@ -353,7 +354,7 @@ func (p *proof) requireTrueVerdicts() {
 	}
 }
 
-// verdicts returns the fates that the visits to a URL may have.
+// verdicts returns the possible fates of the visits to a URL.
 func (p *proof) verdicts(url string) []stage.Fate {
 	name, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
 	host, known := p.web.Host(name)
@@ -361,7 +362,7 @@ func (p *proof) verdicts(url string) []stage.Fate {
 		return []stage.Fate{stage.UnknownHost}
 	}
 	switch traits := proofTraits(host.Index); {
-	case traits.Refuse: // which a later run knows of its robots.txt
+	case traits.Refuse: // a later run knows from its robots.txt
 		return []stage.Fate{stage.Refused, stage.RobotsUnreachable, stage.Interrupted}
 	case traits.Robots.Mode == webtest.RobotsError:
 		return []stage.Fate{stage.RobotsUnreachable, stage.Interrupted}
@@ -371,7 +372,7 @@ func (p *proof) verdicts(url string) []stage.Fate {
 	}
 }
 
-// A nameServer knows the hosts of a web, by DNS. It can be dead in three ways.
+// A nameServer serves the hosts of a web by DNS. It can fail in three ways.
 type nameServer struct {
 	t     *testing.T
 	web   *webtest.Web
@@ -380,7 +381,7 @@ type nameServer struct {
 	state atomic.Int32
 }
 
-// The states of a nameServer. One that refuses is not there: its port is closed.
+// The states of a nameServer. If it refuses, its port is closed.
 const (
 	answers int32 = iota
 	silent
@@ -405,7 +406,7 @@ func (s *nameServer) listen() {
 	go s.serve(conn)
 }
 
-// die makes the server dead in a random way.
+// die makes the server fail in a random way.
 func (s *nameServer) die(random *rand.Rand) {
 	s.state.Store(silent + random.Int32N(3))
 	if s.state.Load() == refuses {
@@ -437,7 +438,7 @@ func (s *nameServer) serve(conn *net.UDPConn) {
 			s.answer(&m)
 		}
 		if packed, err := m.Pack(); err == nil {
-			_, _ = conn.WriteToUDPAddrPort(packed, from) // the next question will tell
+			_, _ = conn.WriteToUDPAddrPort(packed, from) // an error recurs at the next question
 		}
 	}
 }
@@ -446,7 +447,7 @@ func (s *nameServer) answer(m *dnsmessage.Message) {
 	q := m.Questions[0]
 	host, known := s.web.Host(strings.TrimSuffix(q.Name.String(), "."))
 	switch {
-	case q.Name.String() == ".": // which has no address, as everybody knows
+	case q.Name.String() == ".": // the root has no address
 	case !known:
 		m.RCode = dnsmessage.RCodeNameError
 	case q.Type == dnsmessage.TypeA:

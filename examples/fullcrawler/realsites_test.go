@@ -22,9 +22,9 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// TestRealSites crawls real websites, laid out as DIR/HOST/PATH, and compares with a second crawler
-// that shares no code with the first: it builds trees, resolves links with net/url, and asks
-// another robots.txt parser.
+// TestRealSites crawls real websites, stored as DIR/HOST/PATH, and compares the result with a
+// second crawler that shares no code with the first: it parses pages into trees, resolves links
+// with net/url, and uses another robots.txt parser.
 func TestRealSites(t *testing.T) {
 	dir := os.Getenv("SPINNERET_SITES")
 	if dir == "" {
@@ -40,7 +40,7 @@ func TestRealSites(t *testing.T) {
 		cfg.Seeds = append(cfg.Seeds, host.URL()+entry(t, filepath.Join(dir, host.Name)))
 	}
 	c := crawlWeb(t, web, cfg)
-	log := web.Log() // before the second crawler adds its own
+	log := web.Log() // before the second crawler adds to it
 	counts := map[string]int{}
 	got := map[string]int{}
 	for _, r := range log {
@@ -61,10 +61,10 @@ func TestRealSites(t *testing.T) {
 		second.walk(t, seed)
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(second.pages)), slices.Sorted(maps.Keys(got)))
-	t.Logf("%d pages of %d hosts, each once; fates: %v", len(got), len(cfg.Seeds), c.Tally.Sum().Fates)
+	t.Logf("%d pages of %d hosts, each fetched once; fates: %v", len(got), len(cfg.Seeds), c.Tally.Sum().Fates)
 }
 
-// entry returns the path of a site's page to begin at: its highest index.html, or else its first
+// entry returns the path of the first page to crawl: the highest index.html, or else the first
 // page.
 func entry(t *testing.T, site string) string {
 	var best string
@@ -86,11 +86,11 @@ func entry(t *testing.T, site string) string {
 	return strings.TrimPrefix(best, filepath.ToSlash(site)+"/")
 }
 
-// A walker is the second crawler: one goroutine, no politeness.
+// A walker is the second crawler: a single goroutine without delays.
 type walker struct {
 	client *http.Client
 	met    map[string]bool
-	pages  map[string]bool // answered with 200
+	pages  map[string]bool // with status 200
 	rules  map[string]*robotstxt.Group
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// linkPool has links of all kinds that filters and canonical form treat differently.
+// linkPool returns links of all kinds that the filters or the canonical form treat differently.
 func linkPool() (links []string) {
 	for _, host := range []string{"a.org", "b.org", "c.org", "d.org", "off.org", "shallow.org"} {
 		for n := range 30 {
@@ -35,7 +35,7 @@ func linkPool() (links []string) {
 	return append(links, "mailto:x", "http://", "#top", "http://no.suffix/")
 }
 
-// A lockstep is some crawlers that are given the same, but for what they know of the latest links.
+// A lockstep feeds the same input to several crawlers, which differ in their cache of recent links.
 type lockstep struct {
 	t        *testing.T
 	crawlers []*crawler
@@ -67,7 +67,7 @@ func (l *lockstep) each(do func(c *crawler)) {
 	}
 }
 
-// visit has each crawler take the links of one page.
+// visit passes the links of one page to each crawler.
 func (l *lockstep) visit(it stage.Item, links []string) {
 	body := "<a href='" + strings.Join(links, "'><a href='") + "'>"
 	l.each(func(c *crawler) {
@@ -78,7 +78,7 @@ func (l *lockstep) visit(it stage.Item, links []string) {
 	})
 }
 
-// list adds a line to a file, and has each crawler read its files again.
+// list adds a line to a file, and makes each crawler reload its files.
 func (l *lockstep) list(file func(cockpit.Config) string, line string) {
 	l.each(func(c *crawler) {
 		f, err := os.OpenFile(file(c.Cfg), os.O_APPEND|os.O_WRONLY, 0)
@@ -90,7 +90,7 @@ func (l *lockstep) list(file func(cockpit.Config) string, line string) {
 	})
 }
 
-// requireEqual compares what the crawlers have counted, and what they know.
+// requireEqual compares the counts and the known pages of the crawlers.
 func (l *lockstep) requireEqual() {
 	want := map[string]string{}
 	for i, c := range l.crawlers {
@@ -111,8 +111,8 @@ func (l *lockstep) requireEqual() {
 	}
 }
 
-// The law of what is known of the latest links: without it, all is the same.
-func TestLatelyChangesNothing(t *testing.T) {
+// TestRecentLinksChangeNothing: without the cache, the crawl is the same.
+func TestRecentLinksChangeNothing(t *testing.T) {
 	l := newLockstep(t, nil, dedupe.NewLinkCache(16), dedupe.NewLinkCache(0))
 	pool, random := linkPool(), rand.New(rand.NewPCG(34, 0))
 	changes := map[int]func(){
@@ -151,8 +151,8 @@ func TestLatelyChangesNothing(t *testing.T) {
 	}
 }
 
-// TestACrawlWithoutLately crawls one web both ways.
-func TestACrawlWithoutLately(t *testing.T) {
+// TestACrawlWithoutRecentLinks crawls one web with the cache and without it.
+func TestACrawlWithoutRecentLinks(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 3, Hosts: 12, Pages: 20, Traits: func(host int) webtest.Traits {
 		return webtest.Traits{Redirects: 0.1, Sitemap: webtest.Sitemap{Orphans: host % 3}}

@@ -23,7 +23,7 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// damages are what may become of a file.
+// damages are kinds of damage to a file.
 var damages = map[string]func(t *testing.T, file string){
 	"gone":  func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) },
 	"empty": func(t *testing.T, file string) { require.NoError(t, os.Truncate(file, 0)) },
@@ -46,12 +46,12 @@ func change(t *testing.T, file string, change func([]byte) []byte) {
 	require.NoError(t, os.WriteFile(file, change(text), 0o600))
 }
 
-// full asks for the long forms of tests: FULLCRAWLER_TESTS=full go test -timeout 1h
+// full runs the long forms of tests: FULLCRAWLER_TESTS=full go test -timeout 1h
 var full = os.Getenv("FULLCRAWLER_TESTS") == "full"
 
-// TestEveryStartWorksOrNamesARemedy damages each file of a crawl, in two ways, or in its long form
-// in each way. The crawl then goes on and loses nothing, or it says that repair is needed, and goes
-// on after that.
+// TestEveryStartWorksOrNamesARemedy damages each file of a crawl in two ways, or in all ways in the
+// long form. The next run then continues without loss, or it asks for repair and continues after
+// that.
 func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 60, Hosts: 4, Pages: 6, Traits: func(host int) webtest.Traits {
@@ -70,7 +70,7 @@ func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
 		name, err := filepath.Rel(cfg.Out, file)
 		require.NoError(t, err)
 		if strings.Contains(name, "lock") {
-			continue // has nothing in it
+			continue // always empty
 		}
 		for i, how := range slices.Sorted(maps.Keys(damages)) {
 			if ways := len(damages); !full && (i+n)%ways != 0 && (i+3*n)%ways != 0 {
@@ -102,13 +102,13 @@ func TestEveryStartWorksOrNamesARemedy(t *testing.T) {
 	}
 }
 
-// userAgentOf tells the crawls of different directories apart.
+// userAgentOf identifies the crawl of a directory in the web's log.
 func userAgentOf(dir string) string {
 	cfg := cockpit.Config{Agent: "spinneret", Contact: dir}
 	return cfg.UserAgent()
 }
 
-// goOn starts a crawl, repairs it if that is what the crawl says, and starts it again.
+// goOn continues a crawl. If the crawl asks for repair, goOn repairs it and starts it again.
 func goOn(t *testing.T, web *webtest.Web, cfg cockpit.Config, name string) {
 	t.Helper()
 	cfg.Contact = cfg.Out
@@ -123,11 +123,11 @@ func goOn(t *testing.T, web *webtest.Web, cfg cockpit.Config, name string) {
 	if err == nil {
 		return
 	}
-	t.Log("it says:", err)
+	t.Log("start:", err)
 	require.ErrorContains(t, err, "fullcrawler repair")
 	require.ErrorContains(t, err, cfg.Out)
 	_, said := run(t, "check", "-out", cfg.Out)
-	require.Contains(t, said, "DAMAGED", "check finds what keeps a crawl from starting")
+	require.Contains(t, said, "DAMAGED", "check must find what prevents the start")
 	status, said := run(t, "repair", "-out", cfg.Out)
 	require.Zero(t, status, said)
 	status, said = run(t, "check", "-out", cfg.Out)
@@ -137,7 +137,7 @@ func goOn(t *testing.T, web *webtest.Web, cfg cockpit.Config, name string) {
 	require.NoError(t, start())
 }
 
-// TestInterruptedCopies has only some of the files of a crawl.
+// TestInterruptedCopies continues a crawl with only some of its files.
 func TestInterruptedCopies(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 61, Hosts: 3, Pages: 5})
@@ -164,7 +164,7 @@ func TestInterruptedCopies(t *testing.T) {
 	}
 }
 
-// TestTimesInTheFuture crawls with a clock that is weeks ahead, and then with the right one.
+// TestTimesInTheFuture crawls with a clock that is weeks ahead, and then with a correct one.
 func TestTimesInTheFuture(t *testing.T) {
 	const ahead = 60 * 24 * time.Hour
 	o := webtest.Options{Seed: 62, Hosts: 3, Pages: 5, Traits: func(host int) webtest.Traits {
@@ -195,29 +195,29 @@ func TestTimesInTheFuture(t *testing.T) {
 		}
 		return n
 	}
-	// Bubbles all begin at the same time.
+	// All bubbles begin at the same time.
 	first := 0
 	synctest.Test(t, func(t *testing.T) { first = pages(one(t, 0)) })
 	require.Positive(t, first)
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(ahead)
-		require.Positive(t, pages(one(t, 65*time.Second)), "pages are visited ahead of time")
+		require.Positive(t, pages(one(t, 65*time.Second)), "visits in the future")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Hour)
 		log := one(t, 25*time.Hour)
-		require.GreaterOrEqual(t, pages(log), 4*first, "and again at once, and every six hours")
+		require.GreaterOrEqual(t, pages(log), 4*first, "visits now, and every six hours")
 		rules := 0
 		for _, r := range log {
 			if strings.Contains(r.Path, "robots") {
 				rules++
 			}
 		}
-		require.Positive(t, rules, "rules from the future do not hold")
+		require.Positive(t, rules, "rules from the future are ignored")
 	})
 }
 
-// TestAClockThatIsSetBack is noticed while the crawl runs.
+// TestAClockThatIsSetBack is detected while the crawl runs.
 func TestAClockThatIsSetBack(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 63, Hosts: 1, Pages: 2})
 	cfg := testConfig(t, web)
@@ -236,7 +236,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	require.Len(t, c.Warnings, 1)
 }
 
-// TestAShorterDenyListReopensTheCrawl by SIGHUP.
+// TestAShorterDenyListReopensTheCrawl when it is reloaded by SIGHUP.
 func TestAShorterDenyListReopensTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 64, Hosts: 3, Pages: 4, Network: memnet.New()})
@@ -251,7 +251,7 @@ func TestAShorterDenyListReopensTheCrawl(t *testing.T) {
 		require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("h00001.vweb.test\nh00002.vweb.test\n"), 0o600))
 		c.reload()
 		time.Sleep(time.Minute)
-		require.Empty(t, ended, "a longer list does nothing of the kind")
+		require.Empty(t, ended, "a longer list does not")
 		require.NoError(t, os.WriteFile(cfg.DenyFile, nil, 0o600))
 		c.reload()
 		require.ErrorIs(t, <-ended, cockpit.ErrReopen)
@@ -262,8 +262,8 @@ func TestAShorterDenyListReopensTheCrawl(t *testing.T) {
 	})
 }
 
-// TestATruncatedArchiveIsReported: what a file has lost is told with the file and the versions, and
-// is not forgotten before repair.
+// TestATruncatedArchiveIsReported: the report names the file and counts the lost versions. It is
+// repeated until repair.
 func TestATruncatedArchiveIsReported(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 65, Hosts: 3, Pages: 5})
@@ -283,17 +283,17 @@ func TestATruncatedArchiveIsReported(t *testing.T) {
 		}
 		crawlWeb(t, web, cfg)
 		status, said := run(t, "check", "-out", cfg.Out)
-		require.Equal(t, 1, status, "a crawl in between forgets nothing: %s", said)
+		require.Equal(t, 1, status, "still reported after a crawl: %s", said)
 		status, said = run(t, "repair", "-out", cfg.Out)
 		require.Zero(t, status, said)
 		require.Regexp(t, regexp.QuoteMeta(filepath.Base(files[0]))+`.*\d versions`, said)
 		status, said = run(t, "check", "-out", cfg.Out)
-		require.Equal(t, left > 0, status != 0, "half a record stays what it is: %s", said)
-		require.NotRegexp(t, `\d\d versions: `, said, "but nothing is missing any more")
+		require.Equal(t, left > 0, status != 0, "half a record remains: %s", said)
+		require.NotRegexp(t, `\d\d versions: `, said, "no version is missing")
 	}
 }
 
-// TestDamagedCachesAreDiscarded with a warning: what they hold can be learned again.
+// TestDamagedCachesAreDiscarded with a warning: their contents can be fetched again.
 func TestDamagedCachesAreDiscarded(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 66, Hosts: 2, Pages: 3})

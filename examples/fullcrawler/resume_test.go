@@ -23,12 +23,12 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// TestManyRunsAreOneCrawl stops a crawl again and again in fake time: all runs together fetch what
-// one would have, each page once, and keep every pause across the stops.
+// TestManyRunsAreOneCrawl stops a crawl repeatedly in fake time. Together the runs fetch each page
+// once, as one run would, and obey every delay across the stops.
 func TestManyRunsAreOneCrawl(t *testing.T) {
 	for name, change := range map[string]func(cfg *cockpit.Config){
-		"in the order in which pages are found": func(*cockpit.Config) {},
-		"by rank":                               func(cfg *cockpit.Config) { cfg.ByRank = true },
+		"in order of discovery": func(*cockpit.Config) {},
+		"by rank":               func(cfg *cockpit.Config) { cfg.ByRank = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { crawlInParts(t, change) })
@@ -59,7 +59,7 @@ func crawlInParts(t *testing.T, change func(cfg *cockpit.Config)) {
 		if err = c.run(t.Context()); err != nil {
 			require.ErrorIs(t, err, cockpit.ErrPageLimit)
 		}
-		require.Less(t, runs, 100, "it never ends")
+		require.Less(t, runs, 100, "the crawl does not end")
 	}
 	require.Greater(t, runs, 5)
 	got := requested(web)
@@ -96,7 +96,7 @@ func crawlInParts(t *testing.T, change func(cfg *cockpit.Config)) {
 	require.Empty(t, got)
 }
 
-// requireRanked asks the saved order for all pages that were fetched, by whichever run.
+// requireRanked requires that the saved order has all pages that any run fetched.
 func requireRanked(t *testing.T, web *webtest.Web, cfg cockpit.Config) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
@@ -112,8 +112,8 @@ func requireRanked(t *testing.T, web *webtest.Web, cfg cockpit.Config) {
 	}
 }
 
-// TestVisitsComeWhenTheyShould crawls for twelve hours of fake time, in four runs.
-func TestVisitsComeWhenTheyShould(t *testing.T) {
+// TestVisitsAreOnTime crawls for twelve hours of fake time, in four runs.
+func TestVisitsAreOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 9, Hosts: 4, Pages: 8, Network: memnet.New()})
 		cfg := politeConfig(t, web)
@@ -137,8 +137,8 @@ func TestVisitsComeWhenTheyShould(t *testing.T) {
 	})
 }
 
-// TestHintsBringVisitsForward has sitemaps tell of changes: pages are visited before their time,
-// and nearly always find one.
+// TestHintsBringVisitsForward crawls a web whose sitemaps report changes: pages are visited early,
+// and nearly always have changed.
 func TestHintsBringVisitsForward(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		month := stage.Clock{Began: time.Now(), Pace: 10_000} // in four minutes
@@ -176,8 +176,8 @@ func TestHintsBringVisitsForward(t *testing.T) {
 	})
 }
 
-// sitemapsDaily visits everything daily at first, and what did not change then every 100 days: that
-// is, sitemaps daily, whose pages change somewhere nearly every day.
+// sitemapsDaily visits everything daily at first, and every 100 days what did not change. So it
+// visits sitemaps daily: some of their pages change nearly every day.
 type sitemapsDaily struct{}
 
 func (sitemapsDaily) Next(h revisit.History) time.Duration {
@@ -187,7 +187,8 @@ func (sitemapsDaily) Next(h revisit.History) time.Duration {
 	return 24 * time.Hour
 }
 
-// TestALimitIsNoLoss goes on after disk and memory were full: nothing is missing in the end.
+// TestALimitIsNoLoss continues a crawl after its disk and memory limits were reached: no page is
+// missing.
 func TestALimitIsNoLoss(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 5, Hosts: 10, Pages: 10})
@@ -202,14 +203,14 @@ func TestALimitIsNoLoss(t *testing.T) {
 	fullFor := 0
 	c.Cfg.Memory = 1000
 	for range cockpit.MemoryLooks - 1 {
-		require.NoError(t, c.OverMemory(&fullFor), "what large pages take for a while")
+		require.NoError(t, c.OverMemory(&fullFor), "large pages exceed the limit briefly")
 	}
 	err = c.OverMemory(&fullFor)
 	require.ErrorIs(t, err, cockpit.ErrMemoryLimit)
 	require.True(t, cockpit.Paused(err))
 	c.Cfg.Memory = 1 << 50
 	require.NoError(t, c.OverMemory(&fullFor))
-	require.Zero(t, fullFor, "they count anew")
+	require.Zero(t, fullFor, "the count starts again")
 	cfg.MinFree = 0
 	c.stop = func(error) {}
 	require.NoError(t, c.close())

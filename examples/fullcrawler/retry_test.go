@@ -19,11 +19,11 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// breakPages is how many slow pages each host of a breakingServer has.
+// breakPages is the number of slow pages of each host of a breakingServer.
 const breakPages = 40
 
-// A breakingServer breaks the connections of slow pages when two of them are under way, if they
-// have been used before: then the client may repeat the requests.
+// A breakingServer breaks the connections of slow pages when two are in flight. If the connections
+// were used before, the client may repeat the requests.
 type breakingServer struct {
 	takes time.Duration
 
@@ -44,15 +44,15 @@ type breakable struct {
 type breakableKey struct{}
 
 func (s *breakingServer) network(t *testing.T) stage.Network {
-	under := memnet.New()
-	l, err := under.Listen("127.9.9.9:80")
+	mem := memnet.New()
+	l, err := mem.Listen("127.9.9.9:80")
 	require.NoError(t, err)
 	server := &http.Server{Handler: s, ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 		return context.WithValue(ctx, breakableKey{}, &breakable{Conn: conn})
 	}}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { server.Close() })
-	return stage.Network{Dial: under.Dial, Resolve: func(context.Context, string) ([]netip.Addr, time.Duration, error) {
+	return stage.Network{Dial: mem.Dial, Resolve: func(context.Context, string) ([]netip.Addr, time.Duration, error) {
 		return []netip.Addr{netip.MustParseAddr("127.9.9.9")}, time.Hour, nil
 	}}
 }
@@ -97,9 +97,9 @@ func (s *breakingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	delete(s.active, conn)
 }
 
-// TestRepeatedRequestsKeepTheDelay: a server breaks the connections of all requests that it has
-// under way, and net/http repeats them at once. Where a host may have several, the repeated ones
-// must not come together.
+// TestRepeatedRequestsKeepTheDelay: a server breaks the connections of all requests in flight, and
+// net/http repeats these requests at once. If a host may have several in flight, the repeated ones
+// must also be spaced.
 func TestRepeatedRequestsKeepTheDelay(t *testing.T) {
 	const delay, takes = 5 * time.Second, 12 * time.Second
 	for name, tt := range map[string]struct {
@@ -129,7 +129,7 @@ func TestRepeatedRequestsKeepTheDelay(t *testing.T) {
 				c, err := newCrawler(cfg, s.network(t))
 				require.NoError(t, err)
 				require.NoError(t, c.run(t.Context()))
-				require.Greater(t, s.repeated, 1, "requests that were under way")
+				require.Greater(t, s.repeated, 1, "repeated requests")
 				require.Len(t, s.seen, tt.hosts*(breakPages+2))
 				for i, at := range s.starts[1:] {
 					require.GreaterOrEqual(t, at.Sub(s.starts[i]), delay, "request %d", i+1)

@@ -19,13 +19,13 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// A press is a host that publishes in bulk: on a few days most of its pages change. It counts what
-// is seen of that.
+// A press is a host that publishes in bulk: most of its pages change on the same few days. It
+// counts its visits and the versions they catch.
 type press struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	seen   map[string]time.Time // the version that was seen last
+	seen   map[string]time.Time // the version served last
 	visits int
 	caught int // versions, beyond the first of each page
 }
@@ -56,8 +56,8 @@ func (p *press) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestAHostThatPublishesInBulk is crawled twice: by what its pages show one by one, and by what
-// they show together. The second way catches more with a visit.
+// TestAHostThatPublishesInBulk is crawled twice: with a policy for single pages, and with one for
+// the host. The second catches more versions per visit.
 func TestAHostThatPublishesInBulk(t *testing.T) {
 	crawl := func(policy revisit.Policy) (visits, caught int) {
 		synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestAHostThatPublishesInBulk(t *testing.T) {
 			visits, caught = host.visits, host.caught
 			rhythms, err := stage.OpenRhythms(filepath.Join(cfg.Out, cockpit.RhythmName))
 			require.NoError(t, err)
-			require.NotZero(t, rhythms.Of("press.test"), "what was learned is kept")
+			require.NotZero(t, rhythms.Of("press.test"), "the rhythm is saved")
 		})
 		return visits, caught
 	}
@@ -90,5 +90,5 @@ func TestAHostThatPublishesInBulk(t *testing.T) {
 	require.Greater(t, float64(catch)/float64(together), 1.2*float64(alonesCatch)/float64(alone))
 }
 
-// onItsOwn is a policy that knows nothing of hosts.
+// onItsOwn hides the type of a policy, so that rhythms of hosts are not used.
 type onItsOwn struct{ revisit.Bayes }

@@ -4,5 +4,5 @@ package main
 
 import "testing"
 
-// limitFileSize makes writes beyond a size fail.
-func limitFileSize(t *testing.T, _ uint64) { t.Skip("this system has no limit on file sizes") }
+// limitFileSize makes writes beyond a file size fail.
+func limitFileSize(t *testing.T, _ uint64) { t.Skip("no limit on file sizes on this system") }

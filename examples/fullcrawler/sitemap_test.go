@@ -21,7 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// mapped gives every second host a sitemap, and every fourth an index of sitemaps.
+// mapped gives every second host a sitemap, and every fourth one an index of sitemaps.
 func mapped(host int) webtest.Traits {
 	if host%2 == 1 {
 		return webtest.Traits{}
@@ -29,16 +29,16 @@ func mapped(host int) webtest.Traits {
 	return webtest.Traits{Sitemap: webtest.Sitemap{Orphans: 5, Index: host%4 == 0}}
 }
 
-// politeConfig is a crawl with the delays that the command has by default. Only a bubble's time
-// makes it bearable.
+// politeConfig configures a crawl with the command's default delays. It is for use in a bubble: in
+// real time it would take too long.
 func politeConfig(t *testing.T, web *webtest.Web) cockpit.Config {
 	cfg := testConfig(t, web)
 	cfg.Delay, cfg.Backoff = 5*time.Second, 0
 	return cfg
 }
 
-// TestSitemapsLeadToTheirPages crawls in fake time: all that sitemaps list of their own host is
-// fetched, exactly once and with the usual delays, and nothing that they list of another host.
+// TestSitemapsLeadToTheirPages crawls in fake time: each page that a sitemap lists of its own host
+// is fetched exactly once, with the usual delays, and pages of other hosts are not.
 func TestSitemapsLeadToTheirPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{
@@ -61,7 +61,7 @@ func TestSitemapsLeadToTheirPages(t *testing.T) {
 		}
 		want := append(web.Reachable(seeds...), orphans...)
 		require.Len(t, orphans, 4*5)
-		require.Greater(t, len(want), len(web.Reachable()), "some pages are found no other way")
+		require.Greater(t, len(want), len(web.Reachable()), "some pages are only in sitemaps")
 		got := requested(web)
 		for url, n := range got {
 			require.Equal(t, 1, n, "requests for %s", url)
@@ -80,7 +80,7 @@ func TestSitemapsLeadToTheirPages(t *testing.T) {
 	})
 }
 
-// What reaches a sitemap, and what is made of it, for crawls of one host.
+// TestSitemapsWithinLimits varies the limits of crawls of one host.
 func TestSitemapsWithinLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -88,14 +88,14 @@ func TestSitemapsWithinLimits(t *testing.T) {
 		listed int64
 		orphan bool // at least one is fetched
 	}{
-		{"as usual", func(*cockpit.Config) {}, 3, true},
-		{"a flag is off", func(c *cockpit.Config) { c.Sitemaps = false }, 0, false},
+		{"default", func(*cockpit.Config) {}, 3, true},
+		{"disabled by flag", func(c *cockpit.Config) { c.Sitemaps = false }, 0, false},
 		{"only the seeds", func(c *cockpit.Config) { c.Reach = urlfilter.Page }, 0, false},
-		{"only what is linked by the seeds", func(c *cockpit.Config) { c.Filter.MaxDepth = 1 }, 3, true},
+		{"depth 1", func(c *cockpit.Config) { c.Filter.MaxDepth = 1 }, 3, true},
 		{"only a directory", func(c *cockpit.Config) {
 			c.Reach, c.Seeds = urlfilter.Prefix, []string{c.Seeds[0] + "orphan/0.html"}
 		}, 3, true},
-		{"only the seeds' depth", func(c *cockpit.Config) { c.Filter.MaxDepth = 0 }, 3, false},
+		{"depth 0", func(c *cockpit.Config) { c.Filter.MaxDepth = 0 }, 3, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestSitemapsWithinLimits(t *testing.T) {
 	}
 }
 
-// site lays files out as the host a.test, and crawls it from its root.
+// site serves files as the host a.test, and crawls it from its root.
 func site(t *testing.T, files map[string]string, change func(*cockpit.Config)) (*crawler, map[string]int) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "a.test"), 0o777))
@@ -132,7 +132,7 @@ func site(t *testing.T, files map[string]string, change func(*cockpit.Config)) (
 	return crawlWeb(t, web, cfg), requested(web)
 }
 
-func TestSitemapsThatAreNone(t *testing.T) {
+func TestInvalidSitemaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, got := site(t, map[string]string{
 			"robots.txt": "User-agent: *\nDisallow: /closed\nSitemap: /other.html\nSitemap: /none.xml\n" +
@@ -152,7 +152,7 @@ func TestSitemapsThatAreNone(t *testing.T) {
 	})
 }
 
-// A style sheet is a page of which the resources are the links.
+// TestResourcesOfStyleSheets: a style sheet is a page whose resources are its links.
 func TestResourcesOfStyleSheets(t *testing.T) {
 	files := map[string]string{
 		"index.html": "<link rel=stylesheet href=s.css><style>b{background:url(b.png)}</style>",

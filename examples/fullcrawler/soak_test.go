@@ -28,12 +28,12 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// TestSoak crawls with everything on for as long as FULLCRAWLER_SOAK says, such as 2h, and for some
-// seconds without it: in the order of ranks, with sitemaps, hints and rhythms, an archive that is
-// browsed, and lists that are read again. The web has farms at addresses of honest hosts, pages of
-// 50,000 unique links, a server that keeps sending GOAWAY and a robots.txt that cannot be decoded.
-// Memory stays flat, no request is early, no goroutine is left, and honest hosts get their share.
-// GOEXPERIMENT=goroutineleakprofile has the runtime itself look for goroutines that are stuck.
+// TestSoak crawls with all features for as long as FULLCRAWLER_SOAK says, such as 2h, or for some
+// seconds: ranking, sitemaps, hints, rhythms, an archive that is browsed, and lists that are
+// reloaded. The web has farms at addresses of honest hosts, pages with 50,000 unique links, a
+// server that keeps sending GOAWAY and a robots.txt that cannot be decoded. Memory stays flat, no
+// request is early, no goroutine leaks, and honest hosts get their share. With
+// GOEXPERIMENT=goroutineleakprofile the runtime looks for leaked goroutines, too.
 func TestSoak(t *testing.T) {
 	takes := 8 * time.Second
 	if text := os.Getenv("FULLCRAWLER_SOAK"); text != "" {
@@ -63,7 +63,7 @@ func TestSoak(t *testing.T) {
 	require.NoError(t, web.Close())
 	http.DefaultClient.CloseIdleConnections()
 
-	requests, early := web.witness.judge()
+	requests, early := web.witness.result()
 	s := c.Tally.Sum()
 	t.Logf("%v: %d requests, %d pages, %d GOAWAY, browsed %d times (%s), fates %v", takes, requests, s.Pages,
 		web.goaways.Load(), d.browsed, d.browser, s.Fates)
@@ -72,7 +72,7 @@ func TestSoak(t *testing.T) {
 	missing := slices.DeleteFunc(web.Reachable(), func(url string) bool { return web.witness.honest[url] > 0 })
 	t.Logf("heap in MB: %d", d.memory)
 	if takes >= 3*time.Minute {
-		require.Empty(t, missing, "honest hosts get their share, also beside farms")
+		require.Empty(t, missing, "honest hosts get their share despite the farms")
 		require.Positive(t, web.goaways.Load())
 		require.Positive(t, d.browsed)
 		require.True(t, c.Polite.Shared.Has(web.addrOf(crowdBeside)), "by evidence")
@@ -80,14 +80,14 @@ func TestSoak(t *testing.T) {
 		require.Less(t, slices.Max(d.memory[2*third:]), slices.Max(d.memory[third:2*third])*5/4, "%d", d.memory)
 	}
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 10*time.Second,
-		100*time.Millisecond, "goroutines are left")
+		100*time.Millisecond, "goroutines leak")
 	require.NoError(t, leaks())
 	status := command(context.Background(), []string{"check", "-out", cfg.Out}, io.Discard, os.Stderr)
 	require.Zero(t, status)
 }
 
-// leaks has the runtime look for goroutines that wait for what nobody can give them any more, if
-// the program was built so that it can.
+// leaks lets the runtime look for goroutines that are blocked forever, if the program was built
+// with that experiment.
 func leaks() error {
 	profile := pprof.Lookup("goroutineleak")
 	if profile == nil {
@@ -119,11 +119,11 @@ func soakConfig(t *testing.T, web *soakWeb, takes time.Duration) cockpit.Config 
 	return cfg
 }
 
-// A disturber does to a crawl what operators and readers do, and looks at its memory.
+// A disturber does to a crawl what operators and readers do, and records its memory.
 type disturber struct {
 	t       *testing.T
 	c       *crawler
-	at      string // the live page
+	at      string // URL of the live page
 	hangups chan os.Signal
 	memory  []uint64
 	browsed int
@@ -158,7 +158,7 @@ func (d *disturber) run(every time.Duration, done <-chan struct{}) {
 func (d *disturber) get(path string) (body []byte, err error) {
 	resp, err := http.Get(d.at + path)
 	if err != nil {
-		return nil, err // it has just ended
+		return nil, err // the crawl has just ended
 	}
 	body, err = io.ReadAll(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err == nil && resp.StatusCode != http.StatusOK {
@@ -170,11 +170,11 @@ func (d *disturber) get(path string) (body []byte, err error) {
 // browsedPage is a page of an honest host.
 const browsedPage = "https://h00000.vweb.test/"
 
-// framed finds the address under which a page of the viewer shows the archived page.
+// framed finds the URL at which a page of the viewer shows the archived page.
 var framed = regexp.MustCompile(`src="/(archive/replay/[^"]+)"`)
 
-// browse looks at a page of the archive, as it was when it was fetched last: in a browser, if there
-// is one and the soak is one that was asked for.
+// browse loads a page of the archive in its latest version. A soak of explicit length uses a
+// browser, if there is one.
 func (d *disturber) browse() {
 	view, err := d.get("archive/view/" + time.Now().UTC().Format("20060102150405") + "/" + browsedPage)
 	frame := framed.FindSubmatch(view)
@@ -205,7 +205,7 @@ func (d *disturber) browse() {
 	d.browsed++
 }
 
-// A witness reads the log of a web as it is written, and keeps what is needed to judge it.
+// A witness reads the log of a web as it is written, and keeps what it needs for result.
 type witness struct {
 	*io.PipeWriter
 	ended    chan struct{}
@@ -230,14 +230,14 @@ func newWitness() *witness {
 	return v
 }
 
-// judge ends the log, and returns how many requests there were and those that came too early.
-func (v *witness) judge() (requests int, early []string) {
+// result ends the log, and returns the number of requests and those that came too early.
+func (v *witness) result() (requests int, early []string) {
 	_ = v.PipeWriter.Close() // it never fails
 	<-v.ended
 	return v.requests, v.early
 }
 
-// see takes note of one line of the log: time, host, address, method, URL and more.
+// see records a line of the log: time, host, address, method, URL and more.
 func (v *witness) see(fields []string) {
 	v.requests++
 	at, err := time.Parse(time.RFC3339Nano, fields[0])
@@ -248,13 +248,13 @@ func (v *witness) see(fields []string) {
 	host, addr, url := fields[1], fields[2], fields[4]
 	robots := strings.HasSuffix(url, "/robots.txt")
 	if host == "unreadable.test" && !robots {
-		v.early = append(v.early, url+", which nobody has allowed")
+		v.early = append(v.early, url+": not allowed by its robots.txt")
 	}
 	if !slices.ContainsFunc(oddHosts, func(end string) bool { return strings.HasSuffix(host, end) }) {
 		v.honest[url]++
 	}
 	least := map[string]time.Duration{host: delayOf(host, robots)}
-	if addr != v.crowdAt { // which has no delay once it is known to be shared
+	if addr != v.crowdAt { // it has no delay once it counts as shared
 		least[addr] = soakDelay
 	}
 	for key, least := range least {
@@ -265,8 +265,8 @@ func (v *witness) see(fields []string) {
 	}
 }
 
-// delayOf returns the delay of a host. When its robots.txt is asked for, what that says need not be
-// known yet.
+// delayOf returns the delay of a host. A request for its robots.txt may come before its Crawl-delay
+// is known.
 func delayOf(host string, robots bool) time.Duration {
 	var index int
 	switch n, _ := fmt.Sscanf(host, "h%05d.", &index); {

@@ -19,31 +19,31 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// The web of the soak: hosts that behave well, on few addresses, and beside them all that makes a
-// crawl grow, wait or fail.
+// The web of the soak: honest hosts on few addresses, and others that make a crawl grow, wait or
+// fail.
 const (
 	soakHosts   = 40
 	soakAddrs   = 20
 	soakDelay   = 200 * time.Millisecond
 	soakPace    = 2000
-	crowdDelay  = 5 * time.Second // that the hosts of the crowd ask for
+	crowdDelay  = 5 * time.Second // the Crawl-delay of the crowd
 	crowdHosts  = stage.DefaultSharedAfter + 44
 	farmHosts   = 2000
-	farmPages   = 20 // of each host of the two
-	crowdBeside = 2  // host at whose address the crowd is
+	farmPages   = 20 // of each host of both farms
+	crowdBeside = 2  // host that shares its address with the crowd
 	farmBeside  = 3
 )
 
-// oddHosts are what the names of all other hosts end with.
+// oddHosts are the suffixes of the names of all other hosts.
 var oddHosts = []string{"wide.test", "unreadable.test", "goaway.test", "-crowd.org", ".farm.test"}
 
-// A soakWeb has two farms: the hosts of one are of one domain, those of the crowd of as many
-// domains as there are hosts. Both are at addresses of honest hosts.
+// A soakWeb has two farms: the hosts of one share a domain, and each host of the crowd has its own.
+// Both are at addresses of honest hosts.
 type soakWeb struct {
 	*webtest.Web
 	witness *witness
-	names   []string     // of the hosts that are not generated, in order
-	goaways atomic.Int64 // that were sent over HTTP/2
+	names   []string     // of the hosts with handlers, in order
+	goaways atomic.Int64 // sent over HTTP/2
 }
 
 func newSoakWeb(t *testing.T) *soakWeb {
@@ -79,7 +79,7 @@ func (s *soakWeb) addrOf(host int) netip.Addr {
 	return h.Addr
 }
 
-// traits leads the hosts of the two farms to the address of an honest host.
+// traits puts the hosts of the two farms at the address of an honest host.
 func (s *soakWeb) traits(host int) webtest.Traits {
 	if host < soakHosts {
 		return soakTraits(host)
@@ -110,7 +110,7 @@ func soakTraits(host int) webtest.Traits {
 	return traits
 }
 
-// links writes links to pages of some hosts, which depend on the page they are on.
+// links writes links to pages of some hosts. The page determines which.
 func links(w io.Writer, r *http.Request, hosts int, name func(int) string) {
 	sum := fnv.New32()
 	_, _ = io.WriteString(sum, r.Host+r.URL.Path) // it never fails
@@ -138,7 +138,7 @@ func farm(w http.ResponseWriter, r *http.Request) {
 	links(w, r, farmHosts, farmName)
 }
 
-// wide has 50,000 links on each page, and no two pages have one in common.
+// wide has 50,000 links on each page, and no two pages share one.
 func wide(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/robots.txt" {
 		http.NotFound(w, r)
@@ -155,7 +155,7 @@ func unreadable(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "not gzip at all")
 }
 
-// goaway ends every third connection with a GOAWAY, which is what HTTP/2 makes of this field.
+// goaway ends every third connection with a GOAWAY, into which HTTP/2 turns this field.
 func (s *soakWeb) goaway(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html")
 	if r.ProtoMajor == 2 && time.Now().UnixNano()/1000%3 == 0 {
@@ -169,5 +169,5 @@ func (s *soakWeb) goaway(w http.ResponseWriter, r *http.Request) {
 	for n := range 50 {
 		fmt.Fprintf(w, "<a href=/%d>", n)
 	}
-	fmt.Fprint(w, time.Now().UnixNano()) // it changes all the time, and is visited often
+	fmt.Fprint(w, time.Now().UnixNano()) // it always changes, and is visited often
 }

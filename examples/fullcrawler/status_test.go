@@ -22,7 +22,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// crawledByRank is a crawl that has ended, whose files are open again.
+// crawledByRank returns a finished crawl whose files are open again.
 func crawledByRank(t *testing.T) *crawler {
 	web := serve(t, webtest.Options{Seed: 4, Hosts: 5, Pages: 6, Traits: func(host int) webtest.Traits {
 		return webtest.Traits{Refuse: host == 3}
@@ -45,7 +45,7 @@ func ask(t *testing.T, c *crawler, target, host string) *httptest.ResponseRecord
 	return w
 }
 
-func TestLivePageTells(t *testing.T) {
+func TestLivePageReports(t *testing.T) {
 	t.Parallel()
 	c := crawledByRank(t)
 	const here = "127.0.0.1:8080"
@@ -74,7 +74,7 @@ func TestLivePageTells(t *testing.T) {
 	}
 	name := strings.TrimSuffix(strings.TrimPrefix(c.Cfg.Seeds[0], "http://"), "/")
 	require.Contains(t, ask(t, c, "/api/explain?q="+name, here).Body.String(), "last visit",
-		"a name alone is looked for with http, too")
+		"a bare name is looked up with http, too")
 	require.Contains(t, ask(t, c, "/api/explain?q=mailto:me", here).Body.String(), "error")
 
 	metrics := ask(t, c, "/metrics", here).Body.String()
@@ -87,7 +87,7 @@ func TestLivePageTells(t *testing.T) {
 	}
 }
 
-func TestLivePageIsForWhoAsksByAddress(t *testing.T) {
+func TestLivePageRefusesOtherHostNames(t *testing.T) {
 	t.Parallel()
 	c := crawledByRank(t)
 	for host, want := range map[string]int{
@@ -103,8 +103,8 @@ func TestLivePageIsForWhoAsksByAddress(t *testing.T) {
 	require.NoError(t, cockpit.CheckListen(""))
 }
 
-// TestLivePageInABrowser looks at the page with headless Chromium, where there is one: it shows
-// what the crawler tells, and says nothing on the console.
+// TestLivePageInABrowser loads the page in headless Chromium, if installed: it shows the crawler's
+// state, and logs nothing to the console.
 func TestLivePageInABrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
@@ -145,7 +145,7 @@ func TestLivePageInABrowser(t *testing.T) {
 	}
 }
 
-// TestLivePageShowsTheArchive as replay does, below a path of its own, while the crawl goes on.
+// TestLivePageShowsTheArchive as replay does, below its own path, during the crawl.
 func TestLivePageShowsTheArchive(t *testing.T) {
 	t.Parallel()
 	c := crawledByRank(t)

@@ -27,8 +27,8 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// A week takes half a minute: pages change and come due so much faster. The pauses between requests
-// are real.
+// A week takes half a minute: pages change and are due that much faster. The delays between
+// requests are in real time.
 const (
 	weekTakes = 30 * time.Second
 	weekPace  = float64(7*24*time.Hour) / float64(weekTakes)
@@ -36,11 +36,11 @@ const (
 	weekKills = 10
 )
 
-// weekPolicy is a visit as often as is worth a tenth of a version a day.
+// weekPolicy visits as often as is worth a tenth of a version a day.
 var weekPolicy = revisit.Bayes{Price: 0.1, Min: 4 * time.Hour}
 
-// TestAWeekWithTenKills crawls changing pages for a week, by processes of which ten are killed. The
-// web and its log are in this process: they are the witness.
+// TestAWeekWithTenKills crawls changing pages for a week, in processes of which ten are killed. The
+// web and its log are in this process, as evidence.
 func TestAWeekWithTenKills(t *testing.T) {
 	if dir := os.Getenv("CRAWL_OF_A_WEEK"); dir != "" {
 		crawlForAWeek(t, dir, os.Getenv("CRAWL_WEB"))
@@ -65,7 +65,7 @@ func TestAWeekWithTenKills(t *testing.T) {
 			}
 		},
 	})
-	var downs []outage // of which the last one is none
+	var downs []outage // the last one is zero
 	for kill := range weekKills + 1 {
 		downs = append(downs, runForAPart(t, web, dir, began.Add(weekTakes*time.Duration(kill+1)/(weekKills+1)),
 			kill))
@@ -82,8 +82,8 @@ func TestAWeekWithTenKills(t *testing.T) {
 	requireAllFound(t, dir, web)
 }
 
-// requireAllFound lets the crawl go on to its end, as a machine that is too slow for such a week
-// may have left pages for later. Then none is missing.
+// requireAllFound lets the crawl run to its end, as a slow machine may have left pages for later.
+// Then no page is missing.
 func requireAllFound(t *testing.T, dir string, web *webtest.Web) {
 	t.Helper()
 	cfg := weekConfig(dir, web.Reachable()[0])
@@ -92,10 +92,11 @@ func requireAllFound(t *testing.T, dir string, web *webtest.Web) {
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(visitsOf(web))))
 }
 
-// An outage is when a process was killed and when the next one was there. The zero outage is none.
+// An outage lasts from the kill of a process to the first request of the next one. The zero outage
+// is none.
 type outage struct{ from, to time.Time }
 
-// ends fills in when outages ended.
+// ends fills in the ends of outages.
 func ends(downs []outage, log []webtest.Request) {
 	for _, r := range log {
 		for i := range downs {
@@ -106,8 +107,8 @@ func ends(downs []outage, log []webtest.Request) {
 	}
 }
 
-// runForAPart runs a crawler until a time, and then kills it, or tells the last one to end. Its
-// requests tell which run they are of.
+// runForAPart runs a crawler until a time, and then kills it. The last one is told to end. The
+// User-Agent identifies the run.
 func runForAPart(t *testing.T, web *webtest.Web, dir string, until time.Time, run int) outage {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAWeekWithTenKills$")
@@ -126,11 +127,11 @@ func runForAPart(t *testing.T, web *webtest.Web, dir string, until time.Time, ru
 	killed := time.Now()
 	var exit *exec.ExitError
 	require.ErrorAs(t, child.Wait(), &exit)
-	require.Equal(t, -1, exit.ExitCode(), "it ended by itself: %s", &out)
+	require.Equal(t, -1, exit.ExitCode(), "the crawl ended by itself: %s", &out)
 	return outage{from: killed}
 }
 
-// describe tells a child where the hosts of a web are: the port, and names with their addresses.
+// describe encodes the hosts of a web for a child process: the port, and names with addresses.
 func describe(t *testing.T, web *webtest.Web) string {
 	t.Helper()
 	var text strings.Builder
@@ -146,7 +147,7 @@ func describe(t *testing.T, web *webtest.Web) string {
 	return text.String()
 }
 
-// crawlForAWeek is what the child does.
+// crawlForAWeek runs in the child process.
 func crawlForAWeek(t *testing.T, dir, webIs string) {
 	fields := strings.Fields(webIs)
 	hosts := map[string][]netip.Addr{}
@@ -171,7 +172,7 @@ func crawlForAWeek(t *testing.T, dir, webIs string) {
 	require.ErrorIs(t, c.run(ctx), cockpit.ErrStopped)
 }
 
-// weekConfig is the crawl. The contact tells which run it is.
+// weekConfig configures the crawl. The contact identifies the run.
 func weekConfig(dir, seed string) cockpit.Config {
 	cfg := cockpit.Config{
 		Seeds: []string{seed}, Out: dir, Pace: weekPace,
@@ -187,15 +188,15 @@ func weekConfig(dir, seed string) cockpit.Config {
 // A visit is one request for a page.
 type visit struct {
 	at   time.Time
-	run  string // which process made it
-	last bool   // of that run to that host: it may have been under way when the process was killed
+	run  string // the process that made it
+	last bool   // of that run to that host: it may have been in flight at the kill
 }
 
 // visitsOf returns the requests for each page.
 func visitsOf(web *webtest.Web) map[string][]visit {
 	visits := map[string][]visit{}
 	log := web.Log()
-	last := map[string]int{} // of a run to a host, by both
+	last := map[string]int{} // by run and host
 	for i, r := range log {
 		last[r.UserAgent+r.Host] = i
 	}
@@ -208,7 +209,7 @@ func visitsOf(web *webtest.Web) map[string][]visit {
 	return visits
 }
 
-// requirePauses holds that no two requests to a host or an address were closer than the delay.
+// requirePauses requires that all requests to a host or an address are a delay apart.
 func requirePauses(t *testing.T, log []webtest.Request, delay time.Duration) {
 	t.Helper()
 	last := map[string]time.Time{}
@@ -222,8 +223,8 @@ func requirePauses(t *testing.T, log []webtest.Request, delay time.Duration) {
 	}
 }
 
-// requireFewRepeats holds that a page is visited earlier than its policy wants only by the next
-// run, which had no record of the visit before; and that these are few.
+// requireFewRepeats requires that only the next run visits a page earlier than its policy wants, as
+// it had no record of the last visit; and that such visits are few.
 func requireFewRepeats(t *testing.T, visits map[string][]visit) {
 	t.Helper()
 	least := time.Duration(float64(weekPolicy.Min)/weekPace) - 2*cockpit.UnitFor(weekPace)/time.Duration(weekPace)
@@ -236,12 +237,12 @@ func requireFewRepeats(t *testing.T, visits map[string][]visit) {
 			}
 		}
 	}
-	t.Logf("%d visits were repeated after %d kills", repeats, weekKills)
+	t.Logf("%d repeated visits after %d kills", repeats, weekKills)
 	require.LessOrEqual(t, repeats, 40*weekKills)
 }
 
-// requireAllKept holds that the archive has each visit, but for those that were under way when a
-// process was killed: of these a host has one at most, its last.
+// requireAllKept requires that the archive has each visit, except for those in flight at a kill. A
+// host has at most one of these, its last.
 func requireAllKept(t *testing.T, dir string, web *webtest.Web, visits map[string][]visit) {
 	t.Helper()
 	a, err := archive.Open(dir, archive.Options{})
@@ -261,8 +262,8 @@ func requireAllKept(t *testing.T, dir string, web *webtest.Web, visits map[strin
 	}
 }
 
-// compareWithPlan compares what was caught with what the policy alone would catch if each visit
-// took place when it is due.
+// compareWithPlan compares the caught versions with those that the policy would catch if each visit
+// took place on time.
 func compareWithPlan(
 	t *testing.T, week stage.Clock, web *webtest.Web, visits map[string][]visit, downs []outage,
 ) {
@@ -281,17 +282,17 @@ func compareWithPlan(
 	t.Logf("coverage %.3f, planned %.3f; efficiency %.3f, planned %.3f; %d visits, planned %d",
 		done.coverage(), planned.coverage(), done.efficiency(), planned.efficiency(),
 		done.visits, planned.visits)
-	// A machine that is too slow for such a week makes its visits late, so that there are fewer.
-	// That says nothing about the crawler.
+	// On a slow machine visits are late, and so there are fewer. That is not the crawler's
+	// fault.
 	if 100*done.visits < 97*planned.visits {
-		t.Log("too many visits were late to compare the two")
+		t.Log("too many late visits for a comparison")
 		return
 	}
 	require.InDelta(t, planned.coverage(), done.coverage(), 0.05)
 	require.InDelta(t, planned.efficiency(), done.efficiency(), 0.05)
 }
 
-// plan returns the visits of a page that begin with the first one.
+// plan returns the planned visits of a page, starting with the first actual one.
 func plan(week stage.Clock, first, end time.Time, changes []time.Time, downs []outage) (visits []time.Time) {
 	var h revisit.History
 	seen := 0
@@ -313,10 +314,10 @@ func plan(week stage.Clock, first, end time.Time, changes []time.Time, downs []o
 	return visits
 }
 
-// A score counts, after the first visit of each page.
+// A score counts the visits, caught versions and versions after the first visit of each page.
 type score struct{ visits, caught, versions int }
 
-// add counts the visits of a page that changed at those times.
+// add counts the visits to a page that changed at the given times.
 func (s *score) add(visits, changes []time.Time) {
 	s.versions += len(changes)
 	s.visits += len(visits) - 1

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheWiringIsShort: package main is what flows between the packages, and is to be read in ten
-// minutes. What grows belongs into stage or cockpit.
+// TestTheWiringIsShort: package main is the data flow between the packages, to be read in ten
+// minutes. Anything else belongs in stage or cockpit.
 func TestTheWiringIsShort(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

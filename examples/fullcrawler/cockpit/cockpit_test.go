@@ -20,7 +20,7 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// TestTheLedgerIsRotated: no line is lost, and none is in two files.
+// TestTheLedgerIsRotated: no line is lost or duplicated.
 func TestTheLedgerIsRotated(t *testing.T) {
 	dir := t.TempDir()
 	l, err := OpenLedger(dir, 1000)
@@ -51,8 +51,8 @@ func TestTheLedgerIsRotated(t *testing.T) {
 	require.Len(t, seen, 50)
 }
 
-// TestLimitsSayWhenTheyAreReached, as things go.
-func TestLimitsSayWhenTheyAreReached(t *testing.T) {
+// TestLimitsEstimateWhenTheyAreReached at the current rate.
+func TestLimitsEstimateWhenTheyAreReached(t *testing.T) {
 	dir := t.TempDir()
 	p, err := stage.OpenPages(dir, stage.PagesOptions{})
 	require.NoError(t, err)
@@ -74,21 +74,21 @@ func TestLimitsSayWhenTheyAreReached(t *testing.T) {
 	require.Contains(t, got["disk"].Used, " free")
 	for _, use := range c.limits(s, 0) {
 		if use.Name == "page limit" {
-			require.Empty(t, use.Left, "nobody knows")
+			require.Empty(t, use.Left, "unknown")
 		}
 	}
 	require.NoError(t, p.Close())
 }
 
-// TestOneLineOfATerminal is never more than that.
-func TestOneLineOfATerminal(t *testing.T) {
+// TestStatusLineFitsTheTerminal: it is never longer than one line.
+func TestStatusLineFitsTheTerminal(t *testing.T) {
 	require.Equal(t, "short", narrow("short"))
 	long := narrow(strings.Repeat("ä", 200))
 	require.Less(t, utf8.RuneCountInString(long), columns)
 	require.True(t, strings.HasSuffix(long, "…"))
 }
 
-// TestAHostIsFoundByEitherScheme, unless it is typed.
+// TestAHostIsFoundByEitherScheme, unless the user gives one.
 func TestAHostIsFoundByEitherScheme(t *testing.T) {
 	p, err := stage.OpenPages(t.TempDir(), stage.PagesOptions{})
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestAHostIsFoundByEitherScheme(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// TestBroughtBack: a page is not due long after the clock is right again.
+// TestBroughtBack: after the clock is corrected, no page is due too late.
 func TestBroughtBack(t *testing.T) {
 	now := time.Now()
 	visited := stage.State{Interval: 5, Due: now.Add(time.Hour).Unix()}
@@ -116,8 +116,8 @@ func TestBroughtBack(t *testing.T) {
 	require.Equal(t, now.Add(24*time.Hour).Unix(), broughtBack(failed, now).Due)
 }
 
-// TestASilentProgram: the user learns early what a program has to do, and one that never answers
-// ends the scan.
+// TestASilentProgram: the user learns early what the protocol demands of a program, and a program
+// that never answers ends the scan.
 func TestASilentProgram(t *testing.T) {
 	lost := fmt.Errorf("%w: it killed its worker twice", scan.ErrSkipped)
 	for name, tt := range map[string]struct {

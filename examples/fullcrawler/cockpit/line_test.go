@@ -10,7 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// FuzzLine states that a line has the bytes that encoding/json gives, or that both refuse it.
+// FuzzLine asserts that a line has the bytes of encoding/json, or that both return an error.
 func FuzzLine(f *testing.F) {
 	f.Add("http://a.test/?a=1&b=2", "fetched", "", "", int64(0), int64(0), 0)
 	f.Add("http://a.test/<\">\\", "x", "a\tb\r\nc\x00\x7f", "train-ai=n", int64(1<<31), int64(5), 3600)
