@@ -31,7 +31,7 @@ func TestCommandCrawlsItsOwnWeb(t *testing.T) {
 	require.Greater(t, len(readArchive(t, dir)), 2*300)
 	out.Reset()
 	require.Zero(t, command(t.Context(), []string{"-delay", "1ms", "-out", dir}, &out, &log), log.String())
-	require.Contains(t, out.String(), "-fresh begins anew", "a second run tells why it ends")
+	require.Contains(t, out.String(), "-fresh starts over", "a second run tells why it ends")
 }
 
 func TestCommandReportsWriteErrors(t *testing.T) {

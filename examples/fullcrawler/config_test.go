@@ -63,7 +63,7 @@ func TestInvalidFlags(t *testing.T) {
 		"is neither a host":          {"-deny", write(t, "a b")},
 		"hosts file":                 {"-hosts", write(t, "a.test 127.0.0.1")},
 		"-group: open":               {"-group", "/no/such/file"},
-		"no range such as":           {"-shared", write(t, "192.0.2.1-192.0.2.9")},
+		"not a range such as":        {"-shared", write(t, "192.0.2.1-192.0.2.9")},
 		"-overrides: ":               {"-overrides", write(t, "a.test speed=3")},
 		"missing closing":            {"-include", "("},
 		"unknown flag -no-such-flag": {"-no-such-flag"},

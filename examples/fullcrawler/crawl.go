@@ -201,7 +201,7 @@ func (c *crawler) widen(seed string) {
 	c.recent.Forget()
 }
 
-// reload reads the lists again. If they let more URLs pass, the crawl starts over.
+// reload reloads the lists. If they let more URLs pass, the crawl starts over.
 func (c *crawler) reload() {
 	err := c.Reload(c.discoverSeed)
 	c.recent.Forget()

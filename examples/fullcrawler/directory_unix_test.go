@@ -56,8 +56,8 @@ func TestReadOnlyDirectories(t *testing.T) {
 		"check -out " + cfg.Out:                              "0 faults",
 		"explain -out " + cfg.Out + " " + cfg.Seeds[0]:       "changed",
 		"snapshot -out " + cfg.Out:                           "http://h00000.vweb.test/",
-		"export -out " + cfg.Out + " cdxj " + scratch + "/x": "reading it through a copy",
-		"export -out " + cfg.Out + " wacz " + scratch + "/y": "reading it through a copy",
+		"export -out " + cfg.Out + " cdxj " + scratch + "/x": "reading a copy",
+		"export -out " + cfg.Out + " wacz " + scratch + "/y": "reading a copy",
 		"scan -workers 1 -out " + cfg.Out + " false":         "killed its worker",
 		"repair -out " + cfg.Out:                             "permission denied",
 	} {

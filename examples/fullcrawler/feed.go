@@ -194,7 +194,7 @@ const maxPause = 2 * time.Second
 func (c *crawler) commit() (found bool, err error) {
 	done, err := c.Pages.Commit(c.ledger.Flush)
 	if err != nil {
-		return false, fmt.Errorf("put pages on record: %w", err)
+		return false, fmt.Errorf("commit pages: %w", err)
 	}
 	for range done.Visits {
 		<-c.Room

@@ -90,22 +90,22 @@ func TestFlagsMayStandAnywhere(t *testing.T) {
 func TestWordsThatAreNoURLs(t *testing.T) {
 	hosts := write(t, "127.0.0.2 intranet")
 	for want, args := range map[string][]string{
-		`did you mean "check"?`:                         {"chekc"},
-		`did you mean "snapshot"?`:                      {"snapshto", "-at", "2026-01-01"},
-		"commands: check, explain, export":              {"crossword"},
-		"a command comes first: fullcrawler check":      {"-out", "x", "check"},
-		`"-fresh" is not a URL`:                         {"--", "-fresh"},
-		`unknown flag -forevr (did you mean -forever?)`: {"-forevr"},
-		"unknown flag -listn (did you mean -listen?)":   {"serve", "-listn", "127.0.0.1:0"},
-		"-delay must be 0 or more":                      {"-delay", "-1s"},
-		"-delay 0s is too short":                        {"-delay", "0", "-contact", "me@example.org", "a.example"},
-		"-delay 500ms is too short":                     {"-delay", "500ms", "-contact", "me@example.org", "a.example"},
-		"-pace is for the built-in web":                 {"-pace", "5", "-contact", "me@example.org", "a.example"},
-		"-timeout must be positive":                     {"-timeout", "0"},
-		"-max-body must be positive":                    {"-max-body", "0"},
-		`-dns "ns.test": want an IP`:                    {"-dns", "ns.test"},
-		"-price must be positive":                       {"-price", "0"},
-		"-most must be -least or more":                  {"-most", "1m"},
+		`did you mean "check"?`:                          {"chekc"},
+		`did you mean "snapshot"?`:                       {"snapshto", "-at", "2026-01-01"},
+		"commands: check, explain, export":               {"crossword"},
+		"the command must come first: fullcrawler check": {"-out", "x", "check"},
+		`"-fresh" is not a URL`:                          {"--", "-fresh"},
+		`unknown flag -forevr (did you mean -forever?)`:  {"-forevr"},
+		"unknown flag -listn (did you mean -listen?)":    {"serve", "-listn", "127.0.0.1:0"},
+		"-delay must be 0 or more":                       {"-delay", "-1s"},
+		"-delay 0s is too short":                         {"-delay", "0", "-contact", "me@example.org", "a.example"},
+		"-delay 500ms is too short":                      {"-delay", "500ms", "-contact", "me@example.org", "a.example"},
+		"-pace is for the built-in web":                  {"-pace", "5", "-contact", "me@example.org", "a.example"},
+		"-timeout must be positive":                      {"-timeout", "0"},
+		"-max-body must be positive":                     {"-max-body", "0"},
+		`-dns "ns.test": want an IP`:                     {"-dns", "ns.test"},
+		"-price must be positive":                        {"-price", "0"},
+		"-most must be -least or more":                   {"-most", "1m"},
 	} {
 		status, said := run(t, args...)
 		require.Equal(t, 2, status, "%q", args)
@@ -340,10 +340,10 @@ func TestSubcommands(t *testing.T) {
 	if _, err := exec.LookPath("sleep"); err == nil {
 		out, status = run("scan", "-timeout", "1ms", "sleep", "1000")
 		require.Equal(t, 1, status)
-		require.Contains(t, out, "no answer from sleep: without -filter it has to speak the protocol")
+		require.Contains(t, out, "no answer from sleep: without -filter it must speak the protocol")
 		out, status = run("scan", "-timeout", "1ms", "-filter", "sleep", "1000")
 		require.Equal(t, 1, status)
-		require.Contains(t, out, "no answer from sleep: it has to read its standard input, and end")
+		require.Contains(t, out, "no answer from sleep: it must read its standard input, and exit")
 	}
 	if _, err := exec.LookPath("wc"); err == nil {
 		out, status = run("scan", "-host", "foreign.test", "-filter", "wc", "-c")

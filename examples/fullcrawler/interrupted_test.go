@@ -223,7 +223,7 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 				require.Less(t, time.Since(start), ends+5*time.Minute)
 				require.Len(t, said, 2, "%q", said)
 				require.Contains(t, said[0], "offline")
-				require.Contains(t, said[1], "goes on")
+				require.Contains(t, said[1], "continues")
 			})
 		})
 	}

@@ -78,7 +78,7 @@ func TestDeadNameServersDelayNoOtherHost(t *testing.T) {
 		require.NoError(t, err)
 		time.AfterFunc(10*time.Second, func() {
 			require.Contains(t, ask(t, c, "/api/explain?q=http://h1.dead.org/", "127.0.0.1:8080").Body.String(),
-				"without an answer")
+				"lookup unanswered since")
 			require.Regexp(t, `\nspinneret_names_looked_up \d{4}\n`, ask(t, c, "/metrics", "127.0.0.1:8080").Body.String())
 		})
 		require.NoError(t, c.run(t.Context()))

@@ -202,7 +202,7 @@ func TestALimitIsNoLoss(t *testing.T) {
 	runtime.GC()
 	fullFor := 0
 	c.Cfg.Memory = 1000
-	for range cockpit.MemoryLooks - 1 {
+	for range cockpit.MemoryChecks - 1 {
 		require.NoError(t, c.OverMemory(&fullFor), "large pages exceed the limit briefly")
 	}
 	err = c.OverMemory(&fullFor)

@@ -152,7 +152,7 @@ func TestLivePageShowsTheArchive(t *testing.T) {
 	const here = "127.0.0.1:8080"
 	start := ask(t, c, "/archive/", here)
 	require.Equal(t, 200, start.Code)
-	require.Contains(t, start.Body.String(), "What was kept")
+	require.Contains(t, start.Body.String(), "The archive of this crawl")
 	view := ask(t, c, "/archive/view/latest/"+c.Cfg.Seeds[0], here)
 	require.Equal(t, 200, view.Code)
 	require.Contains(t, view.Body.String(), `src="/archive/replay/`)

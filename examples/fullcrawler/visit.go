@@ -75,7 +75,7 @@ func (c *crawler) locate(lease *scheduler.Lease[stage.Item]) stage.Finding {
 
 // saw records a visit as evidence on whether unrelated hosts share an address.
 func (c *crawler) saw(host string, addr netip.Addr, o scheduler.Outcome) {
-	all, _ := c.Resolver.LookupNetIP(stage.AskingNobody(), "ip", host)
+	all, _ := c.Resolver.LookupNetIP(stage.CacheOnly(), "ip", host)
 	if c.Polite.Saw(host, addr, all, o) {
 		c.Log.Info("address", "addr", addr.String(), "shared", c.Polite.Shared.Has(addr))
 	}
@@ -103,8 +103,8 @@ func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) s
 	return o
 }
 
-// move charges a page to the share of its current address. If there is no room, the page is put
-// off.
+// move charges a page to the share of its current address. If there is no room, the page is
+// postponed.
 func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 	addr = c.Polite.Shared.Counted(addr)
 	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
@@ -138,7 +138,7 @@ func (c *crawler) visitPage(
 		return false, given
 	}
 	defer c.client.Release(resp)
-	if it.Sitemap == nil && !c.unobjected(it, resp.Header) { // it is not kept, nor are its links followed
+	if it.Sitemap == nil && !c.unobjected(it, resp.Header) { // it is not archived, nor are its links followed
 		return false, c.Polite.Outcome(resp)
 	}
 	if err := c.keep(resp, it.Visit.Signals); err != nil { // if the archive has failed, this becomes an interruption

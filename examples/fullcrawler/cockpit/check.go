@@ -35,13 +35,13 @@ var parts = []part{
 	{"pages", checkPages, ""},
 	{"archive", checkArchive, ""},
 	{LedgerName, checkLedger, ""},
-	{BeganName, checkClock, "the pages' clock begins anew"},
-	{FiltersName, checkFilters, "the links of all pages are looked at again"},
+	{BeganName, checkClock, "the pages' clock starts over"},
+	{FiltersName, checkFilters, "the links of all pages are checked again"},
 	{StateName, checkPoliteness, "all hosts get the usual delay"},
 	{HostsName, checkHosts, "all hosts are looked up again"},
 	{RulesName, checkRules, "each robots.txt is fetched again"},
-	{RhythmName, checkRhythms, "what hosts are like is learned anew"},
-	{OrderName, checkOrder, "ranks begin anew"},
+	{RhythmName, checkRhythms, "the rhythms of hosts are learned again"},
+	{OrderName, checkOrder, "ranks start again"},
 }
 
 // check reads every file of a crawl.
@@ -59,7 +59,7 @@ func check(ctx context.Context, in call) error {
 		fmt.Fprintf(in.out, "%-16s %s\n", p.name, sound)
 	}
 	if faults > 0 {
-		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s mends what can be mended",
+		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s repairs what can be repaired",
 			errFaults, faults, in.dir)
 	}
 	return nil
@@ -248,8 +248,8 @@ func repairPages(dir string, say func(name, format string, args ...any)) error {
 	for _, finding := range done.Findings {
 		say("pages", "%v", finding)
 	}
-	say("pages", "%d pages are there, %d were lost for sure", done.Records, done.Lost)
-	say("pages", "the next crawl looks at the links of all pages again, and so finds what was lost")
+	say("pages", "%d pages kept, at least %d lost", done.Records, done.Lost)
+	say("pages", "the next crawl checks the links of all pages again, and so finds lost pages")
 	err = os.Remove(filepath.Join(dir, FiltersName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -26,7 +26,7 @@ type Crawl struct {
 	Hosts    *stage.HostTable
 	Robots   *stage.Robots
 	Rhythms  *stage.Rhythms
-	Order    *stage.Order // nil: items in the order in which they are found
+	Order    *stage.Order // nil: items in order of discovery
 	Uplink   *stage.Uplink
 	Resolver *resolve.Resolver
 	Polite   *stage.Politeness
@@ -38,7 +38,7 @@ type Crawl struct {
 	Say      func(string) // prints on the terminal
 	Paused   stage.Set    // hosts, by the operator
 	Finder   *stage.Finder
-	Places   stage.Places  // of the visits that are running
+	Places   stage.Places  // of visits in progress
 	Room     chan struct{} // has an element for each page in flight
 
 	Servers  []*http.Server
@@ -58,7 +58,7 @@ var (
 	ErrStopped     = errors.New("interrupted")
 
 	// ErrReopen is wrapped if the same command must start over immediately.
-	ErrReopen = errors.New("the pages are opened again")
+	ErrReopen = errors.New("reopening the pages")
 )
 
 // Paused reports whether a crawl ended because it was told to.

@@ -79,32 +79,32 @@ func Subcommands() map[string]subcommand {
 	var m importing
 	return map[string]subcommand{
 		"check":  {summary: "compare all files with their checksums and with each other", run: check},
-		"repair": {summary: "mend the pages, the URLs, the index and the rest, as far as they are damaged", run: repair},
+		"repair": {summary: "repair what check found, as far as possible", run: repair},
 		"explain": {
-			summary: "tell what is known of URLs", args: "URL ...", run: explain,
+			summary: "print what is known about URLs", args: "URL ...", run: explain,
 		},
 		"export": {
 			summary: "write the archive as CDXJ or WACZ to a file", args: "cdxj|wacz FILE", run: exportTo,
 		},
 		"import": {
-			summary: "add WARC and ARC files of other programs to the archive, where they are",
+			summary: "add WARC and ARC files of other programs to the archive, without copying them",
 			args:    "FILE ...", flags: m.flags, run: m.run,
 		},
 		"serve": {
-			summary: "show the archive to web browsers, as of any time", flags: v.flags, run: v.run,
+			summary: "serve the archive to browsers, as of any time", flags: v.flags, run: v.run,
 		},
 		"snapshot": {
-			summary: "list the versions of a time as lines of JSON", flags: q.flags, run: q.list,
+			summary: "list the versions at a time as lines of JSON", flags: q.flags, run: q.list,
 		},
 		"scan": {
-			summary: "let a program read every version of a time: see package archive/scan for how",
+			summary: "pass every version at a time to a program, by the protocol of package archive/scan",
 			args:    "PROGRAM ARGUMENTS ...", flags: s.flags, run: s.run, program: true,
 		},
 	}
 }
 
 // errUsage is wrapped by errors for invalid arguments.
-var errUsage = errors.New("wrong arguments; -h tells the right ones")
+var errUsage = errors.New("invalid arguments; see -h")
 
 // runSubcommand runs a subcommand and returns the exit status.
 func runSubcommand(
@@ -173,7 +173,7 @@ func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err 
 // withPages opens the pages of a crawl for use.
 func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error {
 	if _, err := os.Stat(filepath.Join(dir, stage.PagesDir)); err != nil {
-		return fmt.Errorf("the pages: %w", err)
+		return fmt.Errorf("open the pages: %w", err)
 	}
 	p, c, err := openPages(Config{Out: dir})
 	if err != nil {
@@ -183,7 +183,7 @@ func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error 
 }
 
 // errNoArchive is returned for a crawl without an archive.
-var errNoArchive = errors.New("this crawl keeps no archive")
+var errNoArchive = errors.New("this crawl has no archive")
 
 // withArchive opens the archive of a crawl for use.
 func withArchive(dir string, use func(a *archive.Archive) error) error {
@@ -268,11 +268,11 @@ func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 		return append(facts, Fact{"known", err.Error()})
 	}
 	s := known.State
-	facts = append(facts, Fact{"links away", fmt.Sprint(known.Item.Depth, " from a seed")})
+	facts = append(facts, Fact{"depth", fmt.Sprint(known.Item.Depth, " links from a seed")})
 	if last := s.History.Last(); !last.IsZero() {
 		visits, changes := s.History.Visits()
 		facts = append(facts, Fact{"last visit", moment(last)},
-			Fact{"visits", fmt.Sprintf("%d after the first, %d of them found a change", visits, changes)})
+			Fact{"visits", fmt.Sprintf("%d after the first, of which %d found a change", visits, changes)})
 	}
 	if s.Failures > 0 {
 		facts = append(facts, Fact{"failures", fmt.Sprint(s.Failures, " in a row")})
@@ -282,7 +282,7 @@ func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 		due = moment(at)
 	}
 	if s.Interval > 0 {
-		due += fmt.Sprintf(", %v after the visit before", stage.Seconds(s.Interval))
+		due += fmt.Sprintf(", at an interval of %v", stage.Seconds(s.Interval))
 	}
 	return append(facts, Fact{"due", due})
 }

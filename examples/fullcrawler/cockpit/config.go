@@ -146,8 +146,8 @@ type commandLine struct {
 	include, exclude              patterns
 }
 
-// ParseFlags reads the command line. Lines of a seed file that are not URLs are reported on log. The
-// error is flag.ErrHelp where [Help] is asked for.
+// ParseFlags reads the command line. Lines of a seed file that are not URLs are reported on log.
+// The error is flag.ErrHelp where [Help] is asked for.
 func ParseFlags(args []string, log io.Writer) (Config, error) {
 	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20, ledger: 1 << 30}}
 	l.Filter.Deny = new(urlfilter.List)
@@ -228,7 +228,7 @@ func (c *Config) readScope(scope string) error {
 func (c *Config) readOrder(order string) error {
 	c.ByRank = order == "rank"
 	if order != "rank" && order != "found" {
-		return fmt.Errorf("unknown order %q: say found or rank", order)
+		return fmt.Errorf("-order %q: want found or rank", order)
 	}
 	return nil
 }
@@ -338,7 +338,7 @@ func checkWords(words []string, hosts map[string][]netip.Addr) error {
 		case strings.HasPrefix(word, "-"):
 			return fmt.Errorf("%q is not a URL (flags may stand anywhere before --)", word)
 		case slices.Contains(commands, word):
-			return fmt.Errorf("a command comes first: fullcrawler %s URL", word)
+			return fmt.Errorf("the command must come first: fullcrawler %s URL", word)
 		default:
 			hint := "commands: " + strings.Join(commands, ", ")
 			if near := nearest(word, commands); near != "" {

@@ -17,9 +17,9 @@ import (
 // The files that name the process that uses a directory: one is locked, the other one is readable.
 const lockName, holderName = "crawl.lock", "crawl.holder"
 
-// A Directory is the directory of a crawl, for exclusive use by this process until it is closed. The
-// parts of a crawl have locks of their own; this lock is taken before any of them, and names the
-// process. It is not safe for concurrent use.
+// A Directory is the directory of a crawl, for exclusive use by this process until it is closed.
+// The parts of a crawl have locks of their own; this lock is taken before any of them, and names
+// the process. It is not safe for concurrent use.
 type Directory struct {
 	path string
 	lock io.Closer
@@ -99,7 +99,7 @@ func HasCrawl(path string) bool {
 // otherCrawl suggests the directory that the crawl may be in.
 func otherCrawl(path string) string {
 	if path != DemoOut && HasCrawl(DemoOut) {
-		return fmt.Sprintf(" (that of the built-in web is in %s: say -out %[1]s)", DemoOut)
+		return fmt.Sprintf(" (that of the built-in web is in %s: use -out %[1]s)", DemoOut)
 	}
 	return ""
 }
@@ -132,9 +132,9 @@ func heldError(path string) error {
 	}
 	instead := "it has no live page (-listen)"
 	if h.Page != "" {
-		instead = "its live page has the same functions, but for scan: " + h.Page
+		instead = "its live page has the same functions except scan: " + h.Page
 	}
-	return fmt.Errorf("%s: %w: process %d (%s, since %s); end it first, as with kill %d; %s",
+	return fmt.Errorf("%s: %w: process %d (%s, since %s); stop it first, for example with kill %d; %s",
 		path, ErrHeld, h.PID, h.Command, moment(h.Since), h.PID, instead)
 }
 

@@ -18,8 +18,8 @@ import (
 // FiltersName is the file with the filters that were active when the pages were found.
 const FiltersName = "filters"
 
-// Filters determine which links are followed. A crawl stores them: when they get wider, links that
-// were left out must be examined again.
+// Filters determine which links are followed. A crawl stores them: when they get wider, excluded
+// links must be checked again.
 type Filters struct {
 	Scope      urlfilter.Reach `json:"scope"`
 	Depth      int             `json:"depth"`

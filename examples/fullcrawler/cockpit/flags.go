@@ -156,9 +156,9 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// readFlags sets flags from a file, unless they were set on the command line. A line has a name and,
-// after a blank or an equals sign, a value; a boolean flag needs none. A # starts a comment at the
-// beginning of a line or after a blank.
+// readFlags sets flags from a file, unless they were set on the command line. A line has a name
+// and, after a blank or an equals sign, a value; a boolean flag needs none. A # starts a comment at
+// the beginning of a line or after a blank.
 func readFlags(fs *flag.FlagSet, r io.Reader, name string) error {
 	given := givenFlags(fs)
 	lines := bufio.NewScanner(r)

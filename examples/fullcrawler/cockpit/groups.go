@@ -108,7 +108,7 @@ func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 	fs.StringVar(&l.cdn, "shared", "", "`file` with address ranges that unrelated hosts share, such as those of "+
 		"a CDN, one per line: the addresses have no delays, only the hosts")
 	fs.IntVar(&l.SharedAfter, "shared-after", stage.DefaultSharedAfter, "`number` of unrelated domains that "+
-		"must have answered at an address to count it as shared; an eighth is enough if their names lead to several addresses each; "+
+		"must have answered at an address to count it as shared; an eighth is enough if their names resolve to several addresses each; "+
 		"it no longer counts if a quarter of its answers fail; 0: never")
 	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay below one second")
 	fs.IntVar(&l.Concurrency, "concurrency", 64,

@@ -13,7 +13,7 @@ import (
 type importing struct{ salvage bool }
 
 func (m *importing) flags(fs *flag.FlagSet) {
-	fs.BoolVar(&m.salvage, "salvage", false, "believe everything behind damage that looks like a record")
+	fs.BoolVar(&m.salvage, "salvage", false, "accept everything after damage that looks like a record")
 }
 
 // run indexes files that other programs wrote. It does not move them.

@@ -26,9 +26,9 @@ const (
 // A Ledger has a line of JSON for each completed visit, see [Line]. A crawl in a directory with a
 // ledger appends to it. Its methods are safe for concurrent use.
 //
-// A visit has one line, and the line is in the file before the visit is committed. If the process is
-// killed between the two, the visit is repeated and has a second line; but no committed visit lacks
-// its line. A power failure may lose the lines of the last seconds.
+// A visit has one line, and the line is in the file before the visit is committed. If the process
+// is killed between the two, the visit is repeated and has a second line; but no committed visit
+// lacks its line. A power failure may lose the lines of the last seconds.
 type Ledger struct {
 	mu      sync.Mutex
 	f       *os.File

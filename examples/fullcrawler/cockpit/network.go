@@ -37,7 +37,7 @@ func (h *headers) String() string { return "" }
 func (h *headers) Set(text string) error {
 	name, value, found := strings.Cut(text, ":")
 	if !found || strings.TrimSpace(name) == "" {
-		return fmt.Errorf("%q is no field such as \"Accept-Language: de\"", text)
+		return fmt.Errorf("%q is not a field such as \"Accept-Language: de\"", text)
 	}
 	if *h == nil {
 		*h = headers{}
@@ -102,7 +102,7 @@ func (c *Config) readShared(name string) error {
 	return eachLine(name, func(text string) error {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return fmt.Errorf("%q is no range such as 192.0.2.0/24", text)
+			return fmt.Errorf("%q is not a range such as 192.0.2.0/24", text)
 		}
 		c.Shared = append(c.Shared, prefix.Masked())
 		return nil
@@ -170,7 +170,7 @@ func (c *Config) readIdentity(name string) error {
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return fmt.Errorf("-identity: %w (openssl genpkey -algorithm ed25519 makes one)", err)
+		return fmt.Errorf("-identity: %w (openssl genpkey -algorithm ed25519 creates one)", err)
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {

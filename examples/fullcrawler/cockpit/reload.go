@@ -24,24 +24,24 @@ func OnHangup(ctx context.Context, hangups <-chan os.Signal, reload func()) {
 }
 
 // Reload reads the deny list, the overrides and the seeds again, and passes the seeds on. A file
-// that cannot be read changes nothing. An error means that the crawl must end. With ErrReopen the
-// filters let more URLs pass, and those that were left out must come back.
+// that cannot be read changes nothing. An error means that the crawl must end. ErrReopen means that
+// the filters are wider, and excluded URLs must be checked again.
 func (c *Crawl) Reload(seed func(url string)) error {
 	before := c.Cfg.Filters()
 	tell := func(what string, err error) {
 		if err != nil {
-			c.Log.Error("not read again: "+what, "error", err)
+			c.Log.Error("cannot reload the "+what, "error", err)
 		}
 	}
 	tell("deny list", c.Cfg.ReadDeny())
 	tell("overrides", c.Cfg.ReadOverrides())
-	if c.Cfg.SeedFile != "-" { // which can be read only once
+	if c.Cfg.SeedFile != "-" { // standard input can be read only once
 		tell("seeds", c.rereadSeeds(seed))
 	}
-	c.Log.Info("read again", "deny", c.Cfg.DenyFile, "seeds", c.Cfg.SeedFile)
+	c.Log.Info("reloaded", "deny", c.Cfg.DenyFile, "seeds", c.Cfg.SeedFile)
 	now := c.Cfg.Filters()
 	if now.Wider(before) {
-		return fmt.Errorf("the deny list has become shorter: %w", ErrReopen)
+		return fmt.Errorf("the deny list is shorter: %w", ErrReopen)
 	}
 	return now.Write(filepath.Join(c.Cfg.Out, FiltersName))
 }

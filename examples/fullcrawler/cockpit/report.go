@@ -94,11 +94,11 @@ func isTerminal(w io.Writer) bool {
 func (c *Crawl) TellTrouble(trouble string) {
 	if trouble == "" {
 		c.Log.Info("trouble over")
-		c.Say("answers come in again: the crawl goes on")
+		c.Say("online again: the crawl continues")
 		return
 	}
 	c.Log.Error("trouble", "what", trouble)
-	c.Say("this machine seems to be offline; the crawl waits and tries again: " + trouble)
+	c.Say("this machine seems to be offline; the crawl waits and retries: " + trouble)
 }
 
 // Progress is the state of the crawl in one line.
@@ -129,8 +129,8 @@ func (s summary) rate() float64 {
 	return float64(s.Pages) / max(s.took.Seconds(), 1e-9)
 }
 
-// Conclude writes the closing summary. It returns the error that made the crawl fail. Limits and the
-// user's interrupt are not errors.
+// Conclude writes the closing summary. It returns the error that made the crawl fail. Limits and
+// the user's interrupt are not errors.
 func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	s, queue, known := c.Tally.Sum(), c.Polite.Queue.Stats(), c.Pages.Stats()
 	line := func(name, format string, args ...any) {
@@ -138,7 +138,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	}
 	line("ended", "%s", Reason(ended))
 	if ended == nil && total(s.Fates) == 0 && known.Records > 0 {
-		line("", "no page is due: -fresh begins anew, and -forever waits")
+		line("", "no page is due: -fresh starts over, and -forever waits")
 	}
 	line("pages", "%d in %s, %.1f per second", s.Pages, s.took.Round(time.Millisecond), s.rate())
 	line("bytes", "%s of bodies as sent", Size(s.Bytes))
@@ -153,10 +153,10 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		line("due next", "%s", coming)
 	}
 	if left := c.retriesLeft(); left != "" {
-		line("to come", "%s", left)
+		line("retries", "%s", left)
 	}
 
-	fmt.Fprintf(w, "\nwhat became of %d visits\n", total(s.Fates))
+	fmt.Fprintf(w, "\nfates of %d visits\n", total(s.Fates))
 	table(w, s.Fates)
 	fmt.Fprintf(w, "\nlinks not followed\n")
 	if again := s.links - known.Added; again > 0 {
@@ -188,9 +188,9 @@ func Reason(err error) string {
 	case err == nil:
 		return "nothing left to fetch for now"
 	case Paused(err):
-		return err.Error() + "; the same command goes on from here"
+		return err.Error() + "; the same command resumes the crawl"
 	}
-	return "failed; what was fetched before is in the archive"
+	return "failed; everything fetched so far is in the archive"
 }
 
 // table writes counts, the largest first.
@@ -231,7 +231,7 @@ var spans = []struct {
 	time time.Duration
 }{{"within an hour", time.Hour}, {"within a day", 24 * time.Hour}, {"within a week", 7 * 24 * time.Hour}}
 
-// coming describes how many pages come due when, in real time, or returns "" if none will.
+// coming describes how many pages will be due when, in real time. It returns "" if none will.
 func (c *Crawl) coming(known, before int64) string {
 	if known <= before {
 		return ""
@@ -254,6 +254,6 @@ func (c *Crawl) retriesLeft() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d retries, the first at %s: the same command makes them then",
+	return fmt.Sprintf("%d retries, the first at %s: run the same command then",
 		n, moment(first))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// OpenPages opens the pages, including those of earlier runs. If the filters let more URLs pass than
-// they did then, or if the clock was wrong, the pages are first rewritten.
+// OpenPages opens the pages, including those of earlier runs. If the filters are wider than they
+// were then, or if the clock was wrong, the pages are first rewritten.
 func (c *Crawl) OpenPages() (err error) {
 	if c.Pages, c.Clock, err = openPages(c.Cfg); err != nil {
 		return err
@@ -25,7 +25,7 @@ func (c *Crawl) OpenPages() (err error) {
 	now, filters := c.Clock.Now(), c.Cfg.Filters()
 	before, known, err := ReadFilters(c.file(FiltersName))
 	if err != nil {
-		c.Warn("%v; all links are looked at again", err)
+		c.Warn("%v; all links are checked again", err)
 	}
 	wider := stats.Records > 0 && (!known || filters.Wider(before))
 	ahead := c.Pages.Ahead(now)
@@ -44,7 +44,7 @@ func (c *Crawl) OpenPages() (err error) {
 // rewritePages makes pages due earlier that are due too late.
 func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 	if wider {
-		c.Warn("the filters let more pass than before: the links of all pages are looked at again")
+		c.Warn("the filters are wider than before: the links of all pages are checked again")
 	}
 	if ahead {
 		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
@@ -94,7 +94,7 @@ func broughtBack(s stage.State, now time.Time) stage.State {
 }
 
 // ErrOtherSeeds is wrapped by the error for a directory that holds another crawl.
-var ErrOtherSeeds = errors.New("the directory holds a crawl of other seeds")
+var ErrOtherSeeds = errors.New("the directory has a crawl of other seeds")
 
 // A stock is what is known about pages when a crawl resumes.
 type stock struct{ pages, fresh, due int }
@@ -132,8 +132,8 @@ func (c *Crawl) recall() (s stock, err error) {
 		}
 	}
 	if seeded > 0 && len(given) > 0 && !same {
-		return s, fmt.Errorf("%s: %w, such as %s: name another directory with -out, or one of those seeds "+
-			"too, which goes on with both crawls, or -fresh, which forgets its pages (not its archive)",
+		return s, fmt.Errorf("%s: %w, such as %s: use another directory with -out, add one of those seeds "+
+			"to continue both crawls, or forget its pages (not its archive) with -fresh",
 			c.Cfg.Out, ErrOtherSeeds, example)
 	}
 	return s, nil
@@ -173,10 +173,10 @@ func DryRun(cfg Config, out io.Writer) error {
 	delay := max(cfg.Delay, time.Millisecond)
 	fmt.Fprintf(out, "%d hosts, %d pages known, %d never visited, %d due now\n",
 		c.Hosts.Count(), s.pages, s.fresh, s.due)
-	fmt.Fprintf(out, "%v between two requests to a host, or its Crawl-delay: at most %.0f a day and host\n",
+	fmt.Fprintf(out, "%v between two requests to a host, or its Crawl-delay: at most %.0f a day per host\n",
 		cfg.Delay, float64(24*time.Hour)/float64(delay))
 	busiest, most := c.Hosts.Busiest(20)
-	fmt.Fprintf(out, "the largest host has %d pages: %v for each once\n\n%8s %14s  %s\n", most,
+	fmt.Fprintf(out, "the largest host has %d pages; to fetch each once takes %v\n\n%8s %14s  %s\n", most,
 		(time.Duration(most) * cfg.Delay).Round(time.Second), "known", "visits a day", "host")
 	for _, host := range busiest {
 		_, load := c.Hosts.Of(host)

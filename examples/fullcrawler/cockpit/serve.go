@@ -22,9 +22,9 @@ type serving struct {
 
 func (s *serving) flags(fs *flag.FlagSet) {
 	fs.StringVar(&s.listen, "listen", "127.0.0.1:8077", "`address` to serve at")
-	fs.StringVar(&s.names, "names", "", "`hosts` under which browsers may ask for it, with commas; "+
-		"the computer's own always may")
-	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, shut in")
+	fs.StringVar(&s.names, "names", "", "`hosts` by which browsers may address the server, separated by commas; "+
+		"those of this machine are always allowed")
+	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, in a sandbox")
 }
 
 // run serves the archive to browsers until ctx ends.

@@ -41,7 +41,7 @@ func (c *Crawl) Remedy(err error) error {
 // OpenCaches opens the caches that a crawl would otherwise have to fill again: addresses, rules of
 // servers, and the rhythm of hosts.
 func (c *Crawl) OpenCaches(web stage.Network) (err error) {
-	// Two queries for each lookup, and some for other callers than the finder. So nobody waits here.
+	// Two queries for each lookup, and some for other callers than the finder. So none has to wait.
 	names := resolve.Options{
 		Hosts: c.Cfg.Hosts, Servers: c.Cfg.NameServers, MaxQueries: 2*stage.MaxLookups + 16,
 	}
@@ -70,7 +70,7 @@ func (c *Crawl) OpenCaches(web stage.Network) (err error) {
 		return err
 	}
 	if err != nil {
-		c.Warn("%v: what hosts are like is learned anew", err)
+		c.Warn("%v: the rhythms of hosts are learned again", err)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (c *Crawl) OpenOrder() error {
 	defer f.Close()
 	order, err := stage.ReadOrder(f)
 	if err != nil {
-		c.Warn("%s is damaged, so ranks begin anew: %v", f.Name(), err)
+		c.Warn("%s is damaged, so ranks start again: %v", f.Name(), err)
 	}
 	c.Order = cmp.Or(order, c.Order)
 	return nil

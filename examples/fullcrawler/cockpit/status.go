@@ -57,7 +57,7 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	}
 	own, _, _ := net.SplitHostPort(addr)
 	pages := replay.New(c.Store, replay.Options{ // has guards of its own
-		Base: archivePath, Title: "What was kept", Hosts: []string{own}})
+		Base: archivePath, Title: "The archive of this crawl", Hosts: []string{own}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, archivePath) {
 			pages.ServeHTTP(w, r)
@@ -70,8 +70,8 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 // archivePath is where the live page shows the archive.
 const archivePath = "/archive/"
 
-// guarded refuses requests that a page of another origin could have a browser make under a name
-// that it has led here, and keeps our page from loading anything from elsewhere.
+// guarded refuses requests that a page of another origin makes a browser send, even with a name
+// that it resolves to this server. It keeps the live page from loading anything from elsewhere.
 func guarded(next http.Handler, addr string) http.Handler {
 	own, _, _ := net.SplitHostPort(addr)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,18 +81,18 @@ func guarded(next http.Handler, addr string) http.Handler {
 		}
 		_, isAddr := stage.Literal(host)
 		if !isAddr && host != "localhost" && host != own {
-			http.Error(w, "ask for this page by its address, not as "+host, http.StatusForbidden)
+			http.Error(w, "open this page by its IP address or localhost, not as "+host, http.StatusForbidden)
 			return
 		}
 		if origin := r.Header.Get("Origin"); r.Method == http.MethodPost && origin != "" &&
 			origin != "http://"+r.Host {
-			http.Error(w, "not for other sites", http.StatusForbidden)
+			http.Error(w, "cross-site request refused", http.StatusForbidden)
 			return
 		}
 		switch site := r.Header.Get("Sec-Fetch-Site"); {
 		case site == "" || site == "none" || site == "same-origin" || r.URL.Path == "/":
-		default: // some answers are dear
-			http.Error(w, "not for other sites", http.StatusForbidden)
+		default: // some responses are expensive
+			http.Error(w, "cross-site request refused", http.StatusForbidden)
 			return
 		}
 		h := w.Header()
@@ -106,7 +106,7 @@ func guarded(next http.Handler, addr string) http.Handler {
 func answerJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(v) // who went away need not be told
+	_ = json.NewEncoder(w).Encode(v) // the client may be gone
 }
 
 // A Status is all that the live page shows.
@@ -244,7 +244,7 @@ func (c *Crawl) hostTable() []hostRow {
 	return rows
 }
 
-// explain tells what is known of a host or a URL.
+// explain returns what is known about a host or a URL.
 func (c *Crawl) explain(q string) []Fact {
 	url, err := urlfilter.Seed(q)
 	if err != nil {
@@ -256,7 +256,7 @@ func (c *Crawl) explain(q string) []Fact {
 	facts := []Fact{
 		{"host", host},
 		{"now", host + " " + c.Polite.Queue.Explain(host).String()},
-		{"pages", fmt.Sprintf("%d, which ask for %.1f visits a day", pages, load)},
+		{"pages", fmt.Sprintf("%d, which need %.1f visits a day", pages, load)},
 	}
 	if c.Paused.Has(host) {
 		facts = append(facts, Fact{"paused", "by the operator"})
@@ -268,7 +268,7 @@ func (c *Crawl) explain(q string) []Fact {
 		}
 		facts = append(facts, Fact{"address", text})
 	} else if began, searching := c.Finder.Since(host); searching {
-		facts = append(facts, Fact{"address", "asked for since " + moment(began) + ", without an answer"})
+		facts = append(facts, Fact{"address", "lookup unanswered since " + moment(began)})
 	}
 	facts = append(facts, c.aboutFilters(url)...)
 	facts = append(facts, aboutPage(c.Pages, c.Clock, url)...)
@@ -278,7 +278,7 @@ func (c *Crawl) explain(q string) []Fact {
 	return append(facts, aboutVersions(c.Store, url)...)
 }
 
-// kept returns what the archive got, in this run.
+// kept returns what the archive received in this run.
 func (c *Crawl) kept() archive.Stats {
 	if c.Store == nil {
 		return archive.Stats{}
@@ -286,7 +286,7 @@ func (c *Crawl) kept() archive.Stats {
 	return c.Store.Stats()
 }
 
-// aboutFilters tells what would keep a URL from being fetched.
+// aboutFilters returns the filters and rules that apply to a URL.
 func (c *Crawl) aboutFilters(url string) (facts []Fact) {
 	if why := c.Filter.Check(stage.Item{URL: url}); why != "" {
 		facts = append(facts, Fact{"filters", string(why)})
@@ -294,7 +294,7 @@ func (c *Crawl) aboutFilters(url string) (facts []Fact) {
 	return append(facts, Fact{"robots.txt", c.Robots.Explain(url, time.Now())})
 }
 
-// metrics answers in the text format of Prometheus.
+// metrics responds in the text format of Prometheus.
 func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	s, queue := c.Tally.Sum(), c.Polite.Queue.Stats()
 	store := c.Pages.Stats()
@@ -304,7 +304,7 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "# HELP spinneret_%s %s\n# TYPE spinneret_%[1]s %[3]s\nspinneret_%[1]s %[4]g\n",
 			name, help, kind, value)
 	}
-	fmt.Fprint(w, "# HELP spinneret_visits_total Visits by what became of them.\n"+
+	fmt.Fprint(w, "# HELP spinneret_visits_total Visits by fate.\n"+
 		"# TYPE spinneret_visits_total counter\n")
 	for _, fate := range slices.Sorted(maps.Keys(s.Fates)) {
 		if fate != stage.LeftOver {
@@ -313,20 +313,20 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	}
 	metric("counter", "body_bytes_total", "Bytes of bodies, as sent.", float64(s.Bytes))
 	metric("counter", "links_total", "Links that passed the filters.", float64(s.links))
-	metric("counter", "archive_captures_total", "Captures in the archive, of this run.", float64(kept.Captures))
-	metric("counter", "archive_bytes_total", "Bytes written to the archive, of this run.", float64(kept.Bytes))
+	metric("counter", "archive_captures_total", "Captures archived in this run.", float64(kept.Captures))
+	metric("counter", "archive_bytes_total", "Bytes written to the archive in this run.", float64(kept.Bytes))
 	metric("counter", "store_read_bytes_total", "Bytes that the store of pages read.", float64(store.BytesRead))
 	metric("counter", "store_written_bytes_total", "Bytes that the store of pages wrote.", float64(store.BytesWritten))
 	metric("gauge", "pages_known", "Pages that are known.", float64(store.Records))
 	metric("gauge", "pages_due", "Pages that are due.", float64(store.Due))
-	metric("gauge", "pages_in_hand", "Pages between the store and their fate.", float64(len(c.Room)))
+	metric("gauge", "pages_in_progress", "Pages taken from the store, without a fate yet.", float64(len(c.Room)))
 	metric("gauge", "links_waiting", "Links that the next commit looks up.", float64(c.Pages.Discovered()))
 	metric("gauge", "hosts_known", "Hosts with a page.", float64(c.Hosts.Count()))
-	metric("gauge", "hosts_waiting", "Hosts that wait for their time.", float64(queue.Waiting))
+	metric("gauge", "hosts_waiting", "Hosts waiting for a delay.", float64(queue.Waiting))
 	metric("gauge", "requests_in_flight", "Visits in flight, including name lookups.", float64(queue.Out))
-	metric("gauge", "names_looked_up", "Hosts that are being looked up, or wait for that.", float64(c.Finder.Len()))
-	metric("gauge", "first_byte_seconds", "Median time to the first byte, lately.", c.Tally.latency.median())
-	metric("gauge", "lag_seconds", "By how much the current slot is over time.", store.Lag.Seconds()/c.Clock.Pace)
+	metric("gauge", "names_looked_up", "Hosts being looked up, or waiting for a lookup.", float64(c.Finder.Len()))
+	metric("gauge", "first_byte_seconds", "Recent median time to the first byte.", c.Tally.latency.median())
+	metric("gauge", "lag_seconds", "How far the crawl is behind schedule.", store.Lag.Seconds()/c.Clock.Pace)
 	offline := 0.0
 	if trouble, _ := c.Uplink.State(); trouble != "" {
 		offline = 1
@@ -344,7 +344,8 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 		"spinneret_build_info{version=%q,go=%q} 1\n", buildVersion(), runtime.Version())
 }
 
-// CheckListen refuses addresses that others can reach, unless they were asked for in so many words.
+// CheckListen refuses addresses that others can reach, unless -listen names the interface
+// explicitly.
 func CheckListen(addr string) error {
 	if addr == "" {
 		return nil
@@ -354,7 +355,7 @@ func CheckListen(addr string) error {
 	case err != nil:
 		return fmt.Errorf("-listen %q: %w", addr, err)
 	case host == "":
-		return errors.New("-listen needs an address, such as 127.0.0.1:8080; what it shows has no password")
+		return errors.New("-listen needs an address, such as 127.0.0.1:8080; the live page has no password")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type tally struct {
 	links atomic.Int64 // of links and seeds; each link takes no lock
 
 	mu      sync.Mutex
-	opened  int64 // pages that were taken out
+	opened  int64 // pages taken from the store
 	ended   int64 // of them, those with a fate
 	fates   map[stage.Fate]int64
 	skipped map[stage.Reason]int64 // links that were not followed
@@ -50,21 +50,21 @@ func (t *tally) Skip(why stage.Reason) {
 // Discovered counts a link or a seed that passed the filters.
 func (t *tally) Discovered() { t.links.Add(1) }
 
-// Open counts a page that was taken out of the store.
+// Open counts a page taken from the store.
 func (t *tally) Open() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opened++
 }
 
-// Reopen takes back that a page was taken: it is put off.
+// Reopen undoes Open: the page is postponed.
 func (t *tally) Reopen() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opened--
 }
 
-// keptFailures is how many failures are kept to be shown.
+// keptFailures is the number of failures that the live page shows.
 const keptFailures = 50
 
 // End counts the fate of a page in flight.
@@ -103,14 +103,14 @@ func (t *tally) recent() []failure {
 	return all
 }
 
-// Robots counts an answer to a request for robots.txt.
+// Robots counts a response to a request for robots.txt.
 func (t *tally) Robots() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.files++
 }
 
-// Got counts an answer that is in the archive, if there is one.
+// Got counts a response that is in the archive, if there is one.
 func (t *tally) Got(addr netip.Addr, bytes int, latency time.Duration) {
 	t.latency.add(latency)
 	t.mu.Lock()

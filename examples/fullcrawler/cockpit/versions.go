@@ -48,11 +48,11 @@ type querying struct {
 
 func (q *querying) flags(fs *flag.FlagSet) {
 	fs.StringVar(&q.at, "at", "", "the `time` to show, such as 2026-01-31 or 2026-01-31T12:00:00Z; "+
-		"default: the last versions")
+		"default: the latest versions")
 	fs.StringVar(&q.host, "host", "", "only this `host`")
-	fs.StringVar(&q.site, "site", "", "only this `domain` and all below it")
-	fs.StringVar(&q.prefix, "prefix", "", "only URLs that begin like this `URL`")
-	fs.BoolVar(&q.failed, "failed", false, "error responses too")
+	fs.StringVar(&q.site, "site", "", "only this `domain` and its subdomains")
+	fs.StringVar(&q.prefix, "prefix", "", "only URLs that begin with this `URL`")
+	fs.BoolVar(&q.failed, "failed", false, "include error responses")
 }
 
 func (q *querying) query() (archive.Query, error) {
@@ -69,14 +69,14 @@ func (q *querying) query() (archive.Query, error) {
 		query.Relations = validAt
 		return query, nil
 	}
-	return query, fmt.Errorf("%w: -at %q is no time", errUsage, q.at)
+	return query, fmt.Errorf("%w: -at %q is not a valid time", errUsage, q.at)
 }
 
-// validAt are the relations of what is valid at the beginning of an interval.
+// validAt are the relations of a version that is valid at the beginning of an interval.
 const validAt = allen.Overlaps | allen.Starts | allen.Equal | allen.FinishedBy |
 	allen.Contains | allen.StartedBy
 
-// A Listing is what snapshot says of a version.
+// A Listing is a line of snapshot, for one version.
 type Listing struct {
 	URL    string    `json:"url"`
 	Time   time.Time `json:"time"`
@@ -130,13 +130,13 @@ type scanning struct {
 
 func (s *scanning) flags(fs *flag.FlagSet) {
 	s.querying.flags(fs)
-	fs.IntVar(&s.options.Workers, "workers", runtime.NumCPU(), "how many programs to run at one time")
+	fs.IntVar(&s.options.Workers, "workers", runtime.NumCPU(), "number of programs to run concurrently")
 	fs.IntVar(&s.options.RestartAfter, "restart", 0,
-		"begin each program anew after so many documents; 0: never")
-	fs.DurationVar(&s.options.Timeout, "timeout", time.Minute, "longest a document may take")
-	fs.BoolVar(&s.filter, "filter", false, "run the program once for each document, which it reads as text, "+
-		"without the protocol of package scan; as in: scan -filter wc -c")
-	fs.BoolVar(&s.options.Ordered, "ordered", false, "results in the order of the documents")
+		"restart each program after this many documents; 0: never")
+	fs.DurationVar(&s.options.Timeout, "timeout", time.Minute, "maximum time per document")
+	fs.BoolVar(&s.filter, "filter", false, "run the program once per document, with the text on its standard "+
+		"input instead of the protocol of package scan; for example: scan -filter wc -c")
+	fs.BoolVar(&s.options.Ordered, "ordered", false, "print results in document order")
 }
 
 // scanned is a line of results.
@@ -184,22 +184,22 @@ func (s *scanning) run(ctx context.Context, in call) error {
 	})
 }
 
-// How long a program may be silent at its beginning until the user is told what it has to do, and
-// how many documents may be lost to one that never answers. One could be to blame itself.
+// How long a program may be silent at first until the user is told what it must do, and how many
+// documents may fail if it never answers. A single one could be the cause itself.
 const silentFor, silentDocuments = 10 * time.Second, 2
 
-// A silence is that of a program that has not answered yet. It is not safe for concurrent use.
+// A silence tracks a program that has not answered yet. It is not safe for concurrent use.
 type silence struct {
-	duty string // what the program has to do
+	duty string // what the program must do
 	lost int    // documents that it did not answer; -1 once it has answered one
 	end  func() // ends the silence; after that nothing is written to the log
 }
 
-// listen tells the user, after a while, about a program that does not answer.
+// listen warns the user, after a while, about a program that does not answer.
 func (s *scanning) listen(in call) *silence {
-	duty := "without -filter it has to speak the protocol of package archive/scan"
+	duty := "without -filter it must speak the protocol of package archive/scan"
 	if s.filter {
-		duty = "it has to read its standard input, and end"
+		duty = "it must read its standard input, and exit"
 	}
 	quiet, told := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -213,7 +213,7 @@ func (s *scanning) listen(in call) *silence {
 	return &silence{duty: in.args[0] + ": " + duty, end: sync.OnceFunc(func() { close(quiet); <-told })}
 }
 
-// heard takes notice of a result. It returns an error if the program has never answered and will not.
+// heard records a result. It returns an error if the program never answers.
 func (s *silence) heard(result error) error {
 	switch {
 	case s.lost < 0: // it has answered
@@ -244,7 +244,7 @@ func scannedOf(r scan.Result) (line scanned) {
 	return line
 }
 
-// progressOf returns what keeps one line on a terminal up to date.
+// progressOf returns a function that keeps a line on the terminal up to date.
 func progressOf(log io.Writer, all int) func(scan.Stats) {
 	if !isTerminal(log) {
 		return nil

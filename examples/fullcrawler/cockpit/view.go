@@ -13,9 +13,9 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// readDirectory gives a command the directory of a crawl to read, under the name under which it is
-// found. A directory in which this process may not write is seen through a copy; whole also copies
-// the files of the archive, which are linked otherwise.
+// readDirectory opens the directory of a crawl for a command that reads it, and returns its path.
+// If this process may not write there, that is the path of a copy. whole also copies the files of
+// the archive, which are otherwise linked.
 func readDirectory(
 	path, command string, whole bool, log io.Writer,
 ) (at string, closing func() error, err error) {
@@ -33,7 +33,7 @@ func readDirectory(
 	if err != nil {
 		return "", nil, err
 	}
-	fmt.Fprintf(log, "%s cannot be written to: reading it through a copy in %s\n", path, at)
+	fmt.Fprintf(log, "%s is read-only: reading a copy in %s\n", path, at)
 	closing = func() error { return os.RemoveAll(at) }
 	if err := copyCrawl(path, at, whole, log); err != nil {
 		return "", nil, errors.Join(err, closing())
@@ -41,7 +41,7 @@ func readDirectory(
 	return at, closing, nil
 }
 
-// copyCrawl makes a view of a crawl. What this user may not read is left out, with a word about it.
+// copyCrawl copies a crawl. Files that this user may not read are skipped and reported.
 func copyCrawl(from, to string, whole bool, log io.Writer) error {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -50,7 +50,7 @@ func copyCrawl(from, to string, whole bool, log io.Writer) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			if errors.Is(err, fs.ErrPermission) && path != from {
-				fmt.Fprintf(log, "%s may not be read, and is left out\n", path)
+				fmt.Fprintf(log, "skipped %s: no permission to read it\n", path)
 				return fs.SkipDir
 			}
 			return err
@@ -64,7 +64,7 @@ func copyCrawl(from, to string, whole bool, log io.Writer) error {
 		case entry.IsDir() && (name == "." || name == stage.PagesDir):
 			return os.MkdirAll(target, 0o700)
 		case entry.IsDir():
-			return fs.SkipDir // nothing of a crawl's
+			return fs.SkipDir // not part of a crawl
 		case !entry.Type().IsRegular():
 			return nil
 		case isFinishedWARC(name) && !whole:
@@ -72,14 +72,14 @@ func copyCrawl(from, to string, whole bool, log io.Writer) error {
 		}
 		err = CopyFile(path, target)
 		if errors.Is(err, fs.ErrPermission) {
-			fmt.Fprintf(log, "%s may not be read, and is left out\n", path)
+			fmt.Fprintf(log, "skipped %s: no permission to read it\n", path)
 			return nil
 		}
 		return err
 	})
 }
 
-// isFinishedWARC reports whether a file is one of the archive that nothing is appended to.
+// isFinishedWARC reports whether a file is a finished file of the archive.
 func isFinishedWARC(name string) bool {
 	for _, end := range []string{".warc", ".warc.gz", ".warc.zst"} {
 		if strings.HasSuffix(name, end) {

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// limitsEvery is how often the limits are looked at that no single page exceeds.
+// limitsEvery is the interval of checks for limits that a single page does not exceed by much.
 const limitsEvery = time.Second
 
-// memoryShare is the part of the memory that may be in use. Beyond it, Go's collector would work
-// ever more often and get ever less back.
+// memoryShare is the share of the memory that may be in use. Beyond it, Go's garbage collector
+// would run ever more often and free ever less.
 const memoryShare = 0.9
 
-// MemoryLooks is how many times in a row it has to be more before the crawl ends: large pages that
-// are under way at one time, which servers can arrange for, are soon gone.
-const MemoryLooks = 60
+// MemoryChecks is how many checks in a row must find more before the crawl ends. A server can cause
+// a short peak by sending several large pages at the same time.
+const MemoryChecks = 60
 
-// WatchLimits ends the crawl when it has taken what it may: bytes, time, the disk or memory. It
-// also notices a clock that is set back.
+// WatchLimits ends the crawl when it reaches a limit on bytes, time, disk or memory, or when the
+// clock was set back.
 func (c *Crawl) WatchLimits(ctx context.Context, stop func(why error)) {
 	var end <-chan time.Time
 	if c.Cfg.Duration > 0 {
@@ -44,7 +44,7 @@ func (c *Crawl) WatchLimits(ctx context.Context, stop func(why error)) {
 	}
 }
 
-// OverLimit returns the limit that is reached, if one is.
+// OverLimit returns the error for a limit that is reached, or nil.
 func (c *Crawl) OverLimit() error {
 	if c.Pages.Ahead(c.Clock.Now()) {
 		return fmt.Errorf("the clock was set back: %w", ErrReopen)
@@ -62,21 +62,21 @@ func (c *Crawl) OverLimit() error {
 	return nil
 }
 
-// OverMemory counts the looks in a row at which little was left.
+// OverMemory counts the checks in a row that found too much memory in use.
 func (c *Crawl) OverMemory(fullFor *int) error {
 	used := inUse()
 	if c.Cfg.Memory <= 0 || float64(used) <= memoryShare*float64(c.Cfg.Memory) {
 		*fullFor = 0
 		return nil
 	}
-	if *fullFor++; *fullFor < MemoryLooks {
+	if *fullFor++; *fullFor < MemoryChecks {
 		return nil
 	}
 	return fmt.Errorf("%w: %s in use of the %s that -memory allows; give it more", ErrMemoryLimit,
 		Size(used), Size(c.Cfg.Memory))
 }
 
-// inUse returns how many bytes the collector found to be in use when it ran last.
+// inUse returns the size of the heap in use at the last garbage collection.
 func inUse() int64 {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

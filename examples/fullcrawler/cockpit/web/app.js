@@ -10,7 +10,7 @@ const bytes = n => {
 const span = s => s < 120 ? Math.round(s) + " s" : s < 7200 ? Math.round(s / 60) + " min" :
   s < 172800 ? Math.round(s / 3600) + " h" : Math.round(s / 86400) + " d";
 
-// All text comes from servers: it is only ever set as text.
+// All text comes from servers, so it is never set as HTML.
 const make = (tag, text, cls) => {
   const e = document.createElement(tag);
   if (text !== undefined) e.textContent = text;
@@ -46,7 +46,7 @@ function drawChart(rates) {
     }
   });
   fill($("chart"), bars);
-  $("chart-range").textContent = `pages per second, last ${span(n)}, top ${top.toFixed(1)};`;
+  $("chart-range").textContent = `pages per second, last ${span(n)}, peak ${top.toFixed(1)};`;
 }
 
 let hosts = [], order = { key: "queued", up: false };
@@ -58,7 +58,7 @@ function drawHosts() {
     make("td", h.load.toFixed(1), "n"), make("td", h.failures || "", "n"), why(h)])));
 }
 
-// why says what a host waits for, with a button to pause it or to let it go on.
+// why says what a host waits for, with a button to pause it or to resume it.
 function why(h) {
   const td = make("td", h.paused ? "paused by the operator " : h.why + " ");
   const button = make("button", h.paused ? "resume" : "pause", "act");
