@@ -22,7 +22,7 @@ type Graph struct {
 }
 
 // ErrGraph means that a file is not a graph.
-var ErrGraph = errors.New("graphweb: no graph")
+var ErrGraph = errors.New("graphweb: not a graph")
 
 // maxGraphLine bounds a line of a graph's files.
 const maxGraphLine = 1 << 20
@@ -83,7 +83,7 @@ func withoutTLS(url string) string {
 	return url
 }
 
-// plainHost returns a host as URLs of the web have it: in lower case, without a port and the
+// plainHost returns a host in the form of the web's URLs: in lower case, without a port and the
 // trailing dot.
 func plainHost(host string) string {
 	host, _, _ = strings.Cut(host, ":")

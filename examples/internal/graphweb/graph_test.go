@@ -216,7 +216,7 @@ func TestARealGraph(t *testing.T) {
 		name := filepath.Join(dir, "graphs", "uci-ics", "uci-ics."+kind+".tsv.zst")
 		f, err := os.Open(name)
 		if err != nil {
-			t.Skip("no real graph: set SPINNERET_DATA to the folder that holds graphs/:", err)
+			t.Skip("no real graph: set SPINNERET_DATA to the directory that contains graphs/:", err)
 		}
 		t.Cleanup(func() { f.Close() })
 		z, err := zstd.NewReader(f)

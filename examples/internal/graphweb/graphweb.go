@@ -15,7 +15,7 @@ import (
 type Options struct {
 	Addrs   int           // addresses that all hosts share in turn; 0 means one per host
 	Port    int           // bound on every address; 0 means a free one
-	Latency time.Duration // before each answer; 0 means none
+	Latency time.Duration // before each response; 0 means none
 }
 
 // Web serves the pages of a [Graph] under the names of their hosts, each with its links and
@@ -26,7 +26,7 @@ type Web struct {
 	graph *Graph
 }
 
-// Start brings up a web. It listens once Start returns.
+// Start starts a web. It listens when Start returns.
 func Start(g *Graph, o Options) (*Web, error) {
 	handlers := make(map[string]http.Handler, len(g.names))
 	for _, name := range g.names {
@@ -44,7 +44,7 @@ func Start(g *Graph, o Options) (*Web, error) {
 	return &Web{web, g}, nil
 }
 
-// serve answers with a page of the graph.
+// serve responds with a page of the graph.
 func (g *Graph) serve(w http.ResponseWriter, r *http.Request) {
 	// A proxy gets the whole URL, and so does a path that starts with "//" in net/http.
 	url := "http://" + plainHost(r.Host) + strings.TrimPrefix(r.RequestURI, "http://"+r.Host)

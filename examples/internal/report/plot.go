@@ -11,12 +11,12 @@ import (
 // A Line is one series of a Plot.
 type Line struct {
 	Name   string
-	X, Y   []float64 // as many of both
+	X, Y   []float64 // of the same length
 	Points bool      // draw points instead of a line
-	Bold   bool      // the one to look at
+	Bold   bool      // the most important line
 }
 
-// A Plot is a drawing with two axes. Values without a place on a logarithmic axis are left out.
+// A Plot is a drawing with two axes. Values that a logarithmic axis cannot show are omitted.
 type Plot struct {
 	Title, XName, YName string
 	LogX, LogY          bool
@@ -46,7 +46,7 @@ type axis struct {
 	log       bool
 }
 
-// axisOf returns an axis that holds all finite values.
+// axisOf returns an axis that covers all finite values.
 func axisOf(log bool, values func(yield func(float64))) axis {
 	a := axis{math.Inf(1), math.Inf(-1), log}
 	values(func(v float64) {
@@ -59,7 +59,7 @@ func axisOf(log bool, values func(yield func(float64))) axis {
 	case a.low > a.high:
 		a.low, a.high = 1, 2
 	case a.low == a.high:
-		a.high = a.low + max(1, math.Abs(a.low)) // 1 alone is nothing beside a large number
+		a.high = a.low + max(1, math.Abs(a.low)) // adding 1 to a large number may not change it
 	}
 	if !log {
 		a.low = min(a.low, 0)

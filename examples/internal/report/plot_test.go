@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// well checks that a plot is an XML document with one line for each series.
-func well(t *testing.T, name string, p Plot) {
+// requireValid checks that a plot is an XML document with one line for each series.
+func requireValid(t *testing.T, name string, p Plot) {
 	t.Helper()
 	var out bytes.Buffer
 	require.NoError(t, p.Draw(&out), name)
@@ -32,13 +32,13 @@ func well(t *testing.T, name string, p Plot) {
 	require.GreaterOrEqual(t, shapes, len(p.Lines), name)
 }
 
-func TestPlotsAreSound(t *testing.T) {
-	well(t, "empty", Plot{Title: "a < b & c"})
+func TestPlotsAreValid(t *testing.T) {
+	requireValid(t, "empty", Plot{Title: "a < b & c"})
 	one := Line{Name: "x", X: []float64{1}, Y: []float64{1}, Points: true}
-	well(t, "one point", Plot{Lines: []Line{one}})
+	requireValid(t, "one point", Plot{Lines: []Line{one}})
 	large := Line{Name: "x", X: []float64{1e20}, Y: []float64{1e20}, Points: true}
-	well(t, "one large point", Plot{LogX: true, LogY: true, Lines: []Line{large}})
-	well(t, "holes", Plot{LogX: true, LogY: true, Lines: []Line{
+	requireValid(t, "one large point", Plot{LogX: true, LogY: true, Lines: []Line{large}})
+	requireValid(t, "holes", Plot{LogX: true, LogY: true, Lines: []Line{
 		{Name: "x", X: []float64{0, 1, math.NaN(), 100}, Y: []float64{1, 0, 2, math.Inf(1)}},
 		{Name: "y", X: []float64{1, 10}, Y: []float64{5, 50}},
 	}})
@@ -52,7 +52,7 @@ func TestTicksAreRound(t *testing.T) {
 	require.InDeltaSlice(t, []float64{0, 5, 10, 15, 20, 25, 30}, axis{0, 30, false}.ticks(), 1e-9)
 }
 
-func TestSeriesAreToldApart(t *testing.T) {
+func TestSeriesCanBeDistinguished(t *testing.T) {
 	seen := map[pen]bool{}
 	for n := range Series {
 		p := penOf(n, Line{})
@@ -62,7 +62,7 @@ func TestSeriesAreToldApart(t *testing.T) {
 	}
 }
 
-func TestChartsAreSound(t *testing.T) {
+func TestChartsAreValid(t *testing.T) {
 	var out bytes.Buffer
 	c := Chart{Title: "a < b", First: "x", Second: "y", Bars: []Bar{{"one", 1, 0.5}, {"none", 0, 0}}}
 	require.NoError(t, c.Draw(&out))

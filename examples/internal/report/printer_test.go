@@ -8,12 +8,12 @@ import (
 )
 
 // A full writer fails, and counts the calls.
-type full struct{ asked int }
+type full struct{ calls int }
 
 var errFull = errors.New("full")
 
 func (f *full) Write([]byte) (int, error) {
-	f.asked++
+	f.calls++
 	return 0, errFull
 }
 
@@ -27,10 +27,10 @@ func TestThePrinterStopsAtTheFirstError(t *testing.T) {
 		p := NewPrinter(&w)
 		print(p)
 		require.ErrorIs(t, p.Err(), errFull, name)
-		asked := w.asked
+		asked := w.calls
 		p.Printf("more")
 		p.Table(row)
 		require.ErrorIs(t, p.Err(), errFull, name)
-		require.Equal(t, asked, w.asked, name)
+		require.Equal(t, asked, w.calls, name)
 	}
 }

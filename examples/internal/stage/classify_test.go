@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-func TestJudgeResponses(t *testing.T) {
+func TestClassifyResponses(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		resp fetch.Response
@@ -25,14 +25,14 @@ func TestJudgeResponses(t *testing.T) {
 	}{
 		{"a page", fetch.Response{Status: 200}, Fetched, true},
 		{"a page over the limit", fetch.Response{Status: 200, Truncated: fetch.CutLength}, Cut, true},
-		{"a page that broke off", fetch.Response{Status: 200, RawCut: fetch.CutDisconnect}, Cut, true},
+		{"a broken connection", fetch.Response{Status: 200, RawCut: fetch.CutDisconnect}, Cut, true},
 		{"a redirect", fetch.Response{Status: 301, Location: "http://a.example/"}, Redirected, false},
-		{"a redirect to nowhere", fetch.Response{Status: 302}, OddStatus, false},
+		{"a redirect without a target", fetch.Response{Status: 302}, OddStatus, false},
 		{"no content", fetch.Response{Status: 204}, OddStatus, false},
 		{"not found", fetch.Response{Status: 404}, ClientError, false},
 		{"too many requests", fetch.Response{Status: 429}, SentAway, false},
 		{"unavailable", fetch.Response{Status: 503}, SentAway, false},
-		{"a server that fails", fetch.Response{Status: 500}, ServerError, false},
+		{"a server error", fetch.Response{Status: 500}, ServerError, false},
 		{"an undefined status", fetch.Response{Status: 999}, OddStatus, false},
 		{"unchanged", fetch.Response{Status: 304, RequestHead: []byte("GET / HTTP/1.1\r\nIf-None-Match: x\r\n\r\n")},
 			Unchanged, false},
@@ -46,7 +46,7 @@ func TestJudgeResponses(t *testing.T) {
 	}
 }
 
-func TestJudgeEveryKindOfError(t *testing.T) {
+func TestClassifyEveryKindOfError(t *testing.T) {
 	for kind := fetch.BadURL; kind <= fetch.Canceled; kind++ {
 		fate, ok := fates[kind]
 		require.True(t, ok, "no fate for %q", kind)
@@ -156,7 +156,7 @@ func TestCapture(t *testing.T) {
 	}
 	c := Capture(resp)
 	require.Equal(t, "http://a.example/", c.URL)
-	require.Equal(t, "raw", string(c.Body), "the archive gets the bytes as sent")
+	require.Equal(t, "raw", string(c.Body), "the archive stores the bytes as sent")
 	require.Empty(t, c.Truncated)
 
 	resp.Truncated = fetch.CutRatio
@@ -165,7 +165,7 @@ func TestCapture(t *testing.T) {
 	require.Equal(t, "disconnect", Capture(resp).Truncated)
 }
 
-func TestTheArchiveTakesEveryTruncation(t *testing.T) {
+func TestEveryTruncationCanBeArchived(t *testing.T) {
 	store, err := archive.Open(t.TempDir(), archive.Options{})
 	require.NoError(t, err)
 	for _, cut := range []fetch.Kind{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,

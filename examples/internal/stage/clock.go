@@ -58,7 +58,7 @@ func OpenClock(file string, pace float64) (Clock, error) {
 	case err != nil:
 		return Clock{}, err
 	case pace != 0 && pace != had.Pace:
-		return Clock{}, fmt.Errorf("the crawl was begun with -pace %g; say so again, or -fresh, which "+
+		return Clock{}, fmt.Errorf("the crawl was started with -pace %g; use it again, or -fresh, which "+
 			"forgets its pages", had.Pace)
 	}
 	return had, nil
@@ -79,7 +79,7 @@ func ReadClock(file string) (c Clock, err error) {
 		err = errors.New("invalid pace")
 	}
 	if err != nil {
-		return Clock{}, fmt.Errorf("%s should hold a time and a pace: %w: fullcrawler repair", file, err)
+		return Clock{}, fmt.Errorf("%s must contain a time and a pace: %w: fullcrawler repair", file, err)
 	}
 	return c, nil
 }

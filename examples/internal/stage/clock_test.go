@@ -36,5 +36,5 @@ func clockTest(t *testing.T) {
 	require.Equal(t, c.Began, real.At(c.Began))
 	fast := Clock{Began: c.Began, Pace: MaxPace}
 	require.False(t, fast.At(c.Began.Add(48*time.Hour)).Before(fast.At(c.Began.Add(time.Hour))),
-		"it never goes back")
+		"the clock never goes back")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-func TestBlame(t *testing.T) {
+func TestAttribute(t *testing.T) {
 	public, local := netip.MustParseAddr("93.184.216.34"), netip.MustParseAddr("127.0.0.1")
 	dial := func(errno syscall.Errno) error {
 		return &fetch.Error{Kind: fetch.Connect, Err: &net.OpError{Op: "dial", Err: errno}}

@@ -34,7 +34,7 @@ const patience = time.Second
 const FindAgain = 10 * time.Second
 
 // ErrManyLookups is returned when a Finder has no room for another lookup.
-var ErrManyLookups = errors.New("stage: too many names are being looked up")
+var ErrManyLookups = errors.New("stage: too many lookups in progress")
 
 // A Finder looks up hosts in background goroutines, so that name servers that do not answer delay
 // only their own hosts. The names of one owner take at most eight of 256 lookups, and an eighth of
@@ -204,9 +204,9 @@ func (f *Finder) Len() int {
 // Wait waits until all searches have ended.
 func (f *Finder) Wait() { f.running.Wait() }
 
-// AskingNobody returns a context that has ended. With it, a resolver only returns what it has
+// CacheOnly returns a context that has ended. With it, a resolver only returns what it has
 // cached.
-func AskingNobody() context.Context {
+func CacheOnly() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	end()
 	return ctx

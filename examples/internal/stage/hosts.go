@@ -316,8 +316,8 @@ func (b *HostTable) Move(host string, from, to netip.Addr, now time.Time) (retry
 	return 0
 }
 
-// UpdateLoad records that the interval of a page changes, and returns the factor by which all intervals
-// of its host have to grow (paper R §5.2).
+// UpdateLoad records that the interval of a page changes, and returns the factor by which all
+// intervals of its host have to grow (paper R §5.2).
 func (b *HostTable) UpdateLoad(host string, before, after time.Duration) (stretch float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -338,7 +338,7 @@ func (b *HostTable) Pending(now time.Time) bool {
 	return b.until/1000 >= now.Unix()
 }
 
-// Of returns how many pages of a host have been in flight, and how many visits a day they ask for.
+// Of returns how many pages of a host have been in flight, and how many visits a day they need.
 func (b *HostTable) Of(host string) (pages int, perDay float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHostBook(t *testing.T) {
+func TestHostTable(t *testing.T) {
 	now, nowhere := time.Unix(1_000_000, 0), netip.Addr{}
 	b := NewHostTable(10*time.Second, time.Minute, 2, 16_000)
 	for n := range minHostRoom {
@@ -34,13 +34,13 @@ func TestHostBook(t *testing.T) {
 		require.False(t, b.IsCrowded("http://b.test/"), n)
 		b.Discovered("b.test")
 	}
-	require.True(t, b.IsCrowded("http://b.test/x"), "twice as many as may be visited")
+	require.True(t, b.IsCrowded("http://b.test/x"), "twice the limit of pages")
 	require.False(t, b.IsCrowded("http://a.test/"))
 	require.Equal(t, 2, b.Count())
 
 	require.InDelta(t, 1, b.UpdateLoad("c", 0, time.Hour), 0)
 	require.InDelta(t, 1/hostShare, b.UpdateLoad("c", time.Hour, 10*time.Second), 0.01,
-		"more visits than the host has time for")
+		"more visits than fit into the host's time")
 	require.InDelta(t, 1, b.UpdateLoad("c", 10*time.Second, 0), 0)
 	b.Recall("d", 10*time.Second, now.Unix()+5)
 	pages, load := b.Of("d")

@@ -33,8 +33,8 @@ type LaneVisit struct {
 	hasTurn bool
 }
 
-// Enter begins a visit of a host in the lane of that key. any is the delay of the lane, and own that
-// of the host.
+// Enter begins a visit of a host in the lane of that key. any is the delay of the lane, and own
+// that of the host.
 func (l *Lanes) Enter(key, host string, any, own time.Duration) *LaneVisit {
 	l.mu.Lock()
 	defer l.mu.Unlock()

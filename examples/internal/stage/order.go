@@ -7,29 +7,29 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// perHost is the number of items of a host that an Order gives out at a time: one being fetched and
+// perHost is the number of items of a host that an Order returns at a time: one being fetched and
 // one ready. These keep their place, even if others rise above them.
 const perHost = 2
 
-// An Order gives out items by the PageRank of their pages among those fetched so far, instead of in
-// the order of discovery. It keeps the URLs of all pages that it has met, about 200 bytes each. Its
-// methods are safe for concurrent use.
+// An Order returns items by the PageRank of their pages among those fetched so far, instead of in
+// the order of discovery. It keeps the URLs of all pages that it has seen, about 200 bytes each.
+// Its methods are safe for concurrent use.
 type Order struct {
 	mu       sync.Mutex
 	frontier *pagerank.Frontier
 	ids      map[string]uint32 // by URL
 	pages    []orderedPage     // by id
 	hosts    map[string]uint32
-	out      []int // by host: items given out and not done
+	out      []int // by host: items returned by Next and not done
 }
 
 type orderedPage struct {
 	url  string
-	item Item // until it is given out
+	item Item // until Next returns it
 	host uint32
 	at   orderedAt
 
-	fetched bool // and so out of the frontier's queue for good
+	fetched bool // and so no longer in the frontier's queue
 }
 
 // An orderedAt is the state of a page.
@@ -66,7 +66,7 @@ const MaxOrdered = 2_000_000
 func (o *Order) Add(it Item) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, ok := o.meet(it.URL)
+	id, ok := o.idOf(it.URL)
 	if !ok || o.pages[id].at != isAway || o.pages[id].fetched {
 		return false
 	}
@@ -76,17 +76,17 @@ func (o *Order) Add(it Item) bool {
 	return true
 }
 
-// meet returns the number of a URL, and enters new ones. It returns false if there is no room.
-func (o *Order) meet(url string) (id uint32, ok bool) {
+// idOf returns the id of a URL, and assigns one to a new URL. It returns false if there is no room.
+func (o *Order) idOf(url string) (id uint32, ok bool) {
 	id, ok = o.ids[url]
 	if !ok && len(o.pages) < MaxOrdered {
-		return o.enter(url), true
+		return o.assign(url), true
 	}
 	return id, ok
 }
 
-// enter gives a URL the next number.
-func (o *Order) enter(url string) (id uint32) {
+// assign gives a URL the next id.
+func (o *Order) assign(url string) (id uint32) {
 	name := weburl.Host(url)
 	host, known := o.hosts[name]
 	if !known {
@@ -100,26 +100,26 @@ func (o *Order) enter(url string) (id uint32) {
 	return id
 }
 
-// Fetched records the links of a page that was given out, or that was never added. Pages that are
+// Fetched records the links of a page that Next returned, or that was never added. Pages that are
 // added later get the score of earlier links.
 func (o *Order) Fetched(url string, links []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, ok := o.meet(url)
+	id, ok := o.idOf(url)
 	if !ok || o.pages[id].at == inQueue { // its item would be lost
 		return
 	}
 	o.pages[id].fetched = true
 	targets := make([]uint32, 0, len(links))
 	for _, link := range links {
-		if to, ok := o.meet(link); ok {
+		if to, ok := o.idOf(link); ok {
 			targets = append(targets, to)
 		}
 	}
 	o.frontier.Fetched(id, targets)
 }
 
-// Next gives out the item with the highest score among those whose host may have another one.
+// Next returns the item with the highest score among those whose host may have another one.
 func (o *Order) Next() (it Item, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,7 +141,7 @@ func (o *Order) Next() (it Item, ok bool) {
 	}
 }
 
-// Done ends an item that was given out. For others it does nothing.
+// Done ends an item that Next returned. For others it does nothing.
 func (o *Order) Done(url string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

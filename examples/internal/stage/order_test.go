@@ -44,7 +44,7 @@ func TestOrderBoundsItemsPerHost(t *testing.T) {
 	third := next(t, o)
 	require.ElementsMatch(t, []string{urls[0], urls[1], urls[3]}, []string{first, second, third})
 	_, ok := o.Next()
-	require.False(t, ok, "two of a.test are out")
+	require.False(t, ok, "two of a.test are in flight")
 	o.Done("http://b.test/1")
 	o.Done("http://b.test/1")
 	o.Done("http://never-added.test/")
@@ -74,11 +74,11 @@ func TestOrderDoesNotRepeatFetchedPages(t *testing.T) {
 	const a, b = "http://a.test/", "http://b.test/"
 	o := NewOrder()
 	o.Fetched(a, []string{b})
-	require.False(t, o.Add(Item{URL: a}), "it would never be given out")
+	require.False(t, o.Add(Item{URL: a}), "it was fetched already")
 	o.Add(Item{URL: b})
 	o.Fetched(b, nil)
-	require.Equal(t, b, next(t, o), "a was fetched before it was given out")
-	o.Fetched(b, nil) // b is still out
+	require.Equal(t, b, next(t, o), "a was fetched before Next returned it")
+	o.Fetched(b, nil) // b is still in flight
 
 	var file bytes.Buffer
 	_, err := o.WriteTo(&file)
@@ -98,13 +98,13 @@ func TestOrderDoesNotWaitForMissingItems(t *testing.T) {
 	require.Equal(t, b, next(t, o))
 	o.Fetched(a, []string{d})
 	_, ok := o.Next()
-	require.False(t, ok, "two are out, and c and d are set aside")
+	require.False(t, ok, "two are in flight, and c and d are set aside")
 	o.Done(a)
-	require.Equal(t, c, next(t, o), "d is better, but was not added")
+	require.Equal(t, c, next(t, o), "d has a higher score, but was not added")
 }
 
-// aSavedOrder returns a saved order with a page in each state.
-func aSavedOrder(t testing.TB) []byte {
+// savedOrder returns a saved order with a page in each state.
+func savedOrder(t testing.TB) []byte {
 	o := NewOrder()
 	for _, url := range []string{"http://a.test/done", "http://a.test/out", "http://b.test/low", "http://b.test/high"} {
 		o.Add(Item{URL: url})
@@ -122,7 +122,7 @@ func aSavedOrder(t testing.TB) []byte {
 }
 
 func TestOrderSaved(t *testing.T) {
-	o, err := ReadOrder(bytes.NewReader(aSavedOrder(t)))
+	o, err := ReadOrder(bytes.NewReader(savedOrder(t)))
 	require.NoError(t, err)
 	_, ok := o.Next()
 	require.False(t, ok, "the items have not been added")
@@ -146,7 +146,7 @@ func TestOrderSavedWhileAHostWasBusy(t *testing.T) {
 	next(t, o)
 	next(t, o)
 	_, ok := o.Next()
-	require.False(t, ok, "two are out")
+	require.False(t, ok, "two are in flight")
 	var file bytes.Buffer
 	_, err := o.WriteTo(&file)
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestOrderSavedWhileAHostWasBusy(t *testing.T) {
 }
 
 func TestOrderFromABrokenFile(t *testing.T) {
-	good := aSavedOrder(t)
+	good := savedOrder(t)
 	for n := range good {
 		_, err := ReadOrder(bytes.NewReader(good[:n]))
 		require.Error(t, err, n)
@@ -176,7 +176,7 @@ func TestOrderFromABrokenFile(t *testing.T) {
 }
 
 func FuzzReadOrder(f *testing.F) {
-	f.Add(aSavedOrder(f))
+	f.Add(savedOrder(f))
 	f.Add([]byte(orderForm))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		o, err := ReadOrder(bytes.NewReader(file))

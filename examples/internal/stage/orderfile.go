@@ -23,7 +23,7 @@ var ErrOrder = errors.New("stage: not a saved order")
 // longestURL bounds a URL of a saved order.
 const longestURL = 1 << 16
 
-// WriteTo saves the order: all URLs, and the scores and links of their pages. Items that are out
+// WriteTo saves the order: all URLs, and the scores and links of their pages. Items in flight
 // count as not given out. Items are not saved: they are added again.
 func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
 	o.mu.Lock()
@@ -82,7 +82,7 @@ func ReadOrder(r io.Reader) (*Order, error) {
 			return nil, fmt.Errorf("%w: it ranks more pages than it names", ErrOrder)
 		}
 	}
-	for host := range o.out { // nothing is out
+	for host := range o.out { // nothing is in flight
 		o.frontier.Release(uint32(host))
 	}
 	return o, nil
@@ -110,7 +110,7 @@ func (o *Order) readPages(r *summed) error {
 		if _, met := o.ids[url]; met || at != isAway && at != isDone {
 			return fmt.Errorf("%q is repeated, or has an invalid state", url)
 		}
-		o.pages[o.enter(url)].at = at
+		o.pages[o.assign(url)].at = at
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func TestEarlyVisitPostponesThePage(t *testing.T) {
 	require.NoError(t, err)
 	_, ok, err := p.Early("http://a/", pagesBegin)
 	require.NoError(t, err)
-	require.False(t, ok, "it was never visited, and is due anyway")
+	require.False(t, ok, "it was never visited, and is already due")
 	_, ok, err = p.Early("http://unknown/", pagesBegin)
 	require.NoError(t, err)
 	require.False(t, ok)
@@ -121,7 +121,7 @@ func TestEarlyVisitPostponesThePage(t *testing.T) {
 
 	again := due(t, p, time.Hour)
 	require.Len(t, again, 1, "the store's slot is the old one")
-	require.Equal(t, it.Visit.State, again[0].Visit.State, "and the state is the new one")
+	require.Equal(t, it.Visit.State, again[0].Visit.State, "the state is the new one")
 }
 
 func TestDueEndsWithItsContext(t *testing.T) {
@@ -164,7 +164,7 @@ type model struct {
 
 	taken time.Time        // when items were last taken
 	due   map[string]int64 // of all recorded pages, including those in flight
-	slot  map[string]int64 // when they are given out: the next slot at the earliest
+	slot  map[string]int64 // when Due returns them: the next slot at the earliest
 	hand  map[string]Item
 
 	discovered []string

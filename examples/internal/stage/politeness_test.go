@@ -19,7 +19,7 @@ import (
 func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		overrides := &Overrides{}
-		require.NoError(t, overrides.Reload(strings.NewReader("spared.test delay=2m")))
+		require.NoError(t, overrides.Reload(strings.NewReader("override.test delay=2m")))
 		p := NewPoliteness(PolitenessOptions{Delay: 5 * time.Second, Overrides: overrides})
 		p.delays.Set("slow.test", "http://slow.test/robots.txt", time.Minute)
 		for _, tt := range []struct {
@@ -28,13 +28,13 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 			host    string
 			want    time.Duration
 		}{
-			{"an answer at the first attempt", func(url string) scheduler.Outcome {
+			{"a response to the first attempt", func(url string) scheduler.Outcome {
 				return p.Outcome(&fetch.Response{URL: url, Attempts: 1, FirstByte: time.Now()})
 			}, "a.test", 5 * time.Second},
-			{"an answer at the third attempt", func(url string) scheduler.Outcome {
+			{"a response to the third attempt", func(url string) scheduler.Outcome {
 				return p.Outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()})
 			}, "b.test", 15 * time.Second},
-			{"no answer to three", func(url string) scheduler.Outcome {
+			{"no response to three", func(url string) scheduler.Outcome {
 				return p.Sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
 			}, "c.test", 15 * time.Second},
 			{"a server that asks for a delay", func(url string) scheduler.Outcome {
@@ -42,7 +42,7 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 			}, "slow.test", 3 * time.Minute},
 			{"a delay by the operator", func(url string) scheduler.Outcome {
 				return p.Outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()})
-			}, "spared.test", 6 * time.Minute},
+			}, "override.test", 6 * time.Minute},
 		} {
 			for range 2 {
 				require.NoError(t, p.Queue.Add(scheduler.Task[Item]{Host: tt.host}), tt.name)

@@ -17,7 +17,7 @@ func TestPorts(t *testing.T) {
 		refused  []string // the last one is tested, the others come a minute apart before it
 		own      bool
 	}{
-		{"nothing is known of the others", nil, []string{secure}, true},
+		{"the others are unknown", nil, []string{secure}, true},
 		{"another port answers", []string{plain}, []string{secure}, true},
 		{"both answered", []string{plain, secure}, []string{secure}, true},
 		{"again, but not soon", []string{plain}, []string{secure, secure}, true},

@@ -89,7 +89,7 @@ func TestSilenceOfAReliableHost(t *testing.T) {
 	require.False(t, Item{LastMod: now.Unix() + 1}.Hinted(h, now), "hints about the future do not count")
 }
 
-func TestRhythmsAreKept(t *testing.T) {
+func TestRhythmsAreSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rhythm")
 	r, _, _, _ := watched(t, file, true)
 	require.NoError(t, r.Save())

@@ -101,10 +101,10 @@ func (r *Robots) Explain(url string, now time.Time) string {
 	}
 	rules, known := r.rules.Get(url, now)
 	if _, found := r.rules.InFlight(url); !known && found {
-		return "being asked for: " + file
+		return "being requested: " + file
 	}
 	if !known {
-		return "not asked for yet: " + file
+		return "not requested yet: " + file
 	}
 	if ruling := r.apply(file, url, rules); ruling.Step == Stop {
 		return ruling.Fate.String() + ": " + ruling.Why
@@ -145,7 +145,7 @@ type Answered struct {
 	More     bool           // it is a redirect, to be followed by the request Next
 	Next     robots.Request // to be made, if More
 	Released []Item         // that have waited
-	Delay    time.Duration  // that the site asks for; 0 if it does not
+	Delay    time.Duration  // Crawl-delay of the site; 0 if it has none
 	Sitemaps []string       // that it names, as absolute URLs
 }
 

@@ -28,7 +28,7 @@ func reply(status int, body string) robots.Response {
 	return robots.Response{Status: status, Header: http.Header{}, Body: []byte(body), Whole: true}
 }
 
-func TestRobotsParksItemsUntilTheAnswer(t *testing.T) {
+func TestRobotsParksItemsUntilTheResponse(t *testing.T) {
 	r, now := NewRobots("spider"), time.Now()
 	req := asked(t, r, page("/1"), now)
 	require.Equal(t, robotsFile, req.URL)
@@ -61,7 +61,7 @@ func TestRobotsFollowsRedirects(t *testing.T) {
 	require.Equal(t, Disallowed, r.Rule(page("/1"), now).Fate)
 }
 
-func TestRobotsAsksAgainAfterADay(t *testing.T) {
+func TestRobotsRequestsTheFileAgainAfterADay(t *testing.T) {
 	r, now := NewRobots("spider"), time.Now()
 	r.Answer(asked(t, r, page("/1"), now), reply(404, ""), now)
 	require.Equal(t, Go, r.Rule(page("/1"), now.Add(24*time.Hour-1)).Step)
@@ -90,10 +90,10 @@ func TestSilentServer(t *testing.T) {
 	require.Equal(t, Ruling{Step: Stop, Fate: Refused, Why: "connection refused"}, r.Rule(page("/2"), now))
 	later := now.Add(time.Hour)
 	r.Answer(asked(t, r, page("/3"), later), reply(500, ""), later)
-	require.Equal(t, RobotsUnreachable, r.Rule(page("/2"), later).Fate, "it has answered by then")
+	require.Equal(t, RobotsUnreachable, r.Rule(page("/2"), later).Fate, "the failure was replaced by a response")
 }
 
-// TestIncompleteFileAllowsNothing: neither does one that could not be decoded. Text beyond the
+// TestIncompleteFileAllowsNothing: nor does one that could not be decoded. Text beyond the
 // limit of robots.txt is ignored anyway.
 func TestIncompleteFileAllowsNothing(t *testing.T) {
 	for _, why := range []fetch.Kind{fetch.Whole, fetch.CutLength, fetch.CutTime, fetch.CutSlow,

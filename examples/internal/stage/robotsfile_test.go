@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRobotsAreKeptForTheNextCrawl(t *testing.T) {
+func TestRulesAreSavedForTheNextCrawl(t *testing.T) {
 	first, now := NewRobots("spider"), time.Now()
 	first.Answer(asked(t, first, page("/1"), now), reply(200, "User-agent: spider\n"+
 		"Disallow: /2\nCrawl-delay: 7\nSitemap: http://b.example/s.xml"), now)
@@ -44,6 +44,6 @@ func TestOldRobotsAreForgotten(t *testing.T) {
 	}
 }
 
-func TestRobotsThatAreDamaged(t *testing.T) {
+func TestDamagedRules(t *testing.T) {
 	require.ErrorContains(t, NewRobots("spider").Restore([]byte("nonsense"), time.Now()), "byte 0")
 }

@@ -94,7 +94,7 @@ func TestEvidenceIsBounded(t *testing.T) {
 	decided := netip.MustParseAddr("192.0.2.1")
 	s.Saw(decided, "a.org", 1, false)
 	s.Saw(decided, "b.org", 1, false)
-	s.known += maxTenants - 10 // of addresses that would take long to make up
+	s.known += maxTenants - 10 // of addresses that would take long to fill
 	addr := netip.MustParseAddr("10.0.0.0")
 	for range 1000 {
 		addr = addr.Next()
@@ -105,8 +105,8 @@ func TestEvidenceIsBounded(t *testing.T) {
 	require.True(t, s.Has(decided))
 }
 
-// TestFreeNamesAreNoEvidence: with any number of them, an address stays one machine.
-func TestFreeNamesAreNoEvidence(t *testing.T) {
+// TestFreeNamesAreNotEvidence: with any number of them, an address stays one machine.
+func TestFreeNamesAreNotEvidence(t *testing.T) {
 	victim := netip.MustParseAddr("192.0.2.1")
 	s := NewSharedAddrs(nil, DefaultSharedAfter)
 	for _, names := range []string{

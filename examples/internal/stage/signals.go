@@ -20,7 +20,7 @@ func (r *Robots) Signals(url string, h http.Header, now time.Time) []usage.Prefe
 	return usage.Combine(usage.ContentSignal(rules, url), usage.ContentUsage(rules, url), header)
 }
 
-// Stated returns signals in the words of the drafts, such as "search=y train-ai=n".
+// Stated returns signals in the syntax of the drafts, such as "search=y train-ai=n".
 func Stated(signals []usage.Preference) string {
 	words := make([]string, 0, len(signals))
 	for _, s := range signals {

@@ -37,7 +37,8 @@ type Item struct {
 	Robots  *robots.Request // a request for a robots.txt
 	Sitemap *Sitemap
 
-	// Visit is the page's, from Pages; nil for items that are not stored there, such as a robots.txt.
+	// Visit is the page's, from Pages; nil for items that are not stored there, such as a
+	// robots.txt.
 	Visit *Visit
 }
 

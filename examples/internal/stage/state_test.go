@@ -39,9 +39,9 @@ func TestRecordsAreReturnedUnchanged(t *testing.T) {
 		"a redirect's target":                          {it: Item{Depth: 3, Hops: 2, LastMod: 1e9}, most: 9},
 		"a time before 1970":                           {it: Item{LastMod: -5}, most: 4},
 		"a sitemap":                                    {it: Item{Sitemap: &Sitemap{Server: "example.org"}}, most: 16},
-		"a sitemap that an index named":                {it: Item{Sitemap: &Sitemap{Server: "example.org", Nested: true}}, most: 16},
+		"a sitemap listed in an index":                 {it: Item{Sitemap: &Sitemap{Server: "example.org", Nested: true}}, most: 16},
 		"a visited page":                               {it: Item{Depth: 1}, state: visitedState(), most: 121},
-		"a page that was put off":                      {state: State{Due: 5}, most: 60},
+		"a postponed page":                             {state: State{Due: 5}, most: 60},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.it.URL = url
@@ -104,13 +104,13 @@ func TestCompare(t *testing.T) {
 	}{
 		{"the first visit always counts as a change", page(200, "one", "a"), simhash.Real, "a"},
 		{"the same bytes are no change", page(200, "one", "b"), simhash.Same, "b"},
-		{"other bytes are", page(200, "two", "c"), simhash.Real, "c"},
+		{"other bytes are a change", page(200, "two", "c"), simhash.Real, "c"},
 		{"a 304 is no change, and keeps the validators", page(304, "", ""), simhash.Same, "c"},
 		{"a 304 keeps the earlier state", page(200, "two", "d"), simhash.Same, "d"},
 		{"an empty page is a version, too", page(200, "", "e"), simhash.Real, "e"},
-		{"and then no news", page(200, "", "e"), simhash.Same, "e"},
-		{"an address is a page", page(200, away.Location, "f"), simhash.Real, "f"},
-		{"a page that now redirects has changed, even to where it named", away, simhash.Real, ""},
+		{"the same empty page is no change", page(200, "", "e"), simhash.Same, "e"},
+		{"a page may consist of a URL", page(200, away.Location, "f"), simhash.Real, "f"},
+		{"a page that now redirects to that URL has changed", away, simhash.Real, ""},
 	} {
 		changed := s.Compare(step.resp, false)
 		s.History = s.History.Observe(revisit.Visit{

@@ -12,7 +12,7 @@ import (
 )
 
 // Traps finds the parts of hosts that a server generates without end. Only pages that their own
-// site links to are evidence of a trap: a stranger can link to any number of pages that do not
+// site links to are evidence of a trap: another site can link to any number of pages that do not
 // exist, and some hosts answer for each of them with the same page. It lives in memory: after a
 // restart each trap is found again. Its methods are safe for concurrent use.
 type Traps struct {

@@ -146,7 +146,8 @@ func (u *Uplink) Wait(ctx context.Context) bool {
 	}
 }
 
-// turn returns nil if the caller may continue; otherwise the maximum wait, and a channel to wait for.
+// turn returns nil if the caller may continue; otherwise the maximum wait, and a channel to wait
+// for.
 func (u *Uplink) turn(now time.Time) (wait time.Duration, restored chan struct{}) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
