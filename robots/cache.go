@@ -317,7 +317,7 @@ func (c *Cache) drop(h *host) {
 func (c *Cache) weigh(h *host) {
 	c.bytes -= h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
-		len(h.flight.URL)
+		len(h.Reason) + len(h.flight.URL)
 	if h.file != nil {
 		h.cost += h.file.Size()
 	}

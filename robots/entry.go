@@ -31,6 +31,7 @@ type Entry struct {
 	Status      int       `json:",omitzero"` // of the response, 0 if there was none
 	Failures    int       `json:",omitzero"` // consecutive failures to reach the host
 	FailedSince time.Time `json:",omitzero"` // when the first of these was
+	Reason      string    `json:",omitzero"` // of the last one, for people
 }
 
 // A state is an Entry whose body is parsed, together with the transitions that responses cause.
@@ -153,13 +154,29 @@ func (s *state) fail(resp Response, now time.Time, o *Options) {
 	if s.Failures == 0 {
 		s.FailedSince = now
 	}
-	s.Status = resp.Status
+	s.Status, s.Reason = resp.Status, resp.reason()
 	s.Failures++
 	wait := max(0, min(o.Retry, o.MaxRetry))
 	for i := 1; i < min(s.Failures, 64); i++ {
 		wait += min(wait, o.MaxRetry-wait) // doubles, but cannot overflow
 	}
 	s.Expires = now.Add(max(wait, min(retryafter.Of(resp.Header, now), longestWait)))
+}
+
+// maxReason bounds the length of Entry.Reason in bytes. An error may quote a URL or more.
+const maxReason = 512
+
+// reason returns why a response has no complete file, in a form that JSON does not alter.
+func (r *Response) reason() string {
+	switch {
+	case r.Reason != "":
+		return strings.Clone(strings.ToValidUTF8(r.Reason[:min(len(r.Reason), maxReason)], ""))
+	case r.Status == 0:
+		return "no response"
+	case found(r.Status):
+		return "the file is incomplete"
+	}
+	return strings.TrimSpace(fmt.Sprint("status ", r.Status, " ", http.StatusText(r.Status)))
 }
 
 // current returns the file that is valid at a time, or nil if nothing may be fetched.

@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"io"
 	"math"
 	"net/http"
 	"strings"
@@ -98,10 +99,10 @@ func TestFirstAnswers(t *testing.T) {
 	}{
 		{"a file", whole(200, nil, noAs), false, true, false, day},
 		{"part of a file, as asked", whole(206, nil, noAs), false, true, false, day},
-		{"half a file", Response{200, nil, []byte(noAs), false}, false, false, true, 5 * time.Minute},
-		{"no file, half the page that says so", Response{404, nil, []byte("<ht"), false}, true, true, false,
+		{"half a file", Response{Status: 200, Body: []byte(noAs)}, false, false, true, 5 * time.Minute},
+		{"no file, half the page that says so", Response{Status: 404, Body: []byte("<ht")}, true, true, false,
 			day},
-		{"the first 500 KiB", Response{200, nil, []byte(noAs + long), false}, false, true, false, day},
+		{"the first 500 KiB", Response{Status: 200, Body: []byte(noAs + long)}, false, true, false, day},
 		{"an empty file", whole(200, nil, ""), true, true, false, day},
 		{"no file", whole(404, nil, noAs), true, true, false, day},
 		{"gone", whole(410, fields("Cache-Control", "max-age=600"), ""), true, true, false,
@@ -223,7 +224,7 @@ func TestRedirects(t *testing.T) {
 		for i, location := range hops {
 			require.Equal(t, Request{For: where, URL: urls[i], Hop: i}, unflown(req), "no validators on the way")
 			answer, err := c.Store(req, Response{[]int{301, 302, 303, 307, 308}[i],
-				fields("Location", location), []byte("user-agent: *\ndisallow: /"), true}, now)
+				fields("Location", location), []byte("user-agent: *\ndisallow: /"), true, ""}, now)
 			require.NoError(t, err)
 			require.NotNil(t, answer.Request, location)
 			require.Equal(t, req.Flight, answer.Request.Flight)
@@ -257,6 +258,33 @@ func TestRedirects(t *testing.T) {
 	now = got.Expires
 	got = tell(t, c, follow(), Response{Status: 404}, now)
 	require.True(t, got.allows("/a"))
+}
+
+// Nobody can mend what only says that something failed.
+func TestFailuresHaveAReason(t *testing.T) {
+	for _, tt := range []struct {
+		resp   Response
+		reason string
+	}{
+		{Response{Reason: "dial tcp: no such host"}, "dial tcp: no such host"},
+		{Response{}, "no response"},
+		{Response{Status: 503}, "status 503 Service Unavailable"},
+		{Response{Status: 599}, "status 599"},
+		{Response{Status: 200, Body: []byte(noAs)}, "the file is incomplete"},
+		{Response{Status: 200, Body: []byte(noAs), Reason: "unexpected EOF"}, "unexpected EOF"},
+		{Response{Reason: strings.Repeat("x", maxReason-1) + "\u00fc" + long}, strings.Repeat("x", maxReason-1)},
+		{ReadResponse(nil, io.ErrUnexpectedEOF), "unexpected EOF"},
+	} {
+		c := NewCache(Options{})
+		tell(t, c, ask(t, c, page, noon), tt.resp, noon)
+		entry, _ := c.Entry(page)
+		require.Equal(t, tt.reason, entry.Reason)
+		requireSaved(t, c)
+
+		tell(t, c, ask(t, c, page, entry.Expires), whole(200, nil, noAs), entry.Expires)
+		entry, _ = c.Entry(page)
+		require.Empty(t, entry.Reason, "the host is in reach again")
+	}
 }
 
 // RFC 9309, 2.3.1.4 and 2.4: the last copy holds while the host is out of reach.

@@ -127,7 +127,7 @@ func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 		WroteHeaders: func() { tried.Store(true) },
 	}), http.MethodGet, req.URL, nil)
 	if err != nil {
-		return Response{}, nil // a redirect to what is not a URL
+		return Response{Reason: err.Error()}, nil // a redirect to what is not a URL
 	}
 	setField(r.Header, "User-Agent", c.options.Agent)
 	setField(r.Header, "If-None-Match", req.ETag)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
@@ -35,6 +36,9 @@ type Response struct {
 	// forbids, so it is ignored and the host counts as unreachable. Only a Body longer than
 	// robotstxt.MaxSize bytes may be cut, since the rest is not parsed anyway.
 	Whole bool
+
+	// Reason says why there is no complete file, if Status does not, for [Entry] and for people.
+	Reason string
 }
 
 // ReadResponse makes a Response from what an http.Client returned. It reads as much of the body as
@@ -42,7 +46,10 @@ type Response struct {
 // an error, or the body breaks off or cannot be decoded, the host counts as unreachable. Before
 // calling it, check whether it was the caller's own context that ended.
 func ReadResponse(resp *http.Response, err error) Response {
-	if err != nil || resp == nil {
+	switch {
+	case err != nil:
+		return Response{Reason: err.Error()}
+	case resp == nil:
 		return Response{}
 	}
 	defer resp.Body.Close()
@@ -55,6 +62,9 @@ func ReadResponse(resp *http.Response, err error) Response {
 	if found(r.Status) {
 		// No range was requested. If the server sends one anyway, the rest is missing.
 		r.Body, r.Whole = body, err == nil && r.Status != http.StatusPartialContent
+		if err != nil {
+			r.Reason = err.Error()
+		}
 	}
 	return r
 }
@@ -124,12 +134,24 @@ type DisallowedError struct {
 	// Verdict has the rule and its line. A Line of 0 means that the host's robots.txt could not be
 	// fetched, so nothing else may be fetched for now.
 	robotstxt.Verdict
+
+	// Reason is why it could not be fetched, and Retry when the next attempt is. They are set only
+	// if Line is 0.
+	Reason string
+	Retry  time.Time
 }
 
-// Error names the URL and the rule.
+// Error names the URL, and the rule or the reason.
 func (e *DisallowedError) Error() string {
 	if e.Line == 0 {
-		return "robots: " + e.URL + " is disallowed until its robots.txt can be fetched"
+		text := "robots: " + e.URL + " is disallowed until its robots.txt can be fetched"
+		if e.Reason != "" {
+			text += ": " + e.Reason
+		}
+		if !e.Retry.IsZero() {
+			text += "; next attempt at " + e.Retry.UTC().Format(time.RFC3339)
+		}
+		return text
 	}
 	return fmt.Sprintf("robots: %s is disallowed by line %d of robots.txt: %s",
 		e.URL, e.Line, e.Pattern)

@@ -146,7 +146,7 @@ func TestReadResponseClosesTheBody(t *testing.T) {
 		require.Equal(t, status, r.Status)
 		require.Equal(t, known, r.File() != nil, "%d needs no body", status)
 	}
-	require.Equal(t, Response{}, ReadResponse(nil, errors.New("refused")))
+	require.Equal(t, Response{Reason: "refused"}, ReadResponse(nil, errors.New("refused")))
 	require.Equal(t, Response{}, ReadResponse(nil, nil))
 }
 
@@ -156,7 +156,7 @@ func (errReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
 func TestDisallowedError(t *testing.T) {
 	rules := robotstxt.Parse([]byte("user-agent: *\ndisallow: /private/")).Rules("foo")
-	var err error = &DisallowedError{page, rules.Match("/private/x")}
+	var err error = &DisallowedError{URL: page, Verdict: rules.Match("/private/x")}
 	require.ErrorIs(t, err, ErrDisallowed)
 	require.EqualError(t, err, "robots: https://h.test/a is disallowed by line 2 of robots.txt: /private/")
 	var denied *DisallowedError

@@ -97,6 +97,10 @@ func (e *Entry) check() error {
 		return e.wrong("Expires", "missing")
 	case e.Failures < 0 || (e.Failures == 0) != e.FailedSince.IsZero():
 		return e.wrong("Failures", "does not agree with FailedSince")
+	case e.Failures == 0 && e.Reason != "":
+		return e.wrong("Reason", "nothing failed")
+	case len(e.Reason) > maxReason:
+		return e.wrong("Reason", "too long")
 	case e.Failures == 0 && e.Fetched.IsZero():
 		return e.wrong("Fetched", "missing, although nothing failed")
 	case e.Failures == 0 && last == nil:
@@ -118,13 +122,13 @@ func (s *state) merge(other *state) {
 		strings.Compare(other.LastModified, s.LastModified))
 	tried := cmp.Or(other.Expires.Compare(s.Expires),
 		cmp.Compare(other.Failures, s.Failures), other.FailedSince.Compare(s.FailedSince),
-		cmp.Compare(other.Status, s.Status))
+		cmp.Compare(other.Status, s.Status), strings.Compare(other.Reason, s.Reason))
 	if said > 0 {
 		s.Fetched, s.Source, s.file = other.Fetched, other.Source, other.file
 		s.ETag, s.LastModified = other.ETag, other.LastModified
 	}
 	if tried > 0 {
 		s.Expires, s.Status = other.Expires, other.Status
-		s.Failures, s.FailedSince = other.Failures, other.FailedSince
+		s.Failures, s.FailedSince, s.Reason = other.Failures, other.FailedSince, other.Reason
 	}
 }

@@ -228,6 +228,7 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		"Fetched":  func(e *Entry) { e.Fetched = time.Time{} },
 		"Status":   func(e *Entry) { e.Status = 503 },
 		"Source":   func(e *Entry) { e.Source = "" },
+		"Reason":   func(e *Entry) { e.Reason = "it did not fail" },
 	} {
 		c := NewCache(Options{})
 		bad := good
@@ -241,6 +242,7 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		{URL: where, Expires: noon, Failures: 1}, {URL: where, Expires: noon, FailedSince: noon, Fetched: noon},
 		{URL: where, Expires: noon, Failures: 1, FailedSince: noon, Source: where},
 		{URL: where, Expires: noon, Failures: 1, FailedSince: noon, ETag: "x"},
+		{URL: where, Expires: noon, Failures: 1, FailedSince: noon, Reason: long},
 	} {
 		require.Error(t, NewCache(Options{}).Restore(bad), "%+v", bad)
 	}

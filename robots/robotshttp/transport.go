@@ -10,7 +10,8 @@
 //
 // A request that robots.txt does not allow is not sent. It fails with a [robots.DisallowedError],
 // which names the rule and its line. Redirects are checked hop by hop, because a client sends each
-// as a request. While a host's robots.txt cannot be fetched, requests to it fail too.
+// as a request. While a host's robots.txt cannot be fetched, requests to it fail too; the error
+// says why it could not be fetched, and when the next attempt is.
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
 // and guard them like any other. They carry the User-Agent of the request that needs them; if it
@@ -77,7 +78,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	if verdict := rules.Match(url); !verdict.Allowed {
-		return refuse(r, &robots.DisallowedError{URL: url, Verdict: verdict})
+		denied := &robots.DisallowedError{URL: url, Verdict: verdict}
+		if verdict.Line == 0 {
+			entry, _ := t.cache.Entry(url)
+			denied.Reason, denied.Retry = entry.Reason, entry.Expires
+		}
+		return refuse(r, denied)
 	}
 	delay, _ := rules.Delay()
 	return t.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), crawlDelayKey{}, delay)))

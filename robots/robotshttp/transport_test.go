@@ -146,18 +146,22 @@ func TestTheFileItself(t *testing.T) {
 func TestAHostOutOfReach(t *testing.T) {
 	w := newWeb()
 	w.fails = io.ErrUnexpectedEOF
-	client, _ := w.client(robots.Options{})
+	client, transport := w.client(robots.Options{})
 	for range 3 {
 		_, err := client.Get("http://a.test/")
 		require.ErrorIs(t, err, robots.ErrDisallowed)
-		require.ErrorContains(t, err, "until its robots.txt can be fetched")
+		require.ErrorContains(t, err, "until its robots.txt can be fetched: unexpected EOF; next attempt at ")
+		var denied *robots.DisallowedError
+		require.ErrorAs(t, err, &denied)
+		entry, _ := transport.Cache().Entry("http://a.test/")
+		require.Equal(t, entry.Expires, denied.Retry)
 	}
 	require.Len(t, w.log, 1, "it is left alone for a while")
 
 	closed := errors.New("the layer below is closed")
 	w = newWeb()
 	w.fails = closed
-	client, transport := w.client(robots.Options{})
+	client, transport = w.client(robots.Options{})
 	_, err := client.Get("http://a.test/")
 	require.ErrorIs(t, err, closed)
 	require.Zero(t, transport.Cache().Stats().InFlight)

@@ -181,7 +181,7 @@ func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time
 	makeRoom(r.silent, maxSilent)
 	r.silent[req.For] = failure{fate, why}
 	r.mu.Unlock()
-	_, released, _ := r.pending.Store(req, robots.Response{}, now) // its URL is valid
+	_, released, _ := r.pending.Store(req, robots.Response{Reason: why}, now) // its URL is valid
 	return released
 }
 
