@@ -14,12 +14,12 @@ import (
 //
 //	URL IP-address Archive-date Content-type Archive-length
 //
-// in version 1, and in version 2 the code, the checksum, the Location, the offset and the name of
-// the file before the length. A file begins with a record of "filedesc://". Records are read with
-// the corresponding WARC fields: that of a file becomes a warcinfo, an HTTP response a response,
-// and anything else a resource.
+// in version 1. Version 2 adds the code, the checksum, the Location, the offset and the file name
+// before the length. A file begins with a record of "filedesc://". Records are read with the
+// corresponding WARC fields: that of a file becomes a warcinfo, an HTTP response a response, and
+// anything else a resource.
 
-// maxARCLine bounds the header of a record: the longest URL of an archive, and a little more.
+// maxARCLine bounds the header of a record: the longest URL of an archive plus the other fields.
 const maxARCLine = 70 << 10
 
 const schemeBytes = "abcdefghijklmnopqrstuvwxyz+-.0123456789"
@@ -27,7 +27,7 @@ const schemeBytes = "abcdefghijklmnopqrstuvwxyz+-.0123456789"
 var errARC = errors.New("no version line, and no ARC header")
 
 // arcHeader returns the WARC fields for an ARC header. URLs may have spaces: the address and the
-// date mark their end. http says that the block is an HTTP message.
+// date mark their end. http reports whether the block is an HTTP message.
 func arcHeader(line string, fields Fields, http bool) (version string, _ Fields, err error) {
 	words := strings.Split(strings.TrimRight(line, "\r\n"), " ")
 	at := len(words) - 4 // of the address in version 1
@@ -67,7 +67,7 @@ func arcHeader(line string, fields Fields, http bool) (version string, _ Fields,
 		Field{"Content-Length", strconv.FormatUint(length, 10)}), nil
 }
 
-// arcAddress reports whether an address, and a date behind it, are where they should be.
+// arcAddress reports whether an address followed by a date is where it should be.
 func arcAddress(words []string, at int) bool {
 	if at < 1 || at+3 >= len(words) {
 		return false
@@ -80,7 +80,7 @@ func arcAddress(words []string, at int) bool {
 	return err == nil
 }
 
-// arcDate returns a date in WARC's form. Some programs wrote fewer digits, or more.
+// arcDate converts a date to WARC's format. Some programs wrote fewer digits, or more.
 func arcDate(digits string) (string, bool) {
 	const layout = "20060102150405"
 	digits = digits[:min(len(digits), len(layout))]

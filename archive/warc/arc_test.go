@@ -19,11 +19,12 @@ const (
 		"\nhttp://a.test/ b 192.0.2.1 19970203040506 text/html 50\n" + arcPage +
 		"\ndns:a.test 192.0.2.53 199702030405 text/dns 5\na 1.2"
 	arcTwo = "filedesc://old.arc 0.0.0.0 19970203040506 text/plain 200 - - 0 old.arc 9\n2 0 Alexa" +
-		"\nhttp://a.test/ b 192.0.2.1 19970203040506 text/html 200 x http://to.test/ 80 old.arc 50\n" +
-		arcPage + "\ndns:a.test 192.0.2.53 199702030405 text/dns 200 - - 200 old.arc 5\na 1.2\n"
+		"\nhttp://a.test/ b 192.0.2.1 19970203040506 text/html 200 x http://to.test/ 80 " +
+		"old.arc 50\n" + arcPage +
+		"\ndns:a.test 192.0.2.53 199702030405 text/dns 200 - - 200 old.arc 5\na 1.2\n"
 )
 
-// members compresses each record of a file into a member of its own.
+// members compresses each record of a file into a separate member.
 func members(t *testing.T, file string) string {
 	var out bytes.Buffer
 	for at := 0; at < len(file); {
@@ -76,9 +77,9 @@ func TestARC(t *testing.T) {
 					check(rec)
 				}
 				require.Equal(t, []string{"warcinfo", "response", "resource"}, kinds)
-				places := at
-				for i := 0; i < len(places); i += 2 { // each can be read alone
-					r.ResetAt(strings.NewReader(file), places[i], places[i+1])
+				addresses := at
+				for i := 0; i < len(addresses); i += 2 { // each can be read alone
+					r.ResetAt(strings.NewReader(file), addresses[i], addresses[i+1])
 					rec, err := r.Next()
 					require.NoError(t, err)
 					check(rec)
@@ -89,16 +90,16 @@ func TestARC(t *testing.T) {
 	}
 }
 
-// What is broken is damage, and no record is made up behind it.
+// Invalid records are damage, and no record after it is invented.
 func TestBrokenARC(t *testing.T) {
 	for name, file := range map[string]string{
-		"cut in a block":        arcOne[:len(arcOne)-40],
-		"a length that is none": strings.Replace(arcOne, " 50\n", " -1\n", 1),
-		"a length too large":    strings.Replace(arcOne, " 50\n", " 4900\n", 1),
-		"a length too small":    strings.Replace(arcOne, " 50\n", " 40\n", 1),
-		"no address":            strings.Replace(arcOne, " 192.0.2.1 ", " somewhere ", 1),
-		"no date":               strings.Replace(arcOne, " 19970203040506 text/html", " then text/html", 1),
-		"a member that is cut":  members(t, arcOne)[:200],
+		"truncated block":  arcOne[:len(arcOne)-40],
+		"invalid length":   strings.Replace(arcOne, " 50\n", " -1\n", 1),
+		"length too large": strings.Replace(arcOne, " 50\n", " 4900\n", 1),
+		"length too small": strings.Replace(arcOne, " 50\n", " 40\n", 1),
+		"no address":       strings.Replace(arcOne, " 192.0.2.1 ", " somewhere ", 1),
+		"no date":          strings.Replace(arcOne, " 19970203040506 text", " then text", 1),
+		"truncated member": members(t, arcOne)[:200],
 	} {
 		records, damage := 0, 0
 		for _, err := range NewReader(strings.NewReader(file), ReaderOptions{}).Records() {
@@ -114,7 +115,7 @@ func TestBrokenARC(t *testing.T) {
 	}
 }
 
-// FuzzARC checks that what a header of ARC says can be said by one of WARC.
+// FuzzARC asserts that the fields of an ARC header form a valid WARC header.
 func FuzzARC(f *testing.F) {
 	f.Add("http://a.test/ b 192.0.2.1 19970203040506 text/html 49", true)
 	f.Add("dns:a.test 2001:db8::1 199702030405 text/dns 200 - - 200 old.arc 5", false)

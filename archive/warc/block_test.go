@@ -11,23 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stingy takes some bytes and then returns an error, or none though it has not taken all.
-type stingy struct {
+// limited is a writer that takes some bytes and then fails, or writes short if err is nil.
+type limited struct {
 	left int
 	err  error
 }
 
-func (s *stingy) Write(p []byte) (int, error) {
-	n := min(len(p), s.left)
-	s.left -= n
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.left -= n
 	if n < len(p) {
-		return n, s.err
+		return n, l.err
 	}
 	return n, nil
 }
 
-// However a block is read, by parts, as a whole or by both, it is the same, and so is what is told
-// of it.
+// A block and its verification are the same for Read, WriteTo and both.
 func TestWaysToReadABlock(t *testing.T) {
 	for name, o := range codings() {
 		w := write(t, o, 12)
@@ -44,7 +43,7 @@ func TestWaysToReadABlock(t *testing.T) {
 				require.EqualValues(t, rest.Len(), n)
 				require.Equal(t, string(w.entries[i].block), string(begin)+rest.String())
 				n, err = rec.WriteTo(&rest)
-				require.NoError(t, err, "again: there is nothing left")
+				require.NoError(t, err, "nothing is left")
 				require.Zero(t, n)
 				_, err = rec.Read(make([]byte, 1))
 				require.Equal(t, io.EOF, err)
@@ -55,8 +54,8 @@ func TestWaysToReadABlock(t *testing.T) {
 	}
 }
 
-// A destination that fails is no damage: the record and those behind it can be read on.
-func TestADestinationThatFails(t *testing.T) {
+// A failing destination is not damage: the rest of the record and later records can be read.
+func TestFailingDestination(t *testing.T) {
 	full := errors.New("disk full")
 	for name, o := range codings() {
 		w := write(t, o, 12)
@@ -66,7 +65,7 @@ func TestADestinationThatFails(t *testing.T) {
 				rec, failure := r.Next()
 				require.NoError(t, failure, name)
 				block := w.entries[i].block
-				n, failure := rec.WriteTo(&stingy{left: len(block) / 2, err: err})
+				n, failure := rec.WriteTo(&limited{left: len(block) / 2, err: err})
 				require.EqualValues(t, len(block)/2, n)
 				switch {
 				case len(block) == 0:
@@ -84,28 +83,32 @@ func TestADestinationThatFails(t *testing.T) {
 	}
 }
 
-// Damage is told once, by whichever way the block is read.
-func TestDamageOfABlockIsToldOnce(t *testing.T) {
+// Damage is reported once, however the block is read.
+func TestDamageOfABlockIsReportedOnce(t *testing.T) {
 	noSum := "WARC-Block-Digest: sha1:" + strings.Repeat("A", 32) + "\r\n"
 	good := plain("", "next")
 	for _, tt := range []struct{ name, file, says string }{
-		{"a digest that does not hold", plain(noSum, "block") + good, "digest"},
-		{"a file that ends too early", strings.TrimSuffix(plain("", "block"), "ck\r\n\r\n"), "the middle"},
+		{"a wrong digest", plain(noSum, "block") + good, "digest"},
+		{"a truncated file", strings.TrimSuffix(plain("", "block"), "ck\r\n\r\n"), "the middle"},
 	} {
 		ways := map[string]func(*Record) error{
-			"Read":    func(rec *Record) error { _, err := io.ReadAll(struct{ io.Reader }{rec}); return err },
+			"Read": func(rec *Record) error {
+				_, err := io.ReadAll(struct{ io.Reader }{rec})
+				return err
+			},
 			"WriteTo": func(rec *Record) error { _, err := rec.WriteTo(io.Discard); return err },
 			"Close":   func(rec *Record) error { return rec.Close() },
 		}
 		for way, read := range ways {
 			t.Run(tt.name+"/"+way, func(t *testing.T) {
-				r := NewReader(strings.NewReader(tt.file), ReaderOptions{Verify: true, Salvage: true})
+				r := NewReader(strings.NewReader(tt.file),
+					ReaderOptions{Verify: true, Salvage: true})
 				rec, err := r.Next()
 				require.NoError(t, err)
 				err = read(rec)
 				require.ErrorIs(t, err, ErrDamaged)
 				require.ErrorContains(t, err, tt.says)
-				require.NoError(t, rec.Close(), "it was told")
+				require.NoError(t, rec.Close(), "it was reported")
 				rec, err = r.Next()
 				if strings.HasSuffix(tt.file, good) {
 					require.NoError(t, err)
@@ -127,8 +130,9 @@ func TestStatusOfAMessage(t *testing.T) {
 	}{
 		{"HTTP/1.1 200 OK\r\n", 200}, {"HTTP/1.1 200\r\n", 200}, {"HTTP/1.0 404 Not Found\n", 404},
 		{"HTTP/2 304 \r\n", 304}, {"HTTP/1.1   301 X\r\n", 301}, {"HTTP/1.1 0200 X\r\n", 200},
-		{"HTTP/1.1 000000000000200 X\r\n", 0}, {"HTTP/1.1 999 X\r\n", 999}, {"HTTP/1.1 1000 X\r\n", 0},
-		{"HTTP/1.1 -1 X\r\n", 0}, {"HTTP/1.1 +20 X\r\n", 0}, {"HTTP/1.1 2x0 X\r\n", 0},
+		{"HTTP/1.1 000000000000200 X\r\n", 0}, {"HTTP/1.1 999 X\r\n", 999},
+		{"HTTP/1.1 1000 X\r\n", 0}, {"HTTP/1.1 -1 X\r\n", 0}, {"HTTP/1.1 +20 X\r\n", 0},
+		{"HTTP/1.1 2x0 X\r\n", 0},
 		{"HTTP/1.1 \r\n", 0}, {"HTTP/1.1\r\n", 0}, {"ICY 200 OK\r\n", 0}, {"", 0}, {"\n", 0},
 		{"GET / HTTP/1.1\r\n", 0}, {"HTTP/1.1 200OK\r\n", 0}, {"HTTP/1.1\t200 OK\r\n", 0},
 	} {
@@ -137,9 +141,10 @@ func TestStatusOfAMessage(t *testing.T) {
 	}
 }
 
-// The size of a body is that of its bytes, or is said not to be known.
+// Size is the length of the body, or -1 if unknown.
 func TestSizeOfABody(t *testing.T) {
-	const head, chunked = "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	const head = "HTTP/1.1 200 OK\r\n\r\n"
+	const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, tt := range []struct {
 		name, block string
 		want        int64
@@ -150,7 +155,7 @@ func TestSizeOfABody(t *testing.T) {
 		{"no blank line", "HTTP/1.1 200 OK\r\nA: b\r\n", 0},
 		{"an empty block", "", 0},
 		{"chunks", chunked + "4\r\nbody\r\n0\r\n\r\n", -1},
-		{"chunks that were taken away", chunked + "body", 4},
+		{"chunks that were removed", chunked + "body", 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rec, err := NewReader(strings.NewReader(plain("", tt.block)), ReaderOptions{}).Next()
@@ -180,7 +185,8 @@ func TestParseDigest(t *testing.T) {
 		{"hexadecimal", "sha1:" + hexadecimal, "sha1"},
 		{"hexadecimal in upper case", "SHA1:" + strings.ToUpper(hexadecimal), "sha1"},
 		{"a label with a hyphen", "SHA-1:" + base, "sha1"},
-		{"SHA-256 with padding", "sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ====", "sha256"},
+		{"SHA-256 with padding",
+			"sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ====", "sha256"},
 		{"SHA-512", "sha-512:" + strings.Repeat("00", 64), "sha512"},
 		{"MD5", "md5:2QOYZWMPACZAJ2MABGMOZ6CCPY", "md5"},
 		{"nothing", "", ""},
@@ -188,7 +194,7 @@ func TestParseDigest(t *testing.T) {
 		{"an unknown label", "crc32:00000000", ""},
 		{"a sum too short", "sha1:" + base[:31], ""},
 		{"the sum of another algorithm", "sha256:" + base, ""},
-		{"a sum of other characters", "sha1:" + strings.Repeat("1", 32), ""},
+		{"a sum with invalid characters", "sha1:" + strings.Repeat("1", 32), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			algorithm, sum, ok := ParseDigest(tt.labelled)
@@ -201,7 +207,7 @@ func TestParseDigest(t *testing.T) {
 	}
 }
 
-// Where a frame ends is found by walking its blocks, of whatever kind and number they are.
+// The end of a frame is found for any kind and number of blocks.
 func TestFramesOfAllKinds(t *testing.T) {
 	noise := make([]byte, 300_000)
 	for i, x := 0, uint32(1); i < len(noise); i++ {
@@ -209,10 +215,10 @@ func TestFramesOfAllKinds(t *testing.T) {
 		noise[i] = byte(x >> 24)
 	}
 	texts := map[string]string{
-		"one byte":             "x",
-		"bytes that repeat":    strings.Repeat("\x00", 400_000),
-		"what does not shrink": string(noise),
-		"many blocks":          strings.Repeat("some words of a page, ", 50_000),
+		"one byte":       "x",
+		"repeated bytes": strings.Repeat("\x00", 400_000),
+		"incompressible": string(noise),
+		"many blocks":    strings.Repeat("some words of a page, ", 50_000),
 	}
 	options := map[string][]zstd.EOption{
 		"plain":    {zstd.WithEncoderCRC(false)},
@@ -231,10 +237,11 @@ func TestFramesOfAllKinds(t *testing.T) {
 			offsets = append(offsets, int64(len(file)))
 			file = zs.EncodeAll(record, file)
 			want = append(want, block)
-			// What is skippable is no record, and has no end that could be taken for one.
+			// A skippable frame is not a record, and its content does not begin one.
 			file = append(file, "\x50\x2a\x4d\x18\x04\x00\x00\x00WARC"...)
 		}
-		for i, rec := range requireRecords(t, NewReader(bytes.NewReader(file), ReaderOptions{}), len(want)) {
+		r := NewReader(bytes.NewReader(file), ReaderOptions{})
+		for i, rec := range requireRecords(t, r, len(want)) {
 			require.Equal(t, offsets[i], rec.offset, option)
 			require.True(t, want[i] == rec.block, option)
 		}
@@ -242,9 +249,9 @@ func TestFramesOfAllKinds(t *testing.T) {
 }
 
 func TestFieldsOfAMessage(t *testing.T) {
-	h := HTTP{Head: []byte("HTTP/1.1 200 OK: not a field\r\nA: b\r\nCONTENT-type:\t text/html \r\n" +
-		"A: c\r\nEmpty:\r\nNo field\r\nColon: d:e\r\nLong: e\r\n\tf \r\n  g: h\r\n" +
-		"Bare: f\n\r\nBody: g\r\n")}
+	h := HTTP{Head: []byte("HTTP/1.1 200 OK: not a field\r\nA: b\r\n" +
+		"CONTENT-type:\t text/html \r\nA: c\r\nEmpty:\r\nNo field\r\nColon: d:e\r\n" +
+		"Long: e\r\n\tf \r\n  g: h\r\nBare: f\n\r\nBody: g\r\n")}
 	for name, want := range map[string]string{
 		"a": "b", "A": "b", "Content-Type": "text/html", "Empty": "", "Missing": "", "No field": "",
 		"Colon": "d:e", "Long": "e f g: h", "g": "", "Bare": "f", "HTTP/1.1 200 OK": "", "": "",
@@ -252,5 +259,5 @@ func TestFieldsOfAMessage(t *testing.T) {
 		require.Equal(t, want, h.Get(name), "%q", name)
 	}
 	require.Empty(t, (&HTTP{}).Get("A"))
-	require.Empty(t, (&HTTP{Head: []byte("A: b")}).Get("A"), "the first line is none")
+	require.Empty(t, (&HTTP{Head: []byte("A: b")}).Get("A"), "the first line is not a field")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/content"
 )
 
-// Decoded returns Body without its content codings, which are gzip, deflate, br and zstd. It ends
+// Decoded returns Body without its content codings: gzip, deflate, br and zstd. It ends
 // with [ErrTooLarge] after limit bytes, or once it exceeds 1 MiB and 200 times the stored size. A
 // limit of 0 or less means 256 MiB. A body without a content coding is returned as it is.
 func (h *HTTP) Decoded(limit int64) (io.Reader, error) {

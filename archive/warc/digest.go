@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// algorithms are the known ones, by their label in lower case.
+// algorithms has the known algorithms by their label in lower case.
 var algorithms = map[string]func() hash.Hash{
 	"sha1": sha1.New, "sha-1": sha1.New, "md5": md5.New,
 	"sha256": sha256.New, "sha-256": sha256.New, "sha512": sha512.New, "sha-512": sha512.New,
 }
 
-// ParseDigest cuts a labelled digest into the algorithm, in lower case and without hyphen, and the
-// sum. Sums are in base 32 or hexadecimal, of any case. It is false for an unknown algorithm or an
-// invalid sum.
+// ParseDigest splits a labelled digest into the algorithm, in lower case and without hyphen, and
+// the sum. Sums are in base 32 or hexadecimal, of any case. ok is false for an unknown algorithm or
+// an invalid sum.
 func ParseDigest(labelled string) (algorithm string, sum []byte, ok bool) {
 	label, value, _ := strings.Cut(labelled, ":")
 	label = strings.ToLower(label)
@@ -65,8 +65,8 @@ func (c *check) begin(labelled string) {
 	c.want = sum
 }
 
-// ofNothing reports whether the digest is that of an empty block. It is called before write.
-func (c *check) ofNothing() bool { return c.hash != nil && c.holds() }
+// ofEmptyBlock reports whether the digest is that of an empty block. It is called before write.
+func (c *check) ofEmptyBlock() bool { return c.hash != nil && c.matches() }
 
 // write adds to the block, if it is checked.
 func (c *check) write(p []byte) {
@@ -75,7 +75,7 @@ func (c *check) write(p []byte) {
 	}
 }
 
-// holds reports whether the complete block matches its digest. It is true for unchecked blocks.
-func (c *check) holds() bool {
+// matches reports whether the complete block matches its digest. It is true for unchecked blocks.
+func (c *check) matches() bool {
 	return c.hash == nil || bytes.Equal(c.hash.Sum(nil), c.want)
 }

@@ -35,7 +35,7 @@ func (c Compression) Extension() string {
 }
 
 // EncoderOptions configures the compression of records. The zero EncoderOptions is gzip at its
-// usual level.
+// default level.
 type EncoderOptions struct {
 	// Compression is one of the constants. 0 means Gzip.
 	Compression Compression
@@ -77,7 +77,7 @@ type counter struct {
 	n  int64
 }
 
-// Write passes on.
+// Write implements [io.Writer].
 func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.to.Write(p)
 	c.n += int64(n)
@@ -135,7 +135,7 @@ func (e *Encoder) initZstd(o EncoderOptions) (err error) {
 	return err
 }
 
-// Preface returns the bytes that a file must begin with: the dictionary in a frame of its own.
+// Preface returns the bytes that a file must begin with: the dictionary in a separate frame.
 // Without a dictionary it is empty.
 func (e *Encoder) Preface() []byte { return e.preface }
 
@@ -164,8 +164,8 @@ func (e *Encoder) Encode(dst io.Writer, h *Head, parts ...[]byte) (raw, packed i
 	return e.finish(w, h, err)
 }
 
-// EncodeFrom is Encode for a block too large for memory. It reads block from its current position
-// to its end, twice.
+// EncodeFrom is like Encode, for a block too large for memory. It reads block from its current
+// position to its end, twice.
 func (e *Encoder) EncodeFrom(dst io.Writer, h *Head, block io.ReadSeeker) (
 	raw, packed int64, err error) {
 	if err := h.check(); err != nil {
@@ -210,7 +210,7 @@ func (e *Encoder) begin(dst io.Writer, h *Head) io.Writer {
 	switch e.compression {
 	case Gzip:
 		e.gz.Reset(&e.out)
-		e.gz.ModTime = time.Unix(0, 0) // "no time": the zero Time comes out as one in 2042
+		e.gz.ModTime = time.Unix(0, 0) // "no time": the zero Time would be written as one in 2042
 		return e.gz
 	case Zstd:
 		e.zs.ResetContentSize(&e.out, int64(len(e.scratch)+len(recordEnd))+h.length)
@@ -234,8 +234,8 @@ func (e *Encoder) finish(w io.Writer, h *Head, err error) (raw, packed int64, _ 
 	return raw, e.out.n, err
 }
 
-// dictMagic begins the skippable frame that holds the dictionary of a file, by the IIPC's
-// description of zstd in WARC files.
+// dictMagic begins the skippable frame with the dictionary of a file, as in the IIPC's
+// specification of zstd in WARC files.
 const dictMagic = "\x5d\x2a\x4d\x18"
 
 // AppendDict appends the dictionary frame that begins a file whose records need it.

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// codings are all ways to write a file.
+// codings returns encoder options of all kinds.
 func codings() map[string]EncoderOptions {
 	return map[string]EncoderOptions{
 		"gzip": {}, "gzip-1": {Level: 1}, "gzip-stored": {Level: -1}, "plain": {Compression: None},
@@ -25,7 +25,7 @@ func codings() map[string]EncoderOptions {
 	}
 }
 
-// someDict is made of text like that of the records.
+// someDict is a dictionary of text like that of the records.
 var someDict = sync.OnceValue(func() []byte {
 	var samples [][]byte
 	for i := range 64 {
@@ -46,7 +46,7 @@ type entry struct {
 	block []byte
 }
 
-// kinds are the types of records, in an order in which they may stand in a file.
+// kinds are the types of records, in an order that is valid in a file.
 var kinds = []string{"warcinfo", "request", "response", "revisit", "metadata", "resource",
 	"conversion", "continuation"}
 
@@ -62,16 +62,17 @@ func sample(i int) entry {
 		e.head.TargetURI = fmt.Sprintf("http://a.test/%d", i)
 	}
 	for range r.IntN(40) {
-		e.block = fmt.Appendf(e.block, "some word %d and\r\n\r\nWARC/1.1 %s\n", r.IntN(1000), kinds[i%8])
+		e.block = fmt.Appendf(e.block, "some word %d and\r\n\r\nWARC/1.1 %s\n", r.IntN(1000),
+			kinds[i%8])
 	}
 	return e
 }
 
-// written is a file and where its records are in it.
+// written is a file and the positions of its records.
 type written struct {
 	data    []byte
 	entries []entry
-	offsets []int64 // and the end of the last
+	offsets []int64 // of the records, and of the end
 }
 
 func write(t testing.TB, o EncoderOptions, n int) *written {
@@ -118,8 +119,8 @@ func TestEncodeFromIsEncode(t *testing.T) {
 	}
 }
 
-// A member must be readable by the programs that everybody has, which this stands for.
-func TestMembersAreWhatTheyShouldBe(t *testing.T) {
+// The members are valid for general-purpose decompressors.
+func TestMembersAreValid(t *testing.T) {
 	gz, err := gzip.NewReader(bytes.NewReader(write(t, EncoderOptions{}, 5).data))
 	require.NoError(t, err)
 	plain, err := io.ReadAll(gz)
@@ -140,11 +141,12 @@ func TestADictionaryMakesSmallRecordsSmaller(t *testing.T) {
 	require.Less(t, len(with.data[with.offsets[0]:]), len(without.data))
 }
 
-// Without digests, a record is the same but for that line.
+// Without digests, a record is the same except for that line.
 func TestNoBlockDigest(t *testing.T) {
 	entry := sample(3)
 	var lines [2][]string
-	for i, o := range []EncoderOptions{{Compression: None}, {Compression: None, NoBlockDigest: true}} {
+	options := []EncoderOptions{{Compression: None}, {Compression: None, NoBlockDigest: true}}
+	for i, o := range options {
 		e, err := NewEncoder(o)
 		require.NoError(t, err)
 		var out bytes.Buffer
@@ -159,28 +161,28 @@ func TestNoBlockDigest(t *testing.T) {
 	require.Equal(t, slices.Delete(slices.Clone(with), at, at+1), lines[1])
 }
 
-func TestNewEncoderRefuses(t *testing.T) {
+func TestNewEncoderRejectsInvalidOptions(t *testing.T) {
 	for name, o := range map[string]EncoderOptions{
-		"level 10 of gzip":         {Level: 10},
-		"level 5 of zstd":          {Compression: Zstd, Level: 5},
-		"a third compression":      {Compression: 3},
-		"a dictionary for gzip":    {Dict: []byte("x")},
-		"a dictionary that is not": {Compression: Zstd, Dict: []byte("no dictionary")},
+		"level 10 of gzip":      {Level: 10},
+		"level 5 of zstd":       {Compression: Zstd, Level: 5},
+		"unknown compression":   {Compression: 3},
+		"a dictionary for gzip": {Dict: []byte("x")},
+		"an invalid dictionary": {Compression: Zstd, Dict: []byte("no dictionary")},
 	} {
 		_, err := NewEncoder(o)
 		require.ErrorContains(t, err, "warc: new encoder: ", name)
 	}
 }
 
-func TestEncodeRefusesLineBreaks(t *testing.T) {
+func TestEncodeRejectsLineBreaks(t *testing.T) {
 	e, err := NewEncoder(EncoderOptions{Compression: None})
 	require.NoError(t, err)
 	for name, h := range map[string]Head{
-		"in a value":         {TargetURI: "http://a/\r\nX: y"},
-		"in an extra value":  {Extra: []Field{{"A", "b\nc"}}},
-		"in an extra name":   {Extra: []Field{{"A\r\nB", "c"}}},
-		"a name with colon":  {Extra: []Field{{"A:B", "c"}}},
-		"a name of no bytes": {Extra: []Field{{"", "c"}}},
+		"in a value":          {TargetURI: "http://a/\r\nX: y"},
+		"in an extra value":   {Extra: []Field{{"A", "b\nc"}}},
+		"in an extra name":    {Extra: []Field{{"A\r\nB", "c"}}},
+		"a name with a colon": {Extra: []Field{{"A:B", "c"}}},
+		"an empty name":       {Extra: []Field{{"", "c"}}},
 	} {
 		var out bytes.Buffer
 		_, _, err := e.Encode(&out, &h)
@@ -191,14 +193,14 @@ func TestEncodeRefusesLineBreaks(t *testing.T) {
 	}
 }
 
-// failing is a destination, and a block, that breaks.
+// failing is a destination, and a block, that fails.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error)      { return 0, f.err }
 func (f failing) Read([]byte) (int, error)       { return 0, f.err }
 func (f failing) Seek(int64, int) (int64, error) { return 0, nil }
 
-func TestEncodeTellsWhatFailed(t *testing.T) {
+func TestEncodeReturnsErrors(t *testing.T) {
 	fire := errors.New("disk on fire")
 	for name, o := range codings() {
 		e, err := NewEncoder(o)
@@ -208,14 +210,14 @@ func TestEncodeTellsWhatFailed(t *testing.T) {
 		_, _, err = e.EncodeFrom(io.Discard, &Head{Type: "metadata", Date: someTime}, failing{fire})
 		require.ErrorIs(t, err, fire, name)
 
-		var out bytes.Buffer // and works again afterwards
+		var out bytes.Buffer // the encoder still works
 		_, _, err = e.Encode(&out, &Head{Type: "metadata", Date: someTime}, []byte("x"))
 		require.NoError(t, err)
 		requireRecords(t, NewReader(&out, ReaderOptions{Verify: true, Dict: o.Dict}), 1)
 	}
 }
 
-// shrinking is a block that has less when it is read again.
+// shrinking is a block that is shorter when it is read again.
 type shrinking struct{ reads int }
 
 func (s *shrinking) Seek(int64, int) (int64, error) { return 0, nil }
@@ -226,10 +228,11 @@ func (s *shrinking) Read(p []byte) (int, error) {
 	return copy(p, "block"), nil
 }
 
-func TestABlockThatShrinksIsRefused(t *testing.T) {
+func TestShrinkingBlockIsRejected(t *testing.T) {
 	e, err := NewEncoder(EncoderOptions{})
 	require.NoError(t, err)
-	_, _, err = e.EncodeFrom(io.Discard, &Head{Type: "resource", Date: someTime, TargetURI: "a:b"}, &shrinking{})
+	head := Head{Type: "resource", Date: someTime, TargetURI: "a:b"}
+	_, _, err = e.EncodeFrom(io.Discard, &head, &shrinking{})
 	require.ErrorIs(t, err, ErrInvalid)
 }
 

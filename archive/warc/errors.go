@@ -19,7 +19,7 @@ var (
 	ErrTooLarge = content.ErrTooLarge
 )
 
-// What zero means.
+// Defaults of options.
 const (
 	DefaultLevel      = 6         // in EncoderOptions, with Gzip
 	DefaultMaxHeader  = 1 << 20   // in ReaderOptions

@@ -45,14 +45,15 @@ func Example() {
 	// <nil>
 }
 
-// Offset and length are all that is needed to read one record of a file.
+// A record can be read by its offset and length alone.
 func ExampleReader_ResetAt() {
 	var file bytes.Buffer
 	enc, _ := warc.NewEncoder(warc.EncoderOptions{Compression: warc.Zstd})
 	var offset, length int64
 	for _, text := range []string{"one", "two", "three"} {
 		offset = int64(file.Len())
-		_, length, _ = enc.Encode(&file, &warc.Head{Type: "metadata", Date: time.Unix(0, 0)}, []byte(text))
+		head := warc.Head{Type: "metadata", Date: time.Unix(0, 0)}
+		_, length, _ = enc.Encode(&file, &head, []byte(text))
 	}
 	r := warc.NewReader(nil, warc.ReaderOptions{})
 	defer r.Close()

@@ -37,8 +37,8 @@ func (f Fields) Values(name string) (values []string) {
 // Type returns WARC-Type in lower case: response, revisit and so on.
 func (f Fields) Type() string { return strings.ToLower(f.Get("WARC-Type")) }
 
-// URI returns a field that holds a URI without the angle brackets, in which WARC 1.0 puts all of
-// them and WARC 1.1 only some.
+// URI returns the URI of a field without angle brackets. WARC 1.0 puts them around all URIs, and
+// WARC 1.1 around some.
 func (f Fields) URI(name string) string {
 	value := f.Get(name)
 	if inner, found := strings.CutPrefix(value, "<"); found {
@@ -47,15 +47,16 @@ func (f Fields) URI(name string) string {
 	return value
 }
 
-// Date returns WARC-Date. Fractions of seconds, which WARC 1.1 allows, are kept. It is false if
-// there is no valid one.
+// Date returns WARC-Date, including fractions of seconds, which WARC 1.1 allows, and whether it is
+// valid.
 func (f Fields) Date() (time.Time, bool) { return ParseDate(f.Get("WARC-Date")) }
 
-// dateLayouts are those that WARC 1.1 permits, section 5.4; less precise ones mean the beginning.
+// dateLayouts are the layouts of WARC 1.1, section 5.4. A less precise date means the start of its
+// period.
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z", "2006-01-02", "2006-01", "2006"}
 
-// ParseDate parses a date of WARC-Date or WARC-Refers-To-Date. It is false for an invalid date, and
-// for years without four digits in UTC.
+// ParseDate parses a date of WARC-Date or WARC-Refers-To-Date, and reports whether it is valid. A
+// year must have four digits in UTC.
 func ParseDate(value string) (time.Time, bool) {
 	for _, layout := range dateLayouts {
 		if t, err := time.Parse(layout, value); err == nil && hasFourDigits(t) {
@@ -75,7 +76,7 @@ func hasFourDigits(t time.Time) bool {
 // errLength means that the end of the block is unknown.
 var errLength = errors.New("no usable Content-Length")
 
-// length returns Content-Length. Two different ones are as bad as none: other readers may use
+// length returns Content-Length. Two different values are an error, because other readers may use
 // either.
 func (f Fields) length() (int64, error) {
 	length := int64(-1)
@@ -105,7 +106,7 @@ func parseHeader(header []byte, fields Fields) (version string, _ Fields, err er
 		return "", fields, errors.New("no version line")
 	}
 	if continues(rest) {
-		return "", fields, errors.New("the first field continues nothing")
+		return "", fields, errors.New("a continuation line before the first field")
 	}
 	for rest != "" {
 		line, rest = cutLine(rest)
@@ -154,7 +155,7 @@ func hasVersion(b []byte) bool {
 	return len(b) >= longest && bytes.EqualFold(b[:longest], magics[2])
 }
 
-// cutLine cuts after the first LF, and drops it and a CR before it.
+// cutLine cuts after the first LF, and drops the LF and a CR before it.
 func cutLine(text string) (line, rest string) {
 	line, rest, _ = strings.Cut(text, "\n")
 	return strings.TrimSuffix(line, "\r"), rest

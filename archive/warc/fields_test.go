@@ -19,22 +19,22 @@ func TestHeaders(t *testing.T) {
 	}{
 		{"no fields", "WARC/1.1\r\n", nil, ""},
 		{"a field", "WARC/1.1\r\nA: b\r\n", Fields{{"A", "b"}}, ""},
-		{"no space behind the colon", "WARC/1.0\r\nA:b\r\n", Fields{{"A", "b"}}, ""},
+		{"no space after the colon", "WARC/1.0\r\nA:b\r\n", Fields{{"A", "b"}}, ""},
 		{"spaces around everything", "WARC/1.0 \r\nA \t:\t b \r\n", Fields{{"A", "b"}}, ""},
 		{"a colon in the value", "WARC/1.0\r\nA: b: c\r\n", Fields{{"A", "b: c"}}, ""},
 		{"an empty value", "WARC/1.0\r\nA:\r\n", Fields{{"A", ""}}, ""},
 		{"an empty name", "WARC/1.0\r\n: b\r\n", Fields{{"", "b"}}, ""},
 		{"the same name twice", "WARC/1.0\r\nA: b\r\nA: c\r\n", Fields{{"A", "b"}, {"A", "c"}}, ""},
-		{"a line that goes on", "WARC/1.0\r\nA: b\r\n c\r\n\td\r\n", Fields{{"A", "b c d"}}, ""},
-		{"a line that goes on with nothing", "WARC/1.0\r\nA: b\r\n \r\n", Fields{{"A", "b"}}, ""},
+		{"continuation lines", "WARC/1.0\r\nA: b\r\n c\r\n\td\r\n", Fields{{"A", "b c d"}}, ""},
+		{"an empty continuation line", "WARC/1.0\r\nA: b\r\n \r\n", Fields{{"A", "b"}}, ""},
 		{"bare LF", "WARC/1.0\nA: b\nC: d\n", Fields{{"A", "b"}, {"C", "d"}}, ""},
 		{"no line break at the end", "WARC/1.0\nA: b", Fields{{"A", "b"}}, ""},
-		{"bytes that are no UTF-8", "WARC/1.0\nA: \xff\n", Fields{{"A", "\xff"}}, ""},
+		{"invalid UTF-8", "WARC/1.0\nA: \xff\n", Fields{{"A", "\xff"}}, ""},
 		{"another first line", "HTTP/1.1 200 OK\r\nA: b\r\n", nil, "no version line"},
 		{"a version of letters", "WARC/x\r\nA: b\r\n", nil, "no version line"},
-		{"a version of nothing", "WARC/\r\nA: b\r\n", nil, "no version line"},
+		{"an empty version", "WARC/\r\nA: b\r\n", nil, "no version line"},
 		{"a line without a colon", "WARC/1.0\r\nA b\r\n", nil, "not a field"},
-		{"a first line that goes on", "WARC/1.0\r\n A: b\r\n", nil, "continues nothing"},
+		{"a continued version line", "WARC/1.0\r\n A: b\r\n", nil, "continuation line"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, fields, err := parseHeader([]byte(tt.header), nil)
@@ -65,20 +65,20 @@ func TestLengths(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		values []string
-		want   int64 // negative: none that can be used
+		want   int64 // negative: not usable
 	}{
 		{"zero", []string{"0"}, 0},
 		{"a number", []string{"123"}, 123},
-		{"zeros before it", []string{"00012"}, 12},
+		{"leading zeros", []string{"00012"}, 12},
 		{"the same twice", []string{"5", "5"}, 5},
 		{"the largest", []string{"4611686018427387903"}, 1<<62 - 1},
 		{"none", nil, -1},
 		{"two", []string{"5", "6"}, -1},
-		{"one beyond the largest", []string{"4611686018427387904"}, -1},
+		{"one above the largest", []string{"4611686018427387904"}, -1},
 		{"a sign", []string{"+5"}, -1},
 		{"a fraction", []string{"5.0"}, -1},
 		{"hexadecimal", []string{"0x5"}, -1},
-		{"nothing", []string{""}, -1},
+		{"an empty value", []string{""}, -1},
 		{"a list", []string{"5, 5"}, -1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,10 +97,11 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// A magic is found wherever it lies, also across the ends of what is read at once.
+// A magic is found at any offset, including across the boundaries of reads.
 func TestSearchingForMagics(t *testing.T) {
 	for _, magic := range [][]byte{magics[0], magics[1], magics[2]} {
-		for _, at := range []int{0, 1, 100, sourceBuffer - 4, sourceBuffer - 1, sourceBuffer, 3 * sourceBuffer} {
+		for _, at := range []int{0, 1, 100, sourceBuffer - 4, sourceBuffer - 1, sourceBuffer,
+			3 * sourceBuffer} {
 			file := append(bytes.Repeat([]byte("\x1f\x28W"), at/3+1)[:at], magic...)
 			file = append(file, "rest"...)
 			for name, r := range map[string]io.Reader{
@@ -119,8 +120,8 @@ func TestSearchingForMagics(t *testing.T) {
 	}
 }
 
-// Of several magics the first one in the file is found, whichever it is.
-func TestTheFirstOfSeveralMagics(t *testing.T) {
+// firstMagic finds the first magic in the file, whichever it is.
+func TestFirstOfSeveralMagics(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
 		var file []byte
@@ -130,7 +131,7 @@ func TestTheFirstOfSeveralMagics(t *testing.T) {
 				file = append(file, "\x1f\x8b\x28\xb5WAR"[r.IntN(7)])
 			}
 			if naive := firstOf(file); naive >= 0 && first < 0 {
-				first = naive // chance has made one
+				first = naive // random bytes form one
 			}
 			if first < 0 {
 				first = len(file)
@@ -141,7 +142,7 @@ func TestTheFirstOfSeveralMagics(t *testing.T) {
 	}
 }
 
-// firstOf looks at every place.
+// firstOf tries every position.
 func firstOf(file []byte) int {
 	for at := range file {
 		for _, magic := range magics {
@@ -153,7 +154,7 @@ func firstOf(file []byte) int {
 	return -1
 }
 
-// Chunks are taken away however they are cut, read and broken.
+// Chunks are decoded whatever their sizes, reads and errors.
 func TestChunks(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, tt := range []struct{ name, block, want string }{
@@ -166,16 +167,18 @@ func TestChunks(t *testing.T) {
 		{"spaces, which some servers write", "4  \r\nbody\r\n0\r\n\r\n", "body"},
 		{"bare LF", "4\nbody\n0\n\n", "body"},
 		{"no last chunk", "4\r\nbody\r\n", "body"},
-		{"a chunk that is cut", "9\r\nbody", "body"},
-		{"a size that is none", "4\r\nbody\r\nzz\r\nmore", "body"},
-		{"a size beyond all files", "4\r\nbody\r\nffffffffffffffff\r\nmore", "body"},
+		{"a truncated chunk", "9\r\nbody", "body"},
+		{"an invalid size", "4\r\nbody\r\nzz\r\nmore", "body"},
+		{"a size that overflows", "4\r\nbody\r\nffffffffffffffff\r\nmore", "body"},
 		{"a line without an end", "4\r\nbody\r\n" + strings.Repeat("1", 5000), "body"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for way, wrap := range map[string]func(io.Reader) io.Reader{
-				"at once": func(r io.Reader) io.Reader { return r }, "in bytes": iotest.OneByteReader,
+				"at once":      func(r io.Reader) io.Reader { return r },
+				"byte by byte": iotest.OneByteReader,
 			} {
-				rec, err := NewReader(strings.NewReader(plain("", head+tt.block)), ReaderOptions{}).Next()
+				file := strings.NewReader(plain("", head+tt.block))
+				rec, err := NewReader(file, ReaderOptions{}).Next()
 				require.NoError(t, err)
 				h, err := rec.HTTP()
 				require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// foreign opens a file that another program has written.
+// foreign opens a file written by another program.
 func foreign(t *testing.T, name string) *os.File {
 	t.Helper()
 	root := os.Getenv("SPINNERET_DATA")
@@ -31,7 +31,7 @@ func foreign(t *testing.T, name string) *os.File {
 	return f
 }
 
-// Counts of records are those of zcat and grep, or of a look at the file.
+// The numbers of records come from zcat and grep, or from reading the file.
 func TestForeignFiles(t *testing.T) {
 	tests := []struct {
 		name            string
@@ -71,7 +71,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// checker prints offset, type, URI and the SHA-1 of the block, in hexadecimal, of each record.
+// checker prints the offset, type, URI and hexadecimal SHA-1 of the block of each record.
 const checker = `
 import { WARCParser } from 'warcio';
 import fs from 'fs'; import crypto from 'crypto';
@@ -82,7 +82,7 @@ for await (const rec of parser) {
 	console.log(parser.offset, rec.warcType, rec.warcTargetURI, sum.digest('hex'));
 }`
 
-// warcio returns a directory in which node finds the module of that name.
+// warcio returns a directory in which node finds the module warcio.
 func warcio(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -98,8 +98,7 @@ func warcio(t *testing.T) string {
 	return dir
 }
 
-// An independent reader finds the same records, at the same offsets. It takes a corrupt member for
-// the end of the file, so that the number of records has to be compared, and knows no zstd.
+// An independent reader finds the same records at the same offsets. It does not support zstd.
 func TestWarcioReadsWhatIsWritten(t *testing.T) {
 	dir := warcio(t)
 	script := filepath.Join(dir, fmt.Sprintf("check-%d.mjs", os.Getpid()))
@@ -112,8 +111,8 @@ func TestWarcioReadsWhatIsWritten(t *testing.T) {
 		w := write(t, o, 24)
 		var want []string
 		for i, e := range w.entries {
-			want = append(want, fmt.Sprintf("%d %s %s %x", w.offsets[i], e.head.Type, e.head.TargetURI,
-				sha1.Sum(e.block)))
+			want = append(want, fmt.Sprintf("%d %s %s %x", w.offsets[i], e.head.Type,
+				e.head.TargetURI, sha1.Sum(e.block)))
 		}
 		file := filepath.Join(t.TempDir(), "x"+o.Compression.Extension())
 		require.NoError(t, os.WriteFile(file, w.data, 0o644))
@@ -123,7 +122,7 @@ func TestWarcioReadsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// writer writes a WARC file with a record of each kind, and prints type, URI and the SHA-1 of the
+// writer writes a WARC file with a record of each kind, and prints the type, URI and SHA-1 of the
 // payload of each.
 const writer = `
 import { WARCRecord, WARCSerializer } from 'warcio';
@@ -147,8 +146,8 @@ await add({type: 'resource', url: url + 'r', warcHeaders: {'Content-Type': 'text
 await add({type: 'metadata', url, warcHeaders: {'Content-Type': 'application/json'}}, '{}');
 `
 
-// An independent writer is understood, and its digests hold.
-func TestWhatWarcioWrites(t *testing.T) {
+// The files of an independent writer are read, and its digests match.
+func TestFilesOfWarcio(t *testing.T) {
 	dir := warcio(t)
 	script := filepath.Join(dir, fmt.Sprintf("write-%d.mjs", os.Getpid()))
 	require.NoError(t, os.WriteFile(script, []byte(writer), 0o644))
@@ -169,7 +168,7 @@ func TestWhatWarcioWrites(t *testing.T) {
 				if rec.Type() == "warcinfo" {
 					continue
 				}
-				require.NotEmpty(t, rec.Get("WARC-Block-Digest"), "so that something was verified")
+				require.NotEmpty(t, rec.Get("WARC-Block-Digest"), "nothing would be verified")
 				var body io.Reader = rec
 				if strings.HasPrefix(rec.Get("Content-Type"), "application/http") {
 					h, err := rec.HTTP()
@@ -187,8 +186,8 @@ func TestWhatWarcioWrites(t *testing.T) {
 	}
 }
 
-// The programs that everybody has find the members whole, and the right text in them.
-func TestGzipAndZstdReadWhatIsWritten(t *testing.T) {
+// The gzip and zstd programs decompress the members to the same text.
+func TestGzipAndZstdReadOurFiles(t *testing.T) {
 	plain := write(t, EncoderOptions{Compression: None}, 12).data
 	for tool, o := range map[string]EncoderOptions{"gzip": {}, "zstd": {Compression: Zstd}} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -202,8 +201,7 @@ func TestGzipAndZstdReadWhatIsWritten(t *testing.T) {
 	}
 }
 
-// GNU Wget gives its revisits the digest of nothing as that of their block. Other records that have it
-// are damaged.
+// GNU Wget writes the digest of an empty block in its revisits. Other records with it are damaged.
 func TestRevisitsOfWget(t *testing.T) {
 	const nothing = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 	for kind, digest := range map[string]string{"revisit": nothing, "response": nothing,
@@ -223,9 +221,8 @@ func TestRevisitsOfWget(t *testing.T) {
 	}
 }
 
-// An independent writer of WARC 1.0 is understood. The block digest of its revisit records is known
-// not to be that of the block, and so digests are left out.
-func TestWhatWgetWrites(t *testing.T) {
+// Files of GNU Wget, in WARC 1.0, are read.
+func TestFilesOfWget(t *testing.T) {
 	if _, err := exec.LookPath("wget"); err != nil || testing.Short() {
 		t.Skip("no wget")
 	}
@@ -233,14 +230,14 @@ func TestWhatWgetWrites(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = io.WriteString(w, body)
-		w.(http.Flusher).Flush() // makes chunks
+		w.(http.Flusher).Flush() // for a chunked body
 		_, _ = io.WriteString(w, r.URL.Path)
 	}))
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	for _, compress := range []string{"--no-warc-compression", "--warc-max-size=1G"} {
-		cmd := exec.CommandContext(t.Context(), "wget", "-q", compress, "--warc-file", "x", "-O", "out",
-			server.URL+"/a", server.URL+"/b")
+		cmd := exec.CommandContext(t.Context(), "wget", "-q", compress, "--warc-file", "x",
+			"-O", "out", server.URL+"/a", server.URL+"/b")
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)

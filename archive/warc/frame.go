@@ -7,7 +7,7 @@ import (
 )
 
 // frame reads exactly one zstd frame (RFC 8878, section 3.1.1). The decompressor alone would read
-// on. Walking the blocks shows where a frame ends, and so where the next record begins.
+// further. Walking the blocks shows where a frame ends, and so where the next record begins.
 type frame struct {
 	src      *source
 	stage    int
@@ -15,7 +15,7 @@ type frame struct {
 	checksum bool
 }
 
-// The stages of a frame: what follows once left is 0.
+// The stages of a frame: the part that follows once left is 0.
 const (
 	frameBlock = iota // a block header
 	frameSum          // the checksum, if there is one
@@ -31,8 +31,8 @@ func (f *frame) begin(src *source) error {
 	if err != nil {
 		return errors.Join(errFrame, io.ErrUnexpectedEOF)
 	}
-	// The descriptor tells how many bytes of the header follow: of the dictionary's number, of the
-	// content size, and of the window.
+	// The descriptor gives the sizes of the rest of the header: the dictionary's ID, the content
+	// size, and the window.
 	descriptor := buf[4]
 	n := 5 + [4]int{0, 1, 2, 4}[descriptor&3] + [4]int{0, 2, 4, 8}[descriptor>>6]
 	if descriptor&0x20 == 0 {
@@ -60,7 +60,7 @@ func (f *frame) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// step finds out how many bytes come next.
+// step determines how many bytes come next.
 func (f *frame) step() error {
 	switch f.stage {
 	case frameBlock:
@@ -75,10 +75,9 @@ func (f *frame) step() error {
 	return io.EOF
 }
 
-// block reads the header of a block, RFC 8878 section 3.1.1.2: a bit for the last one, two for the
-// kind, and 21 for the size. For a block of one repeated byte that is its size when it is
-// decompressed, and what it takes in the file is that byte. The header itself is left to be passed
-// on.
+// block peeks at the header of a block, RFC 8878 section 3.1.1.2: a bit for the last one, two for
+// the kind, and 21 for the size. A block of one repeated byte has its decompressed size there, and
+// takes only that byte in the file.
 func (f *frame) block() error {
 	buf, err := f.src.Peek(3)
 	if err != nil {
@@ -92,7 +91,7 @@ func (f *frame) block() error {
 	case 3:
 		return errFrame
 	}
-	// Behind the last block there is a checksum, or nothing.
+	// After the last block there is a checksum, or nothing.
 	if header&1 != 0 {
 		f.stage = frameSum
 	}
@@ -100,7 +99,7 @@ func (f *frame) block() error {
 	return nil
 }
 
-// maxDict bounds the dictionary of a file. They have tens to hundreds of kilobytes.
+// maxDict bounds the dictionary of a file. Usual sizes are tens to hundreds of kilobytes.
 const maxDict = 16 << 20
 
 // isSkippable reports whether a frame without content begins: magic numbers 0x184d2a50 to 5f.
@@ -120,7 +119,7 @@ func (s *source) skippable() (dict []byte, err error) {
 		return nil, err
 	}
 	if size > maxDict {
-		return nil, errors.New("dictionary is too large")
+		return nil, errors.New("the dictionary is too large")
 	}
 	dict = make([]byte, size)
 	_, err = io.ReadFull(s, dict)

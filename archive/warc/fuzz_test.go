@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Any bytes are read to their end, and what is found in them can be written and read again.
+// FuzzReader asserts that any bytes are read to their end, and that the records found in them can
+// be written and read again.
 func FuzzReader(f *testing.F) {
 	for _, o := range codings() {
 		w := write(f, o, 4)
@@ -27,7 +28,8 @@ func FuzzReader(f *testing.F) {
 		if len(data) > 1<<16 {
 			t.Skip()
 		}
-		records, damage, err := readAll(t, NewReader(bytes.NewReader(data), ReaderOptions{Verify: true}))
+		r := NewReader(bytes.NewReader(data), ReaderOptions{Verify: true})
+		records, damage, err := readAll(t, r)
 		require.NoError(t, err)
 		requireTrusted(t, records, damage)
 		records, damage, err = readAll(t, NewReader(bytes.NewReader(data),
@@ -49,20 +51,21 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// requireTrusted holds that the first record behind damage has the ID of a warcinfo record whose
-// header stands before the damage or in it.
+// requireTrusted requires that the first record after damage is a warcinfo record or has the ID of
+// one.
 func requireTrusted(t *testing.T, records []copied, damage []*DamageError) {
 	for i, rec := range records {
 		for _, d := range damage {
 			if d.Offset < rec.offset && (i == 0 || records[i-1].offset <= d.Offset) {
-				require.True(t, rec.fields.URI("WARC-Warcinfo-ID") != "" || rec.fields.Type() == "warcinfo")
+				require.True(t, rec.fields.Type() == "warcinfo" ||
+					rec.fields.URI("WARC-Warcinfo-ID") != "")
 			}
 		}
 	}
 }
 
-// requireEncodesBack holds that a record survives being written, but for its length and its digest,
-// which are those of the block, and for fields that no header can hold.
+// requireEncodesBack requires that a record can be written and read again, except for computed
+// fields and those that no header can have.
 func requireEncodesBack(t *testing.T, e *Encoder, rec copied) {
 	head := Head{Type: "test", ID: ID{1}, Date: someTime}
 	for _, field := range rec.fields {
@@ -80,14 +83,14 @@ func requireEncodesBack(t *testing.T, e *Encoder, rec copied) {
 	}
 	again := requireRecords(t, NewReader(&out, ReaderOptions{Verify: true}), 1)[0]
 	require.Equal(t, rec.block, again.block)
-	kept := again.fields[4 : len(again.fields)-1] // between the date with the digest and the length
+	kept := again.fields[4 : len(again.fields)-1] // between the block digest and the length
 	require.Equal(t, len(head.Extra), len(kept))
 	for i, field := range head.Extra {
 		require.Equal(t, field, kept[i])
 	}
 }
 
-// A response that net/http understands is cut as it does.
+// FuzzHTTP asserts that a response accepted by net/http is parsed like there.
 func FuzzHTTP(f *testing.F) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	f.Add([]byte(ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3;x=y\r\n, w\r\n0\r\n\r\n"))
@@ -99,7 +102,8 @@ func FuzzHTTP(f *testing.F) {
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, block []byte) {
 		var file bytes.Buffer
-		_, _, err := e.Encode(&file, &Head{Type: "response", Date: someTime, TargetURI: "http://a.test/"}, block)
+		head := Head{Type: "response", Date: someTime, TargetURI: "http://a.test/"}
+		_, _, err := e.Encode(&file, &head, block)
 		require.NoError(t, err)
 		rec, err := NewReader(&file, ReaderOptions{}).Next()
 		require.NoError(t, err)
@@ -111,7 +115,8 @@ func FuzzHTTP(f *testing.F) {
 		require.LessOrEqual(t, len(got.Head)+len(body), len(block))
 
 		resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(block)), nil)
-		if err != nil || !resp.ProtoAtLeast(1, 1) || resp.ProtoMajor > 1 || resp.ContentLength >= 0 || resp.StatusCode < 200 || resp.StatusCode == 204 ||
+		if err != nil || !resp.ProtoAtLeast(1, 1) || resp.ProtoMajor > 1 ||
+			resp.ContentLength >= 0 || resp.StatusCode < 200 || resp.StatusCode == 204 ||
 			resp.StatusCode == 304 {
 			return
 		}
@@ -129,7 +134,7 @@ func FuzzHTTP(f *testing.F) {
 	})
 }
 
-// A digest that is understood is a sum, and is understood in whatever case it is written.
+// FuzzParseDigest asserts that a valid digest has the right size, and is also valid in upper case.
 func FuzzParseDigest(f *testing.F) {
 	f.Add("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ")
 	f.Add("SHA-256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
@@ -156,15 +161,15 @@ func TestHTTPMessages(t *testing.T) {
 		{"without chunks", "HTTP/1.1 200 OK\r\n\r\nbody", "HTTP/1.1 200 OK\r\n\r\n", "body", 200},
 		{"chunks", ok + "2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n", ok, "body", 200},
 		{"chunks that were removed", ok + "body", ok, "body", 200},
-		{"chunks that were removed, of one line", ok + "a body\n", ok, "a body\n", 200},
-		{"chunks that end too early", ok + "9\r\nbody", ok, "body", 200},
-		{"chunks that go wrong", ok + "4\r\nbody\r\nx\r\n", ok, "body", 200},
-		{"a head alone", "HTTP/1.1 304 Not Modified\r\n", "HTTP/1.1 304 Not Modified\r\n", "", 304},
+		{"one line, chunks removed", ok + "a body\n", ok, "a body\n", 200},
+		{"truncated chunks", ok + "9\r\nbody", ok, "body", 200},
+		{"invalid chunks", ok + "4\r\nbody\r\nx\r\n", ok, "body", 200},
+		{"no body", "HTTP/1.1 304 Not Modified\r\n", "HTTP/1.1 304 Not Modified\r\n", "", 304},
 		{"a head with bare LF", "HTTP/1.0 404\nA: b\n\nx", "HTTP/1.0 404\nA: b\n\n", "x", 404},
 		{"a request", "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "", 0},
-		{"a code of words", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "", 0},
-		{"a code of four digits", "HTTP/1.1 2000\r\n\r\n", "HTTP/1.1 2000\r\n\r\n", "", 0},
-		{"nothing", "", "", "", 0},
+		{"a status of letters", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "", 0},
+		{"a status of four digits", "HTTP/1.1 2000\r\n\r\n", "HTTP/1.1 2000\r\n\r\n", "", 0},
+		{"an empty block", "", "", "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ const (
 	ProfileNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
-// ID is a random UUID, version 4 of RFC 9562. The zero ID stands for none.
+// ID is a random UUID, version 4 of RFC 9562. The zero ID means none.
 type ID [16]byte
 
 // NewID uses the randomness of the system, not of a generator in the process: otherwise a cloned
@@ -32,7 +32,7 @@ func NewID() ID {
 	return id
 }
 
-// String returns the ID as a URI, which stands in a header between angle brackets.
+// String returns the ID as a URI, without the angle brackets that headers have around it.
 func (id ID) String() string { return string(id.appendURI(nil)) }
 
 func (id ID) appendURI(dst []byte) []byte {
@@ -156,11 +156,12 @@ func (h *Head) checkExtra() error {
 	for _, f := range h.Extra {
 		name := strings.ToLower(f.Name)
 		switch {
-		case f.Name == "" || strings.ContainsFunc(f.Name, isNoToken) ||
+		case f.Name == "" || strings.ContainsFunc(f.Name, isNotToken) ||
 			strings.ContainsFunc(f.Value, isControl):
 			return fmt.Errorf("%w: field %.100q: %.100q", ErrInvalid, f.Name, f.Value)
 		case set[name]:
-			return fmt.Errorf("%w: Extra repeats %.100q, or it comes from the block", ErrInvalid, f.Name)
+			return fmt.Errorf("%w: %.100q in Extra is repeated, or computed from the block",
+				ErrInvalid, f.Name)
 		}
 		set[name] = !slices.ContainsFunc(repeatable, func(r string) bool {
 			return strings.EqualFold(r, name)
@@ -169,8 +170,8 @@ func (h *Head) checkExtra() error {
 	return nil
 }
 
-// isNoToken reports characters that no field name may have (section 4).
-func isNoToken(r rune) bool {
+// isNotToken reports characters that no field name may have (section 4).
+func isNotToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r)
 }
 
@@ -220,7 +221,7 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendDate keeps microseconds: finer dates, though allowed, make widely used readers fail.
+// appendDate writes microseconds. Finer dates are allowed, but make widely used readers fail.
 func appendDate(dst []byte, name string, t time.Time) []byte {
 	if t.IsZero() {
 		return dst
@@ -230,8 +231,8 @@ func appendDate(dst []byte, name string, t time.Time) []byte {
 	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000Z\r\n")
 }
 
-// appendID writes the ID as a URI in angle brackets, which these fields have kept in WARC 1.1 while
-// WARC-Target-URI has lost them.
+// appendID writes the ID as a URI in angle brackets, which WARC 1.1 kept for these fields but not
+// for WARC-Target-URI.
 func appendID(dst []byte, name string, id ID) []byte {
 	if id == (ID{}) {
 		return dst
@@ -242,8 +243,8 @@ func appendID(dst []byte, name string, id ID) []byte {
 	return append(dst, ">\r\n"...)
 }
 
-// appendAddr writes the plain address: a zone is a name of the crawler's own network card, and can
-// hold any character.
+// appendAddr writes the plain address. A zone is the name of a local network interface, and may
+// have any character.
 func appendAddr(dst []byte, addr netip.Addr) []byte {
 	if !addr.IsValid() {
 		return dst
@@ -253,7 +254,7 @@ func appendAddr(dst []byte, addr netip.Addr) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// appendDigest writes base 32 as all tools do: they would not recognize hexadecimal as equal.
+// appendDigest writes base 32, as all tools do. They would not recognize hexadecimal as equal.
 func appendDigest(dst []byte, name string, sum *[sha1.Size]byte) []byte {
 	dst = append(dst, name...)
 	dst = append(dst, ": sha1:"...)

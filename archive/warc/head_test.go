@@ -25,16 +25,16 @@ func TestHeaderBytes(t *testing.T) {
 		RefersToURI: "http://b.test/", RefersToDate: someTime, Profile: ProfileIdentical,
 		Filename: "f.warc.gz", TargetURI: "http://a.test/?q=ä",
 		Addr: netip.MustParseAddr("2001:db8::1"), Payload: &emptySHA1, Truncated: "time",
-		WarcinfoID: otherID, Protocols: []string{"h2", "tls/1.3"}, CipherSuite: "TLS_AES_128_GCM_SHA256",
-		ContentType: "application/http;msgtype=response", Extra: []Field{{"A", "b"}},
-		block: emptySHA1, length: 1 << 40,
+		WarcinfoID: otherID, Protocols: []string{"h2", "tls/1.3"},
+		CipherSuite: "TLS_AES_128_GCM_SHA256", ContentType: "application/http;msgtype=response",
+		Extra: []Field{{"A", "b"}}, block: emptySHA1, length: 1 << 40,
 	}
 	tests := []struct {
 		name string
 		h    Head
 		want string
 	}{
-		{"every field is there once and in this order", full, "WARC/1.1\n" +
+		{"every field once, in this order", full, "WARC/1.1\n" +
 			"WARC-Type: response\n" +
 			"WARC-Record-ID: <urn:uuid:123e4567-e89b-42d3-a456-010203040506>\n" +
 			"WARC-Warcinfo-ID: <urn:uuid:00000000-0000-0000-0000-0000000000ff>\n" +
@@ -56,7 +56,7 @@ func TestHeaderBytes(t *testing.T) {
 			"Content-Type: application/http;msgtype=response\n" +
 			"A: b\n" +
 			"Content-Length: 1099511627776\n\n"},
-		{"what is not known is left out",
+		{"unknown fields are omitted",
 			Head{Type: "warcinfo", ID: someID, Date: time.Unix(0, 0), block: emptySHA1},
 			"WARC/1.1\n" +
 				"WARC-Type: warcinfo\n" +
@@ -81,9 +81,9 @@ func TestAddresses(t *testing.T) {
 	}{
 		{"no address, no field", netip.Addr{}, ""},
 		{"IPv4", netip.MustParseAddr("192.0.2.7"), "WARC-IP-Address: 192.0.2.7\r\n"},
-		{"IPv4 out of a dual-stack socket is IPv4", netip.MustParseAddr("::ffff:192.0.2.7"),
+		{"IPv4 from a dual-stack socket", netip.MustParseAddr("::ffff:192.0.2.7"),
 			"WARC-IP-Address: 192.0.2.7\r\n"},
-		{"a zone is no way to write a header", netip.MustParseAddr("fe80::1").WithZone("x\r\nA: b"),
+		{"a zone cannot inject fields", netip.MustParseAddr("fe80::1").WithZone("x\r\nA: b"),
 			"WARC-IP-Address: fe80::1\r\n"},
 	}
 	for _, tt := range tests {

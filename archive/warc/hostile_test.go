@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counted counts what is read from a file, also what is read again.
+// counted counts the bytes read from a file, including those read again.
 type counted struct {
 	*bytes.Reader
 	n int64
@@ -24,22 +24,22 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Damage made by somebody who knows how it is searched does not keep a reader busy for ever: a file
-// is read again some times, and not once for each of its bytes. What lies behind it is found, if
-// not from the first record on.
-func TestDamageThatIsMadeToBeSearched(t *testing.T) {
+// Hostile damage costs bounded work: a file is read again a few times, not once for each of its
+// bytes. The last records after the damage are found.
+func TestHostileDamage(t *testing.T) {
 	const size = 128 << 10
 	good := plain("WARC-Type: response\r\n", "block")
 	zipped := string(write(t, EncoderOptions{}, 1).data)
 	fill := func(text string) string { return strings.Repeat(text, size/len(text)) }
 	for _, tt := range []struct{ name, file, last string }{
 		{"headers without end", "WARC/1.0\n" + fill("A: WARC/1.0\n"), good},
-		{"headers without a length", "WARC/1.0\n" + fill(strings.Repeat("A: WARC/1.0\n", 5000)+"\n"), good},
-		{"headers with a length that is wrong", "WARC/1.0\n" +
+		{"headers without a length", "WARC/1.0\n" +
+			fill(strings.Repeat("A: WARC/1.0\n", 5000)+"\n"), good},
+		{"headers with a wrong length", "WARC/1.0\n" +
 			fill(strings.Repeat("A: WARC/1.0\n", 5000)+"Content-Length: 1\n\nxxx"), good},
-		{"blocks that reach beyond the end",
+		{"blocks that extend beyond the end",
 			fill("WARC/1.0\nContent-Length: 99999999999\n\n"), good},
-		{"beginnings of members", fill("\x1f\x8b\x08\x1f"), zipped},
+		{"starts of members", fill("\x1f\x8b\x08\x1f"), zipped},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			src := &counted{Reader: bytes.NewReader([]byte(tt.last + tt.file + "\r\n\r\n" +
@@ -59,8 +59,8 @@ func TestDamageThatIsMadeToBeSearched(t *testing.T) {
 	}
 }
 
-// A value on very many lines takes the time of its length.
-func TestAValueOnManyLines(t *testing.T) {
+// A value on many lines takes linear time and memory.
+func TestValueOnManyLines(t *testing.T) {
 	header := []byte("WARC/1.0\nA: b" + strings.Repeat("\n c", 100_000) + "\n")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -71,8 +71,8 @@ func TestAValueOnManyLines(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*len(header)))
 }
 
-// Who asks again behind the end is told of the end again, however the file ends.
-func TestTheEndIsToldAgain(t *testing.T) {
+// After the end, Next keeps returning io.EOF, however the file ends.
+func TestNextAfterTheEnd(t *testing.T) {
 	for name, o := range codings() {
 		var empty bytes.Buffer
 		e, err := NewEncoder(o)
@@ -97,23 +97,22 @@ func TestTheEndIsToldAgain(t *testing.T) {
 	}
 }
 
-// A body is without chunks exactly where the head says, as a list over several fields, that chunks
-// were the last coding.
+// A body is decoded from chunks exactly if chunked is the last coding in the list of all fields.
 func TestCodingsOfAMessage(t *testing.T) {
 	const chunked, plainBody = "4\r\nbody\r\n0\r\n\r\n", "body"
-	for _, tt := range []struct{ name, status, fields, want string }{
-		{"two fields", "HTTP/1.1 200 OK", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", plainBody},
-		{"a list", "HTTP/1.1 200 OK", "Transfer-Encoding: gzip, chunked\r\n", plainBody},
-		{"a list with an empty element", "HTTP/1.1 200 OK", "Transfer-Encoding: chunked,\r\n", plainBody},
-		{"an empty field", "HTTP/1.1 200 OK", "Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n", plainBody},
-		{"a coding with such an ending", "HTTP/1.1 200 OK", "Transfer-Encoding: unchunked\r\n", chunked},
-		{"not the last", "HTTP/1.1 200 OK", "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n", chunked},
-		{"a status without a body", "HTTP/1.1 204 No Content", "Transfer-Encoding: chunked\r\n", chunked},
-		{"HTTP/1.0", "HTTP/1.0 200 OK", "Transfer-Encoding: chunked\r\n", chunked},
-		{"HTTP/2", "HTTP/2 200", "Transfer-Encoding: chunked\r\n", chunked},
+	for _, tt := range []struct{ name, status, codings, want string }{
+		{"two fields", "HTTP/1.1 200 OK", "gzip\r\nTransfer-Encoding: chunked", plainBody},
+		{"a list", "HTTP/1.1 200 OK", "gzip, chunked", plainBody},
+		{"a list with an empty element", "HTTP/1.1 200 OK", "chunked,", plainBody},
+		{"an empty field", "HTTP/1.1 200 OK", "chunked\r\nTransfer-Encoding:", plainBody},
+		{"a coding with that suffix", "HTTP/1.1 200 OK", "unchunked", chunked},
+		{"not the last", "HTTP/1.1 200 OK", "chunked\r\nTransfer-Encoding: gzip", chunked},
+		{"a status without a body", "HTTP/1.1 204 No Content", "chunked", chunked},
+		{"HTTP/1.0", "HTTP/1.0 200 OK", "chunked", chunked},
+		{"HTTP/2", "HTTP/2 200", "chunked", chunked},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			block := tt.status + "\r\n" + tt.fields + "\r\n" + chunked
+			block := tt.status + "\r\nTransfer-Encoding: " + tt.codings + "\r\n\r\n" + chunked
 			rec, err := NewReader(strings.NewReader(plain("", block)), ReaderOptions{}).Next()
 			require.NoError(t, err)
 			h, err := rec.HTTP()
@@ -125,8 +124,8 @@ func TestCodingsOfAMessage(t *testing.T) {
 	}
 }
 
-// A date that no four digits can tell in UTC is none: neither JSON nor an index of others could
-// hold it.
+// A date whose year does not have four digits in UTC is invalid: JSON and the indexes of other
+// tools cannot represent it.
 func TestDatesBeyondFourDigits(t *testing.T) {
 	for _, value := range []string{"0000-01-01T00:30:00+01:00", "9999-12-31T23:30:00-01:00"} {
 		_, ok := ParseDate(value)
@@ -138,30 +137,31 @@ func TestDatesBeyondFourDigits(t *testing.T) {
 	}
 }
 
-// What the standard forbids is not written.
-func TestEncodeRefusesInvalidRecords(t *testing.T) {
+// Records that violate the standard are rejected.
+func TestEncodeRejectsInvalidRecords(t *testing.T) {
 	e, err := NewEncoder(EncoderOptions{Compression: None})
 	require.NoError(t, err)
+	date := func(year int) time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) }
 	for name, change := range map[string]func(*Head){
-		"no type":                      func(h *Head) { h.Type = "" },
-		"no date":                      func(h *Head) { h.Date = time.Time{} },
-		"no target":                    func(h *Head) { h.TargetURI = "" },
-		"a warcinfo with a target":     func(h *Head) { h.Type = "warcinfo" },
-		"a revisit without a profile":  func(h *Head) { h.Type = "revisit" },
-		"a second type":                func(h *Head) { h.Extra = []Field{{"warc-type", "request"}} },
-		"a second ID":                  func(h *Head) { h.Extra = []Field{{"WARC-Record-ID", "<urn:x>"}} },
-		"a second date":                func(h *Head) { h.Extra = []Field{{"WARC-Date", "2026-01-01"}} },
-		"a second length":              func(h *Head) { h.Extra = []Field{{"content-length", "3"}} },
-		"a second target":              func(h *Head) { h.Extra = []Field{{"WARC-Target-URI", "b:c"}} },
-		"a field twice in Extra":       func(h *Head) { h.Extra = []Field{{"A", "1"}, {"a", "2"}} },
-		"a name that is no token":      func(h *Head) { h.Extra = []Field{{"A/B", "1"}} },
-		"NUL in a URI":                 func(h *Head) { h.TargetURI = "http://a.test/\x00" },
-		"NUL in the URI referred to":   func(h *Head) { h.RefersToURI = "http://a.test/\x00" },
-		"a space in a URI":             func(h *Head) { h.TargetURI = "http://a.test/ b" },
-		"a control character in Extra": func(h *Head) { h.Extra = []Field{{"A", "\x01"}} },
-		"a line break in a protocol":   func(h *Head) { h.Protocols = []string{"h2\r\nA: b"} },
-		"a date of five digits":        func(h *Head) { h.Date = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
-		"a date before all years":      func(h *Head) { h.RefersToDate = time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"no type":                 func(h *Head) { h.Type = "" },
+		"no date":                 func(h *Head) { h.Date = time.Time{} },
+		"no target":               func(h *Head) { h.TargetURI = "" },
+		"a warcinfo's target":     func(h *Head) { h.Type = "warcinfo" },
+		"no profile":              func(h *Head) { h.Type = "revisit" },
+		"a second type":           func(h *Head) { h.Extra = []Field{{"warc-type", "request"}} },
+		"a second ID":             func(h *Head) { h.Extra = []Field{{"WARC-Record-ID", "<a:1>"}} },
+		"a second date":           func(h *Head) { h.Extra = []Field{{"WARC-Date", "2026-01-01"}} },
+		"a second length":         func(h *Head) { h.Extra = []Field{{"content-length", "3"}} },
+		"a second target":         func(h *Head) { h.Extra = []Field{{"WARC-Target-URI", "b:c"}} },
+		"a field twice in Extra":  func(h *Head) { h.Extra = []Field{{"A", "1"}, {"a", "2"}} },
+		"an invalid name":         func(h *Head) { h.Extra = []Field{{"A/B", "1"}} },
+		"NUL in a URI":            func(h *Head) { h.TargetURI = "http://a.test/\x00" },
+		"NUL in RefersToURI":      func(h *Head) { h.RefersToURI = "http://a.test/\x00" },
+		"a space in a URI":        func(h *Head) { h.TargetURI = "http://a.test/ b" },
+		"a control character":     func(h *Head) { h.Extra = []Field{{"A", "\x01"}} },
+		"a protocol's line break": func(h *Head) { h.Protocols = []string{"h2\r\nA: b"} },
+		"a year of five digits":   func(h *Head) { h.Date = date(10000) },
+		"a negative year":         func(h *Head) { h.RefersToDate = date(-1) },
 	} {
 		var out bytes.Buffer
 		h := Head{Type: "resource", Date: someTime, TargetURI: "http://a.test/"}
@@ -172,8 +172,9 @@ func TestEncodeRefusesInvalidRecords(t *testing.T) {
 		require.ErrorIs(t, err, ErrInvalid, name)
 	}
 	for name, extra := range map[string][]Field{
-		"fields that may be repeated": {{"WARC-Concurrent-To", "<a:1>"}, {"WARC-Concurrent-To", "<a:2>"}},
-		"a digest of another kind":    {{"WARC-Payload-Digest", "sha256:x"}},
+		"fields that may be repeated": {{"WARC-Concurrent-To", "<a:1>"},
+			{"WARC-Concurrent-To", "<a:2>"}},
+		"a digest of another kind": {{"WARC-Payload-Digest", "sha256:x"}},
 	} {
 		h := Head{Type: "resource", Date: someTime, TargetURI: "http://a.test/", Extra: extra}
 		_, _, err := e.Encode(io.Discard, &h, []byte("block"))
@@ -181,8 +182,8 @@ func TestEncodeRefusesInvalidRecords(t *testing.T) {
 	}
 }
 
-// The version line is a literal of the grammar: its case does not count.
-func TestTheCaseOfTheVersionLine(t *testing.T) {
+// The version line is a literal of the grammar, which ignores case.
+func TestCaseOfTheVersionLine(t *testing.T) {
 	text := plain("WARC-Type: metadata\r\n", "one")
 	for _, version := range []string{"warc/1.1", "Warc/1.0", "WARC/1.1"} {
 		again := version + text[len(version):]
@@ -193,12 +194,13 @@ func TestTheCaseOfTheVersionLine(t *testing.T) {
 	}
 }
 
-// Where every record has to have an ID, one without it is damage, though nothing else is wrong.
+// With Require, an otherwise valid record without the ID is damage.
 func TestRequire(t *testing.T) {
 	w := write(t, EncoderOptions{}, 3)
 	other := write(t, EncoderOptions{}, 12).offsets
 	data := write(t, EncoderOptions{}, 12).data[other[8]:other[11]]
-	r := NewReader(bytes.NewReader(slices.Concat(w.data, data, w.data[w.offsets[1]:])), ReaderOptions{})
+	file := slices.Concat(w.data, data, w.data[w.offsets[1]:])
+	r := NewReader(bytes.NewReader(file), ReaderOptions{})
 	r.Require(w.entries[0].head.ID.String())
 	records, damage, err := readAll(t, r)
 	require.NoError(t, err)
@@ -207,10 +209,11 @@ func TestRequire(t *testing.T) {
 	require.Len(t, records, 5)
 }
 
-// A dictionary that cannot be read is damage; a file that cannot be read is none.
+// A broken dictionary is damage; a file without a dictionary is not.
 func TestReadDict(t *testing.T) {
 	dict := someDict()
 	whole := AppendDict(nil, dict)
+	broken := AppendDict(nil, []byte("\x28\xb5\x2f\xfdxxxxxxxx"))
 	for _, tt := range []struct {
 		name, file string
 		want       []byte
@@ -219,10 +222,10 @@ func TestReadDict(t *testing.T) {
 		{"a dictionary", string(whole) + "rest", dict, false},
 		{"an empty file", "", nil, false},
 		{"a file without one", "WARC/1.0\r\n", nil, false},
-		{"cut in the middle", string(whole[:len(whole)/2]), nil, true},
-		{"cut in its head", string(whole[:6]), nil, true},
+		{"truncated", string(whole[:len(whole)/2]), nil, true},
+		{"truncated in its header", string(whole[:6]), nil, true},
 		{"too large", dictMagic + "\xff\xff\xff\xff", nil, true},
-		{"broken compression", string(AppendDict(nil, []byte("\x28\xb5\x2f\xfdxxxxxxxx"))), nil, true},
+		{"broken compression", string(broken), nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ReadDict(strings.NewReader(tt.file))

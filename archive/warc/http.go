@@ -23,7 +23,7 @@ type HTTP struct {
 	// Body is the body without chunks, with its content coding. It reads from the record.
 	Body io.Reader
 
-	// Size is the length of Body, or -1 if it is chunked, and so unknown before the end.
+	// Size is the length of Body, or -1 if Body is chunked, which makes it unknown before the end.
 	Size int64
 }
 
@@ -79,9 +79,9 @@ func unfold(line, rest []byte) string {
 	return string(bytes.Trim(value, " "))
 }
 
-// HTTP cuts the block into the head and the body of an HTTP message. A body that should be chunked
-// according to its head, but does not begin with a chunk size, counts as not chunked: some writers
-// remove the chunks and keep the head.
+// HTTP splits the block into the head and the body of an HTTP message. A body that should be
+// chunked according to its head, but does not begin with a chunk size, counts as not chunked: some
+// writers remove the chunks and keep the head.
 func (rec *Record) HTTP() (*HTTP, error) {
 	body, size := bufio.NewReader(rec), rec.left
 	head, err := readHead(body)
@@ -117,13 +117,13 @@ func readHead(r *bufio.Reader) (head []byte, err error) {
 	}
 }
 
-// isBlank reports whether a line ends a head. A line may end in a bare LF (RFC 9112, section 2.2):
-// servers do that, and some writers of WARC.
+// isBlank reports whether a line ends a head. A line may end in a bare LF (RFC 9112, section 2.2),
+// as some servers and WARC writers do.
 func isBlank(line []byte) bool {
 	return len(line) == 1 || len(line) == 2 && line[0] == '\r'
 }
 
-// maxSizeLine bounds the line before a chunk, with extensions that nobody uses.
+// maxSizeLine bounds the line before a chunk, including extensions, which are not used in practice.
 const maxSizeLine = 256
 
 // beginsChunk reports whether a line with a hexadecimal number comes next.
@@ -143,12 +143,12 @@ func chunkSize(line []byte) (int64, bool) {
 	digits, _, _ := bytes.Cut(line, []byte(";"))
 	size, err := strconv.ParseUint(string(bytes.Trim(digits, " \t\r\n")), 16, 62)
 	if err != nil {
-		return 0, false // and not the largest number, which it has for one that is too large
+		return 0, false // on overflow, n is the largest number
 	}
 	return int64(size), true
 }
 
-// chunks reads a body without its chunks. The body ends at the first malformed chunk: it was cut, or
+// chunks decodes a chunked body. The body ends at the first malformed chunk: it was truncated, or
 // the server is broken. The rest is still in the block.
 type chunks struct {
 	r    *bufio.Reader
@@ -169,12 +169,13 @@ func (c *chunks) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
 	if c.left == 0 {
-		_ = skipBlank(c.r) // an error will come again
+		_ = skipBlank(c.r) // the next read returns the error again
 	}
 	return n, err
 }
 
-// next goes to the next chunk, or to the end. A trailer is not read: it is not part of the body.
+// next advances to the next chunk, or to the end. A trailer is not read: it is not part of the
+// body.
 func (c *chunks) next() error {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil && err != io.EOF && err != bufio.ErrBufferFull {

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// protocols maps the versions of HTTP, as net/http names them, to what WARC-Protocol says: for h2
-// and h3 the name in ALPN, for the others the one that crawlers have agreed on.
+// protocols maps the versions of HTTP, as net/http names them, to values of WARC-Protocol: for h2
+// and h3 the name in ALPN, for the others the name that crawlers have agreed on.
 var protocols = map[string]string{
 	"HTTP/1.0": "http/1.0", "HTTP/1.1": "http/1.1", "HTTP/2.0": "h2", "HTTP/3.0": "h3",
 }
 
-// tlsVersions does the same for the versions of TLS, by their numbers.
+// tlsVersions maps the numbers of TLS versions to values of WARC-Protocol.
 var tlsVersions = map[uint16]string{
 	0x0301: "tls/1.0", 0x0302: "tls/1.1", 0x0303: "tls/1.2", 0x0304: "tls/1.3",
 }
 
-// SetConnection sets Protocols, from the inner one to the outer one, and CipherSuite. The protocol is
-// one of HTTP as net/http names it, such as "HTTP/2.0"; the version of TLS and the cipher suite are
-// numbers of package crypto/tls. What is empty or zero is left out.
+// SetConnection sets Protocols, from the inner one to the outer one, and CipherSuite. The protocol
+// is a version of HTTP as net/http names it, such as "HTTP/2.0". The version of TLS and the cipher
+// suite are numbers of package crypto/tls. Empty or zero arguments are omitted.
 func (h *Head) SetConnection(protocol string, version, cipherSuite uint16) {
 	h.Protocols, h.CipherSuite = nil, ""
 	if name := protocols[protocol]; name == "h2" && version == 0 {
@@ -37,8 +37,8 @@ func (h *Head) SetConnection(protocol string, version, cipherSuite uint16) {
 	}
 }
 
-// Protocol returns the protocol that a message was sent in, as net/http names it: "HTTP/2.0". It is
-// "" if the record does not say.
+// Protocol returns the protocol of a message as net/http names it, such as "HTTP/2.0". It is "" if
+// the record does not have it.
 func (rec *Record) Protocol() string {
 	values := rec.Fields().Values("WARC-Protocol")
 	for _, name := range slices.Sorted(maps.Keys(protocols)) {
@@ -52,8 +52,8 @@ func (rec *Record) Protocol() string {
 	return ""
 }
 
-// TLS returns the version of TLS and the cipher suite that a message came over, as numbers of
-// package crypto/tls. They are 0 if the record does not say.
+// TLS returns the version of TLS and the cipher suite of a message's connection, as numbers of
+// package crypto/tls. They are 0 if the record does not have them.
 func (rec *Record) TLS() (version, cipherSuite uint16) {
 	values := rec.Fields().Values("WARC-Protocol")
 	for v, name := range tlsVersions {
@@ -67,7 +67,7 @@ func (rec *Record) TLS() (version, cipherSuite uint16) {
 			return version, suite.ID
 		}
 	}
-	id, _ := strconv.ParseUint(name, 0, 16) // 0 for a name that is not known
+	id, _ := strconv.ParseUint(name, 0, 16) // 0 for an unknown name
 	return version, uint16(id)
 }
 

@@ -19,25 +19,25 @@ type ReaderOptions struct {
 	Name string
 
 	// Verify makes a block that does not match its WARC-Block-Digest a [DamageError], once it is
-	// read to its end or skipped. false means that digests are not checked.
+	// read to its end or skipped. false means that digests are not verified.
 	Verify bool
 
 	// MaxHeader bounds the bytes of a record's header. 0 means 1 MiB.
 	MaxHeader int
 
-	// Salvage returns everything behind damage that can be read as a record. A body may contain
+	// Salvage returns everything after damage that can be read as a record. A body may contain
 	// bytes that look like records of pages that were never fetched, and damage may expose them.
-	// false means that behind damage a record is returned only if it has the WARC-Warcinfo-ID that
+	// false means that after damage a record is returned only if it has the WARC-Warcinfo-ID that
 	// is valid there, which no body can know; a file without these IDs ends at its first damage.
 	Salvage bool
 
 	// Dict is the dictionary of zstd frames. nil means the one that the file begins with, if any;
-	// it has to be given where reading does not begin there.
+	// set it if reading begins elsewhere.
 	Dict []byte
 }
 
-// maxWindow bounds how far back zstd frames may refer, and so the memory that a frame can demand.
-// RFC 8878 recommends to support 8 MiB; only the highest levels of zstd go beyond this one.
+// maxWindow bounds the window of zstd frames, and so the memory that a frame can demand. RFC 8878
+// recommends supporting 8 MiB; only the highest levels of zstd exceed this limit.
 const maxWindow = 32 << 20
 
 // bodyBuffer is the size of a decompressor's read in bytes.
@@ -48,32 +48,32 @@ type Reader struct {
 	opts  ReaderOptions
 	name  string
 	dict  []byte // for zstd
-	found bool   // the dictionary is that of the file
+	found bool   // the dictionary came from the file
 	src   *source
-	body  *bufio.Reader // decompressed; src.Reader itself where nothing is compressed
-	inner *bufio.Reader // what body is while something is compressed
+	body  *bufio.Reader // decompressed: inner in a member, else src.Reader
+	inner *bufio.Reader // reads from the decompressor
 	gz    *gzip.Reader
 	zs    *zstd.Decoder
 	frame frame
 	check check
 
 	from   int64 // where reading began
-	again  int64 // bytes that were taken from the source once more, by going back
+	again  int64 // bytes read again after seeking back
 	start  int64 // of the member, or of the plain record
-	inside bool  // of a member
-	lost   bool  // a place to go on from has to be searched for, behind start
+	inside bool  // a member
+	lost   bool  // the next record has to be searched for, after start
 
 	salvage  bool
-	warcinfo string // the ID of the warcinfo record that is valid here; "" if none is known
-	required bool   // every record has to have it
+	warcinfo string // the ID of the current warcinfo record; "" if unknown
+	required bool   // every record must have it
 
-	kind   [][]byte // of magics: what it is searched by
+	kind   [][]byte // the magics to search for
 	header []byte
 	rec    Record
 }
 
 // NewReader reads from the current position of r, which counts as offset 0. To find records inside
-// of damage, r has to be an [io.Seeker].
+// damage, r has to be an [io.Seeker].
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxHeader <= 0 {
 		opts.MaxHeader = DefaultMaxHeader
@@ -99,8 +99,8 @@ func (r *Reader) reset(src io.Reader) {
 	r.rec = Record{fields: r.rec.fields[:0], ended: true}
 }
 
-// ResetAt is Reset for the part of a file that begins at offset. It reads a record by its address;
-// offsets in records and errors are those in the file.
+// ResetAt is like Reset, for the part of a file that begins at offset. It reads a record by its
+// address. Offsets in records and errors are relative to the start of the file.
 func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
 	r.reset(io.NewSectionReader(f, offset, length))
 	r.src.under.n, r.from = offset, offset
@@ -150,8 +150,8 @@ func (r *Reader) Records() iter.Seq2[*Record, error] {
 }
 
 // Next returns the next record, which is only valid until the next call, or io.EOF. After a
-// [DamageError] it can be called again, and continues behind the damage with records that can be
-// trusted, see [ReaderOptions.Salvage]. Next skips the rest of the previous record. If that shows
+// [DamageError] it can be called again, and continues after the damage with records that can be
+// trusted, see [ReaderOptions.Salvage]. Next skips the rest of the previous record. If that reveals
 // damage that Read did not report, Next reports it.
 func (r *Reader) Next() (*Record, error) {
 	if err := r.rec.Close(); err != nil {
@@ -161,7 +161,7 @@ func (r *Reader) Next() (*Record, error) {
 		searching := r.lost
 		if searching {
 			if !r.salvage && r.warcinfo == "" {
-				return nil, io.EOF // nothing could be trusted
+				return nil, io.EOF // no further record can be trusted
 			}
 			if err := r.search(); err != nil {
 				return nil, err
@@ -184,7 +184,7 @@ func (r *Reader) Next() (*Record, error) {
 	}
 }
 
-// search goes to the next position behind start that may be a record.
+// search goes to the next position after start where a record may begin.
 func (r *Reader) search() error {
 	if !r.goBack(r.start+1) && r.src.pos() == r.start {
 		_, _ = r.src.Discard(1)
@@ -196,17 +196,17 @@ func (r *Reader) search() error {
 	return err
 }
 
-// What may be taken from a source once more to search in it: so many bytes, and so many for each
-// that was read. Damage by accident takes a few for each; some was made so that each of its bytes
-// seems to begin a record that reaches to the end of the file.
+// Limits of the bytes that a search may read again: a constant, plus a multiple of the bytes read.
+// Accidental damage needs a small multiple. In hostile damage, each byte may seem to begin a record
+// that extends to the end of the file.
 const (
 	maxAgain    = 4 << 20
 	againFactor = 16
 )
 
-// goBack goes to a position, and tells whether it did. Where it does not, as the source cannot, the
-// search goes on where reading has come. Where it was done too often, it goes back less far: by
-// passing over a part of what was read for nothing, it comes to an end.
+// goBack goes back to a position if the source can seek, and reports whether it did. Otherwise the
+// search continues at the current position. Beyond the limits it goes back less far, which skips
+// part of the bytes in question, so that the search ends.
 func (r *Reader) goBack(pos int64) bool {
 	if r.src.pos() == pos {
 		return true
@@ -224,8 +224,8 @@ func (r *Reader) goBack(pos int64) bool {
 	return true
 }
 
-// damage adds the position to err. It replaces the various end-of-file errors of the decompressors
-// by one that says that the file was cut off.
+// damage adds the position to err. It replaces the end-of-file errors of decompressors by one
+// message.
 func (r *Reader) damage(err error) error {
 	reason := err.Error()
 	if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -265,7 +265,7 @@ func (r *Reader) begin(searching bool) error {
 	if err != nil {
 		return err
 	}
-	if !r.believes(fields, searching) {
+	if !r.trusts(fields, searching) {
 		return errForeign
 	}
 	// The record and the slice of its fields are reused, to save allocations.
@@ -274,7 +274,7 @@ func (r *Reader) begin(searching bool) error {
 	r.check.hash = nil
 	if r.opts.Verify {
 		r.check.begin(fields.Get("WARC-Block-Digest"))
-		if fields.Type() == "revisit" && r.check.ofNothing() {
+		if fields.Type() == "revisit" && r.check.ofEmptyBlock() {
 			r.check.hash = nil // GNU Wget's revisits have it, whatever their block
 		}
 	}
@@ -282,15 +282,15 @@ func (r *Reader) begin(searching bool) error {
 	return nil
 }
 
-// searchHeader is how much of a header is read in search of WARC-Warcinfo-ID. Damage can be made to
-// look like a header at each of its bytes.
+// searchHeader bounds the part of a header that a search reads to find WARC-Warcinfo-ID, because
+// each byte of hostile damage can look like the start of a header.
 const searchHeader = 4 << 10
 
 var errForeign = errors.New("the record does not have the WARC-Warcinfo-ID of its file")
 
-// believes reports whether a record belongs to the file, and is not part of a body. In sequence all
-// do, if the boundaries between them are trusted.
-func (r *Reader) believes(fields Fields, searching bool) bool {
+// trusts reports whether a record belongs to the file, and is not part of a body. Without a search,
+// all records do, unless an ID is required.
+func (r *Reader) trusts(fields Fields, searching bool) bool {
 	if fields.Type() == "warcinfo" {
 		id := fields.URI("WARC-Record-ID")
 		switch {
@@ -356,7 +356,7 @@ func (r *Reader) decompress() (*bufio.Reader, error) {
 	return nil, errors.New("neither a record nor gzip nor zstd")
 }
 
-// openGzip begins one member and stops behind it. Otherwise the decompressor would continue with
+// openGzip begins one member and stops after it. Otherwise the decompressor would continue with
 // the next member, and the offset of its record would be unknown.
 func (r *Reader) openGzip() (err error) {
 	if r.gz == nil {
@@ -372,8 +372,8 @@ func (r *Reader) openGzip() (err error) {
 	return nil
 }
 
-// openZstd begins one frame. The decoder is made for the first frame, with the dictionary found by
-// then. It runs in this goroutine, since a reader must leave nothing running.
+// openZstd begins one frame. The first frame creates the decoder, with the dictionary found so far.
+// It runs in this goroutine, because a Reader must not leave goroutines behind.
 func (r *Reader) openZstd() error {
 	if err := r.frame.begin(r.src); err != nil {
 		return err
@@ -397,19 +397,19 @@ func (r *Reader) openZstd() error {
 	return nil
 }
 
-// skip reads a frame without content, and takes over a dictionary.
+// skip reads a skippable frame, and uses the dictionary in it, if any.
 func (r *Reader) skip() error {
 	dict, err := r.src.skippable()
 	if err != nil || len(dict) == 0 || r.dict != nil {
 		return err
 	}
-	r.Close() // the decoder has to be made with the dictionary
+	r.Close() // the decoder must be created again, with the dictionary
 	r.dict, err = unpackDict(dict)
 	r.found = true
 	return err
 }
 
-// unpackDict undoes the compression that a dictionary itself may have.
+// unpackDict decompresses a dictionary, which may itself be compressed.
 func unpackDict(dict []byte) ([]byte, error) {
 	if !bytes.HasPrefix(dict, magics[1]) {
 		return dict, nil
@@ -422,7 +422,7 @@ func unpackDict(dict []byte) ([]byte, error) {
 	return zs.DecodeAll(dict, nil)
 }
 
-// readHeader reads through the blank line, and keeps all before it in r.header.
+// readHeader reads through the blank line, and stores everything before it in r.header.
 func (r *Reader) readHeader(searching bool) error {
 	r.header = r.header[:0]
 	for {
@@ -443,7 +443,7 @@ func (r *Reader) readHeader(searching bool) error {
 			case searching && !r.salvage || len(r.header) > maxARCLine:
 				return errors.New("no version line")
 			case err == nil:
-				return nil // perhaps a header of ARC, which has no more lines
+				return nil // it may be an ARC header, which has one line
 			}
 		}
 		if searching && len(r.header) > searchHeader && !r.salvage &&

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// copied is what a test keeps of a record.
+// copied is a copy of a record.
 type copied struct {
 	offset, length int64
 	fields         Fields
 	block          string
 }
 
-// readAll returns what a reader gives, and the damage that it tells, up to the end or a failure.
+// readAll returns all records and the reported damage, up to the end or a failure.
 func readAll(t testing.TB, r *Reader) (records []copied, damage []*DamageError, failure error) {
 	t.Helper()
 	defer r.Close()
@@ -64,14 +64,14 @@ func requireSame(t testing.TB, want entry, got copied) {
 	require.Equal(t, want.head.Type, got.fields.Type())
 }
 
-func TestWhatWasWrittenIsRead(t *testing.T) {
+func TestReaderReadsWhatEncoderWrote(t *testing.T) {
 	for name, o := range codings() {
 		t.Run(name, func(t *testing.T) {
 			w := write(t, o, 30)
 			sources := map[string]io.Reader{
-				"seekable": bytes.NewReader(w.data),
-				"a stream": io.MultiReader(bytes.NewReader(w.data)),
-				"in bytes": iotest.OneByteReader(bytes.NewReader(w.data)),
+				"seekable":     bytes.NewReader(w.data),
+				"a stream":     io.MultiReader(bytes.NewReader(w.data)),
+				"byte by byte": iotest.OneByteReader(bytes.NewReader(w.data)),
 			}
 			for source, r := range sources {
 				records := requireRecords(t, NewReader(r, ReaderOptions{Verify: true}), 30)
@@ -104,8 +104,8 @@ func TestReadingByAddress(t *testing.T) {
 	}
 }
 
-// Records that nobody reads are passed over, and are found to be damaged all the same.
-func TestRecordsThatAreNotRead(t *testing.T) {
+// Records are skipped if they are not read, or only in part.
+func TestUnreadRecords(t *testing.T) {
 	for name, o := range codings() {
 		w := write(t, o, 8)
 		r := NewReader(bytes.NewReader(w.data), ReaderOptions{Verify: true})
@@ -113,7 +113,7 @@ func TestRecordsThatAreNotRead(t *testing.T) {
 		for rec, err := range r.Records() {
 			require.NoError(t, err, name)
 			require.Equal(t, w.entries[n].head.TargetURI, rec.Get("warc-target-uri"))
-			if n%2 == 1 { // read a little
+			if n%2 == 1 { // read a part
 				_, _ = rec.Read(make([]byte, 3))
 			}
 			n++
@@ -123,7 +123,8 @@ func TestRecordsThatAreNotRead(t *testing.T) {
 }
 
 func plain(header, block string) string {
-	return fmt.Sprintf("WARC/1.0\r\n%sContent-Length: %d\r\n\r\n%s\r\n\r\n", header, len(block), block)
+	return fmt.Sprintf("WARC/1.0\r\n%sContent-Length: %d\r\n\r\n%s\r\n\r\n",
+		header, len(block), block)
 }
 
 func TestTolerance(t *testing.T) {
@@ -134,11 +135,12 @@ func TestTolerance(t *testing.T) {
 		want       []string // blocks
 	}{
 		{"an empty file", "", nil},
-		{"blank lines alone", "\r\n\n\r\n", nil},
+		{"only blank lines", "\r\n\n\r\n", nil},
 		{"no blank lines at the end", strings.TrimRight(good, "\r\n"), []string{"block"}},
-		{"too many of them", good + "\r\n\r\n" + good, []string{"block", "block"}},
-		{"too few of them", strings.TrimRight(good, "\r\n") + "\n" + good, []string{"block", "block"}},
-		{"none of them", strings.TrimRight(good, "\r\n") + good, []string{"block", "block"}},
+		{"too many blank lines", good + "\r\n\r\n" + good, []string{"block", "block"}},
+		{"too few blank lines", strings.TrimRight(good, "\r\n") + "\n" + good,
+			[]string{"block", "block"}},
+		{"no blank lines", strings.TrimRight(good, "\r\n") + good, []string{"block", "block"}},
 		{"bare LF", strings.ReplaceAll(good, "\r\n", "\n"), []string{"block"}},
 		{"a later version", strings.ReplaceAll(good, "1.0", "2.7"), []string{"block"}},
 		{"an early version", strings.ReplaceAll(good, "1.0", "0.17"), []string{"block"}},
@@ -147,8 +149,8 @@ func TestTolerance(t *testing.T) {
 		{"an empty block", plain(field, "") + good, []string{"", "block"}},
 		{"the length twice", plain("content-length: 5\r\n", "block"), []string{"block"}},
 		{"spaces around the colon", plain("A : b \r\n", "block"), []string{"block"}},
-		{"a digest of no known kind", plain("WARC-Block-Digest: crc:1\r\n", "block"), []string{"block"}},
-		{"a digest of no sum", plain("WARC-Block-Digest: sha1:1\r\n", "block"), []string{"block"}},
+		{"an unknown digest", plain("WARC-Block-Digest: crc:1\r\n", "block"), []string{"block"}},
+		{"an invalid sum", plain("WARC-Block-Digest: sha1:1\r\n", "block"), []string{"block"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -162,7 +164,7 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-func TestDamageIsToldAndPassedOver(t *testing.T) {
+func TestDamageIsReportedAndSkipped(t *testing.T) {
 	good := plain("WARC-Type: response\r\n", "block")
 	bad := func(header string) string { return "WARC/1.0\r\n" + header + "\r\n\r\nblock\r\n\r\n" }
 	gz := string(write(t, EncoderOptions{}, 1).data)
@@ -176,24 +178,24 @@ func TestDamageIsToldAndPassedOver(t *testing.T) {
 		{"no length", bad("WARC-Type: response"), "Content-Length", good},
 		{"a negative length", bad("Content-Length: -1"), "Content-Length", good},
 		{"a length of words", bad("Content-Length: five"), "Content-Length", good},
-		{"a length beyond all files", bad("Content-Length: 99999999999999999999"), "Content", good},
+		{"a length that overflows", bad("Content-Length: 99999999999999999999"), "Content", good},
 		{"two lengths", bad("Content-Length: 5\r\nContent-Length: 6"), "Content-Length", good},
-		{"a length too short", bad("Content-Length: 3"), "followed by something else", good},
+		{"a length too short", bad("Content-Length: 3"), "followed by something other", good},
 		{"no field", bad("Content-Length: 5\r\nfield"), "not a field", good},
-		{"a line that continues nothing", bad(" Content-Length: 5"), "continues nothing", good},
+		{"a leading continuation", bad(" Content-Length: 5"), "continuation line", good},
 		{"no version", strings.Replace(good, "1.0", "x", 1), "no version line", good},
-		{"a digest that does not hold", plain(noSum, "block"), "digest", good},
-		{"an empty block's digest that does not hold", plain(noSum, ""), "digest", good},
+		{"a wrong digest", plain(noSum, "block"), "digest", good},
+		{"a wrong digest of an empty block", plain(noSum, ""), "digest", good},
 		{"a header too long", bad("A: " + strings.Repeat("x", 3000)), "too long", good},
-		{"gzip, cut", gz[:len(gz)-20], "", gz},
+		{"gzip, truncated", gz[:len(gz)-20], "", gz},
 		{"gzip, changed", gz[:30] + "\xff\xff\xff\xff" + gz[34:], "", gz},
-		{"gzip, its checksum changed", gz[:len(gz)-8] + "\xff\xff" + gz[len(gz)-6:], "checksum", gz},
+		{"gzip, checksum changed", gz[:len(gz)-8] + "\xff\xff" + gz[len(gz)-6:], "checksum", gz},
 		{"garbage after gzip", "\x1f\x8bgarbage", "neither a record", gz},
-		{"zstd, cut", zs[:len(zs)-20], "", zs},
-		{"zstd, its checksum changed", zs[:len(zs)-4] + "\xff\xff" + zs[len(zs)-2:], "CRC", zs},
+		{"zstd, truncated", zs[:len(zs)-20], "", zs},
+		{"zstd, checksum changed", zs[:len(zs)-4] + "\xff\xff" + zs[len(zs)-2:], "CRC", zs},
 		{"zstd, a reserved kind of block", zs[:8] + "\x07\x00\x00", "", zs},
-		{"a dictionary that is cut", dictMagic + "\xff\xff\x00\x00xx", "the middle", zs},
-		{"a dictionary that is too large", dictMagic + "\xff\xff\xff\xffxx", "too large", zs},
+		{"a truncated dictionary", dictMagic + "\xff\xff\x00\x00xx", "the middle", zs},
+		{"a dictionary too large", dictMagic + "\xff\xff\xff\xffxx", "too large", zs},
 		{"ARC", "filedesc://IAH-1.arc 0.0.0.0 text/plain 1\r\n", "neither a record", good},
 	}
 	for _, tt := range tests {
@@ -208,15 +210,14 @@ func TestDamageIsToldAndPassedOver(t *testing.T) {
 				require.ErrorContains(t, damage[0], tt.says)
 				require.ErrorContains(t, damage[0], fmt.Sprintf("warc: f: byte %d: ", len(before)))
 				last := records[len(records)-1]
-				require.EqualValues(t, len(before+tt.damage), last.offset, "what follows is found")
+				require.EqualValues(t, len(before+tt.damage), last.offset, "the next record")
 			})
 		}
 	}
 }
 
-// Whatever happens to one byte of a file, or to its end, costs the record that it belongs to and
-// no other.
-func TestDamageCostsOneRecord(t *testing.T) {
+// A changed byte loses only the record that contains it, and truncation only those that are cut.
+func TestDamageLosesOneRecord(t *testing.T) {
 	for name, o := range codings() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,7 +226,7 @@ func TestDamageCostsOneRecord(t *testing.T) {
 			step := max(1, len(w.data)/400) // plain files are long
 			first := int(w.offsets[0])
 			if name == "gzip-stored" {
-				first += 3 // without them nothing tells that the headers in the file are inside of gzip
+				first += 3 // without the magic, stored headers would look like plain records
 			}
 			for at := first; at < len(w.data); at += step {
 				broken := bytes.Clone(w.data)
@@ -237,11 +238,11 @@ func TestDamageCostsOneRecord(t *testing.T) {
 	}
 }
 
-// requireLost holds that all records are there but the one around at, and those that were cut off.
+// requireLost requires all records except the one that contains at, and those after the end.
 func requireLost(t *testing.T, w *written, r *Reader, data []byte, at int64) {
 	t.Helper()
 	r.reset(bytes.NewReader(data))
-	r.SetSalvage(at < w.offsets[1]) // without the warcinfo record nothing vouches for the others
+	r.SetSalvage(at < w.offsets[1]) // without the warcinfo record, its ID is unknown
 	records, damage, err := readAll(t, r)
 	require.NoError(t, err)
 	found := map[int64]copied{}
@@ -251,7 +252,7 @@ func requireLost(t *testing.T, w *written, r *Reader, data []byte, at int64) {
 	for i, e := range w.entries {
 		start, end := w.offsets[i], w.offsets[i+1]
 		if start <= at && at < end {
-			if len(damage) == 0 && start < at { // a bit that nothing depends on
+			if len(damage) == 0 && start < at { // a bit without effect
 				require.NotEmpty(t, records)
 			}
 			continue
@@ -260,13 +261,13 @@ func requireLost(t *testing.T, w *written, r *Reader, data []byte, at int64) {
 			continue
 		}
 		got, ok := found[start]
-		require.True(t, ok, "byte %d of %d cost record %d: %v", at, len(data), i, damage)
+		require.True(t, ok, "byte %d of %d: record %d is lost: %v", at, len(data), i, damage)
 		requireSame(t, e, got)
 	}
 }
 
-// A stream cannot be gone back in, but what is behind the damage is found.
-func TestAStreamWithDamage(t *testing.T) {
+// A stream cannot seek back, but records after the damage are found.
+func TestDamagedStream(t *testing.T) {
 	for name, o := range codings() {
 		w := write(t, o, 12)
 		broken := bytes.Clone(w.data)
@@ -281,7 +282,7 @@ func TestAStreamWithDamage(t *testing.T) {
 	}
 }
 
-func TestMembersOfManyAndOfNoRecords(t *testing.T) {
+func TestMembersWithManyOrNoRecords(t *testing.T) {
 	pack := func(texts ...string) string {
 		var out bytes.Buffer
 		e, err := NewEncoder(EncoderOptions{})
@@ -307,7 +308,7 @@ func TestMembersOfManyAndOfNoRecords(t *testing.T) {
 	require.Len(t, damage, 1)
 }
 
-// A disk that fails is no damage, and not the end of the file.
+// A failing disk is neither damage nor the end of the file.
 func TestFailureOfTheSource(t *testing.T) {
 	fire := errors.New("disk on fire")
 	for name, o := range codings() {
@@ -323,12 +324,12 @@ func TestFailureOfTheSource(t *testing.T) {
 	}
 }
 
-// Names tell where the damage is without being asked to.
+// namedReader has a Name, which errors include.
 type namedReader struct{ io.Reader }
 
 func (namedReader) Name() string { return "its-own-name" }
 
-func TestTheNameOfTheSource(t *testing.T) {
+func TestNameOfTheSource(t *testing.T) {
 	r := NewReader(namedReader{strings.NewReader("garbage")}, ReaderOptions{})
 	_, err := r.Next()
 	require.ErrorIs(t, err, ErrDamaged)

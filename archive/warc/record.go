@@ -25,14 +25,14 @@ type Record struct {
 	// Size is the size of the block.
 	Size int64
 
-	fields  Fields
-	left    int64 // of the block
-	r       *Reader
-	first   bool   // in its member, or not in one
-	checked bool   // the block was checked against its digest
-	ended   bool   // Close has nothing left to do
-	done    func() // to be called by Close; nil for nothing
-	told    error  // to the caller, by Read
+	fields   Fields
+	left     int64 // of the block
+	r        *Reader
+	first    bool   // in its member, or not in one
+	checked  bool   // the block was checked against its digest
+	ended    bool   // Close has nothing left to do
+	done     func() // called by Close; may be nil
+	reported error  // returned to the caller by Read
 }
 
 // Fields returns the named fields. The slice is reused for the next record; its strings are not.
@@ -47,8 +47,8 @@ func (rec *Record) Type() string { return rec.fields.Type() }
 // Read reads from the block. If it is shorter than its Content-Length, or does not match its
 // digest, the last call returns a [DamageError] instead of io.EOF.
 func (rec *Record) Read(p []byte) (int, error) {
-	if rec.told != nil {
-		return 0, rec.told
+	if rec.reported != nil {
+		return 0, rec.reported
 	}
 	if rec.left == 0 {
 		return 0, rec.verify()
@@ -67,27 +67,27 @@ func (rec *Record) Read(p []byte) (int, error) {
 
 // verify compares the block with its digest, once. It returns the error for the end of the block.
 func (rec *Record) verify() error {
-	if !rec.checked && !rec.r.check.holds() {
-		// Without a checksum of its own, the block also vouched for where it ends.
+	if !rec.checked && !rec.r.check.matches() {
+		// Without a checksum of a member, the digest also confirmed where the block ends.
 		rec.r.lost = rec.r.lost || !rec.r.inside && !rec.r.salvage
-		rec.told = rec.r.damage(errors.New("the block does not have its digest"))
-		return rec.told
+		rec.reported = rec.r.damage(errors.New("the block does not match its digest"))
+		return rec.reported
 	}
 	rec.checked = true
 	return io.EOF
 }
 
-// WriteTo writes the rest of the block, straight from the buffer of the decompressor: most blocks
-// are skipped or hashed by it, and a copy would be measurable.
+// WriteTo writes the rest of the block directly from the decompressor's buffer. Most blocks are
+// skipped or hashed this way, and a copy would cost measurable time.
 func (rec *Record) WriteTo(w io.Writer) (total int64, err error) {
-	for rec.told == nil && rec.left > 0 {
+	for rec.reported == nil && rec.left > 0 {
 		part, err := rec.peek()
 		if err != nil {
 			return total, rec.fail(err)
 		}
 		n, err := w.Write(part)
 		rec.r.check.write(part[:n])
-		_, _ = rec.r.body.Discard(n) // it is there
+		_, _ = rec.r.body.Discard(n) // n bytes are buffered
 		rec.left -= int64(n)
 		total += int64(n)
 		if err == nil && n < len(part) {
@@ -97,8 +97,8 @@ func (rec *Record) WriteTo(w io.Writer) (total int64, err error) {
 			return total, err
 		}
 	}
-	if rec.told != nil {
-		return total, rec.told
+	if rec.reported != nil {
+		return total, rec.reported
 	}
 	if err := rec.verify(); err != io.EOF {
 		return total, err
@@ -106,7 +106,7 @@ func (rec *Record) WriteTo(w io.Writer) (total int64, err error) {
 	return total, nil
 }
 
-// peek returns some bytes of the block, of which there are some left.
+// peek returns the next bytes of the block, which must not be at its end.
 func (rec *Record) peek() ([]byte, error) {
 	body := rec.r.body
 	if _, err := body.Peek(1); err != nil {
@@ -118,8 +118,8 @@ func (rec *Record) peek() ([]byte, error) {
 	return body.Peek(int(min(int64(body.Buffered()), rec.left)))
 }
 
-// Close skips the rest of the record, after which Length is known. It returns damage that no Read
-// has returned. [Reader.Next] calls it; calling it again does nothing.
+// Close skips the rest of the record; then Length is known. It returns damage that Read has not
+// returned. [Reader.Next] calls it; calling it again does nothing.
 func (rec *Record) Close() error {
 	if rec.ended {
 		return nil
@@ -127,7 +127,7 @@ func (rec *Record) Close() error {
 	rec.ended = true
 	err := rec.skip()
 	if rec.done != nil {
-		rec.told = errClosed
+		rec.reported = errClosed
 		rec.done()
 	}
 	return err
@@ -136,8 +136,9 @@ func (rec *Record) Close() error {
 // errClosed is returned by reads of a detached record after Close.
 var errClosed = fmt.Errorf("warc: read record: %w", fs.ErrClosed)
 
-// Detach returns the record as one that its Reader does not reuse. Close calls done, once, and the
-// record cannot be read from then on, while its fields stay. Until then the Reader must not be used.
+// Detach returns a copy of the record that its Reader does not reuse. Close calls done, once. After
+// that the record cannot be read, but its fields stay valid. Until then the Reader must not be
+// used.
 func (rec *Record) Detach(done func()) *Record {
 	own := *rec
 	own.fields, own.done = slices.Clone(rec.fields), done
@@ -146,25 +147,27 @@ func (rec *Record) Detach(done func()) *Record {
 
 // skip skips the rest, up to the end of the member.
 func (rec *Record) skip() error {
-	told := rec.told != nil
-	if !told {
+	reported := rec.reported != nil
+	if !reported {
 		if _, err := rec.WriteTo(io.Discard); err != nil && rec.left > 0 {
 			return err
 		}
 	}
 	if rec.left > 0 {
-		return nil // the damage was told, and the reader has to search
+		return nil // the damage was reported, and the reader has to search
 	}
 	if err := rec.end(); err != nil {
 		_ = rec.fail(err)
 	}
-	if told {
+	if reported {
 		return nil
 	}
-	return rec.told
+	return rec.reported
 }
 
-// end reads what follows the block, and makes sure that it is what may follow.
+var errNotRecord = errors.New("the block is followed by something other than a record")
+
+// end reads and validates the bytes after the block.
 func (rec *Record) end() error {
 	r := rec.r
 	if !r.inside {
@@ -180,7 +183,7 @@ func (rec *Record) end() error {
 	case nil:
 		buf, _ := r.body.Peek(longest)
 		if !hasVersion(buf) && !(rec.isARC() && beginsARC(r.body)) {
-			return errors.New("the block is followed by something else than a record")
+			return errNotRecord
 		}
 		return nil
 	default:
@@ -188,8 +191,8 @@ func (rec *Record) end() error {
 	}
 }
 
-// endPlain asks for two line breaks or for something that can begin a record, since without
-// compression nothing else shows that Content-Length was right.
+// endPlain requires two line breaks, or the start of a record: without compression, nothing else
+// confirms Content-Length.
 func (rec *Record) endPlain() error {
 	r := rec.r
 	if buf, _ := r.body.Peek(len(recordEnd)); string(buf) == string(recordEnd) {
@@ -198,7 +201,7 @@ func (rec *Record) endPlain() error {
 		return err
 	}
 	if r.required {
-		return io.ErrUnexpectedEOF // whoever writes the IDs writes the line breaks, too
+		return io.ErrUnexpectedEOF // programs that write the IDs also write the line breaks
 	}
 	rec.Length = r.src.pos() - rec.Offset
 	if err := skipBlank(r.body); err != nil && err != io.EOF {
@@ -206,7 +209,7 @@ func (rec *Record) endPlain() error {
 	}
 	if buf, _ := r.body.Peek(longest); len(buf) > 0 && !beginsRecord(buf) &&
 		!(rec.isARC() && beginsARC(r.body)) {
-		return errors.New("the block is followed by something else than a record")
+		return errNotRecord
 	}
 	return nil
 }
@@ -216,9 +219,9 @@ func (rec *Record) fail(err error) error {
 	r := rec.r
 	r.lost, r.inside = true, false
 	if r.src.under.err != nil {
-		rec.told = fmt.Errorf("warc: read %s: %w", r.name, r.src.under.err)
+		rec.reported = fmt.Errorf("warc: read %s: %w", r.name, r.src.under.err)
 	} else {
-		rec.told = r.damage(err)
+		rec.reported = r.damage(err)
 	}
-	return rec.told
+	return rec.reported
 }

@@ -6,24 +6,25 @@ import (
 	"io"
 )
 
-// sourceBuffer is what is read from a file at once; magic numbers are searched for in it.
+// sourceBuffer is the size of a read from a file. Magic numbers are searched for in this buffer.
 const sourceBuffer = 64 << 10
 
-// source is a file that knows where reading has come. It is a buffer that the decompressors read
-// from directly, so that none takes a byte more than belongs to its member.
+// source is a buffered file that knows its position. The decompressors read from the buffer
+// directly, so that none takes bytes beyond its member.
 type source struct {
 	*bufio.Reader
 	under *tally
 }
 
-// tally counts what the buffer has taken, and keeps the error that a decompressor may call damage.
+// tally counts the bytes that the buffer has read, and keeps the error of the file, which a
+// decompressor may report as damage.
 type tally struct {
 	r   io.Reader
 	n   int64
 	err error // other than the end of the file
 }
 
-// Read passes on.
+// Read reads from the file.
 func (t *tally) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
 	t.n += int64(n)
@@ -33,19 +34,19 @@ func (t *tally) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newSource takes positions to count from where r stands.
+// newSource returns a source whose positions count from the current position of r.
 func newSource(r io.Reader) *source {
 	under := &tally{r: r}
 	return &source{bufio.NewReaderSize(under, sourceBuffer), under}
 }
 
-// reset keeps the buffer: one is needed for each record that is read by its address.
+// reset reuses the buffer, because each read of a record by its address needs one.
 func (s *source) reset(r io.Reader) {
 	*s.under = tally{r: r}
 	s.Reader.Reset(s.under)
 }
 
-// pos is where the next byte comes from, which is behind what the file was asked for.
+// pos returns the position of the next byte. The file itself has been read further.
 func (s *source) pos() int64 { return s.under.n - int64(s.Buffered()) }
 
 // seek goes to a position if the source can, and reports whether it did.
@@ -65,16 +66,16 @@ func (s *source) seek(pos int64) bool {
 	return true
 }
 
-// magics are what a member can begin with, and a plain record. In sequence, the version line may be
-// in any case; where a record is searched for, these two spellings are found.
+// magics are the first bytes of members and plain records. In sequence, a version line may be in
+// any case; a search finds only these two spellings.
 var magics = [][]byte{[]byte("\x1f\x8b\x08"), []byte("\x28\xb5\x2f\xfd"), []byte("WARC/"),
 	[]byte("warc/")}
 
 // longest is the length of the longest magic.
 const longest = 5
 
-// unknown are the magics to look for as long as nothing was understood: in what a compressor could
-// not shrink, plain headers shine through, but not at the beginnings of lines.
+// unknown are the magics to search for while the format is unknown. Stored blocks of compressed
+// data may contain plain headers, but not at the start of lines.
 var unknown = [][]byte{magics[0], magics[1], []byte("\nWARC/"), []byte("\nwarc/")}
 
 // find goes to the next of the magics. It returns io.EOF if there is none.
@@ -89,7 +90,7 @@ func (s *source) find(magics [][]byte) error {
 			_, err := s.Discard(at)
 			return err
 		}
-		// What may be the beginning of a magic stays.
+		// The last bytes may be the start of a magic.
 		skip := max(len(buf)-longest, 1)
 		if _, err := s.Discard(skip); err != nil {
 			return err
@@ -102,9 +103,9 @@ func beginsRecord(buf []byte) bool {
 	return bytes.HasPrefix(buf, magics[0]) || bytes.HasPrefix(buf, magics[1]) || hasVersion(buf)
 }
 
-// firstMagic returns where the first of the magics is, or -1. Once one was found, the others are
-// only looked for before it: otherwise a file in which one of them is rare would be searched to the
-// end of the buffer for each that is common.
+// firstMagic returns the index of the first of the magics, or -1. After one is found, the others
+// are only searched for before it. Otherwise each occurrence of a common magic would cost a search
+// of the whole buffer for a rare one.
 func firstMagic(buf []byte, magics [][]byte) int {
 	first := -1
 	for _, magic := range magics {
@@ -115,7 +116,7 @@ func firstMagic(buf []byte, magics [][]byte) int {
 	return first
 }
 
-// skipBlank skips line breaks, of which there may be any number between two records.
+// skipBlank skips any number of line breaks.
 func skipBlank(r *bufio.Reader) error {
 	for {
 		buf, err := r.Peek(1)
