@@ -1,5 +1,5 @@
-// Package allen names the relations between two intervals of time, as in J. F. Allen, "Maintaining
-// knowledge about temporal intervals" (1983). Any two intervals are in exactly one of thirteen:
+// Package allen names the thirteen relations between two intervals of time of J. F. Allen,
+// "Maintaining knowledge about temporal intervals" (1983). Any two intervals have exactly one:
 //
 //	allen.Of(9, 12, 10, 15) == allen.Overlaps
 //
@@ -12,8 +12,8 @@ package allen
 // interval [From, To).
 type Relations uint16
 
-// The relations, in the order in which one interval can move over the other, and sets of them that
-// queries of an archive often want.
+// The relations, in their order as one interval moves past the other, and sets of them for common
+// queries of an archive.
 const (
 	Before       Relations = 1 << iota // D+ < From
 	Meets                              // D+ = From
@@ -29,8 +29,8 @@ const (
 	MetBy                              // D = To
 	After                              // To < D
 
-	// Latest selects the last version of each URL that was found within the interval: it is still
-	// valid at the end. Snapshots select these by default.
+	// Latest selects the last version of each URL that was found within the interval, which is
+	// still valid at the end. Snapshots select these by default.
 	Latest Relations = OverlappedBy | StartedBy | Finishes | Equal
 
 	// Found selects every version that was found within the interval.
@@ -40,8 +40,8 @@ const (
 	Valid Relations = Found | Overlaps | FinishedBy | Contains
 )
 
-// Of returns the one relation of the interval from start to end to the interval from low to high.
-// Neither may be empty.
+// Of returns the relation of the interval [start, end) to the interval [low, high). Neither may be
+// empty.
 func Of(start, end, low, high int64) Relations {
 	switch {
 	case end < low:
@@ -56,15 +56,15 @@ func Of(start, end, low, high int64) Relations {
 	return inner[1+order(start, low)][1+order(end, high)]
 }
 
-// inner are the relations of intervals that share an instant, by the order of their beginnings and
-// of their ends.
+// inner has the relations of intervals that share an instant, by the order of their starts and of
+// their ends.
 var inner = [3][3]Relations{
 	{Overlaps, FinishedBy, Contains},
 	{Starts, Equal, StartedBy},
 	{During, Finishes, OverlappedBy},
 }
 
-// order is -1, 0 or 1, as an index into inner asks for.
+// order compares two instants and returns -1, 0 or 1.
 func order(a, b int64) int {
 	switch {
 	case a < b:

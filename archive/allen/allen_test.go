@@ -9,15 +9,17 @@ import (
 	"github.com/spinneret-go/spinneret/archive/allen"
 )
 
-// relations are the thirteen, by name.
+// relations are the thirteen relations by name.
 var relations = map[string]allen.Relations{
-	"before": allen.Before, "meets": allen.Meets, "overlaps": allen.Overlaps, "starts": allen.Starts, "during": allen.During,
-	"finishes": allen.Finishes, "equal": allen.Equal, "finished by": allen.FinishedBy, "contains": allen.Contains,
-	"started by": allen.StartedBy, "overlapped by": allen.OverlappedBy, "met by": allen.MetBy, "after": allen.After,
+	"before": allen.Before, "meets": allen.Meets, "overlaps": allen.Overlaps,
+	"starts": allen.Starts, "during": allen.During, "finishes": allen.Finishes,
+	"equal": allen.Equal, "finished by": allen.FinishedBy, "contains": allen.Contains,
+	"started by": allen.StartedBy, "overlapped by": allen.OverlappedBy, "met by": allen.MetBy,
+	"after": allen.After,
 }
 
-// holds says in Allen's words, one definition each, whether [a,b) is in a relation to [c,d).
-func holds(name string, a, b, c, d int64) bool {
+// related reports whether [a,b) has a relation to [c,d), by Allen's definitions.
+func related(name string, a, b, c, d int64) bool {
 	switch name {
 	case "before":
 		return b < c
@@ -47,7 +49,7 @@ func holds(name string, a, b, c, d int64) bool {
 	return a > d
 }
 
-func TestTheThirteenRelations(t *testing.T) {
+func TestThirteenRelations(t *testing.T) {
 	require.Len(t, relations, 13)
 	for a := range int64(7) {
 		for b := a + 1; b < 8; b++ {
@@ -55,7 +57,8 @@ func TestTheThirteenRelations(t *testing.T) {
 				for d := c + 1; d < 8; d++ {
 					for name, want := range relations {
 						got := allen.Of(a, b, c, d)
-						require.Equal(t, holds(name, a, b, c, d), got == want, "%s [%d,%d) [%d,%d)", name, a, b, c, d)
+						require.Equal(t, related(name, a, b, c, d), got == want,
+							"%s [%d,%d) [%d,%d)", name, a, b, c, d)
 					}
 				}
 			}
