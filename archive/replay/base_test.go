@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a handler below a path answers is what one at the root does, but for the path before its
-// addresses. Both are walked from their first pages.
+// A handler with a Base responds like one at the root, except for the prefix of its addresses. The
+// test follows the links of both from their start pages.
 func TestBase(t *testing.T) {
 	const base = "/my/archive"
 	a := archiveOf(t, site()...)
@@ -41,7 +41,7 @@ func TestBase(t *testing.T) {
 		rooted := strings.ReplaceAll(body, base, "")
 		require.Equal(t, want.Body.String(), rooted, page)
 		if strings.HasPrefix(page, rawPath) {
-			continue // as it was archived
+			continue // the archived bytes
 		}
 		for _, found := range address.FindAllStringSubmatch(body, -1) {
 			next, ok := strings.CutPrefix(html.UnescapeString(found[1]), base)

@@ -10,21 +10,23 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// article is a page of the usual kind, and about so many bytes.
+// article returns a typical page of about size bytes.
 func article(size int) []byte {
 	var page bytes.Buffer
 	page.WriteString(frontPage("An article", "long"))
 	for i := 0; page.Len() < size; i++ {
-		fmt.Fprintf(&page, `<div class="item"><p>Some words &amp; more, %d times, with a <a href="/n/%d?a=1&amp;`+
-			`b=2" class=more>link</a> and <img src="//cdn.example.org/i/%d.jpg" srcset="/i/%d.jpg 1x, `+
-			`/i/%d-2.jpg 2x" alt="An image"> in them.</p></div>`+"\n", i, i, i, i, i)
+		fmt.Fprintf(&page, `<div class="item"><p>Some words &amp; more, %d times, with a `+
+			`<a href="/n/%d?a=1&amp;b=2" class=more>link</a> and `+
+			`<img src="//cdn.example.org/i/%d.jpg" srcset="/i/%d.jpg 1x, /i/%d-2.jpg 2x" `+
+			`alt="An image"> in them.</p></div>`+"\n", i, i, i, i, i)
 	}
 	return page.Bytes()
 }
 
-// BenchmarkRewrite rewrites pages and sheets of the usual sizes.
+// BenchmarkRewrite rewrites pages and sheets of typical sizes.
 func BenchmarkRewrite(b *testing.B) {
-	sheet := strings.Repeat(".a > .b:hover { margin: -5px 0 1.5em; background: #fff url(i/x.png) }\n", 700)
+	const rule = ".a > .b:hover { margin: -5px 0 1.5em; background: #fff url(i/x.png) }\n"
+	sheet := strings.Repeat(rule, 700)
 	for _, bench := range []struct {
 		name string
 		size int
@@ -48,8 +50,8 @@ func BenchmarkRewrite(b *testing.B) {
 	}
 }
 
-// BenchmarkDiff compares pages of which every hundredth line changed, and pages with no line in
-// common, where the bound takes hold.
+// BenchmarkDiff compares pages with 1% of their lines changed, and pages without common lines,
+// which reach the bound.
 func BenchmarkDiff(b *testing.B) {
 	var before, after, other []string
 	for i := range 10_000 {
@@ -67,16 +69,16 @@ func BenchmarkDiff(b *testing.B) {
 	}
 }
 
-// BenchmarkCounts makes what the first page and the page of a host show, of versions that a real
-// archive would have by the million.
+// BenchmarkCounts counts the versions for the start page and for the page of a host. Real archives
+// have millions.
 func BenchmarkCounts(b *testing.B) {
 	const pages, versions = 5000, 4
 	a := archiveOf(b)
 	for i := range pages * versions {
 		_, err := a.Append(archive.Capture{
 			URL:  fmt.Sprintf("http://h%d.example/d%d/p%d", i%50, i%7, i%pages),
-			Time: days(i / pages), Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
-			Body: fmt.Appendf(nil, "<p>%d", i)})
+			Time: days(i / pages), Body: fmt.Appendf(nil, "<p>%d", i),
+			Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -89,7 +91,7 @@ func BenchmarkCounts(b *testing.B) {
 			return v.list(l, "http://h1.example/", time.Time{})
 		},
 	} {
-		if err := count(); err != nil { // the first one writes the index
+		if err := count(); err != nil { // the first call writes the index
 			b.Fatal(err)
 		}
 		b.Run(name, func(b *testing.B) {

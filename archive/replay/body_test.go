@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// coded returns text as a compressor writes it.
+// coded returns text encoded by a compressor.
 func coded(t testing.TB, text string, compressor func(io.Writer) io.WriteCloser) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -47,16 +47,16 @@ func TestContentCodings(t *testing.T) {
 	zlibbed := func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }
 	for _, tt := range []struct{ name, coding, body string }{
 		{"none", "", page},
-		{"none by its name", "identity", page},
+		{"identity", "identity", page},
 		{"gzip", "gzip", gzipped(page)},
-		{"gzip by its old name", "x-gzip", gzipped(page)},
+		{"gzip with its old name", "x-gzip", gzipped(page)},
 		{"gzip in upper case", "GZip", gzipped(page)},
-		{"gzip that was taken off already", "gzip", page},
-		{"deflate in the format of zlib", "deflate", coded(t, page, zlibbed)},
-		{"deflate as it is", "deflate", coded(t, page, deflated)},
+		{"gzip, already removed", "gzip", page},
+		{"deflate in zlib format", "deflate", coded(t, page, zlibbed)},
+		{"raw deflate", "deflate", coded(t, page, deflated)},
 		{"brotli", "br", coded(t, page, brotlied)},
 		{"zstd", "zstd", coded(t, page, zstandard)},
-		{"zstd that was taken off already", "zstd", page},
+		{"zstd, already removed", "zstd", page},
 		{"gzip twice", "gzip, gzip", gzipped(gzipped(page))},
 		{"gzip and then brotli", "gzip,br", coded(t, gzipped(page), brotlied)},
 	} {
@@ -71,8 +71,8 @@ func TestContentCodings(t *testing.T) {
 	}
 }
 
-// A packed body that breaks off is shown as far as it goes.
-func TestBrokenCodingsAreShownAsFarAsTheyGo(t *testing.T) {
+// A truncated compressed body is shown up to the truncation.
+func TestTruncatedCodings(t *testing.T) {
 	page := strings.Repeat("<p>words</p>", 20_000)
 	packed := gzipped(page)
 	v := New(archiveOf(t, visit{"http://a.example/", days(0), 200,
@@ -83,16 +83,16 @@ func TestBrokenCodingsAreShownAsFarAsTheyGo(t *testing.T) {
 	require.Less(t, w.Body.Len(), len(page))
 }
 
-// A status code that would make a browser ask for a password, or try again, is not passed on.
+// Status codes that would make a browser ask for a password or retry are replaced.
 func TestStatusCodes(t *testing.T) {
-	for status, want := range map[int]int{200: 200, 203: 200, 206: 200, 300: 200, 304: 200, 400: 404,
-		401: 404, 403: 403, 404: 404, 407: 404, 408: 404, 410: 410, 425: 404, 451: 451, 500: 500,
-		501: 500, 503: 503, 599: 500} {
+	for status, want := range map[int]int{200: 200, 203: 200, 206: 200, 300: 200, 304: 200,
+		400: 404, 401: 404, 403: 403, 404: 404, 407: 404, 408: 404, 410: 410, 425: 404, 451: 451,
+		500: 500, 501: 500, 503: 503, 599: 500} {
 		v := New(archiveOf(t, visit{"http://a.example/", days(0), status,
 			"Content-Type: text/html\nWWW-Authenticate: Basic\nRetry-After: 1", "<p>x"}), Options{})
 		w := ask(t, v, v.replayOf(days(0), "http://a.example/"))
 		if status == 304 {
-			continue // there is nothing that it repeats
+			continue // there is no earlier content
 		}
 		require.Equal(t, want, w.Code, "status %d", status)
 		require.Empty(t, w.Header().Get("WWW-Authenticate"))
@@ -100,7 +100,7 @@ func TestStatusCodes(t *testing.T) {
 	}
 }
 
-// A visit that found nothing new shows what the one before it found.
+// A 304 shows the content of the version before it.
 func TestNotModified(t *testing.T) {
 	const url = "http://a.example/"
 	v := New(archiveOf(t, htmlAt(days(0), url, "<p>old"), visit{url, days(1), 304, "Etag: x", ""},
@@ -112,7 +112,7 @@ func TestNotModified(t *testing.T) {
 	_, words := tree(t, v, 200, at(viewPath, days(1), url))
 	require.Contains(t, words, "unchanged")
 
-	// Of a visit that found nothing new where nothing was, there is nothing to show.
+	// A 304 without an earlier version has nothing to show.
 	require.Equal(t, 404, ask(t, v, v.replayOf(days(1), "http://a.example/lost")).Code)
 	require.Equal(t, 404, ask(t, v, at(viewPath, days(1), "http://a.example/lost")).Code)
 	tree(t, v, 200, versionsAddress("http://a.example/lost"))
@@ -120,30 +120,31 @@ func TestNotModified(t *testing.T) {
 
 func TestEncodings(t *testing.T) {
 	for _, tt := range []struct{ name, page, kind, want string }{
-		{"UTF-8 as its server says", "é", "text/html; charset=utf-8", "é"},
-		{"UTF-8 that nothing says", "é", "text/html", "é"},
-		{"UTF-8 that shows late", strings.Repeat(" ", 2000) + "é", "text/html",
+		{"UTF-8 in Content-Type", "é", "text/html; charset=utf-8", "é"},
+		{"undeclared UTF-8", "é", "text/html", "é"},
+		{"undeclared UTF-8 after ASCII", strings.Repeat(" ", 2000) + "é", "text/html",
 			strings.Repeat(" ", 2000) + "é"},
-		{"a mark at the beginning", "\xef\xbb\xbfé", "text/html", "é"},
-		{"a mark is right and the server wrong", "\xef\xbb\xbfé", "text/html; charset=latin1", "é"},
-		{"the server is right and the page wrong", "<meta charset=koi8-r>\xe9",
+		{"a byte order mark", "\xef\xbb\xbfé", "text/html", "é"},
+		{"a byte order mark precedes Content-Type", "\xef\xbb\xbfé", "text/html; charset=latin1",
+			"é"},
+		{"Content-Type precedes meta", "<meta charset=koi8-r>\xe9",
 			"text/html; charset=iso-8859-1", "<meta charset=koi8-r>é"},
-		{"nothing says anything, and it is no UTF-8", "\xe9\x80", "text/html", "é€"},
-		{"an encoding that no one knows", "\xe9", "text/html; charset=klingon", "é"},
-		{"UTF-16 without a mark", "a\x00b\x00", "text/html; charset=utf-16le", "ab"},
+		{"undeclared, and not UTF-8", "\xe9\x80", "text/html", "é€"},
+		{"an unknown encoding", "\xe9", "text/html; charset=klingon", "é"},
+		{"UTF-16 without a byte order mark", "a\x00b\x00", "text/html; charset=utf-16le", "ab"},
 		{"Japanese in seven bits", "\x1b$B$\"\x1b(B<", "text/html; charset=iso-2022-jp", "あ<"},
-		{"what is wrong in UTF-8", "a\xffb", "text/html; charset=utf-8", "a\uFFFDb"},
+		{"invalid UTF-8", "a\xffb", "text/html; charset=utf-8", "a\uFFFDb"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.Equal(t, tt.want, string(toUTF8([]byte(tt.page), tt.kind)))
 		})
 	}
 	for _, tt := range []struct{ name, sheet, kind, want string }{
-		{"a sheet as its server says", "\xe9", "text/css; charset=iso-8859-1", "é"},
-		{"a sheet as it says itself", "@charset \"koi8-r\";\xc1", "text/css", "@charset \"koi8-r\";а"},
-		{"a sheet in UTF-8", "é", "text/css", "é"},
-		{"a sheet in none", "\xe9", "text/css", "é"},
-		{"a sheet says it too late", " @charset \"koi8-r\";\xc1", "text/css",
+		{"a sheet, in Content-Type", "\xe9", "text/css; charset=iso-8859-1", "é"},
+		{"@charset", "@charset \"koi8-r\";\xc1", "text/css", "@charset \"koi8-r\";а"},
+		{"a sheet in undeclared UTF-8", "é", "text/css", "é"},
+		{"a sheet, undeclared, and not UTF-8", "\xe9", "text/css", "é"},
+		{"@charset after a space", " @charset \"koi8-r\";\xc1", "text/css",
 			" @charset \"koi8-r\";Á"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,10 +21,10 @@ import (
 // browsers are the names under which Chromium is installed.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// browserTime is how long a browser may take: it is slow to start on a machine that has much to do.
+// browserTime is how long a browser may take. It starts slowly on a busy machine.
 const browserTime = time.Minute
 
-// chromium returns a browser without a window that is to be run.
+// chromium returns the command that starts a headless browser.
 func chromium(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	if testing.Short() {
@@ -42,7 +42,7 @@ func chromium(t *testing.T, args ...string) *exec.Cmd {
 	}
 	profile, err := os.MkdirTemp("", "viewer")
 	require.NoError(t, err)
-	// Its processes end one after the other, and the last ones may still write.
+	// The last of its processes may still write to the profile.
 	t.Cleanup(func() {
 		for range 50 {
 			if os.RemoveAll(profile) == nil {
@@ -53,12 +53,12 @@ func chromium(t *testing.T, args ...string) *exec.Cmd {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), browserTime)
 	t.Cleanup(cancel)
-	return exec.CommandContext(ctx, path, append([]string{"--headless", "--no-sandbox", "--disable-gpu",
-		"--disable-quic", "--no-first-run", "--disable-background-networking",
+	return exec.CommandContext(ctx, path, append([]string{"--headless", "--no-sandbox",
+		"--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--user-data-dir=" + profile}, args...)...)
 }
 
-// browser is a Chromium that is driven by the DevTools protocol over a pair of pipes.
+// browser is a Chromium controlled by the DevTools protocol over a pair of pipes.
 type browser struct {
 	t       *testing.T
 	in      *os.File
@@ -81,7 +81,7 @@ func drive(t *testing.T, url string) *browser {
 	require.NoError(t, theirOut.Close())
 	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		_ = in.Close() // which ends it
+		_ = in.Close() // ends the browser
 		_ = cmd.Wait()
 		_ = out.Close()
 	})
@@ -106,7 +106,7 @@ func (b *browser) call(method string, params map[string]any) map[string]any {
 	require.NoError(b.t, err)
 	for {
 		data, err := b.out.ReadBytes(0)
-		require.NoError(b.t, err, "the browser has ended")
+		require.NoError(b.t, err, "the browser exited")
 		var answer struct {
 			ID     int
 			Result map[string]any
@@ -120,7 +120,7 @@ func (b *browser) call(method string, params map[string]any) map[string]any {
 	}
 }
 
-// evaluate returns what an expression is in the page.
+// evaluate returns the value of an expression in the page.
 func (b *browser) evaluate(expression string) any {
 	b.t.Helper()
 	result := b.call("Runtime.evaluate", map[string]any{"expression": expression,
@@ -129,7 +129,7 @@ func (b *browser) evaluate(expression string) any {
 	return value["value"]
 }
 
-// click presses and releases a button of the mouse.
+// click presses and releases a mouse button.
 func (b *browser) click(button string, x, y int) {
 	for _, kind := range []string{"mouseMoved", "mousePressed", "mouseReleased"} {
 		b.call("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": x, "y": y,
@@ -137,14 +137,15 @@ func (b *browser) click(button string, x, y int) {
 	}
 }
 
-// recorder is a server that notes what it was asked for. Its methods are safe for concurrent use.
+// recorder is a server that records the addresses of requests. Its methods are safe for concurrent
+// use.
 type recorder struct {
 	*httptest.Server
 	mu        sync.Mutex
 	addresses []string
 }
 
-// record serves with a handler, or answers with 200 where there is none.
+// record starts a server with a handler. Without one, all responses are empty.
 func record(t *testing.T, h http.Handler) *recorder {
 	t.Helper()
 	r := &recorder{}
@@ -166,23 +167,23 @@ func (r *recorder) list() []string {
 	return slices.Clone(r.addresses)
 }
 
-// wait waits until something was asked for whose address has a part.
+// wait waits for a request whose address contains part.
 func (r *recorder) wait(t *testing.T, part string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return r.asked(part) }, browserTime, 10*time.Millisecond,
-		"nothing asked for %s", part)
+	require.Eventually(t, func() bool { return r.requested(part) }, browserTime,
+		10*time.Millisecond, "no request for %s", part)
 }
 
-// asked tells whether something was asked for whose address has a part.
-func (r *recorder) asked(part string) bool {
+// requested reports whether the address of a request contains part.
+func (r *recorder) requested(part string) bool {
 	return slices.ContainsFunc(r.list(), func(s string) bool { return strings.Contains(s, part) })
 }
 
-// told returns how the probes of a page said that their tries ended, by their names.
-func (r *recorder) told() map[string]string {
+// reported returns the outcomes that the probes of a page have reported, by name.
+func (r *recorder) reported() map[string]string {
 	found := map[string]string{}
 	for _, address := range r.list() {
-		if _, rest, ok := strings.Cut(address, "/told/"); ok {
+		if _, rest, ok := strings.Cut(address, "/reported/"); ok {
 			name, outcome, _ := strings.Cut(rest, "/")
 			found[name] = outcome
 		}
@@ -190,26 +191,26 @@ func (r *recorder) told() map[string]string {
 	return found
 }
 
-// outcomes waits until all probes have told. Their images may be asked for in any order.
+// outcomes waits until all probes have reported. Their images may be requested in any order.
 func (r *recorder) outcomes(t *testing.T) map[string]string {
 	t.Helper()
-	// Two more are in a loop, and the last one is that all is done.
+	// Two more are in a loop, and one reports the end.
 	all := strings.Count(probes, `await attempt("`) + 3
-	require.Eventually(t, func() bool { return len(r.told()) >= all }, browserTime,
-		10*time.Millisecond, "not all probes have told")
-	return r.told()
+	require.Eventually(t, func() bool { return len(r.reported()) >= all }, browserTime,
+		10*time.Millisecond, "not all probes have reported")
+	return r.reported()
 }
 
-// probes is a page whose script tries to reach what it must not. It tells how each try ended by the
-// addresses of images, the one way out that it has: to the archive. The first %s is the live web.
+// probes is a page whose script attempts forbidden accesses. It reports the outcomes in the
+// addresses of images, which it may load from the archive. %s is the address of the live web.
 const probes = `<!DOCTYPE html><title>Probes</title>
 <link rel="stylesheet" href="probe.css">
 <img src="probe.png" alt="">
 <body><script>
 const live = "%s";
-function tell(name, outcome) { new Image().src = "told/" + name + "/" + outcome; }
+function report(name, outcome) { new Image().src = "reported/" + name + "/" + outcome; }
 async function attempt(name, action) {
-	try { await action(); tell(name, "escaped"); } catch (e) { tell(name, "held"); }
+	try { await action(); report(name, "escaped"); } catch (e) { report(name, "blocked"); }
 }
 function loads(make) {
 	return new Promise((resolve, reject) => {
@@ -227,9 +228,11 @@ const tag = (name, fields) => () => Object.assign(document.createElement(name), 
 	await attempt("fetch-versions", () => fetch(location.origin + "/versions?url=x"));
 	await attempt("fetch-live", () => fetch(live + "fetch", {mode: "no-cors"}));
 	await attempt("xhr", () => new Promise((resolve, reject) => {
-		const x = new XMLHttpRequest(); x.open("GET", "/"); x.onload = resolve; x.onerror = reject; x.send();
+		const x = new XMLHttpRequest(); x.open("GET", "/"); x.onload = resolve;
+		x.onerror = reject; x.send();
 	}));
-	await attempt("parent", () => insist(parent !== window ? parent.document.title : document.title));
+	await attempt("parent", () =>
+		insist(parent !== window ? parent.document.title : document.title));
 	await attempt("parent-name", () => insist(parent.location.href));
 	await attempt("top", () => insist(top.location.href));
 	await attempt("top-go", () => { top.location.hash = "#moved"; });
@@ -242,12 +245,13 @@ const tag = (name, fields) => () => Object.assign(document.createElement(name), 
 	}));
 	await attempt("service-worker", () => navigator.serviceWorker.register("worker.js"));
 	await attempt("worker", () => loads(() => { const w = new Worker("worker.js");
-		const e = document.createElement("i"); w.onmessage = () => e.onload(); w.onerror = () => e.onerror();
-		return e; }));
+		const e = document.createElement("i"); w.onmessage = () => e.onload();
+		w.onerror = () => e.onerror(); return e; }));
 	await attempt("popup", () => insist(window.open("/")));
 	await attempt("image-live", () => loads(tag("img", {src: live + "image"})));
 	await attempt("script-live", () => loads(tag("script", {src: live + "script"})));
-	await attempt("style-live", () => loads(tag("link", {rel: "stylesheet", href: live + "style"})));
+	await attempt("style-live", () =>
+		loads(tag("link", {rel: "stylesheet", href: live + "style"})));
 	await attempt("script-own", () => loads(tag("script", {src: "/static/viewer.js"})));
 	await attempt("image-own", () => loads(tag("img", {src: "/static/icon.svg"})));
 	await attempt("beacon-live", () => new Promise((resolve, reject) => {
@@ -263,24 +267,26 @@ const tag = (name, fields) => () => Object.assign(document.createElement(name), 
 		document.body.append(f);
 		await attempt(name, async () => {
 			const title = () => f.contentDocument && f.contentDocument.title;
-			for (let i = 0; i < 20 && !title(); i++) await new Promise((resolve) => setTimeout(resolve, 100));
+			for (let i = 0; i < 20 && !title(); i++) {
+				await new Promise((resolve) => setTimeout(resolve, 100));
+			}
 			insist(title());
 		});
 	}
 	await attempt("form-live", () => { const f = document.createElement("form");
 		const sink = tag("iframe", {name: "sink"})();
 		f.action = live + "form"; f.target = "sink"; document.body.append(sink, f); f.submit();
-		throw new Error("what came of it, the live web tells"); });
+		throw new Error("the live web records whether it was sent"); });
 	await attempt("same-site", async () => insist((await (await fetch("data.json")).json()).fine));
 	await attempt("module", () => loads(tag("script", {type: "module", src: "module.js"})));
 	await attempt("other-site", async () => insist(await (await fetch(location.pathname.replace(
 		/http:.*/, "http://other.example/data.json"))).json()));
-	tell("all", "done");
+	report("all", "done");
 	setTimeout(() => { location.href = live + "gone"; }, 200);
 })();
 </script></body>`
 
-// probeSite is the archive of the page with the probes.
+// probeSite returns the visits of a site with the probes.
 func probeSite(live string) []visit {
 	const root = "http://probe.example/"
 	json := `{"fine": true}`
@@ -296,9 +302,9 @@ func probeSite(live string) []visit {
 	}
 }
 
-// With scripts an archived page reaches neither the viewer, nor the live web, nor other websites of
-// the archive, but what belongs to it.
-func TestArchivedScriptsAreShutIn(t *testing.T) {
+// With scripts, an archived page reaches its own site, but not the viewer, the live web or other
+// archived sites.
+func TestArchivedScriptsAreContained(t *testing.T) {
 	live := record(t, nil)
 	v := New(archiveOf(t, probeSite(live.URL+"/")...), Options{Scripts: true})
 	viewer := record(t, v)
@@ -308,24 +314,24 @@ func TestArchivedScriptsAreShutIn(t *testing.T) {
 		switch name {
 		case "all", "same-site", "module":
 		default:
-			require.Equal(t, "held", outcome, name)
+			require.Equal(t, "blocked", outcome, name)
 		}
 	}
 	for _, name := range []string{"same-site", "module"} {
 		require.Equal(t, "escaped", outcomes[name], "a page may read its own website as of then")
 	}
-	// The script then leads its frame to the live web, which the page around it forbids.
+	// The script then navigates its frame to the live web, which the page around it forbids.
 	b.evaluate("new Promise((resolve) => setTimeout(resolve, 600))")
 	require.Equal(t, "/view/20261102090000000000/http://probe.example/",
 		b.evaluate("location.pathname + location.hash"))
-	require.Empty(t, live.list(), "the live web was asked")
+	require.Empty(t, live.list(), "a request reached the live web")
 	require.Nil(t, b.evaluate("navigator.serviceWorker.controller"))
 	require.Equal(t, "", b.evaluate("document.cookie"))
 	require.EqualValues(t, 0, b.evaluate("localStorage.length"))
 }
 
-// Without scripts nothing of the page runs, and what belongs to it comes from the archive.
-func TestArchivedPagesAreStillWithoutScripts(t *testing.T) {
+// Without scripts nothing on the page runs, and its resources come from the archive.
+func TestArchivedPagesWithoutScripts(t *testing.T) {
 	live := record(t, nil)
 	v := New(archiveOf(t, probeSite(live.URL+"/")...), Options{})
 	viewer := record(t, v)
@@ -334,12 +340,12 @@ func TestArchivedPagesAreStillWithoutScripts(t *testing.T) {
 		viewer.wait(t, v.replayOf(days(0), "http://probe.example/"+name))
 	}
 	b.evaluate("new Promise((resolve) => setTimeout(resolve, 500))")
-	require.Empty(t, viewer.told())
+	require.Empty(t, viewer.reported())
 	require.Empty(t, live.list())
 }
 
-// The probes themselves tell the truth: the same page on an ordinary website reaches everything.
-func TestProbesEscapeWhereNothingHoldsThem(t *testing.T) {
+// The probes work: the same page on an ordinary website reaches everything.
+func TestProbesEscapeFromOrdinaryPages(t *testing.T) {
 	live := record(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/style" {
 			w.Header().Set("Content-Type", "text/css")
@@ -375,8 +381,7 @@ func TestProbesEscapeWhereNothingHoldsThem(t *testing.T) {
 	require.Contains(t, live.list(), "/beacon")
 }
 
-// A person who clicks a link in a page gets the view of the page that it leads to, in the same or
-// in a new window.
+// A click on a link in a page opens the view of its target, in the same or in a new window.
 func TestLinksReplaceTheWholeWindow(t *testing.T) {
 	const root = "http://a.example/"
 	big := `<body><img src=ready.png><a href="/next(1)" style="position:fixed;inset:0">Next</a>`
@@ -386,10 +391,10 @@ func TestLinksReplaceTheWholeWindow(t *testing.T) {
 		viewer := record(t, New(a, Options{}))
 		b := drive(t, viewer.URL+at(viewPath, days(0), root))
 		viewer.wait(t, "ready.png")
-		// A click before the page is painted goes nowhere, and nothing tells when it is.
+		// A click before the page is painted has no effect, and there is no event for that.
 		next := at(viewPath, days(0), root+"next(1)")
-		for start := time.Now(); !viewer.asked(next); time.Sleep(300 * time.Millisecond) {
-			require.Less(t, time.Since(start), browserTime, "the click leads nowhere")
+		for start := time.Now(); !viewer.requested(next); time.Sleep(300 * time.Millisecond) {
+			require.Less(t, time.Since(start), browserTime, "the click has no effect")
 			b.click(button, 400, 500)
 		}
 		viewer.wait(t, "/"+formatMoment(days(0))+"/"+root+"next(1)")
@@ -401,7 +406,7 @@ func TestLinksReplaceTheWholeWindow(t *testing.T) {
 	}
 }
 
-// The viewer's own pages work under their own policy, and can be used with keys alone.
+// The viewer's own pages work under their own policy, and can be used with the keyboard alone.
 func TestOwnPagesInABrowser(t *testing.T) {
 	viewer := record(t, siteHandler(t, Options{}))
 	b := drive(t, viewer.URL+at(viewPath, days(2), millHome))
@@ -413,21 +418,22 @@ func TestOwnPagesInABrowser(t *testing.T) {
 	b.evaluate(`document.activeElement.blur();
 		document.dispatchEvent(new KeyboardEvent("keydown", {key: "["}))`)
 	viewer.wait(t, at(viewPath, days(1), millHome))
-	for _, address := range []string{"/", versionsAddress(millHome), browseAddress(millHome, days(9)),
+	for _, address := range []string{"/", versionsAddress(millHome),
+		browseAddress(millHome, days(9)),
 		diffAddress(millHome, days(0), days(2))} {
 		b.call("Page.navigate", map[string]any{"url": viewer.URL + address})
 		require.Eventually(t, func() bool {
 			return b.evaluate("location.pathname + location.search + document.readyState") ==
 				address+"complete"
 		}, browserTime, 10*time.Millisecond, address)
-		// Each field has a name, each page a language and one heading of the first order.
+		// Each field has a label, and each page a language and one top-level heading.
 		require.Equal(t, true, b.evaluate(`document.documentElement.lang === "en" &&
 			document.querySelectorAll("h1").length === 1 &&
 			[...document.querySelectorAll("input:not([type=hidden])")].every((e) =>
 				e.labels.length > 0 || e.ariaLabel)`), address)
 		for _, width := range []int{1280, 360} {
-			b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800,
-				"deviceScaleFactor": 1, "mobile": false})
+			b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width,
+				"height": 800, "deviceScaleFactor": 1, "mobile": false})
 			require.Equal(t, true, b.evaluate("document.documentElement.scrollWidth <= innerWidth"),
 				"%s is wider than %d", address, width)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// apply makes b of a by a comparison, and fails if that does not follow from it.
+// apply requires that edits turn a into b.
 func apply(t testing.TB, a, b []string, edits []edit) {
 	t.Helper()
 	i, j := 0, 0
@@ -31,7 +31,7 @@ func apply(t testing.TB, a, b []string, edits []edit) {
 	require.Equal(t, [2]int{len(a), len(b)}, [2]int{i, j})
 }
 
-// longestCommon returns the length of the longest list that both have in common, the slow way.
+// longestCommon returns the length of the longest common subsequence, by dynamic programming.
 func longestCommon(a, b []int) int {
 	row := make([]int, len(b)+1)
 	for i := range a {
@@ -49,7 +49,7 @@ func longestCommon(a, b []int) int {
 	return row[len(b)]
 }
 
-// Myers' algorithm finds a shortest way, as the textbook's table does.
+// Myers' algorithm finds the shortest list of edits.
 func TestMyersIsShortest(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -72,7 +72,7 @@ func TestMyersIsShortest(t *testing.T) {
 	}
 }
 
-func TestDiffLeadsFromOneToTheOther(t *testing.T) {
+func TestDiffTurnsOneIntoTheOther(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var a []string
@@ -94,13 +94,13 @@ func TestDiffLeadsFromOneToTheOther(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	for _, tt := range []struct{ name, a, b, want string }{
-		{"nothing", "", "", ""},
+		{"empty", "", "", ""},
 		{"the same", "a b", "a b", "=a =b"},
-		{"all new", "", "a b", "+a +b"},
-		{"all gone", "a b", "", "-a -b"},
+		{"all added", "", "a b", "+a +b"},
+		{"all removed", "a b", "", "-a -b"},
 		{"a change", "a b c", "a x c", "=a -b +x =c"},
-		{"what is there once holds it together", "x a y b", "a x b y", "+a =x -a +b =y -b"},
-		{"braces do not hold it together", "f { x } g { y }", "f { x } h { z } g { y }",
+		{"one of several results", "x a y b", "a x b y", "+a =x -a +b =y -b"},
+		{"repeated lines are no anchors", "f { x } g { y }", "f { x } h { z } g { y }",
 			"=f ={ =x =} +h +{ +z +} =g ={ =y =}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,14 +119,14 @@ func TestDiff(t *testing.T) {
 				}
 			}
 			require.Equal(t, len(strings.Fields(tt.want)), len(got), "%v", got)
-			if !strings.Contains(tt.name, "once") {
+			if tt.name != "one of several results" {
 				require.Equal(t, tt.want, strings.Join(got, " "))
 			}
 		})
 	}
 }
 
-// Where too much changed the comparison gets coarse, and stays right.
+// With too many changes, the comparison is coarse but correct.
 func TestDiffIsBounded(t *testing.T) {
 	var a, b []string
 	for i := range 3000 {
@@ -142,7 +142,7 @@ func TestDiffIsBounded(t *testing.T) {
 	require.True(t, ok)
 }
 
-func FuzzDiffLeadsFromOneToTheOther(f *testing.F) {
+func FuzzDiffTurnsOneIntoTheOther(f *testing.F) {
 	f.Add("a\nb\nc", "a\nx\nc")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		from, to := strings.Split(a, "\n"), strings.Split(b, "\n")
@@ -153,13 +153,13 @@ func FuzzDiffLeadsFromOneToTheOther(f *testing.F) {
 func TestDifferingPartsOfALine(t *testing.T) {
 	for _, tt := range []struct{ name, line, other, want string }{
 		{"in the middle", "one two three", "one 2 three", "one |two| three"},
-		{"at the beginning", "xx the end of it", "the end of it", "|xx |the end of it"},
+		{"at the start", "xx the end of it", "the end of it", "|xx |the end of it"},
 		{"at the end", "the start of it xx", "the start of it", "the start of it| xx|"},
 		{"nothing in common", "abc", "xyz", "abc||"},
 		{"no other line", "abc", "", "abc||"},
-		{"letters are not cut", "aaaa é bbbb", "aaaa è bbbb", "aaaa |é| bbbb"},
-		{"words are not cut", "the second page of", "the third page of", "the |second| page of"},
-		{"what is doubled", "a a a a", "a a", "a a| a a|"},
+		{"characters are not split", "aaaa é bbbb", "aaaa è bbbb", "aaaa |é| bbbb"},
+		{"words are not split", "the second page of", "the third page of", "the |second| page of"},
+		{"repeated words", "a a a a", "a a", "a a| a a|"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before, mid, after := differing(tt.line, tt.other)
@@ -171,12 +171,13 @@ func TestDifferingPartsOfALine(t *testing.T) {
 func TestVisibleText(t *testing.T) {
 	for _, tt := range []struct{ name, page, want string }{
 		{"blocks are lines", "<p>a<div>b</div>c<br>d", "a\nb\nc\nd"},
-		{"spans are not", "a<b>b</b> <i>c</i>", "ab c"},
-		{"spaces are one", "<p> a \n\t b&nbsp;c </p>", "a b c"},
-		{"entities are letters", "&lt;p&gt; &eacute;", "<p> é"},
-		{"no scripts and styles", "a<script>b</script><style>c</style><noscript>d</noscript>e", "ae"},
+		{"inline elements are not", "a<b>b</b> <i>c</i>", "ab c"},
+		{"spaces are collapsed", "<p> a \n\t b&nbsp;c </p>", "a b c"},
+		{"entities are decoded", "&lt;p&gt; &eacute;", "<p> é"},
+		{"no scripts and styles", "a<script>b</script><style>c</style><noscript>d</noscript>e",
+			"ae"},
 		{"no comments", "a<!-- b -->c", "ac"},
-		{"images have texts", `a<img src=x alt="a dog">`, "a [a dog]"},
+		{"images have alternative texts", `a<img src=x alt="a dog">`, "a [a dog]"},
 		{"a title is a line", "<title>a</title>b", "a\nb"},
 		{"cells are lines", "<tr><td>a<td>b", "a\nb"},
 	} {

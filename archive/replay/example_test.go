@@ -28,7 +28,8 @@ func Example() {
 	}
 	server := httptest.NewServer(replay.New(a, replay.Options{}))
 	defer server.Close()
-	resp, err := http.Get(server.URL + "/diff?url=https://www.example.org/&a=20261102&b=latest&mode=text")
+	resp, err := http.Get(server.URL +
+		"/diff?url=https://www.example.org/&a=20261102&b=latest&mode=text")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,9 +9,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// leads tells whether a browser that finds a URL in a rewritten document would leave the viewer by
-// it, or run something.
-func leads(url string) bool {
+// leaves reports whether a URL in a rewritten document would make a browser leave the viewer or run
+// something.
+func leaves(url string) bool {
 	for _, prefix := range []string{inReplay, inView, "#", nowhere, "data:"} {
 		if strings.HasPrefix(url, prefix) {
 			return prefix == "data:" && !isPassive(url[len("data:"):])
@@ -21,8 +20,8 @@ func leads(url string) bool {
 	return url != ""
 }
 
-// escapesCSS returns a URL in a sheet that leads out, or "". It looks at every url( by itself, in
-// another way than the code under test: what comes out is so plain that this suffices.
+// escapesCSS returns a URL outside the archive in a rewritten sheet, or "". It is independent of
+// the code under test: for the plain output, a search for url( is enough.
 func escapesCSS(sheet string) string {
 	lower := strings.ToLower(sheet)
 	for _, start := range []string{"url(", "@import "} {
@@ -32,14 +31,14 @@ func escapesCSS(sheet string) string {
 				break
 			}
 			at += i + len(start)
-			// Behind a letter, a number or a quote that is still open it is something else.
+			// After a letter, a number or an open quote it is something else.
 			if inString(sheet[:at-len(start)]) || isWordEnd(sheet[:at-len(start)]) {
 				continue
 			}
 			rest, quoted := strings.CutPrefix(sheet[at:], `"`)
 			url, _, _ := strings.Cut(rest, `"`)
 			switch {
-			case quoted && leads(url) && !strings.Contains(sheet, "@namespace"):
+			case quoted && leaves(url) && !strings.Contains(sheet, "@namespace"):
 				return url
 			case !quoted && start == "url(":
 				return sheet[at:]
@@ -54,10 +53,11 @@ func isWordEnd(s string) bool {
 		return false
 	}
 	c := s[len(s)-1]
-	return isNameByte(c) || c == '\\' || c == '@' || strings.HasSuffix(s, " ") && strings.Contains(s, `\`)
+	return isNameByte(c) || c == '\\' || c == '@' ||
+		strings.HasSuffix(s, " ") && strings.Contains(s, `\`)
 }
 
-// inString tells whether a quote is open at the end of a sheet.
+// inString reports whether a quote is open at the end of a sheet.
 func inString(sheet string) bool {
 	open := false
 	for i := 0; i < len(sheet); i++ {
@@ -71,7 +71,7 @@ func inString(sheet string) bool {
 	return open
 }
 
-// escapesTag returns what a tag of a rewritten document does that it must not.
+// escapesTag returns the first violation in a tag of a rewritten document, or "".
 func escapesTag(name string, attrs []html.Attribute) string {
 	if slices.Contains([]string{"script", "base", "applet", "xmp", "plaintext"}, name) {
 		return "there is a " + name
@@ -87,13 +87,13 @@ func escapesTag(name string, attrs []html.Attribute) string {
 		case slices.Contains([]string{"action", "formaction", "ping", "manifest", "codebase"}, key):
 			return "there is an attribute " + key
 		case slices.Contains([]string{"href", "xlink:href", "src", "poster", "background", "icon",
-			"dynsrc", "lowsrc"}, key) && leads(a.Val):
+			"dynsrc", "lowsrc"}, key) && leaves(a.Val):
 			return key + " leads to " + a.Val
-		case key == "data" && name == "object" && leads(a.Val):
+		case key == "data" && name == "object" && leaves(a.Val):
 			return key + " leads to " + a.Val
 		case key == "srcset" || key == "imagesrcset":
 			for part := range strings.SplitSeq(a.Val, ", ") {
-				if leads(strings.Fields(part + " x")[0]) && !strings.HasPrefix(a.Val, "data:") {
+				if leaves(strings.Fields(part + " x")[0]) && !strings.HasPrefix(a.Val, "data:") {
 					return key + " leads to " + part
 				}
 			}
@@ -122,14 +122,14 @@ func escapesMeta(attrs []html.Attribute) string {
 			content = a.Val
 		}
 	}
-	if _, url, found := strings.Cut(content, "url="); refresh && (!found || leads(url)) {
+	if _, url, found := strings.Cut(content, "url="); refresh && (!found || leaves(url)) {
 		return "refresh to " + content
 	}
 	return ""
 }
 
-// escapes returns what is wrong with a rewritten document as the tokenizer sees it, and as the
-// parser does, which follows the same rules as browsers about what is nested in what.
+// escapes returns the first violation in a rewritten document, or "". It uses the tokenizer, and
+// the parser, which nests elements by the same rules as browsers.
 func escapes(page []byte) string {
 	z := html.NewTokenizer(bytes.NewReader(page))
 	last := ""
@@ -153,9 +153,10 @@ func escapes(page []byte) string {
 			}
 		}
 	}
-	tree, err := html.ParseWithOptions(bytes.NewReader(page), html.ParseOptionEnableScripting(false))
+	tree, err := html.ParseWithOptions(bytes.NewReader(page),
+		html.ParseOptionEnableScripting(false))
 	if err != nil {
-		return "" // it is nested too deeply for the parser
+		return "" // the document is nested too deeply for the parser
 	}
 	for n := range tree.Descendants() {
 		if n.Type != html.ElementNode {
@@ -168,8 +169,8 @@ func escapes(page []byte) string {
 	return ""
 }
 
-// No rewritten document has a URL that a browser would load from elsewhere, or lead to.
-func FuzzNoPageLeadsOut(f *testing.F) {
+// FuzzNoPageEscapes asserts that rewritten documents have no URL outside the archive.
+func FuzzNoPageEscapes(f *testing.F) {
 	for _, page := range []string{
 		`<a href=http://b.example/><img src="//b" srcset="//b 1x, //c"><p style="a:url(//b)">`,
 		`<base href=//b><style>@import "//b";a{b:url(//c)}</style><link rel=stylesheet href=//b>`,
@@ -198,9 +199,9 @@ func FuzzNoPageLeadsOut(f *testing.F) {
 	})
 }
 
-// A rewritten sheet leads nowhere else, has nothing in it that could be a tag, and is plain: its
-// addresses aside, rewriting it again changes nothing.
-func FuzzNoSheetLeadsOut(f *testing.F) {
+// FuzzNoSheetEscapes asserts that rewritten sheets have no URL outside the archive and no tags, and
+// that, except for addresses, rewriting is idempotent.
+func FuzzNoSheetEscapes(f *testing.F) {
 	for _, sheet := range []string{
 		`a{b:url(//c)}@import"//c";`, `@import url( '//c' ) x;`, `a{b:\55\52\4c (//c)}`,
 		"a{b:url(//c\\)d)}\"e\nf:url(//g)", `image-set("//c")src('//d')/*"*/url(//e)`,
@@ -224,14 +225,14 @@ func FuzzNoSheetLeadsOut(f *testing.F) {
 		}
 		marker := func(s string) string { return strings.ReplaceAll(s, inReplay, "") }
 		twice := rewriteCSS(marker(once), testLinker(home))
-		if got, want := fmt.Sprintf("%q", marker(twice)), fmt.Sprintf("%q", marker(once)); got != want &&
-			!strings.Contains(sheet, "/") {
-			t.Errorf("%q becomes %s, then %s", sheet, want, got)
+		if got, want := marker(twice), marker(once); got != want && !strings.Contains(sheet, "/") {
+			t.Errorf("%q becomes %q, then %q", sheet, want, got)
 		}
 	})
 }
 
-// A rewritten list of images has as many as lead somewhere, and none of them leads out.
+// FuzzSrcset asserts that a rewritten list has all images that can be rewritten, and that none is
+// outside the archive.
 func FuzzSrcset(f *testing.F) {
 	for _, list := range []string{"a 1x, b 2x", "a,b", ",a,,b , c", "a (,) 1x,b", "//b,//c 1x"} {
 		f.Add(list)
@@ -247,7 +248,7 @@ func FuzzSrcset(f *testing.F) {
 		out := testLinker(home).srcset(list)
 		for ref, _, rest := cutImage(out); ref != ""; ref, _, rest = cutImage(rest) {
 			got++
-			if leads(ref) {
+			if leaves(ref) {
 				t.Errorf("%q became %q, which leads to %q", list, out, ref)
 			}
 		}

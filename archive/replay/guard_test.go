@@ -18,8 +18,9 @@ func TestNamesOfTheViewer(t *testing.T) {
 		{"127.0.0.1:8080", true}, {"127.0.0.1", true}, {"127.8.9.1:80", true}, {"[::1]:8080", true},
 		{"[::1]", true}, {"localhost:8080", true}, {"LOCALHOST", true}, {"x.localhost:1", true},
 		{"crawler.example:8080", true}, {"CRAWLER.example", true},
-		{"", false}, {"evil.example", false}, {"evil.example:8080", false}, {"192.168.1.2:80", false},
-		{"8.8.8.8", false}, {"localhost.evil.example", false}, {"127.0.0.1.evil.example:80", false},
+		{"", false}, {"evil.example", false}, {"evil.example:8080", false},
+		{"192.168.1.2:80", false}, {"8.8.8.8", false},
+		{"localhost.evil.example", false}, {"127.0.0.1.evil.example:80", false},
 		{"notlocalhost", false}, {"localhost:80;script-src *", false}, {"x y.localhost:80", false},
 		{"x;y.localhost:80", false}, {"[::1%25eth0]:80", false}, {"localhost:", false},
 		{"crawler.example.evil.example", false}, {"0.0.0.0:80", false}, {"2130706433:80", false},
@@ -28,7 +29,7 @@ func TestNamesOfTheViewer(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreRefused(t *testing.T) {
+func TestRejectedRequests(t *testing.T) {
 	v := siteHandler(t, Options{})
 	page := v.replayOf(days(0), millHome)
 	for _, tt := range []struct {
@@ -36,28 +37,29 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		fields                []string
 		code                  int
 	}{
-		{"a stranger's name", "GET", "/", []string{"Host", "evil.example"}, 421},
-		{"a stranger's name for a page", "GET", page, []string{"Host", "evil.example"}, 421},
-		{"a form", "POST", "/go", nil, 405},
-		{"a question before a request", "OPTIONS", page, nil, 405},
-		{"a change", "PUT", page, nil, 405},
-		{"a removal", "DELETE", "/", nil, 405},
-		{"an echo", "TRACE", "/", nil, 405},
+		{"a foreign host", "GET", "/", []string{"Host", "evil.example"}, 421},
+		{"a foreign host for a page", "GET", page, []string{"Host", "evil.example"}, 421},
+		{"POST", "POST", "/go", nil, 405},
+		{"a preflight request", "OPTIONS", page, nil, 405},
+		{"PUT", "PUT", page, nil, 405},
+		{"DELETE", "DELETE", "/", nil, 405},
+		{"TRACE", "TRACE", "/", nil, 405},
 		{"a service worker", "GET", "/static/viewer.js", []string{"Service-Worker", "script"}, 403},
 		{"an archived service worker", "GET", page, []string{"Service-Worker", "script"}, 403},
-		{"an image on another website", "GET", "/static/icon.svg", []string{
-			"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403},
+		{"an image on another website", "GET", "/static/icon.svg", []string{"Sec-Fetch-Site",
+			"cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image"}, 403},
 		{"a frame on another website", "GET", "/", []string{"Sec-Fetch-Site", "cross-site",
 			"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
-		{"a script of an archived page", "GET", "/versions?url=" + millHome, []string{
-			"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty"}, 403},
+		{"a script of an archived page", "GET", "/versions?url=" + millHome,
+			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors",
+				"Sec-Fetch-Dest", "empty"}, 403},
 		{"a link on another website", "GET", "/", []string{"Sec-Fetch-Site", "cross-site",
 			"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
 		{"a guess at the replay path", "GET", strings.Replace(page, v.token, "guess", 1), nil, 404},
 		{"the replay path without a token", "GET", "/replay//latest/" + millHome, nil, 404},
-		{"the whole address, as to a proxy", "GET", "http://127.0.0.1:8080" + page, nil, 404},
+		{"an absolute URL, as to a proxy", "GET", "http://127.0.0.1:8080" + page, nil, 404},
 		{"a list of files", "GET", "/static/", nil, 404},
-		{"a file above", "GET", "/static/../viewer.go", nil, 404},
+		{"a file outside the directory", "GET", "/static/../viewer.go", nil, 404},
 		{"anything else", "GET", "/etc/passwd", nil, 404},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -78,7 +80,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
-// HEAD has the head of the answer to GET, and nothing else.
+// The response to HEAD has the header of GET.
 func TestHead(t *testing.T) {
 	v := siteHandler(t, Options{})
 	server := httptest.NewServer(v)
@@ -131,7 +133,7 @@ func TestPolicies(t *testing.T) {
 	require.Equal(t, base+at("/replay/"+v.token+"/", days(0), "http://www.example.org/"),
 		running["connect-src"])
 	alone := policyOf(ask(t, v, address(v)).Header().Get("Content-Security-Policy"))
-	require.Equal(t, "'none'", alone["script-src"], "outside of a frame no script runs")
+	require.Equal(t, "'none'", alone["script-src"], "outside a frame no script runs")
 }
 
 // A host name may have characters that end a directive or a policy.
@@ -147,7 +149,7 @@ func TestPolicyIsNotEndedByAHost(t *testing.T) {
 	}
 }
 
-// Policies have no form for the addresses of IPv6.
+// Policies cannot name IPv6 addresses.
 func TestPolicyForIPv6(t *testing.T) {
 	v := siteHandler(t, Options{})
 	r := httptest.NewRequest(http.MethodGet, v.replayOf(days(0), millHome), nil)
@@ -158,11 +160,12 @@ func TestPolicyForIPv6(t *testing.T) {
 		policyOf(w.Header().Get("Content-Security-Policy"))["img-src"])
 }
 
-// No answer sets a cookie, tells where a request came from, or lets another website in.
-func TestHeadersOfAllAnswers(t *testing.T) {
+// No response sets a cookie, lets the browser send a referrer, or gives other websites access.
+func TestHeadersOfAllResponses(t *testing.T) {
 	v := siteHandler(t, Options{})
-	for _, address := range []string{"/", "/go?url=x", versionsAddress(millHome), "/static/viewer.css",
-		browseAddress(millHome, days(1)), diffAddress(millHome, days(0), days(2)),
+	for _, address := range []string{"/", "/go?url=x", versionsAddress(millHome),
+		"/static/viewer.css", browseAddress(millHome, days(1)),
+		diffAddress(millHome, days(0), days(2)),
 		at(viewPath, days(0), millHome), at(viewPath, days(0), millHome+"none"),
 		at(rawPath, days(0), millHome), v.replayOf(days(0), millHome), "/none",
 		v.replayOf(days(0), millHome+"logo.png"), v.replayOf(days(0), millHome+"none")} {

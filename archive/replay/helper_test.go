@@ -14,13 +14,13 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// monday is when the first versions were found.
+// monday is the time of the first versions.
 var monday = time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
 
 // days returns the time some days after monday.
 func days(n int) time.Time { return monday.AddDate(0, 0, n) }
 
-// visit is a capture in short: the fields of its head follow the status line.
+// visit is a short form of a capture. fields are the header fields.
 type visit struct {
 	url    string
 	at     time.Time
@@ -29,17 +29,17 @@ type visit struct {
 	body   string
 }
 
-// htmlAt returns a visit that found a page.
+// htmlAt returns a visit of a page.
 func htmlAt(at time.Time, url, body string) visit {
 	return visit{url, at, 200, "Content-Type: text/html; charset=utf-8", body}
 }
 
-// typed returns a visit that found something else.
+// typed returns a visit of another type of content.
 func typed(at time.Time, url, kind, body string) visit {
 	return visit{url, at, 200, "Content-Type: " + kind, body}
 }
 
-// archiveOf makes an archive that has some visits.
+// archiveOf returns an archive of visits.
 func archiveOf(t testing.TB, visits ...visit) *archive.Archive {
 	t.Helper()
 	a, err := archive.Open(t.TempDir(), archive.Options{})
@@ -57,7 +57,7 @@ func archiveOf(t testing.TB, visits ...visit) *archive.Archive {
 	return a
 }
 
-// ask sends a request as a browser on the same computer would. Fields are in pairs.
+// ask sends a request like a browser on the same computer. Fields are pairs of names and values.
 func ask(t testing.TB, v *Handler, address string, fields ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -77,7 +77,7 @@ func (v *Handler) replayOf(moment time.Time, url string) string {
 	return at(replayPath+v.token+"/", moment, url)
 }
 
-// testLinker rewrites for a page of a website, at a time and with a token that are short.
+// testLinker returns a linker for a page, with a short time and token.
 func testLinker(page string) *linker {
 	base, err := weburl.Parse(page, nil)
 	if err != nil {
@@ -86,10 +86,10 @@ func testLinker(page string) *linker {
 	return &linker{base: base, page: page, moment: "T", token: "K"}
 }
 
-// home is the page that the tables of rewriting are about.
+// home is the page in the tests of rewriting.
 const home = "https://a.example/dir/page"
 
-// The prefixes that rewritten URLs get.
+// The prefixes of rewritten URLs.
 const (
 	inReplay = "/replay/K/T/"
 	inView   = "/view/T/"

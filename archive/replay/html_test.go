@@ -13,7 +13,7 @@ func TestPages(t *testing.T) {
 		v = inView + "https://a.example/dir/"
 	)
 	for _, tt := range []struct{ name, page, want string }{
-		{"a link leads to the view of a page, in the whole window", `<a href="x">y</a>`,
+		{"a link opens a view in the whole window", `<a href="x">y</a>`,
 			`<a href="` + v + `x" target="_top">y</a>`},
 		{"without quotes", `<a href=x>y</a>`, `<a href="` + v + `x" target="_top">y</a>`},
 		{"in upper case", `<A HREF='x'>y</A>`, `<a href="` + v + `x" target="_top">y</a>`},
@@ -21,9 +21,9 @@ func TestPages(t *testing.T) {
 			`<a href="` + inView + home + `?a&amp;b=c" target="_top">y</a>`},
 		{"with its own target", `<a target=other href=x>y</a>`,
 			`<a href="` + v + `x" target="_top">y</a>`},
-		{"in this page", `<a href="#x">y</a>`, `<a href="#x">y</a>`},
+		{"to a fragment", `<a href="#x">y</a>`, `<a href="#x">y</a>`},
 		{"to a script", `<a href="javascript:alert(1)">y</a>`, `<a>y</a>`},
-		{"to a script by entities", `<a href="&#106;avascript&colon;alert(1)">y</a>`, `<a>y</a>`},
+		{"to a script with entities", `<a href="&#106;avascript&colon;alert(1)">y</a>`, `<a>y</a>`},
 		{"with a ping and a download", `<a ping=//b download href=x>y</a>`,
 			`<a href="` + v + `x" target="_top">y</a>`},
 		{"the first of two attributes counts", `<a href=x href=y>z</a>`,
@@ -33,21 +33,21 @@ func TestPages(t *testing.T) {
 			`<img src="` + d + `x.png" alt="a &#34;b&#34;">`},
 		{"an image without a scheme", `<img src=//b.example/x>`,
 			`<img src="` + inReplay + `https://b.example/x">`},
-		{"an image in sizes", `<img srcset="a.png 1x, b.png 2x">`,
+		{"an image in several sizes", `<img srcset="a.png 1x, b.png 2x">`,
 			`<img srcset="` + d + `a.png 1x, ` + d + `b.png 2x">`},
-		{"an image that waits for a script", `<img data-src=x.png src="data:image/gif,">`,
+		{"a lazy image", `<img data-src=x.png src="data:image/gif,">`,
 			`<img data-src="x.png" src="` + d + `x.png">`},
 		{"a background", `<body background=x.png>`, `<body background="` + d + `x.png">`},
 		{"a video", `<video src=x poster=y><source src=z><track src=w></video>`,
-			`<video src="` + d + `x" poster="` + d + `y"><source src="` + d + `z"><track src="` + d +
-				`w"></video>`},
+			`<video src="` + d + `x" poster="` + d + `y"><source src="` + d + `z">` +
+				`<track src="` + d + `w"></video>`},
 		{"a frame", `<iframe src=x sandbox="allow-same-origin" allow=camera>y</iframe>`,
 			`<iframe src="` + d + `x"></iframe>`},
-		{"a frame with a page in the URL", `<iframe src="data:text/html,x"></iframe>`,
+		{"a frame with a data URL", `<iframe src="data:text/html,x"></iframe>`,
 			`<iframe></iframe>`},
 		{"a set of frames", `<frameset><frame src=x></frameset>`,
 			`<frameset><frame src="` + d + `x"></frameset>`},
-		{"a page in an attribute", `<iframe srcdoc="<img src=x onerror=y><script>z</script>"></iframe>`,
+		{"srcdoc", `<iframe srcdoc="<img src=x onerror=y><script>z</script>"></iframe>`,
 			`<iframe srcdoc="&lt;img src=&#34;` + d + `x&#34;&gt;"></iframe>`},
 		{"an object", `<object data=x codebase=http://b.example/></object>`,
 			`<object data="` + d + `x"></object>`},
@@ -56,75 +56,78 @@ func TestPages(t *testing.T) {
 			`<link rel="StyleSheet" href="` + d + `x.css">`},
 		{"an icon", `<link rel="shortcut icon" href=x.ico>`,
 			`<link rel="shortcut icon" href="` + d + `x.ico">`},
-		{"what loads before it is needed", `<link rel=dns-prefetch href=//b><link rel="preconnect` +
-			` stylesheet" href=//b><link rel=preload as=image href=x><link rel=canonical href=x>`, ``},
+		{"prefetch and other relations", `<link rel=dns-prefetch href=//b>` +
+			`<link rel="preconnect stylesheet" href=//b><link rel=preload as=image href=x>` +
+			`<link rel=canonical href=x>`, ``},
 		{"a style", `<style>a{b:url(x)}</style>`, `<style>a{b:url("` + d + `x")}</style>`},
-		{"a style of one element", `<p style="b:url('x')">y`,
+		{"a style attribute", `<p style="b:url('x')">y`,
 			`<p style="b:url(&#34;` + d + `x&#34;)">y`},
-		{"a style by entities", `<p style="b:u&#114;l(x)">y`,
+		{"a style attribute with entities", `<p style="b:u&#114;l(x)">y`,
 			`<p style="b:url(&#34;` + d + `x&#34;)">y`},
 		{"a base", `<a href=x></a><base href="//b.example/c/d" target=x><a href=y></a>`,
 			`<a href="` + inView + `https://b.example/c/x" target="_top"></a>` +
 				`<a href="` + inView + `https://b.example/c/y" target="_top"></a>`},
 		{"only the first base counts", `<base href=/1/><base href=/2/><img src=x>`,
 			`<img src="` + inReplay + `https://a.example/1/x">`},
-		{"a base that is no page", `<base href="javascript:x"><img src=x>`, `<img src="` + d + `x">`},
-		{"a fragment below a base is one of another page", `<base href=/1/><a href="#x">y</a>`,
+		{"an invalid base", `<base href="javascript:x"><img src=x>`, `<img src="` + d + `x">`},
+		{"with a base, a fragment is on another page", `<base href=/1/><a href="#x">y</a>`,
 			`<a href="` + inView + `https://a.example/1/#x" target="_top">y</a>`},
 		{"a refresh", `<meta http-equiv=Refresh content="1; URL=x">`,
 			`<meta http-equiv="refresh" content="1;url=` + d + `x">`},
 		{"a refresh to a script", `<meta http-equiv=refresh content="0;url=javascript:x">`, ``},
-		{"a refresh of the page itself", `<meta http-equiv=refresh content="30">`, ``},
-		{"what a page says of its own safety", `<meta http-equiv=content-security-policy content=x>` +
+		{"a reload", `<meta http-equiv=refresh content="30">`, ``},
+		{"policies of the page", `<meta http-equiv=content-security-policy content=x>` +
 			`<meta http-equiv=set-cookie content=x><meta name=Referrer content=unsafe-url>`, ``},
-		{"the encoding", `<meta charset=latin1><meta http-equiv=content-type content="text/html">`, ``},
-		{"what describes the page", `<meta name=description content="x">`,
+		{"the encoding",
+			`<meta charset=latin1><meta http-equiv=content-type content="text/html">`, ``},
+		{"a description", `<meta name=description content="x">`,
 			`<meta name="description" content="x">`},
 		{"scripts", `a<script src=x>alert("<p>")</script>b<SCRIPT>c</SCRIPT>d`, `abd`},
-		{"a script with a comment in it", `a<script><!-- <script> --></script>b`, `ab`},
+		{"a script with a comment", `a<script><!-- <script> --></script>b`, `ab`},
 		{"handlers", `<p onclick=x ONLOAD=y id=z>`, `<p id="z">`},
-		{"what is shown without scripts", `<noscript><img src=x></noscript>`,
+		{"noscript", `<noscript><img src=x></noscript>`,
 			`<noscript><img src="` + d + `x"></noscript>`},
 		{"comments", `a<!-- <img src=x> -->b<!--[if IE]><p><![endif]-->c`, `abc`},
 		{"a form", `<form action=x method=post><input name=q><input type=submit formaction=y>` +
 			`<button>z</button></form>`,
-			`<form method="post"><input name="q"><input type="submit" disabled=""><button disabled="">` +
-				`z</button></form>`},
-		{"a kind of page", `<!doctype html>`, `<!DOCTYPE html>`},
-		{"an old kind of page", `<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2//EN">`,
+			`<form method="post"><input name="q"><input type="submit" disabled="">` +
+				`<button disabled="">z</button></form>`},
+		{"a doctype", `<!doctype html>`, `<!DOCTYPE html>`},
+		{"an old doctype", `<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2//EN">`,
 			`<!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2//EN">`},
 		{"text with entities", `a &lt;b> &amp;&nbsp;c < d`, "a &lt;b&gt; &amp;\u00a0c &lt; d"},
-		{"a title with a tag in it", `<title>a <b> &lt;/title></title>`,
+		{"a title with a tag", `<title>a <b> &lt;/title></title>`,
 			`<title>a &lt;b&gt; &lt;/title&gt;</title>`},
-		{"text to edit", `<textarea><img src=x></textarea>`,
+		{"a textarea", `<textarea><img src=x></textarea>`,
 			`<textarea>&lt;img src=x&gt;</textarea>`},
-		{"an example", `<xmp><a href=x></xmp>`, `<pre>&lt;a href=x&gt;</pre>`},
-		{"plain text to the end", `<plaintext><a href=x></plaintext>`,
+		{"xmp", `<xmp><a href=x></xmp>`, `<pre>&lt;a href=x&gt;</pre>`},
+		{"plaintext", `<plaintext><a href=x></plaintext>`,
 			`<pre>&lt;a href=x&gt;&lt;/plaintext&gt;`},
-		{"for very old browsers", `<noframes><a href=x></noframes><noembed><p></noembed>y`, `y`},
+		{"noframes and noembed", `<noframes><a href=x></noframes><noembed><p></noembed>y`, `y`},
 		{"an image in SVG", `<svg><image xlink:href=x /><use href="#y" /></svg>`,
 			`<svg><image xlink:href="` + d + `x" /><use href="#y" /></svg>`},
 		{"a link in SVG", `<svg><a xlink:href=x>y</a></svg>`,
 			`<svg><a xlink:href="` + v + `x" target="_top">y</a></svg>`},
-		{"a link that SVG would change", `<svg><a><animate attributeName=href to=//b /></a></svg>`,
+		{"an SVG animation of a link", `<svg><a><animate attributeName=href to=//b /></a></svg>`,
 			`<svg><a><animate to="//b" /></a></svg>`},
-		{"a movement in SVG", `<svg><animate attributeName=cx to=5 /></svg>`,
+		{"an SVG animation of a position", `<svg><animate attributeName=cx to=5 /></svg>`,
 			`<svg><animate attributename="cx" to="5" /></svg>`},
-		{"a colour in SVG", `<svg><path fill="url(//b/#x)" stroke=red /></svg>`,
+		{"a color in SVG", `<svg><path fill="url(//b/#x)" stroke=red /></svg>`,
 			`<svg><path fill="url(&#34;` + inReplay + `https://b/#x&#34;)" stroke="red" /></svg>`},
-		{"tags in a style of SVG are left out", `<svg><style>a<a href=x>{}</a></style><a href=x>`,
+		{"tags in a style of SVG are omitted", `<svg><style>a<a href=x>{}</a></style><a href=x>`,
 			`<svg><style>a{}</style><a href="` + v + `x" target="_top">`},
-		{"the end of SVG ends its style", `<svg><style>a{}</svg>b`, `<svg><style>a{}</style></svg>b`},
+		{"the end of SVG ends its style", `<svg><style>a{}</svg>b`,
+			`<svg><style>a{}</style></svg>b`},
 		{"HTML ends a style of SVG", `<svg><style>a{}<p>b`, `<svg><style>a{}</style><p>b`},
 		{"a style of SVG", `<svg><style>a{b:url(x)}</style></svg>`,
 			`<svg><style>a{b:url("` + d + `x")}</style></svg>`},
-		{"a style of SVG as XML has it", `<svg><style><![CDATA[a>b{c:url(x)}]]></style></svg>`,
+		{"a style of SVG in CDATA", `<svg><style><![CDATA[a>b{c:url(x)}]]></style></svg>`,
 			`<svg><style>a&gt;b{c:url("` + d + `x")}</style></svg>`},
 		{"HTML ends SVG", `<svg><p><style>a>b{}</style>`, `<svg><p><style>a>b{}</style>`},
 		{"a script in SVG", `<svg><script>x</script><script href=y /></svg>`, `<svg></svg>`},
-		{"names that are no names", `<a"b href=x>y</a"b><p a"b=c d=e>`, `y<p d="e">`},
-		{"a tag that does not end", `x<img src="y`, `x`},
-		{"a nul in a text", "a\x00b", "ab"},
+		{"invalid names", `<a"b href=x>y</a"b><p a"b=c d=e>`, `y<p d="e">`},
+		{"an unclosed tag", `x<img src="y`, `x`},
+		{"NUL in text", "a\x00b", "ab"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.Equal(t, tt.want, string(rewriteHTML([]byte(tt.page), testLinker(home))))
@@ -135,16 +138,16 @@ func TestPages(t *testing.T) {
 func TestPagesWithScripts(t *testing.T) {
 	const d = inReplay + "https://a.example/dir/"
 	for _, tt := range []struct{ name, page, want string }{
-		{"a script stays", `<script src=x async>a<b</script>`,
+		{"a script is kept", `<script src=x async>a<b</script>`,
 			`<script src="` + d + `x" async="">a<b</script>`},
-		{"rules of what to load early go", `a<script type=SpeculationRules>{"prefetch":[]}</script>b`,
-			`a</script>b`},
-		{"a handler stays", `<p onclick="a()">`, `<p onclick="a()">`},
-		{"a comment stays", `<!--x-->`, `<!--x-->`},
+		{"speculation rules are dropped",
+			`a<script type=SpeculationRules>{"prefetch":[]}</script>b`, `a</script>b`},
+		{"a handler is kept", `<p onclick="a()">`, `<p onclick="a()">`},
+		{"a comment is kept", `<!--x-->`, `<!--x-->`},
 		{"a link stays in the frame", `<a href=x target=_top>y</a>`, `<a href="` + d + `x">y</a>`},
-		{"an image waits for its script", `<img data-src=x>`, `<img data-src="x">`},
-		{"a link to a script does nothing", `<a href="javascript:x()">y</a>`, `<a>y</a>`},
-		{"a checksum is not right any more", `<script src=x integrity=y nonce=z></script>`,
+		{"a lazy image is left to its script", `<img data-src=x>`, `<img data-src="x">`},
+		{"a link to a script is dropped", `<a href="javascript:x()">y</a>`, `<a>y</a>`},
+		{"checksums and nonces are dropped", `<script src=x integrity=y nonce=z></script>`,
 			`<script src="` + d + `x"></script>`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,15 +158,15 @@ func TestPagesWithScripts(t *testing.T) {
 	}
 }
 
-// A small page does not become one of any size, whatever its references are relative to.
+// A long base does not turn a page with many references into one of any size.
 func TestRewritingIsBounded(t *testing.T) {
 	base := `<base href="/` + strings.Repeat("x", 1<<20) + `/">`
 	page := rewriteHTML([]byte(base+strings.Repeat(`<a href=y>`, 10_000)), testLinker(home))
 	require.Less(t, len(page), maxWritten+4<<20)
-	require.Equal(t, 10_000, strings.Count(string(page), "<a"), "all else is there")
+	require.Equal(t, 10_000, strings.Count(string(page), "<a"), "everything else is kept")
 }
 
-// Documents may stand in attributes of documents, but not without an end.
+// Documents in attributes of documents are rewritten to a limited depth.
 func TestNestingIsBounded(t *testing.T) {
 	page := `<img src=x>`
 	for range maxNesting + 2 {

@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// history is a random archive, and what was put into it.
+// history is the content of a random archive.
 type history struct {
 	urls   []string
 	visits []visit
@@ -39,8 +39,8 @@ func randomHistory(seed uint64) (h history) {
 	return h
 }
 
-// best returns the visit that a replay has to show: the last one up to a time, of the URL itself
-// before that of the other scheme; or else the first one after it, in the same order.
+// best returns the visit that a replay must show: the last one up to a time, or else the first one
+// after it. In both cases the URL itself takes precedence over the other scheme.
 func (h *history) best(url string, at time.Time) *visit {
 	other := "https" + strings.TrimPrefix(url, "http")
 	if strings.HasPrefix(url, "https:") {
@@ -63,7 +63,7 @@ func (h *history) best(url string, at time.Time) *visit {
 	return nil
 }
 
-// What is replayed at any time is what a walk over all visits finds.
+// The replayed version at any time is the one that a search of all visits finds.
 func TestReplayIsTheNearestVersion(t *testing.T) {
 	for seed := range uint64(5) {
 		h := randomHistory(seed)
@@ -85,7 +85,8 @@ func TestReplayIsTheNearestVersion(t *testing.T) {
 	}
 }
 
-// below returns what a listing has to show of a directory: the first part of each path below it.
+// below returns the names that a listing of a directory must have: the first segment of each path
+// below it.
 func below(urls []string, prefix string) (names []string) {
 	seen := map[string]bool{}
 	for _, url := range urls {
@@ -106,9 +107,10 @@ func below(urls []string, prefix string) (names []string) {
 	return names
 }
 
-// A listing has the names that a walk over all URLs finds, however they are cut into pages.
-func TestListingsAreWhole(t *testing.T) {
-	words := []string{"a", "b", "a/b", "a/", "b/a/c", "a?x", "a?x/y", "b/?z", "a-b", "a.b", "a%20b", "c",
+// A listing has the names of all URLs, for any size of its pages.
+func TestListingsAreComplete(t *testing.T) {
+	words := []string{"a", "b", "a/b", "a/", "b/a/c", "a?x", "a?x/y", "b/?z", "a-b", "a.b", "a%20b",
+		"c",
 		"a0", "a/0", "", "?", "?a/b", "A", "c/c/c/c"}
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -127,7 +129,8 @@ func TestListingsAreWhole(t *testing.T) {
 			}
 		}
 		v := New(archiveOf(t, visits...), Options{})
-		for _, prefix := range []string{"h.example/", "h.example/a/", "h.example/b/", "h.example/none/"} {
+		for _, prefix := range []string{"h.example/", "h.example/a/", "h.example/b/",
+			"h.example/none/"} {
 			for _, size := range []int{1, 2, 3, 7, 100} {
 				require.ElementsMatch(t, below(urls, prefix), listed(t, v, prefix, size),
 					"seed %d, %s by %d", seed, prefix, size)
@@ -156,8 +159,8 @@ func listed(t *testing.T, v *Handler, prefix string, size int) (names []string) 
 	}
 }
 
-// Many may look at an archive while it grows. The race detector watches.
-func TestManyLookAtAnArchiveThatGrows(t *testing.T) {
+// Concurrent requests and appends, for the race detector.
+func TestConcurrentRequestsAndAppends(t *testing.T) {
 	a := archiveOf(t, site()...)
 	v := New(a, Options{})
 	var group sync.WaitGroup
@@ -175,7 +178,8 @@ func TestManyLookAtAnArchiveThatGrows(t *testing.T) {
 		group.Go(func() {
 			for range 5 {
 				for _, address := range []string{"/", versionsAddress(millHome),
-					browseAddress(millHome, time.Time{}), diffAddress(millHome, days(0), time.Time{}),
+					browseAddress(millHome, time.Time{}),
+					diffAddress(millHome, days(0), time.Time{}),
 					at(viewPath, time.Time{}, millHome), v.replayOf(time.Time{}, millHome),
 					v.replayOf(days(3), millHome+"logo.png")} {
 					if w := ask(t, v, address); w.Code != http.StatusOK {
@@ -189,14 +193,15 @@ func TestManyLookAtAnArchiveThatGrows(t *testing.T) {
 	require.Equal(t, "<p>49", ask(t, v, v.replayOf(time.Time{}, millHome)).Body.String())
 }
 
-// Once the archive is closed all pages say so, and none fails otherwise.
+// After the archive is closed, all pages return a server error.
 func TestClosedArchive(t *testing.T) {
 	a, err := archive.Open(t.TempDir(), archive.Options{})
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
 	v := New(a, Options{})
-	for _, address := range []string{"/", versionsAddress(millHome), browseAddress(millHome, days(0)),
-		at(viewPath, days(0), millHome), v.replayOf(days(0), millHome), at(rawPath, days(0), millHome),
+	for _, address := range []string{"/", versionsAddress(millHome),
+		browseAddress(millHome, days(0)), at(viewPath, days(0), millHome),
+		v.replayOf(days(0), millHome), at(rawPath, days(0), millHome),
 		diffAddress(millHome, days(0), days(1))} {
 		require.GreaterOrEqual(t, ask(t, v, address).Code, 500, address)
 	}

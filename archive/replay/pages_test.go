@@ -14,12 +14,13 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// tree parses one of the viewer's own pages, and fails where it is not well made.
+// tree parses one of the viewer's own pages and returns it with its text. It requires a status, and
+// that templates worked.
 func tree(t *testing.T, v *Handler, code int, address string) (*html.Node, string) {
 	t.Helper()
 	w := ask(t, v, address)
 	require.Equal(t, code, w.Code, "%s: %s", address, w.Body)
-	require.NotContains(t, w.Body.String(), "ZgotmplZ", "a value was put where it does not fit")
+	require.NotContains(t, w.Body.String(), "ZgotmplZ", "a value is unsafe in its context")
 	require.NotContains(t, w.Body.String(), "<no value>")
 	doc, err := html.Parse(w.Body)
 	require.NoError(t, err)
@@ -37,7 +38,7 @@ func text(n *html.Node) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// links returns where the links of a page lead.
+// links returns the targets of the links in a page.
 func links(n *html.Node) (list []string) {
 	for n := range n.Descendants() {
 		if n.Type != html.ElementNode || n.Data != "a" {
@@ -108,7 +109,7 @@ func TestStartPageHasPages(t *testing.T) {
 	require.Contains(t, words, "h000.example")
 }
 
-// What is appended while the viewer runs is counted, too.
+// Captures appended while the viewer runs are counted too.
 func TestStartPageGrows(t *testing.T) {
 	a := archiveOf(t)
 	v := New(a, Options{})
@@ -127,13 +128,13 @@ func TestSearch(t *testing.T) {
 		{"a URL", "url=http://www.example.org/", versionsAddress(millHome)},
 		{"without its scheme", "url=www.example.org", versionsAddress(millHome)},
 		{"without www", "url=example.org", versionsAddress(millHome)},
-		{"under the other scheme", "url=http://example.net/only-https",
+		{"with the other scheme", "url=http://example.net/only-https",
 			versionsAddress("https://example.net/only-https")},
 		{"with spaces around it", "url=+www.example.org/about/+",
 			versionsAddress(millHome + "about/")},
 		{"at a time", "url=www.example.org&t=2026-11-04T10:00",
 			"/view/20261104100059999999/" + millHome},
-		{"all below", "url=www.example.org/news/*",
+		{"all URLs below", "url=www.example.org/news/*",
 			browseAddress("https://www.example.org/news/", time.Time{})},
 		{"nothing", "url=", "/"},
 	} {
@@ -156,7 +157,8 @@ func TestBrowse(t *testing.T) {
 	v := siteHandler(t, Options{})
 	doc, words := tree(t, v, 200, "/browse?prefix=www.example.org/")
 	require.Contains(t, words, "28 versions of 23 addresses")
-	require.Regexp(t, `/ text/html 200 5 .* about/ directory 3 inside 3 .* news/ directory 12 inside 12`,
+	require.Regexp(t,
+		`/ text/html 200 5 .* about/ directory 3 inside 3 .* news/ directory 12 inside 12`,
 		words)
 	require.Contains(t, links(doc), browseAddress("http://www.example.org/news/", time.Time{}))
 	require.Contains(t, links(doc), at(viewPath, time.Time{}, millHome+"logo.png"))
@@ -181,7 +183,7 @@ func TestBrowse(t *testing.T) {
 	tree(t, v, 400, "/browse?prefix=a.example&t=soon")
 }
 
-// Pages of a listing follow each other without a gap, whatever is in between.
+// The pages of a listing follow each other without a gap.
 func TestBrowseHasPages(t *testing.T) {
 	var visits []visit
 	for i := range 3*itemsPerPage/2 + 7 {
@@ -213,7 +215,8 @@ func TestTimeline(t *testing.T) {
 	v := siteHandler(t, Options{})
 	doc, words := tree(t, v, 200, versionsAddress(millHome))
 	require.Contains(t, words, "5 versions, 3 with new content, 1 with an error")
-	require.Regexp(t, `6 Nov.*new 200.*5 Nov.*error 503.*4 Nov.*new 200.*3 Nov.*unchanged 200.*2 Nov.*new`,
+	require.Regexp(t,
+		`6 Nov.*new 200.*5 Nov.*error 503.*4 Nov.*new 200.*3 Nov.*unchanged 200.*2 Nov.*new`,
 		words)
 	var marks []string
 	for n := range doc.Descendants() {
@@ -227,8 +230,10 @@ func TestTimeline(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"2 Nov 2026, 09:00:00 UTC, changed, status 200", "3 Nov 2026, 09:00:00 UTC, unchanged, status 200",
-		"4 Nov 2026, 09:00:00 UTC, changed, status 200", "5 Nov 2026, 09:00:00 UTC, failed, status 503",
+		"2 Nov 2026, 09:00:00 UTC, changed, status 200",
+		"3 Nov 2026, 09:00:00 UTC, unchanged, status 200",
+		"4 Nov 2026, 09:00:00 UTC, changed, status 200",
+		"5 Nov 2026, 09:00:00 UTC, failed, status 503",
 		"6 Nov 2026, 09:00:00 UTC, changed, status 200",
 	}, marks)
 	for i := range 5 {
@@ -242,8 +247,8 @@ func TestTimeline(t *testing.T) {
 	tree(t, v, 400, "/versions?url=mailto:a@b")
 }
 
-// However many versions there are, a bounded number of marks is drawn, in the order of time, and
-// none of them hides an error or a new content behind an unchanged version.
+// For any number of versions, a bounded number of marks is drawn, in chronological order. Unchanged
+// versions do not hide errors or new content.
 func TestMarksAreBounded(t *testing.T) {
 	var versions []archive.Version
 	for i := range 10_000 {
@@ -272,7 +277,7 @@ func TestTicks(t *testing.T) {
 		length time.Duration
 		labels []string
 	}{
-		{"an instant has none but itself", 0, []string{"09:00:00"}},
+		{"an instant", 0, []string{"09:00:00"}},
 		{"some seconds", 4 * time.Second,
 			[]string{"09:00:00", "09:00:01", "09:00:02", "09:00:03", "09:00:04"}},
 		{"some minutes", 3 * time.Minute, []string{"09:00", "09:01", "09:02", "09:03"}},
@@ -334,18 +339,21 @@ func TestView(t *testing.T) {
 	_, words = tree(t, v, 400, "/view/soon/"+millHome)
 	require.Contains(t, words, "This is no address")
 
-	doc, words = tree(t, siteHandler(t, Options{Scripts: true}), 200, at(viewPath, days(2), millHome))
+	doc, words = tree(t, siteHandler(t, Options{Scripts: true}), 200,
+		at(viewPath, days(2), millHome))
 	_, sandbox = frame(doc)
 	require.Equal(t, "allow-scripts", sandbox)
 	require.Contains(t, words, "scripts run")
 }
 
-// A refresh does not happen in the archive, but leads on by a link.
+// A refresh is replaced by a link.
 func TestViewOfARefresh(t *testing.T) {
 	v := New(archiveOf(t,
 		htmlAt(days(0), "http://a.example/", `<META http-equiv="Refresh" content="0; URL=/next">`),
-		visit{"http://a.example/head", days(0), 200, "Content-Type: text/html\nRefresh: 5;url=/next", ""},
-		htmlAt(days(0), "http://a.example/bad", `<meta http-equiv=refresh content="0;url=javascript:x">`),
+		visit{"http://a.example/head", days(0), 200,
+			"Content-Type: text/html\nRefresh: 5;url=/next", ""},
+		htmlAt(days(0), "http://a.example/bad",
+			`<meta http-equiv=refresh content="0;url=javascript:x">`),
 	), Options{})
 	for _, path := range []string{"", "head"} {
 		doc, words := tree(t, v, 200, at(viewPath, days(0), "http://a.example/"+path))
@@ -382,7 +390,8 @@ func TestDiffPage(t *testing.T) {
 
 	const film = "http://a.example/film"
 	scenes := strings.Repeat("x", maxCompared+1)
-	v = New(archiveOf(t, typed(days(0), film, "video/mp4", scenes), typed(days(1), film, "video/mp4", scenes),
+	v = New(archiveOf(t, typed(days(0), film, "video/mp4", scenes),
+		typed(days(1), film, "video/mp4", scenes),
 		typed(days(2), film, "video/mp4", scenes+"y")), Options{})
 	_, words = tree(t, v, 200, diffAddress(film, days(0), days(1)))
 	require.Contains(t, words, "the same content", "however long")
@@ -390,7 +399,7 @@ func TestDiffPage(t *testing.T) {
 	require.Contains(t, words, "different content")
 }
 
-// What archived pages and their addresses have in them is text on the viewer's own pages.
+// The viewer's own pages escape archived content and URLs.
 func TestOwnPagesEscape(t *testing.T) {
 	const evil = `http://a.example/"><script>alert(1)</script>'&?<b>(x)`
 	u, err := parseURL(evil)
@@ -398,8 +407,9 @@ func TestOwnPagesEscape(t *testing.T) {
 	url := u.String()
 	v := New(archiveOf(t, htmlAt(days(0), url, `<title></title><script>alert(1)</script>`),
 		htmlAt(days(1), url, `<script>alert(2)</script>`)), Options{})
-	for _, address := range []string{"/", versionsAddress(url), browseAddress("http://a.example/", days(9)),
-		diffAddress(url, days(0), days(1)), at(viewPath, days(0), url), "/go?url=" + url + "x",
+	for _, address := range []string{"/", versionsAddress(url),
+		browseAddress("http://a.example/", days(9)), diffAddress(url, days(0), days(1)),
+		at(viewPath, days(0), url), "/go?url=" + url + "x",
 		"/?host=%22%3E%3Cscript%3E"} {
 		w := ask(t, v, address)
 		require.NotContains(t, w.Body.String(), "<script>alert", address)

@@ -17,12 +17,12 @@ func TestTimesInAddresses(t *testing.T) {
 	}{
 		{"the last version", "latest", time.Time{}},
 		{"to the microsecond", "20261102090000000001", monday.Add(time.Microsecond)},
-		{"a second is all of it", "20261102090000", end(2026, 11, 2, 9, 0, 1)},
-		{"a minute is all of it", "202611020900", end(2026, 11, 2, 9, 1, 0)},
-		{"an hour is all of it", "2026110209", end(2026, 11, 2, 10, 0, 0)},
-		{"a day is all of it", "20261102", end(2026, 11, 3, 0, 0, 0)},
-		{"a month is all of it", "202611", end(2026, 12, 1, 0, 0, 0)},
-		{"a year is all of it", "2026", end(2027, 1, 1, 0, 0, 0)},
+		{"the end of a second", "20261102090000", end(2026, 11, 2, 9, 0, 1)},
+		{"the end of a minute", "202611020900", end(2026, 11, 2, 9, 1, 0)},
+		{"the end of an hour", "2026110209", end(2026, 11, 2, 10, 0, 0)},
+		{"the end of a day", "20261102", end(2026, 11, 3, 0, 0, 0)},
+		{"the end of a month", "202611", end(2026, 12, 1, 0, 0, 0)},
+		{"the end of a year", "2026", end(2027, 1, 1, 0, 0, 0)},
 		{"the last month of a year", "202612", end(2027, 1, 1, 0, 0, 0)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestTimesInAddresses(t *testing.T) {
 	}
 }
 
-func TestTimesThatPeopleType(t *testing.T) {
+func TestTimesInForms(t *testing.T) {
 	for _, text := range []string{"2026-11-02T09:00", "2026-11-02 09:00", " 202611020900 ",
 		"2026-11-02T09:00Z"} {
 		got, ok := parseTime(text)
@@ -57,9 +57,9 @@ func TestTimesThatPeopleType(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	for _, tt := range []struct{ name, tail, url string }{
-		{"as it is written", "latest/http://a.example/b?c=(d)", "http://a.example/b?c=(d)"},
-		{"without the slash that a proxy removed", "latest/http:/a.example/b", "http://a.example/b"},
-		{"with a slash too few at the end", "latest/http://a.example", "http://a.example/"},
+		{"unchanged", "latest/http://a.example/b?c=(d)", "http://a.example/b?c=(d)"},
+		{"with a slash removed by a proxy", "latest/http:/a.example/b", "http://a.example/b"},
+		{"without the path", "latest/http://a.example", "http://a.example/"},
 		{"with dots", "latest/http://a.example/b/../c", "http://a.example/c"},
 		{"with another address in the query", "latest/http://a.example/?u=http://b.example/",
 			"http://a.example/?u=http://b.example/"},
@@ -78,7 +78,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Every time that the archive can keep has one place in addresses.
+// FuzzTimesInAddresses asserts that any time of an archive can be formatted and parsed.
 func FuzzTimesInAddresses(f *testing.F) {
 	f.Add(monday.UnixMicro())
 	f.Add(int64(-1))

@@ -45,7 +45,7 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
-func TestWaysUp(t *testing.T) {
+func TestCrumbs(t *testing.T) {
 	list := crumbs("http", "a.example/b/c/", time.Time{})
 	var names []string
 	for _, crumb := range list {
@@ -55,7 +55,7 @@ func TestWaysUp(t *testing.T) {
 	require.Equal(t, browseAddress("http://a.example/b/", time.Time{}), list[1].Address)
 	require.Len(t, crumbs("http", "a.example/b", days(0)), 2)
 
-	// Another website may link here, with an address as long as it likes.
+	// Another website may link here with an address of any length.
 	deep := crumbs("http", "a.example/"+strings.Repeat("b/", 1000)+"c", days(0))
 	require.Equal(t, maxCrumbs, len(deep))
 	require.True(t, strings.HasSuffix(deep[maxCrumbs-1].Text, "b/b/c"))
@@ -81,7 +81,7 @@ func TestLongTimelinesHavePages(t *testing.T) {
 	require.Len(t, seen, 300, "all versions are on one of the pages")
 }
 
-// Long lines are cut where a letter ends.
+// Long lines are cut between characters.
 func TestLongLinesAreCut(t *testing.T) {
 	require.Equal(t, "abc", short("abc"))
 	got := short(strings.Repeat("é", maxRowText))
@@ -89,7 +89,7 @@ func TestLongLinesAreCut(t *testing.T) {
 	require.True(t, utf8.ValidString(got))
 }
 
-// All that is shown of a comparison is bounded, and the page says so.
+// The size of a comparison is bounded, and the page says so.
 func TestLongComparisonsAreCut(t *testing.T) {
 	var a, b strings.Builder
 	for i := range 4000 {
@@ -104,8 +104,9 @@ func TestLongComparisonsAreCut(t *testing.T) {
 	require.Less(t, strings.Count(words, "−"), maxRows)
 }
 
-func TestWhatABrowserShows(t *testing.T) {
-	for _, media := range []string{"text/html", "text/plain", "text/x-go", "image/png", "image/svg+xml",
+func TestIsShown(t *testing.T) {
+	for _, media := range []string{"text/html", "text/plain", "text/x-go", "image/png",
+		"image/svg+xml",
 		"application/json", "application/ld+json", "application/atom+xml", "application/xhtml+xml",
 		"video/mp4", "audio/ogg", "application/javascript"} {
 		require.True(t, isShown(media), media)

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// A page is replayed as of any time with what belongs to it as of the same time.
+// A page is replayed as of any time, with its resources as of the same time.
 func TestReplayAsOfAnyTime(t *testing.T) {
 	v := siteHandler(t, Options{})
 	for _, tt := range []struct {
@@ -23,12 +23,12 @@ func TestReplayAsOfAnyTime(t *testing.T) {
 		code  int
 		words string
 	}{
-		{"before the first version the first one has to do", days(-9), 200, "first page"},
-		{"at the very time", days(0), 200, "first page"},
-		{"an unchanged version has the content before it", days(1), 200, "first page"},
+		{"before the first version, the first one", days(-9), 200, "first page"},
+		{"at the time of a version", days(0), 200, "first page"},
+		{"an unchanged version has the content of the one before", days(1), 200, "first page"},
 		{"just before the next version", days(2).Add(-time.Microsecond), 200, "first page"},
 		{"the next version", days(2), 200, "second page"},
-		{"an error is shown as one", days(3).Add(time.Hour), 503, "Down for repair"},
+		{"an error", days(3).Add(time.Hour), 503, "Down for repair"},
 		{"long after the last version", days(900), 200, "third page"},
 		{"now", time.Time{}, 200, "third page"},
 	} {
@@ -39,17 +39,19 @@ func TestReplayAsOfAnyTime(t *testing.T) {
 			require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
 			if tt.code == 200 {
 				require.Contains(t, w.Body.String(), v.replayOf(tt.at, millHome+"logo.png"))
-				require.Contains(t, w.Body.String(), at(viewPath, tt.at, millHome+"about/history?page=(2)"))
+				require.Contains(t, w.Body.String(),
+					at(viewPath, tt.at, millHome+"about/history?page=(2)"))
 				require.NotContains(t, w.Body.String(), "A script ran")
 			}
 		})
 	}
 }
 
-func TestReplayOfOtherThanPages(t *testing.T) {
+func TestReplayOfTypesAndEncodings(t *testing.T) {
 	utf16 := "\xfe\xff\x00<\x00p\x00>\x00\xe9"
 	v := New(archiveOf(t,
-		typed(days(0), "http://a.example/x.css", "text/css", `@charset "iso-8859-1";a{b:url(`+"\xe9"+`)}`),
+		typed(days(0), "http://a.example/x.css", "text/css",
+			`@charset "iso-8859-1";a{b:url(`+"\xe9"+`)}`),
 		typed(days(0), "http://a.example/latin", "text/html; charset=iso-8859-1", "<p>\xe9"),
 		typed(days(0), "http://a.example/meta", "text/html", "<meta charset=koi8-r><p>\xc1"),
 		typed(days(0), "http://a.example/utf16", "text/html", utf16),
@@ -57,7 +59,8 @@ func TestReplayOfOtherThanPages(t *testing.T) {
 		typed(days(0), "http://a.example/x.js", "text/javascript; charset=iso-8859-1", "'\xe9'"),
 		typed(days(0), "http://a.example/x.json", "application/json", "{}"),
 		typed(days(0), "http://a.example/x.svg", "image/svg+xml", "<svg/>"),
-		typed(days(0), "http://a.example/x.xhtml", "application/xhtml+xml", `<p xmlns="x">y<br/></p>`),
+		typed(days(0), "http://a.example/x.xhtml", "application/xhtml+xml",
+			`<p xmlns="x">y<br/></p>`),
 		typed(days(0), "http://a.example/parts", "multipart/x-mixed-replace; boundary=x", "y"),
 		typed(days(0), "http://a.example/bad", "no type", "<p>"),
 		typed(days(0), "http://a.example/semi", "text/plain; charset", "y"),
@@ -65,34 +68,36 @@ func TestReplayOfOtherThanPages(t *testing.T) {
 		typed(days(0), "http://a.example/longest", "text/"+strings.Repeat("y", 999), "y"),
 		visit{"http://a.example/untyped", days(0), 200, "", "<html><p>y"},
 		visit{"http://a.example/untyped2", days(0), 200, "", "\x89PNG\r\n\x1a\n"},
-		visit{"http://a.example/zip", days(0), 200, "Content-Type: text/html\nContent-Encoding: gzip",
-			gzipped("<p>packed")},
-		visit{"http://a.example/nozip", days(0), 200, "Content-Type: text/html\nContent-Encoding: gzip",
-			"<p>unpacked"},
-		visit{"http://a.example/odd", days(0), 200, "Content-Type: text/html\nContent-Encoding: odd", "?"},
+		visit{"http://a.example/zip", days(0), 200,
+			"Content-Type: text/html\nContent-Encoding: gzip", gzipped("<p>packed")},
+		visit{"http://a.example/nozip", days(0), 200,
+			"Content-Type: text/html\nContent-Encoding: gzip", "<p>unpacked"},
+		visit{"http://a.example/odd", days(0), 200,
+			"Content-Type: text/html\nContent-Encoding: odd", "?"},
 		visit{"http://a.example/deep", days(0), 200,
 			"Content-Type: text/html\nContent-Encoding: gzip, gzip, gzip, gzip", "?"},
 	), Options{})
 	for _, tt := range []struct{ name, path, kind, body string }{
-		{"a style sheet comes in UTF-8", "x.css", "text/css; charset=utf-8",
+		{"a style sheet becomes UTF-8", "x.css", "text/css; charset=utf-8",
 			`a{b:url("/replay/` + v.token + `/20261102090000000000/http://a.example/%C3%A9")}`},
 		{"a page in Latin-1", "latin", "text/html; charset=utf-8", "<p>é"},
-		{"a page that names its encoding", "meta", "text/html; charset=utf-8", "<p>а"},
+		{"a page that declares its encoding", "meta", "text/html; charset=utf-8", "<p>а"},
 		{"a page with a mark of UTF-16", "utf16", "text/html; charset=utf-8", "<p>é"},
-		{"a page whose letters look like markup", "sjis", "text/html; charset=utf-8", "<p>ソ<b>"},
+		{"a page with backslashes in letters", "sjis", "text/html; charset=utf-8", "<p>ソ<b>"},
 		{"a script keeps its encoding", "x.js", "text/javascript; charset=iso-8859-1", "'\xe9'"},
 		{"a type is kept", "x.json", "application/json", "{}"},
 		{"an image that could have scripts", "x.svg", "image/svg+xml", "<svg/>"},
 		{"XHTML becomes HTML", "x.xhtml", "text/html; charset=utf-8", `<p xmlns="x">y<br /></p>`},
-		{"what replaces itself does not", "parts", "application/octet-stream", "y"},
-		{"a type that is none", "bad", "application/octet-stream", "<p>"},
+		{"multipart/x-mixed-replace", "parts", "application/octet-stream", "y"},
+		{"an invalid type", "bad", "application/octet-stream", "<p>"},
 		{"a type with bad parameters", "semi", "text/plain", "y"},
 		{"a type with very long parameters", "longer", "text/plain", "y"},
 		{"a very long type", "longest", "application/octet-stream", "y"},
 		{"a page without a type", "untyped", "text/html; charset=utf-8", "<html><p>y"},
 		{"an image without a type", "untyped2", "image/png", "\x89PNG\r\n\x1a\n"},
-		{"a packed page", "zip", "text/html; charset=utf-8", "<p>packed"},
-		{"a page that only says that it is packed", "nozip", "text/html; charset=utf-8", "<p>unpacked"},
+		{"a compressed page", "zip", "text/html; charset=utf-8", "<p>packed"},
+		{"a page falsely declared as compressed", "nozip", "text/html; charset=utf-8",
+			"<p>unpacked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := ask(t, v, v.replayOf(days(0), "http://a.example/"+tt.path))
@@ -108,14 +113,15 @@ func TestReplayOfOtherThanPages(t *testing.T) {
 	}
 }
 
-// What an archived server said of itself is not said by the viewer.
+// Most header fields of archived responses are not sent.
 func TestHeadersAreNotPassedOn(t *testing.T) {
 	v := New(archiveOf(t, visit{"http://a.example/", days(0), 200, "Content-Type: text/html\n" +
 		"Set-Cookie: a=b\nAccess-Control-Allow-Origin: *\nRefresh: 0;url=http://b.example/\n" +
 		"Content-Security-Policy: default-src *\nStrict-Transport-Security: max-age=9\n" +
-		"Link: <http://b.example/>; rel=preload\nService-Worker-Allowed: /\nLocation: http://b.example/\n" +
-		"Clear-Site-Data: \"*\"\nContent-Language: de\nContent-Disposition: attachment\n" +
-		"Report-To: {}\nAlt-Svc: h3=\":443\"\nX-Other: y", "<p>"}), Options{})
+		"Link: <http://b.example/>; rel=preload\nService-Worker-Allowed: /\n" +
+		"Location: http://b.example/\nClear-Site-Data: \"*\"\nContent-Language: de\n" +
+		"Content-Disposition: attachment\nReport-To: {}\nAlt-Svc: h3=\":443\"\nX-Other: y",
+		"<p>"}), Options{})
 	h := ask(t, v, v.replayOf(days(0), "http://a.example/")).Header()
 	require.Equal(t, "de", h.Get("Content-Language"))
 	require.Equal(t, "null", h.Get("Access-Control-Allow-Origin"))
@@ -148,11 +154,11 @@ func TestRedirectsStayInTheArchive(t *testing.T) {
 	require.Contains(t, w.Body.String(), "circle")
 }
 
-// A site that moved to https, and of whose pages only the redirects were found, does not send the
-// browser to and fro.
+// If a site moved to https and only its redirects were archived, the browser is not sent back and
+// forth.
 func TestRedirectToTheOtherSchemeAlone(t *testing.T) {
-	v := New(archiveOf(t, visit{"http://a.example/", days(0), 301, "Location: https://a.example/", ""}),
-		Options{})
+	redirect := visit{"http://a.example/", days(0), 301, "Location: https://a.example/", ""}
+	v := New(archiveOf(t, redirect), Options{})
 	w := ask(t, v, v.replayOf(days(0), "http://a.example/"))
 	require.Equal(t, http.StatusNotFound, w.Code)
 	w = ask(t, v, at(viewPath, days(0), "http://a.example/"))
@@ -165,11 +171,12 @@ func TestOtherSchemeIsFound(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	w = ask(t, v, at(viewPath, days(0), "http://example.net/only-https"))
 	require.Equal(t, http.StatusFound, w.Code)
-	require.Equal(t, at(viewPath, days(0), "https://example.net/only-https"), w.Header().Get("Location"))
+	require.Equal(t, at(viewPath, days(0), "https://example.net/only-https"),
+		w.Header().Get("Location"))
 }
 
-// In a window of its own an archived page is never shown without what stands around it, which also
-// mends addresses of an earlier run.
+// An archived page opened in a window redirects to its view, which also repairs addresses of an
+// earlier run.
 func TestReplayInAWindowBecomesAView(t *testing.T) {
 	v := siteHandler(t, Options{})
 	for _, address := range []string{v.replayOf(days(0), millHome),
@@ -193,8 +200,7 @@ func TestReplayOfNothing(t *testing.T) {
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "sandbox")
 }
 
-// A page that is too long is passed on whole and as it was, and then its links may not replace the
-// window.
+// A page that is too long is served unchanged, and its links may not replace the window.
 func TestLongPagesAreNotRewritten(t *testing.T) {
 	page := `<a href="http://b.example/" target=_top>x</a>` + strings.Repeat("y", 5000)
 	v := New(archiveOf(t, htmlAt(days(0), "http://a.example/", page)), Options{MaxRewrite: 1000})
@@ -209,8 +215,7 @@ func TestLongPagesAreNotRewritten(t *testing.T) {
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), linkFlags)
 }
 
-// However much a packed body would become, no more than the limit is passed on. What lies in the
-// archive as it is has the size that it has.
+// A compressed body is decompressed up to the limit. An uncompressed one is served whole.
 func TestBodiesAreBounded(t *testing.T) {
 	v := New(archiveOf(t, visit{"http://a.example/", days(0), 200,
 		"Content-Type: text/plain\nContent-Encoding: gzip", gzipped(strings.Repeat("0", 10<<20))},
@@ -232,15 +237,16 @@ func TestDownloads(t *testing.T) {
 
 func TestFileNames(t *testing.T) {
 	for path, want := range map[string]string{
-		"/": "index.html", "/a/b.txt": "b.txt", "/a/b/": "index.html", "/a%22%0d.txt": "a_22_0d.txt",
-		"/..": "index.html", "/.hidden": "hidden", "/" + strings.Repeat("a", 100): strings.Repeat("a", 80),
+		"/": "index.html", "/a/b.txt": "b.txt", "/a/b/": "index.html",
+		"/a%22%0d.txt": "a_22_0d.txt", "/..": "index.html", "/.hidden": "hidden",
+		"/" + strings.Repeat("a", 100):      strings.Repeat("a", 80),
 		"/long.." + strings.Repeat("a", 78): strings.Repeat("a", 78),
 	} {
 		require.Equal(t, want, fileName(weburl.URL{Path: path}), path)
 	}
 }
 
-// A file that is damaged or gone is told, and takes nothing else with it.
+// Damage is reported, and does not affect other pages.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	a, err := archive.Open(dir, archive.Options{})
@@ -265,6 +271,8 @@ func TestDamage(t *testing.T) {
 	defer a.Close()
 	v := New(a, Options{})
 	require.Equal(t, http.StatusOK, ask(t, v, v.replayOf(days(2), "http://a.example/whole")).Code)
-	require.Equal(t, http.StatusBadGateway, ask(t, v, v.replayOf(days(2), "http://a.example/broken")).Code)
-	require.Equal(t, http.StatusBadGateway, ask(t, v, at(viewPath, days(2), "http://a.example/broken")).Code)
+	require.Equal(t, http.StatusBadGateway, ask(t, v,
+		v.replayOf(days(2), "http://a.example/broken")).Code)
+	require.Equal(t, http.StatusBadGateway, ask(t, v,
+		at(viewPath, days(2), "http://a.example/broken")).Code)
 }

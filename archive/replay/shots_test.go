@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shotsDir, in the environment, is a directory for pictures of the viewer's pages, to be looked at.
+// shotsDir is an environment variable with a directory for screenshots of the viewer's pages.
 const shotsDir = "SPINNERET_VIEWER_SHOTS"
 
-// longHistory is a page that was visited often.
+// longHistory returns many visits of one page.
 func longHistory() (visits []visit) {
 	for i := range 300 {
 		v := htmlAt(days(10+i).Add(time.Duration(i*i%86400)*time.Second), millHome+"prices",
@@ -29,11 +29,11 @@ func longHistory() (visits []visit) {
 	return visits
 }
 
-// TestShots makes pictures of all kinds of pages, wide and narrow, light and dark.
+// TestShots makes screenshots of all kinds of pages, wide and narrow, light and dark.
 func TestShots(t *testing.T) {
 	dir := os.Getenv(shotsDir)
 	if dir == "" {
-		t.Skip("set " + shotsDir + " to a directory to have pictures of the pages made there")
+		t.Skip("set " + shotsDir + " to a directory for screenshots")
 	}
 	server := httptest.NewServer(New(archiveOf(t, append(site(), longHistory()...)...), Options{}))
 	defer server.Close()
@@ -59,7 +59,8 @@ func TestShots(t *testing.T) {
 				b.call("Emulation.setEmulatedMedia", map[string]any{"features": []any{
 					map[string]any{"name": "prefers-color-scheme", "value": scheme}}})
 				b.call("Page.navigate", map[string]any{"url": server.URL + address})
-				b.evaluate(`new Promise((resolve) => setTimeout(resolve, 500))`) // until it is painted
+				// Wait until the page is painted.
+				b.evaluate(`new Promise((resolve) => setTimeout(resolve, 500))`)
 				shot, err := base64.StdEncoding.DecodeString(b.call("Page.captureScreenshot",
 					nil)["data"].(string))
 				require.NoError(t, err)

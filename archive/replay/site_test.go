@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// site is a small website as it was found on some days:
+// site returns the visits of a small website:
 //
 //	day     0         1           2         3       4
 //	/       first     unchanged   second    error   third
@@ -27,7 +27,8 @@ func site() []visit {
 		htmlAt(days(0), root, frontPage("The mill opens in spring", "first")),
 		htmlAt(days(1), root, frontPage("The mill opens in spring", "first")),
 		htmlAt(days(2), root, frontPage("The mill is open", "second")),
-		{root, days(3), 503, "Content-Type: text/html\nRetry-After: 60", "<h1>Down for repair</h1>"},
+		{root, days(3), 503, "Content-Type: text/html\nRetry-After: 60",
+			"<h1>Down for repair</h1>"},
 		htmlAt(days(4), root, frontPage("The mill is closed for winter", "third")),
 		typed(days(1), root+"logo.png", "image/png", square(color.RGBA{200, 30, 30, 255})),
 		typed(days(4), root+"logo.png", "image/png", square(color.RGBA{30, 30, 200, 255})),
@@ -72,7 +73,7 @@ func frontPage(headline, words string) string {
 `
 }
 
-// square returns a small image of one colour.
+// square returns a small image of one color.
 func square(c color.Color) string {
 	img := image.NewRGBA(image.Rect(0, 0, 48, 48))
 	for i := range 48 * 48 {
@@ -85,7 +86,7 @@ func square(c color.Color) string {
 	return out.String()
 }
 
-// gzipped returns text with the content coding gzip.
+// gzipped returns text compressed with gzip.
 func gzipped(text string) string {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
