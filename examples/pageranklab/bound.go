@@ -9,11 +9,11 @@ import (
 
 // A bound compares the stated error of a frontier with the actual one.
 type bound struct {
-	off, told      float64 // where the first was closest to the second
+	actual, stated float64 // where the first was closest to the second
 	mass, trueMass float64
 	broken         bool
 
-	// Half way, before and after refining the scores to an error of refined:
+	// Halfway, before and after refining the scores to an error of refined:
 	half, halfTrue, refinedMass float64
 	refineCost                  float64 // updates for each page fetched
 }
@@ -26,7 +26,7 @@ func (b *bound) massHolds() bool {
 	return b.mass <= b.trueMass+1e-9 && max(b.half, b.refinedMass) <= b.halfTrue+1e-9
 }
 
-// checkBound crawls with Push and compares with Exact, half way and at the end. The graph is that
+// checkBound crawls with Push and compares with Exact, halfway and at the end. The graph is that
 // of pages fetched or discovered, with readers starting on fetched pages.
 func checkBound(s start, workers int) (b bound) {
 	f := pagerank.New(pagerank.Options{Host: s.host()})
@@ -82,8 +82,8 @@ func (b *bound) check(g *compare.Graph, f *pagerank.Frontier, done []bool, worke
 			mass += rank
 		}
 	}
-	if off/stats.Error > b.off/max(b.told, 1e-300) {
-		b.off, b.told = off, stats.Error
+	if off/stats.Error > b.actual/max(b.stated, 1e-300) {
+		b.actual, b.stated = off, stats.Error
 	}
 	b.broken = b.broken || off > stats.Error+1e-9
 	b.mass, b.trueMass = stats.Mass, mass

@@ -120,14 +120,14 @@ func (r *result) ownClaims() []claim {
 		seen: fmt.Sprintf("Push %.3f %.3f %.3f, best %.3f %.3f %.3f", push.top[0], push.top[1],
 			push.top[2], rivals.top[0], rivals.top[1], rivals.top[2]),
 	}, {
-		text: "Push costs at most 1.5 times DL1's updates, and a page more", holds: cost <= 1.505,
+		text: "Push costs at most 1.505 times DL1's updates", holds: cost <= 1.505,
 		seen: fmt.Sprintf("%.2f", cost),
 	}, {
 		text: "scores are within the stated error of Exact", holds: r.bound.holds(),
-		seen: fmt.Sprintf("where they are closest: off by %.3f, told %.3f", r.bound.off, r.bound.told),
+		seen: fmt.Sprintf("where they are closest: actual %.3f, stated %.3f", r.bound.actual, r.bound.stated),
 	}, {
-		text: "fetched pages hold at least the stated mass", holds: r.bound.massHolds(),
-		seen: fmt.Sprintf("half way told %.3f, refined %.3f (%.0f updates/page), true %.3f",
+		text: "fetched pages have at least the stated mass", holds: r.bound.massHolds(),
+		seen: fmt.Sprintf("halfway stated %.3f, refined %.3f (%.0f updates/page), true %.3f",
 			r.bound.half, r.bound.refinedMass, r.bound.refineCost, r.bound.halfTrue),
 	}}
 }

@@ -85,10 +85,10 @@ func TestOurClaims(t *testing.T) {
 		{"PR has the better order", func(r *result) { r.scores[namePR].error = .29 }, 1},
 		{"AR has the better top", func(r *result) { r.scores[nameAR].top[0] = .556 }, 2},
 		{"too expensive", func(r *result) { r.updates[namePush] = 15.1 }, 3},
-		{"scores are further off than told", func(r *result) { r.bound.broken = true }, 4},
-		{"less mass than told", func(r *result) { r.bound.mass = .91 }, 5},
-		{"less mass than told halfway", func(r *result) { r.bound.half = .81 }, 5},
-		{"less mass than told when refined", func(r *result) { r.bound.refinedMass = .81 }, 5},
+		{"a larger error than stated", func(r *result) { r.bound.broken = true }, 4},
+		{"less mass than stated", func(r *result) { r.bound.mass = .91 }, 5},
+		{"less mass than stated halfway", func(r *result) { r.bound.half = .81 }, 5},
+		{"less mass than stated when refined", func(r *result) { r.bound.refinedMass = .81 }, 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := satisfied()

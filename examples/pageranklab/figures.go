@@ -26,8 +26,8 @@ func (r *result) figures() map[string]func(io.Writer) error {
 	files["figure8.svg"] = errors.Draw
 	files["figure9.svg"] = r.cutoffs().Draw
 	speed := report.Chart{
-		Title: r.web.name + ": Figure 10, pages a second on one core",
-		First: "all in all", Second: "scoring alone",
+		Title: r.web.name + ": Figure 10, pages per second on one core",
+		First: "in total", Second: "scoring alone",
 	}
 	for _, p := range r.paces {
 		speed.Bars = append(speed.Bars, report.Bar{Name: p.name, Value: p.pages, Second: p.scoring})

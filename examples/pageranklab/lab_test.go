@@ -104,7 +104,7 @@ func TestTheLabReportsAll(t *testing.T) {
 	}
 	require.NotContains(t, out.String(), "NaN")
 	for _, line := range strings.Split(out.String(), "\n") {
-		if strings.HasPrefix(line, "scores are within") || strings.HasPrefix(line, "fetched pages hold") {
+		if strings.HasPrefix(line, "scores are within") || strings.HasPrefix(line, "fetched pages have") {
 			require.Contains(t, line, "  holds  ", "guarantees hold on any graph")
 		}
 	}

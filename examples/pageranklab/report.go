@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
-// A result holds everything about one graph.
+// A result has everything about one graph.
 type result struct {
 	web     *web
 	push    []float64 // further thresholds of Push
@@ -91,7 +91,7 @@ func known(format string, v float64) string {
 	return fmt.Sprintf(format, v)
 }
 
-// save writes figures and numbers into a folder.
+// save writes figures and numbers into a directory.
 func (r *result) save(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -31,7 +31,7 @@ func rates(pages []page) (perDay []float64) {
 }
 
 // crowded returns the versions per day that a server's pages yield under first come and under the
-// best order, if they ask for this many visits per day at intervals in proportion to their mean
+// best order, if they need this many visits per day at intervals in proportion to their mean
 // ones.
 //
 // Under first come the backlog grows until each page is late by the same time and the demand fits.

@@ -171,19 +171,19 @@ func (s settings) chooseAndEvaluate(sets []set, out, errs io.Writer) error {
 		choices[h] = l.choose(halves[h], p, report.Progress(errs, name))
 		p.Printf("choice: %+v\n", choices[h])
 	}
-	p.Printf("\n# judged\n\n")
+	p.Printf("\n# evaluated\n\n")
 	p.Table(func(row func(string, ...any)) {
 		row("numbers\ton\tof best rival\tof MLE.mix\tits mean\tleast")
 		for h, trials := range halves {
-			judged := func(name string, n numbers) {
+			evaluate := func(name string, n numbers) {
 				v := l.evaluate(n, trials)
 				row("%s\thalf %d\t%+.4f\t%+.4f\t%+.4f\t%+.4f", name, h+1, v.rivals, v.paper, v.mean,
 					v.least)
 			}
-			judged(fmt.Sprintf("chosen on half %d", 2-h), choices[1-h])
-			judged(fmt.Sprintf("chosen on half %d", 1+h), choices[h])
-			judged("the library's", chosen)
-			judged("the plainest", plainest())
+			evaluate(fmt.Sprintf("chosen on half %d", 2-h), choices[1-h])
+			evaluate(fmt.Sprintf("chosen on half %d", 1+h), choices[h])
+			evaluate("the library's", chosen)
+			evaluate("the plainest", plainest())
 		}
 	})
 	return p.Err()

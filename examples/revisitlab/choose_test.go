@@ -206,12 +206,12 @@ func TestTheChoiceIsTheBestSeen(t *testing.T) {
 	require.InDelta(t, best, l.evaluate(n, trials).score(), 1e-4)
 }
 
-func TestRunChoosesAndJudges(t *testing.T) {
+func TestRunChoosesAndEvaluates(t *testing.T) {
 	var out bytes.Buffer
 	args := []string{"-synthetic", "8", "-choose", "-resolution", "720h"}
 	require.NoError(t, run(args, &out, io.Discard))
 	for _, word := range []string{
-		"# chosen on half 1", "# chosen on half 2", "# judged", "the library's", "the plainest",
+		"# chosen on half 1", "# chosen on half 2", "# evaluated", "the library's", "the plainest",
 	} {
 		require.Contains(t, out.String(), word)
 	}

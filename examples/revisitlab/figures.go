@@ -105,7 +105,7 @@ func (r *result) curvePlot(title string, of func(*sums) float64) report.Plot {
 	return p
 }
 
-// save writes all figures and the numbers behind them into a folder.
+// save writes all figures and the numbers behind them into a directory.
 func (r *result) save(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -189,12 +189,12 @@ func TestScoresDoNotDependOnTheOrderOfWork(t *testing.T) {
 		for b := range bins {
 			total.add(&once[i].bins[b])
 		}
-		require.Equal(t, once[i].captured, total.captured, "the bins hold all pages")
+		require.Equal(t, once[i].captured, total.captured, "the bins contain all pages")
 		caught := 0
 		for _, n := range once[i].months {
 			caught += n
 		}
-		require.Equal(t, once[i].captured, caught, "the months hold all versions")
+		require.Equal(t, once[i].captured, caught, "the months contain all versions")
 	}
 }
 
@@ -375,7 +375,7 @@ func TestRunTakesSomePolicies(t *testing.T) {
 	require.NotContains(t, out.String(), "claim")
 }
 
-func TestRunRefusesNonsense(t *testing.T) {
+func TestRunRefusesInvalidArguments(t *testing.T) {
 	for _, args := range [][]string{
 		{"-no-such-flag"}, {"-resolution", "0s", "x"}, {"-resolution", "9999h", "x"},
 		{"-half", "3", "x"}, {"-half", "-1", "x"}, {"-choose", "-half", "1", "x"},
@@ -397,7 +397,7 @@ func TestAHalfWithoutPagesWritesNothing(t *testing.T) {
 
 func TestImpossiblePagesAreNotGenerated(t *testing.T) {
 	require.Empty(t, synthesize(9, 365, 1, 1), "a year has 364 days after the first one")
-	require.Len(t, synthesize(9, 200, 1, 1), 9, "one page in thirteen does")
+	require.Len(t, synthesize(9, 200, 1, 1), 9, "one draw in thirteen has so many")
 	var errs bytes.Buffer
 	require.NoError(t, run([]string{"-synthetic", "9", "-least", "400"}, io.Discard, &errs))
 	require.Contains(t, errs.String(), "synthetic: no page lived a whole year with 400 changes")
@@ -421,7 +421,7 @@ func TestRealLogs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			events, err := readLog(filepath.Join(data, "changes", name+".tsv.zst"))
 			if os.IsNotExist(err) {
-				t.Skip("no real change logs: set SPINNERET_DATA to the folder that holds changes/")
+				t.Skip("no real change logs: set SPINNERET_DATA to the directory that contains changes/")
 			}
 			require.NoError(t, err)
 			pages := thin(cut(events, 1, 2), 150)

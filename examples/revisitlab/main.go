@@ -5,10 +5,11 @@
 //
 // Without a LOG it generates a small one, like the paper's. A LOG has a line for each change of a
 // page: the page, a tab, the Unix time, and, if known, a tab and A (added), M (modified) or D
-// (deleted). It may be compressed with zstd. The lab cuts the log into years, lets each policy visit
-// the pages as they were at that time, and counts the versions caught: the experiment of Tamura and
-// Kitsuregawa (2008), section 5. It prints tables and, with -out, writes the paper's Figures 4 to 9
-// and curves at equal cost as SVG, the numbers as CSV, and the tables of its README.md as tables.md.
+// (deleted). It may be compressed with zstd. The lab cuts the log into years, lets each policy
+// visit the pages as they were at that time, and counts the versions caught: the experiment of
+// Tamura and Kitsuregawa (2008), section 5. It prints tables and, with -out, writes the paper's
+// Figures 4 to 9 and curves at equal cost as SVG, the numbers as CSV, and the tables of its
+// README.md as tables.md.
 package main
 
 import (

@@ -25,7 +25,7 @@ type order struct {
 }
 
 // orders are the rules to compare. The first one sets the demand that servers cannot meet; price is
-// the one at which Bayes would ask for as much.
+// the one at which Bayes has the same demand.
 func orders(price float64) []order {
 	bayes := revisit.Bayes{Price: price}
 	byMLE, byBayes := plain("", revisit.MLE{}).next, plain("", bayes).next
@@ -69,12 +69,12 @@ func (l lab) priceFor(pages []page) float64 {
 
 // A crowd is one server with its pages and the visits per day that it admits.
 type crowd struct {
-	tracks  []track
-	load    revisit.Demand
-	booked  []time.Duration // what each page adds to the load
-	admits  float64
-	savings float64 // visits admitted and not made, at most one day's or one
-	unused  float64
+	tracks    []track
+	load      revisit.Demand
+	intervals []time.Duration // of each page in the load
+	admits    float64
+	savings   float64 // visits admitted and not made, at most one day's or one
+	unused    float64
 }
 
 // servers distributes the pages to servers with 1 to 1,093 pages, each three times as large as the
@@ -108,7 +108,7 @@ func (l lab) overload(
 		admits := share * l.demand(group, orders[0].next)
 		for i, o := range orders {
 			c := crowd{
-				tracks: make([]track, len(group)), booked: make([]time.Duration, len(group)), admits: admits,
+				tracks: make([]track, len(group)), intervals: make([]time.Duration, len(group)), admits: admits,
 			}
 			for n := range group {
 				c.tracks[n].page = &group[n]
@@ -140,11 +140,11 @@ func (l lab) serve(c *crowd, o order, today float64) {
 		t.due = today
 		l.visit(t, false)
 		wait := max(o.next(t), l.step)
-		if c.booked[n] > 0 {
-			c.load.Remove(c.booked[n])
+		if c.intervals[n] > 0 {
+			c.load.Remove(c.intervals[n])
 		}
-		c.booked[n] = duration(wait)
-		c.load.Add(c.booked[n])
+		c.intervals[n] = duration(wait)
+		c.load.Add(c.intervals[n])
 		if o.stretch {
 			wait = min(wait*c.load.Stretch(c.admits), max(wait, year/2))
 		}
@@ -186,7 +186,7 @@ func (r *result) printOverload(out *report.Printer, l lab) (crowds []crowding) {
 	all := orders(l.priceFor(r.pages))
 	for _, share := range []float64{0.75, 0.5} {
 		theory := l.orderGain(r.pages, share)
-		out.Printf("\nservers admit %.0f %% of what MLE.mix(0.1-10) asks for; with known rates, "+
+		out.Printf("\nservers admit %.0f %% of the visits of MLE.mix(0.1-10); with known rates, "+
 			"the best order catches %.3f of first come\n", share*100, theory)
 		scores, unused := l.overload(r.pages, share, all)
 		out.Table(func(row func(string, ...any)) {

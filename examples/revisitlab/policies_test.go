@@ -100,7 +100,7 @@ func TestPolicyNamesAreUnique(t *testing.T) {
 
 func TestServersVisitDuePagesInOrder(t *testing.T) {
 	pages := []page{{changes: []float64{5}}, {changes: []float64{9}}, {changes: []float64{90}}}
-	c := crowd{tracks: make([]track, 3), booked: make([]time.Duration, 3), admits: 1}
+	c := crowd{tracks: make([]track, 3), intervals: make([]time.Duration, 3), admits: 1}
 	for i := range c.tracks {
 		tr := &c.tracks[i]
 		tr.page = &pages[i]
@@ -127,7 +127,7 @@ func TestServersVisitDuePagesInOrder(t *testing.T) {
 func TestAServerSavesVisitsForADay(t *testing.T) {
 	pages := []page{{changes: []float64{5}}}
 	c := crowd{tracks: []track{{page: &pages[0], due: 300}}, admits: 2}
-	c.booked = make([]time.Duration, 1)
+	c.intervals = make([]time.Duration, 1)
 	l := lab{step: 1}
 	o := order{next: plain("", revisit.Every(100*day)).next}
 	for today := range 10 {
@@ -147,7 +147,7 @@ func TestStretchedIntervalsFitTheServer(t *testing.T) {
 	require.Greater(t, unused[3], 0.0)
 }
 
-func TestCSVHoldsTheNumbers(t *testing.T) {
+func TestCSVHasTheNumbers(t *testing.T) {
 	pages := synthesize(20, 2, 1, 8)
 	r := result{name: "made", pages: pages}
 	policies := paperPolicies()[:3]
@@ -223,9 +223,9 @@ func TestFiguresShowTheScores(t *testing.T) {
 	}
 }
 
-// TestCutAgreesWithALookAtEachDay compares cut with a slow version that checks each day of each
+// TestCutAgreesWithACheckOfEachDay compares cut with a slow version that checks each day of each
 // page.
-func TestCutAgreesWithALookAtEachDay(t *testing.T) {
+func TestCutAgreesWithACheckOfEachDay(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 0))
 	for range 200 {
 		end := 400 + random.Float64()*800
@@ -247,7 +247,7 @@ func TestCutAgreesWithALookAtEachDay(t *testing.T) {
 			if start < 0 {
 				break
 			}
-			if p, ok := lookAtEachDay(events, start); ok && len(p.changes) > 0 {
+			if p, ok := checkEachDay(events, start); ok && len(p.changes) > 0 {
 				p.window, p.half = n, halfOf("a")
 				want = append(want, p)
 			}
@@ -256,8 +256,8 @@ func TestCutAgreesWithALookAtEachDay(t *testing.T) {
 	}
 }
 
-// lookAtEachDay returns the page of the year from start on, if it existed all year.
-func lookAtEachDay(events []event, start int64) (p page, lived bool) {
+// checkEachDay returns the page of the year from start on, if it existed all year.
+func checkEachDay(events []event, start int64) (p page, lived bool) {
 	alive := false
 	for _, e := range events {
 		inside := e.at >= start && e.at < start+year*daySeconds
@@ -276,11 +276,11 @@ func lookAtEachDay(events []event, start int64) (p page, lived bool) {
 			p.change(float64(e.at-start)/daySeconds, 1)
 		}
 	}
-	return p, alive || diedAfter(events, start+year*daySeconds)
+	return p, alive || existedAt(events, start+year*daySeconds)
 }
 
-// diedAfter reports whether the page existed at a time.
-func diedAfter(events []event, at int64) bool {
+// existedAt reports whether the page existed at a time.
+func existedAt(events []event, at int64) bool {
 	alive := false
 	for _, e := range events {
 		if e.at >= at {

@@ -38,9 +38,9 @@ func (r *result) print(w io.Writer) error {
 }
 
 func (r *result) printAllCurves(out *report.Printer) {
-	r.printCurves(out, "share of all versions caught, at equal visits (less that of "+
+	r.printCurves(out, "share of all versions caught, at equal visits (minus that of "+
 		r.curves[ofMLE].name+")", (*sums).micro)
-	r.printCurves(out, "mean over pages of the share caught, at equal visits (less that of "+
+	r.printCurves(out, "mean over pages of the share caught, at equal visits (minus that of "+
 		r.curves[ofMLE].name+")", (*sums).macro)
 }
 

@@ -26,9 +26,9 @@ import (
 )
 
 func main() {
-	contact := flag.String("contact", "", "URL or e-mail address at which site owners reach you")
+	contact := flag.String("contact", "", "URL or e-mail address where site owners can reach you")
 	local := flag.Bool("localhost", false, "crawl a site on this machine; needs no -contact")
-	pages := flag.Int("pages", 20, "at most this many pages")
+	pages := flag.Int("pages", 20, "maximum number of pages")
 	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "politeness delay: pause between two requests")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -123,20 +123,20 @@ func obtainRules(
 	cache := robots.NewCache(robots.Options{Agent: agent, Client: &http.Client{Transport: transport}})
 	rules, err := cache.Load(ctx, seed)
 	if entry, _ := cache.Entry(seed); err == nil && entry.Failures > 0 {
-		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, transport.said)
+		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, transport.outcome)
 	}
-	if asked, ok := rules.Delay(); ok {
-		queue.SetHost(site, scheduler.Host{Delay: asked})
+	if delay, ok := rules.Delay(); ok {
+		queue.SetHost(site, scheduler.Host{Delay: delay})
 	}
 	return rules, err
 }
 
-// polite is a transport that waits for the host of each request, as the pages do, and remembers the
+// polite is a transport that waits for the host before each request, as for pages, and records the
 // outcome of the last one.
 type polite struct {
-	next  http.RoundTripper
-	queue *scheduler.Scheduler[string]
-	said  string
+	next    http.RoundTripper
+	queue   *scheduler.Scheduler[string]
+	outcome string
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -149,11 +149,11 @@ func (p *polite) RoundTrip(r *http.Request) (*http.Response, error) {
 	lease.Done(scheduler.Outcome{Start: time.Now()})
 	switch {
 	case errors.Is(err, fetch.Blocked):
-		p.said = err.Error() + " (-localhost is for sites on this machine)"
+		p.outcome = err.Error() + " (-localhost is for sites on this machine)"
 	case err != nil:
-		p.said = err.Error()
+		p.outcome = err.Error()
 	default:
-		p.said = resp.Status
+		p.outcome = resp.Status
 	}
 	return resp, err
 }
