@@ -1,5 +1,5 @@
-// Package bolt reads files of [bbolt], in which the first version of an archive kept its index. It
-// goes through a bucket from one end to the other, and no more.
+// Package bolt reads [bbolt] files, in which version 1 of an archive kept its index. It only scans
+// whole buckets.
 //
 // [bbolt]: https://github.com/etcd-io/bbolt
 package bolt
@@ -22,14 +22,14 @@ type File struct {
 	order    binary.ByteOrder
 	pageSize int64
 	root     uint64 // page of the bucket of buckets
-	pages    int64  // that may still be read
-	depth    int    // of the page that is read
+	pages    int64  // that may still be read, so that a cycle ends
+	depth    int    // of the current page
 }
 
-// maxDepth is more than any file has.
+// maxDepth is more than any valid file has.
 const maxDepth = 32
 
-// What the file format has in common for all sizes of pages.
+// Constants of the file format, the same for all page sizes.
 const (
 	magic       = 0xed0cdaed
 	version     = 2
@@ -42,12 +42,12 @@ const (
 	flagBucket  = 1 // of an element
 )
 
-// Open finds the last state that was committed.
+// Open finds the last committed state.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{r: r, size: size}
 	last, found := uint64(0), false
-	// The second meta page is a page behind the first one, whose size only that tells; and that may
-	// be the broken one.
+	// The second meta page follows the first one. Only a meta page has the page size, and the first
+	// one may be damaged, so all sizes are tried.
 	for at := int64(0); at <= 1<<16; at = max(2*at, 1<<9) {
 		meta := make([]byte, metaSize+8)
 		if _, err := r.ReadAt(meta, at+pageHeader); err != nil {
@@ -61,13 +61,13 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		}
 	}
 	if !found || f.pageSize < 1<<9 || f.pageSize > 1<<20 {
-		return nil, fmt.Errorf("%w: no meta page", ErrCorrupt)
+		return nil, fmt.Errorf("%w: no valid meta page", ErrCorrupt)
 	}
 	f.pages = size/f.pageSize + 1
 	return f, nil
 }
 
-// checkMeta finds out the byte order, which is that of the machine that wrote the file.
+// checkMeta detects the byte order, which is that of the machine that wrote the file.
 func checkMeta(meta []byte) (order binary.ByteOrder, ok bool) {
 	order = binary.LittleEndian
 	if binary.BigEndian.Uint32(meta) == magic {
@@ -79,8 +79,8 @@ func checkMeta(meta []byte) (order binary.ByteOrder, ok bool) {
 		order.Uint64(meta[metaSize-8:]) == sum.Sum64()
 }
 
-// Walk visits the pairs of a bucket at the top, in the order of their keys, until visit returns an
-// error. Without such a bucket there are none.
+// Walk visits the pairs of a top-level bucket in key order until visit returns an error. A missing
+// bucket counts as empty.
 func (f *File) Walk(bucket string, visit func(key, value []byte) error) error {
 	var header []byte
 	err := f.page(f.root, func(key, value []byte, flags uint32) error {
@@ -100,10 +100,11 @@ func (f *File) Walk(bucket string, visit func(key, value []byte) error) error {
 	if root := f.order.Uint64(header); root != 0 {
 		return f.page(root, pair)
 	}
-	return f.elements(header[bucketSize:], pair) // a small bucket lies in the element that names it
+	return f.elements(header[bucketSize:], pair) // a small bucket is stored inline
 }
 
-// page visits the elements below a page. No page is read twice, so a loop has an end.
+// page visits the elements below a page. It reads at most as many pages as the file has, so a cycle
+// ends.
 func (f *File) page(id uint64, visit func(key, value []byte, flags uint32) error) error {
 	f.depth++
 	defer func() { f.depth-- }()
@@ -137,9 +138,9 @@ func (f *File) read(data []byte, at int64) error {
 	return fmt.Errorf("bolt: read: %w", err)
 }
 
-// elements visits the elements of a page, and those below.
+// elements visits the elements of a page and of the pages below it.
 func (f *File) elements(page []byte, visit func(key, value []byte, flags uint32) error) error {
-	broken := fmt.Errorf("%w: broken page", ErrCorrupt)
+	broken := fmt.Errorf("%w: invalid page", ErrCorrupt)
 	if len(page) < pageHeader {
 		return broken
 	}

@@ -39,7 +39,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// With one of the two meta pages broken, the other one counts.
+// If one of the two meta pages is damaged, the other one is used.
 func TestTheOtherMetaPage(t *testing.T) {
 	for page := range 2 {
 		data := sample(t)
@@ -53,14 +53,13 @@ func TestTheOtherMetaPage(t *testing.T) {
 	require.ErrorIs(t, err, bolt.ErrCorrupt)
 }
 
-// Whatever a file holds, walking through it ends: with what a sound file has, or with an error that
-// says that the file is not sound.
+// Walk ends for any file, without an error or with ErrCorrupt.
 func FuzzWalk(f *testing.F) {
 	data := sample(f)
 	f.Add(data[:4096], data[4096:8192], data[8192:12288])
 	f.Add(data[4096:8192], data[:4096], data[12288:16384])
 	f.Fuzz(func(t *testing.T, one, two, three []byte) {
-		// Pages that fuzzing has changed take the place of sound ones.
+		// Fuzzed pages replace valid ones.
 		broken := bytes.Clone(data)
 		copy(broken[8192:], three)
 		copy(broken[12288:], two)
@@ -73,6 +72,6 @@ func FuzzWalk(f *testing.F) {
 			}
 			pairs += len(keys)
 		}
-		require.LessOrEqual(t, pairs, len(broken)) // each takes some bytes of a page that is read once
+		require.LessOrEqual(t, pairs, len(broken)) // each has an element of 16 bytes
 	})
 }

@@ -1,19 +1,19 @@
-// Package coding tells by the head of an HTTP response how its body is coded for transfer. Who
-// writes a record and who reads it have to agree on that.
+// Package coding finds the transfer coding of a body in the head of its HTTP response. The writer
+// and the reader of a record must agree on it.
 package coding
 
 import "bytes"
 
-// Chunked tells whether the body behind a head came in chunks, if it is a response to anything but
-// HEAD. The head is the status line and the fields.
+// Chunked reports whether the body after a head is chunked, unless it answers a HEAD request. The
+// head is the status line and the fields.
 func Chunked(head []byte) bool {
 	status, fields, _ := bytes.Cut(head, []byte("\n"))
 	return hasTransferCoding(status) && endsInChunked(fields)
 }
 
-// hasTransferCoding tells by its status line whether Transfer-Encoding means anything in a
-// response. HTTP/1.0 did not have it (RFC 9112, section 6.1), nor has HTTP/2. 1xx, 204 and 304 have
-// no body in any case (section 6.3), though a 304 may repeat the field of the answer it stands for.
+// hasTransferCoding reports whether Transfer-Encoding has a meaning in a response with this status
+// line. HTTP/1.0 does not define it (RFC 9112, section 6.1), nor does HTTP/2. 1xx, 204 and 304 have
+// no body (section 6.3), though a 304 may repeat the field of the response that it confirms.
 func hasTransferCoding(status []byte) bool {
 	version, code, _ := bytes.Cut(status, []byte(" "))
 	if !bytes.HasPrefix(version, []byte("HTTP/1.")) || string(version) == "HTTP/1.0" {
@@ -24,9 +24,9 @@ func hasTransferCoding(status []byte) bool {
 		!bytes.HasPrefix(code, []byte("304"))
 }
 
-// endsInChunked tells whether the last of all transfer codings is chunked, the only place where it
-// may stand. A field may have several lines, and there may be several such fields; together they
-// are one list (RFC 9110, section 5.3).
+// endsInChunked reports whether the last transfer coding is chunked, which is only valid there. A
+// field may have several lines, and there may be several such fields; together they are one list
+// (RFC 9110, section 5.3).
 func endsInChunked(fields []byte) bool {
 	var last []byte
 	for len(fields) > 0 {
@@ -36,7 +36,7 @@ func endsInChunked(fields []byte) bool {
 		if !bytes.EqualFold(name, []byte("Transfer-Encoding")) {
 			continue
 		}
-		// An element of a list may be empty and then does not count (section 5.6.1).
+		// Empty list elements are ignored (section 5.6.1).
 		if value = bytes.Trim(value, ", \t\r\n"); len(value) > 0 {
 			last = value
 		}
@@ -45,9 +45,9 @@ func endsInChunked(fields []byte) bool {
 	return bytes.EqualFold(bytes.TrimLeft(coding, " \t\r\n"), []byte("chunked"))
 }
 
-// fieldLen returns the length of the first field. A line that begins with white space belongs to
-// the field before it: senders must not do that any more, but readers still understand it
-// (RFC 9112, section 5.2).
+// fieldLen returns the length of the first field. A line that begins with white space continues the
+// field before it: senders must no longer fold lines, but recipients may accept them (RFC 9112,
+// section 5.2).
 func fieldLen(fields []byte) int {
 	for n := 0; ; {
 		i := bytes.IndexByte(fields[n:], '\n')

@@ -1,5 +1,5 @@
-// Package content takes content codings off the body of an HTTP message, within bounds: a small
-// record can hold gigabytes of zeros.
+// Package content decodes the content codings of HTTP bodies, within bounds: a small record can
+// expand to gigabytes of zeros.
 package content
 
 import (
@@ -29,23 +29,23 @@ var (
 )
 
 const (
-	maxCodings = 3       // more than one is rare, and each has its window in memory
-	maxWindow  = 8 << 20 // what RFC 9659 lets a zstd body demand of memory
+	maxCodings = 3       // more than one is rare, and each needs a window in memory
+	maxWindow  = 8 << 20 // the largest window of a zstd body by RFC 9659
 	maxRatio   = 200     // decoded bytes per coded byte; real pages stay below 100
-	free       = 1 << 20 // decoded bytes before the ratio counts
+	free       = 1 << 20 // decoded bytes to which the ratio does not apply
 )
 
-// Decode returns body without the codings that a Content-Encoding field lists. Some writers remove
-// a coding and leave the field: a body that does not begin like its coding is returned as it is.
+// Decode returns body without the codings that a Content-Encoding field lists. Some writers decode
+// the body and keep the field, so gzip and zstd without their magic number are returned unchanged.
 //
 // Reading more than limit decoded bytes, or 200 times the coded ones beyond 1 MiB, fails with
-// [ErrTooLarge]. Without codings neither bound holds: such a body costs what it costs to store.
+// [ErrTooLarge]. Without codings neither bound applies: the stored body is as large.
 func Decode(body io.Reader, codings string, limit int64) (io.Reader, error) {
 	list := strings.FieldsFunc(strings.ToLower(codings), func(r rune) bool {
 		return r == ',' || r <= ' '
 	})
 	if len(list) > maxCodings {
-		return nil, fmt.Errorf("%w: %d of them", ErrCoding, len(list))
+		return nil, fmt.Errorf("%w: a list of %d, over %d", ErrCoding, len(list), maxCodings)
 	}
 	coded := &counter{r: body}
 	decoded := io.Reader(coded)
@@ -77,7 +77,7 @@ func decodeOne(body io.Reader, coding string) (io.Reader, error) {
 			return gzip.NewReader(r)
 		}
 	case "deflate":
-		// The coding is zlib's format, but some servers send the bare stream.
+		// The coding is the zlib format, but some servers send a raw deflate stream.
 		if len(start) >= 2 && start[0]&0x0f == 8 && binary.BigEndian.Uint16(start)%31 == 0 {
 			return zlib.NewReader(r)
 		}
@@ -112,7 +112,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bounded ends a decoded body where it exceeds its bounds.
+// bounded fails when a decoded body exceeds its bounds.
 type bounded struct {
 	r     io.Reader
 	coded *counter
@@ -125,7 +125,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	if b.err != nil || len(p) == 0 {
 		return 0, b.err
 	}
-	// The byte after the limit is asked for: it tells a body that ends there from one that goes on.
+	// Read one byte past the limit, to distinguish a body that ends there from a longer one.
 	if left := b.limit - b.n; int64(len(p)) > left {
 		p = p[:left+1]
 	}

@@ -1,5 +1,5 @@
 // Package extsort sorts more byte strings than fit into memory.
 //
-// What does not fit is written to a temporary file as sorted runs, which are merged when they are
-// read. The file is unlinked as soon as it is made, where the system allows that.
+// The rest is written to a temporary file as sorted runs, which are merged during reads. The file
+// is unlinked right after its creation, where the system allows it.
 package extsort

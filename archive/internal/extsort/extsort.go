@@ -13,8 +13,7 @@ import (
 	"slices"
 )
 
-// Sorter sorts byte strings by their bytes. Equal strings are all kept. It is not safe for
-// concurrent use.
+// Sorter sorts byte strings, and keeps duplicates. It is not safe for concurrent use.
 type Sorter struct {
 	memory int
 	dir    string
@@ -35,8 +34,8 @@ type run struct {
 // perString is the memory overhead of a string.
 const perString = 40
 
-// New makes a sorter that holds about that many bytes in memory, and the rest in a temporary file
-// in dir. An empty dir means that of the system.
+// New returns a sorter that uses about that many bytes of memory, and a temporary file in dir for
+// the rest. An empty dir means os.TempDir.
 func New(memory int, dir string) *Sorter { return &Sorter{memory: memory, dir: dir} }
 
 // Len returns the number of strings.
@@ -55,7 +54,7 @@ func (s *Sorter) Add(item []byte) error {
 	return nil
 }
 
-// order returns the strings in memory in their order.
+// order returns the strings in memory, sorted.
 func (s *Sorter) order() [][]byte {
 	items := make([][]byte, len(s.ends))
 	start := 0
@@ -73,7 +72,7 @@ func (s *Sorter) flush() (err error) {
 		if s.spill, err = os.CreateTemp(s.dir, "spinneret-sort-*"); err != nil {
 			return fmt.Errorf("extsort: %w", err)
 		}
-		_ = os.Remove(s.spill.Name()) // where that is possible, nothing is left behind by a crash
+		_ = os.Remove(s.spill.Name()) // where this works, a crash leaves nothing behind
 	}
 	start, err := s.spill.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -84,7 +83,7 @@ func (s *Sorter) flush() (err error) {
 	end := start
 	for _, item := range s.order() {
 		n := binary.PutUvarint(size[:], uint64(len(item)))
-		_, _ = w.Write(size[:n]) // Flush tells
+		_, _ = w.Write(size[:n]) // Flush returns the error
 		_, _ = w.Write(item)
 		end += int64(n + len(item))
 	}
@@ -96,12 +95,12 @@ func (s *Sorter) flush() (err error) {
 	return nil
 }
 
-// Sort ends the adding. If all is in memory it stays there.
+// Sort must be called after the last Add. If all strings are in memory, they stay there.
 func (s *Sorter) Sort() error {
 	if len(s.runs) == 0 {
 		return nil
 	}
-	// With some runs on disk the rest becomes one, too, so that merging has one kind of source.
+	// If there are runs on disk, the rest becomes one too, so that merge has one kind of source.
 	if len(s.ends) > 0 {
 		if err := s.flush(); err != nil {
 			return err
@@ -111,7 +110,7 @@ func (s *Sorter) Sort() error {
 	return nil
 }
 
-// Items returns all strings in their order, each valid until the next. It can be called again.
+// Items returns all strings, sorted, each valid until the next one. It can be called again.
 func (s *Sorter) Items() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if len(s.runs) == 0 {
@@ -128,10 +127,10 @@ func (s *Sorter) Items() iter.Seq2[[]byte, error] {
 	}
 }
 
-// merge calls yield with the strings of all runs in their order, until it returns false.
+// merge calls yield with the strings of all runs, sorted, until it returns false.
 func (s *Sorter) merge(yield func([]byte) bool) error {
-	// The memory that strings were gathered in is shared by the runs now. Each gets enough for the
-	// disk to read ahead, even if that is more in all.
+	// The runs share the memory that Add used. Each gets enough for efficient reads, even if the
+	// sum is larger.
 	var h cursors
 	for _, r := range s.runs {
 		size := max(s.memory/len(s.runs), 4096)
@@ -144,8 +143,8 @@ func (s *Sorter) merge(yield func([]byte) bool) error {
 		h = append(h, c)
 	}
 	heap.Init(&h)
-	// The run with the least string is at the top. Mending the heap there is cheaper than taking
-	// the run out and putting it back.
+	// The run with the least string is at the top. Fixing the heap there is cheaper than a pop and
+	// a push.
 	for len(h) > 0 {
 		c := h[0]
 		if !yield(c.item) {
@@ -184,7 +183,7 @@ type cursor struct {
 	item []byte
 }
 
-// next is io.EOF behind the last string.
+// next returns io.EOF after the last string.
 func (c *cursor) next() error {
 	if c.left == 0 {
 		return io.EOF
@@ -204,7 +203,7 @@ func (c *cursor) next() error {
 	return nil
 }
 
-// cursors is a heap by the current string.
+// cursors is a heap ordered by the current string.
 type cursors []*cursor
 
 func (h cursors) Len() int           { return len(h) }

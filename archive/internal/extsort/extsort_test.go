@@ -38,8 +38,8 @@ func TestSorter(t *testing.T) {
 	}
 }
 
-// What fails on disk is told, and not taken for the end.
-func TestALostTemporaryFile(t *testing.T) {
+// A disk error is returned, and not mistaken for the end.
+func TestTruncatedTemporaryFile(t *testing.T) {
 	s := New(1, "")
 	for range 100 {
 		require.NoError(t, s.Add([]byte("item")))
@@ -55,7 +55,7 @@ func TestALostTemporaryFile(t *testing.T) {
 	require.ErrorIs(t, s.Close(), os.ErrClosed)
 }
 
-func TestNoPlaceForATemporaryFile(t *testing.T) {
+func TestTemporaryFileCannotBeCreated(t *testing.T) {
 	t.Setenv("TMPDIR", "/no/such/directory")
 	s := New(1, "")
 	require.NoError(t, s.Add([]byte("fits")))

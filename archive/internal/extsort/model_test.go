@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// texts returns what a sorter gives.
+// texts returns the items of a sorter.
 func texts(t testing.TB, s *Sorter) (list []string) {
 	t.Helper()
 	for item, err := range s.Items() {
@@ -28,9 +28,9 @@ func TestOrders(t *testing.T) {
 		{"nothing", nil, nil},
 		{"one", []string{"a"}, []string{"a"}},
 		{"out of order", []string{"b", "c", "a"}, []string{"a", "b", "c"}},
-		{"equal ones are kept", []string{"a", "b", "a"}, []string{"a", "a", "b"}},
-		{"a beginning comes before the whole", []string{"ab", "a", ""}, []string{"", "a", "ab"}},
-		{"bytes and not letters", []string{"é", "z", "\x00", "\xff"}, []string{"\x00", "z", "é", "\xff"}},
+		{"duplicates are kept", []string{"a", "b", "a"}, []string{"a", "a", "b"}},
+		{"a prefix comes before the whole", []string{"ab", "a", ""}, []string{"", "a", "ab"}},
+		{"sorted by bytes", []string{"é", "z", "\x00", "\xff"}, []string{"\x00", "z", "é", "\xff"}},
 	} {
 		for _, memory := range []int{1, 1 << 20} {
 			t.Run(fmt.Sprintf("%s/memory=%d", tt.name, memory), func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// Strings that are larger than the memory are sorted all the same, one at a time.
+// Strings larger than the memory are also sorted, with one at a time in memory.
 func TestStringsLargerThanTheMemory(t *testing.T) {
 	s := New(1000, "")
 	var want []string
@@ -56,7 +56,7 @@ func TestStringsLargerThanTheMemory(t *testing.T) {
 		item[0] = byte(20 - i)
 		want = append(want, string(item))
 		require.NoError(t, s.Add(item))
-		require.LessOrEqual(t, len(s.buf), max(1000, len(item)), "only what has to be is in memory")
+		require.LessOrEqual(t, len(s.buf), max(1000, len(item)), "more than one string in memory")
 	}
 	require.NoError(t, s.Sort())
 	slices.Sort(want)
@@ -64,8 +64,8 @@ func TestStringsLargerThanTheMemory(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A string is copied, and who has enough can stop and ask again.
-func TestItemsCanBeLeftAndAskedAgain(t *testing.T) {
+// Add copies the string. An iteration may stop early, and start again.
+func TestItemsMayStopAndStartAgain(t *testing.T) {
 	for _, memory := range []int{1, 1 << 20} {
 		s := New(memory, "")
 		item := []byte("0000")
@@ -90,7 +90,7 @@ func TestItemsCanBeLeftAndAskedAgain(t *testing.T) {
 	}
 }
 
-// Nothing stays on disk: not after Close, and where the system permits it not even before.
+// Close leaves no file behind.
 func TestNothingIsLeftBehind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -106,7 +106,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// What sorts is what slices.Sort does, whatever the strings and the memory.
+// For any strings and any memory, the order is that of slices.Sort.
 func FuzzSorter(f *testing.F) {
 	f.Add(uint64(1), 50, 100)
 	f.Add(uint64(2), 0, 1)

@@ -1,4 +1,4 @@
-// Package urlkey makes the keys by which an archive finds and orders URLs, and ranges of them.
+// Package urlkey makes the keys by which an archive sorts and finds URLs, and ranges of keys.
 package urlkey
 
 import (
@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLen is the length in bytes up to which a key holds the URL itself. Nearly all URLs are far
+// MaxLen is the length in bytes up to which a key contains the whole URL. Nearly all URLs are far
 // shorter. The number is part of the format on disk: do not change it.
 const MaxLen = 480
 
-// maxScheme bounds the scheme in a key. A scheme is not part of a SURT, so a stranger could make it
-// as long as a URL; no scheme in use is longer than this.
+// maxScheme bounds the scheme in a key, to which MaxLen does not apply. No scheme in use is longer.
 const maxScheme = 64
 
 const (
@@ -21,21 +20,20 @@ const (
 	upperHex     = "0123456789ABCDEF"
 )
 
-// IsScheme reports whether s is a scheme by RFC 3986, section 3.1.
+// IsScheme reports whether s is a valid scheme (RFC 3986, section 3.1).
 func IsScheme(s string) bool {
 	return s != "" && !strings.Contains("0123456789+-.", s[:1]) &&
 		strings.Trim(s, alphanumeric+"+-.") == ""
 }
 
 // Of returns the key of a URL: its SURT, a NUL and the scheme. The SURT begins with the labels of
-// the host in reverse order, so that the pages of a site are neighbours in the index. It is that of
-// package dedupe/weburl: "www." is kept, and so is the case of a path. The key leaves out what no
-// server sees and what makes no difference: fragment, user name, default port, and upper case in
-// scheme and host. Characters other than ASCII are escaped, as browsers do: other programs store
-// URLs as they were written.
+// the host in reverse order, so that the pages of a site are adjacent in the index. It is that of
+// package dedupe/weburl, which keeps "www." and the case of the path. The key has no fragment, user
+// name or default port, and scheme and host are in lower case. Non-ASCII characters are escaped, as
+// in browsers, because other programs store them unescaped.
 //
-// A URL whose SURT is longer than MaxLen is shortened to a hash. It cannot be read from the key, so
-// Of returns it as long.
+// If the SURT is longer than MaxLen, a hash replaces its end. The URL cannot be restored from such
+// a key, so Of returns it as long.
 func Of(url string) (key, long string) {
 	url, _, _ = strings.Cut(url, "#")
 	scheme, rest, found := strings.Cut(url, "://")
@@ -59,7 +57,7 @@ func Of(url string) (key, long string) {
 	if port == ":" || scheme == "http" && port == ":80" || scheme == "https" && port == ":443" {
 		port = ""
 	}
-	var buf [MaxLen]byte // nearly all keys fit, and only the string is allocated then
+	var buf [MaxLen]byte // nearly all keys fit; then only the string is allocated
 	b := buf[:0]
 	b = AppendHost(b, host, ".", ",")
 	b = append(b, port...)
@@ -88,8 +86,8 @@ func rawKey(url string) (key, long string) {
 	return key, long
 }
 
-// isAuthority rejects the separators of a SURT, brackets without an address, and invalid UTF-8, all of
-// which would look the same in lower case.
+// isAuthority rejects the separators of a SURT, brackets without an address, and invalid UTF-8,
+// because ToLower maps all invalid bytes to one character.
 func isAuthority(s string) bool {
 	if rest, found := strings.CutPrefix(s, "["); found {
 		address, port, closed := strings.Cut(rest, "]")
@@ -101,9 +99,9 @@ func isAuthority(s string) bool {
 	return !strings.ContainsAny(s, "),[]") && utf8.ValidString(s)
 }
 
-// shorten keeps the beginning, so that a long URL still lies with those of its directory, and
-// within a block of the index. Two URLs that share a key would be taken for one, hence a hash that
-// nobody can find a second text for: what is in it is chosen by strangers.
+// shorten keeps the beginning, so that a long URL sorts with those of its directory, and its key
+// fits into a block of the index. URLs with the same key would be treated as one, and websites
+// choose their URLs, so the hash is collision resistant.
 func shorten(key string) string {
 	if len(key) <= MaxLen {
 		return key
@@ -127,8 +125,8 @@ func URL(key string) string {
 	return string(append(b, tail...))
 }
 
-// CutPort cuts before the colon of the port, which is none of those in an IPv6 address. What has
-// several colons otherwise is no authority, and is left alone.
+// CutPort cuts before the colon of the port, ignoring those of an IPv6 address in brackets. Any
+// other string with several colons is not an authority, and is not cut.
 func CutPort(authority string) (host, port string) {
 	name := authority[strings.LastIndexByte(authority, ']')+1:]
 	colon := strings.IndexByte(name, ':')
@@ -143,8 +141,8 @@ func reverseHost(host string) string {
 	return string(AppendHost(nil, strings.ToLower(host), ".", ","))
 }
 
-// AppendHost appends the labels of a host from the last to the first, with another separator. Root
-// dots are no labels, and an address stays as it is.
+// AppendHost appends the labels of a host from the last to the first, with another separator. It
+// omits root dots, and appends an IP address unchanged.
 func AppendHost(dst []byte, host, separator, with string) []byte {
 	host = strings.TrimRight(host, ".")
 	if isAddress(host) {
@@ -161,19 +159,19 @@ func AppendHost(dst []byte, host, separator, with string) []byte {
 	}
 }
 
-// isAddress reports whether a host in lower case is an IP address: no name ends in a digit alone.
+// isAddress reports whether a host in lower case is an IP address. No top-level domain is a number.
 func isAddress(host string) bool {
 	return strings.HasPrefix(host, "[") ||
 		strings.Trim(host, "0123456789.") == "" && strings.Count(host, ".") == 3
 }
 
-// Span is a range of keys: Low and what follows it, up to but not including High.
+// Span is a range of keys, from Low up to but not including High.
 type Span struct{ Low, High string }
 
 // All is the range of all keys.
 var All = Span{"", "\xff"}
 
-// Site covers a host and the hosts below it, on all ports.
+// Site covers a host and its subdomains, on all ports.
 func Site(host string) []Span {
 	surt := reverseHost(host)
 	return []Span{Under(surt + ")"), Under(surt + ","), Under(surt + ":")}
@@ -185,8 +183,8 @@ func Host(host string) []Span {
 	return []Span{Under(surt + ")"), Under(surt + ":")}
 }
 
-// Prefix covers the URLs that begin like this one, with any scheme. Where the tails of long
-// URLs are hashed, a prefix beyond the hash finds none of them.
+// Prefix covers the URLs that begin with this one, with any scheme. A prefix that extends into the
+// hashed end of a long URL does not find it.
 func Prefix(url string) []Span {
 	key, _ := Of(url)
 	surt, _, _ := strings.Cut(key, "\x00")
