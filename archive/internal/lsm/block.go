@@ -6,15 +6,16 @@ import (
 	"hash/crc32"
 )
 
-// A block is a sorted list of keys with their values. It consists of the length of the rest
-// (4 bytes), its CRC-32C (4 bytes), the entries, the offsets of the entries that are written in full
-// (4 bytes each), and their number (4 bytes). The highest bit of the length is set if the values are
-// addresses of blocks. Numbers are little endian. An entry is the length of what its key has in common with the key
-// before, the lengths of the rest of the key and of the value, and these two.
+// A block is a sorted list of keys with their values. It consists of the length of the rest (4
+// bytes), its CRC-32C (4 bytes), the entries, the restarts (4 bytes each), and their number (4
+// bytes). A restart is the offset of an entry with a full key. The highest bit of the length marks
+// a key block, whose values are addresses of blocks. Numbers are little endian. An entry consists
+// of the length of the prefix shared with the key before, the lengths of the rest of the key and of
+// the value, and these two.
 const (
 	blockHeader   = 8
-	blockSize     = 4 << 10 // of the entries, from which on a block is full
-	restartEvery  = 16      // entries that share their beginnings with the one before
+	blockSize     = 4 << 10 // of the entries of a full block
+	restartEvery  = 16      // entries
 	maxBlock      = 1 << 24
 	perBlockTail  = 4
 	perBlockStart = 4
@@ -23,7 +24,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// blockWriter gathers entries. The zero blockWriter is empty and ready to use, by one goroutine at
+// blockWriter collects entries. The zero blockWriter is empty and ready to use, by one goroutine at
 // a time.
 type blockWriter struct {
 	entries  []byte
@@ -53,7 +54,7 @@ func (w *blockWriter) add(key, value []byte) {
 	w.count++
 }
 
-// common returns the length of what two keys begin with.
+// common returns the length of the common prefix of two keys.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -64,7 +65,7 @@ func common(a, b []byte) int {
 	return n
 }
 
-// finish appends the block and empties the writer.
+// finish appends the block to dst and resets the writer.
 func (w *blockWriter) finish(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, make([]byte, blockHeader)...)
@@ -80,43 +81,43 @@ func (w *blockWriter) finish(dst []byte) []byte {
 	return dst
 }
 
-// block is a block that was read. It is not trusted beyond its checksum.
+// block is a parsed block. Its checksum is verified; its entries may be invalid.
 type block struct {
 	entries  []byte
 	restarts []byte // 4 bytes each
 }
 
-// parseBlock returns what is wrong, or "".
+// parseBlock returns a block, or the reason why it is damaged.
 func parseBlock(data []byte) (b block, fault string) {
 	if len(data) < blockHeader+perBlockTail {
-		return b, "the block is cut off"
+		return b, "the block is truncated"
 	}
 	body := data[blockHeader:]
 	switch {
 	case uint64(binary.LittleEndian.Uint32(data)&^keysBit) != uint64(len(body)):
-		return b, "the block has another length"
+		return b, "wrong block length"
 	case binary.LittleEndian.Uint32(data[4:]) != crc32.Checksum(body, castagnoli):
-		return b, "the block does not have its checksum"
+		return b, "block checksum mismatch"
 	}
 	n := uint64(binary.LittleEndian.Uint32(body[len(body)-perBlockTail:]))
 	body = body[:len(body)-perBlockTail]
 	if n == 0 || n*perBlockStart > uint64(len(body)) {
-		return b, "the block has no list of entries"
+		return b, "wrong number of restarts"
 	}
 	at := len(body) - int(n)*perBlockStart
 	return block{body[:at], body[at:]}, ""
 }
 
-// entries walks through a block. It is not safe for concurrent use.
+// entries iterates over a block. It is not safe for concurrent use.
 type entries struct {
 	block
 	next       int // where the next entry begins
 	key, value []byte
-	bad        bool // the block is not what a writer makes
+	bad        bool // the block is invalid
 }
 
-// lengths cuts off the three numbers that an entry begins with: what its key has in common with the
-// key before, and the lengths of what follows. It is not ok if the rest is too short for them.
+// lengths parses the three numbers at the start of an entry: the length of the shared prefix, and
+// the lengths of the rest of the key and of the value. It is not ok if rest is too short for them.
 func lengths(entry []byte) (shared, key, value uint64, rest []byte, ok bool) {
 	var n [3]uint64
 	for i := range n {
@@ -135,7 +136,7 @@ func lengths(entry []byte) (shared, key, value uint64, rest []byte, ok bool) {
 	return n[0], n[1], n[2], entry, n[1] <= left && n[2] <= left-n[1]
 }
 
-// step goes to the next entry. It is false at the end, and where the block is bad.
+// step moves to the next entry. It returns false at the end, and if the block is invalid.
 func (e *entries) step() bool {
 	if e.next >= len(e.entries) {
 		return false
@@ -151,7 +152,7 @@ func (e *entries) step() bool {
 	return true
 }
 
-// keyAt returns the key of the i-th entry that is written in full, where it lies.
+// keyAt returns the key of the i-th restart, without a copy.
 func (e *entries) keyAt(i int) (key []byte, ok bool) {
 	at := uint64(binary.LittleEndian.Uint32(e.restarts[i*perBlockStart:]))
 	if at >= uint64(len(e.entries)) {
@@ -164,7 +165,7 @@ func (e *entries) keyAt(i int) (key []byte, ok bool) {
 	return rest[:length], true
 }
 
-// restart goes to the i-th entry that is written in full, and reads it.
+// restart moves to the entry of the i-th restart.
 func (e *entries) restart(i int) bool {
 	at := uint64(binary.LittleEndian.Uint32(e.restarts[i*perBlockStart:]))
 	e.key = e.key[:0]
@@ -176,8 +177,8 @@ func (e *entries) restart(i int) bool {
 	return e.step()
 }
 
-// seek goes to the first entry that is not below a key. It is false if there is none. Then key and
-// value are those of the last entry. It sets below to the entry before the one found, if wanted.
+// seek moves to the first entry that is not below key. If there is none, it returns false and stays
+// at the last entry. If below is not nil, seek sets it to the entry before.
 func (e *entries) seek(key []byte, below *Pair) bool {
 	// The last restart below the key is in [low-1, high).
 	low, high := 0, len(e.restarts)/perBlockStart

@@ -1,29 +1,30 @@
-// Package lsm keeps sorted keys and values in immutable files that are merged in the background: a
-// log-structured merge tree (O'Neil et al., 1996) without a log of its own. Its user must be able
-// to put again what was not committed; an archive reads it from the ends of its WARC files.
+// Package lsm stores sorted keys and values in immutable files that are merged in the background: a
+// log-structured merge tree (O'Neil et al., 1996) without a log. The caller must be able to repeat
+// all puts since the last commit; an archive reads them from the ends of its WARC files.
 //
 //	t, meta, err := lsm.Open(fs, lsm.Options{Prefix: prefix})
 //	t.Put(key, value)  // in memory
-//	t.Freeze(meta)     // what was put so far belongs to the next commit
-//	err = t.Commit()   // writes it; readers and writers go on meanwhile
+//	t.Freeze(meta)     // the pairs put so far belong to the next commit
+//	err = t.Commit()   // writes them, and blocks neither readers nor writers
 //
 // # Shape
 //
-// Keys wait in a memtable. A commit writes the memtable as a run, a sorted file that never changes,
+// New pairs are in a memtable. A commit writes the memtable as a run, a sorted and immutable file,
 // and then the manifest, which lists the runs. Runs are merged so that each is at least as long as
-// all newer ones together: there are logarithmically many, and an entry is rewritten as often. A
-// lookup asks the Bloom filter of each run, and reads a block of 4 KiB of those that may have the
-// key, or two where a run is very long.
+// all newer ones together: their number is logarithmic, and so is the number of times that an entry
+// is rewritten. A lookup checks the Bloom filter of each run. It reads one block of 4 KiB of each
+// run that may have the key, or two if the run is very long.
 //
 // # Durability
 //
-// A run is synced before the manifest names it, and the manifest takes the place of the one before
-// by a rename. So a power failure leaves the state of one commit, entries and meta together.
+// A run is synced before the manifest lists it, and a rename replaces the manifest. So after a
+// power failure the tree has the entries and the meta of one commit.
 //
 // # Reading the source
 //
-// tree.go is the heart: what is where, and the commit. run.go reads a run and writer.go writes one;
-// block.go is their unit. memtable.go holds what waits. view.go answers lookups and scans.
+// tree.go is the heart: the state, the manifest and commits. run.go reads a run and writer.go
+// writes one; block.go is their unit. memtable.go has the uncommitted pairs. view.go answers
+// lookups and scans.
 package lsm
 
 import (
@@ -34,7 +35,7 @@ import (
 // ErrCorrupt is wrapped by every [CorruptError].
 var ErrCorrupt = errors.New("lsm: corrupt file")
 
-// ErrClosed is returned by a [Tree] that was closed.
+// ErrClosed is returned by a closed [Tree].
 var ErrClosed = errors.New("lsm: closed")
 
 // CorruptError is the position of damage in a file.

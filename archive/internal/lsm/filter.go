@@ -7,18 +7,18 @@ import (
 )
 
 // A filter is a Bloom filter of blocks of 64 bytes (Putze, Sanders and Singler, 2007): a lookup
-// touches one cache line. With 10 bits for each prefix, one in a hundred that is not there seems to
-// be. The layout is on disk: do not change it.
+// touches one cache line. With 10 bits per prefix, about 1% of lookups are false positives. The
+// layout is on disk: do not change it.
 type filter []byte
 
 const (
 	bitsPerPrefix = 10
 	filterBlock   = 64
 	filterProbes  = 6
-	maxFilter     = 32 << 20 // bytes; a longer run does without
+	maxFilter     = 32 << 20 // bytes; a longer run has no filter
 )
 
-// newFilter returns nil where the filter would be too large: then each lookup reads two blocks.
+// newFilter returns nil if the filter would be too large. Then each lookup reads two blocks.
 func newFilter(prefixes int64) filter {
 	size := (prefixes*bitsPerPrefix/8 + filterBlock - 1) / filterBlock * filterBlock
 	if size > maxFilter {
@@ -27,8 +27,8 @@ func newFilter(prefixes int64) filter {
 	return make(filter, max(size, filterBlock))
 }
 
-// hashOf uses checksums that processors compute, since it must be the same forever. Whoever finds
-// URLs with equal hashes makes us read a block in vain.
+// hashOf must never change, so it uses checksums that processors compute. A website that makes URLs
+// with equal hashes costs one wasted read per lookup.
 func hashOf(prefix []byte) uint64 {
 	h := uint64(crc32.Checksum(prefix, castagnoli))<<32 | uint64(crc32.ChecksumIEEE(prefix))
 	h ^= h >> 31
@@ -36,8 +36,8 @@ func hashOf(prefix []byte) uint64 {
 	return h ^ h>>29
 }
 
-// place returns the block of a hash, and the bits in it.
-func (f filter) place(hash uint64) (block []byte, probes uint64) {
+// locate returns the block of a hash, and the bits in it.
+func (f filter) locate(hash uint64) (block []byte, probes uint64) {
 	at, _ := bits.Mul64(hash, uint64(len(f)/filterBlock))
 	return f[at*filterBlock:][:filterBlock], hash * 0xbf58476d1ce4e5b9 >> 8
 }
@@ -46,19 +46,19 @@ func (f filter) add(hash uint64) {
 	if f == nil {
 		return
 	}
-	block, probes := f.place(hash)
+	block, probes := f.locate(hash)
 	for range filterProbes {
 		block[probes>>3&63] |= 1 << (probes & 7)
 		probes >>= 9
 	}
 }
 
-// has may be true for a prefix that was not added.
+// has may return true for a prefix that was not added.
 func (f filter) has(hash uint64) bool {
 	if f == nil {
 		return true
 	}
-	block, probes := f.place(hash)
+	block, probes := f.locate(hash)
 	for range filterProbes {
 		if block[probes>>3&63]&(1<<(probes&7)) == 0 {
 			return false

@@ -17,7 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// prefixOf is up to the slash.
+// prefixOf returns the length up to and with the slash.
 func prefixOf(key []byte) int { return bytes.IndexByte(key, '/') + 1 }
 
 func open(t testing.TB, files vfs.FS) (*Tree, string) {
@@ -27,10 +27,10 @@ func open(t testing.TB, files vfs.FS) (*Tree, string) {
 	return tree, string(meta)
 }
 
-// commit commits what was put, and merges.
+// commit commits all pairs put so far, and merges.
 func commit(t *Tree, meta string) error {
 	if !t.Freeze([]byte(meta)) {
-		return errors.New("something is frozen")
+		return errors.New("already frozen")
 	}
 	if err := t.Commit(); err != nil {
 		return err
@@ -38,7 +38,7 @@ func commit(t *Tree, meta string) error {
 	return t.Merge(nil)
 }
 
-// contents returns all pairs, and holds that they come in order.
+// contents returns all pairs, and requires that they are in order.
 func contents(t testing.TB, tree *Tree, low, high string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -77,8 +77,8 @@ func randomKey(r *rand.Rand) string {
 	return fmt.Sprintf("%d/%0*d", r.IntN(40), 1+r.IntN(4), r.IntN(3000))
 }
 
-// A history of puts, commits and new processes, against a map.
-func TestTreeIsThatOfTheModel(t *testing.T) {
+// Random puts, commits and new processes, compared with a map.
+func TestTreeMatchesModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
@@ -128,8 +128,8 @@ func TestTreeIsThatOfTheModel(t *testing.T) {
 	}
 }
 
-// The power fails at every step: what is found is one commit, entries and meta, and none that was
-// acknowledged is lost.
+// After a power failure at any step, the tree has the entries and the meta of one commit. No
+// acknowledged commit is lost.
 func TestPowerFailure(t *testing.T) {
 	script := func(files *vfs.Mem) (states []map[string]string, acknowledged int, err error) {
 		tree, _, err := Open(files, Options{Prefix: prefixOf})
@@ -162,7 +162,7 @@ func TestPowerFailure(t *testing.T) {
 		files := vfs.NewMem()
 		files.FailAt(step, vfs.ErrPower)
 		states, acknowledged, err := script(files)
-		if err != nil { // that a run could not be removed is not told
+		if err != nil { // a run that cannot be removed is no error
 			require.ErrorIs(t, err, vfs.ErrPower)
 		}
 		for seed := range uint64(8) {
@@ -172,13 +172,13 @@ func TestPowerFailure(t *testing.T) {
 			_, _ = fmt.Sscan(meta, &i)
 			require.GreaterOrEqual(t, i, acknowledged, "step %d seed %d", step, seed)
 			require.Equal(t, states[i], contents(t, tree, "", "~"))
-			require.NoError(t, commit(tree, meta), "and it goes on")
+			require.NoError(t, commit(tree, meta), "the tree can be written to")
 			tree.Close()
 		}
 	}
 }
 
-// A disk that fails once costs nothing: what was frozen is committed by the next attempt.
+// One disk error loses nothing: the next attempt commits the frozen pairs.
 func TestDiskFailsOnce(t *testing.T) {
 	for step := 1; ; step++ {
 		files := vfs.NewMem()
@@ -208,7 +208,7 @@ func TestDiskFailsOnce(t *testing.T) {
 	}
 }
 
-// Readers see all that was put, whatever is committed and merged meanwhile, and what they see stays
+// Readers see all earlier puts during commits and merges, and the files that they use stay
 // readable.
 func TestReadersDuringCommits(t *testing.T) {
 	files := vfs.NewMem()
@@ -260,7 +260,7 @@ func TestReadersDuringCommits(t *testing.T) {
 	tree.Close()
 }
 
-// someRun is a tree of one run.
+// someRun returns a tree with one run.
 func someRun(t testing.TB, n int) (files *vfs.Mem, name string, model map[string]string) {
 	files = vfs.NewMem()
 	tree, _ := open(t, files)
@@ -275,7 +275,7 @@ func someRun(t testing.TB, n int) (files *vfs.Mem, name string, model map[string
 	return files, tree.set.runs[0].name, model
 }
 
-// A bit that flips anywhere is found, or changes nothing.
+// A flipped bit anywhere is found by Open, a scan or a lookup.
 func TestEveryBitIsChecked(t *testing.T) {
 	files, name, model := someRun(t, 400)
 	data := files.Data(name)
@@ -290,11 +290,11 @@ func TestEveryBitIsChecked(t *testing.T) {
 					got[string(p.Key)] = string(p.Value)
 				}
 			}
-			if err == nil { // a block of keys, which a scan does not need
+			if err == nil { // it is in a key block, which a scan skips
 				require.Equal(t, model, got)
-				for key := range model {
+				for k := range model {
 					var n Neighbors
-					err = errors.Join(err, tree.Around(&n, []byte(key+"\x00"), prefixOf([]byte(key))))
+					err = errors.Join(err, tree.Around(&n, []byte(k+"\x00"), prefixOf([]byte(k))))
 				}
 			}
 			tree.Close()
@@ -314,11 +314,11 @@ func TestEveryBitIsChecked(t *testing.T) {
 		_, _, err := Open(broken, Options{Prefix: prefixOf})
 		require.ErrorIs(t, err, ErrCorrupt)
 		_, _, err = Open(broken, Options{Prefix: prefixOf, New: true})
-		require.NoError(t, err, "a new one can always be made")
+		require.NoError(t, err, "a new tree does not read the old one")
 	}
 }
 
-// A tree that is made anew takes the place of the old one with its first commit, and not before.
+// A new tree replaces the old one with its first commit, and not before.
 func TestNewTree(t *testing.T) {
 	files, name, model := someRun(t, 50)
 	tree, _, err := Open(files, Options{Prefix: prefixOf, New: true})
@@ -336,7 +336,7 @@ func TestNewTree(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
-// Whatever a file holds, reading it ends, with pairs in order or with an error that names the file.
+// Reading ends for any file, with pairs or with ErrCorrupt.
 func FuzzRun(f *testing.F) {
 	files, name, _ := someRun(f, 30)
 	f.Add(files.Data(name), []byte("host2/11"))
@@ -368,7 +368,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// Filters have what was added, and little else.
+// A filter has no false negatives, and few false positives.
 func TestFilter(t *testing.T) {
 	const n = 20_000
 	f := newFilter(n)

@@ -9,31 +9,31 @@ import (
 // Pair is a key with its value. An empty Key means none.
 type Pair struct{ Key, Value []byte }
 
-// set copies into the memory that the pair has.
+// set copies key and value into the memory of the pair.
 func (p *Pair) set(key, value []byte) {
 	p.Key = append(p.Key[:0], key...)
 	p.Value = append(p.Value[:0], value...)
 }
 
-// clear makes it none, and keeps its memory.
+// clear empties the pair, and keeps its memory.
 func (p *Pair) clear() { p.Key, p.Value = p.Key[:0], p.Value[:0] }
 
 // perPair is the memory overhead of a pair.
 const perPair = 80
 
-// memtable is a sorted list of pairs in memory, in chunks, so that an insertion moves few. Its
-// methods are safe for concurrent use.
+// memtable is a sorted list of pairs in memory, in chunks, so that an insertion moves few pairs.
+// Its methods are safe for concurrent use.
 type memtable struct {
 	mu     sync.RWMutex
-	chunks [][]Pair // none empty
+	chunks [][]Pair // never empty ones
 	count  int
 	bytes  int
-	meta   []byte // as of when it was frozen
+	meta   []byte // given to Freeze
 }
 
 const chunkSize = 128
 
-// put takes key and value over.
+// put takes ownership of key and value.
 func (m *memtable) put(key, value []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +42,7 @@ func (m *memtable) put(key, value []byte) {
 		m.count, m.bytes = 1, len(key)+len(value)+perPair
 		return
 	}
-	c := max(m.chunkBehind(key)-1, 0)
+	c := max(m.chunkAfter(key)-1, 0)
 	at, found := slices.BinarySearchFunc(m.chunks[c], key, comparePair)
 	if found {
 		m.bytes += len(value) - len(m.chunks[c][at].Value)
@@ -62,9 +62,8 @@ func (m *memtable) put(key, value []byte) {
 
 func comparePair(p Pair, key []byte) int { return bytes.Compare(p.Key, key) }
 
-// chunkBehind returns the first chunk whose first key is above a key. It requires that m.mu is
-// held.
-func (m *memtable) chunkBehind(key []byte) int {
+// chunkAfter returns the first chunk whose first key is above a key. It requires that m.mu is held.
+func (m *memtable) chunkAfter(key []byte) int {
 	n, _ := slices.BinarySearchFunc(m.chunks, key, func(chunk []Pair, key []byte) int {
 		if bytes.Compare(chunk[0].Key, key) <= 0 {
 			return -1
@@ -74,14 +73,14 @@ func (m *memtable) chunkBehind(key []byte) int {
 	return n
 }
 
-// around adds to the neighbours of a key.
+// around updates the neighbors of a key.
 func (m *memtable) around(n *Neighbors) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if len(m.chunks) == 0 {
 		return
 	}
-	c := max(m.chunkBehind(n.key)-1, 0)
+	c := max(m.chunkAfter(n.key)-1, 0)
 	at, _ := slices.BinarySearchFunc(m.chunks[c], n.key, comparePair)
 	if at > 0 {
 		n.below(&m.chunks[c][at-1])
@@ -96,15 +95,15 @@ func (m *memtable) around(n *Neighbors) {
 	n.next(&m.chunks[c][at])
 }
 
-// batch appends pairs from a key on, as many as there is room for in dst. The bytes are shared: a
-// value is replaced, but never changed.
+// batch appends the pairs from a key on, up to the capacity of dst. Their bytes are not copied: put
+// replaces a value, but never modifies it.
 func (m *memtable) batch(dst []Pair, from []byte) []Pair {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if len(m.chunks) == 0 {
 		return dst
 	}
-	c := max(m.chunkBehind(from)-1, 0)
+	c := max(m.chunkAfter(from)-1, 0)
 	at, _ := slices.BinarySearchFunc(m.chunks[c], from, comparePair)
 	for ; c < len(m.chunks) && len(dst) < cap(dst); c, at = c+1, 0 {
 		n := min(len(m.chunks[c])-at, cap(dst)-len(dst))
@@ -119,14 +118,14 @@ func (m *memtable) size() (count, bytes int) {
 	return m.count, m.bytes
 }
 
-// memScan walks a memtable, which may grow during the walk.
+// memScan iterates over a memtable, which may grow during the scan.
 type memScan struct {
 	table *memtable
 	pairs []Pair
 	at    int
 }
 
-// memBatch is how many pairs are read under the lock at once: it takes microseconds.
+// memBatch is the number of pairs read under one lock, which takes microseconds.
 const memBatch = 256
 
 func newMemScan(m *memtable, low []byte) *memScan {
@@ -144,7 +143,7 @@ func (s *memScan) advance() error {
 	if s.at++; s.at < len(s.pairs) || len(s.pairs) < memBatch {
 		return nil
 	}
-	behind := append(slices.Clone(s.pairs[s.at-1].Key), 0)
-	s.pairs, s.at = s.table.batch(s.pairs[:0], behind), 0
+	after := append(slices.Clone(s.pairs[s.at-1].Key), 0)
+	s.pairs, s.at = s.table.batch(s.pairs[:0], after), 0
 	return nil
 }

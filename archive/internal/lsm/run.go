@@ -22,17 +22,17 @@ type run struct {
 	prefixes int64
 	end      int64 // of the blocks, where top begins
 	top      block
-	keys     map[uint64]block // the blocks of keys, by their offsets; nil if they are too large
+	keys     map[uint64]block // the key blocks by offset; nil if they are too large
 	filter   filter
 	refs     atomic.Int64
-	stale    atomic.Bool // it is to be removed with its last reference
+	stale    atomic.Bool // remove the file with the last reference
 }
 
 func (r *run) corrupt(offset int64, reason string) error {
 	return &CorruptError{r.name, offset, reason}
 }
 
-// openRun reads the footer, the last block of keys and the filter.
+// openRun reads the footer, the key blocks and the filter.
 func openRun(fs vfs.FS, number uint64, name string) (r *run, err error) {
 	file, err := fs.Open(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *run) load() (err error) {
 	}
 	sum := binary.LittleEndian.Uint32(footer[footerSize-4:])
 	if string(footer[:8]) != runMagic || crc32.Checksum(footer[:footerSize-4], castagnoli) != sum {
-		return r.corrupt(start, "there is no footer")
+		return r.corrupt(start, "the footer is missing or damaged")
 	}
 	var n [5]int64
 	for i := range n {
@@ -69,7 +69,7 @@ func (r *run) load() (err error) {
 	if r.end < 0 || filterStart < r.end || filterEnd < filterStart ||
 		filterEnd != start-4 || (filterEnd-filterStart)%filterBlock != 0 ||
 		filterEnd-filterStart > maxFilter {
-		return r.corrupt(start, "the footer contradicts itself")
+		return r.corrupt(start, "inconsistent footer")
 	}
 	data, err := r.read(r.end, filterStart-r.end)
 	if err != nil {
@@ -89,16 +89,16 @@ func (r *run) load() (err error) {
 		r.filter = f
 	}
 	if !bytes.Equal(r.filter.sum(), data[len(data)-4:]) {
-		return r.corrupt(filterStart, "the filter does not have its checksum")
+		return r.corrupt(filterStart, "filter checksum mismatch")
 	}
 	return nil
 }
 
-// maxKeys bounds the blocks of keys that a run has in memory, which saves a read for each lookup.
-// They are a hundredth of the run; of a longer one they stay in the file.
+// maxKeys bounds the bytes of key blocks that a run has in memory, which saves a read per lookup.
+// They are a hundredth of the run. Those of a longer one stay in the file.
 const maxKeys = 16 << 20
 
-// loadKeys reads the blocks of keys.
+// loadKeys reads the key blocks.
 func (r *run) loadKeys() error {
 	size := uint64(0)
 	var blocks [][2]uint64
@@ -108,7 +108,7 @@ func (r *run) loadKeys() error {
 		}
 		offset, length, ok := address(e.value)
 		if size += length; !ok || size > maxKeys {
-			return nil // a broken one is found by the lookup that needs it
+			return nil // the lookup that needs an invalid one reports it
 		}
 		blocks = append(blocks, [2]uint64{offset, length})
 	}
@@ -142,7 +142,7 @@ func (r *run) readInto(data []byte, offset int64) error {
 	return nil
 }
 
-// release closes the file with the last reference, and removes it if it is stale.
+// release drops a reference. The last one closes the file, and removes it if it is stale.
 func (r *run) release(fs vfs.FS) error {
 	if r.refs.Add(-1) > 0 {
 		return nil
@@ -154,7 +154,7 @@ func (r *run) release(fs vfs.FS) error {
 	return err
 }
 
-// probe is the memory of a lookup, which the next one uses again.
+// probe is the memory of a lookup, for reuse.
 type probe struct {
 	data    []byte
 	entries entries
@@ -166,7 +166,7 @@ var probes = sync.Pool{New: func() any { return new(probe) }}
 // open reads a block.
 func (p *probe) open(r *run, offset, length uint64) error {
 	if length > maxBlock || offset > uint64(r.end) {
-		return r.corrupt(0, "an address leads out of the file")
+		return r.corrupt(0, "a key block has an address beyond the file")
 	}
 	if uint64(cap(p.data)) < length {
 		p.data = make([]byte, length)
@@ -183,8 +183,8 @@ func (p *probe) open(r *run, offset, length uint64) error {
 	return nil
 }
 
-// descend finds the last key of a block that is below a key, or the first one, and opens the block
-// that it has the address of. It returns where that ends.
+// descend finds the last entry of a key block that is below key, or else the first one, and opens
+// the block at its address. It returns the end of that block.
 func (p *probe) descend(r *run, from block, key []byte) (end uint64, err error) {
 	p.entries = entries{block: from, key: p.entries.key[:0]}
 	p.last.clear()
@@ -192,11 +192,11 @@ func (p *probe) descend(r *run, from block, key []byte) (end uint64, err error) 
 		p.last.set(p.entries.key, p.entries.value)
 	}
 	if p.entries.bad {
-		return 0, r.corrupt(r.end, "a block of keys is broken")
+		return 0, r.corrupt(r.end, "a key block is invalid")
 	}
 	offset, length, ok := address(p.last.Value)
 	if !ok {
-		return 0, r.corrupt(r.end, "a block of keys has no addresses")
+		return 0, r.corrupt(r.end, "a key block has no addresses")
 	}
 	if b, ok := r.keys[offset]; ok {
 		p.entries = entries{block: b, key: p.entries.key[:0]}
@@ -205,7 +205,7 @@ func (p *probe) descend(r *run, from block, key []byte) (end uint64, err error) 
 	return offset + length, p.open(r, offset, length)
 }
 
-// address parses what a block of keys has as its values.
+// address parses a value of a key block.
 func address(value []byte) (offset, length uint64, ok bool) {
 	offset, n := binary.Uvarint(value)
 	if n <= 0 {
@@ -215,7 +215,7 @@ func address(value []byte) (offset, length uint64, ok bool) {
 	return offset, length, m > 0
 }
 
-// around adds to the neighbours of a key.
+// around updates the neighbors of a key.
 func (r *run) around(n *Neighbors) error {
 	if !r.filter.has(n.hash) {
 		return nil
@@ -232,7 +232,7 @@ func (r *run) around(n *Neighbors) error {
 	p.last.clear()
 	found := p.entries.seek(n.key, &p.last)
 	if p.entries.bad {
-		return r.corrupt(int64(end), "the block before is broken")
+		return r.corrupt(int64(end), "the block before is invalid")
 	}
 	n.below(&p.last)
 	for !found && end < uint64(r.end) {
@@ -246,8 +246,8 @@ func (r *run) around(n *Neighbors) error {
 	return nil
 }
 
-// first opens the block at an offset, of which the length is not known, at its first entry. It
-// passes over a block of keys.
+// first opens the block at offset, which has its own length, and moves to the first entry. It skips
+// a key block.
 func (p *probe) first(r *run, offset uint64) (found bool, end uint64, err error) {
 	p.data = append(p.data[:0], make([]byte, blockHeader)...)
 	if err := r.readInto(p.data, int64(offset)); err != nil {
@@ -264,7 +264,7 @@ func (p *probe) first(r *run, offset uint64) (found bool, end uint64, err error)
 	return p.entries.step(), offset + length, nil
 }
 
-// runScan walks through a run, and reads much of it at once.
+// runScan iterates over a run, with large reads.
 type runScan struct {
 	run     *run
 	entries entries
@@ -273,16 +273,16 @@ type runScan struct {
 	ahead   int64  // length of the last window
 	at      int64  // of the next block
 	pair    Pair
-	some    bool // pair is the current one
+	valid   bool // pair is the current one
 }
 
-// What a walk reads at once: some blocks at first, as many end soon, and then more and more.
+// A scan starts with a read of a few blocks, as many scans are short. Its reads then grow.
 const (
 	firstWindow = 16 << 10
 	scanWindow  = 256 << 10
 )
 
-// newRunScan begins at the first key that is not below low.
+// newRunScan starts at the first key that is not below low.
 func newRunScan(r *run, low []byte) (*runScan, error) {
 	s := &runScan{run: r}
 	if len(low) > 0 {
@@ -301,14 +301,14 @@ func newRunScan(r *run, low []byte) (*runScan, error) {
 		if err := s.advance(); err != nil {
 			return nil, err
 		}
-		if !s.some || bytes.Compare(s.pair.Key, low) >= 0 {
+		if !s.valid || bytes.Compare(s.pair.Key, low) >= 0 {
 			return s, nil
 		}
 	}
 }
 
 func (s *runScan) current() *Pair {
-	if !s.some {
+	if !s.valid {
 		return nil
 	}
 	return &s.pair
@@ -317,9 +317,9 @@ func (s *runScan) current() *Pair {
 func (s *runScan) advance() error {
 	for !s.entries.step() {
 		if s.entries.bad {
-			return s.run.corrupt(s.at, "the block before is broken")
+			return s.run.corrupt(s.at, "the block before is invalid")
 		}
-		s.some = false
+		s.valid = false
 		if s.at >= s.run.end {
 			return nil
 		}
@@ -327,7 +327,7 @@ func (s *runScan) advance() error {
 			return err
 		}
 	}
-	s.pair, s.some = Pair{s.entries.key, s.entries.value}, true
+	s.pair, s.valid = Pair{s.entries.key, s.entries.value}, true
 	return nil
 }
 
@@ -358,7 +358,7 @@ func (s *runScan) nextBlock() error {
 	return nil
 }
 
-// bytes returns the next bytes of the file.
+// bytes returns the next n bytes of the file.
 func (s *runScan) bytes(n int64) ([]byte, error) {
 	if s.at < s.start || s.at+n > s.start+int64(len(s.window)) {
 		s.ahead = min(max(4*s.ahead, firstWindow), scanWindow)

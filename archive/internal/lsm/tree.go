@@ -14,32 +14,32 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// The names of the files, and what the manifest begins with. They are on disk: do not change them.
+// File names, and the magic number of the manifest. They are on disk: do not change them.
 const (
 	manifestMagic = "SPININX2"
 	manifestEnd   = ".manifest"
 	runEnd        = ".run"
 )
 
-// Options are those of a [Tree].
+// Options configure a [Tree].
 type Options struct {
-	// Name begins the names of all files. "" means "index".
+	// Name is the prefix of all file names. "" means "index".
 	Name string
 
-	// Prefix returns how long the part of a key is that lookups ask for. nil means all of it.
+	// Prefix returns the length of the part of a key that lookups know. nil means the whole key.
 	Prefix func(key []byte) int
 
-	// New begins with an empty tree. What is on disk is replaced by the first commit. false means
-	// to go on with it.
+	// New starts with an empty tree. The first commit replaces the one on disk. false means to open
+	// that one.
 	New bool
 }
 
-// Tree is a sorted map from keys to values, neither of which is empty. Its methods are safe for
-// concurrent use. Only one goroutine at a time may commit and merge.
+// Tree is a sorted map from keys to values, none of them empty. Its methods are safe for concurrent
+// use. Only one goroutine at a time may commit and merge.
 type Tree struct {
 	fs   vfs.FS
 	opts Options
-	next uint64 // number of the next run; used by commits, as meta is
+	next uint64 // number of the next run; only commits use next and meta
 	meta []byte // of the last commit
 
 	mu     sync.RWMutex
@@ -49,7 +49,7 @@ type Tree struct {
 	closed bool
 }
 
-// Open returns a tree and what was given to the last commit. Only one process may have it open. It
+// Open returns a tree and the meta of the last commit. Only one process may have it open. It
 // removes files that a crash left behind.
 func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	if opts.Name == "" {
@@ -67,7 +67,7 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	}
 	var runs []*run
 	defer func() {
-		for _, r := range runs { // the set has references of its own
+		for _, r := range runs { // the set has its own references
 			_ = r.release(files)
 		}
 	}()
@@ -89,7 +89,7 @@ func (t *Tree) runName(number uint64) string {
 	return fmt.Sprintf("%s-%08x%s", t.opts.Name, number, runEnd)
 }
 
-// sweep removes runs that the manifest does not list, and finds the number of the next one.
+// sweep removes runs that the manifest does not list, and sets the number of the next one.
 func (t *Tree) sweep(listed []uint64) error {
 	names, err := t.fs.List()
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *Tree) sweep(listed []uint64) error {
 		// A new tree does not touch the old one until it replaces it.
 		if !t.opts.New && !slices.Contains(listed, number) {
 			if err := t.fs.Remove(name); err != nil {
-				return fmt.Errorf("lsm: remove a run that is not used: %w", err)
+				return fmt.Errorf("lsm: remove unused run: %w", err)
 			}
 		}
 	}
@@ -127,12 +127,12 @@ func (t *Tree) readManifest() (numbers []uint64, meta []byte, err error) {
 	body, magic := len(data)-4, len(manifestMagic)
 	if body < magic+4 || string(data[:magic]) != manifestMagic ||
 		crc32.Checksum(data[:body], castagnoli) != binary.LittleEndian.Uint32(data[body:]) {
-		return nil, nil, corrupt("it is not a manifest, or does not have its checksum")
+		return nil, nil, corrupt("not a manifest, or checksum mismatch")
 	}
 	n := uint64(binary.LittleEndian.Uint32(data[magic:]))
 	rest := data[magic+4 : body]
 	if 8*n > uint64(len(rest)) {
-		return nil, nil, corrupt("its list of runs is cut off")
+		return nil, nil, corrupt("the list of runs is truncated")
 	}
 	for range n {
 		numbers = append(numbers, binary.LittleEndian.Uint64(rest))
@@ -141,7 +141,7 @@ func (t *Tree) readManifest() (numbers []uint64, meta []byte, err error) {
 	return numbers, rest, nil
 }
 
-// writeManifest makes these runs the ones that count.
+// writeManifest makes these runs the current ones.
 func (t *Tree) writeManifest(runs []*run, meta []byte) error {
 	data := binary.LittleEndian.AppendUint32([]byte(manifestMagic), uint32(len(runs)))
 	for _, r := range runs {
@@ -152,22 +152,23 @@ func (t *Tree) writeManifest(runs []*run, meta []byte) error {
 	return vfs.Replace(t.fs, t.opts.Name+manifestEnd, data)
 }
 
-// Put adds a pair, or gives a key another value. It takes key and value over.
+// Put sets the value of a key. It takes ownership of both.
 func (t *Tree) Put(key, value []byte) {
-	t.mu.RLock() // the table stays the active one meanwhile
+	t.mu.RLock() // the table must stay the active one
 	defer t.mu.RUnlock()
 	t.active.put(key, value)
 }
 
-// Waiting returns how many pairs were put since the last Freeze, and about their bytes in memory.
+// Waiting returns the number of pairs put since the last Freeze, and their approximate size in
+// memory.
 func (t *Tree) Waiting() (count, bytes int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.active.size()
 }
 
-// Freeze makes what was put so far the next commit, together with meta. If an earlier one has not
-// been committed it does nothing and returns false.
+// Freeze makes the pairs put so far the next commit, together with meta. If an earlier one is not
+// committed yet, it does nothing and returns false.
 func (t *Tree) Freeze(meta []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -197,7 +198,7 @@ func (t *Tree) Commit() error {
 	return t.publish(runs, frozen.meta, nil)
 }
 
-// Frozen reports whether something is frozen that was not committed yet.
+// Frozen reports whether frozen pairs are not committed yet.
 func (t *Tree) Frozen() bool { return t.frozenNow() != nil }
 
 func (t *Tree) frozenNow() *memtable {
@@ -206,8 +207,8 @@ func (t *Tree) frozenNow() *memtable {
 	return t.frozen
 }
 
-// publish writes the manifest, and lets readers see the runs in place of what was frozen, or of
-// stale runs.
+// publish writes the manifest and switches readers to runs, which replace the frozen memtable, or
+// the stale runs if there are any.
 func (t *Tree) publish(runs []*run, meta []byte, stale []*run) error {
 	if err := t.writeManifest(runs, meta); err != nil {
 		return fmt.Errorf("lsm: write manifest: %w", err)
@@ -227,8 +228,8 @@ func (t *Tree) publish(runs []*run, meta []byte, stale []*run) error {
 	return nil
 }
 
-// write makes a run of the pairs of some sources. It calls now and then, if that is not nil.
-func (t *Tree) write(from []source, prefixes int64, now func() error) (r *run, err error) {
+// write makes a run of the pairs of some sources. It often calls pause, unless that is nil.
+func (t *Tree) write(from []source, prefixes int64, pause func() error) (r *run, err error) {
 	number := t.next
 	t.next++
 	name := t.runName(number)
@@ -239,10 +240,10 @@ func (t *Tree) write(from []source, prefixes int64, now func() error) (r *run, e
 	w := newWriter(f, t.opts.Prefix, prefixes)
 	err = merge(from, func(p *Pair) (bool, error) {
 		if w.count%yieldStep == 0 {
-			runtime.Gosched() // whoever asks should not wait for a time slice of this
+			runtime.Gosched() // a lookup should not wait for the end of our time slice
 		}
-		if now != nil && w.count%mergeStep == mergeStep-1 {
-			if err := now(); err != nil {
+		if pause != nil && w.count%mergeStep == mergeStep-1 {
+			if err := pause(); err != nil {
 				return false, err
 			}
 		}
@@ -255,22 +256,22 @@ func (t *Tree) write(from []source, prefixes int64, now func() error) (r *run, e
 		r, err = openRun(t.fs, number, name)
 	}
 	if err != nil {
-		_ = t.fs.Remove(name) // the first error says more
+		_ = t.fs.Remove(name) // the first error is returned
 		return nil, fmt.Errorf("lsm: write run: %w", err)
 	}
 	return r, nil
 }
 
-// mergeStep is how many pairs are merged between two calls of now: milliseconds. yieldStep is how
-// many are between two moments at which other goroutines may go first.
+// mergeStep is the number of pairs between two calls of pause, which takes milliseconds. yieldStep
+// is the number of pairs between two yields to other goroutines.
 const (
 	mergeStep = 4096
 	yieldStep = 256
 )
 
-// Merge merges runs as long as a run is shorter than all newer ones together, so that they stay
-// few. It calls now often, which may commit and whose error ends the merge.
-func (t *Tree) Merge(now func() error) error {
+// Merge merges runs until none is shorter than all newer ones together, so that they stay few. It
+// often calls pause, which may commit. An error from pause ends the merge.
+func (t *Tree) Merge(pause func() error) error {
 	for {
 		from := t.due()
 		if len(from) == 0 {
@@ -284,11 +285,11 @@ func (t *Tree) Merge(now func() error) error {
 		for _, r := range from {
 			prefixes += r.prefixes
 		}
-		merged, err := t.write(sources, prefixes, now)
+		merged, err := t.write(sources, prefixes, pause)
 		if err != nil {
 			return err
 		}
-		// Commits have added runs behind those that were merged.
+		// Commits may have added runs after the merged ones.
 		at := slices.Index(t.set.runs, from[0])
 		runs := slices.Concat(t.set.runs[:at], []*run{merged}, t.set.runs[at+len(from):])
 		err = t.publish(runs, t.meta, from)
@@ -299,8 +300,7 @@ func (t *Tree) Merge(now func() error) error {
 	}
 }
 
-// due returns the runs to merge: the longest tail in which each run is shorter than those behind it
-// together.
+// due returns the runs to merge, from the oldest one that is shorter than all newer ones together.
 func (t *Tree) due() []*run {
 	runs := t.set.runs
 	first, sum := len(runs), int64(0)

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// set is the runs of one moment, oldest first. It keeps their files from being closed.
+// set is an immutable list of runs, oldest first. It keeps their files open.
 type set struct {
 	runs []*run
 	refs atomic.Int64
@@ -46,8 +46,8 @@ func (t *Tree) view() (view, error) {
 	return view{[2]*memtable{t.active, t.frozen}, t.set}, nil
 }
 
-// Neighbors are the pairs around a key, of those that have its prefix. The zero Neighbors is ready
-// to use, by one goroutine at a time; using it again saves memory.
+// Neighbors are the pairs before and after a key that have its prefix. The zero Neighbors is ready
+// to use, by one goroutine at a time. Reuse saves allocations.
 type Neighbors struct {
 	Below Pair   // the greatest below the key
 	Next  []byte // the least key that is not below it
@@ -57,21 +57,21 @@ type Neighbors struct {
 	hash   uint64
 }
 
-// below takes a pair, unless it has one above it.
+// below records a pair if it is greater than the recorded one.
 func (n *Neighbors) below(p *Pair) {
 	if len(p.Key) > 0 && bytes.HasPrefix(p.Key, n.prefix) && bytes.Compare(p.Key, n.Below.Key) > 0 {
 		n.Below.set(p.Key, p.Value)
 	}
 }
 
-// next takes a key, unless it has one below it.
+// next records a key if it is less than the recorded one.
 func (n *Neighbors) next(p *Pair) {
 	if bytes.HasPrefix(p.Key, n.prefix) && (len(n.Next) == 0 || bytes.Compare(p.Key, n.Next) < 0) {
 		n.Next = append(n.Next[:0], p.Key...)
 	}
 }
 
-// Around finds the neighbors of a key, of which the first bytes are the prefix of a filter.
+// Around finds the neighbors of a key. Its prefix has that length, see [Options].
 func (t *Tree) Around(n *Neighbors, key []byte, prefix int) error {
 	n.Below.clear()
 	n.Next = n.Next[:0]
@@ -81,7 +81,7 @@ func (t *Tree) Around(n *Neighbors, key []byte, prefix int) error {
 		return err
 	}
 	defer v.set.release(t)
-	// The newest come first: of two pairs with the same key the first one stays.
+	// Newest first: of two pairs with the same key, the first one counts.
 	for _, table := range v.tables {
 		if table != nil {
 			table.around(n)
@@ -95,15 +95,15 @@ func (t *Tree) Around(n *Neighbors, key []byte, prefix int) error {
 	return nil
 }
 
-// source is a sorted list of pairs that is walked through.
+// source iterates over sorted pairs.
 type source interface {
 	current() *Pair // nil at the end
 	advance() error
 }
 
-// Scan returns a single-use iterator over the pairs from low on and below high, in the order of
-// their keys. A pair is valid until the next one. An error comes last, with a zero pair. Pairs put
-// before the first step are included. Pairs put during the walk may be.
+// Scan returns a single-use iterator over the pairs with keys in [low, high), in key order. A pair
+// is valid until the next one. An error comes last, with a zero pair. Pairs put before the first
+// step are included. Pairs put during the iteration may be.
 func (t *Tree) Scan(low, high []byte) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		v, err := t.view()
@@ -130,7 +130,7 @@ func (t *Tree) Scan(low, high []byte) iter.Seq2[Pair, error] {
 	}
 }
 
-// scanRuns returns walks through runs, the newest first.
+// scanRuns returns scans of runs, newest first.
 func scanRuns(runs []*run, low []byte) (sources []source, err error) {
 	for i := len(runs) - 1; i >= 0; i-- {
 		s, err := newRunScan(runs[i], low)
@@ -142,8 +142,8 @@ func scanRuns(runs []*run, low []byte) (sources []source, err error) {
 	return sources, nil
 }
 
-// merge visits the pairs of all sources in the order of their keys, until visit returns false. Of
-// equal keys, that of the first source counts.
+// merge visits the pairs of all sources in key order until visit returns false. If several sources
+// have a key, the first one counts.
 func merge(sources []source, visit func(*Pair) (bool, error)) error {
 	for {
 		var least *Pair
@@ -163,7 +163,7 @@ func merge(sources []source, visit func(*Pair) (bool, error)) error {
 		}
 		for _, s := range sources {
 			if s == from {
-				continue // it goes on last, as least is its pair
+				continue // it advances last, because that overwrites least
 			}
 			if p := s.current(); p != nil && bytes.Equal(p.Key, least.Key) {
 				if err := s.advance(); err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// A run is a file of sorted pairs: blocks of them, and behind some a block with the first key of
-// each of these blocks and its address; then one block with the first key and the address of each
-// of those, the filter with its checksum, and the footer. An address is offset and length, as
-// unsigned varints.
+// A run is a file of sorted pairs in data blocks. A key block follows the data blocks that it
+// lists, with the first key and the address of each. After the last one come the top block, which
+// lists the key blocks, the filter with its checksum, and the footer. An address is offset and
+// length, as unsigned varints.
 //
 // The footer, 52 bytes, little endian. It is on disk: do not change it, add a version.
 //
@@ -19,16 +19,17 @@ import (
 //	     0     8  magic, "SPINRUN2"
 //	     8     8  number of pairs
 //	    16     8  number of prefixes, or more
-//	    24     8  where the last block of keys begins
-//	    32     8  where the filter begins
-//	    40     8  where the checksum of the filter begins, and the filter ends
+//	    24     8  offset of the top block
+//	    32     8  offset of the filter
+//	    40     8  end of the filter, and offset of its checksum
 //	    48     4  CRC-32C of the footer up to here
 const (
 	runMagic   = "SPINRUN2"
 	footerSize = 52
 )
 
-// writeSize is what is written at once, and startSize when the disk is told to begin.
+// writeSize is the size of a write. After startSize bytes, the system is told to write them to
+// disk.
 const (
 	writeSize = 256 << 10
 	startSize = 4 << 20
@@ -43,8 +44,8 @@ type writer struct {
 	started int64
 
 	pairs    blockWriter
-	keys     blockWriter // of the blocks of pairs
-	top      blockWriter // of the blocks of keys
+	keys     blockWriter // the next key block
+	top      blockWriter
 	filter   filter
 	last     []byte // prefix
 	count    int64
@@ -53,13 +54,13 @@ type writer struct {
 	err      error
 }
 
-// newWriter makes room in the filter for as many prefixes, which may be more than there will be.
+// newWriter sizes the filter for that many prefixes, an upper bound.
 func newWriter(file vfs.File, prefix func([]byte) int, prefixes int64) *writer {
 	return &writer{file: file, prefix: prefix, filter: newFilter(prefixes),
 		keys: blockWriter{bits: keysBit}, top: blockWriter{bits: keysBit}}
 }
 
-// add takes pairs in the order of their keys.
+// add must be called in key order.
 func (w *writer) add(key, value []byte) error {
 	w.count++
 	if p := key[:w.prefix(key)]; !bytes.Equal(p, w.last) || w.prefixes == 0 {
@@ -74,7 +75,7 @@ func (w *writer) add(key, value []byte) error {
 	return w.err
 }
 
-// endBlock writes a block of pairs, and a block of keys if one is full.
+// endBlock writes the data block, and the key block if it is full.
 func (w *writer) endBlock() {
 	if w.pairs.count > 0 {
 		w.keys.add(w.pairs.first, w.put(&w.pairs))
@@ -108,7 +109,7 @@ func (w *writer) flush() {
 	}
 }
 
-// finish writes the rest and syncs the file. There must be a pair.
+// finish writes the rest and syncs the file. The run must not be empty.
 func (w *writer) finish() error {
 	w.endBlock()
 	if w.keys.count > 0 {
