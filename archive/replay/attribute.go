@@ -17,7 +17,7 @@ const (
 	drop               // useless in an archive, or leads out of it
 	link               // a URL that a person follows
 	picture            // a URL of passive content
-	document           // a URL of content that loads more, or runs
+	document           // a URL of content that loads more content, or runs
 	pictures           // a list of images
 	style              // CSS: declarations, or a value that may have url()
 	nested             // a whole document
@@ -32,11 +32,11 @@ var treatments = map[string]treatment{
 	"codebase": drop, "xml:base": drop, "archive": drop, "classid": drop, "code": drop,
 	// No browser loads them, and nobody follows them.
 	"cite": drop, "longdesc": drop, "profile": drop, "manifest": drop,
-	// They control loading, which the handler decides: a rewritten sheet no longer has its checksum,
-	// and a CORS request would be refused.
+	// They control loading, which the handler decides: a rewritten sheet does not match its
+	// checksum, and a CORS request would be refused.
 	"crossorigin": drop, "integrity": drop, "nonce": drop, "referrerpolicy": drop,
-	// They control where something is shown, and its permissions. In a sandbox within a sandbox,
-	// links could not be followed.
+	// They control where content is shown, and its permissions. In a nested sandbox, links could
+	// not be followed.
 	"allow": drop, "credentialless": drop, "csp": drop, "sandbox": drop, "target": drop,
 	"download": drop,
 
@@ -44,13 +44,13 @@ var treatments = map[string]treatment{
 	"background": picture, "dynsrc": picture, "lowsrc": picture, "icon": picture,
 	"srcset": pictures, "imagesrcset": pictures, "data": document, "srcdoc": nested,
 
-	// In SVG these may have url() as their values; in HTML they mean nothing.
+	// In SVG their values may contain url(); in HTML they mean nothing.
 	"style": style, "fill": style, "stroke": style, "filter": style, "mask": style,
 	"clip-path": style, "cursor": style, "marker": style, "marker-start": style,
 	"marker-mid": style, "marker-end": style,
 }
 
-// ofElements are the exceptions: attributes that are links in some elements and loaded in others.
+// ofElements are the exceptions: attributes that are links in some elements, and loaded in others.
 var ofElements = map[string]map[string]treatment{
 	"a":      {"href": link, "xlink:href": link},
 	"area":   {"href": link},
@@ -122,8 +122,8 @@ func (p *pageRewriter) attributes(element string, attrs []attribute) []attribute
 	return out
 }
 
-// leading makes a link replace the whole window instead of only the frame, so that the bar above the
-// page is replaced, too. A document that runs scripts may not do that.
+// leading makes a link replace the whole window instead of only the frame, so that the bar above
+// the page changes too. A document that runs scripts may not do that.
 func (p *pageRewriter) leading(attrs []attribute) []attribute {
 	href := value(attrs, "href") + value(attrs, "xlink:href")
 	if p.links.scripts || href == "" || strings.HasPrefix(href, "#") {

@@ -18,7 +18,7 @@ import (
 )
 
 // find returns the version of a URL that was valid at a time, or the first one after it. If there
-// is none, the same URL with the other scheme counts.
+// is none, it returns that of the URL with the other scheme.
 func (v *Handler) find(p place) (found archive.Version, err error) {
 	urls := []string{p.url.String(), withScheme(p.url)}
 	for _, url := range urls {
@@ -30,7 +30,7 @@ func (v *Handler) find(p place) (found archive.Version, err error) {
 			return found, err
 		}
 	}
-	// There is none up to that time. A resource that was found shortly after the page belongs to it.
+	// No version is that old. A resource that was fetched shortly after the page belongs to it.
 	for _, url := range urls {
 		if url == "" {
 			continue
@@ -62,7 +62,7 @@ func (v *Handler) open(version archive.Version) (*capture, error) {
 		return nil, err
 	}
 	c := &capture{version: version, head: &warc.HTTP{}, close: func() { _ = rec.Close() }}
-	if rec.Type() == "resource" || rec.Type() == "conversion" { // no HTTP
+	if rec.Type() == "resource" || rec.Type() == "conversion" { // not HTTP messages
 		c.kind, c.body = rec.Get("Content-Type"), rec
 	} else {
 		if c.head, err = rec.HTTP(); err != nil {
@@ -75,13 +75,13 @@ func (v *Handler) open(version archive.Version) (*capture, error) {
 			return nil, err
 		}
 	}
-	c.settleKind()
+	c.normalizeKind()
 	return c, nil
 }
 
-// settleKind replaces a missing or invalid Content-Type: by a guess from the bytes, or by a passive
-// type.
-func (c *capture) settleKind() {
+// normalizeKind replaces a missing Content-Type by a guess from the bytes, and an invalid one by a
+// passive type.
+func (c *capture) normalizeKind() {
 	media, _, err := mime.ParseMediaType(c.kind)
 	known := len(media) <= maxKind && (err == nil || errors.Is(err, mime.ErrInvalidMediaParameter))
 	switch {
@@ -109,8 +109,8 @@ func (c *capture) media() string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// isHTML reports whether the content is a page. XHTML is served as HTML, which most of it was meant
-// to be: the rewritten tags would not all be closed, and XML does not tolerate that.
+// isHTML reports whether the content is a page. XHTML is served as HTML, because XML requires that
+// every tag is closed, and rewritten tags may not be.
 func (c *capture) isHTML() bool {
 	return c.media() == "text/html" || c.media() == "application/xhtml+xml"
 }
@@ -138,8 +138,8 @@ func (c *capture) location() string {
 	return ""
 }
 
-// read returns a body of up to max bytes. If it is longer, whole is false, and the rest can still be
-// read. A damaged body is returned as far as it can be read.
+// read returns a body of up to max bytes. If it is longer, whole is false, and the rest can still
+// be read. A damaged body is returned as far as it can be read.
 func (c *capture) read(max int64) (body []byte, whole bool) {
 	body, _ = io.ReadAll(io.LimitReader(c.body, max+1))
 	return body, int64(len(body)) <= max
@@ -148,7 +148,7 @@ func (c *capture) read(max int64) (body []byte, whole bool) {
 // toUTF8 converts a page to UTF-8. It finds the encoding by the algorithm of the HTML standard.
 func toUTF8(page []byte, kind string) []byte {
 	e, name, certain := charset.DetermineEncoding(page, kind)
-	// Only the first kilobyte was examined. In many pages it has only ASCII.
+	// Only the first kilobyte was examined. In many pages that is all ASCII.
 	if name != "utf-8" && (certain || !utf8.Valid(page)) {
 		if converted, err := e.NewDecoder().Bytes(page); err == nil {
 			page = converted
@@ -157,7 +157,7 @@ func toUTF8(page []byte, kind string) []byte {
 	return bytes.ToValidUTF8(bytes.TrimPrefix(page, []byte("\xef\xbb\xbf")), []byte("\uFFFD"))
 }
 
-// sheetUTF8 converts a style sheet, by the algorithm of the CSS Syntax standard.
+// sheetUTF8 converts a style sheet to UTF-8, by the algorithm of the CSS Syntax standard.
 func sheetUTF8(sheet []byte, kind string) []byte {
 	if _, params, err := mime.ParseMediaType(kind); err == nil && params["charset"] != "" {
 		return toUTF8(sheet, kind)

@@ -13,11 +13,11 @@ import (
 // itemsPerPage is how many pages and directories are on one page of a listing.
 const itemsPerPage = 200
 
-// item is a page, or a directory with pages in it. A page whose path ends in a slash is in the
-// directory of that name, where it is listed as "/"; the same path without the slash is a page
-// beside it.
+// item is a page, or a directory of pages. A page whose path ends in a slash is in the directory of
+// that name, where it is listed as "/". The same path without the slash is a page next to that
+// directory.
 type item struct {
-	Name     string // below the directory that is listed
+	Name     string // relative to the listed directory
 	URL      string // of the page, or of a page in the directory
 	Dir      bool
 	Pages    int
@@ -27,19 +27,19 @@ type item struct {
 	key      string
 }
 
-// listing gathers one page of the items of a directory from a walk through the index, and no more
-// than that, however long the list is. It is not safe for concurrent use.
+// listing collects one page of the items of a directory from a walk through the index. Its memory
+// does not depend on the length of the list. It is not safe for concurrent use.
 //
-// Each page of the list costs a walk over the whole directory. That is the price of having no copy
-// of the index in another order: a few seconds for a million versions.
+// Each page of the list costs a walk over the whole directory, because there is no copy of the
+// index in another order. A million versions take a few seconds.
 type listing struct {
 	prefix string // without scheme
-	after  string // the key of the last item of the page before this one
+	after  string // the key of the last item of the previous page
 	size   int
 
 	items    []item
-	more     bool // there are more behind them
-	begun    bool // the item after was met
+	more     bool // there are more after items
+	begun    bool // the item with the key after was visited
 	current  item
 	lastURL  string
 	pages    int
@@ -48,7 +48,7 @@ type listing struct {
 	last     time.Time
 }
 
-// visit takes one version. Those of one URL come together.
+// visit adds one version. The versions of a URL are visited one after another.
 func (l *listing) visit(v *archive.Version) {
 	l.versions++
 	l.first, l.last = widen(l.first, l.last, v.Time)
@@ -75,15 +75,14 @@ func (l *listing) visit(v *archive.Version) {
 	}
 }
 
-// split returns the item to which a URL belongs: a directory of those right below the prefix, or
-// the page itself. The scheme counts for pages only: the index keeps http and https side by side,
-// and so few directories have both that two of each would not help. A slash in a query is no
-// directory.
+// split returns the item of a URL: a directory directly below the prefix, or the page itself. Only
+// pages are distinguished by scheme: the index has http and https next to each other, and few
+// directories have both. A slash in a query does not make a directory.
 func (l *listing) split(url string) (key, name string, dir bool) {
 	_, rest, _ := strings.Cut(url, "://")
 	below, ok := strings.CutPrefix(rest, l.prefix)
 	if !ok {
-		// Another port of the host: named in full.
+		// Another port of the host, which is named in full.
 		below, rest = rest, rest[:0]
 	} else {
 		rest = l.prefix
@@ -96,7 +95,7 @@ func (l *listing) split(url string) (key, name string, dir bool) {
 	return url, below, false
 }
 
-// flush puts the current item into the list, if it belongs on the page.
+// flush adds the current item to the list, if it belongs on the page.
 func (l *listing) flush() {
 	switch {
 	case l.current.key == "":
@@ -125,7 +124,7 @@ type browsed struct {
 	First, Last time.Time
 	AsOf        time.Time
 	After       string // address of the next page of the list; "" if there is none
-	Begin       string // address of the first one; "" if this is it
+	Begin       string // address of the first page; "" if this is the first
 }
 
 type browsedItem struct {
@@ -137,7 +136,7 @@ type browsedItem struct {
 // Count is the number of versions.
 func (b browsedItem) Count() int { return b.item.Versions }
 
-// browse lists what is below a prefix.
+// browse lists the pages and directories below a prefix.
 func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	moment, ok := parseTime(q.Get("t"))
@@ -147,7 +146,7 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 	}
 	u, err := parseURL(prefix)
 	if err != nil || !ok {
-		v.fail(w, http.StatusBadRequest, "This is no address", "A URL and perhaps a time are "+
+		v.fail(w, http.StatusBadRequest, "Invalid address", "A URL and an optional time are "+
 			"needed.")
 		return
 	}
@@ -175,9 +174,9 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 		When: field(moment), Page: d})
 }
 
-// list walks through all versions below a prefix that had been found by a time.
+// list visits all versions below a prefix that were found by a time.
 func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
-	// Found leaves out what came later, so that a listing as of a time counts what there was then.
+	// Found excludes later versions, so that a listing as of a time counts those of that time.
 	query := archive.Query{Relations: allen.Found, Failed: true, Prefix: prefix,
 		Memory: 1 << 20}
 	if host := hostOf(prefix); strings.HasSuffix(prefix, "://"+host+"/") {
@@ -188,7 +187,7 @@ func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
 	}
 	query.Keep = func(version *archive.Version) bool {
 		l.visit(version)
-		return false // no pointer to it is needed
+		return false // the snapshot need not keep it
 	}
 	s, err := v.archive.Snapshot(query)
 	if err != nil {
@@ -197,7 +196,7 @@ func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
 	return s.Close()
 }
 
-// browsable adds where an item leads.
+// browsable adds the addresses of an item.
 func browsable(scheme string, it item, moment time.Time) browsedItem {
 	b := browsedItem{item: it}
 	if it.Dir {
@@ -212,10 +211,10 @@ func browsable(scheme string, it item, moment time.Time) browsedItem {
 	return b
 }
 
-// maxCrumbs is how many directories lead to one. Each has the whole way to it in its address.
+// maxCrumbs bounds the crumbs of a directory, because each has the whole path in its address.
 const maxCrumbs = 50
 
-// crumbs are the directories above one, and it. What is deeper than that is named as one.
+// crumbs returns links to a directory and those above it. Deeper levels are one link.
 func crumbs(scheme, below string, moment time.Time) (list []linkTo) {
 	start := 0
 	for i := range len(below) {

@@ -14,7 +14,7 @@ const (
 	// maxCompared is how much of each version is compared, in bytes.
 	maxCompared = 2 << 20
 
-	// around is how many lines are shown that did not change, on both sides of what did.
+	// around is how many unchanged lines are shown before and after a change.
 	around = 3
 
 	// maxRows is how many lines of a comparison are shown.
@@ -32,26 +32,26 @@ type compared struct {
 	Versions       string
 	Swap           string
 	Facts          []fact
-	Text           bool   // words as they are read, and not the source
+	Text           bool   // compares the visible text, not the source
 	Other          string // address of the other kind of comparison
 	Binary         bool
 	Equal          bool
-	Cut            bool // not all was compared or shown
+	Cut            bool // not everything was compared or shown
 	Added, Removed int
 	Rows           []diffRow
 }
 
-// fact is something that both versions have.
+// fact is a property of both versions.
 type fact struct {
 	Name, A, B string
 	Differs    bool
 }
 
-// diffRow is a line of a comparison, or a gap: lines that did not change and are not shown.
+// diffRow is a line of a comparison, or a gap of unchanged lines that are not shown.
 type diffRow struct {
 	Class              string // same, added, removed or gap
-	A, B               int    // line numbers from 1; 0 where there is none
-	Before, Mid, After string // Mid is what is different from the other line, if there is one
+	A, B               int    // line numbers from 1; 0 means none
+	Before, Mid, After string // Mid differs from the other line, if there is one
 }
 
 // compare shows the differences between two versions of a page.
@@ -61,8 +61,7 @@ func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
 	a, okA := parseMoment(q.Get("a"))
 	b, okB := parseMoment(q.Get("b"))
 	if err != nil || !okA || !okB {
-		v.fail(w, http.StatusBadRequest, "These are no two versions", "A URL and two times are "+
-			"needed.")
+		v.fail(w, http.StatusBadRequest, "Invalid comparison", "A URL and two times are needed.")
 		return
 	}
 	d := compared{URL: u.String(), Versions: versionsAddress(u.String()),
@@ -115,7 +114,7 @@ func (v *Handler) side(p place) (s side, err error) {
 	return s, nil
 }
 
-// isTextual reports whether a body is compared line by line. SVG is an image and a text at once.
+// isTextual reports whether a body is compared line by line. SVG is both an image and text.
 func isTextual(media string) bool {
 	return strings.HasPrefix(media, "text/") || isShown(media) &&
 		!strings.HasPrefix(media, "image/") && !strings.HasPrefix(media, "audio/") &&
@@ -130,8 +129,8 @@ func (s *side) lines(text bool) []string {
 	return sourceLines(string(s.body))
 }
 
-// facts compares what is known of two versions besides their bodies. A page that is the same may
-// have come with another status or type, which changes what it means.
+// facts compares the properties of two versions. The same body may have a different status or type,
+// which changes its meaning.
 func facts(a, b *side) (list []fact) {
 	add := func(name, a, b string) { list = append(list, fact{name, a, b, a != b}) }
 	add("Status", fmt.Sprint(a.version.Status), fmt.Sprint(b.version.Status))
@@ -150,7 +149,7 @@ func (d *compared) compare(a, b *side) {
 	}
 	from, to := a.lines(d.Text), b.lines(d.Text)
 	d.Cut = !a.whole || !b.whole || len(from) > maxLines || len(to) > maxLines
-	// Nobody reads more lines than that, and the page would be too large.
+	// A longer page would be too large to be useful.
 	from, to = from[:min(len(from), maxLines)], to[:min(len(to), maxLines)]
 	edits := diff(from, to)
 	for _, e := range edits {
@@ -167,7 +166,7 @@ func (d *compared) compare(a, b *side) {
 	}
 }
 
-// rows makes the table: what changed, and a little around it.
+// rows adds the changed lines and some context to the table.
 func (d *compared) rows(edits []edit, from, to []string) {
 	near := nearChanges(edits)
 	for i := 0; i < len(edits) && len(d.Rows) < maxRows; {
@@ -195,7 +194,7 @@ func (d *compared) rows(edits []edit, from, to []string) {
 	}
 }
 
-// nearChanges returns which lines are shown.
+// nearChanges reports for each edit whether it is shown.
 func nearChanges(edits []edit) []bool {
 	near := make([]bool, len(edits))
 	for i, e := range edits {
@@ -209,8 +208,8 @@ func nearChanges(edits []edit) []bool {
 	return near
 }
 
-// changed adds lines that were removed and then those that were added. The n-th of both are taken
-// for the same line, of which the part that differs is marked.
+// changed adds removed lines and then added ones. The n-th of both are considered the same line,
+// and the part that differs is marked.
 func (d *compared) changed(edits []edit, from, to []string) {
 	var olds, news []edit
 	for _, e := range edits {
@@ -238,9 +237,8 @@ func (d *compared) changed(edits []edit, from, to []string) {
 	}
 }
 
-// differing cuts a line into what it has in common with another one at its beginning, what it has
-// not, and what it has in common at its end. Nothing is marked if little is in common: then the two
-// only happen to stand side by side.
+// differing splits a line into the prefix that it shares with another line, the part that differs,
+// and the shared suffix. If they share little, the lines are unrelated, and nothing is marked.
 func differing(line, other string) (before, mid, after string) {
 	start := 0
 	for start < min(len(line), len(other)) && line[start] == other[start] {
@@ -260,7 +258,7 @@ func differing(line, other string) (before, mid, after string) {
 	if 4*(start+end) < len(line) {
 		return line, "", ""
 	}
-	// Whole words are easier to read than their parts.
+	// Marked words are easier to read than parts of words.
 	for start > 0 && start < len(line) && isNameByte(line[start-1]) && isNameByte(line[start]) {
 		start--
 	}
@@ -271,7 +269,7 @@ func differing(line, other string) (before, mid, after string) {
 	return line[:start], line[start : len(line)-end], line[len(line)-end:]
 }
 
-// short cuts a line that is too long to be shown.
+// short truncates a line that is too long to be shown.
 func short(line string) string {
 	if len(line) <= maxRowText {
 		return line

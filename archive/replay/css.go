@@ -7,8 +7,8 @@ import (
 
 // rewriteCSS returns a style sheet, or the value of a style attribute, with all its URLs rewritten.
 //
-// The output has a plain form that all parsers understand alike: no comments, only necessary escapes
-// in strings, and no "<" that could start a tag if the sheet is part of a page.
+// The output has a plain form that all parsers understand alike: no comments, only necessary
+// escapes in strings, and no "<" that could start a tag if the sheet is part of a page.
 func rewriteCSS(sheet string, l *linker) string {
 	s := sheetRewriter{in: sheet, links: l}
 	s.out.Grow(len(sheet) + len(sheet)/4)
@@ -89,8 +89,8 @@ func (s *sheetRewriter) other(c byte) {
 	s.out.WriteByte(c)
 }
 
-// comment skips a comment. An unclosed comment takes the rest of the sheet. Something must replace a
-// comment, since it may separate two words.
+// comment skips a comment. An unclosed comment extends to the end of the sheet. An empty comment
+// replaces it, since it may separate two words.
 func (s *sheetRewriter) comment() {
 	end := strings.Index(s.in[s.at+2:], "*/")
 	if end < 0 {
@@ -331,8 +331,9 @@ func (s *sheetRewriter) writeString(value string) {
 	s.writeText(value)
 }
 
-// mapped returns the replacement of a URL. The URL of a @namespace is just a name. A URL that cannot
-// be rewritten becomes the address of nothing, since an empty one would mean the page itself.
+// mapped returns the replacement of a URL. The URL of a @namespace is just a name. A URL that
+// cannot be rewritten becomes the address of nothing, since an empty one would mean the page
+// itself.
 func (s *sheetRewriter) mapped(ref string) string {
 	use := asImage
 	switch s.rule {

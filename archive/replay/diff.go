@@ -2,7 +2,7 @@ package replay
 
 import "slices"
 
-// change says what became of a line.
+// change is the kind of an edit.
 type change uint8
 
 const (
@@ -11,26 +11,26 @@ const (
 	added
 )
 
-// edit is one line of a comparison. A and B are its numbers before and after, from 0.
+// edit is one line of a comparison. a and b are its old and new numbers, from 0.
 type edit struct {
 	change change
 	a, b   int
 }
 
-// Bounds of a comparison: beyond them it tells less exactly what changed, never something wrong.
+// Bounds of a comparison. Beyond them the result is coarser, but still correct.
 const (
-	// maxEdits is how many lines may differ between two lines that both versions have just once.
-	// Time and memory grow with its square, to some 4 MB.
+	// maxEdits is how many lines may differ between two anchors. Time and memory grow with its
+	// square, to some 4 MB.
 	maxEdits = 1000
 
 	// maxLines is how many lines of each version are compared.
 	maxLines = 50_000
 )
 
-// diff compares two lists of lines. What both have just once, and in the same order, holds the
-// comparison together, as in Bram Cohen's patience diff; between such lines the shortest way from
-// one to the other is found by Myers' algorithm (1986). Where that is longer than maxEdits, all
-// that was there counts as removed, and all that is there as added.
+// diff compares two lists of lines. Lines that occur exactly once in both, in the same order, are
+// anchors, as in Bram Cohen's patience diff. Between anchors, Myers' algorithm (1986) finds the
+// shortest list of edits. If that is longer than maxEdits, all old lines count as removed and all
+// new lines as added.
 func diff(a, b []string) []edit {
 	d := differ{ids: map[string]int{}}
 	d.a, d.b = d.number(a), d.number(b)
@@ -41,7 +41,7 @@ func diff(a, b []string) []edit {
 // differ is not safe for concurrent use.
 type differ struct {
 	ids  map[string]int
-	a, b []int // lines by number: equal lines have equal ones
+	a, b []int // IDs of the lines; equal lines have the same ID
 	out  []edit
 }
 
@@ -58,8 +58,8 @@ func (d *differ) number(lines []string) []int {
 	return list
 }
 
-// between compares a part of a with a part of b. What both begin and end with is passed over first:
-// most versions differ in few places, and all that follows gets small.
+// between compares a part of a with a part of b. It skips the common prefix and suffix first. Most
+// versions differ in few places, so the rest is small.
 func (d *differ) between(a0, a1, b0, b1 int, anchored bool) {
 	for a0 < a1 && b0 < b1 && d.a[a0] == d.b[b0] {
 		d.out = append(d.out, edit{same, a0, b0})
@@ -74,8 +74,8 @@ func (d *differ) between(a0, a1, b0, b1 int, anchored bool) {
 		anchors = d.anchors(a0, a1, b0, b1)
 	}
 	for _, at := range anchors {
-		// Once is enough. What is between two anchors is short, and anchors in it would rest on
-		// less and less.
+		// One level is enough: the parts between anchors are short, and further anchors in them
+		// would be less reliable.
 		d.between(a0, at[0], b0, at[1], false)
 		d.out = append(d.out, edit{same, at[0], at[1]})
 		a0, b0 = at[0]+1, at[1]+1
@@ -86,7 +86,7 @@ func (d *differ) between(a0, a1, b0, b1 int, anchored bool) {
 	}
 }
 
-// anchors returns the lines that both parts have just once, as many as stand in the same order.
+// anchors returns lines that occur exactly once in both parts: the longest list in the same order.
 func (d *differ) anchors(a0, a1, b0, b1 int) [][2]int {
 	type count struct{ inA, inB, atA, atB int }
 	counts := map[int]*count{}
@@ -114,9 +114,9 @@ func (d *differ) anchors(a0, a1, b0, b1 int) [][2]int {
 	return longestRise(pairs)
 }
 
-// longestRise returns as many of the pairs as rise in their second number, too, by patience
-// sorting: each pair goes on the first pile whose top is not below it, and remembers the top of the
-// pile before. A list of lines that moved past each other keeps the larger part.
+// longestRise returns the longest subsequence of pairs whose second numbers increase, by patience
+// sorting: each pair goes on the first pile whose top is not below it, and is linked to the top of
+// the previous pile.
 func longestRise(pairs [][2]int) [][2]int {
 	var piles []int // the index of the pair on top of each
 	before := make([]int, len(pairs))
@@ -145,7 +145,7 @@ func longestRise(pairs [][2]int) [][2]int {
 	return rise
 }
 
-// shortest adds the shortest list of edits, or the coarsest one if that is too long.
+// shortest appends the shortest list of edits, or the coarse one if that is too long.
 func (d *differ) shortest(a0, a1, b0, b1 int) {
 	a, b := d.a[a0:a1], d.b[b0:b1]
 	steps, ok := myers(a, b)
@@ -170,14 +170,15 @@ func (d *differ) shortest(a0, a1, b0, b1 int) {
 	}
 }
 
-// myers returns the shortest way from a to b, or false if it has more than maxEdits edits. Of each
-// number of edits it keeps how far they reach on every diagonal, to find the way back.
+// myers returns the shortest list of steps from a to b, or false if it has more than maxEdits
+// edits. For each number of edits it keeps how far they reach on every diagonal, to trace the steps
+// back.
 func myers(a, b []int) (steps []change, ok bool) {
 	n, m := len(a), len(b)
 	limit := min(n+m, maxEdits)
 	reach := make([]int32, 2*limit+3)
 	at := func(k int) int { return k + limit + 1 }
-	var history [][]int32 // by the number of edits, only as wide as these can reach
+	var history [][]int32 // by the number of edits, with the diagonals that they can reach
 	for edits := 0; edits <= limit; edits++ {
 		for k := -edits; k <= edits; k += 2 {
 			var x int
@@ -191,7 +192,7 @@ func myers(a, b []int) (steps []change, ok bool) {
 			}
 			reach[at(k)] = int32(x)
 			if x >= n && x-k >= m {
-				return wayBack(history, n, m), true
+				return traceBack(history, n, m), true
 			}
 		}
 		history = append(history, slices.Clone(reach[at(-edits):at(edits)+1]))
@@ -199,9 +200,9 @@ func myers(a, b []int) (steps []change, ok bool) {
 	return nil, false
 }
 
-// wayBack follows the history from the end to the beginning. history[e] has the diagonals from -e
-// to e after e edits.
-func wayBack(history [][]int32, x, y int) (steps []change) {
+// traceBack follows the history from the end to the start. history[e] has the diagonals from -e to
+// e after e edits.
+func traceBack(history [][]int32, x, y int) (steps []change) {
 	for edits := len(history); edits > 0; edits-- {
 		reach := history[edits-1]
 		far := func(k int) int32 {

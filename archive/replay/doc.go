@@ -24,13 +24,12 @@
 //
 // # What is changed in a page
 //
-// Pages and style sheets are served in UTF-8, everything else as it was, without content coding.
+// Pages and style sheets are served in UTF-8, everything else unchanged, without content coding.
 // Forms do nothing. Without scripts, comments, scripts and event handlers are removed. A page
-// longer than [Options.MaxRewrite] is passed on as it is; then only its relative links work.
-// Requests that scripts make up, other than relative ones, find nothing.
+// longer than [Options.MaxRewrite] is served unchanged; then only its relative links work. Requests
+// to absolute URLs built by scripts find nothing.
 //
 // # What it does not do
 //
-// It has no log-in and no encryption. To let it leave the computer, put a proxy with both before
-// it.
+// It has no login and no encryption. To serve other computers, put it behind a proxy with both.
 package replay

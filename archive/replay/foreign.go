@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// In SVG and MathML a style or a title is an ordinary element, in which tags are tags. The
-// tokenizer must be told. Open elements there are tracked only roughly: a mistake only affects the
+// In SVG and MathML a style or a title is an ordinary element, which may contain tags. The
+// tokenizer does not know that. Open elements are tracked only roughly: a mistake only affects the
 // look of a page that is already broken, since the output is plain in any case.
 
 // breakouts are the HTML elements that end SVG and MathML, by the HTML standard (13.2.6.5).
@@ -51,7 +51,7 @@ func (p *pageRewriter) leaveForeign(name string, attrs []attribute) {
 }
 
 // cutForeign closes all but the first n open elements. It writes the end tag of a style, so that
-// parsers without SVG see its end in the right place.
+// parsers without SVG find its end in the right place.
 func (p *pageRewriter) cutForeign(n int) {
 	if p.inForeignStyle() && n < len(p.foreign) {
 		p.out.WriteString("</style>")

@@ -20,21 +20,21 @@ func (v *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	case !v.knows(r.Host):
 		// With DNS rebinding, a foreign name that resolves to this computer would make the handler
 		// part of the foreign website.
-		return refuse(http.StatusMisdirectedRequest, "This name is not one of this archive's.")
+		return refuse(http.StatusMisdirectedRequest, "This host name is not allowed.")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		return refuse(http.StatusMethodNotAllowed, "This archive is only read.")
+		return refuse(http.StatusMethodNotAllowed, "This archive is read-only.")
 	case r.Header.Get("Service-Worker") != "":
-		// It would outlive the page, and stand between the archive and its user.
-		return refuse(http.StatusForbidden, "No service workers here.")
+		// It would outlive the page, and could intercept later requests.
+		return refuse(http.StatusForbidden, "Service workers are not allowed.")
 	case foreignLoad(r) && !strings.HasPrefix(r.RequestURI, replayPath):
-		return refuse(http.StatusForbidden, "Other websites may link here, but load nothing.")
+		return refuse(http.StatusForbidden, "Other websites may only link here.")
 	}
 	return true
 }
 
 // foreignLoad reports whether another website, or an archived page, wants to embed a response.
-// Browsers send headers that tell; a client that does not send them cannot be misled.
+// Browsers say so in headers; a client without them cannot be misled.
 func foreignLoad(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") && !isNavigation(r)
@@ -46,8 +46,8 @@ func isNavigation(r *http.Request) bool {
 		r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-// knows reports whether a Host field has one of the handler's names. A name that passes can be used
-// in a policy.
+// knows reports whether a Host field has one of the handler's names. Such a name is safe in a
+// policy.
 func (v *Handler) knows(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -125,13 +125,13 @@ func (v *Handler) policy(r *http.Request, p place, scripts, rewritten bool) stri
 			same = from + formatMoment(p.moment) + "/" + site.String()
 		}
 	}
-	// Content that is not rewritten, such as an SVG image or an overlong page, has links to the live
-	// web. Those fail: the frame may only load replayed content, and a sandbox without flags may not
-	// touch the window.
+	// Content that is not rewritten, such as an SVG image or an overlong page, has links to the
+	// live web. Those fail: the frame may only load replayed content, and a sandbox without flags
+	// may not navigate the window.
 	sandbox, script, connect := "sandbox", "'none'", "'none'"
 	switch {
 	case scripts:
-		// No flag for the window: a script could use a click to navigate away.
+		// No flag for the window: a script could use a click to leave the handler.
 		sandbox = "sandbox allow-scripts"
 		script = from + " 'unsafe-inline' 'unsafe-eval' data: blob:"
 		connect = same // as if this were the website's origin
@@ -148,8 +148,8 @@ func (v *Handler) policy(r *http.Request, p place, scripts, rewritten bool) stri
 		sandbox
 }
 
-// isPlainHost reports whether a host can be used in a policy. The URL Standard allows semicolons and
-// commas in hosts, but they end directives and policies.
+// isPlainHost reports whether a host can be used in a policy. The URL Standard allows semicolons
+// and commas in hosts, but they end directives and policies.
 func isPlainHost(host string) bool {
 	return strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789.-_") == ""
 }
@@ -168,7 +168,7 @@ func (v *Handler) archived(w http.ResponseWriter, r *http.Request, p place,
 	// keeps out other origins.
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Access-Control-Allow-Origin", "null")
-	// A response for a frame must not be shown in a window of its own.
+	// A response for a frame must not be shown in a separate window.
 	h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Mode")
 	h.Set("Cache-Control", "no-store")
 	if !p.moment.IsZero() {

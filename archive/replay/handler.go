@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// What zero means in [Options].
+// Defaults of [Options].
 const (
 	DefaultMaxRewrite = 8 << 20
 	DefaultMaxBody    = 256 << 20
@@ -20,30 +20,29 @@ const (
 
 // Options configures a [Handler]. The zero Options is the recommendation.
 type Options struct {
-	// Scripts lets archived pages run their scripts, in an origin of their own from which they
-	// reach nothing but the archive. They run only where browsers say that a frame is to show a
-	// page, which they do for https and for the computer itself. false means that none run.
+	// Scripts lets archived pages run their scripts, in an opaque origin from which they reach
+	// only the archive. They run only if the browser says that a page is for a frame, as browsers
+	// do for https and for loopback addresses. false means that none run.
 	Scripts bool
 
-	// Hosts are names under which browsers may ask for the archive, such as that of the computer in
-	// its network. nil means only those of the computer itself: localhost and the loopback
-	// addresses.
+	// Hosts are host names that requests may use, such as the computer's name in its network. nil
+	// means only localhost and loopback addresses.
 	Hosts []string
 
-	// Base is the path below which the handler's addresses are, such as "/archive". It has letters,
-	// digits, slashes and "-._~". "" means that the handler has the whole of a server.
+	// Base is the path prefix of the handler's addresses, such as "/archive". It consists of
+	// letters, digits, slashes and "-._~". "" means that the handler serves all paths.
 	Base string
 
-	// Title is what the pages call the archive. "" means "Archive".
+	// Title is the name of the archive on the pages. "" means "Archive".
 	Title string
 
-	// MaxRewrite is how long a page or a style sheet may be, in bytes, to be rewritten; a longer
-	// one is passed on as it is. It bounds the memory of one request, to about ten times as much.
-	// 0 means 8 MiB.
+	// MaxRewrite is the maximum length in bytes of a page or a style sheet that is rewritten. A
+	// longer one is served unchanged. A request uses up to about ten times as much memory. 0 means
+	// 8 MiB.
 	MaxRewrite int64
 
-	// MaxBody is how much of a body is passed on that was archived with a content coding, in bytes
-	// without it. 0 means 256 MiB.
+	// MaxBody bounds a body that was archived with a content coding, in decoded bytes. The rest is
+	// not served. 0 means 256 MiB.
 	MaxBody int64
 
 	// MaxScan is the maximum number of versions read to count the contents of the archive. 0 means
@@ -66,8 +65,8 @@ type Handler struct {
 var staticFiles embed.FS
 
 // New returns a handler that shows an archive. Captures may be appended at any time. Its addresses
-// contain double slashes, which an http.ServeMux would remove: ask for [Options.Base] before a mux,
-// as in the Example of Options.
+// contain double slashes, which an http.ServeMux would remove: check for [Options.Base] before a
+// mux, as in the Example of Options.
 func New(a *archive.Archive, opts Options) *Handler {
 	opts.MaxRewrite = cmp.Or(max(opts.MaxRewrite, 0), DefaultMaxRewrite)
 	opts.MaxBody = cmp.Or(max(opts.MaxBody, 0), DefaultMaxBody)
@@ -85,7 +84,7 @@ func New(a *archive.Archive, opts Options) *Handler {
 	return v
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements [http.Handler].
 func (v *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r, ok := v.strip(r)
 	if !v.admit(w, r) {
@@ -96,8 +95,7 @@ func (v *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	// The addresses of archived pages are taken as they were sent: a parsed and cleaned path is
-	// not the same any more.
+	// Addresses of archived pages are used as sent. A parsed and cleaned path would differ.
 	raw := r.RequestURI
 	if tail, ok := strings.CutPrefix(raw, replayPath); ok {
 		v.replay(w, r, tail)
@@ -131,13 +129,12 @@ func (v *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			v.static.ServeHTTP(w, r)
 			return
 		}
-		v.fail(w, http.StatusNotFound, "There is no such page here",
-			"The address is none of this archive's.")
+		v.fail(w, http.StatusNotFound, "Page not found",
+			"This archive has no page with this address.")
 	}
 }
 
-// strip returns a request whose addresses begin at the root. It is not ok for one that is not below
-// the handler's path.
+// strip returns a request without Base in its addresses, or false if its path is not below Base.
 func (v *Handler) strip(r *http.Request) (*http.Request, bool) {
 	rest, ok := strings.CutPrefix(r.RequestURI, v.opts.Base)
 	if ok && (rest == "" || rest[0] == '?') {
@@ -153,7 +150,7 @@ func (v *Handler) strip(r *http.Request) (*http.Request, bool) {
 	return &stripped, true
 }
 
-// isAsset reports whether a path is that of a file, and not of the list of files.
+// isAsset reports whether a path is that of a static file. The list of files is not served.
 func isAsset(path string) bool {
 	name, ok := strings.CutPrefix(path, "/static/")
 	return ok && name != "" && !strings.Contains(name, "/")

@@ -15,9 +15,9 @@ const maxNesting = 3
 
 // rewriteHTML returns a page in UTF-8 with all its URLs rewritten.
 //
-// Every tag and every text is written again in a plain form that all parsers understand alike: every
-// "<" that starts a tag has been examined here. So even where the tokenizer and a browser disagree
-// about broken markup, they agree about the output.
+// Every tag and every text is written again in a plain form that all parsers understand alike:
+// every "<" that starts a tag has been examined here. So even where the tokenizer and a browser
+// disagree about broken markup, they agree about the output.
 func rewriteHTML(page []byte, l *linker) []byte {
 	// When a link is followed, a browser applies the first base even to links before it.
 	own := *l
@@ -31,8 +31,8 @@ func rewriteHTML(page []byte, l *linker) []byte {
 	return p.out.Bytes()
 }
 
-// findBase returns the URL of the first base element with one. Pages rarely have such an element, so
-// most are not tokenized for it.
+// findBase returns the URL of the first base element with one. Pages rarely have such an element,
+// so most are not tokenized for it.
 func findBase(page []byte) (ref string, ok bool) {
 	if !bytes.Contains(bytes.ToLower(page), []byte("<base")) {
 		return "", false
@@ -96,7 +96,7 @@ type pageRewriter struct {
 	out   bytes.Buffer
 	depth int // of documents in attributes
 
-	raw     string   // the element whose text comes next and contains no tags
+	raw     string   // the element whose raw text comes next
 	foreign []string // open elements of SVG and MathML, and those of HTML in them
 }
 
@@ -119,7 +119,7 @@ func (p *pageRewriter) run(page []byte) {
 			p.end()
 			p.raw = ""
 		case html.CommentToken:
-			if p.links.scripts { // some scripts look for their marks
+			if p.links.scripts { // some scripts search for comments
 				p.out.WriteString(p.z.Token().String())
 			}
 		case html.DoctypeToken:
@@ -175,9 +175,9 @@ func (p *pageRewriter) start(selfClosing bool) {
 	name, attrs := readTag(p.z)
 	p.leaveForeign(name, attrs)
 	if p.inForeign() && (name != "script" || selfClosing) || name == "noscript" {
-		// There they are ordinary elements; and without scripts a page shows its noscript. If a
-		// browser takes that for text after all, nothing in it ends the text early: every "<" in
-		// values is escaped.
+		// There they are ordinary elements; and without scripts a page shows its noscript. Even if
+		// a browser treats that as text, nothing in it ends the text early: every "<" in values is
+		// escaped.
 		p.z.NextIsNotRawText()
 	} else if rawElements[name] {
 		p.raw = name
@@ -231,7 +231,7 @@ func (p *pageRewriter) element(name string, attrs []attribute) ([]attribute, boo
 	switch name {
 	case "script":
 		if strings.EqualFold(strings.TrimSpace(value(attrs, "type")), "speculationrules") {
-			p.raw = "noframes" // its text, with URLs to prefetch, goes too
+			p.raw = "noframes" // its text, with URLs to prefetch, is dropped too
 			return nil, false
 		}
 	case "meta":

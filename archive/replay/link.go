@@ -70,11 +70,11 @@ func (l *linker) resolve(ref string, use usage) (string, bool) {
 	url := u.String()
 	switch {
 	case use == asLink && fragment != "" && url == l.page:
-		return fragment, true // the frame scrolls, and nothing is loaded
+		return fragment, true // the frame only scrolls
 	case use == asLink && !l.scripts:
 		return l.path + viewPath + l.moment + "/" + url + fragment, true
 	}
-	// A frame and a style sheet need no path of their own: their type tells what they are.
+	// Frames and style sheets need no separate path: they are recognized by their types.
 	return l.path + replayPath + l.token + "/" + l.moment + "/" + url + fragment, true
 }
 
@@ -120,7 +120,7 @@ func (l *linker) srcset(list string) string {
 }
 
 // cutImage cuts the first image off a list, by the algorithm of the HTML standard. URLs may contain
-// commas, though not at their ends. ref is "" at the end of the list.
+// commas, but not at their ends. ref is "" at the end of the list.
 func cutImage(list string) (ref, descriptor, rest string) {
 	list = strings.TrimLeft(list, whitespace+",")
 	end := strings.IndexAny(list, whitespace)
@@ -136,7 +136,7 @@ func cutImage(list string) (ref, descriptor, rest string) {
 }
 
 // descriptorLen returns the length of the descriptors at the start of a list: up to a comma outside
-// of parentheses.
+// parentheses.
 func descriptorLen(list string) int {
 	inside := false
 	for i := range len(list) {
@@ -153,7 +153,7 @@ func descriptorLen(list string) int {
 }
 
 // cutRefresh cuts the content of a meta refresh into the seconds to wait and the reference, by the
-// HTML standard's shared declarative refresh steps. ref is "" where the page means itself.
+// HTML standard's shared declarative refresh steps. ref is "" if the page reloads itself.
 func cutRefresh(content string) (wait, ref string, ok bool) {
 	s := strings.TrimLeft(content, whitespace)
 	rest := strings.TrimLeft(s, "0123456789")

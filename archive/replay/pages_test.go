@@ -76,7 +76,7 @@ func TestStartPageCountsUpToALimit(t *testing.T) {
 	v := siteHandler(t, Options{MaxScan: 7})
 	_, words := tree(t, v, 200, "/")
 	require.Contains(t, words, "7 versions")
-	require.Contains(t, words, "The search finds all of it")
+	require.Contains(t, words, "The search finds all of them")
 }
 
 func TestStartPageHasPages(t *testing.T) {
@@ -145,9 +145,9 @@ func TestSearch(t *testing.T) {
 		})
 	}
 	_, words := tree(t, v, 400, "/go?url=javascript:alert(1)")
-	require.Contains(t, words, "no web address")
+	require.Contains(t, words, "Not a web address")
 	_, words = tree(t, v, 400, "/go?url=www.example.org&t=soon")
-	require.Contains(t, words, "no time")
+	require.Contains(t, words, "Invalid time")
 	doc, words := tree(t, v, 404, "/go?url=www.example.org/none")
 	require.Contains(t, words, "Not in the archive")
 	require.Contains(t, links(doc), browseAddress("https://www.example.org/", time.Time{}))
@@ -176,7 +176,7 @@ func TestBrowse(t *testing.T) {
 	_, words = tree(t, v, 200, "/browse?prefix=shop.example.org/")
 	require.Contains(t, words, "shop.example.org:8443/", "other ports of the host are listed")
 	_, words = tree(t, v, 200, "/browse?prefix=https://shop.example.org:8443/")
-	require.Contains(t, words, "1 versions of 1 addresses")
+	require.Contains(t, words, "1 version of 1 address,")
 	_, words = tree(t, v, 200, "/browse?prefix=nowhere.example/")
 	require.Contains(t, words, "There is nothing here")
 	tree(t, v, 400, "/browse?prefix=javascript:x")
@@ -337,7 +337,7 @@ func TestView(t *testing.T) {
 	require.Contains(t, links(doc), at(viewPath, days(1), millHome+"logo.png"), "the nearest one")
 
 	_, words = tree(t, v, 400, "/view/soon/"+millHome)
-	require.Contains(t, words, "This is no address")
+	require.Contains(t, words, "Invalid address")
 
 	doc, words = tree(t, siteHandler(t, Options{Scripts: true}), 200,
 		at(viewPath, days(2), millHome))
@@ -357,11 +357,11 @@ func TestViewOfARefresh(t *testing.T) {
 	), Options{})
 	for _, path := range []string{"", "head"} {
 		doc, words := tree(t, v, 200, at(viewPath, days(0), "http://a.example/"+path))
-		require.Contains(t, words, "wanted to lead on to /next")
+		require.Contains(t, words, "would redirect to /next")
 		require.Contains(t, links(doc), at(viewPath, days(0), "http://a.example/next"))
 	}
 	_, words := tree(t, v, 200, at(viewPath, days(0), "http://a.example/bad"))
-	require.NotContains(t, words, "wanted")
+	require.NotContains(t, words, "would redirect")
 }
 
 func TestDiffPage(t *testing.T) {

@@ -16,11 +16,11 @@ const (
 	rawPath    = "/raw/"
 )
 
-// latest replaces the time in the address of the last version.
+// latest stands for the time in addresses of the last version.
 const latest = "latest"
 
-// secondDigits is the length of a time in an address with seconds, and fullDigits with microseconds,
-// the archive's resolution. Two versions may have the same second.
+// secondDigits is the length of a time in an address with seconds, and fullDigits with
+// microseconds, the archive's resolution. Two versions may have the same second.
 const (
 	secondDigits = "20060102150405"
 	fullDigits   = len(secondDigits) + 6
@@ -79,7 +79,7 @@ func parseTime(s string) (t time.Time, ok bool) {
 }
 
 // errNotWeb is returned for URLs other than http and https.
-var errNotWeb = errors.New("replay: no http or https URL")
+var errNotWeb = errors.New("replay: not an http or https URL")
 
 // parseURL returns a URL in the form that crawlers request: without credentials and fragment.
 func parseURL(raw string) (weburl.URL, error) {
@@ -101,8 +101,8 @@ type place struct {
 	url    weburl.URL
 }
 
-// parsePlace parses the time and the URL at the end of an address. It parses the URL as browsers do,
-// which also repairs a double slash that a proxy has merged.
+// parsePlace parses the time and the URL at the end of an address. It parses the URL as browsers
+// do, which also repairs a double slash that a proxy has merged.
 func parsePlace(tail string) (p place, ok bool) {
 	moment, rest, _ := strings.Cut(tail, "/")
 	if p.moment, ok = parseMoment(moment); !ok {
@@ -118,8 +118,8 @@ func at(path string, moment time.Time, url string) string {
 	return path + formatMoment(moment) + "/" + url
 }
 
-// withScheme returns the same URL with the other of the two schemes. Sites moved from one to the
-// other, and not all of their links did. It returns "" if a port determines the scheme.
+// withScheme returns the same URL with the other of the two schemes, because sites moved from one
+// to the other, but not all links did. It returns "" if a port determines the scheme.
 func withScheme(u weburl.URL) string {
 	if u.Port != "" {
 		return ""

@@ -48,8 +48,8 @@ func prefixed(base, address string) string {
 	return address
 }
 
-// urlAttribute writes an attribute with an address of the handler. The template package would escape
-// parentheses in it, and so change which archived URL it names.
+// urlAttribute writes an attribute with an address of the handler. The template package would
+// escape parentheses in it, and so change which archived URL it names.
 func urlAttribute(name, address string) template.HTMLAttr {
 	return template.HTMLAttr(name + `="` + html.EscapeString(address) + `"`)
 }
@@ -88,14 +88,14 @@ func bytesText(n int64) string {
 type frameOf struct {
 	Title string
 	Query string // the URL in the search box
-	When  string // the time beside it
+	When  string // the time in the search form
 	Page  any
 }
 
 // writePage writes one of the handler's own pages.
 func (v *Handler) writePage(w http.ResponseWriter, code int, name string, f frameOf) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	// Not directly to the browser: a failing template must not leave half a page.
+	// The page is buffered, because a failing template must not leave half a page.
 	var out bytes.Buffer
 	if err := v.pages.ExecuteTemplate(&out, name, f); err != nil {
 		http.Error(w, "The page cannot be written.", http.StatusInternalServerError)
@@ -120,34 +120,34 @@ func (v *Handler) fail(w http.ResponseWriter, code int, title, text string,
 	v.writePage(w, code, "message", frameOf{Title: title, Page: message{title, text, links}})
 }
 
-// missing writes a page that says that a page is not in the archive at that time, and links to the
-// nearest one. hops redirects led to it.
+// missing writes a page that says that a page is not in the archive at that time, with a link to
+// the nearest version. hops is the number of redirects that were followed.
 func (v *Handler) missing(w http.ResponseWriter, p place, err error, hops int) {
 	url := p.url.String()
 	if !errors.Is(err, archive.ErrNotFound) {
 		v.writePage(w, http.StatusBadGateway, "message", frameOf{Title: "Damaged", Query: url,
 			Page: message{"The archive cannot read this page", err.Error(),
-				[]linkTo{{versionsAddress(url), "All its versions"}}}})
+				[]linkTo{{versionsAddress(url), "All versions"}}}})
 		return
 	}
 	m := message{Title: "Not in the archive", Text: "There is no version of " + url + "."}
 	if nearest, err := v.find(p); err == nil {
 		m.Text = "As of " + when(p.moment) + " there is no version of " + url + " yet."
 		m.Links = append(m.Links, linkTo{at(viewPath, nearest.Time, nearest.URL),
-			"The nearest one, " + nearest.URL + ", found on " + when(nearest.Time)},
-			linkTo{versionsAddress(nearest.URL), "All its versions"})
+			"The nearest version, " + nearest.URL + ", found on " + when(nearest.Time)},
+			linkTo{versionsAddress(nearest.URL), "All versions"})
 	}
 	if hops > 0 {
-		m.Text = "A redirect leads on to another page. " + m.Text
+		m.Text = "A redirect points to another page. " + m.Text
 	}
 	dir := p.url
 	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
-	m.Links = append(m.Links, linkTo{browseAddress(dir.String(), p.moment), "What else is in " +
+	m.Links = append(m.Links, linkTo{browseAddress(dir.String(), p.moment), "Other pages in " +
 		dir.String()})
 	if dir.Path != "/" {
 		dir.Path = "/"
 		m.Links = append(m.Links, linkTo{browseAddress(dir.String(), p.moment),
-			"What there is of " + dir.Host})
+			"All pages of " + dir.Host})
 	}
 	v.writePage(w, http.StatusNotFound, "message", frameOf{Title: m.Title, Query: url, Page: m})
 }
@@ -162,7 +162,7 @@ func directoryOf(path string) string {
 	return "/"
 }
 
-// The handler's own pages, as opposed to those of the archive, have their subject in the query.
+// The addresses of the handler's own pages have the URL in the query.
 
 func versionsAddress(page string) string {
 	return "/versions?" + url.Values{"url": {page}}.Encode()

@@ -14,21 +14,20 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// replay answers with something archived, for the frame in a view and for what a page in there
-// loads.
+// replay serves archived content to the frame of a view: the page and its resources.
 func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 	token, tail, _ := strings.Cut(tail, "/")
 	p, ok := parsePlace(tail)
 	switch {
 	case ok && isNavigation(r):
-		// In a window of its own it would lack the frame, whose policy keeps a script from leading
-		// it to the live web. The address may be one of an earlier run, too.
+		// In a separate window it would lack the frame, whose policy prevents scripts from
+		// navigating to the live web. The address may also be one of an earlier run.
 		v.secure(w, r)
 		v.redirectTo(w, at(viewPath, p.moment, p.url.String()))
 		return
 	case subtle.ConstantTimeCompare([]byte(token), []byte(v.token)) == 0 || !ok:
 		v.secure(w, r)
-		http.Error(w, "There is nothing here.", http.StatusNotFound)
+		http.Error(w, "Page not found.", http.StatusNotFound)
 		return
 	}
 	// If a browser does not send the destination of the request, no script runs.
@@ -69,7 +68,7 @@ func isPlainValue(s string) bool {
 	})
 }
 
-// linkerAt returns what rewrites the URLs of a document.
+// linkerAt returns the linker of a document.
 func (v *Handler) linkerAt(p place, url string, scripts bool) *linker {
 	base, err := parseURL(url)
 	if err != nil {
@@ -79,7 +78,7 @@ func (v *Handler) linkerAt(p place, url string, scripts bool) *linker {
 		scripts: scripts}
 }
 
-// show writes what was archived: rewritten if it has URLs and is not too long, or as it is.
+// show writes archived content. Pages and style sheets are rewritten, unless they are too long.
 func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *capture, scripts bool) {
 	var body []byte
 	whole := false
@@ -88,7 +87,7 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *captu
 		body, whole = c.read(v.opts.MaxRewrite)
 	}
 	h := w.Header()
-	// Relative URLs are relative to the one that was found, which may have the other scheme.
+	// Relative URLs are relative to the URL found, which may have the other scheme.
 	links := v.linkerAt(p, c.version.URL, scripts)
 	links.path = v.opts.Base
 	switch {
@@ -105,7 +104,7 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *captu
 	if whole {
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
-	// An error page keeps its status: a browser shows it in a frame, and takes no script from it.
+	// An error page keeps its status. A browser shows it in a frame, but runs no script from it.
 	w.WriteHeader(c.status())
 	if r.Method == http.MethodHead {
 		return
@@ -117,7 +116,7 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *captu
 	_, _ = io.Copy(w, rest) // the browser may have disconnected
 }
 
-// redirect answers for an archived redirect by one within the archive.
+// redirect serves an archived redirect as a redirect within the archive.
 func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *capture) bool {
 	location := c.location()
 	if location == "" {
@@ -129,8 +128,8 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *c
 		return false
 	}
 	if u, err := weburl.Parse(location, &links.base); err == nil {
-		// Where a page was found under one scheme only, the other one leads to it: then a redirect
-		// from one to the other would lead to itself.
+		// If only one scheme of a URL was archived, it stands in for the other. Then a redirect
+		// from one scheme to the other would be a loop.
 		next, err := v.find(place{p.moment, u})
 		if err == nil && next.Location == c.version.Location {
 			v.absent(w, r, p, archive.ErrNotFound)
@@ -142,8 +141,8 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *c
 	return true
 }
 
-// absent responds to a request for a missing page. In a frame a person reads it; elsewhere a page
-// would only be a broken image or style sheet that takes longer.
+// absent responds to a request for a missing page. Only in a frame is it a page; elsewhere a short
+// text is enough for a broken image or style sheet.
 func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err error) {
 	v.archived(w, r, p, false, true)
 	w.Header().Set("Cache-Control", "no-store")
@@ -162,7 +161,7 @@ func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err er
 func (v *Handler) download(w http.ResponseWriter, r *http.Request, tail string) {
 	p, ok := parsePlace(tail)
 	if !ok {
-		v.fail(w, http.StatusBadRequest, "This is no address", "A time and a URL are needed.")
+		v.fail(w, http.StatusBadRequest, "Invalid address", "A time and a URL are needed.")
 		return
 	}
 	found, err := v.find(p)
@@ -176,7 +175,7 @@ func (v *Handler) download(w http.ResponseWriter, r *http.Request, tail string) 
 	}
 	defer c.close()
 	h := w.Header()
-	// With the type that it has, a browser could still be told by its user to open it right here.
+	// With its own type, the user could still tell a browser to open it here.
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", `attachment; filename="`+fileName(p.url)+`"`)
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
@@ -185,11 +184,11 @@ func (v *Handler) download(w http.ResponseWriter, r *http.Request, tail string) 
 	}
 }
 
-// maxFileName is how long the name of a file may be, in bytes. The end says what it is.
+// maxFileName bounds the name of a file, in bytes. The end is kept, since it has the extension.
 const maxFileName = 80
 
-// fileName returns a name for a file made from the last part of a path, of characters that mean
-// nothing in a header or a shell, and not that of a hidden file.
+// fileName returns a file name from the last segment of a path. It has no characters that are
+// special in a header or a shell, and is not that of a hidden file.
 func fileName(u weburl.URL) string {
 	name := u.Path[strings.LastIndexByte(u.Path, '/')+1:]
 	name = strings.Map(func(r rune) rune {

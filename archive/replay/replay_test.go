@@ -147,7 +147,7 @@ func TestRedirectsStayInTheArchive(t *testing.T) {
 	w = ask(t, v, at(viewPath, days(1), millHome+"gone"))
 	require.Equal(t, http.StatusNotFound, w.Code)
 	require.Contains(t, w.Body.String(), "http://elsewhere.example/")
-	require.Contains(t, w.Body.String(), "A redirect leads on")
+	require.Contains(t, w.Body.String(), "A redirect points to another page")
 
 	w = ask(t, v, at(viewPath, days(1), millHome+"circle"))
 	require.Equal(t, http.StatusNotFound, w.Code)

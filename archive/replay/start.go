@@ -11,7 +11,7 @@ import (
 // hostsPerPage is how many hosts are on one page of the list.
 const hostsPerPage = 100
 
-// started is the content of the first page.
+// started is the content of the start page.
 type started struct {
 	*summary
 	Filter    string
@@ -46,7 +46,7 @@ func (v *Handler) start(w http.ResponseWriter, r *http.Request) {
 	v.writePage(w, http.StatusOK, "start", frameOf{Title: v.opts.Title, Page: d})
 }
 
-// Before and After are the numbers of the pages beside this one.
+// Before is the number of the previous page.
 func (d started) Before() int { return d.Page - 1 }
 
 // After is the number of the next page.
@@ -63,15 +63,15 @@ func pageOf[T any](list []T, number string, size int) (part []T, page int) {
 	return list[(page-1)*size : min(page*size, len(list))], page
 }
 
-// search redirects from the text that was typed to the page, by any of the names that it may have,
-// or else to a page about similar ones.
+// search redirects from the entered text to the page. It tries several URLs, and otherwise shows
+// links to similar pages.
 func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	text := strings.TrimSpace(q.Get("url"))
 	moment, ok := parseTime(q.Get("t"))
 	if !ok {
-		v.fail(w, http.StatusBadRequest, "This is no time",
-			"A time is given as 2026, 2026-11, 2026-11-02 or 2026-11-02T09:30.")
+		v.fail(w, http.StatusBadRequest, "Invalid time",
+			"Enter a time such as 2026, 2026-11, 2026-11-02 or 2026-11-02T09:30.")
 		return
 	}
 	if text == "" {
@@ -79,7 +79,7 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text, all := strings.CutSuffix(text, "*")
-	var first place // the first valid URL, for the page that says that nothing was found
+	var first place // the first valid URL, for the error page
 	for i, url := range candidates(text) {
 		u, err := parseURL(url)
 		if err != nil {
@@ -93,20 +93,21 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 			v.redirectTo(w, browseAddress(u.String(), moment))
 			return
 		}
-		if v.lead(w, p, q.Get("t") != "") {
+		if v.redirectIfFound(w, p, q.Get("t") != "") {
 			return
 		}
 	}
 	if first.url.Host == "" {
-		v.fail(w, http.StatusBadRequest, "This is no web address", "“"+text+
-			"” is no http or https URL.")
+		v.fail(w, http.StatusBadRequest, "Not a web address", "“"+text+
+			"” is not an http or https URL.")
 		return
 	}
 	v.missing(w, first, archive.ErrNotFound, 0)
 }
 
-// lead redirects to a page if it exists: to its versions, or to the one at a time if that was given.
-func (v *Handler) lead(w http.ResponseWriter, p place, timed bool) bool {
+// redirectIfFound redirects to a page if it exists: to its versions, or with a time to the one of
+// that time.
+func (v *Handler) redirectIfFound(w http.ResponseWriter, p place, timed bool) bool {
 	url := p.url.String()
 	versions, err := v.archive.Versions(url)
 	if err != nil || len(versions) == 0 {
@@ -120,8 +121,8 @@ func (v *Handler) lead(w http.ResponseWriter, p place, timed bool) bool {
 	return true
 }
 
-// candidates are the URLs that the user may mean without the parts that browsers add. A given
-// scheme is tried first, otherwise the one that most sites have now.
+// candidates returns the URLs that the user may mean, who may omit the scheme and "www.". A given
+// scheme is tried first, otherwise https, which most sites use.
 func candidates(text string) []string {
 	rest, secure := strings.CutPrefix(text, "https://")
 	plain := false

@@ -24,33 +24,33 @@ type hostCount struct {
 
 // summary counts the contents of the archive.
 type summary struct {
-	Hosts                   []hostCount // by name, those of one domain together
+	Hosts                   []hostCount // by name, grouped by domain
 	Pages, Versions, Failed int
 	Bytes                   int64 // compressed, without the requests
 	First, Last             time.Time
-	Cut                     bool // there is more than was counted
+	Cut                     bool // not everything was counted
 }
 
 // summarizer keeps the last summary. Its methods are safe for concurrent use.
 type summarizer struct {
 	mu    sync.Mutex
 	known *summary
-	as    archive.Stats // that it was made of
+	as    archive.Stats // at the time of known
 	done  time.Time
 	took  time.Duration
 }
 
-// rest is how many times as long as it took to make a summary it is shown before a new one is made
-// of an archive that grows.
-const rest = 20
+// reuse bounds the time spent on summaries of a growing archive: a summary is reused for this many
+// times the duration of its counting.
+const reuse = 20
 
-// of returns a summary of the archive as of now, or of some time before if counting takes long.
-// Only one is made at a time.
+// of returns a summary of the archive, which may be old if counting takes long. Only one is counted
+// at a time.
 func (s *summarizer) of(a *archive.Archive, limit int) (*summary, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := a.Stats() // of this process, the only one that can write to the archive
-	if s.known != nil && (stats == s.as || time.Since(s.done) < rest*s.took) {
+	stats := a.Stats() // only this process can write to the archive
+	if s.known != nil && (stats == s.as || time.Since(s.done) < reuse*s.took) {
 		return s.known, nil
 	}
 	start := time.Now()
@@ -62,13 +62,13 @@ func (s *summarizer) of(a *archive.Archive, limit int) (*summary, error) {
 	return made, nil
 }
 
-// summarize counts, up to a limit.
+// summarize counts up to limit versions.
 func summarize(a *archive.Archive, limit int) (*summary, error) {
 	s := &summary{}
-	// Not a list, although the index has an order: the ports of a host are not beside each other.
+	// A map, because the ports of a host are not adjacent in the index.
 	hosts := map[string]*hostCount{}
 	last := ""
-	// URLs come one after the other, so that one that differs from the one before is a new one.
+	// The versions of a URL are adjacent, so a URL that differs from the previous one is new.
 	for version, err := range a.All() {
 		if err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ func (s *summary) count(h *hostCount, version *archive.Version, fresh bool) {
 	h.First, h.Last = widen(h.First, h.Last, version.Time)
 }
 
-// widen makes an interval include a time.
+// widen extends an interval to include a time.
 func widen(first, last, t time.Time) (time.Time, time.Time) {
 	if first.IsZero() || t.Before(first) {
 		first = t
@@ -137,8 +137,8 @@ func hostOf(url string) string {
 	return authority
 }
 
-// byDomain orders hosts by their labels from the last to the first, as the index does but for
-// ports. Those of one site are together then.
+// byDomain orders hosts by their labels from the last to the first, as the index does except for
+// ports. This groups the hosts of a site.
 func byDomain(a, b *hostCount) int {
 	x, y := strings.Split(a.Host, "."), strings.Split(b.Host, ".")
 	slices.Reverse(x)

@@ -8,7 +8,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// versionsPerPage is how many versions are on one page of the table. The drawing has them all.
+// versionsPerPage is how many versions are on one page of the table. The drawing shows all of them.
 const versionsPerPage = 100
 
 // timeline is the data of the page of all versions of a URL.
@@ -28,7 +28,7 @@ type timeline struct {
 	HasAfter    bool
 }
 
-// Before and After are the numbers of the pages beside this one.
+// Before is the number of the previous page.
 func (t timeline) Before() int { return t.Page - 1 }
 
 // After is the number of the next page.
@@ -38,7 +38,7 @@ func (t timeline) After() int { return t.Page + 1 }
 type row struct {
 	archive.Version
 	View    string
-	Changes string // address of the comparison with the version before
+	Changes string // address of the comparison with the previous version
 	Size    string
 	Valid   string // for how long
 }
@@ -48,7 +48,7 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	u, err := parseURL(q.Get("url"))
 	if err != nil {
-		v.fail(w, http.StatusBadRequest, "This is no web address", "An http or https URL is "+
+		v.fail(w, http.StatusBadRequest, "Not a web address", "An http or https URL is "+
 			"needed.")
 		return
 	}
@@ -75,7 +75,7 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 			t.Failed++
 		}
 	}
-	numbers := make([]int, len(versions)) // the last version first
+	numbers := make([]int, len(versions)) // from the last version to the first
 	for i := range numbers {
 		numbers[i] = len(versions) - 1 - i
 	}
@@ -102,7 +102,7 @@ func rowOf(url string, versions []archive.Version, i int) row {
 	return r
 }
 
-// span writes a duration for people, in its largest unit.
+// span formats a duration in its largest unit.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, unit := range []struct {
@@ -119,23 +119,22 @@ func span(d time.Duration) string {
 	return "less than a second"
 }
 
-// Places on the axis are shares of its width in per cent, so that a browser can draw it in any
-// width.
+// Positions on the axis are percentages, so that a browser can draw it in any width.
 const (
 	axisFrom = 3.0
 	axisTo   = 97.0
 
-	// slots is how many marks there may be: one more could not be told from its neighbour.
+	// slots bounds the number of marks: more could not be distinguished.
 	slots = 120
 
-	// maxLarge is how many marks of the usual size there may be.
+	// maxLarge is how many marks of the normal size there may be.
 	maxLarge = 40
 )
 
 // mark is one or more versions on the axis.
 type mark struct {
 	X       string
-	Kind    string // of the one that says most
+	Kind    string // of the version with the greatest weight
 	Address string // of the last one of that kind
 	Title   string
 }
@@ -149,8 +148,8 @@ func axis(t, first, last time.Time) float64 {
 	return axisFrom + share*(axisTo-axisFrom)
 }
 
-// marks draws versions that would lie over each other as one: the one that says most, so that no
-// change is hidden by visits that found nothing new.
+// marks merges versions whose marks would overlap. The one with the greatest weight is shown, so
+// that unchanged versions do not hide changes.
 func marks(url string, versions []archive.Version) (list []mark) {
 	first, last := versions[0].Time, versions[len(versions)-1].Time
 	slotOf := func(v *archive.Version) int {
@@ -168,15 +167,15 @@ func marks(url string, versions []archive.Version) (list []mark) {
 			Address: at(viewPath, most.Time, url)}
 		m.Title = fmt.Sprintf("%s, %s, status %d", when(most.Time), m.Kind, most.Status)
 		if n > 1 {
-			m.Title += fmt.Sprintf(", and %d more close by", n-1)
+			m.Title += fmt.Sprintf(", and %d more nearby", n-1)
 		}
 		list = append(list, m)
 	}
 	return list
 }
 
-// weight tells what a mark shows that stands for several versions. A change matters more than an
-// error: servers fail now and then, and the table below has it all.
+// weight decides which of several versions a mark shows. A change matters more than an error:
+// servers fail now and then, and the table lists all versions.
 func weight(k archive.Kind) int {
 	switch k {
 	case archive.Failed:
@@ -192,14 +191,14 @@ func percent(x float64) string { return fmt.Sprintf("%.2f%%", x) }
 // tick is a date on the axis.
 type tick struct {
 	X, Label string
-	Minor    bool // left out where the window is narrow
+	Minor    bool // hidden in a narrow window
 }
 
 // maxTicks is how many dates fit on the axis.
 const maxTicks = 6
 
-// scales are the distances between ticks, with the form of their labels. Months and years are
-// counted in months, as they differ in length.
+// scales are the distances between ticks, with the formats of their labels. Months and years are
+// counted in months, because they differ in length.
 var scales = []struct {
 	months int
 	step   time.Duration

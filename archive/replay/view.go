@@ -20,8 +20,8 @@ type viewed struct {
 	Version archive.Version
 	AsOf    time.Time // the requested time; zero for the last version
 
-	// Addresses of the versions before and after, of all of them, of what changed since the one
-	// before, of the directory, and of the file itself; "" if there is none.
+	// Addresses of the previous and next version, of all versions, of the changes since the
+	// previous version, of the directory, and of the file itself; "" if there is none.
 	Previous, Next, Versions, Changes, Folder, Raw string
 
 	Frame   string // address for the frame; "" if a browser would save the file instead
@@ -39,22 +39,22 @@ type viewed struct {
 func (v *Handler) view(w http.ResponseWriter, r *http.Request, tail string) {
 	p, ok := parsePlace(tail)
 	if !ok {
-		v.fail(w, http.StatusBadRequest, "This is no address", "After /view/ come a time, such "+
+		v.fail(w, http.StatusBadRequest, "Invalid address", "After /view/ come a time, such "+
 			"as 20261102 or latest, a slash, and an http or https URL.")
 		return
 	}
 	t, err := v.follow(p)
-	// Only if no redirect led here: otherwise two pages that redirect to each other could send the
-	// browser in circles.
+	// Only without a previous redirect: otherwise two pages that redirect to each other could make
+	// the browser loop.
 	if errors.Is(err, archive.ErrNotFound) && t.hops == 0 && v.onlyOtherScheme(p) {
 		v.redirectTo(w, at(viewPath, p.moment, withScheme(p.url)))
 		return
 	}
 	switch {
-	case err == errCircle:
-		v.fail(w, http.StatusNotFound, "A circle of redirects", "As of "+when(p.moment)+", "+
-			p.url.String()+" leads back to itself.",
-			linkTo{versionsAddress(p.url.String()), "All its versions"})
+	case err == errLoop:
+		v.fail(w, http.StatusNotFound, "Redirect loop", "As of "+when(p.moment)+", "+
+			p.url.String()+" redirects in a loop.",
+			linkTo{versionsAddress(p.url.String()), "All versions"})
 	case err != nil:
 		v.missing(w, t.place, err, t.hops)
 	case t.hops > 0:
@@ -81,8 +81,8 @@ func (v *Handler) redirectTo(w http.ResponseWriter, address string) {
 	w.WriteHeader(http.StatusFound)
 }
 
-// errCircle is returned for endless redirects.
-var errCircle = errors.New("replay: too many redirects")
+// errLoop is returned for endless redirects.
+var errLoop = errors.New("replay: too many redirects")
 
 // trace is the result of following archived redirects.
 type trace struct {
@@ -120,7 +120,7 @@ func (v *Handler) follow(p place) (t trace, err error) {
 			return t, err
 		}
 	}
-	return t, errCircle
+	return t, errLoop
 }
 
 // onlyOtherScheme reports whether a page was only found under http if https is requested, or the
@@ -170,8 +170,8 @@ func (v *Handler) describe(p place, c *capture) viewed {
 	return d
 }
 
-// isShown reports whether a browser shows a media type in a sandboxed frame instead of saving it. It
-// shows a PDF elsewhere, but not in a sandbox.
+// isShown reports whether a browser shows a media type in a sandboxed frame instead of saving it.
+// It shows a PDF elsewhere, but not in a sandbox.
 func isShown(media string) bool {
 	kind, sub, _ := strings.Cut(media, "/")
 	switch kind {
@@ -198,7 +198,7 @@ var shownImages = map[string]bool{"png": true, "apng": true, "jpeg": true, "jpg"
 	"webp": true, "avif": true, "bmp": true, "svg+xml": true, "x-icon": true,
 	"vnd.microsoft.icon": true}
 
-// refreshWithin is how far into a page a meta refresh is searched for.
+// refreshWithin is how much of a page is searched for a meta refresh, in bytes.
 const refreshWithin = 64 << 10
 
 // onward returns the target of a page's refresh. In a sandbox the refresh does not work, so a link
