@@ -99,8 +99,9 @@ func (r *Reader) reset(src io.Reader) {
 	r.rec = Record{fields: r.rec.fields[:0], ended: true}
 }
 
-// ResetAt is like Reset, for the part of a file that begins at offset. It reads a record by its
-// address. Offsets in records and errors are relative to the start of the file.
+// ResetAt makes the reader read the part of a file that begins at offset, as if it were new, with
+// the same options. It reads a record by its address. Offsets in records and errors are relative to
+// the start of the file.
 func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
 	r.reset(io.NewSectionReader(f, offset, length))
 	r.src.under.n, r.from = offset, offset
@@ -108,12 +109,12 @@ func (r *Reader) ResetAt(f io.ReaderAt, offset, length int64) {
 }
 
 // Require makes every record damage that does not have this WARC-Warcinfo-ID, a URI without angle
-// brackets, except for the warcinfo record of that ID. It applies until the next Reset. It is
+// brackets, except for the warcinfo record of that ID. It applies until the next ResetAt. It is
 // needed if reading does not begin at the warcinfo record, and is stricter than reading from there:
 // without checksums, nothing else distinguishes a record from one inside a body.
 func (r *Reader) Require(warcinfoID string) { r.warcinfo, r.required = warcinfoID, true }
 
-// SetSalvage replaces [ReaderOptions.Salvage] until the next Reset.
+// SetSalvage replaces [ReaderOptions.Salvage] until the next ResetAt.
 func (r *Reader) SetSalvage(salvage bool) { r.salvage = salvage }
 
 // nameOf sets the name of the source in errors.
