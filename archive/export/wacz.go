@@ -67,8 +67,8 @@ type page struct {
 // WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with
 // their titles. Zstd files are recompressed with gzip, and ARC files are converted to WARC, because
 // viewers in browsers read nothing else. Other files are copied unchanged. A file that is still
-// being written is included up to its current end. Captures appended during the call are in neither
-// list.
+// being written is included up to its current end. Captures appended during the call may be
+// missing, but both lists name only captures that are in the files.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if o.Created.IsZero() {
 		o.Created = time.Now()
