@@ -14,7 +14,7 @@ type treatment uint8
 
 const (
 	keep     treatment = iota
-	drop               // useless in an archive, or leads out of it
+	drop               // useless in an archive, or points outside it
 	link               // a URL that a person follows
 	picture            // a URL of passive content
 	document           // a URL of content that loads more content, or runs
@@ -30,7 +30,7 @@ var treatments = map[string]treatment{
 	"action": drop, "formaction": drop, "formtarget": drop, "ping": drop, "attributionsrc": drop,
 	// They change the base of other URLs, or name obsolete programs.
 	"codebase": drop, "xml:base": drop, "archive": drop, "classid": drop, "code": drop,
-	// No browser loads them, and nobody follows them.
+	// Browsers do not load them, and users do not follow them.
 	"cite": drop, "longdesc": drop, "profile": drop, "manifest": drop,
 	// They control loading, which the handler decides: a rewritten sheet does not match its
 	// checksum, and a CORS request would be refused.

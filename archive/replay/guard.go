@@ -83,8 +83,8 @@ const permissions = "accelerometer=(), browsing-topics=(), camera=(), clipboard-
 	"magnetometer=(), microphone=(), midi=(), payment=(), publickey-credentials-get=(), " +
 	"screen-wake-lock=(), serial=(), usb=(), xr-spatial-tracking=()"
 
-// common sets the headers of all responses. Without nosniff an archived text could be taken for a
-// script; a referrer would reveal the token of the replay path.
+// common sets the headers of all responses. Without nosniff an archived text could be interpreted
+// as a script; a referrer would reveal the token of the replay path.
 func common(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -114,7 +114,7 @@ func (v *Handler) secure(w http.ResponseWriter, r *http.Request) {
 // policy returns the Content-Security-Policy of archived content.
 //
 // Its sandbox gives the content an opaque origin, wherever it is shown. Without scripts, rewritten
-// links may replace the whole window, since all of them lead to the handler.
+// links may replace the whole window, since all of them point to the handler.
 func (v *Handler) policy(r *http.Request, p place, scripts, rewritten bool) string {
 	from, same := "'self'", "'none'"
 	if o := origin(r); o != "" {

@@ -140,7 +140,7 @@ func (p *pageRewriter) doctype() {
 	p.out.WriteString("<!DOCTYPE " + text + ">")
 }
 
-// inText and inValue escape characters that could be taken for markup.
+// inText and inValue escape characters that could be mistaken for markup.
 var (
 	inText  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;", "\x00", "")
 	inValue = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;",
@@ -262,7 +262,7 @@ func (p *pageRewriter) meta(attrs []attribute) ([]attribute, bool) {
 	return nil, false
 }
 
-// linked keeps style sheets and icons. All other relations lead out of the archive, or prefetch.
+// linked keeps style sheets and icons. All other relations point outside the archive, or prefetch.
 func (p *pageRewriter) linked(attrs []attribute) ([]attribute, bool) {
 	use := asLink
 	for _, rel := range strings.Fields(strings.ToLower(value(attrs, "rel"))) {

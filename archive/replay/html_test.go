@@ -144,7 +144,7 @@ func TestPagesWithScripts(t *testing.T) {
 			`a<script type=SpeculationRules>{"prefetch":[]}</script>b`, `a</script>b`},
 		{"a handler is kept", `<p onclick="a()">`, `<p onclick="a()">`},
 		{"a comment is kept", `<!--x-->`, `<!--x-->`},
-		{"a link stays in the frame", `<a href=x target=_top>y</a>`, `<a href="` + d + `x">y</a>`},
+		{"a link opens in the frame", `<a href=x target=_top>y</a>`, `<a href="` + d + `x">y</a>`},
 		{"a lazy image is left to its script", `<img data-src=x>`, `<img data-src="x">`},
 		{"a link to a script is dropped", `<a href="javascript:x()">y</a>`, `<a>y</a>`},
 		{"checksums and nonces are dropped", `<script src=x integrity=y nonce=z></script>`,

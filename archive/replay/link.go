@@ -35,7 +35,7 @@ const (
 const nowhere = "data:,"
 
 // rewrite returns the replacement of a reference, or false if the reference must go because it does
-// not lead to a web page.
+// not resolve to a web page.
 func (l *linker) rewrite(ref string, use usage) (string, bool) {
 	if l.written > maxWritten {
 		return "", false
@@ -199,7 +199,7 @@ func afterURLEquals(s string) string {
 func (l *linker) refresh(content string) (string, bool) {
 	wait, ref, ok := cutRefresh(content)
 	if !ok || ref == "" {
-		return "", false // a page that only reloads itself stays the same in an archive
+		return "", false // reloading does not change an archived page
 	}
 	url, ok := l.rewrite(ref, asDocument)
 	return wait + ";url=" + url, ok

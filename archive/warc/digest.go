@@ -47,7 +47,7 @@ type check struct {
 	want   []byte
 }
 
-// begin starts a block. A block with an unknown kind of digest is not checked.
+// begin starts a block. A block with an unknown kind of digest is not verified.
 func (c *check) begin(labelled string) {
 	c.hash = nil
 	algorithm, sum, ok := ParseDigest(labelled)
