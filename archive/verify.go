@@ -30,7 +30,7 @@ type Fault struct {
 var (
 	// errNoEntry is a fault that Options.Reindex repairs.
 	errNoEntry   = errors.New("archive: not in the index, or not as it is")
-	errPayload   = errors.New("archive: the payload does not have its digest")
+	errPayload   = errors.New("archive: the payload does not match its digest")
 	errElse      = errors.New("archive: the index entry points to something else")
 	errReference = errors.New("archive: there is no record with the body that it refers to")
 )

@@ -221,7 +221,7 @@ func countFields(header http.Header) (n int) {
 // location returns where a redirect leads, or "" if resp is not a redirect or names no target.
 func location(resp *http.Response, from string) string {
 	to := resp.Header.Get("Location")
-	// A 304 may repeat the fields of the page, and a 201 names what was made: neither leads on.
+	// A 304 may repeat the fields of the page, and a 201 names what was created: neither is a redirect.
 	redirect := 300 <= resp.StatusCode && resp.StatusCode < 400 &&
 		resp.StatusCode != http.StatusNotModified
 	if !redirect || to == "" {
