@@ -25,7 +25,7 @@ const (
 	Whole Kind = iota // the body is complete
 
 	NoAgent   // the Options have no UserAgent
-	NoContact // UserAgent names no URL or e-mail address
+	NoContact // UserAgent has neither a URL nor an e-mail address
 
 	// The request cannot be sent: its URL is not an absolute http or https URL or is longer than
 	// MaxURL, a header field is invalid, or Options.Wrap refuses it.
@@ -59,7 +59,7 @@ const (
 var kindNames = [...]string{
 	Whole:           "whole",
 	NoAgent:         "no User-Agent",
-	NoContact:       "User-Agent names no URL or e-mail address",
+	NoContact:       "no contact in the User-Agent",
 	BadURL:          "bad URL",
 	Resolve:         "resolve",
 	ResolveTimeout:  "resolve timeout",

@@ -58,7 +58,7 @@ func ExampleError() {
 		fmt.Println("worth another try:", failure.Temporary())
 	}
 	// Output:
-	// fetch: http://a.test/: blocked: 169.254.169.254 is no public address
+	// fetch: http://a.test/: blocked: 169.254.169.254 is not a public address
 	// true
 	// worth another try: false
 }

@@ -191,13 +191,16 @@ func (o Options) check() error {
 		return nil
 	}
 	if strings.TrimSpace(o.UserAgent) == "" {
-		return NoAgent
+		return fmt.Errorf(wantAgent, NoAgent)
 	}
 	if !contact.MatchString(o.UserAgent) {
-		return NoContact
+		return fmt.Errorf(wantAgent, NoContact)
 	}
 	return nil
 }
+
+const wantAgent = `%w: set Options.UserAgent to a name and a URL or e-mail address where site owners ` +
+	`can reach you, such as "mybot/1.0 (+https://example.org/bot)"`
 
 // isToken reports whether s may stand in a list without quotes (RFC 9110, 5.6.2).
 func isToken(s string) bool {

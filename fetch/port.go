@@ -36,7 +36,7 @@ func (c *Client) checkTarget(host, port string) *Error {
 		addr, err = netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
 	}
 	if err == nil && !c.opts.Reach.Allows(addr) {
-		return &Error{Kind: Blocked, Err: fmt.Errorf("%v is no %v address", addr, c.opts.Reach)}
+		return &Error{Kind: Blocked, Err: fmt.Errorf("%v is not a %v address", addr, c.opts.Reach)}
 	}
 	return nil
 }

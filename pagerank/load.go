@@ -278,7 +278,7 @@ func (f *Frontier) readQueue(d *decoder) {
 	for n := d.uvarint(uint64(len(f.nodes)), "newcomers"); n > 0 && d.err == nil; n-- {
 		id := f.claim(d, queued)
 		if d.err == nil && f.nodes[id].next != always {
-			d.fail("id %d is no newcomer", id)
+			d.fail("id %d is not a newcomer", id)
 		}
 		f.queue.live++
 		f.newcomers = append(f.newcomers, id)

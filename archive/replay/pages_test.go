@@ -145,7 +145,7 @@ func TestSearch(t *testing.T) {
 		})
 	}
 	_, words := tree(t, v, 400, "/go?url=javascript:alert(1)")
-	require.Contains(t, words, "Not a web address")
+	require.Contains(t, words, "Invalid address")
 	_, words = tree(t, v, 400, "/go?url=www.example.org&t=soon")
 	require.Contains(t, words, "Invalid time")
 	doc, words := tree(t, v, 404, "/go?url=www.example.org/none")

@@ -98,7 +98,7 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if first.url.Host == "" {
-		v.fail(w, http.StatusBadRequest, "Not a web address", "“"+text+
+		v.fail(w, http.StatusBadRequest, "Invalid address", "“"+text+
 			"” is not an http or https URL.")
 		return
 	}

@@ -48,7 +48,7 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	u, err := parseURL(q.Get("url"))
 	if err != nil {
-		v.fail(w, http.StatusBadRequest, "Not a web address", "An http or https URL is "+
+		v.fail(w, http.StatusBadRequest, "Invalid address", "An http or https URL is "+
 			"needed.")
 		return
 	}
