@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +41,20 @@ func TestCommandReportsWriteErrors(t *testing.T) {
 	var log bytes.Buffer
 	require.Equal(t, 1, command(t.Context(), []string{"-out", filepath.Join(file, "crawl")}, io.Discard, &log))
 	require.Contains(t, log.String(), file)
+}
+
+// A crawl that fetched nothing says why, so that nobody has to look for the ledger.
+func TestCommandSaysWhyNothingWasFetched(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	var out, log bytes.Buffer
+	seed := "http://" + l.Addr().String() + "/"
+	require.Zero(t, command(t.Context(), []string{"-wait", "0", "-out", t.TempDir(), seed}, &out, &log), log.String())
+	require.Regexp(t, `failed +`+seed+`: .*connection refused`, out.String())
+	require.Contains(t, out.String(), "fates of 1 visit\n")
+	require.NotContains(t, out.String(), "links not followed")
 }
 
 func TestProgressAndSizes(t *testing.T) {

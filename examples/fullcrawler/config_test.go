@@ -54,8 +54,12 @@ func TestFlagsSetTheAllowedAddresses(t *testing.T) {
 
 func TestInvalidFlags(t *testing.T) {
 	empty := write(t, "# nothing\n")
+	crawl := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(crawl, cockpit.BeganName), nil, 0o600))
 	for want, args := range map[string][]string{
 		"-contact is missing":        {"www.example.org"},
+		`-contact "me": want a URL`:  {"-contact", "me", "www.example.org"},
+		"(did you mean -pages?)":     {"-page", "5", "www.example.org"},
 		"none of the seeds is a URL": {"http://"},
 		"want page, prefix":          {"-scope", "galaxy"},
 		"at least 1":                 {"-concurrency", "0"},
@@ -71,6 +75,7 @@ func TestInvalidFlags(t *testing.T) {
 		"-pace must be positive":     {"-pace", "NaN"},
 		"at most 1e+06":              {"-pace", "1e9"},
 		"-level must be at least 1":  {"-level", "0"},
+		"usage: fullcrawler export [flags] cdxj|wacz FILE (": {"export", "-out", crawl, "wacz"},
 	} {
 		var log bytes.Buffer
 		require.Equal(t, 2, command(t.Context(), args, io.Discard, &log), "%q", args)
@@ -104,8 +109,10 @@ func TestInvalidSeedsAreReportedAndCounted(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	var log bytes.Buffer
+	var log, same bytes.Buffer
 	require.Zero(t, command(t.Context(), []string{"-help"}, &log, io.Discard))
+	require.Zero(t, command(t.Context(), []string{"help"}, &same, io.Discard))
+	require.Equal(t, log.String(), same.String())
 	require.Contains(t, log.String(), "-contact URL")
 	require.Contains(t, log.String(), "\nPoliteness:\n")
 	require.Equal(t, 1, strings.Count(log.String(), "  -scope "))

@@ -99,7 +99,7 @@ func TestTheLivePageOffersTheCommands(t *testing.T) {
 		"api/export/cdxj":                          "test,vweb,h00000)/",
 		"api/export/wacz":                          "datapackage.json",
 		"api/explain?q=http://h00000.vweb.test/":   "last visit",
-		"api/snapshot?host=h00001.vweb.test&at=no": "is not a valid time",
+		"api/snapshot?host=h00001.vweb.test&at=no": "want a time such as",
 	} {
 		status, text := get(at + path)
 		require.Contains(t, text, want, path)

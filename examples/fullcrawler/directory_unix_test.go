@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +43,6 @@ func TestReadOnlyDirectories(t *testing.T) {
 	if os.Getuid() == 0 {
 		as.Credential = &syscall.Credential{Uid: 65534, Gid: 65534, NoSetGroups: true}
 	} else {
-		require.NoError(t, os.Chmod(cfg.Out, 0o555))
 		t.Cleanup(func() { _ = os.Chmod(cfg.Out, 0o755) })
 	}
 	child := func(args string) (string, error) {
@@ -51,9 +52,24 @@ func TestReadOnlyDirectories(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
+	if os.Getuid() == 0 {
+		out, err := child("check -out " + cfg.Out)
+		require.Error(t, err, "the pages are private to the user who crawls")
+		require.Contains(t, out, "permission denied: check reads every file")
+	}
+	require.NoError(t, filepath.WalkDir(cfg.Out, func(path string, entry fs.DirEntry, err error) error {
+		mode := fs.FileMode(0o644)
+		if entry.IsDir() {
+			mode = 0o755
+		}
+		return errors.Join(err, os.Chmod(path, mode))
+	}))
+	if os.Getuid() != 0 {
+		require.NoError(t, os.Chmod(cfg.Out, 0o555))
+	}
 	before := tree(t, cfg.Out)
 	for args, want := range map[string]string{
-		"check -out " + cfg.Out:                              "0 faults",
+		"check -out " + cfg.Out:                              "all sound",
 		"explain -out " + cfg.Out + " " + cfg.Seeds[0]:       "changed",
 		"snapshot -out " + cfg.Out:                           "http://h00000.vweb.test/",
 		"export -out " + cfg.Out + " cdxj " + scratch + "/x": "reading a copy",

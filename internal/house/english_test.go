@@ -32,6 +32,7 @@ var calques = []struct {
 	{regexp.MustCompile(`\band so (does|is|are) less\b`), "zero or negative means"},
 	{regexp.MustCompile(`\bit is open (whether|if|who)\b`), "it is unknown whether"},
 	{regexp.MustCompile(`\bleft in peace\b`), "not disturbed"},
+	{regexp.MustCompile(`(?:%[dqsv]|\b(?:[Tt]his|[Ii]t)) is no [a-km-z%]\w*`), "is not a"},
 	{regexp.MustCompile(`\b(what|that|which) (is|are) no (?:[A-Za-km-z]\w*|l[a-np-z]\w*)`), "is not a"},
 }
 
@@ -93,8 +94,8 @@ func docComments(f *file) (docs []*ast.CommentGroup) {
 	return docs
 }
 
-// foreignEnglish returns the calques and long sentences in a Go file: in comments, and in the help
-// texts and errors of programs.
+// foreignEnglish returns the calques and long sentences in a Go file: in comments, and in texts such
+// as errors.
 func foreignEnglish(f *file) (found []string) {
 	for _, group := range f.ast.Comments {
 		for _, c := range foundCalques(codeInText.ReplaceAllString(group.Text(), "")) {
@@ -105,9 +106,6 @@ func foreignEnglish(f *file) (found []string) {
 		for _, long := range longSentences(doc.Text()) {
 			found = append(found, f.at(doc.Pos())+": "+long)
 		}
-	}
-	if f.ast.Name.Name != "main" {
-		return found
 	}
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {

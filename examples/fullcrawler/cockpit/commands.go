@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // CommandLine parses a command line. If it does not crawl, such as a subcommand, CommandLine
@@ -23,8 +23,12 @@ func CommandLine(
 	ctx context.Context, args []string, out, log io.Writer,
 ) (cfg Config, isCrawl bool, status int) {
 	if len(args) > 0 {
-		if slices.Contains([]string{"version", "-version", "--version"}, args[0]) {
+		switch args[0] {
+		case "version", "-version", "--version":
 			fmt.Fprintln(out, "fullcrawler", Version())
+			return cfg, false, 0
+		case "help":
+			Help(out)
 			return cfg, false, 0
 		}
 		if s, known := Subcommands()[args[0]]; known {
@@ -84,7 +88,7 @@ func Subcommands() map[string]subcommand {
 			summary: "print what is known about URLs", args: "URL ...", run: explain,
 		},
 		"export": {
-			summary: "write the archive as CDXJ or WACZ to a file", args: "cdxj|wacz FILE", run: exportTo,
+			summary: "write a CDXJ index for pywb, or a WACZ file for ReplayWeb.page", args: "cdxj|wacz FILE", run: exportTo,
 		},
 		"import": {
 			summary: "add WARC and ARC files of other programs to the archive, without copying them",
@@ -104,7 +108,7 @@ func Subcommands() map[string]subcommand {
 }
 
 // errUsage is wrapped by errors for invalid arguments.
-var errUsage = errors.New("invalid arguments; see -h")
+var errUsage = errors.New("wrong arguments")
 
 // runSubcommand runs a subcommand and returns the exit status.
 func runSubcommand(
@@ -118,8 +122,9 @@ func runSubcommand(
 	}
 	in, err := s.parse(fs, args)
 	in.out, in.log = out, log
+	usage := strings.TrimSpace(fmt.Sprintf("fullcrawler %s [flags] %s", name, s.args))
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(out, "fullcrawler %s [flags] %s\n\n\t%s\n\n", name, s.args, s.summary)
+		fmt.Fprintf(out, "%s\n\n\t%s\n\n", usage, s.summary)
 		fs.SetOutput(out)
 		fs.PrintDefaults()
 		return 0
@@ -134,6 +139,7 @@ func runSubcommand(
 	}
 	fmt.Fprintln(log, "fullcrawler:", err)
 	if errors.Is(err, errUsage) {
+		fmt.Fprintf(log, "usage: %s (-h explains the flags)\n", usage)
 		return 2
 	}
 	return 1
@@ -161,8 +167,7 @@ func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err 
 		}
 		return errors.Join(s.run(ctx, in), d.Close())
 	}
-	whole := name == "export" // which lists the files themselves
-	at, closing, err := readDirectory(in.dir, name, whole, in.log)
+	at, closing, err := readDirectory(in.dir, name, in.log)
 	if err != nil {
 		return err
 	}
@@ -264,7 +269,10 @@ func eitherScheme(p *stage.Pages, typed, url string) string {
 func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 	facts := []Fact{{"page", url}}
 	known, err := p.Find(url)
-	if err != nil {
+	switch {
+	case errors.Is(err, satstore.ErrUnknown):
+		return append(facts, Fact{"known", "no: neither a seed nor the target of a followed link"})
+	case err != nil:
 		return append(facts, Fact{"known", err.Error()})
 	}
 	s := known.State

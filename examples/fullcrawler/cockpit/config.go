@@ -383,6 +383,11 @@ func (l *commandLine) checkNumbers() error {
 	return nil
 }
 
+func validContact(c *Config) bool {
+	_, err := fetch.New(fetch.Options{UserAgent: c.UserAgent()})
+	return !errors.Is(err, fetch.NoContact)
+}
+
 // check handles settings that depend on several flags.
 func (l *commandLine) check() error {
 	c := &l.Config
@@ -404,6 +409,9 @@ func (l *commandLine) check() error {
 	case !local && c.Contact == "":
 		return errors.New("-contact is missing: give a URL or an e-mail address where the owners of " +
 			"the sites can reach you (not needed when every seed is a loopback address)")
+	case !local && !validContact(c):
+		return fmt.Errorf("-contact %q: want a URL or an e-mail address, such as https://you.example/bot",
+			c.Contact)
 	case !local && !l.own && c.Delay < leastDelay:
 		return fmt.Errorf("-delay %v is too short for hosts of others: at least %v, or -own if they are "+
 			"your own", c.Delay, leastDelay)

@@ -43,7 +43,7 @@ var errNoCrawl = errors.New("no crawl here")
 // OpenDirectory creates the directory of a crawl if it is missing, and locks it.
 func OpenDirectory(path, command string) (*Directory, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: -out must name a directory in which this user may create files", err)
 	}
 	// The lock is readable for everybody, so everybody can find out whether it is held.
 	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o666)

@@ -127,9 +127,13 @@ func unknownFlag(fs *flag.FlagSet, name string) error {
 
 // nearest returns the most similar name, or "".
 func nearest(word string, names []string) (found string) {
-	least := min(2, len(word)-1) + 1
+	least := 2 * (min(2, len(word)-1) + 1)
 	for _, name := range names {
-		if d := distance(word, name); d < least {
+		d := 2 * distance(word, name)
+		if strings.HasPrefix(name, word) {
+			d-- // -page is rather -pages than -pace
+		}
+		if d < least {
 			found, least = name, d
 		}
 	}

@@ -146,9 +146,12 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	line("names", "%d looked up", c.Resolver.Stats().Loads)
 	line("politeness", "%d waits, %s in all", queue.Waits, queue.Waited.Round(time.Millisecond))
 	files, err := c.files()
+	if len(files) == 0 {
+		files = []string{"nothing yet"}
+	}
 	line("archive", "%s", strings.Join(files, "\n"+strings.Repeat(" ", 22)))
 	line("fates", "%s", filepath.Join(c.Cfg.Out, LedgerName))
-	line("known", "%d pages, of which %d are due now", known.Records, known.Due)
+	line("known", "%s, %d due now", counted(known.Records, "page", "pages"), known.Due)
 	if coming := c.coming(known.Records, known.Due); coming != "" {
 		line("due next", "%s", coming)
 	}
@@ -156,13 +159,18 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		line("retries", "%s", left)
 	}
 
-	fmt.Fprintf(w, "\nfates of %d visits\n", total(s.Fates))
-	table(w, s.Fates)
-	fmt.Fprintf(w, "\nlinks not followed\n")
+	if failed := c.Tally.recent(); s.Pages == 0 && len(failed) > 0 {
+		line("failed", "%s: %s", failed[0].URL, failed[0].Why)
+	}
+	if visits := total(s.Fates); visits > 0 {
+		table(w, "fates of "+counted(visits, "visit", "visits"), s.Fates)
+	}
 	if again := s.links - known.Added; again > 0 {
 		s.Skipped[stage.Duplicate] = again
 	}
-	table(w, s.Skipped)
+	if len(s.Skipped) > 0 {
+		table(w, "links not followed", s.Skipped)
+	}
 
 	if Paused(ended) {
 		return err
@@ -193,8 +201,17 @@ func Reason(err error) string {
 	return "failed; everything fetched so far is in the archive"
 }
 
+// counted returns a number with its noun.
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
+}
+
 // table writes counts, the largest first.
-func table[K ~string](w io.Writer, counts map[K]int64) {
+func table[K ~string](w io.Writer, title string, counts map[K]int64) {
+	fmt.Fprintf(w, "\n%s\n", title)
 	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
@@ -254,6 +271,6 @@ func (c *Crawl) retriesLeft() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d retries, the first at %s: run the same command then",
-		n, moment(first))
+	return fmt.Sprintf("%s from %s on: run the same command again then",
+		counted(int64(n), "retry", "retries"), moment(first))
 }

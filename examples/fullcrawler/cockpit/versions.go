@@ -69,7 +69,8 @@ func (q *querying) query() (archive.Query, error) {
 		query.Relations = validAt
 		return query, nil
 	}
-	return query, fmt.Errorf("%w: -at %q is not a valid time", errUsage, q.at)
+	return query, fmt.Errorf("%w: -at %q: want a time such as 2026-12-31, "+
+		`"2026-12-31 09:30:00" or 2026-12-31T09:30:00Z`, errUsage, q.at)
 }
 
 // validAt are the relations of a version that is valid at the beginning of an interval.

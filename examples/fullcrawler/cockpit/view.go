@@ -13,12 +13,10 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// readDirectory opens the directory of a crawl for a command that reads it, and returns its path.
-// If this process may not write there, that is the path of a copy. whole also copies the files of
-// the archive, which are otherwise linked.
-func readDirectory(
-	path, command string, whole bool, log io.Writer,
-) (at string, closing func() error, err error) {
+// readDirectory opens the directory of a crawl for a command that reads it, and returns its path. If
+// this process may not write there, that is the path of a copy. The files of the archive are linked,
+// except for export.
+func readDirectory(path, command string, log io.Writer) (at string, closing func() error, err error) {
 	d, err := existingDirectory(path, command)
 	if err == nil {
 		return path, d.Close, nil
@@ -35,22 +33,34 @@ func readDirectory(
 	}
 	fmt.Fprintf(log, "%s is read-only: reading a copy in %s\n", path, at)
 	closing = func() error { return os.RemoveAll(at) }
-	if err := copyCrawl(path, at, whole, log); err != nil {
+	unread, err := copyCrawl(path, at, command == "export")
+	if err == nil && len(unread) > 0 && command == "check" {
+		err = fmt.Errorf("%s: %w: check reads every file, so run it as the owner of the crawl",
+			unread[0], fs.ErrPermission)
+	}
+	if err != nil {
 		return "", nil, errors.Join(err, closing())
+	}
+	for _, name := range unread {
+		fmt.Fprintf(log, "skipped %s: no permission to read it\n", name)
 	}
 	return at, closing, nil
 }
 
-// copyCrawl copies a crawl. Files that this user may not read are skipped and reported.
-func copyCrawl(from, to string, whole bool, log io.Writer) error {
-	from, err := filepath.Abs(from)
+// archiveLock is locked while an archive is open.
+const archiveLock = "lock"
+
+// copyCrawl makes a view of a crawl. It returns the names that this user may not read. Locks are
+// not part of the view.
+func copyCrawl(from, to string, whole bool) (unread []string, err error) {
+	from, err = filepath.Abs(from)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			if errors.Is(err, fs.ErrPermission) && path != from {
-				fmt.Fprintf(log, "skipped %s: no permission to read it\n", path)
+				unread = append(unread, path)
 				return fs.SkipDir
 			}
 			return err
@@ -65,18 +75,19 @@ func copyCrawl(from, to string, whole bool, log io.Writer) error {
 			return os.MkdirAll(target, 0o700)
 		case entry.IsDir():
 			return fs.SkipDir // not part of a crawl
-		case !entry.Type().IsRegular():
+		case !entry.Type().IsRegular() || name == lockName || name == archiveLock:
 			return nil
 		case isFinishedWARC(name) && !whole:
 			return os.Symlink(path, target)
 		}
 		err = CopyFile(path, target)
 		if errors.Is(err, fs.ErrPermission) {
-			fmt.Fprintf(log, "skipped %s: no permission to read it\n", path)
+			unread = append(unread, path)
 			return nil
 		}
 		return err
 	})
+	return unread, err
 }
 
 // isFinishedWARC reports whether a file is a finished file of the archive.

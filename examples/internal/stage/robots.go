@@ -128,7 +128,7 @@ func (r *Robots) apply(file, url string, rules robotstxt.Rules) Ruling {
 		return Ruling{Step: Stop, Fate: f.fate, Why: f.why}
 	}
 	known, _ := r.rules.Entry(file)
-	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file, Until: known.Expires}
+	return Ruling{Step: Stop, Fate: RobotsUnreachable, Why: file + ": " + known.Reason, Until: known.Expires}
 }
 
 // RobotsResponse converts a response for package robots. A body that is incomplete, or could not be
