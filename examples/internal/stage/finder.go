@@ -8,24 +8,12 @@ import (
 	"time"
 )
 
-// The number of concurrent lookups. Some are reserved for hosts that were found before, since their
-// queues wait. The names of one owner share name servers, which may all be down.
-const (
-	MaxLookups   = 256
-	newLookups   = MaxLookups * 3 / 4
-	ownerLookups = 8
-)
-
 // Bounds of the hosts that are looked up or wait for that, and of the parts of all open items that
 // may wait for hosts not found before, of all owners and of one.
 const (
 	maxSearches           = 1 << 13
 	waitShare, ownerShare = 2, 8
 )
-
-// lookupTimeout bounds a lookup. Within half a minute, a resolver has asked three name servers
-// twice.
-const lookupTimeout = 30 * time.Second
 
 // patience is how long a lookup may take until [Finder.Addr] calls it slow.
 const patience = time.Second
@@ -36,18 +24,15 @@ const FindAgain = 10 * time.Second
 // ErrManyLookups is returned when a Finder has no room for another lookup.
 var ErrManyLookups = errors.New("stage: too many lookups in progress")
 
-// A Finder looks up hosts in background goroutines, so that name servers that do not answer delay
-// only their own hosts. The names of one owner take at most eight of 256 lookups, and an eighth of
-// the room for open items. One weakness remains: while 192 such names of different owners are
-// looked up, hosts that were never found before wait: half a minute for each 192 that are ahead of
-// them. Its methods are safe for concurrent use.
+// A Finder looks up hosts in background goroutines, bounded by [Lookups]. The names of one owner that
+// wait take at most an eighth of the room for open items. Its methods are safe for concurrent use.
 type Finder struct {
 	lookup func(ctx context.Context, host string) (netip.Addr, error)
 	hold   func() (done func())
 	room   int // for open items
 
-	all, fresh chan struct{} // has a value for each lookup, and for each of a host not found before
-	running    sync.WaitGroup
+	lookups *Lookups
+	running sync.WaitGroup
 
 	mu       sync.Mutex
 	waiting  int // callers
@@ -63,7 +48,6 @@ type search struct {
 
 // ownerSearches are the searches of one owner's hosts.
 type ownerSearches struct {
-	lookups  chan struct{} // has a value for each
 	searches int
 	waiting  int // callers
 }
@@ -82,7 +66,7 @@ func NewFinder(
 ) *Finder {
 	return &Finder{
 		lookup: lookup, hold: hold, room: room,
-		all: make(chan struct{}, MaxLookups), fresh: make(chan struct{}, newLookups),
+		lookups:  NewLookups(),
 		searches: map[string]*search{}, owners: map[string]*ownerSearches{},
 	}
 }
@@ -102,7 +86,7 @@ func (f *Finder) Find(ctx context.Context, host string, known bool, then func(Fi
 		return false
 	}
 	if o == nil {
-		o = &ownerSearches{lookups: make(chan struct{}, ownerLookups)}
+		o = &ownerSearches{}
 		f.owners[owner] = o
 	}
 	f.waiting++
@@ -117,7 +101,11 @@ func (f *Finder) Find(ctx context.Context, host string, known bool, then func(Fi
 	done := f.hold()
 	f.running.Go(func() {
 		defer done()
-		addr, err := f.search(ctx, o.lookups, host, known)
+		var addr netip.Addr
+		err := f.lookups.Do(ctx, host, known, func(ctx context.Context) (err error) {
+			addr, err = f.lookup(ctx, host)
+			return err
+		})
 		callers := f.end(host, owner, s)
 		for _, then := range callers {
 			if ctx.Err() == nil {
@@ -126,27 +114,6 @@ func (f *Finder) Find(ctx context.Context, host string, known bool, then func(Fi
 		}
 	})
 	return true
-}
-
-// search waits for its turn, and looks up a host.
-func (f *Finder) search(
-	ctx context.Context, owners chan struct{}, host string, known bool,
-) (addr netip.Addr, err error) {
-	turns := []chan struct{}{owners, f.fresh, f.all}
-	if known {
-		turns = []chan struct{}{owners, f.all}
-	}
-	for _, turn := range turns {
-		select {
-		case turn <- struct{}{}:
-			defer func() { <-turn }()
-		case <-ctx.Done():
-			return addr, context.Cause(ctx)
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	return f.lookup(ctx, host)
 }
 
 // end forgets a search and returns its callers.

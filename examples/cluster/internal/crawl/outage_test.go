@@ -3,14 +3,17 @@ package crawl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
 // A cable is the way from a process to a web. It can be pulled.
@@ -119,4 +123,35 @@ func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	_, ours = f.ours(t.Context(), public, start, err)
 	require.False(t, ours, "the name server answers, so the host is to blame")
 	require.Equal(t, stage.UnclearFault, stage.Attribute(err, public))
+}
+
+// Names of one owner whose name servers do not answer wait for each other, and not for the names of
+// others.
+func TestDeadNameServersDelayOnlyTheirHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lookup := func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+			if host != "honest.org" {
+				<-ctx.Done()
+				return nil, 0, context.Cause(ctx)
+			}
+			time.Sleep(time.Second)
+			return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, 0, nil
+		}
+		w := &Worker{
+			opts:  WorkerOptions{Log: slog.New(slog.DiscardHandler)},
+			names: resolve.New(resolve.Options{Lookup: lookup}), turns: stage.NewLookups(),
+		}
+		w.uplink = stage.NewUplink(func(context.Context) error { return nil }, w.tellTrouble)
+		ctx, cancel := context.WithCancel(t.Context())
+		var dead sync.WaitGroup
+		for n := range 1000 {
+			dead.Go(func() { w.locate(ctx, fmt.Sprintf("h%d.dead.org", n)) })
+		}
+		synctest.Wait()
+		start := time.Now()
+		require.True(t, w.locate(ctx, "honest.org").Addr.IsValid())
+		require.Equal(t, time.Second, time.Since(start))
+		cancel()
+		dead.Wait()
+	})
 }

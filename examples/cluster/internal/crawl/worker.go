@@ -54,6 +54,7 @@ type Worker struct {
 	opts   WorkerOptions
 	member *engine.Member
 	names  *resolve.Resolver
+	turns  *stage.Lookups // of names
 	uplink *stage.Uplink
 	word   atomic.Pointer[followed]
 	rules  *robots.Cache    // of pages that waited for longer than their robots.txt holds
@@ -88,7 +89,10 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	}
 	w.word.Store(&followed{filter: f, changed: make(chan struct{})})
 	// The table is kept by the partitions of hosts; this one only joins questions.
-	w.names = resolve.New(resolve.Options{Lookup: o.Lookup, Hosts: o.Hosts})
+	w.names = resolve.New(resolve.Options{
+		Lookup: o.Lookup, Hosts: o.Hosts, MaxQueries: 2*stage.MaxLookups + 16,
+	})
+	w.turns = stage.NewLookups()
 	w.uplink = stage.NewUplink(w.names.Ping, w.tellTrouble)
 	if c.Loopback {
 		w.uplink.Probe = func(context.Context) error { return nil } // there is no network to fail
@@ -272,7 +276,11 @@ func (w *Worker) locate(ctx context.Context, host string) message.Item {
 	for w.uplink.Wait(ctx) {
 		began := time.Now()
 		_, known := w.names.Cached(host) // by a hosts file: then no name server has answered
-		addr, err := w.names.Addr(ctx, host)
+		var addr netip.Addr
+		err := w.turns.Do(ctx, host, false, func(ctx context.Context) (err error) {
+			addr, err = w.names.Addr(ctx, host)
+			return err
+		})
 		if err == nil {
 			if found.Addr = addr; !known {
 				w.uplink.Answered()

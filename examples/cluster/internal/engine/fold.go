@@ -51,7 +51,8 @@ type FoldOptions struct {
 	States *jet.Table
 	// New returns an empty state. It is required; nil means none.
 	New func(part int) State
-	// Ask answers the questions of a State. nil means that it has none.
+	// Ask answers the questions of a State. It is called for all of them at the same time, so it
+	// bounds its work itself. nil means that a State has no questions.
 	Ask func(ctx context.Context, want string) message.Item
 	// Room reports whether the crawl has room for the due tasks of a partition. nil means that it
 	// always has.
@@ -74,8 +75,7 @@ const (
 	idleTick   = 10 * time.Millisecond
 	timedEvery = 200 * time.Millisecond // how often a Timed state may be told the time
 	quietTicks = 10                     // without a message, until a checkpoint need not be put off any more
-	maxAsking  = 32
-	minChanges = 64 // chunks of changes at the least, before the state is written anew
+	minChanges = 64                     // chunks of changes at the least, before the state is written anew
 	quitFlush  = 2 * time.Second
 	deliveries = 256
 )
@@ -112,7 +112,6 @@ type fold struct {
 
 	dests   map[dest]*outbox
 	sent    map[dest]uint64 // numbers of the last messages, as of the last checkpoint
-	asking  chan struct{}   // holds one value for each question under way
 	answers *jet.Pipe
 }
 
@@ -139,7 +138,6 @@ func (f *fold) run(ctx context.Context) (err error) {
 	defer background.Wait()
 	defer cancel()
 
-	f.asking = make(chan struct{}, maxAsking)
 	if f.Ask != nil {
 		from := message.Source{Module: message.Lookup, Part: uint32(f.claim.Part)}
 		f.answers = f.Bus.NewPipe(
@@ -406,12 +404,6 @@ func (f *fold) ask(ctx context.Context, background *sync.WaitGroup) {
 	}
 	for _, want := range f.state.Wants() {
 		background.Go(func() {
-			select {
-			case f.asking <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-			defer func() { <-f.asking }()
 			it := f.Ask(ctx, want)
 			if ctx.Err() == nil {
 				_ = f.answers.Send(ctx, 1, it.Append(nil)) // fails only with the ownership
