@@ -15,23 +15,22 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// arcFile is a file of ARC with a page for each text, each at its own time.
+// arcFile returns an ARC file with a page for each text, at distinct times.
 func arcFile(version int, texts ...string) string {
 	var out strings.Builder
 	rest := map[int]string{1: "", 2: "200 - - 0 old.arc "}[version]
 	about := fmt.Sprintf("%d 0 Somebody\n", version)
-	fmt.Fprintf(&out, "filedesc://old.arc 0.0.0.0 19970101000000 text/plain %s%d\n%s\n", rest, len(about),
-		about)
+	fmt.Fprintf(&out, "filedesc://old.arc 0.0.0.0 19970101000000 text/plain %s%d\n%s\n",
+		rest, len(about), about)
 	for i, text := range texts {
 		block := "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n" + text
-		fmt.Fprintf(&out, "http://old.test/page 192.0.2.1 1997010100%02d00 text/html %s%d\n%s\n", i, rest,
-			len(block), block)
+		fmt.Fprintf(&out, "http://old.test/page 192.0.2.1 1997010100%02d00 text/html %s%d\n%s\n",
+			i, rest, len(block), block)
 	}
 	return out.String()
 }
 
-// Collections of old are imported like those of today, in both versions, and what is repeated in them
-// is read like all else.
+// ARC files of both versions are imported like WARC files, with repeated pages.
 func TestImportARC(t *testing.T) {
 	for version := 1; version <= 2; version++ {
 		for _, compressed := range []bool{false, true} {
@@ -41,7 +40,8 @@ func TestImportARC(t *testing.T) {
 				path += ".gz"
 				var out bytes.Buffer
 				z := gzip.NewWriter(&out)
-				for _, part := range bytes.SplitAfter(text, []byte("\n\n")) { // the filedesc and the rest
+				// the filedesc and the rest
+				for _, part := range bytes.SplitAfter(text, []byte("\n\n")) {
 					z.Reset(&out)
 					for i, record := range bytes.Split(part, []byte("\nhttp:")) {
 						if i > 0 {
@@ -77,7 +77,7 @@ func TestImportARC(t *testing.T) {
 	}
 }
 
-// Broken files are damage with its place, and what was before it is kept.
+// Broken files are damage with its position, and what is before it is imported.
 func TestImportBrokenARC(t *testing.T) {
 	text := arcFile(1, "one", "two")
 	path := filepath.Join(t.TempDir(), "old.arc")
@@ -96,7 +96,8 @@ func TestImportBrokenARC(t *testing.T) {
 	require.Equal(t, "one", body(t, a, v))
 	require.NoError(t, a.Close())
 
-	require.NoError(t, os.WriteFile(path, []byte("filedesc://old.arc 0.0.0.0 1997 text/plain -1\n"), 0o600))
+	broken := []byte("filedesc://old.arc 0.0.0.0 1997 text/plain -1\n")
+	require.NoError(t, os.WriteFile(path, broken, 0o600))
 	a = openDir(t, t.TempDir(), Options{})
 	_, err = a.Import(path)
 	require.ErrorIs(t, err, warc.ErrDamaged)

@@ -22,8 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// benchPage is 20 KB of markup and words of which some come often and most hardly ever. It shrinks
-// to about a third, as pages do.
+// benchPage is 20 KB of markup and words with a Zipf distribution. It compresses to about a third,
+// like real pages.
 func benchPage(seed uint64) Capture {
 	r := rand.New(rand.NewPCG(seed, 2))
 	words := make([]string, 4000)
@@ -46,7 +46,7 @@ func benchPage(seed uint64) Capture {
 	return page(fmt.Sprintf("http://www.example.org/a/page-%d.html", seed), body.String())
 }
 
-// compressors are those that an archive may use, and the bare ones.
+// compressors are options of an archive, and the compressors alone.
 var compressors = []struct {
 	name string
 	opts Options
@@ -122,7 +122,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// benchFiles writes to nowhere: what is measured is this package, not the disk.
+// benchFiles writes to nowhere, to measure this package and not the disk.
 func benchFiles(b *testing.B, opts Options) *store {
 	opts.MaxFile = -1
 	a, err := open(nowhere{}, opts)
@@ -148,7 +148,7 @@ func (nowhere) Start(int64, int64)                     {}
 func (nowhere) Random()                                {}
 func (nowhere) Close() error                           { return nil }
 
-// benchArchive is a real one, with one version of each of n pages.
+// benchArchive returns an archive on disk, with one version of each of n pages.
 func benchArchive(b *testing.B, n int, opts Options) *Archive {
 	a := openDir(b, b.TempDir(), opts)
 	b.Cleanup(func() { require.NoError(b, a.Close()) })
@@ -166,7 +166,7 @@ func benchArchive(b *testing.B, n int, opts Options) *Archive {
 	return a
 }
 
-// BenchmarkStore is appending with everything: the index, the search for repeats, and the disk.
+// BenchmarkStore measures all of Append: the index, the search for repeats, and the disk.
 func BenchmarkStore(b *testing.B) {
 	c := benchPage(1)
 	for _, compressor := range compressors {
@@ -193,8 +193,8 @@ func BenchmarkStore(b *testing.B) {
 func benchEntries(b *testing.B, x *index, n int) []string {
 	keys := make([]string, n/4)
 	for i := range keys {
-		keys[i], _ = urlkey.Of(fmt.Sprintf("http://www.host-%d.example.org/some/path/of-usual-length/%x.html",
-			i%5000, rand.Uint64()))
+		const format = "http://www.host-%d.example.org/some/path/of-usual-length/%x.html"
+		keys[i], _ = urlkey.Of(fmt.Sprintf(format, i%5000, rand.Uint64()))
 	}
 	e := someEntry()
 	for i := range n {
@@ -206,7 +206,7 @@ func benchEntries(b *testing.B, x *index, n int) []string {
 	return keys
 }
 
-// BenchmarkIndexAdd makes an index of a million entries in each round, in random order.
+// BenchmarkIndexAdd adds a million entries in random order to a new index in each round.
 func BenchmarkIndexAdd(b *testing.B) {
 	const n = 1_000_000
 	for b.Loop() {
@@ -252,7 +252,7 @@ func benchAt(b *testing.B, a *Archive, urls []string, n int64) {
 	b.ReportMetric(float64(found)/float64(b.N), "found") // the others came later, or never
 }
 
-// BenchmarkRead compares reading with digests with the same done bare.
+// BenchmarkRead compares a Reader that verifies digests with decompression and hashing alone.
 func BenchmarkRead(b *testing.B) {
 	const n = 400
 	for _, compressor := range compressors[1:] {
@@ -263,7 +263,7 @@ func BenchmarkRead(b *testing.B) {
 		var bounds []Location
 		for i := range n {
 			c := benchPage(uint64(i % 50))
-			c.Request = nil // one record each, for both
+			c.Request = nil // one record per capture, for both
 			loc, err := a.Append(c)
 			require.NoError(b, err)
 			bounds = append(bounds, loc)
@@ -293,7 +293,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// readBare decompresses the members at known places, and hashes what is in them.
+// readBare decompresses the members at known positions, and hashes their contents.
 func readBare(b *testing.B, data []byte, bounds []Location, compression warc.Compression) {
 	sum, buf := sha1.New(), make([]byte, 32<<10)
 	gz := new(gzip.Reader)
@@ -315,16 +315,16 @@ func readBare(b *testing.B, data []byte, bounds []Location, compression warc.Com
 	}
 }
 
-// BenchmarkSnapshot reads all documents of a snapshot, and all files from end to end, requests and
-// all, and the documents one by one in the order of the index. Files are in the page cache here;
-// internal/bench/archive measures a disk.
+// BenchmarkSnapshot reads all documents of a snapshot, all files from end to end, including
+// requests, and the documents one by one in the order of the index. Files are in the page cache
+// here; internal/bench/archive measures a disk.
 func BenchmarkSnapshot(b *testing.B) {
 	n := 5000
 	if testing.Short() {
 		n = 500
 	}
 	a := benchArchive(b, n, Options{Compression: warc.Zstd, MaxFile: 16 << 20})
-	size := int64(0) // of the documents, whatever else has to be read to have them
+	size := int64(0) // of the documents alone
 	for v, err := range a.All() {
 		require.NoError(b, err)
 		size += v.Content.Length
@@ -370,13 +370,13 @@ func BenchmarkSnapshot(b *testing.B) {
 	})
 }
 
-// BenchmarkScan counts words in a snapshot, by the ways to give documents to workers.
+// BenchmarkScan counts words in a snapshot, for several depths of the queues of workers.
 func BenchmarkScan(b *testing.B) {
 	a := benchArchive(b, 2000, Options{Compression: warc.Zstd})
 	work := scan.Func(func(doc *scan.Document) ([]byte, error) {
 		var text []byte
 		var err error
-		for range 10 { // the analysis costs more than bringing the document
+		for range 10 { // the analysis costs more than reading the document
 			if text, err = read(doc.Data); err != nil {
 				return nil, err
 			}

@@ -54,13 +54,14 @@ func TestBody(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	_, err = a.Body(add("http://a.test/bomb", head, "", gzipped(t, make([]byte, 16<<20))))
 	require.ErrorIs(t, err, warc.ErrTooLarge)
-	_, err = a.Body(add("http://a.test/lzw", strings.Replace(head, "gzip", "compress", 1), "", text))
+	unknown := strings.Replace(head, "gzip", "compress", 1)
+	_, err = a.Body(add("http://a.test/lzw", unknown, "", text))
 	require.ErrorContains(t, err, "unknown content coding \"compress\"")
 	_, err = a.Body(Version{})
 	require.ErrorIs(t, err, ErrNotFound)
 }
 
-// A body in a file is stored as one in memory is.
+// A body in a file is stored like one in memory.
 func TestLarge(t *testing.T) {
 	body := []byte(strings.Repeat("a large body ", 1000))
 	file, err := os.CreateTemp(t.TempDir(), "")

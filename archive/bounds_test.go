@@ -12,8 +12,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
-// Times at the edges of what can be said: each version is found from its own instant on, up to the
-// next one's.
+// At the limits of valid times, each version is found from its own time up to that of the next one.
 func TestTimesAtTheEdges(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{KeepRepeats: true})
 	times := []time.Time{
@@ -21,7 +20,7 @@ func TestTimesAtTheEdges(t *testing.T) {
 		time.Date(1969, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
 		time.Unix(0, 0).UTC(),
 		time.Unix(0, 1000).UTC(),
-		time.Date(2026, 2, 28, 23, 59, 60, 0, time.UTC), // a leap second is the next one
+		time.Date(2026, 2, 28, 23, 59, 60, 0, time.UTC), // a leap second
 		time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
 	}
 	for i, at := range times {
@@ -53,22 +52,26 @@ func TestTimesAtTheEdges(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// URLs that are one page to a server, and ones that are nearly the same but are not.
+// Equivalent URLs find the same page, and URLs that differ slightly do not.
 func TestURLsThatAreOnePage(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	const url = "http://www.a.test/b?c=D"
 	_, err := a.Append(visit{url, someTime, 200, "one"}.capture())
 	require.NoError(t, err)
-	for _, same := range []string{url, url + "#fragment", "HTTP://WWW.A.TEST/b?c=D",
-		"http://www.a.test:80/b?c=D", "http://www.a.test./b?c=D", "http://user:pass@www.a.test/b?c=D"} {
+	for _, same := range []string{
+		url, url + "#fragment", "HTTP://WWW.A.TEST/b?c=D", "http://www.a.test:80/b?c=D",
+		"http://www.a.test./b?c=D", "http://user:pass@www.a.test/b?c=D",
+	} {
 		v, err := a.At(same, time.Time{})
 		require.NoError(t, err, same)
 		require.Equal(t, url, v.URL, "in the form of the index")
 	}
-	for _, other := range []string{"https://www.a.test/b?c=D", "http://a.test/b?c=D",
-		"http://www.a.test/B?c=D", "http://www.a.test/b?c=d", "http://www.a.test/b", "http://www.a.test/b?",
-		"http://www.a.test:81/b?c=D", "http://www.a.test/b/?c=D", "http://www.a.test/b?c=D&", "", "x",
-		"http://", strings.Repeat("x", 3*urlkey.MaxLen)} {
+	for _, other := range []string{
+		"https://www.a.test/b?c=D", "http://a.test/b?c=D", "http://www.a.test/B?c=D",
+		"http://www.a.test/b?c=d", "http://www.a.test/b", "http://www.a.test/b?",
+		"http://www.a.test:81/b?c=D", "http://www.a.test/b/?c=D", "http://www.a.test/b?c=D&",
+		"", "x", "http://", strings.Repeat("x", 3*urlkey.MaxLen),
+	} {
 		_, err := a.At(other, time.Time{})
 		require.ErrorIs(t, err, ErrNotFound, other)
 		versions, err := a.Versions(other)
@@ -78,11 +81,13 @@ func TestURLsThatAreOnePage(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Scopes of queries, by what belongs to them and what only looks as if it did.
+// Each scope of a query includes its own URLs, and none that only look similar.
 func TestScopesOfQueries(t *testing.T) {
-	urls := []string{"http://a.test/", "https://a.test/d", "http://a.test/d/", "http://a.test/d/e?f",
-		"http://a.test/dx", "http://a.test:81/d/", "http://b.a.test/d/", "http://ba.test/", "http://a.testx/",
-		"http://192.0.2.1/", "http://192.0.2.10/", "http://a.test/D/"}
+	urls := []string{
+		"http://a.test/", "https://a.test/d", "http://a.test/d/", "http://a.test/d/e?f",
+		"http://a.test/dx", "http://a.test:81/d/", "http://b.a.test/d/", "http://ba.test/",
+		"http://a.testx/", "http://192.0.2.1/", "http://192.0.2.10/", "http://a.test/D/",
+	}
 	a := openDir(t, t.TempDir(), Options{})
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	for _, url := range urls {
@@ -95,17 +100,17 @@ func TestScopesOfQueries(t *testing.T) {
 		want []int
 	}{
 		{"everything", Query{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
-		{"a host, on all ports and by all schemes", Query{Host: "a.test"}, []int{0, 1, 2, 3, 4, 5, 11}},
+		{"a host, with all ports and schemes", Query{Host: "a.test"}, []int{0, 1, 2, 3, 4, 5, 11}},
 		{"a host in capitals", Query{Host: "A.TEST"}, []int{0, 1, 2, 3, 4, 5, 11}},
-		{"a host below another", Query{Host: "b.a.test"}, []int{6}},
+		{"a subdomain", Query{Host: "b.a.test"}, []int{6}},
 		{"a site", Query{Site: "a.test"}, []int{0, 1, 2, 3, 4, 5, 6, 11}},
 		{"a whole domain", Query{Site: "test"}, []int{0, 1, 2, 3, 4, 5, 6, 7, 11}},
 		{"an address", Query{Host: "192.0.2.1"}, []int{9}},
 		{"a directory", Query{Prefix: "http://a.test/d/"}, []int{2, 3}},
-		{"a directory, by the other scheme", Query{Prefix: "https://a.test/d/"}, []int{2, 3}},
-		{"what begins alike", Query{Prefix: "http://a.test/d"}, []int{1, 2, 3, 4}},
+		{"a directory, with the other scheme", Query{Prefix: "https://a.test/d/"}, []int{2, 3}},
+		{"a prefix", Query{Prefix: "http://a.test/d"}, []int{1, 2, 3, 4}},
 		{"a directory on another port", Query{Prefix: "http://a.test:81/"}, []int{5}},
-		{"a host that is not there", Query{Host: "c.test"}, nil},
+		{"an unknown host", Query{Host: "c.test"}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := a.Snapshot(tt.q)

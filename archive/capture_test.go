@@ -27,12 +27,12 @@ func TestCheckRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*Capture)
-		says   string
+		want   string // in the error
 	}{
 		{"no URL", func(c *Capture) { c.URL = "" }, "not absolute"},
 		{"a relative URL", func(c *Capture) { c.URL = "/a:b" }, "not absolute"},
 		{"a URL that begins like a port", func(c *Capture) { c.URL = "80:a" }, "not absolute"},
-		{"a URL in angle brackets", func(c *Capture) { c.URL = "<http://a.test/>" }, "not absolute"},
+		{"a URL in brackets", func(c *Capture) { c.URL = "<http://a.test/>" }, "not absolute"},
 		{"CR LF in the URL", func(c *Capture) { c.URL = "http://a/\r\nWARC-Type: x" }, "control"},
 		{"a bare CR in the URL", func(c *Capture) { c.URL = "http://a/\rb" }, "control"},
 		{"a bare LF in the URL", func(c *Capture) { c.URL = "http://a/\nb" }, "control"},
@@ -42,24 +42,24 @@ func TestCheckRefuses(t *testing.T) {
 		{"NEL in the URL", func(c *Capture) { c.URL = "http://a/\u0085b" }, "control"},
 		{"a line separator in the URL", func(c *Capture) { c.URL = "http://a/\u2028b" }, "space"},
 		{"a space in the URL", func(c *Capture) { c.URL = "http://a/b c" }, "space"},
-		{"a byte that is no UTF-8 in the URL", func(c *Capture) { c.URL = "http://a/\xff" }, "UTF-8"},
-		{"a URL beyond all limits",
+		{"invalid UTF-8 in the URL", func(c *Capture) { c.URL = "http://a/\xff" }, "UTF-8"},
+		{"a URL over the limit",
 			func(c *Capture) { c.URL = "http://a/" + strings.Repeat("x", maxURL) }, "too long"},
 		{"no time", func(c *Capture) { c.Time = time.Time{} }, "Time"},
 		{"a year of five digits",
 			func(c *Capture) { c.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) }, "Time"},
-		{"a year before the first", func(c *Capture) { c.Time = time.Unix(-1e11, 0) }, "Time"},
+		{"a year before 1", func(c *Capture) { c.Time = time.Unix(-1e11, 0) }, "Time"},
 		{"no head", func(c *Capture) { c.Head = nil }, "Head"},
 		{"a head that is a page", func(c *Capture) { c.Head = []byte("<html>\r\n\r\n") }, "Head"},
 		{"a head without blank line",
 			func(c *Capture) { c.Head = []byte("HTTP/1.1 200 OK\r\nA: b\r\n") }, "Head"},
-		{"a head that goes on after the blank line",
+		{"a head with fields after the blank line",
 			func(c *Capture) { c.Head = []byte("HTTP/1.1 200 OK\r\n\r\nA: b\r\n\r\n") }, "Head"},
 		{"a head with two blank lines",
 			func(c *Capture) { c.Head = []byte("HTTP/1.1 200 OK\r\n\r\n\r\n") }, "Head"},
 		{"a request without blank line",
 			func(c *Capture) { c.Request = []byte("GET / HTTP/1.1\r\n") }, "Request"},
-		{"a reason for truncation of our own",
+		{"an invalid reason for truncation",
 			func(c *Capture) { c.Truncated = "length\r\nA: b" }, "Truncated"},
 	}
 	for _, tt := range tests {
@@ -68,8 +68,8 @@ func TestCheckRefuses(t *testing.T) {
 			tt.change(&c)
 			err := c.check()
 			require.ErrorIs(t, err, ErrInvalid)
-			require.ErrorContains(t, err, tt.says)
-			require.Less(t, len(err.Error()), 1000, "an error is not a place for a whole page")
+			require.ErrorContains(t, err, tt.want)
+			require.Less(t, len(err.Error()), 1000, "the error quotes a whole page")
 			require.NotContains(t, err.Error(), "\n")
 		})
 	}
@@ -85,16 +85,19 @@ func TestCheckAccepts(t *testing.T) {
 			func(c *Capture) { *c = Capture{URL: c.URL, Time: c.Time, Head: c.Head} }},
 		{"a URL of 64 KiB",
 			func(c *Capture) { c.URL = "http://a/" + strings.Repeat("x", maxURL-9) }},
-		{"a URL outside of ASCII", func(c *Capture) { c.URL = "http://ä.test/ö?ü=日本" }},
-		{"schemes other than http", func(c *Capture) { c.URL = "dns+x-1.0:a.test" }},
-		{"a head with bare line feeds", func(c *Capture) { c.Head = []byte("HTTP/1.0 200\nA: b\n\n") }},
+		{"a URL with non-ASCII characters", func(c *Capture) { c.URL = "http://ä.test/ö?ü=日本" }},
+		{"a scheme other than http", func(c *Capture) { c.URL = "dns+x-1.0:a.test" }},
+		{"a head with bare line feeds",
+			func(c *Capture) { c.Head = []byte("HTTP/1.0 200\nA: b\n\n") }},
 		{"a head without fields", func(c *Capture) { c.Head = []byte("HTTP/1.1 200 OK\r\n\r\n") }},
 		{"a head of HTTP/2", func(c *Capture) { c.Head = []byte("HTTP/2 200\r\na: b\r\n\r\n") }},
-		{"fields that are no ASCII",
+		{"fields that are not ASCII",
 			func(c *Capture) { c.Head = []byte("HTTP/1.1 200\r\n\xff\x00:\r\n\r\n") }},
-		{"a request with a body", func(c *Capture) { c.Request = []byte("POST / HTTP/1.1\r\n\r\na=b") }},
+		{"a request with a body",
+			func(c *Capture) { c.Request = []byte("POST / HTTP/1.1\r\n\r\na=b") }},
 		{"the year 1", func(c *Capture) { c.Time = time.Time{}.Add(1) }},
-		{"the year 9999", func(c *Capture) { c.Time = time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC) }},
+		{"the year 9999",
+			func(c *Capture) { c.Time = time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC) }},
 		{"a known reason for truncation", func(c *Capture) { c.Truncated = "disconnect" }},
 	}
 	for _, tt := range tests {
@@ -112,34 +115,34 @@ func TestChunked(t *testing.T) {
 		name, request, head string
 		want                bool
 	}{
-		{"it says so", "", ok + "Transfer-Encoding: chunked\r\n", true},
-		{"case does not matter", "", ok + "transfer-ENCODING:CHUNKED\r\n", true},
+		{"chunked", "", ok + "Transfer-Encoding: chunked\r\n", true},
+		{"case is ignored", "", ok + "transfer-ENCODING:CHUNKED\r\n", true},
 		{"lines end in LF", "", "HTTP/1.1 200 OK\nTransfer-Encoding:\tchunked \n", true},
-		{"it is not the first field", "", ok + "A: b\r\nTransfer-Encoding: chunked\r\nC: d\r\n", true},
-		{"it is the last of several", "", ok + "Transfer-Encoding: gzip, chunked\r\n", true},
-		{"it is the last of several lines", "",
+		{"not the first field", "", ok + "A: b\r\nTransfer-Encoding: chunked\r\nC: d\r\n", true},
+		{"the last of several codings", "", ok + "Transfer-Encoding: gzip, chunked\r\n", true},
+		{"the last of several fields", "",
 			ok + "Transfer-Encoding: gzip\r\nA: b\r\nTransfer-Encoding: chunked\r\n", true},
-		{"empty elements do not count", "",
+		{"empty elements are ignored", "",
 			ok + "Transfer-Encoding: chunked,, \r\nTransfer-Encoding: \r\n", true},
-		{"the field is folded", "", ok + "Transfer-Encoding: gzip,\r\n chunked\r\n", true},
+		{"a folded field", "", ok + "Transfer-Encoding: gzip,\r\n chunked\r\n", true},
 		{"a later version of HTTP/1", "", "HTTP/1.2 200\r\nTransfer-Encoding: chunked\r\n", true},
-		{"the answer to a POST", "POST", ok + "Transfer-Encoding: chunked\r\n", true},
+		{"a response to POST", "POST", ok + "Transfer-Encoding: chunked\r\n", true},
 
 		{"no such field", "", ok + "Content-Length: 3\r\n", false},
-		{"another field is folded", "", ok + "A: b\r\n Transfer-Encoding: chunked\r\n", false},
-		{"it is a part of a word", "", ok + "Transfer-Encoding: unchunked\r\n", false},
-		{"it is a part of a folded word", "", ok + "Transfer-Encoding: gzip\r\n chunked\r\n", false},
-		{"it is a part of a name", "", ok + "X-Transfer-Encoding: chunked\r\n", false},
-		{"what looks like a folded field before the first", "",
+		{"in another, folded field", "", ok + "A: b\r\n Transfer-Encoding: chunked\r\n", false},
+		{"part of a word", "", ok + "Transfer-Encoding: unchunked\r\n", false},
+		{"part of a folded word", "", ok + "Transfer-Encoding: gzip\r\n chunked\r\n", false},
+		{"part of a name", "", ok + "X-Transfer-Encoding: chunked\r\n", false},
+		{"a folded line before the first field", "",
 			ok + " Transfer-Encoding: chunked\r\n", false},
 		{"another coding follows", "", ok + "Transfer-Encoding: chunked, gzip\r\n", false},
-		{"another coding follows on a line of its own", "",
+		{"another coding follows in a second field", "",
 			ok + "Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n", false},
-		{"it is in the status line", "", "HTTP/1.1 200 Transfer-Encoding: chunked\r\n", false},
-		{"the status has no body", "", "HTTP/1.1 304 Not\r\nTransfer-Encoding: chunked\r\n", false},
-		{"nor has 204", "", "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n", false},
-		{"nor has 101", "", "HTTP/1.1  101\r\nTransfer-Encoding: chunked\r\n", false},
-		{"the answer to HEAD", "HEAD", ok + "Transfer-Encoding: chunked\r\n", false},
+		{"in the status line", "", "HTTP/1.1 200 Transfer-Encoding: chunked\r\n", false},
+		{"304 has no body", "", "HTTP/1.1 304 Not\r\nTransfer-Encoding: chunked\r\n", false},
+		{"204 has no body", "", "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n", false},
+		{"101 has no body", "", "HTTP/1.1  101\r\nTransfer-Encoding: chunked\r\n", false},
+		{"a response to HEAD", "HEAD", ok + "Transfer-Encoding: chunked\r\n", false},
 		{"HTTP/1.0", "", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n", false},
 		{"HTTP/2", "", "HTTP/2 200\r\nTransfer-Encoding: chunked\r\n", false},
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// oldIndex is an index of version 1 of several levels, with long values. The file that it is of is
-// not there.
+// oldIndex returns an index of version 1 with several levels and long values. The WARC file that it
+// refers to is missing.
 func oldIndex(t testing.TB) []byte {
 	t.Helper()
 	packed, err := os.ReadFile("testdata/version-1-large/index.bolt.zst")
@@ -30,7 +30,7 @@ func oldIndex(t testing.TB) []byte {
 	return data
 }
 
-// requireOld holds that all entries of the old index are there, and lead to their contents.
+// requireOld requires that all entries of the old index are found, with their contents.
 func requireOld(t testing.TB, a *Archive) {
 	t.Helper()
 	for i := range 1500 {
@@ -51,15 +51,16 @@ func requireOld(t testing.TB, a *Archive) {
 			}
 			require.Equal(t, want, v.Content)
 		}
-		e, found, err := a.index.changed(func() string { key, _ := urlkey.Of(url); return key }(), never)
+		key, _ := urlkey.Of(url)
+		e, found, err := a.index.changed(key, never)
 		require.NoError(t, err)
 		require.True(t, found)
 		require.Equal(t, versions[0].Location, a.location(e.address()))
 	}
 }
 
-// An index of version 1 is taken over whole, also where its files are gone, and wherever the power
-// fails meanwhile.
+// The whole index of version 1 is converted, even if its WARC files are missing and the power fails
+// at any step.
 func TestConversionOfVersion1(t *testing.T) {
 	data := oldIndex(t)
 	files := vfs.NewMem()
@@ -94,7 +95,7 @@ func TestConversionOfVersion1(t *testing.T) {
 	require.Len(t, report.Missing, 1)
 }
 
-// A broken index of version 1 is refused, wherever it is broken, or read as far as it is sound.
+// A broken index of version 1 is refused, or converted if the damage is not detectable.
 func TestBrokenIndexOfVersion1(t *testing.T) {
 	data := oldIndex(t)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -112,7 +113,7 @@ func TestBrokenIndexOfVersion1(t *testing.T) {
 		a, err := OpenOn(files, Options{})
 		if err != nil {
 			require.True(t, errors.Is(err, ErrIndex), "%v", err)
-			require.NotNil(t, files.Data(oldIndexName), "it is left for Repair")
+			require.NotNil(t, files.Data(oldIndexName), "it is kept for Repair")
 			_, err = RepairOn(files, Options{})
 			require.NoError(t, err)
 			require.Nil(t, files.Data(oldIndexName))

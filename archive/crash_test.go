@@ -18,24 +18,23 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// crashDir, in the environment, makes the test binary a crawler that appends until it is killed.
+// crashDir is an environment variable that makes the test binary append until it is killed.
 const crashDir = "SPINNERET_ARCHIVE_CRASH_DIR"
 
-// crashImports makes that process import the files of a directory in place of appending.
+// crashImports makes that process import the files of a directory instead.
 const crashImports = "SPINNERET_ARCHIVE_CRASH_IMPORTS"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashDir); dir != "" && os.Getenv(crashImports) != "" {
-		importForEver(dir)
+		importForever(dir)
 	} else if dir != "" {
-		appendForEver(dir)
+		appendForever(dir)
 	}
 	if os.Getenv(scanChild) != "" {
 		serveScan()
 		return
 	}
-	// Where there is a file system in memory, hundreds of archives are not synced to a disk:
-	// nothing here takes the power away.
+	// A file system in memory avoids hundreds of disk syncs. None of these tests needs them.
 	if os.Getenv("TMPDIR") == "" {
 		if f, err := os.CreateTemp("/dev/shm", "spinneret-*"); err == nil {
 			_ = errors.Join(f.Close(), os.Remove(f.Name()), os.Setenv("TMPDIR", "/dev/shm"))
@@ -44,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// appendForEver prints a line for each capture that was acknowledged.
-func appendForEver(dir string) {
+// appendForever prints a line for each acknowledged capture.
+func appendForever(dir string) {
 	a, err := Open(dir, Options{MaxFile: 200_000, Level: 1, SyncEvery: -1})
 	if err != nil {
 		panic(err)
@@ -60,7 +59,7 @@ func appendForEver(dir string) {
 					panic(err)
 				}
 				fmt.Printf("%s %s %d %d\n", url, loc.File, loc.Offset, loc.Length)
-				if g == 0 && i%5 == 4 { // it may die while the index is written
+				if g == 0 && i%5 == 4 { // so that a kill may interrupt a write of the index
 					if err := a.Sync(); err != nil {
 						panic(err)
 					}
@@ -83,7 +82,7 @@ func crashPage(url string, seed int) Capture {
 	return c
 }
 
-// A crawler is killed with kill -9 while appending: every acknowledged capture survives.
+// A crawler is killed with kill -9 during appends. Every acknowledged capture survives.
 func TestKilledProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -100,9 +99,9 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// requireRecovered opens the archive of a dead process, and holds that every capture that was
-// acknowledged is found by its URL, that each that is found can be read, and that there is no other
-// in the files.
+// requireRecovered opens the archive of a killed process. It requires that the files have every
+// acknowledged capture, and that exactly the captures in the files are found by URL and can be
+// read.
 func requireRecovered(t *testing.T, dir string, acknowledged map[string]Location) {
 	a, err := Open(dir, Options{})
 	require.NoError(t, err)
@@ -130,7 +129,7 @@ func requireRecovered(t *testing.T, dir string, acknowledged map[string]Location
 		require.Len(t, versions, 1)
 		rec, err := a.Read(loc)
 		require.NoError(t, err)
-		require.NoError(t, rec.Close(), "its digest holds")
+		require.NoError(t, rec.Close(), "its digest is right")
 	}
 	require.NoError(t, a.Close())
 	n := 0
@@ -141,8 +140,8 @@ func requireRecovered(t *testing.T, dir string, acknowledged map[string]Location
 	require.Equal(t, len(inFiles), n, "entries")
 }
 
-// indexContents returns all entries of a closed archive's index, as they are on disk, but with the
-// names of files in place of their numbers, which depend on the order in which they were met.
+// indexContents returns all index entries of a closed archive as they are on disk, but with names
+// of files instead of their numbers, which depend on the order in which files were added.
 func indexContents(t *testing.T, dir string) map[string]string {
 	x := openTestIndex(t, vfs.OS(dir))
 	contents := map[string]string{}
@@ -160,8 +159,8 @@ func indexContents(t *testing.T, dir string) map[string]string {
 	return contents
 }
 
-// killAfter runs a crawler until it has printed so many lines, kills it, and returns all that it
-// has printed by then.
+// killAfter runs a crawler until it has printed that many lines, kills it, and returns all printed
+// captures.
 func killAfter(t *testing.T, dir string, lines int) map[string]Location {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), crashDir+"="+dir)
@@ -185,8 +184,8 @@ func killAfter(t *testing.T, dir string, lines int) map[string]Location {
 	return acknowledged
 }
 
-// requireSurvivors holds that every acknowledged capture is where it was said to be, and that at
-// most one file ends in the middle of a capture, and shows it by its name.
+// requireSurvivors requires that every acknowledged capture is at its location, and that at most
+// one file ends within a capture, and is named unfinished.
 func requireSurvivors(t *testing.T, dir string, acknowledged map[string]Location) {
 	found, open := 0, 0
 	for name, data := range readDir(t, dir) {
@@ -205,7 +204,7 @@ func requireSurvivors(t *testing.T, dir string, acknowledged map[string]Location
 		for _, c := range captures {
 			loc, wanted := acknowledged[c.fields["WARC-Target-URI"]]
 			if !wanted {
-				continue // written, but killed before it could be told
+				continue // written, but not acknowledged before the kill
 			}
 			file := strings.TrimSuffix(name, unfinished)
 			require.Equal(t, loc, Location{file, c.offset, c.length})
@@ -228,7 +227,7 @@ func readDir(t *testing.T, dir string) map[string][]byte {
 	return contents
 }
 
-// Two processes at once would not know of each other's captures.
+// Two concurrent processes would not see each other's captures.
 func TestOneProcessAtATime(t *testing.T) {
 	dir := t.TempDir()
 	a, err := Open(dir, Options{})
@@ -241,9 +240,9 @@ func TestOneProcessAtATime(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// TestAWriterThatDiesEarly cuts a file with one capture wherever a kill may have cut it: what is
-// not whole goes, and nothing is left that waits for anybody.
-func TestAWriterThatDiesEarly(t *testing.T) {
+// TestCrashDuringFirstCapture cuts a file with one capture anywhere. An incomplete capture is
+// removed, and no unfinished file is left behind.
+func TestCrashDuringFirstCapture(t *testing.T) {
 	dir := t.TempDir()
 	a, err := Open(dir, Options{})
 	require.NoError(t, err)

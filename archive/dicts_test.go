@@ -13,8 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Files that each begin with a dictionary of many megabytes, which takes little room when it is
-// compressed, do not fill the memory.
+// Files that begin with large, well compressed dictionaries do not exhaust memory.
 func TestDictionariesAreBounded(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	before := heap()
@@ -45,7 +44,7 @@ func TestDictionariesAreBounded(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// However many files there are, the list of them is short.
+// The list of files is bounded too.
 func TestNamesOfDictionariesAreBounded(t *testing.T) {
 	var d dicts
 	one := []byte("dictionary")
@@ -54,7 +53,7 @@ func TestNamesOfDictionariesAreBounded(t *testing.T) {
 		require.Equal(t, one, got)
 	}
 	require.Len(t, d.recent, maxDictNames)
-	require.Equal(t, len(one), d.size(), "all have the same one")
+	require.Equal(t, len(one), d.size(), "all files share one dictionary")
 	_, known := d.get("0")
 	require.False(t, known)
 	got, known := d.get(fmt.Sprint(3*maxDictNames - 1))
@@ -62,7 +61,7 @@ func TestNamesOfDictionariesAreBounded(t *testing.T) {
 	require.Equal(t, one, got)
 }
 
-// A snapshot puts its temporary files into SpillDir.
+// A snapshot creates its temporary files in SpillDir.
 func TestSpillDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	a := openDir(t, t.TempDir(), Options{SpillDir: dir})

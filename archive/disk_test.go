@@ -25,7 +25,7 @@ func TestOpenMakesDirectories(t *testing.T) {
 	require.Subset(t, []string{indexName + ".manifest", lockName}, names)
 }
 
-func TestOpenWhereNoDirectoryCanBe(t *testing.T) {
+func TestOpenBelowAFile(t *testing.T) {
 	dir := t.TempDir()
 	taken := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(taken, nil, 0o644))
@@ -38,7 +38,7 @@ func TestOpenWhereNoDirectoryCanBe(t *testing.T) {
 	}
 }
 
-func TestOpenWhereNothingMayBeWritten(t *testing.T) {
+func TestOpenWithoutWritePermission(t *testing.T) {
 	readOnly := filepath.Join(t.TempDir(), "read-only")
 	require.NoError(t, os.Mkdir(readOnly, 0o555))
 	if f, err := os.Create(filepath.Join(readOnly, "x")); err == nil {

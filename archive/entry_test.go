@@ -10,11 +10,11 @@ import (
 )
 
 func someEntry() entry {
-	return entry{time: 1_800_000_000_000_000, file: 7, offset: 1 << 40, length: 12345, kind: Changed,
-		status: 200, digest: sha1Digest(&[20]byte{1, 2, 3}), media: "text/html"}
+	return entry{time: 1_800_000_000_000_000, file: 7, offset: 1 << 40, length: 12345,
+		kind: Changed, status: 200, digest: sha1Digest(&[20]byte{1, 2, 3}), media: "text/html"}
 }
 
-// Entries of one URL sort by time, also those of old.
+// Entries of one URL sort by time, including times before 1970.
 func TestKeysSort(t *testing.T) {
 	var keys []string
 	for _, time := range []int64{math.MinInt64, -1, 0, 1, 255, 256, 1 << 40, math.MaxInt64} {
@@ -34,7 +34,7 @@ func TestKeysSort(t *testing.T) {
 	require.True(t, slices.IsSorted(keys))
 }
 
-// What is accepted is written the same way again.
+// Accepted keys and values are encoded to the same bytes.
 func FuzzEntry(f *testing.F) {
 	e := someEntry()
 	f.Add(appendKey(nil, "test,a)/\x00http", &e), e.appendValue(nil))

@@ -14,10 +14,10 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// object is a file behind HTTP, such as one in S3, of which parts can be asked for.
+// object is the URL of a file, such as one in S3, on a server that supports range requests.
 type object string
 
-// size asks how long the file is.
+// size returns the length of the file.
 func (o object) size() (int64, error) {
 	resp, err := http.Head(string(o))
 	if err != nil {
@@ -26,7 +26,7 @@ func (o object) size() (int64, error) {
 	return resp.ContentLength, resp.Body.Close()
 }
 
-// ReadAt asks for a range.
+// ReadAt requests a range.
 func (o object) ReadAt(p []byte, at int64) (int, error) {
 	req, err := http.NewRequest(http.MethodGet, string(o), nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func (o object) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// A WARC file stays where it is, behind HTTP. What is read of it is asked for by ranges.
+// A WARC file stays on its HTTP server. Reads are range requests.
 func ExampleOptions_openImport() {
 	file := warcFile("http://www.example.org/", "hello from afar")
 	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func ExampleOptions_openImport() {
 	// hello from afar <nil>
 }
 
-// warcFile is a file as another program may have written it.
+// warcFile returns a file as another program might write it.
 func warcFile(url, body string) []byte {
 	var file bytes.Buffer
 	encoder, _ := warc.NewEncoder(warc.EncoderOptions{})

@@ -17,7 +17,7 @@ import (
 
 var monday = time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
 
-// visited returns what a crawler has after a visit.
+// visited returns the capture of a visit.
 func visited(url string, at time.Time, body string) archive.Capture {
 	return archive.Capture{
 		URL:     url,
@@ -72,7 +72,7 @@ func ExampleArchive_Versions() {
 	// <nil>
 }
 
-// Files of other crawlers are found by URL and time as well, and stay where they are.
+// Pages in files of other crawlers are found by URL and time too. The files are not copied.
 func ExampleArchive_Import() {
 	dir, _ := os.MkdirTemp("", "archive")
 	defer os.RemoveAll(dir)
@@ -96,8 +96,8 @@ func ExampleArchive_Import() {
 	// 1 <nil>
 }
 
-// A snapshot is a site as it was. Here functions of this process analyse it; scan.Command would
-// have child processes do so.
+// A snapshot is a site as it was at a time. Here a function of this process analyzes it;
+// scan.Command would use child processes.
 func ExampleSnapshot_Scan() {
 	dir, _ := os.MkdirTemp("", "archive")
 	defer os.RemoveAll(dir)
@@ -127,7 +127,7 @@ func ExampleSnapshot_Scan() {
 	// Output: https://www.example.org/a 2 words <nil> <nil>
 }
 
-// An archive fills files up to a size. Those that are finished are never touched again.
+// An archive writes files up to a maximum size. Finished files never change.
 func ExampleArchive_Files() {
 	dir, _ := os.MkdirTemp("", "archive")
 	defer os.RemoveAll(dir)

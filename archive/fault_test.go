@@ -14,8 +14,8 @@ import (
 
 var errDisk = errors.New("disk on fire")
 
-// requireExactly holds that the files can be read to their ends, and hold the captures that were
-// acknowledged, where it was said, and no others.
+// requireExactly requires that the files can be read to their ends, and have exactly the
+// acknowledged captures, at their locations.
 func requireExactly(t *testing.T, contents map[string][]byte, acknowledged map[string]Location) {
 	t.Helper()
 	got := map[string]Location{}
@@ -30,8 +30,8 @@ func requireExactly(t *testing.T, contents map[string][]byte, acknowledged map[s
 	require.Equal(t, acknowledged, got)
 }
 
-// smallCrawl appends four captures, of which one goes straight into the file and some begin new
-// files, and adds those that succeed to acknowledged. It returns the first error.
+// smallCrawl appends four captures, one of them too large for the buffer, some into new files. It
+// adds those that succeed to acknowledged, and returns the first error.
 func smallCrawl(a *store, acknowledged map[string]Location, round string) error {
 	var first error
 	for i := range 4 {
@@ -49,7 +49,7 @@ func smallCrawl(a *store, acknowledged map[string]Location, round string) error 
 	return first
 }
 
-// faultOptions make a small crawl roll over and sync, and its files short.
+// faultOptions make files short, so that a small crawl starts new ones and syncs.
 var faultOptions = Options{MaxFile: 1500, SyncEvery: 1000,
 	Info: map[string]string{"software": "", "format": "", "conformsTo": ""}}
 
@@ -64,9 +64,9 @@ func TestDiskFullAnywhere(t *testing.T) {
 	}
 	require.Greater(t, len(whole.contents()), 1)
 
-	encoders := [2]*encoder{testEncoder(-1), testEncoder(-1)} // too large to make them each time
+	encoders := [2]*encoder{testEncoder(-1), testEncoder(-1)} // too large to make anew each time
 	for room := range total / 3 {
-		room *= 3 // of each record in the files, and of each step of a write, some byte
+		room *= 3 // each record and each step of a write is longer than that
 		a, m := openMemory(t, faultOptions)
 		a.buffered = 250
 		<-a.encoders
@@ -96,8 +96,8 @@ func TestDiskFullAnywhere(t *testing.T) {
 	}
 }
 
-// Whatever operation fails, from the first time on or after a while, nothing that was acknowledged
-// is lost, and once it works again the archive goes on.
+// Whichever operation fails, at once or later, no acknowledged capture is lost, and when the
+// operation works again, so does the archive.
 func TestEveryOperationMayFail(t *testing.T) {
 	for _, op := range []string{"create", "rename", "sync names", "write", "sync", "close"} {
 		t.Run(strings.ReplaceAll(op, " ", "-"), func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestEveryOperationMayFail(t *testing.T) {
 	}
 }
 
-// A random history of appends, failures of every kind, syncs and restarts, against a map of what
-// was acknowledged. Finished files hold that and nothing else.
+// Random appends, failures of every kind, syncs and restarts are compared with a map of the
+// acknowledged captures. Finished files have these and nothing else.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestRandomHistories(t *testing.T) {
 						delete(acknowledged, url)
 						continue
 					}
-					// One more than was acknowledged: at the end of a file that was given up.
+					// A capture that was not acknowledged is the last one of an abandoned file.
 					require.Contains(t, name, unfinished)
 					require.Equal(t, len(captures)-1, i)
 				}
@@ -158,9 +158,11 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// replay returns what was acknowledged by a run of archives in m.
+// replay runs archives in m, and returns the acknowledged captures.
 func replay(t *testing.T, m *memory, r *rand.Rand) map[string]Location {
-	ops := []string{"create", "rename", "sync names", "write", "sync", "close", "truncate", "remove"}
+	ops := []string{
+		"create", "rename", "sync names", "write", "sync", "close", "truncate", "remove",
+	}
 	acknowledged := map[string]Location{}
 	opts := Options{Level: -1, Compressors: 1, MaxFile: int64(r.IntN(5000)), SyncEvery: 2000}
 	a, err := open(m, opts)
@@ -171,7 +173,8 @@ func replay(t *testing.T, m *memory, r *rand.Rand) map[string]Location {
 		case 0:
 			m.set(r.IntN(1500), map[string]error{ops[r.IntN(len(ops))]: errDisk})
 		case 1:
-			m.set(-1, map[string]error{ops[r.IntN(len(ops))]: errDisk, ops[r.IntN(len(ops))]: errDisk})
+			one, two := ops[r.IntN(len(ops))], ops[r.IntN(len(ops))]
+			m.set(-1, map[string]error{one: errDisk, two: errDisk})
 		case 2:
 			if i%5 == 0 { // a new process, with or without Close in the old one
 				if r.IntN(2) == 0 {
@@ -181,7 +184,7 @@ func replay(t *testing.T, m *memory, r *rand.Rand) map[string]Location {
 				require.NoError(t, err)
 			}
 		case 3:
-			_ = a.Sync() // tells of the failures before
+			_ = a.Sync() // reports earlier failures
 			require.NoError(t, a.Sync())
 		}
 		a.buffered = r.IntN(2) * 500
@@ -195,8 +198,8 @@ func replay(t *testing.T, m *memory, r *rand.Rand) map[string]Location {
 	return acknowledged
 }
 
-// If the torn capture cannot be cut off, the file is left for dead: what comes later must not
-// stand behind the tear, where no reader would find it.
+// If a torn capture cannot be cut off, the file is abandoned: a reader would not find captures
+// after the tear.
 func TestTornCaptureThatCannotBeCutOff(t *testing.T) {
 	for _, room := range []int{1, 100, 400, 500} {
 		t.Run(fmt.Sprintf("room=%d", room), func(t *testing.T) {
@@ -217,7 +220,7 @@ func TestTornCaptureThatCannotBeCutOff(t *testing.T) {
 
 			contents := m.contents()
 			captures, err := readCaptures(contents[first.File+unfinished])
-			require.Error(t, err, "the tear shows, and so does the name")
+			require.Error(t, err, "the file is torn, and named unfinished")
 			require.Len(t, captures, 1)
 			captures, err = readCaptures(contents[second.File])
 			require.NoError(t, err)
@@ -226,8 +229,8 @@ func TestTornCaptureThatCannotBeCutOff(t *testing.T) {
 	}
 }
 
-// A sync that failed must not be made good by a later one that has nothing left to do.
-func TestFailedSyncIsToldUntilItIsKnown(t *testing.T) {
+// After a failed sync, a later one without work must not succeed before the error is reported.
+func TestFailedSyncIsReportedOnce(t *testing.T) {
 	a, m := openMemory(t, Options{MaxFile: 1})
 	first, err := a.Append(page("http://a.test/1", ""))
 	require.NoError(t, err)
@@ -239,16 +242,16 @@ func TestFailedSyncIsToldUntilItIsKnown(t *testing.T) {
 	second, err := a.Append(page("http://a.test/2", ""))
 	require.NoError(t, err)
 
-	require.ErrorIs(t, a.Sync(), errDisk, "the first capture is not safe")
-	require.NoError(t, a.Sync(), "now the caller knows")
+	require.ErrorIs(t, a.Sync(), errDisk, "the first capture may be lost")
+	require.NoError(t, a.Sync(), "the error was reported")
 	require.NoError(t, a.Close())
 	contents := m.contents()
-	require.Contains(t, contents, first.File+unfinished, "not called whole")
+	require.Contains(t, contents, first.File+unfinished, "not named finished")
 	require.Contains(t, contents, second.File)
 }
 
-// When the capture that met the failure is the only one, the caller has been told already.
-func TestFailedSyncOfNothingIsNotTold(t *testing.T) {
+// If only the capture whose Append failed is affected, Sync has nothing to report.
+func TestFailedSyncWithoutOtherCaptures(t *testing.T) {
 	a, m := openMemory(t, Options{SyncEvery: 1})
 	m.set(-1, map[string]error{"sync": errDisk})
 	_, err := a.Append(page("http://a.test/", ""))
@@ -277,8 +280,8 @@ func TestOrderOfOperations(t *testing.T) {
 		syncEvery int64
 		want      []string // between begin and finish
 	}{
-		{"a file is safe before it is called finished", 0, []string{"write"}},
-		{"nothing else is synced when it is off", -1, []string{"write"}},
+		{"a file is synced before it is renamed", 0, []string{"write"}},
+		{"nothing else is synced without SyncEvery", -1, []string{"write"}},
 		{"every capture is synced", 1, []string{"write", "sync", "write", "sync", "write"}},
 	}
 	for _, tt := range tests {
@@ -300,18 +303,18 @@ func TestSyncEvery(t *testing.T) {
 	for range 40 {
 		_, err := a.Append(page("http://a.test/", strings.Repeat("x", 600)))
 		require.NoError(t, err)
-		require.Less(t, a.out().end-a.out().synced, int64(5000), "that much may be lost")
+		require.Less(t, a.out().end-a.out().synced, int64(5000), "more than SyncEvery may be lost")
 	}
 	require.LessOrEqual(t, int64(countOps(m.log, "sync")), a.out().end/5000)
 	before := countOps(m.log, "sync")
 	require.NoError(t, a.Sync())
-	require.NoError(t, a.Sync(), "there is nothing to do")
+	require.NoError(t, a.Sync(), "nothing to sync")
 	require.LessOrEqual(t, countOps(m.log, "sync"), before+1)
 	require.Equal(t, a.out().end, a.out().synced)
 }
 
-// A capture does not wait for the disk as long as that keeps up: half of what may be lost is forced
-// to it in the background.
+// Append does not wait for the disk while the disk keeps up: a background sync starts at half of
+// SyncEvery.
 func TestSyncInTheBackground(t *testing.T) {
 	a, m := openMemory(t, Options{SyncEvery: 2 * startEvery, MaxFile: -1})
 	random := make([]byte, 1<<20)
@@ -329,7 +332,7 @@ func TestSyncInTheBackground(t *testing.T) {
 	require.Equal(t, 1, countOps(m.log, "sync"))
 	m.set(-1, map[string]error{"sync": errDisk})
 	for range 5 {
-		require.NoError(t, add(), "it is not this capture that is lost")
+		require.NoError(t, add(), "this capture is not affected")
 	}
 	m.set(-1, nil)
 	require.ErrorIs(t, a.Sync(), errDisk)

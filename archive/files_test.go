@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openMemory opens an archive in memory, with one compressor and nothing compressed unless the
-// test asks for it: a compressor is a large thing to make for each of thousands of archives.
+// openMemory opens an archive in memory, with one compressor and without compression by default,
+// because tests open thousands of archives and compressors are large.
 func openMemory(t testing.TB, opts Options) (*store, *memory) {
 	t.Helper()
 	if opts.Level == 0 {
@@ -31,7 +31,7 @@ func openMemory(t testing.TB, opts Options) (*store, *memory) {
 	return a, m
 }
 
-// at returns the record at a location, read as a stranger would: by offset and length alone.
+// at returns the record at a location, read by offset and length alone.
 func at(t testing.TB, contents map[string][]byte, loc Location) stored {
 	t.Helper()
 	data, found := contents[loc.File]
@@ -45,7 +45,7 @@ func at(t testing.TB, contents map[string][]byte, loc Location) stored {
 	return records[0]
 }
 
-func TestAppendWritesAllThatIsKnown(t *testing.T) {
+func TestAppendWritesAllFields(t *testing.T) {
 	a, m := openMemory(t, Options{Level: 6})
 	c := page("http://a.test/x?y=%20", "the body")
 	c.Truncated = "length"
@@ -69,15 +69,15 @@ func TestAppendWritesAllThatIsKnown(t *testing.T) {
 
 	require.Equal(t, string(c.Request), string(request.block))
 	require.Equal(t, "application/http;msgtype=request", request.fields["Content-Type"])
-	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date", "WARC-Target-URI",
-		"WARC-IP-Address", "WARC-Concurrent-To", "WARC-Block-Digest", "Content-Type",
-		"Content-Length"}, request.names)
+	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date",
+		"WARC-Target-URI", "WARC-IP-Address", "WARC-Concurrent-To", "WARC-Block-Digest",
+		"Content-Type", "Content-Length"}, request.names)
 	require.NoError(t, samePair(&request, &response))
 
 	require.Equal(t, string(c.Head)+"the body", string(response.block))
-	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date", "WARC-Target-URI",
-		"WARC-IP-Address", "WARC-Concurrent-To", "WARC-Block-Digest", "WARC-Payload-Digest",
-		"WARC-Truncated", "Content-Type", "Content-Length"}, response.names)
+	require.Equal(t, []string{"WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date",
+		"WARC-Target-URI", "WARC-IP-Address", "WARC-Concurrent-To", "WARC-Block-Digest",
+		"WARC-Payload-Digest", "WARC-Truncated", "Content-Type", "Content-Length"}, response.names)
 	require.Equal(t, "2026-11-03T03:05:06.007008Z", response.fields["WARC-Date"])
 	require.Equal(t, "http://a.test/x?y=%20", response.fields["WARC-Target-URI"])
 	require.Equal(t, "192.0.2.1", response.fields["WARC-IP-Address"])
@@ -97,18 +97,19 @@ func TestBlockOfResponse(t *testing.T) {
 		name, request, head, body string
 		want                      string // what follows the head in the block
 	}{
-		{"a body stays as it is", "", ok + "\r\n", "body", "body"},
+		{"a body is unchanged", "", ok + "\r\n", "body", "body"},
 		{"an empty body", "", ok + "Content-Length: 0\r\n\r\n", "", ""},
-		{"a compressed body", "", ok + "Content-Encoding: gzip\r\n\r\n", "\x1f\x8b\x00", "\x1f\x8b\x00"},
-		{"a truncated body keeps the length that was promised", "",
+		{"a compressed body", "",
+			ok + "Content-Encoding: gzip\r\n\r\n", "\x1f\x8b\x00", "\x1f\x8b\x00"},
+		{"a truncated body keeps its Content-Length", "",
 			ok + "Content-Length: 999\r\n\r\n", "abc", "abc"},
 		{"chunks become one chunk", "", ok + chunks, "some body of 27 bytes here!",
 			"1b\r\nsome body of 27 bytes here!\r\n0\r\n\r\n"},
-		{"no chunk is a last chunk", "", ok + chunks, "", "0\r\n\r\n"},
+		{"an empty chunked body", "", ok + chunks, "", "0\r\n\r\n"},
 		{"304 has no body", "", "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n", "", ""},
-		{"304 has no body though it speaks of chunks", "",
+		{"304 with Transfer-Encoding has no body", "",
 			"HTTP/1.1 304 Not Modified\r\n" + chunks, "", ""},
-		{"the answer to HEAD has no body", "HEAD / HTTP/1.1\r\n\r\n", ok + chunks, "", ""},
+		{"a response to HEAD has no body", "HEAD / HTTP/1.1\r\n\r\n", ok + chunks, "", ""},
 		{"a body that looks like the end of a record", "", ok + "\r\n",
 			"\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\n\r\n",
 			"\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\n\r\n"},
@@ -142,7 +143,7 @@ func TestLargeBodies(t *testing.T) {
 		require.True(t, bytes.HasSuffix(at(t, m.contents(), loc).block, body))
 	}
 	e := <-a.encoders
-	require.Less(t, cap(e.buf), 3*maxBuffered/2, "what a compressor keeps is bounded")
+	require.Less(t, cap(e.buf), 3*maxBuffered/2, "the buffer of a compressor is bounded")
 }
 
 func TestLevels(t *testing.T) {
@@ -156,7 +157,7 @@ func TestLevels(t *testing.T) {
 	}
 	require.Greater(t, length(-1), int64(len(body)))
 	require.Less(t, length(1), int64(len(body)/4))
-	// The random ID takes more or less room.
+	// The compressed size of the random ID varies.
 	require.InDelta(t, length(6), length(0), 20)
 	require.Less(t, length(9), int64(len(body)/4))
 }
@@ -185,7 +186,7 @@ func TestFilesRollOver(t *testing.T) {
 					got[c.fields["WARC-Target-URI"]] = Location{name, c.offset, c.length}
 				}
 				last := captures[len(captures)-1]
-				require.Less(t, last.offset-1200, max, "%s was full before", name)
+				require.Less(t, last.offset-1200, max, "%s was already full", name)
 				if i < len(files)-1 {
 					require.GreaterOrEqual(t, int64(len(data)), max, "%s is not full", name)
 				}
@@ -211,7 +212,7 @@ func TestFileNames(t *testing.T) {
 	m.files["old.warc.gz"] = &memFile{dir: m}
 	a, err := open(m, Options{MaxFile: 1})
 	require.NoError(t, err)
-	require.Len(t, m.contents(), 2, "Open makes no file and leaves none")
+	require.Len(t, m.contents(), 2, "Open creates no file")
 	for range 3 {
 		_, err := a.Append(page("http://a.test/", "x"))
 		require.NoError(t, err)
@@ -254,7 +255,7 @@ func TestClosedArchive(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 	require.ErrorIs(t, a.Sync(), ErrClosed)
 	require.Equal(t, before, m.contents())
-	require.EqualValues(t, 1, a.Stats().Captures, "Stats outlives Close")
+	require.EqualValues(t, 1, a.Stats().Captures, "Stats works after Close")
 }
 
 func TestStats(t *testing.T) {
@@ -286,7 +287,7 @@ func TestStats(t *testing.T) {
 func TestConcurrentAppends(t *testing.T) {
 	const goroutines, each = 8, 40
 	a, m := openMemory(t, Options{Compressors: 3, MaxFile: 20_000, SyncEvery: 5000, Level: 1})
-	a.buffered = 3000 // some go straight into the file
+	a.buffered = 3000 // some are written without the buffer
 	var mu sync.Mutex
 	want := map[string]Location{}
 	var wg sync.WaitGroup
@@ -301,7 +302,7 @@ func TestConcurrentAppends(t *testing.T) {
 				mu.Lock()
 				want[url] = loc
 				mu.Unlock()
-				if i%10 == 0 { // the other methods may be called meanwhile
+				if i%10 == 0 { // other methods are safe during appends
 					files, err := a.Files()
 					if err != nil || len(files) == 0 || a.Stats().Captures == 0 || a.Sync() != nil {
 						t.Error("no files, no captures or no sync")
@@ -320,15 +321,15 @@ func TestConcurrentAppends(t *testing.T) {
 		for _, c := range captures {
 			url := c.fields["WARC-Target-URI"]
 			got[url] = Location{name, c.offset, c.length}
-			require.Zero(t, len(bytes.ReplaceAll(c.block[len(page("", "").Head):], []byte(url), nil)))
+			body := c.block[len(page("", "").Head):]
+			require.Empty(t, bytes.ReplaceAll(body, []byte(url), nil))
 		}
 	}
 	require.Equal(t, want, got)
 	require.EqualValues(t, goroutines*each, a.Stats().Captures)
 }
 
-// A compressor that is slow or stuck must not keep Close from closing, nor the capture from being
-// refused afterwards.
+// A slow compressor must not block Close. Its capture is refused afterwards.
 func TestCloseDuringAppend(t *testing.T) {
 	a, m := openMemory(t, Options{})
 	e := <-a.encoders // Append cannot go on
@@ -359,16 +360,19 @@ func TestAppendAllocatesLittle(t *testing.T) {
 	require.LessOrEqual(t, allocs, 5.0)
 }
 
-// TestFilesCanBeOpened holds that what Files names can be read, the file that grows too.
+// TestFilesCanBeOpened requires that all files listed by Files can be read, even the one that is
+// being written.
 func TestFilesCanBeOpened(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{MaxFile: 1 << 10})
 	for i := range 4 {
-		_, err := a.Append(page(fmt.Sprintf("http://a.test/%d", i), strings.Repeat(fmt.Sprint(i), 3000)))
+		body := strings.Repeat(fmt.Sprint(i), 3000)
+		_, err := a.Append(page(fmt.Sprintf("http://a.test/%d", i), body))
 		require.NoError(t, err)
 	}
 	names, err := a.Files()
 	require.NoError(t, err)
-	require.True(t, strings.HasSuffix(names[len(names)-1], unfinished), "one is being written: %q", names)
+	last := names[len(names)-1]
+	require.True(t, strings.HasSuffix(last, unfinished), "no file is being written: %q", names)
 	captures := 0
 	for _, name := range names {
 		f, err := a.OpenFile(name)

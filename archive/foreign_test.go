@@ -49,24 +49,25 @@ func writeForeign(t testing.TB, dir, name string, records ...foreignRecord) stri
 	return path
 }
 
-// foreignPage is a response with a body, and a digest of it.
+// foreignPage returns a response with a body and its digest.
 func foreignPage(url string, at time.Time, status int, text string) foreignRecord {
 	sum := sha1.Sum([]byte(text))
 	return foreignRecord{warc.Head{Type: "response", TargetURI: url, Date: at, Payload: &sum,
 		ContentType: "application/http"}, fmt.Sprintf("HTTP/1.1 %d X\r\n\r\n%s", status, text)}
 }
 
-// What another program wrote as it was typed is found as a browser asks for it.
+// A URL that another program stored unescaped is found in escaped form, as browsers send it.
 func TestRawIRI(t *testing.T) {
 	path := writeForeign(t, t.TempDir(), "x.warc.gz",
 		foreignPage("http://a.test/h\u00e4user?q=\u00df", someTime, 200, "a page"))
 	a := openDir(t, t.TempDir(), Options{})
 	_, err := a.Import(path)
 	require.NoError(t, err)
-	for _, url := range []string{"http://a.test/h%C3%A4user?q=%C3%9F", "http://a.test/h\u00e4user?q=\u00df"} {
+	const escaped = "http://a.test/h%C3%A4user?q=%C3%9F"
+	for _, url := range []string{escaped, "http://a.test/h\u00e4user?q=\u00df"} {
 		v, err := a.At(url, time.Time{})
 		require.NoError(t, err, url)
-		require.Equal(t, "http://a.test/h%C3%A4user?q=%C3%9F", v.URL)
+		require.Equal(t, escaped, v.URL)
 		require.Equal(t, "a page", body(t, a, v))
 	}
 	checked, err := a.Verify(t.Context(), func(f Fault) { t.Error(f) })
@@ -74,9 +75,9 @@ func TestRawIRI(t *testing.T) {
 	require.EqualValues(t, 1, checked.Versions)
 }
 
-// A finished file is final: what a backup or a copy has left of it while it was being written must
-// not take its place.
-func TestAnOldStateBesideAFinishedFile(t *testing.T) {
+// A finished file is final: an unfinished copy of it, for example from a backup, must not replace
+// it.
+func TestUnfinishedCopyOfAFinishedFile(t *testing.T) {
 	for _, name := range []string{"", "other.warc.gz"} {
 		dir := t.TempDir()
 		own, data, ends := deadFile(t)
@@ -100,8 +101,8 @@ func TestAnOldStateBesideAFinishedFile(t *testing.T) {
 	}
 }
 
-// A dictionary that was cut off, by a crash or otherwise, costs its file and not the archive.
-func TestADictionaryThatIsBroken(t *testing.T) {
+// A truncated or damaged dictionary makes its file unreadable, but not the archive.
+func TestBrokenDictionary(t *testing.T) {
 	opts := Options{Compression: warc.Zstd, Dict: encoderDict(t)}
 	from := t.TempDir()
 	a := openDir(t, from, opts)
@@ -135,19 +136,20 @@ func TestADictionaryThatIsBroken(t *testing.T) {
 	}
 }
 
-// What the index says of a capture when it comes in is what the file says of it later.
-func TestTheIndexIsThatOfTheFiles(t *testing.T) {
+// The index entry that Append makes of a capture is the one that Repair makes of its record.
+func TestIndexAgreesWithFiles(t *testing.T) {
 	chunked := "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for _, tt := range []struct {
 		name  string
 		heads []string
 		body  string
 	}{
-		{"a 304 to an empty body", []string{"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 304 X\r\n\r\n"}, ""},
+		{"a 304 to an empty body",
+			[]string{"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 304 X\r\n\r\n"}, ""},
 		{"two transfer codings in two fields", []string{chunked, chunked}, "body"},
-		{"a list of codings with nothing at its end",
+		{"a list of codings with an empty last element",
 			[]string{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\n\r\n"}, "body"},
-		{"a coding that is called nearly so",
+		{"a coding with a similar name",
 			[]string{"HTTP/1.1 200 OK\r\nTransfer-Encoding: unchunked\r\n\r\n"}, "4\r\nbody"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -174,8 +176,8 @@ func TestTheIndexIsThatOfTheFiles(t *testing.T) {
 	}
 }
 
-// A head that no reader would take is refused, and not only found out when it is read.
-func TestAHeadThatIsTooLongToBeRead(t *testing.T) {
+// Append refuses a head that is too long for the reader.
+func TestHeadTooLongForReader(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	defer a.Close()
 	for size, valid := range map[int]bool{1 << 20: true, 1<<20 + 1: false} {
@@ -194,9 +196,9 @@ func TestAHeadThatIsTooLongToBeRead(t *testing.T) {
 	}
 }
 
-// A revisit of another URL stands for the body that it names by its digest, and not for whatever
-// that URL had in the same second.
-func TestARevisitNamesOneOfSeveralVersions(t *testing.T) {
+// A revisit that refers to another URL has the body with its digest, even if that URL has several
+// versions in the same second.
+func TestRevisitOfOneOfSeveralVersions(t *testing.T) {
 	second := someTime.Truncate(time.Second)
 	revisit := func(url, text string) foreignRecord {
 		r := foreignPage(url, second.Add(time.Hour), 200, text)
@@ -237,10 +239,11 @@ func TestARevisitNamesOneOfSeveralVersions(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A program that is still writing has put a part of a record into its file. What it appends later
-// completes that.
-func TestAnImportThatIsBeingWritten(t *testing.T) {
-	for _, o := range []warc.EncoderOptions{{}, {Compression: warc.None}, {Compression: warc.Zstd}} {
+// A program that is still writing leaves a partial record at the end of its file, and completes it
+// later.
+func TestImportOfAFileBeingWritten(t *testing.T) {
+	for _, c := range []warc.Compression{warc.Gzip, warc.None, warc.Zstd} {
+		o := warc.EncoderOptions{Compression: c}
 		path := foreignFile(t, "x.warc", o, "one", "two", "three")
 		whole, err := os.ReadFile(path)
 		require.NoError(t, err)
@@ -248,7 +251,7 @@ func TestAnImportThatIsBeingWritten(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, whole[:at], 0o644))
 			a := openDir(t, t.TempDir(), Options{})
 			if _, err := a.Import(path); err != nil {
-				require.ErrorIs(t, err, warc.ErrDamaged, "there was nothing to read")
+				require.ErrorIs(t, err, warc.ErrDamaged, "only an unreadable file is an error")
 			}
 			require.NoError(t, os.WriteFile(path, whole, 0o644))
 			_, err := a.Import(path)
@@ -262,7 +265,7 @@ func TestAnImportThatIsBeingWritten(t *testing.T) {
 	}
 }
 
-// A pipe has no end, and opening one blocks until there is a writer.
+// A pipe has no size, and opening one blocks until there is a writer.
 func TestImportOfAPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := exec.CommandContext(t.Context(), "mkfifo", pipe).Run(); err != nil {
@@ -274,7 +277,7 @@ func TestImportOfAPipe(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// heap returns the bytes that are in use.
+// heap returns the bytes of live objects.
 func heap() uint64 {
 	var mem runtime.MemStats
 	runtime.GC()
@@ -282,8 +285,8 @@ func heap() uint64 {
 	return mem.HeapAlloc
 }
 
-// An entry that waits for the index does not keep the header in memory that it was made of.
-func TestWhatWaitsIsSmall(t *testing.T) {
+// A pending index entry does not keep the header of its record in memory.
+func TestPendingEntriesAreSmall(t *testing.T) {
 	const n, size = 40, 900_000
 	var records []foreignRecord
 	for i := range n {
@@ -306,8 +309,8 @@ func TestWhatWaitsIsSmall(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// URLs that have no room in their keys fill the index sooner.
-func TestLongURLsThatWait(t *testing.T) {
+// URLs that are too long for their keys count towards the limit of pending bytes.
+func TestPendingLongURLs(t *testing.T) {
 	x := openTestIndex(t, vfs.NewMem())
 	x.closed = true // nothing is committed
 	url := strings.Repeat("x", maxURL)
@@ -320,8 +323,8 @@ func TestLongURLsThatWait(t *testing.T) {
 	require.NoError(t, x.close(false))
 }
 
-// Times that no version can have are before or after all that have one.
-func TestTimesBeyondTheIndex(t *testing.T) {
+// A time outside the valid range is before or after all versions.
+func TestTimesOutsideTheRange(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	_, err := a.Append(page("http://a.test/", "one"))
 	require.NoError(t, err)
@@ -348,8 +351,8 @@ func TestTimesBeyondTheIndex(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// One record with a date that JSON cannot hold does not end the scan of all.
-func TestADateThatJSONCannotHold(t *testing.T) {
+// A date that JSON cannot represent does not abort a scan.
+func TestDateOutsideJSON(t *testing.T) {
 	dir := t.TempDir()
 	record := "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: urn:x\r\n" +
 		"WARC-Date: 9999-12-31T23:30:00-01:00\r\nContent-Length: 1\r\n\r\nx\r\n\r\n"
@@ -370,12 +373,14 @@ func TestADateThatJSONCannotHold(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A long URL is given back in the form that all others have, and its versions are of one URL.
-func TestLongURLsAreLikeOthers(t *testing.T) {
+// A long URL is normalized like all others, and its spellings are versions of one URL.
+func TestLongURLsAreNormalized(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	want := "http://a.test/" + strings.Repeat("x", 1000)
-	for i, url := range []string{want + "#one", "HTTP://u:p@A.test:80/" + want[len("http://a.test/"):], want} {
-		_, err := a.Append(visit{url, someTime.Add(time.Duration(i) * time.Hour), 200, fmt.Sprint(i)}.capture())
+	upper := "HTTP://u:p@A.test:80/" + want[len("http://a.test/"):]
+	for i, url := range []string{want + "#one", upper, want} {
+		at := someTime.Add(time.Duration(i) * time.Hour)
+		_, err := a.Append(visit{url, at, 200, fmt.Sprint(i)}.capture())
 		require.NoError(t, err)
 	}
 	versions, err := a.Versions(want)
@@ -394,8 +399,8 @@ func TestLongURLsAreLikeOthers(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// The first segment of a record that goes on in others (WARC 1.1, section 7) is not the whole body.
-func TestASegmentIsNotWhole(t *testing.T) {
+// The first segment of a segmented record (WARC 1.1, section 7) is a truncated body.
+func TestSegmentIsTruncated(t *testing.T) {
 	r := foreignPage("http://a.test/", someTime, 200, "the first par")
 	r.head.Extra = []warc.Field{{Name: "WARC-Segment-Number", Value: "1"}}
 	dir := t.TempDir()
@@ -407,16 +412,16 @@ func TestASegmentIsNotWhole(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Hosts that are no UTF-8 are not taken for one another.
-func TestHostsThatAreNoUTF8(t *testing.T) {
+// Different hosts with invalid UTF-8 have different keys.
+func TestHostsWithInvalidUTF8(t *testing.T) {
 	one, _ := urlkey.Of("http://\x80.test/")
 	two, _ := urlkey.Of("http://\x81.test/")
 	require.NotEqual(t, one, two)
 	require.Equal(t, "http://\x80.test/", urlkey.URL(one))
 }
 
-// All files that begin with the same dictionary have it in memory once.
-func TestOneDictionaryOfManyFiles(t *testing.T) {
+// Files with the same dictionary share it in memory.
+func TestFilesShareADictionary(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{Compression: warc.Zstd, Dict: encoderDict(t), MaxFile: 1})
 	var first []byte
 	for i := range 3 {
@@ -432,8 +437,8 @@ func TestOneDictionaryOfManyFiles(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Versions of one URL, in any number, are resolved as each alone is.
-func TestVersionsAreResolvedAsAtDoes(t *testing.T) {
+// Versions and Snapshot resolve the contents of unchanged versions like At.
+func TestVersionsAreResolvedLikeAt(t *testing.T) {
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(1, 5))
 	var records []foreignRecord

@@ -22,8 +22,8 @@ import (
 // forgedURL is a page that is never fetched. Bodies of other pages contain records of it.
 const forgedURL = "http://bank.test/"
 
-// forgedRecord is the record of a page that nobody fetched, compressed like those of a file. The
-// writer of the page knows everything but the ID of the file: it takes one that it has seen.
+// forgedRecord returns a record of a page that was never fetched, compressed like those of a file.
+// An attacker knows everything but the ID of the file, and uses another one.
 func forgedRecord(t testing.TB, o warc.EncoderOptions, id warc.ID) []byte {
 	enc, err := warc.NewEncoder(o)
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func forgedRecord(t testing.TB, o warc.EncoderOptions, id warc.ID) []byte {
 	return out.Bytes()
 }
 
-// hostileBody is full of records, between bytes that no compressor shrinks.
+// hostileBody returns a body full of forged records between random bytes.
 func hostileBody(t testing.TB, size int, o warc.EncoderOptions, id warc.ID) []byte {
 	r := rand.New(rand.NewPCG(uint64(size), 7))
 	forged := forgedRecord(t, o, id)
@@ -52,15 +52,17 @@ func hostileBody(t testing.TB, size int, o warc.EncoderOptions, id warc.ID) []by
 	return body
 }
 
-// codings are all the ways to write a file.
+// codings are all formats of a file.
 var codings = map[string]Options{
-	"gzip": {Level: 1}, "stored gzip": {Level: -1}, "zstd": {Compression: warc.Zstd},
-	"plain": {Compression: warc.None}, "plain without digests": {Compression: warc.None, NoBlockDigest: true},
-	"gzip without digests": {Level: 1, NoBlockDigest: true},
+	"gzip":                  {Level: 1},
+	"stored gzip":           {Level: -1},
+	"zstd":                  {Compression: warc.Zstd},
+	"plain":                 {Compression: warc.None},
+	"plain without digests": {Compression: warc.None, NoBlockDigest: true},
+	"gzip without digests":  {Level: 1, NoBlockDigest: true},
 }
 
-// hostileFile is a file of ours with hostile pages in it, as its writer left it, and where each of
-// its captures ends.
+// hostileFile is a file that an archive wrote, with hostile pages, and the ends of its captures.
 type hostileFile struct {
 	name string
 	data []byte
@@ -74,11 +76,12 @@ func writeHostile(t testing.TB, opts Options, sizes ...int) *hostileFile {
 	h := &hostileFile{}
 	for i, size := range sizes {
 		c := page(fmt.Sprintf("http://%d.test/", i), "")
-		c.Body = hostileBody(t, size, warc.EncoderOptions{Compression: opts.Compression, Level: opts.Level},
-			warc.NewID())
+		o := warc.EncoderOptions{Compression: opts.Compression, Level: opts.Level}
+		c.Body = hostileBody(t, size, o, warc.NewID())
 		loc, err := a.Append(c)
 		require.NoError(t, err)
-		h.name, h.urls, h.ends = loc.File, append(h.urls, c.URL), append(h.ends, loc.Offset+loc.Length)
+		h.name, h.urls = loc.File, append(h.urls, c.URL)
+		h.ends = append(h.ends, loc.Offset+loc.Length)
 	}
 	require.NoError(t, a.Close())
 	var err error
@@ -87,9 +90,11 @@ func writeHostile(t testing.TB, opts Options, sizes ...int) *hostileFile {
 	return h
 }
 
-// recovered opens an archive that holds data as the file of a dead writer, and returns the archive
-// and the URLs that it has.
-func (h *hostileFile) recovered(t testing.TB, name string, data []byte) (a *Archive, dir string, urls []string) {
+// recovered opens an archive with data as the file of a crashed writer, and returns the archive and
+// its URLs.
+func (h *hostileFile) recovered(t testing.TB, name string, data []byte) (
+	a *Archive, dir string, urls []string,
+) {
 	dir = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	a = openDir(t, dir, Options{})
@@ -100,9 +105,9 @@ func (h *hostileFile) recovered(t testing.TB, name string, data []byte) (a *Arch
 	return a, dir, urls
 }
 
-// Wherever a crash cuts a file, what is found is what was appended, up to some capture, whatever
-// the pages hold. The tail is cut off, and the report says where and how much.
-func TestForgedRecordsBehindACut(t *testing.T) {
+// Wherever a crash cuts a file, exactly the complete captures are found, whatever the pages
+// contain. The tail is cut off, and the report has its position and length.
+func TestForgedRecordsAfterACut(t *testing.T) {
 	for name, opts := range codings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +125,9 @@ func TestForgedRecordsBehindACut(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, end, info.Size())
 					if end < int64(cut) {
-						require.Equal(t, []Fault{{File: h.name, Offset: end, Length: int64(cut) - end, Err: errCut}}, a.Recovered().Damage)
+						lost := int64(cut) - end
+						want := Fault{File: h.name, Offset: end, Length: lost, Err: errCut}
+						require.Equal(t, []Fault{want}, a.Recovered().Damage)
 					}
 				}
 				require.NoError(t, a.Close())
@@ -129,8 +136,8 @@ func TestForgedRecordsBehindACut(t *testing.T) {
 	}
 }
 
-// A crash in the midst of a large body, which goes straight into the file, brings nothing of it to
-// light: not in a body with a few records, nor in one that seems to begin a record everywhere.
+// After a crash within a large body, which is written without a buffer, no record in the body is
+// found. It has a few forged records, and a part where a record seems to start every 16 bytes.
 func TestForgedRecordsInALargeBody(t *testing.T) {
 	for name, opts := range codings {
 		t.Run(name, func(t *testing.T) {
@@ -160,8 +167,8 @@ func TestForgedRecordsInALargeBody(t *testing.T) {
 			a, dir, urls := h.recovered(t, first.File+unfinished, data[:7<<20])
 			require.Equal(t, []string{"http://first.test/"}, urls)
 			end := first.Offset + first.Length
-			require.Equal(t, []Fault{{File: first.File, Offset: end, Length: 7<<20 - end, Err: errCut}},
-				a.Recovered().Damage)
+			want := Fault{File: first.File, Offset: end, Length: 7<<20 - end, Err: errCut}
+			require.Equal(t, []Fault{want}, a.Recovered().Damage)
 			info, err := os.Stat(filepath.Join(dir, first.File))
 			require.NoError(t, err)
 			require.Equal(t, end, info.Size())
@@ -170,8 +177,8 @@ func TestForgedRecordsInALargeBody(t *testing.T) {
 	}
 }
 
-// One bit that flips costs the capture in which it is, and never brings one to light.
-func TestForgedRecordsBehindAFlippedBit(t *testing.T) {
+// A flipped bit loses the capture that it is in, and never exposes a forged one.
+func TestForgedRecordsAfterAFlippedBit(t *testing.T) {
 	for name, opts := range codings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,9 +205,8 @@ func TestForgedRecordsBehindAFlippedBit(t *testing.T) {
 	}
 }
 
-// A length that has changed leads to a place in the body, where everything is as it should be but
-// for the ID.
-func TestForgedRecordBehindAWrongLength(t *testing.T) {
+// A damaged length points to a forged record in the body that is valid except for its ID.
+func TestForgedRecordAfterAWrongLength(t *testing.T) {
 	forged := forgedRecord(t, warc.EncoderOptions{Compression: warc.None}, warc.NewID())
 	opts := Options{Compression: warc.None, NoBlockDigest: true}
 	dir := t.TempDir()
@@ -227,8 +233,8 @@ func TestForgedRecordBehindAWrongLength(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Files of version 1 and of others have no IDs in their records: they end at the first damage,
-// unless the caller asks for more.
+// Records in files of version 1 and of other programs have no IDs. Such files end at the first
+// damage, unless Salvage is set.
 func TestForgedRecordsInFilesWithoutIDs(t *testing.T) {
 	forged := forgedRecord(t, warc.EncoderOptions{Level: 1}, warc.ID{})
 	random := make([]byte, 3000)
@@ -249,7 +255,7 @@ func TestForgedRecordsInFilesWithoutIDs(t *testing.T) {
 			require.NoError(t, err)
 			_, err = a.At(forgedURL, time.Time{})
 			if salvage {
-				require.NoError(t, err, "the caller has asked for it")
+				require.NoError(t, err, "Salvage accepts it")
 			} else {
 				require.ErrorIs(t, err, ErrNotFound)
 				damage := a.Recovered().Damage
@@ -262,12 +268,13 @@ func TestForgedRecordsInFilesWithoutIDs(t *testing.T) {
 	}
 }
 
-// What is cut off a file is a prefix, whatever the pages hold and wherever the cut is.
+// For any page and any cut, exactly the complete captures are found.
 func FuzzForgedRecords(f *testing.F) {
-	gz := forgedRecord(f, warc.EncoderOptions{Level: 1}, warc.ID{1})
+	id := warc.ID{1}
+	gz := forgedRecord(f, warc.EncoderOptions{Level: 1}, id)
 	f.Add(gz, uint16(200), uint8(0))
-	f.Add(forgedRecord(f, warc.EncoderOptions{Compression: warc.Zstd}, warc.ID{1}), uint16(300), uint8(2))
-	f.Add(forgedRecord(f, warc.EncoderOptions{Compression: warc.None}, warc.ID{1}), uint16(999), uint8(3))
+	f.Add(forgedRecord(f, warc.EncoderOptions{Compression: warc.Zstd}, id), uint16(300), uint8(2))
+	f.Add(forgedRecord(f, warc.EncoderOptions{Compression: warc.None}, id), uint16(999), uint8(3))
 	all := []Options{codings["gzip"], codings["stored gzip"], codings["zstd"], codings["plain"],
 		codings["plain without digests"]}
 	if zs, err := zstd.NewWriter(nil); err == nil {
@@ -302,7 +309,7 @@ func FuzzForgedRecords(f *testing.F) {
 	})
 }
 
-// hostileData is a file of three captures, and where each ends.
+// hostileData returns a file of three captures, and their ends.
 func hostileData(t testing.TB, e *encoder, body []byte) (data []byte, ends []int64) {
 	id := warc.NewID()
 	var out bytes.Buffer
@@ -322,7 +329,7 @@ func hostileData(t testing.TB, e *encoder, body []byte) (data []byte, ends []int
 	return out.Bytes(), ends
 }
 
-// readBack reads a file as indexing does, without an index.
+// readBack reads a file like indexFile, without an index.
 func readBack(t testing.TB, name string, data []byte) (map[string]bool, Report) {
 	a := &Archive{index: &index{}}
 	r := a.readerWith(nil)

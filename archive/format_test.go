@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// The dumps on the page are what the code writes.
+// The hex dumps in FORMAT.md are the bytes that the code writes.
 func TestFormatPage(t *testing.T) {
 	page, err := os.ReadFile("FORMAT.md")
 	require.NoError(t, err)
@@ -56,14 +56,16 @@ func TestFormatPage(t *testing.T) {
 	require.Len(t, dumps, len(want))
 }
 
-// An index that is not understood is refused, whatever is wrong with it. Repair makes a new one.
+// An index of another version, or a damaged one, is refused. Repair makes a new one.
 func TestOtherVersionsAreRefused(t *testing.T) {
 	manifest := indexName + ".manifest"
 	for name, change := range map[string]func(data []byte) []byte{
-		"another version": func(data []byte) []byte { return append([]byte("SPININX3"), data[8:]...) },
-		"cut off":         func(data []byte) []byte { return data[:len(data)/2] },
-		"empty":           func([]byte) []byte { return nil },
-		"a flipped bit":   func(data []byte) []byte { data[len(data)/2] ^= 1; return data },
+		"version 3": func(data []byte) []byte {
+			return append([]byte("SPININX3"), data[8:]...)
+		},
+		"cut off":       func(data []byte) []byte { return data[:len(data)/2] },
+		"empty":         func([]byte) []byte { return nil },
+		"a flipped bit": func(data []byte) []byte { data[len(data)/2] ^= 1; return data },
 	} {
 		dir := t.TempDir()
 		a := openDir(t, dir, Options{})
@@ -77,7 +79,7 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, ErrIndex, name)
 		require.ErrorContains(t, err, manifest)
 		_, err = Repair(dir, Options{})
-		require.NoError(t, err, "a new one can always be made")
+		require.NoError(t, err, "Repair does not need the old index")
 		a = openDir(t, dir, Options{})
 		_, err = a.At("http://a.test/", time.Time{})
 		require.NoError(t, err)
@@ -85,7 +87,7 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 	}
 }
 
-// An archive of the first version is opened for ever.
+// Archives of version 1 must open in all later versions.
 func TestArchiveOfVersion1(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/version-1")))
@@ -96,19 +98,19 @@ func TestArchiveOfVersion1(t *testing.T) {
 	for _, v := range versions {
 		got = append(got, v.Kind.String()+" "+v.Time.Format("15:04")+" "+body(t, a, v))
 	}
-	require.Equal(t, "changed 03:05 one, unchanged 04:05 one, changed 05:05 two", strings.Join(got, ", "))
+	require.Equal(t, []string{"changed 03:05 one", "unchanged 04:05 one", "changed 05:05 two"}, got)
 	faults, _ := verify(t, a)
 	require.Empty(t, faults)
 	require.NoError(t, a.Close())
 }
 
-// So is one of the second.
+// Archives of version 2 must open in all later versions.
 func TestArchiveOfVersion2(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/version-2")))
 	a := openDir(t, dir, Options{Share: true})
 	require.Empty(t, a.Recovered().Damage)
-	require.Zero(t, a.Recovered().Versions, "the index is not made anew")
+	require.Zero(t, a.Recovered().Versions, "the index was not rebuilt")
 	shared := strings.Repeat("shared text ", 100)
 	var got []string
 	for v, err := range a.All() {

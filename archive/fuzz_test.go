@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is appended is read back as it was, whatever strangers put into it, or is refused.
+// Any capture is either refused or read back unchanged.
 func FuzzAppendReadsBack(f *testing.F) {
 	c := page("http://a.test/", "body")
 	f.Add(c.URL, c.Request, c.Head, c.Body, "length")
@@ -52,8 +52,8 @@ func FuzzAppendReadsBack(f *testing.F) {
 	})
 }
 
-// The block of a response is what net/http takes for that response: it finds chunks where the
-// writer has made one, and nowhere else.
+// net/http parses the block of a response to the same body: chunked if the encoder made a chunk,
+// and not otherwise.
 func FuzzBlockIsAnHTTPMessage(f *testing.F) {
 	for _, head := range []string{
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -77,7 +77,7 @@ func FuzzBlockIsAnHTTPMessage(f *testing.F) {
 		block := bufio.NewReader(bytes.NewReader(records[0].block))
 		resp, err := http.ReadResponse(block, nil)
 		if err != nil || resp.ProtoMajor != 1 || resp.ProtoMinor == 0 {
-			t.Skip() // not a response to net/http, or one to which other rules apply
+			t.Skip() // not a response for net/http, or of another version of HTTP
 		}
 		chunked := len(resp.TransferEncoding) > 0 && bodyAllowed(resp.StatusCode)
 		require.Equal(t, chunked, c.chunked(), "%q", head)
@@ -94,7 +94,7 @@ func bodyAllowed(status int) bool {
 	return status/100 != 1 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// A URL that is accepted can be cut out of its line again, and no part of it is a line of its own.
+// An accepted URL is read back from its header line, and adds no line.
 func FuzzURLStaysOnItsLine(f *testing.F) {
 	f.Add("http://a.test/")
 	f.Add("http://a.test/\u2028WARC-Type: x")

@@ -16,13 +16,13 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// importForEver prints the path of each file that was imported.
-func importForEver(dir string) {
+// importForever prints the path of each imported file.
+func importForever(dir string) {
 	a, err := Open(dir, Options{})
 	if err != nil {
 		panic(err)
 	}
-	a.index.limit = 7 // it may die in the middle of a file
+	a.index.limit = 7 // so that a kill may interrupt a file
 	paths, err := filepath.Glob(filepath.Join(os.Getenv(crashImports), "*.warc.gz"))
 	if err != nil {
 		panic(err)
@@ -36,7 +36,7 @@ func importForEver(dir string) {
 	select {}
 }
 
-// manyFiles writes n foreign files with a page each of every number below ten.
+// manyFiles writes n foreign files with ten pages each.
 func manyFiles(t *testing.T, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -56,8 +56,8 @@ func manyFiles(t *testing.T, n int) (dir string) {
 	return dir
 }
 
-// A process is killed with kill -9 while it imports. What it had said to be imported is, whole; of
-// the file that it died in nothing is lost or twice there; and the index made anew is the same.
+// A process is killed with kill -9 during imports. All acknowledged imports are complete, so is the
+// interrupted one after the next open, and Repair makes the same index.
 func TestKilledWhileImporting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -72,7 +72,7 @@ func TestKilledWhileImporting(t *testing.T) {
 			list := a.imports.list()
 			require.Subset(t, list, imported)
 			require.LessOrEqual(t, len(list), 60)
-			for i := range list { // they were imported in this order
+			for i := range list { // in the order of import
 				for j := range 10 {
 					v, err := a.At(fmt.Sprintf("http://%d.test/%d", i, j), time.Time{})
 					require.NoError(t, err)
@@ -91,8 +91,8 @@ func TestKilledWhileImporting(t *testing.T) {
 	}
 }
 
-// killImport runs a process until it has imported so many files, kills it, and returns all that it
-// has told by then.
+// killImport runs a process until it has imported that many files, kills it, and returns all files
+// that it reported.
 func killImport(t *testing.T, dir, from string, lines int) (imported []string) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), crashDir+"="+dir, crashImports+"="+from)

@@ -15,29 +15,29 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// estate is an archive and the files of others around it, beside a model of both.
-type estate struct {
+// world is an archive, files of other programs, and a model of both.
+type world struct {
 	t   *testing.T
 	r   *rand.Rand
 	dir string // of the archive
-	out string // where the others' files are
+	out string // directory of foreign files
 	a   *Archive
 
-	own   map[string]string   // bodies by URL, of what was appended
-	files map[string][]string // bodies of foreign files by path; their URLs are made of both
-	away  map[string]bool     // files that are not where they should be
-	known map[string]int      // how many pages the index has of each import
+	own   map[string]string   // bodies of appended pages by URL
+	files map[string][]string // bodies of foreign files by path; see foreignURL
+	away  map[string]bool     // missing files
+	known map[string]int      // number of indexed pages of each import
 }
 
-func newEstate(t *testing.T, seed uint64) *estate {
-	e := &estate{t: t, r: rand.New(rand.NewPCG(seed, 21)), dir: t.TempDir(), out: t.TempDir(),
+func newWorld(t *testing.T, seed uint64) *world {
+	e := &world{t: t, r: rand.New(rand.NewPCG(seed, 21)), dir: t.TempDir(), out: t.TempDir(),
 		own: map[string]string{}, files: map[string][]string{}, away: map[string]bool{},
 		known: map[string]int{}}
 	e.open()
 	return e
 }
 
-func (e *estate) open() {
+func (e *world) open() {
 	e.a = openDir(e.t, e.dir, Options{MaxFile: 3000})
 	e.a.index.limit = 6
 }
@@ -48,7 +48,7 @@ func foreignURL(path string, i int) string {
 }
 
 // grow appends some pages to a foreign file, which may be a new one.
-func (e *estate) grow(path string) {
+func (e *world) grow(path string) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(e.t, err)
 	enc, err := warc.NewEncoder(warc.EncoderOptions{Level: 1})
@@ -57,15 +57,15 @@ func (e *estate) grow(path string) {
 		i := len(e.files[path])
 		body := fmt.Sprintf("page %d of %s", i, filepath.Base(path))
 		e.files[path] = append(e.files[path], body)
-		_, _, err := enc.Encode(f, &warc.Head{Type: "resource", Date: someTime, ContentType: "text/plain",
-			TargetURI: foreignURL(path, i)}, []byte(body))
+		_, _, err := enc.Encode(f, &warc.Head{Type: "resource", Date: someTime,
+			ContentType: "text/plain", TargetURI: foreignURL(path, i)}, []byte(body))
 		require.NoError(e.t, err)
 	}
 	require.NoError(e.t, f.Close())
 }
 
-// somePath returns a file that is where it should be.
-func (e *estate) somePath() string {
+// somePath returns a file that is not missing, and may be new.
+func (e *world) somePath() string {
 	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(e.files)), func(path string) bool {
 		return e.away[path]
 	})
@@ -77,8 +77,8 @@ func (e *estate) somePath() string {
 	return paths[e.r.IntN(len(paths))]
 }
 
-// step does one thing at random, to the archive or to the files of others.
-func (e *estate) step() {
+// step does one random operation on the archive or on foreign files.
+func (e *world) step() {
 	switch e.r.IntN(10) {
 	case 0, 1:
 		path := e.somePath()
@@ -87,11 +87,11 @@ func (e *estate) step() {
 		e.known[path] = len(e.files[path])
 	case 2:
 		e.grow(e.somePath())
-	case 3: // a file goes
+	case 3: // a file goes missing
 		path := e.somePath()
 		e.away[path] = true
 		require.NoError(e.t, os.Rename(path, path+".away"))
-	case 4: // and one comes back
+	case 4: // a file comes back
 		for path := range e.away {
 			delete(e.away, path)
 			require.NoError(e.t, os.Rename(path+".away", path))
@@ -111,8 +111,9 @@ func (e *estate) step() {
 	}
 }
 
-// recovered notes what opening an archive finds: all that is new in the imports that are there.
-func (e *estate) recovered() {
+// recovered updates the model after opening an archive, which indexes new pages of all imports that
+// are not missing.
+func (e *world) recovered() {
 	for path := range e.known {
 		if !e.away[path] {
 			e.known[path] = len(e.files[path])
@@ -120,21 +121,21 @@ func (e *estate) recovered() {
 	}
 }
 
-func (e *estate) repair() {
+func (e *world) repair() {
 	require.NoError(e.t, e.a.Close())
 	repaired, err := Repair(e.dir, Options{})
 	require.NoError(e.t, err)
 	require.Equal(e.t, e.missing(), repaired.Missing)
 	for path := range e.known {
 		if e.away[path] {
-			e.known[path] = 0 // but it stays on the list
+			e.known[path] = 0 // but it is still listed
 		}
 	}
 	e.open()
 	e.recovered()
 }
 
-func (e *estate) missing() (paths []string) {
+func (e *world) missing() (paths []string) {
 	for path := range e.known {
 		if e.away[path] {
 			paths = append(paths, path)
@@ -144,9 +145,9 @@ func (e *estate) missing() (paths []string) {
 	return paths
 }
 
-// check holds that the archive has what the model has, can read what is there, and tells of the
-// rest.
-func (e *estate) check() {
+// check requires that the archive has the pages of the model, can read them, and reports missing
+// files.
+func (e *world) check() {
 	t := e.t
 	require.Equal(t, e.missing(), e.a.Missing())
 	entries, lost := len(e.own), 0
@@ -180,19 +181,19 @@ func (e *estate) check() {
 	}
 	faults, checked := verify(t, e.a)
 	require.EqualValues(t, entries, checked.Versions)
-	require.Len(t, faults, lost+len(e.missing()), "each lost page, and each lost file")
+	require.Len(t, faults, lost+len(e.missing()), "each missing page, and each missing file")
 	for _, f := range faults {
 		require.ErrorIs(t, f.Err, os.ErrNotExist)
 		require.True(t, e.away[f.File])
 	}
 }
 
-// Random histories of an archive whose imports grow, go and come back, with repairs in between.
-func TestImportsAreThoseOfTheModel(t *testing.T) {
+// Imports grow, go missing and come back at random, with repairs in between.
+func TestImportsMatchModel(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			e := newEstate(t, seed)
+			e := newWorld(t, seed)
 			for i := range 80 {
 				e.step()
 				if i%8 == 7 {

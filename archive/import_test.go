@@ -38,7 +38,7 @@ func foreignFile(t testing.TB, name string, o warc.EncoderOptions, bodies ...str
 	return path
 }
 
-// requireForeign holds that the pages of foreignFile are found, each with its body.
+// requireForeign requires that the pages of foreignFile are found with their bodies.
 func requireForeign(t testing.TB, a *Archive, path string, bodies ...string) {
 	t.Helper()
 	for i, want := range bodies {
@@ -65,9 +65,9 @@ func TestImportIndexesInPlace(t *testing.T) {
 			found, err := a.Import(path)
 			require.NoError(t, err)
 			require.Equal(t, Report{Files: 1, Versions: 3}, found)
-			for range 2 { // at once, and with an index made anew
+			for range 2 { // at once, and with a new index
 				requireForeign(t, a, path, "one", "two", "")
-				requireWholeView(t, a, path)
+				requireEverywhere(t, a, path)
 				require.NoError(t, a.Close())
 				repaired, err := Repair(dir, Options{})
 				require.NoError(t, err)
@@ -78,13 +78,13 @@ func TestImportIndexesInPlace(t *testing.T) {
 			require.NoError(t, a.Close())
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)
-			require.True(t, bytes.Equal(before, after), "it is never written to")
+			require.True(t, bytes.Equal(before, after), "Import must not modify the file")
 		})
 	}
 }
 
-// requireWholeView holds that every other way to look at the archive has the imported file, too.
-func requireWholeView(t testing.TB, a *Archive, path string) {
+// requireEverywhere requires that all other methods include the imported file.
+func requireEverywhere(t testing.TB, a *Archive, path string) {
 	t.Helper()
 	names, err := a.Files()
 	require.NoError(t, err)
@@ -93,7 +93,7 @@ func requireWholeView(t testing.TB, a *Archive, path string) {
 	require.NoError(t, err)
 	require.Len(t, documents(t, s), 3)
 	require.NoError(t, s.Close())
-	require.Len(t, validAt(t, a, time.Time{}), 4, "one is its own")
+	require.Len(t, validAt(t, a, time.Time{}), 4, "with the appended page")
 	faults, checked := verify(t, a)
 	require.Empty(t, faults)
 	require.EqualValues(t, 4, checked.Versions)
@@ -104,9 +104,8 @@ func requireWholeView(t testing.TB, a *Archive, path string) {
 	require.NoError(t, part.Close())
 }
 
-// Every method that can notice a missing file reports it. Once the file is back, so are its
-// versions.
-func TestAnImportThatIsGone(t *testing.T) {
+// All methods report a missing import. When the file is back, so are its versions.
+func TestMissingImport(t *testing.T) {
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", "two")
 	away := path + ".away"
 	dir := t.TempDir()
@@ -116,10 +115,10 @@ func TestAnImportThatIsGone(t *testing.T) {
 	_, err = a.Import(path)
 	require.NoError(t, err)
 	require.NoError(t, os.Rename(path, away))
-	for range 2 { // while the archive is open, and after it was opened without the file
+	for range 2 { // the file disappears while the archive is open, or before
 		require.Equal(t, []string{path}, a.Missing())
 		v, err := a.At("http://foreign.test/0", time.Time{})
-		require.NoError(t, err, "the index knows it")
+		require.NoError(t, err, "it is in the index")
 		_, err = a.Read(v.Content)
 		require.ErrorIs(t, err, os.ErrNotExist)
 		require.ErrorContains(t, err, path)
@@ -127,7 +126,7 @@ func TestAnImportThatIsGone(t *testing.T) {
 		require.Equal(t, path, faults[0].File)
 		require.EqualValues(t, -1, faults[0].Offset)
 		require.ErrorIs(t, faults[0].Err, os.ErrNotExist)
-		require.Len(t, faults, 3, "the file, and the two versions in it")
+		require.Len(t, faults, 3, "the file and its two versions")
 		v, err = a.At("http://own.test/", time.Time{})
 		require.NoError(t, err)
 		require.Equal(t, "own", body(t, a, v))
@@ -140,7 +139,7 @@ func TestAnImportThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Report{Files: 1, Versions: 1, Missing: []string{path}}, repaired)
 	a = openDir(t, dir, Options{})
-	require.Equal(t, []string{path}, a.Missing(), "though the new index does not know it")
+	require.Equal(t, []string{path}, a.Missing(), "it is listed, but not in the new index")
 	faults, _ := verify(t, a)
 	require.Len(t, faults, 1)
 	_, err = a.At("http://foreign.test/0", time.Time{})
@@ -155,7 +154,7 @@ func TestAnImportThatIsGone(t *testing.T) {
 }
 
 // Missing and Repair also report a missing file of the archive's own directory.
-func TestAnOwnFileThatIsGone(t *testing.T) {
+func TestMissingOwnFile(t *testing.T) {
 	dir, _ := closedArchive(t, 3, 30, Options{MaxFile: 4000})
 	lost := warcNames(t, dir)[1]
 	require.NoError(t, os.Remove(lost))
@@ -166,12 +165,12 @@ func TestAnOwnFileThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{filepath.Base(lost)}, repaired.Missing)
 	a = openDir(t, dir, Options{})
-	require.Empty(t, a.Missing(), "it is no longer imported")
+	require.Empty(t, a.Missing(), "it is not in the new index")
 	require.NoError(t, a.Close())
 }
 
-// A file may have become longer, or another one.
-func TestAnImportThatHasChanged(t *testing.T) {
+// An imported file may have grown.
+func TestChangedImport(t *testing.T) {
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", "two")
 	first, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -186,9 +185,9 @@ func TestAnImportThatHasChanged(t *testing.T) {
 		want     []string
 	}{
 		{"the first time", first, 2, []string{"one", "two"}},
-		{"again, as it is", first, 0, []string{"one", "two"}},
-		{"after more was appended", slices.Concat(first, other), 1, []string{"other", "two"}},
-		{"after one more", slices.Concat(first, other, other), 1, []string{"other", "two"}},
+		{"again, unchanged", first, 0, []string{"one", "two"}},
+		{"after an append", slices.Concat(first, other), 1, []string{"other", "two"}},
+		{"after another append", slices.Concat(first, other, other), 1, []string{"other", "two"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, tt.data, 0o644))
@@ -203,9 +202,9 @@ func TestAnImportThatHasChanged(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A file that has become shorter is damage, of which the size and the versions are told by
-// everybody who could notice. Its entries stay until the index is made anew.
-func TestAFileThatIsShorter(t *testing.T) {
+// All methods report a file that became shorter as damage, with its length and number of versions.
+// Its entries stay until the next Repair.
+func TestFileThatBecameShorter(t *testing.T) {
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", "two", "three")
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -216,8 +215,8 @@ func TestAFileThatIsShorter(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
 	require.NoError(t, os.WriteFile(path, whole[:second], 0o644))
-	want := Fault{File: path, Offset: int64(second), Length: int64(len(whole) - second), Versions: 2,
-		Err: errShorter}
+	want := Fault{File: path, Offset: int64(second), Length: int64(len(whole) - second),
+		Versions: 2, Err: errShorter}
 	for range 2 {
 		a = openDir(t, dir, Options{})
 		require.Equal(t, []Fault{want}, a.Recovered().Damage)
@@ -225,11 +224,11 @@ func TestAFileThatIsShorter(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []Fault{want}, found.Damage)
 		v, err := a.At("http://foreign.test/2", time.Time{})
-		require.NoError(t, err, "it is not forgotten")
+		require.NoError(t, err, "it is still in the index")
 		_, err = a.Read(v.Content)
 		require.ErrorIs(t, err, warc.ErrDamaged)
 		faults, _ := verify(t, a)
-		require.Len(t, faults, 3, "the file, and each version")
+		require.Len(t, faults, 3, "the file and its two missing versions")
 		require.ErrorIs(t, faults[0].Err, errShorter)
 		require.Equal(t, want.Offset, faults[0].Offset)
 		require.NoError(t, a.Close())
@@ -243,7 +242,7 @@ func TestAFileThatIsShorter(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-func TestImportsThatAreRefused(t *testing.T) {
+func TestRefusedImports(t *testing.T) {
 	dir := t.TempDir()
 	a := openDir(t, dir, Options{})
 	_, err := a.Append(page("http://own.test/", "own"))
@@ -253,10 +252,10 @@ func TestImportsThatAreRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("no WARC\n", 20_000)), 0o644))
 	good := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one")
 	for _, tt := range []struct {
-		name, path, says string
+		name, path, want string
 		is               error
 	}{
-		{"one of the archive's own", own, "belongs to it already", nil},
+		{"a file of the archive", own, "belongs to it already", nil},
 		{"no file", filepath.Join(dir, "sub", "lost"), "lost", fs.ErrNotExist},
 		{"a directory", t.TempDir(), "not a regular file", nil},
 		{"a line break", filepath.Join(dir, "sub", "a\nb"), "line break", nil},
@@ -265,11 +264,11 @@ func TestImportsThatAreRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			found, err := a.Import(good, tt.path)
 			require.ErrorContains(t, err, "archive: import "+tt.path+": ")
-			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, tt.want)
 			if tt.is != nil {
 				require.ErrorIs(t, err, tt.is)
 			}
-			require.Equal(t, 1, found.Files, "the one before it")
+			require.Equal(t, 1, found.Files, "the first path")
 			require.Equal(t, []string{good}, a.imports.list())
 		})
 	}
@@ -278,27 +277,28 @@ func TestImportsThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// Damage is told with its place and its size. What is behind it counts where the caller asks for
-// it.
+// Damage is reported with position and length. Records after it are imported only with Salvage.
 func TestImportOfABrokenFile(t *testing.T) {
-	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", strings.Repeat("two ", 99), "three")
+	two := strings.Repeat("two ", 99)
+	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one", two, "three")
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	second := bytes.Index(data[1:], []byte("\x1f\x8b\x08")) + 1
 	third := bytes.Index(data[second+1:], []byte("\x1f\x8b\x08")) + second + 1
 	all := len(data)
+	broken := slices.Concat(data[:second], []byte("xxxx"), data[second+4:])
 	for name, tt := range map[string]struct {
 		data               []byte
 		salvage            bool
 		versions, unnamed  int
 		offset, end, fault int
 	}{
-		"at its beginning":      {slices.Concat([]byte("garbage"), data), true, 3, 0, 0, 7, 1},
-		"in the middle":         {slices.Concat(data[:second], []byte("xxxx"), data[second+4:]), true, 2, 0, second, third, 1},
-		"not behind the damage": {slices.Concat(data[:second], []byte("xxxx"), data[second+4:]), false, 1, 0, second, all, 1},
-		"at its end":            {data[:all-5], false, 2, 0, third, all - 5, 1},
-		"an empty file":         {nil, false, 0, 0, 0, 0, 0},
-		"records in common":     {joined(t, data), false, 0, 3, 0, 0, 0},
+		"at the start":              {slices.Concat([]byte("garbage"), data), true, 3, 0, 0, 7, 1},
+		"in the middle":             {broken, true, 2, 0, second, third, 1},
+		"in the middle, no Salvage": {broken, false, 1, 0, second, all, 1},
+		"at the end":                {data[:all-5], false, 2, 0, third, all - 5, 1},
+		"an empty file":             {nil, false, 0, 0, 0, 0, 0},
+		"records in one member":     {joined(t, data), false, 0, 3, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, tt.data, 0o644))
@@ -330,7 +330,7 @@ func TestImportOfABrokenFile(t *testing.T) {
 	}
 }
 
-// joined packs the records of a file into one member, in which none has an address of its own.
+// joined packs the records of a file into one member, so that none has its own address.
 func joined(t testing.TB, data []byte) []byte {
 	records, err := readFile(data)
 	require.NoError(t, err)
@@ -342,25 +342,26 @@ func joined(t testing.TB, data []byte) []byte {
 	return gzipped(t, text)
 }
 
-func TestTheListOfImports(t *testing.T) {
+func TestListOfImports(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		want       []string
-		says       string
+		fault      string
 	}{
 		{"nothing", "", nil, ""},
 		{"two", "/a\n/b c\n", []string{"/a", "/b c"}, ""},
-		{"out of order, and one twice", "/b\n/a\n/b\n", []string{"/a", "/b"}, ""},
-		{"lines as Windows ends them, and blank ones", "/a\r\n\r\n\n/b", []string{"/a", "/b"}, ""},
+		{"out of order, with a duplicate", "/b\n/a\n/b\n", []string{"/a", "/b"}, ""},
+		{"CRLF and blank lines", "/a\r\n\r\n\n/b", []string{"/a", "/b"}, ""},
 		{"a path that is not clean", "/a/../b//c\n", []string{"/b/c"}, ""},
 		{"a relative path", "/a\nb\n", nil, `line 2: "b" is not an absolute path`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(dir, importsName), []byte(tt.text), 0o644))
+			list := filepath.Join(dir, importsName)
+			require.NoError(t, os.WriteFile(list, []byte(tt.text), 0o644))
 			a, err := Open(dir, Options{})
-			if tt.says != "" {
-				require.ErrorContains(t, err, tt.says)
+			if tt.fault != "" {
+				require.ErrorContains(t, err, tt.fault)
 				require.ErrorContains(t, err, importsName)
 				return
 			}
@@ -372,8 +373,8 @@ func TestTheListOfImports(t *testing.T) {
 	}
 }
 
-// What is struck out of the list is forgotten with the next Repair.
-func TestAnImportThatIsStruckOut(t *testing.T) {
+// Repair drops an import that was removed from the list.
+func TestImportRemovedFromList(t *testing.T) {
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{}, "one")
 	dir := t.TempDir()
 	a := openDir(t, dir, Options{})
@@ -383,14 +384,14 @@ func TestAnImportThatIsStruckOut(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, importsName)))
 	repaired, err := Repair(dir, Options{})
 	require.NoError(t, err)
-	require.Equal(t, Report{Missing: []string{path}}, repaired, "it is reported again")
+	require.Equal(t, Report{Missing: []string{path}}, repaired, "it is reported once more")
 	a = openDir(t, dir, Options{})
 	require.Empty(t, a.Missing())
 	require.NoError(t, a.Close())
 }
 
-// Others append and ask while a file is imported in many transactions.
-func TestImportWhileOthersAppend(t *testing.T) {
+// Another goroutine appends and looks up while a file is imported in many commits.
+func TestImportDuringAppends(t *testing.T) {
 	var bodies []string
 	for i := range 300 {
 		bodies = append(bodies, fmt.Sprint("body ", i))
@@ -423,15 +424,16 @@ func TestImportWhileOthersAppend(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// All files that other tools wrote, some of them broken on purpose: each is imported or refused
-// with an offset, and never in silence; what is in the index afterwards can be read.
+// Files of other tools, some of them broken on purpose, are either imported or refused with an
+// offset. All indexed records can be read.
 func TestImportOfAllForeignFiles(t *testing.T) {
 	root := os.Getenv("SPINNERET_DATA")
 	if root == "" {
 		root = filepath.Join("..", "..", "shared", "data")
 	}
 	var paths []string
-	_ = filepath.WalkDir(filepath.Join(root, "suites", "warc"), func(path string, d fs.DirEntry, err error) error {
+	suites := filepath.Join(root, "suites", "warc")
+	_ = filepath.WalkDir(suites, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && strings.Contains(path, "arc") {
 			paths = append(paths, path)
 		}

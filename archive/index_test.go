@@ -24,7 +24,7 @@ func openTestIndex(t testing.TB, files vfs.FS) *index {
 	return x
 }
 
-// known is an entry as the model has it: with the names of its URL and its file.
+// known is an entry of the model, with its URL and the name of its file.
 type known struct {
 	url, file string
 	entry     entry
@@ -34,16 +34,16 @@ func compareKnown(a, b known) int {
 	return cmp.Or(cmp.Compare(a.url, b.url), compareEntries(a.entry, b.entry))
 }
 
-// compareEntries orders the entries of one URL as their keys are.
+// compareEntries orders the entries of one URL like their keys.
 func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.file, b.file),
 		cmp.Compare(a.offset, b.offset))
 }
 
-// indexModel is an index in the simplest form: all entries in a list.
+// indexModel is a model of an index: a list of all entries.
 type indexModel struct {
 	all       []known // sorted
-	committed []known // what a crash leaves
+	committed []known // those that survive a crash
 	numbers   map[string]uint32
 }
 
@@ -56,7 +56,7 @@ func (m *indexModel) add(k known) {
 	m.all = slices.Insert(m.all, at, k)
 }
 
-// entries returns those of a URL up to a time, and the time after them.
+// entries returns the entries of a URL up to a time, and the time of the next one.
 func (m *indexModel) entries(url string, t int64) (list []entry, until int64) {
 	until = never
 	for _, k := range m.all {
@@ -70,9 +70,10 @@ func (m *indexModel) entries(url string, t int64) (list []entry, until int64) {
 	return list, until
 }
 
-// randomEntry makes entries of few URLs, files and times, so that many are nearly the same.
+// randomEntry returns an entry of one of few URLs, files and times, so that many are similar.
 func (m *indexModel) randomEntry(r *rand.Rand) known {
-	urls := []string{"a,b)/\x00http", "a,b)/\x00https", "a,b)/c\x00http", "a)/\x00http", "x", "a,b)/c/d\x00http"}
+	urls := []string{"a,b)/\x00http", "a,b)/\x00https", "a,b)/c\x00http", "a)/\x00http", "x",
+		"a,b)/c/d\x00http"}
 	e := entry{time: r.Int64N(12) - 6, offset: r.Int64N(3), length: 1 + r.Int64N(1000),
 		kind: Kind(r.IntN(3)), status: 200 + r.IntN(300), truncated: r.IntN(5) == 0}
 	if r.IntN(2) == 0 {
@@ -95,7 +96,7 @@ func (m *indexModel) randomEntry(r *rand.Rand) known {
 	return known{url, file, e}
 }
 
-// requireIndex holds that the index answers as the model does.
+// requireIndex requires that lookups of the index match the model.
 func requireIndex(t *testing.T, x *index, m *indexModel, r *rand.Rand) {
 	t.Helper()
 	for range 20 {
@@ -125,7 +126,7 @@ func requireIndex(t *testing.T, x *index, m *indexModel, r *rand.Rand) {
 		require.NoError(t, err)
 		require.Equal(t, all, got[:len(got):len(got)])
 		var back []entry
-		limit := 1 + r.IntN(4) // whoever asks may have enough
+		limit := 1 + r.IntN(4) // the caller may stop early
 		require.NoError(t, x.back(k.url, k.entry, func(e *entry) bool {
 			back = append(back, *e)
 			return len(back) < limit
@@ -136,8 +137,8 @@ func requireIndex(t *testing.T, x *index, m *indexModel, r *rand.Rand) {
 	}
 }
 
-// Random histories of an index, with commits and crashes.
-func TestIndexIsThatOfTheModel(t *testing.T) {
+// Random additions, commits and crashes, compared with a model.
+func TestIndexMatchesModel(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +151,7 @@ func TestIndexIsThatOfTheModel(t *testing.T) {
 				case 0:
 					require.NoError(t, x.commit())
 					m.committed = slices.Clone(m.all)
-				case 2: // closed without a commit, which is all that a crash is
+				case 2: // a close without a commit, like a crash
 					require.NoError(t, x.close(false))
 					x = openTestIndex(t, files)
 					m.all = slices.Clone(m.committed)
@@ -169,25 +170,25 @@ func TestIndexIsThatOfTheModel(t *testing.T) {
 				requireIndex(t, x, m, r)
 			}
 			require.NoError(t, x.commit())
-			requireWalks(t, x, m)
+			requireScan(t, x, m)
 			require.NoError(t, x.close(true))
 		})
 	}
 }
 
-// requireWalks holds that walking over all entries, and over all URLs, meets those of the model.
-func requireWalks(t *testing.T, x *index, m *indexModel) {
+// requireScan requires that a scan of all keys has the entries of the model.
+func requireScan(t *testing.T, x *index, m *indexModel) {
 	t.Helper()
 	var got []known
 	for l, err := range x.scan(urlkey.All) {
 		require.NoError(t, err)
 		got = append(got, known{l.url, x.name(l.entry.file), l.entry})
 	}
-	slices.SortFunc(got, compareKnown) // a URL may be the beginning of another one's key
+	slices.SortFunc(got, compareKnown) // a URL may be a prefix of the key of another one
 	require.Equal(t, m.all, got)
 }
 
-// A file has one number for ever.
+// The number of a file never changes.
 func TestNumbersOfFiles(t *testing.T) {
 	files := vfs.NewMem()
 	x := openTestIndex(t, files)
@@ -201,15 +202,15 @@ func TestNumbersOfFiles(t *testing.T) {
 		x = openTestIndex(t, files)
 	}
 	require.Empty(t, x.name(99))
-	require.Empty(t, x.name(math.MaxUint32), "also where that is no int")
+	require.Empty(t, x.name(math.MaxUint32), "also if int has 32 bits")
 	_, known := x.end("d")
 	require.False(t, known)
-	require.False(t, x.dirty, "asking changes nothing")
+	require.False(t, x.dirty, "lookups change nothing")
 	require.NoError(t, x.close(true))
 }
 
 // Queries of a closed index return ErrClosed.
-func TestAClosedIndex(t *testing.T) {
+func TestClosedIndex(t *testing.T) {
 	x := openTestIndex(t, vfs.NewMem())
 	require.NoError(t, x.close(true))
 	_, _, _, err := x.floor("key 7", never)
@@ -220,7 +221,7 @@ func TestAClosedIndex(t *testing.T) {
 	require.ErrorIs(t, err, ErrClosed)
 }
 
-// slowFiles is a disk on which each write waits until it is let go.
+// slowFiles is a disk on which each write blocks in wait.
 type slowFiles struct {
 	*vfs.Mem
 	wait func()
@@ -241,8 +242,8 @@ func (f slowFile) WriteAt(p []byte, at int64) (int, error) {
 	return f.File.WriteAt(p, at)
 }
 
-// A commit that never ends blocks neither lookups nor additions, as long as there is room.
-func TestACommitBlocksNobody(t *testing.T) {
+// A stalled commit blocks neither lookups nor additions below the limit.
+func TestStalledCommit(t *testing.T) {
 	gate := make(chan struct{})
 	started := make(chan struct{}, 100)
 	x := openTestIndex(t, slowFiles{vfs.NewMem(), func() {
@@ -257,7 +258,7 @@ func TestACommitBlocksNobody(t *testing.T) {
 	for i := range 100 {
 		add(i)
 	}
-	<-started // the commit is under way, and stays so
+	<-started // the commit is stalled
 	for i := range 190 {
 		require.NoError(t, x.admit())
 		add(i)
@@ -275,7 +276,7 @@ func TestACommitBlocksNobody(t *testing.T) {
 	require.NoError(t, x.close(true))
 }
 
-// Memory is bounded: admit waits if commits are slower, or returns the error of the commit.
+// Memory is bounded: admit waits for slow commits, and returns the error of a failed one.
 func TestMemoryOfTheIndexIsBounded(t *testing.T) {
 	files := vfs.NewMem()
 	x := openTestIndex(t, files)
@@ -291,14 +292,14 @@ func TestMemoryOfTheIndexIsBounded(t *testing.T) {
 	count, _ := x.tree.Waiting()
 	require.LessOrEqual(t, count, 20)
 	files.SetSpace(-1)
-	require.NoError(t, x.admit(), "and it goes on")
+	require.NoError(t, x.admit(), "there is space again")
 	all, err := x.versions("key")
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(all), 20)
 	require.NoError(t, x.close(true))
 }
 
-// Many add and ask while it is committed and merged.
+// Goroutines add and look up during commits and merges.
 func TestIndexInParallel(t *testing.T) {
 	files := vfs.NewMem()
 	x := openTestIndex(t, files)

@@ -37,7 +37,7 @@ func (s *store) Append(c Capture) (Location, error) {
 // noLedger knows no capture.
 type noLedger struct{}
 
-func (noLedger) repeats(*[sha1.Size]byte) (original, error)                 { return original{}, nil }
+func (noLedger) repeats(*[sha1.Size]byte) (o original, err error)           { return o, nil }
 func (noLedger) written(original, *[sha1.Size]byte, int64, Location, int64) {}
 
 func (s *store) Sync() error              { return s.sync() }
@@ -49,7 +49,7 @@ func (s *store) Stats() (stats Stats) {
 	return stats
 }
 
-// out returns the only output, which is at rest.
+// out returns the only output, which must be idle.
 func (s *store) out() *output {
 	return s.outputs[0]
 }
@@ -70,7 +70,7 @@ func newMemory() *memory {
 	return &memory{files: map[string]*memFile{}, room: -1, fail: map[string]error{}}
 }
 
-// step notes an operation and tells whether it fails. It requires that m.mu is held.
+// step logs an operation and returns its error. It requires that m.mu is held.
 func (m *memory) step(op string) error {
 	if len(m.log) == 0 || m.log[len(m.log)-1] != op {
 		m.log = append(m.log, op)
@@ -152,7 +152,7 @@ type memFile struct {
 	closed bool
 }
 
-// WriteAt writes as much as there is room for, as a real disk does before it says that it is full.
+// WriteAt writes as much as there is room for, like a real disk that becomes full.
 func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 	f.dir.mu.Lock()
 	defer f.dir.mu.Unlock()
@@ -173,7 +173,7 @@ func (f *memFile) WriteAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Open reads what is there.
+// Open returns the file itself.
 func (m *memory) Open(name string) (vfs.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

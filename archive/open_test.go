@@ -2,8 +2,8 @@ package archive
 
 import "github.com/spinneret-go/spinneret/internal/vfs"
 
-// OpenOn opens an archive on any file system. It commits when it is asked to, and in no goroutine,
-// so that the same steps come in the same order.
+// OpenOn opens an archive on any file system. It commits only on request and without a goroutine,
+// so that the order of steps is deterministic.
 func OpenOn(files vfs.FS, opts Options) (*Archive, error) {
 	a, err := openArchive("/archive", files, opts, false)
 	if err == nil {

@@ -15,11 +15,11 @@ func TestOpenRefusesOptions(t *testing.T) {
 	tests := []struct {
 		name string
 		opts Options
-		says string
+		want string // in the error
 	}{
 		{"a level beyond gzip's", Options{Level: 10}, "Level 10"},
 		{"a prefix in another directory", Options{Prefix: "../a"}, "Prefix"},
-		{"a prefix that hides the file", Options{Prefix: ".a"}, "Prefix"},
+		{"a prefix of hidden files", Options{Prefix: ".a"}, "Prefix"},
 		{"a prefix with a line break", Options{Prefix: "a\nb"}, "Prefix"},
 		{"a prefix longer than a name", Options{Prefix: strings.Repeat("a", 200)}, "Prefix"},
 		{"a field without name", Options{Info: map[string]string{"": "x"}}, "Info field"},
@@ -35,8 +35,8 @@ func TestOpenRefusesOptions(t *testing.T) {
 			m := newMemory()
 			_, err := open(m, tt.opts)
 			require.ErrorContains(t, err, "archive: open: ")
-			require.ErrorContains(t, err, tt.says)
-			require.Empty(t, m.log, "nothing was touched")
+			require.ErrorContains(t, err, tt.want)
+			require.Empty(t, m.log, "no file was touched")
 		})
 	}
 }
@@ -51,18 +51,18 @@ func TestInfoBlock(t *testing.T) {
 	}{
 		{"nil means the defaults alone", nil, conforms + "format: WARC File Format 1.1\r\n" +
 			"software: spinneret (https://github.com/spinneret-go/spinneret)\r\n"},
-		{"a default can be replaced or left out, others are added",
+		{"a default can be replaced or omitted, other fields are added",
 			map[string]string{"software": "crawler/1.2 (spinneret)", "robots": "obey", "format": "",
 				"operator": "Zoë Ä, +49 30 1234"},
 			conforms + "operator: Zoë Ä, +49 30 1234\r\nrobots: obey\r\n" +
 				"software: crawler/1.2 (spinneret)\r\n"},
-		{"all can be left out",
+		{"all can be omitted",
 			map[string]string{"software": "", "format": "", "conformsTo": ""}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			a, m := openMemory(t, Options{Info: tt.info})
-			clear(tt.info) // the archive has no use for it any more
+			clear(tt.info) // the archive must not use it after Open
 			loc, err := a.Append(page("http://a.test/", ""))
 			require.NoError(t, err)
 			records, err := readFile(m.contents()[loc.File+unfinished])
@@ -72,7 +72,7 @@ func TestInfoBlock(t *testing.T) {
 	}
 }
 
-// Without the digests of blocks everything else is as before, and damage is found all the same.
+// Without block digests, payload digests are still written, and damage is still found.
 func TestNoBlockDigest(t *testing.T) {
 	for _, compression := range []warc.Compression{warc.Gzip, warc.Zstd} {
 		dir := t.TempDir()

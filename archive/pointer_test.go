@@ -13,7 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Pointers sort by the address of the content, whatever else is in them.
+// Pointers sort by the address of the content alone.
 func TestPointersSortByAddress(t *testing.T) {
 	var items []string
 	for _, file := range []uint32{0, 1, 255, 256, 1 << 31} {
@@ -27,7 +27,7 @@ func TestPointersSortByAddress(t *testing.T) {
 	require.True(t, slices.IsSorted(items))
 }
 
-// What is packed is unpacked as it was, and what is broken is refused.
+// unpack refuses an invalid pointer, and every prefix of a valid one that is too short.
 func FuzzPointer(f *testing.F) {
 	e := someEntry()
 	f.Add(packItem(nil, "test,a)/\x00http", &e, never))
@@ -43,7 +43,7 @@ func FuzzPointer(f *testing.F) {
 		}
 		require.False(t, v.Time.IsZero() && v.Until.IsZero() && v.URL == "")
 		require.GreaterOrEqual(t, v.Content.Length, int64(0))
-		for cut := range len(item) { // no beginning of it is a pointer
+		for cut := range len(item) { // no short prefix is a pointer
 			if _, err := a.unpack(item[:cut]); err == nil {
 				require.Greater(t, cut, addressSize+timeSize+tailSize)
 			}
@@ -51,21 +51,20 @@ func FuzzPointer(f *testing.F) {
 	})
 }
 
-// Of a file where documents lie far apart little else is read, and where they lie close much at
-// once.
-func TestReadingAheadByUse(t *testing.T) {
+// Reads are short in a file with documents far apart, and long where they are close together.
+func TestAdaptiveReadAhead(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	const size, part = 60 << 20, 5000
 	f, err := os.Create(filepath.Join(a.dir, "a.warc"))
 	require.NoError(t, err)
-	require.NoError(t, f.Truncate(size)) // takes no room
+	require.NoError(t, f.Truncate(size)) // sparse
 	require.NoError(t, f.Close())
 	for _, tt := range []struct {
 		name string
 		gap  int64
-		want int // read at once, in the end
+		want int // size of the last read
 	}{
-		{"close together", 0, readAhead}, {"with every second one left out", part, readAhead},
+		{"adjacent", 0, readAhead}, {"every second one", part, readAhead},
 		{"far apart", 200 << 10, leastRead},
 	} {
 		s := &sequential{archive: a}
@@ -79,14 +78,14 @@ func TestReadingAheadByUse(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Parts of files are read in order, each as it is in the file, whatever the sizes and gaps.
+// Parts of files are read in order, with any sizes and gaps.
 func TestSequentialReading(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	r := rand.New(rand.NewPCG(1, 1))
 	contents := map[string][]byte{}
 	for _, name := range []string{"a.warc", "b.warc"} {
 		data := make([]byte, 3*readAhead+r.IntN(1000))
-		for i := 0; i < len(data); i += 1 + i%251 { // unlike anywhere else, and made fast
+		for i := 0; i < len(data); i += 1 + i%251 { // distinct and fast to make
 			data[i] = byte(r.Uint32())
 		}
 		contents[name] = data
@@ -103,7 +102,7 @@ func TestSequentialReading(t *testing.T) {
 			require.True(t, bytes.Equal(data[at:at+size], raw), "%s %d %d", name, at, size)
 			again, _, err := s.read(Location{name, int64(at), int64(size)})
 			require.NoError(t, err)
-			require.True(t, bytes.Equal(raw, again), "the same part once more")
+			require.True(t, bytes.Equal(raw, again), "the same part again")
 			at += size
 			if r.IntN(3) == 0 {
 				at += r.IntN(readAhead) // a gap
@@ -117,10 +116,10 @@ func TestSequentialReading(t *testing.T) {
 	_, _, err = s.read(Location{"c.warc", 0, 10})
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, _, err = s.read(Location{"c.warc", 10, 10})
-	require.ErrorIs(t, err, os.ErrNotExist, "and it is still missing")
+	require.ErrorIs(t, err, os.ErrNotExist, "still missing")
 	raw, _, err := s.read(Location{"a.warc", 0, MaxRaw + 1})
 	require.NoError(t, err)
-	require.Nil(t, raw, "too large to be held")
+	require.Nil(t, raw, "too large for memory")
 	s.close()
 	require.NoError(t, a.Close())
 }

@@ -22,11 +22,11 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// history is what was done to an archive, as its user knows it.
+// history is a model of the operations on an archive.
 type history struct {
-	bodies   map[string]string // by URL and time of the version, whether it was acknowledged or not
-	pending  []string          // keys of what was acknowledged, but not yet synced
-	safe     map[string]bool   // what a power failure must not take
+	bodies   map[string]string // by URL and time of the version, acknowledged or not
+	pending  []string          // keys of versions that were acknowledged, but not yet synced
+	safe     map[string]bool   // keys of versions that must survive a power failure
 	imported string            // path of a file of another program
 	foreign  bool              // the import was acknowledged
 }
@@ -35,9 +35,11 @@ var powerTime = time.Date(2026, 11, 3, 4, 5, 6, 0, time.UTC)
 
 func keyOf(url string, at time.Time) string { return url + " " + at.Format(time.RFC3339Nano) }
 
-var powerOptions = archive.Options{MaxFile: 5000, SyncEvery: 3000, Level: -1, Compressors: 1, Share: true}
+var powerOptions = archive.Options{
+	MaxFile: 5000, SyncEvery: 3000, Level: -1, Compressors: 1, Share: true,
+}
 
-// visit appends a version of a page. Bodies come again, under the same URL and under others.
+// visit appends a version of a page. Bodies repeat, under the same URL and others.
 func (h *history) visit(a *archive.Archive, i int) error {
 	url := fmt.Sprintf("http://%d.test/", i%4)
 	at := powerTime.Add(time.Duration(i) * time.Minute)
@@ -104,16 +106,16 @@ func newHistory(t testing.TB) *history {
 	var out bytes.Buffer
 	enc, err := warc.NewEncoder(warc.EncoderOptions{})
 	require.NoError(t, err)
-	_, _, err = enc.Encode(&out, &warc.Head{Type: "resource", Date: powerTime, ContentType: "text/plain",
-		TargetURI: "http://foreign.test/"}, []byte("foreign"))
+	_, _, err = enc.Encode(&out, &warc.Head{Type: "resource", Date: powerTime,
+		ContentType: "text/plain", TargetURI: "http://foreign.test/"}, []byte("foreign"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(h.imported, out.Bytes(), 0o644))
 	h.bodies[keyOf("http://foreign.test/", powerTime)] = "foreign"
 	return h
 }
 
-// requireKept holds that what was safe is there, and whole, that nothing is there that was never
-// appended, and that index and files agree.
+// requireKept requires that the archive has all safe versions with their bodies, that it has no
+// version that was never appended, and that index and files agree.
 func (h *history) requireKept(t testing.TB, a *archive.Archive) {
 	t.Helper()
 	found := map[string]bool{}
@@ -122,10 +124,10 @@ func (h *history) requireKept(t testing.TB, a *archive.Archive) {
 		key := keyOf(v.URL, v.Time)
 		want, known := h.bodies[key]
 		require.True(t, known, "%s was never appended", key)
-		require.False(t, found[key], "%s is there twice", key)
+		require.False(t, found[key], "%s is duplicated", key)
 		if v.Content == (archive.Location{}) {
 			require.False(t, h.safe[key], "the body of %s is lost", key)
-			continue // it repeats one that a power failure took
+			continue // it repeats a version that was lost
 		}
 		require.Equal(t, want, bodyOf(t, a, v), key)
 		found[key] = true
@@ -137,8 +139,8 @@ func (h *history) requireKept(t testing.TB, a *archive.Archive) {
 		require.True(t, found[keyOf("http://foreign.test/", powerTime)])
 	}
 	_, err := a.Verify(t.Context(), func(f archive.Fault) {
-		// A hole in what was not synced is damage, and is told. All else would be a lie of the
-		// index.
+		// A hole in the part that was not synced is reported as damage. Any other fault would be an
+		// error of the index.
 		require.ErrorIs(t, f.Err, warc.ErrDamaged)
 		require.NotEmpty(t, a.Recovered().Damage)
 	})
@@ -161,9 +163,8 @@ func bodyOf(t testing.TB, a *archive.Archive, v archive.Version) string {
 	return string(body)
 }
 
-// The power fails at every step of a life of appends, rotations, syncs, commits, an import and a
-// restart. What had been synced is there, index and files agree, exports hold what the index says,
-// and the archive goes on.
+// The power fails at any step of appends, file changes, syncs, commits, an import and a restart.
+// All synced versions are kept, index, files and exports agree, and the archive is writable.
 func TestPowerFailure(t *testing.T) {
 	whole := vfs.NewMem()
 	h := newHistory(t)
@@ -191,7 +192,7 @@ func TestPowerFailure(t *testing.T) {
 			require.NoError(t, a.Close())
 			a, err = archive.OpenOn(found, powerOptions)
 			require.NoError(t, err)
-			require.Zero(t, a.Recovered().Versions, "nothing is left to recover")
+			require.Zero(t, a.Recovered().Versions, "everything was recovered before")
 			_, err = a.At("http://0.test/", powerTime.Add(1000*time.Minute))
 			require.NoError(t, err)
 			require.NoError(t, a.Close())
@@ -199,7 +200,7 @@ func TestPowerFailure(t *testing.T) {
 	}
 }
 
-// The power fails at every step of a repair: nothing is lost, and the next one finds everything.
+// The power fails at any step of a repair. Nothing is lost, and the next repair finds everything.
 func TestPowerFailureOfRepair(t *testing.T) {
 	made := vfs.NewMem()
 	h := newHistory(t)
@@ -226,7 +227,7 @@ func TestPowerFailureOfRepair(t *testing.T) {
 	}
 }
 
-// requireExports holds that each line of an index leads to a record of its URL in the package.
+// requireExports requires that each line of an exported index refers to a record of its URL.
 func requireExports(t *testing.T, a *archive.Archive) {
 	var out bytes.Buffer
 	require.NoError(t, export.WACZ(&out, a, export.Options{}))

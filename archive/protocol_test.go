@@ -12,8 +12,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Whatever protocol a capture came in, its records are messages of HTTP/1.1 that say what it was,
-// and reading returns it.
+// Captures of all protocols are stored as HTTP/1.1 messages. The records have the original
+// protocol, and the reader returns it.
 func TestProtocols(t *testing.T) {
 	const tls13 = tls.VersionTLS13
 	for _, tt := range []struct {
@@ -31,7 +31,7 @@ func TestProtocols(t *testing.T) {
 			"HTTP/1.0 200 OK", "GET /a HTTP/1.0", []string{"http/1.0"}, "HTTP/1.0"},
 		{"HTTP/2", "HTTP/2.0 200 OK", "GET /a HTTP/2.0", "HTTP/2.0", tls13,
 			"HTTP/1.1 200 OK", "GET /a HTTP/1.1", []string{"h2", "tls/1.3"}, "HTTP/2.0"},
-		{"HTTP/2 that the head tells", "HTTP/2 200", "GET /a?b=HTTP/2 HTTP/2", "", tls13,
+		{"HTTP/2 in the head alone", "HTTP/2 200", "GET /a?b=HTTP/2 HTTP/2", "", tls13,
 			"HTTP/1.1 200 ", "GET /a?b=HTTP/2 HTTP/1.1", []string{"h2", "tls/1.3"}, "HTTP/2.0"},
 		{"HTTP/2 without TLS", "HTTP/2.0 404 Not Found", "GET /a HTTP/2.0", "", 0,
 			"HTTP/1.1 404 Not Found", "GET /a HTTP/1.1", []string{"h2c"}, "HTTP/2.0"},
@@ -56,7 +56,7 @@ func TestProtocols(t *testing.T) {
 			before := string(c.Head) + string(c.Request)
 			loc, err := a.Append(c)
 			require.NoError(t, err)
-			require.Equal(t, before, string(c.Head)+string(c.Request), "the caller's are as they were")
+			require.Equal(t, before, string(c.Head)+string(c.Request), "Append modified its input")
 			v, err := a.At(c.URL, time.Time{})
 			require.NoError(t, err)
 			require.Contains(t, tt.head, strings.Fields(tt.wantHead)[1])
@@ -88,7 +88,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// The names of cipher suites are those of package crypto/tls, also of those without a name.
+// Names of cipher suites are those of package crypto/tls, even of unknown suites.
 func TestCipherSuites(t *testing.T) {
 	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
 		var h warc.Head
@@ -136,9 +136,9 @@ func records(t *testing.T, a *Archive, name string) (all []messageRecord) {
 	return all
 }
 
-// A revisit record for an identical payload says that its body was left out (WARC 1.1, section
-// 6.7.2), and this is no truncation of the version.
-func TestARevisitIsTruncated(t *testing.T) {
+// A revisit record for an identical payload is marked as truncated (WARC 1.1, section 6.7.2), but
+// its version is not.
+func TestRevisitIsMarkedAsTruncated(t *testing.T) {
 	dir := t.TempDir()
 	a := openDir(t, dir, Options{})
 	for i, status := range []int{200, 200, 304} {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// state is all that can be seen of a directory.
+// state returns the contents, times and modes of the files in a directory.
 func state(t *testing.T, dir string) map[string]string {
 	files := map[string]string{}
 	entries, err := os.ReadDir(dir)
@@ -28,11 +28,13 @@ func state(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// An archive that is open for reading only is as it was, in any state, and all of it is found.
+// Read-only access finds everything in an archive in any state, and does not change the directory.
 func TestReadOnly(t *testing.T) {
 	for name, change := range map[string]func(dir string) error{
-		"whole":                   func(string) error { return nil },
-		"copied without its lock": func(dir string) error { return os.Remove(filepath.Join(dir, lockName)) },
+		"whole": func(string) error { return nil },
+		"copied without its lock": func(dir string) error {
+			return os.Remove(filepath.Join(dir, lockName))
+		},
 		"copied without its index": func(dir string) error {
 			names, err := filepath.Glob(filepath.Join(dir, indexName+"*"))
 			for _, name := range names {
@@ -40,7 +42,7 @@ func TestReadOnly(t *testing.T) {
 			}
 			return err
 		},
-		"with what a crash has left": func(dir string) error {
+		"after a crash": func(dir string) error {
 			names, err := filepath.Glob(filepath.Join(dir, "*.warc.gz"))
 			if err != nil {
 				return err
@@ -60,7 +62,8 @@ func TestReadOnly(t *testing.T) {
 			dir, spill := t.TempDir(), t.TempDir()
 			a := openDir(t, dir, Options{MaxFile: 2000})
 			for i := range 20 {
-				_, err := a.Append(visit{fmt.Sprint("http://a.test/", i), someTime, 200, fmt.Sprint(i)}.capture())
+				v := visit{fmt.Sprint("http://a.test/", i), someTime, 200, fmt.Sprint(i)}
+				_, err := a.Append(v.capture())
 				require.NoError(t, err)
 			}
 			require.NoError(t, a.Close())
@@ -70,7 +73,7 @@ func TestReadOnly(t *testing.T) {
 			first, err := Open(dir, opts)
 			require.NoError(t, err)
 			second, err := Open(dir, opts)
-			require.NoError(t, err, "others may read it, too")
+			require.NoError(t, err, "readers share the lock")
 			for _, a := range []*Archive{first, second} {
 				for i := range 20 {
 					v, err := a.At(fmt.Sprint("http://a.test/", i), time.Time{})
@@ -101,7 +104,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A writer and readers keep each other out.
+// A writer excludes readers, and readers exclude a writer.
 func TestReadOnlyLocks(t *testing.T) {
 	dir := t.TempDir()
 	a := openDir(t, dir, Options{})
@@ -121,7 +124,7 @@ func TestReadOnlyLocks(t *testing.T) {
 	require.ErrorIs(t, err, ErrReadOnly)
 }
 
-// Where this process may not write it need not.
+// Read-only access needs no write permission.
 func TestReadOnlyDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("this process may write everywhere")

@@ -16,8 +16,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// deadFile returns the bytes of a file of three captures, where each of them ends, and a name that
-// a writer of ours could have given it.
+// deadFile returns the name and the bytes of a file that an archive wrote, with three captures, and
+// their ends.
 func deadFile(t *testing.T) (name string, data []byte, ends []int64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,26 +34,27 @@ func deadFile(t *testing.T) (name string, data []byte, ends []int64) {
 	return name, data, ends
 }
 
-// What becomes of a file whose writer has died, by how it ends.
-func TestFilesOfTheDead(t *testing.T) {
+// Open cuts off the torn end of a file whose writer crashed, and removes a file without captures.
+func TestFilesAfterACrash(t *testing.T) {
 	name, data, ends := deadFile(t)
 	garbage := bytes.Repeat([]byte("\x00"), 3000)
+	second := bytes.Index(data[1:], []byte("\x1f\x8b\x08")) + 1
 	for _, tt := range []struct {
 		name     string
 		data     []byte
 		versions int
-		left     int64 // of the file; negative: it is gone
+		left     int64 // size of the file; negative: it is removed
 	}{
-		{"nothing was lost", data, 3, ends[2]},
+		{"complete", data, 3, ends[2]},
 		{"in the middle of a response", data[:ends[2]-20], 2, ends[1]},
-		{"behind a request", data[:ends[1]+(ends[2]-ends[1])/2], 2, ends[1]},
+		{"after a request", data[:ends[1]+(ends[2]-ends[1])/2], 2, ends[1]},
 		{"in the middle of the first capture", data[:ends[0]-1], 0, -1},
-		{"behind the warcinfo record", data[:bytes.Index(data[1:], []byte("\x1f\x8b\x08"))+1], 0, -1},
+		{"after the warcinfo record", data[:second], 0, -1},
 		{"an empty file", nil, 0, -1},
-		{"zeros at the end, as some systems leave", slices.Concat(data, garbage), 3, ends[2]},
+		{"zeros at the end, as in some file systems", slices.Concat(data, garbage), 3, ends[2]},
 		{"nothing but zeros", garbage, 0, -1},
-		{"damage in a request before the end", slices.Concat(data[:ends[0]+9], data[ends[0]+40:]), 3,
-			ends[2] - 31},
+		{"damage in a request before the end",
+			slices.Concat(data[:ends[0]+9], data[ends[0]+40:]), 3, ends[2] - 31},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -71,17 +72,18 @@ func TestFilesOfTheDead(t *testing.T) {
 			}
 			require.NoError(t, a.Close())
 
-			a = openDir(t, dir, Options{}) // and there is nothing left to do
+			a = openDir(t, dir, Options{}) // nothing is left to recover
 			require.Zero(t, a.found.Versions)
 			require.NoError(t, a.Close())
 		})
 	}
 }
 
-// Files of others are never cut or renamed, however they end and whatever they are called.
-func TestFilesOfOthersAreLeftAlone(t *testing.T) {
+// Files of other programs are never cut or renamed, whatever their ends and names are.
+func TestForeignFilesAreNotModified(t *testing.T) {
 	_, data, _ := deadFile(t)
-	for _, name := range []string{"other.warc.gz", "other.warc.gz" + unfinished, "x-20261103-00000.warc.gz.open",
+	for _, name := range []string{"other.warc.gz", "other.warc.gz" + unfinished,
+		"x-20261103-00000.warc.gz.open",
 		"spinneret-20261103030506007-00000-nohexnum.warc.gz.open"} {
 		dir := t.TempDir()
 		torn := data[:len(data)-15]
@@ -95,10 +97,12 @@ func TestFilesOfOthersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// What is no WARC file by its name is not even opened.
+// Files without the name of a WARC file are ignored.
 func TestOtherFilesInTheDirectory(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"notes.txt", "warc", "a.warc.gz.bak", "index.bolt.old", ".warc.gz.swp"} {
+	for _, name := range []string{
+		"notes.txt", "warc", "a.warc.gz.bak", "index.bolt.old", ".warc.gz.swp",
+	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("anything"), 0o644))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "directory.warc.gz"), 0o755))
@@ -110,8 +114,8 @@ func TestOtherFilesInTheDirectory(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Names of our own are known again, and no others.
-func TestOurNames(t *testing.T) {
+// The pattern of own files matches all names that newName returns, and no others.
+func TestOwnNames(t *testing.T) {
 	c := &clock{}
 	o := &output{prefix: "a-b", finished: warc.Zstd.Extension(), clock: c}
 	last := "a-b-99991231235959998-00000-1a2b3c4d.warc.gz" // the clock was wrong once
@@ -121,22 +125,28 @@ func TestOurNames(t *testing.T) {
 		o.serial = (20 - i) * 7919
 		name := o.newName(time.Now())
 		require.Regexp(t, ours, name)
-		require.Less(t, last, name, "they sort in their order")
+		require.Less(t, last, name, "names sort in the order of creation")
 		last = name
 	}
-	for _, name := range []string{"a.warc.gz", "a-20261103030506007-00000-1a2b3c4.warc.gz",
-		"a-2026110303050600-00000-1a2b3c4d.warc.gz", "a-20261103030506007-0000-1a2b3c4d.warc.gz",
-		"a-20261103030506007-00000-1A2B3C4D.warc.gz", "a-20261103030506007-00000-1a2b3c4d.warc.bz2"} {
+	for _, name := range []string{
+		"a.warc.gz",
+		"a-20261103030506007-00000-1a2b3c4.warc.gz",
+		"a-2026110303050600-00000-1a2b3c4d.warc.gz",
+		"a-20261103030506007-0000-1a2b3c4d.warc.gz",
+		"a-20261103030506007-00000-1A2B3C4D.warc.gz",
+		"a-20261103030506007-00000-1a2b3c4d.warc.bz2",
+	} {
 		require.NotRegexp(t, ours, name)
 	}
 }
 
-// Several walk through views of one archive while it grows and is committed.
-func TestViewsWhileTheArchiveGrows(t *testing.T) {
+// Goroutines iterate over an archive during appends and commits.
+func TestIterationDuringAppends(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{MaxFile: 20_000})
 	a.index.limit = 15
 	add := func(i int, at time.Time) error {
-		_, err := a.Append(visit{fmt.Sprintf("http://%d.a.test/d/%d", i%3, i), at, 200, fmt.Sprint(i)}.capture())
+		v := visit{fmt.Sprintf("http://%d.a.test/d/%d", i%3, i), at, 200, fmt.Sprint(i)}
+		_, err := a.Append(v.capture())
 		return err
 	}
 	for i := range 40 {

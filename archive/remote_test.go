@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// closing counts what is open.
+// closing counts open files.
 type closing struct {
 	io.ReaderAt
 	open *atomic.Int64
@@ -22,10 +22,11 @@ type closing struct {
 
 func (c closing) Close() error { c.open.Add(-1); return nil }
 
-// Files that are not on a disk are imported, read, found again, and missed like others.
+// Files that are not on a disk are imported, read, and reported as missing like others.
 func TestOpenImport(t *testing.T) {
 	const name = "mem://somewhere/x.warc.gz"
-	local := writeForeign(t, t.TempDir(), "x.warc.gz", foreignPage("http://a.test/", someTime, 200, "a page"),
+	local := writeForeign(t, t.TempDir(), "x.warc.gz",
+		foreignPage("http://a.test/", someTime, 200, "a page"),
 		foreignPage("http://a.test/b", someTime, 200, "another"))
 	data, err := os.ReadFile(local)
 	require.NoError(t, err)

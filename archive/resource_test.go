@@ -13,15 +13,15 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// appendOthers appends one record of each type, of a page.
+// appendOthers appends a page and a record of each other type.
 func appendOthers(t *testing.T, a *Archive) {
 	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	page, err := a.Append(Capture{URL: "http://a.test/", Time: at, Body: []byte("<p>page"),
 		Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")})
 	require.NoError(t, err)
 	for _, r := range []Resource{
-		{"response", "dns:a.test", at, "text/dns", []byte("20260506070809\na.test. 60 IN A 192.0.2.1\n"),
-			Location{}},
+		{"response", "dns:a.test", at, "text/dns",
+			[]byte("20260506070809\na.test. 60 IN A 192.0.2.1\n"), Location{}},
 		{"resource", "http://a.test/file", at, "text/plain", []byte("a file"), Location{}},
 		{"metadata", "http://a.test/", at, "application/warc-fields", []byte("via: x\r\n"), page},
 		{"conversion", "http://a.test/", at.Add(time.Second), "text/plain", []byte("page"), page},
@@ -31,7 +31,7 @@ func appendOthers(t *testing.T, a *Archive) {
 	}
 }
 
-// All records are there, as versions or beside them, also when the index was made anew.
+// All records are found, as versions or by Records, even after a repair.
 func TestAppendRecord(t *testing.T) {
 	dir := t.TempDir()
 	a, err := Open(dir, Options{})
@@ -47,8 +47,9 @@ func TestAppendRecord(t *testing.T) {
 			a, err = Open(dir, Options{})
 			require.NoError(t, err)
 		}
-		for url, want := range map[string]string{"dns:a.test": "192.0.2.1", "http://a.test/file": "a file",
-			"http://a.test/": "<p>page"} {
+		for url, want := range map[string]string{
+			"dns:a.test": "192.0.2.1", "http://a.test/file": "a file", "http://a.test/": "<p>page",
+		} {
 			versions, err := a.Versions(url)
 			require.NoError(t, err)
 			require.Len(t, versions, 1, "%s %s", state, url)
@@ -83,7 +84,7 @@ func TestAppendRecord(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A record that is damaged is reported by Verify, whatever its type.
+// Verify reports damaged records of any type.
 func TestVerifyOtherRecords(t *testing.T) {
 	dir := t.TempDir()
 	a, err := Open(dir, Options{Compression: warc.None})
@@ -100,7 +101,9 @@ func TestVerifyOtherRecords(t *testing.T) {
 	a, err = Open(dir, Options{})
 	require.NoError(t, err)
 	defer a.Close()
-	checked, err := a.Verify(t.Context(), func(f Fault) { require.ErrorIs(t, f.Err, warc.ErrDamaged) })
+	checked, err := a.Verify(t.Context(), func(f Fault) {
+		require.ErrorIs(t, f.Err, warc.ErrDamaged)
+	})
 	require.NoError(t, err)
 	require.NotZero(t, checked.Faults)
 }
@@ -118,7 +121,7 @@ func TestInvalidRecords(t *testing.T) {
 		"no time":       func(r *Resource) { r.Time = time.Time{} },
 		"a line break":  func(r *Resource) { r.ContentType = "text/plain\r\nWARC-Type: response" },
 		"HTTP":          func(r *Resource) { r.ContentType = "application/http" },
-		"of no record":  func(r *Resource) { r.Of = Location{File: "none.warc.gz", Length: 1} },
+		"unknown Of":    func(r *Resource) { r.Of = Location{File: "none.warc.gz", Length: 1} },
 		"space in URLs": func(r *Resource) { r.URL = "http://a.test/ b" },
 	} {
 		r := valid
@@ -148,9 +151,11 @@ func TestRequests(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	for name, order := range map[string][]string{"before": {"POST", "response"},
-		"after": {"response", "POST"}, "GET before": {"GET", "response"}, "GET after": {"response", "GET"},
-		"none": {"response"}} {
+	for name, order := range map[string][]string{
+		"before": {"POST", "response"}, "after": {"response", "POST"},
+		"GET before": {"GET", "response"}, "GET after": {"response", "GET"},
+		"none": {"response"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			var file strings.Builder
 			for i := range 3 {

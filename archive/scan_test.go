@@ -20,10 +20,10 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// scanChild, in the environment, makes the test binary a worker.
+// scanChild is an environment variable that makes the test binary a worker.
 const scanChild = "SPINNERET_ARCHIVE_SCAN"
 
-// read is what workers do: it returns the body of the only record.
+// read is the work of the workers: it returns the body of the only record.
 func read(data []byte) ([]byte, error) {
 	r := warc.NewReader(bytes.NewReader(data), warc.ReaderOptions{Verify: true})
 	defer r.Close()
@@ -49,8 +49,8 @@ func serveScan() {
 	})
 }
 
-// Workers of both kinds get every document of a snapshot, under all compressions.
-func TestScanIsTheSnapshot(t *testing.T) {
+// Workers of both kinds get every document of a snapshot, with all compressions.
+func TestScanMatchesSnapshot(t *testing.T) {
 	starters := map[string]scan.Work{
 		"function": scan.Func(func(doc *scan.Document) ([]byte, error) {
 			v := doc.Value.(Version)
@@ -111,11 +111,12 @@ func TestScanOfLostFiles(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// An ordinary program reads bodies without their content coding.
+// A filter program reads decoded bodies.
 func TestScanByFilter(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	text := strings.Repeat("text ", 1000)
-	for i, coding := range []string{"", "Content-Encoding: gzip\r\n", "Transfer-Encoding: chunked\r\n"} {
+	codings := []string{"", "Content-Encoding: gzip\r\n", "Transfer-Encoding: chunked\r\n"}
+	for i, coding := range codings {
 		body := []byte(text)
 		if i == 1 {
 			body = gzipped(t, body)

@@ -16,8 +16,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// A body that other URLs had before is written once, within a crawl and across crawls. Its versions
-// are changes of their URLs all the same, and each is read as if it had been written in full.
+// A body that other URLs had before is stored once, within a crawl and across crawls. Its versions
+// are still changes of their URLs, and each is read as if it were stored in full.
 func TestOneBodyOfManyURLs(t *testing.T) {
 	dir := t.TempDir()
 	opts := Options{Share: true}
@@ -87,29 +87,30 @@ func TestOneBodyOfManyURLs(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Where the option is new, the bodies that are there already are found.
-func TestSharingThatComesLater(t *testing.T) {
+// When Share is set later, the bodies stored before are found.
+func TestShareSetLater(t *testing.T) {
 	dir := t.TempDir()
 	template := strings.Repeat("text ", 400)
 	a := openDir(t, dir, Options{})
 	for i := range 3 {
-		_, err := a.Append(visit{fmt.Sprintf("http://%d.test/", i), someTime, 200, template}.capture())
+		v := visit{fmt.Sprintf("http://%d.test/", i), someTime, 200, template}
+		_, err := a.Append(v.capture())
 		require.NoError(t, err)
 	}
 	require.Zero(t, a.Stats().Revisits)
 	require.NoError(t, a.Close())
 	for i := range 2 {
 		a = openDir(t, dir, Options{Share: true})
-		_, err := a.Append(visit{fmt.Sprintf("http://later-%d.test/", i), someTime, 200, template}.capture())
+		v := visit{fmt.Sprintf("http://later-%d.test/", i), someTime, 200, template}
+		_, err := a.Append(v.capture())
 		require.NoError(t, err)
 		require.EqualValues(t, 1, a.Stats().Shared)
 		require.NoError(t, a.Close())
 	}
 }
 
-// A record that is gone, or is another one, is not referred to. One that was referred to and has
-// gone is found by Verify.
-func TestABodyThatIsGone(t *testing.T) {
+// New records do not refer to a missing record. Verify reports records that refer to one.
+func TestMissingSharedBody(t *testing.T) {
 	dir := t.TempDir()
 	template := strings.Repeat("text ", 400)
 	opts := Options{Share: true, MaxFile: 1}
@@ -134,16 +135,16 @@ func TestABodyThatIsGone(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A file of another program that claims a digest its body does not have cannot put that body in the
-// place of one that was fetched, neither under its own URL nor under another one.
-func TestDigestsOfOthersAreNotBelieved(t *testing.T) {
+// A file of another program with a wrong digest cannot replace a fetched body by its own, neither
+// for its URL nor for another one.
+func TestForeignDigestsAreNotTrusted(t *testing.T) {
 	genuine := strings.Repeat("genuine ", 300)
 	honest := strings.Repeat("honest ", 300)
-	false1 := foreignPage("http://a.test/", someTime, 200, "FORGED")
+	forged := foreignPage("http://a.test/", someTime, 200, "FORGED")
 	sum := sha1.Sum([]byte(genuine))
-	false1.head.Payload = &sum
-	true1 := foreignPage("http://b.test/", someTime, 200, honest)
-	path := writeForeign(t, t.TempDir(), "x.warc.gz", false1, true1)
+	forged.head.Payload = &sum
+	path := writeForeign(t, t.TempDir(), "x.warc.gz",
+		forged, foreignPage("http://b.test/", someTime, 200, honest))
 	for _, share := range []bool{false, true} {
 		dir := t.TempDir()
 		a := openDir(t, dir, Options{Share: share})
@@ -162,7 +163,7 @@ func TestDigestsOfOthersAreNotBelieved(t *testing.T) {
 			rec, err := a.Read(loc)
 			require.NoError(t, err)
 			want := "response"
-			if i == 2 || i == 1 && share { // of the honest one, and of our own
+			if i == 2 || i == 1 && share { // of the honest page, and of the first visit
 				want = "revisit"
 			}
 			require.Equal(t, want, rec.Type(), i)
@@ -172,7 +173,7 @@ func TestDigestsOfOthersAreNotBelieved(t *testing.T) {
 	}
 }
 
-// What is appended without the option is found with it later.
+// Bodies appended without Share are found when it is set again.
 func TestSharingOffAndOn(t *testing.T) {
 	dir := t.TempDir()
 	for i, share := range []bool{true, false, true} {
@@ -185,7 +186,7 @@ func TestSharingOffAndOn(t *testing.T) {
 	}
 }
 
-// A body takes few bytes of memory, however many there are.
+// Memory per shared body is bounded.
 func TestMemoryOfSharing(t *testing.T) {
 	const n = 150_000
 	x := openTestIndex(t, vfs.OS(t.TempDir()))
@@ -211,7 +212,7 @@ func TestMemoryOfSharing(t *testing.T) {
 	require.NoError(t, x.close(true))
 }
 
-// readCounter counts what is read from files.
+// readCounter counts reads of files.
 type readCounter struct {
 	*vfs.Mem
 	reads atomic.Int64
@@ -235,9 +236,9 @@ func (f countedFile) ReadAt(p []byte, at int64) (int, error) {
 	return f.File.ReadAt(p, at)
 }
 
-// What a question costs does not depend on how often a page was visited: the last versions may all
-// be unchanged, or failures.
-func TestVisitsCostNothingLater(t *testing.T) {
+// The cost of a lookup does not depend on the number of visits of a page, even if all last versions
+// are unchanged or failed.
+func TestLookupCostIsConstant(t *testing.T) {
 	for name, status := range map[string]int{"unchanged": 304, "failed": 404} {
 		cost := map[int]int64{}
 		for _, visits := range []int{20, 20_000} {
@@ -250,8 +251,8 @@ func TestVisitsCostNothingLater(t *testing.T) {
 			first, _, _, err := a.index.floor(key, never)
 			require.NoError(t, err)
 			for i := range visits { // as Append makes them
-				e := entry{time: first.time + int64(i+1)*1e6, offset: int64(i), length: 1, status: status,
-					kind: kindOf(status, false), prior: first.time, hasPrior: true}
+				e := entry{time: first.time + int64(i+1)*1e6, offset: int64(i), length: 1,
+					status: status, kind: kindOf(status, false), prior: first.time, hasPrior: true}
 				if e.kind == Unchanged {
 					e.content, e.digest = first.address(), first.digest
 				}

@@ -19,7 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// naive returns what a snapshot should hold, as "URL time body", from the definitions.
+// naive returns the documents of a snapshot by definition, as "URL time body".
 func naive(m model, q Query, inScope func(url string) bool) (want []string) {
 	low, high := int64(-never), int64(never)
 	if !q.From.IsZero() {
@@ -53,7 +53,8 @@ func naive(m model, q Query, inScope func(url string) bool) (want []string) {
 	return want
 }
 
-// documents returns what a snapshot holds in the same form, and holds that addresses only go up.
+// documents returns the documents of a snapshot in the same form, and requires that addresses
+// ascend.
 func documents(t testing.TB, s *Snapshot) (got []string) {
 	t.Helper()
 	var last Location
@@ -78,7 +79,7 @@ func documents(t testing.TB, s *Snapshot) (got []string) {
 	return got
 }
 
-// randomArchive appends a random history.
+// randomArchive returns an archive with a random history.
 func randomArchive(t testing.TB, seed uint64, n int, opts Options) (*Archive, model) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	m := randomVisits(r, n)
@@ -91,27 +92,34 @@ func randomArchive(t testing.TB, seed uint64, n int, opts Options) (*Archive, mo
 	return a, m
 }
 
-// Snapshots of random histories by each of the relations, by sets of them and by scope.
-func TestSnapshotsAreThoseOfTheModel(t *testing.T) {
+// Snapshots of random histories, by each relation, by sets of relations and by scope.
+func TestSnapshotsMatchModel(t *testing.T) {
+	const dir = "http://b.test/d/"
 	scopes := map[string]struct {
-		set func(*Query)
-		in  func(url string) bool
+		set  func(*Query)
+		in   func(url, part string) bool
+		part string
 	}{
-		"all":    {func(*Query) {}, func(string) bool { return true }},
-		"host":   {func(q *Query) { q.Host = "a.test" }, func(url string) bool { return strings.Contains(url, "/a.test") }},
-		"site":   {func(q *Query) { q.Site = "a.test" }, func(url string) bool { return strings.Contains(url, "a.test") }},
-		"prefix": {func(q *Query) { q.Prefix = "http://b.test/d/" }, func(url string) bool { return strings.HasPrefix(url, "http://b.test/d/") }},
+		"all":    {func(*Query) {}, strings.Contains, ""},
+		"host":   {func(q *Query) { q.Host = "a.test" }, strings.Contains, "/a.test"},
+		"site":   {func(q *Query) { q.Site = "a.test" }, strings.Contains, "a.test"},
+		"prefix": {func(q *Query) { q.Prefix = dir }, strings.HasPrefix, dir},
 	}
-	sets := map[string]allen.Relations{"latest": allen.Latest, "found": allen.Found, "valid": allen.Valid, "any": 1<<13 - 1}
+	sets := map[string]allen.Relations{
+		"latest": allen.Latest, "found": allen.Found, "valid": allen.Valid, "any": 1<<13 - 1,
+	}
 	for i := range 13 { // each alone
 		sets[fmt.Sprint(i)] = 1 << i
 	}
 	for seed := range uint64(3) {
-		opts := []Options{{MaxFile: 6000}, {Compression: warc.Zstd, MaxFile: 3000}, {KeepRepeats: true}}
+		opts := []Options{
+			{MaxFile: 6000}, {Compression: warc.Zstd, MaxFile: 3000}, {KeepRepeats: true},
+		}
 		a, m := randomArchive(t, seed, 60, opts[seed])
 		first, last := m[10].at, m[len(m)-20].at
 		for interval, q := range map[string]Query{
-			"whole": {}, "from": {From: first}, "to": {To: last}, "between": {From: first, To: last},
+			"whole": {}, "from": {From: first}, "to": {To: last},
+			"between": {From: first, To: last},
 			"instant": {From: last, To: last.Add(time.Microsecond)},
 		} {
 			for set, relations := range sets {
@@ -124,7 +132,7 @@ func TestSnapshotsAreThoseOfTheModel(t *testing.T) {
 					s.set(&q)
 					snapshot, err := a.Snapshot(q)
 					require.NoError(t, err)
-					want := naive(m, q, s.in)
+					want := naive(m, q, func(url string) bool { return s.in(url, s.part) })
 					require.Equal(t, want, documents(t, snapshot), "%s %s %s", interval, set, scope)
 					require.NoError(t, snapshot.Close())
 				}
@@ -153,7 +161,7 @@ func TestPredicatesComeBeforeBodies(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestQueriesThatMakeNoSense(t *testing.T) {
+func TestContradictoryQueries(t *testing.T) {
 	a, _ := randomArchive(t, 7, 3, Options{})
 	_, err := a.Snapshot(Query{Host: "a.test", Prefix: "http://a.test/d"})
 	require.ErrorContains(t, err, "more than one")
@@ -163,8 +171,8 @@ func TestQueriesThatMakeNoSense(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A walk of many entries, of which some wait and others are committed.
-func TestLongWalks(t *testing.T) {
+// A snapshot of many entries, some of them not yet committed.
+func TestLargeSnapshots(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	const urls, each = 70, 320
 	for i := range urls {
@@ -177,7 +185,9 @@ func TestLongWalks(t *testing.T) {
 			require.NoError(t, a.index.commit())
 		}
 	}
-	for relations, want := range map[allen.Relations]int{allen.Latest: urls, allen.Found: urls * each} {
+	for relations, want := range map[allen.Relations]int{
+		allen.Latest: urls, allen.Found: urls * each,
+	} {
 		s, err := a.Snapshot(Query{Relations: relations, Memory: 100_000})
 		require.NoError(t, err)
 		require.Equal(t, want, s.Len())
@@ -194,7 +204,7 @@ func TestLongWalks(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Files that were lost or cut cost their documents and no others.
+// A missing or truncated file affects only its own documents.
 func TestDocumentsOfLostFiles(t *testing.T) {
 	a, _ := randomArchive(t, 3, 60, Options{MaxFile: 3000, KeepRepeats: true})
 	s, err := a.Snapshot(Query{Relations: allen.Found, Failed: true})
@@ -234,8 +244,8 @@ func TestSnapshotOfAClosedArchive(t *testing.T) {
 	require.NoError(t, a.Close(), "again")
 }
 
-// What cannot be a record is damage, and never the end of anything.
-func TestADocumentWithoutARecord(t *testing.T) {
+// A document without a record is an error, and never io.EOF.
+func TestDocumentWithoutARecord(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	for name, raw := range map[string][]byte{"an empty member": gzipped(t, nil),
 		"blank lines": []byte("\r\n\r\n"), "nothing": {}, "garbage": []byte("garbage")} {

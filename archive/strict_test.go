@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// stored is a record as read back by the reader of these tests, which shares no code with the
-// writer: the gzip of the standard library, another header parser, digests computed anew.
+// stored is a record as read by the reader of these tests. It shares no code with the writer: it
+// uses the gzip of the standard library, its own header parser, and computes all digests.
 type stored struct {
 	offset, length int64 // of the gzip member
 	names          []string
@@ -25,13 +25,13 @@ type stored struct {
 
 func (s *stored) kind() string { return s.fields["WARC-Type"] }
 
-// readers saves thousands of short tests the making of a window of 32 KiB each.
+// readers avoids an allocation of 32 KiB in each of thousands of short tests.
 var readers = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 // readFile returns the records up to the first fault, and that fault.
 func readFile(data []byte) ([]stored, error) {
 	var records []stored
-	src := bytes.NewReader(data) // an io.ByteReader, of which gzip reads not a byte too many
+	src := bytes.NewReader(data) // an io.ByteReader, so that gzip reads no byte too many
 	gz := readers.Get().(*gzip.Reader)
 	defer readers.Put(gz)
 	for src.Len() > 0 {
@@ -98,9 +98,8 @@ func sha1Of(p []byte) string {
 	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 }
 
-// readCaptures returns the responses of a file, revisits among them, and holds that requests come
-// in front of theirs and both know of each other. A request at the very end, torn from its
-// response, is left out.
+// readCaptures returns the responses of a file, including revisits. It is an error if a request is
+// not right before its response, or if they do not refer to each other.
 func readCaptures(data []byte) ([]stored, error) {
 	records, fault := readFile(data)
 	var responses []stored
@@ -123,7 +122,7 @@ func readCaptures(data []byte) ([]stored, error) {
 		}
 	}
 	if request != nil && fault == nil {
-		fault = errors.New("a request without response at the end")
+		fault = errors.New("request without a response at the end")
 	}
 	return responses, fault
 }
@@ -142,12 +141,12 @@ func samePair(request, response *stored) error {
 	}
 	if request.fields["WARC-Concurrent-To"] != response.fields["WARC-Record-ID"] ||
 		response.fields["WARC-Concurrent-To"] != request.fields["WARC-Record-ID"] {
-		return errors.New("request and response do not name each other")
+		return errors.New("request and response do not refer to each other")
 	}
 	return nil
 }
 
-// unchunk returns the body of a block whose head says that it is chunked.
+// unchunk decodes a chunked body.
 func unchunk(body []byte) ([]byte, error) {
 	var out []byte
 	r := bufio.NewReader(bytes.NewReader(body))

@@ -12,7 +12,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
-// validAt returns the pages that were valid at a time: their bodies by URL.
+// validAt returns the bodies of the pages that were valid at a time, by URL.
 func validAt(t testing.TB, a *Archive, at time.Time) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
@@ -27,7 +27,7 @@ func validAt(t testing.TB, a *Archive, at time.Time) map[string]string {
 	return pages
 }
 
-// validIn returns what a model knows to be valid at a time, as validAt does.
+// validIn is validAt for a model.
 func (m model) validIn(at time.Time) map[string]string {
 	pages := map[string]string{}
 	for _, v := range m {
@@ -46,9 +46,9 @@ func (m model) validIn(at time.Time) map[string]string {
 	return pages
 }
 
-// Random histories at random times, whole and in pieces. In the last one URLs have more versions than
-// a walk reads.
-func TestValidAtIsTheModel(t *testing.T) {
+// Random histories at random times, whole and by ranges of keys. In the last one, URLs have more
+// versions than ValidAt reads one by one.
+func TestValidAtMatchesModel(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		a, m := randomArchive(t, seed, []int{100, 150, 150, 1000}[seed], Options{MaxFile: 5000})
@@ -84,7 +84,7 @@ func TestValidAtIsTheModel(t *testing.T) {
 	}
 }
 
-// A 304 has the status of what it repeats, which may be that of a redirect.
+// The ContentStatus of a 304 is that of the version that it repeats, which may be a redirect.
 func TestContentStatus(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	hour := func(n int) time.Time { return someTime.Add(time.Duration(n) * time.Hour) }

@@ -19,7 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// verify returns what Verify finds.
+// verify returns the faults that Verify finds.
 func verify(t testing.TB, a *Archive) (faults []Fault, checked Report) {
 	t.Helper()
 	checked, err := a.Verify(t.Context(), func(f Fault) { faults = append(faults, f) })
@@ -28,7 +28,7 @@ func verify(t testing.TB, a *Archive) (faults []Fault, checked Report) {
 	return faults, checked
 }
 
-// closedArchive fills a directory and leaves it.
+// closedArchive returns the directory of an archive with a random history.
 func closedArchive(t testing.TB, seed uint64, n int, opts Options) (string, model) {
 	dir := t.TempDir()
 	m := randomVisits(rand.New(rand.NewPCG(seed, 9)), n)
@@ -48,10 +48,12 @@ func warcNames(t testing.TB, dir string) []string {
 	return names
 }
 
-func TestVerifyFindsNothingWhereNothingIsWrong(t *testing.T) {
-	for _, opts := range []Options{{MaxFile: 5000}, {Compression: warc.Zstd}, {Compression: warc.None}} {
+func TestVerifyOfAValidArchive(t *testing.T) {
+	for _, opts := range []Options{
+		{MaxFile: 5000}, {Compression: warc.Zstd}, {Compression: warc.None},
+	} {
 		a, m := randomArchive(t, 1, 60, opts)
-		for range 2 { // with a file that is being written, and after more was
+		for range 2 { // with an unfinished file, and after another append
 			faults, checked := verify(t, a)
 			require.Empty(t, faults)
 			require.EqualValues(t, len(m), checked.Versions)
@@ -64,7 +66,7 @@ func TestVerifyFindsNothingWhereNothingIsWrong(t *testing.T) {
 	}
 }
 
-// One byte that changes is found, wherever it is, at the place of its record.
+// A changed byte anywhere is reported with the offset of its record.
 func TestVerifyFindsAChangedByte(t *testing.T) {
 	dir, _ := closedArchive(t, 2, 6, Options{})
 	name := warcNames(t, dir)[0]
@@ -86,7 +88,7 @@ func TestVerifyFindsAChangedByte(t *testing.T) {
 			}
 		}
 		if int64(at)-hit.offset < 10 && len(faults) == 0 {
-			continue // the time or the system in the header of gzip
+			continue // the time or the system in the gzip header
 		}
 		require.NotEmpty(t, faults, "byte %d", at)
 		require.Equal(t, filepath.Base(name), faults[0].File)
@@ -126,7 +128,7 @@ func TestVerifyComparesIndexAndFiles(t *testing.T) {
 	}
 	require.Equal(t, 1, kinds["no entry"])
 	require.Equal(t, 1, kinds["stray"])
-	require.Greater(t, kinds["lost"], 1, "the file, and what was in it")
+	require.Greater(t, kinds["lost"], 1, "the file and its records")
 
 	repaired, err := Repair(dir, Options{})
 	require.NoError(t, err)
@@ -158,7 +160,7 @@ func rewriteIndex(t testing.TB, dir string, change func([]located) []located) {
 	require.NoError(t, x.close(true))
 }
 
-func TestVerifyCanBeEnded(t *testing.T) {
+func TestVerifyCanBeCanceled(t *testing.T) {
 	a, _ := randomArchive(t, 1, 10, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -174,8 +176,8 @@ func TestRepairOfAnOpenArchive(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A broken index is refused or found out, and can be repaired; it is never a panic.
-func TestABrokenIndexIsRepaired(t *testing.T) {
+// A broken index never causes a panic, and can be repaired.
+func TestBrokenIndexIsRepaired(t *testing.T) {
 	dir, m := closedArchive(t, 4, 40, Options{})
 	runs, err := filepath.Glob(filepath.Join(dir, indexName+"-*.run"))
 	require.NoError(t, err)
@@ -223,9 +225,9 @@ func TestABrokenIndexIsRepaired(t *testing.T) {
 	}
 }
 
-// Whatever a power cut leaves of the last file, the archive opens with what is whole in it, and
-// goes on.
-func TestAFileCutAtEveryByte(t *testing.T) {
+// Wherever a power failure cuts the last file, the archive opens with its complete captures, and is
+// writable.
+func TestFileCutAnywhere(t *testing.T) {
 	dir, m := closedArchive(t, 5, 5, Options{})
 	name := warcNames(t, dir)[0]
 	whole, err := os.ReadFile(name)
@@ -235,7 +237,7 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, captures, len(m))
 	for at := 0; at <= len(whole); at += 1 + len(whole)/60 {
-		for _, indexed := range []bool{false, true} { // the index is older, or newer than it may be
+		for _, indexed := range []bool{false, true} { // the index is older or newer than the file
 			dir := t.TempDir()
 			open := filepath.Join(dir, filepath.Base(name)+unfinished)
 			require.NoError(t, os.WriteFile(open, whole[:at], 0o644))
@@ -252,16 +254,17 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 			}
 			a := openDir(t, dir, Options{})
 			faults, checked := verify(t, a)
-			if indexed { // what was indexed is not forgotten, and what is gone is told
+			if indexed { // the entries stay, and the missing part is reported
 				require.EqualValues(t, len(m), checked.Versions)
 				lost := a.Recovered().Damage
 				if at == len(whole) {
 					require.Empty(t, faults)
 					require.Empty(t, lost)
 				} else {
+					missing := len(m) - want
 					require.Equal(t, []Fault{{File: filepath.Base(name), Offset: int64(at),
-						Length: int64(len(whole) - at), Versions: len(m) - want, Err: errShorter}}, lost)
-					require.GreaterOrEqual(t, len(faults), 1+len(m)-want)
+						Length: int64(len(whole) - at), Versions: missing, Err: errShorter}}, lost)
+					require.GreaterOrEqual(t, len(faults), 1+missing)
 				}
 			} else {
 				require.Empty(t, faults, "cut at %d", at)
@@ -274,7 +277,7 @@ func TestAFileCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// Files that other programs wrote are indexed where they are.
+// Files of other programs are indexed in place.
 func TestForeignFilesInTheDirectory(t *testing.T) {
 	root := os.Getenv("SPINNERET_DATA")
 	if root == "" {
@@ -300,14 +303,15 @@ func TestForeignFilesInTheDirectory(t *testing.T) {
 	require.Contains(t, body(t, a, v), "Internet Assigned Numbers Authority")
 	versions, err := a.Versions("http://example.com/")
 	require.NoError(t, err)
-	require.Len(t, versions, 2, "a response, and a revisit of it; those in one member have no address")
+	// A response, and a revisit of it. Records in one member have no address.
+	require.Len(t, versions, 2)
 	require.Equal(t, versions[0].Content, versions[1].Content)
 	require.Equal(t, 3, a.found.Versions)
 	require.Len(t, a.found.Damage, 2)
 	require.Positive(t, a.found.Unnamed)
 	require.NoError(t, a.Close())
 	for name, data := range before {
-		require.Equal(t, data, readDir(t, dir)[name], "not touched")
+		require.Equal(t, data, readDir(t, dir)[name], "modified")
 	}
 }
 

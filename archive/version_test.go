@@ -23,7 +23,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// openDir opens an archive on disk, with little to be made.
+// openDir opens an archive on disk that starts fast.
 func openDir(t testing.TB, dir string, opts Options) *Archive {
 	t.Helper()
 	if opts.Level == 0 {
@@ -48,14 +48,14 @@ func body(t testing.TB, a *Archive, v Version) string {
 	return string(text)
 }
 
-// encoderDict is made of what the tests' histories hold.
+// encoderDict returns a dictionary of the pages of random histories.
 func encoderDict(t testing.TB) []byte {
 	dict, err := builtDict()
 	require.NoError(t, err)
 	return dict
 }
 
-// builtDict is made once, as that takes long.
+// builtDict builds the dictionary once, as that is slow.
 var builtDict = sync.OnceValues(func() ([]byte, error) {
 	var samples [][]byte
 	for _, v := range randomVisits(rand.New(rand.NewPCG(0, 0)), 100) {
@@ -67,7 +67,7 @@ var builtDict = sync.OnceValues(func() ([]byte, error) {
 	})
 })
 
-// visit is one capture in a history, as the model knows it.
+// visit is a capture of a model.
 type visit struct {
 	url    string
 	at     time.Time
@@ -95,7 +95,7 @@ func (m model) of(url string) (list []visit) {
 	return list
 }
 
-// content returns the body that version i of a list stands for.
+// content returns the body that was valid at version i of a list.
 func content(list []visit, i int) (string, bool) {
 	for ; i >= 0; i-- {
 		if v := list[i]; v.status == 200 {
@@ -105,7 +105,7 @@ func content(list []visit, i int) (string, bool) {
 	return "", false
 }
 
-// randomVisits makes a history in the order of time, of few URLs, where much stays as it was.
+// randomVisits returns a history of few URLs in the order of time, with many unchanged pages.
 func randomVisits(r *rand.Rand, n int) model {
 	var m model
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -127,10 +127,11 @@ func randomVisits(r *rand.Rand, n int) model {
 
 func randomURL(r *rand.Rand) string {
 	hosts := []string{"a.test", "www.a.test", "b.test", "a.test:81"}
-	return fmt.Sprintf("http://%s/%s", hosts[r.IntN(4)], []string{"", "d/", "d/1", "d/2"}[r.IntN(4)])
+	paths := []string{"", "d/", "d/1", "d/2"}
+	return fmt.Sprintf("http://%s/%s", hosts[r.IntN(4)], paths[r.IntN(4)])
 }
 
-// requireModel holds that the archive answers as the model does, for all URLs and around all times.
+// requireModel requires that lookups match the model, for all URLs and around all times.
 func requireModel(t *testing.T, a *Archive, m model) {
 	t.Helper()
 	urls := map[string]bool{}
@@ -183,8 +184,8 @@ func requireVersion(t *testing.T, a *Archive, got Version, list []visit, i int) 
 	}
 }
 
-// Random histories, with the archive closed and opened and synced at random, under several options.
-func TestVersionsAreThoseOfTheModel(t *testing.T) {
+// Random histories, with random syncs and reopens, with several options.
+func TestVersionsMatchModel(t *testing.T) {
 	for i, opts := range []Options{{}, {KeepRepeats: true}, {Compression: warc.Zstd, MaxFile: 4000},
 		{Compression: warc.None, Writers: 3, MaxFile: 9000}} {
 		for seed := range uint64(2) {
@@ -194,7 +195,7 @@ func TestVersionsAreThoseOfTheModel(t *testing.T) {
 				dir := t.TempDir()
 				m := randomVisits(r, 80)
 				a := openDir(t, dir, opts)
-				a.index.limit = 7 // it is committed now and then
+				a.index.limit = 7 // so that it is committed often
 				for i, v := range m {
 					_, err := a.Append(v.capture())
 					require.NoError(t, err)
@@ -216,7 +217,7 @@ func TestVersionsAreThoseOfTheModel(t *testing.T) {
 	}
 }
 
-// requireRebuilt holds that the WARC files alone give the same index.
+// requireRebuilt requires that the index rebuilt from the WARC files is the same.
 func requireRebuilt(t *testing.T, dir string, opts Options) {
 	t.Helper()
 	before := indexContents(t, dir)
@@ -230,7 +231,7 @@ func requireRebuilt(t *testing.T, dir string, opts Options) {
 	require.Equal(t, before, indexContents(t, dir))
 }
 
-// A body that comes again is kept once.
+// A repeated body is stored once.
 func TestRepeatsBecomeRevisits(t *testing.T) {
 	dir := t.TempDir()
 	a := openDir(t, dir, Options{})
@@ -256,7 +257,7 @@ func TestRepeatsBecomeRevisits(t *testing.T) {
 		require.NoError(t, rec.Close())
 	}
 	require.Equal(t, []string{"response", "revisit", "revisit", "response", "response", "response",
-		"response"}, types, "only the version before counts")
+		"response"}, types, "only the previous version counts")
 	require.Equal(t, []string{"", warc.ProfileIdentical, warc.ProfileNotModified, "", "", "", ""},
 		profiles)
 	require.Equal(t, "2026-11-03T03:05:06.007008Z", refers[1])
@@ -264,14 +265,14 @@ func TestRepeatsBecomeRevisits(t *testing.T) {
 	v, err := a.At("http://c.test/", time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, Unchanged, v.Kind)
-	require.Equal(t, Location{}, v.Content, "the archive does not have it")
+	require.Equal(t, Location{}, v.Content, "its body was never appended")
 	_, err = a.Read(v.Content)
 	require.ErrorIs(t, err, ErrNotFound)
 	require.NoError(t, a.Close())
 }
 
-// A 304 may be known before what it stands for.
-func TestAnAnswerBeforeItsContent(t *testing.T) {
+// A 304 may be appended before the version that it repeats.
+func TestRevisitBeforeItsContent(t *testing.T) {
 	dir := t.TempDir()
 	a := openDir(t, dir, Options{})
 	for _, v := range []visit{
@@ -294,8 +295,8 @@ func TestAnAnswerBeforeItsContent(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// A revisit may be of another URL, as wget and others write them.
-func TestARevisitOfAnotherURL(t *testing.T) {
+// A revisit may refer to another URL, as wget and other tools write it.
+func TestRevisitOfAnotherURL(t *testing.T) {
 	dir := t.TempDir()
 	enc, err := warc.NewEncoder(warc.EncoderOptions{})
 	require.NoError(t, err)
@@ -307,7 +308,8 @@ func TestARevisitOfAnotherURL(t *testing.T) {
 		{Type: "revisit", TargetURI: "http://b.test/", Date: someTime.Add(time.Hour),
 			Profile: warc.ProfileIdentical, RefersToURI: "http://a.test/", RefersToDate: someTime},
 		{Type: "revisit", TargetURI: "http://c.test/", Date: someTime.Add(time.Hour),
-			Profile: warc.ProfileIdentical, RefersToURI: "http://lost.test/", RefersToDate: someTime},
+			Profile:     warc.ProfileIdentical,
+			RefersToURI: "http://lost.test/", RefersToDate: someTime},
 		{Type: "revisit", TargetURI: "http://d.test/", Date: someTime.Add(time.Hour),
 			Profile: warc.ProfileIdentical},
 	} {
@@ -337,8 +339,8 @@ func TestARevisitOfAnotherURL(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// While some append, others ask, read, check and count.
-func TestEverythingAtOnce(t *testing.T) {
+// Goroutines append, look up, take snapshots and verify concurrently.
+func TestConcurrentUse(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{Writers: 2, Compressors: 3, MaxFile: 20_000})
 	a.index.limit = 20
 	var writers, readers sync.WaitGroup
@@ -346,9 +348,9 @@ func TestEverythingAtOnce(t *testing.T) {
 	for g := range 3 {
 		writers.Go(func() {
 			for i := range each {
-				v := visit{fmt.Sprintf("http://%d.test/", i%7), someTime.Add(time.Duration(i) * time.Hour),
-					200, fmt.Sprint("body ", i/3)}
-				c := v.capture()
+				at := someTime.Add(time.Duration(i) * time.Hour)
+				url := fmt.Sprintf("http://%d.test/", i%7)
+				c := visit{url, at, 200, fmt.Sprint("body ", i/3)}.capture()
 				c.Time = c.Time.Add(time.Duration(g))
 				if _, err := a.Append(c); err != nil {
 					t.Error(err)
@@ -409,8 +411,8 @@ func TestEverythingAtOnce(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Captures may come in out of order. An unchanged version keeps the content that it had.
-func TestAVersionInBetween(t *testing.T) {
+// Captures may be appended out of order. An unchanged version keeps its content.
+func TestVersionInBetween(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	for _, v := range []visit{
 		{"http://a.test/", someTime, 200, "one"},
@@ -430,7 +432,7 @@ func TestAVersionInBetween(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// Two captures of one microsecond are two versions.
+// Two captures in the same microsecond are two versions.
 func TestVersionsOfOneInstant(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	for _, text := range []string{"one", "two"} {
@@ -446,7 +448,7 @@ func TestVersionsOfOneInstant(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-func TestAVeryLongURL(t *testing.T) {
+func TestVeryLongURL(t *testing.T) {
 	dir := t.TempDir()
 	a := openDir(t, dir, Options{})
 	url := "http://a.test/" + strings.Repeat("x", maxURL-20)
@@ -464,7 +466,7 @@ func TestAVeryLongURL(t *testing.T) {
 	requireRebuilt(t, dir, Options{})
 }
 
-// A closed record must not use its reader, which another record may have now.
+// A closed record must not use its reader, which another record may use now.
 func TestReadAfterClose(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	var locs []Location

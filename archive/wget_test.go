@@ -24,9 +24,9 @@ func wget(t *testing.T, dir string, args ...string) {
 	require.NoError(t, err, "%s", out)
 }
 
-// What wget has fetched is imported: a page that changed, and one that did not, for which wget
-// writes a revisit record without a body that names no time.
-func TestImportOfWhatWgetFetched(t *testing.T) {
+// Files of wget are imported, with a page that changed and one that did not. For that one, wget
+// writes a revisit record without body and without WARC-Refers-To-Date.
+func TestImportOfWgetFiles(t *testing.T) {
 	if _, err := exec.LookPath("wget"); err != nil {
 		t.Skip("no wget")
 	}
@@ -56,7 +56,7 @@ func TestImportOfWhatWgetFetched(t *testing.T) {
 	found, err := a.Import(names...)
 	require.NoError(t, err)
 	require.Empty(t, found.Damage)
-	require.GreaterOrEqual(t, found.Versions, 4, "wget keeps its log as resources, too")
+	require.GreaterOrEqual(t, found.Versions, 4, "wget also stores its log as resources")
 	changing, err := a.Versions(urls[1])
 	require.NoError(t, err)
 	require.Len(t, changing, 2)
