@@ -17,8 +17,7 @@ import (
 // Captures appended before the call are included. Captures appended during the walk may be.
 func (a *Archive) All() iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		// The next version decides until when a version is valid, so each is held back for one
-		// step.
+		// A version is valid until the next one, so each is held back for one step.
 		var held Version
 		var key string // of held
 		for l, err := range a.index.scan(urlkey.All) {
@@ -120,8 +119,8 @@ func (w *validWalk) end() bool {
 		return true
 	}
 	v := w.archive.describe(w.key, &w.entry, w.until)
-	if known, err := w.archive.elsewhere(w.key, v); err == nil {
-		v = known // otherwise there is no content to read, as for a snapshot
+	if known, err := w.archive.withContent(w.key, v); err == nil {
+		v = known // otherwise there is no content to read, as in a snapshot
 	}
 	return w.yield(v, nil)
 }

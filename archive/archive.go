@@ -19,7 +19,7 @@ var (
 	ErrInvalid = errors.New("archive: invalid capture")
 
 	// ErrReadOnly is returned by methods that would change an archive open with Options.ReadOnly.
-	ErrReadOnly = errors.New("archive: it is open for reading only")
+	ErrReadOnly = errors.New("archive: open for reading only")
 
 	// ErrLocked is returned by [Open] while another process has the archive open.
 	ErrLocked = errors.New("archive: another process has it open")
@@ -65,7 +65,7 @@ type Location struct {
 
 // Stats counts what an [Archive] has done since it was opened.
 type Stats struct {
-	Files    int64 // begun
+	Files    int64 // created
 	Captures int64 // appended
 	Revisits int64 // captures whose body is in another record
 	Shared   int64 // revisits whose body was found under another URL, see Options.Share
@@ -82,7 +82,7 @@ type Stats struct {
 // file is cut off, see Durability in the package comment. With [Options.ReadOnly] nothing is
 // created or cut.
 func Open(dir string, opts Options) (*Archive, error) {
-	if _, err := opts.settle(); err != nil {
+	if _, err := opts.validate(); err != nil {
 		return nil, err
 	}
 	if opts.ReadOnly {
@@ -101,7 +101,7 @@ func Open(dir string, opts Options) (*Archive, error) {
 // openArchive opens the archive in an existing directory. With anew it makes a new index, which
 // replaces the old one.
 func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive, err error) {
-	s, err := opts.settle()
+	s, err := opts.validate()
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 		return nil, openError(err)
 	}
 	defer func() {
-		if err != nil { // more specific than later errors
+		if err != nil { // more specific than errors of these calls
 			if a.index != nil {
 				_ = a.index.close(false)
 			}
@@ -143,7 +143,7 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 	return a, nil
 }
 
-// openError adds what to do. The cause names the path.
+// openError adds the remedy. The cause names the path.
 func openError(err error) error {
 	return fmt.Errorf("archive: open: %w: give a directory in which this process may create files",
 		err)
@@ -195,8 +195,8 @@ func (a *Archive) Stats() (stats Stats) {
 
 // Files returns the sorted names of all WARC files in the directory, including those of other
 // programs, as they are on disk now. The current file, and files that a disk failure left
-// unfinished, end in ".open". Files of one prefix sort by the time at which they were begun. The
-// absolute paths of imported files come last, whether the files exist or not.
+// unfinished, end in ".open". Files of one prefix sort by creation time. The absolute paths of
+// imported files come last, whether the files exist or not.
 func (a *Archive) Files() ([]string, error) {
 	names, err := a.files.list()
 	if err != nil {

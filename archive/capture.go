@@ -32,7 +32,7 @@ type Capture struct {
 	// widely used readers fail on them.
 	Time time.Time
 
-	// Addr is the server's address. The zero Addr leaves it out.
+	// Addr is the server's address. The zero Addr omits it.
 	Addr netip.Addr
 
 	// Protocol is the protocol of the response as net/http names it, such as "HTTP/2.0". "" means
@@ -70,8 +70,8 @@ type Capture struct {
 	// wire. A field of the records says so.
 	Rebuilt bool
 
-	record   *Resource // takes the place of a response, see AppendRecord
-	original string    // the ID of the record that it is of
+	record   *Resource // replaces the response, see AppendRecord
+	original string    // ID of the record that record is about
 }
 
 // truncations are the reasons in WARC 1.1, section 5.13.
@@ -135,8 +135,8 @@ func (c *Capture) sum() (sum [sha1.Size]byte, err error) {
 	return sum, nil
 }
 
-// urlFault returns why a URL cannot be in a header line, or "" if it can. Characters outside of
-// ASCII are allowed: browsers send them, and losing the page would be worse.
+// urlFault returns why a URL cannot be in a header line, or "" if it can. Non-ASCII characters are
+// allowed: browsers send them, and losing the page would be worse.
 func urlFault(url string) string {
 	scheme, _, found := strings.Cut(url, ":")
 	switch {
@@ -152,8 +152,8 @@ func urlFault(url string) string {
 	return ""
 }
 
-// breaksLine reports whether some reader ends a line or a value at a character. That is more than
-// CR and LF: some split lines at U+0085 or U+2028.
+// breaksLine reports whether some reader ends a line or a value at a character: not only at CR and
+// LF, but at U+0085 or U+2028.
 func breaksLine(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // headLen returns the length of the head of an HTTP message with its blank line, or -1 if there is

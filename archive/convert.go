@@ -12,9 +12,9 @@ import (
 // oldIndexName is the name of the index of version 1, a file of bbolt.
 const oldIndexName = "index.bolt"
 
-// convert takes over an index of version 1, whose entries have no addresses of contents, and
-// removes it. While it exists, a new index is an interrupted conversion. Records that it lacks are
-// indexed afterwards, as in any archive.
+// convert converts an index of version 1, whose entries have no addresses of contents, and removes
+// it. While it exists, the new index is incomplete. Records that it lacks are indexed afterwards,
+// as in any archive.
 func (a *Archive) convert() error {
 	if !exists(a.fs, oldIndexName) {
 		return nil
@@ -29,7 +29,7 @@ func (a *Archive) convert() error {
 	if err != nil {
 		return err
 	}
-	// Numbers are given in the order of the old index.
+	// Files get the same numbers as in the old index.
 	for _, f := range ends {
 		x.add(f.name, "", nil, "", f.end)
 	}
@@ -48,7 +48,8 @@ type oldFile struct {
 // readOldIndex visits the entries of an index of version 1 in the order of their keys, and returns
 // the files by their numbers.
 func readOldIndex(files vfs.FS, visit func(url string, e *entry) error) (
-	known []oldFile, err error) {
+	known []oldFile, err error,
+) {
 	f, err := files.Open(oldIndexName)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func readOldIndex(files vfs.FS, visit func(url string, e *entry) error) (
 	if err == nil {
 		err = old.Walk("meta", func(key, value []byte) error {
 			if string(key) == "version" && string(value) != "1" {
-				return fmt.Errorf("%w: it has version %.20s", bolt.ErrCorrupt, value)
+				return fmt.Errorf("%w: unknown version %.20s", bolt.ErrCorrupt, value)
 			}
 			return nil
 		})
@@ -151,6 +152,6 @@ func (c *converter) complete(url string, e *entry) {
 }
 
 func (c *converter) see(e *entry) {
-	copied := *e // as the list may move
+	copied := *e // because the list may be reallocated
 	c.last[e.digest], c.last[""] = &copied, &copied
 }

@@ -29,7 +29,7 @@ func openDirectory(dir string) (path string, _ vfs.FS, err error) {
 	return path, vfs.Shared{OS: vfs.OS(path)}, vfs.MakeDir(path, 0o755)
 }
 
-// lock keeps other processes out.
+// lock excludes other processes.
 func lock(files vfs.FS) (io.Closer, error) {
 	for began := time.Now(); ; time.Sleep(lockWait / 50) {
 		l, err := files.Lock(lockName)
@@ -51,7 +51,7 @@ func exists(files vfs.FS, name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// source is a WARC file that is read.
+// source is a WARC file open for reading.
 type source struct {
 	io.ReaderAt
 	io.Closer
@@ -136,7 +136,7 @@ func openRegular(path string) (*source, error) {
 	return &source{f, f, info.Size(), false}, nil
 }
 
-// handle is a file that is written. One goroutine may force it to disk while others write to it.
+// handle is a file being written. One goroutine may force it to disk while others write to it.
 type handle struct {
 	vfs.File
 	mu     sync.Mutex // held while it is forced to disk or closed
@@ -145,7 +145,7 @@ type handle struct {
 }
 
 // Sync fails forever once it has failed: the system may have discarded the data, and the next
-// attempt would succeed. On a closed file it does nothing: a file is synced or given up before it
+// attempt would succeed. On a closed file it does nothing: a file is synced or abandoned before it
 // is closed.
 func (h *handle) Sync() error {
 	h.mu.Lock()

@@ -21,20 +21,20 @@
 //
 // A capture is stored with all of its records and its index entry, or not at all. Once Append
 // returns nil, it survives a crash of the process: [Open] indexes the ends of the files that the
-// index lacks. A power failure loses at most the captures since the last sync, see [Options]. If the
-// disk is full, the file is cut back to its last complete capture.
+// index lacks. A power failure loses at most the captures since the last sync, see [Options]. If
+// the disk is full, the file is cut back to its last complete capture.
 //
 // # Concurrency
 //
-// One process can have an archive open at a time, or several with [Options.ReadOnly]. Its goroutines
-// may append and query concurrently. A background goroutine writes the index when there is enough to
-// write, and then ends. Only Close waits for it.
+// One process can have an archive open at a time, or several with [Options.ReadOnly]. Its
+// goroutines may append and query concurrently. A background goroutine writes the index when there
+// is enough to write, and then ends. Only Close waits for it.
 //
 // # Limits
 //
-// Each of [Options.Compressors] uses up to 7 MiB, and one capture of up to 4 MiB; larger captures are
-// written directly to the file. The index uses about 3 bytes of memory per entry, up to 48 MiB for
-// each of its few files, and 60 MB for up to 262,144 new entries. A URL may have 64 KiB.
+// Each of [Options.Compressors] uses up to 7 MiB, and one capture of up to 4 MiB; larger captures
+// are written directly to the file. The index uses about 3 bytes of memory per entry, up to 48 MiB
+// for each of its few files, and 60 MB for up to 262,144 new entries. A URL may have 64 KiB.
 //
 // FORMAT.md describes the files. Start reading with archive.go, note.go and files.go.
 package archive

@@ -37,7 +37,7 @@ func (d *Document) Record() (*warc.Record, error) {
 	return o.handOver(), nil
 }
 
-// shifted is a part of a file that is read by its offsets in the whole.
+// shifted is a part of a file that is read by offsets in the whole file.
 type shifted struct {
 	part  io.ReaderAt
 	start int64
@@ -80,18 +80,19 @@ const (
 	leastRead = 64 << 10
 )
 
-// sequential reads parts of files whose addresses only go up. It is not safe for concurrent use.
+// sequential reads parts of files in the order of their addresses. It is not safe for concurrent
+// use.
 type sequential struct {
 	archive *Archive
 	name    string
 	file    *source
 	dict    []byte
-	failed  error // to open the file
+	failed  error // of opening the file
 
-	window []byte // what was read
-	start  int64  // where in the file
-	used   int64  // bytes of the window that were asked for
-	ahead  int    // what to read at once
+	window []byte // a part of the file
+	start  int64  // offset of window
+	used   int64  // bytes of the window that callers used
+	ahead  int    // size of the next read
 }
 
 // close may be called again, and so may read after it.
@@ -132,7 +133,7 @@ func (s *sequential) open(name string) {
 
 // fill moves the window to the part. Bytes already in the window are reused.
 func (s *sequential) fill(loc Location) error {
-	// Parts come in the order of their addresses, but may overlap what was read ahead.
+	// Parts come in the order of their addresses, but may overlap the window.
 	have := 0
 	if from := loc.Offset - s.start; from >= 0 && from < int64(len(s.window)) {
 		have = copy(s.window, s.window[from:])
@@ -153,13 +154,14 @@ func (s *sequential) fill(loc Location) error {
 	n, err := s.file.ReadAt(s.window[have:], loc.Offset+int64(have))
 	s.window = s.window[:have+n]
 	if int64(len(s.window)) >= loc.Length {
-		if s.ahead == readAhead { // nearly all of the file is wanted
+		if s.ahead == readAhead { // nearly all of the file is used
 			s.file.ahead(loc.Offset+int64(len(s.window)), readAhead)
 		}
 		return nil
 	}
 	if err == io.EOF {
-		return &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "the file is too short"}
+		return &warc.DamageError{File: loc.File, Offset: loc.Offset,
+			Reason: "the file is too short"}
 	}
 	return fmt.Errorf("archive: read: %w", err)
 }

@@ -16,21 +16,21 @@ const maxBuffered = 4 << 20
 
 var (
 	lastChunk = []byte("0\r\n\r\n")
-	chunkEnd  = []byte("\r\n0\r\n\r\n") // of a chunk with bytes in it, and the last chunk
+	chunkEnd  = []byte("\r\n0\r\n\r\n") // of a non-empty chunk, and the last chunk
 )
 
 // encoder turns captures into members. It is reused, since a compressor is too large to allocate
 // for each record. It is not safe for concurrent use.
 type encoder struct {
-	out     io.Writer // where the members go; nil means buf
+	out     io.Writer // of the members; nil means buf
 	buf     []byte
 	n       int64 // bytes of members since begin
-	raw     int64 // bytes that went into them
-	records int64 // the number of members
-	last    int64 // where the last one begins
+	raw     int64 // their bytes before compression
+	records int64 // their number
+	last    int64 // offset of the last one
 
 	warc  *warc.Encoder
-	h     warc.Head       // here and not on the stack, where the hash would make it escape
+	h     warc.Head       // here because a local one would escape to the heap
 	sum   [sha1.Size]byte // of the body
 	info  warc.ID         // of the file that the members are for
 	chunk []byte          // the size line of the only chunk
@@ -62,8 +62,8 @@ func (e *encoder) Write(p []byte) (int, error) {
 // body.
 //
 // The request comes first: a crash in between leaves a request without a response, which is
-// harmless, and not a response that was never acknowledged. Each names the other. Each has the ID
-// of its file: behind damage, only the ID distinguishes a record from a body that looks like one.
+// harmless, and not a response that was never acknowledged. They refer to each other. Each has the
+// ID of its file: after damage, only the ID distinguishes a record from a body that looks like one.
 func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) error {
 	e.begin(out)
 	e.info = info
@@ -76,9 +76,9 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 	if len(c.Request) > 0 {
 		request = warc.NewID()
 		e.h = warc.Head{Type: "request", ID: request, WarcinfoID: info, ConcurrentTo: response,
-			Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Protocols: over.Protocols, CipherSuite: over.CipherSuite,
-			Truncated: c.RequestTruncated, ContentType: "application/http;msgtype=request",
-			Extra: c.extra()}
+			Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Truncated: c.RequestTruncated,
+			Protocols: over.Protocols, CipherSuite: over.CipherSuite,
+			ContentType: "application/http;msgtype=request", Extra: c.extra()}
 		if err := e.record(c.Request); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (e *encoder) revisit(c *Capture, of original) error {
 	e.h.Type, e.h.Profile = "revisit", of.profile
 	e.h.RefersToURI, e.h.RefersToDate = of.url, of.time
 	if of.profile == warc.ProfileIdentical && e.h.Truncated == "" {
-		e.h.Truncated = "length" // WARC 1.1, section 6.7.2: the body was left out
+		e.h.Truncated = "length" // WARC 1.1, section 6.7.2: the body is omitted
 	}
 	if of.profile == warc.ProfileNotModified {
 		e.h.Payload = nil
@@ -163,7 +163,7 @@ func (b *block) Seek(int64, int) (int64, error) {
 	return 0, nil
 }
 
-// record encodes one record with e.h before the block, which is the parts one after the other.
+// record encodes one record with the header e.h. Its block is the concatenation of the parts.
 func (e *encoder) record(parts ...[]byte) error {
 	e.last = e.n
 	e.records++

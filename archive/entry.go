@@ -60,7 +60,7 @@ type entry struct {
 	posted int64
 }
 
-// request is where the request record is, if the method was not GET.
+// request is the location of the request record, if the method was not GET.
 func (e *entry) request() address {
 	switch {
 	case e.posted > 0:
@@ -105,7 +105,10 @@ type digest string // the number of the algorithm and the sum, as on disk
 var sums = []struct {
 	name string
 	size int
-}{1: {"sha1", sha1.Size}, 2: {"sha256", sha256.Size}, 3: {"md5", md5.Size}, 4: {"sha512", sha512.Size}}
+}{
+	1: {"sha1", sha1.Size}, 2: {"sha256", sha256.Size}, 3: {"md5", md5.Size},
+	4: {"sha512", sha512.Size},
+}
 
 // parseDigest returns an empty digest if it cannot parse the text.
 func parseDigest(labelled string) digest {
@@ -289,8 +292,8 @@ func init() {
 	}
 }
 
-// intern returns a string that may be shared. Walking an index would otherwise allocate the same
-// few words for every entry.
+// intern returns a string that may be shared. A scan of the index would otherwise allocate the same
+// few strings for every entry.
 func intern(media []byte) string {
 	if known, ok := mediaTypes[string(media)]; ok { // does not allocate
 		return known
@@ -341,17 +344,15 @@ func (c *cutter) take(n uint64) []byte {
 func (c *cutter) address() (a address) {
 	file := c.uvarint()
 	a = address{uint32(file), int64(c.uvarint()), int64(c.uvarint()), int(c.uvarint())}
-	c.ok = c.ok && file == uint64(a.file) && a.offset >= 0 && a.offset <= maxOffset && a.length >= 0 &&
-		a.status >= 0
+	c.ok = c.ok && file == uint64(a.file) && a.offset >= 0 && a.offset <= maxOffset &&
+		a.length >= 0 && a.status >= 0
 	return a
 }
 
-// bytes takes a field with its length before it, which is one byte: digests and media types are
-// short.
+// bytes takes a field after its length, which is one byte: digests and media types are short.
 func (c *cutter) bytes() []byte { return c.take(uint64(c.next())) }
 
-// microseconds is the finest resolution of WARC dates that other readers accept, and so that of the
-// index.
+// microseconds returns a time of the index. Other readers accept no finer resolution of WARC dates.
 func microseconds(t time.Time) int64 {
 	// Beyond some 290,000 years the number would overflow. No version has such a time, but a query
 	// may.

@@ -16,7 +16,7 @@ import (
 type files struct {
 	encoders chan *encoder // idle ones
 	outputs  []*output
-	buffered int // up to which size a capture is compressed before an output is locked
+	buffered int // maximum size of a capture that is compressed before an output is locked
 	dir      vfs.FS
 
 	mu     sync.Mutex // guards what follows
@@ -63,7 +63,7 @@ type ledger interface {
 
 // append writes the records of one checked capture, and returns the location of its response.
 func (f *files) append(c *Capture, l ledger) (Location, error) {
-	// Waiting here is what bounds memory: each goroutine that got past holds a compressor.
+	// Waiting here bounds memory: each goroutine past this line holds a compressor.
 	e := <-f.encoders
 	defer func() { f.encoders <- e }()
 	// The digest comes first, as it decides what is written: a repeat is not compressed at all.
@@ -103,7 +103,8 @@ func (f *files) pick(size int64) *output {
 // write writes a capture to a file: c itself, or its encoded form in e. The order of captures is
 // decided here, not by their times.
 func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, direct bool) (
-	Location, error) {
+	Location, error,
+) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if f.isClosed() {
@@ -116,7 +117,7 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, 
 			if direct {
 				return e.capture(c, of, *o.id.Load(), o)
 			}
-			// Once in a file, the file became full after the capture was compressed for it.
+			// This happens once per file: it became full after the capture was compressed for it.
 			if e.info != *o.id.Load() {
 				if err := e.capture(c, of, *o.id.Load(), nil); err != nil {
 					return err
@@ -129,7 +130,7 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, 
 	if err != nil {
 		f.count(func(s *Stats) { s.Failed++ })
 		return Location{}, fmt.Errorf(
-			"archive: append: %w: not kept; mend the cause and append it again", err)
+			"archive: append: %w: not stored; fix the cause and append it again", err)
 	}
 	f.count(func(s *Stats) {
 		s.Captures++
@@ -180,9 +181,10 @@ func (f *files) sync() (first error) {
 	if f.isClosed() {
 		return ErrClosed
 	}
+	const remedy = "append again all captures since the last sync"
 	for _, o := range f.outputs {
 		if err := o.checkpoint(); err != nil && first == nil {
-			first = fmt.Errorf("archive: sync: %w: append again all captures since the last sync", err)
+			first = fmt.Errorf("archive: sync: %w: %s", err, remedy)
 		}
 	}
 	return first
@@ -200,7 +202,8 @@ func (f *files) force() (first error) {
 
 // list returns the sorted names of all WARC files in the directory.
 func (f *files) list() (names []string, err error) {
-	err = f.halt(func([]*output) (err error) { // no file is renamed during the listing, so none is missed
+	// The lock excludes renames during the listing, so no file is missed.
+	err = f.halt(func([]*output) (err error) {
 		names, err = f.dir.List()
 		return err
 	})
@@ -238,7 +241,7 @@ func (f *files) close() error {
 			}
 			if err := o.finish(); err != nil && first == nil {
 				first = fmt.Errorf(
-					"archive: close: %w: the last file may not be safe from a power cut", err)
+					"archive: close: %w: a power failure may lose part of the last file", err)
 			}
 		}
 		return first

@@ -287,7 +287,7 @@ func FuzzForgedRecords(f *testing.F) {
 	f.Add(zipped.Bytes(), uint16(77), uint8(1))
 	encoders := make([]*encoder, len(all))
 	for i, o := range all {
-		s, err := o.settle()
+		s, err := o.validate()
 		require.NoError(f, err)
 		encoders[i] = newEncoder(s.encoder)
 	}
@@ -335,7 +335,7 @@ func readBack(t testing.TB, name string, data []byte) (map[string]bool, Report) 
 	r := a.readerWith(nil)
 	defer r.close()
 	f := bytes.NewReader(data)
-	require.NoError(t, a.believe(r, f, name, 0, int64(len(data))))
+	require.NoError(t, a.readTrusted(r, f, name, 0, int64(len(data))))
 	found := map[string]bool{}
 	tail := tail{broken: -1}
 	for rec, err := range r.warc.Records() {

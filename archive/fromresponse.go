@@ -52,7 +52,7 @@ func requestHead(req *http.Request, resp *http.Response) []byte {
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", req.ContentLength)
 	}
 	_ = req.Header.WriteSubset(&b, map[string]bool{"Host": true, "Content-Length": true,
-		"Transfer-Encoding": true}) // a buffer takes all
+		"Transfer-Encoding": true}) // a buffer returns no error
 	if resp.Uncompressed && req.Header.Get("Accept-Encoding") == "" {
 		b.WriteString("Accept-Encoding: gzip\r\n")
 	}

@@ -24,9 +24,9 @@ const importsName = "imports.txt"
 // directory of the archive, and open it with [Options.Reindex]. Data appended to such a file later
 // is found by the next [Open], or by importing it again.
 //
-// Behind damage, a file is read only as far as its records prove that they belong to it; see
-// [Options.Salvage]. The report names each damaged place. If a file disappears or becomes shorter,
-// only its own versions are lost: their entries stay, reading them fails, and [Archive.Missing],
+// After damage, only records that provably belong to the file are indexed; see [Options.Salvage].
+// The report lists each damaged part. If a file disappears or becomes shorter, only its own
+// versions are lost: their entries stay, reading them fails, and [Archive.Missing],
 // [Archive.Recovered] and [Archive.Verify] report it. A file without any readable record is
 // rejected with the offset of the first damage.
 //
@@ -61,7 +61,7 @@ func (a *Archive) importFile(path string, found *Report) error {
 	case a.readOnly:
 		return ErrReadOnly
 	case filepath.Dir(path) == a.dir:
-		return errors.New("it is in the directory of the archive, and belongs to it already")
+		return errors.New("the file is in the directory of the archive, and belongs to it already")
 	case strings.ContainsAny(path, "\r\n"):
 		return errors.New("a path with a line break cannot be listed in " + importsName)
 	}
@@ -84,8 +84,7 @@ func (a *Archive) importFile(path string, found *Report) error {
 	return err
 }
 
-// readable checks that a file has a record or is empty. Otherwise it returns why the beginning
-// cannot be read.
+// readable checks that a file has a record or is empty. Otherwise it returns the first error.
 func (a *Archive) readable(f *source, path string) error {
 	r, err := a.reader(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// indexName begins the names of the files of the index.
+// indexName is the prefix of the file names of the index.
 const indexName = "index"
 
 // Limits of uncommitted entries. They bound the memory, and the bytes to read again after a crash.
@@ -49,7 +49,7 @@ type index struct {
 type indexed struct {
 	number   uint32
 	end      int64 // of the indexed part
-	salvaged bool  // records behind damage were indexed
+	salvaged bool  // records after damage were indexed
 }
 
 // openIndex reads an index, or makes one.
@@ -222,8 +222,8 @@ func (x *index) fullLocked() bool {
 	return count >= x.limit || bytes >= maxPendingBytes || x.unindexed >= maxUnindexed
 }
 
-// admit bounds memory if entries come faster than they are committed. If they cannot be committed,
-// its error says why.
+// admit bounds memory: it commits if entries are added faster than the goroutine commits them. It
+// returns the error of that commit.
 func (x *index) admit() error {
 	if count, bytes := x.tree.Waiting(); count < 2*x.limit && bytes < 2*maxPendingBytes {
 		return nil

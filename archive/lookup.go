@@ -35,7 +35,7 @@ func (x *index) floor(url string, t int64) (e entry, found bool, until int64, er
 	return x.before(l, prefix)
 }
 
-// before returns the entry before l.key and the time of the one at or behind it.
+// before returns the entry before l.key, and the time of the first one not before it.
 func (x *index) before(l *lookup, prefix int) (e entry, found bool, until int64, err error) {
 	if err := x.tree.Around(&l.around, l.key, prefix); err != nil {
 		return e, false, 0, indexError(err)
@@ -57,8 +57,8 @@ func (x *index) before(l *lookup, prefix int) (e entry, found bool, until int64,
 	return e, true, until, err
 }
 
-// maxBack bounds the versions searched for content that no record gives the address of. Few real
-// pages change so often, but a hostile one could.
+// maxBack bounds the versions searched for content whose address is unknown. Few real pages change
+// so often, but a hostile one could.
 const maxBack = 1000
 
 // back visits the entries of a URL before at, newest first, until visit returns false or maxBack

@@ -19,7 +19,7 @@ import (
 type store struct{ *files }
 
 func open(dir vfs.FS, opts Options) (*store, error) {
-	s, err := opts.settle()
+	s, err := opts.validate()
 	if err != nil {
 		return nil, err
 	}

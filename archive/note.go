@@ -14,7 +14,7 @@ type note struct {
 	archive *Archive
 	capture Capture
 	key     string
-	long    string // the URL, if it cannot be had from the key
+	long    string // the URL, if it cannot be derived from the key
 	status  int
 	media   string
 	posted  bool      // the method was not GET
@@ -81,15 +81,15 @@ func (a *Archive) originalOf(profile, url string, e *entry) (of original, err er
 	of = original{profile: profile, url: url, time: fromMicroseconds(e.time), kind: Unchanged,
 		digest: e.digest, media: e.media, truncated: e.truncated, content: e.body()}
 	// Digests of other programs are not trusted: a wrong one would lose a body.
-	believed := profile == warc.ProfileNotModified || isMarked(a.index.name(of.content.file))
-	if e.content.length == 0 && believed {
+	trusted := profile == warc.ProfileNotModified || isMarked(a.index.name(of.content.file))
+	if e.content.length == 0 && trusted {
 		return of, nil
 	}
-	there, ok, err := a.holder(of.content, e.digest)
+	stored, ok, err := a.bodyAt(of.content, e.digest)
 	if err != nil || !ok {
 		return original{}, err
 	}
-	of.url, of.time = there.url, there.time
+	of.url, of.time = stored.url, stored.time
 	return of, nil
 }
 

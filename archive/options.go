@@ -36,13 +36,13 @@ const (
 
 // Options configures an [Archive]. The zero Options is the recommendation.
 type Options struct {
-	// MaxFile is the size in bytes at which a file is finished and the next one begun. A record is
-	// never split. 0 means 1 GiB, as the standard recommends. Negative means one file without
+	// MaxFile is the size in bytes at which a file is finished and the next one created. A record
+	// is never split. 0 means 1 GiB, as the standard recommends. Negative means one file without
 	// limit.
 	MaxFile int64
 
-	// Prefix begins the file names: letters, digits, dots, hyphens and underscores.
-	// "" means "spinneret".
+	// Prefix is the prefix of the file names: letters, digits, dots, hyphens and underscores. ""
+	// means "spinneret".
 	Prefix string
 
 	// Compression is how records are compressed. 0 means warc.Gzip, which every tool reads;
@@ -59,55 +59,54 @@ type Options struct {
 
 	// Info holds named fields for the warcinfo record of each file, such as operator, robots,
 	// description or http-header-user-agent. nil means software, format and conformsTo alone. These
-	// are always there, unless Info has another value, or "" to leave one out.
+	// are always written, unless Info has another value, or "" to omit one.
 	Info map[string]string
 
-	// SyncEvery is how many bytes of a file a power failure may lose: before there are more, they
-	// are forced to disk. A sync starts in the background at half of it, so Append does not wait as
-	// long as the disk keeps up. 1 makes every Append wait for the disk. 0 means 64 MiB. Negative
-	// means to sync only finished files, before the index is written, and on Sync.
+	// SyncEvery is the number of bytes of a file that a power failure may lose: before there are
+	// more, they are forced to disk. A sync starts in the background at half of it, so Append does
+	// not wait as long as the disk keeps up. 1 makes every Append wait for the disk. 0 means 64
+	// MiB. Negative means to sync only finished files, before the index is written, and on Sync.
 	SyncEvery int64
 
 	// Writers is the number of files that are written at the same time. More than one helps with
 	// many large bodies, which are compressed directly into a file. Zero or negative means 1.
 	Writers int
 
-	// Compressors is how many captures may be compressed at one time. Further callers wait, so it
-	// bounds the memory of the archive. Zero or negative means one per GOMAXPROCS.
+	// Compressors is the number of captures that may be compressed at a time. Further callers wait,
+	// so it bounds the memory of the archive. Zero or negative means one per GOMAXPROCS.
 	Compressors int
 
-	// NoBlockDigest leaves out WARC-Block-Digest, for which a page is hashed a second time. That
-	// saves a tenth of the time of compressing it. The checksums of gzip and zstd detect the same
-	// damage. false means that each record has a digest.
+	// NoBlockDigest omits WARC-Block-Digest, for which a page is hashed a second time. That saves a
+	// tenth of the compression time. The checksums of gzip and zstd detect the same damage. false
+	// means that each record has a digest.
 	NoBlockDigest bool
 
-	// Salvage indexes everything behind damage that can be read as a record, in files whose records
+	// Salvage indexes everything after damage that can be read as a record, in files whose records
 	// have no WARC-Warcinfo-ID, as many other programs write them. The body of a page may contain
 	// such records, and damage may expose them as pages that were never fetched. false means that
 	// such a file is read up to its first damage.
 	Salvage bool
 
 	// OpenImport opens imported files that are not on a disk: those whose names have "://" in them,
-	// such as "https://bucket.example.org/2026.warc.gz". It returns the size of the file in bytes.
-	// What it returns is read at several offsets at a time, and closed if it is an io.Closer. It is
-	// called again whenever a record is read, so it should be cheap. nil means that such files are
-	// missing.
+	// such as "https://bucket.example.org/2026.warc.gz". It returns the file and its size in bytes.
+	// The file is read concurrently, and closed if it is an io.Closer. OpenImport is called again
+	// whenever a record is read, so it should be cheap. nil means that such files are missing.
 	OpenImport func(name string) (f io.ReaderAt, size int64, err error)
 
 	// KeepRepeats stores a body even if the previous version has the same one. false means that
 	// such a capture becomes a small revisit record.
 	KeepRepeats bool
 
-	// Share looks for the body of a 200 of 1 KiB or more under all URLs of the archive, including
-	// earlier crawls. If it is there, a revisit record is written that names the URL and the date.
-	// The index grows by some 40 bytes for each distinct body, and by 2 bytes in memory. false
-	// means that a body is only looked for under its own URL.
+	// Share searches for the body of a 200 of 1 KiB or more under all URLs of the archive,
+	// including earlier crawls. If it is found, a revisit record is written that names the URL and
+	// the date. The index grows by some 40 bytes for each distinct body, and by 2 bytes in memory.
+	// false means that a body is searched for only under its own URL.
 	Share bool
 
 	// Reindex makes a new index from the files in the directory and those that were imported. The
 	// old one stays valid until the first part of the new one is written. [Archive.Recovered] then
 	// lists all files and all damage, and, if the old index was readable, its versions that the
-	// files lack. false means that the index is brought up to date.
+	// files lack. false means that the existing index is updated.
 	Reindex bool
 
 	// ReadOnly opens an archive without writing to it, such as one on read-only media or of another
@@ -117,7 +116,7 @@ type Options struct {
 	ReadOnly bool
 
 	// SpillDir is the directory for the temporary files of snapshots whose pointers do not fit into
-	// [Query.Memory]. "" means that of the system, see [os.TempDir].
+	// [Query.Memory]. "" means [os.TempDir].
 	SpillDir string
 }
 
@@ -133,8 +132,8 @@ type settings struct {
 	readOnly    bool
 }
 
-// settle validates the options before the disk is touched.
-func (o Options) settle() (s settings, err error) {
+// validate checks the options and applies defaults, before the disk is touched.
+func (o Options) validate() (s settings, err error) {
 	s = settings{
 		prefix: cmp.Or(o.Prefix, DefaultPrefix),
 		encoder: warc.EncoderOptions{Compression: o.Compression, Level: o.Level, Dict: o.Dict,

@@ -15,8 +15,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// unfinished ends the name of a file that is being written, or whose writer died. A file without it
-// is complete and final, and can be copied or indexed at any time.
+// unfinished ends the name of a file that is being written, or whose writer crashed. A file without
+// it is complete and final, and can be copied or indexed at any time.
 const unfinished = ".open"
 
 // output is a sequence of files, of which at most one is open. Its methods require that mu is held.
@@ -34,25 +34,25 @@ type output struct {
 	encoder   *encoder // of the warcinfo records
 	clock     *clock
 
-	serial   int     // of the next file, unlike those of other outputs of the archive
-	step     int     // to the serial after it
-	begun    int64   // files, since takeBegun
+	serial   int     // of the next file; other outputs of the archive have others
+	step     int     // to the next serial
+	begun    int64   // number of files created since takeBegun
 	file     *handle // nil if none is open
-	name     string  // of file, as it will be called when finished
+	name     string  // of file, when it is finished
 	captures int64   // in file
-	whole    int64   // the end of its last complete capture
-	end      int64   // where the last write ended
-	synced   int64   // what is known to be on disk
-	started  int64   // what the system was asked to start writing
+	whole    int64   // end of its last complete capture
+	end      int64   // of the last write
+	synced   int64   // end of the part that is known to be on disk
+	started  int64   // end of the part that the system was asked to write
 	lost     error   // why captures may not be on disk, until checkpoint returns it
 	forcing  bool    // a goroutine forces file to disk
 	forces   sync.WaitGroup
 }
 
-// begin makes sure that a file with room for one more capture is open. A new file is begun here and
-// not when the last one is full, so that closing the archive leaves no empty file. An error while
-// finishing the full file does not harm its captures, but must be reported: the next append returns
-// it. After it no file is open, and the next attempt begins one.
+// begin makes sure that a file with room for one more capture is open. A new file is created here
+// and not when the last one is full, so that closing the archive leaves no empty file. An error
+// from finishing the full file does not harm its captures, but must be reported: the next append
+// returns it. After it no file is open, and the next attempt creates one.
 func (o *output) begin() error {
 	if o.file != nil && o.maxFile >= 0 && o.whole >= o.maxFile {
 		if err := o.finish(); err != nil {
@@ -71,8 +71,8 @@ func (o *output) renew() {
 	o.id.Store(&id)
 }
 
-// create begins a new file with its warcinfo record. Its name is forced to disk at once, since
-// syncing a file is useless if its name is lost.
+// create creates a file with its warcinfo record. Its name is forced to disk at once, since syncing
+// a file is useless if its name is lost.
 func (o *output) create() error {
 	now := time.Now()
 	name := o.newName(now)
@@ -107,7 +107,7 @@ func (o *output) create() error {
 	return nil
 }
 
-// newName makes a name of the prefix, the time, the number of the file and a random part. The
+// newName makes a name of the prefix, the time, the serial of the file and a random part. The
 // random part makes it unique among archives with the same prefix and millisecond, whose files may
 // be mixed later.
 func (o *output) newName(now time.Time) string {
@@ -117,8 +117,8 @@ func (o *output) newName(now time.Time) string {
 }
 
 // clock gives every file a unique time, later than those of all earlier files. Names then sort in
-// the order in which files were begun, and records refer only to earlier files. The zero clock is
-// ready to use. Its methods are safe for concurrent use.
+// the order of creation, and records refer only to earlier files. The zero clock is ready to use.
+// Its methods are safe for concurrent use.
 type clock struct {
 	mu   sync.Mutex
 	last int64 // the digits of a name
@@ -134,7 +134,7 @@ func (c *clock) seen(name string) {
 	}
 }
 
-// stamp returns a time in milliseconds, as the digits that begin with those of the year.
+// stamp returns a time in milliseconds as 17 decimal digits, starting with the year.
 func (c *clock) stamp(now time.Time) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *clock) stamp(now time.Time) int64 {
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.file.WriteAt(p, o.end)
 	o.end += int64(n)
-	// A later sync does not have to wait for bytes that the system already writes.
+	// A later sync need not wait for bytes that the system has already written.
 	if o.syncEvery >= 0 && o.end-o.started >= startEvery {
 		o.file.Start(o.started, o.end-o.started)
 		o.started = o.end
@@ -156,18 +156,18 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// startEvery is how many bytes are gathered before the system is told to write them.
+// startEvery is the number of bytes after which the system is asked to write them to disk.
 const startEvery = 4 << 20
 
-// takeBegun returns how many files were begun since the last call.
+// takeBegun returns the number of files created since the last call.
 func (o *output) takeBegun() int64 {
 	n := o.begun
 	o.begun = 0
 	return n
 }
 
-// transact adds the bytes that write writes to the file, or, if it returns an error, nothing. It
-// requires that begin was called.
+// transact calls write, which writes to the file. If it returns an error, the file is truncated to
+// its last complete capture. It requires that begin was called.
 func (o *output) transact(write func() error) error {
 	if err := write(); err != nil {
 		return o.drop(err)
@@ -197,8 +197,8 @@ func (o *output) forceEarly() {
 	})
 }
 
-// drop truncates the file after a failed write. If that fails too, the file is given up and the
-// next capture begins a new one: behind a partial record no reader would find it.
+// drop truncates the file after a failed write. If that fails too, the file is abandoned and the
+// next capture goes to a new one: no reader would find it after a partial record.
 func (o *output) drop(cause error) error {
 	o.end = o.whole
 	if err := o.file.Truncate(o.whole); err != nil {
@@ -208,7 +208,7 @@ func (o *output) drop(cause error) error {
 	return cause
 }
 
-// sync forces the file to disk. After a failure the file is given up, and never gets its final
+// sync forces the file to disk. After a failure the file is abandoned, and never gets its final
 // name.
 func (o *output) sync() error {
 	if o.synced == o.end {
@@ -222,7 +222,7 @@ func (o *output) sync() error {
 	return nil
 }
 
-// fail gives up a file that could not be forced to disk.
+// fail abandons a file that could not be forced to disk.
 func (o *output) fail(err error) {
 	if o.captures > 0 {
 		o.lost = err
@@ -247,15 +247,15 @@ func (o *output) force() error {
 	case err != nil && o.file == file:
 		o.fail(err)
 	case err != nil:
-		o.lost = err // though finish may have had no error
+		o.lost = err // even if finish succeeded
 	case o.file == file:
 		o.synced = max(o.synced, end)
 	}
 	return err
 }
 
-// checkpoint is force, but also returns the error of an earlier attempt, which went to an Append or
-// was dropped. It locks o.mu.
+// checkpoint is force, but also returns the error of an earlier attempt, which was returned by an
+// Append or dropped. It locks o.mu.
 func (o *output) checkpoint() error {
 	_ = o.force() // sets o.lost
 	o.mu.Lock()
@@ -288,7 +288,7 @@ func (o *output) finish() error {
 }
 
 // abandon closes the file under its unfinished name, or removes it if it has no capture. Errors are
-// ignored: there is a more specific one already, or nothing was lost.
+// ignored: a more specific one is returned already, or nothing was lost.
 func (o *output) abandon() {
 	_ = o.file.Close()
 	o.file = nil

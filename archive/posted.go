@@ -25,7 +25,7 @@ func readsPosted(rec *warc.Record) (bool, error) {
 	return err == nil && isPosted(message.Head), err
 }
 
-// neighbor is the last request or response that was read. The zero neighbor means none.
+// neighbor is the last request or response read. The zero neighbor means none.
 type neighbor struct {
 	url            string
 	offset, length int64
@@ -35,8 +35,8 @@ type neighbor struct {
 	entry entry
 }
 
-// beside reports whether the record at offset follows this one and has the same URL.
-func (n *neighbor) beside(url string, offset int64) bool {
+// isBefore reports whether the record at offset follows this one and has the same URL.
+func (n *neighbor) isBefore(url string, offset int64) bool {
 	return n.length > 0 && n.offset+n.length == offset && n.url == url
 }
 
@@ -44,7 +44,7 @@ func (n *neighbor) beside(url string, offset int64) bool {
 func (a *Archive) pairRequest(t *tail, request neighbor) {
 	response := t.response
 	t.request, t.response = request, neighbor{}
-	if !response.beside(request.url, request.offset) {
+	if !response.isBefore(request.url, request.offset) {
 		return
 	}
 	t.request = neighbor{}
@@ -59,7 +59,7 @@ func (t *tail) pairResponse(url, key string, e *entry) {
 	request := t.request
 	t.request, t.response = neighbor{}, neighbor{}
 	switch {
-	case !request.beside(url, e.offset):
+	case !request.isBefore(url, e.offset):
 		t.response = neighbor{url: strings.Clone(url), offset: e.offset, length: e.length, key: key}
 	case request.posted:
 		e.posted = request.length

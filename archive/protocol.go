@@ -19,14 +19,15 @@ func (c *Capture) asHTTP1() (as Capture, protocol string) {
 			protocol = later
 		}
 		status = bytes.TrimRight(status, "\r")
-		if !bytes.ContainsRune(status, ' ') {
-			status = append(bytes.Clone(status), ' ') // before the reason, which HTTP/2 does not have
+		if !bytes.ContainsRune(status, ' ') { // HTTP/2 has no reason
+			status = append(bytes.Clone(status), ' ')
 		}
 		as.Head = bytes.Join([][]byte{[]byte("HTTP/1.1 "), status, []byte("\r\n"), rest}, nil)
 	}
 	line, rest, found = bytes.Cut(c.Request, []byte("\n"))
 	line = bytes.TrimRight(line, "\r")
-	if at := bytes.LastIndexByte(line, ' '); found && at > 0 && laterHTTP(string(line[at+1:])) != "" {
+	at := bytes.LastIndexByte(line, ' ')
+	if found && at > 0 && laterHTTP(string(line[at+1:])) != "" {
 		as.Request = bytes.Join([][]byte{line[:at], []byte(" HTTP/1.1\r\n"), rest}, nil)
 	}
 	return as, protocol

@@ -13,7 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// openReadOnly opens an archive that writes to a temporary directory of its own.
+// openReadOnly opens an archive that writes only to a temporary directory.
 func openReadOnly(dir string, opts Options) (*Archive, error) {
 	if opts.Reindex {
 		return nil, fmt.Errorf("archive: reindex: %w", ErrReadOnly)
@@ -36,14 +36,14 @@ type overlay struct {
 	spill string
 
 	mu     sync.Mutex // guards what follows
-	dir    string     // "" until something was written
+	dir    string     // "" until the first write
 	hidden map[string]bool
 	own    map[string]bool // names of files in dir
 }
 
 var errOverlay = &fs.PathError{Op: "write", Path: "read-only archive", Err: fs.ErrPermission}
 
-// upperLocked makes the directory that is written to. It requires that o.mu is held.
+// upperLocked creates the temporary directory if needed. It requires that o.mu is held.
 func (o *overlay) upperLocked() (vfs.OS, error) {
 	if o.dir == "" {
 		dir, err := os.MkdirTemp(o.spill, "archive-")
@@ -84,7 +84,7 @@ func (o *overlay) Create(name string) (vfs.File, error) {
 	return upper.Create(name)
 }
 
-// Rename implements vfs.FS. Only what was written here is ever renamed.
+// Rename implements vfs.FS, for files in the temporary directory.
 func (o *overlay) Rename(from, to string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,7 +136,7 @@ func (o *overlay) Map(string, int) (*vfs.Map, error) { return nil, errors.ErrUns
 // Sync implements vfs.FS. It does nothing, since the directory is temporary.
 func (o *overlay) Sync() error { return nil }
 
-// Lock keeps writers out, if there is a file to lock that this process may open.
+// Lock excludes writers, if this process can open the lock file.
 func (o *overlay) Lock(name string) (io.Closer, error) {
 	l, err := o.base.LockShared(name)
 	switch {
@@ -153,7 +153,7 @@ type overlayLock struct {
 	base io.Closer // nil if there is none
 }
 
-// Close removes what was written.
+// Close removes the temporary directory.
 func (l *overlayLock) Close() (err error) {
 	l.o.mu.Lock()
 	defer l.o.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *overlayLock) Close() (err error) {
 	return err
 }
 
-// untouched is a read-only file.
+// untouched is a file that fails on writes.
 type untouched struct{ vfs.File }
 
 // WriteAt fails.

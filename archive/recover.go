@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// ours matches the names that newName makes, and those of version 1, with 8 random digits.
+// ours matches the names that newName returns, and those of version 1, with 8 random digits.
 var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-(?:[0-9a-f]{8}|([0-9a-f]{12}))\.warc(\.gz|\.zst)?$`)
 
 // isMarked reports whether, by its name, all records of a file have the ID of its warcinfo record.
@@ -23,8 +23,8 @@ func isMarked(name string) bool {
 	return m != nil && m[2] != ""
 }
 
-// recover brings the index up to date with the files of a directory that no process writes to.
-// Files of dead writers are truncated to their last complete capture and finished.
+// recover updates the index from the files of a directory that no process writes to. Files of
+// crashed writers are truncated to their last complete capture and finished.
 func (a *Archive) recover() error {
 	names, err := a.fs.List()
 	if err != nil {
@@ -55,23 +55,23 @@ func (a *Archive) recover() error {
 	return a.index.commit()
 }
 
-// recoverFile indexes what is new in one file. The writer of a file that ends in ".open" has died,
-// since no other process writes here now. Only files with our own names may be truncated: other
-// crawlers use the same ending.
+// recoverFile indexes the new part of a file. The writer of a file that ends in ".open" has
+// crashed, since no other process writes here now. Only files with our own names may be truncated:
+// other crawlers use the same ending.
 func (a *Archive) recoverFile(onDisk string) error {
 	name := strings.TrimSuffix(onDisk, unfinished)
 	f, err := a.fs.Open(onDisk)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // a second time, if its writer has died
+	defer f.Close() // finishCrashed may have closed it already
 	size, err := f.Size()
 	if err != nil {
 		return err
 	}
 	t, err := a.update(f, name, size)
 	if err == nil && name != onDisk && ours.MatchString(name) && !a.readOnly {
-		err = a.finishDead(f, name, &t, size)
+		err = a.finishCrashed(f, name, &t, size)
 	}
 	a.found.count(&t)
 	if err == nil && (exists(a.fs, name) || exists(a.fs, name+unfinished)) {
@@ -80,19 +80,19 @@ func (a *Archive) recoverFile(onDisk string) error {
 	return err
 }
 
-// finishDead truncates the file of a dead writer after its last complete capture, and gives it its
-// final name.
-func (a *Archive) finishDead(f vfs.File, name string, t *tail, size int64) error {
+// finishCrashed truncates the file of a crashed writer after its last complete capture, and gives
+// it its final name.
+func (a *Archive) finishCrashed(f vfs.File, name string, t *tail, size int64) error {
 	switch {
 	case t.whole > size:
-		// It is shorter than it was, which is reported. The rest is left as it is.
+		// It became shorter, which is reported. The rest is kept.
 	case !isMarked(name) && size-t.whole > maxTail:
-		return nil // there may be records behind the damage, though they are not trusted
+		return nil // there may be records after the damage, though they are not trusted
 	case t.whole == 0 && (t.begun || size < maxPreface):
-		// Its writer died before the first capture was complete.
+		// Its writer crashed before the first capture was complete.
 		return errors.Join(f.Close(), a.fs.Remove(name+unfinished), a.fs.Sync())
 	case t.whole == 0:
-		return nil // nothing in it can be read: it is left for inspection
+		return nil // nothing in it can be read: it is kept for inspection
 	case t.whole < size:
 		t.cut(name, size)
 		if err := f.Truncate(t.whole); err != nil {
@@ -119,20 +119,20 @@ type Report struct {
 	Records  int64 // that Verify has read
 	Unnamed  int   // versions without an address, because they share a member with others
 
-	// Damage lists the first thousand damaged places. Faults is the number of all, and Damaged
-	// their known size in bytes.
+	// Damage lists the first thousand damaged parts. Faults is the number of all of them, and
+	// Damaged their known size in bytes.
 	Damage  []Fault
 	Faults  int
 	Damaged int64
 
-	// Missing are the files that belong to the archive and are gone.
+	// Missing are the files that belong to the archive and do not exist.
 	Missing []string
 }
 
 // maxDamage bounds the list in a report: files may be hostile.
 const maxDamage = 1000
 
-// add adds a damaged place.
+// add adds a damaged part.
 func (r *Report) add(d Fault) {
 	r.Faults++
 	if r.Damaged += d.Length; len(r.Damage) < maxDamage {
@@ -160,12 +160,12 @@ func (a *Archive) Recovered() Report { return a.found }
 // tail is the result of indexing a file from an offset on.
 type tail struct {
 	Report
-	whole int64 // the end of the last complete capture, or where indexing began
+	whole int64 // end of the last complete capture, or the offset where indexing began
 	begun bool  // there is at least one record
 
 	request, response neighbor // the last unpaired ones
 
-	broken int64 // start of damage with no record behind it yet; negative: none
+	broken int64 // start of damage with no record after it yet; negative: none
 	err    error // of that damage
 }
 
@@ -185,11 +185,11 @@ func (t *tail) intact(name string, offset int64) {
 }
 
 // errShorter is the damage of a file that lost indexed bytes.
-var errShorter = errors.New("archive: the file is shorter than it was")
+var errShorter = errors.New("archive: the file became shorter")
 
-var errCut = errors.New("archive: cut off, as it is not a whole capture")
+var errCut = errors.New("archive: incomplete capture was cut off")
 
-// cut makes the rest of a file, after the last complete capture, one damaged place.
+// cut reports the rest of a file, after the last complete capture, as one damaged part.
 func (t *tail) cut(name string, size int64) {
 	if n := len(t.Damage); n > 0 && t.Damage[n-1].Offset >= t.whole {
 		t.Damaged -= t.Damage[n-1].Length
@@ -211,13 +211,13 @@ func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err er
 		return a.indexFile(f, name, end, size)
 	}
 	t = tail{whole: end, broken: -1}
-	lost, err := a.index.countBehind(name, size)
+	lost, err := a.index.countAfter(name, size)
 	t.add(Fault{File: name, Offset: size, Length: end - size, Versions: lost, Err: errShorter})
 	return t, err
 }
 
-// countBehind returns how many versions of a file end after an offset.
-func (x *index) countBehind(name string, offset int64) (n int, err error) {
+// countAfter returns the number of versions of a file that end after an offset.
+func (x *index) countAfter(name string, offset int64) (n int, err error) {
 	number, _ := x.file(name)
 	for l, err := range x.scan(urlkey.All) {
 		if err != nil {
@@ -241,7 +241,7 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 		return t, err
 	}
 	defer r.close()
-	if err := a.believe(r, f, name, from, to-from); err != nil {
+	if err := a.readTrusted(r, f, name, from, to-from); err != nil {
 		return t, err
 	}
 	for rec, err := range r.warc.Records() {
@@ -258,7 +258,7 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 			return t, err
 		}
 	}
-	// In a file of ours, anything after the last complete capture was left by a crash. Another
+	// In a file of ours, everything after the last complete capture was left by a crash. Another
 	// program may still be writing its file: an incomplete end may be complete next time.
 	end := to
 	if ours.MatchString(name) {
@@ -276,7 +276,7 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 	return t, nil
 }
 
-// isSalvaged reports whether records behind damage in a file were indexed.
+// isSalvaged reports whether records after damage in a file were indexed.
 func (x *index) isSalvaged(name string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -284,7 +284,7 @@ func (x *index) isSalvaged(name string) bool {
 	return f != nil && f.salvaged
 }
 
-// salvage marks a file as read on behind damage.
+// salvage marks a file as indexed beyond damage.
 func (x *index) salvage(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -292,9 +292,9 @@ func (x *index) salvage(name string) {
 	x.dirty = true
 }
 
-// believe makes the reader read a part of a file, and sets which records it accepts. In a file of
-// ours, all records must have the ID of its warcinfo record.
-func (a *Archive) believe(r *reader, f io.ReaderAt, name string, from, length int64) error {
+// readTrusted makes the reader read a part of a file, and sets which records it accepts. In a file
+// of ours, all records must have the ID of its warcinfo record.
+func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, length int64) error {
 	id := ""
 	if isMarked(name) {
 		r.readAt(f, name, 0, from+length)
@@ -366,8 +366,8 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	return nil
 }
 
-// complete adds to an entry what other entries know: the address of its content, and the time of
-// the last change.
+// complete sets the fields of an entry that depend on other entries: the address of its content,
+// and the time of the last change.
 func (a *Archive) complete(key string, e *entry, ref reference, name string) error {
 	if e.kind == Changed {
 		return nil
@@ -396,8 +396,8 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 		len(url) > maxURL || strings.IndexByte(url, 0) >= 0 || strings.IndexByte(url, 0xff) >= 0 {
 		return e, "", false, nil
 	}
-	e = entry{time: microseconds(date), offset: rec.Offset, digest: parseDigest(
-		fields.Get("WARC-Payload-Digest")), truncated: !holdsWhole(fields)}
+	e = entry{time: microseconds(date), offset: rec.Offset, truncated: !isComplete(fields),
+		digest: parseDigest(fields.Get("WARC-Payload-Digest"))}
 	contentType := fields.Get("Content-Type")
 	var body io.Reader = rec
 	if isHTTP(contentType) {
@@ -429,13 +429,13 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 	return e, url, true, err
 }
 
-// holdsWhole reports whether a record contains everything that its digest covers: it is neither
-// truncated nor segmented (WARC 1.1, section 7). A revisit record counts as whole, although it
+// isComplete reports whether a record contains everything that its digest covers: it is neither
+// truncated nor segmented (WARC 1.1, section 7). A revisit record counts as complete, although it
 // omits the body.
-func holdsWhole(fields warc.Fields) bool {
+func isComplete(fields warc.Fields) bool {
 	cut := fields.Get("WARC-Truncated")
-	leftOut := fields.Type() == "revisit" && cut == "length"
-	return (cut == "" || leftOut) && fields.Get("WARC-Segment-Number") == ""
+	omitted := fields.Type() == "revisit" && cut == "length"
+	return (cut == "" || omitted) && fields.Get("WARC-Segment-Number") == ""
 }
 
 // isHTTP reports whether a Content-Type is that of an HTTP message.

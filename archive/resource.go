@@ -52,7 +52,8 @@ func (a *Archive) AppendRecord(r Resource) (Location, error) {
 		return Location{}, err
 	}
 	if _, known := resourceTypes[r.Type]; !known {
-		return Location{}, fmt.Errorf("%w: Type %.50q is not valid for a Resource", ErrInvalid, r.Type)
+		return Location{}, fmt.Errorf("%w: Type %.50q is not valid for a Resource",
+			ErrInvalid, r.Type)
 	}
 	if fault := fieldFault("Content-Type", r.ContentType); fault != "" || isHTTP(r.ContentType) {
 		return Location{}, fmt.Errorf("%w: ContentType %.100q is HTTP, or %s", ErrInvalid,
@@ -98,7 +99,7 @@ func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 			return
 		}
 		for _, name := range names {
-			if goesOn, err := a.recordsOf(name, yield); err != nil || !goesOn {
+			if more, err := a.recordsOf(name, yield); err != nil || !more {
 				if err != nil {
 					yield(nil, fmt.Errorf("archive: records: %w", err))
 				}
@@ -121,7 +122,7 @@ func (a *Archive) recordsOf(name string, yield func(*warc.Record, error) bool) (
 		return false, err
 	}
 	defer r.close()
-	if err := a.believe(r, file.section, file.name, 0, file.section.Size()); err != nil {
+	if err := a.readTrusted(r, file.section, file.name, 0, file.section.Size()); err != nil {
 		return false, err
 	}
 	for {

@@ -14,8 +14,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// told is the metadata of a document that a worker of [Snapshot.Scan] gets.
-type told struct {
+// metadata is the [scan.Document.Meta] of a document.
+type metadata struct {
 	URL    string    `json:"url"`
 	Time   time.Time `json:"time"`
 	Status int       `json:"status"`
@@ -54,7 +54,7 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 			data = append(warc.AppendDict(data[:0], doc.dict), doc.Raw...)
 			send.Data = data
 		}
-		send.Meta, err = json.Marshal(told{doc.URL, doc.Time, doc.Status, doc.Media,
+		send.Meta, err = json.Marshal(metadata{doc.URL, doc.Time, doc.Status, doc.Media,
 			doc.Digest(), doc.Content.File, doc.Content.Offset})
 		if !yield(send, err) {
 			return

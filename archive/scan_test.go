@@ -40,7 +40,7 @@ func read(data []byte) ([]byte, error) {
 
 func serveScan() {
 	_ = scan.Serve(os.Stdin, os.Stdout, func(meta, data []byte) ([]byte, error) {
-		var m told
+		var m metadata
 		if err := json.Unmarshal(meta, &m); err != nil {
 			return nil, err
 		}

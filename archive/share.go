@@ -22,25 +22,25 @@ func (a *Archive) shared(d digest) (of original, err error) {
 	if err != nil || !found {
 		return of, err
 	}
-	there, ok, err := a.holder(at, d)
+	stored, ok, err := a.bodyAt(at, d)
 	if err != nil || !ok {
 		return of, err
 	}
-	return original{profile: warc.ProfileIdentical, url: there.url, time: there.time, kind: Changed,
-		digest: d, media: there.media, content: at}, nil
+	return original{profile: warc.ProfileIdentical, url: stored.url, time: stored.time,
+		kind: Changed, digest: d, media: stored.media, content: at}, nil
 }
 
-// holder is a record with a body that others may refer to.
-type holder struct {
+// storedBody is a record with a body that others may refer to.
+type storedBody struct {
 	url   string
 	time  time.Time
 	media string
 }
 
-// holder reads the record at an address. It is not ok unless that is a response with the digest:
+// bodyAt reads the record at an address. It is not ok unless that is a response with the digest:
 // the file may be missing or replaced. In files of other programs the body is hashed: an imported
 // file with forged digests must not replace the bodies we fetch.
-func (a *Archive) holder(at address, d digest) (h holder, ok bool, err error) {
+func (a *Archive) bodyAt(at address, d digest) (h storedBody, ok bool, err error) {
 	loc := a.location(at)
 	rec, err := a.open(loc)
 	if err != nil {
@@ -48,9 +48,10 @@ func (a *Archive) holder(at address, d digest) (h holder, ok bool, err error) {
 	}
 	defer rec.release()
 	date, dated := rec.Fields().Date()
-	h = holder{url: rec.Fields().URI("WARC-Target-URI"), time: date}
+	h = storedBody{url: rec.Fields().URI("WARC-Target-URI"), time: date}
 	if rec.Type() != "response" || !isHTTP(rec.Get("Content-Type")) || !dated ||
-		urlFault(h.url) != "" || parseDigest(rec.Get("WARC-Payload-Digest")) != d && isMarked(loc.File) {
+		urlFault(h.url) != "" ||
+		parseDigest(rec.Get("WARC-Payload-Digest")) != d && isMarked(loc.File) {
 		return h, false, nil
 	}
 	message, err := rec.HTTP()

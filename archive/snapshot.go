@@ -21,12 +21,11 @@ type Query struct {
 	// allen.Latest: the last version of each URL that was found in the interval.
 	Relations allen.Relations
 
-	// Failed includes error responses. Without it, a URL whose last version is an error is left
-	// out.
+	// Failed includes error responses. Without it, a URL whose last version is an error is omitted.
 	Failed bool
 
-	// Host selects the URLs of one host, Site those of a host and all hosts below it, such as those
-	// of a registrable domain. Prefix selects URLs that begin with this one, such as that of a
+	// Host selects the URLs of one host, Site those of a host and its subdomains, such as those of
+	// a registrable domain. Prefix selects URLs that begin with this one, such as that of a
 	// directory. At most one of the three may be set; without any, all URLs are selected. Schemes
 	// are ignored.
 	Host, Site, Prefix string
@@ -40,7 +39,7 @@ type Query struct {
 	Memory int
 }
 
-// spans returns the ranges of keys to walk.
+// spans returns the ranges of keys to scan.
 func (q *Query) spans() ([]urlkey.Span, error) {
 	set := 0
 	spans := []urlkey.Span{urlkey.All}
@@ -126,7 +125,7 @@ func (s *Snapshot) Versions() iter.Seq2[Version, error] {
 	}
 }
 
-// walk goes through the entries of the index, URL by URL.
+// walk visits the entries of the index, URL by URL.
 type walk struct {
 	archive   *Archive
 	query     *Query
@@ -136,7 +135,7 @@ type walk struct {
 	item      []byte
 }
 
-// newWalk replaces open ends by times that no version has, so that they need no special case.
+// newWalk replaces open ends by times outside the valid range, so that they need no special case.
 func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
 	w := &walk{archive: a, query: q, low: -never, high: never, out: out}
 	if !q.From.IsZero() {
@@ -148,8 +147,8 @@ func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
 	return w
 }
 
-// span visits the entries of a range of URLs. The next version decides until when a version is
-// valid, so each is held back for one step.
+// span visits the entries of a range of URLs. A version is valid until the next one, so each is
+// held back for one step.
 func (w *walk) span(s urlkey.Span) error {
 	var held located
 	var some bool

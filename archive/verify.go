@@ -16,29 +16,29 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Fault is a damaged or inconsistent place in a file.
+// Fault is a damaged or inconsistent part of a file.
 type Fault struct {
 	File     string
 	Offset   int64  // -1 for the file as a whole
 	Length   int64  // of the unreadable part; 0 if unknown
 	URL      string // "" if unknown
-	Versions int    // that the index has there, if the file became shorter
+	Versions int    // number of indexed versions there, if the file became shorter
 	Err      error
 }
 
 // Faults that callers may want to distinguish.
 var (
 	// errNoEntry is a fault that Options.Reindex repairs.
-	errNoEntry   = errors.New("archive: not in the index, or not as it is")
-	errPayload   = errors.New("archive: the payload does not match its digest")
-	errElse      = errors.New("archive: the index entry points to something else")
-	errReference = errors.New("archive: there is no record with the body that it refers to")
+	errNoEntry   = errors.New("archive: the record has no index entry, or a different one")
+	errPayload   = errors.New("archive: payload digest mismatch")
+	errOther     = errors.New("archive: the index entry points to another record")
+	errReference = errors.New("archive: the record refers to a missing body")
 )
 
 // Verify reads everything. It checks that records can be decompressed and have their digests. It
-// compares the versions in the files with the entries of the index, both ways, and looks for the
-// body of each version that another record holds. It calls report with each fault as it is found,
-// unless report is nil. An error means that the check was aborted.
+// compares the versions in the files with the entries of the index, both ways, and checks that the
+// body of each version that refers to another record exists. It calls report with each fault as it
+// is found, unless report is nil. An error means that the check was aborted.
 //
 // The payload digests of files that other programs wrote are not checked: they do not agree on what
 // a payload is.
@@ -70,11 +70,10 @@ type verifier struct {
 	checked  Report
 	versions map[uint32]int64 // found in each file
 	ends     map[string]int64
-	bodies   *extsort.Sorter // addresses of bodies, and of what refers to them
+	bodies   *extsort.Sorter // addresses of bodies, and references to them
 }
 
-// fault reports to the caller at once: a check of a large archive takes hours, and may be
-// cancelled.
+// fault reports to the caller at once: a check of a large archive takes hours, and may be canceled.
 func (v *verifier) fault(file string, offset int64, url string, err error) {
 	f := Fault{File: file, Offset: offset, URL: url, Err: err}
 	v.checked.add(f)
@@ -83,7 +82,8 @@ func (v *verifier) fault(file string, offset int64, url string, err error) {
 	}
 }
 
-// file reads a file, and compares it with the index as far as it was indexed when the check began.
+// file reads a file, and compares it with the index up to end, the indexed length when the check
+// began.
 func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	v.ends[name] = end
 	f, err := v.archive.openFile(name)
@@ -105,11 +105,11 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		size = max(end, f.size)
 	}
 	if f.size < end {
-		v.fault(name, f.size, "", fmt.Errorf("%w: %d bytes are gone", errShorter, end-f.size))
+		v.fault(name, f.size, "", fmt.Errorf("%w by %d bytes", errShorter, end-f.size))
 		size = f.size
 	}
 	number, _ := v.archive.index.file(name) // an import that was never indexed gets one now
-	if err := v.archive.believe(r, f, name, 0, size); err != nil {
+	if err := v.archive.readTrusted(r, f, name, 0, size); err != nil {
 		return err
 	}
 	for rec, err := range r.warc.Records() {
@@ -202,9 +202,9 @@ func (v *verifier) references() error {
 		if err != nil {
 			return fmt.Errorf("archive: verify: %w", err)
 		}
-		place, tag, rest := item[:addressSize], item[addressSize], item[addressSize+1:]
+		target, tag, rest := item[:addressSize], item[addressSize], item[addressSize+1:]
 		if tag == 0 {
-			at, held = append(at[:0], place...), digest(rest)
+			at, held = append(at[:0], target...), digest(rest)
 			continue
 		}
 		c := cutter{rest, true}
@@ -214,14 +214,14 @@ func (v *verifier) references() error {
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(place, at) || wanted.contradicts(held) {
+		if !bytes.Equal(target, at) || wanted.contradicts(held) {
 			v.fault(v.archive.index.name(e.file), e.offset, urlkey.URL(string(key)), errReference)
 		}
 	}
 	return nil
 }
 
-// entries counts the entries of each file. Only if they outnumber its versions, each is followed.
+// entries counts the entries of each file, and follows them if they outnumber the versions in it.
 func (v *verifier) entries(ctx context.Context) error {
 	counts := map[uint32]int64{}
 	for l, err := range v.archive.index.scan(urlkey.All) {
@@ -251,15 +251,15 @@ func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
 			loc.Offset+loc.Length > v.ends[loc.File] {
 			continue // correct, or newer than the part that was read
 		}
-		if err := v.lead(&l.entry, l.url, loc); err != nil {
+		if err := v.entry(&l.entry, l.url, loc); err != nil {
 			v.fault(loc.File, loc.Offset, v.archive.describe(l.url, &l.entry, never).URL, err)
 		}
 	}
 	return nil
 }
 
-// lead checks that an entry points to a record of its URL.
-func (v *verifier) lead(e *entry, url string, loc Location) error {
+// entry checks that an entry points to a record of its URL.
+func (v *verifier) entry(e *entry, url string, loc Location) error {
 	rec, err := v.archive.Read(loc)
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func (v *verifier) lead(e *entry, url string, loc Location) error {
 		return err
 	}
 	if key, _ := urlkey.Of(target); !ok || key != url || found.time != e.time {
-		return errElse
+		return errOther
 	}
 	return nil
 }

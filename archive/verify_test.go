@@ -121,7 +121,7 @@ func TestVerifyComparesIndexAndFiles(t *testing.T) {
 			kinds["lost"]++
 		case errors.Is(f.Err, errNoEntry):
 			kinds["no entry"]++
-		case strings.Contains(f.Err.Error(), "something else"):
+		case errors.Is(f.Err, errOther):
 			require.Contains(t, f.URL, "stray")
 			kinds["stray"]++
 		}

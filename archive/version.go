@@ -48,13 +48,14 @@ type Version struct {
 	digest digest
 }
 
-// Digest returns the digest of the body as it stands in WARC-Payload-Digest, such as "sha1:3I42H3S6…",
-// or "" if it is not known. Equal bodies have equal digests, if the same algorithm was used.
+// Digest returns the digest of the body in the form of WARC-Payload-Digest, such as
+// "sha1:3I42H3S6…", or "" if it is unknown. Equal bodies have equal digests if the algorithm is the
+// same.
 func (v Version) Digest() string { return v.digest.String() }
 
-// At returns the version of a URL that was valid at a time, or [ErrNotFound] if it had not been
-// found by then. The zero Time means the last version. It takes about as long for a URL with one
-// version as for one with a million.
+// At returns the version of a URL that was valid at a time, or [ErrNotFound] if the URL had not
+// been found by then. The zero Time means the last version. The cost does not depend on the number
+// of versions.
 func (a *Archive) At(url string, t time.Time) (Version, error) {
 	key, _ := urlkey.Of(url)
 	e, found, until, err := a.index.floor(key, instant(t))
@@ -64,10 +65,10 @@ func (a *Archive) At(url string, t time.Time) (Version, error) {
 	if !found {
 		return Version{}, ErrNotFound
 	}
-	return a.elsewhere(key, a.describe(key, &e, until))
+	return a.withContent(key, a.describe(key, &e, until))
 }
 
-// instant returns a time as it stands in keys. The zero Time is later than all.
+// instant returns a time in the form of keys. The zero Time is later than all others.
 func instant(t time.Time) int64 {
 	if t.IsZero() {
 		return never - 1
@@ -75,19 +76,20 @@ func instant(t time.Time) int64 {
 	return min(microseconds(t), never-1)
 }
 
-// contradicts tells whether two digests are those of different bodies. Those of two algorithms tell
-// nothing.
+// contradicts reports whether two digests prove that their bodies differ. Digests of different
+// algorithms prove nothing.
 func (d digest) contradicts(other digest) bool {
 	return d != "" && other != "" && d[0] == other[0] && d != other
 }
 
-// elsewhere finds the content of an unchanged version whose entry has no address of it: of a record
-// that another program wrote, and whose original came into the archive later, or never.
-func (a *Archive) elsewhere(key string, v Version) (Version, error) {
+// withContent finds the content of an unchanged version whose entry does not have its address: the
+// content was indexed later, or not at all.
+func (a *Archive) withContent(key string, v Version) (Version, error) {
 	if v.Kind != Unchanged || v.Content != (Location{}) {
 		return v, nil
 	}
-	e := entry{time: microseconds(v.Time), offset: v.Location.Offset, digest: v.digest, kind: Unchanged}
+	e := entry{time: microseconds(v.Time), offset: v.Location.Offset, digest: v.digest,
+		kind: Unchanged}
 	e.file, _ = a.index.file(v.Location.File)
 	ref, err := a.referenceOf(v.Location)
 	if err == nil {
@@ -101,7 +103,7 @@ func (a *Archive) elsewhere(key string, v Version) (Version, error) {
 	return v, nil
 }
 
-// referenceOf reads what a record refers to.
+// referenceOf reads the reference of a record.
 func (a *Archive) referenceOf(loc Location) (reference, error) {
 	rec, err := a.open(loc)
 	if err != nil {
@@ -111,11 +113,11 @@ func (a *Archive) referenceOf(loc Location) (reference, error) {
 	return refersTo(rec.Fields()), nil
 }
 
-// reference is what a revisit record says of the version that it repeats.
+// reference is a revisit record's reference to the version that it repeats.
 type reference struct {
-	url   string // "" if it does not say
+	url   string // "" if it is missing
 	time  int64
-	dated bool
+	dated bool // time is set
 }
 
 func refersTo(fields warc.Fields) reference {
@@ -123,9 +125,9 @@ func refersTo(fields warc.Fields) reference {
 	return reference{fields.URI("WARC-Refers-To-Target-URI"), microseconds(date), ok}
 }
 
-// resolve finds the content of an unchanged version: what its record refers to, or else the last
-// changed version before it that has its digest. Where another URL has the content, and the last
-// changed version of its own URL another one, it is a change.
+// resolve finds the content of an unchanged version: the version that its record refers to, or else
+// the last changed version before it with the same digest. If another URL has the content, and the
+// last changed version of its own URL differs, the version is a change.
 func (a *Archive) resolve(key string, e *entry, ref reference) error {
 	found, err := a.resolveReference(key, e, ref)
 	if err != nil || found {
@@ -140,7 +142,7 @@ func (a *Archive) resolve(key string, e *entry, ref reference) error {
 	})
 }
 
-// resolveReference is resolve for what a record refers to.
+// resolveReference is resolve by the reference of a record alone.
 func (a *Archive) resolveReference(key string, e *entry, ref reference) (found bool, err error) {
 	if !ref.dated {
 		return false, nil
@@ -149,7 +151,7 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 	if ref.url != "" {
 		origin, _ = urlkey.Of(ref.url)
 	}
-	// Without fractions in the date, the version that is meant may be later in that second.
+	// A date without fractions may mean a version later in that second.
 	at := entry{time: ref.time + 1e6 - 1, file: math.MaxUint32, offset: maxOffset}
 	var content entry
 	err = a.index.back(origin, at, func(before *entry) bool {
@@ -175,7 +177,7 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 	return true, nil
 }
 
-// repeat makes an entry one whose content another one has.
+// repeat makes the entry refer to the content of another one.
 func (e *entry) repeat(content *entry) {
 	e.content, e.media, e.truncated = content.body(), content.media, content.truncated
 	if content.digest != "" {
@@ -205,8 +207,8 @@ func (a *Archive) Versions(url string) ([]Version, error) {
 	return versions, nil
 }
 
-// contentIn finds the content of an entry that has no address of it, among the entries before it,
-// which history has seen. That takes the same time for each of them, however many there are.
+// contentIn finds the content of an entry that does not have its address. history must have seen
+// the earlier entries of the URL, so the cost does not grow with their number.
 func (a *Archive) contentIn(history *converter, key string, e *entry) error {
 	if e.body().length > 0 {
 		history.complete(key, e)
@@ -218,7 +220,7 @@ func (a *Archive) contentIn(history *converter, key string, e *entry) error {
 	}
 	switch {
 	case errors.Is(err, warc.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
-		// The version is there, if not what it refers to.
+		// The version exists, but its reference cannot be read.
 	case err != nil:
 		return err
 	}
@@ -228,7 +230,7 @@ func (a *Archive) contentIn(history *converter, key string, e *entry) error {
 	return nil
 }
 
-// describe says what an entry tells.
+// describe returns the version of an entry.
 func (a *Archive) describe(key string, e *entry, until int64) Version {
 	v := Version{URL: e.url, Time: fromMicroseconds(e.time), Kind: e.kind, Status: e.status,
 		Media: e.media, digest: e.digest, Truncated: e.truncated, Location: a.location(e.address()),
@@ -243,8 +245,8 @@ func (a *Archive) describe(key string, e *entry, until int64) Version {
 	return v
 }
 
-// location names the file, which the index only knows by its number: names are long, and the same
-// for many thousands of entries. Of no address it is none.
+// location resolves the number of a file, which is shorter than a name in every entry. The zero
+// address has the zero location.
 func (a *Archive) location(at address) Location {
 	if at.length == 0 {
 		return Location{}
@@ -256,7 +258,7 @@ func (a *Archive) location(at address) Location {
 type reader struct {
 	warc *warc.Reader
 	file io.Closer
-	pool *sync.Pool // where the decompressor is from; nil if it has a dictionary
+	pool *sync.Pool // of the decompressor; nil if it has a dictionary
 }
 
 // close may be called again.
@@ -272,17 +274,17 @@ func (r *reader) close() {
 	r.warc, r.file = nil, nil
 }
 
-// readAt makes the reader read a part of a file, and name it in errors.
+// readAt makes the reader read a part of a file, which errors name.
 func (r *reader) readAt(f io.ReaderAt, name string, offset, length int64) {
 	r.warc.ResetAt(named{f, name}, offset, length)
 }
 
-// record opens the record at a location. If it cannot, the reader is closed.
+// record opens the record at a location. On an error the reader is closed.
 func (r *reader) record(f io.ReaderAt, loc Location) (*opened, error) {
 	r.readAt(f, loc.File, loc.Offset, loc.Length)
 	rec, err := r.warc.Next()
 	if err == io.EOF {
-		err = &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "there is no record"}
+		err = &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "no record"}
 	}
 	if err != nil {
 		r.close()
@@ -291,7 +293,7 @@ func (r *reader) record(f io.ReaderAt, loc Location) (*opened, error) {
 	return &opened{rec, r}, nil
 }
 
-// named is a file with the name that it has in the archive.
+// named is a file with its name in the archive.
 type named struct {
 	io.ReaderAt
 	name string
@@ -300,7 +302,7 @@ type named struct {
 // Name returns the name.
 func (n named) Name() string { return n.name }
 
-// reader returns one for a file that is opened elsewhere.
+// reader returns a reader without a file, with the dictionary of the named one.
 func (a *Archive) reader(name string) (*reader, error) {
 	dict, err := a.dict(name)
 	if err != nil {
@@ -309,8 +311,8 @@ func (a *Archive) reader(name string) (*reader, error) {
 	return a.readerWith(dict), nil
 }
 
-// readerWith takes a decompressor out of the pool, unless it would have to forget a dictionary:
-// those are made for one file, and are not kept.
+// readerWith takes a decompressor from the pool, unless it needs a dictionary: such a decompressor
+// is made for one file, and not reused.
 func (a *Archive) readerWith(dict []byte) *reader {
 	if dict != nil {
 		return &reader{warc: warc.NewReader(nil, warc.ReaderOptions{Verify: true, Dict: dict})}
@@ -321,8 +323,8 @@ func (a *Archive) readerWith(dict []byte) *reader {
 	return &reader{warc: warc.NewReader(nil, warc.ReaderOptions{Verify: true}), pool: &a.pool}
 }
 
-// dict returns the dictionary that a file of zstd frames begins with, if any. A broken one is reported
-// when the file is read from its beginning, or a frame that needs it.
+// dict returns the dictionary at the start of a zstd file, if there is one. A damaged one is
+// reported when the file is read from its start, or a frame needs it.
 func (a *Archive) dict(name string) ([]byte, error) {
 	if filepath.Ext(name) != ".zst" {
 		return nil, nil
@@ -345,26 +347,26 @@ func (a *Archive) dict(name string) ([]byte, error) {
 	return a.dicts.put(name, dict), nil
 }
 
-// opened is a record, and what it is read by. It is not safe for concurrent use.
+// opened is a record and its reader. It is not safe for concurrent use.
 type opened struct {
 	*warc.Record
 	reader *reader
 }
 
-// release is Close for a record of which only the beginning was wanted.
+// release closes the reader without verifying the rest of the record.
 func (o *opened) release() { o.reader.close() }
 
-// handOver returns the record as one of the caller's, that releases what it is read by when closed.
+// handOver returns the record for the caller. Closing it releases the reader.
 func (o *opened) handOver() *warc.Record { return o.Detach(o.release) }
 
-// Read opens the record at a location. With [Version.Content] that is the one that has the body:
+// Read opens the record at a location, such as [Version.Content] for the record with the body:
 //
 //	rec, err := a.Read(version.Content)
 //	message, err := rec.HTTP()
 //	body, err := io.ReadAll(message.Body)
 //
-// Close it when it was read, which gives its file back. Reading it to its end tells whether it is what
-// was written, by a [warc.DamageError] if not.
+// Close the record after reading: that closes its file. At the end of a damaged record, reading
+// returns a [warc.DamageError].
 func (a *Archive) Read(loc Location) (*warc.Record, error) {
 	o, err := a.open(loc)
 	if err != nil {
