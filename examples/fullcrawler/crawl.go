@@ -17,7 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// grace is how long requests in flight may continue after the crawl is told to end.
+// grace is how long requests in flight may continue after the crawl must end.
 const grace = 3 * time.Second
 
 // A crawler is one crawl: its parts, and the items that flow between them.
@@ -27,13 +27,13 @@ const grace = 3 * time.Second
 //	discover  canonical form, filters; added to the pages if it is new
 //	commit    discoveries and visits become durable
 //	feed      takes due items out of the pages
-//	route     asks robots.txt
+//	route     checks robots.txt
 //	enqueue   into the scheduler, which waits for the host and its address
 //	visit     fetches and archives the page, and discovers its links
 //	end       records the fate and the time of the next visit
 //
 // If the robots.txt of a server is not known, its items wait in the robots table while a separate
-// item fetches the file. That request goes through the same queue, so it keeps the delays of the
+// item fetches the file. That request goes through the same queue, so it obeys the delays of the
 // host and the address like any other. The sitemaps that the file names are items like pages, and
 // the URLs that they list are links.
 //
@@ -58,7 +58,7 @@ type crawler struct {
 
 	ending context.Context // ends when the crawl has to; its cause says why
 	stop   context.CancelCauseFunc
-	broken atomic.Pointer[error] // the first failure, even one after the crawl was told to end
+	broken atomic.Pointer[error] // the first failure, even one during the shutdown
 }
 
 // openCrawler connects the packages, and resumes an earlier crawl in the same directory. The

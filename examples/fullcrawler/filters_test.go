@@ -21,7 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
 
-// deny makes cfg deny what the lines say.
+// deny gives cfg a deny list.
 func deny(t *testing.T, cfg *cockpit.Config, lines ...string) {
 	t.Helper()
 	cfg.DenyFile = write(t, strings.Join(lines, "\n"))
@@ -29,9 +29,8 @@ func deny(t *testing.T, cfg *cockpit.Config, lines ...string) {
 	require.NoError(t, cfg.ReadDeny())
 }
 
-// TestWiderFiltersReachKnownPages narrows a crawl in each way there is, and then does not. The
-// second run gets what a wide crawl would have got at once, and asks for no page again that the
-// archive has.
+// TestWiderFiltersReachKnownPages runs a crawl with each narrower filter, and then without it. The
+// second run fetches the remaining pages, and fetches no page again that the archive has.
 func TestWiderFiltersReachKnownPages(t *testing.T) {
 	for name, narrow := range map[string]func(*testing.T, *cockpit.Config){
 		"scope": func(_ *testing.T, cfg *cockpit.Config) { cfg.Reach = urlfilter.Host },
@@ -73,20 +72,20 @@ func TestWiderFiltersReachKnownPages(t *testing.T) {
 					}
 					crawlWeb(t, web, narrowed)
 					crawlWeb(t, web, narrowed)
-					require.Equal(t, again, requested(web), "narrower ones ask for nothing")
+					require.Equal(t, again, requested(web), "narrower filters cause no requests")
 				})
 			})
 		}
 	}
 }
 
-// TestDeniedPagesComeBack: what was known and then denied is not gone for a week.
+// TestDeniedPagesComeBack: known pages that were denied are due when they no longer are.
 func TestDeniedPagesComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 51, Hosts: 3, Pages: 6, Network: memnet.New()})
 		cfg := politeConfig(t, web)
 		cfg.Pages = 3
-		c, err := newCrawler(cfg, on(web)) // which leaves many pages known and not visited
+		c, err := newCrawler(cfg, on(web)) // leaves many known pages unvisited
 		require.NoError(t, err)
 		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
 		cfg.Pages = 0
@@ -108,29 +107,29 @@ func TestWider(t *testing.T) {
 		change func(*cockpit.Filters)
 		want   bool
 	}{
-		"the same":                      {func(*cockpit.Filters) {}, false},
-		"a wider scope":                 {func(f *cockpit.Filters) { f.Scope = urlfilter.Domain }, true},
-		"a narrower scope":              {func(f *cockpit.Filters) { f.Scope = urlfilter.Page }, false},
-		"deeper":                        {func(f *cockpit.Filters) { f.Depth = 6 }, true},
-		"any depth":                     {func(f *cockpit.Filters) { f.Depth = -1 }, true},
-		"less deep":                     {func(f *cockpit.Filters) { f.Depth = 4 }, false},
-		"seeds only":                    {func(f *cockpit.Filters) { f.Depth = 0 }, false},
-		"more pages of a host":          {func(f *cockpit.Filters) { f.HostPages = 101 }, true},
-		"any number of them":            {func(f *cockpit.Filters) { f.HostPages = 0 }, true},
-		"fewer":                         {func(f *cockpit.Filters) { f.HostPages = 9 }, false},
-		"one more pattern to include":   {func(f *cockpit.Filters) { f.Include = []string{"a", "x"} }, true},
-		"none":                          {func(f *cockpit.Filters) { f.Include = nil }, true},
-		"another one":                   {func(f *cockpit.Filters) { f.Include = []string{"x"} }, true},
-		"one more pattern to exclude":   {func(f *cockpit.Filters) { f.Exclude = []string{"b", "x"} }, false},
-		"one less":                      {func(f *cockpit.Filters) { f.Exclude = nil }, true},
-		"one more denied":               {func(f *cockpit.Filters) { f.Deny = append(slices.Clone(f.Deny), "x") }, false},
-		"one less denied":               {func(f *cockpit.Filters) { f.Deny = f.Deny[1:] }, true},
-		"one more exception":            {func(f *cockpit.Filters) { f.Deny = append(slices.Clone(f.Deny), "+x") }, true},
-		"one less exception":            {func(f *cockpit.Filters) { f.Deny = f.Deny[:1] }, false},
-		"what pages need to be shown":   {func(f *cockpit.Filters) { f.Resources = true }, true},
-		"sitemaps":                      {func(f *cockpit.Filters) { f.Sitemaps = true }, true},
-		"addresses that are not public": {func(f *cockpit.Filters) { f.AnyAddress = true }, true},
-		"links as they are found":       {func(f *cockpit.Filters) { f.AsFound = true }, true},
+		"the same":                    {func(*cockpit.Filters) {}, false},
+		"a wider scope":               {func(f *cockpit.Filters) { f.Scope = urlfilter.Domain }, true},
+		"a narrower scope":            {func(f *cockpit.Filters) { f.Scope = urlfilter.Page }, false},
+		"a greater depth":             {func(f *cockpit.Filters) { f.Depth = 6 }, true},
+		"any depth":                   {func(f *cockpit.Filters) { f.Depth = -1 }, true},
+		"a smaller depth":             {func(f *cockpit.Filters) { f.Depth = 4 }, false},
+		"seeds only":                  {func(f *cockpit.Filters) { f.Depth = 0 }, false},
+		"more pages of a host":        {func(f *cockpit.Filters) { f.HostPages = 101 }, true},
+		"any number of pages":         {func(f *cockpit.Filters) { f.HostPages = 0 }, true},
+		"fewer pages":                 {func(f *cockpit.Filters) { f.HostPages = 9 }, false},
+		"one more pattern to include": {func(f *cockpit.Filters) { f.Include = []string{"a", "x"} }, true},
+		"no pattern to include":       {func(f *cockpit.Filters) { f.Include = nil }, true},
+		"another pattern to include":  {func(f *cockpit.Filters) { f.Include = []string{"x"} }, true},
+		"one more pattern to exclude": {func(f *cockpit.Filters) { f.Exclude = []string{"b", "x"} }, false},
+		"no pattern to exclude":       {func(f *cockpit.Filters) { f.Exclude = nil }, true},
+		"one more denied":             {func(f *cockpit.Filters) { f.Deny = append(slices.Clone(f.Deny), "x") }, false},
+		"one less denied":             {func(f *cockpit.Filters) { f.Deny = f.Deny[1:] }, true},
+		"one more exception":          {func(f *cockpit.Filters) { f.Deny = append(slices.Clone(f.Deny), "+x") }, true},
+		"one less exception":          {func(f *cockpit.Filters) { f.Deny = f.Deny[:1] }, false},
+		"resources":                   {func(f *cockpit.Filters) { f.Resources = true }, true},
+		"sitemaps":                    {func(f *cockpit.Filters) { f.Sitemaps = true }, true},
+		"private addresses":           {func(f *cockpit.Filters) { f.AnyAddress = true }, true},
+		"unsimplified links":          {func(f *cockpit.Filters) { f.AsFound = true }, true},
 	} {
 		f := base
 		tt.change(&f)
@@ -144,7 +143,7 @@ func TestWider(t *testing.T) {
 	}
 }
 
-// TestACrawlDelayIsLifted: a site asks for a long pause, and a day later for none.
+// TestACrawlDelayIsLifted: a robots.txt has a long Crawl-delay, and a day later none.
 func TestACrawlDelayIsLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "a.test")
@@ -178,14 +177,14 @@ func TestACrawlDelayIsLifted(t *testing.T) {
 	})
 }
 
-func pauses(log []webtest.Request) (between []time.Duration) {
+func pauses(log []webtest.Request) (pauses []time.Duration) {
 	for i := 1; i < len(log); i++ {
-		between = append(between, log[i].Time.Sub(log[i-1].Time))
+		pauses = append(pauses, log[i].Time.Sub(log[i-1].Time))
 	}
-	return between
+	return pauses
 }
 
-// TestThePageLimitCountsPages: redirects and errors are none.
+// TestThePageLimitCountsPages, not redirects and errors.
 func TestThePageLimitCountsPages(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 52, Hosts: 8, Pages: 12, Traits: func(int) webtest.Traits {

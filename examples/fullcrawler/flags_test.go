@@ -69,8 +69,8 @@ func TestFlagsFromAFile(t *testing.T) {
 	}
 }
 
-// TestFlagsMayStandAnywhere: one behind a URL is still a flag.
-func TestFlagsMayStandAnywhere(t *testing.T) {
+// TestFlagsMayFollowURLs: flags are recognized anywhere on the command line.
+func TestFlagsMayFollowURLs(t *testing.T) {
 	cfg, err := cockpit.ParseFlags([]string{"127.0.0.1:1", "-dry-run", "http://127.0.0.2/", "-depth", "3"}, io.Discard)
 	require.NoError(t, err)
 	require.True(t, cfg.DryRun)
@@ -83,11 +83,11 @@ func TestFlagsMayStandAnywhere(t *testing.T) {
 	require.Empty(t, tree(t, dir))
 	status, said = run(t, "explain", "a.test", "-out", filepath.Join(dir, "none"))
 	require.Equal(t, 1, status)
-	require.Contains(t, said, "no crawl here", "the flag behind the URL was read")
+	require.Contains(t, said, "no crawl here", "the flag after the URL is effective")
 }
 
-// TestWordsThatAreNoURLs: a misspelt command is not crawled as a host of that name.
-func TestWordsThatAreNoURLs(t *testing.T) {
+// TestInvalidCommandLines: among others, a misspelt command is not crawled as a host of that name.
+func TestInvalidCommandLines(t *testing.T) {
 	hosts := write(t, "127.0.0.2 intranet")
 	for want, args := range map[string][]string{
 		`did you mean "check"?`:                          {"chekc"},
@@ -122,8 +122,8 @@ func TestWordsThatAreNoURLs(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfTheirOwn: the built-in web and real sites do not meet.
-func TestDirectoriesOfTheirOwn(t *testing.T) {
+// TestDefaultDirectories: the built-in web and real sites have separate directories.
+func TestDefaultDirectories(t *testing.T) {
 	for want, args := range map[string][]string{
 		cockpit.DemoOut: nil, cockpit.DefaultOut: {"127.0.0.1:8080"}, "x": {"-out", "x"},
 	} {
@@ -133,8 +133,8 @@ func TestDirectoriesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestNoDelayMeansNone: 0 is not the default of the library.
-func TestNoDelayMeansNone(t *testing.T) {
+// TestZeroDelay: with -delay 0 there is no delay, rather than the scheduler's default.
+func TestZeroDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := serve(t, webtest.Options{Seed: 53, Hosts: 1, Pages: 20, Network: memnet.New()})
 		cfg := politeConfig(t, web)
@@ -178,7 +178,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestMemoryWithoutALimit: a limit of 0 would keep the collector running all the time.
+// TestMemoryWithoutALimit: with a limit of 0, the garbage collector would run all the time.
 func TestMemoryWithoutALimit(t *testing.T) {
 	before := debug.SetMemoryLimit(math.MaxInt64)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
@@ -187,7 +187,7 @@ func TestMemoryWithoutALimit(t *testing.T) {
 	require.Equal(t, int64(math.MaxInt64), debug.SetMemoryLimit(-1))
 }
 
-// TestTheBuiltInWebKeepsItsClock: what -fresh forgets is forgotten before the clock is set.
+// TestTheBuiltInWebKeepsItsClock: -fresh removes the pages before the clock is set.
 func TestTheBuiltInWebKeepsItsClock(t *testing.T) {
 	cfg := cockpit.Config{Out: t.TempDir(), Pace: 5, Fresh: true, Queue: 1, Concurrency: 1, Bounds: fetch.Loopback}
 	dir, err := cfg.Claim()
@@ -203,9 +203,8 @@ func TestTheBuiltInWebKeepsItsClock(t *testing.T) {
 	require.Equal(t, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), c.Clock.Began.UTC())
 }
 
-// TestSeedsMayComeBeforeTheCrawlRuns: a SIGHUP may come at any time, and what goes wrong then ends
-// the crawl.
-func TestSeedsMayComeBeforeTheCrawlRuns(t *testing.T) {
+// TestAnEarlySIGHUP may discover seeds before the crawl runs. An error then ends the crawl.
+func TestAnEarlySIGHUP(t *testing.T) {
 	web := serve(t, webtest.Options{Hosts: 1, Pages: 2})
 	c, err := newCrawler(testConfig(t, web), on(web))
 	require.NoError(t, err)
@@ -231,14 +230,14 @@ func TestDryRunFetchesNothing(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
-	asked := len(web.Log())
+	requests := len(web.Log())
 	out.Reset()
 	require.NoError(t, cockpit.DryRun(cfg, &out))
 	require.Regexp(t, `3 hosts, \d\d pages known, \d+ never visited, \d+ due now`, out.String())
-	require.Len(t, web.Log(), asked)
+	require.Len(t, web.Log(), requests)
 }
 
-func TestListsAreReadAgain(t *testing.T) {
+func TestListsAreReloaded(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 6})
 	cfg := testConfig(t, web)
@@ -308,7 +307,7 @@ func TestSubcommands(t *testing.T) {
 	require.Greater(t, n, 5)
 	out, status = run("snapshot", "-at", "1999-12-31")
 	require.Zero(t, status)
-	require.Empty(t, out, "nothing was there yet")
+	require.Empty(t, out, "there were no versions yet")
 	_, status = run("snapshot", "-at", "yesterday")
 	require.Equal(t, 2, status)
 
@@ -335,7 +334,7 @@ func TestSubcommands(t *testing.T) {
 	_, status = run("import", foreign+".none")
 	require.Equal(t, 1, status)
 	out, status = run("scan", "-workers", "1", "false")
-	require.Equal(t, 1, status, "a program that ends at once reads nothing")
+	require.Equal(t, 1, status, "a program that exits immediately reads nothing")
 	require.Contains(t, out, "killed its worker")
 	if _, err := exec.LookPath("sleep"); err == nil {
 		out, status = run("scan", "-timeout", "1ms", "sleep", "1000")
@@ -348,7 +347,7 @@ func TestSubcommands(t *testing.T) {
 	if _, err := exec.LookPath("wc"); err == nil {
 		out, status = run("scan", "-host", "foreign.test", "-filter", "wc", "-c")
 		require.Zero(t, status, out)
-		require.Contains(t, out, `"result":4`, "the length of its text")
+		require.Contains(t, out, `"result":4`, "the length of the text")
 	}
 
 	victim, err := filepath.Glob(filepath.Join(cfg.Out, "*.warc.gz"))

@@ -99,7 +99,7 @@ func crawlOnce(
 	defer stop()
 	go cockpit.OnHangup(watching, hangups, c.reload)
 	done := c.ShowProgress(log)
-	c.Log.Info("begun", "out", cfg.Out, "seeds", len(cfg.Seeds), "hosts", c.Hosts.Count())
+	c.Log.Info("started", "out", cfg.Out, "seeds", len(cfg.Seeds), "hosts", c.Hosts.Count())
 	err = c.run(ctx)
 	done()
 	c.Log.Info("ended", "why", cockpit.Reason(err), "pages", c.Tally.Sum().Pages, "error", fmt.Sprint(err))

@@ -70,7 +70,7 @@ func (c *crawler) route(it stage.Item) {
 	}
 }
 
-// rule asks the robots table whether the item may be fetched, and ends or parks it if not.
+// rule checks an item with the robots table, and ends or parks it if it may not be fetched.
 func (c *crawler) rule(it stage.Item) (allowed bool) {
 	ruling := c.Robots.Rule(it, time.Now())
 	if ruling.News != nil {

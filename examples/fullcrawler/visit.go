@@ -277,8 +277,8 @@ func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 	}
 }
 
-// redirect discovers the target of a redirect. The target of a seed's redirect is a seed too: a user
-// who seeds http://example.org wants https://www.example.org.
+// redirect discovers the target of a redirect. The target of a seed's redirect is a seed too: a
+// user who seeds http://example.org wants https://www.example.org.
 func (c *crawler) redirect(it stage.Item, location string) {
 	if url, err := weburl.Canonical(location); err == nil && it.Seeded() {
 		c.widen(url)
@@ -355,8 +355,8 @@ func (c *crawler) get(
 }
 
 // giveUp handles a visit without a response. If this machine is to blame, the item goes back to the
-// queue of its host. Otherwise it ends. If it was for a robots.txt, all items that wait for the file
-// end with it.
+// queue of its host. Otherwise it ends. If it was for a robots.txt, all items that wait for the
+// file end with it.
 func (c *crawler) giveUp(
 	ctx context.Context, it stage.Item, err error, addr netip.Addr, began time.Time,
 ) scheduler.Outcome {
@@ -370,7 +370,7 @@ func (c *crawler) giveUp(
 	default:
 		switch fate {
 		case stage.TimedOut, stage.NotHTTP, stage.Oversized:
-			fate = stage.RobotsUnreachable // the pages themselves were never asked for
+			fate = stage.RobotsUnreachable // the pages themselves were never requested
 		}
 		c.silent(*it.Robots, fate, err.Error())
 	}

@@ -61,7 +61,7 @@ var (
 	ErrReopen = errors.New("reopening the pages")
 )
 
-// Paused reports whether a crawl ended because it was told to.
+// Paused reports whether a crawl ended by a limit or an interrupt, rather than by a failure.
 func Paused(err error) bool {
 	for _, limit := range []error{
 		ErrPageLimit, ErrByteLimit, ErrTimeLimit, ErrDiskLimit, ErrMemoryLimit, ErrStopped, ErrReopen,

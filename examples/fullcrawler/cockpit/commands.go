@@ -193,7 +193,7 @@ var errNoArchive = errors.New("this crawl has no archive")
 // withArchive opens the archive of a crawl for use.
 func withArchive(dir string, use func(a *archive.Archive) error) error {
 	found := 0
-	for _, pattern := range []string{"*.warc*", "index*"} { // an index tells which files are lost
+	for _, pattern := range []string{"*.warc*", "index*"} { // an index shows which files are lost
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return err

@@ -147,7 +147,7 @@ type commandLine struct {
 }
 
 // ParseFlags reads the command line. Lines of a seed file that are not URLs are reported on log.
-// The error is flag.ErrHelp where [Help] is asked for.
+// The error is flag.ErrHelp if help is requested: see [Help].
 func ParseFlags(args []string, log io.Writer) (Config, error) {
 	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20, ledger: 1 << 30}}
 	l.Filter.Deny = new(urlfilter.List)

@@ -13,7 +13,7 @@ import (
 )
 
 // ServeDemo starts the built-in web. Its pages change by the clock of the crawl, so they change as
-// fast as they come due. Its hosts are added to the seeds.
+// fast as they are due. Its hosts are added to the seeds.
 func (c *Config) ServeDemo(log io.Writer) (*webtest.Web, error) {
 	clock, err := stage.OpenClock(filepath.Join(c.Out, BeganName), c.Pace)
 	if err != nil {

@@ -45,7 +45,7 @@ func OpenDirectory(path, command string) (*Directory, error) {
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		return nil, fmt.Errorf("%w: -out must name a directory in which this user may create files", err)
 	}
-	// The lock is readable for everybody, so everybody can find out whether it is held.
+	// Every user can read the lock file, and so find out whether it is locked.
 	f, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func otherCrawl(path string) string {
 	return ""
 }
 
-// Announce tells other processes which process has the directory, and where its live page is.
+// Announce records which process has the directory and the address of its live page.
 func (d *Directory) Announce(page string) error {
 	d.Page = page
 	text, err := json.Marshal(d.holder)
@@ -150,7 +150,7 @@ func (d *Directory) Forget() error {
 	return err
 }
 
-// Files beside the archive that save work when the crawl resumes.
+// Files next to the archive that save work when the crawl resumes.
 const (
 	HostsName  = "hosts.cache"  // addresses
 	RulesName  = "robots.cache" // rules of servers

@@ -25,7 +25,7 @@ func (c *Config) UserAgent() string {
 // patterns is a flag that may be given more than once.
 type patterns []*regexp.Regexp
 
-// String is what the flag package shows as the default.
+// String returns the default that the flag package shows.
 func (p *patterns) String() string { return "" }
 
 // Set adds one pattern.

@@ -2,5 +2,5 @@
 
 package cockpit
 
-// FreeSpace cannot tell on this system.
+// FreeSpace always returns false on this system.
 func FreeSpace(string) (bytes int64, known bool) { return 0, false }

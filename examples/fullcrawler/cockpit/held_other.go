@@ -2,5 +2,5 @@
 
 package cockpit
 
-// held cannot tell on these systems.
+// held always returns false: these systems cannot query a lock.
 func held(string) bool { return false }

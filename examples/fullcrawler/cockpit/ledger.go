@@ -13,7 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// LedgerName is the file beside the archive that records the fate of each visit.
+// LedgerName is the file next to the archive that records the fate of each visit.
 const LedgerName = "fates.jsonl"
 
 // MaxUnwritten is how long a line may be buffered before it is written to the file, and maxWaiting
@@ -33,7 +33,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	f       *os.File
 	size    int64       // of the file
-	most    int64       // size at which a new file is begun; 0 is never
+	most    int64       // size at which a new file is started; 0 is never
 	waiting []byte      // whole lines
 	failed  error       // of the first write that failed, for later calls
 	timer   *time.Timer // calls flush; nil until there is something to flush
@@ -47,7 +47,7 @@ type Line struct {
 	Fate stage.Fate `json:"fate"` // a code
 	Says string     `json:"says"` // the same in words
 
-	// Signals is what the site states about the use of the page, such as "train-ai=n".
+	// Signals are the site's statements on the use of the page, such as "train-ai=n".
 	Signals string    `json:"signals,omitempty"`
 	Why     string    `json:"why,omitempty"`
 	Next    time.Time `json:"next,omitzero"` // when it is due again, by the pages' clock

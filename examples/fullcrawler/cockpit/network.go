@@ -30,7 +30,7 @@ import (
 // headers is a flag that may be given more than once.
 type headers http.Header
 
-// String is what the flag package shows as the default.
+// String returns the default that the flag package shows.
 func (h *headers) String() string { return "" }
 
 // Set adds one field.

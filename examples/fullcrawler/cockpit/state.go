@@ -84,7 +84,7 @@ func (c *Crawl) SaveCaches() error {
 	return errors.Join(c.Resolver.Save(), err, c.Rhythms.Save())
 }
 
-// OpenPoliteness restores the state of the scheduler: which servers asked the crawler to come back
+// OpenPoliteness restores the state of the scheduler: which servers asked the crawler to retry
 // later, which are in trouble, and the Crawl-delays of all known rules. It needs all of these: when
 // one server of a host drops its delay, those of the others must stay.
 func (c *Crawl) OpenPoliteness() error {

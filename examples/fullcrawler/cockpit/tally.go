@@ -18,7 +18,7 @@ type tally struct {
 
 	mu      sync.Mutex
 	opened  int64 // pages taken from the store
-	ended   int64 // of them, those with a fate
+	ended   int64 // pages with a fate
 	fates   map[stage.Fate]int64
 	skipped map[stage.Reason]int64 // links that were not followed
 	addrs   map[netip.Addr]struct{}
@@ -119,7 +119,7 @@ func (t *tally) Got(addr netip.Addr, bytes int, latency time.Duration) {
 	t.addrs[addr] = struct{}{}
 }
 
-// A summary is what a tally had counted at one instant.
+// A summary has the counts of a tally at one instant.
 type summary struct {
 	took           time.Duration
 	Fates          map[stage.Fate]int64

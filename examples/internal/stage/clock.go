@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Clock shows the time by which pages become due. It may run faster than real time, so that a
-// crawl of weeks can be watched in minutes; politeness delays keep their length. Times that servers
+// A Clock shows the time by which pages are due. It may run faster than real time, so that a
+// crawl of weeks can be watched in minutes; politeness delays stay the same. Times that servers
 // send are taken as times of this clock, so only a web that runs by it is useful then.
 type Clock struct {
 	Began time.Time

@@ -33,8 +33,8 @@ const (
 	NotHTTP        Fate = "not_http"
 	Oversized      Fate = "oversized"
 
-	// Interrupted is a visit that the crawler broke off: the crawl was told to end, the disk is
-	// full, the machine is offline. It says nothing about the server, and the visit is repeated.
+	// Interrupted is a visit that the crawler canceled because the crawl ended, the disk was full
+	// or the machine was offline. It says nothing about the server, and the visit is repeated.
 	Interrupted Fate = "interrupted"
 
 	Disallowed        Fate = "disallowed"
@@ -89,7 +89,7 @@ func (f Fate) String() string {
 	return string(f)
 }
 
-// Failed reports whether a visit that was made or tried brought no page. A visit that the site or
+// Failed reports whether a visit that was made or tried got no page. A visit that the site or
 // the operator does not want is not a failure.
 func (f Fate) Failed() bool {
 	switch f {

@@ -27,7 +27,7 @@ const (
 	Duplicate    Reason = "seen before"
 )
 
-// A Filter has the operator's rules for what is crawled. Its methods are safe for concurrent use.
+// A Filter has the operator's rules for the URLs to crawl. Its methods are safe for concurrent use.
 type Filter struct {
 	Format   urlfilter.Format
 	Scope    *urlfilter.Scope // nil allows any host

@@ -60,7 +60,8 @@ type Finding struct {
 }
 
 // NewFinder returns a Finder for a crawl with room for the given number of open items. hold is
-// called when a search begins, and its result when the search's callers have been told.
+// called when a search begins; the function that it returns is called when all callers of the
+// search have the result.
 func NewFinder(
 	lookup func(ctx context.Context, host string) (netip.Addr, error), hold func() func(), room int,
 ) *Finder {

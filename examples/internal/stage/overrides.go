@@ -25,7 +25,7 @@ type Override struct {
 	MaxDepth int           // links from a seed; 0 means that of all hosts
 	Off      bool          // nothing is fetched
 
-	// Concurrency is the maximum number of requests in flight, each begun a delay after the one
+	// Concurrency is the maximum number of requests in flight, each started a delay after the one
 	// before. 0 means one.
 	Concurrency int
 

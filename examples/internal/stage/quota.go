@@ -6,7 +6,7 @@ import (
 )
 
 // A Quota is the number of pages that a crawl may still fetch. The result of a visit is known only
-// at its end, so a visit takes a place first and returns it if it brought no page. The zero Quota
+// at its end, so a visit takes a place first and returns it if it got no page. The zero Quota
 // has no limit. Its methods are safe for concurrent use.
 type Quota struct {
 	limit int64
@@ -46,7 +46,7 @@ func (q *Quota) Take(ctx context.Context) bool {
 	return true
 }
 
-// Done ends a visit that has a place, and says whether it brought a page. It returns true if that
+// Done ends a visit that has a place, and says whether it got a page. It returns true if that
 // was the last one.
 func (q *Quota) Done(page bool) (last bool) {
 	if q.limit <= 0 {

@@ -53,7 +53,7 @@ func (l *RecentLinks) Find(link string, in LinkContext) (why Reason, met bool) {
 	return refusals[verdict], met
 }
 
-// Keep caches the verdict: why the link is not followed, or "".
+// Keep caches the verdict: the reason not to follow the link, or "".
 func (l *RecentLinks) Keep(link string, in LinkContext, why Reason) {
 	if verdict := slices.Index(refusals, why); in.known && verdict >= 0 {
 		l.Links.Put(link, in.number, uint32(verdict))

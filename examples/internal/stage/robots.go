@@ -185,6 +185,6 @@ func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time
 	return released
 }
 
-// Abandon records that this side broke off a request for a robots.txt. That is not an answer:
+// Abandon records that this side canceled a request for a robots.txt. That is not an answer:
 // earlier rules remain valid, and the next run requests them again. The waiting items stay parked.
 func (r *Robots) Abandon(req robots.Request) { r.rules.Abandon(req) }

@@ -1,6 +1,6 @@
 // Package stage holds the steps of a crawl as plain functions and small tables, one for each module
 // of Ueda et al., "A parallel distributed crawler of producer-consumer modules" (§5). Programs wire
-// them; a stage knows nothing of the others.
+// them; a stage does not depend on the others.
 //
 //	seeder (m)              urlfilter.Seeds
 //	URL format filter (f)   urlfilter.Format, in Filter

@@ -280,9 +280,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum is two CRC-32 by different polynomials. Nobody gains from making two versions of a page look
-// the same, and one change in 2^64 does by chance: a SHA-256 would take a tenth of all the work for
-// a page, and these take an eighth of that.
+// sum is two CRC-32 by different polynomials. They miss one change in 2^64 by chance, and a site
+// gains nothing by provoking that. A SHA-256 would take a tenth of all the work for a page, and
+// these take an eighth of that.
 func sum(b []byte, begin uint32) uint64 {
 	return uint64(crc32.Update(begin, crc32.IEEETable, b))<<32 | uint64(crc32.Update(begin, castagnoli, b))
 }

@@ -15,12 +15,12 @@ const (
 	longestTry   = 30 * time.Second
 )
 
-// An Uplink tells outages of this machine from failures of the hosts it visits.
+// An Uplink distinguishes outages of this machine from failures of hosts.
 //
 // When a visit fails and the host or the network may be the cause, the uplink sends the name server
 // a query that any name server answers. If that fails too, the machine is offline: visits wait,
-// except for one now and then that tests. It keeps no goroutine running. Its methods are safe for
-// concurrent use.
+// except for an occasional one that tests the connection. It keeps no goroutine running. Its
+// methods are safe for concurrent use.
 type Uplink struct {
 	Probe func(context.Context) error // fails if the network does
 	tell  func(trouble string)        // called when trouble begins and, with "", when it is over
@@ -62,7 +62,7 @@ func (u *Uplink) Answered() {
 	}
 }
 
-// down records that nothing can be visited.
+// down records that this machine is offline.
 func (u *Uplink) down(trouble string) {
 	u.mu.Lock()
 	begins := u.trouble == ""
