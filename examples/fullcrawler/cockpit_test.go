@@ -362,13 +362,13 @@ func TestTheSummaryCountsDuePages(t *testing.T) {
 		require.NoError(t, err)
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
-		var said strings.Builder
-		require.NoError(t, c.Conclude(&said, c.run(t.Context())))
+		var output strings.Builder
+		require.NoError(t, c.Conclude(&output, c.run(t.Context())))
 		got := c.Tally.Sum().Fates[stage.Fetched]
 		require.Positive(t, got)
 		next := regexp.MustCompile(`(?m)^due next +(\d+) within an hour, (\d+) within a day, (\d+) within a week, (\d+) later$`)
-		counts := next.FindStringSubmatch(said.String())
-		require.NotNil(t, counts, said.String())
+		counts := next.FindStringSubmatch(output.String())
+		require.NotNil(t, counts, output.String())
 		numbers := make([]int64, len(counts)-1)
 		for i := range numbers {
 			numbers[i], err = strconv.ParseInt(counts[i+1], 10, 64)

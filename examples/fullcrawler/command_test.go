@@ -43,8 +43,9 @@ func TestCommandReportsWriteErrors(t *testing.T) {
 	require.Contains(t, log.String(), file)
 }
 
-// A crawl that fetched nothing says why, so that nobody has to look for the ledger.
-func TestCommandSaysWhyNothingWasFetched(t *testing.T) {
+// TestCommandReportsWhyNothingWasFetched: the summary has a failure, so the user need not search
+// the ledger.
+func TestCommandReportsWhyNothingWasFetched(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

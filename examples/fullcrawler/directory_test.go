@@ -19,7 +19,7 @@ import (
 )
 
 // run runs the program.
-func run(t *testing.T, args ...string) (status int, said string) {
+func run(t *testing.T, args ...string) (status int, output string) {
 	t.Helper()
 	var out bytes.Buffer
 	status = command(t.Context(), args, &out, &out)
@@ -66,10 +66,10 @@ func TestARunningCrawlIsLeftAlone(t *testing.T) {
 		} else {
 			args = append(args[:1:1], append(flags, args[1:]...)...)
 		}
-		status, said := run(t, args...)
+		status, output := run(t, args...)
 		require.Equal(t, 1, status, "%q", args)
-		require.Contains(t, said, fmt.Sprint("process ", os.Getpid(), " (crawl"), "%q", args)
-		require.Contains(t, said, "http://127.0.0.1:8080/", "%q", args)
+		require.Contains(t, output, fmt.Sprint("process ", os.Getpid(), " (crawl"), "%q", args)
+		require.Contains(t, output, "http://127.0.0.1:8080/", "%q", args)
 	}
 	require.Equal(t, before, tree(t, cfg.Out))
 }
@@ -130,9 +130,9 @@ func TestNoCrawlHere(t *testing.T) {
 			{"export", "cdxj", filepath.Join(empty, "x")}, {"snapshot"}, {"scan", "true"},
 		} {
 			before := tree(t, filepath.Dir(dir))
-			status, said := run(t, append([]string{args[0], "-out", dir}, args[1:]...)...)
+			status, output := run(t, append([]string{args[0], "-out", dir}, args[1:]...)...)
 			require.Equal(t, 1, status, "%q", args)
-			require.Contains(t, said, dir+": no crawl here", "%q", args)
+			require.Contains(t, output, dir+": no crawl here", "%q", args)
 			require.Equal(t, before, tree(t, filepath.Dir(dir)), "%q", args)
 		}
 	}

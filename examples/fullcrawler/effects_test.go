@@ -55,9 +55,9 @@ func (n *notebook) page(t *testing.T) *http.Request {
 // crawlWith runs the program with the flags until it has fetched one page.
 func crawlWith(t *testing.T, flags ...string) {
 	t.Helper()
-	var said bytes.Buffer
+	var output bytes.Buffer
 	flags = append([]string{"-out", t.TempDir(), "-delay", "1ms", "-pages", "1", "-wait", "0"}, flags...)
-	require.Zero(t, command(t.Context(), flags, &said, &said), &said)
+	require.Zero(t, command(t.Context(), flags, &output, &output), &output)
 }
 
 // TestRequestHeaders: flags set header fields, cookies and a signature; otherwise there are none.

@@ -77,13 +77,13 @@ func TestFlagsMayFollowURLs(t *testing.T) {
 	require.Equal(t, 3, cfg.Filter.MaxDepth)
 	require.Equal(t, []string{"http://127.0.0.1:1/", "http://127.0.0.2/"}, cfg.Seeds)
 	dir := t.TempDir()
-	status, said := run(t, "127.0.0.1:9", "-out", dir, "-dry-run")
+	status, output := run(t, "127.0.0.1:9", "-out", dir, "-dry-run")
 	require.Zero(t, status)
-	require.Contains(t, said, "1 hosts, 0 pages known")
+	require.Contains(t, output, "1 hosts, 0 pages known")
 	require.Empty(t, tree(t, dir))
-	status, said = run(t, "explain", "a.test", "-out", filepath.Join(dir, "none"))
+	status, output = run(t, "explain", "a.test", "-out", filepath.Join(dir, "none"))
 	require.Equal(t, 1, status)
-	require.Contains(t, said, "no crawl here", "the flag after the URL is effective")
+	require.Contains(t, output, "no crawl here", "the flag after the URL is effective")
 }
 
 // TestInvalidCommandLines: among others, a misspelt command is not crawled as a host of that name.
@@ -107,10 +107,10 @@ func TestInvalidCommandLines(t *testing.T) {
 		"-price must be positive":                        {"-price", "0"},
 		"-most must be -least or more":                   {"-most", "1m"},
 	} {
-		status, said := run(t, args...)
+		status, output := run(t, args...)
 		require.Equal(t, 2, status, "%q", args)
-		require.Contains(t, said, want, "%q", args)
-		require.LessOrEqual(t, strings.Count(said, "\n"), 1, "one line is enough: %s", said)
+		require.Contains(t, output, want, "%q", args)
+		require.LessOrEqual(t, strings.Count(output, "\n"), 1, "one line is enough: %s", output)
 	}
 	for _, args := range [][]string{
 		{"localhost"}, {"-hosts", hosts, "intranet"}, {"http://intranet/", "-contact", "me@example.org"},

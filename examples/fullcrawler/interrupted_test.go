@@ -212,8 +212,8 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 				cfg.Bounds, cfg.Contact = 0, "me@example.org"
 				c, err := newCrawler(cfg, wrapped)
 				require.NoError(t, err)
-				var said []string
-				c.Say = func(text string) { said = append(said, text) }
+				var messages []string
+				c.Say = func(text string) { messages = append(messages, text) }
 				require.NoError(t, c.run(t.Context()))
 				requireAllPages(t, web)
 				for fate := range fatesIn(t, cfg.Out) {
@@ -221,9 +221,9 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 				}
 				require.Greater(t, time.Since(start), ends, "some pages were fetched afterwards")
 				require.Less(t, time.Since(start), ends+5*time.Minute)
-				require.Len(t, said, 2, "%q", said)
-				require.Contains(t, said[0], "offline")
-				require.Contains(t, said[1], "continues")
+				require.Len(t, messages, 2, "%q", messages)
+				require.Contains(t, messages[0], "offline")
+				require.Contains(t, messages[1], "continues")
 			})
 		})
 	}

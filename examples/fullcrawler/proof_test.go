@@ -85,8 +85,8 @@ func TestTheSameCommandContinues(t *testing.T) {
 	p.requireFewRepeats()
 	p.requireNoneEarly()
 	p.requireTrueVerdicts()
-	status, said := p.wait(p.start("check", "-out", p.dir))
-	require.Zero(t, status, said)
+	status, output := p.wait(p.start("check", "-out", p.dir))
+	require.Zero(t, status, output)
 }
 
 // proofTraits are the traits of a host. Some are so slow that requests are in flight when a run is
@@ -184,7 +184,7 @@ func agentOf(run int) string {
 }
 
 // wait returns the exit status of a run and its output. The status is -1 if it was killed.
-func (p *proof) wait(run *process) (status int, said string) {
+func (p *proof) wait(run *process) (status int, output string) {
 	p.t.Helper()
 	select {
 	case err := <-run.ends:
@@ -247,22 +247,22 @@ func (p *proof) stop(run int) {
 		}
 		p.signal(child, syscall.SIGTERM)
 	}
-	status, said := p.wait(child)
+	status, output := p.wait(child)
 	p.disk.empty()
 	p.names.revive()
 	p.t.Logf("run %d, %s: status %d after %d requests", run, way, status, len(p.web.Log()))
 	switch {
 	case status == -1 && way == byKill:
 		p.hard[agentOf(run)] = true
-	case status == -1 && said == "": // before its first line of output
+	case status == -1 && output == "": // before its first line of output
 	case way == byDisk && status == 1:
 		p.hard[agentOf(run)] = true
-		require.Regexp(p.t, "no space left|file too large", said)
+		require.Regexp(p.t, "no space left|file too large", output)
 	default:
-		require.Zero(p.t, status, "%s: %s", way, said)
+		require.Zero(p.t, status, "%s: %s", way, output)
 	}
-	require.NotContains(p.t, said, "repair", "after %s", way)
-	require.NotContains(p.t, said, "damaged", "after %s", way)
+	require.NotContains(p.t, output, "repair", "after %s", way)
+	require.NotContains(p.t, output, "damaged", "after %s", way)
 }
 
 // signal sends a signal to a run that may have ended already.
@@ -273,12 +273,12 @@ func (p *proof) signal(child *process, signal os.Signal) {
 }
 
 // finish runs the crawl to its end.
-func (p *proof) finish() (said string) {
+func (p *proof) finish() (output string) {
 	p.t.Helper()
-	status, said := p.wait(p.crawl(-1))
-	require.Zero(p.t, status, said)
-	require.Contains(p.t, said, "nothing left to fetch")
-	return said
+	status, output := p.wait(p.crawl(-1))
+	require.Zero(p.t, status, output)
+	require.Contains(p.t, output, "nothing left to fetch")
+	return output
 }
 
 func (p *proof) requireEveryPage() {

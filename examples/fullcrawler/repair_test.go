@@ -126,13 +126,13 @@ func goOn(t *testing.T, web *webtest.Web, cfg cockpit.Config, name string) {
 	t.Log("start:", err)
 	require.ErrorContains(t, err, "fullcrawler repair")
 	require.ErrorContains(t, err, cfg.Out)
-	_, said := run(t, "check", "-out", cfg.Out)
-	require.Contains(t, said, "DAMAGED", "check must find what prevents the start")
-	status, said := run(t, "repair", "-out", cfg.Out)
-	require.Zero(t, status, said)
-	status, said = run(t, "check", "-out", cfg.Out)
+	_, output := run(t, "check", "-out", cfg.Out)
+	require.Contains(t, output, "DAMAGED", "check must find what prevents the start")
+	status, output := run(t, "repair", "-out", cfg.Out)
+	require.Zero(t, status, output)
+	status, output = run(t, "check", "-out", cfg.Out)
 	if !strings.Contains(name, ".warc") {
-		require.Zero(t, status, said)
+		require.Zero(t, status, output)
 	}
 	require.NoError(t, start())
 }
@@ -275,21 +275,21 @@ func TestATruncatedArchiveIsReported(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.Truncate(files[0], left))
 		for range 2 {
-			status, said := run(t, "check", "-out", cfg.Out)
+			status, output := run(t, "check", "-out", cfg.Out)
 			require.Equal(t, 1, status)
-			require.Contains(t, said, filepath.Base(files[0]))
-			require.Regexp(t, `\d\d versions`, said)
-			require.Contains(t, said, "fullcrawler repair")
+			require.Contains(t, output, filepath.Base(files[0]))
+			require.Regexp(t, `\d\d versions`, output)
+			require.Contains(t, output, "fullcrawler repair")
 		}
 		crawlWeb(t, web, cfg)
-		status, said := run(t, "check", "-out", cfg.Out)
-		require.Equal(t, 1, status, "still reported after a crawl: %s", said)
-		status, said = run(t, "repair", "-out", cfg.Out)
-		require.Zero(t, status, said)
-		require.Regexp(t, regexp.QuoteMeta(filepath.Base(files[0]))+`.*\d versions`, said)
-		status, said = run(t, "check", "-out", cfg.Out)
-		require.Equal(t, left > 0, status != 0, "half a record remains: %s", said)
-		require.NotRegexp(t, `\d\d versions: `, said, "no version is missing")
+		status, output := run(t, "check", "-out", cfg.Out)
+		require.Equal(t, 1, status, "still reported after a crawl: %s", output)
+		status, output = run(t, "repair", "-out", cfg.Out)
+		require.Zero(t, status, output)
+		require.Regexp(t, regexp.QuoteMeta(filepath.Base(files[0]))+`.*\d versions`, output)
+		status, output = run(t, "check", "-out", cfg.Out)
+		require.Equal(t, left > 0, status != 0, "half a record remains: %s", output)
+		require.NotRegexp(t, `\d\d versions: `, output, "no version is missing")
 	}
 }
 
@@ -304,15 +304,15 @@ func TestDamagedCachesAreDiscarded(t *testing.T) {
 	for _, name := range caches {
 		require.NoError(t, os.WriteFile(filepath.Join(cfg.Out, name), []byte("{nonsense"), 0o600))
 	}
-	status, said := run(t, "check", "-out", cfg.Out)
+	status, output := run(t, "check", "-out", cfg.Out)
 	require.Equal(t, 1, status)
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	for _, name := range caches {
-		require.Regexp(t, regexp.QuoteMeta(name)+` +DAMAGED`, said)
+		require.Regexp(t, regexp.QuoteMeta(name)+` +DAMAGED`, output)
 		require.Contains(t, strings.Join(c.Warnings, "\n"), filepath.Join(cfg.Out, name))
 	}
 	require.NoError(t, c.close())
-	status, said = run(t, "check", "-out", cfg.Out)
-	require.Zero(t, status, said)
+	status, output = run(t, "check", "-out", cfg.Out)
+	require.Zero(t, status, output)
 }

@@ -26,7 +26,7 @@ var errNone = errors.New("none")
 // A part is one of the parts of a crawl's directory.
 type part struct {
 	name  string
-	check func(ctx context.Context, dir string, out io.Writer) (sound string, err error)
+	check func(ctx context.Context, dir string, out io.Writer) (result string, err error)
 	loss  string // the cost of starting the part over; "" if repair handles it differently
 }
 
@@ -48,15 +48,15 @@ var parts = []part{
 func check(ctx context.Context, in call) error {
 	faults := 0
 	for _, p := range parts {
-		sound, err := p.check(ctx, in.dir, in.out)
+		result, err := p.check(ctx, in.dir, in.out)
 		switch {
 		case errors.Is(err, errNone):
-			sound = "none"
+			result = "none"
 		case err != nil:
 			faults++
-			sound = fmt.Sprintf("DAMAGED: %v", err)
+			result = fmt.Sprintf("DAMAGED: %v", err)
 		}
-		fmt.Fprintf(in.out, "%-16s %s\n", p.name, sound)
+		fmt.Fprintf(in.out, "%-16s %s\n", p.name, result)
 	}
 	if faults > 0 {
 		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s repairs what can be repaired",
@@ -65,7 +65,7 @@ func check(ctx context.Context, in call) error {
 	return nil
 }
 
-func checkPages(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkPages(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	if _, err := os.Stat(filepath.Join(dir, stage.PagesDir)); err != nil {
 		return "", missing(err)
 	}
@@ -73,13 +73,13 @@ func checkPages(_ context.Context, dir string, _ io.Writer) (sound string, err e
 		if err := p.Check(); err != nil {
 			return err
 		}
-		sound = fmt.Sprintf("%d, all sound", p.Stats().Records)
+		result = fmt.Sprintf("%d, all sound", p.Stats().Records)
 		return nil
 	})
-	return sound, err
+	return result, err
 }
 
-func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string, err error) {
+func checkArchive(ctx context.Context, dir string, out io.Writer) (result string, err error) {
 	err = withArchive(dir, func(a *archive.Archive) error {
 		for _, d := range a.Recovered().Damage { // found, and perhaps repaired, when it was opened
 			fmt.Fprintf(out, "%s:%d: %d bytes, %d versions: %v\n",
@@ -88,20 +88,20 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (sound string,
 		checked, err := a.Verify(ctx, func(f archive.Fault) {
 			fmt.Fprintf(out, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
 		})
-		sound = fmt.Sprintf("%d files, %d records, %d versions, %d faults",
+		result = fmt.Sprintf("%d files, %d records, %d versions, %d faults",
 			checked.Files, checked.Records, checked.Versions, checked.Faults)
 		if err == nil && checked.Faults > 0 {
-			err = errors.New(sound)
+			err = errors.New(result)
 		}
 		return err
 	})
 	if errors.Is(err, errNoArchive) {
 		err = errNone
 	}
-	return sound, err
+	return result, err
 }
 
-func checkLedger(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkLedger(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	f, err := os.Open(filepath.Join(dir, LedgerName))
 	if err != nil {
 		return "", missing(err)
@@ -127,12 +127,12 @@ func checkLedger(_ context.Context, dir string, _ io.Writer) (sound string, err 
 	return fmt.Sprintf("%d lines", n), nil
 }
 
-func checkClock(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkClock(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	clock, err := stage.ReadClock(filepath.Join(dir, BeganName))
 	return moment(clock.Began), missing(err)
 }
 
-func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkFilters(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	_, known, err := ReadFilters(filepath.Join(dir, FiltersName))
 	if err == nil && !known {
 		err = errNone
@@ -140,7 +140,7 @@ func checkFilters(_ context.Context, dir string, _ io.Writer) (sound string, err
 	return "sound", err
 }
 
-func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkPoliteness(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	state, err := os.ReadFile(filepath.Join(dir, StateName))
 	if err == nil {
 		err = stage.NewPoliteness(stage.PolitenessOptions{}).Restore(state)
@@ -148,14 +148,14 @@ func checkPoliteness(_ context.Context, dir string, _ io.Writer) (sound string, 
 	return "sound", missing(err)
 }
 
-func checkHosts(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkHosts(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, HostsName), func(file string) error {
 		_, err := resolve.Open(file, resolve.Options{})
 		return err
 	})
 }
 
-func checkRules(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkRules(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	saved, err := os.ReadFile(filepath.Join(dir, RulesName))
 	if err == nil {
 		err = stage.NewRobots("").Restore(saved, time.Now())
@@ -163,14 +163,14 @@ func checkRules(_ context.Context, dir string, _ io.Writer) (sound string, err e
 	return "sound", missing(err)
 }
 
-func checkRhythms(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkRhythms(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, RhythmName), func(file string) error {
 		_, err := stage.OpenRhythms(file)
 		return err
 	})
 }
 
-func checkOrder(_ context.Context, dir string, _ io.Writer) (sound string, err error) {
+func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, OrderName), func(file string) error {
 		f, err := os.Open(file)
 		if err != nil {
@@ -183,7 +183,7 @@ func checkOrder(_ context.Context, dir string, _ io.Writer) (sound string, err e
 }
 
 // checkCache checks a file whose reader treats a missing file as an empty one.
-func checkCache(file string, read func(string) error) (sound string, err error) {
+func checkCache(file string, read func(string) error) (result string, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return "", missing(err)
 	}
@@ -205,15 +205,15 @@ func repair(ctx context.Context, in call) error {
 		fmt.Fprintf(in.out, "%-16s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	for _, p := range parts {
-		sound, err := p.check(ctx, in.dir, io.Discard)
+		result, err := p.check(ctx, in.dir, io.Discard)
 		switch {
 		case errors.Is(err, errNone):
 			continue
 		case err == nil:
-			if sound != "sound" {
-				sound = "sound: " + sound
+			if result != "sound" {
+				result = "sound: " + result
 			}
-			say(p.name, "%s", sound)
+			say(p.name, "%s", result)
 			continue
 		}
 		say(p.name, "damaged: %v", err)

@@ -108,7 +108,7 @@ func Subcommands() map[string]subcommand {
 }
 
 // errUsage is wrapped by errors for invalid arguments.
-var errUsage = errors.New("wrong arguments")
+var errUsage = errors.New("invalid arguments")
 
 // runSubcommand runs a subcommand and returns the exit status.
 func runSubcommand(

@@ -131,7 +131,7 @@ func nearest(word string, names []string) (found string) {
 	for _, name := range names {
 		d := 2 * distance(word, name)
 		if strings.HasPrefix(name, word) {
-			d-- // -page is rather -pages than -pace
+			d-- // -page means -pages rather than -pace
 		}
 		if d < least {
 			found, least = name, d

@@ -29,10 +29,10 @@ func (c *Crawl) ShowProgress(w io.Writer) (done func()) {
 		every, start, end, line = progressOnTerminal, "\r\x1b[K", "", narrow
 	}
 	quit, finished := make(chan struct{}), make(chan struct{})
-	said := make(chan string, 1)
+	messages := make(chan string, 1)
 	c.Say = func(text string) {
 		select {
-		case said <- text:
+		case messages <- text:
 		case <-quit:
 		}
 	}
@@ -44,7 +44,7 @@ func (c *Crawl) ShowProgress(w io.Writer) (done func()) {
 			select {
 			case <-ticks.C:
 				fmt.Fprint(w, start, line(c.Progress()), end)
-			case text := <-said:
+			case text := <-messages:
 				fmt.Fprint(w, start, text, "\n")
 			case <-quit:
 				fmt.Fprint(w, start)

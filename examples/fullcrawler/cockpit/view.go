@@ -13,9 +13,9 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// readDirectory opens the directory of a crawl for a command that reads it, and returns its path. If
-// this process may not write there, that is the path of a copy. The files of the archive are linked,
-// except for export.
+// readDirectory opens the directory of a crawl for a command that reads it, and returns its path.
+// If this process may not write there, that is the path of a copy. The files of the archive are
+// linked, except for export.
 func readDirectory(path, command string, log io.Writer) (at string, closing func() error, err error) {
 	d, err := existingDirectory(path, command)
 	if err == nil {
@@ -50,8 +50,8 @@ func readDirectory(path, command string, log io.Writer) (at string, closing func
 // archiveLock is locked while an archive is open.
 const archiveLock = "lock"
 
-// copyCrawl makes a view of a crawl. It returns the names that this user may not read. Locks are
-// not part of the view.
+// copyCrawl copies a crawl. It returns the names that this user may not read. Locks are
+// not copied.
 func copyCrawl(from, to string, whole bool) (unread []string, err error) {
 	from, err = filepath.Abs(from)
 	if err != nil {
