@@ -36,22 +36,22 @@ func rates(pages []page) (perDay []float64) {
 //
 // Under first come the backlog grows until each page is late by the same time and the demand fits.
 // The best order lengthens all intervals by one factor.
-func crowded(rates []float64, asked, share float64) (first, best float64) {
+func crowded(rates []float64, demand, share float64) (first, best float64) {
 	sum := 0.0
 	for _, r := range rates {
 		sum += r
 	}
-	if sum == 0 || asked == 0 {
+	if sum == 0 || demand == 0 {
 		return 0, 0
 	}
-	wait := sum / asked // in mean intervals
-	low, high := 0.0, float64(len(rates))/(share*asked)
+	wait := sum / demand // in mean intervals
+	low, high := 0.0, float64(len(rates))/(share*demand)
 	for range 60 {
 		late, visits := (low+high)/2, 0.0
 		for _, r := range rates {
 			visits += 1 / (wait/r + late)
 		}
-		if visits > share*asked {
+		if visits > share*demand {
 			low = late
 		} else {
 			high = late

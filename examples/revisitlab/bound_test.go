@@ -36,9 +36,9 @@ func TestTheBestOrderIsTheBestAllocation(t *testing.T) {
 			rates = append(rates, r)
 			pages = append(pages, optimal.Page{Rate: r})
 		}
-		asked, share := 0.3+random.Float64(), 0.3+0.6*random.Float64()
-		first, best := crowded(rates, asked, share)
-		shares, _ := optimal.Allocate(pages, optimal.Budget{Visits: asked * share})
+		demand, share := 0.3+random.Float64(), 0.3+0.6*random.Float64()
+		first, best := crowded(rates, demand, share)
+		shares, _ := optimal.Allocate(pages, optimal.Budget{Visits: demand * share})
 		want := 0.0
 		for i, visits := range shares {
 			want += perDay(rates[i], 1/visits)
@@ -52,13 +52,13 @@ func TestTheBestOrderIsTheBestAllocation(t *testing.T) {
 // and the server takes the page that has been due the longest.
 func TestFirstComeDelaysAllPagesEqually(t *testing.T) {
 	rates := []float64{0.02, 0.05, 0.1, 0.3, 0.8}
-	const asked, share, days = 0.9, 0.5, 200_000.0
+	const demand, share, days = 0.9, 0.5, 200_000.0
 	sum := 0.0
 	for _, r := range rates {
 		sum += r
 	}
 	var due, last, caught [5]float64
-	for now := 0.0; now < days; now += 1 / (asked * share) {
+	for now := 0.0; now < days; now += 1 / (demand * share) {
 		n := 0
 		for i := range due {
 			if due[i] < due[n] {
@@ -66,13 +66,13 @@ func TestFirstComeDelaysAllPagesEqually(t *testing.T) {
 			}
 		}
 		caught[n] += -math.Expm1(-rates[n] * (now - last[n]))
-		last[n], due[n] = now, now+sum/asked/rates[n]
+		last[n], due[n] = now, now+sum/demand/rates[n]
 	}
 	total := 0.0
 	for _, c := range caught {
 		total += c / days
 	}
-	first, best := crowded(rates, asked, share)
+	first, best := crowded(rates, demand, share)
 	require.InEpsilon(t, first, total, 0.02)
 	require.Greater(t, best, first)
 }

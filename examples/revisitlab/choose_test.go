@@ -54,11 +54,11 @@ func TestPagesOfASiteFallIntoOneHalf(t *testing.T) {
 
 // The results in the README depend on the division into halves, so it must not change.
 func TestTheHalvesDoNotChange(t *testing.T) {
-	var dealt string
+	var halves string
 	for i := range 16 {
-		dealt += fmt.Sprint(halfOf(fmt.Sprint(i)))
+		halves += fmt.Sprint(halfOf(fmt.Sprint(i)))
 	}
-	require.Equal(t, "1111111111222222", dealt)
+	require.Equal(t, "1111111111222222", halves)
 }
 
 func TestHalvesMakeTheWhole(t *testing.T) {

@@ -116,9 +116,9 @@ const hintPages = 400
 func printHints(l lab, p *report.Printer, sets []set, errs io.Writer) {
 	ways := []family{
 		watching("none", watcher{}),
-		watching("by how often they are right", watcher{trust: trusting}),
-		watching("silence counts, too", watcher{trust: wise}),
-		watching("", watcher{trust: obedient}),
+		watching("by how often they are right", watcher{trust: weighHints}),
+		watching("silence counts, too", watcher{trust: modelHints}),
+		watching("", watcher{trust: followHints}),
 	}
 	p.Printf("\nlead over a crawler that uses no hints, at %v visits, mean over the logs\n", hintVisits)
 	p.Table(func(row func(string, ...any)) {

@@ -290,8 +290,8 @@ func TestBayesIsPricedForTheSameDemand(t *testing.T) {
 	pages := synthesize(60, 2, 1, 6)
 	l := lab{step: 1}
 	price := l.priceFor(pages)
-	asked := l.demand(pages, plain("", revisit.MLE{}).next)
-	require.InEpsilon(t, asked, l.demand(pages, plain("", revisit.Bayes{Price: price}).next), 0.03)
+	demand := l.demand(pages, plain("", revisit.MLE{}).next)
+	require.InEpsilon(t, demand, l.demand(pages, plain("", revisit.Bayes{Price: price}).next), 0.03)
 }
 
 func TestClaimsAreChecked(t *testing.T) {

@@ -54,11 +54,11 @@ const (
 
 // priceFor returns the price at which Bayes requests as many visits as MLE.mix.
 func (l lab) priceFor(pages []page) float64 {
-	asked := l.demand(pages, plain("", revisit.MLE{}).next)
+	demand := l.demand(pages, plain("", revisit.MLE{}).next)
 	low, high := math.Log(1e-3), math.Log(10.0)
 	for range 12 {
 		mid := (low + high) / 2
-		if l.demand(pages, plain("", revisit.Bayes{Price: math.Exp(mid)}).next) > asked {
+		if l.demand(pages, plain("", revisit.Bayes{Price: math.Exp(mid)}).next) > demand {
 			low = mid
 		} else {
 			high = mid

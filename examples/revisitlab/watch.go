@@ -15,36 +15,36 @@ type watcher struct {
 	trust  trust
 }
 
-// trust is how a watcher treats hints.
+// trust is the way a watcher uses hints.
 type trust int
 
 const (
-	deaf     trust = iota // ignores them
-	obedient              // follows each of them
-	trusting              // weighs them by how often they were right; silence means nothing
-	wise                  // revisit.Hints: silence counts, too
+	ignoreHints trust = iota // ignores hints
+	followHints              // visits after each hint
+	weighHints               // weighs them by how often they were right; silence means nothing
+	modelHints               // uses revisit.Hints: silence counts, too
 )
 
 // A watch is a watcher during the simulation.
 type watch struct {
 	watcher
-	clock        revisit.Pulse
-	hints        revisit.Hints
-	asked, right int // visits on which there were hints, and those of them that found a change
+	clock         revisit.Pulse
+	hints         revisit.Hints
+	hinted, right int // visits with hints, and those that found a change
 }
 
 // watch simulates all visits to the pages of one host in a year.
-func (l lab) watch(tracks []track, who watcher) {
-	w := watch{watcher: who}
+func (l lab) watch(tracks []track, kind watcher) {
+	w := watch{watcher: kind}
 	random := rand.New(rand.NewPCG(1, 0))
 	order := random.Perm(len(tracks))
-	heard := make([]int, len(tracks)) // hints of each page, up to its last visit
+	used := make([]int, len(tracks)) // hints of each page, up to its last visit
 	for today := range year {
 		// The first visit of a day affects the others, so it must not always be to the same page.
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for _, i := range order {
 			t := &tracks[i]
-			hints := t.page.hints[heard[i]:]
+			hints := t.page.hints[used[i]:]
 			n := 0
 			for n < len(hints) && hints[n] <= float64(today) {
 				n++
@@ -52,7 +52,7 @@ func (l lab) watch(tracks []track, who watcher) {
 			if t.due <= float64(today) && w.isWorthIt(t, float64(today), n) {
 				t.due = float64(today)
 				w.visit(l, t, hints[:n])
-				heard[i] += n
+				used[i] += n
 				t.due += l.step
 			}
 		}
@@ -66,16 +66,16 @@ func (w *watch) isWorthIt(t *track, today float64, hints int) bool {
 		return true
 	}
 	waited := w.clock.Elapsed(last, at(today))
-	if w.trust == wise {
+	if w.trust == modelHints {
 		return w.policy.Hinted(t.history, waited, w.hints, hints) >= w.policy.Price
 	}
 	worth := w.policy.Worth(t.history, waited)
 	switch {
-	case hints == 0 || w.trust == deaf:
-	case w.trust == obedient:
+	case hints == 0 || w.trust == ignoreHints:
+	case w.trust == followHints:
 		return true
 	default: // between an unhinted visit and one that is certain to find a change
-		trust := (float64(w.right) + 0.5) / (float64(w.asked) + 1)
+		trust := (float64(w.right) + 0.5) / (float64(w.hinted) + 1)
 		certain := w.policy.Worth(t.history, math.MaxInt64)
 		worth += trust * (certain - worth)
 	}
@@ -85,8 +85,8 @@ func (w *watch) isWorthIt(t *track, today float64, hints int) bool {
 // visit simulates a visit, with the hints since the last one.
 func (w *watch) visit(l lab, t *track, hints []float64) {
 	v, seen := l.look(t)
-	if n := len(hints); n > 0 && w.trust != deaf {
-		w.asked++
+	if n := len(hints); n > 0 && w.trust != ignoreHints {
+		w.hinted++
 		if v.Changed {
 			w.right++
 			v.LastModified = at(hints[n-1])
@@ -103,7 +103,7 @@ func (w *watch) visit(l lab, t *track, hints []float64) {
 // on average this many per page and year.
 func announce(pages []page, recall, wrong float64) []page {
 	random := rand.New(rand.NewPCG(2, 0))
-	said := make([]page, len(pages))
+	announced := make([]page, len(pages))
 	for i, p := range pages {
 		p.hints = nil
 		mistake := random.ExpFloat64() * year / wrong
@@ -118,9 +118,9 @@ func announce(pages []page, recall, wrong float64) []page {
 				p.hints = append(p.hints, float64(day))
 			}
 		}
-		said[i] = p
+		announced[i] = p
 	}
-	return said
+	return announced
 }
 
 // weigh gives each page a weight as heavy-tailed as PageRank: one in ten weighs 8 times as much as
