@@ -13,6 +13,7 @@ package clients
 
 import (
 	"errors"
+	"io"
 	"net/http"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -47,6 +48,26 @@ func layers(o fetch.Options, kept *archive.Archive) (http.RoundTripper, error) {
 				kept),
 			scheduler.Options{}),
 		robots.Options{Agent: agent}), nil
+}
+
+// get archives a page in dir, if robots.txt allows it, and returns its body.
+func get(dir, url string, o fetch.Options) (body []byte, err error) {
+	kept, err := archive.Open(dir, archive.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	transport, err := layers(o, kept)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: transport}
+	resp, err := client.Get(url) // waits for the host's politeness delay
+	if err != nil {
+		return nil, err // for example robots.ErrDisallowed
+	}
+	body, err = io.ReadAll(resp.Body)
+	return body, errors.Join(err, resp.Body.Close()) // Close says whether the page is in the archive
 }
 
 // links reports which links are new. Its methods are safe for concurrent use.

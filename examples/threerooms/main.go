@@ -31,8 +31,8 @@ func main() {
 	pages := flag.Int("pages", 20, "maximum number of pages")
 	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "politeness delay: pause between two requests")
 	flag.Parse()
-	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "usage: threerooms [flags] URL")
+	if flag.NArg() != 1 || *pages < 1 || *delay <= 0 {
+		fmt.Fprintln(os.Stderr, "usage: threerooms [flags] URL (the flags come first; -pages and -delay are positive)")
 		flag.PrintDefaults()
 		os.Exit(2)
 	}
@@ -45,7 +45,11 @@ func main() {
 	if *local {
 		options.Reach = fetch.Loopback
 	}
-	if err := crawl(ctx, flag.Arg(0), *pages, *delay, options, os.Stdout); err != nil {
+	err := crawl(ctx, flag.Arg(0), *pages, *delay, options, os.Stdout)
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "threerooms:", err)
 		os.Exit(1)
 	}
@@ -60,8 +64,11 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 		return fmt.Errorf("%w; want a URL such as https://www.example.org/", err)
 	}
 	client, err := fetch.New(o)
+	if errors.Is(err, fetch.NoContact) {
+		return errors.New("set -contact to a URL or an e-mail address, or -localhost for a site on this machine")
+	}
 	if err != nil {
-		return fmt.Errorf("%w: set -contact, or -localhost for a site on this machine", err)
+		return err
 	}
 	defer client.CloseIdle()
 	site := weburl.Host(seed)
@@ -119,11 +126,11 @@ func obtainRules(
 	ctx context.Context, client *fetch.Client, queue *scheduler.Scheduler[string], seed string,
 ) (robotstxt.Rules, error) {
 	site := weburl.Host(seed)
-	transport := &polite{next: client.Transport(), queue: queue}
+	transport := &polite{client.Transport(), queue}
 	cache := robots.NewCache(robots.Options{Agent: agent, Client: &http.Client{Transport: transport}})
 	rules, err := cache.Load(ctx, seed)
 	if entry, _ := cache.Entry(seed); err == nil && entry.Failures > 0 {
-		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, transport.outcome)
+		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, entry.Reason)
 	}
 	if delay, ok := rules.Delay(); ok {
 		queue.SetHost(site, scheduler.Host{Delay: delay})
@@ -131,12 +138,10 @@ func obtainRules(
 	return rules, err
 }
 
-// polite is a transport that waits for the host before each request, as for pages, and records the
-// outcome of the last one.
+// polite is a transport that waits for the host before each request, as for pages.
 type polite struct {
-	next    http.RoundTripper
-	queue   *scheduler.Scheduler[string]
-	outcome string
+	next  http.RoundTripper
+	queue *scheduler.Scheduler[string]
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -147,13 +152,8 @@ func (p *polite) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := p.next.RoundTrip(r)
 	lease.Done(scheduler.Outcome{Start: time.Now()})
-	switch {
-	case errors.Is(err, fetch.Blocked):
-		p.outcome = err.Error() + " (-localhost is for sites on this machine)"
-	case err != nil:
-		p.outcome = err.Error()
-	default:
-		p.outcome = resp.Status
+	if errors.Is(err, fetch.Blocked) {
+		err = fmt.Errorf("%w (-localhost is for sites on this machine)", err)
 	}
 	return resp, err
 }
