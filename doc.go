@@ -15,7 +15,7 @@
 // them to an existing crawler, or replace any by your own code. The example below stacks four of
 // them under a net/http client.
 //
-// examples/threerooms is a small crawler from three packages. examples/fullcrawler combines all of
+// examples/threepackages is a small crawler from three packages. examples/fullcrawler combines all of
 // them. Run it without arguments to watch a polite crawl of a small web that it serves itself on
 // the loopback interface:
 //

@@ -79,6 +79,12 @@ func checkPages(_ context.Context, dir string, _ io.Writer) (result string, err 
 	return result, err
 }
 
+// verified summarizes what Verify found.
+func verified(r archive.Report) string {
+	return fmt.Sprintf("%s, %s, %s, %s", counted(r.Files, "file"), counted(r.Records, "record"),
+		counted(r.Versions, "version"), counted(r.Faults, "fault"))
+}
+
 func checkArchive(ctx context.Context, dir string, out io.Writer) (result string, err error) {
 	err = withArchive(dir, func(a *archive.Archive) error {
 		for _, d := range a.Recovered().Damage { // found, and perhaps repaired, when it was opened
@@ -88,8 +94,7 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (result string
 		checked, err := a.Verify(ctx, func(f archive.Fault) {
 			fmt.Fprintf(out, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
 		})
-		result = fmt.Sprintf("%d files, %d records, %d versions, %d faults",
-			checked.Files, checked.Records, checked.Versions, checked.Faults)
+		result = verified(checked)
 		if err == nil && checked.Faults > 0 {
 			err = errors.New(result)
 		}

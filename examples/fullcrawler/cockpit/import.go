@@ -29,7 +29,7 @@ func (m *importing) run(_ context.Context, in call) (err error) {
 	for _, d := range found.Damage {
 		fmt.Fprintf(in.log, "%s: %d bytes from byte %d on: %v\n", d.File, d.Length, d.Offset, d.Err)
 	}
-	fmt.Fprintf(in.out, "%d files, %d versions, %d bytes damaged\n", found.Files, found.Versions,
-		found.Damaged)
+	fmt.Fprintf(in.out, "%s, %s, %s damaged\n", counted(found.Files, "file"),
+		counted(found.Versions, "version"), counted(found.Damaged, "byte"))
 	return errors.Join(err, a.Close())
 }

@@ -70,8 +70,7 @@ func (c *Crawl) remoteCheck(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "archive          %v\n", err)
 		return
 	}
-	fmt.Fprintf(w, "archive          %d files, %d records, %d versions, %d faults\n",
-		checked.Files, checked.Records, checked.Versions, checked.Faults)
+	fmt.Fprintf(w, "archive          %s\n", verified(checked))
 }
 
 // Listen serves the live page, and below it the archive, until the crawl is closed.

@@ -151,7 +151,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	}
 	line("archive", "%s", strings.Join(files, "\n"+strings.Repeat(" ", 22)))
 	line("fates", "%s", filepath.Join(c.Cfg.Out, LedgerName))
-	line("known", "%s, %d due now", counted(known.Records, "page", "pages"), known.Due)
+	line("known", "%s, %d due now", counted(known.Records, "page"), known.Due)
 	if coming := c.coming(known.Records, known.Due); coming != "" {
 		line("due next", "%s", coming)
 	}
@@ -163,7 +163,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		line("failed", "%s: %s", failed[0].URL, failed[0].Why)
 	}
 	if visits := total(s.Fates); visits > 0 {
-		table(w, "fates of "+counted(visits, "visit", "visits"), s.Fates)
+		table(w, "fates of "+counted(visits, "visit"), s.Fates)
 	}
 	if again := s.links - known.Added; again > 0 {
 		s.Skipped[stage.Duplicate] = again
@@ -202,11 +202,14 @@ func Reason(err error) string {
 }
 
 // counted returns a number with its noun.
-func counted(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+func counted[N int | int64](n N, noun string) string {
+	if stem, ok := strings.CutSuffix(noun, "y"); ok && n != 1 {
+		noun = stem + "ie"
 	}
-	return fmt.Sprint(n, " ", many)
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprint(n, " ", noun)
 }
 
 // table writes counts, the largest first.
@@ -272,5 +275,5 @@ func (c *Crawl) retriesLeft() string {
 		return ""
 	}
 	return fmt.Sprintf("%s from %s on: run the same command again then",
-		counted(int64(n), "retry", "retries"), moment(first))
+		counted(n, "retry"), moment(first))
 }

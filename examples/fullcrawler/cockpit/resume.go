@@ -171,8 +171,8 @@ func DryRun(cfg Config, out io.Writer) error {
 		}
 	}
 	delay := max(cfg.Delay, time.Millisecond)
-	fmt.Fprintf(out, "%d hosts, %d pages known, %d never visited, %d due now\n",
-		c.Hosts.Count(), s.pages, s.fresh, s.due)
+	fmt.Fprintf(out, "%s, %s known, %d never visited, %d due now\n",
+		counted(c.Hosts.Count(), "host"), counted(s.pages, "page"), s.fresh, s.due)
 	fmt.Fprintf(out, "%v between two requests to a host, or its Crawl-delay: at most %.0f a day per host\n",
 		cfg.Delay, float64(24*time.Hour)/float64(delay))
 	busiest, most := c.Hosts.Busiest(20)

@@ -1,9 +1,9 @@
-// Command threerooms is a polite crawler for one site, built from three packages: scheduler decides
+// Command threepackages is a polite crawler for one site, built from three packages: scheduler decides
 // when to fetch, robots whether, and fetch gets the page and finds its links. Use it as a starting
 // point for your own:
 //
-//	go run ./examples/threerooms -contact https://you.example/bot https://www.example.org/
-//	go run ./examples/threerooms -localhost http://localhost:8080/
+//	go run ./examples/threepackages -contact https://you.example/bot https://www.example.org/
+//	go run ./examples/threepackages -localhost http://localhost:8080/
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	delay := flag.Duration("delay", scheduler.DefaultHostDelay, "politeness delay: pause between two requests")
 	flag.Parse()
 	if flag.NArg() != 1 || *pages < 1 || *delay <= 0 {
-		fmt.Fprintln(os.Stderr, "usage: threerooms [flags] URL (the flags come first; -pages and -delay are positive)")
+		fmt.Fprintln(os.Stderr, "usage: threepackages [flags] URL (the flags come first; -pages and -delay are positive)")
 		flag.PrintDefaults()
 		os.Exit(2)
 	}
@@ -50,12 +50,12 @@ func main() {
 		err = errors.New("interrupted")
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "threerooms:", err)
+		fmt.Fprintln(os.Stderr, "threepackages:", err)
 		os.Exit(1)
 	}
 }
 
-const agent = "threerooms"
+const agent = "threepackages"
 
 // crawl prints the status, URL and size of each page of one site.
 func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o fetch.Options, out io.Writer) error {

@@ -127,7 +127,7 @@ func TestErrorsNameTheCause(t *testing.T) {
 		fmt.Fprint(w, "User-agent: *\nDisallow: /")
 	})
 	failing := serve(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
-	me := fetch.Options{UserAgent: "threerooms/1.0 (+https://me.example/)"}
+	me := fetch.Options{UserAgent: "threepackages/1.0 (+https://me.example/)"}
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for _, tt := range []struct {
@@ -136,7 +136,7 @@ func TestErrorsNameTheCause(t *testing.T) {
 		want string
 	}{
 		{"example.org", me, "want a URL such as https://"},
-		{"https://example.org/", fetch.Options{UserAgent: "threerooms/1.0 (+)"}, "-contact"},
+		{"https://example.org/", fetch.Options{UserAgent: "threepackages/1.0 (+)"}, "-contact"},
 		{forbidding, me, "-localhost"},
 		{gone.URL, fetch.Options{Reach: fetch.Loopback}, "unreachable"},
 		{forbidding, fetch.Options{Reach: fetch.Loopback}, "line 2, /"},
