@@ -14,7 +14,7 @@ import (
 // All returns every version of every URL in the order of the index: URLs by their SURT, and
 // versions by time. Content is zero if the index does not know its address, see [Archive.At].
 //
-// Captures appended before the call are included. Captures appended during the walk may be.
+// Captures appended before the call are included. Captures appended during the iteration may be.
 func (a *Archive) All() iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		// A version is valid until the next one, so each is held back for one step.
@@ -45,8 +45,8 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 // empty high means no upper limit, and the zero Time means the last versions. URLs that were first
 // found later are left out. Content is zero if the archive does not have it.
 //
-// Captures appended before the call are included. Captures appended during the walk may be. A URL
-// costs about the same however many versions it has.
+// Captures appended before the call are included. Captures appended during the iteration may be. A
+// URL costs about the same however many versions it has.
 func (a *Archive) ValidAt(t time.Time, low, high string) iter.Seq2[Version, error] {
 	if high == "" {
 		high = urlkey.All.High

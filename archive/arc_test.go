@@ -77,7 +77,7 @@ func TestImportARC(t *testing.T) {
 	}
 }
 
-// Broken files are damage with its position, and what is before it is imported.
+// Damage in a file is reported with its position, and the records before it are imported.
 func TestImportBrokenARC(t *testing.T) {
 	text := arcFile(1, "one", "two")
 	path := filepath.Join(t.TempDir(), "old.arc")

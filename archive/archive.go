@@ -50,7 +50,7 @@ type Archive struct {
 	imports     imports
 	pool        sync.Pool // of *warc.Reader
 	dicts       dicts
-	late        []late // used by Open, and with imports.adding held
+	deferred    []deferred // used by Open, and with imports.adding held
 }
 
 // Location is the position of the response record of a capture.
@@ -176,7 +176,7 @@ func (a *Archive) append(c Capture) (Location, error) {
 	if err := a.index.admit(); err != nil {
 		return Location{}, err
 	}
-	n := a.note(c)
+	n := a.pending(c)
 	return a.files.append(&n.capture, n)
 }
 

@@ -22,8 +22,8 @@ const maxURL = 64 << 10
 // maxHead bounds the head of a response: it is the limit of package warc.
 const maxHead = 1 << 20
 
-// Capture is the answer to one HTTP request, and what is known about it. The slices are only read,
-// and only until Append returns.
+// Capture is the response to one HTTP request, with the request and other facts about it. The
+// slices are only read, and only until Append returns.
 type Capture struct {
 	// URL is the requested URL: absolute, without spaces and control characters.
 	URL string

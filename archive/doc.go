@@ -36,5 +36,5 @@
 // are written directly to the file. The index uses about 3 bytes of memory per entry, up to 48 MiB
 // for each of its few files, and 60 MB for up to 262,144 new entries. A URL may have 64 KiB.
 //
-// FORMAT.md describes the files. Start reading with archive.go, note.go and files.go.
+// FORMAT.md describes the files. Start reading with archive.go, pending.go and files.go.
 package archive

@@ -50,7 +50,7 @@ func (s shifted) ReadAt(p []byte, off int64) (int, error) { return s.part.ReadAt
 // file is read sequentially. Content that several versions share is read once.
 //
 // An error with a document whose Raw is nil means that its content cannot be read, because the file
-// is missing or too short; the walk goes on. An error without a URL ends it.
+// is missing or too short; the iteration continues. An error without a URL ends it.
 func (s *Snapshot) Documents() iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		r := &sequential{archive: s.archive}

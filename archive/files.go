@@ -53,16 +53,15 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 	return f, nil
 }
 
-// ledger decides by the digest of its body whether a capture repeats another one. It is notified
-// once the capture is written at start and the file is complete up to end; the output is locked
-// then.
-type ledger interface {
+// indexer finds the version whose body a capture repeats, and adds the capture to the index when it
+// is written at start and the file is complete up to end. The output is locked then.
+type indexer interface {
 	repeats(body *[sha1.Size]byte) (original, error)
 	written(of original, body *[sha1.Size]byte, start int64, loc Location, end int64)
 }
 
 // append writes the records of one checked capture, and returns the location of its response.
-func (f *files) append(c *Capture, l ledger) (Location, error) {
+func (f *files) append(c *Capture, x indexer) (Location, error) {
 	// Waiting here bounds memory: each goroutine past this line holds a compressor.
 	e := <-f.encoders
 	defer func() { f.encoders <- e }()
@@ -71,7 +70,7 @@ func (f *files) append(c *Capture, l ledger) (Location, error) {
 	if e.sum, err = c.sum(); err != nil {
 		return Location{}, err
 	}
-	of, err := l.repeats(&e.sum)
+	of, err := x.repeats(&e.sum)
 	if err != nil {
 		return Location{}, err
 	}
@@ -79,12 +78,12 @@ func (f *files) append(c *Capture, l ledger) (Location, error) {
 	defer o.load.Add(-c.size())
 	// A large capture is not buffered in memory. It locks the output until it is written.
 	if c.size() > int64(f.buffered) {
-		return f.write(o, e, c, of, l, true)
+		return f.write(o, e, c, of, x, true)
 	}
 	if err := e.capture(c, of, *o.id.Load(), nil); err != nil {
 		return Location{}, fmt.Errorf("archive: compress: %w", err)
 	}
-	return f.write(o, e, c, of, l, false)
+	return f.write(o, e, c, of, x, false)
 }
 
 // pick chooses the least loaded output, and adds size to its load. Records name their file, so the
@@ -102,7 +101,7 @@ func (f *files) pick(size int64) *output {
 
 // write writes a capture to a file: c itself, or its encoded form in e. The order of captures is
 // decided here, not by their times.
-func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, direct bool) (
+func (f *files) write(o *output, e *encoder, c *Capture, of original, x indexer, direct bool) (
 	Location, error,
 ) {
 	o.mu.Lock()
@@ -147,7 +146,7 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, l ledger, 
 		}
 	})
 	loc := Location{File: o.name, Offset: start + e.last, Length: e.n - e.last}
-	l.written(of, &e.sum, start, loc, o.whole)
+	x.written(of, &e.sum, start, loc, o.whole)
 	return loc, nil
 }
 

@@ -46,7 +46,7 @@ func (a *Archive) Import(paths ...string) (found Report, err error) {
 			return found, fmt.Errorf("archive: import %s: %w", path, err)
 		}
 	}
-	if err := a.resolveLate(); err != nil {
+	if err := a.resolveDeferred(); err != nil {
 		return found, fmt.Errorf("archive: import: %w", err)
 	}
 	return found, a.index.commit()

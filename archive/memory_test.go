@@ -31,14 +31,14 @@ func (s *store) Append(c Capture) (Location, error) {
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
-	return s.append(&c, noLedger{})
+	return s.append(&c, noIndex{})
 }
 
-// noLedger knows no capture.
-type noLedger struct{}
+// noIndex is an indexer that finds no repeats.
+type noIndex struct{}
 
-func (noLedger) repeats(*[sha1.Size]byte) (o original, err error)           { return o, nil }
-func (noLedger) written(original, *[sha1.Size]byte, int64, Location, int64) {}
+func (noIndex) repeats(*[sha1.Size]byte) (o original, err error)           { return o, nil }
+func (noIndex) written(original, *[sha1.Size]byte, int64, Location, int64) {}
 
 func (s *store) Sync() error              { return s.sync() }
 func (s *store) Files() ([]string, error) { return s.list() }

@@ -22,7 +22,7 @@ const (
 	specURL      = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 )
 
-// Defaults of [Options] and [Query], and limits in bytes of what is held in memory.
+// Defaults of [Options] and [Query], and limits of memory in bytes.
 const (
 	DefaultMaxFile   = 1 << 30
 	DefaultPrefix    = "spinneret"

@@ -44,7 +44,7 @@ func (a *Archive) recover() error {
 	if err := a.recoverImports(); err != nil {
 		return err
 	}
-	if err := a.resolveLate(); err != nil {
+	if err := a.resolveDeferred(); err != nil {
 		return err
 	}
 	if a.share && !a.index.bodies {

@@ -13,7 +13,7 @@ import (
 const minShared = 1 << 10
 
 // shares reports whether a capture may share its body with other URLs.
-func (n *note) shares() bool { return n.archive.share && n.capture.bodySize() >= minShared }
+func (n *pending) shares() bool { return n.archive.share && n.capture.bodySize() >= minShared }
 
 // shared finds a record with that body, under any URL. The index has only its address, so the
 // record is read: a revisit record must name its URL and date.

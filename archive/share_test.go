@@ -266,7 +266,7 @@ func TestLookupCostIsConstant(t *testing.T) {
 				require.Equal(t, loc, v.Content)
 			}
 			c := visit{"http://a.test/", someTime.Add(1000 * time.Hour), 200, "body"}.capture()
-			of, err := a.note(c).repeats((*[20]byte)([]byte(first.digest[1:])))
+			of, err := a.pending(c).repeats((*[20]byte)([]byte(first.digest[1:])))
 			require.NoError(t, err)
 			require.Equal(t, warc.ProfileIdentical, of.profile)
 			cost[visits] = files.reads.Load()

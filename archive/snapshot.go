@@ -65,7 +65,7 @@ type Snapshot struct {
 	pointers *extsort.Sorter
 }
 
-// Snapshot finds the versions that a query selects. It walks the index, and sorts the pointers to
+// Snapshot finds the versions that a query selects. It scans the index, and sorts the pointers to
 // their contents by address, as in Tamura and Kitsuregawa's paper. [Snapshot.Documents] then reads
 // the files sequentially.
 //

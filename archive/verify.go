@@ -160,7 +160,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		return nil
 	}
 	v.versions[number]++
-	return v.note(key, &stored)
+	return v.addBody(key, &stored)
 }
 
 // isOf reports whether an entry is that of a record, ignoring fields that come from other records.
@@ -175,8 +175,8 @@ func (e *entry) isOf(record *entry) bool {
 	return known == other
 }
 
-// note stores the address of a body, or of the body that a version refers to.
-func (v *verifier) note(key string, e *entry) error {
+// addBody stores the address of a body, or of the body that a version refers to.
+func (v *verifier) addBody(key string, e *entry) error {
 	at := e.body()
 	if at.length == 0 {
 		return nil

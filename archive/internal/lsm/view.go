@@ -30,7 +30,7 @@ func (s *set) release(t *Tree) {
 	}
 }
 
-// view is what a reader sees: the memtables, newest first, and the runs.
+// view is the state that a reader uses: the memtables, newest first, and the runs.
 type view struct {
 	tables [2]*memtable
 	set    *set

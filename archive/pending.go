@@ -8,9 +8,9 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// note is a capture being appended, and its future index entry, which is computed once before
-// anything is compressed. It is a [ledger].
-type note struct {
+// pending is a capture being appended, and its future index entry, which is computed once before
+// anything is compressed. It is a [indexer].
+type pending struct {
 	archive *Archive
 	capture Capture
 	key     string
@@ -33,10 +33,10 @@ type original struct {
 	content   address
 }
 
-// note contains the capture, so that both are one allocation. The head is parsed only here, so that
-// the index entry and the choice of a revisit record agree on the status.
-func (a *Archive) note(c Capture) *note {
-	n := &note{archive: a}
+// pending copies the capture into its result, for one allocation. The head is parsed only here, so
+// that the index entry and the choice of a revisit record agree on the status.
+func (a *Archive) pending(c Capture) *pending {
+	n := &pending{archive: a}
 	n.capture, n.capture.Protocol = c.asHTTP1()
 	head := warc.HTTP{Head: n.capture.Head}
 	n.key, n.long = urlkey.Of(c.URL)
@@ -50,7 +50,7 @@ func (a *Archive) note(c Capture) *note {
 
 // repeats finds the version with the same body, whose digest is sum. Redirects and errors are
 // always stored: their bodies are often equal, but their heads matter.
-func (n *note) repeats(sum *[sha1.Size]byte) (of original, err error) {
+func (n *pending) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	a, c := n.archive, &n.capture
 	if c.record != nil && !c.record.isVersion() {
 		return of, nil
@@ -95,7 +95,7 @@ func (a *Archive) originalOf(profile, url string, e *entry) (of original, err er
 
 // written adds a capture, which begins at start in its file, to the index. Its output is locked, so
 // that the ends of a file are recorded in order.
-func (n *note) written(of original, sum *[sha1.Size]byte, start int64, loc Location, end int64) {
+func (n *pending) written(of original, sum *[sha1.Size]byte, start int64, loc Location, end int64) {
 	c := &n.capture
 	if c.record != nil && !c.record.isVersion() {
 		n.archive.index.add(loc.File, "", nil, "", end)
