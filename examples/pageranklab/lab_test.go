@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
@@ -150,6 +151,9 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 	} {
 		require.Error(t, run(args, io.Discard, io.Discard), "%v", args)
 	}
+	var out bytes.Buffer
+	require.ErrorContains(t, run([]string{"-out", graph, graph}, &out, io.Discard), "-out: ")
+	require.Zero(t, out.Len(), "it is known before any work")
 	require.NoError(t, run([]string{"-rounds", "0", "-seeds", "1", graph}, io.Discard, io.Discard))
 }
 

@@ -82,7 +82,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	case s.generate > maxID || s.sites > maxID:
 		return s, fmt.Errorf("-generate and -sites: at most %d", maxID)
 	}
-	return s, nil
+	return s, report.MakeOut(s.out)
 }
 
 func run(args []string, out, errs io.Writer) error {

@@ -102,8 +102,8 @@ func (r *result) harvests() (all []harvest, followed float64) {
 			{nameBF, &compare.BreadthFirst{Host: s.host()}},
 			{nameDL1, options(pagerank.Options{Cutoff: pagerank.DL1})},
 			{namePush, options(pagerank.Options{})},
-			{"Push, Inherit: worth known once fetched", options(pagerank.Options{Score: seenWorth, Inherit: true})},
-			{"Push, Score: worth known before", options(pagerank.Options{Score: q.worth})},
+			{"Push, Inherit: score known once fetched", options(pagerank.Options{Score: seenWorth, Inherit: true})},
+			{"Push, Score: score known before", options(pagerank.Options{Score: q.worth})},
 			{"Push, Score and Inherit", options(pagerank.Options{Score: q.worth, Inherit: true})},
 		} {
 			if i == 0 {

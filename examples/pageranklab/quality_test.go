@@ -36,9 +36,9 @@ func TestKnowingTheWorthOfPagesHelps(t *testing.T) {
 		require.LessOrEqual(t, h.rank, 1.0)
 		got[h.name] = h
 	}
-	push, inherit := got[namePush], got["Push, Inherit: worth known once fetched"]
+	push, inherit := got[namePush], got["Push, Inherit: score known once fetched"]
 	require.Greater(t, inherit.pages, 1.2*push.pages, "good pages lead to good pages")
-	require.Greater(t, got["Push, Score: worth known before"].pages, inherit.pages)
+	require.Greater(t, got["Push, Score: score known before"].pages, inherit.pages)
 }
 
 func TestSitesAreLarge(t *testing.T) {

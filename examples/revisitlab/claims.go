@@ -72,7 +72,7 @@ func claims(scores map[string]*score) []claim {
 		claim{
 			text:  "MLE's coverage rises over the months, AIMD's falls (Fig. 9)",
 			holds: mixRise > 0 && aimdRise < 0,
-			seen:  fmt.Sprintf("last quarter less first: MLE %+.3f, AIMD %+.3f", mixRise, aimdRise),
+			seen:  fmt.Sprintf("last quarter minus first: MLE %+.3f, AIMD %+.3f", mixRise, aimdRise),
 			brief: signed(mixRise) + ", " + signed(aimdRise),
 		},
 	)

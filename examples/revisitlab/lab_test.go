@@ -384,6 +384,11 @@ func TestRunRefusesInvalidArguments(t *testing.T) {
 	} {
 		require.Error(t, run(args, io.Discard, io.Discard), "%v", args)
 	}
+	var out bytes.Buffer
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.ErrorContains(t, run([]string{"-synthetic", "9", "-out", file}, &out, io.Discard), "-out: ")
+	require.Zero(t, out.Len(), "it is known before any work")
 }
 
 func TestAHalfWithoutPagesWritesNothing(t *testing.T) {
@@ -392,7 +397,9 @@ func TestAHalfWithoutPagesWritesNothing(t *testing.T) {
 	args := []string{"-synthetic", "1", "-half", "2", "-out", out}
 	require.NoError(t, run(args, io.Discard, &errs))
 	require.Contains(t, errs.String(), "no page in half 2")
-	require.NoDirExists(t, out)
+	files, err := os.ReadDir(out)
+	require.NoError(t, err)
+	require.Empty(t, files)
 }
 
 func TestImpossiblePagesAreNotGenerated(t *testing.T) {
@@ -400,7 +407,7 @@ func TestImpossiblePagesAreNotGenerated(t *testing.T) {
 	require.Len(t, synthesize(9, 200, 1, 1), 9, "one draw in thirteen has so many")
 	var errs bytes.Buffer
 	require.NoError(t, run([]string{"-synthetic", "9", "-least", "400"}, io.Discard, &errs))
-	require.Contains(t, errs.String(), "synthetic: no page lived a whole year with 400 changes")
+	require.Contains(t, errs.String(), "synthetic: no page existed for a year with 400 changes")
 }
 
 func TestTooShortPagesAreReported(t *testing.T) {
@@ -408,7 +415,7 @@ func TestTooShortPagesAreReported(t *testing.T) {
 	require.NoError(t, os.WriteFile(name, []byte("a\t0\tA\na\t100\tM\n"), 0o600))
 	var errs bytes.Buffer
 	require.NoError(t, run([]string{name}, io.Discard, &errs))
-	require.Contains(t, errs.String(), "no page lived a whole year")
+	require.Contains(t, errs.String(), "no page existed for a year")
 }
 
 // On real logs, Bayes catches more than the paper's method at the paper's own cost.

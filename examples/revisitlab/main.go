@@ -90,7 +90,7 @@ func parse(args []string, errs io.Writer) (s settings, err error) {
 	case (s.choose || s.hosts) && s.half != 0:
 		return s, errors.New("-choose and -hosts need both halves")
 	}
-	return s, nil
+	return s, report.MakeOut(s.out)
 }
 
 func run(args []string, out, errs io.Writer) error {
@@ -141,7 +141,7 @@ func (s settings) read(errs io.Writer) (sets []set, err error) {
 	step := inDays(s.resolution)
 	take := func(file, name string, pages []page) {
 		if len(pages) == 0 {
-			fmt.Fprintf(errs, "%s: no page lived a whole year with %d changes\n", file, s.least)
+			fmt.Fprintf(errs, "%s: no page existed for a year with %d changes in it (-least)\n", file, s.least)
 			return
 		}
 		sets = append(sets, set{name, pages})

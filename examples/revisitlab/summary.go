@@ -112,7 +112,7 @@ func (s *summary) closed() float64 {
 
 // printSummaries prints the summaries of all logs.
 func printSummaries(out *report.Printer, all []summary) {
-	out.Printf("\n# Bayes less MLE.mix(0.1-10) at equal visits, at alpha")
+	out.Printf("\n# Bayes minus MLE.mix(0.1-10) at equal visits, at alpha")
 	for _, a := range summaryAlphas {
 		out.Printf(" %v", a)
 	}

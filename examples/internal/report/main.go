@@ -17,3 +17,15 @@ func Main(name string, run func(args []string, out, errs io.Writer) error) {
 		os.Exit(1)
 	}
 }
+
+// MakeOut creates the directory of the flag -out, unless it is "". A lab calls it before it computes,
+// so that a name that cannot be used costs no time.
+func MakeOut(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
+}
