@@ -12,8 +12,8 @@
 //   - pagerank ranks discovered pages during a crawl.
 //
 // Their APIs use plain types: string, []byte, [net/netip.Addr], [time.Time]. You can add any of
-// them to an existing crawler, or replace any by your own code. The example below stacks four of
-// them under a net/http client.
+// them to an existing crawler, or replace any by your own code. The example of this package (in
+// example_test.go) stacks four of them under a net/http client.
 //
 // examples/threepackages is a small crawler from three packages. examples/fullcrawler combines all of
 // them. Run it without arguments to watch a polite crawl of a small web that it serves itself on

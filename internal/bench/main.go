@@ -35,6 +35,10 @@ func main() {
 	only := flag.String("only", "", "`packages` to measure, separated by commas; empty means all")
 	out := flag.String("o", "REPORT.md", "`file` for the report; sections that are not measured again stay")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "bench: unexpected argument %q; want -only %[1]s?\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	if *short && *out == "REPORT.md" {
 		*out = filepath.Join(os.TempDir(), *out) // the default is for meaningful figures
 	}
@@ -60,7 +64,7 @@ func run(out, only string, short bool) error {
 	}
 	todo := chosen(only, short)
 	if len(todo) == 0 {
-		return fmt.Errorf("there is no measurement %q", only)
+		return fmt.Errorf("no package %q is measured; want one of %s", only, strings.Join(measured(), ", "))
 	}
 	done, err := ensureData(todo, short)
 	defer done()
@@ -93,6 +97,14 @@ func run(out, only string, short bool) error {
 		return fmt.Errorf("failed: %s", strings.Join(failed, "; "))
 	}
 	return nil
+}
+
+// measured returns the packages of all steps.
+func measured() (packages []string) {
+	for _, s := range steps {
+		packages = append(packages, s.pkg)
+	}
+	return slices.Compact(packages)
 }
 
 // chosen returns the steps to run.
