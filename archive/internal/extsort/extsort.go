@@ -18,6 +18,7 @@ type Sorter struct {
 	memory int
 	dir    string
 	count  int
+	most   int // bytes of a string
 
 	buf   []byte // strings, one after the other
 	ends  []int  // of the strings in buf
@@ -51,6 +52,7 @@ func (s *Sorter) Add(item []byte) error {
 	s.buf = append(s.buf, item...)
 	s.ends = append(s.ends, len(s.buf))
 	s.count++
+	s.most = max(s.most, len(item))
 	return nil
 }
 
@@ -136,7 +138,7 @@ func (s *Sorter) merge(yield func([]byte) bool) error {
 		size := max(s.memory/len(s.runs), 4096)
 		src := bufio.NewReaderSize(io.NewSectionReader(s.spill, r.start, r.end-r.start),
 			min(size, 1<<18))
-		c := &cursor{src: src, left: r.count}
+		c := &cursor{src: src, left: r.count, most: uint64(s.most)}
 		if err := c.next(); err != nil {
 			return err
 		}
@@ -179,7 +181,8 @@ func (s *Sorter) Close() error {
 // cursor reads one run.
 type cursor struct {
 	src  *bufio.Reader
-	left int // strings
+	left int    // strings
+	most uint64 // bytes of a string
 	item []byte
 }
 
@@ -190,6 +193,9 @@ func (c *cursor) next() error {
 	}
 	c.left--
 	size, err := binary.ReadUvarint(c.src)
+	if err == nil && size > c.most {
+		return errors.New("extsort: the temporary file is damaged")
+	}
 	if err == nil {
 		c.item = slices.Grow(c.item[:0], int(size))[:size]
 		_, err = io.ReadFull(c.src, c.item)

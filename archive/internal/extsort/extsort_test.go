@@ -55,6 +55,23 @@ func TestTruncatedTemporaryFile(t *testing.T) {
 	require.ErrorIs(t, s.Close(), os.ErrClosed)
 }
 
+// A damaged length does not make the sorter allocate what the length asks for.
+func TestDamagedTemporaryFile(t *testing.T) {
+	s := New(1000, "")
+	for range 100 {
+		require.NoError(t, s.Add([]byte("item")))
+	}
+	require.NoError(t, s.Sort())
+	_, err := s.spill.WriteAt([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\x7f"), 0)
+	require.NoError(t, err)
+	var failure error
+	for _, err := range s.Items() {
+		failure = errors.Join(failure, err)
+	}
+	require.ErrorContains(t, failure, "extsort: the temporary file is damaged")
+	require.NoError(t, s.Close())
+}
+
 func TestTemporaryFileCannotBeCreated(t *testing.T) {
 	t.Setenv("TMPDIR", "/no/such/directory")
 	s := New(1, "")

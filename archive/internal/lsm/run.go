@@ -158,16 +158,18 @@ func (r *run) release(fs vfs.FS) error {
 type probe struct {
 	data    []byte
 	entries entries
+	at      int64 // of the block with the entries
 	last    Pair
 }
 
 var probes = sync.Pool{New: func() any { return new(probe) }}
 
-// open reads a block.
-func (p *probe) open(r *run, offset, length uint64) error {
+// open reads a block, whose address is in the block at from.
+func (p *probe) open(r *run, from int64, offset, length uint64) error {
 	if length > maxBlock || offset > uint64(r.end) {
-		return r.corrupt(0, "a key block has an address beyond the file")
+		return r.corrupt(from, "a key block has an address beyond the file")
 	}
+	p.at = int64(offset)
 	if uint64(cap(p.data)) < length {
 		p.data = make([]byte, length)
 	}
@@ -183,26 +185,27 @@ func (p *probe) open(r *run, offset, length uint64) error {
 	return nil
 }
 
-// descend finds the last entry of a key block that is below key, or else the first one, and opens
-// the block at its address. It returns the end of that block.
-func (p *probe) descend(r *run, from block, key []byte) (end uint64, err error) {
+// descend finds the last entry of the key block at a position that is below key, or else the first
+// one, and opens the block at its address. It returns the end of that block.
+func (p *probe) descend(r *run, at int64, from block, key []byte) (end uint64, err error) {
 	p.entries = entries{block: from, key: p.entries.key[:0]}
 	p.last.clear()
 	if found := p.entries.seek(key, &p.last); found && len(p.last.Key) == 0 {
 		p.last.set(p.entries.key, p.entries.value)
 	}
 	if p.entries.bad {
-		return 0, r.corrupt(r.end, "a key block is invalid")
+		return 0, r.corrupt(at, "a key block is invalid")
 	}
 	offset, length, ok := address(p.last.Value)
 	if !ok {
-		return 0, r.corrupt(r.end, "a key block has no addresses")
+		return 0, r.corrupt(at, "a key block has no addresses")
 	}
 	if b, ok := r.keys[offset]; ok {
+		p.at = int64(offset)
 		p.entries = entries{block: b, key: p.entries.key[:0]}
 		return offset + length, nil
 	}
-	return offset + length, p.open(r, offset, length)
+	return offset + length, p.open(r, at, offset, length)
 }
 
 // address parses a value of a key block.
@@ -222,10 +225,10 @@ func (r *run) around(n *Neighbors) error {
 	}
 	p := probes.Get().(*probe)
 	defer probes.Put(p)
-	if _, err := p.descend(r, r.top, n.key); err != nil {
+	if _, err := p.descend(r, r.end, r.top, n.key); err != nil {
 		return err
 	}
-	end, err := p.descend(r, p.entries.block, n.key)
+	end, err := p.descend(r, p.at, p.entries.block, n.key)
 	if err != nil {
 		return err
 	}
@@ -258,7 +261,7 @@ func (p *probe) first(r *run, offset uint64) (found bool, end uint64, err error)
 	if head&keysBit != 0 {
 		return false, offset + length, nil
 	}
-	if err := p.open(r, offset, length); err != nil {
+	if err := p.open(r, int64(offset), offset, length); err != nil {
 		return false, 0, err
 	}
 	return p.entries.step(), offset + length, nil
@@ -288,10 +291,10 @@ func newRunScan(r *run, low []byte) (*runScan, error) {
 	if len(low) > 0 {
 		p := probes.Get().(*probe)
 		defer probes.Put(p)
-		if _, err := p.descend(r, r.top, low); err != nil {
+		if _, err := p.descend(r, r.end, r.top, low); err != nil {
 			return nil, err
 		}
-		if _, err := p.descend(r, p.entries.block, low); err != nil {
+		if _, err := p.descend(r, p.at, p.entries.block, low); err != nil {
 			return nil, err
 		}
 		offset, _, _ := address(p.last.Value)
