@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/revisit"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/satstore"
@@ -85,8 +85,12 @@ func visit(ctx context.Context, db *satstore.Store, client *http.Client, page *s
 // addLinks adds the links of a page. The store skips known ones.
 func addLinks(db *satstore.Store, at string, body []byte, now time.Time) error {
 	var items []satstore.Item
-	for _, link := range hrefs(bytes.NewReader(body)) {
-		if url, err := weburl.Resolve(at, link); err == nil {
+	for link, err := range page.Links(body, at, "") {
+		if err != nil {
+			break // a page with too many links
+		}
+		url, err := weburl.Canonical(link.URL)
+		if err == nil && link.Kind == page.Anchor && !link.NoFollow {
 			items = append(items, satstore.Item{ID: url, At: now})
 		}
 	}

@@ -1,6 +1,6 @@
 // Package sitemap reads the lists of URLs that sites publish: sitemaps, sitemap indexes and feeds.
 //
-//	for entry, err := range sitemap.Entries(body, url) {
+//	for entry, err := range sitemap.Entries(response.Body, url) {
 //
 // It reads sitemap.xml, sitemap indexes, lists of URLs as text, RSS 0.9 to 2.0 and Atom, each of
 // them optionally gzipped, in any encoding of the Encoding Standard.
