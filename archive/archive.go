@@ -85,6 +85,9 @@ func Open(dir string, opts Options) (*Archive, error) {
 	if _, err := opts.validate(); err != nil {
 		return nil, err
 	}
+	if dir == "" {
+		return nil, errors.New("archive: open: no directory given")
+	}
 	if opts.ReadOnly {
 		return openReadOnly(dir, opts)
 	}

@@ -61,3 +61,15 @@ func TestRelativeDirectory(t *testing.T) {
 	require.NoError(t, a.Close())
 	require.FileExists(t, filepath.Join(dir, "warcs", loc.File))
 }
+
+// An empty name, as from a flag that was not set, would make the working directory an archive.
+func TestOpenNeedsAName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, opts := range []Options{{}, {ReadOnly: true}, {Reindex: true}} {
+		_, err := Open("", opts)
+		require.ErrorContains(t, err, "no directory given")
+	}
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}

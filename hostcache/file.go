@@ -49,6 +49,9 @@ func Open[V any](file string, o Options) (*Cache[V], error) {
 	if c.codec, err = newCodec[V](); err != nil {
 		return nil, err
 	}
+	if file == "" {
+		return nil, errors.New("hostcache: open: no file name given")
+	}
 	if c.file, err = filepath.Abs(file); err != nil {
 		return nil, fmt.Errorf("hostcache: open: %w", err)
 	}

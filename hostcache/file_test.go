@@ -344,3 +344,9 @@ func TestFormatIsDocumented(t *testing.T) {
 		require.Equal(t, made[dump[1]], dump[2])
 	}
 }
+
+// An empty name would be that of the working directory, and Save would write beside it.
+func TestOpenNeedsAName(t *testing.T) {
+	_, err := hostcache.Open[int32]("", hostcache.Options{})
+	require.ErrorContains(t, err, "no file name")
+}

@@ -143,7 +143,7 @@ func (d *decoder) end() {
 
 func (f *Frontier) readHead(d *decoder) (n uint64) {
 	if string(d.bytes(4)) != magic {
-		d.fail("no frontier")
+		d.fail("not written by Frontier.WriteTo")
 	}
 	if d.version = d.byte(); d.version < 1 || d.version > version {
 		d.fail("version %d", d.version)

@@ -48,7 +48,7 @@ func LoadURLs(r io.Reader, opts Options) (*URLs, error) {
 	u := NewURLs(opts)
 	d := newDecoder(r)
 	if string(d.bytes(4)) != urlsMagic {
-		d.fail("no URLs")
+		d.fail("not written by URLs.WriteTo")
 	}
 	if v := d.byte(); v != urlsVersion {
 		d.fail("version %d of URLs", v)

@@ -12,7 +12,7 @@ import (
 var (
 	ErrClosed   = disk.ErrClosed
 	ErrCorrupt  = disk.ErrCorrupt // every CorruptError unwraps to it
-	ErrLocked   = errors.New("satstore: another process has opened the store")
+	ErrLocked   = errors.New("satstore: store is already open, here or in another process")
 	ErrReadOnly = errors.New("satstore: store is read-only until a Sync succeeds")
 	ErrUnknown  = errors.New("satstore: no record has this id")
 	ErrSize     = errors.New("satstore: id is empty, or id or data are too large")

@@ -112,6 +112,7 @@ func TestOpenedTwice(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Open(dir, Options{})
 	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorContains(t, err, dir)
 	_, err = Repair(dir, t.TempDir())
 	require.ErrorIs(t, err, ErrLocked, "nor can it be repaired while it is open")
 	mustAdd(t, first, "a", 1, "first is not harmed")

@@ -56,7 +56,11 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("satstore: make directory: %w", err)
 	}
-	return open(vfs.OS(dir), o)
+	s, err := open(vfs.OS(dir), o)
+	if errors.Is(err, ErrLocked) {
+		err = fmt.Errorf("%w: %s", err, dir)
+	}
+	return s, err
 }
 
 func open(fs vfs.FS, o Options) (*Store, error) {

@@ -13,7 +13,7 @@ import (
 // Errors that callers may want to test for, in addition to [ErrCorrupt].
 var (
 	ErrClosed   = errors.New("exact: set is closed")
-	ErrLocked   = errors.New("exact: directory is in use by another Set")
+	ErrLocked   = errors.New("exact: set is already open, here or in another process")
 	ErrTooLarge = errors.New("exact: URL and data are larger than MaxEntry")
 	ErrTrimmed  = errors.New("exact: entries were trimmed")
 	ErrOptions  = errors.New("exact: the Set was created with another Options.Wide")
@@ -105,7 +105,11 @@ func Open(dir string, o Options) (*Set, error) {
 		o.Memory = DefaultMemory
 	}
 	o.Memory = max(o.Memory, MinMemory)
-	return open(vfs.OS(dir), o)
+	s, err := open(vfs.OS(dir), o)
+	if errors.Is(err, ErrLocked) {
+		err = fmt.Errorf("%w: %s", err, dir)
+	}
+	return s, err
 }
 
 // open is Open for any file system, and for any memory above 0.

@@ -317,6 +317,7 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Open(dir, Options{})
 	require.ErrorIs(t, err, ErrLocked)
+	require.ErrorContains(t, err, dir)
 	require.NoError(t, s.Close())
 	_, err = Open(dir, Options{Wide: true})
 	require.ErrorIs(t, err, ErrOptions)

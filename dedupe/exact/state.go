@@ -54,7 +54,7 @@ func (s *Set) load() error {
 func (s *Set) create(names []string) error {
 	for _, name := range names {
 		if fileNumber(name) > 0 {
-			return &CorruptError{name, 0, "the directory has no MANIFEST"}
+			return &CorruptError{name, 0, "the directory has no MANIFEST: it is lost, or these files are not those of a Set"}
 		}
 	}
 	s.key = siphash.NewKey()
