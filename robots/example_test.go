@@ -114,7 +114,7 @@ func ExampleCache_All() {
 	// https://example.com/robots.txt 404
 }
 
-// A crawler with a client of its own leaves the judgement of the answer to ReadResponse.
+// A crawler with its own client lets ReadResponse interpret the response.
 func ExampleReadResponse() {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")

@@ -173,7 +173,7 @@ func ExampleStore_Backup() {
 	// https://a.example/ 03:00 changed since <nil>
 }
 
-// A page that is gone is deleted when its visit shows it, and a page that is out of scope at any time.
+// Record.Delete removes a page when a visit finds that it is gone, and Store.Delete at any time.
 func ExampleRecord_Delete() {
 	store, remove := temporary(satstore.Options{Start: hour(1)})
 	defer remove()

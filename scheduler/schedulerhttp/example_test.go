@@ -29,7 +29,7 @@ func Example() {
 	// Output: true
 }
 
-// The scheduler below takes settings of a host, and explains why a request waits.
+// Hosts gives access to the delays of hosts, and explains why a request waits.
 func ExampleTransport_Hosts() {
 	transport := schedulerhttp.NewTransport(nil, scheduler.Options{})
 	transport.Hosts().SetHost("slow.test", scheduler.Host{Delay: time.Minute})
