@@ -186,7 +186,7 @@ func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {
 		}
 	}
 	if len(ok) == 0 {
-		err := fmt.Errorf("%v is not a %v address", addrs[0], c.opts.Reach)
+		err := fmt.Errorf("%v is not a %v address", addrs[0].Unmap(), c.opts.Reach)
 		return nil, &Error{Kind: Blocked, Err: err}
 	}
 	return ok, nil

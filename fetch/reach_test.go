@@ -117,6 +117,12 @@ func TestOnlyAllowedAddressesAreDialed(t *testing.T) {
 	}
 }
 
+// TestBlockedNamesTheAddress: resolvers return IPv4 addresses in the mapped form, which few recognize.
+func TestBlockedNamesTheAddress(t *testing.T) {
+	c := newClient(t, fetch.Options{UserAgent: "testbot (+http://a.test/)", Resolve: resolveTo("::ffff:10.0.0.1")})
+	require.ErrorContains(t, fails(t, c, "http://a.test/"), "blocked: 10.0.0.1 is not a public address")
+}
+
 // A name that resolves to a public address when it is checked and to a private one when it is used
 // gains nothing: each dial resolves once, and dials the address that was checked.
 func TestRebinding(t *testing.T) {

@@ -66,12 +66,13 @@ func TestCommandLinesThatMakeNoSense(t *testing.T) {
 		"create -loopback mailto:a@b":     "seed",
 		"create -contact a@b.test http://localhost:8080/": "give -loopback",
 		"create -contact a@b.test http://127.0.0.1/":      "give -loopback",
-		"bench":                                "messages, spread, scaling",
-		"bench sleep":                          "messages, spread, scaling",
-		"bench messages -x":                    "-x",
-		"bench spread":                         "name files",
-		"bench scaling -processes 1,two":       "-processes",
-		"bench scaling -processes 0 -hosts 10": "-processes",
+		"create http://localhost:8080/":                   "give -loopback",
+		"bench":                                           "messages, spread, scaling",
+		"bench sleep":                                     "messages, spread, scaling",
+		"bench messages -x":                               "-x",
+		"bench spread":                                    "name files",
+		"bench scaling -processes 1,two":                  "-processes",
+		"bench scaling -processes 0 -hosts 10":            "-processes",
 	} {
 		status, _, log := do(t, strings.Fields(line)...)
 		require.Equal(t, 2, status, "cluster %s: %s", line, log)

@@ -291,7 +291,7 @@ func connectTo(ctx context.Context, o *jet.Options, log io.Writer) (*jet.Bus, er
 			return
 		}
 		fmt.Fprintf(log, "cluster: no answer from %s: %v; waiting until a broker is there "+
-			"(Ctrl-C ends this)\n", jet.Redacted(o.URL), why)
+			"(\"cluster up\" starts three, -nats names others, Ctrl-C ends this)\n", jet.Redacted(o.URL), why)
 	}
 	return jet.Connect(ctx, *o)
 }

@@ -69,12 +69,12 @@ func create(fs *flag.FlagSet) action {
 		case at.MaxBytes < jet.MinMaxBytes:
 			return fmt.Errorf("%w: -stream-bytes %d: want %d at least", errUsage,
 				at.MaxBytes, jet.MinMaxBytes)
-		case o.Contact == "" && !o.Loopback:
-			return fmt.Errorf("%w: -contact is missing: site owners must be able to reach you",
-				errUsage)
 		case !o.Loopback && localSeed(seeds) != "":
 			return fmt.Errorf("%w: %s is on this machine: give -loopback to crawl it", errUsage,
 				localSeed(seeds))
+		case o.Contact == "" && !o.Loopback:
+			return fmt.Errorf("%w: -contact is missing: site owners must be able to reach you",
+				errUsage)
 		}
 		if o.Deny, err = readLines(*deny); err != nil {
 			return err
