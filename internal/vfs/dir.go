@@ -22,7 +22,7 @@ func MakeDir(dir string, perm fs.FileMode) error {
 	if err := MakeDir(parent, perm); err != nil {
 		return err
 	}
-	// Another process may have been faster.
+	// Another process may have created it since.
 	if err := os.Mkdir(dir, perm); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}

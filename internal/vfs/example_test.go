@@ -7,7 +7,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Synced data survive a power failure. Other data may or may not.
+// Synced data survives a power failure. Unsynced data may be lost.
 func Example() {
 	disk := vfs.NewMem()
 	f, err := disk.Create("file")

@@ -10,7 +10,7 @@ import (
 // Arguments of the system calls, from the kernel's headers. Other architectures pass offsets
 // differently, or lack the numbers of the calls in package syscall.
 const (
-	syncRangeWrite = 2 // start writing dirty pages, and do not wait
+	syncRangeWrite = 2 // start writing dirty pages without waiting
 	adviceRandom   = 1
 	adviceWillNeed = 3
 )
@@ -27,7 +27,7 @@ func Ahead(f *os.File, at, n int64) {
 		f.Fd(), uintptr(at), uintptr(n), adviceWillNeed, 0, 0) // a hint: it may fail
 }
 
-// Ahead is like the function Ahead.
+// Ahead calls the package-level Ahead.
 func (f osFile) Ahead(at, n int64) { Ahead(f.File, at, n) }
 
 // Random disables the kernel's read-ahead.

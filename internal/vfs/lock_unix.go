@@ -41,8 +41,8 @@ func (d OS) LockShared(name string) (io.Closer, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// A flock is a locked file. A forked child has the file open, too, until it calls exec: just
-// closing the file would leave the lock to that child.
+// A flock is a locked file. A forked child shares it until it calls exec, so closing the file
+// without unlocking it could leave the lock held by that child.
 type flock struct{ *os.File }
 
 // Close releases the lock.

@@ -41,7 +41,7 @@ type memFile struct {
 type memWrite struct {
 	at     int64
 	data   []byte
-	failed bool // it is not in the file, but may appear after a crash
+	failed bool // not in the file, but may appear after a crash
 	cut    bool // a truncation at this offset, not a write
 }
 
@@ -63,23 +63,23 @@ func (m *Mem) Steps() int {
 }
 
 // FailAt makes the n-th step, counted from the start, fail before it has any effect. A failed write
-// may still appear after a crash, since it was in flight. With [ErrPower] all later steps fail,
-// too.
+// may still appear after a crash, since it was in flight. With [ErrPower], all later steps fail as
+// well.
 func (m *Mem) FailAt(n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failAt, m.failure = n, err
 }
 
-// SetSpace bounds the bytes of all files. A write beyond it fails with ENOSPC after the bytes that
-// fit, like a system call. A negative n removes the bound.
+// SetSpace limits the total size of all files. A write beyond the limit stores the bytes that fit
+// and fails with ENOSPC, like a system call. A negative n removes the limit.
 func (m *Mem) SetSpace(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.space = n
 }
 
-// Used returns the bytes of all files.
+// Used returns the total size of all files in bytes.
 func (m *Mem) Used() (n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +120,7 @@ func (m *Mem) Flip(name string, at int64, bit int) {
 	f.flipped = true
 }
 
-// Clone returns a copy of the visible state, all of it durable and without faults.
+// Clone returns a copy of the visible state. The copy is durable and has no faults.
 func (m *Mem) Clone() *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,9 +132,8 @@ func (m *Mem) Clone() *Mem {
 	return c
 }
 
-// Crash returns the directory as found after a power failure. Names are journaled: changes survive
-// in order, up to a random one. Each write since its file's last Sync is kept, torn or lost at
-// random.
+// Crash returns the directory as found after a power failure. Names are journaled: a random prefix
+// of their changes survives. Each write since its file's last Sync is kept, torn or lost at random.
 func (m *Mem) Crash(random *rand.Rand) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -242,7 +241,7 @@ func (m *Mem) Map(name string, size int) (*Map, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.names[name]
-	if f == nil || len(f.data) < leastMap {
+	if f == nil || len(f.data) < minMapSize {
 		if m.space >= 0 && int64(size) > m.space-m.used() {
 			return nil, syscall.ENOSPC
 		}
@@ -342,8 +341,8 @@ func (f *memFile) WriteAt(b []byte, at int64) (int, error) {
 		return 0, err
 	}
 	if grows := at + int64(len(b)) - int64(len(f.data)); f.mem.space >= 0 && grows > 0 {
-		if room := f.mem.space - f.mem.used(); grows > room {
-			w.data = w.data[:max(0, int64(len(b))-grows+max(room, 0))]
+		if free := f.mem.space - f.mem.used(); grows > free {
+			w.data = w.data[:max(0, int64(len(b))-grows+max(free, 0))]
 			f.write(w)
 			return len(w.data), syscall.ENOSPC
 		}
@@ -385,7 +384,7 @@ func (f *memFile) Sync() error {
 	}
 	if f.mapped || f.flipped {
 		f.durable = slices.Clone(f.data)
-	} else { // large files are synced often, after a few writes
+	} else { // cheaper than a copy: large files are synced after every few writes
 		for _, w := range f.writes {
 			if !w.failed {
 				f.durable = apply(f.durable, w)

@@ -48,11 +48,11 @@ func TestCrashKeepsLosesOrTearsWrites(t *testing.T) {
 	m := NewMem()
 	written(t, m, "a", "xy", 0)
 	want := []string{"none", "=", "=x", "=xy"}
-	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "neither name nor data are synced")
+	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "neither name nor data is synced")
 
 	require.NoError(t, m.Sync())
 	want = []string{"=", "=x", "=xy"}
-	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "the data are not synced")
+	require.ElementsMatch(t, want, keys(outcomes(m, "a")), "the data is not synced")
 
 	f, err := m.Open("a")
 	require.NoError(t, err)
@@ -102,10 +102,10 @@ func TestFailAt(t *testing.T) {
 	require.NoError(t, f.Sync())
 	_, err = f.WriteAt([]byte("x"), 0)
 	require.ErrorIs(t, err, broken)
-	require.Equal(t, []byte{}, m.Data("a"), "it had no effect")
-	require.Contains(t, keys(outcomes(m, "a")), "=x", "but it was in flight")
+	require.Equal(t, []byte{}, m.Data("a"), "the failed write has no effect")
+	require.Contains(t, keys(outcomes(m, "a")), "=x", "but it may appear after a crash")
 	_, err = f.WriteAt([]byte("x"), 0)
-	require.NoError(t, err, "it fails once")
+	require.NoError(t, err, "only one step fails")
 
 	m.FailAt(m.Steps()+1, ErrPower)
 	for range 2 {
@@ -201,7 +201,7 @@ func TestCrashOfATruncation(t *testing.T) {
 	require.ElementsMatch(t, []string{"=abZ"}, keys(outcomes(m, "a")))
 }
 
-// TestReplace checks that after a power failure at any step there is the old file or the new one.
+// TestReplace checks that a power failure at any step leaves either the old or the new file.
 func TestReplace(t *testing.T) {
 	for step := 1; ; step++ {
 		m := NewMem()

@@ -96,15 +96,15 @@ func (f osFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// allocate extends a new file to size, and returns the size of the file. It writes zeros, since a
-// sparse file may find the disk full at any later use. If there is not enough space, it truncates
-// the file, which would otherwise look complete later.
+// allocate extends a new file to size, and returns the size of the file. It writes zeros, because
+// any later write to a sparse file may find the disk full. If there is not enough space, it
+// truncates the file, which would otherwise look complete later.
 func allocate(f *os.File, size int) (int, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, fmt.Errorf("vfs: size: %w", err)
 	}
-	if info.Size() >= leastMap {
+	if info.Size() >= minMapSize {
 		return int(info.Size()), nil
 	}
 	if _, err := f.WriteAt(make([]byte, size), 0); err != nil {

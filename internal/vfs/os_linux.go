@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Sync does not sync the timestamps of the file, which are not used.
+// Sync does not sync the file's timestamps, which are not used.
 func (f osFile) Sync() error {
 	for {
 		if err := syscall.Fdatasync(int(f.Fd())); err != syscall.EINTR {

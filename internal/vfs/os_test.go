@@ -82,8 +82,8 @@ func TestOSAndMemAgree(t *testing.T) {
 	}
 }
 
-// TestMapIsTheFile checks that writes to the memory are in the file, and the other way round, and
-// that they persist. The size only matters when the file is created.
+// TestMapIsTheFile checks that writes to the memory appear in the file and vice versa, and that
+// they persist. The size only matters when the file is created.
 func TestMapIsTheFile(t *testing.T) {
 	for name, d := range map[string]FS{"OS": OS(t.TempDir()), "Mem": NewMem()} {
 		t.Run(name, func(t *testing.T) {
@@ -116,8 +116,8 @@ func TestMapIsTheFile(t *testing.T) {
 	}
 }
 
-// TestMapFaults writes to mapped memory beyond the end of the truncated file. The result must be an
-// error, as on a full disk with copy-on-write files.
+// TestMapFaults writes to mapped memory beyond the end of the truncated file. This must return an
+// error, as on a copy-on-write file system with a full disk.
 func TestMapFaults(t *testing.T) {
 	d := OS(t.TempDir())
 	m, err := d.Map("a", 64<<10)
@@ -133,7 +133,7 @@ func TestMapFaults(t *testing.T) {
 	require.NoError(t, m.Close())
 }
 
-func TestOSOfNoDirectory(t *testing.T) {
+func TestMissingDirectory(t *testing.T) {
 	d := OS(t.TempDir() + "/none")
 	_, err := d.Create("a")
 	require.ErrorIs(t, err, fs.ErrNotExist)

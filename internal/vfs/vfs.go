@@ -6,9 +6,9 @@
 //
 // # Durability
 //
-// A write is durable once [File.Sync] returned. The creation, renaming or removal of a file is
-// durable once [FS.Sync] returned. Before that, a power failure keeps these in order, up to any of
-// them.
+// A write is durable once [File.Sync] has returned. The creation, renaming or removal of a file is
+// durable once [FS.Sync] has returned. Before that, a power failure keeps some prefix of these
+// changes.
 package vfs
 
 import (
@@ -35,12 +35,12 @@ type FS interface {
 	// List returns the names of all files, in order.
 	List() ([]string, error)
 	// Map opens a memory-mapped file. If it does not exist, Map creates it with that size, at least
-	// 512 bytes, and allocates all of its space, so that no write to the memory finds the disk
-	// full. The error wraps errors.ErrUnsupported if the system has no mapped files.
+	// 512 bytes, and allocates all of its space, so that no later write to the memory fails because
+	// the disk is full. The error wraps errors.ErrUnsupported if the system has no mapped files.
 	Map(name string, size int) (*Map, error)
 	// Sync makes creations, renames and removals durable.
 	Sync() error
-	// Lock returns ErrLocked if the file of that name is locked. The end of the process unlocks it.
+	// Lock locks the file of that name, or returns ErrLocked. The lock ends with the process.
 	Lock(name string) (io.Closer, error)
 }
 
@@ -51,10 +51,10 @@ type File interface {
 	io.Closer
 	Size() (int64, error)
 	// Truncate truncates a file to at most its current size. Like a write, it is durable once Sync
-	// returned.
+	// has returned.
 	Truncate(size int64) error
-	// Sync makes writes durable. After an error it is unknown which of them are, and a later
-	// successful Sync does not tell.
+	// Sync makes writes durable. After an error it is unknown which of them are durable, even if a
+	// later Sync succeeds.
 	Sync() error
 	// Start is a hint to start writing a range to disk before Sync.
 	Start(at, n int64)
@@ -63,7 +63,7 @@ type File interface {
 }
 
 // A Map is a memory-mapped file. Other processes see a write immediately, even if this one crashes
-// afterwards. When writes reach the disk, and in which order, is up to the system. It is not safe
+// afterwards. The system decides when, and in which order, writes reach the disk. It is not safe
 // for concurrent use.
 type Map struct {
 	Bytes []byte // the whole file, for reading; Write and Store write to it
@@ -74,19 +74,19 @@ type Map struct {
 // Allocating the space in advance does not help with copy-on-write file systems such as btrfs.
 var ErrFault = errors.New("vfs: mapped file cannot be written: the disk is full or broken")
 
-// Write copies b to an offset. After an error some of it may have been copied.
+// Write copies b to an offset. After an error, part of b may have been copied.
 func (m *Map) Write(at int, b []byte) (err error) {
 	defer m.catch(debug.SetPanicOnFault(true), &err)
 	copy(m.Bytes[at:at+len(b)], b)
 	return nil
 }
 
-// Store writes an integer of 8 bytes, little endian, at a multiple of 8. It is atomic and ordered:
-// a reader that finds the new value after a crash of the process also finds all earlier writes to
-// the Map. After an error the old value is unchanged.
+// Store writes an 8-byte little-endian integer at a multiple of 8. It is atomic and ordered: a
+// reader that finds the new value after a crash of the process also finds all earlier writes to the
+// Map. After an error the old value is unchanged.
 func (m *Map) Store(at int, v uint64) error { return m.Publish(at, nil, at, v) }
 
-// Publish is Write at one offset, followed by Store at another one.
+// Publish is Write at one offset, followed by Store at another.
 func (m *Map) Publish(at int, b []byte, word int, v uint64) (err error) {
 	defer m.catch(debug.SetPanicOnFault(true), &err)
 	copy(m.Bytes[at:at+len(b)], b)
@@ -101,8 +101,8 @@ func (m *Map) store(at int, v uint64) {
 	atomic.StoreUint64(word, binary.NativeEndian.Uint64(b[:]))
 }
 
-// catch converts the signal of a full disk into an error. Otherwise the signal would end the
-// process. Other panics continue.
+// catch converts the signal of a full disk, which would otherwise end the process, into an error.
+// Other panics continue.
 func (m *Map) catch(old bool, err *error) {
 	debug.SetPanicOnFault(old)
 	if r := recover(); r != nil {
@@ -115,17 +115,18 @@ func (m *Map) catch(old bool, err *error) {
 	}
 }
 
-// Close unmaps Bytes, and keeps the file.
+// Close unmaps Bytes. The file remains.
 func (m *Map) Close() error {
 	m.Bytes = nil
 	return m.close()
 }
 
-// leastMap is the minimum size of a mapped file. A smaller one was not completely created.
-const leastMap = 512
+// minMapSize is the minimum size of a mapped file. A smaller file is left over from an interrupted
+// creation.
+const minMapSize = 512
 
-// Replace writes a small file atomically and durably: after a failure there is the old file or the
-// new one. It writes to a temporary file whose name ends in ".new".
+// Replace writes a small file atomically and durably: a failure leaves either the old or the new
+// file. It writes to a temporary file whose name ends in ".new".
 func Replace(fs FS, name string, data []byte) error {
 	f, err := fs.Create(name + ".new")
 	if err != nil {
@@ -143,7 +144,7 @@ func Replace(fs FS, name string, data []byte) error {
 	return fs.Sync()
 }
 
-// ReadFile returns the bytes of a small file.
+// ReadFile returns the contents of a small file.
 func ReadFile(fs FS, name string) ([]byte, error) {
 	f, err := fs.Open(name)
 	if err != nil {

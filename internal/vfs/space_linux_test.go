@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMapFreesItsSpaceOnFailure checks that a file does not look complete after the disk became
-// full halfway. The system's limit on file sizes stands in for the disk.
+// TestMapFreesItsSpaceOnFailure checks that a file does not look complete if the disk became full
+// while it was allocated. The system's limit on file sizes stands in for the disk.
 func TestMapFreesItsSpaceOnFailure(t *testing.T) {
-	signal.Ignore(syscall.SIGXFSZ) // it would end the program
+	signal.Ignore(syscall.SIGXFSZ) // which would end the process
 	t.Cleanup(func() { signal.Reset(syscall.SIGXFSZ) })
 	var unlimited syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited))
