@@ -1,14 +1,14 @@
 // Package memnet connects clients and servers inside one process, without sockets.
 //
-// Its connections come from net.Pipe, so that goroutines that wait for them count as blocked in a
-// testing/synctest bubble: a limit of 30 seconds fires after exactly 30 seconds of fake time.
+// Its connections come from net.Pipe, so goroutines that wait for them count as durably blocked in
+// a testing/synctest bubble: a 30-second timeout fires after exactly 30 seconds of fake time.
 //
 //	n := memnet.New()
 //	l, err := n.Listen("192.0.2.1:80")
 //	go http.Serve(l, handler)
 //	conn, err := n.Dial(ctx, "tcp", "192.0.2.1:80")
 //
-// A pipe has no buffer: a Write waits for the Read that takes it.
+// A pipe has no buffer: a Write blocks until the data has been read.
 package memnet
 
 import (
@@ -44,7 +44,7 @@ func (n *Network) Listen(addr string) (net.Listener, error) {
 }
 
 // Dial connects to the listener at addr and waits until it accepts. Without a listener, the
-// connection is refused as in a real network.
+// connection is refused, as in a real network.
 func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	l := n.listeners[addr]

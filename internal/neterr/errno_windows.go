@@ -2,8 +2,8 @@ package neterr
 
 import "syscall"
 
-// The numbers are those of winsock2.h and winerror.h. The constants of package syscall are included
-// for tests and in-memory networks, which use them.
+// The numbers come from winsock2.h and winerror.h. The constants of package syscall are included
+// because tests and in-memory networks use them.
 var (
 	exhausted = []error{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,

@@ -1,6 +1,6 @@
-// Package neterr tells whether a network error is ours or the server's. Windows has its own numbers
-// for such errors, which package syscall does not name: there syscall.ENETDOWN is an invented
-// number that no error equals.
+// Package neterr distinguishes network errors of this machine from those of the server. Windows has
+// error numbers of its own that package syscall does not define: syscall.ENETDOWN, for example, is
+// an invented number there, which no real error equals.
 package neterr
 
 import (
@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// Local reports whether this machine could not open a connection for a local reason: it ran out of
-// resources, or has no network.
+// Local reports whether this machine could not open a connection because it ran out of resources or
+// has no network.
 func Local(err error) bool { return Exhausted(err) || is(err, unconnected) }
 
 // Exhausted reports whether this machine ran out of a resource, such as file descriptors.
 func Exhausted(err error) bool { return is(err, exhausted) }
 
-// Refused reports whether a reachable host refused the connection, since nothing listens on the
+// Refused reports whether a reachable host refused the connection because nothing listens on the
 // port.
 func Refused(err error) bool { return is(err, refused) }
 

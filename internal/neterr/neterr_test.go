@@ -31,7 +31,7 @@ func TestErrorsOfThisSystem(t *testing.T) {
 	require.False(t, neterr.Refused(err))
 }
 
-// TestAResetConnection has a server that closes with a reset.
+// TestAResetConnection uses a server that closes its connection with a reset.
 func TestAResetConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

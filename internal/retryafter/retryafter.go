@@ -12,8 +12,8 @@ import (
 
 // Of returns how long a server asks clients to wait: the seconds or the date of Retry-After (RFC
 // 9110, section 10.2.3). A date is relative to the Date of the response, so that clocks need not
-// agree. It is 0 if the field is missing or invalid, and the longest Duration if the value exceeds
-// it: callers set their own bound.
+// agree. Of returns 0 if the field is missing or invalid, and the longest Duration if the value
+// exceeds it: callers set their own bound.
 func Of(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if value == "" {

@@ -63,10 +63,10 @@ func FuzzOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value, date string) {
 		got := retryafter.Of(http.Header{"Retry-After": {value}, "Date": {date}}, now)
 		if got < 0 {
-			t.Errorf("%q is %v", value, got)
+			t.Errorf("Of(%q) = %v", value, got)
 		}
 		if seconds, err := strconv.ParseUint(value, 10, 32); err == nil && got != time.Duration(seconds)*time.Second {
-			t.Errorf("%q is %v", value, got)
+			t.Errorf("Of(%q) = %v", value, got)
 		}
 	})
 }
