@@ -4,8 +4,8 @@ import "strings"
 
 var dropTabsAndNewlines = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
-// trim drops control characters and spaces around a URL, and tabs and line breaks in it: markup is
-// careless, and long links are often wrapped.
+// trim drops control characters and spaces around a URL, and tabs and line breaks in it: links in
+// pages are often written carelessly, and long ones are wrapped.
 func trim(raw string) string {
 	in := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' }) // controls and the space
 	if strings.ContainsAny(in, "\t\n\r") {
@@ -50,7 +50,7 @@ func cutPort(authority string) (host, port string, found bool) {
 }
 
 // parsePort returns port without leading zeros, or "" for the scheme's default port. A port may
-// have any number of digits as long as its value fits, so leading zeros do not count.
+// have any number of leading zeros.
 func parsePort(port, scheme string) (string, error) {
 	number := 0
 	for i := range len(port) {

@@ -1,4 +1,4 @@
-// Package weburl parses URLs as browsers do, by the WHATWG URL Standard.
+// Package weburl parses URLs as browsers do, following the WHATWG URL Standard.
 //
 // [Parse] follows the standard's basic URL parser and [URL.Append] its serializer. Package net/url
 // follows RFC 3986, which rejects or keeps much of what pages contain: spaces around a link,

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// fragments are the tokens that matter to the grammar, so that random strings of them reach all of
+// fragments are the tokens that matter to the grammar, so that random strings of them cover all of
 // its corner cases.
 var fragments = []string{
 	"http:", "https:", "file:", "x:", "mailto:", "//", "//", "/", "/", "/", `\`, ".", "..", "%2e",
@@ -24,9 +24,9 @@ func randomURL(random *rand.Rand) string {
 	return url.String()
 }
 
-// TestParseFollowsTheStateMachine compares Parse with the standard's algorithm, on random
+// TestParseMatchesTheStateMachine compares Parse with the standard's algorithm for random
 // references and bases.
-func TestParseFollowsTheStateMachine(t *testing.T) {
+func TestParseMatchesTheStateMachine(t *testing.T) {
 	bases := []string{
 		"", "http://u:p@h.test:81/a/b?q#f", "file:///C:/a/b", "file://h/a?q", "x://h/a/b?q", "x:/a/b",
 		"x:opaque?q", "x://h", "x:/.//a/b",
@@ -40,27 +40,27 @@ func TestParseFollowsTheStateMachine(t *testing.T) {
 				if random.IntN(4) == 0 {
 					base = randomURL(random)
 				}
-				if equalToTheStateMachine(t, randomURL(random), base) {
+				if matchesStateMachine(t, randomURL(random), base) {
 					parsed++
 				}
 			}
 			if parsed < 4000 {
-				t.Errorf("only %d of the random URLs are valid: too few to test anything", parsed)
+				t.Errorf("only %d of the random URLs are valid: too few for a meaningful test", parsed)
 			}
 		})
 	}
 }
 
-// equalToTheStateMachine compares one URL, and reports whether it is valid.
-func equalToTheStateMachine(t *testing.T, input, base string) bool {
+// matchesStateMachine compares one URL, and reports whether it is valid.
+func matchesStateMachine(t *testing.T, input, base string) bool {
 	t.Helper()
 	var fastBase *URL
 	var slowBase *record
 	if base != "" {
 		u, err := Parse(base, nil)
-		r, ok := parseByTheBook(base, nil)
+		r, ok := parseByStateMachine(base, nil)
 		if (err == nil) != ok {
-			t.Fatalf("Parse(%q): %v, by the book: %v", base, err, ok)
+			t.Fatalf("Parse(%q): error %v, state machine: valid %t", base, err, ok)
 		}
 		if !ok {
 			return false
@@ -68,7 +68,7 @@ func equalToTheStateMachine(t *testing.T, input, base string) bool {
 		fastBase, slowBase = &u, &r
 	}
 	got, err := Parse(input, fastBase)
-	want, ok := parseByTheBook(input, slowBase)
+	want, ok := parseByStateMachine(input, slowBase)
 	if (err == nil) != ok || ok && got != want.plain() {
 		t.Fatalf("Parse(%q, %q)\n got %+v, %v\nwant %+v, %v",
 			input, base, got, err, want.plain(), ok)
@@ -76,7 +76,7 @@ func equalToTheStateMachine(t *testing.T, input, base string) bool {
 	return ok
 }
 
-func FuzzParseFollowsTheStateMachine(f *testing.F) {
+func FuzzParseMatchesTheStateMachine(f *testing.F) {
 	f.Add("http:..\\x?#", "https://a.test/b/c")
 	f.Add("file:c|/..", "file://h/D|/")
 	f.Add("x:  ?", "")
@@ -87,6 +87,6 @@ func FuzzParseFollowsTheStateMachine(f *testing.F) {
 		if len(input) > 1000 || len(base) > 1000 {
 			t.Skip() // the state machine takes quadratic time
 		}
-		equalToTheStateMachine(t, input, base)
+		matchesStateMachine(t, input, base)
 	})
 }

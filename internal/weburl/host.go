@@ -67,7 +67,7 @@ func mapDomain(in string) (string, error) {
 		}
 		var err error
 		if name, err = toASCII(name); err != nil {
-			return "", ParseError{ErrHost, "no internationalized name"}
+			return "", ParseError{ErrHost, "invalid internationalized name"}
 		}
 	}
 	// Decoding and mapping can result in an empty name (from a soft hyphen alone), or in one with a
@@ -167,8 +167,8 @@ func isASCII(s string) bool {
 }
 
 // endsInNumber reports whether the last label of a domain is a number. Then it must be an IPv4
-// address: no top-level domain is a number, and an address for some programs must not be a name for
-// others.
+// address: no top-level domain is a number, and what some programs take for an address must not be
+// a name to others.
 func endsInNumber(domain string) bool {
 	domain = strings.TrimSuffix(domain, ".")
 	last := domain[strings.LastIndexByte(domain, '.')+1:]

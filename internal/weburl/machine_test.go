@@ -31,8 +31,8 @@ type record struct {
 
 const eof rune = -1
 
-// parseByTheBook is like Parse, with the state machine.
-func parseByTheBook(raw string, base *record) (record, bool) {
+// parseByStateMachine is like Parse, but uses the state machine.
+func parseByStateMachine(raw string, base *record) (record, bool) {
 	input := strings.Trim(strings.ToValidUTF8(raw, ""), controlsAndSpace())
 	input = dropTabsAndNewlines.Replace(input)
 	m := machine{input: []rune(input), state: (*machine).schemeStart, base: base}
@@ -182,7 +182,7 @@ func (m *machine) relative(c rune) {
 	m.afterBase(c, func() { m.shorten() })
 }
 
-// afterBase is the end that the relative and the file state share.
+// afterBase is the common end of the relative state and the file state.
 func (m *machine) afterBase(c rune, shorten func()) {
 	switch c {
 	case '?':

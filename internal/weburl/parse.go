@@ -193,7 +193,7 @@ func (p *parser) parseFileHost(rest string) error {
 	return nil
 }
 
-// parseAuthority parses what follows the two slashes: credentials, host, port and path. It
+// parseAuthority parses the text after the two slashes: credentials, host, port and path. It
 // implements the authority, host and port states.
 //
 // The credentials end at the last "@", so that "http://good.test@evil.test" goes to evil.test;

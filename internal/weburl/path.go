@@ -6,8 +6,8 @@ import "strings"
 // No information is lost: the list of no segments is "", the list of one empty segment is "/", and
 // no segment contains a slash.
 
-// setPathAfterHost sets the path from what follows a host: nothing, or a slash and more. It
-// implements the path start state. A special URL always has a path, others need none.
+// setPathAfterHost sets the path from the text after a host, which is empty or starts with a slash.
+// It implements the path start state. A special URL always has a path; others need none.
 func (p *parser) setPathAfterHost(in string) {
 	switch {
 	case p.isNormalPath(in):
@@ -100,8 +100,8 @@ func parent[P string | []byte](path P, file bool) P {
 	return path[:max(end, 0)]
 }
 
-// countDots returns 1 for ".", 2 for "..", and 0 for all other segments. A percent-encoded dot
-// counts, too, or "%2e%2e" would reach a server that decodes before it looks for dots.
+// countDots returns 1 for ".", 2 for "..", and 0 for all other segments. Percent-encoded dots count
+// as well: otherwise "%2e%2e" would reach a server that decodes before it looks for dots.
 func countDots(segment string) int {
 	dots := 0
 	for ; segment != "" && dots <= 2; dots++ {

@@ -9,7 +9,7 @@ var (
 	ErrPort   = errors.New("weburl: bad port")
 )
 
-// A ParseError reports why a string is not a URL. It does not repeat the string, which may be long.
+// A ParseError says why a string is not a URL. It does not repeat the string, which may be long.
 type ParseError struct {
 	Kind   error  // ErrNoBase, ErrHost or ErrPort
 	Reason string // a few words, without the input

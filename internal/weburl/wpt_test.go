@@ -87,7 +87,7 @@ func checkWPT(t *testing.T, c wptCase) {
 	}
 }
 
-// checkRelativeTo checks inputs that fail only without a base: they are relative to any base, or to
+// checkRelativeTo checks inputs that only fail without a base: they are relative to any base, or to
 // any with a path. The scheme of the base matters for old forms such as "http:a".
 func checkRelativeTo(t *testing.T, c wptCase) {
 	t.Helper()
