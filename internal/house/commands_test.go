@@ -16,7 +16,7 @@ import (
 // A shellBlock is a code block with commands in a Markdown file.
 type shellBlock struct {
 	line     int    // of the file, where the block starts
-	note     string // the comment before it: what runs it, or why nothing does
+	note     string // the comment before the block: what runs it, or why nothing does
 	commands []string
 }
 
@@ -84,7 +84,7 @@ func shellBlocks(document string) (blocks []shellBlock) {
 func badCommands(root, document string, b shellBlock) (found []string) {
 	dir := ""
 	if filepath.Base(document) == "README.md" && strings.Contains(strings.Join(b.commands, " "), "go install .") {
-		dir = path.Dir(document) // a program's own page
+		dir = path.Dir(document) // a program's own README
 	}
 	for _, command := range b.commands {
 		here := dir
@@ -204,7 +204,7 @@ func TestBadCommandsAreFound(t *testing.T) {
 	require.Equal(t, "long", strings.TrimPrefix(blocks[0].note, "not run: "))
 	require.Len(t, badCommands(root, "a.md", blocks[0]), 1)
 	require.Len(t, badCommands(root, "a.md", blocks[1]), 1)
-	require.Len(t, unrunBlocks("", "a.md", blocks), 1, "the second one")
+	require.Len(t, unrunBlocks("", "a.md", blocks), 1, "the second block")
 	blocks[1].note = "run by TestNone"
 	require.Len(t, unrunBlocks("", "a.md", blocks), 1)
 }

@@ -26,16 +26,16 @@ var forInterfaces = []string{
 	"Scan", "Value", "Open", "Stat", "ReadDir", "Timeout",
 }
 
-// A usage knows who uses which functions, methods and variables. A name is such as
-// "example.org/p.Function" or "example.org/p.Type.Method".
+// A usage records which packages use which functions, methods and variables. The names have the
+// form "example.org/p.Function" or "example.org/p.Type.Method".
 type usage struct {
-	users map[string]map[string]bool // name: paths of the packages that use it
-	// interfaces are the method sets of all interfaces that were seen. A method that belongs to one
+	users map[string]map[string]bool // paths of the packages that use a name, by name
+	// interfaces are the method sets of all interfaces in the source. A method that belongs to one
 	// of them may be called through it.
 	interfaces [][]string
 }
 
-// nameOf returns the name of an object, or "" if it has none of interest.
+// nameOf returns the name of a function, method or variable, or "" for other objects.
 func nameOf(o types.Object) string {
 	if o == nil || o.Pkg() == nil {
 		return ""
@@ -61,8 +61,8 @@ func nameOf(o types.Object) string {
 	return ""
 }
 
-// check type-checks files as a package and notes what they use. Errors do not matter: a dependency
-// that is missing hides at most a use.
+// check type-checks files as a package and records what they use. Errors are ignored: at worst, a
+// missing dependency hides a use.
 func (u *usage) check(path string, files []*ast.File, fset *token.FileSet, imp types.Importer) *types.Package {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}
 	config := types.Config{Importer: imp, Error: func(error) {}}
@@ -87,8 +87,8 @@ func (u *usage) check(path string, files []*ast.File, fset *token.FileSet, imp t
 	return p
 }
 
-// hasUser reports whether a package other than its own uses the name, or whether the name belongs to
-// an interface that its type, with these methods, implements as far as the names of methods tell.
+// hasUser reports whether another package uses the name, or whether the name is a method of an
+// interface that its type, with these methods, implements. Only the names of methods are compared.
 func (u *usage) hasUser(pkg, recv, name string, methods []string) bool {
 	full := pkg + "." + name
 	if recv != "" {
@@ -128,9 +128,9 @@ func receiverOf(decl *ast.FuncDecl) string {
 }
 
 // deadNames returns the exported functions, methods and variables without a user: no other package,
-// Example, program or comparison uses them, tests of programs included. Errors and constants are
-// skipped: most callers need few of them. Types are skipped, since functions have them as parameters
-// and results.
+// Example, program, test of a program, or comparison uses them. Errors and constants are skipped:
+// most callers need few of them. Types are skipped, since functions have them as parameters and
+// results.
 func (u *usage) deadNames(packages source, root string) (found []string) {
 	for _, d := range packages {
 		if strings.Contains(d.path, "internal/") || strings.Contains(d.path, "/cmd/") {
@@ -192,14 +192,14 @@ type listed struct {
 func useOf(t *testing.T) *usage {
 	t.Helper()
 	u := &usage{users: map[string]map[string]bool{}}
-	exports := map[string]string{} // of this module for all: tests alone may import a package
+	exports := map[string]string{} // shared: go list -deps omits what only tests import
 	for _, dir := range []string{"", "internal/bench", "examples/clients", "examples/cluster"} {
 		u.addModule(t, filepath.Join("..", "..", dir), exports)
 	}
 	return u
 }
 
-// addModule adds the packages of a module, and the files with export data to those of packages.
+// addModule adds the uses in a module, and adds the files with export data to exports.
 func (u *usage) addModule(t *testing.T, dir string, exports map[string]string) {
 	t.Helper()
 	list := exec.Command("go", "list", "-e", "-export", "-deps",

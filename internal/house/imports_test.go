@@ -23,7 +23,7 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/net/publicsuffix": "registrable domains",
 	},
 	"dedupe/urlfilter": {
-		"golang.org/x/net/publicsuffix": "hosts under no public suffix",
+		"golang.org/x/net/publicsuffix": "finds hosts without a known public suffix",
 	},
 	"hostcache/resolve": {
 		"golang.org/x/net/dns/dnsmessage": "packs and parses DNS messages: package net hides the ttl",
@@ -50,7 +50,7 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/text/transform":          "converts a stream",
 	},
 	"archive": {
-		"github.com/andybalholm/brotli":       "bodies as they were sent are read again",
+		"github.com/andybalholm/brotli":       "decodes bodies that were stored as sent",
 		"github.com/klauspost/compress/flate": "likewise, the content coding deflate",
 		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one",
 		"github.com/klauspost/compress/zlib":  "likewise, as the RFC has it",
@@ -61,7 +61,7 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/net/html/charset": "likewise, in the encodings that browsers know",
 	},
 	"archive/replay": {
-		"golang.org/x/net/html":         "the tokenizer: what it takes for a tag is what browsers do",
+		"golang.org/x/net/html":         "the tokenizer, which recognizes tags as browsers do",
 		"golang.org/x/net/html/charset": "pages in the encodings that browsers know",
 	},
 }
@@ -141,7 +141,7 @@ func TestPackagesAreIndependent(t *testing.T) {
 		require.Len(t, importFindings(planted(t, "robots/robots.go", text)), 1, name)
 	}
 	brotli := `package fetch; import _ "github.com/andybalholm/brotli"`
-	require.Len(t, importFindings(planted(t, "fetch/coding.go", brotli)), 1, "a module of another part")
+	require.Len(t, importFindings(planted(t, "fetch/coding.go", brotli)), 1, "a module of a sub-package")
 	require.Empty(t, importFindings(planted(t, "fetch/brotli/brotli.go", brotli)))
 }
 
@@ -172,8 +172,8 @@ var linked = map[string][]string{
 	"hostcache/resolve":     {"golang.org/x/net"},
 }
 
-// TestBuildsStaySmall lists what an embedder of a single package really links. Only this test finds
-// a module that slips in through internal/ or through a dependency.
+// TestBuildsStaySmall checks what a program that imports a single package links. Only this test
+// finds a module that slips in through internal/ or through a dependency.
 func TestBuildsStaySmall(t *testing.T) {
 	const modules = "{{if not .Standard}}{{.Module.Path}}{{end}}"
 	for _, d := range load(t).public() {

@@ -56,7 +56,7 @@ func TestLinksResolve(t *testing.T) {
 	require.Len(t, deadLinks(root, "[a](README.md) [b](docs/none.md) [c](https://a.example/) [d](#e)"), 1)
 }
 
-// docLink matches a link to a name in a doc comment: in this package, or one of ours.
+// docLink matches a link in a doc comment to a name in the same package, or in another one.
 var docLink = regexp.MustCompile(`\[(\*?(?:[a-z]+\.)?[A-Z]\w*(?:\.[A-Z]\w*)?)\]`)
 
 // namesOf returns the exported names of a folder, with methods and fields as Type.Name.

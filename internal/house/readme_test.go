@@ -20,8 +20,8 @@ func readRoot(t *testing.T, name string) string {
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// unproved returns the Go code of a document that is not part of a runnable example.
-func unproved(s source, document string) (found []string) {
+// untestedCode returns the Go code of a document that is not part of a runnable example.
+func untestedCode(s source, document string) (found []string) {
 	var examples []string
 	for _, d := range s {
 		for _, f := range d.files {
@@ -50,8 +50,8 @@ func containsText(texts []string, part string) bool {
 func TestReadmeShowsExamplesOnly(t *testing.T) {
 	readme := readRoot(t, "README.md")
 	require.Regexp(t, goBlock, readme)
-	report(t, unproved(load(t), readme))
-	require.Len(t, unproved(load(t), "```go\nno such code\n```"), 1)
+	report(t, untestedCode(load(t), readme))
+	require.Len(t, untestedCode(load(t), "```go\nno such code\n```"), 1)
 }
 
 func TestReadmeGivesTheCommandThatCIRuns(t *testing.T) {
@@ -77,7 +77,7 @@ func TestModulesStateOneVersion(t *testing.T) {
 
 var packageRow = regexp.MustCompile("(?m)^\\| \\[`([a-z]+)`\\]")
 
-// TestReadmeListsThePackages requires that the README's map lists exactly the public packages.
+// TestReadmeListsThePackages checks that the README's map lists exactly the public packages.
 func TestReadmeListsThePackages(t *testing.T) {
 	var shown, built []string
 	for _, row := range packageRow.FindAllStringSubmatch(readRoot(t, "README.md"), -1) {
@@ -91,7 +91,7 @@ func TestReadmeListsThePackages(t *testing.T) {
 	require.ElementsMatch(t, built, shown)
 }
 
-// TestChangelogNamesThePackages requires that the changelog names all packages and sub-packages.
+// TestChangelogNamesThePackages checks that the changelog names all packages and sub-packages.
 func TestChangelogNamesThePackages(t *testing.T) {
 	changes := readRoot(t, "CHANGELOG.md")
 	for _, d := range load(t).public() {
@@ -104,9 +104,9 @@ func TestChangelogNamesThePackages(t *testing.T) {
 // qualifiedName matches a name of a package in a document.
 var qualifiedName = regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w*(?:\\.[A-Z]\\w*)?)`")
 
-// strangeNames returns the qualified names in a document that do not exist. If the part before the
-// dot is not a package, it may be a variable and is ignored.
-func strangeNames(s source, document string) (found []string) {
+// unknownNames returns the qualified names in a document that do not exist. A name is ignored if
+// the part before its dot is not a package, since it may be a variable.
+func unknownNames(s source, document string) (found []string) {
 	packages := map[string]map[string]bool{}
 	for _, d := range s.public() {
 		packages[d.path] = namesOf(d)
@@ -129,10 +129,10 @@ func TestNamesInDocumentsExist(t *testing.T) {
 		documents = append(documents, "docs/"+filepath.Base(guide))
 	}
 	for _, document := range documents {
-		for _, strange := range strangeNames(s, readRoot(t, document)) {
-			t.Errorf("%s: %s", document, strange)
+		for _, unknown := range unknownNames(s, readRoot(t, document)) {
+			t.Errorf("%s: %s", document, unknown)
 		}
 	}
 	text := "`robots.NewCache`, `robots.Cache.Allowed` and `resp.Raw`, but not `robots.Caches` or `robots.Cache.Deny`"
-	require.Len(t, strangeNames(s, text), 2)
+	require.Len(t, unknownNames(s, text), 2)
 }

@@ -66,8 +66,8 @@ var (
 // ellipsis matches an omission in a snippet: a line, or the rest of a list or block.
 var ellipsis = regexp.MustCompile(`(?m)^\s*(…|\.\.\.)$|,? …|\.\.\. \}`)
 
-// faults returns the compile errors of a snippet, except for undeclared variables. A text that is
-// not Go has none.
+// faults returns the compile errors of a snippet, except for undeclared variables. It returns none
+// for a text that is not Go.
 func (c *checker) faults(snippet string) (found []string) {
 	head := "package snippet\n" + c.imports(snippet)
 	snippet = ellipsis.ReplaceAllStringFunc(snippet, func(left string) string {

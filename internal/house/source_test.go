@@ -32,7 +32,7 @@ func (f *file) at(p token.Pos) string {
 	return fmt.Sprintf("%s:%d", f.name, f.fset.Position(p).Line)
 }
 
-// lines returns how many lines the node takes.
+// lines returns the number of lines of a node.
 func (f *file) lines(n ast.Node) int {
 	return f.fset.Position(n.End()).Line - f.fset.Position(n.Pos()).Line + 1
 }
@@ -77,7 +77,7 @@ func packageOf(path string) string {
 	return first
 }
 
-// parse parses a text. The tests of the rules use it to plant violations.
+// parse parses a text: a file of the repository, or a violation that a test plants.
 func parse(name, text string) (*file, error) {
 	fset := token.NewFileSet()
 	tree, err := parser.ParseFile(fset, name, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -87,7 +87,7 @@ func parse(name, text string) (*file, error) {
 	return &file{name: name, text: text, fset: fset, ast: tree}, nil
 }
 
-// planted returns a source of one file.
+// planted returns a source that consists of one file.
 func planted(t *testing.T, name, text string) source {
 	t.Helper()
 	f, err := parse(name, text)

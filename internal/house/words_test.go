@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// promises matches the marks of postponed work.
-var promises = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|not imple` + `mented)\b`)
+// postponed matches the marks of postponed work.
+var postponed = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X|not imple` + `mented)\b`)
 
-// brokenPromises returns the lines with such marks.
-func brokenPromises(s source) (found []string) {
+// postponedWork returns the lines with such marks.
+func postponedWork(s source) (found []string) {
 	for _, d := range s {
 		for _, f := range d.files {
 			for i, line := range strings.Split(f.text, "\n") {
-				if m := promises.FindString(line); m != "" {
+				if m := postponed.FindString(line); m != "" {
 					found = append(found, fmt.Sprintf("%s:%d: %s", f.name, i+1, m))
 				}
 			}
@@ -28,8 +28,8 @@ func brokenPromises(s source) (found []string) {
 }
 
 func TestNoWorkIsPostponed(t *testing.T) {
-	report(t, brokenPromises(load(t)))
-	require.Len(t, brokenPromises(planted(t, "p/p.go", "package p // TO"+"DO: think")), 1)
+	report(t, postponedWork(load(t)))
+	require.Len(t, postponedWork(planted(t, "p/p.go", "package p // TO"+"DO: think")), 1)
 }
 
 // misnamedTests returns the files that import testing although their names do not end in _test.go:
@@ -38,7 +38,7 @@ func misnamedTests(s source) (found []string) {
 	for _, f := range s.code() {
 		for _, spec := range f.ast.Imports {
 			if path, err := strconv.Unquote(spec.Path.Value); err == nil && forTests(path) {
-				found = append(found, f.name+" imports testing but is no test file")
+				found = append(found, f.name+" imports testing but is not a test file")
 			}
 		}
 	}

@@ -5,23 +5,22 @@ import (
 	"strings"
 )
 
-// A goal is a bound for a figure, or for the ratio of two. The limit is shown if the goal is
-// missed.
+// A goal is a bound on a figure, or on the ratio of two. The limit is shown if the goal is missed.
 type goal struct {
 	what    string
-	figures []figure // one, or two to be divided
-	atMost  bool     // else at least
+	figures []figure // one, or two: the first is divided by the second
+	atMost  bool     // otherwise at least
 	bound   float64
 	limit   string
 }
 
 const goalsAbout = `# Goals
 
-Each goal, and what [REPORT.md](REPORT.md) has for it. ` + "`go run ./internal/house/figures`" + ` in the root of the
-repository writes this page from the report. The report is of a shared machine: a goal that is missed by a few
-percent may be reached in another run.
+Each goal, with the figure from [REPORT.md](REPORT.md). ` + "`go run ./internal/house/figures`" + ` in the root of the
+repository writes this page. The machine was shared: a goal that is missed by a few percent may be met in
+another run.
 
-| | goal | measured | what limits it, if it is missed |
+| | goal | measured | limiting factor, if missed |
 | --- | --- | ---: | --- |
 `
 
@@ -57,8 +56,8 @@ const (
 	graphs  = "pagerank: real graphs and a generated one"
 	nodes   = "cluster: three brokers"
 
-	opening   = "the disk, and what an archive of 400 pages costs to open and close: 97 % of Append is compressing, hashing and writing"
-	inflating = "inflating and hashing, which take 99 % of the time of the reader, too"
+	opening   = "the disk, and the cost of opening and closing an archive of 400 pages: 97 % of Append is compressing, hashing and writing"
+	inflating = "inflating and hashing, which also take 99 % of the reader's time"
 )
 
 var goals = []goal{
@@ -69,13 +68,13 @@ var goals = []goal{
 	{"scheduler: bytes per task", []figure{memory("B/task")}, true, 32, "the fields of a task"},
 	{"scheduler: CPU time to mark a million hosts and ten million tasks, ms",
 		[]figure{of(scheduler, `BenchmarkCollector.* `+number+` ms/mark`, 1)}, true, 2,
-		"other processes: the runtime counts time on the clock; alone it is 0.9 to 1.7"},
+		"other processes: the runtime measures elapsed time; on an idle machine it is 0.9 to 1.7"},
 	{"robots: check, 29 rules, µs", []figure{robotsCheck("29 rules", "robots")}, true, 0.25, "the number of wildcards"},
-	{"robots: check, 124 rules, times faster than temoto/robotstxt",
+	{"robots: check, 124 rules, times as fast as temoto/robotstxt",
 		[]figure{robotsCheck("124 rules", "temoto"), robotsCheck("124 rules", "robots")}, false, 15, "the number of wildcards"},
 	{"robots: check, hostile file, µs", []figure{robotsCheck("hostile", "robots")}, true, 400, "25,000 wildcards"},
 	{"robots: parse, hostile file, ms", []figure{of(robots, `hostile \d+ robots `+other+` `+other+` `+number, 1e-3)}, true, 6,
-		"the compilation of 25,000 wildcards; files of that kind are rare, and parsed once a day"},
+		"the compilation of 25,000 wildcards; such files are rare, and are parsed once a day"},
 	{"fetch: CPU time of Get as a multiple of net/http's", []figure{getCost("fetch")}, true, 1.25,
 		"the timers and buffers that the limits need"},
 	{"fetch: links, times as fast as x/net/html's tokenizer", []figure{linkSpeed("page.Links"), linkSpeed("tokenizer loop")},
@@ -84,7 +83,7 @@ var goals = []goal{
 	{"dedupe/exact: times as fast as bbolt", []figure{exactTime("bbolt"), exactTime("exact")}, false, 10, "the disk"},
 	{"dedupe/exact: times as fast as pebble", []figure{exactTime("pebble"), exactTime("exact")}, false, 5,
 		"the wait for the disk, which is shared; the ratio of CPU times is higher"},
-	{"hostcache/hattrie: bytes per entry over those of key and value", []figure{hostColumn("trie", 7, 1)}, true, 1,
+	{"hostcache/hattrie: bytes per entry beyond key and value", []figure{hostColumn("trie", 7, 1)}, true, 1,
 		"the headers of the leaves"},
 	{"hostcache/hattrie: a hit as a multiple of a Go map's", []figure{hostColumn("trie", 3, 1), hostColumn("map", 3, 1)}, true, 2,
 		"the price of the small size: a search in a packed leaf, after two or three cache misses"},

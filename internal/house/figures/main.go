@@ -1,10 +1,10 @@
-// Command figures updates the README's table of figures, the last column of its map, and the page
-// of goals from the report of internal/bench:
+// Command figures updates the README's table of figures, the last column of its map, and GOALS.md
+// from the report of internal/bench:
 //
 //	go run ./internal/house/figures
 //
 // Run it in the root of the repository after each new report. A test of this package fails if these
-// pages and the report differ, so no figure can be outdated or typed by hand.
+// pages differ from the report, so no figure can be outdated or typed by hand.
 package main
 
 import (
@@ -51,7 +51,7 @@ func run() error {
 	return errors.Join(os.WriteFile(readmeName, []byte(made), 0o644), os.WriteFile(goalsName, []byte(page), 0o644))
 }
 
-// sectionsOf returns the parts of a report by their titles.
+// sectionsOf returns the sections of a report by title.
 func sectionsOf(report string) map[string]string {
 	sections := map[string]string{}
 	for _, section := range strings.Split(report, "\n## ")[1:] {

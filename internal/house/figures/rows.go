@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A row is a question and its answers, with one figure for each %s, from left to right.
+// A row is a question and its answers, with one figure for each %s in order.
 type row struct {
 	question string
 	answers  string // ours | others
@@ -13,7 +13,7 @@ type row struct {
 }
 
 // A figure is the number that the group of a regular expression matches in a section of the report,
-// times scale.
+// multiplied by scale.
 type figure struct {
 	section string
 	line    *regexp.Regexp

@@ -1,9 +1,9 @@
 // Command licences lists the modules that programs built from this repository contain, with the
-// licences in their own files, as the table of docs/licences.md:
+// licences stated in their files. It writes docs/licences.md:
 //
 //	go run ./internal/house/licences > docs/licences.md
 //
-// It fails for a module with an unknown licence, so that somebody reviews a new one.
+// It fails for a module with an unknown licence, so that every new licence is reviewed.
 package main
 
 import (
@@ -20,15 +20,15 @@ import (
 
 const about = `# Licences
 
-spinneret's own is [Apache-2.0](../LICENSE). These modules can be part of a program that uses it, with
-the licences that their files state; tests and measurements use some others. A module with several
-licences contains code of several origins: its file says which is which.
+The licence of spinneret is [Apache-2.0](../LICENSE). These modules can be part of a program that uses
+it; the licences are those stated in their files. Tests and measurements use additional modules. A
+module with several licences contains code from several sources: its file says which applies to what.
 
 `
 
 const bsd2 = "BSD-2-Clause"
 
-// marks are words that identify the text of a licence.
+// marks are phrases that identify the text of a licence.
 var marks = []struct{ licence, mark string }{
 	{"Apache-2.0", "Apache License Version 2.0"},
 	{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy"},
@@ -75,7 +75,7 @@ func write(w io.Writer) error {
 
 type module struct{ path, dir string }
 
-// modulesOf returns the modules that a directory's programs contain, except ours, in order.
+// modulesOf returns the modules that a directory's programs contain, except ours, sorted.
 func modulesOf(dir string) (all []module, err error) {
 	const ours = "github.com/spinneret-go/spinneret"
 	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}", "./...")
