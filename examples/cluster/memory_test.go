@@ -74,9 +74,9 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 			for tr.lag(t) > 0 {
 				time.Sleep(20 * time.Millisecond)
 			}
-			// Each host has two in the window, and the others are put off.
+			// Each host has two in the window, and the others are postponed.
 			late := func() int64 {
-				return tr.fates(t)["put off (the host or its address has enough to do)"]
+				return tr.fates(t)["postponed (the host or its address has enough queued)"]
 			}
 			for late() < int64(j.seeds-2*7) {
 				time.Sleep(20 * time.Millisecond)

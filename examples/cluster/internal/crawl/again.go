@@ -10,9 +10,9 @@ import (
 
 // Fates that exist only in a cluster.
 const (
-	putOff  stage.Fate = "put off (the host or its address has enough to do)"
-	gaveUp  stage.Fate = "given up after all retries"
-	refused stage.Fate = "on the operator's deny list"
+	postponed stage.Fate = "postponed (the host or its address has enough queued)"
+	gaveUp    stage.Fate = "given up after all retries"
+	refused   stage.Fate = "on the operator's deny list"
 )
 
 // mayPass are the fates that a later visit may change.

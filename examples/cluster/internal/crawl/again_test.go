@@ -191,7 +191,7 @@ func TestAHostWithALongDelayDoesNotFillTheWindow(t *testing.T) {
 	require.NoError(t, c.Seed(t.Context(), slow))
 	w := worker(t, url, web, "p", func(o *WorkerOptions) { o.Window = window })
 	run(t, w)
-	for counts(t, c)[string(putOff)] < int64(len(slow)-minAhead) {
+	for counts(t, c)[string(postponed)] < int64(len(slow)-minAhead) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	require.NoError(t, c.Seed(t.Context(), seeds))

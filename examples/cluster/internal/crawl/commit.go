@@ -70,8 +70,8 @@ type memory struct {
 	due    time.Duration // until everything is saved again
 }
 
-// learn saves the state of the scheduler when it is time. It returns the chunks that are unused once
-// the next root is stored.
+// learn saves the state of the scheduler when it is time. It returns the chunks that are unused
+// once the next root is stored.
 func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err error) {
 	if time.Since(m.at) < m.due && len(m.recent) < maxRecent {
 		return nil, nil

@@ -70,7 +70,8 @@ type Options struct {
 	// Revisit is the least interval between visits of a page; its history makes it longer. 0 means
 	// that pages are visited once.
 	Revisit time.Duration
-	// NoSitemaps leaves out the sitemaps that robots.txt files name; false means that they are read.
+	// NoSitemaps leaves out the sitemaps that robots.txt files name; false means that they are
+	// read.
 	NoSitemaps bool
 	// RulesTTL bounds the lifetime of a robots.txt; 0 means 24 hours, see RFC 9309 §2.4.
 	RulesTTL time.Duration
@@ -269,8 +270,8 @@ func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 	return nil
 }
 
-// Open opens an existing crawl. It fails with [ErrNone] if there is none, and with [ErrFormat] if an
-// incompatible version of the program created it.
+// Open opens an existing crawl. It fails with [ErrNone] if there is none, and with [ErrFormat] if
+// an incompatible version of the program created it.
 func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
 	c, err := tables(bus, func(name string) (*jet.Table, error) { return bus.Table(ctx, name) })
 	switch {

@@ -166,8 +166,8 @@ func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(bus.Close)
 	o := testOptions()
-	// Without their robots.txt, no more seeds are let in than may wait: the seeder has to wait, however
-	// fast the others are.
+	// Without their robots.txt, no more seeds are let in than may wait: the seeder has to wait,
+	// however fast the others are.
 	o.Delay, o.DedupeParts, o.HostsParts, o.FetchParts, o.Waiting = -1, 1, 1, 2, seeds*2/3
 	c, err := Create(t.Context(), bus, o)
 	require.NoError(t, err)
@@ -318,7 +318,8 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 	require.ErrorContains(t, err, "directory")
 }
 
-// TestACrawlOfAnotherVersionSaysWhatToDo reads what a version without formats kept, and a later one.
+// TestACrawlOfAnotherVersionSaysWhatToDo reads what a version without formats kept, and a later
+// one.
 func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
 	for _, value := range []string{`{"FetchParts":4}`, `{"Format":99,"FetchParts":4}`} {
 		bus := connect(t, startBroker(t).URL())
@@ -335,8 +336,8 @@ func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestLookingForACrawlMakesNothing holds that a process may wait for a crawl that somebody makes later
-// with replicas of their own choice.
+// TestLookingForACrawlMakesNothing holds that a process may wait for a crawl that somebody makes
+// later with replicas of their own choice.
 func TestLookingForACrawlMakesNothing(t *testing.T) {
 	bus := connect(t, startBroker(t).URL())
 	for range 2 {

@@ -94,8 +94,8 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// If the broker has lost its disk, it numbers messages from the start. Then the list of finished
-	// items is meaningless, since new messages will have the same numbers.
+	// If the broker has lost its disk, it numbers messages from the start. Then the list of
+	// finished items is meaningless, since new messages will have the same numbers.
 	if level.Last < root.Seq {
 		root.Seq, root.Extra = level.Last, nil
 	}
@@ -155,9 +155,9 @@ func (f *fetcher) politeness() scheduler.Options {
 
 // run works until the claim is released or lost.
 //
-// The order of shutdown matters. First run takes no new tasks. Then the workers finish their current
-// ones, which still needs the pipes and the committer. The committer ends when no more results can
-// come, and the pipes end last.
+// The order of shutdown matters. First run takes no new tasks. Then the workers finish their
+// current ones, which still needs the pipes and the committer. The committer ends when no more
+// results can come, and the pipes end last.
 func (f *fetcher) run(ctx context.Context) error {
 	defer f.out.close()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -243,7 +243,7 @@ func (f *fetcher) read(ctx context.Context) error {
 				late = append(late, t)
 			}
 		}
-		if !f.putOff(ctx, late) {
+		if !f.postpone(ctx, late) {
 			return nil
 		}
 		// No worker finishes such a message, and the state must not stop before it.
@@ -257,9 +257,9 @@ func (f *fetcher) read(ctx context.Context) error {
 	}
 }
 
-// maxDone bounds the encoded window: beyond it no new messages are read. Messages that were read may
-// still become half done, which takes 12 bytes for each two of maxWindow items. Together with these,
-// the state of a partition stays below the size limit of the broker's messages.
+// maxDone bounds the encoded window: beyond it no new messages are read. Messages that were read
+// may still become half done, which takes 12 bytes for each two of maxWindow items. Together with
+// these, the state of a partition stays below the size limit of the broker's messages.
 const (
 	maxDone   = 128 << 10
 	maxWindow = 1 << 16
@@ -270,8 +270,8 @@ const (
 func (f *fetcher) waitForRoom(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		f.mu.Lock()
-		// If the previous owner had reached maxDone, the new one still reads on: low only moves past
-		// messages that were read.
+		// If the previous owner had reached maxDone, the new one still reads on: low only moves
+		// past messages that were read.
 		small := f.doneSize.Load() < maxDone || f.window.rereading()
 		open := f.window.open
 		f.mu.Unlock()
@@ -335,9 +335,9 @@ func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 	return time.Time{}, nil
 }
 
-// putOff sends tasks back to the plan, each until the Due of its item. It reports whether this
+// postpone sends tasks back to the plan, each until the Due of its item. It reports whether this
 // process still owns the partition.
-func (f *fetcher) putOff(ctx context.Context, late []task) bool {
+func (f *fetcher) postpone(ctx context.Context, late []task) bool {
 	if len(late) == 0 {
 		return true
 	}
@@ -357,7 +357,7 @@ func (f *fetcher) putOff(ctx context.Context, late []task) bool {
 			return false
 		}
 		select {
-		case f.done <- result{task: t, fate: putOff}:
+		case f.done <- result{task: t, fate: postponed}:
 		case <-ctx.Done():
 			return false
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// A filter is what the operator wants to be crawled: the crawl's options, and the word of control.
-// Its methods are safe for concurrent use.
+// A filter decides which URLs the operator wants to be crawled, by the crawl's options and the
+// operator's instructions. Its methods are safe for concurrent use.
 type filter struct {
 	format   urlfilter.Format
 	scope    *urlfilter.Scope
@@ -17,7 +17,7 @@ type filter struct {
 	maxDepth int
 }
 
-// filter builds the filter of a crawl under a word.
+// filter builds the filter of a crawl with these instructions.
 func (o *Options) filter(w Word) (*filter, error) {
 	f := &filter{
 		format: urlfilter.Format{AnySuffix: o.Loopback},
@@ -42,12 +42,12 @@ func (o *Options) filter(w Word) (*filter, error) {
 	return f, nil
 }
 
-// check tells why a page or a sitemap is not wanted, or "".
+// check returns why a page or a sitemap is not wanted, or "".
 func (f *filter) check(it message.Item) urlfilter.Reason {
 	if why := f.format.Check(it.URL); why != urlfilter.Fine {
 		return why
 	}
-	// A sitemap serves the pages of the server that names it, which the filter let pass.
+	// A sitemap on another server is allowed if it belongs to a server that passed the filter.
 	own := it.Kind == message.Sitemap && stage.Authority(it.URL) == it.For
 	switch {
 	case f.maxDepth >= 0 && int(it.Depth) > f.maxDepth:
@@ -60,5 +60,5 @@ func (f *filter) check(it message.Item) urlfilter.Reason {
 	return urlfilter.Fine
 }
 
-// denies reports whether nothing may be asked for at a URL, whatever it is for.
+// denies reports whether a URL must not be requested for any purpose.
 func (f *filter) denies(url string) bool { return !f.deny.Match(url).Allowed }

@@ -252,8 +252,8 @@ func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
 	if !h.asking {
 		return // asked twice, by two owners
 	}
-	// With a lifetime of zero, the items that this answer releases would request it again, and so on
-	// forever.
+	// With a lifetime of zero, the items that this answer releases would request it again, and so
+	// on forever.
 	h.silent = it.Status != 0
 	h.asking, h.addr, h.until = false, it.Addr, at.Add(max(it.Delay, time.Minute))
 	waiting := h.waiting

@@ -14,8 +14,11 @@ import (
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
-// A record is a line of a chunk of the hosts' state: all that is known of a host or of a server. If
-// more items wait than fit, lines follow that have nothing but more of them.
+// A record is a line of a chunk of the hosts' state: everything about a host or a server. If more
+// items wait than fit, the lines that follow contain only further items.
+//
+// A change rewrites the whole record, so later records need not refer to earlier ones. JSON costs
+// some bytes, but a chunk is written at most once a second.
 type record struct {
 	Host   string     `json:",omitempty"`
 	Addr   netip.Addr `json:",omitzero"`
@@ -27,23 +30,21 @@ type record struct {
 	Server string        `json:",omitempty"`
 	Rules  *robots.Entry `json:",omitempty"` // nil if nothing is known yet
 
-	More bool `json:",omitempty"` // the line goes on with the items of the one before
+	More bool `json:",omitempty"` // continues the items of the previous line
 
 	Waiting []byte `json:",omitempty"` // a message with the items
 }
 
-// A record is written whole whenever any of it has changed, so that later ones need not know what
-// earlier ones said. JSON costs some bytes; a chunk is written once in a second at most.
-
-// Bounds of the items of a record. With a robots.txt of the greatest length, which is a third
-// longer in JSON, it stays below what a message of the broker may have. Without the second one a
-// site could make up URLs that are too long for it, and no process could keep its state any more.
+// Bounds of the items of a record. Together with a robots.txt of maximum length, which JSON makes a
+// third longer, they keep it below the size limit of the broker's messages. Without the bound of
+// bytes, a site could make a record exceed that limit by long URLs, and then no process could save
+// the state.
 const (
 	maxWaiting      = 256
 	maxWaitingBytes = 128 << 10
 )
 
-// fitting returns how many of the items go into one record, of which there is at least one.
+// fitting returns how many of the items go into one record: at least one, if there are any.
 func fitting(items []message.Item) int {
 	size := 0
 	for i, it := range items[:min(len(items), maxWaiting)] {
@@ -77,7 +78,7 @@ func (s *hosts) Changes(all bool, size int) [][]byte {
 	return w.chunks
 }
 
-// changed returns the keys of what is to be written.
+// changed returns the keys to write.
 func changed[V any](all bool, whole map[string]V, dirty map[string]struct{}) map[string]struct{} {
 	if !all {
 		return dirty
@@ -103,7 +104,7 @@ func (w *recordWriter) write(r record, waiting []message.Item) {
 			m := message.Message{Items: waiting[:n]}
 			r.Waiting = m.Append(nil)
 		}
-		line, _ := json.Marshal(r) // of these types it cannot fail
+		line, _ := json.Marshal(r) // cannot fail for these types
 		if len(w.buf)+len(line) > w.size {
 			w.end()
 		}
@@ -121,7 +122,7 @@ func (w *recordWriter) end() {
 	}
 }
 
-// Load takes in hosts and servers, each in the place of what was known of it before.
+// Load adds hosts and servers. Each replaces the previous state of the same one.
 func (s *hosts) Load(chunk []byte) error {
 	s.loaded = true
 	lines := json.NewDecoder(bytes.NewReader(chunk))
@@ -172,7 +173,7 @@ func (s *hosts) load(r record) error {
 	return nil
 }
 
-// loadServer has the items wait once more. The request that they wait for is out already.
+// loadServer lets the items wait again. Their request is already in flight.
 func (s *hosts) loadServer(r record, waiting []message.Item) error {
 	if file, err := robotstxt.Locate(r.Server); err != nil || file != r.Server {
 		return fmt.Errorf("server %q", r.Server)
@@ -189,7 +190,7 @@ func (s *hosts) loadServer(r record, waiting []message.Item) error {
 			return err
 		}
 	}
-	known, _ := s.rules.Cache.Entry(r.Server) // the items came when that had expired
+	known, _ := s.rules.Cache.Entry(r.Server) // the items arrived after its expiry
 	for _, it := range waiting {
 		if file, err := robotstxt.Locate(it.URL); err != nil || file != r.Server {
 			return fmt.Errorf("item %q at server %q", it.URL, r.Server)

@@ -29,9 +29,9 @@ func owner(t *testing.T, states *jet.Table, epoch uint64) *fetcher {
 	}
 }
 
-// TestWhatTheSchedulerHasLearnedOutgrowsTheRoot has a scheduler know so many unusual hosts that they
-// go into several chunks. The next owner reads all of them, chunks that no root names any more are
-// reported, and little is kept in the root again.
+// TestWhatTheSchedulerHasLearnedOutgrowsTheRoot has a scheduler know so many unusual hosts that
+// they go into several chunks. The next owner reads all of them, chunks that no root names any more
+// are reported, and little is kept in the root again.
 func TestWhatTheSchedulerHasLearnedOutgrowsTheRoot(t *testing.T) {
 	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir()})
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 // maxGathered is how many items go in one message.
 const maxGathered = 64
 
-// outbox collects the items that the workers of one partition of fetch send to other partitions. Its
-// methods are safe for concurrent use.
+// outbox collects the items that the workers of one partition of fetch send to other partitions.
+// Its methods are safe for concurrent use.
 type outbox struct {
 	bus   *jet.Bus
 	claim engine.Claim

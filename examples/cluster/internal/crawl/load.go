@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// loads counts the URLs of each host and address in a partition's window. Each may have only as many
-// as can be fetched within the time ahead: otherwise the URLs of a few hosts with long delays would
-// fill the window, and hold up all others. Further URLs are put off, each to the time at which there
-// will be room for it. Its methods are safe for concurrent use.
+// loads counts the URLs of each host and address in a partition's window. Each may have only as
+// many as can be fetched within the time ahead: otherwise the URLs of a few hosts with long delays
+// would fill the window, and hold up all others. Further URLs are postponed, each to the time at
+// which there will be room for it. Its methods are safe for concurrent use.
 type loads struct {
 	ahead time.Duration
 
@@ -21,7 +21,7 @@ type loads struct {
 // A load is the work of one host or address.
 type load struct {
 	queued int
-	next   time.Time // when the next URL to be put off may come back
+	next   time.Time // when the next postponed URL may come back
 }
 
 // DefaultAhead is how far a window reaches for one host or address.
@@ -35,7 +35,8 @@ func newLoads(ahead time.Duration) *loads {
 }
 
 // take adds a URL of a host with a delay, at an address with a delay of its own. If there is no
-// room, it returns the time to which to put the URL off. No URL of the host is fetched before from.
+// room, it returns the time to which to postpone the URL. No URL of the host is fetched before
+// from.
 func (l *loads) take(
 	host string, addr netip.Addr, hostDelay, addrDelay time.Duration, from, now time.Time,
 ) (until time.Time) {
@@ -77,7 +78,7 @@ func (l *loads) drop(host string, addr netip.Addr, now time.Time) {
 		delete(l.addrs, addr)
 	}
 	// The slots of many hosts without work are remembered. If one is forgotten, a URL comes back
-	// before there is room, and is put off again.
+	// before there is room, and is postponed again.
 	if len(l.hosts) > maxSlow {
 		prune(l.hosts)
 	}

@@ -103,7 +103,8 @@ func TestARoundCountsOnce(t *testing.T) {
 	require.Zero(t, s.Next(), "of a page that was forgotten")
 }
 
-// TestASitemapBringsAChangedPageForward also holds that one with the URL of a page is not that page.
+// TestASitemapBringsAChangedPageForward also holds that one with the URL of a page is not that
+// page.
 func TestASitemapBringsAChangedPageForward(t *testing.T) {
 	o := Options{}.withDefaults()
 	s := newSeen(&o)

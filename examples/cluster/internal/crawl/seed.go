@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// levelSeeds is how full the streams may be for seeds to be sent: well below the level for links, so
-// that seeds wait first.
+// levelSeeds is how full the streams may be for seeds to be sent: well below the level for links,
+// so that seeds wait first.
 const levelSeeds = 0.5
 
 // Seed sends the first URLs, in canonical form, to the crawl, and returns when the broker has them.
@@ -78,8 +78,8 @@ func (c *Crawl) bring(ctx context.Context, urls []string, changed time.Time) err
 	return nil
 }
 
-// waitForRoom waits while there is no room for seeds after a partition of dedupe. Its number selects
-// the partitions of other modules to examine: all are about equally full.
+// waitForRoom waits while there is no room for seeds after a partition of dedupe. Its number
+// selects the partitions of other modules to examine: all are about equally full.
 func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 	for !c.hasRoom(ctx, part) || !c.planHasRoom(ctx, part) {
 		c.seedWaits.Add(1)
@@ -92,8 +92,8 @@ func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 	return nil
 }
 
-// hasRoom examines the bytes of the streams, and the items that wait in the memory of hosts, or will
-// when their message arrives. A message may move on in the meantime. Since hasRoom goes in the
+// hasRoom examines the bytes of the streams, and the items that wait in the memory of hosts, or
+// will when their message arrives. A message may move on in the meantime. Since hasRoom goes in the
 // direction of the flow, such a message may be counted twice but is never missed.
 func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 	parts := c.Parts()
@@ -112,9 +112,9 @@ func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 	return err == nil && float64(waiting) < levelSeeds*float64(c.Waiting)
 }
 
-// planHasRoom examines the pages of a partition of dedupe that were put off or failed. They are in
-// memory, like those that wait in hosts. Due pages do not wait for this room: sending them out is
-// what makes room.
+// planHasRoom examines the pages of a partition of dedupe that were postponed or failed. They are
+// in memory, like those that wait in hosts. Due pages do not wait for this room: sending them out
+// is what makes room.
 func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
 	root, err := engine.ReadRoot(ctx, c.States, message.Dedupe, part)
 	return err == nil && float64(root.Open) < levelSeeds*float64(c.Waiting)

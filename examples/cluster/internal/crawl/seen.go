@@ -79,17 +79,16 @@ func (s *seen) Wants() []string { return nil }
 // without them. Pages that are only revisited do not count.
 func (s *seen) Open() int { return s.open }
 
-// Counts returns what was counted.
+// Counts returns the counts by name.
 func (s *seen) Counts() map[string]int64 { return s.counts }
 
-// The first byte of a chunk says what is in it.
+// The first byte of a chunk is its kind.
 const (
 	chunkKeys = 1 // eight bytes each
 	chunkPlan = 2 // a message with planned pages
 )
 
-// Changes returns the keys that have come, which never change or go, and what has changed in the
-// plan.
+// Changes returns the new keys, which never change or disappear, and the changes of the plan.
 func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	keys := s.fresh
 	if all {
@@ -132,10 +131,10 @@ func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	return chunks
 }
 
-// maxPlanned is below what a message may have.
+// maxPlanned keeps a chunk of the plan below the size limit of a message.
 const maxPlanned = 1 << 15
 
-// Load takes in a chunk.
+// Load adds the content of a chunk.
 func (s *seen) Load(chunk []byte) error {
 	if len(chunk) == 0 {
 		return errPlan
@@ -149,7 +148,7 @@ func (s *seen) Load(chunk []byte) error {
 				err = s.load(it)
 			}
 		}
-		clear(s.dirty) // what was forgotten is no news
+		clear(s.dirty) // loading is not a change
 		return err
 	case kind != chunkKeys || len(rest)%8 != 0:
 		return errPlan
@@ -160,7 +159,7 @@ func (s *seen) Load(chunk []byte) error {
 	return nil
 }
 
-// errPlan says that what was kept of a partition cannot be read.
+// errPlan means that the stored state of a partition cannot be read.
 var errPlan = errors.New("crawl: state of dedupe: corrupt")
 
 // hostOf is weburl.Host, which cuts the host out of a canonical URL.

@@ -120,8 +120,8 @@ func TestOwnersAgree(t *testing.T) {
 	}
 }
 
-// TestWhatASiteMakesUpFitsIntoMessages has a host with a robots.txt and URLs of the greatest length:
-// were a chunk too long for the broker, nobody could own the partition any more.
+// TestWhatASiteMakesUpFitsIntoMessages has a host with a robots.txt and URLs of the greatest
+// length: were a chunk too long for the broker, nobody could own the partition any more.
 func TestWhatASiteMakesUpFitsIntoMessages(t *testing.T) {
 	o := Options{HostsParts: 1, FetchParts: 1}.withDefaults()
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -360,8 +360,8 @@ func TestAStateOfManyWaitingPagesIsCutIntoChunks(t *testing.T) {
 		answer("http://a.test/robots.txt", 404, "")), 2001)
 }
 
-// TestACrawlIsNotFinishedWhileAMessageIsOnItsWay holds that the end of a stream, which a new leader may
-// not know, is not all that Finished goes by.
+// TestACrawlIsNotFinishedWhileAMessageIsOnItsWay holds that the end of a stream, which a new leader
+// may not know, is not all that Finished goes by.
 func TestACrawlIsNotFinishedWhileAMessageIsOnItsWay(t *testing.T) {
 	var marks message.Marks
 	from := message.Source{Module: message.Dedupe, Part: 1}
@@ -411,8 +411,8 @@ func FuzzLoadHosts(f *testing.F) {
 	})
 }
 
-// TestWhatHasNoNameIsLeftOut feeds items that no module sends. Were anything noted under an empty name,
-// no later owner could read the state.
+// TestWhatHasNoNameIsLeftOut feeds items that no module sends. Were anything noted under an empty
+// name, no later owner could read the state.
 func TestWhatHasNoNameIsLeftOut(t *testing.T) {
 	h := newHostTest()
 	for _, kind := range []message.Kind{message.Page, message.Rules, message.Answer, message.Located} {
@@ -422,8 +422,8 @@ func TestWhatHasNoNameIsLeftOut(t *testing.T) {
 	reborn(t, newHosts(h.crawl, 0), h.Changes(true, 1<<10), h.Counts())
 }
 
-// TestWhatWaitsHoldsNothingElse has one item of each of many messages wait. The items of a message share
-// its bytes, and those that are done must not stay in memory with it.
+// TestWhatWaitsHoldsNothingElse has one item of each of many messages wait. The items of a message
+// share its bytes, and those that are done must not stay in memory with it.
 func TestWhatWaitsHoldsNothingElse(t *testing.T) {
 	const messages = 500
 	first := func(i int) message.Item {

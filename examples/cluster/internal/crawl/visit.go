@@ -22,39 +22,38 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
 
-// errAbandoned says that a visit came to nothing, because the partition is no longer this
-// process's.
+// errAbandoned means that a visit had no result, because this process no longer owns the partition.
 var errAbandoned = errors.New("crawl: visit abandoned")
 
-// maxRedirects is how many redirects in a row lead to a page; browsers give up after twenty.
+// maxRedirects bounds the redirects in a row. Browsers follow twenty.
 const maxRedirects = 10
 
-// A visited is what came of a task.
+// A visited is the result of a task.
 type visited struct {
 	fate      stage.Fate
 	outcome   scheduler.Outcome
-	requeue   bool      // it has to be done later, by this owner
-	notBefore time.Time // then
+	requeue   bool      // do it later, in this process
+	notBefore time.Time // for requeue
 	err       error
 }
 
-// visit does what an item asks for. When it returns a fate, all that follows from the visit is with
-// the broker.
+// visit performs the task of an item. If it returns a fate, the broker has all items that follow
+// from the visit.
 func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 	word := f.word.Load()
 	if v, done := f.unwanted(ctx, it, word.filter); done {
 		return v
 	}
 	if it.Kind != message.Rules && !it.Until.IsZero() && time.Now().After(it.Until) {
-		if v, done := f.rejudge(ctx, it); done {
+		if v, done := f.recheck(ctx, it); done {
 			return v
 		}
 	}
 	start := time.Now()
 	state := stateOf(it)
 	resp, err := f.get(ctx, it.URL, it.Addr, state.Validators)
-	// Why a request failed cannot be told from the error once the right to make it was lost: the
-	// guard of the connection refuses like a broken network. The next owner asks again.
+	// Without the ownership, the error does not tell why a request failed: the guard of the
+	// connection refuses like a broken network. The next owner repeats the request.
 	if ctx.Err() != nil || f.claim.Guard() != nil {
 		if err == nil {
 			f.client.Release(resp)
@@ -68,14 +67,14 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 	o := outcome(start, resp)
 	_, err = f.store.Append(stage.Capture(resp))
 	switch {
-	case errors.Is(err, archive.ErrInvalid): // one answer that no record can hold
+	case errors.Is(err, archive.ErrInvalid): // a response that no record can hold
 		err = f.over(ctx, it, state, stage.Unstored, o)
 		return visited{fate: stage.Unstored, outcome: o, err: err}
 	case err != nil:
 		return visited{outcome: o, err: fmt.Errorf("crawl: keep %s: %w", it.URL, err)}
 	}
-	// From here on a page may be fetched and stored twice, but its links are not lost: it is done
-	// only when they are with the broker.
+	// From here on a page may be fetched and stored twice, but its links are not lost: it is
+	// finished only when the broker has them.
 	f.visits.Add(1)
 	if it.Kind == message.Rules {
 		err = f.answer(ctx, it, answerOf(resp))
@@ -88,7 +87,7 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 // skipped is the outcome of a lease without a request.
 var skipped = scheduler.Outcome{Skipped: true}
 
-// unwanted ends an item without a request that the operator does not want.
+// unwanted ends an item without a request if the operator does not want it.
 func (f *fetcher) unwanted(
 	ctx context.Context, it message.Item, wanted *filter,
 ) (v visited, done bool) {
@@ -112,7 +111,7 @@ func (f *fetcher) unwanted(
 	return v, true
 }
 
-// failed notes a request that brought no answer.
+// failed handles a request without a response.
 func (f *fetcher) failed(
 	ctx context.Context, it message.Item, state stage.State, start time.Time, err error,
 ) visited {
@@ -133,8 +132,8 @@ func (f *fetcher) failed(
 	return v
 }
 
-// ours reports whether a request failed through this machine's own trouble, such as a dead network,
-// and what that is for the delays: nothing is counted against the host, but the request may have
+// ours reports whether a request failed because of this machine, for example without a network, and
+// returns the outcome for the delays: nothing is counted against the host, but the request may have
 // been sent.
 func (f *fetcher) ours(
 	ctx context.Context, addr netip.Addr, start time.Time, err error,
@@ -148,7 +147,7 @@ func (f *fetcher) ours(
 	return scheduler.Outcome{Start: time.Now()}, true
 }
 
-// over reports a page from which nothing follows.
+// over reports a page without links.
 func (f *fetcher) over(
 	ctx context.Context, it message.Item, state stage.State, fate stage.Fate, o scheduler.Outcome,
 ) error {
@@ -156,7 +155,7 @@ func (f *fetcher) over(
 	return f.pass(ctx, touched, func() error { return f.report(ctx, it, state, fate, o, touched) })
 }
 
-// report tells the page's partition of dedupe what became of it, if it is to be visited again.
+// report tells the page's partition of dedupe the fate of a page that is to be visited again.
 func (f *fetcher) report(
 	ctx context.Context, it message.Item, state stage.State, fate stage.Fate, o scheduler.Outcome,
 	touched map[address]struct{},
@@ -172,20 +171,20 @@ func (f *fetcher) report(
 	return f.plan(ctx, r, touched)
 }
 
-// plan passes a report on.
+// plan sends a report.
 func (f *fetcher) plan(ctx context.Context, r message.Item, touched map[address]struct{}) error {
 	to := address{message.Dedupe, f.urlPart(r.URL)}
 	touched[to] = struct{}{}
 	return f.out.put(ctx, to, r)
 }
 
-// rejudge looks whether robots.txt still allows a page that has waited for longer than the rules
-// hold by which it was admitted. If they have to be asked for again, that takes the lease.
-func (f *fetcher) rejudge(ctx context.Context, it message.Item) (v visited, done bool) {
+// recheck checks whether robots.txt still allows a page that has waited until its rules expired. If
+// they have to be fetched again, that uses the lease of the page.
+func (f *fetcher) recheck(ctx context.Context, it message.Item) (v visited, done bool) {
 	v.outcome = skipped
 	answer, err := f.rules.Lookup(it.URL, time.Now())
 	switch {
-	case err != nil || !answer.Known && answer.Request == nil: // somebody else asks for them
+	case err != nil || !answer.Known && answer.Request == nil: // another worker fetches them
 		v.requeue, v.notBefore = true, time.Now().Add(time.Second)
 		return v, true
 	case answer.Request != nil:
@@ -207,11 +206,11 @@ func (f *fetcher) rejudge(ctx context.Context, it message.Item) (v visited, done
 	return v, true
 }
 
-// rejudged is a page that went back to hosts, since its robots.txt is elsewhere by now.
-const rejudged stage.Fate = "judged once more"
+// rechecked is a page that went back to hosts, because its robots.txt is now on another host.
+const rechecked stage.Fate = "checked again by robots.txt"
 
-// askRules asks for a robots.txt with the lease of a page of its server, which is at the same
-// address. Where a redirect leads is not this partition's business: then hosts has to ask.
+// askRules fetches a robots.txt with the lease of a page of its server, which has the same address.
+// A redirect may lead to an address of another partition, so it is left to hosts.
 func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Request) (v visited) {
 	start := time.Now()
 	resp, err := f.get(ctx, req.URL, it.Addr, fetch.Validators{})
@@ -247,7 +246,7 @@ func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Requ
 		f.rules.Abandon(*answer.Request)
 		it.Again, it.Addr, it.Until = true, netip.Addr{}, time.Time{}
 		to := address{message.Hosts, f.partOfHost(it.URL)}
-		v.requeue, v.fate = false, rejudged
+		v.requeue, v.fate = false, rechecked
 		v.err = f.pass(ctx, map[address]struct{}{to: {}}, func() error {
 			return f.out.put(ctx, to, it)
 		})
@@ -255,7 +254,7 @@ func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Requ
 	return v
 }
 
-// get makes one request, when the process may have one more under way.
+// get makes one request as soon as the process may have one more in flight.
 func (f *fetcher) get(
 	ctx context.Context, url string, addr netip.Addr, v fetch.Validators,
 ) (*fetch.Response, error) {
@@ -274,7 +273,7 @@ func (f *fetcher) get(
 	return resp, err
 }
 
-// answer sends what came of a request for a robots.txt to the partition that waits for it.
+// answer sends the result of a request for a robots.txt to the partition that waits for it.
 func (f *fetcher) answer(ctx context.Context, it, answer message.Item) error {
 	answer.Kind, answer.URL, answer.For, answer.Hops = message.Answer, it.URL, it.For, it.Hops
 	to := address{message.Hosts, f.partOfHost(it.For)}
@@ -283,7 +282,7 @@ func (f *fetcher) answer(ctx context.Context, it, answer message.Item) error {
 	})
 }
 
-// answerOf turns a response into an answer for a robots.txt.
+// answerOf converts a response for a robots.txt to an answer.
 func answerOf(resp *fetch.Response) message.Item {
 	file := stage.RobotsResponse(resp).File()
 	if file == nil && resp.Status < 300 {
@@ -291,20 +290,20 @@ func answerOf(resp *fetch.Response) message.Item {
 	}
 	answer := message.Item{Status: uint32(resp.Status), Body: file.String()}
 	if resp.Location != "" {
-		// What is no URL leads nowhere, and counts as a redirect that was not followed.
+		// An invalid URL counts as a redirect that was not followed.
 		answer.Location, _ = weburl.Canonical(resp.Location)
 	}
 	return answer
 }
 
-// follow passes on where a page leads and when it is due again, and returns the page's fate.
+// follow sends on the links of a page and when it is due again, and returns the page's fate.
 func (f *fetcher) follow(
 	ctx context.Context, it message.Item, state *stage.State, resp *fetch.Response,
 	o scheduler.Outcome,
 ) (stage.Fate, error) {
 	fate := stage.Classify(resp, nil)
 	if fate.Page() || fate == stage.Unchanged || fate == stage.Redirected {
-		modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if it makes no sense
+		modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if it is invalid
 		visit := revisit.Visit{At: resp.FirstByte, LastModified: modified}
 		visit.Changed = state.Compare(resp, false) == simhash.Real
 		state.History = state.History.Observe(visit)
@@ -338,7 +337,7 @@ func (f *fetcher) follow(
 	return fate, err
 }
 
-// fresh returns an item as one that nobody has seen yet.
+// fresh returns an item as a new one.
 func fresh(it message.Item) message.Item {
 	return message.Item{
 		Kind: it.Kind, URL: it.URL, Depth: it.Depth, Hops: it.Hops, For: it.For, Status: it.Status,
@@ -346,7 +345,7 @@ func fresh(it message.Item) message.Item {
 	}
 }
 
-// list passes on what a sitemap lists.
+// list sends on the entries of a sitemap.
 func (f *fetcher) list(
 	ctx context.Context, it message.Item, resp *fetch.Response, touched map[address]struct{},
 ) (fate stage.Fate, err error) {
@@ -364,7 +363,7 @@ func (f *fetcher) list(
 	return stage.Listed, err
 }
 
-// link passes one link on, unless it leads to what is not crawled.
+// link sends one link on, unless its target is not crawled.
 func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address]struct{}) error {
 	url, err := weburl.Canonical(it.URL)
 	if err != nil {
@@ -382,16 +381,16 @@ func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address
 		return nil
 	}
 	to := address{message.Dedupe, f.urlPart(url)}
-	touched[to] = struct{}{} // also if another worker has just put it there, and waits for it
-	// What a sitemap says of a page is news, and a sitemap may have the URL of a page.
+	touched[to] = struct{}{} // even if another worker has just put it there, and waits for it
+	// An entry of a sitemap has news about a page, and a sitemap may have the URL of a page.
 	if it.Kind == message.Page && it.LastMod.IsZero() && f.out.sentLately(url) {
 		return nil
 	}
 	return f.out.put(ctx, to, it)
 }
 
-// pass lets put gather items, and returns when those and all others for the touched partitions are
-// with the broker. That it may not write any more is no fault of the item.
+// pass calls put, and returns when the broker has its items and all others for the touched
+// partitions. It returns errAbandoned if this process may no longer send.
 func (f *fetcher) pass(
 	ctx context.Context, touched map[address]struct{}, put func() error,
 ) error {
@@ -410,8 +409,8 @@ func (f *fetcher) pass(
 	return nil
 }
 
-// outcome counts the delays from the first byte of the answer: by then the server has seen the
-// request, so that no two requests can arrive closer than the delay.
+// outcome counts the delays from the first byte of the response: by then the request has arrived,
+// so no two requests arrive within the delay.
 func outcome(start time.Time, resp *fetch.Response) scheduler.Outcome {
 	as := &http.Response{StatusCode: resp.Status, Header: resp.Header}
 	o := schedulerhttp.Outcome(start, as, nil)
@@ -422,7 +421,7 @@ func outcome(start time.Time, resp *fetch.Response) scheduler.Outcome {
 	return o
 }
 
-// failure counts them from now, unless nothing was sent.
+// failure counts the delays from now, unless nothing was sent.
 func failure(start time.Time, err error) scheduler.Outcome {
 	for _, unsent := range []fetch.Kind{fetch.Blocked, fetch.BadURL, fetch.Resolve} {
 		if errors.Is(err, unsent) {

@@ -169,8 +169,8 @@ func TestAnOutboxGathersAndSendsAll(t *testing.T) {
 	}
 }
 
-// TestALinkThatWasSentLatelyIsNotSentAgain holds that the memory of links is of the latest ones, and
-// never takes a new link for an old one but by its whole hash.
+// TestALinkThatWasSentLatelyIsNotSentAgain holds that the memory of links is of the latest ones,
+// and never takes a new link for an old one but by its whole hash.
 func TestALinkThatWasSentLatelyIsNotSentAgain(t *testing.T) {
 	o := newOutbox(nil, fetcherClaim())
 	for i := range 100_000 {

@@ -9,19 +9,19 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A window is what a partition of fetch remembers of its stream: which items of which messages are
-// done. URLs are done in another order than they come, so one sequence does not say how far the
-// partition is. Below low all is done, and the stream may forget it; above, there is a bit for each
-// item. The URLs themselves stay in the stream until they are done, so that the state is small. A
-// window is not safe for concurrent use.
+// A window records which items of its stream a partition of fetch has done. URLs are not done in
+// the order in which they arrive, so a single sequence number cannot describe the progress. All
+// messages up to low are done, and the stream may delete them; above, there is a bit for each item.
+// The URLs themselves stay in the stream until they are done, which keeps the state small. A window
+// is not safe for concurrent use.
 type window struct {
 	low   uint64        // all messages up to this one are done
-	marks message.Marks // as they were at low
-	slots []slot        // the messages behind low, in order
-	head  message.Marks // as they are behind the last slot
+	marks message.Marks // those at low
+	slots []slot        // the messages after low, in order
+	head  message.Marks // those after the last slot
 	open  int           // items that are not done
 
-	// What a former owner has done of messages that this one has not read yet.
+	// What previous owners have done of messages that this one has not read yet.
 	before map[uint64][]uint64
 	runs   []span // in order
 }
@@ -34,19 +34,19 @@ type slot struct {
 	done []uint64        // a bit for each; nil once all are done
 }
 
-// A span is some messages in a row that are done as a whole.
+// A span is a number of consecutive messages that are done completely.
 type span struct{ first, n uint64 }
 
-// errOrder says that a stream has a gap, which the broker must have lost.
+// errOrder means that a stream has a gap: the broker has lost messages.
 var errOrder = errors.New("crawl: messages out of order")
 
-// errState says that what was kept of a partition cannot be read.
+// errState means that the stored state of a partition cannot be read.
 var errState = errors.New("crawl: state of fetch: corrupt")
 
-// add takes in the next message. It returns the places of the items that are to be done: none if
-// the message is left out.
+// add adds the next message. It returns the places of the items to do: none if the message is
+// ignored.
 func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
-	// What is missing was forgotten by the stream or lost by the broker: there is nothing to be
+	// The stream has deleted the missing messages, or the broker has lost them: they cannot be
 	// done.
 	if len(w.slots) == 0 && seq > w.low+1 {
 		maps.DeleteFunc(w.before, func(old uint64, _ []uint64) bool { return old < seq })
@@ -63,7 +63,7 @@ func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	s.msg.Items = nil
 	taken := w.head.Take(m)
 	switch {
-	case w.ran(seq): // and needs no look at its items
+	case w.ran(seq): // so its items do not matter
 	case taken:
 		s.n = len(m.Items)
 		s.done = make([]uint64, (s.n+63)/64)
@@ -83,14 +83,14 @@ func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	return places, nil
 }
 
-// rereading reports whether there are messages to come of which a former owner has done something.
-// What is kept of them only gets less by reading on.
+// rereading reports whether previous owners have done items of messages that are still to be read.
+// Reading on only shrinks what is stored about them.
 func (w *window) rereading() bool {
 	return len(w.before) > 0 || len(w.runs) > 0 && w.runs[len(w.runs)-1].n > 0
 }
 
-// ran reports whether a former owner has done a message as a whole, which is asked of one message
-// after the other.
+// ran reports whether previous owners have done a message completely. It must be called for one
+// message after the other.
 func (w *window) ran(seq uint64) bool {
 	for len(w.runs) > 0 {
 		r := &w.runs[0]
@@ -106,7 +106,7 @@ func (w *window) ran(seq uint64) bool {
 	return false
 }
 
-// finish notes that an item is done.
+// finish marks an item as done.
 func (w *window) finish(seq uint64, place int) {
 	if seq <= w.low || seq > w.low+uint64(len(w.slots)) {
 		return
@@ -122,7 +122,7 @@ func (w *window) finish(seq uint64, place int) {
 	}
 }
 
-// slide moves low behind the messages that are done, and reports whether it moved.
+// slide moves low past the messages that are done, and reports whether it moved.
 func (w *window) slide() bool {
 	n := 0
 	for n < len(w.slots) && w.slots[n].left == 0 {
@@ -134,13 +134,13 @@ func (w *window) slide() bool {
 	return n > 0
 }
 
-// What appendDone writes of a message is the distance from the one before, and the length of what
-// follows in words: the bits of its items. Instead of a length, allDone begins a number of messages
-// in a row that are done as a whole. A host with long delays can hold low back for days, while
-// there are millions of them.
+// For a message, appendDone writes the distance from the previous one, the number of words that
+// follow, and in these the bits of its items. Instead of the number of words, allDone introduces a
+// count of consecutive messages that are done completely. A host with long delays can hold low back
+// for days, while there are millions of those.
 const allDone = 0
 
-// appendDone appends which items behind low are done.
+// appendDone appends which items after low are done.
 func (w *window) appendDone(dst []byte) []byte {
 	last := w.low
 	for i := 0; i < len(w.slots); i++ {
@@ -161,14 +161,14 @@ func (w *window) appendDone(dst []byte) []byte {
 			last = seq
 		}
 	}
-	// Messages that this owner has not read again yet. The distance may wrap around, and back again.
+	// Messages that this owner has not read yet. The distance may wrap around, and back.
 	for seq, done := range w.before {
 		dst = appendBits(dst, seq-last, done)
 		last = seq
 	}
 	for _, r := range w.runs {
 		if r.n == 0 {
-			continue // all of it was read
+			continue // the whole span was read
 		}
 		dst = binary.AppendUvarint(dst, r.first-last)
 		dst = append(dst, allDone)
@@ -187,7 +187,7 @@ func appendBits(dst []byte, distance uint64, done []uint64) []byte {
 	return dst
 }
 
-// restore makes the window as it was when low, marks and done were kept.
+// restore restores a window from what was stored.
 func (w *window) restore(low uint64, marks message.Marks, done []byte) error {
 	*w = window{low: low, marks: marks, head: marks.Clone(), before: map[uint64][]uint64{}}
 	failed := false

@@ -99,8 +99,8 @@ func TestAGapIsWhatTheStreamHasForgotten(t *testing.T) {
 	require.Zero(t, w.open)
 }
 
-// TestAGapInFrontOfAllCostsNothing has a state that is lost and a stream that is not: it begins millions
-// of messages behind the window.
+// TestAGapInFrontOfAllCostsNothing has a state that is lost and a stream that is not: it begins
+// millions of messages behind the window.
 func TestAGapInFrontOfAllCostsNothing(t *testing.T) {
 	const first = 1 << 16
 	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
@@ -161,8 +161,8 @@ func TestWhatIsKeptDoesNotGrowBehindASlowHost(t *testing.T) {
 	require.EqualValues(t, messages, next.low)
 }
 
-// TestWhoTakesOverAFullWindowReadsOn has as much kept as may be. Nothing new is to be read then, but
-// what a former owner had begun must be, or low would never move.
+// TestWhoTakesOverAFullWindowReadsOn has as much kept as may be. Nothing new is to be read then,
+// but what a former owner had begun must be, or low would never move.
 func TestWhoTakesOverAFullWindowReadsOn(t *testing.T) {
 	var w window
 	require.NoError(t, w.restore(0, message.Marks{}, nil))

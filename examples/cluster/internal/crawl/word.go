@@ -12,28 +12,29 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// A Word is what the operator has said since the crawl was created. The broker keeps the latest one,
-// and each process follows it within moments, also one that begins later.
+// A Word is the sum of the operator's instructions since the crawl was created. The broker stores
+// the latest one, and each process follows it within moments. A process that starts later follows
+// it, too.
 type Word struct {
 	Paused bool     `json:",omitempty"` // no requests are made
-	Drain  []string `json:",omitempty"` // names or ids of processes that are to end; "*" is all
+	Drain  []string `json:",omitempty"` // names or ids of processes that must end; "*" means all
 
 	Deny   []string                 `json:",omitempty"` // entries of urlfilter.List
-	Delays map[string]time.Duration `json:",omitempty"` // of hosts, at least
-	Scope  string                   `json:",omitempty"` // instead of the options'; "" leaves that
-	Seeds  []string                 `json:",omitempty"` // besides the options', for the scope
+	Delays map[string]time.Duration `json:",omitempty"` // minimum delays of hosts
+	Scope  string                   `json:",omitempty"` // replaces that of the options; "" does not
+	Seeds  []string                 `json:",omitempty"` // in addition to those of the options, for the scope
 
-	Options int `json:",omitempty"` // how often the options were changed
+	Options int `json:",omitempty"` // number of changes of the options
 }
 
 const wordKey = "word"
 
-// drains reports whether a process is to end, by its name or the id of its session.
+// drains reports whether a process must end, by its name or the id of its session.
 func (w *Word) drains(name string) bool {
 	return slices.Contains(w.Drain, "*") || slices.Contains(w.Drain, name)
 }
 
-// Word returns what the operator has said, and the revision of it.
+// Word returns the operator's instructions and their revision.
 func (c *Crawl) Word(ctx context.Context) (w Word, revision uint64, err error) {
 	revision, value, err := c.Control.Look(ctx, wordKey)
 	if err == nil && value != nil {
@@ -45,7 +46,8 @@ func (c *Crawl) Word(ctx context.Context) (w Word, revision uint64, err error) {
 	return w, revision, nil
 }
 
-// Say changes the word, and returns its revision. Two operators do not overwrite each other.
+// Say changes the instructions and returns their revision. Concurrent changes do not overwrite each
+// other.
 func (c *Crawl) Say(ctx context.Context, change func(w *Word) error) (revision uint64, err error) {
 	for ctx.Err() == nil {
 		w, before, err := c.Word(ctx)
@@ -73,10 +75,10 @@ func (c *Crawl) Say(ctx context.Context, change func(w *Word) error) (revision u
 	return 0, ctx.Err()
 }
 
-// maxWord is below what a value of a table may have.
+// maxWord is below the size limit of a value of a table.
 const maxWord = 900 << 10
 
-// Followers tells which of the processes follow the word of a revision, and which do not yet.
+// Followers returns which processes follow the instructions of a revision, and which do not yet.
 func (c *Crawl) Followers(ctx context.Context, revision uint64) (follow, lag []string, err error) {
 	members, err := c.Members(ctx)
 	for _, m := range members {
@@ -89,22 +91,22 @@ func (c *Crawl) Followers(ctx context.Context, revision uint64) (follow, lag []s
 	return follow, lag, err
 }
 
-// A followed is a word that a process obeys. It is not changed any more.
+// A followed is a word that a process follows. It is immutable.
 type followed struct {
 	Word
 	revision uint64
 	filter   *filter
-	changed  chan struct{} // closed when there is a later one
+	changed  chan struct{} // closed when a later one exists
 }
 
-// What ends the run of a process besides its context.
+// Reasons other than its context that end the run of a process.
 var (
 	errDrained = errors.New("crawl: told to end")
 	errReload  = errors.New("crawl: options have changed")
 )
 
-// obeyWord follows the operator's word until ctx ends. It calls end with why partitions have to be
-// given back.
+// obeyWord follows the operator's instructions until ctx ends. It calls end with the reason if the
+// partitions must be given back.
 func (w *Worker) obeyWord(ctx context.Context, end func(why error)) {
 	w.Control.Watch(ctx, func(e *jet.Entry) {
 		if e == nil || e.Key != wordKey || e.Value == nil {
@@ -116,12 +118,12 @@ func (w *Worker) obeyWord(ctx context.Context, end func(why error)) {
 			err = w.follow(word, e.Revision, end)
 		}
 		if err != nil {
-			w.opts.Log.Error("the word of control cannot be followed", "err", err)
+			w.opts.Log.Error("cannot follow the instructions of control", "err", err)
 		}
 	})
 }
 
-// follow takes over a word, unless it knows a later one.
+// follow adopts a word, unless the process already follows a later one.
 func (w *Worker) follow(word Word, revision uint64, end func(why error)) error {
 	f, err := w.filter(word)
 	if err != nil {
@@ -137,7 +139,7 @@ func (w *Worker) follow(word Word, revision uint64, end func(why error)) error {
 		"delays", len(word.Delays), "drain", strings.Join(word.Drain, " "))
 	switch {
 	case word.drains(w.opts.Name) || word.drains(w.member.ID()):
-		w.opts.Log.Info("drained: this process ends; \"cluster resume\" lets it begin again")
+		w.opts.Log.Info("drained: this process ends; \"cluster resume\" allows it to start again")
 		end(errDrained)
 	case word.Options != before.Options:
 		end(errReload)
@@ -145,7 +147,7 @@ func (w *Worker) follow(word Word, revision uint64, end func(why error)) error {
 	return nil
 }
 
-// unpaused waits while the crawl is paused, and reports whether ctx still holds.
+// unpaused waits while the crawl is paused, and reports whether ctx is still active.
 func (w *Worker) unpaused(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		word := w.word.Load()

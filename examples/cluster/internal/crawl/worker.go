@@ -23,24 +23,24 @@ import (
 	"github.com/spinneret-go/spinneret/robots"
 )
 
-// WorkerOptions says what one process does for a crawl.
+// WorkerOptions are the options of one process of a crawl.
 type WorkerOptions struct {
 	Name    string           // of the process; "" means "member"
-	Modules []message.Module // whose partitions it takes; nil means those of all
-	Workers int              // requests under way in each partition of fetch; 0 means 16
-	// Requests bounds those under way in the whole process; 0 means that only Workers does.
+	Modules []message.Module // whose partitions it may own; nil means all
+	Workers int              // requests in flight for each partition of fetch; 0 means 16
+	// Requests bounds the requests in flight of the whole process; 0 means that only Workers does.
 	Requests int
 	Window   int           // items in memory for each partition of fetch; 0 means 65536, the most
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
 	Balance  time.Duration // see engine.Options; 0 means that of package engine
 	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
-	// Ahead is how far the window reaches for one host or address: what could not be fetched within
-	// that time is put off. 0 means DefaultAhead.
+	// Ahead is how far the window reaches for one host or address: URLs that could not be fetched
+	// within that time are postponed. 0 means DefaultAhead.
 	Ahead time.Duration
-	Log   *slog.Logger // what the process has to say; nil means nothing
+	Log   *slog.Logger // of the process; nil means no log
 
-	// Hosts has addresses that are not to be asked for; nil means only the system's.
+	// Hosts are addresses that need no lookup; nil means only the system's.
 	Hosts map[string][]netip.Addr
 	// Lookup finds the addresses of a host; nil means the system's name servers.
 	Lookup resolve.Lookup
@@ -57,11 +57,11 @@ type Worker struct {
 	turns  *stage.Lookups // of names
 	uplink *stage.Uplink
 	word   atomic.Pointer[followed]
-	rules  *robots.Cache    // of pages that waited for longer than their robots.txt holds
+	rules  *robots.Cache    // of pages that waited until their robots.txt expired
 	client *fetch.Client    // nil without fetch
 	store  *archive.Archive // nil without fetch
 	visits atomic.Int64
-	slots  chan struct{} // has a value for each request under way; nil without a bound
+	slots  chan struct{} // has a value for each request in flight; nil without a bound
 	start  time.Time
 }
 
@@ -88,7 +88,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 		return nil, err
 	}
 	w.word.Store(&followed{filter: f, changed: make(chan struct{})})
-	// The table is kept by the partitions of hosts; this one only joins questions.
+	// The partitions of hosts store the addresses; this resolver only joins concurrent lookups.
 	w.names = resolve.New(resolve.Options{
 		Lookup: o.Lookup, Hosts: o.Hosts, MaxQueries: 2*stage.MaxLookups + 16,
 	})
@@ -100,7 +100,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Requests > 0 {
 		w.slots = make(chan struct{}, o.Requests)
 	}
-	// A member counts only for the modules that it runs, so that the others' shares are right.
+	// A member counts only for the modules that it runs: this keeps the shares of others right.
 	parts := map[message.Module]int{}
 	for _, m := range o.Modules {
 		parts[m] = c.Parts()[m]
@@ -117,7 +117,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	return w, nil
 }
 
-// openFetch makes what the partitions of fetch share in one process.
+// openFetch opens the client and the archive, which all partitions of fetch in this process share.
 func (w *Worker) openFetch() (err error) {
 	if w.opts.Dir == "" {
 		return errors.New("crawl: a process that fetches needs a directory for its archive")
@@ -134,7 +134,7 @@ func (w *Worker) openFetch() (err error) {
 	return err
 }
 
-// newClient makes the client that the crawl's options ask for.
+// newClient creates a client with the crawl's options.
 func (w *Worker) newClient() (err error) {
 	w.rules = robots.NewCache(w.robots())
 	reach := fetch.Public
@@ -160,13 +160,13 @@ func (w *Worker) runner() engine.Runner {
 	return func(ctx context.Context, c engine.Claim) error { return runners[c.Module](ctx, c) }
 }
 
-// Run takes part in the crawl until ctx ends or the operator wants this process to end, and returns
-// when all that was begun is kept. It fails if this process cannot go on, for example because its
-// disk is full.
+// Run takes part in the crawl until ctx ends or the operator drains this process, and returns when
+// all results are stored. It fails if this process cannot continue, for example because its disk is
+// full.
 func (w *Worker) Run(ctx context.Context) (err error) {
 	for again := true; again && err == nil; {
 		run, end := context.WithCancelCause(ctx)
-		// Before the first request, so that a process that begins in a pause makes none.
+		// Before the first request, so that a process that starts during a pause makes none.
 		var word Word
 		var revision uint64
 		if word, revision, err = w.Word(ctx); err == nil {
@@ -204,7 +204,7 @@ func (w *Worker) close() error {
 	return w.store.Close()
 }
 
-// reload takes over the crawl's options. It requires that no partition is owned.
+// reload adopts the crawl's options. It requires that the process owns no partition.
 func (w *Worker) reload(ctx context.Context) error {
 	c, err := Open(ctx, w.Bus)
 	if err != nil {
@@ -226,17 +226,17 @@ func (w *Worker) reload(ctx context.Context) error {
 	return w.newClient()
 }
 
-// A Report is what a process says about itself.
+// A Report describes a process.
 type Report struct {
 	Owned   int     // partitions
-	Visits  int64   // answers kept
-	Rate    float64 // of them per second, since the process began
+	Visits  int64   // responses stored
+	Rate    float64 // visits per second, since the process started
 	Started time.Time
-	Heap    uint64 // bytes that were in use at the last garbage collection
-	// Resident is what the process takes of the machine's memory: heap, garbage, stacks and all else.
-	// 0 if the system does not say.
+	Heap    uint64 // bytes in use at the last garbage collection
+	// Resident is the memory of the process: heap, garbage, stacks and everything else. 0 means
+	// unknown.
 	Resident uint64
-	Word     uint64 // revision of the operator's word that the process follows
+	Word     uint64 // revision of the instructions that the process follows
 }
 
 // Report describes the process.
@@ -251,7 +251,7 @@ func (w *Worker) Report() Report {
 	}
 }
 
-// resident reads what Linux says of this process: its second figure is in pages.
+// resident reads the resident memory from Linux: the second figure, in pages.
 func resident() uint64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -264,13 +264,13 @@ func resident() uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// Check fails while the process has no right to work: its session has run out or was replaced.
+// Check fails while the session of the process has expired or was replaced.
 func (w *Worker) Check() error { return w.member.Check() }
 
-// askAgain is when a name is looked up again that no server had an answer for.
+// askAgain is the delay before a name that no server answered for is looked up again.
 const askAgain = time.Minute
 
-// locate asks for the address of a host. It waits while this machine is offline.
+// locate looks up the address of a host. It waits while this machine is offline.
 func (w *Worker) locate(ctx context.Context, host string) message.Item {
 	found := message.Item{Kind: message.Located, URL: host, Delay: errorTTL}
 	for w.uplink.Wait(ctx) {
@@ -309,11 +309,11 @@ func (w *Worker) tellTrouble(trouble string) {
 		"nothing is fetched until that is over, and nothing is lost", "err", trouble)
 }
 
-// addrKey is under what the address of a visit is in its context.
+// addrKey is the key of the address of a visit in its context.
 type addrKey struct{}
 
-// withAddr makes a request go to the address for which the scheduler gave the lease, whatever the
-// name servers say meanwhile.
+// withAddr makes a request go to the address of the lease, even if name servers return another one
+// by now.
 func withAddr(ctx context.Context, addr netip.Addr) context.Context {
 	return context.WithValue(ctx, addrKey{}, addr)
 }
@@ -326,7 +326,7 @@ func addrOf(ctx context.Context, host string) ([]netip.Addr, error) {
 	return nil, fmt.Errorf("crawl: no address for %s", host)
 }
 
-// dial opens a connection that is silent once this process may not write any more.
+// dial opens a connection that sends nothing once the ownership is lost.
 func (w *Worker) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := w.opts.Dial
 	if dial == nil {
@@ -339,8 +339,8 @@ func (w *Worker) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return &guarded{conn, w.member.Check}, nil
 }
 
-// guarded asks right before each request whether this process may still make it: it may have stood
-// still since it got the lease, and another one may have taken its place.
+// guarded checks just before each request whether this process may still make it: it may have been
+// suspended since it got the lease, and another process may have taken over.
 type guarded struct {
 	net.Conn
 	check func() error
