@@ -17,7 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// worker is process with changes to its options.
+// worker is process with other options.
 func worker(t *testing.T, url string, web *webtest.Web, name string, change func(o *WorkerOptions)) *Worker {
 	t.Helper()
 	c, err := Open(t.Context(), connect(t, url))
@@ -48,7 +48,7 @@ func begin(t *testing.T, web *webtest.Web, change func(o *Options)) (url string,
 	return url, c
 }
 
-// counts adds up what the partitions have counted.
+// counts adds up the counts of all partitions.
 func counts(t *testing.T, c *Crawl) map[string]int64 {
 	t.Helper()
 	parts, err := c.Look(t.Context())
@@ -84,9 +84,9 @@ func TestAPageThatCouldNotBeHadIsTriedAgain(t *testing.T) {
 	require.Zero(t, counts(t, c)[string(gaveUp)])
 }
 
-// TestANewOwnerKeepsToRetryAfter has the server send the first owner away, which then goes. The
-// next one knows, though it has never seen the server.
-func TestANewOwnerKeepsToRetryAfter(t *testing.T) {
+// TestANewOwnerObeysRetryAfter sends a Retry-After to the first owner, which then ends. The next
+// one waits as well, although it has never contacted the server.
+func TestANewOwnerObeysRetryAfter(t *testing.T) {
 	t.Parallel()
 	const pause = 3 * time.Second
 	var asked atomic.Int64
@@ -111,8 +111,8 @@ func TestANewOwnerKeepsToRetryAfter(t *testing.T) {
 	requirePause(t, web, pause)
 }
 
-// requirePause holds that a web of two pages sent the crawler away once, and was asked nothing more
-// for so long.
+// requirePause requires that a web of two pages sent one Retry-After, and then got no request for
+// that long.
 func requirePause(t *testing.T, web *webtest.Web, pause time.Duration) {
 	t.Helper()
 	var times []time.Time
@@ -125,8 +125,8 @@ func requirePause(t *testing.T, web *webtest.Web, pause time.Duration) {
 	require.GreaterOrEqual(t, times[1].Sub(times[0]), pause)
 }
 
-// TestAFullDiskDoesNotForgetRetryAfter has the first owner's archive fail while the server sends it
-// away. That process ends; the next one knows all the same.
+// TestAFullDiskDoesNotForgetRetryAfter lets the first owner's archive fail when the server sends a
+// Retry-After. That process ends, and the next one still waits.
 func TestAFullDiskDoesNotForgetRetryAfter(t *testing.T) {
 	t.Parallel()
 	const pause = 2 * time.Second
@@ -136,7 +136,7 @@ func TestAFullDiskDoesNotForgetRetryAfter(t *testing.T) {
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(w, r)
 		} else if asked.Add(1) == 1 {
-			_ = first.store.Close() // from here on nothing can be kept
+			_ = first.store.Close() // from here on nothing can be stored
 			w.Header().Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
 			http.Error(w, "busy", http.StatusTooManyRequests)
 		}
@@ -170,7 +170,7 @@ func TestSitemapsLeadToPagesThatNothingElseLinks(t *testing.T) {
 }
 
 // TestAHostWithALongDelayDoesNotFillTheWindow has a host whose URLs would take a day. They wait
-// elsewhere, so that the others are done in a moment.
+// outside the window, and the others are done in a moment.
 func TestAHostWithALongDelayDoesNotFillTheWindow(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 8, Hosts: 6, Addrs: 6, Pages: 20, Traits: func(host int) webtest.Traits {
@@ -213,9 +213,9 @@ func TestAHostWithALongDelayDoesNotFillTheWindow(t *testing.T) {
 	require.False(t, done, "the slow host's pages are not forgotten")
 }
 
-// TestPagesAreVisitedAgainWhoeverDies holds what the death of a process costs: nothing. When a page
-// is due is a part of the state of dedupe, which the next owner has.
-func TestPagesAreVisitedAgainWhoeverDies(t *testing.T) {
+// TestPlansSurviveTheOwner kills a process: nothing is lost. The times of the next visits are a
+// part of the state of dedupe, which the next owner loads.
+func TestPlansSurviveTheOwner(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 9, Hosts: 2, Pages: 4})
 	url, c := begin(t, web, func(o *Options) { o.Revisit = time.Second })
@@ -226,12 +226,12 @@ func TestPagesAreVisitedAgainWhoeverDies(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
 	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
-	w.Bus.Close() // as far as the others can see, it is dead
+	w.Bus.Close() // to the others, it looks dead
 	cancel()
 	<-ended
 	run(t, worker(t, url, web, "b", short))
 	pages := web.Reachable()
-	// Between the first two visits is a week, so the plan is brought forward.
+	// The first interval is a week, so the plan is moved up.
 	require.NoError(t, c.Revisit(t.Context(), pages))
 	for {
 		again := 0
@@ -249,8 +249,8 @@ func TestPagesAreVisitedAgainWhoeverDies(t *testing.T) {
 		func(netip.Addr) time.Duration { return c.Delay }))
 }
 
-// TestRobotsAreLookedAtAgainBeforeTheFetch has a site close while its pages wait.
-func TestRobotsAreLookedAtAgainBeforeTheFetch(t *testing.T) {
+// TestRobotsAreCheckedAgainBeforeTheFetch disallows a site while its pages wait.
+func TestRobotsAreCheckedAgainBeforeTheFetch(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -260,7 +260,7 @@ func TestRobotsAreLookedAtAgainBeforeTheFetch(t *testing.T) {
 	})
 	web := serve(t, webtest.Options{Handlers: map[string]http.Handler{"a.test": handler}})
 	url, c := begin(t, web, func(o *Options) { o.Delay, o.RulesTTL = 300*time.Millisecond, time.Second })
-	const pages = 12 // which take more than three seconds
+	const pages = 12 // they take more than three seconds
 	var seeds []string
 	for i := range pages {
 		seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))

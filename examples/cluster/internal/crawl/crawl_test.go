@@ -47,7 +47,7 @@ func connect(t *testing.T, url string) *jet.Bus {
 	return bus
 }
 
-// testOptions is a crawl of a virtual web.
+// testOptions are the options of a crawl of a virtual web.
 func testOptions() Options {
 	return Options{
 		DedupeParts: 4, HostsParts: 4, FetchParts: 4,
@@ -56,14 +56,14 @@ func testOptions() Options {
 	}
 }
 
-// process is one worker with a connection of its own, as in a process of its own.
+// process returns a worker with its own connection, as in a process of its own.
 func process(t *testing.T, url string, web *webtest.Web, name string) *Worker {
 	t.Helper()
 	c, err := Open(t.Context(), connect(t, url))
 	require.NoError(t, err)
 	w, err := c.NewWorker(WorkerOptions{
-		// A process that a busy machine holds up must not be taken for dead here: then pages are
-		// fetched again, as they should.
+		// A process that a busy machine delays must not be taken for dead here: its pages would
+		// rightly be fetched again.
 		Name: name, Workers: 4, TTL: time.Minute, Every: 100 * time.Millisecond,
 		Dir:    filepath.Join(t.TempDir(), name),
 		Dial:   web.Dial,
@@ -73,7 +73,7 @@ func process(t *testing.T, url string, web *webtest.Web, name string) *Worker {
 	return w
 }
 
-// run lets a worker run until the returned function is called, which returns when it has ended.
+// run runs a worker. The returned function stops it and returns when it has ended.
 func run(t *testing.T, w *Worker) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -97,7 +97,7 @@ func seed(t *testing.T, c *Crawl, web *webtest.Web) {
 	}
 }
 
-// requested counts how often the server was asked for each URL.
+// requested counts the requests for each URL.
 func requested(web *webtest.Web) map[string]int {
 	counts := map[string]int{}
 	for _, r := range web.Log() {
@@ -106,12 +106,12 @@ func requested(web *webtest.Web) map[string]int {
 	return counts
 }
 
-// requireAllOnce compares what was requested with what can be reached.
+// requireAllOnce requires one request for each page that can be reached.
 func requireAllOnce(t *testing.T, web *webtest.Web) {
 	t.Helper()
 	got := requested(web)
 	for url, n := range got {
-		if !strings.Contains(url, "robots") { // some are redirected to those of another host
+		if !strings.Contains(url, "robots") { // some are redirected to another host's
 			require.Equal(t, 1, n, "requests for %s", url)
 		}
 	}
@@ -119,8 +119,8 @@ func requireAllOnce(t *testing.T, web *webtest.Web) {
 	require.Equal(t, web.Reachable(), slices.Sorted(maps.Keys(got)))
 }
 
-// requirePolite proves the delays of a mixed web from the server's log. They hold exactly: the
-// crawler counts them from the first byte of an answer.
+// requirePolite checks the delays of a mixed web against the server's log. They are exact: the
+// crawler counts them from the first byte of a response.
 func requirePolite(t *testing.T, web *webtest.Web, delay time.Duration) {
 	t.Helper()
 	asked := map[string]time.Duration{}
@@ -154,9 +154,9 @@ func TestAnyNumberOfProcessesFetchEachPageOnce(t *testing.T) {
 	}
 }
 
-// TestASlowCrawlMakesTheSeederWait brings more seeds than the broker and the processes may hold
-// while nobody fetches. The seeder waits, nothing outgrows its bound, and when somebody does fetch,
-// each seed is there once.
+// TestASlowCrawlMakesTheSeederWait sends more seeds than the broker and the processes have room
+// for, while no process fetches. The seeder waits, and nothing exceeds its bound. When a process
+// fetches, each seed arrives once.
 func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 2, Hosts: 10, Pages: 1})
@@ -166,8 +166,8 @@ func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(bus.Close)
 	o := testOptions()
-	// Without their robots.txt, no more seeds are let in than may wait: the seeder has to wait,
-	// however fast the others are.
+	// Without their robots.txt, only as many seeds are sent as may wait, however fast the other
+	// modules are.
 	o.Delay, o.DedupeParts, o.HostsParts, o.FetchParts, o.Waiting = -1, 1, 1, 2, seeds*2/3
 	c, err := Create(t.Context(), bus, o)
 	require.NoError(t, err)
@@ -229,8 +229,8 @@ func lookupIn(web *webtest.Web) resolve.Lookup {
 	}
 }
 
-// TestSeedsMayBeBroughtAgain holds that a list that was cut short is not taken twice.
-func TestSeedsMayBeBroughtAgain(t *testing.T) {
+// TestSeedsMayBeSentAgain sends a list again after an interruption: no seed is added twice.
+func TestSeedsMayBeSentAgain(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 4, Hosts: 3, Pages: 4})
 	url := startBroker(t).URL()
 	c, err := Create(t.Context(), connect(t, url), testOptions())
@@ -260,8 +260,8 @@ func TestSeedsMayBeBroughtAgain(t *testing.T) {
 	}
 }
 
-// TestTheArchiveHasEveryAnswer holds that each answer is in the archive of the process that got it.
-func TestTheArchiveHasEveryAnswer(t *testing.T) {
+// TestTheArchiveHasEveryResponse requires each response in the archive of the process that got it.
+func TestTheArchiveHasEveryResponse(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 5, Hosts: 6, Pages: 5})
 	url := startBroker(t).URL()
 	c, err := Create(t.Context(), connect(t, url), testOptions())
@@ -318,8 +318,8 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 	require.ErrorContains(t, err, "directory")
 }
 
-// TestACrawlOfAnotherVersionSaysWhatToDo reads what a version without formats kept, and a later
-// one.
+// TestACrawlOfAnotherVersionSaysWhatToDo opens the crawl of a version without formats, and of a
+// later one.
 func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
 	for _, value := range []string{`{"FetchParts":4}`, `{"Format":99,"FetchParts":4}`} {
 		bus := connect(t, startBroker(t).URL())
@@ -336,9 +336,9 @@ func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestLookingForACrawlMakesNothing holds that a process may wait for a crawl that somebody makes
-// later with replicas of their own choice.
-func TestLookingForACrawlMakesNothing(t *testing.T) {
+// TestOpenCreatesNothing allows a process to wait for a crawl that is created later, with any
+// number of replicas.
+func TestOpenCreatesNothing(t *testing.T) {
 	bus := connect(t, startBroker(t).URL())
 	for range 2 {
 		_, err := Open(t.Context(), bus)

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// owner returns a partition of fetch that an owner of an epoch has, with an empty scheduler.
+// owner returns a partition of fetch of the owner of an epoch, with an empty scheduler.
 func owner(t *testing.T, states *jet.Table, epoch uint64) *fetcher {
 	t.Helper()
 	claim := engine.Claim{
@@ -29,10 +29,10 @@ func owner(t *testing.T, states *jet.Table, epoch uint64) *fetcher {
 	}
 }
 
-// TestWhatTheSchedulerHasLearnedOutgrowsTheRoot has a scheduler know so many unusual hosts that
-// they go into several chunks. The next owner reads all of them, chunks that no root names any more
-// are reported, and little is kept in the root again.
-func TestWhatTheSchedulerHasLearnedOutgrowsTheRoot(t *testing.T) {
+// TestALargeSchedulerIsSavedInChunks has a scheduler with so many unusual hosts that they take
+// several chunks. The next owner reads all of them, chunks that the root no longer names are
+// reported, and a small state is saved in the root again.
+func TestALargeSchedulerIsSavedInChunks(t *testing.T) {
 	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir()})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -62,13 +62,13 @@ func TestWhatTheSchedulerHasLearnedOutgrowsTheRoot(t *testing.T) {
 	first := f.keeper.Root.Chunks
 	require.NoError(t, f.keeper.Store(t.Context()))
 
-	// It is not time yet, whatever else is kept.
+	// It is not time yet, even if other things are saved.
 	old, err = m.learn(t.Context(), f)
 	require.NoError(t, err)
 	require.Empty(t, old)
 	require.Equal(t, first, f.keeper.Root.Chunks)
 
-	// Many failures in a row bring it forward. The former chunks can go once the root is stored.
+	// Many failures in a row make it earlier. The old chunks are unused once the root is stored.
 	m.recent = make([]scheduler.Entry, maxRecent)
 	old, err = m.learn(t.Context(), f)
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestWhatTheSchedulerHasLearnedOutgrowsTheRoot(t *testing.T) {
 		require.WithinDuration(t, until, at, time.Millisecond, host)
 	}
 
-	// A scheduler that knows little is kept in the root.
+	// A small scheduler is saved in the root.
 	small := owner(t, states, 3)
 	require.NoError(t, small.queue.Restore(scheduler.Entry{Host: "a.test", RetryAfter: until}, small.started))
 	m = memory{}

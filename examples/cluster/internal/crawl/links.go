@@ -60,8 +60,8 @@ func (o *outbox) box(to address) *box {
 	return b
 }
 
-// sentLately reports whether a link was sent recently, and remembers it.
-func (o *outbox) sentLately(url string) bool { return !o.recent.Add(url) }
+// sentRecently reports whether a link was sent recently, and remembers it.
+func (o *outbox) sentRecently(url string) bool { return !o.recent.Add(url) }
 
 // put adds an item for a partition.
 func (o *outbox) put(ctx context.Context, to address, it message.Item) error {

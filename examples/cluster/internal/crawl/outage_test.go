@@ -24,11 +24,11 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
-// A cable is the way from a process to a web. It can be pulled.
+// A cable connects a process to a web. It can be pulled.
 type cable struct {
 	web    *webtest.Web
 	pulled atomic.Bool
-	tried  chan struct{} // gets a value when a name was looked up in vain
+	tried  chan struct{} // gets a value when a lookup has failed
 }
 
 func (c *cable) lookup(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
@@ -64,8 +64,8 @@ func (c *cable) process(t *testing.T, url string, log *strings.Builder) *Worker 
 	return w
 }
 
-// TestAMachineThatIsOfflineWaits begins a crawl without retries on a machine without a network. No
-// page is given up for that.
+// TestAMachineThatIsOfflineWaits starts a crawl without retries on a machine without a network. No
+// page is given up.
 func TestAMachineThatIsOfflineWaits(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 1, Hosts: 5, Addrs: 3, Pages: 4})
@@ -77,8 +77,8 @@ func TestAMachineThatIsOfflineWaits(t *testing.T) {
 	seed(t, c, web)
 	var log strings.Builder
 	stop := run(t, wire.process(t, url, &log))
-	<-wire.tried // the host
-	<-wire.tried // and whether anything is there at all
+	<-wire.tried // for the host
+	<-wire.tried // for the probe
 	wire.pulled.Store(false)
 	require.NoError(t, c.Wait(t.Context(), 50*time.Millisecond))
 	stop()
@@ -87,7 +87,7 @@ func TestAMachineThatIsOfflineWaits(t *testing.T) {
 	require.Contains(t, log.String(), "the network is back")
 }
 
-// TestADeadNetworkIsNotTheHostsFailure asks of whom a failed request tells.
+// TestADeadNetworkIsNotTheHostsFailure attributes a failed request to this machine or to the host.
 func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 1, Hosts: 1, Pages: 1})
 	wire := &cable{web: web, tried: make(chan struct{})}
@@ -125,8 +125,8 @@ func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	require.Equal(t, stage.UnclearFault, stage.Attribute(err, public))
 }
 
-// Names of one owner whose name servers do not answer wait for each other, and not for the names of
-// others.
+// TestDeadNameServersDelayOnlyTheirHosts has a thousand names of one owner whose name servers do
+// not answer. The names of others do not wait for them.
 func TestDeadNameServersDelayOnlyTheirHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lookup := func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {

@@ -15,14 +15,14 @@ import (
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// failure is a report of a page that could not be had, of a round.
+// failure is the report of a failed visit in a round.
 func failedPage(url string, round uint32, due time.Time) message.Item {
 	it := message.Item{Kind: message.Page, URL: url, Round: round}
 	r, _ := report(it, stage.State{Failures: int(round) + 1}, due)
 	return r
 }
 
-// advance returns what a state sends on at a time.
+// advance returns what a state sends at a time.
 func advance(s *seen, at time.Time) (all []sent) {
 	s.Advance(at, func(to message.Module, part int, it message.Item) {
 		all = append(all, sent{to, part, it})
@@ -30,8 +30,8 @@ func advance(s *seen, at time.Time) (all []sent) {
 	return all
 }
 
-// TestOwnersAgreeOnThePlan has an owner take over at any checkpoint: it sends the same pages out at
-// the same times, in the same order.
+// TestOwnersAgreeOnThePlan lets an owner take over at any checkpoint: it sends out the same pages
+// at the same times, in the same order.
 func TestOwnersAgreeOnThePlan(t *testing.T) {
 	o := Options{DedupeParts: 1}.withDefaults()
 	for seed := range uint64(30) {
@@ -103,9 +103,9 @@ func TestARoundCountsOnce(t *testing.T) {
 	require.Zero(t, s.Next(), "of a page that was forgotten")
 }
 
-// TestASitemapBringsAChangedPageForward also holds that one with the URL of a page is not that
-// page.
-func TestASitemapBringsAChangedPageForward(t *testing.T) {
+// TestASitemapMovesAChangedPageUp also requires that a sitemap with the URL of a page is not taken
+// for that page.
+func TestASitemapMovesAChangedPageUp(t *testing.T) {
 	o := Options{}.withDefaults()
 	s := newSeen(&o)
 	it := page("http://a.test/")
@@ -126,7 +126,7 @@ func TestASitemapBringsAChangedPageForward(t *testing.T) {
 	require.Empty(t, feed(s, at, it))
 }
 
-// TestWhenAPageIsDueAgain goes through what may have become of it.
+// TestWhenAPageIsDueAgain tests the possible fates.
 func TestWhenAPageIsDueAgain(t *testing.T) {
 	once := Options{Retry: time.Minute}.withDefaults()
 	again := Options{Revisit: time.Hour, Retries: -1}.withDefaults()
@@ -173,7 +173,7 @@ func TestAHostHasNoMoreAheadThanItsShare(t *testing.T) {
 	require.Zero(t, take("slow", time.Hour))
 	require.Equal(t, now.Add(time.Minute), take("slow", time.Hour))
 	require.Equal(t, now.Add(61*time.Minute), take("slow", time.Hour), "each has a slot of its own")
-	for range 58 { // with the two, as many as the address can do
+	for range 58 { // with the two, as many as the address has time for
 		require.Zero(t, take("fast", time.Second))
 	}
 	require.Equal(t, now.Add(time.Hour+61*time.Minute), take("slow", time.Hour))

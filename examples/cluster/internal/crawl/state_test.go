@@ -21,14 +21,14 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// A sent is an item that a state sent on.
+// A sent is an item that a state has sent.
 type sent struct {
 	to   message.Module
 	part int
 	it   message.Item
 }
 
-// feed applies items and returns what was sent on.
+// feed applies items and returns what was sent.
 func feed(s engine.State, at time.Time, items ...message.Item) (all []sent) {
 	for _, it := range items {
 		s.Apply(it, at, func(to message.Module, part int, it message.Item) {
@@ -38,7 +38,7 @@ func feed(s engine.State, at time.Time, items ...message.Item) (all []sent) {
 	return all
 }
 
-// reborn returns a state that has loaded what another one has kept, in small chunks.
+// reborn returns a state that has loaded the small chunks of another one.
 func reborn(t *testing.T, empty engine.State, chunks [][]byte, counts map[string]int64) engine.State {
 	t.Helper()
 	for _, chunk := range chunks {
@@ -48,7 +48,7 @@ func reborn(t *testing.T, empty engine.State, chunks [][]byte, counts map[string
 	return empty
 }
 
-// history makes items at random of which many are for the same few hosts.
+// history returns random items, many of them for the same few hosts.
 func history(r *rand.Rand, o *Options, part, n int) (items []message.Item) {
 	host := func() string {
 		for {
@@ -85,8 +85,8 @@ func history(r *rand.Rand, o *Options, part, n int) (items []message.Item) {
 	return items
 }
 
-// TestOwnersAgree holds what exactness rests on: an owner that takes over at any checkpoint, from
-// any mix of chunks, sends on just what the former one would have sent.
+// TestOwnersAgree requires what exactness depends on: an owner that takes over at any checkpoint,
+// from any mix of chunks, sends exactly what the previous one would have sent.
 func TestOwnersAgree(t *testing.T) {
 	o := Options{HostsParts: 3, FetchParts: 5, DedupeParts: 2, HostPages: 40}.withDefaults()
 	for name, empty := range map[string]func() engine.State{
@@ -120,9 +120,9 @@ func TestOwnersAgree(t *testing.T) {
 	}
 }
 
-// TestWhatASiteMakesUpFitsIntoMessages has a host with a robots.txt and URLs of the greatest
-// length: were a chunk too long for the broker, nobody could own the partition any more.
-func TestWhatASiteMakesUpFitsIntoMessages(t *testing.T) {
+// TestLargestStateFitsIntoMessages has a host with a robots.txt and URLs of maximum length. If a
+// chunk were too long for the broker, no process could own the partition.
+func TestLargestStateFitsIntoMessages(t *testing.T) {
 	o := Options{HostsParts: 1, FetchParts: 1}.withDefaults()
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	long := func(i int) message.Item {
@@ -132,7 +132,7 @@ func TestWhatASiteMakesUpFitsIntoMessages(t *testing.T) {
 	s := newHosts(&o, 0)
 	feed(s, at, long(0), located("a.test", "192.0.2.1"),
 		answer("http://a.test/robots.txt", 200, strings.Repeat("#", robotstxt.MaxSize)))
-	at = at.Add(rulesTTL) // the rules are asked for again, and what comes meanwhile waits
+	at = at.Add(rulesTTL) // the rules are fetched again, and pages wait until then
 	const waiting = 300
 	for i := range waiting {
 		feed(s, at, long(i))
@@ -166,7 +166,7 @@ func newHostTest() *hostTest {
 	return &hostTest{newHosts(&o, 0), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-// kinds returns what was sent on for items, in words.
+// kinds describes what was sent for items.
 func (h *hostTest) feed(items ...message.Item) (words []string) {
 	for _, s := range feed(h.hosts, h.at, items...) {
 		if s.it.Kind == message.Visited {
@@ -320,9 +320,9 @@ func TestAHostHasAPageLimit(t *testing.T) {
 	require.EqualValues(t, 3, h.Counts()[string(stage.HostFull)])
 }
 
-// TestNoMorePagesWaitThanMay holds that what no answer comes for does not fill the memory, and that
-// what an answer lets go makes room.
-func TestNoMorePagesWaitThanMay(t *testing.T) {
+// TestWaitingPagesAreBounded requires that pages without an answer do not fill the memory, and that
+// pages released by an answer make room.
+func TestWaitingPagesAreBounded(t *testing.T) {
 	h := newHostTest()
 	h.crawl.Waiting = 3
 	for i := range 5 {
@@ -339,7 +339,8 @@ func TestNoMorePagesWaitThanMay(t *testing.T) {
 	require.Equal(t, dropped, h.Counts()[string(stage.QueueFull)])
 }
 
-// TestAStateOfManyWaitingPagesIsCutIntoChunks holds that no chunk outgrows what a message may have.
+// TestAStateOfManyWaitingPagesIsCutIntoChunks requires that no chunk exceeds the limit of a
+// message.
 func TestAStateOfManyWaitingPagesIsCutIntoChunks(t *testing.T) {
 	h := newHostTest()
 	for i := range 2000 {
@@ -360,8 +361,8 @@ func TestAStateOfManyWaitingPagesIsCutIntoChunks(t *testing.T) {
 		answer("http://a.test/robots.txt", 404, "")), 2001)
 }
 
-// TestACrawlIsNotFinishedWhileAMessageIsOnItsWay holds that the end of a stream, which a new leader
-// may not know, is not all that Finished goes by.
+// TestACrawlIsNotFinishedWhileAMessageIsOnItsWay requires that Finished does not depend on the end
+// of a stream alone, which a new leader may not know.
 func TestACrawlIsNotFinishedWhileAMessageIsOnItsWay(t *testing.T) {
 	var marks message.Marks
 	from := message.Source{Module: message.Dedupe, Part: 1}
@@ -411,9 +412,9 @@ func FuzzLoadHosts(f *testing.F) {
 	})
 }
 
-// TestWhatHasNoNameIsLeftOut feeds items that no module sends. Were anything noted under an empty
-// name, no later owner could read the state.
-func TestWhatHasNoNameIsLeftOut(t *testing.T) {
+// TestItemsWithoutANameAreIgnored feeds items that no module sends. If anything were stored under
+// an empty name, no later owner could read the state.
+func TestItemsWithoutANameAreIgnored(t *testing.T) {
 	h := newHostTest()
 	for _, kind := range []message.Kind{message.Page, message.Rules, message.Answer, message.Located} {
 		require.Empty(t, h.feed(message.Item{Kind: kind}, message.Item{Kind: kind, URL: "nowhere:"}))
@@ -422,9 +423,9 @@ func TestWhatHasNoNameIsLeftOut(t *testing.T) {
 	reborn(t, newHosts(h.crawl, 0), h.Changes(true, 1<<10), h.Counts())
 }
 
-// TestWhatWaitsHoldsNothingElse has one item of each of many messages wait. The items of a message
-// share its bytes, and those that are done must not stay in memory with it.
-func TestWhatWaitsHoldsNothingElse(t *testing.T) {
+// TestWaitingItemsRetainNothingElse has one item of each of many messages wait. The items of a
+// message share its bytes, and finished ones must not stay in memory with a waiting one.
+func TestWaitingItemsRetainNothingElse(t *testing.T) {
 	const messages = 500
 	first := func(i int) message.Item {
 		m := message.Message{Items: []message.Item{
@@ -459,7 +460,7 @@ func TestWhatWaitsHoldsNothingElse(t *testing.T) {
 	require.Equal(t, messages, f.queue.Stats().Queued)
 }
 
-// liveBytes returns how much memory is in use.
+// liveBytes returns the memory in use.
 func liveBytes() int64 {
 	runtime.GC()
 	var stats runtime.MemStats

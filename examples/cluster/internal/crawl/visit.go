@@ -383,7 +383,7 @@ func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address
 	to := address{message.Dedupe, f.urlPart(url)}
 	touched[to] = struct{}{} // even if another worker has just put it there, and waits for it
 	// An entry of a sitemap has news about a page, and a sitemap may have the URL of a page.
-	if it.Kind == message.Page && it.LastMod.IsZero() && f.out.sentLately(url) {
+	if it.Kind == message.Page && it.LastMod.IsZero() && f.out.sentRecently(url) {
 		return nil
 	}
 	return f.out.put(ctx, to, it)

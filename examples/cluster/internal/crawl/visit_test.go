@@ -19,9 +19,9 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// TestNothingIsSentWithoutTheRightTo holds the last guard: a connection that is open, and a process
-// that has lost its session meanwhile.
-func TestNothingIsSentWithoutTheRightTo(t *testing.T) {
+// TestNothingIsSentWithoutOwnership tests the last guard: the process loses its session while it
+// has an open connection.
+func TestNothingIsSentWithoutOwnership(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
 	defer server.Close()
@@ -41,7 +41,7 @@ func TestNothingIsSentWithoutTheRightTo(t *testing.T) {
 	n, err = g.Write([]byte("second"))
 	require.ErrorIs(t, err, engine.ErrLost)
 	require.Zero(t, n)
-	// Had any of it been sent, it would be in front of the end.
+	// If any of it had been sent, it would come before the end.
 	require.NoError(t, client.Close())
 	n, err = server.Read(buf)
 	require.Error(t, err)
@@ -169,13 +169,13 @@ func TestAnOutboxGathersAndSendsAll(t *testing.T) {
 	}
 }
 
-// TestALinkThatWasSentLatelyIsNotSentAgain holds that the memory of links is of the latest ones,
-// and never takes a new link for an old one but by its whole hash.
-func TestALinkThatWasSentLatelyIsNotSentAgain(t *testing.T) {
+// TestARecentLinkIsNotSentAgain requires that the latest links are remembered, and that a new link
+// is taken for an old one only if the whole hash is equal.
+func TestARecentLinkIsNotSentAgain(t *testing.T) {
 	o := newOutbox(nil, fetcherClaim())
 	for i := range 100_000 {
-		require.False(t, o.sentLately(fmt.Sprintf("http://a.test/%d", i)), "link %d is new", i)
-		require.True(t, o.sentLately(fmt.Sprintf("http://a.test/%d", i)))
+		require.False(t, o.sentRecently(fmt.Sprintf("http://a.test/%d", i)), "link %d is new", i)
+		require.True(t, o.sentRecently(fmt.Sprintf("http://a.test/%d", i)))
 	}
 }
 

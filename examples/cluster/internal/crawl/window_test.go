@@ -12,7 +12,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// stream makes the messages of a partition of fetch at random, some of them repeats.
+// stream returns random messages of a partition of fetch, some of them repeated.
 func stream(r *rand.Rand, n int) (all []message.Message) {
 	number := uint64(1)
 	for len(all) < n {
@@ -28,8 +28,8 @@ func stream(r *rand.Rand, n int) (all []message.Message) {
 	return all
 }
 
-// TestEachItemIsDoneOnce replaces the owner of a window at any time, and compares what is given out
-// with what was there.
+// TestEachItemIsDoneOnce replaces the owner of a window at random times, and compares the items
+// that are given out with those of the stream.
 func TestEachItemIsDoneOnce(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestEachItemIsDoneOnce(t *testing.T) {
 			read, out := uint64(0), [][2]uint64{} // given out and not done
 			for len(done) < want || read < uint64(len(messages)) {
 				switch n := r.IntN(20); {
-				case n == 0: // a new owner knows what was kept, and nothing else
+				case n == 0: // a new owner knows only what was stored
 					marks, err := message.DecodeMarks(string(w.marks.Append(nil)))
 					require.NoError(t, err)
 					kept := w.appendDone(nil)
@@ -99,9 +99,9 @@ func TestAGapIsWhatTheStreamHasForgotten(t *testing.T) {
 	require.Zero(t, w.open)
 }
 
-// TestAGapInFrontOfAllCostsNothing has a state that is lost and a stream that is not: it begins
-// millions of messages behind the window.
-func TestAGapInFrontOfAllCostsNothing(t *testing.T) {
+// TestALeadingGapCostsNothing has lost its state but not its stream, which starts millions of
+// messages after the window.
+func TestALeadingGapCostsNothing(t *testing.T) {
 	const first = 1 << 16
 	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
 	var before, w window
@@ -117,9 +117,8 @@ func TestAGapInFrontOfAllCostsNothing(t *testing.T) {
 	require.False(t, w.rereading(), "what was begun in the gap is gone")
 }
 
-// TestWhatIsKeptDoesNotGrowBehindASlowHost leaves one item undone in front of messages that
-// are done.
-func TestWhatIsKeptDoesNotGrowBehindASlowHost(t *testing.T) {
+// TestASlowHostDoesNotGrowTheState leaves one item undone before many messages that are done.
+func TestASlowHostDoesNotGrowTheState(t *testing.T) {
 	var w window
 	require.NoError(t, w.restore(0, message.Marks{}, nil))
 	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
@@ -161,9 +160,9 @@ func TestWhatIsKeptDoesNotGrowBehindASlowHost(t *testing.T) {
 	require.EqualValues(t, messages, next.low)
 }
 
-// TestWhoTakesOverAFullWindowReadsOn has as much kept as may be. Nothing new is to be read then,
-// but what a former owner had begun must be, or low would never move.
-func TestWhoTakesOverAFullWindowReadsOn(t *testing.T) {
+// TestAFullWindowIsReadOn stores as much as is allowed. Then no new messages are read, but those
+// that a previous owner has begun must be, or low would never move.
+func TestAFullWindowIsReadOn(t *testing.T) {
 	var w window
 	require.NoError(t, w.restore(0, message.Marks{}, nil))
 	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
