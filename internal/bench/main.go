@@ -1,8 +1,8 @@
-// Command bench runs all measurements of this directory, one after the other, and writes their
+// Command bench runs all measurements in this directory, one after the other, and writes their
 // output to REPORT.md, with the machine, the versions and the commands.
 //
 //	go run .            about an hour, on an otherwise idle machine
-//	go run . -short     about 5 minutes; small inputs, to see that everything works
+//	go run . -short     about 5 minutes; small inputs, to check that everything works
 //	go run . -only satstore,archive
 //
 // The environment variable SPINNERET_DATA names the directory with host names and web graphs. With
@@ -10,8 +10,8 @@
 //
 // A step that fails does not stop the others. The report is written after each step.
 //
-// Each program compares with its peers by itself, alternating within one run. Larger runs, and
-// those that take hours, are described next to the programs, with their results.
+// Each program measures a package and its peers in one run, alternating between them. READMEs next
+// to the programs describe larger runs, some of which take hours, and their results.
 package main
 
 import (
@@ -33,7 +33,7 @@ import (
 func main() {
 	short := flag.Bool("short", false, "use small inputs, to check that everything works")
 	only := flag.String("only", "", "`packages` to measure, separated by commas; empty means all")
-	out := flag.String("o", "REPORT.md", "`file` for the report; sections that are not measured again stay")
+	out := flag.String("o", "REPORT.md", "`file` for the report; it keeps sections that are not measured again")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "bench: unexpected argument %q; want -only %[1]s?\n", flag.Arg(0))
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-// run writes the report after each step, so that no result is lost whatever happens.
+// run writes the report after each step, so that an interruption loses no earlier result.
 func run(out, only string, short bool) error {
 	sections := map[string]string{}
 	if !short { // a short run discards the older report
@@ -80,7 +80,7 @@ func run(out, only string, short bool) error {
 		}
 		text, err := measure(s.dir, args)
 		if err != nil {
-			text += fmt.Sprintf("\n**It failed: %v**\n", err)
+			text += fmt.Sprintf("\n**Failed: %v**\n", err)
 			failed = append(failed, s.title())
 		}
 		if !short {
@@ -144,7 +144,7 @@ func ensureData(todo []step, short bool) (done func(), err error) {
 
 func (s step) title() string { return s.pkg + ": " + s.what }
 
-// readReport returns the sections of a report by their titles. A missing report has none.
+// readReport returns the sections of a report by title. A missing report has none.
 func readReport(name string) (sections map[string]string, err error) {
 	sections = map[string]string{}
 	text, err := os.ReadFile(name)
@@ -171,10 +171,10 @@ func writeReport(name string, sections map[string]string, short bool) error {
 
 // describe writes the conditions of the measurements.
 func describe(w io.Writer, short bool) {
-	fmt.Fprintf(w, "# Measured\n\nBy `go run .` in this directory, on %s/%s, %d cores, %s.\n",
+	fmt.Fprintf(w, "# Measurements\n\nWritten by `go run .` in this directory, on %s/%s, %d cores, %s.\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	if short {
-		fmt.Fprint(w, "\nSmall inputs: this shows that everything works, and no speed.\n")
+		fmt.Fprint(w, "\nSmall inputs: this checks that everything works. The figures are meaningless.\n")
 	}
 	for _, of := range []struct{ file, line string }{
 		{"/proc/cpuinfo", "model name"}, {"/proc/meminfo", "MemTotal"},
@@ -206,7 +206,7 @@ func measure(dir string, args []string) (text string, err error) {
 	}
 	fmt.Fprintf(os.Stderr, "%sgo %s\n", where, strings.Join(args, " "))
 	expanded := make([]string, len(args))
-	for i, arg := range args { // only this variable: a pattern of benchmarks may end in $
+	for i, arg := range args { // only this variable: a benchmark pattern may end in $
 		expanded[i] = strings.ReplaceAll(arg, "$SPINNERET_DATA", os.Getenv("SPINNERET_DATA"))
 	}
 	cmd := exec.Command("go", expanded...)
@@ -216,11 +216,11 @@ func measure(dir string, args []string) (text string, err error) {
 	load, start := busy(), time.Now()
 	err = cmd.Run()
 	if err != nil {
-		said := errs.Bytes()
-		err = fmt.Errorf("%w: %s", err, said[max(0, len(said)-2000):])
+		text := errs.Bytes()
+		err = fmt.Errorf("%w: %s", err, text[max(0, len(text)-2000):])
 	}
 	printed := strings.TrimRight(out.String(), "\n")
-	if data := os.Getenv("SPINNERET_DATA"); data != "" { // its place on this machine does not matter
+	if data := os.Getenv("SPINNERET_DATA"); data != "" { // the report must not depend on its location
 		printed = strings.ReplaceAll(printed, data, "$SPINNERET_DATA")
 	}
 	return fmt.Sprintf("%s, %v%s:\n\n```\n%sgo %s\n\n%s\n```\n", start.UTC().Format(time.DateOnly),

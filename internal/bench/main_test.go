@@ -10,13 +10,13 @@ import (
 func TestReportKeepsItsSections(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "REPORT.md")
 	if none, err := readReport(name); err != nil || len(none) != 0 {
-		t.Fatalf("a missing report has %v, %v", none, err)
+		t.Fatalf("a missing report has sections %v, error %v", none, err)
 	}
 	want := map[string]string{
 		steps[0].title():            "2026-11-22, 3s:\n\n```\ngo run\n\n# a heading of its own\n```\n",
 		steps[len(steps)-1].title(): "2026-11-23, 4s:\n\n```\ngo run\n```\n\n![a](plots/a.svg)\n",
 	}
-	for range 2 { // the second time from what was read
+	for range 2 { // the second time, write what was read
 		if err := writeReport(name, want, false); err != nil {
 			t.Fatal(err)
 		}

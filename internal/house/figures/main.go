@@ -98,7 +98,7 @@ func replaceMap(readme, measured string) (string, error) {
 	return readme, nil
 }
 
-// tableHead starts the table. An empty line ends it.
+// tableHead starts the table, and an empty line ends it.
 const tableHead = "| | ours | others |\n| --- | --- | --- |\n"
 
 // replaceTable returns the README with the table of figures.

@@ -35,18 +35,18 @@ const (
 
 // The titles of sections.
 const (
-	robots    = "robots: beside its peers"
-	get       = "fetch: Get beside its floors and peers"
-	links     = "fetch: links beside their floors and peers"
-	exact     = "dedupe: the exact set beside B-tree and LSM"
+	robots    = "robots: compared with temoto/robotstxt"
+	get       = "fetch: Get compared with baselines and peers"
+	links     = "fetch: links compared with baselines and peers"
+	exact     = "dedupe: exact set compared with B-tree and LSM"
 	hosts     = "hostcache: ten million names"
-	satstore  = "satstore: beside B-tree, LSM and flat file"
-	scheduler = "scheduler: cycles, memory and the collector"
+	satstore  = "satstore: compared with B-tree, LSM and flat file"
+	scheduler = "scheduler: cycles, memory and garbage collection"
 	revisit   = "revisit: a visit"
 	pagerank  = "pagerank: ten million pages"
-	crawl     = "fullcrawler: beside other crawlers"
+	crawl     = "fullcrawler: compared with other crawlers"
 	messages  = "cluster: messages"
-	sizes     = "all: from outside, alone"
+	sizes     = "all: dependencies and size of each package"
 )
 
 var rows = []row{
