@@ -11,10 +11,10 @@ import (
 	"slices"
 )
 
-// A batch gathers sightings for a key-value store, which decides about them in the order of its
-// keys. The setup favors the stores: keys are fingerprints from the hash function of the Go
-// runtime, there are no values, and new URLs go to a plain file without checksums. A crash may lose
-// URLs whose keys are stored, or duplicate them.
+// A batch collects sightings for a key-value store, which looks them up in the order of its keys.
+// The setup favors the stores: keys are fingerprints from the hash function of the Go runtime,
+// there are no values, and new URLs go to a plain file without checksums. A crash may lose URLs
+// whose keys are stored, or duplicate them.
 type batch struct {
 	size   int
 	seed   maphash.Seed

@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// boltStore uses a B+ tree. It maps its file into memory, which it neither reports nor bounds: all
+// boltStore uses a B+ tree. It maps its file into memory, which it neither reports nor limits: all
 // of the given memory is for its batch.
 type boltStore struct {
 	*batch

@@ -77,14 +77,14 @@ func readColumn(dir, pattern string, column int, take func(string) error) error 
 	return lines.Err()
 }
 
-// copied returns a URL of another crawl that looks the same, on hosts of its own.
+// copied returns the URL in a copy of the crawl, which has the same pages on other hosts.
 func copied(url string, copy int) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	return scheme + "://c" + strconv.Itoa(copy) + "." + rest
 }
 
 // compareLinks fills each store with copies of a crawl's URLs, and then adds the links of two
-// crawls, one at a time: one whose URLs are all known, and a new one.
+// crawls one at a time: a crawl whose URLs are all known, and a new one.
 func compareLinks(out io.Writer, dir string, chosen []subject, c *crawl, o options, rounds int) error {
 	fmt.Fprintf(out, "%d known URLs, %.1f MB of memory; then %d links, one at a time, all known, and as many of a new crawl\n",
 		o.urls, float64(o.memory)/1e6, len(c.links))

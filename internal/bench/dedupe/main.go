@@ -1,23 +1,23 @@
 //go:build linux
 
 // Command dedupe compares a Set of package dedupe/exact with two key-value stores that answer the
-// same question, "which of these URLs were not met before?", about the same stream of URLs:
+// same question, "which of these URLs are new?", about the same stream of URLs:
 //
 //	go run ./dedupe -urls 1e6 -sightings 1e7 -rounds 5
 //
-// The stream is the worst one for all of them. URLs are drawn evenly, so that no list of the latest
-// ones helps, and most sightings are of known URLs, which only the disk can confirm. Each store may
-// use 1/20 of the bytes of the URLs, waits for the disk at the end of each batch, and keeps the new
-// URLs in the order of their first sight. The page cache of the system would be memory beyond that,
-// so their files are dropped from it after each tenth of the number of URLs; -bounded=false leaves
-// them there.
+// The stream is the worst case for all of them. URLs are drawn uniformly, so that a cache of recent
+// URLs does not help, and most sightings are of known URLs, which only the disk can confirm. Each
+// store may use 1/20 of the total size of the URLs, syncs at the end of each batch, and keeps the
+// new URLs in the order of their first sighting. The page cache of the system would be additional
+// memory, so the files are dropped from it after each tenth of the number of URLs; -bounded=false
+// leaves them there.
 //
-// With -links, URLs are added one at a time, and each answer has to come at once: the links of a
-// recorded crawl, in stores that know so many URLs already. A URL need only survive the process then.
+// With -links, the links of a recorded crawl are added one at a time, and each needs an immediate
+// answer. The stores already contain -urls URLs. A URL only has to survive the end of the process.
 //
 //	go run ./dedupe -links $SPINNERET_DATA/graphs/uci-ics -urls 1e7 -rounds 3
 //
-// The stores take turns, round after round, and what is printed at the end are medians.
+// Each round measures all stores, one after the other. The medians are printed at the end.
 package main
 
 import (
@@ -42,7 +42,7 @@ import (
 type store interface {
 	add(url string) error
 	flush() error                      // decides on pending URLs
-	finish() (found uint64, err error) // does so, and closes the store
+	finish() (found uint64, err error) // flushes and closes the store
 	unmap() error                      // drops mapped files from memory
 }
 
@@ -110,8 +110,8 @@ func main() {
 
 // compare prints each round as it is measured, and then the medians and ratios.
 func compare(out io.Writer, dir string, chosen []subject, o options, rounds int) error {
-	fmt.Fprintf(out, "%d sightings of %d URLs, %.1f MB of memory; figures are of one sighting\n", o.sightings, o.urls,
-		float64(o.memory)/1e6)
+	fmt.Fprintf(out, "%d sightings of %d URLs, %.1f MB of memory; figures are per sighting\n",
+		o.sightings, o.urls, float64(o.memory)/1e6)
 	fmt.Fprintf(out, "%-8s %12s %10s %10s %10s %9s %10s\n", "store", "sightings/s", "ns",
 		"CPU ns", "read B", "written B", "peak MB")
 	all := make([][]measurement, len(chosen))
@@ -125,7 +125,7 @@ func compare(out io.Writer, dir string, chosen []subject, o options, rounds int)
 			m.print(out, s.name, float64(o.sightings))
 		}
 	}
-	fmt.Fprintln(out, "medians by time, and how many times as long as the first")
+	fmt.Fprintln(out, "medians by time, and multiples of the first store's time")
 	for i, s := range chosen {
 		m := median(all[i])
 		m.print(out, s.name, float64(o.sightings))
@@ -136,13 +136,13 @@ func compare(out io.Writer, dir string, chosen []subject, o options, rounds int)
 	return nil
 }
 
-// A measurement is what a store took for the whole stream.
+// A measurement is the cost of the whole stream in one store.
 type measurement struct {
 	took, cpu     time.Duration
 	read, written int64 // bytes, by system calls, without mapped memory
 	peak          int64 // bytes of resident memory
 	found         uint64
-	slowest       time.Duration // of a few calls in a row
+	slowest       time.Duration // of a few consecutive calls
 }
 
 func (m measurement) print(out io.Writer, name string, n float64) {

@@ -21,7 +21,7 @@ func TestStoresAgree(t *testing.T) {
 		}
 		// All but exp(-20000/3000) of the URLs are drawn at least once.
 		if found[0] != found[1] || found[0] != found[2] || found[0] < 2980 || found[0] > 3000 {
-			t.Errorf("the stores found %d URLs, of 3000", found)
+			t.Errorf("the stores found %d URLs, want the same number in each, nearly 3000", found)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func TestCompareReportsAll(t *testing.T) {
 	}
 	for _, s := range subjects {
 		if n := strings.Count(out.String(), s.name); n != 3+1 {
-			t.Errorf("%s is listed %d times:\n%s", s.name, n, out.String())
+			t.Errorf("%s is listed %d times, want 4:\n%s", s.name, n, out.String())
 		}
 	}
 }

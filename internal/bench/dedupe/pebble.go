@@ -68,7 +68,7 @@ func (s *pebbleStore) decideSorted(sorted []sighting) (news []sighting, err erro
 	return news, changes.Commit(pebble.Sync)
 }
 
-// addNow does not sync, so it is not certain that a URL survives the process.
+// addNow does not sync, so a URL may not survive the process.
 func (s *pebbleStore) addNow(url string) (added bool, err error) {
 	key := binary.BigEndian.AppendUint64(nil, maphash.String(s.seed, url))
 	_, found, err := s.db.Get(key)

@@ -16,9 +16,9 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// get fetches the same page over kept-alive connections. The floors are net/http with a loop that
-// reads the body, and a socket whose response is read without parsing; the peers are other clients
-// that crawlers use.
+// get fetches the same page over kept-alive connections. The baselines are net/http with a loop
+// that reads the body, and a socket whose response is read without parsing. The peers are other
+// clients that crawlers use.
 func get(rounds, pages, conns, size int) error {
 	addr, stop, err := startServer(size)
 	if err != nil {
@@ -33,7 +33,7 @@ func get(rounds, pages, conns, size int) error {
 		{"colly", bareColly}, {"resty", restyClient}, {"fasthttp", fastHTTP},
 		{"fetch and Links", withLinks}, {"colly and OnHTML", collyWithLinks},
 	}
-	r := results{columns: []string{"CPU s/1,000 pages", "pages/s"}, yardstick: "net/http"}
+	r := results{columns: []string{"CPU s/1,000 pages", "pages/s"}, reference: "net/http"}
 	for round := range rounds + 1 {
 		for _, e := range engines {
 			g, err := e.make(addr, conns, size)
@@ -44,12 +44,13 @@ func get(rounds, pages, conns, size int) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
-			if round > 0 { // the first one is a warm-up
+			if round > 0 { // the first round is a warm-up
 				r.add(e.name, cpu.Seconds()/float64(pages)*1000, float64(pages)/took.Seconds())
 			}
 		}
 	}
-	fmt.Printf("%d pages of %d bytes over %d connections; CPU of the client alone\n", pages, size, conns)
+	fmt.Printf("%d pages of %d bytes over %d connections; CPU time of the client only\n",
+		pages, size, conns)
 	return r.print()
 }
 
@@ -98,11 +99,13 @@ func cpuTime() time.Duration {
 }
 
 func ours(addr string, conns, size int) (getter, error) {
-	return looking(addr, conns, func(resp *fetch.Response) error { return whole(len(resp.Body), size) })
+	return getterWith(addr, conns, func(resp *fetch.Response) error {
+		return whole(len(resp.Body), size)
+	})
 }
 
-// looking gets a page with package fetch and passes it to look.
-func looking(addr string, conns int, look func(*fetch.Response) error) (getter, error) {
+// getterWith gets a page with package fetch and passes it to check.
+func getterWith(addr string, conns int, check func(*fetch.Response) error) (getter, error) {
 	client, err := ourClient(conns)
 	if err != nil {
 		return getter{}, err
@@ -114,7 +117,7 @@ func looking(addr string, conns int, look func(*fetch.Response) error) (getter, 
 			return err
 		}
 		defer client.Release(resp)
-		return look(resp)
+		return check(resp)
 	}
 	return getter{func() (func() error, error) { return get, nil }, client.CloseIdle}, nil
 }
@@ -123,10 +126,10 @@ func ourClient(conns int) (*fetch.Client, error) {
 	return fetch.New(fetch.Options{Reach: fetch.Loopback, MaxIdlePerHost: conns, MaxIdle: conns})
 }
 
-// whole checks that all bytes of the page were seen, or all of its links.
+// whole checks that a page is complete, by its bytes or its links.
 func whole(got, want int) error {
 	if got != want {
-		return fmt.Errorf("saw %d of %d", got, want)
+		return fmt.Errorf("incomplete page: got %d of %d bytes or links", got, want)
 	}
 	return nil
 }

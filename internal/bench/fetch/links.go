@@ -18,7 +18,7 @@ import (
 
 const base = "http://www.example.com/docs/page.html"
 
-// linkEngines find the links of a page, each in its usual way, and resolve them. The floors find
+// linkEngines find the links of a page, each in its usual way, and resolve them. The baselines find
 // none: one only tokenizes, one only builds a tree.
 var linkEngines = []struct {
 	name string
@@ -42,7 +42,7 @@ var linkEngines = []struct {
 }
 
 // links compares ways to find the links of pages, by CPU time including garbage collection. The
-// yardstick is a loop over the tokens of golang.org/x/net/html that does nothing with them.
+// reference is a loop over the tokens of golang.org/x/net/html that does nothing with them.
 func links(rounds int, sites string, every int) error {
 	pages, err := readPages(sites, every)
 	if err != nil {
@@ -52,7 +52,7 @@ func links(rounds int, sites string, every int) error {
 	for _, page := range pages {
 		size += len(page)
 	}
-	r := results{columns: []string{"MB/CPU-s", "allocs/page", "bytes/page"}, yardstick: "tokenizer loop"}
+	r := results{columns: []string{"MB/CPU-s", "allocs/page", "bytes/page"}, reference: "tokenizer loop"}
 	found := map[string]int{}
 	for round := range rounds + 1 {
 		for _, e := range linkEngines {
@@ -66,7 +66,7 @@ func links(rounds int, sites string, every int) error {
 			took := cpuTime() - start
 			runtime.ReadMemStats(&after)
 			found[e.name] = n
-			if round > 0 { // the first one is a warm-up
+			if round > 0 { // the first round is a warm-up
 				r.add(e.name, float64(size)/1e6/took.Seconds(),
 					float64(after.Mallocs-before.Mallocs)/float64(len(pages)),
 					float64(after.TotalAlloc-before.TotalAlloc)/float64(len(pages)))

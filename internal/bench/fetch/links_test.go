@@ -2,9 +2,9 @@ package main
 
 import "testing"
 
-// TestFindersFindTheSame checks that all engines do the same work, and that the floors find
+// TestEnginesFindTheSameLinks checks that all engines do the same work, and that the baselines find
 // nothing.
-func TestFindersFindTheSame(t *testing.T) {
+func TestEnginesFindTheSameLinks(t *testing.T) {
 	pages, err := readPages("", 1)
 	if err != nil {
 		t.Fatal(err)

@@ -2,11 +2,11 @@
 // alternatives.
 //
 //	go run ./fetch get      pages over loopback: CPU and pages per second
-//	go run ./fetch links    the links of pages, made up or real: MB per second of CPU and allocations
-//	go run ./fetch memory   what a fetch that is under way holds
+//	go run ./fetch links    links of generated or real pages: MB per CPU second, and allocations
+//	go run ./fetch memory   memory of a fetch in flight
 //
-// Each round runs every engine, one after the other, so that all of them see the same noise; the
-// tables have the medians of the rounds, and the ratio to the engine that is the yardstick.
+// Each round runs every engine, one after the other, so that all of them see the same noise. The
+// tables show the medians of the rounds, and the ratio to the reference engine.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	case "memory":
 		err = memory(*rounds, *conns, *size)
 	default:
-		err = fmt.Errorf("want get, links or memory, not %q", flag.Arg(0))
+		err = fmt.Errorf("unknown measurement %q: want get, links or memory", flag.Arg(0))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "fetch:", err)
@@ -48,10 +48,10 @@ func main() {
 	}
 }
 
-// results are the figures of each engine, round by round, in the order of the columns.
+// results are the figures of each engine, by round, in the order of the columns.
 type results struct {
-	columns   []string // the ratio is that of the first one
-	yardstick string
+	columns   []string // the ratio is that of the first column
+	reference string
 	order     []string
 	figures   map[string][][]float64
 }
@@ -66,12 +66,12 @@ func (r *results) add(engine string, figures ...float64) {
 	r.figures[engine] = append(r.figures[engine], figures)
 }
 
-// medians returns the medians of an engine's columns, and the median of the ratios to the yardstick
-// of each round: other load in a round affects both.
+// medians returns the medians of an engine's columns, and the median of the ratios to the reference
+// in each round: other load in a round affects both.
 func (r *results) medians(engine string) (columns []float64, ratio float64) {
 	var ratios []float64
 	for round, figures := range r.figures[engine] {
-		ratios = append(ratios, figures[0]/r.figures[r.yardstick][round][0])
+		ratios = append(ratios, figures[0]/r.figures[r.reference][round][0])
 	}
 	for c := range r.columns {
 		var all []float64
@@ -94,7 +94,7 @@ func (r *results) print() error {
 	for _, name := range r.columns {
 		fmt.Fprintf(out, "%s\t", name)
 	}
-	fmt.Fprintf(out, "%s / %s\t\n", r.columns[0], r.yardstick)
+	fmt.Fprintf(out, "%s / %s\t\n", r.columns[0], r.reference)
 	for _, engine := range r.order {
 		columns, ratio := r.medians(engine)
 		fmt.Fprintf(out, "%s\t", engine)

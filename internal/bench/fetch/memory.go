@@ -13,7 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
-// memory measures the memory of fetches that have received half of the page.
+// memory measures the memory that fetches use when they have received half of the page.
 func memory(rounds, open, size int) error {
 	addr, stop, err := startServer(size)
 	if err != nil {
@@ -21,7 +21,7 @@ func memory(rounds, open, size int) error {
 	}
 	defer stop()
 	url := "http://" + addr + halfPath
-	r := results{columns: []string{"KiB/fetch", "of it stacks"}, yardstick: "net/http"}
+	r := results{columns: []string{"KiB/fetch", "stacks KiB"}, reference: "net/http"}
 	for range rounds {
 		for _, e := range []struct {
 			name string
@@ -34,7 +34,8 @@ func memory(rounds, open, size int) error {
 			r.add(e.name, (heap+stacks)/1024/float64(open), stacks/1024/float64(open))
 		}
 	}
-	fmt.Printf("%d fetches with half of %d bytes; net/http throws them away\n", open, size)
+	fmt.Printf("%d fetches that have received half of %d bytes; net/http discards them\n",
+		open, size)
 	return r.print()
 }
 
@@ -69,7 +70,7 @@ func held(
 
 func live() (m runtime.MemStats) {
 	runtime.GC()
-	runtime.GC() // the second one empties pools
+	runtime.GC() // the second run empties pools
 	runtime.ReadMemStats(&m)
 	return m
 }

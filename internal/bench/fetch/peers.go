@@ -15,7 +15,7 @@ import (
 
 // withLinks gets a page and finds its links, like a crawler.
 func withLinks(addr string, conns, size int) (getter, error) {
-	return looking(addr, conns, func(resp *fetch.Response) error {
+	return getterWith(addr, conns, func(resp *fetch.Response) error {
 		links := 0
 		for range page.Links(resp.Body, resp.URL, resp.Header.Get("Content-Type")) {
 			links++
@@ -24,8 +24,8 @@ func withLinks(addr string, conns, size int) (getter, error) {
 	})
 }
 
-// collector returns colly as in its documentation, on a transport that keeps as many connections as
-// the others. Its workers share one collector.
+// collector returns a colly collector as in colly's documentation, on a transport that keeps as
+// many connections as the other clients. The workers share it.
 func collector(conns int) (*colly.Collector, *http.Transport) {
 	transport := &http.Transport{MaxIdleConnsPerHost: conns, MaxIdleConns: conns}
 	c := colly.NewCollector(colly.AllowURLRevisit())
@@ -84,7 +84,7 @@ func restyClient(addr string, conns, size int) (getter, error) {
 	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}, nil
 }
 
-// fastHTTP is an independent client, not on net/http: only HTTP/1.1, no limits, no decoding.
+// fastHTTP is a client that does not use net/http: only HTTP/1.1, no limits, no decoding.
 func fastHTTP(addr string, conns, size int) (getter, error) {
 	client := &fasthttp.HostClient{
 		Addr: addr, MaxConns: conns,

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// halfPath is a page of which the server sends only half; then it waits until the client closes the
-// connection.
+// halfPath is the path of a page that is never completed: the server sends half of it, and waits
+// until the client closes the connection.
 const halfPath = "/half"
 
 // paragraph is repeated in the pages: a link for every 320 bytes.
 var paragraph = `<p class="x y">` + strings.Repeat("some twenty bytes.. ", 13) +
 	`<a href="/some/page.html?id=1">text</a></p>` + "\n\n"
 
-// linksOf returns how many links a page of that size has.
+// linksOf returns the number of links in a page of the given size.
 func linksOf(size int) int { return size / len(paragraph) }
 
 // serve prints its address on standard output and serves until standard input ends. It parses as

@@ -1,11 +1,11 @@
-// Command robots measures package robots/robotstxt beside temoto/robotstxt, the other matcher in Go
-// that crawlers use: the cost of a check, of parsing a file, and of the memory of the result.
+// Command robots compares package robots/robotstxt with temoto/robotstxt, the other matcher in Go
+// that crawlers use: the cost of a check and of parsing a file, and the memory of the result.
 //
 //	go run ./robots
 //
-// Each round measures both on every file, one after the other, so that both see the same noise; the
-// table has the medians of the rounds. jimsmart/grobotstxt, the port of Google's parser, is left out:
-// it parses the file for each check, so a check includes the cost of parsing.
+// Each round measures both on every file, one after the other, so that both see the same noise. The
+// table shows the medians of the rounds. jimsmart/grobotstxt, a port of Google's parser, is
+// omitted: it parses the file for each check, so a check includes the cost of parsing.
 package main
 
 import (
@@ -166,14 +166,14 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// file is a robots.txt with a name for its kind.
+// A file is a robots.txt file, with a name for its kind.
 type file struct {
 	name string
 	body []byte
 }
 
-// made returns files of typical sizes, and a hostile one: as many rules with wildcards as fit into
-// half a megabyte.
+// made returns files of typical sizes, and a hostile one that fills half a megabyte with rules with
+// wildcards.
 func made() []file {
 	var typical, shop, hostile strings.Builder
 	typical.WriteString("# Please be gentle.\nUser-agent: *\nCrawl-delay: 2\n")
