@@ -29,7 +29,7 @@ func cpuTime(cmd *exec.Cmd) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, rest, found := strings.Cut(string(data), ") ") // after the name of the program
+	_, rest, found := strings.Cut(string(data), ") ") // after the program's name
 	fields := strings.Fields(rest)
 	if !found || len(fields) < 13 || fields[0] == "Z" {
 		return 0, errors.New("no statistics")

@@ -40,7 +40,7 @@ func levels(o options) error {
 			})
 		}
 	}
-	return all.hold("levels", o.rounds)
+	return all.compare("levels", o.rounds)
 }
 
 // encoder returns a function that encodes all bodies, each as its own member.

@@ -57,12 +57,13 @@ func life(o options) error {
 }
 
 var lifeRows = []struct{ name, text string }{
-	{"FillPerSecond", "entries at random, per second"}, {"IndexBytes", "bytes of index for each"},
+	{"FillPerSecond", "entries in random order, per second"},
+	{"IndexBytes", "index bytes per entry"},
 	{"AppendPerSecond", "captures of 2 KB, per second"}, {"AtMicros", "At, us"},
-	{"BusyAtMicros", "At while captures come in, us"}, {"WorstAt", "worst of these, ms"},
-	{"WorstAppend", "worst Append meanwhile, ms"}, {"Recovery", "Open after a crash, s"},
+	{"BusyAtMicros", "At during appends, us"}, {"WorstAt", "slowest At during appends, ms"},
+	{"WorstAppend", "slowest Append during lookups, ms"}, {"Recovery", "Open after a crash, s"},
 	{"VisitedAt", "At after 20,000 unchanged visits, us"},
-	{"VisitedAppend", "Append after these, us"},
+	{"VisitedAppend", "Append after 20,000 unchanged visits, us"},
 }
 
 // buildLife compiles the program against the library in a tree.

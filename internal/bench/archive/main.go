@@ -1,4 +1,4 @@
-// Command archive compares package archive with the bare work that it has to do:
+// Command archive compares package archive with the minimum work for the same task:
 //
 //	go run ./archive write
 //	go run ./archive read
@@ -14,16 +14,16 @@
 // level of each compression. snapshot reads the documents of a snapshot from a disk with an empty
 // page cache, compared with reading the same bytes from one file, reading all files sequentially,
 // and following the pointers in the order of the index. life runs a whole workload on an archive,
-// interleaved with an older version of this package: filling an index at random, appending, lookups
-// alone and during writes, the slowest single calls, opening after a crash, and lookups of a page
-// with many visits. scan runs an analysis in child processes and in goroutines, whose documents are
-// assigned statically, one by one, or one ahead, as in Figure 2 of Tamura and Kitsuregawa's paper.
-// It prints the utilization of the workers, until 98 % of the documents were done and until the
-// end, and plots it over time. For a child process, utilization is its CPU time; for a goroutine,
-// the time from the start of a document to its end, even if its core was doing something else. So
-// compare utilization only within a kind, and seconds between kinds.
+// interleaved with an older version of this package: filling an index in random order, appending,
+// lookups alone and during writes, the slowest single calls, opening after a crash, and lookups of
+// a page with many visits. scan runs an analysis in child processes and in goroutines. Documents
+// are assigned statically, one by one, or one ahead, as in Figure 2 of Tamura and Kitsuregawa's
+// paper. It prints the utilization of the workers, until 98 % of the documents were done and until
+// the end, and plots it over time. For a child process, utilization is its CPU time; for a
+// goroutine, the time from the start of a document to its end, even if its core was doing something
+// else. So compare utilization only within a kind, and seconds between kinds.
 //
-// The subjects alternate, in random order within each round, and the medians are printed.
+// Each round runs all subjects in random order. The medians are printed.
 package main
 
 import (
@@ -54,7 +54,7 @@ type options struct {
 	site    string
 }
 
-// A contest has the subjects to compare, by name. Each returns how many bytes it processed.
+// A contest has the subjects to compare, by name. Each returns the number of bytes it processed.
 type contest []subject
 
 type subject struct {
@@ -90,7 +90,7 @@ func main() {
 			"write": write, "read": read, "snapshot": snapshot, "scan": scanAll, "life": life,
 			"share": share, "levels": levels}[what]
 		if !ok {
-			log.Fatalf("archive: there is no measurement %q", what)
+			log.Fatalf("archive: unknown measurement %q", what)
 		}
 		if err := measure(o); err != nil {
 			log.Fatal(err)
@@ -98,12 +98,12 @@ func main() {
 	}
 }
 
-// hold runs the subjects in turn, and prints the medians and their ratios to the first. Their order
-// changes at random in each round: below the page cache a disk, or the host of a virtual machine,
-// caches the reads of the previous subject. A ratio is the median of the ratios of all rounds,
-// since the load of the machine changes between rounds: many short rounds show differences of a few
-// percent that few long ones do not.
-func (c contest) hold(what string, rounds int) error {
+// compare runs the subjects in turn, and prints the medians and their ratios to the first subject.
+// Each round has a random order, because the disk, or the host of a virtual machine, caches the
+// reads of the previous subject below the page cache. A ratio is the median of the ratios in all
+// rounds, since the load of the machine changes between rounds: many short rounds show differences
+// of a few percent that few long rounds do not.
+func (c contest) compare(what string, rounds int) error {
 	all := make([]speeds, len(c))
 	r := rand.New(rand.NewPCG(5, 6))
 	for range rounds {
@@ -113,7 +113,7 @@ func (c contest) hold(what string, rounds int) error {
 					return fmt.Errorf("%s: %s: %w", what, c[i].name, err)
 				}
 			}
-			runtime.GC() // garbage of one subject must not slow down the next
+			runtime.GC() // the garbage of one subject must not slow down the next
 			began, computed := time.Now(), cpuUsed()
 			n, err := c[i].run()
 			if err != nil {

@@ -89,7 +89,7 @@ func scanAll(o options) error {
 					return err
 				}
 				name := kind.name + ", " + as.name
-				fmt.Printf("scan      %-24s %6.2f s  busy %.3f until 98 %%, %.3f in all\n%s\n", name,
+				fmt.Printf("scan      %-24s %6.2f s  busy %.3f until 98 %%, %.3f overall\n%s\n", name,
 					t.took.Seconds(), t.share(t.almost), t.share(t.took), t.draw())
 				if round == o.rounds-1 {
 					drawn = append(drawn, panel{name, t})
@@ -130,8 +130,8 @@ func dynamic(depth int) func(*archive.Snapshot, scan.Work, options, *trace) erro
 	}
 }
 
-// static assigns an equal part to each worker in advance, from memory: unlike the others, it does
-// not count the time for reading the documents.
+// static assigns an equal part to each worker in advance, from memory: unlike the other
+// assignments, it does not count the time for reading the documents.
 func static(s *archive.Snapshot, start scan.Work, o options, t *trace) error {
 	parts := make([][]scan.Document, o.workers)
 	i := 0

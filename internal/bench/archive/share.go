@@ -9,9 +9,9 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// share compares appending with and without looking for bodies under all URLs. With distinct bodies
-// it measures the cost, with ten copies of each the savings. Archives are opened before the
-// measurement, since that costs more than many pages.
+// share compares appending with and without a search for equal bodies of all URLs. Distinct bodies
+// show its cost, and ten copies of each its savings. Archives are opened before the measurement,
+// because opening one costs more than appending many pages.
 func share(o options) error {
 	var all contest
 	for _, c := range compressions {
@@ -20,9 +20,9 @@ func share(o options) error {
 			copies  int
 			options archive.Options
 		}{
-			{"all different, as usual ", 1, archive.Options{}},
-			{"all different, shared ", 1, archive.Options{Share: true}},
-			{"ten of each, as usual ", 10, archive.Options{}},
+			{"all distinct, default ", 1, archive.Options{}},
+			{"all distinct, shared ", 1, archive.Options{Share: true}},
+			{"ten of each, default ", 10, archive.Options{}},
 			{"ten of each, shared ", 10, archive.Options{Share: true}},
 		} {
 			dir, err := os.MkdirTemp(o.dir, "bench-archive-*")
@@ -44,7 +44,7 @@ func share(o options) error {
 			}})
 		}
 	}
-	return all.hold("share", o.rounds)
+	return all.compare("share", o.rounds)
 }
 
 // appendMarked appends pages first to end. Their bodies differ in the first bytes, with that many

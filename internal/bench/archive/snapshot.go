@@ -18,9 +18,9 @@ import (
 // readSize is the size of reads when a file is read sequentially.
 const readSize = 2 << 20
 
-// snapshot counts the bytes of the snapshot's documents, whatever else a subject has to read. In
-// the first contest all captures belong to it; in the second, most are older versions, among which
-// the wanted ones are scattered.
+// snapshot counts only the bytes of the snapshot's documents, whatever else a subject has to read.
+// In the first contest, all captures belong to the snapshot; in the second, its captures are
+// scattered among many older versions.
 func snapshot(o options) error {
 	if err := snapshotOf("dense", func(i int) string { return capture(i).URL }, o); err != nil {
 		return err
@@ -74,12 +74,12 @@ func snapshotOf(what string, url func(i int) string, o options) error {
 	})
 	return contest{
 		cold("the same bytes, one file", func() error { return endToEnd(same) }),
-		cold("snapshot, found before", func() error { return documents(s) }),
-		cold("snapshot, with finding it", func() error { return findAndRead(a) }),
-		cold("all files, end to end", func() error { return endToEnd(names...) }),
-		cold("by pointer, by address", func() error { return byPointer(dir, byAddress) }),
-		cold("by pointer, as in the index", func() error { return byPointer(dir, places) }),
-	}.hold(what, o.rounds)
+		cold("snapshot, already located", func() error { return documents(s) }),
+		cold("snapshot, with the search", func() error { return findAndRead(a) }),
+		cold("all files, sequentially", func() error { return endToEnd(names...) }),
+		cold("by pointer, in file order", func() error { return byPointer(dir, byAddress) }),
+		cold("by pointer, in index order", func() error { return byPointer(dir, places) }),
+	}.compare(what, o.rounds)
 }
 
 // fillWith creates an archive of n captures, whose URLs may repeat.

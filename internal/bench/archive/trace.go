@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// trace samples the CPU use of the workers: of processes as the system reports it, of goroutines by
-// the time from the start of a document to its end. Its methods are safe for concurrent use.
+// trace samples the CPU use of the workers. For processes, the system reports it; for goroutines,
+// it is the time from the start of a document to its end. Its methods are safe for concurrent use.
 type trace struct {
 	workers int
 	stop    chan struct{}
@@ -77,7 +77,7 @@ func (t *trace) working() (done func()) {
 	}
 }
 
-// restart discards the samples so far, which are for reading the documents.
+// restart discards the samples so far, which cover the reading of the documents.
 func (t *trace) restart() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +115,7 @@ func (t *trace) sample() {
 	t.samples = append(t.samples, p)
 }
 
-// share returns the fraction of the workers' time up to a moment that they used the CPU.
+// share returns the fraction of the workers' time up to a moment in which they used the CPU.
 func (t *trace) share(until time.Duration) float64 {
 	var first, last point
 	for _, p := range t.samples {
@@ -166,14 +166,14 @@ type panel struct {
 	trace *trace
 }
 
-// Sizes of a figure, in pixels. All panels have the same time scale, to show who finishes first.
+// Sizes of a figure, in pixels. All panels have the same time scale, to show which finishes first.
 const (
 	figureWidth = 720
 	panelHeight = 90
 	margin      = 30
 )
 
-// drawFigure plots the utilization of the workers over time, one panel below the other.
+// drawFigure plots the utilization of the workers over time, one panel below another.
 func drawFigure(panels []panel) []byte {
 	longest := time.Duration(1)
 	for _, p := range panels {

@@ -32,7 +32,7 @@ func bare(c warc.Compression) (resetter, error) {
 
 // record is the input for one member: a header, and the parts of a block.
 type record struct {
-	raw  []byte // all of it
+	raw  []byte // header and block
 	head int    // end of the header, which is not hashed
 	body int    // start of the body, which is hashed twice
 	tail int    // end of the block
@@ -92,7 +92,7 @@ func write(o options) error {
 			row("append", appending(1, archive.Options{})),
 			row("append by two, one writer", appending(2, archive.Options{})),
 			row("append by two, two writers", appending(2, archive.Options{Writers: 2})),
-		}.hold("write", o.rounds)
+		}.compare("write", o.rounds)
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func bodies(n int) (total int64) {
 	return total
 }
 
-// appendAll appends n pages by some goroutines.
+// appendAll appends n pages from the given number of goroutines.
 func appendAll(dir string, n, goroutines int, opts archive.Options) error {
 	a, err := archive.Open(dir, opts)
 	if err != nil {
@@ -226,7 +226,7 @@ func read(o options) error {
 			}
 			return bodies(o.pages), nil
 		}
-		err = contest{{name: "bare " + c.name, run: byBare}, {name: "reader " + c.name, run: byReader}}.hold("read", o.rounds)
+		err = contest{{name: "bare " + c.name, run: byBare}, {name: "reader " + c.name, run: byReader}}.compare("read", o.rounds)
 		if err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func read(o options) error {
 	return nil
 }
 
-// readBare decompresses the members at known offsets, and hashes their contents.
+// readBare decompresses the members at known offsets and hashes their contents.
 func readBare(data []byte, places []archive.Version, c warc.Compression) error {
 	sum, buf, gz := sha1.New(), make([]byte, 32<<10), new(gzip.Reader)
 	zs, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))

@@ -1,6 +1,6 @@
 // Command life simulates the life of one archive, and prints its measurements as JSON. It only uses
-// functions that package archive has had since its first version: the benchmark next to it also
-// builds this file against an older one, to compare both in one run.
+// functions that package archive has had since its first version, because the benchmark in the
+// parent directory also builds it against an older version, to compare both in one run.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// Seen has the measurements.
+// Seen contains the measurements.
 type Seen struct {
 	FillPerSecond   float64 // entries imported in random order
 	IndexBytes      float64 // per entry
@@ -44,7 +44,7 @@ func main() {
 	}
 	if len(os.Args) > 3 {
 		check(die(dir, entries))
-		os.Exit(1) // as a crash: nothing is closed
+		os.Exit(1) // like a crash: nothing is closed
 	}
 	var s Seen
 	check(s.fill(dir, entries))
@@ -84,7 +84,7 @@ func write(name string, first, n int) error {
 	return f.Close()
 }
 
-// scatter maps numbers to other numbers, each once, in random order.
+// scatter is an injective function that looks random.
 func scatter(i int) int { return (i * 7_368_787) % 15_485_863 }
 
 // fill imports entries at random places of the index, as in a crawl.
@@ -134,7 +134,7 @@ func page(seed uint64) []byte {
 	return body
 }
 
-// live looks up and appends, first separately and then concurrently, until the index was written.
+// live looks up and appends, first separately and then concurrently, until the index is written.
 func (s *Seen) live(dir string, entries int) error {
 	a, err := archive.Open(filepath.Join(dir, "a"), archive.Options{Level: 1})
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Seen) live(dir string, entries int) error {
 	if s.AtMicros, _, err = ask(a, entries, func() bool { return false }); err != nil {
 		return err
 	}
-	const together = 150_000 // more than can wait in memory for the index
+	const together = 150_000 // more than the index buffers in memory
 	var done atomic.Bool
 	var all sync.WaitGroup
 	var failed error
@@ -173,7 +173,7 @@ func (s *Seen) live(dir string, entries int) error {
 	return a.Close()
 }
 
-// ask makes that many lookups, and continues as long as more reports true.
+// ask makes at least lookups calls of At, and continues as long as more returns true.
 func ask(a *archive.Archive, entries int, more func() bool) (median, worst float64, err error) {
 	var took []float64
 	for i := 0; i < lookups || more(); i++ {
@@ -223,7 +223,7 @@ func (s *Seen) visits(dir string) error {
 	return a.Close()
 }
 
-// die appends as many captures as an index may lack, and exits.
+// die appends n captures and leaves the archive open, so that its index may lack them.
 func die(dir string, n int) error {
 	a, err := archive.Open(dir, archive.Options{Level: 1})
 	for i := 0; i < n && err == nil; i++ {
@@ -232,7 +232,7 @@ func die(dir string, n int) error {
 	return err
 }
 
-// crash opens an archive whose process has died.
+// crash opens an archive after its process has died.
 func (s *Seen) crash(dir string, n int) error {
 	n = min(n, 100_000)
 	_ = exec.Command(os.Args[0], dir, fmt.Sprint(n), "die").Run() // which ends with an error
