@@ -15,7 +15,7 @@ import (
 
 // boltEngine keeps records in a B+ tree by their fingerprints. The records of a slot are visited in
 // the order of their keys, and written back in transactions that fit into memory. Parallel readers
-// may load the pages before.
+// may load the pages in advance.
 type boltEngine struct {
 	db      *bbolt.DB
 	w       *workload
@@ -32,11 +32,10 @@ func openBolt(c config, w *workload) (engine, error) {
 	return &boltEngine{db, w, c.Readers}, err
 }
 
-// boltBatch is the number of records that one transaction changes: each may dirty a page of its
-// own.
+// boltBatch is the number of records that one transaction changes: each may dirty a different page.
 const boltBatch = 20_000
 
-// sortedKeys returns the keys of records in order, with their records.
+// sortedKeys returns the keys of records with the records, sorted by key.
 func sortedKeys(records []int32) []keyOf {
 	keys := make([]keyOf, len(records))
 	for i, r := range records {
@@ -51,8 +50,8 @@ type keyOf struct {
 	record int32
 }
 
-// load puts the records in the order of their keys, as in the paper. It recomputes keys, since all
-// of them would take much of the memory.
+// load puts the records in the order of their keys, as in the paper. It recomputes the keys,
+// because storing them all would use much of the memory.
 func (e *boltEngine) load() error {
 	all := make([]int32, e.w.records)
 	for i := range all {

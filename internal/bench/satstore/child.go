@@ -111,7 +111,7 @@ func runChild(c config) error {
 	w := newWorkload(c.Records, c.Fixed, c.Hours)
 	open := engines[c.Engine]
 	if open == nil {
-		return fmt.Errorf("no engine %q", c.Engine)
+		return fmt.Errorf("unknown engine %q", c.Engine)
 	}
 	r := result{Config: c, Bytes: w.meanBytes()}
 	began := time.Now()

@@ -103,7 +103,7 @@ type group struct{ dir, procs string }
 
 func newGroup(memory int64) (*group, error) {
 	if memory <= 0 {
-		return nil, errors.New("there is no limit")
+		return nil, errors.New("no limit is set")
 	}
 	var errs []error
 	for root, file := range map[string]string{

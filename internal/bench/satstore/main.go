@@ -2,8 +2,8 @@
 
 // Command satstore compares package satstore with a B+ tree (bbolt), a log-structured tree (pebble)
 // and a flat file. All do the same work: they visit the records that are due in a slot and
-// reschedule each by its own interval. Changes are on disk at the end of the slot, in satstore at
-// most -commit later. bolt-nosync does not sync.
+// reschedule each by its own interval. Changes are on disk at the end of the slot, except that
+// satstore may take -commit longer, and bolt-nosync does not sync.
 //
 //	go run ./satstore -records 1e6,5e6,17.5e6 -engines sat -units 70 -recover -out growth
 //	go run ./satstore -records 1e6 -engines sat,sat-detached,flat,bolt,bolt-nosync,pebble-id,pebble-time
@@ -14,20 +14,20 @@
 //	go run ./satstore -records 1e6 -buffer 2,8,32,128 -engines sat -out buffers
 //	go run ./satstore -records 17.5e6 -engines sat -units 36 -slowest
 //
-// Each takes some minutes, most of it to load the stores: 1 to 10 µs per record, up to 300 in bbolt.
-// The slots of one run end after -limit. sat-detached detaches each record, like a crawler that holds
-// records for a long time.
+// Each command takes some minutes, mostly to load the stores: 1 to 10 µs per record, and up to 300
+// in bbolt. The slots of one run end after -limit. sat-detached detaches each record, like a
+// crawler that holds records for a long time.
 //
-// Each run is a process of its own, whose memory, page cache included, is limited by a control
-// group if this process may make one (as root; version 1 or 2); else files are dropped from the
-// page cache after each slot. The output says which. GOMEMLIMIT is three quarters of it. Engines
-// take turns, round after round; the table has medians. The lists of -records, -fixed and
-// -buffer are combined; the plots (time by slot as in the paper's Figure 6, and one by each flag
+// Each run is a separate process. A control group limits its memory, page cache included, if this
+// process may create one (as root; version 1 or 2). Otherwise, files are dropped from the page
+// cache after each slot. The output says which applies. GOMEMLIMIT is three quarters of the limit.
+// Each round runs all engines; the table shows the medians. The lists of -records, -fixed and
+// -buffer are combined. The plots (time by slot as in the paper's Figure 6, and one for each flag
 // with several values as in Figures 5 and 7 to 10) go to the directory -out.
 //
-// The disk's sequential rate is measured by each run, after the slots: a file is written, synced,
-// dropped from the page cache and read. With -recover a run leaves without closing the store, as if
-// it had been killed, and another process measures how long it takes to open it.
+// Each run measures the disk's sequential rate after the slots: it writes and syncs a file, drops
+// it from the page cache, and reads it. With -recover, a run exits without closing the store, as if
+// it had been killed, and another process measures how long it takes to open the store.
 package main
 
 import (
@@ -56,7 +56,7 @@ type config struct {
 	Limit   time.Duration // of all slots together
 	Memory  int64         // bytes
 	Grouped bool          // a control group limits the memory
-	Recover bool          // leave without closing the store, and measure how long it takes to open
+	Recover bool          // exit without closing the store, and measure how long it takes to open
 	Reopen  bool          // only open the store, and close it
 	Dir     string
 	Profile string
@@ -141,7 +141,7 @@ func combine(c config, records, fixed, buffer string) (all []config, err error) 
 func runAll(configs []config, rounds int) ([]result, error) {
 	group, err := newGroup(configs[0].Memory)
 	if err != nil {
-		log.Printf("no control group (%v): pages are dropped after each slot", err)
+		log.Printf("no control group (%v): files leave the page cache after each slot", err)
 	} else {
 		log.Printf("memory is limited by the control group %s", group.dir)
 		defer group.remove()

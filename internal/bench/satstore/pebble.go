@@ -16,7 +16,7 @@ import (
 
 // pebbleEngine keeps records in a log-structured tree: by fingerprint, or by slot and fingerprint,
 // so that a slot is one range, which is deleted as a whole when its records have been written to
-// others.
+// other slots.
 type pebbleEngine struct {
 	db      *pebble.DB
 	cache   *pebble.Cache

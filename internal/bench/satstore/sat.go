@@ -86,8 +86,8 @@ func (e *satEngine) load() error {
 			items = items[:0]
 		}
 	}
-	// Deferred work of loading must not count for the slots, as with the others: wait for the
-	// checkpoint and the merging of ids, which take some seconds.
+	// As with the other engines, deferred work of loading must not count for the slots: wait for
+	// the checkpoint and the merging of ids, which take some seconds.
 	for written := int64(-1); written != e.s.Stats().BytesWritten; time.Sleep(time.Second) {
 		written = e.s.Stats().BytesWritten
 	}

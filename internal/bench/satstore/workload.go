@@ -8,14 +8,14 @@ import (
 	"sort"
 )
 
-// A workload is the paper's: records that are visited repeatedly, each at its own interval. The
-// paper's logs are not public. Intervals come from f(t) ~ t / (t+8)^1.7 for t of 1 to 9600 hours,
-// which matches the figures that the paper reports. In an hour 0.74 % of the records are due, in a
-// day 9.4 %. Less than a tenth of the visits go to records with an interval of one hour, and 4 % of
-// the records have intervals of up to a day.
+// A workload follows the paper: records are visited repeatedly, each at its own interval. The
+// paper's logs are not public. Intervals are drawn from f(t) ~ t / (t+8)^1.7 for t from 1 to 9600
+// hours, which matches the figures that the paper reports. In an hour 0.74 % of the records are
+// due, in a day 9.4 %. Less than a tenth of the visits go to records with an interval of one hour,
+// and 4 % of the records have intervals of up to a day.
 type workload struct {
 	records  int
-	fixed    int   // bytes of a record beside the URL
+	fixed    int   // bytes of a record without the URL
 	hours    int64 // of a slot
 	horizon  int64 // slots
 	interval []float64
@@ -92,7 +92,7 @@ func (w *workload) data(dst []byte, record int, interval int64) []byte {
 	for at := start + atSum; at+8 <= len(dst); at += 8 {
 		r = mix(r)
 		if at >= start+fieldsEnd && at < start+64 {
-			continue // flags, dates and counters, which are much the same everywhere
+			continue // flags, dates and counters, which differ little between records
 		}
 		binary.LittleEndian.PutUint64(dst[at:], r)
 	}
