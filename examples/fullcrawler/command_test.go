@@ -58,6 +58,18 @@ func TestCommandReportsWhyNothingWasFetched(t *testing.T) {
 	require.NotContains(t, out.String(), "links not followed")
 }
 
+// A dead proxy interrupts every visit: that is not the sites' fault, but has to be said.
+func TestConcludeNamesLocalTrouble(t *testing.T) {
+	web := serve(t, webtest.Options{Hosts: 1, Pages: 1})
+	c, err := newCrawler(testConfig(t, web), on(web))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.close()) }()
+	c.Tally.End("http://a.test/", stage.Interrupted, "proxy: connection refused")
+	var out bytes.Buffer
+	require.NoError(t, c.Conclude(&out, nil))
+	require.Contains(t, out.String(), "http://a.test/: proxy: connection refused")
+}
+
 func TestProgressAndSizes(t *testing.T) {
 	web := serve(t, webtest.Options{Hosts: 1, Pages: 5})
 	c := crawlWeb(t, web, testConfig(t, web))

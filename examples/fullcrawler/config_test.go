@@ -75,6 +75,9 @@ func TestInvalidFlags(t *testing.T) {
 		"-pace must be positive":     {"-pace", "NaN"},
 		"at most 1e+06":              {"-pace", "1e9"},
 		"-level must be at least 1":  {"-level", "0"},
+		"-cookies: open":             {"-cookies", "/no/such/file"},
+		"-config: open":              {"-config", "/no/such/file"},
+		"-scope: ":                   {"-scope", "galaxy"},
 		"usage: fullcrawler export [flags] cdxj|wacz FILE (": {"export", "-out", crawl, "wacz"},
 	} {
 		var log bytes.Buffer

@@ -154,3 +154,13 @@ func TestASilentProgram(t *testing.T) {
 		})
 	}
 }
+
+// The live page has no password, so an address that other machines can reach deserves a warning.
+func TestExposedAddresses(t *testing.T) {
+	for listen, want := range map[string]bool{
+		"127.0.0.1:8080": false, "127.9.9.9:0": false, "[::1]:8080": false, "localhost:8080": false,
+		"0.0.0.0:8080": true, "[::]:8080": true, "10.0.0.1:8080": true, "crawler.example:8080": true,
+	} {
+		require.Equal(t, want, exposed(listen), listen)
+	}
+}

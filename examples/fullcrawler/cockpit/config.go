@@ -169,10 +169,12 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	c := &l.Config
 	steps := []func() error{
 		func() error {
-			return ReadFile(l.configFile, func(f io.Reader) error { return readFlags(fs, f, l.configFile) })
+			return inFlag("-config", ReadFile(l.configFile, func(f io.Reader) error {
+				return readFlags(fs, f, l.configFile)
+			}))
 		},
 		func() error { l.given = givenFlags(fs); return nil },
-		func() error { return c.readScope(l.scope) },
+		func() error { return inFlag("-scope", c.readScope(l.scope)) },
 		func() error { return c.readOrder(l.order) },
 		func() (err error) { c.Policy, err = l.revisiting.policy(); return err },
 		func() error { return inFlag("-deny", c.ReadDeny()) },
@@ -190,8 +192,9 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		func() error { return inFlag("-group", c.readGroups(l.groups)) },
 		func() error { return inFlag("-shared", c.readShared(l.cdn)) },
 		func() error { return c.readIdentity(l.identity) },
+		func() error { return inFlag("-cookies", readable(c.CookieFile)) },
 		func() error { return checkWords(rest, c.Hosts) },
-		func() error { return c.readSeeds(rest, l.seedList, log) },
+		func() error { return inFlag("-seeds", c.readSeeds(rest, l.seedList, log)) },
 		l.checkNumbers,
 		l.check,
 	}
@@ -303,6 +306,18 @@ func SkipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
 		}
 	}
 	return fatal
+}
+
+// readable returns why a file cannot be read. "" means no file.
+func readable(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // ReadFile passes a file to read, without a byte-order mark. "" means no file, and - standard

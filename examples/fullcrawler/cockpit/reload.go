@@ -63,7 +63,7 @@ func OpenLog(name string) (*slog.Logger, io.Closer, error) {
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, inFlag("-log", err)
 	}
 	return slog.New(slog.NewJSONHandler(f, nil)), f, nil
 }

@@ -72,6 +72,9 @@ func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
 			return nil, errors.Join(err, file.Close())
 		}
 		fmt.Fprintln(w, "live page:", at)
+		if exposed(c.Cfg.Listen) {
+			c.Warn("the live page has no password, and -listen %s lets other machines use it", c.Cfg.Listen)
+		}
 	}
 	for _, warning := range c.Warnings {
 		fmt.Fprintln(w, "warning:", warning)
@@ -159,8 +162,8 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		line("retries", "%s", left)
 	}
 
-	if failed := c.Tally.recent(); s.Pages == 0 && len(failed) > 0 {
-		line("failed", "%s: %s", failed[0].URL, failed[0].Why)
+	if f, found := c.Tally.reason(ended != nil); found && s.Pages == 0 {
+		line("failed", "%s: %s", f.URL, f.Why)
 	}
 	if visits := total(s.Fates); visits > 0 {
 		table(w, "fates of "+counted(visits, "visit"), s.Fates)

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -358,4 +359,14 @@ func CheckListen(addr string) error {
 		return errors.New("-listen needs an address, such as 127.0.0.1:8080; the live page has no password")
 	}
 	return nil
+}
+
+// exposed reports whether an address may be reachable from other machines.
+func exposed(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil || host == "localhost" {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return err != nil || !addr.IsLoopback()
 }

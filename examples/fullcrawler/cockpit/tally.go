@@ -28,6 +28,8 @@ type tally struct {
 	seconds  perSecond
 	failures ring[failure]
 	latency  latencies
+
+	interrupted failure // the last one
 }
 
 // NewTally returns a Tally that begins now.
@@ -80,6 +82,8 @@ func (t *tally) End(url string, fate stage.Fate, why string) {
 		t.seconds.now[0]++
 	case fate == stage.Unchanged:
 		t.seconds.now[1]++
+	case fate == stage.Interrupted:
+		t.interrupted = failure{now, url, fate, fate.String(), why}
 	case fate.Failed():
 		t.failures.add(failure{now, url, fate, fate.String(), why}, keptFailures)
 	}
@@ -101,6 +105,17 @@ func (t *tally) recent() []failure {
 	all := t.failures.all()
 	slices.Reverse(all)
 	return all
+}
+
+// reason returns a failure that explains why a crawl got no page, if there is one. If the crawl was
+// not stopped, an interrupted visit is a local failure, such as a proxy that does not answer.
+func (t *tally) reason(stopped bool) (f failure, found bool) {
+	if failed := t.recent(); len(failed) > 0 {
+		return failed[0], true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.interrupted, !stopped && t.interrupted.URL != ""
 }
 
 // Robots counts a response to a request for robots.txt.
