@@ -2,7 +2,7 @@
 //
 //	seen := dedupe.New(dedupe.Options{Capacity: 100_000_000})
 //	if seen.Add(url) {
-//		// first sight: fetch it
+//		// new: fetch it
 //	}
 //
 // A [Filter] takes about two bytes per URL, and Add less than a microsecond. It compares URLs byte by

@@ -6,13 +6,13 @@
 // due time instead. It reads a bucket in one sequential pass, and writes rescheduled records in
 // large pieces to later buckets:
 //
-//	store.Add("https://example.com/", time.Now(), nil)
+//	_, err := store.Add("https://example.com/", time.Now(), nil) // or why it was not stored
 //	for record, err := range store.Due(ctx, time.Now()) {
 //		if err != nil {
 //			return err
 //		}
 //		// Fetch record.ID, in any goroutine. Then:
-//		record.Reschedule(time.Now().Add(24*time.Hour), record.Data)
+//		err = record.Reschedule(time.Now().Add(24*time.Hour), record.Data)
 //	}
 //
 // The design is SAT (Tamura and Kitsuregawa, "Secondary storage management for multi-periodic

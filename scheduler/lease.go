@@ -24,7 +24,6 @@ type Outcome struct {
 	// byte of the response is a safe upper bound. A Start before the lease, such as the zero time,
 	// means the time of the lease, or that of [Lease.Arrived]. A Start more than a day ahead is
 	// reduced to a day.
-	// believed, and means a day.
 	Start time.Time
 
 	// Took is the latency of the server, for Options.LatencyFactor, which bounds its effect.
