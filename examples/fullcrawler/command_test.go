@@ -58,6 +58,28 @@ func TestCommandReportsWhyNothingWasFetched(t *testing.T) {
 	require.NotContains(t, out.String(), "links not followed")
 }
 
+// The port of the README's first command is often taken.
+func TestCommandsSayThatThePortIsTaken(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"-out", dir, "-listen", l.Addr().String()},
+		{"-out", dir, "-delay", "1ms", "-pages", "1"}, // for an archive to serve
+		{"serve", "-out", dir, "-listen", l.Addr().String()},
+	} {
+		var log bytes.Buffer
+		if command(t.Context(), args, io.Discard, &log) == 0 {
+			require.Equal(t, "-pages", args[4])
+			continue
+		}
+		require.Contains(t, log.String(), "-listen: listen tcp "+l.Addr().String())
+		require.Contains(t, log.String(), "choose another address")
+	}
+}
+
 // A dead proxy interrupts every visit: that is not the sites' fault, but has to be said.
 func TestConcludeNamesLocalTrouble(t *testing.T) {
 	web := serve(t, webtest.Options{Hosts: 1, Pages: 1})

@@ -78,8 +78,17 @@ func (c *Crawl) Listen(addr string) (at string, err error) {
 	return c.serve(addr, c.StatusHandler(addr))
 }
 
-func (c *Crawl) serve(addr string, handler http.Handler) (at string, err error) {
+// listen listens at the address of a flag -listen.
+func listen(addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("-listen: %w: choose another address, such as 127.0.0.1:0 for any free port", err)
+	}
+	return l, nil
+}
+
+func (c *Crawl) serve(addr string, handler http.Handler) (at string, err error) {
+	l, err := listen(addr)
 	if err != nil {
 		return "", err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -30,7 +29,7 @@ func (s *serving) flags(fs *flag.FlagSet) {
 // run serves the archive to browsers until ctx ends.
 func (s *serving) run(ctx context.Context, in call) error {
 	return withArchive(in.dir, func(a *archive.Archive) error {
-		l, err := net.Listen("tcp", s.listen)
+		l, err := listen(s.listen)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,10 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		o.LogTSV = f
 	}
 	web, err := webtest.Start(o)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: choose another -port", err)
+	case err != nil:
 		return err
 	}
 	defer func() { err = errors.Join(err, web.Close()) }()
