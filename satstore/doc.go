@@ -6,13 +6,16 @@
 // due time instead. It reads a bucket in one sequential pass, and writes rescheduled records in
 // large pieces to later buckets:
 //
-//	_, err := store.Add("https://example.com/", time.Now(), nil) // or why it was not stored
+//	if _, err := store.Add("https://example.com/", time.Now(), nil); err != nil {
+//		return err
+//	}
 //	for record, err := range store.Due(ctx, time.Now()) {
+//		if err == nil { // fetch record.ID, in any goroutine; then
+//			err = record.Reschedule(time.Now().Add(24*time.Hour), record.Data)
+//		}
 //		if err != nil {
 //			return err
 //		}
-//		// Fetch record.ID, in any goroutine. Then:
-//		err = record.Reschedule(time.Now().Add(24*time.Hour), record.Data)
 //	}
 //
 // The design is SAT (Tamura and Kitsuregawa, "Secondary storage management for multi-periodic
