@@ -168,7 +168,8 @@ func (m *Member) balance(ctx context.Context, module message.Module, parts int, 
 	m.table.Try(ctx, shiftPrefix+module.String(), value, now.revision)
 }
 
-// loads returns the loads that members report for the partitions of a module, and the current shift.
+// loads returns the loads that members report for the partitions of a module, and the current
+// shift.
 func (v *view) loads(m message.Module) (loadOf, seenShift) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// dealt gives partitions with random loads to members in equal shares.
+// dealt distributes partitions with random loads among members, in equal shares.
 func dealt(r *rand.Rand, members, parts int) loadOf {
 	loads := loadOf{}
 	for part := range parts {
@@ -41,7 +41,7 @@ func extremes(loads loadOf) (high, low int) {
 	return high, low
 }
 
-// move does what the members do once a shift is known.
+// move moves a partition as the members do after a shift.
 func move(t *testing.T, loads loadOf, before, after shift) {
 	t.Helper()
 	var from, to string
@@ -102,10 +102,10 @@ func TestRebalancingEvensLoadsOut(t *testing.T) {
 	}
 }
 
-// helps tries each partition of the member with the highest load at each other member.
+// helps moves each partition of the member with the highest load to each other member.
 func helps(loads loadOf, equal int) bool {
 	high, _ := extremes(loads)
-	hot := "" // the last of those with the highest load, which is the one that gives
+	hot := "" // the last one with the highest load: that one gives
 	for id := range loads {
 		if loads.total(id) == high {
 			hot = max(hot, id)
@@ -147,7 +147,7 @@ func TestEvenLoadsDoNotMove(t *testing.T) {
 	}
 }
 
-// TestALoadIsThatOfTheLastMinute lets a partition work half of the time, and then not at all.
+// TestALoadIsThatOfTheLastMinute has a partition that works half of the time, and then not at all.
 func TestALoadIsThatOfTheLastMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := meter{start: time.Now(), last: time.Now()}
@@ -167,9 +167,9 @@ func TestALoadIsThatOfTheLastMinute(t *testing.T) {
 	})
 }
 
-// TestPartitionsMoveFromMembersThatWorkMuch has three partitions work a lot at whatever member
-// they are. They come to be spread, and when a member leaves, all are owned again.
-func TestPartitionsMoveFromMembersThatWorkMuch(t *testing.T) {
+// TestPartitionsMoveFromBusyMembers has three partitions that work a lot at any member. They end up
+// on different members, and when one leaves, all partitions are owned again.
+func TestPartitionsMoveFromBusyMembers(t *testing.T) {
 	connect := setup(t)
 	o := newOwners(t)
 	busy := make(chan map[int]bool, 1)
@@ -240,7 +240,7 @@ func TestPartitionsMoveFromMembersThatWorkMuch(t *testing.T) {
 	}
 }
 
-// owned returns who has each partition.
+// owned returns the owner of each partition.
 func (o *owners) owned() map[int]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// setup starts a broker and returns how processes reach it.
+// setup starts a broker and returns a function that connects to it.
 func setup(t *testing.T) (connect func() (*jet.Bus, *jet.Table, *jet.Table)) {
 	t.Helper()
 	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir()})
@@ -35,12 +35,12 @@ func setup(t *testing.T) (connect func() (*jet.Bus, *jet.Table, *jet.Table)) {
 	}
 }
 
-// owners notes who runs which partition, and fails if two do so at a time.
+// owners records who runs which partition, and fails if two do so at the same time.
 type owners struct {
 	t  *testing.T
 	mu sync.Mutex
 	by map[int]string
-	// epochs are those of each partition in the order in which they began.
+	// epochs are those of each partition, in the order of their starts.
 	epochs map[int][]uint64
 }
 
@@ -71,7 +71,7 @@ func (o *owners) runner(name string) Runner {
 	}
 }
 
-// count returns how many partitions each process has.
+// count returns the number of partitions of each process.
 func (o *owners) count() map[string]int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,8 +82,8 @@ func (o *owners) count() map[string]int {
 	return counts
 }
 
-// until waits for a state of affairs. That it comes is the verdict; the test's own limit is all
-// that ends a wait in vain.
+// until waits for a condition. Only the timeout of the test ends a wait for one that never becomes
+// true.
 func until(t *testing.T, is func() bool) {
 	t.Helper()
 	for !is() {
@@ -133,8 +133,8 @@ func TestMembersShareEvenlyAndGiveBack(t *testing.T) {
 	}
 }
 
-// TestASilentMemberIsReplaced takes a member's connection away, which for the others is as if it
-// were dead. It stops by itself before they take its partitions: the owners would complain.
+// TestASilentMemberIsReplaced closes a member's connection, so the others take it for dead. It
+// stops by itself before they take its partitions; otherwise owners would fail.
 func TestASilentMemberIsReplaced(t *testing.T) {
 	connect := setup(t)
 	o := newOwners(t)
@@ -151,9 +151,9 @@ func TestASilentMemberIsReplaced(t *testing.T) {
 	require.Zero(t, o.count()["a"])
 }
 
-// TestALeaseThatNobodyRunsIsTakenUp plays a member whose leases were kept by the broker, but without
-// an answer. It takes its share of them, and leaves the rest to others.
-func TestALeaseThatNobodyRunsIsTakenUp(t *testing.T) {
+// TestALeaseThatNobodyRunsIsTaken has a member whose leases the broker stored without an answer.
+// The member takes its share of them, and leaves the rest to others.
+func TestALeaseThatNobodyRunsIsTaken(t *testing.T) {
 	_, leases, _ := setup(t)()
 	o := newOwners(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -204,16 +204,16 @@ func TestAPartitionThatCannotGoOnEndsTheProcess(t *testing.T) {
 	require.ErrorIs(t, m.Run(t.Context()), broken)
 }
 
-// claim is an ownership that somebody says to have.
+// claim returns the claim of an owner that is never lost.
 func claim(epoch uint64) Claim {
 	return Claim{
 		Module: message.Dedupe, Epoch: epoch, Quit: make(chan struct{}), Guard: func() error { return nil },
 	}
 }
 
-// TestAFormerOwnerCannotReplaceTheState plays an owner that stood still and does not know that it
-// was replaced: its guard still says yes.
-func TestAFormerOwnerCannotReplaceTheState(t *testing.T) {
+// TestAPreviousOwnerCannotReplaceTheState has an owner that was suspended and does not know that it
+// was replaced: its guard still passes.
+func TestAPreviousOwnerCannotReplaceTheState(t *testing.T) {
 	_, _, states := setup(t)()
 	former, err := Keep(t.Context(), states, claim(1))
 	require.NoError(t, err)
@@ -241,12 +241,12 @@ func TestAFormerOwnerCannotReplaceTheState(t *testing.T) {
 	require.Equal(t, []string{"one", "two"}, chunks)
 }
 
-// TestAnOwnerWinsOverOneThatGoesOnWriting has each owner write as fast as it can while the next one
+// TestAnOwnerWinsOverOneThatStillWrites lets each owner write as fast as it can while the next one
 // takes over.
-func TestAnOwnerWinsOverOneThatGoesOnWriting(t *testing.T) {
+func TestAnOwnerWinsOverOneThatStillWrites(t *testing.T) {
 	_, _, states := setup(t)()
 	former := make(chan error, 1)
-	former <- jet.ErrFenced // there is nobody before the first
+	former <- jet.ErrFenced // the first has no predecessor
 	for epoch := uint64(1); epoch <= 20; epoch++ {
 		k, err := Keep(t.Context(), states, claim(epoch))
 		require.NoError(t, err)
@@ -284,8 +284,8 @@ func TestWhoLostTheOwnershipDoesNotEvenTry(t *testing.T) {
 	require.ErrorIs(t, k.Store(t.Context()), ErrLost)
 }
 
-// adder is a state that counts, and sends each number on with the sum so far. Owners that do not
-// agree on the sum are found out.
+// adder is a state that adds up numbers, and sends each one on with the sum so far. This shows if
+// owners do not agree on the sum.
 type adder struct {
 	sum    uint64
 	counts map[string]int64
@@ -309,10 +309,10 @@ func (a *adder) Load(chunk []byte) error {
 	return nil
 }
 
-// TestAFoldIsExactWhoeverOwnsIt replaces the owner again and again, in good order or by taking its
-// connection away, and has two at a time that both believe to be the owner. What arrives at the
-// next module must be what one undisturbed owner would have sent.
-func TestAFoldIsExactWhoeverOwnsIt(t *testing.T) {
+// TestAFoldIsExactAcrossOwners replaces the owner again and again, in an orderly way or by closing
+// its connection, and has two at a time that both consider themselves the owner. The next module
+// must receive what one undisturbed owner would have sent.
+func TestAFoldIsExactAcrossOwners(t *testing.T) {
 	connect := setup(t)
 	bus, _, states := connect()
 	require.NoError(t, bus.CreateStreams(t.Context(), message.Dedupe, 1))
@@ -337,7 +337,7 @@ func TestAFoldIsExactWhoeverOwnsIt(t *testing.T) {
 		running.Go(func() {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			_ = run(ctx, c) // fenced, closed or well: what was sent is the verdict
+			_ = run(ctx, c) // fenced, closed or nil: only what was sent counts
 		})
 		return bus
 	}
@@ -349,7 +349,7 @@ func TestAFoldIsExactWhoeverOwnsIt(t *testing.T) {
 		}
 	}
 	for epoch := uint64(1); epoch <= 6; epoch++ {
-		begin(epoch) // the former one has not been told, and goes on until it is fenced
+		begin(epoch) // the previous one does not know, and continues until it is fenced
 		until(t, reached(epoch*5))
 		if epoch%2 == 0 {
 			close(quits[len(quits)-1])
@@ -361,7 +361,7 @@ func TestAFoldIsExactWhoeverOwnsIt(t *testing.T) {
 	require.NoError(t, err)
 	until(t, reached(level.Last))
 	requireSums(t, bus, numbers)
-	// A former owner with nothing left to read does not notice that it was replaced.
+	// A previous owner with nothing left to read does not notice that it was replaced.
 	for i := 0; i < len(quits); i += 2 {
 		close(quits[i])
 	}

@@ -68,14 +68,14 @@ const (
 	maxBatch      = 64
 	maxBatchBytes = 64 << 10
 
-	// gathered items are sent on after so many messages at the latest. The count is that of the
-	// stream's sequence, not of this process, so that each owner sends on at the same places.
+	// flushEvery bounds the messages after which collected items are sent. It counts in the
+	// stream's sequence, so all owners send at the same positions.
 	flushEvery = 64
 
 	idleTick   = 10 * time.Millisecond
-	timedEvery = 200 * time.Millisecond // how often a Timed state may be told the time
-	quietTicks = 10                     // without a message, until a checkpoint need not be put off any more
-	minChanges = 64                     // chunks of changes at the least, before the state is written anew
+	timedEvery = 200 * time.Millisecond // the interval at which a Timed state is told the time
+	quietTicks = 10                     // without a message, after which a checkpoint is made
+	minChanges = 64                     // the least number of chunks of changes before the whole state is written
 	quitFlush  = 2 * time.Second
 	deliveries = 256
 )
@@ -102,13 +102,13 @@ type fold struct {
 	state  State
 	marks  message.Marks
 
-	seq      uint64    // of the last message that was applied
-	gathered int       // items that were not sent on yet
-	asked    bool      // for a flush, which has not come yet
-	ticked   time.Time // when a Timed state was told the time last
+	seq      uint64    // of the last applied message
+	gathered int       // items not sent yet
+	asked    bool      // a flush was requested and has not arrived
+	ticked   time.Time // when a Timed state was last told the time
 	saved    time.Time
-	blocked  time.Duration // in all, while the brokers took what was sent or kept
-	whole    int           // chunks that the whole state took when this owner wrote it; 0 before
+	blocked  time.Duration // total time that brokers took to store messages and state
+	whole    int           // chunks of the whole state when this owner wrote it; 0 before
 
 	dests   map[dest]*outbox
 	sent    map[dest]uint64 // numbers of the last messages, as of the last checkpoint
@@ -120,7 +120,7 @@ type dest struct {
 	part   int
 }
 
-// An outbox is what a fold has for one partition.
+// An outbox collects the items of a fold for one partition.
 type outbox struct {
 	pipe  *jet.Pipe
 	n     int
@@ -220,8 +220,8 @@ func (f *fold) loop(
 			still++
 		case <-quit:
 			quit, deadline = nil, time.After(quitFlush)
-		case <-deadline: // of the broker being away, or of more and more coming in
-			return nil // the next owner reads what this one did not finish
+		case <-deadline: // the broker is unreachable, or messages keep arriving
+			return nil // the next owner reads what is unfinished
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -286,8 +286,8 @@ func (f *fold) idle(ctx context.Context, still int, leaving bool) (done bool, er
 	return false, nil
 }
 
-// tick tells a Timed state the time if a task is due. Due tasks wait while the crawl has no room for
-// them: they are not urgent, and pages that already wait come first.
+// tick tells a Timed state the time if a task is due. Due tasks wait while the crawl has no room
+// for them: they are not urgent, and pages that already wait come first.
 func (f *fold) tick(ctx context.Context) {
 	timed, ok := f.state.(Timed)
 	if !ok || time.Since(f.ticked) < timedEvery {
@@ -348,9 +348,9 @@ func (f *fold) sendOn(ctx context.Context) error {
 	return nil
 }
 
-// checkpoint commits the state. It requires that no items are collected. First the messages that the
-// state has caused must be with the broker. Only after the commit may the stream delete the messages
-// that are part of the state.
+// checkpoint commits the state. It requires that no items are collected. First the messages that
+// the state has caused must be with the broker. Only after the commit may the stream delete the
+// messages that are part of the state.
 func (f *fold) checkpoint(ctx context.Context) error {
 	begun := time.Now()
 	defer func() { f.blocked += time.Since(begun) }()
@@ -396,8 +396,8 @@ func (f *fold) checkpoint(ctx context.Context) error {
 	return nil
 }
 
-// ask starts to answer the questions of the state. The answers arrive as messages, like all input of
-// the state.
+// ask starts to answer the questions of the state. The answers arrive as messages, like all input
+// of the state.
 func (f *fold) ask(ctx context.Context, background *sync.WaitGroup) {
 	if f.Ask == nil {
 		return

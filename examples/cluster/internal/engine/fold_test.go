@@ -10,8 +10,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A hoard is a state that has one more chunk of a size at each checkpoint, and fits into some as a
-// whole.
+// A hoard is a state with one more chunk of a given size at each checkpoint. As a whole, it fits
+// into a given number of chunks.
 type hoard struct {
 	adder
 	size, whole int
@@ -31,7 +31,7 @@ func (h *hoard) Changes(all bool, _ int) [][]byte {
 	return chunks
 }
 
-// newFold returns a partition that has a state and gets no messages.
+// newFold returns a partition with a state, without messages.
 func newFold(t *testing.T, s State) *fold {
 	t.Helper()
 	bus, _, states := setup(t)()
@@ -45,8 +45,8 @@ func newFold(t *testing.T, s State) *fold {
 	}
 }
 
-// TestAStateIsRewrittenInProportion holds both sides: what is kept does not grow for ever, whatever
-// the size of the chunks, and a great state is not written again for a few small changes.
+// TestAStateIsRewrittenInProportion requires that the stored chunks do not grow forever, whatever
+// their size, and that a large state is not rewritten for a few small changes.
 func TestAStateIsRewrittenInProportion(t *testing.T) {
 	for name, tt := range map[string]struct{ size, whole, checkpoints, rewrites int }{
 		"small changes of a small state": {1, 1, 3 * (minChanges + 1), 3},
@@ -68,9 +68,9 @@ func TestAStateIsRewrittenInProportion(t *testing.T) {
 	}
 }
 
-// TestAFoldWithLittleToDoKeepsToItsTime holds that a pause between two messages is no reason to keep
-// the state: a crawl that is polite has nothing but pauses.
-func TestAFoldWithLittleToDoKeepsToItsTime(t *testing.T) {
+// TestAPauseIsNoReasonForACheckpoint requires that a pause between two messages does not cause a
+// checkpoint: a polite crawl consists of pauses.
+func TestAPauseIsNoReasonForACheckpoint(t *testing.T) {
 	f := newFold(t, &hoard{size: 1, adder: adder{counts: map[string]int64{}}})
 	for _, step := range []struct {
 		name        string

@@ -123,8 +123,8 @@ func (m *Member) Owned() int {
 	return len(m.owned)
 }
 
-// Run participates until ctx ends, and then releases all partitions in an orderly way. It fails if a
-// partition cannot continue because of this process.
+// Run participates until ctx ends, and then releases all partitions in an orderly way. It fails if
+// a partition cannot continue because of this process.
 func (m *Member) Run(ctx context.Context) error {
 	look, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -302,9 +302,9 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 	return true
 }
 
-// release gives back leases of this session that it does not run. These exist if the broker stored a
-// lease, or lost its return, and the answer did not come in time. No other member would take such a
-// partition, since its owner is alive. take does, if there is room.
+// release gives back leases of this session that it does not run. These exist if the broker stored
+// a lease, or lost its return, and the answer did not come in time. No other member would take such
+// a partition, since its owner is alive. take does, if there is room.
 func (m *Member) release(ctx context.Context, p *pulse, module message.Module, part int) {
 	key := leaseKey(module, part)
 	lease, _ := m.view.free(module, part)
@@ -319,31 +319,32 @@ func returned(epoch uint64) []byte {
 	return value
 }
 
-// runs reports whether this process works on a partition.
+// runs reports whether this process runs a partition.
 func (m *Member) runs(key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.owned[key] != nil
 }
 
-// run works on a partition and gives it back.
+// run runs a partition and then gives it back.
 func (m *Member) run(ctx context.Context, key string, o *ownership) {
 	defer close(o.done)
 	err := m.opts.Run(ctx, o.claim)
-	// Who lost the partition fails here, as the new owner has changed the lease, and that is well.
+	// If the partition was lost, this fails, since the new owner has changed the lease. That is
+	// right.
 	m.table.Try(context.WithoutCancel(ctx), key, returned(o.claim.Epoch), o.revision)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.owned, key)
-	// That others have taken over is no failure of this process. All else would happen again and
-	// again, wherever the partition goes in this process, so the process had better end.
+	// If another member has taken over, this process has not failed. Any other error would occur
+	// again and again in this process, so it should end.
 	theirs := errors.Is(err, ErrLost) || errors.Is(err, jet.ErrFenced) || ctx.Err() != nil
 	if err != nil && !theirs && m.failed == nil {
 		m.failed = err
 	}
 }
 
-// giveAway lets go of n partitions of a module: first of the one that is to move.
+// giveAway releases n partitions of a module, first the one that is to move.
 func (m *Member) giveAway(module message.Module, n int) {
 	_, now := m.view.loads(module)
 	m.mu.Lock()
@@ -363,7 +364,7 @@ func (m *Member) giveAway(module message.Module, n int) {
 	}
 }
 
-// quitGrace is how long partitions may take to finish what they have begun.
+// quitGrace bounds the time for partitions to finish their work.
 const quitGrace = 10 * time.Second
 
 // quitAll ends all partitions: those that do not finish in time are aborted.

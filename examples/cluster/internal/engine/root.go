@@ -11,8 +11,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A Root is what is kept of a partition in one value: the state, or where its chunks are, and the
-// sequence of the stream up to which it reaches.
+// A Root is the stored value of a partition: the state or the location of its chunks, and the
+// sequence of the last message of the stream that is part of it.
 type Root struct {
 	Epoch  uint64 // of the owner who wrote it
 	Seq    uint64 // of the last message that is part of the state
@@ -22,7 +22,7 @@ type Root struct {
 	Chunks []Chunk
 	Sent   []Sent           `json:",omitempty"`
 	Extra  []byte           `json:",omitempty"` // additional state of the module
-	Counts map[string]int64 `json:",omitempty"` // for operators to see
+	Counts map[string]int64 `json:",omitempty"` // for operators
 }
 
 // A Sent is the number of messages that a partition has sent to another one.
@@ -73,8 +73,8 @@ func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A previous owner that does not know yet that it was replaced may write between the two. It
-		// has lost as soon as this write comes first; until then, its writes are progress.
+		// A previous owner that does not know yet that it was replaced may write between the two.
+		// It has lost as soon as this write comes first; until then, its writes are progress.
 		if err = k.Store(ctx); !errors.Is(err, jet.ErrFenced) {
 			return k, err
 		}

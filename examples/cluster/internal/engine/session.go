@@ -46,11 +46,11 @@ const DefaultTTL = 3 * time.Second
 // A Session is what a member publishes about itself.
 type Session struct {
 	Modules []string // whose partitions it takes
-	Dead    bool     `json:",omitempty"` // it ended, or others found it silent
+	Dead    bool     `json:",omitempty"` // it has ended, or others found it silent
 	TTL     time.Duration
 	// Loads has thousandths of a second of work per second, by module and partition.
 	Loads  map[string]map[int]int `json:",omitempty"`
-	Report json.RawMessage        `json:",omitempty"` // for operators to see
+	Report json.RawMessage        `json:",omitempty"` // for operators
 }
 
 // runs reports whether the member takes partitions of the module.
@@ -160,8 +160,8 @@ func (p *pulse) adopt(ctx context.Context) bool {
 }
 
 // check guards everything that the member writes. Once it has failed, it fails forever, even if a
-// late renewal succeeds after all: a caller has given up because of the failure, and would not learn
-// that the session continues.
+// late renewal succeeds after all: a caller has given up because of the failure, and would not
+// learn that the session continues.
 func (p *pulse) check() error {
 	if p.over.Load() {
 		return ErrLost

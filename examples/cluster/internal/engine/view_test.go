@@ -11,7 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// entry is a value of the table as a watcher brings it.
+// entry is a value of the table as a watcher delivers it.
 func entry(t *testing.T, key string, value any, revision uint64, seen time.Time) *jet.Entry {
 	t.Helper()
 	data, err := json.Marshal(value)
@@ -78,9 +78,9 @@ func TestAPartitionIsFreeWhenNobodyAliveHasIt(t *testing.T) {
 	require.True(t, free(0), "nobody can read it")
 }
 
-// TestTheDeadlineCountsFromWhenTheRenewalWasSent holds what makes takeover safe: others count from
-// when they see it.
-func TestTheDeadlineCountsFromWhenTheRenewalWasSent(t *testing.T) {
+// TestTheDeadlineCountsFromTheSending tests what makes takeover safe: other members count from the
+// later time at which they see the renewal.
+func TestTheDeadlineCountsFromTheSending(t *testing.T) {
 	_, leases, _ := setup(t)()
 	before := time.Now()
 	p, err := begin(t.Context(), leases, "a name/with.dots", time.Hour, Session{})
@@ -91,7 +91,7 @@ func TestTheDeadlineCountsFromWhenTheRenewalWasSent(t *testing.T) {
 	require.False(t, deadline.Before(before.Add(time.Hour)))
 	require.NoError(t, p.check())
 
-	// Somebody declares the session dead. No renewal succeeds any more, and the deadline stays.
+	// Another member declares the session dead. Then no renewal succeeds, and the deadline stays.
 	ok, _ := leases.Try(t.Context(), sessionPrefix+p.id, []byte(`{"Dead":true}`), p.revision)
 	require.True(t, ok)
 	require.False(t, p.renew(t.Context(), Session{}))
@@ -101,9 +101,9 @@ func TestTheDeadlineCountsFromWhenTheRenewalWasSent(t *testing.T) {
 	require.ErrorIs(t, p.check(), ErrLost)
 }
 
-// TestWhatIsOverStaysOver plays a renewal that succeeds after the session has run out. Whoever asked
-// in between has given up.
-func TestWhatIsOverStaysOver(t *testing.T) {
+// TestAnExpiredSessionStaysExpired has a renewal that succeeds after the session has expired.
+// Callers of check have given up in between.
+func TestAnExpiredSessionStaysExpired(t *testing.T) {
 	_, leases, _ := setup(t)()
 	p, err := begin(t.Context(), leases, "a", time.Hour, Session{})
 	require.NoError(t, err)
@@ -113,8 +113,8 @@ func TestWhatIsOverStaysOver(t *testing.T) {
 	require.ErrorIs(t, p.check(), ErrLost)
 }
 
-// TestARenewalWhoseAnswerWasLostIsAdopted plays that the broker has taken a renewal and the member
-// does not know.
+// TestARenewalWhoseAnswerWasLostIsAdopted has a renewal that the broker has stored without the
+// member's knowledge.
 func TestARenewalWhoseAnswerWasLostIsAdopted(t *testing.T) {
 	_, leases, _ := setup(t)()
 	p, err := begin(t.Context(), leases, "a", time.Hour, Session{})
@@ -126,8 +126,7 @@ func TestARenewalWhoseAnswerWasLostIsAdopted(t *testing.T) {
 	require.True(t, p.renew(t.Context(), Session{}))
 }
 
-// TestAnAnnouncementWhoseAnswerWasLostIsAdopted plays the same of the first one: the session is there,
-// and the member takes it to be nowhere.
+// TestAnAnnouncementWhoseAnswerWasLostIsAdopted does the same for the first write of a session.
 func TestAnAnnouncementWhoseAnswerWasLostIsAdopted(t *testing.T) {
 	_, leases, _ := setup(t)()
 	p := newPulse(leases, "a", time.Hour)
@@ -137,8 +136,8 @@ func TestAnAnnouncementWhoseAnswerWasLostIsAdopted(t *testing.T) {
 	require.NoError(t, p.check())
 }
 
-// TestAnOwnerThatIsNotKnownYetIsAlive has a lease come before its owner's session, as it does to who
-// was away: of each value only the latest is left, and a session is renewed after its leases.
+// TestAnOwnerThatIsNotKnownYetIsAlive delivers a lease before its owner's session, as after a
+// pause: only the latest value of each key is stored, and a session is renewed after its leases.
 func TestAnOwnerThatIsNotKnownYetIsAlive(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	v := newView()
@@ -174,8 +173,8 @@ func TestWhoIsOnlyNamedByALeaseIsNoMember(t *testing.T) {
 	require.Equal(t, map[string]Session{"a": {Modules: []string{"fetch"}}}, sessions)
 }
 
-// TestTheLastMemberMayDieUnnoticed holds that status shows no process that nobody is left to mourn.
-func TestTheLastMemberMayDieUnnoticed(t *testing.T) {
+// TestStatusOmitsTheLastDeadMember has no member left that could declare the last one dead.
+func TestStatusOmitsTheLastDeadMember(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {
 		ttl, since time.Duration

@@ -45,7 +45,7 @@ type Options struct {
 	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means DefaultMaxBytes
 
 	// Waiting is told why the brokers do not answer: at once, then every ten seconds, and nil when
-	// they answer again. Several goroutines may call it. nil means that nobody is told.
+	// they answer again. Several goroutines may call it. nil means no reports.
 	Waiting func(why error)
 }
 
@@ -146,8 +146,8 @@ func (b *Bus) answered() {
 // tellEvery is how often a waiting operator is told why.
 const tellEvery = 10 * time.Second
 
-// dial connects as soon as a server is available. The client library could wait by itself, but would
-// not report why it waits.
+// dial connects as soon as a server is available. The client library could wait by itself, but
+// would not report why it waits.
 func (b *Bus) dial(ctx context.Context) (err error) {
 	o := b.opts
 	options := []nats.Option{

@@ -12,17 +12,17 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrFenced says that somebody else has replaced a value meanwhile.
+// ErrFenced means that another process has replaced the value.
 var ErrFenced = errors.New("jet: replaced by another owner")
 
-// A Table is a set of values by key, kept by the broker. Its methods are safe for concurrent use.
+// A Table is a set of values by key, stored by the broker. Its methods are safe for concurrent use.
 type Table struct {
 	bus    *Bus
 	kv     jetstream.KeyValue
-	stream jetstream.Stream // that keeps the values
+	stream jetstream.Stream // that stores the values
 }
 
-// ErrNoTable says that nobody has made a table yet.
+// ErrNoTable means that the table has not been created yet.
 var ErrNoTable = errors.New("jet: no such table")
 
 // Table opens a table of the crawl, or fails with [ErrNoTable].
@@ -44,8 +44,8 @@ func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 	return t, nil
 }
 
-// MakeTable makes a table with as many replicas as the options of this connection say. One that is
-// there gets them.
+// MakeTable creates a table with the replicas of this connection's options. An existing table gets
+// that many.
 func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
@@ -69,9 +69,9 @@ func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 	return t, nil
 }
 
-// readLeader finds the stream of a table, and sees to it that values are read from the server that
-// leads it: the others may lag behind. Buckets are made to be read from any of them. The table gets
-// that many replicas, unless it is 0.
+// readLeader finds the stream of a table, and ensures that values are read from its leader: other
+// servers may lag behind. By default any of them may answer. Unless replicas is 0, the table gets
+// that many.
 func (b *Bus) readLeader(ctx context.Context, t *Table, replicas int) (err error) {
 	if t.stream, err = b.js.Stream(ctx, "KV_"+t.kv.Bucket()); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (b *Bus) readLeader(ctx context.Context, t *Table, replicas int) (err error
 	return err
 }
 
-// Put writes a value, whatever was there.
+// Put writes a value unconditionally.
 func (t *Table) Put(ctx context.Context, key string, value []byte) error {
 	return t.bus.untilAnswered(ctx, func(ctx context.Context) error {
 		_, err := t.kv.Put(ctx, key, value)
@@ -97,14 +97,14 @@ func (t *Table) Put(ctx context.Context, key string, value []byte) error {
 	})
 }
 
-// Get returns a value, nil if there is none.
+// Get returns a value, or nil if there is none.
 func (t *Table) Get(ctx context.Context, key string) (value []byte, err error) {
 	_, value, err = t.get(ctx, key)
 	return value, err
 }
 
-// Delete removes a value. Who watches the table is not told: the broker's own way of deleting would
-// leave a note of it behind, and there it would stay.
+// Delete removes a value. Watchers of the table do not learn of it: the broker's own deletion would
+// leave a marker behind forever.
 func (t *Table) Delete(ctx context.Context, key string) error {
 	subject := "$KV." + t.kv.Bucket() + "." + key
 	return t.bus.untilAnswered(ctx, func(ctx context.Context) error {
@@ -112,7 +112,7 @@ func (t *Table) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// Look returns a value with its revision; 0 and nil if there is none.
+// Look returns a value and its revision, or nil and 0 if there is none.
 func (t *Table) Look(ctx context.Context, key string) (revision uint64, value []byte, err error) {
 	return t.get(ctx, key)
 }
@@ -152,15 +152,15 @@ func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error)
 	}
 }
 
-// A Cell is one value of a Table, of which this process knows the revision. It is not safe for
-// concurrent use.
+// A Cell is one value of a Table whose revision this process knows. It is not safe for concurrent
+// use.
 type Cell struct {
 	table    *Table
 	key      string
 	revision uint64
 }
 
-// Cell reads a value, nil if there is none, and returns the handle to replace just that one.
+// Cell reads a value, nil if there is none, and returns a handle that replaces exactly that one.
 func (t *Table) Cell(ctx context.Context, key string) (*Cell, []byte, error) {
 	c := &Cell{table: t, key: key}
 	revision, value, err := t.get(ctx, key)
@@ -171,8 +171,9 @@ func (t *Table) Cell(ctx context.Context, key string) (*Cell, []byte, error) {
 	return c, value, nil
 }
 
-// Store replaces the value, or fails with [ErrFenced] if it is not the one that was read or stored
-// before. No two processes may store equal bytes: an answer that was lost is recognised by them.
+// Store replaces the value. It fails with [ErrFenced] unless the value is the one that was last
+// read or stored. No two processes may store equal bytes: Store recognizes its own value by them if
+// the answer was lost.
 func (c *Cell) Store(ctx context.Context, value []byte) error {
 	for {
 		err := c.table.bus.untilAnswered(ctx, func(ctx context.Context) error {
@@ -195,30 +196,30 @@ func (c *Cell) Store(ctx context.Context, value []byte) error {
 		case revision != c.revision:
 			return fmt.Errorf("%w: %s", ErrFenced, c.key)
 		}
-		// Replicas also refuse while another write of the key is under way. That may be this one, whose
-		// answer did not come in time, and it may yet come to nothing.
+		// Replicas also refuse while another write of the key is under way. That may be this one,
+		// whose answer did not come in time, and it may yet come to nothing.
 		if !sleep(ctx, reconnectWait) {
 			return ctx.Err()
 		}
 	}
 }
 
-// wrongRevision reports whether a value was refused for what is there. The replicas of a table have
-// another code for it than a table without.
+// wrongRevision reports whether a value was refused because of its revision. A table with replicas
+// has another error code for that than one without.
 func wrongRevision(err error) bool {
 	return errors.Is(err, jetstream.ErrKeyRevisionMismatch) || errors.Is(err, jetstream.ErrKeyExists)
 }
 
-// An Entry is a value as a watcher sees it.
+// An Entry is a value as delivered to a watcher.
 type Entry struct {
 	Key      string
-	Value    []byte // nil if it was deleted by other means than Delete
+	Value    []byte // nil if it was deleted other than by Delete
 	Revision uint64
-	Seen     time.Time // by this process
+	Seen     time.Time // when this process saw it
 	Stored   time.Time // by the clock of the broker
 }
 
-// Try replaces a value of a known revision, 0 for none, once, and reports whether it did.
+// Try tries once to replace the value of a revision, 0 for none, and reports whether it did.
 func (t *Table) Try(ctx context.Context, key string, value []byte, revision uint64) (bool, uint64) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -232,13 +233,13 @@ func (t *Table) Try(ctx context.Context, key string, value []byte, revision uint
 	return err == nil, next
 }
 
-// Watch passes all values, and then each change, on to see, until ctx ends. A nil entry says that
-// all present values were passed on. It begins anew when servers were away.
+// Watch calls see with all values and then with each change, until ctx ends. A nil entry follows
+// the initial values. After an outage of the servers it starts again.
 func (t *Table) Watch(ctx context.Context, see func(*Entry)) {
 	for ctx.Err() == nil {
 		if watcher, err := t.kv.WatchAll(ctx); err == nil {
 			t.follow(ctx, watcher, see)
-			_ = watcher.Stop() // it may have ended by itself
+			_ = watcher.Stop() // it may have ended already
 		}
 		sleep(ctx, reconnectWait)
 	}
@@ -273,7 +274,7 @@ func (t *Table) Under(ctx context.Context, prefix string) (map[string][]byte, er
 		switch {
 		case e == nil:
 			whole = true
-			cancel() // all that is there has come
+			cancel() // the content is complete
 		case strings.HasPrefix(e.Key, prefix):
 			values[e.Key] = e.Value
 		}
@@ -284,7 +285,7 @@ func (t *Table) Under(ctx context.Context, prefix string) (map[string][]byte, er
 	return values, nil
 }
 
-// Leader returns the name of the server that leads the table's replicas.
+// Leader returns the name of the server that leads the replicas of the table.
 func (t *Table) Leader(ctx context.Context) (string, error) {
 	status, err := t.kv.Status(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// broker starts a broker with one partition of dedupe, of that many bytes.
+// broker starts a broker with one partition of dedupe of a given size in bytes.
 func broker(t *testing.T, bytes int64) *Bus {
 	t.Helper()
 	s, err := StartServer(ServerOptions{Dir: t.TempDir()})
@@ -39,13 +39,13 @@ var (
 	allowed = func() error { return nil }
 )
 
-// parcelOf is the items of a message that has a number in it.
+// parcelOf returns the items of a message with a number.
 func parcelOf(n uint64) []byte {
 	it := message.Item{Kind: message.Page, URL: string(binary.BigEndian.AppendUint64(nil, n))}
 	return it.Append(nil)
 }
 
-// numberIn is the inverse.
+// numberIn is the inverse of parcelOf.
 func numberIn(t *testing.T, d Delivery) (m message.Message, n uint64) {
 	t.Helper()
 	m, err := message.Decode(d.Data)
@@ -100,9 +100,9 @@ func TestAReaderGoesOnWhereItStopped(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestAReaderStopsAlsoWhenItCannotRead ends what a reader runs under while it tries in vain to read
-// on. Who lost a partition must stop reading, whatever the servers do.
-func TestAReaderStopsAlsoWhenItCannotRead(t *testing.T) {
+// TestAReaderStopsEvenIfItCannotRead ends the context of a reader that cannot read on. A process
+// that has lost a partition must stop reading, whatever the servers do.
+func TestAReaderStopsEvenIfItCannotRead(t *testing.T) {
 	b := broker(t, 0)
 	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
 	r := b.Read(message.Dedupe, 0, 1)
@@ -152,7 +152,7 @@ func TestAStreamThatLostItsEndSaysSo(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestAFullStreamMakesThePipeWait fills a stream, and frees room only when the pipe has noticed.
+// TestAFullStreamMakesThePipeWait fills a stream, and frees space only when the pipe has noticed.
 func TestAFullStreamMakesThePipeWait(t *testing.T) {
 	b := broker(t, 50_000)
 	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
@@ -216,9 +216,9 @@ func TestAPipeEndsWithTheRightToWrite(t *testing.T) {
 	require.EqualValues(t, 1, level.Last)
 }
 
-// TestAPipeGoesOnWhereABrokerCountsAnew takes all that a stream has had away, as when servers lose
+// TestAPipeContinuesWhenABrokerStartsAnew deletes everything from a stream, as when servers lose
 // their disks. The pipe sends each message once, whatever the sequences were before.
-func TestAPipeGoesOnWhereABrokerCountsAnew(t *testing.T) {
+func TestAPipeContinuesWhenABrokerStartsAnew(t *testing.T) {
 	b := broker(t, 0)
 	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
 	defer p.Close()
@@ -242,10 +242,10 @@ func TestAClosedPipeTakesNothing(t *testing.T) {
 	require.ErrorIs(t, p.Send(t.Context(), 1, parcelOf(1)), ErrClosed)
 }
 
-// brokers starts three that keep everything three times.
+// brokers starts three brokers with three replicas of everything.
 func brokers(t *testing.T) *Bus {
 	t.Helper()
-	var held []net.Listener // until all three are known, so that they differ
+	var held []net.Listener // until all three ports are known, so that they differ
 	var routes []string
 	for range 3 {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -298,8 +298,8 @@ func replaceCell(t *testing.T, b *Bus) {
 	require.Equal(t, []byte("4"), value)
 }
 
-// TestACellHasOneWriterAtATime has several write what was read before, as fast as they can. Each
-// value counts the writes: one that was lost or came twice would show.
+// TestACellHasOneWriterAtATime has several writers that increment a value as fast as they can. A
+// write that is lost or repeated would show in the count.
 func TestACellHasOneWriterAtATime(t *testing.T) {
 	const writers, writes = 4, 25
 	table, err := brokers(t).MakeTable(t.Context(), "test")
@@ -313,7 +313,7 @@ func TestACellHasOneWriterAtATime(t *testing.T) {
 					return
 				}
 				n := 0
-				_, _ = fmt.Sscan(string(value), &n) // there is nothing at first
+				_, _ = fmt.Sscan(string(value), &n) // empty at first
 				err = cell.Store(t.Context(), fmt.Append(nil, n+1, " ", writer))
 				if err == nil {
 					done++
@@ -329,9 +329,9 @@ func TestACellHasOneWriterAtATime(t *testing.T) {
 	require.Regexp(t, fmt.Sprintf("^%d ", writers*writes), string(value))
 }
 
-// TestACellRecognisesItsOwnValue plays an answer that was lost: the value is there, and its writer
-// does not know.
-func TestACellRecognisesItsOwnValue(t *testing.T) {
+// TestACellRecognizesItsOwnValue loses an answer: the value is stored, and its writer does not
+// know.
+func TestACellRecognizesItsOwnValue(t *testing.T) {
 	b := broker(t, 0)
 	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
@@ -367,9 +367,9 @@ func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
 	<-ended
 }
 
-// TestOfWhatIsDeletedNothingIsLeft holds that a table does not grow by values that come and go. A
-// crawl deletes a chunk of state every few seconds, and none of them ever comes back.
-func TestOfWhatIsDeletedNothingIsLeft(t *testing.T) {
+// TestDeletedValuesLeaveNothing requires that a table does not grow by values that are deleted
+// again. A crawl deletes a chunk of state every few seconds, and never writes the same key again.
+func TestDeletedValuesLeaveNothing(t *testing.T) {
 	b := broker(t, 0)
 	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
@@ -411,8 +411,8 @@ func TestAServerNeedsADirectory(t *testing.T) {
 	require.ErrorContains(t, err, "cluster address")
 }
 
-// TestReadersTakeLittleMemory opens as many as a process of a small crawl has. What they reserve and
-// never use would still let the collector wait for as much garbage.
+// TestReadersTakeLittleMemory opens as many readers as a process of a small crawl has. Even unused
+// buffers would make the garbage collector run later.
 func TestReadersTakeLittleMemory(t *testing.T) {
 	b := broker(t, 0)
 	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
@@ -433,7 +433,7 @@ func TestReadersTakeLittleMemory(t *testing.T) {
 	require.Less(t, live(), before+readers<<20)
 }
 
-// TestMissingBrokersAreReported ends a broker while a table is in use, and starts it again.
+// TestMissingBrokersAreReported stops a broker while a table is in use, and starts it again.
 func TestMissingBrokersAreReported(t *testing.T) {
 	dir := t.TempDir()
 	s, err := StartServer(ServerOptions{Dir: dir})
@@ -474,14 +474,14 @@ func TestPasswordsAreNotShown(t *testing.T) {
 	require.NotContains(t, Redacted("tls://worker:%secret@n1"), "secret")
 }
 
-// TestATableIsMadeWithItsReplicas holds that nobody makes a table in passing, with fewer replicas than
-// the crawl is to have.
-func TestATableIsMadeWithItsReplicas(t *testing.T) {
+// TestATableIsCreatedWithItsReplicas requires that opening a table never creates one with fewer
+// replicas than the crawl should have.
+func TestATableIsCreatedWithItsReplicas(t *testing.T) {
 	b := brokers(t)
 	_, err := b.Table(t.Context(), "test")
 	require.ErrorIs(t, err, ErrNoTable)
 	replicas := b.opts.Replicas
-	b.opts.Replicas = 1 // an attempt that had other options
+	b.opts.Replicas = 1 // an attempt with other options
 	_, err = b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
 	b.opts.Replicas = replicas

@@ -19,9 +19,9 @@ var ErrClosed = errors.New("jet: pipe is closed")
 const window = 32
 
 // A Pipe sends the messages of one source to one partition, and preserves their order in spite of
-// failures: if a message is not acknowledged, it is sent again together with all later ones, and the
-// reader ignores duplicates (see message.Marks). If the partition is full, Send waits. Its methods
-// are safe for concurrent use.
+// failures: if a message is not acknowledged, it is sent again together with all later ones, and
+// the reader ignores duplicates (see message.Marks). If the partition is full, Send waits. Its
+// methods are safe for concurrent use.
 type Pipe struct {
 	bus     *Bus
 	subject string
@@ -222,8 +222,8 @@ func (p *Pipe) sendBatch(ctx context.Context, batch []parcel, base uint64) (kept
 		case <-late:
 			return kept, errLate
 		case ack := <-future.Ok():
-			// Two that went through different servers may have been kept the other way round. Then
-			// the reader has left out this one, as it came too early.
+			// Two that went through different servers may have been stored in reverse order. Then
+			// the reader has ignored this one, as it came too early.
 			if ack.Sequence <= place {
 				inOrder = false
 				err = errOrder

@@ -18,9 +18,9 @@ type Delivery struct {
 	Pending uint64 // messages after it, as far as the broker knew
 }
 
-// Bounds of read-ahead. A server drops a client with more than 64 MiB of pending data, and a process
-// may read dozens of streams. A bound in bytes alone is not enough: the client library then reserves
-// 8 MB for each reader, which also lets the collector tolerate that much garbage.
+// Bounds of read-ahead. A server drops a client with more than 64 MiB of pending data, and a
+// process may read dozens of streams. A bound in bytes alone is not enough: the client library then
+// reserves 8 MB for each reader, which also lets the collector tolerate that much garbage.
 const (
 	readAhead     = 1 << 20 // bytes of one request
 	readMessages  = 256

@@ -25,10 +25,10 @@ func Example() {
 	// Output: http://example.org/ goes to partition 9 of fetch
 }
 
-// A partition takes each message of a source once, whatever the broker repeats.
+// A partition takes each message of a source once, even if the broker repeats it.
 func ExampleMarks() {
 	var marks message.Marks
-	for _, number := range []uint64{1, 3, 2, 2, 3} { // 3 came too early, and 2 twice
+	for _, number := range []uint64{1, 3, 2, 2, 3} { // 3 arrives too early, and 2 twice
 		m := message.Message{Number: number, Base: 1}
 		fmt.Println(number, marks.Take(&m))
 	}
@@ -40,7 +40,7 @@ func ExampleMarks() {
 	// 3 true
 }
 
-// The partitions are the equal parts of the range of a hash that never changes.
+// Partitions are equal parts of the range of a hash that never changes.
 func ExamplePart() {
 	for _, url := range []string{"http://example.org/", "http://example.org/a", "http://example.org/b"} {
 		fmt.Println(message.Part(url, 16))

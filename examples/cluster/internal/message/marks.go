@@ -42,8 +42,8 @@ func (m *Marks) Take(msg *Message) bool {
 		return false
 	}
 	if msg.Number > next {
-		// Of the messages from next on, those below Base are lost. Those from Base on are being sent
-		// again, unless this is the first of them.
+		// Of the messages from next on, those below Base are lost. Those from Base on are being
+		// sent again, unless this is the first of them.
 		if msg.Number != msg.Base {
 			return false
 		}

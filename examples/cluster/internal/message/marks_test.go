@@ -55,8 +55,8 @@ func TestMarksCountWhatTheBrokerLost(t *testing.T) {
 	require.EqualValues(t, 2+3, m.Lost())
 }
 
-// A wire is a source that sends again what was not acknowledged, and a broker that keeps some of
-// what it gets, at times twice, and does not always say so.
+// A wire is a source that repeats what was not acknowledged, and a broker that stores some
+// messages, sometimes twice, and does not always acknowledge them.
 type wire struct {
 	r      *rand.Rand
 	epoch  uint64
@@ -65,7 +65,7 @@ type wire struct {
 	stream []Message
 }
 
-// send sends a window of messages from the first that is not acknowledged on.
+// send sends a window of messages, starting with the first unacknowledged one.
 func (w *wire) send() {
 	base, inOrder := w.acked+1, true
 	for number := base; number < min(base+4, w.total+1); number++ {
@@ -74,7 +74,7 @@ func (w *wire) send() {
 		if kept {
 			w.stream = append(w.stream, m)
 		}
-		if w.r.IntN(8) == 0 && len(w.stream) > 0 { // an old one comes late
+		if w.r.IntN(8) == 0 && len(w.stream) > 0 { // an old one arrives late
 			w.stream = append(w.stream, w.stream[w.r.IntN(len(w.stream))])
 		}
 		if inOrder = inOrder && kept && w.r.IntN(4) > 0; inOrder {
@@ -83,8 +83,8 @@ func (w *wire) send() {
 	}
 }
 
-// TestMarksAgainstALossyBroker holds the law that makes delivery exact: whatever is lost before it
-// was acknowledged, repeated or late, each message is taken once and in order.
+// TestMarksAgainstALossyBroker tests the law that makes delivery exact: each message is taken once
+// and in order, even if messages are late, repeated, or lost before they were acknowledged.
 func TestMarksAgainstALossyBroker(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestMarksAgainstALossyBroker(t *testing.T) {
 			var marks Marks
 			var taken []uint64
 			for i := range w.stream {
-				if w.r.IntN(5) == 0 { // another owner goes on with the marks
+				if w.r.IntN(5) == 0 { // another owner continues with the marks
 					again, err := DecodeMarks(string(marks.Append(nil)))
 					require.NoError(t, err)
 					marks = again

@@ -4,8 +4,8 @@
 // distributed crawler of producer-consumer modules") calls CrawlingData, some dozens at a time. The
 // encoding is canonical: what [Decode] accepts, [Message.Append] writes to the same bytes.
 //
-// The messages of a source to one stream are numbered. The numbers make delivery exactly once, where
-// the broker only guarantees at least once: see [Marks].
+// The messages of a source to one stream are numbered. The numbers make delivery exactly once,
+// where the broker only guarantees at least once: see [Marks].
 //
 // Partitions are chosen by [Hash], which is the same on every machine and in every version.
 package message
@@ -110,7 +110,8 @@ type Source struct {
 	Part   uint32
 }
 
-// A Message is a batch of items from one source to one partition. It is not safe for concurrent use.
+// A Message is a batch of items from one source to one partition. It is not safe for concurrent
+// use.
 type Message struct {
 	From  Source
 	Epoch uint64 // of the ownership under which From writes; 0 if its messages never differ

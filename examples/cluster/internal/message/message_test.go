@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// whole is a message in which every field of every kind of item is there.
+// whole is a message with every field of every kind of item.
 var whole = Message{
 	From: Source{Fetch, 300}, Epoch: 7, Number: 1 << 40, Base: 1<<40 - 3,
 	Items: []Item{
@@ -57,7 +57,7 @@ func TestItemsMayBeEncodedBeforeTheHeader(t *testing.T) {
 	require.Equal(t, whole.Append(nil), append(header.AppendHeader(nil, len(whole.Items)), items...))
 }
 
-// TestAPageIsSmall holds what a URL costs beside its text.
+// TestAPageIsSmall bounds the size of an item without the text of its URL.
 func TestAPageIsSmall(t *testing.T) {
 	it := Item{
 		Kind: Page, URL: strings.Repeat("x", 80), Depth: 5, Addr: netip.MustParseAddr("192.0.2.7"),
@@ -120,8 +120,8 @@ func TestModulesHaveNames(t *testing.T) {
 	require.Equal(t, "module 200", Module(200).String())
 }
 
-// TestHashNeverChanges compares with values that are written down here. Whoever changes them makes
-// partitions of older crawls unusable.
+// TestHashNeverChanges compares with constants. A change would make the partitions of older crawls
+// unusable.
 func TestHashNeverChanges(t *testing.T) {
 	for key, want := range map[string]uint64{
 		"":                    0xefd01f60ba992926,
