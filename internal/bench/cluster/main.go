@@ -3,7 +3,7 @@
 //	go run ./cluster messages -rounds 3
 //	go run ./cluster scaling
 //
-// It builds the test binary and starts it as the program that the tests use.
+// It builds the test binary, which can also run as a program, and starts it as one.
 package main
 
 import (

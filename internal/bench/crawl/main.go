@@ -6,9 +6,10 @@
 //	go run ./crawl -static DIR
 //
 // The web and each crawler are separate processes; the crawler has its own core. Each round runs
-// every crawler, one after the other; the table has the medians. Requests are counted in the web's
-// log. wget, wget2 and httrack are included if they are installed, and store pages as files. colly
-// stores none, and fullcrawler none or an archive, with its index and its store of pages.
+// every crawler, one after the other; the table shows the medians. Requests are counted in the
+// web's log. wget, wget2 and httrack are included if they are installed, and store pages as files.
+// colly stores nothing; fullcrawler stores nothing, or an archive with its index and its store of
+// pages.
 //
 // With -static, the web consists of real sites, DIR/HOST/PATH, whose pages have many more links
 // than those of the virtual web. Links to https are omitted, because nothing listens there.
@@ -71,17 +72,17 @@ func main() {
 type bench struct {
 	hosts, pages, size int
 	addrs              int           // 0: one per host
-	latency            time.Duration // median of the waits before answers; 0: none
+	latency            time.Duration // median delay before a response; 0: none
 	limit              time.Duration
 	dir                string
 	static             string   // directory of sites; "" means a generated web
-	entries            []string // first pages of them
+	entries            []string // first pages of the sites
 }
 
 // A figure has the measurements of one run.
 type figure struct {
 	cpu, wall time.Duration
-	memory    int64 // bytes, the most
+	memory    int64 // bytes, at most
 	pages     int   // distinct pages that were served
 	again     int   // requests for a page after the first one
 }
@@ -110,7 +111,7 @@ func (b *bench) run(rounds int, only string) (err error) {
 	return print(engines, figures)
 }
 
-// prepare makes a directory with the programs.
+// prepare creates a directory with the programs.
 func (b *bench) prepare() (remove func() error, err error) {
 	if b.dir, err = os.MkdirTemp("", "crawl"); err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func (b *bench) measure(e engine) (f figure, err error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = b.dir
-	cmd.WaitDelay = time.Second // for children that outlive it
+	cmd.WaitDelay = time.Second // for children that outlive the crawler
 	if e.proxy {
 		cmd.Env = append(os.Environ(), "http_proxy="+proxy)
 	}
@@ -211,7 +212,7 @@ func (b *bench) measure(e engine) (f figure, err error) {
 	if err := b.count(&f); err != nil || f.pages == 0 {
 		return f, fmt.Errorf("%w: %w: %s", errors.New("nothing was fetched"), errors.Join(err, failed), out.Bytes())
 	}
-	return f, nil // some exit with an error if a single page was missing
+	return f, nil // ignore failed: some crawlers exit with an error if a single page is missing
 }
 
 // serve starts the web, on the other core if there is one.

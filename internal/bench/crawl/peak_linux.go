@@ -9,7 +9,7 @@ import (
 )
 
 // watchMemory monitors a running process. The returned function stops that, and returns the peak
-// memory in bytes. The figure of wait4 would be wrong: it is never less than that of the parent
+// memory in bytes. The figure of wait4 would be wrong: it is never less than the parent's memory
 // when the process started.
 func watchMemory(pid int) (peak func() int64) {
 	end, seen := make(chan struct{}), make(chan int64)

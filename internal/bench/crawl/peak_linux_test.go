@@ -27,6 +27,6 @@ func TestMemoryIsTheChildsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := peak(); got == 0 || got > 100<<20 {
-		t.Errorf("cat used %d bytes; this process has %d", got, len(ballast))
+		t.Errorf("cat used %d bytes; the ballast of this process is %d", got, len(ballast))
 	}
 }

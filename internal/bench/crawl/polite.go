@@ -22,13 +22,13 @@ const (
 	politeTime               = time.Minute
 	politeLatency            = 50 * time.Millisecond
 
-	// This is an upper bound for the time that a request takes to the web on the same machine. A
+	// This is an upper bound for the time in which a request reaches the web on the same machine. A
 	// crawler that waits for the first byte of each response, which proves that the request has
-	// arrived, cannot exceed 0.83.
+	// arrived, cannot exceed 0.83 of the ideal rate.
 	politeArrival = 25 * time.Millisecond
 
-	// A request is early if it arrives sooner after the previous one than a delay minus this slack:
-	// one that is slightly late, followed by one on time, is not a violation.
+	// A request is early if it follows the previous one by less than the delay minus this slack: a
+	// request that is slightly late, followed by one on time, is not a violation.
 	politeSlack = 50 * time.Millisecond
 )
 
@@ -93,7 +93,7 @@ func (b *bench) politeEngines(seeds []string) []engine {
 	}
 	return b.installed([]engine{
 		{"fullcrawler", ours(0), false},
-		{"fullcrawler that knows the network", ours(politeArrival), false},
+		{"fullcrawler with -arrival", ours(politeArrival), false},
 		{"colly", append([]string{self, "-polite", "-colly", proxy}, seeds...), false},
 		{"wget2", append([]string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "--wait=1",
 			"-P", b.path("out")}, seeds...), true},
@@ -106,7 +106,7 @@ type request struct {
 	host, addr string
 }
 
-// requests returns all of them, in order of arrival.
+// requests returns all requests, in order of arrival.
 func (b *bench) requests() (all []request, err error) {
 	log, err := os.Open(b.path("log"))
 	if err != nil {
@@ -118,7 +118,7 @@ func (b *bench) requests() (all []request, err error) {
 		fields := strings.SplitN(lines.Text(), "\t", 4)
 		at, err := time.Parse(time.RFC3339Nano, fields[0])
 		if err != nil || len(fields) < 4 {
-			return nil, fmt.Errorf("a line of the web's log makes no sense: %q", lines.Text())
+			return nil, fmt.Errorf("invalid line in the web's log: %q", lines.Text())
 		}
 		all = append(all, request{at, fields[1], fields[2]})
 	}

@@ -27,15 +27,15 @@ func TestEarly(t *testing.T) {
 	hosts, hostGap := early(asked, func(r request) string { return r.host })
 	addrs, addrGap := early(asked, func(r request) string { return r.addr })
 	if hosts != 1 || addrs != 2 {
-		t.Errorf("%d too early for a host and %d for an address, not 1 and 2", hosts, addrs)
+		t.Errorf("%d too early for a host and %d for an address, want 1 and 2", hosts, addrs)
 	}
 	if hostGap != 500*time.Millisecond || addrGap != hostGap {
-		t.Errorf("the shortest gaps are %v and %v", hostGap, addrGap)
+		t.Errorf("the shortest gaps are %v and %v, want 500ms for both", hostGap, addrGap)
 	}
 	if err := os.WriteFile(b.path("log"), []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.requests(); err == nil {
-		t.Error("nonsense was accepted as a log")
+		t.Error("an invalid log was accepted")
 	}
 }

@@ -46,8 +46,8 @@ func entries(dir string) (urls []string, err error) {
 	return urls, nil
 }
 
-// staticEngines are ours: the others have no flag for many seeds, each with its own host as the
-// scope.
+// staticEngines includes only fullcrawler: the others have no flag for many seeds, each with its
+// own host as the scope.
 func (b *bench) staticEngines() (engines []engine) {
 	for _, archive := range []string{"none", "gzip", "zstd"} {
 		command := []string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"), "-delay", "0",

@@ -4,8 +4,8 @@
 //	go run ./data -o /tmp/data
 //	export SPINNERET_DATA=/tmp/data
 //
-// The data is random, but always the same. It shows that everything works. Meaningful figures need
-// real data in the same formats, which the READMEs of the laboratories describe.
+// The data is random, but always the same. It is enough to check that everything works. Meaningful
+// figures need real data in the same formats, which the READMEs of the laboratories describe.
 package main
 
 import (
@@ -34,7 +34,7 @@ const pagesPerHost = 20
 
 func run(dir string, hosts int) error {
 	if dir == "" || hosts < 1 {
-		return errors.New("-o names the directory to make, and -hosts is at least 1")
+		return errors.New("want -o with a directory to create, and -hosts of at least 1")
 	}
 	files := map[string]func(w io.Writer, random *rand.Rand){
 		"hosts.txt.zst": func(w io.Writer, _ *rand.Rand) {
@@ -99,7 +99,7 @@ func writeChanges(w io.Writer, random *rand.Rand, pages int) {
 	}
 }
 
-// create writes a file, compressed if its name says so.
+// create writes a file, which is compressed if its name ends in .zst.
 func create(name string, write func(io.Writer, *rand.Rand)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err

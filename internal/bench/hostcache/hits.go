@@ -16,12 +16,12 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache"
 )
 
-// A hitValue is large, so that few hosts fit into the smallest cache.
+// A hitValue is large, so that the smallest cache has room for only a few hosts.
 type hitValue [100]byte
 
 // runHits looks up the host of each link of recorded crawls in bounded caches, in the order of the
-// crawl, and adds missing ones. An LRU list gets room for as many hosts as the cache had in the
-// end. The difference is the cost of the cache's clock algorithm in hits.
+// crawl, and adds missing ones. The reference is an LRU list with room for as many hosts as the
+// cache held at the end. The difference in hits is the cost of the cache's clock algorithm.
 func runHits(data string) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "stream\thosts asked\tdifferent\tKiB\thosts kept\tcache hits\tLRU hits\t\n")

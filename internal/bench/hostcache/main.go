@@ -1,8 +1,8 @@
 // Command hostcache compares package hostcache with Go's map and with trees, with values of 16
 // bytes: memory per entry, the time of put and get, a scan, and the cost of a garbage collection.
 //
-// Each round makes every structure anew, one after the other, so that all of them see the same
-// noise; the table has the medians of the rounds.
+// Each round builds every structure again, one after the other, so that all of them see the same
+// noise. The table shows the medians of the rounds.
 //
 // With -hits, it compares the hits of bounded caches with those of an LRU list of as many hosts.
 package main
@@ -56,7 +56,7 @@ func run(n, rounds int, chosen []string, file string, plain bool) error {
 	for round := range rounds {
 		for _, name := range chosen {
 			if makers[name] == nil {
-				return fmt.Errorf("there is no structure %q", name)
+				return fmt.Errorf("unknown structure %q", name)
 			}
 			plain := makers[name]().plain
 			seen[name] = append(seen[name], works[plain].measure(makers[name]))

@@ -12,8 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A nameList holds names without pointers, so that the garbage collector has no work with it and
-// only the structure under test is measured.
+// A nameList stores names without pointers, so that the garbage collector does not scan it and only
+// the structure under test is measured.
 type nameList struct {
 	text string
 	ends []uint32
@@ -61,14 +61,14 @@ func reversed(name string) string {
 	return strings.Join(labels, ".")
 }
 
-// hostNames returns n different host names in random order: those of the file, and beyond those,
-// names that combine halves of the first labels of two of them.
+// hostNames returns n distinct host names in random order: those of the file, and if they are too
+// few, names that combine halves of the first labels of two of them.
 func hostNames(file string, n int) (nameList, error) {
 	known, err := readNames(file, n)
 	if err != nil {
 		return nameList{}, err
 	}
-	met := make([]uint64, n) // a bit for each hash: some names are taken for old ones and left out
+	met := make([]uint64, n) // a bit for each hash: names with equal hashes are omitted
 	hash := fnv.New64a()
 	var text strings.Builder
 	text.Grow(n * 22)

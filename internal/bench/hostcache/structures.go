@@ -23,8 +23,8 @@ type structure struct {
 	reports func() (bytes int)      // its own estimate of its memory; nil if it has none
 }
 
-// makers create the structures. All of them own their keys, as in a crawler that cuts them out of a
-// page.
+// makers create the structures. All of them own their keys, because a crawler's keys are parts of
+// pages that must not stay in memory.
 var makers = map[string]func() structure{
 	"map":         newMap,
 	"sharded map": newShardedMap,

@@ -6,11 +6,11 @@
 //	go run ./memory -urls 1e7       ten million
 //	go run ./memory -bodies 64      large compressed pages arrive at once
 //
-// The web is part of this process; the crawler is a separate one, with the memory that -memory
+// The web is part of this process. The crawler is a separate one, with the memory that -memory
 // allows. Each page of the web links to a thousand new URLs, spread over a thousand hosts. With
-// -bodies, as many hosts have one page of nearly 10 MB each, which is sent compressed, as soon as all
-// of them were requested. "Resident" is what Linux reports without mapped files, "heap" the memory in
-// use by Go. The crawler has no archive and no delays.
+// -bodies, that many hosts have one page of nearly 10 MB each. The pages are sent compressed, once
+// all of them have been requested. "Resident" is the resident memory without mapped files, "heap"
+// the memory in use by Go. The crawler has no archive and no delays.
 package main
 
 import (
@@ -34,7 +34,7 @@ import (
 func main() {
 	var b bench
 	urls := flag.Float64("urls", 1e6, "`number` of URLs to discover")
-	flag.IntVar(&b.bodies, "bodies", 0, "`number` of large pages at a time; 0 measures known URLs")
+	flag.IntVar(&b.bodies, "bodies", 0, "`number` of large pages at once; 0 measures known URLs")
 	flag.Int64Var(&b.memory, "memory", 512<<20, "the crawler's -memory, in `bytes`")
 	flag.StringVar(&b.order, "order", "found", "found or rank")
 	flag.StringVar(&b.program, "fullcrawler", "", "`program` to measure; empty builds one")
@@ -80,7 +80,7 @@ func (b *bench) run() (err error) {
 }
 
 // serve makes a server listen on one port of many addresses, since the crawler fetches one page at
-// a time from an address, and writes the hosts file.
+// a time from each address. It also writes the hosts file.
 func (b *bench) serve(server *http.Server) (port string, err error) {
 	port = "0"
 	for n := range addrs {
@@ -104,12 +104,12 @@ func (b *bench) crawl(seed string) error {
 		"-depth", "-1", "-archive", "none", "-sitemaps=false", "-order", b.order,
 		"-memory", fmt.Sprint(b.memory), "-listen", listen, seed}
 	cmd := exec.Command(b.program, args...)
-	said, err := os.Create(filepath.Join(b.dir, "said"))
+	output, err := os.Create(filepath.Join(b.dir, "output"))
 	if err != nil {
 		return err
 	}
-	defer said.Close()
-	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dir, said, said
+	defer output.Close()
+	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dir, output, output
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -117,14 +117,14 @@ func (b *bench) crawl(seed string) error {
 	go func() { ended <- cmd.Wait() }()
 	samples, err := b.watch(cmd.Process.Pid, ended)
 	if err != nil {
-		text, _ := os.ReadFile(said.Name())
-		return fmt.Errorf("%w; it said:\n%s", err, text[max(0, len(text)-2000):])
+		text, _ := os.ReadFile(output.Name())
+		return fmt.Errorf("%w; output:\n%s", err, text[max(0, len(text)-2000):])
 	}
 	b.report(samples)
 	return nil
 }
 
-// watch samples until enough URLs are known. The crawler has ended when it returns.
+// watch takes samples until enough URLs are known. When it returns, the crawler has exited.
 func (b *bench) watch(pid int, ended <-chan error) (samples []programs.Sample, err error) {
 	urls := float64(b.urls)
 	pause, next := 20*time.Millisecond, 0.
@@ -135,14 +135,14 @@ func (b *bench) watch(pid int, ended <-chan error) (samples []programs.Sample, e
 		select {
 		case err := <-ended:
 			if b.bodies == 0 {
-				err = errors.Join(errors.New("the crawler ended too early"), err)
+				err = errors.Join(errors.New("the crawler exited too early"), err)
 			}
 			return samples, err
 		case <-time.After(pause):
 		}
 		s, err := programs.TakeSample(listen, pid)
 		if err != nil {
-			continue // it has not started, or has ended
+			continue // it has not started, or has exited
 		}
 		if b.bodies > 0 || s.Known >= next || s.Known >= urls {
 			samples = append(samples, s)
@@ -161,7 +161,7 @@ func (b *bench) report(samples []programs.Sample) {
 			most.Visits = max(most.Visits, s.Visits)
 			most.Heap, most.Peak = max(most.Heap, s.Heap), max(most.Peak, s.Peak)
 		}
-		fmt.Printf("%d pages of %.1f MB, compressed, at one time, -memory %.0f MB: resident %.0f MB at most, "+
+		fmt.Printf("%d pages of %.1f MB, compressed, at once, -memory %.0f MB: resident %.0f MB at most, "+
 			"heap %.0f MB; %.0f visits\n", b.bodies, float64(bodySize)/1e6, float64(b.memory)/1e6, most.Peak/1e6,
 			most.Heap/1e6, most.Visits)
 		return

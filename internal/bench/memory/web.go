@@ -20,8 +20,8 @@ func addrOf(n int) string { return fmt.Sprintf("127.16.1.%d", n%addrs+1) }
 
 func hostOf(n int) string { return fmt.Sprintf("library-%03d.test", n%librarySize) }
 
-// A library is an infinite web. Page n links to librarySize pages from n*librarySize+1 on, to which
-// no other page links. Its methods are safe for concurrent use.
+// A library is an infinite web. Page n links to the librarySize pages from n*librarySize+1 on, to
+// which no other page links. Its methods are safe for concurrent use.
 type library struct{}
 
 // ServeHTTP answers with a page.
@@ -53,7 +53,7 @@ type shelf struct {
 	page   []byte // compressed
 	bodies int
 	asked  atomic.Int64  // requests for large pages
-	all    chan struct{} // closed when all were requested
+	all    chan struct{} // closed when all have been requested
 }
 
 func newShelf(bodies int) *shelf {
@@ -67,7 +67,7 @@ func newShelf(bodies int) *shelf {
 	return &shelf{page: packed.Bytes(), bodies: bodies, all: make(chan struct{})}
 }
 
-// ServeHTTP responds once all pages were requested.
+// ServeHTTP sends the large pages once all of them have been requested.
 func (s *shelf) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, port, _ := strings.Cut(r.Host, ":")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -31,8 +31,9 @@ func nodes(b *testing.B, usual int) int {
 	return n
 }
 
-// strategies are the measured ones. The difference between DL1+links and DL1 is the graph update of
-// the paper's Figure 10, which all strategies below pay, too; the rest is scoring and the queue.
+// strategies are the measured strategies. The difference between DL1+links and DL1 is the cost of
+// the graph update of the paper's Figure 10, which all strategies below also pay. The rest is
+// scoring and the queue.
 var strategies = []struct {
 	name string
 	make func(s sample) compare.Strategy

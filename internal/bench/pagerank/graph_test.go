@@ -64,7 +64,7 @@ func readLines(b *testing.B, dir, pattern string, line func(fields []string) err
 		b.Fatal(err)
 	}
 	if len(names) != 1 {
-		b.Skipf("no %s in %s: SPINNERET_DATA says where the graphs are", pattern, dir)
+		b.Skipf("no %s in %s: set SPINNERET_DATA to the directory with graphs/", pattern, dir)
 	}
 	file, err := os.Open(names[0])
 	if err != nil {

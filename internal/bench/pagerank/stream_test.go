@@ -63,7 +63,7 @@ func (s stream) links(page uint32, buf []uint32) []uint32 {
 
 // BenchmarkStream crawls a web of SPINNERET_NODES pages, by default ten million, that is generated
 // on the fly. The time to generate it is measured separately, in the same order, and subtracted. So
-// no strategy gains by reading a graph in memory order, as BF does in BenchmarkCrawl.
+// no strategy benefits from reading a graph in memory order, as BF does in BenchmarkCrawl.
 //
 //	go test ./pagerank -bench Stream -benchtime 1x
 //
@@ -99,7 +99,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// statsOf returns the figures of a frontier, and none of others.
+// statsOf returns the statistics of a Frontier, and zeros for other strategies.
 func statsOf(s compare.Strategy) (stats pagerank.Stats) {
 	if f, ok := s.(*pagerank.Frontier); ok {
 		return f.Stats()
@@ -143,7 +143,7 @@ func (t *tally) add(b *testing.B, web stream, f compare.Strategy) {
 		sum += buf[len(buf)-1]
 	}
 	if sum == 1 {
-		b.Log("so that nothing is left out")
+		b.Log("this use of sum keeps the compiler from removing the loop")
 	}
 	t.making += cpu(b) - between
 	t.pages += len(order)

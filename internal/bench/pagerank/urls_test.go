@@ -34,7 +34,7 @@ func BenchmarkURLs(b *testing.B) {
 			known := float64(u.Stats().Known)
 			begin := cpu(b)
 			b.ReportMetric((begin-before)*1e9/float64(b.N)/known, "ns/URL")
-			for i := range list { // far apart, as links are
+			for i := range list { // not in the order of ids, like links
 				if _, ok := u.ID(list[i*7919%len(list)]); !ok {
 					b.Fatal(list[i])
 				}
@@ -53,7 +53,7 @@ func mapBytes(list []string) float64 {
 	ids, urls := map[string]uint32{}, []string{}
 	for _, url := range list {
 		if _, known := ids[url]; !known {
-			url = string([]byte(url)) // its own text, as of a page that is parsed
+			url = string([]byte(url)) // a copy, as for a link in a parsed page
 			ids[url] = uint32(len(urls))
 			urls = append(urls, url)
 		}

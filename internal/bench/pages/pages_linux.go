@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drop evicts the synced pages of the files in a directory from the page cache, whose size is not
-// bounded. So a store only profits from its own memory, which is.
+// Drop evicts the synced pages of the files in a directory from the page cache, whose size has no
+// limit. So a store benefits only from its own memory, which has one.
 func Drop(dir string) error {
 	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -1,4 +1,4 @@
-// Package programs builds the programs that other measurements start.
+// Package programs builds and samples the programs that measurements start.
 package programs
 
 import (
@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Build builds fullcrawler and webtest into a directory. The working directory must be that of this
-// module.
+// Build builds fullcrawler and webtest into a directory. The working directory must be the root of
+// this module.
 func Build(dir string) error {
 	for name, from := range map[string]string{
 		"fullcrawler": "../../examples/fullcrawler", "webtest": "../../fetch/webtest/cmd/webtest",

@@ -17,14 +17,14 @@ import (
 type Sample struct {
 	Visits, Known    float64 // visits made, pages known
 	Heap, Archive    float64 // memory in use by Go, bytes written to the archive
-	Resident, Peak   float64 // memory with mapped files: now, and the most so far
+	Resident, Peak   float64 // memory with mapped files: now, and at most so far
 	Anonymous        float64 // resident memory without mapped files
 	CPU              float64 // seconds of processor time, user and system
 	Goroutines, Open float64 // goroutines, open files
 }
 
-// TakeSample reads the metrics of a crawler, started with -listen, and asks the kernel about its
-// process.
+// TakeSample reads the metrics of a crawler, started with -listen, and the kernel's statistics of
+// its process.
 func TakeSample(listen string, pid int) (s Sample, err error) {
 	if err := s.readMetrics(listen); err != nil {
 		return s, err
@@ -50,7 +50,7 @@ func (s *Sample) readMetrics(listen string) error {
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
 		line := lines.Text()
-		end := strings.LastIndexByte(line, ' ') // names of fates contain blanks, too
+		end := strings.LastIndexByte(line, ' ') // labels may contain spaces as well
 		value, err := strconv.ParseFloat(line[end+1:], 64)
 		if err != nil {
 			continue // a comment

@@ -1,5 +1,5 @@
-// Command sizes shows what each package brings into a program. For each, it makes a module outside the
-// repository that imports only this package, builds it, and counts the dependencies.
+// Command sizes shows what each package adds to a program. For each, it creates a module outside
+// the repository that imports only this package, builds it, and counts the dependencies.
 //
 //	go run ./sizes
 package main
@@ -56,8 +56,8 @@ func run(root string) (err error) {
 	return out.Flush()
 }
 
-// build makes a program of a module of its own that imports a package, or none, and returns its size
-// and the packages that are in it.
+// build creates and builds a module whose program imports a package, or none. It returns the size
+// and the packages of the program.
 func build(root, path string) (size int64, packages []string, err error) {
 	dir, err := os.MkdirTemp("", "outside")
 	if err != nil {
@@ -108,7 +108,7 @@ func command(dir string, args ...string) (string, error) {
 
 var shorter = strings.NewReplacer("github.com/", "", "golang.org/", "")
 
-// count returns the other modules that a program needs, and how many of their packages.
+// count returns the other modules that a program needs, and the number of their packages in it.
 func count(packages []string) (modules string, foreign int) {
 	seen := map[string]bool{}
 	var names []string

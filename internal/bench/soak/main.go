@@ -1,14 +1,14 @@
 //go:build linux
 
-// Command soak runs fullcrawler for millions of visits and watches its resources: memory, goroutines,
-// open files, CPU time. They must not grow once every page is known.
+// Command soak runs fullcrawler for millions of visits and watches its resources: memory,
+// goroutines, open files, CPU time. They must not grow once every page is known.
 //
 //	go run ./soak                       5 million visits, about twenty minutes
 //	go run ./soak -visits 1e5
 //
-// The web is a process of its own. Each page changes now and then, and is to be visited once an
-// hour of a clock that is faster than the crawler can be: so there is always something due, and
-// everything takes part, conditional requests, archive, stores and the live page's figures.
+// The web is a separate process. Each page changes now and then, and is due once an hour by a clock
+// that is too fast for the crawler. So some page is always due, and the crawl exercises everything:
+// conditional requests, the archive, the stores and the figures of the live page.
 package main
 
 import (
@@ -80,7 +80,7 @@ func (s *soak) run() (err error) {
 	defer crawl.Process.Kill()
 	looks, err := s.watch(crawl.Process.Pid)
 	if err := errors.Join(err, crawl.Process.Signal(syscall.SIGINT), crawl.Wait()); err != nil {
-		return fmt.Errorf("%w; it said:\n%s", err, s.said("fullcrawler"))
+		return fmt.Errorf("%w; output:\n%s", err, s.output("fullcrawler"))
 	}
 	report(os.Stdout, looks)
 	check := exec.Command(s.path("fullcrawler"), "check", "-out", s.path("out"))
@@ -100,13 +100,13 @@ func (s *soak) start(name string, args ...string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// said returns the end of a program's output.
-func (s *soak) said(name string) []byte {
+// output returns the end of a program's output.
+func (s *soak) output(name string) []byte {
 	text, _ := os.ReadFile(s.path(name + ".out"))
 	return text[max(0, len(text)-2000):]
 }
 
-// waitFor waits at most a minute for a file that is not empty.
+// waitFor waits at most a minute until a file exists and is not empty.
 func waitFor(name string) error {
 	for range 600 {
 		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
@@ -114,5 +114,5 @@ func waitFor(name string) error {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	return fmt.Errorf("%s does not exist after a minute", name)
+	return fmt.Errorf("%s is missing or empty after a minute", name)
 }

@@ -15,13 +15,13 @@ import (
 // listen is the address of the crawler's metrics.
 const listen = "127.0.0.1:18099"
 
-// A look is a sample of the crawler's resources, and when it was taken.
+// A look is a sample of the crawler's resources, with its time.
 type look struct {
 	programs.Sample
 	at time.Duration
 }
 
-// watch samples until there were enough visits.
+// watch takes samples until the crawler has made enough visits.
 func (s *soak) watch(pid int) (looks []look, err error) {
 	begun := time.Now()
 	for failures := 0; ; time.Sleep(s.every) {
@@ -43,7 +43,7 @@ func (s *soak) watch(pid int) (looks []look, err error) {
 	}
 }
 
-// report prints a line for each tenth of the visits, with maxima.
+// report prints a line for each tenth of the visits, with the maxima of that time.
 func report(w io.Writer, looks []look) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "visits\tafter\tvisits/s\tCPU s/1,000\tknown\tMB\tanonymous MB\tgoroutines\tfiles\tarchive MB\t\n")
