@@ -38,8 +38,8 @@ func frame(kind, flags byte, stream uint32, payload ...uint32) []byte {
 	return b
 }
 
-// refuse speaks HTTP/2 on conn and meets each request with the frame that refusal returns for its
-// stream, until there is none. It calls asked at each request.
+// refuse speaks HTTP/2 on conn and responds to each request with the frame that refusal returns for
+// its stream, until it returns none. It calls asked for each request.
 func refuse(conn net.Conn, asked func(), refusal func(stream uint32) []byte) {
 	defer conn.Close()
 	preface := make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
@@ -73,8 +73,8 @@ func refuse(conn net.Conn, asked func(), refusal func(stream uint32) []byte) {
 	}
 }
 
-// refusing2 returns a client whose https://example.com/ refuses each request, how many requests
-// there were and how many connections.
+// refusing2 returns a client whose https://example.com/ refuses each request, and counters of
+// requests and connections.
 func refusing2(
 	t *testing.T, cert tls.Certificate, refusal func(stream uint32) []byte,
 ) (c *fetch.Client, asked, dialed *atomic.Int64, stop func()) {
@@ -115,8 +115,8 @@ func refusing2(
 	}
 }
 
-// net/http repeats a request that an HTTP/2 server refuses, on new connections, without a pause or
-// an end. One Get makes at most three requests.
+// net/http retries a request that an HTTP/2 server refuses on new connections, endlessly and
+// without a pause. One Get makes at most three requests.
 func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	cert := srv.TLS.Certificates[0]
@@ -125,7 +125,7 @@ func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 	tests := []struct {
 		name     string
 		refusal  func(stream uint32) []byte
-		attempts int // 0: as many as there may be
+		attempts int // 0: any number up to the limit
 		kind     fetch.Kind
 	}{
 		{"GOAWAY before any stream", func(uint32) []byte {
@@ -150,21 +150,20 @@ func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 					require.True(t, e.Temporary())
 					stop()
 					if tt.attempts == 0 {
-						require.EqualValues(t, 3, asked.Load(), "requests on the wire")
+						require.EqualValues(t, 3, asked.Load(), "requests sent")
 					} else {
 						require.EqualValues(t, tt.attempts, asked.Load())
 					}
 					require.EqualValues(t, asked.Load(), e.Attempts)
-					require.LessOrEqual(t, dialed.Load(), asked.Load()+1, "one dial may come too late")
+					require.LessOrEqual(t, dialed.Load(), asked.Load()+1, "one dial may be late")
 				})
 			}
 		})
 	}
 }
 
-// A server that drains and then answers costs the attempts that it took, and the response says how
-// many.
-func TestAttemptsCountWhatWasRefused(t *testing.T) {
+// If a server drains and then answers, the response reports the number of attempts.
+func TestAttemptsCountRefusedRequests(t *testing.T) {
 	var n atomic.Int64
 	base := listen(t, func(s *session) {
 		for s.request() != "" && n.Add(1) != 2 {
@@ -173,12 +172,12 @@ func TestAttemptsCountWhatWasRefused(t *testing.T) {
 	})
 	c := newClient(t, fetch.Options{})
 	require.Equal(t, 1, get(t, c, base).Attempts)
-	require.Equal(t, 2, get(t, c, base).Attempts, "the connection was dead")
+	require.Equal(t, 2, get(t, c, base).Attempts, "the first attempt used a dead connection")
 	require.EqualValues(t, 3, n.Load())
 }
 
-// However many connections die one after the other when they are used again, they cost at most two
-// requests: the third and last goes to a new connection.
+// However many idle connections turn out to be dead when reused, they cost at most two requests:
+// the third and last goes to a new connection.
 func TestTheLastAttemptHasANewConnection(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		base, c := deadConnections(t, 10, answers)
@@ -195,8 +194,8 @@ func TestTheLastAttemptHasANewConnection(t *testing.T) {
 	}
 }
 
-// deadConnections returns a client with idle connections that break at the next request. New ones
-// answer or break, too. The server gets three more requests at most.
+// deadConnections returns a client with idle connections that break at the next request. New
+// connections either answer or break. The server gets at most three more requests.
 func deadConnections(t *testing.T, conns int, answers bool) (base string, c *fetch.Client) {
 	var together sync.WaitGroup
 	together.Add(conns)
@@ -206,7 +205,7 @@ func deadConnections(t *testing.T, conns int, answers bool) (base string, c *fet
 		s.request()
 		if late.Load() == 0 {
 			together.Done()
-			together.Wait() // so that each has a connection of its own
+			together.Wait() // so that each has a separate connection
 			s.say(ok + "Content-Length: 2\r\n\r\nok")
 			if s.request() != "" {
 				asked.Add(1)
@@ -231,13 +230,13 @@ func deadConnections(t *testing.T, conns int, answers bool) (base string, c *fet
 func TestErrorsCountAttempts(t *testing.T) {
 	c := newClient(t, fetch.Options{})
 	require.Equal(t, 1, fails(t, c, listen(t, func(s *session) { s.request() })).Attempts)
-	require.Zero(t, fails(t, c, "http://127.0.0.1:1/").Attempts, "refused: nothing was sent")
+	require.Zero(t, fails(t, c, "http://127.0.0.1:1/").Attempts, "nothing was sent")
 	require.Zero(t, fails(t, c, "http://[/").Attempts)
 }
 
 // The head of a request is recognized however it is split into writes, and a body is not part of
 // it.
-func TestDoSendsWhatItIsTold(t *testing.T) {
+func TestDoSendsTheGivenRequest(t *testing.T) {
 	var heads []string
 	base := listen(t, func(s *session) {
 		for head := s.request(); head != ""; head = s.request() {
@@ -261,7 +260,7 @@ func TestDoSendsWhatItIsTold(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "he", string(r.Body))
 	require.Equal(t, fetch.CutLength, r.Truncated)
-	require.NotContains(t, heads[1], "X-One", "a field of one request is not one of the next")
+	require.NotContains(t, heads[1], "X-One", "fields of one request must not reach the next")
 
 	for _, bad := range []fetch.Request{
 		{URL: base, Method: "POST"},

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serverEnv turns the test binary into a server, so that a benchmark measures the CPU time of the
-// client alone.
+// serverEnv turns the test binary into a server, so that a benchmark measures only the client's CPU
+// time.
 const serverEnv = "SPINNERET_FETCH_BENCH_SERVER"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// servePages says its address and answers each request with the same page, until its standard
+// servePages prints its address and answers each request with the same page, until its standard
 // input ends.
 func servePages() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func servePages() error {
 	return err
 }
 
-// startServer runs servePages in a process of its own and returns the URL of its page.
+// startServer runs servePages in a separate process and returns the URL of its page.
 func startServer(b *testing.B) string {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), serverEnv+"=1")
@@ -67,7 +67,7 @@ func startServer(b *testing.B) string {
 	return "http://" + strings.TrimSpace(addr) + "/page.html"
 }
 
-// The lower bound is net/http alone, which discards the body.
+// The lower bound is net/http, which discards the body.
 func BenchmarkGet(b *testing.B) {
 	const connections = 200
 	url := startServer(b)

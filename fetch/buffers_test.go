@@ -15,7 +15,7 @@ type trickle struct {
 	body  []byte
 	rng   *rand.Rand
 	came  int
-	sizes map[int]int // of the buffer, by the bytes that had come
+	sizes map[int]int // of the buffer, by the number of bytes received before
 }
 
 func (t *trickle) Read(p []byte) (int, error) {
@@ -27,9 +27,9 @@ func (t *trickle) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// While a body arrives, its buffer holds at most three times what has arrived, and 12 KiB in any
-// case: most requests in flight wait for a server.
-func TestBuffersGrowWithWhatHasCome(t *testing.T) {
+// While a body arrives, its buffer has at most three times the size of what has arrived, or 12 KiB:
+// most requests in flight wait for a server.
+func TestBuffersGrowWithTheBody(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		body := []byte(noise(rng.IntN(1 << (1 + rng.IntN(17)))))
@@ -47,7 +47,7 @@ func TestBuffersGrowWithWhatHasCome(t *testing.T) {
 	}
 }
 
-// A size that is kept holds what it is for, wastes at most a quarter and is its own size.
+// A rounded buffer size is large enough, wastes at most a quarter, and is not rounded further.
 func TestSizesOfBuffers(t *testing.T) {
 	for n := int64(1); n <= 1<<20; n += 1 + n/50 {
 		size := fetch.RoundUp(n)

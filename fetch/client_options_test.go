@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// heads returns a server that keeps the heads of its requests.
+// heads returns a server that records the heads of its requests.
 func heads(t *testing.T) (base string, asked *[]string) {
 	asked = new([]string)
 	return listen(t, func(s *session) {
@@ -42,7 +42,8 @@ func TestOptionsHeader(t *testing.T) {
 	}
 }
 
-// The policies of the W3C's Referrer Policy (3), one by one, over the pairs that they tell apart.
+// Each policy of the W3C's Referrer Policy (3) is tested with the pairs of URLs that it
+// distinguishes.
 func TestReferrerPolicies(t *testing.T) {
 	const page, file = "https://user:pw@a.test/dir/page?q#frag", "http://a.test/page"
 	long := "http://a.test/" + strings.Repeat("x", 5000)
@@ -80,7 +81,7 @@ func TestReferrerPolicies(t *testing.T) {
 	_, err = c.Do(t.Context(), fetch.Request{URL: base + "/to", Header: from})
 	require.NoError(t, err)
 	require.Contains(t, (*asked)[0], "\r\nReferer: "+base+"/from\r\n")
-	require.Equal(t, base+"/from#here", from.Get("Referer"), "the caller's header is left alone")
+	require.Equal(t, base+"/from#here", from.Get("Referer"), "the caller's header is unchanged")
 	req := request(t, base+"/to")
 	req.Header = from
 	_, _, err = viaTransport(t, c, req)
@@ -138,7 +139,7 @@ func TestHTTP1Only(t *testing.T) {
 	require.Equal(t, "HTTP/1.1", get(t, newClient(t, opts), base).Proto)
 }
 
-// For how long a response is fresh (RFC 9111, 4.2).
+// The freshness lifetime of a response follows RFC 9111, 4.2.
 func TestFreshness(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	const hour, date = "Thu, 01 Jan 2026 01:00:00 GMT", "Thu, 01 Jan 2026 00:30:00 GMT"
@@ -147,11 +148,11 @@ func TestFreshness(t *testing.T) {
 		want                              time.Duration
 		noStore                           bool
 	}{
-		{"nothing said", "", "", "", "", 0, false},
+		{"no fields", "", "", "", "", 0, false},
 		{"max-age", "public, Max-Age=60", "", "", "", time.Minute, false},
 		{"in quotes", `max-age="60"`, "", "", "", time.Minute, false},
 		{"less its age", "max-age=60", "", "", "50", 10 * time.Second, false},
-		{"older than that", "max-age=60", "", "", "61", 0, false},
+		{"older than max-age", "max-age=60", "", "", "61", 0, false},
 		{"no number", "max-age=soon", "", "", "x", 0, false},
 		{"negative", "max-age=-1", "", "", "", 0, false},
 		{"two", "max-age=60, max-age=600", "", "", "", time.Minute, false},
@@ -160,8 +161,8 @@ func TestFreshness(t *testing.T) {
 		{"no-store", "no-store, max-age=60", "", "", "", 0, true},
 		{"Expires", "", hour, "", "", time.Hour, false},
 		{"Expires by the server's clock", "", hour, date, "", 30 * time.Minute, false},
-		{"max-age counts more", "max-age=60", hour, "", "", time.Minute, false},
-		{"Expires that is no date", "", "0", "", "", 0, false},
+		{"max-age takes precedence", "max-age=60", hour, "", "", time.Minute, false},
+		{"Expires that is not a date", "", "0", "", "", 0, false},
 		{"Expires in the past", "", "Wed, 31 Dec 2025 00:00:00 GMT", "", "", 0, false},
 	} {
 		header := http.Header{"Cache-Control": {tt.control}, "Expires": {tt.expires}, "Date": {tt.date}, "Age": {tt.age}}
@@ -173,10 +174,10 @@ func TestFreshness(t *testing.T) {
 	require.Equal(t, 3*time.Second, get(t, newClient(t, fetch.Options{}), base).Fresh)
 }
 
-// proxied is what a proxy was asked for.
+// proxied records the requests to a proxy.
 type proxied struct{ asked []string }
 
-// httpProxy is a proxy by RFC 9110, 9.3.6, that wants a password and knows one host.
+// httpProxy is a proxy (RFC 9110, 9.3.6) that requires a password and knows one host.
 func httpProxy(t *testing.T, behind string) (string, *proxied) {
 	p := &proxied{}
 	return listen(t, func(s *session) {
@@ -222,7 +223,7 @@ func TestHTTPProxy(t *testing.T) {
 	r := get(t, c, "http://a.test/x?y")
 	require.Equal(t, "proxied", string(r.Body))
 	require.False(t, r.HeadExact)
-	require.NotContains(t, string(r.RequestHead), "Proxy", "a password is not for the archive")
+	require.NotContains(t, string(r.RequestHead), "Proxy", "no password in the archive")
 	require.Equal(t, "GET http://a.test/x?y HTTP/1.1", p.asked[0])
 	r = get(t, c, "https://b.test/x")
 	require.Equal(t, "over HTTP/2.0", string(r.Body))
@@ -262,7 +263,7 @@ func TestHTTPProxy(t *testing.T) {
 	}
 }
 
-// socksProxy is a proxy by RFC 1928, which reports the targets that it was asked for.
+// socksProxy is a proxy (RFC 1928) that reports the requested targets.
 func socksProxy(t *testing.T, behind string, reply byte) (string, *proxied) {
 	p := &proxied{}
 	return listen(t, func(s *session) {
@@ -301,9 +302,9 @@ func TestSOCKSProxy(t *testing.T) {
 	c := newClient(t, opts)
 	r := get(t, c, "http://a.test/")
 	require.Equal(t, "behind", string(r.Body))
-	require.Equal(t, "1.1.1.1:80", r.Addr.String(), "the server's, not the proxy's")
+	require.Equal(t, "1.1.1.1:80", r.Addr.String(), "the address of the server, not of the proxy")
 	require.True(t, r.HeadExact)
-	require.Equal(t, []string{"1.1.1.1:80"}, p.asked, "an address: Reach has judged it")
+	require.Equal(t, []string{"1.1.1.1:80"}, p.asked, "an address, which Reach has checked")
 	opts.Resolve = resolveTo("10.0.0.1")
 	require.Equal(t, fetch.Blocked, fails(t, newClient(t, opts), "http://a.test/").Kind)
 	require.Len(t, p.asked, 1)

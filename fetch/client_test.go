@@ -18,7 +18,7 @@ import (
 )
 
 // Concurrent Gets share a client, its connections and its decoders; each must get its own result.
-// Also for the race detector.
+// The test is also meant for the race detector.
 func TestConcurrentGets(t *testing.T) {
 	base := listen(t, func(s *session) {
 		for head := s.request(); head != ""; head = s.request() {
@@ -73,12 +73,12 @@ func TestMaxHeaderToTheByte(t *testing.T) {
 	}
 }
 
-// So is that on the number of fields, in whatever pieces they come.
+// The limit on the number of fields is exact, however they are split into pieces.
 func TestMaxFieldsToTheField(t *testing.T) {
 	const interim = "HTTP/1.1 103 Early Hints\r\nX: y\r\nX: y\r\n\r\n"
 	for _, tt := range []struct {
 		before string
-		fields int // including the last one
+		fields int // including the last field
 		fits   bool
 	}{{"", 10, true}, {"", 11, false}, {interim, 8, true}, {interim, 9, false}} {
 		head := ok + strings.Repeat("X: y\r\n", tt.fields-1) + "Content-Length: 2\r\n\r\n"
@@ -103,7 +103,7 @@ func TestMaxFieldsToTheField(t *testing.T) {
 	require.Equal(t, "ok", string(get(t, newClient(t, fetch.Options{MaxFields: -1}), base).Body))
 }
 
-// A negative limit switches it off, where that makes sense.
+// A negative value disables a limit, where that makes sense.
 func TestNegativeOptionsAreOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, stop := inMemory(t, fetch.Options{
@@ -129,7 +129,7 @@ func TestNegativeOptionsAreOff(t *testing.T) {
 	})
 }
 
-// The instants of an exchange, in fake time and so to the nanosecond.
+// The times of an exchange are exact, thanks to fake time.
 func TestTiming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, stop := inMemory(t, fetch.Options{
@@ -176,10 +176,10 @@ func TestTimingOfTLS(t *testing.T) {
 		at.WroteRequest, at.Done}
 	require.True(t, slices.IsSortedFunc(steps, time.Time.Compare), "%+v", at)
 	require.Positive(t, at.Secured.Sub(at.Dialed))
-	require.Zero(t, new(fetch.Response).Wait(), "what was not seen is no span")
+	require.Zero(t, new(fetch.Response).Wait(), "a missing time gives no duration")
 }
 
-func TestCookiesAreKeptInAJarOnly(t *testing.T) {
+func TestCookiesNeedAJar(t *testing.T) {
 	var asked []string
 	base := listen(t, func(s *session) {
 		for head := s.request(); head != ""; head = s.request() {
@@ -221,7 +221,7 @@ func TestNotModified(t *testing.T) {
 
 var midnight2000 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Without Grace a body gets no time in advance, and the time before the body does not count.
+// Without Grace, a body has no extra time, and the time before the body does not count.
 func TestNoGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := fetch.Options{Grace: -1, MinRate: 1, Timeout: -1, HeadTimeout: -1}
@@ -242,10 +242,10 @@ func TestNoGrace(t *testing.T) {
 	})
 }
 
-// A layer of the caller sees what is sent, and can add to it.
+// The caller's wrapper sees each request as it is sent, and can add to it.
 func TestWrap(t *testing.T) {
 	base := listen(t, says(ok+"\r\n"))
-	base2, opts2 := tlsServer(t, true) // whose head is made up
+	base2, opts2 := tlsServer(t, true) // its head is synthesized
 	for base, opts := range map[string]fetch.Options{base: {}, base2: opts2} {
 		var asked string
 		opts.Wrap = func(next http.RoundTripper) http.RoundTripper {
@@ -264,7 +264,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// A layer may answer by itself, without any byte from a server.
+// The caller's wrapper may answer by itself, without a server.
 func TestWrapThatAnswers(t *testing.T) {
 	for value, want := range map[string]time.Duration{
 		"Sat, 01 Jan 2000 00:00:00 GMT": 0, "7": 7 * time.Second,
@@ -312,11 +312,11 @@ func TestRelease(t *testing.T) {
 		c.Release(r)
 		require.Nil(t, r.Raw)
 		require.Nil(t, r.Body)
-		c.Release(r) // a second time does no harm
+		c.Release(r) // a second Release does nothing
 	}
 }
 
-// What Options.Dial and Options.Resolve see.
+// TestHooks checks the arguments of Options.Dial and Options.Resolve.
 func TestHooks(t *testing.T) {
 	tests := []struct{ url, host, addr string }{
 		{"http://A.test/", "a.test", "1.1.1.1:80"},
@@ -343,7 +343,7 @@ func TestHooks(t *testing.T) {
 }
 
 // A proxy would do the dialing, and Reach would check the proxy's address, not the server's.
-func TestNoProxyOfTheEnvironment(t *testing.T) {
+func TestEnvironmentProxyIsIgnored(t *testing.T) {
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {
 		t.Setenv(name, "http://2.2.2.2:3128")
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// zipped is made by compress/gzip, which is not the decoder under test.
+// zipped compresses with compress/gzip, which is not the library under test.
 func zipped(t testing.TB, text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -51,7 +51,7 @@ func zstded(t testing.TB, text string) string {
 	return string(w.EncodeAll([]byte(text), nil))
 }
 
-// noise is text that does not compress well.
+// noise returns text that does not compress well.
 func noise(n int) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, n)
@@ -81,36 +81,36 @@ func TestContentCodings(t *testing.T) {
 		{"gzip", "gzip", z, fetch.Options{}, text, fetch.Whole},
 		{"x-gzip in capitals", " X-GZip ", z, fetch.Options{}, text, fetch.Whole},
 		{"gzip and identity", "identity, gzip", z, fetch.Options{}, text, fetch.Whole},
-		{"gzip that grows", "gzip", zplain, fetch.Options{}, plain, fetch.Whole},
+		{"gzip larger than its contents", "gzip", zplain, fetch.Options{}, plain, fetch.Whole},
 		{"an empty body", "gzip", "", fetch.Options{}, "", fetch.Whole},
 		{"an empty page", "gzip", zipped(t, ""), fetch.Options{}, "", fetch.Whole},
 		{"several members", "gzip", z + zipped(t, "") + zplain, fetch.Options{}, text + plain,
 			fetch.Whole},
-		{"bytes behind the last member", "gzip", z + "\x00\x00padding", fetch.Options{}, text,
+		{"bytes after the last member", "gzip", z + "\x00\x00padding", fetch.Options{}, text,
 			fetch.Whole},
 
 		{"deflate", "deflate", zlib, fetch.Options{}, text, fetch.Whole},
-		{"deflate as some servers think it is", "Deflate", flate, fetch.Options{}, text, fetch.Whole},
+		{"raw deflate, as from some servers", "Deflate", flate, fetch.Options{}, text, fetch.Whole},
 		{"deflate with a wrong checksum", "deflate", zlib[:len(zlib)-1] + "x", fetch.Options{}, text,
 			fetch.CutCoding},
-		{"no deflate at all", "deflate", "\xff\xff\xff", fetch.Options{}, "", fetch.CutCoding},
-		{"a byte of deflate", "deflate", "x", fetch.Options{}, "", fetch.CutCoding},
-		{"a bomb of deflate", "deflate", deflated(t, zeros), fetch.Options{},
+		{"not deflate at all", "deflate", "\xff\xff\xff", fetch.Options{}, "", fetch.CutCoding},
+		{"one byte of deflate", "deflate", "x", fetch.Options{}, "", fetch.CutCoding},
+		{"a deflate bomb", "deflate", deflated(t, zeros), fetch.Options{},
 			zeros[:64<<10+100*len(deflated(t, zeros))], fetch.CutRatio},
 		{"zstd", "zstd", zstd, fetch.Options{}, text, fetch.Whole},
 		{"several frames of zstd", "zstd", zstd + "\x50\x2a\x4d\x18\x01\x00\x00\x00x" + zstd,
 			fetch.Options{}, text + text, fetch.Whole},
-		{"no zstd at all", "zstd", text, fetch.Options{}, text, fetch.CutCoding},
+		{"not zstd at all", "zstd", text, fetch.Options{}, text, fetch.CutCoding},
 		{"zstd cut in its only block", "zstd", zstd[:len(zstd)-3], fetch.Options{}, "",
 			fetch.CutCoding},
-		{"a bomb of zstd", "zstd", zstded(t, zeros), fetch.Options{},
+		{"a zstd bomb", "zstd", zstded(t, zeros), fetch.Options{},
 			zeros[:64<<10+100*len(zstded(t, zeros))], fetch.CutRatio},
-		{"zstd that wants a large window", "zstd", "\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00",
+		{"zstd that requires a large window", "zstd", "\x28\xb5\x2f\xfd\x00\x70\x01\x00\x00",
 			fetch.Options{}, "", fetch.CutCoding},
 
 		{"an unknown coding", "br", z, fetch.Options{}, z, fetch.CutCoding},
 		{"gzip twice", "gzip, gzip", zipped(t, z), fetch.Options{}, zipped(t, z), fetch.CutCoding},
-		{"no gzip at all", "gzip", text, fetch.Options{}, text, fetch.CutCoding},
+		{"not gzip at all", "gzip", text, fetch.Options{}, text, fetch.CutCoding},
 		{"a wrong checksum", "gzip", flipped, fetch.Options{}, text, fetch.CutCoding},
 		{"a broken second member", "gzip", z + "\x1f\x8b\xff", fetch.Options{}, text, fetch.CutCoding},
 		{"a broken header", "gzip", "\x1f\x8b\xff", fetch.Options{}, "", fetch.CutCoding},
@@ -126,9 +126,9 @@ func TestContentCodings(t *testing.T) {
 			zeros, fetch.Whole},
 		{"a bomb", "gzip", bomb, fetch.Options{}, strings.Repeat("\x00", 64<<10+100*len(bomb)),
 			fetch.CutRatio},
-		{"a bomb beyond MaxBody first", "gzip", bomb, fetch.Options{MaxBody: 70_000},
+		{"a bomb that exceeds MaxBody first", "gzip", bomb, fetch.Options{MaxBody: 70_000},
 			strings.Repeat("\x00", 70_000), fetch.CutLength},
-		{"a bomb at another ratio", "gzip", bomb, fetch.Options{MaxRatio: 3},
+		{"a bomb with another ratio", "gzip", bomb, fetch.Options{MaxRatio: 3},
 			strings.Repeat("\x00", 64<<10+3*len(bomb)), fetch.CutRatio},
 	}
 	for _, tt := range tests {
@@ -137,18 +137,18 @@ func TestContentCodings(t *testing.T) {
 				ok, tt.coding, len(tt.raw), tt.raw)))
 			r := get(t, newClient(t, tt.opts), base)
 			require.Equal(t, tt.cut, r.Truncated)
-			// Not require.Equal, which would print megabytes.
+			// require.Equal would print megabytes.
 			require.Len(t, r.Body, len(tt.want))
 			require.True(t, tt.want == string(r.Body))
 			if tt.opts.MaxBody == 0 {
 				require.Equal(t, fetch.Whole, r.RawCut)
-				require.True(t, tt.raw == string(r.Raw), "Raw keeps the coding")
+				require.True(t, tt.raw == string(r.Raw), "Raw is still encoded")
 			}
 		})
 	}
 }
 
-// swapped decodes a coding of its own, which exchanges the cases.
+// swapped decodes a made-up coding that swaps upper and lower case.
 type swapped struct{ r io.Reader }
 
 func newSwapped(r io.Reader) (io.ReadCloser, error) { return &swapped{r}, nil }
@@ -179,20 +179,20 @@ func TestDecoderOfTheCaller(t *testing.T) {
 	require.Positive(t, made)
 }
 
-// A body that breaks off is kept as far as it arrived and can be decoded.
-func TestBodiesThatBreakOff(t *testing.T) {
+// The part of a truncated body that arrived and can be decoded is kept.
+func TestTruncatedBodies(t *testing.T) {
 	text := noise(50_000)
 	z := zipped(t, text)
 	tests := []struct {
 		name, head, body string
 		want             string // a prefix of Body, which is no longer than text
 	}{
-		{"shorter than promised", "Content-Length: 1000\r\n\r\n", "short", "short"},
-		{"shorter than the longest promise", "Content-Length: 9223372036854775807\r\n\r\n", "short",
+		{"shorter than Content-Length", "Content-Length: 1000\r\n\r\n", "short", "short"},
+		{"far shorter than Content-Length", "Content-Length: 9223372036854775807\r\n\r\n", "short",
 			"short"},
 		{"in a chunk", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\nff\r\nshort", "helloshort"},
 		{"between chunks", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n", "hello"},
-		{"into no chunk", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\nxyz\r\n", "hello"},
+		{"invalid chunk", "Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\nxyz\r\n", "hello"},
 		{"in gzip", fmt.Sprintf("Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n", len(z)),
 			z[:len(z)/2], text[:len(text)/4]},
 	}
@@ -207,8 +207,8 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	}
 }
 
-// Decoders are reused; nothing of one page may appear in the next.
-func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
+// Decoders are reused, but no data of one page may appear in the next.
+func TestReusedDecodersAreClean(t *testing.T) {
 	pages := []string{zipped(t, "one"), "\x1f\x8bbroken", zipped(t, "two")[:15], zipped(t, "three")}
 	base := listen(t, func(s *session) {
 		for n := 0; s.request() != ""; n++ {
@@ -226,8 +226,8 @@ func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
 	}
 }
 
-// The law: a body within the limits decodes to what was encoded, whatever the pieces it was
-// encoded in.
+// FuzzGzipRoundTrip checks that a body within the limits decodes to the original, whatever the
+// pieces it was encoded in.
 func FuzzGzipRoundTrip(f *testing.F) {
 	f.Add([]byte("some text"), uint16(3), []byte("rest"))
 	f.Add([]byte{}, uint16(0), []byte{0x1f, 0x8b})
@@ -247,7 +247,8 @@ func FuzzGzipRoundTrip(f *testing.F) {
 	})
 }
 
-// The law: a body decodes to the original, and arbitrary bytes to no more than the limit.
+// FuzzDeflateAndZstd checks that a body decodes to the original, and arbitrary bytes to no more
+// than the limit.
 func FuzzDeflateAndZstd(f *testing.F) {
 	f.Add([]byte("some text"), []byte("rest"))
 	f.Add([]byte{}, []byte("\x28\xb5\x2f\xfd\x04\x00"))

@@ -4,5 +4,5 @@ package fetch_test
 
 import "time"
 
-// cpuTime is not known here; the benchmarks leave its figures out.
+// cpuTime is not supported here; the benchmarks omit its figures.
 func cpuTime() time.Duration { return 0 }

@@ -33,7 +33,7 @@ var (
 
 func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 
-// randomAnswer is a response that is more or less valid HTTP/1.x.
+// randomAnswer returns a response that is more or less valid HTTP/1.x.
 func randomAnswer(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteString(pick(r, randomInterims))
@@ -46,7 +46,7 @@ func randomAnswer(r *rand.Rand) string {
 	switch r.IntN(5) {
 	case 0: // until the connection ends
 		b.WriteString(end + body)
-	case 1: // as long as promised
+	case 1: // as long as Content-Length
 		fmt.Fprintf(&b, "Content-Length: %d%s%s%s", len(body), end, end, body)
 	case 2: // shorter, or longer
 		fmt.Fprintf(&b, "Content-Length: %d%s%s%s", r.IntN(2*len(body)+1), end, end, body)
@@ -56,7 +56,7 @@ func randomAnswer(r *rand.Rand) string {
 	return b.String()
 }
 
-// randomChunks splits body into chunks. Sometimes one is broken or the last one is missing.
+// randomChunks splits body into chunks. Sometimes one is malformed, or the last one is missing.
 func randomChunks(r *rand.Rand, body string) string {
 	var b strings.Builder
 	for body != "" {
@@ -81,7 +81,7 @@ func randomChunks(r *rand.Rand, body string) string {
 	return b.String()
 }
 
-// outcome is the part of a result that two clients are compared by.
+// outcome is the part of a result in which two clients must agree.
 type outcome struct {
 	failed bool
 	status int
@@ -110,9 +110,9 @@ func viaNetHTTP(t *testing.T, transport http.RoundTripper) outcome {
 	return outcome{false, resp.StatusCode, resp.Header, string(body), err == nil}
 }
 
-// The layers below net/http and those above it do not change how a response is understood: for any
-// response, in any pieces.
-func TestGetUnderstandsWhatNetHTTPDoes(t *testing.T) {
+// The layers below and above net/http do not change how a response is parsed: any response, in any
+// pieces.
+func TestGetParsesLikeNetHTTP(t *testing.T) {
 	rounds := uint64(2000)
 	if testing.Short() {
 		rounds = 200
@@ -157,5 +157,5 @@ func TestGetUnderstandsWhatNetHTTPDoes(t *testing.T) {
 		})
 	}
 	t.Logf("%d failed, %d whole, %d cut", failed, whole, cut)
-	require.Greater(t, min(failed, whole, cut), int(rounds/10), "all of them are met")
+	require.Greater(t, min(failed, whole, cut), int(rounds/10), "each outcome must occur")
 }

@@ -51,11 +51,11 @@ func TestErrorReadsWell(t *testing.T) {
 		require.Equal(t, tt.temporary, tt.err.Temporary(), "%v", &tt.err)
 	}
 	e := fetch.Error{Kind: fetch.BadURL, URL: "http://\n" + strings.Repeat("x", 10_000)}
-	require.NotContains(t, e.Error(), "\n", "a URL cannot forge a line of a log")
+	require.NotContains(t, e.Error(), "\n", "a URL must not forge a line of a log")
 	require.Less(t, len(e.Error()), 300)
 	e = fetch.Error{Kind: fetch.TLS, URL: "http://a.test/",
 		Err: errors.New("certificate is valid for a\n\x1b[31m" + strings.Repeat("x", 10_000))}
-	require.NotContains(t, e.Error(), "\n", "nor can a certificate")
+	require.NotContains(t, e.Error(), "\n", "a certificate must not forge one either")
 	require.NotContains(t, e.Error(), "\x1b")
 	require.Less(t, len(e.Error()), 600)
 	require.EqualError(t, fetch.Blocked, "fetch: blocked")
@@ -69,7 +69,7 @@ func TestGetFails(t *testing.T) {
 		kind      fetch.Kind
 		temporary bool
 	}{
-		{"closed without a word", func(s *session) { s.request() }, fetch.Disconnected, true},
+		{"closed without a response", func(s *session) { s.request() }, fetch.Disconnected, true},
 		{"closed in the head", says(ok + "X: y\r\n"), fetch.Disconnected, true},
 		{"closed in the status line", says("HTTP/1.1 20"), fetch.Disconnected, true},
 		{"closed in a field", says(ok + "X: y\r\nX-"), fetch.Disconnected, true},
@@ -78,7 +78,7 @@ func TestGetFails(t *testing.T) {
 			fetch.Disconnected, true},
 		{"another protocol", says("SSH-2.0-OpenSSH_9.9\r\n"), fetch.Protocol, false},
 		{"no status", says("HTTP/1.1 abc\r\n\r\n"), fetch.Protocol, false},
-		{"a field without colon", says(ok + "nonsense\r\n\r\n"), fetch.Protocol, false},
+		{"a field without a colon", says(ok + "nonsense\r\n\r\n"), fetch.Protocol, false},
 		{"two lengths", says(ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
 			fetch.Protocol, false},
 		{"a switch of protocols", says("HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
@@ -110,8 +110,8 @@ func TestGetFailsToConnect(t *testing.T) {
 	require.EqualError(t, e, "fetch: http://a.test/: resolve: no address")
 }
 
-// The end of the caller's context ends a Get at once, at any point, and discards what had arrived:
-// the caller does not want it.
+// The end of the caller's context ends a Get at once, at any point, and discards what has arrived:
+// the caller no longer needs it.
 func TestCallersContext(t *testing.T) {
 	why := errors.New("shutting down")
 	tests := []struct {
@@ -139,15 +139,15 @@ func TestCallersContext(t *testing.T) {
 				ctx, late := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 				defer late()
 				_, err = c.Get(ctx, "http://a.test/")
-				require.ErrorIs(t, err, fetch.Canceled, "a deadline of the caller's, too")
+				require.ErrorIs(t, err, fetch.Canceled, "a deadline of the caller cancels as well")
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			})
 		})
 	}
 }
 
-// In a bubble every goroutine must have ended when the test does, so this fails if CloseIdle
-// leaves one.
+// In a synctest bubble, every goroutine must have exited when the test ends, so this fails if
+// CloseIdle leaves one.
 func TestCloseIdleLeavesNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keep := func(s *session) {
@@ -158,12 +158,12 @@ func TestCloseIdleLeavesNoGoroutine(t *testing.T) {
 		c, stop := inMemory(t, fetch.Options{IdleTimeout: -1}, keep)
 		require.False(t, get(t, c, "http://a.test/").Reused)
 		time.Sleep(time.Hour)
-		require.True(t, get(t, c, "http://a.test/").Reused, "IdleTimeout is off")
+		require.True(t, get(t, c, "http://a.test/").Reused, "IdleTimeout is disabled")
 		c.CloseIdle()
 		require.False(t, get(t, c, "http://a.test/").Reused)
 		stop()
 
-		// IdleTimeout does the same by itself.
+		// IdleTimeout has the same effect as CloseIdle.
 		c, stop = inMemory(t, fetch.Options{}, keep)
 		get(t, c, "http://a.test/")
 		time.Sleep(fetch.DefaultIdleTimeout + time.Second)

@@ -20,7 +20,7 @@ func Decode(raw []byte, coding string, opts Options) ([]byte, Kind) {
 // CodingOf is codingOf.
 var CodingOf = codingOf
 
-// RequestURI returns what a Get of raw puts on the wire as the request's target.
+// RequestURI returns the request target that a Get of raw sends.
 func RequestURI(raw string) (string, error) {
 	u, _, err := parseTarget(raw)
 	if err != nil {
@@ -41,7 +41,8 @@ func Record(pieces ...[]byte) (head []byte, done bool) {
 	return head, done
 }
 
-// Trusted reports whether a recorder that read b accepts it as the head of a response with status.
+// Trusted reports whether a recorder that has read b accepts it as the head of a response with that
+// status.
 func Trusted(status int, b string) bool {
 	w := newWire(nil, netip.AddrPort{}, math.MaxInt)
 	w.record([]byte(b), nil)
@@ -58,7 +59,7 @@ func LateCheck(cancel context.CancelCauseFunc) {
 	w.check()
 }
 
-// Refer returns what a policy leaves of a Referer in a request to url.
+// Refer returns the Referer that a policy permits in a request to url.
 func Refer(policy, from, url string) string {
 	c := &Client{opts: Options{Referrer: policy}.withDefaults()}
 	header := http.Header{"Referer": {from}}
@@ -69,7 +70,7 @@ func Refer(policy, from, url string) string {
 // Freshness is freshness.
 var Freshness = freshness
 
-// Grow reads most bytes of r in a buffer of the expected size, as a Get reads a body.
+// Grow reads at most most bytes of r into a buffer of the expected size, as Get reads a body.
 func Grow(r io.Reader, limit, most int64) ([]byte, bool, error) {
 	g := growth{new(buffers), limit, most}
 	return g.read(nil, r, nil)

@@ -20,16 +20,16 @@ func TestNew(t *testing.T) {
 		opts fetch.Options
 		want error // nil: fine
 	}{
-		{"nobody to ask", fetch.Options{}, fetch.NoAgent},
-		{"white space is nobody", fetch.Options{UserAgent: "  "}, fetch.NoAgent},
-		{"a name only", fetch.Options{UserAgent: "mybot/1.0"}, fetch.NoContact},
-		{"anywhere needs a contact, too", fetch.Options{UserAgent: "mybot", Reach: fetch.Anywhere},
+		{"no user agent", fetch.Options{}, fetch.NoAgent},
+		{"white space as the user agent", fetch.Options{UserAgent: "  "}, fetch.NoAgent},
+		{"a name without a contact", fetch.Options{UserAgent: "mybot/1.0"}, fetch.NoContact},
+		{"Anywhere requires a contact", fetch.Options{UserAgent: "mybot", Reach: fetch.Anywhere},
 			fetch.NoContact},
 		{"half a URL", fetch.Options{UserAgent: "mybot (+http://)"}, fetch.NoContact},
 		{"half an address", fetch.Options{UserAgent: "mybot (me@)"}, fetch.NoContact},
 		{"a URL", fetch.Options{UserAgent: "mybot/1.0 (+https://a.test/bot)"}, nil},
 		{"an address", fetch.Options{UserAgent: "mybot/1.0 (me@a.test)"}, nil},
-		{"loopback needs none", fetch.Options{Reach: fetch.Loopback}, nil},
+		{"Loopback requires none", fetch.Options{Reach: fetch.Loopback}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-func TestGetTellsAllAboutAnExchange(t *testing.T) {
+func TestGetReportsTheExchange(t *testing.T) {
 	const head = "HTTP/1.1 203 Not  Quite\r\nserver: x\r\nX-B:  two \r\nX-A: 1\r\n" +
 		"ETag: \"v1\"\r\nLast-Modified: Sat, 01 Jan 2000 00:00:00 GMT\r\ncontent-length: 5\r\n\r\n"
 	base := listen(t, says(head+"hello"))
@@ -70,7 +70,7 @@ func TestGetTellsAllAboutAnExchange(t *testing.T) {
 		"Accept-Encoding: gzip, zstd, deflate\r\nFrom: bot@a.test\r\n\r\n", string(r.RequestHead))
 	require.True(t, r.HeadExact)
 	require.Equal(t, "hello", string(r.Body))
-	require.Same(t, &r.Raw[0], &r.Body[0], "without coding the two share memory")
+	require.Same(t, &r.Raw[0], &r.Body[0], "without a coding, the two share memory")
 	require.Equal(t, fetch.Whole, r.Truncated)
 	require.Equal(t, fetch.Whole, r.RawCut)
 	require.Equal(t, netip.MustParseAddrPort(host), r.Addr)
@@ -90,7 +90,7 @@ func TestGetTellsAllAboutAnExchange(t *testing.T) {
 	require.False(t, at.FirstByte.Before(at.Connected) || at.FirstByte.After(at.Done), "%+v", at)
 }
 
-func TestGetAsksOnlyForWhatChanged(t *testing.T) {
+func TestGetIfUnchanged(t *testing.T) {
 	const etag, date = `W/"1"`, "Sat, 01 Jan 2000 00:00:00 GMT"
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", etag)
@@ -109,12 +109,12 @@ func TestGetAsksOnlyForWhatChanged(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.NotModified())
 	require.Empty(t, r.Body)
-	require.Equal(t, fetch.Whole, r.Truncated, "a missing body is no broken gzip")
+	require.Equal(t, fetch.Whole, r.Truncated, "a missing body is not broken gzip")
 	require.Equal(t, etag, r.Validators().ETag)
 
 	r, err = c.GetIf(t.Context(), srv.URL, fetch.Validators{ETag: "x\r\nEvil: 1", LastModified: "\n"})
 	require.NoError(t, err)
-	require.Equal(t, "page", string(r.Body), "validators that are no field values are not sent")
+	require.Equal(t, "page", string(r.Body), "invalid field values are not sent as validators")
 	require.NotContains(t, string(r.RequestHead), "Evil")
 }
 
@@ -133,7 +133,7 @@ func TestGetLeavesRedirectsToTheCaller(t *testing.T) {
 		{"with credentials", 302, "http://u:p@b.test/", "http://b.test/"},
 		{"unparsable", 302, "http://[/", ""},
 		{"missing", 302, "", ""},
-		{"of no redirect", 201, "/x", ""},
+		{"of a response that is not a redirect", 201, "/x", ""},
 		{"of a 304", 304, "/x", ""},
 	}
 	for _, tt := range tests {
@@ -170,7 +170,7 @@ func TestGetReadsRetryAfter(t *testing.T) {
 	}
 }
 
-// net/url would refuse or rewrite some of these; a server must see what a browser would send.
+// net/url would reject or rewrite some of these paths, but a server must see what a browser sends.
 func TestGetSendsThePathAsItIs(t *testing.T) {
 	tests := []struct{ path, want string }{
 		{"", "/"},

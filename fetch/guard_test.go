@@ -15,8 +15,8 @@ import (
 
 const ok = "HTTP/1.1 200 OK\r\n"
 
-// The guards that count bytes. The bytes that a server can send are bounded by the limit and the
-// buffers on the way: two of bufio's in memory.
+// These guards count bytes. A server can send at most the limit plus the buffers on the way: two of
+// bufio's in memory.
 func TestEndlessServersCostBoundedBytes(t *testing.T) {
 	limits := fetch.Options{MaxBody: 100_000, MaxHeader: 20_000, Timeout: time.Hour}
 	const slack = 2 * 4096
@@ -29,7 +29,7 @@ func TestEndlessServersCostBoundedBytes(t *testing.T) {
 		{"endless body", ok + "\r\n", strings.Repeat("x", 1000), 0, fetch.CutLength, 100_000},
 		{"endless chunks", ok + "Transfer-Encoding: chunked\r\n\r\n",
 			"3e8\r\n" + strings.Repeat("x", 1000) + "\r\n", 0, fetch.CutLength, 101_000},
-		{"endless promised body", ok + "Content-Length: 999999999999\r\n\r\n",
+		{"endless body with a Content-Length", ok + "Content-Length: 999999999999\r\n\r\n",
 			strings.Repeat("x", 1000), 0, fetch.CutLength, 100_000},
 		{"endless fields", ok, "X: yyyyyyyyyyyyyyyyyyyyyyyyy\r\n", fetch.HeaderTooLarge, 0, 20_000},
 		{"endless short fields", ok, "X:\n", fetch.HeaderTooLarge, 0, 1000 * 3},
@@ -75,10 +75,10 @@ func drip(start string) server {
 
 func silent(s *session) {
 	s.request()
-	_, _ = s.br.ReadByte() // until the client goes
+	_, _ = s.br.ReadByte() // until the client closes
 }
 
-// The guards that count time, each to the nanosecond. At the end of its bubble, synctest fails if a
+// These guards measure time, exact to the nanosecond. At the end of its bubble, synctest fails if a
 // goroutine is left.
 func TestSlowServersCostBoundedTime(t *testing.T) {
 	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
@@ -98,11 +98,11 @@ func TestSlowServersCostBoundedTime(t *testing.T) {
 	}{
 		{"no answer", fetch.Options{}, silent, "http://a.test/", 20 * time.Second,
 			fetch.HeadTimeout, 0, 0},
-		{"no answer before the whole time is over", fetch.Options{HeadTimeout: -1}, silent,
+		{"no answer within Timeout", fetch.Options{HeadTimeout: -1}, silent,
 			"http://a.test/", 30 * time.Second, fetch.HeadTimeout, 0, 0},
 		{"a head byte by byte", fetch.Options{}, drip(ok + "X: "), "http://a.test/",
 			20 * time.Second, fetch.HeadTimeout, 0, 0},
-		{"one interim response after the other", fetch.Options{}, func(s *session) {
+		{"an endless series of interim responses", fetch.Options{}, func(s *session) {
 			s.request()
 			for s.say("HTTP/1.1 103 Early Hints\r\n\r\n") {
 				time.Sleep(time.Second)
@@ -117,30 +117,30 @@ func TestSlowServersCostBoundedTime(t *testing.T) {
 		{"no connection to any of many addresses", fetch.Options{Dial: neverDial,
 			Resolve: resolveTo("127.0.0.1", "127.0.0.2", "127.0.0.3")}, silent, "http://a.test/",
 			10 * time.Second, fetch.ConnectTimeout, 0, 0},
-		{"no answer of the resolver", fetch.Options{Resolve: neverResolve}, silent,
+		{"no answer from the resolver", fetch.Options{Resolve: neverResolve}, silent,
 			"http://a.test/", 10 * time.Second, fetch.ResolveTimeout, 0, 0},
-		{"the whole time is over while resolving", fetch.Options{Resolve: neverResolve,
+		{"Timeout while resolving", fetch.Options{Resolve: neverResolve,
 			Timeout: 3 * time.Second}, silent, "http://a.test/", 3 * time.Second,
 			fetch.ResolveTimeout, 0, 0},
-		{"the whole time is over while dialing", fetch.Options{Dial: neverDial,
+		{"Timeout while dialing", fetch.Options{Dial: neverDial,
 			Timeout: 3 * time.Second}, silent, "http://a.test/", 3 * time.Second,
 			fetch.ConnectTimeout, 0, 0},
-		{"the whole time is over in the handshake", fetch.Options{Timeout: 3 * time.Second},
+		{"Timeout in the handshake", fetch.Options{Timeout: 3 * time.Second},
 			func(s *session) { _, _ = s.br.WriteTo(discard{}) }, "https://a.test/",
 			3 * time.Second, fetch.TLSTimeout, 0, 0},
 
-		// The first byte comes at once, the eleventh after 10 s, when 10 s and 11 bytes' worth
-		// of time are due.
+		// The first byte arrives at once, the eleventh after 10 s. The 11 bytes may take 10 s and
+		// the time of 11 bytes at the minimum rate.
 		{"a body byte by byte", fetch.Options{}, drip(ok + "\r\nx"), "http://a.test/",
 			10*time.Second + 11*time.Second/1024, 0, fetch.CutSlow, 11},
-		{"a body at just the speed", fetch.Options{MinRate: 1, Timeout: 30500 * time.Millisecond},
+		{"a body at exactly MinRate", fetch.Options{MinRate: 1, Timeout: 30500 * time.Millisecond},
 			drip(ok + "\r\nx"), "http://a.test/", 30500 * time.Millisecond, 0, fetch.CutTime, 31},
 		{"a body that stops", fetch.Options{}, func(s *session) {
 			s.request()
 			s.say(ok + "\r\n" + strings.Repeat("x", 2048))
 			silent(s)
 		}, "http://a.test/", 12 * time.Second, 0, fetch.CutSlow, 2048},
-		{"a slow body is let go on", fetch.Options{MinRate: -1, Timeout: 30500 * time.Millisecond},
+		{"slow body without MinRate", fetch.Options{MinRate: -1, Timeout: 30500 * time.Millisecond},
 			drip(ok + "\r\nx"), "http://a.test/", 30500 * time.Millisecond, 0, fetch.CutTime, 31},
 	}
 	for _, tt := range tests {
@@ -166,7 +166,7 @@ func TestSlowServersCostBoundedTime(t *testing.T) {
 	}
 }
 
-func TestWatchIsOverWithItsExchange(t *testing.T) {
+func TestWatchEndsWithItsExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fetch.LateCheck(func(error) { t.Error("the timer was set once more") })
 		time.Sleep(time.Hour)

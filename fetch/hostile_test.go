@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// metered is a connection that counts what its owner reads.
+// metered is a connection that counts the bytes read from it.
 type metered struct {
 	net.Conn
 	read *atomic.Int64
@@ -27,8 +27,8 @@ func (c *metered) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hostileWeb starts a web with all traps, and returns a client for it with the default limits and
-// the bytes that its connections have read.
+// hostileWeb starts a web with all traps, and returns a client for it with the default limits, and
+// the number of bytes that its connections have read.
 func hostileWeb(t *testing.T) (web *webtest.Web, c *fetch.Client, read *atomic.Int64) {
 	web, err := webtest.Start(webtest.Options{
 		Hosts: 2, Pages: 3, Network: memnet.New(),
@@ -52,8 +52,8 @@ func hostileWeb(t *testing.T) (web *webtest.Web, c *fetch.Client, read *atomic.I
 	return web, c, read
 }
 
-// Each hostile path of the virtual web costs no more than its limit says, in bytes on the wire and
-// in time, and no more than one request.
+// Each hostile path of the virtual web costs at most its limit, in bytes on the wire and in time,
+// and only one request.
 func TestHostileHostsCostWhatTheLimitsSay(t *testing.T) {
 	const (
 		page  = 2000                 // a small answer with its head

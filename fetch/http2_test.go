@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inMemory2 returns a client whose https://example.com/ is served by handler over HTTP/2 in the
-// same process. stop must be called before the bubble ends.
+// inMemory2 returns a client whose https://example.com/ is served by handler over HTTP/2 in this
+// process. stop must be called before the bubble ends.
 func inMemory2(
 	t *testing.T, opts fetch.Options, cert tls.Certificate, handler http.HandlerFunc,
 ) (c *fetch.Client, stop func()) {
@@ -48,11 +48,11 @@ func inMemory2(
 	return c, func() {
 		c.CloseIdle()
 		srv.Close()
-		time.Sleep(time.Minute) // of fake time, in which handlers that sleep wake up and end
+		time.Sleep(time.Minute) // of fake time, in which sleeping handlers wake up and return
 	}
 }
 
-// The guards that count time and bytes also hold for HTTP/2, where net/http makes its own
+// The guards that measure time and bytes also apply to HTTP/2, where net/http makes its own
 // connections.
 func TestGuardsOverHTTP2(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
@@ -96,7 +96,7 @@ func TestGuardsOverHTTP2(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				leaf, err := x509.ParseCertificate(cert.Certificate[0])
 				require.NoError(t, err)
-				// Fake time begins in 2000, and the certificate may be good from later on only.
+				// Fake time begins in 2000, and the certificate may only be valid from later on.
 				time.Sleep(time.Until(leaf.NotBefore.Add(time.Hour)))
 				c, stop := inMemory2(t, tt.opts, cert, tt.handler)
 				defer stop()
@@ -116,7 +116,7 @@ func TestGuardsOverHTTP2(t *testing.T) {
 	}
 }
 
-// The bytes that an endless server can send are bounded by MaxBody and the unread part of a stream.
+// An endless server can send at most MaxBody plus the unread part of a stream.
 func TestEndlessBodyCostsBoundedBytesOverHTTP2(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	cert := srv.TLS.Certificates[0]

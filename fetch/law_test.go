@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// finalHead returns the head of the final response in b as net/http consumes it, by asking
-// net/http; nil if it finds none.
+// finalHead returns the part of b that net/http parses as the head of the final response, or nil.
 func finalHead(b []byte) []byte {
 	src := bytes.NewReader(b)
 	br := bufio.NewReaderSize(src, 16)
@@ -29,8 +28,8 @@ func finalHead(b []byte) []byte {
 	}
 }
 
-// The law: where net/http finds a response, the recorder finds the same head, in whatever pieces
-// it comes.
+// FuzzRecorder checks that where net/http finds a response, the recorder finds the same head,
+// however it is split into pieces.
 func FuzzRecorder(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody"), uint16(5))
 	f.Add([]byte("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.0 404\nA: b\n c\n\n\n"), uint16(40))
@@ -53,19 +52,19 @@ func FuzzRecorder(f *testing.F) {
 	})
 }
 
-// A server that sends out of turn can make the recorder and net/http see different heads. Then the
-// recorded one must not pass for that of the response.
+// A server that sends before it is asked can make the recorder and net/http see different heads.
+// The recorded head must then not be used for the response.
 func TestRecordedHeadsMustFitTheResponse(t *testing.T) {
 	require.True(t, fetch.Trusted(200, "HTTP/1.1 200 OK\r\n\r\nbody"))
 	require.True(t, fetch.Trusted(404, "HTTP/1.1 100 \r\n\r\nHTTP/1.1 404\n\n"))
 	require.False(t, fetch.Trusted(200, "HTTP/1.1 404 No\r\n\r\n"), "another status")
-	require.False(t, fetch.Trusted(200, "HTTP/1.1 200 OK\r\nX: y\r\n"), "not complete")
-	require.False(t, fetch.Trusted(200, "the rest of a body\r\n\r\n"), "no head")
+	require.False(t, fetch.Trusted(200, "HTTP/1.1 200 OK\r\nX: y\r\n"), "incomplete")
+	require.False(t, fetch.Trusted(200, "the rest of a body\r\n\r\n"), "not a head")
 	require.False(t, fetch.Trusted(200, ""), "nothing")
 }
 
-// The law: the request target is the path and query of the URL, byte for byte, alone or after the
-// scheme and host that make it absolute.
+// FuzzRequestURI checks that the request target is the path and query of the URL, byte for byte,
+// alone or after the scheme and host that make it absolute.
 func FuzzRequestURI(f *testing.F) {
 	f.Add("http://a.test//x/%zz?y?#z")
 	f.Add("https://u:p@[::1]:8080?")
@@ -103,7 +102,7 @@ func TestCodingOf(t *testing.T) {
 		{"an empty field", []string{""}, ""},
 		{"identity", []string{"identity"}, ""},
 		{"gzip", []string{"GZip"}, "gzip"},
-		{"the old name", []string{"x-gzip"}, "gzip"},
+		{"the old name of gzip", []string{"x-gzip"}, "gzip"},
 		{"commas and spaces", []string{" , gzip ,, "}, "gzip"},
 		{"another", []string{"br"}, "br"},
 		{"two in one field", []string{"gzip, br"}, "several"},
@@ -119,7 +118,7 @@ func TestCodingOf(t *testing.T) {
 
 func TestTruncationsAreWords(t *testing.T) {
 	require.Equal(t, "whole", fetch.Whole.String())
-	// These words are WARC 1.1's; an archive may write them as they are.
+	// WARC 1.1 defines these words, so an archive may write them unchanged.
 	require.Equal(t, "length time disconnect",
 		fetch.CutLength.String()+" "+fetch.CutTime.String()+" "+fetch.CutDisconnect.String())
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counted is a connection that says when it is closed.
+// counted is a connection that counts itself until it is closed.
 type counted struct {
 	net.Conn
 	open *atomic.Int64
@@ -28,8 +28,8 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// Whatever goes wrong, no connection and no goroutine is left: a bubble does not end before all of
-// its goroutines have.
+// Whatever fails, no connection and no goroutine is left: a bubble does not end before all of its
+// goroutines have exited.
 func TestFailuresLeaveNothing(t *testing.T) {
 	t.Parallel()
 	rounds := 10_000
@@ -77,7 +77,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 			}
 			r, err := c.Get(t.Context(), url)
 			if err == nil {
-				require.NotEqual(t, fetch.Whole, r.Truncated, "all of them fail")
+				require.NotEqual(t, fetch.Whole, r.Truncated, "all of these bodies fail")
 			}
 		}
 		c.CloseIdle()

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// large answers with body in gzip, whose length it promises if it should, and counts what is read.
+// large answers with body in gzip, with a Content-Length if requested, and counts what is read.
 func large(body string, promise bool, sent *atomic.Int64) server {
 	head := ok + "Content-Encoding: gzip\r\n"
 	if promise {
@@ -58,14 +58,14 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 			}
 			for done := 0; done < pages; {
 				synctest.Wait()
-				time.Sleep(time.Minute) // the server is not blamed for the wait
+				time.Sleep(time.Minute) // the wait must not count against the server
 				synctest.Wait()
 				here := len(got)
 				require.Positive(t, here)
-				// A waiting body has its first 64 KiB, and what is in buffers on the way.
+				// A waiting body uses its first 64 KiB, and the buffers on the way.
 				most := int64(done+here)*size + int64(pages)*(80<<10)
 				require.LessOrEqual(t, sent.Load(), most+atOnce*size)
-				require.LessOrEqual(t, here, 3*atOnce, "released memory is used again, held is not")
+				require.LessOrEqual(t, here, 3*atOnce, "only released memory is reused")
 				for range here {
 					r := <-got
 					require.Equal(t, fetch.Whole, r.Truncated)
@@ -79,7 +79,7 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 	}
 }
 
-// A Get that waits too long for memory reports that it was not the server's fault.
+// A Get that waits too long for memory reports an error that does not blame the server.
 func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 	body := zipped(t, noise(1<<20))
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 		second := get(t, c, "http://a.test/")
 		require.Equal(t, fetch.CutMemory, second.RawCut)
 		require.Equal(t, fetch.CutMemory, second.Truncated)
-		require.Equal(t, 30*time.Second, time.Since(start), "not MinRate's ten")
+		require.Equal(t, 30*time.Second, time.Since(start), "not the ten seconds of MinRate")
 		require.Len(t, second.Raw, 64<<10)
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -107,7 +107,7 @@ func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 	})
 }
 
-// Nor is it that of a server that closes the connection in the meantime.
+// The same applies if the server closes the connection while the Get waits.
 func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
 	body := noise(1 << 20)
 	synctest.Test(t, func(t *testing.T) {
@@ -125,13 +125,13 @@ func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
 		second := get(t, c, "http://a.test/")
 		require.Equal(t, fetch.CutMemory, second.RawCut)
 		c.Release(second)
-		require.Equal(t, fetch.CutDisconnect, get(t, c, "http://a.test/").RawCut, "nothing to wait for")
+		require.Equal(t, fetch.CutDisconnect, get(t, c, "http://a.test/").RawCut, "must not wait")
 	})
 }
 
-// Small pages that decode to large ones count too. A response that is never released is released
-// when it is garbage.
-func TestForgottenResponsesGiveTheirMemoryBack(t *testing.T) {
+// Small pages that decode to large ones count as well. The memory of a response without a Release
+// is returned when the response is garbage.
+func TestForgottenResponsesReturnTheirMemory(t *testing.T) {
 	text := strings.Repeat("a page of repeated lines. ", 1<<15)
 	small := zipped(t, text)
 	require.Less(t, len(small), 16<<10)
@@ -142,7 +142,7 @@ func TestForgottenResponsesGiveTheirMemoryBack(t *testing.T) {
 	})
 	c := newClient(t, fetch.Options{MaxMemory: 1 << 20, MaxRatio: -1, Timeout: time.Second})
 	for range 3 {
-		for runtime.GC(); ; runtime.GC() { // the collector runs cleanups when it likes
+		for runtime.GC(); ; runtime.GC() { // cleanups run some time after a collection
 			if r := get(t, c, base); r.Truncated != fetch.CutMemory {
 				require.True(t, len(r.Body) == len(text), "%d bytes", len(r.Body))
 				break

@@ -17,8 +17,9 @@ type arrival struct {
 	n     int
 }
 
-// cutAt says when a body with these arrivals is cut and how much of it is kept, byte by byte along
-// the definition: n bytes may take grace plus n/rate. whole is true if it comes to its end.
+// cutAt returns when a body with these arrivals is cut, and how much of it is kept. It applies the
+// definition byte by byte: n bytes may take grace plus n/rate. whole is true if the body is
+// complete.
 func cutAt(
 	body []arrival, rate int64, grace time.Duration,
 ) (at time.Duration, kept int, whole bool) {
@@ -67,6 +68,6 @@ func TestPaceModel(t *testing.T) {
 			outcomes[whole]++
 		})
 	}
-	require.Greater(t, outcomes[true], 10, "some must come through: %v", outcomes)
+	require.Greater(t, outcomes[true], 10, "some must be complete: %v", outcomes)
 	require.Greater(t, outcomes[false], 10, "some must be cut: %v", outcomes)
 }

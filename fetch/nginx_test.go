@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nginxConf serves files on two sockets in its directory, so it needs no port. HTTP/2 is enabled in
-// the old form: new versions only warn about it, and old ones do not know the new one.
+// nginxConf serves files on two sockets in its directory, so it needs no port. HTTP/2 is enabled by
+// the old directive: new versions only warn about it, and old versions do not know the new one.
 const nginxConf = `
 %s
 daemon off;
@@ -50,10 +50,10 @@ http {
 }
 `
 
-// nginxBrotli is where Debian puts the module for br, which then takes precedence over gzip.
+// nginxBrotli is Debian's path of the module for br, which then takes precedence over gzip.
 const nginxBrotli = "/usr/lib/nginx/modules/ngx_http_brotli_filter_module.so"
 
-// configured returns nginxConf, and whether the server speaks br.
+// configured returns the configuration, and whether the server supports br.
 func configured() (conf string, br bool) {
 	if _, err := os.Stat(nginxBrotli); err != nil {
 		return fmt.Sprintf(nginxConf, "", ""), false
@@ -79,11 +79,11 @@ func writeCert(t *testing.T, dir string) *x509.CertPool {
 	return pool
 }
 
-// nginx starts a server with one page, and returns how to reach it and whether it speaks br.
+// nginx starts a server with one page, and returns how to reach it and whether it supports br.
 func nginx(t *testing.T, page string) (opts fetch.Options, br bool) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {
-		t.Skip("no nginx on this machine")
+		t.Skip("nginx is not installed")
 	}
 	dir := t.TempDir()
 	roots := writeCert(t, dir)
@@ -128,7 +128,7 @@ func nginx(t *testing.T, page string) (opts fetch.Options, br bool) {
 	}, br
 }
 
-// visitNginx asks for the page under all conditions.
+// visitNginx requests the page, unconditionally and with each condition.
 func visitNginx(t *testing.T, c *fetch.Client, url, proto, coding, page string) {
 	first := get(t, c, url)
 	require.Equal(t, 200, first.Status)
@@ -157,7 +157,7 @@ func visitNginx(t *testing.T, c *fetch.Client, url, proto, coding, page string) 
 	require.Equal(t, 404, get(t, c, url+"x").Status)
 }
 
-// A common web server, over HTTP/1.1 and HTTP/2.
+// TestNginx fetches from a common web server, over HTTP/1.1 and HTTP/2.
 func TestNginx(t *testing.T) {
 	page := strings.Repeat("<p>to be or not to be</p>", 500)
 	opts, br := nginx(t, page)
@@ -174,7 +174,7 @@ func TestNginx(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.coding == "br" && !br {
-				t.Skip("no " + nginxBrotli + " on this machine")
+				t.Skip("not installed: " + nginxBrotli)
 			}
 			visitNginx(t, tt.c, tt.url, tt.proto, tt.coding, page)
 		})

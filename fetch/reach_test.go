@@ -23,7 +23,7 @@ func TestReach(t *testing.T) {
 			"100.128.0.0", "126.255.255.255", "128.0.0.0", "172.15.255.255", "172.32.0.0",
 			"192.0.1.0", "192.31.196.1", "198.17.255.255", "198.20.0.0", "223.255.255.255",
 			"2001:200::", "2606:4700::1111", "2a00:1450:4001::1", "3ffe:ffff::1", "2003::1"}, fetch.Public},
-		{"public, in a form that is still in use", []string{"::ffff:1.1.1.1", "64:ff9b::1.1.1.1"},
+		{"public, in a mapped form in use", []string{"::ffff:1.1.1.1", "64:ff9b::1.1.1.1"},
 			fetch.Public},
 		{"loopback", []string{"127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"},
 			fetch.Loopback},
@@ -40,7 +40,7 @@ func TestReach(t *testing.T) {
 			"198.18.0.1", "198.19.255.255", "2001:db8::1", "3fff::1", "2001:2::1"}, fetch.Anywhere},
 		{"6to4 and Teredo, whatever they carry", []string{"2002:101:101::1", "2002:7f00:1::1",
 			"2001::1", "192.88.99.1"}, fetch.Anywhere},
-		{"a private address inside a form in use", []string{"::ffff:10.0.0.1",
+		{"private, in a mapped form in use", []string{"::ffff:10.0.0.1",
 			"::ffff:169.254.169.254", "64:ff9b::10.0.0.1", "64:ff9b::127.0.0.1",
 			"64:ff9b::169.254.169.254"}, fetch.Anywhere},
 		{"local NAT64, IPv4-compatible, discard-only", []string{"64:ff9b:1::1.1.1.1", "::1.1.1.1",
@@ -58,12 +58,12 @@ func TestReach(t *testing.T) {
 			}
 		})
 	}
-	require.False(t, fetch.Anywhere.Allows(netip.Addr{}), "the zero Addr is none")
+	require.False(t, fetch.Anywhere.Allows(netip.Addr{}), "the zero Addr is not an address")
 }
 
 var errDialed = errors.New("dialed")
 
-// recordDial returns a Dial that connects to nothing and notes to what.
+// recordDial returns a Dial that fails and records the address.
 func recordDial(dialed *[]string) func(context.Context, string, string) (net.Conn, error) {
 	return func(_ context.Context, _, addr string) (net.Conn, error) {
 		*dialed = append(*dialed, addr)
@@ -79,8 +79,8 @@ func TestOnlyAllowedAddressesAreDialed(t *testing.T) {
 		want  []string // dialed
 	}{
 		{"a public name", "http://a.test/", []string{"1.1.1.1"}, []string{"1.1.1.1:80"}},
-		{"a name that leads inside", "http://a.test/", []string{"10.0.0.1"}, nil},
-		{"a name that leads both ways", "https://a.test/", []string{"127.0.0.1", "::1", "1.1.1.1"},
+		{"a name with a private address", "http://a.test/", []string{"10.0.0.1"}, nil},
+		{"private and public addresses", "https://a.test/", []string{"127.0.0.1", "::1", "1.1.1.1"},
 			[]string{"1.1.1.1:443"}},
 		{"mapped addresses", "http://a.test/", []string{"::ffff:127.0.0.1", "::ffff:1.1.1.1"},
 			[]string{"1.1.1.1:80"}},
@@ -88,7 +88,7 @@ func TestOnlyAllowedAddressesAreDialed(t *testing.T) {
 			[]string{"1.1.1.1", "2606:4700::1", "10.0.0.1", "1.1.1.3", "1.1.1.4", "1.1.1.5"},
 			[]string{"1.1.1.1:8080", "[2606:4700::1]:8080", "1.1.1.3:8080", "1.1.1.4:8080"}},
 		{"an address", "http://127.0.0.1/", nil, nil},
-		{"an address in disguise", "http://0x7f.1/", nil, nil},
+		{"an address in an unusual form", "http://0x7f.1/", nil, nil},
 		{"one number", "http://2130706433/", nil, nil},
 		{"cloud metadata", "http://169.254.169.254/latest/meta-data/", nil, nil},
 		{"an IPv6 address", "http://[::1]/", nil, nil},
@@ -112,19 +112,20 @@ func TestOnlyAllowedAddressesAreDialed(t *testing.T) {
 			}
 			require.Equal(t, fetch.Connect, e.Kind)
 			require.ErrorIs(t, e, errDialed)
-			require.Equal(t, tt.want[0], e.Addr.String(), "of the first one tried")
+			require.Equal(t, tt.want[0], e.Addr.String(), "the first address is reported")
 		})
 	}
 }
 
-// TestBlockedNamesTheAddress: resolvers return IPv4 addresses in the mapped form, which few recognize.
+// TestBlockedNamesTheAddress: resolvers return IPv4 addresses in the mapped form, which few
+// recognize.
 func TestBlockedNamesTheAddress(t *testing.T) {
 	c := newClient(t, fetch.Options{UserAgent: "testbot (+http://a.test/)", Resolve: resolveTo("::ffff:10.0.0.1")})
 	require.ErrorContains(t, fails(t, c, "http://a.test/"), "blocked: 10.0.0.1 is not a public address")
 }
 
-// A name that resolves to a public address when it is checked and to a private one when it is used
-// gains nothing: each dial resolves once, and dials the address that was checked.
+// DNS rebinding (a public address for the check and a private one for the connection) fails: each
+// dial resolves once, and connects to the address that was checked.
 func TestRebinding(t *testing.T) {
 	var dialed []string
 	answers := []string{"1.1.1.1", "127.0.0.1"}
@@ -138,12 +139,12 @@ func TestRebinding(t *testing.T) {
 		Dial: recordDial(&dialed),
 	})
 	require.Equal(t, fetch.Connect, fails(t, c, "http://a.test/").Kind)
-	require.Equal(t, 1, n, "resolved once")
+	require.Equal(t, 1, n, "each dial resolves once")
 	require.Equal(t, fetch.Blocked, fails(t, c, "http://a.test/").Kind)
 	require.Equal(t, []string{"1.1.1.1:80"}, dialed)
 }
 
-func TestOneDeadAddressIsNotTheEnd(t *testing.T) {
+func TestDeadAddressesAreSkipped(t *testing.T) {
 	base := listen(t, says(ok+"\r\n"))
 	addr := netip.MustParseAddrPort(strings.TrimPrefix(base, "http://"))
 	c := newClient(t, fetch.Options{Resolve: resolveTo("127.0.0.99", "127.0.0.1")})

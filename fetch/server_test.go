@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// server speaks on one connection. It is called for each, and the connection closes after it.
+// server serves one connection. It is called for each, and the connection is closed afterwards.
 type server func(s *session)
 
 // session is the server's side of a connection.
@@ -24,7 +24,7 @@ type session struct {
 	br *bufio.Reader
 }
 
-// request reads one request's head; "" means that the client has gone.
+// request reads the head of one request; "" means that the client has closed the connection.
 func (s *session) request() string {
 	var head strings.Builder
 	for {
@@ -39,7 +39,7 @@ func (s *session) request() string {
 	}
 }
 
-// say writes and reports whether the client is still there.
+// say writes text and reports whether that succeeded.
 func (s *session) say(text string) bool {
 	_, err := io.WriteString(s, text)
 	return err == nil
@@ -53,8 +53,8 @@ func says(text string) server {
 	}
 }
 
-// repeats returns a server that answers with head and then goes on with text forever. It reports
-// how many bytes it got rid of.
+// repeats returns a server that answers with head and then repeats text forever. It reports the
+// number of bytes that it has written.
 func repeats(head, text string, sent *int64) server {
 	return func(s *session) {
 		s.request()
@@ -66,7 +66,8 @@ func repeats(head, text string, sent *int64) server {
 	}
 }
 
-// accept runs serve on each connection of l until l is closed, and returns what waits for the end.
+// accept runs serve on each connection of l until l is closed. The returned function waits for
+// that.
 func accept(l net.Listener, serve server) (wait func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -95,7 +96,7 @@ func listen(t *testing.T, serve server) string {
 	return "http://" + l.Addr().String()
 }
 
-// newClient returns a client for loopback, unless opts says something else. It closes with the
+// newClient returns a client for loopback, unless opts sets another Reach. It is closed with the
 // test, before the servers that were started earlier wait for their connections.
 func newClient(t *testing.T, opts fetch.Options) *fetch.Client {
 	t.Helper()
@@ -108,7 +109,7 @@ func newClient(t *testing.T, opts fetch.Options) *fetch.Client {
 	return c
 }
 
-// get is a Get that must have a response.
+// get is a Get that must return a response.
 func get(t *testing.T, c *fetch.Client, url string) *fetch.Response {
 	t.Helper()
 	r, err := c.Get(t.Context(), url)
@@ -116,7 +117,7 @@ func get(t *testing.T, c *fetch.Client, url string) *fetch.Response {
 	return r
 }
 
-// fails is a Get that must have none.
+// fails is a Get that must fail.
 func fails(t *testing.T, c *fetch.Client, url string) *fetch.Error {
 	t.Helper()
 	r, err := c.Get(t.Context(), url)
@@ -128,8 +129,8 @@ func fails(t *testing.T, c *fetch.Client, url string) *fetch.Error {
 	return e
 }
 
-// inMemory returns a client whose host a.test is served by serve in the same process, for tests in
-// a synctest bubble. stop must be called before the bubble ends.
+// inMemory returns a client whose host a.test is served by serve in this process, for tests in a
+// synctest bubble. stop must be called before the bubble ends.
 func inMemory(t *testing.T, opts fetch.Options, serve server) (c *fetch.Client, stop func()) {
 	t.Helper()
 	network := memnet.New()

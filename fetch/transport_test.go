@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// viaTransport asks with an http.Client over the transport of c, and reads all of the body.
+// viaTransport sends a request with an http.Client over the transport of c, and reads all of the
+// body.
 func viaTransport(t *testing.T, c *fetch.Client, req *http.Request) (*http.Response, string, error) {
 	t.Helper()
 	client := &http.Client{Transport: c.Transport()}
@@ -37,8 +38,7 @@ func request(t *testing.T, url string) *http.Request {
 	return req
 }
 
-// The guards that count bytes and time hold for a body that is streamed, and for one that is
-// decoded on the way.
+// The guards that count bytes and time also apply to a body that is streamed, decoded or not.
 func TestTransportGuardsStreamedBodies(t *testing.T) {
 	lines := strings.Repeat("to be or not to be, ", 50_000) // a million bytes
 	z := zipped(t, lines)
@@ -62,11 +62,11 @@ func TestTransportGuardsStreamedBodies(t *testing.T) {
 			100_000, fetch.CutLength, 0},
 		{"an empty body in gzip", fetch.Options{}, says(coded("")), 0, nil, 0},
 		{"broken gzip", fetch.Options{}, says(coded(z[:100] + "xxxxxxxxxxxxxxxxxxx")), -1, fetch.CutCoding, 0},
-		{"no gzip at all", fetch.Options{}, says(coded("hello")), 0, fetch.CutCoding, 0},
-		{"gzip that breaks off", fetch.Options{MaxRatio: -1},
+		{"not gzip at all", fetch.Options{}, says(coded("hello")), 0, fetch.CutCoding, 0},
+		{"truncated gzip", fetch.Options{MaxRatio: -1},
 			says(ok + "Content-Encoding: gzip\r\nContent-Length: 99999\r\n\r\n" + z[:1000]), -1,
 			io.ErrUnexpectedEOF, 0},
-		{"a body that breaks off", fetch.Options{}, says(ok + "Content-Length: 10\r\n\r\nshort"), 5,
+		{"a truncated body", fetch.Options{}, says(ok + "Content-Length: 10\r\n\r\nshort"), 5,
 			io.ErrUnexpectedEOF, 0},
 		{"a body that stops", fetch.Options{}, func(s *session) {
 			s.request()
@@ -107,7 +107,7 @@ func TestTransportDefusesBombs(t *testing.T) {
 }
 
 // A slow reader is not the server's fault.
-func TestTransportBlamesNobodyForASlowReader(t *testing.T) {
+func TestTransportAllowsASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, stop := inMemory(t, fetch.Options{Timeout: -1}, says(ok+"\r\n"+strings.Repeat("x", 1<<20)))
 		defer stop()
@@ -126,8 +126,8 @@ func TestTransportBlamesNobodyForASlowReader(t *testing.T) {
 	})
 }
 
-// The guards that come before a body hold, too, and say what was wrong.
-func TestTransportGuardsWhatComesBefore(t *testing.T) {
+// The guards that precede a body also apply, and their errors have the right kind.
+func TestTransportGuardsBeforeTheBody(t *testing.T) {
 	public := newClient(t, fetch.Options{UserAgent: "testbot (bot@a.test)", Resolve: resolveTo("10.0.0.1")})
 	local := newClient(t, fetch.Options{MaxHeader: 5000})
 	tests := []struct {
@@ -137,12 +137,12 @@ func TestTransportGuardsWhatComesBefore(t *testing.T) {
 	}{
 		{"a private address", "http://a.test/", public, fetch.Blocked},
 		{"a loopback address", "http://127.0.0.1/", public, fetch.Blocked},
-		{"another spelling of it", "http://0x7f.1/", public, fetch.Blocked},
-		{"a port of mail", "http://a.test:25/", public, fetch.Blocked},
+		{"another form of it", "http://0x7f.1/", public, fetch.Blocked},
+		{"a mail port", "http://a.test:25/", public, fetch.Blocked},
 		{"another scheme", "ftp://a.test/", public, fetch.BadURL},
-		{"nobody there", "http://127.0.0.1:65535/", local, fetch.Connect},
+		{"no listener", "http://127.0.0.1:65535/", local, fetch.Connect},
 		{"a large head", listen(t, says(ok+"X: "+strings.Repeat("x", 10_000)+"\r\n\r\n")), local, fetch.HeaderTooLarge},
-		{"no HTTP", listen(t, says("SSH-2.0\r\n")), local, fetch.Protocol},
+		{"not HTTP", listen(t, says("SSH-2.0\r\n")), local, fetch.Protocol},
 		{"a switch of protocols", listen(t, says("HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")), local,
 			fetch.Protocol},
 	}
@@ -155,7 +155,7 @@ func TestTransportGuardsWhatComesBefore(t *testing.T) {
 			require.Equal(t, tt.url, failure.URL)
 		})
 	}
-	// Redirects of the http.Client go through the guards, one by one.
+	// The guards check each redirect that the http.Client follows.
 	base := listen(t, says("HTTP/1.1 302 Go\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n"))
 	_, _, err := viaTransport(t, local, request(t, base))
 	require.ErrorIs(t, err, fetch.Blocked)
@@ -176,8 +176,8 @@ type closer struct {
 
 func (c closer) Close() error { c.closed(); return nil }
 
-// Fields that another client's request lacks are added, the others are unchanged, and so is the
-// request.
+// Header fields missing from another client's request are added to a copy; the other fields and the
+// request itself are unchanged.
 func TestTransportCompletesRequests(t *testing.T) {
 	var heads []string
 	base := listen(t, func(s *session) {
@@ -202,7 +202,7 @@ func TestTransportCompletesRequests(t *testing.T) {
 	req.Header = http.Header{"User-Agent": {"other/1.0"}, "Accept-Encoding": {"gzip"}, "Accept": {"image/*"}}
 	resp, body, err := viaTransport(t, c, req)
 	require.NoError(t, err)
-	require.Equal(t, "raw", body, "who asks for a coding gets it")
+	require.Equal(t, "raw", body, "the transport decodes only codings that it requested")
 	require.Equal(t, "gzip", resp.Header.Get("Content-Encoding"))
 	require.Contains(t, heads[1], "\r\nUser-Agent: other/1.0\r\n")
 	require.Contains(t, heads[1], "\r\nAccept: image/*\r\n")
@@ -210,11 +210,10 @@ func TestTransportCompletesRequests(t *testing.T) {
 	req.Header = http.Header{"Range": {"bytes=1-3"}}
 	_, _, err = viaTransport(t, c, req)
 	require.NoError(t, err)
-	require.NotContains(t, heads[2], "zstd", "parts of what is coded cannot be decoded")
+	require.NotContains(t, heads[2], "zstd", "a range of encoded bytes cannot be decoded")
 }
 
-// An observer that knows net/http alone sees the heads as they were on the wire, and the address
-// that was dialed.
+// An observer that only uses net/http sees the heads as on the wire, and the dialed address.
 func TestTransportShowsTheWireToObservers(t *testing.T) {
 	base := listen(t, func(s *session) {
 		for n := 0; s.request() != ""; n++ {
@@ -232,7 +231,7 @@ func TestTransportShowsTheWireToObservers(t *testing.T) {
 		}}
 		req := request(t, fmt.Sprint(base, "/", n))
 		req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
-		if n == 1 { // a body is no part of a head
+		if n == 1 { // a body is not part of a head
 			req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(strings.NewReader("a body")), 6
 			req.Header.Set("Content-Type", "text/plain")
 		}
@@ -243,13 +242,13 @@ func TestTransportShowsTheWireToObservers(t *testing.T) {
 		require.True(t, strings.HasSuffix(string(asked), "\r\n\r\n"), "%q", asked)
 		require.True(t, strings.HasPrefix(string(asked), req.Method+fmt.Sprintf(" /%d HTTP/1.1\r\n", n)), "%q", asked)
 		if n == 1 {
-			return // the server takes the body for a request
+			return // the server parses the body as a request
 		}
 		require.Equal(t, fmt.Sprintf("HTTP/1.1 200 Fine\r\nx-ODD:  %d \r\nContent-Length: 2\r\n\r\n", n), string(got))
 	}
 }
 
-// Tap yields the body as it was sent, whatever the reader gets.
+// Tap receives the body as it was sent, whether or not the reader gets it decoded.
 func TestTransportTapsBodies(t *testing.T) {
 	lines := strings.Repeat("to be or not to be, ", 100)
 	z := zipped(t, lines)
@@ -281,8 +280,8 @@ func TestTransportTapsBodies(t *testing.T) {
 	}
 }
 
-// A connection is free for the next request once a body was read, decoded or not, and is closed if
-// the reader stops in the middle.
+// A connection is free for the next request once a body has been read, decoded or not. It is closed
+// if the reader stops in the middle.
 func TestTransportReusesConnections(t *testing.T) {
 	z := zipped(t, noise(100_000))
 	base := listen(t, func(s *session) {
@@ -312,8 +311,8 @@ func TestTransportReusesConnections(t *testing.T) {
 	client.CloseIdleConnections()
 }
 
-// The caller's context ends a body like everything else, with its own error.
-func TestTransportHeedsContexts(t *testing.T) {
+// The caller's context ends a body as well, with the context's error.
+func TestTransportObeysContexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, stop := inMemory(t, fetch.Options{MinRate: -1}, drip(ok+"\r\n"))
 		defer stop()
@@ -351,7 +350,7 @@ func ExampleClient_Transport() {
 		fmt.Println(err)
 		return
 	}
-	// Any library that takes an http.Client, or a RoundTripper, is guarded with it.
+	// It guards any library that accepts an http.Client or a RoundTripper.
 	web := &http.Client{Transport: client.Transport()}
 	_, err = web.Get("http://169.254.169.254/latest/meta-data/")
 	fmt.Println(errors.Is(err, fetch.Blocked))

@@ -69,8 +69,8 @@ func TestHeadOfEachExchangeOnOneConnection(t *testing.T) {
 	}
 }
 
-// A response without a body frees its connection before its Get has taken the heads. The next Get
-// may be over by then; each must have its own.
+// A response without a body frees its connection before its Get has collected the heads. The next
+// Get may have finished by then; each must have its own heads.
 func TestHeadsOfGetsThatShareAConnection(t *testing.T) {
 	base := listen(t, func(s *session) {
 		for n := 1; s.request() != ""; n++ {
@@ -109,12 +109,12 @@ func TestHeadsOfGetsThatShareAConnection(t *testing.T) {
 	}
 }
 
-// That the server has closed a kept-alive connection is only detected by using it.
+// A kept-alive connection that the server has closed is only detected when it is used.
 func TestAttemptsCountsADeadConnection(t *testing.T) {
 	base := listen(t, func(s *session) {
 		s.request()
 		s.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-		s.request() // and no answer
+		s.request() // without an answer
 	})
 	c := newClient(t, fetch.Options{})
 	require.Equal(t, 1, get(t, c, base).Attempts)
@@ -124,7 +124,7 @@ func TestAttemptsCountsADeadConnection(t *testing.T) {
 	require.Equal(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", string(r.Head))
 }
 
-func TestConnectionsAreKeptOnlyIfWanted(t *testing.T) {
+func TestKeepAliveIsOptional(t *testing.T) {
 	for _, opts := range []fetch.Options{{MaxIdle: -1}, {MaxIdlePerHost: -1}} {
 		base := listen(t, func(s *session) {
 			for s.request() != "" {
@@ -140,7 +140,7 @@ func TestConnectionsAreKeptOnlyIfWanted(t *testing.T) {
 	}
 }
 
-// tlsServer answers over TLS, with HTTP/2 or without, and returns options that trust it.
+// tlsServer starts a server over TLS, with HTTP/2 or without, and returns options that trust it.
 func tlsServer(t *testing.T, http2 bool) (base string, opts fetch.Options) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Path", r.URL.Path)
@@ -175,7 +175,7 @@ func TestHeadOverTLS(t *testing.T) {
 	}
 }
 
-func TestHeadOverHTTP2IsMadeUp(t *testing.T) {
+func TestHeadOverHTTP2IsSynthesized(t *testing.T) {
 	base, opts := tlsServer(t, true)
 	c := newClient(t, opts)
 	for n := range 3 {
@@ -215,7 +215,7 @@ func TestTLSFailures(t *testing.T) {
 	base, _ := tlsServer(t, false)
 	e := fails(t, newClient(t, fetch.Options{}), base)
 	require.Equal(t, fetch.TLS, e.Kind)
-	require.False(t, e.Temporary(), "a bad certificate stays bad")
+	require.False(t, e.Temporary(), "a bad certificate is a permanent failure")
 	var bad *tls.CertificateVerificationError
 	require.ErrorAs(t, e, &bad)
 
@@ -225,10 +225,10 @@ func TestTLSFailures(t *testing.T) {
 	})
 	e = fails(t, newClient(t, fetch.Options{}), strings.Replace(plain, "http:", "https:", 1))
 	require.Equal(t, fetch.TLS, e.Kind)
-	require.False(t, e.Temporary(), "no TLS is spoken there")
+	require.False(t, e.Temporary(), "a server without TLS is a permanent failure")
 
 	deaf := listen(t, func(*session) {})
 	e = fails(t, newClient(t, fetch.Options{}), strings.Replace(deaf, "http:", "https:", 1))
 	require.Equal(t, fetch.TLS, e.Kind)
-	require.True(t, e.Temporary(), "it was only cut off")
+	require.True(t, e.Temporary(), "a handshake that was cut off may succeed later")
 }

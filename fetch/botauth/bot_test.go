@@ -21,7 +21,7 @@ func read(t testing.TB, client *http.Client, url string) (*http.Response, string
 	return resp, string(body)
 }
 
-// The body and the digest of the directory are those of the vector in
+// The body and the digest of the directory equal those of the test vector in
 // draft-ietf-webbotauth-httpsig-protocol.
 func TestDirectoryOfTheDraft(t *testing.T) {
 	client := host(botauth.Bot{Signer: newSigner(t, botauth.Options{Agent: "https://crawler.test"})}.Handler())
@@ -32,8 +32,8 @@ func TestDirectoryOfTheDraft(t *testing.T) {
 	require.Equal(t, "max-age=3600", resp.Header.Get("Cache-Control"))
 }
 
-// For a host that is not its own, the directory is not signed: the signature would say that the keys
-// belong to that host.
+// The directory is not signed for a foreign host: the signature would assert that the keys belong
+// to that host.
 func TestDirectoryIsSignedForItsHostOnly(t *testing.T) {
 	signer := newSigner(t, botauth.Options{Agent: "https://Crawler.test:443/"})
 	client := host(signer)
@@ -81,7 +81,7 @@ func TestBot(t *testing.T) {
 		{"ipv6Prefix": "2001:db8::/48", "services": []any{"examplebot"}},
 	}, doc.Prefixes)
 	require.WithinRange(t, doc.CreationTime, time.Now().Add(-2*time.Hour), time.Now())
-	require.Contains(t, text, `Z"`, "the time is in UTC")
+	require.Contains(t, text, `Z"`, "times are in UTC")
 	req, err := http.NewRequest(http.MethodGet, "https://crawler.test"+botauth.RangesPath, nil)
 	require.NoError(t, err)
 	req.Header.Set("If-None-Match", resp.Header.Get("Etag"))
@@ -90,7 +90,7 @@ func TestBot(t *testing.T) {
 	require.NoError(t, again.Body.Close())
 	require.Equal(t, http.StatusNotModified, again.StatusCode)
 
-	// Empty fields are not on the page, and no other path is served.
+	// Empty fields are omitted from the page, and no other path is served.
 	client = host(botauth.Bot{Contact: "https://example.org/?a&b"}.Handler())
 	_, page = read(t, client, "https://crawler.test/")
 	require.Contains(t, page, `<a href="https://example.org/?a&amp;b" rel=nofollow>`)

@@ -22,10 +22,10 @@ func testKey(t testing.TB) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(seed)
 }
 
-// testKeyID is its thumbprint, as the drafts give it.
+// testKeyID is the thumbprint of testKey, as in the drafts.
 const testKeyID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 
-// otherKey is one of many.
+// otherKey returns a different key for each argument.
 func otherKey(n byte) ed25519.PrivateKey {
 	seed := make([]byte, ed25519.SeedSize)
 	seed[0] = n
@@ -41,7 +41,7 @@ func newSigner(t testing.TB, opts botauth.Options, keys ...botauth.Key) *botauth
 	return s
 }
 
-// host returns a client whose requests all go to handler, as over TLS.
+// host returns a client whose requests all go to handler, as if over TLS.
 func host(handler http.Handler) *http.Client {
 	return &http.Client{Transport: roundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		answer := httptest.NewRecorder()
@@ -67,8 +67,8 @@ func TestNew(t *testing.T) {
 	require.Equal(t, testKeyID, botauth.Key{Private: testKey(t)}.ID())
 }
 
-// A verifier written from the drafts accepts both forms of Signature-Agent, for the requested host
-// and no other, and only while they are valid.
+// An independent verifier accepts both forms of Signature-Agent, only for the requested host and
+// only while they are valid.
 func TestVerifierOfTheDrafts(t *testing.T) {
 	const origin = "https://crawler.test"
 	for _, tt := range []struct {
@@ -77,7 +77,7 @@ func TestVerifierOfTheDrafts(t *testing.T) {
 	}{
 		{"a host", "https://Example.com/path?query", "example.com", false},
 		{"plain string", "https://Example.com/path?query", "example.com", true},
-		{"the scheme's port", "https://example.com:443/", "example.com", false},
+		{"the scheme's default port", "https://example.com:443/", "example.com", false},
 		{"another port", "https://example.com:80/", "example.com:80", false},
 		{"http", "http://example.com:80/", "example.com", true},
 		{"IPv6", "http://[::1]:8080/", "[::1]:8080", false},
@@ -104,7 +104,8 @@ func TestVerifierOfTheDrafts(t *testing.T) {
 	}
 }
 
-// A key is announced before it is used, is used without a gap, and is gone when it has expired.
+// A key is announced before it is used, keys replace each other without a gap, and an expired key
+// is removed from the directory.
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -125,13 +126,13 @@ func TestRotation(t *testing.T) {
 			return body
 		}
 		require.Contains(t, signedBy(), old.ID())
-		require.Contains(t, listed(), next.ID(), "it is announced")
+		require.Contains(t, listed(), next.ID(), "the next key is announced")
 		require.NotContains(t, listed(), past.ID())
 		time.Sleep(time.Hour - time.Nanosecond)
 		require.Contains(t, signedBy(), old.ID())
 		time.Sleep(time.Nanosecond)
 		require.Contains(t, signedBy(), next.ID())
-		require.Contains(t, listed(), old.ID(), "signatures with it may be on their way")
+		require.Contains(t, listed(), old.ID(), "signatures with the old key may be in flight")
 		time.Sleep(time.Hour)
 		require.Contains(t, signedBy(), next.ID())
 		require.NotContains(t, listed(), old.ID())
@@ -144,7 +145,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// A site is not to blame if the last key has expired.
+// If the last key has expired, the error is ours, not the site's.
 func TestWithoutAKeyNothingIsSent(t *testing.T) {
 	signer := newSigner(t, botauth.Options{}, botauth.Key{Private: testKey(t), Until: time.Unix(1, 0)})
 	asked := false
@@ -169,7 +170,7 @@ func TestSignaturesDiffer(t *testing.T) {
 	require.Len(t, seen, 100)
 }
 
-func TestRoundTripperLeavesTheRequestAlone(t *testing.T) {
+func TestRoundTripperDoesNotModifyTheRequest(t *testing.T) {
 	var got http.Header
 	next := roundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		got = req.Header
@@ -192,7 +193,8 @@ type roundTripperFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// The vectors of draft-ietf-webbotauth-httpsig-protocol for Ed25519, but for the signature's label.
+// These are the Ed25519 vectors of draft-ietf-webbotauth-httpsig-protocol, except for the
+// signature's label.
 func TestVectorsOfTheDraft(t *testing.T) {
 	for _, tt := range []struct {
 		name             string

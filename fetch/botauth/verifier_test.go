@@ -16,12 +16,12 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/botauth"
 )
 
-// A verifier of Web Bot Auth, written from draft-ietf-webbotauth-httpsig-protocol, RFC 9421 and RFC
-// 9651 and not from the signer: it parses fields, takes components in any order, and asks the
-// directory that the request names.
+// This file is a verifier of Web Bot Auth that follows draft-ietf-webbotauth-httpsig-protocol, RFC
+// 9421 and RFC 9651, independently of the signer: it parses fields, accepts components in any
+// order, and fetches the directory that the request names.
 
 // item is a member of a structured field: an inner list, a string, a token or bytes, with its
-// parameters. raw is how it was written.
+// parameters. raw is its original text.
 type item struct {
 	raw    string
 	list   []item
@@ -29,7 +29,7 @@ type item struct {
 	params map[string]string
 }
 
-// reader reads structured fields (RFC 9651, 4.2), as far as signatures use them.
+// reader reads the structured fields (RFC 9651, 4.2) that signatures use.
 type reader struct{ in string }
 
 var errField = errors.New("malformed field")
@@ -185,7 +185,8 @@ func thumbprint(x string) string {
 	return base64.RawURLEncoding.EncodeToString(hash[:])
 }
 
-// directoryOf fetches the directory of an origin, checks it and returns the keys that are valid now.
+// directoryOf fetches the directory of an origin, checks it and returns the keys that are valid
+// now.
 func directoryOf(client *http.Client, origin string, now time.Time) (map[string]ed25519.PublicKey, error) {
 	resp, err := client.Get(origin + botauth.DirectoryPath)
 	if err != nil {
@@ -247,7 +248,7 @@ func directoryOf(client *http.Client, origin string, now time.Time) (map[string]
 	return keys, nil
 }
 
-// verify returns who sent a request to authority: the origin whose directory has the key.
+// verify returns the sender of a request to authority: the origin whose directory has the key.
 func verify(client *http.Client, h http.Header, authority string, now time.Time) (origin string, err error) {
 	inputs, err := dictionary(h, "Signature-Input")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// packed returns text in the coding.
+// packed returns text, compressed.
 func packed(t testing.TB, text string) string { return packedWithin(t, text, 0) }
 
 // packedWithin is packed for a window of 2^bits bytes; 0 leaves it to the encoder.
@@ -34,7 +34,7 @@ func packedWithin(t testing.TB, text string, bits int) string {
 	return b.String()
 }
 
-// noise is text that does not compress.
+// noise returns text that does not compress.
 func noise(n int) string {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := make([]byte, n)
@@ -44,7 +44,7 @@ func noise(n int) string {
 	return string(b)
 }
 
-// answers returns a client whose next responses are answers, one after the other.
+// answers returns a client that receives the given responses in turn.
 func answers(t testing.TB, opts fetch.Options, answers ...string) *fetch.Client {
 	network := memnet.New()
 	l, err := network.Listen("a.test")
@@ -91,7 +91,7 @@ func TestBodies(t *testing.T) {
 	plain := noise(30_000)
 	z := packed(t, text)
 	zeros := strings.Repeat("\x00", 5_000_000)
-	bomb := packed(t, zeros) // some 20 bytes
+	bomb := packed(t, zeros) // about 20 bytes
 	tests := []struct {
 		name, raw string
 		opts      fetch.Options
@@ -104,20 +104,20 @@ func TestBodies(t *testing.T) {
 		{"an empty page", packed(t, ""), fetch.Options{}, "", fetch.Whole},
 		{"a page with a window of 16 MiB", packedWithin(t, text, 24), fetch.Options{}, text,
 			fetch.Whole},
-		{"bytes behind the end", z + "\x00\x00padding", fetch.Options{}, text, fetch.Whole},
-		{"more than a buffer behind the end", z + plain + plain, fetch.Options{}, text, fetch.Whole},
-		{"a large window, which RFC 7932 has not", "\x11" + z, fetch.Options{}, "",
+		{"bytes after the end", z + "\x00\x00padding", fetch.Options{}, text, fetch.Whole},
+		{"more than a buffer after the end", z + plain + plain, fetch.Options{}, text, fetch.Whole},
+		{"a large window, which RFC 7932 lacks", "\x11" + z, fetch.Options{}, "",
 			fetch.CutCoding},
-		{"no such coding at all", "<!doctype html>", fetch.Options{}, "", fetch.CutCoding},
-		{"nothing but the first byte", z[:1], fetch.Options{}, "", fetch.CutCoding},
+		{"not brotli at all", "<!doctype html>", fetch.Options{}, "", fetch.CutCoding},
+		{"only the first byte", z[:1], fetch.Options{}, "", fetch.CutCoding},
 		{"exactly MaxBody decoded", z, fetch.Options{MaxBody: int64(len(text))}, text, fetch.Whole},
 		{"one more than MaxBody decoded", z, fetch.Options{MaxBody: int64(len(text)) - 1},
 			text[:len(text)-1], fetch.CutLength},
 		{"no limits", bomb, fetch.Options{MaxBody: -1, MaxRatio: -1}, zeros, fetch.Whole},
 		{"a bomb", bomb, fetch.Options{}, zeros[:64<<10+100*len(bomb)], fetch.CutRatio},
-		{"a bomb beyond MaxBody first", bomb, fetch.Options{MaxBody: 60_000}, zeros[:60_000],
+		{"a bomb that exceeds MaxBody first", bomb, fetch.Options{MaxBody: 60_000}, zeros[:60_000],
 			fetch.CutLength},
-		{"a bomb at another ratio", bomb, fetch.Options{MaxRatio: 3},
+		{"a bomb with another ratio", bomb, fetch.Options{MaxRatio: 3},
 			zeros[:64<<10+3*len(bomb)], fetch.CutRatio},
 	}
 	for _, tt := range tests {
@@ -126,17 +126,18 @@ func TestBodies(t *testing.T) {
 			r, err := c.Get(t.Context(), "http://a.test/")
 			require.NoError(t, err)
 			require.Equal(t, tt.cut, r.Truncated)
-			// Not require.Equal, which would print megabytes.
+			// require.Equal would print megabytes.
 			require.Len(t, r.Body, len(tt.want))
 			require.True(t, tt.want == string(r.Body))
-			require.True(t, tt.raw == string(r.Raw), "Raw keeps the coding")
+			require.True(t, tt.raw == string(r.Raw), "Raw is still encoded")
 			require.Contains(t, string(r.RequestHead), "Accept-Encoding: gzip, zstd, deflate, br\r\n")
 		})
 	}
 }
 
-// A body that the server cuts anywhere is reported as cut, with as much of the page as arrived.
-func TestBodiesThatBreakOff(t *testing.T) {
+// A body that the server cuts off at any point is reported as truncated, with the part of the page
+// that arrived.
+func TestTruncatedBodies(t *testing.T) {
 	text := noise(2000) + strings.Repeat("to be or not to be, ", 100) + noise(2000)
 	z := packed(t, text)
 	for at := 0; at < len(z); at += 97 {
@@ -147,7 +148,7 @@ func TestBodiesThatBreakOff(t *testing.T) {
 		require.Equal(t, fetch.CutDisconnect, r.Truncated)
 		require.True(t, strings.HasPrefix(text, string(r.Body)), "cut at %d", at)
 
-		// The same bytes, but the server considers them the whole page.
+		// The same bytes, but the Content-Length declares them complete.
 		r, err = c.Get(t.Context(), "http://a.test/")
 		require.NoError(t, err)
 		require.Equal(t, fetch.Whole, r.RawCut)
@@ -158,8 +159,8 @@ func TestBodiesThatBreakOff(t *testing.T) {
 	}
 }
 
-// Decoders are reused; nothing of one page may appear in the next.
-func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
+// Decoders are reused, but no data of one page may appear in the next.
+func TestReusedDecodersAreClean(t *testing.T) {
 	one, three := packed(t, "one"), packedWithin(t, strings.Repeat("three", 10_000), 24)
 	for range 3 {
 		for _, tt := range []struct{ raw, want string }{
@@ -176,15 +177,15 @@ func TestDecodersAreCleanWhenUsedAgain(t *testing.T) {
 	}
 }
 
-// greedy are heads of streams with a window of 2^24 and of 2^22 bytes, whose one block says that
-// it is as long and uncompressed: for a few bytes the decoder takes the memory of all of it.
+// greedy has heads of streams with a window of 2^24 and of 2^22 bytes. Their only block claims to
+// be uncompressed and as long as the window: for a few bytes, the decoder allocates all of it.
 var greedy = map[int]string{24: "\xcf\xff\xff\xff", 22: "\xcb\xff\xff\x9f"}
 
-// held returns how much memory lives as long as the reader that makes returns.
+// held returns the amount of memory that the reader returned by makes keeps alive.
 func held(makes func() io.Reader) int64 {
 	var with, without runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what was kept of earlier readers is gone
+	runtime.GC() // the second run frees what pools kept of earlier readers
 	d := makes()
 	runtime.GC()
 	runtime.ReadMemStats(&with)
@@ -213,11 +214,11 @@ func TestMemoryIsBounded(t *testing.T) {
 		})
 	}
 	wide, narrow := after(greedy[24]+text), after(greedy[22]+text)
-	require.Greater(t, wide, int64(16<<20), "the stream is as greedy as it should be")
+	require.Greater(t, wide, int64(16<<20), "the decoder allocates the claimed window")
 	require.Less(t, wide, int64(16<<20+tables))
 	require.Greater(t, narrow, int64(4<<20))
 	require.Less(t, narrow, int64(4<<20+tables))
-	require.Less(t, after(greedy[24]+text, small), int64(4<<20), "a wide window is given back")
+	require.Less(t, after(greedy[24]+text, small), int64(4<<20), "a wide window is freed")
 }
 
 // The law: a body decodes to the original, whatever follows it, and arbitrary bytes to no more than
@@ -244,7 +245,7 @@ func FuzzRoundTrip(f *testing.F) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			// Half a stream has part of its text; what follows must at least end.
+			// Half a stream decodes to part of its text; decoding what follows must terminate.
 			if n, err := io.Copy(io.Discard, io.LimitReader(d, 1<<20)); n > 1<<20 {
 				t.Errorf("%q: %d bytes, %v", head, n, err)
 			}
@@ -252,7 +253,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// The lower bound of a page's cost: gzip is what a server sends instead.
+// BenchmarkDecode compares with gzip, which servers send otherwise.
 func BenchmarkDecode(b *testing.B) {
 	page := strings.Repeat("<li><a href=/to/be>to be</a> or <b>not</b> to be, ", 100) + noise(1000)
 	var z bytes.Buffer

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cpuTime is the CPU time used by this process.
+// cpuTime returns the CPU time used by this process.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
