@@ -16,14 +16,14 @@ func TestSrcset(t *testing.T) {
 		{"densities", "a 1x, b 2x", "a b"},
 		{"widths without spaces", "a 1w,b 2w", "a b"},
 		{"no descriptors", "a, b", "a b"},
-		{"a comma without space belongs to the URL", "a,b 2x", "a,b"},
+		{"a comma without a space belongs to the URL", "a,b 2x", "a,b"},
 		{"several commas end it", "a,,, b", "a b"},
 		{"a data URL", "data:image/png;base64,xyz 1x, b", "data:image/png;base64,xyz b"},
 		{"parentheses hide a comma", "a 1x (x, y) z, b", "a b"},
-		{"open parentheses hide the rest", "a (x, b", "a"},
+		{"unclosed parentheses hide the rest", "a (x, b", "a"},
 		{"a comma after white space", "a , b", "a b"},
 		{"line breaks", "\n  a\n 1x\n,\n  b 2x\n", "a b"},
-		{"a vertical tab is no white space", "a\vb 1x", "a\vb"},
+		{"a vertical tab is not white space", "a\vb 1x", "a\vb"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestSrcset(t *testing.T) {
 	}
 }
 
-// The law: what is yielded has no white space and no comma at its ends, and joined with commas and
-// spaces it is yielded again.
+// FuzzSrcset checks that no URL starts or ends with white space or a comma, and that the URLs,
+// joined with commas and spaces, are found again.
 func FuzzSrcset(f *testing.F) {
 	f.Add("a 1x, b 2x")
 	f.Add("a,,b (x, y) , \tc")
@@ -51,7 +51,7 @@ func FuzzSrcset(f *testing.F) {
 	})
 }
 
-// The cases of the HTML standard's steps, one by one.
+// TestRefresh has a case for each step of the HTML standard.
 func TestRefresh(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"nothing", "", ""},
@@ -64,7 +64,7 @@ func TestRefresh(t *testing.T) {
 		{"white space everywhere", " 5 ; url = x ", "x"},
 		{"quotes", `5; url="x y" z`, "x y"},
 		{"single quotes", "5; url='x\"y'z", `x"y`},
-		{"an open quote", "5; url='x y", "x y"},
+		{"an unclosed quote", "5; url='x y", "x y"},
 		{"quotes without url=", "5; 'x' y", "x"},
 		{"no url=", "5; x", "x"},
 		{"a URL that begins like url=", "5; urlx", "urlx"},
@@ -74,7 +74,7 @@ func TestRefresh(t *testing.T) {
 		{"no time", "; url=x", ""},
 		{"a URL only", "url=x", ""},
 		{"a negative time", "-1; url=x", ""},
-		{"something behind the time", "5x; url=x", ""},
+		{"text after the time", "5x; url=x", ""},
 		{"an empty URL", "5; url=", ""},
 		{"an empty URL in quotes", "5; url=''", ""},
 	}
@@ -85,7 +85,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// The law: a URL that is found is part of the content, and is found again in the simplest spelling.
+// FuzzRefresh checks that a URL that is found is part of the content, and is found again in the
+// simplest form.
 func FuzzRefresh(f *testing.F) {
 	f.Add("5; url='x'")
 	f.Add(".;,url==")

@@ -21,27 +21,27 @@ func TestToUTF8(t *testing.T) {
 		{"nothing", "", "", "", "utf-8"},
 		{"ASCII", "hello", "", "hello", "utf-8"},
 		{"undeclared UTF-8", "h\u00e9", "text/html", "h\u00e9", "utf-8"},
-		{"undeclared and no UTF-8", "h\xe9", "text/html", "h\u00e9", "windows-1252"},
-		{"UTF-8 far behind a kilobyte", strings.Repeat("x", 5000) + "\u00e9", "",
+		{"undeclared and not UTF-8", "h\xe9", "text/html", "h\u00e9", "windows-1252"},
+		{"UTF-8 far beyond a kilobyte", strings.Repeat("x", 5000) + "\u00e9", "",
 			strings.Repeat("x", 5000) + "\u00e9", "utf-8"},
-		{"undeclared UTF-8 with a wrong byte far behind",
+		{"undeclared UTF-8 with an invalid byte far down",
 			"\u00e9" + strings.Repeat("x", 5000) + "\xff", "",
 			"\u00e9" + strings.Repeat("x", 5000) + "\uFFFD", "utf-8"},
-		{"a letter far behind and no UTF-8", strings.Repeat("x", 5000) + "\u00e9\xff", "",
+		{"a letter far down and not UTF-8", strings.Repeat("x", 5000) + "\u00e9\xff", "",
 			strings.Repeat("x", 5000) + "\u00c3\u00a9\u00ff", "windows-1252"},
-		{"one wrong byte far behind", "\u00e9" + strings.Repeat("x", 5000) + "\xff",
+		{"one invalid byte far down", "\u00e9" + strings.Repeat("x", 5000) + "\xff",
 			"text/html; charset=utf-8",
 			"\u00e9" + strings.Repeat("x", 5000) + "\uFFFD", "utf-8"},
 		{"the field", "\xef\xf0\xe8", "text/html; charset=windows-1251", "при", "windows-1251"},
 		{"a meta element", meta + "\xef\xf0\xe8", "text/html", meta + "при", "windows-1251"},
-		{"the field counts more", meta + "\xe9", "text/html; charset=iso-8859-1", meta + "\u00e9",
+		{"the header wins", meta + "\xe9", "text/html; charset=iso-8859-1", meta + "\u00e9",
 			"windows-1252"},
-		{"a mark counts most", "\xef\xbb\xbf\u00e9", "text/html; charset=windows-1251", "\u00e9",
+		{"a BOM wins", "\xef\xbb\xbf\u00e9", "text/html; charset=windows-1251", "\u00e9",
 			"utf-8"},
 		{"UTF-16", "\xff\xfeh\x00\xe9\x00", "text/html", "h\u00e9", "utf-16le"},
 		{"Shift_JIS", "\x93\xfa\x96\x7b", "text/html; charset=Shift_JIS", "日本", "shift_jis"},
 		{"EUC-KR", "\xc7\xd1", "text/html; charset=euc-kr", "한", "euc-kr"},
-		{"an encoding that is ASCII to the eye", "<meta charset=iso-2022-jp>\x1b$BF|K\\\x1b(B", "",
+		{"an encoding with only ASCII bytes", "<meta charset=iso-2022-jp>\x1b$BF|K\\\x1b(B", "",
 			"<meta charset=iso-2022-jp>日本", "iso-2022-jp"},
 		{"an unknown name", "h\xe9", "text/html; charset=klingon", "h\u00e9", "windows-1252"},
 		{"wrong bytes", "\x93", "text/html; charset=Shift_JIS", "\uFFFD", "shift_jis"},
@@ -55,8 +55,8 @@ func TestToUTF8(t *testing.T) {
 	}
 }
 
-// The steps of the standard's "prescan a byte stream to determine its encoding", one by one, and
-// those of the algorithms that it uses.
+// TestPrescan has a case for each step of the standard's "prescan a byte stream to determine its
+// encoding", and of the algorithms that it uses.
 func TestPrescan(t *testing.T) {
 	far := strings.Repeat("x", 1000)
 	for name, tt := range map[string]struct{ page, want string }{
@@ -104,7 +104,7 @@ func TestPrescan(t *testing.T) {
 	require.Equal(t, "utf-8", got, "XML has no meta elements")
 }
 
-// The pages of web-platform-tests for this, which come with golang.org/x/net.
+// The pages of web-platform-tests for encodings are part of golang.org/x/net.
 func TestEncodingsOfWebPlatformTests(t *testing.T) {
 	for _, tt := range []struct{ file, contentType, want string }{
 		{"HTTP-charset.html", "text/html; charset=iso-8859-15", "iso-8859-15"},
@@ -132,7 +132,8 @@ func TestUTF8IsNotCopied(t *testing.T) {
 	require.Same(t, &body[0], &got[0])
 }
 
-// The law: the result is valid UTF-8, and converting it again does not change it.
+// FuzzToUTF8 checks that the result is valid UTF-8, and that converting it again does not change
+// it.
 func FuzzToUTF8(f *testing.F) {
 	f.Add([]byte("\xff\xfeh\x00"), "text/html")
 	f.Add([]byte("<meta charset=gbk>\x81\x30\x81\x30"), "")

@@ -2,7 +2,7 @@ package page
 
 import "slices"
 
-// SrcsetURLs is srcsetURLs for strings.
+// SrcsetURLs calls srcsetURLs with a string.
 func SrcsetURLs(s string) (urls []string) {
 	for url := range srcsetURLs([]byte(s)) {
 		urls = append(urls, string(url))
@@ -10,5 +10,5 @@ func SrcsetURLs(s string) (urls []string) {
 	return slices.Clip(urls)
 }
 
-// RefreshURL is refreshURL for strings.
+// RefreshURL calls refreshURL with a string.
 func RefreshURL(s string) string { return string(refreshURL([]byte(s))) }

@@ -74,8 +74,8 @@ func TestHeaderLinksEndsWithOneError(t *testing.T) {
 	}
 }
 
-// The law: each link is lawful, and a link in the simplest spelling is found whatever precedes it
-// on another line.
+// FuzzHeaderLinks checks that each link is lawful, and that a link in the simplest form is found
+// whatever precedes it in another field.
 func FuzzHeaderLinks(f *testing.F) {
 	f.Add(`<x>; rel="next"; hreflang=de, <y>`, "0;url=x")
 	f.Add(`<;,="\`, "")
@@ -106,12 +106,12 @@ func TestStyles(t *testing.T) {
 		{"with quotes", `a { b: url("x.png"), URL( 'y.png' ) }`, "x.png y.png"},
 		{"imports", `@import "a.css"; @IMPORT 'b.css' screen; @import url(c.css); @import url("d.css");`,
 			"a.css b.css c.css d.css"},
-		{"an import without space", `@import"a.css"`, "a.css"},
+		{"an import without a space", `@import"a.css"`, "a.css"},
 		{"a comment between", `@import/**/"a.css"`, "a.css"},
 		{"comments", `/* url(no) */ url(x) /* "*/ url(y) /* open url(no)`, "x y"},
 		{"strings", `a { content: "url(no) \" url(no)" } url(x)`, "x"},
-		{"an open string ends with its line", "a { b: \"x\nc: url(y) }", "y"},
-		{"an escaped line end of two bytes", "@import \"a\\\r\nb.css\"; @import 'c.css';",
+		{"an unclosed string ends with its line", "a { b: \"x\nc: url(y) }", "y"},
+		{"an escaped line break of two bytes", "@import \"a\\\r\nb.css\"; @import 'c.css';",
 			"ab.css c.css"},
 		{"another function", `a { b: my-url(no); c: image(x) }`, ""},
 		{"escapes", `url(a\)b) url("a\22 b") url(\41\42 C) url(a\` + "\n" + `b) url(\110000x)`,
@@ -120,8 +120,8 @@ func TestStyles(t *testing.T) {
 		{"empty", `url() url("") @import "";`, ""},
 		{"white space", "url(\n x \t)", "x"},
 		{"open", `url(x`, "x"},
-		{"open at once", `url(`, ""},
-		{"a namespace is no import", `@namespace "http://b.test/"; @import x "no"`, ""},
+		{"unclosed at once", `url(`, ""},
+		{"a namespace is not an import", `@namespace "http://b.test/"; @import x "no"`, ""},
 		{"data", `url(data:image/png;base64,xyz)`, ""},
 	}
 	for _, tt := range tests {
@@ -137,7 +137,8 @@ func TestStyles(t *testing.T) {
 	}
 }
 
-// The law: each URL is lawful, and what follows a comment that nothing can hide is found.
+// FuzzStyles checks that each URL is lawful, and that a URL is found after everything has been
+// closed.
 func FuzzStyles(f *testing.F) {
 	f.Add(`@import "x"; a { b: url(y\29) /* url(no) */ }`)
 	f.Add("url('\\\n')\"")
@@ -160,7 +161,7 @@ func FuzzStyles(f *testing.F) {
 	})
 }
 
-func TestScanFindsWhatItIsAskedFor(t *testing.T) {
+func TestScanFindsWhatOptionsRequest(t *testing.T) {
 	const body = `<title> One &amp;
 		two </title><style>a { b: url(s.png) }</style><p>some<b> </b>text &lt; more</p>
 		<form action="/send"><input type=submit formaction=/other><button formaction=third></form>
@@ -198,7 +199,7 @@ func TestScanFindsWhatItIsAskedFor(t *testing.T) {
 	require.Equal(t, []string{"some", "text &lt; more", "no", " end"}, pieces)
 }
 
-// Of a long title the beginning is kept, up to a whole character.
+// A long title is cut at a character boundary.
 func TestTextsAreUTF8(t *testing.T) {
 	long := "<title>" + strings.Repeat("\u00e9", 1000) + "</title>" +
 		"<meta name=robots content='none,\xff'>"

@@ -29,9 +29,9 @@ func trapClient(t *testing.T) *fetch.Client {
 	return client
 }
 
-// The virtual web has pages whose declared encoding is wrong. Their text is found wherever a
+// The virtual web has pages whose declared encoding is wrong. Their text is decoded wherever a
 // browser would show it, and the result is always UTF-8.
-func TestPagesThatLie(t *testing.T) {
+func TestWronglyDeclaredEncodings(t *testing.T) {
 	lost := map[int]string{
 		10: "declared to be UTF-8 and is not", 11: "declared to be Latin-1 and is UTF-8",
 		17: "UTF-7, which no browser reads", 20: "an image",
@@ -52,8 +52,8 @@ func TestPagesThatLie(t *testing.T) {
 	}
 }
 
-// Browsers see in broken pages what the tokenizer sees, and so does Links: nothing but the link
-// home.
+// In broken pages, browsers and the tokenizer find only the link to the home page, and so does
+// Links.
 func TestLinksOfBrokenPages(t *testing.T) {
 	client := trapClient(t)
 	pages, home := 0, 0

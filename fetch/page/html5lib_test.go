@@ -11,18 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The inputs of the html5lib tokenizer suite are the oddest markup available. They have no
-// expectations about links, so the test applies the law of FuzzLinks, between two links that must
-// be found unless the input has swallowed the second one.
+// The html5lib tokenizer suite has the oddest markup available. Its tests do not list links, so
+// this test checks the law of FuzzLinks. It puts each input between two links, which must be found
+// unless the input swallows the second one.
 func TestLinksOfHTML5LibInputs(t *testing.T) {
 	data := cmp.Or(os.Getenv("SPINNERET_DATA"), filepath.Join("..", "shared", "data"))
 	if !filepath.IsAbs(data) {
-		data = filepath.Join("..", "..", data) // it is given as seen from the module's root
+		data = filepath.Join("..", "..", data) // relative to the module's root
 	}
 	files, err := filepath.Glob(filepath.Join(data, "suites", "html5lib", "tokenizer", "*.test"))
 	require.NoError(t, err)
 	if len(files) == 0 {
-		t.Skip("no html5lib suite; SPINNERET_DATA says where the data is")
+		t.Skip("no html5lib suite: set SPINNERET_DATA to the data directory")
 	}
 	inputs, both := 0, 0
 	for _, file := range files {
@@ -53,5 +53,5 @@ func TestLinksOfHTML5LibInputs(t *testing.T) {
 		}
 	}
 	require.Greater(t, inputs, 1000)
-	require.Greater(t, both, inputs/2, "most inputs swallow nothing")
+	require.Greater(t, both, inputs/2, "most inputs must swallow nothing")
 }

@@ -24,7 +24,8 @@ func written(t testing.TB, text, encoding string) string {
 	return out
 }
 
-// How the encoding of a page is found, and what becomes of a path, a query and a text in it.
+// TestLinksInEveryEncoding checks how the encoding of a page is found, and how paths, queries and
+// texts in it are converted.
 func TestLinksInEveryEncoding(t *testing.T) {
 	tests := []struct {
 		name, contentType, encoding, before string // before the link
@@ -38,12 +39,12 @@ func TestLinksInEveryEncoding(t *testing.T) {
 		{"by a meta element", "text/html", "windows-1251", "<meta charset=cp1251>", "/п?п", "/%D0%BF?%EF"},
 		{"by a pragma", "text/html", "koi8-r",
 			`<META http-equiv="Content-Type" content="text/html; charset=koi8-r">`, "/п?п", "/%D0%BF?%D0"},
-		{"the header counts more", "text/html; charset=koi8-r", "koi8-r", "<meta charset=utf-8>", "/п", "/%D0%BF"},
-		{"an unknown label does not count", "text/html; charset=klingon", "koi8-r", "<meta charset=koi8-r>",
+		{"the header wins", "text/html; charset=koi8-r", "koi8-r", "<meta charset=utf-8>", "/п", "/%D0%BF"},
+		{"unknown labels are ignored", "text/html; charset=klingon", "koi8-r", "<meta charset=koi8-r>",
 			"/п", "/%D0%BF"},
 		{"by an XML declaration", "text/html", "windows-1251", "<?xml version='1.0' encoding='windows-1251'?>",
 			"/п?п", "/%D0%BF?%EF"},
-		{"a meta element counts more", "text/html", "windows-1251",
+		{"a meta element wins", "text/html", "windows-1251",
 			"<?xml version='1.0' encoding='koi8-r'?><meta charset=windows-1251>", "/п", "/%D0%BF"},
 		{"XHTML", "application/xhtml+xml", "windows-1251",
 			"<?xml version='1.0' encoding='windows-1251'?><meta charset=koi8-r><script src=s />", "/п?п", "/%D0%BF?%EF"},
@@ -57,12 +58,12 @@ func TestLinksInEveryEncoding(t *testing.T) {
 			"/%E8%A8%B1%E5%8A%9F%E8%93%8B?%B3\\"},
 		{"GBK", "text/html; charset=gb2312", "gbk", "", "/国?国", "/%E5%9B%BD?%B9%FA"},
 		{"EUC-KR", "text/html; charset=euc-kr", "euc-kr", "", "/한?한", "/%ED%95%9C?%C7%D1"},
-		{"UTF-16 with a mark", "text/html", "utf-16le", "\uFEFF", "/п?п", "/%D0%BF?%D0%BF"},
-		{"UTF-16 of the other end", "text/html", "utf-16be", "\uFEFF", "/п?п", "/%D0%BF?%D0%BF"},
+		{"UTF-16 with a BOM", "text/html", "utf-16le", "\uFEFF", "/п?п", "/%D0%BF?%D0%BF"},
+		{"UTF-16, big-endian", "text/html", "utf-16be", "\uFEFF", "/п?п", "/%D0%BF?%D0%BF"},
 		{"UTF-16 by the header", "text/html; charset=utf-16le", "utf-16le", "", "/п?п", "/%D0%BF?%D0%BF"},
 		{"UTF-16 by an XML declaration", "text/html", "utf-16be", "<?xml version='1.0'?>", "/п", "/%D0%BF"},
 		{"UTF-16 in ASCII is UTF-8", "text/html", "utf-8", "<meta charset=utf-16>", "/п?п", "/%D0%BF?%D0%BF"},
-		{"a mark counts most", "text/html; charset=koi8-r", "utf-8", "\uFEFF", "/п?п", "/%D0%BF?%D0%BF"},
+		{"a BOM wins", "text/html; charset=koi8-r", "utf-8", "\uFEFF", "/п?п", "/%D0%BF?%D0%BF"},
 		{"undeclared UTF-8", "text/html", "utf-8", "", "/п?п", "/%D0%BF?%D0%BF"},
 		{"a character that the encoding lacks", "text/html; charset=koi8-r", "koi8-r", "", "?&#8364;п",
 			"/dir/page.html?%26%238364%3B%D0"},
@@ -80,7 +81,7 @@ func TestLinksInEveryEncoding(t *testing.T) {
 				}
 			}
 			require.Equal(t, []string{tt.want}, got, "%q", body)
-			// The base element is a link, too.
+			// The base element is a link as well.
 			body = written(t, tt.before+"<base href='"+tt.link+"'><img src=''><a href=''>", tt.encoding)
 			got = nil
 			for l := range page.Links([]byte(body), pageURL, tt.contentType) {
@@ -93,8 +94,8 @@ func TestLinksInEveryEncoding(t *testing.T) {
 	}
 }
 
-// The first sentences of a novel of 1905, in all that Japanese pages are written in. The texts,
-// the title and the directives come out in UTF-8.
+// The pages have the first sentences of a novel of 1905, in all encodings of Japanese pages. Texts,
+// titles and directives are returned in UTF-8.
 func TestJapanesePages(t *testing.T) {
 	const novel = `<title>吾輩は猫である</title><meta name=robots content="noindex, 表示">
 		<p>吾輩は猫である。名前はまだ無い。<a href="/夏目漱石/猫.html">どこで生れたかとんと見当がつかぬ。</a>
@@ -141,7 +142,7 @@ func TestStylesInEveryEncoding(t *testing.T) {
 		}
 		require.Equal(t, []string{"http://a.test/%E8%83%BD.png"}, got, "%q", tt.css)
 	}
-	// So are style elements.
+	// Style elements are converted as well.
 	body := "<meta charset=shift_jis><style>a { b: url(\x94\x5c.png) }</style>"
 	for l, err := range page.Scan([]byte(body), "http://a.test/", "", page.Options{Styles: true}) {
 		require.NoError(t, err)
@@ -149,7 +150,7 @@ func TestStylesInEveryEncoding(t *testing.T) {
 	}
 }
 
-// The cases of web-platform-tests for "percent-encode after encoding".
+// These are the cases of web-platform-tests for "percent-encode after encoding".
 func TestQueriesOfWebPlatformTests(t *testing.T) {
 	data := cmp.Or(os.Getenv("SPINNERET_DATA"), filepath.Join("..", "shared", "data"))
 	if !filepath.IsAbs(data) {
@@ -157,7 +158,7 @@ func TestQueriesOfWebPlatformTests(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(data, "suites", "wpt-url", "percent-encoding.json"))
 	if err != nil {
-		t.Skip("no web-platform-tests; SPINNERET_DATA says where the data is")
+		t.Skip("no web-platform-tests: set SPINNERET_DATA to the data directory")
 	}
 	var cases []json.RawMessage
 	require.NoError(t, json.Unmarshal(text, &cases))
@@ -189,7 +190,7 @@ func TestQueriesOfWebPlatformTests(t *testing.T) {
 	require.Greater(t, done, 15)
 }
 
-// Where encodings and their encoders differ from each other's tables.
+// Some encodings have different tables for decoding and encoding.
 func TestQueriesInEncodingsWithTwoTables(t *testing.T) {
 	for _, tt := range []struct{ encoding, query, want string }{
 		{"euc-jp", "¥‾−á", "\\~%A1%DD%26%23225%3B"},
@@ -227,7 +228,8 @@ func refs(text string) string {
 	return b.String()
 }
 
-// The law: to read a page in its own encoding finds what there is to find in the page in UTF-8.
+// FuzzLinksInLegacyEncodings checks that a page in its original encoding has the same links as the
+// page in UTF-8.
 func FuzzLinksInLegacyEncodings(f *testing.F) {
 	encodings := []string{"shift_jis", "euc-jp", "iso-2022-jp", "gbk", "gb18030", "big5", "euc-kr",
 		"windows-1251", "koi8-r", "utf-8", "utf-16le", "x-user-defined"}

@@ -14,7 +14,7 @@ const pageURL = "http://a.test/dir/page.html"
 
 const inUTF8 = "text/html; charset=utf-8"
 
-// collect returns what Links yields, one string for each link, and the error that ended it.
+// collect returns the links that Links yields, one string for each, and its error.
 func collect(body, base string) (found []string, err error) {
 	for l, e := range page.Links([]byte(body), base, inUTF8) {
 		if e != nil {
@@ -61,27 +61,27 @@ func TestLinks(t *testing.T) {
 		{"an unquoted link", `<a href=/x?q=1>`, `anchor http://a.test/x?q=1`},
 		{"a link relative to the scheme", `<a href=//b.test>`, `anchor http://b.test/`},
 		{"an area", `<map><area href=x></map>`, `anchor http://a.test/dir/x`},
-		{"white space is trimmed and taken out", "<a href=' \n x\ny\t'>", `anchor http://a.test/dir/xy`},
+		{"white space is removed", "<a href=' \n x\ny\t'>", `anchor http://a.test/dir/xy`},
 		{"an empty link is this page", `<a href="">`, `anchor http://a.test/dir/page.html`},
-		{"an anchor without href is none", `<a name=x><a>`, ``},
-		{"a place on this page is no link", `<a href="#top"><a href=" # ">`, ``},
+		{"an anchor without href is not a link", `<a name=x><a>`, ``},
+		{"a fragment of this page is not a link", `<a href="#top"><a href=" # ">`, ``},
 		{"the fragment is dropped", `<a href="x#y">`, `anchor http://a.test/dir/x`},
 		{"credentials are dropped", `<a href="http://u:p@b.test/">`, `anchor http://b.test/`},
 		{"character references", `<a href="x?a=1&amp;b=2&copy=3&#38;d">`,
 			`anchor http://a.test/dir/x?a=1&b=2&copy=3&d`},
-		{"other schemes are left out", `<a href="mailto:x@y"><a href=javascript:void(0)>
+		{"other schemes are omitted", `<a href="mailto:x@y"><a href=javascript:void(0)>
 			<a href=data:,x><a href=ftp://a.test/><a href=file:///etc/passwd><a href=tel:1>`, ``},
-		{"a bad link does not end the walk", `<a href="http://[/"><a href="http://a b/"><a href=x>`,
+		{"a bad link does not end it", `<a href="http://[/"><a href="http://a b/"><a href=x>`,
 			`anchor http://a.test/dir/x`},
 		{"the first of two equal attributes counts", `<a href=x href=y>`, `anchor http://a.test/dir/x`},
 		{"rel", `<a rel=" NoFollow UGC " href=x><a rel=nofollow href=y><a rel=nofollowing href=z>`,
 			"anchor http://a.test/dir/x rel=nofollow ugc nofollow\n" +
 				"anchor http://a.test/dir/y rel=nofollow nofollow\n" +
 				`anchor http://a.test/dir/z rel=nofollowing`},
-		{"a form is no link", `<form action=x><button formaction=y>`, ``},
-		{"a cut tag is no link", `<a href="x`, ``},
+		{"a form is not a link", `<form action=x><button formaction=y>`, ``},
+		{"a truncated tag is not a link", `<a href="x`, ``},
 
-		{"what a page is made of", `<img src=i><script src=s></script><embed src=e><object data=o>
+		{"resources of a page", `<img src=i><script src=s></script><embed src=e><object data=o>
 			<audio src=a></audio><video src=v poster=p><source src=r><track src=t></video>
 			<input type=IMAGE src=b><input type=text src=no>`,
 			"resource http://a.test/dir/i\nresource http://a.test/dir/s\n" +
@@ -89,7 +89,7 @@ func TestLinks(t *testing.T) {
 				"resource http://a.test/dir/a\nresource http://a.test/dir/v\n" +
 				"resource http://a.test/dir/p\nresource http://a.test/dir/r\n" +
 				"resource http://a.test/dir/t\nresource http://a.test/dir/b"},
-		{"an empty resource is none", `<img src="" srcset=" , "><script src=" "></script>`, ``},
+		{"an empty resource is omitted", `<img src="" srcset=" , "><script src=" "></script>`, ``},
 		{"frames", `<iframe src=i><a href=no></iframe>`, `frame http://a.test/dir/i`},
 		{"a frameset", `<title>x</title><frameset><frame src=f><frameset><frame src=g></frameset>
 			<a href=no></frameset><frame src=no><noframes><a href=y></noframes>`,
@@ -108,7 +108,7 @@ func TestLinks(t *testing.T) {
 		{"nothing is self-closing in HTML", `<script/><a href=no></script><a href=x>`,
 			`anchor http://a.test/dir/x`},
 		{"a style in SVG is markup", `<svg><style><a href=x></a></style></svg>`, `anchor http://a.test/dir/x`},
-		{"HTML elements in SVG are none", `<svg><link rel=next href=no><base href=/no/><iframe src=no>
+		{"HTML elements in SVG do not count", `<svg><link rel=next href=no><base href=/no/><iframe src=no>
 			</svg><a href=x>`, `anchor http://a.test/dir/x`},
 		{"HTML in SVG", `<svg><foreignObject><iframe src=x></iframe><div><title><a href=no></title></div>
 			</foreignObject><iframe src=no></iframe></svg><img src=y>`,
@@ -121,7 +121,7 @@ func TestLinks(t *testing.T) {
 		{"MathML", `<math><a href=no></a><mi><a href=x></a></mi><style/><annotation-xml encoding=text/html>
 			<style/><a href=no></style></annotation-xml></math><a href=y>`,
 			"anchor http://a.test/dir/x\nanchor http://a.test/dir/y"},
-		{"an image is one", `<image src=x>`, `resource http://a.test/dir/x`},
+		{"image is an alias of img", `<image src=x>`, `resource http://a.test/dir/x`},
 
 		{"link elements", `<link rel=stylesheet href=s><link rel="shortcut icon" href=i>
 			<link rel=canonical href=c><link rel="alternate stylesheet" href=t>
@@ -134,14 +134,14 @@ func TestLinks(t *testing.T) {
 				"alternate http://a.test/dir/d rel=alternate\n" +
 				"next http://a.test/dir/n rel=next\nprev http://a.test/dir/p rel=prev\n" +
 				"prev http://a.test/dir/q rel=previous\nrelated http://a.test/dir/a rel=author"},
-		{"link elements that are no links", `<link href=x><link rel=preconnect href=//b.test>
+		{"link elements that are not links", `<link href=x><link rel=preconnect href=//b.test>
 			<link rel=dns-prefetch href=//b.test><link rel=canonical><link rel=next href=" ">`, ``},
 		{"a preloaded image", `<link rel=preload as=image imagesrcset="a 1x,b 2x">`,
 			"resource http://a.test/dir/a\nresource http://a.test/dir/b"},
 
 		{"meta refresh", `<meta http-equiv=Refresh content="5; URL='x'">`,
 			`redirect http://a.test/dir/x`},
-		{"a reload is no link", `<meta http-equiv=refresh content=5>`, ``},
+		{"a reload is not a link", `<meta http-equiv=refresh content=5>`, ``},
 		{"meta robots", `<meta name=" ROBOTS " content=" noindex, NoFollow ">`,
 			`directive robots=noindex, NoFollow`},
 		{"meta for one crawler", `<meta name=ExampleBot content="max-snippet:-1">`,
@@ -151,26 +151,26 @@ func TestLinks(t *testing.T) {
 
 		{"base", `<a href=x><base href="/other/"><a href=x><base href=/third/><a href=x>`,
 			"anchor http://a.test/dir/x\nanchor http://a.test/other/x\nanchor http://a.test/other/x"},
-		{"base without href does not count", `<base target=_top><base href=//b.test><a href=x>`,
+		{"base without href is ignored", `<base target=_top><base href=//b.test><a href=x>`,
 			`anchor http://b.test/x`},
 		{"an unusable base leaves the page's own", `<base href=javascript:0><base href=/n/><a href=x>`,
 			`anchor http://a.test/dir/x`},
-		{"with a base a fragment leads elsewhere", `<base href=/b><a href=#top>`,
+		{"with a base, a fragment is another page", `<base href=/b><a href=#top>`,
 			`anchor http://a.test/b`},
 
-		{"noscript is looked into", `<noscript><img src=x><a href=y></noscript>`,
+		{"noscript is searched", `<noscript><img src=x><a href=y></noscript>`,
 			"resource http://a.test/dir/x\nanchor http://a.test/dir/y"},
-		{"a form in a form is none", `<form><input src=x type=image><form></form></form>`,
+		{"a nested form is ignored", `<form><input src=x type=image><form></form></form>`,
 			`resource http://a.test/dir/x`},
-		{"noframes is looked into", `<noframes><body><a href=y></noframes>`,
+		{"noframes is searched", `<noframes><body><a href=y></noframes>`,
 			`anchor http://a.test/dir/y`},
-		{"and ends where browsers see its end", `<noframes><!-- <noembed><a href=no></noframes><a href=y>`,
+		{"noframes ends as in browsers", `<noframes><!-- <noembed><a href=no></noframes><a href=y>`,
 			`anchor http://a.test/dir/y`},
-		{"comments, scripts and texts are not", `<!-- <a href=1> --><script>"<a href=2>"</script>
+		{"comments, scripts, texts are skipped", `<!-- <a href=1> --><script>"<a href=2>"</script>
 			<style><a href=3></style><textarea><a href=4></textarea><title><a href=5></title>`, ``},
 
 		{"UTF-8", "<a href=/é?ü>", `anchor http://a.test/%C3%A9?%C3%BC`},
-		{"bytes that are no UTF-8", "<a href=/\xe9><a href=x>",
+		{"bytes that are not UTF-8", "<a href=/\xe9><a href=x>",
 			"anchor http://a.test/%EF%BF%BD\nanchor http://a.test/dir/x"},
 		{"a NUL", "<a\x00 href=no><a href=x\x00y>", `anchor http://a.test/dir/x%EF%BF%BDy`},
 	}
@@ -208,7 +208,7 @@ func TestLinksEndsWithOneError(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			links, errs := 0, 0
 			for l, err := range page.Links([]byte(tt.body), tt.base, inUTF8) {
-				require.Zero(t, errs, "something follows the error")
+				require.Zero(t, errs, "nothing may follow the error")
 				if err == nil {
 					links++
 					continue
@@ -228,20 +228,20 @@ func TestLinksEndsWithOneError(t *testing.T) {
 	require.Len(t, got, page.MaxLinks)
 }
 
-func TestLinksLeavesOutLongURLs(t *testing.T) {
+func TestLinksOmitsLongURLs(t *testing.T) {
 	fits := strings.Repeat("x", page.MaxURL-len("http://a.test/"))
 	got, err := collect("<a href=/"+fits+"><a href=/"+fits+"y><a href=z>", pageURL)
 	require.NoError(t, err)
 	require.Equal(t, []string{"anchor http://a.test/" + fits, "anchor http://a.test/dir/z"}, got)
 
-	// A base just within the limit must not extend many short links.
+	// A base just within the limit must not make many short links long.
 	body := "<base href=/" + strings.Repeat("x", page.MaxURL) + "/><a href=y>"
 	got, err = collect(body, pageURL)
 	require.NoError(t, err)
 	require.Equal(t, []string{"anchor http://a.test/dir/y"}, got)
 }
 
-func TestLinksCanBeLeftAndWalkedAgain(t *testing.T) {
+func TestLinksCanStopAndRestart(t *testing.T) {
 	body := []byte("<a href=1><img srcset='2,x 1x, 3 2x'><meta name=robots content=none><a href=4>")
 	links := page.Links(body, pageURL, inUTF8)
 	for stop := 1; stop <= 5; stop++ {
@@ -254,10 +254,10 @@ func TestLinksCanBeLeftAndWalkedAgain(t *testing.T) {
 		}
 		require.Equal(t, stop, n)
 	}
-	require.Equal(t, "<a href=1>", string(body[:10]), "the page is untouched")
+	require.Equal(t, "<a href=1>", string(body[:10]), "the page is unchanged")
 }
 
-// A string that aliases the page would keep all of it in memory.
+// A string that shared memory with the page would keep all of it alive.
 func TestLinksDoesNotKeepThePage(t *testing.T) {
 	body := []byte("<a href=http://a.test/one rel=me><meta name=robots content=noindex>")
 	var got []page.Link
@@ -280,7 +280,7 @@ func FuzzLinks(f *testing.F) {
 		errs := 0
 		for l, err := range page.Links(body, base, inUTF8) {
 			if errs > 0 {
-				t.Fatalf("Links(%q, %q) goes on after its error", body, base)
+				t.Fatalf("Links(%q, %q) continues after its error", body, base)
 			}
 			if err != nil {
 				errs++
@@ -299,7 +299,7 @@ func FuzzLinks(f *testing.F) {
 	})
 }
 
-// lawful says why a URL is not one that Links may yield.
+// lawful returns an error if Links must not yield the URL.
 func lawful(url string) error {
 	u, err := weburl.Parse(url, nil)
 	switch {

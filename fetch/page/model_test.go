@@ -38,7 +38,7 @@ func randomPage(r *rand.Rand) string {
 	return b.String()
 }
 
-// reference finds the links of a page the slow way: by its tree.
+// reference finds the links of a page in its tree.
 func reference(t *testing.T, page, base string) (found []string) {
 	root, err := html.ParseWithOptions(strings.NewReader(page), html.ParseOptionEnableScripting(false))
 	require.NoError(t, err)
@@ -50,8 +50,8 @@ func reference(t *testing.T, page, base string) (found []string) {
 			found = append(found, kind+" "+string(u.Append(nil, false))+rest)
 		}
 	}
-	// The parser opens an <a> again where another element cuts it short; such a copy has the
-	// attributes of the original and no link of its own.
+	// The parser reopens an <a> after another element has closed it. The copy has the attributes of
+	// the original, but is not another link.
 	seen := map[string]bool{}
 	for node := range root.Descendants() {
 		value := map[string]string{}

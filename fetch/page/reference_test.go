@@ -8,9 +8,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// TreeLinks is Scan over the tree of golang.org/x/net/html instead of the scanner, with nothing in
-// between but the walker that both share. body is UTF-8. Elements that the parser has copied come
-// twice, and foster-parented ones early.
+// TreeLinks is like Scan, but walks the tree of golang.org/x/net/html instead of using the scanner.
+// Both share only the walker. body is UTF-8. Elements that the parser has copied are yielded twice,
+// and foster-parented elements early.
 func TreeLinks(body []byte, base string, opts Options) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
 		w := newWalker(yield)
@@ -84,8 +84,8 @@ func tagOf(n *html.Node) (t tag, ok bool) {
 	return t, t.element != elemNone
 }
 
-// TokenizerLoop iterates over all tags and attributes and does nothing with them: the lower bound
-// of any link finder that uses the tokenizer.
+// TokenizerLoop iterates over all tags and attributes and does nothing with them: a lower bound for
+// any link finder that uses the tokenizer.
 func TokenizerLoop(body []byte) (attrs int) {
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for {

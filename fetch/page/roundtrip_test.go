@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Style sheets of pieces whose URLs are known.
+// TestStylesModel assembles style sheets from pieces whose URLs are known.
 func TestStylesModel(t *testing.T) {
 	pieces := []string{"a { b: c }", "/* url(no) ' */", "'url(no)'", `"/*"`, "url(%d)", "url('%d')",
 		"URL( \"%d\" )", "@import '%d';", "@import url(%d);", "my-url(no)", "@media x { b { c: d } }",
@@ -38,14 +38,14 @@ func TestStylesModel(t *testing.T) {
 	}
 }
 
-// The law: Scan yields what Links yields plus what was asked for. The texts are parts of the page,
-// in order, without tags.
+// FuzzScanOptions checks that Scan yields the links of Links plus those that the options request.
+// The texts are parts of the page, in order, without tags.
 func FuzzScanOptions(f *testing.F) {
 	f.Add([]byte("<title>a&amp;b</title>x<a href=y>z</a><style>url(i)</style><form action=s>"))
 	f.Add([]byte("a<b<c><!-- d -->e<script>f</script>"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if !utf8.Valid(body) {
-			return // the texts are
+			return // texts are always UTF-8
 		}
 		end := 0
 		opts := page.Options{Forms: true, Styles: true, Title: true, Text: func(piece []byte) {
@@ -77,7 +77,7 @@ func FuzzScanOptions(f *testing.F) {
 }
 
 // Strings that share memory must not share contents, and each page must need few blocks.
-func TestLinksStringsAreTheirOwn(t *testing.T) {
+func TestLinksStringsDoNotOverlap(t *testing.T) {
 	var body strings.Builder
 	var want []string
 	for n := range 3000 {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// linkSet returns the links that are yielded, sorted and each once.
+// linkSet returns the yielded links, sorted and without duplicates.
 func linkSet(links iter.Seq2[page.Link, error]) (set []string, err error) {
 	for l, err := range links {
 		if err != nil {
@@ -29,18 +29,19 @@ func linkSet(links iter.Seq2[page.Link, error]) (set []string, err error) {
 	return slices.Compact(set), nil
 }
 
-// same fails unless the scanner and a tree find the same links on the page, and says how many.
+// same fails unless the scanner and a tree find the same links on the page, and returns their
+// number.
 func same(t *testing.T, body []byte, base, name string) (links int) {
 	t.Helper()
 	opts := page.Options{Forms: true}
 	want, err := linkSet(page.TreeLinks(body, base, opts))
 	if err != nil {
-		return 0 // more links than there may be, or elements within each other than a tree takes
+		return 0 // more links than allowed, or deeper nesting than a tree supports
 	}
 	got, err := linkSet(page.Scan(body, base, inUTF8, opts))
 	require.NoError(t, err, name)
 	if at := strings.LastIndex(string(body), "<frameset"); at >= 0 {
-		// A frameset that takes the place of a body takes its links away.
+		// A frameset that replaces a body removes the links of the body.
 		got = slices.DeleteFunc(got, func(l string) bool {
 			_, url, _ := strings.Cut(l, "http://a.test/dir/")
 			url, _, _ = strings.Cut(url, " ")
@@ -54,12 +55,12 @@ func same(t *testing.T, body []byte, base, name string) (links int) {
 	return len(got)
 }
 
-// sitePages walks over real pages: the HTML files below the folder that SPINNERET_SITES names. It
-// takes every nth.
+// sitePages iterates over real pages: every n-th HTML file below the directory that SPINNERET_SITES
+// names.
 func sitePages(tb testing.TB, nth int) iter.Seq2[string, []byte] {
 	dir := os.Getenv("SPINNERET_SITES")
 	if dir == "" {
-		tb.Skip("no real pages; SPINNERET_SITES names a folder of them")
+		tb.Skip("no real pages: set SPINNERET_SITES to a directory of them")
 	}
 	return func(yield func(string, []byte) bool) {
 		n, left := 0, false
@@ -79,7 +80,7 @@ func sitePages(tb testing.TB, nth int) iter.Seq2[string, []byte] {
 	}
 }
 
-func TestLinksOfRealPagesAreTheTrees(t *testing.T) {
+func TestLinksOfRealPagesMatchTheTree(t *testing.T) {
 	nth := 1
 	if testing.Short() {
 		nth = 20
@@ -88,7 +89,7 @@ func TestLinksOfRealPagesAreTheTrees(t *testing.T) {
 	for name, body := range sitePages(t, nth) {
 		pages++
 		links += same(t, body, "http://a.test/dir/page.html", name)
-		// Cutting a page is worse than what most authors do.
+		// A truncated page is more broken than most pages.
 		cut := rand.New(rand.NewPCG(uint64(pages), 0)).IntN(len(body) + 1)
 		same(t, body[cut:], pageURL, name)
 		same(t, body[:cut], pageURL, name)
@@ -97,8 +98,8 @@ func TestLinksOfRealPagesAreTheTrees(t *testing.T) {
 	require.Greater(t, links, pages, "real pages have links")
 }
 
-// markup has everything for which the scanner has a state. Random sequences of it make pages that
-// nobody would write as a test.
+// markup has tokens for every state of the scanner. Random sequences of them make pages that no
+// handwritten test would contain.
 var markup = strings.Split("<|>|/|=|'|\"|!|--|-|?| |\n|\r|\r\n|\t|\f|\x00|x|a|]]>|<!--|"+
 	"-->|--!>|<!|<?|</|/>|"+
 	"<a |<a\n|<A/|href=|HREF |src=|<img src=i|<a href=x>|<a href='y'>|<a href=\"z\">|</a>|</|<b>|"+
@@ -107,7 +108,7 @@ var markup = strings.Split("<|>|/|=|'|\"|!|--|-|?| |\n|\r|\r\n|\t|\f|\x00|x|a|]]
 	"<plaintext>|<svg>|<![CDATA[|&amp;|&copy|&copy;|&not|&notit;|&#65;|&#x41|&#|&|&fjlig;|&semi;|"+
 	"<meta name=robots content=none>|<!doctype html>|é|\xff|rel=nofollow ", "|")
 
-func TestScannerIsTheTree(t *testing.T) {
+func TestScannerMatchesTheTree(t *testing.T) {
 	rounds := 8_000
 	if testing.Short() {
 		rounds = 2_000
@@ -119,7 +120,7 @@ func TestScannerIsTheTree(t *testing.T) {
 		for range 1 + r.IntN(25) {
 			body.WriteString(markup[r.IntN(len(markup))])
 		}
-		// These show what is left open at the end.
+		// These links show which constructs are still open at the end.
 		body.WriteString("<a href=1><!----></script><a href=2>'><a href=3>\"><a href=4>")
 		name := fmt.Sprintf("seed %d: %q", seed, body.String())
 		links += same(t, []byte(body.String()), pageURL, name)
@@ -131,14 +132,14 @@ func TestScriptsInComments(t *testing.T) {
 	tests := []struct{ name, script string }{
 		{"an end tag", `</script>`},
 		{"an end tag in capitals with attributes", `</SCRIPT x='>'>`},
-		{"an end tag that is none", `</scripts>`},
+		{"not an end tag", `</scripts>`},
 		{"a comment", `<!-- <a href=no> </script>`},
 		{"a comment that ends at once", `<!--> <script> </script>`},
 		{"a script in a comment", `<!-- <script> </script> <a href=no> --> </script>`},
 		{"a script in a comment that ends before", `<!-- <script> --> </script>`},
 		{"two scripts in a comment", `<!-- <script></script> <script/ </script > --> </script>`},
 		{"dashes", `<!-- - -- --- ----> <script> </script>`},
-		{"an open comment", `<!-- <script> </script> <a href=no>`},
+		{"an unclosed comment", `<!-- <script> </script> <a href=no>`},
 		{"a tag in a comment", `<!-- <b> < <script> </script>`},
 	}
 	for _, tt := range tests {
@@ -149,8 +150,8 @@ func TestScriptsInComments(t *testing.T) {
 	}
 }
 
-// The tokenizer's package knows the references in attributes; Links uses its function for those in
-// text, which has other rules.
+// Character references in attributes have other rules than in text. Links decodes them with the
+// function of the tokenizer's package for text.
 func TestReferencesInLinks(t *testing.T) {
 	for name := range strings.FieldsSeq(`amp copy not notit notin lt gt quot semi fjlig NotEqualTilde
 		Zopf nvlt bne acE hearts sect reg AMP COPY ampx x #65 #x41 #X4a #0 #128 #x9f #55296 #1114112
@@ -172,8 +173,8 @@ func TestScannerHasNoLimitOnTokens(t *testing.T) {
 	}
 }
 
-// The law: a tree has the same links. Where the stack of open elements matters, it holds with the
-// exceptions of TestLinksAreTheTreesOnTheSuite.
+// FuzzScanner checks that a tree has the same links. Where the stack of open elements matters, the
+// exceptions of TestLinksMatchTheTreeOnTheSuite apply.
 func FuzzScanner(f *testing.F) {
 	f.Add([]byte("<a href=x&copy><script><!--<script></script>--></script><a/href/=y/>"))
 	f.Add([]byte("<!--><a href='x\r\n&#13;\x00'><style></style ><noscript><a href=z></noscript>"))
@@ -190,7 +191,7 @@ func FuzzScanner(f *testing.F) {
 	})
 }
 
-// A page that is all links has nothing that the scanner could skip; real pages have little else.
+// BenchmarkLinks measures generated pages, in which the scanner can skip little, and real pages.
 func BenchmarkLinks(b *testing.B) {
 	for _, links := range []int{10, 100, 1000} {
 		body := "<!doctype html><title>x</title>" + strings.Repeat(

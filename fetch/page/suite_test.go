@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// netModule returns the directory of golang.org/x/net, which brings test suites along.
+// netModule returns the directory of golang.org/x/net, which contains test suites.
 func netModule(t *testing.T) string {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/net").Output()
 	if err != nil {
-		t.Skipf("no go command to ask where golang.org/x/net is: %v", err)
+		t.Skipf("the go command cannot locate golang.org/x/net: %v", err)
 	}
 	return strings.TrimSpace(string(dir))
 }
@@ -44,14 +44,15 @@ func suiteInputs(t *testing.T) (inputs []string) {
 	return inputs
 }
 
-// probes are put between the tags of a test's input, where they show in which state the parser is.
+// probes are inserted between the tags of a test's input, where they reveal the state of the
+// parser.
 var probes = []string{"<a href=P%d>", "<img src=P%d>", "<svg><a href=P%d /></svg>", "<title><a href=P%d></title>",
 	"<script src=P%d></script>", "<frame src=P%d>", "<image src=P%d>", "<![CDATA[<a href=P%d>]]>",
 	"<link rel=next href=P%d>", "<noframes><a href=P%d></noframes>"}
 
-// The law, on the html5lib suite: a link inserted anywhere in one of its inputs is found if and
-// only if it is in the tree of package html.
-func TestLinksAreTheTreesOnTheSuite(t *testing.T) {
+// TestLinksMatchTheTreeOnTheSuite inserts links anywhere in the inputs of the html5lib suite. A
+// link must be found if and only if it is in the tree of package html.
+func TestLinksMatchTheTreeOnTheSuite(t *testing.T) {
 	inputs := suiteInputs(t)
 	require.Greater(t, len(inputs), 1500)
 	links := 0
@@ -59,8 +60,8 @@ func TestLinksAreTheTreesOnTheSuite(t *testing.T) {
 		if tag := strings.Index(input, "<template"); tag >= 0 &&
 			(strings.Contains(input, "<svg") || strings.Contains(input, "<math") ||
 				strings.Contains(input[tag:], "<col>")) {
-			// Package html gives up on templates in foreign content. In a template that starts with
-			// a col there can be nothing else, which is not worth supporting.
+			// Package html does not support templates in foreign content. A template that starts
+			// with a col cannot contain anything else, which is not worth supporting.
 			continue
 		}
 		r := rand.New(rand.NewPCG(uint64(n), 5))
@@ -89,8 +90,8 @@ var nesting = strings.Split("<svg>|</svg>|<math>|</math>|<g>|</g>|<path/>|<path 
 	"<button>|</button>|<dl>|<dt>|<dd>|</dl>|<hr>|<input>|<object>|</object>|<body>|</body>|</html>|"+
 	"<![CDATA[|]]>|text|<custom>|</custom>|<i>|</i>|<nobr>|<ruby>|<rt>|<noframes>|</noframes>", "|")
 
-// The law, on markup that nobody writes.
-func TestLinksAreTheTreesWhateverIsNested(t *testing.T) {
+// TestLinksMatchTheTreeWhateverIsNested checks the same for random markup.
+func TestLinksMatchTheTreeWhateverIsNested(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
 		rounds = 2_000

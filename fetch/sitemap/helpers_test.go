@@ -20,7 +20,7 @@ func zipped(t testing.TB, text string) string {
 	return b.String()
 }
 
-// utf16 returns text in UTF-16, little end first.
+// utf16 returns text in UTF-16, little-endian.
 func utf16(text string) string {
 	var b []byte
 	for _, c := range text {
@@ -39,7 +39,7 @@ func noise(n int) string {
 	return string(b)
 }
 
-// lawful says why a URL is not one that Entries may yield.
+// lawful returns an error if Entries must not yield the URL.
 func lawful(url string) error {
 	u, err := weburl.Parse(url, nil)
 	switch {

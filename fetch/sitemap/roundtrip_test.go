@@ -29,7 +29,7 @@ func randomEntry(r *rand.Rand, kind sitemap.Kind) sitemap.Entry {
 
 func escaped(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(s)) // a Buffer takes all
+	_ = xml.EscapeText(&b, []byte(s)) // a Buffer never fails
 	return b.String()
 }
 
@@ -71,7 +71,7 @@ func date(e sitemap.Entry, layout string) string {
 	return e.LastMod.Format(layout)
 }
 
-// Entries written by each format's rules are read back.
+// TestSitemapRoundTrip writes entries in each format and reads them back.
 func TestSitemapRoundTrip(t *testing.T) {
 	for name, format := range writers {
 		for seed := range uint64(50) {

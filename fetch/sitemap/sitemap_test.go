@@ -17,7 +17,7 @@ import (
 
 const sitemapURL = "https://a.test/maps/sitemap.xml"
 
-// entries returns what Sitemap yields, one string for each entry, and the error that ended it.
+// entries returns the entries that Sitemap yields, one string for each, and its error.
 func entries(r io.Reader) (found []string, err error) {
 	for e, err := range sitemap.Entries(r, sitemapURL) {
 		if err != nil {
@@ -47,21 +47,21 @@ func TestSitemap(t *testing.T) {
 		name, doc string
 		want      string // lines
 	}{
-		{"an empty one", `<urlset` + ns + `></urlset>`, ``},
+		{"empty", `<urlset` + ns + `></urlset>`, ``},
 		{"all fields", `<?xml version="1.0" encoding="UTF-8"?>
 			<urlset` + ns + `><url><loc>https://a.test/?a=1&amp;b=2</loc>
 			<lastmod>2005-01-01</lastmod><changefreq>Monthly</changefreq><priority>0.8</priority>
 			</url></urlset>`, `page https://a.test/?a=1&b=2 2005-01-01T00:00:00Z monthly 0.8`},
 		{"fields in another order", `<urlset><url><priority>1.0</priority><loc> x </loc></url></urlset>`,
 			`page https://a.test/maps/x 1`},
-		{"fields that make no sense", `<urlset><url><loc>x</loc><priority>high</priority>
+		{"invalid fields", `<urlset><url><loc>x</loc><priority>high</priority>
 			<lastmod>yesterday</lastmod><changefreq>often</changefreq></url><url><loc>y</loc>
 			<priority>7</priority></url></urlset>`,
 			"page https://a.test/maps/x\npage https://a.test/maps/y"},
-		{"an entry without URL", `<urlset><url><lastmod>2005</lastmod></url><url><loc>x</loc></url>
+		{"an entry without a URL", `<urlset><url><lastmod>2005</lastmod></url><url><loc>x</loc></url>
 			</urlset>`,
 			`page https://a.test/maps/x`},
-		{"URLs that are of no use", `<urlset><url><loc>ftp://a.test/</loc></url><url><loc>http://[/</loc>
+		{"unusable URLs", `<urlset><url><loc>ftp://a.test/</loc></url><url><loc>http://[/</loc>
 			</url><url><loc>http://u:p@b.test/#f</loc></url></urlset>`, `page http://b.test/`},
 		{"CDATA", `<urlset><url><loc><![CDATA[https://a.test/?a&b]]></loc></url></urlset>`,
 			`page https://a.test/?a&b`},
@@ -84,12 +84,12 @@ func TestSitemap(t *testing.T) {
 		{"a URL that is too long, in two pieces", "<urlset><url><loc>" +
 			strings.Repeat("x", 8<<10+1) + "<![CDATA[no]]></loc></url><url><loc>x</loc></url>",
 			`page https://a.test/maps/x`},
-		{"brackets that nobody escaped", `<rss><item><title>1 < 2 <b <3</title><link>/1</link><description>a <b c="<"
+		{"unescaped brackets", `<rss><item><title>1 < 2 <b <3</title><link>/1</link><description>a <b c="<"
 			> & <br> <p>text</description></item><item><title><</title><link>/2</link></item></rss><<`,
 			"feed https://a.test/1\nfeed https://a.test/2"},
-		{"ampersands that nobody escaped", `<urlset><url><loc>/?a=1&b=2&copy=3&amp;d&#38;e&#x26;&;&#0;&#xfffffff;</loc></url>
+		{"unescaped ampersands", `<urlset><url><loc>/?a=1&b=2&copy=3&amp;d&#38;e&#x26;&;&#0;&#xfffffff;</loc></url>
 			</urlset>`, `page https://a.test/?a=1&b=2&copy=3&d&e&&;&`},
-		{"an URL in an index without a loc", `<sitemapindex><sitemap> /1.xml </sitemap><sitemap><lastmod>2005-01-01</lastmod>
+		{"a URL in an index without a loc", `<sitemapindex><sitemap> /1.xml </sitemap><sitemap><lastmod>2005-01-01</lastmod>
 			/2.xml</sitemap><sitemap><loc>/3.xml</loc>junk</sitemap></sitemapindex>`,
 			"sitemap https://a.test/1.xml\nsitemap https://a.test/2.xml 2005-01-01T00:00:00Z\nsitemap https://a.test/3.xml"},
 		{"wrong namespaces", `<urlset xmlns="http://www.google.com/schemas/sitemap/0.84"><x:url xmlns:x="y"><x:loc>/1</x:loc>
@@ -114,25 +114,25 @@ func TestSitemap(t *testing.T) {
 			"page https://a.test/%E7%8C%AB"},
 		{"ISO-2022-JP", "<?xml version='1.0' encoding='ISO-2022-JP'?><rss><item><title>\x1b$B<a>b\x1b(B</title>" +
 			"<link>/\x1b$BG-\x1b(B</link></item></rss>", "feed https://a.test/%E7%8C%AB"},
-		{"UTF-16 with a mark", utf16("\uFEFF<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>/п</loc></url></urlset>"),
+		{"UTF-16 with a BOM", utf16("\uFEFF<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>/п</loc></url></urlset>"),
 			"page https://a.test/%D0%BF"},
-		{"UTF-16 without one", utf16("<?xml version='1.0'?><urlset><url><loc>/п</loc></url></urlset>"),
+		{"UTF-16 without a BOM", utf16("<?xml version='1.0'?><urlset><url><loc>/п</loc></url></urlset>"),
 			"page https://a.test/%D0%BF"},
 		{"a list in UTF-16", utf16("\uFEFFhttps://a.test/1\r\nhttps://a.test/п\r\n"),
 			"page https://a.test/1\npage https://a.test/%D0%BF"},
-		{"said to be UTF-16", "<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>/п</loc></url></urlset>",
+		{"wrongly declared as UTF-16", "<?xml version='1.0' encoding='UTF-16'?><urlset><url><loc>/п</loc></url></urlset>",
 			"page https://a.test/%D0%BF"},
-		{"said to be Latin-1", "<?xml version='1.0' encoding='iso-8859-1'?><!-- привет --><urlset><url><loc>/п</loc></url></urlset>",
+		{"wrongly declared as Latin-1", "<?xml version='1.0' encoding='iso-8859-1'?><!-- привет --><urlset><url><loc>/п</loc></url></urlset>",
 			"page https://a.test/%D0%BF"},
-		{"said to be UTF-8", "<?xml version='1.0' encoding='utf-8'?><urlset><url><loc>/1\xe9</loc></url></urlset>",
+		{"wrongly declared as UTF-8", "<?xml version='1.0' encoding='utf-8'?><urlset><url><loc>/1\xe9</loc></url></urlset>",
 			"page https://a.test/1%EF%BF%BD"},
 		{"an entry within a loc", `<urlset><url><loc><url><![CDATA[/?a=1&b]]></url></loc><lastmod>2005-01-01</lastmod></url>
 			<url><loc>/2</loc></url></urlset>`, "page https://a.test/?a=1&b\npage https://a.test/2"},
-		{"an end tag too many", `<urlset><url><!-- nothing --></url><url><loc> /1</loc></url></url></urlset>`,
+		{"a surplus end tag", `<urlset><url><!-- nothing --></url><url><loc> /1</loc></url></url></urlset>`,
 			"page https://a.test/1"},
 		{"a loc in two pieces", `<sitemapindex><sitemap><loc>/dyn<![CDATA[?date=last&all=no]]></loc></sitemap></sitemapindex>`,
 			"sitemap https://a.test/dyn?date=last&all=no"},
-		{"cut behind a loc", `<urlset><url><loc>/1</loc>`, `page https://a.test/1`},
+		{"cut after a loc", `<urlset><url><loc>/1</loc>`, `page https://a.test/1`},
 		{"cut in a loc", `<urlset><url><loc>/1</loc></url><url><loc>/cut`, `page https://a.test/1`},
 		{"cut between entries", `<urlset><url><loc>x</loc></url><url>`, `page https://a.test/maps/x`},
 		{"too many end tags", `<urlset><url><loc>x</loc></url></a></b></c></d><url><loc>y</loc></url>`,
@@ -190,7 +190,7 @@ func TestDatesOfSitemaps(t *testing.T) {
 		in   string
 		want time.Time
 	}{
-		{"1997", at(1997, 1, 1, 0, 0)}, // these six are those of the W3C's note
+		{"1997", at(1997, 1, 1, 0, 0)}, // the first six are from the W3C's note
 		{"1997-07", at(1997, 7, 1, 0, 0)},
 		{"1997-07-16", at(1997, 7, 16, 0, 0)},
 		{"1997-07-16T19:20+01:00", at(1997, 7, 16, 18, 20)},
@@ -227,8 +227,8 @@ func TestDatesOfSitemaps(t *testing.T) {
 	}
 }
 
-// hostile is a document that goes on forever: head, and then text again and again. It counts what
-// was read of it.
+// hostile is an endless document: head, and then text repeatedly. It counts the bytes that were
+// read.
 type hostile struct {
 	head, text string
 	read       int
@@ -285,14 +285,14 @@ func TestSitemapLimits(t *testing.T) {
 	}
 }
 
-// The limit on a whole document, lowered, because package xml takes its time for 50 MiB.
+// The limit on a whole document is lowered, because parsing 50 MiB takes long.
 func TestSitemapOfManyBytes(t *testing.T) {
 	for _, h := range []*hostile{
 		{head: "<urlset>", text: "<a>"},
 		{head: "<urlset>", text: "<url><loc>x</loc>"},
 		{head: " ", text: " "},
 		{head: "http://a.test/", text: strings.Repeat("\n", 4096)},
-		{head: zipped(t, "<urlset>"), text: zipped(t, "")}, // members without a byte in them
+		{head: zipped(t, "<urlset>"), text: zipped(t, "")}, // empty members
 	} {
 		require.ErrorIs(t, sitemap.SitemapWithin(h, sitemapURL, 100_000), sitemap.ErrTooLarge)
 		require.LessOrEqual(t, h.read, 100_000+8192, "%+v", h)
@@ -313,7 +313,7 @@ func TestSitemapErrors(t *testing.T) {
 		{"a document without elements", strings.NewReader("<!-- -->"), 0, sitemap.ErrFormat},
 		{"cut in a tag", strings.NewReader("<urlset><url><loc>x</loc></url><url><lo"), 1, io.ErrUnexpectedEOF},
 		{"cut in the end tag of a loc", strings.NewReader("<urlset><url><loc>x</lo"), 1, io.ErrUnexpectedEOF},
-		{"cut in a tag behind a loc", strings.NewReader("<urlset><url><loc>x</loc><las"), 1, io.ErrUnexpectedEOF},
+		{"cut in a tag after a loc", strings.NewReader("<urlset><url><loc>x</loc><las"), 1, io.ErrUnexpectedEOF},
 		{"cut in a section of a loc", strings.NewReader("<urlset><url><loc>x<![CDATA[?"), 0, io.ErrUnexpectedEOF},
 		{"cut in a tag within a loc", strings.NewReader("<urlset><url><loc>x<b"), 0, io.ErrUnexpectedEOF},
 		{"cut in a comment", strings.NewReader("<urlset><url><loc>x</loc></url><!-- "), 1, io.ErrUnexpectedEOF},
@@ -339,7 +339,7 @@ func TestSitemapErrors(t *testing.T) {
 	}
 }
 
-// Entities could read files, contact other hosts, or grow without bound; none of that may happen.
+// Entities must not read files, contact other hosts, or grow without bound.
 func TestSitemapResolvesNoEntities(t *testing.T) {
 	doc := `<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/hostname"><!ENTITY a "aaaaaaaaaa">
 		<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><urlset><url><loc>/&x;</loc></url>
@@ -349,7 +349,7 @@ func TestSitemapResolvesNoEntities(t *testing.T) {
 	require.Equal(t, []string{"page https://a.test/&x;", "page https://a.test/&b;"}, got)
 }
 
-func TestSitemapCanBeLeft(t *testing.T) {
+func TestSitemapCanStopEarly(t *testing.T) {
 	h := &hostile{head: "<urlset>", text: "<url><loc>x</loc></url>"}
 	for _, err := range sitemap.Entries(h, sitemapURL) {
 		require.NoError(t, err)
@@ -358,7 +358,8 @@ func TestSitemapCanBeLeft(t *testing.T) {
 	require.Less(t, h.read, 20_000)
 }
 
-// The law: each entry is lawful, there are no more than may be, and an error is the last thing.
+// FuzzSitemap checks that each entry is lawful, that their number is within the limit, and that
+// nothing follows an error.
 func FuzzSitemap(f *testing.F) {
 	f.Add([]byte(`<urlset><url><loc>http://a.test/</loc><lastmod>2005</lastmod></url></urlset>`))
 	f.Add([]byte(`<feed><entry><link href="x"/><updated>2003-12-13</updated></entry></feed>`))
@@ -368,7 +369,7 @@ func FuzzSitemap(f *testing.F) {
 		errs := 0
 		for e, err := range sitemap.Entries(strings.NewReader(string(doc)), sitemapURL) {
 			if errs > 0 {
-				t.Fatalf("%q: goes on after its error", doc)
+				t.Fatalf("%q: continues after its error", doc)
 			}
 			if err != nil {
 				errs++
@@ -381,12 +382,13 @@ func FuzzSitemap(f *testing.F) {
 	})
 }
 
-// The law: any text, well-formed or not, costs at most the entry that contains it.
+// FuzzBrokenTexts checks that any text, well-formed or not, costs at most the entry that contains
+// it.
 func FuzzBrokenTexts(f *testing.F) {
 	f.Add([]byte("1 < 2 & <b <c d='<' e=\"> <p></q> <!x [ <?y"))
 	f.Add([]byte("</title></x></channel><br/><"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for _, begin := range []string{"<!--", "<![CDATA["} { // they may take what comes after
+		for _, begin := range []string{"<!--", "<![CDATA["} { // they may swallow what follows
 			for bytes.Contains(text, []byte(begin)) {
 				text = bytes.ReplaceAll(text, []byte(begin), nil)
 			}
