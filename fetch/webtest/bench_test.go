@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkRender makes pages and sends them nowhere.
+// BenchmarkRender generates pages without sending them.
 func BenchmarkRender(b *testing.B) {
 	for _, size := range []int{2 << 10, 20 << 10} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
@@ -86,7 +86,7 @@ func fetchHTTP(tb testing.TB, w *Web, urls []string) {
 	}
 }
 
-// fetchRaw writes requests by hand and skips over the answers.
+// fetchRaw writes requests by hand and skips the responses.
 func fetchRaw(tb testing.TB, w *Web, urls []string) {
 	host, _, _ := w.locate(urls[0])
 	conn, err := w.Dial(tb.Context(), "tcp", w.hosts[host].Name+":80")

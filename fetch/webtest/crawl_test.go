@@ -36,7 +36,8 @@ func references(page, body string) (urls []string) {
 	return urls
 }
 
-// crawler is the smallest honest crawler: breadth first, with robots.txt by literal prefix.
+// crawler is a minimal well-behaved crawler: breadth-first, with literal prefixes as robots.txt
+// rules.
 type crawler struct {
 	t     *testing.T
 	web   *Web
@@ -44,8 +45,8 @@ type crawler struct {
 	rules map[string]func(path string) bool
 	seen  map[string]bool
 	queue []string
-	pages []string // what was fetched and is a page
-	other []string // what was fetched and is none
+	pages []string // fetched URLs of pages
+	other []string // other fetched URLs
 }
 
 func crawl(t *testing.T, w *Web, seeds ...string) *crawler {
@@ -98,7 +99,8 @@ func (c *crawler) visit(raw string) {
 	c.add(references(raw, r.body))
 }
 
-// allowed asks the host's robots.txt, once. It knows less than RFC 9309, but all that is here.
+// allowed checks the host's robots.txt, which it fetches once. It supports only the part of RFC
+// 9309 that the web uses.
 func (c *crawler) allowed(u *url.URL) bool {
 	if rule, ok := c.rules[u.Host]; ok {
 		return rule(u.RequestURI())
@@ -151,19 +153,19 @@ func TestCrawlerGetsExactlyWhatIsReachable(t *testing.T) {
 		c := crawl(t, w, root)
 		want := w.Reachable(root)
 		require.Equal(t, want, c.pages)
-		require.Less(t, len(want), 23*30, "some pages are closed")
+		require.Less(t, len(want), 23*30, "some pages must be unreachable")
 		require.Greater(t, len(want), 12*30)
 		for _, u := range c.other {
-			require.Regexp(t, `/r/\d+$|/trap/(away|chain/\d+)$`, u, "no broken link, no ghost")
+			require.Regexp(t, `/r/\d+$|/trap/(away|chain/\d+)$`, u, "only redirects and traps")
 		}
 	}
 }
 
-// oddTraits gives each host another of the behaviours that change what is reachable.
+// oddTraits gives each host a different behavior that affects what is reachable.
 func oddTraits(h int) Traits {
 	tr := Traits{Gzip: h%2 == 0}
 	switch h {
-	case 1, 2, 3, 4, 5, 6: // all modes that end by themselves
+	case 1, 2, 3, 4, 5, 6: // all modes whose responses end
 		tr.Robots.Mode = []RobotsMode{RobotsMissing, RobotsForbidden, RobotsError, RobotsRedirect,
 			RobotsRedirectHost, RobotsLoop}[h-1]
 		tr.Robots.Disallow = []string{"/p1", "/item?id=2"}
@@ -193,7 +195,7 @@ func TestReachableFromElsewhere(t *testing.T) {
 	w := start(t, Options{Hosts: 2, Pages: 30, LocalLinks: -1, CrossLinks: -1})
 	second, _ := w.Host("h00001.vweb.test")
 	for _, u := range w.Reachable(second.URL()) {
-		require.True(t, strings.HasPrefix(u, second.URL()), "no tree link leads back")
+		require.True(t, strings.HasPrefix(u, second.URL()), "no link of the tree leads back")
 	}
 	require.Empty(t, w.Reachable("http://nobody.test/", "http://h00000.vweb.test/nothing", ":"))
 	require.Equal(t, w.Reachable(), w.Reachable("http://h00000.vweb.test/", second.URL()))
@@ -203,20 +205,21 @@ func TestReachableThroughTrapsAndThrottles(t *testing.T) {
 	closing := Traits{Traps: TrapAway, Robots: Robots{Disallow: []string{"/trap/"}}}
 	for _, tt := range []struct {
 		name   string
-		second Traits // of the host that nothing but the trap of the first leads to
+		second Traits // of the host that only the trap of the first host links to
 		first  Traits
 		want   int // hosts whose front page is reachable
 	}{
-		{"no trap, no way", Traits{}, Traits{}, 1},
+		{"no trap, so no link", Traits{}, Traits{}, 1},
 		{"the trap leads away", Traits{}, Traits{Traps: TrapAway}, 2},
-		{"unless robots.txt closes it", Traits{}, closing, 1},
-		{"or nobody is there", Traits{Refuse: true}, Traits{Traps: TrapAway}, 1},
-		{"or all is turned away", Traits{Throttle: Throttle{Every: 1}}, Traits{Traps: TrapAway}, 1},
-		{"now and then is no matter", Traits{Throttle: Throttle{Every: 2}},
+		{"robots.txt excludes the trap", Traits{}, closing, 1},
+		{"the second host refuses connections", Traits{Refuse: true}, Traits{Traps: TrapAway}, 1},
+		{"all requests throttled", Traits{Throttle: Throttle{Every: 1}}, Traits{Traps: TrapAway}, 1},
+		{"every other request is throttled", Traits{Throttle: Throttle{Every: 2}},
 			Traits{Traps: TrapAway}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// The tree of hosts leads downwards only: from the last host there is no other way.
+			// Links in the tree of hosts only lead down, so the last host has no other outgoing
+			// link.
 			w := start(t, Options{Hosts: 6, Pages: 1, LocalLinks: -1, CrossLinks: -1,
 				Traits: func(h int) Traits {
 					switch h {

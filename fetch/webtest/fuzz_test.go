@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ask puts one request to a web that is not served.
+// ask makes one request to a web that is not served.
 func ask(w *Web, target string, header http.Header) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Host, r.RequestURI, r.Header = w.hosts[0].Name, target, header
@@ -19,7 +19,7 @@ func ask(w *Web, target string, header http.Header) *httptest.ResponseRecorder {
 }
 
 // FuzzTarget requests arbitrary targets. A target that is found must be a page or one of the few
-// fixed paths, with the same response twice; a page must be found.
+// fixed paths, and a second request must get the same response. A page must be found.
 func FuzzTarget(f *testing.F) {
 	w := offline(Options{Hosts: 2, Pages: 1000})
 	w.log = newRecorder(false, nil)
@@ -35,7 +35,7 @@ func FuzzTarget(f *testing.F) {
 	f.Fuzz(func(t *testing.T, target string) {
 		got, again := ask(w, target, http.Header{}), ask(w, target, http.Header{})
 		if got.Code != again.Code || got.Body.String() != again.Body.String() {
-			t.Errorf("%q is answered in two ways", target)
+			t.Errorf("%q has two different responses", target)
 		}
 		path, _, _ := strings.Cut(target, "?")
 		_, page := w.findPage(0, target)
@@ -45,14 +45,14 @@ func FuzzTarget(f *testing.F) {
 		}
 		if got.Code == http.StatusMovedPermanently {
 			if _, ok := w.findPage(0, got.Header().Get("Location")); !ok {
-				t.Errorf("%q leads to %q", target, got.Header().Get("Location"))
+				t.Errorf("%q redirects to %q", target, got.Header().Get("Location"))
 			}
 		}
 	})
 }
 
-// FuzzConditions sends any condition together with a true one: the page has not changed, so that
-// the true tag must win whatever stands around it, and without a tag nothing may panic.
+// FuzzConditions sends any condition together with the page's tag. The page has not changed, so the
+// tag must match whatever surrounds it. Without the tag, nothing may panic.
 func FuzzConditions(f *testing.F) {
 	w := offline(Options{Hosts: 1})
 	w.log = newRecorder(false, nil)
@@ -84,7 +84,7 @@ func FuzzHostOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string) {
 		name := hostOf(header)
 		if _, known := w.byName[name]; known && hostOf(name) != name {
-			t.Errorf("hostOf(%q) = %q, which it does not leave alone", header, name)
+			t.Errorf("hostOf(%q) = %q, which is not a fixed point", header, name)
 		}
 		if strings.ContainsAny(name, ":ABCDEFGHIJKLMNOPQRSTUVWXYZ") && !strings.Contains(header, ":") {
 			t.Errorf("hostOf(%q) = %q", header, name)
@@ -102,15 +102,16 @@ func FuzzDial(f *testing.F) {
 		f.Add(addr)
 	}
 	f.Fuzz(func(t *testing.T, addr string) {
-		// This web has no listener at all: any connection would be to somebody else.
+		// This web has no listener, so any connection would be to a foreign server.
 		if conn, err := w.Dial(t.Context(), "tcp", addr); err == nil {
 			conn.Close()
-			t.Errorf("Dial(%q) reached somebody", addr)
+			t.Errorf("Dial(%q) connected", addr)
 		}
 	})
 }
 
-// FuzzChangesLastIsTheLastOfTheList compares the fast way to a page's version with the slow one.
+// FuzzChangesLastIsTheLastOfTheList compares the fast computation of a page's version with the slow
+// one.
 func FuzzChangesLastIsTheLastOfTheList(f *testing.F) {
 	f.Add(uint64(1), int64(time.Hour), int64(time.Minute), false)
 	f.Add(uint64(2), int64(-1), int64(1), true)

@@ -35,7 +35,7 @@ func TestLogHasEveryRequest(t *testing.T) {
 	require.Equal(t, first+"?x=1", log[0].URL())
 	require.Equal(t, "test/1.0", log[0].UserAgent)
 	require.Equal(t, 404, log[0].Status)
-	require.Equal(t, "h00001.vweb.test", log[1].Host, "the name is put into its usual form")
+	require.Equal(t, "h00001.vweb.test", log[1].Host, "the name is canonicalized")
 	require.Equal(t, "/robots.txt", log[1].Path)
 	require.Equal(t, http.MethodGet, log[1].Method)
 	require.Equal(t, 200, log[1].Status)
@@ -102,7 +102,7 @@ func TestLogThatCannotBeWrittenIsAnErrorOfClose(t *testing.T) {
 	require.NoError(t, err)
 	get(t, client(t, w), first)
 	require.ErrorIs(t, w.Close(), errBroken)
-	require.ErrorIs(t, w.Close(), errBroken, "and stays so")
+	require.ErrorIs(t, w.Close(), errBroken, "a second Close returns the error as well")
 }
 
 // planted is a log of requests written as "seconds host address".
@@ -133,7 +133,7 @@ func TestViolations(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{"exactly the delay", planted("0 a 127.0.0.1", "5 a 127.0.0.1", "10 a 127.0.0.1"), nil},
-		{"each host for itself", planted("0 a 127.0.0.1", "0 b 127.0.0.2", "1 b 127.0.0.2"), nil},
+		{"separate hosts", planted("0 a 127.0.0.1", "0 b 127.0.0.2", "1 b 127.0.0.2"), nil},
 		{"too soon on a host", planted("0 a 127.0.0.1", "4.9 a 127.0.0.1"),
 			[]string{"host a 0s 4.9s"}},
 		{"two hosts on one address", planted("0 a 127.0.0.1", "0.5 b 127.0.0.1"),
@@ -142,7 +142,7 @@ func TestViolations(t *testing.T) {
 			[]string{"host a 0s 2s"}},
 		{"both at once", planted("0 b 127.0.0.1", "0.5 b 127.0.0.1"),
 			[]string{"host b 0s 500ms", "addr b 0s 500ms"}},
-		{"each of a burst but the first", planted("0 a 127.0.0.1", "2 a 127.0.0.1",
+		{"each of a burst except the first", planted("0 a 127.0.0.1", "2 a 127.0.0.1",
 			"4 a 127.0.0.1"), []string{"host a 0s 2s", "host a 2s 4s"}},
 		{"out of order", planted("5 a 127.0.0.1", "0 a 127.0.0.1", "4 a 127.0.0.1"),
 			[]string{"host a 0s 4s", "host a 4s 5s"}},
@@ -166,7 +166,7 @@ func TestViolations(t *testing.T) {
 	require.Empty(t, Violations(planted("0 a 127.0.0.1", "0 a 127.0.0.1"), nil, nil))
 }
 
-// Planting n requests too many into a polite log yields n violations, no more and no less.
+// Planting n early requests in a polite log yields exactly n violations.
 func TestViolationsFindsWhatWasPlanted(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -175,7 +175,7 @@ func TestViolationsFindsWhatWasPlanted(t *testing.T) {
 		for i := range 200 {
 			at := float64(i) * 2
 			log = append(log, planted(fmt.Sprint(at, " b 127.0.0.1"))...)
-			if r.IntN(10) == 0 { // a second after one neighbour, less than one before the other
+			if r.IntN(10) == 0 { // over 1 s after one neighbor, under 1 s before the other
 				log = append(log, planted(fmt.Sprint(at+1+r.Float64()*0.9+0.05, " b 127.0.0.1"))...)
 				bad++
 			}
@@ -211,7 +211,7 @@ func TestViolationsOnARealLog(t *testing.T) {
 	require.True(t, strings.HasPrefix(w.Log()[0].URL(), first))
 }
 
-// reference finds violations the slow way: each request against all others.
+// reference finds violations by comparing each request with all others.
 func reference(log []Request) (n int) {
 	for i, later := range log {
 		var host, addr time.Duration = time.Hour, time.Hour
@@ -237,7 +237,7 @@ func reference(log []Request) (n int) {
 	return n
 }
 
-func TestViolationsAgreesWithTheSlowWay(t *testing.T) {
+func TestViolationsAgreesWithTheReference(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var log []Request
@@ -247,7 +247,7 @@ func TestViolationsAgreesWithTheSlowWay(t *testing.T) {
 		}
 		before := fmt.Sprint(log)
 		require.Len(t, Violations(log, perHost, perAddr), reference(log), "seed %d", seed)
-		require.Equal(t, before, fmt.Sprint(log), "the caller's log stays as it is")
+		require.Equal(t, before, fmt.Sprint(log), "the caller's log is unchanged")
 	}
 }
 

@@ -17,8 +17,8 @@ func TestNetworkServesTheSameBytes(t *testing.T) {
 	require.Equal(t, first, everything(t, o))
 }
 
-// The waits of a web without sockets take fake time, to the nanosecond. The bubble would not end if
-// a goroutine of the web were left.
+// The delays of a web without sockets take fake time, exact to the nanosecond. The bubble would not
+// end if a goroutine of the web were left.
 func TestNetworkWaitsInFakeTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, Options{Hosts: 3, Addrs: 2, Network: memnet.New(), Traits: func(int) Traits {
@@ -35,7 +35,7 @@ func TestNetworkWaitsInFakeTime(t *testing.T) {
 		for _, r := range w.Log() {
 			got = append(got, r.Addr)
 		}
-		require.Equal(t, want, got, "requests know where they arrived")
+		require.Equal(t, want, got, "each request has the address at which it arrived")
 		require.Equal(t, got[0], got[2], "three hosts share two addresses")
 	})
 }

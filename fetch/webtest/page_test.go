@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// offline is a web that is computed but not served.
+// offline returns a web that is computed but not served.
 func offline(o Options) *Web {
 	o = o.withDefaults()
 	w := &Web{scheme: "http://", seed: mix(o.Seed + 1), prose: newProse(o.Seed), generated: o.Hosts, now: o.Now,
@@ -57,11 +57,11 @@ func TestWordsDoNotCollideWithFixedPaths(t *testing.T) {
 	}
 	for _, w := range words {
 		require.False(t, strings.ContainsAny(w, "0123456789"), w)
-		require.Greater(t, len(w), 1, "a single letter is a directory of its own")
+		require.Greater(t, len(w), 1, "a single letter would be a directory")
 	}
 }
 
-// What a page links to is exactly what appendLinks says, in every form of writing.
+// A page has exactly the links that appendLinks returns, in whatever form they are written.
 func TestWrittenLinksAreThePlannedOnes(t *testing.T) {
 	w := offline(Options{Hosts: 20, Pages: 200})
 	var p page
@@ -110,7 +110,7 @@ func TestTextIsValidAndVaries(t *testing.T) {
 		p.render(w, 0, number, 1)
 		bodies[string(p.body)] = true
 	}
-	require.Len(t, bodies, 600, "no two versions or pages are alike")
+	require.Len(t, bodies, 600, "all versions and pages differ")
 }
 
 func TestSizesAreLogNormal(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crawl stands for the crawler of a reader of docs/polite.md. It is as rude as possible.
+// crawl takes the place of the reader's crawler in docs/polite.md. It breaks as many rules as
+// possible.
 func crawl(web *webtest.Web) {
 	client := web.Client()
 	for h := range web.Hosts() {
@@ -24,7 +25,7 @@ func crawl(web *webtest.Web) {
 	}
 }
 
-// This is the program of docs/polite.md.
+// Example_polite is the program of docs/polite.md.
 func Example_polite() {
 	web, err := webtest.Start(webtest.Options{
 		Hosts: 12, Addrs: 4, Pages: 20,
@@ -70,7 +71,7 @@ func Example_polite() {
 	// pages missed: true fetched twice: false
 }
 
-// The page shows the program as it is tested here.
+// docs/polite.md must show the program as it is tested here.
 func TestPolitePageShowsTheProgram(t *testing.T) {
 	source, err := os.ReadFile("polite_test.go")
 	require.NoError(t, err)

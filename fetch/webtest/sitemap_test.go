@@ -48,7 +48,7 @@ func TestSitemapsListPagesAndOrphans(t *testing.T) {
 			}, locs)
 			locs, lastMod = sitemapOf(t, get(t, c, locs[0]).body)
 			r := get(t, c, first+"sitemap-orphans.xml.gz")
-			require.Empty(t, r.header.Get("Content-Encoding"), "it is a file that is compressed")
+			require.Empty(t, r.header.Get("Content-Encoding"), "the file itself is compressed")
 			z, err := gzip.NewReader(strings.NewReader(r.body))
 			require.NoError(t, err)
 			text, err := io.ReadAll(z)
@@ -67,7 +67,7 @@ func TestSitemapsListPagesAndOrphans(t *testing.T) {
 	}
 }
 
-func TestHostsWithoutSitemapHaveNothingOfIt(t *testing.T) {
+func TestHostsWithoutSitemap(t *testing.T) {
 	w := start(t, Options{Hosts: 2, Traits: func(host int) Traits {
 		return Traits{Sitemap: Sitemap{Orphans: 2 * host}}
 	}})

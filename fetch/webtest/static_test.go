@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// staticDir lays out two hosts, a file beside them and a link that leads out of the directory.
+// staticDir creates two hosts, a file next to them, and a symbolic link out of the directory.
 func staticDir(t *testing.T) string {
 	dir := filepath.Join(t.TempDir(), "web")
 	for name, body := range map[string]string{
@@ -49,10 +49,10 @@ func TestStatic(t *testing.T) {
 		{"index.htm", "/a/", 200, "text/html", "<title>a</title>"},
 		{"index.html.en", "/m/", 200, "text/html", "<title>m</title>"},
 		{"folder without its slash", "/a", 301, "", "/a/"},
-		{"and with a query", "/a?x=1", 301, "", "/a/?x=1"},
+		{"folder without its slash, with a query", "/a?x=1", 301, "", "/a/?x=1"},
 		{"folder named like a file", "/both.html", 301, "", "/both.html/"},
 		{"folder without an index", "/noindex/", 404, "", ""},
-		{"robots.txt as it lies there", "/robots.txt", 200, "text/plain; charset=utf-8",
+		{"robots.txt unchanged", "/robots.txt", 200, "text/plain; charset=utf-8",
 			"User-agent: *\nDisallow: /closed/\n"},
 		{"stylesheet", "/m/style.css", 200, "text/css", "p{}"},
 		{"escaped name", "/a/b%20c.html", 200, "text/html", "<title>b c</title>"},
@@ -60,12 +60,12 @@ func TestStatic(t *testing.T) {
 		{"missing file", "/nothing.html", 404, "", ""},
 		{"file with a slash", "/index.html/", 404, "", ""},
 		{"file as a folder", "/index.html/x", 404, "", ""},
-		{"out by dots", "/../secret.txt", 404, "", ""},
-		{"out by escaped dots", "/%2e%2e/secret.txt", 404, "", ""},
-		{"out by escaped slashes", "/..%2fsecret.txt", 404, "", ""},
-		{"out by backslashes", "/..%5csecret.txt", 404, "", ""},
-		{"out by a NUL", "/index.html%00.txt", 404, "", ""},
-		{"out by a symbolic link", "/link.html", 404, "", ""},
+		{"escape by dots", "/../secret.txt", 404, "", ""},
+		{"escape by encoded dots", "/%2e%2e/secret.txt", 404, "", ""},
+		{"escape by encoded slashes", "/..%2fsecret.txt", 404, "", ""},
+		{"escape by backslashes", "/..%5csecret.txt", 404, "", ""},
+		{"escape by a NUL", "/index.html%00.txt", 404, "", ""},
+		{"escape by a symbolic link", "/link.html", 404, "", ""},
 		{"redirect stays on the host", "//a", 301, "", "/a/"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestStatic(t *testing.T) {
 	since := epoch.Format(http.TimeFormat)
 	r := get(t, c, "http://docs.test/", "If-Modified-Since", since)
 	require.Equal(t, 304, r.status)
-	require.Equal(t, 200, get(t, c, "http://other.test/").status, "names know no case")
+	require.Equal(t, 200, get(t, c, "http://other.test/").status, "names are case-insensitive")
 	for h := range w.Hosts() {
 		for page := range h.Pages() {
 			t.Errorf("a static host has no generated page, but %s", page)
@@ -96,7 +96,7 @@ func TestStatic(t *testing.T) {
 	require.Empty(t, w.Reachable())
 }
 
-func TestStaticBesideGenerated(t *testing.T) {
+func TestStaticAndGeneratedHosts(t *testing.T) {
 	w := start(t, Options{Static: staticDir(t), Hosts: 2, Addrs: 2, Traits: func(h int) Traits {
 		if h < 2 {
 			return Traits{}
@@ -105,10 +105,10 @@ func TestStaticBesideGenerated(t *testing.T) {
 	}})
 	c := client(t, w)
 	require.Equal(t, 200, get(t, c, first).status)
-	require.Equal(t, 404, get(t, c, first+"index.html").status, "no file for a generated host")
-	require.Equal(t, 200, get(t, c, "http://docs.test/robots.txt").status, "files decide")
+	require.Equal(t, 404, get(t, c, first+"index.html").status, "a generated host has no files")
+	require.Equal(t, 200, get(t, c, "http://docs.test/robots.txt").status, "it has its own robots.txt")
 	require.Equal(t, 200, get(t, c, "http://docs.test/").status)
-	require.Equal(t, 429, get(t, c, "http://docs.test/").status, "traits of a static host")
+	require.Equal(t, 429, get(t, c, "http://docs.test/").status, "traits apply to a static host")
 	h, ok := w.Host("docs.test")
 	require.True(t, ok)
 	require.GreaterOrEqual(t, h.Index, 2)

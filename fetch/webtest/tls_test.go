@@ -17,8 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A web over TLS has the pages of the one without, at URLs that say https, over HTTP/2 for clients
-// that offer it.
+// A web over TLS has the same pages, at https URLs, and over HTTP/2 for clients that offer it.
 func TestWebOverTLS(t *testing.T) {
 	for _, network := range []bool{false, true} {
 		o := Options{Hosts: 8, Addrs: 2, Pages: 5, TLS: true, Traits: func(host int) Traits {
@@ -88,11 +87,11 @@ func TestTLSIsReal(t *testing.T) {
 	require.NoError(t, silent.Close())
 	w = start(t, Options{Hosts: 1})
 	_, err = w.Dial(t.Context(), "tcp", "h00000.vweb.test:443")
-	require.Error(t, err, "no TLS unless it is asked for")
+	require.Error(t, err, "no TLS unless requested")
 	require.Nil(t, w.Roots())
 }
 
-// Hostile paths are as hostile over HTTP/2, where a stream takes the place of a connection.
+// Traps also work over HTTP/2, where a stream replaces a connection.
 func TestTrapsOverHTTP2(t *testing.T) {
 	w := start(t, Options{Hosts: 1, TLS: true, Traits: func(int) Traits { return Traits{Traps: TrapAll} }})
 	c := w.Client()
@@ -107,7 +106,7 @@ func TestTrapsOverHTTP2(t *testing.T) {
 	require.Equal(t, "HTTP/2.0", resp.Proto)
 }
 
-// Hosts of the caller's own are in the log like any other, and get what the web's hosts get.
+// The caller's own hosts are logged like any other, and the traits of the web apply to them.
 func TestHandlers(t *testing.T) {
 	w := start(t, Options{
 		Hosts: 1, Pages: 2,
@@ -148,7 +147,7 @@ func TestHandlers(t *testing.T) {
 	require.Len(t, start(t, Options{Handlers: map[string]http.Handler{"a.test": http.NotFoundHandler()}}).hosts, 1)
 }
 
-// A name can have more addresses than one, none, and others later on.
+// A name can have several addresses or none, and they can change.
 func TestLookups(t *testing.T) {
 	private := netip.MustParseAddr("10.0.0.1")
 	failure := errors.New("server misbehaving")
@@ -178,7 +177,7 @@ func TestLookups(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []netip.Addr{w.hosts[1].Addr}, addrs)
 	_, err = w.Dial(t.Context(), "tcp", "h00000.vweb.test:80")
-	require.Error(t, err, "nothing of the web is there")
+	require.Error(t, err, "the web has no listener at that address")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = w.Resolve(ctx, "h00001.vweb.test")
@@ -188,7 +187,7 @@ func TestLookups(t *testing.T) {
 	require.ErrorAs(t, err, &unknown)
 }
 
-// Jitter is different for each request, even for the same URL, within its bounds, and the same in
+// Jitter is within its bounds, differs for each request, even for the same URL, and is the same in
 // every run.
 func TestJitter(t *testing.T) {
 	var runs [2][]time.Duration

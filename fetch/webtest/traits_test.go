@@ -70,7 +70,7 @@ func TestRobotsDecideWhatIsReachable(t *testing.T) {
 			require.NotContains(t, strings.Join(got, "\n"), privateDir, mode)
 		}
 	}
-	require.Greater(t, closed, 0, "some pages lie below /private/")
+	require.Greater(t, closed, 0, "some pages are below /private/")
 }
 
 func TestRobotsElsewhereAreUnreachableWithTheirHost(t *testing.T) {
@@ -91,7 +91,7 @@ func TestLatencyHasItsDistribution(t *testing.T) {
 	for i := range 20000 {
 		target := "/" + string(appendInt(nil, i))
 		d := w.latency(h, target)
-		require.Equal(t, d, w.latency(h, target), "the same URL is as slow each time")
+		require.Equal(t, d, w.latency(h, target), "the same URL has the same latency each time")
 		if waits = append(waits, d); d == time.Hour {
 			slow++
 		}
@@ -103,12 +103,12 @@ func TestLatencyHasItsDistribution(t *testing.T) {
 	require.InDelta(t, math.Exp(0.5), at(0.8413), 0.06, "one sigma above the median")
 
 	h.traits.Latency = Latency{Median: time.Minute}
-	require.Equal(t, time.Minute, w.latency(h, "/"), "without sigma the wait is fixed")
+	require.Equal(t, time.Minute, w.latency(h, "/"), "without sigma, the latency is constant")
 	h.traits.Latency = Latency{}
 	require.Zero(t, w.latency(h, "/"))
 }
 
-func TestLatencyIsWaitedFor(t *testing.T) {
+func TestLatencyDelaysResponses(t *testing.T) {
 	const wait = 30 * time.Millisecond
 	w := start(t, Options{Hosts: 1, Traits: func(int) Traits {
 		return Traits{Latency: Latency{Median: wait}}
@@ -119,7 +119,7 @@ func TestLatencyIsWaitedFor(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(before), wait)
 }
 
-func TestThrottleTurnsEveryNthAway(t *testing.T) {
+func TestThrottleRejectsEveryNth(t *testing.T) {
 	w := start(t, Options{Hosts: 1, Traits: func(int) Traits {
 		return Traits{Throttle: Throttle{Every: 3, RetryAfter: 1500 * time.Millisecond}}
 	}})
@@ -188,7 +188,7 @@ func TestRedirectShare(t *testing.T) {
 	}
 }
 
-// changing is a web whose pages change, and the clock that it lives by.
+// changing returns a web whose pages change, and its clock.
 func changing(t *testing.T, c Change) (*Web, *atomic.Int64) {
 	elapsed := new(atomic.Int64)
 	w := start(t, Options{Hosts: 1, Traits: func(int) Traits { return Traits{Change: c} },
@@ -196,7 +196,7 @@ func changing(t *testing.T, c Change) (*Web, *atomic.Int64) {
 	return w, elapsed
 }
 
-func TestPagesChangeWhenTheySay(t *testing.T) {
+func TestPagesChangeAsAnnounced(t *testing.T) {
 	for _, c := range []Change{
 		{Mean: time.Hour},
 		{Mean: time.Hour, Periodic: true},
@@ -210,7 +210,7 @@ func TestPagesChangeWhenTheySay(t *testing.T) {
 		for at := range w.Changes(first, epoch, end) {
 			n++
 			elapsed.Store(int64(at.Sub(epoch)) - 1)
-			require.Equal(t, before.body, get(t, client, first).body, "not a moment too soon")
+			require.Equal(t, before.body, get(t, client, first).body, "it must not change early")
 			elapsed.Store(int64(at.Sub(epoch)))
 			after := get(t, client, first)
 			require.NotEqual(t, before.body, after.body)
@@ -238,7 +238,7 @@ func TestConditionalRequests(t *testing.T) {
 		want   int
 	}{
 		{"this version's tag", []string{"If-None-Match", tag}, 304},
-		{"its weak form", []string{"If-None-Match", "W/" + tag}, 304},
+		{"this version's tag, weak", []string{"If-None-Match", "W/" + tag}, 304},
 		{"one of several", []string{"If-None-Match", `"x", ` + tag}, 304},
 		{"any version", []string{"If-None-Match", "*"}, 304},
 		{"another tag", []string{"If-None-Match", `"x"`}, 200},
@@ -285,12 +285,12 @@ func TestPeriodicChangesAreEvenlySpaced(t *testing.T) {
 		require.Equal(t, time.Hour, all[i+1].Sub(all[i]))
 	}
 	for range w.Changes(first, epoch, epoch.Add(time.Hour)) {
-		break // an early end is heeded
+		break // the iterator must stop
 	}
 	require.Empty(t, slices.Collect(w.Changes("http://nobody.test/", epoch, epoch.Add(time.Hour))))
 }
 
-// last looks at one window where between walks through all: they must agree.
+// last examines one window and between walks through all of them; they must agree.
 func TestLastChangeAgreesWithTheList(t *testing.T) {
 	r := rng(1)
 	for range 2000 {

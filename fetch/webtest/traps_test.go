@@ -16,7 +16,7 @@ import (
 
 const first = "http://h00000.vweb.test/"
 
-// trapped is a web of two hosts, the first with every trap.
+// trapped returns a web of two hosts, the first with every trap.
 func trapped(t *testing.T) *Web {
 	return start(t, Options{Hosts: 2, Traits: func(h int) Traits {
 		return Traits{Traps: TrapAll * Trap(1-h)}
@@ -58,15 +58,15 @@ func TestTrapsAnswer(t *testing.T) {
 		header     string // "Name: value"
 		body       string // a part of it
 	}{
-		{"a month leads to the next", "calendar/2026/1", 200, "", "/calendar/2026/2\""},
-		{"December leads to another year", "calendar/2026/12", 200, "", "/calendar/2027/1\""},
+		{"a month links to the next", "calendar/2026/1", 200, "", "/calendar/2026/2\""},
+		{"December links to the next year", "calendar/2026/12", 200, "", "/calendar/2027/1\""},
 		{"there is no month 13", "calendar/2026/13", 404, "", ""},
-		{"there is no year that is no number", "calendar/x/1", 404, "", ""},
+		{"the year must be a number", "calendar/x/1", 404, "", ""},
 		{"chain begins", "chain/20", 302, "Location: /trap/chain/19", ""},
-		{"chain ends at home", "chain/1", 302, "Location: /", ""},
+		{"chain ends at the home page", "chain/1", 302, "Location: /", ""},
 		{"chain has no link zero", "chain/0", 404, "", ""},
-		{"loop goes there", "loop/a", 302, "Location: /trap/loop/b", ""},
-		{"loop comes back", "loop/b", 302, "Location: /trap/loop/a", ""},
+		{"loop from a to b", "loop/a", 302, "Location: /trap/loop/b", ""},
+		{"loop from b to a", "loop/b", 302, "Location: /trap/loop/a", ""},
 		{"away is the next host", "away", 302, "Location: http://h00001.vweb.test/", ""},
 		{"no location", "noloc", 302, "Location: ", ""},
 		{"too many requests", "429", 429, "Retry-After: 3600", ""},
@@ -74,8 +74,8 @@ func TestTrapsAnswer(t *testing.T) {
 		{"no such broken page", "broken/9999", 404, "", ""},
 		{"a charset named by the header", "charset/1", 200,
 			"Content-Type: text/html; charset=Shift_JIS", "\x93\x8c\x8b\x9e"},
-		{"no content type at all", "charset/5", 200, "Content-Type: ", "caf\u00e9"},
-		{"a type that lies", "charset/19", 200, "Content-Type: image/png", "<title>"},
+		{"no content type", "charset/5", 200, "Content-Type: ", "caf\u00e9"},
+		{"a wrong content type", "charset/19", 200, "Content-Type: image/png", "<title>"},
 		{"no such charset page", "charset/-1", 404, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestDuplicatesAreTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestHugeIsAsLongAsItSays(t *testing.T) {
+func TestHugeHasItsContentLength(t *testing.T) {
 	w := trapped(t)
 	resp, err := client(t, w).Get(first + "trap/huge")
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestHugeIsAsLongAsItSays(t *testing.T) {
 	require.EqualValues(t, hugeSize, resp.ContentLength)
 }
 
-func TestShortBreaksItsPromise(t *testing.T) {
+func TestShortIsShorterThanItsContentLength(t *testing.T) {
 	resp, err := client(t, trapped(t)).Get(first + "trap/short")
 	require.NoError(t, err)
 	defer resp.Body.Close()
@@ -141,7 +141,7 @@ func TestBombIsValidAndLarge(t *testing.T) {
 	r, err := gzip.NewReader(&packed)
 	require.NoError(t, err)
 	n, err := io.Copy(io.Discard, r)
-	require.NoError(t, err, "length and checksum are right")
+	require.NoError(t, err, "length and checksum are valid")
 	require.EqualValues(t, 5*bombBlock, n)
 
 	resp, err := client(t, trapped(t)).Get(first + "trap/bomb")
@@ -167,12 +167,12 @@ func TestGarbageIsNotHTTP(t *testing.T) {
 	_, err := client(t, w).Get(first + "trap/garbage")
 	require.ErrorContains(t, err, "malformed HTTP")
 	all, err := io.ReadAll(raw(t, w, "trap/garbage"))
-	require.NoError(t, err, "the connection is closed in order")
+	require.NoError(t, err, "the connection is closed cleanly")
 	require.NotEmpty(t, all)
 }
 
-// Endless responses must end with their clients. The waits below have no time limit: if a handler
-// stayed, the test would too.
+// Endless responses must end when their clients close the connection. The waits below have no time
+// limit: if a handler did not return, the test would hang.
 func TestEndlessAnswersEndWithTheirClient(t *testing.T) {
 	for _, tt := range []struct {
 		path string
@@ -194,7 +194,7 @@ func TestEndlessAnswersEndWithTheirClient(t *testing.T) {
 			n, err := io.CopyN(io.Discard, conn, tt.read)
 			require.NoError(t, err)
 			require.Equal(t, tt.read, n)
-			for len(w.Log()) == 0 { // it is logged while it hangs
+			for len(w.Log()) == 0 { // a request is logged while its response hangs
 				runtime.Gosched()
 			}
 			require.NoError(t, conn.Close())
@@ -203,7 +203,7 @@ func TestEndlessAnswersEndWithTheirClient(t *testing.T) {
 	}
 }
 
-func TestBrokenPagesLeadNowhereButHome(t *testing.T) {
+func TestBrokenPagesLinkOnlyHome(t *testing.T) {
 	for i, body := range brokenPages {
 		for _, to := range references(first+"trap/broken/", body) {
 			u, err := url.Parse(to)

@@ -29,7 +29,7 @@ func start(t testing.TB, o Options) *Web {
 	return w
 }
 
-// client returns a client for a web that does nothing by itself: no redirects, no gzip.
+// client returns a client for a web that does nothing automatically: no redirects, no gzip.
 func client(t testing.TB, w *Web) *http.Client {
 	transport := &http.Transport{
 		DialContext: w.Dial, DisableCompression: true, MaxResponseHeaderBytes: 1 << 16,
@@ -85,7 +85,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	o := Options{Seed: 7, Hosts: 9, Pages: 20}
 	first := everything(t, o)
 	require.Len(t, first, 9*21)
-	o.Addrs = 2 // the address of a host does not change its pages
+	o.Addrs = 2 // the address of a host does not affect its pages
 	require.Equal(t, first, everything(t, o))
 
 	o.Seed = 8
@@ -96,7 +96,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 			same++
 		}
 	}
-	require.Equal(t, 9, same, "robots.txt of each host is all that seeds share")
+	require.Equal(t, 9, same, "only the robots.txt of each host is the same for all seeds")
 }
 
 func TestHostsAndAddresses(t *testing.T) {
@@ -159,7 +159,7 @@ func TestDialNeverLeavesTheWeb(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Both ways of binding must look alike from outside.
+// Both ways of binding must be indistinguishable from outside.
 func TestSystemsWithOneLoopbackAddress(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("shared=%t", shared), func(t *testing.T) {
@@ -181,11 +181,11 @@ func TestSystemsWithOneLoopbackAddress(t *testing.T) {
 	}
 }
 
-// needLoopbacks skips a test where the system has 127.0.0.1 only.
+// needLoopbacks skips a test if the system only has 127.0.0.1.
 func needLoopbacks(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.16.0.1:0")
 	if err != nil {
-		t.Skip("this system has no 127.16.0.1:", err)
+		t.Skip("127.16.0.1 is not available:", err)
 	}
 	l.Close()
 }
@@ -199,7 +199,7 @@ func TestPortIsBoundOnEveryAddress(t *testing.T) {
 	require.NoError(t, probe.Close())
 
 	w := start(t, Options{Hosts: 4, Port: port})
-	for h := range w.Hosts() { // without Dial, as a foreign program would
+	for h := range w.Hosts() { // without Dial, like another program
 		conn, err := net.Dial("tcp", netip.AddrPortFrom(h.Addr, uint16(port)).String())
 		require.NoError(t, err)
 		fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n", h.Name, port)
@@ -237,7 +237,7 @@ func TestProxyForm(t *testing.T) {
 	}
 	for _, r := range w.Log() {
 		h, _ := w.Host(r.Host)
-		require.Equal(t, h.Addr, r.Addr, "a proxied request counts for the host's own address")
+		require.Equal(t, h.Addr, r.Addr, "a proxied request counts for the host's address")
 		require.True(t, w.IsPage(r.URL()), r.URL())
 	}
 	require.Equal(t, 421, get(t, &http.Client{Transport: proxy}, "http://nobody.test/").status)
@@ -285,7 +285,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	}
 }
 
-// stacks returns the goroutines, other than the test's own, in which this package has a part.
+// stacks returns the stacks of goroutines, except the test's own, that contain this package.
 func stacks() (ours []string) {
 	buf := make([]byte, 1<<20)
 	for s := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
@@ -296,7 +296,7 @@ func stacks() (ours []string) {
 	return ours
 }
 
-func TestCloseLeavesNothingBehind(t *testing.T) {
+func TestCloseStopsAllGoroutines(t *testing.T) {
 	w, err := Start(Options{Hosts: 1, Traits: func(int) Traits {
 		return Traits{Traps: TrapAll, Robots: Robots{Mode: RobotsTimeout}}
 	}})
@@ -322,7 +322,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	}
 	require.NotEmpty(t, stacks())
 	require.NoError(t, w.Close())
-	for range 1000 { // what has told Close that it is done may yet have to return
+	for range 1000 { // a goroutine may signal Close just before it returns
 		if len(stacks()) == 0 {
 			break
 		}
@@ -332,10 +332,10 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, w.Close(), "a second Close does nothing")
 	_, err = w.Dial(t.Context(), "tcp", "127.16.0.1:80")
 	require.ErrorIs(t, err, net.ErrClosed)
-	require.Len(t, w.Log(), len(paths), "the log outlives the web")
+	require.Len(t, w.Log(), len(paths), "the log is available after Close")
 }
 
-// Close may be called at any moment, in the middle of anything.
+// Close may be called at any time, even while requests are served.
 func TestCloseUnderLoad(t *testing.T) {
 	w, err := Start(Options{Hosts: 4, Addrs: 2, Traits: func(int) Traits {
 		return Traits{Traps: TrapAll}
@@ -359,7 +359,7 @@ func TestCloseUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for range 2 { // the six begin at five places: two answers are sure to come
+	for range 2 { // the six clients start at five paths, so at least two get answers
 		<-answered
 	}
 	closed := make(chan error)
@@ -388,7 +388,7 @@ func TestIterationsMayEndEarly(t *testing.T) {
 	require.Equal(t, 2, n)
 }
 
-func TestDefaultsAreWhatTheDocsSay(t *testing.T) {
+func TestDefaultsMatchTheDocs(t *testing.T) {
 	w := start(t, Options{})
 	hosts := slices.Collect(w.Hosts())
 	require.Len(t, hosts, 100)
@@ -414,15 +414,15 @@ func TestIsPage(t *testing.T) {
 	}
 }
 
-// Requests that no client library sends, byte by byte.
+// These requests are written by hand, because no client library sends them.
 func TestRequestsByHand(t *testing.T) {
 	w := start(t, Options{Hosts: 1})
 	for _, tt := range []struct{ name, request, want string }{
-		{"an old client", "GET / HTTP/1.0\r\nHost: h00000.vweb.test\r\n\r\n", "200 OK"},
-		{"no host at all", "GET / HTTP/1.0\r\n\r\n", "421 Misdirected Request"},
-		{"an address for a host", "GET / HTTP/1.0\r\nHost: 127.16.0.1:80\r\n\r\n",
+		{"HTTP/1.0", "GET / HTTP/1.0\r\nHost: h00000.vweb.test\r\n\r\n", "200 OK"},
+		{"no Host field", "GET / HTTP/1.0\r\n\r\n", "421 Misdirected Request"},
+		{"an address as the host", "GET / HTTP/1.0\r\nHost: 127.16.0.1:80\r\n\r\n",
 			"421 Misdirected Request"},
-		{"the target's host decides", "GET http://h00000.vweb.test/ HTTP/1.1\r\n" +
+		{"the target's host takes precedence", "GET http://h00000.vweb.test/ HTTP/1.1\r\n" +
 			"Host: nobody.test\r\nConnection: close\r\n\r\n", "200 OK"},
 		{"a tunnel", "CONNECT h00000.vweb.test:80 HTTP/1.0\r\n\r\n", "405 Method Not Allowed"},
 		{"no HTTP", "hello\r\n\r\n", "400 Bad Request"},

@@ -19,12 +19,12 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// freePort finds a port that is free on the first address, and skips the test on systems that have
-// 127.0.0.1 only: the command needs real addresses.
+// freePort returns a port that is free on the first address. It skips the test on systems that only
+// have 127.0.0.1, because the command needs real addresses.
 func freePort(t *testing.T) string {
 	l, err := net.Listen("tcp4", "127.16.0.1:0")
 	if err != nil {
-		t.Skip("this system has no 127.16.0.1:", err)
+		t.Skip("127.16.0.1 is not available:", err)
 	}
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
@@ -45,7 +45,7 @@ func TestServesUntilInterrupted(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	require.True(t, lines.Scan())
 	require.Equal(t, "webtest: serving 3 hosts", lines.Text())
-	require.True(t, lines.Scan(), "the web is there once its address is told")
+	require.True(t, lines.Scan(), "the web is served once its address has been printed")
 	_, addr, ok := strings.Cut(lines.Text(), " is at ")
 	require.True(t, ok)
 
