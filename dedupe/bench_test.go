@@ -31,7 +31,7 @@ func fullFilter(keys int) *Filter {
 	return f
 }
 
-// bare is the baseline for Filter: the two libraries that it builds on, for one goroutine.
+// bare is the baseline for Filter: the two libraries that Filter uses, for one goroutine.
 type bare struct {
 	list  *simplelru.LRU[string, struct{}]
 	bloom *bloom.BloomFilter
@@ -68,8 +68,8 @@ func benchSizes(b *testing.B) []int {
 	return []int{1e6, 1e8}
 }
 
-// BenchmarkAdd adds URLs of three kinds: new ones, ones in the list of the latest, and ones that
-// only the Bloom filter has. The bare libraries are measured in the same run.
+// BenchmarkAdd adds URLs of three kinds: new, in the list of the latest, and only in the Bloom
+// filter. The bare libraries are measured in the same run.
 func BenchmarkAdd(b *testing.B) {
 	urls := benchURLs(1 << 22)
 	for _, keys := range benchSizes(b) {

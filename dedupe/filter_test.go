@@ -25,8 +25,8 @@ func TestFilterTellsNewFromOld(t *testing.T) {
 	require.Equal(t, 3, f.Stats().URLs)
 }
 
-// TestModel compares filters with a map. A filter may take a new URL for a known one, but never the
-// other way round, whatever its size and fill.
+// TestModel compares filters with a map. A filter may report a new URL as known, but never a known
+// URL as new, whatever its size and fill.
 func TestModel(t *testing.T) {
 	optionSets := map[string]dedupe.Options{
 		"default":         {},
@@ -72,7 +72,7 @@ func compareWithMap(t *testing.T, f *dedupe.Filter, random *rand.Rand) {
 }
 
 // TestErrorMatchesStats fills filters far beyond their capacity. At any fill, the share of new URLs
-// that are taken for known ones must match Stats within a tenth or six standard deviations. It must
+// that are reported as known must match Stats within a tenth or six standard deviations. It must
 // never exceed Rate unless the filter is saturated.
 func TestErrorMatchesStats(t *testing.T) {
 	for name, opts := range map[string]dedupe.Options{
@@ -96,7 +96,7 @@ func TestErrorMatchesStats(t *testing.T) {
 				after := f.Stats() // the new URLs have filled it further
 				want := float64(n) * (before + after.Error) / 2
 				slack := max(want/10, 6*math.Sqrt(want)+2)
-				if after.Error >= before { // else a generation was dropped in between
+				if after.Error >= before { // otherwise a generation was dropped in between
 					require.InDelta(t, want, wrong, slack, "%+v", after)
 				}
 				saturated = saturated || after.Saturated

@@ -48,7 +48,7 @@ func readZstd(t testing.TB, name string) []byte {
 	return data
 }
 
-// recentHits returns how many links were to a URL met before, and how many to one in the list.
+// recentHits returns the number of links to known URLs, and the number to URLs in the list.
 func recentHits(b *testing.B, edges string, size int) (old, found, total int) {
 	list, err := simplelru.NewLRU[string, struct{}](size, nil)
 	require.NoError(b, err)

@@ -163,8 +163,8 @@ func TestImpossibleContentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestForgedFiltersAreRefused has valid checksums around contents that no Filter writes. Each case
-// modifies a filter of two shards before that is written.
+// TestForgedFiltersAreRefused has valid checksums for contents that no Filter writes. Each case
+// modifies a filter of two shards before it is written.
 func TestForgedFiltersAreRefused(t *testing.T) {
 	listed := uint64(1)<<63 - 1
 	for _, tt := range []struct {
@@ -216,7 +216,7 @@ func TestPlansOfAllSizesHaveLayers(t *testing.T) {
 }
 
 // TestShardsFarBehindSkipLayers has one shard in the last of many layers and another in the first.
-// When that one catches up, it must create only the layers that are still in use.
+// When the second catches up, it must create only the layers that are still in use.
 func TestShardsFarBehindSkipLayers(t *testing.T) {
 	o := Options{Capacity: 60, Rate: 0.1, Recent: -1, Generations: 3}
 	f := newFilter(o.withDefaults(), siphash.Key{1, 2}, 2)

@@ -193,8 +193,8 @@ func TestFailedReadsCanBeRetried(t *testing.T) {
 // childEnv is the environment variable with the directory of the process that TestKill kills.
 const childEnv = "SPINNERET_EXACT_CHILD"
 
-// TestMain is the child if childEnv is set: it adds URLs, of which the previous children have added
-// the first, and prints the number of acknowledged ones.
+// TestMain is the child if childEnv is set: it adds URLs from the first on, some of which earlier
+// children have added, and prints the number of acknowledged URLs.
 func TestMain(m *testing.M) {
 	dir := os.Getenv(childEnv)
 	if dir == "" {

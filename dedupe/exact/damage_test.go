@@ -12,7 +12,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// damageable returns the files of a Set with an index and two segments, the last of which is not
+// damageable returns the files of a Set with an index and two segments. The last segment is not
 // indexed.
 func damageable(t testing.TB) *vfs.Mem {
 	fs := vfs.NewMem()

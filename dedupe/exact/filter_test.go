@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFilterNeverReportsAKnownOneAsNew fills filters of all sizes far beyond their useful capacity.
-func TestFilterNeverReportsAKnownOneAsNew(t *testing.T) {
+// TestFilterNeverReportsKnownAsNew fills filters of all sizes far beyond their useful capacity.
+func TestFilterNeverReportsKnownAsNew(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for _, memory := range []int64{0, lineBytes, 1000, 1 << 16} {
 		f := newFilter(memory)

@@ -13,8 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// tiny is memory for 24 URLs in a table, and for one deferred URL. small is memory for ten times as
-// many in a table, and for a thousand deferred ones.
+// tiny is enough memory for 24 URLs in a table and one deferred URL, small for ten times as many in
+// a table and a thousand deferred URLs.
 const (
 	tiny  = 1
 	small = 48 << 10
@@ -107,8 +107,8 @@ func page(i int) string { return fmt.Sprint("https://a.test/", i) }
 // longURL returns a URL of n bytes.
 func longURL(n int) string { return page(1) + strings.Repeat("x", n-len(page(1))) }
 
-// randomPrints returns fingerprints in order, each once. A mask for the first word makes many share
-// that word.
+// randomPrints returns sorted distinct fingerprints. With a mask for the first word, many share that
+// word.
 func randomPrints(random *rand.Rand, n, width int, mask uint64) []fingerprint {
 	met := map[fingerprint]bool{{}: true}
 	var prints []fingerprint

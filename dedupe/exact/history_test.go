@@ -185,7 +185,7 @@ func (p *player) reopen() {
 	}
 }
 
-// entriesFromAny returns the known URLs with those that the Set has beyond them.
+// entriesFromAny returns the known URLs, followed by the entries that the Set has after them.
 func entriesFromAny(t *testing.T, s *Set, trimmed int, known []string) []string {
 	from := max(len(known), trimmed)
 	return append(slices.Clone(known), entriesFrom(t, s, from)...)

@@ -231,7 +231,7 @@ func TestAddDuringASlowRead(t *testing.T) {
 	require.Positive(t, s.index.count)
 	for i := range s.filter.lines {
 		s.filter.lines[i] = line{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0),
-			^uint64(0), ^uint64(0)} // so that it never has the answer
+			^uint64(0), ^uint64(0)} // so that it never rules a URL out
 	}
 	fs.onRead = func() {
 		fs.onRead = nil
@@ -239,7 +239,7 @@ func TestAddDuringASlowRead(t *testing.T) {
 	}
 	added, err := s.Add("new")
 	require.NoError(t, err)
-	require.False(t, added, "the second Add was faster")
+	require.False(t, added, "the second Add finished first")
 	require.Nil(t, fs.onRead)
 }
 
@@ -329,7 +329,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestLeftoversAreRemoved opens a directory with leftovers of an incomplete sweep, and with foreign
-// files, some of which have names much like ours.
+// files, some with names similar to ours.
 func TestLeftoversAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{})

@@ -49,7 +49,7 @@ func TestCompareSeesWords(t *testing.T) {
 		{"one word", "sold", "free"},
 		{"two words", "now open", "now closed"},
 		{"order of two words", "dog man", "man dog"},
-		{"something out of nothing", "", "text"},
+		{"text added to an empty page", "", "text"},
 		{"Japanese", "明日は雨が降るでしょう", "昨日は雪が積もりました"},
 		{"accent", "papa", "papá"},
 	} {

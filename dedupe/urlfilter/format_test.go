@@ -107,8 +107,8 @@ func TestCheckAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, check))
 }
 
-// TestSuffixesAreThoseOfTheList: what is remembered of a top-level domain changes no verdict,
-// whatever else is under it: wildcards, exceptions, private suffixes, and parents of these.
+// TestSuffixesAreThoseOfTheList checks that caching top-level domains changes no verdict, whatever
+// the list has below them: wildcards, exceptions, private suffixes, and parents of these.
 func TestSuffixesAreThoseOfTheList(t *testing.T) {
 	tops := []string{"com", "jp", "ck", "bd", "uk", "onion", "invalid", "intranet", "xn--p1ai"}
 	labels := []string{"www", "city", "kawasaki", "amazonaws", "us-east-1", "compute", "github", "rhcloud", "co"}

@@ -88,7 +88,7 @@ func TestSteps(t *testing.T) {
 		{"no new escape in lower case", escapes, "/%%6a%%6b%e%6c", "/%j%k%el"},
 		{"an escape after a stray sign", escapes, "/%%41%41x", "/%%41Ax"},
 		{"an encoded percent sign", escapes, "/%2541", "/%2541"},
-		{"dots that are no segment", escapes, "/a%2e%2e/%2e%2e%2e", "/a../..."},
+		{"dots that are not a segment", escapes, "/a%2e%2e/%2e%2e%2e", "/a../..."},
 		{"no escapes without the step", sorted, "/%7e?%7e", "/%7e?%7e"},
 		{"names are compared decoded", weburl.Steps{NormalizeEscapes: true, DropTracking: true},
 			"/?%75tm_source=x", "/"},

@@ -12,7 +12,7 @@ import (
 )
 
 // wptClasses divide the cases of the URL Standard's test suite by how much of each applies to
-// Canonical, and say why. Each case is in exactly one class; want is the number of cases.
+// Canonical, with the reasons. Each case is in exactly one class; want is the number of cases.
 var wptClasses = []struct {
 	reason string
 	in     func(wptCase) bool
