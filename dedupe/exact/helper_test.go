@@ -107,8 +107,7 @@ func page(i int) string { return fmt.Sprint("https://a.test/", i) }
 // longURL returns a URL of n bytes.
 func longURL(n int) string { return page(1) + strings.Repeat("x", n-len(page(1))) }
 
-// randomPrints returns sorted distinct fingerprints. With a mask for the first word, many share that
-// word.
+// randomPrints returns sorted distinct fingerprints. With a mask for the first word, many share it.
 func randomPrints(random *rand.Rand, n, width int, mask uint64) []fingerprint {
 	met := map[fingerprint]bool{{}: true}
 	var prints []fingerprint
