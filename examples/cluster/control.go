@@ -29,7 +29,7 @@ func say(parse func(args []string) (sentence, error)) setter {
 	return listed(func(fs *flag.FlagSet) action {
 		at := brokerFlags(fs)
 		patience := fs.Duration("patience", 5*time.Second,
-			"how long to wait until all processes follow; 0: not at all")
+			"how long to wait for all processes to follow; 0: not at all")
 		return func(ctx context.Context, args []string, out, log io.Writer) error {
 			s, err := parse(args)
 			if err != nil {
@@ -75,10 +75,10 @@ func followed(
 			continue
 		}
 		if len(follow)+len(lag) == 0 {
-			fmt.Fprintln(out, "kept; no process is running, and those that begin will follow")
+			fmt.Fprintln(out, "saved; no process is running, and those that start will follow")
 			return nil
 		}
-		fmt.Fprintf(out, "kept; %d processes follow\n", len(follow))
+		fmt.Fprintf(out, "saved; %d processes follow\n", len(follow))
 		if len(lag) > 0 {
 			fmt.Fprintf(out, "not yet: %s\n", strings.Join(lag, " "))
 		}

@@ -42,12 +42,12 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 		}
 	}
 	require.Contains(t, tell("deny", denied), "3 processes follow")
-	require.Contains(t, tell("delay", "h00000.vweb.test", "120ms"), "kept")
+	require.Contains(t, tell("delay", "h00000.vweb.test", "120ms"), "saved")
 	out := tell("word")
 	require.Contains(t, out, "paused   true")
 	require.Contains(t, out, "deny     "+denied)
 	require.Contains(t, out, "delay    h00000.vweb.test 120ms")
-	require.Contains(t, tell("drain", "late"), "kept")
+	require.Contains(t, tell("drain", "late"), "saved")
 	require.NoError(t, late.Wait(), "it ends in good order")
 	require.Contains(t, tell("resume"), "processes follow")
 	require.NoError(t, tr.crawl.Wait(t.Context(), 50*time.Millisecond))

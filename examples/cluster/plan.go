@@ -86,14 +86,14 @@ func provide(n need) provision {
 func plan(fs *flag.FlagSet) action {
 	var n need
 	fs.Float64Var(&n.pages, "pages", 1e9, "pages to fetch")
-	fs.Float64Var(&n.rate, "rate", 2000, "pages a second, of all machines")
+	fs.Float64Var(&n.rate, "rate", 2000, "pages per second, by all machines")
 	fs.Float64Var(&n.links, "links", 40,
-		"links of a page that were not passed on a short while ago")
+		"links per page that were not seen recently")
 	fs.Float64Var(&n.fresh, "fresh", 3,
-		"URLs that are known in the end, for each page that is fetched")
+		"known URLs at the end, per fetched page")
 	fs.Float64Var(&n.hosts, "hosts", 1e7, "hosts")
 	fs.Float64Var(&n.body, "body", 20_000, "bytes of a page in the archive, compressed")
-	fs.Float64Var(&n.machines, "machines", 30, "machines with \"cluster run\", at the most")
+	fs.Float64Var(&n.machines, "machines", 30, "maximum number of machines with \"cluster run\"")
 	fs.BoolVar(&n.again, "revisit", false, "pages are visited again")
 	return func(_ context.Context, _ []string, out, _ io.Writer) error {
 		if n.pages <= 0 || n.rate <= 0 || n.machines < 1 || n.fresh < 1 || n.links < 0 {
@@ -107,16 +107,16 @@ func plan(fs *flag.FlagSet) action {
 			{"messages", fmt.Sprintf("%.0f per second; with states %s/s",
 				p.messages, bytesOf(p.traffic))},
 			{"brokers", fmt.Sprintf("%.0f, in groups of three", p.brokers)},
-			{"streams, each replica", bytesOf(p.frontier) + " at the worst"},
+			{"streams, each replica", bytesOf(p.frontier) + " at worst"},
 			{"states, each replica", bytesOf(p.state) + ", " +
-				bytesOf(rewrites*p.state) + " while written anew"},
+				bytesOf(rewrites*p.state) + " while being rewritten"},
 			{"partitions of each module", fmt.Sprintf("%.0f", p.partitions)},
 			{"bound of a stream", bytesOf(p.bound)},
-			{"disk of a broker", bytesOf(p.disk) + " with what the bounds reserve (max_file)"},
+			{"disk of a broker", bytesOf(p.disk) + ", with what the streams reserve (max_file)"},
 			{"memory of a machine", bytesOf(p.perMachine) +
 				" of states, without windows and bodies"},
 			{"pages/s of a machine", fmt.Sprintf("%.0f", n.rate/n.machines)},
-			{"archive", bytesOf(p.archive) + ", " + bytesOf(p.archive/n.machines) + " a machine"},
+			{"archive", bytesOf(p.archive) + ", " + bytesOf(p.archive/n.machines) + " per machine"},
 			{"options of create", fmt.Sprintf("-dedupe %.0f -hosts %.0[1]f -fetch %.0[1]f -stream-bytes %.0f",
 				p.partitions, p.bound)},
 		} {

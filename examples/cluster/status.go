@@ -17,7 +17,7 @@ import (
 // wait returns when a crawl has nothing left to do.
 func wait(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
-	every := fs.Duration("every", time.Second, "how often to look")
+	every := fs.Duration("every", time.Second, "polling `interval`")
 	return func(ctx context.Context, _ []string, _, log io.Writer) error {
 		return withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
 			c, err := opened(ctx, bus, log)
@@ -32,8 +32,8 @@ func wait(fs *flag.FlagSet) action {
 // status shows how far a crawl is.
 func status(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
-	every := fs.Duration("every", 0, "look again and again, and show rates; 0: look once")
-	whole := fs.Bool("partitions", false, "show each partition, too")
+	every := fs.Duration("every", 0, "refresh at this `interval`, with rates; 0: show it once")
+	whole := fs.Bool("partitions", false, "also show each partition")
 	listen := fs.String("listen", "", "serve the status and /metrics at this `address` instead")
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
 		return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {

@@ -28,37 +28,37 @@ import (
 func create(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	var o crawl.Options
-	fs.IntVar(&at.Replicas, "replicas", brokers, "brokers that keep each stream")
+	fs.IntVar(&at.Replicas, "replicas", brokers, "number of brokers that store each stream")
 	fs.Int64Var(&at.MaxBytes, "stream-bytes", jet.DefaultMaxBytes,
-		"bound of each stream, which the brokers reserve; at nine tenths of it, links are dropped")
-	fs.IntVar(&o.DedupeParts, "dedupe", crawl.DefaultParts, "partitions of dedupe")
-	fs.IntVar(&o.HostsParts, "hosts", crawl.DefaultParts, "partitions of hosts")
-	fs.IntVar(&o.FetchParts, "fetch", crawl.DefaultParts, "partitions of fetch")
+		"maximum bytes of a stream, which each broker reserves; at nine tenths of it, links are dropped")
+	fs.IntVar(&o.DedupeParts, "dedupe", crawl.DefaultParts, "number of partitions of dedupe")
+	fs.IntVar(&o.HostsParts, "hosts", crawl.DefaultParts, "number of partitions of hosts")
+	fs.IntVar(&o.FetchParts, "fetch", crawl.DefaultParts, "number of partitions of fetch")
 	fs.StringVar(&o.Agent, "agent", "spinneret",
-		"`name` of the crawler: in User-Agent, and as robots.txt calls it")
+		"`name` of the crawler, in User-Agent and in robots.txt")
 	fs.StringVar(&o.Contact, "contact", "",
-		"`URL` or address where site owners reach you; required beyond loopback")
+		"`URL` or e-mail address where site owners can reach you; required without -loopback")
 	fs.DurationVar(&o.Delay, "delay", 5*time.Second,
-		"least pause between requests to a host or address")
+		"minimum delay between requests to a host or address")
 	fs.StringVar(&o.Scope, "scope", "host",
-		"how far to go: page, prefix, host, domain or any")
-	fs.IntVar(&o.MaxDepth, "depth", 20, "most links between a seed and a page; negative: any number")
-	fs.IntVar(&o.HostPages, "host-pages", 10_000, "most URLs of one host")
+		"how far to follow links: page, prefix, host, domain or any")
+	fs.IntVar(&o.MaxDepth, "depth", 20, "maximum number of links from a seed to a page; negative: no limit")
+	fs.IntVar(&o.HostPages, "host-pages", 10_000, "maximum number of URLs per host")
 	fs.IntVar(&o.Waiting, "waiting", crawl.DefaultWaiting,
-		"most URLs that wait for an address or a robots.txt in a partition of hosts")
-	fs.DurationVar(&o.Timeout, "timeout", 30*time.Second, "longest a request may take")
+		"maximum number of URLs that wait for an address or a robots.txt in a partition of hosts")
+	fs.DurationVar(&o.Timeout, "timeout", 30*time.Second, "maximum duration of a request")
 	fs.IntVar(&o.Retries, "retries", crawl.DefaultRetries,
-		"tries of a page that could not be had, after the first one; negative: none")
+		"number of retries of a page after temporary failures; negative: none")
 	fs.DurationVar(&o.Retry, "retry", 0,
-		"delay before the first of them, which doubles; 0: a minute to an hour, by what went wrong")
-	fs.DurationVar(&o.Backoff, "backoff", 0, "delay of a host after a failure, which doubles; 0: 30s")
+		"delay before the first retry, doubled for each further one; 0: a minute to an hour, by the kind of failure")
+	fs.DurationVar(&o.Backoff, "backoff", 0, "delay of a host after a failure, doubled for each further one; 0: 30s")
 	fs.DurationVar(&o.Revisit, "revisit", 0,
-		"least interval at which pages are visited again; 0: they are visited once")
+		"minimum interval between two visits of a page; 0: each page is visited once")
 	fs.BoolVar(&o.NoSitemaps, "no-sitemaps", false, "do not read the sitemaps that robots.txt names")
-	deny := fs.String("deny", "", "`file` of what is never asked for, one entry a line")
-	fs.BoolVar(&o.Loopback, "loopback", false, "only visit addresses of this machine")
-	apply := fs.Bool("apply", false, "give these options to a crawl that is there with others")
-	file := fs.String("seeds", "", "`file` of seed URLs, one a line")
+	deny := fs.String("deny", "", "`file` with hosts, URL prefixes and /regexps/ never to fetch, one per line")
+	fs.BoolVar(&o.Loopback, "loopback", false, "crawl only addresses of this machine; needs no -contact")
+	apply := fs.Bool("apply", false, "change the options of an existing crawl to these")
+	file := fs.String("seeds", "", "`file` with seed URLs, one per line")
 	return func(ctx context.Context, args []string, out, log io.Writer) error {
 		seeds, err := readSeeds(args, *file, log)
 		switch {
@@ -216,22 +216,22 @@ func run(fs *flag.FlagSet) action {
 	var level slog.Level
 	var listen string
 	name, _ := os.Hostname()
-	fs.TextVar(&level, "log", slog.LevelInfo, "`level` of what is logged: debug, info, warn or error")
+	fs.TextVar(&level, "log", slog.LevelInfo, "log `level`: debug, info, warn or error")
 	fs.StringVar(&listen, "listen", "",
 		"serve /metrics, /healthz and /debug/pprof/ at this `address`, which must not be public")
-	fs.StringVar(&modules, "modules", "dedupe,hosts,fetch", "whose partitions this process takes")
+	fs.StringVar(&modules, "modules", "dedupe,hosts,fetch", "`modules` whose partitions this process takes, separated by commas")
 	fs.StringVar(&o.Name, "name", name, "`name` of this process, for the operator")
 	fs.StringVar(&o.Dir, "dir", "archive", "`directory` for the archive of this process")
 	fs.IntVar(&o.Workers, "workers", 16,
-		"requests under way at one time in each partition of fetch")
+		"maximum requests in flight for each partition of fetch")
 	fs.IntVar(&o.Requests, "requests", 0,
-		"requests under way at one time in this process; 0: only -workers bounds them")
-	fs.IntVar(&o.Window, "window", 1<<16, "URLs in memory for each partition of fetch, at most 65536")
+		"maximum requests in flight in this process; 0: only -workers limits them")
+	fs.IntVar(&o.Window, "window", 1<<16, "maximum URLs in memory for each partition of fetch, up to 65536")
 	fs.DurationVar(&o.Balance, "balance", engine.DefaultBalance,
-		"least time between two moves of a partition to a process that works less; negative: none")
+		"minimum time between two moves of a partition to a less busy process; negative: no moves")
 	fs.DurationVar(&o.TTL, "ttl", 0,
-		"silence after which a process counts as dead (default 3s)")
-	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, asked before DNS")
+		"time without a renewal after which a process counts as dead (default 3s)")
+	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, consulted before DNS")
 	fs.IntVar(&port, "web-port", 0,
 		"connect to this port instead of 80, for a virtual web on this machine")
 	return func(ctx context.Context, _ []string, _, log io.Writer) (err error) {

@@ -24,15 +24,15 @@ func broker(fs *flag.FlagSet) action {
 	var o jet.ServerOptions
 	var routes string
 	fs.StringVar(&o.Dir, "dir", "", "`directory` for the streams")
-	fs.IntVar(&o.Port, "port", 14222, "where to listen for clients; 0: a free port")
+	fs.IntVar(&o.Port, "port", 14222, "port for clients; 0: a free one")
 	fs.StringVar(&o.Bind, "bind", "127.0.0.1", "`address` to listen on")
 	fs.Int64Var(&o.MaxStore, "max-store", 0,
-		"most bytes that streams may reserve; 0: three quarters of the free disk")
-	fs.StringVar(&o.Log, "log", "", "`file` for what the broker has to say")
+		"maximum bytes that streams may reserve; 0: three quarters of the free disk")
+	fs.StringVar(&o.Log, "log", "", "log `file` of the broker")
 	fs.StringVar(&o.Name, "name", "", "`name` of this broker, if it is one of several")
-	fs.StringVar(&o.Cluster, "cluster", "", "`address` and port to listen on for the others")
+	fs.StringVar(&o.Cluster, "cluster", "", "`address` and port for the other brokers")
 	fs.StringVar(&routes, "routes", "",
-		"`addresses` and ports where all listen for each other, with commas")
+		"`addresses` and ports of all brokers for each other, separated by commas")
 	return func(ctx context.Context, _ []string, out, _ io.Writer) error {
 		if routes != "" {
 			o.Routes = strings.Split(routes, ",")
@@ -53,7 +53,7 @@ func broker(fs *flag.FlagSet) action {
 func up(fs *flag.FlagSet) action {
 	dir := fs.String("dir", "brokers", "`directory` for the streams")
 	port := fs.Int("port", 14222,
-		"of the first broker for clients; the others have the next ones")
+		"port of the first broker for clients; the others use the next ones")
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
 		self, err := os.Executable()
 		if err != nil {
