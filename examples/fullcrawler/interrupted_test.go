@@ -301,7 +301,7 @@ func TestPendingRetriesAreReported(t *testing.T) {
 			require.InDelta(t, want.Minutes(), time.Since(start).Minutes(), 1.5)
 			var out bytes.Buffer
 			require.NoError(t, c.Conclude(&out, nil))
-			require.Contains(t, out.String(), "1 retry from ")
+			require.Contains(t, out.String(), "retries               1, from ")
 		})
 	}
 }

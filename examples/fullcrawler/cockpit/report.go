@@ -206,9 +206,6 @@ func Reason(err error) string {
 
 // counted returns a number with its noun.
 func counted[N int | int64](n N, noun string) string {
-	if stem, ok := strings.CutSuffix(noun, "y"); ok && n != 1 {
-		noun = stem + "ie"
-	}
 	if n != 1 {
 		noun += "s"
 	}
@@ -277,6 +274,5 @@ func (c *Crawl) retriesLeft() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s from %s on: run the same command again then",
-		counted(n, "retry"), moment(first))
+	return fmt.Sprintf("%d, from %s on: run the same command again then", n, moment(first))
 }
