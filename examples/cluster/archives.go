@@ -21,8 +21,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 )
 
-// archives shows where the processes of a crawl have kept what they fetched, also those that are
-// long dead.
+// archives lists the archive directories of all processes of a crawl, even of those long dead.
 func archives(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
@@ -37,13 +36,13 @@ func archives(fs *flag.FlagSet) action {
 	}
 }
 
-// merge makes one view of the archives of many processes: an archive that has nothing but an index
-// of their files, which stay where they are. It can be repeated, and takes in what is new.
+// merge makes one view of the archives of many processes: an archive that has only an index of
+// their files, which stay where they are. A repeated merge adds what is new.
 func merge(fs *flag.FlagSet) action {
 	view := fs.String("view", "view", "`directory` for the merged index")
 	return func(_ context.Context, dirs []string, out, log io.Writer) error {
 		if len(dirs) == 0 {
-			return fmt.Errorf("%w: name the archives of the processes; \"cluster archives\" lists them",
+			return fmt.Errorf("%w: want the archives of the processes; \"cluster archives\" lists them",
 				errUsage)
 		}
 		a, err := archive.Open(*view, archive.Options{})
@@ -63,8 +62,8 @@ func merge(fs *flag.FlagSet) action {
 			all += len(files)
 		}
 		if all == 0 {
-			return errors.Join(errors.New("no finished files were found, so the view is empty: \"cluster "+
-				"drain\" ends the processes, and with them their files"), a.Close())
+			return errors.Join(errors.New("no finished files found, so the view is empty: \"cluster "+
+				"drain\" ends the processes and finishes their files"), a.Close())
 		}
 		for _, missing := range a.Missing() {
 			fmt.Fprintf(log, "missing: %s\n", missing)
@@ -73,17 +72,17 @@ func merge(fs *flag.FlagSet) action {
 	}
 }
 
-// finished returns the files of an archive that nobody writes to any more. If its process is dead,
-// that is all of them: what it left is finished first.
+// finished returns the finished files of an archive. If its process is dead, its last file is
+// finished first, so all files are returned.
 func finished(dir string, log io.Writer) (files []string, err error) {
 	if _, err := os.Stat(dir); err != nil {
-		return nil, err // Open would make it
+		return nil, err // Open would create it
 	}
 	a, err := archive.Open(dir, archive.Options{})
 	switch {
 	case errors.Is(err, archive.ErrLocked):
-		fmt.Fprintf(log, "%s: its process still writes to its last file; \"cluster drain\" ends it, "+
-			"and the next merge takes that file\n", dir)
+		fmt.Fprintf(log, "%s: its process is still writing the last file; end it with \"cluster "+
+			"drain\", and the next merge adds that file\n", dir)
 	case err != nil:
 		return nil, err
 	default:
@@ -115,7 +114,7 @@ func finished(dir string, log io.Writer) (files []string, err error) {
 
 // serve shows a merged view in a browser, as of any time.
 func serve(fs *flag.FlagSet) action {
-	view := fs.String("view", "view", "`directory` that \"cluster merge\" has made")
+	view := fs.String("view", "view", "`directory` made by \"cluster merge\"")
 	addr := fs.String("listen", "127.0.0.1:9701", "`address` to listen on")
 	return func(ctx context.Context, _ []string, out, _ io.Writer) error {
 		a, err := existing(*view)
@@ -140,10 +139,10 @@ func serve(fs *flag.FlagSet) action {
 
 // exportView writes a merged view in a format that other programs read.
 func exportView(fs *flag.FlagSet) action {
-	view := fs.String("view", "view", "`directory` that \"cluster merge\" has made")
+	view := fs.String("view", "view", "`directory` made by \"cluster merge\"")
 	return func(_ context.Context, args []string, _, _ io.Writer) (err error) {
 		if len(args) != 1 {
-			return fmt.Errorf("%w: name one file that ends in .cdxj or .wacz", errUsage)
+			return fmt.Errorf("%w: want one file name that ends in .cdxj or .wacz", errUsage)
 		}
 		write := map[string]func(io.Writer, *archive.Archive) error{
 			".cdxj": export.CDXJ,
@@ -168,7 +167,7 @@ func exportView(fs *flag.FlagSet) action {
 	}
 }
 
-// existing opens a view, and makes none.
+// existing opens an existing view.
 func existing(dir string) (*archive.Archive, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("%w; make the view with \"cluster merge\"", err)

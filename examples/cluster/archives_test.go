@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// TestOneViewHasWhatAllProcessesFetched also has one of them killed, whose files are found again.
+// TestOneViewHasWhatAllProcessesFetched kills one of the processes; its files must be in the view.
 func TestOneViewHasWhatAllProcessesFetched(t *testing.T) {
 	t.Parallel()
 	_, urls := lone(t, t.TempDir(), 0)
@@ -37,7 +37,7 @@ func TestOneViewHasWhatAllProcessesFetched(t *testing.T) {
 		require.Zero(t, status, log)
 		return log
 	}
-	require.Contains(t, merge(), "still writes to its last file")
+	require.Contains(t, merge(), "still writing the last file")
 	status, _, log = do(t, "drain", "-nats", urls)
 	require.Zero(t, status, log)
 	require.NoError(t, two.Wait())

@@ -18,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// A site is a web on this machine: one that is made up, or one with the links of a real one.
+// A site is a web served on this machine: a generated one, or one with the links of a real web.
 type site interface {
 	Hosts() iter.Seq[webtest.Host]
 	IsPage(url string) bool
@@ -52,9 +52,9 @@ func readGraph(dir string) (*graphweb.Graph, error) {
 	return graphweb.Read(files[0], files[1], asked)
 }
 
-// asked turns a URL of a graph into the one that the crawl asks for, without TLS. What the crawl's
-// filter keeps away, as a page whose address looks like a trap, is no page of the virtual web
-// either: it could never be fetched.
+// asked turns a URL of a graph into the URL that the crawl requests, without TLS. It returns "" for
+// URLs that the crawl's filter rejects, such as those that look like a trap: a page of the virtual
+// web must be one that the crawl can fetch.
 func asked(text string) string {
 	url, err := weburl.Canonical(text)
 	if rest, ok := strings.CutPrefix(url, "https://"); ok && err == nil {
@@ -67,15 +67,15 @@ func asked(text string) string {
 	if filter.Check(stage.Item{URL: url}) != "" {
 		return ""
 	}
-	// An address in the place of a name is a machine outside, to which nobody should be sent.
+	// A literal address is a machine outside, which must not get requests.
 	if _, ok := stage.Literal(weburl.Host(url)); ok {
 		return ""
 	}
 	return strings.Clone(url)
 }
 
-// defaultGraph is the graph of a university among the data that the project's laboratories use,
-// if the environment says where they are.
+// defaultGraph returns the directory of a university's graph below SPINNERET_DATA, or "" if that is
+// not set.
 func defaultGraph() string {
 	if data := os.Getenv("SPINNERET_DATA"); data != "" {
 		return filepath.Join(data, "graphs", "uci-ics")

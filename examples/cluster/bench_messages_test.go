@@ -15,22 +15,22 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A load is what the message path is measured with.
+// A load has the parameters of a measurement of the message path.
 type load struct {
 	brokers, parts, messages, size, batch int
 }
 
-// benchMessages measures the path that every URL takes: batched by a pipe, kept by the broker,
-// read in order, applied to a state that is checkpointed each second. The broker is a process of
-// its own, writers and readers are in this one, with a connection each.
+// benchMessages measures the path of every URL: batched by a pipe, stored by the broker, read in
+// order, applied to a state that is checkpointed each second. The broker is a process of its own.
+// Writers and readers are in this process, each side with its own connection.
 func benchMessages(fs *flag.FlagSet) action {
 	var l load
 	fs.IntVar(&l.brokers, "brokers", 1, "1, or 3 with as many replicas")
 	fs.IntVar(&l.parts, "parts", 16, "partitions, each a stream")
-	fs.IntVar(&l.messages, "messages", 2_000_000, "to send in all")
+	fs.IntVar(&l.messages, "messages", 2_000_000, "total number of messages")
 	fs.IntVar(&l.size, "size", 500, "bytes of a message")
-	fs.IntVar(&l.batch, "batch", 64, "messages in one of the broker's")
-	rounds := fs.Int("rounds", 3, "how often to measure")
+	fs.IntVar(&l.batch, "batch", 64, "messages in one message of the broker")
+	rounds := fs.Int("rounds", 3, "number of measurements")
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
 		fmt.Fprintln(out, "brokers  partitions  bytes  batch  messages  seconds  messages/s   MB/s")
 		for range *rounds {
@@ -99,7 +99,7 @@ func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// send fills the pipes from one goroutine each.
+// send fills each pipe from a goroutine of its own.
 func (l load) send(ctx context.Context, bus *jet.Bus) error {
 	it := message.Item{Kind: message.Page, URL: strings.Repeat("u", max(l.size-4, 1))}
 	var writing sync.WaitGroup
@@ -132,7 +132,7 @@ func (l load) send(ctx context.Context, bus *jet.Bus) error {
 	return nil
 }
 
-// share is how many messages one partition gets.
+// share returns the number of messages for one partition.
 func (l load) share(part int) int {
 	return l.messages*(part+1)/l.parts - l.messages*part/l.parts
 }
@@ -159,7 +159,7 @@ func (l load) arrived(ctx context.Context, states *jet.Table) error {
 
 const arrivedCount = "messages"
 
-// A tally is a state that counts what it gets.
+// A tally is a state that counts messages.
 type tally struct{ counts map[string]int64 }
 
 // Apply counts a message.
@@ -171,7 +171,7 @@ func (s *tally) Wants() []string { return nil }
 // Open returns 0.
 func (s *tally) Open() int { return 0 }
 
-// Counts returns how many messages have come.
+// Counts returns the number of applied messages.
 func (s *tally) Counts() map[string]int64 { return s.counts }
 
 // Changes returns a chunk of eight bytes, so that a checkpoint has all of its steps.
@@ -179,5 +179,5 @@ func (s *tally) Changes(bool, int) [][]byte {
 	return [][]byte{binary.LittleEndian.AppendUint64(nil, uint64(s.counts[arrivedCount]))}
 }
 
-// Load does nothing: the count is kept with the root.
+// Load does nothing: the count is stored in the root.
 func (s *tally) Load([]byte) error { return nil }

@@ -21,42 +21,42 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// A trialCrawl is what scaling is measured with.
+// A trialCrawl has the parameters of a crawl that measures scaling.
 type trialCrawl struct {
 	hosts, pages, requests int
 	latency                time.Duration
 	brokers, parts         int
 
-	graph *graphweb.Graph // nil for a web that is made up
+	graph *graphweb.Graph // nil for a generated web
 	seeds []string        // of the graph
 }
 
-// An outcome is what came of one crawl.
+// An outcome is the result of one crawl.
 type outcome struct {
 	expected, fetched, twice int // pages
 	missing                  []string
-	inner                    int // pages but for the first and the last tenth
+	inner                    int // pages without the first and the last tenth
 	took                     time.Duration
 	urls, hosts, sites       string // deviations of the processes' shares
-	heap                     uint64 // the largest of a process, of what is in use
+	heap                     uint64 // the largest live heap of a process
 }
 
-// benchScaling crawls a virtual web with more and more processes. What a process can do is limited
-// by how many requests it has under way, and each takes a fixed time: so processes that would need
-// a machine each can be had on one.
+// benchScaling crawls a virtual web with more and more processes. Each process is limited to a
+// number of requests in flight, and each request takes a fixed time. So one machine can stand for
+// several.
 func benchScaling(fs *flag.FlagSet) action {
 	var s trialCrawl
 	dir := fs.String("graph", defaultGraph(),
-		"`directory` of a real link graph; \"\" for a web that is made up")
-	limit := fs.Int("limit", 6000, "most pages of the graph, the nearest ones")
-	perHost := fs.Int("host-pages", 100, "most pages of a host of the graph")
-	fs.IntVar(&s.hosts, "hosts", 400, "hosts of a made-up web, each with an address of its own")
-	fs.IntVar(&s.pages, "pages", 25, "pages of a host of a made-up web")
-	fs.IntVar(&s.requests, "requests", 4, "requests that a process has under way")
-	fs.DurationVar(&s.latency, "latency", 40*time.Millisecond, "that each request takes")
+		"`directory` of a real link graph; \"\" for a generated web")
+	limit := fs.Int("limit", 6000, "maximum pages of the graph, the nearest ones")
+	perHost := fs.Int("host-pages", 100, "maximum pages per host of the graph")
+	fs.IntVar(&s.hosts, "hosts", 400, "hosts of a generated web, each with an address of its own")
+	fs.IntVar(&s.pages, "pages", 25, "pages per host of a generated web")
+	fs.IntVar(&s.requests, "requests", 4, "maximum requests in flight per process")
+	fs.DurationVar(&s.latency, "latency", 40*time.Millisecond, "duration of each request")
 	fs.IntVar(&s.brokers, "brokers", 1, "1, or 3 with as many replicas")
 	fs.IntVar(&s.parts, "parts", crawl.DefaultParts, "partitions of each module")
-	list := fs.String("processes", "1,2,4,8", "how many processes to measure with")
+	list := fs.String("processes", "1,2,4,8", "numbers of processes to measure with")
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
 		var counts []int
 		for text := range strings.SplitSeq(*list, ",") {
@@ -72,14 +72,14 @@ func benchScaling(fs *flag.FlagSet) action {
 				return err
 			}
 			s.graph, s.seeds = whole.Part(*limit, *perHost)
-			fmt.Fprintf(out, "%s: %d of %d pages, at most %d of a host, from %d seeds\n",
+			fmt.Fprintf(out, "%s: %d of %d pages, at most %d per host, from %d seeds\n",
 				*dir, s.graph.Len(), whole.Len(), *perHost, len(s.seeds))
 		}
 		return s.table(ctx, counts, out, log)
 	}
 }
 
-// table crawls with each number of processes, and says after each what came of it.
+// table crawls with each number of processes, and writes a row for each.
 func (s trialCrawl) table(ctx context.Context, counts []int, out, log io.Writer) error {
 	fmt.Fprintln(out, "processes  expected  fetched  missing  twice  seconds  pages/s  of ideal"+
 		"  most heap    URLs by URL      hosts by host    URLs by host")
@@ -97,13 +97,13 @@ func (s trialCrawl) table(ctx context.Context, counts []int, out, log io.Writer)
 			n, o.expected, o.fetched, len(o.missing), o.twice, o.took.Seconds(), rate,
 			rate/(ideal*float64(n)), mebibytes(o.heap), o.urls, o.hosts, o.sites)
 	}
-	fmt.Fprintln(out, "(the last three: shares of the processes, their largest deviation from the "+
-		"mean, and standard deviation, of the mean)")
+	fmt.Fprintln(out, "(the last three: shares of the processes, largest deviation and standard "+
+		"deviation, relative to the mean)")
 	return nil
 }
 
-// run crawls the web once. Time is that between the first and the last tenth of the pages: to begin
-// and to end takes time that a crawl of weeks does not notice.
+// run crawls the web once. The measured time excludes the first and the last tenth of the pages:
+// starting and ending takes time that does not matter in a crawl of weeks.
 func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, err error) {
 	web, seeds, port, err := s.serve()
 	if err != nil {
@@ -137,7 +137,7 @@ func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, e
 	defer func() {
 		cancel()
 		for _, m := range members {
-			_ = m.Wait() // it was told to end
+			_ = m.Wait() // it was interrupted
 		}
 	}()
 	if err != nil {
@@ -149,16 +149,16 @@ func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, e
 	if err := c.Seed(ctx, seeds); err != nil {
 		return o, err
 	}
-	// To look at all partitions costs the broker something, so it is not done all the time.
+	// Reading all partitions loads the broker, so it is done rarely.
 	if err := c.Wait(ctx, 500*time.Millisecond); err != nil {
 		return o, err
 	}
-	o = judge(web, seeds)
+	o = outcomeOf(web, seeds)
 	return o, o.shares(ctx, c, web.Reachable(seeds...), n)
 }
 
-// allThere waits until each process has its part of the work: what is measured is how they do it,
-// not how they share it out.
+// allThere waits until each process has its share of the partitions, as the assignment of
+// partitions is not part of the measurement.
 func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 	for {
 		owners, free := map[string]bool{}, 0
@@ -183,9 +183,9 @@ func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 	}
 }
 
-// shares notes how large the processes are, and what fell to each of n: a URL to the owner of its
-// partition of dedupe, a host to that of its partition of hosts. Had the crawl given whole sites
-// away, all URLs of a host would have gone with it.
+// shares records the largest heap, and the share of each of n processes: a URL counts for the owner
+// of its partition of dedupe, a host for the owner of its partition of hosts. If whole sites were
+// assigned, a URL would count for the owner of its host.
 func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n int) error {
 	parts, err := c.Look(ctx)
 	if err != nil {
@@ -216,14 +216,14 @@ func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n i
 	}
 	counts := func(shares map[string]int) []int {
 		all := slices.Collect(maps.Values(shares))
-		return append(all, make([]int, max(0, n-len(all)))...) // the others have nothing
+		return append(all, make([]int, max(0, n-len(all)))...) // 0 for the other processes
 	}
 	o.urls, o.hosts = deviation(counts(byURL), n), deviation(counts(byHost), n)
 	o.sites = deviation(counts(bySite), n)
 	return nil
 }
 
-// serve starts the web on a port that is free.
+// serve starts the web on a free port.
 func (s trialCrawl) serve() (web site, seeds []string, port int, err error) {
 	for port = 23000; port < 23100; port++ {
 		if s.graph != nil {
@@ -252,7 +252,7 @@ func (s trialCrawl) serve() (web site, seeds []string, port int, err error) {
 	return nil, nil, 0, err
 }
 
-// hostsFile is the web in the format of /etc/hosts.
+// hostsFile returns the hosts of the web in the format of /etc/hosts.
 func hostsFile(web site) []byte {
 	var table []byte
 	for host := range web.Hosts() {
@@ -286,8 +286,8 @@ func (s trialCrawl) members(
 	return members, nil
 }
 
-// judge compares what the server was asked for with what links lead to.
-func judge(web site, seeds []string) (o outcome) {
+// outcomeOf compares the requests that the server received with the reachable pages.
+func outcomeOf(web site, seeds []string) (o outcome) {
 	o.expected = len(web.Reachable(seeds...))
 	var at []time.Time
 	seen := map[string]bool{}

@@ -17,13 +17,13 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// benchSpread counts what falls to each process, as in §6 of the paper: URLs by h(URL), hosts by
-// h(host), and, to compare, URLs by h(host), which is what crawlers do that give whole sites away.
+// benchSpread counts the share of each process, as in §6 of the paper: URLs by h(URL), hosts by
+// h(host), and for comparison URLs by h(host), as in crawlers that assign whole sites.
 func benchSpread(fs *flag.FlagSet) action {
 	parts := fs.Int("parts", 16, "partitions of each module")
 	return func(_ context.Context, files []string, out, _ io.Writer) error {
 		if len(files) == 0 {
-			return fmt.Errorf("%w: name files of URLs or hosts, one behind the last tab of each line",
+			return fmt.Errorf("%w: name files of URLs or hosts, one after the last tab of each line",
 				errUsage)
 		}
 		s := newSpread(*parts)
@@ -41,14 +41,14 @@ func benchSpread(fs *flag.FlagSet) action {
 			fmt.Fprintf(out, "%9d  %s  %s  %s\n", n,
 				deviation(s.urls, n), deviation(s.hosts, n), deviation(s.sites, n))
 		}
-		fmt.Fprintln(out, "(largest deviation from the mean, and standard deviation, of the mean)")
+		fmt.Fprintln(out, "(largest deviation, and standard deviation, relative to the mean)")
 		return nil
 	}
 }
 
 // A spread counts by partition.
 type spread struct {
-	urls, hosts, sites []int // sites has the URLs, by their hosts
+	urls, hosts, sites []int // sites counts URLs by h(host)
 	seenURL, seenHost  map[string]struct{}
 }
 
@@ -59,7 +59,7 @@ func newSpread(parts int) *spread {
 	}
 }
 
-// file counts the lines of a file, each once. What has no scheme is a host.
+// file counts the distinct lines of a file. A line without a scheme is a host.
 func (s *spread) file(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -112,7 +112,7 @@ func total(counts []int) (sum int) {
 	return sum
 }
 
-// deviation says how unevenly the counts of partitions fall to n processes.
+// deviation returns how unevenly the counts are spread over n processes.
 func deviation(counts []int, n int) string {
 	processes := make([]float64, n)
 	for part, count := range counts {

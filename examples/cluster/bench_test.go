@@ -15,7 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// The measurements are no part of the operator's program, but of that which the tests are:
+// The benchmarks are not part of the operator's program, but of the test binary:
 //
 //	go test -c -o bench . && SPINNERET_CLUSTER_PROGRAM=unwatched ./bench bench messages
 func init() {
@@ -24,12 +24,12 @@ func init() {
 }
 
 var measurements = []verb{
-	{"messages", "how many messages a second go through the broker into states", benchMessages},
-	{"spread", "how evenly URLs and hosts fall to processes", benchSpread},
-	{"scaling", "pages a second with 1, 2, 4 and 8 processes", benchScaling},
+	{"messages", "messages per second through the broker into states", benchMessages},
+	{"spread", "how evenly URLs and hosts are spread over processes", benchSpread},
+	{"scaling", "pages per second with 1, 2, 4 and 8 processes", benchScaling},
 }
 
-// benchmark measures. Figures are for a machine that does nothing else.
+// benchmark runs a measurement. Figures are only valid on an otherwise idle machine.
 func benchmark(*flag.FlagSet) action {
 	return func(ctx context.Context, args []string, out, log io.Writer) error {
 		var names []string
@@ -46,12 +46,12 @@ func benchmark(*flag.FlagSet) action {
 			}
 			return do(ctx, fs.Args(), out, log)
 		}
-		return fmt.Errorf("%w: say what to measure: %s", errUsage, strings.Join(names, ", "))
+		return fmt.Errorf("%w: want one of %s", errUsage, strings.Join(names, ", "))
 	}
 }
 
 // servers starts one broker or three, each a process of its own, with their files in a directory
-// that goes when stop is called.
+// that stop removes.
 func servers(ctx context.Context, n int, log io.Writer) (urls string, stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -66,7 +66,7 @@ func servers(ctx context.Context, n int, log io.Writer) (urls string, stop func(
 	stop = func() {
 		cancel()
 		for _, c := range commands {
-			_ = c.Wait() // it was told to end
+			_ = c.Wait() // it was interrupted
 		}
 		_ = os.RemoveAll(dir)
 	}
@@ -97,7 +97,7 @@ func servers(ctx context.Context, n int, log io.Writer) (urls string, stop func(
 	return t.urls(), stop, nil
 }
 
-// program returns this program with other arguments, to be ended with ctx in good order.
+// program returns this program with other arguments. It is interrupted when ctx ends.
 func program(ctx context.Context, self string, log io.Writer, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, self, args...)
 	c.Stderr = log
@@ -106,8 +106,8 @@ func program(ctx context.Context, self string, log io.Writer, args ...string) *e
 	return c
 }
 
-// lonely starts one broker and reads where it is. It returns a broker that was started also if that
-// cannot be read.
+// lonely starts one broker and reads its URL. If it cannot read the URL, it still returns the
+// command, so that the caller can stop it.
 func lonely(
 	ctx context.Context, self, dir string, log io.Writer,
 ) (urls string, c *exec.Cmd, err error) {
@@ -123,7 +123,7 @@ func lonely(
 	return strings.TrimSpace(urls), c, err
 }
 
-// reach connects to servers that were started for a measurement.
+// reach connects to the brokers of a measurement.
 func reach(ctx context.Context, urls string, n int, maxBytes int64) (*jet.Bus, error) {
 	return jet.Connect(ctx, jet.Options{URL: urls, Replicas: n, MaxBytes: maxBytes, Name: "bench"})
 }

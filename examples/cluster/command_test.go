@@ -32,7 +32,7 @@ func do(t *testing.T, args ...string) (status int, out, log string) {
 	return status, o.String(), l.String()
 }
 
-// A lockedBuffer takes what several processes say, as a terminal does.
+// A lockedBuffer collects the output of several processes, as a terminal does.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -50,23 +50,23 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-func TestCommandLinesThatMakeNoSense(t *testing.T) {
+func TestInvalidCommandLines(t *testing.T) {
 	for line, says := range map[string]string{
 		"":                                "cluster status",
 		"fly":                             "cluster status",
 		"run -modules fetch,sleep":        `module "sleep"`,
 		"run -modules seeder":             `module "seeder"`,
 		"run -no-such-flag":               "no-such-flag",
-		"create http://a.test/ -loopback": "flags come first",
-		"deny a.test -crawl other":        "flags come first",
-		"run archive1":                    `"archive1" is not expected`,
-		"status -every 5s crawl":          `"crawl" is not expected`,
+		"create http://a.test/ -loopback": "put flags first",
+		"deny a.test -crawl other":        "put flags first",
+		"run archive1":                    `unexpected argument "archive1"`,
+		"status -every 5s crawl":          `unexpected argument "crawl"`,
 		"create -loopback":                "no seeds",
 		"create http://example.org/":      "-contact is missing",
 		"create -loopback mailto:a@b":     "seed",
-		"create -contact a@b.test http://localhost:8080/": "give -loopback",
-		"create -contact a@b.test http://127.0.0.1/":      "give -loopback",
-		"create http://localhost:8080/":                   "give -loopback",
+		"create -contact a@b.test http://localhost:8080/": "use -loopback",
+		"create -contact a@b.test http://127.0.0.1/":      "use -loopback",
+		"create http://localhost:8080/":                   "use -loopback",
 		"bench":                                           "messages, spread, scaling",
 		"bench sleep":                                     "messages, spread, scaling",
 		"bench messages -x":                               "-x",
@@ -83,7 +83,7 @@ func TestCommandLinesThatMakeNoSense(t *testing.T) {
 	require.Contains(t, log, "-workers")
 }
 
-func TestWhatFailsSaysSo(t *testing.T) {
+func TestFailuresAreReported(t *testing.T) {
 	for line, says := range map[string]string{
 		"run -hosts /no/such/file":                   "no such file",
 		"create -loopback -seeds /no/such/file":      "no such file",
@@ -139,19 +139,19 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	}
 	require.Equal(t, []string{"fetch.3", "4", "170", "20", "7", "12.5", "%", "5", "a-1"}, lines["fetch.3"])
 	require.Equal(t, []string{"hosts.3", "4", "5", "0", "7", "12.5", "%", "-", "a-1"}, lines["hosts.3"])
-	require.Equal(t, []string{"process", "dedupe", "load", "hosts", "load", "fetch", "load", "answers"},
+	require.Equal(t, []string{"process", "dedupe", "load", "hosts", "load", "fetch", "load", "responses"},
 		lines["process"][:8])
 	require.Equal(t, []string{"a-1", "0", "0.00", "1", "0.13", "1", "3.50", "42", "4.2", "1.5", "MiB", "5.0", "MiB", "1m0s"}, lines["a-1"])
 	require.True(t, strings.HasPrefix(out.String(), "crawl      running\n"), out.String())
-	require.Contains(t, out.String(), "14 waiting, 20 messages on the way")
+	require.Contains(t, out.String(), "14 waiting, 20 messages in flight")
 	require.NotContains(t, out.String(), "dropped")
 	full := look{parts: []crawl.Part{
 		{Root: engine.Root{Counts: map[string]int64{"queue_full": 5}}},
 	}}
 	out.Reset()
 	full.show(&out, look{}, false)
-	require.Contains(t, out.String(), "dropped    5 links and pages found no room")
-	require.Equal(t, "-", mebibytes(0), "not every system says how much memory a process takes")
+	require.Contains(t, out.String(), "dropped    5 links and pages for lack of room")
+	require.Equal(t, "-", mebibytes(0), "not every system reports resident memory")
 	paused := now
 	paused.word.Paused = true
 	require.Contains(t, paused.summary(last).state, "paused")
@@ -163,7 +163,7 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	require.Equal(t, []string{"42", "fetched"}, lines["42"])
 }
 
-func TestSpreadCountsWhatFallsToEachProcess(t *testing.T) {
+func TestSpreadCountsTheShareOfEachProcess(t *testing.T) {
 	s := newSpread(4)
 	for i := range 100 {
 		s.add(fmt.Sprintf("http://one.test/%d", i))
@@ -175,14 +175,14 @@ func TestSpreadCountsWhatFallsToEachProcess(t *testing.T) {
 	require.Equal(t, 101, total(s.hosts))
 	one := make([]int, 4)
 	one[message.Part("one.test", 4)] = 100
-	require.Equal(t, one, s.sites, "all URLs of a host are with one process")
+	require.Equal(t, one, s.sites, "all URLs of a host are in one partition")
 
 	require.Equal(t, " 0.00 % (0.00 %)", deviation([]int{5, 5, 5, 5}, 2))
 	require.Equal(t, "50.00 % (50.00 %)", deviation([]int{1, 2, 3, 6}, 2))
 	require.Equal(t, "100.00 % (62.36 %)", deviation([]int{1, 2, 3, 6}, 4))
 }
 
-// TestACrawlByCommands goes through all verbs, each as a process of its own.
+// TestACrawlByCommands crawls with the commands of an operator. Workers are processes of their own.
 func TestACrawlByCommands(t *testing.T) {
 	t.Parallel()
 	_, urls := lone(t, t.TempDir(), 0)
@@ -190,7 +190,7 @@ func TestACrawlByCommands(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Contains(t, log, "not created yet")
 	tr := begin(t, urls, 1)
-	// One process has the states, another one fetches.
+	// One process runs dedupe and hosts, another one fetches.
 	start(t, nil, "run", "-nats", urls, "-modules", "dedupe,hosts", "-name", "states", "-hosts", tr.hosts)
 	start(t, nil, "run", "-nats", urls, "-modules", "fetch", "-name", "fetch", "-hosts", tr.hosts,
 		"-workers", strconv.Itoa(fetchers), "-dir", t.TempDir(), "-web-port", strconv.Itoa(tr.port))
@@ -250,7 +250,7 @@ func TestUpStartsThreeBrokers(t *testing.T) {
 }
 
 func TestBenchmarksRun(t *testing.T) {
-	t.Setenv(asProgram, unwatched) // for the processes that they start
+	t.Setenv(asProgram, unwatched) // for the processes that the benchmarks start
 	for line, says := range map[string]string{
 		"bench messages -messages 2000 -parts 2 -rounds 1":                           "1           2    500     64      2000",
 		"bench scaling -graph= -hosts 4 -pages 3 -processes 2 -latency 1ms -parts 2": "2        12       12        0      0",

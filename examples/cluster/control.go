@@ -17,14 +17,14 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// A sentence is what an operator tells a running crawl. It changes the word, and may do more once
-// the word is kept.
+// A sentence is an operator's command to a running crawl. It changes the word, and may do more once
+// the word is stored.
 type sentence struct {
 	change func(w *crawl.Word) error
 	then   func(ctx context.Context, c *crawl.Crawl) error
 }
 
-// say returns the action of a verb that tells the crawl something.
+// say returns the setter of a verb that sends a command to the crawl.
 func say(parse func(args []string) (sentence, error)) setter {
 	return listed(func(fs *flag.FlagSet) action {
 		at := brokerFlags(fs)
@@ -42,7 +42,7 @@ func say(parse func(args []string) (sentence, error)) setter {
 	})
 }
 
-// tell tells the crawl, and shows who follows.
+// tell sends the command to the crawl, and shows which processes follow it.
 func (s sentence) tell(
 	ctx context.Context, c *crawl.Crawl, patience time.Duration, out io.Writer,
 ) error {
@@ -61,8 +61,8 @@ func (s sentence) tell(
 	return s.then(ctx, c)
 }
 
-// followed waits until all processes follow the word, and says which do not. Those that follow
-// later, because they are stopped or cut off, do so before their next request.
+// followed waits until all processes follow the word, and lists those that do not yet. A process
+// that is suspended or cut off follows it before its next request.
 func followed(
 	ctx context.Context, c *crawl.Crawl, revision uint64, patience time.Duration, out io.Writer,
 ) error {
@@ -86,11 +86,11 @@ func followed(
 	}
 }
 
-// simply is a sentence that changes the word and takes no arguments.
+// simply returns the parser of a sentence that changes the word and takes no arguments.
 func simply(change func(w *crawl.Word)) func([]string) (sentence, error) {
 	return func(args []string) (sentence, error) {
 		if len(args) > 0 {
-			return sentence{}, fmt.Errorf("%q is not expected", args[0])
+			return sentence{}, fmt.Errorf("unexpected argument %q", args[0])
 		}
 		return sentence{change: func(w *crawl.Word) error { change(w); return nil }}, nil
 	}
@@ -108,7 +108,7 @@ func sayDrain(names []string) (sentence, error) {
 
 func sayDeny(entries []string) (sentence, error) {
 	if len(entries) == 0 {
-		return sentence{}, errors.New("which host, or which entry of a deny list?")
+		return sentence{}, errors.New("want hosts or deny list entries")
 	}
 	return sentence{change: func(w *crawl.Word) error {
 		w.Deny = union(w.Deny, entries)
@@ -118,12 +118,12 @@ func sayDeny(entries []string) (sentence, error) {
 
 func sayAllow(entries []string) (sentence, error) {
 	if len(entries) == 0 {
-		return sentence{}, errors.New("which entry? \"cluster word\" shows them")
+		return sentence{}, errors.New("want denied entries; \"cluster word\" lists them")
 	}
 	return sentence{change: func(w *crawl.Word) error {
 		for _, entry := range entries {
 			if !slices.Contains(w.Deny, entry) {
-				return fmt.Errorf("%q was not denied; \"cluster word\" shows what was", entry)
+				return fmt.Errorf("%q is not denied; \"cluster word\" lists what is", entry)
 			}
 		}
 		w.Deny = slices.DeleteFunc(w.Deny, func(e string) bool {
@@ -135,7 +135,7 @@ func sayAllow(entries []string) (sentence, error) {
 
 func sayDelay(args []string) (sentence, error) {
 	if len(args) != 2 {
-		return sentence{}, errors.New("want HOST and a duration such as 30s; 0 takes it back")
+		return sentence{}, errors.New("want HOST and a duration such as 30s; 0 removes the delay")
 	}
 	delay, err := time.ParseDuration(args[1])
 	if err != nil || delay < 0 {
@@ -185,8 +185,8 @@ func sayRevisit(args []string) (sentence, error) {
 			return err
 		}
 		if c.Options.Revisit <= 0 {
-			return errors.New("the crawl was created without -revisit, so that only pages " +
-				"which were never had are visited")
+			return errors.New("the crawl was created without -revisit, so only pages that were " +
+				"never fetched are visited")
 		}
 		return nil
 	}}, err
@@ -194,7 +194,7 @@ func sayRevisit(args []string) (sentence, error) {
 
 func canonical(args []string) (urls []string, err error) {
 	if len(args) == 0 {
-		return nil, errors.New("which URLs?")
+		return nil, errors.New("want URLs")
 	}
 	for _, arg := range args {
 		url, err := urlfilter.Seed(arg)
@@ -215,7 +215,7 @@ func union(old, more []string) []string {
 	return old
 }
 
-// word shows what the operator has said.
+// word shows the operator's settings.
 func word(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
@@ -258,15 +258,15 @@ func withCrawl(
 		case err == nil:
 			err = do(ctx, c)
 		case errors.Is(err, crawl.ErrNone):
-			err = fmt.Errorf("%w: the brokers know no crawl %q; \"cluster create\" makes one, -crawl "+
-				"names another", err, at.Crawl)
+			err = fmt.Errorf("%w: the brokers have no crawl %q; create it with \"cluster create\", or "+
+				"name another with -crawl", err, at.Crawl)
 		}
 		return err
 	})
 }
 
-// withBrokers connects to the brokers and calls do. The context of do also ends when the brokers
-// refuse this process; then the refusal is the error.
+// withBrokers connects to the brokers and calls do. If the brokers refuse this process, the context
+// of do ends, and the refusal is the error.
 func withBrokers(
 	ctx context.Context, at *jet.Options, log io.Writer,
 	do func(ctx context.Context, bus *jet.Bus) error,
@@ -282,8 +282,7 @@ func withBrokers(
 	return cmp.Or(bus.Refused(), err)
 }
 
-// connectTo connects to the brokers. Whenever they do not answer, it says so on log, and what it
-// waits for.
+// connectTo connects to the brokers. While they do not answer, it reports on log what it waits for.
 func connectTo(ctx context.Context, o *jet.Options, log io.Writer) (*jet.Bus, error) {
 	o.Waiting = func(why error) {
 		if why == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnOperatorControlsARunningCrawl says one thing after the other to two processes.
+// TestAnOperatorControlsARunningCrawl sends each command to a crawl of two processes.
 func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 	t.Parallel()
 	_, urls := lone(t, t.TempDir(), 0)
@@ -25,14 +25,14 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 	tr.seed(t, "one", "two")
 	tr.waitFor(t, len(tr.reachable())/6)
 	require.Contains(t, tell("pause"), "2 processes follow")
-	// What was under way when the word came is over after a delay at the most.
+	// Requests that were in flight when the word arrived have finished by then.
 	time.Sleep(4 * tr.delay)
 	paused := len(tr.web.Log())
 	late := tr.member(t, "late")
 	for tr.owned(t, "late") == nil {
 		time.Sleep(20 * time.Millisecond)
 	}
-	require.Len(t, tr.web.Log(), paused, "also a process that comes later makes no request")
+	require.Len(t, tr.web.Log(), paused, "a process that starts later makes no request either")
 	denied := strings.TrimSuffix(strings.TrimPrefix(tr.reachable()[len(tr.reachable())-1], "http://"), "/")
 	denied, _, _ = strings.Cut(denied, "/")
 	before := 0
@@ -57,7 +57,7 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 			after++
 		}
 	}
-	require.Equal(t, before, after, "nothing more of the denied host")
+	require.Equal(t, before, after, "the denied host gets no more requests")
 	require.NotZero(t, tr.fates(t)["on the operator's deny list"]+tr.fates(t)["on the deny list"])
 	tell("allow", denied)
 	tell("add", "http://"+denied+"/new")
@@ -66,8 +66,8 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 	require.NoError(t, two.Wait())
 }
 
-// TestCreateShowsInWhatACrawlDiffers also applies it, and has a process take it over.
-func TestCreateShowsInWhatACrawlDiffers(t *testing.T) {
+// TestCreateListsDifferences also applies them, and requires a running process to adopt them.
+func TestCreateListsDifferences(t *testing.T) {
 	t.Parallel()
 	_, urls := lone(t, t.TempDir(), 0)
 	tr := serveTrial(t, madeUp)
@@ -81,17 +81,17 @@ func TestCreateShowsInWhatACrawlDiffers(t *testing.T) {
 	start(t, nil, "run", "-nats", urls, "-name", "p", "-hosts", tr.hosts, "-web-port",
 		strconv.Itoa(tr.port), "-dir", filepath.Join(t.TempDir(), "p"))
 	status, _, log = create("-fetch", "2", "-delay", "1h")
-	require.Zero(t, status, log, "the same again")
+	require.Zero(t, status, log, "the same options again")
 	require.Empty(t, log)
 	status, _, log = create("-fetch", "2", "-delay", "1h", "-stream-bytes", "33554432")
 	require.Zero(t, status, log)
-	require.Contains(t, log, "stream-bytes is 16777216, not 33554432, and stays so")
+	require.Contains(t, log, "stream-bytes is 16777216, not 33554432, unchanged")
 	status, _, log = create("-fetch", "2", "-delay", "1h", "-stream-bytes", "33554432", "-apply")
 	require.Zero(t, status, log)
 	require.Empty(t, log, "the bounds were raised")
 	status, _, log = create("-fetch", "2", "-delay", "1h", "-apply")
 	require.Zero(t, status, log)
-	require.Contains(t, log, "stream-bytes is 33554432, not 16777216, and stays so")
+	require.Contains(t, log, "stream-bytes is 33554432, not 16777216, unchanged")
 	status, _, log = create("-fetch", "2", "-delay", "1ms", "-depth", "-1")
 	require.Equal(t, 1, status)
 	require.Contains(t, log, "-delay is 1h0m0s, not 1ms\n")
@@ -103,6 +103,6 @@ func TestCreateShowsInWhatACrawlDiffers(t *testing.T) {
 	status, out, log := create("-fetch", "2", "-delay", "1ms", "-depth", "-1", "-apply")
 	require.Zero(t, status, log)
 	require.Contains(t, out, "-delay is 1h0m0s, not 1ms\n")
-	// With an hour between two requests to a host, that would take days.
+	// With a delay of an hour, this would take days.
 	tr.waitFor(t, len(tr.reachable()))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheFilesForOperationWork crawls with the configuration of the brokers as it is in deploy, but
-// for the names of the other two. Each user can do just what it is for.
+// TestTheFilesForOperationWork crawls with the broker configuration in deploy, without the routes
+// to the other two brokers. Each user can do its work, and only the operator can control the crawl.
 func TestTheFilesForOperationWork(t *testing.T) {
 	f := &fortress{dir: t.TempDir()}
 	ca, caKey := f.authority(t, "ca.pem")
@@ -64,7 +64,7 @@ func TestTheFilesForOperationWork(t *testing.T) {
 	require.Contains(t, out, "nothing is left to fetch")
 	for _, user := range []string{"worker", "viewer"} {
 		status, _, log = do(t, as("pause", user)...)
-		require.Equal(t, 1, status, "%s may not tell the crawl what to do", user)
+		require.Equal(t, 1, status, "%s may not control the crawl", user)
 		require.Contains(t, log, "permissions")
 	}
 	status, _, log = do(t, as("drain", "operator")...)
@@ -72,8 +72,8 @@ func TestTheFilesForOperationWork(t *testing.T) {
 	require.NoError(t, run.Wait())
 }
 
-// TestAlertsNameMetricsThatThereAre looks each name up where it is written.
-func TestAlertsNameMetricsThatThereAre(t *testing.T) {
+// TestAlertsNameExistingMetrics searches the source that writes metrics for each name.
+func TestAlertsNameExistingMetrics(t *testing.T) {
 	alerts, err := os.ReadFile("deploy/alerts.yml")
 	require.NoError(t, err)
 	source := ""
@@ -89,8 +89,8 @@ func TestAlertsNameMetricsThatThereAre(t *testing.T) {
 	}
 }
 
-// TestUnitsCallWhatThereIs parses the command lines of the unit and of the container.
-func TestUnitsCallWhatThereIs(t *testing.T) {
+// TestTheUnitUsesExistingFlags checks the command line of the systemd unit.
+func TestTheUnitUsesExistingFlags(t *testing.T) {
 	unit, err := os.ReadFile("deploy/cluster-run.service")
 	require.NoError(t, err)
 	_, line, ok := strings.Cut(string(unit), "ExecStart=/usr/local/bin/cluster ")

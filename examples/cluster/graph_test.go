@@ -20,13 +20,13 @@ func realGraph(t *testing.T) string {
 		dir = filepath.Join("..", "..", "..", "shared", "data", "graphs", "uci-ics")
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no real graph: set SPINNERET_DATA to the folder that holds graphs/uci-ics:", err)
+		t.Skip("no real graph: set SPINNERET_DATA to the directory of graphs/uci-ics:", err)
 	}
 	return dir
 }
 
-// TestAKilledProcessLosesNothingOfARealGraph is like TestAKilledProcessLosesNothing, with the links
-// that people made: some hosts with hundreds of pages beside many with one.
+// TestAKilledProcessLosesNothingOfARealGraph is like TestAKilledProcessLosesNothing, with real
+// links: a few hosts have hundreds of pages, many have one.
 func TestAKilledProcessLosesNothingOfARealGraph(t *testing.T) {
 	t.Parallel()
 	whole, err := readGraph(realGraph(t))
@@ -37,7 +37,7 @@ func TestAKilledProcessLosesNothingOfARealGraph(t *testing.T) {
 		return graphweb.Start(graph, graphweb.Options{Addrs: 16, Port: port})
 	})
 	tr.seeds = seeds
-	require.Len(t, tr.reachable(), graph.Len(), "the seeds lead to all that is served")
+	require.Len(t, tr.reachable(), graph.Len(), "all pages are reachable from the seeds")
 	members := []*child{tr.member(t, "a"), tr.member(t, "b"), tr.member(t, "c")}
 	tr.seed(t, "a", "b", "c")
 	tr.waitFor(t, graph.Len()/4)
@@ -45,9 +45,9 @@ func TestAKilledProcessLosesNothingOfARealGraph(t *testing.T) {
 	tr.finish(t)
 }
 
-// TestScalingOfAGraph measures with a graph of three pages, of which one is on another host.
+// TestScalingOfAGraph measures with a graph of three pages on two hosts.
 func TestScalingOfAGraph(t *testing.T) {
-	t.Setenv(asProgram, unwatched) // for the processes that it starts
+	t.Setenv(asProgram, unwatched) // for the processes that the benchmark starts
 	dir := t.TempDir()
 	encoder, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestScalingOfAGraph(t *testing.T) {
 	status, out, log := do(t, "bench", "scaling", "-graph", dir, "-processes", "1",
 		"-latency", "1ms", "-parts", "1")
 	require.Zero(t, status, log)
-	require.Contains(t, out, "3 of 3 pages, at most 100 of a host, from 1 seeds\n")
+	require.Contains(t, out, "3 of 3 pages, at most 100 per host, from 1 seeds\n")
 	require.Regexp(t, `\n +1 +3 +3 +0 +0 `, out)
 	require.Contains(t, out, " 0.00 % (0.00 %)")
 }
@@ -72,9 +72,9 @@ func TestGraphsAreReadFromADirectory(t *testing.T) {
 	require.ErrorContains(t, err, "*nodes*.tsv.zst")
 }
 
-// TestWhatIsAskedForIsWhatTheCrawlAsksFor holds that no page of a graph is served under an address
-// at which a crawl would never look.
-func TestWhatIsAskedForIsWhatTheCrawlAsksFor(t *testing.T) {
+// TestServedURLsAreThoseThatACrawlFetches: no page of a graph may be served under a URL that a
+// crawl would never request.
+func TestServedURLsAreThoseThatACrawlFetches(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://A.test":                            "http://a.test/",
 		"http://a.test:80/x#y":                      "http://a.test/x",

@@ -13,15 +13,15 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 )
 
-// newLog returns the log of a process: lines of key=value, for a person and for a collector.
+// newLog returns the log of a process: lines of key=value, for people and log collectors.
 func newLog(out io.Writer, level slog.Level, name string) *slog.Logger {
 	handler := slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})
 	return slog.New(handler).With("process", name)
 }
 
-// listenWorker serves what one process can say of itself: /metrics for Prometheus, /debug/pprof/
-// and /healthz, which is 200 as long as the process has the right to work. It never shows pages or
-// URLs, but pprof is for the operator alone: listen on loopback, or behind a firewall.
+// listenWorker serves /metrics for Prometheus, /debug/pprof/ and /healthz, which is 200 while the
+// process holds its session. None of them shows pages or URLs, but pprof is for the operator alone:
+// listen on loopback, or behind a firewall.
 func listenWorker(ctx context.Context, addr string, w *crawl.Worker, log *slog.Logger) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(out http.ResponseWriter, _ *http.Request) {
@@ -51,18 +51,18 @@ func listenWorker(ctx context.Context, addr string, w *crawl.Worker, log *slog.L
 	return nil
 }
 
-// writeWorker writes the figures of one process in the text format of Prometheus.
+// writeWorker writes the metrics of one process in the Prometheus text format.
 func writeWorker(w io.Writer, r crawl.Report) {
 	for _, m := range []struct {
 		name, help string
 		value      float64
 	}{
-		{"worker_answers_total", "answers that the process has kept", float64(r.Visits)},
+		{"worker_answers_total", "responses that the process has stored", float64(r.Visits)},
 		{"worker_partitions", "partitions that the process owns", float64(r.Owned)},
-		{"worker_heap_bytes", "memory that was in use at the last collection", float64(r.Heap)},
-		{"worker_resident_bytes", "memory that the process takes of the machine", float64(r.Resident)},
+		{"worker_heap_bytes", "live heap at the last garbage collection", float64(r.Heap)},
+		{"worker_resident_bytes", "resident memory of the process", float64(r.Resident)},
 		{"worker_word_revision", "revision of the word that the process follows", float64(r.Word)},
-		{"worker_start_seconds", "when the process began, in Unix time", float64(r.Started.Unix())},
+		{"worker_start_seconds", "start time of the process, in Unix time", float64(r.Started.Unix())},
 	} {
 		describe(w, m.name, m.help)
 		fmt.Fprintf(w, "cluster_%s %g\n", m.name, m.value)

@@ -1,13 +1,13 @@
 // Command cluster crawls with any number of processes that share the work over NATS JetStream.
 //
-//	cluster up                       three brokers on this machine, for trying
-//	cluster create -contact … SEED … a crawl, its options and its first URLs
-//	cluster run -dir archive1        one process of it; start as many as you like, anywhere
-//	cluster status                   how far it is, and who does what
-//	cluster wait                     until nothing is left to fetch
-//	cluster pause, drain, deny …     what to tell it while it runs
+//	cluster up                       start three brokers on this machine, to try it
+//	cluster create -contact … SEED … create a crawl with its options and seeds
+//	cluster run -dir archive1        run one process of it; start as many as you like, anywhere
+//	cluster status                   show progress, and what each process does
+//	cluster wait                     wait until nothing is left to fetch
+//	cluster pause, drain, deny …     control the crawl while it runs
 //
-// README.md says how it works and how to run it for real.
+// README.md explains how it works and how to run it in production.
 package main
 
 import (
@@ -27,18 +27,18 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second Ctrl-C ends the program the hard way.
+	// A second Ctrl-C kills the program.
 	context.AfterFunc(ctx, stop)
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A verb is one sub-command. It sets up its flags and returns what to do once they are parsed.
+// A verb is one sub-command. It defines its flags and returns the action to run after parsing.
 type verb struct {
 	name, does string
 	set        setter
 }
 
-// An action is what a sub-command does.
+// An action runs a sub-command.
 type action func(ctx context.Context, args []string, out, log io.Writer) error
 
 var verbs = []verb{
@@ -71,24 +71,25 @@ var verbs = []verb{
 // A setter sets up the flags of a verb.
 type setter func(fs *flag.FlagSet) action
 
-// bare is a verb that takes no arguments but flags.
+// bare returns the setter of a verb that takes only flags.
 func bare(set setter) setter {
 	return checked(set, func(arg string) error {
-		return fmt.Errorf("%w: %q is not expected: there are only flags, see -h", errUsage, arg)
+		return fmt.Errorf("%w: unexpected argument %q: only flags are allowed, see -h", errUsage, arg)
 	})
 }
 
-// listed is a verb that takes arguments, among which a flag would be taken for a seed or a host.
+// listed returns the setter of a verb that takes arguments. A flag among them is an error, as it
+// would be taken for a seed or a host.
 func listed(set setter) setter {
 	return checked(set, func(arg string) error {
 		if len(arg) > 1 && arg[0] == '-' {
-			return fmt.Errorf("%w: %s stands behind the arguments: flags come first", errUsage, arg)
+			return fmt.Errorf("%w: %s follows the arguments: put flags first", errUsage, arg)
 		}
 		return nil
 	})
 }
 
-// checked looks at each argument before the verb does anything.
+// checked checks each argument before the verb runs.
 func checked(set setter, check func(arg string) error) setter {
 	return func(fs *flag.FlagSet) action {
 		do := set(fs)
@@ -103,11 +104,11 @@ func checked(set setter, check func(arg string) error) setter {
 	}
 }
 
-// errUsage says that the command line makes no sense.
+// errUsage reports an invalid command line.
 var errUsage = errors.New("usage")
 
-// command runs the program and returns its exit status: 1 when it failed, 2 when the command line
-// makes no sense.
+// command runs the program and returns its exit status: 1 if it failed, 2 if the command line is
+// invalid.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
 	for _, v := range verbs {
 		if len(args) == 0 || args[0] != v.name {
@@ -137,20 +138,20 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 	for _, v := range verbs {
 		fmt.Fprintf(log, "  cluster %-8s %s\n", v.name, v.does)
 	}
-	fmt.Fprintln(log, "Each has -h.")
+	fmt.Fprintln(log, "Use -h with a command for its flags.")
 	return 2
 }
 
-// brokerFlags are those of all verbs that connect to a broker.
+// brokerFlags defines the flags of all verbs that connect to a broker.
 func brokerFlags(fs *flag.FlagSet) *jet.Options {
 	o := &jet.Options{}
 	fs.StringVar(&o.URL, "nats", cmp.Or(os.Getenv("CLUSTER_NATS"), defaultURL),
-		"`URLs` of the brokers, with commas; by default CLUSTER_NATS, or those of \"cluster up\"")
+		"comma-separated `URLs` of the brokers; default: CLUSTER_NATS, or those of \"cluster up\"")
 	fs.StringVar(&o.Crawl, "crawl", "crawl", "`name` of the crawl")
 	fs.StringVar(&o.Creds, "creds", "", "`file` with a user's credentials")
-	fs.StringVar(&o.CA, "ca", "", "`file` with the certificate of the authority of the brokers")
+	fs.StringVar(&o.CA, "ca", "", "`file` with the CA certificate of the brokers")
 	return o
 }
 
-// defaultURL is where "cluster up" puts its three brokers.
+// defaultURL lists the addresses of the three brokers of "cluster up".
 const defaultURL = "nats://127.0.0.1:14222,nats://127.0.0.1:14223,nats://127.0.0.1:14224"

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// A jam is a crawl whose fetches stand still while its seeder goes on.
+// A jam is a crawl that fetches nothing while its seeder continues.
 type jam struct {
 	addrs   int   // of all hosts
 	waiting int   // crawl.Options.Waiting
@@ -23,8 +23,8 @@ type jam struct {
 	seeds   int
 }
 
-// run brings the seeds, and returns when all have found room or the seeder does nothing but wait.
-// It reports which, and by how many bytes the process has grown, garbage aside.
+// run adds the seeds, and returns when all are accepted or the seeder only waits. It reports which,
+// and by how many bytes the live heap of the process has grown.
 func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 	t.Helper()
 	_, urls := lone(t, t.TempDir(), 0)
@@ -35,19 +35,19 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 	require.NoError(t, err)
 	t.Cleanup(bus.Close)
 	tr.urls = urls
-	// After its first answer an address is left alone for an hour: no consumer could be slower.
+	// After its first response an address gets no request for an hour: the slowest possible consumer.
 	tr.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
 		DedupeParts: 1, HostsParts: 1, FetchParts: 1, Delay: time.Hour, Loopback: true,
 		HostPages: j.seeds, Waiting: j.waiting,
 	})
 	require.NoError(t, err)
-	// It collects its garbage often, so that what it reports is up to date.
+	// Frequent garbage collection keeps the reported heap up to date.
 	start(t, []string{"env", "GOGC=10"},
 		append(tr.runArgs(t, "a"), "-window", fmt.Sprint(j.window))...)
 	for len(tr.owned(t, "a")) < 3 {
 		time.Sleep(20 * time.Millisecond)
 	}
-	// To keep the first answer takes some memory once, which is no matter of how many URLs there are.
+	// Storing the first response takes some memory once, independent of the number of URLs.
 	for host := range tr.web.Hosts() {
 		require.NoError(t, tr.crawl.Seed(t.Context(), []string{host.URL()}))
 	}
@@ -65,8 +65,8 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 	defer cancel()
 	seeded := make(chan error, 1)
 	go func() { seeded <- tr.crawl.Seed(ctx, seeds) }()
-	// Three seconds without a message span several checkpoints: seeds that find no room in all that
-	// time will find none. The process reports its size meanwhile.
+	// Three seconds without a message span several checkpoints: seeds that are not accepted by then
+	// never will be. The process reports its heap in that time.
 	for sent, inRow := uint64(0), 0; inRow < 30; inRow++ {
 		select {
 		case err := <-seeded:
@@ -74,7 +74,7 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 			for tr.lag(t) > 0 {
 				time.Sleep(20 * time.Millisecond)
 			}
-			// Each host has two in the window, and the others are postponed.
+			// Each host has two URLs in the window; the others are postponed.
 			late := func() int64 {
 				return tr.fates(t)["postponed (the host or its address has enough queued)"]
 			}
@@ -95,11 +95,11 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 	require.NotZero(t, tr.crawl.SeedWaits())
 	cancel()
 	require.ErrorIs(t, <-seeded, context.Canceled)
-	require.Zero(t, metFull(tr.fates(t)), "seeds wait, they are not dropped")
+	require.Zero(t, metFull(tr.fates(t)), "seeds wait instead of being dropped")
 	return false, grown
 }
 
-// lag counts the messages that dedupe and hosts have still to take.
+// lag counts the messages that dedupe and hosts have not applied yet.
 func (tr *trial) lag(t *testing.T) (n uint64) {
 	t.Helper()
 	parts, err := tr.crawl.Look(t.Context())
@@ -112,7 +112,7 @@ func (tr *trial) lag(t *testing.T) (n uint64) {
 	return n
 }
 
-// heap returns what the process says of its memory.
+// heap returns the live heap that the process reports.
 func (tr *trial) heap(t *testing.T) (n int64) {
 	t.Helper()
 	members, err := tr.crawl.Members(t.Context())
@@ -123,17 +123,17 @@ func (tr *trial) heap(t *testing.T) (n int64) {
 	return n
 }
 
-// TestASlowConsumerDoesNotGrowMemory brings ten times more URLs than have room to a crawl in which
-// nothing is fetched. What the process needs follows from the options: some hundred bytes for each
-// URL that may wait, and for those on their way through it, which the pipes bound. Where the options
-// let in the most that may be, it needs a multiple: the bound is none that holds anyway.
+// TestASlowConsumerDoesNotGrowMemory adds many times more URLs than fit to a crawl that fetches
+// nothing. The options bound the memory of the process: some hundred bytes for each URL that may
+// wait, and for each URL in its pipes. With the largest bounds it uses a multiple of that, which
+// shows that smaller bounds take effect.
 func TestASlowConsumerDoesNotGrowMemory(t *testing.T) {
 	t.Parallel()
 	const (
 		waiting, window = 2000, 2000
 		inPipes         = 2 * 2 * 32 * 64 // URLs, between the three modules
 		perURL          = 512
-		keys            = 1 << 20 // of dedupe, which are there for ever
+		keys            = 1 << 20 // of dedupe, which are never removed
 		bound           = (waiting+window+inPipes)*perURL + keys
 		seeds           = 100_000
 	)
@@ -142,7 +142,7 @@ func TestASlowConsumerDoesNotGrowMemory(t *testing.T) {
 		"pages wait for robots.txt":              1,
 	} {
 		room, grown := jam{addrs, waiting, window, 1 << 20, seeds}.run(t)
-		t.Logf("%s: %d bytes, at most %d might", name, grown, bound)
+		t.Logf("%s: %d bytes (limit %d)", name, grown, bound)
 		require.False(t, room, name)
 		require.LessOrEqual(t, grown, int64(bound), name)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// serveStatus serves the tables of status as a page, with /?partitions those of each partition too,
-// and their figures for Prometheus below /metrics, until ctx ends. Each request looks at the broker anew.
+// serveStatus serves the status as a page (with each partition at /?partitions), and as metrics for
+// Prometheus at /metrics, until ctx ends. Each request queries the brokers.
 func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -51,22 +51,22 @@ func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer
 	return nil
 }
 
-// metrics writes what was seen in the text format of Prometheus.
+// metrics writes the snapshot in the Prometheus text format.
 func (l *look) metrics(w io.Writer) {
 	for _, g := range []struct {
 		name, help string
 		value      func(p *crawl.Part) float64
 	}{
-		{"lag_messages", "messages that are not in the state yet", func(p *crawl.Part) float64 {
+		{"lag_messages", "messages not yet in the state", func(p *crawl.Part) float64 {
 			return float64(p.Lag())
 		}},
-		{"messages_total", "messages that the partition was sent", func(p *crawl.Part) float64 {
+		{"messages_total", "messages sent to the partition", func(p *crawl.Part) float64 {
 			return float64(p.Level.Last)
 		}},
 		{"waiting_items", "items that wait for an answer or a delay", func(p *crawl.Part) float64 {
 			return float64(p.Root.Open)
 		}},
-		{"full_ratio", "share of the stream's bound that is used", func(p *crawl.Part) float64 {
+		{"full_ratio", "used share of the stream's bound", func(p *crawl.Part) float64 {
 			return p.Level.Share
 		}},
 		{"epoch", "owners that the partition has had", func(p *crawl.Part) float64 {
@@ -80,21 +80,21 @@ func (l *look) metrics(w io.Writer) {
 				g.name, p.Module, p.Part, g.value(p))
 		}
 	}
-	describe(w, "outcomes_total", "what became of URLs and links")
+	describe(w, "outcomes_total", "URLs and links, by outcome")
 	counts := l.counts()
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(w, "cluster_outcomes_total{what=%q} %d\n", what, counts[what])
 	}
-	describe(w, "answers_total", "answers that a process has kept")
+	describe(w, "answers_total", "responses that a process has stored")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
 	}
 	l.workMetrics(w)
-	describe(w, "heap_bytes", "memory of a process that was in use at its last collection")
+	describe(w, "heap_bytes", "live heap of a process at its last garbage collection")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_heap_bytes{process=%q} %d\n", m.ID, m.Heap)
 	}
-	describe(w, "resident_bytes", "memory that a process takes of its machine")
+	describe(w, "resident_bytes", "resident memory of a process")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_resident_bytes{process=%q} %d\n", m.ID, m.Resident)
 	}
@@ -104,16 +104,16 @@ func (l *look) metrics(w io.Writer) {
 		value      float64
 	}{
 		{"processes", "processes that are alive", float64(len(l.members))},
-		{"partitions_without_owner", "partitions that nobody works on", float64(len(s.ownerless))},
+		{"partitions_without_owner", "partitions without a live owner", float64(len(s.ownerless))},
 		{"messages_lost_total", "messages that the brokers acknowledged and lost", float64(s.lost)},
-		{"paused", "1 while the operator has paused the crawl", b2f(l.word.Paused)},
+		{"paused", "1 while the crawl is paused", b2f(l.word.Paused)},
 	} {
 		describe(w, g.name, g.help)
 		fmt.Fprintf(w, "cluster_%s %g\n", g.name, g.value)
 	}
 }
 
-// workMetrics writes what each process owns, and how much work that is.
+// workMetrics writes the partitions and the load of each process.
 func (l *look) workMetrics(w io.Writer) {
 	for _, g := range []struct {
 		name, help string
@@ -121,7 +121,7 @@ func (l *look) workMetrics(w io.Writer) {
 	}{
 		{"process_partitions", "partitions of a module that a process owns",
 			func(work crawl.Work) float64 { return float64(work.Parts) }},
-		{"process_load", "seconds that a process works for a module per second, all partitions added up",
+		{"process_load", "seconds of work per second of a process for a module, over all partitions",
 			func(work crawl.Work) float64 { return work.Load }},
 	} {
 		describe(w, g.name, g.help)
@@ -141,7 +141,7 @@ func b2f(b bool) float64 {
 	return 0
 }
 
-// describe begins a metric. By the custom of Prometheus, the name of what only grows ends in total.
+// describe writes the header of a metric. By convention, the name of a counter ends in _total.
 func describe(w io.Writer, name, help string) {
 	kind := "gauge"
 	if strings.HasSuffix(name, "_total") {

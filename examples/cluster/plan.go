@@ -11,40 +11,40 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// What a page costs, as TestThePlanKnowsWhatAPageCosts measures it. The streams and states of the
+// The cost of a page, as TestThePlanKnowsWhatAPageCosts measures it. The streams and states of the
 // brokers were measured with their overhead on disk, in bench messages and a crawl of real URLs.
 const (
 	itemBytes   = 100     // a URL of 70 bytes in a message, with its share of the header
 	seenBytes   = 8       // of the state of dedupe, for each URL
-	seenMemory  = 40      // the same in the memory of its owner, in a map that has just grown
+	seenMemory  = 40      // the same in its owner's memory, in a map that has just grown
 	plannedDisk = 220     // of a page that is visited again, in the state
-	plannedRAM  = 380     // the same in the memory of its owner
+	plannedRAM  = 380     // the same in its owner's memory
 	hostBytes   = 3 << 10 // of a host with its robots.txt, on disk and in memory
 	perMessage  = 40      // items, an assumption: a message of links has up to 64
-	rootBytes   = 4 << 10 // that fetch keeps with a page, an assumption at the worst
-	brokerRate  = 250_000 // messages a second, and their bytes, as three brokers took them with
+	rootBytes   = 4 << 10 // stored by fetch with a page, an assumed worst case
+	brokerRate  = 250_000 // messages per second, and their bytes, measured with three brokers and
 	brokerBytes = 125e6   // three replicas on one machine: see the README's figures
-	brokerShare = 0.4     // of that, to have room for elections and repairs
-	rewrites    = 3       // how often a byte of state is written, until it is written anew
+	brokerShare = 0.4     // of that, to leave room for elections and repairs
+	rewrites    = 3       // disk used by a state until it is rewritten, as a multiple of its size
 )
 
-// A need is how large a crawl is to be.
+// A need is the planned size of a crawl.
 type need struct {
 	pages, links, fresh, hosts float64
-	rate                       float64 // pages a second
+	rate                       float64 // pages per second
 	body                       float64 // bytes of a page in the archive
 	machines                   float64
 	again                      bool
 }
 
-// A provision is what it takes.
+// A provision is what such a crawl needs.
 type provision struct {
 	days          float64
-	messages      float64 // a second
-	traffic       float64 // bytes of them a second, and of what is kept with each page
+	messages      float64 // per second
+	traffic       float64 // bytes per second of messages and of the state stored with each page
 	brokers       float64
-	frontier      float64 // bytes in the streams, one replica, at the worst
-	state, memory float64 // bytes, one replica; of all processes
+	frontier      float64 // bytes in the streams, one replica, worst case
+	state, memory float64 // bytes of one replica; bytes of all processes together
 	archive       float64
 	partitions    float64 // of each module
 	bound         float64 // bytes of a stream
@@ -52,13 +52,12 @@ type provision struct {
 	perMachine    float64 // memory
 }
 
-// provide computes what a crawl takes.
+// provide computes what a crawl needs.
 func provide(n need) provision {
-	urls := n.pages * n.fresh // that are known in the end, visited or not
+	urls := n.pages * n.fresh // known in the end, visited or not
 	p := provision{
 		days: n.pages / n.rate / 86400,
-		// Each link goes to dedupe, unless it was passed on lately, and each new URL on to hosts and
-		// fetch.
+		// Each link goes to dedupe unless it was sent recently, and each new URL to hosts and fetch.
 		messages:   n.rate * (n.links + 2*n.fresh + 2) / perMessage,
 		frontier:   (urls - n.pages) * itemBytes,
 		state:      urls*seenBytes + n.hosts*hostBytes,
@@ -71,7 +70,7 @@ func provide(n need) provision {
 		p.memory += n.pages * plannedRAM
 		p.messages += n.rate * 2 / perMessage
 	}
-	// A message is some dozens of items, and is acknowledged once.
+	// A message has some dozens of items, and is acknowledged once.
 	p.traffic = p.messages*perMessage*itemBytes + n.rate*rootBytes
 	load := max((p.messages+n.rate)/brokerRate, p.traffic/brokerBytes)
 	groups := max(1, math.Ceil(load/brokerShare))
@@ -82,7 +81,7 @@ func provide(n need) provision {
 	return p
 }
 
-// plan prints what a crawl takes.
+// plan prints what a crawl needs.
 func plan(fs *flag.FlagSet) action {
 	var n need
 	fs.Float64Var(&n.pages, "pages", 1e9, "pages to fetch")

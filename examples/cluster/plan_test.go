@@ -23,7 +23,7 @@ func TestAPlanGrowsWithTheCrawl(t *testing.T) {
 	status, out, log := do(t, "plan", "-pages", "1e9")
 	require.Zero(t, status, log)
 	require.Contains(t, out, "5.8 days")
-	// What create reserves must fit into what the plan says a broker offers.
+	// The disk that create reserves must fit into the planned disk of a broker.
 	require.GreaterOrEqual(t, p.disk, 3*p.partitions*p.bound)
 	_, options, ok := strings.Cut(out, "options of create")
 	require.True(t, ok)

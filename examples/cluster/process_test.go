@@ -24,11 +24,12 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// asProgram makes the test binary be the program: what is killed must be a process.
+// asProgram is an environment variable that makes the test binary run as the program, so that tests
+// can kill processes.
 const asProgram = "SPINNERET_CLUSTER_PROGRAM"
 
-// What the variable may be: a watched program ends when its input does, an unwatched one looks
-// whether its parent is there.
+// Values of asProgram: a watched program ends when its input is closed, an unwatched one when its
+// parent ends.
 const (
 	watched   = "watched"
 	unwatched = "unwatched"
@@ -40,7 +41,7 @@ func TestMain(m *testing.M) {
 	}
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	byInput := os.Getenv(asProgram) == watched
-	go func() { // nobody is left behind when the tests are killed
+	go func() { // no process may remain when the tests are killed
 		if byInput {
 			_, _ = bufio.NewReader(os.Stdin).ReadByte()
 		} else {
@@ -50,7 +51,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(3)
 	}()
-	// What this process starts has no open input.
+	// The processes started by this one have no open input.
 	_ = os.Setenv(asProgram, unwatched)
 	os.Exit(command(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -59,7 +60,7 @@ func TestMain(m *testing.M) {
 type child struct {
 	*exec.Cmd
 	out *bufio.Reader
-	in  io.Closer // open as long as the child is to live
+	in  io.Closer // closing it ends the child
 }
 
 // start runs the program until the test ends.
@@ -85,7 +86,7 @@ func (c *child) kill() {
 	_ = c.Wait()
 }
 
-// line returns what the program says first.
+// line returns the next line of the program's output.
 func (c *child) line(t *testing.T) string {
 	t.Helper()
 	line, err := c.out.ReadString('\n')
@@ -104,7 +105,7 @@ type trial struct {
 	delay time.Duration
 }
 
-// fetchers is how many requests a partition has under way in these tests.
+// fetchers is the maximum number of requests in flight per partition in these tests.
 const fetchers = 2
 
 // begin serves a web on real sockets and creates a crawl of it.
@@ -113,7 +114,7 @@ func begin(t *testing.T, urls string, replicas int) *trial {
 	return beginOn(t, urls, replicas, madeUp)
 }
 
-// beginOn is begin for any web. The caller may say where it begins.
+// beginOn is begin for any web. The caller may change the seeds.
 func beginOn(t *testing.T, urls string, replicas int, serve func(port int) (site, error)) *trial {
 	t.Helper()
 	tr := serveTrial(t, serve)
@@ -132,7 +133,7 @@ func beginOn(t *testing.T, urls string, replicas int, serve func(port int) (site
 func serveTrial(t *testing.T, serve func(port int) (site, error)) *trial {
 	t.Helper()
 	tr := &trial{delay: 60 * time.Millisecond}
-	for port := 21000; ; port++ { // which nobody has, on any of the addresses
+	for port := 21000; ; port++ { // until it is free on all addresses
 		web, err := serve(port)
 		if err == nil {
 			tr.web, tr.port = web, port
@@ -155,10 +156,10 @@ func madeUp(port int) (site, error) {
 	return webtest.Start(webtest.Options{Seed: 3, Hosts: 30, Addrs: 12, Pages: 8, Port: port})
 }
 
-// reachable returns the pages to which links lead.
+// reachable returns the pages that are reachable from the seeds.
 func (tr *trial) reachable() []string { return tr.web.Reachable(tr.seeds...) }
 
-// seed lets the crawl begin when all of the named processes have their share of it.
+// seed starts the crawl once each of the named processes owns a partition.
 func (tr *trial) seed(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -182,7 +183,7 @@ func (tr *trial) runArgs(t *testing.T, name string) []string {
 		"-web-port", strconv.Itoa(tr.port)}
 }
 
-// waitFor waits until the web was asked for so many pages.
+// waitFor waits until the given number of pages were requested.
 func (tr *trial) waitFor(t *testing.T, pages int) {
 	t.Helper()
 	for len(tr.pages()) < pages {
@@ -191,7 +192,7 @@ func (tr *trial) waitFor(t *testing.T, pages int) {
 	}
 }
 
-// pages counts how often each page was asked for.
+// pages counts the requests for each page.
 func (tr *trial) pages() map[string]int {
 	counts := map[string]int{}
 	for _, r := range tr.web.Log() {
@@ -215,8 +216,8 @@ func (tr *trial) owned(t *testing.T, name string) (parts []string) {
 	return parts
 }
 
-// inFlight bounds how many fetches may be in vain: in each change of an owner, those that the last
-// one had under way.
+// inFlight returns the maximum number of repeated fetches: those in flight at each change of an
+// owner.
 func (tr *trial) inFlight(t *testing.T) int {
 	t.Helper()
 	changes := 0
@@ -230,9 +231,9 @@ func (tr *trial) inFlight(t *testing.T) int {
 	return fetchers * changes
 }
 
-// finish waits for the end of the crawl. Then each page that can be reached was fetched, no more in
-// vain than were under way when owners changed, and the server's log shows no request that came too
-// early.
+// finish waits for the end of the crawl. Then each reachable page must have been fetched, with no
+// more repeated fetches than were in flight when owners changed, and the server's log must show no
+// request that came too early.
 func (tr *trial) finish(t *testing.T) {
 	t.Helper()
 	require.NoError(t, tr.crawl.Wait(t.Context(), 100*time.Millisecond))
@@ -251,14 +252,14 @@ func (tr *trial) finish(t *testing.T) {
 	}
 	twice := tr.inFlight(t)
 	require.LessOrEqual(t, again, twice, "pages fetched twice")
-	t.Logf("%d of %d pages fetched twice, at most %d might", again, len(got), twice)
+	t.Logf("%d of %d pages fetched twice (limit %d)", again, len(got), twice)
 	require.Empty(t, webtest.Violations(tr.web.Log(),
 		func(string) time.Duration { return tr.delay },
 		func(netip.Addr) time.Duration { return tr.delay },
 	))
 }
 
-// fates adds up what the partitions have counted: it says what became of a page that is missing.
+// fates adds up the counts of the partitions, to explain missing pages.
 func (tr *trial) fates(t *testing.T) map[string]int64 {
 	t.Helper()
 	parts, err := tr.crawl.Look(t.Context())
@@ -290,7 +291,7 @@ func TestAKilledProcessLosesNothing(t *testing.T) {
 	tr.finish(t)
 }
 
-func TestAProcessThatStoodStillDoesNothingMore(t *testing.T) {
+func TestASuspendedProcessDoesNothingAfterItResumes(t *testing.T) {
 	t.Parallel()
 	_, urls := lone(t, t.TempDir(), 0)
 	tr := begin(t, urls, 1)
@@ -306,7 +307,7 @@ func TestAProcessThatStoodStillDoesNothingMore(t *testing.T) {
 	tr.finish(t)
 }
 
-func TestABrokerThatIsKilledAndStartedAgain(t *testing.T) {
+func TestABrokerIsKilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	broker, urls := lone(t, dir, 0)

@@ -24,14 +24,14 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
-// roundsVariable is how many rounds the proof has: 1 if it is not set, 100 for the long form, which
+// roundsVariable sets the number of rounds of the proof: by default 1; the long form has 100 and
 // takes an hour.
 const roundsVariable = "SPINNERET_CLUSTER_ROUNDS"
 
-// TestProof crawls a virtual web while all that can fail does: processes are killed and stand still,
-// one has a full disk, networks are cut, and the broker is killed and started again. The web's log
-// is the witness. Each page was had, once but for what was under way at an owner who went; no
-// request came before the delay of its host or address, or before a Retry-After.
+// TestProof crawls a virtual web while everything fails that can: processes are killed and
+// suspended, one has a full disk, networks are cut, and the broker is killed and restarted. The
+// web's log must show that each page was fetched, and only once unless it was in flight when its
+// owner changed. No request came before the delay of its host or address, or before a Retry-After.
 func TestProof(t *testing.T) {
 	t.Parallel()
 	rounds := 1
@@ -45,8 +45,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// sentAway is the Retry-After of some hosts.
-const sentAway = time.Second
+// retryAfter is the Retry-After of some hosts.
+const retryAfter = time.Second
 
 func hostile(seed uint64) func(port int) (site, error) {
 	return func(port int) (site, error) {
@@ -54,7 +54,7 @@ func hostile(seed uint64) func(port int) (site, error) {
 			Seed: seed, Hosts: 20, Addrs: 8, Pages: 10, Port: port, Traits: func(host int) webtest.Traits {
 				tr := webtest.Traits{Redirects: 0.1, Gzip: host%2 == 0}
 				if host%5 == 1 {
-					tr.Throttle = webtest.Throttle{Every: 4, RetryAfter: sentAway}
+					tr.Throttle = webtest.Throttle{Every: 4, RetryAfter: retryAfter}
 				}
 				return tr
 			},
@@ -105,10 +105,10 @@ func proveRound(t *testing.T, seed uint64) {
 		s.attack(t)
 	}
 	require.NoError(t, s.crawl.Wait(t.Context(), 100*time.Millisecond))
-	s.judge(t)
+	s.check(t)
 }
 
-// enlist starts a process with a network of its own.
+// enlist starts a process with its own network to the broker.
 func (s *siege) enlist(t *testing.T, broker, name, dir string) {
 	t.Helper()
 	d := newDoor(t, broker)
@@ -119,7 +119,7 @@ func (s *siege) enlist(t *testing.T, broker, name, dir string) {
 	s.members = append(s.members, start(t, nil, args...))
 }
 
-// attack does one thing at random to one of the first three processes or to the broker.
+// attack makes one random attack on one of the first three processes or on the broker.
 func (s *siege) attack(t *testing.T) {
 	t.Helper()
 	victim := s.rand.IntN(3)
@@ -129,7 +129,7 @@ func (s *siege) attack(t *testing.T) {
 		s.members[victim].kill()
 		s.members[victim] = start(t, nil, s.args[victim]...)
 	case 1:
-		t.Logf("process %d stands still", victim)
+		t.Logf("process %d is suspended", victim)
 		require.NoError(t, s.members[victim].Process.Signal(syscall.SIGSTOP))
 		time.Sleep(2 * time.Second) // until others have taken its partitions
 		require.NoError(t, s.members[victim].Process.Signal(syscall.SIGCONT))
@@ -137,7 +137,7 @@ func (s *siege) attack(t *testing.T) {
 		t.Logf("process %d is cut off", victim)
 		s.doors[victim].set(false)
 		time.Sleep(2 * time.Second)
-		require.Zero(t, s.doors[victim].connections(), "the process knows another way")
+		require.Zero(t, s.doors[victim].connections(), "the process bypasses its door")
 		s.doors[victim].set(true)
 		for s.doors[victim].connections() == 0 {
 			time.Sleep(10 * time.Millisecond)
@@ -149,44 +149,44 @@ func (s *siege) attack(t *testing.T) {
 	}
 }
 
-// judge asks the web's log.
-func (s *siege) judge(t *testing.T) {
+// check checks the web's log.
+func (s *siege) check(t *testing.T) {
 	t.Helper()
 	log := s.web.Log()
-	had, again := map[string]bool{}, 0
-	away := map[string]time.Time{}
+	fetched, again := map[string]bool{}, 0
+	blocked := map[string]time.Time{} // until when, by host
 	for _, r := range log {
 		if r.Path == "/robots.txt" {
 			continue
 		}
-		if until, ok := away[r.Host]; ok {
-			require.False(t, r.Time.Before(until), "%s was asked %v before its Retry-After",
+		if until, ok := blocked[r.Host]; ok {
+			require.False(t, r.Time.Before(until), "%s got a request %v before its Retry-After",
 				r.Host, until.Sub(r.Time))
 		}
 		switch {
 		case r.Status == http.StatusTooManyRequests:
-			away[r.Host] = r.Time.Add(sentAway)
+			blocked[r.Host] = r.Time.Add(retryAfter)
 		case r.Status == http.StatusOK && s.web.IsPage(r.URL()):
-			if had[r.URL()] {
+			if fetched[r.URL()] {
 				again++
 			}
-			had[r.URL()] = true
+			fetched[r.URL()] = true
 		}
 	}
 	for _, url := range s.reachable() {
-		require.True(t, had[url], "%s is lost; fates of all: %v", url, s.fates(t))
+		require.True(t, fetched[url], "%s is lost; fates of all: %v", url, s.fates(t))
 	}
-	require.Len(t, had, len(s.reachable()))
+	require.Len(t, fetched, len(s.reachable()))
 	twice := s.inFlight(t)
 	require.LessOrEqual(t, again, twice, "pages fetched twice")
-	require.NotEmpty(t, away, "no host has sent the crawler away")
+	require.NotEmpty(t, blocked, "no host has sent a Retry-After")
 	require.Empty(t, webtest.Violations(log, func(string) time.Duration { return s.delay },
 		func(netip.Addr) time.Duration { return s.delay }))
 	require.Zero(t, s.fates(t)["messages lost by the broker"])
-	t.Logf("%d pages, %d of them twice, at most %d might", len(had), again, twice)
+	t.Logf("%d pages, %d of them fetched twice (limit %d)", len(fetched), again, twice)
 }
 
-// smallDisk returns a directory of 64 KiB, where such can be made.
+// smallDisk returns a directory of 64 KiB, or "" without the permission to mount one.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -228,7 +228,7 @@ func newDoor(t *testing.T, broker string) *door {
 
 func (d *door) addr() string { return d.listener.Addr().String() }
 
-// set opens or shuts the door. What is under way is cut.
+// set opens or shuts the door. Existing connections are closed.
 func (d *door) set(open bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -245,7 +245,7 @@ func (d *door) connections() int {
 	return len(d.conns)
 }
 
-// pass carries one connection.
+// pass forwards one connection.
 func (d *door) pass(in net.Conn) {
 	defer in.Close()
 	out, err := net.Dial("tcp", d.broker)

@@ -19,7 +19,7 @@ func creation(urls string, more ...string) []string {
 		append(more, "http://a.test/")...)
 }
 
-// TestTheDefaultCrawlFitsOnALaptop gives a broker the disk that README.md names.
+// TestTheDefaultCrawlFitsOnALaptop gives a broker the disk space stated in README.md.
 func TestTheDefaultCrawlFitsOnALaptop(t *testing.T) {
 	t.Parallel()
 	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir(), MaxStore: 48 * jet.DefaultMaxBytes})
@@ -30,7 +30,8 @@ func TestTheDefaultCrawlFitsOnALaptop(t *testing.T) {
 	require.Contains(t, out, "seeds: 1")
 }
 
-// TestBrokersWithoutRoomSaySo has too little disk for a crawl, and then does what the error says.
+// TestBrokersWithoutRoomSaySo has too little disk space for a crawl, and follows the advice of the
+// error.
 func TestBrokersWithoutRoomSaySo(t *testing.T) {
 	t.Parallel()
 	for _, disk := range []int64{256, 1024, 1} {
@@ -58,9 +59,9 @@ func TestBrokersWithoutRoomSaySo(t *testing.T) {
 	}
 }
 
-// TestThreeBrokersWithoutRoomSaySo is the same with replicas. Such brokers may promise up to about
-// twice the disk that they have before they notice. The advice follows from what they promised, so
-// it may take a few attempts until a size fits.
+// TestThreeBrokersWithoutRoomSaySo is the same with replicas. Such brokers may reserve up to about
+// twice the disk space that they have before they reject a stream. The advice is computed from
+// their reservations, so it may take a few attempts until a size fits.
 func TestThreeBrokersWithoutRoomSaySo(t *testing.T) {
 	t.Parallel()
 	port := freePorts(t)
@@ -92,7 +93,7 @@ func TestThreeBrokersWithoutRoomSaySo(t *testing.T) {
 	}
 }
 
-// TestErrorsOfBeginnersSayWhatToDo makes the mistakes that README.md's quick start invites to.
+// TestErrorsOfBeginnersSayWhatToDo makes the mistakes that README.md's quick start invites.
 func TestErrorsOfBeginnersSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir()})
@@ -100,9 +101,10 @@ func TestErrorsOfBeginnersSayWhatToDo(t *testing.T) {
 	defer s.Close()
 	status, _, log := do(t, "pause", "-nats", s.URL(), "-crawl", "misspelt")
 	require.Equal(t, 1, status)
-	require.Contains(t, log, `no crawl "misspelt"; "cluster create" makes one, -crawl names another`)
+	require.Contains(t, log,
+		`no crawl "misspelt"; create it with "cluster create", or name another with -crawl`)
 	status, _, log = do(t, "create", "-nats", s.URL(), "-loopback", "http://a.test/")
-	require.Equal(t, 1, status, "one broker cannot keep three replicas")
+	require.Equal(t, 1, status, "one broker cannot store three replicas")
 	require.Contains(t, log, "-replicas 1")
 	status, _, log = do(t, creation(s.URL())...)
 	require.Zero(t, status, log)

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A fortress is a broker that speaks TLS with users whom it knows, as one for real does.
+// A fortress is a broker with TLS and user authentication, as in production.
 type fortress struct {
 	url     string
 	ca      string // a file
@@ -32,7 +32,7 @@ type fortress struct {
 	dir     string
 }
 
-// newFortress starts the broker, with an authority, an operator and an account of their own.
+// newFortress starts the broker, with its own certificate authority, operator and account.
 func newFortress(t *testing.T) *fortress {
 	t.Helper()
 	f := &fortress{dir: t.TempDir()}
@@ -80,7 +80,7 @@ func identity(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair
 	return pair, public
 }
 
-// authority makes a certificate authority and writes its certificate to a file.
+// authority creates a certificate authority and writes its certificate to a file.
 func (f *fortress) authority(t *testing.T, file string) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -99,7 +99,7 @@ func (f *fortress) authority(t *testing.T, file string) (*x509.Certificate, *ecd
 	return ca, key
 }
 
-// certificate makes that of a broker on this machine.
+// certificate creates the certificate of a broker on this machine.
 func certificate(t *testing.T, ca *x509.Certificate, caKey *ecdsa.PrivateKey) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -156,9 +156,9 @@ func without(subjects []string, subject string) (rest []string) {
 	return rest
 }
 
-// TestACrawlThroughTLSWithTheRightsOfTheManual crawls with just what README.md asks for: a right
-// too few there would show here.
-func TestACrawlThroughTLSWithTheRightsOfTheManual(t *testing.T) {
+// TestACrawlOverTLSWithDocumentedPermissions crawls with exactly the permissions that README.md
+// lists, so it fails if one is missing there.
+func TestACrawlOverTLSWithDocumentedPermissions(t *testing.T) {
 	t.Parallel()
 	f := newFortress(t)
 	rights := needed(t)
@@ -179,12 +179,12 @@ func TestACrawlThroughTLSWithTheRightsOfTheManual(t *testing.T) {
 	require.Contains(t, out, "fetched")
 }
 
-func TestWhoIsRefusedIsToldWhatToDo(t *testing.T) {
+func TestRefusalsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	f := newFortress(t)
 	other := &fortress{dir: t.TempDir()}
 	other.authority(t, "other.pem")
-	other.account, _ = identity(t, nkeys.CreateAccount) // of which the broker has never heard
+	other.account, _ = identity(t, nkeys.CreateAccount) // unknown to the broker
 	rights := needed(t)
 	good := f.user(t, "crawler", rights...)
 	_, plain := lone(t, t.TempDir(), 0)
@@ -196,16 +196,16 @@ func TestWhoIsRefusedIsToldWhatToDo(t *testing.T) {
 		{"another authority", f.url, filepath.Join(other.dir, "other.pem"), good, "-ca"},
 		{"a name that the certificate does not have",
 			strings.Replace(f.url, "127.0.0.1", "localhost", 1), f.ca, good, "in -nats by a name"},
-		{"a file that is not there", f.url, f.ca, "nobody.creds", "nobody.creds"},
+		{"a missing file", f.url, f.ca, "nobody.creds", "nobody.creds"},
 		{"no user", f.url, f.ca, "", "-creds"},
-		{"a user of a strange account", f.url, f.ca, other.user(t, "stranger", rights...), "-creds"},
-		{"no right to the interface of JetStream", f.url, f.ca,
+		{"a user of an unknown account", f.url, f.ca, other.user(t, "stranger", rights...), "-creds"},
+		{"no permission for the JetStream API", f.url, f.ca,
 			f.user(t, "a", without(rights, "$JS.API.>")...), "Brokers for real"},
-		{"no right to answers", f.url, f.ca,
+		{"no permission for replies", f.url, f.ca,
 			f.user(t, "b", without(rights, "_INBOX.>")...), "Brokers for real"},
-		{"no right to the table of states", f.url, f.ca,
+		{"no permission for the table of states", f.url, f.ca,
 			f.user(t, "d", without(rights, "$KV.crawl-states.>")...), "Brokers for real"},
-		{"no right to the streams", f.url, f.ca,
+		{"no permission for the streams", f.url, f.ca,
 			f.user(t, "c", without(rights, "crawl.>")...), "Brokers for real"},
 		{"a broker without TLS", strings.Replace(plain, "nats://", "tls://", 1), "", "",
 			"do not speak TLS"},
@@ -223,12 +223,12 @@ func TestWhoIsRefusedIsToldWhatToDo(t *testing.T) {
 		require.Contains(t, log, tt.says, tt.name)
 		require.Contains(t, log, "refused", tt.name)
 	}
-	// A process needs the leases as well, which who creates the crawl does not.
+	// Unlike "cluster create", "cluster run" needs the leases as well.
 	status, _, log := do(t, "run", "-nats", f.url, "-ca", f.ca, "-dir", t.TempDir(),
 		"-creds", f.user(t, "e", without(rights, "$KV.crawl-leases.>")...))
 	require.Equal(t, 1, status, log)
 	require.Contains(t, log, "Brokers for real")
-	// Who only looks on may connect and see nothing.
+	// This user may connect, but has no permission to read the status.
 	status, _, log = do(t, "status", "-nats", f.url, "-ca", f.ca,
 		"-creds", f.user(t, "f", append(without(rights, "$JS.API.>"), "$JS.API.INFO")...))
 	require.Equal(t, 1, status, log)

@@ -14,7 +14,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// wait returns when a crawl has nothing left to do.
+// wait waits until a crawl has nothing left to fetch.
 func wait(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	every := fs.Duration("every", time.Second, "polling `interval`")
@@ -29,7 +29,7 @@ func wait(fs *flag.FlagSet) action {
 	}
 }
 
-// status shows how far a crawl is.
+// status shows the progress of a crawl.
 func status(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	every := fs.Duration("every", 0, "refresh at this `interval`, with rates; 0: show it once")
@@ -45,7 +45,7 @@ func status(fs *flag.FlagSet) action {
 	}
 }
 
-// showStatus shows how far a crawl is, once or again and again until ctx ends.
+// showStatus shows the progress of a crawl, once or repeatedly until ctx ends.
 func showStatus(
 	ctx context.Context, c *crawl.Crawl, every time.Duration, whole bool, out io.Writer,
 ) error {
@@ -68,7 +68,7 @@ func showStatus(
 	}
 }
 
-// A look is what was seen of a crawl at one time.
+// A look is a snapshot of a crawl.
 type look struct {
 	at      time.Time
 	parts   []crawl.Part
@@ -76,7 +76,7 @@ type look struct {
 	word    crawl.Word
 }
 
-// lookAt looks at a crawl.
+// lookAt takes a snapshot of a crawl.
 func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
 	now.at = time.Now()
 	if now.parts, err = c.Look(ctx); err == nil {
@@ -89,7 +89,7 @@ func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
 	return now, err
 }
 
-// bury takes partitions from owners that are dead, which nobody has found out who could take over.
+// bury removes dead owners from partitions that no other process has taken over yet.
 func (l *look) bury() {
 	alive := map[string]bool{}
 	for _, m := range l.members {
@@ -102,7 +102,7 @@ func (l *look) bury() {
 	}
 }
 
-// counts adds up what the partitions have counted.
+// counts adds up the counts of all partitions.
 func (l *look) counts() map[string]int64 {
 	counts := map[string]int64{}
 	for _, p := range l.parts {
@@ -113,8 +113,8 @@ func (l *look) counts() map[string]int64 {
 	return counts
 }
 
-// show writes the crawl in a few figures, its processes, what became of URLs, and if asked for each
-// partition. Rates are those since last.
+// show writes a summary of the crawl, its processes, the outcomes of URLs and, if whole, each
+// partition. Rates are measured since last.
 func (l *look) show(out io.Writer, last look, whole bool) {
 	l.summary(last).write(out, len(l.members))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -150,7 +150,7 @@ func (l *look) showParts(out io.Writer, last look) {
 	w.Flush()
 }
 
-// mebibytes shows an amount of memory, of which 0 is none that is known.
+// mebibytes formats an amount of memory; 0 means unknown.
 func mebibytes(n uint64) string {
 	if n == 0 {
 		return "-"

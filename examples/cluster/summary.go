@@ -11,14 +11,14 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// A summary is a crawl in a few figures: what an operator looks at first.
+// A summary has the main figures of a crawl, which an operator looks at first.
 type summary struct {
 	state     string
 	admitted  int64 // URLs that have passed dedupe
-	answers   int64 // that were kept, of all processes that are alive
+	answers   int64 // responses stored by live processes
 	rate      float64
 	open      int    // URLs that wait in a partition
-	lag       uint64 // messages that are on the way
+	lag       uint64 // messages in flight
 	lost      int64  // messages that the brokers have lost
 	metFull   int64  // links and pages for which there was no room
 	parts     int
@@ -27,7 +27,8 @@ type summary struct {
 	resident  uint64
 }
 
-// summary adds up what was seen. The rate is that since last, or of the processes' whole life.
+// summary adds up the snapshot. The rate of a process is measured since last if that has the
+// process, otherwise since its start.
 func (l *look) summary(last look) summary {
 	s := summary{state: "running", parts: len(l.parts)}
 	for i := range l.parts {
@@ -57,9 +58,9 @@ func (l *look) summary(last look) summary {
 	}
 	switch {
 	case l.word.Paused:
-		s.state = "paused by the operator; \"cluster resume\" goes on"
+		s.state = "paused by the operator; continue with \"cluster resume\""
 	case len(l.members) == 0:
-		s.state = "stands still: no process is alive; start \"cluster run\""
+		s.state = "stopped: no process is alive; start \"cluster run\""
 	case len(s.ownerless) > 0:
 		s.state = "partitions without an owner: " + short(s.ownerless)
 	case s.open == 0 && s.lag == 0:
@@ -68,7 +69,7 @@ func (l *look) summary(last look) summary {
 	return s
 }
 
-// short names a few of many.
+// short lists at most four names.
 func short(names []string) string {
 	if len(names) > 4 {
 		return fmt.Sprintf("%s … (%d)", strings.Join(names[:4], " "), len(names))
@@ -78,34 +79,34 @@ func short(names []string) string {
 
 func (s summary) write(out io.Writer, processes int) {
 	fmt.Fprintf(out, "crawl      %s\n", s.state)
-	fmt.Fprintf(out, "fetched    %d answers kept, %.1f per second\n", s.answers, s.rate)
-	fmt.Fprintf(out, "frontier   %d URLs admitted, %d waiting, %d messages on the way\n",
+	fmt.Fprintf(out, "fetched    %d responses stored, %.1f per second\n", s.answers, s.rate)
+	fmt.Fprintf(out, "frontier   %d URLs admitted, %d waiting, %d messages in flight\n",
 		s.admitted, s.open, s.lag)
 	fmt.Fprintf(out, "processes  %d alive, %s resident, %d partitions\n",
 		processes, mebibytes(s.resident), s.parts)
 	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n",
 		100*s.full, s.lost)
 	if s.metFull > 0 {
-		fmt.Fprintf(out, "dropped    %d links and pages found no room: raise the bound with \"cluster create "+
-			"-apply -stream-bytes N\", or -waiting\n", s.metFull)
+		fmt.Fprintf(out, "dropped    %d links and pages for lack of room: raise the bound with "+
+			"\"cluster create -apply -stream-bytes N\", or -waiting\n", s.metFull)
 	}
 	fmt.Fprintln(out)
 }
 
-// metFull counts links that were dropped because a stream was full, and pages that could not wait
-// because memory was, of which some are tried again.
+// metFull counts links dropped because a stream was full, and pages that could not wait because
+// memory was full. Some of these pages are retried.
 func metFull(counts map[string]int64) int64 {
 	return counts[string(stage.QueueFull)]
 }
 
-// writeProcesses writes a table of the processes: what each owns of each module and how much work
-// that is, and what it has done.
+// writeProcesses writes a table of the processes: the partitions and load of each by module, the
+// stored responses and the memory.
 func writeProcesses(w io.Writer, members []crawl.Member, at time.Time) {
 	fmt.Fprint(w, "process\t")
 	for _, m := range message.Partitioned() {
 		fmt.Fprintf(w, "%s\tload\t", m)
 	}
-	fmt.Fprintln(w, "answers\tper second\tlive heap\tresident\tup\t")
+	fmt.Fprintln(w, "responses\tper second\tlive heap\tresident\tup\t")
 	for _, m := range members {
 		fmt.Fprintf(w, "%s\t", m.ID)
 		for _, module := range message.Partitioned() {

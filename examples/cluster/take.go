@@ -24,7 +24,7 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
-// create makes a crawl and brings it seeds.
+// create creates a crawl and adds its seeds.
 func create(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	var o crawl.Options
@@ -65,12 +65,12 @@ func create(fs *flag.FlagSet) action {
 		case err != nil:
 			return err
 		case len(seeds) == 0:
-			return fmt.Errorf("%w: no seeds: name URLs after the flags, or a file with -seeds", errUsage)
+			return fmt.Errorf("%w: no seeds: list URLs after the flags, or a file with -seeds", errUsage)
 		case at.MaxBytes < jet.MinMaxBytes:
-			return fmt.Errorf("%w: -stream-bytes %d: want %d at least", errUsage,
+			return fmt.Errorf("%w: -stream-bytes %d: want at least %d", errUsage,
 				at.MaxBytes, jet.MinMaxBytes)
 		case !o.Loopback && localSeed(seeds) != "":
-			return fmt.Errorf("%w: %s is on this machine: give -loopback to crawl it", errUsage,
+			return fmt.Errorf("%w: %s is on this machine: use -loopback to crawl it", errUsage,
 				localSeed(seeds))
 		case o.Contact == "" && !o.Loopback:
 			return fmt.Errorf("%w: -contact is missing: site owners must be able to reach you",
@@ -79,8 +79,8 @@ func create(fs *flag.FlagSet) action {
 		if o.Deny, err = readLines(*deny); err != nil {
 			return err
 		}
-		// Every process has to know what the scope spans. For the whole web that is nothing, however
-		// many seeds there are.
+		// Every process needs the seeds that define the scope. The scope of the whole web needs none,
+		// however many seeds there are.
 		if o.Scope != string(urlfilter.Any) {
 			o.Seeds = seeds
 		}
@@ -105,7 +105,7 @@ func create(fs *flag.FlagSet) action {
 	}
 }
 
-// createOn makes a crawl, or gives one that is there other options.
+// createOn creates a crawl, or with apply changes the options of an existing one.
 func createOn(
 	ctx context.Context, bus *jet.Bus, o crawl.Options, apply bool, out io.Writer,
 ) (*crawl.Crawl, error) {
@@ -122,7 +122,7 @@ func createOn(
 	return c, err
 }
 
-// growStreams raises the bounds of the streams to what the command line asks for.
+// growStreams raises the size limits of the streams to -stream-bytes, if that was given.
 func growStreams(ctx context.Context, c *crawl.Crawl, fs *flag.FlagSet) (err error) {
 	fs.Visit(func(f *flag.Flag) {
 		for _, m := range message.Partitioned() {
@@ -134,29 +134,28 @@ func growStreams(ctx context.Context, c *crawl.Crawl, fs *flag.FlagSet) (err err
 	return err
 }
 
-// aboutDifferences says what can be done about other options.
+// aboutDifferences says what to do about options that differ.
 func aboutDifferences(all []crawl.Difference) string {
 	for _, d := range all {
 		if d.Fixed {
-			return "another -crawl NAME gets a crawl with these options; \"cluster add\" brings seeds " +
-				"to the one that is there, and leaves its options"
+			return "use another -crawl NAME for a crawl with these options; \"cluster add\" adds seeds " +
+				"to the existing one without changing its options"
 		}
 	}
-	return "with -apply the crawl gets the new options; \"cluster add\" brings seeds and leaves the " +
-		"options"
+	return "use -apply to change the options; \"cluster add\" adds seeds without changing them"
 }
 
-// streamsDiffer tells in what the streams of a crawl that was there differ from what is wanted.
+// streamsDiffer reports how the streams of an existing crawl differ from the requested ones.
 func streamsDiffer(ctx context.Context, bus *jet.Bus, log io.Writer) error {
 	all, err := bus.Differs(ctx, message.Fetch, 0)
 	for _, d := range all {
-		fmt.Fprintf(log, "cluster: %s, and stays so; -apply with -stream-bytes raises the bound, and "+
-			"\"nats stream edit\" changes all else\n", d)
+		fmt.Fprintf(log, "cluster: %s, unchanged; -apply with -stream-bytes raises the bound, "+
+			"\"nats stream edit\" changes anything else\n", d)
 	}
 	return err
 }
 
-// readLines returns the lines of a file; no name is none.
+// readLines returns the lines of a file, or none without a name.
 func readLines(file string) ([]string, error) {
 	if file == "" {
 		return nil, nil
@@ -168,7 +167,8 @@ func readLines(file string) ([]string, error) {
 	return strings.Split(strings.TrimSpace(string(data)), "\n"), nil
 }
 
-// readSeeds takes seeds from the command line and from a file. What is no URL is reported on log.
+// readSeeds takes seeds from the command line and from a file. Lines that are not valid URLs are
+// reported on log.
 func readSeeds(args []string, file string, log io.Writer) (seeds []string, err error) {
 	for _, arg := range args {
 		url, err := urlfilter.Seed(arg)
@@ -195,7 +195,7 @@ func readSeeds(args []string, file string, log io.Writer) (seeds []string, err e
 	return append(seeds, more...), err
 }
 
-// localSeed returns a seed that is on this machine, which only -loopback allows, or "".
+// localSeed returns a seed on this machine, which needs -loopback, or "".
 func localSeed(seeds []string) string {
 	for _, seed := range seeds {
 		host := weburl.Host(seed)
@@ -207,7 +207,7 @@ func localSeed(seeds []string) string {
 	return ""
 }
 
-// run takes part in a crawl until it is told to end.
+// run takes part in a crawl until it is interrupted or drained.
 func run(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	var o crawl.WorkerOptions
@@ -260,12 +260,12 @@ func run(fs *flag.FlagSet) action {
 			o.Log.Info("taking part", "modules", modules, "dir", o.Dir)
 			err = w.Run(ctx)
 			o.Log.Info("ended", "answers", w.Report().Visits)
-			return err // which is told on stderr
+			return err
 		})
 	}
 }
 
-// opened waits until somebody has created the crawl, and says so.
+// opened opens the crawl. It waits until the crawl has been created, and says so on log.
 func opened(ctx context.Context, bus *jet.Bus, log io.Writer) (*crawl.Crawl, error) {
 	for told := false; ; told = true {
 		c, err := crawl.Open(ctx, bus)
@@ -273,7 +273,7 @@ func opened(ctx context.Context, bus *jet.Bus, log io.Writer) (*crawl.Crawl, err
 			return c, err
 		}
 		if !told {
-			fmt.Fprintln(log, "cluster: the brokers know no such crawl yet; waiting for \"cluster create\"")
+			fmt.Fprintln(log, "cluster: the brokers have no such crawl yet; waiting for \"cluster create\"")
 		}
 		select {
 		case <-ctx.Done():
@@ -294,7 +294,7 @@ func parseModules(list string) (modules []message.Module, err error) {
 	return modules, nil
 }
 
-// readHosts reads a hosts file; no name is none.
+// readHosts reads a hosts file. Without a name it returns nil.
 func readHosts(name string) (map[string][]netip.Addr, error) {
 	if name == "" {
 		return nil, nil
@@ -311,7 +311,7 @@ func readHosts(name string) (map[string][]netip.Addr, error) {
 	return table, nil
 }
 
-// dialPort connects to another port than the one that a URL means.
+// dialPort returns a dial function that connects to port instead of port 80.
 func dialPort(port int) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		host, asked, err := net.SplitHostPort(addr)

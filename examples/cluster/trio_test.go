@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nextPorts keeps tests of this process that run at the same time apart.
+// nextPorts gives parallel tests of this process different ports.
 var nextPorts atomic.Int64
 
-// freePorts returns the first of as many ports as three brokers need. Other processes that run the
-// same tests begin to look elsewhere: what is free now need not be so when the brokers begin.
+// freePorts returns the first port of a free range for three brokers. Other processes that run the
+// same tests start their search elsewhere, since a port may be taken before the brokers listen.
 func freePorts(t *testing.T) int {
 	t.Helper()
 	mine := 22000 + 200*(os.Getpid()%50)
@@ -42,7 +42,7 @@ func portsAreFree(first int) bool {
 	return true
 }
 
-// start starts the three brokers as processes, each behind the command that wrap returns for it.
+// start starts the three brokers as processes, each by the command prefix that wrap returns for it.
 func (tr *trio) start(t *testing.T, wrap func(i int) []string) []*child {
 	t.Helper()
 	var all []*child
@@ -55,7 +55,7 @@ func (tr *trio) start(t *testing.T, wrap func(i int) []string) []*child {
 
 func plain(int) []string { return nil }
 
-// leader returns which broker leads what the crawl depends on most.
+// leader returns the broker that leads the table of states.
 func (tr *trial) leader(t *testing.T) int {
 	t.Helper()
 	name, err := tr.crawl.States.Leader(t.Context())
@@ -66,8 +66,8 @@ func (tr *trial) leader(t *testing.T) int {
 	return n - 1
 }
 
-// TestABrokerOfThreeIsKilled kills the broker that leads the state of the crawl, and brings it back
-// when the crawl has gone on without it.
+// TestABrokerOfThreeIsKilled kills the broker that leads the state of the crawl, and restarts it
+// after the crawl has continued without it.
 func TestABrokerOfThreeIsKilled(t *testing.T) {
 	t.Parallel()
 	three := &trio{self: os.Args[0], dir: t.TempDir(), port: freePorts(t), log: os.Stderr}
@@ -84,8 +84,8 @@ func TestABrokerOfThreeIsKilled(t *testing.T) {
 	tr.finish(t)
 }
 
-// TestANetworkThatIsCutHeals cuts the broker that leads the state of the crawl off from the others
-// and from all clients, without either of them noticing but by silence.
+// TestANetworkThatIsCutHeals cuts off the broker that leads the state of the crawl from the others
+// and from all clients. They only notice that it is silent.
 func TestANetworkThatIsCutHeals(t *testing.T) {
 	t.Parallel()
 	three := &trio{self: os.Args[0], dir: t.TempDir(), port: 4222, log: os.Stderr}
@@ -106,15 +106,15 @@ func TestANetworkThatIsCutHeals(t *testing.T) {
 	tr.finish(t)
 }
 
-// A network is a bridge with a namespace for each broker behind it. This process is at the bridge.
+// A network is a bridge to a namespace for each broker. This process is on the bridge.
 type network struct{ name string }
 
-// newNetwork makes a bridge, where that is allowed.
+// newNetwork creates a bridge, or skips the test without permission.
 func newNetwork(t *testing.T) *network {
 	t.Helper()
 	n := &network{fmt.Sprintf("spn%d", os.Getpid()%100_000)}
 	if out, err := exec.Command("ip", "link", "add", n.name, "type", "bridge").CombinedOutput(); err != nil {
-		t.Skipf("networks cannot be made here: %v: %s", err, out)
+		t.Skipf("cannot create networks here: %v: %s", err, out)
 	}
 	t.Cleanup(func() { n.run(t, "link", "del", n.name) })
 	n.run(t, "addr", "add", n.addr(9)+"/24", "dev", n.name)
@@ -122,14 +122,14 @@ func newNetwork(t *testing.T) *network {
 	return n
 }
 
-// join makes a namespace and connects it to the bridge. It returns its address.
+// join creates a namespace, connects it to the bridge and returns its address.
 func (n *network) join(t *testing.T, i int) string {
 	t.Helper()
 	if out, err := exec.Command("ip", "netns", "add", n.space(i)).CombinedOutput(); err != nil {
-		t.Skipf("namespaces cannot be made here: %v: %s", err, out)
+		t.Skipf("cannot create namespaces here: %v: %s", err, out)
 	}
 	t.Cleanup(func() { n.run(t, "netns", "del", n.space(i)) })
-	// The kernel takes the link down with the namespace, but only some time after its last process.
+	// The kernel removes the link with the namespace, but only some time after its last process ends.
 	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", n.link(i)).Run() })
 	n.run(t, "link", "add", n.link(i), "type", "veth", "peer", "name", "eth0", "netns", n.space(i))
 	n.run(t, "link", "set", n.link(i), "master", n.name, "up")
@@ -143,8 +143,8 @@ func (n *network) join(t *testing.T, i int) string {
 func (n *network) space(i int) string { return fmt.Sprintf("%s-%d", n.name, i) }
 func (n *network) link(i int) string  { return fmt.Sprintf("%s-%d", n.name, i) }
 
-// addr differs between processes, so that tests which run at the same time have networks of their
-// own.
+// addr returns the address of broker i. It depends on the process, so that tests of several
+// processes at the same time have different networks.
 func (n *network) addr(i int) string {
 	return fmt.Sprintf("10.%d.%d.%d", 128+os.Getpid()>>8%64, os.Getpid()%256, i+1)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// broker runs one broker until it is told to end.
+// broker runs one broker until ctx ends.
 func broker(fs *flag.FlagSet) action {
 	var o jet.ServerOptions
 	var routes string
@@ -48,8 +48,7 @@ func broker(fs *flag.FlagSet) action {
 	}
 }
 
-// up runs three brokers as processes of their own, each of which may be killed and is started
-// again.
+// up runs three brokers, each in a process of its own, and restarts any that ends.
 func up(fs *flag.FlagSet) action {
 	dir := fs.String("dir", "brokers", "`directory` for the streams")
 	port := fs.Int("port", 14222,
@@ -84,7 +83,7 @@ const brokers = 3
 type trio struct {
 	self  string // the program to start
 	dir   string
-	port  int             // of the first one for clients; the first one for brokers lies 100 above
+	port  int             // the first port for clients; the ports for brokers are 100 higher
 	addrs [brokers]string // "" means 127.0.0.1
 	log   io.Writer
 }
@@ -102,19 +101,19 @@ func (tr *trio) urls() string {
 	return strings.Join(urls, ",")
 }
 
-// free returns an error if another program listens where the brokers will.
+// free returns an error if another program listens on an address that the brokers need.
 func (tr *trio) free() error {
 	for i := range brokers {
 		for _, port := range []int{tr.port, tr.port + 100} {
 			if err := jet.Free(tr.at(i, port)); err != nil {
-				return fmt.Errorf("%w; if other brokers run here, choose other ports with -port", err)
+				return fmt.Errorf("%w; if other brokers are running here, choose other ports with -port", err)
 			}
 		}
 	}
 	return nil
 }
 
-// args is the command line of one broker.
+// args returns the command line of one broker.
 func (tr *trio) args(i int) []string {
 	var routes []string
 	for i := range brokers {
@@ -127,7 +126,7 @@ func (tr *trio) args(i int) []string {
 	}
 }
 
-// keep runs one broker, and starts it again when it ends, until ctx does.
+// keep runs one broker, and restarts it if it ends before ctx does.
 func (tr *trio) keep(ctx context.Context, i int) {
 	for ctx.Err() == nil {
 		cmd := exec.CommandContext(ctx, tr.self, tr.args(i)...)
@@ -135,7 +134,7 @@ func (tr *trio) keep(ctx context.Context, i int) {
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = 10 * time.Second
 		if err := cmd.Run(); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(tr.log, "broker %d ended (%v); it is started again\n", i+1, err)
+			fmt.Fprintf(tr.log, "broker %d ended (%v); restarting it\n", i+1, err)
 			time.Sleep(time.Second)
 		}
 	}
@@ -147,7 +146,7 @@ func (tr *trio) ready(ctx context.Context) error {
 	defer cancel()
 	bus, err := jet.Connect(attempt, jet.Options{URL: tr.urls()})
 	if err != nil {
-		return errors.Join(errors.New("the brokers do not get ready"), err)
+		return errors.Join(errors.New("the brokers are not ready"), err)
 	}
 	bus.Close()
 	return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// TestMissingBrokersAreReportedAtOnce holds that nobody waits without being told for what.
+// TestMissingBrokersAreReportedAtOnce: a command that waits must say what it waits for.
 func TestMissingBrokersAreReportedAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -32,8 +32,8 @@ func TestMissingBrokersAreReportedAtOnce(t *testing.T) {
 	<-ended
 }
 
-// TestAProcessSaysWhatItDoes asks a process for all that it serves.
-func TestAProcessSaysWhatItDoes(t *testing.T) {
+// TestAProcessServesItsStatus requests each page that a process serves.
+func TestAProcessServesItsStatus(t *testing.T) {
 	t.Parallel()
 	_, urls := lone(t, t.TempDir(), 0)
 	tr := begin(t, urls, 1)
