@@ -25,14 +25,14 @@ func dealt(r *rand.Rand, members, parts int) loadOf {
 		}
 		load := r.IntN(200)
 		if r.IntN(8) == 0 {
-			load *= 10 // a few have much more to do
+			load *= 10 // a few have a much higher load
 		}
 		loads[id][part] = load
 	}
 	return loads
 }
 
-// extremes returns the highest and the lowest load of a member.
+// extremes returns the highest and the lowest load of all members.
 func extremes(loads loadOf) (high, low int) {
 	low = 1 << 40
 	for id := range loads {
@@ -87,7 +87,7 @@ func TestRebalancingEvensLoadsOut(t *testing.T) {
 			require.LessOrEqual(t, after, high)
 			require.LessOrEqual(t, after, first)
 			moves++
-			require.LessOrEqual(t, moves, 4*parts, "partitions go round in circles: seed %d", seed)
+			require.LessOrEqual(t, moves, 4*parts, "partitions move in circles: seed %d", seed)
 		}
 		sum := 0
 		for id := range loads {
@@ -140,7 +140,7 @@ func TestEvenLoadsDoNotMove(t *testing.T) {
 		"nobody":         {},
 		"one member":     {"a": {0: 5000}},
 		"idle":           {"a": {0: 40, 1: 50}, "b": {2: 0}},
-		"one great part": {"a": {0: 9000, 1: 0}, "b": {2: 10, 3: 10}},
+		"one large part": {"a": {0: 9000, 1: 0}, "b": {2: 10, 3: 10}},
 	} {
 		_, ok := rebalance(loads, shift{})
 		require.False(t, ok, name)

@@ -94,7 +94,7 @@ func until(t *testing.T, is func() bool) {
 
 const parts = 6
 
-// join lets a process take part until the returned function is called.
+// join has a process take part until the returned function is called.
 func join(t *testing.T, leases *jet.Table, name string, run Runner) (m *Member, leave func()) {
 	t.Helper()
 	m = NewMember(leases, Options{
@@ -188,13 +188,13 @@ func TestALeaseThatNobodyRunsIsTaken(t *testing.T) {
 		require.Equal(t, []uint64{6}, epochs)
 	}
 	m.mournAndShare(ctx, p)
-	require.Equal(t, parts/2, m.Owned(), "what is run is neither taken nor given back")
+	require.Equal(t, parts/2, m.Owned(), "running partitions are neither taken nor given back")
 	m.quitAll(cancel)
 	cancel()
 	watching.Wait()
 }
 
-func TestAPartitionThatCannotGoOnEndsTheProcess(t *testing.T) {
+func TestAFailedPartitionEndsTheProcess(t *testing.T) {
 	_, leases, _ := setup(t)()
 	broken := errors.New("disk is full")
 	m := NewMember(leases, Options{
@@ -228,7 +228,7 @@ func TestAPreviousOwnerCannotReplaceTheState(t *testing.T) {
 	require.NoError(t, present.AddChunk(t.Context(), []byte("two")))
 	require.NoError(t, present.Store(t.Context()))
 	_, err = Keep(t.Context(), states, claim(2))
-	require.ErrorIs(t, err, jet.ErrFenced, "an epoch is that of one owner")
+	require.ErrorIs(t, err, jet.ErrFenced, "an epoch has one owner")
 
 	root, err := ReadRoot(t.Context(), states, message.Dedupe, 0)
 	require.NoError(t, err)
@@ -268,7 +268,7 @@ func TestAnOwnerWinsOverOneThatStillWrites(t *testing.T) {
 	require.ErrorIs(t, <-former, jet.ErrFenced)
 }
 
-func TestWhoLostTheOwnershipDoesNotEvenTry(t *testing.T) {
+func TestAFormerOwnerDoesNotTryToWrite(t *testing.T) {
 	_, _, states := setup(t)()
 	c := claim(1)
 	lost := false
@@ -386,7 +386,7 @@ func feedNumbers(ctx context.Context, bus *jet.Bus, n uint32) error {
 	return p.Flush(ctx)
 }
 
-// requireSums reads what the fold has sent.
+// requireSums checks the messages that the fold has sent.
 func requireSums(t *testing.T, bus *jet.Bus, n int) {
 	t.Helper()
 	got := map[uint32]string{}
@@ -405,7 +405,7 @@ func requireSums(t *testing.T, bus *jet.Bus, n int) {
 				continue
 			}
 			for _, it := range m.Items {
-				require.Empty(t, got[it.Depth], "number %d came twice", it.Depth)
+				require.Empty(t, got[it.Depth], "number %d arrived twice", it.Depth)
 				got[it.Depth] = it.URL
 			}
 		}

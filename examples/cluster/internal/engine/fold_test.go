@@ -50,8 +50,8 @@ func newFold(t *testing.T, s State) *fold {
 func TestAStateIsRewrittenInProportion(t *testing.T) {
 	for name, tt := range map[string]struct{ size, whole, checkpoints, rewrites int }{
 		"small changes of a small state": {1, 1, 3 * (minChanges + 1), 3},
-		"small changes of a great state": {1, 2 * minChanges, 5 * minChanges, 2},
-		"great changes":                  {maxChunk / 2, 1, minChanges + 1, 1},
+		"small changes of a large state": {1, 2 * minChanges, 5 * minChanges, 2},
+		"large changes":                  {maxChunk / 2, 1, minChanges + 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &hoard{size: tt.size, whole: tt.whole, adder: adder{counts: map[string]int64{}}}
@@ -63,7 +63,7 @@ func TestAStateIsRewrittenInProportion(t *testing.T) {
 			require.Equal(t, tt.rewrites, h.rewrites)
 			kept := 0
 			require.NoError(t, f.keeper.Load(t.Context(), func([]byte) error { kept++; return nil }))
-			require.Len(t, f.keeper.Root.Chunks, kept, "what the root names is there")
+			require.Len(t, f.keeper.Root.Chunks, kept, "the chunks named by the root exist")
 		})
 	}
 }
@@ -80,8 +80,8 @@ func TestAPauseIsNoReasonForACheckpoint(t *testing.T) {
 		checkpoints int
 	}{
 		{"a pause", 1, time.Now(), false, 0},
-		{"nothing more seems to come", quietTicks, time.Now(), false, 1},
-		{"a pause when it is time", 1, time.Now().Add(-f.Every), false, 2},
+		{"a long silence", quietTicks, time.Now(), false, 1},
+		{"a pause after the interval", 1, time.Now().Add(-f.Every), false, 2},
 		{"the partition is given up", 1, time.Now(), true, 3},
 	} {
 		f.seq++
@@ -93,5 +93,5 @@ func TestAPauseIsNoReasonForACheckpoint(t *testing.T) {
 	}
 	_, err := f.idle(t.Context(), quietTicks, false)
 	require.NoError(t, err)
-	require.EqualValues(t, 3, f.keeper.Root.Serial, "there is nothing new")
+	require.EqualValues(t, 3, f.keeper.Root.Serial, "nothing has changed")
 }

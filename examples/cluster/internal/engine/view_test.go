@@ -29,14 +29,14 @@ func TestASessionIsSilentWhenItDoesNotChange(t *testing.T) {
 	v.see(entry(t, "session.b", Session{}, 4, at.Add(time.Second)))
 	silent := v.silent(at.Add(time.Second+1), time.Second)
 	require.Len(t, silent, 1)
-	require.EqualValues(t, 1, silent["a"].revision, "it is replaced only if it is still that one")
+	require.EqualValues(t, 1, silent["a"].revision, "the session is replaced only at this revision")
 	require.Equal(t, at, v.heard("a"))
 	require.True(t, v.heard("nobody").IsZero())
 }
 
-func TestSharesAreThoseOfTheMembersOfAModule(t *testing.T) {
+func TestSharesCountOnlyTheMembersOfAModule(t *testing.T) {
 	v := newView()
-	require.Equal(t, 16, v.share(message.Fetch, 16, "a"), "nobody is seen yet but the member itself")
+	require.Equal(t, 16, v.share(message.Fetch, 16, "a"), "the member has seen no other one yet")
 	for i, s := range []Session{
 		{Modules: []string{"fetch", "dedupe"}}, {Modules: []string{"fetch"}}, {Modules: []string{"fetch"}},
 		{Modules: []string{"hosts"}}, {Modules: []string{"fetch"}, Dead: true},
@@ -48,17 +48,17 @@ func TestSharesAreThoseOfTheMembersOfAModule(t *testing.T) {
 	require.Equal(t, 5, v.share(message.Fetch, 16, "c"))
 	require.Equal(t, 16, v.share(message.Dedupe, 16, "a"))
 	for member, want := range map[string]int{"a": 2, "b": 1, "c": 1} {
-		require.Equal(t, want, v.share(message.Fetch, 4, member), "nobody is left without")
+		require.Equal(t, want, v.share(message.Fetch, 4, member), "every member has a share")
 	}
 }
 
-func TestAPartitionIsFreeWhenNobodyAliveHasIt(t *testing.T) {
+func TestAPartitionIsFreeWithoutALiveOwner(t *testing.T) {
 	v := newView()
 	free := func(part int) bool {
 		_, free := v.free(message.Fetch, part)
 		return free
 	}
-	require.False(t, free(0), "what is there has not been seen yet")
+	require.False(t, free(0), "the existing values have not been read yet")
 	v.see(entry(t, "session.a", Session{}, 1, time.Time{}))
 	v.see(entry(t, "session.b", Session{Dead: true}, 2, time.Time{}))
 	for part, owner := range []string{"a", "b", "", "gone"} {
@@ -69,13 +69,13 @@ func TestAPartitionIsFreeWhenNobodyAliveHasIt(t *testing.T) {
 	require.True(t, free(1), "its owner is dead")
 	require.True(t, free(2), "it was given back")
 	require.False(t, free(3), "its owner may be alive")
-	require.True(t, free(4), "nobody ever had it")
+	require.True(t, free(4), "it never had an owner")
 	lease, _ := v.free(message.Fetch, 1)
 	require.EqualValues(t, 7, lease.Epoch)
 	v.see(&jet.Entry{Key: "session.a"})
 	require.True(t, free(0), "the session was removed")
 	v.see(&jet.Entry{Key: "session.a", Value: []byte("{")})
-	require.True(t, free(0), "nobody can read it")
+	require.True(t, free(0), "its lease is unreadable")
 }
 
 // TestTheDeadlineCountsFromTheSending tests what makes takeover safe: other members count from the
@@ -109,7 +109,7 @@ func TestAnExpiredSessionStaysExpired(t *testing.T) {
 	require.NoError(t, err)
 	p.deadline.Store(0)
 	require.ErrorIs(t, p.check(), ErrLost)
-	require.True(t, p.renew(t.Context(), Session{}), "nobody has replaced it yet")
+	require.True(t, p.renew(t.Context(), Session{}), "it has not been replaced yet")
 	require.ErrorIs(t, p.check(), ErrLost)
 }
 
@@ -122,7 +122,7 @@ func TestARenewalWhoseAnswerWasLostIsAdopted(t *testing.T) {
 	ok, _ := leases.Try(t.Context(), sessionPrefix+p.id, []byte(`{}`), p.revision)
 	require.True(t, ok)
 	require.False(t, p.renew(t.Context(), Session{}))
-	require.True(t, p.adopt(t.Context()), "it is still its own")
+	require.True(t, p.adopt(t.Context()), "the session is still the member's")
 	require.True(t, p.renew(t.Context(), Session{}))
 }
 
@@ -147,17 +147,17 @@ func TestAnOwnerThatIsNotKnownYetIsAlive(t *testing.T) {
 	require.False(t, free)
 	require.Empty(t, v.silent(at.Add(time.Second), time.Second))
 	silent := v.silent(at.Add(time.Second+1), time.Second)
-	require.Contains(t, silent, "b", "but it may be nobody")
+	require.Contains(t, silent, "b", "but it may not exist")
 	require.Zero(t, silent["b"].revision, "it is declared dead only if it has no session")
-	require.Equal(t, 4, v.share(message.Fetch, 4, "a"), "and it has no share")
+	require.Equal(t, 4, v.share(message.Fetch, 4, "a"), "the unknown owner has no share")
 
 	v.see(entry(t, "session.b", Session{Modules: []string{"fetch"}}, 4, at.Add(time.Second)))
 	require.Empty(t, v.silent(at.Add(time.Second+1), time.Second))
 	v.see(entry(t, leaseKey(message.Fetch, 1), Lease{Owner: "b", Epoch: 7}, 5, at.Add(time.Hour)))
-	require.Equal(t, at.Add(time.Second), v.heard("b"), "a lease is no sign of life")
+	require.Equal(t, at.Add(time.Second), v.heard("b"), "a lease does not show that its owner is alive")
 }
 
-func TestWhoIsOnlyNamedByALeaseIsNoMember(t *testing.T) {
+func TestAnOwnerWithoutASessionIsNotAMember(t *testing.T) {
 	_, leases, _ := setup(t)()
 	for key, value := range map[string]any{
 		leaseKey(message.Fetch, 0): Lease{Owner: "nobody", Epoch: 1},

@@ -80,7 +80,7 @@ func TestAPipeKeepsOrder(t *testing.T) {
 	require.Zero(t, marks.Lost())
 }
 
-func TestAReaderGoesOnWhereItStopped(t *testing.T) {
+func TestAReaderContinuesWhereItStopped(t *testing.T) {
 	b := broker(t, 0)
 	for i := range uint64(6) {
 		require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte{byte(i)}))
@@ -111,12 +111,12 @@ func TestAReaderStopsEvenIfItCannotRead(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.js.DeleteStream(t.Context(), b.stream(message.Dedupe, 0)))
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(2*readHeartbeat, cancel) // by then it has noticed
+	time.AfterFunc(2*readHeartbeat, cancel) // by then the reader has noticed
 	_, err = r.Next(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestWhatIsForgottenIsNotRead(t *testing.T) {
+func TestRemovedMessagesAreNotRead(t *testing.T) {
 	b := broker(t, 0)
 	for range 5 {
 		require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
@@ -134,7 +134,7 @@ func TestWhatIsForgottenIsNotRead(t *testing.T) {
 	require.EqualValues(t, 4, d.Seq)
 }
 
-func TestAStreamThatLostItsEndSaysSo(t *testing.T) {
+func TestAStreamThatLostItsEndIsReported(t *testing.T) {
 	b := broker(t, 0)
 	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
 	level, err := b.LevelFrom(t.Context(), message.Dedupe, 0, 1)
@@ -174,7 +174,7 @@ func TestAFullStreamMakesThePipeWait(t *testing.T) {
 	}
 	level, err := b.Level(t.Context(), message.Dedupe, 0)
 	require.NoError(t, err)
-	require.Less(t, level.Messages, uint64(n), "the broker took no more than it may")
+	require.Less(t, level.Messages, uint64(n), "the broker accepted no more than its bound")
 	require.Greater(t, level.Share, 0.9)
 
 	r := b.Read(message.Dedupe, 0, 1)
@@ -194,7 +194,7 @@ func TestAFullStreamMakesThePipeWait(t *testing.T) {
 	require.Zero(t, marks.Lost())
 }
 
-func TestAPipeEndsWithTheRightToWrite(t *testing.T) {
+func TestAPipeFailsWithItsGuard(t *testing.T) {
 	b := broker(t, 0)
 	var lost atomic.Bool
 	errLost := errors.New("lost")
@@ -235,7 +235,7 @@ func TestAPipeContinuesWhenABrokerStartsAnew(t *testing.T) {
 	require.EqualValues(t, 1, level.Messages)
 }
 
-func TestAClosedPipeTakesNothing(t *testing.T) {
+func TestAClosedPipeAcceptsNothing(t *testing.T) {
 	b := broker(t, 0)
 	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
 	p.Close()
@@ -270,7 +270,7 @@ func brokers(t *testing.T) *Bus {
 	return b
 }
 
-func TestACellIsOnlyReplacedByWhoKnowsIt(t *testing.T) {
+func TestACellIsReplacedOnlyAtItsRevision(t *testing.T) {
 	for name, start := range map[string]func() *Bus{
 		"one broker":    func() *Bus { return broker(t, 0) },
 		"three brokers": func() *Bus { return brokers(t) },
@@ -342,7 +342,7 @@ func TestACellRecognizesItsOwnValue(t *testing.T) {
 	require.NoError(t, cell.Store(t.Context(), []byte("next")))
 }
 
-func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
+func TestAWatcherSeesOldAndNewValues(t *testing.T) {
 	b := broker(t, 0)
 	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
@@ -352,7 +352,7 @@ func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); table.Watch(ctx, func(e *Entry) { seen <- e }) }()
 	require.Equal(t, "old", (<-seen).Key)
-	require.Nil(t, <-seen, "that was all")
+	require.Nil(t, <-seen, "the end of the old values")
 	require.NoError(t, table.Put(t.Context(), "new", []byte("2")))
 	e := <-seen
 	require.Equal(t, "new", e.Key)
@@ -362,7 +362,7 @@ func TestAWatcherSeesWhatIsThereAndWhatComes(t *testing.T) {
 	require.Equal(t, "old", e.Key)
 	require.Nil(t, e.Value)
 	ok, _ := table.Try(t.Context(), "new", []byte("3"), e.Revision)
-	require.False(t, ok, "that is the revision of another key")
+	require.False(t, ok, "the revision belongs to another key")
 	cancel()
 	<-ended
 }
@@ -388,7 +388,7 @@ func TestDeletedValuesLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestStreamsAreMadeOnce(t *testing.T) {
+func TestStreamsAreCreatedOnce(t *testing.T) {
 	b := broker(t, 0)
 	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
 	require.NoError(t, b.CreateStreams(t.Context(), message.Dedupe, 1))
@@ -397,7 +397,7 @@ func TestStreamsAreMadeOnce(t *testing.T) {
 	require.EqualValues(t, 1, level.Messages)
 }
 
-func TestNamesThatWouldBreakSubjectsAreRefused(t *testing.T) {
+func TestNamesThatWouldBreakSubjectsAreRejected(t *testing.T) {
 	for _, name := range []string{"a.b", "a b", "*", "a>", "a/b"} {
 		_, err := Connect(t.Context(), Options{Crawl: name})
 		require.ErrorContains(t, err, "crawl name", name)
@@ -449,7 +449,7 @@ func TestMissingBrokersAreReported(t *testing.T) {
 	table, err := b.MakeTable(t.Context(), "test")
 	require.NoError(t, err)
 	require.NoError(t, table.Put(t.Context(), "x", []byte("1")))
-	require.Empty(t, told, "nobody had to wait")
+	require.Empty(t, told, "no call had to wait")
 	s.Close()
 	got := make(chan error, 1)
 	go func() {

@@ -8,36 +8,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMarksTakeEachMessageOnce(t *testing.T) {
+func TestMarksAcceptEachMessageOnce(t *testing.T) {
 	type step struct {
 		epoch, number, base uint64
 		want                bool
 	}
 	for name, steps := range map[string][]step{
 		"in order": {{0, 1, 1, true}, {0, 2, 1, true}, {0, 3, 3, true}},
-		"repeats are left out": {
+		"repeats are ignored": {
 			{0, 1, 1, true}, {0, 1, 1, false}, {0, 2, 1, true}, {0, 1, 1, false}, {0, 2, 2, false},
 		},
-		"what comes too early is left out until it comes again": {
+		"an early message is ignored until it is sent again": {
 			{0, 1, 1, true}, {0, 3, 1, false}, {0, 2, 2, true}, {0, 3, 2, true},
 		},
-		"a new owner of a source begins at one": {
+		"a new owner of a source starts at one": {
 			{4, 1, 1, true}, {4, 2, 1, true}, {5, 1, 1, true}, {5, 2, 1, true},
 		},
-		"a former owner is not heard any more": {
+		"a former owner is ignored": {
 			{4, 1, 1, true}, {5, 1, 1, true}, {4, 2, 1, false}, {4, 2, 2, false}, {5, 2, 2, true},
 		},
-		"nor is it if it was never heard before": {{5, 1, 1, true}, {4, 1, 1, false}},
-		"a new owner is not heard from its second message on": {
+		"a former owner is ignored without earlier messages": {{5, 1, 1, true}, {4, 1, 1, false}},
+		"a new owner is not accepted at its second message": {
 			{4, 1, 1, true}, {5, 2, 1, false}, {4, 2, 1, true}, {5, 1, 1, true}, {5, 2, 1, true},
 		},
-		"what the broker has lost is not waited for": {
+		"lost messages are skipped": {
 			{0, 1, 1, true}, {0, 4, 4, true}, {0, 5, 4, true},
 		},
-		"but what is on its way again is": {
+		"messages to be sent again are not skipped": {
 			{0, 1, 1, true}, {0, 5, 4, false}, {0, 4, 4, true}, {0, 5, 4, true},
 		},
-		"messages without a number are not taken": {{0, 0, 0, false}, {9, 0, 0, false}, {0, 1, 1, true}},
+		"messages without a number are not accepted": {{0, 0, 0, false}, {9, 0, 0, false}, {0, 1, 1, true}},
 	} {
 		var m Marks
 		for i, s := range steps {
@@ -113,7 +113,7 @@ func TestMarksAgainstALossyBroker(t *testing.T) {
 	}
 }
 
-func TestMarksTellHowFarASourceWas(t *testing.T) {
+func TestMarksReportTheProgressOfASource(t *testing.T) {
 	var m Marks
 	a, b := Source{Fetch, 1}, Source{Fetch, 2}
 	for number := range uint64(3) {

@@ -33,13 +33,13 @@ var whole = Message{
 	},
 }
 
-func TestWhatIsEncodedIsDecoded(t *testing.T) {
+func TestDecodingInvertsEncoding(t *testing.T) {
 	for name, m := range map[string]Message{
-		"a message with all fields":   whole,
-		"a message without items":     {From: Source{Seeder, 0}, Number: 1, Base: 1},
-		"a request to send on":        {From: Source{Hosts, 2}, Flush: true},
-		"a request to tell the time":  {From: Source{Hosts, 2}, Flush: true, Tick: true},
-		"a number that is 64 bits up": {Epoch: 1<<64 - 1, Number: 1<<64 - 1, Base: 1<<64 - 1},
+		"a message with all fields": whole,
+		"a message without items":   {From: Source{Seeder, 0}, Number: 1, Base: 1},
+		"a request to flush":        {From: Source{Hosts, 2}, Flush: true},
+		"a request with the time":   {From: Source{Hosts, 2}, Flush: true, Tick: true},
+		"the largest numbers":       {Epoch: 1<<64 - 1, Number: 1<<64 - 1, Base: 1<<64 - 1},
 	} {
 		got, err := Decode(m.Append(nil))
 		require.NoError(t, err, name)
@@ -65,26 +65,26 @@ func TestAPageIsSmall(t *testing.T) {
 	require.Len(t, it.Append(nil), len(it.URL)+10)
 }
 
-func TestWhatIsNoMessageIsRefused(t *testing.T) {
+func TestInvalidMessagesAreRejected(t *testing.T) {
 	good := whole.Append(nil)
 	for n := range good {
 		_, err := Decode(good[:n])
 		require.ErrorIs(t, err, ErrCorrupt, "cut after %d bytes", n)
 	}
 	for name, data := range map[string][]byte{
-		"another version":                  append([]byte{3}, good[1:]...),
-		"bytes behind it":                  append(bytes.Clone(good), 0),
-		"an unknown module":                {2, byte(modules), 0, 0, 0, 0, 0, 0},
-		"an unknown kind":                  {2, 0, 0, 0, 0, 0, 0, 1, byte(kinds), 0, 0, 0},
-		"no kind":                          {2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
-		"more items than there are bytes":  {2, 0, 0, 0, 0, 0, 0, 0x7f},
-		"a number that is longer than due": {2, 0, 0x80, 0, 0, 0, 0, 0, 0},
+		"another version":              append([]byte{3}, good[1:]...),
+		"trailing bytes":               append(bytes.Clone(good), 0),
+		"an unknown module":            {2, byte(modules), 0, 0, 0, 0, 0, 0},
+		"an unknown kind":              {2, 0, 0, 0, 0, 0, 0, 1, byte(kinds), 0, 0, 0},
+		"no kind":                      {2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
+		"more items than bytes":        {2, 0, 0, 0, 0, 0, 0, 0x7f},
+		"a number that is not minimal": {2, 0, 0x80, 0, 0, 0, 0, 0, 0},
 		"a number of more than 64 bits": append([]byte{2, 0, 0, 0},
 			0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0),
-		"a field that is there and zero": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasDepth, 0, 0, 0},
-		"a text that is there and empty": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasBody, 0, 0, 0},
-		"a field that nobody knows":      {2, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0x80, 0},
-		"a time beyond all": append([]byte{2, 0, 0, 0, 0, 0, 0, 1, 1, 0, hasDue >> 8, 0},
+		"a field that is present but zero": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasDepth, 0, 0, 0},
+		"a text that is present but empty": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasBody, 0, 0, 0},
+		"an unknown field":                 {2, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0x80, 0},
+		"a time out of range": append([]byte{2, 0, 0, 0, 0, 0, 0, 1, 1, 0, hasDue >> 8, 0},
 			0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
 		"an address of five bytes": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasAddr, 0, 0, 5, 1, 2, 3, 4, 5},
 	} {
