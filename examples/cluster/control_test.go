@@ -98,7 +98,7 @@ func TestCreateListsDifferences(t *testing.T) {
 	require.Contains(t, log, "-apply")
 	status, _, log = create("-fetch", "3", "-delay", "1ms", "-apply")
 	require.Equal(t, 1, status)
-	require.Contains(t, log, "-fetch is 2, not 3 (cannot be changed any more)")
+	require.Contains(t, log, "-fetch is 2, not 3 (cannot be changed)")
 	require.Contains(t, log, "another -crawl NAME")
 	status, out, log := create("-fetch", "2", "-delay", "1ms", "-depth", "-1", "-apply")
 	require.Zero(t, status, log)

@@ -145,7 +145,7 @@ func TestAFullDiskDoesNotForgetRetryAfter(t *testing.T) {
 	url, c := begin(t, web, func(o *Options) { o.Retries, o.Retry, o.Delay = 5, time.Millisecond, -1 })
 	require.NoError(t, c.Seed(t.Context(), []string{"http://busy.test/1", "http://busy.test/2"}))
 	first = worker(t, url, web, "first", nil)
-	require.ErrorContains(t, first.Run(t.Context()), "keep http://busy.test/")
+	require.ErrorContains(t, first.Run(t.Context()), "store http://busy.test/")
 	run(t, worker(t, url, web, "second", nil))
 	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
 	requirePause(t, web, pause)

@@ -1,4 +1,4 @@
-// Package crawl holds the modules of a crawl that is spread over many processes, those of Ueda et
+// Package crawl has the modules of a crawl that is spread over many processes, those of Ueda et
 // al., "A parallel distributed crawler of producer-consumer modules" (§5), over JetStream.
 //
 //	seeder (m) ─► dedupe (h) ─► hosts (i)(j)(k) ─► fetch (a)(b)(c)(d)(e)(f)(g)(l) ─┐
@@ -49,7 +49,7 @@ type Options struct {
 	DedupeParts, HostsParts, FetchParts int
 
 	Agent   string        // of robots.txt and User-Agent; "" means "spinneret"
-	Contact string        // where site owners reach the operator; "" means nobody, on loopback only
+	Contact string        // where site owners reach the operator; "" is allowed on loopback only
 	Delay   time.Duration // between two requests to a host or address; 0 means 5 s, negative none
 	Timeout time.Duration // of a request; 0 means that of package fetch
 	MaxBody int64         // of a page; 0 means that of package fetch
@@ -67,8 +67,8 @@ type Options struct {
 	// Backoff is the delay of a host after a failure, which doubles with each further one. 0 means
 	// that of package scheduler.
 	Backoff time.Duration
-	// Revisit is the least interval between visits of a page; its history makes it longer. 0 means
-	// that pages are visited once.
+	// Revisit is the minimum interval between visits to a page; its history makes it longer. 0
+	// means that pages are visited once.
 	Revisit time.Duration
 	// NoSitemaps leaves out the sitemaps that robots.txt files name; false means that they are
 	// read.

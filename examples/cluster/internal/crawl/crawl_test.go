@@ -306,7 +306,7 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 	second, err := Create(t.Context(), bus, Options{Delay: time.Hour})
 	require.ErrorIs(t, err, ErrDiffers)
 	require.ErrorContains(t, err, "-delay is 20ms, not 1h0m0s")
-	require.Equal(t, first.Options, second.Options, "the first word holds")
+	require.Equal(t, first.Options, second.Options, "the existing options stay")
 	o.Delay, o.FetchParts = time.Hour, 99
 	require.ErrorIs(t, second.Apply(t.Context(), o), ErrDiffers)
 	o.FetchParts = first.FetchParts

@@ -26,7 +26,7 @@ type Difference struct {
 func (d Difference) String() string {
 	fixed := ""
 	if d.Fixed {
-		fixed = " (cannot be changed any more)"
+		fixed = " (cannot be changed)"
 	}
 	return fmt.Sprintf("-%s is %s, not %s%s", d.Option, d.Is, d.Want, fixed)
 }

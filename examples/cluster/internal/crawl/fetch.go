@@ -413,7 +413,7 @@ func (f *fetcher) tend(ctx context.Context) {
 	}
 }
 
-// work does tasks until taking ends, or ctx, or the partition cannot go on.
+// work does tasks until taking or ctx ends, or the partition cannot continue.
 func (f *fetcher) work(ctx, taking context.Context) error {
 	for f.unpaused(taking) && f.uplink.Wait(taking) {
 		lease, err := f.queue.Next(taking)

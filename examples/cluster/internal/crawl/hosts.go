@@ -77,7 +77,7 @@ func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
 			}
 			h.pages++
 		}
-		s.judge(it, at, emit)
+		s.check(it, at, emit)
 	case message.Rules:
 		s.send(it, at, emit)
 	case message.Answer:
@@ -148,8 +148,8 @@ func (s *hosts) changed(file string) {
 	s.dirtyServers[file] = struct{}{}
 }
 
-// judge sends a page on if the rules of its server allow it. While they are unknown, it waits.
-func (s *hosts) judge(it message.Item, at time.Time, emit engine.Emit) {
+// check sends a page on if the rules of its server allow it. While they are unknown, it waits.
+func (s *hosts) check(it message.Item, at time.Time, emit engine.Emit) {
 	rules, known := s.rules.Cache.Get(it.URL, at)
 	if !known {
 		s.await(it, at, emit)
@@ -299,7 +299,7 @@ func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
 	}
 	s.sitemaps(it.For, answer.Rules, emit)
 	for _, it := range waiting {
-		s.judge(it, at, emit)
+		s.check(it, at, emit)
 	}
 }
 

@@ -17,21 +17,21 @@ import (
 // so that seeds wait first.
 const levelSeeds = 0.5
 
-// Seed sends the first URLs, in canonical form, to the crawl, and returns when the broker has them.
+// Seed sends seeds, in canonical form, to the crawl, and returns when the broker has them.
 // It waits while the crawl has no room. The same list can be sent again, for example after the
 // program was killed: URLs that have arrived are not added twice.
 func (c *Crawl) Seed(ctx context.Context, urls []string) error {
-	return c.bring(ctx, urls, time.Time{})
+	return c.send(ctx, urls, time.Time{})
 }
 
 // Revisit makes pages due now, as if a sitemap said that they have changed. Pages that the crawl
 // does not know are seeds.
 func (c *Crawl) Revisit(ctx context.Context, urls []string) error {
-	return c.bring(ctx, urls, time.Now().Truncate(time.Second).Add(time.Second))
+	return c.send(ctx, urls, time.Now().Truncate(time.Second).Add(time.Second))
 }
 
-// bring is Seed for pages that have changed at a time.
-func (c *Crawl) bring(ctx context.Context, urls []string, changed time.Time) error {
+// send is Seed for pages that changed at the given time; zero means unknown.
+func (c *Crawl) send(ctx context.Context, urls []string, changed time.Time) error {
 	// Each list is a source of its own, with its own message numbers.
 	list := message.Hash(strings.Join(urls, "\n"))
 	if !changed.IsZero() {

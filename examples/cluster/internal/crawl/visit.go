@@ -71,7 +71,7 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 		err = f.over(ctx, it, state, stage.Unstored, o)
 		return visited{fate: stage.Unstored, outcome: o, err: err}
 	case err != nil:
-		return visited{outcome: o, err: fmt.Errorf("crawl: keep %s: %w", it.URL, err)}
+		return visited{outcome: o, err: fmt.Errorf("crawl: store %s: %w", it.URL, err)}
 	}
 	// From here on a page may be fetched and stored twice, but its links are not lost: it is
 	// finished only when the broker has them.
@@ -237,7 +237,7 @@ func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Requ
 	_, err = f.store.Append(stage.Capture(resp))
 	if err != nil && !errors.Is(err, archive.ErrInvalid) {
 		f.rules.Abandon(req)
-		v.err = fmt.Errorf("crawl: keep %s: %w", req.URL, err)
+		v.err = fmt.Errorf("crawl: store %s: %w", req.URL, err)
 		return v
 	}
 	f.visits.Add(1)

@@ -21,7 +21,7 @@ type window struct {
 	head  message.Marks // those after the last slot
 	open  int           // items that are not done
 
-	// What previous owners have done of messages that this one has not read yet.
+	// Items that previous owners have done, of messages that this one has not read yet.
 	before map[uint64][]uint64
 	runs   []span // in order
 }
@@ -84,7 +84,7 @@ func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 }
 
 // rereading reports whether previous owners have done items of messages that are still to be read.
-// Reading on only shrinks what is stored about them.
+// Reading them only shrinks the stored state.
 func (w *window) rereading() bool {
 	return len(w.before) > 0 || len(w.runs) > 0 && w.runs[len(w.runs)-1].n > 0
 }
@@ -187,7 +187,7 @@ func appendBits(dst []byte, distance uint64, done []uint64) []byte {
 	return dst
 }
 
-// restore restores a window from what was stored.
+// restore restores a stored window.
 func (w *window) restore(low uint64, marks message.Marks, done []byte) error {
 	*w = window{low: low, marks: marks, head: marks.Clone(), before: map[uint64][]uint64{}}
 	failed := false

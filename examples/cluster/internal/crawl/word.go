@@ -101,7 +101,7 @@ type followed struct {
 
 // Reasons other than its context that end the run of a process.
 var (
-	errDrained = errors.New("crawl: told to end")
+	errDrained = errors.New("crawl: drained by the operator")
 	errReload  = errors.New("crawl: options have changed")
 )
 

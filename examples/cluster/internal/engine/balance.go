@@ -49,8 +49,8 @@ func (l loadOf) total(member string) (sum int) {
 // with a low load. It reports false if loads are even enough, or if no move helps.
 //
 // The partition that moves is the one that comes closest to halving the difference. The difference
-// shrinks by a fifth at least, so that no partition moves back and forth. A member keeps half of an
-// equal share, and gets twice of it at most: loads change, and what looks idle now may not be.
+// shrinks by at least a fifth, so that no partition moves back and forth. A member has at least
+// half and at most twice an equal share: loads change, and an idle partition may become busy.
 // It takes O(members log members + partitions).
 func rebalance(loads loadOf, now shift) (shift, bool) {
 	ids := slices.Sorted(maps.Keys(loads))

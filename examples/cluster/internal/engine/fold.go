@@ -75,7 +75,7 @@ const (
 	idleTick   = 10 * time.Millisecond
 	timedEvery = 200 * time.Millisecond // the interval at which a Timed state is told the time
 	quietTicks = 10                     // without a message, after which a checkpoint is made
-	minChanges = 64                     // the least number of chunks of changes before the whole state is written
+	minChanges = 64                     // fewer chunks of changes never cause a rewrite of the state
 	quitFlush  = 2 * time.Second
 	deliveries = 256
 )
@@ -221,7 +221,7 @@ func (f *fold) loop(
 		case <-quit:
 			quit, deadline = nil, time.After(quitFlush)
 		case <-deadline: // the broker is unreachable, or messages keep arriving
-			return nil // the next owner reads what is unfinished
+			return nil // the next owner reads the rest
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -75,7 +75,7 @@ func leaseKey(m message.Module, part int) string {
 	return fmt.Sprintf("lease.%s.%d", m, part)
 }
 
-// A pulse is a session that is kept alive. Its methods are safe for concurrent use.
+// A pulse renews a session. Its methods are safe for concurrent use.
 type pulse struct {
 	id       string
 	table    *jet.Table

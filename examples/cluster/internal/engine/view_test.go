@@ -75,7 +75,7 @@ func TestAPartitionIsFreeWithoutALiveOwner(t *testing.T) {
 	v.see(&jet.Entry{Key: "session.a"})
 	require.True(t, free(0), "the session was removed")
 	v.see(&jet.Entry{Key: "session.a", Value: []byte("{")})
-	require.True(t, free(0), "its lease is unreadable")
+	require.True(t, free(0), "its session is unreadable")
 }
 
 // TestTheDeadlineCountsFromTheSending tests what makes takeover safe: other members count from the

@@ -2,8 +2,8 @@
 //
 //	Bus     a connection, and the streams and tables of one crawl
 //	Reader  the messages of one stream, in order, each once, from a sequence on
-//	Pipe    sends to one stream in order, and sends again what was not acknowledged
-//	Cell    a value that only a writer that knows the present one replaces
+//	Pipe    sends to one stream in order, and resends unacknowledged messages
+//	Cell    a value that can be replaced only by a writer that knows the current one
 //	Server  a broker inside this process
 //
 // # What the broker guarantees, and how it is used
@@ -12,8 +12,8 @@
 // acknowledges before it syncs to disk, so a power failure of a majority of the servers loses the
 // last messages. If a client has to send a message twice, the stream may store it twice. There are
 // no acknowledgements of consumers, no redelivery and no pinning here: each partition is a stream
-// of its own. Its owner remembers the sequence up to which its state reaches, and reads on from
-// there.
+// of its own. Its owner remembers the sequence up to which its state reaches, and continues reading
+// from there.
 package jet
 
 import (
@@ -41,7 +41,7 @@ type Options struct {
 	Crawl string // the first part of all names; "" means "crawl"
 	Name  string // of this connection, for the operator; "" means none
 
-	Replicas int   // servers that keep each stream; 0 means 1
+	Replicas int   // servers that store each stream; 0 means 1
 	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means DefaultMaxBytes
 
 	// Waiting is told why the brokers do not answer: at once, then every ten seconds, and nil when
@@ -64,9 +64,9 @@ type Bus struct {
 	opts  Options
 	crawl string
 
-	silent atomic.Bool // the brokers did not answer, and the operator was told
+	silent atomic.Bool // the brokers did not answer, and that was reported
 	mu     sync.Mutex
-	told   time.Time // when it was last
+	told   time.Time // of the last report
 
 	refusing sync.Once
 	refused  chan struct{} // closed when refusal is set
@@ -158,7 +158,7 @@ func (b *Bus) dial(ctx context.Context) (err error) {
 		// buffer would only arrive when it is no longer needed.
 		nats.ReconnectBufSize(-1),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.refuse(err) }),
-		// The library gives a connection up when its user is no longer welcome.
+		// The library closes a connection for good when its user is no longer accepted.
 		nats.ClosedHandler(func(c *nats.Conn) { b.refuse(c.LastError()) }),
 	}
 	if o.Creds != "" {
@@ -315,7 +315,7 @@ func (b *Bus) Grow(ctx context.Context, m message.Module, parts int) error {
 	return nil
 }
 
-// Differs says in what the stream of a partition, and the tables, differ from the options of this
+// Differs describes how the stream of a partition, and the tables, differ from the options of this
 // connection.
 func (b *Bus) Differs(ctx context.Context, m message.Module, part int) (all []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -352,7 +352,7 @@ func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
 			return nil
 		}
 		if errorCode(err) == tooFewBrokers && b.conn.ConnectedClusterName() == "" {
-			return fmt.Errorf("%w: a single broker keeps no replicas: create the crawl with -replicas 1",
+			return fmt.Errorf("%w: a single broker has no replicas: create the crawl with -replicas 1",
 				err)
 		}
 		if !transient(err) {

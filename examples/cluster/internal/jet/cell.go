@@ -196,7 +196,7 @@ func (c *Cell) Store(ctx context.Context, value []byte) error {
 		case revision != c.revision:
 			return fmt.Errorf("%w: %s", ErrFenced, c.key)
 		}
-		// Replicas also refuse while another write of the key is under way. That may be this one,
+		// Replicas also refuse while another write of the key is in progress. That may be this one,
 		// whose answer did not come in time, and it may yet come to nothing.
 		if !sleep(ctx, reconnectWait) {
 			return ctx.Err()

@@ -172,13 +172,13 @@ func (p *Pipe) sendAll(ctx context.Context) error {
 }
 
 // errLate means that a message was neither acknowledged nor refused.
-var errLate = errors.New("jet: no word of a message")
+var errLate = errors.New("jet: message not acknowledged")
 
 // errOrder means that messages were stored in another order than they were sent.
-var errOrder = errors.New("jet: kept out of order")
+var errOrder = errors.New("jet: messages stored out of order")
 
 // errForbidden marks the errors of guard.
-var errForbidden = errors.New("jet: may not write any more")
+var errForbidden = errors.New("jet: no longer allowed to write")
 
 // pause returns how long to wait before messages are sent again.
 func (p *Pipe) pause(err error) time.Duration {

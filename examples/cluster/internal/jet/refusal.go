@@ -29,16 +29,16 @@ func advice(err error) string {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &unknown):
-		return "name a file with the certificate of the brokers' authority with -ca"
+		return "use -ca to name a file with the CA certificate of the brokers"
 	case errors.As(err, &name):
-		return "call the brokers in -nats by a name that their certificate has"
+		return "address the brokers in -nats by a name in their certificate"
 	case errors.As(err, &invalid):
 		return "renew the brokers' certificate, or set the clock of this machine"
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return "the brokers do not speak TLS: configure it, or write nats:// in -nats"
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired),
 		errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		return "name a file with the credentials of a user whom the brokers know with -creds"
+		return "use -creds to name a file with the credentials of a user that the brokers accept"
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return "give the user the permissions that README.md lists under \"Brokers for real\""
 	}

@@ -99,7 +99,7 @@ func StartServer(o ServerOptions) (*Server, error) {
 	inner.Start()
 	if !inner.ReadyForConnections(readyWait) {
 		inner.Shutdown()
-		return nil, errors.New("jet: the server did not get ready")
+		return nil, errors.New("jet: the server did not become ready")
 	}
 	return &Server{inner}, nil
 }

@@ -28,7 +28,7 @@ type Module uint8
 
 // The modules. Their numbers travel in messages. Do not change them; add new ones at the end.
 const (
-	Seeder Module = iota // brings the first URLs; it has no partitions of its own
+	Seeder Module = iota // sends the seeds; it has no partitions of its own
 	Dedupe               // lets each URL pass once, by h(URL)
 	Hosts                // knows addresses and robots.txt, by h(host)
 	Fetch                // schedules, fetches, stores and parses, by h(address)
@@ -86,12 +86,12 @@ type Item struct {
 	For      string // the robots.txt that Rules and Answer are about, before redirects
 	Status   uint32 // HTTP status of an Answer; 0 if there was none, 1 if the operator forbids the request
 	Location string // where an Answer redirects to
-	Body     string // of an Answer, cut to what robots.txt may have
+	Body     string // of an Answer, cut to the maximum size of a robots.txt
 
 	Round   uint32    // times that a plan has sent the page out before this one
 	Due     time.Time // of Visited: when to visit the page again; zero means never. Whole seconds
 	Until   time.Time // how long robots.txt is known to allow the page; zero if not known. Whole seconds
-	LastMod time.Time // when the page changed last, by a sitemap; zero if none says. Whole seconds
+	LastMod time.Time // last change of the page according to a sitemap; zero if unknown. Whole seconds
 	State   string    // state of the page from earlier visits, for module fetch
 	Again   bool      // the page has passed before
 }
@@ -132,7 +132,7 @@ const version = 2
 // maxItems bounds the number of items that a message may announce.
 const maxItems = 1 << 16
 
-// The bits of an item's second and third byte tell which fields follow: those that are not zero.
+// The bits of an item's second and third byte mark the fields that follow: those that are not zero.
 // Kind and URL are always present, and isAgain is itself a field.
 const (
 	hasDepth = 1 << iota
@@ -162,7 +162,7 @@ func (m *Message) Append(dst []byte) []byte {
 }
 
 // AppendHeader is Append for a message whose n items were encoded before and are appended by the
-// caller. A header is written anew when a message is sent again, as its Base may have grown.
+// caller. A message that is sent again gets a new header, as its Base may have grown.
 func (m *Message) AppendHeader(dst []byte, n int) []byte {
 	dst = append(dst, version, byte(m.From.Module))
 	dst = binary.AppendUvarint(dst, uint64(m.From.Part))
@@ -230,7 +230,7 @@ func seconds(t time.Time) uint64 {
 	return uint64(max(t.Unix(), 0))
 }
 
-// maxSeconds is the latest time that may travel, far from what time.Time can hold.
+// maxSeconds is the latest time in a message, far below the maximum of time.Time.
 const maxSeconds = 1 << 40
 
 func appendString(dst []byte, s string) []byte {

@@ -6,8 +6,8 @@ import (
 )
 
 // Hash is 64-bit FNV-1a followed by the finalizer of MurmurHash3, so that the high bits, which
-// [Part] uses, depend on the whole key. It must never change: with another hash, partitions would
-// not know the keys that they are asked for.
+// [Part] uses, depend on the whole key. It must never change: with another hash, keys would go to
+// partitions that do not have their state.
 func Hash(key string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(key) {
