@@ -9,6 +9,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
@@ -111,8 +112,9 @@ func create(name string, write func(io.Writer, *rand.Rand)) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	random := rand.New(rand.NewPCG(1, 2))
 	if filepath.Ext(name) != ".zst" {
-		write(f, random)
-		return nil
+		w := bufio.NewWriter(f) // keeps the first error
+		write(w, random)
+		return w.Flush()
 	}
 	z, err := zstd.NewWriter(f)
 	if err != nil {

@@ -47,6 +47,7 @@ func (s *soak) watch(pid int) (looks []look, err error) {
 func report(w io.Writer, looks []look) {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(out, "visits\tafter\tvisits/s\tCPU s/1,000\tknown\tMB\tanonymous MB\tgoroutines\tfiles\tarchive MB\t\n")
+	defer out.Flush()
 	if len(looks) == 0 {
 		return
 	}
@@ -66,5 +67,4 @@ func report(w io.Writer, looks []look) {
 			most.Resident/1e6, most.Anonymous/1e6, most.Goroutines, most.Open, l.Archive/1e6)
 		before, most = l, look{}
 	}
-	out.Flush()
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"math/rand/v2"
@@ -167,8 +168,8 @@ func (s *Seen) live(dir string, entries int) error {
 	})
 	s.BusyAtMicros, s.WorstAt, err = ask(a, entries, func() bool { return !done.Load() })
 	all.Wait()
-	if err != nil || failed != nil {
-		return fmt.Errorf("%v %v", err, failed)
+	if err := errors.Join(err, failed); err != nil {
+		return err
 	}
 	return a.Close()
 }
