@@ -153,7 +153,7 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	require.Contains(t, out.String(), "dropped    5 links and pages for lack of room")
 	require.Equal(t, "-", mebibytes(0), "not every system reports resident memory")
 	paused := now
-	paused.word.Paused = true
+	paused.settings.Paused = true
 	require.Contains(t, paused.summary(last).state, "paused")
 	require.Contains(t, (&look{}).summary(look{}).state, "no process is alive")
 	now.parts[0].Owner = "b-2" // which is dead

@@ -17,37 +17,37 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// A sentence is an operator's command to a running crawl. It changes the word, and may do more once
-// the word is stored.
-type sentence struct {
-	change func(w *crawl.Word) error
+// An instruction is an operator's command to a running crawl. It changes the settings, and may do
+// more once they are stored.
+type instruction struct {
+	change func(s *crawl.Settings) error
 	then   func(ctx context.Context, c *crawl.Crawl) error
 }
 
-// say returns the setter of a verb that sends a command to the crawl.
-func say(parse func(args []string) (sentence, error)) setter {
+// instruct returns the setter of a verb that sends a command to the crawl.
+func instruct(parse func(args []string) (instruction, error)) setter {
 	return listed(func(fs *flag.FlagSet) action {
 		at := brokerFlags(fs)
 		patience := fs.Duration("patience", 5*time.Second,
 			"how long to wait for all processes to follow; 0: not at all")
 		return func(ctx context.Context, args []string, out, log io.Writer) error {
-			s, err := parse(args)
+			i, err := parse(args)
 			if err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
 			return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
-				return s.tell(ctx, c, *patience, out)
+				return i.send(ctx, c, *patience, out)
 			})
 		}
 	})
 }
 
-// tell sends the command to the crawl, and shows which processes follow it.
-func (s sentence) tell(
+// send sends the instruction to the crawl, and shows which processes follow it.
+func (i instruction) send(
 	ctx context.Context, c *crawl.Crawl, patience time.Duration, out io.Writer,
 ) error {
-	if s.change != nil {
-		revision, err := c.Say(ctx, s.change)
+	if i.change != nil {
+		revision, err := c.Change(ctx, i.change)
 		if err != nil {
 			return err
 		}
@@ -55,14 +55,14 @@ func (s sentence) tell(
 			return err
 		}
 	}
-	if s.then == nil {
+	if i.then == nil {
 		return nil
 	}
-	return s.then(ctx, c)
+	return i.then(ctx, c)
 }
 
-// followed waits until all processes follow the word, and lists those that do not yet. A process
-// that is suspended or cut off follows it before its next request.
+// followed waits until all processes follow the settings, and lists those that do not yet. A
+// process that is suspended or cut off follows them before its next request.
 func followed(
 	ctx context.Context, c *crawl.Crawl, revision uint64, patience time.Duration, out io.Writer,
 ) error {
@@ -86,101 +86,101 @@ func followed(
 	}
 }
 
-// simply returns the parser of a sentence that changes the word and takes no arguments.
-func simply(change func(w *crawl.Word)) func([]string) (sentence, error) {
-	return func(args []string) (sentence, error) {
+// simply returns the parser of an instruction that changes the settings and takes no arguments.
+func simply(change func(s *crawl.Settings)) func([]string) (instruction, error) {
+	return func(args []string) (instruction, error) {
 		if len(args) > 0 {
-			return sentence{}, fmt.Errorf("unexpected argument %q", args[0])
+			return instruction{}, fmt.Errorf("unexpected argument %q", args[0])
 		}
-		return sentence{change: func(w *crawl.Word) error { change(w); return nil }}, nil
+		return instruction{change: func(s *crawl.Settings) error { change(s); return nil }}, nil
 	}
 }
 
-func sayDrain(names []string) (sentence, error) {
+func parseDrain(names []string) (instruction, error) {
 	if len(names) == 0 {
 		names = []string{"*"}
 	}
-	return sentence{change: func(w *crawl.Word) error {
-		w.Drain = union(w.Drain, names)
+	return instruction{change: func(s *crawl.Settings) error {
+		s.Drain = union(s.Drain, names)
 		return nil
 	}}, nil
 }
 
-func sayDeny(entries []string) (sentence, error) {
+func parseDeny(entries []string) (instruction, error) {
 	if len(entries) == 0 {
-		return sentence{}, errors.New("want hosts or deny list entries")
+		return instruction{}, errors.New("want hosts or deny list entries")
 	}
-	return sentence{change: func(w *crawl.Word) error {
-		w.Deny = union(w.Deny, entries)
+	return instruction{change: func(s *crawl.Settings) error {
+		s.Deny = union(s.Deny, entries)
 		return nil
 	}}, nil
 }
 
-func sayAllow(entries []string) (sentence, error) {
+func parseAllow(entries []string) (instruction, error) {
 	if len(entries) == 0 {
-		return sentence{}, errors.New("want denied entries; \"cluster word\" lists them")
+		return instruction{}, errors.New("want denied entries; \"cluster settings\" lists them")
 	}
-	return sentence{change: func(w *crawl.Word) error {
+	return instruction{change: func(s *crawl.Settings) error {
 		for _, entry := range entries {
-			if !slices.Contains(w.Deny, entry) {
-				return fmt.Errorf("%q is not denied; \"cluster word\" lists what is", entry)
+			if !slices.Contains(s.Deny, entry) {
+				return fmt.Errorf("%q is not denied; \"cluster settings\" lists what is", entry)
 			}
 		}
-		w.Deny = slices.DeleteFunc(w.Deny, func(e string) bool {
+		s.Deny = slices.DeleteFunc(s.Deny, func(e string) bool {
 			return slices.Contains(entries, e)
 		})
 		return nil
 	}}, nil
 }
 
-func sayDelay(args []string) (sentence, error) {
+func parseDelay(args []string) (instruction, error) {
 	if len(args) != 2 {
-		return sentence{}, errors.New("want HOST and a duration such as 30s; 0 removes the delay")
+		return instruction{}, errors.New("want HOST and a duration such as 30s; 0 removes the delay")
 	}
 	delay, err := time.ParseDuration(args[1])
 	if err != nil || delay < 0 {
-		return sentence{}, fmt.Errorf("delay %q: want a duration such as 30s", args[1])
+		return instruction{}, fmt.Errorf("delay %q: want a duration such as 30s", args[1])
 	}
 	seed, err := urlfilter.Seed(args[0])
 	if err != nil {
-		return sentence{}, err
+		return instruction{}, err
 	}
 	host := crawl.Host(seed)
-	return sentence{change: func(w *crawl.Word) error {
+	return instruction{change: func(s *crawl.Settings) error {
 		if delay == 0 {
-			delete(w.Delays, host)
+			delete(s.Delays, host)
 			return nil
 		}
-		if w.Delays == nil {
-			w.Delays = map[string]time.Duration{}
+		if s.Delays == nil {
+			s.Delays = map[string]time.Duration{}
 		}
-		w.Delays[host] = delay
+		s.Delays[host] = delay
 		return nil
 	}}, nil
 }
 
-func sayScope(args []string) (sentence, error) {
+func parseScope(args []string) (instruction, error) {
 	if len(args) != 1 {
-		return sentence{}, errors.New("want page, prefix, host, domain or any")
+		return instruction{}, errors.New("want page, prefix, host, domain or any")
 	}
 	var reach urlfilter.Reach
 	if err := reach.UnmarshalText([]byte(args[0])); err != nil {
-		return sentence{}, err
+		return instruction{}, err
 	}
-	return sentence{change: func(w *crawl.Word) error { w.Scope = args[0]; return nil }}, nil
+	return instruction{change: func(s *crawl.Settings) error { s.Scope = args[0]; return nil }}, nil
 }
 
-func sayAdd(args []string) (sentence, error) {
+func parseAdd(args []string) (instruction, error) {
 	seeds, err := canonical(args)
-	return sentence{
-		change: func(w *crawl.Word) error { w.Seeds = union(w.Seeds, seeds); return nil },
+	return instruction{
+		change: func(s *crawl.Settings) error { s.Seeds = union(s.Seeds, seeds); return nil },
 		then:   func(ctx context.Context, c *crawl.Crawl) error { return c.Seed(ctx, seeds) },
 	}, err
 }
 
-func sayRevisit(args []string) (sentence, error) {
+func parseRevisit(args []string) (instruction, error) {
 	urls, err := canonical(args)
-	return sentence{then: func(ctx context.Context, c *crawl.Crawl) error {
+	return instruction{then: func(ctx context.Context, c *crawl.Crawl) error {
 		if err := c.Revisit(ctx, urls); err != nil {
 			return err
 		}
@@ -215,36 +215,36 @@ func union(old, more []string) []string {
 	return old
 }
 
-// word shows the operator's settings.
-func word(fs *flag.FlagSet) action {
+// settings shows what the operator has set.
+func settings(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
 		return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
-			w, revision, err := c.Word(ctx)
+			s, revision, err := c.Settings(ctx)
 			if err == nil {
-				showWord(out, c, w, revision)
+				showSettings(out, c, s, revision)
 			}
 			return err
 		})
 	}
 }
 
-func showWord(out io.Writer, c *crawl.Crawl, w crawl.Word, revision uint64) {
-	fmt.Fprintf(out, "revision %d\npaused   %t\n", revision, w.Paused)
+func showSettings(out io.Writer, c *crawl.Crawl, s crawl.Settings, revision uint64) {
+	fmt.Fprintf(out, "revision %d\npaused   %t\n", revision, s.Paused)
 	for _, list := range []struct {
 		name  string
 		items []string
 	}{
-		{"drain", w.Drain}, {"deny", slices.Concat(c.Deny, w.Deny)}, {"seed", w.Seeds},
+		{"drain", s.Drain}, {"deny", slices.Concat(c.Deny, s.Deny)}, {"seed", s.Seeds},
 	} {
 		for _, item := range list.items {
 			fmt.Fprintf(out, "%-8s %s\n", list.name, item)
 		}
 	}
-	for _, host := range slices.Sorted(maps.Keys(w.Delays)) {
-		fmt.Fprintf(out, "delay    %s %s\n", host, w.Delays[host])
+	for _, host := range slices.Sorted(maps.Keys(s.Delays)) {
+		fmt.Fprintf(out, "delay    %s %s\n", host, s.Delays[host])
 	}
-	fmt.Fprintf(out, "scope    %s\n", cmp.Or(w.Scope, c.Scope))
+	fmt.Fprintf(out, "scope    %s\n", cmp.Or(s.Scope, c.Scope))
 }
 
 // withCrawl connects to the brokers, opens the crawl and calls do.

@@ -25,7 +25,7 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 	tr.seed(t, "one", "two")
 	tr.waitFor(t, len(tr.reachable())/6)
 	require.Contains(t, tell("pause"), "2 processes follow")
-	// Requests that were in flight when the word arrived have finished by then.
+	// Requests that were in flight when the pause arrived have finished by then.
 	time.Sleep(4 * tr.delay)
 	paused := len(tr.web.Log())
 	late := tr.member(t, "late")
@@ -43,7 +43,7 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 	}
 	require.Contains(t, tell("deny", denied), "3 processes follow")
 	require.Contains(t, tell("delay", "h00000.vweb.test", "120ms"), "saved")
-	out := tell("word")
+	out := tell("settings")
 	require.Contains(t, out, "paused   true")
 	require.Contains(t, out, "deny     "+denied)
 	require.Contains(t, out, "delay    h00000.vweb.test 120ms")

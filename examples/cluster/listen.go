@@ -61,7 +61,7 @@ func writeWorker(w io.Writer, r crawl.Report) {
 		{"worker_partitions", "partitions that the process owns", float64(r.Owned)},
 		{"worker_heap_bytes", "live heap at the last garbage collection", float64(r.Heap)},
 		{"worker_resident_bytes", "resident memory of the process", float64(r.Resident)},
-		{"worker_word_revision", "revision of the word that the process follows", float64(r.Word)},
+		{"worker_settings_revision", "revision of the settings that the process follows", float64(r.Revision)},
 		{"worker_start_seconds", "start time of the process, in Unix time", float64(r.Started.Unix())},
 	} {
 		describe(w, m.name, m.help)

@@ -70,10 +70,10 @@ func showStatus(
 
 // A look is a snapshot of a crawl.
 type look struct {
-	at      time.Time
-	parts   []crawl.Part
-	members []crawl.Member
-	word    crawl.Word
+	at       time.Time
+	parts    []crawl.Part
+	members  []crawl.Member
+	settings crawl.Settings
 }
 
 // lookAt takes a snapshot of a crawl.
@@ -83,7 +83,7 @@ func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
 		now.members, err = c.Members(ctx)
 	}
 	if err == nil {
-		now.word, _, err = c.Word(ctx)
+		now.settings, _, err = c.Settings(ctx)
 	}
 	now.bury()
 	return now, err

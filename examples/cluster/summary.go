@@ -57,7 +57,7 @@ func (l *look) summary(last look) summary {
 		}
 	}
 	switch {
-	case l.word.Paused:
+	case l.settings.Paused:
 		s.state = "paused by the operator; continue with \"cluster resume\""
 	case len(l.members) == 0:
 		s.state = "stopped: no process is alive; start \"cluster run\""

@@ -156,7 +156,7 @@ type Crawl struct {
 	Bus     *jet.Bus
 	Leases  *jet.Table
 	States  *jet.Table
-	Control *jet.Table // the operator's instructions
+	Control *jet.Table // the operator's settings, and the places of archives
 
 	seedWaits atomic.Int64 // times that seeds had no room
 }
@@ -202,7 +202,7 @@ func decodeOptions(value []byte) (Options, error) {
 // crawl and [ErrDiffers]; [Crawl.Apply] may then change the options.
 func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	o = o.withDefaults()
-	if _, err := o.filter(Word{}); err != nil {
+	if _, err := o.filter(Settings{}); err != nil {
 		return nil, err
 	}
 	for m, parts := range o.Parts() {

@@ -104,7 +104,7 @@ func (c *Crawl) Apply(ctx context.Context, o Options) error {
 	if len(fixed) > 0 {
 		return differs(fixed)
 	}
-	if _, err := o.filter(Word{}); err != nil {
+	if _, err := o.filter(Settings{}); err != nil {
 		return err
 	}
 	cell, _, err := c.States.Cell(ctx, optionsKey)
@@ -119,7 +119,7 @@ func (c *Crawl) Apply(ctx context.Context, o Options) error {
 		return err
 	}
 	c.Options = o
-	_, err = c.Say(ctx, func(w *Word) error { w.Options++; return nil })
+	_, err = c.Change(ctx, func(s *Settings) error { s.Options++; return nil })
 	return err
 }
 

@@ -292,7 +292,7 @@ const maxSlow = 100_000
 // delay returns the delay of an item's host: the longest of those of the crawl, of its robots.txt
 // and of the operator.
 func (f *fetcher) delay(host string, it message.Item) time.Duration {
-	return max(f.Delay, it.Delay, f.word.Load().Delays[host])
+	return max(f.Delay, it.Delay, f.settings.Load().Delays[host])
 }
 
 // enqueue hands a task to the scheduler. If its host or address has enough tasks, enqueue instead
@@ -365,15 +365,15 @@ func (f *fetcher) postpone(ctx context.Context, late []task) bool {
 	return true
 }
 
-// obey applies the operator's instructions about hosts to the queued tasks.
+// obey applies the operator's settings for hosts to the queued tasks.
 func (f *fetcher) obey(ctx context.Context) {
 	for ctx.Err() == nil {
-		word := f.word.Load()
-		for host, delay := range word.Delays {
+		settings := f.settings.Load()
+		for host, delay := range settings.Delays {
 			f.queue.SetHost(host, scheduler.Host{Delay: delay})
 		}
 		select {
-		case <-word.changed:
+		case <-settings.changed:
 		case <-ctx.Done():
 		}
 	}
@@ -420,7 +420,7 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 		if err != nil {
 			return nil
 		}
-		if f.word.Load().Paused { // the pause began while this worker waited
+		if f.settings.Load().Paused { // the pause began while this worker waited
 			lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
 			continue
 		}

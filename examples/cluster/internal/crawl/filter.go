@@ -9,7 +9,7 @@ import (
 )
 
 // A filter decides which URLs the operator wants to be crawled, by the crawl's options and the
-// operator's instructions. Its methods are safe for concurrent use.
+// operator's settings. Its methods are safe for concurrent use.
 type filter struct {
 	format   urlfilter.Format
 	scope    *urlfilter.Scope
@@ -17,25 +17,25 @@ type filter struct {
 	maxDepth int
 }
 
-// filter builds the filter of a crawl with these instructions.
-func (o *Options) filter(w Word) (*filter, error) {
+// filter builds the filter of a crawl with these settings.
+func (o *Options) filter(s Settings) (*filter, error) {
 	f := &filter{
 		format: urlfilter.Format{AnySuffix: o.Loopback},
 		scope:  &urlfilter.Scope{}, deny: &urlfilter.List{}, maxDepth: o.MaxDepth,
 	}
 	reach := o.Scope
-	if w.Scope != "" {
-		reach = w.Scope
+	if s.Scope != "" {
+		reach = s.Scope
 	}
 	if err := f.scope.Reach.UnmarshalText([]byte(reach)); err != nil {
 		return nil, err
 	}
-	for _, seeds := range [][]string{o.Seeds, w.Seeds} {
+	for _, seeds := range [][]string{o.Seeds, s.Seeds} {
 		for _, seed := range seeds {
 			f.scope.Add(seed)
 		}
 	}
-	deny := strings.Join(append(append([]string{}, o.Deny...), w.Deny...), "\n")
+	deny := strings.Join(append(append([]string{}, o.Deny...), s.Deny...), "\n")
 	if err := f.deny.Reload(strings.NewReader(deny), "deny list"); err != nil {
 		return nil, err
 	}

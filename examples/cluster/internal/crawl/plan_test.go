@@ -146,7 +146,7 @@ func TestWhenAPageIsDueAgain(t *testing.T) {
 		{"once more", once, stage.ServerError, stage.State{Failures: 2}, 4*time.Minute + time.Second},
 		{"for ever", once, stage.ServerError, stage.State{Failures: DefaultRetries}, 0},
 		{"our own trouble", once, stage.Interrupted, stage.State{Failures: 99}, ownFault + time.Second},
-		{"the operator's word", again, refused, had(), 0},
+		{"the operator's deny list", again, refused, had(), 0},
 		{"it is gone", again, stage.ClientError, had(), 24*time.Hour + time.Second},
 	} {
 		due := tt.o.next(tt.fate, &tt.state, newYear, time.Time{})

@@ -440,7 +440,7 @@ func TestWaitingItemsRetainNothingElse(t *testing.T) {
 		Worker: &Worker{Crawl: &Crawl{}}, slow: map[string]time.Time{}, loads: newLoads(1000 * 24 * time.Hour),
 		queue: scheduler.New[task](scheduler.Options{MaxQueue: -1}),
 	}
-	f.word.Store(&followed{})
+	f.settings.Store(&followed{})
 	h := newHostTest()
 	for name, keep := range map[string]func(it message.Item){
 		"hosts": func(it message.Item) { h.feed(it) },

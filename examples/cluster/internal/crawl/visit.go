@@ -40,8 +40,8 @@ type visited struct {
 // visit performs the task of an item. If it returns a fate, the broker has all items that follow
 // from the visit.
 func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
-	word := f.word.Load()
-	if v, done := f.unwanted(ctx, it, word.filter); done {
+	settings := f.settings.Load()
+	if v, done := f.unwanted(ctx, it, settings.filter); done {
 		return v
 	}
 	if it.Kind != message.Rules && !it.Until.IsZero() && time.Now().After(it.Until) {
@@ -367,11 +367,11 @@ func (f *fetcher) list(
 func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address]struct{}) error {
 	url, err := weburl.Canonical(it.URL)
 	if err != nil {
-		f.skip(f.word.Load().filter.format.Malformed(err))
+		f.skip(f.settings.Load().filter.format.Malformed(err))
 		return nil
 	}
 	it.URL = strings.Clone(url)
-	why := f.word.Load().filter.check(it)
+	why := f.settings.Load().filter.check(it)
 	switch {
 	case why != "":
 		f.skip(why)

@@ -51,18 +51,18 @@ type WorkerOptions struct {
 // A Worker is one process of a crawl. Its methods are safe for concurrent use.
 type Worker struct {
 	*Crawl
-	opts   WorkerOptions
-	member *engine.Member
-	names  *resolve.Resolver
-	turns  *stage.Lookups // of names
-	uplink *stage.Uplink
-	word   atomic.Pointer[followed]
-	rules  *robots.Cache    // of pages that waited until their robots.txt expired
-	client *fetch.Client    // nil without fetch
-	store  *archive.Archive // nil without fetch
-	visits atomic.Int64
-	slots  chan struct{} // has a value for each request in flight; nil without a bound
-	start  time.Time
+	opts     WorkerOptions
+	member   *engine.Member
+	names    *resolve.Resolver
+	turns    *stage.Lookups // of names
+	uplink   *stage.Uplink
+	settings atomic.Pointer[followed]
+	rules    *robots.Cache    // of pages that waited until their robots.txt expired
+	client   *fetch.Client    // nil without fetch
+	store    *archive.Archive // nil without fetch
+	visits   atomic.Int64
+	slots    chan struct{} // has a value for each request in flight; nil without a bound
+	start    time.Time
 }
 
 // NewWorker returns a process that takes part in the crawl as soon as it runs.
@@ -83,11 +83,11 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	w := &Worker{Crawl: c, opts: o, start: time.Now()}
-	f, err := c.filter(Word{})
+	f, err := c.filter(Settings{})
 	if err != nil {
 		return nil, err
 	}
-	w.word.Store(&followed{filter: f, changed: make(chan struct{})})
+	w.settings.Store(&followed{filter: f, changed: make(chan struct{})})
 	// The partitions of hosts store the addresses; this resolver only joins concurrent lookups.
 	w.names = resolve.New(resolve.Options{
 		Lookup: o.Lookup, Hosts: o.Hosts, MaxQueries: 2*stage.MaxLookups + 16,
@@ -167,10 +167,10 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	for again := true; again && err == nil; {
 		run, end := context.WithCancelCause(ctx)
 		// Before the first request, so that a process that starts during a pause makes none.
-		var word Word
+		var settings Settings
 		var revision uint64
-		if word, revision, err = w.Word(ctx); err == nil {
-			err = w.follow(word, revision, end)
+		if settings, revision, err = w.Settings(ctx); err == nil {
+			err = w.follow(settings, revision, end)
 		}
 		if err == nil {
 			err = w.announce(ctx)
@@ -181,7 +181,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 		}
 		var following sync.WaitGroup
 		until, stop := context.WithCancel(context.WithoutCancel(ctx))
-		following.Go(func() { w.obeyWord(until, func(why error) { end(why) }) })
+		following.Go(func() { w.obeySettings(until, func(why error) { end(why) }) })
 		if context.Cause(run) == nil {
 			err = w.member.Run(run)
 		}
@@ -211,12 +211,12 @@ func (w *Worker) reload(ctx context.Context) error {
 		return err
 	}
 	w.Options = c.Options
-	before := w.word.Load()
-	f, err := w.filter(before.Word)
+	before := w.settings.Load()
+	f, err := w.filter(before.Settings)
 	if err != nil {
 		return err
 	}
-	w.word.Store(&followed{before.Word, before.revision, f, make(chan struct{})})
+	w.settings.Store(&followed{before.Settings, before.revision, f, make(chan struct{})})
 	close(before.changed)
 	w.opts.Log.Info("options have changed")
 	if w.client == nil {
@@ -236,7 +236,7 @@ type Report struct {
 	// Resident is the memory of the process: heap, garbage, stacks and everything else. 0 means
 	// unknown.
 	Resident uint64
-	Word     uint64 // revision of the instructions that the process follows
+	Revision uint64 `json:"Word"` // of the settings that the process follows
 }
 
 // Report describes the process.
@@ -245,7 +245,7 @@ func (w *Worker) Report() Report {
 	heap := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(heap)
 	return Report{
-		Heap: heap[0].Value.Uint64(), Resident: resident(), Word: w.word.Load().revision,
+		Heap: heap[0].Value.Uint64(), Resident: resident(), Revision: w.settings.Load().revision,
 		Owned: w.member.Owned(), Visits: n, Started: w.start,
 		Rate: float64(n) / max(time.Since(w.start).Seconds(), 1e-9),
 	}
