@@ -299,11 +299,11 @@ func TestASuspendedProcessDoesNothingAfterItResumes(t *testing.T) {
 	sleeper := tr.member(t, "b")
 	tr.seed(t, "a", "b")
 	tr.waitFor(t, len(tr.reachable())/4)
-	require.NoError(t, sleeper.Process.Signal(syscall.SIGSTOP))
+	suspend(t, sleeper.Process)
 	for len(tr.owned(t, "b")) > 0 {
 		time.Sleep(20 * time.Millisecond)
 	}
-	require.NoError(t, sleeper.Process.Signal(syscall.SIGCONT))
+	resume(t, sleeper.Process)
 	tr.finish(t)
 }
 

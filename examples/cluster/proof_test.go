@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -130,9 +129,9 @@ func (s *siege) attack(t *testing.T) {
 		s.members[victim] = start(t, nil, s.args[victim]...)
 	case 1:
 		t.Logf("process %d is suspended", victim)
-		require.NoError(t, s.members[victim].Process.Signal(syscall.SIGSTOP))
+		suspend(t, s.members[victim].Process)
 		time.Sleep(2 * time.Second) // until others have taken its partitions
-		require.NoError(t, s.members[victim].Process.Signal(syscall.SIGCONT))
+		resume(t, s.members[victim].Process)
 	case 2:
 		t.Logf("process %d is cut off", victim)
 		s.doors[victim].set(false)
