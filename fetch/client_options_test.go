@@ -263,6 +263,24 @@ func TestHTTPProxy(t *testing.T) {
 	}
 }
 
+// TestProxyFailuresLookLikeThoseOfHTTP: a layer above knows them by net/http's name for the
+// operation, and does not blame the server.
+func TestProxyFailuresLookLikeThoseOfHTTP(t *testing.T) {
+	rejects := listen(t, says("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"))
+	for _, proxy := range []string{
+		"http://127.0.0.1:1", "socks5://127.0.0.1:1", "socks5h://127.0.0.1:1", rejects,
+	} {
+		c := newClient(t, fetch.Options{Proxy: proxy})
+		for _, url := range []string{"http://127.0.0.1:2/", "https://127.0.0.1:2/"} {
+			var op *net.OpError
+			e := fails(t, c, url)
+			require.Equal(t, fetch.Proxy, e.Kind, "%s through %s: %v", url, proxy, e)
+			require.ErrorAs(t, e, &op)
+			require.Equal(t, "proxyconnect", op.Op, "%s through %s: %v", url, proxy, e)
+		}
+	}
+}
+
 // socksProxy is a proxy (RFC 1928) that reports the requested targets.
 func socksProxy(t *testing.T, behind string, reply byte) (string, *proxied) {
 	p := &proxied{}

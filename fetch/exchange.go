@@ -240,7 +240,7 @@ func (x *exchange) classify(parent context.Context, err error, maxHeader int64) 
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
 	case x.attempts == 0 && x.watch.opts.Proxy != "": // it did not let the request through
-		return &Error{Kind: Proxy, Err: err}
+		return proxyError(err)
 	case x.headerTooLarge(err, maxHeader):
 		return &Error{Kind: HeaderTooLarge, Addr: x.addr, Err: err}
 	case disconnected(err), x.wire != nil && x.wire.brokeOff(x.heads):

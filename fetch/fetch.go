@@ -198,7 +198,7 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 		// The body would be the naked connection, without an end.
 		err = errSwitched
 	case resp.StatusCode == http.StatusProxyAuthRequired && c.transport.Proxy != nil:
-		err = &Error{Kind: Proxy, Err: errors.New(resp.Status)}
+		err = proxyError(errors.New(resp.Status))
 	case countFields(resp.Header) > c.opts.MaxFields:
 		// Those of HTTP/2 come over no wire of ours. net/http counts 32 bytes more for each
 		// against MaxHeader, so that there cannot be too many to be counted here.

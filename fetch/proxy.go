@@ -22,7 +22,7 @@ func (c *Client) useProxy() error {
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := direct(ctx, network, addr)
 		if err != nil {
-			return nil, &Error{Kind: Proxy, Err: err}
+			return nil, proxyError(err)
 		}
 		return conn, nil
 	}
@@ -50,6 +50,12 @@ func (f dialFunc) DialContext(ctx context.Context, network, addr string) (net.Co
 	return f(ctx, network, addr)
 }
 
+// proxyError returns the error of a proxy that failed, in the form in which net/http reports it:
+// layers above know by it that the server is not to blame.
+func proxyError(err error) *Error {
+	return &Error{Kind: Proxy, Err: &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err}}
+}
+
 func (c *Client) useSOCKS(u *url.URL, dial dialFunc) error {
 	var auth *proxy.Auth
 	if u.User != nil {
@@ -69,7 +75,7 @@ func (c *Client) useSOCKS(u *url.URL, dial dialFunc) error {
 		if err != nil && !timedOut(err) && !refusedBySOCKS(err) {
 			var failure *Error
 			if !errors.As(err, &failure) {
-				err = &Error{Kind: Proxy, Err: err}
+				err = proxyError(err)
 			}
 		}
 		return conn, err
@@ -120,6 +126,6 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 		case resp.StatusCode >= 500:
 			return &Error{Kind: Connect, Err: errors.New("proxy: " + resp.Status)}
 		}
-		return &Error{Kind: Proxy, Err: errors.New("proxy: " + resp.Status)}
+		return proxyError(errors.New("proxy: " + resp.Status))
 	}
 }

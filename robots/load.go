@@ -150,15 +150,11 @@ func setField(h http.Header, name, value string) {
 // isLocal reports whether an error is a failure of this machine, its resolver or its proxy. If such
 // a failure were blamed on the host, every host requested at that time would become off limits.
 func isLocal(err error) bool {
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return !dns.IsNotFound
-	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "proxyconnect" {
+	if neterr.Local(err) { // first, since the name that is not found may be the proxy's
 		return true
 	}
-	return neterr.Local(err)
+	var dns *net.DNSError
+	return errors.As(err, &dns) && !dns.IsNotFound
 }
 
 // fromNetwork reports whether an error is one of a network that was tried. A transport that is not

@@ -196,6 +196,7 @@ func TestOurOwnFailuresAreNotTheHosts(t *testing.T) {
 		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)},
 		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
 		&net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED},
+		&net.OpError{Op: "proxyconnect", Err: &net.DNSError{Err: "no such host", IsNotFound: true}},
 	} {
 		n, err := failures(ours)
 		require.ErrorIs(t, err, ours)

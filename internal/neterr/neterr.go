@@ -5,12 +5,20 @@ package neterr
 
 import (
 	"errors"
+	"net"
 	"slices"
 )
 
-// Local reports whether this machine could not open a connection because it ran out of resources or
-// has no network.
-func Local(err error) bool { return Exhausted(err) || is(err, unconnected) }
+// Local reports whether this machine could not open a connection because it ran out of resources,
+// has no network, or did not get through to its proxy.
+func Local(err error) bool { return Exhausted(err) || is(err, unconnected) || proxy(err) }
+
+// proxy reports whether err is about the connection to a proxy, by the operation that net/http
+// names in such an error.
+func proxy(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "proxyconnect"
+}
 
 // Exhausted reports whether this machine ran out of a resource, such as file descriptors.
 func Exhausted(err error) bool { return is(err, exhausted) }

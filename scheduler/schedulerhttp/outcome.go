@@ -17,9 +17,9 @@ import (
 // counts from the call, since by then the server has certainly seen the request. Either resp or err
 // may be nil.
 //
-// A name that does not resolve, a broken network or too many open files are not the server's fault:
-// the visit counts as skipped. A canceled request is not a failure either, but it may have reached
-// the server.
+// A name that does not resolve, a broken network, a proxy that fails or too many open files are not
+// the server's fault: the visit counts as skipped. A canceled request is not a failure either, but
+// it may have reached the server.
 func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome {
 	now := time.Now()
 	o := scheduler.Outcome{Start: now, Failed: err != nil && !errors.Is(err, context.Canceled)}

@@ -84,6 +84,12 @@ func TestOutcome(t *testing.T) {
 				return scheduler.Outcome{Start: now, Failed: true, Skipped: true}
 			},
 		},
+		"a proxy that is down": {
+			err: &net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED},
+			want: func(_, now time.Time) scheduler.Outcome {
+				return scheduler.Outcome{Start: now, Failed: true, Skipped: true}
+			},
+		},
 		"nothing": {
 			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now} },
 		},
