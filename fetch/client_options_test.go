@@ -237,8 +237,12 @@ func TestHTTPProxy(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1/", "http://[::1]/", "http://0x7f.1/", "http://localhost/",
 		"http://x.localhost./", "http://169.254.169.254/"} {
 		require.Equal(t, fetch.Blocked, fails(t, c, url).Kind, url)
-		_, _, err := viaTransport(t, c, request(t, url))
-		require.Error(t, err, url)
+		req := request(t, url)
+		_, _, err := viaTransport(t, c, req)
+		require.ErrorIs(t, err, fetch.Blocked, url)
+		req.URL.Opaque = "/a.test/"
+		_, _, err = viaTransport(t, c, req)
+		require.ErrorIs(t, err, fetch.Blocked, url)
 	}
 	opts.Proxy = "http://" + proxy
 	c = newClient(t, opts)

@@ -99,7 +99,7 @@ func (c *Client) complete(req *http.Request) (decode bool, failure *Error) {
 	}
 	host := req.URL.Hostname()
 	if c.names {
-		if u, err := weburl.Parse(req.URL.String(), nil); err == nil {
+		if u, err := weburl.Parse("http://"+req.URL.Host, nil); err == nil {
 			host = u.Host // it may be an address in another spelling
 		}
 	}

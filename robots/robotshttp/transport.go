@@ -31,6 +31,8 @@ package robotshttp
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/robots"
@@ -65,28 +67,50 @@ func (t *Transport) Cache() *robots.Cache { return t.cache }
 // [robots.DisallowedError]. Errors of [robots.Cache.Load] and of the base transport are returned as
 // well.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Path == "/robots.txt" && r.URL.RawQuery == "" {
+	if isRules(r.URL) {
 		return t.base.RoundTrip(r) // always allowed
 	}
-	url := r.URL.String()
-	rules, known := t.cache.Get(url, time.Now())
+	page := target(r.URL)
+	rules, known := t.cache.Get(page, time.Now())
 	if !known {
 		ctx := context.WithValue(r.Context(), agentKey{}, r.Header["User-Agent"])
 		var err error
-		if rules, err = t.cache.Load(ctx, url); err != nil {
+		if rules, err = t.cache.Load(ctx, page); err != nil {
 			return refuse(r, err)
 		}
 	}
-	if verdict := rules.Match(url); !verdict.Allowed {
-		denied := &robots.DisallowedError{URL: url, Verdict: verdict}
+	if verdict := rules.Match(page); !verdict.Allowed {
+		denied := &robots.DisallowedError{URL: page, Verdict: verdict}
 		if verdict.Line == 0 {
-			entry, _ := t.cache.Entry(url)
+			entry, _ := t.cache.Entry(page)
 			denied.Reason, denied.Retry = entry.Reason, entry.Expires
 		}
 		return refuse(r, denied)
 	}
 	delay, _ := rules.Delay()
 	return t.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), crawlDelayKey{}, delay)))
+}
+
+// isRules reports whether a URL is that of a robots.txt.
+func isRules(u *url.URL) bool {
+	path := u.Path
+	if u.Opaque != "" {
+		path = strings.TrimPrefix(u.Opaque, "//"+u.Host)
+	}
+	return path == "/robots.txt" && u.RawQuery == ""
+}
+
+// target returns the URL that net/http requests. Clients that need exact control over the bytes of
+// a path put it into Opaque, and then URL.String leaves out the host.
+func target(u *url.URL) string {
+	if !strings.HasPrefix(u.Opaque, "/") || strings.HasPrefix(u.Opaque, "//") {
+		return u.String()
+	}
+	full := u.Scheme + "://" + u.Host + u.Opaque
+	if u.ForceQuery || u.RawQuery != "" {
+		full += "?" + u.RawQuery
+	}
+	return full
 }
 
 // CloseIdleConnections closes the idle connections of the base transport, if it can.

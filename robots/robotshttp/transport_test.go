@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotshttp"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 // A web answers requests by their URL, and notes them with what they carry.
@@ -103,6 +105,32 @@ func TestWhatIsDisallowedIsNotSent(t *testing.T) {
 		"http://free.test/robots.txt", "http://free.test/anything 0s",
 	}, w.log)
 	require.Equal(t, 2, transport.Cache().Stats().Hosts)
+}
+
+// A client that sends the exact bytes of a path has it in Opaque, as package fetch does.
+func TestAnOpaqueURLIsChecked(t *testing.T) {
+	transport := robotshttp.NewTransport(newWeb(), robots.Options{Agent: "foo"})
+	get := func(u url.URL) error {
+		u.Scheme, u.Host = "http", "a.test"
+		r := (&http.Request{Method: http.MethodGet, URL: &u}).WithContext(t.Context())
+		_, err := transport.RoundTrip(r)
+		return err
+	}
+	for _, disallowed := range []url.URL{
+		{Opaque: "/private/x"}, {Opaque: "/private/%zz", RawQuery: "q"}, {Opaque: "//a.test/private/x"},
+		{Opaque: "/private/x", Path: "/robots.txt"},
+	} {
+		var denied *robots.DisallowedError
+		require.ErrorAs(t, get(disallowed), &denied, "%v", disallowed)
+		require.Equal(t, 3, denied.Line)
+	}
+	for _, allowed := range []url.URL{
+		{Opaque: "/"}, {Opaque: "/x?/private/"}, {Opaque: "//a.test/"}, {Opaque: "/robots.txt"},
+		{Opaque: "//a.test/robots.txt"},
+	} {
+		require.NoError(t, get(allowed), "%v", allowed)
+	}
+	require.ErrorIs(t, get(url.URL{Opaque: ".evil.test/"}), robotstxt.ErrLocate)
 }
 
 // Each hop is a separate request, and so is each request for a robots.txt.
