@@ -19,7 +19,8 @@ import (
 //
 // A name that does not resolve, a broken network, a proxy that fails or too many open files are not
 // the server's fault: the visit counts as skipped. A canceled request is not a failure either, but
-// it may have reached the server.
+// it may have reached the server. If the context was canceled with a cause, err is that cause: pass
+// context.Canceled in its place.
 func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome {
 	now := time.Now()
 	o := scheduler.Outcome{Start: now, Failed: err != nil && !errors.Is(err, context.Canceled)}

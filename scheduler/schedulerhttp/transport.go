@@ -76,7 +76,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return x.begin(resp), nil
 		}
 		if !x.busy {
-			x.end(Outcome(x.start, nil, err))
+			o := Outcome(x.start, nil, err)
+			if r.Context().Err() == context.Canceled {
+				o.Failed = false // err is the cause that the caller gave
+			}
+			x.end(o)
 			return nil, err
 		}
 		// The address was busy. It is known now, so the next lease waits for it.

@@ -2,6 +2,7 @@ package schedulerhttp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -280,6 +281,23 @@ func TestCanceledIsNotAFailure(t *testing.T) {
 			require.Zero(t, b.transport.Hosts().Explain("h00000.vweb.test").Failures)
 		}
 		require.Zero(t, b.transport.Hosts().Stats().Out)
+	})
+}
+
+// TestCanceledWithACauseIsNotAFailure: net/http returns the cause in place of context.Canceled.
+func TestCanceledWithACauseIsNotAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, webtest.Options{Hosts: 1, Traits: func(int) webtest.Traits {
+			return webtest.Traits{Traps: webtest.TrapAll}
+		}}, scheduler.Options{})
+		cause := errors.New("the crawler is being stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(cause) })
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, root(0)+"trap/hang", nil)
+		require.NoError(t, err)
+		_, err = b.client.Do(r)
+		require.ErrorIs(t, err, cause)
+		require.Zero(t, b.transport.Hosts().Explain("h00000.vweb.test").Failures)
 	})
 }
 
