@@ -144,6 +144,32 @@ func TestTwoTablesOfHosts(t *testing.T) {
 	}
 }
 
+// TestTablesOfHostsAreSorted: the order is that of answers of a name server, and a mapped address is
+// one of version 4.
+func TestTablesOfHostsAreSorted(t *testing.T) {
+	own := map[string][]netip.Addr{
+		"own.test": addrs("2001:db8::1", "::ffff:192.0.2.1", "2001:db8::2", "192.0.2.2"),
+	}
+	r := resolve.New(resolve.Options{Servers: []netip.AddrPort{}, Hosts: own, Dial: noDial(t)})
+	r.UseFiles(filepath.Join(t.TempDir(), "absent"), write(t, "hosts", "2001:db8::3 file.test\n192.0.2.3 file.test"))
+	for _, tt := range []struct {
+		network, host string
+		want          []netip.Addr
+	}{
+		{"ip", "own.test", addrs("192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2")},
+		{"ip4", "own.test", addrs("192.0.2.1", "192.0.2.2")},
+		{"ip6", "own.test", addrs("2001:db8::1", "2001:db8::2")},
+		{"ip", "file.test", addrs("192.0.2.3", "2001:db8::3")},
+	} {
+		got, err := r.LookupNetIP(t.Context(), tt.network, tt.host)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, got, "%s %s", tt.network, tt.host)
+	}
+	addr, err := r.Addr(t.Context(), "file.test")
+	require.NoError(t, err)
+	require.Equal(t, addrs("192.0.2.3")[0], addr)
+}
+
 func TestParseHosts(t *testing.T) {
 	table, err := resolve.ParseHosts(strings.NewReader(
 		"127.0.1.1 A.example b.example. # both\n\n# none\n::1 c.example\n::ffff:192.0.2.1\tA.example\n" +

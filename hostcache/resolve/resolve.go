@@ -255,14 +255,25 @@ func (r *Resolver) lookup(ctx context.Context, to []netip.Addr, network, host st
 // local appends the addresses that need no name server.
 func (r *Resolver) local(to []netip.Addr, name string) []netip.Addr {
 	name = strings.TrimSuffix(name, ".")
-	if addrs := r.opts.Hosts[name]; len(addrs) > 0 {
-		return append(to, addrs...)
-	}
-	if addrs := r.system.config.Load().hosts[name]; len(addrs) > 0 {
-		return append(to, addrs...)
+	for _, table := range []map[string][]netip.Addr{r.opts.Hosts, r.system.config.Load().hosts} {
+		if addrs := table[name]; len(addrs) > 0 {
+			return appendSorted(to, addrs)
+		}
 	}
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") { // RFC 6761 §6.3
 		return append(to, netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback())
+	}
+	return to
+}
+
+// appendSorted appends addresses to a list, those of version 4 first, also in their mapped form.
+func appendSorted(to, addrs []netip.Addr) []netip.Addr {
+	for _, want4 := range []bool{true, false} {
+		for _, addr := range addrs {
+			if addr = addr.Unmap(); addr.IsValid() && addr.Is4() == want4 {
+				to = append(to, addr)
+			}
+		}
 	}
 	return to
 }
