@@ -62,7 +62,7 @@ func counts(t *testing.T, c *Crawl) map[string]int64 {
 	return sum
 }
 
-func TestAPageThatCouldNotBeHadIsTriedAgain(t *testing.T) {
+func TestAFailedPageIsRetried(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 6, Hosts: 4, Pages: 5, Traits: func(host int) webtest.Traits {
 		return webtest.Traits{Throttle: webtest.Throttle{Every: 3 * (host % 2), Status: http.StatusInternalServerError}}
@@ -151,7 +151,7 @@ func TestAFullDiskDoesNotForgetRetryAfter(t *testing.T) {
 	requirePause(t, web, pause)
 }
 
-func TestSitemapsLeadToPagesThatNothingElseLinks(t *testing.T) {
+func TestSitemapsAddUnlinkedPages(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 7, Hosts: 4, Pages: 3, Traits: func(host int) webtest.Traits {
 		return webtest.Traits{Sitemap: webtest.Sitemap{Orphans: 5, Index: host%2 == 0}}

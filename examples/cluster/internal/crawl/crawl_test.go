@@ -250,12 +250,12 @@ func TestSeedsMayBeSentAgain(t *testing.T) {
 	stop()
 	members, err = c.Members(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, members, "it has said goodbye")
+	require.Empty(t, members, "it has ended its session")
 	parts, err := c.Look(t.Context())
 	require.NoError(t, err)
 	for _, p := range parts {
 		require.Empty(t, p.Owner)
-		require.EqualValues(t, 1, p.Epoch, "nobody had to take over")
+		require.EqualValues(t, 1, p.Epoch, "no partition changed its owner")
 		require.Zero(t, p.Lag())
 	}
 }

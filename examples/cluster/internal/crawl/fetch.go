@@ -296,7 +296,7 @@ func (f *fetcher) delay(host string, it message.Item) time.Duration {
 }
 
 // enqueue hands a task to the scheduler. If its host or address has enough tasks, enqueue instead
-// returns the time to which to put the task off.
+// returns the time until which to postpone the task.
 //
 // A longer delay of a host is known only after its robots.txt was fetched, here or by the previous
 // owner. By now the scheduler may have forgotten when that was, so the first visit waits for the

@@ -29,7 +29,7 @@ type hosts struct {
 
 	hosts   map[string]*host
 	rules   robots.Pending[message.Item] // items that wait for the rules of their server
-	servers map[string]struct{}          // of which rules has something, by the URL of the robots.txt
+	servers map[string]struct{}          // servers known to rules, by the URL of the robots.txt
 	wants   []string                     // hosts to look up
 	loaded  bool                         // since the last call of Wants
 	waiting int                          // for an address

@@ -35,7 +35,7 @@ func newLoads(ahead time.Duration) *loads {
 }
 
 // take adds a URL of a host with a delay, at an address with a delay of its own. If there is no
-// room, it returns the time to which to postpone the URL. No URL of the host is fetched before
+// room, it returns the time until which to postpone the URL. No URL of the host is fetched before
 // from.
 func (l *loads) take(
 	host string, addr netip.Addr, hostDelay, addrDelay time.Duration, from, now time.Time,

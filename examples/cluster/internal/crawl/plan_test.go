@@ -87,20 +87,20 @@ func TestARoundCountsOnce(t *testing.T) {
 	feed(s, newYear, failedPage(url, 0, newYear.Add(time.Minute)))
 	require.Equal(t, 1, s.Open())
 	feed(s, newYear, failedPage(url, 0, newYear.Add(time.Hour)), failedPage(url, 7, newYear))
-	require.Empty(t, advance(s, newYear.Add(59*time.Second)), "early")
+	require.Empty(t, advance(s, newYear.Add(59*time.Second)), "too early")
 	at := newYear.Add(time.Minute)
 	got := advance(s, at)
 	require.Len(t, got, 1)
 	require.EqualValues(t, 1, got[0].it.Round)
 	require.True(t, got[0].it.Again)
 	require.Equal(t, 1, stateOf(got[0].it).Failures)
-	require.Empty(t, advance(s, at.Add(time.Hour)), "it is out")
-	require.Len(t, advance(s, at.Add(lostAfter)), 1, "it does not come back")
+	require.Empty(t, advance(s, at.Add(time.Hour)), "it is in flight")
+	require.Len(t, advance(s, at.Add(lostAfter)), 1, "no report has arrived")
 	feed(s, at, failedPage(url, 0, at), failedPage(url, 1, time.Time{}))
-	require.Zero(t, s.Open(), "it is over")
+	require.Zero(t, s.Open(), "the page is finished")
 	require.Zero(t, s.Next())
 	feed(s, at, failedPage(url, 1, at))
-	require.Zero(t, s.Next(), "of a page that was forgotten")
+	require.Zero(t, s.Next(), "the page is no longer planned")
 }
 
 // TestASitemapMovesAChangedPageUp also requires that a sitemap with the URL of a page is not taken
@@ -113,7 +113,7 @@ func TestASitemapMovesAChangedPageUp(t *testing.T) {
 	had := stage.State{History: revisit.History{}.Observe(revisit.Visit{At: newYear})}
 	r, _ := report(it, had, newYear.Add(240*time.Hour))
 	feed(s, newYear, r)
-	require.Zero(t, s.Open(), "it was had")
+	require.Zero(t, s.Open(), "it was fetched")
 	at := newYear.Add(time.Hour)
 	it.LastMod = newYear.Add(-time.Minute)
 	feed(s, at, it)
@@ -140,7 +140,7 @@ func TestWhenAPageIsDueAgain(t *testing.T) {
 		state stage.State
 		after time.Duration // 0 means never
 	}{
-		{"it was had", once, stage.Fetched, had(), 0},
+		{"it was fetched", once, stage.Fetched, had(), 0},
 		{"it is not there", once, stage.ClientError, stage.State{}, 0},
 		{"the server has trouble", once, stage.ServerError, stage.State{}, time.Minute + time.Second},
 		{"once more", once, stage.ServerError, stage.State{Failures: 2}, 4*time.Minute + time.Second},
@@ -162,7 +162,7 @@ func TestWhenAPageIsDueAgain(t *testing.T) {
 	require.GreaterOrEqual(t, again.next(stage.Fetched, &state, newYear, time.Time{}), newYear.Add(time.Hour))
 }
 
-func TestAHostHasNoMoreAheadThanItsShare(t *testing.T) {
+func TestAHostHasALimitedShareOfTheWindow(t *testing.T) {
 	l := newLoads(time.Minute)
 	addr := page("").Addr
 	now := newYear
@@ -173,15 +173,15 @@ func TestAHostHasNoMoreAheadThanItsShare(t *testing.T) {
 	require.Zero(t, take("slow", time.Hour))
 	require.Equal(t, now.Add(time.Minute), take("slow", time.Hour))
 	require.Equal(t, now.Add(61*time.Minute), take("slow", time.Hour), "each has a slot of its own")
-	for range 58 { // with the two, as many as the address has time for
+	for range 58 { // with the two of slow, as many as fit for the address
 		require.Zero(t, take("fast", time.Second))
 	}
 	require.Equal(t, now.Add(time.Hour+61*time.Minute), take("slow", time.Hour))
-	require.NotZero(t, take("other", time.Second), "the address has enough to do")
+	require.NotZero(t, take("other", time.Second), "the address has enough URLs")
 	l.done("slow", addr, now)
 	require.Zero(t, take("other", time.Second))
 	until := l.take("away", page("").Addr, time.Second, -1, now.Add(time.Hour), now)
-	require.False(t, until.Before(now.Add(time.Hour)), "nothing of it can be fetched before")
+	require.False(t, until.Before(now.Add(time.Hour)), "none of its URLs can be fetched before")
 	l = newLoads(time.Minute)
 	for range 10_000 {
 		require.Zero(t, l.take("any", addr, -1, -1, time.Time{}, now))

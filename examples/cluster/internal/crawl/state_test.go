@@ -198,7 +198,7 @@ func TestAPageWaitsForItsAddressAndItsRules(t *testing.T) {
 	h := newHostTest()
 	require.Empty(t, h.feed(page("http://a.test/1"), page("http://a.test/2")))
 	require.Equal(t, []string{"a.test"}, h.Wants())
-	require.Empty(t, h.Wants(), "it is asked for once")
+	require.Empty(t, h.Wants(), "it is looked up once")
 	require.Equal(t, 3, h.Open(), "two pages and the request for the rules")
 	require.Equal(t, []string{"rules http://a.test/robots.txt at 192.0.2.1"},
 		h.feed(located("a.test", "192.0.2.1")))
@@ -209,7 +209,7 @@ func TestAPageWaitsForItsAddressAndItsRules(t *testing.T) {
 	require.Equal(t, []string{"page http://a.test/3 at 192.0.2.1"}, h.feed(page("http://a.test/3")))
 }
 
-func TestTheDelayThatASiteAsksForTravelsWithItsPages(t *testing.T) {
+func TestACrawlDelayTravelsWithThePages(t *testing.T) {
 	h := newHostTest()
 	h.feed(page("http://a.test/1"), located("a.test", "192.0.2.1"))
 	got := feed(h.hosts, h.at, answer("http://a.test/robots.txt", 200, "User-agent: *\nCrawl-delay: 7"))
@@ -217,7 +217,7 @@ func TestTheDelayThatASiteAsksForTravelsWithItsPages(t *testing.T) {
 	require.Equal(t, 7*time.Second, got[0].it.Delay)
 }
 
-func TestRulesAndAddressesAreAskedForAgainInTime(t *testing.T) {
+func TestExpiredRulesAndAddressesAreRequestedAgain(t *testing.T) {
 	h := newHostTest()
 	h.feed(page("http://a.test/1"), located("a.test", "192.0.2.1"),
 		answer("http://a.test/robots.txt", 404, ""))
@@ -233,7 +233,7 @@ func TestRulesAndAddressesAreAskedForAgainInTime(t *testing.T) {
 	require.Empty(t, h.feed(page("http://a.test/4")), "the rules may have changed")
 }
 
-func TestAnswersThatNobodyWaitsForAreLeftOut(t *testing.T) {
+func TestUnexpectedAnswersAreIgnored(t *testing.T) {
 	h := newHostTest()
 	h.feed(page("http://a.test/1"), located("a.test", "192.0.2.1"))
 	file := "http://a.test/robots.txt"
@@ -248,7 +248,7 @@ func TestWithoutAnAddressOrRulesNothingIsFetched(t *testing.T) {
 	require.Empty(t, h.feed(located("a.test", "")))
 	require.EqualValues(t, 1, h.Counts()[string(stage.UnknownHost)])
 	h.feed(page("http://a.test/2"))
-	require.EqualValues(t, 2, h.Counts()[string(stage.UnknownHost)], "it is not asked again at once")
+	require.EqualValues(t, 2, h.Counts()[string(stage.UnknownHost)], "it is not looked up again at once")
 	h.feed(page("http://b.test/1"), located("b.test", "192.0.2.1"))
 	require.Empty(t, h.feed(answer("http://b.test/robots.txt", 503, "")))
 	require.EqualValues(t, 1, h.Counts()[string(stage.RobotsUnreachable)])
@@ -280,7 +280,7 @@ func TestRedirectsOfRulesAreFollowedFiveTimes(t *testing.T) {
 	}), "more redirects than that are no rules")
 }
 
-func TestRulesOfAHostElsewhereAreFetchedForIt(t *testing.T) {
+func TestRulesAreRedirectedToAnotherPartition(t *testing.T) {
 	o := Options{HostsParts: 2, FetchParts: 1}.withDefaults()
 	here, there := "", ""
 	for i := 0; here == "" || there == ""; i++ {
@@ -305,7 +305,7 @@ func TestRulesOfAHostElsewhereAreFetchedForIt(t *testing.T) {
 	got = feed(other, at, located(there, ""))
 	require.Equal(t, []sent{{message.Hosts, 0, message.Item{
 		Kind: message.Answer, URL: want.URL, For: file,
-	}}}, got, "there is no such host, which the partition that waits must hear")
+	}}}, got, "the waiting partition must learn that the host does not exist")
 }
 
 func TestAHostHasAPageLimit(t *testing.T) {
@@ -361,9 +361,9 @@ func TestAStateOfManyWaitingPagesIsCutIntoChunks(t *testing.T) {
 		answer("http://a.test/robots.txt", 404, "")), 2001)
 }
 
-// TestACrawlIsNotFinishedWhileAMessageIsOnItsWay requires that Finished does not depend on the end
+// TestACrawlIsNotFinishedWhileAMessageIsInFlight requires that Finished does not depend on the end
 // of a stream alone, which a new leader may not know.
-func TestACrawlIsNotFinishedWhileAMessageIsOnItsWay(t *testing.T) {
+func TestACrawlIsNotFinishedWhileAMessageIsInFlight(t *testing.T) {
 	var marks message.Marks
 	from := message.Source{Module: message.Dedupe, Part: 1}
 	marks.Take(&message.Message{From: from, Number: 1, Base: 1})
@@ -384,7 +384,7 @@ func TestACrawlIsNotFinishedWhileAMessageIsOnItsWay(t *testing.T) {
 	parts[2].Root.Sent[0] = engine.Sent{To: message.Hosts, Part: 5, Number: 1}
 	all, err = allTaken(parts)
 	require.NoError(t, err)
-	require.False(t, all, "nobody there has taken anything")
+	require.False(t, all, "that partition has received nothing")
 	parts[0].Root.Marks = []byte{1}
 	_, err = allTaken(parts)
 	require.Error(t, err)

@@ -54,7 +54,7 @@ func TestARequestGoesToTheAddressOfItsLease(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []netip.Addr{addr}, got)
 	_, err = addrOf(t.Context(), "a.test")
-	require.Error(t, err, "no name server is asked on the way")
+	require.Error(t, err, "no name server is queried")
 	_, err = addrOf(withAddr(t.Context(), netip.Addr{}), "a.test")
 	require.Error(t, err)
 }
@@ -73,7 +73,7 @@ func TestDelaysCountFromTheFirstByte(t *testing.T) {
 	require.False(t, outcome(at, resp).RetryAfter.After(time.Now().Add(scheduler.DefaultMaxRetryAfter)))
 }
 
-func TestWhatWasNotSentIsNoVisit(t *testing.T) {
+func TestAnUnsentRequestIsNoVisit(t *testing.T) {
 	for kind, want := range map[fetch.Kind]scheduler.Outcome{
 		fetch.Blocked:     {Skipped: true},
 		fetch.BadURL:      {Skipped: true},
@@ -91,7 +91,7 @@ func TestWhatWasNotSentIsNoVisit(t *testing.T) {
 	}
 }
 
-func TestAnswersForRulesAreCutToWhatCounts(t *testing.T) {
+func TestAnswersForRulesAreTruncated(t *testing.T) {
 	require.Equal(t, message.Item{Status: 200, Body: "User-agent: *"}, answerOf(&fetch.Response{
 		Status: 200, Body: []byte("User-agent: *"), Header: http.Header{},
 	}))
@@ -112,7 +112,7 @@ func TestAnswersForRulesAreCutToWhatCounts(t *testing.T) {
 	}
 }
 
-func TestWhatAFetcherKeepsIsRead(t *testing.T) {
+func TestTheStateOfAFetcherIsReadBack(t *testing.T) {
 	for _, e := range []extra{
 		{}, {done: []byte{1, 2}}, {done: []byte{1}, scheduler: []byte("s")}, {recent: []byte("r")},
 	} {

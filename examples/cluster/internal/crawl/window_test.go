@@ -82,7 +82,7 @@ func TestEachItemIsDoneOnce(t *testing.T) {
 	}
 }
 
-func TestAGapIsWhatTheStreamHasForgotten(t *testing.T) {
+func TestAGapCountsAsDone(t *testing.T) {
 	var w window
 	require.NoError(t, w.restore(5, message.Marks{}, nil))
 	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 1)}
@@ -114,7 +114,7 @@ func TestALeadingGapCostsNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 1}, places)
 	require.Equal(t, 1, len(w.slots)) // not Len, which would print them all
-	require.False(t, w.rereading(), "what was begun in the gap is gone")
+	require.False(t, w.rereading(), "partly done messages in the gap are gone")
 }
 
 // TestASlowHostDoesNotGrowTheState leaves one item undone before many messages that are done.
@@ -179,7 +179,7 @@ func TestAFullWindowIsReadOn(t *testing.T) {
 	_, err = f.window.add(1, &m)
 	require.NoError(t, err)
 	time.AfterFunc(10*time.Millisecond, cancel)
-	require.False(t, f.waitForRoom(ctx), "all that was begun was read")
+	require.False(t, f.waitForRoom(ctx), "all partly done messages were read")
 }
 
 func FuzzRestoreWindow(f *testing.F) {

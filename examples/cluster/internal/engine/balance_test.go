@@ -137,7 +137,7 @@ func TestEvenLoadsDoNotMove(t *testing.T) {
 		require.False(t, ok)
 	}
 	for name, loads := range map[string]loadOf{
-		"nobody":         {},
+		"no members":     {},
 		"one member":     {"a": {0: 5000}},
 		"idle":           {"a": {0: 40, 1: 50}, "b": {2: 0}},
 		"one large part": {"a": {0: 9000, 1: 0}, "b": {2: 10, 3: 10}},

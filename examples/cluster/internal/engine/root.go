@@ -14,7 +14,7 @@ import (
 // A Root is the stored value of a partition: the state or the location of its chunks, and the
 // sequence of the last message of the stream that is part of it.
 type Root struct {
-	Epoch  uint64 // of the owner who wrote it
+	Epoch  uint64 // of the owner that wrote it
 	Seq    uint64 // of the last message that is part of the state
 	Marks  []byte // of the sources, see message.Marks
 	Open   int    // items that wait for an answer
