@@ -157,7 +157,7 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	require.Contains(t, paused.summary(last).state, "paused")
 	require.Contains(t, (&look{}).summary(look{}).state, "no process is alive")
 	now.parts[0].Owner = "b-2" // which is dead
-	now.bury()
+	now.dropDeadOwners()
 	require.Equal(t, "a-1", now.parts[1].Owner)
 	require.Contains(t, now.summary(last).state, "without an owner: fetch.3")
 	require.Equal(t, []string{"42", "fetched"}, lines["42"])

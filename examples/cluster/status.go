@@ -85,12 +85,12 @@ func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
 	if err == nil {
 		now.settings, _, err = c.Settings(ctx)
 	}
-	now.bury()
+	now.dropDeadOwners()
 	return now, err
 }
 
-// bury removes dead owners from partitions that no other process has taken over yet.
-func (l *look) bury() {
+// dropDeadOwners removes dead owners from partitions that no other process has taken over yet.
+func (l *look) dropDeadOwners() {
 	alive := map[string]bool{}
 	for _, m := range l.members {
 		alive[m.ID] = true

@@ -20,7 +20,7 @@ type summary struct {
 	open      int    // URLs that wait in a partition
 	lag       uint64 // messages in flight
 	lost      int64  // messages that the brokers have lost
-	metFull   int64  // links and pages for which there was no room
+	dropped   int64  // links and pages for which there was no room
 	parts     int
 	ownerless []string // partitions
 	full      float64  // the largest share of a stream's bound
@@ -42,7 +42,7 @@ func (l *look) summary(last look) summary {
 	}
 	counts := l.counts()
 	s.admitted, s.lost = counts["URLs admitted"], counts["messages lost by the broker"]
-	s.metFull = metFull(counts)
+	s.dropped = dropped(counts)
 	before := map[string]int64{}
 	for _, m := range last.members {
 		before[m.ID] = m.Visits
@@ -86,16 +86,16 @@ func (s summary) write(out io.Writer, processes int) {
 		processes, mebibytes(s.resident), s.parts)
 	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n",
 		100*s.full, s.lost)
-	if s.metFull > 0 {
+	if s.dropped > 0 {
 		fmt.Fprintf(out, "dropped    %d links and pages for lack of room: raise the bound with "+
-			"\"cluster create -apply -stream-bytes N\", or -waiting\n", s.metFull)
+			"\"cluster create -apply -stream-bytes N\", or -waiting\n", s.dropped)
 	}
 	fmt.Fprintln(out)
 }
 
-// metFull counts links dropped because a stream was full, and pages that could not wait because
+// dropped counts links dropped because a stream was full, and pages that could not wait because
 // memory was full. Some of these pages are retried.
-func metFull(counts map[string]int64) int64 {
+func dropped(counts map[string]int64) int64 {
 	return counts[string(stage.QueueFull)]
 }
 

@@ -151,8 +151,8 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 		err = f.keeper.Store(ctx)
 		// Only now may the workers continue: their results are durable.
 		for _, r := range batch {
-			if r.kept != nil {
-				r.kept <- err
+			if r.committed != nil {
+				r.committed <- err
 			}
 		}
 		if err != nil {
@@ -163,7 +163,7 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 		case f.room <- struct{}{}:
 		default:
 		}
-		f.kept.Store(root.Seq)
+		f.committed.Store(root.Seq)
 	}
 	return nil
 }

@@ -40,11 +40,11 @@ type fetcher struct {
 	window window
 	room   chan struct{} // gets a value when there may be room for more items
 
-	done     chan result
-	kept     atomic.Uint64    // messages up to this one are committed
-	doneSize atomic.Int64     // bytes of the window when it was last committed
-	full     atomic.Bool      // the stream is nearly full: links are dropped
-	counts   map[string]int64 // fates, and links that were not followed; under mu
+	done      chan result
+	committed atomic.Uint64    // messages up to this one are committed
+	doneSize  atomic.Int64     // bytes of the window when it was last committed
+	full      atomic.Bool      // the stream is nearly full: links are dropped
+	counts    map[string]int64 // fates, and links that were not followed; under mu
 }
 
 // A task is an item of a message. It counts toward the load of the address at which it was queued.
@@ -56,9 +56,9 @@ type task struct {
 
 // A result reports a finished task or, with an empty fate, a message without tasks.
 type result struct {
-	task task
-	fate stage.Fate
-	kept chan<- error // nil if no worker waits
+	task      task
+	fate      stage.Fate
+	committed chan<- error // nil if no worker waits
 
 	// What the scheduler has learned from it and must not lose; nil if nothing.
 	learned []scheduler.Entry
@@ -393,9 +393,9 @@ const (
 // with them would hold up the fetches that make room.
 func (f *fetcher) tend(ctx context.Context) {
 	for forgot := uint64(0); ctx.Err() == nil; {
-		if kept := f.kept.Load(); kept > forgot {
-			if f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, kept) == nil {
-				forgot = kept
+		if committed := f.committed.Load(); committed > forgot {
+			if f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, committed) == nil {
+				forgot = committed
 			}
 		}
 		if level, err := f.Bus.Level(ctx, f.claim.Module, f.claim.Part); err == nil {
@@ -455,7 +455,7 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 	if v.err != nil {
 		// The next owner fetches this again, but not before the server permits.
 		if r.fate = ""; r.learned != nil && !errors.Is(v.err, errAbandoned) {
-			f.keep(ctx, r)
+			f.commit(ctx, r)
 		}
 		return false, v.err
 	}
@@ -467,20 +467,20 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 	} else if t.item.Kind != message.Rules {
 		f.loads.done(lease.Host(), t.item.Addr, time.Now())
 	}
-	return f.keep(ctx, r), nil
+	return f.commit(ctx, r), nil
 }
 
-// keep hands a result to the committer and reports whether it was committed.
-func (f *fetcher) keep(ctx context.Context, r result) bool {
-	kept := make(chan error, 1)
-	r.kept = kept
+// commit hands a result to the committer and reports whether it was committed.
+func (f *fetcher) commit(ctx context.Context, r result) bool {
+	committed := make(chan error, 1)
+	r.committed = committed
 	select {
 	case f.done <- r:
 	case <-ctx.Done():
 		return false
 	}
 	select {
-	case err := <-kept:
+	case err := <-committed:
 		return err == nil
 	case <-ctx.Done():
 		return false

@@ -81,7 +81,7 @@ func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
 	case message.Rules:
 		s.send(it, at, emit)
 	case message.Answer:
-		s.settle(it, at, emit)
+		s.answered(it, at, emit)
 	case message.Located:
 		s.located(it, at, emit)
 	}
@@ -243,7 +243,7 @@ func (s *hosts) unknown(it message.Item, h *host, at time.Time, emit engine.Emit
 		emit(message.Hosts, to, answer)
 		return
 	}
-	s.settle(answer, at, emit)
+	s.answered(answer, at, emit)
 }
 
 // located processes the result of a lookup.
@@ -264,9 +264,9 @@ func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
 	}
 }
 
-// settle processes a response for a robots.txt and checks the pages that waited for it. A redirect
+// answered processes a response for a robots.txt and checks the pages that waited for it. A redirect
 // goes to the partition of the target's host.
-func (s *hosts) settle(it message.Item, at time.Time, emit engine.Emit) {
+func (s *hosts) answered(it message.Item, at time.Time, emit engine.Emit) {
 	req, asked := s.rules.Cache.InFlight(it.For)
 	if !asked {
 		return // fetched twice, by two owners

@@ -182,12 +182,12 @@ func TestALeaseThatNobodyRunsIsTaken(t *testing.T) {
 		return n
 	}
 	until(t, func() bool { return seen(p.id) == parts && !m.view.heard(p.id).IsZero() })
-	m.mournAndShare(ctx, p)
+	m.reconcile(ctx, p)
 	until(t, func() bool { return o.count()["a"] == parts/2 && seen("") == parts/2 })
 	for _, epochs := range o.epochs {
 		require.Equal(t, []uint64{6}, epochs)
 	}
-	m.mournAndShare(ctx, p)
+	m.reconcile(ctx, p)
 	require.Equal(t, parts/2, m.Owned(), "running partitions are neither taken nor given back")
 	m.quitAll(cancel)
 	cancel()

@@ -183,7 +183,7 @@ func (m *Member) live(ctx context.Context) error {
 	beating.Go(func() { defer abort(); m.beat(stop, p) })
 
 	for ctx.Err() == nil && work.Err() == nil && m.failure() == nil {
-		m.mournAndShare(work, p)
+		m.reconcile(work, p)
 		select {
 		case <-ctx.Done():
 		case <-work.Done():
@@ -232,8 +232,8 @@ func (m *Member) beat(ctx context.Context, p *pulse) {
 	}
 }
 
-// mournAndShare declares silent members dead, takes free partitions and releases surplus ones.
-func (m *Member) mournAndShare(ctx context.Context, p *pulse) {
+// reconcile declares silent members dead, takes free partitions and releases surplus ones.
+func (m *Member) reconcile(ctx context.Context, p *pulse) {
 	for id, s := range m.view.silent(time.Now(), m.opts.TTL+m.opts.TTL/4) {
 		if id != p.id {
 			s.Dead, s.Report = true, nil
