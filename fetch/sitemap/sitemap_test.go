@@ -158,6 +158,8 @@ func TestSitemap(t *testing.T) {
 
 		{"text", "https://a.test/1\r\n\nnot a URL\n  https://a.test/2  \nhttps://a.test/3",
 			"page https://a.test/1\npage https://a.test/2\npage https://a.test/3"},
+		{"text with the line breaks of old Macs", "https://a.test/1\rhttps://a.test/2\r\rhttps://a.test/3",
+			"page https://a.test/1\npage https://a.test/2\npage https://a.test/3"},
 		{"text with a line that is too long", "https://a.test/1\nhttps://a.test/" +
 			strings.Repeat("x", 2*8<<10) + "\nhttps://a.test/3",
 			"page https://a.test/1\npage https://a.test/3"},

@@ -188,9 +188,10 @@ func (s *source) first() (byte, error) {
 }
 
 // line returns the next line, valid until the next call; a line longer than most is returned empty.
+// CR and LF each end a line, so that CR LF ends an empty one too.
 func (s *source) line(most int) ([]byte, error) {
 	for skip := false; ; {
-		if i := bytes.IndexByte(s.rest(), '\n'); i >= 0 {
+		if i := bytes.IndexAny(s.rest(), "\r\n"); i >= 0 {
 			line := s.rest()[:i]
 			if s.pos += i + 1; skip || len(line) > most {
 				return nil, nil
