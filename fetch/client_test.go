@@ -314,6 +314,7 @@ func TestRelease(t *testing.T) {
 		require.Nil(t, r.Body)
 		c.Release(r) // a second Release does nothing
 	}
+	c.Release(nil)
 }
 
 // TestHooks checks the arguments of Options.Dial and Options.Resolve.

@@ -166,15 +166,28 @@ func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	defer cancel()
 	addrs, err := c.opts.Resolve(ctx, host)
 	if err != nil {
-		return nil, &Error{Kind: pick(err, Resolve, ResolveTimeout), Err: err}
+		return nil, &Error{Kind: pick(err, Resolve, ResolveTimeout), Err: dnsError(host, err)}
 	}
 	if len(addrs) == 0 {
-		return nil, &Error{Kind: Resolve, Err: errNoAddress}
+		return nil, &Error{Kind: Resolve, Err: dnsError(host, errNoAddress)}
 	}
 	return c.allowed(addrs)
 }
 
 var errNoAddress = errors.New("no address")
+
+// dnsError returns the error of a look-up as a net.DNSError, whatever Options.Resolve returned:
+// layers above know by it that no server was asked.
+func dnsError(host string, err error) error {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return err
+	}
+	return &net.DNSError{
+		Err: err.Error(), Name: host, UnwrapErr: err,
+		IsTimeout: timedOut(err), IsTemporary: err != errNoAddress, IsNotFound: err == errNoAddress,
+	}
+}
 
 func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {
 	var ok []netip.Addr

@@ -110,6 +110,41 @@ func TestGetFailsToConnect(t *testing.T) {
 	require.EqualError(t, e, "fetch: http://a.test/: resolve: no address")
 }
 
+// A layer above knows by net.DNSError that no server was asked, whatever Options.Resolve returns.
+func TestResolversFailWithDNSErrors(t *testing.T) {
+	never := func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	broken := errors.New("the resolver is broken")
+	for name, tt := range map[string]struct {
+		opts               fetch.Options
+		kind               fetch.Kind
+		notFound, timedOut bool
+	}{
+		"no address": {fetch.Options{Resolve: resolveTo()}, fetch.Resolve, true, false},
+		"of its own": {fetch.Options{Resolve: func(context.Context, string) ([]netip.Addr, error) {
+			return nil, broken
+		}}, fetch.Resolve, false, false},
+		"ConnectTimeout": {fetch.Options{Resolve: never, ConnectTimeout: time.Millisecond},
+			fetch.ResolveTimeout, false, true},
+		"Timeout": {fetch.Options{Resolve: never, Timeout: time.Millisecond},
+			fetch.ResolveTimeout, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var dns *net.DNSError
+			e := fails(t, newClient(t, tt.opts), "http://a.test/")
+			require.Equal(t, tt.kind, e.Kind)
+			require.ErrorAs(t, e, &dns)
+			require.Equal(t, tt.notFound, dns.IsNotFound)
+			require.Equal(t, tt.timedOut, dns.IsTimeout)
+			require.Equal(t, !tt.notFound, e.Temporary())
+			require.Equal(t, name == "of its own", errors.Is(e, broken))
+			require.Equal(t, tt.timedOut, errors.Is(e, context.DeadlineExceeded))
+		})
+	}
+}
+
 // The end of the caller's context ends a Get at once, at any point, and discards what has arrived:
 // the caller no longer needs it.
 func TestCallersContext(t *testing.T) {

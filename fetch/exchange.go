@@ -230,7 +230,11 @@ func (x *exchange) classify(parent context.Context, err error, maxHeader int64) 
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
 	case context.Cause(x.ctx) == errTime:
-		return &Error{Kind: x.late, Addr: x.addr, Err: context.DeadlineExceeded}
+		cause := context.DeadlineExceeded
+		if x.late == ResolveTimeout {
+			cause = dnsError("", cause)
+		}
+		return &Error{Kind: x.late, Addr: x.addr, Err: cause}
 	case errors.As(err, &dialed):
 		// Several exchanges may share it, each with its own URL.
 		e := *dialed

@@ -170,8 +170,11 @@ func (c *Client) send(
 // Release takes the bodies from r and recycles their memory: neither Raw nor Body, nor any slice of
 // them, may be used afterwards. It also returns their share of Options.MaxMemory. Without Release
 // that happens when r is garbage-collected, which may be late. Release each response as you would
-// close a file.
+// close a file. A nil r, as of a Get that failed, is ignored.
 func (c *Client) Release(r *Response) {
+	if r == nil {
+		return
+	}
 	if r.held != nil {
 		r.held.shrink(0)
 		r.held = nil
