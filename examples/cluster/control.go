@@ -123,7 +123,8 @@ func parseAllow(entries []string) (instruction, error) {
 	return instruction{change: func(s *crawl.Settings) error {
 		for _, entry := range entries {
 			if !slices.Contains(s.Deny, entry) {
-				return fmt.Errorf("%q is not denied; \"cluster settings\" lists what is", entry)
+				return fmt.Errorf("%q was not denied by \"cluster deny\"; \"cluster settings\" lists "+
+					"what was, and \"cluster create -apply\" changes the list of -deny", entry)
 			}
 		}
 		s.Deny = slices.DeleteFunc(s.Deny, func(e string) bool {
@@ -181,14 +182,11 @@ func parseAdd(args []string) (instruction, error) {
 func parseRevisit(args []string) (instruction, error) {
 	urls, err := canonical(args)
 	return instruction{then: func(ctx context.Context, c *crawl.Crawl) error {
-		if err := c.Revisit(ctx, urls); err != nil {
-			return err
-		}
 		if c.Options.Revisit <= 0 {
-			return errors.New("the crawl was created without -revisit, so only pages that were " +
-				"never fetched are visited")
+			return errors.New("the crawl was created without -revisit and visits each page once; " +
+				"\"cluster add\" adds pages")
 		}
-		return nil
+		return c.Revisit(ctx, urls)
 	}}, err
 }
 
@@ -235,7 +233,7 @@ func showSettings(out io.Writer, c *crawl.Crawl, s crawl.Settings, revision uint
 		name  string
 		items []string
 	}{
-		{"drain", s.Drain}, {"deny", slices.Concat(c.Deny, s.Deny)}, {"seed", s.Seeds},
+		{"drain", s.Drain}, {"-deny", c.Deny}, {"deny", s.Deny}, {"seed", s.Seeds},
 	} {
 		for _, item := range list.items {
 			fmt.Fprintf(out, "%-8s %s\n", list.name, item)

@@ -164,7 +164,10 @@ func readLines(file string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strings.Split(strings.TrimSpace(string(data)), "\n"), nil
+	if text := strings.TrimSpace(string(data)); text != "" {
+		return strings.Split(text, "\n"), nil
+	}
+	return nil, nil
 }
 
 // readSeeds takes seeds from the command line and from a file. Lines that are not valid URLs are
