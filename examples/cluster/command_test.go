@@ -261,3 +261,14 @@ func TestBenchmarksRun(t *testing.T) {
 		require.Contains(t, out, says, "cluster %s", line)
 	}
 }
+
+// TestAnEmptyFileHasNoLines: an empty deny list equals none, so a crawl without one does not differ.
+func TestAnEmptyFileHasNoLines(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "deny")
+	for _, text := range []string{"", "\n"} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		lines, err := readLines(name)
+		require.NoError(t, err)
+		require.Nil(t, lines)
+	}
+}
