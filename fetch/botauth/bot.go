@@ -22,7 +22,7 @@ type Bot struct {
 	UserAgent string         // as sent
 	Purpose   string         // what the pages are used for, in a sentence or two
 	Contact   string         // an e-mail address or a URL
-	Ranges    []netip.Prefix // from which it crawls
+	Ranges    []netip.Prefix // from which it crawls; invalid ones are left out
 	Signer    *Signer        // whose keys are published; nil means that requests are not signed
 }
 
@@ -61,6 +61,9 @@ func (b Bot) ranges(now time.Time) []byte {
 		Prefixes []prefix `json:"prefixes"`
 	}{now.UTC().Format(time.RFC3339), []prefix{}}
 	for _, r := range b.Ranges {
+		if !r.IsValid() {
+			continue
+		}
 		p := prefix{V6: r.Masked().String()}
 		if r.Addr().Is4() {
 			p = prefix{V4: p.V6}

@@ -55,7 +55,7 @@ func TestBot(t *testing.T) {
 	bot := botauth.Bot{
 		Name: "examplebot", UserAgent: "examplebot/1.0 (+https://crawler.test/)",
 		Purpose: "It builds an index of <b>bold</b> pages.", Contact: "bot@crawler.test",
-		Ranges: []netip.Prefix{netip.MustParsePrefix("192.0.2.9/24"), netip.MustParsePrefix("2001:db8::/48")},
+		Ranges: []netip.Prefix{netip.MustParsePrefix("192.0.2.9/24"), {}, netip.MustParsePrefix("2001:db8::/48")},
 		Signer: newSigner(t, botauth.Options{Agent: "https://crawler.test"}),
 	}
 	client := host(bot.Handler())

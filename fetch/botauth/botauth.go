@@ -59,7 +59,7 @@ type Options struct {
 	// PlainAgent sends Signature-Agent as a plain string, as the drafts before October 2025 had it,
 	// for sites that know no other form; false means the dictionary of the current draft.
 	PlainAgent bool
-	// TTL is how long a signature is valid; 0 means DefaultTTL.
+	// TTL is how long a signature is valid. Zero or negative means DefaultTTL.
 	TTL time.Duration
 }
 
@@ -102,7 +102,7 @@ type namedKey struct {
 // New returns a Signer, or ErrKey or ErrAgent. See [Signer.SetKeys] about the keys.
 func New(opts Options, keys ...Key) (*Signer, error) {
 	s := &Signer{plain: opts.PlainAgent, ttl: opts.TTL}
-	if s.ttl == 0 {
+	if s.ttl <= 0 {
 		s.ttl = DefaultTTL
 	}
 	if opts.Agent != "" {

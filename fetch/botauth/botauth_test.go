@@ -235,3 +235,11 @@ func BenchmarkSign(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "signatures/s")
 }
+
+func TestATTLThatIsNegativeIsTheDefault(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	req, err := http.NewRequest(http.MethodGet, "https://site.test/", nil)
+	require.NoError(t, err)
+	require.NoError(t, newSigner(t, botauth.Options{TTL: -1}).Sign(req, now))
+	require.Contains(t, req.Header.Get("Signature-Input"), ";expires=1700000060;")
+}
