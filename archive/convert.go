@@ -118,6 +118,7 @@ type converter struct {
 	url     string
 	changed []entry           // of the URL
 	last    map[digest]*entry // last of changed by digest, and of all by ""; nil until needed
+	missing fruitless         // the last search for a reference that found nothing
 }
 
 // complete completes the next entry.

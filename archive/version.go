@@ -129,7 +129,7 @@ func refersTo(fields warc.Fields) reference {
 // the last changed version before it with the same digest. If another URL has the content, and the
 // last changed version of its own URL differs, the version is a change.
 func (a *Archive) resolve(key string, e *entry, ref reference) error {
-	found, err := a.resolveReference(key, e, ref)
+	found, err := a.resolveReference(key, e, ref, new(fruitless))
 	if err != nil || found {
 		return err
 	}
@@ -142,8 +142,18 @@ func (a *Archive) resolve(key string, e *entry, ref reference) error {
 	})
 }
 
-// resolveReference is resolve by the reference of a record alone.
-func (a *Archive) resolveReference(key string, e *entry, ref reference) (found bool, err error) {
+// fruitless is a search that found nothing. A later one for the same digest may stop where that one
+// started, so a URL full of such references costs no search of its whole history for each.
+type fruitless struct {
+	origin string
+	digest digest
+	from   int64 // the search went back from here
+}
+
+// resolveReference is resolve by the reference of a record alone. It replaces last, the last search
+// that found nothing, by its own if that finds nothing.
+func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fruitless) (
+	found bool, err error) {
 	if !ref.dated {
 		return false, nil
 	}
@@ -153,14 +163,24 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 	}
 	// A date without fractions may mean a version later in that second.
 	at := entry{time: ref.time + 1e6 - 1, file: math.MaxUint32, offset: maxOffset}
+	seen := int64(math.MinInt64)
+	if last.origin == origin && last.digest == e.digest && last.from <= at.time {
+		seen = last.from
+	}
 	var content entry
 	err = a.index.back(origin, at, func(before *entry) bool {
+		if before.time <= seen {
+			return false
+		}
 		same := e.digest != "" && e.digest == before.digest
 		found = before.kind != Unchanged &&
 			(same || before.kind == Changed && !e.digest.contradicts(before.digest))
 		content = *before
 		return !found
 	})
+	if err == nil && !found {
+		*last = fruitless{origin, e.digest, at.time}
+	}
 	if err != nil || !found {
 		return false, err
 	}
@@ -216,7 +236,7 @@ func (a *Archive) contentIn(history *converter, key string, e *entry) error {
 	}
 	ref, err := a.referenceOf(a.location(e.address()))
 	if err == nil && ref.dated {
-		_, err = a.resolveReference(key, e, ref)
+		_, err = a.resolveReference(key, e, ref, &history.missing)
 	}
 	switch {
 	case errors.Is(err, warc.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
