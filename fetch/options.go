@@ -117,7 +117,8 @@ type Options struct {
 	Grace time.Duration
 
 	// Resolve looks up the addresses of a host name; nil means net.DefaultResolver. It is called
-	// without a lock, under the time limits of the Get.
+	// without a lock, under the time limits of the Get. If a name does not exist, it should return a
+	// net.DNSError with IsNotFound: other errors count as failures of the resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Proxy is the URL of a proxy, with user name and password if needed; "" means none, whatever
 	// the environment says. Every guard but Reach holds through any proxy. Reach holds through
@@ -141,7 +142,9 @@ type Options struct {
 	// to New of the sub-package brotli. It must be safe for concurrent use. Its readers are closed.
 	Brotli func(r io.Reader) (io.ReadCloser, error)
 	// Wrap puts a layer above the transport and its guards, such as one that signs requests; nil
-	// means none. It must not modify a request that it is given.
+	// means none. It must not modify a request that it is given. A layer that sends requests of its
+	// own, such as package robotshttp, belongs above Client.Transport instead: here its requests
+	// would count as attempts of the page.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Jar keeps cookies; nil means that none are kept or sent.
 	Jar http.CookieJar
