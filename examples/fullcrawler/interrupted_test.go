@@ -115,7 +115,8 @@ func TestAFullDiskIsNoVerdict(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFullDiskIsNoVerdict$")
-	child.Env = append(os.Environ(), "CRAWL_UNTIL_FULL="+dir)
+	child.Env = append(os.Environ(), "CRAWL_UNTIL_FULL="+dir,
+		"TMPDIR="+t.TempDir()) // the child exits without removing its own
 	out, err := child.CombinedOutput()
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit, "%s", out)
