@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -94,9 +95,11 @@ func (c *Cache[V]) Save() (err error) {
 	return nil
 }
 
-// replace writes the file under another name and renames it.
+// replace writes the file under another name and renames it. The name differs from call to call, as
+// several processes may save to one file.
 func (c *Cache[V]) replace(dir vfs.FS, path string) (err error) {
-	name, temp := filepath.Base(path), filepath.Base(path)+".new"
+	name := filepath.Base(path)
+	temp := fmt.Sprintf("%s.%08x.new", name, rand.Uint32())
 	f, err := dir.Create(temp)
 	if err != nil {
 		return err
@@ -109,7 +112,7 @@ func (c *Cache[V]) replace(dir vfs.FS, path string) (err error) {
 		}
 	}()
 	if old, statErr := os.Stat(path); statErr == nil {
-		err = os.Chmod(path+".new", old.Mode().Perm())
+		err = os.Chmod(filepath.Join(filepath.Dir(path), temp), old.Mode().Perm())
 	}
 	if err == nil {
 		err = c.write(io.NewOffsetWriter(f, 0))

@@ -237,6 +237,28 @@ func TestAFailedSaveLeavesTheOldFile(t *testing.T) {
 	require.Len(t, left, 2)
 }
 
+// TestSavesToOneFileAreApart saves a cache while another one, which may be in another process, writes
+// the same file.
+func TestSavesToOneFileAreApart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	first, second := open[meddler](t, file), open[string](t, file)
+	first.Set("a.test", meddler{}, time.Hour)
+	second.Set("b.test", strings.Repeat("b", 1000), time.Hour)
+	meddle = second.Save
+	require.NoError(t, first.Save())
+	require.Equal(t, 1, open[meddler](t, file).Len())
+	require.NoError(t, second.Save())
+	require.Equal(t, 1, open[string](t, file).Len())
+}
+
+// A meddler calls meddle when it is saved.
+type meddler struct{}
+
+var meddle func() error
+
+func (meddler) AppendBinary(b []byte) ([]byte, error) { return b, meddle() }
+func (*meddler) UnmarshalBinary([]byte) error         { return nil }
+
 // A stubborn value cannot be saved, in one way or another.
 type stubborn struct {
 	size         int
