@@ -155,8 +155,7 @@ func (s *Scheduler[T]) waitLease(
 	if deadline, ok := ctx.Deadline(); ok && e.earliest(i) > s.instant(deadline) {
 		at := s.time(e.earliest(i))
 		s.mu.Unlock()
-		return nil, fmt.Errorf("scheduler: %s may not be visited before %s: %w",
-			host, at.Format(time.RFC3339), context.DeadlineExceeded)
+		return nil, &tooLate{host, at}
 	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
@@ -164,6 +163,22 @@ func (s *Scheduler[T]) waitLease(
 	s.mu.Unlock()
 	return s.await(ctx, w, lease)
 }
+
+// A tooLate is the error of a call of Wait with a deadline that is too early. An http.Client asks the
+// error itself whether it is a timeout, not those that it wraps.
+type tooLate struct {
+	host string
+	at   time.Time
+}
+
+func (e *tooLate) Error() string {
+	return fmt.Sprintf("scheduler: %s may not be visited before %s: %v",
+		e.host, e.at.Format(time.RFC3339), context.DeadlineExceeded)
+}
+
+func (*tooLate) Unwrap() error   { return context.DeadlineExceeded }
+func (*tooLate) Timeout() bool   { return true }
+func (*tooLate) Temporary() bool { return true }
 
 // await waits for a waiter to get a lease or an error.
 func (s *Scheduler[T]) await(

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -192,6 +193,7 @@ func TestWaitFailsEarly(t *testing.T) {
 		_, err = s.Wait(ctx, "b")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "scheduler: b may not be visited before ")
+		require.True(t, os.IsTimeout(err))
 		require.Zero(t, time.Since(before))
 		ctx, cancel = context.WithTimeout(t.Context(), time.Hour+1)
 		defer cancel()
