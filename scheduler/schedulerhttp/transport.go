@@ -71,7 +71,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := x.wait(); err != nil {
 			return refuse(sent, err)
 		}
-		resp, err := t.base.RoundTrip(x.traced(sent))
+		resp, err := x.send(sent)
 		if err == nil {
 			return x.begin(resp), nil
 		}
@@ -135,6 +135,21 @@ func (x *exchange) wait() error {
 	x.lease, x.start = *lease, time.Now()
 	return nil
 }
+
+// send calls the RoundTripper below. If that panics or returns nothing, the lease ends here, and the
+// host is not blamed.
+func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
+	defer func() {
+		if resp == nil && err == nil {
+			err = errNothing
+			x.end(scheduler.Outcome{Start: time.Now()})
+		}
+	}()
+	return x.transport.base.RoundTrip(x.traced(r))
+}
+
+var errNothing = errors.New(
+	"schedulerhttp: the RoundTripper below returned neither a response nor an error")
 
 // traced returns a copy of a request that reports its progress to the exchange.
 func (x *exchange) traced(r *http.Request) *http.Request {

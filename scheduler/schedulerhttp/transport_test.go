@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -245,6 +246,7 @@ func TestTimeouts(t *testing.T) {
 		_, err := b.client.Get(root(0))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "h00000.vweb.test may not be visited before ")
+		require.True(t, os.IsTimeout(err), "like any timeout of net/http")
 		require.Zero(t, time.Since(start), "the request fails without waiting")
 
 		b.client.Timeout = 2 * time.Minute
@@ -389,6 +391,26 @@ func TestBodiesOfRequestsAreClosed(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestABrokenRoundTripperBlocksNoHost: it panics, or returns nothing. The caller may recover.
+func TestABrokenRoundTripperBlocksNoHost(t *testing.T) {
+	panics := true
+	transport := schedulerhttp.NewTransport(roundTrip(func(*http.Request) (*http.Response, error) {
+		if panics {
+			panic("broken")
+		}
+		return nil, nil
+	}), scheduler.Options{HostDelay: -1})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a.test/", nil)
+	require.NoError(t, err)
+	require.PanicsWithValue(t, "broken", func() { _, _ = transport.RoundTrip(r) })
+	require.Zero(t, transport.Hosts().Stats().Out)
+	panics = false
+	_, err = transport.RoundTrip(r)
+	require.ErrorContains(t, err, "neither a response nor an error")
+	require.Zero(t, transport.Hosts().Stats().Out)
+	require.Zero(t, transport.Hosts().Explain("a.test").Failures, "not the fault of the host")
+}
 
 // TestASwitchedProtocolCanBeWrittenTo, as net/http promises for status 101.
 func TestASwitchedProtocolCanBeWrittenTo(t *testing.T) {
