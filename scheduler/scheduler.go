@@ -121,7 +121,7 @@ func (s *Scheduler[T]) Add(t Task[T]) error {
 }
 
 // SetHost sets what is known about a host. Zero fields of h leave earlier settings unchanged. The
-// change also applies to queued tasks and to the current delay.
+// change also applies to queued tasks, and to the current delay unless that has passed.
 //
 // A host with an empty queue is forgotten a day after its last use, or after its delay if that is
 // longer. So call SetHost again when the host is used again, for example whenever the crawler

@@ -344,3 +344,22 @@ func TestHostNameKeepsNothingAlive(t *testing.T) {
 	require.Equal(t, url[7:22], lease.Host())
 	require.NotSame(t, unsafe.StringData(url[7:]), unsafe.StringData(lease.Host()))
 }
+
+// TestALongerDelayCountsOnlyWhileTheOldOneRuns, because a host without a delay is not remembered.
+func TestALongerDelayCountsOnlyWhileTheOldOneRuns(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{
+		4 * time.Second: 11 * time.Second,
+		5 * time.Second: 0,
+	} {
+		s := scheduler.New[int](scheduler.Options{HostDelay: 5 * time.Second})
+		require.NoError(t, s.Add(scheduler.Task[int]{Host: "a"}))
+		lease, _ := s.TryNext(start)
+		lease.Done(scheduler.Outcome{})
+		_, wait := s.TryNext(start.Add(after))
+		require.Equal(t, scheduler.Forever, wait)
+		s.SetHost("a", scheduler.Host{Delay: 15 * time.Second})
+		require.NoError(t, s.Add(scheduler.Task[int]{Host: "a"}))
+		_, wait = s.TryNext(start.Add(after))
+		require.Equal(t, want, wait)
+	}
+}
