@@ -106,53 +106,52 @@ func (f *pool) visits(i int, price float64) float64 {
 // bounds.
 func (f *pool) share(price float64) {
 	f.demand(price) // the bisection may have tried another one last
-	var free []int
-	bounded, left := make([][]int, len(f.hosts)), f.budget.Visits
+	all, bounded := make([]int, len(f.pages)), make([][]int, len(f.hosts))
 	for i, p := range f.pages {
+		all[i] = i
 		if h := p.Host; h >= 0 && h < len(f.hosts) && f.hosts[h] > f.budget.Hosts[h] {
 			bounded[h] = append(bounded[h], i)
 		} else {
-			free = append(free, i)
+			f.perDay[i] = f.visits(i, price)
 		}
 	}
 	for h, members := range bounded {
-		if len(members) > 0 {
-			left -= f.shareHost(members, f.budget.Hosts[h])
+		if f.budget.Hosts[h] > 0 {
+			f.shareHost(members, f.budget.Hosts[h])
 		}
 	}
-	f.set(free, price, left)
+	f.trim(all, price, f.budget.Visits)
 }
 
-// shareHost shares the bound of one host between its pages, and returns what it used.
-func (f *pool) shareHost(members []int, bound float64) (used float64) {
-	if !(bound > 0) {
-		return 0
-	}
+// shareHost shares the bound of one host between its pages.
+func (f *pool) shareHost(members []int, bound float64) {
 	most := 0.0
 	for _, i := range members {
 		most = max(most, f.worth[i])
 	}
-	f.set(members, bisect(leastPrice*most, most, func(price float64) bool {
+	price := bisect(leastPrice*most, most, func(price float64) bool {
 		sum := 0.0
 		for _, i := range members {
 			sum += f.visits(i, price)
 		}
 		return sum > bound
-	}), bound)
-	return bound
+	})
+	for _, i := range members {
+		f.perDay[i] = f.visits(i, price)
+	}
+	f.trim(members, price, bound)
 }
 
-// set gives the members their visits at a price, but not more than bound in all. The price is the
-// highest one at which they want more.
+// trim reduces the visits of the members to a bound. The price is the highest one at which they
+// want more.
 //
 // If visits are so rare that each finds a new version, worth and price are equal to the last digit,
 // and the visits to a page jump from none to one in about 40 mean intervals. Pages at that edge get
 // what the others leave.
-func (f *pool) set(members []int, price, bound float64) {
+func (f *pool) trim(members []int, price, bound float64) {
 	const edge = 1 + 1e-12
 	sum, edged := 0.0, 0.0
 	for _, i := range members {
-		f.perDay[i] = f.visits(i, price)
 		sum += f.perDay[i]
 		if f.worth[i] <= price*edge {
 			edged += f.perDay[i]
@@ -161,7 +160,7 @@ func (f *pool) set(members []int, price, bound float64) {
 	if sum <= bound {
 		return
 	}
-	cut := sum - max(bound, 0)
+	cut := sum - bound
 	for _, i := range members {
 		switch {
 		case edged < cut: // no edge, only rounding

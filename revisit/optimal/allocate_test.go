@@ -131,6 +131,14 @@ func TestAllocateTakesWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestRareVisitsStayWithinTheBudget: a single page wants more than all visits, or none.
+func TestRareVisitsStayWithinTheBudget(t *testing.T) {
+	pages := []Page{{Rate: 700, Weight: 2, Host: 0}, {Rate: 10, Host: 1}}
+	visits, _ := Allocate(pages, Budget{Visits: 0.5, Hosts: []float64{9, 9}})
+	require.InEpsilon(t, 0.5, visits[0], 1e-9)
+	require.Zero(t, visits[1])
+}
+
 func TestGainIsTheDerivativeOfVersionsCaught(t *testing.T) {
 	for x := 0.01; x < 30; x *= 1.3 {
 		// Rate 1: visits at r = 1/x catch r(1-exp(-1/r)) versions a day.
