@@ -169,13 +169,18 @@ func (s *Scheduler[T]) tryNext(now time.Time, lease *Lease[T]) (*Lease[T], time.
 // take leases a host that is ready at now. It requires that s.mu is held.
 func (s *Scheduler[T]) take(now int64, lease *Lease[T]) bool {
 	s.engine.advance(now)
-	s.dispatch() // waiting callers come first
-	n := s.engine.next(0)
-	if n == 0 {
-		return false
+	for {
+		s.dispatch() // waiting callers come first
+		n := s.engine.next(0)
+		if n == 0 {
+			return false
+		}
+		if s.engine.flights.at(n).task != 0 {
+			s.fill(lease, n)
+			return true
+		}
+		s.wake(n) // a host before it, which had only tasks, went to another waitlist
 	}
-	s.fill(lease, n)
-	return true
 }
 
 // fill turns a new flight into a lease. It requires that s.mu is held.

@@ -228,14 +228,7 @@ func (s *Scheduler[T]) dispatch() {
 		if n == 0 {
 			break
 		}
-		host := uint32(0)
-		if f := s.engine.flights.at(n); f.task == 0 {
-			host = f.limiters[theHost]
-		}
-		w := b.first(host)
-		b.remove(w)
-		s.fill(&w.lease, n)
-		close(w.ended)
+		s.wake(n)
 	}
 	for b.any.Len() > 0 && s.drained() {
 		w := b.first(0)
@@ -245,6 +238,18 @@ func (s *Scheduler[T]) dispatch() {
 	}
 	b.note(s.engine.now, s.queued)
 	s.arm()
+}
+
+// wake gives a new flight to the waiter that it is for. It requires that s.mu is held.
+func (s *Scheduler[T]) wake(n uint32) {
+	host := uint32(0)
+	if f := s.engine.flights.at(n); f.task == 0 {
+		host = f.limiters[theHost]
+	}
+	w := s.blocked.first(host)
+	s.blocked.remove(w)
+	s.fill(&w.lease, n)
+	close(w.ended)
 }
 
 // drained reports whether Next would wait forever, because no event is left that could make a task

@@ -204,3 +204,35 @@ func TestWaitFailsEarly(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 	})
 }
+
+// TestTryNextLeavesTheLeaseOfACaller of Wait to it. The caller's host w comes behind x, which has
+// had its turn at its group, and waits for the address.
+func TestTryNextLeavesTheLeaseOfACaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
+		lease := func(want string) *scheduler.Lease[string] {
+			lease, _ := s.TryNext(time.Now())
+			require.Equal(t, want != "", lease != nil)
+			if lease != nil {
+				require.Equal(t, want, lease.Item())
+			}
+			return lease
+		}
+		add(t, s, grouped("g", jobs(there, "y1"))...)
+		y := lease("y1")
+		add(t, s, grouped("g", jobs(here, "x1"))...)
+		lease("") // x1 waits for the group
+		add(t, s, jobs(here, "z1")...)
+		lease("z1").Done(scheduler.Outcome{RetryAfter: time.Now().Add(time.Minute)})
+		y.Done(scheduler.Outcome{})
+		time.Sleep(time.Second)
+		lease("") // x1 waits for the address
+		add(t, s, grouped("g", jobs(there, "y2"))...)
+		lease("y2")
+		s.SetHost("w", scheduler.Host{Addr: here})
+		waiting := waitFor(t.Context(), s, "w")
+		time.Sleep(time.Minute)
+		lease("") // x1 waits for the group again
+		require.Equal(t, result{after: time.Minute}, <-waiting)
+	})
+}
