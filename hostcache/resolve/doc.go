@@ -18,7 +18,7 @@
 // such host, or no address for it; this is cached. An error that wraps [ErrServerFailure] means
 // that a server answered without a result: usually the servers of the domain are broken, but a
 // server without a network says the same. One that wraps [ErrUnreachable] means that no server
-// answered, which is a local fault. If the context ended, errors.Is finds its error.
+// answered, which is a local fault. If the context ended, errors.Is finds its cause.
 //
 // # Trust
 //
