@@ -6,8 +6,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 
 	"github.com/stretchr/testify/require"
 
@@ -291,6 +294,43 @@ func TestATruncatedArchiveIsReported(t *testing.T) {
 		require.Equal(t, left > 0, status != 0, "half a record remains: %s", output)
 		require.NotRegexp(t, `\d\d versions: `, output, "no version is missing")
 	}
+}
+
+// TestAFullDiskIsNoDamage: check does not take it for a fault, and repair keeps what is there.
+func TestAFullDiskIsNoDamage(t *testing.T) {
+	if args := os.Getenv("ON_A_FULL_DISK"); args != "" {
+		limitFileSize(t, 120) // room for crawl.holder
+		os.Exit(command(t.Context(), strings.Fields(args), os.Stdout, os.Stdout))
+	}
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("no limit on file sizes on this system")
+	}
+	web := serve(t, webtest.Options{Seed: 67, Hosts: 2, Pages: 5})
+	cfg := testConfig(t, web)
+	crawlWeb(t, web, cfg)
+	_, before := run(t, "check", "-out", cfg.Out)
+	require.Contains(t, before, "all sound")
+	index, err := filepath.Glob(filepath.Join(cfg.Out, stage.PagesDir, "ids-*"))
+	require.NoError(t, err)
+	for _, damaged := range []bool{false, true} {
+		if damaged {
+			require.NoError(t, os.Truncate(index[0], 0))
+		}
+		for _, name := range []string{"check", "repair"} {
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAFullDiskIsNoDamage$")
+			child.Env = append(os.Environ(), "ON_A_FULL_DISK="+name+" -out "+cfg.Out)
+			out, err := child.CombinedOutput()
+			require.Error(t, err, "%s", out)
+			require.Contains(t, string(out), "pages            ")
+			require.Equal(t, damaged, strings.Contains(strings.ToLower(string(out)), "damaged"), "%s", out)
+		}
+	}
+	status, output := run(t, "repair", "-out", cfg.Out)
+	require.Zero(t, status, output)
+	require.Contains(t, output, " 10 pages kept, at least 0 lost")
+	_, after := run(t, "check", "-out", cfg.Out)
+	require.Equal(t, before, strings.Replace(after, "filters          none", "filters          sound", 1))
 }
 
 // TestDamagedCachesAreDiscarded with a warning: their contents can be fetched again.

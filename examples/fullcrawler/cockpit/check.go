@@ -10,15 +10,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
+	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // errFaults is returned by check if it found faults.
 var errFaults = errors.New("the check found faults")
+
+// errUnread is returned by check if it could not read all parts, but found no fault.
+var errUnread = errors.New("not everything was checked: remove the cause, and check again")
 
 // errNone is returned by checks of optional parts that are missing.
 var errNone = errors.New("none")
@@ -47,11 +53,15 @@ var parts = []part{
 // check reads every file of a crawl.
 func check(ctx context.Context, in call) error {
 	faults := 0
+	var unread error
 	for _, p := range parts {
 		result, err := p.check(ctx, in.dir, in.out)
 		switch {
 		case errors.Is(err, errNone):
 			result = "none"
+		case notDamage(err):
+			unread = errUnread
+			result = fmt.Sprintf("NOT CHECKED: %v", err)
 		case err != nil:
 			faults++
 			result = fmt.Sprintf("DAMAGED: %v", err)
@@ -62,7 +72,22 @@ func check(ctx context.Context, in call) error {
 		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s repairs what can be repaired",
 			errFaults, faults, in.dir)
 	}
-	return nil
+	return unread
+}
+
+// notDamage says whether an error is of this machine or of the caller: repair could only destroy
+// what is sound.
+func notDamage(err error) bool {
+	for _, cause := range []error{
+		context.Canceled, archive.ErrLocked, satstore.ErrLocked, fs.ErrPermission,
+		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS,
+		syscall.Errno(112), // a full disk on Windows
+	} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return neterr.Exhausted(err)
 }
 
 func checkPages(_ context.Context, dir string, _ io.Writer) (result string, err error) {
@@ -220,6 +245,10 @@ func repair(ctx context.Context, in call) error {
 			}
 			say(p.name, "%s", result)
 			continue
+		case notDamage(err):
+			say(p.name, "not checked: %v", err)
+			failed = errUnread
+			continue
 		}
 		say(p.name, "damaged: %v", err)
 		switch p.name {
@@ -246,6 +275,11 @@ func repairPages(dir string, say func(name, format string, args ...any)) error {
 	if err != nil {
 		clock.Pace = 1 // the clock itself is repaired later
 	}
+	// First, since a repair that is killed after it has replaced the store is not repeated.
+	err = os.Remove(filepath.Join(dir, FiltersName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	done, err := stage.RepairPages(dir, PagesOptions(Config{}, clock))
 	if err != nil {
 		return err
@@ -255,11 +289,7 @@ func repairPages(dir string, say func(name, format string, args ...any)) error {
 	}
 	say("pages", "%d pages kept, at least %d lost", done.Records, done.Lost)
 	say("pages", "the next crawl checks the links of all pages again, and so finds lost pages")
-	err = os.Remove(filepath.Join(dir, FiltersName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 func repairArchive(dir string, say func(name, format string, args ...any)) error {

@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -46,6 +47,9 @@ func repairStore(dir string, o PagesOptions) (done satstore.Repaired, err error)
 	done.Findings = append(done.Findings, err)
 	if err := os.RemoveAll(at + freshDir); err != nil {
 		return done, err
+	}
+	if !errors.Is(err, satstore.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
+		return done, fmt.Errorf("repair the pages: %w", err) // such as a full disk: nothing is lost
 	}
 	return done, discard(dir, PagesDir)
 }
