@@ -8,7 +8,7 @@ import (
 // An extra is the state that few limiters have, mostly what makes a delay longer than the default.
 type extra struct {
 	owner    uint32
-	waiters  uint32 // of a host: callers of Wait
+	waiters  uint32 // of a host: callers of Wait; else: the last such host in the waitlist
 	failures uint8  // net of successes, for the back-off
 	ranked   bool   // the queue has tasks of several priorities
 	raised   uint64 // serial of the last flight when a failure was last counted

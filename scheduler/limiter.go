@@ -26,8 +26,8 @@ type limiter struct {
 // hosts is how many hosts belong to a shared limiter.
 func (p *limiter) hosts() *uint32 { return &p.addr }
 
-// lastFront is the last of the hosts at the front of a waitlist, which no other host may overtake.
-// It is 0 if there is none.
+// lastFront is the last of the hosts at the front of a waitlist, which only hosts with a caller of
+// Wait may overtake. It is 0 if there is none.
 func (p *limiter) lastFront() *uint32 { return &p.group }
 
 // pendingBit is set in limiter.out while the arrival time of some request in flight is unknown. It

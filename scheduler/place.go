@@ -80,7 +80,11 @@ func (e *engine) addWaiter(host uint32) {
 	if x.waiters++; x.waiters > 1 {
 		return
 	}
-	if e.at(host).state != holding {
+	if p := e.at(host); p.state == holding {
+		e.unlink(host)
+		e.join(host, p.addr, true)
+		e.setState(host, holding)
+	} else {
 		e.unplace(host)
 		e.placeHost(host)
 	}
@@ -91,6 +95,10 @@ func (e *engine) addWaiter(host uint32) {
 func (e *engine) removeWaiter(host uint32) {
 	e.extras.at(e.at(host).extra).waiters--
 	e.updateDue(host)
+	if !e.hasWaiters(e.at(host)) {
+		e.unplace(host) // its place is among the hosts with callers of Wait
+		e.placeHost(host)
+	}
 	e.replaceHost(host)
 }
 
@@ -121,14 +129,23 @@ func (e *engine) waitlistOf(i uint32) (shared uint32) {
 }
 
 // join puts a host into the waitlist of a shared limiter: at the end, or behind the hosts that are
-// already at the front.
+// already at the front. Those with a caller of Wait come first: if all goroutines of a crawler are
+// in Wait, none leases the others.
 func (e *engine) join(i, shared uint32, front bool) {
 	e.joins++
-	p := e.at(shared)
-	if front {
+	p, called := e.at(shared), e.hasWaiters(e.at(i))
+	switch {
+	case front && called:
+		x := e.extraOf(shared)
+		p.insert(&e.timers, i, x.waiters)
+		if *p.lastFront() == x.waiters {
+			*p.lastFront() = i
+		}
+		x.waiters = i
+	case front:
 		p.insert(&e.timers, i, *p.lastFront())
 		*p.lastFront() = i
-	} else {
+	default:
 		p.push(&e.timers, i)
 	}
 	if p.kind == aGroup {
@@ -136,18 +153,35 @@ func (e *engine) join(i, shared uint32, front bool) {
 	} else {
 		e.setState(i, atAddr)
 	}
-	if p.state == idle {
+	switch {
+	case p.state == idle:
 		e.placeShared(shared)
-	} else {
+	case p.state == held && called:
+		e.wrest(shared)
+	default:
 		e.relevel(shared)
 	}
 }
 
+// wrest releases a held group, unless the host it is held for has a caller of Wait.
+func (e *engine) wrest(group uint32) {
+	if host := *e.holder(group); !e.hasWaiters(e.at(host)) {
+		e.setState(host, atAddr)
+		e.unhold(group)
+	}
+}
+
+// holder is the host for which a group is held. A held group is in no list, so a link is free.
+func (e *engine) holder(group uint32) *uint32 { return &e.timers.at(group).next }
+
 // unlink removes a host from its waitlist, and leaves the shared limiter where it is.
 func (e *engine) unlink(i uint32) {
-	p := e.at(e.waitlistOf(i))
+	p, before := e.at(e.waitlistOf(i)), e.timers.at(i).prev
 	if *p.lastFront() == i {
-		*p.lastFront() = e.timers.at(i).prev
+		*p.lastFront() = before
+	}
+	if p.extra != 0 && e.extras.at(p.extra).waiters == i {
+		e.extras.at(p.extra).waiters = before
 	}
 	p.remove(&e.timers, i)
 	e.setState(i, idle)
@@ -240,6 +274,7 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 			e.join(host, other, true)
 			e.setState(host, holding)
 			p.state = held
+			*e.holder(shared) = host
 			return 0
 		}
 	}

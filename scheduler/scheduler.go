@@ -179,7 +179,7 @@ func (s *Scheduler[T]) take(now int64, lease *Lease[T]) bool {
 			s.fill(lease, n)
 			return true
 		}
-		s.wake(n) // a host before it, which had only tasks, went to another waitlist
+		s.wake(n) // the lease of a caller of Wait is never given to another caller
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,13 +15,17 @@ import (
 )
 
 // TestWaitAndNextAtRandom has callers of Wait, some of which give up, beside a caller of Next. Each
-// task is leased once, no host or address is visited twice at a time, and nobody waits forever.
+// task is leased once, no host or address is visited twice at a time, and nobody waits forever: nor
+// does a single goroutine that calls Wait for another host during each visit.
 func TestWaitAndNextAtRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMixed(seed)
 			var all sync.WaitGroup
 			for caller := range uint64(3) {
+				if m.alone {
+					break
+				}
 				all.Go(func() { m.wait(t.Context(), rand.New(rand.NewPCG(seed, caller+1))) })
 			}
 			all.Go(func() { m.lease(t.Context(), rand.New(rand.NewPCG(seed, 4)), &all) })
@@ -42,7 +45,8 @@ func TestWaitAndNextAtRandom(t *testing.T) {
 type mixed struct {
 	s     *scheduler.Scheduler[int]
 	hosts int
-	addrs map[string]netip.Addr
+	alone bool // a single goroutine makes all visits
+	known map[string]scheduler.Host
 
 	mu     sync.Mutex
 	busy   map[any]bool
@@ -52,14 +56,15 @@ type mixed struct {
 
 func newMixed(seed uint64) *mixed {
 	random := rand.New(rand.NewPCG(seed, 0))
-	m := &mixed{hosts: 2 + random.IntN(8), addrs: map[string]netip.Addr{}, busy: map[any]bool{}}
+	m := &mixed{hosts: 2 + random.IntN(8), alone: seed%2 == 0, known: map[string]scheduler.Host{}, busy: map[any]bool{}}
 	m.s = scheduler.New[int](scheduler.Options{
 		HostDelay: time.Second, AddrDelay: 2 * time.Second, MaxPerGroup: 1 + random.IntN(2),
-		Backoff: 2 * time.Second, MaxBackoff: 20 * time.Second,
+		LeaseTimeout: -1,
+		Backoff:      2 * time.Second, MaxBackoff: 20 * time.Second,
 	})
 	for i := range m.hosts {
 		host := scheduler.Host{Addr: ip(random.IntN(3)), Group: fmt.Sprint(random.IntN(3))}
-		m.addrs[fmt.Sprint(i)] = host.Addr
+		m.known[fmt.Sprint(i)] = host
 		m.s.SetHost(fmt.Sprint(i), host)
 	}
 	for item := range m.leased[1:] {
@@ -76,7 +81,7 @@ func (m *mixed) fault(format string, args ...any) {
 func (m *mixed) begin(lease *scheduler.Lease[int], task bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, key := range []any{lease.Host(), m.addrs[lease.Host()]} {
+	for _, key := range []any{lease.Host(), m.known[lease.Host()].Addr} {
 		if m.busy[key] {
 			m.fault("%v is visited twice at a time", key)
 		}
@@ -93,7 +98,7 @@ func (m *mixed) visit(lease *scheduler.Lease[int], took time.Duration, o schedul
 	time.Sleep(took)
 	m.mu.Lock()
 	delete(m.busy, lease.Host())
-	delete(m.busy, m.addrs[lease.Host()])
+	delete(m.busy, m.known[lease.Host()].Addr)
 	m.mu.Unlock()
 	lease.Done(o)
 }
@@ -129,6 +134,20 @@ func (m *mixed) lease(ctx context.Context, random *rand.Rand, all *sync.WaitGrou
 		}
 		m.begin(lease, true)
 		took, o := randomly(random)
-		all.Go(func() { m.visit(lease, took, o) })
+		if !m.alone {
+			all.Go(func() { m.visit(lease, took, o) })
+			continue
+		}
+		here, other := m.known[lease.Host()], fmt.Sprint(random.IntN(m.hosts))
+		if there := m.known[other]; there.Addr != here.Addr && there.Group != here.Group {
+			nested, err := m.s.Wait(ctx, other)
+			if err != nil {
+				m.fault("%v", err)
+				return
+			}
+			m.begin(nested, false)
+			m.visit(nested, took, o)
+		}
+		m.visit(lease, took, o)
 	}
 }

@@ -130,7 +130,7 @@ func (s *Scheduler[T]) Leases(ctx context.Context) iter.Seq2[*Lease[T], error] {
 // Wait waits until a host may be visited and returns a lease without a task. It is for requests that
 // need no queue, like golang.org/x/time/rate.Limiter.Wait for events. Callers get the host in the
 // order of their calls, before its queued tasks. At its address and in its group, the host also
-// comes before hosts that have only tasks, except those that have had their turn at one of the two.
+// comes before hosts that have only tasks.
 //
 // If ctx has a deadline before which the host cannot be visited, Wait returns an error that wraps
 // context.DeadlineExceeded at once.
