@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -403,6 +404,9 @@ func validContact(c *Config) bool {
 	return !errors.Is(err, fetch.NoContact)
 }
 
+// agentForm is the form of names that sites can address in robots.txt.
+var agentForm = regexp.MustCompile(`^[\w.-]+(/\S*)?( ?\(.*\))?$`)
+
 // check handles settings that depend on several flags.
 func (l *commandLine) check() error {
 	c := &l.Config
@@ -415,15 +419,19 @@ func (l *commandLine) check() error {
 			c.Out = DemoOut
 		}
 	}
-	local := c.Demo || c.loopbackOnly()
+	local := c.Demo || c.loopbackOnly() && !l.private // with -private, links may lead anywhere
 	switch {
 	case len(c.Seeds) == 0 && !c.Demo:
 		return errors.New("none of the seeds is a URL")
+	case !agentForm.MatchString(c.Agent):
+		return fmt.Errorf("-agent %q: robots.txt cannot name it; want a name such as examplebot", c.Agent)
+	case l.given["level"] && c.Archive == "gzip" && c.Level > 9, c.Archive == "zstd" && c.Level > 4:
+		return errors.New("-level must be at most 9 for gzip and 4 for zstd")
 	case c.Archive != "gzip" && c.Archive != "zstd" && c.Archive != NoArchive:
 		return fmt.Errorf("-archive %q: want gzip, zstd or none", c.Archive)
 	case !local && c.Contact == "":
 		return errors.New("-contact is missing: give a URL or an e-mail address where the owners of " +
-			"the sites can reach you (not needed when every seed is a loopback address)")
+			"the sites can reach you (not needed when every seed is a loopback address, without -private)")
 	case !local && !validContact(c):
 		return fmt.Errorf("-contact %q: want a URL or an e-mail address, such as https://you.example/bot",
 			c.Contact)
@@ -432,13 +440,16 @@ func (l *commandLine) check() error {
 			"your own", c.Delay, leastDelay)
 	case !local && c.Pace != 1:
 		return errors.New("-pace is for the built-in web and for hosts on loopback")
-	case l.private:
+	case l.private && !c.Demo:
 		c.Bounds = fetch.Anywhere
 	case local:
 		c.Bounds = fetch.Loopback
 	}
 	c.Filter.Format.AnySuffix = c.Bounds != fetch.Public
-	return nil
+	_, err := fetch.New(fetch.Options{
+		UserAgent: c.UserAgent(), Reach: c.Bounds, Header: c.Header, Proxy: c.Proxy,
+	})
+	return err
 }
 
 // loopbackOnly reports whether every seed is known to be on this machine.

@@ -39,6 +39,9 @@ func (h *headers) Set(text string) error {
 	if !found || strings.TrimSpace(name) == "" {
 		return fmt.Errorf("%q is not a field such as \"Accept-Language: de\"", text)
 	}
+	if strings.EqualFold(strings.TrimSpace(name), "User-Agent") {
+		return errors.New("robots.txt is obeyed for, and owners can reach, what -agent and -contact say")
+	}
 	if *h == nil {
 		*h = headers{}
 	}
