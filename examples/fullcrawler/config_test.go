@@ -118,6 +118,13 @@ func TestInvalidSeedsAreReportedAndCounted(t *testing.T) {
 	require.Equal(t, 2, cfg.BadSeeds)
 	require.Contains(t, log.String(), seeds+":2: skipped: ")
 	require.Contains(t, log.String(), "command line: skipped: ")
+
+	log.Reset()
+	seeds = write(t, "http://127.0.0.1/\n\x1b[2J"+strings.Repeat("x", 10_000)+" y\n")
+	_, err = cockpit.ParseFlags([]string{"-seeds", seeds}, &log)
+	require.NoError(t, err)
+	require.Contains(t, log.String(), `\x1b[2Jxxx`, "a terminal must not obey a list from elsewhere")
+	require.Less(t, log.Len(), 1000)
 }
 
 func TestHelp(t *testing.T) {

@@ -287,7 +287,7 @@ func (c *Config) readSeeds(args []string, name string, log io.Writer) error {
 		urls, err := urlfilter.Seeds(f, name)
 		c.Seeds = append(c.Seeds, urls...)
 		return SkipLines(err, func(err *urlfilter.SyntaxError) {
-			reject(fmt.Sprintf("%s:%d", name, err.Line), errors.New(err.Reason+": "+err.Entry))
+			reject(fmt.Sprintf("%s:%d", name, err.Line), fmt.Errorf("%s: %.200q", err.Reason, err.Entry))
 		})
 	})
 }
