@@ -152,6 +152,27 @@ func TestForgetIsAllOrNothing(t *testing.T) {
 	require.NoDirExists(t, at+".gone")
 }
 
+// TestARefusedCrawlLeavesNoTrace, whether its filters are wider or narrower than those of the crawl.
+func TestARefusedCrawlLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 44, Hosts: 3, Pages: 4})
+	cfg := testConfig(t, web)
+	cfg.HostPages = 100
+	crawlWeb(t, web, cfg)
+	before := requested(web)
+	for _, pages := range []int{10, 1000} {
+		other := cfg
+		other.Seeds, other.HostPages = []string{"http://h00002.vweb.test/nowhere"}, pages
+		_, err := newCrawler(other, on(web))
+		require.ErrorIs(t, err, cockpit.ErrOtherSeeds)
+		c, err := newCrawler(cfg, on(web))
+		require.NoError(t, err)
+		require.Empty(t, c.Warnings)
+		require.NoError(t, c.run(t.Context()))
+		require.Equal(t, before, requested(web), "no page is due")
+	}
+}
+
 // TestACrawlOfOtherSeeds: the directory of a crawl refuses a crawl of entirely different seeds.
 func TestACrawlOfOtherSeeds(t *testing.T) {
 	t.Parallel()

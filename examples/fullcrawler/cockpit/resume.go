@@ -30,15 +30,29 @@ func (c *Crawl) OpenPages() (err error) {
 	wider := stats.Records > 0 && (!known || filters.Wider(before))
 	ahead := c.Pages.Ahead(now)
 	if wider || ahead {
+		if err := c.refuseOtherSeeds(); err != nil {
+			return err
+		}
 		if err := c.rewritePages(now, wider, ahead); err != nil {
 			return err
 		}
 	}
-	if err := filters.Write(c.file(FiltersName)); err != nil {
+	if _, err = c.recall(); err != nil {
 		return err
 	}
-	_, err = c.recall()
-	return err
+	return filters.Write(c.file(FiltersName)) // last: a refused command leaves no trace
+}
+
+// refuseOtherSeeds finds out in a pass of its own what recall finds out too late.
+func (c *Crawl) refuseOtherSeeds() error {
+	seeds := c.newSeedCheck()
+	for page, err := range c.Pages.All() {
+		if err != nil {
+			return err
+		}
+		seeds.see(page.Item)
+	}
+	return seeds.verdict(c.Cfg.Out)
 }
 
 // rewritePages makes pages due earlier that are due too late.
@@ -102,20 +116,14 @@ type stock struct{ pages, fresh, due int }
 // recall restores what can be derived from the pages, in one pass over them.
 func (c *Crawl) recall() (s stock, err error) {
 	c.Pages.Found = func(url string) { c.Hosts.Discovered(weburl.Host(url)) }
-	given := map[string]bool{}
-	for _, seed := range c.Cfg.Seeds {
-		given[seed] = true
-	}
-	seeded, same, example := 0, false, ""
+	seeds := c.newSeedCheck()
 	for page, err := range c.Pages.All() {
 		if err != nil {
 			return s, err
 		}
 		s.count(page.State, c.Clock.Now())
-		if page.Item.Seeded() {
+		if seeds.see(page.Item) {
 			c.Filter.Scope.Add(page.Item.URL)
-			seeded++
-			same, example = same || given[page.Item.URL], page.Item.URL
 		}
 		c.Hosts.Discovered(weburl.Host(page.Item.URL))
 		state := page.State
@@ -131,12 +139,40 @@ func (c *Crawl) recall() (s stock, err error) {
 			c.Retries.Expect(state.Due)
 		}
 	}
-	if seeded > 0 && len(given) > 0 && !same {
-		return s, fmt.Errorf("%s: %w, such as %s: use another directory with -out, add one of those seeds "+
-			"to continue both crawls, or forget its pages (not its archive) with -fresh",
-			c.Cfg.Out, ErrOtherSeeds, example)
+	return s, seeds.verdict(c.Cfg.Out)
+}
+
+// A seedCheck compares the seeds of a directory with those of a command.
+type seedCheck struct {
+	given   map[string]bool
+	same    bool   // the directory has one of them
+	example string // a seed of the directory, "" if it has none
+}
+
+func (c *Crawl) newSeedCheck() *seedCheck {
+	s := &seedCheck{given: map[string]bool{}}
+	for _, seed := range c.Cfg.Seeds {
+		s.given[seed] = true
 	}
-	return s, nil
+	return s
+}
+
+// see reports whether a known page is a seed.
+func (s *seedCheck) see(it stage.Item) bool {
+	if !it.Seeded() {
+		return false
+	}
+	s.same, s.example = s.same || s.given[it.URL], it.URL
+	return true
+}
+
+func (s *seedCheck) verdict(dir string) error {
+	if s.example == "" || len(s.given) == 0 || s.same {
+		return nil
+	}
+	return fmt.Errorf("%s: %w, such as %s: use another directory with -out, add one of those seeds "+
+		"to continue both crawls, or forget its pages (not its archive) with -fresh",
+		dir, ErrOtherSeeds, s.example)
 }
 
 func (s *stock) count(page stage.State, now time.Time) {
