@@ -16,6 +16,7 @@ import (
 var (
 	errNotDir = errors.New("not a directory")
 	errIsDir  = errors.New("is a directory")
+	errSeek   = errors.New("invalid offset")
 )
 
 // Name returns the last part of the path.
@@ -83,6 +84,8 @@ type pageFile struct {
 	rec  *warc.Record
 	body io.Reader
 	size int64 // or -1 while unknown
+	pos  int64 // of body
+	next int64 // of the next Read
 }
 
 // open reads the record up to its body.
@@ -126,8 +129,66 @@ func (f *pageFile) Read(p []byte) (int, error) {
 	if f.rec == nil {
 		return 0, fs.ErrClosed
 	}
-	n, err := f.body.Read(p)
-	if f.node.version.Truncated && errors.Is(err, io.ErrUnexpectedEOF) {
+	if f.next != f.pos {
+		if err := f.move(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := body{f}.Read(p)
+	f.next = f.pos
+	return n, err
+}
+
+// Seek implements [io.Seeker], which http.FileServerFS needs to guess media types and to serve
+// ranges. It costs nothing, but the next Read then reads the page up to the offset, from its start
+// if that is before the current one.
+func (f *pageFile) Seek(offset int64, whence int) (int64, error) {
+	if f.rec == nil {
+		return 0, fs.ErrClosed
+	}
+	base := int64(0)
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		base = f.next
+	case io.SeekEnd:
+		info, err := f.Stat()
+		if err != nil {
+			return 0, err
+		}
+		base = info.Size()
+	default:
+		return 0, errSeek
+	}
+	if offset < -base || offset > math.MaxInt64-base {
+		return 0, errSeek
+	}
+	f.next = base + offset
+	return f.next, nil
+}
+
+// move reads up to the offset of the next Read.
+func (f *pageFile) move() error {
+	if f.next < f.pos {
+		again, err := f.node.open()
+		if err != nil {
+			return err
+		}
+		_ = f.rec.Close() // what was read of it was returned
+		f.rec, f.body, f.pos = again.rec, again.body, 0
+	}
+	_, err := io.CopyN(io.Discard, body{f}, f.next-f.pos)
+	return err
+}
+
+// body reads the body of a page, and counts its bytes.
+type body struct{ *pageFile }
+
+// Read is not safe for concurrent use.
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.body.Read(p)
+	b.pos += int64(n)
+	if b.node.version.Truncated && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = io.EOF
 	}
 	return n, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -144,6 +145,8 @@ func TestClosedFiles(t *testing.T) {
 	require.NoError(t, f.Close())
 	_, err = f.Read(make([]byte, 1))
 	require.ErrorIs(t, err, fs.ErrClosed)
+	_, err = f.(io.Seeker).Seek(0, io.SeekStart)
+	require.ErrorIs(t, err, fs.ErrClosed)
 	_, err = f.Stat()
 	require.ErrorIs(t, err, fs.ErrClosed)
 	require.ErrorIs(t, f.Close(), fs.ErrClosed)
@@ -220,17 +223,67 @@ func TestFilesOfForeignRecords(t *testing.T) {
 
 // net/http's file server makes the site browsable as it was.
 func TestServedByNetHTTP(t *testing.T) {
-	a := siteOf(t, "http://a.test/", "http://a.test/b/", "http://a.test/b/c.html")
+	a := siteOf(t, "http://a.test/", "http://a.test/b/", "http://a.test/b/c.html",
+		"http://a.test/plain")
 	sub, err := fs.Sub(New(a, "a.test", time.Time{}), "a.test")
 	require.NoError(t, err)
 	server := httptest.NewServer(http.FileServerFS(sub))
 	t.Cleanup(server.Close)
 	for path, want := range map[string]string{"/": "http://a.test/", "/b/": "http://a.test/b/",
-		"/b/c.html": "http://a.test/b/c.html"} {
-		resp, err := http.Get(server.URL + path)
+		"/b/c.html": "http://a.test/b/c.html", "/plain": "http://a.test/plain"} {
+		for _, from := range []int{0, 1, 7} {
+			req, err := http.NewRequest(http.MethodGet, server.URL+path, nil)
+			require.NoError(t, err)
+			status := http.StatusOK
+			if from > 0 {
+				req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+				status = http.StatusPartialContent
+			}
+			resp, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			text, err := io.ReadAll(resp.Body)
+			require.NoError(t, errors.Join(err, resp.Body.Close()))
+			require.Equal(t, want[from:], string(text), path)
+			require.Equal(t, status, resp.StatusCode, path)
+		}
+	}
+}
+
+// A page reads from any offset like a file in memory, whatever its content coding.
+func TestSeek(t *testing.T) {
+	text := make([]byte, 20_000)
+	rnd := rand.New(rand.NewPCG(3, 5))
+	for i := range text {
+		text[i] = 'a' + byte(rnd.IntN(26))
+	}
+	for _, coding := range []string{"", "gzip", "br"} {
+		a := openDir(t, t.TempDir())
+		_, err := a.Append(archive.Capture{URL: "http://a.test/b", Time: someTime,
+			Body: packed(t, coding, string(text)),
+			Head: []byte("HTTP/1.1 200 OK\r\nContent-Encoding: " + coding + "\r\n\r\n")})
 		require.NoError(t, err)
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, errors.Join(err, resp.Body.Close()))
-		require.Equal(t, want, string(text), path)
+		opened, err := New(a, "", time.Time{}).Open("a.test/b")
+		require.NoError(t, err)
+		file, model := opened.(io.ReadSeeker), bytes.NewReader(text)
+		for range 300 {
+			offset := rnd.Int64N(3*int64(len(text))) - int64(len(text))
+			whence := rnd.IntN(4)
+			if rnd.IntN(20) == 0 {
+				offset, whence = math.MaxInt64-rnd.Int64N(2), io.SeekStart
+			}
+			at, err := file.Seek(offset, whence)
+			want, failed := model.Seek(offset, whence)
+			require.Equal(t, failed != nil, err != nil, "%d from %d: %v", offset, whence, err)
+			require.Equal(t, want, at)
+			got, expected := make([]byte, rnd.IntN(3000)), make([]byte, 3000)
+			n, err := io.ReadFull(file, got)
+			require.True(t, err == nil || err == io.EOF || err == io.ErrUnexpectedEOF, "%v", err)
+			m, _ := io.ReadFull(model, expected[:len(got)])
+			require.Equal(t, expected[:m], got[:n])
+		}
+		_, err = file.Seek(math.MaxInt64, io.SeekEnd)
+		require.Error(t, err, "the sum overflows")
+		require.NoError(t, opened.Close())
+		require.NoError(t, a.Close())
 	}
 }
