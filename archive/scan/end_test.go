@@ -42,6 +42,37 @@ func TestAFunctionThatEndsItsGoroutine(t *testing.T) {
 	require.ErrorIs(t, got[3].Err, scan.ErrSkipped)
 }
 
+// A panic or the end of the caller's goroutine ends the scan like a break.
+func TestTheCallersCodePanics(t *testing.T) {
+	for _, fail := range []func(){func() { panic("broken") }, runtime.Goexit} {
+		for _, inLoop := range []bool{true, false} {
+			open := false
+			docs := func(yield func(scan.Document, error) bool) {
+				open = true
+				defer func() { open = false }()
+				numbered(1e9)(yield)
+			}
+			o := scan.Options{Progress: func(scan.Stats) {
+				if !inLoop {
+					fail()
+				}
+			}}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { _ = recover() }()
+				for range scan.Run(t.Context(), docs, scan.Func(double), o) {
+					if inLoop {
+						fail()
+					}
+				}
+			}()
+			<-done
+			require.False(t, open, "the scan still reads documents")
+		}
+	}
+}
+
 // A process started by a worker may outlive it and keep its output open. The scan does not wait.
 func TestHangingGrandchild(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil || testing.Short() {

@@ -165,13 +165,19 @@ func Run(ctx context.Context, documents iter.Seq2[Document, error], work Work,
 			all.Wait()
 			close(r.results)
 		}()
+		defer r.end() // even if the caller's code panics
 		wanted := r.deliver(yield)
-		r.stop(errEnded)
-		for range r.results { // until all have ended
-		}
+		r.end()
 		if err := context.Cause(r.ctx); wanted && err != errEnded {
 			yield(Result{}, err)
 		}
+	}
+}
+
+// end stops the scan, and waits until all workers have ended. It may be called again.
+func (r *run) end() {
+	r.stop(errEnded)
+	for range r.results { // until it is closed
 	}
 }
 
