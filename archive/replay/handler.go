@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"embed"
 	"html/template"
+	"math"
 	"net/http"
 	"strings"
 
@@ -68,7 +69,8 @@ var staticFiles embed.FS
 // contain double slashes, which an http.ServeMux would remove: check for [Options.Base] before a
 // mux, as in the Example of Options.
 func New(a *archive.Archive, opts Options) *Handler {
-	opts.MaxRewrite = cmp.Or(max(opts.MaxRewrite, 0), DefaultMaxRewrite)
+	opts.MaxRewrite = cmp.Or(min(max(opts.MaxRewrite, 0), math.MaxInt64-1), // one more is read
+		DefaultMaxRewrite)
 	opts.MaxBody = cmp.Or(max(opts.MaxBody, 0), DefaultMaxBody)
 	opts.MaxScan = cmp.Or(opts.MaxScan, DefaultMaxScan)
 	opts.Title = cmp.Or(opts.Title, "Archive")

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -209,10 +210,12 @@ func TestLongPagesAreNotRewritten(t *testing.T) {
 	require.Equal(t, page, w.Body.String())
 	require.Empty(t, policyOf(w.Header().Get("Content-Security-Policy"))["sandbox"])
 
-	v.opts.MaxRewrite = int64(len(page))
-	w = ask(t, v, v.replayOf(days(0), "http://a.example/"))
-	require.Contains(t, w.Body.String(), `href="/view/`)
-	require.Contains(t, w.Header().Get("Content-Security-Policy"), linkFlags)
+	for _, limit := range []int64{int64(len(page)), math.MaxInt64} {
+		v = New(v.archive, Options{MaxRewrite: limit})
+		w = ask(t, v, v.replayOf(days(0), "http://a.example/"))
+		require.Contains(t, w.Body.String(), `href="/view/`)
+		require.Contains(t, w.Header().Get("Content-Security-Policy"), linkFlags)
+	}
 }
 
 // A compressed body is decompressed up to the limit. An uncompressed one is served whole.
