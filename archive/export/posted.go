@@ -89,22 +89,29 @@ func bodyQuery(contentType string, body []byte) string {
 // query is a list of names and values. Its zero value is ready to use, by one goroutine at a time.
 type query struct {
 	names, values []string
-	seen          map[string]int
+	size          int            // of those that add has appended
+	seen          map[string]int // how often add got a name, or where set put it
 }
 
 // set sets the value of a name.
 func (q *query) set(name, value string) {
-	for i := range q.names {
-		if q.names[i] == name {
-			q.values[i] = value
-			return
-		}
+	if q.seen == nil {
+		q.seen = map[string]int{}
 	}
+	if i, found := q.seen[name]; found {
+		q.values[i] = value
+		return
+	}
+	q.seen[name] = len(q.names)
 	q.names, q.values = append(q.names, name), append(q.values, value)
 }
 
-// add appends a name with its value. It numbers a name that was added before.
+// add appends a name with its value. It numbers a name that was added before. What comes after the
+// longest query in a line is dropped: a document may repeat a long name for each of its values.
 func (q *query) add(name, value string) {
+	if q.size > maxQuery {
+		return
+	}
 	if q.seen == nil {
 		q.seen = map[string]int{}
 	}
@@ -112,6 +119,7 @@ func (q *query) add(name, value string) {
 	if n := q.seen[name]; n > 1 {
 		name = fmt.Sprintf("%s.%d_", name, n)
 	}
+	q.size += len(name) + len(value)
 	q.names, q.values = append(q.names, name), append(q.values, value)
 }
 

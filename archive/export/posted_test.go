@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -81,4 +82,35 @@ func TestPostedBounds(t *testing.T) {
 		require.Less(t, len(line), 20_000)
 	}
 	require.NoError(t, export.CDXJ(&strings.Builder{}, a))
+}
+
+// A long name that stands for many values, and many names, cost memory and time in proportion to
+// the body.
+func TestRepeatedNames(t *testing.T) {
+	a, err := archive.Open(t.TempDir(), archive.Options{})
+	require.NoError(t, err)
+	defer a.Close()
+	name := strings.Repeat("n", 500_000)
+	form := []byte("--x--")
+	for i := range 25_000 {
+		form = fmt.Appendf(form, "x\r\nname=\"%d\"\r\n\r\n%d", i, i)
+	}
+	for media, body := range map[string]string{
+		"application/json":               `{"` + name + `":[1` + strings.Repeat(",1", 200_000) + "]}",
+		"multipart/form-data;boundary=x": string(form),
+	} {
+		_, err := a.Append(archive.Capture{URL: "http://a.test/" + media, Time: began,
+			Request: []byte("POST / HTTP/1.1\r\nContent-Type: " + media + "\r\n\r\n" + body),
+			Head:    []byte("HTTP/1.1 200 OK\r\n\r\n")})
+		require.NoError(t, err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	lines := cdxj(t, a)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<30))
+	require.Len(t, lines, 2)
+	for _, line := range lines {
+		require.Less(t, len(line), 20_000)
+	}
 }
