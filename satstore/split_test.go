@@ -162,3 +162,54 @@ func TestMessagesDuringASplit(t *testing.T) {
 	})
 	require.Empty(t, want)
 }
+
+// TestKillDuringASplit: a kill at any step of a split loses nothing. The checkpoint is from before or
+// during the split.
+func TestKillDuringASplit(t *testing.T) {
+	t.Parallel()
+	// The large buffer needs splits to finer buckets only. With the small one, the messages also
+	// have to be spread.
+	for _, buffer := range []int64{1 << 20, 24 << 10} {
+		fs, o := vfs.NewMem(), small(Options{Buffer: buffer})
+		s := mustOpen(t, fs, o)
+		for i := range 100 {
+			id := fmt.Sprint("https://a.test/", i)
+			mustAdd(t, s, id, 1000+int64(60+i%4), strings.Repeat("x", 300))
+			for n := range 10 {
+				require.NoError(t, s.Update(id, fmt.Append(nil, n, strings.Repeat("m", 50))))
+			}
+			if i%5 == 0 {
+				require.NoError(t, s.Delete(id))
+			}
+			if i%10 == 0 {
+				mustAdd(t, s, id, 1500, "again")
+			}
+		}
+		want := datasOf(t, s)
+		s.splitter.run = func() error { return nil } // so that only this test moves entries
+		r := extent.NewReader(s.file, &s.mu, nil)
+		steps := 0
+		for nowOf(s) < 1063 {
+			if s.split == nil {
+				_, err := s.advanceTo(s.reach(1063))
+				require.NoError(t, err)
+				continue
+			}
+			next, err := s.split.read(r, 17)
+			require.NoError(t, err)
+			require.NoError(t, s.moveBatch(next))
+			if steps++; steps%7 == 0 {
+				require.NoError(t, s.checkpointNow())
+			}
+			if steps%3 > 0 {
+				continue
+			}
+			killed := mustOpen(t, fs.Clone(), o)
+			require.Equal(t, want, datasOf(t, killed), "after step %d", steps)
+			require.NoError(t, killed.Check())
+			require.NoError(t, killed.Close())
+		}
+		require.Greater(t, steps, 100)
+		require.NoError(t, s.Close())
+	}
+}

@@ -26,7 +26,7 @@ const (
 	Update  Kind = 4 // a message for a record: Seq, Data
 	Delete  Kind = 5 // a message that deletes a record: Seq
 	Forget  Kind = 6 // an id goes: Key
-	Advance Kind = 7 // a later slot begins: Slot
+	Advance Kind = 7 // a later slot begins: Slot, Count of the buckets over which it is spread
 	Split   Kind = 8 // entries of the bucket that is being split move: Count
 	rotate  Kind = 9 // the log ends, and the next one continues it
 )
@@ -102,6 +102,7 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 		dst = append(dst, h.Key[:]...)
 	case Advance:
 		dst = binary.AppendVarint(dst, h.Slot-c.base)
+		dst = binary.AppendUvarint(dst, h.Count)
 		c.base = h.Slot
 	case Split:
 		dst = binary.AppendUvarint(dst, h.Count)
@@ -131,6 +132,7 @@ func (c *coder) take(d *disk.Decoder) (h Change) {
 		copy(h.Key[:], d.Take(KeySize))
 	case Advance:
 		h.Slot = c.base + d.Varint()
+		h.Count = d.Uvarint()
 		c.base = h.Slot
 	case Split:
 		h.Count = d.Uvarint()
