@@ -284,8 +284,7 @@ func (s *Store) findPlacesIn(r *extent.Reader, b *bucket, e extent.Extent) error
 		err := eachRecord(r, b, at, func(n uint64, found entry) bool {
 			at = n + 1
 			bad = bad || found.seq >= s.seq
-			gone := b.isDone(n) || s.split != nil && s.split.bucket == b && n < s.split.moved
-			if !bad && !gone && e.Generation > s.places.since(found.seq) {
+			if !bad && !s.hasMoved(b, n) && e.Generation > s.places.since(found.seq) {
 				s.places.set(found.seq, b.number)
 			}
 			return true

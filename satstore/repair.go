@@ -108,29 +108,48 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 // places adds the records of a bucket to the bucket index, for messages in the log.
 func (v *salvage) places(b *bucket) {
 	v.entries(b, &b.records, func(record uint64, d *disk.Decoder) {
-		if e := b.takeEntry(d); !d.Bad && !b.isDone(record) && e.seq < v.old.seq {
+		if e := b.takeEntry(d); !d.Bad && !v.old.hasMoved(b, record) && e.seq < v.old.seq {
 			v.old.places.set(e.seq, b.number)
 		}
 	})
 }
 
-// all copies records and then their messages, bucket by bucket, so that only the ids of one bucket
-// are in memory. It skips entries that a split has moved elsewhere.
+// all copies the buckets one by one, so that only the ids of one are in memory. Those of a split are
+// copied together: while records move, their messages are still in the bucket that is being split.
 func (v *salvage) all() {
-	s := v.old
-	for b := range s.buckets {
-		v.waiting(b)
-		moved, forwarded := uint64(0), uint64(0)
-		if s.split != nil && s.split.bucket == b {
-			moved, forwarded = s.split.moved, s.split.forwarded
+	p := v.old.split
+	var parts []*bucket
+	for b := range v.old.buckets {
+		switch {
+		case p.leadsTo(b):
+			parts = append(parts, b)
+		case p == nil || b != p.bucket:
+			v.copy(b)
 		}
+	}
+	if p != nil {
+		v.copy(append(parts, p.bucket)...) // its messages are the latest
+	}
+}
+
+// copy copies the records of some buckets, and then their messages. It skips entries that a split
+// has moved elsewhere.
+func (v *salvage) copy(buckets ...*bucket) {
+	v.waiting(buckets)
+	for _, b := range buckets {
 		v.entries(b, &b.records, func(record uint64, d *disk.Decoder) {
 			e := b.takeEntry(d)
-			if !d.Bad && !b.isDone(record) && record >= moved && v.err == nil {
+			if !d.Bad && !v.old.hasMoved(b, record) && v.err == nil {
 				v.add(e)
 			}
 		})
-		v.flush()
+	}
+	v.flush()
+	for _, b := range buckets {
+		forwarded := uint64(0)
+		if p := v.old.split; p != nil && p.bucket == b {
+			forwarded = p.forwarded
+		}
 		v.entries(b, &b.messages, func(message uint64, d *disk.Decoder) {
 			seq, m := takeMessage(d)
 			if !d.Bad && message >= forwarded && v.err == nil {
@@ -140,16 +159,18 @@ func (v *salvage) all() {
 	}
 }
 
-// waiting finds the records of a bucket that have messages, and those that a message deletes.
-func (v *salvage) waiting(b *bucket) {
+// waiting finds the records of some buckets that have messages, and those that a message deletes.
+func (v *salvage) waiting(buckets []*bucket) {
 	v.ids, v.doomed = map[uint64]string{}, map[uint64]bool{}
 	kept := v.done
-	v.entries(b, &b.messages, func(_ uint64, d *disk.Decoder) {
-		if seq, m := takeMessage(d); !d.Bad {
-			v.ids[seq] = ""
-			v.doomed[seq] = v.doomed[seq] || m.delete
-		}
-	})
+	for _, b := range buckets {
+		v.entries(b, &b.messages, func(_ uint64, d *disk.Decoder) {
+			if seq, m := takeMessage(d); !d.Bad {
+				v.ids[seq] = ""
+				v.doomed[seq] = v.doomed[seq] || m.delete
+			}
+		})
+	}
 	v.done = kept // the damage will be found again
 }
 

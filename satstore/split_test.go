@@ -163,8 +163,8 @@ func TestMessagesDuringASplit(t *testing.T) {
 	require.Empty(t, want)
 }
 
-// TestKillDuringASplit: a kill at any step of a split loses nothing. The checkpoint is from before or
-// during the split.
+// TestKillDuringASplit: a kill at any step of a split loses nothing, neither for Open nor for Repair,
+// which also does not revive deleted records. The checkpoint is from before or during the split.
 func TestKillDuringASplit(t *testing.T) {
 	t.Parallel()
 	// The large buffer needs splits to finer buckets only. With the small one, the messages also
@@ -208,6 +208,13 @@ func TestKillDuringASplit(t *testing.T) {
 			require.Equal(t, want, datasOf(t, killed), "after step %d", steps)
 			require.NoError(t, killed.Check())
 			require.NoError(t, killed.Close())
+			to := vfs.NewMem()
+			done, err := repair(fs.Clone(), to, o)
+			require.NoError(t, err)
+			require.Empty(t, done.Findings)
+			repaired := mustOpen(t, to, o)
+			require.Equal(t, want, datasOf(t, repaired), "after step %d", steps)
+			require.NoError(t, repaired.Close())
 		}
 		require.Greater(t, steps, 100)
 		require.NoError(t, s.Close())

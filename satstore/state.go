@@ -192,6 +192,11 @@ func (p *split) leadsTo(b *bucket) bool {
 		b.start < p.bucket.start+p.bucket.width
 }
 
+// hasMoved reports whether a record of a bucket is no longer there, although its entry is.
+func (s *state) hasMoved(b *bucket, record uint64) bool {
+	return b.isDone(record) || s.split != nil && s.split.bucket == b && record < s.split.moved
+}
+
 // before returns the first slot that must not begin until the split is done.
 func (p *split) before() int64 {
 	if len(p.into) > 0 {
