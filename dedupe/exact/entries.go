@@ -7,9 +7,9 @@ import (
 
 // Entries returns an iterator over the entries with numbers of at least from, in order, up to those
 // that were added before the iteration started. An error is yielded once, with a zero Entry, and
-// ends the iteration. It is [ErrTrimmed] if from was trimmed, or if the next entry is trimmed
-// during the iteration. The caller may keep each Entry. Reading the latest entries does not read
-// older ones.
+// ends the iteration. It is [ErrTrimmed] if from was trimmed, or if the file of the next
+// entry is freed during the iteration. The caller may keep each Entry. Reading the latest entries
+// does not read older ones.
 func (s *Set) Entries(from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		s.mu.Lock()
@@ -55,7 +55,9 @@ func (s *Set) openForWalk(wanted segment) (*segmentReader, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if wanted.number < s.log.number && !slices.Contains(s.older, wanted) {
+	// The size of the last segment may have changed since then.
+	same := func(o segment) bool { return o.number == wanted.number }
+	if wanted.number < s.log.number && !slices.ContainsFunc(s.older, same) {
 		return nil, ErrTrimmed
 	}
 	return nil, err

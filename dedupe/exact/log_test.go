@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -203,6 +204,28 @@ func TestSegmentsAreCutAndTrimmed(t *testing.T) {
 	added, err := s.Add("0")
 	require.NoError(t, err)
 	require.False(t, added, "a URL with a trimmed entry stays known")
+}
+
+// TestMissingIsNotTrimmed: a file that cannot be opened was not trimmed, although the log has grown
+// and gone on to the next segment since the iteration started.
+func TestMissingIsNotTrimmed(t *testing.T) {
+	disk := vfs.NewMem()
+	s := mustOpen(t, disk, Options{Memory: tiny})
+	s.segmentSize = 1
+	add(t, s, "a", "b")
+	var got error
+	for e, err := range s.Entries(0) {
+		if got = err; e.URL != "a" {
+			continue
+		}
+		last := s.log.name()
+		s.segmentSize = 1000
+		add(t, s, "c")
+		s.segmentSize = 1
+		add(t, s, "d")
+		require.NoError(t, disk.Remove(last))
+	}
+	require.ErrorIs(t, got, fs.ErrNotExist)
 }
 
 // TestTrimDuringAnIteration trims segments that an iteration has not reached yet.
