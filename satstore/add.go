@@ -109,8 +109,9 @@ type Message struct {
 
 // Update leaves a message for the record with an id. [Options].Merge applies it when the record is
 // next due. Messages for one record are applied in the order of the calls. If the record is out, a
-// message waits until it is due again. Update returns [ErrUnknown] if no record has the id, and
-// [ErrSize] if the message is larger than MaxData.
+// message waits until it is due again, and takes memory until the record is returned. Update
+// returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
+// MaxData.
 func (s *Store) Update(id string, message []byte) error {
 	left, err := s.UpdateBatch([]Message{{id, message}})
 	if left == 0 && err == nil {
