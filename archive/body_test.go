@@ -3,7 +3,9 @@ package archive
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -94,9 +96,68 @@ func TestLarge(t *testing.T) {
 			_, err = a.Append(Capture{URL: "http://a.test/", Time: c.Time, Head: c.Head, Body: body,
 				Large: io.NewSectionReader(file, 0, 1)})
 			require.ErrorIs(t, err, ErrInvalid)
+			for _, size := range []int64{-1, int64(len(body)) + 100, math.MaxInt64 - 6} {
+				_, err = a.Append(Capture{URL: "http://a.test/", Time: c.Time, Head: c.Head,
+					Large: io.NewSectionReader(file, 6, size)})
+				require.ErrorIs(t, err, ErrInvalid, "the file is shorter or longer")
+			}
+			checked, err = a.Verify(t.Context(), func(f Fault) { t.Error(f) })
+			require.NoError(t, err)
+			require.Zero(t, checked.Faults)
 			require.NoError(t, a.Close())
 		}
 	}
+}
+
+// panicking is a body whose nth read panics.
+type panicking struct {
+	io.ReaderAt
+	n int
+}
+
+// ReadAt reads from the body.
+func (p *panicking) ReadAt(b []byte, off int64) (int, error) {
+	if p.n--; p.n == 0 {
+		panic("broken")
+	}
+	return p.ReaderAt.ReadAt(b, off)
+}
+
+// A panic while a body is read leaves nothing in the file, so later captures are found.
+func TestLargePanics(t *testing.T) {
+	dir := t.TempDir()
+	a, err := Open(dir, Options{Compression: warc.None})
+	require.NoError(t, err)
+	a.files.buffered = 1
+	body := strings.Repeat("a large body ", 20_000)
+	captures := 0
+	for n := 1; n < 40; n++ {
+		c := Capture{URL: fmt.Sprint("http://a.test/", n), Time: time.Unix(1e9, 0),
+			Head: []byte("HTTP/1.1 200 OK\r\n\r\n"), Large: io.NewSectionReader(
+				&panicking{strings.NewReader(body), n}, 0, int64(len(body)))}
+		func() {
+			defer func() { _ = recover() }()
+			_, err := a.Append(c)
+			require.NoError(t, err)
+			captures++
+		}()
+		c.Large, c.Body, c.URL = nil, []byte("small"), fmt.Sprint("http://b.test/", n)
+		loc, err := a.Append(c)
+		require.NoError(t, err)
+		captures++
+		rec, err := a.Read(loc)
+		require.NoError(t, err)
+		require.NoError(t, rec.Close())
+	}
+	checked, err := a.Verify(t.Context(), func(f Fault) { t.Error(f) })
+	require.NoError(t, err)
+	require.Zero(t, checked.Faults)
+	require.NoError(t, a.Close())
+	a, err = Open(dir, Options{Reindex: true})
+	require.NoError(t, err)
+	require.Equal(t, captures, a.Recovered().Versions)
+	require.Greater(t, captures, 39)
+	require.NoError(t, a.Close())
 }
 
 // A response of net/http becomes a capture in one line.

@@ -58,7 +58,7 @@ type Capture struct {
 	Body []byte
 
 	// Large replaces Body for a body too large for memory. It is read up to three times, from
-	// beginning to end.
+	// beginning to end, and must have as many bytes as its Size says.
 	Large *io.SectionReader
 
 	// Truncated says why Body is not the whole body: "length" or "time" when a limit of the
@@ -127,9 +127,13 @@ func (c *Capture) sum() (sum [sha1.Size]byte, err error) {
 	if c.Large == nil {
 		return sha1.Sum(c.Body), nil
 	}
-	h := sha1.New()
-	if _, err := io.Copy(h, io.NewSectionReader(c.Large, 0, c.Large.Size())); err != nil {
+	h, size := sha1.New(), c.Large.Size()
+	n, err := io.Copy(h, io.NewSectionReader(c.Large, 0, size))
+	if err != nil {
 		return sum, fmt.Errorf("archive: read body: %w", err)
+	}
+	if n != size { // its file was truncated, or it is longer than the file
+		return sum, fmt.Errorf("%w: Large ends after %d of %d bytes", ErrInvalid, n, size)
 	}
 	h.Sum(sum[:0])
 	return sum, nil

@@ -169,7 +169,15 @@ func (o *output) takeBegun() int64 {
 // transact calls write, which writes to the file. If it returns an error, the file is truncated to
 // its last complete capture. It requires that begin was called.
 func (o *output) transact(write func() error) error {
-	if err := write(); err != nil {
+	written := false
+	defer func() {
+		if !written { // a caller's reader has panicked
+			_ = o.drop(nil)
+		}
+	}()
+	err := write()
+	written = true
+	if err != nil {
 		return o.drop(err)
 	}
 	if o.syncEvery >= 0 && o.end-o.synced >= o.syncEvery {

@@ -26,8 +26,8 @@ type Query struct {
 
 	// Host selects the URLs of one host, Site those of a host and its subdomains, such as those of
 	// a registrable domain. Prefix selects URLs that begin with this one, such as that of a
-	// directory. At most one of the three may be set; without any, all URLs are selected. Schemes
-	// are ignored.
+	// directory; URLs of more than 480 bytes are only found by a Prefix of at most 400. At most one
+	// of the three may be set; without any, all URLs are selected. Schemes are ignored.
 	Host, Site, Prefix string
 
 	// Keep is called for each version before its body is read, and returns whether to keep it. It
