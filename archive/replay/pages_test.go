@@ -3,6 +3,8 @@ package replay
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -109,7 +111,7 @@ func TestStartPageHasPages(t *testing.T) {
 	require.Contains(t, words, "h000.example")
 }
 
-// Captures appended while the viewer runs are counted too.
+// Captures appended and files imported while the viewer runs are counted too.
 func TestStartPageGrows(t *testing.T) {
 	a := archiveOf(t)
 	v := New(a, Options{})
@@ -120,6 +122,17 @@ func TestStartPageGrows(t *testing.T) {
 	v.summary.took = 0
 	_, words := tree(t, v, 200, "/")
 	require.Contains(t, words, "new.example")
+
+	file := filepath.Join(t.TempDir(), "a.warc")
+	header := "WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: <urn:a>\r\n" +
+		"WARC-Date: 2026-11-02T09:00:00Z\r\nWARC-Target-URI: http://imported.example/\r\n" +
+		"Content-Type: text/plain\r\nContent-Length: 1\r\n\r\n"
+	require.NoError(t, os.WriteFile(file, []byte(header+"x\r\n\r\n"), 0o600))
+	_, err = a.Import(file)
+	require.NoError(t, err)
+	v.summary.took = 0
+	_, words = tree(t, v, 200, "/")
+	require.Contains(t, words, "imported.example")
 }
 
 func TestSearch(t *testing.T) {

@@ -35,9 +35,15 @@ type summary struct {
 type summarizer struct {
 	mu    sync.Mutex
 	known *summary
-	as    archive.Stats // at the time of known
+	as    state // at the time of known
 	done  time.Time
 	took  time.Duration
+}
+
+// state changes whenever captures are appended, or files are imported.
+type state struct {
+	stats archive.Stats
+	files int
 }
 
 // reuse bounds the time spent on summaries of a growing archive: a summary is reused for this many
@@ -49,8 +55,12 @@ const reuse = 20
 func (s *summarizer) of(a *archive.Archive, limit int) (*summary, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := a.Stats() // only this process can write to the archive
-	if s.known != nil && (stats == s.as || time.Since(s.done) < reuse*s.took) {
+	names, err := a.Files()
+	if err != nil {
+		return nil, err
+	}
+	as := state{a.Stats(), len(names)} // only this process can write to the archive
+	if s.known != nil && (as == s.as || time.Since(s.done) < reuse*s.took) {
 		return s.known, nil
 	}
 	start := time.Now()
@@ -58,7 +68,7 @@ func (s *summarizer) of(a *archive.Archive, limit int) (*summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.known, s.as, s.done, s.took = made, stats, time.Now(), time.Since(start)
+	s.known, s.as, s.done, s.took = made, as, time.Now(), time.Since(start)
 	return made, nil
 }
 
