@@ -40,8 +40,8 @@ var (
 // body of each version that refers to another record exists. It calls report with each fault as it
 // is found, unless report is nil. An error means that the check was aborted.
 //
-// The payload digests of files that other programs wrote are not checked: they do not agree on what
-// a payload is.
+// In files of other programs, payload digests are not checked: they do not agree on what a payload
+// is. Nor are revisit records whose body was never in the archive.
 func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error) {
 	if a.files.isClosed() {
 		return Report{}, ErrClosed
@@ -160,7 +160,19 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		return nil
 	}
 	v.versions[number]++
+	if kind == "revisit" && isMarked(name) && stored.body().length == 0 {
+		return v.lost(key, &stored)
+	}
 	return v.addBody(key, &stored)
+}
+
+// lost reports a revisit record of ours whose body the index did not find: it existed once.
+func (v *verifier) lost(key string, e *entry) error {
+	version, err := v.archive.withContent(key, v.archive.describe(key, e, never))
+	if err == nil && version.Content == (Location{}) {
+		v.fault(version.Location.File, version.Location.Offset, version.URL, errReference)
+	}
+	return err
 }
 
 // isOf reports whether an entry is that of a record, ignoring fields that come from other records.

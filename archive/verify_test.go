@@ -333,3 +333,32 @@ func TestRepairWithoutFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
 }
+
+// If a file is lost, its bodies are missing to the revisit records in other files, even after the
+// index has forgotten the file.
+func TestVerifyAfterALostFile(t *testing.T) {
+	dir := t.TempDir()
+	a, err := Open(dir, Options{MaxFile: 1})
+	require.NoError(t, err)
+	c := Capture{URL: "http://a.test/", Time: time.Unix(1e9, 0),
+		Head: []byte("HTTP/1.1 200 OK\r\n\r\n"), Body: []byte(strings.Repeat("body", 1000))}
+	for range 3 {
+		_, err := a.Append(c)
+		require.NoError(t, err)
+		c.Time = c.Time.Add(time.Hour)
+	}
+	require.NoError(t, a.Close())
+	names, err := a.Files()
+	require.NoError(t, err)
+	require.Len(t, names, 3)
+	require.NoError(t, os.Remove(filepath.Join(dir, names[0])))
+	a, err = Open(dir, Options{Reindex: true})
+	require.NoError(t, err)
+	report, err := a.Verify(t.Context(), func(f Fault) {
+		require.ErrorIs(t, f.Err, errReference)
+		require.Contains(t, names[1:], f.File)
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, report.Faults)
+	require.NoError(t, a.Close())
+}
