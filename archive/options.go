@@ -46,7 +46,8 @@ type Options struct {
 	Prefix string
 
 	// Compression is how records are compressed. 0 means warc.Gzip, which every tool reads;
-	// warc.Zstd is faster.
+	// warc.Zstd is faster. With warc.None, no checksum protects the headers of records, so damage
+	// to them may go unnoticed.
 	Compression warc.Compression
 
 	// Level is the effort of the compressor: 1 to 9 for gzip, 1 to 4 for zstd. 0 means 6 for gzip
