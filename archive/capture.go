@@ -87,7 +87,8 @@ func (c *Capture) check() error {
 		return fmt.Errorf("%w: Time %v is not set, or its year does not have four digits",
 			ErrInvalid, c.Time)
 	}
-	if !bytes.HasPrefix(c.Head, []byte("HTTP/")) || headLen(c.Head) != len(c.Head) {
+	isHead := bytes.HasPrefix(c.Head, []byte("HTTP/")) && headLen(c.Head) == len(c.Head)
+	if !isHead && c.record == nil { // only a response has a head
 		return fmt.Errorf("%w: Head of %d bytes is not a status line, fields and one blank line",
 			ErrInvalid, len(c.Head))
 	}

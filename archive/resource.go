@@ -47,7 +47,7 @@ func (r *Resource) isVersion() bool { return resourceTypes[r.Type] }
 // of [Archive.Append]. Resources and responses are versions of their URL, with status 200; metadata
 // and conversions are found by [Archive.Records] alone.
 func (a *Archive) AppendRecord(r Resource) (Location, error) {
-	c := Capture{URL: r.URL, Time: r.Time, Body: r.Block, Head: noHead, record: &r}
+	c := Capture{URL: r.URL, Time: r.Time, Body: r.Block, record: &r}
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
@@ -69,9 +69,6 @@ func (a *Archive) AppendRecord(r Resource) (Location, error) {
 	}
 	return a.append(c)
 }
-
-// noHead is a placeholder for the check of a capture without a head.
-var noHead = []byte("HTTP/1.1 200 OK\r\n\r\n")
 
 // resource encodes a record that is not the response to an HTTP request.
 func (e *encoder) resource(c *Capture) error {
