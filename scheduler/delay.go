@@ -8,7 +8,7 @@ import (
 // An extra is the state that few limiters have, mostly what makes a delay longer than the default.
 type extra struct {
 	owner    uint32
-	waiters  uint32 // of a host: callers of Wait; else: the last such host in the waitlist
+	waiters  uint32 // of a host: callers of Wait; a shared limiter has another use, see lastCalled
 	failures uint8  // net of successes, for the back-off
 	ranked   bool   // the queue has tasks of several priorities
 	raised   uint64 // serial of the last flight when a failure was last counted
@@ -23,6 +23,10 @@ type extra struct {
 	// The last task of each priority, if ranked.
 	tails [priorities]uint32
 }
+
+// lastCalled is the last host in the waitlist of a shared limiter that has a caller of Wait. It is 0
+// if there is none.
+func (x *extra) lastCalled() *uint32 { return &x.waiters }
 
 // A report is an Outcome in the units of an engine.
 type report struct {

@@ -137,11 +137,11 @@ func (e *engine) join(i, shared uint32, front bool) {
 	switch {
 	case front && called:
 		x := e.extraOf(shared)
-		p.insert(&e.timers, i, x.waiters)
-		if *p.lastFront() == x.waiters {
+		p.insert(&e.timers, i, *x.lastCalled())
+		if *p.lastFront() == *x.lastCalled() {
 			*p.lastFront() = i
 		}
-		x.waiters = i
+		*x.lastCalled() = i
 	case front:
 		p.insert(&e.timers, i, *p.lastFront())
 		*p.lastFront() = i
@@ -180,8 +180,8 @@ func (e *engine) unlink(i uint32) {
 	if *p.lastFront() == i {
 		*p.lastFront() = before
 	}
-	if p.extra != 0 && e.extras.at(p.extra).waiters == i {
-		e.extras.at(p.extra).waiters = before
+	if p.extra != 0 && *e.extras.at(p.extra).lastCalled() == i {
+		*e.extras.at(p.extra).lastCalled() = before
 	}
 	p.remove(&e.timers, i)
 	e.setState(i, idle)
