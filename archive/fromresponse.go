@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // FromResponse makes a Capture of a response of net/http and its body, which the caller has read.
@@ -32,11 +34,24 @@ func FromResponse(resp *http.Response, body []byte) Capture {
 }
 
 // targetURL removes the fragment, which no server sees, and the password, which should not be
-// archived.
+// archived. Redirects may lead to URLs with bytes that cannot be in a header line; they are escaped,
+// as browsers do.
 func targetURL(u *url.URL) string {
 	bare := *u
 	bare.User, bare.Fragment, bare.RawFragment = nil, "", ""
-	return bare.String()
+	text := bare.String()
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, breaksLine) {
+		return text
+	}
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; ' ' < c && c < 0x7f {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // requestHead writes the head that net/http sends, as far as it is known from the request.

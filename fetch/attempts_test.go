@@ -109,7 +109,7 @@ func refusing2(
 	})
 	require.NoError(t, err)
 	return c, asked, dialed, func() {
-		c.CloseIdle()
+		c.CloseIdleConnections()
 		l.Close()
 		conns.Wait()
 	}

@@ -73,7 +73,7 @@ func BenchmarkGet(b *testing.B) {
 	url := startServer(b)
 	client, err := fetch.New(fetch.Options{Reach: fetch.Loopback, MaxIdlePerHost: connections})
 	require.NoError(b, err)
-	defer client.CloseIdle()
+	defer client.CloseIdleConnections()
 	bare := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
 	defer bare.CloseIdleConnections()
 	engines := []struct {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+
+	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // firstBuffer is the size of the first buffer for a body. A buffer for the whole announced body
@@ -18,14 +20,16 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	if limit <= 0 {
 		limit = c.opts.MaxBody
 	}
+	if c.budget != nil {
+		limit = min(limit, c.opts.MaxMemory/memoryPerBody)
+	}
 	// The common case with conditional requests.
 	if resp.Body == http.NoBody {
 		x.stamp(&x.timing.done)
 		return
 	}
 	x.watch.answered()
-	coding := codingOf(resp.Header.Values("Content-Encoding"))
-	b := bodyReader{c: c, x: x, limit: limit, coding: coding}
+	b := bodyReader{c: c, x: x, limit: limit, codings: content.Of(resp.Header["Content-Encoding"])}
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
 	x.stamp(&x.timing.done)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
@@ -42,12 +46,12 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 // bodyReader reads one body. Neither the raw nor the decoded body grows beyond smallBody without a
 // reservation for the largest size that both can reach.
 type bodyReader struct {
-	c      *Client
-	x      *exchange
-	limit  int64
-	coding string // "" for none
-	held   reservation
-	waited bool // for memory; the server may have given up meanwhile
+	c       *Client
+	x       *exchange
+	limit   int64
+	codings string // by content.Of
+	held    reservation
+	waited  bool // for memory; the server may have given up meanwhile
 }
 
 // read reads a body with an announced length, -1 if that is unknown.
@@ -57,11 +61,13 @@ func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 		most = min(promised, b.limit)
 	}
 	g := growth{&b.c.buffers, min(smallBody, b.limit), most}
-	raw, over, err := g.read(nil, body, b.x.watch.add)
+	raw, over, err := g.read(nil, body, b.x.read)
 	if over && b.limit > smallBody {
 		need := roundUp(most + 1)
-		if b.c.knows(b.coding) {
-			need += roundUp(b.limit + 1)
+		if b.c.decodes(b.codings) {
+			need += grown(b.limit) // which is enough for the encoded form to grow
+		} else if promised < 0 {
+			need = grown(most)
 		}
 		if !b.reserve(need) {
 			return raw, b.cut(false, errMemory)
@@ -71,7 +77,7 @@ func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 			raw = b.c.buffers.grow(raw, most+1)
 		}
 		g.limit = b.limit
-		raw, over, err = g.read(raw, body, b.x.watch.add)
+		raw, over, err = g.read(raw, body, b.x.read)
 	}
 	return raw, b.cut(over, err)
 }

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/stretchr/testify/require"
@@ -40,53 +39,6 @@ func TestOptionsHeader(t *testing.T) {
 		_, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Header: bad})
 		require.Error(t, err)
 	}
-}
-
-// Each policy of the W3C's Referrer Policy (3) is tested with the pairs of URLs that it
-// distinguishes.
-func TestReferrerPolicies(t *testing.T) {
-	const page, file = "https://user:pw@a.test/dir/page?q#frag", "http://a.test/page"
-	long := "http://a.test/" + strings.Repeat("x", 5000)
-	for policy, want := range map[string][5]string{
-		"":                           {"https://a.test/dir/page?q", "https://a.test/", "", "http://a.test/", "http://a.test/"},
-		"no-referrer":                {"", "", "", "", ""},
-		"no-referrer-when-downgrade": {"https://a.test/dir/page?q", "https://a.test/dir/page?q", "", file, "http://a.test/"},
-		"same-origin":                {"https://a.test/dir/page?q", "", "", "", "http://a.test/"},
-		"origin": {"https://a.test/", "https://a.test/", "https://a.test/", "http://a.test/",
-			"http://a.test/"},
-		"strict-origin": {"https://a.test/", "https://a.test/", "", "http://a.test/", "http://a.test/"},
-		"origin-when-cross-origin": {"https://a.test/dir/page?q", "https://a.test/", "https://a.test/", "http://a.test/",
-			"http://a.test/"},
-		"strict-origin-when-cross-origin": {"https://a.test/dir/page?q", "https://a.test/", "", "http://a.test/",
-			"http://a.test/"},
-		"unsafe-url": {"https://a.test/dir/page?q", "https://a.test/dir/page?q", "https://a.test/dir/page?q", file,
-			"http://a.test/"},
-	} {
-		for n, pair := range [5][2]string{
-			{page, "https://a.test:443/x"}, {page, "https://b.test/"}, {page, "http://a.test/"},
-			{file, "https://b.test/"}, {long, "http://a.test/"},
-		} {
-			got := fetch.Refer(policy, pair[0], pair[1])
-			require.Equal(t, want[n], got, "%q from %.40s to %s", policy, pair[0], pair[1])
-		}
-	}
-	require.Empty(t, fetch.Refer("", "about:blank", "http://a.test/"))
-	require.Empty(t, fetch.Refer("", "not a URL", "http://a.test/"))
-	_, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Referrer: "strict"})
-	require.ErrorContains(t, err, `unknown referrer policy "strict"`)
-
-	base, asked := heads(t)
-	c := newClient(t, fetch.Options{})
-	from := http.Header{"Referer": {base + "/from#here"}}
-	_, err = c.Do(t.Context(), fetch.Request{URL: base + "/to", Header: from})
-	require.NoError(t, err)
-	require.Contains(t, (*asked)[0], "\r\nReferer: "+base+"/from\r\n")
-	require.Equal(t, base+"/from#here", from.Get("Referer"), "the caller's header is unchanged")
-	req := request(t, base+"/to")
-	req.Header = from
-	_, _, err = viaTransport(t, c, req)
-	require.NoError(t, err)
-	require.Contains(t, (*asked)[1], "\r\nReferer: "+base+"/from\r\n")
 }
 
 func TestCookiesOfAFile(t *testing.T) {
@@ -137,41 +89,6 @@ func TestHTTP1Only(t *testing.T) {
 	require.Equal(t, "HTTP/2.0", get(t, newClient(t, opts), base).Proto)
 	opts.HTTP1 = true
 	require.Equal(t, "HTTP/1.1", get(t, newClient(t, opts), base).Proto)
-}
-
-// The freshness lifetime of a response follows RFC 9111, 4.2.
-func TestFreshness(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	const hour, date = "Thu, 01 Jan 2026 01:00:00 GMT", "Thu, 01 Jan 2026 00:30:00 GMT"
-	for _, tt := range []struct {
-		name, control, expires, date, age string
-		want                              time.Duration
-		noStore                           bool
-	}{
-		{"no fields", "", "", "", "", 0, false},
-		{"max-age", "public, Max-Age=60", "", "", "", time.Minute, false},
-		{"in quotes", `max-age="60"`, "", "", "", time.Minute, false},
-		{"less its age", "max-age=60", "", "", "50", 10 * time.Second, false},
-		{"older than max-age", "max-age=60", "", "", "61", 0, false},
-		{"no number", "max-age=soon", "", "", "x", 0, false},
-		{"negative", "max-age=-1", "", "", "", 0, false},
-		{"two", "max-age=60, max-age=600", "", "", "", time.Minute, false},
-		{"very long", "max-age=99999999999999999999", "", "", "", 365 * 24 * time.Hour, false},
-		{"no-cache", "max-age=60, no-cache", "", "", "", 0, false},
-		{"no-store", "no-store, max-age=60", "", "", "", 0, true},
-		{"Expires", "", hour, "", "", time.Hour, false},
-		{"Expires by the server's clock", "", hour, date, "", 30 * time.Minute, false},
-		{"max-age takes precedence", "max-age=60", hour, "", "", time.Minute, false},
-		{"Expires that is not a date", "", "0", "", "", 0, false},
-		{"Expires in the past", "", "Wed, 31 Dec 2025 00:00:00 GMT", "", "", 0, false},
-	} {
-		header := http.Header{"Cache-Control": {tt.control}, "Expires": {tt.expires}, "Date": {tt.date}, "Age": {tt.age}}
-		fresh, noStore := fetch.Freshness(header, now)
-		require.Equal(t, tt.want, fresh, tt.name)
-		require.Equal(t, tt.noStore, noStore, tt.name)
-	}
-	base := listen(t, says(ok+"Cache-Control: max-age=5\r\nAge: 2\r\n\r\n"))
-	require.Equal(t, 3*time.Second, get(t, newClient(t, fetch.Options{}), base).Fresh)
 }
 
 // proxied records the requests to a proxy.

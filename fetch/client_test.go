@@ -194,7 +194,7 @@ func TestCookiesNeedAJar(t *testing.T) {
 		for _, path := range []string{"/in/x", "/in/y", "/out", "/in/%zz"} {
 			get(t, c, base+path)
 		}
-		c.CloseIdle()
+		c.CloseIdleConnections()
 	}
 	require.Len(t, asked, 8)
 	for n, head := range asked {

@@ -1,70 +1,50 @@
 package fetch
 
 import (
-	"bufio"
 	"bytes"
-	"io"
+	"encoding/binary"
 	"math"
 	"strings"
 	"sync"
+
+	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // ratioAllowance is the decoded size that is allowed whatever MaxRatio says: a small page of
 // repeated lines is not a bomb.
 const ratioAllowance = 64 << 10
 
-// opener opens a reader that decodes one content coding of r.
-type opener func(r io.Reader) (io.ReadCloser, error)
-
-// codec is a content coding that a Client can decode.
-type codec struct {
-	fits func(head []byte) bool // whether a body that begins with head can be of this coding
-	open opener
-}
-
-// newCodecs returns the codecs by the names of their codings, and the value of Accept-Encoding for
-// them.
-func newCodecs(brotli opener) (codecs map[string]codec, accept string) {
-	codecs = map[string]codec{
-		"gzip":    {isGzip, openGzip},
-		"deflate": {isAnything, openDeflate},
-		"zstd":    {isZstd, openZstd},
+// codings returns the value of Accept-Encoding: in order of preference, since servers tend to take
+// the first one that they know.
+func (o *Options) codings() string {
+	if o.Brotli != nil {
+		return "gzip, zstd, deflate, br"
 	}
-	// In order of preference, since servers tend to take the first one that they know.
-	accept = "gzip, zstd, deflate"
-	if brotli != nil {
-		codecs["br"] = codec{isAnything, brotli}
-		accept += ", br"
-	}
-	return codecs, accept
+	return "gzip, zstd, deflate"
 }
 
-func isAnything([]byte) bool { return true }
-
-// knows reports whether a coding can be decoded.
-func (c *Client) knows(coding string) bool {
-	_, ok := c.codecs[coding]
-	return ok
+// decodes reports whether a list of codings can be decoded.
+func (c *Client) decodes(codings string) bool {
+	return codings != "" && (&content.Options{Brotli: c.opts.Brotli}).Known(codings)
 }
 
-// unpacker is the source of a decoder.
+// unpacker decodes a body that is in memory.
 type unpacker struct {
-	raw bytes.Reader
-	src *bufio.Reader
+	raw     bytes.Reader
+	decoded content.Reader
 }
 
-var unpackers = sync.Pool{New: func() any { return &unpacker{src: bufio.NewReader(nil)} }}
+var unpackers = sync.Pool{New: func() any { return new(unpacker) }}
 
 // decode decodes raw. A body of an unknown coding, or one that does not begin like its coding, is
 // returned as it is.
 func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
-	if b.coding == "" || len(raw) == 0 {
+	if b.codings == "" || len(raw) == 0 {
 		return raw, cut
 	}
 	// Some servers label plain pages as gzip. The page as it is helps a caller more than nothing,
 	// and Truncated says that something is wrong.
-	known, ok := b.c.codecs[b.coding]
-	if !ok || !known.fits(raw) {
+	if !b.c.decodes(b.codings) || !content.Fits(b.codings, raw) {
 		return raw, CutCoding
 	}
 	// All of raw is here, so the ratio is a limit known beforehand.
@@ -74,8 +54,9 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	}
 	u := unpackers.Get().(*unpacker)
 	u.raw.Reset(raw)
-	u.src.Reset(&u.raw)
-	body, over, err := b.unpack(known.open, u.src, raw, limit)
+	u.decoded.Reset(&u.raw, b.codings, content.Options{Brotli: b.c.opts.Brotli})
+	body, over, err := b.unpack(&u.decoded, raw, limit)
+	u.decoded.Close()
 	u.raw.Reset(nil) // or the pool would keep the page
 	unpackers.Put(u)
 	switch {
@@ -92,19 +73,12 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	return body, Whole
 }
 
-// unpack decodes raw from src, up to limit bytes, and reports whether there were more. With an
+// unpack reads raw, decoded by r, up to limit bytes, and reports whether there were more. With an
 // error it returns what was decoded before.
 func (b *bodyReader) unpack(
-	open opener, src io.Reader, raw []byte, limit int64,
+	r *content.Reader, raw []byte, limit int64,
 ) (body []byte, over bool, err error) {
-	r, err := open(src)
-	if r != nil {
-		defer r.Close()
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	guess := firstGuess(b.coding, raw, limit)
+	guess := firstGuess(b.codings, raw, limit)
 	small := limit
 	if b.held.n == 0 {
 		small = min(limit, smallBody)
@@ -114,7 +88,7 @@ func (b *bodyReader) unpack(
 	if !over || small == limit {
 		return body, over, err
 	}
-	if !b.reserve(roundUp(limit + 1)) {
+	if !b.reserve(grown(limit)) {
 		return body, false, errMemory
 	}
 	body = b.c.buffers.grow(body[:small+1], min(max(guess, 2*small), limit)+1)
@@ -130,38 +104,16 @@ func (o *Options) ratioLimit(n int64) int64 {
 	return ratioAllowance + n*int64(min(o.MaxRatio, math.MaxInt32))
 }
 
-// codingOf returns the content coding that the fields name, "" for none. Several codings on top of
-// each other get a name that no codec has.
-func codingOf(fields []string) string {
-	if len(fields) == 0 {
-		return ""
-	}
-	var coding string
-	for name := range strings.SplitSeq(strings.ToLower(strings.Join(fields, ",")), ",") {
-		name = strings.TrimSpace(name)
-		switch name {
-		case "", "identity":
-			continue
-		case "x-gzip":
-			name = "gzip"
-		}
-		if coding != "" {
-			return "several"
-		}
-		coding = name
-	}
-	return coding
-}
-
 // maxFirstGuess keeps the first buffer within 32 bits and reasonable memory.
 const maxFirstGuess = 64 << 20
 
 // firstGuess returns the size of the first buffer for a decoded body. Markup shrinks to a fifth or
 // less. The length in a gzip trailer is used if it is plausible.
-func firstGuess(coding string, raw []byte, limit int64) int64 {
+func firstGuess(codings string, raw []byte, limit int64) int64 {
 	guess := int64(len(raw)) * 5
-	if coding == "gzip" && len(raw) >= 4 {
-		guess = min(gzipSize(raw), int64(len(raw))*8)
+	if strings.HasSuffix(codings, "gzip") && len(raw) >= 4 {
+		trailer := int64(binary.LittleEndian.Uint32(raw[len(raw)-4:]))
+		guess = min(trailer, int64(len(raw))*8)
 	}
 	return min(max(guess, 512), limit, maxFirstGuess)
 }

@@ -8,17 +8,71 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync/atomic"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
 
 // maxAddrs limits the addresses that are tried per host. A name can have hundreds.
 const maxAddrs = 4
 
 // peer is a connection that knows the address that was dialed, even if Options.Dial returns
-// something without a network address.
+// something without a network address. Over HTTP/2, it also bounds what the server may send unasked:
+// net/http drops frames of unknown types, but reads all of them and logs each.
 type peer struct {
 	net.Conn
-	addr netip.AddrPort
+	addr    netip.AddrPort
+	metered atomic.Bool  // whether room counts
+	room    atomic.Int64 // bytes that may still come
+}
+
+// The room that a server gets: for an idle connection, for the head of a response, for the first
+// part of a body, which comes before anybody reads it, and for each byte of a body that was read. A
+// frame of a single byte takes 32.
+const (
+	idleRoom    = 64 << 10
+	headRoom    = 64 << 10 // and MaxHeader
+	bodyRoom    = 2 * streamBuffer
+	roomPerByte = 32
+)
+
+// errRoom is the error of a connection over which too much came unasked.
+var errRoom = errors.New("too many frames beside those of responses")
+
+// peerOf returns the peer below a connection of the transport, or nil.
+func peerOf(conn net.Conn) *peer {
+	switch c := conn.(type) {
+	case *peer:
+		return c
+	case *httpwire.Conn:
+		return peerOf(c.Conn)
+	case *tls.Conn:
+		return peerOf(c.NetConn())
+	}
+	return nil
+}
+
+// expect gives the server room for n more bytes.
+func (p *peer) expect(n int64) {
+	if p != nil && p.metered.Load() {
+		p.room.Add(n)
+	}
+}
+
+// Read implements net.Conn.
+func (p *peer) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	if p.metered.Load() && p.room.Add(-int64(n)) < 0 {
+		return 0, errRoom
+	}
+	return n, err
+}
+
+// Write implements net.Conn. Each frame that is sent may be answered.
+func (p *peer) Write(b []byte) (int, error) {
+	p.expect(int64(len(b)))
+	return p.Conn.Write(b)
 }
 
 // RemoteAddr implements net.Conn. It returns the address that was dialed, whatever is behind it.
@@ -31,22 +85,30 @@ func (p *peer) RemoteAddr() net.Addr {
 
 // dialPlain is the transport's DialContext. HTTP/1.x runs over what it returns.
 func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.Conn, error) {
-	p, err := c.connect(ctx, network, hostport)
+	p, err := c.connect(ctx, network, unpin(ctx, hostport))
 	if err != nil {
 		return nil, err
 	}
-	return newWire(p, p.addr, c.opts.MaxFields), nil
+	return c.recorded(p), nil
+}
+
+// recorded returns a connection of HTTP/1.x that records heads, up to the length at which the
+// transport gives up.
+func (c *Client) recorded(conn net.Conn) *httpwire.Conn {
+	const most = 1 << 30
+	return httpwire.New(conn, int(min(c.opts.MaxHeader, most)), c.opts.MaxFields)
 }
 
 // dialTLS is the transport's DialTLSContext. It does the handshake itself, so that the recorder
 // sits on top of TLS and sees plain text. HTTP/2 gets a bare *tls.Conn, without which the transport
 // would not notice that it was negotiated; its bytes are not worth recording.
 func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Conn, error) {
+	hostport = unpin(ctx, hostport)
 	p, err := c.connect(ctx, network, hostport)
 	if err != nil {
 		return nil, err
 	}
-	enter(ctx, TLSTimeout, p.addr)
+	dialing(ctx, TLSTimeout, p.addr)
 	// The configuration is shared, and each handshake has its own server name.
 	config := c.tlsConfig.Clone()
 	if config.ServerName == "" {
@@ -55,17 +117,19 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 	conn := tls.Client(p, config)
 	ctx, cancel := limited(ctx, c.opts.TLSTimeout)
 	defer cancel()
-	if err := conn.HandshakeContext(ctx); err != nil {
+	if err := handshake(ctx, conn); err != nil {
 		p.Close()
 		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: err}
 	}
 	reached(ctx, secured)
 	state := conn.ConnectionState()
 	if state.NegotiatedProtocol == "h2" {
+		p.room.Store(idleRoom)
+		p.metered.Store(true)
 		return conn, nil
 	}
-	w := newWire(conn, p.addr, c.opts.MaxFields)
-	w.tls = &state
+	w := c.recorded(conn)
+	w.TLS = &state
 	return w, nil
 }
 
@@ -117,7 +181,7 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 func (c *Client) dialAddr(
 	ctx context.Context, network string, addr netip.AddrPort, left int,
 ) (net.Conn, error) {
-	enter(ctx, ConnectTimeout, addr)
+	dialing(ctx, ConnectTimeout, addr)
 	if deadline, ok := ctx.Deadline(); ok && left > 1 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
@@ -132,7 +196,7 @@ func (c *Client) dialAddr(
 
 // dialName connects through a proxy that resolves the host.
 func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer, error) {
-	enter(ctx, ConnectTimeout, netip.AddrPort{})
+	dialing(ctx, ConnectTimeout, netip.AddrPort{})
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
 	conn, err := c.opts.Dial(ctx, network, hostport)
@@ -161,10 +225,13 @@ func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return c.allowed([]netip.Addr{addr})
 	}
-	enter(ctx, ResolveTimeout, netip.AddrPort{})
+	if addr := addrOf(ctx); addr.IsValid() {
+		return c.allowed([]netip.Addr{addr})
+	}
+	dialing(ctx, ResolveTimeout, netip.AddrPort{})
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
-	addrs, err := c.opts.Resolve(ctx, host)
+	addrs, err := c.resolve(ctx, host)
 	if err != nil {
 		return nil, &Error{Kind: pick(err, Resolve, ResolveTimeout), Err: dnsError(host, err)}
 	}

@@ -94,11 +94,14 @@ func (k Kind) String() string {
 
 // Error returns the kind in words, with the prefix that errors of this package have.
 func (k Kind) Error() string {
-	if CutLength <= k && k <= CutMemory {
+	if k.cut() {
 		return "fetch: body cut: " + k.String()
 	}
 	return "fetch: " + k.String()
 }
+
+// cut reports whether k is about a body.
+func (k Kind) cut() bool { return CutLength <= k && k <= CutMemory }
 
 // Timeout reports whether one of the Client's time limits was reached.
 func (k Kind) Timeout() bool {
@@ -109,10 +112,12 @@ func (k Kind) Timeout() bool {
 	return false
 }
 
-// Error is why a Get has no response. Its methods are safe for concurrent use.
+// Error is why a Get has no response, or why the body of a [Client.Transport] was cut. It wraps its
+// Kind and the cause, which is what net/http returns for the same failure, if it has a name for it.
+// Its methods are safe for concurrent use.
 type Error struct {
 	Kind Kind
-	URL  string         // as passed to Get
+	URL  string         // as passed to Get; "" from a Transport, since an http.Client adds it
 	Addr netip.AddrPort // of the server; the zero AddrPort if none was dialed
 	Err  error          // the cause; nil if Kind says it all
 	// Attempts is how many requests may have reached the server. Each of them calls for a
@@ -124,28 +129,36 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("fetch: ")
-	b.WriteString(printable(e.URL, maxPrintedURL))
-	b.WriteString(": ")
+	if e.URL != "" {
+		b.WriteString(printable(e.URL, maxPrintedURL) + ": ")
+	}
+	if e.Kind.cut() {
+		b.WriteString("body cut: ")
+	}
 	b.WriteString(e.Kind.String())
 	if e.Addr.IsValid() {
 		b.WriteString(" ")
 		b.WriteString(e.Addr.String())
 	}
-	if e.Err != nil && !e.Timeout() {
+	if e.Err != nil && !e.Kind.Timeout() {
 		b.WriteString(": ")
 		b.WriteString(printable(innermost(e.Err), maxPrintedCause))
 	}
 	return b.String()
 }
 
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+// Unwrap returns the Kind and the cause, if there is one.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
 
-// Is reports whether target is e's Kind.
-func (e *Error) Is(target error) bool { return target == e.Kind }
-
-// Timeout reports whether one of the Client's time limits was reached.
-func (e *Error) Timeout() bool { return e.Kind.Timeout() }
+// Timeout reports whether a time limit was reached, the Client's or the caller's.
+func (e *Error) Timeout() bool {
+	return e.Kind.Timeout() || e.Kind == Canceled && timedOut(e.Err)
+}
 
 // Temporary reports whether the same Get may succeed later, without a change of the URL, the
 // Options or the server's configuration.
@@ -186,11 +199,15 @@ func printable(text string, most int) string {
 // the network, the address.
 func innermost(err error) string {
 	var (
-		op  *net.OpError
-		sys *os.SyscallError
-		dns *net.DNSError
+		op          *net.OpError
+		sys         *os.SyscallError
+		dns         *net.DNSError
+		certificate *tls.CertificateVerificationError
 	)
 	switch {
+	case errors.As(err, &certificate):
+		// Some clients know by these words that a retry is no use.
+		return "certificate is not trusted: " + certificate.Err.Error()
 	case errors.As(err, &dns):
 		return dns.Err
 	case errors.As(err, &sys):

@@ -182,7 +182,7 @@ func TestCallersContext(t *testing.T) {
 }
 
 // In a synctest bubble, every goroutine must have exited when the test ends, so this fails if
-// CloseIdle leaves one.
+// CloseIdleConnections leaves one.
 func TestCloseIdleLeavesNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keep := func(s *session) {
@@ -194,11 +194,11 @@ func TestCloseIdleLeavesNoGoroutine(t *testing.T) {
 		require.False(t, get(t, c, "http://a.test/").Reused)
 		time.Sleep(time.Hour)
 		require.True(t, get(t, c, "http://a.test/").Reused, "IdleTimeout is disabled")
-		c.CloseIdle()
+		c.CloseIdleConnections()
 		require.False(t, get(t, c, "http://a.test/").Reused)
 		stop()
 
-		// IdleTimeout has the same effect as CloseIdle.
+		// IdleTimeout has the same effect as CloseIdleConnections.
 		c, stop = inMemory(t, fetch.Options{}, keep)
 		get(t, c, "http://a.test/")
 		time.Sleep(fetch.DefaultIdleTimeout + time.Second)

@@ -22,7 +22,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer client.CloseIdle()
+	defer client.CloseIdleConnections()
 	got, err := client.Get(context.Background(), site.URL)
 	if err != nil {
 		fmt.Println(err)

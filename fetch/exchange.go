@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
 
 // The causes with which a Get cancels its own context, to tell its own limits from the caller's.
@@ -31,74 +33,26 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
-	late     Kind           // of the error if the time runs out now
-	addr     netip.AddrPort // of the server, once known
-	wire     *wire          // the connection; nil for HTTP/2
-	heads    *heads         // on that wire; nil for HTTP/2
+	late     Kind            // to report if the deadline fires in this phase
+	addr     netip.AddrPort  // of the server, once known
+	peer     *peer           // of the connection; nil before there is one
+	heads    *httpwire.Heads // on that connection; nil for HTTP/2
 	attempts int
 	reused   bool
 	timing   timing
 	tls      *tls.ConnectionState
 
-	watch watch
-	trace httptrace.ClientTrace
+	watch  watch
+	trace  httptrace.ClientTrace // what net/http sees
+	caller httptrace.ClientTrace // what the caller has in its context, if anything
 }
-
-type exchangeKey struct{}
-
-// enter records what the exchange of ctx is waiting for. The transport may go on dialing for an
-// exchange that got another connection meanwhile; such a dial is ignored.
-func enter(ctx context.Context, late Kind, addr netip.AddrPort) {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		return
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.attempts == 0 {
-		x.late, x.addr = late, addr
-	}
-}
-
-// reached records a step on the way to a connection, under the same condition. at selects the step.
-func reached(ctx context.Context, at func(*timing) *time.Time) {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		return
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.attempts == 0 {
-		*at(&x.timing) = time.Now()
-	}
-}
-
-func resolved(t *timing) *time.Time { return &t.resolved }
-func dialed(t *timing) *time.Time   { return &t.dialed }
-func secured(t *timing) *time.Time  { return &t.secured }
 
 // newExchange returns an exchange on behalf of a caller with ctx, to be ended by end.
-func newExchange(ctx context.Context) *exchange {
+func (c *Client) newExchange(ctx context.Context) *exchange {
 	x := &exchange{late: ConnectTimeout, timing: timing{start: time.Now()}}
-	x.ctx, x.cancel = context.WithCancelCause(x.attach(ctx))
+	x.ctx, x.cancel = context.WithCancelCause(x.traced(ctx, c.transport.Proxy != nil))
 	return x
 }
-
-// attach returns a context through which dialing and net/http report to x.
-func (x *exchange) attach(ctx context.Context) context.Context {
-	ctx = context.WithValue(ctx, exchangeKey{}, x)
-	x.trace.GetConn, x.trace.GotConn = x.getConn, x.gotConn
-	x.trace.WroteRequest = x.wroteRequest
-	x.trace.GotFirstResponseByte = x.gotFirstByte
-	return httptrace.WithClientTrace(ctx, &x.trace)
-}
-
-func (x *exchange) wroteRequest(httptrace.WroteRequestInfo) {
-	x.watch.written()
-	x.stamp(&x.timing.wroteRequest)
-}
-
-func (x *exchange) gotFirstByte() { x.stamp(&x.timing.firstByte) }
 
 func (x *exchange) stamp(at *time.Time) {
 	x.mu.Lock()
@@ -106,20 +60,11 @@ func (x *exchange) stamp(at *time.Time) {
 	*at = time.Now()
 }
 
-// getConn is called before most attempts. Canceling here stops an attempt too many early.
-func (x *exchange) getConn(string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.attempts == maxAttempts {
-		x.cancel(errAttempts)
-	}
-}
-
 // exhausted reports whether the exchange of ctx has no attempt left. The transport would dial for
 // it even though it is canceled.
 func exhausted(ctx context.Context) bool {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
+	x := exchangeOf(ctx)
+	if x == nil {
 		return false
 	}
 	x.mu.Lock()
@@ -127,40 +72,47 @@ func exhausted(ctx context.Context) bool {
 	return x.attempts == maxAttempts
 }
 
-func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+// attempt begins one of the attempts, on a connection that the transport has chosen, and reports
+// whether the request may be sent.
+func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	conn, http1 := info.Conn.(*httpwire.Conn)
 	if x.attempts == maxAttempts {
 		// The transport may use an idle connection although the context has ended, and HTTP/2 may
-		// come here without a getConn. Nothing can be sent on a closed connection.
+		// come here without a getConn. HTTP/2 sends nothing for a context that has ended, and the
+		// connection may have other requests. HTTP/1 cannot send on a closed connection.
 		x.cancel(errAttempts)
-		info.Conn.Close()
-		return
+		if http1 {
+			conn.Close()
+		}
+		return false
 	}
-	if _, http1 := info.Conn.(*wire); http1 && info.Reused && x.attempts == maxAttempts-1 {
+	if http1 && info.Reused && x.attempts == maxAttempts-1 {
 		// Twice a connection was dead, and this one may be. The last attempt is for a new one, which
 		// alone shows how the server is. The transport drops this one and looks for the next.
-		info.Conn.Close()
-		return
+		conn.Close()
+		return false
 	}
-	// This is called once per attempt; the last connection counts.
-	x.late, x.wire, x.heads, x.reused, x.tls = HeadTimeout, nil, nil, info.Reused, nil
+	// The last connection counts.
+	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
 	x.attempts++
 	// A dial for this exchange may have lost to a connection that became idle.
 	if info.Reused {
 		x.timing = timing{start: x.timing.start}
 	}
 	x.timing.connected = time.Now()
-	switch conn := info.Conn.(type) {
-	case *wire:
-		x.wire, x.heads, x.addr, x.tls = conn, conn.begin(), conn.addr, conn.tls
-	case *tls.Conn:
-		state := conn.ConnectionState()
-		x.tls = &state
-		if p, ok := conn.NetConn().(*peer); ok {
-			x.addr = p.addr
-		}
+	if x.peer = peerOf(info.Conn); x.peer != nil {
+		x.addr = x.peer.addr
 	}
+	if http1 {
+		x.heads, x.tls = conn.Begin(), conn.TLS
+	} else if secure, ok := info.Conn.(*tls.Conn); ok {
+		state := secure.ConnectionState()
+		x.tls = &state
+		x.peer.expect(headRoom + x.watch.opts.MaxHeader)
+	}
+	return true
 }
 
 // firstByte returns when the response began.
@@ -177,10 +129,17 @@ func (x *exchange) firstByte() time.Time {
 func (x *exchange) takeHeads(status int) (request, response []byte, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.wire == nil {
+	if x.heads == nil {
 		return nil, nil, false
 	}
-	return x.wire.take(x.heads, status)
+	request, response, ok = x.heads.Take(status)
+	return request, response, ok && request != nil
+}
+
+// read records n bytes of the body.
+func (x *exchange) read(n int) {
+	x.watch.add(n)
+	x.peer.expect(roomPerByte * int64(n)) // x.peer does not change any more
 }
 
 // describe copies what x knows to r.
@@ -208,11 +167,18 @@ func (x *exchange) canceled(parent context.Context, url string) *Error {
 	}
 }
 
-// failure turns the error of a round trip into that of Get. parent is the caller's context.
-func (x *exchange) failure(parent context.Context, err error, maxHeader int64) *Error {
+// cut returns the error of a body that ended too early.
+func (x *exchange) cut(kind Kind, cause error) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	e := x.classify(parent, err, maxHeader)
+	return &Error{Kind: kind, Addr: x.addr, Err: cause, Attempts: x.attempts}
+}
+
+// failure turns the error of a round trip into that of Get. parent is the caller's context.
+func (x *exchange) failure(parent context.Context, err error, o *Options) *Error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.classify(parent, err, o)
 	e.Attempts = x.attempts
 	return e
 }
@@ -222,7 +188,7 @@ func (x *exchange) failure(parent context.Context, err error, maxHeader int64) *
 // The order matters. If a context has ended, the error only echoes that, in a form that depends on
 // where it caught the transport; so the contexts are checked first. The texts of net/http come
 // last.
-func (x *exchange) classify(parent context.Context, err error, maxHeader int64) *Error {
+func (x *exchange) classify(parent context.Context, err error, o *Options) *Error {
 	var dialed *Error
 	switch {
 	case parent.Err() != nil:
@@ -243,11 +209,11 @@ func (x *exchange) classify(parent context.Context, err error, maxHeader int64) 
 		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: err}
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
-	case x.attempts == 0 && x.watch.opts.Proxy != "": // it did not let the request through
+	case x.attempts == 0 && o.Proxy != "": // it did not let the request through
 		return proxyError(err)
-	case x.headerTooLarge(err, maxHeader):
+	case x.headTooLarge(err, o.MaxHeader):
 		return &Error{Kind: HeaderTooLarge, Addr: x.addr, Err: err}
-	case disconnected(err), x.wire != nil && x.wire.brokeOff(x.heads):
+	case disconnected(err), x.heads != nil && x.heads.BrokeOff():
 		return &Error{Kind: Disconnected, Addr: x.addr, Err: err}
 	case x.attempts == 0: // Options.Wrap or the transport would not send it
 		return &Error{Kind: BadURL, Err: err}
@@ -255,14 +221,15 @@ func (x *exchange) classify(parent context.Context, err error, maxHeader int64) 
 	return &Error{Kind: Protocol, Addr: x.addr, Err: err}
 }
 
-// headerTooLarge requires that x.mu is held.
-func (x *exchange) headerTooLarge(err error, limit int64) bool {
-	if x.wire != nil {
+// headTooLarge requires that x.mu is held.
+func (x *exchange) headTooLarge(err error, limit int64) bool {
+	if x.heads != nil {
 		// For a head that was cut within a line, net/http only says that it is malformed.
-		return x.wire.overflows(x.heads, limit)
+		return x.heads.TooLarge(limit)
 	}
 	// HTTP/2 reports its limits only as texts. The second is for interim responses.
 	text := err.Error()
-	return errors.Is(err, errFields) || strings.Contains(text, "header list larger than") ||
+	return errors.Is(err, httpwire.ErrFields) || errors.Is(err, errRoom) ||
+		strings.Contains(text, "header list larger than") ||
 		strings.Contains(text, "header list too large")
 }

@@ -6,25 +6,30 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/spinneret-go/spinneret/internal/retryafter"
+	"github.com/spinneret-go/spinneret/internal/httpfield"
+	"github.com/spinneret-go/spinneret/internal/httpwire"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // Client fetches URLs. Its methods are safe for concurrent use.
 //
 // It keeps idle connections within its Options. For each, net/http runs two goroutines, which
-// CloseIdle or IdleTimeout ends.
+// CloseIdleConnections or IdleTimeout ends.
 type Client struct {
 	opts      Options // with its defaults filled in
 	tlsConfig *tls.Config
 	transport *http.Transport
 	tripper   http.RoundTripper // the transport, or what the caller has put around it
-	codecs    map[string]codec
-	header    http.Header // of each request; shared by all, and so never changed
+	header    http.Header       // of each Get; shared by all, and so never changed
+	complete  http.Header       // for the requests of an http.Client that lack them; likewise
 	buffers   buffers
 	budget    *budget // nil means that there is no limit
 	names     bool    // a proxy looks names up
 }
+
+// streamBuffer is how much of a body an HTTP/2 server may send before anybody reads it. The default
+// is 4 MiB.
+const streamBuffer = 1 << 20
 
 // writeBuffer is the size of a connection's buffer for requests. Few are longer; those take two
 // writes.
@@ -46,8 +51,7 @@ func New(opts Options) (*Client, error) {
 	} else if c.tlsConfig.NextProtos == nil {
 		c.tlsConfig.NextProtos = []string{"h2", "http/1.1"}
 	}
-	codecs, codings := newCodecs(opts.Brotli)
-	c.codecs, c.header = codecs, opts.header(codings)
+	c.header, c.complete = c.opts.headers()
 	// Two fields are left out on purpose. Proxy: the one of the environment would dial for us.
 	// MaxConnsPerHost: the scheduler decides how many requests a host gets, and a queue in here
 	// would use up the time of a Get.
@@ -62,8 +66,7 @@ func New(opts Options) (*Client, error) {
 		MaxResponseHeaderBytes: opts.MaxHeader,
 		WriteBufferSize:        writeBuffer,
 		Protocols:              new(http.Protocols),
-		// By default a server may push 4 MiB into a stream that nobody reads.
-		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 1 << 20},
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
 	}
 	c.transport.Protocols.SetHTTP1(true)
 	c.transport.Protocols.SetHTTP2(!opts.HTTP1)
@@ -80,8 +83,8 @@ func New(opts Options) (*Client, error) {
 	if opts.MaxMemory > 0 {
 		c.budget = newBudget(opts.MaxMemory)
 	}
-	if c.tripper = c.transport; opts.Wrap != nil {
-		c.tripper = opts.Wrap(c.transport)
+	if c.tripper = (pinned{c.transport}); opts.Wrap != nil {
+		c.tripper = opts.Wrap(c.tripper)
 	}
 	return c, nil
 }
@@ -103,7 +106,7 @@ func (c *Client) GetIf(ctx context.Context, url string, v Validators) (*Response
 func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	// Do waits for servers, so its stack frame and those below are kept small: stacks are a third
 	// of the memory of a fetch in flight. Hence the functions that it is cut into.
-	x := newExchange(ctx)
+	x := c.newExchange(ctx)
 	defer x.end()
 	resp, r, err := c.open(ctx, x, &request)
 	if err != nil {
@@ -146,8 +149,9 @@ func (c *Client) answer(
 	r.setHeads(x, req, resp)
 	r.Location = location(resp, url)
 	came := x.firstByte()
-	r.RetryAfter = min(retryafter.Of(resp.Header, came), maxRetryAfter)
-	r.Fresh, r.NoStore = freshness(resp.Header, came)
+	r.RetryAfter = min(httpfield.RetryAfter(resp.Header, came), maxRetryAfter)
+	fresh := httpfield.FreshnessOf(resp.Header, came)
+	r.Fresh, r.NoStore = min(max(fresh.Left, 0), maxRetryAfter), fresh.NoStore
 	return r
 }
 
@@ -162,7 +166,7 @@ func (c *Client) send(
 	x.watch.begin(&c.opts, x.timing.start, x.cancel)
 	resp, err := c.roundTrip(req)
 	if err != nil {
-		return nil, x.failure(ctx, err, c.opts.MaxHeader)
+		return nil, x.failure(ctx, err, &c.opts)
 	}
 	return resp, nil
 }
@@ -186,8 +190,8 @@ func (c *Client) Release(r *Response) {
 	r.Raw, r.Body = nil, nil
 }
 
-// CloseIdle closes the idle connections.
-func (c *Client) CloseIdle() { c.transport.CloseIdleConnections() }
+// CloseIdleConnections closes the connections that no request uses.
+func (c *Client) CloseIdleConnections() { c.transport.CloseIdleConnections() }
 
 var errSwitched = errors.New("server switched protocols unasked")
 
@@ -205,7 +209,7 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	case countFields(resp.Header) > c.opts.MaxFields:
 		// Those of HTTP/2 come over no wire of ours. net/http counts 32 bytes more for each
 		// against MaxHeader, so that there cannot be too many to be counted here.
-		err = errFields
+		err = httpwire.ErrFields
 	}
 	if err != nil {
 		resp.Body.Close()

@@ -39,7 +39,7 @@ func TestNew(t *testing.T) {
 	}
 	for _, opts := range []fetch.Options{
 		{UserAgent: "bot http://a.test/\r\nX-Evil: 1"},
-		{UserAgent: "bot http://a.test/", From: "a@b.test\x00"},
+		{UserAgent: "bot http://a.test/", Header: http.Header{"From": {"a@b.test\x00"}}},
 		{UserAgent: "bot http://a.test/", Reach: fetch.Anywhere + 1},
 		{Reach: fetch.Loopback, Cookies: strings.NewReader("")},
 	} {
@@ -53,7 +53,7 @@ func TestGetReportsTheExchange(t *testing.T) {
 		"ETag: \"v1\"\r\nLast-Modified: Sat, 01 Jan 2000 00:00:00 GMT\r\ncontent-length: 5\r\n\r\n"
 	base := listen(t, says(head+"hello"))
 	c := newClient(t, fetch.Options{
-		UserAgent: "testbot (+http://a.test/bot)", From: "bot@a.test", Reach: fetch.Loopback,
+		UserAgent: "testbot (+http://a.test/bot)", Header: http.Header{"From": {"bot@a.test"}}, Reach: fetch.Loopback,
 	})
 	before := time.Now()
 	r := get(t, c, base+"/a b?c#frag")

@@ -46,7 +46,7 @@ func inMemory2(
 	c, err = fetch.New(opts)
 	require.NoError(t, err)
 	return c, func() {
-		c.CloseIdle()
+		c.CloseIdleConnections()
 		srv.Close()
 		time.Sleep(time.Minute) // of fake time, in which sleeping handlers wake up and return
 	}

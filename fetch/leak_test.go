@@ -80,7 +80,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 				require.NotEqual(t, fetch.Whole, r.Truncated, "all of these bodies fail")
 			}
 		}
-		c.CloseIdle()
+		c.CloseIdleConnections()
 		l.Close()
 		wait()
 		synctest.Wait()

@@ -84,7 +84,7 @@ func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 	body := zipped(t, noise(1<<20))
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Int64
-		c, stop := inMemory(t, fetch.Options{MaxMemory: 2 << 20}, large(body, true, &sent))
+		c, stop := inMemory(t, fetch.Options{MaxBody: 3 << 19, MaxMemory: 5 << 20}, large(body, true, &sent))
 		defer stop()
 		first := get(t, c, "http://a.test/")
 		require.Equal(t, fetch.Whole, first.Truncated)
@@ -111,7 +111,7 @@ func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
 	body := noise(1 << 20)
 	synctest.Test(t, func(t *testing.T) {
-		c, stop := inMemory(t, fetch.Options{MaxMemory: 1<<20 + 1}, func(s *session) {
+		c, stop := inMemory(t, fetch.Options{MaxMemory: 3 * (1<<20 + 1)}, func(s *session) {
 			if strings.Contains(s.request(), "/patient") {
 				s.say(ok + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
 				return
@@ -120,13 +120,54 @@ func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
 			time.Sleep(time.Second)
 		})
 		defer stop()
-		first := get(t, c, "http://a.test/patient")
-		time.AfterFunc(5*time.Second, func() { c.Release(first) })
+		for range 3 {
+			first := get(t, c, "http://a.test/patient")
+			time.AfterFunc(5*time.Second, func() { c.Release(first) })
+		}
 		second := get(t, c, "http://a.test/")
 		require.Equal(t, fetch.CutMemory, second.RawCut)
 		c.Release(second)
 		require.Equal(t, fetch.CutDisconnect, get(t, c, "http://a.test/").RawCut, "must not wait")
 	})
+}
+
+// A body ends where more of it could exceed MaxMemory, whatever MaxBody says. Several at a time wait
+// for each other.
+func TestMaxMemoryBoundsEachBody(t *testing.T) {
+	const memory = 3 << 20
+	for name, tt := range map[string]struct {
+		head, body string
+		limit      int64
+	}{
+		"plain, announced":   {"Content-Length: 8388608\r\n", strings.Repeat("x", 8<<20), 0},
+		"plain, unannounced": {"", strings.Repeat("x", 8<<20), -1},
+		"gzip":               {"Content-Encoding: gzip\r\n", zipped(t, noise(8<<20)), -1},
+		"gzip of little":     {"Content-Encoding: gzip\r\n", zipped(t, strings.Repeat("x", 8<<20)), -1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c, stop := inMemory(t, fetch.Options{MaxBody: tt.limit, MaxRatio: -1, MaxMemory: memory},
+				says(ok+tt.head+"\r\n"+tt.body))
+			defer stop()
+			var all sync.WaitGroup
+			for range 4 {
+				all.Go(func() {
+					r, err := c.Do(t.Context(), fetch.Request{URL: "http://a.test/", MaxBody: 1 << 40})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if held := len(r.Raw) + len(r.Body); held < memory/3 || len(r.Raw) > memory/3 || len(r.Body) > memory/3 {
+						t.Errorf("%s: %d raw, %d decoded bytes", name, len(r.Raw), len(r.Body))
+					}
+					if r.Truncated != fetch.CutLength {
+						t.Errorf("%s: %v", name, r.Truncated)
+					}
+					c.Release(r)
+				})
+			}
+			all.Wait()
+		})
+	}
 }
 
 // Small pages that decode to large ones count as well. The memory of a response without a Release
@@ -140,7 +181,7 @@ func TestForgottenResponsesReturnTheirMemory(t *testing.T) {
 			s.say(fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", ok, len(small), small))
 		}
 	})
-	c := newClient(t, fetch.Options{MaxMemory: 1 << 20, MaxRatio: -1, Timeout: time.Second})
+	c := newClient(t, fetch.Options{MaxMemory: 3 * int64(len(text)+1), MaxRatio: -1, Timeout: time.Second})
 	for range 3 {
 		for runtime.GC(); ; runtime.GC() { // cleanups run some time after a collection
 			if r := get(t, c, base); r.Truncated != fetch.CutMemory {

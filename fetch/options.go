@@ -68,15 +68,9 @@ type Options struct {
 	// UserAgent is sent with each request. It must contain a contact: an http(s) URL or an e-mail
 	// address. "" means a default under Loopback and is an error otherwise.
 	UserAgent string
-	// From is the e-mail address in the From field; "" means no such field.
-	From string
 	// Header has fields for each request, such as Accept-Language. It may replace the default
 	// Accept; nil means none.
 	Header http.Header
-	// Referrer names a policy of the W3C's Referrer Policy. It decides whether the Referer of a
-	// request is sent in full, as an origin or not at all; "" means the default of browsers,
-	// "strict-origin-when-cross-origin". A request without a Referer gets none.
-	Referrer string
 	// Reach says which addresses may be dialed; 0 means Public.
 	Reach Reach
 
@@ -94,7 +88,7 @@ type Options struct {
 	HeadTimeout time.Duration
 
 	// MaxBody limits the bytes of a body, both on the wire and decoded; 0 means DefaultMaxBody,
-	// negative means no limit.
+	// negative means no limit. A Get also ends a body at a third of MaxMemory.
 	MaxBody int64
 	// MaxMemory limits the bytes of all bodies together, from the time they are read to
 	// [Client.Release]; 0 means DefaultMaxMemory, negative means no limit. The first 64 KiB of each
@@ -126,9 +120,6 @@ type Options struct {
 	// socks5h the proxy resolves names, and Reach checks only addresses written in URLs. Reach does
 	// not apply to the proxy's own address.
 	Proxy string
-	// AllowBadPorts allows the ports that the Fetch Standard blocks, such as 25 and 6667; false
-	// means that they are refused.
-	AllowBadPorts bool
 	// HTTP1 disables HTTP/2; false means that HTTP/2 is offered.
 	HTTP1 bool
 	// Dial connects to addr, an IP address that Reach allows with a port, or the Proxy's address as
@@ -174,18 +165,13 @@ func (o Options) check() error {
 	if o.Reach > Anywhere {
 		return fmt.Errorf("fetch: unknown reach %d", o.Reach)
 	}
-	for _, value := range []string{o.UserAgent, o.From} {
-		if !isFieldValue(value) {
-			return fmt.Errorf("fetch: control character in %q", value)
-		}
+	if !isFieldValue(o.UserAgent) {
+		return fmt.Errorf("fetch: control character in %q", o.UserAgent)
 	}
 	for name, values := range o.Header {
 		if err := checkField(name, values); err != nil {
 			return fmt.Errorf("fetch: %w", err)
 		}
-	}
-	if err := checkReferrer(o.Referrer); err != nil {
-		return err
 	}
 	if o.Cookies != nil && o.Jar == nil {
 		return errors.New("fetch: Cookies without a Jar")
@@ -217,9 +203,6 @@ func isToken(s string) bool {
 func (o Options) withDefaults() Options {
 	if o.UserAgent == "" {
 		o.UserAgent = loopbackAgent
-	}
-	if o.Referrer == "" {
-		o.Referrer = defaultReferrer
 	}
 	if o.Resolve == nil {
 		o.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {

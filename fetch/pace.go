@@ -28,7 +28,8 @@ type watch struct {
 	body  time.Time   // when the body began; zero before
 	n     int64       // bytes of the body
 
-	paused time.Time // since when the body is not being read; zero while it is
+	paused    time.Time // since when the body is not being read; zero while it is
+	suspended time.Time // since when nothing counts; zero if it does
 }
 
 // begin starts the watch.
@@ -96,6 +97,23 @@ func (w *watch) resume() {
 	}
 }
 
+// suspend stops all clocks until proceed, while a layer above holds the request back.
+func (w *watch) suspend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.suspended = time.Now()
+}
+
+func (w *watch) proceed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	w.start, w.suspended = w.start.Add(now.Sub(w.suspended)), time.Time{}
+	if w.timer != nil {
+		w.set(now)
+	}
+}
+
 // add records n bytes of the body.
 func (w *watch) add(n int) {
 	w.mu.Lock()
@@ -125,6 +143,9 @@ const never = time.Duration(math.MaxInt64)
 // whose clock has not started counts as early as it can be. It requires that w.mu is held.
 func (w *watch) due(now time.Time) (time.Duration, error) {
 	due, why := never, errTime
+	if !w.suspended.IsZero() {
+		return due, why
+	}
 	if w.opts.Timeout > 0 {
 		due = w.opts.Timeout - now.Sub(w.start)
 	}

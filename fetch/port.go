@@ -21,7 +21,7 @@ var badPorts = []uint16{
 // checkTarget returns why a host and port may not be requested, before the address of the host is
 // known. The port is "" if it is the scheme's default.
 func (c *Client) checkTarget(host, port string) *Error {
-	if n, err := strconv.ParseUint(port, 10, 16); err == nil && !c.opts.AllowBadPorts {
+	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
 		if _, bad := slices.BinarySearch(badPorts, uint16(n)); bad {
 			return &Error{Kind: Blocked, Err: fmt.Errorf("port %d is not for HTTP", n)}
 		}

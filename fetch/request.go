@@ -59,8 +59,7 @@ func (c *Client) prepare(ctx context.Context, r *Request) (*http.Request, string
 func (c *Client) fields(r *Request, page string) (http.Header, *Error) {
 	// The shared header is copied only if something is added.
 	header := c.header
-	if r.Validators != (Validators{}) || len(r.Header) > 0 || c.opts.Jar != nil ||
-		len(header["Referer"]) > 0 {
+	if r.Validators != (Validators{}) || len(r.Header) > 0 || c.opts.Jar != nil {
 		header = maps.Clone(header)
 	}
 	for name, values := range r.Header {
@@ -69,7 +68,6 @@ func (c *Client) fields(r *Request, page string) (http.Header, *Error) {
 		}
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	c.refer(header, page)
 	// These are bytes from a server, so they are checked like any input.
 	if v := r.Validators.ETag; v != "" && isFieldValue(v) {
 		header["If-None-Match"] = []string{v}
@@ -84,20 +82,18 @@ func (c *Client) fields(r *Request, page string) (http.Header, *Error) {
 // something other than a page.
 const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// header returns the fields that all requests have.
-func (o Options) header(codings string) http.Header {
-	header := http.Header{
-		"User-Agent":      {o.UserAgent},
-		"Accept":          {accept},
-		"Accept-Encoding": {codings},
-	}
-	if o.From != "" {
-		header["From"] = []string{o.From}
-	}
+// headers returns the fields that a Get sends, and those that a RoundTripper adds to requests that
+// lack them: what the caller has asked for, and nothing that net/http would not add.
+func (o *Options) headers() (get, complete http.Header) {
+	complete = http.Header{"User-Agent": {o.UserAgent}, "Accept-Encoding": {o.codings()}}
 	for name, values := range o.Header {
-		header[http.CanonicalHeaderKey(name)] = values
+		complete[http.CanonicalHeaderKey(name)] = values
 	}
-	return header
+	get = maps.Clone(complete)
+	if _, ok := get["Accept"]; !ok {
+		get["Accept"] = []string{accept}
+	}
+	return get, complete
 }
 
 // checkField says what keeps a field from being sent.

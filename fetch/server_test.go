@@ -105,7 +105,7 @@ func newClient(t *testing.T, opts fetch.Options) *fetch.Client {
 	}
 	c, err := fetch.New(opts)
 	require.NoError(t, err)
-	t.Cleanup(c.CloseIdle)
+	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
 
@@ -149,7 +149,7 @@ func inMemory(t *testing.T, opts fetch.Options, serve server) (c *fetch.Client, 
 	c, err = fetch.New(opts)
 	require.NoError(t, err)
 	return c, func() {
-		c.CloseIdle()
+		c.CloseIdleConnections()
 		l.Close()
 		wait()
 	}

@@ -2,16 +2,19 @@ package fetch
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-var (
-	errScheme = errors.New("scheme is neither http nor https")
-	errLong   = errors.New("longer than MaxURL")
-)
+var errLong = errors.New("longer than MaxURL")
+
+// schemeError has the words of net/http, by which some clients know that a retry is no use.
+func schemeError(scheme string) error {
+	return fmt.Errorf("unsupported protocol scheme %q", scheme)
+}
 
 // target returns raw without fragment and credentials, in the form that net/http needs, or says why
 // it cannot be requested.
@@ -40,7 +43,7 @@ func parseTarget(raw string) (u weburl.URL, page string, err error) {
 		return u, "", err
 	}
 	if !weburl.IsWeb(&u) {
-		return u, "", errScheme
+		return u, "", schemeError(u.Scheme)
 	}
 	// Credentials in a link are not ours to use. Without them, URLs that differ in nothing else are
 	// the same page.

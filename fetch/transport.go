@@ -1,11 +1,13 @@
 package fetch
 
 import (
-	"bufio"
+	"context"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
 
+	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
@@ -13,89 +15,89 @@ import (
 // connections of c. It is safe for concurrent use.
 //
 // All limits of the Options hold except MaxMemory, since bodies are streamed. The limits on the
-// body hold while it is read: then Read returns a [Kind], such as [CutLength]. MinRate counts the
-// time of the server, not that of the reader. A request without Accept-Encoding is sent with the
-// codings that c knows, and its response is decoded, as http.Transport does with gzip. Fields that
-// a request lacks, such as User-Agent, are those of the Options. Cookies are left to the
-// http.Client.
+// body hold while it is read: then Read returns an [Error], with a Kind such as [CutLength]. MinRate
+// counts the time of the server, not that of the reader, and no limit counts the time for which a
+// layer above holds the request back in httptrace.ClientTrace.GotConn. A request without
+// Accept-Encoding is sent with the codings that c knows, and its response is decoded, as
+// http.Transport does with gzip. Fields of the Options that a request lacks, such as User-Agent, are
+// added. Redirects and cookies are left to the http.Client. A protocol cannot be switched.
 //
-// Observers use net/http/httptrace. With HTTP/1.x, the connection that GotConn reports has a method
-//
-//	Heads() func(status int) (request, response []byte, ok bool)
-//
-// Called in GotConn, it returns a function. That one returns the heads of this exchange as they
-// were on the wire, once the response with the given status has arrived. The RoundTripper has a
-// method
-//
-//	Tap(resp *http.Response, w io.Writer) bool
-//
-// Called before the body is read, it makes w receive the body as it was sent, before decoding.
+// A layer above that needs bodies as they were sent, to record them, sets Accept-Encoding itself and
+// has in the request's context, under the key struct{ EncodedBody struct{} }{}, a
+// func(*http.Response) io.Writer. If the response is decoded, it is called with the response before
+// that, with the Request as it was sent, and what it returns gets the encoded bytes as they are read.
+// Package archivehttp does this.
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
+
+// encodedKey is the key under which a request's context has a function that gets the encoded body.
+// An unnamed struct type is identical in every package, so layers need not import each other.
+type encodedKey = struct{ EncodedBody struct{} }
 
 type roundTripper struct{ client *Client }
 
 // CloseIdleConnections is what http.Client.CloseIdleConnections calls.
-func (t roundTripper) CloseIdleConnections() { t.client.CloseIdle() }
+func (t roundTripper) CloseIdleConnections() { t.client.CloseIdleConnections() }
 
 // RoundTrip implements http.RoundTripper.
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := t.client
 	out := *req // the caller's must not change
-	decode, failure := c.complete(&out)
+	tap, _ := req.Context().Value(encodedKey{}).(func(*http.Response) io.Writer)
+	decode, failure := c.completed(&out, tap != nil)
 	if failure != nil {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		failure.URL = req.URL.Redacted()
 		return nil, failure
 	}
-	x := newExchange(req.Context())
+	x := c.newExchange(req.Context())
 	resp, failure := c.send(req.Context(), x, out.WithContext(x.ctx))
 	if failure != nil {
 		x.end()
-		failure.URL = req.URL.Redacted()
 		return nil, failure
 	}
-	resp.Request = req
 	if resp.TLS == nil {
 		resp.TLS = x.tls // a connection that keeps its heads hides it from net/http
 	}
 	if resp.Body == http.NoBody {
 		x.end()
-		return resp, nil
+	} else {
+		c.guard(resp, x, decode, tap)
 	}
+	resp.Request = req
+	return resp, nil
+}
+
+// guard makes the body of resp keep the limits, and decodes it if decode is set. tap may be nil.
+func (c *Client) guard(
+	resp *http.Response, x *exchange, decode bool, tap func(*http.Response) io.Writer,
+) {
 	x.watch.answered()
 	x.watch.pause()
 	body := &stream{src: resp.Body, x: x, limit: c.opts.MaxBody}
 	resp.Body = body
-	coding := codingOf(resp.Header["Content-Encoding"])
-	if codec, ok := c.codecs[coding]; ok && decode {
-		resp.Body = &decodedStream{raw: body, codec: codec, opts: &c.opts}
-		resp.Header.Del("Content-Encoding")
-		resp.Header.Del("Content-Length")
-		resp.ContentLength, resp.Uncompressed = -1, true
+	codings := content.Of(resp.Header["Content-Encoding"])
+	if !decode || !c.decodes(codings) {
+		return
 	}
-	return resp, nil
+	if tap != nil {
+		body.tap = tap(resp)
+	}
+	resp.Body = c.decoded(body, codings)
+	resp.Header.Del("Content-Encoding")
+	resp.Header.Del("Content-Length")
+	resp.ContentLength, resp.Uncompressed = -1, true
 }
 
-// Tap is for observers: see [Client.Transport].
-func (t roundTripper) Tap(resp *http.Response, w io.Writer) bool {
-	switch body := resp.Body.(type) {
-	case *stream:
-		body.tap = w
-	case *decodedStream:
-		body.raw.tap = w
-	default:
-		return false
+// completed checks a request of an http.Client and adds the fields that it lacks. decode reports
+// that the response must be decoded, since the client did not ask for a coding. A layer that taps
+// the body has asked instead of the client.
+func (c *Client) completed(req *http.Request, tapped bool) (decode bool, failure *Error) {
+	if req.URL == nil {
+		return false, &Error{Kind: BadURL, Err: errors.New("nil Request.URL")}
 	}
-	return true
-}
-
-// complete checks a request of an http.Client and adds the fields that it lacks. decode reports
-// that the response must be decoded, since the request did not ask for a coding.
-func (c *Client) complete(req *http.Request) (decode bool, failure *Error) {
-	if req.URL == nil || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
-		return false, &Error{Kind: BadURL, Err: errScheme}
+	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return false, &Error{Kind: BadURL, Err: schemeError(req.URL.Scheme)}
 	}
 	host := req.URL.Hostname()
 	if c.names {
@@ -111,21 +113,22 @@ func (c *Client) complete(req *http.Request) (decode bool, failure *Error) {
 		header = make(http.Header)
 	}
 	_, asked := header["Accept-Encoding"]
-	decode = !asked && header["Range"] == nil && req.Method != http.MethodHead
-	for name, values := range c.header {
-		if name == "Accept-Encoding" && !decode {
-			continue
+	decode = (!asked || tapped) && header["Range"] == nil && req.Method != http.MethodHead
+	for name, values := range c.complete {
+		_, ok := header[name]
+		if name == "Accept-Encoding" {
+			ok = !decode
 		}
-		if _, ok := header[name]; !ok {
+		if !ok {
 			header[name] = values
 		}
 	}
-	c.refer(header, req.URL.String())
 	req.Header = header
 	return decode, nil
 }
 
-// stream is a body that its reader gets as it arrives, within the limits.
+// stream is a body that its reader gets as it arrives, within the limits. As with net/http, Close
+// may be called while another goroutine is in Read.
 type stream struct {
 	src   io.ReadCloser
 	x     *exchange
@@ -154,16 +157,16 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 	s.x.watch.resume()
 	n, err := s.src.Read(p)
-	s.x.watch.add(n)
+	s.x.read(n)
 	s.x.watch.pause()
 	s.n += int64(n)
 	switch cut := cutBy(s.x.ctx, s.n > s.limit, err); {
 	case cut == CutLength:
-		n, s.err = n-1, CutLength
+		n, s.err = n-1, s.x.cut(cut, nil)
 	case err == nil:
 		return n, nil
 	case err != io.EOF && (cut == CutTime || cut == CutSlow):
-		s.err = cut
+		s.err = s.x.cut(cut, context.DeadlineExceeded)
 	default:
 		s.err = err
 	}
@@ -178,78 +181,50 @@ func (s *stream) Close() error {
 	return err
 }
 
-// decodedStream is a stream without its content coding.
+// decodedStream is a stream without its content codings.
 type decodedStream struct {
-	raw   *stream
-	codec codec
-	opts  *Options
-	src   *bufio.Reader
-	dec   io.ReadCloser // nil before the first Read and after the last
-	n     int64
-	err   error
+	raw     *stream
+	decoded *content.Reader
+}
+
+func (c *Client) decoded(raw *stream, codings string) *decodedStream {
+	o := content.Options{Brotli: c.opts.Brotli, Max: c.opts.MaxBody, Free: ratioAllowance}
+	if c.opts.MaxRatio > 0 {
+		o.Ratio = int64(c.opts.MaxRatio)
+	}
+	return &decodedStream{raw, content.NewReader(raw, codings, o)}
 }
 
 // Read implements io.Reader.
 func (d *decodedStream) Read(p []byte) (int, error) {
-	if d.err == nil && d.dec == nil {
-		d.err = d.open()
+	n, err := d.decoded.Read(p)
+	if err != nil {
+		d.raw.Close()
+		err = d.blame(err)
 	}
-	if d.err != nil || len(p) == 0 {
-		return 0, d.err
-	}
-	if left := d.opts.MaxBody - d.n; int64(len(p)) > left {
-		p = p[:left+1]
-	}
-	n, err := d.dec.Read(p)
-	d.n += int64(n)
-	switch {
-	case d.n > d.opts.MaxBody:
-		n, d.err = n-1, CutLength
-	case d.n > d.opts.ratioLimit(d.raw.n):
-		d.err = CutRatio
-	case err == nil:
-		return n, nil
-	case err == io.EOF:
-		_, _ = d.src.Peek(1) // the end of the body, after which the connection is free
-		d.err = io.EOF
-	default:
-		d.err = d.blame()
-	}
-	d.Close()
-	return n, d.err
-}
-
-func (d *decodedStream) open() (err error) {
-	d.src = bufio.NewReader(d.raw)
-	head, err := d.src.Peek(4)
-	if err == io.EOF && len(head) == 0 {
-		return io.EOF
-	}
-	if !d.codec.fits(head) {
-		return d.blame()
-	}
-	if d.dec, err = d.codec.open(d.src); err != nil {
-		return d.blame()
-	}
-	return nil
+	return n, err
 }
 
 // blame returns why a body cannot be decoded: because it was cut, or else because it is corrupt.
-func (d *decodedStream) blame() error {
-	if d.raw.err != nil && d.raw.err != io.EOF {
+func (d *decodedStream) blame(err error) error {
+	switch {
+	case err == io.EOF:
+		return err
+	case d.raw.err != nil && d.raw.err != io.EOF:
 		return d.raw.err
+	case err == content.ErrClosed:
+		return http.ErrBodyReadAfterClose
+	case errors.Is(err, content.ErrRatio):
+		return d.raw.x.cut(CutRatio, nil)
+	case errors.Is(err, content.ErrTooLarge):
+		return d.raw.x.cut(CutLength, nil)
 	}
-	return CutCoding
+	return d.raw.x.cut(CutCoding, err)
 }
 
 // Close implements io.Closer.
 func (d *decodedStream) Close() error {
-	if d.dec != nil {
-		d.dec.Close()
-		d.dec = nil
-	}
-	if d.err == nil {
-		d.err = http.ErrBodyReadAfterClose
-	}
-	return d.raw.Close()
+	err := d.raw.Close()
+	d.decoded.Close()
+	return err
 }

@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/spinneret-go/spinneret/internal/retryafter"
+	"github.com/spinneret-go/spinneret/internal/httpfield"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
@@ -160,7 +159,7 @@ func (s *state) fail(resp Response, now time.Time, o *Options) {
 	for i := 1; i < min(s.Failures, 64); i++ {
 		wait += min(wait, o.MaxRetry-wait) // doubles, but cannot overflow
 	}
-	s.Expires = now.Add(max(wait, min(retryafter.Of(resp.Header, now), longestWait)))
+	s.Expires = now.Add(max(wait, min(httpfield.RetryAfter(resp.Header, now), longestWait)))
 }
 
 // maxReason bounds the length of Entry.Reason in bytes. An error may quote a URL or more.
@@ -200,51 +199,9 @@ func (s *state) fresh(now time.Time, o *Options) bool {
 // ttl returns how long a response is valid: as long as it says, within the bounds of the options,
 // or MaxTTL if it says nothing.
 func (o *Options) ttl(h http.Header, now time.Time) time.Duration {
-	age, said := maxAge(h)
-	if !said {
-		age, said = untilDate(h.Get("Expires"), now)
-	}
-	if !said && h.Get("Expires") == "" {
+	f := httpfield.FreshnessOf(h, now)
+	if !f.Stated {
 		return o.MaxTTL
 	}
-	return min(max(age, o.MinTTL), o.MaxTTL)
-}
-
-// maxAge reads Cache-Control (RFC 9111, 5.2.2). The special rules for shared caches do not matter
-// here.
-func maxAge(h http.Header) (age time.Duration, said bool) {
-	for part := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		switch strings.ToLower(name) {
-		case "no-store", "no-cache":
-			return 0, true
-		case "max-age":
-			if seconds, ok := parseSeconds(strings.Trim(value, `"`)); ok && !said {
-				age, said = seconds, true
-			}
-		}
-	}
-	if old, ok := parseSeconds(h.Get("Age")); ok {
-		age -= old
-	}
-	return age, said
-}
-
-func untilDate(value string, now time.Time) (wait time.Duration, ok bool) {
-	date, err := http.ParseTime(value)
-	return date.Sub(now), err == nil
-}
-
-// parseSeconds caps the value at a year, which is longer than any bound here.
-func parseSeconds(s string) (d time.Duration, ok bool) {
-	const most = 365 * 24 * 60 * 60
-	s = strings.TrimSpace(s)
-	if s == "" || strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n > most {
-		n = most
-	}
-	return time.Duration(n) * time.Second, true
+	return min(max(f.Left, o.MinTTL), o.MaxTTL)
 }

@@ -160,8 +160,9 @@ func TestAges(t *testing.T) {
 		{fields("Cache-Control", "max-age=31536000"), day},
 		{fields("Cache-Control", "max-age=99999999999999999999"), day},
 		{fields("Cache-Control", "max-age=0"), 5 * time.Minute},
-		{fields("Cache-Control", "max-age=-1"), day},
-		{fields("Cache-Control", "max-age=soon"), day},
+		// RFC 9111 (4.2.1) advises to consider a response with an invalid lifetime stale.
+		{fields("Cache-Control", "max-age=-1"), 5 * time.Minute},
+		{fields("Cache-Control", "max-age=soon"), 5 * time.Minute},
 		{fields("Cache-Control", "no-cache"), 5 * time.Minute},
 		{fields("Cache-Control", "max-age=3600, no-store"), 5 * time.Minute},
 		{fields("Cache-Control", "s-maxage=60"), day},

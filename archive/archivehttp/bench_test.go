@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"strings"
 	"testing"
 	"time"
 
@@ -68,13 +67,4 @@ func byHand(b *testing.B, a *archive.Archive, resp *http.Response) {
 	_, err = a.Append(archive.Capture{URL: resp.Request.URL.String(), Time: started,
 		Request: request.Bytes(), Head: head, Body: body})
 	require.NoError(b, err)
-}
-
-// BenchmarkSlowHead measures a head that arrives byte by byte, which takes linear time.
-func BenchmarkSlowHead(b *testing.B) {
-	head := "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 10_000) + "\r\n"
-	b.SetBytes(int64(len(head)))
-	for b.Loop() {
-		archivehttp.Receive(head)
-	}
 }

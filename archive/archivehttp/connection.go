@@ -9,6 +9,8 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"sync"
+
+	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
 
 // connection is the state of the connection of an exchange. Its methods are safe for concurrent
@@ -16,12 +18,7 @@ import (
 type connection struct {
 	mu   sync.Mutex
 	conn net.Conn
-	take func(status int) (request, response []byte, ok bool) // nil if it cannot be observed
-}
-
-// headRecorder is a connection that records heads.
-type headRecorder interface {
-	Heads() func(status int) (request, response []byte, ok bool)
+	kept *httpwire.Heads // nil if it cannot be observed
 }
 
 // observe returns a context that sets c to the connection of a request, or to the last one if the
@@ -31,9 +28,9 @@ func (c *connection) observe(ctx context.Context) context.Context {
 		GotConn: func(info httptrace.GotConnInfo) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.conn, c.take = info.Conn, nil
-			if h, ok := info.Conn.(headRecorder); ok {
-				c.take = h.Heads()
+			c.conn, c.kept = info.Conn, nil
+			if w, ok := info.Conn.(*httpwire.Conn); ok {
+				c.kept = w.Begin()
 			}
 		},
 	})
@@ -43,10 +40,10 @@ func (c *connection) observe(ctx context.Context) context.Context {
 func (c *connection) heads(resp *http.Response) (request, response []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.take == nil || resp.ProtoMajor != 1 {
+	if c.kept == nil || resp.ProtoMajor != 1 {
 		return nil, nil, false
 	}
-	return c.take(resp.StatusCode)
+	return c.kept.Take(resp.StatusCode)
 }
 
 // addr returns the address of the server.
@@ -64,8 +61,8 @@ func (c *connection) addr() netip.Addr {
 func (c *connection) tls() *tls.ConnectionState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w, ok := c.conn.(*wire); ok {
-		return w.tls
+	if w, ok := c.conn.(*httpwire.Conn); ok {
+		return w.TLS
 	}
 	return nil
 }
@@ -76,7 +73,7 @@ func (c *connection) proxied() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if secure, ok := c.conn.(*tls.Conn); ok {
-		_, within := secure.NetConn().(*wire)
+		_, within := secure.NetConn().(*httpwire.Conn)
 		return within
 	}
 	return false

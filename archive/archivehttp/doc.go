@@ -15,8 +15,8 @@
 // without a response is not recorded. Neither are interim responses (1xx) and trailers.
 //
 // For HTTP/1, the heads are the bytes on the wire if the connection can be observed: with a nil
-// base, an [*http.Transport], and any base whose connections have the method Heads, see
-// [NewTransport]. Otherwise, and always for HTTP/2, they are rebuilt from the parsed fields. The
+// base, an [*http.Transport], and a fetch.Client below any layers, see [NewTransport]. Otherwise,
+// always for HTTP/2, and for heads of more than 1 MiB, they are rebuilt from the parsed fields. The
 // record then has the field Spinneret-Heads: rebuilt.
 //
 // Requests are recorded with all their fields, Authorization and Cookie included. A password in a
@@ -25,7 +25,9 @@
 // # Failures
 //
 // If a capture cannot be written, Close of its body returns the error. So does the next RoundTrip,
-// without sending its request: http.Client and many callers ignore the error of Close.
+// without sending its request: http.Client and many callers ignore the error of Close. A response
+// that no record can hold, because its URL is longer than 64 KiB, is not recorded; then only Close
+// returns an error, [archive.ErrInvalid], so that no server can stop the requests to others.
 //
 // # Costs
 //

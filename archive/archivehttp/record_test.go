@@ -3,6 +3,7 @@ package archivehttp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -257,6 +258,60 @@ func TestFailedWrite(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(3<<20), n)
 	require.ErrorIs(t, resp.Body.Close(), os.ErrNotExist)
+}
+
+// What a server sends may be impossible to record. It never affects the next request.
+func TestUnrecordable(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/latin1", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "/?q=caf\xe9|x")
+		w.WriteHeader(http.StatusFound)
+	})
+	mux.HandleFunc("/long", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "/?"+strings.Repeat("x", 70<<10))
+		w.WriteHeader(http.StatusFound)
+	})
+	mux.HandleFunc("/head", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		for i := range 100 {
+			w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("x", 20<<10))
+		}
+		fmt.Fprint(w, "after a long head")
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
+	for _, http2 := range []bool{false, true} {
+		s := httptest.NewUnstartedServer(mux)
+		s.EnableHTTP2 = http2
+		s.StartTLS()
+		base := s.Client().Transport.(*http.Transport)
+		base.MaxResponseHeaderBytes = 4 << 20
+		c, a := client(t, base)
+		resp, err := c.Get(s.URL + "/latin1")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		_, response := only(t, a, s.URL+"/latin1")
+		require.Contains(t, response.block, "302 Found")
+		require.NotEmpty(t, resp.Request.URL.String())
+		versions, err := a.Versions(s.URL + "/?q=caf%E9|x")
+		require.NoError(t, err)
+		require.Len(t, versions, 1)
+
+		resp, err = c.Get(s.URL + "/long")
+		require.NoError(t, err)
+		_, err = io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.ErrorIs(t, resp.Body.Close(), archive.ErrInvalid)
+		require.Equal(t, "ok", get(t, c, s.URL+"/next"))
+
+		require.Equal(t, "after a long head", get(t, c, s.URL+"/head"))
+		_, response = only(t, a, s.URL+"/head")
+		require.False(t, response.wire())
+		require.Contains(t, response.block, "\r\nContent-Type: text/plain\r\n")
+		require.Less(t, len(response.block), 1<<20+1000)
+		require.Equal(t, "length", response.fields.Get("WARC-Truncated"))
+		require.Equal(t, "ok", get(t, c, s.URL+"/next2"))
+		s.Close()
+	}
 }
 
 // A proxy and its password are not recorded.

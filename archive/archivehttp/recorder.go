@@ -9,11 +9,9 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // recorder is the body of a response that is recorded while it is read. Close may be called while
@@ -23,7 +21,7 @@ type recorder struct {
 	src     io.ReadCloser
 	want    int64 // bytes, or -1 if the head does not say
 	chunked bool  // the request's body
-	tapped  bool  // src is decoded, and tap receives the bytes as sent
+	tapped  bool  // src is decoded, and a tap receives the bytes as sent
 
 	mu      sync.Mutex // guards what follows
 	capture archive.Capture
@@ -49,7 +47,7 @@ func (r *recorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tap receives the bytes as sent, from the base.
+// tap receives the bytes as sent, from a layer below that decodes them.
 type tap struct{ r *recorder }
 
 // Write never fails: finish reports failures.
@@ -103,6 +101,16 @@ func (r *recorder) reason(err error) string {
 
 var words = []string{"length", "time", "disconnect"}
 
+// discard ends the recording of a response that the client does not get.
+func (r *recorder) discard() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.done {
+		r.done = true
+		r.spool.close()
+	}
+}
+
 // finish appends the capture. It requires that r.mu is held.
 func (r *recorder) finish(truncated string) {
 	r.done = true
@@ -110,7 +118,9 @@ func (r *recorder) finish(truncated string) {
 	c := &r.capture
 	if r.err = r.spool.err; r.err == nil {
 		c.Body, c.Large = r.spool.body()
-		if c.Truncated = truncated; truncated == "" && r.spool.cut {
+		if truncated != "" {
+			c.Truncated = truncated
+		} else if r.spool.cut {
 			c.Truncated = "length"
 		}
 		if sent := r.x.sent; sent != nil {
@@ -120,48 +130,33 @@ func (r *recorder) finish(truncated string) {
 		_, r.err = r.x.t.archive.Append(*c)
 	}
 	if r.err != nil {
-		r.err = describe(c.URL, r.err)
-		r.x.t.fail(r.err)
+		invalid := errors.Is(r.err, archive.ErrInvalid)
+		r.err = fmt.Errorf("archivehttp: record %.200s: %w", c.URL, r.err)
+		if !invalid { // a server that sends what cannot be recorded harms no other
+			r.x.t.fail(r.err)
+		}
 	}
 	*c = archive.Capture{}
 }
 
-// gunzipped decompresses a recorded body. It starts with the first Read, so that RoundTrip does not
-// wait for the body.
+// gunzipped decompresses a recorded body, as net/http does: without limits.
 type gunzipped struct {
-	raw    *recorder
-	zr     *gzip.Reader
-	err    error
-	closed atomic.Bool
+	raw  *recorder
+	text *content.Reader
 }
 
-var gzipReaders sync.Pool // of *gzip.Reader
-
 // Read implements io.Reader.
-func (g *gunzipped) Read(p []byte) (n int, err error) {
-	if g.closed.Load() {
+func (g gunzipped) Read(p []byte) (int, error) {
+	n, err := g.text.Read(p)
+	if err == content.ErrClosed {
 		return g.raw.Read(p) // returns the error of a closed body
 	}
-	if g.err != nil {
-		return 0, g.err
-	}
-	if g.zr == nil {
-		if g.zr, _ = gzipReaders.Get().(*gzip.Reader); g.zr == nil {
-			g.zr = new(gzip.Reader)
-		}
-		if g.err = g.zr.Reset(g.raw); g.err != nil {
-			return 0, g.err
-		}
-	}
-	n, g.err = g.zr.Read(p)
-	if g.err == io.EOF {
-		gzipReaders.Put(g.zr)
-	}
-	return n, g.err
+	return n, err
 }
 
 // Close implements io.Closer.
-func (g *gunzipped) Close() error {
-	g.closed.Store(true)
-	return g.raw.Close()
+func (g gunzipped) Close() error {
+	err := g.raw.Close()
+	_ = g.text.Close() // has no error
+	return err
 }

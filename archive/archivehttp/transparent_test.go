@@ -181,36 +181,87 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// With Tap, a base that decodes bodies itself provides the bytes as sent.
-func TestTap(t *testing.T) {
-	c, a := client(t, tapping{})
-	resp, err := c.Get("http://tapped.test/")
-	require.NoError(t, err)
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, "hello", string(body))
-	_, response := only(t, a, "http://tapped.test/")
-	require.True(t, strings.HasSuffix(response.block, "\r\n\r\nHELLO"))
-}
-
-// tapping is a base that decodes a content coding of capital letters.
-type tapping struct{}
-
-func (tapping) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Header.Get("Accept-Encoding") != "" {
-		return nil, fmt.Errorf("a coding was requested")
+// A base that decodes bodies itself provides the bytes as sent, also through layers that know
+// nothing of it.
+func TestEncodedBody(t *testing.T) {
+	for name, base := range map[string]http.RoundTripper{
+		"directly":          decoding{},
+		"another layer":     foreign{decoding{}},
+		"a copied response": copying{decoding{}},
+		"a retry":           &retrying{base: decoding{}},
+		"a race of two":     &retrying{base: decoding{}, first: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, a := client(t, base)
+			resp, err := c.Get("http://tapped.test/")
+			require.NoError(t, err)
+			body, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			request, response := only(t, a, "http://tapped.test/")
+			require.Contains(t, request.block, "\r\nAccept-Encoding: lower\r\n", "as it was sent")
+			require.Contains(t, response.block, "\r\nContent-Encoding: lower\r\n")
+			require.True(t, strings.HasSuffix(response.block, "\r\n\r\n"+strings.ToUpper(string(body))))
+		})
 	}
-	return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: -1,
-		Uncompressed: true, Body: io.NopCloser(strings.NewReader("HELLO"))}, nil
 }
 
-func (tapping) Tap(resp *http.Response, w io.Writer) bool {
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{lower{io.TeeReader(resp.Body, w)}, resp.Body}
-	return true
+// decoding is a base that decodes a content coding of capital letters.
+type decoding struct{}
+
+func (decoding) RoundTrip(req *http.Request) (*http.Response, error) {
+	tap, ok := req.Context().Value(struct{ EncodedBody struct{} }{}).(func(*http.Response) io.Writer)
+	if !ok {
+		return nil, fmt.Errorf("no tap")
+	}
+	sent := req.Clone(req.Context())
+	sent.Header.Set("Accept-Encoding", "lower")
+	body := "HELLO" + req.Header.Get("X-Try")
+	resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Encoding": {"lower"}},
+		ContentLength: -1, Request: sent}
+	w := tap(resp)
+	resp.Header.Del("Content-Encoding")
+	resp.Uncompressed, resp.Request = true, req
+	resp.Body = io.NopCloser(lower{io.TeeReader(strings.NewReader(body), w)})
+	return resp, nil
+}
+
+// foreign is a layer that knows nothing of others.
+type foreign struct{ base http.RoundTripper }
+
+func (f foreign) RoundTrip(r *http.Request) (*http.Response, error) { return f.base.RoundTrip(r) }
+
+// copying returns another response than it got.
+type copying struct{ base http.RoundTripper }
+
+func (c copying) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := c.base.RoundTrip(r)
+	another := *resp
+	another.Header = resp.Header.Clone()
+	return &another, err
+}
+
+// retrying sends each request several times, and returns the last response or the first one.
+type retrying struct {
+	base  http.RoundTripper
+	first bool
+}
+
+func (l *retrying) RoundTrip(r *http.Request) (kept *http.Response, err error) {
+	for try := range 3 {
+		again := r.Clone(r.Context())
+		again.Header.Set("X-Try", strings.Repeat("!", try))
+		resp, err := l.base.RoundTrip(again)
+		if err != nil {
+			return nil, err
+		}
+		if kept == nil || !l.first {
+			kept = resp
+			continue
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}
+	return kept, nil
 }
 
 type lower struct{ r io.Reader }

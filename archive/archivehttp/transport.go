@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // Defaults of the fields of a [Transport], in bytes.
@@ -38,7 +39,7 @@ type Transport struct {
 
 	base    http.RoundTripper
 	archive *archive.Archive
-	gunzips bool // because the base does not
+	decodes bool // what no client has asked for, as an http.Transport does
 
 	mu     sync.Mutex // guards what follows
 	failed []error    // of captures, until the next RoundTrip returns them
@@ -50,35 +51,20 @@ type Transport struct {
 // A nil base means one with the settings of [http.DefaultTransport]. An [*http.Transport] is cloned
 // to observe its connections, so it does not share connections with the original.
 //
-// Any other base is used as it is. Its connections are observed if those that it reports to
-// httptrace.ClientTrace.GotConn have the method
-//
-//	Heads() func(status int) (request, response []byte, ok bool)
-//
-// It begins an exchange, and returns a function that returns the heads of this exchange. If a base
-// decodes bodies itself, they are recorded as sent if it has the method
-//
-//	Tap(resp *http.Response, w io.Writer) bool
-//
-// It is called before the body is read, and makes reads of resp.Body also write the undecoded bytes
-// to w. Without this method, the Transport itself requests and decompresses gzip.
+// Any other base is used as it is, and any layers may be between it and the [*http.Transport] or the
+// fetch.Client below. Heads are then those of the wire if that is a fetch.Client. Bodies are recorded
+// as sent: the Transport itself asks for gzip, and decompresses it, instead of a client that asks for
+// no coding. A base that decodes bodies itself can take over: see fetch.Client.Transport.
 func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
-	t := &Transport{base: base, archive: a, gunzips: true}
+	t := &Transport{base: base, archive: a, decodes: true}
 	if base == nil {
 		t.base = http.DefaultTransport
 	}
 	if plain, ok := t.base.(*http.Transport); ok {
-		t.gunzips = !plain.DisableCompression
+		t.decodes = !plain.DisableCompression
 		t.base = observed(plain)
-	} else if _, ok := base.(tapper); ok {
-		t.gunzips = false
 	}
 	return t
-}
-
-// tapper is a RoundTripper that decodes bodies itself.
-type tapper interface {
-	Tap(resp *http.Response, w io.Writer) bool
 }
 
 // CloseIdleConnections closes the idle connections of the base, for
@@ -101,6 +87,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := t.begin(req)
 	resp, err := t.base.RoundTrip(x.req)
 	if err != nil {
+		x.discard(nil)
 		return nil, err
 	}
 	resp.Request = req
@@ -129,15 +116,33 @@ func (t *Transport) fail(err error) {
 	}
 }
 
-// exchange is a request and its response. It is not safe for concurrent use, except conn and sent.
+// encodedKey is the key of a context with a function that gets encoded bodies, see
+// fetch.Client.Transport. An unnamed struct type is identical in every package.
+type encodedKey = struct{ EncodedBody struct{} }
+
+// exchange is a request and its response. It is not safe for concurrent use, except conn, sent and
+// tap.
 type exchange struct {
 	t       *Transport
 	req     *http.Request // as the base gets it
 	started time.Time
 	conn    connection
 	sent    *sentBody // nil if the request has no body
-	gunzip  bool      // the client did not request a coding, and must not see one
+	decodes bool      // the client did not request a coding, and must not see one
+
+	mu     sync.Mutex
+	tapped []tapped
 }
+
+// tapped is a response that a layer below decodes. If a layer in between repeats requests, there are
+// several, and the client gets one of them.
+type tapped struct {
+	resp *http.Response
+	r    *recorder
+}
+
+// maxTapped is how many responses are recorded before it is known which one the client gets.
+const maxTapped = 4
 
 // begin prepares a copy of a request for the base.
 func (t *Transport) begin(req *http.Request) *exchange {
@@ -146,10 +151,12 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	if req.Header.Get("Upgrade") != "" {
 		ctx = context.WithValue(ctx, onlyHTTP1{}, true)
 	}
-	x.req = req.WithContext(ctx)
-	if t.gunzips && req.Method != http.MethodHead && req.Header.Get("Accept-Encoding") == "" &&
-		req.Header.Get("Range") == "" {
-		x.gunzip = true
+	x.decodes = t.decodes && req.Method != http.MethodHead && req.Header.Get("Accept-Encoding") == "" &&
+		req.Header.Get("Range") == ""
+	if !x.decodes {
+		x.req = req.WithContext(ctx)
+	} else {
+		x.req = req.WithContext(context.WithValue(ctx, encodedKey{}, x.tap))
 		x.req.Header = req.Header.Clone()
 		if x.req.Header == nil {
 			x.req.Header = http.Header{}
@@ -163,14 +170,58 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	return x
 }
 
+// tap is called with a response as it was sent, and returns what gets its body as it was sent.
+func (x *exchange) tap(resp *http.Response) io.Writer {
+	r := x.recorder(resp, cmp.Or(resp.Request, x.req))
+	r.tapped = true
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.tapped) == maxTapped {
+		x.tapped[0].r.discard()
+		x.tapped = slices.Delete(x.tapped, 0, 1)
+	}
+	x.tapped = append(x.tapped, tapped{resp, r})
+	return tap{r}
+}
+
+// discard ends the recording of tapped responses but one, and returns that. It is the one of resp
+// or, if a layer in between has made another response of it, the last one.
+func (x *exchange) discard(resp *http.Response) (kept *recorder) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	last := len(x.tapped) - 1
+	at := slices.IndexFunc(x.tapped, func(one tapped) bool { return one.resp == resp })
+	if at < 0 && resp != nil && resp.Uncompressed {
+		at = last
+	}
+	for i, one := range x.tapped {
+		if i == at {
+			kept = one.r
+		} else {
+			one.r.discard()
+		}
+	}
+	x.tapped = nil
+	return kept
+}
+
+// recorder returns a recorder of a response and its request, both as they were sent.
+func (x *exchange) recorder(resp *http.Response, req *http.Request) *recorder {
+	r := &recorder{x: x, want: -1, spool: spool{dir: x.t.SpillDir,
+		max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
+	r.capture, r.chunked = x.capture(resp, req)
+	return r
+}
+
 // record makes a response record its body while the client reads it.
 func (x *exchange) record(resp *http.Response) {
 	if resp.TLS == nil {
 		resp.TLS = x.conn.tls()
 	}
-	r := &recorder{x: x, want: -1, spool: spool{dir: x.t.SpillDir,
-		max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
-	r.capture, r.chunked = x.capture(resp)
+	r := x.discard(resp)
+	if r == nil {
+		r = x.recorder(resp, x.req)
+	}
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 		r.finish("") // the body is a connection, which only the client may read
@@ -184,13 +235,10 @@ func (x *exchange) record(resp *http.Response) {
 		return
 	}
 	r.src, r.want = resp.Body, resp.ContentLength
-	if base, ok := x.t.base.(tapper); ok && base.Tap(resp, tap{r}) {
-		r.src, r.tapped = resp.Body, true
-	}
 	resp.Body = r
 	coding := resp.Header.Get("Content-Encoding")
-	if x.gunzip && resp.ContentLength != 0 && strings.EqualFold(coding, "gzip") {
-		resp.Body = &gunzipped{raw: r}
+	if x.decodes && resp.ContentLength != 0 && strings.EqualFold(coding, "gzip") {
+		resp.Body = gunzipped{r, content.NewReader(r, "gzip", content.Options{})}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
 		resp.ContentLength, resp.Uncompressed = -1, true
@@ -199,11 +247,12 @@ func (x *exchange) record(resp *http.Response) {
 
 // capture describes a response before its body is read. chunked reports whether the request's body
 // was sent in chunks.
-func (x *exchange) capture(resp *http.Response) (c archive.Capture, chunked bool) {
-	req := resp.Request
-	resp.Request = x.req // as it was sent
-	c = archive.FromResponse(resp, nil)
-	resp.Request = req
+func (x *exchange) capture(
+	resp *http.Response, req *http.Request,
+) (c archive.Capture, chunked bool) {
+	sent := *resp
+	sent.Request = req
+	c = archive.FromResponse(&sent, nil)
 	c.Time, c.Truncated = x.started, ""
 	request, response, ok := x.conn.heads(resp)
 	if ok {
@@ -218,9 +267,25 @@ func (x *exchange) capture(resp *http.Response) (c archive.Capture, chunked bool
 	if !x.conn.proxied() && !isAbsolute(request) {
 		c.Addr = x.conn.addr()
 	}
+	if len(c.Head) > maxHead {
+		sent.Header = shortened(resp.Header)
+		short := archive.FromResponse(&sent, nil)
+		c.Head, c.Rebuilt, c.Truncated = short.Head, true, "length"
+	}
 	return c, hasChunks(c.Request)
 }
 
-func describe(url string, err error) error {
-	return fmt.Errorf("archivehttp: record %.200s: %w", url, err)
+// shortened returns the fields of a head that is too long to be recorded without which its body
+// cannot be read.
+func shortened(h http.Header) http.Header {
+	kept := http.Header{}
+	size := 0
+	for _, name := range []string{"Content-Encoding", "Content-Type", "Content-Length", "Location"} {
+		for _, value := range h[name] {
+			if size += len(name) + len(value); size < maxHead/2 {
+				kept.Add(name, value)
+			}
+		}
+	}
+	return kept
 }

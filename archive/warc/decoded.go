@@ -5,21 +5,36 @@ import (
 	"io"
 	"strings"
 
-	"github.com/spinneret-go/spinneret/archive/internal/content"
+	"github.com/spinneret-go/spinneret/internal/content"
+	"github.com/spinneret-go/spinneret/internal/content/br"
 )
 
-// Decoded returns Body without its content codings: gzip, deflate, br and zstd. It ends
-// with [ErrTooLarge] after limit bytes, or once it exceeds 1 MiB and 200 times the stored size. A
-// limit of 0 or less means 256 MiB. A body without a content coding is returned as it is.
+// Bounds on decoded bodies: decoded bytes for each stored one, and those that need none. Real pages
+// stay below 100.
+const (
+	maxDecodedRatio = 200
+	freeDecoded     = 1 << 20
+)
+
+// Decoded returns Body without its content codings: gzip, deflate, br and zstd. It ends with
+// [ErrTooLarge] after limit bytes, or after 1 MiB and 200 times the stored size. A limit of 0 or
+// less means 256 MiB. A body without a content coding is returned as it is, and so is one that does
+// not begin like gzip or zstd: some writers decode the body and keep the field.
 func (h *HTTP) Decoded(limit int64) (io.Reader, error) {
+	codings := content.Of([]string{h.Get("Content-Encoding")})
+	if codings == "" {
+		return h.Body, nil
+	}
+	o := content.Options{
+		Brotli: br.Open, Max: limit, Ratio: maxDecodedRatio, Free: freeDecoded, Lenient: true,
+	}
 	if limit <= 0 {
-		limit = DefaultMaxDecoded
+		o.Max = DefaultMaxDecoded
 	}
-	body, err := content.Decode(h.Body, h.Get("Content-Encoding"), limit)
-	if err != nil {
-		return nil, fmt.Errorf("warc: decode body: %w", err)
+	if !o.Known(codings) {
+		return nil, fmt.Errorf("warc: decode body: %w %.40q", content.ErrUnknown, codings)
 	}
-	return body, nil
+	return content.NewReader(h.Body, codings, o), nil
 }
 
 // Content returns the content of a record: the body of an HTTP message as [HTTP.Decoded] returns

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spinneret-go/spinneret/archive/internal/content"
+	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // Errors that callers may want to distinguish.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,12 +109,7 @@ func openCrawler(
 
 // openClients creates the clients that fetch pages from servers and reread them from the archive.
 func (c *crawler) openClients(web stage.Network) error {
-	// It connects to the address that the scheduler counts.
-	addrOf := func(ctx context.Context, host string) ([]netip.Addr, error) {
-		addr, err := c.Resolver.Addr(ctx, host)
-		return []netip.Addr{addr}, err
-	}
-	options, err := c.Cfg.FetchOptions(web, addrOf)
+	options, err := c.Cfg.FetchOptions(web)
 	if err == nil {
 		c.client, err = fetch.New(options)
 	}
@@ -265,7 +259,7 @@ func (c *crawler) close() (err error) {
 		err = errors.Join(err, server.Close())
 	}
 	if c.client != nil {
-		c.client.CloseIdle()
+		c.client.CloseIdleConnections()
 	}
 	if c.Store != nil {
 		err = errors.Join(err, c.Store.Close())

@@ -337,7 +337,7 @@ func (c *crawler) get(
 	if it.Robots != nil {
 		req.MaxBody = robotstxt.MaxSize + 1 // regardless of -max-body: a truncated file may lack a rule
 	}
-	resp, err := c.client.Do(ctx, req)
+	resp, err := c.client.Do(fetch.WithAddr(ctx, addr), req) // the address that the lease counts
 	if err != nil {
 		return nil, c.giveUp(ctx, it, err, addr, began)
 	}

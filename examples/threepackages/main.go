@@ -70,7 +70,7 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 	if err != nil {
 		return err
 	}
-	defer client.CloseIdle()
+	defer client.CloseIdleConnections()
 	site := weburl.Host(seed)
 	queue := scheduler.New[string](scheduler.Options{HostDelay: delay})
 	seen := map[string]bool{}

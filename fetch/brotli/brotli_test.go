@@ -76,7 +76,7 @@ func answers(t testing.TB, opts fetch.Options, answers ...string) *fetch.Client 
 	}
 	c, err := fetch.New(opts)
 	require.NoError(t, err)
-	t.Cleanup(c.CloseIdle)
+	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
 

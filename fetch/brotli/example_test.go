@@ -27,7 +27,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer client.CloseIdle()
+	defer client.CloseIdleConnections()
 	page, err := client.Get(context.Background(), site.URL)
 	if err != nil {
 		fmt.Println(err)

@@ -25,7 +25,7 @@ func trapClient(t *testing.T) *fetch.Client {
 		Reach: fetch.Loopback, Dial: web.Dial, Resolve: web.Resolve,
 	})
 	require.NoError(t, err)
-	t.Cleanup(client.CloseIdle)
+	t.Cleanup(client.CloseIdleConnections)
 	return client
 }
 

@@ -29,14 +29,13 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/net/dns/dnsmessage": "packs and parses DNS messages: package net hides the ttl",
 	},
 	"fetch": {
-		"github.com/klauspost/compress/flate": "the content coding deflate, resettable",
-		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one, and resettable",
-		"github.com/klauspost/compress/zlib":  "the content coding deflate, as the RFC has it",
-		"github.com/klauspost/compress/zstd":  "a content coding that the standard library lacks",
-		"golang.org/x/net/proxy":              "SOCKS5",
+		"golang.org/x/net/proxy": "SOCKS5",
 	},
-	"fetch/brotli": {
-		"github.com/andybalholm/brotli": "a content coding that the standard library lacks",
+	"fetch/sitemap": {
+		"github.com/klauspost/compress/gzip":   "twice the speed of the standard one",
+		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses",
+		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
+		"golang.org/x/text/transform":          "converts a stream",
 	},
 	"fetch/page": {
 		"golang.org/x/net/html":                "entities, and the parser to compare with",
@@ -44,17 +43,9 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
 		"golang.org/x/text/transform":          "the errors of converters",
 	},
-	"fetch/sitemap": {
-		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses",
-		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
-		"golang.org/x/text/transform":          "converts a stream",
-	},
 	"archive": {
-		"github.com/andybalholm/brotli":       "decodes bodies that were stored as sent",
-		"github.com/klauspost/compress/flate": "likewise, the content coding deflate",
-		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one",
-		"github.com/klauspost/compress/zlib":  "likewise, as the RFC has it",
-		"github.com/klauspost/compress/zstd":  "the other compression of WARC files",
+		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
+		"github.com/klauspost/compress/zstd": "the other compression of WARC files",
 	},
 	"archive/export": {
 		"golang.org/x/net/html":         "the titles of pages",
@@ -69,6 +60,15 @@ var allowed = map[string]map[string]string{
 // allowedInternal is the same for the packages under internal/. The packages use them, so their
 // imports end up in an embedder's build, too.
 var allowedInternal = map[string]map[string]string{
+	"internal/content": {
+		"github.com/klauspost/compress/flate": "the content coding deflate, resettable",
+		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one, and resettable",
+		"github.com/klauspost/compress/zlib":  "the content coding deflate, as the RFC has it",
+		"github.com/klauspost/compress/zstd":  "a content coding that the standard library lacks",
+	},
+	"internal/content/br": {
+		"github.com/andybalholm/brotli": "another one, apart because it is large",
+	},
 	"internal/weburl": {
 		"golang.org/x/net/idna": "international host names",
 	},
@@ -78,7 +78,11 @@ var allowedInternal = map[string]map[string]string{
 var testOnly = []string{
 	"github.com/stretchr/testify/assert",
 	"github.com/stretchr/testify/require",
+	"github.com/klauspost/compress/flate", // encoders
+	"github.com/klauspost/compress/gzip",
+	"github.com/klauspost/compress/zlib",
 	"github.com/klauspost/compress/zstd",
+	"github.com/andybalholm/brotli",
 	"github.com/temoto/robotstxt", // an oracle
 }
 
@@ -140,9 +144,9 @@ func TestPackagesAreIndependent(t *testing.T) {
 	} {
 		require.Len(t, importFindings(planted(t, "robots/robots.go", text)), 1, name)
 	}
-	brotli := `package fetch; import _ "github.com/andybalholm/brotli"`
-	require.Len(t, importFindings(planted(t, "fetch/coding.go", brotli)), 1, "a module of a sub-package")
-	require.Empty(t, importFindings(planted(t, "fetch/brotli/brotli.go", brotli)))
+	const own = `package content; import _ "github.com/andybalholm/brotli"`
+	require.Len(t, importFindings(planted(t, "internal/content/content.go", own)), 1, "a module of a sub-package")
+	require.Empty(t, importFindings(planted(t, "internal/content/br/br.go", own)))
 }
 
 // linked lists the modules that a program links if it imports a package. A package that is not

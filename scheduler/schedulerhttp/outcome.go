@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/neterr"
-	"github.com/spinneret-go/spinneret/internal/retryafter"
+	"github.com/spinneret-go/spinneret/internal/httpfield"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -30,7 +30,7 @@ func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome 
 	}
 	o.Took = now.Sub(start)
 	o.Status = resp.StatusCode
-	if wait := retryafter.Of(resp.Header, now); wait > 0 {
+	if wait := httpfield.RetryAfter(resp.Header, now); wait > 0 {
 		o.RetryAfter = now.Add(wait)
 	}
 	return o

@@ -3,7 +3,6 @@ package cockpit
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
@@ -133,17 +132,15 @@ func eachLine(name string, use func(text string) error) error {
 // of the pages' store.
 const bodyShare = 4
 
-// FetchOptions returns the options of the client, for a network and a resolver.
-func (c *Config) FetchOptions(
-	web stage.Network, resolve func(context.Context, string) ([]netip.Addr, error),
-) (o fetch.Options, err error) {
+// FetchOptions returns the options of the client for a network. Its requests need fetch.WithAddr.
+func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
 	o = fetch.Options{
 		UserAgent: c.UserAgent(),
 		Reach:     c.Bounds,
 		Timeout:   c.Timeout,
 		MaxBody:   c.MaxBody,
 		MaxMemory: c.Memory / bodyShare,
-		Resolve:   resolve,
+		Resolve:   stage.NoLookup,
 		Dial:      web.Dial,
 		TLSConfig: &tls.Config{RootCAs: web.Roots},
 		Brotli:    brotli.New,

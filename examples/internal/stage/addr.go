@@ -1,6 +1,16 @@
 package stage
 
-import "net/netip"
+import (
+	"context"
+	"fmt"
+	"net/netip"
+)
+
+// NoLookup is the resolver of a client whose requests all have the address of their lease, by
+// fetch.WithAddr.
+func NoLookup(_ context.Context, host string) ([]netip.Addr, error) {
+	return nil, fmt.Errorf("stage: a request to %s without an address", host)
+}
 
 // Literal reads host names that are addresses, IPv6 in brackets or not.
 func Literal(host string) (netip.Addr, bool) {

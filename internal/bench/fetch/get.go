@@ -119,7 +119,7 @@ func getterWith(addr string, conns int, check func(*fetch.Response) error) (gett
 		defer client.Release(resp)
 		return check(resp)
 	}
-	return getter{func() (func() error, error) { return get, nil }, client.CloseIdle}, nil
+	return getter{func() (func() error, error) { return get, nil }, client.CloseIdleConnections}, nil
 }
 
 func ourClient(conns int) (*fetch.Client, error) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
@@ -101,7 +102,7 @@ func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	public := netip.MustParseAddr("93.0.0.1")
 	get := func() (time.Time, error) {
 		start := time.Now()
-		_, err := f.client.GetIf(withAddr(t.Context(), public), "http://a.test/", stateOf(message.Item{}).Validators)
+		_, err := f.client.GetIf(fetch.WithAddr(t.Context(), public), "http://a.test/", stateOf(message.Item{}).Validators)
 		require.Error(t, err)
 		return start, err
 	}

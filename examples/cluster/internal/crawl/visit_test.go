@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -46,17 +45,6 @@ func TestNothingIsSentWithoutOwnership(t *testing.T) {
 	n, err = server.Read(buf)
 	require.Error(t, err)
 	require.Zero(t, n)
-}
-
-func TestARequestGoesToTheAddressOfItsLease(t *testing.T) {
-	addr := netip.MustParseAddr("192.0.2.1")
-	got, err := addrOf(withAddr(t.Context(), addr), "a.test")
-	require.NoError(t, err)
-	require.Equal(t, []netip.Addr{addr}, got)
-	_, err = addrOf(t.Context(), "a.test")
-	require.Error(t, err, "no name server is queried")
-	_, err = addrOf(withAddr(t.Context(), netip.Addr{}), "a.test")
-	require.Error(t, err)
 }
 
 func TestDelaysCountFromTheFirstByte(t *testing.T) {

@@ -143,7 +143,7 @@ func (w *Worker) newClient() (err error) {
 	}
 	w.client, err = fetch.New(fetch.Options{
 		UserAgent: w.userAgent(), Reach: reach, Timeout: w.Timeout, MaxBody: w.MaxBody,
-		Resolve: addrOf, Dial: w.dial,
+		Resolve: stage.NoLookup, Dial: w.dial,
 		Brotli: brotli.New,
 	})
 	return err
@@ -200,7 +200,7 @@ func (w *Worker) close() error {
 	if w.client == nil {
 		return nil
 	}
-	w.client.CloseIdle()
+	w.client.CloseIdleConnections()
 	return w.store.Close()
 }
 
@@ -222,7 +222,7 @@ func (w *Worker) reload(ctx context.Context) error {
 	if w.client == nil {
 		return nil
 	}
-	w.client.CloseIdle()
+	w.client.CloseIdleConnections()
 	return w.newClient()
 }
 
@@ -307,23 +307,6 @@ func (w *Worker) tellTrouble(trouble string) {
 	}
 	w.opts.Log.Warn("this machine is offline, or its name server does not answer; "+
 		"nothing is fetched until that is over, and nothing is lost", "err", trouble)
-}
-
-// addrKey is the key of the address of a visit in its context.
-type addrKey struct{}
-
-// withAddr makes a request go to the address of the lease, even if name servers return another one
-// by now.
-func withAddr(ctx context.Context, addr netip.Addr) context.Context {
-	return context.WithValue(ctx, addrKey{}, addr)
-}
-
-// addrOf is the resolver of package fetch.
-func addrOf(ctx context.Context, host string) ([]netip.Addr, error) {
-	if addr, ok := ctx.Value(addrKey{}).(netip.Addr); ok && addr.IsValid() {
-		return []netip.Addr{addr}, nil
-	}
-	return nil, fmt.Errorf("crawl: no address for %s", host)
 }
 
 // dial opens a connection that sends nothing once the ownership is lost.

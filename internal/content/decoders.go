@@ -1,4 +1,4 @@
-package fetch
+package content
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ func openGzip(r io.Reader) (io.ReadCloser, error) {
 	return g, g.next()
 }
 
-// buffered returns r, which is a bufio.Reader if a [Client] calls, as one.
+// buffered returns r, which is a bufio.Reader if a [Reader] calls, as one.
 func buffered(r io.Reader) *bufio.Reader {
 	if br, ok := r.(*bufio.Reader); ok {
 		return br
@@ -71,10 +71,6 @@ func (g *gunzip) Close() error {
 
 func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
 
-// gzipSize returns the size in the trailer of the last member.
-func gzipSize(raw []byte) int64 {
-	return int64(binary.LittleEndian.Uint32(raw[len(raw)-4:]))
-}
 
 // inflate decodes deflate. By the standard that is zlib's format, but some servers have always sent
 // the bare stream, and browsers accept both.

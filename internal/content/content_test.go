@@ -13,7 +13,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/archive/internal/content"
+	"github.com/spinneret-go/spinneret/internal/content"
+	"github.com/spinneret-go/spinneret/internal/content/br"
 )
 
 // encode applies one content coding.
@@ -43,11 +44,13 @@ func encode(t testing.TB, coding string, body []byte) []byte {
 }
 
 func decode(body []byte, codings string, limit int64) ([]byte, error) {
-	r, err := content.Decode(bytes.NewReader(body), codings, limit)
-	if err != nil {
-		return nil, err
+	list := content.Of([]string{codings})
+	if list == "" {
+		return body, nil
 	}
-	return io.ReadAll(r)
+	return io.ReadAll(content.NewReader(bytes.NewReader(body), list, content.Options{
+		Brotli: br.Open, Max: limit, Ratio: 200, Free: 1 << 20, Lenient: true,
+	}))
 }
 
 func TestDecode(t *testing.T) {
@@ -81,7 +84,7 @@ func TestDecode(t *testing.T) {
 	t.Run("unknown", func(t *testing.T) {
 		for _, coding := range []string{"compress", "gzip, gzip, gzip, gzip"} {
 			_, err := decode(text, coding, 1<<20)
-			require.ErrorIs(t, err, content.ErrCoding)
+			require.ErrorIs(t, err, content.ErrUnknown)
 		}
 	})
 }
@@ -125,4 +128,95 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(body, got))
 	})
+}
+
+func TestOf(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fields []string
+		want   string
+	}{
+		"no field":              {nil, ""},
+		"an empty field":        {[]string{""}, ""},
+		"identity":              {[]string{"identity"}, ""},
+		"gzip":                  {[]string{"GZip"}, "gzip"},
+		"the old name of gzip":  {[]string{"x-gzip"}, "gzip"},
+		"commas and spaces":     {[]string{" , gzip ,, "}, "gzip"},
+		"another":               {[]string{"br"}, "br"},
+		"two in one field":      {[]string{"gzip, br"}, "gzip,br"},
+		"two in two fields":     {[]string{"gzip", "x-gzip"}, "gzip,gzip"},
+		"identity adds nothing": {[]string{"identity", "gzip, identity"}, "gzip"},
+	} {
+		require.Equal(t, tt.want, content.Of(tt.fields), name)
+	}
+	fields := []string{"gzip"}
+	require.Zero(t, testing.AllocsPerRun(100, func() { content.Of(fields) }))
+}
+
+// slow is a source whose Read waits until it is told to go on.
+type slow struct {
+	data    []byte
+	reading chan struct{}
+	proceed chan struct{}
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	s.reading <- struct{}{}
+	<-s.proceed
+	n := copy(p, s.data)
+	s.data = s.data[n:]
+	if n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// TestCloseDuringRead closes a body while another goroutine is inside the decoder. The decoder must
+// not reach the next body before that goroutine has left it.
+func TestCloseDuringRead(t *testing.T) {
+	text := []byte(strings.Repeat("undisturbed ", 500))
+	for _, coding := range []string{"gzip", "deflate", "zstd", "br"} {
+		encoded := encode(t, coding, text)
+		for range 20 {
+			src := &slow{bytes.Repeat([]byte{0}, 10), make(chan struct{}), make(chan struct{})}
+			src.data = append(encoded[:len(encoded)/2:len(encoded)/2], src.data...)
+			r := content.NewReader(src, coding, content.Options{Brotli: br.Open})
+			done := make(chan error)
+			go func() {
+				_, err := io.ReadAll(r)
+				done <- err
+			}()
+			<-src.reading
+			require.NoError(t, r.Close())
+			others := make(chan []byte)
+			for range 4 {
+				go func() {
+					got, _ := decode(encoded, coding, 1<<20)
+					others <- got
+				}()
+			}
+			close(src.proceed)
+			go func() {
+				for range src.reading { // what else is read of the closed body
+				}
+			}()
+			require.Error(t, <-done)
+			close(src.reading)
+			for range 4 {
+				require.Equal(t, string(text), string(<-others), coding)
+			}
+		}
+	}
+}
+
+func TestAfterClose(t *testing.T) {
+	r := content.NewReader(bytes.NewReader(encode(t, "gzip", []byte("text"))), "gzip", content.Options{})
+	require.NoError(t, r.Close())
+	_, err := r.Read(make([]byte, 1))
+	require.ErrorIs(t, err, content.ErrClosed)
+	r.Reset(bytes.NewReader(encode(t, "gzip", []byte("text"))), "gzip", content.Options{})
+	got, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(got))
+	_, err = io.ReadAll(content.NewReader(strings.NewReader("some longer text"), "gzip", content.Options{}))
+	require.ErrorIs(t, err, gzip.ErrHeader, "the cause as the standard library names it")
 }

@@ -1,0 +1,172 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http/httptrace"
+	"net/netip"
+	"time"
+)
+
+// layered is a context in which the values of another one come first.
+//
+// Package httptrace only adds to a trace: hooks of the caller would run even where net/http calls
+// them at the wrong time, or where the transport sees something other than the caller, such as the
+// host of a pinned request. So net/http gets a trace made from scratch, and the exchange calls the
+// caller's hooks.
+type layered struct {
+	context.Context
+	first context.Context
+}
+
+// Value implements context.Context.
+func (c layered) Value(key any) any {
+	if v := c.first.Value(key); v != nil {
+		return v
+	}
+	return c.Context.Value(key)
+}
+
+// silent has a trace that reports nothing. The hook keeps that of the context below from being
+// found by package net.
+var silent = httptrace.WithClientTrace(context.Background(),
+	&httptrace.ClientTrace{ConnectStart: func(string, string) {}})
+
+// traced returns a context through which dialing and net/http report to x, and through x to the
+// trace that ctx has, with the events and in the order of an http.Transport.
+func (x *exchange) traced(ctx context.Context, viaProxy bool) context.Context {
+	if caller := httptrace.ContextClientTrace(ctx); caller != nil {
+		x.caller, x.trace = *caller, *caller
+		// These come from lookup and dialTLS.
+		x.trace.DNSStart, x.trace.DNSDone = nil, nil
+		if !viaProxy {
+			x.trace.TLSHandshakeStart, x.trace.TLSHandshakeDone = nil, nil
+		}
+	}
+	x.trace.GetConn, x.trace.GotConn = x.getConn, x.gotConn
+	x.trace.WroteRequest = x.wroteRequest
+	x.trace.GotFirstResponseByte = x.gotFirstByte
+	ctx = layered{ctx, httptrace.WithClientTrace(context.Background(), &x.trace)}
+	return context.WithValue(ctx, exchangeKey{}, x)
+}
+
+type exchangeKey struct{}
+
+// exchangeOf returns the exchange that a dial is for, or nil.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// dialing records that the exchange of ctx waits for a step on the way to a connection, and what
+// its error is if the time runs out now. The transport may go on dialing for an exchange that got
+// another connection meanwhile; such a dial is ignored.
+func dialing(ctx context.Context, late Kind, addr netip.AddrPort) {
+	if x := exchangeOf(ctx); x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.attempts == 0 {
+			x.late, x.addr = late, addr
+		}
+	}
+}
+
+// reached records that a step was made, under the same condition. at selects its time.
+func reached(ctx context.Context, at func(*timing) *time.Time) {
+	if x := exchangeOf(ctx); x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.attempts == 0 {
+			*at(&x.timing) = time.Now()
+		}
+	}
+}
+
+func resolved(t *timing) *time.Time { return &t.resolved }
+func dialed(t *timing) *time.Time   { return &t.dialed }
+func secured(t *timing) *time.Time  { return &t.secured }
+
+// resolve calls Options.Resolve. The caller's trace sees one look-up, and not what the resolver does
+// for it, such as connecting to a name server.
+func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	x := exchangeOf(ctx)
+	if x == nil || x.caller.DNSStart == nil && x.caller.DNSDone == nil && x.caller.ConnectStart == nil &&
+		x.caller.ConnectDone == nil {
+		return c.opts.Resolve(ctx, host)
+	}
+	if x.caller.DNSStart != nil {
+		x.caller.DNSStart(httptrace.DNSStartInfo{Host: host})
+	}
+	addrs, err := c.opts.Resolve(layered{ctx, silent}, host)
+	if x.caller.DNSDone != nil {
+		done := httptrace.DNSDoneInfo{Err: err}
+		for _, a := range addrs {
+			done.Addrs = append(done.Addrs, net.IPAddr{IP: a.AsSlice(), Zone: a.Zone()})
+		}
+		x.caller.DNSDone(done)
+	}
+	return addrs, err
+}
+
+// handshake does the TLS handshake of conn.
+func handshake(ctx context.Context, conn *tls.Conn) error {
+	x := exchangeOf(ctx)
+	if x != nil && x.caller.TLSHandshakeStart != nil {
+		x.caller.TLSHandshakeStart()
+	}
+	err := conn.HandshakeContext(ctx)
+	if x != nil && x.caller.TLSHandshakeDone != nil {
+		var state tls.ConnectionState
+		if err == nil {
+			state = conn.ConnectionState()
+		}
+		x.caller.TLSHandshakeDone(state, err)
+	}
+	return err
+}
+
+// wroteRequest, gotFirstByte, getConn and gotConn are called by net/http.
+func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
+	x.watch.written()
+	x.stamp(&x.timing.wroteRequest)
+	if x.caller.WroteRequest != nil {
+		x.caller.WroteRequest(info)
+	}
+}
+
+func (x *exchange) gotFirstByte() {
+	x.stamp(&x.timing.firstByte)
+	x.mu.Lock()
+	x.peer.expect(bodyRoom)
+	x.mu.Unlock()
+	if x.caller.GotFirstResponseByte != nil {
+		x.caller.GotFirstResponseByte()
+	}
+}
+
+// getConn is called before most attempts. Canceling here stops an attempt too many early.
+func (x *exchange) getConn(hostPort string) {
+	x.mu.Lock()
+	if x.attempts == maxAttempts {
+		x.cancel(errAttempts)
+	}
+	x.mu.Unlock()
+	if x.caller.GetConn != nil {
+		x.caller.GetConn(unpin(x.ctx, hostPort))
+	}
+}
+
+// gotConn is called once per attempt. The caller's hook may wait, for example until the address of
+// the connection may be visited; that is not the server's time.
+func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+	if !x.attempt(info) || x.caller.GotConn == nil {
+		return
+	}
+	x.watch.suspend()
+	x.caller.GotConn(info)
+	x.watch.proceed()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.timing.connected = time.Now()
+}
