@@ -71,7 +71,6 @@ func (g *gunzip) Close() error {
 
 func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
 
-
 // inflate decodes deflate. By the standard that is zlib's format, but some servers have always sent
 // the bare stream, and browsers accept both.
 type inflate struct {
