@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
 
@@ -117,7 +118,7 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 	conn := tls.Client(p, config)
 	ctx, cancel := limited(ctx, c.opts.TLSTimeout)
 	defer cancel()
-	if err := handshake(ctx, conn); err != nil {
+	if err := httpctx.Handshake(ctx, conn); err != nil {
 		p.Close()
 		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: err}
 	}
@@ -243,17 +244,17 @@ func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 
 var errNoAddress = errors.New("no address")
 
-// dnsError returns the error of a look-up as a net.DNSError, whatever Options.Resolve returned:
-// layers above know by it that no server was asked.
+// dnsError returns the error of a look-up as that of a dial, with a net.DNSError in it, whatever
+// Options.Resolve returned: layers above know by it that no server was asked.
 func dnsError(host string, err error) error {
 	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return err
+	if !errors.As(err, &dns) {
+		err = &net.DNSError{
+			Err: err.Error(), Name: host, UnwrapErr: err,
+			IsTimeout: timedOut(err), IsTemporary: err != errNoAddress, IsNotFound: err == errNoAddress,
+		}
 	}
-	return &net.DNSError{
-		Err: err.Error(), Name: host, UnwrapErr: err,
-		IsTimeout: timedOut(err), IsTemporary: err != errNoAddress, IsNotFound: err == errNoAddress,
-	}
+	return &net.OpError{Op: "dial", Net: "tcp", Err: err}
 }
 
 func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {

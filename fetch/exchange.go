@@ -48,9 +48,9 @@ type exchange struct {
 }
 
 // newExchange returns an exchange on behalf of a caller with ctx, to be ended by end.
-func (c *Client) newExchange(ctx context.Context) *exchange {
+func newExchange(ctx context.Context) *exchange {
 	x := &exchange{late: ConnectTimeout, timing: timing{start: time.Now()}}
-	x.ctx, x.cancel = context.WithCancelCause(x.traced(ctx, c.transport.Proxy != nil))
+	x.ctx, x.cancel = context.WithCancelCause(x.traced(ctx))
 	return x
 }
 

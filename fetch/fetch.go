@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpfield"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
@@ -65,6 +66,7 @@ func New(opts Options) (*Client, error) {
 		IdleConnTimeout:        max(opts.IdleTimeout, 0),
 		MaxResponseHeaderBytes: opts.MaxHeader,
 		WriteBufferSize:        writeBuffer,
+		ExpectContinueTimeout:  time.Second, // as http.DefaultTransport
 		Protocols:              new(http.Protocols),
 		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
 	}
@@ -106,7 +108,7 @@ func (c *Client) GetIf(ctx context.Context, url string, v Validators) (*Response
 func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	// Do waits for servers, so its stack frame and those below are kept small: stacks are a third
 	// of the memory of a fetch in flight. Hence the functions that it is cut into.
-	x := c.newExchange(ctx)
+	x := newExchange(ctx)
 	defer x.end()
 	resp, r, err := c.open(ctx, x, &request)
 	if err != nil {

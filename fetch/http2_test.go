@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -138,4 +139,85 @@ func TestEndlessBodyCostsBoundedBytesOverHTTP2(t *testing.T) {
 		require.Equal(t, fetch.CutLength, r.RawCut)
 		require.LessOrEqual(t, sent.Load(), int64(100_000+1<<20+64<<10))
 	})
+}
+
+// A server cannot send frames without end that belong to no response, neither before a response nor
+// during one. net/http drops them and logs each.
+func TestFramesWithoutEnd(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	cert := srv.TLS.Certificates[0]
+	srv.Close()
+	settings := "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	headers := "\x00\x00\x01\x01\x04\x00\x00\x00\x01\x88" // :status 200 of stream 1, and no more
+	priority := strings.Repeat("\x00\x00\x05\x02\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00", 1000)
+	for name, tt := range map[string]struct {
+		begin string
+		most  int64
+		want  error
+	}{
+		"before the response": {settings, 1 << 20, fetch.HeaderTooLarge},
+		"during the response": {settings + headers, 4 << 20, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var logged, sent atomic.Int64
+			log.SetOutput(writerFunc(func(p []byte) (int, error) {
+				logged.Add(int64(len(p)))
+				return len(p), nil
+			}))
+			defer log.SetOutput(os.Stderr)
+			l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+				Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2"},
+			})
+			require.NoError(t, err)
+			defer l.Close()
+			done := accept(l, func(s *session) {
+				if _, err := io.ReadFull(s.br, make([]byte, 24)); err != nil { // the preface
+					return
+				}
+				_, _ = s.br.Peek(1)
+				s.say(tt.begin)
+				for s.say(priority) {
+					sent.Add(int64(len(priority)))
+				}
+			})
+			c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
+			r, err := c.Get(t.Context(), "https://"+l.Addr().String()+"/")
+			if tt.want != nil {
+				require.ErrorIs(t, err, tt.want)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, fetch.CutDisconnect, r.RawCut)
+			}
+			l.Close()
+			done()
+			const buffered = 8 << 20 // by the system, on both sides
+			require.Less(t, sent.Load(), tt.most+buffered)
+			require.Less(t, logged.Load(), 20*tt.most)
+		})
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// Many small frames of a body, with long pauses and pings in between, are no flood.
+func TestSmallFrames(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range 20_000 {
+			_, _ = io.WriteString(w, "x")
+			_ = http.NewResponseController(w).Flush()
+		}
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
+	for range 2 {
+		r, err := c.Get(t.Context(), s.URL)
+		require.NoError(t, err)
+		require.Equal(t, "HTTP/2.0", r.Proto)
+		require.Equal(t, fetch.Whole, r.Truncated)
+		require.Len(t, r.Body, 20_000)
+	}
 }

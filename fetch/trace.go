@@ -2,53 +2,30 @@ package fetch
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"net/http/httptrace"
 	"net/netip"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
-
-// layered is a context in which the values of another one come first.
-//
-// Package httptrace only adds to a trace: hooks of the caller would run even where net/http calls
-// them at the wrong time, or where the transport sees something other than the caller, such as the
-// host of a pinned request. So net/http gets a trace made from scratch, and the exchange calls the
-// caller's hooks.
-type layered struct {
-	context.Context
-	first context.Context
-}
-
-// Value implements context.Context.
-func (c layered) Value(key any) any {
-	if v := c.first.Value(key); v != nil {
-		return v
-	}
-	return c.Context.Value(key)
-}
-
-// silent has a trace that reports nothing. The hook keeps that of the context below from being
-// found by package net.
-var silent = httptrace.WithClientTrace(context.Background(),
-	&httptrace.ClientTrace{ConnectStart: func(string, string) {}})
 
 // traced returns a context through which dialing and net/http report to x, and through x to the
 // trace that ctx has, with the events and in the order of an http.Transport.
-func (x *exchange) traced(ctx context.Context, viaProxy bool) context.Context {
+//
+// The caller's hooks are not simply added to, since they would run even where net/http calls them at
+// the wrong time, or where the transport sees something other than the caller, such as the host of a
+// pinned request.
+func (x *exchange) traced(ctx context.Context) context.Context {
+	ctx = httpctx.WithHandshake(ctx)
 	if caller := httptrace.ContextClientTrace(ctx); caller != nil {
 		x.caller, x.trace = *caller, *caller
-		// These come from lookup and dialTLS.
-		x.trace.DNSStart, x.trace.DNSDone = nil, nil
-		if !viaProxy {
-			x.trace.TLSHandshakeStart, x.trace.TLSHandshakeDone = nil, nil
-		}
+		x.trace.DNSStart, x.trace.DNSDone = nil, nil // see resolve
 	}
 	x.trace.GetConn, x.trace.GotConn = x.getConn, x.gotConn
 	x.trace.WroteRequest = x.wroteRequest
 	x.trace.GotFirstResponseByte = x.gotFirstByte
-	ctx = layered{ctx, httptrace.WithClientTrace(context.Background(), &x.trace)}
-	return context.WithValue(ctx, exchangeKey{}, x)
+	return context.WithValue(httpctx.WithTrace(ctx, &x.trace), exchangeKey{}, x)
 }
 
 type exchangeKey struct{}
@@ -98,7 +75,7 @@ func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	if x.caller.DNSStart != nil {
 		x.caller.DNSStart(httptrace.DNSStartInfo{Host: host})
 	}
-	addrs, err := c.opts.Resolve(layered{ctx, silent}, host)
+	addrs, err := c.opts.Resolve(httpctx.WithoutTrace(ctx), host)
 	if x.caller.DNSDone != nil {
 		done := httptrace.DNSDoneInfo{Err: err}
 		for _, a := range addrs {
@@ -107,23 +84,6 @@ func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 		x.caller.DNSDone(done)
 	}
 	return addrs, err
-}
-
-// handshake does the TLS handshake of conn.
-func handshake(ctx context.Context, conn *tls.Conn) error {
-	x := exchangeOf(ctx)
-	if x != nil && x.caller.TLSHandshakeStart != nil {
-		x.caller.TLSHandshakeStart()
-	}
-	err := conn.HandshakeContext(ctx)
-	if x != nil && x.caller.TLSHandshakeDone != nil {
-		var state tls.ConnectionState
-		if err == nil {
-			state = conn.ConnectionState()
-		}
-		x.caller.TLSHandshakeDone(state, err)
-	}
-	return err
 }
 
 // wroteRequest, gotFirstByte, getConn and gotConn are called by net/http.

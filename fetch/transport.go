@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/spinneret-go/spinneret/internal/content"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
@@ -29,10 +30,6 @@ import (
 // Package archivehttp does this.
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
 
-// encodedKey is the key under which a request's context has a function that gets the encoded body.
-// An unnamed struct type is identical in every package, so layers need not import each other.
-type encodedKey = struct{ EncodedBody struct{} }
-
 type roundTripper struct{ client *Client }
 
 // CloseIdleConnections is what http.Client.CloseIdleConnections calls.
@@ -42,7 +39,7 @@ func (t roundTripper) CloseIdleConnections() { t.client.CloseIdleConnections() }
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := t.client
 	out := *req // the caller's must not change
-	tap, _ := req.Context().Value(encodedKey{}).(func(*http.Response) io.Writer)
+	tap, _ := req.Context().Value(httpctx.EncodedBody{}).(func(*http.Response) io.Writer)
 	decode, failure := c.completed(&out, tap != nil)
 	if failure != nil {
 		if req.Body != nil {
@@ -50,7 +47,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, failure
 	}
-	x := c.newExchange(req.Context())
+	x := newExchange(req.Context())
 	resp, failure := c.send(req.Context(), x, out.WithContext(x.ctx))
 	if failure != nil {
 		x.end()

@@ -1,7 +1,6 @@
 package robots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,11 +133,39 @@ func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 	setField(r.Header, "If-Modified-Since", req.LastModified)
 	resp, err := c.transport.RoundTrip(r)
 	if err != nil && (isLocal(err) || !tried.Load() && !fromNetwork(err)) {
-		return Response{}, fmt.Errorf("robots: fetch %s: %w", req.URL, cmp.Or(ctx.Err(), err))
+		return Response{}, &loadError{req.URL, ctx.Err(), err}
 	}
 	slow := time.AfterFunc(bodyTime, cancel)
 	defer slow.Stop()
 	return ReadResponse(resp, err), ctx.Err()
+}
+
+// loadError is a local failure. An http.Client asks the error itself whether it is a timeout, not
+// those that it wraps.
+type loadError struct {
+	url   string
+	ended error // of the caller's context; nil if it has not ended
+	cause error
+}
+
+func (e *loadError) Error() string {
+	return fmt.Sprintf("robots: fetch %s: %v", e.url, e.cause)
+}
+
+func (e *loadError) Unwrap() []error {
+	if e.ended == nil {
+		return []error{e.cause}
+	}
+	return []error{e.ended, e.cause}
+}
+
+func (e *loadError) Timeout() bool {
+	return e.ended == context.DeadlineExceeded || isTimeout(e.cause)
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func setField(h http.Header, name, value string) {

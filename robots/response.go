@@ -119,43 +119,62 @@ func (r Response) File() *robotstxt.File {
 var noFile = robotstxt.Parse(nil)
 
 var (
-	// ErrDisallowed is wrapped by [DisallowedError].
+	// ErrDisallowed is wrapped by [DisallowedError]: the site does not want the request.
 	ErrDisallowed = errors.New("robots: disallowed by robots.txt")
+
+	// ErrUnreachable is wrapped by [UnreachableError]: what the site wants is not known.
+	ErrUnreachable = errors.New("robots: robots.txt is unreachable")
 
 	// ErrFull means that a URL was not looked up, because the requests in flight take up
 	// Options.MaxBytes, or because Pending.Max items wait for them.
 	ErrFull = errors.New("robots: too many requests in flight; store or abandon some first")
 )
 
-// DisallowedError says which URL may not be fetched, and why. It wraps [ErrDisallowed].
+// DisallowedError says which URL may not be fetched, and by which rule. It wraps [ErrDisallowed]. Its
+// methods are safe for concurrent use.
 type DisallowedError struct {
 	URL string
-
-	// Verdict has the rule and its line. A Line of 0 means that the host's robots.txt could not be
-	// fetched, so nothing else may be fetched for now.
 	robotstxt.Verdict
-
-	// Reason is why it could not be fetched, and Retry when the next attempt is. They are set only
-	// if Line is 0.
-	Reason string
-	Retry  time.Time
 }
 
-// Error names the URL, and the rule or the reason.
+// Error names the URL and the rule.
 func (e *DisallowedError) Error() string {
-	if e.Line == 0 {
-		text := "robots: " + e.URL + " is disallowed until its robots.txt can be fetched"
-		if e.Reason != "" {
-			text += ": " + e.Reason
-		}
-		if !e.Retry.IsZero() {
-			text += "; next attempt at " + e.Retry.UTC().Format(time.RFC3339)
-		}
-		return text
-	}
 	return fmt.Sprintf("robots: %s is disallowed by line %d of robots.txt: %s",
 		e.URL, e.Line, e.Pattern)
 }
 
 // Unwrap returns [ErrDisallowed].
 func (e *DisallowedError) Unwrap() error { return ErrDisallowed }
+
+// UnreachableError says that a URL may not be fetched for now, since the robots.txt of its host
+// cannot be (RFC 9309, 2.3.1.4). It wraps [ErrUnreachable] and the cause. Its methods are safe for
+// concurrent use.
+type UnreachableError struct {
+	URL    string
+	Reason string    // why it cannot be fetched
+	Retry  time.Time // when the next attempt is
+	Err    error     // of the attempt that was made just now; nil if an earlier one had failed
+}
+
+// Error names the URL, the reason and the next attempt.
+func (e *UnreachableError) Error() string {
+	text := "robots: " + e.URL + " may not be fetched until its robots.txt can be"
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	if !e.Retry.IsZero() {
+		text += "; next attempt at " + e.Retry.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// Unwrap returns [ErrUnreachable] and the cause, if it is known.
+func (e *UnreachableError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrUnreachable}
+	}
+	return []error{ErrUnreachable, e.Err}
+}
+
+// Timeout reports whether the cause is a timeout.
+func (e *UnreachableError) Timeout() bool { return isTimeout(e.Err) }

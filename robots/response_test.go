@@ -3,13 +3,17 @@ package robots
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -162,6 +166,16 @@ func TestDisallowedError(t *testing.T) {
 	var denied *DisallowedError
 	require.ErrorAs(t, fmt.Errorf("wrapped: %w", err), &denied)
 	require.Equal(t, 2, denied.Line)
-	err = &DisallowedError{URL: page}
-	require.EqualError(t, err, "robots: https://h.test/a is disallowed until its robots.txt can be fetched")
+}
+
+func TestUnreachableError(t *testing.T) {
+	var err error = &UnreachableError{URL: page}
+	require.ErrorIs(t, err, ErrUnreachable)
+	require.EqualError(t, err, "robots: https://h.test/a may not be fetched until its robots.txt can be")
+	err = &UnreachableError{page, "timeout", time.Unix(0, 0), context.DeadlineExceeded}
+	require.ErrorIs(t, err, ErrUnreachable)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.EqualError(t, err, "robots: https://h.test/a may not be fetched until its robots.txt can be: timeout; "+
+		"next attempt at 1970-01-01T00:00:00Z")
+	require.True(t, os.IsTimeout(&url.Error{Err: err}))
 }

@@ -21,6 +21,7 @@ type Reason struct {
 	Others int        // hosts in the same waitlist, up to 1000
 
 	Queued   int // number of tasks
+	Callers  int // of Wait that wait for the host
 	Leased   int
 	Failures int // that the back-off counts
 }
@@ -28,13 +29,20 @@ type Reason struct {
 // String returns a sentence without its subject, such as "waits for its Crawl-delay until
 // 2026-01-01 12:00:30.000, 3 tasks queued". It omits the time zone, which is that of Until.
 func (r Reason) String() string {
+	var work []string
+	if r.Queued > 0 {
+		work = append(work, counted(r.Queued, "task")+" queued")
+	}
+	if r.Callers > 0 {
+		work = append(work, counted(r.Callers, "caller")+" waiting")
+	}
 	switch {
 	case !r.Known:
 		return "is not known"
-	case r.Queued == 0:
+	case len(work) == 0:
 		return "has nothing queued"
 	case r.Rule == "":
-		return fmt.Sprintf("is ready, %s queued", counted(r.Queued, "task"))
+		return "is ready, " + strings.Join(work, ", ")
 	}
 	text := "waits for " + r.Rule
 	if r.Others > 0 {
@@ -47,7 +55,7 @@ func (r Reason) String() string {
 	if !r.Until.IsZero() {
 		text += " until " + r.Until.Format(layout)
 	}
-	return fmt.Sprintf("%s, %s queued", strings.TrimSuffix(text, ","), counted(r.Queued, "task"))
+	return strings.TrimSuffix(text, ",") + ", " + strings.Join(work, ", ")
 }
 
 func counted(n int, noun string) string {
@@ -58,14 +66,19 @@ func counted(n int, noun string) string {
 }
 
 // Explain says why a host is not leased. It takes constant time, unless the reason is another
-// lease: then it scans all outstanding leases.
+// lease: then it scans all outstanding leases. If no host has this name, a port at its end is ignored,
+// so that the Host of a URL will do.
 func (s *Scheduler[T]) Explain(host string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := s.engine.lookup(aHost, host); i != 0 {
-		return s.reason(i)
+	i := s.engine.lookup(aHost, host)
+	if port := strings.LastIndexByte(host, ':'); i == 0 && port >= 0 {
+		i = s.engine.lookup(aHost, strings.Trim(host[:port], "[]"))
 	}
-	return Reason{}
+	if i == 0 {
+		return Reason{}
+	}
+	return s.reason(i)
 }
 
 // Hosts returns an iterator over all known hosts, with the result of Explain for each. The Scheduler
@@ -123,13 +136,14 @@ func (s *Scheduler[T]) reason(host uint32) Reason {
 		Addr: e.ip(p.addr), Group: e.name(p.group),
 	}
 	if p.extra != 0 {
-		r.Failures = int(e.extras.at(p.extra).failures)
+		x := e.extras.at(p.extra)
+		r.Failures, r.Callers = int(x.failures), int(x.waiters)
 	}
 	switch {
-	case p.tasks == 0:
+	case p.tasks == 0 && r.Callers == 0:
 	case p.out >= e.most[aHost]:
 		r.Rule, r.Since = "its lease", s.leasedSince(theHost, host)
-	case p.head == 0:
+	case p.head == 0 && r.Callers == 0:
 		r.Rule = "the time of its tasks"
 	case *e.due(host) > e.now:
 		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))

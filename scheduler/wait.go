@@ -132,8 +132,8 @@ func (s *Scheduler[T]) Leases(ctx context.Context) iter.Seq2[*Lease[T], error] {
 // order of their calls, before its queued tasks. At its address and in its group, the host also
 // comes before hosts that have only tasks.
 //
-// If ctx has a deadline before which the host cannot be visited, Wait returns an error that wraps
-// context.DeadlineExceeded at once.
+// If ctx has a deadline before which the host cannot be visited, Wait returns a [WaitError] at once. It
+// also does if the deadline passes during the wait. Otherwise its error is that of ctx, or [ErrFull].
 func (s *Scheduler[T]) Wait(ctx context.Context, host string) (*Lease[T], error) {
 	return s.waitLease(ctx, host, new(Lease[T]))
 }
@@ -153,9 +153,8 @@ func (s *Scheduler[T]) waitLease(
 	}
 	i := e.use(host)
 	if deadline, ok := ctx.Deadline(); ok && e.earliest(i) > s.instant(deadline) {
-		at := s.time(e.earliest(i))
-		s.mu.Unlock()
-		return nil, &tooLate{host, at}
+		defer s.mu.Unlock()
+		return nil, &WaitError{host, s.time(e.earliest(i))}
 	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
@@ -164,21 +163,27 @@ func (s *Scheduler[T]) waitLease(
 	return s.await(ctx, w, lease)
 }
 
-// A tooLate is the error of a call of Wait with a deadline that is too early. An http.Client asks the
-// error itself whether it is a timeout, not those that it wraps.
-type tooLate struct {
-	host string
-	at   time.Time
+// WaitError is the error of a call of Wait whose deadline is too early. It wraps
+// context.DeadlineExceeded. Its methods are safe for concurrent use.
+type WaitError struct {
+	Host  string
+	Until time.Time // the host is not leased before, as far as is known
 }
 
-func (e *tooLate) Error() string {
-	return fmt.Sprintf("scheduler: %s may not be visited before %s: %v",
-		e.host, e.at.Format(time.RFC3339), context.DeadlineExceeded)
+// Error says which host may not be visited, and when it may.
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("scheduler: %s may not be visited before %s, which is too late",
+		e.Host, e.Until.Format(time.RFC3339))
 }
 
-func (*tooLate) Unwrap() error   { return context.DeadlineExceeded }
-func (*tooLate) Timeout() bool   { return true }
-func (*tooLate) Temporary() bool { return true }
+// Unwrap returns context.DeadlineExceeded.
+func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
+
+// Timeout returns true. An http.Client asks the error itself, not those that it wraps.
+func (e *WaitError) Timeout() bool { return true }
+
+// Temporary returns true.
+func (e *WaitError) Temporary() bool { return true }
 
 // await waits for a waiter to get a lease or an error.
 func (s *Scheduler[T]) await(
@@ -191,12 +196,13 @@ func (s *Scheduler[T]) await(
 		defer s.mu.Unlock()
 		if w.err == nil && w.lease.s == nil {
 			s.engine.advance(s.instant(time.Now()))
+			err := s.gaveUp(ctx, w)
 			s.blocked.remove(w)
 			if w.host != 0 {
 				s.engine.removeWaiter(w.host)
 			}
 			s.dispatch()
-			return nil, ctx.Err()
+			return nil, err
 		}
 	}
 	if w.err != nil {
@@ -204,6 +210,15 @@ func (s *Scheduler[T]) await(
 	}
 	*lease = w.lease
 	return lease, nil
+}
+
+// gaveUp returns the error of a waiter whose context has ended. It requires that s.mu is held.
+func (s *Scheduler[T]) gaveUp(ctx context.Context, w *waiter[T]) error {
+	if w.host == 0 || ctx.Err() != context.DeadlineExceeded {
+		return ctx.Err()
+	}
+	until := max(s.engine.earliest(w.host), s.engine.now)
+	return &WaitError{s.engine.name(w.host), s.time(until)}
 }
 
 // changed must follow everything that may make a host ready, or leave nothing to wait for. It

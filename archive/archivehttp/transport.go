@@ -13,6 +13,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/internal/content"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
 
 // Defaults of the fields of a [Transport], in bytes.
@@ -37,9 +38,10 @@ type Transport struct {
 	// [os.TempDir].
 	SpillDir string
 
-	base    http.RoundTripper
-	archive *archive.Archive
-	decodes bool // what no client has asked for, as an http.Transport does
+	base     http.RoundTripper
+	archive  *archive.Archive
+	decodes  bool // what no client has asked for, as an http.Transport does
+	observed bool // base is ours
 
 	mu     sync.Mutex // guards what follows
 	failed []error    // of captures, until the next RoundTrip returns them
@@ -62,7 +64,7 @@ func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
 	}
 	if plain, ok := t.base.(*http.Transport); ok {
 		t.decodes = !plain.DisableCompression
-		t.base = observed(plain)
+		t.base, t.observed = observed(plain), true
 	}
 	return t
 }
@@ -116,10 +118,6 @@ func (t *Transport) fail(err error) {
 	}
 }
 
-// encodedKey is the key of a context with a function that gets encoded bodies, see
-// fetch.Client.Transport. An unnamed struct type is identical in every package.
-type encodedKey = struct{ EncodedBody struct{} }
-
 // exchange is a request and its response. It is not safe for concurrent use, except conn, sent and
 // tap.
 type exchange struct {
@@ -147,7 +145,11 @@ const maxTapped = 4
 // begin prepares a copy of a request for the base.
 func (t *Transport) begin(req *http.Request) *exchange {
 	x := &exchange{t: t, started: time.Now()}
-	ctx := x.conn.observe(req.Context())
+	ctx := req.Context()
+	if t.observed {
+		ctx = httpctx.WithHandshake(ctx)
+	}
+	ctx = x.conn.observe(ctx)
 	if req.Header.Get("Upgrade") != "" {
 		ctx = context.WithValue(ctx, onlyHTTP1{}, true)
 	}
@@ -156,7 +158,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	if !x.decodes {
 		x.req = req.WithContext(ctx)
 	} else {
-		x.req = req.WithContext(context.WithValue(ctx, encodedKey{}, x.tap))
+		x.req = req.WithContext(context.WithValue(ctx, httpctx.EncodedBody{}, x.tap))
 		x.req.Header = req.Header.Clone()
 		if x.req.Header == nil {
 			x.req.Header = http.Header{}

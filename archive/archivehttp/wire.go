@@ -6,10 +6,9 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
-	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
 
@@ -111,18 +110,10 @@ func startTLS(ctx context.Context, t *http.Transport, dial dialFunc, network, ad
 // handshake does the TLS handshake as net/http does. The result decides whether the connection is
 // observed, so net/http cannot do it later.
 func handshake(ctx context.Context, t *http.Transport, conn *tls.Conn) error {
-	trace := httptrace.ContextClientTrace(ctx)
-	if trace != nil && trace.TLSHandshakeStart != nil {
-		trace.TLSHandshakeStart()
-	}
 	if t.TLSHandshakeTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, time.Now().Add(t.TLSHandshakeTimeout))
+		ctx, cancel = context.WithTimeout(ctx, t.TLSHandshakeTimeout)
 		defer cancel()
 	}
-	err := conn.HandshakeContext(ctx)
-	if trace != nil && trace.TLSHandshakeDone != nil {
-		trace.TLSHandshakeDone(conn.ConnectionState(), err)
-	}
-	return err
+	return httpctx.Handshake(ctx, conn)
 }

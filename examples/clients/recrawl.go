@@ -58,13 +58,13 @@ func visit(ctx context.Context, db *satstore.Store, client *http.Client, page *s
 	wait := 24 * time.Hour
 	at, body, err := fetchPage(ctx, client, page.ID)
 	now := time.Now()
-	disallowed, _ := errors.AsType[*robots.DisallowedError](err)
+	unreachable, _ := errors.AsType[*robots.UnreachableError](err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err() // the page stays due
-	case disallowed != nil && disallowed.Line == 0: // its robots.txt is unreachable
-		wait = max(disallowed.Retry.Sub(now), time.Minute)
-	case disallowed != nil:
+	case unreachable != nil: // its robots.txt
+		wait = max(unreachable.Retry.Sub(now), time.Minute)
+	case errors.Is(err, robots.ErrDisallowed):
 		wait *= 30
 	case err == nil:
 		digest := sha256.Sum256(body)

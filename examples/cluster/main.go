@@ -17,15 +17,18 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 func main() {
+	log.SetOutput(stage.NewTrickle(os.Stderr)) // of net/http
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second Ctrl-C kills the program.
 	context.AfterFunc(ctx, stop)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -24,6 +25,7 @@ func main() { os.Exit(program(os.Args[1:])) }
 
 // program runs the command until it finishes or a signal arrives, and returns the exit status.
 func program(args []string) (status int) {
+	log.SetOutput(stage.NewTrickle(os.Stderr)) // of net/http
 	ctx, stop := signalContext(context.Background())
 	// A second Ctrl-C kills the program.
 	context.AfterFunc(ctx, stop)

@@ -61,3 +61,20 @@ func ExampleTransport_Cache() {
 	fmt.Println(answer.Known, delay)
 	// Output: true 10s
 }
+
+// A host that is down has forbidden nothing, but nothing may be fetched either.
+func ExampleTransport_unreachable() {
+	site := httptest.NewServer(http.NotFoundHandler())
+	site.Close()
+
+	client := &http.Client{Transport: robotshttp.NewTransport(nil, robots.Options{Agent: "examplebot"})}
+	_, err := client.Get(site.URL + "/")
+	fmt.Println(errors.Is(err, robots.ErrDisallowed), errors.Is(err, robots.ErrUnreachable))
+	var unreachable *robots.UnreachableError
+	if errors.As(err, &unreachable) {
+		fmt.Println("next attempt in", time.Until(unreachable.Retry).Round(time.Minute))
+	}
+	// Output:
+	// false true
+	// next attempt in 5m0s
+}

@@ -10,8 +10,8 @@
 //
 // A request that robots.txt does not allow is not sent. It fails with a [robots.DisallowedError],
 // which names the rule and its line. Redirects are checked hop by hop, because a client sends each
-// as a request. While a host's robots.txt cannot be fetched, requests to it fail too; the error
-// says why it could not be fetched, and when the next attempt is.
+// as a request. While a host's robots.txt cannot be fetched, requests to it fail with a
+// [robots.UnreachableError], which says why, and when the next attempt is.
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
 // and guard them like any other. They carry the User-Agent of the request that needs them; if it
@@ -35,6 +35,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/robots"
 )
 
@@ -60,35 +61,47 @@ func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	return &Transport{base, robots.NewCache(o)}
 }
 
+// With returns a Transport on top of another base, with the cache of t: what one of them has learned
+// need not be fetched by the other. Use it for an archive, a proxy or a login of each tenant. A nil
+// base means http.DefaultTransport.
+func (t *Transport) With(base http.RoundTripper) *Transport {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &Transport{base, t.cache}
+}
+
 // Cache returns the cache of rules, for saving, restoring and looking up.
 func (t *Transport) Cache() *robots.Cache { return t.cache }
 
 // RoundTrip sends a request if robots.txt allows it. Otherwise the error is a
-// [robots.DisallowedError]. Errors of [robots.Cache.Load] and of the base transport are returned as
-// well.
+// [robots.DisallowedError], or a [robots.UnreachableError] as long as the file cannot be fetched.
+// Errors of [robots.Cache.Load] and of the base transport are returned as well. Schemes without
+// robots.txt are left to the base.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if isRules(r.URL) {
-		return t.base.RoundTrip(r) // always allowed
+	if isRules(r.URL) || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+		return t.base.RoundTrip(r)
 	}
 	page := target(r.URL)
 	rules, known := t.cache.Get(page, time.Now())
+	var failure error
 	if !known {
-		ctx := context.WithValue(r.Context(), agentKey{}, r.Header["User-Agent"])
+		// The trace and the crawl delay of a page are not those of the robots.txt.
+		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t.base, r.Header["User-Agent"], &failure}
 		var err error
 		if rules, err = t.cache.Load(ctx, page); err != nil {
 			return refuse(r, err)
 		}
 	}
-	if verdict := rules.Match(page); !verdict.Allowed {
-		denied := &robots.DisallowedError{URL: page, Verdict: verdict}
-		if verdict.Line == 0 {
-			entry, _ := t.cache.Entry(page)
-			denied.Reason, denied.Retry = entry.Reason, entry.Expires
-		}
-		return refuse(r, denied)
+	switch verdict := rules.Match(page); {
+	case verdict.Allowed:
+		delay, _ := rules.Delay()
+		return t.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), httpctx.CrawlDelay{}, delay)))
+	case verdict.Line > 0:
+		return refuse(r, &robots.DisallowedError{URL: page, Verdict: verdict})
 	}
-	delay, _ := rules.Delay()
-	return t.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), crawlDelayKey{}, delay)))
+	entry, _ := t.cache.Entry(page)
+	return refuse(r, &robots.UnreachableError{URL: page, Reason: entry.Reason, Retry: entry.Expires, Err: failure})
 }
 
 // isRules reports whether a URL is that of a robots.txt.
@@ -128,24 +141,44 @@ func refuse(r *http.Request, err error) (*http.Response, error) {
 	return nil, err
 }
 
-// crawlDelayKey is the key under which a request's context carries the Crawl-delay of its host, a
-// time.Duration. An unnamed struct type is identical in every package, so the layer that knows the
-// delay and the layer that enforces it need not import each other.
-type crawlDelayKey = struct{ RobotsCrawlDelay struct{} } // an alias: do not define a new type
+// rulesContext is the context of a request for robots.txt: that of the request that needs it, but for
+// what layers below do with the latter.
+type rulesContext struct {
+	context.Context
+	base  http.RoundTripper // that of the request that needs the file
+	agent []string          // its User-Agent: servers may answer other agents differently
+	err   *error            // set to the error of base, if any
+}
 
-// agentKey is the context key, in a request for robots.txt, of the User-Agent of the request that
-// needs it, a []string: servers may answer other agents differently.
-type agentKey struct{}
+// rulesKey is the key under which a rulesContext has itself.
+type rulesKey struct{}
+
+// Value implements context.Context.
+func (c rulesContext) Value(key any) any {
+	switch key {
+	case rulesKey{}:
+		return c
+	case httpctx.CrawlDelay{}, httpctx.EncodedBody{}:
+		return nil
+	}
+	return c.Context.Value(key)
+}
 
 // rulesTransport sends the requests for robots.txt.
-type rulesTransport struct{ base http.RoundTripper }
+type rulesTransport struct {
+	base http.RoundTripper // for callers of the cache
+}
 
 func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if agent, found := r.Context().Value(agentKey{}).([]string); found {
-		delete(r.Header, "User-Agent") // the cache made r for this call
-		if agent != nil {
-			r.Header["User-Agent"] = agent // which may be one empty string, to send none
-		}
+	c, ok := r.Context().Value(rulesKey{}).(rulesContext)
+	if !ok {
+		return t.base.RoundTrip(r)
 	}
-	return t.base.RoundTrip(r)
+	delete(r.Header, "User-Agent") // the cache made r for this call
+	if c.agent != nil {
+		r.Header["User-Agent"] = c.agent // which may be one empty string, to send none
+	}
+	resp, err := c.base.RoundTrip(r)
+	*c.err = err
+	return resp, err
 }

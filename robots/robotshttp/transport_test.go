@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -107,6 +109,12 @@ func TestWhatIsDisallowedIsNotSent(t *testing.T) {
 	require.Equal(t, 2, transport.Cache().Stats().Hosts)
 }
 
+// A scheme without robots.txt is a matter of the base.
+func TestOtherSchemes(t *testing.T) {
+	_, err := (&http.Client{Transport: robotshttp.NewTransport(nil, robots.Options{})}).Get("gopher://a.test/")
+	require.ErrorContains(t, err, "unsupported protocol scheme")
+}
+
 // A client that sends the exact bytes of a path has it in Opaque, as package fetch does.
 func TestAnOpaqueURLIsChecked(t *testing.T) {
 	transport := robotshttp.NewTransport(newWeb(), robots.Options{Agent: "foo"})
@@ -175,11 +183,13 @@ func TestAHostOutOfReach(t *testing.T) {
 	w := newWeb()
 	w.fails = io.ErrUnexpectedEOF
 	client, transport := w.client(robots.Options{})
-	for range 3 {
+	for n := range 3 {
 		_, err := client.Get("http://a.test/")
-		require.ErrorIs(t, err, robots.ErrDisallowed)
-		require.ErrorContains(t, err, "until its robots.txt can be fetched: unexpected EOF; next attempt at ")
-		var denied *robots.DisallowedError
+		require.ErrorIs(t, err, robots.ErrUnreachable)
+		require.NotErrorIs(t, err, robots.ErrDisallowed, "nobody has forbidden it")
+		require.Equal(t, n == 0, errors.Is(err, io.ErrUnexpectedEOF), "the cause, for the request that tried")
+		require.ErrorContains(t, err, "until its robots.txt can be: unexpected EOF; next attempt at ")
+		var denied *robots.UnreachableError
 		require.ErrorAs(t, err, &denied)
 		entry, _ := transport.Cache().Entry("http://a.test/")
 		require.Equal(t, entry.Expires, denied.Retry)
@@ -248,7 +258,7 @@ func (b *body) Close() error {
 // A RoundTripper must close the body, whatever happens to the request.
 func TestBodiesOfRequestsAreClosed(t *testing.T) {
 	_, transport := newWeb().client(robots.Options{Agent: "foo"})
-	for _, url := range []string{"http://a.test/private/x", "mailto:a@b.test"} {
+	for _, url := range []string{"http://a.test/private/x", "http:///nowhere"} {
 		sent := &body{Reader: strings.NewReader("text")}
 		r, err := http.NewRequest(http.MethodPost, url, sent)
 		require.NoError(t, err)
@@ -270,6 +280,78 @@ func TestRequestsStayAsTheyAre(t *testing.T) {
 }
 
 // TestOverARealServer closes its connections through the client.
+// TestTheTraceIsThatOfThePage: the request for robots.txt is not the one that a client traces, and what
+// layers below are told about a page does not hold for it.
+func TestTheTraceIsThatOfThePage(t *testing.T) {
+	type foreign struct{}
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	var seen []any
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		ctx := r.Context()
+		_, delay := ctx.Value(struct{ RobotsCrawlDelay struct{} }{}).(time.Duration)
+		_, body := ctx.Value(struct{ EncodedBody struct{} }{}).(bool)
+		seen = append(seen, fmt.Sprintf("%s %t %t %v", r.URL.Path, delay, body, ctx.Value(foreign{})))
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	events := 0
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GetConn:      func(string) { events++ },
+		ConnectStart: func(string, string) { events++ },
+		GotConn:      func(httptrace.GotConnInfo) { events++ },
+	})
+	ctx = context.WithValue(ctx, struct{ EncodedBody struct{} }{}, true)
+	ctx = context.WithValue(ctx, foreign{}, "passed on")
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/page", nil)
+	require.NoError(t, err)
+	resp, err := robotshttp.NewTransport(base, robots.Options{Agent: "foo"}).RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, []any{"/robots.txt false false passed on", "/page true true passed on"}, seen)
+	require.Equal(t, 2, events, "a connection is used again")
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestTenants has transports with a base each, which share what they know.
+func TestTenants(t *testing.T) {
+	w, other := newWeb(), newWeb()
+	_, transport := w.client(robots.Options{Agent: "foo"})
+	tenant := transport.With(other)
+	require.Same(t, transport.Cache(), tenant.Cache())
+	for _, through := range []http.RoundTripper{tenant, transport} {
+		resp, err := (&http.Client{Transport: through}).Get("http://a.test/")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	require.Equal(t, []string{"http://a.test/robots.txt", "http://a.test/ 2.5s"}, other.log, "each uses its own base")
+	require.Equal(t, []string{"http://a.test/ 2.5s"}, w.log)
+}
+
+// TestTimeoutsAreTimeouts for whoever asks an error of an http.Client.
+func TestTimeoutsAreTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb()
+		w.took = time.Minute
+		client, transport := w.client(robots.Options{Agent: "foo"})
+		client.Timeout = time.Second
+		_, err := client.Get("http://a.test/")
+		require.True(t, os.IsTimeout(err), "%v", err)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go func() { _, _ = transport.Cache().Load(t.Context(), "http://a.test/") }()
+		synctest.Wait()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://a.test/", nil)
+		require.NoError(t, err)
+		_, err = (&http.Client{Transport: transport}).Do(r)
+		require.True(t, os.IsTimeout(err), "%v", err)
+		time.Sleep(2 * time.Minute)
+	})
+}
+
 func TestOverARealServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {

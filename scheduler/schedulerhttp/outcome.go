@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/internal/httpfield"
+	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 

@@ -2,6 +2,7 @@ package schedulerhttp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -10,24 +11,35 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// crawlDelayKey is the key under which the context of a request carries the Crawl-delay of its
-// host, a time.Duration. An unnamed struct type is the same type in every package, so that the
-// layer that knows the delay and the layer that keeps it need not import each other.
-type crawlDelayKey = struct{ RobotsCrawlDelay struct{} }
+// WaitError is the error of a request that cannot start before its deadline, or within
+// Transport.MaxWait. Until says when it could.
+type WaitError = scheduler.WaitError
 
 // Transport is an http.RoundTripper that waits until the host may be visited and then calls another
-// RoundTripper. Its methods are safe for concurrent use.
+// RoundTripper. Its methods are safe for concurrent use. Its fields must not change during a call.
 type Transport struct {
+	// MaxWait bounds how long a request waits for its host and its address. A request that cannot
+	// start by then fails with a [WaitError], at once if that is known beforehand. 0 means that it
+	// waits as long as its context allows.
+	MaxWait time.Duration
+
+	// Failure reports whether a response counts as a failure, which lengthens the delays of its host
+	// and address, in addition to 429 and 503. Some sites slow crawlers down by 403, for example. It
+	// must not read the body. nil means no others.
+	Failure func(*http.Response) bool
+
 	// Arrival bounds the time from writing a request until it reaches the server. If it is set, the
 	// delay counts from then, or from the first byte of the response if that is earlier. With
 	// MaxPerAddr of 2, the next request then need not wait for a slow page. Arrival has to include
 	// the jitter of the network: if a request takes longer, the next one may come too early by the
-	// difference. 0 means unknown: only the first byte counts. Set it before the first request.
+	// difference. 0 means unknown: only the first byte counts.
 	Arrival time.Duration
 
 	base  http.RoundTripper
@@ -37,10 +49,20 @@ type Transport struct {
 // NewTransport returns a Transport on top of base; nil means http.DefaultTransport. It has no
 // goroutines in the background and need not be closed.
 func NewTransport(base http.RoundTripper, o scheduler.Options) *Transport {
+	t := &Transport{hosts: scheduler.New[struct{}](o)}
+	return t.With(base)
+}
+
+// With returns a Transport on top of another base, with the fields and the hosts of t: requests
+// through either of them keep the delays together. Use it for an archive, a proxy or a login of each
+// tenant. A nil base means http.DefaultTransport.
+func (t *Transport) With(base http.RoundTripper) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &Transport{base: base, hosts: scheduler.New[struct{}](o)}
+	again := *t
+	again.base = base
+	return &again
 }
 
 // Hosts returns the scheduler of the requests. Use it for settings of a host, to explain why a host
@@ -58,15 +80,15 @@ func (t *Transport) CloseIdleConnections() {
 // It does not change the request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	host := hostOf(r.URL.Hostname())
-	if delay, known := r.Context().Value(crawlDelayKey{}).(time.Duration); known {
+	if delay, known := r.Context().Value(httpctx.CrawlDelay{}).(time.Duration); known {
 		if delay <= 0 {
 			delay = -1 // cancels an earlier one
 		}
 		t.hosts.SetHost(host, scheduler.Host{Delay: delay})
 	}
-	sent := r
+	began, sent := time.Now(), r
 	for first := true; ; first = false {
-		x := &exchange{transport: t, ctx: r.Context(), host: host}
+		x := &exchange{transport: t, ctx: r.Context(), host: host, began: began}
 		x.mayRetry = first && (r.Body == nil || r.Body == http.NoBody || r.GetBody != nil)
 		if err := x.wait(); err != nil {
 			return refuse(sent, err)
@@ -75,13 +97,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err == nil {
 			return x.begin(resp), nil
 		}
-		if !x.busy {
-			o := Outcome(x.start, nil, err)
-			if r.Context().Err() == context.Canceled {
-				o.Failed = false // err is the cause that the caller gave
-			}
-			x.end(o)
-			return nil, err
+		if !x.again {
+			return nil, x.fail(err)
 		}
 		// The address was busy. It is known now, so the next lease waits for it.
 		x.end(scheduler.Outcome{Skipped: true})
@@ -111,11 +128,15 @@ type exchange struct {
 	transport *Transport
 	ctx       context.Context // of the request
 	host      string
-	mayRetry  bool // on another connection
+	began     time.Time // when the request came
+	mayRetry  bool      // on another connection
 
-	start  time.Time // when the request could be written
-	dialed string    // host:port of the server or the proxy of the connection
-	busy   bool      // the connection was closed, because its address is busy
+	cancel  context.CancelFunc // ends the call of the RoundTripper below
+	start   time.Time          // when the request could be written
+	dialed  string             // host:port of the server or the proxy of the connection
+	written atomic.Bool        // a request was, on this connection or an earlier one
+	again   bool               // the request was given up to be sent again with another lease
+	refused error              // why no lease could be had for the connection; nil if there is one
 
 	mu      sync.Mutex
 	lease   scheduler.Lease[struct{}]
@@ -126,7 +147,13 @@ type exchange struct {
 
 // wait takes a lease.
 func (x *exchange) wait() error {
-	lease, err := x.transport.hosts.Wait(x.ctx, x.host)
+	ctx := x.ctx
+	if most := x.transport.MaxWait; most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, x.began.Add(most))
+		defer cancel()
+	}
+	lease, err := x.transport.hosts.Wait(ctx, x.host)
 	if err != nil {
 		return err
 	}
@@ -151,37 +178,74 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 var errNothing = errors.New(
 	"schedulerhttp: the RoundTripper below returned neither a response nor an error")
 
+// fail ends an exchange without a response, and returns its error.
+func (x *exchange) fail(err error) error {
+	if x.refused != nil {
+		x.end(scheduler.Outcome{Skipped: true})
+		return x.refused
+	}
+	o := Outcome(x.start, nil, err)
+	if x.ctx.Err() == context.Canceled {
+		o.Failed = false // err is the cause that the caller gave
+	}
+	x.end(o)
+	return err
+}
+
 // traced returns a copy of a request that reports its progress to the exchange.
 func (x *exchange) traced(r *http.Request) *http.Request {
 	trace := &httptrace.ClientTrace{
-		GetConn: func(hostPort string) { x.dialed = hostPort },
-		GotConn: x.gotConn,
+		GetConn:      func(hostPort string) { x.dialed = hostPort },
+		GotConn:      x.gotConn,
+		WroteHeaders: func() { x.written.Store(true) },
 	}
 	if x.transport.Arrival > 0 {
 		trace.WroteRequest = x.wroteRequest
 	}
-	return r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
+	ctx, cancel := context.WithCancel(r.Context())
+	x.cancel = cancel
+	return r.WithContext(httptrace.WithClientTrace(ctx, trace))
 }
 
-// gotConn waits until the server at the other end may be visited, before the request is written. If
-// it may not be visited yet, a new connection is closed, so that the server need not keep it open
-// during the wait. A connection that other requests use, and one made after a close, is kept open.
+// gotConn is called when there is a connection for the request, which is written as soon as gotConn
+// returns. So it waits until the server at the other end may be visited, or else gives the
+// connection up.
+//
+// net/http calls it again if it repeats a request, because the connection was dead or an HTTP/2
+// server wants that. The request before may have arrived, so the next one needs a lease of its own.
+//
+// If the wait would be for a new connection, that is given up and the whole request tried again, once:
+// the server need not keep it open during the wait. A connection that other requests may use, and the
+// one after that, are kept.
 func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.start = time.Now()
 	addr := x.addrOf(info.Conn)
-	if !addr.IsValid() || x.lease.Reach(addr) {
-		return
+	leased := true
+	if x.written.Swap(false) {
+		x.lease.Done(scheduler.Outcome{Start: x.start})
+		leased = false
 	}
-	if x.mayRetry && !info.Reused && !x.busy {
-		x.busy = true
-		_ = info.Conn.Close()
-		return
-	}
-	for x.busy = false; !x.lease.Reach(addr); {
-		x.lease.Done(scheduler.Outcome{Skipped: true})
-		if x.wait() != nil {
-			return // the context has ended, and so has the request
+	for !leased || addr.IsValid() && !x.lease.Reach(addr) {
+		if x.mayRetry && !info.Reused {
+			x.again = true
+			x.giveUp(info.Conn)
+			return
 		}
+		x.lease.Done(scheduler.Outcome{Skipped: true})
+		if x.refused = x.wait(); x.refused != nil {
+			x.giveUp(info.Conn)
+			return
+		}
+		leased = true
+	}
+}
+
+// giveUp makes sure that the request is not written. HTTP/2 sends nothing for a context that has
+// ended, and its connection may have other requests. HTTP/1 only stops at a closed connection.
+func (x *exchange) giveUp(conn net.Conn) {
+	x.cancel()
+	if secure, ok := conn.(*tls.Conn); !ok || secure.ConnectionState().NegotiatedProtocol != "h2" {
+		_ = conn.Close()
 	}
 }
 
@@ -219,6 +283,7 @@ func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
 // begin records the head of a response, and returns the response with a body that ends the lease.
 func (x *exchange) begin(resp *http.Response) *http.Response {
 	o := Outcome(x.start, resp, nil)
+	o.Failed = x.transport.Failure != nil && x.transport.Failure(resp)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.arrived.IsZero() && x.arrived.Before(o.Start) {
@@ -276,6 +341,7 @@ func (x *exchange) end(o scheduler.Outcome) {
 func (x *exchange) finish() {
 	if !x.ended {
 		x.ended = true
+		x.cancel()
 		x.lease.Done(x.outcome)
 	}
 }

@@ -1,0 +1,108 @@
+// Package httpctx has what layers of HTTP clients tell each other in the context of a request.
+package httpctx
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http/httptrace"
+	"sync/atomic"
+)
+
+// EncodedBody is the key of a func(*http.Response) io.Writer, by which a layer gets bodies as they
+// were sent: see fetch.Client.Transport. CrawlDelay is the key of the time.Duration that a robots.txt
+// asks for: see package schedulerhttp. Unnamed struct types are identical in every package, so layers
+// of other modules can use the same keys.
+type (
+	EncodedBody = struct{ EncodedBody struct{} }
+	CrawlDelay  = struct{ RobotsCrawlDelay struct{} }
+)
+
+// layered is a context in which the values of another one come first.
+type layered struct {
+	context.Context
+	first context.Context
+}
+
+// Value implements context.Context.
+func (c layered) Value(key any) any {
+	if v := c.first.Value(key); v != nil {
+		return v
+	}
+	return c.Context.Value(key)
+}
+
+// WithTrace returns ctx with a trace in place of its own, if it has one. Package httptrace only adds
+// to a trace.
+func WithTrace(ctx context.Context, trace *httptrace.ClientTrace) context.Context {
+	return layered{ctx, httptrace.WithClientTrace(context.Background(), trace)}
+}
+
+// silent has a trace that reports nothing. The hook hides that of a context below from package net,
+// which keeps it elsewhere.
+var silent = httptrace.WithClientTrace(context.Background(),
+	&httptrace.ClientTrace{ConnectStart: func(string, string) {}})
+
+// WithoutTrace returns ctx without its trace, for requests that are not those of its caller.
+func WithoutTrace(ctx context.Context) context.Context { return layered{ctx, silent} }
+
+// handshaking is the trace of a request whose TLS handshake may be done by a dialer.
+type handshaking struct {
+	caller *httptrace.ClientTrace
+	done   atomic.Bool
+}
+
+type handshakeKey struct{}
+
+// WithHandshake returns ctx for a request over an http.Transport whose DialTLSContext calls
+// [Handshake]. Without it, http.Transport would report the handshake of HTTP/2 once more, and that of
+// HTTP/1 not at all.
+func WithHandshake(ctx context.Context) context.Context {
+	caller := httptrace.ContextClientTrace(ctx)
+	if caller == nil || caller.TLSHandshakeStart == nil && caller.TLSHandshakeDone == nil {
+		return ctx
+	}
+	h := &handshaking{caller: caller}
+	trace := *caller
+	// A handshake through a proxy is still that of http.Transport.
+	trace.TLSHandshakeStart = func() {
+		if !h.done.Load() {
+			h.start()
+		}
+	}
+	trace.TLSHandshakeDone = func(state tls.ConnectionState, err error) {
+		if !h.done.Load() {
+			h.end(state, err)
+		}
+	}
+	return context.WithValue(WithTrace(ctx, &trace), handshakeKey{}, h)
+}
+
+func (h *handshaking) start() {
+	if h.caller.TLSHandshakeStart != nil {
+		h.caller.TLSHandshakeStart()
+	}
+}
+
+func (h *handshaking) end(state tls.ConnectionState, err error) {
+	if h.caller.TLSHandshakeDone != nil {
+		h.caller.TLSHandshakeDone(state, err)
+	}
+}
+
+// Handshake does the TLS handshake of a connection, and reports it to the trace of the request that
+// it is dialed for. ctx comes from WithHandshake.
+func Handshake(ctx context.Context, conn *tls.Conn) error {
+	h, _ := ctx.Value(handshakeKey{}).(*handshaking)
+	if h == nil {
+		return conn.HandshakeContext(ctx)
+	}
+	h.start()
+	err := conn.HandshakeContext(ctx)
+	var state tls.ConnectionState
+	if err == nil {
+		state = conn.ConnectionState()
+	}
+	h.done.Store(true)
+	h.end(state, err)
+	return err
+}
