@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"math"
 	"net/netip"
 	"time"
@@ -10,7 +11,8 @@ import (
 // that visits servers it knows nothing about.
 type Options struct {
 	// HostDelay is the politeness delay of a host: the least time between the starts of two leases.
-	// 0 means DefaultHostDelay, negative means none.
+	// 0 means DefaultHostDelay, negative means none. With -1 alone, AddrDelay, LatencyFactor and
+	// Backoff are off as well, and only Retry-After is obeyed: for tests on one's own machine.
 	HostDelay time.Duration
 
 	// AddrDelay is the same for an address, across all of its hosts.
@@ -25,7 +27,8 @@ type Options struct {
 	// times the latency of its last visit. For an address, the smallest latency of its last three
 	// visits counts, so that one slow page does not slow down its other hosts. The delay is at most
 	// an hour, so that a latency that was measured wrongly does not take a host out for good.
-	// 0 means DefaultLatencyFactor, negative means that latency does not count.
+	// 0 means DefaultLatencyFactor, or none if neither hosts nor addresses have a delay; negative means
+	// that latency does not count.
 	LatencyFactor float64
 
 	// MaxDelay bounds the delays that result from SetHost, latency and back-off. It does not affect
@@ -36,7 +39,8 @@ type Options struct {
 	// Backoff is the minimum delay of a host after its first failure. Each further failure doubles
 	// it, each success halves the number of failures, and a day without visits resets it. A failure
 	// also doubles the delay of the address, up to a factor of 64.
-	// 0 means DefaultBackoff, or twice HostDelay if that is longer; negative means no back-off.
+	// 0 means DefaultBackoff, or twice HostDelay if that is longer, or none if neither hosts nor
+	// addresses have a delay; negative means no back-off.
 	Backoff time.Duration
 
 	// MaxBackoff bounds the delays that result from back-off.
@@ -100,6 +104,10 @@ func (o Options) normal() Options {
 	o.GroupDelay = normalDelay(o.GroupDelay, o.HostDelay)
 	if o.MaxDelay <= 0 {
 		o.MaxDelay = math.MaxInt64
+	}
+	if o.HostDelay == 0 && o.AddrDelay == 0 {
+		o.Backoff = cmp.Or(o.Backoff, -1)
+		o.LatencyFactor = cmp.Or(o.LatencyFactor, -1)
 	}
 	if o.LatencyFactor == 0 {
 		o.LatencyFactor = DefaultLatencyFactor

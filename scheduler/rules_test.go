@@ -251,6 +251,32 @@ func TestFailuresAtOnceCountOnce(t *testing.T) {
 	require.Equal(t, 2*time.Second, wait, "the delay is doubled once")
 }
 
+// TestNoDelays: one option turns off everything but Retry-After. It leaves alone what is set.
+func TestNoDelays(t *testing.T) {
+	slow := func(string) scheduler.Outcome { return scheduler.Outcome{Took: time.Minute, Failed: true} }
+	for name, tt := range map[string]struct {
+		opts scheduler.Options
+		want []string
+	}{
+		"none":            {scheduler.Options{HostDelay: -1}, []string{"0s a1", "0s a2", "0s a3"}},
+		"of addresses":    {scheduler.Options{HostDelay: -1, AddrDelay: time.Second}, []string{"0s a1", "5m0s a2", "10m0s a3"}},
+		"back-off alone":  {scheduler.Options{HostDelay: -1, Backoff: time.Second}, []string{"0s a1", "1s a2", "3s a3"}},
+		"latency alone":   {scheduler.Options{HostDelay: -1, LatencyFactor: 2}, []string{"0s a1", "2m0s a2", "4m0s a3"}},
+		"the usual delay": {scheduler.Options{}, []string{"0s a1", "5m0s a2", "10m0s a3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler.New[string](tt.opts)
+			add(t, s, jobs(here, "a1", "a2", "a3")...)
+			require.Equal(t, tt.want, visits(s, slow))
+		})
+	}
+	s := scheduler.New[string](scheduler.Options{HostDelay: -1})
+	add(t, s, jobs(here, "a1", "a2")...)
+	require.Equal(t, []string{"0s a1", "1m0s a2"}, visits(s, func(string) scheduler.Outcome {
+		return scheduler.Outcome{RetryAfter: start.Add(time.Minute)}
+	}))
+}
+
 func TestRetryAfterIsExact(t *testing.T) {
 	for name, tt := range map[string]struct {
 		outcome scheduler.Outcome

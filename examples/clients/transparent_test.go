@@ -119,7 +119,7 @@ func stacks(t *testing.T, roots *x509.CertPool, http1 bool, ready ...string) map
 		return archivehttp.NewTransport(base, kept)
 	}
 	polite := func(base http.RoundTripper) http.RoundTripper {
-		return schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1, Backoff: -1, LatencyFactor: -1})
+		return schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1})
 	}
 	obedient := func(base http.RoundTripper) http.RoundTripper {
 		return robotshttp.NewTransport(base, robots.Options{Agent: agent})

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -56,6 +57,7 @@ func NewPoliteness(o PolitenessOptions) *Politeness {
 	}
 	if o.Delay == 0 { // 0 would mean the default
 		options.HostDelay, options.LatencyFactor = -1, -1
+		options.Backoff = cmp.Or(o.Backoff, scheduler.DefaultBackoff)
 	}
 	if o.Arrival > 0 {
 		options.MaxPerAddr = 2 // a second one while the first is slow, but never two to a host
