@@ -25,13 +25,11 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	}
 	// The common case with conditional requests.
 	if resp.Body == http.NoBody {
-		x.stamp(&x.timing.done)
 		return
 	}
 	x.watch.answered()
 	b := bodyReader{c: c, x: x, limit: limit, codings: content.Of(resp.Header["Content-Encoding"])}
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
-	x.stamp(&x.timing.done)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
 	if b.held.n == 0 {
 		return

@@ -122,7 +122,6 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 		p.Close()
 		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: err}
 	}
-	reached(ctx, secured)
 	state := conn.ConnectionState()
 	if state.NegotiatedProtocol == "h2" {
 		p.room.Store(idleRoom)
@@ -154,7 +153,6 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 	if err != nil {
 		return nil, err
 	}
-	reached(ctx, resolved)
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
 	var first error
@@ -162,7 +160,6 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 		addr := netip.AddrPortFrom(a, uint16(port))
 		conn, err := c.dialAddr(ctx, network, addr, len(addrs)-i)
 		if err == nil {
-			reached(ctx, dialed)
 			return &peer{Conn: conn, addr: addr}, nil
 		}
 		// The resolver prefers the first address, so its failure is the most telling.
@@ -204,7 +201,6 @@ func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer,
 	if err != nil {
 		return nil, dialError(err, netip.AddrPort{})
 	}
-	reached(ctx, dialed)
 	return &peer{Conn: conn}, nil
 }
 

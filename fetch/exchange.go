@@ -39,8 +39,9 @@ type exchange struct {
 	heads    *httpwire.Heads // on that connection; nil for HTTP/2
 	attempts int
 	reused   bool
-	timing   timing
 	tls      *tls.ConnectionState
+
+	start, wroteAt, firstByteAt time.Time
 
 	watch  watch
 	trace  httptrace.ClientTrace // what net/http sees
@@ -49,7 +50,7 @@ type exchange struct {
 
 // newExchange returns an exchange on behalf of a caller with ctx, to be ended by end.
 func newExchange(ctx context.Context) *exchange {
-	x := &exchange{late: ConnectTimeout, timing: timing{start: time.Now()}}
+	x := &exchange{late: ConnectTimeout, start: time.Now()}
 	x.ctx, x.cancel = context.WithCancelCause(x.traced(ctx))
 	return x
 }
@@ -97,11 +98,7 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	// The last connection counts.
 	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
 	x.attempts++
-	// A dial for this exchange may have lost to a connection that became idle.
-	if info.Reused {
-		x.timing = timing{start: x.timing.start}
-	}
-	x.timing.connected = time.Now()
+	x.wroteAt, x.firstByteAt = time.Time{}, time.Time{}
 	if x.peer = peerOf(info.Conn); x.peer != nil {
 		x.addr = x.peer.addr
 	}
@@ -119,10 +116,10 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 func (x *exchange) firstByte() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.timing.firstByte.IsZero() { // Options.Wrap answered by itself
+	if x.firstByteAt.IsZero() { // Options.Wrap answered by itself
 		return time.Now()
 	}
-	return x.timing.firstByte
+	return x.firstByteAt
 }
 
 // takeHeads returns the heads as they were on the wire; ok is false if they are not known.
@@ -147,9 +144,7 @@ func (x *exchange) describe(r *Response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	r.Addr, r.Attempts, r.Reused, r.TLS = x.addr, x.attempts, x.reused, x.tls
-	t := &x.timing
-	r.Start, r.Resolved, r.Dialed, r.Secured = t.start, t.resolved, t.dialed, t.secured
-	r.Connected, r.WroteRequest, r.FirstByte, r.Done = t.connected, t.wroteRequest, t.firstByte, t.done
+	r.Start, r.WroteRequest, r.FirstByte = x.start, x.wroteAt, x.firstByteAt
 }
 
 // end releases the timer and the context.

@@ -152,8 +152,7 @@ func (c *Client) answer(
 	r.Location = location(resp, url)
 	came := x.firstByte()
 	r.RetryAfter = min(httpfield.RetryAfter(resp.Header, came), maxRetryAfter)
-	fresh := httpfield.FreshnessOf(resp.Header, came)
-	r.Fresh, r.NoStore = min(max(fresh.Left, 0), maxRetryAfter), fresh.NoStore
+	r.Fresh = min(max(httpfield.FreshnessOf(resp.Header, came).Left, 0), maxRetryAfter)
 	return r
 }
 
@@ -165,7 +164,7 @@ func (c *Client) answer(
 func (c *Client) send(
 	ctx context.Context, x *exchange, req *http.Request,
 ) (*http.Response, *Error) {
-	x.watch.begin(&c.opts, x.timing.start, x.cancel)
+	x.watch.begin(&c.opts, x.start, x.cancel)
 	resp, err := c.roundTrip(req)
 	if err != nil {
 		return nil, x.failure(ctx, err, &c.opts)

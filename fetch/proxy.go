@@ -105,11 +105,7 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 		}
 		ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 		defer cancel()
-		conn, err := dial(ctx, network, addr)
-		if err == nil {
-			reached(ctx, dialed)
-		}
-		return conn, err
+		return dial(ctx, network, addr)
 	}
 	// The transport does the handshakes with the proxy and through it.
 	t.DialTLSContext = nil

@@ -30,8 +30,7 @@ type Response struct {
 	RetryAfter time.Duration // the delay that the server asks for, from FirstByte; else 0
 	// Fresh is how long from FirstByte the page may be assumed unchanged, by its Cache-Control,
 	// Expires and Age; 0 if the server does not say, or forbids it.
-	Fresh   time.Duration
-	NoStore bool // Cache-Control forbids keeping the page
+	Fresh time.Duration
 
 	Addr netip.AddrPort // of the server
 	// TLS is the negotiated state, shared by all responses of a connection; nil without TLS.
@@ -39,16 +38,17 @@ type Response struct {
 	Attempts int  // requests sent, at most three; this is the response to the last one
 	Reused   bool // the connection had served an earlier request
 
-	// When the exchange got where. A zero time means that it did not happen: for a connection that
-	// is reused, no name is resolved and nothing dialed.
 	Start        time.Time // Get was called
-	Resolved     time.Time // the host name was resolved
-	Dialed       time.Time // TCP was connected
-	Secured      time.Time // the TLS handshake was done
-	Connected    time.Time // a connection was available, new or reused
 	WroteRequest time.Time // the request was handed to the connection
 	FirstByte    time.Time // the response began
-	Done         time.Time // the last byte of Raw had arrived
+}
+
+// Wait returns the time from the request to the first byte of the response; 0 if unknown.
+func (r *Response) Wait() time.Duration {
+	if r.WroteRequest.IsZero() || r.FirstByte.IsZero() {
+		return 0
+	}
+	return max(r.FirstByte.Sub(r.WroteRequest), 0)
 }
 
 // NotModified reports whether the server answered that the page has not changed (304).

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http/httptrace"
 	"net/netip"
-	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
@@ -49,21 +48,6 @@ func dialing(ctx context.Context, late Kind, addr netip.AddrPort) {
 	}
 }
 
-// reached records that a step was made, under the same condition. at selects its time.
-func reached(ctx context.Context, at func(*timing) *time.Time) {
-	if x := exchangeOf(ctx); x != nil {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if x.attempts == 0 {
-			*at(&x.timing) = time.Now()
-		}
-	}
-}
-
-func resolved(t *timing) *time.Time { return &t.resolved }
-func dialed(t *timing) *time.Time   { return &t.dialed }
-func secured(t *timing) *time.Time  { return &t.secured }
-
 // resolve calls Options.Resolve. The caller's trace sees one look-up, and not what the resolver does
 // for it, such as connecting to a name server.
 func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -89,17 +73,15 @@ func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 // wroteRequest, gotFirstByte, getConn and gotConn are called by net/http.
 func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
 	x.watch.written()
-	x.stamp(&x.timing.wroteRequest)
+	x.stamp(&x.wroteAt)
 	if x.caller.WroteRequest != nil {
 		x.caller.WroteRequest(info)
 	}
 }
 
 func (x *exchange) gotFirstByte() {
-	x.stamp(&x.timing.firstByte)
-	x.mu.Lock()
-	x.peer.expect(bodyRoom)
-	x.mu.Unlock()
+	x.stamp(&x.firstByteAt)
+	x.peer.expect(bodyRoom) // x.peer does not change while the transport waits for the response
 	if x.caller.GotFirstResponseByte != nil {
 		x.caller.GotFirstResponseByte()
 	}
@@ -126,7 +108,4 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.watch.suspend()
 	x.caller.GotConn(info)
 	x.watch.proceed()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.timing.connected = time.Now()
 }

@@ -35,32 +35,24 @@ type Freshness struct {
 	// Stated reports that the response limits its lifetime, if only by an invalid Expires.
 	Stated bool
 	// Left is the time from now until the response is stale; zero or negative if it is stale
-	// already, or if it must not be reused without asking the server.
+	// already, or if it must not be kept or not be reused without asking the server.
 	Left time.Duration
-	// NoStore reports that the response must not be kept.
-	NoStore bool
 }
 
 // FreshnessOf reads Cache-Control, Expires and Age. The special rules for shared caches are left
 // out.
 func FreshnessOf(h http.Header, now time.Time) (f Freshness) {
-	noCache := false
 	for directive := range strings.SplitSeq(strings.Join(h["Cache-Control"], ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
 		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "no-store":
-			f.NoStore = true
-		case "no-cache":
-			noCache = true
+		case "no-store", "no-cache":
+			return Freshness{Stated: true}
 		case "max-age":
 			if !f.Stated { // of two, the first one counts
 				f.Left, _ = seconds(strings.Trim(strings.TrimSpace(value), `"`))
 				f.Stated = true
 			}
 		}
-	}
-	if f.NoStore || noCache {
-		return Freshness{Stated: true, NoStore: f.NoStore}
 	}
 	if value := h.Get("Expires"); !f.Stated && value != "" {
 		f.Stated = true

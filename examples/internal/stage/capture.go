@@ -30,6 +30,7 @@ func Capture(resp *fetch.Response) archive.Capture {
 		Head:      resp.Head,
 		Body:      resp.Raw,
 		Truncated: why,
+		Rebuilt:   !resp.HeadExact,
 	}
 	if resp.TLS != nil {
 		c.TLS, c.CipherSuite = resp.TLS.Version, resp.TLS.CipherSuite
