@@ -68,8 +68,7 @@ func (s *Signer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(digest[:])+":")
 	// If it were signed for any requested host, the keys could be presented as those of any host
 	// that forwards requests.
-	host := strings.TrimSuffix(strings.ToLower(r.Host), ":443")
-	if "https://"+host == s.agent {
+	if host := strings.TrimSuffix(strings.ToLower(r.Host), ":443"); host == s.authority {
 		signDirectory(h, keys, host, now)
 	}
 	serve(w, r, body, directoryAge)

@@ -40,7 +40,7 @@ func Example() {
 	}
 	fmt.Print(string(page.Body))
 	// Output:
-	// sig1="https://crawler.test" true
+	// sig1="https://crawler.test/.well-known/http-message-signatures-directory" true
 }
 
 func ExampleBot() {

@@ -166,6 +166,7 @@ var linked = map[string][]string{
 	"dedupe/urlfilter/trap": {"golang.org/x/net", "golang.org/x/text"},
 	"dedupe/weburl":         {"golang.org/x/net", "golang.org/x/text"},
 	"fetch":                 {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
+	"fetch/botauth":         {"golang.org/x/net", "golang.org/x/text"},
 	"fetch/brotli":          {"github.com/andybalholm/brotli"},
 	"fetch/page":            {"golang.org/x/net", "golang.org/x/text"},
 	"fetch/sitemap":         {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},

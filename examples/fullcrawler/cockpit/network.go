@@ -166,8 +166,13 @@ func (c *Config) FetchOptions(
 	return o, err
 }
 
+// agentForms are the values of -identity-form.
+var agentForms = map[string]botauth.Form{
+	"url": botauth.DirectoryURL, "origin": botauth.Origin, "string": botauth.OriginString,
+}
+
 // readIdentity reads the key that signs requests.
-func (c *Config) readIdentity(name string) error {
+func (c *Config) readIdentity(name, form string) error {
 	if name == "" {
 		return nil
 	}
@@ -184,10 +189,14 @@ func (c *Config) readIdentity(name string) error {
 	if err != nil || !ok {
 		return errors.Join(fmt.Errorf("-identity %s: no Ed25519 key in PKCS #8", name), err)
 	}
-	var agent string
-	if u, err := url.Parse(c.Contact); err == nil && u.Scheme == "https" {
-		agent = "https://" + u.Host
+	u, err := url.Parse(c.Contact)
+	if err != nil || u.Scheme != "https" {
+		return errors.New("-identity: want an https -contact, on whose host sites look for the public key")
 	}
-	c.Identity, err = botauth.New(botauth.Options{Agent: agent}, botauth.Key{Private: key})
+	opts := botauth.Options{Agent: "https://" + u.Host}
+	if opts.Form, ok = agentForms[form]; !ok {
+		return fmt.Errorf("-identity-form %q: want url, origin or string", form)
+	}
+	c.Identity, err = botauth.New(opts, botauth.Key{Private: key})
 	return err
 }
