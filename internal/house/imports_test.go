@@ -38,6 +38,9 @@ var allowed = map[string]map[string]string{
 	"fetch/brotli": {
 		"github.com/andybalholm/brotli": "a content coding that the standard library lacks",
 	},
+	"fetch/cookies": {
+		"golang.org/x/net/publicsuffix": "who may set a cookie for which domain",
+	},
 	"fetch/page": {
 		"golang.org/x/net/html":                "entities, and the parser to compare with",
 		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses, without its sniffing",
@@ -168,6 +171,7 @@ var linked = map[string][]string{
 	"fetch":                 {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
 	"fetch/botauth":         {"golang.org/x/net", "golang.org/x/text"},
 	"fetch/brotli":          {"github.com/andybalholm/brotli"},
+	"fetch/cookies":         {"golang.org/x/net", "golang.org/x/text"},
 	"fetch/page":            {"golang.org/x/net", "golang.org/x/text"},
 	"fetch/sitemap":         {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
 	"hostcache/resolve":     {"golang.org/x/net"},

@@ -2,7 +2,6 @@ package cockpit
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
@@ -12,19 +11,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/netip"
 	"net/url"
 	"os"
 	"strings"
-
-	"golang.org/x/net/publicsuffix"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/botauth"
 	"github.com/spinneret-go/spinneret/fetch/brotli"
+	"github.com/spinneret-go/spinneret/fetch/cookies"
 )
 
 // headers is a flag that may be given more than once.
@@ -154,15 +151,10 @@ func (c *Config) FetchOptions(
 	if c.Identity != nil {
 		o.Wrap = c.Identity.RoundTripper
 	}
-	if c.CookieFile == "" {
-		return o, nil
+	if c.CookieFile != "" {
+		jar := new(cookies.Jar)
+		o.Jar, err = jar, inFlag("-cookies", ReadFile(c.CookieFile, jar.Load))
 	}
-	cookies, err := os.ReadFile(c.CookieFile)
-	if err != nil {
-		return o, err
-	}
-	o.Cookies = bytes.NewReader(cookies)
-	o.Jar, err = cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
 	return o, err
 }
 
