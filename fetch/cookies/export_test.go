@@ -30,7 +30,7 @@ func (j *Jar) Held() int {
 // The bounds.
 const (
 	MaxCookies   = maxCookies
-	Purged       = purged
+	KeptCookies  = keptCookies
 	MaxSite      = maxSite
 	MaxSiteBytes = maxSiteBytes
 	MaxAge       = maxAge

@@ -60,7 +60,7 @@ func (j *Jar) loadLine(line string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	c.loaded = true
+	c.loaded, c.expires = true, set.Expires // however late that is
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.put(at.site, c, now)

@@ -14,10 +14,10 @@
 // more than 1,024 bytes are ignored.
 //
 // The bounds are those of Chrome: 180 cookies per site, which is a registrable domain with all its
-// hosts, 3,300 in all, and 4,096 bytes of name and value. One is added, since a server refuses a
-// request with more: 64 KiB of names and values per site. Beyond a bound, expired cookies go first,
-// and then those that were least recently sent or set. A site that sets too many evicts its own:
-// whatever it does, it has at most 180 of the 3,300 places.
+// hosts, 3,300 in all, and 4,096 bytes of name and value. One is added, since servers refuse requests
+// with more: 64 KiB of names and values per site. Beyond a bound, expired cookies go first, and then
+// those that were least recently sent or set, of the site or, until 3,000 are left, of all. A site
+// that sets too many evicts its own: whatever it does, it has at most 180 of the 3,300 places.
 //
 // Cookies of [Jar.Load] are neither evicted nor counted. Their server can replace and delete them,
 // as in a browser.
@@ -31,6 +31,9 @@ package cookies
 import (
 	"cmp"
 	"errors"
+	"iter"
+	"maps"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -44,13 +47,12 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// The bounds. When there are maxCookies, so many go at once that the search for them costs little
-// per cookie.
+// The bounds.
 const (
-	maxCookies   = 3300
-	purged       = 300
 	maxSite      = 180
 	maxSiteBytes = 64 << 10
+	maxCookies   = 3300
+	keptCookies  = 3000 // beyond maxCookies, since looking for those to evict takes time
 	maxCookie    = 4096
 	maxAttribute = 1024
 	maxAge       = 400 * 24 * time.Hour
@@ -60,20 +62,21 @@ const (
 // use.
 type Jar struct {
 	mu    sync.Mutex
-	sites map[string][]*cookie // by registrable domain, each in the order of creation
+	sites map[string][]*cookie // by registrable domain
 	held  int                  // cookies that servers have set
 	uses  uint64               // how often a cookie was sent or set
 }
 
-// A cookie is one that is kept.
+// A cookie is one that is kept. Another with the same id replaces it.
 type cookie struct {
-	name, value, domain, path string
-
+	id       struct{ name, domain, path string }
+	value    string
 	quoted   bool // the value was in quotes
-	hostOnly bool // not for subdomains of domain
+	hostOnly bool // not for subdomains of the domain
 	secure   bool
 	loaded   bool      // from the operator's file
 	expires  time.Time // the zero Time means with the session
+	created  uint64    // the number of its first use
 	used     uint64    // the number of its last use
 }
 
@@ -83,7 +86,7 @@ type place struct {
 	https            bool
 }
 
-// newPlace returns false for a host that cannot have cookies. The path is that of a net/url value.
+// newPlace returns false for a host that cannot have cookies.
 func newPlace(scheme, host, path string) (at place, ok bool) {
 	host, err := weburl.HostName(host)
 	if err != nil || scheme != "http" && scheme != "https" {
@@ -110,13 +113,16 @@ func (j *Jar) Cookies(u *url.URL) (sent []*http.Cookie) {
 	var matches []*cookie
 	for _, c := range j.sites[at.site] {
 		if c.matches(at) && !c.expired(now) {
-			j.use(c)
+			j.uses++
+			c.used = j.uses
 			matches = append(matches, c)
 		}
 	}
-	slices.SortStableFunc(matches, func(a, b *cookie) int { return cmp.Compare(len(b.path), len(a.path)) })
+	slices.SortFunc(matches, func(a, b *cookie) int { // RFC 6265, 5.4
+		return cmp.Or(cmp.Compare(len(b.id.path), len(a.id.path)), cmp.Compare(a.created, b.created))
+	})
 	for _, c := range matches {
-		sent = append(sent, &http.Cookie{Name: c.name, Value: c.value, Quoted: c.quoted})
+		sent = append(sent, &http.Cookie{Name: c.id.name, Value: c.value, Quoted: c.quoted})
 	}
 	return sent
 }
@@ -124,172 +130,136 @@ func (j *Jar) Cookies(u *url.URL) (sent []*http.Cookie) {
 // SetCookies implements http.CookieJar.
 func (j *Jar) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	at, ok := newPlace(u.Scheme, u.Hostname(), u.Path)
-	if !ok || len(cookies) == 0 {
+	if !ok {
 		return
 	}
 	now := time.Now()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.drop(at.site, func(c *cookie) bool { return c.expired(now) })
 	for _, set := range cookies {
-		c, err := newCookie(at, set, now)
-		if err != nil {
-			continue
+		if c, err := newCookie(at, set, now); err == nil {
+			j.put(at.site, c, now)
 		}
-		if latest := now.Add(maxAge); c.expires.After(latest) {
-			c.expires = latest
-		}
-		j.put(at.site, c, now)
 	}
 }
 
-// put keeps c instead of the one with the same name, domain and path, or only removes that one if c
-// has expired. It requires that j.mu is held.
+// put keeps c instead of the one with its id, unless it has expired. It requires that j.mu is held.
 func (j *Jar) put(site string, c *cookie, now time.Time) {
-	same := func(other *cookie) bool {
-		return other.name == c.name && other.domain == c.domain && other.path == c.path
-	}
-	if c.expired(now) {
-		j.drop(site, same)
-		return
-	}
 	if j.sites == nil {
 		j.sites = make(map[string][]*cookie)
 	}
-	j.use(c)
-	if at := slices.IndexFunc(j.sites[site], same); at >= 0 {
-		old := j.sites[site][at]
-		c.loaded = c.loaded || old.loaded
-		j.count(old, -1)
-		j.sites[site][at] = c // in its place, since age decides about the order
-	} else if of := j.sites[site]; of != nil {
-		j.sites[site] = append(of, c)
-	} else {
-		j.sites[strings.Clone(site)] = []*cookie{c}
-	}
-	j.count(c, 1)
-	j.shrink(site)
-	if j.held > maxCookies {
-		j.purge(now)
-	}
-}
-
-// shrink evicts the least recently used cookies of a site that has too many.
-func (j *Jar) shrink(site string) {
-	for {
-		number, bytes, oldest := 0, 0, j.uses
-		for _, c := range j.sites[site] {
-			if !c.loaded {
-				number, bytes, oldest = number+1, bytes+len(c.name)+len(c.value), min(oldest, c.used)
-			}
-		}
-		if number <= maxSite && bytes <= maxSiteBytes {
-			return
-		}
-		j.drop(site, func(c *cookie) bool { return c.used == oldest })
-	}
-}
-
-// purge makes room: it drops all expired cookies and, if that is not enough, the least recently used
-// ones.
-func (j *Jar) purge(now time.Time) {
-	var uses []uint64
-	for site := range j.sites {
-		j.drop(site, func(c *cookie) bool { return c.expired(now) })
-		for _, c := range j.sites[site] {
-			if !c.loaded {
-				uses = append(uses, c.used)
-			}
-		}
-	}
-	excess := j.held - (maxCookies - purged)
-	if excess <= 0 {
-		return
-	}
-	slices.Sort(uses)
-	for site := range j.sites {
-		j.drop(site, func(c *cookie) bool { return !c.loaded && c.used <= uses[excess-1] })
-	}
-}
-
-// drop removes the cookies of a site that are unwanted.
-func (j *Jar) drop(site string, unwanted func(*cookie) bool) {
-	kept := slices.DeleteFunc(j.sites[site], func(c *cookie) bool {
-		if !unwanted(c) {
-			return false
-		}
-		j.count(c, -1)
-		return true
-	})
-	if len(kept) == 0 {
-		delete(j.sites, site)
-		return
-	}
-	j.sites[site] = kept
-}
-
-// count adds n to the number of cookies if c is one of those that count.
-func (j *Jar) count(c *cookie, n int) {
-	if !c.loaded {
-		j.held += n
-	}
-}
-
-// use makes c the most recently used cookie.
-func (j *Jar) use(c *cookie) {
+	of := j.dropExpired(site, now)
 	j.uses++
-	c.used = j.uses
+	c.created, c.used = j.uses, j.uses
+	for _, old := range of {
+		if old.id == c.id {
+			c.created, c.loaded = old.created, c.loaded || old.loaded
+			old.expires = now
+		}
+	}
+	if of == nil {
+		site = strings.Clone(site) // it may be a part of a long URL
+	}
+	j.sites[site] = append(of, c)
+	if !c.loaded {
+		j.held++
+	}
+	number, bytes := 0, 0
+	for _, c := range j.dropExpired(site, now) {
+		if !c.loaded {
+			number, bytes = number+1, bytes+c.size()
+		}
+	}
+	if number > maxSite || bytes > maxSiteBytes {
+		j.evict(slices.Values([]string{site}), maxSite, maxSiteBytes, now)
+	}
+	if j.held > maxCookies {
+		j.evict(maps.Keys(j.sites), keptCookies, math.MaxInt, now)
+	}
+}
+
+// evict keeps the most recently used cookies of some sites, within a number and a size.
+func (j *Jar) evict(sites iter.Seq[string], number, bytes int, now time.Time) {
+	var all []*cookie
+	for site := range sites {
+		for _, c := range j.dropExpired(site, now) {
+			if !c.loaded {
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *cookie) int { return cmp.Compare(b.used, a.used) })
+	for i, c := range all {
+		if bytes -= c.size(); i >= number || bytes < 0 {
+			c.expires = now
+		}
+	}
+	for site := range sites {
+		j.dropExpired(site, now)
+	}
+}
+
+// dropExpired returns the cookies of a site that are left.
+func (j *Jar) dropExpired(site string, now time.Time) []*cookie {
+	left := slices.DeleteFunc(j.sites[site], func(c *cookie) bool {
+		if c.expired(now) && !c.loaded {
+			j.held--
+		}
+		return c.expired(now)
+	})
+	if len(left) == 0 {
+		delete(j.sites, site)
+		return nil
+	}
+	j.sites[site] = left
+	return left
 }
 
 func (c *cookie) expired(now time.Time) bool { return !c.expires.IsZero() && !c.expires.After(now) }
 
-// matches reports whether a request gets the cookie (RFC 6265, 5.4).
+func (c *cookie) size() int { return len(c.id.name) + len(c.value) }
+
+// matches reports whether a request gets the cookie.
 func (c *cookie) matches(at place) bool {
-	below, path := strings.CutPrefix(at.path, c.path)
-	return (at.host == c.domain || !c.hostOnly && strings.HasSuffix(at.host, "."+c.domain)) &&
-		path && (below == "" || below[0] == '/' || strings.HasSuffix(c.path, "/")) &&
+	rest, below := strings.CutPrefix(at.path, c.id.path)
+	return (at.host == c.id.domain || !c.hostOnly && strings.HasSuffix(at.host, "."+c.id.domain)) &&
+		below && (rest == "" || rest[0] == '/' || strings.HasSuffix(c.id.path, "/")) &&
 		(at.https || !c.secure)
 }
 
-// The reasons why a cookie is not kept.
-var (
-	errSize   = errors.New("a name and a value of more than 4,096 bytes, or a path of more than 1,024")
-	errDomain = errors.New("a domain that the host may not set cookies for")
-)
-
-// newCookie returns a cookie that is set from a place (RFC 6265, 5.3). One that deletes another has
-// expired.
+// newCookie returns a cookie that is set from a place (RFC 6265, 5.3), or why it is not kept. One
+// that deletes another has expired.
 func newCookie(at place, set *http.Cookie, now time.Time) (*cookie, error) {
-	c := &cookie{
-		name: set.Name, value: set.Value, path: set.Path,
-		quoted: set.Quoted, secure: set.Secure, expires: set.Expires,
-	}
-	if set.MaxAge != 0 { // it wins over Expires; a negative one deletes
-		c.expires = now.Add(time.Duration(max(-1, min(set.MaxAge, int(maxAge/time.Second)))) * time.Second)
-	}
-	if len(c.path) > maxAttribute || !strings.HasPrefix(c.path, "/") {
-		c.path = at.path[:max(strings.LastIndexByte(at.path, '/'), 0)]
-		if !strings.HasPrefix(c.path, "/") {
-			c.path = "/"
+	path, expires := set.Path, set.Expires
+	if len(path) > maxAttribute || !strings.HasPrefix(path, "/") {
+		path = at.path[:max(strings.LastIndexByte(at.path, '/'), 0)]
+		if !strings.HasPrefix(path, "/") {
+			path = "/"
 		}
 	}
-	if len(c.path) > maxAttribute || len(c.name)+len(c.value) > maxCookie {
-		return nil, errSize
+	if len(path) > maxAttribute || len(set.Name)+len(set.Value) > maxCookie {
+		return nil, errors.New("a name and a value of more than 4,096 bytes, or a path of more than 1,024")
 	}
-	var ok bool
-	if c.domain, c.hostOnly, ok = domain(at, set.Domain); !ok {
-		return nil, errDomain
+	domain, hostOnly, ok := domainOf(at, set.Domain)
+	if !ok {
+		return nil, errors.New("a domain that the host may not set cookies for")
 	}
+	if set.MaxAge != 0 { // it wins over Expires; a negative one deletes
+		expires = now.Add(time.Duration(max(-1, min(set.MaxAge, int(maxAge/time.Second)))) * time.Second)
+	}
+	if latest := now.Add(maxAge); expires.After(latest) {
+		expires = latest
+	}
+	c := &cookie{quoted: set.Quoted, hostOnly: hostOnly, secure: set.Secure, expires: expires}
 	// They may be a few bytes of a long header field or URL, which would be kept with them.
-	for _, text := range []*string{&c.name, &c.value, &c.domain, &c.path} {
-		*text = strings.Clone(*text)
-	}
+	c.id.name, c.id.domain, c.id.path = strings.Clone(set.Name), strings.Clone(domain), strings.Clone(path)
+	c.value = strings.Clone(set.Value)
 	return c, nil
 }
 
-// domain returns the hosts that get a cookie whose attribute Domain is given, or false if the host
+// domainOf returns the hosts that get a cookie whose attribute Domain is given, or false if the host
 // that sets it may not.
-func domain(at place, attribute string) (domain string, hostOnly, ok bool) {
+func domainOf(at place, attribute string) (domain string, hostOnly, ok bool) {
 	if attribute == "" || len(attribute) > maxAttribute {
 		return at.host, true, true
 	}
