@@ -1,15 +1,13 @@
 // Package botauth lets sites verify who a crawler is.
 //
 // A [Signer] signs each request (HTTP message signatures, RFC 9421, with Ed25519) by the
-// conventions of Web Bot Auth. [Bot.Handler] serves what a site needs to verify the signature: the
-// signed directory of the public keys, the address ranges of the crawler, and a page that describes
-// the crawler in plain words.
+// conventions of Web Bot Auth. It also serves the signed directory of the public keys, which a site
+// needs to verify the signatures.
 //
 //	agent := botauth.Options{Agent: "https://crawler.example"}
 //	signer, err := botauth.New(agent, botauth.Key{Private: key})
 //	client, err := fetch.New(fetch.Options{Wrap: signer.RoundTripper, …})
-//	bot := botauth.Bot{Name: "examplebot", Purpose: "It builds a search index.", Signer: signer, …}
-//	err = http.ListenAndServe(":80", bot.Handler()) // behind a proxy with TLS for crawler.example
+//	http.Handle(botauth.DirectoryPath, signer) // on crawler.example, with TLS
 //
 // # Promise
 //
@@ -30,9 +28,6 @@
 //
 // Unless a host asks for more, a signature covers neither the path nor the method: it identifies the
 // sender, not the request. Bodies are never covered. It verifies no signatures, and stores no keys.
-//
-// Address ranges are as in draft-illyes-webbotauth-jafar, and the page about the crawler as in
-// draft-illyes-webbotauth-cbcp.
 package botauth
 
 import (

@@ -120,7 +120,7 @@ func TestVerifierOfTheDrafts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			signer := newSigner(t, botauth.Options{Agent: "https://crawler.test", Form: tt.form})
-			site := host(botauth.Bot{Signer: signer}.Handler())
+			site := host(signer)
 			req, err := http.NewRequest(http.MethodGet, tt.url, nil)
 			require.NoError(t, err)
 			now := time.Now()
