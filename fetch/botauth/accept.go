@@ -29,9 +29,6 @@ type wishes struct {
 
 // note keeps the first wish in fields that can be granted.
 func (w *wishes) note(origin string, fields []string) {
-	if len(fields) == 0 {
-		return
-	}
 	wanted, ok := parseWish(strings.Join(fields, ", "))
 	if !ok {
 		return

@@ -119,6 +119,22 @@ func TestAcceptSignatureWithAString(t *testing.T) {
 	require.Equal(t, []string{`"@path"`, `"signature-agent"`, `"@authority"`}, s.get("https://a.test/").covered)
 }
 
+// A request that is signed twice has one signature, which does not cover the other.
+func TestSignTwice(t *testing.T) {
+	s, signer := newSite(t, crawler)
+	for _, field := range []string{`sig1=("signature")`, `sig1=("signature-input")`, `a=("x-y")`} {
+		s.get("https://a.test/", field)
+		req := httptest.NewRequest(http.MethodGet, "https://a.test/", nil)
+		req.Header.Set("X-Y", "value")
+		for range 2 {
+			require.NoError(t, signer.Sign(req, time.Now()))
+			who, err := message{header: req.Header, authority: "a.test"}.verify(host(signer), botauth.DirectoryURL, time.Now())
+			require.NoError(t, err)
+			require.Equal(t, field[0] == 'a', who.label == "a", "%+v", who)
+		}
+	}
+}
+
 // A nonce is used for one signature, and a newer wish replaces an older one.
 func TestNonceOfTheSite(t *testing.T) {
 	s, _ := newSite(t, crawler)

@@ -302,10 +302,11 @@ func component(req *http.Request, id string) (value string, ok bool) {
 	return value, len(values) > 0 && !slices.Contains(unsent, id) && !strings.ContainsFunc(value, odd)
 }
 
-// unsent are fields of which net/http sends others than those in Header, or none.
+// unsent are fields of which net/http sends others than those in Header, or none, and those that a
+// new signature replaces.
 var unsent = []string{
-	`"connection"`, `"content-length"`, `"host"`, `"keep-alive"`, `"proxy-connection"`, `"te"`,
-	`"trailer"`, `"transfer-encoding"`, `"upgrade"`,
+	`"connection"`, `"content-length"`, `"host"`, `"keep-alive"`, `"proxy-connection"`, `"signature"`,
+	`"signature-input"`, `"te"`, `"trailer"`, `"transfer-encoding"`, `"upgrade"`,
 }
 
 // origin returns the scheme and the authority of req.
