@@ -7,60 +7,60 @@ import (
 	"sync"
 )
 
-// A wish is what a host wants a signature to be like.
-type wish struct {
+// A requirement is what a host wants a signature to be like.
+type requirement struct {
 	label      string
 	components []string // as RFC 9421 writes them, such as "@path" in quotes
 	keyID      string   // "" is any
 	nonce      string   // "" is any
 }
 
-// Bounds of what hosts can make a Signer remember. No serious wish is as long.
+// Bounds of what hosts can make a Signer remember. No serious requirement is as long.
 const (
-	maxWishes = 1000
-	maxWish   = 1 << 10 // bytes of Accept-Signature
+	maxHosts = 1000
+	maxField = 1 << 10 // bytes of Accept-Signature
 )
 
-// wishes are what hosts have asked for in Accept-Signature, by origin.
-type wishes struct {
+// requirements are what hosts have asked for in Accept-Signature, by origin.
+type requirements struct {
 	mu   sync.Mutex
-	held map[string]wish
+	held map[string]requirement
 }
 
-// note keeps the first wish in fields that can be granted.
-func (w *wishes) note(origin string, fields []string) {
-	wanted, ok := parseWish(strings.Join(fields, ", "))
+// note keeps the first requirement in the fields that can be met.
+func (r *requirements) note(origin string, fields []string) {
+	latest, ok := parseRequirement(strings.Join(fields, ", "))
 	if !ok {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, known := w.held[origin]; !known && len(w.held) >= maxWishes {
-		for other := range w.held { // any: a host that is forgotten asks again
-			delete(w.held, other)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.held[origin]; !known && len(r.held) >= maxHosts {
+		for other := range r.held { // any: a host that is forgotten asks again
+			delete(r.held, other)
 			break
 		}
 	}
-	if w.held == nil {
-		w.held = make(map[string]wish)
+	if r.held == nil {
+		r.held = make(map[string]requirement)
 	}
-	w.held[origin] = wanted
+	r.held[origin] = latest
 }
 
-// take returns the wish of an origin. A nonce is used once.
-func (w *wishes) take(origin string) (wanted wish, found bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if wanted, found = w.held[origin]; found && wanted.nonce != "" {
-		later := wanted
+// take returns the requirement of an origin. A nonce is used once.
+func (r *requirements) take(origin string) (latest requirement, found bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if latest, found = r.held[origin]; found && latest.nonce != "" {
+		later := latest
 		later.nonce = ""
-		w.held[origin] = later
+		r.held[origin] = later
 	}
-	return wanted, found
+	return latest, found
 }
 
-// The part of the grammar of structured fields (RFC 9651) that wishes have. Everything else, such
-// as an escaped quote, makes a field one that is not understood.
+// The part of the grammar of structured fields (RFC 9651) that requirements use. A field with
+// anything else, such as an escaped quote, is not understood.
 const (
 	sfKey    = `[a-z*][a-z0-9_.*-]*`
 	sfString = `"[ !#-\[\]-~]*"`
@@ -70,31 +70,31 @@ const (
 )
 
 var (
-	wishMember = regexp.MustCompile(`^[ \t]*(` + sfKey + `)=` + sfList + `[ \t]*(?:,|$)`)
-	wishItem   = regexp.MustCompile(sfItem)
-	wishParam  = regexp.MustCompile(sfParam)
+	memberPattern = regexp.MustCompile(`^[ \t]*(` + sfKey + `)=` + sfList + `[ \t]*(?:,|$)`)
+	itemPattern   = regexp.MustCompile(sfItem)
+	paramPattern  = regexp.MustCompile(sfParam)
 )
 
-// parseWish returns the first wish in a field of Accept-Signature that a Web Bot Auth signature with
-// Ed25519 can grant (RFC 9421, 5.1). It takes time linear in the length of the field.
-func parseWish(field string) (w wish, ok bool) {
-	for len(field) <= maxWish {
-		member := wishMember.FindStringSubmatch(field)
+// parseRequirement returns the first requirement in a field of Accept-Signature that a Web Bot Auth
+// signature with Ed25519 can meet (RFC 9421, 5.1). It takes time linear in the length of the field.
+func parseRequirement(field string) (r requirement, ok bool) {
+	for len(field) <= maxField {
+		member := memberPattern.FindStringSubmatch(field)
 		if member == nil {
 			break
 		}
 		field = field[len(member[0]):]
-		w = wish{label: member[1], components: wishItem.FindAllString(member[2], -1)}
-		if w.complete(wishParam.FindAllString(member[3], -1)) {
-			return w, true
+		r = requirement{label: member[1], components: itemPattern.FindAllString(member[2], -1)}
+		if r.complete(paramPattern.FindAllString(member[3], -1)) {
+			return r, true
 		}
 	}
-	return wish{}, false
+	return requirement{}, false
 }
 
-// complete adds the parameters and what every signature covers, and reports whether the wish can be
-// granted: it is not for another kind of signature, and has no parameters that are not known.
-func (w *wish) complete(params []string) bool {
+// complete adds the parameters and what every signature covers. It reports whether a signature can
+// be like that: not of another kind, and without parameters that are not known.
+func (r *requirement) complete(params []string) bool {
 	for _, param := range params {
 		name, value, _ := strings.Cut(param[1:], "=")
 		text, isString := strings.CutPrefix(strings.TrimSuffix(value, `"`), `"`)
@@ -102,16 +102,16 @@ func (w *wish) complete(params []string) bool {
 		case name == "created", name == "expires": // always there
 		case value == `"web-bot-auth"` && name == "tag", value == `"ed25519"` && name == "alg":
 		case name == "keyid" && isString:
-			w.keyID = text
+			r.keyID = text
 		case name == "nonce" && isString:
-			w.nonce = text
+			r.nonce = text
 		default:
 			return false
 		}
 	}
-	if !slices.Contains(w.components, `"@authority"`) && !slices.Contains(w.components, `"@target-uri"`) {
-		w.components = append(w.components, `"@authority"`)
+	if !slices.Contains(r.components, `"@authority"`) && !slices.Contains(r.components, `"@target-uri"`) {
+		r.components = append(r.components, `"@authority"`)
 	}
-	sorted := slices.Sorted(slices.Values(w.components))
-	return len(slices.Compact(sorted)) == len(w.components) // each is covered once
+	sorted := slices.Sorted(slices.Values(r.components))
+	return len(slices.Compact(sorted)) == len(r.components) // each is covered once
 }

@@ -55,7 +55,7 @@ func (s *site) get(url string, fields ...string) sender {
 	return s.seen[len(s.seen)-1]
 }
 
-// A host's wish decides how the next requests to it are signed, and those to no other.
+// A host's requirement decides how the next requests to it are signed, and those to no other.
 func TestAcceptSignature(t *testing.T) {
 	const member = `"signature-agent";key="sig1"`
 	usual := []string{`"@authority"`, member}
@@ -95,7 +95,7 @@ func TestAcceptSignature(t *testing.T) {
 		{"an escaped quote", `a=("@path");nonce="\""`, "sig1", usual},
 		{"a line break", "a=(\"@path\");nonce=\"\r\n\"", "sig1", usual},
 		{"not closed", `a=("@path"`, "sig1", usual},
-		{"too long", `a=("@path");nonce="` + strings.Repeat("x", botauth.MaxWish) + `"`, "sig1", usual},
+		{"too long", `a=("@path");nonce="` + strings.Repeat("x", botauth.MaxField) + `"`, "sig1", usual},
 		{"empty", ``, "sig1", usual},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestSignTwice(t *testing.T) {
 	}
 }
 
-// A nonce is used for one signature, and a newer wish replaces an older one.
+// A nonce is used for one signature, and a newer requirement replaces an older one.
 func TestNonceOfTheSite(t *testing.T) {
 	s, _ := newSite(t, crawler)
 	s.get("https://a.test/", `a=("@path");nonce="first"`)
@@ -161,18 +161,18 @@ func TestKeyOfTheSite(t *testing.T) {
 	require.Equal(t, next.ID(), s.get("https://a.test/").params["keyid"])
 }
 
-// Hosts that wish cost a bounded amount of memory.
-func TestWishesAreBounded(t *testing.T) {
+// Hosts that ask for something cost a bounded amount of memory.
+func TestRequirementsAreBounded(t *testing.T) {
 	s, signer := newSite(t, crawler)
-	for i := range botauth.MaxWishes + 100 {
+	for i := range botauth.MaxHosts + 100 {
 		s.get(fmt.Sprintf("https://h%d.test/", i), `a=("@path")`)
 	}
-	require.Equal(t, botauth.MaxWishes, signer.Wishes())
-	last := fmt.Sprintf("https://h%d.test/", botauth.MaxWishes+99)
+	require.Equal(t, botauth.MaxHosts, signer.Hosts())
+	last := fmt.Sprintf("https://h%d.test/", botauth.MaxHosts+99)
 	require.Contains(t, s.get(last).covered, `"@path"`, "the newest is remembered")
 }
 
-func TestWishesAreSafeForConcurrentUse(t *testing.T) {
+func TestRequirementsAreSafeForConcurrentUse(t *testing.T) {
 	signer := newSigner(t, crawler)
 	next := roundTripperFunc(func(*http.Request) (*http.Response, error) {
 		return &http.Response{Header: http.Header{"Accept-Signature": {`a=();nonce="x"`}}, Body: http.NoBody}, nil
@@ -190,7 +190,7 @@ func TestWishesAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Equal(t, 3, signer.Wishes())
+	require.Equal(t, 3, signer.Hosts())
 }
 
 // FuzzAcceptSignature: whatever a site asks for, the next request has a signature of the working

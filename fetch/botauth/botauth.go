@@ -21,13 +21,14 @@
 // of Options.Agent, so nobody can present the keys as those of another host. Discovery follows no
 // redirects, so the directory must be served at exactly that URL.
 //
-// A request costs one signature, about 20 µs. The wishes of 1,000 hosts are remembered, each of at
-// most 1 KiB. Beyond that one of them is forgotten, and its host has to ask again.
+// A request costs one signature, about 20 µs. What 1,000 hosts ask for is remembered, in at most 1 KiB
+// for each. Beyond that a host is forgotten, and has to ask again.
 //
 // # What it does not do
 //
 // Unless a host asks for more, a signature covers neither the path nor the method: it identifies the
-// sender, not the request. Bodies are never covered. It verifies no signatures, and stores no keys.
+// sender, not the request. No digests of bodies are made. It verifies no signatures, and stores no
+// keys.
 package botauth
 
 import (
@@ -109,7 +110,7 @@ type Signer struct {
 	plain     bool   // Signature-Agent is a string, not a dictionary
 	ttl       time.Duration
 	keys      atomic.Pointer[[]namedKey]
-	wishes    wishes
+	required  requirements
 }
 
 // namedKey is a Key with its ID, which takes a hash.
@@ -213,7 +214,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.next.RoundTrip(&signed)
 	if err == nil {
-		t.signer.wishes.note(origin(req), resp.Header["Accept-Signature"])
+		t.signer.required.note(origin(req), resp.Header["Accept-Signature"])
 	}
 	return resp, err
 }
@@ -222,10 +223,10 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 // in a response to [Signer.RoundTripper] what a signature must be like, it is like that.
 func (s *Signer) Sign(req *http.Request, now time.Time) error {
 	// Two requests within a second must differ, or a site might reject the second as a replay.
-	usual := wish{label: "sig1", components: []string{`"@authority"`}, nonce: rand.Text()}
-	if w, found := s.wishes.take(origin(req)); found {
-		w.nonce = cmp.Or(w.nonce, usual.nonce)
-		if s.sign(req, now, w) {
+	usual := requirement{label: "sig1", components: []string{`"@authority"`}, nonce: rand.Text()}
+	if r, found := s.required.take(origin(req)); found {
+		r.nonce = cmp.Or(r.nonce, usual.nonce)
+		if s.sign(req, now, r) {
 			return nil
 		}
 	}
@@ -235,23 +236,23 @@ func (s *Signer) Sign(req *http.Request, now time.Time) error {
 	return nil
 }
 
-// sign reports whether req can be signed as wished.
-func (s *Signer) sign(req *http.Request, now time.Time, w wish) bool {
-	key := s.key(now, w.keyID)
+// sign signs req as required, and reports whether that was possible.
+func (s *Signer) sign(req *http.Request, now time.Time, r requirement) bool {
+	key := s.key(now, r.keyID)
 	if key == nil {
 		return false
 	}
 	agent, member := s.agent, `"signature-agent"`
 	if !s.plain {
-		agent = w.label + "=" + agent
-		member += `;key="` + w.label + `"`
+		agent = r.label + "=" + agent
+		member += `;key="` + r.label + `"`
 	}
 	req.Header.Set("Signature-Agent", agent)
-	if !slices.Contains(w.components, member) {
-		w.components = append(slices.Clip(w.components), member)
+	if !slices.Contains(r.components, member) {
+		r.components = append(slices.Clip(r.components), member)
 	}
 	var base strings.Builder
-	for _, c := range w.components {
+	for _, c := range r.components {
 		value, ok := s.agent, c == member
 		if !ok {
 			value, ok = component(req, c)
@@ -262,10 +263,10 @@ func (s *Signer) sign(req *http.Request, now time.Time, w wish) bool {
 		base.WriteString(c + ": " + value + "\n")
 	}
 	const form = `(%s);created=%d;keyid="%s";alg="ed25519";expires=%d;nonce="%s";tag="web-bot-auth"`
-	covered, expires := strings.Join(w.components, " "), now.Add(s.ttl)
-	params := fmt.Sprintf(form, covered, now.Unix(), key.id, expires.Unix(), w.nonce)
-	req.Header.Set("Signature-Input", w.label+"="+params)
-	req.Header.Set("Signature", w.label+"="+key.signature(base.String(), params))
+	covered, expires := strings.Join(r.components, " "), now.Add(s.ttl)
+	params := fmt.Sprintf(form, covered, now.Unix(), key.id, expires.Unix(), r.nonce)
+	req.Header.Set("Signature-Input", r.label+"="+params)
+	req.Header.Set("Signature", r.label+"="+key.signature(base.String(), params))
 	return true
 }
 

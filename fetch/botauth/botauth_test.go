@@ -170,7 +170,7 @@ func TestTheSignatureIsThatOfTheRequestAsSent(t *testing.T) {
 	}
 	for _, url := range urls {
 		ask(url)
-		ask(url) // as the site wishes
+		ask(url) // as the site requires
 	}
 	require.Contains(t, hosts, "xn--bcher-kva.test.")
 

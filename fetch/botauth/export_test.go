@@ -7,14 +7,14 @@ import (
 
 // SignWith is Sign with a given nonce and label.
 func (s *Signer) SignWith(req *http.Request, now time.Time, nonce, label string) bool {
-	return s.sign(req, now, wish{label: label, components: []string{`"@authority"`}, nonce: nonce})
+	return s.sign(req, now, requirement{label: label, components: []string{`"@authority"`}, nonce: nonce})
 }
 
-// Wishes returns how many hosts have a wish that is remembered.
-func (s *Signer) Wishes() int { return len(s.wishes.held) }
+// Hosts returns of how many hosts a requirement is remembered.
+func (s *Signer) Hosts() int { return len(s.required.held) }
 
-// The bounds of wishes.
+// The bounds of what is remembered.
 const (
-	MaxWishes = maxWishes
-	MaxWish   = maxWish
+	MaxHosts = maxHosts
+	MaxField = maxField
 )
