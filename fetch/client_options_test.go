@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -38,49 +36,6 @@ func TestOptionsHeader(t *testing.T) {
 	for _, bad := range []http.Header{{"X y": {"1"}}, {"X": {"a\nb"}}} {
 		_, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Header: bad})
 		require.Error(t, err)
-	}
-}
-
-func TestCookiesOfAFile(t *testing.T) {
-	const file = "# Netscape HTTP Cookie File\n\n" +
-		".a.test\tTRUE\t/\tFALSE\t0\tall\tone\r\n" +
-		"a.test\tFALSE\t/dir\tFALSE\t4102444800\tdir\ttwo words\n" +
-		"#HttpOnly_a.test\tFALSE\t/\tTRUE\t4102444800\tsafe\tthree\n" +
-		"a.test\tFALSE\t/\tFALSE\t1\told\tgone\n" +
-		"a.test\tFALSE\t/\tFALSE\t0\tempty"
-	jar, err := cookiejar.New(nil)
-	require.NoError(t, err)
-	read := func(file string) error {
-		_, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Jar: jar, Cookies: strings.NewReader(file)})
-		return err
-	}
-	require.NoError(t, read(file))
-	for page, want := range map[string]string{
-		"http://a.test/":     "all=one empty=",
-		"http://a.test/dir/": "all=one dir=two words empty=",
-		"https://a.test/":    "all=one empty= safe=three",
-		"http://x.a.test/":   "all=one",
-		"http://b.test/":     "",
-	} {
-		u, err := url.Parse(page)
-		require.NoError(t, err)
-		got := map[string]bool{}
-		for _, cookie := range jar.Cookies(u) {
-			got[cookie.Name+"="+cookie.Value] = true
-		}
-		for _, cookie := range strings.Split(strings.ReplaceAll(want, "two words", "two_words"), " ") {
-			cookie = strings.ReplaceAll(cookie, "two_words", "two words")
-			require.True(t, cookie == "" || got[cookie], "%s: %v", page, got)
-		}
-		require.Len(t, got, len(strings.Fields(strings.ReplaceAll(want, "two words", "x"))), page)
-	}
-	for line, want := range map[string]string{
-		"a.test\tFALSE\t/":                        "line 2: 3 fields",
-		"a.test\tFALSE\t/\tFALSE\tsoon\tname\tx":  `line 2: expiry "soon"`,
-		"\tFALSE\t/\tFALSE\t0\tname\tx":           "line 2: no domain",
-		"a.test FALSE / FALSE 0 name spaces only": "line 2: 1 fields, want 7 with tabs",
-	} {
-		require.ErrorContains(t, read("#\n"+line), want)
 	}
 }
 

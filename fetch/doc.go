@@ -6,7 +6,7 @@
 // A [Client] makes one hop. A redirect is a result, so the caller can ask the scheduler and
 // robots.txt about the next URL first. [Client.Transport] puts the same guards under any
 // http.Client. The sub-package page finds the links of a page, sitemap reads sitemaps and feeds,
-// botauth signs requests and brotli decodes that coding.
+// botauth signs requests, cookies keeps them within bounds and brotli decodes that coding.
 //
 // # Promise
 //

@@ -77,11 +77,6 @@ func New(opts Options) (*Client, error) {
 			return nil, err
 		}
 	}
-	if opts.Cookies != nil {
-		if err := readCookies(opts.Jar, opts.Cookies); err != nil {
-			return nil, err
-		}
-	}
 	if opts.MaxMemory > 0 {
 		c.budget = newBudget(opts.MaxMemory)
 	}

@@ -41,7 +41,6 @@ func TestNew(t *testing.T) {
 		{UserAgent: "bot http://a.test/\r\nX-Evil: 1"},
 		{UserAgent: "bot http://a.test/", Header: http.Header{"From": {"a@b.test\x00"}}},
 		{UserAgent: "bot http://a.test/", Reach: fetch.Anywhere + 1},
-		{Reach: fetch.Loopback, Cookies: strings.NewReader("")},
 	} {
 		_, err := fetch.New(opts)
 		require.Error(t, err, "New(%+v)", opts)

@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -137,11 +136,9 @@ type Options struct {
 	// own, such as package robotshttp, belongs above Client.Transport instead: here its requests
 	// would count as attempts of the page.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Jar keeps cookies; nil means that none are kept or sent.
+	// Jar keeps cookies; nil means that none are kept or sent. The one in the sub-package cookies is
+	// bounded, and reads files of cookies.
 	Jar http.CookieJar
-	// Cookies is a file in Netscape's format, as curl, wget and browser extensions write it. New
-	// reads it into Jar; nil means none.
-	Cookies io.Reader
 
 	// MaxIdle limits the idle connections; 0 means DefaultMaxIdle, negative means that none is
 	// kept.
@@ -172,9 +169,6 @@ func (o Options) check() error {
 		if err := checkField(name, values); err != nil {
 			return fmt.Errorf("fetch: %w", err)
 		}
-	}
-	if o.Cookies != nil && o.Jar == nil {
-		return errors.New("fetch: Cookies without a Jar")
 	}
 	if o.Reach == Loopback {
 		return nil

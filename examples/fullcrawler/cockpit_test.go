@@ -290,6 +290,8 @@ func TestNetworkFlags(t *testing.T) {
 	require.Empty(t, cfg.Group("d.example"))
 	for _, tt := range [][]string{
 		{"-header", "nothing"}, {"-dns", "name"}, {"-identity", ranges}, {"-identity", key + "x"},
+		{"-identity", key}, {"-identity", key, "-contact", "me@a.example"},
+		{"-identity", key, "-contact", "https://me.example/", "-identity-form", "x"},
 		{"-shared", groups}, {"-overrides", groups}, {"-group", key + "x"},
 	} {
 		_, err := cockpit.ParseFlags(append(tt, "http://127.0.0.1/"), io.Discard)

@@ -74,6 +74,7 @@ func TestRequestHeaders(t *testing.T) {
 	require.Equal(t, "session=abc", r.Header.Get("Cookie"))
 	require.Contains(t, r.Header.Get("Signature-Input"), `tag="web-bot-auth"`)
 	require.NotEmpty(t, r.Header.Get("Signature"))
+	require.Equal(t, `sig1="https://me.example/.well-known/http-message-signatures-directory"`, r.Header.Get("Signature-Agent"))
 	require.Contains(t, r.UserAgent(), "https://me.example/bot")
 
 	plain := newNotebook(t)

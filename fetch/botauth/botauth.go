@@ -1,32 +1,38 @@
 // Package botauth lets sites verify who a crawler is.
 //
 // A [Signer] signs each request (HTTP message signatures, RFC 9421, with Ed25519) by the
-// conventions of Web Bot Auth. [Bot.Handler] serves what a site needs to verify the signature: the
-// signed directory of the public keys, the address ranges of the crawler, and a page that describes
-// the crawler in plain words.
+// conventions of Web Bot Auth. It also serves the signed directory of the public keys, which a site
+// needs to verify the signatures.
 //
 //	agent := botauth.Options{Agent: "https://crawler.example"}
 //	signer, err := botauth.New(agent, botauth.Key{Private: key})
 //	client, err := fetch.New(fetch.Options{Wrap: signer.RoundTripper, …})
-//	bot := botauth.Bot{Name: "examplebot", Purpose: "It builds a search index.", Signer: signer, …}
-//	err = http.ListenAndServe(":80", bot.Handler()) // behind a proxy with TLS for crawler.example
+//	http.Handle(botauth.DirectoryPath, signer) // on crawler.example, with TLS
 //
 // # Promise
 //
+// Requests are signed as draft-ietf-webbotauth-httpsig-protocol-01 says. [Options.Form] has the
+// forms of earlier drafts, which some deployed verifiers still require. A host can say in a field
+// Accept-Signature what a signature must cover, which key it knows and which nonce it wants. Later
+// requests to that host are signed like that if they can be. The request that it answered is not
+// repeated: whether and when to, after the host's delay, is for the caller to decide.
+//
 // Keys are rotated without a gap: see [Signer.SetKeys]. The directory is signed only for the host
-// of Options.Agent, so nobody can present the keys as those of another host. A request costs one
-// signature, about 20 µs.
+// of Options.Agent, so nobody can present the keys as those of another host. Discovery follows no
+// redirects, so the directory must be served at exactly that URL.
+//
+// A request costs one signature, about 20 µs. What 1,000 hosts ask for is remembered, in at most 1 KiB
+// for each. Beyond that a host is forgotten, and has to ask again.
 //
 // # What it does not do
 //
-// It signs neither the path nor a body: the signature identifies the sender, not the request. It
-// verifies no signatures, and stores no keys.
-//
-// The drafts are draft-ietf-webbotauth-httpsig-protocol for signatures and the directory,
-// draft-illyes-webbotauth-jafar for address ranges and draft-illyes-webbotauth-cbcp for the page.
+// Unless a host asks for more, a signature covers neither the path nor the method: it identifies the
+// sender, not the request. No digests of bodies are made. It verifies no signatures, and stores no
+// keys.
 package botauth
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
@@ -40,12 +46,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // Errors of options and keys. A request also fails with ErrKey if no key is valid at its time.
 var (
 	ErrKey   = errors.New("botauth: no valid Ed25519 key")
-	ErrAgent = errors.New("botauth: agent is not an https origin such as https://crawler.example")
+	ErrAgent = errors.New("botauth: agent is not an https URL of a key directory in the Form's form")
 )
 
 // DefaultTTL tolerates clocks that differ, and gives a thief little time.
@@ -53,15 +61,25 @@ const DefaultTTL = time.Minute
 
 // Options says who signs.
 type Options struct {
-	// Agent is the https origin that serves the key directory; "" means that requests do not name
-	// one, and sites must know the key already.
+	// Agent is the https URL of the key directory, by which sites know the crawler. A URL without a
+	// path means the one with [DirectoryPath]; "" means ErrAgent.
 	Agent string
-	// PlainAgent sends Signature-Agent as a plain string, as the drafts before October 2025 had it,
-	// for sites that know no other form; false means the dictionary of the current draft.
-	PlainAgent bool
+	// Form is how Signature-Agent names the directory; 0 means DirectoryURL.
+	Form Form
 	// TTL is how long a signature is valid. Zero or negative means DefaultTTL.
 	TTL time.Duration
 }
+
+// Form is a form of the field Signature-Agent. No form is understood by every site:
+// docs/web-bot-auth.md says who wants which. The origin forms need a directory at [DirectoryPath].
+type Form uint8
+
+// The forms, from the newest to the oldest.
+const (
+	DirectoryURL Form = iota // sig1="https://crawler.example/keys": since October 2026
+	Origin                   // sig1="https://crawler.example": since October 2025
+	OriginString             // "https://crawler.example"
+)
 
 // Key is a signing key that is valid for a time.
 type Key struct {
@@ -87,10 +105,12 @@ func (k Key) expired(now time.Time) bool { return !k.Until.IsZero() && !now.Befo
 
 // Signer signs requests. Its methods are safe for concurrent use.
 type Signer struct {
-	agent string // an origin; "" if not said
-	plain bool
-	ttl   time.Duration
-	keys  atomic.Pointer[[]namedKey]
+	agent     string // as Signature-Agent has it, in quotes
+	authority string // of the directory
+	plain     bool   // Signature-Agent is a string, not a dictionary
+	ttl       time.Duration
+	keys      atomic.Pointer[[]namedKey]
+	required  requirements
 }
 
 // namedKey is a Key with its ID, which takes a hash.
@@ -101,15 +121,12 @@ type namedKey struct {
 
 // New returns a Signer, or ErrKey or ErrAgent. See [Signer.SetKeys] about the keys.
 func New(opts Options, keys ...Key) (*Signer, error) {
-	s := &Signer{plain: opts.PlainAgent, ttl: opts.TTL}
+	s := &Signer{plain: opts.Form == OriginString, ttl: opts.TTL}
 	if s.ttl <= 0 {
 		s.ttl = DefaultTTL
 	}
-	if opts.Agent != "" {
-		var err error
-		if s.agent, err = origin(opts.Agent); err != nil {
-			return nil, err
-		}
+	if err := s.setAgent(opts); err != nil {
+		return nil, err
 	}
 	if err := s.SetKeys(keys...); err != nil {
 		return nil, err
@@ -117,16 +134,26 @@ func New(opts Options, keys ...Key) (*Signer, error) {
 	return s, nil
 }
 
-// origin returns raw in the form that RFC 6454, 6.2 gives an origin.
-func origin(raw string) (string, error) {
-	// It is sent in quotes, so it must be free of them and of what fields cannot hold.
-	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '"' || r == '\\' }
-	u, err := url.Parse(raw)
-	if err != nil || strings.ContainsFunc(raw, odd) || u.Scheme != "https" || u.Hostname() == "" ||
-		u.User != nil || strings.TrimPrefix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", ErrAgent
+// setAgent checks the URL of the directory, and writes it as the form wants it.
+func (s *Signer) setAgent(opts Options) error {
+	u, err := weburl.Parse(opts.Agent, nil)
+	// Sites ignore a query when they compare, so it would not tell two crawlers apart.
+	if err != nil || u.Scheme != "https" || u.Username+u.Password != "" || u.HasQuery ||
+		u.HasFragment || strings.Contains(u.Host, `"`) {
+		return ErrAgent
 	}
-	return "https://" + strings.TrimSuffix(strings.ToLower(u.Host), ":443"), nil
+	if u.Path == "/" {
+		u.Path = DirectoryPath
+	}
+	if opts.Form != DirectoryURL {
+		if u.Path != DirectoryPath {
+			return ErrAgent // no other follows from the origin
+		}
+		u.Path = ""
+	}
+	s.agent = `"` + u.String() + `"`
+	s.authority = strings.TrimSuffix(u.Host+":"+u.Port, ":")
+	return nil
 }
 
 // SetKeys replaces the keys. Requests are signed with the key whose From is the latest that has
@@ -149,21 +176,16 @@ func (s *Signer) SetKeys(keys ...Key) error {
 	return nil
 }
 
-// key returns the one to sign with at now, or nil.
-func (s *Signer) key(now time.Time) *namedKey {
+// key returns the one to sign with at now, or nil. id is the name of the only one that will do; ""
+// means any.
+func (s *Signer) key(now time.Time, id string) *namedKey {
 	keys := *s.keys.Load()
 	for i, key := range keys {
-		if !now.Before(key.From) && !key.expired(now) {
+		if !now.Before(key.From) && !key.expired(now) && (id == "" || id == key.id) {
 			return &keys[i]
 		}
 	}
 	return nil
-}
-
-// Sign adds the fields of a signature made at now to req, or returns ErrKey.
-func (s *Signer) Sign(req *http.Request, now time.Time) error {
-	// Two requests within a second must differ, or a site might reject the second as a replay.
-	return s.sign(req, now, rand.Text(), label)
 }
 
 // RoundTripper returns a layer around next that signs each request. It is what fetch.Options.Wrap
@@ -190,35 +212,62 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	return t.next.RoundTrip(&signed)
+	resp, err := t.next.RoundTrip(&signed)
+	if err == nil {
+		t.signer.required.note(origin(req), resp.Header["Accept-Signature"])
+	}
+	return resp, err
 }
 
-// label is the name of the signature in its fields.
-const label = "sig1"
-
-// sign signs with a nonce. member is the key in the dictionary of Signature-Agent.
-func (s *Signer) sign(req *http.Request, now time.Time, nonce, member string) error {
-	key := s.key(now)
-	if key == nil {
+// Sign adds the fields of a signature made at now to req, or returns ErrKey. If the host has said
+// in a response to [Signer.RoundTripper] what a signature must be like, it is like that.
+func (s *Signer) Sign(req *http.Request, now time.Time) error {
+	// Two requests within a second must differ, or a site might reject the second as a replay.
+	usual := requirement{label: "sig1", components: []string{`"@authority"`}, nonce: rand.Text()}
+	if r, found := s.required.take(origin(req)); found {
+		r.nonce = cmp.Or(r.nonce, usual.nonce)
+		if s.sign(req, now, r) {
+			return nil
+		}
+	}
+	if !s.sign(req, now, usual) {
 		return ErrKey
 	}
-	components, base := `"@authority"`, "\"@authority\": "+authority(req)+"\n"
-	if s.agent != "" {
-		component, field := `"signature-agent"`, `"`+s.agent+`"`
-		value := field
-		if !s.plain {
-			component += `;key="` + member + `"`
-			field = member + "=" + field
+	return nil
+}
+
+// sign signs req as required, and reports whether that was possible.
+func (s *Signer) sign(req *http.Request, now time.Time, r requirement) bool {
+	key := s.key(now, r.keyID)
+	if key == nil {
+		return false
+	}
+	agent, member := s.agent, `"signature-agent"`
+	if !s.plain {
+		agent = r.label + "=" + agent
+		member += `;key="` + r.label + `"`
+	}
+	req.Header.Set("Signature-Agent", agent)
+	if !slices.Contains(r.components, member) {
+		r.components = append(slices.Clip(r.components), member)
+	}
+	var base strings.Builder
+	for _, c := range r.components {
+		value, ok := s.agent, c == member
+		if !ok {
+			value, ok = component(req, c)
 		}
-		req.Header.Set("Signature-Agent", field)
-		components += " " + component
-		base += component + ": " + value + "\n"
+		if !ok {
+			return false
+		}
+		base.WriteString(c + ": " + value + "\n")
 	}
 	const form = `(%s);created=%d;keyid="%s";alg="ed25519";expires=%d;nonce="%s";tag="web-bot-auth"`
-	params := fmt.Sprintf(form, components, now.Unix(), key.id, now.Add(s.ttl).Unix(), nonce)
-	req.Header.Set("Signature-Input", label+"="+params)
-	req.Header.Set("Signature", label+"="+key.signature(base, params))
-	return nil
+	covered, expires := strings.Join(r.components, " "), now.Add(s.ttl)
+	params := fmt.Sprintf(form, covered, now.Unix(), key.id, expires.Unix(), r.nonce)
+	req.Header.Set("Signature-Input", r.label+"="+params)
+	req.Header.Set("Signature", r.label+"="+key.signature(base.String(), params))
+	return true
 }
 
 // signature returns a signature over the lines of base, as a byte sequence of RFC 9651.
@@ -227,15 +276,55 @@ func (k *namedKey) signature(base, params string) string {
 	return ":" + base64.StdEncoding.EncodeToString(sum) + ":"
 }
 
-// authority returns the host of req, in the normal form of RFC 9421, 2.2.3.
+// component returns the value of a covered component of req (RFC 9421, 2), or false if it is not
+// known before net/http sends the request, or not supported.
+func component(req *http.Request, id string) (value string, ok bool) {
+	switch id {
+	case `"@authority"`:
+		return authority(req), true
+	case `"@method"`:
+		return cmp.Or(req.Method, http.MethodGet), true
+	case `"@scheme"`:
+		return req.URL.Scheme, true
+	case `"@target-uri"`, `"@path"`, `"@query"`:
+		// RequestURI returns what is sent, which for some requests is the absolute form.
+		target := strings.TrimPrefix(req.URL.RequestURI(), req.URL.Scheme+"://"+req.URL.Host)
+		path, query, _ := strings.Cut(target, "?")
+		return map[string]string{
+			`"@target-uri"`: origin(req) + target, `"@path"`: path, `"@query"`: "?" + query,
+		}[id], true
+	}
+	values := slices.Clone(req.Header[http.CanonicalHeaderKey(strings.Trim(id, `"`))])
+	for i, v := range values {
+		values[i] = strings.Trim(v, " \t")
+	}
+	value = strings.Join(values, ", ")
+	odd := func(r rune) bool { return r < ' ' || r > '~' }
+	return value, len(values) > 0 && !slices.Contains(unsent, id) && !strings.ContainsFunc(value, odd)
+}
+
+// unsent are fields of which net/http sends others than those in Header, or none, and those that a
+// new signature replaces.
+var unsent = []string{
+	`"connection"`, `"content-length"`, `"host"`, `"keep-alive"`, `"proxy-connection"`, `"signature"`,
+	`"signature-input"`, `"te"`, `"trailer"`, `"transfer-encoding"`, `"upgrade"`,
+}
+
+// origin returns the scheme and the authority of req.
+func origin(req *http.Request) string { return req.URL.Scheme + "://" + authority(req) }
+
+// authority returns the host of req as net/http sends it, in the normal form of RFC 9421, 2.2.3.
 func authority(req *http.Request) string {
-	host := req.Host
-	if host == "" {
-		host = req.URL.Host
+	host := strings.ToLower(cmp.Or(req.Host, req.URL.Host))
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) {
+		unicode := strings.TrimRight((&url.URL{Host: host}).Hostname(), ".")
+		if name, err := weburl.HostName(unicode); err == nil {
+			host = name + host[len(unicode):]
+		}
 	}
 	port := ":80"
 	if req.URL.Scheme == "https" {
 		port = ":443"
 	}
-	return strings.TrimSuffix(strings.ToLower(host), port)
+	return strings.TrimSuffix(host, port)
 }

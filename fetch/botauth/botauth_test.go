@@ -1,11 +1,13 @@
 package botauth_test
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/base64"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +23,11 @@ func testKey(t testing.TB) ed25519.PrivateKey {
 	require.NoError(t, err)
 	return ed25519.NewKeyFromSeed(seed)
 }
+
+// crawler is who signs in these tests, and directoryURL where its keys are.
+var crawler = botauth.Options{Agent: "https://crawler.test"}
+
+const directoryURL = "https://crawler.test" + botauth.DirectoryPath
 
 // testKeyID is the thumbprint of testKey, as in the drafts.
 const testKeyID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
@@ -43,65 +50,140 @@ func newSigner(t testing.TB, opts botauth.Options, keys ...botauth.Key) *botauth
 
 // host returns a client whose requests all go to handler, as if over TLS.
 func host(handler http.Handler) *http.Client {
-	return &http.Client{Transport: roundTripperFunc(func(req *http.Request) (*http.Response, error) {
+	refuse := func(*http.Request, []*http.Request) error { return errors.New("discovery follows no redirect") }
+	return &http.Client{CheckRedirect: refuse, Transport: roundTripperFunc(func(req *http.Request) (*http.Response, error) {
 		answer := httptest.NewRecorder()
 		got := req.Clone(req.Context())
 		got.Host, got.RequestURI = req.URL.Host, req.URL.RequestURI()
 		handler.ServeHTTP(answer, got)
-		return answer.Result(), nil
+		resp := answer.Result()
+		resp.Request = req
+		return resp, nil
 	})}
 }
 
 func TestNew(t *testing.T) {
-	_, err := botauth.New(botauth.Options{})
+	_, err := botauth.New(crawler)
 	require.ErrorIs(t, err, botauth.ErrKey)
-	_, err = botauth.New(botauth.Options{}, botauth.Key{})
+	_, err = botauth.New(crawler, botauth.Key{})
 	require.ErrorIs(t, err, botauth.ErrKey)
 	for _, agent := range []string{
-		"http://a.test", "a.test", "https://", "https:///x", `https://a.test/"`, "https://a.test/\n",
-		"https://a.test/path", "https://a.test/?q", "https://u@a.test", "https://a.test/#f", "https://ü.test",
+		"", "http://a.test", "a.test", "https://", `https://a".test/`, "https://a b.test/", "https://a.test:x/",
+		"https://a.test/?q", "https://u@a.test", "https://:p@a.test", "https://a.test/#f", "data:,",
 	} {
 		_, err := botauth.New(botauth.Options{Agent: agent}, botauth.Key{Private: testKey(t)})
 		require.ErrorIs(t, err, botauth.ErrAgent, agent)
 	}
+	for _, form := range []botauth.Form{botauth.Origin, botauth.OriginString} {
+		_, err := botauth.New(botauth.Options{Agent: "https://a.test/keys", Form: form}, botauth.Key{Private: testKey(t)})
+		require.ErrorIs(t, err, botauth.ErrAgent, "no other directory follows from an origin")
+	}
 	require.Equal(t, testKeyID, botauth.Key{Private: testKey(t)}.ID())
 }
 
-// An independent verifier accepts both forms of Signature-Agent, only for the requested host and
+// A member of Signature-Agent is an absolute URL without parameters, whatever the operator writes.
+func TestSignatureAgent(t *testing.T) {
+	for _, tt := range []struct {
+		agent string
+		form  botauth.Form
+		want  string
+	}{
+		{"https://Crawler.test", botauth.DirectoryURL, `sig1="https://crawler.test` + botauth.DirectoryPath + `"`},
+		{"https://crawler.test:443/", botauth.DirectoryURL, `sig1="https://crawler.test` + botauth.DirectoryPath + `"`},
+		{"https://crawler.test:8443/a b/\"keys\"", botauth.DirectoryURL, `sig1="https://crawler.test:8443/a%20b/%22keys%22"`},
+		{"https://bücher.test/ü", botauth.DirectoryURL, `sig1="https://xn--bcher-kva.test/%C3%BC"`},
+		{"https://[::1]/keys", botauth.DirectoryURL, `sig1="https://[::1]/keys"`},
+		{"https://Crawler.test/", botauth.Origin, `sig1="https://crawler.test"`},
+		{"https://crawler.test" + botauth.DirectoryPath, botauth.Origin, `sig1="https://crawler.test"`},
+		{"https://crawler.test", botauth.OriginString, `"https://crawler.test"`},
+	} {
+		req := httptest.NewRequest(http.MethodGet, "http://a.test/", nil)
+		require.NoError(t, newSigner(t, botauth.Options{Agent: tt.agent, Form: tt.form}).Sign(req, time.Now()))
+		require.Equal(t, tt.want, req.Header.Get("Signature-Agent"), "%+v", tt)
+	}
+}
+
+// An independent verifier accepts all forms of Signature-Agent, only for the requested host and
 // only while they are valid.
 func TestVerifierOfTheDrafts(t *testing.T) {
-	const origin = "https://crawler.test"
 	for _, tt := range []struct {
 		name, url, authority string
-		plain                bool
+		form                 botauth.Form
 	}{
-		{"a host", "https://Example.com/path?query", "example.com", false},
-		{"plain string", "https://Example.com/path?query", "example.com", true},
-		{"the scheme's default port", "https://example.com:443/", "example.com", false},
-		{"another port", "https://example.com:80/", "example.com:80", false},
-		{"http", "http://example.com:80/", "example.com", true},
-		{"IPv6", "http://[::1]:8080/", "[::1]:8080", false},
+		{"a host", "https://Example.com/path?query", "example.com", botauth.DirectoryURL},
+		{"an origin", "https://Example.com/path?query", "example.com", botauth.Origin},
+		{"an origin as a string", "https://Example.com/path?query", "example.com", botauth.OriginString},
+		{"the scheme's default port", "https://example.com:443/", "example.com", botauth.DirectoryURL},
+		{"another port", "https://example.com:80/", "example.com:80", botauth.DirectoryURL},
+		{"http", "http://example.com:80/", "example.com", botauth.OriginString},
+		{"IPv6", "http://[::1]:8080/", "[::1]:8080", botauth.DirectoryURL},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			signer := newSigner(t, botauth.Options{Agent: origin, PlainAgent: tt.plain})
-			site := host(botauth.Bot{Signer: signer}.Handler())
+			signer := newSigner(t, botauth.Options{Agent: "https://crawler.test", Form: tt.form})
+			site := host(signer)
 			req, err := http.NewRequest(http.MethodGet, tt.url, nil)
 			require.NoError(t, err)
 			now := time.Now()
 			require.NoError(t, signer.Sign(req, now))
-			require.Equal(t, tt.plain, strings.HasPrefix(req.Header.Get("Signature-Agent"), `"`))
-			who, err := verify(site, req.Header, tt.authority, now)
+			m := message{header: req.Header, authority: tt.authority}
+			who, err := m.verify(site, tt.form, now)
 			require.NoError(t, err, "%v", req.Header)
-			require.Equal(t, origin, who)
-			_, err = verify(site, req.Header, "other.test", now)
+			require.Equal(t, directoryURL, who.url)
+			_, err = message{header: req.Header, authority: "other.test"}.verify(site, tt.form, now)
 			require.ErrorContains(t, err, "wrong signature")
-			_, err = verify(site, req.Header, tt.authority, now.Add(botauth.DefaultTTL))
+			_, err = m.verify(site, tt.form, now.Add(botauth.DefaultTTL))
 			require.ErrorContains(t, err, "not valid now")
-			_, err = verify(host(newSigner(t, botauth.Options{Agent: origin}, botauth.Key{Private: otherKey(1)})),
-				req.Header, tt.authority, now)
+			_, err = m.verify(host(newSigner(t, crawler, botauth.Key{Private: otherKey(1)})), tt.form, now)
 			require.ErrorContains(t, err, "unknown key", "a directory without the key")
 		})
 	}
+}
+
+// What is signed is what net/http sends: the verifier sees only requests as they arrive.
+func TestTheSignatureIsThatOfTheRequestAsSent(t *testing.T) {
+	signer := newSigner(t, crawler)
+	directory, hosts := host(signer), []string{}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := received(r).verify(directory, botauth.DirectoryURL, time.Now())
+		if err != nil {
+			t.Errorf("%s %s: %v", r.Host, r.RequestURI, err)
+		}
+		hosts = append(hosts, r.Host)
+		w.Header().Set("Accept-Signature", `s=("@target-uri" "@path" "@query" "@scheme" "@method" "user-agent")`)
+	}))
+	defer site.Close()
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, site.Listener.Addr().String())
+	}
+	client := &http.Client{Transport: signer.RoundTripper(&http.Transport{DialContext: dial})}
+	ask := func(url string) {
+		req, err := http.NewRequest(http.MethodGet, url, nil)
+		require.NoError(t, err)
+		req.Header.Set("User-Agent", " two  spaces ")
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	urls := []string{
+		"http://Example.test", "http://example.test:8080/a/../b?c=%20d&&", "http://example.test/%C3%BC/ü?", "http://example.test./",
+		"http://bücher.test/", "http://Bücher.test:81//x", "http://bücher.test./y", "http://xn--bcher-kva.test/",
+	}
+	for _, url := range urls {
+		ask(url)
+		ask(url) // as the site requires
+	}
+	require.Contains(t, hosts, "xn--bcher-kva.test.")
+
+	guarded, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Wrap: signer.RoundTripper})
+	require.NoError(t, err)
+	defer guarded.CloseIdleConnections()
+	for _, target := range []string{"", "/~%7e?%zz", "//two//slashes?//", "/a b?\"c"} {
+		for range 2 {
+			_, err := guarded.Get(t.Context(), site.URL+target)
+			require.NoError(t, err)
+		}
+	}
+	require.Len(t, hosts, 2*len(urls)+8)
 }
 
 // A key is announced before it is used, keys replace each other without a gap, and an expired key
@@ -112,12 +194,12 @@ func TestRotation(t *testing.T) {
 		old := botauth.Key{Private: otherKey(1), Until: now.Add(2 * time.Hour)}
 		next := botauth.Key{Private: otherKey(2), From: now.Add(time.Hour)}
 		past := botauth.Key{Private: otherKey(3), Until: now.Add(-time.Hour)}
-		signer := newSigner(t, botauth.Options{Agent: "https://crawler.test"}, next, past, old)
+		signer := newSigner(t, crawler, next, past, old)
 		site := host(signer)
 		signedBy := func() string {
 			req := httptest.NewRequest(http.MethodGet, "https://a.test/", nil)
 			require.NoError(t, signer.Sign(req, time.Now()))
-			_, err := verify(site, req.Header, "a.test", time.Now())
+			_, err := message{header: req.Header, authority: "a.test"}.verify(site, botauth.DirectoryURL, time.Now())
 			require.NoError(t, err)
 			return req.Header.Get("Signature-Input")
 		}
@@ -147,7 +229,7 @@ func TestRotation(t *testing.T) {
 
 // If the last key has expired, the error is ours, not the site's.
 func TestWithoutAKeyNothingIsSent(t *testing.T) {
-	signer := newSigner(t, botauth.Options{}, botauth.Key{Private: testKey(t), Until: time.Unix(1, 0)})
+	signer := newSigner(t, crawler, botauth.Key{Private: testKey(t), Until: time.Unix(1, 0)})
 	asked := false
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer site.Close()
@@ -160,11 +242,10 @@ func TestWithoutAKeyNothingIsSent(t *testing.T) {
 }
 
 func TestSignaturesDiffer(t *testing.T) {
-	s, seen := newSigner(t, botauth.Options{}), map[string]bool{}
+	s, seen := newSigner(t, crawler), map[string]bool{}
 	for range 100 {
 		req := httptest.NewRequest(http.MethodGet, "http://a.test/", nil)
 		require.NoError(t, s.Sign(req, time.Unix(0, 0)))
-		require.Empty(t, req.Header.Get("Signature-Agent"))
 		seen[req.Header.Get("Signature")] = true
 	}
 	require.Len(t, seen, 100)
@@ -180,7 +261,7 @@ func TestRoundTripperDoesNotModifyTheRequest(t *testing.T) {
 		req, err := http.NewRequest(http.MethodGet, "https://a.test/", nil)
 		require.NoError(t, err)
 		req.Header = header
-		resp, err := newSigner(t, botauth.Options{}).RoundTripper(next).RoundTrip(req)
+		resp, err := newSigner(t, crawler).RoundTripper(next).RoundTrip(req)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		require.NotEmpty(t, got.Get("Signature"))
@@ -193,41 +274,34 @@ type roundTripperFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// These are the Ed25519 vectors of draft-ietf-webbotauth-httpsig-protocol, except for the
-// signature's label.
+// These are the Ed25519 vectors of draft-ietf-webbotauth-httpsig-protocol. Their agents are origins.
 func TestVectorsOfTheDraft(t *testing.T) {
 	for _, tt := range []struct {
-		name             string
 		opts             botauth.Options
 		nonce, signature string
 	}{
 		{
-			"Signature-Agent is a dictionary",
-			botauth.Options{Agent: "https://signature-agent.test", TTL: (4889289600 - 1735689600) * time.Second},
+			botauth.Options{
+				Agent: "https://signature-agent.test", Form: botauth.Origin, TTL: (4889289600 - 1735689600) * time.Second,
+			},
 			"n9p433xm+NJ3ph3upfBIGmsuwHw387YV7Q/F+6BSpGCVjYCqQw6rznNA8PVVLySrAWsv0hQtFioQb6E1YsauiA==",
 			"RdNFx5Bj6au3YgAMQL/RzmUlZE8QZLIaXGRpw985hWnwPfMxT228NMk6ehRS1PSl4e8PhbNZACSanGdhEwYCCg==",
 		}, {
-			"Signature-Agent is a string",
-			botauth.Options{Agent: "https://signature-agent.test", PlainAgent: true, TTL: time.Hour},
+			botauth.Options{Agent: "https://signature-agent.test", Form: botauth.OriginString, TTL: time.Hour},
 			"e8N7S2MFd/qrd6T2R3tdfAuuANngKI7LFtKYI/vowzk4lAZYadIX6wW25MwG7DCT9RUKAJ0qVkU0mEeLElW1qg==",
 			"jdq0SqOwHdyHr9+r5jw3iYZH6aNGKijYp/EstF4RQTQdi5N5YYKrD+mCT1HA1nZDsi6nJKuHxUi/5Syp3rLWBA==",
-		}, {
-			"no Signature-Agent",
-			botauth.Options{TTL: (4889289600 - 1735689600) * time.Second},
-			"zIW8+cdmA3vdYagbxojpONwa/l0EKJ/O3/wD486VvsQjO/RxPaSt6ZxvQaMcQzNnqKN/mQ6hpGiFro2L2qkz5A==",
-			"QKN4fTdIYfh82fvoZCQiQA1weuozfCS/Led2zTMbewMMqH8PI2Wsy/5c4ao6B6D09nraNQdBNOADg8aM1MqfCg==",
 		},
 	} {
 		req, err := http.NewRequest(http.MethodGet, "https://example.com/path/to/resource", nil)
 		require.NoError(t, err)
 		signer := newSigner(t, tt.opts)
-		require.NoError(t, signer.SignWith(req, time.Unix(1735689600, 0), tt.nonce, "agent2"))
-		require.Equal(t, "sig1=:"+tt.signature+":", req.Header.Get("Signature"), tt.name)
+		require.True(t, signer.SignWith(req, time.Unix(1735689600, 0), tt.nonce, "agent2"))
+		require.Equal(t, "agent2=:"+tt.signature+":", req.Header.Get("Signature"), "%+v", tt.opts)
 	}
 }
 
 func BenchmarkSign(b *testing.B) {
-	s := newSigner(b, botauth.Options{Agent: "https://crawler.test"})
+	s := newSigner(b, crawler)
 	req := httptest.NewRequest(http.MethodGet, "http://a.test/", nil)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -240,6 +314,6 @@ func TestATTLThatIsNegativeIsTheDefault(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	req, err := http.NewRequest(http.MethodGet, "https://site.test/", nil)
 	require.NoError(t, err)
-	require.NoError(t, newSigner(t, botauth.Options{TTL: -1}).Sign(req, now))
+	require.NoError(t, newSigner(t, botauth.Options{Agent: "https://crawler.test", TTL: -1}).Sign(req, now))
 	require.Contains(t, req.Header.Get("Signature-Input"), ";expires=1700000060;")
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// DirectoryPath is where sites look for the key directory on the host of Options.Agent.
+// DirectoryPath is where sites look for the key directory of an origin.
 const DirectoryPath = "/.well-known/http-message-signatures-directory"
 
 // The directory may be cached for an hour, so that a new key is soon known. Its signatures are
@@ -53,7 +53,7 @@ func directory(keys []namedKey) []byte {
 }
 
 // ServeHTTP answers any request with the key directory, signed with each of its keys. It belongs at
-// [DirectoryPath]; [Bot.Handler] puts it there.
+// the URL of Options.Agent, such as [DirectoryPath] on that host, with TLS.
 func (s *Signer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	var keys []namedKey
@@ -68,11 +68,12 @@ func (s *Signer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(digest[:])+":")
 	// If it were signed for any requested host, the keys could be presented as those of any host
 	// that forwards requests.
-	host := strings.TrimSuffix(strings.ToLower(r.Host), ":443")
-	if "https://"+host == s.agent {
+	if host := strings.TrimSuffix(strings.ToLower(r.Host), ":443"); host == s.authority {
 		signDirectory(h, keys, host, now)
 	}
-	serve(w, r, body, directoryAge)
+	h.Set("Etag", fmt.Sprintf(`"%x"`, digest[:8]))
+	h.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(directoryAge.Seconds())))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // signDirectory proves with each key that it belongs to host.
@@ -92,12 +93,4 @@ func signDirectory(h http.Header, keys []namedKey, host string, now time.Time) {
 	}
 	h.Set("Signature-Input", strings.Join(inputs, ", "))
 	h.Set("Signature", strings.Join(signatures, ", "))
-}
-
-// serve answers with body, which may be cached for age.
-func serve(w http.ResponseWriter, r *http.Request, body []byte, age time.Duration) {
-	hash := sha256.Sum256(body)
-	w.Header().Set("Etag", fmt.Sprintf(`"%x"`, hash[:8]))
-	w.Header().Set("Cache-Control", fmt.Sprintf("max-age=%d", int(age.Seconds())))
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }

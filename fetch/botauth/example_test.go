@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -40,24 +39,23 @@ func Example() {
 	}
 	fmt.Print(string(page.Body))
 	// Output:
-	// sig1="https://crawler.test" true
+	// sig1="https://crawler.test/.well-known/http-message-signatures-directory" true
 }
 
-func ExampleBot() {
-	bot := botauth.Bot{
-		Name:    "examplebot",
-		Purpose: "It builds the index of a search engine.",
-		Contact: "bot@crawler.test",
-		Ranges:  []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+// The directory is served at the URL in Options.Agent, on a server with TLS.
+func ExampleSigner_ServeHTTP() {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	signer, err := botauth.New(botauth.Options{Agent: "https://crawler.test"}, botauth.Key{Private: key})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+botauth.DirectoryPath, signer)
 	answer := httptest.NewRecorder()
-	bot.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
-	_, how, _ := strings.Cut(answer.Body.String(), "<pre>")
-	how, _, _ = strings.Cut(how, "</pre>")
-	fmt.Println(how)
-	// Output:
-	// User-agent: examplebot
-	// Disallow: /
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "https://crawler.test"+botauth.DirectoryPath, nil))
+	fmt.Println(answer.Code, answer.Header().Get("Content-Type"))
+	// Output: 200 application/http-message-signatures-directory+json
 }
 
 // A new key is in the directory a week before requests are signed with it.

@@ -5,7 +5,16 @@ import (
 	"time"
 )
 
-// SignWith is Sign with a given nonce and member of Signature-Agent.
-func (s *Signer) SignWith(req *http.Request, now time.Time, nonce, member string) error {
-	return s.sign(req, now, nonce, member)
+// SignWith is Sign with a given nonce and label.
+func (s *Signer) SignWith(req *http.Request, now time.Time, nonce, label string) bool {
+	return s.sign(req, now, requirement{label: label, components: []string{`"@authority"`}, nonce: nonce})
 }
+
+// Hosts returns of how many hosts a requirement is remembered.
+func (s *Signer) Hosts() int { return len(s.required.held) }
+
+// The bounds of what is remembered.
+const (
+	MaxHosts = maxHosts
+	MaxField = maxField
+)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,17 +121,22 @@ func dictionary(h http.Header, name string) (map[string]item, error) {
 
 // message is the subject of a signature: a request, or a response with its request.
 type message struct {
-	header    http.Header
-	authority string // of the request
-	response  bool
+	header                            http.Header
+	method, scheme, authority, target string // of the request
+	response                          bool
 }
 
 // component returns the value of a covered component (RFC 9421, 2).
 func (m message) component(c item) (string, error) {
 	_, ofRequest := c.params["req"]
-	switch {
-	case c.value == "@authority" && ofRequest == m.response:
-		return m.authority, nil
+	path, query, _ := strings.Cut(m.target, "?")
+	derived := map[string]string{
+		"@authority": m.authority, "@method": m.method, "@scheme": m.scheme, "@path": path, "@query": "?" + query,
+		"@target-uri": m.scheme + "://" + m.authority + m.target,
+	}
+	switch value := derived[c.value]; {
+	case value != "" && ofRequest == m.response:
+		return value, nil
 	case strings.HasPrefix(c.value, "@") || ofRequest:
 		return "", fmt.Errorf("component %s", c.raw)
 	case c.params["key"] != "":
@@ -140,6 +146,8 @@ func (m message) component(c item) (string, error) {
 			return "", fmt.Errorf("no member for %s", c.raw)
 		}
 		return member.raw, nil
+	case len(c.params) > 0:
+		return "", fmt.Errorf("component %s", c.raw)
 	}
 	if len(m.header.Values(c.value)) == 0 {
 		return "", fmt.Errorf("no field %s", c.raw)
@@ -171,7 +179,7 @@ func (m message) verified(label string, key ed25519.PublicKey, tag string, now t
 	switch {
 	case input.params["tag"] != tag:
 		return nil, fmt.Errorf("tag %q", input.params["tag"])
-	case now.Unix() < created || now.Unix() >= expires:
+	case now.Unix()+1 < created || now.Unix() >= expires: // the clocks may differ by a second
 		return nil, errors.New("not valid now")
 	case !ed25519.Verify(key, []byte(base.String()), []byte(signatures[label].value)):
 		return nil, errors.New("wrong signature")
@@ -185,10 +193,9 @@ func thumbprint(x string) string {
 	return base64.RawURLEncoding.EncodeToString(hash[:])
 }
 
-// directoryOf fetches the directory of an origin, checks it and returns the keys that are valid
-// now.
-func directoryOf(client *http.Client, origin string, now time.Time) (map[string]ed25519.PublicKey, error) {
-	resp, err := client.Get(origin + botauth.DirectoryPath)
+// directoryOf fetches the directory at an URL, checks it and returns the keys that are valid now.
+func directoryOf(client *http.Client, url string, now time.Time) (map[string]ed25519.PublicKey, error) {
+	resp, err := client.Get(url)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +237,7 @@ func directoryOf(client *http.Client, origin string, now time.Time) (map[string]
 		proven := false
 		for label, input := range inputs {
 			if input.params["keyid"] == k.Kid {
-				m := message{resp.Header, strings.TrimPrefix(origin, "https://"), true}
+				m := message{header: resp.Header, authority: resp.Request.URL.Host, response: true}
 				covered, err := m.verified(label, x, "http-message-signatures-directory", now)
 				if err != nil {
 					return nil, err
@@ -248,37 +255,72 @@ func directoryOf(client *http.Client, origin string, now time.Time) (map[string]
 	return keys, nil
 }
 
-// verify returns the sender of a request to authority: the origin whose directory has the key.
-func verify(client *http.Client, h http.Header, authority string, now time.Time) (origin string, err error) {
-	inputs, err := dictionary(h, "Signature-Input")
+// received returns a request as the server sees it.
+func received(r *http.Request) message {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	target := strings.TrimPrefix(r.RequestURI, scheme+"://"+r.Host)
+	return message{header: r.Header, method: r.Method, scheme: scheme, authority: strings.ToLower(r.Host), target: target}
+}
+
+// A sender is who has signed a request, and how.
+type sender struct {
+	url     string // of the key directory
+	label   string
+	covered []string
+	params  map[string]string
+}
+
+// verify returns the sender of a request, whose Signature-Agent has a form.
+func (m message) verify(client *http.Client, form botauth.Form, now time.Time) (who sender, err error) {
+	inputs, err := dictionary(m.header, "Signature-Input")
 	if err != nil {
-		return "", err
+		return who, err
+	}
+	if len(inputs) != 1 {
+		return who, errors.New("not one signature")
 	}
 	for label, input := range inputs {
-		agent, component := strings.Trim(h.Get("Signature-Agent"), `"`), `"signature-agent"`
-		if !strings.HasPrefix(h.Get("Signature-Agent"), `"`) { // else the form of the first drafts
-			agents, err := dictionary(h, "Signature-Agent")
-			if err != nil {
-				return "", err
+		who = sender{label: label, params: input.params}
+		component := `"signature-agent"`
+		if form == botauth.OriginString {
+			r := reader{m.header.Get("Signature-Agent")}
+			if !r.take(`"`) {
+				return who, errors.New("not a string")
 			}
-			agent, component = agents[label].value, component+`;key="`+label+`"`
+			who.url = r.until(`"`)
+		} else {
+			agents, err := dictionary(m.header, "Signature-Agent")
+			if err != nil {
+				return who, err
+			}
+			if len(agents[label].params) > 0 {
+				return who, errors.New("a member with parameters")
+			}
+			who.url = agents[label].value
+			component += `;key="` + label + `"`
 		}
-		keys, err := directoryOf(client, agent, now)
+		if form != botauth.DirectoryURL {
+			who.url += botauth.DirectoryPath
+		}
+		keys, err := directoryOf(client, who.url, now)
 		if err != nil {
-			return "", err
+			return who, err
 		}
 		key, ok := keys[input.params["keyid"]]
 		if !ok {
-			return "", errors.New("unknown key")
+			return who, errors.New("unknown key")
 		}
-		covered, err := message{h, authority, false}.verified(label, key, "web-bot-auth", now)
+		who.covered, err = m.verified(label, key, "web-bot-auth", now)
 		if err != nil {
-			return "", err
+			return who, err
 		}
-		if list := strings.Join(covered, " "); list != `"@authority" `+component {
-			return "", errors.New("covers only " + list)
+		host := slices.Contains(who.covered, `"@authority"`) || slices.Contains(who.covered, `"@target-uri"`)
+		if !host || !slices.Contains(who.covered, component) {
+			return who, fmt.Errorf("covers only %s", who.covered)
 		}
-		return agent, nil
 	}
-	return "", errors.New("not signed")
+	return who, nil
 }

@@ -23,7 +23,7 @@ import (
 var forInterfaces = []string{
 	"String", "Error", "Unwrap", "Is", "RoundTrip", "CloseIdleConnections", "ServeHTTP", "Read", "Write",
 	"Close", "WriteTo", "AppendBinary", "MarshalBinary", "UnmarshalBinary", "MarshalText", "UnmarshalText",
-	"Scan", "Value", "Open", "Stat", "ReadDir", "Timeout", "Temporary",
+	"Scan", "Value", "Open", "Stat", "ReadDir", "Timeout", "Temporary", "Cookies", "SetCookies",
 }
 
 // A usage records which packages use which functions, methods and variables. The names have the

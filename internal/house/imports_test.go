@@ -37,6 +37,9 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
 		"golang.org/x/text/transform":          "converts a stream",
 	},
+	"fetch/cookies": {
+		"golang.org/x/net/publicsuffix": "who may set a cookie for which domain",
+	},
 	"fetch/page": {
 		"golang.org/x/net/html":                "entities, and the parser to compare with",
 		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses, without its sniffing",
@@ -166,14 +169,17 @@ var linked = map[string][]string{
 		"github.com/bits-and-blooms/bitset", "github.com/bits-and-blooms/bloom/v3",
 		"github.com/hashicorp/golang-lru/v2",
 	},
-	"dedupe/urlfilter":      {"golang.org/x/net", "golang.org/x/text"},
-	"dedupe/urlfilter/trap": {"golang.org/x/net", "golang.org/x/text"},
-	"dedupe/weburl":         {"golang.org/x/net", "golang.org/x/text"},
-	"fetch":                 {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
-	"fetch/brotli":          {"github.com/andybalholm/brotli"},
-	"fetch/page":            {"golang.org/x/net", "golang.org/x/text"},
-	"fetch/sitemap":         {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
-	"hostcache/resolve":     {"golang.org/x/net"},
+	"dedupe/urlfilter":        {"golang.org/x/net", "golang.org/x/text"},
+	"dedupe/urlfilter/trap":   {"golang.org/x/net", "golang.org/x/text"},
+	"dedupe/weburl":           {"golang.org/x/net", "golang.org/x/text"},
+	"fetch":                   {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
+	"fetch/botauth":           {"golang.org/x/net", "golang.org/x/text"},
+	"fetch/brotli":            {"github.com/andybalholm/brotli"},
+	"fetch/cookies":           {"golang.org/x/net", "golang.org/x/text"},
+	"fetch/page":              {"golang.org/x/net", "golang.org/x/text"},
+	"fetch/sitemap":           {"github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text"},
+	"hostcache/resolve":       {"golang.org/x/net"},
+	"scheduler/schedulerhttp": {"golang.org/x/net", "golang.org/x/text"},
 }
 
 // TestBuildsStaySmall checks what a program that imports a single package links. Only this test

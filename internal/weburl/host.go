@@ -26,6 +26,35 @@ var toASCII = idna.New(
 	idna.VerifyDNSLength(false),
 ).ToASCII
 
+// HostName returns the one form of a host's name, for keys and comparisons: ASCII, in lower case and
+// without a dot at the end. name is a host as [net/url.URL.Hostname] returns it, without port and
+// brackets. International names become punycode. IPv4 addresses in any notation become dotted
+// decimals, and IPv6 addresses are written in their shortest form, also without brackets.
+//
+// All errors are of type [ParseError] with the kind ErrHost: nothing, a character that no host may
+// have, a name that ends in a number without being an address, an IPv6 address with a zone. The
+// result of HostName is a fixed point of it. A name that is in this form already is returned without
+// an allocation. The time is linear in its length.
+func HostName(name string) (string, error) {
+	if strings.Contains(name, ":") {
+		var buf [maxIPv6]byte
+		text, err := appendIPv6(buf[:0], name)
+		return reuse(name, text), err
+	}
+	host, err := parseHost(strings.TrimRight(name, "."), true)
+	// Mapping may have added dots: U+3002 becomes one.
+	bare := strings.TrimRight(host, ".")
+	switch {
+	case err != nil:
+		return "", err
+	case bare == "":
+		return "", ParseError{ErrHost, "empty"}
+	case bare != host && endsInNumber(bare):
+		return parseIPv4(bare)
+	}
+	return bare, nil
+}
+
 // parseHost returns the serialized host. Only special schemes have domains and IPv4 addresses;
 // hosts of other schemes are opaque and unchanged.
 func parseHost(in string, special bool) (string, error) {
@@ -227,28 +256,38 @@ func parseIPv4Number(part string, bits int) (number uint64, ok bool) {
 	return number, err == nil
 }
 
-// parseIPv6 returns the address in brackets and in its shortest form. Package netip accepts the
-// same addresses as the standard, and also zones, which are meaningless on other machines.
+// parseIPv6 returns an address in brackets in its shortest form, in brackets too.
 func parseIPv6(in string) (string, error) {
 	if !strings.HasSuffix(in, "]") {
 		return "", ParseError{ErrHost, "unclosed bracket"}
 	}
-	ip, err := netip.ParseAddr(in[1 : len(in)-1])
-	if err != nil || !ip.Is6() || ip.Zone() != "" {
-		return "", ParseError{ErrHost, "bad IPv6 address"}
-	}
-	var buf [64]byte
-	out := append(buf[:0], '[')
-	if v4 := ip.Unmap(); v4.Is4() {
-		// Package netip would write the last four bytes in decimal, the standard does not.
-		b := v4.As4()
-		out = append(out, "::ffff:"...)
-		out = strconv.AppendUint(out, uint64(b[0])<<8|uint64(b[1]), 16)
-		out = strconv.AppendUint(append(out, ':'), uint64(b[2])<<8|uint64(b[3]), 16)
-	} else {
-		out = ip.AppendTo(out)
+	var buf [maxIPv6 + len("[]")]byte
+	out, err := appendIPv6(append(buf[:0], '['), in[1:len(in)-1])
+	if err != nil {
+		return "", err
 	}
 	return reuse(in, append(out, ']')), nil
+}
+
+// maxIPv6 is the length of the longest address.
+const maxIPv6 = len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff")
+
+// appendIPv6 appends an address in its shortest form. Package netip accepts the same addresses as
+// the standard, and also zones, which are meaningless on other machines.
+func appendIPv6(dst []byte, in string) ([]byte, error) {
+	ip, err := netip.ParseAddr(in)
+	if err != nil || !ip.Is6() || ip.Zone() != "" {
+		return nil, ParseError{ErrHost, "bad IPv6 address"}
+	}
+	v4 := ip.Unmap()
+	if !v4.Is4() {
+		return ip.AppendTo(dst), nil
+	}
+	// Package netip would write the last four bytes in decimal, the standard does not.
+	b := v4.As4()
+	dst = append(dst, "::ffff:"...)
+	dst = strconv.AppendUint(dst, uint64(b[0])<<8|uint64(b[1]), 16)
+	return strconv.AppendUint(append(dst, ':'), uint64(b[2])<<8|uint64(b[3]), 16), nil
 }
 
 // reuse returns normal as a string, without an allocation if it is the input itself.

@@ -110,6 +110,82 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// hostNames are names as URL.Hostname has them, and what HostName makes of them.
+var hostNames = []struct{ name, input, want string }{
+	{"canonical", "www.example.test", "www.example.test"},
+	{"capital letters", "WWW.Example.TEST", "www.example.test"},
+	{"root dot", "a.test.", "a.test"},
+	{"more dots", "a.test...", "a.test"},
+	{"single label", "localhost", "localhost"},
+	{"underscore", "_a_b.test", "_a_b.test"},
+	{"international", "bücher.test", "xn--bcher-kva.test"},
+	{"international in capital letters", "BÜCHER.test", "xn--bcher-kva.test"},
+	{"decomposed", "bu\u0308cher.test", "xn--bcher-kva.test"},
+	{"ideographic root dot", "bücher。test。", "xn--bcher-kva.test"},
+	{"punycode", "XN--BCHER-KVA.test.", "xn--bcher-kva.test"},
+	{"IPv4", "192.0.2.1", "192.0.2.1"},
+	{"IPv4 with a root dot", "192.0.2.1.", "192.0.2.1"},
+	{"IPv4 with ideographic dots", "0xc0.513。。", "192.0.2.1"},
+	{"IPv4 in hexadecimal", "0x7f.1", "127.0.0.1"},
+	{"IPv6", "2001:db8::1", "2001:db8::1"},
+	{"IPv6, long", "2001:DB8:0:0::0:1", "2001:db8::1"},
+	{"IPv6, longest", "1111:2222:3333:4444:5555:6666:7777:8888", "1111:2222:3333:4444:5555:6666:7777:8888"},
+	{"IPv4 in IPv6", "::ffff:192.0.2.1", "::ffff:c000:201"},
+}
+
+func TestHostName(t *testing.T) {
+	for _, tt := range hostNames {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := weburl.HostName(tt.input)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+			require.Zero(t, testing.AllocsPerRun(10, func() {
+				if again, err := weburl.HostName(got); err != nil || again != got {
+					t.Errorf("HostName(%q) = %q, %v", got, again, err)
+				}
+			}))
+		})
+	}
+	for _, bad := range []string{
+		"", ".", "...", "。", "\u00ad", "a b.test", "a/b", "a%zz", "a@b", "a\xff", "[::1]", "a:80", "::1%eth0", "1::2::3",
+		"a.1", "256.1.1.1", "1.2.3.4.5", strings.Repeat("é", 600),
+	} {
+		name, err := weburl.HostName(bad)
+		require.ErrorIs(t, err, weburl.ErrHost, bad)
+		require.ErrorAs(t, err, new(weburl.ParseError), bad)
+		require.Empty(t, name, bad)
+	}
+}
+
+// FuzzHostName: names are ASCII in lower case and fixed points, and equal names are those that Parse
+// takes for the same host.
+func FuzzHostName(f *testing.F) {
+	for _, tt := range hostNames {
+		f.Add(tt.input)
+	}
+	f.Add("0x7f.1。。")
+	f.Fuzz(func(t *testing.T, input string) {
+		name, err := weburl.HostName(input)
+		if err != nil {
+			t.Skip()
+		}
+		if name != strings.ToLower(name) || strings.HasSuffix(name, ".") || name == "" ||
+			strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			t.Errorf("HostName(%q) = %q", input, name)
+		}
+		if again, err := weburl.HostName(name); err != nil || again != name {
+			t.Errorf("HostName(%q) = %q, then %q, %v", input, name, again, err)
+		}
+		host := name
+		if strings.Contains(name, ":") {
+			host = "[" + name + "]"
+		}
+		if u, err := weburl.Parse("http://"+host+"/", nil); err != nil || u.Host != host {
+			t.Errorf("HostName(%q) = %q, which Parse makes %q, %v", input, name, u.Host, err)
+		}
+	})
+}
+
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name, input, base string

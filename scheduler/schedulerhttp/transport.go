@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
+	"github.com/spinneret-go/spinneret/internal/weburl"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -111,8 +112,15 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// hostOf returns the canonical spelling of a host name: lower case, without the final dot.
-func hostOf(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
+// hostOf returns the one form of a host's name, as it is sent. net/http refuses to send names that
+// have none.
+func hostOf(name string) string {
+	host, err := weburl.HostName(name)
+	if err != nil {
+		return strings.ToLower(name)
+	}
+	return host
+}
 
 // refuse ends a request that is not sent. It closes the body, as the contract of RoundTripper requires.
 func refuse(r *http.Request, why error) (*http.Response, error) {
@@ -251,7 +259,7 @@ func (x *exchange) giveUp(conn net.Conn) {
 
 // addrOf returns the address of the server at the other end of a connection, if known.
 func (x *exchange) addrOf(conn net.Conn) netip.Addr {
-	if host, _, err := net.SplitHostPort(x.dialed); err == nil && !sameHost(host, x.host) {
+	if host, _, err := net.SplitHostPort(x.dialed); err == nil && hostOf(host) != x.host {
 		return netip.Addr{} // a proxy
 	}
 	remote := conn.RemoteAddr()
@@ -260,13 +268,6 @@ func (x *exchange) addrOf(conn net.Conn) netip.Addr {
 	}
 	addr, _ := netip.ParseAddrPort(remote.String())
 	return addr.Addr().Unmap()
-}
-
-// sameHost reports whether a connection for a host may be to a dialed name. International names are
-// dialed in their ASCII form.
-func sameHost(dialed, host string) bool {
-	isASCII := strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0
-	return hostOf(dialed) == host || !isASCII && strings.Contains(dialed, "xn--")
 }
 
 // wroteRequest tells the scheduler when the request reaches the server.

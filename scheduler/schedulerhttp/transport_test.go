@@ -92,6 +92,26 @@ func TestRequestsToAHostAreSpaced(t *testing.T) {
 	})
 }
 
+// TestInternationalNames: all spellings of a name are one host.
+func TestInternationalNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent []string
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			sent = append(sent, r.URL.Host)
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		}), scheduler.Options{})
+		start := time.Now()
+		for _, url := range []string{"http://bücher.test/", "http://xn--bcher-kva.test/", "http://BÜCHER.test.:8080/"} {
+			resp, err := (&http.Client{Transport: transport}).Get(url)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+		}
+		require.Equal(t, 10*time.Second, time.Since(start))
+		require.Equal(t, []string{"bücher.test", "xn--bcher-kva.test", "BÜCHER.test.:8080"}, sent, "requests do not change")
+		require.True(t, transport.Hosts().Explain("xn--bcher-kva.test").Known)
+	})
+}
+
 // TestHostsOfOneAddressAreSpaced has clients that request pages of many hosts concurrently, before
 // their addresses are known. No two requests arrive too early, not even the first ones.
 func TestHostsOfOneAddressAreSpaced(t *testing.T) {

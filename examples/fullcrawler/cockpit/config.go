@@ -135,7 +135,8 @@ visited again when they are likely to have changed: in a later run or, with -for
 type commandLine struct {
 	Config
 	scope, order, hosts, seedList string
-	nameServers, identity         string
+	nameServers                   string
+	identity, identityForm        string
 	overrides, groups, cdn        string
 	respect                       string
 	headers                       headers
@@ -192,7 +193,7 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		},
 		func() error { return inFlag("-group", c.readGroups(l.groups)) },
 		func() error { return inFlag("-shared", c.readShared(l.cdn)) },
-		func() error { return c.readIdentity(l.identity) },
+		func() error { return c.readIdentity(l.identity, l.identityForm) },
 		func() error { return inFlag("-cookies", readable(c.CookieFile)) },
 		func() error { return checkWords(rest, c.Hosts) },
 		func() error { return inFlag("-seeds", c.readSeeds(rest, l.seedList, log)) },

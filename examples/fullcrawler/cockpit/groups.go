@@ -47,7 +47,9 @@ func (l *commandLine) identityFlags(fs *flag.FlagSet) {
 	fs.StringVar(&l.Contact, "contact", "",
 		"`URL` or e-mail address where site owners can reach you; required beyond loopback")
 	fs.StringVar(&l.identity, "identity", "", "`file` with an Ed25519 key, in PEM, to sign requests (Web Bot Auth); "+
-		"publish its public half on the host of an https -contact")
+		"publish its public half on the host of -contact, which must be https")
+	fs.StringVar(&l.identityForm, "identity-form", "url", "how signed requests name the place of the public key: "+
+		"`url`, origin or string (see docs/web-bot-auth.md)")
 	fs.StringVar(&l.Out, "out", "",
 		"`directory` for the archive and all other files (default crawl, or crawl-demo without seeds)")
 	fs.StringVar(&l.Archive, "archive", "gzip", "compression of the archive: gzip or zstd; none means no archive")

@@ -2,7 +2,6 @@ package cockpit
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,19 +10,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/netip"
 	"net/url"
 	"os"
 	"strings"
-
-	"golang.org/x/net/publicsuffix"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/botauth"
 	"github.com/spinneret-go/spinneret/fetch/brotli"
+	"github.com/spinneret-go/spinneret/fetch/cookies"
 )
 
 // headers is a flag that may be given more than once.
@@ -151,20 +148,20 @@ func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
 	if c.Identity != nil {
 		o.Wrap = c.Identity.RoundTripper
 	}
-	if c.CookieFile == "" {
-		return o, nil
+	if c.CookieFile != "" {
+		jar := new(cookies.Jar)
+		o.Jar, err = jar, inFlag("-cookies", ReadFile(c.CookieFile, jar.Load))
 	}
-	cookies, err := os.ReadFile(c.CookieFile)
-	if err != nil {
-		return o, err
-	}
-	o.Cookies = bytes.NewReader(cookies)
-	o.Jar, err = cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List})
 	return o, err
 }
 
+// agentForms are the values of -identity-form.
+var agentForms = map[string]botauth.Form{
+	"url": botauth.DirectoryURL, "origin": botauth.Origin, "string": botauth.OriginString,
+}
+
 // readIdentity reads the key that signs requests.
-func (c *Config) readIdentity(name string) error {
+func (c *Config) readIdentity(name, form string) error {
 	if name == "" {
 		return nil
 	}
@@ -181,10 +178,14 @@ func (c *Config) readIdentity(name string) error {
 	if err != nil || !ok {
 		return errors.Join(fmt.Errorf("-identity %s: no Ed25519 key in PKCS #8", name), err)
 	}
-	var agent string
-	if u, err := url.Parse(c.Contact); err == nil && u.Scheme == "https" {
-		agent = "https://" + u.Host
+	u, err := url.Parse(c.Contact)
+	if err != nil || u.Scheme != "https" {
+		return errors.New("-identity: want an https -contact, on whose host sites look for the public key")
 	}
-	c.Identity, err = botauth.New(botauth.Options{Agent: agent}, botauth.Key{Private: key})
+	opts := botauth.Options{Agent: "https://" + u.Host}
+	if opts.Form, ok = agentForms[form]; !ok {
+		return fmt.Errorf("-identity-form %q: want url, origin or string", form)
+	}
+	c.Identity, err = botauth.New(opts, botauth.Key{Private: key})
 	return err
 }

@@ -19,7 +19,7 @@ const module = "github.com/spinneret-go/spinneret"
 
 var paths = []string{
 	"scheduler", "robots", "robots/robotstxt", "fetch", "fetch/page", "fetch/sitemap", "fetch/brotli",
-	"fetch/botauth",
+	"fetch/botauth", "fetch/cookies",
 	"dedupe", "dedupe/exact", "dedupe/simhash", "dedupe/weburl", "dedupe/urlfilter",
 	"hostcache", "hostcache/resolve",
 	"revisit", "satstore", "pagerank", "archive",
