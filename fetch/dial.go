@@ -61,6 +61,9 @@ func (p *peer) expect(n int64) {
 	}
 }
 
+// flooded reports whether the server has sent more than it had room for.
+func (p *peer) flooded() bool { return p != nil && p.metered.Load() && p.room.Load() < 0 }
+
 // Read implements net.Conn.
 func (p *peer) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)

@@ -222,9 +222,9 @@ func (x *exchange) headTooLarge(err error, limit int64) bool {
 		// For a head that was cut within a line, net/http only says that it is malformed.
 		return x.heads.TooLarge(limit)
 	}
-	// HTTP/2 reports its limits only as texts. The second is for interim responses.
+	// HTTP/2 reports its limits only as texts, if at all. The second is for interim responses.
 	text := err.Error()
-	return errors.Is(err, httpwire.ErrFields) || errors.Is(err, errRoom) ||
+	return errors.Is(err, httpwire.ErrFields) || x.peer.flooded() ||
 		strings.Contains(text, "header list larger than") ||
 		strings.Contains(text, "header list too large")
 }

@@ -171,10 +171,9 @@ func TestFramesWithoutEnd(t *testing.T) {
 			require.NoError(t, err)
 			defer l.Close()
 			done := accept(l, func(s *session) {
-				if _, err := io.ReadFull(s.br, make([]byte, 24)); err != nil { // the preface
+				if !requested(s) {
 					return
 				}
-				_, _ = s.br.Peek(1)
 				s.say(tt.begin)
 				for s.say(priority) {
 					sent.Add(int64(len(priority)))
@@ -195,6 +194,23 @@ func TestFramesWithoutEnd(t *testing.T) {
 			require.Less(t, logged.Load(), 20*tt.most)
 		})
 	}
+}
+
+// requested reads up to the end of a request over HTTP/2 without a body.
+func requested(s *session) bool {
+	frame := make([]byte, 9)
+	if _, err := s.br.Discard(24); err != nil { // the preface
+		return false
+	}
+	for frame[3] != 1 { // HEADERS
+		if _, err := io.ReadFull(s.br, frame); err != nil {
+			return false
+		}
+		if _, err := s.br.Discard(int(frame[0])<<16 | int(frame[1])<<8 | int(frame[2])); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 type writerFunc func([]byte) (int, error)
