@@ -131,10 +131,10 @@ func TestResolversFailWithDNSErrors(t *testing.T) {
 		"Timeout": {fetch.Options{Resolve: never, Timeout: time.Millisecond},
 			fetch.ResolveTimeout, false, true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { // in fake time, no step is skipped on a busy machine
 			var dns *net.DNSError
 			e := fails(t, newClient(t, tt.opts), "http://a.test/")
-			require.Equal(t, tt.kind, e.Kind)
+			require.Equal(t, tt.kind, e.Kind, name)
 			require.ErrorAs(t, e, &dns)
 			require.Equal(t, tt.notFound, dns.IsNotFound)
 			require.Equal(t, tt.timedOut, dns.IsTimeout)
