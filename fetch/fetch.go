@@ -196,6 +196,9 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if resp.Body == nil { // Options.Wrap answered by itself
+		resp.Body = http.NoBody
+	}
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 		// The body would be the naked connection, without an end.

@@ -149,14 +149,16 @@ func TestFramesWithoutEnd(t *testing.T) {
 	srv.Close()
 	settings := "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 	headers := "\x00\x00\x01\x01\x04\x00\x00\x00\x01\x88" // :status 200 of stream 1, and no more
+	ping := strings.Repeat("\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678", 1000)
 	priority := strings.Repeat("\x00\x00\x05\x02\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00", 1000)
 	for name, tt := range map[string]struct {
-		begin string
-		most  int64
-		want  error
+		begin, frames string
+		most          int64
+		want          error
 	}{
-		"before the response": {settings, 1 << 20, fetch.HeaderTooLarge},
-		"during the response": {settings + headers, 4 << 20, nil},
+		"before the response": {settings, priority, 1 << 20, fetch.HeaderTooLarge},
+		"during the response": {settings + headers, priority, 4 << 20, nil},
+		"pings":               {settings, ping, 1 << 20, fetch.HeaderTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logged, sent atomic.Int64
@@ -175,8 +177,9 @@ func TestFramesWithoutEnd(t *testing.T) {
 					return
 				}
 				s.say(tt.begin)
-				for s.say(priority) {
-					sent.Add(int64(len(priority)))
+				go func() { _, _ = io.Copy(io.Discard, s.br) }()
+				for s.say(tt.frames) {
+					sent.Add(int64(len(tt.frames)))
 				}
 			})
 			c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
