@@ -117,7 +117,7 @@ func (k Kind) Timeout() bool {
 // Its methods are safe for concurrent use.
 type Error struct {
 	Kind Kind
-	URL  string         // as passed to Get; "" from a Transport, since an http.Client adds it
+	URL  string         // as passed to Get, without credentials; "" from a Transport: an http.Client adds it
 	Addr netip.AddrPort // of the server; the zero AddrPort if none was dialed
 	Err  error          // the cause; nil if Kind says it all
 	// Attempts is how many requests may have reached the server. Each of them calls for a

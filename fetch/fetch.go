@@ -107,7 +107,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	defer x.end()
 	resp, r, err := c.open(ctx, x, &request)
 	if err != nil {
-		err.URL = request.URL
+		err.URL = withoutPassword(request.URL)
 		return nil, err
 	}
 	defer resp.Body.Close()
@@ -116,7 +116,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	// must not mistake it for the server's doing.
 	if ctx.Err() != nil && r.RawCut != Whole {
 		c.Release(r)
-		return nil, x.canceled(ctx, request.URL)
+		return nil, x.canceled(ctx, withoutPassword(request.URL))
 	}
 	x.describe(r)
 	return r, nil

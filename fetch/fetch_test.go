@@ -213,4 +213,11 @@ func TestGetSendsNoCredentials(t *testing.T) {
 	r := get(t, newClient(t, fetch.Options{}), strings.Replace(base, "//", "//user:secret@", 1))
 	require.NotContains(t, string(r.RequestHead), "Authorization")
 	require.Equal(t, base+"/", r.URL)
+	c := newClient(t, fetch.Options{})
+	for _, url := range []string{"http://user:secret@192.0.2.1/a@b", `https:\\user:secret@192.0.2.1\`, "ftp://user:sec@ret@h", "http://me:secret@"} {
+		_, err := c.Get(t.Context(), url)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "secret")
+		require.NotContains(t, err.Error(), "ret@")
+	}
 }

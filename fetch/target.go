@@ -55,6 +55,21 @@ func parseTarget(raw string) (u weburl.URL, page string, err error) {
 	return u, raw, nil
 }
 
+// withoutPassword returns raw, which may be anything, without credentials, for the text of errors.
+func withoutPassword(raw string) string {
+	const slashes = `/\`
+	_, rest, _ := strings.Cut(raw, ":")
+	rest = strings.TrimLeft(rest, slashes)
+	from := len(raw) - len(rest)
+	if end := strings.IndexAny(rest, slashes+"?#"); end >= 0 {
+		rest = rest[:end]
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		return raw[:from] + raw[from+at+1:]
+	}
+	return raw
+}
+
 // wireURL returns u as a net/url value that sends exactly the bytes of u. net/url refuses paths
 // that browsers send ("/%zz") and would escape others again. So path and query go into Opaque,
 // which is left alone.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
 )
 
@@ -41,10 +42,14 @@ func retryableAfter(seeds []string, web http.RoundTripper) {
 	})
 }
 
-// retryUnlessDisallowed does not retry what robots.txt forbids. Retrying would cost the server
-// nothing, but it would cost time.
+// retryUnlessDisallowed does not retry what robots.txt forbids, what waits for a robots.txt that
+// cannot be fetched for minutes, nor what fails the same way each time: a bad URL or certificate, an
+// address that may not be dialed, a name that does not exist. Retrying would cost the server little,
+// but it would cost time.
 func retryUnlessDisallowed(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	if errors.Is(err, robots.ErrDisallowed) {
+	var failed *fetch.Error
+	if errors.Is(err, robots.ErrDisallowed) || errors.Is(err, robots.ErrUnreachable) ||
+		errors.As(err, &failed) && !failed.Temporary() {
 		return false, err
 	}
 	return retryablehttp.DefaultRetryPolicy(ctx, resp, err)

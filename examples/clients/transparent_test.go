@@ -84,9 +84,9 @@ func nameServer(t *testing.T) netip.AddrPort {
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort()
 }
 
-// stacks returns transports that a client should not be able to tell apart: that of net/http, ours,
+// sameFromOutside returns transports that a client should not be able to tell apart: that of net/http, ours,
 // and ours below and between others. robots.txt is known for the hosts of ready.
-func stacks(t *testing.T, roots *x509.CertPool, http1 bool, ready ...string) map[string]http.RoundTripper {
+func sameFromOutside(t *testing.T, roots *x509.CertPool, http1 bool, ready ...string) map[string]http.RoundTripper {
 	t.Helper()
 	server := nameServer(t)
 	std := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -296,7 +296,7 @@ func TestTraces(t *testing.T) {
 				site = address // the name is not that of the certificate
 			}
 			var want []string
-			all := stacks(t, roots, kind != "HTTP/2", site)
+			all := sameFromOutside(t, roots, kind != "HTTP/2", site)
 			names := slices.Sorted(maps.Keys(all))
 			slices.SortStableFunc(names, func(a, b string) int { // net/http comes first
 				return cmp.Compare(strings.Index("net/http", b), strings.Index("net/http", a))
@@ -459,7 +459,7 @@ func TestErrors(t *testing.T) {
 			if tt.roots == nil {
 				tt.roots = x509.NewCertPool()
 			}
-			all := stacks(t, tt.roots, true, base)
+			all := sameFromOutside(t, tt.roots, true, base)
 			want := facts(tt.do(&http.Client{Transport: all["net/http"]}))
 			t.Logf("%s", strings.Join(want, ", "))
 			for stack, transport := range all {

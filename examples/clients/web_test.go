@@ -69,14 +69,19 @@ func polite(t *testing.T, web *webtest.Web) http.RoundTripper {
 // politeInto returns the layers above a web and an archive.
 func politeInto(t *testing.T, web *webtest.Web, kept *archive.Archive) http.RoundTripper {
 	t.Helper()
-	transport, err := layers(fetch.Options{
-		UserAgent: userAgent,
-		Dial:      web.Dial, Resolve: web.Resolve, Reach: fetch.Loopback,
-		TLSConfig: &tls.Config{RootCAs: web.Roots()},
-	}, kept)
+	transport, err := layers(guards(web), kept)
 	require.NoError(t, err)
 	t.Cleanup((&http.Client{Transport: transport}).CloseIdleConnections)
 	return transport
+}
+
+// guards returns options with which a web can be reached.
+func guards(web *webtest.Web) fetch.Options {
+	return fetch.Options{
+		UserAgent: userAgent,
+		Dial:      web.Dial, Resolve: web.Resolve, Reach: fetch.Loopback,
+		TLSConfig: &tls.Config{RootCAs: web.Roots()},
+	}
 }
 
 // findings are the results of evaluating a web's log of a crawl.

@@ -113,11 +113,14 @@ func isRules(u *url.URL) bool {
 	return path == "/robots.txt" && u.RawQuery == ""
 }
 
-// target returns the URL that net/http requests. Clients that need exact control over the bytes of
-// a path put it into Opaque, and then URL.String leaves out the host.
+// target returns the URL that net/http requests, without a password, since it is in the text of
+// errors. Clients that need exact control over the bytes of a path put it into Opaque, and then
+// URL.String leaves out the host.
 func target(u *url.URL) string {
 	if !strings.HasPrefix(u.Opaque, "/") || strings.HasPrefix(u.Opaque, "//") {
-		return u.String()
+		bare := *u
+		bare.User = nil
+		return bare.String()
 	}
 	full := u.Scheme + "://" + u.Host + u.Opaque
 	if u.ForceQuery || u.RawQuery != "" {

@@ -93,6 +93,8 @@ func TestWhatIsDisallowedIsNotSent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "welcome", string(text))
 
+	_, err = client.Get("http://me:secret@a.test/private/x")
+	require.NotContains(t, err.Error(), "secret")
 	_, err = client.Get("http://a.test/private/x")
 	require.ErrorIs(t, err, robots.ErrDisallowed)
 	var denied *robots.DisallowedError

@@ -262,12 +262,15 @@ func (x *exchange) addrOf(conn net.Conn) netip.Addr {
 	if host, _, err := net.SplitHostPort(x.dialed); err == nil && hostOf(host) != x.host {
 		return netip.Addr{} // a proxy
 	}
-	remote := conn.RemoteAddr()
-	if tcp, ok := remote.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap()
+	switch remote := conn.RemoteAddr().(type) {
+	case nil: // as httputil.DumpRequestOut has it
+		return netip.Addr{}
+	case *net.TCPAddr:
+		return remote.AddrPort().Addr().Unmap()
+	default:
+		addr, _ := netip.ParseAddrPort(remote.String())
+		return addr.Addr().Unmap()
 	}
-	addr, _ := netip.ParseAddrPort(remote.String())
-	return addr.Addr().Unmap()
 }
 
 // wroteRequest tells the scheduler when the request reaches the server.

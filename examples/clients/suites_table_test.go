@@ -1,0 +1,25 @@
+package clients
+
+// suites are the clients whose tests TestSuites runs.
+var suites = []suite{
+	{
+		module: "github.com/gocolly/colly/v2", clause: "colly",
+		differ: []difference{
+			{"TestIgnoreRobotsWhenDisallowed", "robotshttp all",
+				"The test requests a disallowed page, and robotshttp is there to refuse it."},
+		},
+	},
+	{module: "github.com/gocolly/colly/v2", dir: "queue", clause: "queue", noRules: true},
+	{module: "github.com/mmcdole/gofeed", clause: "gofeed_test"},
+	{
+		module: "github.com/hashicorp/go-retryablehttp", clause: "retryablehttp", noRules: true,
+		alone: "^TestClient_Do$", // :28934
+		differ: []difference{
+			{"TestRoundTripper_TransportFailureErrorHandling", "fetch all",
+				"The test wants exactly the *net.OpError of net/http, and fetch returns a *fetch.Error."},
+		},
+	},
+	{
+		module: "github.com/go-resty/resty/v2", clause: "resty", noRules: true,
+	},
+}
