@@ -60,8 +60,9 @@ func FreshnessOf(h http.Header, now time.Time) (f Freshness) {
 			f.Left = expires.Sub(sent(h, now))
 		}
 	}
+	f.Left = max(f.Left, 0) // or a date in the distant past, less the age, would be in the future
 	if age, ok := seconds(strings.TrimSpace(h.Get("Age"))); ok && f.Stated {
-		f.Left -= min(age, math.MaxInt64/2)
+		f.Left -= age
 	}
 	return f
 }
