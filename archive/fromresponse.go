@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // FromResponse makes a Capture of a response of net/http and its body, which the caller has read.
@@ -33,13 +35,10 @@ func FromResponse(resp *http.Response, body []byte) Capture {
 	return c
 }
 
-// targetURL removes the fragment, which no server sees, and the password, which should not be
-// archived. Redirects may lead to URLs with bytes that cannot be in a header line; they are escaped,
-// as browsers do.
+// targetURL returns what was requested, without a password, which should not be archived. Redirects
+// may lead to URLs with bytes that cannot be in a header line; they are escaped, as browsers do.
 func targetURL(u *url.URL) string {
-	bare := *u
-	bare.User, bare.Fragment, bare.RawFragment = nil, "", ""
-	text := bare.String()
+	text := weburl.Requested(u)
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, breaksLine) {
 		return text
 	}

@@ -3,11 +3,15 @@ package fetch
 import (
 	"context"
 	"io"
+	"math"
 	"net/http"
 	"runtime"
 
 	"github.com/spinneret-go/spinneret/internal/content"
 )
+
+// maxLimit is no limit. It leaves room for the byte that tells of more, and for sums.
+const maxLimit = math.MaxInt64 / 8
 
 // firstBuffer is the size of the first buffer for a body. A buffer for the whole announced body
 // would be most of what a slow server costs. So buffers grow with what has arrived, and an
@@ -20,6 +24,7 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	if limit <= 0 {
 		limit = c.opts.MaxBody
 	}
+	limit = min(limit, maxLimit)
 	if c.budget != nil {
 		limit = min(limit, c.opts.MaxMemory/memoryPerBody)
 	}
@@ -31,10 +36,14 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	b := bodyReader{c: c, x: x, limit: limit, codings: content.Of(resp.Header["Content-Encoding"])}
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
+	r.buffers[0] = r.Raw
+	if len(r.Raw) == 0 || len(r.Body) == 0 || &r.Raw[0] != &r.Body[0] {
+		r.buffers[1] = r.Body
+	}
 	if b.held.n == 0 {
 		return
 	}
-	b.held.shrink(int64(cap(r.Raw) + cap(r.Body)))
+	b.held.shrink(int64(cap(r.buffers[0]) + cap(r.buffers[1])))
 	r.held = new(reservation)
 	*r.held = b.held
 	// A caller who forgets Release must not starve others forever.
@@ -61,19 +70,14 @@ func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 	g := growth{&b.c.buffers, min(smallBody, b.limit), most}
 	raw, over, err := g.read(nil, body, b.x.read)
 	if over && b.limit > smallBody {
-		need := roundUp(most + 1)
-		if b.c.decodes(b.codings) {
-			need += grown(b.limit) // which is enough for the encoded form to grow
-		} else if promised < 0 {
-			need = grown(most)
+		need := grown(most)
+		if b.c.decodes(b.codings) { // which is enough for the encoded form to grow
+			need = roundUp(most+1) + grown(b.limit)
 		}
 		if !b.reserve(need) {
 			return raw, b.cut(false, errMemory)
 		}
 		raw = raw[:smallBody+1] // the byte that told of more
-		if promised >= 0 {
-			raw = b.c.buffers.grow(raw, most+1)
-		}
 		g.limit = b.limit
 		raw, over, err = g.read(raw, body, b.x.read)
 	}

@@ -200,7 +200,7 @@ func TestNotModified(t *testing.T) {
 	})
 	c := newClient(t, fetch.Options{})
 	require.False(t, get(t, c, base).NotModified())
-	r, err := c.GetIf(t.Context(), base, fetch.Validators{ETag: `"x"`})
+	r, err := c.Do(t.Context(), fetch.Request{URL: base, Validators: fetch.Validators{ETag: `"x"`}})
 	require.NoError(t, err)
 	require.True(t, r.NotModified())
 }

@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"strings"
 	"sync"
@@ -52,9 +53,11 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	if byRatio := b.c.opts.ratioLimit(int64(len(raw))); byRatio < limit {
 		limit, why = byRatio, CutRatio
 	}
+	b.x.watch.pause() // the server has done its part
 	u := unpackers.Get().(*unpacker)
 	u.raw.Reset(raw)
-	u.decoded.Reset(&u.raw, b.codings, content.Options{Brotli: b.c.opts.Brotli})
+	u.decoded.Reset(&u.raw, b.codings,
+		content.Options{Brotli: b.c.opts.Brotli, Max: limit, Until: b.x.ctx})
 	body, over, err := b.unpack(&u.decoded, raw, limit)
 	u.decoded.Close()
 	u.raw.Reset(nil) // or the pool would keep the page
@@ -62,11 +65,13 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	switch {
 	case err == errMemory:
 		return body, CutMemory
-	case over:
+	case over || errors.Is(err, content.ErrTooLarge):
 		return body, why
 	// A body that was cut on the wire ends in the middle of its coding. That is not a second fault.
 	case cut != Whole:
 		return body, cut
+	case err != nil && b.x.ctx.Err() != nil:
+		return body, CutTime
 	case err != nil:
 		return body, CutCoding
 	}

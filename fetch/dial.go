@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,19 +24,22 @@ const maxAddrs = 4
 // net/http drops frames of unknown types, but reads all of them and logs each.
 type peer struct {
 	net.Conn
-	addr    netip.AddrPort
-	metered atomic.Bool  // whether room counts
-	room    atomic.Int64 // bytes that may still come
+	addr    netip.AddrPort // of the server; invalid if only a proxy knows it
+	metered atomic.Bool    // whether room counts
+	room    atomic.Int64   // bytes that may still come
+
+	mu      sync.Mutex // guards what follows
+	streams int        // requests on the connection
 }
 
 // The room that a server gets: for an idle connection, for the head of a response, for the first
-// part of a body, which comes before anybody reads it, and for each byte of a body that was read. A
-// frame of a single byte takes 32.
+// part of a body, which comes before anybody reads it, and for each byte of a body that was read.
+// Frames of a single byte take 32 each, and after bodyRoom few servers send such.
 const (
 	idleRoom    = 64 << 10
 	headRoom    = 64 << 10 // and MaxHeader
 	bodyRoom    = 2 * streamBuffer
-	roomPerByte = 32
+	roomPerByte = 4
 )
 
 // errRoom is the error of a connection over which too much came unasked.
@@ -52,6 +56,39 @@ func peerOf(conn net.Conn) *peer {
 		return peerOf(c.NetConn())
 	}
 	return nil
+}
+
+// meter begins to count what comes over a new connection of HTTP/2.
+func (p *peer) meter() {
+	p.room.Store(idleRoom)
+	p.metered.Store(true)
+}
+
+// join adds a request to a connection of HTTP/2, and gives the server room for n bytes.
+func (p *peer) join(n int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.metered.Load() {
+		p.meter() // a connection through a proxy, whose handshake net/http has done
+	}
+	p.streams++
+	p.room.Add(n)
+}
+
+// leave removes a request of join. What was not used must not add up. But after the last request, a
+// part of a body that nobody wanted may still come.
+func (p *peer) leave() {
+	if p == nil || !p.metered.Load() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.streams--; p.streams == 0 {
+		p.room.Store(min(p.room.Load(), idleRoom+bodyRoom))
+	}
 }
 
 // expect gives the server room for n more bytes.
@@ -80,13 +117,21 @@ func (p *peer) Write(b []byte) (int, error) {
 	return p.Conn.Write(b)
 }
 
-// RemoteAddr implements net.Conn. It returns the address that was dialed, whatever is behind it.
+// RemoteAddr implements net.Conn. It returns the address of the server, and not that of a proxy, which
+// layers above would count and record as the server's.
 func (p *peer) RemoteAddr() net.Addr {
 	if !p.addr.IsValid() {
-		return p.Conn.RemoteAddr()
+		return unknownAddr{}
 	}
 	return net.TCPAddrFromAddrPort(p.addr)
 }
+
+// unknownAddr is the address of a server that only a proxy knows.
+type unknownAddr struct{}
+
+func (unknownAddr) Network() string { return "tcp" }
+
+func (unknownAddr) String() string { return "" }
 
 // dialPlain is the transport's DialContext. HTTP/1.x runs over what it returns.
 func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.Conn, error) {
@@ -128,8 +173,7 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 	}
 	state := conn.ConnectionState()
 	if state.NegotiatedProtocol == "h2" {
-		p.room.Store(idleRoom)
-		p.metered.Store(true)
+		p.meter()
 		return conn, nil
 	}
 	w := c.recorded(conn)
@@ -189,7 +233,7 @@ func (c *Client) dialAddr(
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 		defer cancel()
 	}
-	conn, err := c.opts.Dial(ctx, network, addr.String())
+	conn, err := c.dial(ctx, network, addr.String())
 	if err != nil {
 		return nil, dialError(err, addr)
 	}
@@ -201,7 +245,7 @@ func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer,
 	dialing(ctx, ConnectTimeout, netip.AddrPort{})
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
-	conn, err := c.opts.Dial(ctx, network, hostport)
+	conn, err := c.dial(ctx, network, hostport)
 	if err != nil {
 		return nil, dialError(err, netip.AddrPort{})
 	}
@@ -217,7 +261,7 @@ func dialError(err error, addr netip.AddrPort) *Error {
 	return &Error{Kind: pick(err, Connect, ConnectTimeout), Addr: addr, Err: err}
 }
 
-// lookup returns the addresses of host that may be dialed, at most maxAddrs. Of a name with allowed
+// lookup returns the addresses of host that may be dialed. Of a name with allowed
 // and other addresses it returns the allowed ones.
 //
 // This is the only place where a name becomes an address, and the address is what is dialed. A
@@ -226,8 +270,8 @@ func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return c.allowed([]netip.Addr{addr})
 	}
-	if addr := addrOf(ctx); addr.IsValid() {
-		return c.allowed([]netip.Addr{addr})
+	if x := exchangeOf(ctx); x != nil && x.pin.IsValid() {
+		return c.allowed([]netip.Addr{x.pin})
 	}
 	dialing(ctx, ResolveTimeout, netip.AddrPort{})
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
@@ -257,14 +301,25 @@ func dnsError(host string, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: err}
 }
 
+// allowed returns the addresses that may be dialed, at most maxAddrs. They include one of IPv4 and one
+// of IPv6, if there are such: in many networks one of the two leads nowhere.
 func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {
 	var ok []netip.Addr
+	mixed := false
 	for _, a := range addrs {
-		if len(ok) < maxAddrs && c.opts.Reach.Allows(a) {
-			// Unmapped, it is the address that was checked, whatever the kernel makes of the
-			// mapped form.
-			ok = append(ok, a.Unmap())
+		if !c.opts.Reach.Allows(a) {
+			continue
 		}
+		// Unmapped, it is the address that was checked, whatever the kernel makes of the mapped form.
+		a = a.Unmap()
+		other := len(ok) > 0 && a.Is4() != ok[0].Is4()
+		switch {
+		case len(ok) < maxAddrs:
+			ok = append(ok, a)
+		case other && !mixed:
+			ok[maxAddrs-1] = a
+		}
+		mixed = mixed || other
 	}
 	if len(ok) == 0 {
 		err := fmt.Errorf("%v is not a %v address", addrs[0].Unmap(), c.opts.Reach)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 	"strings"
@@ -33,13 +34,16 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
-	late     Kind            // to report if the deadline fires in this phase
+	late     Kind            // to report if the time runs out now; not changed once there is a connection
 	addr     netip.AddrPort  // of the server, once known
 	peer     *peer           // of the connection; nil before there is one
 	heads    *httpwire.Heads // on that connection; nil for HTTP/2
+	asked    bool            // net/http has looked for a connection
 	attempts int
 	reused   bool
+	interim  int64 // bytes of interim responses that the caller was told of
 	tls      *tls.ConnectionState
+	pin      netip.Addr // of Request.Addr; set before the round trip and not changed
 
 	start, wroteAt, firstByteAt time.Time
 
@@ -99,6 +103,8 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
 	x.attempts++
 	x.wroteAt, x.firstByteAt = time.Time{}, time.Time{}
+	x.watch.unwritten()
+	x.peer.leave()
 	if x.peer = peerOf(info.Conn); x.peer != nil {
 		x.addr = x.peer.addr
 	}
@@ -107,7 +113,9 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	} else if secure, ok := info.Conn.(*tls.Conn); ok {
 		state := secure.ConnectionState()
 		x.tls = &state
-		x.peer.expect(headRoom + x.watch.opts.MaxHeader)
+		if state.NegotiatedProtocol == "h2" {
+			x.peer.join(headRoom + x.watch.opts.MaxHeader)
+		}
 	}
 	return true
 }
@@ -122,21 +130,24 @@ func (x *exchange) firstByte() time.Time {
 	return x.firstByteAt
 }
 
-// takeHeads returns the heads as they were on the wire; ok is false if they are not known.
-func (x *exchange) takeHeads(status int) (request, response []byte, ok bool) {
+// takeHeads returns the heads of resp as they were on the wire; ok is false if they are not known.
+func (x *exchange) takeHeads(resp *http.Response) (request, response []byte, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.heads == nil {
 		return nil, nil, false
 	}
-	request, response, ok = x.heads.Take(status)
+	request, response, ok = x.heads.Take(resp)
 	return request, response, ok && request != nil
 }
 
 // read records n bytes of the body.
 func (x *exchange) read(n int) {
 	x.watch.add(n)
-	x.peer.expect(roomPerByte * int64(n)) // x.peer does not change any more
+	x.mu.Lock()
+	peer := x.peer
+	x.mu.Unlock()
+	peer.expect(roomPerByte * int64(n))
 }
 
 // describe copies what x knows to r.
@@ -147,10 +158,14 @@ func (x *exchange) describe(r *Response) {
 	r.Start, r.WroteRequest, r.FirstByte = x.start, x.wroteAt, x.firstByteAt
 }
 
-// end releases the timer and the context.
+// end releases the timer, the context and the share of a connection.
 func (x *exchange) end() {
 	x.watch.end()
 	x.cancel(nil)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.peer.leave()
+	x.peer = nil
 }
 
 // canceled returns the error of an exchange whose caller's context has ended.
@@ -190,6 +205,8 @@ func (x *exchange) classify(parent context.Context, err error, o *Options) *Erro
 		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(parent)}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
+	case context.Cause(x.ctx) == errTime && x.late == Proxy:
+		return proxyError(context.DeadlineExceeded)
 	case context.Cause(x.ctx) == errTime:
 		cause := context.DeadlineExceeded
 		if x.late == ResolveTimeout {
@@ -204,7 +221,7 @@ func (x *exchange) classify(parent context.Context, err error, o *Options) *Erro
 		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: err}
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
-	case x.attempts == 0 && o.Proxy != "": // it did not let the request through
+	case x.asked && x.attempts == 0 && o.Proxy != "": // it did not let the request through
 		return proxyError(err)
 	case x.headTooLarge(err, o.MaxHeader):
 		return &Error{Kind: HeaderTooLarge, Addr: x.addr, Err: err}
@@ -218,13 +235,15 @@ func (x *exchange) classify(parent context.Context, err error, o *Options) *Erro
 
 // headTooLarge requires that x.mu is held.
 func (x *exchange) headTooLarge(err error, limit int64) bool {
+	if errors.Is(err, httpwire.ErrFields) {
+		return true
+	}
 	if x.heads != nil {
 		// For a head that was cut within a line, net/http only says that it is malformed.
 		return x.heads.TooLarge(limit)
 	}
 	// HTTP/2 reports its limits only as texts, if at all. The second is for interim responses.
 	text := err.Error()
-	return errors.Is(err, httpwire.ErrFields) || x.peer.flooded() ||
-		strings.Contains(text, "header list larger than") ||
+	return x.peer.flooded() || strings.Contains(text, "header list larger than") ||
 		strings.Contains(text, "header list too large")
 }

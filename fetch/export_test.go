@@ -11,7 +11,10 @@ import (
 // Decode is a Client's decoder without a connection, for fuzzing.
 func Decode(raw []byte, coding string, opts Options) ([]byte, Kind) {
 	c := &Client{opts: opts.withDefaults()}
-	b := bodyReader{c: c, limit: c.opts.MaxBody, codings: content.Of([]string{coding})}
+	x := newExchange(context.Background())
+	x.watch.begin(&c.opts, x.start, x.cancel)
+	defer x.end()
+	b := bodyReader{c: c, x: x, limit: c.opts.MaxBody, codings: content.Of([]string{coding})}
 	return b.decode(raw, Whole)
 }
 

@@ -68,7 +68,7 @@ func New(opts Options) (*Client, error) {
 		WriteBufferSize:        writeBuffer,
 		ExpectContinueTimeout:  time.Second, // as http.DefaultTransport
 		Protocols:              new(http.Protocols),
-		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
+		HTTP2:                  http2Config(opts.HeadTimeout),
 	}
 	c.transport.Protocols.SetHTTP1(true)
 	c.transport.Protocols.SetHTTP2(!opts.HTTP1)
@@ -86,17 +86,24 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
+// http2Config returns the settings of HTTP/2. A connection over which nothing comes is asked with a ping
+// and closed if it is dead, about when a request over it runs into HeadTimeout. Otherwise each request
+// would get that connection, since it serves many at a time.
+func http2Config(head time.Duration) *http.HTTP2Config {
+	if head < 0 {
+		head = DefaultHeadTimeout
+	}
+	return &http.HTTP2Config{
+		MaxReceiveBufferPerStream: streamBuffer,
+		SendPingTimeout:           max(head/3, time.Second),
+		PingTimeout:               max(head/2, time.Second),
+	}
+}
+
 // Get requests url once. A response of any status is a Response, and so is a redirect, which is not
 // followed. Everything else is an [*Error].
 func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
 	return c.Do(ctx, Request{URL: url})
-}
-
-// GetIf is Get for a page that was fetched before. v is what [Response.Validators] returned then.
-// If the page has not changed since, the server may answer 304 without a body: see
-// [Response.NotModified].
-func (c *Client) GetIf(ctx context.Context, url string, v Validators) (*Response, error) {
-	return c.Do(ctx, Request{URL: url, Validators: v})
 }
 
 // Do sends a request that needs more than a URL. Its results are those of Get.
@@ -104,6 +111,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	// Do waits for servers, so its stack frame and those below are kept small: stacks are a third
 	// of the memory of a fetch in flight. Hence the functions that it is cut into.
 	x := newExchange(ctx)
+	x.pin = request.Addr.Unmap()
 	defer x.end()
 	resp, r, err := c.open(ctx, x, &request)
 	if err != nil {
@@ -114,7 +122,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	c.readBodies(x, resp, request.MaxBody, r)
 	// Half a page is useful if the server is to blame. A caller who leaves wants none of it, and
 	// must not mistake it for the server's doing.
-	if ctx.Err() != nil && r.RawCut != Whole {
+	if ctx.Err() != nil && (r.RawCut != Whole || r.Truncated == CutTime) {
 		c.Release(r)
 		return nil, x.canceled(ctx, withoutPassword(request.URL))
 	}
@@ -179,10 +187,10 @@ func (c *Client) Release(r *Response) {
 		r.held.shrink(0)
 		r.held = nil
 	}
-	if len(r.Raw) > 0 && (len(r.Body) == 0 || &r.Raw[0] != &r.Body[0]) {
-		c.buffers.put(r.Body)
+	for i, buf := range r.buffers {
+		c.buffers.put(buf)
+		r.buffers[i] = nil
 	}
-	c.buffers.put(r.Raw)
 	r.Raw, r.Body = nil, nil
 }
 

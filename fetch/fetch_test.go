@@ -88,7 +88,7 @@ func TestGetReportsTheExchange(t *testing.T) {
 	require.False(t, r.FirstByte.Before(r.Start) || r.FirstByte.After(before), "%+v", r)
 }
 
-func TestGetIfUnchanged(t *testing.T) {
+func TestValidators(t *testing.T) {
 	const etag, date = `W/"1"`, "Sat, 01 Jan 2000 00:00:00 GMT"
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", etag)
@@ -103,14 +103,16 @@ func TestGetIfUnchanged(t *testing.T) {
 	c := newClient(t, fetch.Options{})
 	require.Equal(t, "page", string(get(t, c, srv.URL).Body))
 
-	r, err := c.GetIf(t.Context(), srv.URL, fetch.Validators{ETag: etag, LastModified: date})
+	r, err := c.Do(t.Context(), fetch.Request{URL: srv.URL,
+		Validators: fetch.Validators{ETag: etag, LastModified: date}})
 	require.NoError(t, err)
 	require.True(t, r.NotModified())
 	require.Empty(t, r.Body)
 	require.Equal(t, fetch.Whole, r.Truncated, "a missing body is not broken gzip")
 	require.Equal(t, etag, r.Validators().ETag)
 
-	r, err = c.GetIf(t.Context(), srv.URL, fetch.Validators{ETag: "x\r\nEvil: 1", LastModified: "\n"})
+	r, err = c.Do(t.Context(), fetch.Request{URL: srv.URL,
+		Validators: fetch.Validators{ETag: "x\r\nEvil: 1", LastModified: "\n"}})
 	require.NoError(t, err)
 	require.Equal(t, "page", string(r.Body), "invalid field values are not sent as validators")
 	require.NotContains(t, string(r.RequestHead), "Evil")

@@ -111,7 +111,7 @@ func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
 	body := noise(1 << 20)
 	synctest.Test(t, func(t *testing.T) {
-		c, stop := inMemory(t, fetch.Options{MaxMemory: 3 * (1<<20 + 1)}, func(s *session) {
+		c, stop := inMemory(t, fetch.Options{MaxMemory: 4 * (1<<20 + 1)}, func(s *session) {
 			if strings.Contains(s.request(), "/patient") {
 				s.say(ok + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
 				return

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -169,6 +170,9 @@ func (o Options) check() error {
 		if err := checkField(name, values); err != nil {
 			return fmt.Errorf("fetch: %w", err)
 		}
+		if http.CanonicalHeaderKey(name) == "User-Agent" {
+			return errors.New("fetch: User-Agent in Options.Header: set Options.UserAgent")
+		}
 	}
 	if o.Reach == Loopback {
 		return nil
@@ -221,9 +225,9 @@ func (o Options) withDefaults() Options {
 	fill(&o.MaxIdlePerHost, DefaultMaxIdlePerHost)
 	fill(&o.IdleTimeout, DefaultIdleTimeout)
 	if o.MaxBody < 0 {
-		// One is left to tell a body that ends at the limit from one that goes on.
-		o.MaxBody = math.MaxInt64 - 1
+		o.MaxBody = maxLimit
 	}
+	o.MaxBody = min(o.MaxBody, maxLimit)
 	if o.MaxHeader < 0 {
 		o.MaxHeader = DefaultMaxHeader
 	}

@@ -28,8 +28,8 @@ type watch struct {
 	body  time.Time   // when the body began; zero before
 	n     int64       // bytes of the body
 
-	paused    time.Time // since when the body is not being read; zero while it is
-	suspended time.Time // since when nothing counts; zero if it does
+	paused    time.Time // since when nobody reads the body: MinRate does not count; zero while it does
+	suspended time.Time // since when the request is held back: no limit counts; zero while they do
 }
 
 // begin starts the watch.
@@ -67,6 +67,13 @@ func (w *watch) written() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wrote = time.Now()
+}
+
+// unwritten records that the request is to be sent, perhaps once more.
+func (w *watch) unwritten() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrote = time.Time{}
 }
 
 // answered records that the head has arrived. The body's time begins.

@@ -16,14 +16,16 @@ import (
 func (c *Client) useProxy() error {
 	u, err := url.Parse(c.opts.Proxy)
 	if err != nil {
-		return fmt.Errorf("fetch: parse proxy: %w", err)
+		return errors.New("fetch: Options.Proxy is not a URL") // err has the password
 	}
 	direct := c.opts.Dial
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dialingProxy(ctx, false)
 		conn, err := direct(ctx, network, addr)
 		if err != nil {
 			return nil, proxyError(err)
 		}
+		dialingProxy(ctx, true)
 		return conn, nil
 	}
 	switch u.Scheme {
@@ -105,7 +107,11 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 		}
 		ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 		defer cancel()
-		return dial(ctx, network, addr)
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &peer{Conn: conn}, nil
 	}
 	// The transport does the handshakes with the proxy and through it.
 	t.DialTLSContext = nil

@@ -3,9 +3,12 @@ package fetch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -21,10 +24,18 @@ type Request struct {
 	Validators Validators
 	// MaxBody replaces Options.MaxBody for this request; 0 means that one.
 	MaxBody int64
+	// Addr is where the request goes, whatever its host name resolves to; invalid means wherever
+	// the name leads. A kept connection to another address is not used. Set it if a delay or a
+	// budget was counted for an address, as package scheduler does: between the count and the
+	// request, a name may come to mean another address, or an old connection may still lead to a
+	// former one. Options.Reach holds for it. A URL whose host is an address goes there, and so does a
+	// request through a proxy that resolves names.
+	Addr netip.Addr
 }
 
-// Validators identify a version of a page. With those of an earlier response, [Client.GetIf] gets
-// the page only if it has changed since. The zero Validators get it in any case.
+// Validators identify a version of a page. With those of an earlier response, the server may answer 304
+// without a body if the page has not changed since: see [Response.NotModified]. The zero Validators
+// get the page in any case.
 type Validators struct{ ETag, LastModified string }
 
 // prepare returns the request that net/http sends for r and its normalized URL, or why it cannot be
@@ -87,7 +98,7 @@ const accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 func (o *Options) headers() (get, complete http.Header) {
 	complete = http.Header{"User-Agent": {o.UserAgent}, "Accept-Encoding": {o.codings()}}
 	for name, values := range o.Header {
-		complete[http.CanonicalHeaderKey(name)] = values
+		complete[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
 	get = maps.Clone(complete)
 	if _, ok := get["Accept"]; !ok {
@@ -96,10 +107,13 @@ func (o *Options) headers() (get, complete http.Header) {
 	return get, complete
 }
 
-// checkField says what keeps a field from being sent.
+// checkField says what keeps a field from being sent. net/http takes the Host from the URL.
 func checkField(name string, values []string) error {
 	if !isToken(name) {
 		return fmt.Errorf("%q is not the name of a header field", name)
+	}
+	if http.CanonicalHeaderKey(name) == "Host" {
+		return errors.New("the field Host is that of the URL")
 	}
 	for _, value := range values {
 		if !isFieldValue(value) {

@@ -26,6 +26,7 @@ type Response struct {
 	Body      []byte // Raw without its content coding; shares memory with Raw if it had none
 	Truncated Kind   // why Body is not the whole page; CutCoding if it could not be decoded
 	held      *reservation
+	buffers   [2][]byte // of Raw and Body; those may be cut by the caller
 
 	RetryAfter time.Duration // the delay that the server asks for, from FirstByte; else 0
 	// Fresh is how long from FirstByte the page may be assumed unchanged, by its Cache-Control,
@@ -54,7 +55,7 @@ func (r *Response) Wait() time.Duration {
 // NotModified reports whether the server answered that the page has not changed (304).
 func (r *Response) NotModified() bool { return r.Status == http.StatusNotModified }
 
-// Validators returns what to pass to [Client.GetIf] for the same URL, if the caller keeps this
+// Validators returns what to put into the next [Request] of the same URL, if the caller keeps this
 // page. A 304 may omit them; then those of the request stay valid. Do not use those of an error
 // page or of a body that was cut: the next answer may be "not modified" for a page that was never
 // stored.
@@ -65,7 +66,7 @@ func (r *Response) Validators() Validators {
 // setHeads takes the heads off the wire or, if that is not possible, reconstructs them.
 func (r *Response) setHeads(x *exchange, req *http.Request, resp *http.Response) {
 	// Either both are exact or neither: two flags would help nobody.
-	if r.RequestHead, r.Head, r.HeadExact = x.takeHeads(resp.StatusCode); r.HeadExact {
+	if r.RequestHead, r.Head, r.HeadExact = x.takeHeads(resp); r.HeadExact {
 		return
 	}
 	// HTTP/2 has the fields of a request line, and net/http the rest of the absolute form.

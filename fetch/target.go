@@ -55,8 +55,11 @@ func parseTarget(raw string) (u weburl.URL, page string, err error) {
 	return u, raw, nil
 }
 
+var breaks = strings.NewReplacer("\t", "", "\n", "", "\r", "")
+
 // withoutPassword returns raw, which may be anything, without credentials, for the text of errors.
 func withoutPassword(raw string) string {
+	raw = breaks.Replace(raw) // as the parser does, wherever they are
 	const slashes = `/\`
 	_, rest, _ := strings.Cut(raw, ":")
 	rest = strings.TrimLeft(rest, slashes)

@@ -5,8 +5,10 @@ import (
 	"net"
 	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
+	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
 
 // traced returns a context through which dialing and net/http report to x, and through x to the
@@ -24,6 +26,9 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 	x.trace.GetConn, x.trace.GotConn = x.getConn, x.gotConn
 	x.trace.WroteRequest = x.wroteRequest
 	x.trace.GotFirstResponseByte = x.gotFirstByte
+	if x.caller.Got1xxResponse != nil {
+		x.trace.Got1xxResponse = x.got1xx
+	}
 	return context.WithValue(httpctx.WithTrace(ctx, &x.trace), exchangeKey{}, x)
 }
 
@@ -48,26 +53,51 @@ func dialing(ctx context.Context, late Kind, addr netip.AddrPort) {
 	}
 }
 
-// resolve calls Options.Resolve. The caller's trace sees one look-up, and not what the resolver does
-// for it, such as connecting to a name server.
-func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
-	x := exchangeOf(ctx)
-	if x == nil || x.caller.DNSStart == nil && x.caller.DNSDone == nil && x.caller.ConnectStart == nil &&
-		x.caller.ConnectDone == nil {
-		return c.opts.Resolve(ctx, host)
+// dialingProxy records the same for the connection to a proxy, and done that it is there.
+func dialingProxy(ctx context.Context, done bool) {
+	if x := exchangeOf(ctx); x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.attempts == 0 {
+			x.late = Proxy
+			if done {
+				x.late = ConnectTimeout
+			}
+		}
 	}
-	if x.caller.DNSStart != nil {
-		x.caller.DNSStart(httptrace.DNSStartInfo{Host: host})
+}
+
+// resolve calls Options.Resolve. The caller's trace sees one look-up, and neither that trace nor x
+// sees what the resolver does for it, which may be requests to a name server.
+func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	var caller httptrace.ClientTrace
+	if x := exchangeOf(ctx); x != nil {
+		caller = x.caller
+	}
+	if caller.DNSStart != nil {
+		caller.DNSStart(httptrace.DNSStartInfo{Host: host})
 	}
 	addrs, err := c.opts.Resolve(httpctx.WithoutTrace(ctx), host)
-	if x.caller.DNSDone != nil {
+	if caller.DNSDone != nil {
 		done := httptrace.DNSDoneInfo{Err: err}
 		for _, a := range addrs {
 			done.Addrs = append(done.Addrs, net.IPAddr{IP: a.AsSlice(), Zone: a.Zone()})
 		}
-		x.caller.DNSDone(done)
+		caller.DNSDone(done)
 	}
 	return addrs, err
+}
+
+// dial calls Options.Dial. The caller's trace sees the connections that are made, but neither it nor
+// the exchange sees requests that the function may send.
+func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	out := httpctx.WithoutTrace(ctx)
+	if x := exchangeOf(ctx); x != nil && (x.caller.ConnectStart != nil || x.caller.ConnectDone != nil) {
+		out = httpctx.WithTrace(ctx, &httptrace.ClientTrace{
+			ConnectStart: x.caller.ConnectStart, ConnectDone: x.caller.ConnectDone,
+		})
+	}
+	return c.opts.Dial(out, network, addr)
 }
 
 // wroteRequest, gotFirstByte, getConn and gotConn are called by net/http.
@@ -81,7 +111,10 @@ func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
 
 func (x *exchange) gotFirstByte() {
 	x.stamp(&x.firstByteAt)
-	x.peer.expect(bodyRoom) // x.peer does not change while the transport waits for the response
+	x.mu.Lock()
+	peer := x.peer
+	x.mu.Unlock()
+	peer.expect(bodyRoom)
 	if x.caller.GotFirstResponseByte != nil {
 		x.caller.GotFirstResponseByte()
 	}
@@ -90,14 +123,37 @@ func (x *exchange) gotFirstByte() {
 // getConn is called before most attempts. Canceling here stops an attempt too many early.
 func (x *exchange) getConn(hostPort string) {
 	x.mu.Lock()
+	x.asked = true
 	if x.attempts == maxAttempts {
 		x.cancel(errAttempts)
 	}
 	x.mu.Unlock()
+	x.watch.unwritten()
 	if x.caller.GetConn != nil {
 		x.caller.GetConn(unpin(x.ctx, hostPort))
 	}
 }
+
+// got1xx is called for each interim response if the caller has a hook for it, and then net/http does
+// not limit them itself.
+func (x *exchange) got1xx(code int, header textproto.MIMEHeader) error {
+	x.mu.Lock()
+	for name, values := range header {
+		for _, value := range values {
+			x.interim += int64(len(name) + len(value) + fieldCost)
+		}
+	}
+	x.interim += fieldCost
+	over := x.interim > x.watch.opts.MaxHeader
+	x.mu.Unlock()
+	if over {
+		return httpwire.ErrFields
+	}
+	return x.caller.Got1xxResponse(code, header)
+}
+
+// fieldCost is what HTTP/2 counts for a field besides its name and value (RFC 9113, 6.5.2).
+const fieldCost = 32
 
 // gotConn is called once per attempt. The caller's hook may wait, for example until the address of
 // the connection may be visited; that is not the server's time.

@@ -237,7 +237,7 @@ func TestTransportShowsTheWireToObservers(t *testing.T) {
 		}
 		resp, _, err := viaTransport(t, c, req)
 		require.NoError(t, err)
-		asked, got, ok := heads.Take(resp.StatusCode)
+		asked, got, ok := heads.Take(resp)
 		require.True(t, ok)
 		require.True(t, strings.HasSuffix(string(asked), "\r\n\r\n"), "%q", asked)
 		require.True(t, strings.HasPrefix(string(asked), req.Method+fmt.Sprintf(" /%d HTTP/1.1\r\n", n)), "%q", asked)

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
@@ -16,19 +18,26 @@ import (
 // connection is the state of the connection of an exchange. Its methods are safe for concurrent
 // use.
 type connection struct {
-	mu   sync.Mutex
-	conn net.Conn
-	kept *httpwire.Heads // nil if it cannot be observed
+	mu     sync.Mutex
+	target string    // host and port of the server
+	at     time.Time // when the connection was chosen; zero before
+	conn   net.Conn
+	kept   *httpwire.Heads // nil if it cannot be observed
 }
 
 // observe returns a context that sets c to the connection of a request, or to the last one if the
 // request is retried.
 func (c *connection) observe(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(hostPort string) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.target = hostPort
+		},
 		GotConn: func(info httptrace.GotConnInfo) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.conn, c.kept = info.Conn, nil
+			c.conn, c.kept, c.at = info.Conn, nil, time.Now()
 			if w, ok := info.Conn.(*httpwire.Conn); ok {
 				c.kept = w.Begin()
 			}
@@ -43,10 +52,21 @@ func (c *connection) heads(resp *http.Response) (request, response []byte, ok bo
 	if c.kept == nil || resp.ProtoMajor != 1 {
 		return nil, nil, false
 	}
-	return c.kept.Take(resp.StatusCode)
+	return c.kept.Take(resp)
 }
 
-// addr returns the address of the server.
+// sentAt returns when the request was sent: layers below may hold it back until they have chosen a
+// connection. It returns asked, when it came from the client, if that is not known.
+func (c *connection) sentAt(asked time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at.IsZero() {
+		return asked
+	}
+	return c.at
+}
+
+// addr returns the address of the server; it is invalid if the connection leads to a proxy.
 func (c *connection) addr() netip.Addr {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,6 +74,14 @@ func (c *connection) addr() netip.Addr {
 		return netip.Addr{}
 	}
 	addr, _ := netip.ParseAddrPort(c.conn.RemoteAddr().String())
+	_, port, _ := net.SplitHostPort(c.target)
+	direct := c.target == "" || port == strconv.Itoa(int(addr.Port()))
+	if w, ok := c.conn.(*httpwire.Conn); ok && w.Dialed != "" {
+		direct = w.Dialed == c.target
+	}
+	if !direct {
+		return netip.Addr{}
+	}
 	return addr.Addr()
 }
 

@@ -40,8 +40,8 @@ type Transport struct {
 
 	base     http.RoundTripper
 	archive  *archive.Archive
-	decodes  bool // what no client has asked for, as an http.Transport does
-	observed bool // base is ours
+	decodes  bool            // what no client has asked for, as an http.Transport does
+	observed *http.Transport // the one that base is a clone of; nil if it is none
 
 	mu     sync.Mutex // guards what follows
 	failed []error    // of captures, until the next RoundTrip returns them
@@ -64,7 +64,7 @@ func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
 	}
 	if plain, ok := t.base.(*http.Transport); ok {
 		t.decodes = !plain.DisableCompression
-		t.base, t.observed = observed(plain), true
+		t.base, t.observed = observed(plain), plain
 	}
 	return t
 }
@@ -87,7 +87,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x := t.begin(req)
-	resp, err := t.base.RoundTrip(x.req)
+	base := t.base
+	if t.observed != nil && req.URL != nil && req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		base = t.observed // a clone does not know the protocols that were registered with it
+	}
+	resp, err := base.RoundTrip(x.req)
 	if err != nil {
 		x.discard(nil)
 		return nil, err
@@ -146,7 +150,7 @@ const maxTapped = 4
 func (t *Transport) begin(req *http.Request) *exchange {
 	x := &exchange{t: t, started: time.Now()}
 	ctx := req.Context()
-	if t.observed {
+	if t.observed != nil {
 		ctx = httpctx.WithHandshake(ctx)
 	}
 	ctx = x.conn.observe(ctx)
@@ -255,7 +259,7 @@ func (x *exchange) capture(
 	sent := *resp
 	sent.Request = req
 	c = archive.FromResponse(&sent, nil)
-	c.Time, c.Truncated = x.started, ""
+	c.Time, c.Truncated = x.conn.sentAt(x.started), ""
 	request, response, ok := x.conn.heads(resp)
 	if ok {
 		c.Head, c.Rebuilt = response, false

@@ -33,7 +33,9 @@ func observed(base *http.Transport) *http.Transport {
 		if err != nil {
 			return nil, err
 		}
-		return record(conn), nil
+		w := record(conn)
+		w.Dialed = addr
+		return w, nil
 	}
 	dialTLS := t.DialTLSContext
 	//lint:ignore SA1019 callers may still set it
@@ -61,11 +63,11 @@ func observed(base *http.Transport) *http.Transport {
 			return nil, err
 		}
 		state := secure.ConnectionState()
-		if state.NegotiatedProtocol == "h2" {
-			return conn, nil // net/http recognizes HTTP/2 by this type
+		if state.NegotiatedProtocol == "h2" || t.Protocols != nil && t.Protocols.UnencryptedHTTP2() {
+			return conn, nil // net/http recognizes HTTP/2, or that it is encrypted, by this type
 		}
 		w := record(conn)
-		w.TLS = &state
+		w.TLS, w.Dialed = &state, addr
 		return w, nil
 	}
 	return t
@@ -110,10 +112,21 @@ func startTLS(ctx context.Context, t *http.Transport, dial dialFunc, network, ad
 // handshake does the TLS handshake as net/http does. The result decides whether the connection is
 // observed, so net/http cannot do it later.
 func handshake(ctx context.Context, t *http.Transport, conn *tls.Conn) error {
-	if t.TLSHandshakeTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, t.TLSHandshakeTimeout)
-		defer cancel()
+	if t.TLSHandshakeTimeout <= 0 {
+		return httpctx.Handshake(ctx, conn)
 	}
-	return httpctx.Handshake(ctx, conn)
+	limited, cancel := context.WithTimeout(ctx, t.TLSHandshakeTimeout)
+	defer cancel()
+	err := httpctx.Handshake(limited, conn)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return handshakeTimeout{}
+	}
+	return err
 }
+
+// handshakeTimeout is an error that net/http does not export.
+type handshakeTimeout struct{}
+
+func (handshakeTimeout) Error() string   { return "net/http: TLS handshake timeout" }
+func (handshakeTimeout) Timeout() bool   { return true }
+func (handshakeTimeout) Temporary() bool { return true }

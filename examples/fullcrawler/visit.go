@@ -333,11 +333,11 @@ func (c *crawler) get(
 	ctx context.Context, it stage.Item, addr netip.Addr, v fetch.Validators,
 ) (*fetch.Response, scheduler.Outcome) {
 	began := time.Now()
-	req := fetch.Request{URL: it.URL, Validators: v}
+	req := fetch.Request{URL: it.URL, Validators: v, Addr: addr} // which the lease counts
 	if it.Robots != nil {
 		req.MaxBody = robotstxt.MaxSize + 1 // regardless of -max-body: a truncated file may lack a rule
 	}
-	resp, err := c.client.Do(fetch.WithAddr(ctx, addr), req) // the address that the lease counts
+	resp, err := c.client.Do(ctx, req)
 	if err != nil {
 		return nil, c.giveUp(ctx, it, err, addr, began)
 	}

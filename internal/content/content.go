@@ -1,8 +1,11 @@
 // Package content decodes the content codings of HTTP bodies, within bounds: a few kilobytes can
 // expand to gigabytes of zeros.
 //
-// The decoders of gzip, deflate and zstd are pooled, since each needs tens of kilobytes. Brotli is
-// a hook, because its module is large and not every caller wants it.
+// The decoders of gzip, deflate and zstd are pooled: each needs tens of kilobytes, or, for zstd, a
+// window of up to 8 MiB. Brotli is a hook, because its module is large and not every caller wants it.
+//
+// A body may have several codings on top of each other, and each multiplies the work. So the bounds
+// hold for what each of them decodes to, not just for the last.
 package content
 
 import (
@@ -47,13 +50,18 @@ type Options struct {
 	Ratio   int64  // decoded bytes for each encoded one, beyond Free; 0 means no bound
 	Free    int64  // decoded bytes that are always allowed; 0 means none
 	Lenient bool   // a body that does not begin like its coding is left as it is; false means an error
+
+	// Until ends the reading with its error, if it has one. It is asked for every few kilobytes that
+	// a decoder reads, which need not decode to anything. A context will do; nil means never.
+	Until interface{ Err() error }
 }
 
 // Of returns the codings that Content-Encoding fields list, in normal form: current names in lower
-// case, separated by commas, without identity; "" for none. It does not allocate for a single coding
-// in lower case.
+// case, separated by commas, without identity; "" for none. If there are too many to be decoded, only
+// the first ones are listed. It does not allocate for a single coding in lower case.
 func Of(fields []string) string {
 	var list string
+	n := 0
 	for _, field := range fields {
 		for name := range strings.SplitSeq(field, ",") {
 			if name = strings.ToLower(strings.TrimSpace(name)); name == "x-gzip" {
@@ -61,10 +69,14 @@ func Of(fields []string) string {
 			}
 			switch {
 			case name == "" || name == "identity":
+				continue
 			case list == "":
 				list = name
 			default:
 				list += "," + name
+			}
+			if n++; n > maxCodings {
+				return list
 			}
 		}
 	}
@@ -121,8 +133,8 @@ func isAnything([]byte) bool { return true }
 type Reader struct {
 	options Options
 	codings string
-	src     counter
-	buf     *bufio.Reader // of src; kept by Reset
+	feeds   [maxCodings]feed // of the decoders; the first is the source
+	buf     *bufio.Reader    // of the source; kept by Reset
 
 	closed   atomic.Bool
 	mu       sync.Mutex // held by Read, and guards what follows
@@ -145,14 +157,14 @@ func (r *Reader) Reset(src io.Reader, codings string, o Options) {
 	if r.buf == nil {
 		r.buf = bufio.NewReader(nil)
 	}
-	r.options, r.codings, r.src = o, codings, counter{r: src}
-	r.buf.Reset(&r.src)
+	r.options, r.codings = o, codings
+	r.buf.Reset(r.feed(0, src))
 	r.n, r.err = 0, nil
 	r.closed.Store(false)
 }
 
-// Read returns decoded bytes. At the end of the body, all of the source was read, unless there is
-// more behind the end of the coding.
+// Read returns decoded bytes. io.EOF means that the source has ended, too. What it has behind the end
+// of the coding is dropped.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,21 +180,32 @@ func (r *Reader) Read(p []byte) (int, error) {
 	}
 	n, err := r.decoders[r.opened-1].Read(p)
 	r.n += int64(n)
-	switch {
-	case r.options.Max > 0 && r.n > r.options.Max:
-		n, err = n-1, ErrTooLarge
-	case r.options.Ratio > 0 && r.n > r.allowed():
-		err = ErrRatio
+	switch over := r.over(r.n); {
+	case over == ErrTooLarge:
+		n, err = n-1, over
+	case over != nil:
+		err = over
 	case err == io.EOF:
-		_, _ = r.buf.Peek(1) // so that the source sees its end
-	case err == nil && r.closed.Load():
-		err = ErrClosed
+		err = r.drain()
+	case err == nil:
+		err = r.ended()
 	}
 	if err != nil {
 		r.err = err
 		r.release()
 	}
 	return n, err
+}
+
+// drain reads what the decoders have left and returns io.EOF, or why a feed has not come to its end.
+// Where gzip or zstd may end or go on, a decoder takes a broken connection for the end.
+func (r *Reader) drain() error {
+	for i := range r.opened {
+		if _, err := io.Copy(io.Discard, &r.feeds[i]); err != nil {
+			return err
+		}
+	}
+	return io.EOF
 }
 
 // Close releases the decoders. The source is left to the caller.
@@ -198,12 +221,27 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// allowed returns how many decoded bytes the ratio permits.
-func (r *Reader) allowed() int64 {
-	if r.src.n > math.MaxInt64/2/r.options.Ratio {
-		return math.MaxInt64
+// over returns which bound n decoded bytes exceed, if any.
+func (r *Reader) over(n int64) error {
+	switch encoded := r.feeds[0].n; {
+	case r.options.Max > 0 && n > r.options.Max:
+		return ErrTooLarge
+	case r.options.Ratio > 0 && encoded <= math.MaxInt64/2/r.options.Ratio &&
+		n > r.options.Free+encoded*r.options.Ratio:
+		return ErrRatio
 	}
-	return r.options.Free + r.src.n*r.options.Ratio
+	return nil
+}
+
+// ended returns why nothing more may be decoded, if so.
+func (r *Reader) ended() error {
+	switch {
+	case r.closed.Load():
+		return ErrClosed
+	case r.options.Until != nil:
+		return r.options.Until.Err()
+	}
+	return nil
 }
 
 // open opens the decoders, the one of the last coding first.
@@ -224,7 +262,7 @@ func (r *Reader) open() error {
 		if last < 0 {
 			return nil
 		}
-		rest, src = rest[:last], bufio.NewReader(r.decoders[r.opened-1])
+		rest, src = rest[:last], bufio.NewReader(r.feed(r.opened, r.decoders[r.opened-1]))
 	}
 }
 
@@ -255,20 +293,43 @@ func (r *Reader) release() {
 	if r.buf != nil {
 		r.buf.Reset(nil)
 	}
-	r.src.r = nil
+	for i := range r.feeds {
+		r.feeds[i].src = nil
+	}
 }
 
-// counter counts the bytes that are read through it.
-type counter struct {
-	r io.Reader
-	n int64
+// feed is what a decoder reads: the source, or the output of another decoder.
+type feed struct {
+	of  *Reader
+	src io.Reader // nil once released
+	n   int64     // bytes read
+	err error     // that ended it
 }
 
-func (c *counter) Read(p []byte) (int, error) {
-	if c.r == nil {
+// feed returns the i'th feed, which reads from src.
+func (r *Reader) feed(i int, src io.Reader) *feed {
+	r.feeds[i] = feed{of: r, src: src}
+	return &r.feeds[i]
+}
+
+// Read implements io.Reader.
+func (f *feed) Read(p []byte) (int, error) {
+	if f.src == nil {
 		return 0, ErrClosed
 	}
-	n, err := c.r.Read(p)
-	c.n += int64(n)
+	if f.err == nil {
+		f.err = f.of.ended()
+	}
+	if f.err != nil {
+		return 0, f.err
+	}
+	n, err := f.src.Read(p)
+	f.n += int64(n)
+	if f != &f.of.feeds[0] {
+		if over := f.of.over(f.n); over != nil {
+			n, err = 0, over
+		}
+	}
+	f.err = err
 	return n, err
 }

@@ -220,3 +220,80 @@ func TestAfterClose(t *testing.T) {
 	_, err = io.ReadAll(content.NewReader(strings.NewReader("some longer text"), "gzip", content.Options{}))
 	require.ErrorIs(t, err, gzip.ErrHeader, "the cause as the standard library names it")
 }
+
+// drip is a source that ends with an error, such as that of a broken connection.
+type drip struct {
+	data []byte
+	err  error
+}
+
+func (d *drip) Read(p []byte) (int, error) {
+	if len(d.data) == 0 {
+		return 0, d.err
+	}
+	n := copy(p[:1], d.data)
+	d.data = d.data[n:]
+	return n, nil
+}
+
+// A connection that breaks where a coding may end is no end of the body.
+func TestBrokenSource(t *testing.T) {
+	text := []byte(strings.Repeat("some text ", 100))
+	for _, coding := range []string{"gzip", "deflate", "br", "zstd"} {
+		encoded := encode(t, coding, text)
+		for _, codings := range []string{coding, "gzip, " + coding} {
+			data := encoded
+			if codings != coding {
+				data = encode(t, coding, encode(t, "gzip", text))
+			}
+			for cut := range len(data) + 1 {
+				r := content.NewReader(&drip{data[:cut], io.ErrUnexpectedEOF}, content.Of([]string{codings}),
+					content.Options{Brotli: br.Open})
+				_, err := io.ReadAll(r)
+				require.Error(t, err, "%s at %d of %d", codings, cut, len(data))
+			}
+			got, err := io.ReadAll(content.NewReader(&drip{append(data, "padding"...), io.EOF},
+				content.Of([]string{codings}), content.Options{Brotli: br.Open}))
+			if coding != "zstd" { // which knows padding from frames
+				require.NoError(t, err, codings)
+				require.Equal(t, text, got)
+			}
+		}
+	}
+}
+
+// Codings on top of each other multiply the work even if they decode to nothing.
+func TestNestedBounds(t *testing.T) {
+	empty := encode(t, "gzip", nil)
+	inner := encode(t, "gzip", bytes.Repeat(empty, 1<<16))
+	body := encode(t, "gzip", bytes.Repeat(inner, 100))
+	for _, o := range []content.Options{{Max: 1 << 20}, {Ratio: 100}} {
+		_, err := io.ReadAll(content.NewReader(bytes.NewReader(body), "gzip,gzip,gzip", o))
+		require.ErrorIs(t, err, content.ErrTooLarge)
+	}
+}
+
+// asked counts how often it was asked, and then says that it is enough.
+type asked struct{ n, most int }
+
+func (a *asked) Err() error {
+	if a.n++; a.n > a.most {
+		return io.ErrNoProgress
+	}
+	return nil
+}
+
+func TestUntil(t *testing.T) {
+	empty := encode(t, "gzip", nil)
+	body := encode(t, "gzip", bytes.Repeat(empty, 1<<16))
+	until := &asked{most: 100}
+	_, err := io.ReadAll(content.NewReader(bytes.NewReader(body), "gzip,gzip", content.Options{Until: until}))
+	require.ErrorIs(t, err, io.ErrNoProgress)
+	require.Equal(t, 101, until.n, "nothing is read after that")
+}
+
+func TestOfLongLists(t *testing.T) {
+	list := content.Of([]string{strings.Repeat("gzip,", 1<<20)})
+	require.Equal(t, "gzip,gzip,gzip,gzip", list)
+	require.False(t, new(content.Options).Known(list))
+}

@@ -7,6 +7,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
+	"net/textproto"
 	"sync"
 )
 
@@ -20,6 +22,8 @@ type Conn struct {
 	// TLS is the state of an encrypted connection, which net/http takes for a plain one; nil if it
 	// is plain.
 	TLS *tls.ConnectionState
+	// Dialed is the host and port that were dialed, which may be those of a proxy; "" if unknown.
+	Dialed string
 
 	maxBytes, maxFields int
 
@@ -69,17 +73,83 @@ func (c *Conn) Begin() *Heads {
 }
 
 // Take returns the heads: that of the request, and the last one of the response. ok reports that the
-// response's is complete and has the given status. It has not if the server sent something unasked
-// on a kept connection. A nil request means that it is unknown.
-func (h *Heads) Take(status int) (request, response []byte, ok bool) {
+// response's is complete, and is where resp comes from. It is not if a layer has made resp of
+// something else, or if the server sent something unasked on a kept connection. A nil request means
+// that it is unknown.
+func (h *Heads) Take(resp *http.Response) (request, response []byte, ok bool) {
 	h.conn.mu.Lock()
 	defer h.conn.mu.Unlock()
 	if h.asked {
 		request = h.sent
 	}
-	ok = h.done && !h.over && statusOf(h.got) == status
+	ok = h.done && !h.over && statusOf(h.got) == resp.StatusCode && hasFields(resp.Header, h.got)
 	h.done = true // what still comes is body
 	return request, h.got, ok
+}
+
+// hasFields reports whether h has the fields of a head, which begins with its status line, in their
+// order, except those that net/http takes out. It may have others.
+func hasFields(h http.Header, head []byte) bool {
+	var seen map[string]int // of the values of a field that has several
+	_, rest, _ := bytes.Cut(head, []byte("\n"))
+	for len(rest) > 0 {
+		var line []byte
+		line, rest = cutLine(rest)
+		for folded := false; len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t'); folded = true {
+			if !folded {
+				line = bytes.Clone(line)
+			}
+			var more []byte
+			more, rest = cutLine(rest)
+			line = append(append(line, ' '), more...)
+		}
+		before, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok {
+			continue
+		}
+		name, values := valuesOf(h, string(before))
+		switch name {
+		case "Transfer-Encoding", "Trailer", "Content-Length":
+			continue
+		}
+		from := seen[name]
+		at := indexOf(values[from:], bytes.TrimLeft(value, " \t"))
+		if at < 0 {
+			return false
+		}
+		if len(values) > 1 {
+			if seen == nil {
+				seen = make(map[string]int)
+			}
+			seen[name] = from + at + 1
+		}
+	}
+	return true
+}
+
+// valuesOf returns the values of a field and its name as h has it. Most names are written like that.
+func valuesOf(h http.Header, name string) (string, []string) {
+	values, ok := h[name]
+	if !ok {
+		name = textproto.CanonicalMIMEHeaderKey(name)
+		values = h[name]
+	}
+	return name, values
+}
+
+func indexOf(values []string, value []byte) int {
+	for i, v := range values {
+		if v == string(value) {
+			return i
+		}
+	}
+	return -1
+}
+
+// cutLine cuts a line without the space around it, as net/http reads it.
+func cutLine(b []byte) (line, rest []byte) {
+	line, rest, _ = bytes.Cut(b, []byte("\n"))
+	return bytes.Trim(bytes.TrimSuffix(line, []byte("\r")), " \t"), rest
 }
 
 // TooLarge reports whether the response's head has too many fields, or limit bytes without an end.
@@ -106,6 +176,15 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, ErrFields
 	}
 	return n, err
+}
+
+// CloseWrite ends the writing, if the connection can do that. net/http offers it to callers that have
+// switched protocols.
+func (c *Conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // Write writes to the connection and records the head of the request.

@@ -54,18 +54,18 @@ func split(b []byte, n int) (pieces [][]byte) {
 
 // finalHead returns the part of b that net/http parses as the head of the final response, and its
 // status.
-func finalHead(b []byte) ([]byte, int) {
+func finalHead(b []byte) ([]byte, *http.Response) {
 	src := bytes.NewReader(b)
 	br := bufio.NewReaderSize(src, 16)
 	for {
 		start := len(b) - src.Len() - br.Buffered()
 		resp, err := http.ReadResponse(br, &http.Request{Method: http.MethodGet})
 		if err != nil {
-			return nil, 0
+			return nil, nil
 		}
 		end := len(b) - src.Len() - br.Buffered()
 		if resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == 101 {
-			return b[start:end], resp.StatusCode
+			return b[start:end], resp
 		}
 	}
 }
@@ -77,14 +77,14 @@ func FuzzHeads(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.0 404\nA: b\n c\n\n\n"), uint16(40))
 	f.Add([]byte("HTTP/1.1  100 \n\nHTTP/1.1 101 Go\r\n\r\n"), uint16(1))
 	f.Fuzz(func(t *testing.T, in []byte, at uint16) {
-		want, status := finalHead(in)
+		want, resp := finalHead(in)
 		if want == nil {
 			return
 		}
 		cut := min(int(at), len(in))
 		for _, pieces := range [][][]byte{split(in, len(in)), append(split(in[:cut], cut+1), in[cut:]), split(in, 1)} {
 			heads, err := record(math.MaxInt, math.MaxInt, pieces...)
-			_, got, ok := heads.Take(status)
+			_, got, ok := heads.Take(resp)
 			if err != nil || !ok || !bytes.Equal(got, want) {
 				t.Errorf("%q: %q, %t, %v, want %q", in, got, ok, err, want)
 			}
@@ -98,10 +98,15 @@ func TestHeadsMustFitTheResponse(t *testing.T) {
 	trusted := func(status int, text string) bool {
 		heads, err := record(math.MaxInt, math.MaxInt, []byte(text))
 		require.NoError(t, err)
-		_, _, ok := heads.Take(status)
+		_, _, ok := heads.Take(&http.Response{
+			StatusCode: status, Header: http.Header{"Etag": {"one"}, "X-Added": {"by a layer"}},
+		})
 		return ok
 	}
 	require.True(t, trusted(200, "HTTP/1.1 200 OK\r\n\r\nbody"))
+	require.True(t, trusted(200, "HTTP/1.1 200 OK\r\nETAG:\tone \r\nContent-Length: 2\r\n\r\nbody"))
+	require.False(t, trusted(200, "HTTP/1.1 200 OK\r\nETag: two\r\n\r\n"), "of another response")
+	require.False(t, trusted(200, "HTTP/1.1 200 OK\r\nETag: one\r\nContent-Encoding: gzip\r\n\r\n"), "decoded")
 	require.True(t, trusted(404, "HTTP/1.1 100 \r\n\r\nHTTP/1.1 404\n\n"))
 	require.False(t, trusted(200, "HTTP/1.1 404 No\r\n\r\n"), "another status")
 	require.False(t, trusted(200, "HTTP/1.1 200 OK\r\nX: y\r\n"), "incomplete")
@@ -124,7 +129,7 @@ func TestLimits(t *testing.T) {
 	heads, err := record(100, math.MaxInt, split([]byte("HTTP/1.1 200 OK\r\nA: "+strings.Repeat("x", 1000)), 10)...)
 	require.NoError(t, err)
 	require.True(t, heads.TooLarge(1000), "longer than the longest that is kept")
-	_, _, ok := heads.Take(200)
+	_, _, ok := heads.Take(&http.Response{StatusCode: 200})
 	require.False(t, ok)
 	heads, err = record(math.MaxInt, math.MaxInt, []byte("HTTP/1.1 200 OK\r\nA"))
 	require.NoError(t, err)
@@ -146,16 +151,16 @@ func TestRequests(t *testing.T) {
 		two := conn.Begin()
 		_, err := conn.Write([]byte(second))
 		require.NoError(t, err)
-		request, _, _ := one.Take(200)
+		request, _, _ := one.Take(&http.Response{StatusCode: 200})
 		require.Equal(t, first, string(request))
-		request, _, _ = two.Take(200)
+		request, _, _ = two.Take(&http.Response{StatusCode: 200})
 		require.Equal(t, second, string(request))
 		three := conn.Begin()
 		for _, p := range split([]byte("GET /"+strings.Repeat("x", 200)+" HTTP/1.1\r\n\r\n"), piece) {
 			_, err := conn.Write(p)
 			require.NoError(t, err)
 		}
-		request, _, _ = three.Take(200)
+		request, _, _ = three.Take(&http.Response{StatusCode: 200})
 		require.Nil(t, request, "too long to be kept")
 	}
 }

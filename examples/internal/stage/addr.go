@@ -7,7 +7,7 @@ import (
 )
 
 // NoLookup is the resolver of a client whose requests all have the address of their lease, by
-// fetch.WithAddr.
+// fetch.Request.Addr.
 func NoLookup(_ context.Context, host string) ([]netip.Addr, error) {
 	return nil, fmt.Errorf("stage: a request to %s without an address", host)
 }

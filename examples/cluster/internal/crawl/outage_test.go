@@ -18,7 +18,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -102,7 +101,7 @@ func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	public := netip.MustParseAddr("93.0.0.1")
 	get := func() (time.Time, error) {
 		start := time.Now()
-		_, err := f.client.GetIf(fetch.WithAddr(t.Context(), public), "http://a.test/", stateOf(message.Item{}).Validators)
+		_, err := f.client.Do(t.Context(), fetch.Request{URL: "http://a.test/", Addr: public})
 		require.Error(t, err)
 		return start, err
 	}

@@ -266,7 +266,7 @@ func (f *fetcher) get(
 			return nil, ctx.Err()
 		}
 	}
-	resp, err := f.client.GetIf(fetch.WithAddr(ctx, addr), url, v)
+	resp, err := f.client.Do(ctx, fetch.Request{URL: url, Validators: v, Addr: addr})
 	if err == nil {
 		f.uplink.Answered()
 	}
