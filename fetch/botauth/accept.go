@@ -17,8 +17,9 @@ type requirement struct {
 
 // Bounds of what hosts can make a Signer remember. No serious requirement is as long.
 const (
-	maxHosts = 1000
-	maxField = 1 << 10 // bytes of Accept-Signature
+	maxHosts      = 1000
+	maxField      = 1 << 10 // bytes of Accept-Signature
+	maxComponents = 32
 )
 
 // requirements are what hosts have asked for in Accept-Signature, by origin.
@@ -93,7 +94,7 @@ func parseRequirement(field string) (r requirement, ok bool) {
 }
 
 // complete adds the parameters and what every signature covers. It reports whether a signature can
-// be like that: not of another kind, and without parameters that are not known.
+// be like that: not of another kind, not of too many components, and without parameters that are not known.
 func (r *requirement) complete(params []string) bool {
 	for _, param := range params {
 		name, value, _ := strings.Cut(param[1:], "=")
@@ -111,6 +112,9 @@ func (r *requirement) complete(params []string) bool {
 	}
 	if !slices.Contains(r.components, `"@authority"`) && !slices.Contains(r.components, `"@target-uri"`) {
 		r.components = append(r.components, `"@authority"`)
+	}
+	if len(r.components) > maxComponents {
+		return false
 	}
 	sorted := slices.Sorted(slices.Values(r.components))
 	return len(slices.Compact(sorted)) == len(r.components) // each is covered once

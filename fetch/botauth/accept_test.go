@@ -170,6 +170,16 @@ func TestRequirementsAreBounded(t *testing.T) {
 	require.Equal(t, botauth.MaxHosts, signer.Hosts())
 	last := fmt.Sprintf("https://h%d.test/", botauth.MaxHosts+99)
 	require.Contains(t, s.get(last).covered, `"@path"`, "the newest is remembered")
+
+	// The memory that a component takes is many times its text.
+	const short = 200
+	field := "a=("
+	for i := range short {
+		field += fmt.Sprintf(`"%x"`, i)
+	}
+	require.Less(t, len(field)+1, botauth.MaxField)
+	s.get(last, field+")")
+	require.Less(t, signer.MostComponents(), short)
 }
 
 func TestRequirementsAreSafeForConcurrentUse(t *testing.T) {

@@ -21,8 +21,8 @@
 // of Options.Agent, so nobody can present the keys as those of another host. Discovery follows no
 // redirects, so the directory must be served at exactly that URL.
 //
-// A request costs one signature, about 20 µs. What 1,000 hosts ask for is remembered, in at most 1 KiB
-// for each. Beyond that a host is forgotten, and has to ask again.
+// A request costs one signature, about 20 µs. What 1,000 hosts ask for is remembered, in at most 2 KiB
+// for each. Beyond 1,000 a host is forgotten, and has to ask again.
 //
 // # What it does not do
 //

@@ -15,13 +15,32 @@ import (
 // it. Each is sent only where the file says. An error names the line that is at fault; the cookies
 // before it have been added.
 func (j *Jar) Load(r io.Reader) error {
+	now := time.Now()
+	bySite := make(map[string][]*cookie)
+	err := eachLine(r, func(line string) error {
+		site, c, err := parseLine(line, now)
+		if err == nil {
+			bySite[site] = append(bySite[site], c)
+		}
+		return err
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for site, of := range bySite {
+		j.put(site, of, now)
+	}
+	return err
+}
+
+// eachLine calls f for each line of a file that has a cookie, until an error.
+func eachLine(r io.Reader, f func(line string) error) error {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
 		line, httpOnly := strings.CutPrefix(strings.TrimRight(lines.Text(), "\r"), "#HttpOnly_")
 		if line == "" || line[0] == '#' && !httpOnly {
 			continue
 		}
-		if err := j.loadLine(line, time.Now()); err != nil {
+		if err := f(line); err != nil {
 			return fmt.Errorf("cookies: line %d: %w", n, err)
 		}
 	}
@@ -31,23 +50,26 @@ func (j *Jar) Load(r io.Reader) error {
 	return nil
 }
 
-// loadLine adds the cookie of a line: domain, whether it includes subdomains, path, whether it is
+// parseLine returns the cookie of a line: domain, whether it includes subdomains, path, whether it is
 // for https only, expiry (0: with the session), name and value.
-func (j *Jar) loadLine(line string, now time.Time) error {
+func parseLine(line string, now time.Time) (site string, c *cookie, err error) {
 	f := strings.Split(line, "\t")
 	if len(f) == 6 {
 		f = append(f, "") // an empty value, whose tab an editor has removed
 	}
 	if len(f) != 7 {
-		return fmt.Errorf("%d fields, want 7 with tabs between them", len(f))
+		return "", nil, fmt.Errorf("%d fields, want 7 with tabs between them", len(f))
 	}
 	expires, err := strconv.ParseInt(f[4], 10, 64)
 	if err != nil {
-		return fmt.Errorf("expiry %q is not a number of seconds", f[4])
+		return "", nil, fmt.Errorf("expiry %q is not a number of seconds", f[4])
 	}
 	at, ok := newPlace("https", strings.TrimPrefix(f[0], "."), "/")
 	if !ok || f[5] == "" {
-		return errors.New("no domain or no name")
+		return "", nil, errors.New("no domain or no name")
+	}
+	if !strings.HasPrefix(f[2], "/") || len(f[2]) > maxAttribute { // a server's would be for the whole host
+		return "", nil, errors.New("the path has no / in front, or more than 1,024 bytes")
 	}
 	set := &http.Cookie{Name: f[5], Value: f[6], Path: f[2], Secure: strings.EqualFold(f[3], "TRUE")}
 	if strings.EqualFold(f[1], "TRUE") {
@@ -56,13 +78,9 @@ func (j *Jar) loadLine(line string, now time.Time) error {
 	if expires != 0 {
 		set.Expires = time.Unix(expires, 0)
 	}
-	c, err := newCookie(at, set, now)
-	if err != nil {
-		return err
+	if c, err = newCookie(at, set, now); err != nil {
+		return "", nil, err
 	}
 	c.loaded, c.expires = true, set.Expires // however late that is
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.put(at.site, c, now)
-	return nil
+	return at.site, c, nil
 }

@@ -47,14 +47,17 @@ func TestLoad(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	for line, want := range map[string]string{
-		"a.test\tFALSE\t/":                                            "line 2: 3 fields",
-		"a.test\tFALSE\t/\tFALSE\tsoon\tname\tx":                      `line 2: expiry "soon"`,
-		"\tFALSE\t/\tFALSE\t0\tname\tx":                               "line 2: no domain",
-		"a b\tFALSE\t/\tFALSE\t0\tname\tx":                            "line 2: no domain",
-		"a.test\tFALSE\t/\tFALSE\t0\t\tx":                             "line 2: no domain or no name",
-		"a.test FALSE / FALSE 0 name spaces only":                     "line 2: 1 fields, want 7 with tabs",
-		"a.test\tFALSE\t/\tFALSE\t0\tn\t" + strings.Repeat("v", 4096): "line 2: a name and a value of more than 4,096 bytes",
-		strings.Repeat("x", 1<<17):                                    "token too long",
+		"a.test\tFALSE\t/":                                                  "line 2: 3 fields",
+		"a.test\tFALSE\t/\tFALSE\tsoon\tname\tx":                            `line 2: expiry "soon"`,
+		"\tFALSE\t/\tFALSE\t0\tname\tx":                                     "line 2: no domain",
+		"a.test\tFALSE\tadmin\tFALSE\t0\tname\tx":                           "line 2: the path has no /",
+		"a.test\tFALSE\t\tFALSE\t0\tname\tx":                                "line 2: the path has no /",
+		"a.test\tFALSE\t/" + strings.Repeat("x", 1024) + "\tFALSE\t0\tn\tx": "line 2: the path has no /",
+		"a b\tFALSE\t/\tFALSE\t0\tname\tx":                                  "line 2: no domain",
+		"a.test\tFALSE\t/\tFALSE\t0\t\tx":                                   "line 2: no domain or no name",
+		"a.test FALSE / FALSE 0 name spaces only":                           "line 2: 1 fields, want 7 with tabs",
+		"a.test\tFALSE\t/\tFALSE\t0\tn\t" + strings.Repeat("v", 4096):       "line 2: a name and a value of more than 4,096 bytes",
+		strings.Repeat("x", 1<<17):                                          "token too long",
 	} {
 		jar := new(cookies.Jar)
 		err := jar.Load(strings.NewReader("a.test\tFALSE\t/\tFALSE\t0\tfirst\tx\n" + line))

@@ -69,7 +69,7 @@ type Jar struct {
 
 // A cookie is one that is kept. Another with the same id replaces it.
 type cookie struct {
-	id       struct{ name, domain, path string }
+	id       cookieID
 	value    string
 	quoted   bool // the value was in quotes
 	hostOnly bool // not for subdomains of the domain
@@ -79,6 +79,8 @@ type cookie struct {
 	created  uint64    // the number of its first use
 	used     uint64    // the number of its last use
 }
+
+type cookieID struct{ name, domain, path string }
 
 // A place is where a cookie is set from or sent to.
 type place struct {
@@ -134,36 +136,47 @@ func (j *Jar) SetCookies(u *url.URL, cookies []*http.Cookie) {
 		return
 	}
 	now := time.Now()
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	var kept []*cookie
 	for _, set := range cookies {
 		if c, err := newCookie(at, set, now); err == nil {
-			j.put(at.site, c, now)
+			kept = append(kept, c)
 		}
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.put(at.site, kept, now)
 }
 
-// put keeps c instead of the one with its id, unless it has expired. It requires that j.mu is held.
-func (j *Jar) put(site string, c *cookie, now time.Time) {
-	if j.sites == nil {
-		j.sites = make(map[string][]*cookie)
+// put keeps cookies of a site, each instead of an earlier one with its id, unless they have expired.
+// It requires that j.mu is held.
+func (j *Jar) put(site string, set []*cookie, now time.Time) {
+	if len(set) == 0 {
+		return
 	}
 	of := j.dropExpired(site, now)
-	j.uses++
-	c.created, c.used = j.uses, j.uses
-	for _, old := range of {
-		if old.id == c.id {
+	byID := make(map[cookieID]*cookie, len(of)+len(set))
+	for _, c := range of {
+		byID[c.id] = c
+	}
+	for _, c := range set {
+		j.uses++
+		c.created, c.used = j.uses, j.uses
+		if old := byID[c.id]; old != nil && !old.expired(now) {
 			c.created, c.loaded = old.created, c.loaded || old.loaded
 			old.expires = now
 		}
+		byID[c.id] = c
+		if !c.loaded {
+			j.held++
+		}
+	}
+	if j.sites == nil {
+		j.sites = make(map[string][]*cookie)
 	}
 	if of == nil {
 		site = strings.Clone(site) // it may be a part of a long URL
 	}
-	j.sites[site] = append(of, c)
-	if !c.loaded {
-		j.held++
-	}
+	j.sites[site] = append(of, set...)
 	number, bytes := 0, 0
 	for _, c := range j.dropExpired(site, now) {
 		if !c.loaded {
