@@ -22,9 +22,9 @@ import (
 )
 
 // inMemory2 returns a client whose https://example.com/ is served by handler over HTTP/2 in this
-// process. stop must be called before the bubble ends.
+// process, over connections that wrap has wrapped. stop must be called before the bubble ends.
 func inMemory2(
-	t *testing.T, opts fetch.Options, cert tls.Certificate, handler http.HandlerFunc,
+	t *testing.T, opts fetch.Options, cert tls.Certificate, handler http.HandlerFunc, wrap ...func(net.Conn) net.Conn,
 ) (c *fetch.Client, stop func()) {
 	network := memnet.New()
 	l, err := network.Listen("example.com")
@@ -38,7 +38,13 @@ func inMemory2(
 	opts.Reach = fetch.Loopback
 	opts.Resolve = resolveTo("127.0.0.1")
 	opts.Dial = func(ctx context.Context, proto, _ string) (net.Conn, error) {
-		return network.Dial(ctx, proto, "example.com")
+		conn, err := network.Dial(ctx, proto, "example.com")
+		for _, w := range wrap {
+			if err == nil {
+				conn = w(conn)
+			}
+		}
+		return conn, err
 	}
 	opts.TLSConfig = &tls.Config{RootCAs: x509.NewCertPool()}
 	leaf, err := x509.ParseCertificate(cert.Certificate[0])

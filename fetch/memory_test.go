@@ -1,8 +1,10 @@
 package fetch_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -189,5 +191,73 @@ func TestForgottenResponsesReturnTheirMemory(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// A length that a server announces takes no memory, whatever the limits are.
+func TestAnnouncedLengthTakesNoMemory(t *testing.T) {
+	const sent = 80 << 10
+	for name, tt := range map[string]struct {
+		length string
+		limit  int64
+	}{
+		"the longest":       {"Content-Length: 9223372036854775806\r\n", -1},
+		"within the limit":  {"Content-Length: 2000000000\r\n", 2 << 30},
+		"the largest limit": {"Content-Length: 9223372036854775807\r\n", math.MaxInt64},
+		"no length":         {"", math.MaxInt64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := listen(t, says(ok+tt.length+"\r\n"+strings.Repeat("x", sent)))
+			c := newClient(t, fetch.Options{MaxMemory: -1, MaxBody: tt.limit})
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r := get(t, c, base)
+			runtime.ReadMemStats(&after)
+			require.Len(t, r.Body, sent)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
+		})
+	}
+}
+
+// A body that needs no decoding counts once, so the whole budget can be used.
+func TestMemoryIsCountedOnce(t *testing.T) {
+	const size, budget = 1 << 20, 32 << 20
+	for name, length := range map[string]string{"announced": fmt.Sprintf("Content-Length: %d\r\n", size), "not announced": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			c, stop := inMemory(t, fetch.Options{MaxMemory: budget, MaxBody: size, Timeout: time.Second},
+				says(ok+length+"\r\n"+strings.Repeat("x", size)))
+			defer stop()
+			var held []*fetch.Response
+			for {
+				r, err := c.Get(t.Context(), "http://a.test/")
+				if err != nil || r.Truncated != fetch.Whole {
+					break
+				}
+				held = append(held, r)
+			}
+			require.Greater(t, len(held), budget/size*2/3, name)
+			require.LessOrEqual(t, len(held), budget/size, name)
+			runtime.KeepAlive(held)
+		})
+	}
+}
+
+// A caller may cut Body before Release: the memory that is reused is what the Client gave him.
+func TestReleaseOfACutBody(t *testing.T) {
+	base := listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			text := strings.Repeat(head[len("GET /"):len("GET /x")], 12_000+4_000*strings.Count(head, "big"))
+			s.say(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", ok, len(text), text))
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	for range 20 {
+		r := get(t, c, base+"/a?big")
+		r.Body = r.Body[4096:]
+		c.Release(r)
+		first, second, third := get(t, c, base+"/b?big"), get(t, c, base+"/c"), get(t, c, base+"/d")
+		require.False(t, bytes.ContainsAny(first.Body, "acd"))
+		require.False(t, bytes.ContainsAny(second.Body, "abd"))
+		require.False(t, bytes.ContainsAny(third.Body, "abc"))
 	}
 }
