@@ -8,32 +8,32 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpwire"
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // connection is the state of the connection of an exchange. Its methods are safe for concurrent
 // use.
 type connection struct {
 	mu     sync.Mutex
-	target string    // host and port of the server
+	server string    // host and port of the request's URL
 	at     time.Time // when the connection was chosen; zero before
 	conn   net.Conn
 	kept   *httpwire.Heads // nil if it cannot be observed
 }
 
-// observe returns a context that sets c to the connection of a request, or to the last one if the
-// request is retried.
-func (c *connection) observe(ctx context.Context) context.Context {
+// observe returns a context that sets c to the connection of a request for u, or to the last one if
+// the request is retried.
+func (c *connection) observe(ctx context.Context, u *url.URL) context.Context {
+	if u != nil { // or the request fails
+		c.server = weburl.Server(u)
+	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(hostPort string) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.target = hostPort
-		},
 		GotConn: func(info httptrace.GotConnInfo) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -74,10 +74,10 @@ func (c *connection) addr() netip.Addr {
 		return netip.Addr{}
 	}
 	addr, _ := netip.ParseAddrPort(c.conn.RemoteAddr().String())
-	_, port, _ := net.SplitHostPort(c.target)
-	direct := c.target == "" || port == strconv.Itoa(int(addr.Port()))
+	_, port, _ := net.SplitHostPort(c.server)
+	direct := port == strconv.Itoa(int(addr.Port()))
 	if w, ok := c.conn.(*httpwire.Conn); ok && w.Dialed != "" {
-		direct = w.Dialed == c.target
+		direct = weburl.SameServer(c.server, w.Dialed)
 	}
 	if !direct {
 		return netip.Addr{}

@@ -153,7 +153,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	if t.observed != nil {
 		ctx = httpctx.WithHandshake(ctx)
 	}
-	ctx = x.conn.observe(ctx)
+	ctx = x.conn.observe(ctx, req.URL)
 	if req.Header.Get("Upgrade") != "" {
 		ctx = context.WithValue(ctx, onlyHTTP1{}, true)
 	}

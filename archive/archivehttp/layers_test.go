@@ -1,0 +1,193 @@
+package archivehttp_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// socks starts a SOCKS5 proxy (RFC 1928) without authentication for addresses of IPv4.
+func socks(t *testing.T) (url string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	relay := func(conn net.Conn) {
+		defer conn.Close()
+		buf := make([]byte, 10)
+		if _, err := io.ReadFull(conn, buf[:3]); err != nil {
+			return
+		}
+		_, _ = conn.Write([]byte{5, 0})
+		if _, err := io.ReadFull(conn, buf); err != nil {
+			return
+		}
+		server, err := net.DialTCP("tcp", nil, &net.TCPAddr{IP: buf[4:8], Port: int(buf[8])<<8 | int(buf[9])})
+		if err != nil {
+			return
+		}
+		defer server.Close()
+		_, _ = conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+		go func() { _, _ = io.Copy(server, conn) }()
+		_, _ = io.Copy(conn, server)
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go relay(conn)
+		}
+	}()
+	return "socks5://" + l.Addr().String()
+}
+
+// The address of a proxy is not recorded as that of the server.
+func TestSOCKS(t *testing.T) {
+	proxy, err := url.Parse(socks(t))
+	require.NoError(t, err)
+	for _, start := range []func(*httptest.Server){(*httptest.Server).Start, (*httptest.Server).StartTLS} {
+		s := serve(t, start)
+		base := s.Client().Transport.(*http.Transport).Clone()
+		base.Proxy = http.ProxyURL(proxy)
+		c, a := client(t, base)
+		for range 2 { // over a new connection, and a kept one
+			require.Contains(t, get(t, c, s.URL+"/chunks"), "chunk 4")
+		}
+		_, responses := records(t, a, s.URL+"/chunks")
+		for _, r := range responses {
+			require.Empty(t, r.fields.Get("WARC-IP-Address"))
+		}
+		require.NotEmpty(t, responses)
+	}
+}
+
+// A capture has the time at which its request was sent, not that at which a layer below began to hold
+// it back.
+func TestTimeOfAHeldRequest(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	var sent time.Time
+	base := roundTripper(func(req *http.Request) (*http.Response, error) {
+		time.Sleep(20 * time.Millisecond)
+		sent = time.Now()
+		return http.DefaultTransport.RoundTrip(req)
+	})
+	c, a := client(t, base)
+	get(t, c, s.URL+"/post")
+	v, err := a.At(s.URL+"/post", time.Time{})
+	require.NoError(t, err)
+	require.False(t, v.Time.Before(sent.Truncate(time.Microsecond)), "%v, sent %v", v.Time, sent)
+}
+
+// A body that breaks off between two members of gzip looks complete to a decoder. It is not.
+func TestBreakBetweenMembers(t *testing.T) {
+	var member bytes.Buffer
+	w := gzip.NewWriter(&member)
+	_, err := io.WriteString(w, "the first half")
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	url := raw(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s",
+		2*member.Len(), member.String()))
+	c, a := client(t, nil)
+	resp, err := c.Get(url + "/")
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.Equal(t, "the first half", string(body))
+	require.NoError(t, resp.Body.Close())
+	_, response := only(t, a, url+"/")
+	require.Equal(t, "disconnect", response.fields.Get("WARC-Truncated"))
+}
+
+// What an http.Transport was told before it was given to NewTransport is obeyed.
+func TestSettingsOfTheBase(t *testing.T) {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.RegisterProtocol("memory", roundTripper(func(req *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("text")), Request: req}, nil
+	}))
+	c, _ := client(t, base)
+	require.Equal(t, "text", get(t, c, "memory://a/b"))
+
+	l, err := net.Listen("tcp", "127.0.0.1:0") // it never answers
+	require.NoError(t, err)
+	defer l.Close()
+	base = &http.Transport{TLSHandshakeTimeout: time.Millisecond}
+	c, _ = client(t, base)
+	var said []string
+	for _, c := range []*http.Client{{Transport: base}, c} {
+		_, err := c.Get("https://" + l.Addr().String())
+		require.Error(t, err)
+		said = append(said, err.Error())
+		require.True(t, err.(*url.Error).Timeout())
+	}
+	require.Equal(t, said[0], said[1])
+}
+
+// A request without a URL is an error, as it is for net/http.
+func TestNoURL(t *testing.T) {
+	c, _ := client(t, nil)
+	_, err := c.Transport.RoundTrip(&http.Request{Method: "GET", Header: http.Header{}})
+	require.Error(t, err)
+}
+
+// After 101 a client can end its side of the connection, as it can without the recorder.
+func TestCloseWriteAfter101(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		text, _ := io.ReadAll(rw)
+		_, _ = conn.Write(text)
+	}))
+	defer s.Close()
+	recorded, _ := client(t, nil)
+	for _, c := range []*http.Client{s.Client(), recorded} {
+		req, err := http.NewRequest("GET", s.URL, nil)
+		require.NoError(t, err)
+		req.Header = http.Header{"Connection": {"Upgrade"}, "Upgrade": {"echo"}}
+		resp, err := c.Do(req)
+		require.NoError(t, err)
+		stream := resp.Body.(interface {
+			io.ReadWriteCloser
+			CloseWrite() error
+		})
+		_, err = io.WriteString(stream, "hello")
+		require.NoError(t, err)
+		require.NoError(t, stream.CloseWrite())
+		text, err := io.ReadAll(stream)
+		require.NoError(t, err)
+		require.Equal(t, "hello", string(text))
+		require.NoError(t, stream.Close())
+	}
+}
+
+// A capture is found under the URL that was requested, also if its path is in Opaque.
+func TestOpaqueURL(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	c, a := client(t, nil)
+	u, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	for _, opaque := range []string{"/po%73t", "//" + u.Host + "/po%73t"} {
+		req := &http.Request{Method: "GET", URL: &url.URL{Scheme: "http", Host: u.Host, Opaque: opaque}, Header: http.Header{}}
+		resp, err := c.Do(req)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+	requests, _ := records(t, a, s.URL+"/po%73t")
+	require.Len(t, requests, 2)
+}
