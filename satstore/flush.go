@@ -106,13 +106,16 @@ func (s *Store) moveSplit() error {
 	defer r.Close()
 	for {
 		s.mu.Lock()
-		p := s.split
+		p, what := s.split, movesNothing
+		if p != nil {
+			what = p.phase()
+		}
 		s.mu.Unlock()
 		if p == nil || s.stopping() {
 			return nil
 		}
 		// Only this goroutine advances the split and takes entries out of its bucket.
-		next, err := p.read(r, 1<<32)
+		next, err := p.read(r, what, 1<<32)
 		if err == nil {
 			err = s.moveBatch(next)
 		}
@@ -126,6 +129,10 @@ func (s *Store) moveBatch(next batch) error {
 	n := uint64(len(next.records) + len(next.messages))
 	if err := s.lockForChange(wal.MaxSize(0)); err != nil {
 		return err
+	}
+	if n == 0 && s.split.phase() != movesNothing { // a message has arrived since
+		s.mu.Unlock()
+		return nil
 	}
 	survives, err := s.logChanges(&wal.Change{Kind: wal.Split, Count: n})
 	if err != nil {

@@ -91,7 +91,11 @@ func (r *replayer) split(count uint64) error {
 		if s.split == nil {
 			return wal.Misfit("no bucket is being split")
 		}
-		next, err := s.split.read(r.splits, count)
+		what := s.split.phase()
+		if count == 0 && what != movesNothing {
+			return wal.Misfit("a split ends before its last entry")
+		}
+		next, err := s.split.read(r.splits, what, count)
 		if err != nil {
 			return err
 		}

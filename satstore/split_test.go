@@ -1,8 +1,10 @@
 package satstore
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,7 +144,7 @@ func TestMessagesDuringASplit(t *testing.T) {
 				send(i)
 			}
 		}
-		next, err := s.split.read(r, 1<<32)
+		next, err := s.split.read(r, s.split.phase(), 1<<32)
 		require.NoError(t, err)
 		require.NoError(t, s.moveBatch(next))
 		if steps++; steps%4 == 0 {
@@ -195,7 +197,7 @@ func TestKillDuringASplit(t *testing.T) {
 				require.NoError(t, err)
 				continue
 			}
-			next, err := s.split.read(r, 17)
+			next, err := s.split.read(r, s.split.phase(), 17)
 			require.NoError(t, err)
 			require.NoError(t, s.moveBatch(next))
 			if steps++; steps%7 == 0 {
@@ -219,4 +221,55 @@ func TestKillDuringASplit(t *testing.T) {
 		require.Greater(t, steps, 100)
 		require.NoError(t, s.Close())
 	}
+}
+
+// TestSplitsBesideTheFlusher: far buckets are split while their entries move to the disk, and messages
+// arrive for them. A kill at any time finds a log that fits.
+func TestSplitsBesideTheFlusher(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	o := concurrentOptions(32 << 10)
+	o.Buffer = 96 << 10
+	s := mustOpen(t, fs, o)
+	stop := make(chan struct{})
+	var working sync.WaitGroup
+	for worker := range 3 {
+		working.Go(func() {
+			for n := 0; n < 3000; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				id, now := fmt.Sprintf("https://%d.test/%d", worker, n), nowOf(s)
+				_, err := s.Add(id, at(now+40+int64(n%400)), bytes.Repeat([]byte("x"), 700))
+				if err == nil {
+					err = s.Update(fmt.Sprintf("https://%d.test/%d", worker, n*7/8), bytes.Repeat([]byte("m"), 50))
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for slot := int64(2); slot < 200; slot++ {
+		for r, err := range s.Due(t.Context(), at(slot)) {
+			require.NoError(t, err)
+			require.NoError(t, r.Delete())
+		}
+		if slot%40 == 0 {
+			s.mu.Lock() // the race detector does not know that a kill is no access
+			left := fs.Clone()
+			s.mu.Unlock()
+			killed, err := open(left, o)
+			require.NoError(t, err, "after a kill at %d", slot)
+			require.NoError(t, killed.Check())
+			require.NoError(t, killed.Close())
+		}
+	}
+	close(stop)
+	working.Wait()
+	require.Positive(t, s.Stats().Split)
+	require.NoError(t, s.Close())
 }

@@ -217,18 +217,39 @@ type sealed struct {
 	message
 }
 
-// read returns the next entries, all from one block and not more than most. It returns none at the
-// end.
-func (p *split) read(r *extent.Reader, most uint64) (next batch, err error) {
-	b := p.bucket
-	if p.moved < b.records.Count() {
-		err = eachRecord(r, b, p.moved, func(at uint64, e entry) bool {
+// A phase of a split says what moves next.
+type phase int
+
+const (
+	movesRecords phase = iota
+	movesMessages
+	movesNothing // all have moved
+)
+
+// phase must be called with the lock of the state: messages arrive during a split, and the flusher
+// moves entries to the disk.
+func (p *split) phase() phase {
+	switch {
+	case p.moved < p.bucket.records.Count():
+		return movesRecords
+	case p.forwarded < p.bucket.messages.Count():
+		return movesMessages
+	}
+	return movesNothing
+}
+
+// read returns the next entries of a phase, all from one block and not more than most. Only the
+// goroutine that moves entries may call it.
+func (p *split) read(r *extent.Reader, what phase, most uint64) (next batch, err error) {
+	switch what {
+	case movesRecords:
+		err = eachRecord(r, p.bucket, p.moved, func(at uint64, e entry) bool {
 			next.records = append(next.records, e)
 			most--
 			return most > 0
 		})
-	} else if p.forwarded < b.messages.Count() {
-		err = eachMessage(r, b, p.forwarded, func(at, seq uint64, m message) bool {
+	case movesMessages:
+		err = eachMessage(r, p.bucket, p.forwarded, func(at, seq uint64, m message) bool {
 			next.messages = append(next.messages, sealed{seq, m})
 			most--
 			return most > 0
@@ -254,7 +275,7 @@ func (s *state) moveEntries(next batch) {
 	}
 	p.moved += uint64(len(next.records))
 	p.forwarded += uint64(len(next.messages))
-	if p.moved == p.bucket.records.Count() && p.forwarded == p.bucket.messages.Count() {
+	if p.phase() == movesNothing {
 		s.dropBucket(p.bucket)
 		s.split = nil
 		s.startNextSplit()
