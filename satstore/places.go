@@ -21,7 +21,7 @@ const pageNumbers = 64 << 10
 type page struct {
 	numbers [pageNumbers]uint16
 	changed bool          // since it was last saved
-	saved   extent.Extent // its Size is 0 if it was never saved
+	saved   extent.Extent // its Size is 0 if it was never saved; Generation is set by extents then
 }
 
 func (p *places) set(seq uint64, number uint16) {
@@ -99,12 +99,16 @@ func (p *page) decode(b []byte) bool {
 }
 
 // extents returns the extents of the saved pages. A page that has not changed since its save is as
-// good as one saved now, so it gets the generation of this checkpoint.
+// good as one saved now, so it gets the generation of this checkpoint. A new page was empty at the
+// checkpoint before this one: while a store grows, most pages have never been saved.
 func (p *places) extents(generation uint32) []extent.Extent {
 	all := make([]extent.Extent, len(p.pages))
 	for i, page := range p.pages {
 		if page == nil {
 			continue
+		}
+		if page.saved == (extent.Extent{}) {
+			page.saved.Generation = generation - 1
 		}
 		all[i] = page.saved
 		if !page.changed && page.saved.Size > 0 {

@@ -211,11 +211,11 @@ func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
 func (s *Store) loadPlaces(m *manifest.Manifest) error {
 	s.places.pages = make([]*page, len(m.Pages))
 	for i, e := range m.Pages {
+		p := &page{saved: e}
+		s.places.pages[i] = p
 		if e.Size == 0 {
 			continue
 		}
-		p := &page{saved: e}
-		s.places.pages[i] = p
 		if err := s.readPage(p, i, e); err != nil {
 			return err
 		}
