@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -12,7 +13,8 @@ import (
 // Backup copies the current state of the store to another directory, which must be empty or not
 // exist. The copy is an ordinary store. Backup takes a few microseconds per record and does not
 // block other calls. It writes to a directory with the suffix ".partial" and renames that at the
-// end, so a backup is either complete or absent.
+// end, so a backup is either complete or absent. What a killed Backup left there is replaced;
+// anything else is an error.
 func (s *Store) Backup(dir string) error {
 	if err := s.backup(dir); err != nil {
 		return fmt.Errorf("satstore: back up: %w", err)
@@ -20,13 +22,24 @@ func (s *Store) Backup(dir string) error {
 	return nil
 }
 
+// backupMark is a file that says that a directory is a backup's own, to be removed by the next.
+const (
+	backupMark = "BACKUP"
+	markText   = "satstore makes a backup here. If that was interrupted, the next one begins anew.\n"
+)
+
 func (s *Store) backup(dir string) error {
-	// Some systems do not rename a directory to an existing one, even if that is empty.
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeEmpty(dir); err != nil {
 		return err
 	}
 	partial := dir + ".partial"
-	if err := os.RemoveAll(partial); err != nil {
+	if err := removePartial(partial); err != nil {
+		return err
+	}
+	if err := vfs.MakeDir(partial, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(partial, backupMark), []byte(markText), 0o600); err != nil {
 		return err
 	}
 	to, err := Open(partial, Options{Unit: s.o.Unit, Start: s.Now(), Buffer: s.o.Buffer})
@@ -34,9 +47,58 @@ func (s *Store) backup(dir string) error {
 		return err
 	}
 	if err := errors.Join(s.copyTo(to), to.Close()); err != nil {
-		return errors.Join(err, os.RemoveAll(partial))
+		return errors.Join(err, removePartial(partial))
 	}
-	return vfs.RenameDir(partial, dir)
+	if err := vfs.RenameDir(partial, dir); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(dir, backupMark))
+}
+
+// removeEmpty removes a directory if it is empty, since some systems do not rename another one to
+// it. Anything else of that name is an error.
+func removeEmpty(dir string) error {
+	names, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(names) > 0:
+		return fmt.Errorf("%s is not empty", dir)
+	}
+	return os.Remove(dir)
+}
+
+// removePartial removes what an interrupted backup has left in a directory, and then the directory.
+func removePartial(dir string) error {
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
+		return removeEmpty(dir)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(dir, backupMark)); err != nil {
+		return fmt.Errorf("%s was not left by a backup: move it away", dir)
+	}
+	for _, entry := range names { // the mark last
+		if name := entry.Name(); isOurs(name) || name == lockName {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	if names, err = os.ReadDir(dir); err != nil {
+		return err
+	}
+	if len(names) > 1 {
+		return fmt.Errorf("%s has files that no backup made: move it away", dir)
+	}
+	if err := os.Remove(filepath.Join(dir, backupMark)); err != nil {
+		return err
+	}
+	return os.Remove(dir)
 }
 
 // copyTo adds all records to another store.

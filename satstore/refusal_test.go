@@ -303,6 +303,11 @@ func TestBackup(t *testing.T) {
 		}
 		to := filepath.Join(dir, fmt.Sprint(i))
 		require.NoError(t, os.MkdirAll(to+".partial", 0o700), "left by a failed attempt")
+		if i > 2 {
+			for _, name := range []string{backupMark, "lock", "CHECKPOINT", "log-00000001"} {
+				require.NoError(t, os.WriteFile(filepath.Join(to+".partial", name), nil, 0o600))
+			}
+		}
 		require.NoError(t, p.s.Backup(to))
 		s, err := Open(to, Options{})
 		require.NoError(t, err)
@@ -317,6 +322,40 @@ func TestBackup(t *testing.T) {
 	names, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, names, 5)
+}
+
+// TestBackupRemovesNothing: what is in the way of a backup and was not left by one stays.
+func TestBackupRemovesNothing(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t, vfs.NewMem(), logged())
+	defer s.Close()
+	mustAdd(t, s, "a", 5, "")
+	write := func(path string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
+	}
+	for name, files := range map[string][]string{
+		"a file":                      {"to"},
+		"a directory with a file":     {"to/file"},
+		"a file for the parts":        {"to.partial"},
+		"a directory for the parts":   {"to.partial/file"},
+		"a store for the parts":       {"to.partial/CHECKPOINT", "to.partial/data"},
+		"a file beside the mark":      {"to.partial/" + backupMark, "to.partial/file"},
+		"a directory beside the mark": {"to.partial/" + backupMark, "to.partial/dir/file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, file := range files {
+				write(filepath.Join(dir, file))
+			}
+			require.ErrorContains(t, s.Backup(filepath.Join(dir, "to")), "to")
+			for _, file := range files {
+				text, err := os.ReadFile(filepath.Join(dir, file))
+				require.NoError(t, err)
+				require.Equal(t, "mine", string(text))
+			}
+		})
+	}
 }
 
 // TestOtherFilesAreNotTouched: files with similar names, as a crawler may keep in the same
