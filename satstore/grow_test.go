@@ -19,7 +19,7 @@ func TestRecoveryOfAGrowingStore(t *testing.T) {
 	items := make([]Item, 1000)
 	for n := range 900 {
 		for i := range items {
-			items[i] = Item{ID: fmt.Sprint(n*len(items)+i), At: at(int64(100 + i%9))}
+			items[i] = Item{ID: fmt.Sprint(n*len(items) + i), At: at(int64(100 + i%9))}
 		}
 		_, err := s.AddBatch(items)
 		require.NoError(t, err)

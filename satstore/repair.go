@@ -9,6 +9,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
@@ -18,12 +19,15 @@ type Repaired struct {
 	Records  int64   // copied to the new store
 	Messages int64   // copied to the new store
 	Lost     int64   // records in damaged blocks, as far as known
+	Stale    int64   // records not copied: the id index or a higher number shows that their ids were deleted
 	Findings []error // the damage, each with file and offset; at most 100
 }
 
 // Repair copies everything readable from a damaged store to a new one. It does not change the old
 // store. Both indexes are rebuilt, so damage to them loses nothing; nor does damage to one copy of
-// the checkpoint. A damaged block loses its records. A damaged group in the log loses the changes
+// the checkpoint. A damaged block loses its records. A record whose id was deleted stays deleted even
+// if the message that says so is lost, as long as the id index is intact; without the index, it is
+// copied unless its id was added again. A damaged group in the log loses the changes
 // after it; so does a damaged block that a logged change refers to. Overdue records become due in
 // the current unit.
 func Repair(from, to string) (Repaired, error) {
@@ -59,6 +63,9 @@ type salvage struct {
 	ids        map[uint64]string // of the bucket's records that have messages
 	doomed     map[uint64]bool   // those that a message deletes
 	items      []Item            // to add
+	numbers    []uint64          // of items, in the old store
+	copied     []uint64          // numbers in the old store, by the number in the new one; if noIDs
+	noIDs      bool              // the id index is damaged
 	done       Repaired
 	err        error // of the new store; it ends the repair
 }
@@ -69,7 +76,7 @@ func (v *salvage) report(err error) {
 	}
 }
 
-// open loads the old store, except for its id index.
+// open loads the old store.
 func (v *salvage) open(from vfs.FS, o Options) error {
 	s, err := lockStore(from, o)
 	if err != nil {
@@ -97,11 +104,28 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 		v.places(b)
 	}
 	v.done = kept // the damage will be found again
+	if err := v.openIDs(m.IDs); err != nil {
+		v.report(err)
+		v.noIDs = true
+	}
 	v.report(s.replay(m.Log))
 	if s.stats.Cut > 0 {
 		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0,
 			"the end of the log is incomplete, as after a crash"))
 	}
+	return nil
+}
+
+// openIDs opens the id index if all of it is intact.
+func (v *salvage) openIDs(state idset.State) error {
+	ids, err := idset.Open(v.old.fs, state)
+	if err != nil {
+		return err
+	}
+	if err := ids.All(func(idset.Key, uint64) {}); err != nil {
+		return errors.Join(err, ids.Close())
+	}
+	v.old.ids = ids
 	return nil
 }
 
@@ -181,18 +205,79 @@ func (v *salvage) add(e entry) {
 	if _, found := v.ids[e.seq]; found {
 		v.ids[e.seq] = string(e.id)
 	}
-	if v.items = append(v.items, v.old.item(e)); len(v.items) == copyBatch {
+	v.items, v.numbers = append(v.items, v.old.item(e)), append(v.numbers, e.seq)
+	if len(v.items) == copyBatch {
 		v.flush()
 	}
 }
 
+// flush adds the items, except for stale ones.
 func (v *salvage) flush() {
-	if v.err != nil {
-		return
+	switch {
+	case v.err != nil:
+	case v.noIDs:
+		v.err = v.addNewest()
+	default:
+		v.err = v.addLive()
 	}
-	added, err := v.fresh.AddBatch(v.items)
+	v.items, v.numbers = v.items[:0], v.numbers[:0]
+}
+
+// addLive adds the items that the id index knows.
+func (v *salvage) addLive() error {
+	keys := make([]idset.Key, len(v.items))
+	for i := range v.items {
+		keys[i] = idset.KeyOf(v.items[i].ID)
+	}
+	live, err := v.old.ids.Find(keys)
+	if err != nil {
+		return err
+	}
+	kept := v.items[:0]
+	for i, item := range v.items {
+		if live[i] == v.numbers[i] {
+			kept = append(kept, item)
+		} else {
+			v.skip(v.numbers[i])
+		}
+	}
+	added, err := v.fresh.AddBatch(kept)
 	v.done.Records += int64(added)
-	v.items, v.err = v.items[:0], err
+	return err
+}
+
+// addNewest adds the items without help from the id index. Of several records with one id, the one
+// with the highest number is the live one.
+func (v *salvage) addNewest() error {
+	for i, item := range v.items {
+		number, err := v.fresh.seqOf(idset.KeyOf(item.ID))
+		if err != nil {
+			return err
+		}
+		if number != idset.None {
+			if v.copied[number] > v.numbers[i] {
+				v.skip(v.numbers[i])
+				continue
+			}
+			if err := v.fresh.Delete(item.ID); err != nil {
+				return err
+			}
+			v.skip(v.copied[number])
+			v.done.Records--
+		}
+		if _, err := v.fresh.Add(item.ID, item.At, item.Data); err != nil {
+			return err
+		}
+		v.copied = append(v.copied, v.numbers[i])
+		v.done.Records++
+	}
+	return nil
+}
+
+// skip records that a record is not in the new store, and so gets no messages.
+func (v *salvage) skip(number uint64) {
+	v.done.Stale++
+	delete(v.ids, number)
 }
 
 func (v *salvage) send(seq uint64, m message) {
