@@ -67,6 +67,7 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 		}
 		id = append(id[:0], item.ID...)
 		s.ids.Put(fresh[i], s.seq)
+		s.idChanges++
 		s.add(slot, id, item.Data)
 		s.stats.Added++
 		s.stats.UserBytes += int64(len(item.ID) + len(item.Data))
@@ -192,6 +193,7 @@ func (s *Store) sendMessage(h *wal.Change, m message, forget *idset.Key) error {
 	s.addMessage(h.Seq, m)
 	if forget != nil {
 		s.ids.Delete(*forget)
+		s.idChanges++
 	}
 	s.stats.Messages++
 	return s.unlockAfterChange(survives)

@@ -27,12 +27,12 @@ func (s *Store) Check() error {
 	if s.closed {
 		return ErrClosed
 	}
-	c := checker{s: s, v: &view{s: s}, seen: map[uint64]*page{}}
+	c := checker{s: s, v: &view{s: s}}
 	if _, damage, err := manifest.Load(s.fs); err != nil || damage != nil {
 		c.report(errors.Join(err, damage))
 	}
 	for i, p := range s.places.pages {
-		if p != nil && p.saved.Size > 0 {
+		if p.saved.Size > 0 {
 			if err := s.readPage(&page{}, i, p.saved); err != nil {
 				c.report(err)
 			}
@@ -50,7 +50,7 @@ type checker struct {
 	s       *Store
 	v       *view
 	found   []error
-	seen    map[uint64]*page // by sequence number
+	seen    places // 1 for each record that was met
 	records int64
 	sum     uint64 // of a hash of each id and sequence number
 	bad     bool   // some records could not be read, so the sums differ
@@ -93,18 +93,13 @@ func (c *checker) record(b *bucket, e entry, m *mail) {
 		fail("has a number that was never given")
 		return
 	}
-	seen := c.seen[e.seq/pageNumbers]
-	if seen == nil {
-		seen = &page{}
-		c.seen[e.seq/pageNumbers] = seen
-	}
 	switch {
-	case seen.numbers[e.seq%pageNumbers] != 0:
+	case c.seen.get(e.seq) != 0:
 		fail("is there twice")
 	case c.s.places.get(e.seq) != b.number:
 		fail("is in another bucket than the bucket index says")
 	}
-	seen.numbers[e.seq%pageNumbers] = 1
+	c.seen.set(e.seq, 1)
 	if !m.deletes() && !c.deleted(e.seq) {
 		c.sum += sumOf(idset.KeyOf(string(e.id)), e.seq)
 	}

@@ -114,10 +114,11 @@ func (s *Store) snapshot(last bool) *snapshot {
 	}
 	snap.pages = s.places.copy(pages)
 	s.ids.Freeze()
+	s.idChanges = 0
 	snap.m = manifest.Manifest{
 		Unit: s.o.Unit, Shape: s.o.test.shape, Generation: s.generation, Now: s.calendar.Now(),
 		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Ends: s.calendar.Ends(),
-		Pages: s.places.extents(s.generation), Due: len(s.due),
+		Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
 	}
 	if p := s.split; p != nil {
 		snap.m.Split = &manifest.Split{Moved: p.moved, Forwarded: p.forwarded}
@@ -285,7 +286,7 @@ func (s *Store) movePages(offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, page := range s.places.pages {
-		if page != nil && page.saved.Size > 0 && page.saved.Offset() >= offset {
+		if page.numbers != nil && page.saved.Size > 0 && page.saved.Offset() >= offset {
 			page.changed = true
 		}
 	}

@@ -221,14 +221,18 @@ func (s *state) reach(slot int64) int64 {
 	return s.calendar.Next(slot)
 }
 
+// mailSize is what a message takes in memory besides its payload.
+const mailSize = 160
+
 // partsOf returns the number of buckets over which to spread the bucket of a slot, so that the
-// messages of each take at most a quarter of the buffers.
+// messages of each take at most as much memory as a quarter of the buffers.
 func (s *Store) partsOf(slot int64) uint64 {
 	b := s.calendar.Peek(slot)
 	if b == nil {
 		return 1
 	}
-	return min(uint64(4*b.messages.Bytes()/s.o.Buffer)+1, maxParts)
+	size := b.messages.Bytes() + mailSize*int64(b.messages.Count())
+	return min(uint64(4*size/s.o.Buffer)+1, maxParts)
 }
 
 // loadMail reads the messages for a bucket that is due. It holds no lock while it reads.

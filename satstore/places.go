@@ -19,25 +19,37 @@ type places struct {
 const pageNumbers = 64 << 10
 
 type page struct {
-	numbers [pageNumbers]uint16
-	changed bool          // since it was last saved
-	saved   extent.Extent // its Size is 0 if it was never saved; Generation is set by extents then
+	numbers *[pageNumbers]uint16 // nil if all are 0: none was used yet, or all records are gone
+	used    int                  // numbers that are not 0
+	changed bool                 // since it was last saved
+	saved   extent.Extent        // if its Size is 0, the page was empty at the checkpoint Generation
 }
 
 func (p *places) set(seq uint64, number uint16) {
 	for seq/pageNumbers >= uint64(len(p.pages)) {
-		p.pages = append(p.pages, nil)
+		p.pages = append(p.pages, &page{})
 	}
-	at := &p.pages[seq/pageNumbers]
-	if *at == nil {
-		*at = &page{}
+	at := p.pages[seq/pageNumbers]
+	if at.numbers == nil {
+		if number == 0 {
+			return
+		}
+		at.numbers = new([pageNumbers]uint16)
 	}
-	(*at).numbers[seq%pageNumbers] = number
-	(*at).changed = true
+	was := &at.numbers[seq%pageNumbers]
+	if *was == 0 {
+		at.used++
+	}
+	*was, at.changed = number, true
+	if number == 0 {
+		if at.used--; at.used == 0 {
+			at.numbers, at.changed = nil, false
+		}
+	}
 }
 
 func (p *places) get(seq uint64) uint16 {
-	if seq/pageNumbers >= uint64(len(p.pages)) || p.pages[seq/pageNumbers] == nil {
+	if seq/pageNumbers >= uint64(len(p.pages)) || p.pages[seq/pageNumbers].numbers == nil {
 		return 0
 	}
 	return p.pages[seq/pageNumbers].numbers[seq%pageNumbers]
@@ -58,11 +70,11 @@ func (p *places) copy(most int) (images []*pageImage) {
 			return images
 		}
 		index := p.turn % len(p.pages)
-		if p.turn = index + 1; p.pages[index] == nil || !p.pages[index].changed {
+		if p.turn = index + 1; !p.pages[index].changed {
 			continue
 		}
 		p.pages[index].changed = false
-		numbers := &p.pages[index].numbers
+		numbers := p.pages[index].numbers
 		if most >= 0 {
 			numbers = new(*numbers)
 		}
@@ -74,7 +86,9 @@ func (p *places) copy(most int) (images []*pageImage) {
 // keep undoes copy after a checkpoint has failed.
 func (p *places) keep(images []*pageImage) {
 	for _, image := range images {
-		p.pages[image.index].changed = true
+		if page := p.pages[image.index]; page.numbers != nil {
+			page.changed = true
+		}
 	}
 }
 
@@ -92,26 +106,33 @@ func (p *page) decode(b []byte) bool {
 	if len(b) != 2*pageNumbers {
 		return false
 	}
+	p.numbers = new([pageNumbers]uint16)
 	for i := range p.numbers {
-		p.numbers[i] = binary.LittleEndian.Uint16(b[2*i:])
+		if p.numbers[i] = binary.LittleEndian.Uint16(b[2*i:]); p.numbers[i] != 0 {
+			p.used++
+		}
 	}
 	return true
 }
 
-// extents returns the extents of the saved pages. A page that has not changed since its save is as
-// good as one saved now, so it gets the generation of this checkpoint. A new page was empty at the
-// checkpoint before this one: while a store grows, most pages have never been saved.
-func (p *places) extents(generation uint32) []extent.Extent {
+// extents returns the extents of the saved pages, and calls release for those of pages that have
+// become empty. A page that has not changed since its save is as good as one saved now, so it gets the
+// generation of this checkpoint. A new page was empty at the checkpoint before this one: while a
+// store grows, most pages have never been saved.
+func (p *places) extents(generation uint32, release func(extent.Span)) []extent.Extent {
 	all := make([]extent.Extent, len(p.pages))
 	for i, page := range p.pages {
-		if page == nil {
-			continue
-		}
-		if page.saved == (extent.Extent{}) {
+		switch {
+		case page.numbers == nil:
+			if page.saved.Size > 0 {
+				release(page.saved.Span())
+			}
+			page.saved = extent.Extent{Generation: generation}
+		case page.saved == (extent.Extent{}):
 			page.saved.Generation = generation - 1
 		}
 		all[i] = page.saved
-		if !page.changed && page.saved.Size > 0 {
+		if !page.changed {
 			all[i].Generation = generation
 		}
 	}

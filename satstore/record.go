@@ -118,22 +118,17 @@ func (m *mail) later() []message {
 // Delete removes the record from the store. Its id may then be added again.
 func (r *Record) Delete() error {
 	s, b := r.store, r.bucket
-	s.adding.Lock()
-	defer s.adding.Unlock()
 	if r.returned { // needs no lock: only this goroutine may use r
 		return r.refused()
 	}
-	// Before s.mu is locked, since it may read the disk.
 	key := idset.KeyOf(string(r.id()))
-	seq, err := s.seqOf(key)
-	if err != nil {
-		return err
-	}
 	if err := s.lockForChange(2 * wal.MaxSize(0)); err != nil {
 		return err
 	}
 	changes := []*wal.Change{{Kind: wal.Drop, Bucket: b.id, Record: r.record}}
-	known := seq == r.seq // the id may have been deleted and added again
+	// The id may have been deleted and added again. While the record is out, that leaves a message in
+	// its bucket, so there is no need to look it up on disk.
+	known := !b.mail[r.seq].deletes()
 	if known {
 		changes = append(changes, &wal.Change{Kind: wal.Forget, Key: key})
 	}
@@ -145,6 +140,10 @@ func (r *Record) Delete() error {
 	s.drop(b, r.record, r.seq)
 	if known {
 		s.ids.Delete(key)
+		s.idChanges++
+	}
+	if len(b.mail) > 0 {
+		delete(b.mail, r.seq)
 	}
 	r.markReturned()
 	return s.unlockAfterChange(survives)

@@ -241,7 +241,7 @@ func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 
 // since returns the generation of the saved page that contains a record.
 func (p *places) since(seq uint64) uint32 {
-	if i := seq / pageNumbers; i < uint64(len(p.pages)) && p.pages[i] != nil {
+	if i := seq / pageNumbers; i < uint64(len(p.pages)) {
 		return p.pages[i].saved.Generation
 	}
 	return 0

@@ -82,12 +82,15 @@ func TestMoreMailThanMemory(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Greater(t, len(s.due), 5)
+	next := 0
 	left := map[string]bool{}
 	for id := range want {
 		left[id] = true
 	}
 	due(t, s, 1003, func(r *Record) {
 		require.Equal(t, want[r.ID], string(r.Data), r.ID)
+		require.Equal(t, fmt.Sprint("https://a.test/", next), r.ID, "the order of arrival")
+		next++
 		delete(left, r.ID)
 		if len(left)%7 == 0 {
 			for id := range left {

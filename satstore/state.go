@@ -261,9 +261,9 @@ func (p *split) read(r *extent.Reader, what phase, most uint64) (next batch, err
 // moveEntries moves a batch, and ends the split after the last one.
 func (s *state) moveEntries(next batch) {
 	p := s.split
-	for _, e := range next.records {
-		if len(p.into) > 0 {
-			s.placeIn(p.into[e.seq%uint64(len(p.into))], e)
+	for i, e := range next.records {
+		if n := uint64(len(p.into)); n > 0 { // each gets a range, so that the order of arrival stays
+			s.placeIn(p.into[(p.moved+uint64(i))*n/p.bucket.records.Count()], e)
 		} else {
 			s.place(e)
 		}

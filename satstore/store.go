@@ -36,6 +36,7 @@ type Store struct {
 	lastLog    uint64          // number of the newest log file; guarded by checkpoints
 	leftovers  []string        // files to remove after the next checkpoint
 	out        int64           // records handed out and not returned
+	idChanges  int64           // since the last checkpoint; they are in memory
 	failed     error           // why the store is read-only
 	broken     bool            // read-only for good: the state of the disk is unknown
 	closed     bool
@@ -232,10 +233,13 @@ func (s *Store) flushLog() error {
 	return nil
 }
 
+// idChange is the memory that the change of an id takes until a checkpoint, in bytes.
+const idChange = 64
+
 // logIsLong reports whether it is time for a checkpoint.
 func (s *Store) logIsLong() bool {
 	_, newest := s.log.Size()
-	return newest > max(s.o.Buffer, int64(s.o.test.pending/4))
+	return max(newest, s.idChanges*idChange) > max(s.o.Buffer, int64(s.o.test.pending/4))
 }
 
 // refusal returns why the store cannot be changed. It requires that s.mu is held.
