@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/spinneret-go/spinneret/internal/weburl"
+	"github.com/spinneret-go/spinneret/internal/httpurl"
 )
 
 // FromResponse makes a Capture of a response of net/http and its body, which the caller has read.
@@ -38,7 +38,7 @@ func FromResponse(resp *http.Response, body []byte) Capture {
 // targetURL returns what was requested, without a password, which should not be archived. Redirects
 // may lead to URLs with bytes that cannot be in a header line; they are escaped, as browsers do.
 func targetURL(u *url.URL) string {
-	text := weburl.Requested(u)
+	text := httpurl.Requested(u)
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, breaksLine) {
 		return text
 	}

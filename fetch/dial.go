@@ -20,8 +20,8 @@ import (
 const maxAddrs = 4
 
 // peer is a connection that knows the address that was dialed, even if Options.Dial returns
-// something without a network address. Over HTTP/2, it also bounds what the server may send unasked:
-// net/http drops frames of unknown types, but reads all of them and logs each.
+// something without a network address. Over HTTP/2, it also bounds what the server may send
+// unasked: net/http drops frames of unknown types, but reads all of them and logs each.
 type peer struct {
 	net.Conn
 	addr    netip.AddrPort // of the server; invalid if only a proxy knows it
@@ -110,15 +110,15 @@ func (p *peer) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. The body of a request is answered by updates of its window. The answers
-// to pings, which a server may send without end, must not make room for more.
+// Write implements net.Conn. The body of a request is answered by updates of its window. The
+// answers to pings, which a server may send without end, must not make room for more.
 func (p *peer) Write(b []byte) (int, error) {
 	p.expect(int64(len(b) / 16))
 	return p.Conn.Write(b)
 }
 
-// RemoteAddr implements net.Conn. It returns the address of the server, and not that of a proxy, which
-// layers above would count and record as the server's.
+// RemoteAddr implements net.Conn. It returns the address of the server, and not that of a proxy,
+// which layers above would count and record as the server's.
 func (p *peer) RemoteAddr() net.Addr {
 	if !p.addr.IsValid() {
 		return unknownAddr{}
@@ -301,8 +301,8 @@ func dnsError(host string, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Err: err}
 }
 
-// allowed returns the addresses that may be dialed, at most maxAddrs. They include one of IPv4 and one
-// of IPv6, if there are such: in many networks one of the two leads nowhere.
+// allowed returns the addresses that may be dialed, at most maxAddrs. They include one of IPv4 and
+// one of IPv6, if there are such: in many networks one of the two leads nowhere.
 func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {
 	var ok []netip.Addr
 	mixed := false
@@ -310,7 +310,8 @@ func (c *Client) allowed(addrs []netip.Addr) ([]netip.Addr, error) {
 		if !c.opts.Reach.Allows(a) {
 			continue
 		}
-		// Unmapped, it is the address that was checked, whatever the kernel makes of the mapped form.
+		// Unmapped, it is the address that was checked, whatever the kernel makes of the mapped
+		// form.
 		a = a.Unmap()
 		other := len(ok) > 0 && a.Is4() != ok[0].Is4()
 		switch {

@@ -35,6 +35,6 @@
 // # Reading the source
 //
 // Start with fetch.go. Its heart is exchange.go, one request in flight, which decides whose fault a
-// failure is. dial.go guards addresses, pace.go time and body.go memory. Package httpwire records heads, and content decodes
-// bodies.
+// failure is. dial.go guards addresses, pace.go time and body.go memory. Package httpwire records
+// heads, and content decodes bodies.
 package fetch

@@ -160,6 +160,16 @@ func (e *Error) Timeout() bool {
 	return e.Kind.Timeout() || e.Kind == Canceled && timedOut(e.Err)
 }
 
+// Local reports whether the error says nothing about the server: the request was not sent, the body
+// exceeds a limit of the Client, or a resource was missing.
+func (e *Error) Local() bool {
+	switch e.Kind {
+	case NoAgent, NoContact, BadURL, Blocked, Proxy, Canceled, CutLength, CutRatio, CutMemory:
+		return true
+	}
+	return false
+}
+
 // Temporary reports whether the same Get may succeed later, without a change of the URL, the
 // Options or the server's configuration.
 func (e *Error) Temporary() bool {

@@ -94,8 +94,8 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 		return false
 	}
 	if http1 && info.Reused && x.attempts == maxAttempts-1 {
-		// Twice a connection was dead, and this one may be. The last attempt is for a new one, which
-		// alone shows how the server is. The transport drops this one and looks for the next.
+		// Twice a connection was dead, and this one may be. The last attempt is for a new one,
+		// which alone shows how the server is. The transport drops this one and looks for the next.
 		conn.Close()
 		return false
 	}

@@ -86,9 +86,9 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// http2Config returns the settings of HTTP/2. A connection over which nothing comes is asked with a ping
-// and closed if it is dead, about when a request over it runs into HeadTimeout. Otherwise each request
-// would get that connection, since it serves many at a time.
+// http2Config returns the settings of HTTP/2. A connection over which nothing comes is asked with a
+// ping and closed if it is dead, about when a request over it runs into HeadTimeout. Otherwise each
+// request would get that connection, since it serves many at a time.
 func http2Config(head time.Duration) *http.HTTP2Config {
 	if head < 0 {
 		head = DefaultHeadTimeout
@@ -235,7 +235,8 @@ func countFields(header http.Header) (n int) {
 // location returns where a redirect leads, or "" if resp is not a redirect or names no target.
 func location(resp *http.Response, from string) string {
 	to := resp.Header.Get("Location")
-	// A 304 may repeat the fields of the page, and a 201 names what was created: neither is a redirect.
+	// A 304 may repeat the fields of the page, and a 201 names what was created: neither is a
+	// redirect.
 	redirect := 300 <= resp.StatusCode && resp.StatusCode < 400 &&
 		resp.StatusCode != http.StatusNotModified
 	if !redirect || to == "" {

@@ -16,8 +16,8 @@ const smallBody = 64 << 10
 // while that is copied to a larger buffer.
 const memoryPerBody = 3
 
-// grown returns the memory for a body of up to limit bytes whose buffer grows with it, and is copied
-// each time.
+// grown returns the memory for a body of up to limit bytes whose buffer grows with it, and is
+// copied each time.
 func grown(limit int64) int64 { return 2 * roundUp(limit+1) }
 
 // errMemory says that a body would need more than what is left of MaxMemory.

@@ -111,8 +111,8 @@ type Options struct {
 	Grace time.Duration
 
 	// Resolve looks up the addresses of a host name; nil means net.DefaultResolver. It is called
-	// without a lock, under the time limits of the Get. If a name does not exist, it should return a
-	// net.DNSError with IsNotFound: other errors count as failures of the resolver.
+	// without a lock, under the time limits of the Get. If a name does not exist, it should return
+	// a net.DNSError with IsNotFound: other errors count as failures of the resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Proxy is the URL of a proxy, with user name and password if needed; "" means none, whatever
 	// the environment says. Every guard but Reach holds through any proxy. Reach holds through
@@ -137,8 +137,8 @@ type Options struct {
 	// own, such as package robotshttp, belongs above Client.Transport instead: here its requests
 	// would count as attempts of the page.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Jar keeps cookies; nil means that none are kept or sent. The one in the sub-package cookies is
-	// bounded, and reads files of cookies.
+	// Jar keeps cookies; nil means that none are kept or sent. The one in the sub-package cookies
+	// is bounded, and reads files of cookies.
 	Jar http.CookieJar
 
 	// MaxIdle limits the idle connections; 0 means DefaultMaxIdle, negative means that none is

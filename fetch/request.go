@@ -28,14 +28,14 @@ type Request struct {
 	// the name leads. A kept connection to another address is not used. Set it if a delay or a
 	// budget was counted for an address, as package scheduler does: between the count and the
 	// request, a name may come to mean another address, or an old connection may still lead to a
-	// former one. Options.Reach holds for it. A URL whose host is an address goes there, and so does a
-	// request through a proxy that resolves names.
+	// former one. Options.Reach holds for it. A URL whose host is an address goes there, and so
+	// does a request through a proxy that resolves names.
 	Addr netip.Addr
 }
 
-// Validators identify a version of a page. With those of an earlier response, the server may answer 304
-// without a body if the page has not changed since: see [Response.NotModified]. The zero Validators
-// get the page in any case.
+// Validators identify a version of a page. With those of an earlier response, the server may answer
+// 304 without a body if the page has not changed since: see [Response.NotModified]. The zero
+// Validators get the page in any case.
 type Validators struct{ ETag, LastModified string }
 
 // prepare returns the request that net/http sends for r and its normalized URL, or why it cannot be

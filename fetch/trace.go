@@ -14,9 +14,9 @@ import (
 // traced returns a context through which dialing and net/http report to x, and through x to the
 // trace that ctx has, with the events and in the order of an http.Transport.
 //
-// The caller's hooks are not simply added to, since they would run even where net/http calls them at
-// the wrong time, or where the transport sees something other than the caller, such as the host of a
-// pinned request.
+// The caller's hooks are not simply added to, since they would run even where net/http calls them
+// at the wrong time, or where the transport sees something other than the caller, such as the host
+// of a pinned request.
 func (x *exchange) traced(ctx context.Context) context.Context {
 	ctx = httpctx.WithHandshake(ctx)
 	if caller := httptrace.ContextClientTrace(ctx); caller != nil {
@@ -88,8 +88,8 @@ func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addrs, err
 }
 
-// dial calls Options.Dial. The caller's trace sees the connections that are made, but neither it nor
-// the exchange sees requests that the function may send.
+// dial calls Options.Dial. The caller's trace sees the connections that are made, but neither it
+// nor the exchange sees requests that the function may send.
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	out := httpctx.WithoutTrace(ctx)
 	if x := exchangeOf(ctx); x != nil && (x.caller.ConnectStart != nil || x.caller.ConnectDone != nil) {
@@ -134,8 +134,8 @@ func (x *exchange) getConn(hostPort string) {
 	}
 }
 
-// got1xx is called for each interim response if the caller has a hook for it, and then net/http does
-// not limit them itself.
+// got1xx is called for each interim response if the caller has a hook for it, and then net/http
+// does not limit them itself.
 func (x *exchange) got1xx(code int, header textproto.MIMEHeader) error {
 	x.mu.Lock()
 	for name, values := range header {

@@ -16,18 +16,18 @@ import (
 // connections of c. It is safe for concurrent use.
 //
 // All limits of the Options hold except MaxMemory, since bodies are streamed. The limits on the
-// body hold while it is read: then Read returns an [Error], with a Kind such as [CutLength]. MinRate
-// counts the time of the server, not that of the reader, and no limit counts the time for which a
-// layer above holds the request back in httptrace.ClientTrace.GotConn. A request without
+// body hold while it is read: then Read returns an [Error], with a Kind such as [CutLength].
+// MinRate counts the time of the server, not that of the reader, and no limit counts the time for
+// which a layer above holds the request back in httptrace.ClientTrace.GotConn. A request without
 // Accept-Encoding is sent with the codings that c knows, and its response is decoded, as
-// http.Transport does with gzip. Fields of the Options that a request lacks, such as User-Agent, are
-// added. Redirects and cookies are left to the http.Client. A protocol cannot be switched.
+// http.Transport does with gzip. Fields of the Options that a request lacks, such as User-Agent,
+// are added. Redirects and cookies are left to the http.Client. A protocol cannot be switched.
 //
-// A layer above that needs bodies as they were sent, to record them, sets Accept-Encoding itself and
-// has in the request's context, under the key struct{ EncodedBody struct{} }{}, a
+// A layer above that needs bodies as they were sent, to record them, sets Accept-Encoding itself
+// and has in the request's context, under the key struct{ EncodedBody struct{} }{}, a
 // func(*http.Response) io.Writer. If the response is decoded, it is called with the response before
-// that, with the Request as it was sent, and what it returns gets the encoded bytes as they are read.
-// Package archivehttp does this.
+// that, with the Request as it was sent, and what it returns gets the encoded bytes as they are
+// read. Package archivehttp does this.
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
 
 type roundTripper struct{ client *Client }

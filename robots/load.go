@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/cause"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
@@ -98,7 +97,7 @@ func (c *Cache) wait(ctx context.Context, h *host, landed <-chan struct{}) error
 	}
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return cause.Of(ctx)
 	case <-landed:
 	case <-lost:
 	}
@@ -132,12 +131,12 @@ func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 	setField(r.Header, "If-None-Match", req.ETag)
 	setField(r.Header, "If-Modified-Since", req.LastModified)
 	resp, err := c.transport.RoundTrip(r)
-	if err != nil && (isLocal(err) || !tried.Load() && !fromNetwork(err)) {
-		return Response{}, &loadError{req.URL, ctx.Err(), err}
+	if err != nil && (isLocal(err) || !tried.Load() && !neterr.Network(err)) {
+		return Response{}, &loadError{req.URL, cause.Of(ctx), err}
 	}
 	slow := time.AfterFunc(bodyTime, cancel)
 	defer slow.Stop()
-	return ReadResponse(resp, err), ctx.Err()
+	return ReadResponse(resp, err), cause.Of(ctx)
 }
 
 // loadError is a local failure. An http.Client asks the error itself whether it is a timeout, not
@@ -159,8 +158,11 @@ func (e *loadError) Unwrap() []error {
 	return []error{e.ended, e.cause}
 }
 
+// Local tells the layers above that the host has not failed.
+func (e *loadError) Local() bool { return true }
+
 func (e *loadError) Timeout() bool {
-	return e.ended == context.DeadlineExceeded || isTimeout(e.cause)
+	return errors.Is(e.ended, context.DeadlineExceeded) || isTimeout(e.cause)
 }
 
 func isTimeout(err error) bool {
@@ -182,14 +184,4 @@ func isLocal(err error) bool {
 	}
 	var dns *net.DNSError
 	return errors.As(err, &dns) && !dns.IsNotFound
-}
-
-// fromNetwork reports whether an error is one of a network that was tried. A transport that is not
-// net/http's may not tell through httptrace.
-func fromNetwork(err error) bool {
-	var op *net.OpError
-	var dns *net.DNSError
-	var errno syscall.Errno
-	return errors.As(err, &op) || errors.As(err, &dns) || errors.As(err, &errno) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

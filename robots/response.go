@@ -130,8 +130,8 @@ var (
 	ErrFull = errors.New("robots: too many requests in flight; store or abandon some first")
 )
 
-// DisallowedError says which URL may not be fetched, and by which rule. It wraps [ErrDisallowed]. Its
-// methods are safe for concurrent use.
+// DisallowedError says which URL may not be fetched, and by which rule. It wraps [ErrDisallowed].
+// Its methods are safe for concurrent use.
 type DisallowedError struct {
 	URL string
 	robotstxt.Verdict
@@ -142,6 +142,10 @@ func (e *DisallowedError) Error() string {
 	return fmt.Sprintf("robots: %s is disallowed by line %d of robots.txt: %s",
 		e.URL, e.Line, e.Pattern)
 }
+
+// Local returns true: the error says nothing about the server, for layers that slow down for
+// failing ones.
+func (e *DisallowedError) Local() bool { return true }
 
 // Unwrap returns [ErrDisallowed].
 func (e *DisallowedError) Unwrap() error { return ErrDisallowed }
@@ -167,6 +171,9 @@ func (e *UnreachableError) Error() string {
 	}
 	return text
 }
+
+// Local returns true, since no request was made for the URL.
+func (e *UnreachableError) Local() bool { return true }
 
 // Unwrap returns [ErrUnreachable] and the cause, if it is known.
 func (e *UnreachableError) Unwrap() []error {

@@ -116,9 +116,9 @@ func (p *page) decode(b []byte) bool {
 }
 
 // extents returns the extents of the saved pages, and calls release for those of pages that have
-// become empty. A page that has not changed since its save is as good as one saved now, so it gets the
-// generation of this checkpoint. A new page was empty at the checkpoint before this one: while a
-// store grows, most pages have never been saved.
+// become empty. A page that has not changed since its save is as good as one saved now, so it gets
+// the generation of this checkpoint. A new page was empty at the checkpoint before this one: while
+// a store grows, most pages have never been saved.
 func (p *places) extents(generation uint32, release func(extent.Span)) []extent.Extent {
 	all := make([]extent.Extent, len(p.pages))
 	for i, page := range p.pages {

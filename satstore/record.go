@@ -126,8 +126,8 @@ func (r *Record) Delete() error {
 		return err
 	}
 	changes := []*wal.Change{{Kind: wal.Drop, Bucket: b.id, Record: r.record}}
-	// The id may have been deleted and added again. While the record is out, that leaves a message in
-	// its bucket, so there is no need to look it up on disk.
+	// The id may have been deleted and added again. While the record is out, that leaves a message
+	// in its bucket, so there is no need to look it up on disk.
 	known := !b.mail[r.seq].deletes()
 	if known {
 		changes = append(changes, &wal.Change{Kind: wal.Forget, Key: key})

@@ -25,9 +25,9 @@ type Repaired struct {
 
 // Repair copies everything readable from a damaged store to a new one. It does not change the old
 // store. Both indexes are rebuilt, so damage to them loses nothing; nor does damage to one copy of
-// the checkpoint. A damaged block loses its records. A record whose id was deleted stays deleted even
-// if the message that says so is lost, as long as the id index is intact; without the index, it is
-// copied unless its id was added again. A damaged group in the log loses the changes
+// the checkpoint. A damaged block loses its records. A record whose id was deleted stays deleted
+// even if the message that says so is lost, as long as the id index is intact; without the index,
+// it is copied unless its id was added again. A damaged group in the log loses the changes
 // after it; so does a damaged block that a logged change refers to. Overdue records become due in
 // the current unit.
 func Repair(from, to string) (Repaired, error) {
@@ -138,8 +138,9 @@ func (v *salvage) places(b *bucket) {
 	})
 }
 
-// all copies the buckets one by one, so that only the ids of one are in memory. Those of a split are
-// copied together: while records move, their messages are still in the bucket that is being split.
+// all copies the buckets one by one, so that only the ids of one are in memory. Those of a split
+// are copied together: while records move, their messages are still in the bucket that is being
+// split.
 func (v *salvage) all() {
 	p := v.old.split
 	var parts []*bucket

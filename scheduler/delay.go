@@ -13,7 +13,8 @@ type extra struct {
 	ranked   bool   // the queue has tasks of several priorities
 	raised   uint64 // serial of the last flight when a failure was last counted
 	start    int64  // of the last visit, from which the delays count; longAgo if there was none
-	asked    int64  // delay by SetHost; 0 if that is not more than the default
+	wanted   int64  // Host.Delay; 0 if that is not more than the default
+	asked    int64  // Host.CrawlDelay, likewise
 	retry    int64  // the Retry-After of the server; longAgo if there is none
 
 	// The delays for the latencies of the last visits, newest first; 0 if a delay is not more than
@@ -24,8 +25,8 @@ type extra struct {
 	tails [priorities]uint32
 }
 
-// lastCalled is the last host in the waitlist of a shared limiter that has a caller of Wait. It is 0
-// if there is none.
+// lastCalled is the last host in the waitlist of a shared limiter that has a caller of Wait. It is
+// 0 if there is none.
 func (x *extra) lastCalled() *uint32 { return &x.waiters }
 
 // A report is an Outcome in the units of an engine.
@@ -145,7 +146,7 @@ func (e *engine) pace(p *limiter) int64 {
 	if p.kind != aHost {
 		slow = min(slow, x.slow[1], x.slow[2])
 	}
-	d := max(slow, x.asked, e.backoff(p.kind, x.failures))
+	d := max(slow, x.wanted, x.asked, e.backoff(p.kind, x.failures))
 	return max(min(d, int64(e.opts.MaxDelay)), e.delay[p.kind])
 }
 
@@ -191,7 +192,7 @@ func (e *engine) updateDue(i uint32) {
 		due = max(due, later(x.start, e.pace(p)))
 	}
 	e.setDue(i, due)
-	isUsual := x.slow == [3]int64{} && x.asked == 0 && x.failures == 0 && x.retry == longAgo &&
+	isUsual := x.slow == [3]int64{} && x.wanted == 0 && x.asked == 0 && x.failures == 0 && x.retry == longAgo &&
 		!x.ranked && x.waiters == 0
 	if isUsual && (x.raised == 0 || p.out == 0) {
 		e.extras.release(p.extra)
@@ -199,16 +200,25 @@ func (e *engine) updateDue(i uint32) {
 	}
 }
 
-// setDelay remembers the delay that a host asked for.
-func (e *engine) setDelay(host uint32, d int64) {
-	// A delay up to the default need not be stored.
-	if d <= e.delay[aHost] {
-		d = 0
-	}
-	if e.at(host).extra == 0 && d == 0 {
+// setDelays remembers the delays of a Host. Zero leaves an earlier one.
+func (e *engine) setDelays(host uint32, wanted, asked time.Duration) {
+	usual := e.delay[aHost] // a delay up to that need not be stored
+	if wanted == 0 && asked == 0 ||
+		e.at(host).extra == 0 && int64(wanted) <= usual && int64(asked) <= usual {
 		return
 	}
-	e.extraOf(host).asked = d
+	x := e.extraOf(host)
+	for _, d := range []struct {
+		new int64
+		of  *int64
+	}{{int64(wanted), &x.wanted}, {int64(asked), &x.asked}} {
+		switch {
+		case d.new > usual:
+			*d.of = d.new
+		case d.new != 0:
+			*d.of = 0
+		}
+	}
 	e.updateDue(host)
 	e.replaceHost(host)
 }

@@ -309,7 +309,7 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		old := *x
 		*x = extra{owner: old.owner, start: longAgo, retry: longAgo}
 		if stays {
-			x.asked, x.failures = old.asked, old.failures
+			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
 		}
 		e.updateDue(i)
 	}
@@ -395,9 +395,7 @@ func (e *engine) setHost(name string, h Host, addrKnown bool) {
 		group = e.freshen(e.named(aGroup, h.Group))
 	}
 	e.setShared(i, addr, group)
-	if h.Delay != 0 {
-		e.setDelay(i, int64(h.Delay))
-	}
+	e.setDelays(i, h.Delay, h.CrawlDelay)
 	e.sweep() // callers may never make any other call
 }
 

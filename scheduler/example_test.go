@@ -78,7 +78,7 @@ func ExampleScheduler_TryNext() {
 // A Crawl-delay affects only its host.
 func ExampleScheduler_SetHost() {
 	s := scheduler.New[int](scheduler.Options{})
-	s.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
+	s.SetHost("slow.test", scheduler.Host{CrawlDelay: time.Minute})
 	for i := range 2 {
 		_ = s.Add(scheduler.Task[int]{Host: "slow.test", Item: i})
 	}
@@ -145,7 +145,7 @@ func ExampleOutcome() {
 
 func ExampleScheduler_Explain() {
 	s := scheduler.New[int](scheduler.Options{})
-	s.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
+	s.SetHost("slow.test", scheduler.Host{CrawlDelay: time.Minute})
 	for i := range 2 {
 		_ = s.Add(scheduler.Task[int]{Host: "slow.test", Item: i})
 	}

@@ -66,8 +66,8 @@ func counted(n int, noun string) string {
 }
 
 // Explain says why a host is not leased. It takes constant time, unless the reason is another
-// lease: then it scans all outstanding leases. If no host has this name, a port at its end is ignored,
-// so that the Host of a URL will do.
+// lease: then it scans all outstanding leases. If no host has this name, a port at its end is
+// ignored, so that the Host of a URL will do.
 func (s *Scheduler[T]) Explain(host string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +81,8 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	return s.reason(i)
 }
 
-// Hosts returns an iterator over all known hosts, with the result of Explain for each. The Scheduler
-// may be used during the walk, which may miss concurrent changes.
+// Hosts returns an iterator over all known hosts, with the result of Explain for each. The
+// Scheduler may be used during the walk, which may miss concurrent changes.
 func (s *Scheduler[T]) Hosts() iter.Seq2[string, Reason] {
 	type known struct {
 		host   string
@@ -213,9 +213,10 @@ func (e *engine) rule(i uint32) string {
 	p := e.at(i)
 	names := [...]string{
 		"the delay of a host", "its Crawl-delay", "its latency", "its back-off", "its Retry-After",
+		"the delay set for it",
 	}
 	if p.kind != aHost {
-		names = [...]string{"the delay", "", "the latency", "the back-off", "the Retry-After"}
+		names = [...]string{"the delay", "", "the latency", "the back-off", "the Retry-After", ""}
 	}
 	if p.extra == 0 {
 		if *e.due(i) == e.restarted[p.kind] {
@@ -229,8 +230,10 @@ func (e *engine) rule(i uint32) string {
 		return names[4]
 	case pace == e.delay[p.kind]:
 		return names[0]
-	case backoff >= max(x.asked, x.slow[0]):
+	case backoff >= max(x.wanted, x.asked, x.slow[0]):
 		return names[3]
+	case x.wanted >= max(x.asked, x.slow[0]):
+		return names[5]
 	case x.asked >= x.slow[0]:
 		return names[1]
 	default:

@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sched := scheduler.New[string](tt.opts)
-			sched.SetHost("a", scheduler.Host{Delay: tt.delay})
+			sched.SetHost("a", scheduler.Host{CrawlDelay: tt.delay})
 			add(t, sched, jobs(here, "a0")...)
 			lease, _ := sched.TryNext(start)
 			add(t, sched, tt.queued...)

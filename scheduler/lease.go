@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Lease permits one request to a host, now. It is outstanding until [Lease.Done] or [Lease.Requeue],
-// and counts towards the limits of its host, address and group. After that, or after
-// Options.LeaseTimeout, its methods have no effect. A copy of a Lease is the same lease. Its methods
-// are safe for concurrent use.
+// Lease permits one request to a host, now. It is outstanding until [Lease.Done] or
+// [Lease.Requeue], and counts towards the limits of its host, address and group. After that, or
+// after Options.LeaseTimeout, its methods have no effect. A copy of a Lease is the same lease. Its
+// methods are safe for concurrent use.
 type Lease[T any] struct {
 	s      *Scheduler[T]
 	flight uint32
@@ -20,10 +20,10 @@ type Lease[T any] struct {
 // Outcome is the result of a request. The zero Outcome is a successful request at the time of the
 // lease, with unknown latency.
 type Outcome struct {
-	// Start is when the request reached the server; delays count from then. The arrival of the first
-	// byte of the response is a safe upper bound. A Start before the lease, such as the zero time,
-	// means the time of the lease, or that of [Lease.Arrived]. A Start more than a day ahead is
-	// reduced to a day.
+	// Start is when the request reached the server; delays count from then. The arrival of the
+	// first byte of the response is a safe upper bound. A Start before the lease, such as the zero
+	// time, means the time of the lease, or that of [Lease.Arrived]. A Start more than a day ahead
+	// is reduced to a day.
 	Start time.Time
 
 	// Took is the latency of the server, for Options.LatencyFactor, which bounds its effect.
@@ -36,7 +36,8 @@ type Outcome struct {
 	Failed bool
 
 	// RetryAfter is the time given by the Retry-After header, such as the time of the response plus
-	// its seconds. Neither the host nor its address is leased before. Zero means that there is none.
+	// its seconds. Neither the host nor its address is leased before. Zero means that there is
+	// none.
 	RetryAfter time.Time
 
 	// Skipped reports that no request was made: no delay starts, and the other fields are ignored.
@@ -63,8 +64,8 @@ func (l *Lease[T]) Item() T { return l.task.Item }
 func (l *Lease[T]) Done(o Outcome) { l.giveBack(o, false, time.Time{}) }
 
 // Requeue is Done, and also enqueues the task again, behind the others of its host and priority.
-// notBefore is the earliest time of its next lease, and may be zero. Requeue works even if the queue
-// is full.
+// notBefore is the earliest time of its next lease, and may be zero. Requeue works even if the
+// queue is full.
 func (l *Lease[T]) Requeue(o Outcome, notBefore time.Time) { l.giveBack(o, true, notBefore) }
 
 func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
@@ -104,6 +105,19 @@ func (l *Lease[T]) lock() bool {
 	return true
 }
 
+// Held reports whether the lease is still outstanding now. Ask before a request that was prepared
+// for long, such as by connecting to a slow server: another caller may have a lease already.
+func (l *Lease[T]) Held() bool {
+	if !l.lock() {
+		return false
+	}
+	defer l.s.mu.Unlock()
+	e := &l.s.engine
+	e.advance(l.s.instant(time.Now()))
+	l.s.changed()
+	return e.flights.at(l.flight).serial == l.serial
+}
+
 // Reach sets the address of the host, as [Scheduler.SetHost] does, once the caller knows where the
 // request will go. It reports whether the address may be visited now. If not, send no request and
 // call Done with Skipped: the next lease on the host waits for the address.
@@ -127,11 +141,12 @@ func (l *Lease[T]) Reach(addr netip.Addr) (ok bool) {
 }
 
 // Arrived sets the time when the request reaches the server. Delays count from then, or from
-// [Outcome].Start if that is later. If Options allow several leases at a time, the next one need not
-// wait for Done.
+// [Outcome].Start if that is later. If Options allow several leases at a time, the next one need
+// not wait for Done.
 //
 // Call it at the first byte of the response, or earlier if the time that a request takes to arrive
-// has a known bound. If that bound is too low, the next request may come too early by the difference.
+// has a known bound. If that bound is too low, the next request may come too early by the
+// difference.
 func (l *Lease[T]) Arrived(at time.Time) {
 	if !l.lock() {
 		return

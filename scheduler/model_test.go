@@ -40,6 +40,7 @@ type modelLimiter struct {
 	out      int
 	start    time.Time // of the last visit; zero if none
 	slow     [3]time.Duration
+	wanted   time.Duration
 	asked    time.Duration
 	retry    time.Time
 	failures int
@@ -107,7 +108,7 @@ func (m *model) pace(p *modelLimiter) time.Duration {
 	if p.kind == addr {
 		slow = slices.Min(p.slow[:])
 	}
-	d := max(slow, p.asked, m.backoff(p.kind, p.failures))
+	d := max(slow, p.wanted, p.asked, m.backoff(p.kind, p.failures))
 	if m.opts.MaxDelay > 0 {
 		d = min(d, m.opts.MaxDelay)
 	}
@@ -307,9 +308,15 @@ func (m *model) setHost(name string, said scheduler.Host) {
 		m.useShared(groupName(said.Group), group)
 	}
 	if said.Delay != 0 {
-		h.asked = 0
+		h.wanted = 0
 		if said.Delay > m.usual(host) {
-			h.asked = said.Delay
+			h.wanted = said.Delay
+		}
+	}
+	if said.CrawlDelay != 0 {
+		h.asked = 0
+		if said.CrawlDelay > m.usual(host) {
+			h.asked = said.CrawlDelay
 		}
 	}
 }

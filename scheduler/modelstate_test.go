@@ -17,11 +17,11 @@ func (m *model) forget() {
 	stamp := func(t time.Time) int64 { return int64(t.Sub(m.first)) >> 30 }
 	for name, h := range m.hosts {
 		if len(h.queue) == 0 && m.over(&h.modelLimiter) {
-			h.modelLimiter = modelLimiter{asked: h.asked, failures: h.failures}
+			h.modelLimiter = modelLimiter{wanted: h.wanted, asked: h.asked, failures: h.failures}
 			if stamp(m.now)-stamp(h.used) > int64(24*time.Hour)>>30 {
-				h.asked, h.failures, h.addr, h.group = 0, 0, netip.Addr{}, ""
+				h.wanted, h.asked, h.failures, h.addr, h.group = 0, 0, 0, netip.Addr{}, ""
 			}
-			if h.asked == 0 && h.failures == 0 && !h.addr.IsValid() && h.group == "" {
+			if h.wanted == 0 && h.asked == 0 && h.failures == 0 && !h.addr.IsValid() && h.group == "" {
 				delete(m.hosts, name)
 				continue
 			}
@@ -81,14 +81,14 @@ func (m *model) stats() scheduler.Stats {
 func (m *model) entries() map[scheduler.Entry]bool {
 	entries := make(map[scheduler.Entry]bool)
 	note := func(p *modelLimiter, e scheduler.Entry) {
-		e.Delay, e.Failures, e.Slow = p.asked, p.failures, p.slow[0]
+		e.Delay, e.CrawlDelay, e.Failures, e.Slow = p.wanted, p.asked, p.failures, p.slow[0]
 		if p.kind == addr {
 			e.Slow = slices.Min(p.slow[:])
 		}
 		if p.retry.After(m.now) {
 			e.RetryAfter = p.retry
 		}
-		if e.Delay > 0 || e.Slow > 0 || e.Failures > 0 || !e.RetryAfter.IsZero() {
+		if e.Delay > 0 || e.CrawlDelay > 0 || e.Slow > 0 || e.Failures > 0 || !e.RetryAfter.IsZero() {
 			entries[e] = true
 		}
 	}
@@ -118,7 +118,7 @@ func (m *model) restore(e scheduler.Entry, now time.Time) {
 		p.slow = [3]time.Duration{e.Slow, e.Slow, e.Slow}
 	} else {
 		p = &m.use(e.Host).modelLimiter
-		p.slow[0], p.asked = e.Slow, e.Delay
+		p.slow[0], p.wanted, p.asked = e.Slow, e.Delay, e.CrawlDelay
 	}
 	p.start, p.failures = latest(p.start, m.now), e.Failures
 	if e.RetryAfter.After(m.now) {

@@ -27,8 +27,8 @@ type Options struct {
 	// times the latency of its last visit. For an address, the smallest latency of its last three
 	// visits counts, so that one slow page does not slow down its other hosts. The delay is at most
 	// an hour, so that a latency that was measured wrongly does not take a host out for good.
-	// 0 means DefaultLatencyFactor, or none if neither hosts nor addresses have a delay; negative means
-	// that latency does not count.
+	// 0 means DefaultLatencyFactor, or none if neither hosts nor addresses have a delay; negative
+	// means that latency does not count.
 	LatencyFactor float64
 
 	// MaxDelay bounds the delays that result from SetHost, latency and back-off. It does not affect
@@ -56,9 +56,9 @@ type Options struct {
 	// 0 means DefaultLeaseTimeout, negative means never.
 	LeaseTimeout time.Duration
 
-	// MaxPerHost is the number of leases on a host that may be outstanding. If the host has a delay,
-	// the next lease requires that Lease.Arrived was called for all of them, and that the delay has
-	// passed since.
+	// MaxPerHost is the number of leases on a host that may be outstanding. If the host has a
+	// delay, the next lease requires that Lease.Arrived was called for all of them, and that the
+	// delay has passed since.
 	// 0 means 1, negative means unlimited (32,767).
 	MaxPerHost int
 
@@ -91,8 +91,8 @@ type Options struct {
 	// 0 means DefaultMaxIdleHosts, negative means unlimited.
 	MaxIdleHosts int
 
-	// Exempt reports whether an address has no delay of its own, because unrelated hosts share it, as
-	// in a content delivery network. Several goroutines may call it at a time.
+	// Exempt reports whether an address has no delay of its own, because unrelated hosts share it,
+	// as in a content delivery network. Several goroutines may call it at a time.
 	// nil means none.
 	Exempt func(netip.Addr) bool
 }

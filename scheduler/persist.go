@@ -14,7 +14,8 @@ import (
 type Entry struct {
 	Host       string        `json:",omitzero"`
 	Addr       netip.Addr    `json:",omitzero"`
-	Delay      time.Duration `json:",omitzero"` // set by SetHost, or Options.HostDelay for all others
+	Delay      time.Duration `json:",omitzero"` // of Host, or Options.HostDelay for all others
+	CrawlDelay time.Duration `json:",omitzero"` // of Host
 	Slow       time.Duration `json:",omitzero"` // the delay that results from its latency
 	Failures   int           `json:",omitzero"` // as counted for the back-off
 	RetryAfter time.Time     `json:",omitzero"`
@@ -51,8 +52,8 @@ func (s *Scheduler[T]) entry(x *extra, now time.Time) (entry Entry, ok bool) {
 		return entry, false
 	}
 	p := e.at(owner)
-	entry.Delay, entry.Slow, entry.Failures =
-		time.Duration(x.asked), time.Duration(x.slow[0]), int(x.failures)
+	entry.Delay, entry.CrawlDelay = time.Duration(x.wanted), time.Duration(x.asked)
+	entry.Slow, entry.Failures = time.Duration(x.slow[0]), int(x.failures)
 	if p.kind != aHost {
 		entry.Slow = time.Duration(min(x.slow[0], x.slow[1], x.slow[2]))
 	}
@@ -71,9 +72,9 @@ func (s *Scheduler[T]) entry(x *extra, now time.Time) (entry Entry, ok bool) {
 }
 
 // Restore applies an [Entry] of an earlier Scheduler, even if that one continued to make visits
-// until it was killed. Since those visits are unknown, the host or address counts as visited at now.
-// The Entry for all others makes all of them count as visited at now, so the crawl starts with a
-// pause of one delay.
+// until it was killed. Since those visits are unknown, the host or address counts as visited at
+// now. The Entry for all others makes all of them count as visited at now, so the crawl starts with
+// a pause of one delay.
 //
 // A longer delay or a higher number of failures in the Scheduler remains, so entries may come twice
 // and in any order. Restore returns an error for an invalid Entry, and changes nothing.
@@ -103,7 +104,7 @@ func (s *Scheduler[T]) Restore(e Entry, now time.Time) error {
 // fault returns what is impossible about an Entry.
 func (e Entry) fault() string {
 	switch {
-	case e.Delay < 0:
+	case e.Delay < 0 || e.CrawlDelay < 0:
 		return "negative delay"
 	case e.Slow < 0:
 		return "negative latency"
@@ -139,7 +140,7 @@ func (e *engine) restore(i uint32, entry Entry, retry int64) {
 	x.slow = [3]int64{slow, slow, slow}
 	if e.at(i).kind == aHost {
 		x.slow = [3]int64{slow}
-		x.asked = max(x.asked, int64(entry.Delay))
+		x.wanted, x.asked = max(x.wanted, int64(entry.Delay)), max(x.asked, int64(entry.CrawlDelay))
 	}
 	if retry > e.now {
 		x.retry = max(x.retry, min(retry, later(e.now, int64(e.opts.MaxRetryAfter))))

@@ -178,7 +178,8 @@ func (p *player) setHost(a, b byte) {
 	h := scheduler.Host{
 		Addr: []netip.Addr{{}, netip.MustParseAddr("::ffff:10.0.0.1"), ip(1), ip(2),
 			netip.MustParseAddr("fe80::1%eth0")}[int(b)%5],
-		Delay: []time.Duration{0, 0, -1, time.Second, 8 * time.Second, 30 * time.Second}[int(b/5)%6],
+		Delay:      []time.Duration{0, 0, -1, time.Second, 8 * time.Second, 30 * time.Second}[int(b/5)%6],
+		CrawlDelay: []time.Duration{0, 12 * time.Second, 0, -1}[int(b/30)%4],
 	}
 	if !p.plain {
 		h.Group = []string{"", "g", "h", "a.test"}[int(a/hostNames)%4]

@@ -38,8 +38,8 @@ var (
 	// ErrGroupFull is the ErrFull of a group, by Options.MaxGroupQueue. It wraps ErrFull.
 	ErrGroupFull = fmt.Errorf("%w for the group of this host", ErrFull)
 
-	// ErrDrained is returned by Next when nothing is queued or leased and no producer is registered:
-	// no task can become ready.
+	// ErrDrained is returned by Next when nothing is queued or leased and no producer is
+	// registered: no task can become ready.
 	ErrDrained = errors.New("scheduler: drained")
 )
 
@@ -47,8 +47,8 @@ var (
 type Task[T any] struct {
 	Host string // names the queue of the task; compared byte by byte
 
-	// Priority of the task, up to MaxPriority. Tasks of higher priority come first at their host. Of
-	// the ready hosts, those whose next task has the higher priority come first. Hosts of one
+	// Priority of the task, up to MaxPriority. Tasks of higher priority come first at their host.
+	// Of the ready hosts, those whose next task has the higher priority come first. Hosts of one
 	// address or group take turns, whatever their priorities.
 	Priority uint8
 
@@ -64,9 +64,10 @@ type Host struct {
 	Addr  netip.Addr // its address; IPv4 addresses mapped into IPv6 count as IPv4
 	Group string     // what else should not be visited too often: a domain, a network, a customer
 
-	// Delay is the minimum delay between two leases, such as a Crawl-delay. A value up to
+	// Delay is the minimum delay between two leases that the operator wants, and CrawlDelay that
+	// which the site asks for. They are kept apart, and the longer one applies. A value up to
 	// Options.HostDelay, such as -1, cancels an earlier one.
-	Delay time.Duration
+	Delay, CrawlDelay time.Duration
 }
 
 // Scheduler queues tasks and leases them such that no host and no address is visited too often. Its
@@ -150,8 +151,9 @@ func (s *Scheduler[T]) address(ip netip.Addr) netip.Addr {
 // nil and how long it takes until some host may be ready, unless another call makes one ready
 // earlier; [Forever] means that only another call can.
 //
-// Simulations and event loops call it with their own times. All times given to a Scheduler must come
-// from one clock and lie within 290 years of New. A now before the latest one counts as the latest.
+// Simulations and event loops call it with their own times. All times given to a Scheduler must
+// come from one clock and lie within 290 years of New. A now before the latest one counts as the
+// latest.
 func (s *Scheduler[T]) TryNext(now time.Time) (*Lease[T], time.Duration) {
 	return s.tryNext(now, new(Lease[T])) // inlined, so that the Lease may be a local of the caller
 }

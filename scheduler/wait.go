@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/cause"
 )
 
 // A waiter is a call of Next, which takes any host, or of Wait.
@@ -87,7 +89,7 @@ func (b *blocked[T]) note(now int64, queued int) {
 }
 
 // Next waits until a host is ready and returns a lease on it. It returns [ErrDrained] if no task is
-// left to wait for, and the error of ctx if ctx ends first.
+// left to wait for, and the error and the cause of ctx if ctx ends first.
 //
 // Any number of goroutines may wait in Next; a task that becomes ready wakes one of them. A call
 // that does not wait does not allocate, provided the lease does not escape from the caller.
@@ -96,7 +98,7 @@ func (s *Scheduler[T]) Next(ctx context.Context) (*Lease[T], error) {
 }
 
 func (s *Scheduler[T]) nextLease(ctx context.Context, lease *Lease[T]) (*Lease[T], error) {
-	if err := ctx.Err(); err != nil {
+	if err := cause.Of(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -127,13 +129,14 @@ func (s *Scheduler[T]) Leases(ctx context.Context) iter.Seq2[*Lease[T], error] {
 	}
 }
 
-// Wait waits until a host may be visited and returns a lease without a task. It is for requests that
-// need no queue, like golang.org/x/time/rate.Limiter.Wait for events. Callers get the host in the
-// order of their calls, before its queued tasks. At its address and in its group, the host also
+// Wait waits until a host may be visited and returns a lease without a task. It is for requests
+// that need no queue, like golang.org/x/time/rate.Limiter.Wait for events. Callers get the host in
+// the order of their calls, before its queued tasks. At its address and in its group, the host also
 // comes before hosts that have only tasks.
 //
-// If ctx has a deadline before which the host cannot be visited, Wait returns a [WaitError] at once. It
-// also does if the deadline passes during the wait. Otherwise its error is that of ctx, or [ErrFull].
+// If ctx has a deadline before which the host cannot be visited, Wait returns a [WaitError] at
+// once. It also does if the deadline passes during the wait. Otherwise its error is that of ctx, or
+// [ErrFull].
 func (s *Scheduler[T]) Wait(ctx context.Context, host string) (*Lease[T], error) {
 	return s.waitLease(ctx, host, new(Lease[T]))
 }
@@ -141,7 +144,7 @@ func (s *Scheduler[T]) Wait(ctx context.Context, host string) (*Lease[T], error)
 func (s *Scheduler[T]) waitLease(
 	ctx context.Context, host string, lease *Lease[T],
 ) (*Lease[T], error) {
-	if err := ctx.Err(); err != nil {
+	if err := cause.Of(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -154,7 +157,7 @@ func (s *Scheduler[T]) waitLease(
 	i := e.use(host)
 	if deadline, ok := ctx.Deadline(); ok && e.earliest(i) > s.instant(deadline) {
 		defer s.mu.Unlock()
-		return nil, &WaitError{host, s.time(e.earliest(i))}
+		return nil, &WaitError{host, s.time(e.earliest(i)), nil}
 	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
@@ -164,10 +167,13 @@ func (s *Scheduler[T]) waitLease(
 }
 
 // WaitError is the error of a call of Wait whose deadline is too early. It wraps
-// context.DeadlineExceeded. Its methods are safe for concurrent use.
+// context.DeadlineExceeded, and the cause of a deadline that has passed. Its methods are safe for
+// concurrent use.
 type WaitError struct {
 	Host  string
 	Until time.Time // the host is not leased before, as far as is known
+
+	cause error // of the context's end
 }
 
 // Error says which host may not be visited, and when it may.
@@ -176,8 +182,13 @@ func (e *WaitError) Error() string {
 		e.Host, e.Until.Format(time.RFC3339))
 }
 
-// Unwrap returns context.DeadlineExceeded.
-func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
+// Unwrap returns context.DeadlineExceeded and the cause.
+func (e *WaitError) Unwrap() []error {
+	if e.cause == nil {
+		return []error{context.DeadlineExceeded}
+	}
+	return []error{context.DeadlineExceeded, e.cause}
+}
 
 // Timeout returns true. An http.Client asks the error itself, not those that it wraps.
 func (e *WaitError) Timeout() bool { return true }
@@ -215,10 +226,10 @@ func (s *Scheduler[T]) await(
 // gaveUp returns the error of a waiter whose context has ended. It requires that s.mu is held.
 func (s *Scheduler[T]) gaveUp(ctx context.Context, w *waiter[T]) error {
 	if w.host == 0 || ctx.Err() != context.DeadlineExceeded {
-		return ctx.Err()
+		return cause.Of(ctx)
 	}
 	until := max(s.engine.earliest(w.host), s.engine.now)
-	return &WaitError{s.engine.name(w.host), s.time(until)}
+	return &WaitError{s.engine.name(w.host), s.time(until), context.Cause(ctx)}
 }
 
 // changed must follow everything that may make a host ready, or leave nothing to wait for. It

@@ -13,26 +13,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpurl"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
-	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // connection is the state of the connection of an exchange. Its methods are safe for concurrent
 // use.
 type connection struct {
-	mu     sync.Mutex
-	server string    // host and port of the request's URL
-	at     time.Time // when the connection was chosen; zero before
-	conn   net.Conn
-	kept   *httpwire.Heads // nil if it cannot be observed
+	mu   sync.Mutex
+	url  *url.URL  // of the request
+	at   time.Time // when the connection was chosen; zero before
+	conn net.Conn
+	kept *httpwire.Heads // nil if it cannot be observed
 }
 
 // observe returns a context that sets c to the connection of a request for u, or to the last one if
 // the request is retried.
 func (c *connection) observe(ctx context.Context, u *url.URL) context.Context {
-	if u != nil { // or the request fails
-		c.server = weburl.Server(u)
-	}
+	c.url = u
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			c.mu.Lock()
@@ -70,14 +68,13 @@ func (c *connection) sentAt(asked time.Time) time.Time {
 func (c *connection) addr() netip.Addr {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.conn == nil || c.conn.RemoteAddr() == nil {
+	if c.url == nil || c.conn == nil || c.conn.RemoteAddr() == nil {
 		return netip.Addr{}
 	}
 	addr, _ := netip.ParseAddrPort(c.conn.RemoteAddr().String())
-	_, port, _ := net.SplitHostPort(c.server)
-	direct := port == strconv.Itoa(int(addr.Port()))
+	direct := httpurl.Port(c.url) == strconv.Itoa(int(addr.Port()))
 	if w, ok := c.conn.(*httpwire.Conn); ok && w.Dialed != "" {
-		direct = weburl.SameServer(c.server, w.Dialed)
+		direct = httpurl.IsServer(w.Dialed, c.url)
 	}
 	if !direct {
 		return netip.Addr{}

@@ -131,7 +131,7 @@ func (r *recorder) finish(truncated string) {
 	}
 	if r.err != nil {
 		invalid := errors.Is(r.err, archive.ErrInvalid)
-		r.err = fmt.Errorf("archivehttp: record %.200s: %w", c.URL, r.err)
+		r.err = &recordError{fmt.Errorf("archivehttp: record %.200s: %w", c.URL, r.err)}
 		if !invalid { // a server that sends what cannot be recorded harms no other
 			r.x.t.fail(r.err)
 		}
@@ -160,3 +160,10 @@ func (g gunzipped) Close() error {
 	_ = g.text.Close() // has no error
 	return err
 }
+
+// A recordError is a failure of this machine, not of the server. Layers above see that.
+type recordError struct{ error }
+
+func (e *recordError) Unwrap() error { return e.error }
+
+func (e *recordError) Local() bool { return true }

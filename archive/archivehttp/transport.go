@@ -53,10 +53,11 @@ type Transport struct {
 // A nil base means one with the settings of [http.DefaultTransport]. An [*http.Transport] is cloned
 // to observe its connections, so it does not share connections with the original.
 //
-// Any other base is used as it is, and any layers may be between it and the [*http.Transport] or the
-// fetch.Client below. Heads are then those of the wire if that is a fetch.Client. Bodies are recorded
-// as sent: the Transport itself asks for gzip, and decompresses it, instead of a client that asks for
-// no coding. A base that decodes bodies itself can take over: see fetch.Client.Transport.
+// Any other base is used as it is, and any layers may be between it and the [*http.Transport] or
+// the fetch.Client below. Heads are then those of the wire if that is a fetch.Client. Bodies are
+// recorded as sent: the Transport itself asks for gzip, and decompresses it, instead of a client
+// that asks for no coding. A base that decodes bodies itself can take over: see
+// fetch.Client.Transport.
 func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
 	t := &Transport{base: base, archive: a, decodes: true}
 	if base == nil {
@@ -136,8 +137,8 @@ type exchange struct {
 	tapped []tapped
 }
 
-// tapped is a response that a layer below decodes. If a layer in between repeats requests, there are
-// several, and the client gets one of them.
+// tapped is a response that a layer below decodes. If a layer in between repeats requests, there
+// are several, and the client gets one of them.
 type tapped struct {
 	resp *http.Response
 	r    *recorder

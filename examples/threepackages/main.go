@@ -133,7 +133,7 @@ func obtainRules(
 		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, entry.Reason)
 	}
 	if delay, ok := rules.Delay(); ok {
-		queue.SetHost(site, scheduler.Host{Delay: delay})
+		queue.SetHost(site, scheduler.Host{CrawlDelay: delay})
 	}
 	return rules, err
 }

@@ -94,7 +94,8 @@ func parseRequirement(field string) (r requirement, ok bool) {
 }
 
 // complete adds the parameters and what every signature covers. It reports whether a signature can
-// be like that: not of another kind, not of too many components, and without parameters that are not known.
+// be like that: not of another kind, not of too many components, and without parameters that are
+// not known.
 func (r *requirement) complete(params []string) bool {
 	for _, param := range params {
 		name, value, _ := strings.Cut(param[1:], "=")

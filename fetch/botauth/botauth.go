@@ -21,14 +21,14 @@
 // of Options.Agent, so nobody can present the keys as those of another host. Discovery follows no
 // redirects, so the directory must be served at exactly that URL.
 //
-// A request costs one signature, about 20 µs. What 1,000 hosts ask for is remembered, in at most 2 KiB
-// for each. Beyond 1,000 a host is forgotten, and has to ask again.
+// A request costs one signature, about 20 µs. What 1,000 hosts ask for is remembered, in at most 2
+// KiB for each. Beyond 1,000 a host is forgotten, and has to ask again.
 //
 // # What it does not do
 //
-// Unless a host asks for more, a signature covers neither the path nor the method: it identifies the
-// sender, not the request. No digests of bodies are made. It verifies no signatures, and stores no
-// keys.
+// Unless a host asks for more, a signature covers neither the path nor the method: it identifies
+// the sender, not the request. No digests of bodies are made. It verifies no signatures, and stores
+// no keys.
 package botauth
 
 import (

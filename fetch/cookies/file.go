@@ -50,8 +50,8 @@ func eachLine(r io.Reader, f func(line string) error) error {
 	return nil
 }
 
-// parseLine returns the cookie of a line: domain, whether it includes subdomains, path, whether it is
-// for https only, expiry (0: with the session), name and value.
+// parseLine returns the cookie of a line: domain, whether it includes subdomains, path, whether it
+// is for https only, expiry (0: with the session), name and value.
 func parseLine(line string, now time.Time) (site string, c *cookie, err error) {
 	f := strings.Split(line, "\t")
 	if len(f) == 6 {

@@ -10,14 +10,15 @@
 //
 // A Jar follows the rules of net/http/cookiejar with the public suffix list: which host may set a
 // cookie for which domain, and which request gets it. Three rules are stricter. A cookie that is
-// Secure is sent over https only, even to this machine. Cookies last at most 400 days. Attributes of
-// more than 1,024 bytes are ignored.
+// Secure is sent over https only, even to this machine. Cookies last at most 400 days. Attributes
+// of more than 1,024 bytes are ignored.
 //
 // The bounds are those of Chrome: 180 cookies per site, which is a registrable domain with all its
-// hosts, 3,300 in all, and 4,096 bytes of name and value. One is added, since servers refuse requests
-// with more: 64 KiB of names and values per site. Beyond a bound, expired cookies go first, and then
-// those that were least recently sent or set, of the site or, until 3,000 are left, of all. A site
-// that sets too many evicts its own: whatever it does, it has at most 180 of the 3,300 places.
+// hosts, 3,300 in all, and 4,096 bytes of name and value. One is added, since servers refuse
+// requests with more: 64 KiB of names and values per site. Beyond a bound, expired cookies go
+// first, and then those that were least recently sent or set, of the site or, until 3,000 are left,
+// of all. A site that sets too many evicts its own: whatever it does, it has at most 180 of the
+// 3,300 places.
 //
 // Cookies of [Jar.Load] are neither evicted nor counted. Their server can replace and delete them,
 // as in a browser.
@@ -147,8 +148,8 @@ func (j *Jar) SetCookies(u *url.URL, cookies []*http.Cookie) {
 	j.put(at.site, kept, now)
 }
 
-// put keeps cookies of a site, each instead of an earlier one with its id, unless they have expired.
-// It requires that j.mu is held.
+// put keeps cookies of a site, each instead of an earlier one with its id, unless they have
+// expired. It requires that j.mu is held.
 func (j *Jar) put(site string, set []*cookie, now time.Time) {
 	if len(set) == 0 {
 		return
@@ -270,8 +271,8 @@ func newCookie(at place, set *http.Cookie, now time.Time) (*cookie, error) {
 	return c, nil
 }
 
-// domainOf returns the hosts that get a cookie whose attribute Domain is given, or false if the host
-// that sets it may not.
+// domainOf returns the hosts that get a cookie whose attribute Domain is given, or false if the
+// host that sets it may not.
 func domainOf(at place, attribute string) (domain string, hostOnly, ok bool) {
 	if attribute == "" || len(attribute) > maxAttribute {
 		return at.host, true, true

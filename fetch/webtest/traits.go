@@ -26,8 +26,8 @@ type Traits struct {
 }
 
 // Mixed is an [Options].Traits that gives each host, by its index, another mix of traits: most ways
-// of answering /robots.txt, crawl delays of 0.1 s, compressed pages, redirects, varying latency, and
-// one host that refuses connections. A crawl of such a web ends: nothing in it is endless.
+// of answering /robots.txt, crawl delays of 0.1 s, compressed pages, redirects, varying latency,
+// and one host that refuses connections. A crawl of such a web ends: nothing in it is endless.
 func Mixed(host int) Traits {
 	modes := [...]RobotsMode{
 		RobotsRules, RobotsMissing, RobotsForbidden, RobotsError, RobotsRedirect, RobotsRedirectHost,

@@ -2,7 +2,8 @@
 // expand to gigabytes of zeros.
 //
 // The decoders of gzip, deflate and zstd are pooled: each needs tens of kilobytes, or, for zstd, a
-// window of up to 8 MiB. Brotli is a hook, because its module is large and not every caller wants it.
+// window of up to 8 MiB. Brotli is a hook, because its module is large and not every caller wants
+// it.
 //
 // A body may have several codings on top of each other, and each multiplies the work. So the bounds
 // hold for what each of them decodes to, not just for the last.
@@ -51,14 +52,14 @@ type Options struct {
 	Free    int64  // decoded bytes that are always allowed; 0 means none
 	Lenient bool   // a body that does not begin like its coding is left as it is; false means an error
 
-	// Until ends the reading with its error, if it has one. It is asked for every few kilobytes that
-	// a decoder reads, which need not decode to anything. A context will do; nil means never.
+	// Until ends the reading with its error, if it has one. It is asked for every few kilobytes
+	// that a decoder reads, which need not decode to anything. A context will do; nil means never.
 	Until interface{ Err() error }
 }
 
 // Of returns the codings that Content-Encoding fields list, in normal form: current names in lower
-// case, separated by commas, without identity; "" for none. If there are too many to be decoded, only
-// the first ones are listed. It does not allocate for a single coding in lower case.
+// case, separated by commas, without identity; "" for none. If there are too many to be decoded,
+// only the first ones are listed. It does not allocate for a single coding in lower case.
 func Of(fields []string) string {
 	var list string
 	n := 0
@@ -163,8 +164,8 @@ func (r *Reader) Reset(src io.Reader, codings string, o Options) {
 	r.closed.Store(false)
 }
 
-// Read returns decoded bytes. io.EOF means that the source has ended, too. What it has behind the end
-// of the coding is dropped.
+// Read returns decoded bytes. io.EOF means that the source has ended, too. What it has behind the
+// end of the coding is dropped.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,8 +198,8 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads what the decoders have left and returns io.EOF, or why a feed has not come to its end.
-// Where gzip or zstd may end or go on, a decoder takes a broken connection for the end.
+// drain reads what the decoders have left and returns io.EOF, or why a feed has not come to its
+// end. Where gzip or zstd may end or go on, a decoder takes a broken connection for the end.
 func (r *Reader) drain() error {
 	for i := range r.opened {
 		if _, err := io.Copy(io.Discard, &r.feeds[i]); err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // EncodedBody is the key of a func(*http.Response) io.Writer, by which a layer gets bodies as they
-// were sent: see fetch.Client.Transport. CrawlDelay is the key of the time.Duration that a robots.txt
-// asks for: see package schedulerhttp. Unnamed struct types are identical in every package, so layers
-// of other modules can use the same keys.
+// were sent: see fetch.Client.Transport. CrawlDelay is the key of the time.Duration that a
+// robots.txt asks for: see package schedulerhttp. Unnamed struct types are identical in every
+// package, so layers of other modules can use the same keys.
 type (
 	EncodedBody = struct{ EncodedBody struct{} }
 	CrawlDelay  = struct{ RobotsCrawlDelay struct{} }
@@ -31,8 +31,8 @@ func (c layered) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithTrace returns ctx with a trace in place of its own, if it has one. Package httptrace only adds
-// to a trace.
+// WithTrace returns ctx with a trace in place of its own, if it has one. Package httptrace only
+// adds to a trace.
 func WithTrace(ctx context.Context, trace *httptrace.ClientTrace) context.Context {
 	return layered{ctx, httptrace.WithClientTrace(context.Background(), trace)}
 }
@@ -54,8 +54,8 @@ type handshaking struct {
 type handshakeKey struct{}
 
 // WithHandshake returns ctx for a request over an http.Transport whose DialTLSContext calls
-// [Handshake]. Without it, http.Transport would report the handshake of HTTP/2 once more, and that of
-// HTTP/1 not at all.
+// [Handshake]. Without it, http.Transport would report the handshake of HTTP/2 once more, and that
+// of HTTP/1 not at all.
 func WithHandshake(ctx context.Context) context.Context {
 	caller := httptrace.ContextClientTrace(ctx)
 	if caller == nil || caller.TLSHandshakeStart == nil && caller.TLSHandshakeDone == nil {

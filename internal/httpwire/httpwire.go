@@ -40,8 +40,8 @@ func New(conn net.Conn, maxBytes, maxFields int) *Conn {
 	return c
 }
 
-// Heads are those of one exchange, guarded by the lock of their connection. Its methods are safe for
-// concurrent use.
+// Heads are those of one exchange, guarded by the lock of their connection. Its methods are safe
+// for concurrent use.
 //
 // Each exchange has its own. A response without a body frees the connection before the exchange has
 // taken its heads, and by then the next exchange on that connection may have begun, or even ended.
@@ -60,9 +60,9 @@ type Heads struct {
 }
 
 // Begin prepares for the next exchange and returns its heads. Call it when the connection is chosen
-// for a request, as by httptrace.ClientTrace.GotConn. All calls before the request is written return
-// the same heads, so that several layers may observe an exchange. What a new connection sends
-// unasked is kept, since net/http takes it for the response.
+// for a request, as by httptrace.ClientTrace.GotConn. All calls before the request is written
+// return the same heads, so that several layers may observe an exchange. What a new connection
+// sends unasked is kept, since net/http takes it for the response.
 func (c *Conn) Begin() *Heads {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +72,8 @@ func (c *Conn) Begin() *Heads {
 	return c.heads
 }
 
-// Take returns the heads: that of the request, and the last one of the response. ok reports that the
-// response's is complete, and is where resp comes from. It is not if a layer has made resp of
+// Take returns the heads: that of the request, and the last one of the response. ok reports that
+// the response's is complete, and is where resp comes from. It is not if a layer has made resp of
 // something else, or if the server sent something unasked on a kept connection. A nil request means
 // that it is unknown.
 func (h *Heads) Take(resp *http.Response) (request, response []byte, ok bool) {
@@ -127,7 +127,8 @@ func hasFields(h http.Header, head []byte) bool {
 	return true
 }
 
-// valuesOf returns the values of a field and its name as h has it. Most names are written like that.
+// valuesOf returns the values of a field and its name as h has it. Most names are written like
+// that.
 func valuesOf(h http.Header, name string) (string, []string) {
 	values, ok := h[name]
 	if !ok {
@@ -178,8 +179,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite ends the writing, if the connection can do that. net/http offers it to callers that have
-// switched protocols.
+// CloseWrite ends the writing, if the connection can do that. net/http offers it to callers that
+// have switched protocols.
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

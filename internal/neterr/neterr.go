@@ -5,13 +5,30 @@ package neterr
 
 import (
 	"errors"
+	"io"
 	"net"
 	"slices"
 )
 
-// Local reports whether this machine could not open a connection because it ran out of resources,
-// has no network, or did not get through to its proxy.
-func Local(err error) bool { return Exhausted(err) || is(err, unconnected) || proxy(err) }
+// Local reports whether an error says nothing about the server: this machine ran out of resources,
+// has no network, or did not get through to its proxy; or an error of err has a method Local() bool
+// that returns true, as those of layers that refuse a request or fail themselves do.
+func Local(err error) bool {
+	var own interface{ Local() bool }
+	if errors.As(err, &own) && own.Local() {
+		return true
+	}
+	return Exhausted(err) || is(err, unconnected) || proxy(err)
+}
+
+// Network reports whether an error is one of a network that was tried: of a connection, a look-up,
+// or a connection that ended. Errors of files have the same numbers, but not the same types.
+func Network(err error) bool {
+	var op *net.OpError
+	var dns *net.DNSError
+	return errors.As(err, &op) || errors.As(err, &dns) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
 
 // proxy reports whether err is about the connection to a proxy, by the operation that net/http
 // names in such an error.

@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
+	"github.com/spinneret-go/spinneret/internal/httpurl"
 	"github.com/spinneret-go/spinneret/robots"
 )
 
@@ -61,9 +62,9 @@ func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	return &Transport{base, robots.NewCache(o)}
 }
 
-// With returns a Transport on top of another base, with the cache of t: what one of them has learned
-// need not be fetched by the other. Use it for an archive, a proxy or a login of each tenant. A nil
-// base means http.DefaultTransport.
+// With returns a Transport on top of another base, with the cache of t: what one of them has
+// learned need not be fetched by the other. Use it for an archive, a proxy or a login of each
+// tenant. A nil base means http.DefaultTransport.
 func (t *Transport) With(base http.RoundTripper) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
@@ -82,7 +83,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isRules(r.URL) || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return t.base.RoundTrip(r)
 	}
-	page := target(r.URL)
+	page := httpurl.Requested(r.URL)
 	rules, known := t.cache.Get(page, time.Now())
 	var failure error
 	if !known {
@@ -113,22 +114,6 @@ func isRules(u *url.URL) bool {
 	return path == "/robots.txt" && u.RawQuery == ""
 }
 
-// target returns the URL that net/http requests, without a password, since it is in the text of
-// errors. Clients that need exact control over the bytes of a path put it into Opaque, and then
-// URL.String leaves out the host.
-func target(u *url.URL) string {
-	if !strings.HasPrefix(u.Opaque, "/") || strings.HasPrefix(u.Opaque, "//") {
-		bare := *u
-		bare.User = nil
-		return bare.String()
-	}
-	full := u.Scheme + "://" + u.Host + u.Opaque
-	if u.ForceQuery || u.RawQuery != "" {
-		full += "?" + u.RawQuery
-	}
-	return full
-}
-
 // CloseIdleConnections closes the idle connections of the base transport, if it can.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
@@ -144,8 +129,8 @@ func refuse(r *http.Request, err error) (*http.Response, error) {
 	return nil, err
 }
 
-// rulesContext is the context of a request for robots.txt: that of the request that needs it, but for
-// what layers below do with the latter.
+// rulesContext is the context of a request for robots.txt: that of the request that needs it, but
+// for what layers below do with the latter.
 type rulesContext struct {
 	context.Context
 	base  http.RoundTripper // that of the request that needs the file

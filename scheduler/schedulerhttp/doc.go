@@ -4,7 +4,8 @@
 //	resp, err := client.Get("https://www.example.org/") // 5 s or more after the last one there
 //
 // A [Transport] works below any client of net/http, and so below colly, resty and gofeed, and above
-// any other RoundTripper. For crawlers with a queue, [Outcome] converts a response for the scheduler.
+// any other RoundTripper. For crawlers with a queue, [Outcome] converts a response for the
+// scheduler.
 //
 // # What it promises
 //
@@ -22,9 +23,9 @@
 //
 // Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's
 // context include the wait. If the host cannot be visited before the deadline, the request fails
-// immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited. To
-// limit only the response time, set ResponseHeaderTimeout and similar fields of the [http.Transport]
-// below.
+// immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited.
+// To limit only the response time, set ResponseHeaderTimeout and similar fields of the
+// [http.Transport] below.
 //
 // # Crawl-delay
 //

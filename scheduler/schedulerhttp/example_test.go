@@ -32,7 +32,7 @@ func Example() {
 // Hosts gives access to the delays of hosts, and explains why a request waits.
 func ExampleTransport_Hosts() {
 	transport := schedulerhttp.NewTransport(nil, scheduler.Options{})
-	transport.Hosts().SetHost("slow.test", scheduler.Host{Delay: time.Minute})
+	transport.SetHost("slow.test", scheduler.Host{Delay: time.Minute})
 	fmt.Println(transport.Hosts().Explain("slow.test").Known)
 	// Output: true
 }

@@ -12,18 +12,19 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// Outcome describes a request that began at start, for a scheduler: status, latency, Retry-After and
-// failure. Call it when the response has arrived, or after its body was read. The delay of the host
-// counts from the call, since by then the server has certainly seen the request. Either resp or err
-// may be nil.
+// Outcome describes a request that began at start, for a scheduler: status, latency, Retry-After
+// and failure. Call it when the response has arrived, or after its body was read. The delay of the
+// host counts from the call, since by then the server has certainly seen the request. Either resp
+// or err may be nil.
 //
 // A name that does not resolve, a broken network, a proxy that fails or too many open files are not
-// the server's fault: the visit counts as skipped. A canceled request is not a failure either, but
-// it may have reached the server. If the context was canceled with a cause, err is that cause: pass
-// context.Canceled in its place.
+// the server's fault: the visit counts as skipped. So does an error with a method Local() bool that
+// returns true, as layers return that refuse a request or fail themselves. A canceled request is
+// not a failure either, but it may have reached the server. If the context was canceled with a
+// cause, err is that cause: pass context.Canceled in its place.
 func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome {
 	now := time.Now()
-	o := scheduler.Outcome{Start: now, Failed: err != nil && !errors.Is(err, context.Canceled)}
+	o := scheduler.Outcome{Start: now, Failed: err != nil && !errors.Is(err, context.Canceled) && !neterr.Local(err)}
 	if resp == nil {
 		o.Skipped = neverSent(err)
 		return o

@@ -81,13 +81,13 @@ func TestOutcome(t *testing.T) {
 		"too many open files": {
 			err: ours,
 			want: func(_, now time.Time) scheduler.Outcome {
-				return scheduler.Outcome{Start: now, Failed: true, Skipped: true}
+				return scheduler.Outcome{Start: now, Skipped: true}
 			},
 		},
 		"a proxy that is down": {
 			err: &net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED},
 			want: func(_, now time.Time) scheduler.Outcome {
-				return scheduler.Outcome{Start: now, Failed: true, Skipped: true}
+				return scheduler.Outcome{Start: now, Skipped: true}
 			},
 		},
 		"nothing": {

@@ -326,7 +326,7 @@ func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 			from = time.Now().Add(delay)
 			f.slow[strings.Clone(host)] = from
 		}
-		f.queue.SetHost(host, scheduler.Host{Delay: delay})
+		f.queue.SetHost(host, scheduler.Host{CrawlDelay: delay})
 		work.NotBefore = from
 	}
 	if err := f.queue.Add(work); err != nil {

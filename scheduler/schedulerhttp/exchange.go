@@ -1,0 +1,283 @@
+package schedulerhttp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// An exchange is one attempt at a request, under one lease, with its response and the body of that.
+type exchange struct {
+	io.ReadCloser // of the response
+	transport     *Transport
+	ctx           context.Context // of the request
+	host          string
+	body          *body              // of the request; nil if there is none
+	cancel        context.CancelFunc // ends the call of the RoundTripper below
+
+	// A layer below may make several attempts, one after the other or at the same time.
+	mu      sync.Mutex
+	lease   scheduler.Lease[struct{}]
+	named   string    // host:port of the server or the proxy of the next connection
+	dialing bool      // the RoundTripper below looks for a connection
+	conn    net.Conn  // the one that may be written to; nil if there is none
+	granted bool      // the lease is used
+	again   bool      // an attempt was given up, to be made with another lease
+	wrote   bool      // something was written
+	start   time.Time // when the request could be written
+	arrived time.Time // at the latest, by Transport.Arrival; zero if unknown
+	outcome scheduler.Outcome
+	closed  bool // the caller has closed the body
+	ended   bool
+}
+
+// send calls the RoundTripper below. If that panics or returns nothing, the lease ends here, and
+// the host is not blamed.
+func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	x.cancel = cancel
+	defer func() {
+		if resp == nil && err == nil {
+			err = errNothing
+			x.end(scheduler.Outcome{Start: time.Now()})
+		}
+	}()
+	sent := r.WithContext(httptrace.WithClientTrace(ctx, x.trace()))
+	if x.body != nil {
+		sent.Body = x.body
+	}
+	resp, err = x.transport.base.RoundTrip(sent)
+	if resp != nil && resp.Request == sent {
+		resp.Request = r
+	}
+	return resp, err
+}
+
+var errNothing = errors.New(
+	"schedulerhttp: the RoundTripper below returned neither a response nor an error")
+
+// givenUp reports whether the request is to be sent again, and whether it was written.
+func (x *exchange) givenUp() (again, wrote bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.again, x.wrote
+}
+
+// fail ends an exchange without a response, and returns its error.
+func (x *exchange) fail(err error) error {
+	x.mu.Lock()
+	o := Outcome(x.start, nil, err)
+	if x.ctx.Err() == context.Canceled || !x.wrote && !x.dialing && !neterr.Network(err) {
+		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
+	}
+	o.Skipped = o.Skipped && !x.wrote
+	x.mu.Unlock()
+	x.end(o)
+	return err
+}
+
+// trace follows the progress of the RoundTripper below.
+func (x *exchange) trace() *httptrace.ClientTrace {
+	trace := &httptrace.ClientTrace{
+		GetConn: func(hostPort string) {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.named, x.dialing = hostPort, true
+		},
+		GotConn: x.gotConn,
+		WroteHeaders: func() {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.wrote = x.wrote || x.granted
+		},
+	}
+	if x.transport.Arrival > 0 {
+		trace.WroteRequest = x.wroteRequest
+	}
+	return trace
+}
+
+// gotConn is called when there is a connection for the request, which is written as soon as gotConn
+// returns. Unless the server at the other end may be visited now, gotConn gives the attempt up, and
+// the request waits for another lease. It does not wait itself: it would hold a connection that
+// other requests, with leases, may be waiting for.
+//
+// It is called once more if a layer below repeats a request, because the connection was dead or an
+// HTTP/2 server wants that, or sends it twice to get the faster answer. The request before may have
+// arrived, so the next one needs a lease of its own.
+func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.dialing = false
+	if !x.again && !x.granted && x.mayVisit(x.addrOf(info.Conn)) {
+		x.granted, x.conn, x.start = true, info.Conn, time.Now()
+		x.transport.kept.join(info.Conn)
+		return
+	}
+	if !x.granted {
+		x.body.hold()
+	}
+	x.again = true
+	x.giveUp(info.Conn)
+}
+
+// mayVisit reports whether the lease is outstanding, and an address may be visited if it is known.
+func (x *exchange) mayVisit(addr netip.Addr) bool {
+	return x.lease.Held() && (!addr.IsValid() || x.lease.Reach(addr))
+}
+
+// giveUp makes sure that the request is not written to a connection. HTTP/2 sends nothing for a
+// context that has ended, and its connection may have other requests. HTTP/1 only stops at a closed
+// connection; if an earlier attempt is still under way on another one, that goes on.
+func (x *exchange) giveUp(conn net.Conn) {
+	secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState })
+	multiplexed := ok && secure.ConnectionState().NegotiatedProtocol == "h2" || x.transport.kept.isShared(conn)
+	if conn == nil || multiplexed || !x.granted {
+		x.cancel()
+	}
+	if conn != nil && !multiplexed {
+		_ = conn.Close()
+	}
+}
+
+// addrOf returns the address of the server at the other end of a connection, if known.
+func (x *exchange) addrOf(conn net.Conn) netip.Addr {
+	if conn == nil {
+		return netip.Addr{}
+	}
+	host, _, err := net.SplitHostPort(x.named)
+	if x.transport.kept.isProxy(conn, err == nil && hostOf(host) != x.host) {
+		return netip.Addr{}
+	}
+	switch remote := conn.RemoteAddr().(type) {
+	case nil: // as httputil.DumpRequestOut has it
+		return netip.Addr{}
+	case *net.TCPAddr:
+		return remote.AddrPort().Addr().Unmap()
+	default:
+		addr, _ := netip.ParseAddrPort(remote.String())
+		return addr.Addr().Unmap()
+	}
+}
+
+// wroteRequest tells the scheduler when the request reaches the server.
+func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if info.Err != nil || !x.granted {
+		return
+	}
+	x.arrived = time.Now().Add(x.transport.Arrival)
+	x.lease.Arrived(x.arrived)
+}
+
+// begin records the head of a response, and returns the response with a body that ends the lease.
+func (x *exchange) begin(resp *http.Response, r *http.Request) *http.Response {
+	o := Outcome(x.started(), resp, nil)
+	if failure := x.transport.Failure; failure != nil {
+		called := false
+		defer func() {
+			if !called { // it has panicked
+				_ = resp.Body.Close()
+				x.end(o)
+			}
+		}()
+		o.Failed, called = failure(resp), true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.arrived.IsZero() && x.arrived.Before(o.Start) {
+		o.Start = x.arrived
+	}
+	x.lease.Arrived(o.Start)
+	x.outcome = o
+	if resp.Body == nil || resp.Body == http.NoBody {
+		x.finish()
+		return resp
+	}
+	x.ReadCloser = resp.Body
+	resp.Body = x
+	if w, ok := x.ReadCloser.(io.Writer); ok { // after a switch of protocols
+		resp.Body = upgraded{x, w}
+		if half, ok := x.ReadCloser.(closeWriter); ok {
+			resp.Body = halfClosing{upgraded{x, w}, half}
+		}
+	}
+	return resp
+}
+
+// upgraded and halfClosing are the bodies of responses after a switch of protocols.
+type (
+	upgraded struct {
+		*exchange
+		io.Writer
+	}
+	halfClosing struct {
+		upgraded
+		closeWriter
+	}
+	closeWriter interface{ CloseWrite() error }
+)
+
+func (x *exchange) started() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.start
+}
+
+// Read reads the body. Its end ends the visit.
+func (x *exchange) Read(p []byte) (n int, err error) {
+	n, err = x.ReadCloser.Read(p)
+	if err != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if !errors.Is(err, io.EOF) && x.ctx.Err() == nil && !x.closed && !neterr.Local(err) {
+			x.outcome.Failed = true
+		}
+		x.finish()
+	}
+	return n, err
+}
+
+// Close closes the body and ends the visit.
+func (x *exchange) Close() error {
+	x.mu.Lock()
+	x.closed = true // a Read that fails now fails because of that
+	x.mu.Unlock()
+	err := x.ReadCloser.Close()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.finish()
+	return err
+}
+
+// end ends the lease.
+func (x *exchange) end(o scheduler.Outcome) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.outcome = o
+	x.finish()
+}
+
+// finish requires that x.mu is held.
+func (x *exchange) finish() {
+	if x.ended {
+		return
+	}
+	x.ended = true
+	x.cancel()
+	if x.conn != nil {
+		x.transport.kept.leave(x.conn)
+	}
+	x.lease.Done(x.outcome)
+}

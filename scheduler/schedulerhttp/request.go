@@ -1,0 +1,159 @@
+package schedulerhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// A request is a call of RoundTrip. It takes a lease, calls the RoundTripper below, and begins anew
+// if that needs another lease.
+type request struct {
+	*http.Request // of the caller
+	transport     *Transport
+	host          string
+	waited        time.Duration // for leases
+}
+
+// maxRepeats bounds how often a request is written again because the RoundTripper below wants to.
+const maxRepeats = 5
+
+func (r *request) roundTrip() (*http.Response, error) {
+	body, repeats := newBody(r.Body), 0
+	for {
+		lease, err := r.wait()
+		if err != nil {
+			body.end()
+			return nil, err
+		}
+		x := &exchange{transport: r.transport, ctx: r.Context(), host: r.host, lease: *lease, start: time.Now(), body: body}
+		resp, err := x.send(r.Request)
+		if err == nil {
+			return x.begin(resp, r.Request), nil
+		}
+		again, wrote := x.givenUp()
+		if wrote {
+			repeats++
+		}
+		switch {
+		case !again:
+			body.end()
+			return nil, x.fail(err)
+		case repeats > maxRepeats:
+			body.end()
+			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
+			return nil, fmt.Errorf("schedulerhttp: %s wants the request again and again", r.host)
+		}
+		// The address was busy, or the request was to be written once more. The next lease waits
+		// for the address, and for the delay after what was written.
+		x.end(scheduler.Outcome{Skipped: !wrote, Start: time.Now()})
+		if body, err = body.again(r.GetBody); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// wait takes a lease.
+func (r *request) wait() (*scheduler.Lease[struct{}], error) {
+	ctx, cancel := r.cancelable()
+	defer cancel()
+	if most := r.transport.MaxWait; most > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, most-r.waited)
+		defer stop()
+	}
+	began := time.Now()
+	lease, err := r.transport.hosts.Wait(ctx, r.host)
+	r.waited += time.Since(began)
+	return lease, err
+}
+
+var errCanceled = errors.New("net/http: request canceled")
+
+// cancelable returns the context of the request, which also ends when its field Cancel is closed.
+func (r *request) cancelable() (context.Context, context.CancelFunc) {
+	closed := r.Cancel //nolint:staticcheck // older clients set it
+	if closed == nil {
+		return r.Context(), func() {}
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	go func() {
+		select {
+		case <-closed:
+			cancel(errCanceled)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// A body is a request's body that survives an attempt which is given up before it is written.
+type body struct {
+	io.ReadCloser
+	used atomic.Bool // something has read from it
+	held atomic.Bool // the attempt was given up: it may neither be read nor closed
+}
+
+// newBody returns nil if there is no body.
+func newBody(of io.ReadCloser) *body {
+	if of == nil || of == http.NoBody {
+		return nil
+	}
+	return &body{ReadCloser: of}
+}
+
+var errGivenUp = errors.New("schedulerhttp: the host may not be visited yet")
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	if b.held.Load() {
+		return 0, errGivenUp
+	}
+	b.used.Store(true)
+	return b.ReadCloser.Read(p)
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	if b.held.Load() && !b.used.Load() {
+		return nil
+	}
+	return b.ReadCloser.Close()
+}
+
+// hold is called when an attempt is given up.
+func (b *body) hold() {
+	if b != nil {
+		b.held.Store(true)
+	}
+}
+
+// end closes the body, as the contract of RoundTripper requires.
+func (b *body) end() {
+	if b != nil {
+		_ = b.ReadCloser.Close()
+	}
+}
+
+// again returns the body for another attempt.
+func (b *body) again(get func() (io.ReadCloser, error)) (*body, error) {
+	switch {
+	case b == nil:
+		return nil, nil
+	case !b.used.Load():
+		return newBody(b.ReadCloser), nil
+	case get == nil:
+		return nil, errors.New("schedulerhttp: the request has to be sent again, and its body cannot")
+	}
+	fresh, err := get()
+	if err != nil {
+		return nil, err
+	}
+	return newBody(fresh), nil
+}
