@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
@@ -66,7 +67,7 @@ func (s *Store) create(names []string) (err error) {
 		case logNumber(name) > 0:
 			limit = wal.Header
 		}
-		b, err := disk.ReadFile(s.fs, name)
+		b, err := durable.ReadFile(s.fs, name)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -116,7 +117,7 @@ func (t *Tree) sweep(listed []uint64) error {
 // readManifest returns nil if there is no manifest.
 func (t *Tree) readManifest() (numbers []uint64, meta []byte, err error) {
 	name := t.opts.Name + manifestEnd
-	data, err := vfs.ReadFile(t.fs, name)
+	data, err := durable.ReadFile(t.fs, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -149,7 +150,7 @@ func (t *Tree) writeManifest(runs []*run, meta []byte) error {
 	}
 	data = append(data, meta...)
 	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
-	return vfs.Replace(t.fs, t.opts.Name+manifestEnd, data)
+	return durable.Replace(t.fs, t.opts.Name+manifestEnd, data)
 }
 
 // Put sets the value of a key. It takes ownership of both.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
@@ -199,7 +200,7 @@ func TestFilesAreDamaged(t *testing.T) {
 			values, err = x.Find(keys)
 		}
 		if err != nil {
-			var where *disk.CorruptError
+			var where *durable.CorruptError
 			require.ErrorAs(t, err, &where)
 			require.Equal(t, name, where.File)
 			noticed++
@@ -372,12 +373,12 @@ func FuzzSegment(f *testing.F) {
 		fs.Put(FileName(1), in)
 		x, err := Open(fs, State{File: 1, Runs: []RunState{{Files: []uint64{1}}}})
 		if err != nil {
-			require.ErrorIs(t, err, disk.ErrCorrupt)
+			require.ErrorIs(t, err, durable.ErrCorrupt)
 			return
 		}
 		all := map[Key]uint64{}
 		if err := x.All(func(key Key, value uint64) { all[key] = value }); err != nil {
-			require.ErrorIs(t, err, disk.ErrCorrupt)
+			require.ErrorIs(t, err, durable.ErrCorrupt)
 			return
 		}
 		keys := slices.Collect(maps.Keys(all))

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // segmentEntries is the number of entries that a merge writes to a segment: 48 MiB, a fraction of a
@@ -104,12 +104,12 @@ func (x *Set) mergeSegment(inputs []*run, oldest bool, stop <-chan struct{}) (
 		}
 		runtime.Gosched() // callers wait for at most one block
 		if isClosed(stop) {
-			disk.Discard(x.fs, w.name(), w.file)
+			durable.Discard(x.fs, w.name(), w.file)
 			return nil, low, false, nil
 		}
 	}
 	if err != nil || w.count == 0 {
-		disk.Discard(x.fs, w.name(), w.file)
+		durable.Discard(x.fs, w.name(), w.file)
 		return nil, low, err == nil, err
 	}
 	made, err = w.finish()

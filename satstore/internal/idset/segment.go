@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
@@ -245,7 +246,7 @@ func (w *segmentWriter) finish() (*segment, error) {
 	if w.err != nil {
 		// Each attempt has a new name. On a full disk, a failed attempt must not leave a file that
 		// takes the space of the next.
-		disk.Discard(w.fs, w.name(), w.file)
+		durable.Discard(w.fs, w.name(), w.file)
 		return nil, fmt.Errorf("satstore: write ids: %w", w.err)
 	}
 	return w.segment, nil

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
@@ -66,7 +66,7 @@ func TestEachFlippedBit(t *testing.T) {
 		damaged.Flip(Name, int64(at), at%8)
 		m, damage, err := Load(damaged)
 		require.NoError(t, err, at)
-		require.ErrorIs(t, damage, disk.ErrCorrupt, at)
+		require.ErrorIs(t, damage, durable.ErrCorrupt, at)
 		require.Equal(t, example(), m)
 	}
 }
@@ -77,7 +77,7 @@ func TestBothCopiesDamaged(t *testing.T) {
 	fs.Flip(Name, 30, 1)
 	fs.Flip(Name, int64(len(fs.Data(Name))-1), 1)
 	m, _, err := Load(fs)
-	require.ErrorIs(t, err, disk.ErrCorrupt)
+	require.ErrorIs(t, err, durable.ErrCorrupt)
 	require.Nil(t, m)
 	_, _, err = Load(vfs.NewMem())
 	require.Error(t, err)
@@ -150,7 +150,7 @@ func TestUnsound(t *testing.T) {
 		m := example()
 		spoil(m)
 		_, err := Unseal(m.Seal(), 0)
-		require.ErrorIs(t, err, disk.ErrCorrupt, name)
+		require.ErrorIs(t, err, durable.ErrCorrupt, name)
 	}
 }
 
