@@ -200,7 +200,8 @@ func (i *imports) load(files vfs.FS, dir string) error {
 func (i *imports) add(files vfs.FS, path string) error {
 	paths := append(i.list(), path)
 	slices.Sort(paths)
-	if err := durable.Replace(files, importsName, []byte(strings.Join(paths, "\n")+"\n")); err != nil {
+	data := []byte(strings.Join(paths, "\n") + "\n")
+	if err := durable.Replace(files, importsName, data); err != nil {
 		return err
 	}
 	i.mu.Lock()

@@ -196,7 +196,7 @@ func isOurs(name string) bool {
 // removeLeftovers removes files that the checkpoint does not name. Logs that may still be needed
 // are removed after the next checkpoint. A file that cannot be removed does no harm.
 func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
-	ids := m.IDs.Names()
+	ids := idset.Names(m.IDs)
 	for _, name := range names {
 		switch {
 		case logNumber(name) >= m.Log:

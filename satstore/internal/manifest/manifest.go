@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
@@ -155,8 +156,8 @@ func appendExtents(b []byte, all []extent.Extent) []byte {
 	return b
 }
 
-// decode undoes append. It returns nil for impossible states.
-func decode(b []byte) *Manifest {
+// decode undoes append. It rejects impossible states. The offset is for errors.
+func decode(b []byte, at int64) (*Manifest, error) {
 	d := &disk.Decoder{B: b}
 	m := &Manifest{
 		Unit:       time.Duration(d.Number(math.MaxInt64)),
@@ -171,7 +172,11 @@ func decode(b []byte) *Manifest {
 	for n := d.Length(64); len(m.Ends) < n && !d.Bad; {
 		m.Ends = append(m.Ends, d.Varint())
 	}
-	m.IDs = idset.TakeState(d)
+	var err error
+	if m.IDs, d.B, err = table.TakeState(d.B, Name); errors.Is(err, durable.ErrVersion) {
+		return nil, err
+	}
+	d.Bad = d.Bad || err != nil
 	m.Pages = takeExtents(d)
 	m.Due = d.Length(MaxDue)
 	if d.Byte() != 0 {
@@ -181,9 +186,9 @@ func decode(b []byte) *Manifest {
 		m.Buckets = append(m.Buckets, takeBucket(d, len(m.Buckets) < m.Due))
 	}
 	if d.Bad || len(d.B) > 0 || !m.sound() {
-		return nil
+		return nil, durable.Corrupt(Name, at, "an impossible checkpoint")
 	}
-	return m
+	return m, nil
 }
 
 func takeBucket(d *disk.Decoder, due bool) Bucket {
@@ -308,11 +313,7 @@ func Unseal(b []byte, copy int) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := decode(body)
-	if m == nil {
-		return nil, durable.Corrupt(Name, at, "an impossible checkpoint")
-	}
-	return m, nil
+	return decode(body, at)
 }
 
 // Load reads the file. If one copy is damaged, it returns the other one, and the damage.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
@@ -20,7 +21,7 @@ func example() *Manifest {
 	return &Manifest{
 		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
 		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Ends: []int64{64, 1 << 14},
-		IDs: idset.State{File: 4, Runs: []idset.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
+		IDs: idset.State{Last: 4, Runs: []table.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
 		Pages: []extent.Extent{
 			{}, {At: 90, Size: 1 << 17, Generation: 2}, {At: 200, Size: 1 << 17, Generation: 7},
 		},
@@ -158,11 +159,11 @@ func TestUnsound(t *testing.T) {
 func FuzzManifest(f *testing.F) {
 	f.Add(example().append(nil))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		m := decode(in)
+		m, _ := decode(in, 0)
 		if m == nil {
 			return
 		}
-		again := decode(m.append(nil))
+		again, _ := decode(m.append(nil), 0)
 		require.NotNil(t, again)
 		require.Equal(t, m, again)
 	})
