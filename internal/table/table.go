@@ -52,7 +52,7 @@ var ErrClosed = errors.New("table: closed")
 
 // Options describe a [Table]. Those up to Prefix are part of the format.
 type Options struct {
-	// Name is the beginning of all file names; it must not be "".
+	// Name is the beginning of all file names. "" means that these are numbers.
 	Name string
 
 	// Key and Value are the sizes of all keys and values. Key 0 means that they vary.
@@ -274,6 +274,13 @@ func (t *Table) Saved(st State) {
 			s.release()
 		}
 	}
+}
+
+// Garbage returns how many files wait for a state that does not name them to be saved.
+func (t *Table) Garbage() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.obsolete)
 }
 
 // Sweep removes the files that the current state does not name.
