@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -24,8 +25,13 @@ var (
 	// ErrLocked is returned by [Open] while another process has the archive open.
 	ErrLocked = errors.New("archive: another process has it open")
 
-	// ErrIndex is wrapped when the index cannot be used. Options.Reindex makes a new one.
+	// ErrIndex is wrapped when the index is damaged. It is only a cache: a new one is being made from
+	// the WARC files, and what needs it can be tried again later.
 	ErrIndex = errors.New("archive: index")
+
+	// ErrVersion is wrapped when the index is sound, but was written by another version of this
+	// package. Options.Reindex replaces it.
+	ErrVersion = durable.ErrVersion
 
 	// ErrNotFound is returned if a URL has no version at a time.
 	ErrNotFound = errors.New("archive: no such version")
@@ -74,6 +80,13 @@ type Stats struct {
 	Records  int64 // of the captures
 	RawBytes int64 // of these records
 	Bytes    int64 // of these records, compressed
+
+	// Index is the error of the last background step of the index, such as a merge on a full disk;
+	// nil if it succeeded. No capture is lost by it, but lookups become slower.
+	Index error
+
+	// IndexDamage is the damage because of which the index was made anew; nil if there was none.
+	IndexDamage error
 }
 
 // Open creates the directory if it is missing, and checks that it is writable. It brings the index
@@ -98,7 +111,22 @@ func Open(dir string, opts Options) (*Archive, error) {
 	if opts.Reindex {
 		return reindex(path, files, opts)
 	}
-	return openArchive(path, files, opts, false)
+	return openOrRebuild(path, files, opts)
+}
+
+// openOrRebuild makes a new index if the old one is damaged: it is only a cache.
+func openOrRebuild(dir string, files vfs.FS, opts Options) (*Archive, error) {
+	a, err := openArchive(dir, files, opts, false)
+	if !errors.Is(err, ErrIndex) {
+		return a, err
+	}
+	damage := err
+	if a, err = reindex(dir, files, opts); err == nil {
+		a.index.mu.Lock()
+		defer a.index.mu.Unlock()
+		a.index.damage = damage
+	}
+	return a, err
 }
 
 // openArchive opens the archive in an existing directory. With anew it makes a new index, which
@@ -125,16 +153,10 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 			_ = a.locked.Close()
 		}
 	}()
-	if a.index, err = openIndex(files, anew || exists(files, oldIndexName)); err != nil {
+	if a.index, err = openIndex(files, anew); err != nil {
 		return nil, fmt.Errorf("archive: open %s: %w", dir, err)
 	}
-	if !anew {
-		err = a.convert()
-	}
-	if err == nil {
-		err = a.recover()
-	}
-	if err != nil {
+	if err = a.recover(); err != nil {
 		return nil, fmt.Errorf("archive: open: %w", err)
 	}
 	if a.files, err = newFiles(files, s); err != nil {
@@ -143,6 +165,9 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 	a.index.mu.Lock()
 	defer a.index.mu.Unlock()
 	a.index.force = a.files.force
+	if !a.readOnly {
+		a.index.repair = a.rebuild
+	}
 	return a, nil
 }
 
@@ -188,11 +213,21 @@ func (a *Archive) append(c Capture) (Location, error) {
 //
 // An error means that a power failure may lose captures appended since the last Sync that returned
 // nil. No later Sync makes up for them. The error is returned once.
-func (a *Archive) Sync() error { return a.files.sync() }
+//
+// If that succeeds, Sync also returns the error of the last background step of the index, once.
+func (a *Archive) Sync() error {
+	if err := a.files.sync(); err != nil {
+		return err
+	}
+	return a.index.report()
+}
 
 // Stats returns a consistent snapshot of the counts.
 func (a *Archive) Stats() (stats Stats) {
 	a.files.count(func(s *Stats) { stats = *s })
+	a.index.mu.RLock()
+	defer a.index.mu.RUnlock()
+	stats.Index, stats.IndexDamage = a.index.failed, a.index.damage
 	return stats
 }
 

@@ -15,11 +15,12 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/stretchr/testify/require"
 )
 
 // benchPage is 20 KB of markup and words with a Zipf distribution. It compresses to about a third,

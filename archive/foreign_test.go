@@ -303,7 +303,7 @@ func TestPendingEntriesAreSmall(t *testing.T) {
 	found, err := a.indexFile(f, path, 0, f.size)
 	require.NoError(t, errors.Join(err, f.Close()))
 	require.Equal(t, n, found.Versions)
-	waiting, _ := a.index.tree.Waiting()
+	waiting, _ := a.index.lsm().Waiting()
 	require.Equal(t, n, waiting)
 	require.Less(t, heap(), before+n*size/3)
 	require.NoError(t, a.Close())

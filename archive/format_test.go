@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -39,7 +40,7 @@ func TestFormatPage(t *testing.T) {
 		"key": appendKey(nil, key, &e), "value": e.appendValue(nil),
 		"unchanged": unchanged.appendValue(nil),
 		"body":      append(bodyKey(e.digest), e.address().append(nil)...),
-		"manifest":  files.Data("index.manifest"), "run": files.Data("index-00000000.run"),
+		"manifest":  files.Data("index.manifest"), "run": files.Data("index-00000001"),
 	}
 	if os.Getenv("SPINNERET_REWRITE") != "" {
 		text := string(page)
@@ -56,16 +57,13 @@ func TestFormatPage(t *testing.T) {
 	require.Len(t, dumps, len(want))
 }
 
-// An index of another version, or a damaged one, is refused. Repair makes a new one.
-func TestOtherVersionsAreRefused(t *testing.T) {
+// A damaged index is rebuilt, and reported.
+func TestDamagedIndexIsRebuiltByOpen(t *testing.T) {
 	manifest := indexName + ".manifest"
 	for name, change := range map[string]func(data []byte) []byte{
-		"version 3": func(data []byte) []byte {
-			return append([]byte("SPININX3"), data[8:]...)
-		},
 		"cut off":       func(data []byte) []byte { return data[:len(data)/2] },
 		"empty":         func([]byte) []byte { return nil },
-		"a flipped bit": func(data []byte) []byte { data[len(data)/2] ^= 1; return data },
+		"a flipped bit": func(data []byte) []byte { data[7] ^= 1; return data },
 	} {
 		dir := t.TempDir()
 		a := openDir(t, dir, Options{})
@@ -75,56 +73,44 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join(dir, manifest))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, manifest), change(data), 0o644))
-		_, err = Open(dir, Options{})
-		require.ErrorIs(t, err, ErrIndex, name)
-		require.ErrorContains(t, err, manifest)
-		_, err = Repair(dir, Options{})
-		require.NoError(t, err, "Repair does not need the old index")
 		a = openDir(t, dir, Options{})
+		require.ErrorIs(t, a.Stats().IndexDamage, ErrIndex, name)
+		require.ErrorContains(t, a.Stats().IndexDamage, manifest)
 		_, err = a.At("http://a.test/", time.Time{})
 		require.NoError(t, err)
+		require.NoError(t, a.Close())
+		a = openDir(t, dir, Options{})
+		require.NoError(t, a.Stats().IndexDamage)
 		require.NoError(t, a.Close())
 	}
 }
 
-// Archives of version 1 must open in all later versions.
-func TestArchiveOfVersion1(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/version-1")))
-	a := openDir(t, dir, Options{})
-	versions, err := a.Versions("http://a.test/")
-	require.NoError(t, err)
-	var got []string
-	for _, v := range versions {
-		got = append(got, v.Kind.String()+" "+v.Time.Format("15:04")+" "+body(t, a, v))
-	}
-	require.Equal(t, []string{"changed 03:05 one", "unchanged 04:05 one", "changed 05:05 two"}, got)
-	faults, _ := verify(t, a)
-	require.Empty(t, faults)
-	require.NoError(t, a.Close())
-}
-
-// Archives of version 2 must open in all later versions.
-func TestArchiveOfVersion2(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/version-2")))
-	a := openDir(t, dir, Options{Share: true})
-	require.Empty(t, a.Recovered().Damage)
-	require.Zero(t, a.Recovered().Versions, "the index was not rebuilt")
-	shared := strings.Repeat("shared text ", 100)
-	var got []string
-	for v, err := range a.All() {
+// An index of another version is refused and not touched. A caller may ask for a new one.
+func TestOtherVersionsAreRefused(t *testing.T) {
+	later := durable.Seal("SPNINDX4", []byte("unknown"))
+	for name, change := range map[string]func(dir string) error{
+		"version 2": func(dir string) error { return os.CopyFS(dir, os.DirFS("testdata/version-2")) },
+		"version 4": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, indexName+".manifest"), later, 0o644)
+		},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, change(dir))
+		before := readDir(t, dir)
+		for _, opts := range []Options{{}, {ReadOnly: true, SpillDir: t.TempDir()}} {
+			_, err := Open(dir, opts)
+			require.ErrorIs(t, err, ErrVersion, name)
+			require.NotErrorIs(t, err, ErrIndex, name)
+		}
+		after := readDir(t, dir)
+		delete(after, lockName)
+		delete(before, lockName)
+		require.Equal(t, before, after)
+		_, err := Repair(dir, Options{})
 		require.NoError(t, err)
-		text := strings.Replace(body(t, a, v), shared, "shared", 1)
-		got = append(got, v.URL[7:]+" "+v.Kind.String()+" "+text)
+		require.NoError(t, openDir(t, dir, Options{}).Close())
+		names, err := filepath.Glob(filepath.Join(dir, indexName+"*.run"))
+		require.NoError(t, err)
+		require.Empty(t, names, "the runs of the old index are removed at once")
 	}
-	require.Equal(t, []string{"a.test/ changed shared", "a.test/ unchanged shared",
-		"a.test/ changed two", "b.test/ changed shared", "b.test/ failed no",
-		"b.test/ unchanged shared"}, got)
-	faults, _ := verify(t, a)
-	require.Empty(t, faults)
-	_, err := a.Append(visit{"http://c.test/", someTime.Add(time.Hour), 200, shared}.capture())
-	require.NoError(t, err)
-	require.EqualValues(t, 1, a.Stats().Shared)
-	require.NoError(t, a.Close())
 }

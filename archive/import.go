@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -178,7 +179,7 @@ func (i *imports) has(path string) bool {
 
 // load reads the list, if there is one.
 func (i *imports) load(files vfs.FS, dir string) error {
-	data, err := vfs.ReadFile(files, importsName)
+	data, err := durable.ReadFile(files, importsName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -199,7 +200,8 @@ func (i *imports) load(files vfs.FS, dir string) error {
 func (i *imports) add(files vfs.FS, path string) error {
 	paths := append(i.list(), path)
 	slices.Sort(paths)
-	if err := vfs.Replace(files, importsName, []byte(strings.Join(paths, "\n")+"\n")); err != nil {
+	data := []byte(strings.Join(paths, "\n") + "\n")
+	if err := durable.Replace(files, importsName, data); err != nil {
 		return err
 	}
 	i.mu.Lock()

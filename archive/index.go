@@ -26,7 +26,7 @@ const (
 // by a goroutine that ends when it is idle. Entries lost in a crash are indexed again from the WARC
 // files when the archive is opened. Its methods are safe for concurrent use.
 type index struct {
-	tree  *lsm.Tree
+	tree  atomic.Pointer[lsm.Tree]
 	limit int // of uncommitted entries
 
 	writing sync.Mutex // held during a commit or a merge
@@ -40,9 +40,15 @@ type index struct {
 	unindexed int64 // bytes of records since the last commit
 	bodies    bool  // bodies are indexed by their digests, see share
 	running   bool  // the goroutine runs
-	failed    error // its error
+	failed    error // its error, for Stats
+	unsaid    error // the same, until it is reported
+	damage    error // because of which the index was made anew
+	repair    func() error
+	retired   []*lsm.Tree // damaged ones, which lookups may still use
 	closed    bool
 	ended     sync.WaitGroup
+	damaged   atomic.Bool // a repair has begun
+	lacking   atomic.Bool // it failed: entries are missing
 }
 
 // indexed is a WARC file that the index knows.
@@ -59,7 +65,8 @@ func openIndex(files vfs.FS, anew bool) (*index, error) {
 		return nil, indexError(err)
 	}
 	// A new index replaces the old one even if it stays empty.
-	x := &index{tree: tree, limit: maxPending, files: map[string]*indexed{}, dirty: anew}
+	x := &index{limit: maxPending, files: map[string]*indexed{}, dirty: anew}
+	x.tree.Store(tree)
 	if err := x.load(meta); err != nil {
 		tree.Close()
 		return nil, err
@@ -76,7 +83,18 @@ func keyPrefix(key []byte) int {
 	return len(key) - tailSize
 }
 
-// indexError marks damage of the index, which Options.Reindex repairs.
+// lsm returns the current tree.
+func (x *index) lsm() *lsm.Tree { return x.tree.Load() }
+
+// complete returns errLacking if entries are missing.
+func (x *index) complete() error {
+	if x.lacking.Load() {
+		return errLacking
+	}
+	return nil
+}
+
+// indexError marks damage.
 func indexError(err error) error {
 	switch {
 	case errors.Is(err, lsm.ErrClosed):
@@ -84,6 +102,39 @@ func indexError(err error) error {
 	case errors.Is(err, lsm.ErrCorrupt):
 		return fmt.Errorf("%w: %w", ErrIndex, err)
 	}
+	return err
+}
+
+// notice is indexError for an open index. The first damage begins a repair in the background.
+func (x *index) notice(err error) error {
+	err = indexError(err)
+	if !errors.Is(err, ErrIndex) || !x.damaged.CompareAndSwap(false, true) {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.damage = err
+	if repair := x.repair; repair != nil && !x.closed {
+		x.ended.Go(func() { x.repaired(repair()) })
+	}
+	return err
+}
+
+// repaired records the result of a repair.
+func (x *index) repaired(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !errors.Is(err, ErrClosed) {
+		x.failed, x.unsaid = err, err
+	}
+}
+
+// report returns the error of the last background step once.
+func (x *index) report() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := x.unsaid
+	x.unsaid = nil
 	return err
 }
 
@@ -193,10 +244,10 @@ func (x *index) add(file, url string, e *entry, body digest, end int64) {
 	f.end = end
 	if e != nil {
 		e.file = f.number
-		x.tree.Put(appendKey(make([]byte, 0, len(url)+1+tailSize), url, e),
+		x.lsm().Put(appendKey(make([]byte, 0, len(url)+1+tailSize), url, e),
 			e.appendValue(make([]byte, 0, usualValue)))
 		if body != "" && x.bodies {
-			x.tree.Put(bodyKey(body), e.address().append(nil))
+			x.lsm().Put(bodyKey(body), e.address().append(nil))
 		}
 		x.unindexed += e.length
 	}
@@ -209,7 +260,7 @@ func (x *index) add(file, url string, e *entry, body digest, end int64) {
 func (x *index) replace(url string, e *entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.tree.Put(appendKey(nil, url, e), e.appendValue(nil))
+	x.lsm().Put(appendKey(nil, url, e), e.appendValue(nil))
 	x.dirty = true
 }
 
@@ -218,14 +269,14 @@ const usualValue = 64
 
 // fullLocked reports whether there is enough to commit. It requires that x.mu is held.
 func (x *index) fullLocked() bool {
-	count, bytes := x.tree.Waiting()
+	count, bytes := x.lsm().Waiting()
 	return count >= x.limit || bytes >= maxPendingBytes || x.unindexed >= maxUnindexed
 }
 
 // admit bounds memory: it commits if entries are added faster than the goroutine commits them. It
 // returns the error of that commit.
 func (x *index) admit() error {
-	if count, bytes := x.tree.Waiting(); count < 2*x.limit && bytes < 2*maxPendingBytes {
+	if count, bytes := x.lsm().Waiting(); count < 2*x.limit && bytes < 2*maxPendingBytes {
 		return nil
 	}
 	return x.commit()
@@ -251,7 +302,7 @@ func (x *index) startLocked() {
 		defer x.mu.Unlock()
 		x.running = false
 		if !errors.Is(err, ErrClosed) {
-			x.failed = err
+			x.failed, x.unsaid = err, err
 		}
 	})
 }
@@ -280,7 +331,7 @@ func (x *index) write() error {
 // and before writing them: the index must never point to lost records.
 func (x *index) writeLocked() error {
 	for {
-		failed := x.tree.Frozen() // must be committed first
+		failed := x.lsm().Frozen() // must be committed first
 		if !failed && !x.freeze() {
 			return nil
 		}
@@ -292,7 +343,7 @@ func (x *index) writeLocked() error {
 				return err
 			}
 		}
-		if err := x.tree.Commit(); err != nil {
+		if err := x.lsm().Commit(); err != nil {
 			return fmt.Errorf("archive: commit index: %w", err)
 		}
 		if !failed {
@@ -309,14 +360,14 @@ func (x *index) freeze() bool {
 		return false
 	}
 	x.dirty, x.unindexed = false, 0
-	return x.tree.Freeze(x.list())
+	return x.lsm().Freeze(x.list())
 }
 
 // merge keeps the number of index files small. It pauses to commit new entries.
 func (x *index) merge() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return indexError(x.tree.Merge(func() error {
+	return x.notice(x.lsm().Merge(func() error {
 		for x.waiters.Load() > 0 {
 			x.writing.Unlock()
 			runtime.Gosched()
@@ -344,6 +395,9 @@ func (x *index) close(commit bool) (err error) {
 	if commit {
 		err = x.write()
 	}
-	x.tree.Close()
-	return err
+	x.lsm().Close()
+	for _, tree := range x.retired {
+		tree.Close()
+	}
+	return errors.Join(err, x.report())
 }

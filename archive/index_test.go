@@ -289,7 +289,7 @@ func TestMemoryOfTheIndexIsBounded(t *testing.T) {
 		err = x.admit()
 	}
 	require.ErrorIs(t, err, syscall.ENOSPC, "the disk is full")
-	count, _ := x.tree.Waiting()
+	count, _ := x.lsm().Waiting()
 	require.LessOrEqual(t, count, 20)
 	files.SetSpace(-1)
 	require.NoError(t, x.admit(), "there is space again")

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 	"math"
 	"sync"
@@ -37,8 +38,8 @@ func (x *index) floor(url string, t int64) (e entry, found bool, until int64, er
 
 // before returns the entry before l.key, and the time of the first one not before it.
 func (x *index) before(l *lookup, prefix int) (e entry, found bool, until int64, err error) {
-	if err := x.tree.Around(&l.around, l.key, prefix); err != nil {
-		return e, false, 0, indexError(err)
+	if err := cmp.Or(x.complete(), x.lsm().Around(&l.around, l.key, prefix)); err != nil {
+		return e, false, 0, x.notice(err)
 	}
 	until = never
 	var next entry
@@ -133,8 +134,12 @@ type located struct {
 // is valid until the next one.
 func (x *index) scan(s urlkey.Span) iter.Seq2[*located, error] {
 	return func(yield func(*located, error) bool) {
+		if err := x.complete(); err != nil {
+			yield(nil, err)
+			return
+		}
 		var l located
-		for p, err := range x.tree.Scan([]byte(s.Low), []byte(s.High)) {
+		for p, err := range x.lsm().Scan([]byte(s.Low), []byte(s.High)) {
 			var url []byte
 			if err == nil {
 				if url, err = l.entry.cutKey(p.Key); err == nil {
@@ -142,7 +147,7 @@ func (x *index) scan(s urlkey.Span) iter.Seq2[*located, error] {
 				}
 			}
 			if err != nil {
-				yield(nil, indexError(err))
+				yield(nil, x.notice(err))
 				return
 			}
 			if string(url) != l.url { // does not allocate
@@ -180,8 +185,8 @@ func (x *index) body(d digest) (at address, found bool, err error) {
 	defer lookups.Put(l)
 	l.key = append(append(append(l.key[:0], bodyMark), d...), 0)
 	prefix := len(l.key) - 1
-	if err := x.tree.Around(&l.around, l.key, prefix); err != nil {
-		return at, false, indexError(err)
+	if err := cmp.Or(x.complete(), x.lsm().Around(&l.around, l.key, prefix)); err != nil {
+		return at, false, x.notice(err)
 	}
 	if !bytes.Equal(l.around.Below.Key, l.key[:prefix]) {
 		return at, false, nil

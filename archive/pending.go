@@ -2,6 +2,7 @@ package archive
 
 import (
 	"crypto/sha1"
+	"errors"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -48,9 +49,18 @@ func (a *Archive) pending(c Capture) *pending {
 	return n
 }
 
-// repeats finds the version with the same body, whose digest is sum. Redirects and errors are
-// always stored: their bodies are often equal, but their heads matter.
+// repeats finds the version with the same body, whose digest is sum. If the index is damaged, it
+// finds none: to store a body again loses nothing.
 func (n *pending) repeats(sum *[sha1.Size]byte) (of original, err error) {
+	if of, err = n.search(sum); errors.Is(err, ErrIndex) {
+		return original{}, nil
+	}
+	return of, err
+}
+
+// search is repeats with an intact index. Redirects and errors are always stored: their bodies are
+// often equal, but their heads matter.
+func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 	a, c := n.archive, &n.capture
 	if c.record != nil && !c.record.isVersion() {
 		return of, nil

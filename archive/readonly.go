@@ -25,8 +25,8 @@ func openReadOnly(dir string, opts Options) (*Archive, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	return openArchive(path, &overlay{base: vfs.Shared{OS: vfs.OS(path)}, spill: opts.SpillDir},
-		opts, false)
+	return openOrRebuild(path, &overlay{base: vfs.Shared{OS: vfs.OS(path)}, spill: opts.SpillDir},
+		opts)
 }
 
 // overlay is a read-only directory with a writable temporary one over it, which is created when it

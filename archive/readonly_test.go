@@ -55,7 +55,7 @@ func TestReadOnly(t *testing.T) {
 			return errors.Join(err, f.Close(), os.Rename(f.Name(), f.Name()+unfinished))
 		},
 		"with a run that no manifest lists": func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, indexName+"-9999.run"), []byte("x"), 0o600)
+			return os.WriteFile(filepath.Join(dir, indexName+"-00009999"), []byte("x"), 0o600)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

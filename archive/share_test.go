@@ -199,7 +199,7 @@ func TestMemoryOfSharing(t *testing.T) {
 		for j := range sum {
 			sum[j] = byte(r.Uint32())
 		}
-		x.tree.Put(bodyKey(sha1Digest(&sum)), address{1, int64(i) * 7000, 7000, 200}.append(nil))
+		x.lsm().Put(bodyKey(sha1Digest(&sum)), address{1, int64(i) * 7000, 7000, 200}.append(nil))
 		x.dirty = true
 		require.NoError(t, x.admit())
 	}
@@ -224,6 +224,12 @@ func (c *readCounter) Open(name string) (vfs.File, error) {
 		return nil, err
 	}
 	return countedFile{f, c}, nil
+}
+
+// Create counts the reads of the file.
+func (c *readCounter) Create(name string) (vfs.File, error) {
+	f, err := c.Mem.Create(name)
+	return countedFile{f, c}, err
 }
 
 type countedFile struct {

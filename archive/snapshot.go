@@ -131,7 +131,7 @@ type walk struct {
 	query     *Query
 	low, high int64
 	out       *extsort.Sorter
-	history   converter
+	history   history
 	item      []byte
 }
 

@@ -298,9 +298,6 @@ func reindex(dir string, files vfs.FS, opts Options) (*Archive, error) {
 		return nil, err
 	}
 	err = a.compare(before)
-	if err == nil && exists(files, oldIndexName) {
-		err = errors.Join(files.Remove(oldIndexName), files.Sync())
-	}
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -359,13 +356,6 @@ func lastKnown(files vfs.FS) (map[string]count, error) {
 		return nil, fmt.Errorf("archive: reindex: %w", err)
 	}
 	defer l.Close()
-	if exists(files, oldIndexName) {
-		all, err := oldCounts(files)
-		if err != nil {
-			return nil, nil
-		}
-		return all, nil
-	}
 	x, err := openIndex(files, false)
 	if err != nil {
 		return nil, nil

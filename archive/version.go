@@ -213,13 +213,13 @@ func (a *Archive) Versions(url string) ([]Version, error) {
 		return nil, err
 	}
 	versions := make([]Version, len(entries))
-	var history converter
+	var before history
 	for i := range entries {
 		until := int64(never)
 		if i+1 < len(entries) {
 			until = entries[i+1].time
 		}
-		if err := a.contentIn(&history, key, &entries[i]); err != nil {
+		if err := a.contentIn(&before, key, &entries[i]); err != nil {
 			return nil, err
 		}
 		versions[i] = a.describe(key, &entries[i], until)
@@ -227,16 +227,16 @@ func (a *Archive) Versions(url string) ([]Version, error) {
 	return versions, nil
 }
 
-// contentIn finds the content of an entry that does not have its address. history must have seen
+// contentIn finds the content of an entry that does not have its address. h must have seen
 // the earlier entries of the URL, so the cost does not grow with their number.
-func (a *Archive) contentIn(history *converter, key string, e *entry) error {
+func (a *Archive) contentIn(h *history, key string, e *entry) error {
 	if e.body().length > 0 {
-		history.complete(key, e)
+		h.complete(key, e)
 		return nil
 	}
 	ref, err := a.referenceOf(a.location(e.address()))
 	if err == nil && ref.dated {
-		_, err = a.resolveReference(key, e, ref, &history.missing)
+		_, err = a.resolveReference(key, e, ref, &h.missing)
 	}
 	switch {
 	case errors.Is(err, warc.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
@@ -245,7 +245,7 @@ func (a *Archive) contentIn(history *converter, key string, e *entry) error {
 		return err
 	}
 	if e.content.length == 0 {
-		history.complete(key, e)
+		h.complete(key, e)
 	}
 	return nil
 }

@@ -1,10 +1,11 @@
 package satstore
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -53,7 +54,7 @@ func (s *Store) checkpoint(last bool) error {
 	}
 	snap, err := s.rotate(next, last)
 	if err != nil {
-		disk.Discard(s.fs, wal.FileName(s.lastLog), next)
+		durable.Discard(s.fs, wal.FileName(s.lastLog), next)
 		return err
 	}
 	snap.m.Log = s.lastLog
@@ -76,7 +77,7 @@ func (s *Store) createLog() (*wal.File, error) {
 		return nil, err
 	}
 	if err := s.fs.Sync(); err != nil {
-		disk.Discard(s.fs, wal.FileName(s.lastLog), next)
+		durable.Discard(s.fs, wal.FileName(s.lastLog), next)
 		return nil, fmt.Errorf("satstore: sync directory: %w", err)
 	}
 	return next, nil
@@ -164,6 +165,9 @@ func (s *Store) save(snap *snapshot) error {
 	}
 	snap.m.IDs = s.ids.State()
 	if err := snap.m.Save(s.fs); err != nil {
+		if errors.Is(err, durable.ErrUnknown) {
+			return fmt.Errorf("%w: %w", wal.ErrBroken, err) // either checkpoint may be on disk
+		}
 		return err
 	}
 	return s.adoptLog(snap)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
@@ -201,10 +201,7 @@ func TestForgedManifests(t *testing.T) {
 func sealedBody(b []byte) []byte { return b[20 : len(b)/2] }
 
 func seal(body []byte) []byte {
-	b := append([]byte("SATCHK3\n"), make([]byte, 12)...)
-	binary.LittleEndian.PutUint64(b[8:], uint64(len(body)))
-	b = append(b, body...)
-	binary.LittleEndian.PutUint32(b[16:], disk.SumOn(disk.Sum(b[:16]), body))
+	b := durable.Seal("SATCHK4\n", body)
 	return append(b, b...)
 }
 

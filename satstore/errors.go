@@ -3,6 +3,7 @@ package satstore
 import (
 	"errors"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
@@ -11,7 +12,8 @@ import (
 // unknown.
 var (
 	ErrClosed   = disk.ErrClosed
-	ErrCorrupt  = disk.ErrCorrupt // every CorruptError unwraps to it
+	ErrCorrupt  = durable.ErrCorrupt // every CorruptError unwraps to it
+	ErrVersion  = durable.ErrVersion // sound, but written by another version of this package
 	ErrLocked   = errors.New("satstore: store is already open, here or in another process")
 	ErrReadOnly = errors.New("satstore: store is read-only until a Sync succeeds")
 	ErrUnknown  = errors.New("satstore: no record has this id")
@@ -21,6 +23,15 @@ var (
 	ErrOptions  = errors.New("satstore: options do not fit")
 )
 
-// A CorruptError names the damaged File, the Offset in bytes of the damaged piece, and the Reason.
-// It unwraps to [ErrCorrupt].
-type CorruptError = disk.CorruptError
+// A CorruptError says which file is damaged, and where. It unwraps to [ErrCorrupt].
+type CorruptError struct {
+	File   string
+	Offset int64 // of the damaged piece, in bytes
+	Reason string
+}
+
+// Error returns all fields.
+func (e *CorruptError) Error() string { return (*durable.CorruptError)(e).Error() }
+
+// Unwrap returns ErrCorrupt.
+func (e *CorruptError) Unwrap() error { return ErrCorrupt }

@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 )
 
 const (

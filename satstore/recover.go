@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
@@ -66,7 +67,7 @@ func (s *Store) create(names []string) (err error) {
 		case logNumber(name) > 0:
 			limit = wal.Header
 		}
-		b, err := disk.ReadFile(s.fs, name)
+		b, err := durable.ReadFile(s.fs, name)
 		if err != nil {
 			return err
 		}
@@ -195,7 +196,7 @@ func isOurs(name string) bool {
 // removeLeftovers removes files that the checkpoint does not name. Logs that may still be needed
 // are removed after the next checkpoint. A file that cannot be removed does no harm.
 func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
-	ids := m.IDs.Names()
+	ids := idset.Names(m.IDs)
 	for _, name := range names {
 		switch {
 		case logNumber(name) >= m.Log:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -420,4 +421,33 @@ func TestCanceled(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, firstOf(s.Due(ctx, at(1))), context.Canceled)
 	require.Len(t, due(t, s, 1, nil), 1)
+}
+
+// TestOtherVersion: a store of an earlier or a later version is sound. Nothing changes it.
+func TestOtherVersion(t *testing.T) {
+	for _, version := range []string{"SATCHK3\n", "SATCHK5\n", "SATCHK12"} {
+		fs := vfs.NewMem()
+		b := durable.Seal(version, []byte("a body that nobody here can read"))
+		fs.Put(manifest.Name, append(b, b...))
+		fs.Put(wal.FileName(7), []byte("a log"))
+		before := fs.Clone()
+		_, err := open(fs, logged())
+		require.ErrorIs(t, err, ErrVersion)
+		require.NotErrorIs(t, err, ErrCorrupt)
+		_, err = repair(fs, vfs.NewMem(), logged())
+		require.ErrorIs(t, err, ErrVersion)
+		require.NotErrorIs(t, err, ErrCorrupt)
+		names, err := fs.List()
+		require.NoError(t, err)
+		require.Equal(t, []string{manifest.Name, wal.FileName(7)}, names)
+		for _, name := range names {
+			require.Equal(t, before.Data(name), fs.Data(name))
+		}
+		fs.Flip(manifest.Name, 6, 0)
+		_, err = open(fs, logged())
+		require.ErrorIs(t, err, ErrVersion, "the second copy tells the version")
+		fs.Flip(manifest.Name, int64(len(b)+6), 0)
+		_, err = open(fs, logged())
+		require.ErrorIs(t, err, ErrCorrupt)
+	}
 }

@@ -123,7 +123,8 @@ func (v *salvage) openIDs(state idset.State) error {
 		return err
 	}
 	if err := ids.All(func(idset.Key, uint64) {}); err != nil {
-		return errors.Join(err, ids.Close())
+		ids.Close()
+		return err
 	}
 	v.old.ids = ids
 	return nil

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 func init() {

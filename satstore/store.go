@@ -97,7 +97,9 @@ func lockStore(fs vfs.FS, o Options) (*Store, error) {
 	s := &Store{fs: &meter{FS: fs}, o: o, lock: lock}
 	s.pool = extent.NewPool(o.Buffer, o.test.page)
 	s.numbers = make([]*bucket, 1) // number 0 means none
-	s.ids = idset.New(s.fs)
+	if s.ids, err = idset.Open(s.fs, idset.State{}); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	s.changed.L = &s.mu
 	s.tasks.make(s)
 	return s, nil
@@ -171,7 +173,8 @@ func (s *Store) closeFiles() (err error) {
 	if s.file != nil {
 		err = errors.Join(err, s.file.Close())
 	}
-	return errors.Join(err, s.ids.Close(), s.lock.Close())
+	s.ids.Close()
+	return errors.Join(err, s.lock.Close())
 }
 
 // lockForChange waits for room for a change of the given maximum size in the log, and locks s.mu.

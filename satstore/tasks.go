@@ -147,7 +147,12 @@ func (s *Store) wait() {
 // store's locks.
 func (s *Store) mergeIDs() error {
 	for {
-		if more, err := s.ids.Step(s.stop); err != nil || !more {
+		select {
+		case <-s.stop:
+			return nil
+		default:
+		}
+		if more, err := s.ids.Step(); err != nil || !more {
 			return err
 		}
 	}

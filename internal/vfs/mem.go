@@ -132,15 +132,19 @@ func (m *Mem) Clone() *Mem {
 	return c
 }
 
-// Crash returns the directory as found after a power failure. Names are journaled: a random prefix
-// of their changes survives. Each write since its file's last Sync is kept, torn or lost at random.
+// Crash returns the directory as found after a power failure. Each change of a name since the last
+// Sync survives or is lost at random, whatever happens to those before it: journals may reorder
+// them. A rename is atomic. Each write since its file's last Sync is kept, torn or lost at random.
 func (m *Mem) Crash(random *rand.Rand) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	found := NewMem()
 	names := maps.Clone(m.durable)
-	for _, change := range m.changes[:random.IntN(len(m.changes)+1)] {
-		change(names)
+	lost := random.Float64() // so that all of many changes survive as often as none
+	for _, change := range m.changes {
+		if random.Float64() >= lost {
+			change(names)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) { // one seed, one outcome
 		f := names[name]
@@ -258,12 +262,14 @@ func (m *Mem) Map(name string, size int) (*Map, error) {
 func (m *Mem) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.names[from] == nil {
+	f := m.names[from]
+	if f == nil {
 		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
 	}
 	return m.change(func(names map[string]*memFile) {
-		f := names[from]
-		delete(names, from)
+		if names[from] == f { // else a crash has lost its creation
+			delete(names, from)
+		}
 		names[to] = f
 	})
 }

@@ -7,14 +7,13 @@
 // # Durability
 //
 // A write is durable once [File.Sync] has returned. The creation, renaming or removal of a file is
-// durable once [FS.Sync] has returned. Before that, a power failure keeps some prefix of these
-// changes.
+// durable once [FS.Sync] has returned. Before that, a power failure keeps any of these changes and
+// loses the others: a rename may survive although an earlier creation does not.
 package vfs
 
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"runtime/debug"
 	"sync/atomic"
@@ -124,40 +123,3 @@ func (m *Map) Close() error {
 // minMapSize is the minimum size of a mapped file. A smaller file is left over from an interrupted
 // creation.
 const minMapSize = 512
-
-// Replace writes a small file atomically and durably: a failure leaves either the old or the new
-// file. It writes to a temporary file whose name ends in ".new".
-func Replace(fs FS, name string, data []byte) error {
-	f, err := fs.Create(name + ".new")
-	if err != nil {
-		return err
-	}
-	if _, err = f.WriteAt(data, 0); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = fs.Rename(name+".new", name)
-	}
-	if err != nil {
-		return errors.Join(err, fs.Remove(name+".new"))
-	}
-	return fs.Sync()
-}
-
-// ReadFile returns the contents of a small file.
-func ReadFile(fs FS, name string) ([]byte, error) {
-	f, err := fs.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, size)
-	if n, err := f.ReadAt(data, 0); n < len(data) {
-		return nil, fmt.Errorf("vfs: read %s: %w", name, err)
-	}
-	return data, nil
-}

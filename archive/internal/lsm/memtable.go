@@ -2,21 +2,10 @@ package lsm
 
 import (
 	"bytes"
+	"runtime"
 	"slices"
 	"sync"
 )
-
-// Pair is a key with its value. An empty Key means none.
-type Pair struct{ Key, Value []byte }
-
-// set copies key and value into the memory of the pair.
-func (p *Pair) set(key, value []byte) {
-	p.Key = append(p.Key[:0], key...)
-	p.Value = append(p.Value[:0], value...)
-}
-
-// clear empties the pair, and keeps its memory.
-func (p *Pair) clear() { p.Key, p.Value = p.Key[:0], p.Value[:0] }
 
 // perPair is the memory overhead of a pair.
 const perPair = 80
@@ -29,6 +18,8 @@ type memtable struct {
 	count  int
 	bytes  int
 	meta   []byte // given to Freeze
+
+	written bool // as a run, though not in the manifest yet
 }
 
 const chunkSize = 128
@@ -38,7 +29,7 @@ func (m *memtable) put(key, value []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.chunks) == 0 {
-		m.chunks = [][]Pair{append(make([]Pair, 0, chunkSize), Pair{key, value})}
+		m.chunks = [][]Pair{append(make([]Pair, 0, chunkSize), Pair{Key: key, Value: value})}
 		m.count, m.bytes = 1, len(key)+len(value)+perPair
 		return
 	}
@@ -51,7 +42,7 @@ func (m *memtable) put(key, value []byte) {
 	}
 	m.count++
 	m.bytes += len(key) + len(value) + perPair
-	m.chunks[c] = slices.Insert(m.chunks[c], at, Pair{key, value})
+	m.chunks[c] = slices.Insert(m.chunks[c], at, Pair{Key: key, Value: value})
 	if chunk := m.chunks[c]; len(chunk) == chunkSize {
 		half := append(make([]Pair, 0, chunkSize), chunk[chunkSize/2:]...)
 		clear(chunk[chunkSize/2:])
@@ -80,19 +71,19 @@ func (m *memtable) around(n *Neighbors) {
 	if len(m.chunks) == 0 {
 		return
 	}
-	c := max(m.chunkAfter(n.key)-1, 0)
-	at, _ := slices.BinarySearchFunc(m.chunks[c], n.key, comparePair)
+	c := max(m.chunkAfter(n.Key)-1, 0)
+	at, _ := slices.BinarySearchFunc(m.chunks[c], n.Key, comparePair)
 	if at > 0 {
-		n.below(&m.chunks[c][at-1])
+		n.SeeBelow(&m.chunks[c][at-1])
 	} else if c > 0 {
-		n.below(&m.chunks[c-1][len(m.chunks[c-1])-1])
+		n.SeeBelow(&m.chunks[c-1][len(m.chunks[c-1])-1])
 	}
 	if at == len(m.chunks[c]) {
 		if c, at = c+1, 0; c == len(m.chunks) {
 			return
 		}
 	}
-	n.next(&m.chunks[c][at])
+	n.SeeNext(m.chunks[c][at].Key)
 }
 
 // batch appends the pairs from a key on, up to the capacity of dst. Their bytes are not copied: put
@@ -132,18 +123,19 @@ func newMemScan(m *memtable, low []byte) *memScan {
 	return &memScan{table: m, pairs: m.batch(make([]Pair, 0, memBatch), low)}
 }
 
-func (s *memScan) current() *Pair {
+// Next implements table.Source.
+func (s *memScan) Next() (key, value []byte, err error) {
 	if s.at == len(s.pairs) {
-		return nil
+		if len(s.pairs) < memBatch {
+			return nil, nil, nil
+		}
+		after := append(slices.Clone(s.pairs[s.at-1].Key), 0)
+		if s.pairs, s.at = s.table.batch(s.pairs[:0], after), 0; len(s.pairs) == 0 {
+			return nil, nil, nil
+		}
+		runtime.Gosched() // a lookup should not wait for the end of our time slice
 	}
-	return &s.pairs[s.at]
-}
-
-func (s *memScan) advance() error {
-	if s.at++; s.at < len(s.pairs) || len(s.pairs) < memBatch {
-		return nil
-	}
-	after := append(slices.Clone(s.pairs[s.at-1].Key), 0)
-	s.pairs, s.at = s.table.batch(s.pairs[:0], after), 0
-	return nil
+	p := s.pairs[s.at]
+	s.at++
+	return p.Key, p.Value, nil
 }

@@ -1,25 +1,29 @@
 package lsm
 
 import (
-	"encoding/binary"
+	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io/fs"
-	"runtime"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// File names, and the magic number of the manifest. They are on disk: do not change them.
+// The manifest names the version of all files. It is on disk: do not change it; add a version.
 const (
-	manifestMagic = "SPININX2"
-	manifestEnd   = ".manifest"
-	runEnd        = ".run"
+	magic       = "SPNINDX3"
+	magicBefore = "SPININX2"
+	manifestEnd = ".manifest"
 )
+
+// maxMemory bounds the memory of indexes and filters of runs, of which an entry takes two bytes.
+const maxMemory = 96 << 20
 
 // Options configure a [Tree].
 type Options struct {
@@ -32,21 +36,23 @@ type Options struct {
 	// New starts with an empty tree. The first commit replaces the one on disk. false means to open
 	// that one.
 	New bool
+
+	// Segment is the number of pairs at which a merge begins the next file. 0 means a million.
+	Segment int64
 }
 
 // Tree is a sorted map from keys to values, none of them empty. Its methods are safe for concurrent
 // use. Only one goroutine at a time may commit and merge.
 type Tree struct {
-	fs   vfs.FS
-	opts Options
-	next uint64 // number of the next run; only commits use next and meta
-	meta []byte // of the last commit
+	fs    vfs.FS
+	opts  Options
+	table *table.Table
+	meta  []byte // of the last commit; only commits use it
+	saved bool   // the manifest has the state of the table
 
 	mu     sync.RWMutex
 	active *memtable
 	frozen *memtable // nil if nothing is frozen
-	set    *set
-	closed bool
 }
 
 // Open returns a tree and the meta of the last commit. Only one process may have it open. It
@@ -55,101 +61,77 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	if opts.Name == "" {
 		opts.Name = "index"
 	}
-	if opts.Prefix == nil {
-		opts.Prefix = func(key []byte) int { return len(key) }
+	if opts.Segment == 0 {
+		opts.Segment = 1 << 20
 	}
-	t = &Tree{fs: files, opts: opts, active: &memtable{}}
-	var numbers []uint64
+	t = &Tree{fs: files, opts: opts, active: &memtable{}, saved: true}
+	st := table.State{}
 	if !opts.New {
-		if numbers, meta, err = t.readManifest(); err != nil {
+		if st, t.meta, err = t.readManifest(); err != nil {
 			return nil, nil, err
 		}
 	}
-	var runs []*run
-	defer func() {
-		for _, r := range runs { // the set has its own references
-			_ = r.release(files)
-		}
-	}()
-	for _, number := range numbers {
-		r, err := openRun(files, number, t.runName(number))
-		if errors.Is(err, fs.ErrNotExist) {
-			err = &CorruptError{t.runName(number), 0, "the file is missing"}
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		runs = append(runs, r)
-	}
-	t.set, t.meta = newSet(runs), meta
-	return t, meta, t.sweep(numbers)
-}
-
-func (t *Tree) runName(number uint64) string {
-	return fmt.Sprintf("%s-%08x%s", t.opts.Name, number, runEnd)
-}
-
-// sweep removes runs that the manifest does not list, and sets the number of the next one.
-func (t *Tree) sweep(listed []uint64) error {
-	names, err := t.fs.List()
+	t.table, err = table.Open(files, table.Options{
+		Name: opts.Name + "-", Block: 4 << 10, FilterBits: 10, FullBits: 10, Prefix: opts.Prefix,
+		Segment: opts.Segment, Steps: mergeStep, Memory: maxMemory,
+	}, st)
 	if err != nil {
-		return fmt.Errorf("lsm: list files: %w", err)
+		return nil, nil, fmt.Errorf("lsm: %w", err)
 	}
-	for _, name := range names {
-		digits, found := strings.CutPrefix(strings.TrimSuffix(name, runEnd), t.opts.Name+"-")
-		var number uint64
-		_, err := fmt.Sscanf(digits, "%x", &number)
-		if !found || err != nil || name != t.runName(number) {
-			continue
+	if !opts.New { // a new tree does not touch the old one until it replaces it
+		if err := t.table.Sweep(); err != nil {
+			t.table.Close()
+			return nil, nil, fmt.Errorf("lsm: %w", err)
 		}
-		t.next = max(t.next, number+1)
-		// A new tree does not touch the old one until it replaces it.
-		if !t.opts.New && !slices.Contains(listed, number) {
-			if err := t.fs.Remove(name); err != nil {
-				return fmt.Errorf("lsm: remove unused run: %w", err)
-			}
-		}
+	}
+	return t, t.meta, nil
+}
+
+// readManifest returns the zero State if there is no manifest.
+func (t *Tree) readManifest() (st table.State, meta []byte, err error) {
+	name := t.opts.Name + manifestEnd
+	data, err := durable.ReadFile(t.fs, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return st, nil, nil
+	}
+	if err == nil {
+		data, err = durable.Unseal(name, 0, magic, data, magicBefore)
+	}
+	if err == nil {
+		st, meta, err = table.TakeState(data, name)
+	}
+	if err != nil {
+		return st, nil, fmt.Errorf("lsm: %w", err)
+	}
+	return st, meta, nil
+}
+
+// writeManifest makes the state of the table, and meta, the current ones.
+func (t *Tree) writeManifest(meta []byte) error {
+	st := t.table.State()
+	data := durable.Seal(magic, append(st.Append(nil), meta...))
+	if err := durable.Replace(t.fs, t.opts.Name+manifestEnd, data); err != nil {
+		return fmt.Errorf("lsm: write manifest: %w", err)
+	}
+	t.meta, t.saved = meta, true
+	t.table.Saved(st)
+	if t.opts.New { // the files of the tree before are not needed any more
+		t.opts.New = false
+		t.removeBefore(st)
 	}
 	return nil
 }
 
-// readManifest returns nil if there is no manifest.
-func (t *Tree) readManifest() (numbers []uint64, meta []byte, err error) {
-	name := t.opts.Name + manifestEnd
-	data, err := vfs.ReadFile(t.fs, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+// removeBefore removes the runs of the tree before, of whatever version. Those that cannot be
+// removed do no harm.
+func (t *Tree) removeBefore(st table.State) {
+	names, _ := t.fs.List()
+	kept := st.Names(t.opts.Name + "-")
+	for _, name := range names {
+		if strings.HasPrefix(name, t.opts.Name+"-") && !slices.Contains(kept, name) {
+			_ = t.fs.Remove(name)
+		}
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("lsm: read manifest: %w", err)
-	}
-	corrupt := func(reason string) error { return &CorruptError{name, 0, reason} }
-	body, magic := len(data)-4, len(manifestMagic)
-	if body < magic+4 || string(data[:magic]) != manifestMagic ||
-		crc32.Checksum(data[:body], castagnoli) != binary.LittleEndian.Uint32(data[body:]) {
-		return nil, nil, corrupt("not a manifest, or checksum mismatch")
-	}
-	n := uint64(binary.LittleEndian.Uint32(data[magic:]))
-	rest := data[magic+4 : body]
-	if 8*n > uint64(len(rest)) {
-		return nil, nil, corrupt("the list of runs is truncated")
-	}
-	for range n {
-		numbers = append(numbers, binary.LittleEndian.Uint64(rest))
-		rest = rest[8:]
-	}
-	return numbers, rest, nil
-}
-
-// writeManifest makes these runs the current ones.
-func (t *Tree) writeManifest(runs []*run, meta []byte) error {
-	data := binary.LittleEndian.AppendUint32([]byte(manifestMagic), uint32(len(runs)))
-	for _, r := range runs {
-		data = binary.LittleEndian.AppendUint64(data, r.number)
-	}
-	data = append(data, meta...)
-	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
-	return vfs.Replace(t.fs, t.opts.Name+manifestEnd, data)
 }
 
 // Put sets the value of a key. It takes ownership of both.
@@ -182,20 +164,23 @@ func (t *Tree) Freeze(meta []byte) bool {
 
 // Commit writes the frozen pairs. After an error it can be called again.
 func (t *Tree) Commit() error {
-	frozen, set := t.frozenNow(), t.set
+	frozen := t.frozenNow()
 	if frozen == nil {
 		return nil
 	}
-	runs := slices.Clone(set.runs)
-	if frozen.count > 0 {
-		r, err := t.write([]source{newMemScan(frozen, nil)}, int64(frozen.count), nil)
-		if err != nil {
-			return err
+	if frozen.count > 0 && !frozen.written {
+		if err := t.table.Write(newMemScan(frozen, nil)); err != nil {
+			return fmt.Errorf("lsm: %w", err)
 		}
-		defer r.release(t.fs)
-		runs = append(runs, r)
+		frozen.written = true
 	}
-	return t.publish(runs, frozen.meta, nil)
+	if err := t.writeManifest(frozen.meta); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.frozen = nil
+	return nil
 }
 
 // Frozen reports whether frozen pairs are not committed yet.
@@ -207,120 +192,102 @@ func (t *Tree) frozenNow() *memtable {
 	return t.frozen
 }
 
-// publish writes the manifest and switches readers to runs, which replace the frozen memtable, or
-// the stale runs if there are any.
-func (t *Tree) publish(runs []*run, meta []byte, stale []*run) error {
-	if err := t.writeManifest(runs, meta); err != nil {
-		return fmt.Errorf("lsm: write manifest: %w", err)
-	}
-	t.opts.New, t.meta = false, meta
-	for _, r := range stale {
-		r.stale.Store(true)
-	}
-	before, now := t.set, newSet(runs)
-	t.mu.Lock()
-	t.set = now
-	if stale == nil {
-		t.frozen = nil
-	}
-	t.mu.Unlock()
-	before.release(t)
-	return nil
-}
-
-// write makes a run of the pairs of some sources. It often calls pause, unless that is nil.
-func (t *Tree) write(from []source, prefixes int64, pause func() error) (r *run, err error) {
-	number := t.next
-	t.next++
-	name := t.runName(number)
-	f, err := t.fs.Create(name)
-	if err != nil {
-		return nil, fmt.Errorf("lsm: create run: %w", err)
-	}
-	w := newWriter(f, t.opts.Prefix, prefixes)
-	err = merge(from, func(p *Pair) (bool, error) {
-		if w.count%yieldStep == 0 {
-			runtime.Gosched() // a lookup should not wait for the end of our time slice
-		}
-		if pause != nil && w.count%mergeStep == mergeStep-1 {
-			if err := pause(); err != nil {
-				return false, err
-			}
-		}
-		return true, w.add(p.Key, p.Value)
-	})
-	if err == nil {
-		err = w.finish()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		r, err = openRun(t.fs, number, name)
-	}
-	if err != nil {
-		_ = t.fs.Remove(name) // the first error is returned
-		return nil, fmt.Errorf("lsm: write run: %w", err)
-	}
-	return r, nil
-}
-
-// mergeStep is the number of pairs between two calls of pause, which takes milliseconds. yieldStep
-// is the number of pairs between two yields to other goroutines.
-const (
-	mergeStep = 4096
-	yieldStep = 256
-)
+// mergeStep is the number of pairs between two calls of pause, which takes milliseconds.
+const mergeStep = 4096
 
 // Merge merges runs until none is shorter than all newer ones together, so that they stay few. It
-// often calls pause, which may commit. An error from pause ends the merge.
+// often calls pause, unless that is nil; pause may commit. An error from pause ends the merge, which
+// the next Merge continues.
 func (t *Tree) Merge(pause func() error) error {
 	for {
-		from := t.due()
-		if len(from) == 0 {
+		more, err := t.table.Step()
+		if err != nil {
+			return fmt.Errorf("lsm: merge: %w", err)
+		}
+		t.saved = t.saved && !more
+		if t.table.Garbage() > 0 || !more && !t.saved {
+			if err := t.writeManifest(t.meta); err != nil {
+				return err
+			}
+		}
+		if !more {
 			return nil
 		}
-		sources, err := scanRuns(from, nil)
-		if err != nil {
-			return err
-		}
-		prefixes := int64(0)
-		for _, r := range from {
-			prefixes += r.prefixes
-		}
-		merged, err := t.write(sources, prefixes, pause)
-		if err != nil {
-			return err
-		}
-		// Commits may have added runs after the merged ones.
-		at := slices.Index(t.set.runs, from[0])
-		runs := slices.Concat(t.set.runs[:at], []*run{merged}, t.set.runs[at+len(from):])
-		err = t.publish(runs, t.meta, from)
-		_ = merged.release(t.fs) // the set has a reference
-		if err != nil {
-			return err
+		if pause != nil {
+			if err := pause(); err != nil {
+				return err
+			}
 		}
 	}
 }
 
-// due returns the runs to merge, from the oldest one that is shorter than all newer ones together.
-func (t *Tree) due() []*run {
-	runs := t.set.runs
-	first, sum := len(runs), int64(0)
-	for i := len(runs) - 1; i >= 0; i-- {
-		if i < len(runs)-1 && runs[i].count < sum {
-			first = i
+// Around finds the neighbors of a key. Its prefix has that length, see [Options].
+func (t *Tree) Around(n *Neighbors, key []byte, prefix int) error {
+	n.Reset(key, prefix)
+	// Newest first: of two pairs with the same key, the first one counts.
+	for _, m := range t.memtables() {
+		if m != nil {
+			m.around(n)
 		}
-		sum += runs[i].count
 	}
-	return runs[min(first, len(runs)):]
+	return t.table.Around(n)
+}
+
+// memtables returns the tables in memory, the newest first.
+func (t *Tree) memtables() [2]*memtable {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return [2]*memtable{t.active, t.frozen}
+}
+
+// Scan returns a single-use iterator over the pairs with keys in [low, high), in key order. A pair
+// is valid until the next one. An error comes last, with a zero pair. Pairs put before the first
+// step are included. Pairs put during the iteration may be.
+func (t *Tree) Scan(low, high []byte) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		var sources []table.Source
+		for _, m := range t.memtables() {
+			if m != nil {
+				sources = append(sources, newMemScan(m, low))
+			}
+		}
+		runs, release, err := t.table.Scan(low)
+		if err != nil {
+			yield(Pair{}, err)
+			return
+		}
+		defer release()
+		m, err := table.NewMerger(append(sources, runs...)...)
+		for ; err == nil; err = m.Next() {
+			key, value := m.Entry()
+			if key == nil || bytes.Compare(key, high) >= 0 || !yield(Pair{Key: key, Value: value}, nil) {
+				return
+			}
+		}
+		yield(Pair{}, err)
+	}
+}
+
+// Uncommitted returns the pairs that were put since the last commit, the oldest values first.
+func (t *Tree) Uncommitted() iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		tables := t.memtables()
+		for _, m := range []*memtable{tables[1], tables[0]} {
+			if m == nil {
+				continue
+			}
+			for s := newMemScan(m, nil); ; {
+				key, value, _ := s.Next() // it cannot fail
+				if key == nil {
+					break
+				}
+				if !yield(key, value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Close closes the files. Uncommitted pairs are lost.
-func (t *Tree) Close() {
-	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		return
-	}
-	t.closed = true
-	t.mu.Unlock()
-	t.set.release(t)
-}
+func (t *Tree) Close() { t.table.Close() }

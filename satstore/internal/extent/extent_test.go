@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
@@ -320,7 +321,7 @@ func TestDamage(t *testing.T) {
 		r := NewReader(s.f, nil, nil)
 		r.Open(&p.Part, p.id, Records)
 		_, err := r.Next(p.Count() - 1)
-		var where *disk.CorruptError
+		var where *durable.CorruptError
 		require.ErrorAs(t, err, &where)
 		require.Equal(t, Name, where.File)
 		require.LessOrEqual(t, where.Offset, e.Offset()+at)
@@ -344,7 +345,7 @@ func TestOpenFileRefuses(t *testing.T) {
 		fs := vfs.NewMem()
 		fs.Put(Name, []byte(tt.head))
 		_, err := OpenFile(fs, tt.used, 1)
-		require.ErrorIs(t, err, disk.ErrCorrupt, name)
+		require.ErrorIs(t, err, durable.ErrCorrupt, name)
 	}
 }
 

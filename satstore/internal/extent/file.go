@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
@@ -41,7 +42,7 @@ func Create(fs vfs.FS, writers int) (*File, error) {
 	f := newFile(file, writers)
 	f.space.end, f.size = 1, int64(len(FileHeader))
 	if _, err := file.WriteAt([]byte(FileHeader), 0); err != nil {
-		disk.Discard(fs, Name, file)
+		durable.Discard(fs, Name, file)
 		return nil, fmt.Errorf("satstore: write %s: %w", Name, err)
 	}
 	return f, nil

@@ -8,15 +8,16 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// BenchmarkStep merges two runs of a million ids to one segment, the longest possible step.
+// BenchmarkStep merges two runs of a million ids to one segment, in steps.
 func BenchmarkStep(b *testing.B) {
 	const entries = 1 << 20
-	was := segmentEntries
-	defer func() { segmentEntries = was }()
-	segmentEntries = 2 * entries
+	was := options
+	defer func() { options = was }()
+	options.Segment, options.Steps = 2*entries, 64<<10
 	for b.Loop() {
 		b.StopTimer()
-		x := New(vfs.OS(b.TempDir()))
+		x, err := Open(vfs.OS(b.TempDir()), State{})
+		require.NoError(b, err)
 		for run := range 2 {
 			for n := range entries {
 				x.Put(hashed(run*entries+n), uint64(n))
@@ -25,12 +26,12 @@ func BenchmarkStep(b *testing.B) {
 			require.NoError(b, x.Flush())
 		}
 		b.StartTimer()
-		more, err := x.Step(nil)
+		for more := true; more; {
+			more, err = x.Step()
+			require.NoError(b, err)
+		}
 		b.StopTimer()
-		require.NoError(b, err)
-		require.True(b, more)
-		require.EqualValues(b, 2*entries, x.runs[0].count())
-		require.NoError(b, x.Close())
+		x.Close()
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*2*entries), "ns/id")

@@ -10,6 +10,8 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
@@ -20,14 +22,11 @@ import (
 // The file is written under the second name and then renamed.
 const (
 	Name = "CHECKPOINT"
-	Temp = "CHECKPOINT.tmp"
+	Temp = Name + durable.NewName
 )
 
-// These constants are on disk. Do not change them; add a version.
-const (
-	magic  = "SATCHK3\n"
-	header = 8 + 8 + disk.SumSize // magic, length of the body, checksum of the rest
-)
+// magic names the version of all files of a store. It is on disk. Do not change it; add a version.
+const magic = "SATCHK4\n"
 
 // Limits of a Manifest.
 const (
@@ -157,8 +156,8 @@ func appendExtents(b []byte, all []extent.Extent) []byte {
 	return b
 }
 
-// decode undoes append. It returns nil for impossible states.
-func decode(b []byte) *Manifest {
+// decode undoes append. It rejects impossible states. The offset is for errors.
+func decode(b []byte, at int64) (*Manifest, error) {
 	d := &disk.Decoder{B: b}
 	m := &Manifest{
 		Unit:       time.Duration(d.Number(math.MaxInt64)),
@@ -173,7 +172,11 @@ func decode(b []byte) *Manifest {
 	for n := d.Length(64); len(m.Ends) < n && !d.Bad; {
 		m.Ends = append(m.Ends, d.Varint())
 	}
-	m.IDs = idset.TakeState(d)
+	var err error
+	if m.IDs, d.B, err = table.TakeState(d.B, Name); errors.Is(err, durable.ErrVersion) {
+		return nil, err
+	}
+	d.Bad = d.Bad || err != nil
 	m.Pages = takeExtents(d)
 	m.Due = d.Length(MaxDue)
 	if d.Byte() != 0 {
@@ -183,9 +186,9 @@ func decode(b []byte) *Manifest {
 		m.Buckets = append(m.Buckets, takeBucket(d, len(m.Buckets) < m.Due))
 	}
 	if d.Bad || len(d.B) > 0 || !m.sound() {
-		return nil
+		return nil, durable.Corrupt(Name, at, "an impossible checkpoint")
 	}
-	return m
+	return m, nil
 }
 
 func takeBucket(d *disk.Decoder, due bool) Bucket {
@@ -293,46 +296,40 @@ func (k *Bucket) Gone() (n int) {
 
 // Seal returns the content of the file: the same twice, so that one damaged copy loses nothing.
 func (m *Manifest) Seal() []byte {
-	b := m.append(make([]byte, header, 4096))
-	copy(b, magic)
-	binary.LittleEndian.PutUint64(b[8:], uint64(len(b)-header))
-	binary.LittleEndian.PutUint32(b[16:], disk.SumOn(disk.Sum(b[:16]), b[header:]))
+	b := durable.Seal(magic, m.append(make([]byte, 0, 4096)))
 	return append(b, b...)
 }
 
 // Unseal reads one of the two copies in a file.
 func Unseal(b []byte, copy int) (*Manifest, error) {
-	at := int64(len(b) / 2 * copy)
-	fail := func(reason string) (*Manifest, error) { return nil, disk.Corrupt(Name, at, reason) }
-	b = b[at:]
+	half := len(b) / 2
+	at := int64(half * copy)
 	if copy == 0 {
-		b = b[:len(b)/2]
+		b = b[:half]
+	} else {
+		b = b[half:]
 	}
-	if len(b) < header || string(b[:8]) != magic {
-		return fail("not a checkpoint, or of another version")
+	body, err := durable.Unseal(Name, at, magic, b)
+	if err != nil {
+		return nil, err
 	}
-	// The checksum covers everything, and is verified before any length is trusted.
-	sum := disk.SumOn(disk.Sum(b[:16]), b[header:])
-	if binary.LittleEndian.Uint64(b[8:]) != uint64(len(b)-header) ||
-		binary.LittleEndian.Uint32(b[16:]) != sum {
-		return fail("wrong checksum")
-	}
-	m := decode(b[header:])
-	if m == nil {
-		return fail("an impossible checkpoint")
-	}
-	return m, nil
+	return decode(body, at)
 }
 
 // Load reads the file. If one copy is damaged, it returns the other one, and the damage.
 func Load(fs vfs.FS) (m *Manifest, damage, err error) {
-	b, err := disk.ReadFile(fs, Name)
+	b, err := durable.ReadFile(fs, Name)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("satstore: %w", err)
 	}
 	m, err = Unseal(b, 0)
 	second, also := Unseal(b, 1)
-	if err != nil {
+	switch {
+	case errors.Is(err, durable.ErrVersion):
+		return nil, nil, fmt.Errorf("satstore: %w", err)
+	case errors.Is(also, durable.ErrVersion):
+		return nil, nil, fmt.Errorf("satstore: %w", also)
+	case err != nil:
 		return second, err, also
 	}
 	return m, also, nil
@@ -340,24 +337,7 @@ func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 
 // Save replaces the file. After an error, either the old or the new one is there.
 func (m *Manifest) Save(fs vfs.FS) error {
-	f, err := fs.Create(Temp)
-	if err != nil {
-		return fmt.Errorf("satstore: write checkpoint: %w", err)
-	}
-	_, err = f.WriteAt(m.Seal(), 0)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		_ = fs.Remove(Temp) // the first error says more
-	}
-	if err == nil {
-		err = fs.Rename(Temp, Name)
-	}
-	if err == nil {
-		err = fs.Sync()
-	}
-	if err != nil {
+	if err := durable.Replace(fs, Name, m.Seal()); err != nil {
 		return fmt.Errorf("satstore: write checkpoint: %w", err)
 	}
 	return nil

@@ -8,9 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
@@ -20,7 +21,7 @@ func example() *Manifest {
 	return &Manifest{
 		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
 		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Ends: []int64{64, 1 << 14},
-		IDs: idset.State{File: 4, Runs: []idset.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
+		IDs: idset.State{Last: 4, Runs: []table.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
 		Pages: []extent.Extent{
 			{}, {At: 90, Size: 1 << 17, Generation: 2}, {At: 200, Size: 1 << 17, Generation: 7},
 		},
@@ -66,7 +67,7 @@ func TestEachFlippedBit(t *testing.T) {
 		damaged.Flip(Name, int64(at), at%8)
 		m, damage, err := Load(damaged)
 		require.NoError(t, err, at)
-		require.ErrorIs(t, damage, disk.ErrCorrupt, at)
+		require.ErrorIs(t, damage, durable.ErrCorrupt, at)
 		require.Equal(t, example(), m)
 	}
 }
@@ -77,7 +78,7 @@ func TestBothCopiesDamaged(t *testing.T) {
 	fs.Flip(Name, 30, 1)
 	fs.Flip(Name, int64(len(fs.Data(Name))-1), 1)
 	m, _, err := Load(fs)
-	require.ErrorIs(t, err, disk.ErrCorrupt)
+	require.ErrorIs(t, err, durable.ErrCorrupt)
 	require.Nil(t, m)
 	_, _, err = Load(vfs.NewMem())
 	require.Error(t, err)
@@ -150,7 +151,7 @@ func TestUnsound(t *testing.T) {
 		m := example()
 		spoil(m)
 		_, err := Unseal(m.Seal(), 0)
-		require.ErrorIs(t, err, disk.ErrCorrupt, name)
+		require.ErrorIs(t, err, durable.ErrCorrupt, name)
 	}
 }
 
@@ -158,11 +159,11 @@ func TestUnsound(t *testing.T) {
 func FuzzManifest(f *testing.F) {
 	f.Add(example().append(nil))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		m := decode(in)
+		m, _ := decode(in, 0)
 		if m == nil {
 			return
 		}
-		again := decode(m.append(nil))
+		again, _ := decode(m.append(nil), 0)
 		require.NotNil(t, again)
 		require.Equal(t, m, again)
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
@@ -51,7 +52,7 @@ func Create(fs vfs.FS, number uint64, base int64) (*File, error) {
 		err = file.Sync()
 	}
 	if err != nil {
-		disk.Discard(fs, FileName(number), file)
+		durable.Discard(fs, FileName(number), file)
 		return nil, fmt.Errorf("satstore: write log: %w", err)
 	}
 	return &File{file, number, base, logHeader, logHeader}, nil
@@ -89,7 +90,7 @@ type fileReader struct {
 func openFile(fs vfs.FS, number uint64) (*fileReader, error) {
 	r := &fileReader{name: FileName(number), number: number}
 	var err error
-	if r.b, err = disk.ReadFile(fs, r.name); err != nil {
+	if r.b, err = durable.ReadFile(fs, r.name); err != nil {
 		return nil, err
 	}
 	if len(r.b) >= logHeader {

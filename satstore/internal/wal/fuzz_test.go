@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
@@ -91,7 +92,7 @@ func FuzzReplay(f *testing.F) {
 			return nil
 		})
 		if err != nil {
-			require.ErrorIs(t, err, disk.ErrCorrupt)
+			require.ErrorIs(t, err, durable.ErrCorrupt)
 		}
 		require.Equal(t, visited, done.Changes)
 	})

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // ErrBroken means that an fsync has failed. Which data is on disk is unknown, and a second fsync
@@ -273,7 +273,7 @@ func (l *Log) Release(n uint64) {
 	l.lock.Unlock()
 	l.io.Unlock()
 	for _, f := range old {
-		disk.Discard(l.fs, FileName(f.number), f)
+		durable.Discard(l.fs, FileName(f.number), f)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // mustCreate returns an empty log in a directory.
@@ -359,7 +359,7 @@ func TestDamage(t *testing.T) {
 				require.NoError(t, err)
 				continue
 			}
-			var where *disk.CorruptError
+			var where *durable.CorruptError
 			require.ErrorAs(t, err, &where)
 			require.Equal(t, FileName(1), where.File)
 			require.Equal(t, at, where.Offset)
@@ -374,7 +374,7 @@ func TestMisfit(t *testing.T) {
 	mustAppend(t, l, "a")
 	require.NoError(t, l.Flush())
 	_, err := Replay(fs, 1, func(*Change) error { return Misfit("unknown bucket") })
-	var where *disk.CorruptError
+	var where *durable.CorruptError
 	require.ErrorAs(t, err, &where)
 	require.Equal(t, "before this: unknown bucket", where.Reason)
 	require.EqualValues(t, len(fs.Data(FileName(1))), where.Offset)

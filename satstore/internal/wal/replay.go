@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
@@ -26,7 +27,7 @@ type Replayed struct {
 func Replay(dir vfs.FS, number uint64, visit func(*Change) error) (Replayed, error) {
 	r := replayer{dir: dir, visit: visit, done: Replayed{Last: number}}
 	var err error
-	r.pending, err = disk.ReadFile(dir, PendingName)
+	r.pending, err = durable.ReadFile(dir, PendingName)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r.done, err
 	}
@@ -85,7 +86,7 @@ func (r *replayer) log(number uint64) (more bool, err error) {
 // that all of this log had been synced.
 func (r *replayer) requireLast() error {
 	next, err := openFile(r.dir, r.file.number+1)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrCorrupt) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, durable.ErrCorrupt) {
 		return nil // there is no next log, or its creation was interrupted
 	}
 	if err != nil {

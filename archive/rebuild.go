@@ -1,0 +1,108 @@
+package archive
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+)
+
+// rebuild replaces a damaged index with one made from the WARC files, while captures are appended:
+// these stay in memory meanwhile. The new tree replaces the old one on disk with its first commit.
+// If it stays incomplete, because of an error or because the archive is closed, the files have their
+// new indexed lengths, from which the next Open goes on.
+func (a *Archive) rebuild() error {
+	x := a.index
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.mu.RLock()
+	force := x.force
+	x.mu.RUnlock()
+	if force != nil {
+		if err := force(); err != nil { // the index must never point to lost records
+			return err
+		}
+	}
+	fresh, err := openIndex(a.fs, true)
+	if err != nil {
+		return err
+	}
+	ends := x.lend(fresh)
+	shadow := &Archive{dir: a.dir, fs: a.fs, salvage: a.salvage, share: a.share, spill: a.spill,
+		openImport: a.openImport, index: fresh}
+	for _, name := range slices.Sorted(maps.Keys(ends)) {
+		if err = shadow.rebuildFile(x, name, ends[name]); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = shadow.resolveDeferred()
+	}
+	fresh.ended.Wait()
+	err = errors.Join(err, fresh.write())
+	x.adopt(fresh, ends, err)
+	return err
+}
+
+// rebuildFile indexes a file up to its indexed length. A file that is missing is indexed when it is
+// there again.
+func (a *Archive) rebuildFile(x *index, name string, end int64) error {
+	x.mu.RLock()
+	closed := x.closed
+	x.mu.RUnlock()
+	if closed {
+		return ErrClosed
+	}
+	f, err := a.openFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = a.indexFile(f, name, 0, min(end, f.size))
+	return errors.Join(err, f.Close())
+}
+
+// lend gives a new index the files of this one, with their numbers, and returns their indexed
+// lengths.
+func (x *index) lend(fresh *index) map[string]int64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	ends := map[string]int64{}
+	fresh.names, fresh.bodies, fresh.limit = slices.Clone(x.names), x.bodies, x.limit
+	for name, f := range x.files {
+		ends[name] = f.end
+		fresh.files[name] = &indexed{number: f.number, salvaged: f.salvaged}
+	}
+	return ends
+}
+
+// adopt replaces the tree. The pairs that were put since the last commit go to the new one.
+func (x *index) adopt(fresh *index, ends map[string]int64, incomplete error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.lsm()
+	for key, value := range old.Uncommitted() {
+		fresh.lsm().Put(key, value)
+	}
+	for name, end := range ends {
+		if done := fresh.files[name].end; done == 0 || incomplete != nil {
+			x.files[name].end = done
+		} else {
+			x.files[name].end = max(x.files[name].end, end)
+		}
+	}
+	x.retired = append(x.retired, old)
+	x.tree.Store(fresh.lsm())
+	x.dirty = true
+	if incomplete != nil {
+		x.lacking.Store(true)
+	} else {
+		x.damaged.Store(false)
+	}
+}
+
+// errLacking is the error of look-ups while entries are missing.
+var errLacking = fmt.Errorf("%w is incomplete: open the archive again", ErrIndex)

@@ -1,0 +1,114 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// ReadFull fills b from an offset of a file. A file that ends too early is corrupt.
+func ReadFull(f io.ReaderAt, name string, b []byte, at int64) error {
+	n, err := f.ReadAt(b, at)
+	switch {
+	case n == len(b):
+		return nil
+	case err == io.EOF:
+		return Corrupt(name, at, "the file ends too early")
+	}
+	return fmt.Errorf("read %s: %w", name, err)
+}
+
+// ReadFile returns the bytes of a small file.
+func ReadFile(fs vfs.FS, name string) ([]byte, error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	b := make([]byte, size)
+	return b, ReadFull(f, name, b, 0)
+}
+
+// Discard closes and removes a file after an error. Further errors are ignored.
+func Discard(fs vfs.FS, name string, f vfs.File) {
+	_ = f.Close()
+	_ = fs.Remove(name)
+}
+
+// NewName is the ending of the temporary file of [Replace].
+const NewName = ".new"
+
+// Replace replaces a small file: after a power failure, either the old or the new one is there. It
+// syncs the directory before the rename, so that the names of the files that data refers to are
+// durable before data is, and again after it. Its temporary file is the name and [NewName].
+//
+// After an error that wraps [ErrUnknown], either of the two may be found.
+func Replace(fs vfs.FS, name string, data []byte) error {
+	f, err := fs.Create(name + NewName)
+	if err != nil {
+		return fmt.Errorf("create %s: %w", name+NewName, err)
+	}
+	if _, err = f.WriteAt(data, 0); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fs.Sync()
+	}
+	if err != nil {
+		_ = fs.Remove(name + NewName) // the first error says more
+		return fmt.Errorf("write %s: %w", name+NewName, err)
+	}
+	if err = fs.Rename(name+NewName, name); err == nil {
+		err = fs.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("%w: replace %s: %w", ErrUnknown, name, err)
+	}
+	return nil
+}
+
+// ErrUnknown means that the state on disk is unknown: the disk failed at a moment when it may or may
+// not have done what it was told. A later sync that succeeds does not settle it; only reading again
+// does.
+var ErrUnknown = errors.New("state on disk is unknown")
+
+// A Writer appends to a file in large writes, and remembers the first error. It is not safe for
+// concurrent use.
+type Writer struct {
+	To  vfs.File
+	At  int64 // where Buf goes
+	Buf []byte
+	Err error
+}
+
+// WriteSize is a size beyond which larger writes and reads are not faster.
+const WriteSize = 256 << 10
+
+// Write copies b into the buffer. Flush reports errors.
+func (w *Writer) Write(b []byte) {
+	if len(w.Buf)+len(b) > WriteSize {
+		_ = w.Flush() // the error is kept
+	}
+	w.Buf = append(w.Buf, b...)
+}
+
+// End returns the offset of the next byte.
+func (w *Writer) End() int64 { return w.At + int64(len(w.Buf)) }
+
+// Flush writes the buffer, and returns the first error. It also starts the write to disk, so that a
+// later sync has less to do.
+func (w *Writer) Flush() error {
+	if w.Err == nil && len(w.Buf) > 0 {
+		_, w.Err = w.To.WriteAt(w.Buf, w.At)
+		w.To.Start(w.At, int64(len(w.Buf)))
+	}
+	w.At += int64(len(w.Buf))
+	w.Buf = w.Buf[:0]
+	return w.Err
+}

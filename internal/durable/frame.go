@@ -1,0 +1,86 @@
+package durable
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+)
+
+// SumSize is the size of a checksum in bytes.
+const SumSize = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Sum returns the CRC-32C of b.
+func Sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// SumOn continues a checksum: sum is the CRC-32C of the bytes before b.
+func SumOn(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
+
+// SumNumber continues a checksum with the eight bytes of a number, low ones first. Package crc32
+// would make their array escape, and each call would allocate it.
+func SumNumber(sum uint32, n uint64) uint32 {
+	sum = ^sum
+	for range 8 {
+		sum = castagnoli[byte(sum)^byte(n)] ^ sum>>8
+		n >>= 8
+	}
+	return ^sum
+}
+
+// FrameSize is the number of bytes that a frame takes beside its body.
+const FrameSize = magicSize + 8 + SumSize
+
+const magicSize = 8
+
+// Seal returns a frame: the magic, the length of the body (8 bytes, little endian), the CRC-32C of
+// both and the body, and the body. A magic has eight bytes: a name, the number of the version, and
+// perhaps line feeds. This layout is the same in all versions, so that each can tell another one
+// from damage.
+func Seal(magic string, body []byte) []byte {
+	if len(magic) != magicSize {
+		panic("durable: a magic has 8 bytes")
+	}
+	b := make([]byte, FrameSize, FrameSize+len(body))
+	copy(b, magic)
+	binary.LittleEndian.PutUint64(b[magicSize:], uint64(len(body)))
+	binary.LittleEndian.PutUint32(b[magicSize+8:], SumOn(Sum(b[:magicSize+8]), body))
+	return append(b, body...)
+}
+
+// Unseal returns the body of the frame that fills b. The file and the offset of b are for errors.
+// The magics before are those of versions whose files had other frames.
+func Unseal(file string, at int64, magic string, b []byte, before ...string) ([]byte, error) {
+	if len(b) >= magicSize && slices.Contains(before, string(b[:magicSize])) {
+		return nil, Version(file, string(b[:magicSize]))
+	}
+	if len(b) < FrameSize {
+		return nil, Corrupt(file, at, "the file ends too early")
+	}
+	head, body := b[:FrameSize], b[FrameSize:]
+	size := binary.LittleEndian.Uint64(head[magicSize:])
+	if size > uint64(len(body)) {
+		return nil, Corrupt(file, at, "wrong length")
+	}
+	found := string(head[:magicSize])
+	sum := SumOn(Sum(head[:magicSize+8]), body[:size])
+	switch {
+	case sum != binary.LittleEndian.Uint32(head[magicSize+8:]):
+		return nil, Corrupt(file, at, "wrong checksum")
+	case found == magic && size == uint64(len(body)):
+		return body, nil
+	case found != magic && family(found) == family(magic):
+		return nil, Version(file, found)
+	}
+	return nil, Corrupt(file, at, "something else than what belongs here")
+}
+
+// Version returns an error that wraps ErrVersion.
+func Version(file, found string) error {
+	return fmt.Errorf("%w: %s: %q", ErrVersion, file, strings.TrimSpace(found))
+}
+
+// family is a magic without its version.
+func family(magic string) string { return strings.TrimRight(magic, "0123456789\n") }
