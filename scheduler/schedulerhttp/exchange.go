@@ -31,9 +31,8 @@ type exchange struct {
 	named   string    // host:port of the server or the proxy of the next connection
 	dialing bool      // the RoundTripper below looks for a connection
 	conn    net.Conn  // the one that may be written to; nil if there is none
-	granted bool      // the lease is used
+	granted bool      // the lease is used, since something may have been written
 	again   bool      // an attempt was given up, to be made with another lease
-	wrote   bool      // something was written
 	start   time.Time // when the request could be written
 	arrived time.Time // at the latest, by Transport.Arrival; zero if unknown
 	outcome scheduler.Outcome
@@ -66,21 +65,21 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 var errNothing = errors.New(
 	"schedulerhttp: the RoundTripper below returned neither a response nor an error")
 
-// givenUp reports whether the request is to be sent again, and whether it was written.
-func (x *exchange) givenUp() (again, wrote bool) {
+// givenUp reports whether the request is to be sent again, and whether it may have been written.
+func (x *exchange) givenUp() (again, granted bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.again, x.wrote
+	return x.again, x.granted
 }
 
 // fail ends an exchange without a response, and returns its error.
 func (x *exchange) fail(err error) error {
 	x.mu.Lock()
 	o := Outcome(x.start, nil, err)
-	if x.ctx.Err() == context.Canceled || !x.wrote && !x.dialing && !neterr.Network(err) {
+	if x.ctx.Err() == context.Canceled || !x.granted && !x.dialing && !neterr.Network(err) {
 		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
 	}
-	o.Skipped = o.Skipped && !x.wrote
+	o.Skipped = o.Skipped && !x.granted
 	x.mu.Unlock()
 	x.end(o)
 	return err
@@ -95,11 +94,6 @@ func (x *exchange) trace() *httptrace.ClientTrace {
 			x.named, x.dialing = hostPort, true
 		},
 		GotConn: x.gotConn,
-		WroteHeaders: func() {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			x.wrote = x.wrote || x.granted
-		},
 	}
 	if x.transport.Arrival > 0 {
 		trace.WroteRequest = x.wroteRequest

@@ -88,6 +88,25 @@ func TestOwnFailures(t *testing.T) {
 	}
 }
 
+// TestGivenUpWhileItIsWritten: a request that is given up while it is written may have arrived,
+// although nothing has reported yet that it was written.
+func TestGivenUpWhileItIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn("a.test:80")
+			trace.GotConn(httptrace.GotConnInfo{Conn: unknown{}})
+			return nil, localError{context.DeadlineExceeded}
+		}), scheduler.Options{HostDelay: time.Second})
+		start := time.Now()
+		for range 3 {
+			_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://a.test/", nil))
+			require.Error(t, err)
+		}
+		require.Equal(t, 2*time.Second, time.Since(start))
+	})
+}
+
 // TestResponseIsTheCallers: a response has the request that the caller made.
 func TestResponseIsTheCallers(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "text") }))

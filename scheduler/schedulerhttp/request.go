@@ -37,8 +37,8 @@ func (r *request) roundTrip() (*http.Response, error) {
 		if err == nil {
 			return x.begin(resp, r.Request), nil
 		}
-		again, wrote := x.givenUp()
-		if wrote {
+		again, granted := x.givenUp()
+		if granted {
 			repeats++
 		}
 		switch {
@@ -51,8 +51,8 @@ func (r *request) roundTrip() (*http.Response, error) {
 			return nil, fmt.Errorf("schedulerhttp: %s wants the request again and again", r.host)
 		}
 		// The address was busy, or the request was to be written once more. The next lease waits
-		// for the address, and for the delay after what was written.
-		x.end(scheduler.Outcome{Skipped: !wrote, Start: time.Now()})
+		// for the address, and for the delay after what may have been written.
+		x.end(scheduler.Outcome{Skipped: !granted, Start: time.Now()})
 		if body, err = body.again(r.GetBody); err != nil {
 			return nil, err
 		}
