@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"embed"
 	"html/template"
 	"math"
@@ -21,9 +22,11 @@ const (
 
 // Options configures a [Handler]. The zero Options is the recommendation.
 type Options struct {
-	// Scripts lets archived pages run their scripts, in an opaque origin from which they reach
-	// only the archive. They run only if the browser says that a page is for a frame, as browsers
-	// do for https and for loopback addresses. false means that none run.
+	// Scripts lets archived pages run their scripts, in an opaque origin. A script can read the
+	// pages of its own site as of the time shown, and can leak them: browsers cannot prevent a
+	// WebRTC connection. It can read no other site. Scripts run only if the browser says that a
+	// page is for a frame, as browsers do for https and for loopback addresses. false means that
+	// none run.
 	Scripts bool
 
 	// Hosts are host names that requests may use, such as the computer's name in its network. nil
@@ -55,7 +58,7 @@ type Options struct {
 type Handler struct {
 	archive *archive.Archive
 	opts    Options
-	token   string // of the replay path
+	key     []byte // of the tokens in replay addresses
 	hosts   map[string]bool
 	static  http.Handler
 	pages   *template.Template
@@ -77,8 +80,9 @@ func New(a *archive.Archive, opts Options) *Handler {
 	if opts.Base = strings.Trim(opts.Base, "/"); opts.Base != "" {
 		opts.Base = "/" + opts.Base
 	}
-	v := &Handler{archive: a, opts: opts, token: rand.Text(), hosts: map[string]bool{},
+	v := &Handler{archive: a, opts: opts, key: make([]byte, sha256.Size), hosts: map[string]bool{},
 		static: http.FileServerFS(staticFiles), pages: template.Must(pages.Clone())}
+	_, _ = rand.Read(v.key) // documented never to fail
 	v.pages.Funcs(addressesBelow(opts.Base, opts.Title))
 	for _, host := range opts.Hosts {
 		v.hosts[strings.ToLower(host)] = true

@@ -74,8 +74,15 @@ func ask(t testing.TB, v *Handler, address string, fields ...string) *httptest.R
 
 // replayOf returns the replay address of a page at a time.
 func (v *Handler) replayOf(moment time.Time, url string) string {
-	return at(replayPath+v.token+"/", moment, url)
+	u, err := parseURL(url)
+	if err != nil {
+		panic(err)
+	}
+	return at(replayPath+v.token(place{moment, u})+"/", moment, url)
 }
+
+// tokenIn returns the token of a replay address.
+func tokenIn(address string) string { return strings.Split(address, "/")[2] }
 
 // testLinker returns a linker for a page, with a short time and token.
 func testLinker(page string) *linker {

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"errors"
 	"io"
 	"net/http"
@@ -25,9 +24,14 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		v.secure(w, r)
 		v.redirectTo(w, at(viewPath, p.moment, p.url.String()))
 		return
-	case subtle.ConstantTimeCompare([]byte(token), []byte(v.token)) == 0 || !ok:
+	case !ok || !v.permits(token, p.moment):
 		v.secure(w, r)
 		http.Error(w, "Page not found.", http.StatusNotFound)
+		return
+	case framed(r) && token != v.token(p):
+		// Another site in a frame. The page around it cannot read where a redirect leads.
+		v.archived(w, r, p, v.token(p), served{})
+		v.redirectTo(w, replayAddress(v.token(p), p))
 		return
 	}
 	// If a browser does not send the destination of the request, no script runs.
@@ -43,7 +47,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		return
 	}
 	defer c.close()
-	if v.redirect(w, r, p, c) {
+	if v.redirect(w, r, p, token, c) {
 		return
 	}
 	h := w.Header()
@@ -52,7 +56,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 	if language := c.head.Get("Content-Language"); isPlainValue(language) {
 		h.Set("Content-Language", language)
 	}
-	v.show(w, r, p, c, scripts)
+	v.show(w, r, p, token, c, scripts)
 }
 
 // framed reports whether the response is for a frame. Scripts may only run there.
@@ -69,17 +73,18 @@ func isPlainValue(s string) bool {
 }
 
 // linkerAt returns the linker of a document.
-func (v *Handler) linkerAt(p place, url string, scripts bool) *linker {
+func (v *Handler) linkerAt(p place, url, token string, scripts bool) *linker {
 	base, err := parseURL(url)
 	if err != nil {
 		base = p.url
 	}
-	return &linker{base: base, page: base.String(), moment: formatMoment(p.moment), token: v.token,
+	return &linker{base: base, page: base.String(), moment: formatMoment(p.moment), token: token,
 		scripts: scripts}
 }
 
 // show writes archived content. Pages and style sheets are rewritten, unless they are too long.
-func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *capture, scripts bool) {
+func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, token string, c *capture,
+	scripts bool) {
 	var body []byte
 	whole := false
 	page, sheet := c.isHTML(), c.media() == "text/css"
@@ -88,7 +93,7 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *captu
 	}
 	h := w.Header()
 	// Relative URLs are relative to the URL found, which may have the other scheme.
-	links := v.linkerAt(p, c.version.URL, scripts)
+	links := v.linkerAt(p, c.version.URL, token, scripts)
 	links.path = v.opts.Base
 	switch {
 	case page && whole:
@@ -100,7 +105,7 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *captu
 	default:
 		h.Set("Content-Type", c.kind)
 	}
-	v.archived(w, r, p, scripts, page && whole)
+	v.archived(w, r, p, token, served{c.media(), scripts, page && whole})
 	if whole {
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
@@ -117,12 +122,13 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *captu
 }
 
 // redirect serves an archived redirect as a redirect within the archive.
-func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *capture) bool {
+func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, token string,
+	c *capture) bool {
 	location := c.location()
 	if location == "" {
 		return false
 	}
-	links := v.linkerAt(p, c.version.URL, true)
+	links := v.linkerAt(p, c.version.URL, token, true)
 	address, ok := links.rewrite(location, asDocument)
 	if !ok {
 		return false
@@ -131,12 +137,14 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *c
 		// If only one scheme of a URL was archived, it stands in for the other. Then a redirect
 		// from one scheme to the other would be a loop.
 		next, err := v.find(place{p.moment, u})
-		if err == nil && next.Location == c.version.Location {
+		loop := err == nil && next.Location == c.version.Location
+		// After a redirect, a policy allows all addresses of the handler.
+		if loop || siteOf(u) != siteOf(p.url) && !embeds(r) {
 			v.absent(w, r, p, archive.ErrNotFound)
 			return true
 		}
 	}
-	v.archived(w, r, p, false, false)
+	v.archived(w, r, p, token, served{})
 	v.redirectTo(w, address)
 	return true
 }
@@ -144,7 +152,7 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *c
 // absent responds to a request for a missing page. Only in a frame is it a page; elsewhere a short
 // text is enough for a broken image or style sheet.
 func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err error) {
-	v.archived(w, r, p, false, true)
+	v.archived(w, r, p, v.token(p), served{rewritten: true})
 	w.Header().Set("Cache-Control", "no-store")
 	code, text := http.StatusNotFound, "This is not in the archive."
 	if !errors.Is(err, archive.ErrNotFound) {
