@@ -31,6 +31,12 @@
 // longer than [Options.MaxRewrite] is served unchanged; then only its relative links work. Requests
 // to absolute URLs built by scripts find nothing.
 //
+// # Costs
+//
+// Pages are rewritten while they are sent, to at most a small multiple of their length. All requests
+// together take up to [Options.Memory] for that; further ones wait, and one that is not read within
+// 30 seconds is cut off.
+//
 // # What it does not do
 //
 // It has no login and no encryption. To serve other computers, put it behind a proxy with both.

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -90,7 +91,14 @@ func testLinker(page string) *linker {
 	if err != nil {
 		panic(err)
 	}
-	return &linker{base: base, page: page, moment: "T", token: "K"}
+	return &linker{base: base, page: page, moment: "T", token: "K", left: 1 << 20}
+}
+
+// rewrittenHTML returns what rewriteHTML writes.
+func rewrittenHTML(page []byte, l *linker) []byte {
+	var out bytes.Buffer
+	rewriteHTML(&out, page, l)
+	return out.Bytes()
 }
 
 // home is the page in the tests of rewriting.

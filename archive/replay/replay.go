@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"io"
 	"net/http"
@@ -85,41 +85,87 @@ func (v *Handler) linkerAt(p place, url, token string, scripts bool) *linker {
 // show writes archived content. Pages and style sheets are rewritten, unless they are too long.
 func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, token string, c *capture,
 	scripts bool) {
-	var body []byte
-	whole := false
-	page, sheet := c.isHTML(), c.media() == "text/css"
-	if page || sheet {
-		body, whole = c.read(v.opts.MaxRewrite)
+	page := c.isHTML()
+	if page || c.media() == "text/css" {
+		// Relative URLs are relative to the URL found, which may have the other scheme.
+		links := v.linkerAt(p, c.version.URL, token, scripts)
+		links.path = v.opts.Base
+		if v.rewrite(w, r, p, c, links) {
+			return
+		}
 	}
-	h := w.Header()
-	// Relative URLs are relative to the URL found, which may have the other scheme.
-	links := v.linkerAt(p, c.version.URL, token, scripts)
-	links.path = v.opts.Base
-	switch {
-	case page && whole:
-		body = rewriteHTML(toUTF8(body, c.kind), links)
-		h.Set("Content-Type", "text/html; charset=utf-8")
-	case sheet && whole:
-		body = []byte(rewriteCSS(string(sheetUTF8(body, c.kind)), links))
-		h.Set("Content-Type", "text/css; charset=utf-8")
-	default:
-		h.Set("Content-Type", c.kind)
-	}
-	v.archived(w, r, p, token, served{c.media(), scripts, page && whole})
-	if whole {
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	// An error page keeps its status. A browser shows it in a frame, but runs no script from it.
-	w.WriteHeader(c.status())
-	if r.Method == http.MethodHead {
+	w.Header().Set("Content-Type", c.kind)
+	v.archived(w, r, p, token, served{c.media(), scripts, false})
+	c.writeStatus(w)
+	c, err := v.open(c.version) // its beginning may have been read
+	if err != nil || r.Method == http.MethodHead {
 		return
 	}
-	rest := io.Reader(bytes.NewReader(body))
-	if !whole {
-		rest = io.MultiReader(rest, c.body)
-	}
-	_, _ = io.Copy(w, rest) // the browser may have disconnected
+	defer c.close()
+	_, _ = io.Copy(w, c.body) // the browser may have disconnected
 }
+
+// rewrite serves a page or a style sheet with rewritten URLs. It is false if that is too long.
+func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *capture,
+	links *linker) bool {
+	for _, room := range []int64{min(smallPage, v.opts.MaxRewrite), v.opts.MaxRewrite} {
+		giveBack, ok := v.take(w, r, room*perByte)
+		if !ok {
+			return true // nobody waits for an answer
+		}
+		again, err := v.open(c.version)
+		if err == nil {
+			ok = v.rewriteWithin(w, r, p, again, links, room)
+			again.close()
+		}
+		giveBack()
+		if ok || err != nil {
+			return ok
+		}
+	}
+	return false
+}
+
+// rewriteWithin is rewrite for a document of up to room bytes, also in UTF-8.
+func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place, c *capture,
+	links *linker, room int64) bool {
+	body, whole := c.read(room)
+	if !whole {
+		return false
+	}
+	page := c.isHTML()
+	if page {
+		body, whole = toUTF8(body, c.kind, room)
+	} else {
+		body, whole = sheetUTF8(body, c.kind, room)
+	}
+	if !whole {
+		return false
+	}
+	links.left = minLinks + perLink*len(body)
+	kind := "text/css"
+	if page {
+		kind = "text/html"
+	}
+	w.Header().Set("Content-Type", kind+"; charset=utf-8")
+	v.archived(w, r, p, links.token, served{c.media(), links.scripts, page})
+	c.writeStatus(w)
+	if r.Method == http.MethodHead {
+		return true
+	}
+	out := bufio.NewWriterSize(w, 32<<10)
+	if page {
+		rewriteHTML(out, body, links)
+	} else {
+		rewriteCSS(out, string(body), links)
+	}
+	_ = out.Flush() // the browser may have disconnected
+	return true
+}
+
+// writeStatus writes the head of a response. An error page keeps its status: a browser shows it in a
+// frame, but runs no script from it.
+func (c *capture) writeStatus(w http.ResponseWriter) { w.WriteHeader(c.status()) }
 
 // redirect serves an archived redirect as a redirect within the archive.
 func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, token string,
