@@ -156,14 +156,13 @@ func toUTF8(page []byte, kind string, max int64) (converted []byte, whole bool) 
 	if name == "utf-8" || !certain && utf8.Valid(page) {
 		e = encoding.Nop
 	}
-	page = bytes.TrimPrefix(page, []byte("\xef\xbb\xbf"))
-	if e == encoding.Nop && utf8.Valid(page) {
-		return page, int64(len(page)) <= max
+	if converted = page; e != encoding.Nop || !utf8.Valid(page) {
+		r := transform.NewReader(bytes.NewReader(page), transform.Chain(e.NewDecoder(),
+			runes.ReplaceIllFormed()))
+		converted, _ = io.ReadAll(io.LimitReader(r, max+1)) // decoders replace what is invalid
 	}
-	r := transform.NewReader(bytes.NewReader(page), transform.Chain(e.NewDecoder(),
-		runes.ReplaceIllFormed()))
-	converted, _ = io.ReadAll(io.LimitReader(r, max+1)) // decoders replace what is invalid
-	return converted, int64(len(converted)) <= max
+	whole = int64(len(converted)) <= max
+	return bytes.TrimPrefix(converted, []byte("\xef\xbb\xbf")), whole
 }
 
 // sheetUTF8 converts a style sheet to UTF-8, by the algorithm of the CSS Syntax standard.
