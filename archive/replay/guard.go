@@ -36,6 +36,10 @@ func (v *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 // foreignLoad reports whether another website, or an archived page, wants to embed a response.
 // Browsers say so in headers; a client without them cannot be misled.
 func foreignLoad(r *http.Request) bool {
+	if from := r.Header.Get("Origin"); from != "" && from != "http://"+r.Host &&
+		from != "https://"+r.Host {
+		return true
+	}
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") && !isNavigation(r)
 }

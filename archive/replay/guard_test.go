@@ -53,6 +53,8 @@ func TestRejectedRequests(t *testing.T) {
 		{"a script of an archived page", "GET", "/versions?url=" + millHome,
 			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors",
 				"Sec-Fetch-Dest", "empty"}, 403},
+		{"a script of another website, over plain HTTP", "GET", "/", []string{"Origin",
+			"http://evil.example"}, 403},
 		{"a link on another website", "GET", "/", []string{"Sec-Fetch-Site", "cross-site",
 			"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
 		{"a guess at the replay path", "GET", strings.Replace(page, tokenIn(page), "guess", 1), nil, 404},

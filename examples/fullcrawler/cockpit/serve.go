@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -34,9 +33,8 @@ func (s *serving) run(ctx context.Context, in call) error {
 		if err != nil {
 			return err
 		}
-		hosts := strings.FieldsFunc(s.names, func(r rune) bool { return r == ',' || r == ' ' })
 		server := &http.Server{
-			Handler:           replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hosts}),
+			Handler:           replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hostNames(s.names)}),
 			ReadHeaderTimeout: 10 * time.Second,
 		}
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
