@@ -227,7 +227,7 @@ func TestServedByNetHTTP(t *testing.T) {
 		"http://a.test/plain")
 	sub, err := fs.Sub(New(a, "a.test", time.Time{}), "a.test")
 	require.NoError(t, err)
-	server := httptest.NewServer(http.FileServerFS(sub))
+	server := httptest.NewServer(Handler(sub))
 	t.Cleanup(server.Close)
 	for path, want := range map[string]string{"/": "http://a.test/", "/b/": "http://a.test/b/",
 		"/b/c.html": "http://a.test/b/c.html", "/plain": "http://a.test/plain"} {

@@ -2,7 +2,7 @@
 // system:
 //
 //	site := archivefs.New(web, "example.org", lastMonday)
-//	err := http.ListenAndServe("localhost:8080", http.FileServerFS(site))
+//	err := http.ListenAndServe("localhost:8080", archivefs.Handler(site))
 //
 // A file is a version that was valid then and has a 2xx status; redirects and errors are not files.
 // Its content is the body without its content coding, streamed from the archive. It is verified

@@ -16,7 +16,7 @@ func TestBase(t *testing.T) {
 	const base = "/my/archive"
 	a := archiveOf(t, site()...)
 	root, mounted := New(a, Options{}), New(a, Options{Base: base + "/"})
-	mounted.token = root.token
+	mounted.key = root.key
 	address := regexp.MustCompile(`(?:href|src|action)="(/[^"]*)"`)
 	todo, seen := []string{"/"}, map[string]bool{}
 	for len(todo) > 0 {

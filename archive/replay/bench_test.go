@@ -33,12 +33,12 @@ func BenchmarkRewrite(b *testing.B) {
 		run  func()
 	}{
 		{"kind=page/size=20K", 20 << 10, nil}, {"kind=page/size=1M", 1 << 20, nil},
-		{"kind=sheet/size=48K", len(sheet), func() { rewriteCSS(sheet, testLinker(home)) }},
+		{"kind=sheet/size=48K", len(sheet), func() { rewrittenCSS(sheet, testLinker(home)) }},
 	} {
 		run := bench.run
 		if run == nil {
 			page := article(bench.size)
-			run = func() { rewriteHTML(page, testLinker(home)) }
+			run = func() { rewrittenHTML(page, testLinker(home)) }
 		}
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -12,6 +12,9 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -145,32 +148,37 @@ func (c *capture) read(max int64) (body []byte, whole bool) {
 	return body, int64(len(body)) <= max
 }
 
-// toUTF8 converts a page to UTF-8. It finds the encoding by the algorithm of the HTML standard.
-func toUTF8(page []byte, kind string) []byte {
+// toUTF8 converts a page to UTF-8. It finds the encoding by the algorithm of the HTML standard. If
+// the result is longer than max, whole is false, and the rest is missing.
+func toUTF8(page []byte, kind string, max int64) (converted []byte, whole bool) {
 	e, name, certain := charset.DetermineEncoding(page, kind)
 	// Only the first kilobyte was examined. In many pages that is all ASCII.
-	if name != "utf-8" && (certain || !utf8.Valid(page)) {
-		if converted, err := e.NewDecoder().Bytes(page); err == nil {
-			page = converted
-		}
+	if name == "utf-8" || !certain && utf8.Valid(page) {
+		e = encoding.Nop
 	}
-	return bytes.ToValidUTF8(bytes.TrimPrefix(page, []byte("\xef\xbb\xbf")), []byte("\uFFFD"))
+	if converted = page; e != encoding.Nop || !utf8.Valid(page) {
+		r := transform.NewReader(bytes.NewReader(page), transform.Chain(e.NewDecoder(),
+			runes.ReplaceIllFormed()))
+		converted, _ = io.ReadAll(io.LimitReader(r, max+1)) // decoders replace what is invalid
+	}
+	whole = int64(len(converted)) <= max
+	return bytes.TrimPrefix(converted, []byte("\xef\xbb\xbf")), whole
 }
 
 // sheetUTF8 converts a style sheet to UTF-8, by the algorithm of the CSS Syntax standard.
-func sheetUTF8(sheet []byte, kind string) []byte {
+func sheetUTF8(sheet []byte, kind string, max int64) (converted []byte, whole bool) {
 	if _, params, err := mime.ParseMediaType(kind); err == nil && params["charset"] != "" {
-		return toUTF8(sheet, kind)
+		return toUTF8(sheet, kind, max)
 	}
 	if rest, ok := bytes.CutPrefix(sheet, []byte(`@charset "`)); ok {
 		if name, _, ok := bytes.Cut(rest, []byte(`";`)); ok && len(name) < 40 {
-			return toUTF8(sheet, "text/css; charset="+string(name))
+			return toUTF8(sheet, "text/css; charset="+string(name), max)
 		}
 	}
 	if utf8.Valid(sheet) {
-		return toUTF8(sheet, "text/css; charset=utf-8")
+		return toUTF8(sheet, "text/css; charset=utf-8", max)
 	}
-	return toUTF8(sheet, "text/css; charset=windows-1252")
+	return toUTF8(sheet, "text/css; charset=windows-1252", max)
 }
 
 // stamp formats a time for HTTP.

@@ -136,7 +136,7 @@ func TestEncodings(t *testing.T) {
 		{"invalid UTF-8", "a\xffb", "text/html; charset=utf-8", "a\uFFFDb"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, string(toUTF8([]byte(tt.page), tt.kind)))
+			require.Equal(t, tt.want, inUTF8(toUTF8([]byte(tt.page), tt.kind, 1<<20)))
 		})
 	}
 	for _, tt := range []struct{ name, sheet, kind, want string }{
@@ -148,7 +148,25 @@ func TestEncodings(t *testing.T) {
 			" @charset \"koi8-r\";Á"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, string(sheetUTF8([]byte(tt.sheet), tt.kind)))
+			require.Equal(t, tt.want, inUTF8(sheetUTF8([]byte(tt.sheet), tt.kind, 1<<20)))
 		})
 	}
+}
+
+// inUTF8 returns a converted text that is whole.
+func inUTF8(converted []byte, whole bool) string {
+	if !whole {
+		return "not whole"
+	}
+	return string(converted)
+}
+
+// A page that is too long in UTF-8 is not converted as a whole.
+func TestConversionIsBounded(t *testing.T) {
+	page := bytes.Repeat([]byte("\x80"), 1000) // each becomes three bytes
+	converted, whole := toUTF8(page, "text/html; charset=windows-1252", 2999)
+	require.False(t, whole)
+	require.Len(t, converted, 3000)
+	_, whole = toUTF8(page, "text/html; charset=windows-1252", 3000)
+	require.True(t, whole)
 }

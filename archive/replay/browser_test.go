@@ -125,7 +125,7 @@ func TestBrowserFindsNoEscapes(t *testing.T) {
 				source.WriteString(pieces[random.IntN(len(pieces))])
 			}
 			sources = append(sources, source.String())
-			document := rewriteHTML([]byte(source.String()), testLinker(home))
+			document := rewrittenHTML([]byte(source.String()), testLinker(home))
 			documents = append(documents, string(document))
 		}
 		require.Empty(t, look(documents), "round %d", round)

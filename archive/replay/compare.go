@@ -14,6 +14,10 @@ const (
 	// maxCompared is how much of each version is compared, in bytes.
 	maxCompared = 2 << 20
 
+	// perCompared is how many times that a comparison takes in memory: both versions as archived, in
+	// UTF-8 and in lines, and the page.
+	perCompared = 20
+
 	// around is how many unchanged lines are shown before and after a change.
 	around = 3
 
@@ -66,6 +70,11 @@ func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
 	}
 	d := compared{URL: u.String(), Versions: versionsAddress(u.String()),
 		Text: q.Get("mode") == "text"}
+	giveBack, ok := v.take(w, r, perCompared*maxCompared)
+	if !ok {
+		return
+	}
+	defer giveBack()
 	var sides [2]side
 	for i, p := range []place{{a, u}, {b, u}} {
 		if sides[i], err = v.side(p); err != nil {
@@ -109,7 +118,8 @@ func (v *Handler) side(p place) (s side, err error) {
 	s.kind, s.page = c.kind, c.isHTML()
 	s.body, s.whole = c.read(maxCompared)
 	if s.binary = !isTextual(c.media()); !s.binary {
-		s.body = toUTF8(s.body, c.kind)
+		converted, whole := toUTF8(s.body, c.kind, maxCompared)
+		s.body, s.whole = converted, s.whole && whole
 	}
 	return s, nil
 }

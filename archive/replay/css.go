@@ -5,17 +5,23 @@ import (
 	"unicode/utf8"
 )
 
-// rewriteCSS returns a style sheet, or the value of a style attribute, with all its URLs rewritten.
+// rewriteCSS writes a style sheet, or the value of a style attribute, with all its URLs rewritten.
 //
 // The output has a plain form that all parsers understand alike: no comments, only necessary
 // escapes in strings, and no "<" that could start a tag if the sheet is part of a page.
-func rewriteCSS(sheet string, l *linker) string {
-	s := sheetRewriter{in: sheet, links: l}
-	s.out.Grow(len(sheet) + len(sheet)/4)
+func rewriteCSS(out sink, sheet string, l *linker) {
+	s := sheetRewriter{in: sheet, links: l, out: out}
 	for s.at < len(s.in) {
 		s.token()
 	}
-	return s.out.String()
+}
+
+// rewrittenCSS returns what rewriteCSS writes.
+func rewrittenCSS(sheet string, l *linker) string {
+	var out strings.Builder
+	out.Grow(len(sheet) + len(sheet)/4)
+	rewriteCSS(&out, sheet, l)
+	return out.String()
 }
 
 // sheetRewriter processes the tokens of a sheet, by the CSS Syntax standard as far as URLs are
@@ -23,7 +29,7 @@ func rewriteCSS(sheet string, l *linker) string {
 type sheetRewriter struct {
 	in    string
 	at    int
-	out   strings.Builder
+	out   sink
 	links *linker
 
 	rule      string // the current at-rule, until its first string or URL

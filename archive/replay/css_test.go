@@ -80,7 +80,7 @@ func TestStyleSheets(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := testLinker(home)
-			got := rewriteCSS(tt.sheet, l)
+			got := rewrittenCSS(tt.sheet, l)
 			require.Equal(t, tt.want, got)
 			require.NotContains(t, strings.ToLower(got), "</")
 		})
@@ -98,6 +98,6 @@ func TestPlainSheetsDoNotChange(t *testing.T) {
 		"a::after { content: \"\u201c\" }",
 	}
 	for _, sheet := range sheets {
-		require.Equal(t, sheet, rewriteCSS(sheet, testLinker(home)))
+		require.Equal(t, sheet, rewrittenCSS(sheet, testLinker(home)))
 	}
 }

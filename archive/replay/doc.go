@@ -13,11 +13,13 @@
 // Archived pages may be hostile. Their URLs are rewritten, but that is for convenience: what
 // contains a page are headers. Its Content-Security-Policy puts it in a sandbox, in an origin of
 // its own, and lets it load only what is below the replay path. By default no script runs. With
-// [Options.Scripts] scripts run, and can send requests neither to the handler's own pages nor to
-// the live web. They can still make a browser resolve names or try a WebRTC connection: browsers
-// have no policy against that.
+// [Options.Scripts] scripts run. They can send requests neither to the handler's own pages nor to
+// the live web, and can read the archived pages of their own site as of the time shown, but of no
+// other site. They can leak what they read: browsers have no policy against WebRTC connections and
+// lookups of names.
 //
-// The replay path contains a random part, so that no website can probe the contents of the archive.
+// Replay addresses contain a token, so that no website can probe the contents of the archive. It is
+// a different one for each site and time: one that leaks opens no other pages.
 // DNS rebinding does not help either: the Host field must be a loopback address or in
 // [Options.Hosts]. The handler only reads: it answers GET and HEAD, and has no cookies and no
 // state.
@@ -28,6 +30,12 @@
 // Forms do nothing. Without scripts, comments, scripts and event handlers are removed. A page
 // longer than [Options.MaxRewrite] is served unchanged; then only its relative links work. Requests
 // to absolute URLs built by scripts find nothing.
+//
+// # Costs
+//
+// Pages are rewritten while they are sent, to at most a small multiple of their length. All requests
+// together take up to [Options.Memory] for that; further ones wait, and one that is not read within
+// 30 seconds is cut off.
 //
 // # What it does not do
 //

@@ -192,7 +192,7 @@ func FuzzNoPageEscapes(f *testing.F) {
 		f.Add(page)
 	}
 	f.Fuzz(func(t *testing.T, page string) {
-		once := rewriteHTML([]byte(strings.ToValidUTF8(page, "?")), testLinker(home))
+		once := rewrittenHTML([]byte(strings.ToValidUTF8(page, "?")), testLinker(home))
 		if found := escapes(once); found != "" {
 			t.Errorf("%s\nfrom %q\nto   %q", found, page, once)
 		}
@@ -214,7 +214,7 @@ func FuzzNoSheetEscapes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sheet string) {
 		sheet = strings.ToValidUTF8(sheet, "?")
-		once := rewriteCSS(sheet, testLinker(home))
+		once := rewrittenCSS(sheet, testLinker(home))
 		if url := escapesCSS(once); url != "" {
 			t.Errorf("%q leads to %q:\n%q", sheet, url, once)
 		}
@@ -224,7 +224,7 @@ func FuzzNoSheetEscapes(f *testing.F) {
 			}
 		}
 		marker := func(s string) string { return strings.ReplaceAll(s, inReplay, "") }
-		twice := rewriteCSS(marker(once), testLinker(home))
+		twice := rewrittenCSS(marker(once), testLinker(home))
 		if got, want := marker(twice), marker(once); got != want && !strings.Contains(sheet, "/") {
 			t.Errorf("%q becomes %q, then %q", sheet, want, got)
 		}

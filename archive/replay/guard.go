@@ -36,6 +36,10 @@ func (v *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 // foreignLoad reports whether another website, or an archived page, wants to embed a response.
 // Browsers say so in headers; a client without them cannot be misled.
 func foreignLoad(r *http.Request) bool {
+	if from := r.Header.Get("Origin"); from != "" && from != "http://"+r.Host &&
+		from != "https://"+r.Host {
+		return true
+	}
 	site := r.Header.Get("Sec-Fetch-Site")
 	return (site == "cross-site" || site == "same-site") && !isNavigation(r)
 }
@@ -100,7 +104,7 @@ func (v *Handler) secure(w http.ResponseWriter, r *http.Request) {
 	common(h)
 	frames := "'self'"
 	if o := origin(r); o != "" {
-		frames = o + v.opts.Base + replayPath + v.token + "/"
+		frames = o + v.opts.Base + replayPath
 	}
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; "+
 		"img-src 'self'; frame-src "+frames+"; form-action 'self'; base-uri 'none'; "+
@@ -115,10 +119,10 @@ func (v *Handler) secure(w http.ResponseWriter, r *http.Request) {
 //
 // Its sandbox gives the content an opaque origin, wherever it is shown. Without scripts, rewritten
 // links may replace the whole window, since all of them point to the handler.
-func (v *Handler) policy(r *http.Request, p place, scripts, rewritten bool) string {
+func (v *Handler) policy(r *http.Request, p place, token string, s served) string {
 	from, same := "'self'", "'none'"
 	if o := origin(r); o != "" {
-		from = o + v.opts.Base + replayPath + v.token + "/"
+		from = o + v.opts.Base + replayPath + token + "/"
 		if isPlainHost(p.url.Host) {
 			site := weburl.URL{Scheme: p.url.Scheme, Host: p.url.Host, Port: p.url.Port, Path: "/",
 				HasHost: true}
@@ -130,12 +134,12 @@ func (v *Handler) policy(r *http.Request, p place, scripts, rewritten bool) stri
 	// may not navigate the window.
 	sandbox, script, connect := "sandbox", "'none'", "'none'"
 	switch {
-	case scripts:
+	case s.scripts:
 		// No flag for the window: a script could use a click to leave the handler.
 		sandbox = "sandbox allow-scripts"
 		script = from + " 'unsafe-inline' 'unsafe-eval' data: blob:"
 		connect = same // as if this were the website's origin
-	case rewritten:
+	case s.rewritten:
 		sandbox = "sandbox " + linkFlags
 	}
 	// Inline styles are allowed: they cannot run, and the other directives prevent loading. Data
@@ -158,16 +162,23 @@ func isPlainHost(host string) bool {
 const linkFlags = "allow-top-navigation-by-user-activation allow-popups " +
 	"allow-popups-to-escape-sandbox"
 
-// archived sets the headers of archived content.
-func (v *Handler) archived(w http.ResponseWriter, r *http.Request, p place,
-	scripts, rewritten bool) {
+// served says how archived content is served.
+type served struct {
+	media              string // "" for a redirect or an error
+	scripts, rewritten bool
+}
+
+// archived sets the headers of archived content for the page that has the token.
+func (v *Handler) archived(w http.ResponseWriter, r *http.Request, p place, token string,
+	s served) {
 	h := w.Header()
 	common(h)
-	h.Set("Content-Security-Policy", v.policy(r, p, scripts, rewritten))
-	// Sandboxed content has an opaque origin, so its own parts are cross-origin to it. The token
-	// keeps out other origins.
+	h.Set("Content-Security-Policy", v.policy(r, p, token, s))
+	// Sandboxed content has an opaque origin, so its own parts are cross-origin to it.
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	h.Set("Access-Control-Allow-Origin", "null")
+	if v.isReadable(r, s.media, token == v.token(p)) {
+		h.Set("Access-Control-Allow-Origin", "null")
+	}
 	// A response for a frame must not be shown in a separate window.
 	h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Mode")
 	h.Set("Cache-Control", "no-store")

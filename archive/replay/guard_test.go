@@ -53,9 +53,11 @@ func TestRejectedRequests(t *testing.T) {
 		{"a script of an archived page", "GET", "/versions?url=" + millHome,
 			[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "cors",
 				"Sec-Fetch-Dest", "empty"}, 403},
+		{"a script of another website, over plain HTTP", "GET", "/", []string{"Origin",
+			"http://evil.example"}, 403},
 		{"a link on another website", "GET", "/", []string{"Sec-Fetch-Site", "cross-site",
 			"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
-		{"a guess at the replay path", "GET", strings.Replace(page, v.token, "guess", 1), nil, 404},
+		{"a guess at the replay path", "GET", strings.Replace(page, tokenIn(page), "guess", 1), nil, 404},
 		{"the replay path without a token", "GET", "/replay//latest/" + millHome, nil, 404},
 		{"an absolute URL, as to a proxy", "GET", "http://127.0.0.1:8080" + page, nil, 404},
 		{"a list of files", "GET", "/static/", nil, 404},
@@ -110,7 +112,7 @@ func TestPolicies(t *testing.T) {
 	require.Equal(t, "'none'", own["default-src"])
 	require.Equal(t, "'self'", own["script-src"])
 	require.Equal(t, "'none'", own["frame-ancestors"])
-	require.Equal(t, base+"/replay/"+v.token+"/", own["frame-src"])
+	require.Equal(t, base+"/replay/", own["frame-src"])
 
 	still := policyOf(ask(t, v, address(v), frame...).Header().Get("Content-Security-Policy"))
 	require.Equal(t, "'none'", still["script-src"])
@@ -122,7 +124,7 @@ func TestPolicies(t *testing.T) {
 	require.Contains(t, still["sandbox"], "allow-top-navigation-by-user-activation")
 	for _, name := range []string{"img-src", "style-src", "font-src", "media-src", "frame-src",
 		"object-src"} {
-		require.Contains(t, still[name], base+"/replay/"+v.token+"/", name)
+		require.Contains(t, still[name], base+"/replay/"+tokenIn(address(v))+"/", name)
 		require.NotContains(t, still[name], "*", name)
 		require.NotContains(t, still[name], "self", name)
 	}
@@ -130,7 +132,7 @@ func TestPolicies(t *testing.T) {
 	v = siteHandler(t, Options{Scripts: true})
 	running := policyOf(ask(t, v, address(v), frame...).Header().Get("Content-Security-Policy"))
 	require.Equal(t, "allow-scripts", running["sandbox"])
-	require.Equal(t, base+at("/replay/"+v.token+"/", days(0), "http://www.example.org/"),
+	require.Equal(t, base+v.replayOf(days(0), "http://www.example.org/"),
 		running["connect-src"])
 	alone := policyOf(ask(t, v, address(v)).Header().Get("Content-Security-Policy"))
 	require.Equal(t, "'none'", alone["script-src"], "outside a frame no script runs")

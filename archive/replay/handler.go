@@ -3,9 +3,9 @@ package replay
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"embed"
 	"html/template"
-	"math"
 	"net/http"
 	"strings"
 
@@ -16,14 +16,17 @@ import (
 const (
 	DefaultMaxRewrite = 8 << 20
 	DefaultMaxBody    = 256 << 20
+	DefaultMemory     = 96 << 20
 	DefaultMaxScan    = 1_000_000
 )
 
 // Options configures a [Handler]. The zero Options is the recommendation.
 type Options struct {
-	// Scripts lets archived pages run their scripts, in an opaque origin from which they reach
-	// only the archive. They run only if the browser says that a page is for a frame, as browsers
-	// do for https and for loopback addresses. false means that none run.
+	// Scripts lets archived pages run their scripts, in an opaque origin. A script can read the
+	// pages of its own site as of the time shown, and can leak them: browsers cannot prevent a
+	// WebRTC connection. It can read no other site. Scripts run only if the browser says that a
+	// page is for a frame, as browsers do for https and for loopback addresses. false means that
+	// none run.
 	Scripts bool
 
 	// Hosts are host names that requests may use, such as the computer's name in its network. nil
@@ -37,10 +40,13 @@ type Options struct {
 	// Title is the name of the archive on the pages. "" means "Archive".
 	Title string
 
-	// MaxRewrite is the maximum length in bytes of a page or a style sheet that is rewritten. A
-	// longer one is served unchanged. A request uses up to about ten times as much memory. 0 means
-	// 8 MiB.
+	// MaxRewrite is the maximum length in bytes of a page or a style sheet that is rewritten, as
+	// archived and in UTF-8. A longer one is served unchanged. 0 means 8 MiB.
 	MaxRewrite int64
+
+	// Memory bounds the bytes that all requests together use to rewrite and compare pages. The
+	// others wait. It is at least eight times MaxRewrite, which it lowers. 0 means 96 MiB.
+	Memory int64
 
 	// MaxBody bounds a body that was archived with a content coding, in decoded bytes. The rest is
 	// not served. 0 means 256 MiB.
@@ -55,11 +61,12 @@ type Options struct {
 type Handler struct {
 	archive *archive.Archive
 	opts    Options
-	token   string // of the replay path
+	key     []byte // of the tokens in replay addresses
 	hosts   map[string]bool
 	static  http.Handler
 	pages   *template.Template
 	summary summarizer
+	memory  *budget
 }
 
 //go:embed static
@@ -69,16 +76,18 @@ var staticFiles embed.FS
 // contain double slashes, which an http.ServeMux would remove: check for [Options.Base] before a
 // mux, as in the Example of Options.
 func New(a *archive.Archive, opts Options) *Handler {
-	opts.MaxRewrite = cmp.Or(min(max(opts.MaxRewrite, 0), math.MaxInt64-1), // one more is read
-		DefaultMaxRewrite)
+	opts.Memory = cmp.Or(max(opts.Memory, 0), DefaultMemory)
+	opts.MaxRewrite = min(cmp.Or(max(opts.MaxRewrite, 0), DefaultMaxRewrite), opts.Memory/perByte)
 	opts.MaxBody = cmp.Or(max(opts.MaxBody, 0), DefaultMaxBody)
 	opts.MaxScan = cmp.Or(opts.MaxScan, DefaultMaxScan)
 	opts.Title = cmp.Or(opts.Title, "Archive")
 	if opts.Base = strings.Trim(opts.Base, "/"); opts.Base != "" {
 		opts.Base = "/" + opts.Base
 	}
-	v := &Handler{archive: a, opts: opts, token: rand.Text(), hosts: map[string]bool{},
-		static: http.FileServerFS(staticFiles), pages: template.Must(pages.Clone())}
+	v := &Handler{archive: a, opts: opts, key: make([]byte, sha256.Size), hosts: map[string]bool{},
+		static: http.FileServerFS(staticFiles), pages: template.Must(pages.Clone()),
+		memory: newBudget(opts.Memory)}
+	_, _ = rand.Read(v.key) // documented never to fail
 	v.pages.Funcs(addressesBelow(opts.Base, opts.Title))
 	for _, host := range opts.Hosts {
 		v.hosts[strings.ToLower(host)] = true

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -74,8 +75,15 @@ func ask(t testing.TB, v *Handler, address string, fields ...string) *httptest.R
 
 // replayOf returns the replay address of a page at a time.
 func (v *Handler) replayOf(moment time.Time, url string) string {
-	return at(replayPath+v.token+"/", moment, url)
+	u, err := parseURL(url)
+	if err != nil {
+		panic(err)
+	}
+	return at(replayPath+v.token(place{moment, u})+"/", moment, url)
 }
+
+// tokenIn returns the token of a replay address.
+func tokenIn(address string) string { return strings.Split(address, "/")[2] }
 
 // testLinker returns a linker for a page, with a short time and token.
 func testLinker(page string) *linker {
@@ -83,7 +91,14 @@ func testLinker(page string) *linker {
 	if err != nil {
 		panic(err)
 	}
-	return &linker{base: base, page: page, moment: "T", token: "K"}
+	return &linker{base: base, page: page, moment: "T", token: "K", left: 1 << 20}
+}
+
+// rewrittenHTML returns what rewriteHTML writes.
+func rewrittenHTML(page []byte, l *linker) []byte {
+	var out bytes.Buffer
+	rewriteHTML(&out, page, l)
+	return out.Bytes()
 }
 
 // home is the page in the tests of rewriting.

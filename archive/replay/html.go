@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"io"
 	"iter"
 	"strings"
 
@@ -10,15 +11,26 @@ import (
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// maxNesting bounds the nesting of documents in attributes of documents.
-const maxNesting = 3
+// maxNesting bounds the nesting of documents in attributes of documents, and maxNested their length
+// in bytes.
+const maxNesting, maxNested = 3, 256 << 10
 
-// rewriteHTML returns a page in UTF-8 with all its URLs rewritten.
+// sink is what rewritten content is written to. Errors are ignored: a buffer has none, and a
+// browser may disconnect.
+type sink interface {
+	io.Writer
+	io.ByteWriter
+	io.StringWriter
+	WriteRune(rune) (int, error)
+}
+
+// rewriteHTML writes a page in UTF-8 with all its URLs rewritten. What it writes is at most a small
+// multiple of the page, and is not kept in memory.
 //
 // Every tag and every text is written again in a plain form that all parsers understand alike:
 // every "<" that starts a tag has been examined here. So even where the tokenizer and a browser
 // disagree about broken markup, they agree about the output.
-func rewriteHTML(page []byte, l *linker) []byte {
+func rewriteHTML(out sink, page []byte, l *linker) {
 	// When a link is followed, a browser applies the first base even to links before it.
 	own := *l
 	if ref, ok := findBase(page); ok {
@@ -26,9 +38,8 @@ func rewriteHTML(page []byte, l *linker) []byte {
 			own.base = base
 		}
 	}
-	p := &pageRewriter{links: &own}
+	p := &pageRewriter{links: &own, out: out}
 	p.run(page)
-	return p.out.Bytes()
 }
 
 // findBase returns the URL of the first base element with one. Pages rarely have such an element,
@@ -93,7 +104,7 @@ func has(attrs []attribute, name string) bool {
 type pageRewriter struct {
 	links *linker
 	z     *html.Tokenizer
-	out   bytes.Buffer
+	out   sink
 	depth int // of documents in attributes
 
 	raw     string   // the element whose raw text comes next
@@ -101,7 +112,6 @@ type pageRewriter struct {
 }
 
 func (p *pageRewriter) run(page []byte) {
-	p.out.Grow(len(page) + len(page)/4)
 	p.z = html.NewTokenizer(bytes.NewReader(page))
 	for {
 		kind := p.z.Next()
@@ -156,13 +166,13 @@ func (p *pageRewriter) text() {
 			p.out.WriteString(text)
 		}
 	case "style":
-		p.out.WriteString(rewriteCSS(text, p.links))
+		rewriteCSS(p.out, text, p.links)
 	case "iframe", "noembed", "noframes": // shown only by browsers of the last century
 	default:
 		if p.inForeignStyle() {
-			text = rewriteCSS(text, p.links)
+			text = rewrittenCSS(text, p.links)
 		}
-		_, _ = inText.WriteString(&p.out, text) // a buffer takes everything
+		_, _ = inText.WriteString(p.out, text)
 	}
 }
 
@@ -194,7 +204,7 @@ func (p *pageRewriter) start(selfClosing bool) {
 		p.out.WriteByte(' ')
 		p.out.WriteString(a.name)
 		p.out.WriteString(`="`)
-		_, _ = inValue.WriteString(&p.out, a.value)
+		_, _ = inValue.WriteString(p.out, a.value)
 		p.out.WriteByte('"')
 	}
 	if selfClosing {
@@ -294,12 +304,13 @@ func (p *pageRewriter) linked(attrs []attribute) ([]attribute, bool) {
 
 // nested rewrites a document in an attribute, whose URLs are relative to the page around it.
 func (p *pageRewriter) nested(page string) (string, bool) {
-	if p.depth >= maxNesting {
+	if p.depth >= maxNesting || len(page) > maxNested {
 		return "", false
 	}
-	q := &pageRewriter{links: p.links, depth: p.depth + 1}
+	var out strings.Builder
+	q := &pageRewriter{links: p.links, depth: p.depth + 1, out: &out}
 	q.run([]byte(page))
-	return q.out.String(), true
+	return out.String(), true
 }
 
 // end copies an end tag.

@@ -15,12 +15,13 @@ type linker struct {
 	token   string     // of the replay path
 	path    string     // prefix of the addresses
 	scripts bool       // the document may run scripts
-	written int        // total length of the rewritten URLs
+	left    int        // of the total length of the rewritten URLs
 }
 
-// maxWritten bounds the total length of the rewritten URLs of one document, in bytes. Otherwise a
-// long base and a million short references could turn a small document into one of any size.
-const maxWritten = 64 << 20
+// The total length of the rewritten URLs of a document is bounded by minLinks bytes, plus perLink
+// for each of its own. Otherwise a long base and a million short references could turn a small
+// document into one of any size.
+const minLinks, perLink = 1 << 20, 3
 
 // usage is the purpose of a URL.
 type usage uint8
@@ -37,11 +38,11 @@ const nowhere = "data:,"
 // rewrite returns the replacement of a reference, or false if the reference must go because it does
 // not resolve to a web page.
 func (l *linker) rewrite(ref string, use usage) (string, bool) {
-	if l.written > maxWritten {
+	if l.left < 0 {
 		return "", false
 	}
 	url, ok := l.resolve(ref, use)
-	l.written += len(url)
+	l.left -= len(url)
 	return url, ok
 }
 
@@ -100,11 +101,11 @@ const whitespace = " \t\n\f\r"
 
 // srcset rewrites a list of images with descriptors.
 func (l *linker) srcset(list string) string {
-	var out []string
+	var out strings.Builder
 	for {
 		ref, descriptor, rest := cutImage(list)
 		if ref == "" {
-			return strings.Join(out, ", ")
+			return out.String()
 		}
 		list = rest
 		url, ok := l.rewrite(ref, asImage)
@@ -112,10 +113,13 @@ func (l *linker) srcset(list string) string {
 			continue
 		}
 		url = strings.TrimRight(url, ",") // at the end of the list it may end in a comma
-		if descriptor != "" {
-			url += " " + descriptor
+		if out.Len() > 0 {
+			out.WriteString(", ")
 		}
-		out = append(out, url)
+		out.WriteString(url)
+		if descriptor != "" {
+			out.WriteString(" " + descriptor)
+		}
 	}
 }
 

@@ -1,8 +1,7 @@
 package replay
 
 import (
-	"bytes"
-	"crypto/subtle"
+	"bufio"
 	"errors"
 	"io"
 	"net/http"
@@ -25,9 +24,14 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		v.secure(w, r)
 		v.redirectTo(w, at(viewPath, p.moment, p.url.String()))
 		return
-	case subtle.ConstantTimeCompare([]byte(token), []byte(v.token)) == 0 || !ok:
+	case !ok || !v.permits(token, p.moment):
 		v.secure(w, r)
 		http.Error(w, "Page not found.", http.StatusNotFound)
+		return
+	case framed(r) && token != v.token(p):
+		// Another site in a frame. The page around it cannot read where a redirect leads.
+		v.archived(w, r, p, v.token(p), served{})
+		v.redirectTo(w, replayAddress(v.token(p), p))
 		return
 	}
 	// If a browser does not send the destination of the request, no script runs.
@@ -43,7 +47,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		return
 	}
 	defer c.close()
-	if v.redirect(w, r, p, c) {
+	if v.redirect(w, r, p, token, c) {
 		return
 	}
 	h := w.Header()
@@ -52,7 +56,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 	if language := c.head.Get("Content-Language"); isPlainValue(language) {
 		h.Set("Content-Language", language)
 	}
-	v.show(w, r, p, c, scripts)
+	v.show(w, r, p, token, c, scripts)
 }
 
 // framed reports whether the response is for a frame. Scripts may only run there.
@@ -69,60 +73,108 @@ func isPlainValue(s string) bool {
 }
 
 // linkerAt returns the linker of a document.
-func (v *Handler) linkerAt(p place, url string, scripts bool) *linker {
+func (v *Handler) linkerAt(p place, url, token string, scripts bool) *linker {
 	base, err := parseURL(url)
 	if err != nil {
 		base = p.url
 	}
-	return &linker{base: base, page: base.String(), moment: formatMoment(p.moment), token: v.token,
+	return &linker{base: base, page: base.String(), moment: formatMoment(p.moment), token: token,
 		scripts: scripts}
 }
 
 // show writes archived content. Pages and style sheets are rewritten, unless they are too long.
-func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, c *capture, scripts bool) {
-	var body []byte
-	whole := false
-	page, sheet := c.isHTML(), c.media() == "text/css"
-	if page || sheet {
-		body, whole = c.read(v.opts.MaxRewrite)
+func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, token string, c *capture,
+	scripts bool) {
+	page := c.isHTML()
+	if page || c.media() == "text/css" {
+		// Relative URLs are relative to the URL found, which may have the other scheme.
+		links := v.linkerAt(p, c.version.URL, token, scripts)
+		links.path = v.opts.Base
+		if v.rewrite(w, r, p, c, links) {
+			return
+		}
 	}
-	h := w.Header()
-	// Relative URLs are relative to the URL found, which may have the other scheme.
-	links := v.linkerAt(p, c.version.URL, scripts)
-	links.path = v.opts.Base
-	switch {
-	case page && whole:
-		body = rewriteHTML(toUTF8(body, c.kind), links)
-		h.Set("Content-Type", "text/html; charset=utf-8")
-	case sheet && whole:
-		body = []byte(rewriteCSS(string(sheetUTF8(body, c.kind)), links))
-		h.Set("Content-Type", "text/css; charset=utf-8")
-	default:
-		h.Set("Content-Type", c.kind)
-	}
-	v.archived(w, r, p, scripts, page && whole)
-	if whole {
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	// An error page keeps its status. A browser shows it in a frame, but runs no script from it.
-	w.WriteHeader(c.status())
-	if r.Method == http.MethodHead {
+	w.Header().Set("Content-Type", c.kind)
+	v.archived(w, r, p, token, served{c.media(), scripts, false})
+	c.writeStatus(w)
+	c, err := v.open(c.version) // its beginning may have been read
+	if err != nil || r.Method == http.MethodHead {
 		return
 	}
-	rest := io.Reader(bytes.NewReader(body))
-	if !whole {
-		rest = io.MultiReader(rest, c.body)
-	}
-	_, _ = io.Copy(w, rest) // the browser may have disconnected
+	defer c.close()
+	_, _ = io.Copy(w, c.body) // the browser may have disconnected
 }
 
+// rewrite serves a page or a style sheet with rewritten URLs. It is false if that is too long.
+func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *capture,
+	links *linker) bool {
+	for _, room := range []int64{min(smallPage, v.opts.MaxRewrite), v.opts.MaxRewrite} {
+		giveBack, ok := v.take(w, r, room*perByte)
+		if !ok {
+			return true // nobody waits for an answer
+		}
+		again, err := v.open(c.version)
+		if err == nil {
+			ok = v.rewriteWithin(w, r, p, again, links, room)
+			again.close()
+		}
+		giveBack()
+		if ok || err != nil {
+			return ok
+		}
+	}
+	return false
+}
+
+// rewriteWithin is rewrite for a document of up to room bytes, also in UTF-8.
+func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place, c *capture,
+	links *linker, room int64) bool {
+	body, whole := c.read(room)
+	if !whole {
+		return false
+	}
+	page := c.isHTML()
+	if page {
+		body, whole = toUTF8(body, c.kind, room)
+	} else {
+		body, whole = sheetUTF8(body, c.kind, room)
+	}
+	if !whole {
+		return false
+	}
+	links.left = minLinks + perLink*len(body)
+	kind := "text/css"
+	if page {
+		kind = "text/html"
+	}
+	w.Header().Set("Content-Type", kind+"; charset=utf-8")
+	v.archived(w, r, p, links.token, served{c.media(), links.scripts, page})
+	c.writeStatus(w)
+	if r.Method == http.MethodHead {
+		return true
+	}
+	out := bufio.NewWriterSize(w, 32<<10)
+	if page {
+		rewriteHTML(out, body, links)
+	} else {
+		rewriteCSS(out, string(body), links)
+	}
+	_ = out.Flush() // the browser may have disconnected
+	return true
+}
+
+// writeStatus writes the head of a response. An error page keeps its status: a browser shows it in a
+// frame, but runs no script from it.
+func (c *capture) writeStatus(w http.ResponseWriter) { w.WriteHeader(c.status()) }
+
 // redirect serves an archived redirect as a redirect within the archive.
-func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *capture) bool {
+func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, token string,
+	c *capture) bool {
 	location := c.location()
 	if location == "" {
 		return false
 	}
-	links := v.linkerAt(p, c.version.URL, true)
+	links := v.linkerAt(p, c.version.URL, token, true)
 	address, ok := links.rewrite(location, asDocument)
 	if !ok {
 		return false
@@ -131,12 +183,14 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *c
 		// If only one scheme of a URL was archived, it stands in for the other. Then a redirect
 		// from one scheme to the other would be a loop.
 		next, err := v.find(place{p.moment, u})
-		if err == nil && next.Location == c.version.Location {
+		loop := err == nil && next.Location == c.version.Location
+		// After a redirect, a policy allows all addresses of the handler.
+		if loop || siteOf(u) != siteOf(p.url) && !embeds(r) {
 			v.absent(w, r, p, archive.ErrNotFound)
 			return true
 		}
 	}
-	v.archived(w, r, p, false, false)
+	v.archived(w, r, p, token, served{})
 	v.redirectTo(w, address)
 	return true
 }
@@ -144,7 +198,7 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, c *c
 // absent responds to a request for a missing page. Only in a frame is it a page; elsewhere a short
 // text is enough for a broken image or style sheet.
 func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err error) {
-	v.archived(w, r, p, false, true)
+	v.archived(w, r, p, v.token(p), served{rewritten: true})
 	w.Header().Set("Cache-Control", "no-store")
 	code, text := http.StatusNotFound, "This is not in the archive."
 	if !errors.Is(err, archive.ErrNotFound) {

@@ -80,7 +80,7 @@ func TestReplayOfTypesAndEncodings(t *testing.T) {
 	), Options{})
 	for _, tt := range []struct{ name, path, kind, body string }{
 		{"a style sheet becomes UTF-8", "x.css", "text/css; charset=utf-8",
-			`a{b:url("/replay/` + v.token + `/20261102090000000000/http://a.example/%C3%A9")}`},
+			`a{b:url("` + v.replayOf(days(0), "http://a.example/") + `%C3%A9")}`},
 		{"a page in Latin-1", "latin", "text/html; charset=utf-8", "<p>é"},
 		{"a page that declares its encoding", "meta", "text/html; charset=utf-8", "<p>а"},
 		{"a page with a mark of UTF-16", "utf16", "text/html; charset=utf-8", "<p>é"},
@@ -125,7 +125,7 @@ func TestHeadersAreNotPassedOn(t *testing.T) {
 		"<p>"}), Options{})
 	h := ask(t, v, v.replayOf(days(0), "http://a.example/")).Header()
 	require.Equal(t, "de", h.Get("Content-Language"))
-	require.Equal(t, "null", h.Get("Access-Control-Allow-Origin"))
+	require.Empty(t, h.Get("Access-Control-Allow-Origin"))
 	require.Equal(t, "Mon, 02 Nov 2026 09:00:00 GMT", h.Get("Memento-Datetime"))
 	for _, name := range []string{"Set-Cookie", "Refresh", "Strict-Transport-Security", "Link",
 		"Service-Worker-Allowed", "Location", "Clear-Site-Data", "Content-Disposition", "Report-To",

@@ -159,10 +159,10 @@ func (v *Handler) describe(p place, c *capture) viewed {
 		d.Next = at(viewPath, c.version.Until, url)
 	}
 	if isShown(c.media()) {
-		d.Frame = replayPath + v.token + "/" + formatMoment(p.moment) + "/" + url
+		d.Frame = replayAddress(v.token(p), p)
 	}
 	if ref, ok := c.onward(); ok {
-		links := v.linkerAt(p, url, false)
+		links := v.linkerAt(p, url, "", false)
 		if address, ok := links.rewrite(ref, asLink); ok && address != "" {
 			d.Onward, d.OnwardText = address, ref
 		}

@@ -44,6 +44,8 @@ type Crawl struct {
 	Servers  []*http.Server
 	Warnings []string // from before the log was open
 
+	liveToken string // of the live page; "": it needs none
+
 	opened bool         // the state of the scheduler has been restored
 	given  atomic.Int64 // visits started when politeness was last saved
 }

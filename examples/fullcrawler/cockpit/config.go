@@ -61,6 +61,8 @@ type Config struct {
 	MinFree     int64
 	LedgerSize  int64  // at which a new file is started; 0 is never
 	Listen      string // address of the live page; "" is none
+	ListenNames []string
+	Pprof       bool   // the live page has profiles
 	LogFile     string // "" is none
 	DenyFile    string // "" is none
 	denyLines   []string

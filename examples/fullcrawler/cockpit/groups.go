@@ -149,6 +149,12 @@ func (l *commandLine) networkFlags(fs *flag.FlagSet) {
 func (l *commandLine) watchFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&l.DryRun, "dry-run", false, "print what a crawl would do, and exit")
 	fs.StringVar(&l.Listen, "listen", "", "serve a live page at this `address`, such as 127.0.0.1:8080")
+	fs.Func("listen-names", "host `names` by which the live page may be addressed, separated by commas, besides "+
+		"addresses and localhost", func(text string) error {
+		l.ListenNames = hostNames(text)
+		return nil
+	})
+	fs.BoolVar(&l.Pprof, "pprof", false, "serve profiles of this process on the live page, at /debug/pprof/")
 	fs.StringVar(&l.LogFile, "log", "", "`file` to append a structured log to, in lines of JSON")
 	fs.Var(&l.sizes.ledger, "ledger", "start a new fates.jsonl when it has this many `bytes`; 0: never")
 }

@@ -73,7 +73,8 @@ func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
 		}
 		fmt.Fprintln(w, "live page:", at)
 		if exposed(c.Cfg.Listen) {
-			c.Warn("the live page has no password, and -listen %s lets other machines use it", c.Cfg.Listen)
+			fmt.Fprintf(w, "from other machines: %s?token=%s\n", at, c.liveToken)
+			c.Warn("-listen %s lets other machines reach the live page, without encryption", c.Cfg.Listen)
 		}
 	}
 	for _, warning := range c.Warnings {

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -23,7 +22,8 @@ func (s *serving) flags(fs *flag.FlagSet) {
 	fs.StringVar(&s.listen, "listen", "127.0.0.1:8077", "`address` to serve at")
 	fs.StringVar(&s.names, "names", "", "`hosts` by which browsers may address the server, separated by commas; "+
 		"those of this machine are always allowed")
-	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, in a sandbox")
+	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, in a sandbox; "+
+		"they can read the archived pages of their own site, and leak them: no browser blocks WebRTC")
 }
 
 // run serves the archive to browsers until ctx ends.
@@ -33,9 +33,8 @@ func (s *serving) run(ctx context.Context, in call) error {
 		if err != nil {
 			return err
 		}
-		hosts := strings.FieldsFunc(s.names, func(r rune) bool { return r == ',' || r == ' ' })
 		server := &http.Server{
-			Handler:           replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hosts}),
+			Handler:           replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hostNames(s.names)}),
 			ReadHeaderTimeout: 10 * time.Second,
 		}
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })

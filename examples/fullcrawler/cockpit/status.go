@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,7 +25,7 @@ import (
 //go:embed web
 var webFiles embed.FS
 
-// StatusHandler serves the live page. It only reads.
+// StatusHandler serves the live page at an address. It only reads.
 func (c *Crawl) StatusHandler(addr string) http.Handler {
 	files, _ := fs.Sub(webFiles, "web") // embedded, so it exists
 	mux := http.NewServeMux()
@@ -48,61 +46,34 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	})
 	c.remoteCommands(mux)
 	mux.HandleFunc("GET /metrics", c.metrics)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	page := guarded(mux, addr)
+	if c.Cfg.Pprof {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	}
+	own, _, _ := net.SplitHostPort(addr)
+	g := guard{names: append([]string{own}, c.Cfg.ListenNames...), token: c.liveToken}
+	page := g.around(mux)
 	if c.Store == nil {
 		return page
 	}
-	own, _, _ := net.SplitHostPort(addr)
-	pages := replay.New(c.Store, replay.Options{ // has guards of its own
-		Base: archivePath, Title: "The archive of this crawl", Hosts: []string{own}})
+	pages := replay.New(c.Store, replay.Options{ // refuses foreign requests itself
+		Base: archivePath, Title: "The archive of this crawl", Hosts: g.names})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, archivePath) {
+		switch {
+		case !strings.HasPrefix(r.URL.Path, archivePath):
+			page.ServeHTTP(w, r)
+		case !g.permits(r):
+			http.Error(w, "open the live page first", http.StatusUnauthorized)
+		default:
 			pages.ServeHTTP(w, r)
-			return
 		}
-		page.ServeHTTP(w, r)
 	})
 }
 
 // archivePath is where the live page shows the archive.
 const archivePath = "/archive/"
-
-// guarded refuses requests that a page of another origin makes a browser send, even with a name
-// that it resolves to this server. It keeps the live page from loading anything from elsewhere.
-func guarded(next http.Handler, addr string) http.Handler {
-	own, _, _ := net.SplitHostPort(addr)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		_, isAddr := stage.Literal(host)
-		if !isAddr && host != "localhost" && host != own {
-			http.Error(w, "open this page by its IP address or localhost, not as "+host, http.StatusForbidden)
-			return
-		}
-		if origin := r.Header.Get("Origin"); r.Method == http.MethodPost && origin != "" &&
-			origin != "http://"+r.Host {
-			http.Error(w, "cross-site request refused", http.StatusForbidden)
-			return
-		}
-		switch site := r.Header.Get("Sec-Fetch-Site"); {
-		case site == "" || site == "none" || site == "same-origin" || r.URL.Path == "/":
-		default: // some responses are expensive
-			http.Error(w, "cross-site request refused", http.StatusForbidden)
-			return
-		}
-		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		next.ServeHTTP(w, r)
-	})
-}
 
 func answerJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
@@ -343,30 +314,4 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	}
 	fmt.Fprintf(w, "# HELP spinneret_build_info The program.\n# TYPE spinneret_build_info gauge\n"+
 		"spinneret_build_info{version=%q,go=%q} 1\n", buildVersion(), runtime.Version())
-}
-
-// CheckListen refuses addresses that others can reach, unless -listen names the interface
-// explicitly.
-func CheckListen(addr string) error {
-	if addr == "" {
-		return nil
-	}
-	host, _, err := net.SplitHostPort(addr)
-	switch {
-	case err != nil:
-		return fmt.Errorf("-listen %q: %w", addr, err)
-	case host == "":
-		return errors.New("-listen needs an address, such as 127.0.0.1:8080; the live page has no password")
-	}
-	return nil
-}
-
-// exposed reports whether an address may be reachable from other machines.
-func exposed(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil || host == "localhost" {
-		return false
-	}
-	addr, err := netip.ParseAddr(host)
-	return err != nil || !addr.IsLoopback()
 }

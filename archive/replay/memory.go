@@ -1,0 +1,75 @@
+package replay
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Rewriting a page takes up to this many times its size in memory: the page as archived and in
+// UTF-8, the longest token, and a token being written.
+const perByte = 8
+
+// smallPage is the size up to which pages are rewritten many at a time, in bytes. Nearly all are
+// smaller.
+const smallPage = 256 << 10
+
+// unit is the smallest share of a budget, in bytes.
+const unit = 1 << 20
+
+// budget bounds the memory that all requests take together. Requests wait in the order in which
+// they ask, so that small ones cannot starve a large one. Its methods are safe for concurrent use.
+type budget struct {
+	turn chan struct{} // held by the request that takes units
+	used chan struct{} // one element for each unit
+}
+
+func newBudget(bytes int64) *budget {
+	return &budget{make(chan struct{}, 1), make(chan struct{}, max(bytes/unit, 1))}
+}
+
+// take waits until bytes are free, and returns a function that gives them back. No request takes
+// more than there is, or takes again before it has given back.
+func (b *budget) take(ctx context.Context, bytes int64) (giveBack func(), err error) {
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	n := min(int((bytes+unit-1)/unit), cap(b.used))
+	for i := range n {
+		select {
+		case b.used <- struct{}{}:
+		case <-ctx.Done():
+			b.free(i)
+			return nil, ctx.Err()
+		}
+	}
+	return func() { b.free(n) }, nil
+}
+
+func (b *budget) free(n int) {
+	for range n {
+		<-b.used
+	}
+}
+
+// maxHolding is how long a response may hold memory. A script that stops reading its responses
+// would otherwise keep all others waiting.
+const maxHolding = 30 * time.Second
+
+// take is budget.take for a request, which it ends after maxHolding. It is false if the client does
+// not wait any longer.
+func (v *Handler) take(w http.ResponseWriter, r *http.Request, bytes int64) (func(), bool) {
+	giveBack, err := v.memory.take(r.Context(), bytes)
+	if err != nil {
+		return nil, false
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetWriteDeadline(time.Now().Add(maxHolding)) // not every writer has deadlines
+	return func() {
+		_ = control.SetWriteDeadline(time.Time{})
+		giveBack()
+	}, true
+}
