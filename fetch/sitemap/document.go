@@ -106,7 +106,12 @@ func (l *lister) ended(d *document, err error) error {
 	return err
 }
 
-func lower(name []byte) string { return strings.ToLower(string(name)) }
+// lower returns name in lower case, up to a length that no known name has: an open element must not
+// cost a megabyte of memory.
+func lower(name []byte) string {
+	const longest = 64
+	return strings.ToLower(string(name[:min(len(name), longest)]))
+}
 
 // root reads the first tag, which determines the format.
 func (d *document) root(t *token) error {

@@ -2,6 +2,7 @@ package sitemap_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -340,6 +341,49 @@ func TestSitemapErrors(t *testing.T) {
 		require.ErrorIs(t, err, weburl.ErrNoBase)
 	}
 }
+
+// A gzip file of a few kilobytes can hold megabytes of text in which no entry is found.
+func TestRatioOfAGzipFile(t *testing.T) {
+	comment := "<!--" + strings.Repeat(" ", 1000) + "-->"
+	got, err := entries(strings.NewReader(zipped(t, "<urlset><url><loc>x</loc></url>"+strings.Repeat(comment, 10_000))))
+	require.ErrorIs(t, err, sitemap.ErrTooLarge)
+	require.Len(t, got, 1)
+
+	many := "<urlset>" + strings.Repeat("<url><loc>https://a.test/a/page</loc></url>", 5000) + "</urlset>"
+	require.Greater(t, len(many), 64<<10)
+	got, err = entries(strings.NewReader(zipped(t, many)))
+	require.ErrorIs(t, err, sitemap.ErrTooLarge, "the same URL again and again")
+	require.Greater(t, len(got), 1400, "there is an allowance")
+	var real strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&real, "<url><loc>https://a.test/a/page/%d</loc></url>", i)
+	}
+	got, err = entries(strings.NewReader(zipped(t, "<urlset>"+real.String()+"</urlset>")))
+	require.NoError(t, err)
+	require.Len(t, got, 20_000)
+}
+
+// A loop that waits for an entry is stopped by the reader, even if no entry comes.
+func TestEntriesEndWhenTheReaderFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h := &hostile{head: "<urlset>", text: "<a<a>"}
+	read := readerFunc(func(p []byte) (int, error) {
+		if h.read > 100_000 {
+			cancel()
+		}
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		return h.Read(p)
+	})
+	_, err := entries(read)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, h.read, 110_000)
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // Entities must not read files, contact other hosts, or grow without bound.
 func TestSitemapResolvesNoEntities(t *testing.T) {

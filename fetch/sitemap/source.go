@@ -17,13 +17,14 @@ import (
 // format as well as a content coding.
 func open(r io.Reader, total int) (io.Reader, error) {
 	// Gzip input can be endless without any output.
-	br := bufio.NewReader(&ceiling{r, total})
+	file := &ceiling{r: r, left: total}
+	br := bufio.NewReader(file)
 	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
 		zr, err := gzip.NewReader(br)
 		if err != nil {
 			return nil, err
 		}
-		br = bufio.NewReader(zr)
+		br = bufio.NewReader(&inflated{Reader: zr, file: file})
 	}
 	if tables := sniff(br); tables != nil {
 		return transform.NewReader(br, tables.NewDecoder()), nil
@@ -33,14 +34,35 @@ func open(r io.Reader, total int) (io.Reader, error) {
 
 // ceiling is a reader that fails after left bytes.
 type ceiling struct {
-	io.Reader
-	left int
+	r          io.Reader
+	read, left int
 }
 
 // Read implements io.Reader.
 func (c *ceiling) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
+	n, err := c.r.Read(p)
+	c.read += n
 	if c.left -= n; c.left < 0 {
+		err = ErrTooLarge
+	}
+	return n, err
+}
+
+// ratioAllowance is the decompressed size in bytes that is allowed whatever MaxRatio says: a small
+// list of similar URLs can compress very well.
+const ratioAllowance = 64 << 10
+
+// inflated reads the content of a compressed file. It fails if that is out of all proportion.
+type inflated struct {
+	io.Reader
+	file *ceiling
+	size int
+}
+
+// Read implements io.Reader.
+func (i *inflated) Read(p []byte) (int, error) {
+	n, err := i.Reader.Read(p)
+	if i.size += n; i.size > ratioAllowance+MaxRatio*i.file.read {
 		err = ErrTooLarge
 	}
 	return n, err
@@ -160,6 +182,20 @@ func (s *source) more() bool {
 	return n > 0 || err == nil
 }
 
+// untilAny returns how many bytes of the rest precede the first of the characters from the nth byte
+// on, or -1 if there is none: then s.err says why.
+func (s *source) untilAny(n int, chars string) int {
+	for {
+		if i := bytes.IndexAny(s.rest()[min(n, len(s.rest())):], chars); i >= 0 {
+			return n + i
+		}
+		n = max(n, len(s.rest()))
+		if !s.more() {
+			return -1
+		}
+	}
+}
+
 // until returns the length of the rest up to and including the first end from the nth byte on, or
 // -1 if there is none: then s.err says why.
 func (s *source) until(n int, end string) int {
@@ -190,10 +226,11 @@ func (s *source) first() (byte, error) {
 // line returns the next line, valid until the next call; a line longer than most is returned empty.
 // CR and LF each end a line, so that CR LF ends an empty one too.
 func (s *source) line(most int) ([]byte, error) {
+	seen := 0 // bytes of the rest without a line end
 	for skip := false; ; {
-		if i := bytes.IndexAny(s.rest(), "\r\n"); i >= 0 {
-			line := s.rest()[:i]
-			if s.pos += i + 1; skip || len(line) > most {
+		if i := bytes.IndexAny(s.rest()[seen:], "\r\n"); i >= 0 {
+			line := s.rest()[:seen+i]
+			if s.pos += seen + i + 1; skip || len(line) > most {
 				return nil, nil
 			}
 			return line, nil
@@ -201,6 +238,7 @@ func (s *source) line(most int) ([]byte, error) {
 		if skip = skip || len(s.rest()) > most; skip {
 			s.pos = len(s.buf)
 		}
+		seen = len(s.rest())
 		if !s.more() {
 			line := s.rest()
 			s.pos = len(s.buf)
