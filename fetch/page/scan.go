@@ -10,9 +10,7 @@ import (
 // nothing, and because it only looks for the end of most of a page: text, and the attributes of
 // most tags.
 //
-// The meaning of a tag depends on its context. While no SVG, MathML or frameset is open, that needs
-// no tree. tree.go handles the rest, with the rules for open HTML elements in stack.go and
-// table.go.
+// The meaning of a tag depends on its context only in SVG, see svg.go.
 type scanner struct {
 	page []byte
 	pos  int
@@ -24,7 +22,7 @@ type scanner struct {
 	content []byte             // of the last element with raw text
 	text    func(piece []byte) // called with the texts between tags; may be nil
 	form    bool               // a form is open; forms inside it do not count
-	tree    tree
+	svg     svg
 }
 
 // next moves to the next start tag that can have links, and reports whether there is one.
@@ -87,11 +85,10 @@ func (s *scanner) skipPast(c byte) bool {
 // startTag reads the tag whose name is next. found reports that it is of interest, and ok that the
 // page does not end within it: an incomplete tag does not count.
 func (s *scanner) startTag() (found, ok bool) {
-	start := s.pos
 	name := s.name()
 	class := classOf(name)
-	if s.tree.active || class.tree {
-		return s.treeTag(start, name, class)
+	if s.svg.depth > 0 || class.svg {
+		return s.svgTag(name, class)
 	}
 	return s.htmlTag(name, class)
 }
@@ -126,13 +123,12 @@ func (s *scanner) endTag() bool {
 	case s.pos == len(s.page):
 		return false
 	case isAlpha(s.page[s.pos]):
-		start := s.pos
 		name := s.name()
 		if !s.skipAttributes() {
 			return false
 		}
-		if s.tree.active {
-			s.treeEnd(start, name)
+		if s.svg.depth > 0 {
+			s.svgEnd(name)
 		}
 		if s.form && equalFold(name, "form") {
 			s.form = false
@@ -156,7 +152,7 @@ func (s *scanner) name() []byte {
 func (s *scanner) declaration() bool {
 	s.pos++
 	rest := s.page[s.pos:]
-	if bytes.HasPrefix(rest, []byte("[CDATA[")) && (s.xml || s.tree.foreign()) {
+	if bytes.HasPrefix(rest, []byte("[CDATA[")) && (s.xml || s.svg.depth > 0) {
 		s.pos += len("[CDATA[")
 		end := bytes.Index(s.page[s.pos:], []byte("]]>"))
 		if s.text != nil {
@@ -249,26 +245,6 @@ func (s *scanner) attributes(e element, foreign bool) bool {
 			}
 			s.tag.value[a] = value
 			s.tag.present |= 1 << a
-		}
-	}
-}
-
-// attribute looks ahead for an attribute of the current tag with any of the names.
-func (s *scanner) attribute(names ...string) (value []byte, ok bool) {
-	defer func(pos int) { s.pos = pos }(s.pos)
-	for {
-		if s.skipSpace(); s.pos == len(s.page) || s.page[s.pos] == '>' {
-			return nil, false
-		}
-		key := s.key()
-		value = nil
-		if s.beforeValue() {
-			value = s.value()
-		}
-		for _, name := range names {
-			if len(key) == len(name) && bytes.EqualFold(key, []byte(name)) {
-				return value, true
-			}
 		}
 	}
 }

@@ -8,7 +8,7 @@ type element uint8
 const (
 	elemNone     element = iota
 	elemAnchor           // a, area
-	elemFrame            // iframe, and frame in a frameset
+	elemFrame            // iframe, frame
 	elemMedia            // any element with src, srcset, data or poster
 	elemGraphic          // in SVG: any element that needs the resource in its href
 	elemFallback         // noframes, noembed: markup for browsers without the feature
@@ -25,7 +25,7 @@ const (
 type nameClass struct {
 	element element
 	raw     bool // its content is text in any case
-	tree    bool // it starts a part of the page that has other parsing rules
+	svg     bool // it starts SVG, which has other parsing rules
 }
 
 // classOf returns the class of a name in any case. To a browser that runs scripts, the content of
@@ -41,6 +41,8 @@ func classOf(name []byte) nameClass {
 	switch string(lower[:len(name)]) {
 	case "a", "area":
 		return nameClass{element: elemAnchor}
+	case "frame":
+		return nameClass{element: elemFrame}
 	case "iframe":
 		// Its content is for browsers that do not support frames; there are none left.
 		return nameClass{element: elemFrame, raw: true}
@@ -66,8 +68,8 @@ func classOf(name []byte) nameClass {
 		return nameClass{element: elemFallback, raw: true}
 	case "textarea", "xmp", "plaintext":
 		return nameClass{raw: true}
-	case "svg", "math", "frameset":
-		return nameClass{tree: true}
+	case "svg":
+		return nameClass{svg: true}
 	}
 	return nameClass{}
 }
@@ -79,8 +81,8 @@ const longestName = len("plaintext")
 var lengths = func() (table [256]uint16) {
 	for _, name := range []string{"a", "area", "iframe", "img", "image", "source", "video", "audio",
 		"track", "embed", "object", "script", "input", "link", "meta", "base", "form", "button",
-		"title", "style", "noframes", "noembed", "textarea", "xmp", "plaintext", "svg", "math",
-		"frameset"} {
+		"title", "style", "noframes", "noembed", "textarea", "xmp", "plaintext", "svg",
+		"frame"} {
 		table[name[0]] |= 1 << len(name)
 	}
 	return table
