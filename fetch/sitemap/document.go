@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/spinneret-go/spinneret/internal/webdate"
 )
 
 // format is how one kind of document names the parts of an Entry.
@@ -269,13 +271,13 @@ func (d *document) set() {
 		}
 	case "lastmod", "updated", "pubdate", "date", "modified":
 		// An invalid date does not overwrite a valid one.
-		if at := parseDate(string(text)); !at.IsZero() {
+		if at, ok := webdate.Parse(string(text)); ok {
 			d.entry.LastMod = at
 		}
 	case "published", "issued":
 		// An updated date counts as well, in either order.
 		if d.entry.LastMod.IsZero() {
-			d.entry.LastMod = parseDate(string(text))
+			d.entry.LastMod, _ = webdate.Parse(string(text))
 		}
 	case "changefreq":
 		switch word := lower(text); word {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/spinneret-go/spinneret/fetch/sitemap"
 	"github.com/spinneret-go/spinneret/internal/weburl"
@@ -182,51 +181,6 @@ func TestSitemap(t *testing.T) {
 				require.Equal(t, tt.want, strings.Join(got, "\n"))
 			})
 		}
-	}
-}
-
-func TestDatesOfSitemaps(t *testing.T) {
-	at := func(y int, m time.Month, d, h, min int) time.Time {
-		return time.Date(y, m, d, h, min, 0, 0, time.UTC)
-	}
-	tests := []struct {
-		in   string
-		want time.Time
-	}{
-		{"1997", at(1997, 1, 1, 0, 0)}, // the first six are from the W3C's note
-		{"1997-07", at(1997, 7, 1, 0, 0)},
-		{"1997-07-16", at(1997, 7, 16, 0, 0)},
-		{"1997-07-16T19:20+01:00", at(1997, 7, 16, 18, 20)},
-		{"1997-07-16T19:20:00+01:00", at(1997, 7, 16, 18, 20)},
-		{"1997-07-16T19:20:00.00+01:00", at(1997, 7, 16, 18, 20)},
-		{"1997-07-16T19:20:00", at(1997, 7, 16, 19, 20)},
-		{"1997-07-16 19:20:00", at(1997, 7, 16, 19, 20)},
-		{"1997-07-16T19:20:00+0100", at(1997, 7, 16, 18, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 +0100", at(1997, 7, 16, 18, 20)},
-		{"16 Jul 97 19:20 GMT", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 97 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 1997 19:20:00", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 97 19:20", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 EST", at(1997, 7, 17, 0, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 PDT", at(1997, 7, 17, 2, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 Z", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 -0100", at(1997, 7, 16, 20, 20)},
-		{"Wednesday, 16 July 1997 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
-		{"Sun, 16 Jul 1997 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
-		{"Wednesday, 16-Jul-97 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
-		{"Wed Jul 16 19:20:00 1997", at(1997, 7, 16, 19, 20)},
-		{"16 Jul 1997", at(1997, 7, 16, 0, 0)},
-		{"July 16, 1997 19:20:00", at(1997, 7, 16, 19, 20)},
-		{"1997-07-16 19:20:00 +0100", at(1997, 7, 16, 18, 20)},
-		{"1997-07-16T19:20", at(1997, 7, 16, 19, 20)},
-		{"1997-7-16", at(1997, 7, 16, 0, 0)},
-		{"", time.Time{}},
-		{"now", time.Time{}},
-		{"1997-13-01", time.Time{}},
-		{strings.Repeat("1", 100), time.Time{}},
-	}
-	for _, tt := range tests {
-		require.True(t, tt.want.Equal(sitemap.ParseDate(tt.in)), "ParseDate(%q)", tt.in)
 	}
 }
 
