@@ -101,6 +101,6 @@ func Scan(body []byte, base, contentType string, opts Options) iter.Seq2[Link, e
 func ToUTF8(body []byte, contentType string) (text []byte, encoding string) {
 	var d decoder
 	text = d.open(body, contentType)
-	encoding = d.charset().String()
+	encoding = d.encoding().String()
 	return d.convert(nil, text), encoding
 }

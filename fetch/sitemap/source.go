@@ -4,13 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"regexp"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/transform"
+	"github.com/spinneret-go/spinneret/internal/charset"
 )
 
 // open returns the text of a sitemap in UTF-8. It decompresses gzip, which for sitemaps is a file
@@ -26,10 +22,7 @@ func open(r io.Reader, total int) (io.Reader, error) {
 		}
 		br = bufio.NewReader(&inflated{Reader: zr, file: file})
 	}
-	if tables := sniff(br); tables != nil {
-		return transform.NewReader(br, tables.NewDecoder()), nil
-	}
-	return br, nil
+	return sniff(br).NewReader(br), nil
 }
 
 // ceiling is a reader that fails after left bytes.
@@ -68,73 +61,27 @@ func (i *inflated) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// declaration is an XML declaration that names an encoding.
-var declaration = regexp.MustCompile(`^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([^"']*)["']`)
-
-// sniff returns the encoding of a document, nil for UTF-8, and skips its byte order mark. An
-// impossible declaration is ignored.
-func sniff(br *bufio.Reader) encoding.Encoding {
+// sniff returns the encoding of a document, and skips its byte order mark. An impossible declaration
+// is ignored.
+func sniff(br *bufio.Reader) *charset.Charset {
 	head, _ := br.Peek(1024)
-	for mark, name := range map[string]string{
-		"\xef\xbb\xbf": "utf-8", "\xfe\xff": "utf-16be", "\xff\xfe": "utf-16le",
-	} {
-		if bytes.HasPrefix(head, []byte(mark)) {
-			_, _ = br.Discard(len(mark))
-			return named(name)
-		}
+	c, mark, ok := charset.Marked(head)
+	if ok {
+		_, _ = br.Discard(mark)
+		return c
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("<\x00")):
-		return named("utf-16le")
+		return charset.UTF16LE
 	case bytes.HasPrefix(head, []byte("\x00<")):
-		return named("utf-16be")
+		return charset.UTF16BE
 	}
-	label := declaration.FindSubmatch(head)
-	if label == nil {
+	// One or two letters may look like UTF-8 by chance, more never do.
+	const some = 4
+	if c, _ = charset.OfXML(trimmed(head)); charset.Letters(head) >= some {
 		return nil
 	}
-	tables := named(string(label[1]))
-	name := ""
-	if tables != nil {
-		name, _ = htmlindex.Name(tables)
-	}
-	switch {
-	case name == "utf-16le" || name == "utf-16be" || name == "replacement":
-		return nil // the declaration could be read
-	case isUTF8(head):
-		return nil
-	}
-	return tables
-}
-
-// named returns the encoding for a label, nil for UTF-8 and for unknown labels.
-func named(label string) encoding.Encoding {
-	tables, err := htmlindex.Get(label)
-	if err != nil {
-		return nil
-	}
-	if name, _ := htmlindex.Name(tables); name == "utf-8" {
-		return nil
-	}
-	return tables
-}
-
-// isUTF8 reports whether head is valid UTF-8 with some characters beyond ASCII. Text in another
-// encoding hardly ever is. The last character may be incomplete.
-func isUTF8(head []byte) bool {
-	const some = 4 // one or two may look so by chance
-	letters := 0
-	for len(head) > 0 {
-		r, size := utf8.DecodeRune(head)
-		if r == utf8.RuneError && size == 1 {
-			return letters >= some && !utf8.FullRune(head)
-		}
-		if r >= utf8.RuneSelf {
-			letters++
-		}
-		head = head[size:]
-	}
-	return letters >= some
+	return c
 }
 
 // source is a window on a document: the part that was read and is still needed.
