@@ -3,6 +3,8 @@ package page
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"golang.org/x/net/html"
 )
 
 // scanner finds the start tags of a page and skips everything else. It follows the states of
@@ -20,7 +22,10 @@ type scanner struct {
 	xml     bool               // in XHTML, a tag that ends with a slash has no content
 	decoder *decoder           // for values that are not ASCII; nil leaves them unchanged
 	content []byte             // of the last element with raw text
-	text    func(piece []byte) // called with the texts between tags; may be nil
+	ids     bool               // tags with an id are of interest
+	text    func(piece []byte) // called with the text; may be nil
+	begun   bool               // there was some text
+	block   bool               // a block began or ended since
 	form    bool               // a form is open; forms inside it do not count
 	svg     svg
 }
@@ -62,17 +67,31 @@ func (s *scanner) next() bool {
 
 // piece passes the next n bytes to text, or all that are left if n is negative.
 func (s *scanner) piece(n int) {
-	text := s.page[s.pos:]
+	piece := s.page[s.pos:]
 	if n >= 0 {
-		text = text[:n]
+		piece = piece[:n]
 	}
-	if len(trimmed(text)) == 0 {
+	switch blank := len(trimmed(piece)) == 0; {
+	case len(piece) == 0, blank && (s.block || !s.begun):
 		return
+	case s.block && s.begun:
+		s.text(lineEnd)
 	}
+	s.begun, s.block = true, false
 	if s.decoder != nil {
-		text = s.decoder.text(text)
+		piece = s.decoder.text(piece)
 	}
-	s.text(text)
+	if bytes.IndexByte(piece, '&') >= 0 {
+		piece = []byte(html.UnescapeString(string(piece)))
+	}
+	s.text(piece)
+}
+
+var lineEnd = []byte{'\n'}
+
+// border notes where a block begins or ends.
+func (s *scanner) border(name []byte) {
+	s.block = s.block || !isInline(name)
 }
 
 // skipPast moves past the next c, and reports whether there is one.
@@ -87,6 +106,9 @@ func (s *scanner) skipPast(c byte) bool {
 func (s *scanner) startTag() (found, ok bool) {
 	name := s.name()
 	class := classOf(name)
+	if s.text != nil {
+		s.border(name)
+	}
 	if s.svg.depth > 0 || class.svg {
 		return s.svgTag(name, class)
 	}
@@ -95,7 +117,7 @@ func (s *scanner) startTag() (found, ok bool) {
 
 // htmlTag reads the rest of the tag of an HTML element, and its content if that is raw text.
 func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
-	if found = class.element != elemNone; found {
+	if found = class.element != elemNone || s.ids; found {
 		ok = s.attributes(class.element, false)
 	} else {
 		ok = s.skipAttributes()
@@ -126,6 +148,9 @@ func (s *scanner) endTag() bool {
 		name := s.name()
 		if !s.skipAttributes() {
 			return false
+		}
+		if s.text != nil {
+			s.border(name)
 		}
 		if s.svg.depth > 0 {
 			s.svgEnd(name)

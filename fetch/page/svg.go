@@ -82,7 +82,7 @@ func (s *scanner) svgTag(name []byte, class nameClass) (found, ok bool) {
 	case "image", "use", "feimage", "script":
 		e = elemGraphic
 	}
-	if found = e != elemNone; found {
+	if found = e != elemNone || s.ids; found {
 		ok = s.attributes(e, true)
 	} else {
 		ok = s.skipAttributes()

@@ -1,5 +1,10 @@
 package page
 
+import (
+	"bytes"
+	"strings"
+)
+
 // element is what a start tag means to a walker. Elements whose links are in the same attributes
 // share one, even if one of them lacks such an attribute: almost nobody writes <img data=...>, and
 // if they do, it is a link anyway.
@@ -74,6 +79,31 @@ func classOf(name []byte) nameClass {
 	return nameClass{}
 }
 
+// isInline reports whether a tag with the name stands within a line of text: that of an element that
+// marks up words, or of one that HTML does not have.
+func isInline(name []byte) bool {
+	if bytes.IndexByte(name, '-') >= 0 {
+		return true
+	}
+	var lower [len("acronym")]byte
+	if len(name) > len(lower) {
+		return false
+	}
+	for i, c := range name {
+		lower[i] = lowerByte(c)
+	}
+	return inline[string(lower[:len(name)])]
+}
+
+var inline = func() map[string]bool {
+	names := make(map[string]bool)
+	for name := range strings.FieldsSeq(`a abbr acronym b bdi bdo big cite code data del dfn em font i ins
+		kbd mark nobr q ruby rb rtc s samp small span strike strong sub sup time tt u var wbr`) {
+		names[name] = true
+	}
+	return names
+}()
+
 const longestName = len("plaintext")
 
 // lengths has, for the first letter of a name, a bit for each length of interesting names with this
@@ -115,6 +145,8 @@ const (
 	attrAction
 	attrFormaction
 	attrHTTPEquiv
+	attrProperty
+	attrID
 	attrCount
 )
 
@@ -159,6 +191,10 @@ func attrOf(key []byte) attr {
 		return attrFormaction
 	case "http-equiv":
 		return attrHTTPEquiv
+	case "property":
+		return attrProperty
+	case "id":
+		return attrID
 	}
 	return attrCount
 }
@@ -167,7 +203,7 @@ func attrOf(key []byte) attr {
 type tag struct {
 	element element
 	foreign bool              // it is in SVG, not in HTML
-	present uint16            // a bit for each attribute that is present, even if empty
+	present uint32            // a bit for each attribute that is present, even if empty
 	value   [attrCount][]byte // of those that are present
 }
 
