@@ -88,8 +88,8 @@ type sum struct {
 	words    uint64
 	last     [2]uint64 // hashes of the words before
 	seen     int       // words
-	shingles int32
-	counts   [64]int32 // shingles with each bit
+	shingles int
+	counts   [64]int // shingles with each bit
 	lanes    [8]uint64 // the same for the latest ones, eight bits per count
 	pending  int       // shingles in lanes
 }
@@ -120,7 +120,7 @@ func (s *sum) count(hash uint64) {
 
 func (s *sum) flush() {
 	for i := range s.counts {
-		s.counts[i] += int32(byte(s.lanes[i/8] >> (i % 8 * 8)))
+		s.counts[i] += int(byte(s.lanes[i/8] >> (i % 8 * 8)))
 	}
 	s.lanes, s.pending = [8]uint64{}, 0
 }

@@ -104,18 +104,18 @@ func TestDistanceGrowsWithTheChange(t *testing.T) {
 func TestCountsAgreeWithASimpleSum(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	var s sum
-	var want [64]int32
+	var want [64]int
 	for range 1000 {
 		hash := random.Uint64()
 		s.count(hash)
 		for i := range want {
-			want[i] += int32(mix(hash) >> i & 1)
+			want[i] += int(mix(hash) >> i & 1)
 		}
 	}
 	for range 600 {
 		s.count(42)
 		for i := range want {
-			want[i] += int32(mix(42) >> i & 1)
+			want[i] += int(mix(42) >> i & 1)
 		}
 	}
 	s.flush()

@@ -209,3 +209,25 @@ func afterURLEquals(s []byte) []byte {
 	}
 	return bytes.TrimLeft(rest[1:], whitespace)
 }
+
+// appendFragment appends the decoded fragment of a URL. A directive for the browser in it, such as
+// words to highlight, names no place. It requires that dst is empty.
+func appendFragment(dst, url []byte) []byte {
+	_, fragment, _ := bytes.Cut(url, []byte("#"))
+	fragment, _, _ = bytes.Cut(fragment, []byte(":~:"))
+	for i := 0; i < len(fragment); i++ {
+		c := fragment[i]
+		switch {
+		case c == '\t' || c == '\n' || c == '\r': // no part of a URL
+			continue
+		case c == '%' && i+2 < len(fragment) && hexValue(fragment[i+1]) >= 0 && hexValue(fragment[i+2]) >= 0:
+			c = byte(hexValue(fragment[i+1])<<4 | hexValue(fragment[i+2]))
+			i += 2
+		}
+		dst = append(dst, c)
+	}
+	if !utf8.Valid(dst) {
+		return bytes.ToValidUTF8(dst, []byte("\uFFFD"))
+	}
+	return dst
+}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"iter"
 	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/internal/charset"
 )
 
 // Styles returns an iterator over the URLs of a style sheet, those of url() and @import, as links
@@ -27,15 +29,15 @@ func decodeCSS(css []byte, contentType string) []byte {
 	c, mark, ok := declared(css, contentType)
 	if rest, found := bytes.CutPrefix(css, []byte(`@charset "`)); !ok && found {
 		if label, _, found := bytes.Cut(rest[:min(len(rest), prescanned)], []byte(`";`)); found {
-			if c, ok = charsetNamed(string(label)); ok {
-				c = c.asDeclared()
+			if c, ok = charset.Named(string(label)); ok {
+				c = c.AsDeclared()
 			}
 		}
 	}
 	if css = css[mark:]; c == nil && utf8.Valid(css) {
 		return css
 	}
-	return c.decode(nil, css)
+	return c.Decode(nil, css)
 }
 
 func (w *walker) styles(css []byte) error {

@@ -17,7 +17,7 @@ func (s *scanner) decoded(value []byte) []byte {
 	}
 	if c, needed := s.decoder.needed(value); needed {
 		start := len(s.buf)
-		s.buf = c.decode(s.buf, value)
+		s.buf = c.Decode(s.buf, value)
 		value = s.buf[start:]
 	}
 	i := plainLen(value)

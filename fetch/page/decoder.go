@@ -3,6 +3,8 @@ package page
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"github.com/spinneret-go/spinneret/internal/charset"
 )
 
 // decoder converts only the interesting parts of a page to UTF-8, since most of a page is ASCII
@@ -10,10 +12,10 @@ import (
 type decoder struct {
 	body  []byte // without its byte order mark
 	xml   bool
-	known bool     // page is set
-	page  *charset // the encoding of the page
-	done  bool     // the scanned text is UTF-8 already
-	buf   []byte   // scratch
+	known bool             // page is set
+	page  *charset.Charset // the encoding of the page
+	done  bool             // the scanned text is UTF-8 already
+	buf   []byte           // scratch
 }
 
 // open returns the text to be scanned.
@@ -24,11 +26,11 @@ func (d *decoder) open(body []byte, contentType string) []byte {
 	case ok:
 		d.page, d.known = c, true
 	case mayBeOpaque(d.body):
-		d.charset()
+		d.encoding()
 	}
-	if d.known && d.page.opaque() {
+	if d.known && d.page.Opaque() {
 		d.done = true
-		return d.page.decode(nil, d.body)
+		return d.page.Decode(nil, d.body)
 	}
 	return d.body
 }
@@ -43,8 +45,8 @@ func mayBeOpaque(body []byte) bool {
 		bytes.IndexByte(head[:min(2, len(head))], 0) >= 0
 }
 
-// charset returns the encoding of the page.
-func (d *decoder) charset() *charset {
+// encoding returns the encoding of the page.
+func (d *decoder) encoding() *charset.Charset {
 	if !d.known {
 		d.page, d.known = sniffed(d.body, d.xml), true
 	}
@@ -55,7 +57,7 @@ func (d *decoder) charset() *charset {
 // to which the result was appended.
 func (d *decoder) convert(dst, raw []byte) []byte {
 	if c, needed := d.needed(raw); needed {
-		return c.decode(dst, raw)[len(dst):]
+		return c.Decode(dst, raw)[len(dst):]
 	}
 	return raw
 }
@@ -63,18 +65,18 @@ func (d *decoder) convert(dst, raw []byte) []byte {
 // text is convert with a result that is valid until the next call.
 func (d *decoder) text(raw []byte) []byte {
 	if c, needed := d.needed(raw); needed {
-		d.buf = c.decode(d.buf[:0], raw)
+		d.buf = c.Decode(d.buf[:0], raw)
 		return d.buf
 	}
 	return raw
 }
 
 // needed reports whether raw must be converted, and from which encoding.
-func (d *decoder) needed(raw []byte) (c *charset, needed bool) {
-	if isASCII(raw) {
+func (d *decoder) needed(raw []byte) (c *charset.Charset, needed bool) {
+	if charset.IsASCII(raw) {
 		return nil, false
 	}
-	if c = d.charset(); d.done {
+	if c = d.encoding(); d.done {
 		c = nil
 	}
 	return c, c != nil || !utf8.Valid(raw)
@@ -82,7 +84,7 @@ func (d *decoder) needed(raw []byte) (c *charset, needed bool) {
 
 // encode converts a query to the encoding of the page. It is a weburl.Encoder.
 func (d *decoder) encode(dst []byte, text string) []byte {
-	if encode := d.charset().encoder(); encode != nil {
+	if encode := d.encoding().Encoder(); encode != nil {
 		return encode(dst, text)
 	}
 	return append(dst, text...)

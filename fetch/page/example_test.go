@@ -31,10 +31,12 @@ func Example() {
 }
 
 func ExampleScan() {
-	body := []byte(`<title>Intro</title><p>Some <a href="more">text</a>.`)
+	body := []byte(`<title>Intro</title><h1 id=top>R&amp;D</h1><p>Some <a href="more#end">text</a>.`)
+	var text []byte
 	opts := page.Options{
-		Title: true,
-		Text:  func(piece []byte) { fmt.Printf("%q\n", piece) },
+		Meta: true,
+		IDs:  true,
+		Text: func(piece []byte) { text = append(text, piece...) },
 	}
 	for link, err := range page.Scan(body, "http://a.test/", "text/html", opts) {
 		switch {
@@ -42,16 +44,18 @@ func ExampleScan() {
 			fmt.Println(err)
 		case link.Kind == page.Title:
 			fmt.Println("about", link.Text)
+		case link.Kind == page.ID:
+			fmt.Println("at", link.Text)
 		default:
-			fmt.Println(link.URL)
+			fmt.Println(link.URL, "at", link.Fragment)
 		}
 	}
+	fmt.Printf("%q\n", text)
 	// Output:
 	// about Intro
-	// "Some "
-	// http://a.test/more
-	// "text"
-	// "."
+	// at top
+	// http://a.test/more at end
+	// "R&D\nSome text."
 }
 
 func ExampleHeaderLinks() {

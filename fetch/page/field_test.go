@@ -165,7 +165,10 @@ func TestScanFindsWhatOptionsRequest(t *testing.T) {
 	const body = `<title> One &amp;
 		two </title><style>a { b: url(s.png) }</style><p>some<b> </b>text &lt; more</p>
 		<form action="/send"><input type=submit formaction=/other><button formaction=third></form>
-		<svg><title>no</title></svg><script>no text</script><!-- no text --> end`
+		<svg><title>no</title></svg><script>no text</script><!-- no text --> end
+		<meta name=Description content=" About &amp;"><meta property="og:image" content=i.png><meta charset=x>`
+	const places = `<p id=x><g id=""><b id="an y"></b><svg><g id=é /></svg><a name=old><a name=x id=x>` +
+		`<a href="#x%20y"><a href="#"><a href="#b/%C3%A9:~:text=c"><a href="#%ff%zz%C"><area href="#top">`
 	tests := []struct {
 		name string
 		opts page.Options
@@ -175,28 +178,66 @@ func TestScanFindsWhatOptionsRequest(t *testing.T) {
 		{"forms", page.Options{Forms: true},
 			"form http://a.test/send\nform http://a.test/other\nform http://a.test/dir/third"},
 		{"styles", page.Options{Styles: true}, "resource http://a.test/dir/s.png"},
-		{"the title", page.Options{Title: true}, "title One & two"},
+		{"the title and other data", page.Options{Meta: true},
+			"Title  One & two\nMeta description About &\nMeta og:image i.png"},
+		{"places", page.Options{IDs: true},
+			"ID  x\nID  an y\nID  é\nID  old\nID  x\n#x y\n#\n#b/é\n#\ufffd%zz%C\n#top"},
+		{"no places", page.Options{}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for l, err := range page.Scan([]byte(body), pageURL, inUTF8, tt.opts) {
+			text := body
+			if strings.HasSuffix(tt.name, "places") {
+				text = places
+			}
+			for l, err := range page.Scan([]byte(text), pageURL, inUTF8, tt.opts) {
 				require.NoError(t, err)
-				if l.Kind == page.Title {
-					got = append(got, "title "+l.Text)
-					continue
+				names := map[page.Kind]string{page.Title: "Title", page.Meta: "Meta", page.ID: "ID"}
+				switch {
+				case names[l.Kind] != "":
+					got = append(got, names[l.Kind]+" "+l.Name+" "+l.Text)
+				case tt.opts.IDs:
+					require.Equal(t, pageURL, l.URL)
+					got = append(got, "#"+l.Fragment)
+				default:
+					got = append(got, show(l))
 				}
-				got = append(got, show(l))
 			}
 			require.Equal(t, tt.want, strings.Join(got, "\n"))
 		})
 	}
-	var pieces []string
-	opts := page.Options{Text: func(piece []byte) { pieces = append(pieces, string(piece)) }}
-	for _, err := range page.Scan([]byte(body), pageURL, inUTF8, opts) {
-		require.NoError(t, err)
+}
+
+// The text is what a browser shows: parts of words are not separated, and blocks are.
+func TestTextHasTheBoundariesOfBlocks(t *testing.T) {
+	for body, want := range map[string]string{
+		"":                                  "",
+		" <p> </p> ":                        "",
+		"<p>one</p><p>two</p>":              "one\ntwo",
+		"<b>o</b>ne <i>two</i>":             "one two",
+		"<b>one</b> <i>two</i>":             "one two",
+		"<b>one</b>\n<p> <i>two</i>":        "one\n\ntwo",
+		"one<br>two<hr/>three":              "one\ntwo\nthree",
+		"<td>1<td>2<tr><td>3":               "1\n2\n3",
+		"<UL><LI>one<LI>two</UL> three":     "one\ntwo\n three",
+		"o<!-- x -->ne<?php x ?> two":       "one two",
+		"don<x-a>'</x-a>t sto<wbr>p":        "don't stop",
+		"a<img src=x>b<input>c":             "a\nb\nc",
+		"caf&eacute; &lt;b&gt;R&amp;D&amp;": "café <b>R&D&",
+		"a<script>no</script>b":             "a\nb",
+		"<title>no</title>a":                "a",
+		"a<noframes>b<p>c</noframes>d":      "a\nb\nc\nd",
+		"<noframes>b</noframes>d":           "b\nd",
+		"<svg><text>a</text><text>b":        "a\nb",
+	} {
+		var text []byte
+		opts := page.Options{Text: func(piece []byte) { text = append(text, piece...) }}
+		for _, err := range page.Scan([]byte(body), pageURL, inUTF8, opts) {
+			require.NoError(t, err)
+		}
+		require.Equal(t, want, string(text), body)
 	}
-	require.Equal(t, []string{"some", "text &lt; more", "no", " end"}, pieces)
 }
 
 // A long title is cut at a character boundary.
@@ -209,7 +250,7 @@ func TestTextsAreUTF8(t *testing.T) {
 		"<title>caf\xe9 x</title>": "caf\uFFFD x",
 	} {
 		got := ""
-		for l, err := range page.Scan([]byte(body), pageURL, inUTF8, page.Options{Title: true}) {
+		for l, err := range page.Scan([]byte(body), pageURL, inUTF8, page.Options{Meta: true}) {
 			require.NoError(t, err)
 			got += l.Text
 		}

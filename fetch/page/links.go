@@ -32,6 +32,8 @@ const (
 	Directive                 // meta robots and similar: no URL, but Name and Text
 	Form                      // target of a form; only if Scan is asked for it
 	Title                     // the page's title: no URL, but Text; only if Scan is asked for it
+	Meta                      // any other named meta element: likewise, Name and Text
+	ID                        // a place on the page that a fragment can name: likewise, Text
 )
 
 // Link is one link of a page, or one directive for crawlers.
@@ -42,8 +44,9 @@ type Link struct {
 	NoFollow bool   // rel says nofollow
 	Lang     string // the hreflang attribute in lower case; "" if none
 	Type     string // the type attribute of a link element in lower case, such as that of a feed
-	Name     string // of a Directive: the meta element's name in lower case, such as "robots"
-	Text     string // of a Directive: the meta element's content; of a Title: its text
+	Name     string // of a Directive or Meta: its name in lower case, such as "robots"
+	Text     string // of a Directive or Meta: its content; of a Title: its text; of an ID: the id
+	Fragment string // the place in the URL's page, decoded; "" if none or if Scan is not asked for it
 }
 
 // Links returns an iterator over the links of an HTML page, in document order. base is the URL of
@@ -55,7 +58,7 @@ type Link struct {
 // valid UTF-8, and windows-1252 otherwise. URLs and texts are returned in UTF-8, except for the
 // queries of links, which are percent-encoded in the encoding of the page, as browsers send them.
 //
-// Links to a place on the same page ("#top", without a base element) are left out. So are links
+// Links to a place on the same page ("#top", without a base element) are left out, see [Options]. So are links
 // longer than [MaxURL], links that do not parse, and those that are neither http nor https. All of
 // them count towards [MaxLinks]. An error is yielded once, with a zero Link, last: base is not an
 // absolute URL, or the page has too many links ([ErrTooManyLinks]).
@@ -74,11 +77,17 @@ type Options struct {
 	Forms bool
 	// Styles asks for the URLs in style elements; false means none.
 	Styles bool
-	// Title asks for the title of the page; false means none.
-	Title bool
-	// Text is called with each piece of text between two tags, in UTF-8, with its character
-	// references unresolved. The piece is valid until Text returns. nil means that text is skipped,
-	// which is faster.
+	// Meta asks for the title of the page and for its meta elements with a name or property, such
+	// as "description" and "og:image"; false means only directives for crawlers.
+	Meta bool
+	// IDs asks for the places on the page that a fragment can name, for the fragments of links, and
+	// for links to a place on the same page; false means none of them. A link leads to a place if
+	// its Fragment is the Text of an ID there, or "" or "top" in any case.
+	IDs bool
+	// Text is called with the pieces of the page's text, in UTF-8. Together they are what a browser
+	// shows without styles, but for white space: a line end stands between two blocks, such as
+	// paragraphs and cells of a table, and nothing between parts of a word. A piece is valid until
+	// Text returns, and must not be modified. nil means that text is skipped, which is faster.
 	Text func(piece []byte)
 }
 
@@ -101,6 +110,6 @@ func Scan(body []byte, base, contentType string, opts Options) iter.Seq2[Link, e
 func ToUTF8(body []byte, contentType string) (text []byte, encoding string) {
 	var d decoder
 	text = d.open(body, contentType)
-	encoding = d.charset().String()
+	encoding = d.encoding().String()
 	return d.convert(nil, text), encoding
 }

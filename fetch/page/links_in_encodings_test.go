@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -109,7 +110,11 @@ func TestJapanesePages(t *testing.T) {
 				}
 			}
 			var got []string
-			opts := page.Options{Title: true, Text: func(piece []byte) { got = append(got, string(piece)) }}
+			opts := page.Options{Meta: true, Text: func(piece []byte) {
+				if len(bytes.TrimSpace(piece)) > 0 {
+					got = append(got, string(piece))
+				}
+			}}
 			body := []byte(written(t, head+novel, encoding))
 			for l, err := range page.Scan(body, "http://a.test/", declared, opts) {
 				require.NoError(t, err)

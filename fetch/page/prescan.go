@@ -3,6 +3,8 @@ package page
 import (
 	"bytes"
 	"strings"
+
+	"github.com/spinneret-go/spinneret/internal/charset"
 )
 
 // prescanned is the length of the prefix of a page that may declare its encoding.
@@ -10,7 +12,7 @@ const prescanned = 1024
 
 // prescan looks for a meta element that declares the encoding: the HTML standard's "prescan a byte
 // stream to determine its encoding" (13.2.3.2).
-func prescan(head []byte) (c *charset, ok bool) {
+func prescan(head []byte) (c *charset.Charset, ok bool) {
 	p := prescanner{scanner{page: head}}
 	for {
 		if !p.skipPast('<') || p.pos == len(head) {
@@ -50,7 +52,7 @@ func prescan(head []byte) (c *charset, ok bool) {
 type prescanner struct{ scanner }
 
 // meta reads the attributes of a meta element.
-func (p *prescanner) meta() (c *charset, ok bool) {
+func (p *prescanner) meta() (c *charset.Charset, ok bool) {
 	var seen []string
 	pragma, needsPragma := false, false
 	for {
@@ -68,12 +70,12 @@ func (p *prescanner) meta() (c *charset, ok bool) {
 			pragma = strings.EqualFold(value, "content-type")
 		case "content":
 			if label := charsetOfContent(value); label != "" && !ok {
-				if c, ok = charsetNamed(label); ok {
+				if c, ok = charset.Named(label); ok {
 					needsPragma = true
 				}
 			}
 		case "charset":
-			c, ok = charsetNamed(value)
+			c, ok = charset.Named(value)
 			needsPragma = false
 		}
 	}
@@ -81,7 +83,7 @@ func (p *prescanner) meta() (c *charset, ok bool) {
 	if !ok || cut || needsPragma && !pragma {
 		return nil, false
 	}
-	return c.asDeclared(), true
+	return c.AsDeclared(), true
 }
 
 func contains(list []string, s string) bool {
@@ -91,18 +93,6 @@ func contains(list []string, s string) bool {
 		}
 	}
 	return false
-}
-
-// asDeclared returns the encoding meant by a page that declares c itself. Since the ASCII
-// declaration could be read, the page is not in UTF-16.
-func (c *charset) asDeclared() *charset {
-	switch c.String() {
-	case "utf-16le", "utf-16be":
-		return nil
-	case "x-user-defined":
-		return windows1252
-	}
-	return c
 }
 
 // attribute reads the next attribute. more is false at the end of the tag.
@@ -181,39 +171,4 @@ func indexFold(s, word string) int {
 		}
 	}
 	return -1
-}
-
-// xmlEncoding returns the encoding of an XML declaration: the standard's "get an XML encoding",
-// including its check for UTF-16.
-func xmlEncoding(head []byte) (c *charset, ok bool) {
-	switch {
-	case bytes.HasPrefix(head, []byte("<\x00?\x00x\x00")):
-		return utf16le, true
-	case bytes.HasPrefix(head, []byte("\x00<\x00?\x00x")):
-		return utf16be, true
-	case !bytes.HasPrefix(head, []byte("<?xml")):
-		return nil, false
-	}
-	declaration, _, ok := strings.Cut(string(head), ">")
-	i := strings.Index(declaration, "encoding")
-	if !ok || i < 0 {
-		return nil, false
-	}
-	control := func(r rune) bool { return r <= ' ' }
-	rest := strings.TrimLeftFunc(declaration[i+len("encoding"):], control)
-	if !strings.HasPrefix(rest, "=") {
-		return nil, false
-	}
-	rest = strings.TrimLeftFunc(rest[1:], control)
-	if rest == "" || rest[0] != '"' && rest[0] != '\'' {
-		return nil, false
-	}
-	label, _, ok := strings.Cut(rest[1:], rest[:1])
-	if !ok || strings.ContainsFunc(label, control) {
-		return nil, false
-	}
-	if c, ok = charsetNamed(label); !ok {
-		return nil, false
-	}
-	return c.asDeclared(), true
 }

@@ -60,6 +60,10 @@ func (w *walker) tree(body []byte) error {
 	return nil
 }
 
+var svgLinks = map[string]element{
+	"a": elemAnchor, "image": elemGraphic, "use": elemGraphic, "feimage": elemGraphic, "script": elemGraphic,
+}
+
 // tagOf returns the tag of an element of the tree, and whether it can have links.
 func tagOf(n *html.Node) (t tag, ok bool) {
 	switch {
@@ -69,7 +73,7 @@ func tagOf(n *html.Node) (t tag, ok bool) {
 		t.element = classOf([]byte(n.Data)).element
 	case n.Namespace == "svg":
 		t.foreign = true
-		t.element = (&node{name: []byte(n.Data)}).graphic()
+		t.element = svgLinks[strings.ToLower(n.Data)]
 	}
 	for _, a := range n.Attr {
 		key := a.Key

@@ -3,6 +3,8 @@ package page
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"golang.org/x/net/html"
 )
 
 // scanner finds the start tags of a page and skips everything else. It follows the states of
@@ -10,9 +12,7 @@ import (
 // nothing, and because it only looks for the end of most of a page: text, and the attributes of
 // most tags.
 //
-// The meaning of a tag depends on its context. While no SVG, MathML or frameset is open, that needs
-// no tree. tree.go handles the rest, with the rules for open HTML elements in stack.go and
-// table.go.
+// The meaning of a tag depends on its context only in SVG, see svg.go.
 type scanner struct {
 	page []byte
 	pos  int
@@ -22,9 +22,12 @@ type scanner struct {
 	xml     bool               // in XHTML, a tag that ends with a slash has no content
 	decoder *decoder           // for values that are not ASCII; nil leaves them unchanged
 	content []byte             // of the last element with raw text
-	text    func(piece []byte) // called with the texts between tags; may be nil
+	ids     bool               // tags with an id are of interest
+	text    func(piece []byte) // called with the text; may be nil
+	begun   bool               // there was some text
+	block   bool               // a block began or ended since
 	form    bool               // a form is open; forms inside it do not count
-	tree    tree
+	svg     svg
 }
 
 // next moves to the next start tag that can have links, and reports whether there is one.
@@ -64,17 +67,31 @@ func (s *scanner) next() bool {
 
 // piece passes the next n bytes to text, or all that are left if n is negative.
 func (s *scanner) piece(n int) {
-	text := s.page[s.pos:]
+	piece := s.page[s.pos:]
 	if n >= 0 {
-		text = text[:n]
+		piece = piece[:n]
 	}
-	if len(trimmed(text)) == 0 {
+	switch blank := len(trimmed(piece)) == 0; {
+	case len(piece) == 0, blank && (s.block || !s.begun):
 		return
+	case s.block && s.begun:
+		s.text(lineEnd)
 	}
+	s.begun, s.block = true, false
 	if s.decoder != nil {
-		text = s.decoder.text(text)
+		piece = s.decoder.text(piece)
 	}
-	s.text(text)
+	if bytes.IndexByte(piece, '&') >= 0 {
+		piece = []byte(html.UnescapeString(string(piece)))
+	}
+	s.text(piece)
+}
+
+var lineEnd = []byte{'\n'}
+
+// border notes where a block begins or ends.
+func (s *scanner) border(name []byte) {
+	s.block = s.block || !isInline(name)
 }
 
 // skipPast moves past the next c, and reports whether there is one.
@@ -87,18 +104,20 @@ func (s *scanner) skipPast(c byte) bool {
 // startTag reads the tag whose name is next. found reports that it is of interest, and ok that the
 // page does not end within it: an incomplete tag does not count.
 func (s *scanner) startTag() (found, ok bool) {
-	start := s.pos
 	name := s.name()
 	class := classOf(name)
-	if s.tree.active || class.tree {
-		return s.treeTag(start, name, class)
+	if s.text != nil {
+		s.border(name)
+	}
+	if s.svg.depth > 0 || class.svg {
+		return s.svgTag(name, class)
 	}
 	return s.htmlTag(name, class)
 }
 
 // htmlTag reads the rest of the tag of an HTML element, and its content if that is raw text.
 func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
-	if found = class.element != elemNone; found {
+	if found = class.element != elemNone || s.ids; found {
 		ok = s.attributes(class.element, false)
 	} else {
 		ok = s.skipAttributes()
@@ -126,13 +145,15 @@ func (s *scanner) endTag() bool {
 	case s.pos == len(s.page):
 		return false
 	case isAlpha(s.page[s.pos]):
-		start := s.pos
 		name := s.name()
 		if !s.skipAttributes() {
 			return false
 		}
-		if s.tree.active {
-			s.treeEnd(start, name)
+		if s.text != nil {
+			s.border(name)
+		}
+		if s.svg.depth > 0 {
+			s.svgEnd(name)
 		}
 		if s.form && equalFold(name, "form") {
 			s.form = false
@@ -156,7 +177,7 @@ func (s *scanner) name() []byte {
 func (s *scanner) declaration() bool {
 	s.pos++
 	rest := s.page[s.pos:]
-	if bytes.HasPrefix(rest, []byte("[CDATA[")) && (s.xml || s.tree.foreign()) {
+	if bytes.HasPrefix(rest, []byte("[CDATA[")) && (s.xml || s.svg.depth > 0) {
 		s.pos += len("[CDATA[")
 		end := bytes.Index(s.page[s.pos:], []byte("]]>"))
 		if s.text != nil {
@@ -249,26 +270,6 @@ func (s *scanner) attributes(e element, foreign bool) bool {
 			}
 			s.tag.value[a] = value
 			s.tag.present |= 1 << a
-		}
-	}
-}
-
-// attribute looks ahead for an attribute of the current tag with any of the names.
-func (s *scanner) attribute(names ...string) (value []byte, ok bool) {
-	defer func(pos int) { s.pos = pos }(s.pos)
-	for {
-		if s.skipSpace(); s.pos == len(s.page) || s.page[s.pos] == '>' {
-			return nil, false
-		}
-		key := s.key()
-		value = nil
-		if s.beforeValue() {
-			value = s.value()
-		}
-		for _, name := range names {
-			if len(key) == len(name) && bytes.EqualFold(key, []byte(name)) {
-				return value, true
-			}
 		}
 	}
 }

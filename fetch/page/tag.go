@@ -1,5 +1,10 @@
 package page
 
+import (
+	"bytes"
+	"strings"
+)
+
 // element is what a start tag means to a walker. Elements whose links are in the same attributes
 // share one, even if one of them lacks such an attribute: almost nobody writes <img data=...>, and
 // if they do, it is a link anyway.
@@ -8,7 +13,7 @@ type element uint8
 const (
 	elemNone     element = iota
 	elemAnchor           // a, area
-	elemFrame            // iframe, and frame in a frameset
+	elemFrame            // iframe, frame
 	elemMedia            // any element with src, srcset, data or poster
 	elemGraphic          // in SVG: any element that needs the resource in its href
 	elemFallback         // noframes, noembed: markup for browsers without the feature
@@ -25,7 +30,7 @@ const (
 type nameClass struct {
 	element element
 	raw     bool // its content is text in any case
-	tree    bool // it starts a part of the page that has other parsing rules
+	svg     bool // it starts SVG, which has other parsing rules
 }
 
 // classOf returns the class of a name in any case. To a browser that runs scripts, the content of
@@ -41,6 +46,8 @@ func classOf(name []byte) nameClass {
 	switch string(lower[:len(name)]) {
 	case "a", "area":
 		return nameClass{element: elemAnchor}
+	case "frame":
+		return nameClass{element: elemFrame}
 	case "iframe":
 		// Its content is for browsers that do not support frames; there are none left.
 		return nameClass{element: elemFrame, raw: true}
@@ -66,11 +73,36 @@ func classOf(name []byte) nameClass {
 		return nameClass{element: elemFallback, raw: true}
 	case "textarea", "xmp", "plaintext":
 		return nameClass{raw: true}
-	case "svg", "math", "frameset":
-		return nameClass{tree: true}
+	case "svg":
+		return nameClass{svg: true}
 	}
 	return nameClass{}
 }
+
+// isInline reports whether a tag with the name stands within a line of text: that of an element that
+// marks up words, or of one that HTML does not have.
+func isInline(name []byte) bool {
+	if bytes.IndexByte(name, '-') >= 0 {
+		return true
+	}
+	var lower [len("acronym")]byte
+	if len(name) > len(lower) {
+		return false
+	}
+	for i, c := range name {
+		lower[i] = lowerByte(c)
+	}
+	return inline[string(lower[:len(name)])]
+}
+
+var inline = func() map[string]bool {
+	names := make(map[string]bool)
+	for name := range strings.FieldsSeq(`a abbr acronym b bdi bdo big cite code data del dfn em font i ins
+		kbd mark nobr q ruby rb rtc s samp small span strike strong sub sup time tt u var wbr`) {
+		names[name] = true
+	}
+	return names
+}()
 
 const longestName = len("plaintext")
 
@@ -79,8 +111,8 @@ const longestName = len("plaintext")
 var lengths = func() (table [256]uint16) {
 	for _, name := range []string{"a", "area", "iframe", "img", "image", "source", "video", "audio",
 		"track", "embed", "object", "script", "input", "link", "meta", "base", "form", "button",
-		"title", "style", "noframes", "noembed", "textarea", "xmp", "plaintext", "svg", "math",
-		"frameset"} {
+		"title", "style", "noframes", "noembed", "textarea", "xmp", "plaintext", "svg",
+		"frame"} {
 		table[name[0]] |= 1 << len(name)
 	}
 	return table
@@ -113,6 +145,8 @@ const (
 	attrAction
 	attrFormaction
 	attrHTTPEquiv
+	attrProperty
+	attrID
 	attrCount
 )
 
@@ -157,6 +191,10 @@ func attrOf(key []byte) attr {
 		return attrFormaction
 	case "http-equiv":
 		return attrHTTPEquiv
+	case "property":
+		return attrProperty
+	case "id":
+		return attrID
 	}
 	return attrCount
 }
@@ -165,7 +203,7 @@ func attrOf(key []byte) attr {
 type tag struct {
 	element element
 	foreign bool              // it is in SVG, not in HTML
-	present uint16            // a bit for each attribute that is present, even if empty
+	present uint32            // a bit for each attribute that is present, even if empty
 	value   [attrCount][]byte // of those that are present
 }
 

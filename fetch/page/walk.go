@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -64,7 +65,7 @@ func (w *walker) walk(text []byte) error {
 	if d := &w.decoder; !d.known || d.page != nil {
 		w.refs.Encoder = d.encode
 	}
-	w.scan = scanner{page: text, xml: w.decoder.xml, decoder: &w.decoder, text: w.opts.Text}
+	w.scan = scanner{page: text, xml: w.decoder.xml, decoder: &w.decoder, text: w.opts.Text, ids: w.opts.IDs}
 	return w.elements()
 }
 
@@ -85,17 +86,24 @@ func (w *walker) fallback() error {
 	}
 	outer := w.scan
 	w.scan = scanner{
-		page: outer.content, xml: outer.xml, decoder: outer.decoder, text: outer.text,
+		page: outer.content, xml: outer.xml, decoder: outer.decoder, text: outer.text, ids: outer.ids,
+		begun: outer.begun, block: true,
 	}
 	w.nested = true
 	err := w.elements()
 	w.nested = false
+	outer.begun = w.scan.begun
 	w.scan = outer
 	return err
 }
 
 // element yields the links of the tag that was just read.
 func (w *walker) element(t *tag) error {
+	if w.opts.IDs {
+		if err := w.ids(t); err != nil {
+			return err
+		}
+	}
 	switch t.element {
 	case elemAnchor:
 		return w.hyperlink(t, Anchor)
@@ -135,11 +143,25 @@ func (w *walker) asked(t *tag) error {
 			return err
 		}
 		return w.resource(Form, t.get(attrFormaction))
-	case t.element == elemTitle && w.opts.Title && !w.titled:
+	case t.element == elemTitle && w.opts.Meta && !w.titled:
 		w.titled = true
 		return w.pass(Link{Kind: Title, Text: titleText(w.decoder.convert(nil, w.scan.content))})
 	case t.element == elemStyle && w.opts.Styles:
 		return w.styles(w.decoder.convert(nil, w.scan.content))
+	}
+	return nil
+}
+
+// ids yields the id of an element, and the name of an anchor, which is an older form of it.
+func (w *walker) ids(t *tag) error {
+	id := t.get(attrID)
+	if len(id) > 0 {
+		if err := w.pass(Link{Kind: ID, Text: w.strings.add(id)}); err != nil {
+			return err
+		}
+	}
+	if name := t.get(attrName); t.element == elemAnchor && len(name) > 0 && !bytes.Equal(name, id) {
+		return w.pass(Link{Kind: ID, Text: w.strings.add(name)})
 	}
 	return nil
 }
@@ -229,8 +251,7 @@ func (w *walker) link(t *tag) error {
 	return w.srcset(t.get(attrImagesrcset))
 }
 
-// meta yields a redirect or a directive; all other meta elements are for browsers and search
-// engines.
+// meta yields a redirect, a directive, or what else has a name if Scan is asked for it.
 func (w *walker) meta(t *tag) error {
 	content := t.get(attrContent)
 	if equalFold(t.get(attrHTTPEquiv), "refresh") {
@@ -239,12 +260,20 @@ func (w *walker) meta(t *tag) error {
 		}
 		return nil
 	}
-	name := trimmed(t.get(attrName))
+	kind, name := Directive, trimmed(t.get(attrName))
 	if len(name) == 0 || !equalFold(name, "robots") && !isDirective(content) {
-		return nil
+		if kind = Meta; !w.opts.Meta {
+			return nil
+		}
+		if len(name) == 0 {
+			name = trimmed(t.get(attrProperty))
+		}
+		if len(name) == 0 {
+			return nil
+		}
 	}
 	text := w.strings.add(trimmed(content))
-	return w.pass(Link{Kind: Directive, Name: w.lowered(name), Text: text})
+	return w.pass(Link{Kind: kind, Name: w.lowered(name), Text: text})
 }
 
 // rebase applies a base element. Only the first one with an href counts, even if its href is
@@ -273,7 +302,7 @@ func (w *walker) rebase(t *tag) {
 // emit resolves raw to an absolute URL and yields l with it.
 func (w *walker) emit(l Link, raw []byte) error {
 	raw = trimmed(raw)
-	if len(raw) > 0 && raw[0] == '#' && !w.based {
+	if len(raw) > 0 && raw[0] == '#' && !w.based && !w.opts.IDs {
 		return nil
 	}
 	// Count first: a link that is left out costs work, too.
@@ -291,6 +320,13 @@ func (w *walker) emit(l Link, raw []byte) error {
 		return ErrTooManyLinks
 	}
 	l.URL = w.strings.add(w.buf)
+	if w.opts.IDs {
+		w.buf = appendFragment(w.buf[:0], raw)
+		if w.room -= len(w.buf); w.room < 0 {
+			return ErrTooManyLinks
+		}
+		l.Fragment = w.strings.add(w.buf)
+	}
 	return w.pass(l)
 }
 

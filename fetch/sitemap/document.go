@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/spinneret-go/spinneret/internal/webdate"
 )
 
 // format is how one kind of document names the parts of an Entry.
@@ -106,7 +108,12 @@ func (l *lister) ended(d *document, err error) error {
 	return err
 }
 
-func lower(name []byte) string { return strings.ToLower(string(name)) }
+// lower returns name in lower case, up to a length that no known name has: an open element must not
+// cost a megabyte of memory.
+func lower(name []byte) string {
+	const longest = 64
+	return strings.ToLower(string(name[:min(len(name), longest)]))
+}
 
 // root reads the first tag, which determines the format.
 func (d *document) root(t *token) error {
@@ -264,13 +271,13 @@ func (d *document) set() {
 		}
 	case "lastmod", "updated", "pubdate", "date", "modified":
 		// An invalid date does not overwrite a valid one.
-		if at := parseDate(string(text)); !at.IsZero() {
+		if at, ok := webdate.Parse(string(text)); ok {
 			d.entry.LastMod = at
 		}
 	case "published", "issued":
 		// An updated date counts as well, in either order.
 		if d.entry.LastMod.IsZero() {
-			d.entry.LastMod = parseDate(string(text))
+			d.entry.LastMod, _ = webdate.Parse(string(text))
 		}
 	case "changefreq":
 		switch word := lower(text); word {

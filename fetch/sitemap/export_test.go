@@ -7,6 +7,3 @@ func SitemapWithin(r io.Reader, base string, total int) error {
 	l := lister{yield: func(Entry, error) bool { return true }, left: MaxEntries, total: total}
 	return l.walk(r, base)
 }
-
-// ParseDate is parseDate.
-var ParseDate = parseDate

@@ -51,13 +51,14 @@ func (s *source) next() (token, error) {
 				return token{}, s.cut()
 			}
 		case beginsTag(rest):
-			if t, ok := s.tag(); ok {
-				return t, nil
-			}
-			if s.err != nil && bytes.IndexByte(s.rest()[1:], '<') < 0 {
+			end := s.untilAny(1, "<>")
+			if end < 0 {
 				return token{}, s.cut()
 			}
-			fallthrough
+			if s.rest()[end] == '>' {
+				return s.tag(end), nil
+			}
+			fallthrough // the tag has no end: it is text up to the next bracket
 		default:
 			s.pos++
 			return token{text: rest[:1]}, nil // an unescaped bracket
@@ -128,16 +129,11 @@ func (s *source) declaration() bool {
 	return end >= 0
 }
 
-// tag reads a tag. If its end is missing, or another bracket comes first, it is not a tag and ok is
-// false.
-func (s *source) tag() (t token, ok bool) {
-	end := s.until(1, ">")
-	if end < 0 || bytes.IndexByte(s.rest()[1:end], '<') >= 0 {
-		return t, false
-	}
-	tag := s.rest()[1 : end-1]
-	s.pos += end
-	t.kind = startToken
+// tag reads the tag whose closing bracket is at end.
+func (s *source) tag(end int) token {
+	tag := s.rest()[1:end]
+	s.pos += end + 1
+	t := token{kind: startToken}
 	if tag[0] == '/' {
 		t.kind, tag = endToken, tag[1:]
 	}
@@ -151,7 +147,7 @@ func (s *source) tag() (t token, ok bool) {
 	if i := bytes.IndexByte(t.name, ':'); i >= 0 {
 		t.space, t.name = t.name[:i], t.name[i+1:]
 	}
-	return t, true
+	return t
 }
 
 // attr returns the decoded value of an attribute, by its lower-case name without a prefix.
@@ -165,11 +161,13 @@ func (t *token) attr(name string) (value []byte, ok bool) {
 		}
 		key := trimmed(rest[:i])
 		rest = bytes.TrimLeft(rest[i+1:], " \t\n\f\r")
-		end := bytes.IndexAny(rest, " \t\n\f\r")
+		end := 0
 		if len(rest) > 0 && (rest[0] == '"' || rest[0] == '\'') {
 			quote := rest[0]
 			rest = rest[1:]
 			end = bytes.IndexByte(rest, quote)
+		} else {
+			end = bytes.IndexAny(rest, " \t\n\f\r")
 		}
 		if end < 0 {
 			end = len(rest)

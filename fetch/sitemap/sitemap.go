@@ -16,6 +16,7 @@ const (
 	MaxEntries = 50_000
 	MaxBytes   = 50 << 20 // after decompression
 	MaxToken   = 1 << 20  // bytes of one tag, comment or text
+	MaxRatio   = 100      // bytes of a gzip file's content per byte, above an allowance of 64 KiB
 )
 
 // maxURL is the length in bytes beyond which a URL is left out.
@@ -51,7 +52,8 @@ type Entry struct {
 // it was fetched from.
 //
 // It reads no more of r than necessary, and never more than MaxBytes. Entries without a usable URL
-// are left out. An error is yielded once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], a
+// are left out. The time is linear in what is read, also if nothing is yielded. To stop a loop that
+// is waiting for its next entry, make r fail: it is read in pieces of 4 KiB. An error is yielded once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], a
 // base that is not an absolute URL, io.ErrUnexpectedEOF for a document that ends within a tag, or
 // an error of r. The entries before it are valid.
 func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {

@@ -2,13 +2,13 @@ package sitemap_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/spinneret-go/spinneret/fetch/sitemap"
 	"github.com/spinneret-go/spinneret/internal/weburl"
@@ -184,51 +184,6 @@ func TestSitemap(t *testing.T) {
 	}
 }
 
-func TestDatesOfSitemaps(t *testing.T) {
-	at := func(y int, m time.Month, d, h, min int) time.Time {
-		return time.Date(y, m, d, h, min, 0, 0, time.UTC)
-	}
-	tests := []struct {
-		in   string
-		want time.Time
-	}{
-		{"1997", at(1997, 1, 1, 0, 0)}, // the first six are from the W3C's note
-		{"1997-07", at(1997, 7, 1, 0, 0)},
-		{"1997-07-16", at(1997, 7, 16, 0, 0)},
-		{"1997-07-16T19:20+01:00", at(1997, 7, 16, 18, 20)},
-		{"1997-07-16T19:20:00+01:00", at(1997, 7, 16, 18, 20)},
-		{"1997-07-16T19:20:00.00+01:00", at(1997, 7, 16, 18, 20)},
-		{"1997-07-16T19:20:00", at(1997, 7, 16, 19, 20)},
-		{"1997-07-16 19:20:00", at(1997, 7, 16, 19, 20)},
-		{"1997-07-16T19:20:00+0100", at(1997, 7, 16, 18, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 +0100", at(1997, 7, 16, 18, 20)},
-		{"16 Jul 97 19:20 GMT", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 97 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 1997 19:20:00", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 97 19:20", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 EST", at(1997, 7, 17, 0, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 PDT", at(1997, 7, 17, 2, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 Z", at(1997, 7, 16, 19, 20)},
-		{"Wed, 16 Jul 1997 19:20:00 -0100", at(1997, 7, 16, 20, 20)},
-		{"Wednesday, 16 July 1997 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
-		{"Sun, 16 Jul 1997 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
-		{"Wednesday, 16-Jul-97 19:20:00 GMT", at(1997, 7, 16, 19, 20)},
-		{"Wed Jul 16 19:20:00 1997", at(1997, 7, 16, 19, 20)},
-		{"16 Jul 1997", at(1997, 7, 16, 0, 0)},
-		{"July 16, 1997 19:20:00", at(1997, 7, 16, 19, 20)},
-		{"1997-07-16 19:20:00 +0100", at(1997, 7, 16, 18, 20)},
-		{"1997-07-16T19:20", at(1997, 7, 16, 19, 20)},
-		{"1997-7-16", at(1997, 7, 16, 0, 0)},
-		{"", time.Time{}},
-		{"now", time.Time{}},
-		{"1997-13-01", time.Time{}},
-		{strings.Repeat("1", 100), time.Time{}},
-	}
-	for _, tt := range tests {
-		require.True(t, tt.want.Equal(sitemap.ParseDate(tt.in)), "ParseDate(%q)", tt.in)
-	}
-}
-
 // hostile is an endless document: head, and then text repeatedly. It counts the bytes that were
 // read.
 type hostile struct {
@@ -340,6 +295,49 @@ func TestSitemapErrors(t *testing.T) {
 		require.ErrorIs(t, err, weburl.ErrNoBase)
 	}
 }
+
+// A gzip file of a few kilobytes can hold megabytes of text in which no entry is found.
+func TestRatioOfAGzipFile(t *testing.T) {
+	comment := "<!--" + strings.Repeat(" ", 1000) + "-->"
+	got, err := entries(strings.NewReader(zipped(t, "<urlset><url><loc>x</loc></url>"+strings.Repeat(comment, 10_000))))
+	require.ErrorIs(t, err, sitemap.ErrTooLarge)
+	require.Len(t, got, 1)
+
+	many := "<urlset>" + strings.Repeat("<url><loc>https://a.test/a/page</loc></url>", 5000) + "</urlset>"
+	require.Greater(t, len(many), 64<<10)
+	got, err = entries(strings.NewReader(zipped(t, many)))
+	require.ErrorIs(t, err, sitemap.ErrTooLarge, "the same URL again and again")
+	require.Greater(t, len(got), 1400, "there is an allowance")
+	var real strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&real, "<url><loc>https://a.test/a/page/%d</loc></url>", i)
+	}
+	got, err = entries(strings.NewReader(zipped(t, "<urlset>"+real.String()+"</urlset>")))
+	require.NoError(t, err)
+	require.Len(t, got, 20_000)
+}
+
+// A loop that waits for an entry is stopped by the reader, even if no entry comes.
+func TestEntriesEndWhenTheReaderFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h := &hostile{head: "<urlset>", text: "<a<a>"}
+	read := readerFunc(func(p []byte) (int, error) {
+		if h.read > 100_000 {
+			cancel()
+		}
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		return h.Read(p)
+	})
+	_, err := entries(read)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, h.read, 110_000)
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // Entities must not read files, contact other hosts, or grow without bound.
 func TestSitemapResolvesNoEntities(t *testing.T) {

@@ -4,115 +4,84 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"regexp"
-	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/transform"
+	"github.com/spinneret-go/spinneret/internal/charset"
 )
 
 // open returns the text of a sitemap in UTF-8. It decompresses gzip, which for sitemaps is a file
 // format as well as a content coding.
 func open(r io.Reader, total int) (io.Reader, error) {
 	// Gzip input can be endless without any output.
-	br := bufio.NewReader(&ceiling{r, total})
+	file := &ceiling{r: r, left: total}
+	br := bufio.NewReader(file)
 	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
 		zr, err := gzip.NewReader(br)
 		if err != nil {
 			return nil, err
 		}
-		br = bufio.NewReader(zr)
+		br = bufio.NewReader(&inflated{Reader: zr, file: file})
 	}
-	if tables := sniff(br); tables != nil {
-		return transform.NewReader(br, tables.NewDecoder()), nil
-	}
-	return br, nil
+	return sniff(br).NewReader(br), nil
 }
 
 // ceiling is a reader that fails after left bytes.
 type ceiling struct {
-	io.Reader
-	left int
+	r          io.Reader
+	read, left int
 }
 
 // Read implements io.Reader.
 func (c *ceiling) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
+	n, err := c.r.Read(p)
+	c.read += n
 	if c.left -= n; c.left < 0 {
 		err = ErrTooLarge
 	}
 	return n, err
 }
 
-// declaration is an XML declaration that names an encoding.
-var declaration = regexp.MustCompile(`^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([^"']*)["']`)
+// ratioAllowance is the decompressed size in bytes that is allowed whatever MaxRatio says: a small
+// list of similar URLs can compress very well.
+const ratioAllowance = 64 << 10
 
-// sniff returns the encoding of a document, nil for UTF-8, and skips its byte order mark. An
-// impossible declaration is ignored.
-func sniff(br *bufio.Reader) encoding.Encoding {
+// inflated reads the content of a compressed file. It fails if that is out of all proportion.
+type inflated struct {
+	io.Reader
+	file *ceiling
+	size int
+}
+
+// Read implements io.Reader.
+func (i *inflated) Read(p []byte) (int, error) {
+	n, err := i.Reader.Read(p)
+	if i.size += n; i.size > ratioAllowance+MaxRatio*i.file.read {
+		err = ErrTooLarge
+	}
+	return n, err
+}
+
+// sniff returns the encoding of a document, and skips its byte order mark. An impossible declaration
+// is ignored.
+func sniff(br *bufio.Reader) *charset.Charset {
 	head, _ := br.Peek(1024)
-	for mark, name := range map[string]string{
-		"\xef\xbb\xbf": "utf-8", "\xfe\xff": "utf-16be", "\xff\xfe": "utf-16le",
-	} {
-		if bytes.HasPrefix(head, []byte(mark)) {
-			_, _ = br.Discard(len(mark))
-			return named(name)
-		}
+	c, mark, ok := charset.Marked(head)
+	if ok {
+		_, _ = br.Discard(mark)
+		return c
 	}
 	switch {
 	case bytes.HasPrefix(head, []byte("<\x00")):
-		return named("utf-16le")
+		return charset.UTF16LE
 	case bytes.HasPrefix(head, []byte("\x00<")):
-		return named("utf-16be")
+		return charset.UTF16BE
 	}
-	label := declaration.FindSubmatch(head)
-	if label == nil {
+	// One or two letters may look like UTF-8 by chance, more never do.
+	const some = 4
+	if c, _ = charset.OfXML(trimmed(head)); charset.Letters(head) >= some {
 		return nil
 	}
-	tables := named(string(label[1]))
-	name := ""
-	if tables != nil {
-		name, _ = htmlindex.Name(tables)
-	}
-	switch {
-	case name == "utf-16le" || name == "utf-16be" || name == "replacement":
-		return nil // the declaration could be read
-	case isUTF8(head):
-		return nil
-	}
-	return tables
-}
-
-// named returns the encoding for a label, nil for UTF-8 and for unknown labels.
-func named(label string) encoding.Encoding {
-	tables, err := htmlindex.Get(label)
-	if err != nil {
-		return nil
-	}
-	if name, _ := htmlindex.Name(tables); name == "utf-8" {
-		return nil
-	}
-	return tables
-}
-
-// isUTF8 reports whether head is valid UTF-8 with some characters beyond ASCII. Text in another
-// encoding hardly ever is. The last character may be incomplete.
-func isUTF8(head []byte) bool {
-	const some = 4 // one or two may look so by chance
-	letters := 0
-	for len(head) > 0 {
-		r, size := utf8.DecodeRune(head)
-		if r == utf8.RuneError && size == 1 {
-			return letters >= some && !utf8.FullRune(head)
-		}
-		if r >= utf8.RuneSelf {
-			letters++
-		}
-		head = head[size:]
-	}
-	return letters >= some
+	return c
 }
 
 // source is a window on a document: the part that was read and is still needed.
@@ -160,6 +129,20 @@ func (s *source) more() bool {
 	return n > 0 || err == nil
 }
 
+// untilAny returns how many bytes of the rest precede the first of the characters from the nth byte
+// on, or -1 if there is none: then s.err says why.
+func (s *source) untilAny(n int, chars string) int {
+	for {
+		if i := bytes.IndexAny(s.rest()[min(n, len(s.rest())):], chars); i >= 0 {
+			return n + i
+		}
+		n = max(n, len(s.rest()))
+		if !s.more() {
+			return -1
+		}
+	}
+}
+
 // until returns the length of the rest up to and including the first end from the nth byte on, or
 // -1 if there is none: then s.err says why.
 func (s *source) until(n int, end string) int {
@@ -190,10 +173,11 @@ func (s *source) first() (byte, error) {
 // line returns the next line, valid until the next call; a line longer than most is returned empty.
 // CR and LF each end a line, so that CR LF ends an empty one too.
 func (s *source) line(most int) ([]byte, error) {
+	seen := 0 // bytes of the rest without a line end
 	for skip := false; ; {
-		if i := bytes.IndexAny(s.rest(), "\r\n"); i >= 0 {
-			line := s.rest()[:i]
-			if s.pos += i + 1; skip || len(line) > most {
+		if i := bytes.IndexAny(s.rest()[seen:], "\r\n"); i >= 0 {
+			line := s.rest()[:seen+i]
+			if s.pos += seen + i + 1; skip || len(line) > most {
 				return nil, nil
 			}
 			return line, nil
@@ -201,6 +185,7 @@ func (s *source) line(most int) ([]byte, error) {
 		if skip = skip || len(s.rest()) > most; skip {
 			s.pos = len(s.buf)
 		}
+		seen = len(s.rest())
 		if !s.more() {
 			line := s.rest()
 			s.pos = len(s.buf)

@@ -32,19 +32,13 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/net/proxy": "SOCKS5",
 	},
 	"fetch/sitemap": {
-		"github.com/klauspost/compress/gzip":   "twice the speed of the standard one",
-		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses",
-		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
-		"golang.org/x/text/transform":          "converts a stream",
+		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
 	},
 	"fetch/cookies": {
 		"golang.org/x/net/publicsuffix": "who may set a cookie for which domain",
 	},
 	"fetch/page": {
-		"golang.org/x/net/html":                "entities, and the parser to compare with",
-		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses, without its sniffing",
-		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
-		"golang.org/x/text/transform":          "the errors of converters",
+		"golang.org/x/net/html": "entities, and the parser to compare with",
 	},
 	"archive": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
@@ -63,6 +57,11 @@ var allowed = map[string]map[string]string{
 // allowedInternal is the same for the packages under internal/. The packages use them, so their
 // imports end up in an embedder's build, too.
 var allowedInternal = map[string]map[string]string{
+	"internal/charset": {
+		"golang.org/x/text/encoding":           "the tables that x/net/html/charset uses, without its sniffing",
+		"golang.org/x/text/encoding/htmlindex": "the labels of the Encoding Standard",
+		"golang.org/x/text/transform":          "converts a stream, and the errors of converters",
+	},
 	"internal/content": {
 		"github.com/klauspost/compress/flate": "the content coding deflate, resettable",
 		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one, and resettable",
@@ -86,7 +85,8 @@ var testOnly = []string{
 	"github.com/klauspost/compress/zlib",
 	"github.com/klauspost/compress/zstd",
 	"github.com/andybalholm/brotli",
-	"github.com/temoto/robotstxt", // an oracle
+	"github.com/temoto/robotstxt",          // an oracle
+	"golang.org/x/text/encoding/htmlindex", // another one
 }
 
 // importFindings returns the forbidden imports.

@@ -2,6 +2,7 @@ package trap
 
 import (
 	"hash/maphash"
+	"math"
 	"strings"
 	"sync"
 
@@ -55,6 +56,13 @@ type tally struct {
 	refused  uint32 // since it became a trap
 }
 
+// increase adds one to a count, which stays at its maximum: a limit beyond that is none.
+func increase(count *uint32) {
+	if *count < math.MaxUint32 {
+		*count++
+	}
+}
+
 // One in probe URLs of a trap is admitted, to see whether it still is one: a site may have shown
 // the same error for a while.
 const probe = 64
@@ -68,9 +76,9 @@ func (l *Limits) Admit(url string) urlfilter.Reason {
 	host, pattern := l.keys(url)
 	byHost, byPattern := l.counts[host], l.counts[pattern]
 	switch {
-	case l.PerHost > 0 && byHost.admitted >= uint32(l.PerHost):
+	case l.PerHost > 0 && int64(byHost.admitted) >= int64(l.PerHost):
 		return HostLimit
-	case l.PerPattern > 0 && byPattern.admitted >= uint32(l.PerPattern):
+	case l.PerPattern > 0 && int64(byPattern.admitted) >= int64(l.PerPattern):
 		return PatternLimit
 	case l.isTrap(byPattern):
 		byPattern.refused++
@@ -80,11 +88,11 @@ func (l *Limits) Admit(url string) urlfilter.Reason {
 		}
 	}
 	if l.PerHost > 0 {
-		byHost.admitted++
+		increase(&byHost.admitted)
 		l.keep(host, byHost)
 	}
 	if l.PerPattern > 0 {
-		byPattern.admitted++
+		increase(&byPattern.admitted)
 		l.keep(pattern, byPattern)
 	}
 	return urlfilter.Fine
@@ -100,7 +108,7 @@ func (l *Limits) Fetched(url string, known bool) {
 	t, found := l.counts[pattern]
 	switch {
 	case known:
-		t.repeats++
+		increase(&t.repeats)
 	case !found:
 		return // the common case
 	default:
@@ -118,7 +126,7 @@ func (l *Limits) isTrap(t tally) bool {
 	if most == 0 {
 		most = DefaultRepeats
 	}
-	return most > 0 && t.repeats >= uint32(most)
+	return most > 0 && int64(t.repeats) >= int64(most)
 }
 
 // keep stores a tally. If there is no space, it evicts the lowest of a few.
@@ -129,9 +137,9 @@ func (l *Limits) keep(key uint64, t tally) {
 	}
 	if _, found := l.counts[key]; !found && len(l.counts) >= most {
 		const few = 8
-		n, lowest, least := 0, uint64(0), ^uint32(0)
+		n, lowest, least := 0, uint64(0), uint64(math.MaxUint64)
 		for other, t := range l.counts { // starts anywhere
-			if sum := t.admitted + t.repeats; sum < least {
+			if sum := uint64(t.admitted) + uint64(t.repeats); sum < least {
 				lowest, least = other, sum
 			}
 			if n++; n == few {

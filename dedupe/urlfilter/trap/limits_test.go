@@ -2,6 +2,7 @@ package trap
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -54,6 +55,27 @@ func TestLimitsCount(t *testing.T) {
 		require.Equal(t, urlfilter.Fine, zero.Admit(fmt.Sprintf("https://a.example/item/%d", i)))
 	}
 	require.Empty(t, zero.counts)
+}
+
+// Limits beyond the counts are no limits, and counts do not start again.
+func TestLimitsBeyondTheCounts(t *testing.T) {
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("an int is too small for such limits")
+	}
+	const url = "https://a.example/item/1"
+	for _, most := range []uint64{1 << 32, 1<<32 + 1, math.MaxInt64} {
+		l := &Limits{PerHost: int(most), PerPattern: int(most), Repeats: int(most)}
+		l.Fetched(url, true)
+		for range 3 {
+			require.Equal(t, urlfilter.Fine, l.Admit(url), most)
+		}
+		host, pattern := l.keys(url)
+		full := tally{admitted: math.MaxUint32, repeats: math.MaxUint32}
+		l.counts[host], l.counts[pattern] = full, full
+		l.Fetched(url, true)
+		require.Equal(t, urlfilter.Fine, l.Admit(url), most)
+		require.Equal(t, full, l.counts[pattern])
+	}
 }
 
 // TestTraps crawls URLs with session ids, which repeat the same page, and the archive of a

@@ -250,11 +250,9 @@ func validators(resp *fetch.Response) fetch.Validators {
 	return resp.Validators()
 }
 
-// textOf returns the text of a page, with spaces between pieces.
+// textOf returns the text of a page.
 func textOf(resp *fetch.Response) (text []byte) {
-	collect := webpage.Options{Text: func(piece []byte) {
-		text = append(append(text, piece...), ' ')
-	}}
+	collect := webpage.Options{Text: func(piece []byte) { text = append(text, piece...) }}
 	for _, err := range webpage.Scan(resp.Body, resp.URL, resp.Header.Get("Content-Type"), collect) {
 		if err != nil {
 			break // too many links: the text so far must suffice

@@ -1,4 +1,4 @@
-package page
+package charset
 
 import (
 	"strconv"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// encoder returns the encoder for the queries of links on a page in the encoding; nil means UTF-8,
+// Encoder returns the encoder for the queries of links on a page in the encoding; nil means UTF-8,
 // which is also the output encoding of UTF-16.
-func (c *charset) encoder() weburl.Encoder {
+func (c *Charset) Encoder() weburl.Encoder {
 	if c == nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func appendUnknown(dst []byte, r rune) []byte {
 
 // appendRune appends r in the encoding, and reports whether the encoding has r. Some tables know
 // more characters than the Encoding Standard lets an encoder use; the standard decides.
-func (c *charset) appendRune(dst []byte, e *encoding.Encoder, r rune) ([]byte, bool) {
+func (c *Charset) appendRune(dst []byte, e *encoding.Encoder, r rune) ([]byte, bool) {
 	if r < utf8.RuneSelf {
 		return append(dst, byte(r)), true
 	}

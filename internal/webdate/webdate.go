@@ -1,0 +1,141 @@
+// Package webdate reads the dates that people and programs write into pages, feeds and header
+// fields: those of RFC 822 and 850, of ISO 8601, of the C library, and common deviations.
+package webdate
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxLen bounds, in bytes, the text that is tried as a date.
+const maxLen = 64
+
+// The groups of form.
+const (
+	digits = iota + 1
+	isoYear
+	isoMonth
+	isoDay
+	day
+	month
+	year
+	usMonth
+	usDay
+	usClock
+	usYear
+	clock
+	zone
+)
+
+// form matches a date. A weekday is not checked: pages get it wrong, and the rest of the date is
+// unambiguous. Every repetition matches one kind of text, so that the work is linear.
+var form = sync.OnceValue(func() *regexp.Regexp {
+	const (
+		weekday = `(?:[a-z]{3,9},? +)?`
+		iso     = `(\d{4})(?:[-/](\d\d?)(?:[-/](\d\d?))?)?`
+		compact = `(\d{8})`
+		rfc     = `(\d\d?)[- ] *([a-z]{3})[a-z]*[-, ] *(\d{4}|\d\d)`
+		us      = `([a-z]{3})[a-z]* +(\d\d?),? +(?:(\d\d?:\d\d(?::\d\d)?) +)?(\d{4})`
+		time    = `(\d\d?:\d\d(?::\d\d)?)(?:[.,]\d+)?`
+		zone    = `([a-z]*|[+-]\d\d:?(?:\d\d)?)`
+	)
+	return regexp.MustCompile(`(?i)^` + weekday + `(?:` + compact + `|` + iso + `|` + rfc + `|` + us + `)` +
+		`(?:[t ] *(?:` + time + ` *` + zone + `)?)?$`)
+})
+
+// zones are the hours of the names that RFC 822 defines besides those of UTC. Other names mean
+// different things in different countries, and are read as UTC; its letters have wrong signs.
+var zones = map[string]int{
+	"EDT": -4, "EST": -5, "CDT": -5, "CST": -6, "MDT": -6, "MST": -7, "PDT": -7, "PST": -8,
+}
+
+var months = map[string]int{
+	"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
+	"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12,
+}
+
+// Parse reads a date, in UTC and to the second. A missing month or day is the first, a missing time
+// the start of the day, and a missing zone UTC. It is safe for concurrent use.
+func Parse(s string) (date time.Time, ok bool) {
+	s = strings.TrimSpace(s)
+	if len(s) > maxLen {
+		return date, false
+	}
+	if date, err := time.Parse(time.RFC3339, s); err == nil { // the usual one, and fast
+		return date.UTC().Truncate(time.Second), true
+	}
+	m := form().FindStringSubmatch(s)
+	if m == nil {
+		return date, false
+	}
+	switch {
+	case m[digits] != "":
+		date, ok = civil(m[digits][:4], m[digits][4:6], m[digits][6:])
+	case m[isoYear] != "":
+		date, ok = civil(m[isoYear], m[isoMonth], m[isoDay])
+	case m[year] != "":
+		date, ok = civil(m[year], m[month], m[day])
+	default:
+		date, ok = civil(m[usYear], m[usMonth], m[usDay])
+	}
+	if !ok {
+		return time.Time{}, false
+	}
+	seconds, ok := ofDay(m[clock] + m[usClock])
+	if !ok || m[clock] != "" && m[usClock] != "" {
+		return time.Time{}, false
+	}
+	return date.Add(time.Duration(seconds-offset(m[zone])) * time.Second), true
+}
+
+// civil returns the start of a day, and whether there is such a day.
+func civil(year, month, day string) (date time.Time, ok bool) {
+	y, m, d := number(year), number(month), number(day)
+	if len(year) == 2 { // as package time does
+		if y += 1900; y < 1969 {
+			y += 100
+		}
+	}
+	switch {
+	case month == "":
+		m = 1
+	case m == 0:
+		m = months[strings.ToLower(month)]
+	}
+	if day == "" {
+		d = 1
+	}
+	date = time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
+	return date, date.Month() == time.Month(m) && date.Day() == d
+}
+
+// ofDay returns the seconds since the start of the day, and whether there is such a time.
+func ofDay(clock string) (seconds int, ok bool) {
+	if clock == "" {
+		return 0, true
+	}
+	part := strings.Split(clock+":00", ":")
+	h, m, s := number(part[0]), number(part[1]), number(part[2])
+	return h*3600 + m*60 + s, h < 24 && m < 60 && s < 60
+}
+
+// offset returns how many seconds a zone is ahead of UTC.
+func offset(zone string) int {
+	if zone == "" || zone[0] != '+' && zone[0] != '-' {
+		return zones[strings.ToUpper(zone)] * 3600
+	}
+	hours, minutes := number(zone[1:3]), number(strings.TrimPrefix(zone[3:], ":"))
+	if zone[0] == '-' {
+		hours, minutes = -hours, -minutes
+	}
+	return hours*3600 + minutes*60
+}
+
+// number returns the value of a few digits; 0 if there are none.
+func number(digits string) int {
+	n, _ := strconv.Atoi(digits) // the form has no others
+	return n
+}

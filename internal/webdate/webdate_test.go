@@ -1,0 +1,103 @@
+package webdate
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParse(t *testing.T) {
+	at := func(y int, m time.Month, d, h, min int) time.Time {
+		return time.Date(y, m, d, h, min, 0, 0, time.UTC)
+	}
+	for text, want := range map[string]time.Time{
+		// The W3C's note on date and time formats.
+		"1997":                         at(1997, 1, 1, 0, 0),
+		"1997-07":                      at(1997, 7, 1, 0, 0),
+		"1997-07-16":                   at(1997, 7, 16, 0, 0),
+		"1997-07-16T19:20+01:00":       at(1997, 7, 16, 18, 20),
+		"1997-07-16T19:20:00+01:00":    at(1997, 7, 16, 18, 20),
+		"1997-07-16T19:20:00.45+01:00": at(1997, 7, 16, 18, 20),
+
+		"1997-07-16T19:20:00":       at(1997, 7, 16, 19, 20),
+		"1997-07-16t19:20:00.75z":   at(1997, 7, 16, 19, 20),
+		"1997-07-16T19:20:00,75Z":   at(1997, 7, 16, 19, 20),
+		"1997-07-16 19:20:00":       at(1997, 7, 16, 19, 20),
+		"1997-07-16T19:20:00+0100":  at(1997, 7, 16, 18, 20),
+		"1997-07-16 19:20:00 +0100": at(1997, 7, 16, 18, 20),
+		"1997-07-16T19:20":          at(1997, 7, 16, 19, 20),
+		"1997-07-16T19:20-02":       at(1997, 7, 16, 21, 20),
+		"1997-07-16T":               at(1997, 7, 16, 0, 0),
+		"1997-7-16":                 at(1997, 7, 16, 0, 0),
+		"1997/7/16":                 at(1997, 7, 16, 0, 0),
+		"19970716":                  at(1997, 7, 16, 0, 0),
+
+		"Wed, 16 Jul 1997 19:20:00 +0100":      at(1997, 7, 16, 18, 20),
+		"16 Jul 97 19:20 GMT":                  at(1997, 7, 16, 19, 20),
+		"16 Jul 97 19:20 UT":                   at(1997, 7, 16, 19, 20),
+		"Wed, 16 Jul 97 19:20:00 GMT":          at(1997, 7, 16, 19, 20),
+		"Wed, 16 Jul 1997 19:20:00":            at(1997, 7, 16, 19, 20),
+		"Wed, 16 Jul 97 19:20":                 at(1997, 7, 16, 19, 20),
+		"Wed, 16 Jul 1997 19:20:00 EST":        at(1997, 7, 17, 0, 20),
+		"Wed, 16 Jul 1997 19:20:00 pdt":        at(1997, 7, 17, 2, 20),
+		"Wed, 16 Jul 1997 19:20:00 Z":          at(1997, 7, 16, 19, 20),
+		"Wed, 16 Jul 1997 19:20:00 XYZ":        at(1997, 7, 16, 19, 20),
+		"Wed, 16 Jul 1997 19:20:00 -0100":      at(1997, 7, 16, 20, 20),
+		"Wednesday, 16 July 1997 19:20:00 UTC": at(1997, 7, 16, 19, 20),
+		"Sun, 16 Jul 1997 19:20:00 GMT":        at(1997, 7, 16, 19, 20),
+		"Wednesday, 16-Jul-97 19:20:00 GMT":    at(1997, 7, 16, 19, 20),
+		"Wednesday, 16-Jul-1997 19:20:00 GMT":  at(1997, 7, 16, 19, 20),
+		"wed, 16 jul 1997":                     at(1997, 7, 16, 0, 0),
+		"16 Jul 1997":                          at(1997, 7, 16, 0, 0),
+		" 16 Jul 68\n":                         at(2068, 7, 16, 0, 0),
+		"16 Jul 69":                            at(1969, 7, 16, 0, 0),
+
+		"Wed Jul 16 19:20:00 1997": at(1997, 7, 16, 19, 20),
+		"Wed Jul  6 19:20:00 1997": at(1997, 7, 6, 19, 20),
+		"July 16, 1997 19:20:00":   at(1997, 7, 16, 19, 20),
+		"Jul 16, 1997":             at(1997, 7, 16, 0, 0),
+	} {
+		got, ok := Parse(text)
+		require.True(t, ok, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{
+		"", "now", "yesterday", "Wed,", "@", "1", "12345", "1997-13-01", "1997-00-01", "1997-02-31", "31 Feb 1997",
+		"16 Foo 1997", "16 Anf 1997", "Foo 16, 1997", "1997-07-16 GMT", "1997-07-16 25:00", "1997-07-16 19:60",
+		"16 Jul 97 1500 UT", "16 Jul 1997 15:00:00 +9x", "16 Jul 1997 15:00:00 GMT, noindex",
+		"Jul 16 19:20:00 1997 19:20:00", "16 Jul 1997 15:00:00 " + strings.Repeat("a", 64), strings.Repeat("1", 100),
+	} {
+		got, ok := Parse(text)
+		require.False(t, ok, text)
+		require.Zero(t, got, text)
+	}
+}
+
+// FuzzParse checks that whatever is a date reads the same when it is written in each of the forms.
+func FuzzParse(f *testing.F) {
+	f.Add("Wed, 16 Jul 1997 19:20:00 +0100")
+	f.Add("1997-07-16T19:20:00Z")
+	f.Fuzz(func(t *testing.T, text string) {
+		date, ok := Parse(text)
+		if ok != !date.IsZero() && date.Year() != 1 {
+			t.Fatalf("%q: %v, %v", text, date, ok)
+		}
+		if year := date.Year(); !ok || year < 1969 || year > 2068 {
+			return
+		}
+		zone := time.FixedZone("", -3*3600-1800)
+		for _, form := range []string{time.RFC3339, time.RFC3339Nano, time.RFC1123, time.RFC1123Z, time.RFC850, time.ANSIC,
+			"02 Jan 06 15:04:05 -0700", "2006-01-02 15:04:05 -0700", "January 2, 2006 15:04:05"} {
+			written := date.Format(form)
+			if strings.Contains(form, "07") {
+				written = date.In(zone).Format(form)
+			}
+			again, ok := Parse(written)
+			if !ok || !again.Equal(date) {
+				t.Errorf("%q is %v, but %q is %v, %v", text, date, written, again, ok)
+			}
+		}
+	})
+}

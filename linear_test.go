@@ -1,0 +1,157 @@
+//go:build unix
+
+package spinneret_test
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch/page"
+	"github.com/spinneret-go/spinneret/fetch/sitemap"
+)
+
+// A decoder is something that reads bytes which strangers wrote.
+type decoder struct {
+	name string
+	run  func(input string)
+	// Each input starts with the head. Then the atoms follow, in many combinations: as the pieces
+	// of the format that open, close and hide other pieces, they provoke repeated searches.
+	head  string
+	atoms []string
+}
+
+var decoders = []decoder{
+	{"page.Scan", func(in string) {
+		all := page.Options{Forms: true, Styles: true, Meta: true, IDs: true, Text: func([]byte) {}}
+		for range page.Scan([]byte(in), "http://a.test/", "text/html", all) {
+		}
+	}, "", []string{
+		"<a", "<a href=x>", "</a>", "<svg>", "</svg>", "<g>", "</g>", "<math><mi>", "</p>", "<p>", "<desc>",
+		"<table>", "<td>", "<b>", "</x>", "<x>", "<!--", "-->", "<![CDATA[", "<script>", "<!--<script", "<title>",
+		"<style>", "<style>@import url(", "</", "\"", "<a b='", "&", "&am", "é", "\xff", "<noframes>", "<form>", "<frameset>",
+		"<template>", "<select>", "<option>", "<font>", "<img srcset='a,(,'>", "x=\"\"",
+	}},
+	{"page.Styles", func(in string) {
+		for range page.Styles([]byte(in), "http://a.test/", "") {
+		}
+	}, "", []string{"url(", "url('", "@import", "/*", "*/", "\\", "'", "\n", ")", "a", "\\\r\n", "é", "\xff"}},
+	{"page.HeaderLinks", func(in string) {
+		for range page.HeaderLinks(map[string][]string{"Link": {in}}, "http://a.test/") {
+		}
+	}, "", []string{"<a>;rel=next,", "<", ">", ";", "=", "\"", "\\", ",", " ", "a", ";rel=\"a\""}},
+	{"page.ToUTF8", func(in string) { page.ToUTF8([]byte(in), "") }, "", []string{
+		"<meta charset", "<meta", "<", "charset=", "=", "'", "<?xml encoding", "é", "\xff", "<!--",
+	}},
+	{"sitemap.Entries", listSitemap, "<urlset><url><loc>", xmlAtoms},
+	{"sitemap.Entries of Atom", listSitemap, "<feed><entry>", xmlAtoms},
+	{"sitemap.Entries of RSS in Shift_JIS", listSitemap,
+		"<?xml version='1.0' encoding='Shift_JIS'?><rss><item>", xmlAtoms},
+	{"sitemap.Entries of text", listSitemap, "http://a.test/\n", []string{"\n", "\r", "x", "http://a.test/", "<", "\xff", " "}},
+}
+
+func listSitemap(in string) {
+	for range sitemap.Entries(strings.NewReader(in), "http://a.test/") {
+	}
+}
+
+var xmlAtoms = []string{
+	"<a", "<a>", "</a>", "<", ">", "</", "<!--", "-->", "<![CDATA[", "]]>", "<!x [", "]", "<?", "&", "&#x", ";",
+	"<link a=''", "a=''", "a=", "'", "<loc>", "</loc>", "<url>", "</url>", "<entry>", "<link href=x>", "<item>", "<guid>", "x", " ",
+}
+
+// TestTheWorkIsLinearInTheInput holds every decoder of foreign bytes to its promise: an input of
+// sixteen times the length takes about sixteen times the work, and no byte takes a thousand times
+// the work of hashing it, as it would if each tag walked a long list, however bounded. The test
+// compares processor times, with room for noise: what is quadratic takes 256 times the work.
+func TestTheWorkIsLinearInTheInput(t *testing.T) {
+	for _, d := range decoders {
+		t.Run(d.name, func(t *testing.T) {
+			for _, in := range d.inputs() {
+				growth, cost := measured(d.run, in.of)
+				if growth > maxGrowth {
+					t.Errorf("%s: %d times the input takes %.0f times the work", in.name, factor, growth)
+				}
+				if cost > maxCost {
+					t.Errorf("%s: a byte takes %.0f times the work of hashing it", in.name, cost)
+				}
+			}
+		})
+	}
+}
+
+const (
+	factor    = 16
+	maxGrowth = 4 * factor
+	maxCost   = 1000
+)
+
+// An input is a family of texts.
+type input struct {
+	name string
+	of   func(n int) string // of about n bytes
+}
+
+// inputs returns hostile inputs: each atom again and again, each two of them by turns, and much of
+// the one before much of the other.
+func (d decoder) inputs() (made []input) {
+	add := func(name string, of func(n int) string) {
+		made = append(made, input{name, func(n int) string { return d.head + of(n) }})
+	}
+	for i, a := range d.atoms {
+		add(fmt.Sprintf("%q", a), func(n int) string { return repeated(a, n) })
+		for _, b := range d.atoms[:i] {
+			add(fmt.Sprintf("%q", a+b), func(n int) string { return repeated(a+b, n) })
+			add(fmt.Sprintf("%q, then %q", a, b), func(n int) string { return repeated(a, n/2) + repeated(b, n/2) })
+			add(fmt.Sprintf("%q, then %q", b, a), func(n int) string { return repeated(b, n/2) + repeated(a, n/2) })
+		}
+	}
+	return made
+}
+
+func repeated(s string, n int) string { return strings.Repeat(s, n/len(s)+1) }
+
+// measured returns how many times the work a longer input takes, and how many times the work of
+// hashing it. What looks too much is measured again, since other programs share the caches: the
+// smallest results count.
+func measured(run func(string), of func(n int) string) (growth, cost float64) {
+	const size = 16 << 10
+	short, long := of(size), of(factor*size)
+	growth, cost = math.Inf(1), math.Inf(1)
+	for range 6 {
+		all := work(run, long, 1)
+		growth = min(growth, all/work(run, short, factor))
+		cost = min(cost, all/work(hash, long, 1))
+		if growth <= maxGrowth && cost <= maxCost {
+			break
+		}
+	}
+	return growth, cost
+}
+
+func hash(in string) { _, _ = fnv.New64a().Write([]byte(in)) }
+
+// work returns the seconds of processor time that one run takes.
+func work(run func(string), input string, atLeast int) float64 {
+	const enough = 500 * time.Microsecond
+	begin := processorTime()
+	for n := 1; ; n++ {
+		run(input)
+		if took := processorTime() - begin; n >= atLeast && took >= enough {
+			return took.Seconds() / float64(n)
+		}
+	}
+}
+
+// processorTime returns the processor time used by this process.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
