@@ -193,8 +193,8 @@ func (s *Scheduler[T]) explainShared(r *Reason, p *limiter) {
 func (s *Scheduler[T]) leasedSince(which int, i uint32) time.Time {
 	flights := &s.engine.flights
 	for n := s.engine.flying.head; n != 0; n = s.engine.flightTimers.at(n).next {
-		if flights.at(n).limiters[which] == i {
-			return s.time(flights.at(n).at)
+		if f := flights.at(n); f.limiters[which] == i && !f.spent {
+			return s.time(f.at)
 		}
 	}
 	return time.Time{}

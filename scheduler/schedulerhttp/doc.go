@@ -5,7 +5,7 @@
 //
 // A [Transport] works below any client of net/http, and so below colly, resty and gofeed, and above
 // any other RoundTripper. For crawlers with a queue, [Outcome] converts a response for the
-// scheduler.
+// scheduler, and [Over] makes other requests wait for the same hosts.
 //
 // # What it promises
 //
