@@ -75,6 +75,9 @@ func (c *crawler) rule(it stage.Item) (allowed bool) {
 	ruling := c.Robots.Rule(it, time.Now())
 	if ruling.News != nil {
 		c.learn(it.URL, *ruling.News, it.Depth)
+		for _, waiting := range ruling.News.Released {
+			c.route(waiting)
+		}
 	}
 	switch ruling.Step {
 	case stage.Stop:

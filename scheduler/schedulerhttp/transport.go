@@ -133,7 +133,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func hostOf(name string) string {
 	host, err := weburl.HostName(name)
 	if err != nil {
-		return strings.ToLower(name)
+		return strings.ToLower(strings.TrimRight(name, "."))
 	}
 	return host
 }
