@@ -15,7 +15,9 @@
 //
 // There is at most one request in flight per host, where a host is a scheme, name and port. Up to
 // five redirects are followed, to any host; the file they lead to applies to the host where they
-// began (RFC 9309, 2.3.1.2). A 4xx status other than 429, or a sixth redirect, means that there is
+// began (RFC 9309, 2.3.1.2). So a site decides where these requests go, even to an address inside of
+// your network or to a page that another site's robots.txt disallows: give Options.Client a
+// transport that guards addresses, such as that of package fetch. A 4xx status other than 429, or a sixth redirect, means that there is
 // no file: everything is allowed. Any other response without a complete file means that the host is
 // unreachable. Then the last copy stays valid indefinitely; without a copy nothing is allowed.
 //

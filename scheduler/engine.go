@@ -25,6 +25,7 @@ type engine struct {
 	now    int64  // the latest time seen
 	first  int64  // the first time seen
 	serial uint64 // of the last lease
+	seed   uint64 // of spread; 0 means no spread
 
 	directory
 	extras slab[extra]
@@ -71,7 +72,8 @@ const (
 )
 
 // init makes e empty.
-func (e *engine) init(o Options) {
+func (e *engine) init(o Options, seed uint64) {
+	e.seed = seed
 	host, addr, group := int64(o.HostDelay), int64(o.AddrDelay), int64(o.GroupDelay)
 	e.delay = [kinds]int64{aHost: host, anIPv4: addr, anIPv6: addr, aGroup: group}
 	perHost, perAddr, perGroup := uint16(o.MaxPerHost), uint16(o.MaxPerAddr), uint16(o.MaxPerGroup)

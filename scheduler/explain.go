@@ -81,9 +81,9 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	return s.reason(i)
 }
 
-// Hosts returns an iterator over all known hosts, with the result of Explain for each. The
+// Reasons returns an iterator over all known hosts, with the result of Explain for each. The
 // Scheduler may be used during the walk, which may miss concurrent changes.
-func (s *Scheduler[T]) Hosts() iter.Seq2[string, Reason] {
+func (s *Scheduler[T]) Reasons() iter.Seq2[string, Reason] {
 	type known struct {
 		host   string
 		reason Reason

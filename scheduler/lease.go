@@ -37,8 +37,8 @@ type Outcome struct {
 	Failed bool
 
 	// RetryAfter is the time given by the Retry-After header, such as the time of the response plus
-	// its seconds. Neither the host nor its address is leased before. Zero means that there is
-	// none.
+	// its seconds. The host is not leased before, nor for a while is its address: see
+	// Options.MaxRetryAfter. Zero means that there is none.
 	RetryAfter time.Time
 
 	// Skipped reports that no request was made: no delay starts, and the other fields are ignored.

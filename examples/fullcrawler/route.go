@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots"
@@ -19,7 +20,7 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	}
 	var err error
 	if it.URL, err = stage.StepsFor(it, c.Cfg.AsFound).Canonical(raw); err != nil {
-		return c.count("", c.Filter.Format.Malformed(err))
+		return c.count("", urlfilter.Malformed(err))
 	}
 	why := c.Filter.Check(it)
 	if why == "" {

@@ -18,6 +18,9 @@
 // has none, a lower layer sets the same one for both. If several requests need one robots.txt, one
 // of them fetches it and the others wait, each until its own context ends.
 //
+// The rules are those at the time of RoundTrip. If a layer below makes the request wait, they may
+// have changed when it is sent, as they may have for a request that is sent at once.
+//
 // The Crawl-delay travels in the request's context under the key struct{ RobotsCrawlDelay struct{}
 // }{}, as a time.Duration. Package schedulerhttp, placed below, obeys it. It is 0 if the host has
 // none. Requests for robots.txt carry no value.

@@ -30,6 +30,6 @@
 // # Crawl-delay
 //
 // A layer above that reads robots.txt passes the Crawl-delay of a request's host in the request's
-// context, under the key struct{ RobotsCrawlDelay struct{} }{}, as a time.Duration. Zero cancels an
+// context, under the key [CrawlDelay], as a time.Duration. Zero cancels an
 // earlier one. Package robots/robotshttp does this.
 package schedulerhttp

@@ -46,7 +46,7 @@ type Transport struct {
 // turns is a scheduler.Scheduler for any type of items.
 type turns interface {
 	wait(ctx context.Context, host string) (turn, error)
-	SetHost(host string, h scheduler.Host)
+	SetHost(host string, h scheduler.Host) error
 }
 
 // A turn is a scheduler.Lease for any type of items.
@@ -99,7 +99,9 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 
 // SetHost sets what is known about a host, whatever the spelling of its name: see
 // [scheduler.Scheduler.SetHost].
-func (t *Transport) SetHost(host string, h scheduler.Host) { t.turns.SetHost(hostOf(host), h) }
+func (t *Transport) SetHost(host string, h scheduler.Host) error {
+	return t.turns.SetHost(hostOf(host), h)
+}
 
 // Hosts returns the scheduler of the requests. Use it to explain why a host waits, or to save and
 // restore the state. It knows a host by the name in lower case and ASCII, as it is sent. Hosts
@@ -121,11 +123,23 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(r)
 	}
 	host := hostOf(r.URL.Hostname())
-	if delay, known := r.Context().Value(httpctx.CrawlDelay{}).(time.Duration); known {
+	if delay, known := r.Context().Value(CrawlDelay{}).(time.Duration); known {
 		longest := t.kept.longest(host, httpurl.Port(r.URL), delay)
-		t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest})
+		if err := t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest}); err != nil {
+			return nil, refuse(r, err)
+		}
 	}
 	return (&request{Request: r, transport: t, host: host}).roundTrip()
+}
+
+// CrawlDelay is the key of a time.Duration in the context of a request: what robots.txt asks for.
+// Since its type has no name, layers of other modules can use it without importing this package.
+type CrawlDelay = httpctx.CrawlDelay
+
+// refuse closes the body of a request that is not sent, as the contract of RoundTripper requires.
+func refuse(r *http.Request, err error) error {
+	newBody(r.Body).end()
+	return err
 }
 
 // hostOf returns the one form of a host's name, as it is sent. net/http refuses to send names that
