@@ -13,7 +13,8 @@
 //		}()
 //	}
 //
-// [Scheduler.Wait] is for requests without a queue, package schedulerhttp for any HTTP client.
+// [Scheduler.Wait] is for requests without a queue, package schedulerhttp for any HTTP client. Pass
+// [Lease.Context] to what makes other requests on the way, so that it does not wait for the caller.
 //
 // # What it promises
 //
@@ -25,8 +26,8 @@
 //
 // Tasks of one host and priority are leased in the order in which they were added. Hosts that share
 // an address or a group take turns: none overtakes a waiting one more than once. A host with both
-// waits for its address, its group, and at most once more for its address; during that last wait no
-// other host of the group is leased. Otherwise Next does not block while a host is ready.
+// waits for its address, its group, and at most once more for its address, while no other host of
+// the group is leased. Otherwise Next does not block while a host is ready.
 //
 // # What it costs
 //
@@ -38,4 +39,10 @@
 //
 // It keeps its queues in memory, reads no robots.txt and resolves no names. It compares host names
 // byte by byte, so always spell a host the same way. It needs no Close.
+//
+// # Reading the source
+//
+// limiter.go has the states of a host and an address, and place.go all changes between them.
+// engine.go uses them for a visit, delay.go for what follows from its outcome. scheduler.go, lease.go
+// and wait.go are the exported side, with locks and goroutines. The others are containers.
 package scheduler
