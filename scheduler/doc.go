@@ -3,14 +3,9 @@
 // A [Scheduler] has a queue for each host. A [Lease] permits one request, and ends with Done:
 //
 //	for lease, err := range s.Leases(ctx) { // ends when nothing is queued or in flight
-//		if err != nil {
-//			return err
-//		}
-//		go func() {
-//			start := time.Now()
-//			resp, err := get(lease.Item())
-//			lease.Done(schedulerhttp.Outcome(start, resp, err)) // status, failure, latency
-//		}()
+//		start := time.Now()
+//		resp, err := get(lease.Item())
+//		lease.Done(schedulerhttp.Outcome(start, resp, err)) // status, failure, latency
 //	}
 //
 // [Scheduler.Wait] is for requests without a queue, package schedulerhttp for any HTTP client. Pass
@@ -21,8 +16,8 @@
 // At most one lease per host, address and group is outstanding, unless Options allow more. Two
 // leases on a host start at least its delay apart; the same holds for addresses and groups. Callers
 // cannot break this: a second Done has no effect, a lease without Done ends after
-// Options.LeaseTimeout, and [Scheduler.Restore] preserves the delays across a crash. Slow
-// responses, failures and Retry-After lengthen the delay of a host and of its address.
+// Options.LeaseTimeout, and [Scheduler.Restore] preserves the delays across a crash. Slow responses,
+// failures and Retry-After lengthen the delay of a host and of its address.
 //
 // Tasks of one host and priority are leased in the order in which they were added. Hosts that share
 // an address or a group take turns: none overtakes a waiting one more than once. A host with both
@@ -34,15 +29,11 @@
 // Add, TryNext and Done take amortized constant time, independent of the number of hosts. A host
 // takes 60 bytes plus its name, an address 58, a task 8 plus its item, or 28 with a NotBefore.
 // Memory is reused but does not shrink. Only the items contain pointers for the garbage collector.
-//
-// # What it does not do
-//
-// It keeps its queues in memory, reads no robots.txt and resolves no names. It compares host names
-// byte by byte, so always spell a host the same way. It needs no Close.
+// Queues are in memory. No Close is needed.
 //
 // # Reading the source
 //
-// limiter.go has the states of a host and an address, and place.go all changes between them.
-// engine.go uses them for a visit, delay.go for what follows from its outcome. scheduler.go, lease.go
-// and wait.go are the exported side, with locks and goroutines. The others are containers.
+// limiter.go has the states of hosts and addresses, place.go all changes between them, engine.go
+// their use in a visit, and delay.go what follows from its outcome. scheduler.go, lease.go and
+// wait.go are the exported side, with locks and goroutines. The rest are containers.
 package scheduler
