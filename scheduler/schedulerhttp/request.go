@@ -78,7 +78,7 @@ var errCanceled = errors.New("net/http: request canceled")
 
 // cancelable returns the context of the request, which also ends when its field Cancel is closed.
 func (r *request) cancelable() (context.Context, context.CancelFunc) {
-	closed := r.Cancel //nolint:staticcheck // older clients set it
+	closed := r.Cancel // older clients set it
 	if closed == nil {
 		return r.Context(), func() {}
 	}
