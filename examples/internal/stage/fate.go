@@ -101,6 +101,16 @@ func (f Fate) Failed() bool {
 	return f.Retry() > 0
 }
 
+// Requested reports whether a request was sent to the server of the page.
+func (f Fate) Requested() bool {
+	switch f {
+	case Disallowed, RobotsUnreachable, Unwanted, HostFull, QueueFull, Interrupted, BadURL, UnknownHost,
+		Unresolved, BlockedAddress:
+		return false
+	}
+	return true
+}
+
 // Page reports whether the archive got a page.
 func (f Fate) Page() bool {
 	return f == Fetched || f == HardlyChanged || f == Cut || f == Undecoded

@@ -94,6 +94,12 @@ func (r *Robots) Rule(it Item, now time.Time) Ruling {
 	return ruling
 }
 
+// Forbids reports whether the rules for a URL are known and disallow it.
+func (r *Robots) Forbids(url string, now time.Time) bool {
+	rules, known := r.rules.Get(url, now)
+	return known && !rules.Allowed(url)
+}
+
 // Explain describes the known rules for a URL, without requesting them.
 func (r *Robots) Explain(url string, now time.Time) string {
 	file, err := robotstxt.Locate(url)
@@ -185,6 +191,9 @@ func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time
 	_, released, _ := r.pending.Store(req, robots.Response{Reason: why}, now) // its URL is valid
 	return released
 }
+
+// Refuse records that a robots.txt will not be requested. It returns the waiting items.
+func (r *Robots) Refuse(req robots.Request) []Item { return r.pending.Abandon(req) }
 
 // Abandon records that this side canceled a request for a robots.txt. That is not an answer:
 // earlier rules remain valid, and the next run requests them again. The waiting items stay parked.
