@@ -37,8 +37,8 @@ type Pending[T any] struct {
 	count int
 }
 
-// Lookup is [Cache.Lookup] for an item with that URL. If the rules are not known, the item waits. It
-// does not wait if there is an error, such as [ErrFull] if Max items are waiting already. If the
+// Lookup is [Cache.Lookup] for an item with that URL. If the rules are not known, the item waits.
+// It does not wait if there is an error, such as [ErrFull] if Max items are waiting already. If the
 // rules are known, Lookup also returns the items that waited for them.
 func (p *Pending[T]) Lookup(url string, item T, now time.Time) (answer Answer, ready []T, err error) {
 	origin, err := rep.Origin(url)

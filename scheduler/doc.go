@@ -16,8 +16,8 @@
 // At most one lease per host, address and group is outstanding, unless Options allow more. Two
 // leases on a host start at least its delay apart; the same holds for addresses and groups. Callers
 // cannot break this: a second Done has no effect, a lease without Done ends after
-// Options.LeaseTimeout, and [Scheduler.Restore] preserves the delays across a crash. Slow responses,
-// failures and Retry-After lengthen the delay of a host and of its address.
+// Options.LeaseTimeout, and [Scheduler.Restore] preserves the delays across a crash. Slow
+// responses, failures and Retry-After lengthen the delay of a host and of its address.
 //
 // Tasks of one host and priority are leased in the order in which they were added. Hosts that share
 // an address or a group take turns: none overtakes a waiting one more than once. A host with both

@@ -106,8 +106,8 @@ func (l *Lease[T]) lock() bool {
 	return true
 }
 
-// Context returns a copy of a context that carries the lease, for requests on the way to that of the
-// task, such as for robots.txt. Under it, each request has to wait for its turn with
+// Context returns a copy of a context that carries the lease, for requests on the way to that of
+// the task, such as for robots.txt. Under it, each request has to wait for its turn with
 // [Scheduler.Wait], and the last one with that for the task as well: the first call gives back the
 // turn of the lease, so that no caller waits for what it holds itself, nor two for each other. What
 // remains is the task: [Lease.Held] is false, and Done and Requeue ignore the outcome.

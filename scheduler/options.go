@@ -49,9 +49,9 @@ type Options struct {
 	MaxBackoff time.Duration
 
 	// MaxRetryAfter bounds how long a Retry-After is obeyed, counted from the end of the visit; up
-	// to a tenth is added as for Backoff. An address is closed for its other hosts as well, but for a
-	// minute at most, twice as long after each failure there, and half as long after each success.
-	// 0 means DefaultMaxRetryAfter, negative means unlimited.
+	// to a tenth is added as for Backoff. An address is closed for its other hosts as well, but for
+	// a minute at most, twice as long after each failure there, and half as long after each
+	// success. 0 means DefaultMaxRetryAfter, negative means unlimited.
 	MaxRetryAfter time.Duration
 
 	// LeaseTimeout is the time after which a lease without Done counts as lost. It then ends as a

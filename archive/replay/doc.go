@@ -18,9 +18,9 @@
 // lookups of names.
 //
 // Replay addresses contain a token, so that no website can probe the contents of the archive. It is
-// a different one for each site and time: one that leaks opens no other pages. Against DNS rebinding,
-// the Host field must be a loopback address or in [Options.Hosts]. The handler answers only GET and
-// HEAD, and has no cookies and no state.
+// a different one for each site and time: one that leaks opens no other pages. Against DNS
+// rebinding, the Host field must be a loopback address or in [Options.Hosts]. The handler answers
+// only GET and HEAD, and has no cookies and no state.
 //
 // # What is changed in a page
 //
@@ -31,9 +31,9 @@
 //
 // # Costs
 //
-// Pages are rewritten while they are sent, to at most a small multiple of their length. All requests
-// together take up to [Options.Memory] for that; further ones wait, and one that is not read within
-// 30 seconds is cut off.
+// Pages are rewritten while they are sent, to at most a small multiple of their length. All
+// requests together take up to [Options.Memory] for that; further ones wait, and one that is not
+// read within 30 seconds is cut off.
 //
 // # What it does not do
 //

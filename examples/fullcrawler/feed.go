@@ -189,7 +189,8 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	c.giveBack(it)
 }
 
-// settle decides whether a new page takes a place of its host's page limit: not if it was not fetched.
+// settle decides whether a new page takes a place of its host's page limit: not if it was not
+// fetched.
 func (c *crawler) settle(it stage.Item, fate stage.Fate) {
 	if it.Visit.First {
 		it.Visit.First = false

@@ -142,8 +142,8 @@ func (c *crawler) barsRobots(it stage.Item) (why string) {
 	return ""
 }
 
-// wouldFetch reports whether a URL passes the filters, and its host does not disallow it as far as is
-// known.
+// wouldFetch reports whether a URL passes the filters, and its host does not disallow it as far as
+// is known.
 func (c *crawler) wouldFetch(url string) bool {
 	return c.Filter.Check(stage.Item{URL: url}) == "" && !c.Robots.Forbids(url, time.Now())
 }

@@ -1,6 +1,6 @@
-// Command threepackages is a polite crawler for one site, built from three packages: scheduler decides
-// when to fetch, robots whether, and fetch gets the page and finds its links. Use it as a starting
-// point for your own:
+// Command threepackages is a polite crawler for one site, built from three packages: scheduler
+// decides when to fetch, robots whether, and fetch gets the page and finds its links. Use it as a
+// starting point for your own:
 //
 //	go run ./examples/threepackages -contact https://you.example/bot https://www.example.org/
 //	go run ./examples/threepackages -localhost http://localhost:8080/

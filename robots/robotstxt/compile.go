@@ -80,8 +80,8 @@ type Rule struct {
 	Line    int    // in the file, from 1
 }
 
-// Patterns yields the Allow and Disallow lines of the crawler's groups, in the order of the file. It
-// rereads the text each time.
+// Patterns yields the Allow and Disallow lines of the crawler's groups, in the order of the file.
+// It rereads the text each time.
 func (r Rules) Patterns() iter.Seq[Rule] {
 	return func(yield func(Rule) bool) {
 		for l := range r.lines() {

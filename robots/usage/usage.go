@@ -14,8 +14,8 @@
 // # What it does not do
 //
 // A preference is about the use of content after the fetch. It changes no verdict of robots.txt,
-// and the package enforces none. It neither fetches licenses nor pays. Lines are parsed at each call, which
-// takes microseconds.
+// and the package enforces none. It neither fetches licenses nor pays. Lines are parsed at each
+// call, which takes microseconds.
 package usage
 
 import (
@@ -171,8 +171,8 @@ func Licenses(file *robotstxt.File, fileURL string) (list []License) {
 	return l.list
 }
 
-// HeaderLicenses returns the licenses of a response from the given URL, as [Licenses] does: those of
-// its Link fields with the relation license and the type application/rsl+xml.
+// HeaderLicenses returns the licenses of a response from the given URL, as [Licenses] does: those
+// of its Link fields with the relation license and the type application/rsl+xml.
 func HeaderLicenses(h http.Header, url string) []License {
 	l := licenses{base: url}
 	for _, field := range h["Link"] {

@@ -14,9 +14,9 @@ import (
 
 // Outcome describes a request that began at start, for a scheduler: status, latency, failure, and
 // when the server wants the next request, by its Retry-After or its RateLimit field (of
-// draft-ietf-httpapi-ratelimit-headers-10: what is left is spread over the rest of the time). Call it when the response has arrived, or after its body was read. The delay of the
-// host counts from the call, since by then the server has certainly seen the request. Either resp
-// or err may be nil.
+// draft-ietf-httpapi-ratelimit-headers-10: what is left is spread over the rest of the time). Call
+// it when the response has arrived, or after its body was read. The delay of the host counts from
+// the call, since by then the server has certainly seen the request. Either resp or err may be nil.
 //
 // A name that does not resolve, a broken network, a proxy that fails or too many open files are not
 // the server's fault: the visit counts as skipped. So does an error with a method Local() bool that

@@ -30,8 +30,8 @@ type Ruling struct {
 	Until   time.Time      // when the rules of an unreachable server are requested again, or zero
 	Request robots.Request // to be made, if Step is Ask
 
-	// News has the consequences of rules from an earlier crawl, on their first use in this crawl, and
-	// of rules that became known in another way; otherwise nil.
+	// News has the consequences of rules from an earlier crawl, on their first use in this crawl,
+	// and of rules that became known in another way; otherwise nil.
 	News *Answered
 }
 

@@ -17,8 +17,8 @@ const keptRules = 30 * 24 * time.Hour
 func (r *Robots) Append(dst []byte) ([]byte, error) { return AppendEntries(dst, r.rules.All()) }
 
 // Restore restores the output of Append. Rules from the future, because of a wrong clock, count as
-// expired, and so do failures of servers for which again, unless it is nil, returns true. If the data is damaged, it
-// restores the entries before the damage.
+// expired, and so do failures of servers for which again, unless it is nil, returns true. If the
+// data is damaged, it restores the entries before the damage.
 func (r *Robots) Restore(data []byte, now time.Time, again func(file string) bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

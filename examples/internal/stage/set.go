@@ -46,8 +46,8 @@ func Wake(c chan struct{}) {
 	}
 }
 
-// Counts counts events by key, for up to maxCounts keys; of others an arbitrary one is forgotten. The
-// zero Counts is empty. Its methods are safe for concurrent use.
+// Counts counts events by key, for up to maxCounts keys; of others an arbitrary one is forgotten.
+// The zero Counts is empty. Its methods are safe for concurrent use.
 type Counts struct {
 	mu sync.Mutex
 	of map[string]int
