@@ -5,9 +5,9 @@ import "time"
 // A Policy says how long to wait after the last visit before the next one. The policies of this
 // package are plain values without state, so goroutines may share them.
 type Policy interface {
-	// Next returns the time from the last visit to the next one. h.Last().Add(Next(h)) is when
-	// the page is due. That is in the year 1 if it was never visited: the policies of this package
-	// then return their Min, so that a caller who counts from a failed first visit has a pause, too.
+	// Next returns the time from the last visit to the next one. h.Last().Add(Next(h)) is when the
+	// page is due. That is in the year 1 if it was never visited: the policies of this package then
+	// return their Min, so that a caller who counts from a failed first visit has a pause, too.
 	Next(h History) time.Duration
 }
 

@@ -108,8 +108,8 @@ func (j *job) abort() {
 	j.merger, j.view, j.writer = nil, nil, nil
 }
 
-// Step does a small part of a merge if there is anything to merge, and reports whether there is more
-// to do. It takes milliseconds, except for the one that completes a segment, which it syncs.
+// Step does a small part of a merge if there is anything to merge, and reports whether there is
+// more to do. It takes milliseconds, except for the one that completes a segment, which it syncs.
 //
 // After an error, the next Step repeats the segment.
 func (t *Table) Step() (more bool, err error) {

@@ -188,7 +188,7 @@ func checkHosts(_ context.Context, dir string, _ io.Writer) (result string, err 
 func checkRules(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	saved, err := os.ReadFile(filepath.Join(dir, RulesName))
 	if err == nil {
-		err = stage.NewRobots("").Restore(saved, time.Now())
+		err = stage.NewRobots("").Restore(saved, time.Now(), nil)
 	}
 	return "sound", missing(err)
 }

@@ -47,9 +47,10 @@ func (f *Filter) Check(it Item) Reason {
 	page := it.Sitemap == nil
 	own := !page && Authority(it.URL) == it.Sitemap.Server
 	host := f.Hosts.Of(weburl.Host(it.URL))
+	if reason := f.Bars(it.URL); reason != "" {
+		return reason
+	}
 	switch {
-	case host.Off:
-		return SwitchedOff
 	case host.MaxDepth > 0 && it.Depth > host.MaxDepth:
 		return TooManyLinks
 	case f.MaxDepth >= 0 && it.Depth > f.MaxDepth:
@@ -60,7 +61,16 @@ func (f *Filter) Check(it Item) Reason {
 		return Excluded
 	case len(f.Include) > 0 && page && !it.Seeded() && !matchesAny(f.Include, it.URL):
 		return NotIncluded
-	case !f.Deny.Match(it.URL).Allowed:
+	}
+	return ""
+}
+
+// Bars returns why nothing may be requested from a URL, not even a robots.txt, or "".
+func (f *Filter) Bars(url string) Reason {
+	switch {
+	case f.Hosts.Of(weburl.Host(url)).Off:
+		return SwitchedOff
+	case !f.Deny.Match(url).Allowed:
 		return Denied
 	}
 	return ""
