@@ -36,7 +36,7 @@ func NewTraps(repeats int) *Traps {
 	}
 	return &Traps{
 		limits:   trap.Limits{Repeats: repeats},
-		contents: dedupe.New(dedupe.Options{Capacity: maxContents, Generations: 2, Recent: -1}),
+		contents: dedupe.New(dedupe.Options{Capacity: maxContents, Generations: 2}),
 		seed:     maphash.MakeSeed(), strange: map[uint64]struct{}{},
 	}
 }
