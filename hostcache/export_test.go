@@ -1,11 +1,11 @@
 package hostcache
 
 import (
-	"hash/crc32"
 	"io"
 	"time"
 	"unsafe"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -38,7 +38,7 @@ func Frames(w io.Writer, payloads ...[]byte) error {
 	if _, err := io.WriteString(w, fileMagic); err != nil {
 		return err
 	}
-	f := frames{w, crc32.Checksum([]byte(fileMagic), castagnoli)}
+	f := frames{w, durable.Sum([]byte(fileMagic))}
 	for _, p := range append(payloads, nil) {
 		if err := f.write(p); err != nil {
 			return err
