@@ -4,18 +4,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // The errors of [Read], besides those of the reader.
 var (
-	ErrCorrupt = errors.New("dedupe: corrupt filter") // every [CorruptError] unwraps to it
-	ErrVersion = errors.New("dedupe: filter of another version")
+	ErrCorrupt = durable.ErrCorrupt // every [CorruptError] unwraps to it
+	ErrVersion = durable.ErrVersion // sound, but written by another version of this package
 	ErrOptions = errors.New("dedupe: filter saved with other options")
 )
 
@@ -46,8 +46,6 @@ const (
 	maxLayers    = maxGenerations + 1 // doubling never reaches it
 	maxLayerBits = 1 << 46            // 8 TiB
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // WriteTo writes the Filter to w, for [Read]. Other goroutines can add URLs during the call; only
 // the shard that is being written is locked. Such URLs may or may not be written.
@@ -129,7 +127,7 @@ func (w *chunkWriter) words(words []uint64) {
 		for _, word := range words[:n] {
 			w.buf = binary.LittleEndian.AppendUint64(w.buf, word)
 		}
-		w.sum = crc32.Update(w.sum, castagnoli, w.buf)
+		w.sum = durable.SumOn(w.sum, w.buf)
 		w.buf = binary.LittleEndian.AppendUint32(w.buf, w.sum)
 		w.raw(w.buf)
 		words = words[n:]
@@ -145,7 +143,7 @@ func Read(r io.Reader, o Options) (*Filter, error) {
 	switch start := string(in.raw(len(magic))); {
 	case in.err != nil:
 	case start == oldMagic:
-		in.err = fmt.Errorf("%w: 1, not %d", ErrVersion, version)
+		in.err = fmt.Errorf("dedupe: %w: 1, not %d", ErrVersion, version)
 	case start != magic:
 		in.fail("not a stored filter")
 	}
@@ -217,7 +215,7 @@ func (r *chunkReader) chunk(words []uint64, n int) []uint64 {
 		return words
 	}
 	body, sum := b[:4+8*n], binary.LittleEndian.Uint32(b[4+8*n:])
-	r.sum = crc32.Update(r.sum, castagnoli, body)
+	r.sum = durable.SumOn(r.sum, body)
 	switch {
 	case binary.LittleEndian.Uint32(body) != uint32(8*n):
 		r.fail("a chunk has an unexpected size")
@@ -251,7 +249,7 @@ func (r *chunkReader) filter(plan Options) *Filter {
 	saved := Options{int(head[3]), math.Float64frombits(head[4]), int(head[5]), plan.MaxBytes, int(head[6])}
 	switch {
 	case head[0] != version:
-		r.err = fmt.Errorf("%w: %d, not %d", ErrVersion, head[0], version)
+		r.err = fmt.Errorf("dedupe: %w: %d, not %d", ErrVersion, head[0], version)
 	case saved != plan:
 		r.err = fmt.Errorf("%w: %+v, not %+v", ErrOptions, saved, plan)
 	case shards < 1 || shards&(shards-1) != 0:

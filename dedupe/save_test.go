@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // optionSets cover all kinds of filters: with and without a list, grown, rotated, saturated.
@@ -164,7 +164,7 @@ func resum(stored []byte) []byte {
 			break
 		}
 		size := int(claimed)
-		sum = crc32.Update(sum, castagnoli, stored[at:at+4+size])
+		sum = durable.SumOn(sum, stored[at:at+4+size])
 		binary.LittleEndian.PutUint32(stored[at+4+size:], sum)
 		at += 4 + size + 4
 	}

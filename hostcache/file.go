@@ -304,7 +304,7 @@ func (c *Cache[V]) read(from io.Reader) error {
 	if err := r.next(); err != nil {
 		return err
 	}
-	if string(magic) != fileMagic { // the checksum was right, so it is not damaged
+	if string(magic) != fileMagic { // the checksum was right, so it is sound
 		return durable.Version(filepath.Base(c.file), fmt.Sprintf("version %d", binary.LittleEndian.Uint16(magic[len(fileKind):])))
 	}
 	if len(r.payload) < 8 {

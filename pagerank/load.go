@@ -5,19 +5,19 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
-	"hash/crc32"
 	"io"
 	"math"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 var (
 	// ErrCorrupt reports a file that WriteTo did not write. It is wrapped with the offset and the
 	// reason. Nothing is loaded: start a new crawl, or load an older file.
-	ErrCorrupt = errors.New("pagerank: corrupt file")
+	ErrCorrupt = durable.ErrCorrupt
 
 	// ErrVersion reports a file of another version of WriteTo.
-	ErrVersion = errors.New("pagerank: file of another version")
+	ErrVersion = durable.ErrVersion
 
 	// ErrOptions reports a file that was saved with another Damping, KeepLinks or Host than Read was
 	// given. The scores would be meaningless. Read it with the options it was saved with.
@@ -62,20 +62,20 @@ func (f *Frontier) read(d *decoder) (n uint64, err error) {
 // A decoder reads and computes the checksum. After an error it returns zeros.
 type decoder struct {
 	in  *bufio.Reader
-	sum hash.Hash32
+	sum uint32
 	at  int64 // bytes read
 	buf [8]byte
 	err error
 }
 
 func newDecoder(r io.Reader) *decoder {
-	return &decoder{in: bufio.NewReaderSize(r, 1<<16), sum: crc32.New(castagnoli)}
+	return &decoder{in: bufio.NewReaderSize(r, 1<<16)}
 }
 
 // fail records the first error and its offset.
 func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
-		d.err = fmt.Errorf("%w: before byte %d: "+format, append([]any{ErrCorrupt, d.at}, args...)...)
+		d.err = fmt.Errorf("pagerank: %w: before byte %d: "+format, append([]any{ErrCorrupt, d.at}, args...)...)
 	}
 }
 
@@ -101,7 +101,7 @@ func (d *decoder) read(b []byte) {
 		d.err = fmt.Errorf("pagerank: read: %w", err)
 		clear(b)
 	}
-	d.sum.Write(b)
+	d.sum = durable.SumOn(d.sum, b)
 }
 
 // form reads the magic and the version, and their checksum. Versions before the current one had
@@ -109,13 +109,13 @@ func (d *decoder) read(b []byte) {
 func (d *decoder) form(magic string, version byte, of string) {
 	head := [5]byte(d.bytes(5))
 	found, sum := head[4], binary.LittleEndian.Uint32(d.bytes(4))
-	right := sum == crc32.Checksum(head[:], castagnoli)
+	right := sum == durable.Sum(head[:])
 	head[4] = version
-	ours := sum == crc32.Checksum(head[:], castagnoli)
+	ours := sum == durable.Sum(head[:])
 	switch {
 	case d.err != nil:
 	case string(head[:4]) == magic && (found > version && right || found > 0 && found < version && !ours):
-		d.err = fmt.Errorf("%w: %d, not %d", ErrVersion, found, version)
+		d.err = fmt.Errorf("pagerank: %w: %d, not %d", ErrVersion, found, version)
 	case string(head[:4]) != magic || found != version || !right:
 		d.fail("not written by %s.WriteTo", of)
 	}
@@ -152,7 +152,7 @@ func (d *decoder) uvarint(most uint64, what string) (v uint64) {
 
 // end compares the checksum.
 func (d *decoder) end() {
-	want := d.sum.Sum32()
+	want := d.sum
 	if got := binary.LittleEndian.Uint32(d.bytes(4)); got != want {
 		d.fail("checksum %08x, want %08x", got, want)
 	}

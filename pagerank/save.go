@@ -3,10 +3,10 @@ package pagerank
 import (
 	"bufio"
 	"encoding/binary"
-	"hash"
-	"hash/crc32"
 	"io"
 	"math"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // These constants are on disk, see FORMAT.md. Do not change them; add a version.
@@ -20,8 +20,6 @@ const (
 	savedStates   = known | queued | fetched | linked | kept
 	savedNewcomer = 1 << 6
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // flags returns which of the optional fields a file has.
 func (f *Frontier) flags() (b byte) {
@@ -49,7 +47,7 @@ func appendList(b []byte, ids []uint32) []byte {
 // An encoder writes and computes the checksum.
 type encoder struct {
 	out   *bufio.Writer
-	sum   hash.Hash32
+	sum   uint32
 	row   []byte
 	count int64
 	err   error
@@ -58,7 +56,7 @@ type encoder struct {
 // flush writes the row. After an error it does nothing.
 func (e *encoder) flush() {
 	if e.err == nil {
-		e.sum.Write(e.row)
+		e.sum = durable.SumOn(e.sum, e.row)
 		var n int
 		n, e.err = e.out.Write(e.row)
 		e.count += int64(n)
@@ -83,16 +81,16 @@ func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint
 // newEncoder returns an encoder that has written a magic and a version, with a checksum of their
 // own: a reader of another version has to believe them.
 func newEncoder(w io.Writer, magic string, version byte) *encoder {
-	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
+	e := &encoder{out: bufio.NewWriterSize(w, 1<<16)}
 	e.row = append(append(e.row, magic...), version)
-	e.row = binary.LittleEndian.AppendUint32(e.row, crc32.Checksum(e.row, castagnoli))
+	e.row = binary.LittleEndian.AppendUint32(e.row, durable.Sum(e.row))
 	return e
 }
 
 // end writes the checksum, and returns the number of bytes written.
 func (e *encoder) end() (n int64, err error) {
 	e.flush()
-	e.row = binary.LittleEndian.AppendUint32(e.row, e.sum.Sum32())
+	e.row = binary.LittleEndian.AppendUint32(e.row, e.sum)
 	e.flush()
 	if e.err == nil {
 		e.err = e.out.Flush()

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 func saved(t *testing.T, f *Frontier) []byte {
@@ -107,7 +108,7 @@ func TestFilesOfOtherVersionsAreNamed(t *testing.T) {
 	file := saved(t, example())
 	for v, want := range map[byte]error{1: ErrVersion, 2: ErrVersion, version: nil, version + 1: ErrVersion} {
 		head := append([]byte(magic), v)
-		head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
+		head = binary.LittleEndian.AppendUint32(head, durable.Sum(head))
 		_, err := Read(bytes.NewReader(summed(append(head, file[len(head):len(file)-4]...))), example().opts)
 		require.ErrorIs(t, err, want, "%d", v)
 		require.NotErrorIs(t, err, ErrCorrupt)
@@ -172,7 +173,7 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // summed appends the right checksum.
 func summed(body []byte) []byte {
-	return binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, castagnoli))
+	return binary.LittleEndian.AppendUint32(bytes.Clone(body), durable.Sum(body))
 }
 
 // FuzzRead feeds bodies with right checksums: what loads has to obey the law, to work, and to save

@@ -2,7 +2,6 @@ package pagerank
 
 import (
 	"fmt"
-	"hash/crc32"
 	"io"
 )
 
@@ -55,7 +54,7 @@ func ReadURLs(r io.Reader, opts Options) (*URLs, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	n, err := u.frontier.read(&decoder{in: d.in, at: d.at, sum: crc32.New(castagnoli)})
+	n, err := u.frontier.read(&decoder{in: d.in, at: d.at})
 	if err == nil && n != count {
 		err = fmt.Errorf("%w: %d URLs for %d ids", ErrCorrupt, count, n)
 	}
