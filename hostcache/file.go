@@ -200,10 +200,10 @@ func (c *Cache[V]) write(to io.Writer) error {
 	}
 	var value []byte
 	b = b[:0]
-	for host, e := range c.All() {
+	for host, e := range c.under("") {
 		value = value[:0]
-		if !e.Negative {
-			if value, err = c.codec.append(value, e.Value); err != nil {
+		if !e.negative {
+			if value, err = c.codec.append(value, e.value); err != nil {
 				return fmt.Errorf("value of %s: %w", host, err)
 			}
 		}
@@ -211,8 +211,8 @@ func (c *Cache[V]) write(to io.Writer) error {
 			return fmt.Errorf("value of %s: %d bytes are too many", host, len(value))
 		}
 		b = append(append(b, byte(len(host))), host...)
-		b = binary.AppendUvarint(b, expiryOnDisk(e.Expires, e.Negative))
-		if !e.Negative {
+		b = binary.AppendUvarint(b, expiryOnDisk(e.expires, e.negative))
+		if !e.negative {
 			b = append(binary.AppendUvarint(b, uint64(len(value))), value...)
 		}
 		if len(b) >= frameSize {
@@ -348,22 +348,22 @@ func (c *Cache[V]) entries(at int64, payload []byte, ahead int64) error {
 			return corrupt(here, "an entry makes no sense")
 		}
 		rest = rest1[n:]
-		e := Entry[V]{Negative: expiry&1 != 0}
-		if !e.Negative {
+		e := entry[V]{negative: expiry&1 != 0}
+		if !e.negative {
 			length, n := binary.Uvarint(rest)
 			value, rest2, ok := cut(rest[max(n, 0):], length)
 			if n <= 0 || !ok {
 				return corrupt(here, "an entry makes no sense")
 			}
-			if err := c.codec.decode(value, &e.Value); err != nil {
+			if err := c.codec.decode(value, &e.value); err != nil {
 				return corrupt(here, "value of %s: %v", host, err)
 			}
 			rest = rest2
 		}
 		if expiry > 1 {
-			e.Expires = time.UnixMilli(int64(expiry>>1) - ahead)
+			e.expires = time.UnixMilli(int64(expiry>>1) - ahead)
 		}
-		if err := c.Restore(string(host), e); err != nil {
+		if err := c.restore(string(host), e); err != nil {
 			return corrupt(here, "%v", err)
 		}
 	}

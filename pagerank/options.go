@@ -32,7 +32,10 @@ type Options struct {
 	Cutoff Cutoff
 
 	// Threshold is the share of a page's score that its residual must exceed to be passed on. A
-	// lower one costs more and is more exact.
+	// lower one costs more and is more exact. With Push, it was chosen by leaving kinds of graphs
+	// out in turn: on those left out, 0.4 orders better than 0.6 by 0.011 on average, of a sum of
+	// three criteria between -1 and 2, for 1.2 times the updates; on single graphs by -0.04 to
+	// 0.05. README.md of examples/pageranklab has the tables.
 	// 0 means 0.4 with Push, and the paper's 29.0/30 with AR.
 	Threshold float64
 

@@ -152,7 +152,6 @@ func readZstd(t testing.TB, name string) []byte {
 
 // TestRealURLs checks the laws of Canonical and Steps for URLs from the web.
 func TestRealURLs(t *testing.T) {
-	changed := 0
 	for i, url := range realURLs(t) {
 		if i%8 != 0 {
 			continue
@@ -164,11 +163,7 @@ func TestRealURLs(t *testing.T) {
 		if twice, again := allSteps.Canonical(clean); err != nil || again != nil || twice != clean {
 			t.Errorf("%q becomes %q, %v, and then %q, %v", url, clean, err, twice, again)
 		}
-		if clean != url {
-			changed++
-		}
 	}
-	require.Greater(t, changed, 10)
 }
 
 func FuzzCanonicalIsIdempotent(f *testing.F) {

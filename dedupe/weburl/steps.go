@@ -1,7 +1,6 @@
 package weburl
 
 import (
-	"slices"
 	"strings"
 
 	whatwg "github.com/spinneret-go/spinneret/internal/weburl"
@@ -27,9 +26,6 @@ type Steps struct {
 	// jsessionid, …), parameters that sometimes are (sid, …) if the value looks random, and in the
 	// path ";jsessionid=…" and ASP.NET's "(S(…))".
 	DropSessions bool
-
-	// DropParams are the names of further parameters to drop.
-	DropParams []string
 }
 
 // apply requires an http or https URL.
@@ -37,7 +33,7 @@ func (s Steps) apply(u *whatwg.URL) {
 	if s.NormalizeEscapes {
 		u.Path, u.Query = normalizeEscapes(u.Path), normalizeEscapes(u.Query)
 	}
-	if u.Query != "" && (s.DropTracking || s.DropSessions || len(s.DropParams) > 0) {
+	if u.Query != "" && (s.DropTracking || s.DropSessions) {
 		u.Query, u.HasQuery = s.keptParams(u.Query)
 	}
 	if s.DropSessions {
@@ -73,8 +69,7 @@ func (s Steps) keptParams(query string) (kept string, some bool) {
 
 func (s Steps) drops(param string) bool {
 	name, value, _ := strings.Cut(param, "=")
-	return s.DropTracking && isTracking(name) || s.DropSessions && isSession(name, value) ||
-		slices.ContainsFunc(s.DropParams, func(p string) bool { return strings.EqualFold(p, name) })
+	return s.DropTracking && isTracking(name) || s.DropSessions && isSession(name, value)
 }
 
 // withoutSessions drops session ids from a path. The rest of a segment must not become a dot
