@@ -3,6 +3,7 @@ package stage
 import (
 	"cmp"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -49,6 +50,10 @@ const triesShare = 2
 // A HostTable holds the state of the crawl for each host, in about 150 bytes each. Its methods are
 // safe for concurrent use.
 type HostTable struct {
+	// Strangers is how many pages of a host may be known that only other sites link to. Do not
+	// change it after the first use.
+	Strangers int
+
 	delay      time.Duration // between two visits, on the pages' clock
 	limit      int           // of pages of a host; 0 means none
 	room       int32         // for pages in flight of a host, or of an address
@@ -105,8 +110,13 @@ type share struct {
 func NewHostTable(delay, unit time.Duration, limit, queue int) *HostTable {
 	delay = max(delay, time.Millisecond)
 	room := max(minHostRoom, int32(min(slotsInFlight*unit/delay, 1e6)))
+	strangers := math.MaxInt32
+	if limit > 0 {
+		strangers = max(limit/strangersShare, 1)
+	}
 	return &HostTable{
-		delay: delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
+		Strangers: strangers,
+		delay:     delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
 		places: map[place]*tenants{},
 	}
@@ -152,7 +162,7 @@ func (b *HostTable) IsCrowded(url string) bool {
 // TakesStrange reports whether a page that only other sites link to may be known. The front page of
 // a host may in any case: it leads to the others, however many links strangers have made up.
 func (b *HostTable) TakesStrange(url string) bool {
-	if b.limit <= 0 || strings.HasSuffix(url, "://"+Authority(url)+"/") {
+	if strings.HasSuffix(url, "://"+Authority(url)+"/") {
 		return true
 	}
 	b.mu.Lock()
@@ -161,7 +171,7 @@ func (b *HostTable) TakesStrange(url string) bool {
 	if e.offeredAt != b.commits {
 		e.offered, e.offeredAt = 0, b.commits
 	}
-	if int(e.strange+e.offered) >= max(b.limit/strangersShare, 1) {
+	if int(e.strange+e.offered) >= b.Strangers {
 		return false
 	}
 	e.offered++
