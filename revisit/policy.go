@@ -14,9 +14,10 @@ type Policy interface {
 // The defaults for zero fields of the policies, and Size, the length of an encoded [History] in
 // bytes.
 //
-// With the default Price and Fair, a page that has long changed at random is visited every 1.8 days
-// if it changes daily, about once a month if every three weeks, and every seven to eleven weeks if
-// once a year: the more often it was visited, the less doubt there is about its rate.
+// With the default Price and Fair, a page that has long changed daily at random is visited every
+// 1.8 days, and one that changed every three weeks about once a month. A page that changed once a
+// year is visited every seven to eleven weeks: the more often it was visited, the less doubt there
+// is about its rate.
 const (
 	DefaultSecond = 7 * 24 * time.Hour
 	DefaultMin    = 24 * time.Hour
