@@ -69,7 +69,7 @@ func TestDemandStaysAtItsLimit(t *testing.T) {
 	for range 100_000 {
 		d.Add(time.Nanosecond)
 	}
-	require.InEpsilon(t, 1<<32, d.PerDay(), 1e-3)
+	require.InEpsilon(t, float64(1<<32), d.PerDay(), 1e-3)
 	d.Remove(time.Second)
 	require.Less(t, d.PerDay(), float64(1<<32)-80_000)
 }

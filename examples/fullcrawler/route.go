@@ -23,9 +23,13 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	if it.URL, err = stage.StepsFor(it, c.Cfg.AsFound).Canonical(raw); err != nil {
 		return c.count("", urlfilter.Malformed(err))
 	}
+	it.Strange = it.ByStrangers()
 	why := c.Filter.Check(it)
 	if why == "" {
 		why = c.traps.Admit(it)
+	}
+	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrangers(weburl.Host(it.URL)) {
+		why = stage.ManyStrange
 	}
 	if canonical = c.count(it.URL, why); canonical != "" {
 		if err := c.Pages.Discover(it); err != nil {

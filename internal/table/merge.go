@@ -114,8 +114,11 @@ func (j *job) abort() {
 // After an error, the next Step repeats the segment.
 func (t *Table) Step() (more bool, err error) {
 	t.mu.Lock()
-	j := t.plan()
-	if j == nil || t.closed {
+	var j *job
+	if !t.closed {
+		j = t.plan()
+	}
+	if j == nil {
 		t.mu.Unlock()
 		return false, nil
 	}
@@ -174,8 +177,7 @@ func (t *Table) start(j *job) (err error) {
 		sources = append(sources, r.from(j.low))
 	}
 	j.oldest = at == j.inputs
-	j.view = t.view
-	j.view.refs.Add(1)
+	j.view = newView(slices.Clone(t.view.runs[at-j.inputs : at]))
 	j.merger, err = NewMerger(sources...)
 	return err
 }
@@ -263,6 +265,8 @@ func (t *Table) publish(j *job, made *segment, done bool) {
 	}
 	runs[at] = out
 	t.replace(runs)
+	j.view.release() // what the sources have passed would stay on disk otherwise
+	j.view = newView(runs[at-j.inputs : at])
 }
 
 // retire keeps segments until no state names them.

@@ -115,8 +115,8 @@ type stock struct{ pages, fresh, due int }
 
 // recall restores what can be derived from the pages, in one pass over them.
 func (c *Crawl) recall() (s stock, err error) {
-	c.Pages.Found = func(url string) {
-		c.Hosts.Discovered(weburl.Host(url), !c.Robots.Forbids(url, time.Now()))
+	c.Pages.Found = func(it stage.Item) {
+		c.Hosts.Discovered(it, !c.Robots.Forbids(it.URL, time.Now()))
 	}
 	seeds := c.newSeedCheck()
 	for page, err := range c.Pages.All() {
@@ -129,7 +129,7 @@ func (c *Crawl) recall() (s stock, err error) {
 		}
 		state := page.State
 		fetched := !state.History.Last().IsZero()
-		c.Hosts.Discovered(weburl.Host(page.Item.URL), fetched || state.Failures == 0)
+		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0)
 		if state == (stage.State{}) || state.LeftOut {
 			continue
 		}
@@ -206,7 +206,7 @@ func DryRun(cfg Config, out io.Writer) error {
 	}
 	for _, seed := range cfg.Seeds {
 		if c.Hosts.Known(weburl.Host(seed)) == 0 {
-			c.Hosts.Discovered(weburl.Host(seed), true)
+			c.Hosts.Discovered(stage.Item{URL: seed}, true)
 		}
 	}
 	delay := max(cfg.Delay, time.Millisecond)

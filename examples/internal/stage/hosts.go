@@ -38,6 +38,10 @@ const knownShare = 2
 // barredShare times as many URLs may be known that may not be fetched.
 const barredShare = 16
 
+// One in strangersShare pages of the limit of a host may be known from links of other sites only.
+// What its own pages and sitemaps name comes first.
+const strangersShare = 8
+
 // triesShare times the page limit of a host is the maximum number of requests for its new pages.
 const triesShare = 2
 
@@ -61,15 +65,17 @@ type HostTable struct {
 
 type hostEntry struct {
 	share
-	site   string         // its owner, or its registrable domain where no owner is known
-	addr   netip.Addr     // address of its last page in flight
-	known  int32          // pages
-	barred int32          // pages that may not be fetched
-	taken  int32          // of these, pages that were fetched, or are in flight for the first time
-	first  int32          // of these, the ones in flight
-	missed int32          // requests for new pages that got none
-	load   revisit.Demand // of its known pages
-	domain *share         // nil while nothing is in flight
+	site   string     // its owner, or its registrable domain where no owner is known
+	addr   netip.Addr // address of its last page in flight
+	known  int32      // pages
+	barred int32      // pages that may not be fetched
+
+	strange int32          // pages that only other sites link to, which count in neither
+	taken   int32          // of these, pages that were fetched, or are in flight for the first time
+	first   int32          // of these, the ones in flight
+	missed  int32          // requests for new pages that got none
+	load    revisit.Demand // of its known pages
+	domain  *share         // nil while nothing is in flight
 }
 
 // A place is a registrable domain at an address.
@@ -114,13 +120,17 @@ func (b *HostTable) entry(host string) *hostEntry {
 
 // Discovered counts a new page. One that may not be fetched, as far as is known, does not crowd out
 // those that may.
-func (b *HostTable) Discovered(host string, allowed bool) {
+func (b *HostTable) Discovered(it Item, allowed bool) {
+	host := weburl.Host(it.URL)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	if allowed {
+	switch {
+	case it.Strange:
+		e.strange++
+	case allowed:
 		e.known++
-	} else {
+	default:
 		e.barred++
 	}
 	if most := knownShare * b.limit; b.limit > 0 && (int(e.known) == most || int(e.barred) == barredShare*most) {
@@ -133,6 +143,14 @@ func (b *HostTable) Discovered(host string, allowed bool) {
 func (b *HostTable) IsCrowded(url string) bool {
 	_, crowded := b.crowded.Load(weburl.Host(url))
 	return crowded
+}
+
+// TakesStrangers reports whether one more page may be known that only other sites link to.
+func (b *HostTable) TakesStrangers(host string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.hosts[host]
+	return b.limit <= 0 || e == nil || int(e.strange) < max(b.limit/strangersShare, 1)
 }
 
 // Recall restores a page that was in flight in an earlier run, and may have been fetched.

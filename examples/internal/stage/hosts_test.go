@@ -44,7 +44,7 @@ func TestHostTable(t *testing.T) {
 	require.False(t, b.Take("b.test", nowhere, false, now).Full, "visited pages do not count again")
 	for n := range 4 {
 		require.False(t, b.IsCrowded("http://b.test/"), n)
-		b.Discovered("b.test", true)
+		b.Discovered(Item{URL: "http://b.test/"}, true)
 	}
 	require.True(t, b.IsCrowded("http://b.test/x"), "twice the limit of pages")
 	require.False(t, b.IsCrowded("http://a.test/"))
@@ -157,7 +157,7 @@ func TestMemoryOfCrowdedHosts(t *testing.T) {
 		host := fmt.Sprintf("h%d.test", n)
 		for range knownShare {
 			require.False(t, b.IsCrowded("http://"+host+"/"))
-			b.Discovered(host, true)
+			b.Discovered(Item{URL: "http://" + host + "/"}, true)
 		}
 		require.True(t, b.IsCrowded("http://"+host+"/"))
 	}

@@ -23,9 +23,9 @@ import (
 //
 // Its methods are safe for concurrent use. Only one iteration of Due can run at a time.
 type Pages struct {
-	// Found is called with each URL that was not known before, if it is not nil. It must be safe
-	// for concurrent use.
-	Found func(url string)
+	// Found is called with each item whose URL was not known before, if it is not nil. It must be
+	// safe for concurrent use.
+	Found func(it Item)
 
 	store *satstore.Store
 	unit  time.Duration
@@ -140,7 +140,8 @@ func (p *Pages) add() error {
 	err := p.store.AddEach(batch, func(item satstore.Item) {
 		found++
 		if p.Found != nil {
-			p.Found(item.ID)
+			it, _, _ := ReadRecord(item.ID, item.Data) // just written by note
+			p.Found(it)
 		}
 	})
 	p.mu.Lock()
