@@ -13,7 +13,7 @@
 // # Promises
 //
 // A Filter never forgets a URL, unless Options.Generations says so: after Add, the URL is never
-// reported as new again, even after the Filter was saved and loaded. It may take a new URL for a
+// reported as new again, even after the Filter was written and read. It may take a new URL for a
 // known one, with a probability of at most Options.Rate. It grows in layers, so this holds for any
 // number of URLs. If Options.MaxBytes keeps it from growing, the error grows instead, and
 // [Filter.Stats] reports it. No site can craft URLs that make those of another site look known,

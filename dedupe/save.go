@@ -136,6 +136,7 @@ func (w *chunkWriter) words(words []uint64) {
 
 // Read reads a Filter that [Filter.WriteTo] wrote, and not a byte more. The options must be those
 // of the Filter that was written, except for MaxBytes: otherwise the error wraps [ErrOptions]. A
+// Filter that was saturated may grow again if MaxBytes permits, but keeps the error that it has. A
 // damaged or truncated Filter is rejected with a [CorruptError], one of another version with
 // [ErrVersion].
 func Read(r io.Reader, o Options) (*Filter, error) {

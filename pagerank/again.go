@@ -5,7 +5,7 @@ import "slices"
 // again is Fetched for a page that was fetched before.
 func (f *Frontier) again(id uint32, links []uint32) {
 	n := &f.nodes[id]
-	if !f.opts.KeepLinks || n.state&(linked|kept) == linked {
+	if !f.keeps() || n.state&(linked|kept) == linked {
 		f.give(links, 0)
 		return
 	}

@@ -67,7 +67,7 @@ func TestCalmWorkedByHand(t *testing.T) {
 }
 
 func TestDebtNeedsAttention(t *testing.T) {
-	f := New(Options{Cutoff: DL1, KeepLinks: true})
+	f := New(Options{Cutoff: AR, Threshold: 1})
 	f.Fetched(0, []uint32{1})
 	f.Fetched(1, []uint32{2}) // has 2, and passes on 2
 	f.Fetched(0, []uint32{3}) // 1 loses 1: it has passed on more than it has
@@ -83,7 +83,7 @@ func TestDebtNeedsAttention(t *testing.T) {
 // TestKeysFallOnlyByLoss is the rule of the queue: an id keeps its bucket until its key rises, or
 // its score falls because a page has other links now.
 func TestKeysFallOnlyByLoss(t *testing.T) {
-	f := New(Options{Cutoff: DL1, KeepLinks: true})
+	f := New(Options{Cutoff: AR, Threshold: 1})
 	f.Fetched(0, []uint32{10, 11})
 	f.Fetched(1, []uint32{10, 11})
 	f.Fetched(2, []uint32{11})

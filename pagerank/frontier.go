@@ -49,7 +49,7 @@ func New(opts Options) *Frontier {
 	}
 	n := min(opts.Capacity, opts.Limit)
 	f.nodes = grown(f.nodes, n)
-	if opts.KeepLinks {
+	if f.keeps() {
 		f.passed = grown(f.passed, n)
 		f.places = grown(f.places, n)
 	}

@@ -96,7 +96,7 @@ func TestTiesGoToOtherHostsFirst(t *testing.T) {
 }
 
 func TestPagesFetchedAgain(t *testing.T) {
-	f := New(Options{Cutoff: DL1, KeepLinks: true})
+	f := New(Options{Cutoff: AR, Threshold: 1})
 	f.Fetched(0, []uint32{1, 2}) // 1/2 each
 	f.Fetched(3, []uint32{0})
 	require.Equal(t, [6]float64{2, .5, .5, 1}, fetchAll(f, nil))

@@ -43,7 +43,7 @@ func requireLaw(t *testing.T, f *Frontier) {
 		switch {
 		case n.state&linked == 0:
 			dangling += n.score
-		case f.opts.KeepLinks:
+		case f.keeps():
 			fed += f.passed[i] * f.opts.Damping
 			open += math.Abs(n.score - f.passed[i])
 			debt += max(f.passed[i]-n.score, 0)
@@ -56,7 +56,7 @@ func requireLaw(t *testing.T, f *Frontier) {
 	require.InDelta(t, s.put+s.total, all, slack, "scores are what was put in and passed on")
 	require.InDelta(t, s.held, held, slack, "held")
 	require.InDelta(t, s.dangling, dangling, slack, "dangling")
-	if f.opts.KeepLinks {
+	if f.keeps() {
 		require.InDelta(t, s.put+fed, all, slack, "scores less what was passed on are what was put in")
 		require.InDelta(t, s.open, open, slack, "open")
 		require.InDelta(t, s.debt, debt, slack, "debt")
@@ -65,8 +65,8 @@ func requireLaw(t *testing.T, f *Frontier) {
 
 // keepers are options that keep links.
 var keepers = map[string]Options{
-	"Push": {}, "Push, all": {Threshold: 1e-9}, "DL1": {Cutoff: DL1, KeepLinks: true},
-	"DL1, damped": {Cutoff: DL1, KeepLinks: true, Damping: 0.85},
+	"Push": {}, "Push, all": {Threshold: 1e-9}, "DL1": {Cutoff: AR, Threshold: 1},
+	"DL1, damped": {Cutoff: AR, Threshold: 1, Damping: 0.85},
 	"AR":          {Cutoff: AR}, "AR, low": {Cutoff: AR, Threshold: 0.2, Damping: 0.9},
 	"worth":     {Score: func(id uint32) float64 { return float64(id % 5) }},
 	"inherited": {Inherit: true, Score: func(id uint32) float64 { return float64(1 + id%5) }},

@@ -56,7 +56,7 @@ func TestNeighboursTakeAByte(t *testing.T) {
 }
 
 func TestReplacedLinksAreFreed(t *testing.T) {
-	f := New(Options{Cutoff: DL1, KeepLinks: true})
+	f := New(Options{Cutoff: AR, Threshold: 1})
 	r := rand.New(rand.NewPCG(1, 16))
 	for range 600 {
 		f.Fetched(r.Uint32N(20), rising(r, 200))

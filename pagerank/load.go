@@ -19,8 +19,9 @@ var (
 	// ErrVersion reports a file of another version of WriteTo.
 	ErrVersion = durable.ErrVersion
 
-	// ErrOptions reports a file that was saved with another Damping, KeepLinks or Host than Read was
-	// given. The scores would be meaningless. Read it with the options it was saved with.
+	// ErrOptions reports a file that was saved with another Damping or Host than Read was given, or
+	// with DL1 instead of another Cutoff. The scores would be meaningless. Read it with the options
+	// it was saved with.
 	ErrOptions = errors.New("pagerank: saved with other options")
 
 	// ErrFull reports in Stats.Err that no more links can be kept. Pages fetched from then on pass
@@ -183,7 +184,7 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 		return
 	}
 	isNew := state&savedNewcomer != 0
-	if state &^= savedNewcomer; !legal(state, f.opts.KeepLinks) || isNew && state&queued == 0 {
+	if state &^= savedNewcomer; !legal(state, f.keeps()) || isNew && state&queued == 0 {
 		d.fail("node %d has state %#x", id, state)
 		return
 	}
@@ -208,7 +209,7 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 		}
 		f.hosts.cash[id] = cash
 	}
-	if f.opts.KeepLinks && state&linked != 0 {
+	if f.keeps() && state&linked != 0 {
 		f.passed[id] = d.float()
 	}
 	if state&kept != 0 {
@@ -311,13 +312,13 @@ func (f *Frontier) tally() {
 		case n.state&linked == 0:
 			f.sums.dangling += n.score
 			continue
-		case f.opts.KeepLinks:
+		case f.keeps():
 			f.sums.replace(0, n.score-f.passed[id])
 		}
 	}
 	f.calmAll()
 	f.sums.total = all - f.sums.put
-	if !f.opts.KeepLinks {
+	if !f.keeps() {
 		// All fetched pages with links have passed on their score of that time, so the total is
 		// known.
 		f.sums.open = max(0, f.sums.held-f.sums.dangling-f.sums.total/f.sums.damping)

@@ -65,7 +65,7 @@ func (p *paper) accumulate(links []uint32, share float64) {
 
 func TestCutoffsAreThoseOfThePaper(t *testing.T) {
 	for name, opts := range map[string]Options{
-		"DL1": {Cutoff: DL1}, "DL1 with links": {Cutoff: DL1, KeepLinks: true},
+		"DL1": {Cutoff: DL1}, "DL1 with links": {Cutoff: AR, Threshold: 1},
 		"AR 29/30": {Cutoff: AR}, "AR 0.2137": {Cutoff: AR, Threshold: 0.2137}, // not a value that rounding decides
 		"AR 0.1037, damped": {Cutoff: AR, Threshold: 0.1037, Damping: 0.85},
 	} {

@@ -44,7 +44,7 @@ func (f *Frontier) cover(n uint64) {
 		return
 	}
 	f.nodes = lengthened(f.nodes, int(n))
-	if f.opts.KeepLinks {
+	if f.keeps() {
 		f.passed = lengthened(f.passed, int(n))
 		f.places = lengthened(f.places, int(n))
 	}

@@ -29,7 +29,7 @@ func TestTheCallersSliceIsNeverChanged(t *testing.T) {
 
 func TestSortedLinksScoreAsOthersDo(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 19))
-	for _, opts := range []Options{{Cutoff: DL1}, {Cutoff: DL1, KeepLinks: true}} {
+	for _, opts := range []Options{{Cutoff: DL1}, {Cutoff: AR, Threshold: 1}} {
 		sorted, shuffled := New(opts), New(opts)
 		for id := range uint32(60) {
 			links := randomLinks(r, 61, 60)

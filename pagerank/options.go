@@ -17,8 +17,9 @@ const (
 	// discovered pages wait until the crawl has grown by a percent.
 	Push Cutoff = iota
 
-	// DL1, depth limit 1: only the direct links of a fetched page get a share. Links are not kept,
-	// unless Options.KeepLinks is set.
+	// DL1, depth limit 1: only the direct links of a fetched page get a share. Links are not kept, so
+	// a page that is fetched again passes on nothing. AR with a Threshold of 1 has the same scores,
+	// and keeps links.
 	DL1
 
 	// AR, accumulated value ratio: a page passes on its residual when it exceeds Options.Threshold
@@ -46,8 +47,7 @@ type Options struct {
 
 	// Host returns the number of an id's host, ideally dense from 0; numbers from Limit on count as
 	// 0. It must always return the same number for an id. NextReady needs it, ties are ordered by it
-	// as in the paper, and Push ranks better with it. nil means that all ids are
-	// on host 0.
+	// as in the paper, and Push ranks better with it. nil means that all ids are on host 0.
 	Host func(id uint32) uint32
 
 	// Score returns how much a page is worth to you, 1 being average: the result of a classifier, a
@@ -60,11 +60,6 @@ type Options struct {
 	// of 1. Use it if Score knows a page only after the fetch, and let Score return 1 until then.
 	// false means that links inherit nothing.
 	Inherit bool
-
-	// KeepLinks keeps the links of fetched pages with DL1 too. If a page is fetched again with
-	// other links, its old shares are then taken back. false means that DL1 keeps no links, and
-	// that a page passes on nothing when it is fetched again.
-	KeepLinks bool
 
 	// Limit bounds the ids, and so the memory: ids from Limit on are ignored. 0 means the limit of
 	// the type: the highest uint32 is ignored, and on 32-bit platforms the upper half.
@@ -92,6 +87,5 @@ func (o Options) normal() Options {
 	if o.Limit <= 0 || o.Limit > maxIDs {
 		o.Limit = maxIDs
 	}
-	o.KeepLinks = o.KeepLinks || o.Cutoff != DL1
 	return o
 }

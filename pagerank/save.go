@@ -23,7 +23,7 @@ const (
 
 // flags returns which of the optional fields a file has.
 func (f *Frontier) flags() (b byte) {
-	if f.opts.KeepLinks {
+	if f.keeps() {
 		b |= flagLinks
 	}
 	if f.hosts.weights != nil {
@@ -139,7 +139,7 @@ func (f *Frontier) writeNode(e *encoder, id uint32) {
 	if f.hosts.weights != nil {
 		e.row = binary.LittleEndian.AppendUint32(e.row, math.Float32bits(f.hosts.cash[id]))
 	}
-	if f.opts.KeepLinks && n.state&linked != 0 {
+	if f.keeps() && n.state&linked != 0 {
 		e.float(f.passed[id])
 	}
 	if n.state&kept != 0 {

@@ -20,10 +20,13 @@ type sums struct {
 	damping  float64 // Options.Damping
 }
 
+// keeps reports whether links are kept.
+func (f *Frontier) keeps() bool { return f.opts.Cutoff != DL1 }
+
 // keep stores the links of a page.
 func (f *Frontier) keep(id uint32, links []uint32) {
 	f.nodes[id].state |= linked
-	if !f.opts.KeepLinks {
+	if !f.keeps() {
 		return
 	}
 	if !slices.IsSorted(links) {
@@ -41,7 +44,7 @@ func (f *Frontier) keep(id uint32, links []uint32) {
 func (f *Frontier) passOn(id uint32, links []uint32) {
 	n := &f.nodes[id]
 	share := n.score * f.opts.Damping / float64(len(links))
-	if f.opts.KeepLinks {
+	if f.keeps() {
 		f.passed[id] = n.score
 		f.calm(id)
 	}
@@ -114,7 +117,7 @@ const always = math.MaxUint16
 func (f *Frontier) calm(id uint32) {
 	n := &f.nodes[id]
 	n.next = always
-	if n.state&linked == 0 || !f.opts.KeepLinks {
+	if n.state&linked == 0 || !f.keeps() {
 		return
 	}
 	passed := f.passed[id]
@@ -129,7 +132,7 @@ func (f *Frontier) calm(id uint32) {
 // owe handles an amount that a fetched page with links has received, and that give has added to
 // open.
 func (f *Frontier) owe(id uint32, amount float64) {
-	if !f.opts.KeepLinks {
+	if !f.keeps() {
 		return
 	}
 	rest := f.nodes[id].score - f.passed[id]

@@ -21,9 +21,9 @@ type Stats struct {
 	Open  float64 // sum of the residuals of fetched pages
 
 	// Error bounds the distance of the scores from the PageRank of the known pages: the sum over
-	// all pages of |Score/Total - exact|, where readers start on fetched pages (or as
-	// Inherit says) and unfetched pages have no links. Refine reduces it. With Damping 1 it is 2,
-	// which means nothing.
+	// all pages of |Score/Total - exact|, where readers start on fetched pages (or as Inherit says)
+	// and unfetched pages have no links. Refine reduces it. With Damping 1 it is 2, which means
+	// nothing, once there are links.
 	Error float64
 
 	// Mass is a lower bound of the share of all PageRank that fetched pages hold, however the other

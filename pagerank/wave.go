@@ -50,7 +50,7 @@ const pushPrice = 2
 // only when it needs good ones or a good Stats.Mass. Without kept links, or with Damping 1, Refine
 // can do nothing.
 func (f *Frontier) Refine(within float64) (ok bool) {
-	if f.opts.Damping >= 1 || !f.opts.KeepLinks {
+	if f.opts.Damping >= 1 || !f.keeps() {
 		return f.sums.distance() <= within
 	}
 	// This is AR with a threshold that is halved repeatedly: large residuals go first, and what

@@ -26,11 +26,11 @@ const (
 // If a visit was made because of a hint and found a change, set its LastModified to the time in the
 // hint. Otherwise the page appears busier than it is, because visits come right after its changes.
 func (k *Hints) Observe(h History, v Visit, n int) {
-	at := unixSeconds(v.At)
-	if h.last == 0 || at <= h.last {
+	gap, ok := h.gapTo(unixSeconds(v.At))
+	if !ok {
 		return
 	}
-	seconds, hints := float64(at-h.last), float64(max(n, 0))
+	seconds, hints := float64(gap), float64(max(n, 0))
 	k.days += float32(seconds / day)
 	right := 0.0
 	if v.Changed {

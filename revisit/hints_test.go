@@ -161,3 +161,13 @@ func FuzzHintsStayReasonable(f *testing.F) {
 		}
 	})
 }
+
+// A visit with a clock ten years ahead is no decade without wrong hints.
+func TestHintsIgnoreAWrongClock(t *testing.T) {
+	var k Hints
+	h := walk()
+	k.Observe(h, Visit{At: start.AddDate(10, 0, 0)}, 1)
+	require.Equal(t, Hints{}, k)
+	k.Observe(h, Visit{At: start.AddDate(1, 0, 0)}, 1)
+	require.NotEqual(t, Hints{}, k)
+}

@@ -63,18 +63,19 @@ func (h History) Observe(v Visit) History {
 		h.last = at
 		return h
 	}
+	wall, ok := h.gapTo(at)
 	switch {
-	case at > h.last && at-h.last > longestGap:
+	case ok:
+	case at > h.last:
 		h.last = at
 		return h
-	case at < h.last && h.last-at > lateReport:
+	case h.last-at > lateReport:
 		h.takeBack(h.last - at)
 		h.last = at
 		return h
-	case at <= h.last:
+	default:
 		return h
 	}
-	wall := at - h.last
 	gap := wall
 	if v.Elapsed > 0 {
 		gap = uint32(min(max(v.Elapsed.Seconds(), 1), math.MaxUint32))
@@ -112,6 +113,14 @@ func (h *History) count(gap, tail uint32, changed bool) {
 	if moved := shorten(gap - tail); h.shortest == 0 || moved < h.shortest {
 		h.shortest = moved
 	}
+}
+
+// gapTo returns the seconds from the last visit to another one, and whether they are evidence.
+func (h *History) gapTo(at uint32) (gap uint32, ok bool) {
+	if h.last == 0 || at <= h.last || at-h.last > longestGap {
+		return 0, false
+	}
+	return at - h.last, true
 }
 
 // takeBack removes from the sums some seconds that did not pass, if the last interval can have had
@@ -161,7 +170,8 @@ func (h History) Last() time.Time {
 	return time.Unix(int64(h.last), 0).UTC()
 }
 
-// Span returns the time between the first visit and the last one. After 4,095 visits it is halved
+// Span returns the sum of all intervals that count: the time between the first visit and the last
+// one, by Elapsed where it was told, without gaps over four years. After 4,095 visits it is halved
 // together with the counts of Visits, so that old visits fade.
 func (h History) Span() time.Duration { return time.Duration(h.total) * time.Second }
 

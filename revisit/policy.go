@@ -14,8 +14,10 @@ type Policy interface {
 // The defaults for zero fields of the policies, and Size, the length of an encoded [History] in
 // bytes.
 //
-// With the default Price and Fair, a page known to change daily is visited every 1.7 days, one that
-// changes every three weeks every five weeks, and one that changes once a year three times a year.
+// With the default Price and Fair, a page that has long changed daily at random is visited every
+// 1.8 days, and one that changed every three weeks about once a month. A page that changed once a
+// year is visited every seven to eleven weeks: the more often it was visited, the less doubt there
+// is about its rate.
 const (
 	DefaultSecond = 7 * 24 * time.Hour
 	DefaultMin    = 24 * time.Hour
@@ -37,7 +39,7 @@ const century = 100 * 365 * 24 * time.Hour
 // Every is the policy that visits all pages at the same interval.
 type Every time.Duration
 
-// Next returns e, whatever the history.
+// Next returns e, or 0 if it is negative, whatever the history.
 func (e Every) Next(History) time.Duration { return max(time.Duration(e), 0) }
 
 // soonest returns the value of Min.

@@ -80,9 +80,10 @@ func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 	if h.last == 0 || at <= h.last {
 		return 0
 	}
-	wall := float64(at - h.last)
-	p.judge(&h, wall, p.elapsed(h.last, at), v.Changed)
-	p.learn(&h, at, v.Changed)
+	if wall, ok := h.gapTo(at); ok {
+		p.judge(&h, float64(wall), p.elapsed(h.last, at), v.Changed)
+		p.learn(&h, at, v.Changed)
+	}
 	return p.Elapsed(h.Last(), v.At)
 }
 

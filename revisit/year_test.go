@@ -165,3 +165,28 @@ func TestVisitsFollowAPageThroughItsLife(t *testing.T) {
 	require.Less(t, perPhase[1], 30, "150 quiet days")
 	require.Greater(t, perPhase[2], 60)
 }
+
+// TestSettledIntervals visits pages for decades that change at random, as the defaults say.
+func TestSettledIntervals(t *testing.T) {
+	for _, tt := range []struct{ every, least, most float64 }{ // in days
+		{1, 1.75, 1.85}, {21, 29.5, 34.5}, {365, 6.5 * 7, 11.5 * 7},
+	} {
+		for _, part := range []float64{0.3, 1, 1.7} { // of the mean interval, from visit to visit
+			sum := 0.0
+			const pages = 20
+			for seed := range uint64(pages) {
+				random := rand.New(rand.NewPCG(seed, 2))
+				h, next := walk(), random.ExpFloat64()*tt.every
+				for n := range min(1000, int(30*365/(part*tt.every))) {
+					at, changed := float64(n+1)*part*tt.every, false
+					for ; next <= at; next += random.ExpFloat64() * tt.every {
+						changed = true
+					}
+					h = h.Observe(Visit{At: start.Add(time.Duration(at * float64(dayLong))), Changed: changed})
+				}
+				sum += inDays(Bayes{}, h) / pages
+			}
+			require.True(t, sum >= tt.least && sum <= tt.most, "every %v, visited at %v of it: %v", tt.every, part, sum)
+		}
+	}
+}

@@ -22,7 +22,7 @@
 // # What it does not do
 //
 // A canonical form is not an identity. %7E and ~, /a?b=1&c=2 and /a?c=2&b=1, http and https may be
-// one page or two; only the server knows. [Steps] merges such spellings, for crawls that can afford
+// one page or two; only the server knows. [Steps] merges some of them, for crawls that can afford
 // the rare mistake.
 //
 // There are no setters, no blob URLs and no form encoding. Queries are encoded as UTF-8 whatever

@@ -28,7 +28,7 @@ func paces(s start, rounds int, tell func(share float64)) (all []pace) {
 		}
 	}
 	keeper := contender{"keeper", func(s start) compare.Strategy {
-		return pagerank.New(pagerank.Options{Cutoff: pagerank.DL1, KeepLinks: true, Host: s.host()})
+		return pagerank.New(pagerank.Options{Cutoff: pagerank.AR, Threshold: 1, Host: s.host()})
 	}, true, true}
 	runs := append(fast, keeper)
 	times := make([][]float64, len(runs))

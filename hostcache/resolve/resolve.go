@@ -44,7 +44,8 @@ var (
 )
 
 // A Lookup finds the addresses of a host, and says how long to cache them, within the bounds of the
-// [Options]. If there is no such host, it returns a *net.DNSError with IsNotFound set.
+// [Options]. If there is no such host, it returns a *net.DNSError with IsNotFound set. An error
+// that wraps [ErrServerFailure] is cached briefly, others are not.
 type Lookup func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
 
 // Options configures a [Resolver]. The zero Options resolves as the system does.

@@ -39,7 +39,7 @@ var strategies = []struct {
 	{"BF", func(sample) compare.Strategy { return &compare.BreadthFirst{} }},
 	{"BLC", func(sample) compare.Strategy { return &compare.BackLinks{} }},
 	{"DL1", frontier(pagerank.Options{Cutoff: pagerank.DL1})},
-	{"DL1+links", frontier(pagerank.Options{Cutoff: pagerank.DL1, KeepLinks: true})},
+	{"DL1+links", frontier(pagerank.Options{Cutoff: pagerank.AR, Threshold: 1})},
 	{"PL", func(sample) compare.Strategy { return &compare.PL{} }},
 	{"VR", func(sample) compare.Strategy { return &compare.VR{} }},
 	{"AR", frontier(pagerank.Options{Cutoff: pagerank.AR})},

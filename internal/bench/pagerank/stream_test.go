@@ -81,7 +81,7 @@ func BenchmarkStream(b *testing.B) {
 	}{
 		{"BF", func() compare.Strategy { return &compare.BreadthFirst{} }},
 		{"DL1", frontier(pagerank.Options{Cutoff: pagerank.DL1})},
-		{"DL1+links", frontier(pagerank.Options{Cutoff: pagerank.DL1, KeepLinks: true})},
+		{"DL1+links", frontier(pagerank.Options{Cutoff: pagerank.AR, Threshold: 1})},
 		{"AR", frontier(pagerank.Options{Cutoff: pagerank.AR})},
 		{"Push", frontier(pagerank.Options{})},
 	} {
