@@ -114,8 +114,12 @@ func (j *job) abort() {
 // After an error, the next Step repeats the segment.
 func (t *Table) Step() (more bool, err error) {
 	t.mu.Lock()
+	if t.closed {
+		t.mu.Unlock()
+		return false, nil
+	}
 	j := t.plan()
-	if j == nil || t.closed {
+	if j == nil {
 		t.mu.Unlock()
 		return false, nil
 	}
