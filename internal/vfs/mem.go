@@ -26,7 +26,7 @@ type Mem struct {
 	steps   int
 	failAt  int
 	failing []error // of steps from failAt on; after ErrPower, of all later ones too
-	space   int64 // maximum bytes of all files; -1 for unlimited
+	space   int64   // maximum bytes of all files; -1 for unlimited
 }
 
 type memFile struct {
