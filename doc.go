@@ -15,8 +15,8 @@
 // them to an existing crawler, or replace any by your own code. The example of this package (in
 // example_test.go) stacks four of them under a net/http client.
 //
-// examples/threepackages is a small crawler from three packages. examples/fullcrawler combines all of
-// them. Run it without arguments to watch a polite crawl of a small web that it serves itself on
+// examples/threepackages is a small crawler from three packages. examples/fullcrawler combines all
+// of them. Run it without arguments to watch a polite crawl of a small web that it serves itself on
 // the loopback interface:
 //
 //	go run ./examples/fullcrawler

@@ -25,8 +25,8 @@ var (
 	// ErrLocked is returned by [Open] while another process has the archive open.
 	ErrLocked = errors.New("archive: another process has it open")
 
-	// ErrIndex is wrapped when the index is damaged. It is only a cache: a new one is being made from
-	// the WARC files, and what needs it can be tried again later.
+	// ErrIndex is wrapped when the index is damaged. It is only a cache: a new one is being made
+	// from the WARC files, and what needs it can be tried again later.
 	ErrIndex = errors.New("archive: index")
 
 	// ErrVersion is wrapped when the index is sound, but was written by another version of this

@@ -1,7 +1,7 @@
 package archive
 
-// history visits the entries of URLs in order, and adds what some lack: the address of the content of
-// an unchanged version, and the time of the last change. Its zero value is ready to use, by one
+// history visits the entries of URLs in order, and adds what some lack: the address of the content
+// of an unchanged version, and the time of the last change. Its zero value is ready to use, by one
 // goroutine at a time.
 type history struct {
 	url     string

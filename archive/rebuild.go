@@ -10,8 +10,8 @@ import (
 
 // rebuild replaces a damaged index with one made from the WARC files, while captures are appended:
 // these stay in memory meanwhile. The new tree replaces the old one on disk with its first commit.
-// If it stays incomplete, because of an error or because the archive is closed, the files have their
-// new indexed lengths, from which the next Open goes on.
+// If it stays incomplete, because of an error or because the archive is closed, the files have
+// their new indexed lengths, from which the next Open goes on.
 func (a *Archive) rebuild() error {
 	x := a.index
 	x.writing.Lock()

@@ -23,13 +23,16 @@ func halfSet(words []uint64) []uint64 {
 
 // fullFilter returns a filter that looks filled to its capacity, without the time to add the URLs.
 func fullFilter(keys int) *Filter {
-	f := New(Options{Capacity: keys})
+	f := New(Options{Capacity: keys, Recent: benchRecent})
 	for i := range f.shards {
 		l := f.shards[i].layers[0]
 		f.shards[i].layers[0] = layers.Of(halfSet(l.Words()), l.Bits(), l.Functions(), l.Keys())
 	}
 	return f
 }
+
+// benchRecent is the size of the lists.
+const benchRecent = 1 << 16
 
 // bare is the baseline for Filter: the two libraries that Filter uses, for one goroutine.
 type bare struct {
@@ -38,7 +41,7 @@ type bare struct {
 }
 
 func newBare(keys int) *bare {
-	list, _ := simplelru.NewLRU[string, struct{}](DefaultRecent, nil)
+	list, _ := simplelru.NewLRU[string, struct{}](benchRecent, nil)
 	m, k := bloom.EstimateParameters(uint(keys), DefaultRate)
 	words := halfSet(make([]uint64, (m+63)/64))
 	return &bare{list, bloom.FromWithM(words, m, k)}

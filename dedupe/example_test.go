@@ -59,7 +59,7 @@ func ExampleFilter_AddBatch() {
 	// [false false false]
 }
 
-func ExampleLoad() {
+func ExampleRead() {
 	seen := dedupe.New(dedupe.Options{})
 	seen.Add("https://example.com/")
 
@@ -68,18 +68,18 @@ func ExampleLoad() {
 		fmt.Println(err)
 		return
 	}
-	again, err := dedupe.Load(&file)
+	again, err := dedupe.Read(&file, dedupe.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(again.Add("https://example.com/"), again.Add("https://example.com/new"))
 
-	_, err = dedupe.Load(strings.NewReader("SPNFILT1 and something else"))
+	_, err = dedupe.Read(strings.NewReader("something else"), dedupe.Options{})
 	fmt.Println(err)
 	// Output:
 	// false true
-	// dedupe: stored filter: byte 8: ends too early
+	// dedupe: stored filter: byte 0: not a stored filter
 }
 
 func ExampleLinkCache() {

@@ -6,11 +6,12 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 )
 
-// A Filter remembers URLs in memory. The latest ones are in an LRU list. URLs evicted from the list
-// go into a Bloom filter (Ueda et al., "A parallel distributed crawler of producer-consumer
-// modules", section 5.2.2, Algorithm 3). Its methods are safe for concurrent use.
+// A Filter remembers URLs in memory, in a Bloom filter. With Options.Recent, the latest ones are in
+// an LRU list, and go into the Bloom filter when the list evicts them (Ueda et al., "A parallel
+// distributed crawler of producer-consumer modules", section 5.2.2, Algorithm 3). Its methods are
+// safe for concurrent use.
 //
-// Both tiers know a URL by a 64-bit hash, SipHash with a random key, so no site can craft URLs that
+// A Filter knows a URL by a 64-bit hash, SipHash with a random key, so no site can craft URLs that
 // collide. By chance a new URL shares its hash with one of n others with a probability of n/2^64,
 // which is negligible compared to Rate.
 type Filter struct {

@@ -75,7 +75,7 @@ func TestNothingIsForgotten(t *testing.T) {
 				first := int(float64(w.now) / float64(total) * float64(len(w.last)-window))
 				addSome(t, f, w, random, first, window)
 				if random.IntN(total/250/10+1) == 0 {
-					f = reloaded(t, f)
+					f = reloaded(t, f, opts)
 				}
 				rate = max(rate, f.Stats().Error)
 			}
@@ -103,15 +103,15 @@ func addSome(t *testing.T, f *dedupe.Filter, w *witness, random *rand.Rand, firs
 	}
 }
 
-// reloaded writes and loads a filter through a pipe, to avoid a third copy in memory.
-func reloaded(t *testing.T, f *dedupe.Filter) *dedupe.Filter {
+// reloaded writes and reads a filter through a pipe, to avoid a third copy in memory.
+func reloaded(t *testing.T, f *dedupe.Filter, o dedupe.Options) *dedupe.Filter {
 	t.Helper()
 	from, to := io.Pipe()
 	go func() {
 		_, err := f.WriteTo(to)
 		to.CloseWithError(err)
 	}()
-	g, err := dedupe.Load(from)
+	g, err := dedupe.Read(from, o)
 	require.NoError(t, err)
 	return g
 }

@@ -32,7 +32,7 @@ func TestFormatPage(t *testing.T) {
 	}
 
 	// The documented bytes must remain readable forever.
-	g, err := Load(bytes.NewReader(undump(t, found[0][2])))
+	g, err := Read(bytes.NewReader(undump(t, found[0][2])), f.plan)
 	require.NoError(t, err)
 	require.Equal(t, f.Stats(), g.Stats())
 	require.Equal(t, []bool{false, false, false, true}, g.AddBatch(nil, []string{"c", "b", "a", "d"}))

@@ -38,11 +38,14 @@ type LinkCache struct {
 // hashes are compared, so neither link is found then.
 type linkEntry struct{ first, second atomic.Uint64 }
 
+// DefaultLinks is the default size of a [LinkCache], 1 MiB.
+const DefaultLinks = 1 << 16
+
 // NewLinkCache returns a cache for the given number of links, rounded up to a power of two. Zero or
-// negative means [DefaultRecent].
+// negative means [DefaultLinks].
 func NewLinkCache(links int) *LinkCache {
 	if links <= 0 {
-		links = DefaultRecent
+		links = DefaultLinks
 	}
 	size := bits.Len(uint(links - 1))
 	return &LinkCache{

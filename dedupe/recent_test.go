@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe"
 )
 
 // BenchmarkRecent measures the hit rate of a list of the latest URLs for the links of real crawls,
@@ -67,4 +69,36 @@ func recentHits(b *testing.B, edges string, size int) (old, found, total int) {
 		list.Add(target, struct{}{})
 	}
 	return old, found, total
+}
+
+// BenchmarkListPays measures Add for the links of real crawls, with a list and without.
+func BenchmarkListPays(b *testing.B) {
+	for _, graph := range []string{"uci-ics", "debian-docs"} {
+		urls := map[string]string{}
+		for node := range strings.Lines(string(readZstd(b, "graphs/"+graph+"/"+graph+".nodes.tsv.zst"))) {
+			id, rest, _ := strings.Cut(strings.TrimSpace(node), "\t")
+			urls[id] = rest[strings.LastIndexByte(rest, '\t')+1:]
+		}
+		var links []string
+		for edge := range strings.Lines(string(readZstd(b, "graphs/"+graph+"/"+graph+".edges.tsv.zst"))) {
+			_, target, _ := strings.Cut(strings.TrimSpace(edge), "\t")
+			links = append(links, urls[target])
+		}
+		for _, o := range []dedupe.Options{
+			{}, {Recent: 1 << 12}, {Recent: 1 << 16},
+			{Capacity: 1e8}, {Capacity: 1e8, Recent: 1 << 12}, {Capacity: 1e8, Recent: 1 << 16},
+		} {
+			b.Run(fmt.Sprintf("graph=%s/capacity=%d/recent=%d", graph, o.Capacity, o.Recent), func(b *testing.B) {
+				for b.Loop() {
+					b.StopTimer()
+					f := dedupe.New(o)
+					b.StartTimer()
+					for _, link := range links {
+						f.Add(link)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(links)), "ns/link")
+			})
+		}
+	}
 }

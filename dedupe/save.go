@@ -1,24 +1,27 @@
 package dedupe
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
-// Every [CorruptError] unwraps to ErrCorrupt.
-var ErrCorrupt = errors.New("dedupe: corrupt filter")
+// The errors of [Read], besides those of the reader.
+var (
+	ErrCorrupt = durable.ErrCorrupt // every [CorruptError] unwraps to it
+	ErrVersion = durable.ErrVersion // sound, but written by another version of this package
+	ErrOptions = errors.New("dedupe: filter saved with other options")
+)
 
 // A CorruptError reports where a stored Filter is damaged or truncated.
 type CorruptError struct {
-	Offset int64  // in bytes from where Load started; the chunks before it are intact
+	Offset int64  // in bytes from where Read started; the chunks before it are intact
 	Reason string // a few words
 }
 
@@ -32,7 +35,9 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 
 // These constants are on disk. Do not change them; add a version. FORMAT.md describes the rest.
 const (
-	magic        = "SPNFILT1"
+	magic        = "SPNFILT\x00"
+	oldMagic     = "SPNFILT1" // of version 1
+	version      = 2
 	maxChunk     = 1 << 20
 	headerWords  = 8
 	shardWords   = 5
@@ -42,9 +47,7 @@ const (
 	maxLayerBits = 1 << 46            // 8 TiB
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// WriteTo writes the Filter to w, for [Load]. Other goroutines can add URLs during the call; only
+// WriteTo writes the Filter to w, for [Read]. Other goroutines can add URLs during the call; only
 // the shard that is being written is locked. Such URLs may or may not be written.
 //
 // The output contains the hash key. Anyone who reads it can craft URLs that collide.
@@ -52,9 +55,9 @@ func (f *Filter) WriteTo(w io.Writer) (int64, error) {
 	out := &chunkWriter{to: w}
 	out.raw([]byte(magic))
 	out.words([]uint64{
-		f.key[0], f.key[1],
+		version, f.key[0], f.key[1],
 		uint64(f.plan.Capacity), math.Float64bits(f.plan.Rate), uint64(f.plan.Recent),
-		uint64(f.plan.MaxBytes), uint64(f.plan.Generations), uint64(len(f.shards)),
+		uint64(f.plan.Generations), uint64(len(f.shards)),
 	})
 	for i := range f.shards {
 		f.shards[i].report() // so that all shards are written with the same layers
@@ -124,21 +127,28 @@ func (w *chunkWriter) words(words []uint64) {
 		for _, word := range words[:n] {
 			w.buf = binary.LittleEndian.AppendUint64(w.buf, word)
 		}
-		w.sum = crc32.Update(w.sum, castagnoli, w.buf)
+		w.sum = durable.SumOn(w.sum, w.buf)
 		w.buf = binary.LittleEndian.AppendUint32(w.buf, w.sum)
 		w.raw(w.buf)
 		words = words[n:]
 	}
 }
 
-// Load reads a Filter that [Filter.WriteTo] wrote, and not a byte more. It rejects a damaged or
-// truncated one with a [CorruptError].
-func Load(r io.Reader) (*Filter, error) {
+// Read reads a Filter that [Filter.WriteTo] wrote, and not a byte more. The options must be those
+// of the Filter that was written, except for MaxBytes: otherwise the error wraps [ErrOptions]. A
+// damaged or truncated Filter is rejected with a [CorruptError], one of another version with
+// [ErrVersion].
+func Read(r io.Reader, o Options) (*Filter, error) {
 	in := &chunkReader{from: r}
-	if start := in.raw(len(magic)); in.err == nil && !bytes.Equal(start, []byte(magic)) {
-		in.fail("not a stored filter of this version")
+	switch start := string(in.raw(len(magic))); {
+	case in.err != nil:
+	case start == oldMagic:
+		in.err = fmt.Errorf("dedupe: %w: 1, not %d", ErrVersion, version)
+	case start != magic:
+		in.fail("not a stored filter")
 	}
-	f := in.filter()
+	in.n += int64(len(magic))
+	f := in.filter(o.withDefaults())
 	if in.err == nil {
 		in.words(0)
 	}
@@ -205,7 +215,7 @@ func (r *chunkReader) chunk(words []uint64, n int) []uint64 {
 		return words
 	}
 	body, sum := b[:4+8*n], binary.LittleEndian.Uint32(b[4+8*n:])
-	r.sum = crc32.Update(r.sum, castagnoli, body)
+	r.sum = durable.SumOn(r.sum, body)
 	switch {
 	case binary.LittleEndian.Uint32(body) != uint32(8*n):
 		r.fail("a chunk has an unexpected size")
@@ -230,32 +240,25 @@ func (r *chunkReader) number(word, bound uint64) int {
 }
 
 // filter reads everything after the magic.
-func (r *chunkReader) filter() *Filter {
-	if r.err == nil {
-		r.n += int64(len(magic))
-	}
+func (r *chunkReader) filter(plan Options) *Filter {
 	head := r.words(headerWords)
 	if r.err != nil {
 		return nil
 	}
-	plan := Options{
-		Capacity:    r.number(head[2], math.MaxInt),
-		Rate:        math.Float64frombits(head[3]),
-		Recent:      -1,
-		MaxBytes:    int64(head[5]),
-		Generations: r.number(head[6], maxGenerations),
-	}
-	if head[4] != math.MaxUint64 { // which is -1
-		plan.Recent = r.number(head[4], math.MaxInt)
-	}
 	shards := r.number(head[7], maxShards)
-	if r.err == nil && (plan != plan.withDefaults() || shards < 1 || shards&(shards-1) != 0) {
-		r.fail("impossible options")
+	saved := Options{int(head[3]), math.Float64frombits(head[4]), int(head[5]), plan.MaxBytes, int(head[6])}
+	switch {
+	case head[0] != version:
+		r.err = fmt.Errorf("dedupe: %w: %d, not %d", ErrVersion, head[0], version)
+	case saved != plan:
+		r.err = fmt.Errorf("%w: %+v, not %+v", ErrOptions, saved, plan)
+	case shards < 1 || shards&(shards-1) != 0:
+		r.fail("impossible number of shards")
 	}
 	if r.err != nil {
 		return nil
 	}
-	f := newFilter(plan, siphash.Key(head[:2]), shards)
+	f := newFilter(plan, siphash.Key(head[1:3]), shards)
 	for i := range f.shards {
 		r.shard(&f.shards[i])
 	}

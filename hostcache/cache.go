@@ -162,29 +162,20 @@ func (c *Cache[V]) Get(host string) (v V, found bool) {
 	return e.value, known && !e.negative()
 }
 
-// An Entry is what a [Cache] knows about a host.
-type Entry[V any] struct {
-	Value    V         `json:",omitzero"`
-	Negative bool      `json:",omitzero"` // the host is known to have no value
-	Expires  time.Time `json:",omitzero"` // zero if it never does
+// An entry is what a [Cache] knows about a host, apart from the cache.
+type entry[V any] struct {
+	value    V
+	negative bool      // the host is known to have no value
+	expires  time.Time // zero if it never does
 }
 
-// Lookup returns the entry of a host, and whether there is one.
-func (c *Cache[V]) Lookup(host string) (e Entry[V], known bool) {
-	s, known := c.find(host)
-	if !known {
-		return e, false
-	}
-	return s.entry(c.zero()), true
-}
-
-// entry returns the public form of a slot, where zero is the epoch in Unix time.
-func (e *slot[V]) entry(zero int64) Entry[V] {
-	entry := Entry[V]{Value: e.value, Negative: e.negative()}
+// entry returns what a slot says, where zero is the epoch in Unix time.
+func (e *slot[V]) entry(zero int64) entry[V] {
+	told := entry[V]{value: e.value, negative: e.negative()}
 	if at := e.expires(); at != never {
-		entry.Expires = time.UnixMilli(zero + int64(at)).UTC()
+		told.expires = time.UnixMilli(zero + int64(at)).UTC()
 	}
-	return entry
+	return told
 }
 
 func (c *Cache[V]) find(host string) (e slot[V], known bool) {
@@ -222,12 +213,6 @@ func (c *Cache[V]) lookup(s *shard[V], key string) (e slot[V], known bool) {
 // stored, and the host's previous entry is dropped.
 func (c *Cache[V]) Set(host string, v V, ttl time.Duration) { c.set(host, v, ttl, false, nil) }
 
-// SetNegative is Set for a host without a value.
-func (c *Cache[V]) SetNegative(host string, ttl time.Duration) {
-	var none V
-	c.set(host, none, ttl, true, nil)
-}
-
 // set is Set if by is nil. Otherwise the value comes from that flight, and is stored unless the
 // flight was abandoned or superseded by another call.
 func (c *Cache[V]) set(host string, v V, ttl time.Duration, negative bool, by *flight[V]) {
@@ -250,62 +235,44 @@ func (c *Cache[V]) set(host string, v V, ttl time.Duration, negative bool, by *f
 	s.put(key, newSlot(v, c.deadline(ttl), negative), c.now())
 }
 
-// Delete removes the entry of a host, and reports whether there was one.
-func (c *Cache[V]) Delete(host string) (deleted bool) {
-	if len(host) > MaxHost {
-		return false
-	}
-	var buf [MaxHost]byte
-	key := reversed(buf[:0], host)
-	s := c.shard(host)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.flights, host)
-	e, known := s.trie.Get(key)
-	s.trie.Delete(key)
-	return known && !e.expired(c.now())
-}
-
-// Restore adds an entry of another Cache, as All and Lookup return it. If there is one already, the
-// one that expires later stays. An expired entry is ignored. Times are rounded up to milliseconds.
-// It is an error if the host is longer than [MaxHost], or if the entry expires in more than a
-// thousand years.
-func (c *Cache[V]) Restore(host string, e Entry[V]) error {
+// restore adds an entry of another Cache. If there is one already, the one that expires later
+// stays. An expired entry is ignored. Times are rounded up to milliseconds. It is an error if the
+// host is longer than [MaxHost], or if the entry expires in more than a thousand years.
+func (c *Cache[V]) restore(host string, e entry[V]) error {
 	expires := int64(never)
-	if !e.Expires.IsZero() {
-		expires = e.Expires.Add(time.Millisecond-1).UnixMilli() - c.zero()
+	if !e.expires.IsZero() {
+		expires = e.expires.Add(time.Millisecond-1).UnixMilli() - c.zero()
 	}
 	switch {
 	case len(host) > MaxHost:
-		return fmt.Errorf("hostcache: restore: host of %d bytes, more than %d", len(host), MaxHost)
-	case !e.Expires.IsZero() && expires > never/2:
-		return fmt.Errorf("hostcache: restore %s: expires in the year %d", host, e.Expires.Year())
+		return fmt.Errorf("host of %d bytes, more than %d", len(host), MaxHost)
+	case !e.expires.IsZero() && expires > never/2:
+		return fmt.Errorf("%s expires in the year %d", host, e.expires.Year())
 	}
-	entry := newSlot(e.Value, uint64(max(expires, 0)), e.Negative)
+	added := newSlot(e.value, uint64(max(expires, 0)), e.negative)
 	var buf [MaxHost]byte
 	key := reversed(buf[:0], host)
 	s := c.shard(host)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, found := s.trie.Get(key)
-	if now := c.now(); !entry.expired(now) && (!found || known.expires() < entry.expires()) {
-		s.put(key, entry, now)
+	if now := c.now(); !added.expired(now) && (!found || known.expires() < added.expires()) {
+		s.put(key, added, now)
 	}
 	return nil
 }
 
-// All returns all entries that have not expired, in no particular order. The cache may change
-// during the iteration: an entry that is there all the time is yielded once, others at most once.
-// Entries are read a few hundred at a time, so one may expire before it is yielded. No lock is held
-// while the loop's body runs, and no entry counts as used.
-func (c *Cache[V]) All() iter.Seq2[string, Entry[V]] { return c.under("") }
-
-// Under returns the values of a domain's hosts like All: the host of that name, and all below it.
-// The cost depends on their number, not on the size of the cache.
+// Under returns the hosts of a domain with their values, in no particular order: the host of that
+// name, and all below it; "" means all hosts. Negative entries are left out. The cost depends on
+// the number of hosts, not on the size of the cache.
+//
+// The cache may change during the iteration: an entry that is there all the time is yielded once,
+// others at most once. Entries are read a few hundred at a time, so one may expire before it is
+// yielded. No lock is held while the loop's body runs, and no entry counts as used.
 func (c *Cache[V]) Under(domain string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for host, e := range c.under(domain) {
-			if !e.Negative && !yield(host, e.Value) {
+			if !e.negative && !yield(host, e.value) {
 				return
 			}
 		}
@@ -313,8 +280,8 @@ func (c *Cache[V]) Under(domain string) iter.Seq2[string, V] {
 }
 
 // under iterates over a domain, "" for all.
-func (c *Cache[V]) under(domain string) iter.Seq2[string, Entry[V]] {
-	return func(yield func(string, Entry[V]) bool) {
+func (c *Cache[V]) under(domain string) iter.Seq2[string, entry[V]] {
+	return func(yield func(string, entry[V]) bool) {
 		key := reversed(nil, domain)
 		w := walk[V]{cache: c}
 		for i := range c.shards {
@@ -352,7 +319,7 @@ func (w *walk[V]) one(s *shard[V], key string) {
 }
 
 // over yields the entries of a shard whose keys have a prefix.
-func (w *walk[V]) over(s *shard[V], prefix string, yield func(string, Entry[V]) bool) bool {
+func (w *walk[V]) over(s *shard[V], prefix string, yield func(string, entry[V]) bool) bool {
 	for from, more := prefix, true; more; {
 		s.mu.Lock()
 		for key, e := range s.trie.From(prefix, from) {
@@ -373,7 +340,7 @@ func (w *walk[V]) over(s *shard[V], prefix string, yield func(string, Entry[V]) 
 }
 
 // yield yields the batch, and empties it.
-func (w *walk[V]) yield(yield func(string, Entry[V]) bool) bool {
+func (w *walk[V]) yield(yield func(string, entry[V]) bool) bool {
 	zero, now := w.cache.zero(), w.cache.now()
 	var buf [MaxHost]byte
 	for i := range w.slots {
@@ -424,16 +391,9 @@ func (c *Cache[V]) Stats() (total Stats) {
 	return total
 }
 
-// reversed returns the labels of a host in reverse order. The result is in buf, and valid until buf
-// is written to again. Reversing the result gives the host again, for any host.
+// reversed returns a host with its labels in reverse order, or the other way round. The result is in
+// buf, and valid until buf is written to again.
 func reversed(buf []byte, host string) string {
-	end := len(host)
-	for i := end - 1; i >= 0; i-- {
-		if host[i] == '.' {
-			buf = append(append(buf, host[i+1:end]...), '.')
-			end = i
-		}
-	}
-	buf = append(buf, host[:end]...)
+	buf = hattrie.AppendReverse(buf, host)
 	return unsafe.String(unsafe.SliceData(buf), len(buf))
 }

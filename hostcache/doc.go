@@ -23,15 +23,13 @@
 //
 // [Cache.Save] replaces the file atomically. A crash may leave a file beside it whose name ends in
 // .new. [Open] detects any damage to the file, reports its offset, and ignores everything after it.
-// To store entries elsewhere, read them with [Cache.All] and add them with [Cache.Restore]; an
-// [Entry] can be encoded as JSON.
 //
 // # Costs
 //
 // With ten million real host names and 16-byte values, an entry takes 43 bytes, about ten more than
 // in a hattrie.Trie; a Go map takes 91. If values have no pointers and at most 120 bytes, the cache
-// costs the garbage collector no time. A hit takes about twice as long as in a map. All and Under
-// visit more than a million entries per second.
+// costs the garbage collector no time. A hit takes about twice as long as in a map. Under
+// visits more than a million entries per second.
 //
 // # Reading the source
 //

@@ -1,11 +1,12 @@
 package hostcache
 
 import (
-	"hash/crc32"
 	"io"
+	"iter"
 	"time"
 	"unsafe"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -38,11 +39,62 @@ func Frames(w io.Writer, payloads ...[]byte) error {
 	if _, err := io.WriteString(w, fileMagic); err != nil {
 		return err
 	}
-	f := frames{w, crc32.Checksum([]byte(fileMagic), castagnoli)}
+	f := frames{w, durable.Sum([]byte(fileMagic))}
 	for _, p := range append(payloads, nil) {
 		if err := f.write(p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// An Entry is what a Cache knows about a host.
+type Entry[V any] struct {
+	Value    V         `json:",omitzero"`
+	Negative bool      `json:",omitzero"`
+	Expires  time.Time `json:",omitzero"`
+}
+
+// Lookup returns the entry of a host.
+func (c *Cache[V]) Lookup(host string) (Entry[V], bool) {
+	s, known := c.find(host)
+	if !known {
+		return Entry[V]{}, false
+	}
+	e := s.entry(c.zero())
+	return Entry[V]{e.value, e.negative, e.expires}, true
+}
+
+// All returns all entries, the negative ones too.
+func (c *Cache[V]) All() iter.Seq2[string, Entry[V]] {
+	return func(yield func(string, Entry[V]) bool) {
+		for host, e := range c.under("") {
+			if !yield(host, Entry[V]{e.value, e.negative, e.expires}) {
+				return
+			}
+		}
+	}
+}
+
+// Restore adds an entry.
+func (c *Cache[V]) Restore(host string, e Entry[V]) error {
+	return c.restore(host, entry[V]{e.Value, e.Negative, e.Expires})
+}
+
+// SetNegative is Set for a host without a value.
+func (c *Cache[V]) SetNegative(host string, ttl time.Duration) {
+	var none V
+	c.set(host, none, ttl, true, nil)
+}
+
+// Delete removes an entry, and reports whether there was one.
+func (c *Cache[V]) Delete(host string) (deleted bool) {
+	s := c.shard(host)
+	s.mu.Lock()
+	e, known := s.trie.Get(reversed(nil, host))
+	deleted = known && !e.expired(c.now())
+	s.mu.Unlock()
+	var none V
+	c.Set(host, none, 0)
+	return deleted
 }

@@ -5,19 +5,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// ErrCorrupt is wrapped by every [CorruptError].
-var ErrCorrupt = errors.New("hostcache: corrupt file")
+var (
+	ErrCorrupt = durable.ErrCorrupt // wrapped by every [CorruptError]
+	ErrVersion = durable.ErrVersion // sound, but written by another version of this package
+)
 
 // A CorruptError says where a file differs from what [Cache.Save] writes for this type of values.
 type CorruptError struct {
@@ -40,7 +43,7 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 //
 // If the file is damaged, or has values of another type, the error is a [CorruptError]. The Cache
 // is usable even then: it has the entries before the damage, and Save replaces the file. With any
-// other error the Cache is nil.
+// other error, such as [ErrVersion], the Cache is nil.
 //
 // The type V must have the methods AppendBinary or MarshalBinary, and UnmarshalBinary, or be a
 // string or a slice of bytes, or have a fixed size as in encoding/binary.
@@ -100,6 +103,7 @@ func (c *Cache[V]) Save() (err error) {
 func (c *Cache[V]) replace(dir vfs.FS, path string) (err error) {
 	name := filepath.Base(path)
 	temp := fmt.Sprintf("%s.%08x.new", name, rand.Uint32())
+	removeStale(filepath.Dir(path), name)
 	f, err := dir.Create(temp)
 	if err != nil {
 		return err
@@ -133,18 +137,36 @@ func (c *Cache[V]) replace(dir vfs.FS, path string) (err error) {
 	return dir.Sync()
 }
 
+// removeStale removes the temporary files of processes that were killed: those that nobody has
+// written to for a while. Errors are ignored, as the next call tries again.
+func removeStale(dir, name string) {
+	left, _ := filepath.Glob(filepath.Join(dir, globbed(name)+".????????.new"))
+	for _, temp := range left {
+		if f, err := os.Stat(temp); err == nil && time.Since(f.ModTime()) > staleAfter {
+			_ = os.Remove(temp)
+		}
+	}
+}
+
+// staleAfter is longer than a disk stalls.
+const staleAfter = time.Minute
+
+// globbed escapes what means something to filepath.Glob, so that a name matches only itself.
+func globbed(name string) string {
+	return strings.NewReplacer(`\`, `?`, `*`, `?`, `[`, `?`).Replace(name)
+}
+
 // The format is described in FORMAT.md. These constants are on disk: do not change them, but add a
 // version.
 const (
-	fileMagic   = "SPHC\x02\x00" // the version is in the last two bytes
+	fileMagic   = fileKind + "\x02\x00" // the version is in the last two bytes
+	fileKind    = "SPHC"
 	frameHeader = 8
 
 	// maxFrame bounds the memory that reading takes. Frames have about frameSize bytes.
 	maxFrame  = 64 << 20
 	frameSize = 64 << 10
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A frames writes frames to a file. Each has a checksum of the file up to its end, so a lost,
 // repeated or moved frame is detected like a modified one.
@@ -156,7 +178,7 @@ type frames struct {
 func (f *frames) write(payload []byte) error {
 	var h [frameHeader]byte
 	binary.LittleEndian.PutUint32(h[:], uint32(len(payload)))
-	f.sum = crc32.Update(crc32.Update(f.sum, castagnoli, h[:4]), castagnoli, payload)
+	f.sum = durable.SumOn(durable.SumOn(f.sum, h[:4]), payload)
 	binary.LittleEndian.PutUint32(h[4:], f.sum)
 	_, err1 := f.w.Write(h[:])
 	_, err2 := f.w.Write(payload)
@@ -170,7 +192,7 @@ func (c *Cache[V]) write(to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	f := frames{w, crc32.Checksum([]byte(fileMagic), castagnoli)}
+	f := frames{w, durable.Sum([]byte(fileMagic))}
 	begun := time.Now().UnixMilli()
 	b := append(binary.LittleEndian.AppendUint64(nil, uint64(begun)), c.codec.layout...)
 	if err := f.write(b); err != nil {
@@ -178,10 +200,10 @@ func (c *Cache[V]) write(to io.Writer) error {
 	}
 	var value []byte
 	b = b[:0]
-	for host, e := range c.All() {
+	for host, e := range c.under("") {
 		value = value[:0]
-		if !e.Negative {
-			if value, err = c.codec.append(value, e.Value); err != nil {
+		if !e.negative {
+			if value, err = c.codec.append(value, e.value); err != nil {
 				return fmt.Errorf("value of %s: %w", host, err)
 			}
 		}
@@ -189,8 +211,8 @@ func (c *Cache[V]) write(to io.Writer) error {
 			return fmt.Errorf("value of %s: %d bytes are too many", host, len(value))
 		}
 		b = append(append(b, byte(len(host))), host...)
-		b = binary.AppendUvarint(b, expiryOnDisk(e.Expires, e.Negative))
-		if !e.Negative {
+		b = binary.AppendUvarint(b, expiryOnDisk(e.expires, e.negative))
+		if !e.negative {
 			b = append(binary.AppendUvarint(b, uint64(len(value))), value...)
 		}
 		if len(b) >= frameSize {
@@ -260,7 +282,7 @@ func (r *reader) next() error {
 	if err := r.fill(r.payload); err != nil {
 		return err
 	}
-	r.sum = crc32.Update(crc32.Update(r.sum, castagnoli, h[:4]), castagnoli, r.payload)
+	r.sum = durable.SumOn(durable.SumOn(r.sum, h[:4]), r.payload)
 	if binary.LittleEndian.Uint32(h[4:]) != r.sum {
 		return corrupt(begin, "wrong checksum of a frame")
 	}
@@ -274,13 +296,16 @@ func (c *Cache[V]) read(from io.Reader) error {
 	if err := r.fill(magic); err != nil {
 		return err
 	}
-	if string(magic) != fileMagic {
-		return corrupt(0, "not a cache, or one of another version")
+	if string(magic[:len(fileKind)]) != fileKind {
+		return corrupt(0, "not a cache")
 	}
-	r.sum = crc32.Checksum(magic, castagnoli)
+	r.sum = durable.Sum(magic)
 	begin := r.offset
 	if err := r.next(); err != nil {
 		return err
+	}
+	if string(magic) != fileMagic { // the checksum was right, so it is sound
+		return durable.Version(filepath.Base(c.file), fmt.Sprintf("version %d", binary.LittleEndian.Uint16(magic[len(fileKind):])))
 	}
 	if len(r.payload) < 8 {
 		return corrupt(begin, "the first frame is too short")
@@ -323,22 +348,22 @@ func (c *Cache[V]) entries(at int64, payload []byte, ahead int64) error {
 			return corrupt(here, "an entry makes no sense")
 		}
 		rest = rest1[n:]
-		e := Entry[V]{Negative: expiry&1 != 0}
-		if !e.Negative {
+		e := entry[V]{negative: expiry&1 != 0}
+		if !e.negative {
 			length, n := binary.Uvarint(rest)
 			value, rest2, ok := cut(rest[max(n, 0):], length)
 			if n <= 0 || !ok {
 				return corrupt(here, "an entry makes no sense")
 			}
-			if err := c.codec.decode(value, &e.Value); err != nil {
+			if err := c.codec.decode(value, &e.value); err != nil {
 				return corrupt(here, "value of %s: %v", host, err)
 			}
 			rest = rest2
 		}
 		if expiry > 1 {
-			e.Expires = time.UnixMilli(int64(expiry>>1) - ahead)
+			e.expires = time.UnixMilli(int64(expiry>>1) - ahead)
 		}
-		if err := c.Restore(string(host), e); err != nil {
+		if err := c.restore(string(host), e); err != nil {
 			return corrupt(here, "%v", err)
 		}
 	}

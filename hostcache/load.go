@@ -31,8 +31,8 @@ var errNoReturn = errors.New("hostcache: loader did not return")
 // The loader runs in its own goroutine, without a lock, and may use the Cache. It must not load its
 // own host, nor one whose loader waits for it: both would wait forever. Its context has the values
 // of the first caller's context, but ends only when no caller is waiting any more. A caller stops
-// waiting when its own context ends, and gets the cause. The result is not stored if all callers had
-// left by then, or if the host was set or deleted while the loader ran.
+// waiting when its own context ends, and gets the cause. The result is not stored if all callers
+// had left by then, or if the host was set or deleted while the loader ran.
 func (c *Cache[V]) Load(ctx context.Context, host string, load Loader[V]) (v V, err error) {
 	var buf [MaxHost]byte
 	s := c.shard(host)

@@ -10,10 +10,6 @@ func (f *Frontier) again(id uint32, links []uint32) {
 		return
 	}
 	f.targets = f.links.read(f.places[id], id, f.targets[:0])
-	if n.state&kept != 0 && len(f.targets) == 0 {
-		f.give(links, 0) // the spill is broken: shares passed on before stay where they are
-		return
-	}
 	if now := slices.Sorted(slices.Values(links)); !slices.Equal(now, f.targets) {
 		// Taking back all shares and passing them on again costs twice as much as moving the
 		// difference. In return, pages without links, then or now, need no special case.
@@ -47,7 +43,7 @@ func (f *Frontier) takeBack(id uint32) {
 	back := f.passed[id]
 	f.passed[id], f.places[id] = 0, 0
 	f.calm(id)
-	f.give(f.targets, -back*f.rate(n.host)/float64(len(f.targets)))
+	f.give(f.targets, -back*f.opts.Damping/float64(len(f.targets)))
 }
 
 // repack copies the lists in use to a new arena.

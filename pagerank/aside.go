@@ -1,6 +1,7 @@
 package pagerank
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -52,6 +53,18 @@ func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) 
 		}
 		f.park(l, id)
 	}
+}
+
+// Drop removes an id from the queue: it will never be fetched, because it is forbidden or unwanted.
+// An unknown id becomes known without being queued, so links to it do not queue it either. It keeps
+// its score. Discover undoes it. A fetched id is ignored.
+func (f *Frontier) Drop(id uint32) {
+	if f.beyond(id) {
+		return
+	}
+	f.cover(uint64(id) + 1)
+	f.meet(id)
+	f.withdraw(id)
 }
 
 // Release reports that a host may be visited again. The best of its ids that were set aside goes
@@ -112,15 +125,23 @@ func (f *Frontier) promote(n *node, level uint16, id uint32) {
 	}
 }
 
+// all returns the ids set aside, by bucket and then by id.
+func (l *lots) all(nodes []node) (ids []uint32) {
+	for _, lot := range l.byHost {
+		for _, e := range lot.valid(nodes) {
+			ids = append(ids, e.id())
+		}
+	}
+	slices.SortFunc(ids, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(nodes[a].bucket(), nodes[b].bucket()), cmp.Compare(a, b))
+	})
+	return ids
+}
+
 // valid returns the valid entries, the highest first, each once.
 func (l *lot) valid(nodes []node) []entry {
 	list := slices.DeleteFunc(slices.Clone(l.entries), func(e entry) bool { return !e.holds(nodes) })
-	slices.SortFunc(list, func(a, b entry) int {
-		if a > b {
-			return -1
-		}
-		return int(min(b-a, 1))
-	})
+	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(b, a) })
 	return slices.Compact(list)
 }
 

@@ -87,10 +87,10 @@ func TestKeysFallOnlyByLoss(t *testing.T) {
 	f.Fetched(0, []uint32{10, 11})
 	f.Fetched(1, []uint32{10, 11})
 	f.Fetched(2, []uint32{11})
-	require.Equal(t, []uint32{11, 10}, ids(listed(f.Ahead(2))))
+	require.Equal(t, []uint32{11, 10}, upcoming(f, 2))
 	f.Fetched(2, []uint32{12})
 	f.Fetched(1, []uint32{10})
-	require.Equal(t, []uint32{10, 12, 11}, ids(listed(f.Ahead(3))))
+	require.Equal(t, []uint32{10, 12, 11}, upcoming(f, 3))
 	for id, want := range map[uint32]float64{10: 1.5, 12: 1, 11: .5} {
 		require.InDelta(t, want, f.Score(id), 1e-12)
 	}

@@ -18,18 +18,18 @@
 //
 // # Promises
 //
-// Each page is returned once, unless Discover queues it again. Pages are returned in the order of
-// their keys, with a precision of one sixteenth. Equal keys come in order of discovery, with a
-// page's links to other hosts first. Stats bounds the error of the scores. No score is lost or
-// invented, even if pages are fetched again with other links. Saving and loading do not change the
-// order.
+// Each page is returned once, unless Discover queues it again, and never after Drop. Pages are
+// returned in the order of their keys, with a precision of one sixteenth. Equal keys come in order
+// of discovery, with a page's links to other hosts first. Stats bounds the error of the scores. No
+// score is lost or invented, even if pages are fetched again with other links. Saving and reading
+// change neither scores nor order, except that no host is busy afterwards.
 //
 // # Cost
 //
 // A page costs constant time per link, however far the crawl is; with Push, at most 1.5 score
 // updates per link. An id takes 16 bytes and about 5 in the queue. It takes 12 more if links are
-// kept (all cutoffs but DL1), and 4 more if Push knows hosts. A kept link takes 1.2 to 2.7 bytes,
-// on disk with Options.Spill. The table of URLs takes 40 to 60 bytes per URL.
+// kept (all cutoffs but DL1), and 4 more if Push knows hosts. A kept link takes 1.2 to 2.7 bytes.
+// The table of URLs takes 40 to 60 bytes per URL.
 //
 // It fetches nothing. Its only support for politeness is [Frontier.NextReady].
 //

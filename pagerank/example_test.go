@@ -93,30 +93,12 @@ func ExampleFrontier_Top() {
 	for id, score := range f.Top(2) {
 		fmt.Printf("page %d has %.0f %%, give or take %.0f\n", id, 100*score/stats.Total, 50*stats.Error)
 	}
-	for id, score := range f.Ahead(1) {
-		fmt.Printf("page %d is next, with %.0f %%\n", id, 100*score/stats.Total)
-	}
 	fmt.Printf("%d pages hold %.0f %%, at least %.0f\n",
 		stats.Fetched, 100*stats.Held/stats.Total, 100*stats.Mass)
 	// Output:
 	// page 0 has 34 %, give or take 26
 	// page 4 has 25 %, give or take 26
-	// page 2 is next, with 10 %
 	// 3 pages hold 81 %, at least 33
-}
-
-func ExampleFrontier_Ahead() {
-	f := pagerank.New(pagerank.Options{Cutoff: pagerank.DL1})
-	f.Fetched(0, []uint32{10, 11})
-	f.Fetched(1, []uint32{11, 12, 13})
-	for id, score := range f.Ahead(2) {
-		fmt.Printf("page %d, score %.2f\n", id, score)
-	}
-	fmt.Println(f.Next())
-	// Output:
-	// page 11, score 0.83
-	// page 10, score 0.50
-	// 11 true
 }
 
 func ExampleFrontier_Refine() {
@@ -133,31 +115,14 @@ func ExampleFrontier_Refine() {
 	// at least 1.00
 }
 
-func ExampleFrontier_Trust() {
-	f := pagerank.New(pagerank.Options{Trusted: true, Threshold: 0.01})
-	f.Trust(0, 1)
-	f.Discover(4) // known, not trusted
-	for id, ok := f.Next(); ok && f.Stats().Mass < 0.5; id, ok = f.Next() {
-		f.Fetched(id, web[id])
-		fmt.Printf("%d pages hold at least %.0f %%\n", f.Stats().Fetched, 100*f.Stats().Mass)
-	}
-	// Output:
-	// 1 pages hold at least 15 %
-	// 2 pages hold at least 19 %
-	// 3 pages hold at least 24 %
-	// 4 pages hold at least 28 %
-	// 5 pages hold at least 46 %
-	// 6 pages hold at least 59 %
-}
-
-func ExampleLoad() {
+func ExampleRead() {
 	f := pagerank.New(pagerank.Options{})
 	f.Fetched(0, web[0])
 	var file bytes.Buffer
 	if _, err := f.WriteTo(&file); err != nil {
 		fmt.Println(err)
 	}
-	f, err := pagerank.Load(&file, pagerank.Options{})
+	f, err := pagerank.Read(&file, pagerank.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -167,14 +132,14 @@ func ExampleLoad() {
 	// 1 true
 }
 
-func ExampleLoadURLs() {
+func ExampleReadURLs() {
 	f := pagerank.NewURLs(pagerank.Options{})
 	f.Fetched("http://a.test/", []string{"http://b.test/"})
 	var file bytes.Buffer
 	if _, err := f.WriteTo(&file); err != nil {
 		fmt.Println(err)
 	}
-	f, err := pagerank.LoadURLs(&file, pagerank.Options{})
+	f, err := pagerank.ReadURLs(&file, pagerank.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -198,14 +163,36 @@ func ExampleURLs_NextReady() {
 	fmt.Println(u.NextReady(ready))
 
 	u.Fetched("http://b.test/1", []string{"http://a.test/"})
-	fmt.Println(u.Score("http://a.test/") > u.Score("http://b.test/1"))
-	for url := range u.Top(1) {
-		fmt.Println(url)
+	for id := range u.Frontier().Top(1) {
+		fmt.Println(u.URL(id))
 	}
 	// Output:
 	// http://c.test/ true
 	//  false
 	// http://b.test/1 true
-	// true
 	// http://a.test/
+}
+
+// What robots.txt forbids is dropped, and links to it do not bring it back.
+func ExampleURLs_Drop() {
+	u := pagerank.NewURLs(pagerank.Options{})
+	u.Fetched("http://a.test/", []string{"http://b.test/private", "http://b.test/"})
+	u.Drop("http://b.test/private")
+	u.Fetched("http://c.test/", []string{"http://b.test/private"})
+	fmt.Println(u.Next())
+	fmt.Println(u.Next())
+	// Output:
+	// http://b.test/ true
+	//  false
+}
+
+func ExampleFrontier_Drop() {
+	f := pagerank.New(pagerank.Options{})
+	f.Fetched(0, []uint32{1, 2})
+	f.Drop(1)
+	fmt.Println(f.Next())
+	fmt.Println(f.Next())
+	// Output:
+	// 2 true
+	// 0 false
 }

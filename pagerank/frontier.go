@@ -2,7 +2,6 @@ package pagerank
 
 import (
 	"iter"
-	"math"
 
 	"github.com/spinneret-go/spinneret/pagerank/internal/linklist"
 )
@@ -38,7 +37,7 @@ type Frontier struct {
 func New(opts Options) *Frontier {
 	opts = opts.normal()
 	f := &Frontier{opts: opts, step: 1, stretch: 1}
-	f.links.spill = opts.Spill
+	f.sums.damping = opts.Damping
 	f.cleaner.Limit = opts.Limit
 	if opts.Host != nil {
 		f.cleaner.Host = f.hostOf
@@ -78,19 +77,6 @@ func (f *Frontier) Discover(id uint32) {
 			f.sweep()
 		}
 	}
-}
-
-// Trust discovers id and adds weight to its score: how many readers start there. Weights that are
-// infinite or not above 0 are ignored.
-func (f *Frontier) Trust(id uint32, weight float64) {
-	if f.beyond(id) || !(weight > 0) || math.IsInf(weight, 1) {
-		return
-	}
-	f.Discover(id)
-	f.sums.put += weight
-	f.sums.total -= weight // give counts it as a share
-	f.give([]uint32{id}, weight)
-	f.settle()
 }
 
 // Next removes the id with the highest key from the queue; ok is false if the queue is empty. Ids
@@ -135,23 +121,16 @@ func (f *Frontier) Fetched(id uint32, links []uint32) {
 
 // enter marks a node as fetched.
 func (f *Frontier) enter(id uint32) {
+	f.withdraw(id)
 	n := &f.nodes[id]
-	if n.state&queued != 0 {
-		f.queue.live--
-	}
-	if n.state&aside != 0 {
-		f.unpark(n)
-	}
-	n.state = n.state&^queued | fetched
+	n.state |= fetched
 	n.next = always
-	if !f.opts.Trusted {
-		put := 1.0
-		if f.opts.Inherit {
-			put = f.worth(id)
-		}
-		n.score += put
-		f.sums.put += put
+	put := 1.0
+	if f.opts.Inherit {
+		put = f.worth(id)
 	}
+	n.score += put
+	f.sums.put += put
 	f.sums.held += n.score
 	f.fetched++
 	if f.opts.Cutoff == Push {
@@ -160,6 +139,18 @@ func (f *Frontier) enter(id uint32) {
 			f.admit()
 		}
 		f.hosts.enter(n.host)
+	}
+}
+
+// withdraw takes an id out of the queue and out of the lot of its host.
+func (f *Frontier) withdraw(id uint32) {
+	n := &f.nodes[id]
+	if n.state&queued != 0 {
+		n.state &^= queued
+		f.queue.live--
+	}
+	if n.state&aside != 0 {
+		f.unpark(n)
 	}
 }
 

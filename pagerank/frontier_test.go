@@ -77,7 +77,7 @@ func TestLinksThatDoNotCount(t *testing.T) {
 	}
 	f := New(Options{Limit: 10})
 	f.Discover(10)
-	f.Trust(11, 1)
+	f.Drop(11)
 	f.Fetched(12, []uint32{1})
 	require.Zero(t, f.Stats().Known)
 }
@@ -151,43 +151,6 @@ func TestNextTakesTheHighestScore(t *testing.T) {
 	require.False(t, ok, "one that is fetched does not")
 }
 
-func TestTrustMakesThePageRankPersonal(t *testing.T) {
-	f := New(Options{Cutoff: AR, Damping: DefaultDamping, Trusted: true, Threshold: 1e-12})
-	f.Trust(0, 3)
-	f.Trust(1, -1)
-	f.Discover(5)
-	steps := []page{{0, []uint32{1, 2}}, {1, []uint32{0}}, {2, []uint32{0, 1, 3}}, {5, []uint32{4}}}
-	fetchAll(f, steps)
-	require.Zero(t, f.Score(5), "its weight was ignored")
-	require.Zero(t, f.Score(4))
-	g := webGraph{{1, 2}, {0}, {0, 1, 3}, nil, nil, {4}}
-	want := exactly(g, []float64{1, 0, 0, 0, 0, 0}, func(uint32) float64 { return DefaultDamping })
-	total := f.Stats().Total
-	for id, rank := range want {
-		require.InDelta(t, rank, f.Score(uint32(id))/total, 1e-9)
-	}
-}
-
-func TestHostDampingDrainsAFarm(t *testing.T) {
-	const farm = 1
-	host := func(id uint32) uint32 {
-		if id >= 10 && id < 20 {
-			return farm
-		}
-		return 0
-	}
-	score := func(damp func(uint32) float64) float64 {
-		f := New(Options{Host: host, HostDamping: damp})
-		for id := uint32(10); id < 20; id++ {
-			f.Fetched(id, []uint32{30})
-		}
-		return f.Score(30)
-	}
-	require.InDelta(t, 8.5, score(nil), 1e-9)
-	require.InDelta(t, 0.85, score(func(h uint32) float64 { return 1 - .9*float64(h) }), 1e-9)
-	require.InDelta(t, 8.5, score(func(uint32) float64 { return 7 }), 1e-9, "at most 1")
-}
-
 func TestFetchedBeforeDiscovered(t *testing.T) {
 	f := New(Options{})
 	f.Fetched(3, nil)
@@ -230,19 +193,6 @@ func TestSameCrawlTwice(t *testing.T) {
 	g := testWeb(3000, 1)
 	opts := Options{Host: func(id uint32) uint32 { return id / 50 }}
 	require.Equal(t, crawl(New(opts), g, 0, 7), crawl(New(opts), g, 0, 7))
-}
-
-func TestAShareOfNothingIsNotPassedOn(t *testing.T) {
-	asked := 0
-	f := New(Options{Cutoff: AR, Trusted: true, HostDamping: func(uint32) float64 {
-		asked++
-		require.Less(t, asked, 100, "nothing goes round and round")
-		return 1
-	}})
-	f.Fetched(0, []uint32{1})
-	f.Fetched(1, []uint32{0}) // the weights of these two are ignored
-	f.Fetched(2, []uint32{0})
-	requireLaw(t, f)
 }
 
 // pending returns how many pages are queued or set aside.

@@ -230,3 +230,24 @@ func TestAPageFoundLateWaitsAtItsPlace(t *testing.T) {
 		require.Equal(t, want, id)
 	}
 }
+
+func TestDroppedIdsAreNeverReturned(t *testing.T) {
+	f := New(Options{Cutoff: DL1, Host: tenPerHost})
+	f.Drop(14) // before any link to it
+	f.Fetched(0, []uint32{11, 12, 13, 14})
+	_, ok := f.NextReady(func(uint32) bool { return false }) // sets 11, 12, 13 aside
+	require.False(t, ok)
+	f.Drop(11)
+	f.Release(1)
+	f.Drop(12)                     // was back in the queue
+	f.Fetched(1, []uint32{11, 12}) // links do not bring them back
+	requireLaw(t, f)
+	f.Release(1)
+	require.Equal(t, []uint32{13}, upcoming(f, 9))
+	require.InDelta(t, .75, f.Score(11), 1e-12)
+	f.Discover(11)
+	f.Drop(0) // fetched
+	require.Equal(t, []uint32{11, 13}, upcoming(f, 9))
+	require.Equal(t, 2, f.Stats().Fetched)
+	requireLaw(t, f)
+}

@@ -44,7 +44,7 @@ func requireLaw(t *testing.T, f *Frontier) {
 		case n.state&linked == 0:
 			dangling += n.score
 		case f.opts.KeepLinks:
-			fed += f.passed[i] * f.rate(n.host)
+			fed += f.passed[i] * f.opts.Damping
 			open += math.Abs(n.score - f.passed[i])
 			debt += max(f.passed[i]-n.score, 0)
 		}
@@ -68,14 +68,9 @@ var keepers = map[string]Options{
 	"Push": {}, "Push, all": {Threshold: 1e-9}, "DL1": {Cutoff: DL1, KeepLinks: true},
 	"DL1, damped": {Cutoff: DL1, KeepLinks: true, Damping: 0.85},
 	"AR":          {Cutoff: AR}, "AR, low": {Cutoff: AR, Threshold: 0.2, Damping: 0.9},
-	"trusted": {Trusted: true}, "AR, trusted": {Cutoff: AR, Trusted: true},
 	"worth":     {Score: func(id uint32) float64 { return float64(id % 5) }},
 	"inherited": {Inherit: true, Score: func(id uint32) float64 { return float64(1 + id%5) }},
 	"hosts":     {Host: func(id uint32) uint32 { return id % 7 }},
-	"farms": {
-		Host:        func(id uint32) uint32 { return id % 7 },
-		HostDamping: func(host uint32) float64 { return float64(host) / 6 },
-	},
 }
 
 // randomLinks makes a few links, some of them twice, to itself, or beyond all others.
@@ -101,8 +96,8 @@ func edit(r *rand.Rand, f *Frontier, graph map[uint32][]uint32) string {
 		f.Discover(id)
 		return fmt.Sprint("Discover ", id)
 	case 1:
-		f.Trust(id, 0.5)
-		return fmt.Sprint("Trust ", id)
+		f.Drop(id)
+		return fmt.Sprint("Drop ", id)
 	case 2, 3: // again, or out of order
 	default:
 		next, ok := f.NextReady(func(uint32) bool { return r.IntN(3) > 0 })
@@ -150,13 +145,7 @@ func known60(graph map[uint32][]uint32, n int) webGraph {
 // exactFor is the PageRank that a frontier's scores are on the way to.
 func exactFor(f *Frontier, g webGraph, put []float64) []float64 {
 	put = append(slices.Clone(put), make([]float64, g.Len()-len(put))...)
-	return exactly(g, put, func(id uint32) float64 {
-		d := f.opts.Damping
-		if f.opts.HostDamping != nil {
-			d *= f.opts.HostDamping(f.opts.Host(id))
-		}
-		return d
-	})
+	return exactly(g, put, func(uint32) float64 { return f.opts.Damping })
 }
 
 // distance sums up how far scores are from ranks.
@@ -168,19 +157,15 @@ func distance(f *Frontier, ranks []float64) (sum float64) {
 	return sum
 }
 
-// crawlRandomly edits without Trust, and returns what was put in too.
+// crawlRandomly edits and returns what was put in too.
 func crawlRandomly(seed uint64, opts Options, edits int) (*Frontier, webGraph, []float64) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	f := New(opts)
 	graph, put := map[uint32][]uint32{}, make([]float64, 60)
 	for range edits {
 		id := r.Uint32N(60)
-		if opts.Trusted && id < 10 {
-			f.Trust(id, 2)
-			put[id] += 2
-		}
 		links := randomLinks(r, id, 60)
-		if _, again := graph[id]; !again && !opts.Trusted {
+		if _, again := graph[id]; !again {
 			put[id] = 1
 			if opts.Inherit {
 				put[id] = opts.Score(id)

@@ -5,20 +5,22 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
-	"hash/crc32"
 	"io"
 	"math"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 var (
 	// ErrCorrupt reports a file that WriteTo did not write. It is wrapped with the offset and the
 	// reason. Nothing is loaded: start a new crawl, or load an older file.
-	ErrCorrupt = errors.New("pagerank: corrupt file")
+	ErrCorrupt = durable.ErrCorrupt
 
-	// ErrOptions reports a file that was saved with another Damping, Trusted, KeepLinks or Host
-	// than Load was given. The scores would be meaningless. Load it with the options it was saved
-	// with.
+	// ErrVersion reports a file of another version of WriteTo.
+	ErrVersion = durable.ErrVersion
+
+	// ErrOptions reports a file that was saved with another Damping, KeepLinks or Host than Read was
+	// given. The scores would be meaningless. Read it with the options it was saved with.
 	ErrOptions = errors.New("pagerank: saved with other options")
 
 	// ErrFull reports in Stats.Err that no more links can be kept. Pages fetched from then on pass
@@ -26,20 +28,20 @@ var (
 	ErrFull = errors.New("pagerank: more than 8 GiB of links")
 )
 
-// Load reads what WriteTo has written. It calls Options.Host again for each id, and rewrites
-// Options.Spill. Its memory is bounded by the size of the input, whatever that contains. Load
-// buffers, and may read beyond the end of the frontier, unless r is a *bufio.Reader of 64 KiB or
-// more.
-func Load(r io.Reader, opts Options) (*Frontier, error) {
+// Read reads what WriteTo has written. It calls Options.Host again for each id. No host is busy:
+// call NextReady again for those that are. Its memory is bounded by the size of the input, whatever
+// that contains. Read buffers, and may read beyond the end of the frontier, unless r is a
+// *bufio.Reader of 64 KiB or more.
+func Read(r io.Reader, opts Options) (*Frontier, error) {
 	f := New(opts)
-	if _, err := f.load(newDecoder(r)); err != nil {
+	if _, err := f.read(newDecoder(r)); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// load reads n nodes and their data into an empty frontier.
-func (f *Frontier) load(d *decoder) (n uint64, err error) {
+// read reads n nodes and their data into an empty frontier.
+func (f *Frontier) read(d *decoder) (n uint64, err error) {
 	// The checksum is compared at the end, so that a file need not be read twice. Until then
 	// nothing is trusted. After an error the decoder returns zeros, and all loops check for it.
 	n = f.readHead(d)
@@ -47,7 +49,6 @@ func (f *Frontier) load(d *decoder) (n uint64, err error) {
 		f.readNode(d, uint32(id), n)
 	}
 	f.readQueue(d)
-	f.readLots(d)
 	d.end()
 	if d.err == nil {
 		d.err = f.links.err
@@ -60,22 +61,21 @@ func (f *Frontier) load(d *decoder) (n uint64, err error) {
 
 // A decoder reads and computes the checksum. After an error it returns zeros.
 type decoder struct {
-	in      *bufio.Reader
-	sum     hash.Hash32
-	at      int64 // bytes read
-	version byte
-	buf     [8]byte
-	err     error
+	in  *bufio.Reader
+	sum uint32
+	at  int64 // bytes read
+	buf [8]byte
+	err error
 }
 
 func newDecoder(r io.Reader) *decoder {
-	return &decoder{in: bufio.NewReaderSize(r, 1<<16), sum: crc32.New(castagnoli)}
+	return &decoder{in: bufio.NewReaderSize(r, 1<<16)}
 }
 
 // fail records the first error and its offset.
 func (d *decoder) fail(format string, args ...any) {
 	if d.err == nil {
-		d.err = fmt.Errorf("%w: before byte %d: "+format, append([]any{ErrCorrupt, d.at}, args...)...)
+		d.err = fmt.Errorf("pagerank: %w: before byte %d: "+format, append([]any{ErrCorrupt, d.at}, args...)...)
 	}
 }
 
@@ -98,10 +98,27 @@ func (d *decoder) read(b []byte) {
 		d.fail("it ends early")
 		clear(b)
 	case err != nil:
-		d.err = fmt.Errorf("pagerank: load: %w", err)
+		d.err = fmt.Errorf("pagerank: read: %w", err)
 		clear(b)
 	}
-	d.sum.Write(b)
+	d.sum = durable.SumOn(d.sum, b)
+}
+
+// form reads the magic and the version, and their checksum. Versions before the current one had
+// none, so an older version is believed unless its byte is all that is wrong.
+func (d *decoder) form(magic string, version byte, of string) {
+	head := [5]byte(d.bytes(5))
+	found, sum := head[4], binary.LittleEndian.Uint32(d.bytes(4))
+	right := sum == durable.Sum(head[:])
+	head[4] = version
+	ours := sum == durable.Sum(head[:])
+	switch {
+	case d.err != nil:
+	case string(head[:4]) == magic && (found > version && right || found > 0 && found < version && !ours):
+		d.err = fmt.Errorf("pagerank: %w: %d, not %d", ErrVersion, found, version)
+	case string(head[:4]) != magic || found != version || !right:
+		d.fail("not written by %s.WriteTo", of)
+	}
 }
 
 func (d *decoder) byte() byte { return d.bytes(1)[0] }
@@ -135,19 +152,14 @@ func (d *decoder) uvarint(most uint64, what string) (v uint64) {
 
 // end compares the checksum.
 func (d *decoder) end() {
-	want := d.sum.Sum32()
+	want := d.sum
 	if got := binary.LittleEndian.Uint32(d.bytes(4)); got != want {
 		d.fail("checksum %08x, want %08x", got, want)
 	}
 }
 
 func (f *Frontier) readHead(d *decoder) (n uint64) {
-	if string(d.bytes(4)) != magic {
-		d.fail("not written by Frontier.WriteTo")
-	}
-	if d.version = d.byte(); d.version < 1 || d.version > version {
-		d.fail("version %d", d.version)
-	}
+	d.form(magic, version, "Frontier")
 	if flags := d.byte(); flags != f.flags() && d.err == nil {
 		d.err = fmt.Errorf("%w: flags %03b, now %03b", ErrOptions, flags, f.flags())
 	}
@@ -155,14 +167,8 @@ func (f *Frontier) readHead(d *decoder) (n uint64) {
 		d.err = fmt.Errorf("%w: damping %v, now %v", ErrOptions, damping, f.opts.Damping)
 	}
 	f.sums.put = d.float()
-	if d.version == 1 {
-		if skew := d.float(); skew != 0 {
-			d.fail("its scores are those of VR, which is in package compare now")
-		}
-	} else {
-		zigzag := d.uvarint(math.MaxInt64, "credit")
-		f.sums.credit = int64(zigzag>>1) ^ -int64(zigzag&1)
-	}
+	zigzag := d.uvarint(math.MaxInt64, "credit")
+	f.sums.credit = int64(zigzag>>1) ^ -int64(zigzag&1)
 	f.sums.updates = d.uvarint(math.MaxInt64, "updates")
 	return d.uvarint(uint64(f.opts.Limit), "nodes")
 }
@@ -177,14 +183,14 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 		return
 	}
 	isNew := state&savedNewcomer != 0
-	if state &^= savedNewcomer; !legal(state, f.opts.KeepLinks) || isNew && (state&queued == 0 || d.version == 1) {
+	if state &^= savedNewcomer; !legal(state, f.opts.KeepLinks) || isNew && state&queued == 0 {
 		d.fail("node %d has state %#x", id, state)
 		return
 	}
 	n.score = d.float()
 	if isNew {
 		n.next = always
-	} else if state&(queued|aside) != 0 {
+	} else if state&queued != 0 {
 		b := binary.LittleEndian.Uint16(d.bytes(2))
 		if b >= buckets {
 			d.fail("node %d is in bucket %d", id, b)
@@ -212,13 +218,7 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 
 // legal reports whether a node's state is possible.
 func legal(state uint8, links bool) bool {
-	places := 0
-	for _, in := range []uint8{queued, aside, fetched} {
-		if state&in != 0 {
-			places++
-		}
-	}
-	return state&^savedStates == 0 && state&known != 0 && places <= 1 &&
+	return state&^savedStates == 0 && state&known != 0 && state&(queued|fetched) != queued|fetched &&
 		(state&linked == 0 || state&fetched != 0) &&
 		(state&kept == 0 || state&linked != 0 && links)
 }
@@ -245,10 +245,10 @@ func (f *Frontier) readLinks(d *decoder, id uint32, all uint64) {
 	f.places[id] = f.links.put(id, f.targets)
 }
 
-// claim reads an id that must be in the given state and must not have been read before.
-func (f *Frontier) claim(d *decoder, state uint8) (id uint32) {
+// claim reads an id that must be queued and must not have been read before.
+func (f *Frontier) claim(d *decoder) (id uint32) {
 	id = uint32(d.uvarint(uint64(len(f.nodes)), "id"))
-	if int(id) >= len(f.nodes) || f.nodes[id].state&(state|marked) != state {
+	if int(id) >= len(f.nodes) || f.nodes[id].state&(queued|marked) != queued {
 		d.fail("id %d is not where it should be", id)
 		return 0
 	}
@@ -259,7 +259,7 @@ func (f *Frontier) claim(d *decoder, state uint8) (id uint32) {
 func (f *Frontier) readQueue(d *decoder) {
 	bucket := uint16(0)
 	for n := d.uvarint(uint64(len(f.nodes)), "queued"); n > 0 && d.err == nil; n-- {
-		id := f.claim(d, queued)
+		id := f.claim(d)
 		if d.err != nil {
 			return
 		}
@@ -272,48 +272,13 @@ func (f *Frontier) readQueue(d *decoder) {
 		bucket = node.bucket()
 		f.queue.add(f.nodes, lowest+bucket, id)
 	}
-	if d.version == 1 {
-		return
-	}
 	for n := d.uvarint(uint64(len(f.nodes)), "newcomers"); n > 0 && d.err == nil; n-- {
-		id := f.claim(d, queued)
+		id := f.claim(d)
 		if d.err == nil && f.nodes[id].next != always {
 			d.fail("id %d is not a newcomer", id)
 		}
 		f.queue.live++
 		f.newcomers = append(f.newcomers, id)
-	}
-}
-
-func (f *Frontier) readLots(d *decoder) {
-	least := uint64(0)
-	for n := d.uvarint(maxIDs, "hosts"); n > 0 && d.err == nil; n-- {
-		host := d.uvarint(maxIDs, "host")
-		if host < least {
-			d.fail("host %d comes late", host)
-		}
-		least = host + 1
-		busy := d.byte()
-		count := d.uvarint(uint64(len(f.nodes)), "aside")
-		if busy > 1 || busy == 0 && count == 0 {
-			d.fail("host %d is %d with %d ids", host, busy, count)
-		}
-		if d.err != nil {
-			return
-		}
-		l := f.lots.close(uint32(host))
-		l.busy = busy == 1
-		for ; count > 0; count-- {
-			id := f.claim(d, aside)
-			if d.err != nil {
-				return
-			}
-			if f.nodes[id].host != uint32(host) {
-				d.fail("id %d is not on host %d", id, host)
-				return
-			}
-			f.park(l, id)
-		}
 	}
 	f.requireClaimed(d)
 }
@@ -322,7 +287,7 @@ func (f *Frontier) readLots(d *decoder) {
 func (f *Frontier) requireClaimed(d *decoder) {
 	for id := range f.nodes {
 		n := &f.nodes[id]
-		if n.state&(queued|aside) != 0 && n.state&marked == 0 {
+		if n.state&(queued|marked) == queued {
 			d.fail("id %d is nowhere", id)
 		}
 		n.state &^= marked
@@ -349,11 +314,10 @@ func (f *Frontier) tally() {
 		case f.opts.KeepLinks:
 			f.sums.replace(0, n.score-f.passed[id])
 		}
-		f.rate(n.host)
 	}
 	f.calmAll()
 	f.sums.total = all - f.sums.put
-	if !f.opts.KeepLinks && f.sums.damping > 0 {
+	if !f.opts.KeepLinks {
 		// All fetched pages with links have passed on their score of that time, so the total is
 		// known.
 		f.sums.open = max(0, f.sums.held-f.sums.dangling-f.sums.total/f.sums.damping)

@@ -1,7 +1,6 @@
 package pagerank
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -50,13 +49,4 @@ func (f *Frontier) admit() {
 // waitingNewcomers returns the newcomers in the order in which they were found.
 func (f *Frontier) waitingNewcomers() []uint32 {
 	return slices.DeleteFunc(slices.Clone(f.newcomers), func(id uint32) bool { return !f.nodes[id].isNew() })
-}
-
-// lineUp returns the newcomers in the order in which they would come out of the queue.
-func (f *Frontier) lineUp() []uint32 {
-	list := f.waitingNewcomers()
-	slices.SortStableFunc(list, func(a, b uint32) int {
-		return cmp.Compare(bucketAt(f.level(b)), bucketAt(f.level(a)))
-	})
-	return list
 }

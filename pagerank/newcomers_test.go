@@ -68,7 +68,7 @@ func TestNewcomersComeAtOnceIfNothingElseIsLeft(t *testing.T) {
 	f.Fetched(200, []uint32{300, 301})
 	require.Len(t, inWait(f), 2)
 	require.Equal(t, 2, pending(f))
-	require.Equal(t, []uint32{300, 301}, ids(listed(f.Ahead(5))))
+	require.Equal(t, []uint32{300, 301}, upcoming(f, 5))
 	for _, want := range []uint32{300, 301} {
 		id, ok := f.Next()
 		require.True(t, ok)
@@ -89,29 +89,12 @@ func TestNewcomersThatAreFetchedWhileTheyWait(t *testing.T) {
 	f.Discover(302) // known, and queued in its way
 	require.Equal(t, 2, pending(f))
 	requireLaw(t, f)
-	require.Equal(t, []uint32{300, 302}, ids(listed(f.Ahead(3))))
+	require.Equal(t, []uint32{300, 302}, upcoming(f, 3))
 	var got []uint32
 	for id, ok := f.Next(); ok; id, ok = f.Next() {
 		got = append(got, id)
 	}
 	require.Equal(t, []uint32{300, 302}, got)
-}
-
-// TestAheadCountsNewcomersLast takes all ids after looking at them.
-func TestAheadCountsNewcomersLast(t *testing.T) {
-	for seed := range uint64(4) {
-		f, _ := crawled(seed, 700+int(seed)*3)
-		want := ids(listed(f.Ahead(1 << 30)))
-		require.Len(t, want, pending(f))
-		for i, n := range []int{1, 10, len(want) - 1} {
-			require.Equal(t, want[:n], ids(listed(f.Ahead(n))), "case %d", i)
-		}
-		var got []uint32
-		for id, ok := f.Next(); ok; id, ok = f.Next() {
-			got = append(got, id)
-		}
-		require.Equal(t, want, got, "seed %d", seed)
-	}
 }
 
 // TestSavingChangesNothing compares a crawl that was loaded, the one that was saved, and one that
@@ -121,7 +104,7 @@ func TestSavingChangesNothing(t *testing.T) {
 		f, g := crawled(seed, 603+int(seed)*5)
 		require.NotEmpty(t, inWait(f))
 		never, _ := crawled(seed, 603+int(seed)*5)
-		got, err := Load(bytes.NewReader(saved(t, f)), f.opts)
+		got, err := Read(bytes.NewReader(saved(t, f)), f.opts)
 		require.NoError(t, err)
 		requireLaw(t, got)
 		want := crawl(never, g)
@@ -139,7 +122,7 @@ func TestLosingScoreLetsANewcomerIn(t *testing.T) {
 	f.Fetched(200, []uint32{301}) // 300 gives back all that it had
 	require.Zero(t, f.Score(300))
 	requireLaw(t, f)
-	require.Equal(t, []uint32{301, 300}, ids(listed(f.Ahead(2)))[:2])
+	require.Equal(t, []uint32{301, 300}, upcoming(f, 2)[:2])
 }
 
 // TestNewcomersSurviveRandomEdits is the law after edits of a crawl large enough to let ids wait.
@@ -154,7 +137,7 @@ func TestNewcomersSurviveRandomEdits(t *testing.T) {
 			case 1:
 				f.Discover(id)
 			case 2:
-				f.Trust(id, 1)
+				f.Drop(id)
 			default:
 				if id, ok := f.NextReady(func(uint32) bool { return r.IntN(3) > 0 }); ok {
 					f.Fetched(id, g.Links(id))

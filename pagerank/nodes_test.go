@@ -61,7 +61,7 @@ func TestTheHighestIdIsIgnored(t *testing.T) {
 	f := New(Options{Host: func(uint32) uint32 { return stray }})
 	f.Discover(stray)
 	f.Fetched(stray, []uint32{1})
-	f.Trust(stray, 1)
+	f.Drop(stray)
 	require.Zero(t, pending(f))
 	f.Fetched(0, []uint32{stray, 2})
 	require.Equal(t, 2, f.Stats().Known)

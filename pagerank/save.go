@@ -3,28 +3,23 @@ package pagerank
 import (
 	"bufio"
 	"encoding/binary"
-	"hash"
-	"hash/crc32"
 	"io"
-	"maps"
 	"math"
-	"slices"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // These constants are on disk, see FORMAT.md. Do not change them; add a version.
 const (
 	magic   = "SPRF"
-	version = 2 // 1 is read, too: it has no newcomers and no credit
+	version = 3
 
-	flagLinks   = 1 << 0 // links are kept
-	flagCash    = 1 << 1 // Push knows hosts
-	flagTrusted = 1 << 2
+	flagLinks = 1 << 0 // links are kept
+	flagCash  = 1 << 1 // Push knows hosts
 
-	savedStates   = known | queued | fetched | linked | kept | aside
+	savedStates   = known | queued | fetched | linked | kept
 	savedNewcomer = 1 << 6
 )
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // flags returns which of the optional fields a file has.
 func (f *Frontier) flags() (b byte) {
@@ -33,9 +28,6 @@ func (f *Frontier) flags() (b byte) {
 	}
 	if f.hosts.weights != nil {
 		b |= flagCash
-	}
-	if f.opts.Trusted {
-		b |= flagTrusted
 	}
 	return b
 }
@@ -55,7 +47,7 @@ func appendList(b []byte, ids []uint32) []byte {
 // An encoder writes and computes the checksum.
 type encoder struct {
 	out   *bufio.Writer
-	sum   hash.Hash32
+	sum   uint32
 	row   []byte
 	count int64
 	err   error
@@ -64,7 +56,7 @@ type encoder struct {
 // flush writes the row. After an error it does nothing.
 func (e *encoder) flush() {
 	if e.err == nil {
-		e.sum.Write(e.row)
+		e.sum = durable.SumOn(e.sum, e.row)
 		var n int
 		n, e.err = e.out.Write(e.row)
 		e.count += int64(n)
@@ -86,12 +78,32 @@ func (e *encoder) float(v float64)       { e.row = append64(e.row, math.Float64b
 func (e *encoder) byte(b byte)           { e.row = append(e.row, b) }
 func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
 
-// WriteTo saves the frontier: scores, the order of the queue, ids set aside, and the links, with a
-// checksum. FORMAT.md describes it. It changes nothing.
+// newEncoder returns an encoder that has written a magic and a version, with a checksum of their
+// own: a reader of another version has to believe them.
+func newEncoder(w io.Writer, magic string, version byte) *encoder {
+	e := &encoder{out: bufio.NewWriterSize(w, 1<<16)}
+	e.row = append(append(e.row, magic...), version)
+	e.row = binary.LittleEndian.AppendUint32(e.row, durable.Sum(e.row))
+	return e
+}
+
+// end writes the checksum, and returns the number of bytes written.
+func (e *encoder) end() (n int64, err error) {
+	e.flush()
+	e.row = binary.LittleEndian.AppendUint32(e.row, e.sum)
+	e.flush()
+	if e.err == nil {
+		e.err = e.out.Flush()
+	}
+	return e.count - int64(e.out.Buffered()), e.err
+}
+
+// WriteTo saves the frontier: scores, the order of the queue, and the links, with a checksum.
+// Which hosts are busy is not saved: their ids that were set aside are saved as queued. FORMAT.md
+// describes it. It changes nothing.
 func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
-	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
-	e.row = append(e.row, magic...)
-	e.row = append(e.row, version, f.flags())
+	e := newEncoder(w, magic, version)
+	e.byte(f.flags())
 	e.float(f.opts.Damping)
 	e.float(f.sums.put)
 	e.row = binary.AppendVarint(e.row, f.sums.credit)
@@ -103,18 +115,15 @@ func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
 		e.flush()
 	}
 	f.writeQueue(e)
-	f.writeLots(e)
-	e.row = binary.LittleEndian.AppendUint32(e.row, e.sum.Sum32())
-	e.flush()
-	if e.err == nil {
-		e.err = e.out.Flush()
-	}
-	return e.count - int64(e.out.Buffered()), e.err
+	return e.end()
 }
 
 func (f *Frontier) writeNode(e *encoder, id uint32) {
 	n := &f.nodes[id]
 	state := n.state & savedStates
+	if n.state&aside != 0 {
+		state |= queued
+	}
 	if n.isNew() {
 		state |= savedNewcomer
 	}
@@ -135,23 +144,24 @@ func (f *Frontier) writeNode(e *encoder, id uint32) {
 	}
 	if n.state&kept != 0 {
 		f.targets = f.links.read(f.places[id], id, f.targets[:0])
-		if len(f.targets) == 0 && e.err == nil {
-			e.err = f.links.err
-		}
 		e.row = appendList(e.row, f.targets)
 	}
 }
 
-// writeQueue writes the ids in the queue, from the lowest bucket up, in order, and the newcomers.
+// writeQueue writes the ids in the queue, from the lowest bucket up, in order, and the newcomers. In
+// each bucket, those that were set aside come last.
 func (f *Frontier) writeQueue(e *encoder) {
-	newcomers := f.waitingNewcomers()
-	e.uvarint(uint64(f.queue.live - len(newcomers)))
+	newcomers, parked := f.waitingNewcomers(), f.lots.all(f.nodes)
+	e.uvarint(uint64(f.queue.live - len(newcomers) + len(parked)))
 	for b := range uint16(buckets) {
 		for id := range f.queue.entriesOf(b) {
 			if n := &f.nodes[id]; n.state&marked == 0 && n.isIn(b) {
 				n.state |= marked // an id that left the bucket and came back has two entries
 				e.uvarint(uint64(id))
 			}
+		}
+		for ; len(parked) > 0 && f.nodes[parked[0]].bucket() == b; parked = parked[1:] {
+			e.uvarint(uint64(parked[0]))
 		}
 		e.flush()
 	}
@@ -162,27 +172,4 @@ func (f *Frontier) writeQueue(e *encoder) {
 	for _, id := range newcomers {
 		e.uvarint(uint64(id))
 	}
-	e.flush()
-}
-
-// writeLots writes the hosts that are not ready, and the ids that wait for them.
-func (f *Frontier) writeLots(e *encoder) {
-	// A map has no order, and the same frontier must give the same file.
-	lots := maps.Clone(f.lots.byHost)
-	maps.DeleteFunc(lots, func(_ uint32, l *lot) bool { return l.n == 0 && !l.busy })
-	e.uvarint(uint64(len(lots)))
-	for _, host := range slices.Sorted(maps.Keys(lots)) {
-		l := lots[host]
-		e.uvarint(uint64(host))
-		e.byte(0)
-		if l.busy {
-			e.row[len(e.row)-1] = 1
-		}
-		e.uvarint(uint64(l.n))
-		for _, entry := range l.valid(f.nodes) {
-			e.uvarint(uint64(entry.id()))
-		}
-		e.flush()
-	}
-	e.flush()
 }

@@ -6,16 +6,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 func saved(t *testing.T, f *Frontier) []byte {
@@ -27,7 +27,7 @@ func saved(t *testing.T, f *Frontier) []byte {
 	return b.Bytes()
 }
 
-func TestLoadedFrontierGoesOnAsIfNothingHadHappened(t *testing.T) {
+func TestReadedFrontierGoesOnAsIfNothingHadHappened(t *testing.T) {
 	for name, opts := range keepers {
 		for seed := range uint64(2) {
 			r := rand.New(rand.NewPCG(seed, 10))
@@ -35,8 +35,13 @@ func TestLoadedFrontierGoesOnAsIfNothingHadHappened(t *testing.T) {
 			for range 80 {
 				edit(r, f, map[uint32][]uint32{})
 			}
+			for host := range uint32(7) { // a file has no busy hosts
+				for f.lots.byHost[host] != nil {
+					f.Release(host)
+				}
+			}
 			file := saved(t, f)
-			got, err := Load(bytes.NewReader(file), opts)
+			got, err := Read(bytes.NewReader(file), opts)
 			require.NoError(t, err, name)
 			requireLaw(t, got)
 			require.Equal(t, file, saved(t, got), name)
@@ -52,7 +57,7 @@ func TestLoadedFrontierGoesOnAsIfNothingHadHappened(t *testing.T) {
 	}
 }
 
-func TestLoadedDL1KnowsItsBounds(t *testing.T) {
+func TestReadedDL1KnowsItsBounds(t *testing.T) {
 	g, opts := testWeb(300, 2), Options{Cutoff: DL1, Damping: .85}
 	f := New(opts)
 	f.Discover(0)
@@ -60,23 +65,23 @@ func TestLoadedDL1KnowsItsBounds(t *testing.T) {
 		id, _ := f.Next()
 		f.Fetched(id, g.Links(id))
 	}
-	got, err := Load(bytes.NewReader(saved(t, f)), opts)
+	got, err := Read(bytes.NewReader(saved(t, f)), opts)
 	require.NoError(t, err)
 	require.InDelta(t, f.Stats().Error, got.Stats().Error, 1e-9)
 	require.InDelta(t, f.Stats().Mass, got.Stats().Mass, 1e-9)
 	require.Equal(t, crawl(f, g), crawl(got, g))
 }
 
-func TestLoadWantsTheSameOptions(t *testing.T) {
+func TestReadWantsTheSameOptions(t *testing.T) {
 	file := saved(t, New(Options{}))
 	for _, opts := range []Options{
-		{Damping: .5}, {Trusted: true}, {Cutoff: DL1, Damping: .85},
+		{Damping: .5}, {Cutoff: DL1, Damping: .85},
 		{Host: func(uint32) uint32 { return 0 }},
 	} {
-		_, err := Load(bytes.NewReader(file), opts)
+		_, err := Read(bytes.NewReader(file), opts)
 		require.ErrorIs(t, err, ErrOptions)
 	}
-	_, err := Load(bytes.NewReader(file), Options{Cutoff: AR, Damping: .85})
+	_, err := Read(bytes.NewReader(file), Options{Cutoff: AR, Damping: .85})
 	require.NoError(t, err, "the cutoff may change, for AR and Push need the same")
 }
 
@@ -99,21 +104,50 @@ func TestFormatIsThatOfThePage(t *testing.T) {
 	require.Equal(t, want, hex.Dump(saved(t, example())))
 }
 
-func TestOldFilesAreRead(t *testing.T) {
-	for _, name := range []string{"v1.frontier", "v2.frontier"} {
-		file, err := os.ReadFile(filepath.Join("testdata", name))
-		require.NoError(t, err)
-		f, err := Load(bytes.NewReader(file), Options{Cutoff: AR, Host: tenPerHost})
-		require.NoError(t, err)
-		require.Equal(t, fetchAll(example(), nil), fetchAll(f, nil))
+func TestFilesOfOtherVersionsAreNamed(t *testing.T) {
+	file := saved(t, example())
+	for v, want := range map[byte]error{1: ErrVersion, 2: ErrVersion, version: nil, version + 1: ErrVersion} {
+		head := append([]byte(magic), v)
+		head = binary.LittleEndian.AppendUint32(head, durable.Sum(head))
+		_, err := Read(bytes.NewReader(summed(append(head, file[len(head):len(file)-4]...))), example().opts)
+		require.ErrorIs(t, err, want, "%d", v)
+		require.NotErrorIs(t, err, ErrCorrupt)
 	}
+	file[4]++
+	_, err := Read(bytes.NewReader(file), example().opts)
+	require.ErrorIs(t, err, ErrCorrupt, "a version without its checksum")
+	file[4] -= 2
+	_, err = Read(bytes.NewReader(file), example().opts)
+	require.ErrorIs(t, err, ErrCorrupt)
+}
+
+// What waited for a busy host must not wait for a Release that nobody will make.
+func TestNothingStaysAsideInAFile(t *testing.T) {
+	u := NewURLs(Options{})
+	u.Fetched("http://s.test/", []string{"http://a.test/1", "http://b.test/1", "http://a.test/2"})
+	_, ok := u.NextReady(func(string) bool { return false })
+	require.False(t, ok)
+	require.Equal(t, 3, u.Stats().Aside)
+	var file bytes.Buffer
+	_, err := u.WriteTo(&file)
+	require.NoError(t, err)
+	u, err = ReadURLs(&file, Options{})
+	require.NoError(t, err)
+	require.Zero(t, u.Stats().Aside)
+	var urls []string
+	for url, ok := u.NextReady(func(string) bool { return true }); ok; url, ok = u.Next() {
+		if urls = append(urls, url); len(urls) == 3 {
+			break
+		}
+	}
+	require.ElementsMatch(t, []string{"http://a.test/1", "http://b.test/1", "http://a.test/2"}, urls)
 }
 
 func TestBrokenFilesAreRefused(t *testing.T) {
 	f := example()
 	file := saved(t, f)
 	for cut := range file {
-		_, err := Load(bytes.NewReader(file[:cut]), f.opts)
+		_, err := Read(bytes.NewReader(file[:cut]), f.opts)
 		require.ErrorIs(t, err, ErrCorrupt, "cut at %d", cut)
 		require.ErrorContains(t, err, fmt.Sprintf("before byte %d: ", cut))
 	}
@@ -121,12 +155,12 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 		for bit := range 3 {
 			broken := bytes.Clone(file)
 			broken[at] ^= 1 << (bit * 3)
-			_, err := Load(bytes.NewReader(broken), f.opts)
+			_, err := Read(bytes.NewReader(broken), f.opts)
 			require.Error(t, err, "bit %d of byte %d", 3*bit, at)
 		}
 	}
 	disk := errors.New("disk")
-	_, err := Load(io.MultiReader(bytes.NewReader(file[:20]), failing{disk}), f.opts)
+	_, err := Read(io.MultiReader(bytes.NewReader(file[:20]), failing{disk}), f.opts)
 	require.ErrorIs(t, err, disk)
 	_, err = f.WriteTo(failing{disk})
 	require.ErrorIs(t, err, disk)
@@ -139,12 +173,12 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // summed appends the right checksum.
 func summed(body []byte) []byte {
-	return binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, castagnoli))
+	return binary.LittleEndian.AppendUint32(bytes.Clone(body), durable.Sum(body))
 }
 
-// FuzzLoad feeds bodies with right checksums: what loads has to obey the law, to work, and to save
+// FuzzRead feeds bodies with right checksums: what loads has to obey the law, to work, and to save
 // as something that loads and saves alike.
-func FuzzLoad(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	seeds := []*Frontier{example(), New(Options{Cutoff: AR, Host: tenPerHost})}
 	r := rand.New(rand.NewPCG(1, 12))
 	many := New(seeds[0].opts)
@@ -160,12 +194,12 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		opts := Options{Cutoff: AR, Host: tenPerHost, Limit: 1 << 20}
-		got, err := Load(bytes.NewReader(summed(body)), opts)
+		got, err := Read(bytes.NewReader(summed(body)), opts)
 		if err != nil {
 			t.Skip()
 		}
 		once := saved(t, got)
-		again, err := Load(bytes.NewReader(once), opts)
+		again, err := Read(bytes.NewReader(once), opts)
 		require.NoError(t, err)
 		require.Equal(t, once, saved(t, again))
 		for id, ok := got.Next(); ok; id, ok = got.Next() {
@@ -234,17 +268,17 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 func TestTheCountOfUpdatesSurvivesWhereAnIntIsShort(t *testing.T) {
 	f := New(Options{})
 	f.sums.updates = 1 << 40
-	got, err := Load(bytes.NewReader(saved(t, f)), Options{})
+	got, err := Read(bytes.NewReader(saved(t, f)), Options{})
 	require.NoError(t, err)
 	require.Equal(t, uint64(1)<<40, got.sums.updates)
 	require.Positive(t, got.Stats().Updates)
 }
 
 func TestANumberWithoutAnEndIsRefused(t *testing.T) {
-	const credit = 22 // the first number of any length
+	const credit = 26 // the first number of any length
 	file := saved(t, New(Options{}))
 	long := append(bytes.Repeat([]byte{0x80}, 9), file[credit])
 	body := slices.Concat(file[:credit], long, file[credit+1:len(file)-4])
-	_, err := Load(bytes.NewReader(summed(body)), Options{})
+	_, err := Read(bytes.NewReader(summed(body)), Options{})
 	require.ErrorIs(t, err, ErrCorrupt)
 }

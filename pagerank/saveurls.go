@@ -1,23 +1,18 @@
 package pagerank
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"io"
 )
 
 const (
 	urlsMagic   = "SPRU"
-	urlsVersion = 1
+	urlsVersion = 2
 )
 
 // WriteTo saves the URLs, and then the Frontier. FORMAT.md describes it. It changes nothing.
 func (u *URLs) WriteTo(w io.Writer) (n int64, err error) {
-	e := &encoder{out: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
-	e.row = append(e.row, urlsMagic...)
-	e.byte(urlsVersion)
+	e := newEncoder(w, urlsMagic, urlsVersion)
 	e.uvarint(uint64(u.urls.n))
 	e.flush()
 	last := []byte{}
@@ -30,29 +25,18 @@ func (u *URLs) WriteTo(w io.Writer) (n int64, err error) {
 		last = append(last[:0], url...)
 		return e.err == nil
 	})
-	e.row = binary.LittleEndian.AppendUint32(e.row, e.sum.Sum32())
-	e.flush()
-	if e.err == nil {
-		e.err = e.out.Flush()
-	}
-	n = e.count - int64(e.out.Buffered())
-	if e.err != nil {
-		return n, e.err
+	if n, err = e.end(); err != nil {
+		return n, err
 	}
 	more, err := u.frontier.WriteTo(w)
 	return n + more, err
 }
 
-// LoadURLs reads what [URLs.WriteTo] has written. See [Load].
-func LoadURLs(r io.Reader, opts Options) (*URLs, error) {
+// ReadURLs reads what [URLs.WriteTo] has written. See [Read].
+func ReadURLs(r io.Reader, opts Options) (*URLs, error) {
 	u := NewURLs(opts)
 	d := newDecoder(r)
-	if string(d.bytes(4)) != urlsMagic {
-		d.fail("not written by URLs.WriteTo")
-	}
-	if v := d.byte(); v != urlsVersion {
-		d.fail("version %d of URLs", v)
-	}
+	d.form(urlsMagic, urlsVersion, "URLs")
 	var url []byte
 	count := d.uvarint(uint64(u.frontier.opts.Limit), "URLs")
 	for i := uint64(0); i < count && d.err == nil; i++ {
@@ -70,7 +54,7 @@ func LoadURLs(r io.Reader, opts Options) (*URLs, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	n, err := u.frontier.load(&decoder{in: d.in, at: d.at, sum: crc32.New(castagnoli)})
+	n, err := u.frontier.read(&decoder{in: d.in, at: d.at})
 	if err == nil && n != count {
 		err = fmt.Errorf("%w: %d URLs for %d ids", ErrCorrupt, count, n)
 	}

@@ -11,23 +11,13 @@ type sums struct {
 	known    int     // ids
 	updates  uint64  // shares given
 	credit   int64   // budget of Push for residuals, see mayPush
-	put      float64 // by fetches and by Trust
+	put      float64 // by fetches
 	total    float64 // of shares: with put, the sum of all scores
 	held     float64 // scores of fetched pages
 	dangling float64 // scores of fetched pages without links
 	open     float64 // absolute residuals of fetched pages with links
 	debt     float64 // the negative ones, from shares taken back
-	damping  float64 // the largest one seen
-}
-
-// rate returns the share of a page's score that its links pass on in total.
-func (f *Frontier) rate(host uint32) float64 {
-	d := f.opts.Damping
-	if f.opts.HostDamping != nil {
-		d *= min(max(f.opts.HostDamping(host), 0), 1)
-	}
-	f.sums.damping = max(f.sums.damping, d)
-	return d
+	damping  float64 // Options.Damping
 }
 
 // keep stores the links of a page.
@@ -50,7 +40,7 @@ func (f *Frontier) keep(id uint32, links []uint32) {
 // passOn gives all of a page's score to its links.
 func (f *Frontier) passOn(id uint32, links []uint32) {
 	n := &f.nodes[id]
-	share := n.score * f.rate(n.host) / float64(len(links))
+	share := n.score * f.opts.Damping / float64(len(links))
 	if f.opts.KeepLinks {
 		f.passed[id] = n.score
 		f.calm(id)

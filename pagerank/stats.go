@@ -21,19 +21,17 @@ type Stats struct {
 	Open  float64 // sum of the residuals of fetched pages
 
 	// Error bounds the distance of the scores from the PageRank of the known pages: the sum over
-	// all pages of |Score/Total - exact|, where readers start on fetched pages (or as Trust and
-	// Inherit say) and unfetched pages have no links. Refine reduces it. With Damping 1 it is 2,
+	// all pages of |Score/Total - exact|, where readers start on fetched pages (or as
+	// Inherit says) and unfetched pages have no links. Refine reduces it. With Damping 1 it is 2,
 	// which means nothing.
 	Error float64
 
 	// Mass is a lower bound of the share of all PageRank that fetched pages hold, however the other
-	// pages are linked, if readers start as above. With Trusted it bounds the whole web, as
-	// RankMass does (Cho and Schonfeld, 2007), and can decide when to stop a crawl. With Damping 1
-	// it is 0.
+	// pages are linked, if readers start as above. With Damping 1 it is 0.
 	Mass float64
 
 	Bytes int   // of memory, without ids set aside
-	Err   error // of the spill, or ErrFull: some links are not kept
+	Err   error // ErrFull, if some links are not kept
 }
 
 // Stats returns the current figures.

@@ -1,9 +1,6 @@
 package pagerank
 
-import (
-	"iter"
-	"strings"
-)
+import "strings"
 
 // URLs is a [Frontier] for URLs instead of ids, with its own table of ids. A URL takes 40 to 60
 // bytes in the table, about half of its text; a Go map and a slice take 150. Adding or finding one
@@ -78,23 +75,10 @@ func (u *URLs) Release(host string) {
 	}
 }
 
-// Score returns the score of a URL; 0 if it is not known. See [Frontier.Score].
-func (u *URLs) Score(url string) float64 {
-	id, ok := u.ID(url)
-	if !ok {
-		return 0
-	}
-	return u.frontier.Score(id)
-}
-
-// Top yields the n fetched URLs with the highest scores, best first. See [Frontier.Top].
-func (u *URLs) Top(n int) iter.Seq2[string, float64] {
-	return func(yield func(string, float64) bool) {
-		for id, score := range u.frontier.Top(n) {
-			if !yield(u.URL(id), score) {
-				return
-			}
-		}
+// Drop removes a URL from the queue: it will never be fetched. See [Frontier.Drop].
+func (u *URLs) Drop(url string) {
+	if id, ok := u.id(url); ok {
+		u.frontier.Drop(id)
 	}
 }
 
@@ -106,7 +90,7 @@ func (u *URLs) Stats() Stats {
 	return s
 }
 
-// Frontier returns the underlying Frontier, for methods that need no URL: Refine, Ahead, Trust.
+// Frontier returns the underlying Frontier, for scores and views: Score, Top, Refine.
 // Report fetches only to the URLs.
 func (u *URLs) Frontier() *Frontier { return u.frontier }
 

@@ -50,7 +50,7 @@ const pushPrice = 2
 // only when it needs good ones or a good Stats.Mass. Without kept links, or with Damping 1, Refine
 // can do nothing.
 func (f *Frontier) Refine(within float64) (ok bool) {
-	if f.sums.damping >= 1 || !f.opts.KeepLinks {
+	if f.opts.Damping >= 1 || !f.opts.KeepLinks {
 		return f.sums.distance() <= within
 	}
 	// This is AR with a threshold that is halved repeatedly: large residuals go first, and what
@@ -97,13 +97,10 @@ func (f *Frontier) consider(id uint32) {
 // spread passes on the residual of a page over its links.
 func (f *Frontier) spread(id uint32) {
 	f.targets = f.links.read(f.places[id], id, f.targets[:0])
-	if len(f.targets) == 0 {
-		return // the spill is broken: the residual stays, and the stated error includes it
-	}
 	n := &f.nodes[id]
 	rest := n.score - f.passed[id]
 	f.passed[id] = n.score
 	f.calm(id)
 	f.sums.replace(rest, 0)
-	f.give(f.targets, rest*f.rate(n.host)/float64(len(f.targets)))
+	f.give(f.targets, rest*f.opts.Damping/float64(len(f.targets)))
 }

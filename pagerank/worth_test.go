@@ -43,7 +43,7 @@ func TestIdsComeByScoreTimesWorth(t *testing.T) {
 		opts.Score = func(id uint32) float64 { return worth[id] }
 		f := New(opts)
 		f.Fetched(0, []uint32{11, 12, 13, 14, 15, 16})
-		require.Equal(t, []uint32{16, 12, 11, 13, 14, 15}, ids(listed(f.Ahead(9))))
+		require.Equal(t, []uint32{16, 12, 11, 13, 14, 15}, upcoming(f, 9))
 		require.InDelta(t, f.Score(11), f.Score(16), 1e-12, "scores are PageRank all the same")
 		requireLaw(t, f)
 	}
@@ -55,12 +55,12 @@ func TestWorthThatChanges(t *testing.T) {
 	f.Fetched(0, []uint32{11, 12, 13})
 	worth[12], worth[13] = 4, 3
 	f.Discover(13)
-	require.Equal(t, []uint32{13, 11, 12}, ids(listed(f.Ahead(9))), "13 alone was asked for again")
+	require.Equal(t, []uint32{13, 11, 12}, upcoming(f, 9), "13 alone was asked for again")
 	f.Fetched(1, []uint32{12})
-	require.Equal(t, []uint32{12, 13, 11}, ids(listed(f.Ahead(9))), "a gain asks, too")
+	require.Equal(t, []uint32{12, 13, 11}, upcoming(f, 9), "a gain asks, too")
 	worth[12] = .1
 	f.Discover(12)
-	require.Equal(t, []uint32{13, 11, 12}, ids(listed(f.Ahead(9))))
+	require.Equal(t, []uint32{13, 11, 12}, upcoming(f, 9))
 	for _, want := range []uint32{13, 11, 12} {
 		id, ok := f.Next()
 		require.True(t, ok)
@@ -73,8 +73,7 @@ func TestWorthThatChanges(t *testing.T) {
 func TestAskingAgainForTheWorthTakesNoMemory(t *testing.T) {
 	worth := 1.0
 	f := New(Options{Score: func(uint32) float64 { return worth }})
-	f.Trust(0, 1)
-	f.Trust(1, 1)
+	f.Fetched(2, []uint32{0, 1})
 	for i := range 20_000 {
 		worth = float64(1 + i%3)
 		f.Discover(uint32(i % 2))

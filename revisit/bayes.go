@@ -38,7 +38,7 @@ type Bayes struct {
 // is one such time. If it is out of bounds, Next returns the nearer bound.
 func (b Bayes) Next(h History) time.Duration {
 	if h.last == 0 {
-		return 0
+		return soonest(b.Min, b.Max)
 	}
 	v := b.values(&h)
 	return within(v.reach(orElse(b.Price, DefaultPrice)), b.Min, b.Max)

@@ -20,8 +20,10 @@ func visitsOf(interval time.Duration) uint64 {
 }
 
 // Add adds a page that is visited at the interval. Intervals below a second count as a second. The
-// total is limited to 2^32 visits per day.
-func (d *Demand) Add(interval time.Duration) { d.visits += visitsOf(interval) }
+// total stays at 2^32 visits per day once it gets there: what exceeds it is not counted.
+func (d *Demand) Add(interval time.Duration) {
+	d.visits += min(visitsOf(interval), math.MaxUint64-d.visits)
+}
 
 // Remove reverses an Add of the same interval.
 func (d *Demand) Remove(interval time.Duration) { d.visits -= min(visitsOf(interval), d.visits) }

@@ -62,3 +62,14 @@ func TestStretchedIntervalsFit(t *testing.T) {
 		require.GreaterOrEqual(t, factor, 1.0)
 	}
 }
+
+// So many pages visited every second are beyond any host, but must not look like few.
+func TestDemandStaysAtItsLimit(t *testing.T) {
+	var d Demand
+	for range 100_000 {
+		d.Add(time.Nanosecond)
+	}
+	require.InEpsilon(t, float64(1<<32), d.PerDay(), 1e-3)
+	d.Remove(time.Second)
+	require.Less(t, d.PerDay(), float64(1<<32)-80_000)
+}

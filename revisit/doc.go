@@ -6,11 +6,15 @@
 //	h = h.Observe(revisit.Visit{At: now, Changed: changed, LastModified: lastModified})
 //	due := now.Add(revisit.Bayes{}.Next(h))
 //
-// [Bayes] is the recommendation. It keeps a belief about the page's rate of change. It starts from
-// a typical [Prior], or from one learned from the host's other pages, forgets slowly, and has one
-// setting, its price. [MLE] is the estimator of Tamura and Kitsuregawa (2008), and [AIMD] what they
-// compare it with. [Scale] has the rules of Apache Nutch and StormCrawler, [Every] a fixed
-// interval. All of them use the same history, so a crawler can change its policy and keep its data.
+// Start with the zero [Bayes] for pages, and with [Feed] for what may change within the hour. Bayes
+// keeps a belief about the page's rate of change. It starts from a typical [Prior], or from one
+// learned from the host's other pages, forgets slowly, and has one setting, its price. [MLE] is the
+// estimator of Tamura and Kitsuregawa (2008), and [AIMD] what they compare it with. [Scale] has the
+// rules of Apache Nutch and StormCrawler, [Every] a fixed interval. All of them use the same
+// history, so a crawler can change its policy and keep its data.
+//
+// On eight change logs, with as many visits, Bayes catches 0.13 more of all versions than MLE on
+// average and 0.005 less at worst: see the README of examples/revisitlab.
 //
 // # What hosts tell
 //
@@ -22,9 +26,9 @@
 // # What it promises
 //
 // Policies and Observe are pure functions: no clock, no goroutine, no allocation. Next lies between
-// the policy's Min and Max for every history, and is 0 for the zero History: a page that was never
-// visited is due immediately. UnmarshalBinary restores exactly what AppendBinary wrote; JSON, gob
-// and database/sql use the same bytes.
+// the policy's Min and Max for every history. A page never visited has been due since the year 1,
+// where h.Last().Add(Next(h)) puts it. A visit with a wrong clock costs a page a day of visits at
+// most. UnmarshalBinary restores exactly what AppendBinary wrote; JSON has the same in base64.
 //
 // # What it costs
 //
@@ -33,5 +37,5 @@
 // # What it does not do
 //
 // It does not decide whether a change is significant; advertisements and counters change pages at
-// every visit. It has no queue. The sub-package optimal has upper bounds for experiments.
+// every visit. It has no queue. The sub-package optimal has other estimators, for experiments.
 package revisit

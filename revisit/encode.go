@@ -1,7 +1,6 @@
 package revisit
 
 import (
-	"database/sql/driver"
 	"encoding"
 	"encoding/base64"
 	"encoding/binary"
@@ -29,9 +28,6 @@ func (h History) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint32(b, h.plan.outcomes)
 	return append(b, h.belief[:]...), nil
 }
-
-// MarshalBinary returns the 40 bytes of h. The error is always nil.
-func (h History) MarshalBinary() ([]byte, error) { return h.AppendBinary(make([]byte, 0, Size)) }
 
 // UnmarshalBinary sets h to what AppendBinary wrote. If b is not the encoding of a History, the
 // error wraps [ErrCorrupt] and h is unchanged.
@@ -98,31 +94,10 @@ func (b *belief) best() uint8 {
 }
 
 // MarshalText returns h in base64, or nothing if it is the zero History. The error is always nil.
-func (h History) MarshalText() ([]byte, error) { return marshalText(h, History{}) }
+func (h History) MarshalText() ([]byte, error) { return marshalText(h) }
 
 // UnmarshalText sets h to what MarshalText wrote, with the errors of UnmarshalBinary.
 func (h *History) UnmarshalText(b []byte) error { return unmarshalText(h, b, Size) }
-
-// Value returns the 40 bytes of h, as database/sql stores it. The error is always nil.
-func (h History) Value() (driver.Value, error) { return h.MarshalBinary() }
-
-// Scan sets h to what database/sql read: bytes from Value, text from MarshalText, or nil for the
-// zero History.
-func (h *History) Scan(value any) error {
-	switch v := value.(type) {
-	case nil:
-		*h = History{}
-		return nil
-	case []byte:
-		if len(v) == Size {
-			return h.UnmarshalBinary(v)
-		}
-		return h.UnmarshalText(v)
-	case string:
-		return h.UnmarshalText([]byte(v))
-	}
-	return fmt.Errorf("revisit: scan history: cannot use a %T", value)
-}
 
 // priorSize is the length of an encoded Prior: a float32 for each rate.
 const priorSize = 4 * cells
@@ -134,9 +109,6 @@ func (p Prior) AppendBinary(b []byte) ([]byte, error) {
 	}
 	return b, nil
 }
-
-// MarshalBinary returns the 64 bytes of p. The error is always nil.
-func (p Prior) MarshalBinary() ([]byte, error) { return p.AppendBinary(make([]byte, 0, priorSize)) }
 
 // UnmarshalBinary sets p to what AppendBinary wrote. If b is not the encoding of a Prior, the error
 // wraps [ErrCorrupt] and p is unchanged.
@@ -164,35 +136,10 @@ func (p *Prior) UnmarshalBinary(b []byte) error {
 }
 
 // MarshalText returns p in base64, or nothing if it is the zero Prior. The error is always nil.
-func (p Prior) MarshalText() ([]byte, error) { return marshalText(p, Prior{}) }
+func (p Prior) MarshalText() ([]byte, error) { return marshalText(p) }
 
 // UnmarshalText sets p to what MarshalText wrote, with the errors of UnmarshalBinary.
 func (p *Prior) UnmarshalText(b []byte) error { return unmarshalText(p, b, priorSize) }
-
-// marshalText returns v in base64, or nothing if it is zero.
-func marshalText[T interface {
-	comparable
-	encoding.BinaryMarshaler
-}](v, zero T) ([]byte, error) {
-	if v == zero {
-		return []byte{}, nil
-	}
-	b, err := v.MarshalBinary()
-	return text.AppendEncode(nil, b), err
-}
-
-// unmarshalText is the inverse of marshalText for a value of this size, whose zero value is all
-// zeros.
-func unmarshalText(v encoding.BinaryUnmarshaler, b []byte, size int) error {
-	if len(b) == 0 {
-		return v.UnmarshalBinary(make([]byte, size))
-	}
-	data, err := text.AppendDecode(nil, b)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
-	}
-	return v.UnmarshalBinary(data)
-}
 
 // pulseSize is the length of an encoded Pulse.
 const pulseSize = 8 + 4*spans
@@ -208,9 +155,6 @@ func (p Pulse) AppendBinary(b []byte) ([]byte, error) {
 	}
 	return b, nil
 }
-
-// MarshalBinary returns the 64 bytes of p. The error is always nil.
-func (p Pulse) MarshalBinary() ([]byte, error) { return p.AppendBinary(make([]byte, 0, pulseSize)) }
 
 // UnmarshalBinary sets p to what AppendBinary wrote. If b is not the encoding of a Pulse, the error
 // wraps [ErrCorrupt] and p is unchanged.
@@ -235,6 +179,12 @@ func (p *Pulse) UnmarshalBinary(b []byte) error {
 	*p = read
 	return nil
 }
+
+// MarshalText returns p in base64, or nothing if it is the zero Pulse. The error is always nil.
+func (p Pulse) MarshalText() ([]byte, error) { return marshalText(p) }
+
+// UnmarshalText sets p to what MarshalText wrote, with the errors of UnmarshalBinary.
+func (p *Pulse) UnmarshalText(b []byte) error { return unmarshalText(p, b, pulseSize) }
 
 // fault names the first violated invariant of Observe, or returns "".
 func (p Pulse) fault() string {
@@ -269,9 +219,6 @@ func (k Hints) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// MarshalBinary returns the 16 bytes of k. The error is always nil.
-func (k Hints) MarshalBinary() ([]byte, error) { return k.AppendBinary(make([]byte, 0, hintsSize)) }
-
 // UnmarshalBinary sets k to what AppendBinary wrote. If b is not the encoding of Hints, the error
 // wraps [ErrCorrupt] and k is unchanged.
 func (k *Hints) UnmarshalBinary(b []byte) error {
@@ -288,4 +235,36 @@ func (k *Hints) UnmarshalBinary(b []byte) error {
 	}
 	*k = Hints{read[0], read[1], read[2], read[3]}
 	return nil
+}
+
+// MarshalText returns k in base64, or nothing if it is the zero Hints. The error is always nil.
+func (k Hints) MarshalText() ([]byte, error) { return marshalText(k) }
+
+// UnmarshalText sets k to what MarshalText wrote, with the errors of UnmarshalBinary.
+func (k *Hints) UnmarshalText(b []byte) error { return unmarshalText(k, b, hintsSize) }
+
+// marshalText returns v in base64, or nothing if it is zero.
+func marshalText[T interface {
+	comparable
+	encoding.BinaryAppender
+}](v T) ([]byte, error) {
+	var zero T
+	if v == zero {
+		return []byte{}, nil
+	}
+	b, err := v.AppendBinary(nil)
+	return text.AppendEncode(nil, b), err
+}
+
+// unmarshalText is the inverse of marshalText for a value of this size, whose zero value is all
+// zeros.
+func unmarshalText(v encoding.BinaryUnmarshaler, b []byte, size int) error {
+	if len(b) == 0 {
+		return v.UnmarshalBinary(make([]byte, size))
+	}
+	data, err := text.AppendDecode(nil, b)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return v.UnmarshalBinary(data)
 }

@@ -1,7 +1,6 @@
 package revisit
 
 import (
-	"database/sql"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -11,15 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var _ sql.Scanner = (*History)(nil)
-
 func TestJSONKeepsEverything(t *testing.T) {
 	type record struct {
 		Page  History
 		Prior Prior
+		Pulse Pulse
+		Hints Hints
 	}
 	h := walk(step{7, true}, step{3, false})
-	for _, want := range []record{{}, {h, Fit([]History{h}, Prior{})}} {
+	hints := Hints{}
+	hints.Observe(h, Visit{At: h.Last().Add(dayLong), Changed: true}, 1)
+	pulse := pulseOf([]byte{24, 0, 24, 1, 24, 2, 24, 5})
+	for _, want := range []record{{}, {h, Fit([]History{h}, Prior{}), pulse, hints}} {
 		text, err := json.Marshal(want)
 		require.NoError(t, err)
 		var got record
@@ -28,29 +30,15 @@ func TestJSONKeepsEverything(t *testing.T) {
 	}
 	text, err := json.Marshal(record{})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"Page":"","Prior":""}`, string(text))
-}
-
-func TestScanReadsWhatValueAndMarshalTextWrote(t *testing.T) {
-	h := walk(step{7, true}, step{3, false})
-	value, err := h.Value()
-	require.NoError(t, err)
-	asText, err := h.MarshalText()
-	require.NoError(t, err)
-	for _, column := range []any{value, asText, string(asText)} {
-		var got History
-		require.NoError(t, got.Scan(column))
-		require.Equal(t, h, got)
+	require.JSONEq(t, `{"Page":"","Prior":"","Pulse":"","Hints":""}`, string(text))
+	for _, v := range []any{new(History), new(Prior), new(Pulse), new(Hints)} {
+		require.ErrorIs(t, json.Unmarshal([]byte(`"not base64!"`), v), ErrCorrupt, "%T", v)
+		require.ErrorIs(t, json.Unmarshal([]byte(`"AAAA"`), v), ErrCorrupt, "%T", v)
 	}
-	got := h
-	require.NoError(t, got.Scan(nil))
-	require.Equal(t, History{}, got)
-	require.ErrorContains(t, got.Scan(7), "cannot use a int")
-	require.ErrorIs(t, got.Scan("not base64!"), ErrCorrupt)
 }
 
 func TestUnmarshalRefusesWhatNoPriorIs(t *testing.T) {
-	good, err := Fit([]History{walk(step{7, true})}, Prior{}).MarshalBinary()
+	good, err := Fit([]History{walk(step{7, true})}, Prior{}).AppendBinary(nil)
 	require.NoError(t, err)
 	for name, spoil := range map[string]func(b []byte) []byte{
 		"too short":       func(b []byte) []byte { return b[1:] },
@@ -136,7 +124,7 @@ func FuzzHintsUnmarshalIsTheInverse(f *testing.F) {
 		if k.UnmarshalBinary(data) != nil {
 			t.Skip()
 		}
-		if b, _ := k.MarshalBinary(); string(b) != string(data) {
+		if b, _ := k.AppendBinary(nil); string(b) != string(data) {
 			t.Fatalf("%x became %x", data, b)
 		}
 		h := walk(quietFor(3)...)

@@ -36,8 +36,21 @@ type History struct {
 // maxVisits is where the counters of a History are halved.
 const maxVisits = 1<<12 - 1
 
+const (
+	// lateReport is how many seconds before the last visit another one may be reported.
+	lateReport = day
+
+	// longestGap is the number of seconds beyond which an interval is no evidence.
+	longestGap = 4 * 365 * day
+)
+
 // Observe returns the history with one more visit. The first visit only starts the clock, since
-// there is nothing to compare with. A visit that is not later than the last one is ignored.
+// there is nothing to compare with.
+//
+// A visit at the time of the last one, or up to a day earlier, is taken for a late or repeated
+// report and ignored. If it is earlier than that, one of the two had a wrong clock. Such a visit
+// starts the clock anew, and so does one that is more than four years later: what it found is not
+// counted.
 //
 // If the visit found a change and LastModified lies between the previous visit and this one, the
 // page is taken to have changed at that time and not since. A LastModified is ignored if it cannot
@@ -50,7 +63,15 @@ func (h History) Observe(v Visit) History {
 		h.last = at
 		return h
 	}
-	if at <= h.last {
+	switch {
+	case at > h.last && at-h.last > longestGap:
+		h.last = at
+		return h
+	case at < h.last && h.last-at > lateReport:
+		h.takeBack(h.last - at)
+		h.last = at
+		return h
+	case at <= h.last:
 		return h
 	}
 	wall := at - h.last
@@ -90,6 +111,19 @@ func (h *History) count(gap, tail uint32, changed bool) {
 	h.changes++
 	if moved := shorten(gap - tail); h.shortest == 0 || moved < h.shortest {
 		h.shortest = moved
+	}
+}
+
+// takeBack removes from the sums some seconds that did not pass, if the last interval can have had
+// so many: then the clock was ahead. Each visit keeps a second.
+func (h *History) takeBack(seconds uint32) {
+	spare, still := h.total-h.quiet-uint32(h.changes), uint32(0)
+	if h.plan.outcomes&1 == 0 {
+		spare, still = h.quiet, seconds
+	}
+	if seconds <= spare && seconds <= h.total-uint32(h.visits) {
+		h.total -= seconds
+		h.quiet -= still
 	}
 }
 

@@ -78,8 +78,52 @@ func TestObserveLeavesItsReceiver(t *testing.T) {
 func TestObserveLeavesOutWhatIsNotLater(t *testing.T) {
 	h := walk(quietFor(7)...)
 	require.Equal(t, h, h.Observe(Visit{At: start.Add(7 * dayLong), Changed: true}))
-	require.Equal(t, h, h.Observe(Visit{At: start, Changed: true}))
+	require.Equal(t, h, h.Observe(Visit{At: start.Add(6 * dayLong), Changed: true}))
 	require.Equal(t, start.Add(7*dayLong), h.Last())
+}
+
+// One visit with a wrong clock must not silence the visits after it, nor leave decades in the sums.
+func TestOneWrongClockCostsOneVisit(t *testing.T) {
+	for _, tt := range []struct{ ahead, stay int }{ // in years, and of these in the sums
+		{10, 0}, {3, 0}, {1, 0}, {-1, 1}, {-10, 0}, {-40, 0},
+	} {
+		for _, changed := range []bool{false, true} {
+			h, at := History{}, start
+			for n := range 100 {
+				h = h.Observe(Visit{At: at, Changed: n%2 == 0})
+				at = at.Add(dayLong)
+			}
+			before := h
+			h = h.Observe(Visit{At: at.AddDate(tt.ahead, 0, 0), Changed: changed})
+			for n := range 100 {
+				h = h.Observe(Visit{At: at, Changed: n%2 == 0})
+				require.Empty(t, h.fault())
+				require.Equal(t, at, h.Last())
+				at = at.Add(dayLong)
+			}
+			_, changes := h.Visits()
+			require.InDelta(t, 99, changes, 1, "%+v", tt)
+			require.InDelta(t, 199+365*tt.stay, h.Span().Hours()/24, 3, "%+v", tt)
+			for name, p := range policies() {
+				if tt.stay == 0 {
+					require.LessOrEqual(t, p.Next(h), p.Next(before)*17/10, "%s %+v", name, tt)
+				}
+			}
+		}
+	}
+}
+
+// A clock that goes back a little may be a report that comes late or twice.
+func TestALateReportIsIgnored(t *testing.T) {
+	h := walk(quietFor(7, 7)...)
+	for _, ago := range []time.Duration{0, time.Hour, dayLong} {
+		require.Equal(t, h, h.Observe(Visit{At: h.Last().Add(-ago), Changed: true}), "%v", ago)
+	}
+	back := h.Observe(Visit{At: h.Last().Add(-dayLong - time.Second), Changed: true})
+	require.Equal(t, h.Last().Add(-dayLong-time.Second), back.Last())
+	require.Equal(t, h.Span()-dayLong-time.Second, back.Span())
+	behind := h.Observe(Visit{At: h.Last().AddDate(0, -1, 0)})
+	require.Equal(t, h.Span(), behind.Span(), "no interval was so long")
 }
 
 func TestObserveTakesTimesOutsideOfItsCenturies(t *testing.T) {
@@ -208,7 +252,7 @@ func TestFormatPage(t *testing.T) {
 }
 
 func TestUnmarshalRefusesWhatNoHistoryIs(t *testing.T) {
-	good, err := walk(step{7, true}, step{7, false}).MarshalBinary()
+	good, err := walk(step{7, true}, step{7, false}).AppendBinary(nil)
 	require.NoError(t, err)
 	var h History
 	require.NoError(t, h.UnmarshalBinary(good))
@@ -249,6 +293,9 @@ func historyOf(data []byte) History {
 	for ; len(data) >= 2; data = data[2:] {
 		// From a second to some 70 years, so that overflows come soon.
 		gap := time.Duration(1+uint64(data[0]&0x1f)) * time.Second << (data[0] >> 5 * 4)
+		if data[1]&0xf8 == 0xf8 {
+			at = at.Add(-2 * gap) // the clock jumps back
+		}
 		at = at.Add(gap)
 		v := Visit{At: at, Changed: data[1]&1 != 0}
 		if data[1]&2 != 0 {

@@ -5,7 +5,9 @@ import "time"
 // A Policy says how long to wait after the last visit before the next one. The policies of this
 // package are plain values without state, so goroutines may share them.
 type Policy interface {
-	// Next returns the time from the last visit to the next one; 0 for a page never visited.
+	// Next returns the time from the last visit to the next one. h.Last().Add(Next(h)) is when the
+	// page is due. That is in the year 1 if it was never visited: the policies of this package then
+	// return their Min, so that a caller who counts from a failed first visit has a pause, too.
 	Next(h History) time.Duration
 }
 
@@ -36,11 +38,12 @@ const century = 100 * 365 * 24 * time.Hour
 type Every time.Duration
 
 // Next returns e, whatever the history.
-func (e Every) Next(h History) time.Duration {
-	if h.last == 0 {
-		return 0
-	}
-	return max(time.Duration(e), 0)
+func (e Every) Next(History) time.Duration { return max(time.Duration(e), 0) }
+
+// soonest returns the value of Min.
+func soonest(low, high time.Duration) time.Duration {
+	lo, _ := bounds(low, high)
+	return lo
 }
 
 // bounds returns the values of Min and Max, the lower one first.

@@ -100,10 +100,14 @@ func (p *Pulse) Elapsed(since, now time.Time) time.Duration {
 func (p *Pulse) advance(at uint32) {
 	number := uint16(at/spanLength) + 1
 	if p.newest == 0 {
-		p.newest, p.pace = number, pack(1)
-		p.clear(spans)
+		p.pace = pack(1)
 	}
 	passed := int(number) - int(p.newest)
+	if p.newest == 0 || passed <= -spans { // far back, the clock of an earlier visit was ahead
+		p.newest = number
+		p.clear(spans)
+		return
+	}
 	if passed <= 0 {
 		return
 	}

@@ -114,11 +114,29 @@ func TestPulseOfAHostNeverVisited(t *testing.T) {
 
 func TestPulseTakesConstantSpaceAndNoAllocation(t *testing.T) {
 	var p Pulse
-	b, err := p.MarshalBinary()
+	b, err := p.AppendBinary(nil)
 	require.NoError(t, err)
 	require.Len(t, b, 64)
 	h := walk(step{3, true}, step{7, false})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		p.Observe(h, Visit{At: start.Add(40 * dayLong), Changed: true})
 	}))
+}
+
+// One visit with a clock far ahead must not stop a host's clock for the years until then.
+func TestAPulseOutlivesAWrongClock(t *testing.T) {
+	var p Pulse
+	h := walk()
+	ahead := Visit{At: start.AddDate(10, 0, 0)}
+	p.Observe(h, ahead)
+	h = h.Observe(ahead)
+	var sound Pulse
+	for day := range 40 {
+		v := Visit{At: start.Add(time.Duration(day) * dayLong), Changed: day%9 == 0}
+		p.Observe(h, v)
+		sound.Observe(h, v)
+		h = h.Observe(v)
+	}
+	require.Equal(t, sound.activity, p.activity)
+	require.Equal(t, sound.newest, p.newest)
 }

@@ -72,7 +72,7 @@ func (p Scale) Next(h History) time.Duration {
 func (h *History) repeat(second, low, high time.Duration,
 	rule func(interval float64, quiet int) float64) time.Duration {
 	if h.last == 0 {
-		return 0
+		return soonest(low, high)
 	}
 	lo, hi := bounds(low, high)
 	second = orElse(second, DefaultSecond)

@@ -24,7 +24,7 @@ type Cache struct {
 	hosts   map[string]*host // by origin
 	slots   []*host          // every host, in any order, for All
 	idle    list.List        // of *host: no request in flight; most recently used first
-	given   list.List        // of *host: Lookup returned the request; oldest first
+	given   list.List        // of *host: Lookup or Store returned the request; oldest first
 	bytes   int              // the cost of all hosts
 	flights uint64           // number of the last flight
 }
@@ -42,7 +42,13 @@ type host struct {
 	flight Request // Flight is 0 if no request is in flight
 	began  time.Time
 	place  *list.Element // in idle or given; nil while Load waits for the response
-	landed chan struct{} // made when a Load waits, closed when the flight ends
+	landed *landing      // made when a Load waits, closed when the flight ends
+}
+
+// A landing is the end of a flight that calls of Load wait for.
+type landing struct {
+	done chan struct{}
+	err  error // of a local failure, which is that of the waiting calls as well
 }
 
 // NewCache returns an empty cache.
@@ -121,7 +127,7 @@ func (c *Cache) Lookup(url string, now time.Time) (Answer, error) {
 	c.evict(0)
 	c.evictLost(now)
 	if c.bytes > c.options.MaxBytes && c.given.Len() > 1 {
-		c.land(h)
+		c.land(h, nil)
 		c.drop(h)
 		return Answer{}, ErrFull
 	}
@@ -156,6 +162,8 @@ func (c *Cache) use(h *host, now time.Time) Answer {
 	file := h.current(now, &c.options)
 	if h.rulesOf != file {
 		h.rules, h.rulesOf = file.Rules(c.options.Agent), file
+		c.weigh(h) // compiled rules take memory
+		c.evict(1)
 	}
 	return Answer{Known: true, Rules: h.rules}
 }
@@ -189,11 +197,14 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	if next, more := h.take(req, resp, file, now, &c.options); more {
 		next.Flight = req.Flight
 		h.flight, h.began = next, now
+		if h.place != nil {
+			c.given.MoveToBack(h.place)
+		}
 		c.weigh(h)
 		return h.needed(), nil
 	}
 	h.rules, h.rulesOf = rules, file
-	c.land(h)
+	c.land(h, nil)
 	c.evict(1)
 	return c.use(h, now), nil
 }
@@ -201,10 +212,13 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
 // to do with the host, such as the end of the caller's context. The next Lookup returns a new
 // Request.
-func (c *Cache) Abandon(req Request) {
+func (c *Cache) Abandon(req Request) { c.abandon(req, nil) }
+
+// abandon also ends the calls of Load that wait for the request, if there is an error.
+func (c *Cache) abandon(req Request, err error) {
 	c.with(req.For, func(h *host) {
 		if req.Flight != 0 && h.flight.Flight == req.Flight {
-			c.land(h)
+			c.land(h, err)
 			c.evict(1)
 		}
 	})
@@ -272,11 +286,12 @@ func (c *Cache) unlist(h *host) {
 }
 
 // land ends a flight and wakes every Load that is waiting for it.
-func (c *Cache) land(h *host) {
+func (c *Cache) land(h *host, err error) {
 	c.unlist(h)
 	h.flight = Request{}
 	if h.landed != nil {
-		close(h.landed)
+		h.landed.err = err
+		close(h.landed.done)
 		h.landed = nil
 	}
 	h.place = c.idle.PushFront(h)
@@ -298,7 +313,7 @@ func (c *Cache) evictLost(now time.Time) {
 		if !c.lost(h, now) {
 			return
 		}
-		c.land(h)
+		c.land(h, nil)
 		c.drop(h)
 	}
 }

@@ -190,6 +190,22 @@ func TestLostRequestsKeepTheBound(t *testing.T) {
 }
 
 // TestABigFileDoesNotStopTheOthers: it exceeds the bound, but is evicted for new requests.
+// TestARedirectStartsTheWaitAnew: a request that follows from another one is not lost earlier than
+// those that were given before it.
+func TestARedirectStartsTheWaitAnew(t *testing.T) {
+	c := NewCache(Options{Patience: time.Hour, MaxBytes: 3 * 1000})
+	first := ask(t, c, "https://a.test/", noon)
+	ask(t, c, "https://b.test/", noon.Add(time.Minute))
+	_, err := c.Store(first, whole(301, fields("Location", "/r"), ""), noon.Add(59*time.Minute))
+	require.NoError(t, err)
+	ask(t, c, "https://c.test/", noon.Add(61*time.Minute))
+	ask(t, c, "https://d.test/", noon.Add(62*time.Minute)) // only b may go, which is lost
+	_, found := c.InFlight("https://a.test/")
+	require.True(t, found)
+	_, found = c.InFlight("https://b.test/")
+	require.False(t, found)
+}
+
 func TestABigFileDoesNotStopTheOthers(t *testing.T) {
 	c := NewCache(Options{MaxBytes: 64 << 10})
 	tell(t, c, ask(t, c, page, noon), whole(200, nil, long), noon)

@@ -7,21 +7,21 @@
 // [Cache.Allowed] and [Cache.Load] wait, and fetch what is missing. Package robotshttp does this
 // for every request of a net/http client.
 //
-// A crawler that schedules its own requests for robots.txt calls [Cache.Lookup], which never waits.
-// It returns the request to make; pass the response to [Cache.Store]. [Pending] does the same, and
-// also holds the URLs that wait for a robots.txt.
+// A crawler that schedules its own requests for robots.txt calls [Cache.Lookup] and [Cache.Store],
+// which never wait. [Pending] does the same, and also holds the URLs that wait for a robots.txt.
 //
 // # Promises
 //
 // There is at most one request in flight per host, where a host is a scheme, name and port. Up to
 // five redirects are followed, to any host; the file they lead to applies to the host where they
-// began (RFC 9309, 2.3.1.2). A 4xx status other than 429, or a sixth redirect, means that there is
-// no file: everything is allowed. Any other response without a complete file means that the host is
-// unreachable. Then the last copy stays valid indefinitely; without a copy nothing is allowed.
+// began (RFC 9309, 2.3.1.2). So a site decides where these requests go, even to private addresses
+// or to what other sites disallow: give Options.Client a transport that guards, as package fetch's.
+// A 4xx status other than 429, or a sixth redirect, means that there is no file: everything is
+// allowed. Any other response without a complete file means that the host is unreachable. Then the
+// last copy stays valid indefinitely; without a copy nothing is allowed.
 //
 // The unknown is forbidden: the zero [Answer], and rules returned with an error, forbid everything.
-// A late response never overwrites a newer one. A local failure, such as a canceled context, is
-// never recorded as the host's.
+// No late response overwrites a newer one, and no local failure is recorded as the host's.
 //
 // # Cost
 //

@@ -57,14 +57,19 @@ func ExampleCache_Lookup() {
 func ExamplePending() {
 	pending := robots.Pending[string]{Cache: robots.NewCache(robots.Options{Agent: "examplebot"})}
 	var requests []robots.Request // a queue, like that for pages
-	route := func(url string) {
-		switch answer, err := pending.Lookup(url, url, time.Now()); {
+	var route func(url string)
+	route = func(url string) {
+		answer, ready, err := pending.Lookup(url, url, time.Now())
+		switch {
 		case err != nil:
 			fmt.Println(err)
 		case answer.Known:
 			fmt.Println(url, answer.Rules.Allowed(url))
 		case answer.Request != nil:
 			requests = append(requests, *answer.Request)
+		}
+		for _, url := range ready {
+			route(url)
 		}
 	}
 	route("https://example.com/a")

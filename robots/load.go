@@ -25,7 +25,7 @@ func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
 
 // Load returns the rules for a URL. If they are not known, it fetches the robots.txt with
 // Options.Client. If several goroutines call Load for one host, one of them fetches under its own
-// ctx and the others wait. If that ctx ends, another call takes over.
+// ctx and the others wait, and get its result. If that ctx ends, another call takes over.
 //
 // An unreachable host is not an error: its rules forbid everything, or are those of the last copy.
 // The error is ctx's, [robotstxt.ErrLocate], or the client's if the fault is local: no request was
@@ -55,13 +55,13 @@ func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 }
 
 // join is Lookup for callers that wait. Such a caller has at most one flight and never loses it, so
-// ErrFull does not apply. It also returns the channel to wait on.
-func (c *Cache) join(origin string, now time.Time) (Answer, *host, <-chan struct{}) {
+// ErrFull does not apply. It also returns the landing to wait for.
+func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answer, h := c.ask(origin, now)
 	if h.landed == nil && answer == (Answer{}) {
-		h.landed = make(chan struct{})
+		h.landed = &landing{done: make(chan struct{})}
 	}
 	c.evict(0)
 	return answer, h, h.landed
@@ -69,8 +69,14 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, <-chan struct
 
 // fly makes a request and follows its redirects. The flight ends in any case, even if the client
 // panics.
-func (c *Cache) fly(ctx context.Context, req Request) (Answer, error) {
-	defer c.Abandon(req)
+func (c *Cache) fly(ctx context.Context, req Request) (answer Answer, err error) {
+	defer func() {
+		if cause.Of(ctx) != nil {
+			c.abandon(req, nil) // other calls go on
+		} else {
+			c.abandon(req, err)
+		}
+	}()
 	for {
 		resp, err := c.fetch(ctx, req)
 		if err != nil {
@@ -84,8 +90,8 @@ func (c *Cache) fly(ctx context.Context, req Request) (Answer, error) {
 	}
 }
 
-// wait returns when the request for a host has landed, or has taken too long.
-func (c *Cache) wait(ctx context.Context, h *host, landed <-chan struct{}) error {
+// wait returns when the request for a host has landed, with its error, or has taken too long.
+func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
 	var lost <-chan time.Time // never, if there is no limit
 	if c.options.Patience >= 0 {
 		c.mu.Lock()
@@ -98,7 +104,8 @@ func (c *Cache) wait(ctx context.Context, h *host, landed <-chan struct{}) error
 	select {
 	case <-ctx.Done():
 		return cause.Of(ctx)
-	case <-landed:
+	case <-landed.done:
+		return landed.err
 	case <-lost:
 	}
 	return nil

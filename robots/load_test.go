@@ -270,6 +270,27 @@ func TestTimeLimits(t *testing.T) {
 	})
 }
 
+// TestALocalFailureIsThatOfAllWhoWait: none tries again for itself, after all others.
+func TestALocalFailureIsThatOfAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(time.Minute)
+		w.answers[where] = func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+		}
+		c := w.cache(Options{Client: &http.Client{Timeout: time.Hour}})
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				_, err := c.Load(t.Context(), page)
+				assert.ErrorIs(t, err, syscall.EMFILE)
+			})
+		}
+		wg.Wait()
+		require.Len(t, w.log, 1)
+		require.Equal(t, time.Minute, time.Since(w.began))
+	})
+}
+
 func TestLoadAfterAPanic(t *testing.T) {
 	w := newWeb(0)
 	good := w.answers[where]
@@ -336,7 +357,7 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 				if err != nil || allowed {
 					t.Error("wrong rules of", url, err)
 				}
-				if answer, _ := pending.Lookup(url, j, time.Now()); answer.Request != nil {
+				if answer, _, _ := pending.Lookup(url, j, time.Now()); answer.Request != nil {
 					_, _, _ = pending.Store(*answer.Request, Response{}, time.Now())
 				}
 				for entry := range c.All() {

@@ -14,7 +14,7 @@ import (
 // robots.txt. T is whatever the crawler queues for a URL. Its methods are safe for concurrent use.
 // Cache must be set; do not change the fields after the first use.
 //
-//	answer, err := pending.Lookup(url, item, now)
+//	answer, ready, err := pending.Lookup(url, item, now)
 //	switch {
 //	case err != nil:                  // not a URL of http or https, or ErrFull
 //	case answer.Known:                // fetch it, if answer.Rules.Allowed(url)
@@ -22,7 +22,10 @@ import (
 //	default:                          // item waits for a request that was made before
 //	}
 //
-// Store or Abandon returns each waiting item once, so all requests must be passed to one of them.
+// Each item that waits comes out once: from Store or Abandon for a request to its host, or as ready
+// from a Lookup that finds the rules known. Look it up again; that is cheap if the rules are known,
+// and makes the next request if they are not, such as after a response that came too late. All
+// requests must be passed to Store or Abandon.
 type Pending[T any] struct {
 	Cache *Cache
 
@@ -34,26 +37,28 @@ type Pending[T any] struct {
 	count int
 }
 
-// Lookup is [Cache.Lookup] for an item with that URL. If the rules are not known, the item waits
-// until Store returns it. It does not wait if there is an error, such as [ErrFull] if Max items are
-// waiting already.
-func (p *Pending[T]) Lookup(url string, item T, now time.Time) (Answer, error) {
+// Lookup is [Cache.Lookup] for an item with that URL. If the rules are not known, the item waits.
+// It does not wait if there is an error, such as [ErrFull] if Max items are waiting already. If the
+// rules are known, Lookup also returns the items that waited for them.
+func (p *Pending[T]) Lookup(url string, item T, now time.Time) (answer Answer, ready []T, err error) {
 	origin, err := rep.Origin(url)
 	if err != nil {
-		return Answer{}, err
+		return Answer{}, nil, err
 	}
 	// No other call may release the item between the lookup and the parking.
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	answer, err := p.Cache.Lookup(url, now)
-	if err != nil || answer.Known {
-		return answer, err
-	}
-	if p.count >= p.limit() {
+	answer, err = p.Cache.Lookup(url, now)
+	switch {
+	case err != nil:
+		return answer, nil, err
+	case answer.Known:
+		return answer, p.remove(origin), nil
+	case p.count >= p.limit():
 		if answer.Request != nil {
 			p.Cache.Abandon(*answer.Request)
 		}
-		return Answer{}, ErrFull
+		return Answer{}, nil, ErrFull
 	}
 	items := p.items[origin]
 	if items == nil {
@@ -70,7 +75,7 @@ func (p *Pending[T]) Lookup(url string, item T, now time.Time) (Answer, error) {
 	}
 	*items = append(*items, item)
 	p.count++
-	return answer, nil
+	return answer, nil, nil
 }
 
 func (p *Pending[T]) limit() int {
@@ -83,12 +88,14 @@ func (p *Pending[T]) limit() int {
 	return p.Max
 }
 
-// Store is [Cache.Store]. It also returns the items that waited, if the rules are now known.
+// Store is [Cache.Store]. Unless the answer is another Request, it also returns the items that
+// waited, even if the rules are not known: whatever has superseded the request may be somebody
+// else's.
 func (p *Pending[T]) Store(req Request, resp Response, now time.Time) (Answer, []T, error) {
 	// A Lookup that still saw the request in flight has parked its item by the time release gets
 	// the lock. A later one does not park.
 	answer, err := p.Cache.Store(req, resp, now)
-	if err != nil || !answer.Known {
+	if err != nil || answer.Request != nil {
 		return answer, nil, err
 	}
 	return answer, p.release(req.For), nil
@@ -108,6 +115,11 @@ func (p *Pending[T]) release(file string) []T {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.remove(origin)
+}
+
+// remove is release for a caller that holds p.mu.
+func (p *Pending[T]) remove(origin string) []T {
 	items := p.items[origin]
 	if items == nil {
 		return nil

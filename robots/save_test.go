@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +209,28 @@ func TestRestoreKeepsTheBound(t *testing.T) {
 }
 
 // A raw body, as from an archive, is cleaned like that of a response.
+// TestRestoredRulesKeepTheBound: compiled rules take memory too, and are compiled at the first use.
+func TestRestoredRulesKeepTheBound(t *testing.T) {
+	const bound = 8 << 20
+	file := "user-agent: *\n" + strings.Repeat("disallow: /\xff*\n", 5000)
+	c := NewCache(Options{MaxBytes: bound})
+	before := liveBytes()
+	for i := range 100 {
+		url := fmt.Sprintf("https://h%d.test", i)
+		require.NoError(t, c.Restore(Entry{
+			URL: url + "/robots.txt", Source: url + "/robots.txt", Body: []byte(file), Status: 200,
+			Fetched: noon, Expires: noon.Add(time.Hour),
+		}))
+	}
+	for i := range 100 {
+		_, _ = c.Get(fmt.Sprintf("https://h%d.test/", i), noon)
+	}
+	require.LessOrEqual(t, c.Stats().Bytes, bound)
+	require.Less(t, liveBytes()-before, int64(bound+bound/4))
+	require.Greater(t, c.Stats().Hosts, 5)
+	runtime.KeepAlive(c)
+}
+
 func TestRestoreParses(t *testing.T) {
 	c := NewCache(Options{})
 	require.NoError(t, c.Restore(Entry{URL: where, Status: 200, Fetched: noon, Expires: noon.Add(time.Hour),

@@ -65,10 +65,11 @@ func (e *engine) applyOutcome(i uint32, f flight, r report) {
 	if x.retry <= f.at {
 		x.retry = longAgo
 	}
-	if r.retry != longAgo {
-		x.retry = max(x.retry, min(r.retry, later(e.now, int64(e.opts.MaxRetryAfter))))
-	}
 	e.countFailure(p.kind, x, f, r.failed)
+	if r.retry > e.now {
+		wait := min(int64(between(e.now, r.retry)), e.longestPause(p.kind, x))
+		x.retry = max(x.retry, later(e.now, e.spread(x, wait)))
+	}
 	e.charge(i, f.start)
 	if p.kind != aHost && e.isPaused(i) {
 		e.unholdFronts(i)
@@ -78,6 +79,31 @@ func (e *engine) applyOutcome(i uint32, f flight, r report) {
 // maxSlow bounds the delays that result from latency, at the default bound of back-off. A latency
 // is measured by the caller, and may be wrong.
 const maxSlow = int64(time.Hour)
+
+// hearsay bounds how long an address is closed for all of its hosts because one of them has sent a
+// Retry-After, even for a day. Each further failure doubles it, and each success halves it: if
+// what that host says is true of the others, the address closes for longer and longer.
+const hearsay = int64(time.Minute)
+
+// longestPause returns for how long a Retry-After may close a limiter.
+func (e *engine) longestPause(k kind, x *extra) int64 {
+	longest := int64(e.opts.MaxRetryAfter)
+	if k != aHost {
+		longest = min(longest, hearsay<<min(max(0, int(x.failures)-1), maxAddrFailures))
+	}
+	return longest
+}
+
+// spread adds up to a tenth to a pause, so that crawlers that were told to wait at the same time do
+// not come back at the same time. How much it is depends on the limiter and on the Scheduler.
+func (e *engine) spread(x *extra, pause int64) int64 {
+	if e.seed == 0 {
+		return pause
+	}
+	h := (e.seed ^ uint64(x.owner)) * 0x9E3779B97F4A7C15 // Fibonacci hashing
+	h = (h ^ h>>32) * 0x9E3779B97F4A7C15
+	return later(pause, int64(float64(pause/10)*float64(h>>40)/(1<<24)))
+}
 
 // maxAhead is how far in the future a caller may report an arrival. It is longer than any request
 // takes, and prevents a wrong clock from blocking a host forever.
@@ -146,7 +172,7 @@ func (e *engine) pace(p *limiter) int64 {
 	if p.kind != aHost {
 		slow = min(slow, x.slow[1], x.slow[2])
 	}
-	d := max(slow, x.wanted, x.asked, e.backoff(p.kind, x.failures))
+	d := max(slow, x.wanted, x.asked, e.spread(x, e.backoff(p.kind, x.failures)))
 	return max(min(d, int64(e.opts.MaxDelay)), e.delay[p.kind])
 }
 

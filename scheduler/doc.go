@@ -3,17 +3,13 @@
 // A [Scheduler] has a queue for each host. A [Lease] permits one request, and ends with Done:
 //
 //	for lease, err := range s.Leases(ctx) { // ends when nothing is queued or in flight
-//		if err != nil {
-//			return err
-//		}
-//		go func() {
-//			start := time.Now()
-//			resp, err := get(lease.Item())
-//			lease.Done(schedulerhttp.Outcome(start, resp, err)) // status, failure, latency
-//		}()
+//		start := time.Now()
+//		resp, err := get(lease.Item())
+//		lease.Done(schedulerhttp.Outcome(start, resp, err)) // status, failure, latency
 //	}
 //
-// [Scheduler.Wait] is for requests without a queue, package schedulerhttp for any HTTP client.
+// [Scheduler.Wait] is for requests without a queue, package schedulerhttp for any HTTP client. Pass
+// [Lease.Context] to what makes other requests on the way, so that it does not wait for the caller.
 //
 // # What it promises
 //
@@ -25,17 +21,19 @@
 //
 // Tasks of one host and priority are leased in the order in which they were added. Hosts that share
 // an address or a group take turns: none overtakes a waiting one more than once. A host with both
-// waits for its address, its group, and at most once more for its address; during that last wait no
-// other host of the group is leased. Otherwise Next does not block while a host is ready.
+// waits for its address, its group, and at most once more for its address, while no other host of
+// the group is leased. Otherwise Next does not block while a host is ready.
 //
 // # What it costs
 //
 // Add, TryNext and Done take amortized constant time, independent of the number of hosts. A host
 // takes 60 bytes plus its name, an address 58, a task 8 plus its item, or 28 with a NotBefore.
 // Memory is reused but does not shrink. Only the items contain pointers for the garbage collector.
+// Queues are in memory. No Close is needed.
 //
-// # What it does not do
+// # Reading the source
 //
-// It keeps its queues in memory, reads no robots.txt and resolves no names. It compares host names
-// byte by byte, so always spell a host the same way. It needs no Close.
+// limiter.go has the states of hosts and addresses, place.go all changes between them, engine.go
+// their use in a visit, and delay.go what follows from its outcome. scheduler.go, lease.go and
+// wait.go are the exported side, with locks and goroutines. The rest are containers.
 package scheduler

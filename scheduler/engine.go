@@ -25,6 +25,7 @@ type engine struct {
 	now    int64  // the latest time seen
 	first  int64  // the first time seen
 	serial uint64 // of the last lease
+	seed   uint64 // of spread; 0 means no spread
 
 	directory
 	extras slab[extra]
@@ -59,6 +60,8 @@ type flight struct {
 	limiters [3]uint32
 	task     uint32 // 0 if it was given by Wait
 	pending  uint8  // a bit for each limiter whose pendingBit it has set
+	started  bool   // Arrived was called
+	spent    bool   // it has given its turn back, and only keeps its task, which counts as queued
 }
 
 // The order of limiters in a flight.
@@ -69,7 +72,8 @@ const (
 )
 
 // init makes e empty.
-func (e *engine) init(o Options) {
+func (e *engine) init(o Options, seed uint64) {
+	e.seed = seed
 	host, addr, group := int64(o.HostDelay), int64(o.AddrDelay), int64(o.GroupDelay)
 	e.delay = [kinds]int64{aHost: host, anIPv4: addr, anIPv6: addr, aGroup: group}
 	perHost, perAddr, perGroup := uint16(o.MaxPerHost), uint16(o.MaxPerAddr), uint16(o.MaxPerGroup)
@@ -123,11 +127,8 @@ func (e *engine) lease(host uint32) (n uint32) {
 	}
 	e.serial++
 	n = e.flights.alloc()
-	e.flightTimers.at(e.flightTimers.alloc()).due = never // same number: the slabs are used in step
-	if timeout := e.opts.LeaseTimeout; timeout != Forever {
-		e.flightTimers.at(n).due = later(e.now, int64(timeout))
-	}
-	e.flying.push(&e.flightTimers, n)
+	e.flightTimers.alloc() // same number: the slabs are used in step
+	e.startTimeout(n)
 	f := e.flights.at(n)
 	*f = flight{
 		serial: e.serial, at: e.now, start: e.now, task: t,
@@ -170,7 +171,10 @@ func (e *engine) leave(f *flight, which int) {
 // leases, its delay counts from then.
 func (e *engine) arrived(n uint32, at int64) {
 	f := e.flights.at(n)
-	f.start = max(f.start, min(at, later(e.now, maxAhead)))
+	if f.spent {
+		return
+	}
+	f.start, f.started = max(f.start, min(at, later(e.now, maxAhead))), true
 	for which, i := range f.limiters {
 		if i == 0 || e.most[e.at(i).kind] == 1 {
 			continue
@@ -188,6 +192,9 @@ func (e *engine) arrived(n uint32, at int64) {
 // address may be visited now.
 func (e *engine) reach(n uint32, addr uint32) bool {
 	f := e.flights.at(n)
+	if f.spent {
+		return false
+	}
 	e.setShared(f.limiters[theHost], addr, e.at(f.limiters[theHost]).group)
 	old := f.limiters[theAddr]
 	if old == addr {
@@ -210,26 +217,60 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	return true
 }
 
-// release ends a flight. The caller must release its task. Shared limiters come first: their other
-// hosts have waited longer than this one.
+// release ends a flight. The caller must release its task.
 func (e *engine) release(n uint32, r report) {
 	f := *e.flights.at(n)
 	e.flying.remove(&e.flightTimers, n)
 	e.flights.release(n)
 	e.flightTimers.release(n)
+	if f.spent {
+		e.countTasks(f.limiters[theHost], -1)
+	} else {
+		e.end(&f, r)
+	}
+	e.sweep()
+}
+
+// end gives back the turn of a flight. Shared limiters come first: their other hosts have waited
+// longer than this one.
+func (e *engine) end(f *flight, r report) {
 	f.start = max(f.start, min(r.start, later(e.now, maxAhead)))
 	for _, which := range [...]int{theAddr, theGroup, theHost} {
 		i := f.limiters[which]
 		if i == 0 {
 			continue
 		}
-		e.leave(&f, which)
+		e.leave(f, which)
 		if !r.skipped {
-			e.applyOutcome(i, f, r)
+			e.applyOutcome(i, *f, r)
 		}
 		e.replace(i)
 	}
-	e.sweep()
+}
+
+// spend gives back the turn of a flight, before its holder waits for another one. The flight keeps
+// its task, and its timeout starts again.
+func (e *engine) spend(n uint32) {
+	f := e.flights.at(n)
+	e.flying.remove(&e.flightTimers, n)
+	e.startTimeout(n)
+	if f.spent {
+		return
+	}
+	host := f.limiters[theHost]
+	e.countTasks(host, 1) // the host stays known
+	e.end(f, report{skipped: !f.started, start: longAgo, retry: longAgo})
+	f.spent, f.limiters = true, [3]uint32{theHost: host}
+}
+
+// startTimeout starts the timeout of a flight.
+func (e *engine) startTimeout(n uint32) {
+	due := &e.flightTimers.at(n).due
+	*due = never
+	if timeout := e.opts.LeaseTimeout; timeout != Forever {
+		*due = later(e.now, int64(timeout))
+	}
+	e.flying.push(&e.flightTimers, n)
 }
 
 // advance moves everything to the state at time now.

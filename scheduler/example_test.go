@@ -90,6 +90,35 @@ func ExampleScheduler_SetHost() {
 	// Output: 1m0s
 }
 
+// Two callers need each other's host, and their own: neither waits for what it holds itself.
+func ExampleLease_Context() {
+	s := scheduler.New[string](scheduler.Options{HostDelay: time.Millisecond})
+	for _, host := range []string{"a.test", "b.test"} {
+		_ = s.Add(scheduler.Task[string]{Host: host, Item: "http://" + host + "/"})
+	}
+	request := func(lease *scheduler.Lease[string], host string) {
+		turn, err := s.Wait(lease.Context(context.Background()), host)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		turn.Done(scheduler.Outcome{})
+	}
+	ctx := context.Background()
+	a, _ := s.Next(ctx)
+	b, _ := s.Next(ctx)
+	request(a, "a.test")
+	request(b, "a.test")
+	request(a, "b.test")
+	fmt.Println(a.Held(), b.Held(), s.Stats().Out)
+	a.Done(scheduler.Outcome{Skipped: true})    // not to be fetched
+	b.Requeue(scheduler.Outcome{}, time.Time{}) // the page needs a turn of its own
+	fmt.Println(s.Stats().Out, s.Stats().Queued)
+	// Output:
+	// false false 2
+	// 0 1
+}
+
 func ExampleLease_Done() {
 	s := scheduler.New[string](scheduler.Options{})
 	_ = s.Add(scheduler.Task[string]{Host: "a.test", Item: "forbidden"})

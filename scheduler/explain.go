@@ -81,9 +81,9 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	return s.reason(i)
 }
 
-// Hosts returns an iterator over all known hosts, with the result of Explain for each. The
+// Reasons returns an iterator over all known hosts, with the result of Explain for each. The
 // Scheduler may be used during the walk, which may miss concurrent changes.
-func (s *Scheduler[T]) Hosts() iter.Seq2[string, Reason] {
+func (s *Scheduler[T]) Reasons() iter.Seq2[string, Reason] {
 	type known struct {
 		host   string
 		reason Reason
@@ -193,8 +193,8 @@ func (s *Scheduler[T]) explainShared(r *Reason, p *limiter) {
 func (s *Scheduler[T]) leasedSince(which int, i uint32) time.Time {
 	flights := &s.engine.flights
 	for n := s.engine.flying.head; n != 0; n = s.engine.flightTimers.at(n).next {
-		if flights.at(n).limiters[which] == i {
-			return s.time(flights.at(n).at)
+		if f := flights.at(n); f.limiters[which] == i && !f.spent {
+			return s.time(f.at)
 		}
 	}
 	return time.Time{}

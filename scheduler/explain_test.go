@@ -142,16 +142,16 @@ func TestHosts(t *testing.T) {
 		s.SetHost(host, scheduler.Host{Addr: ip(i), Group: "g"})
 		require.NoError(t, s.Add(scheduler.Task[int]{Host: host}))
 	}
-	all := maps.Collect(s.Hosts())
+	all := maps.Collect(s.Reasons())
 	require.Len(t, all, 1000)
 	for host, reason := range all {
 		require.Equal(t, s.Explain(host), reason)
 	}
-	for range s.Hosts() { // an iteration may end early, and the Scheduler may be used during it
+	for range s.Reasons() { // an iteration may end early, and the Scheduler may be used during it
 		s.SetHost("0", scheduler.Host{Delay: time.Hour})
 		break
 	}
-	for host := range s.Hosts() {
+	for host := range s.Reasons() {
 		require.NoError(t, s.Add(scheduler.Task[int]{Host: host}))
 	}
 	require.Equal(t, 2000, s.Stats().Queued)

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"iter"
 	"net/netip"
 	"time"
@@ -36,8 +37,8 @@ type Outcome struct {
 	Failed bool
 
 	// RetryAfter is the time given by the Retry-After header, such as the time of the response plus
-	// its seconds. Neither the host nor its address is leased before. Zero means that there is
-	// none.
+	// its seconds. The host is not leased before, nor for a while is its address: see
+	// Options.MaxRetryAfter. Zero means that there is none.
 	RetryAfter time.Time
 
 	// Skipped reports that no request was made: no delay starts, and the other fields are ignored.
@@ -105,8 +106,33 @@ func (l *Lease[T]) lock() bool {
 	return true
 }
 
-// Held reports whether the lease is still outstanding now. Ask before a request that was prepared
-// for long, such as by connecting to a slow server: another caller may have a lease already.
+// Context returns a copy of a context that carries the lease, for requests on the way to that of
+// the task, such as for robots.txt. Under it, each request has to wait for its turn with
+// [Scheduler.Wait], and the last one with that for the task as well: the first call gives back the
+// turn of the lease, so that no caller waits for what it holds itself, nor two for each other. What
+// remains is the task: [Lease.Held] is false, and Done and Requeue ignore the outcome.
+// Options.LeaseTimeout starts again at each call of Wait and when it returns.
+func (l *Lease[T]) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, holderKey[T]{l.s}, l)
+}
+
+// holderKey is the key in a context of the lease that its caller holds.
+type holderKey[T any] struct{ s *Scheduler[T] }
+
+// spend gives back the turn of the lease that a context carries, and reports whether it carries one
+// that is outstanding. It requires that s.mu is held.
+func (s *Scheduler[T]) spend(ctx context.Context) (held bool) {
+	l, ok := ctx.Value(holderKey[T]{s}).(*Lease[T])
+	if ok && s.engine.flights.at(l.flight).serial == l.serial {
+		s.engine.spend(l.flight)
+		return true
+	}
+	return false
+}
+
+// Held reports whether a request may be sent under the lease now. Ask before a request that was
+// prepared for long, such as by connecting to a slow server: another caller may have a lease
+// already.
 func (l *Lease[T]) Held() bool {
 	if !l.lock() {
 		return false
@@ -115,7 +141,8 @@ func (l *Lease[T]) Held() bool {
 	e := &l.s.engine
 	e.advance(l.s.instant(time.Now()))
 	l.s.changed()
-	return e.flights.at(l.flight).serial == l.serial
+	f := e.flights.at(l.flight)
+	return f.serial == l.serial && !f.spent
 }
 
 // Reach sets the address of the host, as [Scheduler.SetHost] does, once the caller knows where the

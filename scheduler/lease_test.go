@@ -156,7 +156,15 @@ func TestUnboundedRetryAfter(t *testing.T) {
 			lease, _ := s.TryNext(start)
 			lease.Done(scheduler.Outcome{Status: 503, RetryAfter: start.Add(100 * 365 * 24 * time.Hour)})
 			_, wait := s.TryNext(start)
-			require.Equal(t, tt.want, wait, "the same for b")
+			require.Equal(t, time.Minute, wait, "b has not said so")
+			lease, _ = s.TryNext(start.Add(time.Minute))
+			require.Equal(t, "b1", lease.Item())
+			lease.Done(scheduler.Outcome{})
+			lease.Requeue(scheduler.Outcome{}, time.Time{})
+			add(t, s, jobs(anywhere, "a2")...)
+			now := start.Add(time.Hour / 2)
+			_, wait = s.TryNext(now)
+			require.Equal(t, start.Add(tt.want).Sub(now), wait)
 		})
 	}
 }

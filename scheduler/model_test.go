@@ -446,11 +446,6 @@ func (m *model) judge(p *modelLimiter, l *modelLease, o scheduler.Outcome) {
 	if !p.retry.After(l.given) {
 		p.retry = time.Time{}
 	}
-	retry := o.RetryAfter
-	if last := m.now.Add(m.opts.MaxRetryAfter); retry.After(last) {
-		retry = last
-	}
-	p.retry = latest(p.retry, retry)
 	failed := o.Failed || o.Status == 429 || o.Status == 503
 	switch {
 	case !failed:
@@ -458,5 +453,16 @@ func (m *model) judge(p *modelLimiter, l *modelLease, o scheduler.Outcome) {
 	case l.serial > p.raised && m.backoff(p.kind, p.failures) < m.backoff(p.kind, p.failures+1):
 		p.failures++
 		p.raised = m.serial
+	}
+	longest := m.opts.MaxRetryAfter
+	if p.kind == addr {
+		longest = min(longest, time.Minute<<max(0, p.failures-1))
+	}
+	retry := o.RetryAfter
+	if last := m.now.Add(longest); retry.After(last) {
+		retry = last
+	}
+	if retry.After(m.now) {
+		p.retry = latest(p.retry, retry)
 	}
 }

@@ -38,7 +38,8 @@ type Options struct {
 
 	// Backoff is the minimum delay of a host after its first failure. Each further failure doubles
 	// it, each success halves the number of failures, and a day without visits resets it. A failure
-	// also doubles the delay of the address, up to a factor of 64.
+	// also doubles the delay of the address, up to a factor of 64. Up to a tenth is added, which
+	// differs between hosts and between Schedulers, so that crawlers do not come back together.
 	// 0 means DefaultBackoff, or twice HostDelay if that is longer, or none if neither hosts nor
 	// addresses have a delay; negative means no back-off.
 	Backoff time.Duration
@@ -47,8 +48,10 @@ type Options struct {
 	// 0 means DefaultMaxBackoff, or Backoff if that is longer; negative means Backoff.
 	MaxBackoff time.Duration
 
-	// MaxRetryAfter bounds how long a Retry-After is obeyed, counted from the end of the visit.
-	// 0 means DefaultMaxRetryAfter, negative means unlimited.
+	// MaxRetryAfter bounds how long a Retry-After is obeyed, counted from the end of the visit; up
+	// to a tenth is added as for Backoff. An address is closed for its other hosts as well, but for
+	// a minute at most, twice as long after each failure there, and half as long after each
+	// success. 0 means DefaultMaxRetryAfter, negative means unlimited.
 	MaxRetryAfter time.Duration
 
 	// LeaseTimeout is the time after which a lease without Done counts as lost. It then ends as a

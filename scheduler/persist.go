@@ -143,7 +143,7 @@ func (e *engine) restore(i uint32, entry Entry, retry int64) {
 		x.wanted, x.asked = max(x.wanted, int64(entry.Delay)), max(x.asked, int64(entry.CrawlDelay))
 	}
 	if retry > e.now {
-		x.retry = max(x.retry, min(retry, later(e.now, int64(e.opts.MaxRetryAfter))))
+		x.retry = max(x.retry, min(retry, later(e.now, e.longestPause(e.at(i).kind, x))))
 	}
 	e.updateDue(i)
 	e.replace(i)

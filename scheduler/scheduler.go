@@ -90,13 +90,16 @@ func New[T any](o Options) *Scheduler[T] {
 	o = o.normal()
 	s := &Scheduler[T]{epoch: time.Now(), opts: o}
 	s.blocked.armed = never
-	s.engine.init(o)
+	s.engine.init(o, seedOf(s.epoch))
 	s.engine.dropped = func(t uint32) {
 		s.leased--
 		s.releaseTask(t)
 	}
 	return s
 }
+
+// seedOf makes the pauses of Schedulers differ. Tests replace it.
+var seedOf = func(epoch time.Time) uint64 { return uint64(epoch.UnixNano()) }
 
 // Add queues t behind the other tasks of its host and priority. If no more tasks may be queued, it
 // returns [ErrFull], or an error that wraps it, and changes nothing. It never waits.
@@ -126,16 +129,18 @@ func (s *Scheduler[T]) Add(t Task[T]) error {
 //
 // A host with an empty queue is forgotten a day after its last use, or after its delay if that is
 // longer. So call SetHost again when the host is used again, for example whenever the crawler
-// resolves its name or reads its robots.txt.
-func (s *Scheduler[T]) SetHost(host string, h Host) {
+// resolves its name or reads its robots.txt. The error is [ErrFull] if there is no room for it.
+func (s *Scheduler[T]) SetHost(host string, h Host) error {
 	known := h.Addr.IsValid()
 	h.Addr = s.address(h.Addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.engine.full() {
-		s.engine.setHost(host, h, known)
-		s.changed()
+	if s.engine.full() {
+		return ErrFull
 	}
+	s.engine.setHost(host, h, known)
+	s.changed()
+	return nil
 }
 
 // address returns the address that limits a host at ip: none if ip is exempt.

@@ -211,7 +211,7 @@ func TestForgottenHosts(t *testing.T) {
 	} {
 		s.TryNext(start.Add(tt.after))
 		sweep(s)
-		hosts := maps.Collect(s.Hosts())
+		hosts := maps.Collect(s.Reasons())
 		delete(hosts, "swept")
 		require.Len(t, hosts, tt.hosts, "%v", tt.after)
 		require.Equal(t, tt.addrs, s.Stats().Addrs, "%v", tt.after)

@@ -132,7 +132,8 @@ func (s *Scheduler[T]) Leases(ctx context.Context) iter.Seq2[*Lease[T], error] {
 // Wait waits until a host may be visited and returns a lease without a task. It is for requests
 // that need no queue, like golang.org/x/time/rate.Limiter.Wait for events. Callers get the host in
 // the order of their calls, before its queued tasks. At its address and in its group, the host also
-// comes before hosts that have only tasks.
+// comes before hosts that have only tasks. A caller that holds a lease passes the context of that:
+// see [Lease.Context].
 //
 // If ctx has a deadline before which the host cannot be visited, Wait returns a [WaitError] at
 // once. It also does if the deadline passes during the wait. Otherwise its error is that of ctx, or
@@ -159,11 +160,18 @@ func (s *Scheduler[T]) waitLease(
 		defer s.mu.Unlock()
 		return nil, &WaitError{host, s.time(e.earliest(i)), nil}
 	}
+	held := s.spend(ctx)
 	e.addWaiter(i)
 	w := s.blocked.add(i)
 	s.dispatch()
 	s.mu.Unlock()
-	return s.await(ctx, w, lease)
+	lease, err := s.await(ctx, w, lease)
+	if held {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.spend(ctx) // for the timeout of what is left
+	}
+	return lease, err
 }
 
 // WaitError is the error of a call of Wait whose deadline is too early. It wraps

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -44,4 +46,22 @@ func Example() {
 	// www.example.org/news/#3Fpage=2: older news
 	// www.example.org/news/index.html: old news
 	// <nil>
+}
+
+// Hostile pages of the archive are contained by the headers that Handler sends with them.
+func ExampleHandler() {
+	dir, _ := os.MkdirTemp("", "archivefs")
+	defer os.RemoveAll(dir)
+	a, _ := archive.Open(dir, archive.Options{})
+	defer a.Close()
+	now := time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
+	_, err := a.Append(archive.Capture{URL: "https://a.test/x.html", Time: now,
+		Head: []byte("HTTP/1.1 200 OK\r\n\r\n"), Body: []byte("<script>steal()</script>")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	archivefs.Handler(archivefs.New(a, "a.test", now)).ServeHTTP(w, httptest.NewRequest("GET", "/a.test/x.html", nil))
+	fmt.Println(w.Code, strings.HasSuffix(w.Header().Get("Content-Security-Policy"), "sandbox"))
+	// Output: 200 true
 }

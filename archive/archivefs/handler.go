@@ -11,9 +11,9 @@ const policy = "default-src 'none'; img-src 'self' data:; media-src 'self' data:
 	"style-src 'self' 'unsafe-inline'; frame-src 'self'; form-action 'none'; base-uri 'none'; sandbox"
 
 // Handler serves files of an archive as [http.FileServerFS] does, with headers that contain hostile
-// pages: their scripts do not run, and no host's pages reach those of another one. http.FileServerFS
-// alone would run the scripts of all hosts in one origin, in which each could read all others and
-// everything else on the server.
+// pages: their scripts do not run, and no host's pages reach those of another one.
+// http.FileServerFS alone would run the scripts of all hosts in one origin, in which each could
+// read all others and everything else on the server.
 //
 // Links keep their addresses, so those with a host lead to the live web; package replay rewrites
 // them. Serve it on loopback only: it does not check where a request comes from.

@@ -11,13 +11,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/net/html/charset"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/runes"
-	"golang.org/x/text/transform"
+	htmlcharset "golang.org/x/net/html/charset"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/charset"
 )
 
 // find returns the version of a URL that was valid at a time, or the first one after it. If there
@@ -151,15 +149,16 @@ func (c *capture) read(max int64) (body []byte, whole bool) {
 // toUTF8 converts a page to UTF-8. It finds the encoding by the algorithm of the HTML standard. If
 // the result is longer than max, whole is false, and the rest is missing.
 func toUTF8(page []byte, kind string, max int64) (converted []byte, whole bool) {
-	e, name, certain := charset.DetermineEncoding(page, kind)
+	_, name, certain := htmlcharset.DetermineEncoding(page, kind)
+	c, _ := charset.Named(name)
 	// Only the first kilobyte was examined. In many pages that is all ASCII.
-	if name == "utf-8" || !certain && utf8.Valid(page) {
-		e = encoding.Nop
-	}
-	if converted = page; e != encoding.Nop || !utf8.Valid(page) {
-		r := transform.NewReader(bytes.NewReader(page), transform.Chain(e.NewDecoder(),
-			runes.ReplaceIllFormed()))
-		converted, _ = io.ReadAll(io.LimitReader(r, max+1)) // decoders replace what is invalid
+	switch valid := utf8.Valid(page); {
+	case valid && (c == nil || !certain):
+		converted = page
+	case c == nil:
+		converted = c.Decode(nil, page)
+	default: // decoders replace what is invalid
+		converted, _ = io.ReadAll(io.LimitReader(c.NewReader(bytes.NewReader(page)), max+1))
 	}
 	whole = int64(len(converted)) <= max
 	return bytes.TrimPrefix(converted, []byte("\xef\xbb\xbf")), whole

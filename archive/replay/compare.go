@@ -14,8 +14,8 @@ const (
 	// maxCompared is how much of each version is compared, in bytes.
 	maxCompared = 2 << 20
 
-	// perCompared is how many times that a comparison takes in memory: both versions as archived, in
-	// UTF-8 and in lines, and the page.
+	// perCompared is how many times that a comparison takes in memory: both versions as archived,
+	// in UTF-8 and in lines, and the page.
 	perCompared = 20
 
 	// around is how many unchanged lines are shown before and after a change.

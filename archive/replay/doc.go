@@ -6,7 +6,6 @@
 // A page is shown in a frame, as it was at a time, and so is everything that it loads and links to.
 // A resource that had not been fetched by then is replaced by its first version after it. Around
 // the frame are the versions before and after, the timeline, and the differences between versions.
-// Captures may be appended at any time.
 //
 // # What an archived page cannot do
 //
@@ -19,10 +18,9 @@
 // lookups of names.
 //
 // Replay addresses contain a token, so that no website can probe the contents of the archive. It is
-// a different one for each site and time: one that leaks opens no other pages.
-// DNS rebinding does not help either: the Host field must be a loopback address or in
-// [Options.Hosts]. The handler only reads: it answers GET and HEAD, and has no cookies and no
-// state.
+// a different one for each site and time: one that leaks opens no other pages. Against DNS
+// rebinding, the Host field must be a loopback address or in [Options.Hosts]. The handler answers
+// only GET and HEAD, and has no cookies and no state.
 //
 // # What is changed in a page
 //
@@ -33,9 +31,9 @@
 //
 // # Costs
 //
-// Pages are rewritten while they are sent, to at most a small multiple of their length. All requests
-// together take up to [Options.Memory] for that; further ones wait, and one that is not read within
-// 30 seconds is cut off.
+// Pages are rewritten while they are sent, to at most a small multiple of their length. All
+// requests together take up to [Options.Memory] for that; further ones wait, and one that is not
+// read within 30 seconds is cut off.
 //
 // # What it does not do
 //

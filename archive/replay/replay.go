@@ -163,8 +163,8 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 	return true
 }
 
-// writeStatus writes the head of a response. An error page keeps its status: a browser shows it in a
-// frame, but runs no script from it.
+// writeStatus writes the head of a response. An error page keeps its status: a browser shows it in
+// a frame, but runs no script from it.
 func (c *capture) writeStatus(w http.ResponseWriter) { w.WriteHeader(c.status()) }
 
 // redirect serves an archived redirect as a redirect within the archive.

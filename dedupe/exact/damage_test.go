@@ -3,12 +3,13 @@ package exact
 import (
 	"bytes"
 	"errors"
-	"math/rand/v2"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -62,7 +63,7 @@ func TestEveryDamageIsFound(t *testing.T) {
 				require.ErrorIs(t, err, ErrCorrupt, "%s, byte %d", name, i)
 				var corrupt *CorruptError
 				require.ErrorAs(t, err, &corrupt)
-				require.Contains(t, err.Error(), "exact: "+corrupt.File+": byte ")
+				require.Contains(t, err.Error(), corrupt.File+": byte ")
 			}
 		}
 		fs := whole.Clone()
@@ -178,43 +179,33 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// TestWriterWritesAll appends pieces of all sizes to an existing file, and counts the writes.
-func TestWriterWritesAll(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 0))
-	fs := vfs.NewMem()
-	fs.Put("x", []byte("before"))
-	file, err := fs.Open("x")
-	require.NoError(t, err)
-	w := writer{to: file, at: 6}
-	want := []byte("before")
-	for range 3000 {
-		piece := bytes.Repeat([]byte{byte(random.IntN(256))}, random.IntN(600))
-		w.write(piece)
-		want = append(want, piece...)
-	}
-	require.NoError(t, w.flush())
-	require.True(t, bytes.Equal(want, fs.Data("x")))
-	require.EqualValues(t, len(want), w.at)
-	require.LessOrEqual(t, fs.Steps(), len(want)/(writeSize-600)+2)
-}
-
-// TestWriterRemembersTheFirstError writes on after an error. Nothing may be reported as written.
-func TestWriterRemembersTheFirstError(t *testing.T) {
-	fs := vfs.NewMem()
-	file, err := fs.Create("x")
-	require.NoError(t, err)
-	w := writer{to: file}
-	fs.FailAt(fs.Steps()+1, errFull)
-	w.write(make([]byte, writeSize))
-	w.write([]byte("this fails")) // because the buffer is full
-	w.write(make([]byte, writeSize))
-	require.ErrorIs(t, w.flush(), errFull)
-	require.Empty(t, fs.Data("x"))
-}
-
 func TestErrorsNameFileAndOffset(t *testing.T) {
-	err := error(&CorruptError{"index-00000001", 24, "wrong checksum"})
-	require.EqualError(t, err, "exact: index-00000001: byte 24: wrong checksum")
+	err := durable.Corrupt("index-00000001", 24, "wrong checksum")
+	var corrupt *CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	require.Equal(t, "index-00000001", corrupt.File)
+	require.EqualError(t, err, "index-00000001: byte 24: wrong checksum")
 	require.ErrorIs(t, err, ErrCorrupt)
 	require.NotErrorIs(t, ErrTrimmed, ErrCorrupt)
+}
+
+// TestAnotherVersion: a Set of another version is refused by name, and left as it is.
+func TestAnotherVersion(t *testing.T) {
+	for _, version := range []string{"1", "3", "12"} {
+		fs := vfs.NewMem()
+		text := []byte("spinneret exact set " + version + "\nwhatever it has\n")
+		text = fmt.Appendf(text, "sum %08x\n", durable.Sum(text))
+		fs.Put(manifestName, text)
+		before := fs.Steps()
+		_, err := open(fs, Options{})
+		require.ErrorIs(t, err, ErrVersion)
+		require.NotErrorIs(t, err, ErrCorrupt)
+		require.Equal(t, before, fs.Steps())
+		for bit := range 8 * len(text) { // a damaged version is damage
+			text[bit/8] ^= 1 << (bit % 8)
+			_, err := decodeManifest(text)
+			require.ErrorIs(t, err, ErrCorrupt, bit)
+			text[bit/8] ^= 1 << (bit % 8)
+		}
+	}
 }

@@ -1,6 +1,10 @@
 package exact
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
+)
 
 // deferred are the sightings that the next merge decides on.
 type deferred struct {
@@ -128,7 +132,7 @@ func (s *Set) dropKnown() error {
 // was spilled to the file, it checks that the URL still has its fingerprint. The caller's data is
 // not checked, since a checksum would have to be computed for known URLs, too.
 func (s *Set) appendAll(all []sighting, items *pileReader) error {
-	w := &writer{to: s.log.file, at: s.log.end}
+	w := &durable.Writer{To: s.log.file, At: s.log.end}
 	next := s.log
 	next.starts = next.starts[:len(next.starts):len(next.starts)]
 	for _, sighting := range all {
@@ -142,16 +146,16 @@ func (s *Set) appendAll(all []sighting, items *pileReader) error {
 			url, _, ok := parseContents(item[4:])
 			if !ok || s.fingerprint(string(url)) != sighting.print() {
 				s.log.torn = true
-				return &CorruptError{pileName, place, "not what was written"}
+				return durable.Corrupt(pileName, place, "not what was written")
 			}
 		}
 		next.note()
 		next.record = next.appendRecord(next.record[:0], item)
-		w.write(next.record)
+		w.Write(next.record)
 		next.end += int64(len(next.record))
 		next.next++
 	}
-	if err := w.flush(); err != nil {
+	if err := w.Flush(); err != nil {
 		s.log.torn = true
 		return fmt.Errorf("exact: write entries: %w", err)
 	}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"math/bits"
 	"slices"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -66,21 +66,21 @@ func (x *index) header() []byte {
 	b := append(make([]byte, 0, pageSize), indexMagic...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(x.width))
 	b = binary.LittleEndian.AppendUint64(b, uint64(x.count))
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, durable.Sum(b))
 	return b[:pageSize]
 }
 
 // checksum covers the numbers of the index and of the page, so that no page can be mistaken for
 // another.
 func (x *index) checksum(page int64, b []byte) uint32 {
-	return crc32.Update(sumNumber(sumNumber(0, x.number), uint64(page)), castagnoli, b)
+	return durable.SumOn(durable.SumNumber(durable.SumNumber(0, x.number), uint64(page)), b)
 }
 
 // check verifies the checksum of a page and returns its fingerprints.
 func (x *index) check(page int64, b []byte) ([]byte, error) {
 	body, sum := b[:pageSize-pageChecksum], binary.LittleEndian.Uint32(b[pageSize-pageChecksum:])
 	if x.checksum(page, body) != sum {
-		return nil, &CorruptError{x.name(), x.offset(page), "wrong checksum"}
+		return nil, durable.Corrupt(x.name(), x.offset(page), "wrong checksum")
 	}
 	return body[:x.used(page)], nil
 }
@@ -156,7 +156,7 @@ type indexReader struct {
 }
 
 // maxAhead is the number of pages in the largest read.
-const maxAhead = writeSize / pageSize
+const maxAhead = durable.WriteSize / pageSize
 
 func newIndexReader(x *index, ahead int64, bytes *int64) *indexReader {
 	return &indexReader{index: x, ahead: min(max(ahead, 1), maxAhead), bytes: bytes}
@@ -206,9 +206,9 @@ func (x *index) readAll(visit func(fingerprint)) error {
 	}
 	switch {
 	case !slices.Equal(head, x.header()):
-		return &CorruptError{x.name(), 0, "wrong header"}
+		return durable.Corrupt(x.name(), 0, "wrong header")
 	case x.count < 0 || x.count > size || size != x.fileSize():
-		return &CorruptError{x.name(), size, "wrong file size"}
+		return durable.Corrupt(x.name(), size, "wrong file size")
 	}
 	var bytes int64
 	reader, last := newIndexReader(x, maxAhead, &bytes), fingerprint{}
@@ -220,7 +220,7 @@ func (x *index) readAll(visit func(fingerprint)) error {
 		for i := range len(b) / x.width {
 			f := x.decode(b, i)
 			if !last.less(f) {
-				return &CorruptError{x.name(), x.offset(n), "fingerprints out of order"}
+				return durable.Corrupt(x.name(), x.offset(n), "fingerprints out of order")
 			}
 			if i == 0 {
 				x.firsts = append(x.firsts, f)

@@ -25,7 +25,7 @@ func indexOf(t testing.TB, fs vfs.FS, number uint64, old *index, prints []finger
 		require.NoError(t, w.step(1))
 	}
 	require.Len(t, w.firsts, int(w.pages()))
-	require.Equal(t, w.fileSize(), w.to.at)
+	require.Equal(t, w.fileSize(), w.to.End())
 	return w.index
 }
 

@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"sort"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -46,7 +46,7 @@ func (s segment) name() string { return segmentName(s.number) }
 func (s segment) header() []byte {
 	b := append(make([]byte, 0, segmentHeader), segmentMagic...)
 	b = binary.LittleEndian.AppendUint64(b, s.first)
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, durable.Sum(b))
 	return b[:segmentHeader] // without marks
 }
 
@@ -113,7 +113,7 @@ func (l *log) append(url string) error {
 func (l *log) markSynced(size int64) {
 	l.synced = size
 	b := binary.LittleEndian.AppendUint64(make([]byte, 0, syncMarkSize), uint64(size))
-	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	b = binary.LittleEndian.AppendUint32(b, durable.Sum(b))
 	_, _ = l.file.WriteAt(b, syncMarks+int64(l.mark*syncMarkSize))
 	l.mark = 1 - l.mark
 }
@@ -123,7 +123,7 @@ func readMarks(head []byte) (synced int64, older int) {
 	for i := range 2 {
 		b := head[syncMarks+i*syncMarkSize:][:syncMarkSize]
 		size := int64(binary.LittleEndian.Uint64(b))
-		if crc32.Checksum(b[:8], castagnoli) == binary.LittleEndian.Uint32(b[8:]) && size > synced {
+		if durable.Sum(b[:8]) == binary.LittleEndian.Uint32(b[8:]) && size > synced {
 			synced, older = size, 1-i
 		}
 	}
@@ -138,18 +138,7 @@ func (l *log) appendRecord(dst, item []byte) []byte {
 }
 
 func recordChecksum(seq uint64, b []byte) uint32 {
-	return crc32.Update(sumNumber(0, seq), castagnoli, b)
-}
-
-// sumNumber is crc32.Update with the eight bytes of a number, low ones first. Package crc32 would
-// make their array escape, and each Add would allocate it.
-func sumNumber(sum uint32, n uint64) uint32 {
-	sum = ^sum
-	for range 8 {
-		sum = castagnoli[byte(sum)^byte(n)] ^ sum>>8
-		n >>= 8
-	}
-	return ^sum
+	return durable.SumOn(durable.SumNumber(0, seq), b)
 }
 
 // appendItem appends an entry without its checksum: its size and its contents. The length of the
@@ -208,7 +197,7 @@ func (r *segmentReader) open() error {
 		return err
 	}
 	if string(head[:syncMarks]) != string(r.header()[:syncMarks]) {
-		return &CorruptError{r.name(), 0, "wrong header"}
+		return durable.Corrupt(r.name(), 0, "wrong header")
 	}
 	r.mark.synced, r.mark.older = readMarks(head)
 	size, err := r.file.Size()
@@ -218,7 +207,7 @@ func (r *segmentReader) open() error {
 	case r.size == 0:
 		r.size = size
 	case size < r.size:
-		return &CorruptError{r.name(), size, "the file ends too early"}
+		return durable.Corrupt(r.name(), size, "the file ends too early")
 	}
 	return nil
 }
@@ -234,9 +223,9 @@ func (r *segmentReader) peek(n int) ([]byte, error) {
 	if len(r.buf)-r.head < n {
 		at := r.offset()
 		if int64(n) > r.size-at {
-			return nil, &CorruptError{r.name(), at, "an entry extends beyond the end"}
+			return nil, durable.Corrupt(r.name(), at, "an entry extends beyond the end")
 		}
-		size := min(max(int64(n), writeSize), r.size-at)
+		size := min(max(int64(n), durable.WriteSize), r.size-at)
 		if int64(cap(r.buf)) < size {
 			r.buf = make([]byte, size)
 		}
@@ -257,7 +246,7 @@ func (r *segmentReader) next() (url, data []byte, err error) {
 	}
 	size := binary.LittleEndian.Uint32(b)
 	if size > MaxEntry {
-		return nil, nil, &CorruptError{r.name(), at, "an entry is too large"}
+		return nil, nil, durable.Corrupt(r.name(), at, "an entry is too large")
 	}
 	if b, err = r.peek(int(size) + recordFrame); err != nil {
 		return nil, nil, err
@@ -265,7 +254,7 @@ func (r *segmentReader) next() (url, data []byte, err error) {
 	body, sum := b[:4+size], binary.LittleEndian.Uint32(b[4+size:])
 	url, data, ok := parseContents(body[4:])
 	if !ok || recordChecksum(r.seq, body) != sum {
-		return nil, nil, &CorruptError{r.name(), at, "wrong checksum"}
+		return nil, nil, durable.Corrupt(r.name(), at, "wrong checksum")
 	}
 	r.seq++
 	r.head += len(b)
@@ -296,7 +285,7 @@ func (r *segmentReader) replay(visit func(seq uint64, url []byte) error) (l log,
 		l.next, l.end = r.seq, r.offset()
 	}
 	if l.end < l.synced {
-		return log{}, &CorruptError{r.name(), l.end, "the file ends within its synced part"}
+		return log{}, durable.Corrupt(r.name(), l.end, "the file ends within its synced part")
 	}
 	return l, l.rewrite()
 }
@@ -304,9 +293,9 @@ func (r *segmentReader) replay(visit func(seq uint64, url []byte) error) (l log,
 // rewrite writes what may not be on disk once more. If a sync has failed, the system may show bytes
 // that it dropped, and no later sync would write them.
 func (l *log) rewrite() error {
-	b := make([]byte, writeSize)
+	b := make([]byte, durable.WriteSize)
 	for at := max(l.synced, segmentHeader); at < l.end; at += int64(len(b)) {
-		b = b[:min(l.end-at, writeSize)]
+		b = b[:min(l.end-at, durable.WriteSize)]
 		if err := readFull(l.file, l.name, b, at); err != nil {
 			return err
 		}

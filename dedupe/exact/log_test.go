@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -95,7 +96,7 @@ func TestEntriesAreFoundFast(t *testing.T) {
 		require.Equal(t, urls[i:], entriesFrom(t, s, i))
 		require.LessOrEqual(t, fs.reads.Load()-reads, int64(2), "header and entries")
 	}
-	require.Greater(t, s.log.end, int64(3*writeSize))
+	require.Greater(t, s.log.end, int64(3*durable.WriteSize))
 	check := func() {
 		for from := 0; from < len(urls); from += 97 {
 			require.Equal(t, urls[from:], entriesFrom(t, s, from))

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -19,7 +19,8 @@ const (
 	// The manifest lists the files in use. It is replaced as a whole.
 	manifestName = "MANIFEST"
 	manifestTemp = "MANIFEST.tmp"
-	manifestHead = "spinneret exact set 2\n"
+	manifestIs   = "spinneret exact set "
+	manifestHead = manifestIs + "2\n"
 )
 
 // A manifest is the state of a Set, except for the contents of its files and the end of its log.
@@ -43,7 +44,7 @@ func (m *manifest) encode() []byte {
 	for _, s := range m.segments {
 		fmt.Fprintf(&b, "log %d %d %d\n", s.number, s.first, s.size)
 	}
-	fmt.Fprintf(&b, "sum %08x\n", crc32.Checksum(b.Bytes(), castagnoli))
+	fmt.Fprintf(&b, "sum %08x\n", durable.Sum(b.Bytes()))
 	return b.Bytes()
 }
 
@@ -54,12 +55,23 @@ func decodeManifest(b []byte) (*manifest, error) {
 		m.decodeLine(line)
 	}
 	if !bytes.Equal(m.encode(), b) {
-		return nil, &CorruptError{manifestName, 0, "damaged, or not a manifest of this version"}
+		if head, _, _ := bytes.Cut(b, []byte{'\n'}); isManifest(b) && string(head)+"\n" != manifestHead {
+			return nil, durable.Version(manifestName, string(head))
+		}
+		return nil, durable.Corrupt(manifestName, 0, "damaged")
 	}
 	if m.width != 8 && m.width != 16 {
-		return nil, &CorruptError{manifestName, 0, "impossible width"}
+		return nil, durable.Corrupt(manifestName, 0, "impossible width")
 	}
 	return m, nil
+}
+
+// isManifest reports whether b is a manifest of any version: they differ in what is between the name
+// and the checksum.
+func isManifest(b []byte) bool {
+	end := bytes.LastIndex(b, []byte("sum "))
+	return end >= 0 && bytes.HasPrefix(b, []byte(manifestIs)) &&
+		string(b[end:]) == fmt.Sprintf("sum %08x\n", durable.Sum(b[:end]))
 }
 
 // decodeLine ignores errors: decodeManifest detects them, since it encodes the result again and
@@ -118,17 +130,8 @@ func readManifest(fs vfs.FS, names []string) (*manifest, error) {
 	if !slices.Contains(names, manifestName) {
 		return nil, nil
 	}
-	f, err := fs.Open(manifestName)
+	b, err := durable.ReadFile(fs, manifestName)
 	if err != nil {
-		return nil, fmt.Errorf("exact: open manifest: %w", err)
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, fmt.Errorf("exact: read manifest: %w", err)
-	}
-	b := make([]byte, size)
-	if err := readFull(f, func() string { return manifestName }, b, 0); err != nil {
 		return nil, err
 	}
 	return decodeManifest(b)

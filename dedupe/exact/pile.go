@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -94,7 +95,7 @@ func newPileReader(p *pile, items int, bytes *int64) *pileReader {
 	const page, close = 4 << 10, 16 << 10
 	r := &pileReader{pile: p, ahead: page, bytes: bytes}
 	if int64(items)*close > p.spilled {
-		r.ahead = writeSize
+		r.ahead = durable.WriteSize
 	}
 	return r
 }
@@ -114,7 +115,7 @@ func (r *pileReader) bytesAt(place, n int64) ([]byte, error) {
 		return r.latest[place-r.spilled:][:n], nil
 	}
 	if n > min(maxItem, r.spilled-place) {
-		return nil, &CorruptError{pileName, place, "an item is too large"}
+		return nil, durable.Corrupt(pileName, place, "an item is too large")
 	}
 	if place < r.start || place+n > r.start+int64(len(r.window)) {
 		size := min(max(r.ahead, n), r.spilled-place)

@@ -95,8 +95,8 @@ type Stats struct {
 }
 
 // Open opens the Set in a directory, which it creates if necessary. It reads all fingerprints,
-// which takes about a second for a gigabyte, and rejects damaged files with a [CorruptError]. The
-// directory is locked until Close; a second Open returns [ErrLocked].
+// which takes about a second for a gigabyte, and rejects damaged files with a [CorruptError] and those
+// of another version with [ErrVersion]. The directory is locked until Close; a second Open returns [ErrLocked].
 func Open(dir string, o Options) (*Set, error) {
 	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("exact: create directory: %w", err)

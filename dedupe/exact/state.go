@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -54,7 +55,7 @@ func (s *Set) load() error {
 func (s *Set) create(names []string) error {
 	for _, name := range names {
 		if fileNumber(name) > 0 {
-			return &CorruptError{name, 0, "the directory has no MANIFEST: it is lost, or these files are not those of a Set"}
+			return durable.Corrupt(name, 0, "the directory has no MANIFEST: it is lost, or these files are not those of a Set")
 		}
 	}
 	s.key = siphash.NewKey()
@@ -72,7 +73,7 @@ func (s *Set) restore(m *manifest) error {
 		}
 		s.index = x
 		if x.count != m.count {
-			return &CorruptError{x.name(), 0, "fingerprint count differs from the MANIFEST"}
+			return durable.Corrupt(x.name(), 0, "fingerprint count differs from the MANIFEST")
 		}
 	}
 	last := len(m.segments) - 1
@@ -96,7 +97,7 @@ func (s *Set) restore(m *manifest) error {
 	}
 	s.log = l
 	if l.next < s.indexed {
-		return &CorruptError{l.name(), l.end, "the log ends before the last indexed entry"}
+		return durable.Corrupt(l.name(), l.end, "the log ends before the last indexed entry")
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func (s *Set) replay(segment segment, next uint64) error {
 		}
 	}
 	if r.seq != next {
-		return &CorruptError{r.name(), r.size, "entry count differs from the MANIFEST"}
+		return durable.Corrupt(r.name(), r.size, "entry count differs from the MANIFEST")
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func (s *Set) advance(end uint64) (err error) {
 
 // install replaces the index with the new one of a sweep.
 func (s *Set) install(w *sweep) error {
-	s.stats.Written += w.to.at
+	s.stats.Written += w.to.End()
 	s.stats.Sweeps++
 	w.file.Random()
 	old := s.index

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // A sweep writes a new index, which merges the old one with new fingerprints. It proceeds in steps,
 // so that each Add does a part of the work and none has to wait for all of it.
 type sweep struct {
-	*index        // the new one
-	to     writer // of the file
-	page   []byte // the last page, partly filled
+	*index                // the new one
+	to     durable.Writer // of the file
+	page   []byte         // the last page, partly filled
 
 	from *indexReader // of the old index
 	next int64        // next page of from
@@ -35,10 +36,10 @@ func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64)
 		return nil, fmt.Errorf("exact: create index: %w", err)
 	}
 	w := &sweep{
-		index: x, to: writer{to: x.file}, page: make([]byte, 0, pageSize),
+		index: x, to: durable.Writer{To: x.file}, page: make([]byte, 0, pageSize),
 		from: newIndexReader(old, maxAhead, bytes), news: frozen.ascending(),
 	}
-	w.to.write(x.header())
+	w.to.Write(x.header())
 	w.head, w.more = w.news()
 	return w, nil
 }
@@ -88,7 +89,7 @@ func (w *sweep) step(pages int64) (err error) {
 }
 
 func (w *sweep) flush() error {
-	if err := w.to.flush(); err != nil {
+	if err := w.to.Flush(); err != nil {
 		return fmt.Errorf("exact: write %s: %w", w.name(), err)
 	}
 	return nil
@@ -129,6 +130,6 @@ func (w *sweep) endPage() {
 	body := w.page[:pageSize-pageChecksum]
 	sum := w.checksum(int64(len(w.firsts))-1, body)
 	binary.LittleEndian.PutUint32(w.page[len(body):], sum)
-	w.to.write(w.page)
+	w.to.Write(w.page)
 	w.page = w.page[:0]
 }

@@ -2,7 +2,6 @@ package simhash_test
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
 )
@@ -18,21 +17,4 @@ func Example() {
 	// Output:
 	// same
 	// real
-}
-
-// To find copies of a page under other URLs, choose a threshold: here a third of the distance
-// between unrelated texts.
-func ExamplePrint_Distance() {
-	article := strings.Repeat("The library on the hill opens at nine and lends books to all. ", 3) +
-		"It was built by the people of the town, who still read there on rainy afternoons."
-	seen := simhash.Of([]byte(article))
-	for _, text := range []string{
-		"Print version. " + article,
-		"A recipe for bread: flour, water, salt, yeast, and a whole day of patience before the oven.",
-	} {
-		fmt.Println(seen.Distance(simhash.Of([]byte(text))) <= 32/3)
-	}
-	// Output:
-	// true
-	// false
 }

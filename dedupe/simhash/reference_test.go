@@ -63,12 +63,12 @@ func TestDistanceIsAMetric(t *testing.T) {
 		prints = append(prints, of(strings.Join(prose(random, 50), " ")))
 	}
 	for _, p := range prints {
-		require.Zero(t, p.Distance(p))
+		require.Zero(t, p.distance(p))
 		for _, q := range prints {
-			require.Equal(t, p.Distance(q), q.Distance(p))
+			require.Equal(t, p.distance(q), q.distance(p))
 			require.Equal(t, p.Compare(q), q.Compare(p))
 			for _, r := range prints {
-				require.LessOrEqual(t, p.Distance(r), p.Distance(q)+q.Distance(r))
+				require.LessOrEqual(t, p.distance(r), p.distance(q)+q.distance(r))
 			}
 		}
 	}

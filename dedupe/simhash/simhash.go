@@ -53,16 +53,16 @@ const (
 // String returns the name in lower case.
 func (c Change) String() string { return [...]string{"same", "minor", "real"}[c] }
 
-// Distance returns how many bits of the simhashes differ, from 0 to 64. For unrelated texts it is
+// distance returns how many bits of the simhashes differ, from 0 to 64. For unrelated texts it is
 // about 32.
-func (p Print) Distance(q Print) int { return bits.OnesCount64(p.Near ^ q.Near) }
+func (p Print) distance(q Print) int { return bits.OnesCount64(p.Near ^ q.Near) }
 
 // Compare returns how much two texts differ.
 func (p Print) Compare(q Print) Change {
 	switch {
 	case p.Words == q.Words:
 		return Same
-	case p.Distance(q) <= MaxMinor:
+	case p.distance(q) <= MaxMinor:
 		return Minor
 	}
 	return Real
@@ -89,7 +89,7 @@ type sum struct {
 	last     [2]uint64 // hashes of the words before
 	seen     int       // words
 	shingles int
-	counts   [64]int // shingles with each bit
+	counts   [64]int   // shingles with each bit
 	lanes    [8]uint64 // the same for the latest ones, eight bits per count
 	pending  int       // shingles in lanes
 }

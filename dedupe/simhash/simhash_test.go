@@ -38,7 +38,7 @@ func TestCompareIgnoresVolatileWords(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			require.Equal(t, Same, of(tt.before).Compare(of(tt.after)))
-			require.Zero(t, of(tt.before).Distance(of(tt.after)))
+			require.Zero(t, of(tt.before).distance(of(tt.after)))
 		})
 	}
 }
@@ -77,7 +77,7 @@ func TestDistanceGrowsWithTheChange(t *testing.T) {
 				after[i] = prose(random, 1)[0] + "x"
 			}
 			p, q := of(strings.Join(before, " ")), of(strings.Join(after, " "))
-			total += p.Distance(q)
+			total += p.distance(q)
 			if p.Compare(q) == Minor {
 				minor++
 			}

@@ -27,7 +27,7 @@ const (
 )
 
 // Malformed returns the reason for an error of [weburl.Canonical], and Fine for nil.
-func (Format) Malformed(err error) Reason {
+func Malformed(err error) Reason {
 	switch {
 	case err == nil:
 		return Fine

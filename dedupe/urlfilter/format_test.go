@@ -97,7 +97,7 @@ func TestMalformed(t *testing.T) {
 		"https://example.com/" + strings.Repeat("x", 10000): urlfilter.TooLong,
 	} {
 		_, err := weburl.Canonical(url)
-		require.Equal(t, want, urlfilter.Format{}.Malformed(err), url)
+		require.Equal(t, want, urlfilter.Malformed(err), url)
 	}
 }
 

@@ -28,7 +28,8 @@ var (
 //     be encoded. A string that browsers reject is [ErrInvalid].
 //  2. Reject schemes other than http and https with [ErrScheme].
 //  3. Drop the fragment, which is never sent to the server.
-//  4. Drop user name and password. A login in a link does not belong to the crawler, and it would make any number of URLs for one page.
+//  4. Drop user name and password. A login in a link does not belong to the crawler, and it would
+//     make any number of URLs for one page.
 //  5. Reject a result longer than [MaxLength] with [ErrTooLong].
 //
 // Everything else is unchanged: the order of the query, "/?" and "/", %7E and ~, and the case of

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	whatwg "github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 func TestCanonical(t *testing.T) {
@@ -43,7 +44,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// TestResolve only covers the combination of Parse and Canonical, which have tests of their own.
+// TestResolve only covers the combination of parsing and Canonical, which have tests of their own.
 func TestResolve(t *testing.T) {
 	const page = "HTTPS://u:p@A.test:443/b/c?d#e"
 	for _, tt := range []struct{ name, base, link, want string }{
@@ -78,21 +79,6 @@ func TestResolve(t *testing.T) {
 		_, err := weburl.Resolve(tt.base, tt.link)
 		require.ErrorIs(t, err, tt.want, "Resolve(%q, %q)", tt.base, tt.link)
 	}
-}
-
-func TestParse(t *testing.T) {
-	base, err := weburl.Parse("wss://u:p@[::1]:8080/a/b?c=d#e", nil)
-	require.NoError(t, err)
-	require.Equal(t, weburl.URL{
-		Scheme: "wss", Username: "u", Password: "p", Host: "[::1]", Port: "8080", Path: "/a/b",
-		Query: "c=d", Fragment: "e", HasHost: true, HasQuery: true, HasFragment: true,
-	}, base)
-	u, err := weburl.Parse("../x", &base)
-	require.NoError(t, err)
-	require.Equal(t, "wss://u:p@[::1]:8080/x", u.String())
-	_, err = weburl.Parse("x", nil)
-	require.ErrorIs(t, err, weburl.ErrInvalid)
-	require.EqualError(t, err, "weburl: invalid URL: relative URL without a base: no scheme")
 }
 
 func longURL(length int) string {
@@ -166,7 +152,6 @@ func readZstd(t testing.TB, name string) []byte {
 
 // TestRealURLs checks the laws of Canonical and Steps for URLs from the web.
 func TestRealURLs(t *testing.T) {
-	changed := 0
 	for i, url := range realURLs(t) {
 		if i%8 != 0 {
 			continue
@@ -178,11 +163,7 @@ func TestRealURLs(t *testing.T) {
 		if twice, again := allSteps.Canonical(clean); err != nil || again != nil || twice != clean {
 			t.Errorf("%q becomes %q, %v, and then %q, %v", url, clean, err, twice, again)
 		}
-		if clean != url {
-			changed++
-		}
 	}
-	require.Greater(t, changed, 30)
 }
 
 func FuzzCanonicalIsIdempotent(f *testing.F) {
@@ -202,7 +183,7 @@ func FuzzCanonicalIsIdempotent(f *testing.F) {
 		if len(once) > weburl.MaxLength {
 			t.Errorf("Canonical(%q) has %d bytes", in, len(once))
 		}
-		u, err := weburl.Parse(once, nil)
+		u, err := whatwg.Parse(once, nil)
 		if err != nil || u.String() != once || u.Username+u.Password != "" || u.HasFragment {
 			t.Errorf("Canonical(%q) = %q, which parses to %+v, %v", in, once, u, err)
 		}

@@ -52,14 +52,3 @@ func ExampleSURT() {
 	fmt.Println(weburl.SURT("http://www.example.com:8080/a?b"))
 	// Output: com,example,www:8080)/a?b
 }
-
-func ExampleParse() {
-	base, err := weburl.Parse("https://example.com/a/b?c", nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	u, err := weburl.Parse("/d#e", &base)
-	fmt.Println(u.Host, u.Path, u.Fragment, err)
-	// Output: example.com /d e <nil>
-}

@@ -58,14 +58,6 @@ var (
 // minSessionID is the minimum length of a value that counts as random.
 const minSessionID = 16
 
-// indexNames and indexExtensions combine to the names of index files.
-var (
-	indexNames      = []string{"index", "default"}
-	indexExtensions = []string{
-		"html", "htm", "shtml", "xhtml", "php", "php3", "php5", "asp", "aspx", "jsp", "cgi", "cfm",
-	}
-)
-
 // maxTrackingName is the length of the longest of trackingNames.
 const maxTrackingName = len("ml_subscriber_hash")
 

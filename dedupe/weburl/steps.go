@@ -1,7 +1,6 @@
 package weburl
 
 import (
-	"slices"
 	"strings"
 
 	whatwg "github.com/spinneret-go/spinneret/internal/weburl"
@@ -27,16 +26,6 @@ type Steps struct {
 	// jsessionid, …), parameters that sometimes are (sid, …) if the value looks random, and in the
 	// path ";jsessionid=…" and ASP.NET's "(S(…))".
 	DropSessions bool
-
-	// DropParams are the names of further parameters to drop.
-	DropParams []string
-
-	// SortParams sorts the parameters by name. Parameters with the same name keep their order.
-	SortParams bool
-
-	// DropIndex drops the name of an index file at the end of the path, such as index.html or
-	// default.aspx, since servers return these files for the directory.
-	DropIndex bool
 }
 
 // apply requires an http or https URL.
@@ -44,17 +33,11 @@ func (s Steps) apply(u *whatwg.URL) {
 	if s.NormalizeEscapes {
 		u.Path, u.Query = normalizeEscapes(u.Path), normalizeEscapes(u.Query)
 	}
-	if u.Query != "" && (s.DropTracking || s.DropSessions || len(s.DropParams) > 0) {
+	if u.Query != "" && (s.DropTracking || s.DropSessions) {
 		u.Query, u.HasQuery = s.keptParams(u.Query)
-	}
-	if u.Query != "" && s.SortParams {
-		u.Query = sortedParams(u.Query)
 	}
 	if s.DropSessions {
 		u.Path = withoutSessions(u.Path)
-	}
-	if s.DropIndex {
-		u.Path = withoutIndex(u.Path)
 	}
 }
 
@@ -86,28 +69,7 @@ func (s Steps) keptParams(query string) (kept string, some bool) {
 
 func (s Steps) drops(param string) bool {
 	name, value, _ := strings.Cut(param, "=")
-	return s.DropTracking && isTracking(name) || s.DropSessions && isSession(name, value) ||
-		slices.ContainsFunc(s.DropParams, func(p string) bool { return strings.EqualFold(p, name) })
-}
-
-// sortedParams returns the query itself if it is already sorted.
-func sortedParams(query string) string {
-	byName := func(a, b string) int {
-		a, _, _ = strings.Cut(a, "=")
-		b, _, _ = strings.Cut(b, "=")
-		return strings.Compare(a, b)
-	}
-	sorted, last := true, ""
-	for param := range strings.SplitSeq(query, "&") {
-		sorted = sorted && byName(last, param) <= 0
-		last = param
-	}
-	if sorted {
-		return query
-	}
-	params := strings.Split(query, "&")
-	slices.SortStableFunc(params, byName)
-	return strings.Join(params, "&")
+	return s.DropTracking && isTracking(name) || s.DropSessions && isSession(name, value)
 }
 
 // withoutSessions drops session ids from a path. The rest of a segment must not become a dot
@@ -179,18 +141,3 @@ func isASPSession(segment string) bool {
 }
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
-
-// withoutIndex cuts the name of an index file off a path.
-func withoutIndex(path string) string {
-	slash := strings.LastIndexByte(path, '/')
-	name, extension, found := strings.Cut(path[slash+1:], ".")
-	if !found || !slices.Contains(indexExtensions, strings.ToLower(extension)) {
-		return path
-	}
-	for _, index := range indexNames {
-		if strings.EqualFold(name, index) {
-			return path[:slash+1]
-		}
-	}
-	return path
-}

@@ -52,7 +52,8 @@ func TestCommandReportsWhyNothingWasFetched(t *testing.T) {
 	require.NoError(t, l.Close())
 	var out, log bytes.Buffer
 	seed := "http://" + l.Addr().String() + "/"
-	require.Zero(t, command(t.Context(), []string{"-wait", "0", "-out", t.TempDir(), seed}, &out, &log), log.String())
+	require.Equal(t, 1, command(t.Context(), []string{"-wait", "0", "-out", t.TempDir(), seed}, &out, &log))
+	require.Contains(t, log.String(), "no seed has answered")
 	require.Regexp(t, `failed +`+seed+`: .*connection refused`, out.String())
 	require.Contains(t, out.String(), "fates of 1 visit\n")
 	require.NotContains(t, out.String(), "links not followed")

@@ -55,6 +55,9 @@ type crawler struct {
 	traps     *stage.Traps // nil finds none
 	recent    *stage.RecentLinks
 
+	foreignRules stage.Counts // requests for the robots.txt of other hosts, by host
+	seeds        seedAnswers
+
 	ending context.Context // ends when the crawl has to; its cause says why
 	stop   context.CancelCauseFunc
 	broken atomic.Pointer[error] // the first failure, even one during the shutdown
@@ -180,6 +183,7 @@ func (c *crawler) seed() {
 	}
 	for _, seed := range c.Cfg.Seeds {
 		c.discoverSeed(seed)
+		c.askAgain(seed)
 	}
 }
 

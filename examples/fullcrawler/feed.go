@@ -58,7 +58,7 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 		if found || err != nil {
 			return true, err
 		}
-		if !c.Cfg.Forever && !c.Hosts.Pending(c.Clock.Now()) && !c.retrySoon() {
+		if !c.Cfg.Forever && c.Pages.Passed(c.Hosts.Until()) && !c.retrySoon() {
 			return false, nil
 		}
 	}
@@ -114,11 +114,13 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 		addr = c.Hosts.LastAddr(host)
 	}
 	it.Visit.Addr = c.Polite.Shared.Counted(addr)
-	a := c.Hosts.Take(host, it.Visit.Addr, state == stage.State{} || state.LeftOut, c.Clock.Now())
+	first := it.Visit.Before.IsZero() || state.LeftOut
+	a := c.Hosts.Take(host, it.Visit.Addr, first, c.Clock.Now())
 	if a.RetryAt > 0 {
 		c.postpone(it, a.RetryAt)
 		return
 	}
+	it.Visit.First = first && !a.Full
 	c.Tally.Open()
 	switch {
 	case a.Full:
@@ -136,6 +138,9 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 func (c *crawler) postpone(it stage.Item, until int64) {
 	state := &it.Visit.State
 	state.Due = until
+	// If that is soon, the store hands it out in its next slot at the earliest.
+	c.Hosts.Postpone(c.Pages.NextSlot())
+	c.settle(it, stage.Interrupted)
 	if state.Failures > 0 {
 		c.Retries.Expect(until)
 	}
@@ -156,9 +161,11 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 		fate, why = stage.Interrupted, (*failure).Error()
 	}
 	c.Tally.End(it.URL, fate, why)
+	c.seeds.note(it, fate)
 	if fate.Failed() {
 		c.Log.Warn("no page", "url", it.URL, "fate", string(fate), "why", why)
 	}
+	c.settle(it, fate)
 	host := weburl.Host(it.URL)
 	if c.Order != nil {
 		c.Order.Done(it.URL)
@@ -182,6 +189,15 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 	c.giveBack(it)
 }
 
+// settle decides whether a new page takes a place of its host's page limit: not if it was not
+// fetched.
+func (c *crawler) settle(it stage.Item, fate stage.Fate) {
+	if it.Visit.First {
+		it.Visit.First = false
+		c.Hosts.Settle(weburl.Host(it.URL), fate.Retry() == 0 && fate != stage.Interrupted, fate.Requested())
+	}
+}
+
 // commitEvery is the shortest time between two commits. After a crash, about as much work is
 // repeated.
 const commitEvery = 50 * time.Millisecond
@@ -196,6 +212,7 @@ func (c *crawler) commit() (found bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("commit pages: %w", err)
 	}
+	c.Hosts.Committed()
 	for range done.Visits {
 		<-c.Room
 	}
@@ -240,6 +257,38 @@ func (c *crawler) retrySoon() bool {
 	return !time.Now().Add(c.Clock.Until(first)).After(progress.Add(c.Cfg.Wait))
 }
 
+// askAgain visits a seed before its next retry. Whoever names it again may have mended what was
+// wrong.
+func (c *crawler) askAgain(seed string) {
+	url, err := weburl.Canonical(seed)
+	if err != nil {
+		return
+	}
+	it, found, err := c.Pages.Failing(url, c.revisits.Soon())
+	if err != nil {
+		c.stop(err)
+	}
+	if found && c.Filter.Check(it) == "" {
+		c.visitEarly(it)
+	}
+}
+
+// visitEarly visits a page before it is due, if there is room.
+func (c *crawler) visitEarly(it stage.Item) {
+	if !c.early.Add(it.URL) {
+		return
+	}
+	select {
+	case c.Room <- struct{}{}:
+	default:
+		c.early.Remove(it.URL)
+		return
+	}
+	c.Hosts.Hold(weburl.Host(it.URL), it.Visit.Addr)
+	c.Tally.Open()
+	c.route(it)
+}
+
 // mostSiblings is how many links of a changed page are looked up when its host publishes.
 const mostSiblings = 20
 
@@ -255,21 +304,15 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 		return
 	}
 	it, visit, note := c.revisits.Hint(it, modified)
-	if !visit && !note || !c.early.Add(url) {
-		return
+	switch {
+	case visit:
+		c.visitEarly(it)
+	case note && c.early.Add(url):
+		defer c.early.Remove(url)
+		select {
+		case c.Room <- struct{}{}:
+			c.giveBack(it)
+		default:
+		}
 	}
-	select {
-	case c.Room <- struct{}{}:
-	default:
-		c.early.Remove(url)
-		return
-	}
-	if !visit {
-		c.early.Remove(url)
-		c.giveBack(it)
-		return
-	}
-	c.Hosts.Hold(weburl.Host(url), it.Visit.Addr)
-	c.Tally.Open()
-	c.route(it)
 }

@@ -167,6 +167,11 @@ func TestPolicies(t *testing.T) {
 		"mle":   revisit.MLE{Alpha: 2, Min: time.Hour, Max: time.Minute},
 		"aimd":  revisit.AIMD{Min: time.Hour, Max: time.Minute},
 		"36h":   revisit.Every(36 * time.Hour),
+		"feed": func() revisit.Policy {
+			feed := revisit.Feed()
+			feed.Price, feed.Min, feed.Max = 2, time.Hour, time.Minute
+			return feed
+		}(),
 	} {
 		got, err := cockpit.ParsePolicy(name, 2, time.Hour, time.Minute)
 		require.NoError(t, err)

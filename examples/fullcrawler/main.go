@@ -103,6 +103,9 @@ func crawlOnce(
 	done := c.ShowProgress(log)
 	c.Log.Info("started", "out", cfg.Out, "seeds", len(cfg.Seeds), "hosts", c.Hosts.Count())
 	err = c.run(ctx)
+	if err == nil {
+		err = c.silence()
+	}
 	done()
 	c.Log.Info("ended", "why", cockpit.Reason(err), "pages", c.Tally.Sum().Pages, "error", fmt.Sprint(err))
 	if errors.Is(err, cockpit.ErrReopen) {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -132,7 +134,10 @@ func goOn(t *testing.T, web *webtest.Web, cfg cockpit.Config, name string) {
 	_, output := run(t, "check", "-out", cfg.Out)
 	require.Contains(t, output, "DAMAGED", "check must find what prevents the start")
 	status, output := run(t, "repair", "-out", cfg.Out)
-	require.Zero(t, status, output)
+	require.Equal(t, status != 0, strings.Contains(output, "something is lost"), output)
+	if status != 0 {
+		require.Regexp(t, "set aside|missing|bytes, ", output)
+	}
 	status, output = run(t, "check", "-out", cfg.Out)
 	if !strings.Contains(name, ".warc") {
 		require.Zero(t, status, output)
@@ -288,12 +293,40 @@ func TestATruncatedArchiveIsReported(t *testing.T) {
 		status, output := run(t, "check", "-out", cfg.Out)
 		require.Equal(t, 1, status, "still reported after a crawl: %s", output)
 		status, output = run(t, "repair", "-out", cfg.Out)
-		require.Zero(t, status, output)
+		require.Equal(t, 1, status, "versions are lost: %s", output)
 		require.Regexp(t, regexp.QuoteMeta(filepath.Base(files[0]))+`.*\d versions`, output)
 		status, output = run(t, "check", "-out", cfg.Out)
 		require.Equal(t, left > 0, status != 0, "half a record remains: %s", output)
 		require.NotRegexp(t, `\d\d versions: `, output, "no version is missing")
 	}
+}
+
+// TestAnotherVersionIsNoDamage: what another version of the program has written is neither repaired
+// nor removed.
+func TestAnotherVersionIsNoDamage(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 66, Hosts: 2, Pages: 3})
+	cfg := testConfig(t, web)
+	cfg.Delay = time.Millisecond
+	crawlWeb(t, web, cfg)
+	frame := append([]byte("SPHC\x09\x00"), 5, 0, 0, 0)
+	sum := crc32.Checksum(append(slices.Clone(frame), "later"...), crc32.MakeTable(crc32.Castagnoli))
+	change(t, filepath.Join(cfg.Out, cockpit.HostsName), func([]byte) []byte {
+		return append(binary.LittleEndian.AppendUint32(frame, sum), "later"...)
+	})
+	before, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.HostsName))
+	require.NoError(t, err)
+	for command, want := range map[string]string{"check": "NOT READ", "repair": "left as it is"} {
+		status, output := run(t, command, "-out", cfg.Out)
+		require.Equal(t, 1, status)
+		require.Contains(t, output, want)
+		require.Contains(t, output, "version 9")
+		after, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.HostsName))
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+	}
+	_, err = newCrawler(cfg, on(web))
+	require.ErrorContains(t, err, "version 9")
 }
 
 // TestAFullDiskIsNoDamage: check does not take it for a fault, and repair keeps what is there.

@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 // discover handles one URL that was found. It returns the canonical form, or "" if the URL is not
@@ -19,11 +21,15 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	}
 	var err error
 	if it.URL, err = stage.StepsFor(it, c.Cfg.AsFound).Canonical(raw); err != nil {
-		return c.count("", c.Filter.Format.Malformed(err))
+		return c.count("", urlfilter.Malformed(err))
 	}
+	it.Strange = it.ByStrangers()
 	why := c.Filter.Check(it)
 	if why == "" {
 		why = c.traps.Admit(it)
+	}
+	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrange(it.URL) {
+		why = stage.ManyStrange
 	}
 	if canonical = c.count(it.URL, why); canonical != "" {
 		if err := c.Pages.Discover(it); err != nil {
@@ -75,6 +81,9 @@ func (c *crawler) rule(it stage.Item) (allowed bool) {
 	ruling := c.Robots.Rule(it, time.Now())
 	if ruling.News != nil {
 		c.learn(it.URL, *ruling.News, it.Depth)
+		for _, waiting := range ruling.News.Released {
+			c.route(waiting)
+		}
 	}
 	switch ruling.Step {
 	case stage.Stop:
@@ -111,6 +120,36 @@ func (c *crawler) enqueueRobots(req robots.Request) {
 		return
 	}
 	c.enqueue(stage.Item{URL: url, Robots: &req})
+}
+
+// maxForeignRules is how many servers may redirect their robots.txt to one host in a crawl. The
+// requests to that host are not its own choice.
+const maxForeignRules = 100
+
+// barsRobots returns why a robots.txt is not requested, or "". A server may redirect that request
+// anywhere, but nobody's robots.txt, which everybody may read, leads the crawler to where it would
+// not go by itself.
+func (c *crawler) barsRobots(it stage.Item) (why string) {
+	host := weburl.Host(it.URL)
+	file, err := robotstxt.Locate(it.URL)
+	bar := c.Filter.Bars(it.URL)
+	switch {
+	case bar != "":
+		return it.URL + ": " + string(bar)
+	case it.Robots.Hop == 0 || host == weburl.Host(it.Robots.For):
+		return ""
+	case err != nil || it.URL != file && !c.wouldFetch(it.URL):
+		return "redirects to " + it.URL + ", which this crawl does not fetch"
+	case !c.foreignRules.Add(host, maxForeignRules):
+		return "redirects to " + it.URL + ", as too many servers do"
+	}
+	return ""
+}
+
+// wouldFetch reports whether a URL passes the filters, and its host does not disallow it as far as
+// is known.
+func (c *crawler) wouldFetch(url string) bool {
+	return c.Filter.Check(stage.Item{URL: url}) == "" && !c.Robots.Forbids(url, time.Now())
 }
 
 // enqueue hands an item to the scheduler. If the address of its host is not known yet, the visit

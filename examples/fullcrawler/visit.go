@@ -84,9 +84,18 @@ func (c *crawler) saw(host string, addr netip.Addr, o scheduler.Outcome) {
 // request fetches the page, sitemap or robots.txt of an item, if that is still allowed.
 func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) scheduler.Outcome {
 	if it.Robots != nil {
+		if why := c.barsRobots(it); why != "" {
+			c.refuseRobots(*it.Robots, why)
+			return skipped
+		}
 		return c.visitRobots(ctx, it, addr)
 	}
-	if !c.rule(it) { // once more just before the request (paper Q §5.2.4)
+	// Once more just before the request (paper Q §5.2.4): the page may have waited for hours.
+	if why := c.Filter.Check(it); why != "" {
+		c.end(it, stage.Unwanted, string(why))
+		return skipped
+	}
+	if !c.rule(it) {
 		return skipped
 	}
 	if it.Sitemap != nil {
@@ -240,6 +249,9 @@ func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string)
 	err := stage.List(resp, it, func(entry stage.Item, why stage.Reason) {
 		entries++
 		url := c.follow(entry, why)
+		if url == "" && why == "" && c.Hosts.IsCrowded(entry.URL) { // it may be known all the same
+			url, _ = stage.StepsFor(entry, c.Cfg.AsFound).Canonical(entry.URL)
+		}
 		modified := time.Unix(entry.LastMod, 0)
 		if url != "" && !last.IsZero() && modified.After(last) {
 			c.reconsider(url, modified)
@@ -386,6 +398,18 @@ func (c *crawler) interrupt(ctx context.Context, it stage.Item, err error) {
 		c.end(it, stage.Interrupted, err.Error())
 	default:
 		c.Robots.Abandon(*it.Robots)
+	}
+}
+
+// refuseRobots ends all items that wait for a robots.txt which this crawler does not request. If it
+// was to be requested from another host, its server counts as unreachable for a while.
+func (c *crawler) refuseRobots(req robots.Request, why string) {
+	if req.Hop > 0 {
+		c.silent(req, stage.RobotsUnreachable, why)
+		return
+	}
+	for _, waiting := range c.Robots.Refuse(req) {
+		c.end(waiting, stage.Unwanted, why)
 	}
 }
 

@@ -54,9 +54,6 @@ func contenders(hosts bool) []contender {
 		}), true, false},
 		{namePush, frontier(pagerank.Options{}), true, true},
 		{nameOPIC, func(s start) compare.Strategy { return &compare.OPIC{Host: s.host()} }, false, false},
-		{"RankMass", func(s start) compare.Strategy {
-			return &compare.RankMass{Threshold: 0.5, Host: s.host()}
-		}, true, false},
 		{nameOracle, func(s start) compare.Strategy { return newOracle(s.truth) }, false, false},
 	}
 	if hosts {

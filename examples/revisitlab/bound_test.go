@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
 func TestEqualPagesGainNothing(t *testing.T) {
@@ -25,26 +23,34 @@ func TestAServerBelowCapacityIsNotCrowded(t *testing.T) {
 	require.InEpsilon(t, best, first, 1e-6)
 }
 
-// The best order equals the water-filling of the library at the same number of visits.
+// The best order gives each page visits in proportion to its rate, and no visit would catch more at
+// another page.
 func TestTheBestOrderIsTheBestAllocation(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 20 {
-		var rates []float64
-		var pages []optimal.Page
+		rates, sum := []float64{}, 0.0
 		for range 2 + random.IntN(20) {
-			r := math.Exp2(-8 * random.Float64())
-			rates = append(rates, r)
-			pages = append(pages, optimal.Page{Rate: r})
+			rates = append(rates, math.Exp2(-8*random.Float64()))
+			sum += rates[len(rates)-1]
 		}
 		demand, share := 0.3+random.Float64(), 0.3+0.6*random.Float64()
 		first, best := crowded(rates, demand, share)
-		shares, _ := optimal.Allocate(pages, optimal.Budget{Visits: demand * share})
-		want := 0.0
-		for i, visits := range shares {
-			want += perDay(rates[i], 1/visits)
+		visits, want := make([]float64, len(rates)), 0.0
+		for i, rate := range rates {
+			visits[i] = rate / sum * demand * share
+			want += perDay(rate, 1/visits[i])
 		}
 		require.InEpsilon(t, want, best, 1e-6)
 		require.GreaterOrEqual(t, best, first*(1-1e-9))
+		for range 100 {
+			from, to := random.IntN(len(rates)), random.IntN(len(rates))
+			moved := random.Float64() * visits[from]
+			if from != to {
+				gain := perDay(rates[to], 1/(visits[to]+moved)) - perDay(rates[to], 1/visits[to])
+				loss := perDay(rates[from], 1/visits[from]) - perDay(rates[from], 1/(visits[from]-moved))
+				require.LessOrEqual(t, gain, loss+1e-12)
+			}
+		}
 	}
 }
 

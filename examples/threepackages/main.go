@@ -1,6 +1,6 @@
-// Command threepackages is a polite crawler for one site, built from three packages: scheduler decides
-// when to fetch, robots whether, and fetch gets the page and finds its links. Use it as a starting
-// point for your own:
+// Command threepackages is a polite crawler for one site, built from three packages: scheduler
+// decides when to fetch, robots whether, and fetch gets the page and finds its links. Use it as a
+// starting point for your own:
 //
 //	go run ./examples/threepackages -contact https://you.example/bot https://www.example.org/
 //	go run ./examples/threepackages -localhost http://localhost:8080/
@@ -23,6 +23,7 @@ import (
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
 
 func main() {
@@ -73,6 +74,9 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 	defer client.CloseIdleConnections()
 	site := weburl.Host(seed)
 	queue := scheduler.New[string](scheduler.Options{HostDelay: delay})
+	cache := robots.NewCache(robots.Options{Agent: agent, Client: &http.Client{
+		Transport: schedulerhttp.Over(client.Transport(), queue), // robots.txt takes turns, like pages
+	}})
 	seen := map[string]bool{}
 	add := func(link string) { // enqueues new links of the site
 		url, err := weburl.Canonical(link)
@@ -80,22 +84,25 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 			seen[url] = queue.Add(scheduler.Task[string]{Host: site, Item: url}) == nil
 		}
 	}
-
-	rules, err := obtainRules(ctx, client, queue, seed)
-	if err != nil {
-		return err
-	}
 	add(seed)
 	for lease, err := range queue.Leases(ctx) { // waits between requests; ends when the queue is empty
 		if err != nil {
 			return err
 		}
 		url := lease.Item()
-		if verdict := rules.Match(url); !verdict.Allowed {
+		rules, err := cache.Load(lease.Context(ctx), url)
+		if delay, ok := rules.Delay(); ok {
+			queue.SetHost(lease.Host(), scheduler.Host{CrawlDelay: delay})
+		}
+		if err != nil || !rules.Allowed(url) {
 			lease.Done(scheduler.Outcome{Skipped: true})
 			if url == seed {
-				return fmt.Errorf("robots.txt of %s forbids %s: line %d, %s", site, url, verdict.Line, verdict.Pattern)
+				return whyNot(cache, rules, url, err)
 			}
+			continue
+		}
+		if !lease.Held() { // robots.txt was fetched in this turn; the page has to wait for the next one
+			lease.Requeue(scheduler.Outcome{}, time.Time{})
 			continue
 		}
 		got, err := client.Get(ctx, url)
@@ -121,39 +128,17 @@ func crawl(ctx context.Context, seed string, pages int, delay time.Duration, o f
 	return nil
 }
 
-// obtainRules fetches robots.txt and follows its redirects.
-func obtainRules(
-	ctx context.Context, client *fetch.Client, queue *scheduler.Scheduler[string], seed string,
-) (robotstxt.Rules, error) {
-	site := weburl.Host(seed)
-	transport := &polite{client.Transport(), queue}
-	cache := robots.NewCache(robots.Options{Agent: agent, Client: &http.Client{Transport: transport}})
-	rules, err := cache.Load(ctx, seed)
-	if entry, _ := cache.Entry(seed); err == nil && entry.Failures > 0 {
-		err = fmt.Errorf("robots.txt of %s is unreachable, so nothing may be fetched: %s", site, entry.Reason)
+// whyNot says why a URL may not be fetched.
+func whyNot(cache *robots.Cache, rules robotstxt.Rules, url string, err error) error {
+	entry, _ := cache.Entry(url)
+	verdict := rules.Match(url)
+	switch {
+	case errors.Is(err, fetch.Blocked):
+		return fmt.Errorf("%w (-localhost is for sites on this machine)", err)
+	case err != nil:
+		return err
+	case entry.Failures > 0:
+		return fmt.Errorf("%s is unreachable, so nothing may be fetched: %s", entry.URL, entry.Reason)
 	}
-	if delay, ok := rules.Delay(); ok {
-		queue.SetHost(site, scheduler.Host{CrawlDelay: delay})
-	}
-	return rules, err
-}
-
-// polite is a transport that waits for the host before each request, as for pages.
-type polite struct {
-	next  http.RoundTripper
-	queue *scheduler.Scheduler[string]
-}
-
-// RoundTrip implements http.RoundTripper.
-func (p *polite) RoundTrip(r *http.Request) (*http.Response, error) {
-	lease, err := p.queue.Wait(r.Context(), weburl.Host(r.URL.String()))
-	if err != nil {
-		return nil, err
-	}
-	resp, err := p.next.RoundTrip(r)
-	lease.Done(scheduler.Outcome{Start: time.Now()})
-	if errors.Is(err, fetch.Blocked) {
-		err = fmt.Errorf("%w (-localhost is for sites on this machine)", err)
-	}
-	return resp, err
+	return fmt.Errorf("%s forbids %s: line %d, %s", entry.URL, url, verdict.Line, verdict.Pattern)
 }

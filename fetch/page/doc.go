@@ -23,7 +23,8 @@
 // It builds no tree. The page is scanned in place, about four times as fast as by the tokenizer of
 // golang.org/x/net/html, with fewer than ten allocations. Only the interesting parts are converted
 // to UTF-8. Pages in UTF-16 and ISO-2022-JP are converted as a whole and so take up to three times
-// their size. The limits [MaxLinks], [MaxLinkBytes] and [MaxURL] bound the output for a hostile page.
+// their size. The limits [MaxLinks], [MaxLinkBytes] and [MaxURL] bound the output for a hostile
+// page.
 //
 // # What it does not do
 //

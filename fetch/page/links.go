@@ -58,10 +58,10 @@ type Link struct {
 // valid UTF-8, and windows-1252 otherwise. URLs and texts are returned in UTF-8, except for the
 // queries of links, which are percent-encoded in the encoding of the page, as browsers send them.
 //
-// Links to a place on the same page ("#top", without a base element) are left out, see [Options]. So are links
-// longer than [MaxURL], links that do not parse, and those that are neither http nor https. All of
-// them count towards [MaxLinks]. An error is yielded once, with a zero Link, last: base is not an
-// absolute URL, or the page has too many links ([ErrTooManyLinks]).
+// Links to a place on the same page ("#top", without a base element) are left out, see [Options].
+// So are links longer than [MaxURL], links that do not parse, and those that are neither http nor
+// https. All of them count towards [MaxLinks]. An error is yielded once, with a zero Link, last:
+// base is not an absolute URL, or the page has too many links ([ErrTooManyLinks]).
 //
 // Links neither modifies nor keeps body, which must not change during the iteration. The iterator
 // can be used again. The strings of neighbouring links share blocks of memory of up to 16 KiB: to

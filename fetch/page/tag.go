@@ -79,8 +79,8 @@ func classOf(name []byte) nameClass {
 	return nameClass{}
 }
 
-// isInline reports whether a tag with the name stands within a line of text: that of an element that
-// marks up words, or of one that HTML does not have.
+// isInline reports whether a tag with the name stands within a line of text: that of an element
+// that marks up words, or of one that HTML does not have.
 func isInline(name []byte) bool {
 	if bytes.IndexByte(name, '-') >= 0 {
 		return true

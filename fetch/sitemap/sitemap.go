@@ -53,9 +53,10 @@ type Entry struct {
 //
 // It reads no more of r than necessary, and never more than MaxBytes. Entries without a usable URL
 // are left out. The time is linear in what is read, also if nothing is yielded. To stop a loop that
-// is waiting for its next entry, make r fail: it is read in pieces of 4 KiB. An error is yielded once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], a
-// base that is not an absolute URL, io.ErrUnexpectedEOF for a document that ends within a tag, or
-// an error of r. The entries before it are valid.
+// is waiting for its next entry, make r fail: it is read in pieces of 4 KiB. An error is yielded
+// once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], a base that is not an absolute URL,
+// io.ErrUnexpectedEOF for a document that ends within a tag, or an error of r. The entries before
+// it are valid.
 func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		l := lister{yield: yield, left: MaxEntries, total: MaxBytes}

@@ -61,8 +61,8 @@ func (i *inflated) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sniff returns the encoding of a document, and skips its byte order mark. An impossible declaration
-// is ignored.
+// sniff returns the encoding of a document, and skips its byte order mark. An impossible
+// declaration is ignored.
 func sniff(br *bufio.Reader) *charset.Charset {
 	head, _ := br.Peek(1024)
 	c, mark, ok := charset.Marked(head)

@@ -8,17 +8,18 @@ import (
 
 func Example() {
 	var visits hattrie.Trie[int]
-	for _, host := range []string{"com.example", "com.example.www", "com.example-x", "com.example.www"} {
-		n, _ := visits.Get(host)
-		visits.Set(host, n+1)
+	for _, host := range []string{"example.com", "www.example.com", "example-x.com", "www.example.com"} {
+		key := hattrie.Reverse(host)
+		n, _ := visits.Get(key)
+		visits.Set(key, n+1)
 	}
-	for host, n := range visits.Prefix("com.example.") {
-		fmt.Println(host, n)
+	for key, n := range visits.Prefix("com.example.") {
+		fmt.Println(hattrie.Reverse(key), n)
 	}
 	visits.Delete("com.example")
 	fmt.Println(visits.Len())
 	// Output:
-	// com.example.www 2
+	// www.example.com 2
 	// 2
 }
 
@@ -32,7 +33,7 @@ func ExampleTrie_SetWithin() {
 			if _, ok := trie.SetWithin(1<<20, key, [16]byte{}); ok {
 				break
 			}
-			for oldest := range trie.All() {
+			for oldest := range trie.Prefix("") {
 				trie.Delete(oldest)
 				break
 			}

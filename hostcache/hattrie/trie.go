@@ -1,7 +1,7 @@
 // Package hattrie maps byte strings to values, sorted by key and in little memory.
 //
 //	var visits hattrie.Trie[uint32]
-//	visits.Set("com.example.www", 1)
+//	visits.Set(hattrie.Reverse("www.example.com"), 1)
 //	n, found := visits.Get("com.example.www")
 //	for key, n := range visits.Prefix("com.example.") {
 //		// in ascending order
@@ -111,12 +111,10 @@ func (t *Trie[V]) Delete(key string) (deleted bool) {
 // Len returns the number of keys.
 func (t *Trie[V]) Len() int { return t.tree.count }
 
-// All returns all entries in the order of their keys. Entries may be set and deleted during the
-// iteration. An entry that is there all the time is yielded once, others at most once.
-func (t *Trie[V]) All() iter.Seq2[string, V] { return t.From("", "") }
-
-// Prefix returns the entries whose keys start with a prefix, like All. The cost depends on their
-// number, not on the size of the trie.
+// Prefix returns the entries whose keys start with a prefix, all for "", in the order of their keys.
+// Entries may be set and deleted during the iteration. An entry that is there all the time is
+// yielded once, others at most once. The cost depends on the number of those entries, not on the
+// size of the trie.
 func (t *Trie[V]) Prefix(prefix string) iter.Seq2[string, V] { return t.From(prefix, prefix) }
 
 // From returns the entries that Prefix returns, starting at a key. The key need not exist.
@@ -144,4 +142,21 @@ func (t *Trie[V]) From(prefix, key string) iter.Seq2[string, V] {
 func (t *Trie[V]) Memory() (used, reserved int) {
 	used, reserved = t.values.memory()
 	return used + t.tree.arena.used, reserved + t.tree.arena.reserved
+}
+
+// Reverse returns a host name with its labels in reverse order, "com.example.www" for
+// "www.example.com", so that the hosts of a domain are next to each other in a Trie. Reversing the
+// result gives the name again, for any string. To split a URL, see Host in package dedupe/weburl.
+func Reverse(host string) string { return string(AppendReverse(nil, host)) }
+
+// AppendReverse appends what Reverse returns to b. It allocates only if b is too short.
+func AppendReverse(b []byte, host string) []byte {
+	end := len(host)
+	for i := end - 1; i >= 0; i-- {
+		if host[i] == '.' {
+			b = append(append(b, host[i+1:end]...), '.')
+			end = i
+		}
+	}
+	return append(b, host[:end]...)
 }

@@ -77,7 +77,7 @@ func (a as[V]) setWithin(max int, key, v string) bool {
 	return ok
 }
 
-func (a as[V]) All() iter.Seq2[string, string]            { return a.each(a.Trie.All()) }
+func (a as[V]) All() iter.Seq2[string, string]            { return a.each(a.Trie.Prefix("")) }
 func (a as[V]) Prefix(p string) iter.Seq2[string, string] { return a.each(a.Trie.Prefix(p)) }
 func (a as[V]) From(p, key string) iter.Seq2[string, string] {
 	return a.each(a.Trie.From(p, key))
@@ -281,7 +281,7 @@ func TestTheZeroTrieIsEmpty(t *testing.T) {
 	require.False(t, found)
 	require.False(t, trie.Delete("a"))
 	require.Zero(t, trie.Len())
-	for range trie.All() {
+	for range trie.Prefix("") {
 		t.Error("an entry")
 	}
 	require.True(t, trie.Set("", "empty"))

@@ -16,9 +16,9 @@
 //
 // Errors are of type *net.DNSError. If IsNotFound is set, the name server says that there is no
 // such host, or no address for it; this is cached. An error that wraps [ErrServerFailure] means
-// that a server answered without a result: usually the servers of the domain are broken, but a
-// server without a network says the same. One that wraps [ErrUnreachable] means that no server
-// answered, which is a local fault. If the context ended, errors.Is finds its cause.
+// that a server answered without a result: the servers of the domain are broken, or ours has no
+// network. It is cached for 30 seconds (RFC 9520). One that wraps [ErrUnreachable] means that no
+// server answered: a local fault, not cached. If the context ended, errors.Is finds its cause.
 //
 // # Trust
 //

@@ -30,12 +30,12 @@ func TestErrorsTellWhoseFaultItIs(t *testing.T) {
 		took                         time.Duration
 	}{
 		{"no such host", []handler{zone{}.handler()}, true, false, false, false, true, 0},
-		{"a server failed", []handler{failing}, false, true, false, false, false, 0},
-		{"a server refused", []handler{refusing}, false, true, false, false, false, 0},
+		{"a server failed", []handler{failing}, false, true, false, false, true, 0},
+		{"a server refused", []handler{refusing}, false, true, false, false, true, 0},
 		{"nobody listens", []handler{nil}, false, false, true, false, false, 0},
 		{"nobody answers", []handler{silent}, false, false, true, true, false, 10 * time.Second},
 		{"no server at all", []handler{}, false, false, true, false, false, 0},
-		{"one refuses, one is silent", []handler{refusing, silent}, false, true, false, false, false,
+		{"one refuses, one is silent", []handler{refusing, silent}, false, true, false, false, true,
 			10 * time.Second},
 		{"one is down, one knows", []handler{nil, zone{}.handler()}, true, false, false, false, true, 0},
 		{"one fails, one knows", []handler{failing, zone{}.handler()}, true, false, false, false, true, 0},
@@ -64,8 +64,7 @@ func TestErrorsTellWhoseFaultItIs(t *testing.T) {
 				require.Equal(t, tt.timeout, dns.IsTimeout, "%v", err)
 				require.Equal(t, "a.test", dns.Name)
 				require.NotErrorIs(t, err, context.DeadlineExceeded, "it is not the caller's")
-				require.Equal(t, tt.kept, r.Stats().Entries == 1,
-					"only that a name does not exist is kept")
+				require.Equal(t, tt.kept, r.Stats().Entries == 1, "our own failures are not kept")
 
 				err = r.Ping(t.Context())
 				require.Equal(t, tt.notFound, err == nil, "%v", err)
@@ -74,6 +73,34 @@ func TestErrorsTellWhoseFaultItIs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFailuresAreCachedBriefly is section 3.2 of RFC 9520: at least a second, at most five minutes.
+func TestFailuresAreCachedBriefly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, zone{}.handler(func(m *message) { m.RCode = dnsmessage.RCodeServerFailure }))
+		r := n.resolver(resolve.Options{})
+		for range 100 {
+			_, err := r.LookupNetIP(t.Context(), "ip", "a.test")
+			require.ErrorIs(t, err, resolve.ErrServerFailure)
+			dns, _ := errors.AsType[*net.DNSError](err)
+			require.True(t, dns.IsTemporary)
+			require.False(t, dns.IsNotFound)
+			_, known := r.Cached("a.test")
+			require.False(t, known)
+		}
+		asked := len(n.questions())
+		require.Equal(t, 4, asked, "two attempts for each kind of address")
+		time.Sleep(29 * time.Second)
+		_, err := r.Addr(t.Context(), "a.test")
+		require.ErrorIs(t, err, resolve.ErrServerFailure)
+		require.Empty(t, n.questions())
+		n.serve(one, zone{"a.test.": {a("a.test.", "192.0.2.9", 60)}}.handler())
+		time.Sleep(time.Second)
+		addr, err := r.Addr(t.Context(), "a.test")
+		require.NoError(t, err)
+		require.Equal(t, "192.0.2.9", addr.String())
+	})
 }
 
 // TestContextsEndLookups cancels contexts, and lets deadlines pass.

@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -20,9 +21,15 @@ const (
 	DefaultMaxQueries = 256
 )
 
-// maxNegative bounds how long it is cached that a name does not exist: more than a few hours have
-// been found to cause trouble (RFC 2308 §5).
-const maxNegative = 3 * time.Hour
+const (
+	// maxNegative bounds how long it is cached that a name does not exist: more than a few hours
+	// have been found to cause trouble (RFC 2308 §5).
+	maxNegative = 3 * time.Hour
+
+	// failureTTL is how long it is cached that the name servers failed: RFC 9520 §3.2 wants between
+	// a second and five minutes.
+	failureTTL = 30 * time.Second
+)
 
 var (
 	// ErrUnreachable means that no name server answered. It says nothing about the host.
@@ -32,6 +39,8 @@ var (
 	ErrServerFailure = errors.New("the name server failed")
 
 	errNotFound = errors.New("no such host") // as package net calls it
+
+	errFailedBefore = fmt.Errorf("%w less than %v ago", ErrServerFailure, failureTTL)
 )
 
 // A Lookup finds the addresses of a host, and says how long to cache them, within the bounds of the
@@ -112,6 +121,7 @@ const (
 // garbage collector nothing.
 type answer struct {
 	N4, N6 uint8
+	Failed bool // the name servers failed
 	V4     [maxV4][4]byte
 	V6     [maxV6][16]byte
 }
@@ -238,6 +248,9 @@ func (r *Resolver) lookup(ctx context.Context, to []netip.Addr, network, host st
 		if err != nil {
 			return nil, dnsError(host, err)
 		}
+		if a.Failed {
+			return nil, dnsError(host, errFailedBefore)
+		}
 		to = a.append(to)
 	}
 	kept := to[:0]
@@ -282,9 +295,13 @@ func appendSorted(to, addrs []netip.Addr) []netip.Addr {
 func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duration, error) {
 	addrs, ttl, err := r.ask(ctx, name)
 	longest := r.opts.MaxTTL
-	if err == errNotFound {
+	switch {
+	case err == errNotFound:
 		longest = min(longest, maxNegative)
 		err = hostcache.ErrNegative
+	case errors.Is(err, ErrServerFailure):
+		r.cache.Set(name, answer{Failed: true}, min(failureTTL, longest))
+		return answer{}, 0, err // those who wait get to know what happened
 	}
 	return newAnswer(addrs), min(max(ttl, r.opts.MinTTL), longest), err
 }

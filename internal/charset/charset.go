@@ -147,8 +147,8 @@ func IsASCII(b []byte) bool {
 	return true
 }
 
-// Letters returns the number of characters beyond ASCII in head, the beginning of a text in UTF-8, and
-// -1 if it is not in UTF-8. The last character may be cut.
+// Letters returns the number of characters beyond ASCII in head, the beginning of a text in UTF-8,
+// and -1 if it is not in UTF-8. The last character may be cut.
 func Letters(head []byte) (n int) {
 	for len(head) > 0 {
 		r, size := utf8.DecodeRune(head)

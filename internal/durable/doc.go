@@ -1,5 +1,5 @@
-// Package durable has what everything that is kept on disk shares: checksums, frames that know their
-// version, the replacement of a file, and two errors.
+// Package durable has what everything that is kept on disk shares: checksums, frames that know
+// their version, the replacement of a file, and two errors.
 //
 // # Two errors
 //

@@ -73,9 +73,9 @@ func Replace(fs vfs.FS, name string, data []byte) error {
 	return nil
 }
 
-// ErrUnknown means that the state on disk is unknown: the disk failed at a moment when it may or may
-// not have done what it was told. A later sync that succeeds does not settle it; only reading again
-// does.
+// ErrUnknown means that the state on disk is unknown: the disk failed at a moment when it may or
+// may not have done what it was told. A later sync that succeeds does not settle it; only reading
+// again does.
 var ErrUnknown = errors.New("state on disk is unknown")
 
 // A Writer appends to a file in large writes, and remembers the first error. It is not safe for

@@ -30,6 +30,52 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return max(at.Sub(sent(h, now)), 0)
 }
 
+// RateLimit returns how long to wait for the next request so that the quota that a server reports
+// lasts until it is restored: t/(r+1) for the parameters r, what is left, and t, the seconds until
+// then (draft-ietf-httpapi-ratelimit-headers-10). Of several quotas, the longest wait counts. It
+// returns 0 if the field is missing or says nothing, and the longest Duration if the value exceeds
+// it.
+func RateLimit(h http.Header) (wait time.Duration) {
+	left, restored := int64(-1), time.Duration(0)
+	rest, end := strings.Join(h["Ratelimit"], ","), byte(';')
+	for rest != "" || end == ';' {
+		var param string
+		param, rest, end = cutParam(rest)
+		switch name, value, _ := strings.Cut(strings.TrimSpace(param), "="); name {
+		case "r":
+			if n, err := strconv.ParseInt(value, 10, 64); err == nil && n >= 0 {
+				left = min(n, math.MaxInt64-1)
+			}
+		case "t":
+			restored, _ = seconds(value)
+		}
+		if end != ';' {
+			if left >= 0 {
+				wait = max(wait, restored/time.Duration(left+1))
+			}
+			left, restored = -1, 0
+		}
+	}
+	return wait
+}
+
+// cutParam cuts a list of items with parameters (RFC 9651, section 3.1) at the first semicolon or
+// comma that is not in a string, and returns which of them it is; 0 stands for the end.
+func cutParam(list string) (param, rest string, at byte) {
+	quoted := false
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ';' || c == ','):
+			return list[:i], list[i+1:], c
+		}
+	}
+	return list, "", 0
+}
+
 // Freshness is how long a response stays fresh (RFC 9111, section 4.2), as far as it says so.
 type Freshness struct {
 	// Stated reports that the response limits its lifetime, if only by an invalid Expires.

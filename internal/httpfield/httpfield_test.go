@@ -55,6 +55,46 @@ func TestRFC9110(t *testing.T) {
 }
 
 // FuzzRetryAfter checks that a delay is never negative, and that seconds are exact.
+func TestRateLimit(t *testing.T) {
+	for field, want := range map[string]time.Duration{
+		``:                               0,
+		`"default";r=0;t=30`:             30 * time.Second,
+		`"default";r=2;t=30`:             10 * time.Second,
+		`"default"; t=30 ; r=2`:          10 * time.Second,
+		`"default";r=50`:                 0,
+		`"default";t=30`:                 0,
+		`"day";r=99;t=100, "s";r=0;t=1`:  time.Second,
+		`"s";r=0;t=9,"day";r=99;t=100`:   9 * time.Second,
+		`"a;r=0;t=9,\"";r=1;t=2`:         time.Second,
+		`"a";r=-1;t=30`:                  0,
+		`"a";r=x;t=30`:                   0,
+		`"a";r=0;t=-3`:                   0,
+		`"a";r=0;t=99999999999999999999`: math.MaxInt64,
+		`"a";r=99999999999999999999;t=3`: 0,
+		`"unterminated;r=0;t=30`:         0,
+		`;`:                              0,
+		`,,;,`:                           0,
+		`"a";r=0;t=30;pk=:cHNsAA==:;`:    30 * time.Second,
+	} {
+		require.Equal(t, want, httpfield.RateLimit(http.Header{"Ratelimit": {field}}), field)
+	}
+	require.Equal(t, 4*time.Second, httpfield.RateLimit(http.Header{
+		"Ratelimit": {`"a";r=0;t=4`, `"b";r=0;t=3`},
+	}))
+}
+
+// FuzzRateLimit: one quota more never shortens the wait.
+func FuzzRateLimit(f *testing.F) {
+	f.Add(`"day";r=99;t=100, "s";r=0`, 1)
+	f.Fuzz(func(t *testing.T, field string, more int) {
+		wait := func(field string) time.Duration { return httpfield.RateLimit(http.Header{"Ratelimit": {field}}) }
+		without := wait(field)
+		require.GreaterOrEqual(t, without, time.Duration(0))
+		with := wait(field + `, "x";r=0;t=` + strconv.Itoa(more))
+		require.GreaterOrEqual(t, with, without)
+	})
+}
+
 func FuzzRetryAfter(f *testing.F) {
 	for _, value := range []string{"120", "Thu, 01 Jan 2026 12:00:30 GMT", "-1", "", "1e9", "٣"} {
 		f.Add(value, "Thu, 01 Jan 2026 12:00:00 GMT")

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// A block is a sorted list of entries. There are two layouts, which are on disk. Do not change them;
-// add a version.
+// A block is a sorted list of entries. There are two layouts, which are on disk. Do not change
+// them; add a version.
 //
-// If all keys have one size, and all values, the entries follow each other: the key, then the value.
+// If all keys have one size, and all values, the entries follow each other: the key, then the
+// value.
 //
 // Otherwise an entry consists of the length of the prefix that its key shares with the key before,
 // the lengths of the rest of the key and of the value, and these two. A restart is the offset of an

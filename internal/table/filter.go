@@ -8,9 +8,9 @@ import (
 )
 
 // A filter is a Bloom filter of lines of 64 bytes (Putze, Sanders and Singler, "Cache-, hash- and
-// space-efficient Bloom filters", 2007): a look-up touches one cache line. Of look-ups in vain, about
-// 1 % pass it with 10 bits for each key, 0.4 % with 12 and 0.1 % with 16. The layout is on disk. Do
-// not change it; add a version.
+// space-efficient Bloom filters", 2007): a look-up touches one cache line. Of look-ups in vain,
+// about 1 % pass it with 10 bits for each key, 0.4 % with 12 and 0.1 % with 16. The layout is on
+// disk. Do not change it; add a version.
 type filter []byte
 
 const (

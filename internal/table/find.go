@@ -21,8 +21,8 @@ func (p *Pair) set(key, value []byte) {
 // clear empties the pair, and keeps its memory.
 func (p *Pair) clear() { p.Key, p.Value = p.Key[:0], p.Value[:0] }
 
-// segmentOf returns the last segment whose first key is below key, or key itself if equal is set; -1
-// if there is none.
+// segmentOf returns the last segment whose first key is below key, or key itself if equal is set;
+// -1 if there is none.
 func (r *run) segmentOf(key []byte, equal bool) int {
 	limit := 0
 	if equal {
@@ -47,8 +47,8 @@ type query struct {
 }
 
 // Find looks up sorted keys, and calls found with the index and the newest value of each that is in
-// the table. It reads each block once, and several blocks at the same time; so calls of found may be
-// concurrent. The value is only valid during the call.
+// the table. It reads each block once, and several blocks at the same time; so calls of found may
+// be concurrent. The value is only valid during the call.
 func (t *Table) Find(keys [][]byte, found func(i int, value []byte)) error {
 	v, err := t.acquire()
 	if err != nil {
@@ -148,8 +148,8 @@ func parallel(all []*lookup, do func(*lookup, *probe) error) error {
 	return errors.Join(errs...)
 }
 
-// Neighbors are the entries before and after a key that have its prefix. The zero Neighbors is ready
-// to use, by one goroutine at a time. Reuse saves allocations.
+// Neighbors are the entries before and after a key that have its prefix. The zero Neighbors is
+// ready to use, by one goroutine at a time. Reuse saves allocations.
 type Neighbors struct {
 	Below Pair   // the greatest below the key
 	Next  []byte // the least key that is not below it
@@ -181,7 +181,8 @@ func (n *Neighbors) SeeNext(key []byte) {
 	}
 }
 
-// Around completes the neighbors of a key with those in the table, which must have no [Options].Dead.
+// Around completes the neighbors of a key with those in the table, which must have no
+// [Options].Dead.
 func (t *Table) Around(n *Neighbors) error {
 	v, err := t.acquire()
 	if err != nil {

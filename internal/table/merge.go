@@ -108,17 +108,16 @@ func (j *job) abort() {
 	j.merger, j.view, j.writer = nil, nil, nil
 }
 
-// Step does a small part of a merge if there is anything to merge, and reports whether there is more
-// to do. It takes milliseconds, except for the one that completes a segment, which it syncs.
+// Step does a small part of a merge if there is anything to merge, and reports whether there is
+// more to do. It takes milliseconds, except for the one that completes a segment, which it syncs.
 //
 // After an error, the next Step repeats the segment.
 func (t *Table) Step() (more bool, err error) {
 	t.mu.Lock()
-	if t.closed {
-		t.mu.Unlock()
-		return false, nil
+	var j *job
+	if !t.closed {
+		j = t.plan()
 	}
-	j := t.plan()
 	if j == nil {
 		t.mu.Unlock()
 		return false, nil
@@ -178,8 +177,7 @@ func (t *Table) start(j *job) (err error) {
 		sources = append(sources, r.from(j.low))
 	}
 	j.oldest = at == j.inputs
-	j.view = t.view
-	j.view.refs.Add(1)
+	j.view = newView(slices.Clone(t.view.runs[at-j.inputs : at]))
 	j.merger, err = NewMerger(sources...)
 	return err
 }
@@ -267,6 +265,8 @@ func (t *Table) publish(j *job, made *segment, done bool) {
 	}
 	runs[at] = out
 	t.replace(runs)
+	j.view.release() // what the sources have passed would stay on disk otherwise
+	j.view = newView(runs[at-j.inputs : at])
 }
 
 // retire keeps segments until no state names them.

@@ -1,6 +1,6 @@
-// Package table is the engine of everything that is kept sorted on disk: a log-structured merge tree
-// (O'Neil et al., "The log-structured merge-tree", 1996) without memory tables, log and manifest.
-// These differ between its users, who own them.
+// Package table is the engine of everything that is kept sorted on disk: a log-structured merge
+// tree (O'Neil et al., "The log-structured merge-tree", 1996) without memory tables, log and
+// manifest. These differ between its users, who own them.
 //
 //	t, err := table.Open(fs, options, state)
 //	err = t.Write(entries)      // a run of sorted entries, newer than all others
@@ -10,12 +10,12 @@
 //
 // # Shape
 //
-// A run is a sorted list of entries; of entries with the same key, the one of the newest run counts.
-// A run is a list of segments, which are immutable files. [Table.Step] merges runs until each is at
-// least as long as all newer ones together. So the number of runs is logarithmic, and so is the
-// number of times that an entry is rewritten. A merge publishes each segment when it is complete, and
-// drops those of its inputs that it has passed; so it needs little space, and goes on where it was
-// after a restart. Meanwhile newer runs are merged among themselves.
+// A run is a sorted list of entries; of entries with the same key, the one of the newest run
+// counts. A run is a list of segments, which are immutable files. [Table.Step] merges runs until
+// each is at least as long as all newer ones together. So the number of runs is logarithmic, and so
+// is the number of times that an entry is rewritten. A merge publishes each segment when it is
+// complete, and drops those of its inputs that it has passed; so it needs little space, and goes on
+// where it was after a restart. Meanwhile newer runs are merged among themselves.
 //
 // A look-up asks the filter of each run, and reads one block of each run that may have the key. It
 // never waits for a merge: readers hold references to the files that they use.
@@ -28,8 +28,8 @@
 //
 // # Why not another engine
 //
-// The sstables of pebble take 26 modules and twice the time here, and bbolt takes six times the bytes.
-// FORMAT.md describes the files.
+// The sstables of pebble take 26 modules and twice the time here, and bbolt takes six times the
+// bytes. FORMAT.md describes the files.
 //
 // Read table.go first, then find.go and merge.go, then segment.go and writer.go with block.go and
 // filter.go.
@@ -62,15 +62,15 @@ type Options struct {
 	Block int
 
 	// FilterBits is the number of bits of a filter for each prefix, and FullBits the number in full
-	// segments. Most runs are small, and most keys are in the large ones, where memory matters (as in
-	// Monkey: Dayan, Athanassoulis and Idreos, 2017). 0 means filters that rule nothing out.
+	// segments. Most runs are small, and most keys are in the large ones, where memory matters (as
+	// in Monkey: Dayan, Athanassoulis and Idreos, 2017). 0 means filters that rule nothing out.
 	FilterBits, FullBits int
 
 	// Prefix returns the length of the part of a key that look-ups know. nil means the whole key.
 	Prefix func(key []byte) int
 
-	// Dead reports whether a value only hides older entries of its key. A merge drops such entries if
-	// there are no older ones. nil means that there are none.
+	// Dead reports whether a value only hides older entries of its key. A merge drops such entries
+	// if there are no older ones. nil means that there are none.
 	Dead func(value []byte) bool
 
 	// Segment is the number of entries at which a merge begins the next file, and Steps the number
@@ -82,8 +82,8 @@ type Options struct {
 	Memory int64
 }
 
-// A Table is a sorted map from keys to values on disk. Its methods are safe for concurrent use. Only
-// one goroutine at a time may Write, and one may Step.
+// A Table is a sorted map from keys to values on disk. Its methods are safe for concurrent use.
+// Only one goroutine at a time may Write, and one may Step.
 type Table struct {
 	Options
 	fs   vfs.FS
@@ -314,8 +314,8 @@ func (t *Table) Size() (bytes int64, runs int, entries int64) {
 	return bytes, len(t.view.runs), entries
 }
 
-// Close closes the files when the last reader is done. Write and Step must have returned. It removes
-// the file of an unfinished merge.
+// Close closes the files when the last reader is done. Write and Step must have returned. It
+// removes the file of an unfinished merge.
 func (t *Table) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

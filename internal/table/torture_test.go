@@ -79,6 +79,7 @@ type player struct {
 	saved   []model // by the generation of the state
 	acked   int     // the generation that must survive
 	held    []*held // unfinished reads
+	failing bool    // a file may be left over
 	down    bool    // the power has failed
 }
 
@@ -168,6 +169,7 @@ func (p *player) failed(err error) bool {
 		require.ErrorIs(p.t, err, vfs.ErrPower)
 	}
 	p.down = p.down || errors.Is(err, vfs.ErrPower)
+	p.failing = true
 	return true
 }
 
@@ -241,6 +243,28 @@ func (p *player) step(n int) {
 	if p.random.IntN(3) == 0 {
 		p.check(30)
 	}
+	p.checkFiles()
+}
+
+// checkFiles checks that passed files do not stay on disk.
+func (p *player) checkFiles() {
+	if p.failing || !p.disk.idle || len(p.held) > 0 {
+		return
+	}
+	st := p.table.State()
+	allowed := p.table.Garbage() + len(st.Names("t-"))
+	for _, r := range st.Runs {
+		allowed += min(r.Inputs, 1) // the unfinished segment of a merge
+	}
+	names, err := p.disk.List()
+	require.NoError(p.t, err)
+	files := 0
+	for _, name := range names {
+		if _, ours := FileNumber("t-", name); ours {
+			files++
+		}
+	}
+	require.LessOrEqual(p.t, files, allowed)
 }
 
 func (p *player) save() {
@@ -321,6 +345,7 @@ func (p *player) open() error {
 	require.GreaterOrEqual(p.t, generation, p.acked)
 	require.Less(p.t, generation, len(p.saved))
 	require.NotNil(p.t, p.saved[generation])
+	p.failing = false
 	p.acked, p.now = generation, maps.Clone(p.saved[generation])
 	if p.table, err = Open(p.disk, p.options, st); err != nil {
 		require.NoError(p.t, err)

@@ -84,8 +84,8 @@ func (w *segmentWriter) put(b []byte) (at int64, size int) {
 	return at, len(b)
 }
 
-// finish writes the index, the filter and the footer, and syncs the file. After an error the file is
-// removed.
+// finish writes the index, the filter and the footer, and syncs the file. After an error the file
+// is removed.
 func (w *segmentWriter) finish() (*segment, error) {
 	w.endBlock()
 	w.endLeaf()

@@ -26,15 +26,15 @@ var toASCII = idna.New(
 	idna.VerifyDNSLength(false),
 ).ToASCII
 
-// HostName returns the one form of a host's name, for keys and comparisons: ASCII, in lower case and
-// without a dot at the end. name is a host as [net/url.URL.Hostname] returns it, without port and
-// brackets. International names become punycode. IPv4 addresses in any notation become dotted
+// HostName returns the one form of a host's name, for keys and comparisons: ASCII, in lower case
+// and without a dot at the end. name is a host as [net/url.URL.Hostname] returns it, without port
+// and brackets. International names become punycode. IPv4 addresses in any notation become dotted
 // decimals, and IPv6 addresses are written in their shortest form, also without brackets.
 //
 // All errors are of type [ParseError] with the kind ErrHost: nothing, a character that no host may
 // have, a name that ends in a number without being an address, an IPv6 address with a zone. The
-// result of HostName is a fixed point of it. A name that is in this form already is returned without
-// an allocation. The time is linear in its length.
+// result of HostName is a fixed point of it. A name that is in this form already is returned
+// without an allocation. The time is linear in its length.
 func HostName(name string) (string, error) {
 	if strings.Contains(name, ":") {
 		var buf [maxIPv6]byte

@@ -25,7 +25,6 @@ var (
 	_ Strategy = (*PL)(nil)
 	_ Strategy = (*VR)(nil)
 	_ Strategy = (*OPIC)(nil)
-	_ Strategy = (*RankMass)(nil)
 )
 
 // A table holds what strategies know about pages, by id.

@@ -14,10 +14,6 @@ type ExactOptions struct {
 	// 0 means pagerank.DefaultDamping.
 	Damping float64
 
-	// Damp returns a factor for Damping for the links of a page, from 0 to 1.
-	// nil means 1.
-	Damp func(id uint32) float64
-
 	// Teleport is how likely a reader is to start on each page, up to a factor. nil means that all
 	// pages are equally likely, as does a length other than the graph's.
 	Teleport []float64
@@ -93,9 +89,6 @@ func newPower(g *Graph, opts ExactOptions) *power {
 			continue
 		}
 		p.rate[i] = opts.Damping / float64(links)
-		if opts.Damp != nil {
-			p.rate[i] *= opts.Damp(uint32(i))
-		}
 	}
 	// From the first term of the series on, no score is ever too high.
 	copy(p.now, p.teleport)

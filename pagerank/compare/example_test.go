@@ -50,14 +50,3 @@ func ExampleExact() {
 	// page 4: 0.122
 	// page 5: 0.219
 }
-
-func ExampleRankMass() {
-	f := &compare.RankMass{Threshold: 0.01}
-	f.Discover(0)
-	for id, ok := f.Next(); ok && f.Stats().Mass < 0.5; id, ok = f.Next() {
-		f.Fetched(id, web[id])
-	}
-	fmt.Println(f.Stats().Fetched, "pages are half of all, for readers who start on page 0")
-	// Output:
-	// 5 pages are half of all, for readers who start on page 0
-}

@@ -1,8 +1,6 @@
-// Package optimal has the upper bounds for revisit policies: the best result possible if the pages'
-// rates of change were known, and the classic estimators of those rates. It is for experiments; a
-// crawler needs only package revisit.
+// Package optimal has the classic estimators of a page's rate of change, for experiments that
+// compare policies with them; a crawler needs only package revisit.
 //
-// [Allocate] and [Freshen] share a budget of visits among pages of known rates. [Rate] estimates a
-// rate from all gaps between visits, and [CGM] is the policy built on the estimator of Cho and
-// Garcia-Molina. All are pure functions of their arguments.
+// [Rate] estimates a rate from all gaps between visits, and [CGM] is the policy built on the
+// estimator of Cho and Garcia-Molina. Both are pure functions of their arguments.
 package optimal

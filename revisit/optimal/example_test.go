@@ -2,16 +2,15 @@ package optimal_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spinneret-go/spinneret/revisit/optimal"
 )
 
 func Example() {
-	pages := []optimal.Page{{Rate: 2}, {Rate: 0.5}, {Rate: 0.1}}
-	archive, _ := optimal.Allocate(pages, optimal.Budget{Visits: 1.3})
-	fresh, _ := optimal.Freshen(pages, optimal.Budget{Visits: 1.3})
-	fmt.Printf("%.2f\n%.2f\n", archive, fresh)
+	const day = 24 * time.Hour
+	rate := optimal.Rate([]optimal.Gap{{2 * day, true}, {2 * day, false}, {day, true}, {3 * day, false}})
+	fmt.Printf("%.2f changes per day\n", rate)
 	// Output:
-	// [1.00 0.25 0.05]
-	// [0.46 0.55 0.29]
+	// 0.31 changes per day
 }

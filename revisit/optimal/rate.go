@@ -22,7 +22,7 @@ func (p CGM) Next(h revisit.History) time.Duration {
 	visits, changes := h.Visits()
 	switch {
 	case h.Last().IsZero():
-		return 0
+		return revisit.DefaultMin
 	case visits == 0:
 		return revisit.DefaultSecond
 	case changes == 0:

@@ -18,6 +18,9 @@
 // has none, a lower layer sets the same one for both. If several requests need one robots.txt, one
 // of them fetches it and the others wait, each until its own context ends.
 //
+// The rules are those at the time of RoundTrip. If a layer below makes the request wait, they may
+// have changed when it is sent, as they may have for a request that is sent at once.
+//
 // The Crawl-delay travels in the request's context under the key struct{ RobotsCrawlDelay struct{}
 // }{}, as a time.Duration. Package schedulerhttp, placed below, obeys it. It is 0 if the host has
 // none. Requests for robots.txt carry no value.
@@ -30,6 +33,7 @@ package robotshttp
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,6 +42,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpurl"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
 // Transport is an http.RoundTripper that sends only what robots.txt allows. Its methods are safe
@@ -88,9 +93,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var failure error
 	if !known {
 		// The trace and the crawl delay of a page are not those of the robots.txt.
-		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t.base, r.Header["User-Agent"], &failure}
+		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, r.Header["User-Agent"], &failure}
 		var err error
-		if rules, err = t.cache.Load(ctx, page); err != nil {
+		if rules, err = t.load(ctx, page); err != nil {
 			return refuse(r, err)
 		}
 	}
@@ -104,6 +109,25 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	entry, _ := t.cache.Entry(page)
 	return refuse(r, &robots.UnreachableError{URL: page, Reason: entry.Reason, Retry: entry.Expires, Err: failure})
 }
+
+// load is Load, unless another Transport with that cache has failed: its base may be a proxy or a
+// recorder that t does not use.
+func (t *Transport) load(ctx context.Context, page string) (rules robotstxt.Rules, err error) {
+	for {
+		rules, err = t.cache.Load(ctx, page)
+		if failed, ok := errors.AsType[*attemptError](err); !ok || failed.by == t {
+			return rules, err
+		}
+	}
+}
+
+// An attemptError is an error of a request for robots.txt.
+type attemptError struct {
+	error
+	by *Transport
+}
+
+func (e *attemptError) Unwrap() error { return e.error }
 
 // isRules reports whether a URL is that of a robots.txt.
 func isRules(u *url.URL) bool {
@@ -133,9 +157,9 @@ func refuse(r *http.Request, err error) (*http.Response, error) {
 // for what layers below do with the latter.
 type rulesContext struct {
 	context.Context
-	base  http.RoundTripper // that of the request that needs the file
-	agent []string          // its User-Agent: servers may answer other agents differently
-	err   *error            // set to the error of base, if any
+	by    *Transport // of the request that needs the file
+	agent []string   // its User-Agent: servers may answer other agents differently
+	err   *error     // set to the error of base, if any
 }
 
 // rulesKey is the key under which a rulesContext has itself.
@@ -166,7 +190,9 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.agent != nil {
 		r.Header["User-Agent"] = c.agent // which may be one empty string, to send none
 	}
-	resp, err := c.base.RoundTrip(r)
-	*c.err = err
-	return resp, err
+	resp, err := c.by.base.RoundTrip(r)
+	if *c.err = err; err != nil {
+		return nil, &attemptError{err, c.by}
+	}
+	return resp, nil
 }

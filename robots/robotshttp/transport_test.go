@@ -144,6 +144,33 @@ func TestAnOpaqueURLIsChecked(t *testing.T) {
 }
 
 // Each hop is a separate request, and so is each request for a robots.txt.
+// TestAFailureOfAnotherTenant: a Transport does not fail because the base of another one with the
+// same cache has failed in its place.
+func TestAFailureOfAnotherTenant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb()
+		_, good := w.client(robots.Options{})
+		bad := good.With(roundTrip(func(*http.Request) (*http.Response, error) {
+			time.Sleep(time.Second)
+			return nil, errors.New("the disk is full")
+		}))
+		var group sync.WaitGroup
+		for range 10 {
+			for _, transport := range []http.RoundTripper{bad, good} {
+				group.Go(func() {
+					resp, err := (&http.Client{Transport: transport}).Get("http://a.test/page")
+					if transport == bad {
+						assert.ErrorContains(t, err, "the disk is full")
+					} else if assert.NoError(t, err) {
+						resp.Body.Close()
+					}
+				})
+			}
+		}
+		group.Wait()
+	})
+}
+
 func TestRedirectsAreCheckedHopByHop(t *testing.T) {
 	w := newWeb()
 	client, _ := w.client(robots.Options{Agent: "foo"})

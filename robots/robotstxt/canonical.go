@@ -15,8 +15,12 @@ func target(url string) string {
 	if url == "" || url[0] != '/' || strings.HasPrefix(url, "//") {
 		url = afterHost(url)
 	}
-	return canonical(url, false)
+	path := canonical(url[:min(len(url), maxPath)], false)
+	return path[:min(len(path), maxPath)]
 }
+
+// maxPath bounds what is matched of a URL.
+const maxPath = 8 << 10
 
 // afterHost returns path and query of a URL that does not start with its path. Like Google's
 // parser, it ends the host at the first slash, question mark or semicolon. So neither a missing

@@ -32,7 +32,9 @@ func (r Rules) Allowed(url string) bool { return r.Match(url).Allowed }
 //
 // The url is absolute, or the path and query of one. A fragment is ignored. If it starts with two
 // slashes, or with neither a slash nor a scheme, the host comes first and then the path. Dot
-// segments are not resolved: pass the URL that will be requested.
+// segments are not resolved: pass the URL that will be requested. Only the first 8 KiB of path and
+// query count, which is as much as most servers accept: a file may have 100,000 rules, and the cost
+// of a check is proportional to both.
 func (r Rules) Match(url string) Verdict {
 	path := target(url)
 	if path == rep.Path { // always allowed (RFC 9309, 2.2.2)
@@ -67,18 +69,55 @@ func (r Rules) File() *File {
 	return r.set.file
 }
 
-// Records yields the records of the crawler's groups, in the order of the file. It omits records
-// that belong to no group by definition: Sitemap, Host, Clean-param, License.
-func (r Rules) Records() iter.Seq[Record] {
-	return records(func(yield func(line) bool) {
+// Named reports whether the file has a group for the crawler itself. Otherwise its rules are those
+// for *, or there are none.
+func (r Rules) Named() bool { return r.set != nil && r.set.named }
+
+// A Rule is one Allow or Disallow line.
+type Rule struct {
+	Allow   bool   // whether it allows what it matches, or disallows it
+	Pattern string // as written; an empty one matches nothing
+	Line    int    // in the file, from 1
+}
+
+// Patterns yields the Allow and Disallow lines of the crawler's groups, in the order of the file.
+// It rereads the text each time.
+func (r Rules) Patterns() iter.Seq[Rule] {
+	return func(yield func(Rule) bool) {
+		for l := range r.lines() {
+			switch l.kind {
+			case allowKind, disallowKind:
+				if !yield(Rule{l.kind == allowKind, l.value, int(l.number)}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// lines yields the lines of the crawler's groups.
+func (r Rules) lines() iter.Seq[line] {
+	return func(yield func(line) bool) {
 		if r.set == nil {
 			return
 		}
 		for _, group := range r.set.groups {
 			for l := range r.set.file.linesOf(group) {
-				if l.kind != sitemapKind && l.kind != fileKind && !yield(l) {
+				if !yield(l) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// Records yields the records of the crawler's groups, in the order of the file. It omits records
+// that belong to no group by definition: Sitemap, Host, Clean-param, License.
+func (r Rules) Records() iter.Seq[Record] {
+	return records(func(yield func(line) bool) {
+		for l := range r.lines() {
+			if l.kind != sitemapKind && l.kind != fileKind && !yield(l) {
+				return
 			}
 		}
 	})
@@ -90,6 +129,7 @@ type ruleset struct {
 	groups   []uint32
 	text     string // of the file; canonical patterns are taken from it
 	extra    string // the other patterns, see rule
+	named    bool   // the groups are for the crawler itself
 	delayed  bool
 	delay    time.Duration
 	prefixes prefixes // rules without wildcards
@@ -105,8 +145,8 @@ func (s *ruleset) size() int {
 
 // compile merges groups. It runs on demand, because a file may have thousands of groups and a
 // crawler needs one.
-func (f *File) compile(groups []uint32) *ruleset {
-	s := &ruleset{file: f, groups: groups, text: f.text}
+func (f *File) compile(groups []uint32, named bool) *ruleset {
+	s := &ruleset{file: f, groups: groups, named: named, text: f.text}
 	var list []rule
 	var extra []byte
 	for _, group := range groups {

@@ -58,6 +58,21 @@ func ExampleFile_Rules() {
 	// false
 }
 
+// Which rules a file has for a crawler, and whether they are its own.
+func ExampleRules_Patterns() {
+	file := robotstxt.Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: examplebot\n" +
+		"Disallow: /cgi-bin/\nAllow: /*.css$"))
+	rules := file.Rules("examplebot")
+	fmt.Println(rules.Named(), file.Rules("otherbot").Named())
+	for rule := range rules.Patterns() {
+		fmt.Printf("%+v\n", rule)
+	}
+	// Output:
+	// true false
+	// {Allow:false Pattern:/cgi-bin/ Line:5}
+	// {Allow:true Pattern:/*.css$ Line:6}
+}
+
 // Records that the package gives no meaning to are there, too.
 func ExampleFile_Records() {
 	file := robotstxt.Parse([]byte("User-agent: *\nLLM-Policy: ask # first\nSitemap: /map.xml\n"))

@@ -119,7 +119,7 @@ func (f *File) Rules(agent string) Rules {
 	defer f.mu.Unlock()
 	set := f.rules[token]
 	if set == nil {
-		set = f.compile(groups)
+		set = f.compile(groups, token != rep.AnyAgent)
 		if f.rules == nil {
 			f.rules = make(map[string]*ruleset, 1)
 		}

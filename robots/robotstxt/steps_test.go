@@ -45,3 +45,12 @@ func TestStepsAreBounded(t *testing.T) {
 		require.LessOrEqual(t, searches, strings.Count(tt.pieces, "*")+1, tt.name)
 	}
 }
+
+// TestLongURLsAreCut: what is beyond the bound changes nothing, and what is before it counts.
+func TestLongURLsAreCut(t *testing.T) {
+	rules := Parse([]byte("user-agent: *\ndisallow: /a\ndisallow: *late\n")).Rules("x")
+	require.False(t, rules.Allowed("https://h.test/a"+strings.Repeat("x", 1<<20)))
+	require.False(t, rules.Allowed("https://h.test/"+strings.Repeat("x", maxPath-10)+"late"))
+	require.True(t, rules.Allowed("https://h.test/"+strings.Repeat("x", maxPath)+"late"))
+	require.True(t, rules.Allowed("https://h.test/"+strings.Repeat("\xff", maxPath)+"late"))
+}

@@ -2,6 +2,7 @@ package usage_test
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/robots/usage"
@@ -24,6 +25,19 @@ func ExampleCombine() {
 	fmt.Printf("%+v\n", usage.Combine(file, header))
 	// Output:
 	// [{Label:search Allowed:false Line:0} {Label:train-ai Allowed:false Line:0}]
+}
+
+// A crawler that is asked to pay should not look like one that was refused.
+func ExampleDemandOf() {
+	h := http.Header{
+		"Www-Authenticate": {`License error="missing_token"`},
+		"Link":             {`</rsl.xml>; rel="license"; type="application/rsl+xml"`},
+	}
+	if usage.DemandOf(http.StatusUnauthorized, h) == usage.LicenseNeeded {
+		fmt.Println("the terms:", usage.HeaderLicenses(h, "https://example.com/article")[0].URL)
+	}
+	// Output:
+	// the terms: https://example.com/rsl.xml
 }
 
 func ExampleLicenses() {

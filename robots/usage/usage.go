@@ -8,13 +8,14 @@
 //
 // It follows drafts and changes with them, so it does not promise the compatibility of the other
 // packages: Content-Signal by contentsignals.org, Content-Usage by draft-ietf-aipref-attach-05 and
-// draft-ietf-aipref-vocab (August 2026), and License by Really Simple Licensing 1.0.
+// draft-ietf-aipref-vocab (August 2026), and License by Really Simple Licensing (RSL) 1.0. A server
+// may also demand a license or a payment: see [DemandOf].
 //
 // # What it does not do
 //
 // A preference is about the use of content after the fetch. It changes no verdict of robots.txt,
-// and the package enforces none. It does not fetch licenses. Lines are parsed at each call, which
-// takes microseconds.
+// and the package enforces none. It neither fetches licenses nor pays. Lines are parsed at each
+// call, which takes microseconds.
 package usage
 
 import (
@@ -24,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/internal/httpfield"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
@@ -150,34 +152,92 @@ func parseUsage(value string, line int) (list []Preference) {
 	return list
 }
 
-// License is a License line: the location of the terms of use, in the form of Really Simple
-// Licensing.
+// License is the location of terms of use, in the form of RSL: of a License line or a Link field.
 type License struct {
 	URL  string
-	Line int // of the robots.txt
+	Line int // of the robots.txt; 0 if it comes from a header
 }
 
 // Licenses returns the licenses that a file names, each once, in order. They are for the whole site
 // and all crawlers. They should be absolute; others are resolved against fileURL, where the file
 // was found. Results that are not URLs of http or https are left out.
 func Licenses(file *robotstxt.File, fileURL string) (list []License) {
-	base, err := url.Parse(fileURL)
+	l := licenses{base: fileURL}
+	for record := range file.Records() {
+		if strings.EqualFold(record.Key, "License") && record.Value != "" {
+			l.add(record.Value, record.Line)
+		}
+	}
+	return l.list
+}
+
+// HeaderLicenses returns the licenses of a response from the given URL, as [Licenses] does: those
+// of its Link fields with the relation license and the type application/rsl+xml.
+func HeaderLicenses(h http.Header, url string) []License {
+	l := licenses{base: url}
+	for _, field := range h["Link"] {
+		for target, params := range httpfield.Links(field) {
+			rels := strings.Fields(strings.ToLower(params["rel"]))
+			if slices.Contains(rels, "license") && params["anchor"] == "" &&
+				strings.EqualFold(params["type"], "application/rsl+xml") {
+				l.add(target, 0)
+			}
+		}
+	}
+	return l.list
+}
+
+// licenses has each license once.
+type licenses struct {
+	base string
+	seen map[string]bool
+	list []License
+}
+
+func (l *licenses) add(ref string, line int) {
+	base, err := url.Parse(l.base)
 	if err != nil {
 		base = &url.URL{}
 	}
-	seen := make(map[string]bool)
-	for record := range file.Records() {
-		if !strings.EqualFold(record.Key, "License") || record.Value == "" {
-			continue
-		}
-		found, err := base.Parse(record.Value)
-		if err != nil || found.Host == "" || found.Scheme != "http" && found.Scheme != "https" {
-			continue
-		}
-		if where := found.String(); !seen[where] {
-			seen[where] = true
-			list = append(list, License{where, record.Line})
+	found, err := base.Parse(ref)
+	if err != nil || found.Host == "" || found.Scheme != "http" && found.Scheme != "https" {
+		return
+	}
+	where := found.String()
+	if l.seen[where] {
+		return
+	}
+	if l.seen == nil {
+		l.seen = make(map[string]bool)
+	}
+	l.seen[where] = true
+	l.list = append(l.list, License{where, line})
+}
+
+// Demand is what a server wants before it sends a resource.
+type Demand uint8
+
+const (
+	NoDemand      Demand = iota // nothing, as far as the package can tell
+	LicenseNeeded               // a license token of RSL: 401, 402 or 403 with a challenge of the scheme License
+	PaymentNeeded               // 402 without such a challenge
+)
+
+// DemandOf returns what a response demands, given its status and its header.
+func DemandOf(status int, h http.Header) Demand {
+	switch status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
+	default:
+		return NoDemand
+	}
+	for _, challenge := range h["Www-Authenticate"] {
+		scheme, _, _ := strings.Cut(strings.TrimLeft(challenge, " \t"), " ")
+		if strings.EqualFold(scheme, "License") {
+			return LicenseNeeded
 		}
 	}
-	return list
+	if status == http.StatusPaymentRequired {
+		return PaymentNeeded
+	}
+	return NoDemand
 }

@@ -114,6 +114,33 @@ func TestCombine(t *testing.T) {
 	require.Empty(t, Combine())
 }
 
+func TestHeaderLicenses(t *testing.T) {
+	const url = "https://h.test/a/b"
+	rsl := func(refs ...string) (fields []string) {
+		for _, ref := range refs {
+			fields = append(fields, "<"+ref+`>; type="application/RSL+xml"; rel="nofollow License"`)
+		}
+		return fields
+	}
+	require.Equal(t, []License{{"https://h.test/a/l.xml", 0}, {"http://o.test/m", 0}},
+		HeaderLicenses(http.Header{"Link": rsl("l.xml", "http://o.test/m", "/a/l.xml", "mailto:a@h.test")}, url))
+	require.Empty(t, HeaderLicenses(http.Header{"Link": {
+		`</l>; rel=license`, `</l>; type="application/rsl+xml"`,
+		`</l>; rel=license; type="application/rsl+xml"; anchor="/other"`, `/l; rel=license`,
+	}}, url))
+}
+
+func TestDemands(t *testing.T) {
+	license := http.Header{"Www-Authenticate": {"Basic realm=x", "  license"}}
+	for status, want := range map[int]Demand{
+		200: NoDemand, 401: LicenseNeeded, 402: LicenseNeeded, 403: LicenseNeeded, 503: NoDemand,
+	} {
+		require.Equal(t, want, DemandOf(status, license), status)
+	}
+	require.Equal(t, PaymentNeeded, DemandOf(402, nil))
+	require.Equal(t, NoDemand, DemandOf(401, http.Header{"Www-Authenticate": {"Licensed x"}}))
+}
+
 func TestLicenses(t *testing.T) {
 	file := robotstxt.Parse([]byte("license: https://rsl.test/l.xml\nuser-agent: a\nLicense: /l.xml\n" +
 		"license: mailto:x\nlicense:\ndisallow: /\nlicense: https://rsl.test/l.xml\nlicense: http://%zz\n"))

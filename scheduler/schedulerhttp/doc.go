@@ -5,7 +5,7 @@
 //
 // A [Transport] works below any client of net/http, and so below colly, resty and gofeed, and above
 // any other RoundTripper. For crawlers with a queue, [Outcome] converts a response for the
-// scheduler.
+// scheduler, and [Over] makes other requests wait for the same hosts.
 //
 // # What it promises
 //
@@ -30,6 +30,6 @@
 // # Crawl-delay
 //
 // A layer above that reads robots.txt passes the Crawl-delay of a request's host in the request's
-// context, under the key struct{ RobotsCrawlDelay struct{} }{}, as a time.Duration. Zero cancels an
+// context, under the key [CrawlDelay], as a time.Duration. Zero cancels an
 // earlier one. Package robots/robotshttp does this.
 package schedulerhttp

@@ -27,7 +27,7 @@ type exchange struct {
 
 	// A layer below may make several attempts, one after the other or at the same time.
 	mu      sync.Mutex
-	lease   scheduler.Lease[struct{}]
+	lease   turn
 	named   string    // host:port of the server or the proxy of the next connection
 	dialing bool      // the RoundTripper below looks for a connection
 	conn    net.Conn  // the one that may be written to; nil if there is none

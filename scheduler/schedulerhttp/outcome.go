@@ -12,10 +12,11 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// Outcome describes a request that began at start, for a scheduler: status, latency, Retry-After
-// and failure. Call it when the response has arrived, or after its body was read. The delay of the
-// host counts from the call, since by then the server has certainly seen the request. Either resp
-// or err may be nil.
+// Outcome describes a request that began at start, for a scheduler: status, latency, failure, and
+// when the server wants the next request, by its Retry-After or its RateLimit field (of
+// draft-ietf-httpapi-ratelimit-headers-10: what is left is spread over the rest of the time). Call
+// it when the response has arrived, or after its body was read. The delay of the host counts from
+// the call, since by then the server has certainly seen the request. Either resp or err may be nil.
 //
 // A name that does not resolve, a broken network, a proxy that fails or too many open files are not
 // the server's fault: the visit counts as skipped. So does an error with a method Local() bool that
@@ -31,7 +32,7 @@ func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome 
 	}
 	o.Took = now.Sub(start)
 	o.Status = resp.StatusCode
-	if wait := httpfield.RetryAfter(resp.Header, now); wait > 0 {
+	if wait := max(httpfield.RetryAfter(resp.Header, now), httpfield.RateLimit(resp.Header)); wait > 0 {
 		o.RetryAfter = now.Add(wait)
 	}
 	return o

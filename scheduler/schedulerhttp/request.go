@@ -32,7 +32,7 @@ func (r *request) roundTrip() (*http.Response, error) {
 			body.end()
 			return nil, err
 		}
-		x := &exchange{transport: r.transport, ctx: r.Context(), host: r.host, lease: *lease, start: time.Now(), body: body}
+		x := &exchange{transport: r.transport, ctx: r.Context(), host: r.host, lease: lease, start: time.Now(), body: body}
 		resp, err := x.send(r.Request)
 		if err == nil {
 			return x.begin(resp, r.Request), nil
@@ -60,7 +60,7 @@ func (r *request) roundTrip() (*http.Response, error) {
 }
 
 // wait takes a lease.
-func (r *request) wait() (*scheduler.Lease[struct{}], error) {
+func (r *request) wait() (turn, error) {
 	ctx, cancel := r.cancelable()
 	defer cancel()
 	if most := r.transport.MaxWait; most > 0 {
@@ -69,7 +69,7 @@ func (r *request) wait() (*scheduler.Lease[struct{}], error) {
 		defer stop()
 	}
 	began := time.Now()
-	lease, err := r.transport.hosts.Wait(ctx, r.host)
+	lease, err := r.transport.turns.wait(ctx, r.host)
 	r.waited += time.Since(began)
 	return lease, err
 }
@@ -78,7 +78,7 @@ var errCanceled = errors.New("net/http: request canceled")
 
 // cancelable returns the context of the request, which also ends when its field Cancel is closed.
 func (r *request) cancelable() (context.Context, context.CancelFunc) {
-	closed := r.Cancel //nolint:staticcheck // older clients set it
+	closed := r.Cancel // older clients set it
 	if closed == nil {
 		return r.Context(), func() {}
 	}

@@ -1,7 +1,9 @@
 package schedulerhttp
 
 import (
+	"context"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -36,14 +38,50 @@ type Transport struct {
 	Arrival time.Duration
 
 	base  http.RoundTripper
-	hosts *scheduler.Scheduler[struct{}]
+	turns turns
+	hosts *scheduler.Scheduler[struct{}] // the same; nil if another type of items is queued there
 	kept  *memory
+}
+
+// turns is a scheduler.Scheduler for any type of items.
+type turns interface {
+	wait(ctx context.Context, host string) (turn, error)
+	SetHost(host string, h scheduler.Host) error
+}
+
+// A turn is a scheduler.Lease for any type of items.
+type turn interface {
+	Held() bool
+	Reach(netip.Addr) bool
+	Arrived(time.Time)
+	Done(scheduler.Outcome)
+}
+
+type queue[T any] struct{ *scheduler.Scheduler[T] }
+
+func (q queue[T]) wait(ctx context.Context, host string) (turn, error) {
+	lease, err := q.Wait(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	return lease, nil
 }
 
 // NewTransport returns a Transport on top of base; nil means http.DefaultTransport. It has no
 // goroutines in the background and need not be closed.
 func NewTransport(base http.RoundTripper, o scheduler.Options) *Transport {
-	t := &Transport{hosts: scheduler.New[struct{}](o), kept: newMemory()}
+	hosts := scheduler.New[struct{}](o)
+	t := Over(base, hosts)
+	t.hosts = hosts
+	return t
+}
+
+// Over returns a Transport whose requests wait for the hosts of a queue, which are named as in
+// [http.Request].URL, in lower case and ASCII. Use it for what a crawler needs besides the pages
+// that it has queued, such as robots.txt. A caller that holds a lease makes its requests with the
+// context of that, see [scheduler.Lease.Context]; it would wait for itself otherwise.
+func Over[T any](base http.RoundTripper, s *scheduler.Scheduler[T]) *Transport {
+	t := &Transport{turns: queue[T]{s}, kept: newMemory()}
 	return t.With(base)
 }
 
@@ -61,10 +99,13 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 
 // SetHost sets what is known about a host, whatever the spelling of its name: see
 // [scheduler.Scheduler.SetHost].
-func (t *Transport) SetHost(host string, h scheduler.Host) { t.hosts.SetHost(hostOf(host), h) }
+func (t *Transport) SetHost(host string, h scheduler.Host) error {
+	return t.turns.SetHost(hostOf(host), h)
+}
 
 // Hosts returns the scheduler of the requests. Use it to explain why a host waits, or to save and
-// restore the state. It knows a host by the name in lower case and ASCII, as it is sent.
+// restore the state. It knows a host by the name in lower case and ASCII, as it is sent. Hosts
+// returns nil if the Transport was made by [Over].
 func (t *Transport) Hosts() *scheduler.Scheduler[struct{}] { return t.hosts }
 
 // CloseIdleConnections calls the method of that name of the RoundTripper below, if it has one.
@@ -82,11 +123,23 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.base.RoundTrip(r)
 	}
 	host := hostOf(r.URL.Hostname())
-	if delay, known := r.Context().Value(httpctx.CrawlDelay{}).(time.Duration); known {
+	if delay, known := r.Context().Value(CrawlDelay{}).(time.Duration); known {
 		longest := t.kept.longest(host, httpurl.Port(r.URL), delay)
-		t.hosts.SetHost(host, scheduler.Host{CrawlDelay: longest})
+		if err := t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest}); err != nil {
+			return nil, refuse(r, err)
+		}
 	}
 	return (&request{Request: r, transport: t, host: host}).roundTrip()
+}
+
+// CrawlDelay is the key of a time.Duration in the context of a request: what robots.txt asks for.
+// Since its type has no name, layers of other modules can use it without importing this package.
+type CrawlDelay = httpctx.CrawlDelay
+
+// refuse closes the body of a request that is not sent, as the contract of RoundTripper requires.
+func refuse(r *http.Request, err error) error {
+	newBody(r.Body).end()
+	return err
 }
 
 // hostOf returns the one form of a host's name, as it is sent. net/http refuses to send names that
@@ -94,7 +147,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func hostOf(name string) string {
 	host, err := weburl.HostName(name)
 	if err != nil {
-		return strings.ToLower(name)
+		return strings.ToLower(strings.TrimRight(name, "."))
 	}
 	return host
 }

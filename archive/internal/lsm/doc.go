@@ -9,8 +9,8 @@
 //
 // # Durability
 //
-// A commit writes the frozen pairs as a run, and then the manifest, which names all runs and has the
-// caller's meta. So after a power failure the tree has the pairs and the meta of one commit.
+// A commit writes the frozen pairs as a run, and then the manifest, which names all runs and has
+// the caller's meta. So after a power failure the tree has the pairs and the meta of one commit.
 //
 // # Reading the source
 //

@@ -196,8 +196,8 @@ func (t *Tree) frozenNow() *memtable {
 const mergeStep = 4096
 
 // Merge merges runs until none is shorter than all newer ones together, so that they stay few. It
-// often calls pause, unless that is nil; pause may commit. An error from pause ends the merge, which
-// the next Merge continues.
+// often calls pause, unless that is nil; pause may commit. An error from pause ends the merge,
+// which the next Merge continues.
 func (t *Tree) Merge(pause func() error) error {
 	for {
 		more, err := t.table.Step()

@@ -9,7 +9,7 @@ import (
 
 // A calendar links to the next month forever, and shows the same empty page for each.
 func Example() {
-	limits := trap.Limits{PerHost: 10_000, Repeats: 20}
+	limits := trap.Limits{Repeats: 20}
 	contents := map[string]bool{}
 	fetched := 0
 	for month := range 1000 {

@@ -10,12 +10,8 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
-// The reasons of this package.
-const (
-	HostLimit    urlfilter.Reason = "enough URLs of this host"
-	PatternLimit urlfilter.Reason = "enough URLs of this pattern"
-	Trap         urlfilter.Reason = "pattern leads to the same pages again and again"
-)
+// Trap is the reason of this package.
+const Trap urlfilter.Reason = "pattern leads to the same pages again and again"
 
 // Defaults for zero fields of [Limits].
 const (
@@ -23,25 +19,18 @@ const (
 	DefaultEntries = 1 << 20
 )
 
-// Limits bounds how many URLs of a host, or of a pattern, a crawl accepts, and detects traps. The
-// zero Limits sets no bounds, but detects traps. Its methods are safe for concurrent use.
+// Limits detects traps. The zero Limits uses the defaults. Its methods are safe for concurrent use.
 //
 // URLs of one host have the same pattern if they differ only in numbers, in ids and in the values
 // of query parameters: /2031/05/x?a=b and /1999/12/x?a=c. An id is a UUID, or at least 16 letters
 // and digits, with more than two digits and a letter.
 type Limits struct {
-	// PerHost is the maximum number of URLs of a host. 0 means unlimited.
-	PerHost int
-
-	// PerPattern is the maximum number of URLs of a pattern. 0 means unlimited.
-	PerPattern int
-
 	// Repeats is the number of consecutive pages of a pattern with known content after which the
 	// pattern counts as a trap. 0 means DefaultRepeats. Negative disables the detection.
 	Repeats int
 
-	// Entries bounds the number of hosts and patterns with counts, which take about 50 bytes each.
-	// If there are more, those with low counts are forgotten. 0 means DefaultEntries.
+	// Entries bounds the number of patterns with counts, which take about 50 bytes each. If there
+	// are more, those with low counts are forgotten. 0 means DefaultEntries.
 	Entries int
 
 	mu     sync.Mutex
@@ -49,53 +38,32 @@ type Limits struct {
 	counts map[uint64]tally
 }
 
-// A tally has the counts of a host or a pattern.
+// A tally has the counts of a pattern.
 type tally struct {
-	admitted uint32
-	repeats  uint32 // consecutive pages with known content
-	refused  uint32 // since it became a trap
-}
-
-// increase adds one to a count, which stays at its maximum: a limit beyond that is none.
-func increase(count *uint32) {
-	if *count < math.MaxUint32 {
-		*count++
-	}
+	repeats uint32 // consecutive pages with known content
+	refused uint32 // since it became a trap
 }
 
 // One in probe URLs of a trap is admitted, to see whether it still is one: a site may have shown
 // the same error for a while.
 const probe = 64
 
-// Admit counts a URL that the crawl is about to accept, and returns urlfilter.Fine, or the reason
-// to reject it. Call it after all other filters, and only once for each URL if PerHost or
-// PerPattern is set.
+// Admit returns urlfilter.Fine for a URL that the crawl is about to accept, or the reason to reject
+// it. Call it after all other filters.
 func (l *Limits) Admit(url string) urlfilter.Reason {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	host, pattern := l.keys(url)
-	byHost, byPattern := l.counts[host], l.counts[pattern]
-	switch {
-	case l.PerHost > 0 && int64(byHost.admitted) >= int64(l.PerHost):
-		return HostLimit
-	case l.PerPattern > 0 && int64(byPattern.admitted) >= int64(l.PerPattern):
-		return PatternLimit
-	case l.isTrap(byPattern):
-		byPattern.refused++
-		l.keep(pattern, byPattern)
-		if byPattern.refused%probe != 0 {
-			return Trap
-		}
+	pattern := l.key(url)
+	t := l.counts[pattern]
+	if !l.isTrap(t) {
+		return urlfilter.Fine
 	}
-	if l.PerHost > 0 {
-		increase(&byHost.admitted)
-		l.keep(host, byHost)
+	t.refused++
+	l.counts[pattern] = t
+	if t.refused%probe == 0 {
+		return urlfilter.Fine
 	}
-	if l.PerPattern > 0 {
-		increase(&byPattern.admitted)
-		l.keep(pattern, byPattern)
-	}
-	return urlfilter.Fine
+	return Trap
 }
 
 // Fetched records whether the content of a page was seen before, at another URL of its host. To
@@ -104,11 +72,11 @@ func (l *Limits) Admit(url string) urlfilter.Reason {
 func (l *Limits) Fetched(url string, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, pattern := l.keys(url)
+	pattern := l.key(url)
 	t, found := l.counts[pattern]
 	switch {
 	case known:
-		increase(&t.repeats)
+		t.repeats += min(1, math.MaxUint32-t.repeats) // it stays at its maximum
 	case !found:
 		return // the common case
 	default:
@@ -137,10 +105,10 @@ func (l *Limits) keep(key uint64, t tally) {
 	}
 	if _, found := l.counts[key]; !found && len(l.counts) >= most {
 		const few = 8
-		n, lowest, least := 0, uint64(0), uint64(math.MaxUint64)
+		n, lowest, least := 0, uint64(0), uint32(math.MaxUint32)
 		for other, t := range l.counts { // starts anywhere
-			if sum := uint64(t.admitted) + uint64(t.repeats); sum < least {
-				lowest, least = other, sum
+			if n == 0 || t.repeats < least {
+				lowest, least = other, t.repeats
 			}
 			if n++; n == few {
 				break
@@ -151,16 +119,14 @@ func (l *Limits) keep(key uint64, t tally) {
 	l.counts[key] = t
 }
 
-// keys returns the hashes of a URL's host and of its pattern. It requires that l.mu is held.
-func (l *Limits) keys(url string) (host, pattern uint64) {
+// key returns the hash of a URL's host and pattern. It requires that l.mu is held.
+func (l *Limits) key(url string) uint64 {
 	if l.counts == nil {
 		l.seed, l.counts = maphash.MakeSeed(), map[uint64]tally{}
 	}
 	var buffer [256]byte
-	name := weburl.Host(url)
-	b := append(append(buffer[:0], name...), '/')
-	host = maphash.Bytes(l.seed, b[:len(name)])
-	return host, maphash.Bytes(l.seed, appendPattern(b, pathOf(url)))
+	b := append(append(buffer[:0], weburl.Host(url)...), '/')
+	return maphash.Bytes(l.seed, appendPattern(b, pathOf(url)))
 }
 
 // pathOf returns the path and the query of a URL.

@@ -33,48 +33,21 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-func TestLimitsCount(t *testing.T) {
-	l := &Limits{PerHost: 10, PerPattern: 4}
-	for i := range 6 {
-		want := urlfilter.Fine
-		if i >= 4 {
-			want = PatternLimit
-		}
-		require.Equal(t, want, l.Admit(fmt.Sprintf("https://a.example/item/%d", i)), i)
-	}
-	for i := range 8 {
-		want := urlfilter.Fine
-		if i >= 6 {
-			want = HostLimit
-		}
-		require.Equal(t, want, l.Admit("https://a.example/"+strings.Repeat("x", i)), i)
-	}
-	require.Equal(t, urlfilter.Fine, l.Admit("https://b.example/item/1"), "another host")
-	zero := &Limits{}
-	for i := range 1000 {
-		require.Equal(t, urlfilter.Fine, zero.Admit(fmt.Sprintf("https://a.example/item/%d", i)))
-	}
-	require.Empty(t, zero.counts)
-}
-
 // Limits beyond the counts are no limits, and counts do not start again.
-func TestLimitsBeyondTheCounts(t *testing.T) {
+func TestRepeatsBeyondTheCounts(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 {
 		t.Skip("an int is too small for such limits")
 	}
 	const url = "https://a.example/item/1"
 	for _, most := range []uint64{1 << 32, 1<<32 + 1, math.MaxInt64} {
-		l := &Limits{PerHost: int(most), PerPattern: int(most), Repeats: int(most)}
-		l.Fetched(url, true)
-		for range 3 {
-			require.Equal(t, urlfilter.Fine, l.Admit(url), most)
-		}
-		host, pattern := l.keys(url)
-		full := tally{admitted: math.MaxUint32, repeats: math.MaxUint32}
-		l.counts[host], l.counts[pattern] = full, full
+		l := &Limits{Repeats: int(most)}
 		l.Fetched(url, true)
 		require.Equal(t, urlfilter.Fine, l.Admit(url), most)
-		require.Equal(t, full, l.counts[pattern])
+		full := tally{repeats: math.MaxUint32}
+		l.counts[l.key(url)] = full
+		l.Fetched(url, true)
+		require.Equal(t, urlfilter.Fine, l.Admit(url), most)
+		require.Equal(t, full, l.counts[l.key(url)])
 	}
 }
 
@@ -113,22 +86,22 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// TestLimitsBoundTheirMemory admits URLs of more hosts than Entries. The host with the most URLs
+// TestLimitsBoundTheirMemory has known pages on more hosts than Entries. The pattern with the most
 // must be remembered.
 func TestLimitsBoundTheirMemory(t *testing.T) {
-	l := &Limits{PerHost: 100, Entries: 200}
+	l := &Limits{Repeats: 100, Entries: 200}
 	for i := range 100 {
-		require.Equal(t, urlfilter.Fine, l.Admit(fmt.Sprintf("https://large.example/%d", i)))
+		l.Fetched(fmt.Sprintf("https://large.example/%d", i), true)
 	}
 	for i := range 5000 {
-		require.Equal(t, urlfilter.Fine, l.Admit(fmt.Sprintf("https://h%d.example/", i)))
+		l.Fetched(fmt.Sprintf("https://h%d.example/", i), true)
 		require.LessOrEqual(t, len(l.counts), 200)
 	}
-	require.Equal(t, HostLimit, l.Admit("https://large.example/x"))
+	require.Equal(t, Trap, l.Admit("https://large.example/7"))
 }
 
 func TestAdmitDoesNotAllocate(t *testing.T) {
-	l := &Limits{PerHost: 1 << 30, PerPattern: 1 << 30}
+	l := &Limits{}
 	const url = "https://www.example.com/articles/2026/11/index.html?id=12345&page=2"
 	l.Admit(url)
 	require.Zero(t, testing.AllocsPerRun(100, func() { l.Admit(url) }))
@@ -162,7 +135,7 @@ func FuzzPattern(f *testing.F) {
 }
 
 func BenchmarkAdmit(b *testing.B) {
-	l := &Limits{PerHost: 1 << 30, PerPattern: 1 << 30}
+	l := &Limits{}
 	const url = "https://www.example.com/articles/2026/11/index.html?id=12345&page=2"
 	b.ReportAllocs()
 	for b.Loop() {

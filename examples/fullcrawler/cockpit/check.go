@@ -2,6 +2,7 @@ package cockpit
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/satstore"
 )
@@ -25,6 +27,12 @@ var errFaults = errors.New("the check found faults")
 
 // errUnread is returned by check if it could not read all parts, but found no fault.
 var errUnread = errors.New("not everything was checked: remove the cause, and check again")
+
+// errOther is returned if a part was written by another version of this program.
+var errOther = errors.New("not everything was read: use the version of this program that wrote it")
+
+// errLost is returned by repair if it could not keep everything.
+var errLost = errors.New("something is lost: what could not be read was set aside, as the lines above say")
 
 // errNone is returned by checks of optional parts that are missing.
 var errNone = errors.New("none")
@@ -59,6 +67,9 @@ func check(ctx context.Context, in call) error {
 		switch {
 		case errors.Is(err, errNone):
 			result = "none"
+		case errors.Is(err, durable.ErrVersion):
+			unread = errOther
+			result = fmt.Sprintf("NOT READ: %v", err)
 		case notDamage(err):
 			unread = errUnread
 			result = fmt.Sprintf("NOT CHECKED: %v", err)
@@ -188,7 +199,7 @@ func checkHosts(_ context.Context, dir string, _ io.Writer) (result string, err 
 func checkRules(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	saved, err := os.ReadFile(filepath.Join(dir, RulesName))
 	if err == nil {
-		err = stage.NewRobots("").Restore(saved, time.Now())
+		err = stage.NewRobots("").Restore(saved, time.Now(), nil)
 	}
 	return "sound", missing(err)
 }
@@ -245,6 +256,10 @@ func repair(ctx context.Context, in call) error {
 			}
 			say(p.name, "%s", result)
 			continue
+		case errors.Is(err, durable.ErrVersion):
+			say(p.name, "left as it is: %v", err)
+			failed = errors.Join(failed, errOther)
+			continue
 		case notDamage(err):
 			say(p.name, "not checked: %v", err)
 			failed = errUnread
@@ -259,8 +274,9 @@ func repair(ctx context.Context, in call) error {
 		case LedgerName:
 			err = repairLedger(in.dir, say)
 		default:
-			if err = os.Remove(filepath.Join(in.dir, p.name)); err == nil {
-				say(p.name, "removed: %s", p.loss)
+			var aside string
+			if aside, err = stage.SetAside(filepath.Join(in.dir, p.name)); err == nil {
+				say(p.name, "set aside as %s: %s", filepath.Base(aside), p.loss)
 			}
 		}
 		failed = errors.Join(failed, err)
@@ -288,7 +304,13 @@ func repairPages(dir string, say func(name, format string, args ...any)) error {
 		say("pages", "%v", finding)
 	}
 	say("pages", "%d pages kept, at least %d lost", done.Records, done.Lost)
+	if done.Aside != "" {
+		say("pages", "the damaged pages are set aside as %s", filepath.Base(done.Aside))
+	}
 	say("pages", "the next crawl checks the links of all pages again, and so finds lost pages")
+	if done.Lost > 0 || done.Records == 0 {
+		return errLost
+	}
 	return nil
 }
 
@@ -306,10 +328,16 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 	for _, name := range done.Missing {
 		say("archive", "missing: %s", name)
 	}
-	return a.Close()
+	if err := a.Close(); err != nil {
+		return err
+	}
+	if len(done.Damage) > 0 || len(done.Missing) > 0 {
+		return errLost
+	}
+	return nil
 }
 
-// repairLedger drops invalid lines.
+// repairLedger sets invalid lines aside.
 func repairLedger(dir string, say func(name, format string, args ...any)) error {
 	name := filepath.Join(dir, LedgerName)
 	in, err := os.Open(name)
@@ -317,7 +345,7 @@ func repairLedger(dir string, say func(name, format string, args ...any)) error 
 		return err
 	}
 	defer in.Close()
-	dropped := 0
+	var dropped []byte
 	err = stage.ReplaceWith(name, func(w io.Writer) error {
 		lines := bufio.NewReader(in)
 		for {
@@ -327,10 +355,10 @@ func repairLedger(dir string, say func(name, format string, args ...any)) error 
 					return err
 				}
 			} else if len(text) > 0 {
-				dropped++
+				dropped = append(append(dropped, bytes.TrimSuffix(text, []byte("\n"))...), '\n')
 			}
 			if err == io.EOF {
-				return nil
+				return appendTo(name+damagedLines, dropped)
 			}
 			if err != nil {
 				return err
@@ -338,7 +366,23 @@ func repairLedger(dir string, say func(name, format string, args ...any)) error 
 		}
 	})
 	if err == nil {
-		say(LedgerName, "%d lines were dropped", dropped)
+		say(LedgerName, "%d lines were set aside in %s", bytes.Count(dropped, []byte("\n")), LedgerName+damagedLines)
 	}
 	return err
+}
+
+// damagedLines is the ending of the file with the invalid lines of the ledger.
+const damagedLines = ".damaged"
+
+// appendTo appends to a file and syncs it.
+func appendTo(name string, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -81,9 +81,9 @@ type revisiting struct {
 
 func (r *revisiting) flags(fs *flag.FlagSet) {
 	fs.StringVar(&r.name, "revisit", "bayes",
-		"revisit policy: bayes, mle, aimd, or an interval such as 24h")
-	fs.Float64Var(&r.price, "price", 0, "cost of a visit, for bayes and mle: a higher one means fewer visits "+
-		"(default 0.5 for bayes, 1 for mle)")
+		"revisit policy: bayes, feed (bayes for what changes within the hour), mle, aimd, or an interval such as 24h")
+	fs.Float64Var(&r.price, "price", 0, "cost of a visit, for bayes, feed and mle: a higher one means fewer visits "+
+		"(default 0.5, and 1 for mle)")
 	fs.DurationVar(&r.least, "least", time.Hour, "minimum time between two visits of a page")
 	fs.DurationVar(&r.most, "most", stage.Longest, "maximum time between two visits of a page")
 }
@@ -224,6 +224,10 @@ func ParsePolicy(name string, price float64, least, most time.Duration) (revisit
 	switch name {
 	case "bayes":
 		return revisit.Bayes{Price: price, Min: least, Max: most}, nil
+	case "feed":
+		feed := revisit.Feed()
+		feed.Price, feed.Min, feed.Max = price, least, most
+		return feed, nil
 	case "mle":
 		return revisit.MLE{Alpha: price, Min: least, Max: most}, nil
 	case "aimd":
@@ -231,7 +235,7 @@ func ParsePolicy(name string, price float64, least, most time.Duration) (revisit
 	}
 	every, err := time.ParseDuration(name)
 	if err != nil || every <= 0 {
-		return nil, fmt.Errorf("-revisit %q: want bayes, mle, aimd or an interval such as 24h", name)
+		return nil, fmt.Errorf("-revisit %q: want bayes, feed, mle, aimd or an interval such as 24h", name)
 	}
 	return revisit.Every(every), nil
 }

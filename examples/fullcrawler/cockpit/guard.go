@@ -91,8 +91,8 @@ func (g guard) knows(field string) bool {
 }
 
 // isForeign reports whether another website made a browser send a request. Over plain HTTP browsers
-// name the website only in Origin and Referer, and not always; hence the token. Only the page itself
-// may be linked to: some responses are expensive.
+// name the website only in Origin and Referer, and not always; hence the token. Only the page
+// itself may be linked to: some responses are expensive.
 func isForeign(r *http.Request) bool {
 	for _, field := range []string{"Origin", "Referer"} {
 		from := r.Header.Get(field)

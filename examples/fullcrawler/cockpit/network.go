@@ -129,7 +129,8 @@ func eachLine(name string, use func(text string) error) error {
 // of the pages' store.
 const bodyShare = 4
 
-// FetchOptions returns the options of the client for a network. Its requests need an address: see fetch.Request.Addr.
+// FetchOptions returns the options of the client for a network. Its requests need an address: see
+// fetch.Request.Addr.
 func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
 	o = fetch.Options{
 		UserAgent: c.UserAgent(),

@@ -141,7 +141,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		fmt.Fprintf(w, "%-22s"+format+"\n", append([]any{name}, args...)...)
 	}
 	line("ended", "%s", Reason(ended))
-	if ended == nil && total(s.Fates) == 0 && known.Records > 0 {
+	if ended == nil && s.Pages == 0 && known.Records > 0 {
 		line("", "no page is due: -fresh starts over, and -forever waits")
 	}
 	line("pages", "%d in %s, %.1f per second", s.Pages, s.took.Round(time.Millisecond), s.rate())

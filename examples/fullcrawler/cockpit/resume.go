@@ -115,7 +115,9 @@ type stock struct{ pages, fresh, due int }
 
 // recall restores what can be derived from the pages, in one pass over them.
 func (c *Crawl) recall() (s stock, err error) {
-	c.Pages.Found = func(url string) { c.Hosts.Discovered(weburl.Host(url)) }
+	c.Pages.Found = func(it stage.Item) {
+		c.Hosts.Discovered(it, !c.Robots.Forbids(it.URL, time.Now()))
+	}
 	seeds := c.newSeedCheck()
 	for page, err := range c.Pages.All() {
 		if err != nil {
@@ -125,8 +127,9 @@ func (c *Crawl) recall() (s stock, err error) {
 		if seeds.see(page.Item) {
 			c.Filter.Scope.Add(page.Item.URL)
 		}
-		c.Hosts.Discovered(weburl.Host(page.Item.URL))
 		state := page.State
+		fetched := !state.History.Last().IsZero()
+		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0)
 		if state == (stage.State{}) || state.LeftOut {
 			continue
 		}
@@ -134,7 +137,7 @@ func (c *Crawl) recall() (s stock, err error) {
 		if !state.Visited() {
 			retryAt = state.Due
 		}
-		c.Hosts.Recall(weburl.Host(page.Item.URL), stage.Seconds(state.Interval), retryAt)
+		c.Hosts.Recall(weburl.Host(page.Item.URL), fetched, stage.Seconds(state.Interval), retryAt)
 		if state.Failures > 0 {
 			c.Retries.Expect(state.Due)
 		}
@@ -203,7 +206,7 @@ func DryRun(cfg Config, out io.Writer) error {
 	}
 	for _, seed := range cfg.Seeds {
 		if c.Hosts.Known(weburl.Host(seed)) == 0 {
-			c.Hosts.Discovered(weburl.Host(seed))
+			c.Hosts.Discovered(stage.Item{URL: seed}, true)
 		}
 	}
 	delay := max(cfg.Delay, time.Millisecond)

@@ -15,6 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
@@ -61,7 +62,7 @@ func (c *Crawl) OpenCaches(web stage.Network) (err error) {
 	}
 	rules, err := os.ReadFile(c.file(RulesName))
 	if err == nil {
-		err = c.Robots.Restore(rules, time.Now())
+		err = c.Robots.Restore(rules, time.Now(), c.asksAgain())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.Warn("%s: %v: each robots.txt is fetched again", c.file(RulesName), err)
@@ -73,6 +74,18 @@ func (c *Crawl) OpenCaches(web stage.Network) (err error) {
 		c.Warn("%v: the rhythms of hosts are learned again", err)
 	}
 	return nil
+}
+
+// asksAgain returns a function that reports whether a server is asked again for its robots.txt,
+// although it was unreachable a short while ago: the operator may have mended that.
+func (c *Crawl) asksAgain() func(file string) bool {
+	seeds := map[string]bool{}
+	for _, seed := range c.Cfg.Seeds {
+		if file, err := robotstxt.Locate(seed); err == nil {
+			seeds[file] = true
+		}
+	}
+	return func(file string) bool { return c.Cfg.Fresh || seeds[file] }
 }
 
 // SaveCaches saves the caches that OpenCaches opened.

@@ -195,7 +195,7 @@ func latest(rates [][2]float64, n int) (mean float64) {
 func (c *Crawl) hostTable() []hostRow {
 	rows := []hostRow{}
 	more := func(a, b hostRow) int { return cmp.Or(b.Queued-a.Queued, cmp.Compare(a.Host, b.Host)) }
-	for host, reason := range c.Polite.Queue.Hosts() {
+	for host, reason := range c.Polite.Queue.Reasons() {
 		if reason.Queued == 0 && reason.Leased == 0 && reason.Failures == 0 {
 			continue
 		}

@@ -18,8 +18,8 @@ func Main(name string, run func(args []string, out, errs io.Writer) error) {
 	}
 }
 
-// MakeOut creates the directory of the flag -out, unless it is "". A lab calls it before it computes,
-// so that a name that cannot be used costs no time.
+// MakeOut creates the directory of the flag -out, unless it is "". A lab calls it before it
+// computes, so that a name that cannot be used costs no time.
 func MakeOut(dir string) error {
 	if dir == "" {
 		return nil

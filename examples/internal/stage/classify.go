@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/robots/usage"
 )
 
 // Classify returns the fate of a URL, given the response or the error of the fetch.
@@ -24,6 +25,8 @@ func Classify(resp *fetch.Response, err error) Fate {
 		return SentAway
 	case 500 <= resp.Status && resp.Status < 600:
 		return ServerError
+	case usage.DemandOf(resp.Status, resp.Header) != usage.NoDemand:
+		return ForSale
 	case 400 <= resp.Status && resp.Status < 500:
 		return ClientError
 	case resp.Status != http.StatusOK:

@@ -38,6 +38,7 @@ const (
 	Interrupted Fate = "interrupted"
 
 	Disallowed        Fate = "disallowed"
+	ForSale           Fate = "for_sale"
 	RobotsUnreachable Fate = "robots_unreachable"
 	Unwanted          Fate = "unwanted"
 	QueueFull         Fate = "queue_full"
@@ -73,6 +74,7 @@ var sentences = map[Fate]string{
 	Oversized:         "response header over the limit",
 	Interrupted:       "interrupted",
 	Disallowed:        "disallowed by robots.txt",
+	ForSale:           "the site demands a license or a payment",
 	RobotsUnreachable: "robots.txt unreachable, so nothing is allowed",
 	Unwanted:          "no longer wanted",
 	QueueFull:         "queue full",
@@ -93,10 +95,20 @@ func (f Fate) String() string {
 // the operator does not want is not a failure.
 func (f Fate) Failed() bool {
 	switch f {
-	case Disallowed, Unwanted, HostFull, QueueFull:
+	case Disallowed, ForSale, Unwanted, HostFull, QueueFull:
 		return false
 	}
 	return f.Retry() > 0
+}
+
+// Requested reports whether a request was sent to the server of the page.
+func (f Fate) Requested() bool {
+	switch f {
+	case Disallowed, RobotsUnreachable, Unwanted, HostFull, QueueFull, Interrupted, BadURL, UnknownHost,
+		Unresolved, BlockedAddress:
+		return false
+	}
+	return true
 }
 
 // Page reports whether the archive got a page.
@@ -126,6 +138,7 @@ var retries = map[Fate]time.Duration{
 	Unstored:       time.Hour,
 
 	Disallowed:        7 * 24 * time.Hour,
+	ForSale:           7 * 24 * time.Hour,
 	RobotsUnreachable: time.Hour, // unless the time of the next request for the file is known
 	Unwanted:          7 * 24 * time.Hour,
 	QueueFull:         time.Hour,

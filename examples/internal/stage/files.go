@@ -2,8 +2,12 @@ package stage
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // ReplaceFile replaces a file atomically: it has either the old or the new content, even after a
@@ -24,7 +28,26 @@ func ReplaceWith(name string, write func(io.Writer) error) error {
 	}
 	err = write(f)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+		return errors.Join(err, os.Remove(temporary))
 	}
-	return os.Rename(temporary, name)
+	dir := filepath.Dir(name)
+	return errors.Join(vfs.SyncDir(dir), os.Rename(temporary, name), vfs.SyncDir(dir))
+}
+
+// SetAside renames what cannot be read, so that nothing of it is lost, and returns its new name:
+// with the ending .damaged, and a number if there is one already.
+func SetAside(name string) (aside string, err error) {
+	for n := 1; ; n++ {
+		aside = name + ".damaged"
+		if n > 1 {
+			aside += fmt.Sprintf("-%d", n)
+		}
+		if _, err := os.Lstat(aside); err == nil {
+			continue
+		}
+		if err := os.Rename(name, aside); err != nil {
+			return "", err
+		}
+		return aside, vfs.SyncDir(filepath.Dir(name))
+	}
 }

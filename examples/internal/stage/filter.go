@@ -24,6 +24,7 @@ const (
 	IndexInIndex Reason = "sitemap index in a sitemap index"
 	ManySitemaps Reason = "too many sitemaps of one server"
 	CrowdedHost  Reason = "many more links than pages of a host may be known"
+	ManyStrange  Reason = "many pages of a host that only other sites link to"
 	Duplicate    Reason = "seen before"
 )
 
@@ -47,9 +48,10 @@ func (f *Filter) Check(it Item) Reason {
 	page := it.Sitemap == nil
 	own := !page && Authority(it.URL) == it.Sitemap.Server
 	host := f.Hosts.Of(weburl.Host(it.URL))
+	if reason := f.Bars(it.URL); reason != "" {
+		return reason
+	}
 	switch {
-	case host.Off:
-		return SwitchedOff
 	case host.MaxDepth > 0 && it.Depth > host.MaxDepth:
 		return TooManyLinks
 	case f.MaxDepth >= 0 && it.Depth > f.MaxDepth:
@@ -60,7 +62,16 @@ func (f *Filter) Check(it Item) Reason {
 		return Excluded
 	case len(f.Include) > 0 && page && !it.Seeded() && !matchesAny(f.Include, it.URL):
 		return NotIncluded
-	case !f.Deny.Match(it.URL).Allowed:
+	}
+	return ""
+}
+
+// Bars returns why nothing may be requested from a URL, not even a robots.txt, or "".
+func (f *Filter) Bars(url string) Reason {
+	switch {
+	case f.Hosts.Of(weburl.Host(url)).Off:
+		return SwitchedOff
+	case !f.Deny.Match(url).Allowed:
 		return Denied
 	}
 	return ""

@@ -24,8 +24,9 @@ const FindAgain = 10 * time.Second
 // ErrManyLookups is returned when a Finder has no room for another lookup.
 var ErrManyLookups = errors.New("stage: too many lookups in progress")
 
-// A Finder looks up hosts in background goroutines, bounded by [Lookups]. The names of one owner that
-// wait take at most an eighth of the room for open items. Its methods are safe for concurrent use.
+// A Finder looks up hosts in background goroutines, bounded by [Lookups]. The names of one owner
+// that wait take at most an eighth of the room for open items. Its methods are safe for concurrent
+// use.
 type Finder struct {
 	lookup func(ctx context.Context, host string) (netip.Addr, error)
 	hold   func() (done func())

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,16 @@ const hostShare = 0.8
 // dropped.
 const knownShare = 2
 
+// barredShare times as many URLs may be known that may not be fetched.
+const barredShare = 16
+
+// One in strangersShare pages of the limit of a host may be known from links of other sites only.
+// What its own pages and sitemaps name comes first.
+const strangersShare = 8
+
+// triesShare times the page limit of a host is the maximum number of requests for its new pages.
+const triesShare = 2
+
 // A HostTable holds the state of the crawl for each host, in about 150 bytes each. Its methods are
 // safe for concurrent use.
 type HostTable struct {
@@ -51,16 +62,24 @@ type HostTable struct {
 	domains map[string]*share
 	places  map[place]*tenants
 	until   int64 // the latest until of all
+	commits uint32
 }
 
 type hostEntry struct {
 	share
-	site   string         // its owner, or its registrable domain where no owner is known
-	addr   netip.Addr     // address of its last page in flight
-	known  int32          // pages
-	taken  int32          // of these, pages that have been in flight
-	load   revisit.Demand // of its known pages
-	domain *share         // nil while nothing is in flight
+	site   string     // its owner, or its registrable domain where no owner is known
+	addr   netip.Addr // address of its last page in flight
+	known  int32      // pages
+	barred int32      // pages that may not be fetched
+
+	strange   int32 // pages that only other sites link to, which count in neither
+	offered   int32 // further ones, which may be known, since the last commit
+	offeredAt uint32
+	taken     int32          // of these, pages that were fetched, or are in flight for the first time
+	first     int32          // of these, the ones in flight
+	missed    int32          // requests for new pages that got none
+	load      revisit.Demand // of its known pages
+	domain    *share         // nil while nothing is in flight
 }
 
 // A place is a registrable domain at an address.
@@ -103,12 +122,22 @@ func (b *HostTable) entry(host string) *hostEntry {
 	return e
 }
 
-// Discovered counts a new page.
-func (b *HostTable) Discovered(host string) {
+// Discovered counts a new page. One that may not be fetched, as far as is known, does not crowd out
+// those that may.
+func (b *HostTable) Discovered(it Item, allowed bool) {
+	host := weburl.Host(it.URL)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	if e.known++; b.limit > 0 && int(e.known) == knownShare*b.limit {
+	switch {
+	case it.Strange:
+		e.strange++
+	case allowed:
+		e.known++
+	default:
+		e.barred++
+	}
+	if most := knownShare * b.limit; b.limit > 0 && (int(e.known) == most || int(e.barred) == barredShare*most) {
 		b.crowded.Store(host, nil)
 	}
 }
@@ -120,12 +149,40 @@ func (b *HostTable) IsCrowded(url string) bool {
 	return crowded
 }
 
-// Recall restores a page that was in flight in an earlier run.
-func (b *HostTable) Recall(host string, interval time.Duration, retryAt int64) {
+// TakesStrange reports whether a page that only other sites link to may be known. The front page of
+// a host may in any case: it leads to the others, however many links strangers have made up.
+func (b *HostTable) TakesStrange(url string) bool {
+	if b.limit <= 0 || strings.HasSuffix(url, "://"+Authority(url)+"/") {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(weburl.Host(url))
+	if e.offeredAt != b.commits {
+		e.offered, e.offeredAt = 0, b.commits
+	}
+	if int(e.strange+e.offered) >= max(b.limit/strangersShare, 1) {
+		return false
+	}
+	e.offered++
+	return true
+}
+
+// Committed says that Discovered was called for all pages that are new.
+func (b *HostTable) Committed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.commits++
+}
+
+// Recall restores a page that was in flight in an earlier run, and may have been fetched.
+func (b *HostTable) Recall(host string, fetched bool, interval time.Duration, retryAt int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	e.taken++
+	if fetched {
+		e.taken++
+	}
 	if interval > 0 {
 		e.load.Add(interval)
 	}
@@ -147,11 +204,13 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool, now time.Time
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	if first {
-		e.taken++
-		if b.limit > 0 && int(e.taken) > b.limit {
+	if first && b.limit > 0 {
+		switch fetched := int(e.taken - e.first); {
+		case fetched >= b.limit || fetched+int(e.missed) >= triesShare*b.limit:
 			b.enter(host, e, addr)
 			return admission{Full: true}
+		case int(e.taken) >= b.limit: // of those in flight, some may turn out to be no pages
+			return admission{RetryAt: b.postpone(&e.share, b.delay, now)}
 		}
 	}
 	domain, at := b.domains[e.site], place{e.site, addr}
@@ -164,8 +223,27 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool, now time.Time
 		// Its hosts are visited concurrently if they have separate addresses.
 		return admission{RetryAt: b.postpone(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
 	}
+	if first {
+		e.taken++
+		e.first++
+	}
 	b.enter(host, e, addr)
 	return admission{}
+}
+
+// Settle ends the first time in flight of a page. One that was not fetched takes no place of its
+// host's limit. requested reports whether that took a request.
+func (b *HostTable) Settle(host string, fetched, requested bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(host)
+	e.first--
+	if !fetched {
+		e.taken--
+		if requested {
+			e.missed++
+		}
+	}
 }
 
 // Postpone postpones a page for a reason other than lack of room, and returns its due time in Unix
@@ -331,11 +409,24 @@ func (b *HostTable) UpdateLoad(host string, before, after time.Duration) (stretc
 	return e.load.Stretch(hostShare * float64(24*time.Hour) / float64(b.delay))
 }
 
-// Pending reports whether a postponed page is not due yet.
-func (b *HostTable) Pending(now time.Time) bool {
+// Fetched returns how many pages were fetched.
+func (b *HostTable) Fetched() (pages int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.until/1000 >= now.Unix()
+	for _, e := range b.hosts {
+		pages += int(e.taken - e.first)
+	}
+	return pages
+}
+
+// Until returns when the last of the postponed pages is due; the zero time if none ever was.
+func (b *HostTable) Until() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.until == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(b.until)
 }
 
 // Of returns how many pages of a host have been in flight, and how many visits a day they need.

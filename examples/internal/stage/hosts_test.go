@@ -21,28 +21,40 @@ func TestHostTable(t *testing.T) {
 	second := b.Take("a.test", nowhere, false, now).RetryAt
 	require.Equal(t, now.Unix()+10*minHostRoom+10, first-1, "when the host is done with its pages in flight")
 	require.Equal(t, first+10, second, "and one delay later")
-	require.True(t, b.Pending(now))
-	require.False(t, b.Pending(time.Unix(second+1, 0)))
+	require.Equal(t, second-1, b.Until().Unix())
 	b.Leave("a.test", nowhere)
 	require.Zero(t, b.Take("a.test", nowhere, false, now).RetryAt)
 
-	require.False(t, b.Take("b.test", nowhere, true, now).Full)
-	require.False(t, b.Take("b.test", nowhere, true, now).Full)
+	for range 2 {
+		require.Zero(t, b.Take("b.test", nowhere, true, now))
+	}
+	require.Positive(t, b.Take("b.test", nowhere, true, now).RetryAt, "the pages in flight may be none")
+	b.Settle("b.test", false, false)
+	require.Zero(t, b.Take("b.test", nowhere, true, now), "one was none")
+	b.Settle("b.test", true, true)
+	b.Settle("b.test", false, true)
+	require.Zero(t, b.Take("b.test", nowhere, true, now))
+	b.Settle("b.test", true, true)
 	require.True(t, b.Take("b.test", nowhere, true, now).Full)
+	for range triesShare * 2 {
+		require.Zero(t, b.Take("broken.test", nowhere, true, now))
+		b.Settle("broken.test", false, true)
+	}
+	require.True(t, b.Take("broken.test", nowhere, true, now).Full, "too many requests for no page")
 	require.False(t, b.Take("b.test", nowhere, false, now).Full, "visited pages do not count again")
 	for n := range 4 {
 		require.False(t, b.IsCrowded("http://b.test/"), n)
-		b.Discovered("b.test")
+		b.Discovered(Item{URL: "http://b.test/"}, true)
 	}
 	require.True(t, b.IsCrowded("http://b.test/x"), "twice the limit of pages")
 	require.False(t, b.IsCrowded("http://a.test/"))
-	require.Equal(t, 2, b.Count())
+	require.Equal(t, 3, b.Count())
 
 	require.InDelta(t, 1, b.UpdateLoad("c", 0, time.Hour), 0)
 	require.InDelta(t, 1/hostShare, b.UpdateLoad("c", time.Hour, 10*time.Second), 0.01,
 		"more visits than fit into the host's time")
 	require.InDelta(t, 1, b.UpdateLoad("c", 10*time.Second, 0), 0)
-	b.Recall("d", 10*time.Second, now.Unix()+5)
+	b.Recall("d", true, 10*time.Second, now.Unix()+5)
 	pages, load := b.Of("d")
 	require.Equal(t, 1, pages)
 	require.InDelta(t, 8640, load, 1)
@@ -145,7 +157,7 @@ func TestMemoryOfCrowdedHosts(t *testing.T) {
 		host := fmt.Sprintf("h%d.test", n)
 		for range knownShare {
 			require.False(t, b.IsCrowded("http://"+host+"/"))
-			b.Discovered(host)
+			b.Discovered(Item{URL: "http://" + host + "/"}, true)
 		}
 		require.True(t, b.IsCrowded("http://"+host+"/"))
 	}

@@ -18,10 +18,10 @@ const (
 // twice.
 const lookupTimeout = 30 * time.Second
 
-// Lookups bounds the lookups in progress, such that name servers that do not answer delay only their
-// own hosts: the names of one owner take at most eight of 256 lookups. One weakness remains: while
-// 192 such names of different owners are looked up, hosts that were never found before wait: half a
-// minute for each 192 that are ahead of them. Its methods are safe for concurrent use.
+// Lookups bounds the lookups in progress, such that name servers that do not answer delay only
+// their own hosts: the names of one owner take at most eight of 256 lookups. One weakness remains:
+// while 192 such names of different owners are looked up, hosts that were never found before wait:
+// half a minute for each 192 that are ahead of them. Its methods are safe for concurrent use.
 type Lookups struct {
 	all, fresh chan struct{} // has a value for each lookup, and for each of a host not found before
 

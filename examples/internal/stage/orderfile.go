@@ -60,7 +60,7 @@ func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
 }
 
 // ReadOrder reads the output of WriteTo. Pages that were not visited are not given out before they
-// are added again, with their old scores. Errors wrap [ErrOrder] or those of pagerank.Load; memory
+// are added again, with their old scores. Errors wrap [ErrOrder] or those of pagerank.Read; memory
 // is bounded by the size of the input.
 func ReadOrder(r io.Reader) (*Order, error) {
 	o := NewOrder()
@@ -74,16 +74,13 @@ func ReadOrder(r io.Reader) (*Order, error) {
 		return nil, fmt.Errorf("%w: the checksum of the URLs is wrong", ErrOrder)
 	}
 	var err error
-	if o.frontier, err = pagerank.Load(in, o.options()); err != nil {
+	if o.frontier, err = pagerank.Read(in, o.options()); err != nil {
 		return nil, err
 	}
 	for id := range o.frontier.All() {
 		if int(id) >= len(o.pages) {
 			return nil, fmt.Errorf("%w: it ranks more pages than it names", ErrOrder)
 		}
-	}
-	for host := range o.out { // nothing is in flight
-		o.frontier.Release(uint32(host))
 	}
 	return o, nil
 }

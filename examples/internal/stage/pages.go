@@ -23,9 +23,9 @@ import (
 //
 // Its methods are safe for concurrent use. Only one iteration of Due can run at a time.
 type Pages struct {
-	// Found is called with each URL that was not known before, if it is not nil. It must be safe
-	// for concurrent use.
-	Found func(url string)
+	// Found is called with each item whose URL was not known before, if it is not nil. It must be
+	// safe for concurrent use.
+	Found func(it Item)
 
 	store *satstore.Store
 	unit  time.Duration
@@ -53,6 +53,7 @@ type Visit struct {
 	RetryAfter time.Duration // that the server asked for, or 0
 	Signals    string        // what the site states about the use of the page
 	Addr       netip.Addr    // whose room it takes; zero if unknown
+	First      bool          // it takes a place of its host's page limit, until it is settled
 
 	record *satstore.Record // nil if the page is visited before it is due
 	item   Item
@@ -139,7 +140,8 @@ func (p *Pages) add() error {
 	err := p.store.AddEach(batch, func(item satstore.Item) {
 		found++
 		if p.Found != nil {
-			p.Found(item.ID)
+			it, _, _ := ReadRecord(item.ID, item.Data) // just written by note
+			p.Found(it)
 		}
 	})
 	p.mu.Lock()
@@ -245,9 +247,29 @@ func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
 	return it, true, nil
 }
 
+// Failing returns the item of a page whose last visits failed, and that is not due before a time,
+// for an early visit.
+func (p *Pages) Failing(url string, due time.Time) (it Item, ok bool, err error) {
+	known, err := p.Find(url)
+	if errors.Is(err, satstore.ErrUnknown) {
+		return Item{}, false, nil
+	}
+	s := known.State
+	if err != nil || s.Failures == 0 || s.Due <= due.Unix() {
+		return Item{}, false, err
+	}
+	it = known.Item
+	it.Visit = &Visit{State: s, Before: s.History.Last(), item: it}
+	return it, true, nil
+}
+
 // Ahead reports whether the store has reached a slot in the future because the clock was wrong.
 // Returned pages would be due no earlier. RewritePages repairs that.
 func (p *Pages) Ahead(now time.Time) bool { return p.store.Now().Add(-p.unit).After(now) }
+
+// Passed reports whether all pages that were given back in time have been handed out that were due
+// then.
+func (p *Pages) Passed(t time.Time) bool { return !p.store.Now().Before(t.Add(p.unit)) }
 
 // NextSlot returns when the slot after that of the last Due begins.
 func (p *Pages) NextSlot() time.Time { return p.store.Now().Add(p.unit) }

@@ -7,12 +7,20 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
+// A PagesRepair is what RepairPages did.
+type PagesRepair struct {
+	satstore.Repaired
+	Aside string // where the damaged store is now; "" if it was sound
+}
+
 // RepairPages repairs the pages of a crawl: damage loses the pages that it hits. If even the
-// store's checkpoint is unreadable, all pages are lost. The pages must not be open.
-func RepairPages(dir string, o PagesOptions) (done satstore.Repaired, err error) {
+// store's checkpoint is unreadable, all pages are lost. The damaged store is set aside. The pages
+// must not be open.
+func RepairPages(dir string, o PagesOptions) (done PagesRepair, err error) {
 	if err := finishReplace(dir, PagesDir); err != nil {
 		return done, err
 	}
@@ -29,7 +37,7 @@ func RepairPages(dir string, o PagesOptions) (done satstore.Repaired, err error)
 }
 
 // repairStore replaces the store unless it is intact.
-func repairStore(dir string, o PagesOptions) (done satstore.Repaired, err error) {
+func repairStore(dir string, o PagesOptions) (done PagesRepair, err error) {
 	at := filepath.Join(dir, PagesDir)
 	store, err := satstore.Open(at, o.store())
 	if err == nil {
@@ -37,12 +45,15 @@ func repairStore(dir string, o PagesOptions) (done satstore.Repaired, err error)
 			return done, nil
 		}
 	}
-	if errors.Is(err, satstore.ErrLocked) {
+	if errors.Is(err, satstore.ErrLocked) || errors.Is(err, satstore.ErrVersion) {
 		return done, err
 	}
-	done, err = satstore.Repair(at, at+freshDir)
+	done.Repaired, err = satstore.Repair(at, at+freshDir)
 	if err == nil {
-		return done, replace(dir, PagesDir)
+		if done.Aside, err = SetAside(at); err != nil {
+			return done, err
+		}
+		return done, errors.Join(os.Rename(at+freshDir, at), vfs.SyncDir(dir))
 	}
 	done.Findings = append(done.Findings, err)
 	if err := os.RemoveAll(at + freshDir); err != nil {
@@ -51,5 +62,8 @@ func repairStore(dir string, o PagesOptions) (done satstore.Repaired, err error)
 	if !errors.Is(err, satstore.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 		return done, fmt.Errorf("repair the pages: %w", err) // such as a full disk: nothing is lost
 	}
-	return done, discard(dir, PagesDir)
+	if done.Aside, err = SetAside(at); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return done, err
 }

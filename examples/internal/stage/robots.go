@@ -30,8 +30,8 @@ type Ruling struct {
 	Until   time.Time      // when the rules of an unreachable server are requested again, or zero
 	Request robots.Request // to be made, if Step is Ask
 
-	// News has the consequences of rules from an earlier crawl, on their first use in this crawl;
-	// otherwise nil.
+	// News has the consequences of rules from an earlier crawl, on their first use in this crawl,
+	// and of rules that became known in another way; otherwise nil.
 	News *Answered
 }
 
@@ -70,7 +70,7 @@ func NewRobots(agent string) *Robots {
 
 // Rule decides whether the item may be fetched now.
 func (r *Robots) Rule(it Item, now time.Time) Ruling {
-	answer, err := r.pending.Lookup(it.URL, it, now)
+	answer, ready, err := r.pending.Lookup(it.URL, it, now)
 	switch {
 	case errors.Is(err, robots.ErrFull):
 		return Ruling{Step: Stop, Fate: QueueFull, Why: err.Error()}
@@ -85,12 +85,19 @@ func (r *Robots) Rule(it Item, now time.Time) Ruling {
 	ruling := r.apply(file, it.URL, answer.Rules)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, unused := r.unused[file]; unused {
+	if _, unused := r.unused[file]; unused || len(ready) > 0 {
 		delete(r.unused, file)
 		news := answered(file, answer.Rules)
+		news.Released = ready
 		ruling.News = &news
 	}
 	return ruling
+}
+
+// Forbids reports whether the rules for a URL are known and disallow it.
+func (r *Robots) Forbids(url string, now time.Time) bool {
+	rules, known := r.rules.Get(url, now)
+	return known && !rules.Allowed(url)
 }
 
 // Explain describes the known rules for a URL, without requesting them.
@@ -144,7 +151,7 @@ func RobotsResponse(resp *fetch.Response) robots.Response {
 type Answered struct {
 	More     bool           // it is a redirect, to be followed by the request Next
 	Next     robots.Request // to be made, if More
-	Released []Item         // that have waited
+	Released []Item         // that have waited, to be ruled again
 	Delay    time.Duration  // Crawl-delay of the site; 0 if it has none
 	Sitemaps []string       // that it names, as absolute URLs
 }
@@ -160,7 +167,7 @@ func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time)
 	case err == nil && answer.Request != nil:
 		return Answered{More: true, Next: *answer.Request}
 	case err != nil || !answer.Known:
-		return Answered{} // a response that is no longer needed
+		return Answered{Released: released} // a response that is no longer needed
 	}
 	s = answered(req.URL, answer.Rules)
 	s.Released = released
@@ -184,6 +191,9 @@ func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time
 	_, released, _ := r.pending.Store(req, robots.Response{Reason: why}, now) // its URL is valid
 	return released
 }
+
+// Refuse records that a robots.txt will not be requested. It returns the waiting items.
+func (r *Robots) Refuse(req robots.Request) []Item { return r.pending.Abandon(req) }
 
 // Abandon records that this side canceled a request for a robots.txt. That is not an answer:
 // earlier rules remain valid, and the next run requests them again. The waiting items stay parked.

@@ -17,15 +17,16 @@ const keptRules = 30 * 24 * time.Hour
 func (r *Robots) Append(dst []byte) ([]byte, error) { return AppendEntries(dst, r.rules.All()) }
 
 // Restore restores the output of Append. Rules from the future, because of a wrong clock, count as
-// expired. If the data is damaged, it restores the entries before the damage.
-func (r *Robots) Restore(data []byte, now time.Time) error {
+// expired, and so do failures of servers for which again, unless it is nil, returns true. If the
+// data is damaged, it restores the entries before the damage.
+func (r *Robots) Restore(data []byte, now time.Time, again func(file string) bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for e, err := range Entries[robots.Entry](data) {
 		if err != nil {
 			return err
 		}
-		if e.Fetched.After(now) || e.FailedSince.After(now) {
+		if e.Fetched.After(now) || e.FailedSince.After(now) || e.Failures > 0 && again != nil && again(e.URL) {
 			e.Expires = now
 		}
 		if e.Expires.Add(keptRules).Before(now) {

@@ -15,7 +15,7 @@ func TestRulesAreSavedForTheNextCrawl(t *testing.T) {
 	require.NoError(t, err)
 
 	next := NewRobots("spider")
-	require.NoError(t, next.Restore(saved, time.Now()))
+	require.NoError(t, next.Restore(saved, time.Now(), nil))
 	require.Equal(t, Ruling{
 		Step: Stop, Fate: Disallowed, Why: "line 2 of http://a.example/robots.txt: /2",
 		News: &Answered{Delay: 7 * time.Second, Sitemaps: []string{"http://b.example/s.xml"}},
@@ -39,11 +39,11 @@ func TestOldRobotsAreForgotten(t *testing.T) {
 		kept bool
 	}{{0, true}, {30, true}, {32, false}} {
 		next := NewRobots("spider")
-		require.NoError(t, next.Restore(saved, now.AddDate(0, 0, tt.days)))
+		require.NoError(t, next.Restore(saved, now.AddDate(0, 0, tt.days), nil))
 		require.Equal(t, tt.kept, next.rules.Stats().Hosts == 1, "after %d days", tt.days)
 	}
 }
 
 func TestDamagedRules(t *testing.T) {
-	require.ErrorContains(t, NewRobots("spider").Restore([]byte("nonsense"), time.Now()), "byte 0")
+	require.ErrorContains(t, NewRobots("spider").Restore([]byte("nonsense"), time.Now(), nil), "byte 0")
 }

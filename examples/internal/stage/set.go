@@ -45,3 +45,27 @@ func Wake(c chan struct{}) {
 	default:
 	}
 }
+
+// Counts counts events by key, for up to maxCounts keys; of others an arbitrary one is forgotten.
+// The zero Counts is empty. Its methods are safe for concurrent use.
+type Counts struct {
+	mu sync.Mutex
+	of map[string]int
+}
+
+const maxCounts = 10_000
+
+// Add counts an event, unless there were as many as limit. It reports whether it did.
+func (c *Counts) Add(key string, limit int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	if c.of[key] >= limit {
+		return false
+	}
+	makeRoom(c.of, maxCounts)
+	c.of[key]++
+	return true
+}

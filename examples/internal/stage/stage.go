@@ -30,6 +30,10 @@ type Item struct {
 	Hops  int    // redirects since the last link
 	From  string // URL of the page that links to it, on discovery; "" if none does
 
+	// Strange means that another site had the first link to it, or a redirect. Strangers can link to
+	// any number of pages that do not exist, so such pages prove nothing about their site.
+	Strange bool
+
 	// LastMod is the last change of the page according to a sitemap, in Unix time; 0 if unknown.
 	LastMod int64
 
@@ -44,6 +48,14 @@ type Item struct {
 
 // Seeded reports whether the item is a seed, or the target of its redirect.
 func (it Item) Seeded() bool { return it.Depth == 0 && it.Sitemap == nil }
+
+// ByStrangers returns the Strange of an item that was discovered on the page From. If that redirects
+// here, the item has its Strange so far.
+func (it Item) ByStrangers() bool {
+	foreign := it.From != "" && weburl.Host(it.From) != weburl.Host(it.URL) &&
+		weburl.Site(it.From) != weburl.Site(it.URL)
+	return foreign || it.Hops > 0 && it.Strange
+}
 
 // Authority returns the part of an absolute URL that names the server: host, and port if it is not
 // the scheme's own.

@@ -55,6 +55,7 @@ const (
 	isLeftOut = 0x01
 	hasRelink = 0x02
 	hasFresh  = 0x04
+	isStrange = 0x08
 )
 
 // ErrRecord is returned for bytes that are not a record of a page.
@@ -77,7 +78,7 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	if s.Text != (simhash.Print{}) {
 		flags |= hasText
 	}
-	b = appendFlags(b, flags, s)
+	b = appendFlags(b, flags, it, s)
 	b = binary.AppendUvarint(b, uint64(it.Depth))
 	b = binary.AppendUvarint(b, uint64(it.Hops))
 	b = binary.AppendVarint(b, it.LastMod)
@@ -103,8 +104,11 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	return appendText(b, short(s.Validators.LastModified))
 }
 
-func appendFlags(b []byte, flags byte, s State) []byte {
+func appendFlags(b []byte, flags byte, it Item, s State) []byte {
 	more := byte(0)
+	if it.Strange {
+		more |= isStrange
+	}
 	if s.LeftOut {
 		more |= isLeftOut
 	}
@@ -138,7 +142,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	form := flags & 0xf0
 	if form == longForm {
 		more = r.bytes(1)[0]
-		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh) != 0
+		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange) != 0
 	}
 	it.URL = url
 	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
@@ -164,6 +168,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
 	}
 	s.LeftOut, s.Relink = more&isLeftOut != 0, more&hasRelink != 0
+	it.Strange = more&isStrange != 0
 	if r.bad || form != recordForm && form != longForm || len(r.b) > 0 {
 		return Item{}, State{}, ErrRecord
 	}

@@ -13,8 +13,9 @@ const (
 	trickleSpan  = time.Minute
 )
 
-// A Trickle passes on a few lines a minute and drops the rest. It is for package log: net/http reports
-// there what servers send unasked, as much as they like. Its methods are safe for concurrent use.
+// A Trickle passes on a few lines a minute and drops the rest. It is for package log: net/http
+// reports there what servers send unasked, as much as they like. Its methods are safe for
+// concurrent use.
 type Trickle struct {
 	out io.Writer
 

@@ -7,9 +7,7 @@
 package pagerank
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -93,29 +91,6 @@ func cpu(b *testing.B) float64 {
 		b.Fatal(err)
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
-}
-
-// BenchmarkSpill keeps the links in a file.
-func BenchmarkSpill(b *testing.B) {
-	s := readGraph(b, "cnr-2000")
-	for _, disk := range []bool{false, true} {
-		b.Run(fmt.Sprintf("disk=%t", disk), func(b *testing.B) {
-			pages := 0
-			for b.Loop() {
-				opts := pagerank.Options{}
-				if disk {
-					file, err := os.Create(filepath.Join(b.TempDir(), "links"))
-					if err != nil {
-						b.Fatal(err)
-					}
-					defer file.Close()
-					opts.Spill = file
-				}
-				pages += crawl(pagerank.New(opts), s)
-			}
-			b.ReportMetric(float64(pages)/b.Elapsed().Seconds()/1e6, "Mpages/s")
-		})
-	}
 }
 
 // BenchmarkMemory reports the bytes per known page, and per kept link.

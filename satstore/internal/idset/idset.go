@@ -115,8 +115,8 @@ func (x *Set) Find(keys []Key) ([]uint64, error) {
 	return values, nil
 }
 
-// recall sets the values of the keys that are in memory, and returns the indexes of the others, whose
-// values it sets to None.
+// recall sets the values of the keys that are in memory, and returns the indexes of the others,
+// whose values it sets to None.
 func (x *Set) recall(keys []Key, values []uint64) (open []int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -162,8 +162,8 @@ func (x *Set) Flush() error {
 	return nil
 }
 
-// Step does a small part of a merge if there is anything to merge, and reports whether there is more
-// to do. Only one Step may run at a time. It does not block look-ups.
+// Step does a small part of a merge if there is anything to merge, and reports whether there is
+// more to do. Only one Step may run at a time. It does not block look-ups.
 func (x *Set) Step() (more bool, err error) {
 	if more, err = x.table.Step(); err != nil {
 		err = fmt.Errorf("satstore: merge ids: %w", err)

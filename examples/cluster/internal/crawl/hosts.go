@@ -188,7 +188,8 @@ func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
 	if s.full(it, at, emit) {
 		return
 	}
-	answer, _ := s.rules.Lookup(it.URL, it.Clone(), at) // the URL was located, and nothing is bounded here
+	// The URL was located, nothing is bounded here, and check has found the rules unknown.
+	answer, _, _ := s.rules.Lookup(it.URL, it.Clone(), at)
 	s.changed(file)
 	if answer.Request != nil {
 		s.send(message.Item{Kind: message.Rules, URL: file, For: file}, at, emit)

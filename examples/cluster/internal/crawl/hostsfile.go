@@ -195,7 +195,7 @@ func (s *hosts) loadServer(r record, waiting []message.Item) error {
 		if file, err := robotstxt.Locate(it.URL); err != nil || file != r.Server {
 			return fmt.Errorf("item %q at server %q", it.URL, r.Server)
 		}
-		if _, err := s.rules.Lookup(it.URL, it, known.Expires); err != nil {
+		if _, _, err := s.rules.Lookup(it.URL, it, known.Expires); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ type outbox struct {
 
 // recentLinks remembers 100,000 links in 0.9 MB. At most one of a billion new links is taken for an
 // old one, and no site can choose which.
-var recentLinks = dedupe.Options{Capacity: 100_000, Rate: 1e-9, Recent: -1, Generations: 2}
+var recentLinks = dedupe.Options{Capacity: 100_000, Rate: 1e-9, Generations: 2}
 
 type address struct {
 	module message.Module

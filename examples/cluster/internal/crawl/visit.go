@@ -367,7 +367,7 @@ func (f *fetcher) list(
 func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address]struct{}) error {
 	url, err := weburl.Canonical(it.URL)
 	if err != nil {
-		f.skip(f.settings.Load().filter.format.Malformed(err))
+		f.skip(urlfilter.Malformed(err))
 		return nil
 	}
 	it.URL = strings.Clone(url)

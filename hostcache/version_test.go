@@ -1,0 +1,59 @@
+package hostcache_test
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/hostcache"
+)
+
+// TestAnotherVersion: a file of another version is refused by name, and not taken for damage. A
+// damaged version is damage.
+func TestAnotherVersion(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	text := []byte("SPHC\x03\x00\x05\x00\x00\x00????later")
+	binary.LittleEndian.PutUint32(text[10:], crc32.Checksum(append(text[:10:10], "later"...),
+		crc32.MakeTable(crc32.Castagnoli)))
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+	c, err := hostcache.Open[string](file, hostcache.Options{})
+	require.Nil(t, c)
+	require.ErrorIs(t, err, hostcache.ErrVersion)
+	require.NotErrorIs(t, err, hostcache.ErrCorrupt)
+	require.ErrorContains(t, err, "version 3")
+	for bit := range 8 * len(text) {
+		text[bit/8] ^= 1 << (bit % 8)
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		_, err := hostcache.Open[string](file, hostcache.Options{})
+		require.ErrorIs(t, err, hostcache.ErrCorrupt, bit)
+		text[bit/8] ^= 1 << (bit % 8)
+	}
+}
+
+// TestKilledSavesLeaveNothing: what a killed process has left is removed by a later Save.
+func TestKilledSavesLeaveNothing(t *testing.T) {
+	dir := t.TempDir()
+	c, err := hostcache.Open[string](filepath.Join(dir, "ho[s]ts"), hostcache.Options{})
+	require.NoError(t, err)
+	for name, age := range map[string]time.Duration{
+		"ho[s]ts.00000001.new": time.Hour, "ho[s]ts.fffffffe.new": 2 * time.Minute, // left
+		"ho[s]ts.12345678.new": 0,         // being written
+		"ho[s]ts.new":          time.Hour, // not ours
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
+		then := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(filepath.Join(dir, name), then, then))
+	}
+	require.NoError(t, c.Save())
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	require.Equal(t, []string{"ho[s]ts", "ho[s]ts.12345678.new", "ho[s]ts.new"}, left)
+}
