@@ -47,15 +47,15 @@ func TestTorture(t *testing.T) {
 	}
 }
 
-var diskFull = fmt.Errorf("planned: %w", syscall.ENOSPC)
-var diskError = fmt.Errorf("planned: %w", syscall.EIO)
+var errDiskFull = fmt.Errorf("planned: %w", syscall.ENOSPC)
+var errDisk = fmt.Errorf("planned: %w", syscall.EIO)
 
 func playAll(t *testing.T, seed uint64) {
 	steps := play(t, seed, 0)
 	for at := 1; at <= steps; at++ {
 		for _, faults := range [][]error{
-			{vfs.ErrPower}, {diskError}, {diskFull, diskError}, {diskError, nil, vfs.ErrPower},
-			{diskFull, nil, nil, nil, diskError},
+			{vfs.ErrPower}, {errDisk}, {errDiskFull, errDisk}, {errDisk, nil, vfs.ErrPower},
+			{errDiskFull, nil, nil, nil, errDisk},
 		} {
 			play(t, seed, at, faults...)
 		}
@@ -165,7 +165,7 @@ func (p *player) failed(err error) bool {
 	if err == nil {
 		return false
 	}
-	if !errors.Is(err, diskFull) && !errors.Is(err, diskError) {
+	if !errors.Is(err, errDiskFull) && !errors.Is(err, errDisk) {
 		require.ErrorIs(p.t, err, vfs.ErrPower)
 	}
 	p.down = p.down || errors.Is(err, vfs.ErrPower)
@@ -298,7 +298,7 @@ func (p *player) crash() {
 // recover opens what is on disk, and compares it with the model.
 func (p *player) recover() {
 	for faults := p.random.IntN(3); faults > 0 && p.disk.idle; faults-- {
-		p.disk.FailAt(p.disk.Steps()+1+p.random.IntN(3), diskError)
+		p.disk.FailAt(p.disk.Steps()+1+p.random.IntN(3), errDisk)
 		if p.open() == nil {
 			p.table.Close()
 		}
