@@ -287,5 +287,21 @@ func (r *segmentReader) replay(visit func(seq uint64, url []byte) error) (l log,
 	if l.end < l.synced {
 		return log{}, durable.Corrupt(r.name(), l.end, "the file ends within its synced part")
 	}
-	return l, nil
+	return l, l.rewrite()
+}
+
+// rewrite writes what may not be on disk once more. If a sync has failed, the system may show bytes
+// that it dropped, and no later sync would write them.
+func (l *log) rewrite() error {
+	b := make([]byte, durable.WriteSize)
+	for at := max(l.synced, segmentHeader); at < l.end; at += int64(len(b)) {
+		b = b[:min(l.end-at, durable.WriteSize)]
+		if err := readFull(l.file, l.name, b, at); err != nil {
+			return err
+		}
+		if _, err := l.file.WriteAt(b, at); err != nil {
+			return fmt.Errorf("exact: write %s: %w", l.name(), err)
+		}
+	}
+	return nil
 }

@@ -212,6 +212,7 @@ func (c *crawler) commit() (found bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("commit pages: %w", err)
 	}
+	c.Hosts.Committed()
 	for range done.Visits {
 		<-c.Room
 	}

@@ -211,3 +211,76 @@ func TestAServerThatWasDown(t *testing.T) {
 		})
 	}
 }
+
+// TestStrangersDoNotRemoveASite: another site lists thousands of pages that do not exist before the
+// site's own are known. They take an eighth of its limit.
+func TestStrangersDoNotRemoveASite(t *testing.T) {
+	const limit, own, made = 80, 60, 3000
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			var page int
+			_, err := fmt.Sscanf(r.URL.Path, "/p%d", &page)
+			switch {
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.Host == "h1.test" && page < made/100:
+				fmt.Fprintf(w, "<p>%d<a href=/p%d>next</a>", page, page+1)
+				for n := range 100 {
+					fmt.Fprintf(w, "<a href=http://h2.test/made-up/%d-%d>x</a>", page, n)
+				}
+			case r.Host == "h1.test":
+				fmt.Fprint(w, "<p><a href=http://h2.test/>the site</a>")
+			case r.URL.Path == "/":
+				fmt.Fprint(w, "<p><a href=/p0>first</a>")
+			case err == nil && page < own:
+				fmt.Fprintf(w, "<p>page %d <a href=/p%d>next</a>", page, page+1)
+			default:
+				http.NotFound(w, r)
+			}
+		}}
+		cfg := siteConfig(t, "http://h1.test/p0")
+		cfg.HostPages, cfg.Reach, cfg.Filter.MaxDepth = limit, urlfilter.Any, -1
+		crawlSite(t, cfg, site.network(t, apart("h1.test").String(), apart("h2.test").String()))
+		require.Len(t, site.requested("h2.test/p"), own+1, "and the one that is missing")
+		require.LessOrEqual(t, len(site.requested("made-up")), limit/8)
+	})
+}
+
+// TestStrangersMakeNoTraps: however many links of other sites there are, a site's own pattern is no
+// trap because of what they point to.
+func TestStrangersMakeNoTraps(t *testing.T) {
+	const own = 200
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			var page int
+			_, err := fmt.Sscanf(r.URL.Path, "/item/%d", &page)
+			switch {
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.Host == "h1.test":
+				fmt.Fprint(w, "<p><a href=http://h2.test/>the site</a>")
+				for n := range 500 {
+					fmt.Fprintf(w, "<a href=http://h2.test/item/%d>x</a>", 10_000+n)
+				}
+			case err == nil && page < own:
+				fmt.Fprintf(w, "<p>item %d", page)
+			case err == nil:
+				fmt.Fprint(w, "<p>there is no such item")
+			default:
+				for n := range own {
+					fmt.Fprintf(w, "<p><a href=/item/%d>%d</a>", n, n)
+				}
+			}
+		}}
+		cfg := siteConfig(t, "http://h1.test/")
+		cfg.Traps, cfg.Reach, cfg.HostPages = 30, urlfilter.Any, 4000
+		crawlSite(t, cfg, site.network(t, apart("h1.test").String(), apart("h2.test").String()))
+		requests := map[string]bool{}
+		for _, url := range site.requested("/item/") {
+			requests[url] = true
+		}
+		for n := range own {
+			require.Contains(t, requests, fmt.Sprintf("http://h2.test/item/%d", n))
+		}
+	})
+}

@@ -28,7 +28,7 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	if why == "" {
 		why = c.traps.Admit(it)
 	}
-	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrangers(weburl.Host(it.URL)) {
+	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrange(it.URL) {
 		why = stage.ManyStrange
 	}
 	if canonical = c.count(it.URL, why); canonical != "" {

@@ -249,6 +249,9 @@ func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string)
 	err := stage.List(resp, it, func(entry stage.Item, why stage.Reason) {
 		entries++
 		url := c.follow(entry, why)
+		if url == "" && why == "" && c.Hosts.IsCrowded(entry.URL) { // it may be known all the same
+			url, _ = stage.StepsFor(entry, c.Cfg.AsFound).Canonical(entry.URL)
+		}
 		modified := time.Unix(entry.LastMod, 0)
 		if url != "" && !last.IsZero() && modified.After(last) {
 			c.reconsider(url, modified)

@@ -251,15 +251,17 @@ type cursor struct {
 	buf      []byte // of the leaf
 	entries
 	block  int64  // offset of the current block
+	end    int64  // of the current block; 0 before the first one of a segment
 	window []byte // of the file
 	start  int64  // of window
 	ahead  int64  // length of the last window
 }
 
 // A scan starts with a read of a few blocks, as many scans are short. Its reads then grow.
-const (
-	firstWindow = 16 << 10
-	scanWindow  = durable.WriteSize
+// Tests change these sizes.
+var (
+	firstWindow int64 = 16 << 10
+	scanWindow  int64 = durable.WriteSize
 )
 
 // from returns a cursor at the first key that is not below low.
@@ -326,9 +328,10 @@ func (c *cursor) nextBlock() (more bool, err error) {
 		switch {
 		case c.leaf.step():
 			at, ok := placeOf(c.leaf.value)
-			if !ok || at.end() > s.data {
+			if !ok || at.end() > s.data || c.end > 0 && at.at != c.end {
 				return false, s.corrupt(s.tops[c.top-1].at, "an invalid index")
 			}
+			c.end = at.end()
 			if at.at >= c.skip {
 				return true, c.openBlock(s, at)
 			}
@@ -339,7 +342,8 @@ func (c *cursor) nextBlock() (more bool, err error) {
 				return false, err
 			}
 		default:
-			c.segments, c.top, c.skip, c.window = c.segments[1:], 0, 0, c.window[:0]
+			c.segments, c.top, c.skip, c.end = c.segments[1:], 0, 0, 0
+			c.window = c.window[:0]
 		}
 	}
 	return false, nil

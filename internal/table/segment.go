@@ -49,11 +49,13 @@ func (p place) end() int64 { return p.at + int64(p.size) + durable.SumSize }
 
 // Sizes. Those of the footer are on disk. Do not change them; add a version.
 const (
-	leafSize   = 4 << 10 // of a full leaf, at least
 	magic      = "SPNRUN3\n"
 	footerSize = 8 + 8 + 8 + 8 + 8 + 4 + 4 + durable.SumSize
 	maxBlock   = 1 << 24 // of a part other than the filter
 )
+
+// leafSize is the size of a full leaf, at least. Tests change it.
+var leafSize = 4 << 10
 
 // A footer is the end of a file.
 type footer struct{ count, data, top, filter int64 }
@@ -140,7 +142,7 @@ func (s *segment) loadIndex() (err error) {
 	f := footer{number(0), number(1), number(2), number(3)}
 	filterSize := at - f.filter - durable.SumSize
 	if !bytes.Equal(b, f.append(nil, s.table.Key, s.table.Value)) || f.count <= 0 || f.data <= 0 ||
-		f.top < f.data || f.filter < f.top+durable.SumSize || filterSize <= 0 ||
+		f.top < f.data || f.top > f.filter-durable.SumSize || filterSize <= 0 ||
 		filterSize%filterLine > 0 {
 		return s.corrupt(at, "not the end of a table")
 	}
@@ -158,9 +160,14 @@ func (s *segment) loadIndex() (err error) {
 // loadTops parses the list of leaves, which are between two offsets.
 func (s *segment) loadTops(b []byte, from, to int64) bool {
 	var e entries
+	memory := 0
 	for e.openVariable(b); e.step(); {
 		p, ok := placeOf(e.value)
 		if !ok || p.at != from || p.end() > to {
+			return false
+		}
+		// Keys share prefixes, but those of 16 entries share no more than a full key.
+		if memory += len(e.key); memory > restartEvery*len(b) {
 			return false
 		}
 		from = p.end()

@@ -2,6 +2,7 @@ package table
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
@@ -77,7 +78,7 @@ func appendUvarints(dst []byte, all ...uint64) []byte {
 func TakeState(b []byte, file string) (st State, rest []byte, err error) {
 	d := decoder{b: b}
 	if version := d.number(1 << 32); !d.bad && version != Version {
-		return st, nil, durable.Version(file, "tables of version "+string('0'+rune(version%10)))
+		return st, nil, durable.Version(file, fmt.Sprint("tables of version ", version))
 	}
 	st.Last = d.number(1<<64 - 1)
 	free := uint64(0) // runs that may be inputs of a merge

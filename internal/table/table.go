@@ -283,7 +283,8 @@ func (t *Table) Garbage() int {
 	return len(t.obsolete)
 }
 
-// Sweep removes the files that the current state does not name.
+// Sweep removes the files that the current state does not name. It must be called before the first
+// Write and the first Step, whose unfinished files it would remove.
 func (t *Table) Sweep() error {
 	names, err := t.fs.List()
 	if err != nil {

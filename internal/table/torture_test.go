@@ -2,15 +2,19 @@ package table
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
-	"sync"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,370 +22,463 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-var tortures = flag.Int("tortures", 150, "seeds of TestTorture")
+var torture = flag.Duration("torture", 0, "how long to torture tables, with random seeds")
 
-// manifestFile is that of an owner.
-const manifestFile = "manifest"
-
-// A victim is a table with an owner who keeps its state, and what both should have.
-type victim struct {
-	t     *testing.T
-	rnd   *rand.Rand
-	disk  *vfs.Mem
-	opts  Options
-	table *Table
-	now   map[string]string   // what the table has
-	kept  map[string]string   // what the saved state has
-	doubt []map[string]string // what it may have instead, after saves whose fate is unknown
-	armed bool                // a fault may have kept a file from being removed
+// TestMain makes leaves and reads so small that all paths are common.
+func TestMain(m *testing.M) {
+	leafSize, firstWindow, scanWindow = 40, 32, 200
+	os.Exit(m.Run())
 }
 
-// tiny returns options with which every rare path is common.
-func tiny(rnd *rand.Rand) Options {
+// TestTorture plays random histories of a table and of a model, a map. Each history is played
+// without faults, and then again with a fault at each of its steps: the power fails, or the disk
+// does once, twice in turn, or after a pause. After a crash, the table must have exactly what it had
+// when the state that is found was saved, and that state must not be older than the last one whose
+// saving succeeded.
+func TestTorture(t *testing.T) {
+	if *torture > 0 {
+		for end := time.Now().Add(*torture); time.Now().Before(end) && !t.Failed(); {
+			playAll(t, rand.Uint64())
+		}
+		return
+	}
+	for seed := range uint64(15) {
+		playAll(t, seed)
+	}
+}
+
+var diskFull = fmt.Errorf("planned: %w", syscall.ENOSPC)
+var diskError = fmt.Errorf("planned: %w", syscall.EIO)
+
+func playAll(t *testing.T, seed uint64) {
+	steps := play(t, seed, 0)
+	for at := 1; at <= steps; at++ {
+		for _, faults := range [][]error{
+			{vfs.ErrPower}, {diskError}, {diskFull, diskError}, {diskError, nil, vfs.ErrPower},
+			{diskFull, nil, nil, nil, diskError},
+		} {
+			play(t, seed, at, faults...)
+		}
+	}
+}
+
+// magicTest is that of the player's manifest.
+const (
+	magicTest = "SPNTORT1"
+	manifest  = "MANIFEST"
+)
+
+// A player owns a table.
+type player struct {
+	t       *testing.T
+	random  *rand.Rand
+	options Options
+	disk    *disk
+	table   *Table
+	now     model
+	saved   []model // by the generation of the state
+	acked   int     // the generation that must survive
+	held    []*held // unfinished reads
+	failing bool    // a file may be left over
+	down    bool    // the power has failed
+}
+
+type model map[string]string
+
+// play returns the number of steps of the history of a seed.
+func play(t *testing.T, seed uint64, at int, faults ...error) (steps int) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	p := &player{
+		t: t, random: random, options: randomOptions(random), disk: watch(vfs.NewMem()),
+		now: model{}, saved: []model{{}},
+	}
+	ok := false
+	defer func() {
+		if !ok || t.Failed() {
+			t.Errorf("seed %d, %v at step %d", seed, faults, at)
+		}
+	}()
+	p.recover()
+	p.disk.FailAt(at, faults...)
+	for range 20 + random.IntN(20) {
+		if p.down {
+			break
+		}
+		p.turn()
+	}
+	steps = p.disk.Steps()
+	p.disk.FailAt(0)
+	p.crash()
+	for range 5 {
+		p.turn()
+	}
+	p.crash()
+	p.close()
+	ok = true
+	return steps
+}
+
+func randomOptions(random *rand.Rand) Options {
 	o := Options{
-		Name: "t-", Block: []int{0, 20, 100}[rnd.IntN(3)], FilterBits: rnd.IntN(3) * 4, FullBits: rnd.IntN(3) * 4,
-		Segment: 1 + rnd.Int64N(20), Steps: 1 + rnd.Int64N(30), Memory: []int64{0, 1, 500}[rnd.IntN(3)],
+		Name: "t-", Block: random.IntN(3) * 20, FilterBits: random.IntN(12), FullBits: random.IntN(8),
+		Segment: 1 + random.Int64N(6), Steps: 1 + random.Int64N(8),
+		Memory: random.Int64N(3) * 300,
 	}
-	if rnd.IntN(2) == 0 {
-		o.Key, o.Value = 4, 4
+	if random.IntN(2) == 0 {
+		o.Key, o.Value = 2, 1+random.IntN(3)
 	}
-	if rnd.IntN(2) == 0 {
-		o.Dead = func(value []byte) bool { return bytes.HasPrefix(value, []byte("dead")) }
+	if random.IntN(3) == 0 {
+		o.Prefix = func([]byte) int { return 1 }
+	} else {
+		o.Dead = dead
 	}
 	return o
 }
 
-// key returns one of some keys of fixed or varying length.
-func (v *victim) key() string {
-	k := fmt.Sprintf("%04d", v.rnd.IntN(120))
-	if v.opts.Key == 0 {
-		return k[v.rnd.IntN(4):]
+func dead(value []byte) bool { return len(value) > 0 && value[0] == 0 }
+
+// turn does something.
+func (p *player) turn() {
+	switch n := p.random.IntN(20); {
+	case n < 5:
+		p.write()
+	case n < 11:
+		p.step(1 + p.random.IntN(8))
+	case n < 14:
+		p.save()
+	case n == 14:
+		p.hold()
+	case n == 15:
+		p.readHeld()
+	case n == 16:
+		p.check(20)
+	case n < 19:
+		p.close()
+		p.recover()
+	default:
+		p.crash()
 	}
-	return k
 }
 
-func (v *victim) value() string {
-	if v.opts.Dead != nil && v.rnd.IntN(4) == 0 {
-		return "dead"
+// failed reports whether an operation failed, which only planned faults may cause.
+func (p *player) failed(err error) bool {
+	if err == nil {
+		return false
 	}
-	text := fmt.Sprintf("%04d", v.rnd.IntN(10000))
-	if v.opts.Key == 0 {
-		return text[v.rnd.IntN(5):]
+	if !errors.Is(err, diskFull) && !errors.Is(err, diskError) {
+		require.ErrorIs(p.t, err, vfs.ErrPower)
 	}
-	return text
+	p.down = p.down || errors.Is(err, vfs.ErrPower)
+	p.failing = true
+	return true
 }
 
-// listed is a source of the entries of a map.
-type listed struct {
-	keys []string
-	of   map[string]string
+func (p *player) key() []byte {
+	if p.options.Key > 0 {
+		return []byte{byte(p.random.IntN(3)), byte(p.random.IntN(20))}
+	}
+	key := make([]byte, 1+p.random.IntN(4), 40)
+	for i := range key {
+		key[i] = 'a' + byte(p.random.IntN(3))
+	}
+	return append(key, strings.Repeat("z", p.random.IntN(2)*p.random.IntN(30))...)
 }
 
-func (l *listed) Next() (key, value []byte, err error) {
-	if len(l.keys) == 0 {
+func (p *player) value() []byte {
+	n := p.options.Value
+	if p.options.Key == 0 {
+		n = p.random.IntN(9)
+	}
+	value := make([]byte, n)
+	for i := range value {
+		value[i] = byte(p.random.IntN(3) * p.random.IntN(256))
+	}
+	return value
+}
+
+// pairs is a source of sorted entries.
+type pairs []Pair
+
+func (s *pairs) Next() (key, value []byte, err error) {
+	if len(*s) == 0 {
 		return nil, nil, nil
 	}
-	k := l.keys[0]
-	l.keys = l.keys[1:]
-	return []byte(k), []byte(l.of[k]), nil
+	first := (*s)[0]
+	*s = (*s)[1:]
+	return first.Key, first.Value, nil
 }
 
-func (v *victim) write() error {
-	batch := map[string]string{}
-	for range v.rnd.IntN(40) {
-		batch[v.key()] = v.value()
+func (m model) pairs() (all pairs) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, Pair{[]byte(key), []byte(m[key])})
 	}
-	err := v.table.Write(&listed{slices.Sorted(maps.Keys(batch)), batch})
-	if err == nil {
-		maps.Copy(v.now, batch)
-	}
-	return err
+	return all
 }
 
-func (v *victim) step() error {
-	for range 1 + v.rnd.IntN(10) {
-		more, err := v.table.Step()
-		if err != nil || !more {
-			return err
-		}
+func (p *player) write() {
+	added := model{}
+	for range p.random.IntN(30) {
+		added[string(p.key())] = string(p.value())
 	}
-	return nil
-}
-
-// save makes the state durable, and removes what it no longer needs.
-func (v *victim) save() error {
-	st, saved := v.table.State(), maps.Clone(v.now)
-	err := durable.Replace(v.disk, manifestFile, st.Append(nil))
-	switch {
-	case err == nil:
-		v.kept, v.doubt = saved, nil
-		v.table.Saved(st)
-	case errors.Is(err, durable.ErrUnknown):
-		v.doubt = append(v.doubt, saved)
-	}
-	return err
-}
-
-// open opens the saved state.
-func (v *victim) open() error {
-	var st State
-	b := v.disk.Data(manifestFile)
-	if b != nil {
-		var err error
-		st, b, err = TakeState(b, manifestFile)
-		require.NoError(v.t, err)
-		require.Empty(v.t, b)
-	}
-	var err error
-	if v.table, err = Open(v.disk, v.opts, st); err != nil {
-		return err
-	}
-	return v.table.Sweep()
-}
-
-// crash loses what was not synced, and opens what is left.
-func (v *victim) crash() {
-	v.table.Close()
-	v.disk, v.armed = v.disk.Crash(v.rnd), false
-	require.NoError(v.t, v.open())
-	v.settle()
-}
-
-// settle finds out which state is the saved one.
-func (v *victim) settle() {
-	found := v.content()
-	v.now = maps.Clone(v.kept)
-	for _, saved := range v.doubt {
-		if !maps.Equal(found, v.alive(v.now)) {
-			v.now = maps.Clone(saved)
-		}
-	}
-	v.kept, v.doubt = maps.Clone(v.now), nil
-	v.check()
-}
-
-// alive returns a map without what only hides other entries: a merge may have dropped that.
-func (v *victim) alive(all map[string]string) map[string]string {
-	alive := maps.Clone(all)
-	if alive == nil {
-		alive = map[string]string{}
-	}
-	maps.DeleteFunc(alive, func(_, value string) bool { return v.opts.Dead != nil && value == "dead" })
-	return alive
-}
-
-// content scans the table.
-func (v *victim) content() map[string]string {
-	sources, release, err := v.table.Scan(nil)
-	require.NoError(v.t, err)
-	defer release()
-	m, err := NewMerger(sources...)
-	require.NoError(v.t, err)
-	all, last := map[string]string{}, ""
-	for {
-		key, value := m.Entry()
-		if key == nil {
-			return v.alive(all)
-		}
-		require.True(v.t, len(all) == 0 || string(key) > last)
-		last = string(key)
-		all[last] = string(value)
-		require.NoError(v.t, m.Next())
-	}
-}
-
-// check compares the table with what it should have, by scanning and by looking up.
-func (v *victim) check() {
-	want := v.alive(v.now)
-	require.Equal(v.t, want, v.content())
-	asked := map[string]bool{}
-	for range 30 {
-		asked[v.key()] = true
-	}
-	keys := slices.Sorted(maps.Keys(asked))
-	var raw [][]byte
-	for _, k := range keys {
-		raw = append(raw, []byte(k))
-	}
-	var mu sync.Mutex
-	got := map[string]string{}
-	require.NoError(v.t, v.table.Find(raw, func(i int, value []byte) {
-		mu.Lock()
-		defer mu.Unlock()
-		got[keys[i]] = string(value)
-	}))
-	got = v.alive(got)
-	maps.DeleteFunc(want, func(key, _ string) bool { return !asked[key] })
-	require.Equal(v.t, want, got)
-}
-
-// files checks that the only files are those that some state needs.
-func (v *victim) files() {
-	if v.doubt != nil || v.armed {
+	source := added.pairs()
+	if p.failed(p.table.Write(&source)) {
 		return
 	}
-	names, err := v.disk.List()
-	require.NoError(v.t, err)
-	named := append(v.table.State().Names(v.opts.Name), manifestFile, manifestFile+durable.NewName)
-	ours := 0
+	for key, value := range added {
+		if p.options.Dead != nil && dead([]byte(value)) {
+			delete(p.now, key)
+		} else {
+			p.now[key] = value
+		}
+	}
+}
+
+// step also looks at what a merge has moved in part.
+func (p *player) step(n int) {
+	for range n {
+		if more, err := p.table.Step(); p.failed(err) || !more {
+			break
+		}
+	}
+	if p.random.IntN(3) == 0 {
+		p.check(30)
+	}
+	p.checkFiles()
+}
+
+// checkFiles checks that passed files do not stay on disk.
+func (p *player) checkFiles() {
+	if p.failing || !p.disk.idle || len(p.held) > 0 {
+		return
+	}
+	st := p.table.State()
+	allowed := p.table.Garbage() + len(st.Names("t-"))
+	for _, r := range st.Runs {
+		allowed += min(r.Inputs, 1) // the unfinished segment of a merge
+	}
+	names, err := p.disk.List()
+	require.NoError(p.t, err)
+	files := 0
 	for _, name := range names {
-		if slices.Contains(named, name) {
-			ours++
+		if _, ours := FileNumber("t-", name); ours {
+			files++
 		}
 	}
-	merges := 0 // each may have an unfinished file
-	for _, r := range v.table.State().Runs {
-		if r.Inputs > 0 {
-			merges++
-		}
-	}
-	require.LessOrEqual(v.t, len(names)-ours, v.table.Garbage()+merges, "%v, %v", names, named)
+	require.LessOrEqual(p.t, files, allowed)
 }
 
-// TestTorture writes, merges, saves and opens at random, while the disk fails at random steps, fails
-// again while the owner goes on, and loses its power.
-func TestTorture(t *testing.T) {
-	for seed := range uint64(*tortures) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			rnd := rand.New(rand.NewPCG(seed, 43))
-			v := &victim{t: t, rnd: rnd, disk: vfs.NewMem(), opts: tiny(rnd)}
-			require.NoError(t, v.open())
-			v.now, v.kept = map[string]string{}, map[string]string{}
-			for range 150 {
-				if rnd.IntN(8) == 0 {
-					v.armed = true
-					v.disk.FailAt(v.disk.Steps()+1+rnd.IntN(12), []error{syscall.EIO, syscall.ENOSPC, vfs.ErrPower}[rnd.IntN(3)])
-				}
-				var err error
-				switch rnd.IntN(10) {
-				case 0, 1, 2:
-					err = v.write()
-				case 3, 4, 5, 6:
-					err = v.step()
-				case 7, 8:
-					err = v.save()
-				case 9:
-					v.crash()
-				}
-				if errors.Is(err, vfs.ErrPower) {
-					v.crash()
-				}
-				v.check()
-				v.files()
-			}
-			v.crash()
-			for more := true; more; {
-				var err error
-				more, err = v.table.Step()
-				require.NoError(t, err)
-			}
-			require.NoError(t, v.save())
-			require.NoError(t, v.table.Sweep())
-			_, runs, entries := v.table.Size()
-			require.LessOrEqual(t, runs, 9)
-			require.LessOrEqual(t, int(entries), 2*121*10)
-			v.files()
-			v.check()
-			v.table.Close()
-		})
+func (p *player) save() {
+	st := p.table.State()
+	body := binary.LittleEndian.AppendUint32(nil, uint32(len(p.saved)))
+	p.saved = append(p.saved, maps.Clone(p.now))
+	if p.random.IntN(2) == 0 { // a merge does not wait for the manifest
+		p.step(1 + p.random.IntN(8))
+	}
+	err := durable.Replace(p.disk, manifest, durable.Seal(magicTest, st.Append(body)))
+	switch {
+	case !p.failed(err):
+		p.acked = len(p.saved) - 1
+		p.table.Saved(st)
+	case !errors.Is(err, durable.ErrUnknown):
+		p.saved[len(p.saved)-1] = nil // it must never be found
+	case !p.down: // only reading again tells what was saved
+		p.close()
+		p.recover()
 	}
 }
 
-// TestDamage flips each bit of each file: a table tells, or has what it had, and never something
-// else.
-func TestDamage(t *testing.T) {
-	for seed := range uint64(6) {
-		rnd := rand.New(rand.NewPCG(seed, 44))
-		v := &victim{t: t, rnd: rnd, disk: vfs.NewMem(), opts: tiny(rnd)}
-		require.NoError(t, v.open())
-		v.now, v.kept = map[string]string{}, map[string]string{}
-		for range 4 {
-			require.NoError(t, v.write())
-			require.NoError(t, v.step())
-		}
-		require.NoError(t, v.save())
-		want := v.content()
-		v.table.Close()
-		for _, name := range v.table.State().Names(v.opts.Name) {
-			for bit := range 8 * len(v.disk.Data(name)) {
-				disk := v.disk.Clone()
-				disk.Flip(name, int64(bit/8), bit%8)
-				got, err := readAll(disk, v.opts)
-				if err == nil {
-					require.Equal(t, want, v.alive(got), "%s: bit %d", name, bit)
-					continue
-				}
-				var corrupt *durable.CorruptError
-				require.ErrorAs(t, err, &corrupt, "%s: bit %d", name, bit)
-				require.Equal(t, name, corrupt.File)
-			}
-		}
-	}
+// crash cuts the power, and recovers. Further failures may follow.
+func (p *player) crash() {
+	p.close()
+	p.disk = watch(p.disk.Crash(p.random))
+	p.down = false
+	p.recover()
 }
 
-// readAll scans a table.
-func readAll(disk *vfs.Mem, o Options) (all map[string]string, err error) {
-	st, _, err := TakeState(disk.Data(manifestFile), manifestFile)
-	if err != nil {
-		return nil, err
+// recover opens what is on disk, and compares it with the model.
+func (p *player) recover() {
+	for faults := p.random.IntN(3); faults > 0 && p.disk.idle; faults-- {
+		p.disk.FailAt(p.disk.Steps()+1+p.random.IntN(3), diskError)
+		if p.open() == nil {
+			p.table.Close()
+		}
+		p.disk.FailAt(0)
 	}
-	table, err := Open(disk, o, st)
-	if err != nil {
-		return nil, err
+	err := p.open()
+	for try := 0; err != nil && try < 5 && !p.down; try++ { // a planned fault
+		require.True(p.t, p.failed(err))
+		err = p.open()
 	}
-	defer table.Close()
-	sources, release, err := table.Scan(nil)
-	if err != nil {
-		return nil, err
+	if p.down {
+		p.down = false
+		p.disk = watch(p.disk.Crash(p.random))
+		err = p.open()
 	}
-	defer release()
+	require.NoError(p.t, err)
+	names, err := p.disk.List()
+	require.NoError(p.t, err)
+	allowed := append(p.table.State().Names("t-"), manifest, manifest+durable.NewName)
+	for _, name := range names {
+		require.Contains(p.t, allowed, name)
+	}
+	p.check(30)
+}
+
+// open removes what no state names.
+func (p *player) open() error {
+	// The process before may have replaced the manifest without knowing it.
+	if err := p.disk.Sync(); p.failed(err) {
+		return err
+	}
+	b, err := durable.ReadFile(p.disk, manifest)
+	generation, st := 0, State{}
+	if !errors.Is(err, fs.ErrNotExist) {
+		require.NoError(p.t, err)
+		body, err := durable.Unseal(manifest, 0, magicTest, b)
+		require.NoError(p.t, err)
+		var rest []byte
+		generation = int(binary.LittleEndian.Uint32(body))
+		st, rest, err = TakeState(body[4:], manifest)
+		require.NoError(p.t, err)
+		require.Empty(p.t, rest)
+	}
+	require.GreaterOrEqual(p.t, generation, p.acked)
+	require.Less(p.t, generation, len(p.saved))
+	require.NotNil(p.t, p.saved[generation])
+	p.failing = false
+	p.acked, p.now = generation, maps.Clone(p.saved[generation])
+	if p.table, err = Open(p.disk, p.options, st); err != nil {
+		require.NoError(p.t, err)
+	}
+	if err = p.table.Sweep(); p.failed(err) {
+		p.table.Close()
+	}
+	return err
+}
+
+// close also checks that nothing stays open.
+func (p *player) close() {
+	held := p.held
+	p.held = nil
+	if p.random.IntN(2) == 0 { // reads may outlive the table
+		defer func() {
+			for _, h := range held {
+				p.finish(h)
+			}
+			require.Zero(p.t, p.disk.open.Load(), "open files")
+			require.Zero(p.t, p.table.used.Load(), "memory of closed files")
+		}()
+	} else {
+		for _, h := range held {
+			p.finish(h)
+		}
+	}
+	p.table.Close()
+	_, err := p.table.Step()
+	require.NoError(p.t, err)
+	require.ErrorIs(p.t, p.table.Find(nil, nil), ErrClosed)
+}
+
+// A held read goes on while the table changes.
+type held struct {
+	want    pairs
+	merger  *Merger
+	release func()
+}
+
+func (p *player) hold() {
+	low := p.key()
+	sources, release, err := p.table.Scan(low)
+	require.NoError(p.t, err)
 	m, err := NewMerger(sources...)
-	all = map[string]string{}
-	for err == nil {
-		key, value := m.Entry()
-		if key == nil {
-			return all, nil
-		}
-		all[string(key)] = string(value)
-		err = m.Next()
+	require.NoError(p.t, err)
+	want := p.now.pairs()
+	want = slices.DeleteFunc(want, func(e Pair) bool { return bytes.Compare(e.Key, low) < 0 })
+	p.held = append(p.held, &held{want, m, release})
+}
+
+func (p *player) readHeld() {
+	for _, h := range p.held {
+		p.read(h, p.random.IntN(5))
 	}
-	return nil, err
 }
 
-// FuzzTakeState: what is accepted is what Append would write.
-func FuzzTakeState(f *testing.F) {
-	f.Add(State{Last: 9, Runs: []RunState{{Files: []uint64{1, 2}}, {Files: []uint64{9}, Inputs: 1, Low: []byte("k")}}}.Append(nil))
-	f.Add(append(State{}.Append(nil), "rest"...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		st, rest, err := TakeState(b, "f")
-		if err != nil {
-			require.True(t, errors.Is(err, durable.ErrCorrupt) != errors.Is(err, durable.ErrVersion))
-			return
+// read compares some entries, and reports whether there may be more.
+func (p *player) read(h *held, n int) bool {
+	for range n {
+		key, value := h.merger.Entry()
+		for ; p.options.Dead != nil && key != nil && dead(value); key, value = h.merger.Entry() {
+			require.NoError(p.t, h.merger.Next())
 		}
-		again, left, err := TakeState(append(st.Append(nil), rest...), "f")
-		require.NoError(t, err)
-		require.Equal(t, st, again)
-		require.Equal(t, rest, left)
-	})
+		if key == nil {
+			require.Empty(p.t, h.want)
+			return false
+		}
+		require.NotEmpty(p.t, h.want)
+		require.Equal(p.t, h.want[0], Pair{key, value})
+		h.want = h.want[1:]
+		require.NoError(p.t, h.merger.Next())
+	}
+	return true
 }
 
-// FuzzSegment opens and reads any file as a segment. Time and memory are bounded by its size, and
-// damage is reported as such.
-func FuzzSegment(f *testing.F) {
-	rnd := rand.New(rand.NewPCG(1, 45))
-	v := &victim{t: &testing.T{}, rnd: rnd, disk: vfs.NewMem(), opts: Options{Name: "t-", Block: 60, FilterBits: 8, FullBits: 8, Segment: 50, Steps: 50}}
-	_ = v.open()
-	v.now = map[string]string{}
-	_ = v.write()
-	f.Add(v.disk.Data("t-00000001"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		disk := vfs.NewMem()
-		disk.Put("t-00000001", b)
-		disk.Put(manifestFile, State{Last: 1, Runs: []RunState{{Files: []uint64{1}}}}.Append(nil))
-		all, err := readAll(disk, v.opts)
-		if err != nil {
-			require.True(t, errors.Is(err, durable.ErrCorrupt) != errors.Is(err, durable.ErrVersion), err)
+func (p *player) finish(h *held) {
+	for p.read(h, 100) {
+	}
+	h.release()
+}
+
+// check compares the table with the model.
+func (p *player) check(n int) {
+	sources, release, err := p.table.Scan(nil)
+	require.NoError(p.t, err)
+	m, err := NewMerger(sources...)
+	require.NoError(p.t, err)
+	p.finish(&held{p.now.pairs(), m, release})
+
+	var keys [][]byte
+	for range n {
+		keys = append(keys, p.key())
+	}
+	slices.SortFunc(keys, bytes.Compare)
+	got := make([]*string, len(keys))
+	if p.options.Prefix == nil {
+		require.NoError(p.t, p.table.Find(keys, func(i int, value []byte) {
+			if p.options.Dead == nil || !dead(value) {
+				value := string(value)
+				got[i] = &value
+			}
+		}))
+		for i, key := range keys {
+			want, found := p.now[string(key)]
+			require.Equal(p.t, found, got[i] != nil, "%q", key)
+			require.True(p.t, !found || *got[i] == want)
 		}
-		require.LessOrEqual(t, len(all), len(b))
-	})
+	}
+	if p.options.Dead == nil {
+		p.checkAround(keys)
+	}
+}
+
+func (p *player) checkAround(keys [][]byte) {
+	all := p.now.pairs()
+	var n Neighbors
+	for _, key := range keys {
+		n.Reset(key, 1)
+		require.NoError(p.t, p.table.Around(&n))
+		at, _ := slices.BinarySearchFunc(all, key, func(e Pair, key []byte) int {
+			return bytes.Compare(e.Key, key)
+		})
+		if at > 0 && all[at-1].Key[0] == key[0] {
+			require.Equal(p.t, string(all[at-1].Key), string(n.Below.Key))
+			require.Equal(p.t, string(all[at-1].Value), string(n.Below.Value))
+		} else {
+			require.Empty(p.t, n.Below.Key)
+		}
+		if at < len(all) && all[at].Key[0] == key[0] {
+			require.Equal(p.t, string(all[at].Key), string(n.Next))
+		} else {
+			require.Empty(p.t, n.Next)
+		}
+	}
 }

@@ -25,8 +25,8 @@ type Mem struct {
 	locks   map[string]bool
 	steps   int
 	failAt  int
-	failure error // of step failAt; if it is ErrPower, of all later ones too
-	space   int64 // maximum bytes of all files; -1 for unlimited
+	failing []error // of steps from failAt on; after ErrPower, of all later ones too
+	space   int64   // maximum bytes of all files; -1 for unlimited
 }
 
 type memFile struct {
@@ -42,6 +42,8 @@ type memWrite struct {
 	at     int64
 	data   []byte
 	failed bool // not in the file, but may appear after a crash
+	unsure bool // in the file, but a Sync failed: no later one makes it durable
+	synced bool // durable, after a write that is unsure
 	cut    bool // a truncation at this offset, not a write
 }
 
@@ -62,13 +64,13 @@ func (m *Mem) Steps() int {
 	return m.steps
 }
 
-// FailAt makes the n-th step, counted from the start, fail before it has any effect. A failed write
-// may still appear after a crash, since it was in flight. With [ErrPower], all later steps fail as
-// well.
-func (m *Mem) FailAt(n int, err error) {
+// FailAt makes the n-th step, counted from the start, and those after it, fail with these errors,
+// before they have any effect; nil lets a step succeed. A failed write may still appear after a
+// crash, since it was in flight. After [ErrPower], all later steps fail as well.
+func (m *Mem) FailAt(n int, errs ...error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.failAt, m.failure = n, err
+	m.failAt, m.failing = n, errs
 }
 
 // SetSpace limits the total size of all files. A write beyond the limit stores the bytes that fit
@@ -153,6 +155,10 @@ func (m *Mem) Crash(random *rand.Rand) *Mem {
 			data = f.sectors(random)
 		}
 		for _, w := range f.writes {
+			if w.synced {
+				data = apply(data, w)
+				continue
+			}
 			switch random.IntN(3) {
 			case 0: // lost
 			case 1:
@@ -203,8 +209,10 @@ func apply(data []byte, w memWrite) []byte {
 // held.
 func (m *Mem) step() error {
 	m.steps++
-	if m.failAt > 0 && (m.steps == m.failAt || m.steps > m.failAt && m.failure == ErrPower) {
-		return m.failure
+	for i, err := range m.failing {
+		if at := m.failAt + i; m.failAt > 0 && (at == m.steps || at < m.steps && err == ErrPower) {
+			return err
+		}
 	}
 	return nil
 }
@@ -385,19 +393,31 @@ func (f *memFile) Truncate(size int64) error {
 func (f *memFile) Sync() error {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
+	// Systems drop what they could not write, so it is unsure for ever.
 	if err := f.mem.step(); err != nil {
+		for i := range f.writes {
+			f.writes[i].unsure = !f.writes[i].synced
+		}
 		return err
 	}
-	if f.mapped || f.flipped {
-		f.durable = slices.Clone(f.data)
-	} else { // cheaper than a copy: large files are synced after every few writes
-		for _, w := range f.writes {
-			if !w.failed {
-				f.durable = apply(f.durable, w)
-			}
+	writes := f.writes
+	f.writes = nil
+	for _, w := range writes {
+		switch {
+		case w.unsure:
+			f.writes = append(f.writes, w)
+		case w.failed:
+		case len(f.writes) > 0:
+			w.synced = true
+			f.writes = append(f.writes, w)
+		default: // cheaper than a copy: large files are synced after every few writes
+			f.durable = apply(f.durable, w)
 		}
 	}
-	f.writes, f.flipped = nil, false
+	if len(f.writes) == 0 && (f.mapped || f.flipped) {
+		f.durable = slices.Clone(f.data)
+		f.flipped = false
+	}
 	return nil
 }
 

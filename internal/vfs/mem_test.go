@@ -145,6 +145,32 @@ func TestFailAt(t *testing.T) {
 	require.Equal(t, []string{"a"}, names)
 }
 
+// TestFailedSync checks that a Sync does not make durable what an earlier one has failed to write,
+// as Linux drops it.
+func TestFailedSync(t *testing.T) {
+	m := NewMem()
+	m.Put("a", []byte("abc"))
+	written(t, m, "a", "X", 0)
+	f, err := m.Open("a")
+	require.NoError(t, err)
+	broken := errors.New("broken")
+	m.FailAt(m.Steps()+1, broken)
+	require.ErrorIs(t, f.Sync(), broken)
+	written(t, m, "a", "YZ", 1)
+	require.NoError(t, f.Sync())
+	require.Equal(t, "XYZ", string(m.Data("a")))
+	require.ElementsMatch(t, []string{"=aYZ", "=XYZ"}, keys(outcomes(m, "a")))
+	written(t, m, "a", "!", 0)
+	require.NoError(t, f.Sync())
+	require.ElementsMatch(t, []string{"=!YZ"}, keys(outcomes(m, "a")))
+
+	m.FailAt(m.Steps()+1, broken, nil, broken)
+	require.ErrorIs(t, m.Sync(), broken)
+	require.NoError(t, m.Sync())
+	require.ErrorIs(t, m.Sync(), broken)
+	require.NoError(t, m.Sync())
+}
+
 func TestSpace(t *testing.T) {
 	m := NewMem()
 	f, err := m.Create("a")

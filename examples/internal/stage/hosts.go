@@ -3,8 +3,10 @@ package stage
 import (
 	"cmp"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +50,10 @@ const triesShare = 2
 // A HostTable holds the state of the crawl for each host, in about 150 bytes each. Its methods are
 // safe for concurrent use.
 type HostTable struct {
+	// Strangers is how many pages of a host may be known that only other sites link to. Do not
+	// change it after the first use.
+	Strangers int
+
 	delay      time.Duration // between two visits, on the pages' clock
 	limit      int           // of pages of a host; 0 means none
 	room       int32         // for pages in flight of a host, or of an address
@@ -61,6 +67,7 @@ type HostTable struct {
 	domains map[string]*share
 	places  map[place]*tenants
 	until   int64 // the latest until of all
+	commits uint32
 }
 
 type hostEntry struct {
@@ -70,12 +77,14 @@ type hostEntry struct {
 	known  int32      // pages
 	barred int32      // pages that may not be fetched
 
-	strange int32          // pages that only other sites link to, which count in neither
-	taken   int32          // of these, pages that were fetched, or are in flight for the first time
-	first   int32          // of these, the ones in flight
-	missed  int32          // requests for new pages that got none
-	load    revisit.Demand // of its known pages
-	domain  *share         // nil while nothing is in flight
+	strange   int32 // pages that only other sites link to, which count in neither
+	offered   int32 // further ones, which may be known, since the last commit
+	offeredAt uint32
+	taken     int32          // of these, pages that were fetched, or are in flight for the first time
+	first     int32          // of these, the ones in flight
+	missed    int32          // requests for new pages that got none
+	load      revisit.Demand // of its known pages
+	domain    *share         // nil while nothing is in flight
 }
 
 // A place is a registrable domain at an address.
@@ -101,8 +110,13 @@ type share struct {
 func NewHostTable(delay, unit time.Duration, limit, queue int) *HostTable {
 	delay = max(delay, time.Millisecond)
 	room := max(minHostRoom, int32(min(slotsInFlight*unit/delay, 1e6)))
+	strangers := math.MaxInt32
+	if limit > 0 {
+		strangers = max(limit/strangersShare, 1)
+	}
 	return &HostTable{
-		delay: delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
+		Strangers: strangers,
+		delay:     delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
 		places: map[place]*tenants{},
 	}
@@ -145,12 +159,30 @@ func (b *HostTable) IsCrowded(url string) bool {
 	return crowded
 }
 
-// TakesStrangers reports whether one more page may be known that only other sites link to.
-func (b *HostTable) TakesStrangers(host string) bool {
+// TakesStrange reports whether a page that only other sites link to may be known. The front page of
+// a host may in any case: it leads to the others, however many links strangers have made up.
+func (b *HostTable) TakesStrange(url string) bool {
+	if strings.HasSuffix(url, "://"+Authority(url)+"/") {
+		return true
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.hosts[host]
-	return b.limit <= 0 || e == nil || int(e.strange) < max(b.limit/strangersShare, 1)
+	e := b.entry(weburl.Host(url))
+	if e.offeredAt != b.commits {
+		e.offered, e.offeredAt = 0, b.commits
+	}
+	if int(e.strange+e.offered) >= b.Strangers {
+		return false
+	}
+	e.offered++
+	return true
+}
+
+// Committed says that Discovered was called for all pages that are new.
+func (b *HostTable) Committed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.commits++
 }
 
 // Recall restores a page that was in flight in an earlier run, and may have been fetched.
