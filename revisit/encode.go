@@ -4,13 +4,21 @@ import (
 	"encoding"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
-// ErrCorrupt is wrapped by the errors of the decoding methods.
-var ErrCorrupt = errors.New("revisit: corrupt encoding")
+// Errors that the decoding methods wrap. The encodings have neither versions nor checksums, which is
+// the task of the files that have them: so only the length tells another version.
+var (
+	ErrCorrupt = durable.ErrCorrupt
+	ErrVersion = durable.ErrVersion // a History of the version before
+)
+
+// sizeBefore is the size of a History of that version.
+const sizeBefore = 32
 
 // text is the form in JSON and other text formats. The empty text is the zero value.
 var text = base64.RawStdEncoding
@@ -30,10 +38,14 @@ func (h History) AppendBinary(b []byte) ([]byte, error) {
 }
 
 // UnmarshalBinary sets h to what AppendBinary wrote. If b is not the encoding of a History, the
-// error wraps [ErrCorrupt] and h is unchanged.
+// error wraps [ErrCorrupt] or [ErrVersion], and h is unchanged.
 func (h *History) UnmarshalBinary(b []byte) error {
-	if len(b) != Size {
-		return fmt.Errorf("%w: %d bytes instead of %d", ErrCorrupt, len(b), Size)
+	switch len(b) {
+	case Size:
+	case sizeBefore:
+		return fmt.Errorf("revisit: %w: a history of %d bytes, not %d", ErrVersion, len(b), Size)
+	default:
+		return fmt.Errorf("revisit: %w: %d bytes instead of %d", ErrCorrupt, len(b), Size)
 	}
 	read := History{
 		last:     binary.LittleEndian.Uint32(b),
@@ -50,7 +62,7 @@ func (h *History) UnmarshalBinary(b []byte) error {
 	}
 	// A damaged history would not crash a policy, but it would mislead it for years.
 	if fault := read.fault(); fault != "" {
-		return fmt.Errorf("%w: %s", ErrCorrupt, fault)
+		return fmt.Errorf("revisit: %w: %s", ErrCorrupt, fault)
 	}
 	*h = read
 	return nil
@@ -114,7 +126,7 @@ func (p Prior) AppendBinary(b []byte) ([]byte, error) {
 // wraps [ErrCorrupt] and p is unchanged.
 func (p *Prior) UnmarshalBinary(b []byte) error {
 	if len(b) != priorSize {
-		return fmt.Errorf("%w: prior: %d bytes instead of %d", ErrCorrupt, len(b), priorSize)
+		return fmt.Errorf("revisit: %w: prior: %d bytes instead of %d", ErrCorrupt, len(b), priorSize)
 	}
 	var read Prior
 	unset := 0
@@ -124,12 +136,12 @@ func (p *Prior) UnmarshalBinary(b []byte) error {
 		if bits == 0 {
 			unset++
 		} else if !(w > 0 && w <= 1) {
-			return fmt.Errorf("%w: prior: a weight of %v", ErrCorrupt, w)
+			return fmt.Errorf("revisit: %w: prior: a weight of %v", ErrCorrupt, w)
 		}
 		read.weight[k] = w
 	}
 	if unset > 0 && unset < cells {
-		return fmt.Errorf("%w: prior: a weight of 0", ErrCorrupt)
+		return fmt.Errorf("revisit: %w: prior: a weight of 0", ErrCorrupt)
 	}
 	*p = read
 	return nil
@@ -160,7 +172,7 @@ func (p Pulse) AppendBinary(b []byte) ([]byte, error) {
 // wraps [ErrCorrupt] and p is unchanged.
 func (p *Pulse) UnmarshalBinary(b []byte) error {
 	if len(b) != pulseSize {
-		return fmt.Errorf("%w: pulse: %d bytes instead of %d", ErrCorrupt, len(b), pulseSize)
+		return fmt.Errorf("revisit: %w: pulse: %d bytes instead of %d", ErrCorrupt, len(b), pulseSize)
 	}
 	read := Pulse{
 		newest: binary.LittleEndian.Uint16(b),
@@ -174,7 +186,7 @@ func (p *Pulse) UnmarshalBinary(b []byte) error {
 		}
 	}
 	if fault := read.fault(); fault != "" {
-		return fmt.Errorf("%w: pulse: %s", ErrCorrupt, fault)
+		return fmt.Errorf("revisit: %w: pulse: %s", ErrCorrupt, fault)
 	}
 	*p = read
 	return nil
@@ -223,14 +235,14 @@ func (k Hints) AppendBinary(b []byte) ([]byte, error) {
 // wraps [ErrCorrupt] and k is unchanged.
 func (k *Hints) UnmarshalBinary(b []byte) error {
 	if len(b) != hintsSize {
-		return fmt.Errorf("%w: hints: %d bytes instead of %d", ErrCorrupt, len(b), hintsSize)
+		return fmt.Errorf("revisit: %w: hints: %d bytes instead of %d", ErrCorrupt, len(b), hintsSize)
 	}
 	var read [4]float32
 	for i := range read {
 		bits := binary.LittleEndian.Uint32(b[4*i:])
 		read[i] = math.Float32frombits(bits)
 		if !(bits == 0 || read[i] > 0 && read[i] <= math.MaxFloat32) {
-			return fmt.Errorf("%w: hints: a count of %v", ErrCorrupt, read[i])
+			return fmt.Errorf("revisit: %w: hints: a count of %v", ErrCorrupt, read[i])
 		}
 	}
 	*k = Hints{read[0], read[1], read[2], read[3]}
@@ -264,7 +276,7 @@ func unmarshalText(v encoding.BinaryUnmarshaler, b []byte, size int) error {
 	}
 	data, err := text.AppendDecode(nil, b)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return fmt.Errorf("revisit: %w: %w", ErrCorrupt, err)
 	}
 	return v.UnmarshalBinary(data)
 }

@@ -139,3 +139,12 @@ func FuzzHintsUnmarshalIsTheInverse(f *testing.F) {
 		}
 	})
 }
+
+// TestVersionBefore: a History of the version before is not taken for damage.
+func TestVersionBefore(t *testing.T) {
+	h := History{last: 7}
+	err := h.UnmarshalBinary(make([]byte, 32))
+	require.ErrorIs(t, err, ErrVersion)
+	require.NotErrorIs(t, err, ErrCorrupt)
+	require.Equal(t, History{last: 7}, h)
+}

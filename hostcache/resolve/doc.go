@@ -17,8 +17,8 @@
 // Errors are of type *net.DNSError. If IsNotFound is set, the name server says that there is no
 // such host, or no address for it; this is cached. An error that wraps [ErrServerFailure] means
 // that a server answered without a result: the servers of the domain are broken, or ours has no
-// network. It is cached for 30 seconds (RFC 9520). One that wraps [ErrUnreachable] means that no
-// server answered: a local fault, not cached. If the context ended, errors.Is finds its cause.
+// network ([Resolver.Ping] tells). It is cached for 30 seconds (RFC 9520). [ErrUnreachable] means
+// that no server answered: a local fault, not cached. If the context ends, its cause is wrapped.
 //
 // # Trust
 //

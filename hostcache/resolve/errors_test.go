@@ -103,6 +103,29 @@ func TestFailuresAreCachedBriefly(t *testing.T) {
 	})
 }
 
+// TestFailuresOfAnOutageAreForgotten has a name server that fails for all names while it has no
+// network, as a local one does. Once it is back, no host must be blamed for that.
+func TestFailuresOfAnOutageAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := zone{}.handler(func(m *message) { m.RCode = dnsmessage.RCodeServerFailure })
+		up := zone{"a.test.": {a("a.test.", "192.0.2.9", 60)}, "b.test.": {a("b.test.", "192.0.2.9", 60)}}.handler()
+		n := newNetwork(t, down)
+		r := n.resolver(resolve.Options{})
+		_, err := r.Addr(t.Context(), "a.test")
+		require.ErrorIs(t, err, resolve.ErrServerFailure)
+		require.ErrorIs(t, r.Ping(t.Context()), resolve.ErrServerFailure)
+		_, err = r.Addr(t.Context(), "b.test") // after the Ping
+		require.ErrorIs(t, err, resolve.ErrServerFailure)
+		n.serve(one, up)
+		require.NoError(t, r.Ping(t.Context()))
+		for _, host := range []string{"a.test", "b.test"} {
+			_, err = r.Addr(t.Context(), host)
+			require.NoError(t, err, host)
+		}
+		require.NoError(t, r.Ping(t.Context()), "and again")
+	})
+}
+
 // TestContextsEndLookups cancels contexts, and lets deadlines pass.
 func TestContextsEndLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

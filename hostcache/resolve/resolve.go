@@ -110,6 +110,8 @@ type Resolver struct {
 	load   hostcache.Loader[answer]
 	slots  chan struct{} // has a value for each query in flight
 	first  atomic.Uint32 // number of the server that is asked first
+
+	outages atomic.Uint32 // odd while Ping fails; cached failures count until it changes
 }
 
 // How many addresses of a host are kept.
@@ -122,7 +124,7 @@ const (
 // garbage collector nothing.
 type answer struct {
 	N4, N6 uint8
-	Failed bool // the name servers failed
+	Failed uint32 // if the name servers failed: the number of outages then, plus one
 	V4     [maxV4][4]byte
 	V6     [maxV6][16]byte
 }
@@ -222,13 +224,23 @@ func (r *Resolver) Cached(host string) (addr netip.Addr, known bool) {
 }
 
 // Ping queries the name servers for the root of all names, which all of them know, and caches
-// nothing. An error means that no name can be looked up now.
+// nothing. An error means that no name can be looked up now. The failures of other names are then
+// not theirs: those that are cached when Ping begins to fail, and when it succeeds again, are
+// forgotten.
 func (r *Resolver) Ping(ctx context.Context) error {
 	const root = "."
-	if _, _, err := r.ask(ctx, root); err != nil && err != errNotFound {
-		return dnsError(root, err)
+	_, _, err := r.ask(ctx, root)
+	down := uint32(1)
+	if err == nil || err == errNotFound { // that it has no address is an answer
+		down = 0
 	}
-	return nil // that it has no address is an answer
+	if before := r.outages.Load(); before&1 != down {
+		r.outages.CompareAndSwap(before, before+1)
+	}
+	if down == 0 {
+		return nil
+	}
+	return dnsError(root, err)
 }
 
 // lookup appends the addresses of a host to a list, at least one if there is no error.
@@ -245,12 +257,9 @@ func (r *Resolver) lookup(ctx context.Context, to []netip.Addr, network, host st
 	if addr.IsValid() {
 		to = append(to, addr)
 	} else if to = r.local(to, name); len(to) == 0 {
-		a, err := r.cache.Load(ctx, name, r.load)
+		a, err := r.answer(ctx, name)
 		if err != nil {
 			return nil, dnsError(host, err)
-		}
-		if a.Failed {
-			return nil, dnsError(host, errFailedBefore)
 		}
 		to = a.append(to)
 	}
@@ -264,6 +273,20 @@ func (r *Resolver) lookup(ctx context.Context, to []netip.Addr, network, host st
 		return nil, dnsError(host, errNotFound)
 	}
 	return kept, nil
+}
+
+// answer returns what the cache or the name servers say.
+func (r *Resolver) answer(ctx context.Context, name string) (answer, error) {
+	for {
+		a, err := r.cache.Load(ctx, name, r.load)
+		switch {
+		case err != nil || a.Failed == 0:
+			return a, err
+		case a.Failed == r.outages.Load()+1:
+			return a, errFailedBefore
+		}
+		r.cache.Set(name, answer{}, 0) // it was the fault of an outage
+	}
 }
 
 // local appends the addresses that need no name server.
@@ -301,7 +324,7 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 		longest = min(longest, maxNegative)
 		err = hostcache.ErrNegative
 	case errors.Is(err, ErrServerFailure):
-		r.cache.Set(name, answer{Failed: true}, min(failureTTL, longest))
+		r.cache.Set(name, answer{Failed: r.outages.Load() + 1}, min(failureTTL, longest))
 		return answer{}, 0, err // those who wait get to know what happened
 	}
 	return newAnswer(addrs), min(max(ttl, r.opts.MinTTL), longest), err

@@ -17,10 +17,10 @@ import (
 )
 
 // ErrCorrupt is wrapped by every [CorruptError].
-var ErrCorrupt = errors.New("corrupt file")
+var ErrCorrupt = errors.New("corrupt data")
 
 // ErrVersion means that a file is sound, but of a version that this program cannot read.
-var ErrVersion = errors.New("file of another version")
+var ErrVersion = errors.New("written by another version")
 
 // A CorruptError says which file is damaged, and where.
 //

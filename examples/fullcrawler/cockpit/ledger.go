@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // LedgerName is the file next to the archive that records the fate of each visit.
@@ -142,7 +143,10 @@ func (l *Ledger) writeOut() error {
 func (l *Ledger) rotate() error {
 	name := l.f.Name()
 	aside := strings.TrimSuffix(name, ".jsonl") + time.Now().UTC().Format("-20060102T150405.000") + ".jsonl"
-	if err := errors.Join(l.f.Sync(), os.Rename(name, aside)); err != nil {
+	if err := l.f.Sync(); err != nil {
+		return err
+	}
+	if err := vfs.RenameDir(name, aside); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o666)

@@ -15,6 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 	"github.com/spinneret-go/spinneret/satstore"
 )
@@ -64,6 +65,9 @@ func (c *Crawl) OpenCaches(web stage.Network) (err error) {
 	if err == nil {
 		err = c.Robots.Restore(rules, time.Now(), c.asksAgain())
 	}
+	if errors.Is(err, durable.ErrVersion) { // saving would replace it
+		return fmt.Errorf("%s: %w", c.file(RulesName), err)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		c.Warn("%s: %v: each robots.txt is fetched again", c.file(RulesName), err)
 	}
@@ -107,7 +111,11 @@ func (c *Crawl) OpenPoliteness() error {
 	case err != nil:
 		return err
 	default:
-		if err := c.Polite.Restore(state); err != nil {
+		err := c.Polite.Restore(state)
+		if errors.Is(err, durable.ErrVersion) {
+			return fmt.Errorf("%s: %w", c.file(StateName), err)
+		}
+		if err != nil {
 			c.Warn("%s: %v: all other hosts get the usual delay", c.file(StateName), err)
 		}
 	}
@@ -160,6 +168,9 @@ func (c *Crawl) OpenOrder() error {
 	}
 	defer f.Close()
 	order, err := stage.ReadOrder(f)
+	if errors.Is(err, durable.ErrVersion) {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
 	if err != nil {
 		c.Warn("%s is damaged, so ranks start again: %v", f.Name(), err)
 	}

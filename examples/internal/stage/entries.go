@@ -3,39 +3,58 @@ package stage
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"hash/crc32"
 	"iter"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // endOfEntries is the last line that AppendEntries writes. Without it the data is incomplete.
 const endOfEntries = "end\n"
 
-// AppendEntries appends the saved state of a package, such as scheduler.Scheduler.All: a line of
-// JSON for each entry, after the checksum of the lines so far.
+// The first line. Version 1 had none.
+const (
+	entriesKind    = "spinneret entries"
+	entriesVersion = 2
+)
+
+// AppendEntries appends the saved state of a package, such as scheduler.Scheduler.All: a line with
+// the version, and a line of JSON for each entry, after the checksum of the entries so far.
 func AppendEntries[E any](dst []byte, entries iter.Seq[E]) ([]byte, error) {
+	dst = append(dst, formLine(entriesKind, entriesVersion)...)
 	sum := uint32(0)
 	for e := range entries {
 		text, err := json.Marshal(e)
 		if err != nil {
 			return dst, fmt.Errorf("stage: write %T: %w", e, err)
 		}
-		sum = crc32.Update(sum, castagnoli, text)
+		sum = durable.SumOn(sum, text)
 		dst = fmt.Appendf(dst, "%08x %s\n", sum, text)
 	}
 	return append(dst, endOfEntries...), nil
 }
 
 // Entries returns an iterator over the entries that AppendEntries wrote. An error gives the byte at
-// which the data is damaged or ends too early; it is yielded once and ends the iteration.
+// which the data is damaged or ends too early, or wraps durable.ErrVersion; it is yielded once and
+// ends the iteration.
 func Entries[E any](data []byte) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
-		sum, rest := uint32(0), data
+		first, rest, _ := bytes.Cut(data, []byte("\n"))
+		if err := checkForm(string(first)+"\n", entriesKind, entriesVersion); err != nil {
+			var none E
+			if errors.Is(err, errForm) && isVersion1(data) {
+				err = fmt.Errorf("%w: %s 1", durable.ErrVersion, entriesKind)
+			}
+			yield(none, fmt.Errorf("byte 0: %w", err))
+			return
+		}
+		sum := uint32(0)
 		for string(rest) != endOfEntries {
 			var e E
 			line, after, _ := bytes.Cut(rest, []byte("\n"))
 			written, text, _ := bytes.Cut(line, []byte(" "))
-			sum = crc32.Update(sum, castagnoli, text)
+			sum = durable.SumOn(sum, text)
 			if string(written) != fmt.Sprintf("%08x", sum) || json.Unmarshal(text, &e) != nil {
 				yield(e, fmt.Errorf("byte %d: damaged or cut off", len(data)-len(rest)))
 				return
@@ -46,4 +65,12 @@ func Entries[E any](data []byte) iter.Seq2[E, error] {
 			rest = after
 		}
 	}
+}
+
+// isVersion1 reports whether data begins with a sound entry, or has none.
+func isVersion1(data []byte) bool {
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	written, text, _ := bytes.Cut(line, []byte(" "))
+	return string(data) == endOfEntries ||
+		json.Valid(text) && string(written) == fmt.Sprintf("%08x", durable.Sum(text))
 }

@@ -31,7 +31,10 @@ func ReplaceWith(name string, write func(io.Writer) error) error {
 		return errors.Join(err, os.Remove(temporary))
 	}
 	dir := filepath.Dir(name)
-	return errors.Join(vfs.SyncDir(dir), os.Rename(temporary, name), vfs.SyncDir(dir))
+	if err := vfs.SyncDir(dir); err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	return vfs.RenameDir(temporary, name)
 }
 
 // SetAside renames what cannot be read, so that nothing of it is lost, and returns its new name:
@@ -45,9 +48,6 @@ func SetAside(name string) (aside string, err error) {
 		if _, err := os.Lstat(aside); err == nil {
 			continue
 		}
-		if err := os.Rename(name, aside); err != nil {
-			return "", err
-		}
-		return aside, vfs.SyncDir(filepath.Dir(name))
+		return aside, vfs.RenameDir(name, aside)
 	}
 }

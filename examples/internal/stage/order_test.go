@@ -177,7 +177,7 @@ func TestOrderFromABrokenFile(t *testing.T) {
 
 func FuzzReadOrder(f *testing.F) {
 	f.Add(savedOrder(f))
-	f.Add([]byte(orderForm))
+	f.Add([]byte(formLine(orderKind, orderVersion)))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		o, err := ReadOrder(bytes.NewReader(file))
 		if err != nil {

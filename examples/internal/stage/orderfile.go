@@ -9,13 +9,17 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// A saved order is the line of orderForm, the number of pages, the URL and the state of each page,
+// A saved order is a line with its version, the number of pages, the URL and the state of each page,
 // the CRC-32C of all that, and the output of the frontier. Numbers are uvarints, the checksum is
 // four bytes, little endian; a URL follows its length.
-const orderForm = "spinneret order 1\n"
+const (
+	orderKind    = "spinneret order"
+	orderVersion = 2
+)
 
 // ErrOrder is returned for bytes that are not a complete saved order.
 var ErrOrder = errors.New("stage: not a saved order")
@@ -28,9 +32,9 @@ const longestURL = 1 << 16
 func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	sum := crc32.New(castagnoli)
 	to := bufio.NewWriter(io.MultiWriter(w, sum))
-	line := binary.AppendUvarint([]byte(orderForm), uint64(len(o.pages)))
+	line := binary.AppendUvarint([]byte(formLine(orderKind, orderVersion)), uint64(len(o.pages)))
 	for _, p := range o.pages {
 		line = binary.AppendUvarint(line, uint64(len(p.url)))
 		line = append(line, p.url...)
@@ -60,13 +64,15 @@ func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
 }
 
 // ReadOrder reads the output of WriteTo. Pages that were not visited are not given out before they
-// are added again, with their old scores. Errors wrap [ErrOrder] or those of pagerank.Read; memory
-// is bounded by the size of the input.
+// are added again, with their old scores. Errors wrap [ErrOrder], durable.ErrVersion,
+// or those of pagerank.Read; memory is bounded by the size of the input.
 func ReadOrder(r io.Reader) (*Order, error) {
 	o := NewOrder()
 	in := bufio.NewReader(r)
-	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	if err := o.readPages(&summed{in, sum}); err != nil {
+	sum := crc32.New(castagnoli)
+	if err := o.readPages(&summed{in, sum}); errors.Is(err, durable.ErrVersion) {
+		return nil, err
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOrder, err)
 	}
 	var want uint32
@@ -86,9 +92,15 @@ func ReadOrder(r io.Reader) (*Order, error) {
 }
 
 func (o *Order) readPages(r *summed) error {
-	line := make([]byte, len(orderForm))
-	if _, err := io.ReadFull(r, line); err != nil || string(line) != orderForm {
-		return errors.New("it has no header")
+	line, err := r.line()
+	if err != nil {
+		return err
+	}
+	if string(line) == orderKind+" 1\n" { // it had no checksum
+		return fmt.Errorf("%w: %s 1", durable.ErrVersion, orderKind)
+	}
+	if err := checkForm(string(line), orderKind, orderVersion); err != nil {
+		return err
 	}
 	pages, err := binary.ReadUvarint(r)
 	if err != nil || pages > MaxOrdered {
@@ -122,6 +134,21 @@ func (s *summed) Read(b []byte) (n int, err error) {
 	n, err = s.r.Read(b)
 	s.sum.Write(b[:n])
 	return n, err
+}
+
+// line returns the first line, which is short.
+func (s *summed) line() (line []byte, err error) {
+	const longest = 64
+	for len(line) < longest {
+		b, err := s.ReadByte()
+		if err != nil {
+			return nil, err
+		}
+		if line = append(line, b); b == '\n' {
+			return line, nil
+		}
+	}
+	return nil, errForm
 }
 
 func (s *summed) ReadByte() (byte, error) {

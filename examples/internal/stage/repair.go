@@ -53,7 +53,7 @@ func repairStore(dir string, o PagesOptions) (done PagesRepair, err error) {
 		if done.Aside, err = SetAside(at); err != nil {
 			return done, err
 		}
-		return done, errors.Join(os.Rename(at+freshDir, at), vfs.SyncDir(dir))
+		return done, vfs.RenameDir(at+freshDir, at)
 	}
 	done.Findings = append(done.Findings, err)
 	if err := os.RemoveAll(at + freshDir); err != nil {

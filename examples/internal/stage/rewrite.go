@@ -30,11 +30,14 @@ func discard(dir, name string) error {
 	if err := os.RemoveAll(at + goneDir); err != nil {
 		return err
 	}
-	err := os.Rename(at, at+goneDir)
-	if errors.Is(err, fs.ErrNotExist) {
+	err := vfs.RenameDir(at, at+goneDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err != nil: // the old name may come back, so nothing is removed
+		return err
 	}
-	return errors.Join(err, vfs.SyncDir(dir), os.RemoveAll(at+goneDir))
+	return os.RemoveAll(at + goneDir)
 }
 
 // replace replaces NAME by NAME.new.
@@ -43,7 +46,7 @@ func replace(dir, name string) error {
 		return err
 	}
 	at := filepath.Join(dir, name)
-	return errors.Join(os.Rename(at+freshDir, at), vfs.SyncDir(dir))
+	return vfs.RenameDir(at+freshDir, at)
 }
 
 // finishReplace completes or undoes an interrupted replacement.
@@ -51,11 +54,14 @@ func finishReplace(dir, name string) error {
 	at := filepath.Join(dir, name)
 	_, err := os.Stat(at)
 	if errors.Is(err, fs.ErrNotExist) { // so the new one is complete
-		if err = os.Rename(at+freshDir, at); errors.Is(err, fs.ErrNotExist) {
+		if err = vfs.RenameDir(at+freshDir, at); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}
-	return errors.Join(err, os.RemoveAll(at+freshDir), os.RemoveAll(at+goneDir))
+	if err != nil { // what would be removed may be the only one
+		return err
+	}
+	return errors.Join(os.RemoveAll(at+freshDir), os.RemoveAll(at+goneDir))
 }
 
 // RewritePages passes every page of a crawl to change, and writes the results to a new store that

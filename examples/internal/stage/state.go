@@ -3,12 +3,14 @@ package stage
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"math"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/fetch"
 	webpage "github.com/spinneret-go/spinneret/fetch/page"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -135,11 +137,15 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// ReadRecord is the inverse of AppendRecord. The error is [ErrRecord].
+// ReadRecord is the inverse of AppendRecord. The error is [ErrRecord], or wraps
+// durable.ErrVersion.
 func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	r := recordReader{b: b}
 	flags, more := r.bytes(1)[0], byte(0)
 	form := flags & 0xf0
+	if !r.bad && form != recordForm && form != longForm { // the store has verified its bytes
+		return it, s, fmt.Errorf("%w: a page in form %#x", durable.ErrVersion, form)
+	}
 	if form == longForm {
 		more = r.bytes(1)[0]
 		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange) != 0
@@ -169,7 +175,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	}
 	s.LeftOut, s.Relink = more&isLeftOut != 0, more&hasRelink != 0
 	it.Strange = more&isStrange != 0
-	if r.bad || form != recordForm && form != longForm || len(r.b) > 0 {
+	if r.bad || len(r.b) > 0 {
 		return Item{}, State{}, ErrRecord
 	}
 	return it, s, nil
