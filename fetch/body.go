@@ -37,7 +37,7 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
 	r.buffers[0] = r.Raw
-	if len(r.Raw) == 0 || len(r.Body) == 0 || &r.Raw[0] != &r.Body[0] {
+	if !sameMemory(r.Raw, r.Body) {
 		r.buffers[1] = r.Body
 	}
 	if b.held.n == 0 {
@@ -48,6 +48,12 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	*r.held = b.held
 	// A caller who forgets Release must not starve others forever.
 	runtime.AddCleanup(r, func(held *reservation) { held.shrink(0) }, r.held)
+}
+
+// sameMemory reports whether two slices begin at the same byte of a buffer. Even an empty one may
+// have a buffer, which must not be recycled twice: it would then hold two bodies at a time.
+func sameMemory(a, b []byte) bool {
+	return cap(a) > 0 && cap(b) > 0 && &a[:1][0] == &b[:1][0]
 }
 
 // bodyReader reads one body. Neither the raw nor the decoded body grows beyond smallBody without a

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,7 +44,7 @@ func TestEndlessServersCostBoundedBytes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var sent int64
+				var sent atomic.Int64
 				c, stop := inMemory(t, limits, repeats(tt.head, tt.text, &sent))
 				if tt.kind != 0 {
 					e := fails(t, c, "http://a.test/")
@@ -57,7 +58,7 @@ func TestEndlessServersCostBoundedBytes(t *testing.T) {
 					require.Len(t, r.Body, int(limits.MaxBody))
 				}
 				stop()
-				require.LessOrEqual(t, sent, tt.cost+slack)
+				require.LessOrEqual(t, sent.Load(), tt.cost+slack)
 			})
 		})
 	}

@@ -95,7 +95,7 @@ func TestBothFamiliesAreTried(t *testing.T) {
 
 // A hook for interim responses does not lift the limit for the sum of their heads.
 func TestInterimResponsesAreBounded(t *testing.T) {
-	var sent int64
+	var sent atomic.Int64
 	base := listen(t, repeats("", "HTTP/1.1 103 Early Hints\r\n\r\n", &sent))
 	c := newClient(t, fetch.Options{})
 	seen := 0

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spinneret-go/spinneret/fetch"
@@ -55,14 +56,14 @@ func says(text string) server {
 
 // repeats returns a server that answers with head and then repeats text forever. It reports the
 // number of bytes that it has written.
-func repeats(head, text string, sent *int64) server {
+func repeats(head, text string, sent *atomic.Int64) server {
 	return func(s *session) {
 		s.request()
 		n := int64(len(head))
 		for ok := s.say(head); ok; n += int64(len(text)) {
 			ok = s.say(text)
 		}
-		*sent = n
+		sent.Store(n)
 	}
 }
 
