@@ -13,7 +13,7 @@ import (
 // seen. Its times are in the local time zone. The zero Reason stands for an unknown host.
 type Reason struct {
 	Known  bool
-	Rule   string     // what the host waits for, such as "its Crawl-delay"; "" if it does not wait
+	Rule   string     // what the host waits for, or would with work, such as "its Crawl-delay"; "" means nothing
 	Until  time.Time  // when that ends unless something happens earlier; zero if unknown
 	Since  time.Time  // when the lease that Rule refers to was given; zero if there is none
 	Addr   netip.Addr // if it is known
@@ -140,7 +140,9 @@ func (s *Scheduler[T]) reason(host uint32) Reason {
 		r.Failures, r.Callers = int(x.failures), int(x.waiters)
 	}
 	switch {
-	case p.tasks == 0 && r.Callers == 0:
+	case p.tasks == 0 && r.Callers == 0 && *e.due(host) <= e.now:
+	case p.tasks == 0 && r.Callers == 0: // if it had work, it would have to wait
+		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))
 	case p.out >= e.most[aHost]:
 		r.Rule, r.Since = "its lease", s.leasedSince(theHost, host)
 	case p.head == 0 && r.Callers == 0:

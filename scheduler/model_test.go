@@ -272,6 +272,25 @@ func (m *model) add(t scheduler.Task[int]) {
 	h.queue = append(h.queue, modelTask{t, m.step})
 }
 
+// withdraw removes the next task of a host.
+func (m *model) withdraw(got scheduler.Task[int]) (fault string) {
+	h := m.hosts[got.Host]
+	if h == nil {
+		return "its host is not known"
+	}
+	first := m.next(h)
+	isIt := func(t modelTask) bool { return t.Item == got.Item }
+	at := slices.IndexFunc(first, isIt)
+	switch {
+	case at < 0:
+		return "another task should come first"
+	case first[at].Priority != got.Priority:
+		return "it has another priority"
+	}
+	h.queue, h.used = slices.DeleteFunc(h.queue, isIt), m.now
+	return ""
+}
+
 // full returns the error that Add should return, if any.
 func (m *model) full(name string) error {
 	all, tasks := 0, map[any]int{}

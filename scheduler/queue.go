@@ -133,3 +133,17 @@ func (e *engine) dequeue(host uint32) (t uint32) {
 	}
 	return t
 }
+
+// withdraw empties the queue of a host, and calls each with every task.
+func (e *engine) withdraw(host uint32, each func(t uint32)) {
+	if e.at(host).head == 0 {
+		return
+	}
+	e.unplace(host)
+	for e.at(host).head != 0 {
+		t := e.dequeue(host)
+		e.countTasks(host, -1)
+		each(t)
+	}
+	e.placeHost(host)
+}

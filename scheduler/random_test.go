@@ -147,6 +147,8 @@ func (p *player) play(op, a, b byte) {
 			p.restart(time.Duration(a) * 20 * time.Millisecond)
 		case 5: // the settings by SetHost are forgotten
 			p.try(time.Duration(a) * 10 * time.Minute)
+		case 6, 7:
+			p.withdraw(name(a))
 		}
 	}
 }
@@ -171,6 +173,18 @@ func (p *player) add(a, b byte) {
 	if want == nil {
 		p.m.add(task)
 		p.added++
+	}
+}
+
+func (p *player) withdraw(host string) {
+	p.m.forget()
+	for _, got := range p.s.Withdraw(host) {
+		if fault := p.m.withdraw(got); fault != "" {
+			p.failf("Withdraw(%q) returns %+v: %s", host, got, fault)
+		}
+	}
+	if h := p.m.hosts[host]; h != nil && len(p.m.next(h)) > 0 {
+		p.failf("Withdraw(%q) leaves %+v", host, p.m.next(h))
 	}
 }
 

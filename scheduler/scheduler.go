@@ -124,6 +124,27 @@ func (s *Scheduler[T]) Add(t Task[T]) error {
 	return nil
 }
 
+// Withdraw removes the tasks of a host and returns them in the order in which they would have been
+// leased: for a host that is not to be visited for long, so that its tasks do not occupy the queue.
+// Tasks whose NotBefore lies ahead stay, and leases stay valid. It takes time in proportion to the
+// number of tasks.
+func (s *Scheduler[T]) Withdraw(host string) (tasks []Task[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.engine.lookup(aHost, host)
+	if i == 0 {
+		return nil
+	}
+	s.engine.withdraw(i, func(t uint32) {
+		priority := s.engine.tasks.at(t).priority
+		tasks = append(tasks, Task[T]{Host: host, Priority: priority, Item: *s.items.at(t)})
+		s.releaseTask(t)
+	})
+	s.queued -= len(tasks)
+	s.changed()
+	return tasks
+}
+
 // SetHost sets what is known about a host. Zero fields of h leave earlier settings unchanged. The
 // change also applies to queued tasks, and to the current delay unless that has passed.
 //

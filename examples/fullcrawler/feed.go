@@ -38,6 +38,7 @@ func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 			return taken, err
 		}
 		taken++
+		c.Hosts.Advance(c.Clock.Now(), c.Pages.Now())
 		select {
 		case c.Room <- struct{}{}:
 			c.take(it)
@@ -115,7 +116,7 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 	}
 	it.Visit.Addr = c.Polite.Shared.Counted(addr)
 	first := it.Visit.Before.IsZero() || state.LeftOut
-	a := c.Hosts.Take(host, it.Visit.Addr, first, c.Clock.Now())
+	a := c.Hosts.Take(host, it.Visit.Addr, first)
 	if a.RetryAt > 0 {
 		c.postpone(it, a.RetryAt)
 		return

@@ -59,6 +59,7 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 	c.saw(lease.Host(), addr, outcome)
 	c.advance() // before the lease ends, or the crawl could look finished
 	done(outcome)
+	c.visited(lease.Host(), outcome)
 	return outcome
 }
 
@@ -119,18 +120,50 @@ func (c *crawler) move(it stage.Item, addr netip.Addr) (room bool) {
 	if it.Robots != nil || it.Visit.Early() || it.Visit.Addr == addr {
 		return true
 	}
-	until := c.Hosts.Move(weburl.Host(it.URL), it.Visit.Addr, addr, c.Clock.Now())
+	until := c.Hosts.Move(weburl.Host(it.URL), it.Visit.Addr, addr)
 	if until == 0 {
 		it.Visit.Addr = addr
 		return true
 	}
 	c.Hosts.Leave(weburl.Host(it.URL), it.Visit.Addr)
+	c.putBack(it, until)
+	return false
+}
+
+// putBack returns a page that is in flight to the store.
+func (c *crawler) putBack(it stage.Item, until int64) {
 	if c.Order != nil {
 		c.Order.Done(it.URL)
 	}
 	c.Tally.Reopen()
 	c.postpone(it, until)
-	return false
+}
+
+// visited records what a visit tells about the time of the next ones. If the host is not visited for
+// long, its pages leave the queue, where they would take the places of other hosts' pages.
+func (c *crawler) visited(host string, o scheduler.Outcome) {
+	if o.Skipped {
+		return
+	}
+	wait, now := time.Duration(0), time.Now()
+	if reason := c.Polite.Queue.Explain(host); reason.Failures > 0 || o.RetryAfter.After(now) {
+		wait = max(reason.Until.Sub(now), 0)
+	}
+	pace := time.Duration(0)
+	if wait == 0 {
+		pace = c.Clock.Shown(c.Polite.Pace(host, o.Took))
+	}
+	c.Hosts.Visited(host, pace, c.Clock.Now().Add(c.Clock.Shown(wait)))
+	if wait < stage.Horizon/2 {
+		return
+	}
+	for _, task := range c.Polite.Queue.Withdraw(host) {
+		if it := task.Item; it.Robots != nil || it.Visit.Early() {
+			c.enqueue(it)
+		} else {
+			c.putBack(it, c.Hosts.TakeBack(host, it.Visit.Addr))
+		}
+	}
 }
 
 // visitPage fetches and archives a page or a sitemap, and discovers its links if it has changed. It

@@ -8,8 +8,9 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// slotUnit is the resolution of due times: within it, the order of pages does not matter.
-const slotUnit = time.Minute
+// slotUnit is the resolution of due times: within it, the order of pages does not matter. Pages that
+// wait for their host come back at the next slot, so it is shorter than the horizon of a host.
+const slotUnit = 10 * time.Second
 
 // UnitFor returns the unit of the slots: a tenth of a second goes by before one ends.
 func UnitFor(pace float64) time.Duration {

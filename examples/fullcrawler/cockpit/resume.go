@@ -20,7 +20,7 @@ func (c *Crawl) OpenPages() (err error) {
 	if c.Pages, c.Clock, err = openPages(c.Cfg); err != nil {
 		return err
 	}
-	c.Hosts = stage.NewHostTable(c.Clock.Shown(c.Cfg.Delay), UnitFor(c.Clock.Pace), c.Cfg.HostPages, c.Cfg.Queue)
+	c.Hosts = c.newHosts()
 	stats := c.Pages.Stats()
 	now, filters := c.Clock.Now(), c.Cfg.Filters()
 	before, known, err := ReadFilters(c.file(FiltersName))
@@ -41,6 +41,17 @@ func (c *Crawl) OpenPages() (err error) {
 		return err
 	}
 	return filters.Write(c.file(FiltersName)) // last: a refused command leaves no trace
+}
+
+func (c *Crawl) newHosts() *stage.HostTable {
+	horizon := stage.Horizon
+	if c.Cfg.ByRank {
+		horizon = max(horizon, stage.RankedRoom*c.Cfg.Delay)
+	}
+	hosts := stage.NewHostTable(
+		c.Clock.Shown(c.Cfg.Delay), c.Clock.Shown(horizon), c.Cfg.HostPages, c.Cfg.Queue)
+	hosts.Wait = c.Clock.Shown(c.Cfg.Wait)
+	return hosts
 }
 
 // refuseOtherSeeds finds out in a pass of its own what recall finds out too late.
@@ -116,8 +127,10 @@ type stock struct{ pages, fresh, due int }
 // recall restores what can be derived from the pages, in one pass over them.
 func (c *Crawl) recall() (s stock, err error) {
 	c.Pages.Found = func(it stage.Item) {
-		c.Hosts.Discovered(it, !c.Robots.Forbids(it.URL, time.Now()))
+		c.Hosts.Found(it, !c.Robots.Forbids(it.URL, time.Now()))
 	}
+	c.Pages.Turn = c.Hosts.Turn
+	c.Hosts.Advance(c.Clock.Now(), c.Pages.Now())
 	seeds := c.newSeedCheck()
 	for page, err := range c.Pages.All() {
 		if err != nil {
@@ -193,7 +206,7 @@ func DryRun(cfg Config, out io.Writer) error {
 	c, s := &Crawl{}, stock{}
 	c.Cfg, c.Filter = cfg, cfg.Filter
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
-	c.Hosts = stage.NewHostTable(cfg.Delay, time.Minute, cfg.HostPages, cfg.Queue)
+	c.Hosts = c.newHosts()
 	if HasCrawl(cfg.Out) && !cfg.Fresh {
 		var err error
 		if c.Pages, c.Clock, err = openPages(cfg); err != nil {

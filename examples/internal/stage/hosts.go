@@ -14,11 +14,14 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// minHostRoom is the minimum room for pages of a host in flight. The scheduler needs only the next
-// one; more would delay pages of other hosts. The rest stays in the files. If the delay is so short
-// that these pages are fetched before slotsInFlight slots are over, there is more room, so that the
-// host never runs out of pages.
-const minHostRoom, slotsInFlight = 1000, 5
+// A host's share of the queue is time: as many of its pages are in flight as are fetched within the
+// horizon, given its delay, its latency and its back-off. Measured in pages, a few hosts that are
+// big, slow or down would fill the queue. The rest waits on disk until it is the host's turn.
+const Horizon = time.Minute
+
+// RankedRoom is how many pages of a host are in flight at least if pages are ranked: only those in
+// flight are compared.
+const RankedRoom = 1000
 
 // One in domainShare pages in flight may belong to the same domain, which may have many addresses.
 const domainShare = 8
@@ -54,9 +57,13 @@ type HostTable struct {
 	// change it after the first use.
 	Strangers int
 
+	// Wait is for how long a crawl without other work waits for a host. Do not change it either.
+	Wait time.Duration
+
 	delay      time.Duration // between two visits, on the pages' clock
+	horizon    time.Duration // likewise
 	limit      int           // of pages of a host; 0 means none
-	room       int32         // for pages in flight of a host, or of an address
+	addrRoom   int32         // for pages in flight at an address
 	domainRoom int32         // of a registrable domain
 
 	crowded sync.Map // hosts with as many URLs as may be known
@@ -66,10 +73,12 @@ type HostTable struct {
 	addrs   map[netip.Addr]*share // with pages in flight or postponed
 	domains map[string]*share
 	places  map[place]*tenants
-	until   int64 // the latest until of all
+	until   int64 // when the last page that was postponed, or found, is due
 	commits uint32
+	time    virtualTime
 }
 
+// Times in an entry are in Unix milliseconds, and durations in milliseconds, on the pages' clock.
 type hostEntry struct {
 	share
 	site   string     // its owner, or its registrable domain where no owner is known
@@ -85,6 +94,10 @@ type hostEntry struct {
 	missed    int32          // requests for new pages that got none
 	load      revisit.Demand // of its known pages
 	domain    *share         // nil while nothing is in flight
+
+	found   int64 // the turn of the next page that is found
+	blocked int64 // until when it is not visited
+	pace    int32 // between two visits; 0 means the delay of all
 }
 
 // A place is a registrable domain at an address.
@@ -106,21 +119,68 @@ type share struct {
 	until    int64 // when the last postponed page is due, in Unix milliseconds
 }
 
-// NewHostTable returns an empty table for a queue of the given size.
-func NewHostTable(delay, unit time.Duration, limit, queue int) *HostTable {
+// NewHostTable returns an empty table for a queue of the given size. The horizon is on the pages'
+// clock like the delay.
+func NewHostTable(delay, horizon time.Duration, limit, queue int) *HostTable {
 	delay = max(delay, time.Millisecond)
-	room := max(minHostRoom, int32(min(slotsInFlight*unit/delay, 1e6)))
+	room := int32(min(1+horizon/delay, 1e6))
 	strangers := math.MaxInt32
 	if limit > 0 {
 		strangers = max(limit/strangersShare, 1)
 	}
 	return &HostTable{
 		Strangers: strangers,
-		delay:     delay, limit: limit, room: room, domainRoom: max(room, int32(queue/domainShare)),
+		delay:     delay, horizon: horizon, limit: limit,
+		addrRoom: addrRooms * room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
-		places: map[place]*tenants{},
+		places: map[place]*tenants{}, time: virtualTime{progress: 1},
 	}
 }
+
+// room returns how many pages of a host may be in flight.
+func (b *HostTable) room(e *hostEntry) int32 {
+	return int32(min(1+b.horizon/b.paceOf(e), 1e6))
+}
+
+// paceOf returns the time between two visits of a host.
+func (b *HostTable) paceOf(e *hostEntry) time.Duration {
+	if e.pace == 0 {
+		return b.delay
+	}
+	return time.Duration(e.pace) * time.Millisecond
+}
+
+// lead is how much earlier than at its turn a page is due. Pages come from disk by the slot, and a
+// host should not run out of them.
+func (b *HostTable) lead() int64 { return b.horizon.Milliseconds() / 2 }
+
+// Advance sets the time that the pages' clock shows, and the slot up to which pages have been handed
+// out. Turns are counted from that slot: if the crawler is too slow for all pages that are due, the
+// hosts take turns at their usual pace in that slower time. The table starts in 1970.
+func (b *HostTable) Advance(now, slot time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.time.advance(now.UnixMilli(), slot.UnixMilli(), b.lead())
+}
+
+// A virtualTime is a time that passes more slowly while there is more to do than can be done.
+type virtualTime struct {
+	now, virtual   int64
+	progress       float64 // of virtual in a unit of real time: a moving average
+	since, started int64   // both times at the last change of progress
+}
+
+func (v *virtualTime) advance(now, virtual, every int64) {
+	if passed := now - v.since; passed >= every {
+		latest := float64(virtual-v.started) / float64(passed)
+		v.progress = min(max((v.progress+latest)/2, 0.01), 1)
+		v.since, v.started = now, virtual
+	}
+	v.now, v.virtual = now, virtual
+}
+
+// of returns the virtual time at a later time, if nothing delays it.
+func (v *virtualTime) of(t int64) int64 { return v.virtual + max(t-v.now, 0) }
 
 // entry requires that b.mu is held.
 func (b *HostTable) entry(host string) *hostEntry {
@@ -150,6 +210,35 @@ func (b *HostTable) Discovered(it Item, allowed bool) {
 	if most := knownShare * b.limit; b.limit > 0 && (int(e.known) == most || int(e.barred) == barredShare*most) {
 		b.crowded.Store(host, nil)
 	}
+}
+
+// Found says that a page was found which is due at its Turn.
+func (b *HostTable) Found(it Item, allowed bool) {
+	b.Discovered(it, allowed)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(weburl.Host(it.URL))
+	b.until = max(b.until, b.foundTurn(e))
+	if allowed && (b.limit == 0 || int(e.known) <= b.limit) { // the others take little time
+		e.found = max(e.found, b.time.virtual) + max(min(b.delay, b.paceOf(e)).Milliseconds(), 1)
+	}
+}
+
+// Turn returns when a page of a host is due if it turns out to be new. It is the next page of its
+// host, whatever else waits: the store is read by turns, so hosts with few pages need not wait
+// behind those with many.
+func (b *HostTable) Turn(url string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.hosts[weburl.Host(url)]; e != nil {
+		return time.UnixMilli(b.foundTurn(e))
+	}
+	return time.UnixMilli(b.time.virtual)
+}
+
+// foundTurn requires that b.mu is held.
+func (b *HostTable) foundTurn(e *hostEntry) int64 {
+	return max(b.time.virtual, e.found-b.lead(), b.time.of(e.blocked))
 }
 
 // IsCrowded reports whether the host of a URL has its maximum number of known URLs. It takes no
@@ -206,11 +295,11 @@ type admission struct {
 	RetryAt int64 // when to try again, in Unix time; 0 if it is in flight now
 }
 
-// Take makes a page in flight. If a host, an address or a domain has enough in flight, its pages
-// are postponed one by one, starting when it will be done with the current ones: so each is due
-// when there is time for it. A zero addr is one that is not known yet, or that has no delay; see
-// Move.
-func (b *HostTable) Take(host string, addr netip.Addr, first bool, now time.Time) admission {
+// Take makes a page in flight. If its host is not visited now, or if a host, an address or a domain
+// has enough in flight, its pages are postponed one by one, starting when it will be done with the
+// current ones: so each is due when there is time for it. A zero addr is one that is not known yet,
+// or that has no delay; see Move.
+func (b *HostTable) Take(host string, addr netip.Addr, first bool) admission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
@@ -220,18 +309,18 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool, now time.Time
 			b.enter(host, e, addr)
 			return admission{Full: true}
 		case int(e.taken) >= b.limit: // of those in flight, some may turn out to be no pages
-			return admission{RetryAt: b.postpone(&e.share, b.delay, now)}
+			return admission{RetryAt: b.postponeOf(e)}
 		}
 	}
 	domain, at := b.domains[e.site], place{e.site, addr}
 	switch {
-	case e.inFlight >= b.room:
-		return admission{RetryAt: b.postpone(&e.share, b.delay, now)}
+	case e.blocked > b.time.now || e.inFlight >= b.room(e):
+		return admission{RetryAt: b.postponeOf(e)}
 	case !b.hasRoom(at, host):
-		return admission{RetryAt: b.postponeAt(at, now)}
+		return admission{RetryAt: b.postponeAt(at)}
 	case domain != nil && domain.inFlight >= b.domainRoom:
 		// Its hosts are visited concurrently if they have separate addresses.
-		return admission{RetryAt: b.postpone(domain, b.delay/time.Duration(max(domain.hosts, 1)), now)}
+		return admission{RetryAt: b.postpone(domain, b.delay/time.Duration(max(domain.hosts, 1)))}
 	}
 	if first {
 		e.taken++
@@ -239,6 +328,28 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool, now time.Time
 	}
 	b.enter(host, e, addr)
 	return admission{}
+}
+
+// Visited records how long a host takes for a visit and the delay after it, or if until is later
+// than now, that it is not visited before.
+func (b *HostTable) Visited(host string, pace time.Duration, until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.entry(host)
+	e.blocked = until.UnixMilli()
+	if pace > 0 {
+		longest := time.Duration(math.MaxInt32) * time.Millisecond
+		pace = (3*b.paceOf(e) + min(pace, longest)) / 4 // a single slow page says little
+		e.pace = max(int32(pace/time.Millisecond), 1)
+	}
+}
+
+// TakeBack returns when a page is due that was in flight, as its host is not visited for long.
+func (b *HostTable) TakeBack(host string, addr netip.Addr) (retryAt int64) {
+	b.Leave(host, addr)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.postponeOf(b.entry(host))
 }
 
 // Settle ends the first time in flight of a page. One that was not fetched takes no place of its
@@ -276,10 +387,31 @@ func (b *HostTable) LastAddr(host string) netip.Addr {
 	return netip.Addr{}
 }
 
-// postpone assigns the next due time of a share to a page. It requires that b.mu is held.
-func (b *HostTable) postpone(s *share, pause time.Duration, now time.Time) int64 {
-	each := max(pause.Milliseconds(), 1)
-	s.until = max(s.until, now.UnixMilli()+each*int64(s.inFlight)) + each
+// longestTurn bounds the time to the turn of a page, in horizons: a day. If its host becomes faster,
+// it is not found out before.
+const longestTurn = 24 * 60
+
+// postponeOf assigns the next turn of a host to a page. It requires that b.mu is held.
+func (b *HostTable) postponeOf(e *hostEntry) int64 {
+	blocked := max(e.blocked-b.time.now, 0)
+	e.until = max(e.until, b.time.of(e.blocked))
+	if blocked <= b.Wait.Milliseconds() {
+		return b.postpone(&e.share, b.paceOf(e))
+	}
+	until := b.until // the crawl does not wait for this page
+	defer func() { b.until = until }()
+	return b.postpone(&e.share, b.paceOf(e))
+}
+
+// postpone assigns the next turn of a share to a page, and returns it in Unix time. It requires that
+// b.mu is held.
+//
+// The turns of a slow host are as far apart as its visits. If the crawler has more to do than it
+// can, they are as far apart as those of other hosts.
+func (b *HostTable) postpone(s *share, pace time.Duration) int64 {
+	each := max(int64(float64(pace.Milliseconds())*b.time.progress), min(pace, b.delay).Milliseconds(), 1)
+	s.until = max(s.until, b.time.virtual+each*int64(s.inFlight)-b.lead()) + each
+	s.until = min(s.until, b.time.virtual+longestTurn*b.horizon.Milliseconds())
 	b.until = max(b.until, s.until)
 	return s.until/1000 + 1
 }
@@ -292,19 +424,19 @@ func (b *HostTable) hasRoom(at place, host string) bool {
 	}
 	all, own := b.addrs[at.addr], b.places[at]
 	if own == nil {
-		return all == nil || all.inFlight < addrRooms*b.room
+		return all == nil || all.inFlight < b.addrRoom
 	}
-	return own.inFlight < addrRooms*b.room-all.inFlight &&
+	return own.inFlight < b.addrRoom-all.inFlight &&
 		(own.pages[host] > 0 || len(own.pages) < placeHosts)
 }
 
 // postponeAt is postpone for a place. It requires that b.mu is held.
-func (b *HostTable) postponeAt(at place, now time.Time) int64 {
+func (b *HostTable) postponeAt(at place) int64 {
 	s := b.addrs[at.addr]
 	if own := b.places[at]; own != nil {
 		s = &own.share
 	}
-	return b.postpone(s, b.delay, now)
+	return b.postpone(s, b.delay)
 }
 
 // enter requires that b.mu is held.
@@ -393,11 +525,11 @@ func forgetShare[K comparable](shares map[K]*share, key K) {
 // Move records that the address of a page in flight has changed. Either address may be the zero
 // Addr: one that is not known yet, or one whose hosts do not share a delay. If there is no room, it
 // returns when to try again; the page is in flight until Leave is called.
-func (b *HostTable) Move(host string, from, to netip.Addr, now time.Time) (retryAt int64) {
+func (b *HostTable) Move(host string, from, to netip.Addr) (retryAt int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if at := (place{b.entry(host).site, to}); !b.hasRoom(at, host) {
-		return b.postponeAt(at, now)
+		return b.postponeAt(at)
 	}
 	b.leaveAddr(host, from)
 	b.enterAddr(host, to)

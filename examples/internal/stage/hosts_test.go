@@ -12,36 +12,37 @@ import (
 
 func TestHostTable(t *testing.T) {
 	now, nowhere := time.Unix(1_000_000, 0), netip.Addr{}
-	b := NewHostTable(10*time.Second, time.Minute, 2, 16_000)
-	for n := range minHostRoom {
-		require.Zero(t, b.Take("a.test", nowhere, false, now).RetryAt, n)
+	const room = 1000
+	b := NewHostTable(10*time.Second, (room-1)*10*time.Second, 2, 16_000)
+	b.Advance(now, now)
+	for n := range room {
+		require.Zero(t, b.Take("a.test", nowhere, false).RetryAt, n)
 	}
-	require.EqualValues(t, 30_000, NewHostTable(10*time.Millisecond, time.Minute, 0, 1).room)
-	first := b.Take("a.test", nowhere, false, now).RetryAt
-	second := b.Take("a.test", nowhere, false, now).RetryAt
-	require.Equal(t, now.Unix()+10*minHostRoom+10, first-1, "when the host is done with its pages in flight")
+	first := b.Take("a.test", nowhere, false).RetryAt
+	second := b.Take("a.test", nowhere, false).RetryAt
+	require.Equal(t, now.Unix()+5*room+15, first-1, "when the host is done with half of its pages in flight")
 	require.Equal(t, first+10, second, "and one delay later")
 	require.Equal(t, second-1, b.Until().Unix())
 	b.Leave("a.test", nowhere)
-	require.Zero(t, b.Take("a.test", nowhere, false, now).RetryAt)
+	require.Zero(t, b.Take("a.test", nowhere, false).RetryAt)
 
 	for range 2 {
-		require.Zero(t, b.Take("b.test", nowhere, true, now))
+		require.Zero(t, b.Take("b.test", nowhere, true))
 	}
-	require.Positive(t, b.Take("b.test", nowhere, true, now).RetryAt, "the pages in flight may be none")
+	require.Positive(t, b.Take("b.test", nowhere, true).RetryAt, "the pages in flight may be none")
 	b.Settle("b.test", false, false)
-	require.Zero(t, b.Take("b.test", nowhere, true, now), "one was none")
+	require.Zero(t, b.Take("b.test", nowhere, true), "one was none")
 	b.Settle("b.test", true, true)
 	b.Settle("b.test", false, true)
-	require.Zero(t, b.Take("b.test", nowhere, true, now))
+	require.Zero(t, b.Take("b.test", nowhere, true))
 	b.Settle("b.test", true, true)
-	require.True(t, b.Take("b.test", nowhere, true, now).Full)
+	require.True(t, b.Take("b.test", nowhere, true).Full)
 	for range triesShare * 2 {
-		require.Zero(t, b.Take("broken.test", nowhere, true, now))
+		require.Zero(t, b.Take("broken.test", nowhere, true))
 		b.Settle("broken.test", false, true)
 	}
-	require.True(t, b.Take("broken.test", nowhere, true, now).Full, "too many requests for no page")
-	require.False(t, b.Take("b.test", nowhere, false, now).Full, "visited pages do not count again")
+	require.True(t, b.Take("broken.test", nowhere, true).Full, "too many requests for no page")
+	require.False(t, b.Take("b.test", nowhere, false).Full, "visited pages do not count again")
 	for n := range 4 {
 		require.False(t, b.IsCrowded("http://b.test/"), n)
 		b.Discovered(Item{URL: "http://b.test/"}, true)
@@ -63,17 +64,18 @@ func TestHostTable(t *testing.T) {
 // TestSharesOfAddressesAndDomains: neither has more pages in flight than its share.
 func TestSharesOfAddressesAndDomains(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	b := NewHostTable(10*time.Second, time.Minute, 0, 16_000)
+	b := NewHostTable(10*time.Second, 9990*time.Second, 0, 16_000)
+	b.Advance(now, now)
 	at, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	const room = addrRooms * minHostRoom
+	const room = addrRooms * 1000
 	for n := range room {
-		require.Zero(t, b.Take(fmt.Sprintf("h%d.test", n), at, false, now).RetryAt)
+		require.Zero(t, b.Take(fmt.Sprintf("h%d.test", n), at, false).RetryAt)
 	}
-	require.Positive(t, b.Take("one.test", at, false, now).RetryAt)
-	require.Zero(t, b.Take("one.test", other, false, now).RetryAt)
-	require.Positive(t, b.Move("one.test", other, at, now), "there is no room there")
+	require.Positive(t, b.Take("one.test", at, false).RetryAt)
+	require.Zero(t, b.Take("one.test", other, false).RetryAt)
+	require.Positive(t, b.Move("one.test", other, at), "there is no room there")
 	b.Leave("h0.test", at)
-	require.Zero(t, b.Move("one.test", other, at, now))
+	require.Zero(t, b.Move("one.test", other, at))
 	b.Leave("one.test", at)
 	for n := range room - 1 {
 		b.Leave(fmt.Sprintf("h%d.test", n+1), at)
@@ -83,10 +85,10 @@ func TestSharesOfAddressesAndDomains(t *testing.T) {
 	require.Empty(t, b.places)
 
 	for n := range 16_000 / domainShare {
-		require.Zero(t, b.Take(fmt.Sprintf("h%d.farm.test", n), netip.Addr{}, false, now).RetryAt)
+		require.Zero(t, b.Take(fmt.Sprintf("h%d.farm.test", n), netip.Addr{}, false).RetryAt)
 	}
-	require.Positive(t, b.Take("one.farm.test", netip.Addr{}, false, now).RetryAt)
-	require.Zero(t, b.Take("one.test", netip.Addr{}, false, now).RetryAt)
+	require.Positive(t, b.Take("one.farm.test", netip.Addr{}, false).RetryAt)
+	require.Zero(t, b.Take("one.test", netip.Addr{}, false).RetryAt)
 	for n := range 16_000 / domainShare {
 		b.Leave(fmt.Sprintf("h%d.farm.test", n), netip.Addr{})
 	}
@@ -97,33 +99,35 @@ func TestSharesOfAddressesAndDomains(t *testing.T) {
 // flight at a time, and postponed pages do not delay others.
 func TestFarmLeavesRoomForItsNeighbors(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	b := NewHostTable(10*time.Second, time.Minute, 0, 1_000_000)
+	b := NewHostTable(10*time.Second, 9990*time.Second, 0, 1_000_000)
+	b.Advance(now, now)
 	at := netip.MustParseAddr("192.0.2.1")
 	in := 0
 	for n := range 5000 {
 		for range 1000 {
-			if b.Take(fmt.Sprintf("h%d.farm.test", n), at, false, now).RetryAt == 0 {
+			if b.Take(fmt.Sprintf("h%d.farm.test", n), at, false).RetryAt == 0 {
 				in++
 			}
 		}
 	}
-	require.Equal(t, minHostRoom, in, "half of the room is for others")
+	require.Equal(t, addrRooms*1000/2, in, "half of the room is for others")
 	require.LessOrEqual(t, len(b.places[place{"farm.test", at}].pages), placeHosts)
-	for n := range minHostRoom / 3 {
-		require.Zero(t, b.Take("neighbor.test", at, false, now).RetryAt, n)
+	for n := range 300 {
+		require.Zero(t, b.Take("neighbor.test", at, false).RetryAt, n)
 	}
 	b.Leave("h0.farm.test", at)
-	full := NewHostTable(10*time.Second, time.Minute, 0, 1_000_000)
+	full := NewHostTable(10*time.Second, 9990*time.Second, 0, 1_000_000)
+	full.Advance(now, now)
 	for n := range placeHosts {
-		require.Zero(t, full.Take(fmt.Sprintf("h%d.farm.test", n), at, false, now).RetryAt)
+		require.Zero(t, full.Take(fmt.Sprintf("h%d.farm.test", n), at, false).RetryAt)
 	}
-	require.Positive(t, full.Take("one.farm.test", at, false, now).RetryAt, "too many hosts of a domain")
-	require.Zero(t, full.Take("h1.farm.test", at, false, now).RetryAt)
-	require.Zero(t, full.Take("www.neighbor.test", at, false, now).RetryAt)
-	require.Zero(t, full.Take("one.farm.test", netip.Addr{}, false, now).RetryAt, "its address is not known yet")
-	require.Positive(t, full.Move("one.farm.test", netip.Addr{}, at, now))
+	require.Positive(t, full.Take("one.farm.test", at, false).RetryAt, "too many hosts of a domain")
+	require.Zero(t, full.Take("h1.farm.test", at, false).RetryAt)
+	require.Zero(t, full.Take("www.neighbor.test", at, false).RetryAt)
+	require.Zero(t, full.Take("one.farm.test", netip.Addr{}, false).RetryAt, "its address is not known yet")
+	require.Positive(t, full.Move("one.farm.test", netip.Addr{}, at))
 	full.Leave("h0.farm.test", at)
-	require.Zero(t, full.Move("one.farm.test", netip.Addr{}, at, now))
+	require.Zero(t, full.Move("one.farm.test", netip.Addr{}, at))
 }
 
 func TestTheLongestCrawlDelayOfAHostApplies(t *testing.T) {
@@ -140,9 +144,9 @@ func TestLastAddr(t *testing.T) {
 	b := NewHostTable(time.Second, time.Second, 0, 100)
 	require.False(t, b.LastAddr("a.test").IsValid())
 	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	b.Take("a.test", addr, true, time.Unix(1, 0))
+	b.Take("a.test", addr, true)
 	require.Equal(t, addr, b.LastAddr("a.test"))
-	require.Zero(t, b.Move("a.test", addr, other, time.Unix(1, 0)))
+	require.Zero(t, b.Move("a.test", addr, other))
 	b.Leave("a.test", other)
 	require.Equal(t, other, b.LastAddr("a.test"))
 }

@@ -27,6 +27,10 @@ type Pages struct {
 	// safe for concurrent use.
 	Found func(it Item)
 
+	// Turn returns when a page is due if its URL turns out not to be known. If it is nil, such pages
+	// are due now.
+	Turn func(url string) time.Time
+
 	store *satstore.Store
 	unit  time.Duration
 	seed  maphash.Seed
@@ -102,7 +106,7 @@ func (o PagesOptions) store() satstore.Options {
 	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2}
 }
 
-// Discover records a link to an item. If its URL is new, it is due immediately, at the latest from
+// Discover records a link to an item. If its URL is new, it is due at its Turn, at the earliest from
 // the next Commit on.
 func (p *Pages) Discover(it Item) error {
 	full, err := p.note(it)
@@ -123,7 +127,11 @@ func (p *Pages) note(it Item) (full bool, err error) {
 	}
 	if last := &p.recent[hash%uint64(len(p.recent))]; *last != hash {
 		*last = hash
-		p.discovered = append(p.discovered, satstore.Item{ID: it.URL, Data: AppendRecord(nil, it, State{})})
+		item := satstore.Item{ID: it.URL, Data: AppendRecord(nil, it, State{})}
+		if p.Turn != nil {
+			item.At = p.Turn(it.URL)
+		}
+		p.discovered = append(p.discovered, item)
 	}
 	return len(p.discovered) >= discoveries, nil
 }
@@ -270,6 +278,9 @@ func (p *Pages) Ahead(now time.Time) bool { return p.store.Now().Add(-p.unit).Af
 // Passed reports whether all pages that were given back in time have been handed out that were due
 // then.
 func (p *Pages) Passed(t time.Time) bool { return !p.store.Now().Before(t.Add(p.unit)) }
+
+// Now returns the slot up to which pages have been handed out.
+func (p *Pages) Now() time.Time { return p.store.Now() }
 
 // NextSlot returns when the slot after that of the last Due begins.
 func (p *Pages) NextSlot() time.Time { return p.store.Now().Add(p.unit) }

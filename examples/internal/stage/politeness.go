@@ -137,6 +137,18 @@ func (p *Politeness) delayOf(host string) time.Duration {
 	return max(p.Delay, p.delays.Of(host), p.Overrides.Of(host).Delay)
 }
 
+// Pace returns the time between two visits of a host, given how long its last response took.
+func (p *Politeness) Pace(host string, took time.Duration) time.Duration {
+	delay := p.delayOf(host)
+	switch {
+	case p.Overrides.Of(host).Concurrency > 1: // no visit waits for another one
+		return delay
+	case p.Delay == 0: // neither does the latency count
+		return max(delay, took)
+	}
+	return max(delay, scheduler.DefaultLatencyFactor*took)
+}
+
 // Outcome starts the delays at the first byte of the response: by then the server has seen the
 // request, so no two requests can arrive closer than the delay. They start earlier if the time that
 // a request takes to arrive is known.
