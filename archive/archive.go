@@ -212,11 +212,15 @@ func (a *Archive) append(c Capture) (Location, error) {
 // that they are stored. Other goroutines may append during the call.
 //
 // An error means that a power failure may lose captures appended since the last Sync that returned
-// nil. No later Sync makes up for them. The error is returned once.
+// nil. No later Sync makes up for them: each returns the error, until the archive is opened again.
+// Meanwhile the index is not written, so that Append will fail, too.
 //
 // If that succeeds, Sync also returns the error of the last background step of the index, once.
 func (a *Archive) Sync() error {
-	if err := a.files.sync(); err != nil {
+	if a.files.isClosed() {
+		return ErrClosed
+	}
+	if err := a.files.force(); err != nil {
 		return err
 	}
 	return a.index.report()

@@ -175,25 +175,12 @@ func (f *files) halt(do func([]*output) error) error {
 	return do(f.outputs)
 }
 
-// sync forces earlier appends to disk. It tries all outputs, and returns the first error.
-func (f *files) sync() (first error) {
-	if f.isClosed() {
-		return ErrClosed
-	}
-	const remedy = "append again all captures since the last sync"
-	for _, o := range f.outputs {
-		if err := o.checkpoint(); err != nil && first == nil {
-			first = fmt.Errorf("archive: sync: %w: %s", err, remedy)
-		}
-	}
-	return first
-}
-
-// force is sync for the index. The next sync still reports the failure.
+// force forces earlier appends to disk. It tries all outputs, and returns the first error.
 func (f *files) force() (first error) {
+	const remedy = "open the archive again, and append again all captures since the last sync"
 	for _, o := range f.outputs {
 		if err := o.force(); err != nil && first == nil {
-			first = fmt.Errorf("archive: sync: %w", err)
+			first = fmt.Errorf("archive: sync: %w: %s", err, remedy)
 		}
 	}
 	return first

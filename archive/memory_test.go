@@ -40,7 +40,13 @@ type noIndex struct{}
 func (noIndex) repeats(*[sha1.Size]byte) (o original, err error)           { return o, nil }
 func (noIndex) written(original, *[sha1.Size]byte, int64, Location, int64) {}
 
-func (s *store) Sync() error              { return s.sync() }
+func (s *store) Sync() error {
+	if s.isClosed() {
+		return ErrClosed
+	}
+	return s.force()
+}
+
 func (s *store) Files() ([]string, error) { return s.list() }
 func (s *store) Close() error             { return s.close() }
 

@@ -65,7 +65,11 @@ func (a *Archive) AppendRecord(r Resource) (Location, error) {
 			return Location{}, fmt.Errorf("archive: record %v: %w", r.Of, err)
 		}
 		c.original = rec.Get("WARC-Record-ID")
+		err = rec.Close() // damage in the ID shows there
 		rec.release()
+		if err != nil {
+			return Location{}, fmt.Errorf("archive: record %v: %w", r.Of, err)
+		}
 	}
 	return a.append(c)
 }

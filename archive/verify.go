@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -49,7 +50,16 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
 		ends: map[string]int64{}, bodies: extsort.New(DefaultMemory, a.spill)}
 	defer v.bodies.Close()
-	for name, end := range a.known() {
+	ends := a.known()
+	names, err := a.files.list()
+	if err != nil {
+		return v.checked, err
+	}
+	for _, name := range names { // the index may lack whole files
+		name = strings.TrimSuffix(name, unfinished)
+		ends[name] = max(ends[name], 0)
+	}
+	for name, end := range ends {
 		if ctx.Err() != nil {
 			return v.checked, ctx.Err()
 		}
@@ -98,10 +108,10 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		return nil
 	}
 	defer r.close()
-	// Bytes after the indexed end of a file of ours are a capture being written. In files of other
-	// programs they are damage.
+	// Bytes after the indexed end of an open file of ours are a capture being written. Elsewhere they
+	// are damage, or the index lacks them.
 	size := end
-	if !f.open || !ours.MatchString(name) {
+	if !f.open || !isOurs(name) {
 		size = max(end, f.size)
 	}
 	if f.size < end {
@@ -114,7 +124,8 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	}
 	for rec, err := range r.warc.Records() {
 		var damage *warc.DamageError
-		if err == nil && rec.Offset < end {
+		grown := isImport(name) || !isOurs(name) && end > 0 // another program may append to it
+		if err == nil && (rec.Offset < end || !grown) {
 			v.checked.Records++
 			err = v.record(rec, name, number)
 		}
@@ -145,7 +156,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		return err
 	}
 	if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); kind == "response" && want != got &&
-		want != "" && want[0] == 1 && ours.MatchString(name) {
+		want != "" && want[0] == 1 && isOurs(name) {
 		v.fault(name, offset, url, errPayload)
 	}
 	e.length, e.file = rec.Length, number
@@ -160,7 +171,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		return nil
 	}
 	v.versions[number]++
-	if kind == "revisit" && isMarked(name) && stored.body().length == 0 {
+	if kind == "revisit" && isOurs(name) && stored.body().length == 0 {
 		return v.lost(key, &stored)
 	}
 	return v.addBody(key, &stored)
@@ -276,9 +287,8 @@ func (v *verifier) entry(e *entry, url string, loc Location) error {
 	if err != nil {
 		return err
 	}
-	defer rec.Close()
 	found, target, ok, err := entryOf(rec, io.Discard)
-	if err != nil {
+	if err := errors.Join(err, rec.Close()); err != nil {
 		return err
 	}
 	if key, _ := urlkey.Of(target); !ok || key != url || found.time != e.time {

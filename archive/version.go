@@ -110,7 +110,7 @@ func (a *Archive) referenceOf(loc Location) (reference, error) {
 		return reference{}, err
 	}
 	defer rec.release()
-	return refersTo(rec.Fields()), nil
+	return refersTo(rec.Fields()), rec.Close() // where damage shows
 }
 
 // reference is a revisit record's reference to the version that it repeats.
