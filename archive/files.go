@@ -42,10 +42,8 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 		o.renew()
 		f.outputs = append(f.outputs, o)
 	}
-	if !s.readOnly {
-		if err := f.outputs[0].probe(); err != nil {
-			return nil, openError(err)
-		}
+	if err := f.outputs[0].probe(); err != nil {
+		return nil, openError(err)
 	}
 	for range s.compressors {
 		f.encoders <- newEncoder(s.encoder) // small until it is used

@@ -31,14 +31,14 @@ func (s *store) Append(c Capture) (Location, error) {
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
-	return s.append(&c, noIndex{})
+	return s.append(&c, unindexed{})
 }
 
-// noIndex is an indexer that finds no repeats.
-type noIndex struct{}
+// unindexed is an indexer that finds no repeats.
+type unindexed struct{}
 
-func (noIndex) repeats(*[sha1.Size]byte) (o original, err error)           { return o, nil }
-func (noIndex) written(original, *[sha1.Size]byte, int64, Location, int64) {}
+func (unindexed) repeats(*[sha1.Size]byte) (o original, err error)           { return o, nil }
+func (unindexed) written(original, *[sha1.Size]byte, int64, Location, int64) {}
 
 func (s *store) Sync() error {
 	if s.isClosed() {

@@ -34,7 +34,7 @@ func (a *Archive) recover() error {
 		if !isWARC(name) || open && slices.Contains(names, final) {
 			continue
 		}
-		if err := a.recoverFile(name); err != nil {
+		if _, err := a.recoverFile(name); err != nil {
 			return err
 		}
 	}
@@ -55,18 +55,18 @@ func (a *Archive) recover() error {
 // recoverFile indexes the new part of a file. The writer of a file that ends in ".open" has
 // crashed, since no other process writes here now. Only files with our own names may be truncated:
 // other crawlers use the same ending.
-func (a *Archive) recoverFile(onDisk string) error {
+func (a *Archive) recoverFile(onDisk string) (t tail, err error) {
 	name := strings.TrimSuffix(onDisk, unfinished)
 	f, err := a.fs.Open(onDisk)
 	if err != nil {
-		return err
+		return t, err
 	}
 	defer f.Close() // finishCrashed may have closed it already
 	size, err := f.Size()
 	if err != nil {
-		return err
+		return t, err
 	}
-	t, err := a.update(f, name, size)
+	t, err = a.update(f, name, size)
 	if err == nil && name != onDisk && isOurs(name) && !a.readOnly {
 		err = a.finishCrashed(f, name, &t, size)
 	}
@@ -74,7 +74,7 @@ func (a *Archive) recoverFile(onDisk string) error {
 	if err == nil && (exists(a.fs, name) || exists(a.fs, name+unfinished)) {
 		a.index.file(name) // even if nothing in it can be read: Verify reports it
 	}
-	return err
+	return t, err
 }
 
 // finishCrashed truncates the file of a crashed writer after its last complete capture, and gives

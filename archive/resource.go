@@ -91,6 +91,7 @@ func (e *encoder) resource(c *Capture) error {
 // iteration continues; any other error ends it.
 func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 	return func(yield func(*warc.Record, error) bool) {
+		a := a.now()
 		names, err := files, error(nil)
 		if len(files) == 0 {
 			names, err = a.Files()

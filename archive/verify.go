@@ -47,6 +47,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	if a.files.isClosed() {
 		return Report{}, ErrClosed
 	}
+	a = a.now()
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
 		ends: map[string]int64{}, bodies: extsort.New(DefaultMemory, a.spill)}
 	defer v.bodies.Close()
@@ -366,7 +367,7 @@ func lastKnown(files vfs.FS) (map[string]count, error) {
 		return nil, fmt.Errorf("archive: reindex: %w", err)
 	}
 	defer l.Close()
-	x, err := openIndex(files, false)
+	x, err := openIndex(files, writeIndex)
 	if err != nil {
 		return nil, nil
 	}

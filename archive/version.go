@@ -57,6 +57,7 @@ func (v Version) Digest() string { return v.digest.String() }
 // been found by then. The zero Time means the last version. The cost does not depend on the number
 // of versions.
 func (a *Archive) At(url string, t time.Time) (Version, error) {
+	a = a.now()
 	key, _ := urlkey.Of(url)
 	e, found, until, err := a.index.floor(key, instant(t))
 	if err != nil {
@@ -207,6 +208,7 @@ func (e *entry) repeat(content *entry) {
 
 // Versions returns all versions of a URL, from the first to the last.
 func (a *Archive) Versions(url string) ([]Version, error) {
+	a = a.now()
 	key, _ := urlkey.Of(url)
 	entries, err := a.index.versions(key)
 	if err != nil {
