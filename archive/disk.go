@@ -26,7 +26,7 @@ func openDirectory(dir string) (path string, _ vfs.FS, err error) {
 	if path, err = filepath.Abs(dir); err != nil {
 		return "", nil, err
 	}
-	return path, vfs.Shared{OS: vfs.OS(path)}, vfs.MakeDir(path, 0o755)
+	return path, vfs.Shared{OS: vfs.OS(path)}, vfs.MakeDir(path, 0o700)
 }
 
 // lock excludes other processes.

@@ -44,7 +44,8 @@ type output struct {
 	synced   int64   // end of the part that is known to be on disk
 	started  int64   // end of the part that the system was asked to write
 	lost     error   // why captures may not be on disk
-	forcing  bool    // a goroutine forces file to disk
+	done     []string // files that were finished, until they are announced
+	forcing  bool     // a goroutine forces file to disk
 	forces   sync.WaitGroup
 }
 
@@ -281,6 +282,7 @@ func (o *output) finish() error {
 	if err := o.dir.Rename(o.name+unfinished, o.name); err != nil {
 		return err
 	}
+	o.done = append(o.done, o.name)
 	return o.dir.Sync()
 }
 

@@ -39,6 +39,7 @@ type original struct {
 func (a *Archive) pending(c Capture) *pending {
 	n := &pending{archive: a}
 	n.capture, n.capture.Protocol = c.asHTTP1()
+	n.capture.redactHeads(a.redact)
 	head := warc.HTTP{Head: n.capture.Head}
 	n.key, n.long = urlkey.Of(c.URL)
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))

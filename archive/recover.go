@@ -107,7 +107,11 @@ func (a *Archive) finishCrashed(f vfs.File, name string, t *tail, size int64) er
 	if err := a.fs.Rename(name+unfinished, name); err != nil {
 		return err
 	}
-	return a.fs.Sync()
+	if err := a.fs.Sync(); err != nil {
+		return err
+	}
+	a.announce(name)
+	return nil
 }
 
 // maxPreface is more than a warcinfo record takes.

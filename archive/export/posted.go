@@ -39,6 +39,9 @@ func posted(a *archive.Archive, v *archive.Version) (method, query string, err e
 	}
 	defer rec.Close()
 	message, err := rec.HTTP()
+	if errors.Is(err, warc.ErrDamaged) {
+		return "", "", nil
+	}
 	if err != nil {
 		return "", "", err
 	}
