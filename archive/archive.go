@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -48,6 +49,7 @@ type Archive struct {
 	follower *follower  // nil if it is written
 	found    Report     // by Open
 	deferred []deferred // used by Open, and with imports.adding held
+	erasing  atomic.Pointer[matcher]
 	closing  sync.Once
 }
 
@@ -187,9 +189,9 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 		a.files.finished = a.announce
 	}
 	a.index.mu.Lock()
-	defer a.index.mu.Unlock()
 	a.index.force, a.index.repair = a.files.force, a.rebuild
-	return a, nil
+	a.index.mu.Unlock()
+	return a, a.resumeErase()
 }
 
 // announce tells that a file is finished.

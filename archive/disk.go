@@ -77,7 +77,7 @@ func (a *Archive) openFile(name string) (*source, error) {
 	var f vfs.File
 	var err error
 	onDisk := ""
-	for _, onDisk = range []string{name, name + unfinished, name} {
+	for _, onDisk = range []string{name, name + unfinished, name + moved, name} {
 		if f, err = a.fs.Open(onDisk); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -89,7 +89,7 @@ func (a *Archive) openFile(name string) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("archive: read: %w", err), f.Close())
 	}
-	return &source{f, f, size, onDisk != name}, nil
+	return &source{f, f, size, onDisk == name+unfinished}, nil
 }
 
 // isRemote reports whether a name is one for [Options.OpenImport].

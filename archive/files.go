@@ -19,6 +19,7 @@ type files struct {
 	buffered int // maximum size of a capture that is compressed before an output is locked
 	dir      vfs.FS
 	finished func(name string) // nil if nobody wants to know
+	another  func() *output    // an output that is not one of outputs
 
 	mu     sync.Mutex // guards what follows
 	stats  Stats
@@ -36,10 +37,14 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 	for _, name := range names {
 		clock.seen(name)
 	}
-	for i := range s.writers {
-		o := &output{dir: dir, prefix: s.prefix, info: s.info, serial: i, step: s.writers,
+	f.another = func() *output {
+		return &output{dir: dir, prefix: s.prefix, info: s.info, step: s.writers,
 			encoder: newEncoder(s.encoder), maxFile: s.maxFile, syncEvery: s.syncEvery,
 			finished: s.encoder.Compression.Extension(), clock: clock}
+	}
+	for i := range s.writers {
+		o := f.another()
+		o.serial = i
 		o.renew()
 		f.outputs = append(f.outputs, o)
 	}

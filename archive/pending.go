@@ -56,6 +56,11 @@ func (n *pending) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	if of, err = n.search(sum); errors.Is(err, ErrIndex) {
 		return original{}, nil
 	}
+	if m := n.archive.erasing.Load(); m != nil && of.profile != "" {
+		if key, _ := urlkey.Of(of.url); m.matches(key, microseconds(of.time), of.digest) {
+			return original{}, err
+		}
+	}
 	return of, err
 }
 

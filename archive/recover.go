@@ -158,6 +158,9 @@ type Report struct {
 	Faults  int
 	Damaged int64
 
+	// Erased is the number of versions that Erase has removed.
+	Erased int
+
 	// Missing are the files that belong to the archive and do not exist.
 	Missing []string
 }

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -411,5 +412,10 @@ func (a *Archive) open(loc Location) (*opened, error) {
 		return nil, err
 	}
 	r.file = f
-	return r.record(f, loc)
+	rec, err := r.record(f, loc)
+	if err == nil && rec.Get(erasedField) != "" && rec.Type() == "metadata" && rec.Get("Content-Type") == "" {
+		rec.release()
+		return nil, fmt.Errorf("%w: %s, byte %d, was erased", ErrNotFound, loc.File, loc.Offset)
+	}
+	return rec, err
 }
