@@ -14,6 +14,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
+	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
 // maxAddrs limits the addresses that are tried per host. A name can have hundreds.
@@ -169,7 +170,7 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 	defer cancel()
 	if err := httpctx.Handshake(ctx, conn); err != nil {
 		p.Close()
-		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: err}
+		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: neterr.Handshake(err)}
 	}
 	state := conn.ConnectionState()
 	if state.NegotiatedProtocol == "h2" {
@@ -189,7 +190,8 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return nil, &Error{Kind: BadURL, Err: err}
+		bad := &net.AddrError{Err: "invalid port", Addr: portText}
+		return nil, &Error{Kind: BadURL, Err: &net.OpError{Op: "dial", Net: network, Err: bad}}
 	}
 	if exhausted(ctx) {
 		return nil, &Error{Kind: TooManyAttempts}
