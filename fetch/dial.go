@@ -147,7 +147,7 @@ func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.C
 // transport gives up.
 func (c *Client) recorded(conn net.Conn) *httpwire.Conn {
 	const most = 1 << 30
-	return httpwire.New(conn, int(min(c.opts.MaxHeader, most)), c.opts.MaxFields)
+	return httpwire.New(conn, int(min(c.opts.MaxHeader, most)), MaxFields)
 }
 
 // dialTLS is the transport's DialTLSContext. It does the handshake itself, so that the recorder
@@ -166,7 +166,7 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 		config.ServerName, _, _ = net.SplitHostPort(hostport)
 	}
 	conn := tls.Client(p, config)
-	ctx, cancel := limited(ctx, c.opts.TLSTimeout)
+	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
 	if err := httpctx.Handshake(ctx, conn); err != nil {
 		p.Close()

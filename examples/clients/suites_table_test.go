@@ -25,7 +25,8 @@ var suites = []suite{
 	},
 	{
 		module: "github.com/go-resty/resty/v2", clause: "resty", noRules: true,
-		// 5 or 10 ms; 1 s
-		clock: "^TestClientRetryWait(|Callback.*)$|^TestClientTimeoutWithinThreshold$|^TestTraceInfoWithInvalidRequest$",
+		// 5 or 10 ms, 1 s, 1 s
+		clock: "^TestClientRetryWait(|Callback(|TooShort|TooLong|SwitchToDefault))$|" +
+			"^TestClientTimeoutWithinThreshold$|^TestTraceInfoWithInvalidRequest$",
 	},
 }
