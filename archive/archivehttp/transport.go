@@ -73,9 +73,7 @@ func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
 // CloseIdleConnections closes the idle connections of the base, for
 // [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() {
-	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
-		base.CloseIdleConnections()
-	}
+	(&http.Client{Transport: t.base}).CloseIdleConnections()
 }
 
 // RoundTrip implements http.RoundTripper. It sends nothing if a capture could not be written since

@@ -151,9 +151,7 @@ func isNowhere(u *url.URL) bool {
 
 // CloseIdleConnections closes the idle connections of the base transport, if it can.
 func (t *Transport) CloseIdleConnections() {
-	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
-		base.CloseIdleConnections()
-	}
+	(&http.Client{Transport: t.base}).CloseIdleConnections()
 }
 
 // refuse ends a request that is not sent. A RoundTripper must close its body.
