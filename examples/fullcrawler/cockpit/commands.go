@@ -66,6 +66,7 @@ type subcommand struct {
 	flags   func(fs *flag.FlagSet)
 	run     func(ctx context.Context, in call) error
 	program bool // the arguments are a program and its arguments, which may look like flags
+	beside  bool // it reads the archive alone, also during a crawl
 }
 
 // A call is one use of a subcommand. out is for results, log for the rest.
@@ -89,6 +90,7 @@ func Subcommands() map[string]subcommand {
 		},
 		"export": {
 			summary: "write a CDXJ index for pywb, or a WACZ file for ReplayWeb.page", args: "cdxj|wacz FILE", run: exportTo,
+			beside: true,
 		},
 		"import": {
 			summary: "add WARC and ARC files of other programs to the archive, without copying them",
@@ -96,13 +98,16 @@ func Subcommands() map[string]subcommand {
 		},
 		"serve": {
 			summary: "serve the archive to browsers, as of any time", flags: v.flags, run: v.run,
+			beside: true,
 		},
 		"snapshot": {
 			summary: "list the versions at a time as lines of JSON", flags: q.flags, run: q.list,
+			beside: true,
 		},
 		"scan": {
 			summary: "pass every version at a time to a program, by the protocol of package archive/scan",
 			args:    "PROGRAM ARGUMENTS ...", flags: s.flags, run: s.run, program: true,
+			beside: true,
 		},
 	}
 }
@@ -158,8 +163,11 @@ func (s subcommand) parse(fs *flag.FlagSet, args []string) (in call, err error) 
 }
 
 // inDirectory runs a subcommand in the directory of the crawl. A command that only reads also works
-// without permission to write.
+// without permission to write, and one that only reads the archive also works during a crawl.
 func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err error) {
+	if s.beside {
+		return s.run(ctx, in)
+	}
 	if name == "repair" || name == "import" {
 		d, err := existingDirectory(in.dir, name)
 		if err != nil {
@@ -190,7 +198,7 @@ func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error 
 // errNoArchive is returned for a crawl without an archive.
 var errNoArchive = errors.New("this crawl has no archive")
 
-// withArchive opens the archive of a crawl for use.
+// withArchive opens the archive of a crawl for reading, which a crawl may write meanwhile.
 func withArchive(dir string, use func(a *archive.Archive) error) error {
 	found := 0
 	for _, pattern := range []string{"*.warc*", "index*"} { // an index shows which files are lost
@@ -203,7 +211,7 @@ func withArchive(dir string, use func(a *archive.Archive) error) error {
 	if found == 0 {
 		return errNoArchive
 	}
-	a, err := archive.Open(dir, archive.Options{})
+	a, err := archive.Open(dir, archive.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}
