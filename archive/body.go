@@ -16,7 +16,7 @@ import (
 // is suspicious, is an error that wraps warc.ErrTooLarge: read it with [Archive.Response]. For a
 // truncated version it returns the stored part.
 func (a *Archive) Body(v Version) ([]byte, error) {
-	rec, err := a.open(v.Content)
+	rec, err := a.openContent(&v)
 	if err != nil {
 		return nil, err
 	}
@@ -26,6 +26,24 @@ func (a *Archive) Body(v Version) ([]byte, error) {
 		return nil, fmt.Errorf("archive: body of %.200s: %w", v.URL, err)
 	}
 	return data, nil
+}
+
+// openContent opens the record with the body of a version. If an erasure has moved it since the version
+// was found, it finds the version again.
+func (a *Archive) openContent(v *Version) (*opened, error) {
+	rec, err := a.open(v.Content)
+	if !errors.Is(err, ErrNotFound) || v.Content == (Location{}) {
+		return rec, err
+	}
+	if a.follower != nil {
+		_ = a.follower.refresh(a) // without it, the version is not found
+	}
+	now, failed := a.At(v.URL, v.Time)
+	if failed != nil || !now.Time.Equal(v.Time) || now.Content == v.Content {
+		return nil, err
+	}
+	*v = now
+	return a.open(v.Content)
 }
 
 // readBody reads the body of a version from its record.

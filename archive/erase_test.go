@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -215,4 +218,109 @@ func TestEraseMatchesModel(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Readers see the archive before or after an erasure, also with versions that they found before.
+func TestReadersBesideAnErasure(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{Share: true})
+	text := strings.Repeat("shared text ", 200)
+	put := func(url string, hours int) {
+		_, err := a.Append(visit{url, someTime.Add(time.Duration(hours) * time.Hour), 200, text}.capture())
+		require.NoError(t, err)
+	}
+	put("http://a.test/gone", 1)
+	put("http://b.test/kept", 2)
+	put("http://c.test/kept", 3)
+	r, err := Open(dir, Options{ReadOnly: true})
+	require.NoError(t, err)
+	var before []Version
+	for v, err := range r.All() {
+		require.NoError(t, err)
+		before = append(before, v)
+	}
+	require.Len(t, before, 3)
+	old, err := r.Snapshot(Query{})
+	require.NoError(t, err)
+	defer old.Close()
+	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.NoError(t, err)
+	for _, by := range []*Archive{a, r} {
+		for _, v := range before {
+			got, err := by.Body(v)
+			resp, failed := by.Response(v)
+			if strings.Contains(v.URL, "gone") {
+				require.ErrorIs(t, err, ErrNotFound)
+				require.ErrorIs(t, failed, ErrNotFound)
+				continue
+			}
+			require.NoError(t, err, v.URL)
+			require.Equal(t, text, string(got))
+			require.NoError(t, failed)
+			require.NoError(t, resp.Body.Close())
+		}
+		_, err = by.At("http://a.test/gone", time.Time{})
+		require.ErrorIs(t, err, ErrNotFound)
+	}
+	stored := 0 // the others still share one body
+	for rec, err := range r.Records() {
+		require.NoError(t, err)
+		if rec.Type() == "response" {
+			stored++
+		}
+	}
+	require.Equal(t, 1, stored)
+	_, err = r.Erase(t.Context(), Selection{Host: "b.test"}, "")
+	require.ErrorIs(t, err, ErrReadOnly)
+}
+
+// What cannot be erased is refused before anything has changed, and damage is kept and reported.
+func TestErasureIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	_, err := a.Append(page("http://a.test/", "x"))
+	require.NoError(t, err)
+	for _, s := range []Selection{{}, {URL: "http://a.test/", Host: "a.test"}, {Digest: "sha1:x"}} {
+		_, err = a.Erase(t.Context(), s, "")
+		require.ErrorIs(t, err, ErrInvalid)
+	}
+	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "two\nlines")
+	require.ErrorIs(t, err, ErrInvalid)
+	name, data, _ := deadFile(t)
+	imported := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(imported, data, 0o600))
+	_, err = a.Import(imported)
+	require.NoError(t, err)
+	_, err = a.Erase(t.Context(), Selection{URL: "http://a.test/1"}, "")
+	require.ErrorContains(t, err, imported)
+	report, err := a.Erase(t.Context(), Selection{Host: "unknown.test"}, "")
+	require.NoError(t, err)
+	require.Zero(t, report.Files)
+	names, err := a.fs.List()
+	require.NoError(t, err)
+	require.NotContains(t, names, eraseName)
+	require.Len(t, slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(name, "warc") }), 1)
+}
+
+// A change of a file after an erasure is found.
+func TestVerifyProvesAnErasure(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	for i := range 3 {
+		_, err := a.Append(page(fmt.Sprint("http://a.test/", i), "x"))
+		require.NoError(t, err)
+	}
+	v, err := a.At("http://a.test/1", time.Time{})
+	require.NoError(t, err)
+	_, err = a.Erase(t.Context(), Selection{URL: "http://a.test/1"}, "asked for")
+	require.NoError(t, err)
+	path := filepath.Join(dir, v.Location.File)
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	data[4]++ // the time in the header of a gzip member, which no checksum covers
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	var found []error
+	_, err = a.Verify(t.Context(), func(f Fault) { found = append(found, f.Err) })
+	require.NoError(t, err)
+	require.Equal(t, []error{errKept}, found)
 }

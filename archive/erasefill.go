@@ -79,7 +79,7 @@ func (f flushing) Write(p []byte) (int, error) {
 	return len(p), f.Flush()
 }
 
-var errHole = errors.New("the record is too short to be replaced")
+var errHole = errors.New("a record is too short to be replaced: compress the file anew")
 
 // header returns the header of a record that fills a hole with so many bytes.
 func (e *erasure) header(h hole, length int64) []byte {

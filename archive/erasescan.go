@@ -53,6 +53,7 @@ type piece struct {
 type fileScan struct {
 	*erasure
 	name   string
+	file   io.ReaderAt
 	number uint32
 	plan   bool // records move, and what is dropped is collected
 	last   piece
@@ -76,7 +77,7 @@ func (e *erasure) scan(onDisk string, plan bool) (holes, error) {
 	if err := a.readTrusted(r, f, name, 0, f.size); err != nil {
 		return holes{}, err
 	}
-	s := &fileScan{erasure: e, name: name, plan: plan, found: holes{size: f.size}}
+	s := &fileScan{erasure: e, name: name, file: f, plan: plan, found: holes{size: f.size}}
 	s.number, _ = a.index.file(name)
 	for rec, err := range r.warc.Records() {
 		if err == nil {
@@ -236,16 +237,14 @@ func (s *fileScan) act(p *piece) error {
 		return errMember
 	}
 	h := hole{p.entry.offset, p.entry.length, p.warcinfo}
-	for _, list := range []*[]hole{&s.found.erased, &s.found.all} {
-		if n := len(*list); n > 0 && (*list)[n-1].offset+(*list)[n-1].length == h.offset &&
-			(*list)[n-1].warcinfo == h.warcinfo {
-			(*list)[n-1].length += h.length
-		} else {
-			*list = append(*list, h)
-		}
-	}
+	s.found.erased, s.found.all = append(s.found.erased, h), append(s.found.all, h)
 	if !s.plan {
 		return nil
+	}
+	if h.length < 1<<10 { // others have room in any case
+		if err := s.filler(io.Discard, s.file, h); err != nil {
+			return err
+		}
 	}
 	if p.action == moves {
 		if err := s.erasure.moves.move(s.name, p); err != nil {

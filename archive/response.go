@@ -19,6 +19,9 @@ import (
 // Request has the method that was used, with the fields of the request if it was not GET. So the
 // response to HEAD has no body, and one to POST is told from the page.
 func (a *Archive) Response(v Version) (*http.Response, error) {
+	if rec, err := a.openContent(&v); err == nil { // where the version is now
+		rec.release()
+	}
 	head, media, err := a.head(v.Location)
 	if err != nil {
 		return nil, err
@@ -137,7 +140,7 @@ func (a *Archive) request(v Version) (*http.Request, error) {
 
 // setBody opens the body of a response.
 func (a *Archive) setBody(resp *http.Response, v Version) error {
-	rec, err := a.open(v.Content)
+	rec, err := a.openContent(&v)
 	if err != nil {
 		return err
 	}

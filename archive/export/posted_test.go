@@ -1,7 +1,11 @@
 package export_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -112,5 +116,36 @@ func TestRepeatedNames(t *testing.T) {
 	require.Len(t, lines, 2)
 	for _, line := range lines {
 		require.Less(t, len(line), 20_000)
+	}
+}
+
+// A damaged request does not end an export: the page is intact.
+func TestDamagedRequest(t *testing.T) {
+	dir := t.TempDir()
+	a, err := archive.Open(dir, archive.Options{Level: -1})
+	require.NoError(t, err)
+	for i := range 3 {
+		_, err := a.Append(archive.Capture{URL: fmt.Sprint("http://a.test/", i), Time: began,
+			Request: []byte("POST / HTTP/1.1\r\nContent-Type: text/plain\r\n\r\nform"),
+			Head:    []byte("HTTP/1.1 200 OK\r\n\r\n"), Body: []byte("text")})
+		require.NoError(t, err)
+	}
+	v, err := a.At("http://a.test/1", time.Time{})
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	path := filepath.Join(dir, v.Location.File)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	a, err = archive.Open(dir, archive.Options{})
+	require.NoError(t, err)
+	defer a.Close()
+	for at := v.Request.Offset; at < v.Request.Offset+v.Request.Length; at += 3 {
+		data := bytes.Clone(whole)
+		data[at] ^= 1
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		var out bytes.Buffer
+		require.NoError(t, export.CDXJ(&out, a), "byte %d", at)
+		require.Equal(t, 3, bytes.Count(out.Bytes(), []byte("\n")))
+		require.NoError(t, export.WACZ(io.Discard, a, export.Options{}))
 	}
 }
