@@ -45,7 +45,7 @@ func (d *deferred) waiting() int {
 
 // reserve is the number of sightings that are deferred while a merge is under way. A larger one
 // would make merges more frequent, and a smaller one makes each call do more of them.
-func (d *deferred) reserve() int { return max(cap(d.sightings)/16, 1) }
+func (d *deferred) reserve() int { return max(cap(d.sightings)/32, 1) }
 
 // full reports whether there is no space for another sighting with that many bytes.
 func (d *deferred) full(bytes int64) bool {
@@ -100,7 +100,7 @@ func (s *Set) Defer(url string, data []byte) error {
 func (s *Set) makeSpace(bytes int64) error {
 	d := &s.deferred
 	if m := d.merge; m != nil {
-		used := max(1, bytes*int64(d.reserve())*16/d.bound) // of the reserve
+		used := max(1, bytes*int64(d.reserve())*32/d.bound) // of the reserve
 		m.due += 2 * m.steps * used
 	}
 	for {

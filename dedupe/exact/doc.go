@@ -22,7 +22,7 @@
 // and other calls come in between; only Merge and Close wait for all of it.
 //
 // The index is one file, not the runs of internal/table: a search reads one page of it, and a sweep
-// copies most pages as they are. Merging the same fingerprints there takes several times the time.
+// copies what is between two new fingerprints at once, which takes a third of the time of a merge there.
 //
 // # Durability
 //

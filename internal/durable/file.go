@@ -48,7 +48,8 @@ const NewName = ".new"
 // syncs the directory before the rename, so that the names of the files that data refers to are
 // durable before data is, and again after it. Its temporary file is the name and [NewName].
 //
-// After an error that wraps [ErrUnknown], either of the two may be found.
+// After an error that wraps [ErrUnknown], either of the two may be found, and names of files that data
+// refers to may get lost.
 func Replace(fs vfs.FS, name string, data []byte) error {
 	f, err := fs.Create(name + NewName)
 	if err != nil {
@@ -57,18 +58,16 @@ func Replace(fs vfs.FS, name string, data []byte) error {
 	if _, err = f.WriteAt(data, 0); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = fs.Sync()
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		_ = fs.Remove(name + NewName) // the first error says more
 		return fmt.Errorf("write %s: %w", name+NewName, err)
 	}
-	if err = fs.Rename(name+NewName, name); err == nil {
-		err = fs.Sync()
-	}
-	if err != nil {
-		return fmt.Errorf("%w: replace %s: %w", ErrUnknown, name, err)
+	for _, step := range []func() error{
+		fs.Sync, func() error { return fs.Rename(name+NewName, name) }, fs.Sync,
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("%w: replace %s: %w", ErrUnknown, name, err)
+		}
 	}
 	return nil
 }
