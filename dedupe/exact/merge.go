@@ -188,7 +188,9 @@ func (s *Set) appendUnknown(m *merge) (done bool, err error) {
 		return false, err
 	}
 	for _, next := range m.all[m.at : m.at+n] {
-		s.fresh.add(next.print()) // does nothing if Add has done it
+		if print := next.print(); !m.added[print] { // else it may be in the index by now
+			s.fresh.add(print)
+		}
 	}
 	m.at += n
 	m.left -= n
