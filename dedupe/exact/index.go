@@ -70,11 +70,7 @@ func (x *index) header() []byte {
 	return b[:pageSize]
 }
 
-// checksum covers the numbers of the index and of the page, so that no page can be mistaken for
-// another.
-func (x *index) checksum(page int64, b []byte) uint32 {
-	return durable.SumOn(durable.SumNumber(durable.SumNumber(0, x.number), uint64(page)), b)
-}
+func (x *index) checksum(page int64, b []byte) uint32 { return durable.SumAt(x.number, page, b) }
 
 // check verifies the checksum of a page and returns its fingerprints.
 func (x *index) check(page int64, b []byte) ([]byte, error) {
