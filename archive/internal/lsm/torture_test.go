@@ -249,3 +249,31 @@ func (k *keeper) check() {
 		}
 	}
 }
+
+// TestMergeAfterAFailedCommit fails a commit between its run and its manifest. A merge that goes on
+// must not publish the run under the meta of the commit before.
+func TestMergeAfterAFailedCommit(t *testing.T) {
+	m := vfs.NewMem()
+	tree, _, err := Open(m, Options{})
+	require.NoError(t, err)
+	commit := func(key, meta string) error {
+		tree.Put([]byte(key), []byte("value"))
+		require.True(t, tree.Freeze([]byte(meta)))
+		return tree.Commit()
+	}
+	for _, key := range []string{"a", "b"} {
+		require.NoError(t, commit(key, key))
+	}
+	m.FailAt(m.Steps()+5, errPlanned) // after creating, writing and syncing the run
+	require.ErrorIs(t, commit("c", "c"), errPlanned)
+	require.NoError(t, tree.Merge(nil))
+	tree.Close()
+	tree, meta, err := Open(m, Options{})
+	require.NoError(t, err)
+	found := ""
+	for p, err := range tree.Scan(nil, []byte("z")) {
+		require.NoError(t, err)
+		found = string(p.Key)
+	}
+	require.Equal(t, string(meta), found, "the last key is that of the last commit")
+}
