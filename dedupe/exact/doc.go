@@ -21,9 +21,6 @@
 // "IRLbot: scaling to 6 billion pages and beyond", 2009). A merge of them goes in small steps, too,
 // and other calls come in between; only Merge and Close wait for all of it.
 //
-// The index is one file, not the runs of internal/table: a search reads one page of it, and a sweep
-// copies what is between two new fingerprints at once, which takes a third of the time of a merge there.
-//
 // # Durability
 //
 // A URL that was added survives kill -9. After [Set.Sync] or [Set.Merge] returned nil, it also

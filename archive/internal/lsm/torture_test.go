@@ -64,7 +64,6 @@ type keeper struct {
 	latest int     // meta of the last Freeze
 	acked  int
 	down   bool
-	depth  int
 }
 
 func tortureOne(t *testing.T, seed uint64, at int, faults ...error) (steps int) {
