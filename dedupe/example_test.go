@@ -79,7 +79,7 @@ func ExampleRead() {
 	fmt.Println(err)
 	// Output:
 	// false true
-	// dedupe: stored filter: byte 0: not a stored filter
+	// dedupe: read filter: byte 0: not "SPNFILT3"
 }
 
 func ExampleLinkCache() {
