@@ -31,7 +31,7 @@ var forInterfaces = []string{
 var forEmbedders = map[string][]string{
 	"archive/archivefs":       {"Handler", "New"},
 	"archive/warc":            {"Fields.Values", "Record.Protocol", "Record.TLS"},
-	"dedupe":                  {"Read", "Filter.AddBatch"},
+	"dedupe":                  {"Read"},
 	"dedupe/exact":            {"Set.Entries", "Set.Sync", "Set.Trim"},
 	"dedupe/weburl":           {"SURT"},
 	"fetch":                   {"Reach.Allows"},
