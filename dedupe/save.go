@@ -64,6 +64,15 @@ func (f *Filter) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
+// WriteFile replaces a file by what WriteTo writes. After a power failure, the old or the new file is
+// there. Only the owner may read it, since it has the hash key.
+func (f *Filter) WriteFile(name string) error {
+	if err := durable.WriteFile(name, f); err != nil {
+		return fmt.Errorf("dedupe: %w", err)
+	}
+	return nil
+}
+
 func (s *shard) writeTo(out *durable.StreamWriter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

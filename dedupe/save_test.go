@@ -118,6 +118,29 @@ func requireCorrupt(t *testing.T, stored []byte, o Options, at int) {
 	require.Contains(t, err.Error(), fmt.Sprintf("byte %d: ", corrupt.Offset))
 }
 
+// TestFilesAreReplaced writes and reads a file, whose name is then in the error about its damage.
+func TestFilesAreReplaced(t *testing.T) {
+	o, name := Options{Capacity: 60, Rate: 0.1}, filepath.Join(t.TempDir(), "filter")
+	require.NoError(t, os.WriteFile(name, []byte("old"), 0o600))
+	require.NoError(t, filled(o, 10).WriteFile(name))
+	read := func() error {
+		file, err := os.Open(name)
+		require.NoError(t, err)
+		defer file.Close()
+		_, err = Read(file, o)
+		return err
+	}
+	require.NoError(t, read())
+	require.NoError(t, os.Truncate(name, 20))
+	var corrupt *CorruptError
+	require.ErrorAs(t, read(), &corrupt)
+	require.Equal(t, CorruptError{name, 8, "it ends too early"}, *corrupt)
+	require.Error(t, filled(o, 10).WriteFile(filepath.Join(name, "x")))
+	left, err := os.ReadDir(filepath.Dir(name))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+}
+
 func TestDiskErrorsAreNotCorruption(t *testing.T) {
 	broken := errors.New("broken")
 	_, err := Read(iotest.ErrReader(broken), Options{})

@@ -2,6 +2,7 @@ package pagerank
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 
@@ -53,6 +54,17 @@ func (f *Frontier) WriteTo(w io.Writer) (n int64, err error) {
 	out := durable.NewStreamWriter(w, magic)
 	f.write(out)
 	return out.Close()
+}
+
+// WriteFile replaces a file by what WriteTo writes. After a power failure, the old or the new file is
+// there.
+func (f *Frontier) WriteFile(name string) error { return writeFile(name, f) }
+
+func writeFile(name string, from io.WriterTo) error {
+	if err := durable.WriteFile(name, from); err != nil {
+		return fmt.Errorf("pagerank: %w", err)
+	}
+	return nil
 }
 
 func (f *Frontier) write(w *durable.StreamWriter) {

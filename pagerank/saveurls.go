@@ -23,6 +23,9 @@ func (u *URLs) WriteTo(w io.Writer) (n int64, err error) {
 	return out.Close()
 }
 
+// WriteFile replaces a file by what WriteTo writes, as [Frontier.WriteFile] does.
+func (u *URLs) WriteFile(name string) error { return writeFile(name, u) }
+
 // ReadURLs reads what [URLs.WriteTo] has written. See [Read].
 func ReadURLs(r io.Reader, opts Options) (*URLs, error) {
 	u := NewURLs(opts)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +208,25 @@ func TestSavedURLsGoOn(t *testing.T) {
 		require.Equal(t, want, rest(u, g), "saving changes nothing")
 		require.ElementsMatch(t, want, rest(got, g), "the busy host may have moved")
 	}
+}
+
+func TestFilesAreReplaced(t *testing.T) {
+	u, _ := crawledURLs(20)
+	name := filepath.Join(t.TempDir(), "urls")
+	for _, from := range []interface{ WriteFile(name string) error }{u.Frontier(), u} {
+		require.NoError(t, from.WriteFile(name))
+	}
+	file, err := os.Open(name)
+	require.NoError(t, err)
+	defer file.Close()
+	got, err := ReadURLs(file, Options{})
+	require.NoError(t, err)
+	require.Equal(t, u.urls.n, got.urls.n)
+	_, err = ReadURLs(file, Options{})
+	var corrupt *CorruptError
+	require.ErrorAs(t, err, &corrupt, "it is at its end")
+	require.Equal(t, CorruptError{name, 0, "it ends too early"}, *corrupt)
+	require.Error(t, u.WriteFile(filepath.Join(name, "x", "y")))
 }
 
 func TestBrokenURLsAreRefused(t *testing.T) {
