@@ -22,7 +22,7 @@ const (
 )
 
 // A StreamWriter writes a stream. Append to Buf, and call Flush now and then: it writes a frame if
-// there is enough for one. Errors are kept until Close.
+// there is enough for one. Errors are kept until Close. It is not safe for concurrent use.
 type StreamWriter struct {
 	Buf []byte // begins with the head of the next frame
 	Err error  // the first one
@@ -108,7 +108,8 @@ func (w *StreamWriter) Close() (n int64, err error) {
 }
 
 // A StreamReader reads a stream, and not a byte beyond its end. Nothing is returned before the
-// checksum of its frame was compared. After an error it returns zeros.
+// checksum of its frame was compared. After an error it returns zeros. It is not safe for
+// concurrent use.
 type StreamReader struct {
 	Err error // the first one
 
