@@ -215,8 +215,9 @@ func (c *Cache[V]) read(from io.Reader) error {
 // readEntry reads and restores an entry. It returns the space for the next value.
 func (c *Cache[V]) readEntry(r *durable.StreamReader, ahead int64, space []byte) []byte {
 	var buf [math.MaxUint8]byte
-	host := buf[:r.Byte()]
-	r.Fill(host)
+	name := buf[:r.Byte()]
+	r.Fill(name)
+	host := string(name)
 	expiry := r.Uvarint(math.MaxUint64, "a time")
 	e := entry[V]{negative: expiry&1 != 0}
 	if expiry > 1 {
@@ -233,7 +234,7 @@ func (c *Cache[V]) readEntry(r *durable.StreamReader, ahead int64, space []byte)
 		}
 	}
 	if r.Err == nil {
-		if err := c.restore(string(host), e); err != nil {
+		if err := c.restore(host, e); err != nil {
 			r.Fail("%v", err)
 		}
 	}

@@ -92,9 +92,13 @@ func (w *StreamWriter) Uvarint(n uint64) {
 
 // Words appends numbers of eight bytes.
 func (w *StreamWriter) Words(words ...uint64) {
-	for _, n := range words {
-		w.Buf = binary.LittleEndian.AppendUint64(w.Buf, n)
+	for len(words) > 0 {
+		n := min(len(words), streamFrame/8)
+		for _, word := range words[:n] {
+			w.Buf = binary.LittleEndian.AppendUint64(w.Buf, word)
+		}
 		w.Flush()
+		words = words[n:]
 	}
 }
 
@@ -253,6 +257,11 @@ func (r *StreamReader) Fill(b []byte) {
 
 // Byte reads a byte.
 func (r *StreamReader) Byte() byte {
+	if len(r.frame) > 0 { // nearly always
+		b := r.frame[0]
+		r.frame = r.frame[1:]
+		return b
+	}
 	var b [1]byte
 	r.Fill(b[:])
 	return b[0]
