@@ -110,11 +110,11 @@ func Read(r io.Reader, o Options) (*Filter, error) {
 // A reader reads what WriteTo wrote.
 type reader struct{ *durable.StreamReader }
 
-// words reads n words. It allocates memory only as the words arrive, so a wrong number costs at
-// most twice the memory of the actual input.
+// words reads n words. Beyond 8 MiB it allocates memory only as the words arrive, so a wrong number
+// costs at most that, or twice the memory of the actual input.
 func (r *reader) words(n int) []uint64 {
 	const piece = 1 << 12
-	words := make([]uint64, 0, min(n, piece))
+	words := make([]uint64, 0, min(n, 1<<20))
 	var b [8 * piece]byte
 	for len(words) < n && r.Err == nil {
 		part := b[:8*min(n-len(words), piece)]
