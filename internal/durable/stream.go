@@ -123,6 +123,7 @@ type StreamReader struct {
 	sum   uint32
 	frame []byte // what is left of the current payload
 	space []byte
+	head  [frameHead]byte
 	last  bool // the empty frame was read
 }
 
@@ -196,11 +197,11 @@ func (r *StreamReader) fill(b []byte, begin int64) (ok bool) {
 // next reads a frame.
 func (r *StreamReader) next() (ok bool) {
 	begin := r.at
-	var head [frameHead]byte
-	if !r.fill(head[:], begin) {
+	head := r.head[:]
+	if !r.fill(head, begin) {
 		return false
 	}
-	length := int64(binary.LittleEndian.Uint32(head[:]))
+	length := int64(binary.LittleEndian.Uint32(head))
 	if length > mostFrame {
 		r.at = begin
 		r.Fail("a frame of %d bytes", length)
@@ -214,7 +215,7 @@ func (r *StreamReader) next() (ok bool) {
 	if !r.fill(b, begin) {
 		return false
 	}
-	r.sum = SumOn(SumOn(r.sum, head[:]), b[:length])
+	r.sum = SumOn(SumOn(r.sum, head), b[:length])
 	if r.sum != binary.LittleEndian.Uint32(b[length:]) {
 		r.at = begin
 		r.Fail("wrong checksum")
