@@ -11,7 +11,6 @@ import (
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -224,14 +223,14 @@ func (c *crawler) evaluate(it stage.Item, resp *fetch.Response) (fate stage.Fate
 		return fate, why
 	}
 	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
-	c.revisits.Observe(it, resp, change == simhash.Real)
+	c.revisits.Observe(it, resp, change == stage.RealChange)
 	if fate.Page() {
 		c.traps.Note(it)
 	}
 	switch {
-	case change == simhash.Same:
+	case change == stage.NoChange:
 		return stage.Unchanged, ""
-	case change == simhash.Minor && fate == stage.Fetched:
+	case change == stage.SlightChange && fate == stage.Fetched:
 		return stage.HardlyChanged, ""
 	case fate == stage.Redirected && it.Hops >= maxRedirects:
 		return stage.TooManyRedirects, why
