@@ -182,6 +182,10 @@ func (c *crawler) visitPage(
 	if it.Sitemap == nil && !c.unobjected(it, resp.Header) { // it is not archived, nor are its links followed
 		return false, c.Polite.Outcome(resp)
 	}
+	if by := stage.Wall(resp); by != "" { // it is not stored as the page, nor is it a change
+		c.end(it, stage.Walled, by)
+		return false, c.Polite.Outcome(resp)
+	}
 	if err := c.keep(resp, it.Visit.Signals); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
 		return false, c.Polite.Outcome(resp)
@@ -348,7 +352,9 @@ func (c *crawler) visitRobots(
 	}
 	defer c.client.Release(resp)
 	c.Tally.Robots()
-	if err := c.keep(resp, ""); err != nil && !errors.Is(err, archive.ErrInvalid) {
+	if by := stage.Wall(resp); by != "" {
+		c.Log.Warn("no robots.txt", "url", it.URL, "fate", string(stage.Walled), "why", by)
+	} else if err := c.keep(resp, ""); err != nil && !errors.Is(err, archive.ErrInvalid) {
 		c.Robots.Abandon(req)
 		return c.Polite.Outcome(resp)
 	}
