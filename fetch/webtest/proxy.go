@@ -2,14 +2,15 @@ package webtest
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-
-	"golang.org/x/net/dns/dnsmessage"
+	"strings"
 )
 
 // errNoSockets is the error of a web that exists only within its process.
@@ -80,30 +81,53 @@ func (w *Web) resolveAll(conn *net.UDPConn) {
 	}
 }
 
-// dnsAnswer returns the answer to a query, if it is one.
+// dnsAnswer returns the answer to a query (RFC 1035, section 4), if it is one.
 func (w *Web) dnsAnswer(query []byte) (answer []byte, ok bool) {
-	var m dnsmessage.Message
-	if err := m.Unpack(query); err != nil || m.Response || len(m.Questions) != 1 {
+	const header, response, typeA = 12, 1 << 7, 1
+	if len(query) < header || query[2]&response != 0 || binary.BigEndian.Uint16(query[4:]) != 1 {
 		return nil, false
 	}
-	asked := m.Questions[0]
-	m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-	addrs, err := w.Resolve(w.ctx, asked.Name.String())
+	var labels []string
+	end := header
+	for end < len(query) && query[end] != 0 {
+		next := end + 1 + int(query[end])
+		if next > len(query) || query[end] > 63 { // a pointer has nothing to point to in a question
+			return nil, false
+		}
+		labels = append(labels, string(query[end+1:next]))
+		end = next
+	}
+	if end += len("\x00") + 4; end > len(query) { // type and class
+		return nil, false
+	}
+	addrs, err := w.Resolve(w.ctx, strings.Join(labels, "."))
+	answer = append(answer, query[:end]...)
+	answer[2] |= response
+	answer[3] = 1<<7 | rcode(err) // recursion is available
+	clear(answer[6:header])
+	if binary.BigEndian.Uint16(query[end-4:]) != typeA {
+		return answer, true // the name exists, but has nothing of this type
+	}
+	for _, addr := range addrs {
+		if !addr.Is4() || answer[7] == math.MaxUint8 {
+			continue
+		}
+		answer[7]++
+		answer = append(answer, 0xc0, header, 0, typeA, 0, 1, 0, 0, 0, 60, 0, 4) // the question's name, for a minute
+		answer = append(answer, addr.AsSlice()...)
+	}
+	return answer, true
+}
+
+// rcode returns the response code of a lookup.
+func rcode(err error) byte {
+	const serverFailure, nameError = 2, 3
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &dns) && dns.IsNotFound:
-		m.RCode = dnsmessage.RCodeNameError
+		return nameError
 	case err != nil:
-		m.RCode = dnsmessage.RCodeServerFailure
+		return serverFailure
 	}
-	for _, addr := range addrs {
-		if asked.Type == dnsmessage.TypeA && addr.Is4() {
-			m.Answers = append(m.Answers, dnsmessage.Resource{
-				Header: dnsmessage.ResourceHeader{Name: asked.Name, Class: dnsmessage.ClassINET, TTL: 60},
-				Body:   &dnsmessage.AResource{A: addr.As4()},
-			})
-		}
-	}
-	answer, err = m.Pack()
-	return answer, err == nil
+	return 0
 }

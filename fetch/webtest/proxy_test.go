@@ -87,10 +87,26 @@ func TestResolver(t *testing.T) {
 	_, err = resolver.LookupNetIP(t.Context(), "ip", "h00001.vweb.test.")
 	require.ErrorAs(t, err, &failed)
 	require.False(t, failed.IsNotFound)
-	for _, query := range []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
+	for _, query := range []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00", "\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x09a",
+		"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\xc0\x0c\x00\x01\x00\x01",
+		"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x00\x00\x01\x00"} {
 		_, ok := w.dnsAnswer([]byte(query))
 		require.False(t, ok, "%q", query)
 	}
+}
+
+// FuzzDNS asserts that no query does harm, and that an answer repeats its question.
+func FuzzDNS(f *testing.F) {
+	w, err := Start(Options{Hosts: 1, Network: memnet.New()})
+	require.NoError(f, err)
+	f.Cleanup(func() { require.NoError(f, w.Close()) })
+	f.Add([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06h00000\x05vweb\x04test\x00\x00\x01\x00\x01"))
+	f.Fuzz(func(t *testing.T, query []byte) {
+		if answer, ok := w.dnsAnswer(query); ok && (len(answer) < 17 || string(answer[:2]) != string(query[:2])) {
+			t.Errorf("%q for %q", answer, query)
+		}
+	})
 }
 
 func TestAWebWithoutSocketsHasNeither(t *testing.T) {

@@ -76,7 +76,7 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	if proxied := r.URL.Host != "" || !entry.Addr.IsValid(); proxied && known {
 		entry.Addr = w.hosts[host].Addr
 	} else if proxied {
-		entry.Addr, _ = netip.ParseAddr(entry.Host) // the zero Addr for a name that is no host
+		entry.Addr, _ = netip.ParseAddr(entry.Host) // the zero Addr for a name without a host
 	}
 	entry.RemotePort = portOf(r.RemoteAddr)
 	if r.Method == http.MethodConnect && known {

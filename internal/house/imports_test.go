@@ -34,9 +34,6 @@ var allowed = map[string]map[string]string{
 	"fetch/sitemap": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
 	},
-	"fetch/webtest": {
-		"golang.org/x/net/dns/dnsmessage": "the resolver for crawlers that take one",
-	},
 	"fetch/cookies": {
 		"golang.org/x/net/publicsuffix": "who may set a cookie for which domain",
 	},

@@ -36,16 +36,16 @@ const pauses = 2
 
 // Options describes a [Trial].
 type Options struct {
-	Web   webtest.Options // a zero size means the one of this package
+	Web   webtest.Options // for the sizes, 0 means the defaults of this package
 	Delay time.Duration   // between two requests to a host or an address; 0 means a second
 
 	// Proxied says that the crawler knows no way but the proxy of the web, which sees requests for
-	// private addresses. Only then do pages have links to such addresses: other crawlers would
+	// private addresses. false means that pages have no links to such addresses: the crawler would
 	// really try to connect.
 	Proxied bool
 
-	// Complete says that a crawler fails if it misses pages. Otherwise that is only reported: it may
-	// be a limit that the crawler was given, and is no impoliteness.
+	// Complete says that a crawler fails if it misses pages. false means that this is only reported:
+	// it may be a limit that the crawler was given, and it is not impolite.
 	Complete bool
 }
 

@@ -53,7 +53,7 @@ func main() {
 	os.Exit(2)
 }
 
-// settings are the flags that are no options of the web.
+// settings are what the flags say.
 type settings struct {
 	check    // zero without -check
 	web      webtest.Options
