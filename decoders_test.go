@@ -35,7 +35,7 @@ type decoder struct {
 
 var decoders = []decoder{
 	{"page.Scan", func(in string) {
-		all := page.Options{Forms: true, Styles: true, Meta: true, IDs: true, Text: func([]byte) {}}
+		all := page.Options{Styles: true, Meta: true, IDs: true, Text: func([]byte) {}}
 		for range page.Scan([]byte(in), "http://a.test/", "text/html", all) {
 		}
 	}, "", []string{
