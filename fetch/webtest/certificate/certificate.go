@@ -183,9 +183,10 @@ func verdict(check string, occasions int, found []Proof, unit string) Verdict {
 	return v
 }
 
-// proofs converts violations.
+// proofs converts violations. They say the delay itself, without the slack.
 func (l *ledger) proofs(found []webtest.Violation) (proofs []Proof) {
 	for _, v := range found {
+		v.Want = time.Duration(float64(v.Want) / (1 - slack)).Round(time.Millisecond)
 		proofs = append(proofs, Proof{v.String(), []webtest.Request{v.Earlier, v.Later}})
 	}
 	return proofs

@@ -200,6 +200,7 @@ func TestEachViceFailsItsCheck(t *testing.T) {
 					for _, p := range v.Proof {
 						require.NotEmpty(t, p.Text)
 						require.NotEmpty(t, p.Requests)
+						require.NotContains(t, p.Text, "950ms", "the slack is no delay")
 					}
 				}
 				if vice != "redirects" { // which may be early in two ways, and fetch twice
