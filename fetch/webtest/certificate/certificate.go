@@ -160,15 +160,19 @@ type ledger struct {
 
 func (t *Trial) examine() *ledger {
 	l := &ledger{Trial: t, log: t.Web.Log()}
-	least := l.least(t.Delay)
-	l.early = webtest.Violations(l.log, func(string) time.Duration { return least },
-		func(netip.Addr) time.Duration { return least })
+	l.early = violations(l.log, func(string) time.Duration { return t.Delay },
+		func(netip.Addr) time.Duration { return t.Delay })
 	return l
 }
 
-func (t *Trial) least(delay time.Duration) time.Duration {
-	return delay - time.Duration(slack*float64(delay))
+// violations is webtest.Violations with some slack, which is not in the results.
+func violations(log []webtest.Request, host func(string) time.Duration,
+	addr func(netip.Addr) time.Duration) []webtest.Violation {
+	found := webtest.Violations(log, host, addr)
+	return slices.DeleteFunc(found, func(v webtest.Violation) bool { return v.Gap >= least(v.Want) })
 }
+
+func least(delay time.Duration) time.Duration { return delay - time.Duration(slack*float64(delay)) }
 
 // verdict makes a verdict of what was found among some occasions.
 func verdict(check string, occasions int, found []Proof, unit string) Verdict {
@@ -183,10 +187,9 @@ func verdict(check string, occasions int, found []Proof, unit string) Verdict {
 	return v
 }
 
-// proofs converts violations. They say the delay itself, without the slack.
+// proofs converts violations.
 func (l *ledger) proofs(found []webtest.Violation) (proofs []Proof) {
 	for _, v := range found {
-		v.Want = time.Duration(float64(v.Want) / (1 - slack)).Round(time.Millisecond)
 		proofs = append(proofs, Proof{v.String(), []webtest.Request{v.Earlier, v.Later}})
 	}
 	return proofs
@@ -286,10 +289,10 @@ func (l *ledger) crawlDelay() Verdict {
 		if !known || l.traits[h.Index].Robots.Mode != webtest.RobotsRules {
 			return 0
 		}
-		return l.least(l.traits[h.Index].Robots.CrawlDelay)
+		return l.traits[h.Index].Robots.CrawlDelay
 	}
 	log = slices.DeleteFunc(log, func(r webtest.Request) bool { return delay(r.Host) == 0 })
-	found := l.proofs(webtest.Violations(log, delay, nil))
+	found := l.proofs(violations(log, delay, nil))
 	n := repeats(log, func(r webtest.Request) string { return r.Host })
 	return verdict("Crawl-delay", n, found, "requests early for the Crawl-delay of their host")
 }
@@ -305,7 +308,7 @@ func (l *ledger) retryAfter() Verdict {
 			continue
 		}
 		pause := l.traits[h.Index].Throttle.RetryAfter
-		if before, ok := sent[r.Host]; ok && r.Time.Sub(before.Time) < l.least(pause) {
+		if before, ok := sent[r.Host]; ok && r.Time.Sub(before.Time) < least(pause) {
 			found = append(found, Proof{fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
 				r.URL(), r.Time.Sub(before.Time), pause.Seconds()), []webtest.Request{before, r}})
 			delete(sent, r.Host) // the rest of the pause is not worth a second proof
@@ -335,7 +338,7 @@ func (l *ledger) redirects() Verdict {
 			case strings.HasPrefix(r.Path, disallowed):
 				found = append(found, Proof{"a redirect was followed to what robots.txt disallows there",
 					[]webtest.Request{before, r}})
-			case early[r] != "" && r.Time.Sub(before.Time) < l.least(l.Delay):
+			case early[r] != "" && r.Time.Sub(before.Time) < least(l.Delay):
 				found = append(found, Proof{"a redirect was followed at once: " + early[r],
 					[]webtest.Request{before, r}})
 			}
