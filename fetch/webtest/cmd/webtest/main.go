@@ -69,7 +69,7 @@ func parse(args []string, out io.Writer) (s settings, err error) {
 	flags.DurationVar(&s.delay, "check", 0, "judge the crawler after -- by this `delay` between two requests")
 	flags.StringVar(&s.format, "format", "table", "of the verdicts: table, json or junit")
 	flags.BoolVar(&s.complete, "complete", false, "with -check: missing a page is a failure, too")
-	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "with -check: the crawler is stopped after this time")
+	flags.DurationVar(&s.limit, "limit", 10*time.Minute, "with -check: the crawler is stopped after this time (0: never)")
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the generated web")
 	flags.IntVar(&o.Hosts, "hosts", 0, "number of generated hosts (0: 12 with -check, none with -static, else 100)")
 	flags.IntVar(&o.Addrs, "addrs", 0, "addresses that the hosts share (0: one per host, at most 250)")
