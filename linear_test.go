@@ -27,7 +27,7 @@ func TestTheWorkIsLinearInTheInput(t *testing.T) {
 			inputs := d.inputs()
 			if !*allInputs {
 				rand.Shuffle(len(inputs), func(i, j int) { inputs[i], inputs[j] = inputs[j], inputs[i] })
-				inputs = inputs[:min(len(inputs), 60)]
+				inputs = inputs[:min(len(inputs), 40)]
 			}
 			for _, in := range inputs {
 				growth, cost := measured(d.run, in.of)
