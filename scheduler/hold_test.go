@@ -164,3 +164,18 @@ func TestAnyHolderMayWait(t *testing.T) {
 		})
 	}
 }
+
+// TestHolderOfTwoLeases: a context carries all leases under which it was made.
+func TestHolderOfTwoLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
+		add(t, s, jobs(anywhere, "a1", "b1")...)
+		first, second := next(t, s), next(t, s)
+		start := time.Now()
+		turn, err := s.Wait(second.Context(first.Context(t.Context())), first.Host())
+		require.NoError(t, err)
+		require.Zero(t, time.Since(start))
+		require.False(t, first.Held() || second.Held())
+		turn.Done(scheduler.Outcome{})
+	})
+}
