@@ -80,6 +80,7 @@ func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
 	s.leased--
 	if again && t != 0 {
 		s.queued++
+		e.touch(host)
 		e.queue(host, t, s.instant(notBefore))
 	} else {
 		s.releaseTask(t)
