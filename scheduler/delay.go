@@ -124,16 +124,14 @@ func (e *engine) charge(i uint32, start int64) {
 	e.updateDue(i)
 }
 
-// setDue sets when the delay of a limiter has passed.
+// setDue sets when the delay of a limiter has passed, and settles it.
 func (e *engine) setDue(i uint32, at int64) {
-	due := e.due(i)
-	if *due == at {
-		return
+	if due := e.due(i); *due != at {
+		if p := e.at(i); p.state == waiting {
+			e.unlist(i, p) // the wheel finds it by its due time
+		}
+		*due = at
 	}
-	if e.at(i).state == waiting {
-		e.unlist(i) // the wheel finds its entries by their due times
-	}
-	*due = at
 	e.settle(i)
 }
 
@@ -148,7 +146,7 @@ func (e *engine) pace(p *limiter) int64 {
 		slow = min(slow, x.slow[1], x.slow[2])
 	}
 	d := max(slow, x.wanted, x.asked, e.spread(x, e.backoff(p.kind, x.failures)))
-	return max(min(d, int64(e.opts.MaxDelay)), e.delay[p.kind])
+	return max(d, e.delay[p.kind])
 }
 
 // isPaused reports whether a shared limiter stays closed for longer than its default delay.

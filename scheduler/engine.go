@@ -99,7 +99,7 @@ func (e *engine) due(i uint32) *int64 { return &e.timers.at(i).due }
 func (e *engine) next(level uint8) (n uint32) {
 	for e.ready.inUse>>level != 0 {
 		i := e.ready.of[e.ready.top()].head
-		e.unlist(i)
+		e.unlist(i, e.at(i))
 		host := i
 		if i >= sharedBit {
 			host = e.serve(i, level)
@@ -181,7 +181,6 @@ func (e *engine) arrived(n uint32, at int64) {
 			f.pending &^= 1 << which
 		}
 		e.charge(i, f.start)
-		e.settle(i)
 	}
 }
 
@@ -238,10 +237,11 @@ func (e *engine) end(f *flight, r report) {
 			continue
 		}
 		e.leave(f, which)
-		if !r.skipped {
+		if r.skipped {
+			e.settle(i)
+		} else {
 			e.applyOutcome(i, *f, r)
 		}
-		e.settle(i)
 	}
 }
 
@@ -289,7 +289,7 @@ func (e *engine) advance(now int64) {
 
 // delayPassed is called with a limiter that has left the wheel.
 func (e *engine) delayPassed(i uint32) {
-	e.setState(i, idle)
+	e.setState(e.at(i), idle)
 	e.settle(i)
 }
 

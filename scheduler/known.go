@@ -6,25 +6,28 @@ import (
 )
 
 // sweepBatch is the number of hosts, and that of shared limiters, that are checked whenever a lease
-// ends. A lease leaves at most one host and two shared limiters idle, so the sweep catches up.
-var sweepBatch = [2]uint32{2, 3}
+// ends, and at each call of SetHost. A lease leaves at most one host idle, and the two shared limiters
+// that a call of SetHost has made, so the sweep catches up with them.
+const sweepBatch = 2
 
 // sweep forgets idle limiters whose delay has passed, among the next few limiters.
 func (e *engine) sweep() {
 	for half, used := range [...]uint32{e.hosts.used, e.shares.used} {
 		hand := &e.hands[half]
-		for range min(sweepBatch[half], used) {
+		for range min(sweepBatch, used) {
 			if *hand++; *hand >= used {
 				*hand = 1
 			}
-			e.sweepOne(*hand + uint32(half)*sharedBit)
+			i := *hand + uint32(half)*sharedBit
+			if p := e.at(i); p.state == idle {
+				e.sweepOne(i, p)
+			}
 		}
 	}
 }
 
-func (e *engine) sweepOne(i uint32) {
-	p := e.at(i)
-	if p.state != idle || !e.expire(i, e.inState[idle] > e.opts.MaxIdleHosts) || p.extra != 0 {
+func (e *engine) sweepOne(i uint32, p *limiter) {
+	if !e.expire(i, e.inState[idle] > e.opts.MaxIdleHosts) || p.extra != 0 {
 		return
 	}
 	belongs := false
@@ -35,7 +38,7 @@ func (e *engine) sweepOne(i uint32) {
 		belongs = e.shared(i).hosts != 0
 	}
 	if !belongs {
-		e.setState(i, vacant)
+		e.setState(p, vacant)
 		e.forget(i)
 	}
 }
@@ -147,7 +150,7 @@ func (e *engine) setShared(host, addr, group uint32) {
 	if addr == h.addr && group == h.group {
 		return
 	}
-	e.unlist(host)
+	e.unlist(host, &h.limiter)
 	e.moveShared(h, &h.addr, addr)
 	e.moveShared(h, &h.group, group)
 	e.settle(host)

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"iter"
 	"net/netip"
 	"time"
 )
@@ -194,23 +193,4 @@ func (l *Lease[T]) Arrived(at time.Time) {
 	defer l.s.mu.Unlock()
 	l.s.engine.arrived(l.flight, l.s.instant(at))
 	l.s.changed()
-}
-
-// InFlight returns an iterator over the leased tasks, with the times of their leases. The Scheduler
-// may be used during the walk, which may miss concurrent changes.
-func (s *Scheduler[T]) InFlight() iter.Seq2[Task[T], time.Time] {
-	type leased struct {
-		task Task[T]
-		at   time.Time
-	}
-	return func(yield func(Task[T], time.Time) bool) {
-		walk(&s.mu, &s.engine.flights, func(l leased) bool { return yield(l.task, l.at) },
-			func(i uint32) (leased, bool) {
-				f := s.engine.flights.at(i)
-				if f.serial == 0 {
-					return leased{}, false
-				}
-				return leased{s.taskOf(f), s.time(f.at)}, true
-			})
-	}
 }

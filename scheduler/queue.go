@@ -1,7 +1,5 @@
 package scheduler
 
-import "cmp"
-
 // A task is the engine's part of a task. The item is in the Scheduler, under the same number, so
 // that only items can contain pointers and tasks are densely packed.
 type task struct {
@@ -79,16 +77,16 @@ func (e *engine) enqueue(host, t uint32) {
 		e.settle(host)
 		return
 	}
-	behind := h.last
+	behind, isFirst := h.last, false // the first task follows the last
 	if e.isRanked(h) || e.tasks.at(behind).priority != task.priority {
-		behind = e.rank(host, t)
+		behind, isFirst = e.rank(host, t)
 	}
-	previous := e.tasks.at(cmp.Or(behind, h.last)) // the first task follows the last
+	previous := e.tasks.at(behind)
 	task.next, previous.next = previous.next, t
-	switch behind {
-	case 0:
+	switch {
+	case isFirst:
 		e.settle(host)
-	case h.last:
+	case behind == h.last:
 		h.last = t
 	}
 }
@@ -97,22 +95,23 @@ func (e *engine) isRanked(h *hostLimiter) bool {
 	return h.extra != 0 && e.extras.at(h.extra).ranked
 }
 
-// rank makes a task the last of its priority and returns the task to put it behind, or 0 if it
+// rank makes a task the last of its priority and returns the task to put it behind, and whether it
 // comes before all others. The number of steps is bounded by the number of priorities.
-func (e *engine) rank(host, t uint32) (behind uint32) {
+func (e *engine) rank(host, t uint32) (behind uint32, isFirst bool) {
 	last, x, priority := e.host(host).last, e.extraOf(host), e.tasks.at(t).priority
 	if !x.ranked {
 		x.ranked, x.tails = true, [priorities]uint32{}
 		x.tails[e.tasks.at(last).priority] = last
 	}
+	behind, isFirst = last, true
 	for _, tail := range x.tails[priority:] {
 		if tail != 0 {
-			behind = tail
+			behind, isFirst = tail, false
 			break
 		}
 	}
 	x.tails[priority] = t
-	return behind
+	return behind, isFirst
 }
 
 // dequeue removes the first task from the queue of a host, which is used now.

@@ -48,29 +48,32 @@ func (r *readyLists) top() int { return bits.Len16(r.inUse) - 1 }
 // settle moves a limiter to the state in which it belongs. It keeps its place in a list if it stays
 // there. Number 0 stands for none.
 func (e *engine) settle(i uint32) {
-	if i == 0 {
-		return
-	}
-	p := e.at(i)
-	if p.state == waiting && *e.due(i) <= e.now {
-		return // the wheel is about to call delayPassed with it, and must find it
-	}
-	to := e.belongs(i)
-	if to != p.state {
-		e.unlist(i)
-		e.list(i, to)
-	}
-	if to == atAddr || to == atGroup {
-		e.settle(e.waitlistOf(i)) // its level may have changed
+	switch {
+	case i >= sharedBit:
+		p := e.shared(i)
+		e.move(i, &p.limiter, e.sharedBelongs(i, p))
+	case i > 0:
+		h := e.host(i)
+		to := e.hostBelongs(i, h)
+		if to == h.state && (to == atAddr || to == atGroup) {
+			e.settle(e.waitlistOf(h)) // its level may have changed
+		}
+		e.move(i, &h.limiter, to)
 	}
 }
 
-// belongs returns the state in which a limiter belongs.
-func (e *engine) belongs(i uint32) state {
-	if i >= sharedBit {
-		return e.sharedBelongs(i)
+// move moves a limiter to another list. One that the wheel is about to call delayPassed with, in
+// the middle of advance, stays where the wheel finds it.
+func (e *engine) move(i uint32, p *limiter, to state) {
+	if to == p.state || p.state == waiting && *e.due(i) <= e.now {
+		return
 	}
-	h := e.host(i)
+	e.unlist(i, p)
+	e.list(i, p, to)
+}
+
+// hostBelongs returns the state in which a host belongs.
+func (e *engine) hostBelongs(i uint32, h *hostLimiter) state {
 	switch work := e.hasWork(h); {
 	case !work && h.out == 0:
 		return idle
@@ -88,8 +91,9 @@ func (e *engine) belongs(i uint32) state {
 	return ready + state(e.level(h))
 }
 
-func (e *engine) sharedBelongs(i uint32) state {
-	switch p := e.shared(i); {
+// sharedBelongs returns the state in which a shared limiter belongs.
+func (e *engine) sharedBelongs(i uint32, p *sharedLimiter) state {
+	switch {
 	case p.holder != 0:
 		return held
 	case p.head == 0:
@@ -98,13 +102,12 @@ func (e *engine) sharedBelongs(i uint32) state {
 		return leased
 	case *e.due(i) > e.now:
 		return waiting
-	default:
-		return ready + state(e.level(e.host(p.head)))
 	}
+	return ready + state(e.level(e.host(p.head)))
 }
 
 // list puts a limiter that is in no list into that of a state.
-func (e *engine) list(i uint32, to state) {
+func (e *engine) list(i uint32, p *limiter, to state) {
 	switch {
 	case to == atAddr:
 		e.join(i, e.host(i).addr, false)
@@ -119,19 +122,23 @@ func (e *engine) list(i uint32, to state) {
 		e.ready.inUse |= 1 << (to - ready)
 		e.ready.count++
 	}
-	e.setState(i, to)
+	e.setState(p, to)
 }
 
 // unlist takes a limiter out of its list. A host loses the group that is held for it.
-func (e *engine) unlist(i uint32) {
-	switch s := e.at(i).state; {
+func (e *engine) unlist(i uint32, p *limiter) {
+	switch s := p.state; {
+	case s == idle:
+		return
 	case s == waiting:
 		e.wheel.remove(i)
 	case s == atAddr, s == atGroup:
-		shared := e.waitlistOf(i)
-		e.quit(i)
+		h := e.host(i)
+		shared := e.waitlistOf(h)
+		e.quit(i, h)
 		e.settle(shared)
 		e.unhold(i)
+		return
 	case s >= ready:
 		l := &e.ready.of[s-ready]
 		if l.remove(&e.timers, i); l.head == 0 {
@@ -139,12 +146,11 @@ func (e *engine) unlist(i uint32) {
 		}
 		e.ready.count--
 	}
-	e.setState(i, idle)
+	e.setState(p, idle)
 }
 
 // setState also maintains the counts by state.
-func (e *engine) setState(i uint32, s state) {
-	p := e.at(i)
+func (e *engine) setState(p *limiter, s state) {
 	if p.kind == aHost {
 		e.inState[min(p.state, ready)]--
 		e.inState[min(s, ready)]++
@@ -175,8 +181,7 @@ func (e *engine) isOpen(i uint32) bool {
 }
 
 // waitlistOf returns the shared limiter whose waitlist a host is in.
-func (e *engine) waitlistOf(host uint32) (shared uint32) {
-	h := e.host(host)
+func (e *engine) waitlistOf(h *hostLimiter) (shared uint32) {
 	if h.state == atGroup {
 		return h.group
 	}
@@ -188,23 +193,26 @@ func (e *engine) waitlistOf(host uint32) (shared uint32) {
 // the hold of a group for a host without one.
 func (e *engine) join(host, shared uint32, front bool) {
 	e.joins++
-	p, called := e.shared(shared), e.hasWaiters(e.host(host))
+	h, p := e.host(host), e.shared(shared)
+	called := e.hasWaiters(h)
 	p.join(&e.timers, host, called, front)
 	if p.kind == aGroup {
-		e.setState(host, atGroup)
+		e.setState(&h.limiter, atGroup)
 	} else {
-		e.setState(host, atAddr)
+		e.setState(&h.limiter, atAddr)
 	}
 	if called && p.holder != 0 && !e.hasWaiters(e.host(p.holder)) {
 		p.holder = 0
 	}
-	e.settle(shared)
+	if p.state != waiting && p.state != leased { // these do not depend on who waits
+		e.settle(shared)
+	}
 }
 
 // quit takes a host out of its waitlist, and leaves the shared limiter where it is.
-func (e *engine) quit(host uint32) {
-	e.shared(e.waitlistOf(host)).leave(&e.timers, host)
-	e.setState(host, idle)
+func (e *engine) quit(host uint32, h *hostLimiter) {
+	e.shared(e.waitlistOf(h)).leave(&e.timers, host)
+	e.setState(&h.limiter, idle)
 }
 
 // holds reports whether the group of a host is held for it.
@@ -235,9 +243,9 @@ func (e *engine) addWaiter(host uint32) {
 	if x.waiters++; x.waiters > 1 {
 		return
 	}
-	if s := e.at(host).state; s == atAddr || s == atGroup {
-		shared := e.waitlistOf(host)
-		e.quit(host)
+	if h := e.host(host); h.state == atAddr || h.state == atGroup {
+		shared := e.waitlistOf(h)
+		e.quit(host, h)
 		e.join(host, shared, true)
 	} else {
 		e.settle(host)
@@ -250,7 +258,7 @@ func (e *engine) removeWaiter(host uint32) {
 	e.extras.at(h.extra).waiters--
 	e.updateDue(host)
 	if !e.hasWaiters(h) {
-		e.unlist(host) // its place is among the hosts with callers of Wait
+		e.unlist(host, &h.limiter) // its place is among the hosts with callers of Wait
 		e.settle(host)
 	}
 }
@@ -282,7 +290,7 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 		if p.kind == aGroup {
 			other = h.addr
 		}
-		e.quit(host)
+		e.quit(host, h)
 		switch {
 		case e.holds(host):
 			e.shared(other).holder = 0
