@@ -162,9 +162,9 @@ func (c *Cache) use(h *host, now time.Time) Answer {
 	file := h.current(now, &c.options)
 	if h.rulesOf != file {
 		h.rules, h.rulesOf = file.Rules(c.options.Agent), file
-		c.weigh(h) // compiled rules take memory
-		c.evict(1)
 	}
+	c.weigh(h) // compiled rules take memory, also those that the caller has asked for
+	c.evict(1)
 	return Answer{Known: true, Rules: h.rules}
 }
 
@@ -205,7 +205,6 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	}
 	h.rules, h.rulesOf = rules, file
 	c.land(h, nil)
-	c.evict(1)
 	return c.use(h, now), nil
 }
 
