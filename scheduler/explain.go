@@ -248,6 +248,11 @@ type Stats struct {
 	Out   int   // outstanding leases
 	Given int64 // leases so far
 	Lost  int64 // leases without Done within Options.LeaseTimeout
+
+	// Waits counts how often Next had to wait although tasks were queued, or Wait had to wait.
+	// Waited is the total time. Calls that wait at the same time count once.
+	Waits  int64
+	Waited time.Duration
 }
 
 // Stats returns the current Stats in constant time.
@@ -269,6 +274,9 @@ func (s *Scheduler[T]) Stats() Stats {
 		Out:   s.leased,
 		Given: int64(e.serial),
 		Lost:  e.lost,
+
+		Waits:  s.blocked.waits,
+		Waited: time.Duration(s.blocked.waited),
 	}
 	st.Waiting = busy - st.Ready
 	return st

@@ -47,7 +47,7 @@ func (m *model) forget() {
 	}
 }
 
-// stats returns the expected Stats.
+// stats returns the expected Stats, except for Waits and Waited.
 func (m *model) stats() scheduler.Stats {
 	st := scheduler.Stats{Hosts: len(m.hosts), Out: len(m.out), Given: int64(m.serial), Lost: int64(m.lost)}
 	for key := range m.shared {

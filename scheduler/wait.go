@@ -29,6 +29,11 @@ type blocked[T any] struct {
 	hosts map[uint32]*list.List // calls of Wait, likewise
 	timer *time.Timer           // calls tick
 	armed int64                 // the time it is set for; never if it is stopped
+
+	stalled bool  // a call waits although there is something to do
+	since   int64 // when that began
+	waits   int64 // how often that began
+	waited  int64 // for how long in total
 }
 
 // empty reports whether there are no waiters.
@@ -69,6 +74,18 @@ func (b *blocked[T]) remove(w *waiter[T]) {
 	} else {
 		in.Remove(w.at)
 	}
+}
+
+// note updates the statistics of waiting.
+func (b *blocked[T]) note(now int64, queued int) {
+	stalled := b.any.Len() > 0 && queued > 0 || len(b.hosts) > 0
+	if b.stalled {
+		b.waited += now - b.since
+	}
+	if stalled && !b.stalled {
+		b.waits++
+	}
+	b.stalled, b.since = stalled, now
 }
 
 // Next waits until a host is ready and returns a lease on it. It returns [ErrDrained] if no task is
@@ -253,6 +270,7 @@ func (s *Scheduler[T]) dispatch() {
 		w.err = ErrDrained
 		close(w.ended)
 	}
+	b.note(s.engine.now, s.queued)
 	s.arm()
 }
 

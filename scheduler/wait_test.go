@@ -124,6 +124,8 @@ func TestWaitAndNextTogether(t *testing.T) {
 		require.Equal(t, result{after: 5 * time.Second}, <-waiting)
 		require.Equal(t, result{err: scheduler.ErrDrained, after: 5 * time.Second}, <-tasks,
 			"a caller of Wait could still add a task")
+		require.EqualValues(t, 1, s.Stats().Waits)
+		require.Equal(t, 5*time.Second, s.Stats().Waited)
 	})
 }
 

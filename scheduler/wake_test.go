@@ -149,3 +149,49 @@ func TestNextWithEndedContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 1, s.Stats().Queued, "the task is still there")
 }
+
+func TestStatsOfWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		add(t, s, jobs(here, "a0", "a1")...)
+		next(t, s).Done(scheduler.Outcome{}) // immediately
+		next(t, s)                           // after 5 s, without Done
+		one, other := background(t.Context(), s), background(t.Context(), s)
+
+		// These 20 s do not count, as nothing is queued.
+		time.Sleep(20 * time.Second)
+		got := s.Stats()
+		require.EqualValues(t, 1, got.Waits)
+		require.Equal(t, 5*time.Second, got.Waited)
+
+		// Two callers wait, for c1 and then for b1: that is one wait of 7 s.
+		for i, item := range []string{"c1", "b1"} {
+			after := time.Duration(8-i) * time.Second
+			add(t, s, notBefore(time.Now().Add(after), jobs(anywhere, item))...)
+			synctest.Wait()
+		}
+		require.Equal(t, "b1", (<-one).item)
+		require.Equal(t, "c1", (<-other).item)
+		got = s.Stats()
+		require.EqualValues(t, 2, got.Waits, "the other caller waits for another second, without a break")
+		require.Equal(t, 13*time.Second, got.Waited)
+		require.EqualValues(t, 4, got.Given)
+	})
+}
+
+func TestStatsOfCanceledWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		add(t, s, jobs(here, "a0", "a1")...)
+		next(t, s).Done(scheduler.Outcome{})
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		require.ErrorIs(t, (<-background(ctx, s)).err, context.DeadlineExceeded)
+
+		time.Sleep(time.Second) // without a waiter
+		next(t, s)
+		got := s.Stats()
+		require.EqualValues(t, 2, got.Waits)
+		require.Equal(t, 4*time.Second, got.Waited, "3 s canceled, and the last 1 s of the delay")
+	})
+}

@@ -154,6 +154,8 @@ func TestTheGuidePrintsTheProgram(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/own-crawler.md")
 	require.NoError(t, err)
 	_, program, _ = bytes.Cut(program, []byte("\n//	go run ./examples/threepackages -localhost http://localhost:8080/\n"))
-	require.Contains(t, string(guide), "```go\n"+string(program)+"```\n")
+	_, printed, _ := bytes.Cut(guide, []byte("```go\n"))
+	printed, _, _ = bytes.Cut(printed, []byte("```\n"))
+	require.Equal(t, string(program), string(printed))
 	require.Less(t, bytes.Count(program, []byte("\n")), 160)
 }
