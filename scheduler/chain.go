@@ -11,7 +11,12 @@ type timer struct {
 // one for those above.
 type timers [2]slab[timer]
 
-func (t *timers) at(i uint32) *timer { return t[i/sharedBit].at(i % sharedBit) }
+func (t *timers) at(i uint32) *timer {
+	if i < sharedBit {
+		return t[0].at(i)
+	}
+	return t[1].at(i % sharedBit)
+}
 
 // A chain is a doubly linked list of entries. The zero chain is empty.
 type chain struct{ head, tail uint32 }
