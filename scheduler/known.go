@@ -46,8 +46,12 @@ func (e *engine) sweepOne(i uint32, p *limiter) {
 // expire forgets the last visit of an unused limiter if its delay has passed, and reports whether
 // it has. A host's settings and failures are kept for a day, unless there is no room.
 func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
-	p, due := e.at(i), e.due(i)
-	if p.out > 0 || p.tasks > 0 || p.state != idle || *due > e.now {
+	p := e.at(i)
+	if p.state != idle || p.out > 0 || p.tasks > 0 {
+		return false
+	}
+	due := e.due(i)
+	if *due > e.now {
 		return false
 	}
 	stays := p.kind == aHost && !noRoom && !e.isStale(e.host(i))
