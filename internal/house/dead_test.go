@@ -47,7 +47,7 @@ var forEmbedders = map[string][]string{
 	"robots/robotstxt":        {"File.Sitemaps", "Rules.Named", "Rules.Patterns"},
 	"robots/usage":            {"HeaderLicenses", "Licenses"},
 	"satstore":                {"Record.At", "Record.Delete", "Store.Backup", "Store.Delete", "Store.UpdateBatch"},
-	"scheduler":               {"Lease.Task", "Scheduler.InFlight"},
+	"scheduler":               {"Lease.Task"},
 	"scheduler/schedulerhttp": {"Transport.Hosts", "Transport.SetHost"},
 	"scheduler/stepped":       {"New", "Scheduler.Add", "Scheduler.Done"},
 }
