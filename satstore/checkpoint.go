@@ -129,7 +129,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 			ID: b.id, Number: b.number, Start: b.start, Width: b.width,
 			Records:  manifest.Part{Count: b.records.Count(), Extents: b.records.Extents()},
 			Messages: manifest.Part{Count: b.messages.Count(), Extents: b.messages.Extents()},
-			Done:     slices.Clone(b.done),
+			Gone:     b.gone, Done: slices.Clone(b.done),
 		})
 		snap.parts = append(snap.parts, [2][]*extent.Group{
 			b.records.Taken(nil), b.messages.Taken(nil),

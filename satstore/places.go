@@ -55,6 +55,17 @@ func (p *places) get(seq uint64) uint16 {
 	return p.pages[seq/pageNumbers].numbers[seq%pageNumbers]
 }
 
+// clear sets all entries that are a number to 0.
+func (p *places) clear(number uint16) {
+	for i, page := range p.pages {
+		for n := 0; page.numbers != nil && n < pageNumbers; n++ {
+			if page.numbers[n] == number {
+				p.set(uint64(i)*pageNumbers+uint64(n), 0)
+			}
+		}
+	}
+}
+
 // A pageImage is a page that a checkpoint saves.
 type pageImage struct {
 	index   int

@@ -134,7 +134,7 @@ func TestMessagesDuringASplit(t *testing.T) {
 		want[id] = strings.Repeat("x", 2000)
 		send(i)
 	}
-	s.inline = false // so that only this test moves entries
+	s.o.test.work = nil // so that only this test moves entries
 	r := extent.NewReader(s.file, &s.mu, nil)
 	steps := 0
 	for nowOf(s) < 1060 {
@@ -148,9 +148,9 @@ func TestMessagesDuringASplit(t *testing.T) {
 				send(i)
 			}
 		}
-		next, err := s.split.read(r, s.split.phase(), 1<<32)
+		next, _, err := s.split.read(r, s.split.phase(), 1<<32)
 		require.NoError(t, err)
-		require.NoError(t, s.moveBatch(next))
+		require.NoError(t, s.moveBatch(next, 0, nil))
 		if steps++; steps%4 == 0 {
 			require.Equal(t, want, datasOf(t, s), "a concurrent scan")
 			killed := mustOpen(t, fs.Clone(), o)
@@ -161,7 +161,7 @@ func TestMessagesDuringASplit(t *testing.T) {
 	}
 	require.Greater(t, steps, 10)
 	require.NoError(t, s.Check())
-	s.inline = true
+	s.o.test.work = workNow
 	due(t, s, 1070, func(r *Record) {
 		require.Equal(t, want[r.ID], string(r.Data))
 		delete(want, r.ID)
@@ -201,9 +201,9 @@ func TestKillDuringASplit(t *testing.T) {
 				require.NoError(t, err)
 				continue
 			}
-			next, err := s.split.read(r, s.split.phase(), 17)
+			next, _, err := s.split.read(r, s.split.phase(), 17)
 			require.NoError(t, err)
-			require.NoError(t, s.moveBatch(next))
+			require.NoError(t, s.moveBatch(next, 0, nil))
 			if steps++; steps%7 == 0 {
 				require.NoError(t, s.checkpointNow())
 			}
