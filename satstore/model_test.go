@@ -364,7 +364,7 @@ func (p *player) checkStats() {
 	require.EqualValues(p.t, len(p.out)+len(p.erased), got.Out)
 	require.EqualValues(p.t, len(p.m), got.Records)
 	require.EqualValues(p.t, due, got.Due)
-	require.EqualValues(p.t, len(p.m), p.s.Upcoming(at(1<<40))[0])
+	require.EqualValues(p.t, len(p.m), p.s.Upcoming(at(1 << 40))[0])
 	// Merged files of ids are kept until the next checkpoint.
 	rest := p.fs.Used() - got.DiskSize - int64(p.rest())
 	require.GreaterOrEqual(p.t, rest, int64(0))

@@ -77,12 +77,12 @@ func TestReadOnly(t *testing.T) {
 	require.ErrorIs(t, s.Sync(), full)
 	fs.FailAt(0, nil)
 	for name, do := range map[string]func() error{
-		"Add":         func() error { _, err := s.Add("newer", at(5), nil); return err },
-		"Update":      func() error { return s.Update("there", nil) },
-		"Delete":      func() error { return s.Delete("there") },
-		"Due":         func() error { return firstOf(s.Due(t.Context(), at(1000))) },
-		"Reschedule":  func() error { return held.Reschedule(at(1005), nil) },
-		"Record":      func() error { return held.Delete() },
+		"Add":        func() error { _, err := s.Add("newer", at(5), nil); return err },
+		"Update":     func() error { return s.Update("there", nil) },
+		"Delete":     func() error { return s.Delete("there") },
+		"Due":        func() error { return firstOf(s.Due(t.Context(), at(1000))) },
+		"Reschedule": func() error { return held.Reschedule(at(1005), nil) },
+		"Record":     func() error { return held.Delete() },
 	} {
 		err := do()
 		require.ErrorIs(t, err, ErrReadOnly, name)

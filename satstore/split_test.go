@@ -207,6 +207,8 @@ func TestKillDuringASplit(t *testing.T) {
 			if steps++; steps%7 == 0 {
 				require.NoError(t, s.checkpointNow())
 			}
+			require.EqualValues(t, len(want), s.Upcoming(at(1 << 40))[0], "each record counts once")
+			require.EqualValues(t, len(want), s.Stats().Records)
 			if steps%3 > 0 {
 				continue
 			}
