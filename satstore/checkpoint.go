@@ -113,7 +113,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 	if last {
 		pages = -1 // the store is being closed
 	}
-	snap.pages = s.places.copy(pages)
+	snap.pages = s.places.images(pages)
 	s.ids.Freeze()
 	s.idChanges = 0
 	snap.m = manifest.Manifest{

@@ -37,11 +37,11 @@ func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, err
 			return
 		}
 		defer s.walking.Unlock()
-		if s.reader == nil {
-			s.reader = &reader{s: s, extents: extent.NewReader(s.file, &s.mu, s.aheadOfDue)}
+		if s.cursor == nil {
+			s.cursor = &cursor{s: s, extents: extent.NewReader(s.file, &s.mu, s.aheadOfDue)}
 		}
 		for {
-			c, err := s.reader.next(ctx, slotOf(until, s.o.Unit))
+			c, err := s.cursor.next(ctx, slotOf(until, s.o.Unit))
 			switch {
 			case err != nil:
 				damage := errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrReadOnly)
@@ -129,16 +129,16 @@ func (c *chunk) handedOut(n int) {
 	c.release(1)
 }
 
-// A reader goes through the buckets that are due. It holds no lock while it reads the disk, so
+// A cursor goes through the buckets that are due. It holds no lock while it reads the disk, so
 // buckets may disappear or become due during a read: each step looks again. Its read-ahead is kept
 // from one Due to the next.
-type reader struct {
+type cursor struct {
 	s       *Store
 	extents *extent.Reader
 }
 
 // next returns the next chunk that has records, or nil if none is due until a slot.
-func (r *reader) next(ctx context.Context, limit int64) (*chunk, error) {
+func (r *cursor) next(ctx context.Context, limit int64) (*chunk, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -170,7 +170,7 @@ func (s *Store) setAside(b *bucket, lost extent.Block) {
 }
 
 // bucket returns the bucket to read from, with its messages loaded, or nil if there is none.
-func (r *reader) bucket(limit int64) (*bucket, error) {
+func (r *cursor) bucket(limit int64) (*bucket, error) {
 	s := r.s
 	for {
 		s.mu.Lock()

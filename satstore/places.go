@@ -73,9 +73,9 @@ type pageImage struct {
 	saved   extent.Extent
 }
 
-// copy returns images of up to most pages that have changed, in rotation. If most is negative, it
+// images returns copies of up to most pages that have changed, in rotation. If most is negative, it
 // returns all of them without a copy, and nothing may change until they are written.
-func (p *places) copy(most int) (images []*pageImage) {
+func (p *places) images(most int) (images []*pageImage) {
 	for range p.pages {
 		if len(images) == most {
 			return images
@@ -94,7 +94,7 @@ func (p *places) copy(most int) (images []*pageImage) {
 	return images
 }
 
-// keep undoes copy after a checkpoint has failed.
+// keep undoes images after a checkpoint has failed.
 func (p *places) keep(images []*pageImage) {
 	for _, image := range images {
 		if page := p.pages[image.index]; page.numbers != nil {

@@ -51,7 +51,7 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 		return done, errors.Join(errors.New("satstore: repair: the new store is not empty"),
 			v.fresh.Close())
 	}
-	err = v.copy()
+	err = v.copyAll()
 	return v.done, errors.Join(err, v.fresh.Close())
 }
 
@@ -156,8 +156,8 @@ func (v *salvage) places(m *manifest.Manifest) {
 	}
 }
 
-// copy copies all records, a batch at a time. The error is that of the new store.
-func (v *salvage) copy() (err error) {
+// copyAll copies all records, a batch at a time. The error is that of the new store.
+func (v *salvage) copyAll() (err error) {
 	from := &view{s: v.old, split: v.old.split, damaged: func(records uint64, err error) error {
 		v.report(err)
 		v.done.Lost += int64(records)

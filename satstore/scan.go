@@ -89,18 +89,18 @@ func (s *Store) view(want func(*bucket) bool) (*view, error) {
 	v := &view{s: s}
 	for b := range s.buckets {
 		if want(b) {
-			v.buckets = append(v.buckets, b.copy())
+			v.buckets = append(v.buckets, b.view())
 		}
 	}
 	if p := s.split; p != nil {
-		v.split = &split{bucket: p.bucket.copy(), moved: p.moved, forwarded: p.forwarded}
+		v.split = &split{bucket: p.bucket.view(), moved: p.moved, forwarded: p.forwarded}
 	}
 	s.file.Pin()
 	return v, nil
 }
 
-// copy returns a copy of a bucket for readers. They must release its parts.
-func (b *bucket) copy() *bucket {
+// view returns a copy of a bucket for readers. They must release it.
+func (b *bucket) view() *bucket {
 	return &bucket{
 		id: b.id, number: b.number, start: b.start, width: b.width, gone: b.gone,
 		done: slices.Clone(b.done), records: b.records.View(), messages: b.messages.View(),

@@ -24,13 +24,13 @@ type Store struct {
 	log *wal.Log // nil until the first checkpoint after Open
 
 	// Locked in this order, and before the locks of the layers.
-	walking     sync.Mutex // held by the Due that runs; guards reader
+	walking     sync.Mutex // held by the Due that runs; guards cursor
 	adding      sync.Mutex // held from a look-up of ids to the change that depends on it
 	checkpoints sync.Mutex // held during a checkpoint
 	mu          sync.Mutex // guards the state and the fields below
 
 	state
-	reader     *reader         // of Due
+	cursor     *cursor         // of Due
 	unwritten  []*extent.Group // that could not be written
 	generation uint32          // of the next checkpoint
 	lastLog    uint64          // number of the newest log file; guarded by checkpoints
