@@ -143,7 +143,7 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	}
 	if p := s.split; p != nil {
 		for _, b := range s.due {
-			if p.leadsTo(b) {
+			if p.leadsTo(b) && len(p.into) < m.Split.Into {
 				p.into = append(p.into, b)
 			}
 		}

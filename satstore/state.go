@@ -57,7 +57,9 @@ func (s *state) dropBucket(b *bucket) {
 
 // currentBucket returns the bucket for records that are due now.
 func (s *state) currentBucket() *bucket {
-	if n := len(s.due); n > 0 && s.due[n-1].start == s.calendar.Now() {
+	// While the bucket of this slot is being spread, new records come after all of its own.
+	if n := len(s.due); n > 0 && s.due[n-1].start == s.calendar.Now() &&
+		(s.split == nil || !slices.Contains(s.split.into, s.due[n-1])) {
 		return s.due[n-1]
 	}
 	b := s.newBucket(s.calendar.Now(), 1)

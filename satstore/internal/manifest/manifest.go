@@ -58,6 +58,7 @@ type Manifest struct {
 type Split struct {
 	Moved     uint64 // records that have moved
 	Forwarded uint64 // messages that have moved, after all records
+	Into      int    // buckets over which it is spread: those of its slot that are due, in order
 }
 
 // A Bucket describes the part of a bucket that is on disk. It is not safe for concurrent use.
@@ -117,6 +118,7 @@ func (m *Manifest) append(b []byte) []byte {
 	} else {
 		b = binary.AppendUvarint(append(b, 1), m.Split.Moved)
 		b = binary.AppendUvarint(b, m.Split.Forwarded)
+		b = binary.AppendUvarint(b, uint64(m.Split.Into))
 	}
 	b = binary.AppendUvarint(b, uint64(len(m.Buckets)))
 	for i := range m.Buckets {
@@ -182,7 +184,7 @@ func decode(b []byte, at int64) (*Manifest, error) {
 	m.Pages = takeExtents(d)
 	m.Due = d.Length(MaxDue)
 	if d.Byte() != 0 {
-		m.Split = &Split{Moved: d.Uvarint(), Forwarded: d.Uvarint()}
+		m.Split = &Split{Moved: d.Uvarint(), Forwarded: d.Uvarint(), Into: d.Length(m.Due)}
 	}
 	for n := d.Length(MaxBuckets); len(m.Buckets) < n && !d.Bad; {
 		m.Buckets = append(m.Buckets, takeBucket(d, len(m.Buckets) < m.Due))
