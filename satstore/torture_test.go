@@ -53,6 +53,7 @@ type torturer struct {
 	writers []*writer
 	stop    chan struct{}
 	once    sync.Once
+	backups bool // in this round; they take the time of a real disk
 }
 
 // A writer owns some ids. For each it has the texts that a crash may leave: those since the last
@@ -87,6 +88,7 @@ func (c *torturer) run(rounds int) {
 	for range rounds {
 		c.stop, c.once = make(chan struct{}), sync.Once{}
 		kind := c.random.IntN(4)
+		c.backups = kind == 3 && c.random.IntN(3) == 0
 		c.s.mu.Lock()
 		switch step := c.fs.Steps() + 1 + c.random.IntN(600); kind {
 		case 0:
@@ -167,7 +169,7 @@ func (c *torturer) work() {
 		},
 		"stats": func(int) error { c.s.Stats(); c.s.Upcoming(at(2000)); return nil },
 		"backup": func(i int) error {
-			if i%10 > 0 {
+			if i > 0 || !c.backups {
 				return nil
 			}
 			dir := filepath.Join(c.t.TempDir(), "copy")
