@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -71,6 +72,45 @@ func Replace(fs vfs.FS, name string, data []byte) error {
 		return fmt.Errorf("%w: replace %s: %w", ErrUnknown, name, err)
 	}
 	return nil
+}
+
+// ReplaceWith replaces a file by what write writes to another one, whose name is temp: after a power
+// failure, either the old or the new one is there. It leaves no temporary file, even if write panics.
+func ReplaceWith(fs vfs.FS, name, temp string, write func(f vfs.File) error) (err error) {
+	f, err := fs.Create(temp)
+	if err != nil {
+		return fmt.Errorf("create %s: %w", temp, err)
+	}
+	renamed := false
+	defer func() {
+		if !renamed {
+			Discard(fs, temp, f)
+		}
+	}()
+	if err = write(f); err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err == nil {
+		err = fs.Rename(temp, name)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", temp, err)
+	}
+	renamed = true
+	return fs.Sync()
+}
+
+// WriteFile replaces a file of the operating system by what from writes, as [ReplaceWith] does. Only
+// the owner may read a new file.
+func WriteFile(name string, from io.WriterTo) error {
+	dir, base := filepath.Dir(name), filepath.Base(name)
+	return ReplaceWith(vfs.OS(dir), base, base+NewName, func(f vfs.File) error {
+		_, err := from.WriteTo(io.NewOffsetWriter(f, 0))
+		return err
+	})
 }
 
 // ErrUnknown means that the state on disk is unknown: the disk failed at a moment when it may or

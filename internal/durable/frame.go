@@ -79,6 +79,9 @@ func Unseal(file string, at int64, magic string, b []byte, before ...string) ([]
 
 // Version returns an error that wraps ErrVersion.
 func Version(file, found string) error {
+	if file == "" {
+		return fmt.Errorf("%w: %q", ErrVersion, strings.TrimSpace(found))
+	}
 	return fmt.Errorf("%w: %s: %q", ErrVersion, file, strings.TrimSpace(found))
 }
 
