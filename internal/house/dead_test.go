@@ -46,7 +46,7 @@ var forEmbedders = map[string][]string{
 	"robots/robotstag":        {"Directives.MayIndex"},
 	"robots/robotstxt":        {"File.Sitemaps", "Rules.Named", "Rules.Patterns"},
 	"robots/usage":            {"HeaderLicenses", "Licenses"},
-	"satstore":                {"Record.At", "Record.Delete", "Store.Backup", "Store.Delete", "Store.UpdateBatch"},
+	"satstore":                {"Record.At", "Record.Delete", "Store.Backup", "Store.Delete"},
 	"scheduler":               {"Lease.Task"},
 	"scheduler/schedulerhttp": {"Transport.Hosts", "Transport.SetHost"},
 	"scheduler/stepped":       {"New", "Scheduler.Add", "Scheduler.Done"},
