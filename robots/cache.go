@@ -86,7 +86,7 @@ func (c *Cache) with(url string, f func(h *host)) {
 func (c *Cache) Get(url string, now time.Time) (rules robotstxt.Rules, known bool) {
 	c.with(url, func(h *host) {
 		if known = h.fresh(now, &c.options); known {
-			rules = c.use(h, now).Rules
+			rules = c.use(h).Rules
 		}
 	})
 	return rules, known
@@ -141,7 +141,7 @@ func (c *Cache) ask(origin string, now time.Time) (Answer, *host) {
 	switch {
 	case h == nil:
 	case h.fresh(now, &c.options):
-		return c.use(h, now), h
+		return c.use(h), h
 	case h.flight.Flight != 0 && !c.lost(h, now):
 		return Answer{}, h
 	}
@@ -155,16 +155,16 @@ func (c *Cache) lost(h *host, now time.Time) bool {
 }
 
 // use returns the current rules and marks the host as most recently used.
-func (c *Cache) use(h *host, now time.Time) Answer {
+func (c *Cache) use(h *host) Answer {
 	if h.flight.Flight == 0 {
 		c.idle.MoveToFront(h.place)
 	}
-	file := h.current(now, &c.options)
+	file := h.current()
 	if h.rulesOf != file {
 		h.rules, h.rulesOf = file.Rules(c.options.Agent), file
-		c.weigh(h) // compiled rules take memory
-		c.evict(1)
 	}
+	c.weigh(h) // compiled rules take memory, also those that the caller has asked for
+	c.evict(1)
 	return Answer{Known: true, Rules: h.rules}
 }
 
@@ -190,7 +190,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	switch {
 	case h != nil && req.Flight != 0 && h.flight.Flight == req.Flight:
 	case h != nil && h.fresh(now, &c.options):
-		return c.use(h, now), nil
+		return c.use(h), nil
 	default:
 		return Answer{}, nil
 	}
@@ -205,8 +205,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	}
 	h.rules, h.rulesOf = rules, file
 	c.land(h, nil)
-	c.evict(1)
-	return c.use(h, now), nil
+	return c.use(h), nil
 }
 
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing

@@ -354,3 +354,22 @@ func BenchmarkLookup(b *testing.B) {
 		})
 	}
 }
+
+// TestRulesOfOtherAgentsKeepTheBound: a program may compile a File's rules for more crawlers than
+// its own, such as for those of AI training.
+func TestRulesOfOtherAgentsKeepTheBound(t *testing.T) {
+	const limit = 4 << 20
+	c := NewCache(Options{Agent: "mybot", MaxBytes: limit})
+	body := "user-agent: mybot\ndisallow: /x\nuser-agent: other\n" + strings.Repeat("disallow: /*a%zz\n", 2000)
+	before := liveBytes()
+	for i := range 200 {
+		url := fmt.Sprintf("https://h%d.test/", i)
+		answer := tell(t, c, ask(t, c, url, noon), whole(200, nil, body), noon)
+		require.True(t, answer.rules.File().Rules("other").Allowed(url))
+		_, known := c.Get(url, noon)
+		require.True(t, known)
+	}
+	require.LessOrEqual(t, c.Stats().Bytes, limit)
+	require.Less(t, liveBytes()-before, int64(limit))
+	runtime.KeepAlive(c)
+}

@@ -178,15 +178,14 @@ func (r *Response) reason() string {
 	return strings.TrimSpace(fmt.Sprint("status ", r.Status, " ", http.StatusText(r.Status)))
 }
 
-// current returns the file that is valid at a time, or nil if nothing may be fetched.
-func (s *state) current(now time.Time, o *Options) *robotstxt.File {
-	switch {
-	case s.file != nil:
-		return s.file
-	case s.Failures == 0 || o.GiveUp > 0 && now.Sub(s.FailedSince) >= o.GiveUp:
+// current returns the file that is valid, or nil if nothing may be fetched: a host that was never
+// reached, and has no copy. The RFC would allow everything there after 30 days; this package does
+// not.
+func (s *state) current() *robotstxt.File {
+	if s.file == nil && s.Failures == 0 {
 		return noFile
 	}
-	return nil
+	return s.file
 }
 
 // fresh reports whether the state may be used without another request. An expiry further in the

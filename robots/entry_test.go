@@ -341,21 +341,13 @@ func TestRetryAfterManyFailures(t *testing.T) {
 	}
 }
 
-func TestGiveUp(t *testing.T) {
-	for _, tt := range []struct {
-		giveUp, after time.Duration
-		want          bool
-	}{
-		{0, 1000 * day, false},
-		{-1, 1000 * day, false},
-		{30 * day, 30*day - 1, false},
-		{30 * day, 30 * day, true},
-	} {
-		c := NewCache(Options{GiveUp: tt.giveUp})
-		tell(t, c, ask(t, c, page, noon), Response{}, noon)
-		now := noon.Add(tt.after)
+// TestUnreachableForever: without a copy, nothing is ever allowed.
+func TestUnreachableForever(t *testing.T) {
+	c := NewCache(Options{})
+	for _, after := range []time.Duration{0, 30 * day, 1000 * day} {
+		now := noon.Add(after)
 		got := tell(t, c, ask(t, c, page, now), Response{}, now)
-		require.Equal(t, tt.want, got.allows("/a"), "%+v", tt)
+		require.False(t, got.allows("/a"))
 		require.Positive(t, got.Failures)
 	}
 }

@@ -30,10 +30,6 @@ type Options struct {
 	// MaxRetry. A host may ask for more by Retry-After, up to a day. 0 means 5 minutes and 1 hour.
 	Retry, MaxRetry time.Duration
 
-	// GiveUp is how long a host without a known file must have been unreachable before everything
-	// is allowed there. The RFC permits this after 30 days. 0 means never.
-	GiveUp time.Duration
-
 	// Patience is how long the response to a request may take. After that the request counts as
 	// lost, and Lookup returns it again. 0 means 1 hour; negative means forever, for callers that
 	// never lose a request.

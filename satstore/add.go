@@ -7,9 +7,9 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
-// Every change has four steps: lockForChange may refuse it, logChanges writes it to the log, a
-// method of state applies it, which cannot fail, and unlockAfterChange unlocks. So log and state
-// never differ, and a replay sees the same state before each change.
+// Every change goes through Store.change, which waits for room and takes the lock. Under it,
+// logChange writes the change to the log, and a method of state applies it, which cannot fail. So
+// log and state never differ, and a replay sees the same state before each change.
 
 // An Item is a record to add, or a copy of one that is stored.
 type Item struct {
@@ -54,25 +54,25 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 		}
 		// Each item is a separate change: the log needs no room for all of them at once, and a
 		// crash leaves a prefix of the batch.
-		if err := s.lockForChange(wal.MaxSize(len(item.ID) + len(item.Data))); err != nil {
-			return err
+		added := false
+		size := len(item.ID) + len(item.Data)
+		err := s.change(wal.MaxSize(size), func() (survives bool, err error) {
+			slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
+			survives, err = s.logChange(
+				&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data})
+			if added = err == nil; added {
+				s.ids.Put(fresh[i], s.seq)
+				s.idChanges++
+				id = append(id[:0], item.ID...)
+				s.add(slot, id, item.Data)
+				s.stats.Added++
+				s.stats.UserBytes += int64(size)
+			}
+			return survives, err
+		})
+		if added {
+			done(item)
 		}
-		slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
-		survives, err := s.logChanges(
-			&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data},
-		)
-		if err != nil {
-			s.mu.Unlock()
-			return err
-		}
-		id = append(id[:0], item.ID...)
-		s.ids.Put(fresh[i], s.seq)
-		s.idChanges++
-		s.add(slot, id, item.Data)
-		s.stats.Added++
-		s.stats.UserBytes += int64(len(item.ID) + len(item.Data))
-		err = s.unlockAfterChange(survives)
-		done(item)
 		if err != nil {
 			return err
 		}
@@ -102,59 +102,52 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 	return keys, nil
 }
 
-// A Message is a message that [Store.UpdateBatch] leaves for a record.
-type Message struct {
-	ID   string
-	Data []byte
-}
-
 // Update leaves a message for the record with an id. [Options].Merge applies it when the record is
 // next due. Messages for one record are applied in the order of the calls. If the record is out, a
 // message waits until it is due again, and takes memory until the record is returned. Update
 // returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData.
-func (s *Store) Update(id string, message []byte) error {
-	left, err := s.UpdateBatch([]Message{{id, message}})
-	if left == 0 && err == nil {
-		err = ErrUnknown
+// MaxData, or if the messages for a record that is due or out would exceed a quarter of
+// [Options].Buffer.
+func (s *Store) Update(id string, data []byte) error {
+	if len(data) > MaxData {
+		return ErrSize
 	}
-	return err
+	return s.changeKnown(id, len(data), func(_ idset.Key, seq uint64) (survives bool, err error) {
+		waiting := int64(0)
+		if b := s.numbers[s.places.get(seq)]; b != nil {
+			waiting = b.mail[seq].size()
+		}
+		if waiting+int64(len(data)) > min(max(s.o.Buffer/4, MaxData), maxWaiting) {
+			return true, ErrSize
+		}
+		survives, err = s.logChange(&wal.Change{Kind: wal.Update, Seq: seq, Data: data})
+		if err == nil {
+			s.addMessage(seq, message{payload: data})
+			s.stats.Messages++
+		}
+		return survives, err
+	})
 }
 
-// UpdateBatch is a faster Update for many messages. It skips unknown ids and returns how many
-// messages it left. After an error, the messages before the one that failed have been left.
-func (s *Store) UpdateBatch(batch []Message) (left int, err error) {
-	keys := make([]idset.Key, len(batch))
-	for i := range batch {
-		if len(batch[i].Data) > MaxData {
-			return 0, ErrSize
-		}
-		keys[i] = idset.KeyOf(batch[i].ID)
-	}
-	s.adding.Lock()
-	defer s.adding.Unlock()
-	seqs, err := s.ids.Find(keys)
-	for i := 0; i < len(batch) && err == nil; i++ {
-		if seqs[i] == idset.None {
-			continue
-		}
-		h := &wal.Change{Kind: wal.Update, Seq: seqs[i], Data: batch[i].Data}
-		if err = s.sendMessage(h, message{payload: h.Data}, nil); err == nil {
-			left++
-		}
-	}
-	if len(batch) > 0 && left == 0 && err == nil { // read-only is an error here, too
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		err = s.refusal()
-	}
-	return left, err
-}
-
-// Delete removes an id. It may be added again immediately. The old record is removed when it would
-// next be due, or, if it is out, once it has been rescheduled. Delete returns [ErrUnknown] if no
-// record has the id.
+// Delete removes the record with an id, which may be added again immediately. If the record is out,
+// it need not be returned. Delete returns [ErrUnknown] if no record has the id.
 func (s *Store) Delete(id string) error {
+	return s.changeKnown(id, 0, func(key idset.Key, seq uint64) (survives bool, err error) {
+		survives, err = s.logChange(&wal.Change{Kind: wal.Delete, Seq: seq, Key: key})
+		if err == nil {
+			s.remove(seq)
+			s.ids.Delete(key)
+			s.idChanges++
+			s.stats.Messages++
+		}
+		return survives, err
+	})
+}
+
+// changeKnown makes a change for the record with an id, or returns ErrUnknown.
+func (s *Store) changeKnown(
+	id string, size int, do func(key idset.Key, seq uint64) (survives bool, err error),
+) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	key := idset.KeyOf(id)
@@ -162,42 +155,17 @@ func (s *Store) Delete(id string) error {
 	if err != nil {
 		return err
 	}
-	if seq == idset.None {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if err := s.refusal(); err != nil {
-			return err
+	return s.change(wal.MaxSize(size), func() (survives bool, err error) {
+		if seq == idset.None {
+			return true, ErrUnknown
 		}
-		return ErrUnknown
-	}
-	// The record may not be read for a year. Until then the message, which names it by its
-	// sequence number and not by its id, keeps it from being handed out.
-	return s.sendMessage(&wal.Change{Kind: wal.Delete, Seq: seq}, message{delete: true}, &key)
+		return do(key, seq)
+	})
 }
 
-// sendMessage leaves a message for a record, and removes an id unless forget is nil. It requires
-// that s.adding is held.
-func (s *Store) sendMessage(h *wal.Change, m message, forget *idset.Key) error {
-	if err := s.lockForChange(wal.MaxSize(len(h.Data)) + wal.MaxSize(0)); err != nil {
-		return err
-	}
-	changes := []*wal.Change{h}
-	if forget != nil {
-		changes = append(changes, &wal.Change{Kind: wal.Forget, Key: *forget})
-	}
-	survives, err := s.logChanges(changes...)
-	if err != nil {
-		s.mu.Unlock()
-		return err
-	}
-	s.addMessage(h.Seq, m)
-	if forget != nil {
-		s.ids.Delete(*forget)
-		s.idChanges++
-	}
-	s.stats.Messages++
-	return s.unlockAfterChange(survives)
-}
+// maxWaiting bounds the messages that are logged together with the visit of their record, so that
+// the length of a group of the log fits in 32 bits.
+const maxWaiting = 1 << 30
 
 // seqOf returns the sequence number of an id, or idset.None.
 func (s *Store) seqOf(key idset.Key) (uint64, error) {

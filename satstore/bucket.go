@@ -2,6 +2,7 @@ package satstore
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
@@ -16,14 +17,14 @@ type bucket struct {
 	width    int64  // slots
 	records  extent.Part
 	messages extent.Part
-	dead     bool // all of its records have moved, and its space is free
+	gone     uint64 // records that have left or were deleted
+	dead     bool   // all of its records are gone, and its space is free
 
 	// These are used once the bucket is due.
-	done   []uint64 // a bit per record: it is no longer here
-	gone   int      // bits that are set
+	done   []uint64 // a bit per record that was returned
 	next   uint64   // record to read next
-	mail   mailbox
-	loaded bool // mail holds the messages
+	mail   mailbox  // for records that were not handed out since
+	loaded bool     // mail holds the messages
 }
 
 // A message is left for a record by Update or Delete.
@@ -32,15 +33,19 @@ type message struct {
 	payload []byte
 }
 
-// A mailbox holds messages by the sequence number of their record.
+// A mailbox holds messages by the number of their record.
 type mailbox map[uint64]*mail
 
-// mail is the messages for one record.
+// A mail is the messages for one record.
 type mail struct {
 	messages []message
-	taken    int // number merged when the record was handed out
+	bytes    int64 // of memory
 }
 
+// mailSize is about what a message takes in memory besides its payload.
+const mailSize = 160
+
+// post adds a copy of a message.
 func (m *mailbox) post(seq uint64, one message) {
 	if *m == nil {
 		*m = mailbox{}
@@ -48,7 +53,30 @@ func (m *mailbox) post(seq uint64, one message) {
 	if (*m)[seq] == nil {
 		(*m)[seq] = &mail{}
 	}
-	(*m)[seq].messages = append((*m)[seq].messages, one)
+	one.payload = slices.Clone(one.payload)
+	to := (*m)[seq]
+	to.messages = append(to.messages, one)
+	to.bytes += mailSize + int64(len(one.payload))
+}
+
+func (m *mail) size() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.bytes
+}
+
+// all returns the messages, in the order of their arrival.
+func (m *mail) all() []message {
+	if m == nil {
+		return nil
+	}
+	return m.messages
+}
+
+// deletes reports whether one of the messages deletes the record.
+func (m *mail) deletes() bool {
+	return slices.ContainsFunc(m.all(), func(one message) bool { return one.delete })
 }
 
 func (b *bucket) isDone(record uint64) bool {
@@ -60,7 +88,6 @@ func (b *bucket) setDone(record uint64) {
 		b.done = append(b.done, 0)
 	}
 	b.done[record/64] |= 1 << (record % 64)
-	b.gone++
 }
 
 // allDone reports whether all records of a range are done.
@@ -80,7 +107,12 @@ func (b *bucket) allDone(from, to uint64) bool {
 }
 
 // left returns how many records are in the bucket, including those that are out.
-func (b *bucket) left() uint64 { return b.records.Count() - uint64(b.gone) }
+func (b *bucket) left() uint64 { return b.records.Count() - b.gone }
+
+// mailBytes returns how much memory the messages take when they are loaded.
+func (b *bucket) mailBytes() int64 {
+	return b.messages.Bytes() + mailSize*int64(b.messages.Count())
+}
 
 // unread reports whether there are records that were not handed out yet.
 func (b *bucket) unread() bool { return b.next < b.records.Count() }
@@ -152,47 +184,4 @@ func takeMessage(d *disk.Decoder) (seq uint64, m message) {
 		d.Bad = true
 	}
 	return seq, m
-}
-
-// eachRecord visits the records of one block, starting at the given record, until visit returns
-// false. If that record is gone, it visits the next block. Entries share the memory of the block.
-func eachRecord(
-	r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool,
-) error {
-	r.Open(&b.records, b.id, extent.Records)
-	return eachEntry(r, from, func(at uint64, d *disk.Decoder) bool {
-		e := b.takeEntry(d)
-		return d.Bad || at < from || visit(at, e)
-	})
-}
-
-// eachMessage is eachRecord for messages.
-func eachMessage(
-	r *extent.Reader, b *bucket, from uint64, visit func(at, seq uint64, m message) bool,
-) error {
-	r.Open(&b.messages, b.id, extent.Messages)
-	return eachEntry(r, from, func(at uint64, d *disk.Decoder) bool {
-		seq, m := takeMessage(d)
-		return d.Bad || at < from || visit(at, seq, m)
-	})
-}
-
-func eachEntry(
-	r *extent.Reader, from uint64, take func(at uint64, d *disk.Decoder) bool,
-) error {
-	found, err := r.Next(from)
-	if err != nil {
-		return err
-	}
-	d := disk.Decoder{B: found.Raw}
-	for at := found.First; at < found.First+uint64(found.Count); at++ {
-		more := take(at, &d)
-		if d.Bad {
-			return r.Misfit(at)
-		}
-		if !more {
-			break
-		}
-	}
-	return nil
 }

@@ -27,7 +27,12 @@ func (s *Store) Check() error {
 	if s.closed {
 		return ErrClosed
 	}
-	c := checker{s: s, v: &view{s: s}}
+	c := checker{s: s}
+	c.v = view{s: s, split: s.split, damaged: func(_ uint64, err error) error {
+		c.bad = true
+		c.report(err)
+		return nil
+	}}
 	if _, damage, err := manifest.Load(s.fs); err != nil || damage != nil {
 		c.report(errors.Join(err, damage))
 	}
@@ -39,7 +44,12 @@ func (s *Store) Check() error {
 		}
 	}
 	for b := range s.buckets {
-		c.bucket(b)
+		if _, err := c.v.each(b, func(e entry, m *mail) bool {
+			c.record(b, e, m)
+			return true
+		}); err != nil {
+			return errors.Join(append(c.found, err)...)
+		}
 	}
 	c.index()
 	return errors.Join(c.found...)
@@ -48,7 +58,7 @@ func (s *Store) Check() error {
 // A checker sums up the records and then the ids. Both sums must agree.
 type checker struct {
 	s       *Store
-	v       *view
+	v       view
 	found   []error
 	seen    places // 1 for each record that was met
 	records int64
@@ -62,76 +72,28 @@ func (c *checker) report(err error) {
 	}
 }
 
-func (c *checker) bucket(b *bucket) {
-	from := uint64(0)
-	if p := c.s.split; p != nil && p.bucket == b {
-		from = p.moved
-	}
-	mail, err := c.v.mailOf(b, 0)
-	if err == nil {
-		r := extent.NewReader(c.s.file, nil, extent.NoMore)
-		defer r.Close()
-		_, err = walkRecords(r, b, from, func(_ uint64, e entry) bool {
-			c.record(b, e, mail[e.seq])
-			return true
-		})
-	}
-	if err != nil {
-		c.bad = true
-		c.report(err)
-	}
-}
-
 func (c *checker) record(b *bucket, e entry, m *mail) {
-	c.records++
-	fail := func(reason string) {
+	if m.deletes() {
+		return
+	}
+	reason := ""
+	switch {
+	case e.seq >= c.s.seq:
+		reason = "has a number that was never given"
+	case c.seen.get(e.seq) != 0:
+		reason = "is there twice"
+	case c.s.places.get(e.seq) != b.number:
+		reason = "is in another bucket than the bucket index says"
+	}
+	if reason != "" {
 		c.bad = true
 		reason = fmt.Sprintf("record %d (%q) %s", e.seq, e.id, reason)
 		c.report(disk.Corrupt(extent.Name, 0, reason))
-	}
-	if e.seq >= c.s.seq {
-		fail("has a number that was never given")
-		return
-	}
-	switch {
-	case c.seen.get(e.seq) != 0:
-		fail("is there twice")
-	case c.s.places.get(e.seq) != b.number:
-		fail("is in another bucket than the bucket index says")
-	}
-	c.seen.set(e.seq, 1)
-	if !m.deletes() && !c.deleted(e.seq) {
+	} else {
+		c.seen.set(e.seq, 1)
+		c.records++
 		c.sum += sumOf(idset.KeyOf(string(e.id)), e.seq)
 	}
-}
-
-// deleted reports whether a record that a split has moved has a delete message that has not moved
-// yet.
-func (c *checker) deleted(seq uint64) bool {
-	p := c.s.split
-	if p == nil {
-		return false
-	}
-	if c.v.mail == nil {
-		mail, err := c.v.mailOf(p.bucket, p.forwarded)
-		if err != nil {
-			return false // reported for the bucket itself
-		}
-		if c.v.mail = mail; mail == nil {
-			c.v.mail = mailbox{}
-		}
-	}
-	return c.v.mail[seq].deletes()
-}
-
-// deletes reports whether one of the messages deletes the record. Its id is already gone then.
-func (m *mail) deletes() bool {
-	for i := 0; m != nil && i < len(m.messages); i++ {
-		if m.messages[i].delete {
-			return true
-		}
-	}
-	return false
 }
 
 // sumOf hashes an id and its sequence number.

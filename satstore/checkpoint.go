@@ -113,7 +113,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 	if last {
 		pages = -1 // the store is being closed
 	}
-	snap.pages = s.places.copy(pages)
+	snap.pages = s.places.images(pages)
 	s.ids.Freeze()
 	s.idChanges = 0
 	snap.m = manifest.Manifest{
@@ -122,14 +122,14 @@ func (s *Store) snapshot(last bool) *snapshot {
 		Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
 	}
 	if p := s.split; p != nil {
-		snap.m.Split = &manifest.Split{Moved: p.moved, Forwarded: p.forwarded}
+		snap.m.Split = &manifest.Split{Moved: p.moved, Forwarded: p.forwarded, Into: len(p.into)}
 	}
 	for b := range s.buckets {
 		snap.m.Buckets = append(snap.m.Buckets, manifest.Bucket{
 			ID: b.id, Number: b.number, Start: b.start, Width: b.width,
 			Records:  manifest.Part{Count: b.records.Count(), Extents: b.records.Extents()},
 			Messages: manifest.Part{Count: b.messages.Count(), Extents: b.messages.Extents()},
-			Done:     slices.Clone(b.done),
+			Gone:     b.gone, Done: slices.Clone(b.done),
 		})
 		snap.parts = append(snap.parts, [2][]*extent.Group{
 			b.records.Taken(nil), b.messages.Taken(nil),

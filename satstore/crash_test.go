@@ -20,7 +20,7 @@ func (p *player) recovered() {
 	got := contents(p.t, p.s)
 	for _, m := range slices.Backward(p.past) {
 		if reflect.DeepEqual(m.contents(), got) {
-			p.m, p.out = m, map[string]*held{}
+			p.m, p.out, p.erased = m, map[string]*held{}, nil
 			p.synced()
 			return
 		}

@@ -37,3 +37,18 @@
 //
 // Reading the source: README.md says where to begin, FORMAT.md describes the files.
 package satstore
+
+// Words of the source, one for each idea:
+//
+//   - slot: the number of a [Options].Unit of time, counted from 1970
+//   - bucket: the records of one or more slots, and the messages for them
+//   - part: the records or the messages of a bucket, a sequence of numbered entries
+//   - record: its number in its part never changes; its sequence number, seq, never in its life
+//   - mail: messages in memory, by the seq of their record
+//   - bucket index, places: the bucket of each seq, or 0 for a record that is gone
+//   - block: 64 KiB of entries with a checksum; extent: some blocks in the file, written at once
+//   - group: entries in buffers that become an extent; in the log, changes that are written at once
+//   - page: 4 KiB of a buffer; in the bucket index, 65,536 places
+//   - chunk: a block in memory whose records are handed out
+//   - split: the move of the entries of a bucket to other buckets
+//   - view: the content of buckets at one moment

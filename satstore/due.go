@@ -2,6 +2,7 @@ package satstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -16,8 +17,13 @@ import (
 // Due returns an iterator over the records that are due up to and including the unit of a time, and
 // that were not handed out yet. The oldest unit comes first; within a unit, records come in the
 // order of arrival. Records added during the iteration are included if they are due. The iterator
-// ends when no record is left, when ctx ends, or at the first error. It yields an error once, with
-// a nil record.
+// ends when no record is left, when ctx ends, or at the first error, which it yields with a nil
+// record.
+//
+// Damage does not end it. Due yields a [CorruptError] once for each damaged block, sets the block
+// aside and continues with the records after it, or with the next call. Records that are set aside
+// stay in the store, and their ids known, until [Repair]; the next Open reports them again. Damaged
+// messages are lost.
 //
 // Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any
 // goroutine, even many units later. Records that were not returned are due again after a crash or
@@ -31,16 +37,18 @@ func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, err
 			return
 		}
 		defer s.walking.Unlock()
-		if s.reader == nil {
-			s.reader = &reader{s: s, extents: extent.NewReader(s.file, &s.mu, s.aheadOfDue)}
+		if s.cursor == nil {
+			s.cursor = &cursor{s: s, extents: extent.NewReader(s.file, &s.mu, s.aheadOfDue)}
 		}
 		for {
-			c, err := s.reader.next(ctx, slotOf(until, s.o.Unit))
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if c == nil || !c.yieldRecords(yield) {
+			c, err := s.cursor.next(ctx, slotOf(until, s.o.Unit))
+			switch {
+			case err != nil:
+				damage := errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrReadOnly)
+				if !yield(nil, err) || !damage {
+					return
+				}
+			case c == nil || !c.yieldRecords(yield):
 				return
 			}
 		}
@@ -62,9 +70,9 @@ type chunk struct {
 	work    []byte // a copy for callers to write into
 	ids     []byte // memory for setIDs
 	records []Record
-	mail    map[int][]message // by index of the record
-	end     uint64            // number of the record after the block
-	users   int               // records that are out, and the iterator; guarded by Store.mu
+	mail    bool   // some of the records may have messages
+	end     uint64 // number of the record after the block
+	users   int    // records that are out, and the iterator; guarded by Store.mu
 }
 
 // release counts users down, and reuses the memory after the last one. It requires that s.mu is
@@ -84,13 +92,26 @@ func (c *chunk) yieldRecords(yield func(*Record, error) bool) bool {
 		r := &c.records[next]
 		// Merge is called here and not when the block is read: it is the caller's code and must not
 		// run under a lock, and records that are not handed out need no merging.
-		for _, m := range c.mail[next] {
-			r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
+		if c.mail {
+			for _, m := range c.store.takeMail(r) {
+				r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
+			}
 		}
 		next++
 		more = yield(r, nil)
 	}
 	return more
+}
+
+// takeMail returns the messages for a record that is being handed out. Those that arrive later wait
+// until it is returned.
+func (s *Store) takeMail(r *Record) []message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := r.bucket.mail[r.seq].all()
+	delete(r.bucket.mail, r.seq)
+	s.stats.Merged += int64(len(taken))
+	return taken
 }
 
 // handedOut records that the first n records are out and the others are not.
@@ -108,16 +129,16 @@ func (c *chunk) handedOut(n int) {
 	c.release(1)
 }
 
-// A reader goes through the buckets that are due. It holds no lock while it reads the disk, so
+// A cursor goes through the buckets that are due. It holds no lock while it reads the disk, so
 // buckets may disappear or become due during a read: each step looks again. Its read-ahead is kept
 // from one Due to the next.
-type reader struct {
+type cursor struct {
 	s       *Store
 	extents *extent.Reader
 }
 
 // next returns the next chunk that has records, or nil if none is due until a slot.
-func (r *reader) next(ctx context.Context, limit int64) (*chunk, error) {
+func (r *cursor) next(ctx context.Context, limit int64) (*chunk, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -129,6 +150,9 @@ func (r *reader) next(ctx context.Context, limit int64) (*chunk, error) {
 		r.extents.Open(&b.records, b.id, extent.Records)
 		found, err := r.extents.Next(b.next)
 		if err != nil {
+			if errors.Is(err, ErrCorrupt) {
+				r.s.setAside(b, found)
+			}
 			return nil, err
 		}
 		c, err := r.s.newChunk(b, found, r.extents)
@@ -138,13 +162,23 @@ func (r *reader) next(ctx context.Context, limit int64) (*chunk, error) {
 	}
 }
 
+// setAside continues after a block that cannot be read.
+func (s *Store) setAside(b *bucket, lost extent.Block) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.next = max(b.next, lost.First+uint64(lost.Count))
+}
+
 // bucket returns the bucket to read from, with its messages loaded, or nil if there is none.
-func (r *reader) bucket(limit int64) (*bucket, error) {
+func (r *cursor) bucket(limit int64) (*bucket, error) {
 	s := r.s
 	for {
-		s.runInline()
 		s.mu.Lock()
+		s.idle()
 		err := s.refusal()
+		if n := len(s.damage); err == nil && n > 0 {
+			err, s.damage = s.damage[0], s.damage[1:]
+		}
 		var b *bucket
 		if i := slices.IndexFunc(s.due, (*bucket).unread); i >= 0 {
 			b = s.due[i]
@@ -180,37 +214,29 @@ const maxParts = 256
 // advanceTo begins the next slot in which something is due, up to a limit. It reports whether the
 // caller should look again.
 func (s *Store) advanceTo(limit int64) (more bool, err error) {
-	if err := s.lockForChange(wal.MaxSize(0)); err != nil {
-		return false, err
-	}
-	now, spread := s.calendar.Now(), s.split != nil && len(s.split.into) > 0
-	if now >= limit && !spread {
-		s.mu.Unlock()
-		return false, nil
-	}
-	if n := len(s.due); n+maxParts >= manifest.MaxDue {
-		s.mu.Unlock()
-		return false, fmt.Errorf("satstore: records of %d past units are out: return some", n)
-	}
-	to := s.reach(limit)
-	parts := s.partsOf(to)
-	if to == now || parts > 1 && s.split != nil {
-		s.request(&s.splitter)
-		s.wait()
-		s.mu.Unlock()
-		return true, nil
-	}
-	// The log says only that a slot began, since a replay makes the same moves.
-	survives, err := s.logChanges(&wal.Change{Kind: wal.Advance, Slot: to, Count: parts})
-	if err != nil {
-		s.mu.Unlock()
-		return false, err
-	}
-	s.advance(to, parts)
-	if s.split != nil {
-		s.request(&s.splitter)
-	}
-	return true, s.unlockAfterChange(survives)
+	err = s.change(wal.MaxSize(0), func() (survives bool, err error) {
+		now, spread := s.calendar.Now(), s.split != nil && len(s.split.into) > 0
+		if more = now < limit || spread; !more {
+			return true, nil
+		}
+		if n := len(s.due); n+maxParts >= manifest.MaxDue {
+			return true, fmt.Errorf("satstore: records of %d past units are out: return some", n)
+		}
+		to := s.reach(limit)
+		parts := s.partsOf(to)
+		if to == now || parts > 1 && s.split != nil {
+			s.request(&s.splitter)
+			s.wait()
+			return true, nil
+		}
+		// The log says only that a slot began, since a replay makes the same moves.
+		survives, err = s.logChange(&wal.Change{Kind: wal.Advance, Slot: to, Count: parts})
+		if err == nil {
+			s.advance(to, parts)
+		}
+		return survives, err
+	})
+	return more, err
 }
 
 // reach returns how far time may advance towards a slot.
@@ -221,9 +247,6 @@ func (s *state) reach(slot int64) int64 {
 	return s.calendar.Next(slot)
 }
 
-// mailSize is what a message takes in memory besides its payload.
-const mailSize = 160
-
 // partsOf returns the number of buckets over which to spread the bucket of a slot, so that the
 // messages of each take at most as much memory as a quarter of the buffers.
 func (s *Store) partsOf(slot int64) uint64 {
@@ -231,49 +254,46 @@ func (s *Store) partsOf(slot int64) uint64 {
 	if b == nil {
 		return 1
 	}
-	size := b.messages.Bytes() + mailSize*int64(b.messages.Count())
-	return min(uint64(4*size/s.o.Buffer)+1, maxParts)
+	return min(uint64(b.mailBytes()/(s.o.Buffer/4))+1, maxParts)
 }
 
-// loadMail reads the messages for a bucket that is due. It holds no lock while it reads.
+// loadMail reads the messages for a bucket that is due. It holds no lock while it reads. Messages
+// that are damaged are lost, and the error says so.
 func (s *Store) loadMail(b *bucket) error {
 	var mail mailbox
-	read := uint64(0)
+	var damage []error
 	r := extent.NewReader(s.file, &s.mu, nil)
-	for {
+	for read := uint64(0); ; {
 		s.mu.Lock()
-		if b.dead || read == b.messages.Count() {
+		count := b.messages.Count()
+		if b.dead || read == count {
 			b.mail, b.loaded = mail, true
 			s.mu.Unlock()
-			return nil
+			return errors.Join(damage...)
 		}
 		s.mu.Unlock()
-		err := eachMessage(r, b, read, func(at, seq uint64, m message) bool {
-			m.payload = slices.Clone(m.payload)
-			mail.post(seq, m)
-			read = at + 1
+		_, err := walkMessages(r, b, read, count, keepDamage(&damage), func(_, seq uint64, m message) bool {
+			if !m.delete {
+				mail.post(seq, m)
+			}
 			return true
 		})
 		if err != nil {
 			return err
 		}
+		read = count
 	}
 }
 
 // newChunk returns the records of a block that are to be handed out, or nil if there are none.
 func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chunk, error) {
-	room := 0
 	s.mu.Lock()
-	if len(b.mail) > 0 { // each record that was deleted needs a change
-		room = int(found.Count) * wal.MaxSize(0)
-	}
-	s.mu.Unlock()
-	if err := s.lockForChange(room); err != nil {
+	defer s.mu.Unlock()
+	if err := s.refusal(); err != nil {
 		return nil, err
 	}
 	if found.Count == 0 || b.dead {
 		b.next = b.records.Count() // the rest is gone
-		s.mu.Unlock()
 		return nil, nil
 	}
 	// Callers may write into their records, and the log needs to know what they changed. So there
@@ -284,25 +304,23 @@ func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chun
 	}
 	c.store, c.bucket, c.chunk, c.end = s, b, c, found.First+uint64(found.Count)
 	c.raw, c.work = append(c.raw[:0], found.Raw...), append(c.work[:0], found.Raw...)
-	// A record that is not where the index says would be handed out twice, or lose messages. This
-	// can only be damage, and going on would spread it.
-	if bad, ok := c.read(found); !ok || !s.inPlace(c) {
-		s.mu.Unlock()
+	bad, ok := c.read(found)
+	if ok {
+		ok = s.keepLive(c)
+	}
+	if !ok || len(c.records) == 0 {
+		b.next = c.end
+	}
+	if !ok {
 		return nil, r.Misfit(bad)
 	}
-	survives, err := s.takeMail(c)
-	if err != nil {
-		s.mu.Unlock()
-		return nil, err
-	}
 	if len(c.records) == 0 {
-		b.next = c.end
-		return nil, s.unlockAfterChange(survives)
+		return nil, nil
 	}
 	c.setIDs()
-	c.users = len(c.records) + 1
+	c.users, c.mail = len(c.records)+1, len(b.mail) > 0
 	s.out += int64(len(c.records))
-	return c, s.unlockAfterChange(survives)
+	return c, nil
 }
 
 // read sets c.records to the entries that are to be handed out. It returns the first entry that
@@ -330,55 +348,27 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 	return found.First, true
 }
 
-// inPlace checks the records of a chunk against the bucket index. The index is much larger than a
-// CPU cache. A loop that does nothing else fetches many of its lines at once, and Reschedule then
-// finds them in the cache.
-func (s *Store) inPlace(c *chunk) bool {
-	strays := 0
+// keepLive removes the records of a chunk that were deleted, according to the bucket index. It
+// returns false if the index says that one is in another bucket: it would be handed out twice. This
+// can only be damage. The index is much larger than a CPU cache. A loop that does nothing else
+// fetches many of its lines at once, and Reschedule then finds them in the cache.
+func (s *Store) keepLive(c *chunk) bool {
+	deleted, strays := 0, 0
 	for i := range c.records {
-		if s.places.get(c.records[i].seq) != c.bucket.number {
+		switch s.places.get(c.records[i].seq) {
+		case c.bucket.number:
+		case 0:
+			deleted++
+		default:
 			strays++
 		}
 	}
+	if deleted > 0 {
+		c.records = slices.DeleteFunc(c.records, func(r Record) bool {
+			return s.places.get(r.seq) == 0
+		})
+	}
 	return strays == 0
-}
-
-// takeMail adds the messages for its records to a chunk, and drops the records that were deleted.
-func (s *Store) takeMail(c *chunk) (survives bool, err error) {
-	b := c.bucket
-	if len(b.mail) == 0 {
-		return true, nil
-	}
-	var drops []*wal.Change
-	kept := c.records[:0]
-	dropped := []Record{}
-	c.mail = map[int][]message{}
-	for _, r := range c.records {
-		m := b.mail[r.seq]
-		if m != nil && slices.ContainsFunc(m.messages, func(m message) bool { return m.delete }) {
-			drops = append(drops, &wal.Change{Kind: wal.Drop, Bucket: b.id, Record: r.record})
-			dropped = append(dropped, r)
-			continue
-		}
-		if m != nil {
-			m.taken = len(m.messages)
-			c.mail[len(kept)] = slices.Clone(m.messages)
-			s.stats.Merged += int64(len(m.messages))
-		}
-		kept = append(kept, r)
-	}
-	c.records = kept
-	if len(drops) == 0 {
-		return true, nil
-	}
-	if survives, err = s.logChanges(drops...); err != nil {
-		return false, err
-	}
-	for _, r := range dropped {
-		delete(b.mail, r.seq)
-		s.drop(b, r.record, r.seq)
-	}
-	return survives, nil
 }
 
 // setIDs makes the ids of all records in one allocation.

@@ -91,28 +91,6 @@ func ExampleStore_Update() {
 	// every day, in a feed
 }
 
-// A sitemap lists many pages, and some that the store does not have.
-func ExampleStore_UpdateBatch() {
-	store, remove := temporary(satstore.Options{
-		Start: hour(1),
-		Merge: func(_ string, _, message []byte) []byte { return message },
-	})
-	defer remove()
-	_, err := store.Add("https://example.com/", hour(2), []byte("unknown"))
-	fmt.Println(err)
-	fmt.Println(store.UpdateBatch([]satstore.Message{
-		{ID: "https://example.com/", Data: []byte("changed on Monday")},
-		{ID: "https://example.com/new", Data: []byte("changed on Tuesday")},
-	}))
-	for record := range store.Due(context.Background(), hour(2)) {
-		fmt.Printf("%s: %s\n", record.ID, record.Data)
-	}
-	// Output:
-	// <nil>
-	// 1 <nil>
-	// https://example.com/: changed on Monday
-}
-
 // A record that waits long for its host should not keep its block in memory.
 func ExampleRecord_Detach() {
 	store, remove := temporary(satstore.Options{Start: hour(1)})

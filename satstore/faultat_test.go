@@ -80,12 +80,10 @@ var operations = []operation{
 		_, err := c.s.AddBatch(c.items(n))
 		return err
 	}},
-	{"UpdateBatch", 6, false, func(c *trial, n int) error {
-		var batch []Message
-		for i := range n {
-			batch = append(batch, Message{fmt.Sprint("far ", i), make([]byte, 300)})
+	{"Update", 6, false, func(c *trial, n int) (err error) {
+		for i := 0; i < n && err == nil; i++ {
+			err = c.s.Update(fmt.Sprint("far ", i), make([]byte, 300))
 		}
-		_, err := c.s.UpdateBatch(batch)
 		return err
 	}},
 	{"Delete", 1, false, func(c *trial, n int) error {

@@ -1,6 +1,9 @@
 package satstore
 
 import (
+	"errors"
+	"math"
+
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
@@ -115,34 +118,36 @@ func (s *Store) moveSplit() error {
 			return nil
 		}
 		// Only this goroutine advances the split and takes entries out of its bucket.
-		next, err := p.read(r, what, 1<<32)
-		if err == nil {
-			err = s.moveBatch(next)
+		next, lost, err := p.read(r, what, math.MaxUint64)
+		if err != nil && (lost == 0 || !errors.Is(err, ErrCorrupt)) {
+			return err
 		}
-		if err != nil {
+		if err := s.moveBatch(next, lost, err); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Store) moveBatch(next batch) error {
+// moveBatch moves a batch, or gives up entries that are damaged.
+func (s *Store) moveBatch(next batch, lost uint64, damage error) error {
 	n := uint64(len(next.records) + len(next.messages))
-	if err := s.lockForChange(wal.MaxSize(0)); err != nil {
-		return err
-	}
-	if n == 0 && s.split.phase() != movesNothing { // a message has arrived since
-		s.mu.Unlock()
-		return nil
-	}
-	survives, err := s.logChanges(&wal.Change{Kind: wal.Split, Count: n})
-	if err != nil {
-		s.mu.Unlock()
-		return err
-	}
-	s.moveEntries(next)
-	s.stats.Split += int64(len(next.records))
-	s.changed.Broadcast()
-	return s.unlockAfterChange(survives)
+	return s.change(wal.MaxSize(0), func() (survives bool, err error) {
+		defer s.changed.Broadcast()
+		if lost > 0 {
+			if survives, err = s.logChange(&wal.Change{Kind: wal.Skip, Count: lost}); err == nil {
+				s.skipEntries(lost, damage)
+			}
+			return survives, err
+		}
+		if n == 0 && s.split.phase() != movesNothing { // a message has arrived since
+			return true, nil
+		}
+		if survives, err = s.logChange(&wal.Change{Kind: wal.Split, Count: n}); err == nil {
+			s.moveEntries(next)
+			s.stats.Split += int64(len(next.records))
+		}
+		return survives, err
+	})
 }
 
 func (s *Store) stopping() bool {

@@ -59,7 +59,7 @@ func behindGate(t *testing.T) (*gatedFS, *Store, map[string]string) {
 	t.Helper()
 	fs := &gatedFS{Mem: vfs.NewMem(), file: extent.Name, gate: make(chan struct{})}
 	o := small(Options{Buffer: 64 << 10})
-	o.Start, o.test.inline, o.test.page, o.test.pending = at(0x100), false, 1<<10, 1<<20
+	o.Start, o.test.work, o.test.page, o.test.pending = at(0x100), nil, 1<<10, 1<<20
 	o.test.shape = calendar.Default // so that there are no splits
 	s := mustOpen(t, fs, o)
 	want := map[string]string{}

@@ -40,7 +40,7 @@ func formatFiles(t *testing.T) *vfs.Mem {
 }
 
 func formatOptions() Options {
-	return Options{Start: at(100), Commit: -1, test: testOptions{inline: true}}
+	return Options{Start: at(100), Commit: -1, test: testOptions{work: workNow, writers: 1}}
 }
 
 // TestFormatPage compares the dumps of FORMAT.md with current files, and opens them.

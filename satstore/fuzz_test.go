@@ -29,11 +29,12 @@ func FuzzEntries(f *testing.F) {
 			b.place(pool, e, nil) // this may begin a page
 			found := 0
 			r := extent.NewReader(nil, nil, nil)
-			require.NoError(t, eachRecord(r, &b, 0, func(_ uint64, same entry) bool {
+			_, err := walkRecords(r, &b, 0, b.records.Count(), nil, func(_ uint64, same entry) bool {
 				require.Equal(t, e, same)
 				found++
 				return true
-			}))
+			})
+			require.NoError(t, err)
 			require.Equal(t, 2, found)
 		}
 		d = disk.Decoder{B: in}

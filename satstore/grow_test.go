@@ -14,7 +14,7 @@ import (
 func TestRecoveryOfAGrowingStore(t *testing.T) {
 	t.Parallel()
 	fs, o := vfs.NewMem(), logged()
-	o.Buffer, o.test.inline = 1<<20, true // a checkpoint saves one page, and has more than one new one
+	o.Buffer, o.test.work = 1<<20, workNow // a checkpoint saves one page, and has more than one new one
 	s := mustOpen(t, fs, o)
 	items := make([]Item, 1000)
 	for n := range 900 {
@@ -38,7 +38,7 @@ func TestRecoveryOfAGrowingStore(t *testing.T) {
 func TestDeletedRecordsTakeNoMemory(t *testing.T) {
 	t.Parallel()
 	fs, o := vfs.NewMem(), logged()
-	o.Buffer, o.test.inline = 1<<20, true
+	o.Buffer, o.test.work = 1<<20, workNow
 	s := mustOpen(t, fs, o)
 	pages := func() (n int) {
 		for _, p := range s.places.pages {

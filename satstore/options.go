@@ -50,9 +50,10 @@ type Options struct {
 // testOptions make everything small and deterministic.
 type testOptions struct {
 	shape   calendar.Shape
-	page    int  // bytes of a page of the buffers
-	pending int  // bytes of the file of that name
-	inline  bool // no goroutines: callers do the background work
+	page    int          // bytes of a page of the buffers
+	pending int          // bytes of the file of that name
+	writers int          // extents that are written at the same time
+	work    func(*Store) // does the background work, in place of goroutines
 }
 
 // maxBuffer bounds Options.Buffer to a TiB, so that numbers of pages fit into 32 bits.
@@ -76,6 +77,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.test.pending == 0 {
 		o.test.pending = wal.PendingSize
+	}
+	if o.test.writers == 0 {
+		o.test.writers = writers
 	}
 	// With less than eight pages, every flush would be a tiny write.
 	o.Buffer = min(max(o.Buffer, 8*int64(o.test.page)), maxBuffer)

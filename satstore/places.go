@@ -55,6 +55,17 @@ func (p *places) get(seq uint64) uint16 {
 	return p.pages[seq/pageNumbers].numbers[seq%pageNumbers]
 }
 
+// clear sets all entries that are a number to 0.
+func (p *places) clear(number uint16) {
+	for i, page := range p.pages {
+		for n := 0; page.numbers != nil && n < pageNumbers; n++ {
+			if page.numbers[n] == number {
+				p.set(uint64(i)*pageNumbers+uint64(n), 0)
+			}
+		}
+	}
+}
+
 // A pageImage is a page that a checkpoint saves.
 type pageImage struct {
 	index   int
@@ -62,9 +73,9 @@ type pageImage struct {
 	saved   extent.Extent
 }
 
-// copy returns images of up to most pages that have changed, in rotation. If most is negative, it
+// images returns copies of up to most pages that have changed, in rotation. If most is negative, it
 // returns all of them without a copy, and nothing may change until they are written.
-func (p *places) copy(most int) (images []*pageImage) {
+func (p *places) images(most int) (images []*pageImage) {
 	for range p.pages {
 		if len(images) == most {
 			return images
@@ -83,7 +94,7 @@ func (p *places) copy(most int) (images []*pageImage) {
 	return images
 }
 
-// keep undoes copy after a checkpoint has failed.
+// keep undoes images after a checkpoint has failed.
 func (p *places) keep(images []*pageImage) {
 	for _, image := range images {
 		if page := p.pages[image.index]; page.numbers != nil {

@@ -54,110 +54,71 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 		return ErrSize
 	}
 	s, b := r.store, r.bucket
-	if err := s.lockForChange(wal.MaxSize(len(data))); err != nil {
-		return err
-	}
-	if r.returned {
-		s.mu.Unlock()
-		return ErrDone
-	}
-	slot := max(slotOf(at, s.o.Unit), s.calendar.Now()+1)
-	old := r.data()
-	h := wal.Change{
-		Kind: wal.Move, Bucket: b.id, Record: r.record, Slot: slot, Old: old, Data: data,
-	}
-	// Messages that arrived since it was handed out follow the record, in the log as in the
-	// buffers. A replay then finds the record at its new place.
-	var later []message
-	if len(b.mail) > 0 {
-		later = b.mail[r.seq].later()
-	}
-	survives, err := s.logMove(&h, r.seq, later)
-	if err != nil {
-		s.mu.Unlock()
-		return err
-	}
-	if len(b.mail) > 0 {
+	return s.change(wal.MaxSize(len(data)), func() (survives bool, err error) {
+		if r.returned {
+			return true, ErrDone
+		}
+		if s.places.get(r.seq) == 0 { // Store.Delete has removed it
+			r.markReturned()
+			return true, nil
+		}
+		// Messages that arrived since it was handed out follow the record, in the log as in the
+		// buffers. A replay then finds the record at its new place.
+		slot, later := max(slotOf(at, s.o.Unit), s.calendar.Now()+1), b.mail[r.seq].all()
+		move := wal.Change{
+			Kind: wal.Move, Bucket: b.id, Record: r.record, Slot: slot, Old: r.data(), Data: data,
+		}
+		if survives, err = s.logMove(&move, r.seq, later); err != nil {
+			return false, err
+		}
 		delete(b.mail, r.seq)
-	}
-	s.move(b, r.record, entry{r.seq, slot, r.id(), data})
-	for _, m := range later {
-		s.addMessage(r.seq, m)
-	}
-	r.markReturned()
-	s.stats.Rescheduled++
-	s.stats.UserBytes += int64(r.idSize) + int64(len(data))
-	return s.unlockAfterChange(survives)
+		s.move(b, r.record, entry{r.seq, slot, r.id(), data})
+		for _, m := range later {
+			s.addMessage(r.seq, m)
+		}
+		r.markReturned()
+		s.stats.Rescheduled++
+		s.stats.UserBytes += int64(r.idSize) + int64(len(data))
+		return survives, nil
+	})
 }
 
 // logMove logs a move and the messages that follow it, all or none.
-func (s *Store) logMove(h *wal.Change, seq uint64, later []message) (bool, error) {
+func (s *Store) logMove(move *wal.Change, seq uint64, later []message) (bool, error) {
 	if len(later) == 0 {
-		return s.logChanges(h)
+		return s.logChange(move)
 	}
-	move := *h // otherwise h would always escape to the heap
-	changes := []*wal.Change{&move}
+	first := *move // otherwise move would always escape to the heap
+	changes := []*wal.Change{&first}
 	for _, m := range later {
-		kind := wal.Update
-		if m.delete {
-			kind = wal.Delete
-		}
-		changes = append(changes, &wal.Change{Kind: kind, Seq: seq, Data: m.payload})
+		changes = append(changes, &wal.Change{Kind: wal.Update, Seq: seq, Data: m.payload})
 	}
-	return s.logChanges(changes...)
-}
-
-// later returns the messages that arrived after the record was handed out.
-func (m *mail) later() []message {
-	if m == nil {
-		return nil
-	}
-	return m.messages[m.taken:]
+	return s.logChange(changes...)
 }
 
 // Delete removes the record from the store. Its id may then be added again.
 func (r *Record) Delete() error {
 	s, b := r.store, r.bucket
-	if r.returned { // needs no lock: only this goroutine may use r
-		return r.refused()
-	}
-	key := idset.KeyOf(string(r.id()))
-	if err := s.lockForChange(2 * wal.MaxSize(0)); err != nil {
-		return err
-	}
-	changes := []*wal.Change{{Kind: wal.Drop, Bucket: b.id, Record: r.record}}
-	// The id may have been deleted and added again. While the record is out, that leaves a message
-	// in its bucket, so there is no need to look it up on disk.
-	known := !b.mail[r.seq].deletes()
-	if known {
-		changes = append(changes, &wal.Change{Kind: wal.Forget, Key: key})
-	}
-	survives, err := s.logChanges(changes...)
-	if err != nil {
-		s.mu.Unlock()
-		return err
-	}
-	s.drop(b, r.record, r.seq)
-	if known {
-		s.ids.Delete(key)
-		s.idChanges++
-	}
-	if len(b.mail) > 0 {
-		delete(b.mail, r.seq)
-	}
-	r.markReturned()
-	return s.unlockAfterChange(survives)
-}
-
-// refused returns the error for a record that was returned before.
-func (r *Record) refused() error {
-	s := r.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.refusal(); err != nil {
-		return err
-	}
-	return ErrDone
+	return s.change(wal.MaxSize(0), func() (survives bool, err error) {
+		if r.returned {
+			return true, ErrDone
+		}
+		if s.places.get(r.seq) == 0 { // Store.Delete has removed it
+			r.markReturned()
+			return true, nil
+		}
+		key := idset.KeyOf(string(r.id()))
+		survives, err = s.logChange(
+			&wal.Change{Kind: wal.Drop, Bucket: b.id, Record: r.record, Key: key})
+		if err == nil {
+			delete(b.mail, r.seq)
+			s.drop(b, r.record, r.seq)
+			s.ids.Delete(key)
+			s.idChanges++
+			r.markReturned()
+		}
+		return survives, err
+	})
 }
 
 // markReturned ends the caller's use of the record. It requires that s.mu is held.

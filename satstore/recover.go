@@ -84,15 +84,8 @@ func (s *Store) create(names []string) (err error) {
 	}
 	s.calendar = calendar.New(s.o.test.shape, slotOf(s.o.Start, s.o.Unit), s.newBucket)
 	s.generation = 1
-	s.file, err = extent.Create(s.fs, s.writers())
+	s.file, err = extent.Create(s.fs, s.o.test.writers)
 	return err
-}
-
-func (s *Store) writers() int {
-	if s.inline {
-		return 1
-	}
-	return writers
 }
 
 // load reads an existing store.
@@ -105,7 +98,7 @@ func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
 	}
 	// After the checkpoint has been validated, and before a file with a new name is created.
 	s.removeLeftovers(names, m)
-	if s.file, err = extent.OpenFile(s.fs, m.Spans(), s.writers()); err != nil {
+	if s.file, err = extent.OpenFile(s.fs, m.Spans(), s.o.test.writers); err != nil {
 		return err
 	}
 	ids, err := idset.Open(s.fs, m.IDs)
@@ -134,7 +127,7 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		k := &m.Buckets[i]
 		b := &bucket{
 			id: k.ID, number: k.Number, start: k.Start, width: k.Width,
-			done: k.Done, gone: k.Gone(),
+			done: k.Done, gone: k.Gone,
 			records:  extent.NewPart(k.Records.Extents, k.Records.Count),
 			messages: extent.NewPart(k.Messages.Extents, k.Messages.Count),
 		}
@@ -150,11 +143,11 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	}
 	if p := s.split; p != nil {
 		for _, b := range s.due {
-			if p.leadsTo(b) {
+			if p.leadsTo(b) && len(p.into) < m.Split.Into {
 				p.into = append(p.into, b)
 			}
 		}
-		fits = fits && (len(p.into) > 0 || s.calendar.Covers(p.bucket.start, p.bucket.width))
+		fits = fits && (len(p.into) > 0 || s.calendar.Fits(p.bucket.start, p.bucket.width))
 	}
 	for i := range s.numbers {
 		if i > 0 && s.numbers[i] == nil {
@@ -248,7 +241,8 @@ func (p *places) since(seq uint64) uint32 {
 	return 0
 }
 
-// findPlaces updates the bucket index with the records written since its pages were saved.
+// findPlaces updates the bucket index with the records and deletions written since its pages were
+// saved.
 func (s *Store) findPlaces() error {
 	since := s.generation
 	for seq := uint64(0); seq < s.seq; seq += pageNumbers {
@@ -258,44 +252,56 @@ func (s *Store) findPlaces() error {
 		b *bucket
 		e extent.Extent
 	}
-	var all []later
+	var records, messages []later
 	for b := range s.buckets {
 		for _, e := range b.records.Extents() {
 			if e.Generation > since {
-				all = append(all, later{b, e})
+				records = append(records, later{b, e})
+			}
+		}
+		for _, e := range b.messages.Extents() {
+			if e.Generation > since {
+				messages = append(messages, later{b, e})
 			}
 		}
 	}
 	// The newest extent comes last: until a split is done, its records are in two buckets.
-	slices.SortStableFunc(all, func(x, y later) int {
+	slices.SortStableFunc(records, func(x, y later) int {
 		return cmp.Compare(x.e.Generation, y.e.Generation)
 	})
 	r := extent.NewReader(s.file, nil, nil)
-	for _, l := range all {
-		if err := s.findPlacesIn(r, l.b, l.e); err != nil {
+	for _, l := range records {
+		if err := s.findRecords(r, l.b, l.e); err != nil {
+			return err
+		}
+	}
+	for _, l := range messages {
+		if err := s.findDeletions(r, l.b, l.e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Store) findPlacesIn(r *extent.Reader, b *bucket, e extent.Extent) error {
-	for at := e.First; at < e.First+uint64(e.Count); {
-		bad := false
-		err := eachRecord(r, b, at, func(n uint64, found entry) bool {
-			at = n + 1
-			bad = bad || found.seq >= s.seq
-			if !bad && !s.hasMoved(b, n) && e.Generation > s.places.since(found.seq) {
-				s.places.set(found.seq, b.number)
-			}
-			return true
-		})
-		if bad && err == nil {
-			err = r.Misfit(at - 1)
+func (s *Store) findRecords(r *extent.Reader, b *bucket, e extent.Extent) error {
+	bad := error(nil)
+	_, err := walkRecords(r, b, e.First, e.First+uint64(e.Count), nil, func(n uint64, found entry) bool {
+		if found.seq >= s.seq {
+			bad = r.Misfit(n)
+		} else if !s.hasMoved(b, n) && e.Generation > s.places.since(found.seq) {
+			s.places.set(found.seq, b.number)
 		}
-		if err != nil {
-			return err
+		return bad == nil
+	})
+	return cmp.Or(err, bad)
+}
+
+func (s *Store) findDeletions(r *extent.Reader, b *bucket, e extent.Extent) error {
+	_, err := walkMessages(r, b, e.First, e.First+uint64(e.Count), nil, func(_, seq uint64, m message) bool {
+		if m.delete && seq < s.seq {
+			s.places.set(seq, 0)
 		}
-	}
-	return nil
+		return true
+	})
+	return err
 }

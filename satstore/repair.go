@@ -1,10 +1,9 @@
 package satstore
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
@@ -52,22 +51,24 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 		return done, errors.Join(errors.New("satstore: repair: the new store is not empty"),
 			v.fresh.Close())
 	}
-	v.all()
-	done, err = v.done, v.err
-	return done, errors.Join(err, v.fresh.Close())
+	err = v.copyAll()
+	return v.done, errors.Join(err, v.fresh.Close())
 }
 
 // A salvage copies the readable data of an old store to a new one.
 type salvage struct {
 	old, fresh *Store
-	ids        map[uint64]string // of the bucket's records that have messages
-	doomed     map[uint64]bool   // those that a message deletes
-	items      []Item            // to add
-	numbers    []uint64          // of items, in the old store
-	copied     []uint64          // numbers in the old store, by the number in the new one; if noIDs
-	noIDs      bool              // the id index is damaged
+	batch      []salvaged // to add
+	copied     []uint64   // numbers in the old store, by the number in the new one; if noIDs
+	noIDs      bool       // the id index is damaged
 	done       Repaired
-	err        error // of the new store; it ends the repair
+}
+
+// A salvaged is a record with its messages.
+type salvaged struct {
+	Item
+	seq      uint64
+	messages []message
 }
 
 func (v *salvage) report(err error) {
@@ -99,11 +100,7 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	if err != nil {
 		return errors.Join(err, s.closeFiles())
 	}
-	kept := v.done
-	for b := range s.buckets {
-		v.places(b)
-	}
-	v.done = kept // the damage will be found again
+	v.places(m)
 	if err := v.openIDs(m.IDs); err != nil {
 		v.report(err)
 		v.noIDs = true
@@ -130,236 +127,131 @@ func (v *salvage) openIDs(state idset.State) error {
 	return nil
 }
 
-// places adds the records of a bucket to the bucket index, for messages in the log.
-func (v *salvage) places(b *bucket) {
-	v.entries(b, &b.records, func(record uint64, d *disk.Decoder) {
-		if e := b.takeEntry(d); !d.Bad && !v.old.hasMoved(b, record) && e.seq < v.old.seq {
-			v.old.places.set(e.seq, b.number)
+// places restores the bucket index, for changes in the log. The damage will be found again.
+func (v *salvage) places(m *manifest.Manifest) {
+	s, r := v.old, extent.NewReader(v.old.file, nil, nil)
+	skip := func(uint64, error) error { return nil }
+	for i, e := range m.Pages {
+		p := &page{}
+		if e.Size > 0 && s.readPage(p, i, e) != nil {
+			p = &page{}
 		}
-	})
+		s.places.pages = append(s.places.pages, p)
+	}
+	for b := range s.buckets {
+		_, _ = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
+			if !s.hasMoved(b, at) && e.seq < s.seq {
+				s.places.set(e.seq, b.number)
+			}
+			return true
+		})
+	}
+	for b := range s.buckets {
+		_, _ = walkMessages(r, b, 0, b.messages.Count(), skip, func(_, seq uint64, m message) bool {
+			if m.delete && seq < s.seq {
+				s.places.set(seq, 0)
+			}
+			return true
+		})
+	}
 }
 
-// all copies the buckets one by one, so that only the ids of one are in memory. Those of a split
-// are copied together: while records move, their messages are still in the bucket that is being
-// split.
-func (v *salvage) all() {
-	p := v.old.split
-	var parts []*bucket
+// copyAll copies all records, a batch at a time. The error is that of the new store.
+func (v *salvage) copyAll() (err error) {
+	from := &view{s: v.old, split: v.old.split, damaged: func(records uint64, err error) error {
+		v.report(err)
+		v.done.Lost += int64(records)
+		return nil
+	}}
 	for b := range v.old.buckets {
-		switch {
-		case p.leadsTo(b):
-			parts = append(parts, b)
-		case p == nil || b != p.bucket:
-			v.copy(b)
-		}
-	}
-	if p != nil {
-		v.copy(append(parts, p.bucket)...) // its messages are the latest
-	}
-}
-
-// copy copies the records of some buckets, and then their messages. It skips entries that a split
-// has moved elsewhere.
-func (v *salvage) copy(buckets ...*bucket) {
-	v.waiting(buckets)
-	for _, b := range buckets {
-		v.entries(b, &b.records, func(record uint64, d *disk.Decoder) {
-			e := b.takeEntry(d)
-			if !d.Bad && !v.old.hasMoved(b, record) && v.err == nil {
-				v.add(e)
+		if _, walked := from.each(b, func(e entry, m *mail) bool {
+			if !m.deletes() {
+				v.batch = append(v.batch, salvaged{v.old.item(e, nil), e.seq, m.all()})
 			}
-		})
-	}
-	v.flush()
-	for _, b := range buckets {
-		forwarded := uint64(0)
-		if p := v.old.split; p != nil && p.bucket == b {
-			forwarded = p.forwarded
-		}
-		v.entries(b, &b.messages, func(message uint64, d *disk.Decoder) {
-			seq, m := takeMessage(d)
-			if !d.Bad && message >= forwarded && v.err == nil {
-				v.send(seq, m)
+			if len(v.batch) == copyBatch {
+				err = v.flush()
 			}
-		})
-	}
-}
-
-// waiting finds the records of some buckets that have messages, and those that a message deletes.
-func (v *salvage) waiting(buckets []*bucket) {
-	v.ids, v.doomed = map[uint64]string{}, map[uint64]bool{}
-	kept := v.done
-	for _, b := range buckets {
-		v.entries(b, &b.messages, func(_ uint64, d *disk.Decoder) {
-			if seq, m := takeMessage(d); !d.Bad {
-				v.ids[seq] = ""
-				v.doomed[seq] = v.doomed[seq] || m.delete
-			}
-		})
-	}
-	v.done = kept // the damage will be found again
-}
-
-func (v *salvage) add(e entry) {
-	if v.doomed[e.seq] {
-		return // its id may have been added again
-	}
-	if _, found := v.ids[e.seq]; found {
-		v.ids[e.seq] = string(e.id)
-	}
-	v.items, v.numbers = append(v.items, v.old.item(e)), append(v.numbers, e.seq)
-	if len(v.items) == copyBatch {
-		v.flush()
-	}
-}
-
-// flush adds the items, except for stale ones.
-func (v *salvage) flush() {
-	switch {
-	case v.err != nil:
-	case v.noIDs:
-		v.err = v.addNewest()
-	default:
-		v.err = v.addLive()
-	}
-	v.items, v.numbers = v.items[:0], v.numbers[:0]
-}
-
-// addLive adds the items that the id index knows.
-func (v *salvage) addLive() error {
-	keys := make([]idset.Key, len(v.items))
-	for i := range v.items {
-		keys[i] = idset.KeyOf(v.items[i].ID)
-	}
-	live, err := v.old.ids.Find(keys)
-	if err != nil {
-		return err
-	}
-	kept := v.items[:0]
-	for i, item := range v.items {
-		if live[i] == v.numbers[i] {
-			kept = append(kept, item)
-		} else {
-			v.skip(v.numbers[i])
+			return err == nil
+		}); walked != nil {
+			v.report(walked)
 		}
-	}
-	added, err := v.fresh.AddBatch(kept)
-	v.done.Records += int64(added)
-	return err
-}
-
-// addNewest adds the items without help from the id index. Of several records with one id, the one
-// with the highest number is the live one.
-func (v *salvage) addNewest() error {
-	for i, item := range v.items {
-		number, err := v.fresh.seqOf(idset.KeyOf(item.ID))
+		if err == nil {
+			err = v.flush() // the messages of a bucket may take much memory
+		}
 		if err != nil {
 			return err
 		}
-		if number != idset.None {
-			if v.copied[number] > v.numbers[i] {
-				v.skip(v.numbers[i])
-				continue
-			}
-			if err := v.fresh.Delete(item.ID); err != nil {
-				return err
-			}
-			v.skip(v.copied[number])
-			v.done.Records--
-		}
-		if _, err := v.fresh.Add(item.ID, item.At, item.Data); err != nil {
-			return err
-		}
-		v.copied = append(v.copied, v.numbers[i])
-		v.done.Records++
 	}
 	return nil
 }
 
-// skip records that a record is not in the new store, and so gets no messages.
-func (v *salvage) skip(number uint64) {
-	v.done.Stale++
-	delete(v.ids, number)
-}
-
-func (v *salvage) send(seq uint64, m message) {
-	if id := v.ids[seq]; id != "" && !m.delete {
-		if v.err = v.fresh.Update(id, m.payload); v.err == nil {
-			v.done.Messages++
-		}
+// flush adds the batch, except for stale records.
+func (v *salvage) flush() error {
+	add := v.addLive
+	if v.noIDs {
+		add = v.addNewest
 	}
-}
-
-// entries visits the readable entries of a part. After one that visit cannot decode, it
-// skips the rest of the block.
-func (v *salvage) entries(b *bucket, p *extent.Part, visit func(uint64, *disk.Decoder)) {
-	magic := uint32(extent.Messages)
-	if p == &b.records {
-		magic = extent.Records
-	}
-	next := uint64(0)
-	for _, e := range p.Extents() {
-		data := make([]byte, e.Size)
-		if err := v.old.file.Read(data, e); err != nil {
-			v.report(err)
-			v.lose(magic, uint64(e.Count))
-		} else {
-			v.blocks(b, magic, e, data, visit)
-		}
-		next = e.First + uint64(e.Count)
-	}
-	// Entries that a replay of the log added are in memory.
-	r := extent.NewReader(v.old.file, nil, nil)
-	r.Open(p, b.id, magic)
-	for at := max(next, p.Count()-p.InMemory()); at < p.Count(); {
-		found, err := r.Next(at)
-		if err != nil {
-			v.report(err)
-			return
-		}
-		d := disk.Decoder{B: found.Raw}
-		for at = found.First; at < found.First+uint64(found.Count); at++ {
-			visit(at, &d)
-		}
-	}
-}
-
-// blocks visits the entries of an extent. After a damaged block it searches for the next one.
-func (v *salvage) blocks(
-	b *bucket, magic uint32, e extent.Extent, data []byte, visit func(uint64, *disk.Decoder),
-) {
-	next := e.First
-	mark := binary.LittleEndian.AppendUint32(nil, magic)
-	for at := 0; at < len(data); {
-		found, size, reason := extent.Open(data[at:])
-		whole := reason == "" && found.Bucket == b.id && found.Magic == magic
-		if whole && found.First >= next && found.First < e.First+uint64(e.Count) {
-			v.lose(magic, found.First-next)
-			next = found.First + uint64(found.Count)
-			d := disk.Decoder{B: found.Raw}
-			for i := uint64(0); i < uint64(found.Count) && !d.Bad; i++ {
-				visit(found.First+i, &d)
+	kept, err := add(v.batch)
+	for i := 0; i < len(kept) && err == nil; i++ {
+		for _, m := range kept[i].messages {
+			if err = v.fresh.Update(kept[i].ID, m.payload); err == nil {
+				v.done.Messages++
 			}
-			at += size
-			continue
 		}
-		v.report(disk.Corrupt(extent.Name, e.Offset()+int64(at), "a damaged block: "+reason))
-		n := -1
-		if at+5 < len(data) {
-			n = bytes.Index(data[at+5:], mark)
-		}
-		if n < 0 {
-			break
-		}
-		at += n + 1 // the magic is 4 bytes into a block
 	}
-	if end := e.First + uint64(e.Count); next < end {
-		v.lose(magic, end-next)
-	}
+	v.done.Records += int64(len(kept))
+	v.done.Stale += int64(len(v.batch) - len(kept))
+	v.batch = v.batch[:0]
+	return err
 }
 
-func (v *salvage) lose(magic uint32, n uint64) {
-	if magic == extent.Records {
-		v.done.Lost += int64(n)
+// addLive adds the records that the id index knows, and returns them.
+func (v *salvage) addLive(batch []salvaged) (live []salvaged, err error) {
+	keys := make([]idset.Key, len(batch))
+	for i := range batch {
+		keys[i] = idset.KeyOf(batch[i].ID)
 	}
+	seqs, err := v.old.ids.Find(keys)
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	for i, r := range batch {
+		if seqs[i] == r.seq {
+			items, live = append(items, r.Item), append(live, r)
+		}
+	}
+	_, err = v.fresh.AddBatch(items)
+	return live, err
+}
+
+// addNewest adds the records without help from the id index, and returns them. Of several records
+// with one id, the one with the highest number is the live one.
+func (v *salvage) addNewest(batch []salvaged) (live []salvaged, err error) {
+	for _, r := range batch {
+		number, err := v.fresh.seqOf(idset.KeyOf(r.ID))
+		if err != nil {
+			return nil, err
+		}
+		if number != idset.None {
+			if v.copied[number] > r.seq {
+				continue
+			}
+			if err := v.fresh.Delete(r.ID); err != nil {
+				return nil, err
+			}
+			i := slices.IndexFunc(live, func(old salvaged) bool { return old.ID == r.ID })
+			if i >= 0 {
+				live = slices.Delete(live, i, i+1)
+			} else { // it was in an earlier batch
+				v.done.Stale++
+				v.done.Records--
+			}
+		}
+		if _, err := v.fresh.Add(r.ID, r.At, r.Data); err != nil {
+			return nil, err
+		}
+		v.copied, live = append(v.copied, r.seq), append(live, r)
+	}
+	return live, nil
 }

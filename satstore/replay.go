@@ -59,8 +59,7 @@ func (r *replayer) repeat(h *wal.Change) error {
 	case wal.Update:
 		s.addMessage(h.Seq, message{payload: h.Data})
 	case wal.Delete:
-		s.addMessage(h.Seq, message{delete: true})
-	case wal.Forget:
+		s.remove(h.Seq)
 		s.ids.Delete(h.Key)
 	case wal.Advance:
 		if h.Slot <= s.calendar.Now() || h.Slot > s.reach(h.Slot) || h.Count > maxParts {
@@ -69,6 +68,8 @@ func (r *replayer) repeat(h *wal.Change) error {
 		s.advance(h.Slot, h.Count)
 	case wal.Split:
 		return r.split(h.Count)
+	case wal.Skip:
+		return r.skip(h.Count)
 	default:
 		return r.visit(h)
 	}
@@ -95,7 +96,7 @@ func (r *replayer) split(count uint64) error {
 		if count == 0 && what != movesNothing {
 			return wal.Misfit("a split ends before its last entry")
 		}
-		next, err := s.split.read(r.splits, what, count)
+		next, _, err := s.split.read(r.splits, what, count)
 		if err != nil {
 			return err
 		}
@@ -106,6 +107,17 @@ func (r *replayer) split(count uint64) error {
 		s.moveEntries(next)
 		count -= n
 	}
+	return nil
+}
+
+// skip repeats the loss of entries in a damaged block.
+func (r *replayer) skip(count uint64) error {
+	p := r.s.split
+	if p == nil || count == 0 || count > p.left() {
+		return wal.Misfit("no bucket with such damage is being split")
+	}
+	reason := fmt.Sprintf("%d entries of bucket %d were lost in a split", count, p.bucket.id)
+	r.s.skipEntries(count, disk.Corrupt(extent.Name, 0, reason))
 	return nil
 }
 
@@ -122,6 +134,7 @@ func (r *replayer) visit(h *wal.Change) error {
 	}
 	if h.Kind == wal.Drop {
 		s.drop(b, h.Record, e.seq)
+		s.ids.Delete(h.Key)
 		return nil
 	}
 	data, ok := wal.ApplyDiff(e.data, h.Data)

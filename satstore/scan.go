@@ -11,8 +11,7 @@ import (
 // Scan returns an iterator over a snapshot of all records, taken when it begins, in the order of
 // their buckets, with messages merged. Records that are out come as they were handed out. The
 // caller may keep the Items. Scan does not block other calls, but space that they free on disk is
-// not reused until it ends. It holds the messages of one bucket in memory at a time. It yields an
-// error once, with a zero Item, and ends.
+// not reused until it ends. It yields an error once, with a zero Item, and ends.
 func (s *Store) Scan() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		v, err := s.view(func(*bucket) bool { return true })
@@ -22,8 +21,8 @@ func (s *Store) Scan() iter.Seq2[Item, error] {
 		}
 		defer v.release()
 		for _, b := range v.buckets {
-			more, err := v.walk(b, func(e entry) bool {
-				return yield(s.item(e), nil)
+			more, err := v.each(b, func(e entry, m *mail) bool {
+				return m.deletes() || yield(s.item(e, m), nil)
 			})
 			if err != nil {
 				yield(Item{}, err)
@@ -35,8 +34,13 @@ func (s *Store) Scan() iter.Seq2[Item, error] {
 	}
 }
 
-func (s *Store) item(e entry) Item {
-	return Item{string(e.id), timeOf(e.slot, s.o.Unit), slices.Clone(e.data)}
+// item returns a copy of a record, with messages merged.
+func (s *Store) item(e entry, m *mail) Item {
+	item := Item{string(e.id), timeOf(e.slot, s.o.Unit), slices.Clone(e.data)}
+	for _, message := range m.all() {
+		item.Data = s.o.Merge(item.ID, item.Data, message.payload)
+	}
+	return item
 }
 
 // Get returns the record with an id as Scan would, or [ErrUnknown]. It reads the bucket up to the
@@ -47,29 +51,23 @@ func (s *Store) Get(id string) (Item, error) {
 	if err != nil {
 		return Item{}, err
 	}
-	v, err := s.view(func(b *bucket) bool {
-		return seq != idset.None && b.number == s.places.get(seq)
-	})
+	v, err := s.view(func(b *bucket) bool { return seq != idset.None && b.number == s.places.get(seq) })
 	if err != nil {
 		return Item{}, err
 	}
 	defer v.release()
-	item, err := Item{}, ErrUnknown
+	item, found := Item{}, ErrUnknown
 	for _, b := range v.buckets {
-		if seq == idset.None {
-			break
-		}
-		_, walked := v.walk(b, func(e entry) bool {
-			if e.seq == seq {
-				item, err = s.item(e), nil
+		if _, err := v.each(b, func(e entry, m *mail) bool {
+			if e.seq == seq && !m.deletes() {
+				item, found = s.item(e, m), nil
 			}
 			return e.seq != seq
-		})
-		if walked != nil {
-			return Item{}, walked
+		}); err != nil {
+			return Item{}, err
 		}
 	}
-	return item, err
+	return item, found
 }
 
 // A view is the content of some buckets at one moment. Its extents are not overwritten until it is
@@ -77,15 +75,11 @@ func (s *Store) Get(id string) (Item, error) {
 type view struct {
 	s       *Store
 	buckets []*bucket
-
-	// The bucket being split, if any.
-	split     *bucket // among buckets
-	moved     uint64  // its records that have moved
-	forwarded uint64  // its messages that have moved
-	mail      mailbox // messages that have not followed their records yet
+	split   *split     // a copy of the one in progress, if its records may be in the buckets
+	damaged damageFunc // nil means that the first damage ends a walk
 }
 
-// view copies the buckets for which want returns true, and the one being split.
+// view copies the buckets for which want returns true.
 func (s *Store) view(want func(*bucket) bool) (*view, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,104 +88,107 @@ func (s *Store) view(want func(*bucket) bool) (*view, error) {
 	}
 	v := &view{s: s}
 	for b := range s.buckets {
-		if split := s.split != nil && s.split.bucket == b; !split && !want(b) {
-			continue
+		if want(b) {
+			v.buckets = append(v.buckets, b.view())
 		}
-		c := &bucket{
-			id: b.id, number: b.number, start: b.start, width: b.width, done: slices.Clone(b.done),
-			gone: b.gone, records: b.records.View(), messages: b.messages.View(),
-		}
-		v.buckets = append(v.buckets, c)
-		if s.split != nil && s.split.bucket == b {
-			v.split, v.moved, v.forwarded = c, s.split.moved, s.split.forwarded
-		}
+	}
+	if p := s.split; p != nil {
+		v.split = &split{bucket: p.bucket.view(), moved: p.moved, forwarded: p.forwarded}
 	}
 	s.file.Pin()
 	return v, nil
+}
+
+// view returns a copy of a bucket for readers. They must release it.
+func (b *bucket) view() *bucket {
+	return &bucket{
+		id: b.id, number: b.number, start: b.start, width: b.width, gone: b.gone,
+		done: slices.Clone(b.done), records: b.records.View(), messages: b.messages.View(),
+	}
+}
+
+func (b *bucket) release() {
+	b.records.Release()
+	b.messages.Release()
 }
 
 func (v *view) release() {
 	v.s.mu.Lock()
 	defer v.s.mu.Unlock()
 	for _, b := range v.buckets {
-		b.records.Release()
-		b.messages.Release()
+		b.release()
+	}
+	if v.split != nil {
+		v.split.bucket.release()
 	}
 	v.s.file.Unpin()
 }
 
-// walk visits the records of a bucket with their messages merged, until visit returns false.
-func (v *view) walk(b *bucket, visit func(entry) bool) (more bool, err error) {
-	mail, err := v.mailOf(b, 0)
-	if err != nil {
-		return false, err
+// each visits the records of a bucket with their messages, until visit returns false. If the
+// messages do not fit in a quarter of the buffers, it makes several passes, each with a part of the
+// records.
+func (v *view) each(b *bucket, visit func(e entry, m *mail) bool) (more bool, err error) {
+	moved, damaged := uint64(0), v.damaged
+	if v.isSplit(b) {
+		moved = v.split.moved
 	}
-	if v.mail == nil && v.split != nil {
-		if v.mail, err = v.mailOf(v.split, v.forwarded); err != nil {
-			return false, err
-		}
-	}
-	moved := uint64(0)
-	if b == v.split {
-		moved, mail = v.moved, nil // they are in v.mail
-	}
-	// A record that a split has moved may have messages in two places. Those that have already
-	// moved are older.
 	r := extent.NewReader(v.s.file, nil, extent.NoMore)
 	defer r.Close()
-	return walkRecords(r, b, moved, func(_ uint64, e entry) bool {
-		kept := v.merge(&e, mail[e.seq]) && v.merge(&e, v.mail[e.seq])
-		return !kept || visit(e)
-	})
-}
-
-// merge applies messages and reports whether the record is still there.
-func (v *view) merge(e *entry, m *mail) bool {
-	if m == nil {
-		return true
-	}
-	for _, message := range m.messages {
-		if message.delete {
-			return false
-		}
-		e.data = v.s.o.Merge(string(e.id), slices.Clone(e.data), message.payload)
-	}
-	return true
-}
-
-// mailOf returns the messages of a bucket after the first skip ones.
-func (v *view) mailOf(b *bucket, skip uint64) (mail mailbox, err error) {
-	r := extent.NewReader(v.s.file, nil, nil)
-	for at := skip; at < b.messages.Count() && err == nil; {
-		err = eachMessage(r, b, at, func(n, seq uint64, m message) bool {
-			m.payload = slices.Clone(m.payload)
-			mail.post(seq, m)
-			at = n + 1
-			return true
-		})
-	}
-	return mail, err
-}
-
-// walkRecords visits the records that are in a bucket, starting at one, until visit returns false.
-// The bucket must not change during the walk: s.mu is held, or b is part of a view.
-func walkRecords(
-	r *extent.Reader, b *bucket, from uint64, visit func(at uint64, e entry) bool,
-) (more bool, err error) {
-	more = true
-	for more && from < b.records.Count() {
-		was := from
-		err := eachRecord(r, b, from, func(at uint64, e entry) bool {
-			from = at + 1
-			more = b.isDone(at) || visit(at, e)
-			return more
-		})
+	passes := uint64(v.mailBytes(b)/(v.s.o.Buffer/4)) + 1
+	for pass := range passes {
+		mail, err := v.mail(b, damaged, func(seq uint64) bool { return seq%passes == pass })
 		if err != nil {
 			return false, err
 		}
-		if from == was {
-			break // the rest is gone
+		more, err = walkRecords(r, b, moved, b.records.Count(), damaged, func(at uint64, e entry) bool {
+			return e.seq%passes != pass || b.isDone(at) || visit(e, mail[e.seq])
+		})
+		if err != nil || !more {
+			return false, err
+		}
+		if damaged != nil { // it is known now
+			damaged = func(uint64, error) error { return nil }
 		}
 	}
-	return more, nil
+	return true, nil
+}
+
+func (v *view) isSplit(b *bucket) bool { return v.split != nil && v.split.bucket.id == b.id }
+
+// mailBytes returns how much memory the messages for the records of a bucket take.
+func (v *view) mailBytes(b *bucket) int64 {
+	n := b.mailBytes()
+	if !v.isSplit(b) && v.split.leadsTo(b) {
+		n += v.split.bucket.mailBytes()
+	}
+	return n
+}
+
+// mail returns the messages for records of a bucket. A record that a split has moved may have
+// messages in two places. Those that have moved as well are older.
+func (v *view) mail(b *bucket, damaged damageFunc, want func(seq uint64) bool) (mailbox, error) {
+	var mail mailbox
+	if found := damaged; found != nil {
+		damaged = func(_ uint64, err error) error { return found(0, err) }
+	}
+	r := extent.NewReader(v.s.file, nil, nil)
+	keep := func(_, seq uint64, m message) bool {
+		if want(seq) {
+			mail.post(seq, m)
+		}
+		return true
+	}
+	from := uint64(0)
+	if v.isSplit(b) {
+		from = v.split.forwarded
+	}
+	_, err := walkMessages(r, b, from, b.messages.Count(), damaged, keep)
+	if err == nil && !v.isSplit(b) && v.split.leadsTo(b) {
+		if damaged != nil { // it is known from the bucket that is being split
+			damaged = func(uint64, error) error { return nil }
+		}
+		from := v.split.bucket
+		_, err = walkMessages(r, from, v.split.forwarded, from.messages.Count(), damaged, keep)
+	}
+	return mail, err
 }

@@ -134,7 +134,7 @@ func TestMessagesDuringASplit(t *testing.T) {
 		want[id] = strings.Repeat("x", 2000)
 		send(i)
 	}
-	s.inline = false // so that only this test moves entries
+	s.o.test.work = nil // so that only this test moves entries
 	r := extent.NewReader(s.file, &s.mu, nil)
 	steps := 0
 	for nowOf(s) < 1060 {
@@ -148,9 +148,9 @@ func TestMessagesDuringASplit(t *testing.T) {
 				send(i)
 			}
 		}
-		next, err := s.split.read(r, s.split.phase(), 1<<32)
+		next, _, err := s.split.read(r, s.split.phase(), 1<<32)
 		require.NoError(t, err)
-		require.NoError(t, s.moveBatch(next))
+		require.NoError(t, s.moveBatch(next, 0, nil))
 		if steps++; steps%4 == 0 {
 			require.Equal(t, want, datasOf(t, s), "a concurrent scan")
 			killed := mustOpen(t, fs.Clone(), o)
@@ -161,7 +161,7 @@ func TestMessagesDuringASplit(t *testing.T) {
 	}
 	require.Greater(t, steps, 10)
 	require.NoError(t, s.Check())
-	s.inline = true
+	s.o.test.work = workNow
 	due(t, s, 1070, func(r *Record) {
 		require.Equal(t, want[r.ID], string(r.Data))
 		delete(want, r.ID)
@@ -201,12 +201,14 @@ func TestKillDuringASplit(t *testing.T) {
 				require.NoError(t, err)
 				continue
 			}
-			next, err := s.split.read(r, s.split.phase(), 17)
+			next, _, err := s.split.read(r, s.split.phase(), 17)
 			require.NoError(t, err)
-			require.NoError(t, s.moveBatch(next))
+			require.NoError(t, s.moveBatch(next, 0, nil))
 			if steps++; steps%7 == 0 {
 				require.NoError(t, s.checkpointNow())
 			}
+			require.EqualValues(t, len(want), s.Upcoming(at(1 << 40))[0], "each record counts once")
+			require.EqualValues(t, len(want), s.Stats().Records)
 			if steps%3 > 0 {
 				continue
 			}
@@ -275,5 +277,48 @@ func TestSplitsBesideTheFlusher(t *testing.T) {
 	close(stop)
 	working.Wait()
 	require.Positive(t, s.Stats().Split)
+	require.NoError(t, s.Close())
+}
+
+// TestOrderWhileABucketIsSpread: records that are added while the bucket of the current slot is being
+// spread come after its own, also after a kill.
+func TestOrderWhileABucketIsSpread(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), small(Options{Buffer: 24 << 10})
+	s := mustOpen(t, fs, o)
+	var want []string
+	for i := range 100 {
+		id := fmt.Sprint("https://a.test/", i)
+		mustAdd(t, s, id, 1003, "x")
+		for n := range 10 {
+			require.NoError(t, s.Update(id, fmt.Append(nil, n, strings.Repeat("m", 50))))
+		}
+		want = append(want, id)
+	}
+	s.splitter.run = func() error { return nil } // so that only this test moves entries
+	for s.split == nil {
+		_, err := s.advanceTo(s.reach(1003))
+		require.NoError(t, err)
+	}
+	require.Greater(t, len(s.split.into), 3)
+	r := extent.NewReader(s.file, &s.mu, nil)
+	for n := 0; s.split != nil; n++ {
+		if n%5 == 0 {
+			id := fmt.Sprint("https://late.test/", n)
+			mustAdd(t, s, id, 1000, "x")
+			want = append(want, id)
+		}
+		if n%7 == 0 {
+			require.NoError(t, s.checkpointNow())
+		}
+		killed := mustOpen(t, fs.Clone(), o)
+		require.Equal(t, want, due(t, killed, 1003, nil))
+		require.NoError(t, killed.Check())
+		require.NoError(t, killed.Close())
+		next, _, err := s.split.read(r, s.split.phase(), 17)
+		require.NoError(t, err)
+		require.NoError(t, s.moveBatch(next, 0, nil))
+	}
+	require.Equal(t, want, due(t, s, 1003, nil))
 	require.NoError(t, s.Close())
 }

@@ -1,6 +1,9 @@
 package satstore
 
 import (
+	"math"
+	"slices"
+
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
@@ -22,7 +25,8 @@ type state struct {
 	bucketID uint64    // of the next bucket
 	seq      uint64    // of the next record
 	records  int64
-	scratch  []byte // for one entry
+	damage   []error // that splits have found, for Due to report
+	scratch  []byte  // for one entry
 }
 
 // newBucket makes a bucket with an id and a number.
@@ -53,7 +57,9 @@ func (s *state) dropBucket(b *bucket) {
 
 // currentBucket returns the bucket for records that are due now.
 func (s *state) currentBucket() *bucket {
-	if n := len(s.due); n > 0 && s.due[n-1].start == s.calendar.Now() {
+	// While the bucket of this slot is being spread, new records come after all of its own.
+	if n := len(s.due); n > 0 && s.due[n-1].start == s.calendar.Now() &&
+		(s.split == nil || !slices.Contains(s.split.into, s.due[n-1])) {
 		return s.due[n-1]
 	}
 	b := s.newBucket(s.calendar.Now(), 1)
@@ -91,26 +97,52 @@ func (s *state) move(b *bucket, record uint64, e entry) {
 	s.markGone(b, record)
 }
 
-// drop removes a record from the store.
+// drop removes a record from a bucket that is due.
 func (s *state) drop(b *bucket, record, seq uint64) {
 	s.places.set(seq, 0)
 	s.records--
 	s.markGone(b, record)
 }
 
+// remove removes a record, wherever it is. Its entry stays until its bucket is read, perhaps for a
+// year. Until then the bucket index says that the record is gone, and the message says so to
+// recovery and to readers of a view.
+func (s *state) remove(seq uint64) {
+	b := s.numbers[s.places.get(seq)]
+	if b == nil { // it was in a damaged block
+		return
+	}
+	s.addMessageTo(b, seq, message{delete: true})
+	s.places.set(seq, 0)
+	s.records--
+	b.gone++
+	s.dropIfPast(b)
+	if s.split == nil && b.start > s.calendar.Now() && b.gone > minGone && b.gone > b.left() {
+		// Otherwise a record that is deleted and added again would take space each time.
+		s.calendar.Take(b.start)
+		s.split = &split{bucket: b}
+	}
+}
+
+// minGone is how many deleted records a bucket may have without being rewritten.
+const minGone = 256
+
 // markGone records that a record is no longer in a bucket that is due.
 func (s *state) markGone(b *bucket, record uint64) {
-	// The bucket of the current slot stays even if it is empty, for records that are due now. A
-	// past one is dropped with its last record, at the same change in a replay.
 	b.setDone(record)
-	if b.left() == 0 && b.start < s.calendar.Now() {
+	b.gone++
+	s.dropIfPast(b)
+}
+
+// dropIfPast drops a bucket of a past slot with its last record, at the same change in a replay.
+// The bucket of the current slot stays even if it is empty, for records that are due now.
+func (s *state) dropIfPast(b *bucket) {
+	if b.left() > 0 || b.start >= s.calendar.Now() {
+		return
+	}
+	if i := slices.Index(s.due, b); i >= 0 { // it is not being spread
 		s.dropBucket(b)
-		for i, other := range s.due {
-			if other == b {
-				s.due = append(s.due[:i], s.due[i+1:]...)
-				break
-			}
-		}
+		s.due = slices.Delete(s.due, i, i+1)
 	}
 }
 
@@ -133,8 +165,7 @@ func (s *state) addMessageTo(b *bucket, seq uint64, m message) {
 	s.scratch = b.messages.Append(s.pool, len(encoded), s.scratch, func(dst []byte) []byte {
 		return append(dst, encoded...)
 	})
-	if b.loaded {
-		m.payload = append([]byte(nil), m.payload...)
+	if b.loaded && !m.delete {
 		b.mail.post(seq, m)
 	}
 }
@@ -175,8 +206,9 @@ func (s *state) startNextSplit() {
 }
 
 // A split moves the records of a bucket to other ones. Either the bucket has come near, and its
-// records go to finer buckets of the calendar; or its messages do not fit in memory, and it is
-// spread over several buckets of the same slot. Records move first, in order. Messages follow, as
+// records go to finer buckets of the calendar; or most of them were deleted, and the others go to
+// a new bucket like it; or its messages do not fit in memory, and it is spread over several buckets
+// of the same slot. Records move first, in order. Messages follow, as
 // the bucket index then knows where each record is. A split takes many steps. Each is a separate
 // change, with other changes between them.
 type split struct {
@@ -238,30 +270,49 @@ func (p *split) phase() phase {
 	return movesNothing
 }
 
-// read returns the next entries of a phase, all from one block and not more than most. Only the
-// goroutine that moves entries may call it.
-func (p *split) read(r *extent.Reader, what phase, most uint64) (next batch, err error) {
-	switch what {
-	case movesRecords:
-		err = eachRecord(r, p.bucket, p.moved, func(at uint64, e entry) bool {
-			next.records = append(next.records, e)
-			most--
-			return most > 0
-		})
-	case movesMessages:
-		err = eachMessage(r, p.bucket, p.forwarded, func(at, seq uint64, m message) bool {
-			next.messages = append(next.messages, sealed{seq, m})
-			most--
-			return most > 0
-		})
+// left returns how many entries are left to move in this phase.
+func (p *split) left() uint64 {
+	if p.phase() == movesRecords {
+		return p.bucket.records.Count() - p.moved
 	}
-	return next, err
+	return p.bucket.messages.Count() - p.forwarded
+}
+
+// read returns the next entries of a phase, all from one block and not more than most. If those
+// cannot be read, it returns an error, and how many they are if that is known. Only the goroutine
+// that moves entries may call it.
+func (p *split) read(
+	r *extent.Reader, what phase, most uint64,
+) (next batch, lost uint64, err error) {
+	var got walked
+	switch to := uint64(math.MaxUint64); what {
+	case movesRecords:
+		r.Open(&p.bucket.records, p.bucket.id, extent.Records)
+		got, err = walkBlock(r, p.moved, to, p.bucket.takeRecords(p.moved, func(_ uint64, e entry) bool {
+			next.records = append(next.records, e)
+			return uint64(len(next.records)) < most
+		}))
+	case movesMessages:
+		r.Open(&p.bucket.messages, p.bucket.id, extent.Messages)
+		got, err = walkBlock(r, p.forwarded, to, takeMessages(p.forwarded, func(_, seq uint64, m message) bool {
+			next.messages = append(next.messages, sealed{seq, m})
+			return uint64(len(next.messages)) < most
+		}))
+	}
+	if len(next.records)+len(next.messages) > 0 {
+		return next, 0, nil // those before an invalid entry come first
+	}
+	return next, got.lost, err
 }
 
 // moveEntries moves a batch, and ends the split after the last one.
 func (s *state) moveEntries(next batch) {
 	p := s.split
 	for i, e := range next.records {
+		if s.places.get(e.seq) == 0 {
+			continue // it was deleted
+		}
+		p.bucket.gone++
 		if n := uint64(len(p.into)); n > 0 { // each gets a range, so that the order of arrival stays
 			s.placeIn(p.into[(p.moved+uint64(i))*n/p.bucket.records.Count()], e)
 		} else {
@@ -275,9 +326,35 @@ func (s *state) moveEntries(next batch) {
 	}
 	p.moved += uint64(len(next.records))
 	p.forwarded += uint64(len(next.messages))
-	if p.phase() == movesNothing {
-		s.dropBucket(p.bucket)
-		s.split = nil
-		s.startNextSplit()
+	s.endSplit()
+}
+
+// skipEntries gives up damaged entries that a split should move next. It keeps their damage for
+// Due.
+func (s *state) skipEntries(n uint64, damage error) {
+	p := s.split
+	if p.phase() == movesRecords {
+		p.moved += n
+	} else {
+		p.forwarded += n
 	}
+	if len(s.damage) < maxFindings {
+		s.damage = append(s.damage, damage)
+	}
+	s.endSplit()
+}
+
+// endSplit drops the bucket of a split that has nothing left to move, and begins the next split.
+func (s *state) endSplit() {
+	p := s.split
+	if p.phase() != movesNothing {
+		return
+	}
+	if left := p.bucket.left(); left > 0 { // in damaged blocks, which do not say which they are
+		s.records -= int64(left)
+		s.places.clear(p.bucket.number)
+	}
+	s.dropBucket(p.bucket)
+	s.split = nil
+	s.startNextSplit()
 }

@@ -10,7 +10,7 @@ import (
 
 // Stats describes the contents of a [Store], and its work since Open.
 type Stats struct {
-	Records int64 // in the store, including deleted ones until they would be due
+	Records int64 // in the store
 	Due     int64 // of Records, those due up to Now
 	Out     int64 // of Due, those handed out and not returned
 	Buckets int   // that have records

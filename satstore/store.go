@@ -24,13 +24,13 @@ type Store struct {
 	log *wal.Log // nil until the first checkpoint after Open
 
 	// Locked in this order, and before the locks of the layers.
-	walking     sync.Mutex // held by the Due that runs; guards reader
+	walking     sync.Mutex // held by the Due that runs; guards cursor
 	adding      sync.Mutex // held from a look-up of ids to the change that depends on it
 	checkpoints sync.Mutex // held during a checkpoint
 	mu          sync.Mutex // guards the state and the fields below
 
 	state
-	reader     *reader         // of Due
+	cursor     *cursor         // of Due
 	unwritten  []*extent.Group // that could not be written
 	generation uint32          // of the next checkpoint
 	lastLog    uint64          // number of the newest log file; guarded by checkpoints
@@ -101,7 +101,7 @@ func lockStore(fs vfs.FS, o Options) (*Store, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s.changed.L = &s.mu
-	s.tasks.make(s)
+	s.makeTasks()
 	return s, nil
 }
 
@@ -177,24 +177,43 @@ func (s *Store) closeFiles() (err error) {
 	return errors.Join(err, s.lock.Close())
 }
 
-// lockForChange waits for room for a change of the given maximum size in the log, and locks s.mu.
-func (s *Store) lockForChange(bytes int) error {
+// change makes a change of a maximum size in the log. With s.mu held, it calls do, which logs the
+// change and applies it to the state, or refuses it. When change returns, the change survives the
+// process.
+func (s *Store) change(size int, do func() (survives bool, err error)) error {
+	s.mu.Lock()
+	survives, err := true, s.awaitRoom(size)
+	if err == nil {
+		survives, err = do()
+	}
+	if err == nil {
+		s.requestWork()
+	}
+	s.mu.Unlock()
+	if err == nil && !survives {
+		err = s.flushLog()
+	}
+	return err
+}
+
+// awaitRoom waits until there is room for a change. It requires that s.mu is held, and releases it
+// to wait.
+func (s *Store) awaitRoom(size int) error {
 	for {
-		s.runInline()
-		s.mu.Lock()
+		s.idle()
 		if err := s.refusal(); err != nil {
-			s.mu.Unlock()
 			return err
 		}
 		switch {
 		case s.pool.Full(8):
 			s.request(&s.flusher)
 			s.wait()
+		case !s.log.Room(size):
 			s.mu.Unlock()
-		case !s.log.Room(bytes):
-			s.mu.Unlock()
-			if err := s.flushLog(); err != nil {
-				return err
+			err := s.log.Flush()
+			s.mu.Lock()
+			if err != nil {
+				return s.fail(err)
 			}
 		default:
 			return nil
@@ -202,29 +221,26 @@ func (s *Store) lockForChange(bytes int) error {
 	}
 }
 
-// logChanges writes changes to the log, all or none, before they are made. It requires that
-// lockForChange has locked s.mu. After an error the caller must not make them.
-func (s *Store) logChanges(changes ...*wal.Change) (survives bool, err error) {
+// logChange writes a change to the log before it is made. It requires that s.mu is held, and that
+// there is room. After an error the caller must not make the change.
+func (s *Store) logChange(changes ...*wal.Change) (survives bool, err error) {
 	if survives, err = s.log.Append(changes...); err != nil {
 		return false, s.fail(err)
 	}
 	return survives, nil
 }
 
-// unlockAfterChange unlocks s.mu. When it returns, the change survives the process. If survives is
-// false, it flushes the log for that.
-func (s *Store) unlockAfterChange(survives bool) error {
+// requestWork asks for the background work that a change may have made necessary.
+func (s *Store) requestWork() {
 	if s.pool.Full(5) {
 		s.request(&s.flusher)
 	}
 	if s.logIsLong() {
 		s.request(&s.checkpointer)
 	}
-	s.mu.Unlock()
-	if !survives {
-		return s.flushLog()
+	if s.split != nil {
+		s.request(&s.splitter)
 	}
-	return nil
 }
 
 func (s *Store) flushLog() error {

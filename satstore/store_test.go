@@ -167,7 +167,7 @@ func TestMessages(t *testing.T) {
 			c.delete()
 			require.Empty(c.t, due(c.t, c.s, 1, nil))
 		}, ""},
-		{"a record that is deleted while it is out is removed when it is returned", func(c *scene) {
+		{"a record that is deleted while it is out is gone, whatever its holder does", func(c *scene) {
 			c.handOut()
 			c.delete()
 			c.giveBack(5)
@@ -307,39 +307,6 @@ func TestAddEach(t *testing.T) {
 	require.ErrorIs(t, s.AddEach(items("d", ""), func(Item) { t.Error("all items are checked first") }), ErrSize)
 }
 
-// TestUpdateBatch sends many messages at once, with ids in any order, some of them unknown or
-// repeated.
-func TestUpdateBatch(t *testing.T) {
-	s := mustOpen(t, vfs.NewMem(), small(Options{}))
-	want := map[string]string{}
-	for i := range 300 {
-		id := fmt.Sprint("https://a.test/", i)
-		mustAdd(t, s, id, 1000, "x")
-		want[id] = "1000 x"
-	}
-	require.NoError(t, s.checkpointNow()) // moves the ids to a file
-	var batch []Message
-	known := 0
-	for i := range 700 {
-		id := fmt.Sprint("https://a.test/", i*7%500)
-		batch = append(batch, Message{id, fmt.Append(nil, i)})
-		if want[id] != "" {
-			want[id] += fmt.Sprint("+", i)
-			known++
-		}
-	}
-	left, err := s.UpdateBatch(batch)
-	require.NoError(t, err)
-	require.Equal(t, known, left)
-	require.Equal(t, want, contents(t, s))
-	_, err = s.UpdateBatch([]Message{{"https://a.test/1", nil}, {"x", make([]byte, MaxData+1)}})
-	require.ErrorIs(t, err, ErrSize)
-	require.Equal(t, want, contents(t, s), "a batch is refused as a whole")
-	require.NoError(t, s.Close())
-	_, err = s.UpdateBatch(batch)
-	require.ErrorIs(t, err, ErrClosed)
-}
-
 // TestChangesSurviveTheProcess: each kind of change is found in the files of a killed process, even
 // if it was not committed.
 func TestChangesSurviveTheProcess(t *testing.T) {
@@ -373,13 +340,6 @@ func TestChangesSurviveTheProcess(t *testing.T) {
 		{"a message", func(t *testing.T, s *Store, _ *Record) {
 			require.NoError(t, s.Update("a", []byte("message")))
 		}, map[string]string{"a": "1 message"}},
-		{"a batch of messages", func(t *testing.T, s *Store, _ *Record) {
-			left, err := s.UpdateBatch([]Message{
-				{"a", []byte("one")}, {"unknown", nil}, {"a", []byte("two")},
-			})
-			require.NoError(t, err)
-			require.Equal(t, 2, left)
-		}, map[string]string{"a": "1 two"}},
 		{"a deletion", func(t *testing.T, s *Store, _ *Record) {
 			require.NoError(t, s.Delete("a"))
 		}, map[string]string{}},

@@ -11,8 +11,6 @@ type tasks struct {
 	merger       task // merges runs of the id index
 
 	started bool
-	inline  bool
-	asked   []*task // if inline
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
@@ -23,17 +21,12 @@ type task struct {
 	run func() error
 }
 
-func (k *tasks) make(s *Store) {
-	k.inline, k.stop = s.o.test.inline, make(chan struct{})
-	for _, t := range []struct {
-		*task
-		run func() error
-	}{
-		{&k.flusher, s.flush}, {&k.checkpointer, s.checkpointIfLong}, {&k.splitter, s.moveSplit},
-		{&k.merger, s.mergeIDs},
-	} {
-		*t.task = task{make(chan struct{}, 1), t.run}
-	}
+func (s *Store) makeTasks() {
+	s.stop = make(chan struct{})
+	s.flusher = task{make(chan struct{}, 1), s.flush}
+	s.checkpointer = task{make(chan struct{}, 1), s.checkpointIfLong}
+	s.splitter = task{make(chan struct{}, 1), s.moveSplit}
+	s.merger = task{make(chan struct{}, 1), s.mergeIDs}
 }
 
 // all returns each task.
@@ -44,7 +37,7 @@ func (k *tasks) all() []*task {
 // start starts the goroutines.
 func (s *Store) start() {
 	for _, t := range s.all() {
-		if !s.inline {
+		if s.o.test.work == nil {
 			s.stopped.Go(func() { s.loop(t) })
 		}
 	}
@@ -96,13 +89,10 @@ func (s *Store) runTask(t *task) {
 	}
 }
 
-// request asks for a task to run. It requires that s.mu is held.
+// request asks for a task to run.
 func (s *Store) request(t *task) {
 	select {
 	case t.ask <- struct{}{}:
-		if s.inline {
-			s.asked = append(s.asked, t)
-		}
 	default:
 	}
 }
@@ -113,44 +103,29 @@ func (s *Store) requestAll() {
 	}
 }
 
-// runInline runs requested tasks if there are no goroutines. It requires that no lock is held.
-func (s *Store) runInline() {
-	if !s.inline {
-		return
-	}
-	for {
-		s.mu.Lock()
-		if len(s.asked) == 0 || s.refusal() != nil {
-			s.mu.Unlock()
-			return
-		}
-		t := s.asked[0]
-		s.asked = s.asked[1:]
-		<-t.ask
-		s.mu.Unlock()
-		s.runTask(t)
-	}
-}
-
 // wait waits until s.changed is signaled. It requires that s.mu is held, and releases it to wait.
 func (s *Store) wait() {
-	if s.inline {
-		s.mu.Unlock()
-		s.runInline()
-		s.mu.Lock()
-		return
+	if s.o.test.work == nil {
+		s.changed.Wait()
 	}
-	s.changed.Wait()
+	s.idle()
+}
+
+// idle lets a test do the background work. It requires that s.mu is held, and releases it.
+func (s *Store) idle() {
+	if s.o.test.work != nil {
+		s.mu.Unlock()
+		s.o.test.work(s)
+		s.mu.Lock()
+	}
 }
 
 // mergeIDs merges runs of the id index until there is nothing left to merge. It takes none of the
 // store's locks.
 func (s *Store) mergeIDs() error {
 	for {
-		select {
-		case <-s.stop:
+		if s.stopping() {
 			return nil
-		default:
 		}
 		if more, err := s.ids.Step(); err != nil || !more {
 			return err

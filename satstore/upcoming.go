@@ -12,9 +12,6 @@ func (s *Store) Upcoming(until ...time.Time) []int64 {
 	defer s.mu.Unlock()
 	for b := range s.buckets {
 		left := int64(b.left())
-		if s.split != nil && s.split.bucket == b {
-			left -= int64(s.split.moved) // they are in other buckets already
-		}
 		for i, at := range until {
 			units := slotOf(at, s.o.Unit) + 1 - b.start // units of the bucket that begin by then
 			switch {

@@ -75,7 +75,7 @@ func (o *owner) compare(id string) error {
 func concurrentOptions(pending int) Options {
 	o := small(Options{Buffer: 16 << 10})
 	o.Start, o.Commit = at(1), time.Millisecond
-	o.test.inline, o.test.pending = false, pending
+	o.test.work, o.test.pending = nil, pending
 	return o
 }
 

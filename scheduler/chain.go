@@ -7,15 +7,26 @@ type timer struct {
 	prev, next uint32
 }
 
+// timers has a timer for each entry: in one slab for the numbers below sharedBit, and in another
+// one for those above.
+type timers [2]slab[timer]
+
+func (t *timers) at(i uint32) *timer {
+	if i < sharedBit {
+		return t[0].at(i)
+	}
+	return t[1].at(i % sharedBit)
+}
+
 // A chain is a doubly linked list of entries. The zero chain is empty.
 type chain struct{ head, tail uint32 }
 
 // push puts an entry at the end. It requires that the entry is in no chain.
-func (c *chain) push(timers *slab[timer], i uint32) { c.insert(timers, i, c.tail) }
+func (c *chain) push(timers *timers, i uint32) { c.insert(timers, i, c.tail) }
 
 // insert puts an entry behind another one, or before all others if that is 0. It requires that the
 // entry is in no chain.
-func (c *chain) insert(timers *slab[timer], i, behind uint32) {
+func (c *chain) insert(timers *timers, i, behind uint32) {
 	next := c.head
 	if behind == 0 {
 		c.head = i
@@ -33,7 +44,7 @@ func (c *chain) insert(timers *slab[timer], i, behind uint32) {
 }
 
 // remove requires that the entry is in the chain.
-func (c *chain) remove(timers *slab[timer], i uint32) {
+func (c *chain) remove(timers *timers, i uint32) {
 	t := timers.at(i)
 	if t.prev == 0 {
 		c.head = t.next

@@ -5,30 +5,6 @@ import (
 	"time"
 )
 
-// An extra is the state that few limiters have, mostly what makes a delay longer than the default.
-type extra struct {
-	owner    uint32
-	waiters  uint32 // of a host: callers of Wait; a shared limiter has another use, see lastCalled
-	failures uint8  // net of successes, for the back-off
-	ranked   bool   // the queue has tasks of several priorities
-	raised   uint64 // serial of the last flight when a failure was last counted
-	start    int64  // of the last visit, from which the delays count; longAgo if there was none
-	wanted   int64  // Host.Delay; 0 if that is not more than the default
-	asked    int64  // Host.CrawlDelay, likewise
-	retry    int64  // the Retry-After of the server; longAgo if there is none
-
-	// The delays for the latencies of the last visits, newest first; 0 if a delay is not more than
-	// the default. A host needs only the first.
-	slow [3]int64
-
-	// The last task of each priority, if ranked.
-	tails [priorities]uint32
-}
-
-// lastCalled is the last host in the waitlist of a shared limiter that has a caller of Wait. It is
-// 0 if there is none.
-func (x *extra) lastCalled() *uint32 { return &x.waiters }
-
 // A report is an Outcome in the units of an engine.
 type report struct {
 	skipped, failed bool
@@ -148,18 +124,15 @@ func (e *engine) charge(i uint32, start int64) {
 	e.updateDue(i)
 }
 
-// setDue sets when the delay of a limiter has passed. The wheel finds its entries by that time, so
-// the limiter is removed from it.
+// setDue sets when the delay of a limiter has passed, and settles it.
 func (e *engine) setDue(i uint32, at int64) {
-	due := e.due(i)
-	if *due == at {
-		return
+	if due := e.due(i); *due != at {
+		if p := e.at(i); p.state == waiting {
+			e.unlist(i, p) // the wheel finds it by its due time
+		}
+		*due = at
 	}
-	if e.at(i).state == waiting {
-		e.wheel.remove(i)
-		e.setState(i, idle)
-	}
-	*due = at
+	e.settle(i)
 }
 
 // pace returns the delay from one visit to the next.
@@ -173,24 +146,13 @@ func (e *engine) pace(p *limiter) int64 {
 		slow = min(slow, x.slow[1], x.slow[2])
 	}
 	d := max(slow, x.wanted, x.asked, e.spread(x, e.backoff(p.kind, x.failures)))
-	return max(min(d, int64(e.opts.MaxDelay)), e.delay[p.kind])
+	return max(d, e.delay[p.kind])
 }
 
 // isPaused reports whether a shared limiter stays closed for longer than its default delay.
 func (e *engine) isPaused(i uint32) bool {
 	p := e.at(i)
 	return p.extra != 0 && *e.due(i) > later(e.now, e.delay[p.kind])
-}
-
-// unholdFronts releases the groups that are held for hosts at the front of a waitlist.
-func (e *engine) unholdFronts(addr uint32) {
-	p := e.at(addr)
-	for i := *p.lastFront(); i != 0; i = e.timers.at(i).prev {
-		if e.at(i).state == holding {
-			e.setState(i, atAddr)
-			e.unhold(e.at(i).group)
-		}
-	}
 }
 
 // extraOf returns the extra of a limiter, and creates it if necessary.
@@ -209,7 +171,7 @@ func (e *engine) extraOf(i uint32) *extra {
 }
 
 // updateDue recomputes when the delay of a limiter has passed, after its extra has changed. An
-// extra that is no longer needed is released. A call of replace must follow, as after setDue.
+// extra that is no longer needed is released.
 func (e *engine) updateDue(i uint32) {
 	p := e.at(i)
 	x := e.extras.at(p.extra)
@@ -246,18 +208,16 @@ func (e *engine) setDelays(host uint32, wanted, asked time.Duration) {
 		}
 	}
 	e.updateDue(host)
-	e.replaceHost(host)
 }
 
 // earliest returns a time before which a host is not leased.
 func (e *engine) earliest(host uint32) int64 {
-	p := e.at(host)
+	h := e.host(host)
 	at := *e.due(host)
-	if p.addr != 0 {
-		at = max(at, *e.due(p.addr))
-	}
-	if p.group != 0 {
-		at = max(at, *e.due(p.group))
+	for _, shared := range [...]uint32{h.addr, h.group} {
+		if shared != 0 {
+			at = max(at, *e.due(shared))
+		}
 	}
 	return at
 }

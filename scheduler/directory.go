@@ -8,13 +8,13 @@ import (
 
 // A directory finds limiters by their keys.
 type directory struct {
-	limiters slab[limiter]
-	timers   slab[timer] // by the numbers of limiters; separate, so that they are densely packed
-	table    table
-	names    names
-	seed     maphash.Seed
-	known    [kinds]int
-	hand     uint32 // the last limiter that was swept
+	hosts  slab[hostLimiter]   // by number
+	shares slab[sharedLimiter] // by number without sharedBit
+	timers timers              // of both; apart, so that they are densely packed
+	table  table
+	names  names
+	seed   maphash.Seed
+	known  [kinds]int
 }
 
 func (d *directory) init() {
@@ -22,8 +22,21 @@ func (d *directory) init() {
 	d.names.moved = d.moved
 }
 
+func (d *directory) at(i uint32) *limiter {
+	if i < sharedBit {
+		return &d.hosts.at(i).limiter
+	}
+	return &d.shares.at(i % sharedBit).limiter
+}
+
+func (d *directory) host(i uint32) *hostLimiter { return d.hosts.at(i) }
+
+func (d *directory) shared(i uint32) *sharedLimiter { return d.shares.at(i % sharedBit) }
+
 // full reports whether there is no number or no room for the name of another limiter.
-func (d *directory) full() bool { return d.names.full() || d.limiters.used >= 1<<31 }
+func (d *directory) full() bool {
+	return d.names.full() || d.hosts.used >= sharedBit || d.shares.used >= sharedBit
+}
 
 // lookup returns the number of a limiter with a name, or 0.
 func (d *directory) lookup(k kind, name string) uint32 {
@@ -32,7 +45,7 @@ func (d *directory) lookup(k kind, name string) uint32 {
 
 func (d *directory) find(hash uint64, k kind, name string) uint32 {
 	return d.table.find(hash, func(i uint32) bool {
-		p := d.limiters.at(i)
+		p := d.at(i)
 		return p.kind == k && d.names.get(p.key) == name
 	})
 }
@@ -43,19 +56,23 @@ func (d *directory) named(k kind, name string) (i uint32, isNew bool) {
 	if i := d.find(hash, k, name); i != 0 {
 		return i, false
 	}
-	return d.enter(hash, limiter{kind: k, key: d.names.put(name), state: idle}), true
+	return d.enter(hash, k, d.names.put(name)), true
 }
 
 // enter adds a new limiter.
-func (d *directory) enter(hash uint64, p limiter) uint32 {
-	i := d.limiters.alloc()
-	*d.limiters.at(i) = p
-	for d.timers.used < d.limiters.used {
-		d.timers.alloc()
+func (d *directory) enter(hash uint64, k kind, key uint32) (i uint32) {
+	if k == aHost {
+		i = d.hosts.alloc()
+		d.timers[0].alloc() // same number: the slabs are used in step
+	} else {
+		i = d.shares.alloc() | sharedBit
+		d.timers[1].alloc()
 	}
-	*d.timers.at(i) = timer{due: longAgo}
+	p := d.at(i)
+	p.kind, p.key, p.state = k, key, idle
+	d.timers.at(i).due = longAgo
 	d.table.insert(hash, i)
-	d.known[p.kind]++
+	d.known[k]++
 	return i
 }
 
@@ -70,13 +87,13 @@ func (d *directory) address(ip netip.Addr) (i uint32, isNew bool) {
 	key := binary.BigEndian.Uint32(b[:])
 	hash := d.hashIPv4(key)
 	i = d.table.find(hash, func(i uint32) bool {
-		p := d.limiters.at(i)
+		p := d.at(i)
 		return p.kind == anIPv4 && p.key == key
 	})
 	if i != 0 {
 		return i, false
 	}
-	return d.enter(hash, limiter{kind: anIPv4, key: key, state: idle}), true
+	return d.enter(hash, anIPv4, key), true
 }
 
 func (d *directory) hashIPv4(key uint32) uint64 {
@@ -89,7 +106,7 @@ func (d *directory) name(i uint32) string {
 	if i == 0 {
 		return ""
 	}
-	return d.names.get(d.limiters.at(i).key)
+	return d.names.get(d.at(i).key)
 }
 
 // ip is the inverse of address; 0 is the number of the invalid address.
@@ -97,7 +114,7 @@ func (d *directory) ip(i uint32) netip.Addr {
 	if i == 0 {
 		return netip.Addr{}
 	}
-	p := d.limiters.at(i)
+	p := d.at(i)
 	if p.kind == anIPv4 {
 		return netip.AddrFrom4(fourBytes(p.key))
 	}
@@ -112,9 +129,14 @@ func fourBytes(key uint32) (b [4]byte) {
 
 // forget removes a limiter.
 func (d *directory) forget(i uint32) {
-	p := *d.limiters.at(i)
+	p := *d.at(i)
 	d.known[p.kind]--
-	d.limiters.release(i)
+	if p.kind == aHost {
+		d.hosts.release(i)
+	} else {
+		d.shares.release(i % sharedBit)
+	}
+	d.timers[i/sharedBit].release(i % sharedBit)
 	if p.kind == anIPv4 {
 		d.table.remove(d.hashIPv4(p.key), i)
 		return
@@ -126,11 +148,11 @@ func (d *directory) forget(i uint32) {
 // moved finds the limiter of a name that is about to move.
 func (d *directory) moved(name string, from uint32) (set func(to uint32)) {
 	i := d.table.find(maphash.String(d.seed, name), func(i uint32) bool {
-		p := d.limiters.at(i)
+		p := d.at(i)
 		return p.kind != anIPv4 && p.key == from
 	})
 	if i == 0 {
 		return nil
 	}
-	return func(to uint32) { d.limiters.at(i).key = to }
+	return func(to uint32) { d.at(i).key = to }
 }

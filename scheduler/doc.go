@@ -27,13 +27,14 @@
 // # What it costs
 //
 // Add, TryNext and Done take amortized constant time, independent of the number of hosts. A host
-// takes 60 bytes plus its name, an address 58, a task 8 plus its item, or 28 with a NotBefore.
+// takes 60 bytes plus its name, an address 67, a task 8 plus its item, or 32 with a NotBefore.
 // Memory is reused but does not shrink. Only the items contain pointers for the garbage collector.
 // Queues are in memory. No Close is needed.
 //
 // # Reading the source
 //
-// limiter.go has the states of hosts and addresses, place.go all changes between them, engine.go
-// their use in a visit, and delay.go what follows from its outcome. scheduler.go, lease.go and
-// wait.go are the exported side, with locks and goroutines. The rest are containers.
+// limiter.go has the records of hosts, addresses and groups, and states.go the states that they can
+// be in, with all changes of these. engine.go is the course of a visit, delay.go what follows from
+// its outcome, known.go how limiters are found and forgotten, queue.go the tasks. scheduler.go,
+// lease.go and wait.go are the exported side, with locks and goroutines. The rest are containers.
 package scheduler

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"math"
-	"net/netip"
 	"time"
 )
 
@@ -37,14 +36,15 @@ type engine struct {
 	ready readyLists
 
 	// Tasks with a future NotBefore are in a separate wheel, so that they delay nothing.
-	deferredTimers slab[timer]
-	deferredTasks  slab[uint32] // by the numbers of the timers
+	deferredTimers timers
+	deferrals      slab[deferral] // by the numbers of the timers
 	deferred       wheel
 
 	flights      slab[flight]
-	flightTimers slab[timer] // by the numbers of flights; due is when the lease counts as lost
-	flying       chain       // of flights, in the order in which they began
+	flightTimers timers // by the numbers of flights; due is when the lease counts as lost
+	flying       chain  // of flights, in the order in which they began
 
+	hands   [2]uint32      // the last host and the last shared limiter that were swept
 	inState [ready + 1]int // hosts
 	lost    int64          // leases without Done within the timeout
 	joins   int64          // how often a host joined a waitlist; for tests
@@ -91,8 +91,6 @@ func (e *engine) init(o Options, seed uint64) {
 	e.deferred = wheel{timers: &e.deferredTimers, fire: e.taskDue}
 }
 
-func (e *engine) at(i uint32) *limiter { return e.limiters.at(i) }
-
 // due is when the delay of a limiter has passed; longAgo if it was never visited.
 func (e *engine) due(i uint32) *int64 { return &e.timers.at(i).due }
 
@@ -101,9 +99,9 @@ func (e *engine) due(i uint32) *int64 { return &e.timers.at(i).due }
 func (e *engine) next(level uint8) (n uint32) {
 	for e.ready.inUse>>level != 0 {
 		i := e.ready.of[e.ready.top()].head
-		e.unready(i)
+		e.unlist(i, e.at(i))
 		host := i
-		if e.at(i).kind != aHost {
+		if i >= sharedBit {
 			host = e.serve(i, level)
 		}
 		if host != 0 {
@@ -116,30 +114,29 @@ func (e *engine) next(level uint8) (n uint32) {
 // lease leases a host that is in no list. Its delay must have passed, and its address and group
 // must be open.
 func (e *engine) lease(host uint32) (n uint32) {
-	var t uint32
-	p := e.at(host)
-	if e.hasWaiters(p) {
-		e.extras.at(p.extra).waiters--
-		e.updateDue(host)
-	} else {
-		t = e.dequeue(host)
-		e.countTasks(host, -1)
-	}
+	h := e.host(host)
 	e.serial++
 	n = e.flights.alloc()
-	e.flightTimers.alloc() // same number: the slabs are used in step
+	e.flightTimers[0].alloc() // same number: the slabs are used in step
 	e.startTimeout(n)
 	f := e.flights.at(n)
 	*f = flight{
-		serial: e.serial, at: e.now, start: e.now, task: t,
-		limiters: [...]uint32{theHost: host, theAddr: p.addr, theGroup: p.group},
+		serial: e.serial, at: e.now, start: e.now,
+		limiters: [...]uint32{theHost: host, theAddr: h.addr, theGroup: h.group},
 	}
 	for which := range f.limiters {
 		e.take(f, which)
 	}
-	e.placeHost(host)
-	e.replaceShared(f.limiters[theAddr])
-	e.replaceShared(f.limiters[theGroup])
+	if e.hasWaiters(h) {
+		e.extras.at(h.extra).waiters--
+		e.updateDue(host)
+	} else {
+		f.task = e.dequeue(host)
+		e.countTasks(host, -1)
+	}
+	for _, i := range f.limiters {
+		e.settle(i)
+	}
 	return n
 }
 
@@ -184,7 +181,6 @@ func (e *engine) arrived(n uint32, at int64) {
 			f.pending &^= 1 << which
 		}
 		e.charge(i, f.start)
-		e.replace(i)
 	}
 }
 
@@ -195,7 +191,7 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	if f.spent {
 		return false
 	}
-	e.setShared(f.limiters[theHost], addr, e.at(f.limiters[theHost]).group)
+	e.setShared(f.limiters[theHost], addr, e.host(f.limiters[theHost]).group)
 	old := f.limiters[theAddr]
 	if old == addr {
 		return true
@@ -203,17 +199,17 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	if old != 0 {
 		e.leave(f, theAddr)
 		f.limiters[theAddr] = 0
-		e.replaceShared(old)
+		e.settle(old)
 	}
 	if addr == 0 {
 		return true
 	}
-	if !e.isOpen(addr) || e.at(addr).head != 0 {
+	if !e.isOpen(addr) || e.shared(addr).head != 0 {
 		return false
 	}
 	f.limiters[theAddr] = addr
 	e.take(f, theAddr)
-	e.replaceShared(addr)
+	e.settle(addr)
 	return true
 }
 
@@ -222,7 +218,7 @@ func (e *engine) release(n uint32, r report) {
 	f := *e.flights.at(n)
 	e.flying.remove(&e.flightTimers, n)
 	e.flights.release(n)
-	e.flightTimers.release(n)
+	e.flightTimers[0].release(n)
 	if f.spent {
 		e.countTasks(f.limiters[theHost], -1)
 	} else {
@@ -241,10 +237,11 @@ func (e *engine) end(f *flight, r report) {
 			continue
 		}
 		e.leave(f, which)
-		if !r.skipped {
+		if r.skipped {
+			e.settle(i)
+		} else {
 			e.applyOutcome(i, *f, r)
 		}
-		e.replace(i)
 	}
 }
 
@@ -290,14 +287,10 @@ func (e *engine) advance(now int64) {
 	}
 }
 
-// delayPassed places a limiter that has left the wheel.
+// delayPassed is called with a limiter that has left the wheel.
 func (e *engine) delayPassed(i uint32) {
-	if e.at(i).kind == aHost {
-		e.placeHost(i)
-		return
-	}
-	e.at(i).state = idle
-	e.placeShared(i)
+	e.setState(e.at(i), idle)
+	e.settle(i)
 }
 
 // soonest returns the earliest time at which some host may be ready.
@@ -315,156 +308,6 @@ func (e *engine) nextEvent() int64 {
 		at = min(at, e.flightTimers.at(e.flying.head).due)
 	}
 	return at
-}
-
-// sweepBatch is the number of limiters that are checked whenever a lease ends. A lease leaves at
-// most one host and two shared limiters idle, so the sweep catches up with them.
-const sweepBatch = 4
-
-// sweep forgets idle limiters whose delay has passed, among the next few limiters.
-func (e *engine) sweep() {
-	for range min(sweepBatch, e.limiters.used) {
-		if e.hand++; e.hand >= e.limiters.used {
-			e.hand = 1
-		}
-		p := e.at(e.hand)
-		if p.state != idle || !e.expire(e.hand, e.inState[idle] > e.opts.MaxIdleHosts) ||
-			p.extra != 0 || p.addr != 0 || p.group != 0 {
-			continue
-		}
-		e.setState(e.hand, vacant)
-		e.forget(e.hand)
-	}
-}
-
-// expire forgets the last visit of an unused limiter if its delay has passed, and reports whether
-// it has. A host's settings and failures are kept for a day, unless there is no room.
-func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
-	p, due := e.at(i), e.due(i)
-	if p.out > 0 || p.tasks > 0 || p.state != idle || *due > e.now {
-		return false
-	}
-	stays := p.kind == aHost && !noRoom && !e.isStale(p)
-	if p.extra != 0 {
-		x := e.extras.at(p.extra)
-		old := *x
-		*x = extra{owner: old.owner, start: longAgo, retry: longAgo}
-		if stays {
-			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
-		}
-		e.updateDue(i)
-	}
-	*due = longAgo
-	if p.kind == aHost && !stays {
-		e.moveShared(p, &p.addr, 0)
-		e.moveShared(p, &p.group, 0)
-	}
-	return true
-}
-
-// retention is how long the settings and failures of an idle host are kept, in units of a stamp: a
-// day, the maximum age of a cached robots.txt (RFC 9309, section 2.4).
-const retention = int64(24*time.Hour) >> stampUnit
-
-// isStale reports whether an idle host was last used more than a day ago.
-func (e *engine) isStale(p *limiter) bool { return int64(e.stamp()-p.tail) > retention }
-
-// A stamp is a time in units of 1.07 s since the first time seen. It overflows after 146 years.
-const stampUnit = 30
-
-// stamp returns the present as a stamp.
-func (e *engine) stamp() uint32 {
-	if e.now == longAgo {
-		return 0
-	}
-	return uint32((e.now - e.first) >> stampUnit)
-}
-
-// use returns the number of a host and adds unknown ones. It expires the host first, so that the
-// result does not depend on when sweep last visited it.
-func (e *engine) use(name string) uint32 {
-	i, isNew := e.named(aHost, name)
-	if isNew {
-		e.inState[idle]++
-	}
-	if e.freshen(i, isNew); isNew {
-		e.touch(i)
-	}
-	return i
-}
-
-// touch records that a host, its address and its group are used now.
-func (e *engine) touch(host uint32) {
-	p := e.at(host)
-	if p.head == 0 {
-		p.tail = e.stamp()
-	}
-	for _, shared := range [...]uint32{p.addr, p.group} {
-		if shared != 0 {
-			e.expire(shared, false)
-		}
-	}
-}
-
-// useAddr is use for an address. The invalid address has the number 0.
-func (e *engine) useAddr(ip netip.Addr) uint32 {
-	if !ip.IsValid() {
-		return 0
-	}
-	return e.freshen(e.address(ip))
-}
-
-func (e *engine) freshen(i uint32, isNew bool) uint32 {
-	if k := e.at(i).kind; isNew && e.restarted[k] > e.now {
-		*e.due(i) = e.restarted[k]
-	} else if !isNew {
-		e.expire(i, false)
-	}
-	return i
-}
-
-// setHost records what the caller knows about a host.
-func (e *engine) setHost(name string, h Host, addrKnown bool) {
-	i := e.use(name)
-	e.touch(i)
-	p := e.at(i)
-	addr, group := p.addr, p.group
-	if addrKnown {
-		addr = e.useAddr(h.Addr)
-	}
-	if h.Group != "" {
-		group = e.freshen(e.named(aGroup, h.Group))
-	}
-	e.setShared(i, addr, group)
-	e.setDelays(i, h.Delay, h.CrawlDelay)
-	e.sweep() // callers may never make any other call
-}
-
-// setShared assigns a host to an address and a group.
-func (e *engine) setShared(host, addr, group uint32) {
-	p := e.at(host)
-	if addr == p.addr && group == p.group {
-		return
-	}
-	e.unplace(host)
-	e.moveShared(p, &p.addr, addr)
-	e.moveShared(p, &p.group, group)
-	e.placeHost(host)
-}
-
-// moveShared moves a host with its tasks from one shared limiter to another.
-func (e *engine) moveShared(host *limiter, from *uint32, to uint32) {
-	if *from != 0 {
-		old := e.at(*from)
-		*old.hosts()--
-		old.tasks -= host.tasks
-	}
-	if to != 0 {
-		p := e.at(to)
-		*p.hosts()++
-		p.tasks += host.tasks
-	}
-	*from = to
 }
 
 // later returns t plus d, but at most never. It requires that d is not

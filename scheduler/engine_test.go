@@ -25,10 +25,12 @@ func TestMemoryIsReused(t *testing.T) {
 	}
 	require.Len(t, s.engine.tasks.chunks, 1)
 	require.Len(t, s.items.chunks, 1)
-	require.Len(t, s.engine.limiters.chunks, 1)
-	require.Len(t, s.engine.timers.chunks, 1)
+	require.Len(t, s.engine.hosts.chunks, 1)
+	require.Len(t, s.engine.shares.chunks, 1)
+	require.Len(t, s.engine.timers[0].chunks, 1)
+	require.Len(t, s.engine.timers[1].chunks, 1)
 	require.Len(t, s.engine.flights.chunks, 1)
-	require.Len(t, s.engine.deferredTimers.chunks, 1)
+	require.Len(t, s.engine.deferredTimers[0].chunks, 1)
 	require.LessOrEqual(t, len(s.engine.names.texts), 2)
 }
 

@@ -241,15 +241,3 @@ func ExampleLease_Task() {
 }
 
 // A visit that takes too long shows in a status page.
-func ExampleScheduler_InFlight() {
-	s := scheduler.New[int](scheduler.Options{})
-	_ = s.Add(scheduler.Task[int]{Host: "slow.test", Item: 7})
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	lease, _ := s.TryNext(start)
-	now := start.Add(10 * time.Minute)
-	for task, since := range s.InFlight() {
-		fmt.Println(task.Host, task.Item, now.Sub(since))
-	}
-	lease.Done(scheduler.Outcome{})
-	// Output: slow.test 7 10m0s
-}

@@ -12,13 +12,12 @@ import (
 // Reason says what a host waits for and until when, as of the latest time that the Scheduler has
 // seen. Its times are in the local time zone. The zero Reason stands for an unknown host.
 type Reason struct {
-	Known  bool
-	Rule   string     // what the host waits for, or would with work, such as "its Crawl-delay"; "" means nothing
-	Until  time.Time  // when that ends unless something happens earlier; zero if unknown
-	Since  time.Time  // when the lease that Rule refers to was given; zero if there is none
-	Addr   netip.Addr // if it is known
-	Group  string     // if it has one
-	Others int        // hosts in the same waitlist, up to 1000
+	Known bool
+	Rule  string     // what the host waits for, or would with work, such as "its Crawl-delay"; "" means nothing
+	Until time.Time  // when that ends unless something happens earlier; zero if unknown
+	Since time.Time  // when the lease that Rule refers to was given; zero if there is none
+	Addr  netip.Addr // if it is known
+	Group string     // if it has one
 
 	Queued   int // number of tasks
 	Callers  int // of Wait that wait for the host
@@ -45,9 +44,6 @@ func (r Reason) String() string {
 		return "is ready, " + strings.Join(work, ", ")
 	}
 	text := "waits for " + r.Rule
-	if r.Others > 0 {
-		text += fmt.Sprintf(", with %s,", counted(r.Others, "other host"))
-	}
 	const layout = "2006-01-02 15:04:05.000"
 	if !r.Since.IsZero() {
 		text += " given at " + r.Since.Format(layout)
@@ -55,7 +51,7 @@ func (r Reason) String() string {
 	if !r.Until.IsZero() {
 		text += " until " + r.Until.Format(layout)
 	}
-	return strings.TrimSuffix(text, ",") + ", " + strings.Join(work, ", ")
+	return text + ", " + strings.Join(work, ", ")
 }
 
 func counted(n int, noun string) string {
@@ -89,9 +85,9 @@ func (s *Scheduler[T]) Reasons() iter.Seq2[string, Reason] {
 		reason Reason
 	}
 	return func(yield func(string, Reason) bool) {
-		walk(&s.mu, &s.engine.limiters, func(k known) bool { return yield(k.host, k.reason) },
+		walk(&s.mu, &s.engine.hosts, func(k known) bool { return yield(k.host, k.reason) },
 			func(i uint32) (known, bool) {
-				if p := s.engine.at(i); p.kind != aHost || p.state == vacant {
+				if s.engine.at(i).state == vacant {
 					return known{}, false
 				}
 				return known{s.engine.name(i), s.reason(i)}, true
@@ -130,7 +126,7 @@ func walk[E, V any](
 func (s *Scheduler[T]) reason(host uint32) Reason {
 	e := &s.engine
 	e.expire(host, false)
-	p := e.at(host)
+	p := e.host(host)
 	r := Reason{
 		Known: true, Queued: int(p.tasks), Leased: int(p.out &^ pendingBit),
 		Addr: e.ip(p.addr), Group: e.name(p.group),
@@ -145,47 +141,47 @@ func (s *Scheduler[T]) reason(host uint32) Reason {
 		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))
 	case p.out >= e.most[aHost]:
 		r.Rule, r.Since = "its lease", s.leasedSince(theHost, host)
-	case p.head == 0 && r.Callers == 0:
+	case p.last == 0 && r.Callers == 0:
 		r.Rule = "the time of its tasks"
 	case *e.due(host) > e.now:
 		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))
 	case p.addr != 0 || p.group != 0:
-		s.explainShared(&r, p)
+		s.explainShared(&r, host)
 	}
 	return r
 }
 
 // explainShared explains a host that has an address or a group, and whose own delay has passed. It
 // requires that s.mu is held.
-func (s *Scheduler[T]) explainShared(r *Reason, p *limiter) {
+func (s *Scheduler[T]) explainShared(r *Reason, host uint32) {
 	e := &s.engine
-	shared := [...]uint32{theAddr: p.addr, theGroup: p.group}
+	h := e.host(host)
+	shared := [...]uint32{theAddr: h.addr, theGroup: h.group}
 	names := [...]string{
 		theAddr: "its address " + r.Addr.String(), theGroup: fmt.Sprintf("its group %q", r.Group),
 	}
 	at := theAddr // whose waitlist the host is in
-	if p.state == atGroup || p.addr == 0 {
+	if h.state == atGroup || h.addr == 0 {
 		at = theGroup
 	}
-	r.Others = e.others(shared[at])
 	for _, which := range [...]int{at, theAddr + theGroup - at} {
 		i := shared[which]
 		if i == 0 {
 			continue
 		}
-		switch q := e.at(i); {
-		case q.out >= e.most[q.kind]:
+		switch p := e.shared(i); {
+		case p.out >= e.most[p.kind]:
 			r.Rule, r.Since = "the lease of "+names[which], s.leasedSince(which, i)
+			return
 		case *e.due(i) > e.now:
 			r.Rule, r.Until = e.rule(i)+" of "+names[which], s.time(*e.due(i))
-		case q.state == held && p.state != holding:
+			return
+		case p.holder != 0 && p.holder != host:
 			r.Rule = "another host of " + names[which]
-		}
-		if r.Rule != "" {
 			return
 		}
 	}
-	if r.Others > 0 {
+	if e.shared(shared[at]).head != host {
 		r.Rule = "its turn at " + names[at]
 	}
 }
@@ -200,14 +196,6 @@ func (s *Scheduler[T]) leasedSince(which int, i uint32) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// others returns the number of other hosts in the waitlist of a host, up to 1000.
-func (e *engine) others(shared uint32) (n int) {
-	for i := e.at(shared).head; i != 0 && n <= 1000; i = e.timers.at(i).next {
-		n++
-	}
-	return max(n-1, 0)
 }
 
 // rule returns the rule that determines the delay of a limiter.
@@ -283,9 +271,10 @@ func (s *Scheduler[T]) Stats() Stats {
 		Ready:  min(e.ready.count, busy),
 		Leased: e.inState[leased],
 
-		Out:    s.leased,
-		Given:  int64(e.serial),
-		Lost:   e.lost,
+		Out:   s.leased,
+		Given: int64(e.serial),
+		Lost:  e.lost,
+
 		Waits:  s.blocked.waits,
 		Waited: time.Duration(s.blocked.waited),
 	}

@@ -61,8 +61,7 @@ func TestExplain(t *testing.T) {
 		"the delay of an address": {
 			opts:   scheduler.Options{HostDelay: -1, AddrDelay: 5 * s},
 			queued: jobs(here, "a1", "b1", "c1"), outcome: &scheduler.Outcome{},
-			want: "waits for the delay of its address 10.0.0.1, with 2 other hosts, " +
-				"until 2026-01-01 00:00:05.000, 1 task queued",
+			want: "waits for the delay of its address 10.0.0.1 until 2026-01-01 00:00:05.000, 1 task queued",
 		},
 		"the back-off of an address": {
 			opts:   scheduler.Options{HostDelay: -1, AddrDelay: 5 * s, Backoff: 1, MaxBackoff: time.Hour},
@@ -104,8 +103,8 @@ func TestExplainOtherHosts(t *testing.T) {
 	for host, want := range map[string]string{
 		"b": "waits for the lease of its address 10.0.0.1 given at 2026-01-01 00:00:00.000, 1 task queued",
 		"c": `waits for the lease of its group "g" given at 2026-01-01 00:00:00.000, 1 task queued`,
-		"e": "waits for its turn at its address 10.0.0.3, with 1 other host, 1 task queued",
-		"f": "waits for its turn at its address 10.0.0.3, with 1 other host, 1 task queued",
+		"e": "is ready, 1 task queued",
+		"f": "waits for its turn at its address 10.0.0.3, 1 task queued",
 		"x": "is not known",
 	} {
 		require.Equal(t, want, inUTC(s.Explain(host)))

@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -35,7 +34,7 @@ func TestHoldersOfALeaseWaitForTheirHost(t *testing.T) {
 				}
 				require.False(t, lease.Held())
 				require.False(t, lease.Reach(there))
-				require.Len(t, maps.Collect(s.InFlight()), 1, "the task")
+				require.Equal(t, 1, s.Stats().Out, "the task")
 				lease.Done(scheduler.Outcome{Failed: true})
 				require.Zero(t, s.Explain("a").Failures, "the outcome belongs to no turn")
 				require.Zero(t, s.Stats().Out)
@@ -163,4 +162,19 @@ func TestAnyHolderMayWait(t *testing.T) {
 			require.Zero(t, s.Stats().Queued)
 		})
 	}
+}
+
+// TestHolderOfTwoLeases: a context carries all leases under which it was made.
+func TestHolderOfTwoLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
+		add(t, s, jobs(anywhere, "a1", "b1")...)
+		first, second := next(t, s), next(t, s)
+		start := time.Now()
+		turn, err := s.Wait(second.Context(first.Context(t.Context())), first.Host())
+		require.NoError(t, err)
+		require.Zero(t, time.Since(start))
+		require.False(t, first.Held() || second.Held())
+		turn.Done(scheduler.Outcome{})
+	})
 }

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"iter"
 	"net/netip"
 	"time"
 )
@@ -80,6 +79,7 @@ func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
 	s.leased--
 	if again && t != 0 {
 		s.queued++
+		e.touch(host)
 		e.queue(host, t, s.instant(notBefore))
 	} else {
 		s.releaseTask(t)
@@ -111,23 +111,35 @@ func (l *Lease[T]) lock() bool {
 // [Scheduler.Wait], and the last one with that for the task as well: the first call gives back the
 // turn of the lease, so that no caller waits for what it holds itself, nor two for each other. What
 // remains is the task: [Lease.Held] is false, and Done and Requeue ignore the outcome.
-// Options.LeaseTimeout starts again at each call of Wait and when it returns.
+// Options.LeaseTimeout starts again at each call of Wait and when it returns. A caller that holds
+// several leases makes the context of one from that of another.
 func (l *Lease[T]) Context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, holderKey[T]{l.s}, l)
+	key := holderKey[T]{l.s}
+	outer, _ := ctx.Value(key).(*holder[T])
+	return context.WithValue(ctx, key, &holder[T]{l, outer})
 }
 
-// holderKey is the key in a context of the lease that its caller holds.
+// A holder is the caller with a context: it holds a lease, and those of the context that this one
+// was made from.
+type holder[T any] struct {
+	lease *Lease[T]
+	outer *holder[T] // nil if there are no others
+}
+
+// holderKey is the key of a holder in a context.
 type holderKey[T any] struct{ s *Scheduler[T] }
 
-// spend gives back the turn of the lease that a context carries, and reports whether it carries one
-// that is outstanding. It requires that s.mu is held.
+// spend gives back the turns of the leases that a context carries, and reports whether it carries
+// one that is outstanding. It requires that s.mu is held.
 func (s *Scheduler[T]) spend(ctx context.Context) (held bool) {
-	l, ok := ctx.Value(holderKey[T]{s}).(*Lease[T])
-	if ok && s.engine.flights.at(l.flight).serial == l.serial {
-		s.engine.spend(l.flight)
-		return true
+	h, _ := ctx.Value(holderKey[T]{s}).(*holder[T])
+	for ; h != nil; h = h.outer {
+		if s.engine.flights.at(h.lease.flight).serial == h.lease.serial {
+			s.engine.spend(h.lease.flight)
+			held = true
+		}
 	}
-	return false
+	return held
 }
 
 // Held reports whether a request may be sent under the lease now. Ask before a request that was
@@ -181,23 +193,4 @@ func (l *Lease[T]) Arrived(at time.Time) {
 	defer l.s.mu.Unlock()
 	l.s.engine.arrived(l.flight, l.s.instant(at))
 	l.s.changed()
-}
-
-// InFlight returns an iterator over the leased tasks, with the times of their leases. The Scheduler
-// may be used during the walk, which may miss concurrent changes.
-func (s *Scheduler[T]) InFlight() iter.Seq2[Task[T], time.Time] {
-	type leased struct {
-		task Task[T]
-		at   time.Time
-	}
-	return func(yield func(Task[T], time.Time) bool) {
-		walk(&s.mu, &s.engine.flights, func(l leased) bool { return yield(l.task, l.at) },
-			func(i uint32) (leased, bool) {
-				f := s.engine.flights.at(i)
-				if f.serial == 0 {
-					return leased{}, false
-				}
-				return leased{s.taskOf(f), s.time(f.at)}, true
-			})
-	}
 }

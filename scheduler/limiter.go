@@ -1,34 +1,71 @@
 package scheduler
 
-// A limiter spaces out leases: it is a host, an address or a group. Addresses and groups are shared
-// limiters, as many hosts may belong to one. The record is half a cache line; data that few
-// limiters need is in an extra. The time at which its delay has passed is in its timer.
+// A limiter spaces out leases: it is what a host and a shared limiter have in common. The time at
+// which its delay has passed is in its timer, and what few limiters need is in an extra.
 type limiter struct {
 	key   uint32 // the IPv4 address itself, or the position of the key in names
 	extra uint32 // 0 if there is none
-
-	// Of a shared limiter: the waitlist, a chain of hosts. Of a host: the first and last of its
-	// tasks that may be leased, linked by their next fields. If there are none, tail is the stamp
-	// of the host's last use.
-	chain
-
 	tasks uint32 // queued; of a shared limiter, those of all its hosts
-
-	// Of a host: its address and its group, or 0. A shared limiter has other uses for them, see
-	// hosts and lastFront.
-	addr, group uint32
-
 	out   uint16 // leases, and pendingBit
 	state state
 	kind  kind
 }
 
-// hosts is how many hosts belong to a shared limiter.
-func (p *limiter) hosts() *uint32 { return &p.addr }
+// A hostLimiter is a host. It fills half a cache line.
+type hostLimiter struct {
+	limiter
+	last        uint32 // of the tasks that may be leased; 0 if there are none. Its next one is the first
+	used        uint32 // stamp of the last use
+	addr, group uint32 // to which it belongs; 0 if there is none
+}
 
-// lastFront is the last of the hosts at the front of a waitlist, which only hosts with a caller of
-// Wait may overtake. It is 0 if there is none.
-func (p *limiter) lastFront() *uint32 { return &p.group }
+// A sharedLimiter is an address or a group, to which many hosts may belong.
+type sharedLimiter struct {
+	limiter
+	waitlist
+	hosts  uint32 // that belong to it
+	holder uint32 // of a group: the host that it is held for; 0 if there is none
+}
+
+// sharedBit is set in the numbers of shared limiters, and not in those of hosts.
+const sharedBit = 1 << 31
+
+// A waitlist has the hosts that wait for a shared limiter, in the order in which they get it: those
+// with a caller of Wait, then others at the front, then the rest.
+type waitlist struct {
+	chain
+	lastCalled uint32 // of the hosts with a caller of Wait; 0 if there is none
+	lastFront  uint32 // of these and the others at the front; 0 if there is none
+}
+
+// join requires that the host is in no chain.
+func (w *waitlist) join(timers *timers, host uint32, called, front bool) {
+	switch {
+	case called:
+		w.insert(timers, host, w.lastCalled)
+		if w.lastFront == w.lastCalled {
+			w.lastFront = host
+		}
+		w.lastCalled = host
+	case front:
+		w.insert(timers, host, w.lastFront)
+		w.lastFront = host
+	default:
+		w.push(timers, host)
+	}
+}
+
+// leave requires that the host is in the waitlist.
+func (w *waitlist) leave(timers *timers, host uint32) {
+	before := timers.at(host).prev
+	if w.lastFront == host {
+		w.lastFront = before
+	}
+	if w.lastCalled == host {
+		w.lastCalled = before
+	}
+	w.remove(timers, host)
+}
 
 // pendingBit is set in limiter.out while the arrival time of some request in flight is unknown. It
 // makes out larger than any bound, so that no other lease is given. It is used only where several
@@ -46,39 +83,22 @@ const (
 	kinds
 )
 
-// A state is the list that a host or a shared limiter is in, if any:
-//
-//	waiting ──► atAddr, atGroup ──► ready ──► leased
-//	   ▲               ▲              ▲         │
-//	   └───────────────┴──────────────┴─────────┤  something to do
-//	idle ◄──────────────────────────────────────┘  nothing to do
-//
-// The work of a host is its queue, that of a shared limiter its waitlist. Only placeHost,
-// placeShared and serve choose between these states. Once its delay has passed, sweep removes an
-// idle limiter.
-type state uint8
+// An extra is the state that few limiters have, mostly what makes a delay longer than the default.
+type extra struct {
+	owner    uint32
+	failures uint8  // net of successes, for the back-off
+	raised   uint64 // serial of the last flight when a failure was last counted
+	start    int64  // of the last visit, from which the delays count; longAgo if there was none
+	retry    int64  // the Retry-After of the server; longAgo if there is none
 
-const (
-	vacant  state = iota // no limiter
-	idle                 // nothing to do; its delay may still be running
-	waiting              // in the wheel
-	atAddr               // host: in the waitlist of its address
-	atGroup              // host: in the waitlist of its group
-	holding              // host: atAddr and next there, with its group held for it
-	held                 // group: for the host that is holding it
-	leased               // as many leases as allowed, or no more work
-	ready                // plus its level: in the ready list of that level
-)
+	// The delays for the latencies of the last visits, newest first; 0 if a delay is not more than
+	// the default. A host needs only the first.
+	slow [3]int64
 
-// The levels of the ready lists: a level for each priority, and one for callers of Wait.
-const (
-	waitLevel = priorities
-	levels    = waitLevel + 1
-)
-
-// readyLists has a list for each level, and a word with a bit for each list that is not empty.
-type readyLists struct {
-	of    [levels]chain
-	inUse uint16
-	count int
+	// Only hosts have the rest.
+	waiters uint32             // callers of Wait
+	wanted  int64              // Host.Delay; 0 if that is not more than the default
+	asked   int64              // Host.CrawlDelay, likewise
+	ranked  bool               // the queue has tasks of several priorities
+	tails   [priorities]uint32 // the last task of each priority, if ranked
 }

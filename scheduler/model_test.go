@@ -109,9 +109,6 @@ func (m *model) pace(p *modelLimiter) time.Duration {
 		slow = slices.Min(p.slow[:])
 	}
 	d := max(slow, p.wanted, p.asked, m.backoff(p.kind, p.failures))
-	if m.opts.MaxDelay > 0 {
-		d = min(d, m.opts.MaxDelay)
-	}
 	return max(d, m.usual(p.kind))
 }
 

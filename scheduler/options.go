@@ -31,11 +31,6 @@ type Options struct {
 	// means that latency does not count.
 	LatencyFactor float64
 
-	// MaxDelay bounds the delays that result from SetHost, latency and back-off. It does not affect
-	// HostDelay, AddrDelay and Retry-After.
-	// Zero or negative means unlimited.
-	MaxDelay time.Duration
-
 	// Backoff is the minimum delay of a host after its first failure. Each further failure doubles
 	// it, each success halves the number of failures, and a day without visits resets it. A failure
 	// also doubles the delay of the address, up to a factor of 64. Up to a tenth is added, which
@@ -105,9 +100,6 @@ func (o Options) normal() Options {
 	o.HostDelay = normalDelay(o.HostDelay, DefaultHostDelay)
 	o.AddrDelay = normalDelay(o.AddrDelay, o.HostDelay)
 	o.GroupDelay = normalDelay(o.GroupDelay, o.HostDelay)
-	if o.MaxDelay <= 0 {
-		o.MaxDelay = math.MaxInt64
-	}
 	if o.HostDelay == 0 && o.AddrDelay == 0 {
 		o.Backoff = cmp.Or(o.Backoff, -1)
 		o.LatencyFactor = cmp.Or(o.LatencyFactor, -1)

@@ -121,18 +121,17 @@ func (e *engine) restoreAll(delay int64) {
 	for k := range e.restarted {
 		e.restarted[k] = max(e.restarted[k], later(e.now, max(e.delay[k], delay)))
 	}
-	for i := uint32(1); i < e.limiters.used; i++ {
-		if p := e.at(i); p.state != vacant {
-			e.charge(i, e.restarted[p.kind]-e.delay[p.kind])
-			e.replace(i)
+	for half, used := range [...]uint32{e.hosts.used, e.shares.used} {
+		for i := uint32(1); i < used; i++ {
+			i := i + uint32(half)*sharedBit
+			if p := e.at(i); p.state != vacant {
+				e.charge(i, e.restarted[p.kind]-e.delay[p.kind])
+			}
 		}
 	}
 }
 
 func (e *engine) restore(i uint32, entry Entry, retry int64) {
-	if e.at(i).kind == aHost {
-		e.touch(i)
-	}
 	x := e.extraOf(i)
 	x.start = max(x.start, e.now)
 	x.failures = max(x.failures, uint8(entry.Failures))
@@ -146,5 +145,4 @@ func (e *engine) restore(i uint32, entry Entry, retry int64) {
 		x.retry = max(x.retry, min(retry, later(e.now, e.longestPause(e.at(i).kind, x))))
 	}
 	e.updateDue(i)
-	e.replace(i)
 }

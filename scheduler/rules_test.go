@@ -87,27 +87,7 @@ func TestRules(t *testing.T) {
 			},
 			[]string{"0s a1", "0s b1", "5s b2"},
 		},
-		"MaxDelay bounds the delay by latency": {
-			script{
-				opts: scheduler.Options{MaxDelay: 8 * time.Second}, tasks: jobs(here, "a1", "a2"),
-				visit: func(string) scheduler.Outcome { return scheduler.Outcome{Took: time.Hour} },
-			},
-			[]string{"0s a1", "8s a2"},
-		},
-		"and a Crawl-delay, even if it is a year": {
-			script{
-				opts: scheduler.Options{MaxDelay: 8 * time.Second}, tasks: jobs(here, "a1", "a2"),
-				prepare: func(s *scheduler.Scheduler[string], _ time.Time) {
-					setDelay(s, "a", 365*24*time.Hour)
-				},
-			},
-			[]string{"0s a1", "8s a2"},
-		},
-		"but not the default delay": {
-			script{opts: scheduler.Options{MaxDelay: 1}, tasks: jobs(here, "a1", "a2")},
-			[]string{"0s a1", "5s a2"},
-		},
-		"without MaxDelay, a Crawl-delay of a year is obeyed for its host": {
+		"a Crawl-delay of a year is obeyed for its host": {
 			script{tasks: jobs(here, "a1", "a2", "b1"),
 				prepare: func(s *scheduler.Scheduler[string], _ time.Time) {
 					setDelay(s, "a", 365*24*time.Hour)

@@ -25,7 +25,7 @@ const (
 // enters a slot, its entries move to lower levels, as those of slot 4 do at 4.00. An entry moves at
 // most once per level, so the cost is constant. Entries that are due by then fire immediately.
 type wheel struct {
-	timers *slab[timer] // by the numbers of the entries
+	timers *timers // by the numbers of the entries
 
 	// fire is called with each due entry, after it has left the wheel. It may insert, but not
 	// remove: the entry might be in the list that is being iterated.

@@ -13,7 +13,7 @@ import (
 type wheelTest struct {
 	t      *testing.T
 	wheel  wheel
-	timers slab[timer]
+	timers timers
 	want   map[uint32]int64 // due times of the entries in the wheel
 	fired  []uint32
 }
@@ -21,7 +21,7 @@ type wheelTest struct {
 func newWheelTest(t *testing.T, entries int) *wheelTest {
 	w := &wheelTest{t: t, want: make(map[uint32]int64)}
 	for range entries {
-		w.timers.alloc()
+		w.timers[0].alloc()
 	}
 	w.wheel.timers = &w.timers
 	w.wheel.fire = func(i uint32) { w.fired = append(w.fired, i) }

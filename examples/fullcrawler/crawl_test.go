@@ -260,7 +260,9 @@ func sendAway(t *testing.T, status int, retry time.Duration) {
 	web := serve(t, webtest.Options{
 		Seed: 10, Hosts: 2, Pages: 8, Traits: traits, Network: memnet.New(),
 	})
-	crawlWeb(t, web, politeConfig(t, web))
+	cfg := politeConfig(t, web)
+	cfg.Wait = 2 * retry // else the crawl ends without the host's other pages
+	crawlWeb(t, web, cfg)
 	last, sentAway := map[string]webtest.Request{}, 0
 	for _, r := range web.Log() {
 		if before := last[r.Host]; before.Status == status {

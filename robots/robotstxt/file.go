@@ -4,6 +4,7 @@ import (
 	"iter"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
@@ -31,6 +32,7 @@ type File struct {
 
 	mu    sync.Mutex
 	rules map[string]*ruleset // by the token that selects the groups
+	size  atomic.Int64        // of the rules
 }
 
 // A group is what follows consecutive User-agent lines, up to the next such line.
@@ -124,6 +126,7 @@ func (f *File) Rules(agent string) Rules {
 			f.rules = make(map[string]*ruleset, 1)
 		}
 		f.rules[token] = set
+		f.size.Add(int64(128 + 2*len(token) + set.size()))
 	}
 	return Rules{set}
 }
@@ -164,13 +167,7 @@ func (f *File) Size() int {
 	if f == nil {
 		return 0
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	size := 256 + len(f.text) + len(f.text)/8 + 10*len(f.groups) + 14*len(f.names)
-	for token, set := range f.rules {
-		size += 128 + 2*len(token) + set.size()
-	}
-	return size
+	return 256 + len(f.text) + len(f.text)/8 + 10*len(f.groups) + 14*len(f.names) + int(f.size.Load())
 }
 
 // Record is one line of a file that neither names a crawler nor allows or disallows a path.

@@ -226,11 +226,20 @@ func (c *Calendar[B]) Put(b *B, start, width int64) bool {
 	return false
 }
 
-// Covers reports whether all slots of a bucket that is being split have finer buckets.
-func (c *Calendar[B]) Covers(start, width int64) bool {
-	for i := range c.levels[1:] {
-		if c.levels[i+1].width() == width {
-			return start > c.now && start%width == 0 && start+width <= c.levels[i].end
+// Take removes the bucket that begins at a slot after now, whose content will move to new buckets.
+func (c *Calendar[B]) Take(start int64) {
+	i := 0
+	for start >= c.levels[i].end {
+		i++
+	}
+	c.levels[i].take(start)
+}
+
+// Fits reports whether a bucket that is being split can have come from the calendar.
+func (c *Calendar[B]) Fits(start, width int64) bool {
+	for i := range c.levels {
+		if l := &c.levels[i]; l.width() == width {
+			return start > c.now && start%width == 0 && start < l.end
 		}
 	}
 	return false

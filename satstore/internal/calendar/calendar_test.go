@@ -77,7 +77,7 @@ func (w *walker) split() bool {
 	for _, slot := range slots {
 		w.put(slot)
 		require.Less(w.t, w.c.At(slot).width, b.width)
-		require.True(w.t, w.c.Covers(b.start, b.width))
+		require.True(w.t, w.c.Fits(b.start, b.width))
 		w.splits++
 	}
 	return true
@@ -186,6 +186,9 @@ func TestRestoreRefuses(t *testing.T) {
 	require.False(t, c.Put(b, 1<<20, 1), "too far for its width")
 	require.False(t, c.Put(b, 1<<20+1, 1<<14), "in the middle of a bucket")
 	require.False(t, c.Put(b, 1001, 3), "not the width of a level")
-	require.False(t, c.Covers(1<<20, 1<<14), "too far to be split")
-	require.False(t, c.Covers(1<<20, 3))
+	require.True(t, c.Fits(1<<20, 1<<14))
+	require.False(t, c.Fits(1<<20+1, 1<<14), "in the middle of a bucket")
+	require.False(t, c.Fits(1000, 1), "passed")
+	require.False(t, c.Fits(1<<20, 1), "too far for its width")
+	require.False(t, c.Fits(1<<20, 3))
 }

@@ -57,9 +57,6 @@ func NewPart(extents []Extent, count uint64) Part { return Part{extents: extents
 // Count returns how many entries were appended.
 func (p *Part) Count() uint64 { return p.disk + uint64(p.held) }
 
-// InMemory returns how many entries are not on disk.
-func (p *Part) InMemory() uint64 { return uint64(p.held) }
-
 // Extents returns the extents on disk. The slice must not be changed.
 func (p *Part) Extents() []Extent { return p.extents }
 

@@ -1,6 +1,8 @@
 package extent
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -61,7 +63,8 @@ func (r *Reader) Open(part *Part, bucket uint64, magic uint32) {
 }
 
 // Next returns the block that holds an entry. If the entry is gone, it returns the next block. The
-// block is valid until the next call. Its Count is 0 at the end of the part.
+// block is valid until the next call. Its Count is 0 at the end of the part. After an error, First
+// and Count say which entries cannot be read, so that the caller can continue after them.
 func (r *Reader) Next(entry uint64) (Block, error) {
 	e, found := r.locate(entry)
 	for e.Size > 0 {
@@ -72,7 +75,7 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 		// The extent may have been released during the read, and overwritten after a checkpoint.
 		was := e
 		if e, found = r.locate(entry); e == was {
-			return Block{}, err
+			return read, err
 		}
 	}
 	return found, nil
@@ -120,27 +123,64 @@ func (r *Reader) follow(rest []Extent) {
 func (r *Reader) read(e Extent, entry uint64) (Block, error) {
 	if e != r.extent {
 		if err := r.fetch(e); err != nil {
-			return Block{}, err
+			return Block{First: e.First, Count: e.Count}, err
 		}
 	} else if entry < r.first {
 		r.at, r.first = 0, e.First
 	}
 	for {
-		found, size, reason := Open(r.data[r.at:])
-		if reason == "" && (found.Bucket != r.bucket || found.First != r.first ||
-			found.Magic != r.magic || found.Count == 0) {
+		found, size, reason := r.open(r.at)
+		if reason == "" && found.First != r.first {
 			reason = "a misplaced block"
 		}
-		if reason != "" {
-			r.extent = Extent{} // so that another attempt reads it again
-			return Block{}, disk.Corrupt(Name, e.Offset()+int64(r.at), reason)
+		if reason == "" {
+			r.at += size
+			r.first += uint64(found.Count)
+		} else {
+			first, offset := r.first, e.Offset()+int64(r.at)
+			r.skip()
+			found = Block{First: first, Count: uint32(r.first - first)}
+			if entry < r.first {
+				return found, disk.Corrupt(Name, offset, reason)
+			}
 		}
-		r.at += size
-		r.first += uint64(found.Count)
 		if entry < r.first {
 			return found, nil
 		}
 	}
+}
+
+// open returns the block of the part that begins at an offset in r.data.
+func (r *Reader) open(at int) (found Block, size int, reason string) {
+	found, size, reason = Open(r.data[at:])
+	end := r.extent.First + uint64(r.extent.Count)
+	if reason == "" && (found.Bucket != r.bucket || found.Magic != r.magic || found.Count == 0 ||
+		found.First < r.first || found.First+uint64(found.Count) > end) {
+		reason = "a misplaced block"
+	}
+	return found, size, reason
+}
+
+// skip moves from a damaged block to the next one that is sound, or to the end of the extent.
+// Entries may contain anything, so it compares the bucket before it computes a checksum.
+func (r *Reader) skip() {
+	const before = 4 // bytes of a block before its magic
+	mark := binary.LittleEndian.AppendUint32(nil, r.magic)
+	for at := r.at + 1; at+before < len(r.data); at++ {
+		n := bytes.Index(r.data[at+before:], mark)
+		if n < 0 {
+			break
+		}
+		at += n
+		if len(r.data)-at < Header || binary.LittleEndian.Uint64(r.data[at+16:]) != r.bucket {
+			continue
+		}
+		if found, _, reason := r.open(at); reason == "" && found.First > r.first {
+			r.at, r.first = at, found.First
+			return
+		}
+	}
+	r.at, r.first = len(r.data), r.extent.First+uint64(r.extent.Count)
 }
 
 // fetch sets r.data to an extent, and begins to read the following ones.

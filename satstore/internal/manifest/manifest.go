@@ -26,7 +26,7 @@ const (
 )
 
 // magic names the version of all files of a store. It is on disk. Do not change it; add a version.
-const magic = "SATCHK4\n"
+const magic = "SATCHK5\n"
 
 // Limits of a Manifest.
 const (
@@ -58,6 +58,7 @@ type Manifest struct {
 type Split struct {
 	Moved     uint64 // records that have moved
 	Forwarded uint64 // messages that have moved, after all records
+	Into      int    // buckets over which it is spread: those of its slot that are due, in order
 }
 
 // A Bucket describes the part of a bucket that is on disk. It is not safe for concurrent use.
@@ -68,7 +69,8 @@ type Bucket struct {
 	Width    int64 // slots
 	Records  Part
 	Messages Part
-	Done     []uint64 // a bit per record that is elsewhere; only for buckets that are due
+	Gone     uint64   // records that are elsewhere or deleted
+	Done     []uint64 // a bit per record that was returned; only for buckets that are due
 }
 
 // A Part is a sequence of entries.
@@ -116,6 +118,7 @@ func (m *Manifest) append(b []byte) []byte {
 	} else {
 		b = binary.AppendUvarint(append(b, 1), m.Split.Moved)
 		b = binary.AppendUvarint(b, m.Split.Forwarded)
+		b = binary.AppendUvarint(b, uint64(m.Split.Into))
 	}
 	b = binary.AppendUvarint(b, uint64(len(m.Buckets)))
 	for i := range m.Buckets {
@@ -133,6 +136,7 @@ func (k *Bucket) append(b []byte, due bool) []byte {
 		b = binary.AppendUvarint(b, p.Count)
 		b = appendExtents(b, p.Extents)
 	}
+	b = binary.AppendUvarint(b, k.Gone)
 	if due {
 		b = binary.AppendUvarint(b, uint64(len(k.Done)))
 		for _, word := range k.Done {
@@ -180,7 +184,7 @@ func decode(b []byte, at int64) (*Manifest, error) {
 	m.Pages = takeExtents(d)
 	m.Due = d.Length(MaxDue)
 	if d.Byte() != 0 {
-		m.Split = &Split{Moved: d.Uvarint(), Forwarded: d.Uvarint()}
+		m.Split = &Split{Moved: d.Uvarint(), Forwarded: d.Uvarint(), Into: d.Length(m.Due)}
 	}
 	for n := d.Length(MaxBuckets); len(m.Buckets) < n && !d.Bad; {
 		m.Buckets = append(m.Buckets, takeBucket(d, len(m.Buckets) < m.Due))
@@ -198,6 +202,7 @@ func takeBucket(d *disk.Decoder, due bool) Bucket {
 		p.Count = d.Number(1 << 62)
 		p.Extents = takeExtents(d)
 	}
+	k.Gone = d.Number(k.Records.Count)
 	if due {
 		for n := d.Length(len(d.B) / 8); len(k.Done) < n && !d.Bad; {
 			k.Done = append(k.Done, d.Uint64())
@@ -265,7 +270,11 @@ func (k *Bucket) sound(m *Manifest, due bool) bool {
 	if left := k.Records.Count % 64; fits && words == k.Records.Count/64+1 {
 		fits = k.Done[words-1]>>left == 0
 	}
-	return fits
+	done := 0
+	for _, word := range k.Done {
+		done += bits.OnesCount64(word)
+	}
+	return fits && uint64(done) <= k.Gone
 }
 
 // spread reports whether a bucket may be a due one that is still being spread because it has too
@@ -284,14 +293,6 @@ func (p *Part) sound(m *Manifest, whole bool) bool {
 		next = e.First + uint64(e.Count)
 	}
 	return next <= p.Count && (!whole || next == p.Count)
-}
-
-// Gone returns how many records are no longer in the bucket.
-func (k *Bucket) Gone() (n int) {
-	for _, word := range k.Done {
-		n += bits.OnesCount64(word)
-	}
-	return n
 }
 
 // Seal returns the content of the file: the same twice, so that one damaged copy loses nothing.

@@ -22,10 +22,10 @@ type Kind byte
 const (
 	Add     Kind = 1 // a new record: Slot, ID, Data
 	Move    Kind = 2 // a record moves to another slot: Bucket, Record, Slot, Data
-	Drop    Kind = 3 // a record goes: Bucket, Record
+	Drop    Kind = 3 // a record that is due goes, and its id: Bucket, Record, Key
 	Update  Kind = 4 // a message for a record: Seq, Data
-	Delete  Kind = 5 // a message that deletes a record: Seq
-	Forget  Kind = 6 // an id goes: Key
+	Delete  Kind = 5 // a record goes, and its id: Seq, Key
+	Skip    Kind = 6 // entries of the bucket that is being split are damaged: Count
 	Advance Kind = 7 // a later slot begins: Slot, Count of the buckets over which it is spread
 	Split   Kind = 8 // entries of the bucket that is being split move: Count
 	rotate  Kind = 9 // the log ends, and the next one continues it
@@ -92,19 +92,17 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 		dst = binary.AppendVarint(dst, h.Slot-c.base)
 		dst = appendSized(dst, h.Old, h.Data)
 	case Drop:
-		dst = c.appendPlace(dst, h)
+		dst = append(c.appendPlace(dst, h), h.Key[:]...)
 	case Update:
 		dst = binary.AppendUvarint(dst, h.Seq)
 		dst = disk.AppendBytes(dst, h.Data)
 	case Delete:
-		dst = binary.AppendUvarint(dst, h.Seq)
-	case Forget:
-		dst = append(dst, h.Key[:]...)
+		dst = append(binary.AppendUvarint(dst, h.Seq), h.Key[:]...)
 	case Advance:
 		dst = binary.AppendVarint(dst, h.Slot-c.base)
 		dst = binary.AppendUvarint(dst, h.Count)
 		c.base = h.Slot
-	case Split:
+	case Split, Skip:
 		dst = binary.AppendUvarint(dst, h.Count)
 	}
 	return dst
@@ -123,18 +121,18 @@ func (c *coder) take(d *disk.Decoder) (h Change) {
 		h.Data = d.Bytes(2 * MaxData)
 	case Drop:
 		c.takePlace(d, &h)
+		copy(h.Key[:], d.Take(KeySize))
 	case Update:
 		h.Seq = d.Uvarint()
 		h.Data = d.Bytes(MaxData)
 	case Delete:
 		h.Seq = d.Uvarint()
-	case Forget:
 		copy(h.Key[:], d.Take(KeySize))
 	case Advance:
 		h.Slot = c.base + d.Varint()
 		h.Count = d.Uvarint()
 		c.base = h.Slot
-	case Split:
+	case Split, Skip:
 		h.Count = d.Uvarint()
 	case rotate:
 	default:
