@@ -144,7 +144,7 @@ func TestMissingDirectory(t *testing.T) {
 	require.ErrorIs(t, d.Sync(), fs.ErrNotExist)
 }
 
-// TestShared checks that others may read the files, and that only regular files are listed.
+// TestShared checks that read-only files can be opened, and that only regular files are listed.
 func TestShared(t *testing.T) {
 	dir := t.TempDir()
 	d := Shared{OS(dir)}
@@ -154,7 +154,7 @@ func TestShared(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "a"))
 	require.NoError(t, err)
 	if runtime.GOOS != "windows" {
-		require.EqualValues(t, 0o644, info.Mode().Perm())
+		require.EqualValues(t, 0o600, info.Mode().Perm())
 		require.NoError(t, os.Symlink("a", filepath.Join(dir, "link")))
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o755))
