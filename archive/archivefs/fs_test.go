@@ -118,7 +118,7 @@ func TestFilesAreValidVersions(t *testing.T) {
 	for _, v := range history {
 		v.into(t, a)
 	}
-	want := []string{"", "one", "one", "", "", "two", "two", "part", ""}
+	want := []string{"", "one", "one", "", "", "two", "two", "two", ""}
 	for i, text := range want {
 		files := tree(t, New(a, "a.test", hour(i)))
 		if text == "" {
