@@ -128,7 +128,11 @@ func TestFilesAreValidVersions(t *testing.T) {
 		require.Equal(t, map[string]string{"a.test/b": text}, files, "hour %d", i)
 		info, err := New(a, "", hour(i).Add(time.Minute)).Stat("a.test/b")
 		require.NoError(t, err)
-		require.Equal(t, hour(i).UTC().Truncate(time.Microsecond), info.ModTime())
+		found := hour(i)
+		if history[i-1].status == 206 {
+			found = hour(i - 1) // a part is no version of the page
+		}
+		require.Equal(t, found.UTC().Truncate(time.Microsecond), info.ModTime())
 		require.Equal(t, url, info.Sys().(archive.Version).URL)
 	}
 	require.Empty(t, tree(t, New(a, "", time.Time{})), "the last version is an error")
