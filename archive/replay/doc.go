@@ -7,6 +7,8 @@
 // A resource that had not been fetched by then is replaced by its first version after it. Around
 // the frame are the versions before and after, the timeline, and the differences between versions.
 //
+// [Changes] gives the differences to a program.
+//
 // # What an archived page cannot do
 //
 // Archived pages may be hostile. Their URLs are rewritten, but that is for convenience: what

@@ -7,13 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -91,7 +91,7 @@ func TestHostilePagesShareABudget(t *testing.T) {
 				return
 			default:
 				most = max(most, taken())
-				runtime.Gosched()
+				time.Sleep(time.Millisecond)
 			}
 		}
 	}()
