@@ -18,6 +18,7 @@ import (
 // Captures appended before the call are included. Captures appended during the iteration may be.
 func (a *Archive) All() iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
+		a := a.now()
 		// A version is valid until the next one, so each is held back for one step.
 		var held Version
 		var key string // of held
@@ -53,7 +54,7 @@ func (a *Archive) ValidAt(t time.Time, low, high string) iter.Seq2[Version, erro
 		high = urlkey.All.High
 	}
 	return func(yield func(Version, error) bool) {
-		w := validWalk{archive: a, at: instant(t), yield: yield}
+		w := validWalk{archive: a.now(), at: instant(t), yield: yield}
 		for from, again := low, true; again; {
 			var err error
 			if from, again, err = w.scan(urlkey.Span{Low: from, High: high}); err != nil {
@@ -132,7 +133,7 @@ func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
 	if !isImport(name) {
 		name = strings.TrimSuffix(name, unfinished)
 	}
-	end, known := a.index.end(name)
+	end, known := a.now().index.end(name)
 	if !known {
 		return nil, fmt.Errorf("archive: open %s: %w", name, os.ErrNotExist)
 	}

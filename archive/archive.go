@@ -40,23 +40,34 @@ var (
 // Archive is a directory of WARC files that grows, and an index of them. Its methods are safe for
 // concurrent use.
 type Archive struct {
+	*environment
+	locked   io.Closer // nil if it is only read
+	index    *index    // nil if it is only read, see follower
+	files    *files
+	follower *follower  // nil if it is written
+	found    Report     // by Open
+	deferred []deferred // used by Open, and with imports.adding held
+	closing  sync.Once
+}
+
+// environment is what an archive shares with its views and with the archive that a rebuild makes.
+type environment struct {
 	dir         string // the absolute path
 	fs          vfs.FS // of that directory
-	locked      io.Closer
-	index       *index
-	files       *files
 	keepRepeats bool
 	share       bool
 	salvage     bool
 	readOnly    bool
 	openImport  func(name string) (io.ReaderAt, int64, error)
 	spill       string
-	found       Report // by Open
-	closing     sync.Once
 	imports     imports
 	pool        sync.Pool // of *warc.Reader
 	dicts       dicts
-	deferred    []deferred // used by Open, and with imports.adding held
+}
+
+func newEnvironment(dir string, files vfs.FS, opts Options) *environment {
+	return &environment{dir: dir, fs: files, keepRepeats: opts.KeepRepeats, share: opts.Share,
+		salvage: opts.Salvage, spill: opts.SpillDir, openImport: opts.OpenImport}
 }
 
 // Location is the position of the response record of a capture.
@@ -136,9 +147,7 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 	if err != nil {
 		return nil, err
 	}
-	a := &Archive{dir: dir, fs: files, keepRepeats: opts.KeepRepeats, share: opts.Share,
-		salvage: opts.Salvage, spill: opts.SpillDir, readOnly: opts.ReadOnly,
-		openImport: opts.OpenImport}
+	a := &Archive{environment: newEnvironment(dir, files, opts)}
 	if a.locked, err = lock(files); err != nil {
 		if errors.Is(err, ErrLocked) {
 			return nil, fmt.Errorf("archive: open %s: %w", dir, err)
@@ -153,7 +162,11 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 			_ = a.locked.Close()
 		}
 	}()
-	if a.index, err = openIndex(files, anew); err != nil {
+	how := writeIndex
+	if anew {
+		how = newIndex
+	}
+	if a.index, err = openIndex(files, how); err != nil {
 		return nil, fmt.Errorf("archive: open %s: %w", dir, err)
 	}
 	if err = a.recover(); err != nil {
@@ -164,10 +177,7 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 	}
 	a.index.mu.Lock()
 	defer a.index.mu.Unlock()
-	a.index.force = a.files.force
-	if !a.readOnly {
-		a.index.repair = a.rebuild
-	}
+	a.index.force, a.index.repair = a.files.force, a.rebuild
 	return a, nil
 }
 
@@ -212,11 +222,18 @@ func (a *Archive) append(c Capture) (Location, error) {
 // that they are stored. Other goroutines may append during the call.
 //
 // An error means that a power failure may lose captures appended since the last Sync that returned
-// nil. No later Sync makes up for them. The error is returned once.
+// nil. No later Sync makes up for them: each returns the error, until the archive is opened again.
+// Meanwhile the index is not written, so that Append will fail, too.
 //
 // If that succeeds, Sync also returns the error of the last background step of the index, once.
 func (a *Archive) Sync() error {
-	if err := a.files.sync(); err != nil {
+	if a.files.isClosed() {
+		return ErrClosed
+	}
+	if a.readOnly {
+		return nil
+	}
+	if err := a.files.force(); err != nil {
 		return err
 	}
 	return a.index.report()
@@ -225,9 +242,15 @@ func (a *Archive) Sync() error {
 // Stats returns a consistent snapshot of the counts.
 func (a *Archive) Stats() (stats Stats) {
 	a.files.count(func(s *Stats) { stats = *s })
-	a.index.mu.RLock()
-	defer a.index.mu.RUnlock()
-	stats.Index, stats.IndexDamage = a.index.failed, a.index.damage
+	x := a.now().index
+	x.mu.RLock()
+	stats.Index, stats.IndexDamage = x.failed, x.damage
+	x.mu.RUnlock()
+	if f := a.follower; f != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		stats.Index = f.failed
+	}
 	return stats
 }
 
@@ -240,7 +263,7 @@ func (a *Archive) Files() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(names, a.imports.list()...), nil
+	return append(names, a.now().imports.list()...), nil
 }
 
 // Close finishes the current files, writes the index, and waits for the background goroutine. Even
@@ -249,7 +272,13 @@ func (a *Archive) Files() ([]string, error) {
 func (a *Archive) Close() (err error) {
 	a.closing.Do(func() {
 		err = a.files.close()
-		if closed := a.index.close(err == nil && !a.readOnly); err == nil {
+		if f := a.follower; f != nil {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			_ = f.view.Load().index.close(false)
+			return
+		}
+		if closed := a.index.close(err == nil); err == nil {
 			err = closed
 		}
 		if unlocked := a.locked.Close(); err == nil && unlocked != nil {

@@ -212,7 +212,7 @@ func BenchmarkIndexAdd(b *testing.B) {
 	const n = 1_000_000
 	for b.Loop() {
 		dir := b.TempDir()
-		x, err := openIndex(vfs.OS(dir), false)
+		x, err := openIndex(vfs.OS(dir), writeIndex)
 		require.NoError(b, err)
 		benchEntries(b, x, n)
 		require.NoError(b, x.close(true))

@@ -42,10 +42,8 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 		o.renew()
 		f.outputs = append(f.outputs, o)
 	}
-	if !s.readOnly {
-		if err := f.outputs[0].probe(); err != nil {
-			return nil, openError(err)
-		}
+	if err := f.outputs[0].probe(); err != nil {
+		return nil, openError(err)
 	}
 	for range s.compressors {
 		f.encoders <- newEncoder(s.encoder) // small until it is used
@@ -175,25 +173,12 @@ func (f *files) halt(do func([]*output) error) error {
 	return do(f.outputs)
 }
 
-// sync forces earlier appends to disk. It tries all outputs, and returns the first error.
-func (f *files) sync() (first error) {
-	if f.isClosed() {
-		return ErrClosed
-	}
-	const remedy = "append again all captures since the last sync"
-	for _, o := range f.outputs {
-		if err := o.checkpoint(); err != nil && first == nil {
-			first = fmt.Errorf("archive: sync: %w: %s", err, remedy)
-		}
-	}
-	return first
-}
-
-// force is sync for the index. The next sync still reports the failure.
+// force forces earlier appends to disk. It tries all outputs, and returns the first error.
 func (f *files) force() (first error) {
+	const remedy = "open the archive again, and append again all captures since the last sync"
 	for _, o := range f.outputs {
 		if err := o.force(); err != nil && first == nil {
-			first = fmt.Errorf("archive: sync: %w", err)
+			first = fmt.Errorf("archive: sync: %w: %s", err, remedy)
 		}
 	}
 	return first

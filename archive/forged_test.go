@@ -312,6 +312,7 @@ func FuzzForgedRecords(f *testing.F) {
 // hostileData returns a file of three captures, and their ends.
 func hostileData(t testing.TB, e *encoder, body []byte) (data []byte, ends []int64) {
 	id := warc.NewID()
+	copy(id[10:], "\x1a\x2b\x3c\x4d\x5e\x6f") // as in the names of the tests
 	var out bytes.Buffer
 	e.begin(&out)
 	e.h = warc.Head{Type: "warcinfo", ID: id, Date: someTime}

@@ -132,6 +132,7 @@ func (a *Archive) recoverImports() error {
 // Missing returns the sorted names of the files that the archive should have and that cannot be
 // opened now: those of its directory that the index knows, and those that were imported.
 func (a *Archive) Missing() (missing []string) {
+	a = a.now()
 	for name := range a.known() {
 		f, err := a.openFile(name)
 		if err != nil {

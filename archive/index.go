@@ -26,8 +26,9 @@ const (
 // by a goroutine that ends when it is idle. Entries lost in a crash are indexed again from the WARC
 // files when the archive is opened. Its methods are safe for concurrent use.
 type index struct {
-	tree  atomic.Pointer[lsm.Tree]
-	limit int // of uncommitted entries
+	tree     atomic.Pointer[lsm.Tree]
+	limit    int  // of uncommitted entries
+	readOnly bool // nothing is ever committed
 
 	writing sync.Mutex // held during a commit or a merge
 	waiters atomic.Int32
@@ -58,14 +59,24 @@ type indexed struct {
 	salvaged bool  // records after damage were indexed
 }
 
+// Ways to open an index.
+const (
+	writeIndex = iota // one that may exist
+	newIndex          // a new one, which replaces the old one with its first commit
+	readIndex         // one that another archive may write; new entries stay in memory
+	noIndex           // a new one, which stays in memory
+)
+
 // openIndex reads an index, or makes one.
-func openIndex(files vfs.FS, anew bool) (*index, error) {
-	tree, meta, err := lsm.Open(files, lsm.Options{Name: indexName, New: anew, Prefix: keyPrefix})
+func openIndex(files vfs.FS, how int) (*index, error) {
+	anew, readOnly := how == newIndex || how == noIndex, how >= readIndex
+	tree, meta, err := lsm.Open(files, lsm.Options{Name: indexName, New: anew, ReadOnly: readOnly,
+		Prefix: keyPrefix})
 	if err != nil {
 		return nil, indexError(err)
 	}
 	// A new index replaces the old one even if it stays empty.
-	x := &index{limit: maxPending, files: map[string]*indexed{}, dirty: anew}
+	x := &index{limit: maxPending, files: map[string]*indexed{}, dirty: anew, readOnly: readOnly}
 	x.tree.Store(tree)
 	if err := x.load(meta); err != nil {
 		tree.Close()
@@ -251,7 +262,7 @@ func (x *index) add(file, url string, e *entry, body digest, end int64) {
 		}
 		x.unindexed += e.length
 	}
-	if x.fullLocked() {
+	if !x.readOnly && x.fullLocked() {
 		x.startLocked()
 	}
 }
@@ -276,7 +287,8 @@ func (x *index) fullLocked() bool {
 // admit bounds memory: it commits if entries are added faster than the goroutine commits them. It
 // returns the error of that commit.
 func (x *index) admit() error {
-	if count, bytes := x.lsm().Waiting(); count < 2*x.limit && bytes < 2*maxPendingBytes {
+	count, bytes := x.lsm().Waiting()
+	if x.readOnly || count < 2*x.limit && bytes < 2*maxPendingBytes {
 		return nil
 	}
 	return x.commit()

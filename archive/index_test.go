@@ -19,7 +19,7 @@ import (
 // openTestIndex opens an index in a directory.
 func openTestIndex(t testing.TB, files vfs.FS) *index {
 	t.Helper()
-	x, err := openIndex(files, false)
+	x, err := openIndex(files, writeIndex)
 	require.NoError(t, err)
 	return x
 }

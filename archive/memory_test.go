@@ -31,16 +31,22 @@ func (s *store) Append(c Capture) (Location, error) {
 	if err := c.check(); err != nil {
 		return Location{}, err
 	}
-	return s.append(&c, noIndex{})
+	return s.append(&c, unindexed{})
 }
 
-// noIndex is an indexer that finds no repeats.
-type noIndex struct{}
+// unindexed is an indexer that finds no repeats.
+type unindexed struct{}
 
-func (noIndex) repeats(*[sha1.Size]byte) (o original, err error)           { return o, nil }
-func (noIndex) written(original, *[sha1.Size]byte, int64, Location, int64) {}
+func (unindexed) repeats(*[sha1.Size]byte) (o original, err error)           { return o, nil }
+func (unindexed) written(original, *[sha1.Size]byte, int64, Location, int64) {}
 
-func (s *store) Sync() error              { return s.sync() }
+func (s *store) Sync() error {
+	if s.isClosed() {
+		return ErrClosed
+	}
+	return s.force()
+}
+
 func (s *store) Files() ([]string, error) { return s.list() }
 func (s *store) Close() error             { return s.close() }
 

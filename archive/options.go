@@ -110,10 +110,11 @@ type Options struct {
 	// files lack. false means that the existing index is updated.
 	Reindex bool
 
-	// ReadOnly opens an archive without writing to it, such as one on read-only media or of another
-	// user. Several processes may do so at a time. Missing index entries go to a temporary
-	// directory below SpillDir. Append and Import fail with [ErrReadOnly]. false means that the
-	// directory is written to, and created if it is missing.
+	// ReadOnly opens an archive for reading only, also while another one writes it, in this process
+	// or elsewhere. What was appended is found within a second. Neither waits for the other, and
+	// nothing is written or locked, so access for reading is enough. Entries that the index on disk
+	// lacks take some 200 bytes of memory each. Append and Import fail with [ErrReadOnly]. false
+	// means that the directory is written to, and created if it is missing.
 	ReadOnly bool
 
 	// SpillDir is the directory for the temporary files of snapshots whose pointers do not fit into
@@ -130,7 +131,6 @@ type settings struct {
 	syncEvery   int64
 	writers     int
 	compressors int
-	readOnly    bool
 }
 
 // validate checks the options and applies defaults, before the disk is touched.
@@ -141,7 +141,7 @@ func (o Options) validate() (s settings, err error) {
 			NoBlockDigest: o.NoBlockDigest},
 		maxFile:   cmp.Or(o.MaxFile, DefaultMaxFile),
 		syncEvery: cmp.Or(o.SyncEvery, DefaultSyncEvery),
-		writers:   max(o.Writers, 1), compressors: o.Compressors, readOnly: o.ReadOnly,
+		writers:   max(o.Writers, 1), compressors: o.Compressors,
 	}
 	if s.compressors <= 0 {
 		s.compressors = runtime.GOMAXPROCS(0)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,7 +43,7 @@ type output struct {
 	end      int64   // of the last write
 	synced   int64   // end of the part that is known to be on disk
 	started  int64   // end of the part that the system was asked to write
-	lost     error   // why captures may not be on disk, until checkpoint returns it
+	lost     error   // why captures may not be on disk
 	forcing  bool    // a goroutine forces file to disk
 	forces   sync.WaitGroup
 }
@@ -107,13 +106,16 @@ func (o *output) create() error {
 	return nil
 }
 
-// newName makes a name of the prefix, the time, the serial of the file and a random part. The
-// random part makes it unique among archives with the same prefix and millisecond, whose files may
-// be mixed later.
+// markSize is the number of bytes of the ID of a file that are in its name. No body can know them.
+const markSize = 6
+
+// newName makes a name of the prefix, the time, the serial of the file and the end of its ID. That
+// makes it unique among archives with the same prefix and millisecond, whose files may be mixed
+// later, and tells the ID of a file whose first record is damaged.
 func (o *output) newName(now time.Time) string {
-	stamp := o.clock.stamp(now)
-	return fmt.Sprintf("%s-%017d-%05d-%012x%s", o.prefix, stamp, o.serial, rand.Uint64()>>16,
-		o.finished)
+	id := o.id.Load()
+	return fmt.Sprintf("%s-%017d-%05d-%x%s", o.prefix, o.clock.stamp(now), o.serial,
+		id[len(id)-markSize:], o.finished)
 }
 
 // clock gives every file a unique time, later than those of all earlier files. Names then sort in
@@ -198,15 +200,15 @@ func (o *output) forceEarly() {
 	}
 	o.forcing = true
 	o.forces.Go(func() {
-		_ = o.force() // checkpoint returns it
+		_ = o.force() // the next one returns it
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.forcing = false
 	})
 }
 
-// drop truncates the file after a failed write. If that fails too, the file is abandoned and the
-// next capture goes to a new one: no reader would find it after a partial record.
+// drop truncates the file after a failed write. If that fails too, the file is abandoned, and the
+// next capture goes to a new one.
 func (o *output) drop(cause error) error {
 	o.end = o.whole
 	if err := o.file.Truncate(o.whole); err != nil {
@@ -223,7 +225,7 @@ func (o *output) sync() error {
 		return nil
 	}
 	if err := o.file.Sync(); err != nil {
-		o.fail(err)
+		o.fail()
 		return err
 	}
 	o.synced = o.end
@@ -231,45 +233,32 @@ func (o *output) sync() error {
 }
 
 // fail abandons a file that could not be forced to disk.
-func (o *output) fail(err error) {
-	if o.captures > 0 {
-		o.lost = err
-	}
+func (o *output) fail() {
 	_ = o.file.Truncate(o.whole) // a capture that is being written is not acknowledged
 	o.abandon()
 }
 
-// force forces earlier appends to disk. Other goroutines may append during the sync. It locks o.mu.
+// force forces earlier appends to disk. Other goroutines may append during the sync. Once captures
+// may be lost it always fails: what is not on disk now will not be later. It locks o.mu.
 func (o *output) force() error {
 	o.mu.Lock()
-	file, end := o.file, o.end
+	file, end, lost := o.file, o.end, o.lost
 	done := file == nil || o.synced == end
 	o.mu.Unlock()
-	if done {
-		return nil
+	if done || lost != nil {
+		return lost
 	}
 	err := file.Sync()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case err != nil && o.file == file:
-		o.fail(err)
+		o.fail()
 	case err != nil:
 		o.lost = err // even if finish succeeded
 	case o.file == file:
 		o.synced = max(o.synced, end)
 	}
-	return err
-}
-
-// checkpoint is force, but also returns the error of an earlier attempt, which was returned by an
-// Append or dropped. It locks o.mu.
-func (o *output) checkpoint() error {
-	_ = o.force() // sets o.lost
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	err := o.lost
-	o.lost = nil
 	return err
 }
 
@@ -295,9 +284,15 @@ func (o *output) finish() error {
 	return o.dir.Sync()
 }
 
-// abandon closes the file under its unfinished name, or removes it if it has no capture. Errors are
-// ignored: a more specific one is returned already, or nothing was lost.
+// abandon closes the file under its unfinished name, or removes it if it has no capture. Captures in
+// it are forced to disk, or known to be lost: no later sync will see the file. Other errors are
+// ignored: a more specific one is returned already.
 func (o *output) abandon() {
+	if o.captures > 0 && o.synced < o.whole {
+		if err := o.file.Sync(); err != nil {
+			o.lost = err
+		}
+	}
 	_ = o.file.Close()
 	o.file = nil
 	o.renew()

@@ -92,7 +92,7 @@ func (a *Archive) originalOf(profile, url string, e *entry) (of original, err er
 	of = original{profile: profile, url: url, time: fromMicroseconds(e.time), kind: Unchanged,
 		digest: e.digest, media: e.media, truncated: e.truncated, content: e.body()}
 	// Digests of other programs are not trusted: a wrong one would lose a body.
-	trusted := profile == warc.ProfileNotModified || isMarked(a.index.name(of.content.file))
+	trusted := profile == warc.ProfileNotModified || isOurs(a.index.name(of.content.file))
 	if e.content.length == 0 && trusted {
 		return of, nil
 	}

@@ -73,7 +73,7 @@ func TestReadOnly(t *testing.T) {
 			first, err := Open(dir, opts)
 			require.NoError(t, err)
 			second, err := Open(dir, opts)
-			require.NoError(t, err, "readers share the lock")
+			require.NoError(t, err)
 			for _, a := range []*Archive{first, second} {
 				for i := range 20 {
 					v, err := a.At(fmt.Sprint("http://a.test/", i), time.Time{})
@@ -104,24 +104,79 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A writer excludes readers, and readers exclude a writer.
-func TestReadOnlyLocks(t *testing.T) {
+// A reader sees what the writer has appended, whatever the writer does with its files meanwhile, and
+// keeps what it has begun to read.
+func TestReadersBesideAWriter(t *testing.T) {
 	dir := t.TempDir()
-	a := openDir(t, dir, Options{})
-	_, err := Open(dir, Options{ReadOnly: true})
-	require.ErrorIs(t, err, ErrLocked)
-	require.NoError(t, a.Close())
+	a := openDir(t, dir, Options{MaxFile: 3000})
 	r, err := Open(dir, Options{ReadOnly: true})
+	require.NoError(t, err, "of an archive without anything")
+	refresh := func() { require.NoError(t, r.follower.refresh(r)) }
+	for i := range 60 {
+		url := fmt.Sprint("http://a.test/", i)
+		_, err := a.Append(visit{url, someTime, 200, fmt.Sprint(i)}.capture())
+		require.NoError(t, err)
+		if i == 20 || i > 40 { // commits and merges replace the files of the index
+			require.NoError(t, a.index.write())
+			require.NoError(t, a.index.merge())
+		}
+		refresh()
+		s, err := r.Snapshot(Query{Host: "a.test"})
+		require.NoError(t, err)
+		require.Equal(t, i+1, s.Len())
+		for _, url := range []string{url, "http://a.test/0"} {
+			v, err := r.At(url, time.Time{})
+			require.NoError(t, err)
+			require.Equal(t, strings.TrimPrefix(url, "http://a.test/"), body(t, r, v))
+		}
+		_, err = a.Append(visit{"http://b.test/", someTime.Add(time.Duration(i) * time.Hour), 200, "x"}.capture())
+		require.NoError(t, err)
+		require.NoError(t, a.index.write())
+		refresh()
+		n := 0
+		for doc, err := range s.Documents() { // of the old view
+			require.NoError(t, err)
+			require.Contains(t, doc.URL, "http://a.test/")
+			n++
+		}
+		require.Equal(t, i+1, n)
+		require.NoError(t, s.Close())
+	}
+	_, err = r.Verify(t.Context(), func(f Fault) { t.Errorf("%+v", f) })
 	require.NoError(t, err)
-	_, err = Open(dir, Options{})
-	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, a.Close())
+	refresh()
 	require.NoError(t, r.Close())
-	require.NoError(t, openDir(t, dir, Options{}).Close())
+	_, err = r.At("http://a.test/0", time.Time{})
+	require.ErrorIs(t, err, ErrClosed)
 
 	_, err = Open(filepath.Join(dir, "missing"), Options{ReadOnly: true})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = Repair(dir, Options{ReadOnly: true})
 	require.ErrorIs(t, err, ErrReadOnly)
+}
+
+// The writer cuts off a capture that it has not acknowledged. A reader forgets it, too.
+func TestReaderOfAFileThatIsCut(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{MaxFile: -1})
+	first, err := a.Append(page("http://a.test/1", "x"))
+	require.NoError(t, err)
+	second, err := a.Append(page("http://a.test/2", "x"))
+	require.NoError(t, err)
+	r, err := Open(dir, Options{ReadOnly: true})
+	require.NoError(t, err)
+	_, err = r.At("http://a.test/2", time.Time{})
+	require.NoError(t, err)
+	path := filepath.Join(dir, first.File+unfinished)
+	require.NoError(t, os.Truncate(path, first.Offset+first.Length+20))
+	require.NoError(t, r.follower.refresh(r))
+	require.NoError(t, r.follower.refresh(r))
+	_, err = r.At("http://a.test/2", time.Time{})
+	require.ErrorIs(t, err, ErrNotFound)
+	_, err = r.At("http://a.test/1", time.Time{})
+	require.NoError(t, err)
+	require.Less(t, first.Offset, second.Offset)
 }
 
 // Read-only access needs no write permission.

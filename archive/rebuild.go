@@ -24,13 +24,12 @@ func (a *Archive) rebuild() error {
 			return err
 		}
 	}
-	fresh, err := openIndex(a.fs, true)
+	fresh, err := openIndex(a.fs, newIndex)
 	if err != nil {
 		return err
 	}
 	ends := x.lend(fresh)
-	shadow := &Archive{dir: a.dir, fs: a.fs, salvage: a.salvage, share: a.share, spill: a.spill,
-		openImport: a.openImport, index: fresh}
+	shadow := &Archive{environment: a.environment, index: fresh}
 	for _, name := range slices.Sorted(maps.Keys(ends)) {
 		if err = shadow.rebuildFile(x, name, ends[name]); err != nil {
 			break

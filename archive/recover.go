@@ -14,14 +14,11 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// ours matches the names that newName returns, and those of version 1, with 8 random digits.
-var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-(?:[0-9a-f]{8}|([0-9a-f]{12}))\.warc(\.gz|\.zst)?$`)
+// ours matches the names that newName returns.
+var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-([0-9a-f]{12})\.warc(\.gz|\.zst)?$`)
 
-// isMarked reports whether, by its name, all records of a file have the ID of its warcinfo record.
-func isMarked(name string) bool {
-	m := ours.FindStringSubmatch(name)
-	return m != nil && m[2] != ""
-}
+// isOurs reports whether, by its name, all records of a file have the ID of its warcinfo record.
+func isOurs(name string) bool { return ours.MatchString(name) }
 
 // recover updates the index from the files of a directory that no process writes to. Files of
 // crashed writers are truncated to their last complete capture and finished.
@@ -37,7 +34,7 @@ func (a *Archive) recover() error {
 		if !isWARC(name) || open && slices.Contains(names, final) {
 			continue
 		}
-		if err := a.recoverFile(name); err != nil {
+		if _, err := a.recoverFile(name); err != nil {
 			return err
 		}
 	}
@@ -58,36 +55,40 @@ func (a *Archive) recover() error {
 // recoverFile indexes the new part of a file. The writer of a file that ends in ".open" has
 // crashed, since no other process writes here now. Only files with our own names may be truncated:
 // other crawlers use the same ending.
-func (a *Archive) recoverFile(onDisk string) error {
+func (a *Archive) recoverFile(onDisk string) (t tail, err error) {
 	name := strings.TrimSuffix(onDisk, unfinished)
 	f, err := a.fs.Open(onDisk)
 	if err != nil {
-		return err
+		return t, err
 	}
 	defer f.Close() // finishCrashed may have closed it already
 	size, err := f.Size()
 	if err != nil {
-		return err
+		return t, err
 	}
-	t, err := a.update(f, name, size)
-	if err == nil && name != onDisk && ours.MatchString(name) && !a.readOnly {
+	t, err = a.update(f, name, size)
+	if err == nil && name != onDisk && isOurs(name) && !a.readOnly {
 		err = a.finishCrashed(f, name, &t, size)
 	}
 	a.found.count(&t)
 	if err == nil && (exists(a.fs, name) || exists(a.fs, name+unfinished)) {
 		a.index.file(name) // even if nothing in it can be read: Verify reports it
 	}
-	return err
+	return t, err
 }
 
 // finishCrashed truncates the file of a crashed writer after its last complete capture, and gives
-// it its final name.
+// it its final name. A file without readable captures is removed, unless it has intact records that
+// are not trusted because its ID is unknown.
 func (a *Archive) finishCrashed(f vfs.File, name string, t *tail, size int64) error {
+	if t.whole == 0 {
+		if kept, err := a.hasCapture(f, name, size); kept || err != nil {
+			return err
+		}
+	}
 	switch {
 	case t.whole > size:
 		// It became shorter, which is reported. The rest is kept.
-	case !isMarked(name) && size-t.whole > maxTail:
-		return nil // there may be records after the damage, though they are not trusted
 	case t.whole == 0 && (t.begun || size < maxPreface):
 		// Its writer crashed before the first capture was complete.
 		return errors.Join(f.Close(), a.fs.Remove(name+unfinished), a.fs.Sync())
@@ -111,6 +112,34 @@ func (a *Archive) finishCrashed(f vfs.File, name string, t *tail, size int64) er
 
 // maxPreface is more than a warcinfo record takes.
 const maxPreface = 64 << 10
+
+// hasCapture reports whether a file of unknown ID has an intact record that a crash in the middle of
+// its first capture does not leave.
+func (a *Archive) hasCapture(f io.ReaderAt, name string, size int64) (bool, error) {
+	r, err := a.reader(name)
+	if err != nil {
+		return false, err
+	}
+	defer r.close()
+	if id, err := identity(r, f, name, size); id != "" || err != nil {
+		return false, err
+	}
+	r.readAt(f, name, 0, size)
+	r.warc.SetSalvage(true)
+	for rec, err := range r.warc.Records() {
+		found := err == nil && rec.Type() != "request" && rec.Type() != "warcinfo"
+		if err == nil {
+			err = rec.Close()
+		}
+		switch {
+		case err != nil && !errors.Is(err, warc.ErrDamaged):
+			return false, err
+		case err == nil && found:
+			return true, nil
+		}
+	}
+	return false, nil
+}
 
 // Report is the result of indexing WARC files, or of [Archive.Verify].
 type Report struct {
@@ -265,7 +294,7 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 	// In a file of ours, everything after the last complete capture was left by a crash. Another
 	// program may still be writing its file: an incomplete end may be complete next time.
 	end := to
-	if ours.MatchString(name) {
+	if isOurs(name) {
 		end = t.whole
 	} else if t.broken >= 0 && (!a.salvage || to-t.broken <= maxTail) {
 		end = t.broken
@@ -302,17 +331,11 @@ func (x *index) salvage(name string) {
 const maxRatio = 2000
 
 // readTrusted makes the reader read a part of a file, and sets which records it accepts. In a file
-// of ours, all records must have the ID of its warcinfo record.
+// of ours, all records must have its ID.
 func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, length int64) error {
-	id := ""
-	if isMarked(name) {
-		r.readAt(f, name, 0, from+length)
-		rec, err := r.warc.Next()
-		if err == nil && rec.Type() == "warcinfo" {
-			id = rec.Fields().URI("WARC-Record-ID")
-		} else if err != nil && err != io.EOF && !errors.Is(err, warc.ErrDamaged) {
-			return err
-		}
+	id, err := identity(r, f, name, from+length)
+	if err != nil {
+		return err
 	}
 	r.readAt(f, name, from, length)
 	if !isMarked(name) || isImport(name) {
@@ -324,6 +347,40 @@ func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, lengt
 		r.warc.SetSalvage(a.salvage || a.index.isSalvaged(name))
 	}
 	return nil
+}
+
+// identity returns the ID of a file of ours, or "" if no record has it. It is believed if an intact
+// record has it and the name of the file ends in the same digits: the first record may be damaged,
+// and a body that looks like a record cannot know them. Without compression, no checksum tells
+// whether a header is intact, so two records have to agree.
+func identity(r *reader, f io.ReaderAt, name string, size int64) (string, error) {
+	m := ours.FindStringSubmatch(name)
+	if m == nil {
+		return "", nil
+	}
+	r.readAt(f, name, 0, size)
+	r.warc.SetSalvage(true)
+	last := ""
+	for rec, err := range r.warc.Records() {
+		id := ""
+		if err == nil {
+			id = rec.Fields().URI("WARC-Warcinfo-ID")
+			if rec.Type() == "warcinfo" {
+				id = rec.Fields().URI("WARC-Record-ID")
+			}
+			err = rec.Close()
+		}
+		switch {
+		case err != nil && !errors.Is(err, warc.ErrDamaged):
+			return "", err
+		case err == nil && strings.HasSuffix(id, m[2]):
+			if id == last || m[3] != "" {
+				return strings.Clone(id), nil
+			}
+			last = strings.Clone(id)
+		}
+	}
+	return last, nil
 }
 
 // indexRecord adds a record to the index, if it is a version of a URL. Closing the record verifies

@@ -118,7 +118,8 @@ func TestOtherFilesInTheDirectory(t *testing.T) {
 func TestOwnNames(t *testing.T) {
 	c := &clock{}
 	o := &output{prefix: "a-b", finished: warc.Zstd.Extension(), clock: c}
-	last := "a-b-99991231235959998-00000-1a2b3c4d.warc.gz" // the clock was wrong once
+	o.renew()
+	last := "a-b-99991231235959998-00000-1a2b3c4d5e6f.warc.gz" // the clock was wrong once
 	c.seen(last + unfinished)
 	c.seen("a-b-99991231235959999.warc.gz")
 	for i := range 20 {
@@ -130,11 +131,11 @@ func TestOwnNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"a.warc.gz",
-		"a-20261103030506007-00000-1a2b3c4.warc.gz",
-		"a-2026110303050600-00000-1a2b3c4d.warc.gz",
-		"a-20261103030506007-0000-1a2b3c4d.warc.gz",
-		"a-20261103030506007-00000-1A2B3C4D.warc.gz",
-		"a-20261103030506007-00000-1a2b3c4d.warc.bz2",
+		"a-20261103030506007-00000-1a2b3c4d5e6.warc.gz",
+		"a-2026110303050600-00000-1a2b3c4d5e6f.warc.gz",
+		"a-20261103030506007-0000-1a2b3c4d5e6f.warc.gz",
+		"a-20261103030506007-00000-1A2B3C4D5E6F.warc.gz",
+		"a-20261103030506007-00000-1a2b3c4d5e6f.warc.bz2",
 	} {
 		require.NotRegexp(t, ours, name)
 	}

@@ -65,7 +65,11 @@ func (a *Archive) AppendRecord(r Resource) (Location, error) {
 			return Location{}, fmt.Errorf("archive: record %v: %w", r.Of, err)
 		}
 		c.original = rec.Get("WARC-Record-ID")
+		err = rec.Close() // damage in the ID shows there
 		rec.release()
+		if err != nil {
+			return Location{}, fmt.Errorf("archive: record %v: %w", r.Of, err)
+		}
 	}
 	return a.append(c)
 }
@@ -87,6 +91,7 @@ func (e *encoder) resource(c *Capture) error {
 // iteration continues; any other error ends it.
 func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 	return func(yield func(*warc.Record, error) bool) {
+		a := a.now()
 		names, err := files, error(nil)
 		if len(files) == 0 {
 			names, err = a.Files()

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"time"
 
@@ -74,12 +72,5 @@ func decodeRaw(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(body, MaxBody+1))
-	if len(data) > MaxBody {
-		return nil, fmt.Errorf("archive: %w: more than %d bytes", warc.ErrTooLarge, MaxBody)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) && rec.Get("WARC-Truncated") != "" {
-		err = nil
-	}
-	return data, err
+	return readBody(rec, body, rec.Get("WARC-Truncated") != "")
 }

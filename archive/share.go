@@ -37,9 +37,9 @@ type storedBody struct {
 	media string
 }
 
-// bodyAt reads the record at an address. It is not ok unless that is a response with the digest:
-// the file may be missing or replaced. In files of other programs the body is hashed: an imported
-// file with forged digests must not replace the bodies we fetch.
+// bodyAt reads the record at an address. It is not ok unless that is an intact response whose body
+// has the digest: the file may be damaged, missing or replaced, and the digests in an imported one
+// forged.
 func (a *Archive) bodyAt(at address, d digest) (h storedBody, ok bool, err error) {
 	loc := a.location(at)
 	rec, err := a.open(loc)
@@ -51,7 +51,7 @@ func (a *Archive) bodyAt(at address, d digest) (h storedBody, ok bool, err error
 	h = storedBody{url: rec.Fields().URI("WARC-Target-URI"), time: date}
 	if rec.Type() != "response" || !isHTTP(rec.Get("Content-Type")) || !dated ||
 		urlFault(h.url) != "" ||
-		parseDigest(rec.Get("WARC-Payload-Digest")) != d && isMarked(loc.File) {
+		parseDigest(rec.Get("WARC-Payload-Digest")) != d && isOurs(loc.File) {
 		return h, false, nil
 	}
 	message, err := rec.HTTP()
@@ -59,11 +59,8 @@ func (a *Archive) bodyAt(at address, d digest) (h storedBody, ok bool, err error
 		return h, false, nil
 	}
 	h.media = mediaType(message.Get("Content-Type"))
-	if isMarked(loc.File) {
-		return h, true, nil
-	}
 	sum := sha1.New()
-	if _, err := io.CopyN(sum, message.Body, MaxRaw); err != io.EOF {
+	if _, err := io.CopyN(sum, message.Body, MaxRaw); err != io.EOF || rec.Close() != nil {
 		return h, false, nil // damaged, or too large to be worth reading
 	}
 	return h, d.is((*[sha1.Size]byte)(sum.Sum(nil))), nil

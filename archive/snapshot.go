@@ -79,6 +79,7 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	if a.files.isClosed() {
 		return nil, ErrClosed
 	}
+	a = a.now()
 	if q.Memory <= 0 {
 		q.Memory = DefaultMemory
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -46,10 +47,20 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	if a.files.isClosed() {
 		return Report{}, ErrClosed
 	}
+	a = a.now()
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
 		ends: map[string]int64{}, bodies: extsort.New(DefaultMemory, a.spill)}
 	defer v.bodies.Close()
-	for name, end := range a.known() {
+	ends := a.known()
+	names, err := a.files.list()
+	if err != nil {
+		return v.checked, err
+	}
+	for _, name := range names { // the index may lack whole files
+		name = strings.TrimSuffix(name, unfinished)
+		ends[name] = max(ends[name], 0)
+	}
+	for name, end := range ends {
 		if ctx.Err() != nil {
 			return v.checked, ctx.Err()
 		}
@@ -98,10 +109,10 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		return nil
 	}
 	defer r.close()
-	// Bytes after the indexed end of a file of ours are a capture being written. In files of other
-	// programs they are damage.
+	// Bytes after the indexed end of an open file of ours are a capture being written. Elsewhere they
+	// are damage, or the index lacks them.
 	size := end
-	if !f.open || !ours.MatchString(name) {
+	if !f.open || !isOurs(name) {
 		size = max(end, f.size)
 	}
 	if f.size < end {
@@ -114,7 +125,8 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	}
 	for rec, err := range r.warc.Records() {
 		var damage *warc.DamageError
-		if err == nil && rec.Offset < end {
+		grown := isImport(name) || !isOurs(name) && end > 0 // another program may append to it
+		if err == nil && (rec.Offset < end || !grown) {
 			v.checked.Records++
 			err = v.record(rec, name, number)
 		}
@@ -146,7 +158,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		return err
 	}
 	if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); kind == "response" && want != got &&
-		want != "" && want[0] == 1 && ours.MatchString(name) {
+		want != "" && want[0] == 1 && isOurs(name) {
 		v.fault(name, offset, url, errPayload)
 	}
 	e.length, e.file = rec.Length, number
@@ -161,7 +173,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		return nil
 	}
 	v.versions[number]++
-	if kind == "revisit" && isMarked(name) && stored.body().length == 0 {
+	if kind == "revisit" && isOurs(name) && stored.body().length == 0 {
 		return v.lost(key, &stored)
 	}
 	return v.addBody(key, &stored)
@@ -277,9 +289,8 @@ func (v *verifier) entry(e *entry, url string, loc Location) error {
 	if err != nil {
 		return err
 	}
-	defer rec.Close()
 	found, target, ok, err := entryOf(rec, io.Discard)
-	if err != nil {
+	if err := errors.Join(err, rec.Close()); err != nil {
 		return err
 	}
 	plain, _ := cutAsked(url)
@@ -358,7 +369,7 @@ func lastKnown(files vfs.FS) (map[string]count, error) {
 		return nil, fmt.Errorf("archive: reindex: %w", err)
 	}
 	defer l.Close()
-	x, err := openIndex(files, false)
+	x, err := openIndex(files, writeIndex)
 	if err != nil {
 		return nil, nil
 	}

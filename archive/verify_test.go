@@ -151,7 +151,7 @@ func rewriteIndex(t testing.TB, dir string, change func([]located) []located) {
 		all = append(all, *l)
 	}
 	require.NoError(t, old.close(false))
-	x, err := openIndex(vfs.OS(dir), true)
+	x, err := openIndex(vfs.OS(dir), newIndex)
 	require.NoError(t, err)
 	x.names, x.files = old.names, old.files
 	for _, l := range change(all) {

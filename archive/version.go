@@ -64,6 +64,7 @@ func (v Version) Digest() string { return v.digest.String() }
 // been found by then. Only answers to a GET of the whole page count: see [Archive.Answers]. The zero Time means the last version. The cost does not depend on the number
 // of versions.
 func (a *Archive) At(url string, t time.Time) (Version, error) {
+	a = a.now()
 	key, _ := urlkey.Of(url)
 	e, found, until, err := a.index.floor(key, instant(t))
 	if err != nil {
@@ -117,7 +118,7 @@ func (a *Archive) referenceOf(loc Location) (reference, error) {
 		return reference{}, err
 	}
 	defer rec.release()
-	return refersTo(rec.Fields()), nil
+	return refersTo(rec.Fields()), rec.Close() // where damage shows
 }
 
 // reference is a revisit record's reference to the version that it repeats.
@@ -223,6 +224,7 @@ func (e *entry) repeat(content *entry) {
 // Versions returns all versions of a URL, from the first to the last: the answers to a GET of the
 // whole page. See [Archive.Answers] for others.
 func (a *Archive) Versions(url string) ([]Version, error) {
+	a = a.now()
 	key, _ := urlkey.Of(url)
 	return a.versionsOf(key)
 }

@@ -34,7 +34,26 @@ func (h *HTTP) Decoded(limit int64) (io.Reader, error) {
 	if !o.Known(codings) {
 		return nil, fmt.Errorf("warc: decode body: %w %.40q", content.ErrUnknown, codings)
 	}
-	return content.NewReader(h.Body, codings, o), nil
+	return &throughout{content.NewReader(h.Body, codings, o), h.Body}, nil
+}
+
+// throughout is a body that ends before its record does. At its end it reads the rest of the record,
+// whose damage may be damage of the body. It is not safe for concurrent use.
+type throughout struct {
+	io.Reader
+	rest io.Reader
+}
+
+// Read reads from the body.
+func (t *throughout) Read(p []byte) (int, error) {
+	n, err := t.Reader.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	if _, damage := io.Copy(io.Discard, t.rest); damage != nil {
+		return n, damage
+	}
+	return n, io.EOF
 }
 
 // Content returns the content of a record: the body of an HTTP message as [HTTP.Decoded] returns

@@ -93,7 +93,7 @@ func (rec *Record) HTTP() (*HTTP, error) {
 	}
 	h := &HTTP{Head: head, Body: body, Size: size - int64(len(head))}
 	if coding.Chunked(head) && beginsChunk(body) {
-		h.Body, h.Size = &chunks{r: body}, -1
+		h.Body, h.Size = &throughout{&chunks{r: body}, body}, -1
 	}
 	return h, nil
 }
@@ -152,7 +152,7 @@ func chunkSize(line []byte) (int64, bool) {
 }
 
 // chunks decodes a chunked body. The body ends at the first malformed chunk: it was truncated, or
-// the server is broken. The rest is still in the block.
+// the server is broken.
 type chunks struct {
 	r    *bufio.Reader
 	left int64

@@ -29,7 +29,7 @@ type Record struct {
 	left     int64 // of the block
 	r        *Reader
 	first    bool   // in its member, or not in one
-	checked  bool   // the block was checked against its digest
+	checked  bool   // the block and its end were checked
 	ended    bool   // Close has nothing left to do
 	done     func() // called by Close; may be nil
 	reported error  // returned to the caller by Read
@@ -44,8 +44,9 @@ func (rec *Record) Get(name string) string { return rec.fields.Get(name) }
 // Type returns WARC-Type in lower case.
 func (rec *Record) Type() string { return rec.fields.Type() }
 
-// Read reads from the block. If it is shorter than its Content-Length, or does not match its
-// digest, the last call returns a [DamageError] instead of io.EOF.
+// Read reads from the block. If the block is shorter than its Content-Length, does not match its
+// digest, or the checksum after it is wrong, the last call returns a [DamageError] instead of
+// io.EOF: bytes are only known to be right at the end.
 func (rec *Record) Read(p []byte) (int, error) {
 	if rec.reported != nil {
 		return 0, rec.reported
@@ -65,15 +66,27 @@ func (rec *Record) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// verify compares the block with its digest, once. It returns the error for the end of the block.
+// verify checks, once, the block against its digest, and what follows it up to the end of the member:
+// the checksum there also protects the header. It returns the error for the end of the block.
 func (rec *Record) verify() error {
-	if !rec.checked && !rec.r.check.matches() {
+	if rec.checked {
+		return io.EOF
+	}
+	rec.checked = true
+	matches, inside := rec.r.check.matches(), rec.r.inside
+	err := rec.end()
+	if err != nil {
+		err = rec.fail(err)
+	}
+	if !matches {
 		// Without a checksum of a member, the digest also confirmed where the block ends.
-		rec.r.lost = rec.r.lost || !rec.r.inside && !rec.r.salvage
+		rec.r.lost = rec.r.lost || !inside && !rec.r.salvage
 		rec.reported = rec.r.damage(errors.New("the block does not match its digest"))
 		return rec.reported
 	}
-	rec.checked = true
+	if err != nil {
+		return err
+	}
 	return io.EOF
 }
 
@@ -145,24 +158,14 @@ func (rec *Record) Detach(done func()) *Record {
 	return &own
 }
 
-// skip skips the rest, up to the end of the member.
+// skip skips the rest, up to the end of the member. After reported damage inside the block, the
+// reader has to search.
 func (rec *Record) skip() error {
-	reported := rec.reported != nil
-	if !reported {
-		if _, err := rec.WriteTo(io.Discard); err != nil && rec.left > 0 {
-			return err
-		}
-	}
-	if rec.left > 0 {
-		return nil // the damage was reported, and the reader has to search
-	}
-	if err := rec.end(); err != nil {
-		_ = rec.fail(err)
-	}
-	if reported {
+	if rec.reported != nil {
 		return nil
 	}
-	return rec.reported
+	_, err := rec.WriteTo(io.Discard)
+	return err
 }
 
 var errNotRecord = errors.New("the block is followed by something other than a record")

@@ -37,6 +37,9 @@ type Options struct {
 	// that one.
 	New bool
 
+	// ReadOnly opens a tree that another process may write. Nothing may be committed or merged.
+	ReadOnly bool
+
 	// Segment is the number of pairs at which a merge begins the next file. 0 means a million.
 	Segment int64
 }
@@ -78,7 +81,7 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("lsm: %w", err)
 	}
-	if !opts.New { // a new tree does not touch the old one until it replaces it
+	if !opts.New && !opts.ReadOnly { // a new tree does not touch the old one until it replaces it
 		if err := t.table.Sweep(); err != nil {
 			t.table.Close()
 			return nil, nil, fmt.Errorf("lsm: %w", err)
@@ -87,9 +90,12 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	return t, t.meta, nil
 }
 
+// ManifestName returns the name of the file that each commit replaces.
+func ManifestName(name string) string { return name + manifestEnd }
+
 // readManifest returns the zero State if there is no manifest.
 func (t *Tree) readManifest() (st table.State, meta []byte, err error) {
-	name := t.opts.Name + manifestEnd
+	name := ManifestName(t.opts.Name)
 	data, err := durable.ReadFile(t.fs, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return st, nil, nil
@@ -110,7 +116,7 @@ func (t *Tree) readManifest() (st table.State, meta []byte, err error) {
 func (t *Tree) writeManifest(meta []byte) error {
 	st := t.table.State()
 	data := durable.Seal(magic, append(st.Append(nil), meta...))
-	if err := durable.Replace(t.fs, t.opts.Name+manifestEnd, data); err != nil {
+	if err := durable.Replace(t.fs, ManifestName(t.opts.Name), data); err != nil {
 		return fmt.Errorf("lsm: write manifest: %w", err)
 	}
 	t.meta, t.saved = meta, true

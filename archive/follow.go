@@ -1,0 +1,166 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive/internal/lsm"
+	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// followEvery is how old the view of a reader may be when a query begins.
+const followEvery = 200 * time.Millisecond
+
+// follower shows an archive that another one writes, in this process or elsewhere. It takes no lock
+// and writes nothing.
+//
+// A view is an archive of its own: the runs that the manifest of the index names, which never
+// change, and in memory the entries of the records behind them, which are read from the ends of the
+// WARC files as Open does after a crash. While the manifest stays the same, the view grows. When the
+// writer has replaced it, a new view replaces the old one, which queries may still use: the system
+// closes its files when the last reference to it is gone. Removed runs can be read until then.
+//
+// Its methods are safe for concurrent use.
+type follower struct {
+	view atomic.Pointer[Archive]
+	due  atomic.Int64 // when the view gets too old, in nanoseconds
+
+	mu       sync.Mutex // held during a refresh; guards what follows
+	manifest []byte     // of the index of the view
+	stale    bool       // the view has what the writer has cut off
+	settled  map[string]bool
+	failed   error // of the last refresh
+}
+
+// openReadOnly opens an archive for reading only.
+func openReadOnly(dir string, opts Options) (*Archive, error) {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		_, err = os.ReadDir(path)
+	}
+	if err != nil {
+		return nil, openError(err)
+	}
+	return follow(path, vfs.Shared{OS: vfs.OS(path)}, opts)
+}
+
+// follow opens an archive for reading only, on any file system.
+func follow(dir string, from vfs.FS, opts Options) (*Archive, error) {
+	if opts.Reindex {
+		return nil, ErrReadOnly
+	}
+	a := &Archive{environment: newEnvironment(dir, from, opts), files: &files{dir: from}}
+	a.readOnly = true
+	f := &follower{}
+	if err := f.refresh(a); err != nil {
+		return nil, err
+	}
+	a.follower, a.found = f, f.view.Load().found
+	return a, nil
+}
+
+// now returns the archive as of now: a view, if it is only read. While another goroutine makes a new
+// view, the old one is used; so is it after an error, which Stats returns.
+func (a *Archive) now() *Archive {
+	f := a.follower
+	if f == nil {
+		return a
+	}
+	if time.Now().UnixNano() >= f.due.Load() && f.mu.TryLock() {
+		f.failed = f.refreshLocked(a)
+		f.mu.Unlock()
+	}
+	return f.view.Load()
+}
+
+// refresh is refreshLocked for callers that cannot do with an old view.
+func (f *follower) refresh(a *Archive) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refreshLocked(a)
+}
+
+// refreshLocked brings the view up to date. The writer may remove a run between the reading of the
+// manifest and of the run; then there is a new manifest. It requires that f.mu is held.
+func (f *follower) refreshLocked(a *Archive) (err error) {
+	defer func() { f.due.Store(time.Now().Add(followEvery).UnixNano()) }()
+	if a.files.isClosed() {
+		return ErrClosed
+	}
+	for range 10 {
+		if err = f.try(a); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+// try makes or extends the view. It requires that f.mu is held.
+func (f *follower) try(a *Archive) error {
+	manifest, err := durable.ReadFile(a.fs, lsm.ManifestName(indexName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	view := f.view.Load()
+	if view == nil || f.stale || !bytes.Equal(manifest, f.manifest) || view.index.damaged.Load() {
+		if view, err = a.newView(); err != nil {
+			return err
+		}
+		f.settled = map[string]bool{}
+	}
+	if f.stale, err = f.extend(view); err != nil {
+		return err
+	}
+	f.manifest = manifest
+	f.view.Store(view)
+	return nil
+}
+
+// newView opens the index as it is on disk. It is a cache: without a sound one, all files are read.
+func (a *Archive) newView() (*Archive, error) {
+	view := &Archive{environment: a.environment, files: a.files}
+	var err error
+	if view.index, err = openIndex(a.fs, readIndex); errors.Is(err, ErrIndex) {
+		view.index, err = openIndex(a.fs, noIndex)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return view, view.recoverImports()
+}
+
+// extend indexes the new parts of the WARC files, and reports whether one has become shorter than
+// this view knows it: the writer cuts off what it has not acknowledged. Finished files do not change.
+// It requires that f.mu is held.
+func (f *follower) extend(view *Archive) (stale bool, err error) {
+	names, err := view.fs.List()
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		final, open := strings.CutSuffix(name, unfinished)
+		if !isWARC(name) || f.settled[name] || open && slices.Contains(names, final) {
+			continue
+		}
+		t, err := view.recoverFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was renamed just now
+		}
+		if err != nil {
+			return false, err
+		}
+		cut := len(t.Damage) > 0 && errors.Is(t.Damage[0].Err, errShorter)
+		f.settled[name] = !open || cut
+		stale = stale || open && cut && view == f.view.Load()
+	}
+	return stale, view.resolveDeferred()
+}
