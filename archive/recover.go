@@ -126,6 +126,9 @@ func (a *Archive) hasCapture(f io.ReaderAt, name string, size int64) (bool, erro
 	}
 	r.readAt(f, name, 0, size)
 	r.warc.SetSalvage(true)
+	if isImport(name) {
+		r.warc.SetMaxRatio(maxRatio)
+	}
 	for rec, err := range r.warc.Records() {
 		found := err == nil && rec.Type() != "request" && rec.Type() != "warcinfo"
 		if err == nil {
@@ -338,7 +341,7 @@ func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, lengt
 		return err
 	}
 	r.readAt(f, name, from, length)
-	if !isMarked(name) || isImport(name) {
+	if id == "" || isImport(name) {
 		r.warc.SetMaxRatio(maxRatio)
 	}
 	if id != "" {

@@ -224,13 +224,13 @@ func (e *entry) repeat(content *entry) {
 // Versions returns all versions of a URL, from the first to the last: the answers to a GET of the
 // whole page. See [Archive.Answers] for others.
 func (a *Archive) Versions(url string) ([]Version, error) {
-	a = a.now()
 	key, _ := urlkey.Of(url)
 	return a.versionsOf(key)
 }
 
 // versionsOf returns all versions of a key.
 func (a *Archive) versionsOf(key string) ([]Version, error) {
+	a = a.now()
 	entries, err := a.index.versions(key)
 	if err != nil {
 		return nil, err
