@@ -119,7 +119,7 @@ func TestStartPageGrows(t *testing.T) {
 	_, err := a.Append(archive.Capture{URL: "http://new.example/", Time: days(0),
 		Head: []byte("HTTP/1.1 200 OK\r\n\r\n")})
 	require.NoError(t, err)
-	v.summary.took = 0
+	v.summary.until = time.Time{}
 	_, words := tree(t, v, 200, "/")
 	require.Contains(t, words, "new.example")
 
@@ -130,7 +130,7 @@ func TestStartPageGrows(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(header+"x\r\n\r\n"), 0o600))
 	_, err = a.Import(file)
 	require.NoError(t, err)
-	v.summary.took = 0
+	v.summary.until = time.Time{}
 	_, words = tree(t, v, 200, "/")
 	require.Contains(t, words, "imported.example")
 }

@@ -66,6 +66,7 @@ type subcommand struct {
 	flags   func(fs *flag.FlagSet)
 	run     func(ctx context.Context, in call) error
 	program bool // the arguments are a program and its arguments, which may look like flags
+	reader  bool // it reads only the archive: of any directory, also while a crawl writes it
 }
 
 // A call is one use of a subcommand. out is for results, log for the rest.
@@ -89,20 +90,21 @@ func Subcommands() map[string]subcommand {
 		},
 		"export": {
 			summary: "write a CDXJ index for pywb, or a WACZ file for ReplayWeb.page", args: "cdxj|wacz FILE", run: exportTo,
+			reader: true,
 		},
 		"import": {
 			summary: "add WARC and ARC files of other programs to the archive, without copying them",
 			args:    "FILE ...", flags: m.flags, run: m.run,
 		},
 		"serve": {
-			summary: "serve the archive to browsers, as of any time", flags: v.flags, run: v.run,
+			summary: "serve an archive to browsers, as of any time, also while a crawl writes it", flags: v.flags, run: v.run, reader: true,
 		},
 		"snapshot": {
-			summary: "list the versions at a time as lines of JSON", flags: q.flags, run: q.list,
+			summary: "list the versions at a time as lines of JSON", flags: q.flags, run: q.list, reader: true,
 		},
 		"scan": {
 			summary: "pass every version at a time to a program, by the protocol of package archive/scan",
-			args:    "PROGRAM ARGUMENTS ...", flags: s.flags, run: s.run, program: true,
+			args:    "PROGRAM ARGUMENTS ...", flags: s.flags, run: s.run, program: true, reader: true,
 		},
 	}
 }
@@ -158,8 +160,11 @@ func (s subcommand) parse(fs *flag.FlagSet, args []string) (in call, err error) 
 }
 
 // inDirectory runs a subcommand in the directory of the crawl. A command that only reads also works
-// without permission to write.
+// without permission to write, and one that reads only the archive also while a crawl runs.
 func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err error) {
+	if s.reader {
+		return s.run(ctx, in)
+	}
 	if name == "repair" || name == "import" {
 		d, err := existingDirectory(in.dir, name)
 		if err != nil {
@@ -188,9 +193,9 @@ func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error 
 }
 
 // errNoArchive is returned for a crawl without an archive.
-var errNoArchive = errors.New("this crawl has no archive")
+var errNoArchive = errors.New("no archive here")
 
-// withArchive opens the archive of a crawl for use.
+// withArchive opens the archive in a directory for reading, also while a crawl writes it.
 func withArchive(dir string, use func(a *archive.Archive) error) error {
 	found := 0
 	for _, pattern := range []string{"*.warc*", "index*"} { // an index shows which files are lost
@@ -201,9 +206,9 @@ func withArchive(dir string, use func(a *archive.Archive) error) error {
 		found += len(files)
 	}
 	if found == 0 {
-		return errNoArchive
+		return fmt.Errorf("%s: %w%s", dir, errNoArchive, otherCrawl(dir))
 	}
-	a, err := archive.Open(dir, archive.Options{})
+	a, err := archive.Open(dir, archive.Options{ReadOnly: true})
 	if err != nil {
 		return err
 	}

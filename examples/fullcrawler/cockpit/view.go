@@ -15,7 +15,7 @@ import (
 
 // readDirectory opens the directory of a crawl for a command that reads it, and returns its path.
 // If this process may not write there, that is the path of a copy. The files of the archive are
-// linked, except for export.
+// linked.
 func readDirectory(path, command string, log io.Writer) (at string, closing func() error, err error) {
 	d, err := existingDirectory(path, command)
 	if err == nil {
@@ -33,7 +33,7 @@ func readDirectory(path, command string, log io.Writer) (at string, closing func
 	}
 	fmt.Fprintf(log, "%s is read-only: reading a copy in %s\n", path, at)
 	closing = func() error { return os.RemoveAll(at) }
-	unread, err := copyCrawl(path, at, command == "export")
+	unread, err := copyCrawl(path, at)
 	if err == nil && len(unread) > 0 && command == "check" {
 		err = fmt.Errorf("%s: %w: check reads every file, so run it as the owner of the crawl",
 			unread[0], fs.ErrPermission)
@@ -52,7 +52,7 @@ const archiveLock = "lock"
 
 // copyCrawl copies a crawl. It returns the names that this user may not read. Locks are
 // not copied.
-func copyCrawl(from, to string, whole bool) (unread []string, err error) {
+func copyCrawl(from, to string) (unread []string, err error) {
 	from, err = filepath.Abs(from)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func copyCrawl(from, to string, whole bool) (unread []string, err error) {
 			return fs.SkipDir // not part of a crawl
 		case !entry.Type().IsRegular() || name == lockName || name == archiveLock:
 			return nil
-		case isFinishedWARC(name) && !whole:
+		case isFinishedWARC(name):
 			return os.Symlink(path, target)
 		}
 		err = CopyFile(path, target)
