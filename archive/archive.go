@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -47,6 +49,7 @@ type Archive struct {
 	follower *follower  // nil if it is written
 	found    Report     // by Open
 	deferred []deferred // used by Open, and with imports.adding held
+	erasing  atomic.Pointer[matcher]
 	closing  sync.Once
 }
 
@@ -59,6 +62,8 @@ type environment struct {
 	salvage     bool
 	readOnly    bool
 	openImport  func(name string) (io.ReaderAt, int64, error)
+	redact      func(field string, secret bool) bool
+	finished    func(path string)
 	spill       string
 	imports     imports
 	pool        sync.Pool // of *warc.Reader
@@ -66,8 +71,13 @@ type environment struct {
 }
 
 func newEnvironment(dir string, files vfs.FS, opts Options) *environment {
-	return &environment{dir: dir, fs: files, keepRepeats: opts.KeepRepeats, share: opts.Share,
-		salvage: opts.Salvage, spill: opts.SpillDir, openImport: opts.OpenImport}
+	e := &environment{dir: dir, fs: files, keepRepeats: opts.KeepRepeats, share: opts.Share,
+		salvage: opts.Salvage, spill: opts.SpillDir, openImport: opts.OpenImport,
+		redact: opts.Redact, finished: opts.Finished}
+	if e.redact == nil {
+		e.redact = func(_ string, secret bool) bool { return secret }
+	}
+	return e
 }
 
 // Location is the position of the response record of a capture.
@@ -175,10 +185,20 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 	if a.files, err = newFiles(files, s); err != nil {
 		return nil, err
 	}
+	if a.finished != nil {
+		a.files.finished = a.announce
+	}
 	a.index.mu.Lock()
-	defer a.index.mu.Unlock()
 	a.index.force, a.index.repair = a.files.force, a.rebuild
-	return a, nil
+	a.index.mu.Unlock()
+	return a, a.resumeErase()
+}
+
+// announce tells that a file is finished.
+func (a *Archive) announce(name string) {
+	if a.finished != nil {
+		a.finished(filepath.Join(a.dir, name))
+	}
 }
 
 // openError adds the remedy. The cause names the path.

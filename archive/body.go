@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"strings"
 
@@ -12,41 +13,30 @@ import (
 
 // Body returns the body of a version without its content coding. An unchanged version has the body
 // of the version that it repeats. A body of more than MaxBody bytes, or one whose compression ratio
-// is suspicious, is an error that wraps warc.ErrTooLarge: read it with [Archive.Read] and
-// [warc.Record.Content]. For a truncated version it returns the stored part.
+// is suspicious, is an error that wraps warc.ErrTooLarge: read it with [Archive.Response]. For a
+// truncated version it returns the stored part.
 func (a *Archive) Body(v Version) ([]byte, error) {
 	rec, err := a.open(v.Content)
 	if err != nil {
 		return nil, err
 	}
 	defer rec.release()
-	data, err := a.body(rec.Record, &v)
+	data, err := readBody(rec.Record, &v)
 	if err != nil {
 		return nil, fmt.Errorf("archive: body of %.200s: %w", v.URL, err)
 	}
 	return data, nil
 }
 
-// body reads the body of a version from its record. In a file without compression, no checksum
-// protects the header, which says how to read the block; so the body is compared with its digest.
-func (a *Archive) body(rec *warc.Record, v *Version) ([]byte, error) {
-	sum := sha1.New()
-	plain := strings.HasSuffix(v.Content.File, warc.None.Extension()) && isOurs(v.Content.File)
-	var body io.Reader = io.TeeReader(rec, sum)
-	if isHTTP(rec.Get("Content-Type")) {
-		message, err := rec.HTTP()
-		if err == nil {
-			message.Body = io.TeeReader(message.Body, sum)
-			body, err = message.Decoded(MaxBody)
-		}
-		if err != nil {
-			return nil, err
-		}
+// readBody reads the body of a version from its record.
+func readBody(rec *warc.Record, v *Version) ([]byte, error) {
+	body, _, _, err := openBody(rec, v, MaxBody)
+	if err != nil {
+		return nil, err
 	}
-	data, err := readBody(rec, body, v.Truncated)
-	if err == nil && plain && v.digest.contradicts(sha1Digest((*[sha1.Size]byte)(sum.Sum(nil)))) {
-		err = &warc.DamageError{File: v.Content.File, Offset: v.Content.Offset,
-			Reason: "the body does not match its digest"}
+	data, err := io.ReadAll(io.LimitReader(body, MaxBody+1))
+	if len(data) > MaxBody {
+		return nil, fmt.Errorf("%w: more than %d bytes", warc.ErrTooLarge, MaxBody)
 	}
 	if err != nil {
 		return nil, err
@@ -54,21 +44,61 @@ func (a *Archive) body(rec *warc.Record, v *Version) ([]byte, error) {
 	return data, nil
 }
 
-// readBody reads the body of a record, and then the rest of the record: only its end shows whether
-// the bytes are right. A truncated body may end anywhere.
-func readBody(rec *warc.Record, body io.Reader, truncated bool) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(body, MaxBody+1))
-	if len(data) > MaxBody {
-		return nil, fmt.Errorf("%w: more than %d bytes", warc.ErrTooLarge, MaxBody)
+// openBody returns the body in a record, its size if that is known, or -1, and whether a content
+// coding was removed. limit is as in [warc.HTTP.Decoded].
+func openBody(rec *warc.Record, v *Version, limit int64) (
+	body io.Reader, size int64, decoded bool, err error,
+) {
+	b := &verified{rec: rec, version: v, sum: sha1.New()}
+	b.Reader, size = io.TeeReader(rec, b.sum), rec.Size
+	if isHTTP(rec.Get("Content-Type")) {
+		message, err := rec.HTTP()
+		if err != nil {
+			return nil, 0, false, err
+		}
+		message.Body, size = io.TeeReader(message.Body, b.sum), message.Size
+		raw := message.Body
+		if b.Reader, err = message.Decoded(limit); err != nil {
+			return nil, 0, false, err
+		}
+		if decoded = b.Reader != raw; decoded {
+			size = -1
+		}
 	}
-	if truncated && errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
+	return b, size, decoded, nil
+}
+
+// verified is a body that is verified at its end: only the end of its record shows whether the bytes
+// are right. In a file without compression, no checksum protects the header of a record, which says
+// how to read the block; so the body is compared with its digest. It is not safe for concurrent use.
+type verified struct {
+	io.Reader
+	rec     *warc.Record
+	version *Version
+	sum     hash.Hash // of the body with its content coding
+}
+
+// Read reads from the body. A truncated one may end anywhere.
+func (b *verified) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err == io.EOF || b.version.Truncated && errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+		if damage := b.verify(); damage != nil {
+			err = damage
+		}
 	}
-	if err == nil {
-		err = rec.Close()
+	return n, err
+}
+
+func (b *verified) verify() error {
+	if err := b.rec.Close(); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, err
+	file := b.version.Content.File
+	plain := strings.HasSuffix(file, warc.None.Extension()) && isOurs(file)
+	if got := sha1Digest((*[sha1.Size]byte)(b.sum.Sum(nil))); plain && b.version.digest.contradicts(got) {
+		return &warc.DamageError{File: file, Offset: b.version.Content.Offset,
+			Reason: "the body does not match its digest"}
 	}
-	return data, nil
+	return nil
 }

@@ -176,7 +176,9 @@ func TestFromResponse(t *testing.T) {
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
-	_, err = a.Append(FromResponse(resp, body))
+	var c Capture
+	c.FromResponse(resp, body)
+	_, err = a.Append(c)
 	require.NoError(t, err)
 
 	v, err := a.At(s.URL+"/x", time.Time{})
@@ -189,5 +191,6 @@ func TestFromResponse(t *testing.T) {
 	require.Equal(t, "rebuilt", rec.Get("Spinneret-Heads"))
 	require.NoError(t, rec.Close())
 	resp.ContentLength = 100
-	require.Equal(t, "unspecified", FromResponse(resp, body).Truncated)
+	c.FromResponse(resp, body)
+	require.Equal(t, "unspecified", c.Truncated)
 }

@@ -71,6 +71,7 @@ type Capture struct {
 	// wire. A field of the records says so.
 	Rebuilt bool
 
+	redacted bool      // the heads
 	record   *Resource // replaces the response, see AppendRecord
 	original string    // ID of the record that record is about
 }

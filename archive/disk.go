@@ -26,7 +26,7 @@ func openDirectory(dir string) (path string, _ vfs.FS, err error) {
 	if path, err = filepath.Abs(dir); err != nil {
 		return "", nil, err
 	}
-	return path, vfs.Shared{OS: vfs.OS(path)}, vfs.MakeDir(path, 0o755)
+	return path, vfs.Shared{OS: vfs.OS(path)}, vfs.MakeDir(path, 0o700)
 }
 
 // lock excludes other processes.
@@ -77,7 +77,7 @@ func (a *Archive) openFile(name string) (*source, error) {
 	var f vfs.File
 	var err error
 	onDisk := ""
-	for _, onDisk = range []string{name, name + unfinished, name} {
+	for _, onDisk = range []string{name, name + unfinished, name + moved, name} {
 		if f, err = a.fs.Open(onDisk); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -89,7 +89,7 @@ func (a *Archive) openFile(name string) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("archive: read: %w", err), f.Close())
 	}
-	return &source{f, f, size, onDisk != name}, nil
+	return &source{f, f, size, onDisk == name+unfinished}, nil
 }
 
 // isRemote reports whether a name is one for [Options.OpenImport].

@@ -18,6 +18,8 @@ type files struct {
 	outputs  []*output
 	buffered int // maximum size of a capture that is compressed before an output is locked
 	dir      vfs.FS
+	finished func(name string) // nil if nobody wants to know
+	another  func() *output    // an output that is not one of outputs
 
 	mu     sync.Mutex // guards what follows
 	stats  Stats
@@ -35,10 +37,14 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 	for _, name := range names {
 		clock.seen(name)
 	}
-	for i := range s.writers {
-		o := &output{dir: dir, prefix: s.prefix, info: s.info, serial: i, step: s.writers,
+	f.another = func() *output {
+		return &output{dir: dir, prefix: s.prefix, info: s.info, step: s.writers,
 			encoder: newEncoder(s.encoder), maxFile: s.maxFile, syncEvery: s.syncEvery,
 			finished: s.encoder.Compression.Extension(), clock: clock}
+	}
+	for i := range s.writers {
+		o := f.another()
+		o.serial = i
 		o.renew()
 		f.outputs = append(f.outputs, o)
 	}
@@ -73,6 +79,7 @@ func (f *files) append(c *Capture, x indexer) (Location, error) {
 		return Location{}, err
 	}
 	o := f.pick(c.size())
+	defer f.announce(o)
 	defer o.load.Add(-c.size())
 	// A large capture is not buffered in memory. It locks the output until it is written.
 	if c.size() > int64(f.buffered) {
@@ -148,6 +155,20 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, x indexer,
 	return loc, nil
 }
 
+// announce tells which files were finished.
+func (f *files) announce(o *output) {
+	if f.finished == nil {
+		return
+	}
+	o.mu.Lock()
+	done := o.done
+	o.done = nil
+	o.mu.Unlock()
+	for _, name := range done {
+		f.finished(name)
+	}
+}
+
 // isClosed requires that an output is locked. Closing locks it too, so it waits for a write that
 // began before.
 func (f *files) isClosed() bool {
@@ -216,6 +237,7 @@ func (f *files) close() error {
 	defer func() {
 		for _, o := range f.outputs {
 			o.forces.Wait()
+			f.announce(o)
 		}
 	}()
 	return f.halt(func(outputs []*output) (first error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/httpurl"
 )
 
-// FromResponse makes a Capture of a response of net/http and its body, which the caller has read.
+// FromResponse makes c the capture of a response of net/http and its body, which the caller has read.
 // Its Time is now: set it to when the request was sent. The heads are rebuilt from the parsed
 // fields; package archivehttp records the bytes on the wire.
 //
@@ -21,10 +21,10 @@ import (
 // Content-Encoding too. A body shorter than its Content-Length is marked as truncated. resp must
 // have its Request, as all responses of an http.Client do. The body of the request is not in the
 // capture.
-func FromResponse(resp *http.Response, body []byte) Capture {
+func (c *Capture) FromResponse(resp *http.Response, body []byte) {
 	req := resp.Request
-	c := Capture{URL: targetURL(req.URL), Time: time.Now(), Protocol: resp.Proto, Body: body,
-		Request: requestHead(req, resp), Head: responseHead(resp), Rebuilt: true}
+	*c = Capture{URL: targetURL(req.URL), Time: time.Now(), Protocol: resp.Proto, Body: body,
+		Request: requestHead(req, resp), Head: rebuiltHead(resp), Rebuilt: true}
 	if resp.TLS != nil {
 		c.TLS, c.CipherSuite = resp.TLS.Version, resp.TLS.CipherSuite
 	}
@@ -32,7 +32,6 @@ func FromResponse(resp *http.Response, body []byte) Capture {
 		resp.ContentLength > int64(len(body)) {
 		c.Truncated = "unspecified"
 	}
-	return c
 }
 
 // targetURL returns what was requested, without a password, which should not be archived. Redirects
@@ -74,8 +73,8 @@ func requestHead(req *http.Request, resp *http.Response) []byte {
 	return b.Bytes()
 }
 
-// responseHead writes a head whose body follows without chunks.
-func responseHead(resp *http.Response) []byte {
+// rebuiltHead writes a head whose body follows without chunks.
+func rebuiltHead(resp *http.Response) []byte {
 	var b bytes.Buffer
 	status := cmp.Or(resp.Status,
 		fmt.Sprintf("%03d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))

@@ -104,6 +104,19 @@ type Options struct {
 	// false means that a body is searched for only under its own URL.
 	Share bool
 
+	// Redact reports whether the values of a header field are replaced by "redacted" in requests and
+	// responses. The field is in canonical form, such as "Set-Cookie"; secret is true for
+	// Authorization, Proxy-Authorization, Cookie and Set-Cookie. nil means that these are replaced.
+	// To keep them, return false; to replace more, return secret || field == "X-Api-Key". Secrets in
+	// URLs and bodies are never replaced.
+	Redact func(field string, secret bool) bool
+
+	// Finished is called with the path of each file that is finished, such as to upload it, from the
+	// goroutine whose call of Append, Close, Erase or Open finished it, without any lock held. A file
+	// that Erase has rewritten is finished again. After a crash the call may be missing: compare the
+	// files of [Archive.Files] with what was uploaded. nil means no calls.
+	Finished func(path string)
+
 	// Reindex makes a new index from the files in the directory and those that were imported. The
 	// old one stays valid until the first part of the new one is written. [Archive.Recovered] then
 	// lists all files and all damage, and, if the old index was readable, its versions that the

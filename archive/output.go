@@ -33,18 +33,19 @@ type output struct {
 	encoder   *encoder // of the warcinfo records
 	clock     *clock
 
-	serial   int     // of the next file; other outputs of the archive have others
-	step     int     // to the next serial
-	begun    int64   // number of files created since takeBegun
-	file     *handle // nil if none is open
-	name     string  // of file, when it is finished
-	captures int64   // in file
-	whole    int64   // end of its last complete capture
-	end      int64   // of the last write
-	synced   int64   // end of the part that is known to be on disk
-	started  int64   // end of the part that the system was asked to write
-	lost     error   // why captures may not be on disk
-	forcing  bool    // a goroutine forces file to disk
+	serial   int      // of the next file; other outputs of the archive have others
+	step     int      // to the next serial
+	begun    int64    // number of files created since takeBegun
+	file     *handle  // nil if none is open
+	name     string   // of file, when it is finished
+	captures int64    // in file
+	whole    int64    // end of its last complete capture
+	end      int64    // of the last write
+	synced   int64    // end of the part that is known to be on disk
+	started  int64    // end of the part that the system was asked to write
+	lost     error    // why captures may not be on disk
+	done     []string // files that were finished, until they are announced
+	forcing  bool     // a goroutine forces file to disk
 	forces   sync.WaitGroup
 }
 
@@ -78,7 +79,12 @@ func (o *output) create() error {
 	if exists(o.dir, name+unfinished) || exists(o.dir, name) {
 		return fmt.Errorf("%s: %w", name, fs.ErrExist)
 	}
-	f, err := o.dir.Create(name + unfinished)
+	return o.createAs(name, name+unfinished, now)
+}
+
+// createAs creates a file that is called otherwise on disk.
+func (o *output) createAs(name, onDisk string, now time.Time) error {
+	f, err := o.dir.Create(onDisk)
 	if err != nil {
 		return err
 	}
@@ -281,6 +287,7 @@ func (o *output) finish() error {
 	if err := o.dir.Rename(o.name+unfinished, o.name); err != nil {
 		return err
 	}
+	o.done = append(o.done, o.name)
 	return o.dir.Sync()
 }
 

@@ -39,6 +39,7 @@ type original struct {
 func (a *Archive) pending(c Capture) *pending {
 	n := &pending{archive: a}
 	n.capture, n.capture.Protocol = c.asHTTP1()
+	n.capture.redactHeads(a.redact)
 	head := warc.HTTP{Head: n.capture.Head}
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
 	n.key, n.long = keyOf(c.URL, askedOf(c.Request, n.status, head.Get("Content-Range")))
@@ -55,6 +56,11 @@ func (a *Archive) pending(c Capture) *pending {
 func (n *pending) repeats(sum *[sha1.Size]byte) (of original, err error) {
 	if of, err = n.search(sum); errors.Is(err, ErrIndex) {
 		return original{}, nil
+	}
+	if m := n.archive.erasing.Load(); m != nil && of.profile != "" {
+		if key, _ := urlkey.Of(of.url); m.matches(key, microseconds(of.time), of.digest) {
+			return original{}, err
+		}
 	}
 	return of, err
 }

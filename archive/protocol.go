@@ -44,13 +44,19 @@ func laterHTTP(version string) string {
 	return ""
 }
 
-// headsField marks records whose heads are not the bytes on the wire.
-var headsField = []warc.Field{{Name: "Spinneret-Heads", Value: "rebuilt"}}
+// Fields that mark records whose heads are not the bytes on the wire.
+var (
+	rebuiltField  = []warc.Field{{Name: "Spinneret-Heads", Value: "rebuilt"}}
+	redactedField = []warc.Field{{Name: "Spinneret-Heads", Value: "redacted"}}
+)
 
 // extra returns the non-standard fields of a record.
 func (c *Capture) extra() []warc.Field {
-	if c.Rebuilt {
-		return headsField
+	switch {
+	case c.Rebuilt:
+		return rebuiltField
+	case c.redacted:
+		return redactedField
 	}
 	return nil
 }

@@ -107,7 +107,11 @@ func (a *Archive) finishCrashed(f vfs.File, name string, t *tail, size int64) er
 	if err := a.fs.Rename(name+unfinished, name); err != nil {
 		return err
 	}
-	return a.fs.Sync()
+	if err := a.fs.Sync(); err != nil {
+		return err
+	}
+	a.announce(name)
+	return nil
 }
 
 // maxPreface is more than a warcinfo record takes.
@@ -156,6 +160,9 @@ type Report struct {
 	Damage  []Fault
 	Faults  int
 	Damaged int64
+
+	// Erased is the number of versions that Erase has removed.
+	Erased int
 
 	// Missing are the files that belong to the archive and do not exist.
 	Missing []string

@@ -68,9 +68,5 @@ func decodeRaw(file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, _, err := rec.Content(MaxBody)
-	if err != nil {
-		return nil, err
-	}
-	return readBody(rec, body, rec.Get("WARC-Truncated") != "")
+	return readBody(rec, &Version{Truncated: rec.Get("WARC-Truncated") != ""})
 }

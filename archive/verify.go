@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"encoding/binary"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/extsort"
@@ -34,6 +36,7 @@ var (
 	errPayload   = errors.New("archive: payload digest mismatch")
 	errOther     = errors.New("archive: the index entry points to another record")
 	errReference = errors.New("archive: the record refers to a missing body")
+	errKept      = errors.New("archive: the file has changed since something was erased from it")
 )
 
 // Verify reads everything. It checks that records can be decompressed and have their digests. It
@@ -49,7 +52,8 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	}
 	a = a.now()
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
-		ends: map[string]int64{}, bodies: extsort.New(DefaultMemory, a.spill)}
+		ends: map[string]int64{}, holes: map[string][]hole{}, kept: map[string]tombstone{},
+		bodies: extsort.New(DefaultMemory, a.spill)}
 	defer v.bodies.Close()
 	ends := a.known()
 	names, err := a.files.list()
@@ -69,6 +73,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 			return v.checked, err
 		}
 	}
+	v.erasures()
 	if err := v.entries(ctx); err != nil {
 		return v.checked, err
 	}
@@ -82,6 +87,15 @@ type verifier struct {
 	versions map[uint32]int64 // found in each file
 	ends     map[string]int64
 	bodies   *extsort.Sorter // addresses of bodies, and references to them
+	holes    map[string][]hole
+	kept     map[string]tombstone // the last one of each file
+}
+
+// tombstone is what an erasure has left of a file.
+type tombstone struct {
+	time int64
+	size int64
+	sum  string // of the file without holes
 }
 
 // fault reports to the caller at once: a check of a large archive takes hours, and may be canceled.
@@ -145,6 +159,9 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 // record compares a record with its payload digest and its entry. Only read errors are returned;
 // mismatches are faults.
 func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
+	if rec.Type() == "metadata" && rec.Get(erasedField) != "" {
+		return v.erasure(rec, name)
+	}
 	// The body is hashed even if the record has a digest: the two are compared.
 	sum := sha1.New()
 	e, of, ok, err := entryOf(rec, sum)
@@ -177,6 +194,41 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 		return v.lost(key, &stored)
 	}
 	return v.addBody(key, &stored)
+}
+
+// erasure takes note of a tombstone, or of a record in the place of an erased one.
+func (v *verifier) erasure(rec *warc.Record, name string) error {
+	date, _ := rec.Fields().Date()
+	if rec.Get("Content-Type") == "" {
+		err := rec.Close()
+		v.holes[name] = append(v.holes[name], hole{offset: rec.Offset, length: rec.Length})
+		return err
+	}
+	block, err := io.ReadAll(io.LimitReader(rec, MaxBody))
+	if err != nil || !isOurs(name) {
+		return err
+	}
+	for line := range strings.Lines(string(block)) {
+		t := tombstone{time: microseconds(date)}
+		words := strings.SplitN(strings.TrimSpace(line), " ", 4)
+		if words[0] != "kept:" || len(words) < 4 || t.time < v.kept[words[3]].time {
+			continue
+		}
+		t.sum = words[1]
+		if t.size, err = strconv.ParseInt(words[2], 10, 64); err == nil {
+			v.kept[words[3]] = t
+		}
+	}
+	return nil
+}
+
+// erasures checks that files from which something was erased have not changed otherwise.
+func (v *verifier) erasures() {
+	for name, t := range v.kept {
+		if sum, err := v.archive.keptSum(name, t.size, v.holes[name]); err != nil || sum != t.sum {
+			v.fault(name, -1, "", cmp.Or(err, errKept))
+		}
+	}
 }
 
 // lost reports a revisit record of ours whose body the index did not find: it existed once.

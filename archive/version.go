@@ -3,6 +3,7 @@ package archive
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -434,5 +435,10 @@ func (a *Archive) open(loc Location) (*opened, error) {
 		return nil, err
 	}
 	r.file = f
-	return r.record(f, loc)
+	rec, err := r.record(f, loc)
+	if err == nil && rec.Get(erasedField) != "" && rec.Type() == "metadata" && rec.Get("Content-Type") == "" {
+		rec.release()
+		return nil, fmt.Errorf("%w: %s, byte %d, was erased", ErrNotFound, loc.File, loc.Offset)
+	}
+	return rec, err
 }

@@ -261,7 +261,7 @@ func (x *exchange) capture(
 ) (c archive.Capture, chunked bool) {
 	sent := *resp
 	sent.Request = req
-	c = archive.FromResponse(&sent, nil)
+	c.FromResponse(&sent, nil)
 	c.Time, c.Truncated = x.conn.sentAt(x.started), ""
 	request, response, ok := x.conn.heads(resp)
 	if ok {
@@ -278,7 +278,8 @@ func (x *exchange) capture(
 	}
 	if len(c.Head) > maxHead || bytes.Count(c.Head, []byte("\n")) > warc.MaxLines {
 		sent.Header = shortened(resp.Header)
-		short := archive.FromResponse(&sent, nil)
+		var short archive.Capture
+		short.FromResponse(&sent, nil)
 		c.Head, c.Rebuilt, c.Truncated = short.Head, true, "length"
 	}
 	return c, hasChunks(c.Request)

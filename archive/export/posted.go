@@ -39,12 +39,21 @@ func posted(a *archive.Archive, v *archive.Version) (method, query string, err e
 	}
 	defer rec.Close()
 	message, err := rec.HTTP()
+	if errors.Is(err, warc.ErrDamaged) {
+		return "", "", nil
+	}
 	if err != nil {
 		return "", "", err
 	}
 	method, _, _ = strings.Cut(string(message.Head), " ")
 	body, err := io.ReadAll(io.LimitReader(message.Body, maxPosted))
-	if err != nil && !errors.Is(err, warc.ErrDamaged) {
+	if err == nil {
+		err = rec.Close() // where damage shows
+	}
+	if errors.Is(err, warc.ErrDamaged) {
+		return "", "", nil
+	}
+	if err != nil {
 		return "", "", err
 	}
 	query = bodyQuery(message.Get("Content-Type"), body)

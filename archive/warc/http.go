@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -65,6 +66,21 @@ func (h *HTTP) Get(name string) string {
 		}
 	}
 	return ""
+}
+
+// Header returns the fields, as net/http has them.
+func (h *HTTP) Header() http.Header {
+	header := http.Header{}
+	_, fields, _ := bytes.Cut(h.Head, []byte("\n"))
+	for len(fields) > 0 {
+		var line []byte
+		line, fields, _ = bytes.Cut(fields, []byte("\n"))
+		name, value, found := bytes.Cut(line, []byte(":"))
+		if found && len(name) > 0 && name[0] != ' ' && name[0] != '\t' {
+			header.Add(string(bytes.TrimRight(name, " \t")), unfold(value, fields))
+		}
+	}
+	return header
 }
 
 // unfold joins the first line of a value and its continuation lines.

@@ -126,7 +126,7 @@ func (c *crawler) openArchive() (err error) {
 	if c.Cfg.Archive != cockpit.NoArchive {
 		c.Store, err = archive.Open(c.Cfg.Out, archive.Options{
 			Compression: map[string]warc.Compression{"gzip": warc.Gzip, "zstd": warc.Zstd}[c.Cfg.Archive],
-			Level:       c.Cfg.Level, NoBlockDigest: c.Cfg.NoBlockDigest,
+			Level:       c.Cfg.Level, NoBlockDigest: c.Cfg.NoBlockDigest, Share: true,
 			Info: map[string]string{
 				"software": "spinneret fullcrawler", "operator": c.Cfg.Contact, "robots": "obey",
 			},

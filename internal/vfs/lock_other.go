@@ -12,6 +12,3 @@ import (
 func (d OS) Lock(name string) (io.Closer, error) {
 	return os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE, 0o600)
 }
-
-// LockShared opens the file.
-func (d OS) LockShared(name string) (io.Closer, error) { return os.Open(d.path(name)) }

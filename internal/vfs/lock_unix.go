@@ -25,22 +25,6 @@ func (d OS) Lock(name string) (io.Closer, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// LockShared is a shared lock for readers. It does not create the file, and fails without it.
-func (d OS) LockShared(name string) (io.Closer, error) {
-	f, err := os.Open(d.path(name))
-	if err != nil {
-		return nil, err
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	if err == nil {
-		return flock{f}, nil
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = ErrLocked
-	}
-	return nil, errors.Join(err, f.Close())
-}
-
 // A flock is a locked file. A forked child shares it until it calls exec, so closing the file
 // without unlocking it could leave the lock held by that child.
 type flock struct{ *os.File }

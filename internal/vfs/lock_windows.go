@@ -19,15 +19,6 @@ func (d OS) Lock(name string) (io.Closer, error) {
 	return lockFile(path, name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, syscall.OPEN_ALWAYS)
 }
 
-// LockShared is a shared lock for readers. It does not create the file, and fails without it.
-func (d OS) LockShared(name string) (io.Closer, error) {
-	path, err := syscall.UTF16PtrFromString(d.path(name))
-	if err != nil {
-		return nil, err
-	}
-	return lockFile(path, name, syscall.GENERIC_READ, syscall.FILE_SHARE_READ, syscall.OPEN_EXISTING)
-}
-
 func lockFile(path *uint16, name string, access, share, mode uint32) (io.Closer, error) {
 	handle, err := syscall.CreateFile(path, access, share, nil, mode, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if errors.Is(err, sharingViolation) {

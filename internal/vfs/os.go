@@ -49,9 +49,8 @@ func (d OS) path(name string) string { return filepath.Join(string(d), name) }
 
 type osFile struct{ *os.File }
 
-// Shared is a directory of the operating system whose files have other readers. New files are
-// readable by everyone. Open accepts read-only files, and List skips everything but regular files,
-// such as symbolic links.
+// Shared is a directory of the operating system in which others put files, too. Open accepts
+// read-only files, and List skips everything but regular files, such as symbolic links.
 type Shared struct{ OS }
 
 // Open opens an existing file for reading and, if permitted, for writing.
@@ -61,11 +60,6 @@ func (d Shared) Open(name string) (File, error) {
 		return wrap(os.Open(d.path(name)))
 	}
 	return f, err
-}
-
-// Create creates an empty file that everyone may read.
-func (d Shared) Create(name string) (File, error) {
-	return wrap(os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644))
 }
 
 // List returns the names of all regular files, in order.

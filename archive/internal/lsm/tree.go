@@ -147,6 +147,37 @@ func (t *Tree) Put(key, value []byte) {
 	t.active.put(key, value)
 }
 
+// Load adds sorted pairs, which belong to the next commit. It must not be called after Put.
+func (t *Tree) Load(pairs iter.Seq2[Pair, error]) error {
+	next, stop := iter.Pull2(pairs)
+	defer stop()
+	for s := (&loading{next: next}); !s.ended; {
+		s.left = t.opts.Segment
+		if err := t.table.Write(s); err != nil {
+			return fmt.Errorf("lsm: load: %w", err)
+		}
+	}
+	return nil
+}
+
+// loading is a source of the next pairs. It is not safe for concurrent use.
+type loading struct {
+	next  func() (Pair, error, bool)
+	left  int64 // of the run
+	ended bool
+}
+
+// Next implements table.Source.
+func (s *loading) Next() (key, value []byte, err error) {
+	if s.left == 0 {
+		return nil, nil, nil
+	}
+	s.left--
+	p, err, more := s.next()
+	s.ended = !more || err != nil
+	return p.Key, p.Value, err
+}
+
 // Waiting returns the number of pairs put since the last Freeze, and their approximate size in
 // memory.
 func (t *Tree) Waiting() (count, bytes int) {

@@ -1,0 +1,452 @@
+package archive
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive/internal/extsort"
+	"github.com/spinneret-go/spinneret/archive/internal/lsm"
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/durable"
+)
+
+// Selection says what [Archive.Erase] removes: what all of the fields that are set select. At least
+// one has to be.
+type Selection struct {
+	// URL selects one URL, Host those of a host, and Prefix those that begin with this one, as in a
+	// [Query]. At most one may be set.
+	URL, Host, Prefix string
+
+	// Digest selects the captures with this body, in the form of [Version.Digest].
+	Digest string
+
+	// From and To delimit the time of the capture. To itself is not part of it. A zero From or To
+	// means no limit.
+	From, To time.Time
+}
+
+// matcher is a selection in the form of the index.
+type matcher struct {
+	spans    []urlkey.Span
+	digest   digest
+	from, to int64
+}
+
+func (s *Selection) matcher() (*matcher, error) {
+	m := &matcher{spans: []urlkey.Span{urlkey.All}, from: -never, to: never}
+	set := 0
+	if s.URL != "" {
+		key, _ := urlkey.Of(s.URL)
+		m.spans, set = []urlkey.Span{{Low: key, High: key + "\x00"}}, 1
+	}
+	for _, by := range []struct {
+		name  string
+		spans func(string) []urlkey.Span
+	}{{s.Host, urlkey.Host}, {s.Prefix, urlkey.Prefix}} {
+		if by.name != "" {
+			m.spans = by.spans(by.name)
+			set++
+		}
+	}
+	if m.digest = parseDigest(s.Digest); s.Digest != "" && m.digest == "" {
+		return nil, fmt.Errorf("%w: Digest %.100q", ErrInvalid, s.Digest)
+	}
+	if !s.From.IsZero() {
+		m.from = microseconds(s.From)
+	}
+	if !s.To.IsZero() {
+		m.to = microseconds(s.To)
+	}
+	if set > 1 || *s == (Selection{}) {
+		return nil, fmt.Errorf("%w: a Selection needs a field, and at most one of URL, Host and Prefix",
+			ErrInvalid)
+	}
+	return m, nil
+}
+
+// covers reports whether a selection may select captures of a URL.
+func (m *matcher) covers(key string) bool {
+	return slices.ContainsFunc(m.spans, func(s urlkey.Span) bool { return s.Low <= key && key < s.High })
+}
+
+// during reports whether a selection may select captures of a time.
+func (m *matcher) during(at int64) bool { return m.from <= at && at < m.to }
+
+// matches reports whether a capture is selected.
+func (m *matcher) matches(key string, at int64, d digest) bool {
+	return m.covers(key) && m.during(at) && (m.digest == "" || m.digest == d)
+}
+
+// An erasure is written here before anything changes, and removed when it is complete.
+const eraseName = "erase.json"
+
+// erasure is what is known of an erasure that has begun. It is not safe for concurrent use.
+type erasure struct {
+	ID        warc.ID // of File
+	Selection Selection
+	Reason    string
+	Time      time.Time
+	File      string // with the tombstone, and the records that must change
+
+	archive *Archive
+	matcher *matcher
+	known   bool            // File is complete: an earlier attempt got so far
+	erased  map[string]bool // IDs of the records, if they are selected by their digest
+	dropped *extsort.Sorter // keys of the index
+	holes   map[string]int  // number of holes of the files that have some
+	kept    []warc.Field    // digests of what stays of these files
+	bytes   int64           // of all holes
+	report  Report
+	moves   *mover
+}
+
+// Erase removes what a selection selects, for good: the records of the captures, their requests, and
+// the metadata and conversions of these URLs, from the files, and their entries from the index. In
+// the files a record without content takes the place of each, of the same length, so that all others
+// stay where they are, byte for byte. reason is for a tombstone: a metadata record that says when, why
+// and how much was erased, but not what. [Archive.Verify] proves by it that the rest has not changed.
+//
+// A revisit whose original goes becomes an original if it stays, with a copy of the body; others then
+// refer to it. These records move to a new file. The content of other pages stays, and may name what
+// was erased. Names of files, exported files and backups are out of reach.
+//
+// Erase reads all files, and writes those anew that have something to erase; each replaces the old one
+// at once. Captures may be appended meanwhile, and are not erased. Other goroutines and processes see
+// the archive before or after it. If the process ends, [Open] completes what was begun. Imported files
+// are never changed: if they have selected captures, nothing is erased, and the error names them.
+//
+// The report has the number of versions Erased, of Records and of Files that were written anew, and
+// the damage in files, which is kept, since it cannot be read.
+func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report, error) {
+	switch {
+	case a.readOnly:
+		return Report{}, ErrReadOnly
+	case a.files.isClosed():
+		return Report{}, ErrClosed
+	case fieldFault("reason", reason) != "":
+		return Report{}, fmt.Errorf("%w: the reason %s", ErrInvalid, fieldFault("reason", reason))
+	}
+	a.imports.adding.Lock() // neither another erasure nor an import
+	defer a.imports.adding.Unlock()
+	e := &erasure{ID: warc.NewID(), Selection: s, Reason: reason, Time: time.Now().UTC()}
+	err := e.prepare(a)
+	if err == nil {
+		err = e.run(ctx)
+	}
+	if err != nil {
+		return e.report, fmt.Errorf("archive: erase: %w", err)
+	}
+	return e.report, nil
+}
+
+// resumeErase completes an erasure that was begun.
+func (a *Archive) resumeErase() error {
+	data, err := durable.ReadFile(a.fs, eraseName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	e := &erasure{}
+	if err == nil {
+		err = json.Unmarshal(data, e)
+	}
+	if err == nil {
+		e.archive = a
+		e.matcher, err = e.Selection.matcher()
+	}
+	if err == nil {
+		e.known = exists(a.fs, e.File+moved) || exists(a.fs, e.File)
+		err = e.run(context.Background())
+	}
+	if err != nil {
+		return fmt.Errorf("archive: %s: complete erasure: %w", eraseName, err)
+	}
+	return nil
+}
+
+// prepare makes the erasure known to the disk, unless it cannot be done.
+func (e *erasure) prepare(a *Archive) (err error) {
+	e.archive = a
+	if e.matcher, err = e.Selection.matcher(); err != nil {
+		return err
+	}
+	if len(a.imports.list()) > 0 {
+		for l, err := range a.index.scan(urlkey.All) {
+			if err != nil {
+				return err
+			}
+			name := a.index.name(l.entry.file)
+			if isImport(name) && e.matcher.matches(l.url, l.entry.time, l.entry.digest) {
+				return fmt.Errorf("%s has selected captures, and imported files are never changed: "+
+					"move it into the directory of the archive", name)
+			}
+		}
+	}
+	o := a.files.another()
+	o.id.Store(&e.ID)
+	e.File = o.newName(time.Now())
+	data, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return durable.Replace(a.fs, eraseName, data)
+}
+
+// run erases. Up to the change of the index it can be abandoned. Each step may be repeated: what is
+// erased already is not found again.
+func (e *erasure) run(ctx context.Context) (err error) {
+	a := e.archive
+	e.dropped = extsort.New(DefaultMemory, a.spill)
+	defer e.dropped.Close()
+	e.erased, e.holes = map[string]bool{}, map[string]int{}
+	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on
+	defer a.erasing.Store(nil)
+	names, err := a.files.settle()
+	if err == nil {
+		err = e.plan(ctx, names)
+	}
+	if err == nil && len(e.holes) == 0 && !e.known { // nothing is selected
+		return e.abandon()
+	}
+	if err == nil {
+		err = e.moves.complete()
+	}
+	if err != nil {
+		return errors.Join(err, e.abandon())
+	}
+	if err := a.purge(e.dropped, e.File); err != nil {
+		return err
+	}
+	if err := e.name(); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if e.holes[name] == 0 {
+			continue
+		}
+		if err := e.rewrite(name); err != nil {
+			return err
+		}
+		a.announce(strings.TrimSuffix(name, unfinished))
+	}
+	return e.remove(eraseName)
+}
+
+// abandon removes what was prepared, before anything was erased. An erasure that an earlier attempt
+// has begun stays known.
+func (e *erasure) abandon() error {
+	if e.moves != nil && e.moves.out != nil {
+		_ = e.moves.out.file.Close() // it is removed
+	}
+	if e.known {
+		return nil
+	}
+	return errors.Join(e.remove(e.File+moving), e.remove(eraseName))
+}
+
+// remove removes a file that may not exist.
+func (e *erasure) remove(name string) error {
+	err := e.archive.fs.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, e.archive.fs.Sync())
+}
+
+// name gives the file of moved records its final name, now that the index has its entries.
+func (e *erasure) name() error {
+	if exists(e.archive.fs, e.File) {
+		return nil
+	}
+	if err := e.archive.fs.Rename(e.File+moved, e.File); err != nil {
+		return err
+	}
+	if err := e.archive.fs.Sync(); err != nil {
+		return err
+	}
+	e.archive.announce(e.File)
+	return nil
+}
+
+// plan reads all files, and collects what has to go and what has to move.
+func (e *erasure) plan(ctx context.Context, names []string) (err error) {
+	if e.moves, err = newMover(e); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if strings.TrimSuffix(name, unfinished) == e.File {
+			continue
+		}
+		holes, err := e.scan(name, true)
+		if err != nil || len(holes.erased) == 0 {
+			if err == nil {
+				continue
+			}
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		e.holes[name] = len(holes.erased)
+		e.report.Files++
+		sum, err := e.archive.keptSum(name, holes.size, holes.all)
+		if err != nil {
+			return err
+		}
+		e.kept = append(e.kept, warc.Field{Name: "kept",
+			Value: fmt.Sprint(sum, " ", holes.size, " ", strings.TrimSuffix(name, unfinished))})
+	}
+	return nil
+}
+
+// settle finishes the current files, waits until no append is older than that, and returns the names
+// of all files that were there then.
+func (f *files) settle() ([]string, error) {
+	var idle []*encoder
+	for range cap(f.encoders) {
+		idle = append(idle, <-f.encoders)
+	}
+	defer func() {
+		for _, e := range idle {
+			f.encoders <- e
+		}
+	}()
+	err := f.halt(func(outputs []*output) error {
+		for _, o := range outputs {
+			if o.file == nil {
+				continue
+			}
+			if err := o.finish(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f.list()
+}
+
+// purge replaces the index by one without some keys, and with the entries of a file. Look-ups use
+// the old one until then.
+func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
+	x := a.index
+	x.file(file) // has a number from now on
+	if err := dropped.Sort(); err != nil {
+		return err
+	}
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if err := x.writeLocked(); err != nil {
+		return err
+	}
+	fresh, err := openIndex(a.fs, newIndex)
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	fresh.names, fresh.bodies, fresh.limit = slices.Clone(x.names), x.bodies, x.limit
+	for name, f := range x.files {
+		copied := *f
+		fresh.files[name] = &copied
+	}
+	x.mu.Unlock()
+	shadow := &Archive{environment: a.environment, index: fresh}
+	if err = fresh.lsm().Load(without(x, dropped)); err == nil {
+		err = shadow.indexMoved(file)
+	}
+	fresh.ended.Wait()
+	if err = errors.Join(err, fresh.write()); err != nil {
+		_ = fresh.close(false)
+		return err
+	}
+	x.adopt(fresh, map[string]int64{file: fresh.files[file].end}, nil)
+	return nil
+}
+
+// indexMoved indexes the file of moved records.
+func (a *Archive) indexMoved(name string) error {
+	f, err := a.openFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err = a.update(f, name, f.size); err != nil {
+		return err
+	}
+	return a.resolveDeferred()
+}
+
+// without returns the pairs of an index without the dropped keys. What entries say of the last change
+// before them is corrected, where that was dropped.
+func without(x *index, dropped *extsort.Sorter) iter.Seq2[lsm.Pair, error] {
+	return func(yield func(lsm.Pair, error) bool) {
+		next, stop := iter.Pull2(dropped.Items())
+		defer stop()
+		gone, failed, more := next()
+		var fix priorFix
+		for p, err := range x.lsm().Scan(nil, []byte{bodyMark, 0xff}) {
+			for more && failed == nil && bytes.Compare(gone, p.Key) < 0 {
+				gone, failed, more = next()
+			}
+			if err = errors.Join(err, failed); err == nil {
+				drop := more && bytes.Equal(gone, p.Key)
+				if p.Value, err = fix.value(p, drop); drop && err == nil {
+					continue
+				}
+			}
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// priorFix follows the entries of one URL after the other. Its zero value is ready to use, by one
+// goroutine at a time.
+type priorFix struct {
+	url     []byte
+	lost    bool  // an entry of the URL was dropped
+	changed int64 // time of the last change that stays
+	some    bool  // there is one
+}
+
+// value returns the value of the next pair.
+func (f *priorFix) value(p lsm.Pair, drop bool) ([]byte, error) {
+	var e entry
+	if p.Key[0] == bodyMark {
+		return p.Value, nil
+	}
+	url, err := e.cutKey(p.Key)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(url, f.url) {
+		*f = priorFix{url: append(f.url[:0], url...)}
+	}
+	if drop {
+		f.lost = true
+		return nil, nil
+	}
+	if Kind(p.Value[0]&kindMask) == Changed {
+		f.changed, f.some = e.time, true
+		return p.Value, nil
+	}
+	if !f.lost {
+		return p.Value, nil
+	}
+	if err := e.cutValue(p.Value); err != nil {
+		return nil, err
+	}
+	e.prior, e.hasPrior = f.changed, f.some
+	return e.appendValue(nil), nil
+}

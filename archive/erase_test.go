@@ -1,0 +1,216 @@
+package archive
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// remembered is what a model knows of a version.
+type remembered struct {
+	url, body string
+	time      time.Time
+}
+
+// eraseModel is an archive of random captures. Times, URLs and bodies are unique words.
+type eraseModel struct {
+	files    *vfs.Mem
+	opts     Options
+	versions []remembered
+	files0   int
+}
+
+func randomArchive(t *testing.T, r *rand.Rand) *eraseModel {
+	m := &eraseModel{files: vfs.NewMem(), opts: Options{MaxFile: 3000, Level: -1, Compressors: 1,
+		Share: r.IntN(2) == 0, KeepRepeats: r.IntN(4) == 0}}
+	m.opts.Compression = []warc.Compression{warc.Gzip, warc.Zstd, warc.None}[r.IntN(3)]
+	if r.IntN(2) == 0 {
+		m.opts.Level = 0
+	}
+	a, err := OpenOn(m.files, m.opts)
+	require.NoError(t, err)
+	last := map[string]string{}
+	for i := range 40 {
+		url := fmt.Sprintf("http://host%d.test/path%d", r.IntN(3), r.IntN(3))
+		v := remembered{url, strings.Repeat(fmt.Sprintf("body%d ", r.IntN(5)), 200),
+			someTime.Add(time.Duration(i) * time.Hour)}
+		c := Capture{URL: url, Time: v.time, Body: []byte(v.body),
+			Request: []byte("GET /asked HTTP/1.1\r\nX: " + url + "\r\n\r\n"),
+			Head:    []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")}
+		switch r.IntN(6) {
+		case 0:
+			c.Head, c.Body, v.body = []byte("HTTP/1.1 304 Not Modified\r\nX: y\r\n\r\n"), nil, last[url]
+		case 1:
+			c.Request = []byte("POST / HTTP/1.1\r\n\r\nform")
+		case 2:
+			c.Head = []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+		case 3:
+			c.Request = nil
+		}
+		loc, err := a.Append(c)
+		require.NoError(t, err)
+		if r.IntN(6) == 0 {
+			_, err = a.AppendRecord(Resource{Type: "metadata", URL: url, Time: v.time, Of: loc,
+				ContentType: "text/plain", Block: []byte("about " + url)})
+			require.NoError(t, err)
+		}
+		last[url] = v.body
+		m.versions = append(m.versions, v)
+		if r.IntN(10) == 0 {
+			require.NoError(t, a.Commit())
+		}
+	}
+	require.NoError(t, a.Close())
+	return m
+}
+
+// selection returns a random selection, and which versions it selects.
+func (m *eraseModel) selection(r *rand.Rand) (s Selection, selects func(remembered) bool) {
+	some := m.versions[r.IntN(len(m.versions))]
+	switch r.IntN(5) {
+	case 0:
+		s.URL = some.url
+	case 1:
+		s.Host = "host1.test"
+	case 2:
+		s.Prefix = "http://host2.test/path"
+	case 3:
+		for some.body == "" {
+			some = m.versions[r.IntN(len(m.versions))]
+		}
+		s.Digest = sha1Of([]byte(some.body))
+	}
+	if s == (Selection{}) || r.IntN(3) == 0 {
+		s.From, s.To = some.time.Add(-3*time.Hour), some.time.Add(5*time.Hour)
+	}
+	return s, func(v remembered) bool {
+		return (s.URL == "" || v.url == s.URL) &&
+			(s.Host == "" || strings.HasPrefix(v.url, "http://host1.test/")) &&
+			(s.Prefix == "" || strings.HasPrefix(v.url, s.Prefix)) &&
+			(s.Digest == "" || v.body == some.body) &&
+			(s.From.IsZero() || !v.time.Before(s.From) && v.time.Before(s.To))
+	}
+}
+
+// check requires that an archive has all versions but those that are gone, and knows no word that
+// only these have. It returns false if nothing is gone.
+func (m *eraseModel) check(t *testing.T, a *Archive, gone func(remembered) bool) bool {
+	found := map[string]bool{}
+	for v, err := range a.All() {
+		require.NoError(t, err)
+		key := v.URL + v.Time.String()
+		require.False(t, found[key], "%s is there twice", key)
+		found[key] = true
+	}
+	erased := len(found) < len(m.versions)
+	var words bytes.Buffer
+	n := 0
+	for _, v := range m.versions {
+		here := found[v.url+v.time.String()]
+		if erased && gone(v) {
+			require.False(t, here, "%s %v is still there", v.url, v.time)
+			continue
+		}
+		n++
+		require.True(t, here, "%s %v is lost", v.url, v.time)
+		at, err := a.At(v.url, v.time)
+		require.NoError(t, err)
+		if v.body != "" {
+			got, err := a.Body(at)
+			require.NoError(t, err, "%s %v %+v", v.url, v.time, at)
+			require.Equal(t, v.body, string(got), "%s %v", v.url, v.time)
+			resp, err := a.Response(at)
+			require.NoError(t, err)
+			got, err = io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.Equal(t, v.body, string(got))
+			require.NoError(t, resp.Body.Close())
+		}
+		fmt.Fprintln(&words, v.url, v.body)
+	}
+	require.Len(t, found, n)
+	for rec, err := range a.Records() {
+		require.NoError(t, err)
+		text, err := io.ReadAll(rec)
+		require.NoError(t, err)
+		text = fmt.Append(text, rec.Fields())
+		for _, v := range m.versions {
+			for _, word := range []string{v.url, strings.Fields(v.body + " .")[0] + " "} {
+				if erased && !bytes.Contains(words.Bytes(), []byte(word)) && len(word) > 4 {
+					require.NotContains(t, string(text), word)
+				}
+			}
+		}
+	}
+	_, err := a.Verify(t.Context(), func(f Fault) { t.Errorf("fault after erasure: %+v", f) })
+	require.NoError(t, err)
+	return erased
+}
+
+// The power fails at any step of an erasure. Then either nothing has happened, or Open completes it;
+// everything else is as it was.
+func TestEraseMatchesModel(t *testing.T) {
+	seeds := uint64(24)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 45))
+			m := randomArchive(t, r)
+			s, gone := m.selection(r)
+			whole := m.files.Clone()
+			a, err := OpenOn(whole, m.opts)
+			require.NoError(t, err)
+			before := whole.Steps()
+			report, err := a.Erase(t.Context(), s, "asked for")
+			require.NoError(t, err)
+			steps := whole.Steps() - before
+			erased := m.check(t, a, gone)
+			require.Equal(t, erased, report.Erased > 0)
+			again, err := a.Erase(t.Context(), s, "asked for again")
+			require.NoError(t, err)
+			require.Zero(t, again.Records)
+			require.NoError(t, a.Close())
+			_, err = RepairOn(whole, m.opts) // the index is what the files say
+			require.NoError(t, err)
+			a, err = OpenOn(whole, m.opts)
+			require.NoError(t, err)
+			require.Equal(t, erased, m.check(t, a, gone))
+			require.NoError(t, a.Close())
+
+			for range 12 {
+				files := m.files.Clone()
+				a, err := OpenOn(files, m.opts)
+				require.NoError(t, err)
+				files.FailAt(files.Steps()+1+r.IntN(steps), vfs.ErrPower)
+				_, failed := a.Erase(t.Context(), s, "asked for")
+				files = files.Crash(r)
+				if r.IntN(2) == 0 { // again, while it is completed
+					files.FailAt(1+r.IntN(steps), vfs.ErrPower)
+					_, _ = OpenOn(files, m.opts)
+					files = files.Crash(r)
+				}
+				a, err = OpenOn(files, m.opts)
+				require.NoError(t, err)
+				if done := m.check(t, a, gone); failed == nil {
+					require.Equal(t, erased, done)
+				}
+				names, err := files.List()
+				require.NoError(t, err)
+				require.NotContains(t, names, eraseName)
+				require.NoError(t, a.Close())
+			}
+		})
+	}
+}

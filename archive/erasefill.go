@@ -1,0 +1,243 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/durable"
+)
+
+// erasing ends the name of a file that replaces one.
+const erasing = ".erasing"
+
+// rewrite replaces a file by one with holes.
+func (e *erasure) rewrite(onDisk string) error {
+	a := e.archive
+	found, err := e.scan(onDisk, false)
+	if err != nil || len(found.erased) == 0 {
+		return err
+	}
+	f, err := a.openFile(strings.TrimSuffix(onDisk, unfinished))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	out, err := a.fs.Create(onDisk + erasing)
+	if err != nil {
+		return err
+	}
+	w := &durable.Writer{To: out}
+	err = e.fill(w, f, found)
+	if err == nil {
+		err = errors.Join(w.Flush(), out.Sync())
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return errors.Join(err, a.fs.Remove(onDisk+erasing))
+	}
+	if err := errors.Join(a.fs.Sync(), a.fs.Rename(onDisk+erasing, onDisk)); err != nil {
+		return err
+	}
+	return a.fs.Sync()
+}
+
+// fill copies a file, with records without content in the holes.
+func (e *erasure) fill(w *durable.Writer, f *source, found holes) error {
+	at := int64(0)
+	for _, h := range append(found.erased, hole{offset: found.size}) {
+		if _, err := io.Copy(flushing{w}, io.NewSectionReader(f, at, h.offset-at)); err != nil {
+			return err
+		}
+		if h.length > 0 {
+			if err := e.filler(flushing{w}, f, h); err != nil {
+				return err
+			}
+		}
+		if at = h.offset + h.length; w.Err == nil && w.End() != at {
+			return fmt.Errorf("byte %d: %w", h.offset, errHole)
+		}
+	}
+	return w.Err
+}
+
+// flushing bounds the buffer of a writer.
+type flushing struct{ *durable.Writer }
+
+// Write implements io.Writer.
+func (f flushing) Write(p []byte) (int, error) {
+	f.Writer.Write(p)
+	if len(f.Buf) < durable.WriteSize {
+		return len(p), f.Err
+	}
+	return len(p), f.Flush()
+}
+
+var errHole = errors.New("the record is too short to be replaced")
+
+// header returns the header of a record that fills a hole with so many bytes.
+func (e *erasure) header(h hole, length int64) []byte {
+	b := fmt.Appendf(nil, "WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <%s>\r\n", warc.NewID())
+	if h.warcinfo != "" {
+		b = fmt.Appendf(b, "WARC-Warcinfo-ID: %s\r\n", h.warcinfo)
+	}
+	return fmt.Appendf(b, "WARC-Date: %s\r\n%s: %s\r\nContent-Length: %012d\r\n\r\n",
+		e.Time.Format("2006-01-02T15:04:05Z"), erasedField, e.ID, length)
+}
+
+// filler writes a record of the length of a hole, in the format of the record that begins there. Its
+// block is zeros, which are stored and not compressed: so any length can be reached.
+func (e *erasure) filler(w io.Writer, f io.ReaderAt, h hole) error {
+	var magic [4]byte
+	if _, err := f.ReadAt(magic[:], h.offset); err != nil {
+		return err
+	}
+	frame, per, most := 0, 0, int64(1) // bytes around all, and around each stored block
+	switch {
+	case bytes.HasPrefix(magic[:], []byte("\x1f\x8b")):
+		frame, per, most = 10+8, 5, 1<<16-1
+	case string(magic[:]) == "\x28\xb5\x2f\xfd":
+		frame, per, most = 4+1+1+8, 3, 128<<10
+	default:
+		return e.plain(w, h, h.length)
+	}
+	room := h.length - int64(frame)
+	blocks := (room + most + int64(per) - 1) / (most + int64(per))
+	size := room - blocks*int64(per)
+	if size < int64(len(e.header(h, 0))+len("\r\n\r\n")) {
+		if per == 5 {
+			return e.squeezed(w, h)
+		}
+		return errHole
+	}
+	s := &storing{w: w, left: size, most: most, zstd: per == 3, blocks: blocks}
+	s.begin(size)
+	if err := e.plain(s, h, size); err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// plain writes a record of so many bytes.
+func (e *erasure) plain(w io.Writer, h hole, size int64) error {
+	n := size - int64(len(e.header(h, 0))+len("\r\n\r\n"))
+	if n < 0 {
+		return errHole
+	}
+	_, err := w.Write(e.header(h, n))
+	var zeros [32 << 10]byte
+	for ; n > 0 && err == nil; n -= min(n, int64(len(zeros))) {
+		_, err = w.Write(zeros[:min(n, int64(len(zeros)))])
+	}
+	if err == nil {
+		_, err = io.WriteString(w, "\r\n\r\n")
+	}
+	return err
+}
+
+// storing writes a gzip member or a zstd frame of blocks that are not compressed. It is not safe for
+// concurrent use.
+type storing struct {
+	w      io.Writer
+	zstd   bool
+	blocks int64
+	left   int64 // bytes to come
+	most   int64 // of a block
+	room   int64 // of the current block
+	sum    uint32
+	size   int64
+	err    error
+}
+
+func (s *storing) put(b []byte) {
+	if s.err == nil {
+		_, s.err = s.w.Write(b)
+	}
+}
+
+// begin writes the header: for zstd, a window of 1 MiB and the size (RFC 8878, section 3.1.1.1).
+func (s *storing) begin(size int64) {
+	if s.size = size; s.zstd {
+		s.put(binary.LittleEndian.AppendUint64([]byte("\x28\xb5\x2f\xfd\xc0\x50"), uint64(size)))
+		return
+	}
+	s.put([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"))
+}
+
+// Write implements io.Writer.
+func (s *storing) Write(p []byte) (int, error) {
+	total := len(p)
+	s.sum = crc32.Update(s.sum, crc32.IEEETable, p)
+	for len(p) > 0 {
+		if s.room == 0 {
+			s.block()
+		}
+		n := min(int64(len(p)), s.room)
+		s.put(p[:n])
+		s.room, s.left, p = s.room-n, s.left-n, p[n:]
+	}
+	return total, s.err
+}
+
+// block begins a block, of which the last one may be empty.
+func (s *storing) block() {
+	s.room = min(s.left, s.most)
+	s.blocks--
+	last := byte(0)
+	if s.blocks == 0 {
+		last = 1
+	}
+	if s.zstd {
+		n := uint32(s.room)<<3 | uint32(last)
+		s.put([]byte{byte(n), byte(n >> 8), byte(n >> 16)})
+		return
+	}
+	n := uint16(s.room)
+	s.put([]byte{last, byte(n), byte(n >> 8), byte(^n), byte(^n >> 8)})
+}
+
+// end writes what is left.
+func (s *storing) end() error {
+	for s.blocks > 0 {
+		s.block()
+	}
+	if !s.zstd {
+		s.put(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, s.sum),
+			uint32(s.size)))
+	}
+	return s.err
+}
+
+// squeezed fills a small hole in a gzip file: the record is compressed, and an extra field makes up
+// for the rest.
+func (e *erasure) squeezed(w io.Writer, h hole) error {
+	for padding := int64(0); padding < 8; padding++ {
+		var record, member bytes.Buffer
+		size := int64(len(e.header(h, 0))) + padding + int64(len("\r\n\r\n"))
+		_ = e.plain(&record, h, size)
+		extra := []byte(nil)
+		for range 2 { // once without the extra field, to know its size
+			member.Reset()
+			z, _ := gzip.NewWriterLevel(&member, gzip.BestCompression)
+			z.Extra = extra
+			_, _ = z.Write(record.Bytes()) // a buffer returns no error
+			_ = z.Close()
+			missing := h.length - int64(member.Len())
+			if missing == 0 {
+				_, err := w.Write(member.Bytes())
+				return err
+			}
+			if missing < 2 || extra != nil {
+				break
+			}
+			extra = make([]byte, missing-2)
+		}
+	}
+	return errHole
+}

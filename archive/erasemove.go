@@ -1,0 +1,267 @@
+package archive
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive/internal/coding"
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// Endings of the name of the file with moved records: while it is written, and until the index has
+// its entries. Nobody takes it for a WARC file then, so no version is found twice.
+const (
+	moving = ".moving"
+	moved  = ".moved"
+)
+
+// maxPromoted bounds the known new originals. Beyond it, bodies are stored more than once.
+const maxPromoted = 1 << 16
+
+// mover writes the records that stay and have to change. It is not safe for concurrent use.
+type mover struct {
+	*erasure
+	out      *output             // nil if the file is complete
+	promoted map[digest]original // by the digest of the body
+}
+
+func newMover(e *erasure) (*mover, error) {
+	m := &mover{erasure: e, promoted: map[digest]original{}}
+	if e.known {
+		return m, nil
+	}
+	m.out = e.archive.files.another()
+	m.out.id.Store(&e.ID)
+	return m, m.out.createAs(e.File, e.File+moving, time.Now())
+}
+
+// move writes a record of a file anew. A revisit becomes the original of its body, or refers to the
+// record that did; if the body cannot be read, it refers to none.
+func (m *mover) move(name string, p *piece) error {
+	if m.out == nil {
+		return nil
+	}
+	loc := Location{name, p.entry.offset, p.entry.length}
+	rec, err := m.archive.open(loc)
+	if err != nil {
+		return err
+	}
+	defer rec.release()
+	if p.kind != "revisit" {
+		h := m.head(rec.Fields(), p.kind)
+		return m.write(&h, &reopened{a: m.archive, loc: loc})
+	}
+	var head []byte
+	if isHTTP(rec.Get("Content-Type")) {
+		message, err := rec.HTTP()
+		if err != nil {
+			return err
+		}
+		head = message.Head
+	}
+	stored, found, err := m.archive.index.value(p.key, &p.entry)
+	if err != nil {
+		return err
+	}
+	of, known := m.promoted[stored.digest]
+	if found && !known && stored.content.length > 0 {
+		err := m.promote(rec.Fields(), head, &stored)
+		if !errors.Is(err, warc.ErrDamaged) && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	h := m.head(rec.Fields(), "revisit", "WARC-Refers-To", "WARC-Refers-To-Target-URI",
+		"WARC-Refers-To-Date")
+	if known {
+		h.RefersToURI, h.RefersToDate = of.url, of.time
+	}
+	return m.write(&h, bytes.NewReader(head))
+}
+
+// promote writes a revisit as the original of its body.
+func (m *mover) promote(fields warc.Fields, head []byte, stored *entry) error {
+	h := m.head(fields, "response", "WARC-Refers-To", "WARC-Refers-To-Target-URI",
+		"WARC-Refers-To-Date", "WARC-Profile", "WARC-Truncated")
+	content := m.archive.location(stored.content)
+	if stored.status == http.StatusNotModified {
+		v := Version{URL: fields.URI("WARC-Target-URI"), Status: stored.status, Content: content,
+			Location: m.archive.location(stored.address())}
+		var err error
+		if head, err = m.archive.freshened(v); err != nil {
+			return err
+		}
+		h.Extra = slices.DeleteFunc(h.Extra, func(f warc.Field) bool { return f.Name == "Spinneret-Heads" })
+		h.Extra = append(h.Extra, rebuiltField...)
+	}
+	if stored.truncated {
+		h.Truncated = "unspecified"
+	}
+	if d := stored.digest; d != "" {
+		h.Extra = slices.DeleteFunc(h.Extra, func(f warc.Field) bool {
+			return strings.EqualFold(f.Name, "WARC-Payload-Digest")
+		})
+		h.Extra = append(h.Extra, warc.Field{Name: "WARC-Payload-Digest", Value: d.String()})
+	}
+	block := &reopened{a: m.archive, loc: content, head: head, body: true}
+	if coding.Chunked(head) {
+		n, err := io.Copy(io.Discard, block)
+		if err != nil {
+			return err
+		}
+		if n -= int64(len(head)); n > 0 {
+			block.head = append(strconv.AppendInt(bytes.Clone(head), n, 16), "\r\n"...)
+			block.tail = chunkEnd
+		} else {
+			block.tail = lastChunk
+		}
+		_, _ = block.Seek(0, io.SeekStart)
+	}
+	if err := m.write(&h, block); err != nil {
+		return err
+	}
+	if stored.digest != "" && len(m.promoted) < maxPromoted {
+		m.promoted[stored.digest] = original{url: fields.URI("WARC-Target-URI"),
+			time: fromMicroseconds(stored.time)}
+	}
+	return nil
+}
+
+// freshened returns the head of a 200 that a 304 has confirmed, with the fields of both.
+func (a *Archive) freshened(v Version) ([]byte, error) {
+	resp, err := a.Response(v)
+	if err != nil {
+		return nil, err
+	}
+	kept, _, err := a.head(v.Content)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, err
+	}
+	for name, values := range kept.Header() { // the body is as it was stored
+		if isOfBody(name) && name != "Transfer-Encoding" {
+			resp.Header[name] = values
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %s\r\n", resp.Status)
+	_ = resp.Header.Write(&b) // a buffer returns no error
+	b.WriteString("\r\n")
+	return b.Bytes(), nil
+}
+
+// head returns the header of a record with the fields of another one, except for some.
+func (m *mover) head(fields warc.Fields, kind string, without ...string) warc.Head {
+	date, _ := fields.Date()
+	h := warc.Head{Type: kind, ID: parseID(fields.URI("WARC-Record-ID")), WarcinfoID: m.ID, Date: date}
+	without = append(without, "WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date",
+		"WARC-Block-Digest", "Content-Length")
+	for _, f := range fields {
+		again := warc.Fields(h.Extra).Get(f.Name) != "" && f.Name != "WARC-Protocol"
+		if !again && !slices.ContainsFunc(without, func(name string) bool {
+			return strings.EqualFold(name, f.Name)
+		}) {
+			h.Extra = append(h.Extra, f)
+		}
+	}
+	return h
+}
+
+// parseID returns the zero ID for one that is not a UUID; the record then gets a new one.
+func parseID(uri string) (id warc.ID) {
+	digits := strings.ReplaceAll(strings.TrimPrefix(uri, "urn:uuid:"), "-", "")
+	if b, err := hex.DecodeString(digits); err == nil && len(b) == len(id) {
+		copy(id[:], b)
+	}
+	return id
+}
+
+// write writes one record.
+func (m *mover) write(h *warc.Head, block io.ReadSeeker) error {
+	m.out.encoder.begin(m.out)
+	_, _, err := m.out.encoder.warc.EncodeFrom(m.out.encoder, h, block)
+	return err
+}
+
+// complete adds the tombstone, and makes the file durable.
+func (m *mover) complete() error {
+	if m.out == nil {
+		return nil
+	}
+	h := warc.Head{Type: "metadata", WarcinfoID: m.ID, Date: m.Time, ContentType: "application/warc-fields",
+		Extra: []warc.Field{{Name: erasedField, Value: m.ID.String()}}}
+	fields := []warc.Field{{Name: "erased", Value: m.Time.Format(time.RFC3339)},
+		{Name: "reason", Value: m.Reason}, {Name: "versions", Value: strconv.Itoa(m.report.Erased)},
+		{Name: "records", Value: strconv.FormatInt(m.report.Records, 10)},
+		{Name: "bytes", Value: strconv.FormatInt(m.bytes, 10)}}
+	err := m.write(&h, bytes.NewReader(warc.Info(append(fields, m.kept...)...)))
+	if err == nil {
+		err = m.out.file.Sync()
+	}
+	if err = errors.Join(err, m.out.file.Close()); err != nil {
+		return err
+	}
+	if err := m.archive.fs.Rename(m.File+moving, m.File+moved); err != nil {
+		return err
+	}
+	return m.archive.fs.Sync()
+}
+
+// reopened is the block of a record, or a head and the body of the message in it, which is read again
+// after each Seek. It is not safe for concurrent use.
+type reopened struct {
+	a          *Archive
+	loc        Location
+	body       bool
+	head, tail []byte
+	r          io.Reader
+}
+
+// Read reads from where the last Read or Seek stopped. At the end the record is verified.
+func (b *reopened) Read(p []byte) (int, error) {
+	if b.r == nil {
+		rec, err := b.a.Read(b.loc)
+		if err != nil {
+			return 0, err
+		}
+		content := &contentOf{rec, rec}
+		if b.body && isHTTP(rec.Get("Content-Type")) {
+			message, err := rec.HTTP()
+			if err != nil {
+				return 0, errors.Join(err, rec.Close())
+			}
+			content.Reader = message.Body
+		}
+		b.r = io.MultiReader(bytes.NewReader(b.head), content, bytes.NewReader(b.tail))
+	}
+	return b.r.Read(p)
+}
+
+// Seek rewinds to the beginning; encoders seek nowhere else.
+func (b *reopened) Seek(int64, int) (int64, error) {
+	b.r = nil
+	return 0, nil
+}
+
+// contentOf closes a record at the end of its content.
+type contentOf struct {
+	io.Reader
+	rec *warc.Record
+}
+
+// Read reads the content.
+func (c *contentOf) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if err != nil {
+		if failed := c.rec.Close(); failed != nil && err == io.EOF {
+			err = failed
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,203 @@
+package archive
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// Response returns a version as a client of net/http gets a response. Its body has no content coding,
+// as that of [Archive.Body], and reads from the archive: close it. An unchanged version has the body
+// of the version that it repeats; if it is a 304, its fields update those of that version (RFC 9111,
+// section 3.2), and its status is that version's. The charset is in Content-Type, if the server sent
+// one.
+//
+// Request has the method that was used, with the fields of the request if it was not GET. So the
+// response to HEAD has no body, and one to POST is told from the page.
+func (a *Archive) Response(v Version) (*http.Response, error) {
+	head, media, err := a.head(v.Location)
+	if err != nil {
+		return nil, err
+	}
+	resp := head.response(media)
+	if v.Content != v.Location && v.Content != (Location{}) && v.Status == http.StatusNotModified {
+		kept, media, err := a.head(v.Content)
+		if err != nil {
+			return nil, err
+		}
+		fresh := resp.Header
+		resp = kept.response(media)
+		for name, values := range fresh {
+			if !isOfBody(name) {
+				resp.Header[name] = values
+			}
+		}
+	}
+	if resp.Request, err = a.request(v); err != nil {
+		return nil, err
+	}
+	resp.Body = http.NoBody
+	if v.Content == (Location{}) || resp.Request.Method == http.MethodHead {
+		return resp, nil
+	}
+	return resp, a.setBody(resp, v)
+}
+
+// Validators returns the fields with which to ask a server whether a version is still the current
+// one: If-None-Match and If-Modified-Since. They are "" if the server did not give any.
+func (a *Archive) Validators(v Version) (etag, lastModified string, err error) {
+	for _, loc := range []Location{v.Location, v.Content} {
+		if loc == (Location{}) {
+			continue
+		}
+		head, _, err := a.head(loc)
+		if err != nil {
+			return "", "", err
+		}
+		if etag, lastModified = head.Get("ETag"), head.Get("Last-Modified"); etag+lastModified != "" {
+			break // a 304 may lack what the version that it confirms has
+		}
+	}
+	return etag, lastModified, nil
+}
+
+// isOfBody reports whether a field describes a body, so that one in a 304 does not apply to a stored
+// body.
+func isOfBody(name string) bool {
+	switch name {
+	case "Content-Encoding", "Content-Length", "Content-Range", "Transfer-Encoding":
+		return true
+	}
+	return false
+}
+
+// head reads the head of a record, and its end, where damage shows. Other records than HTTP messages
+// have a type alone.
+func (a *Archive) head(loc Location) (h responseHead, media string, err error) {
+	rec, err := a.open(loc)
+	if err != nil {
+		return h, "", err
+	}
+	defer rec.release()
+	if media = rec.Get("Content-Type"); isHTTP(media) {
+		message, err := rec.HTTP()
+		if err != nil {
+			return h, "", err
+		}
+		h.Head, h.protocol, media = message.Head, rec.Protocol(), ""
+	}
+	return h, media, rec.Close()
+}
+
+// responseHead is the head of a stored message, and the protocol in which it was sent, if known.
+type responseHead struct {
+	warc.HTTP
+	protocol string
+}
+
+// response returns a response without a body.
+func (h *responseHead) response(media string) *http.Response {
+	if len(h.Head) == 0 {
+		return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1",
+			ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {media}}}
+	}
+	line, _, _ := bytes.Cut(h.Head, []byte("\n"))
+	version, status, _ := strings.Cut(strings.TrimRight(string(line), "\r"), " ")
+	resp := &http.Response{Status: status, StatusCode: h.Status(), Header: h.Header(), Proto: version}
+	if h.protocol != "" {
+		resp.Proto = h.protocol
+	}
+	resp.ProtoMajor, resp.ProtoMinor, _ = http.ParseHTTPVersion(resp.Proto)
+	return resp
+}
+
+// request returns the request of a version, without its body.
+func (a *Archive) request(v Version) (*http.Request, error) {
+	target, err := url.Parse(v.URL)
+	if err != nil {
+		target = &url.URL{Opaque: v.URL} // found in the wild, and served
+	}
+	req := &http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{}}
+	if v.Request == (Location{}) {
+		return req, nil
+	}
+	head, _, err := a.head(v.Request)
+	if err != nil {
+		return nil, err
+	}
+	line, _, _ := bytes.Cut(head.Head, []byte("\n"))
+	req.Method, _, _ = strings.Cut(string(line), " ")
+	req.Header = head.Header()
+	return req, nil
+}
+
+// setBody opens the body of a response.
+func (a *Archive) setBody(resp *http.Response, v Version) error {
+	rec, err := a.open(v.Content)
+	if err != nil {
+		return err
+	}
+	body, size, decoded, err := openBody(rec.Record, &v, 0)
+	if err != nil {
+		rec.release()
+		return err
+	}
+	resp.ContentLength = size
+	if resp.Header.Del("Transfer-Encoding"); decoded {
+		resp.Uncompressed = true
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+	}
+	resp.Body = &responseBody{body, rec}
+	return nil
+}
+
+// responseBody is a body that releases its record. It is not safe for concurrent use.
+type responseBody struct {
+	io.Reader
+	rec *opened
+}
+
+// Close releases the record.
+func (b *responseBody) Close() error {
+	b.rec.release()
+	b.Reader = closedBody{}
+	return nil
+}
+
+type closedBody struct{}
+
+func (closedBody) Read([]byte) (int, error) { return 0, http.ErrBodyReadAfterClose }
+
+// AppendResponse appends a response that the caller got by other means than package archivehttp: see
+// [Capture.FromResponse]. It reads the body, of which it keeps [MaxBody] bytes, and replaces it by
+// one with the same bytes and the same error, so that the caller can go on.
+func (a *Archive) AppendResponse(resp *http.Response) (Location, error) {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	var c Capture
+	c.FromResponse(resp, data)
+	rest := []io.Reader{bytes.NewReader(data), resp.Body}
+	switch {
+	case err != nil:
+		c.Truncated = "disconnect"
+		rest[1] = failing{err}
+	case len(data) > MaxBody:
+		c.Body, c.Truncated = data[:MaxBody], "length"
+	}
+	resp.Body = &restored{io.MultiReader(rest...), resp.Body}
+	return a.Append(c)
+}
+
+// restored is a body that was read, and can be read again.
+type restored struct {
+	io.Reader
+	io.Closer
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
