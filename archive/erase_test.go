@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,10 +27,9 @@ type eraseModel struct {
 	files    *vfs.Mem
 	opts     Options
 	versions []remembered
-	files0   int
 }
 
-func randomArchive(t *testing.T, r *rand.Rand) *eraseModel {
+func archiveToErase(t *testing.T, r *rand.Rand) *eraseModel {
 	m := &eraseModel{files: vfs.NewMem(), opts: Options{MaxFile: 3000, Level: -1, Compressors: 1,
 		Share: r.IntN(2) == 0, KeepRepeats: r.IntN(4) == 0}}
 	m.opts.Compression = []warc.Compression{warc.Gzip, warc.Zstd, warc.None}[r.IntN(3)]
@@ -42,7 +42,7 @@ func randomArchive(t *testing.T, r *rand.Rand) *eraseModel {
 	for i := range 40 {
 		url := fmt.Sprintf("http://host%d.test/path%d", r.IntN(3), r.IntN(3))
 		v := remembered{url, strings.Repeat(fmt.Sprintf("body%d ", r.IntN(5)), 200),
-			someTime.Add(time.Duration(i) * time.Hour)}
+			someTime.UTC().Truncate(time.Microsecond).Add(time.Duration(i) * time.Hour)}
 		c := Capture{URL: url, Time: v.time, Body: []byte(v.body),
 			Request: []byte("GET /asked HTTP/1.1\r\nX: " + url + "\r\n\r\n"),
 			Head:    []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")}
@@ -63,7 +63,9 @@ func randomArchive(t *testing.T, r *rand.Rand) *eraseModel {
 				ContentType: "text/plain", Block: []byte("about " + url)})
 			require.NoError(t, err)
 		}
-		last[url] = v.body
+		if !bytes.HasPrefix(c.Request, []byte("POST")) { // another answer, not a version of the page
+			last[url] = v.body
+		}
 		m.versions = append(m.versions, v)
 		if r.IntN(10) == 0 {
 			require.NoError(t, a.Commit())
@@ -104,12 +106,12 @@ func (m *eraseModel) selection(r *rand.Rand) (s Selection, selects func(remember
 // check requires that an archive has all versions but those that are gone, and knows no word that
 // only these have. It returns false if nothing is gone.
 func (m *eraseModel) check(t *testing.T, a *Archive, gone func(remembered) bool) bool {
-	found := map[string]bool{}
+	found, methods := map[string]bool{}, map[string]string{}
 	for v, err := range a.All() {
 		require.NoError(t, err)
 		key := v.URL + v.Time.String()
 		require.False(t, found[key], "%s is there twice", key)
-		found[key] = true
+		found[key], methods[key] = true, v.Method
 	}
 	erased := len(found) < len(m.versions)
 	var words bytes.Buffer
@@ -122,8 +124,9 @@ func (m *eraseModel) check(t *testing.T, a *Archive, gone func(remembered) bool)
 		}
 		n++
 		require.True(t, here, "%s %v is lost", v.url, v.time)
-		at, err := a.At(v.url, v.time)
+		answers, err := a.Answers(v.url, methods[v.url+v.time.String()], "")
 		require.NoError(t, err)
+		at := answers[slices.IndexFunc(answers, func(one Version) bool { return one.Time.Equal(v.time) })]
 		if v.body != "" {
 			got, err := a.Body(at)
 			require.NoError(t, err, "%s %v %+v", v.url, v.time, at)
@@ -167,7 +170,7 @@ func TestEraseMatchesModel(t *testing.T) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 45))
-			m := randomArchive(t, r)
+			m := archiveToErase(t, r)
 			s, gone := m.selection(r)
 			whole := m.files.Clone()
 			a, err := OpenOn(whole, m.opts)
@@ -203,6 +206,9 @@ func TestEraseMatchesModel(t *testing.T) {
 				}
 				a, err = OpenOn(files, m.opts)
 				require.NoError(t, err)
+				if t.Failed() {
+					return
+				}
 				if done := m.check(t, a, gone); failed == nil {
 					require.Equal(t, erased, done)
 				}

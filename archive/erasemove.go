@@ -67,7 +67,7 @@ func (m *mover) move(name string, p *piece) error {
 		}
 		head = message.Head
 	}
-	stored, found, err := m.archive.index.value(p.key, &p.entry)
+	_, stored, found, err := m.archive.index.answer(p.key, &p.entry)
 	if err != nil {
 		return err
 	}

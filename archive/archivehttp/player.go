@@ -1,19 +1,16 @@
 package archivehttp
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/archive/warc"
-	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // ErrNotRecorded is wrapped by the error of a [Player] for a request that the archive cannot answer.
@@ -26,8 +23,8 @@ var ErrNotRecorded = errors.New("archivehttp: not recorded")
 //
 // A request is answered if one with the same URL and method was recorded: the last one by Time. The
 // body of a POST must be the same, too, and a range only if the server answered with a part. All
-// other fields are ignored. Redirects, errors and truncated bodies come as they came, and bodies are
-// decompressed if net/http would have decompressed them.
+// other fields are ignored. Redirects, errors and truncated bodies come as they came. Bodies come
+// without their content coding, whatever the request accepts.
 //
 // Its fields must not change once it is in use. Its methods are safe for concurrent use.
 type Player struct {
@@ -91,31 +88,37 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	resp, err := response(p.Archive, &v, req)
+	resp, err := p.Archive.Response(v)
 	if err != nil {
 		return nil, err
 	}
-	asked := req.Header.Get("Accept-Encoding") != "" || req.Header.Get("Range") != ""
-	if !asked && resp.ContentLength != 0 && resp.Body != http.NoBody &&
-		strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
-		resp.Body = inflated{content.NewReader(resp.Body, "gzip", content.Options{}), resp.Body}
-		resp.Header.Del("Content-Encoding")
-		resp.Header.Del("Content-Length")
-		resp.ContentLength, resp.Uncompressed = -1, true
+	if resp.Request = req; v.Truncated {
+		resp.Body = cut{resp.Body}
+	}
+	if length, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err == nil {
+		resp.ContentLength = length // also of a truncated body, and of none
 	}
 	return resp, nil
 }
 
-// inflated is a decompressed body.
-type inflated struct {
-	io.Reader
-	io.Closer
+// cut is a body that ends early, as it did for the client that recorded it.
+type cut struct{ io.ReadCloser }
+
+// Read implements io.Reader.
+func (c cut) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 // find returns the version that answers a request, or [archive.ErrNotFound].
 func (p *Player) find(req *http.Request, sent []byte) (v archive.Version, err error) {
 	// The URL is that which a Transport records.
-	url := archive.FromResponse(&http.Response{Request: req}, nil).URL
+	var c archive.Capture
+	c.FromResponse(&http.Response{Request: req}, nil)
+	url := c.URL
 	if method(req) == http.MethodGet && req.Header.Get("Range") == "" {
 		return p.Archive.At(url, p.Time)
 	}
@@ -161,44 +164,3 @@ func (p *Player) isAnswerTo(v *archive.Version, sent []byte) (bool, error) {
 	}
 	return bytes.Equal(sent, recorded), nil
 }
-
-// response returns the response of a version to its client. Its body is still compressed.
-func response(a *archive.Archive, v *archive.Version, req *http.Request) (*http.Response, error) {
-	rec, err := a.Read(v.Content)
-	if err != nil {
-		return nil, err
-	}
-	message, err := rec.HTTP()
-	var resp *http.Response
-	if err == nil {
-		resp, err = http.ReadResponse(bufio.NewReader(bytes.NewReader(message.Head)), req)
-	}
-	if err != nil {
-		return nil, errors.Join(err, rec.Close())
-	}
-	resp.TransferEncoding = nil
-	if resp.Body == http.NoBody || req.Method == http.MethodHead {
-		return resp, rec.Close()
-	}
-	resp.Body = played{message.Body, rec, v.Truncated}
-	return resp, nil
-}
-
-// played is the body of a recorded response.
-type played struct {
-	io.Reader
-	record *warc.Record
-	cut    bool
-}
-
-// Read implements io.Reader. A truncated body ends as it did for its client.
-func (p played) Read(b []byte) (int, error) {
-	n, err := p.Reader.Read(b)
-	if err == io.EOF && p.cut {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-// Close implements io.Closer.
-func (p played) Close() error { return p.record.Close() }

@@ -97,8 +97,14 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 	}
 	server.Close()
 	for i, r := range requests {
-		resp, text, err := call(playing, r.method, server.URL+r.path, r.body, r.fields...)
 		one := want[i]
+		resp, text, err := call(playing, r.method, server.URL+r.path, r.body, r.fields...)
+		if len(r.fields) > 0 && r.fields[0] == "Accept-Encoding" {
+			one.text = page
+			one.resp.Header.Del("Content-Encoding")
+			one.resp.Header.Del("Content-Length")
+			one.resp.ContentLength, one.resp.Uncompressed = -1, true
+		}
 		require.Equal(t, one.text, text, "%+v", r)
 		if one.resp == nil {
 			require.Error(t, err)
