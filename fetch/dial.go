@@ -14,6 +14,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
+	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
 // maxAddrs limits the addresses that are tried per host. A name can have hundreds.
@@ -146,7 +147,7 @@ func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.C
 // transport gives up.
 func (c *Client) recorded(conn net.Conn) *httpwire.Conn {
 	const most = 1 << 30
-	return httpwire.New(conn, int(min(c.opts.MaxHeader, most)), c.opts.MaxFields)
+	return httpwire.New(conn, int(min(c.opts.MaxHeader, most)), MaxFields)
 }
 
 // dialTLS is the transport's DialTLSContext. It does the handshake itself, so that the recorder
@@ -165,11 +166,11 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 		config.ServerName, _, _ = net.SplitHostPort(hostport)
 	}
 	conn := tls.Client(p, config)
-	ctx, cancel := limited(ctx, c.opts.TLSTimeout)
+	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
 	if err := httpctx.Handshake(ctx, conn); err != nil {
 		p.Close()
-		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: err}
+		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: neterr.Handshake(err)}
 	}
 	state := conn.ConnectionState()
 	if state.NegotiatedProtocol == "h2" {
@@ -189,7 +190,8 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return nil, &Error{Kind: BadURL, Err: err}
+		bad := &net.AddrError{Err: "invalid port", Addr: portText}
+		return nil, &Error{Kind: BadURL, Err: &net.OpError{Op: "dial", Net: network, Err: bad}}
 	}
 	if exhausted(ctx) {
 		return nil, &Error{Kind: TooManyAttempts}

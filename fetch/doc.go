@@ -29,8 +29,9 @@
 //
 // # What it does not do
 //
-// It does not retry, wait, read robots.txt or follow redirects. If a server sends bytes on an idle
-// connection, net/http reports it through the standard logger.
+// It does not retry, wait, read robots.txt or follow redirects. Of bytes on an idle connection and of
+// each odd frame of HTTP/2, net/http tells the standard logger, which a hostile server can use for 2
+// MB before a response and 15 MB during one. A program should discard or limit what that gets.
 //
 // # Reading the source
 //

@@ -209,15 +209,11 @@ func printable(text string, most int) string {
 // the network, the address.
 func innermost(err error) string {
 	var (
-		op          *net.OpError
-		sys         *os.SyscallError
-		dns         *net.DNSError
-		certificate *tls.CertificateVerificationError
+		op  *net.OpError
+		sys *os.SyscallError
+		dns *net.DNSError
 	)
 	switch {
-	case errors.As(err, &certificate):
-		// Some clients know by these words that a retry is no use.
-		return "certificate is not trusted: " + certificate.Err.Error()
 	case errors.As(err, &dns):
 		return dns.Err
 	case errors.As(err, &sys):

@@ -190,10 +190,10 @@ func TestCloseIdleLeavesNoGoroutine(t *testing.T) {
 				s.say(ok + "Content-Length: 2\r\n\r\nok")
 			}
 		}
-		c, stop := inMemory(t, fetch.Options{IdleTimeout: -1}, keep)
+		c, stop := inMemory(t, fetch.Options{}, keep)
 		require.False(t, get(t, c, "http://a.test/").Reused)
-		time.Sleep(time.Hour)
-		require.True(t, get(t, c, "http://a.test/").Reused, "IdleTimeout is disabled")
+		time.Sleep(fetch.IdleTimeout - time.Second)
+		require.True(t, get(t, c, "http://a.test/").Reused)
 		c.CloseIdleConnections()
 		require.False(t, get(t, c, "http://a.test/").Reused)
 		stop()
@@ -201,7 +201,7 @@ func TestCloseIdleLeavesNoGoroutine(t *testing.T) {
 		// IdleTimeout has the same effect as CloseIdleConnections.
 		c, stop = inMemory(t, fetch.Options{}, keep)
 		get(t, c, "http://a.test/")
-		time.Sleep(fetch.DefaultIdleTimeout + time.Second)
+		time.Sleep(fetch.IdleTimeout + time.Second)
 		require.False(t, get(t, c, "http://a.test/").Reused)
 		stop()
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpwire"
+	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
 // The causes with which a Get cancels its own context, to tell its own limits from the caller's.
@@ -218,7 +219,7 @@ func (x *exchange) classify(parent context.Context, err error, o *Options) *Erro
 		e := *dialed
 		return &e
 	case isTLS(err): // through an HTTP proxy, the transport does the handshake
-		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: err}
+		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: neterr.Handshake(err)}
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
 	case x.asked && x.attempts == 0 && o.Proxy != "": // it did not let the request through

@@ -63,7 +63,7 @@ func New(opts Options) (*Client, error) {
 		DisableKeepAlives:      opts.MaxIdle < 0 || opts.MaxIdlePerHost < 0,
 		MaxIdleConns:           max(opts.MaxIdle, 0),
 		MaxIdleConnsPerHost:    opts.MaxIdlePerHost,
-		IdleConnTimeout:        max(opts.IdleTimeout, 0),
+		IdleConnTimeout:        IdleTimeout,
 		MaxResponseHeaderBytes: opts.MaxHeader,
 		WriteBufferSize:        writeBuffer,
 		ExpectContinueTimeout:  time.Second, // as http.DefaultTransport
@@ -213,7 +213,7 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 		err = errSwitched
 	case resp.StatusCode == http.StatusProxyAuthRequired && c.transport.Proxy != nil:
 		err = proxyError(errors.New(resp.Status))
-	case countFields(resp.Header) > c.opts.MaxFields:
+	case countFields(resp.Header) > MaxFields:
 		// Those of HTTP/2 come over no wire of ours. net/http counts 32 bytes more for each
 		// against MaxHeader, so that there cannot be too many to be counted here.
 		err = httpwire.ErrFields

@@ -37,7 +37,7 @@ func cutAt(
 }
 
 func TestPaceModel(t *testing.T) {
-	const rate, grace = 1000, 5 * time.Second
+	const rate, grace = 1000, fetch.Grace
 	outcomes := map[bool]int{}
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -49,7 +49,7 @@ func TestPaceModel(t *testing.T) {
 			body = append(body, arrival{pause, 1 + r.IntN(2500)})
 		}
 		synctest.Test(t, func(t *testing.T) {
-			c, stop := inMemory(t, fetch.Options{MinRate: rate, Grace: grace, Timeout: time.Hour},
+			c, stop := inMemory(t, fetch.Options{MinRate: rate, Timeout: time.Hour},
 				func(s *session) {
 					s.request()
 					s.say(ok + "\r\n")

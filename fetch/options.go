@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,7 +14,7 @@ import (
 	"time"
 )
 
-// The defaults of Options, and the limit on URLs.
+// The defaults of Options, and limits that cannot be changed.
 const (
 	// A crawler can wait longer than a person would, but each wait holds a connection and a
 	// goroutine.
@@ -23,7 +22,6 @@ const (
 
 	// Ten seconds leave room for two lost packets in a row.
 	DefaultConnectTimeout = 10 * time.Second
-	DefaultTLSTimeout     = 10 * time.Second
 
 	// Pages that are generated on demand start late.
 	DefaultHeadTimeout = 20 * time.Second
@@ -37,30 +35,32 @@ const (
 	// Servers refuse request heads of more than 8 to 64 KiB.
 	DefaultMaxHeader = 256 << 10
 
-	// Sites send a few dozen. Each takes about 150 bytes of memory, however short it is on the
-	// wire.
-	DefaultMaxFields = 1000
-
 	// Markup shrinks by a factor of 5 to 20, a decompression bomb by up to 1,032.
 	DefaultMaxRatio = 100
 
 	// Slower than any modem that has browsed the web, so only a server that stalls on purpose is
 	// cut.
 	DefaultMinRate = 1 << 10
-	DefaultGrace   = 10 * time.Second
 
 	// A polite crawler has one request in flight per host and visits many hosts. A second idle
 	// connection would only cost both sides a file descriptor.
 	DefaultMaxIdle        = 512
 	DefaultMaxIdlePerHost = 1
 
-	// Longer than the usual politeness delay, and shorter than most servers keep a connection. One
-	// that the server has closed costs an attempt.
-	DefaultIdleTimeout = 30 * time.Second
-
 	// MaxURL is the length in bytes beyond which Get refuses a URL. RFC 9110 asks for at least
 	// 8,000.
 	MaxURL = 8 << 10
+
+	// MaxFields is the limit on the fields in a response's head, interim responses included. Sites
+	// send a few dozen. Each takes about 150 bytes of memory, however short it is on the wire.
+	MaxFields = 1000
+
+	// Grace is the time that a body may take whatever its size and Options.MinRate.
+	Grace = 10 * time.Second
+
+	// IdleTimeout is how long an idle connection is kept: longer than the usual politeness delay,
+	// and shorter than by most servers. One that the server has closed costs an attempt.
+	IdleTimeout = 30 * time.Second
 )
 
 // Options identifies the crawler, and limits where it may connect and what a response may cost.
@@ -77,12 +77,9 @@ type Options struct {
 	// Timeout limits a whole Get, from the name look-up to the last byte of the body; 0 means
 	// DefaultTimeout, negative means no limit.
 	Timeout time.Duration
-	// ConnectTimeout limits the name look-up, and again the TCP connection; 0 means
-	// DefaultConnectTimeout, negative means no limit of its own.
+	// ConnectTimeout limits each step to a connection: the name look-up, the TCP connection and the
+	// TLS handshake; 0 means DefaultConnectTimeout, negative means no limit of its own.
 	ConnectTimeout time.Duration
-	// TLSTimeout limits the TLS handshake; 0 means DefaultTLSTimeout, negative means no limit of
-	// its own.
-	TLSTimeout time.Duration
 	// HeadTimeout limits the time from the request, when it is handed to the connection, to the
 	// end of the response's head; 0 means DefaultHeadTimeout, negative means no limit of its own.
 	HeadTimeout time.Duration
@@ -98,17 +95,12 @@ type Options struct {
 	// MaxHeader limits the bytes of a response's head, interim responses included. Zero or negative
 	// means DefaultMaxHeader.
 	MaxHeader int64
-	// MaxFields limits the fields in a response's head, interim responses included; 0 means
-	// DefaultMaxFields, negative means no limit but MaxHeader.
-	MaxFields int
 	// MaxRatio limits the decoded bytes per byte of a compressed body, above a free allowance of
 	// 64 KiB; 0 means DefaultMaxRatio, negative means no limit.
 	MaxRatio int
 	// MinRate is the least speed of a body in bytes per second: n bytes may take Grace plus
 	// n/MinRate. 0 means DefaultMinRate, negative means no limit.
 	MinRate int64
-	// Grace is the time that a body may take whatever its size; 0 means DefaultGrace.
-	Grace time.Duration
 
 	// Resolve looks up the addresses of a host name; nil means net.DefaultResolver. It is called
 	// without a lock, under the time limits of the Get. If a name does not exist, it should return
@@ -147,9 +139,6 @@ type Options struct {
 	// MaxIdlePerHost limits the idle connections of a host; 0 means DefaultMaxIdlePerHost, negative
 	// means that none is kept.
 	MaxIdlePerHost int
-	// IdleTimeout is how long an idle connection is kept; 0 means DefaultIdleTimeout, negative
-	// means no limit.
-	IdleTimeout time.Duration
 }
 
 // loopbackAgent is for demonstrations and tests on this machine, where no contact is needed.
@@ -212,18 +201,14 @@ func (o Options) withDefaults() Options {
 	}
 	fill(&o.Timeout, DefaultTimeout)
 	fill(&o.ConnectTimeout, DefaultConnectTimeout)
-	fill(&o.TLSTimeout, DefaultTLSTimeout)
 	fill(&o.HeadTimeout, DefaultHeadTimeout)
 	fill(&o.MaxBody, DefaultMaxBody)
 	fill(&o.MaxMemory, DefaultMaxMemory)
 	fill(&o.MaxHeader, DefaultMaxHeader)
-	fill(&o.MaxFields, DefaultMaxFields)
 	fill(&o.MaxRatio, DefaultMaxRatio)
 	fill(&o.MinRate, DefaultMinRate)
-	fill(&o.Grace, DefaultGrace)
 	fill(&o.MaxIdle, DefaultMaxIdle)
 	fill(&o.MaxIdlePerHost, DefaultMaxIdlePerHost)
-	fill(&o.IdleTimeout, DefaultIdleTimeout)
 	if o.MaxBody < 0 {
 		o.MaxBody = maxLimit
 	}
@@ -231,10 +216,6 @@ func (o Options) withDefaults() Options {
 	if o.MaxHeader < 0 {
 		o.MaxHeader = DefaultMaxHeader
 	}
-	if o.MaxFields < 0 {
-		o.MaxFields = math.MaxInt
-	}
-	o.Grace = min(max(o.Grace, 0), math.MaxInt64/4)
 	return o
 }
 

@@ -163,7 +163,7 @@ func (w *watch) due(now time.Time) (time.Duration, error) {
 		return due, why
 	}
 	if w.opts.MinRate > 0 && w.paused.IsZero() {
-		if slow := w.opts.Grace + w.earned() - now.Sub(w.body); slow < due {
+		if slow := Grace + w.earned() - now.Sub(w.body); slow < due {
 			due, why = slow, errSlow
 		}
 	}

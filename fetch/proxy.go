@@ -116,7 +116,7 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 	// The transport does the handshakes with the proxy and through it.
 	t.DialTLSContext = nil
 	t.TLSClientConfig = c.tlsConfig
-	t.TLSHandshakeTimeout = max(c.opts.TLSTimeout, 0)
+	t.TLSHandshakeTimeout = max(c.opts.ConnectTimeout, 0)
 	t.OnProxyConnectResponse = func(
 		_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response,
 	) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/archivehttp"
 )
 
@@ -203,6 +204,23 @@ func TestEncodedBody(t *testing.T) {
 			require.Contains(t, response.block, "\r\nContent-Encoding: lower\r\n")
 			require.True(t, strings.HasSuffix(response.block, "\r\n\r\n"+strings.ToUpper(string(body))))
 		})
+	}
+}
+
+// Two recorders, with a base that decodes bodies, each record them as sent.
+func TestTwoRecorders(t *testing.T) {
+	below, a := client(t, decoding{})
+	c, b := client(t, below.Transport)
+	resp, err := c.Get("http://tapped.test/")
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "hello", string(body))
+	for _, kept := range []*archive.Archive{a, b} {
+		_, response := only(t, kept, "http://tapped.test/")
+		require.Contains(t, response.block, "\r\nContent-Encoding: lower\r\n")
+		require.True(t, strings.HasSuffix(response.block, "\r\n\r\nHELLO"))
 	}
 }
 

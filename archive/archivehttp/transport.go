@@ -75,9 +75,7 @@ func NewTransport(base http.RoundTripper, a *archive.Archive) *Transport {
 // CloseIdleConnections closes the idle connections of the base, for
 // [http.Client.CloseIdleConnections].
 func (t *Transport) CloseIdleConnections() {
-	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
-		base.CloseIdleConnections()
-	}
+	(&http.Client{Transport: t.base}).CloseIdleConnections()
 }
 
 // RoundTrip implements http.RoundTripper. It sends nothing if a capture could not be written since
@@ -133,6 +131,7 @@ type exchange struct {
 	started time.Time
 	conn    connection
 	sent    *sentBody // nil if the request has no body
+	above   tapFunc   // of another recorder above; nil if there is none
 	decodes bool      // the client did not request a coding, and must not see one
 
 	mu     sync.Mutex
@@ -162,10 +161,13 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	}
 	x.decodes = t.decodes && req.Method != http.MethodHead && req.Header.Get("Accept-Encoding") == "" &&
 		req.Header.Get("Range") == ""
-	if !x.decodes {
-		x.req = req.WithContext(ctx)
-	} else {
-		x.req = req.WithContext(context.WithValue(ctx, httpctx.EncodedBody{}, x.tap))
+	above, tapped := ctx.Value(httpctx.EncodedBody{}).(tapFunc)
+	if tapped || x.decodes {
+		x.above = above
+		ctx = context.WithValue(ctx, httpctx.EncodedBody{}, x.tap)
+	}
+	x.req = req.WithContext(ctx)
+	if x.decodes {
 		x.req.Header = req.Header.Clone()
 		if x.req.Header == nil {
 			x.req.Header = http.Header{}
@@ -179,6 +181,9 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	return x
 }
 
+// A tapFunc is the value of httpctx.EncodedBody.
+type tapFunc = func(*http.Response) io.Writer
+
 // tap is called with a response as it was sent, and returns what gets its body as it was sent.
 func (x *exchange) tap(resp *http.Response) io.Writer {
 	r := x.recorder(resp, cmp.Or(resp.Request, x.req))
@@ -190,6 +195,9 @@ func (x *exchange) tap(resp *http.Response) io.Writer {
 		x.tapped = slices.Delete(x.tapped, 0, 1)
 	}
 	x.tapped = append(x.tapped, tapped{resp, r})
+	if x.above != nil {
+		return io.MultiWriter(tap{r}, x.above(resp))
+	}
 	return tap{r}
 }
 

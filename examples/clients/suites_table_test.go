@@ -10,10 +10,14 @@ var suites = []suite{
 		},
 	},
 	{module: "github.com/gocolly/colly/v2", dir: "queue", clause: "queue", noRules: true},
-	{module: "github.com/mmcdole/gofeed", clause: "gofeed_test"},
+	{
+		module: "github.com/mmcdole/gofeed", clause: "gofeed_test",
+		clock: "^TestParseURLContextTimeout$", // 1 s
+	},
 	{
 		module: "github.com/hashicorp/go-retryablehttp", clause: "retryablehttp", noRules: true,
-		alone: "^TestClient_Do$", // :28934
+		alone: "^TestClient_Do$",                   // :28934
+		clock: "^TestClient_(Do|ResponseLogHook)$", // 1 s, 150 ms
 		differ: []difference{
 			{"TestRoundTripper_TransportFailureErrorHandling", "fetch all",
 				"The test wants exactly the *net.OpError of net/http, and fetch returns a *fetch.Error."},
@@ -21,5 +25,8 @@ var suites = []suite{
 	},
 	{
 		module: "github.com/go-resty/resty/v2", clause: "resty", noRules: true,
+		// 5 or 10 ms, 1 s, 1 s
+		clock: "^TestClientRetryWait(|Callback(|TooShort|TooLong|SwitchToDefault))$|" +
+			"^TestClientTimeoutWithinThreshold$|^TestTraceInfoWithInvalidRequest$",
 	},
 }

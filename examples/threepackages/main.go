@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"os"
 	"os/signal"
@@ -37,6 +38,7 @@ func main() {
 		flag.PrintDefaults()
 		os.Exit(2)
 	}
+	log.SetOutput(io.Discard) // of net/http, which servers can fill
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	options := fetch.Options{}

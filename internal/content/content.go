@@ -100,13 +100,8 @@ func (o *Options) Known(codings string) bool {
 // Fits reports whether a body that begins with head can have the last coding of a list. It is true
 // for codings without a magic number.
 func Fits(codings string, head []byte) bool {
-	switch codings[strings.LastIndexByte(codings, ',')+1:] {
-	case "gzip":
-		return isGzip(head)
-	case "zstd":
-		return isZstd(head)
-	}
-	return true
+	_, fits := new(Options).find(codings[strings.LastIndexByte(codings, ',')+1:])
+	return fits(head)
 }
 
 // find returns the decoder of one coding, and what a body of that coding begins with.

@@ -216,3 +216,21 @@ func goList(t *testing.T, args ...string) []string {
 	require.NoError(t, err, "go list %v", args)
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
+
+// misnamedTests returns the files that import testing although their names do not end in _test.go:
+// every program would then link the testing package.
+func misnamedTests(s source) (found []string) {
+	for _, f := range s.code() {
+		for _, spec := range f.ast.Imports {
+			if path, err := strconv.Unquote(spec.Path.Value); err == nil && forTests(path) {
+				found = append(found, f.name+" imports testing but is not a test file")
+			}
+		}
+	}
+	return found
+}
+
+func TestTestFilesAreNamedAsSuch(t *testing.T) {
+	report(t, misnamedTests(load(t)))
+	require.Len(t, misnamedTests(planted(t, "p/x_test_1.go", `package p; import _ "testing"`)), 1)
+}

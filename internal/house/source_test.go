@@ -32,11 +32,6 @@ func (f *file) at(p token.Pos) string {
 	return fmt.Sprintf("%s:%d", f.name, f.fset.Position(p).Line)
 }
 
-// lines returns the number of lines of a node.
-func (f *file) lines(n ast.Node) int {
-	return f.fset.Position(n.End()).Line - f.fset.Position(n.Pos()).Line + 1
-}
-
 // A folder is one directory with Go files.
 type folder struct {
 	path  string // relative to the module's root, "." for the root
@@ -158,4 +153,54 @@ func report(t *testing.T, findings []string) {
 	for _, f := range findings {
 		t.Error(f)
 	}
+}
+
+// docComments returns the comments of a file that godoc shows.
+func docComments(f *file) (docs []*ast.CommentGroup) {
+	docs = append(docs, f.ast.Doc)
+	for _, decl := range f.ast.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			docs = append(docs, decl.Doc)
+		case *ast.GenDecl:
+			docs = append(docs, decl.Doc)
+			ast.Inspect(decl, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.TypeSpec:
+					docs = append(docs, n.Doc)
+				case *ast.ValueSpec:
+					docs = append(docs, n.Doc)
+				case *ast.Field:
+					docs = append(docs, n.Doc)
+				}
+				return true
+			})
+		}
+	}
+	return docs
+}
+
+// eachFile visits the files of the repository, by their names with slashes.
+func eachFile(t *testing.T, visit func(name, text string)) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == ".git") {
+			return fs.SkipDir
+		}
+		if ext := filepath.Ext(path); entry.IsDir() || ext != ".md" && ext != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		visit(filepath.ToSlash(name), string(text))
+		return err
+	})
+	require.NoError(t, err)
 }

@@ -4,9 +4,12 @@
 package neterr
 
 import (
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 )
 
@@ -28,6 +31,21 @@ func Network(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &op) || errors.As(err, &dns) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// Handshake returns the error of a TLS handshake for a layer that wraps it. Clients of net/http know
+// two such errors by their types, which they do not look for within another error: http.Client that
+// of a server without TLS, and go-retryablehttp that of a bad certificate, by these words as well.
+func Handshake(err error) error {
+	var record tls.RecordHeaderError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
+		return http.ErrSchemeMismatch
+	case errors.As(err, &certificate):
+		return fmt.Errorf("certificate is not trusted: %w", certificate)
+	}
+	return err
 }
 
 // proxy reports whether err is about the connection to a proxy, by the operation that net/http

@@ -36,11 +36,13 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpurl"
+	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
@@ -85,7 +87,7 @@ func (t *Transport) Cache() *robots.Cache { return t.cache }
 // Errors of [robots.Cache.Load] and of the base transport are returned as well. Schemes without
 // robots.txt are left to the base.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if isRules(r.URL) || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+	if isNowhere(r.URL) || isRules(r.URL) {
 		return t.base.RoundTrip(r)
 	}
 	page := httpurl.Requested(r.URL)
@@ -138,11 +140,18 @@ func isRules(u *url.URL) bool {
 	return path == "/robots.txt" && u.RawQuery == ""
 }
 
+// isNowhere reports whether a URL leads to no server that can have a robots.txt. The base says why.
+func isNowhere(u *url.URL) bool {
+	if u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return true
+	}
+	_, err := strconv.ParseUint(httpurl.Port(u), 10, 16)
+	return err != nil
+}
+
 // CloseIdleConnections closes the idle connections of the base transport, if it can.
 func (t *Transport) CloseIdleConnections() {
-	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
-		base.CloseIdleConnections()
-	}
+	(&http.Client{Transport: t.base}).CloseIdleConnections()
 }
 
 // refuse ends a request that is not sent. A RoundTripper must close its body.
@@ -191,8 +200,11 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header["User-Agent"] = c.agent // which may be one empty string, to send none
 	}
 	resp, err := c.by.base.RoundTrip(r)
-	if *c.err = err; err != nil {
+	if err != nil {
+		err = neterr.Handshake(err)
+		*c.err = err
 		return nil, &attemptError{err, c.by}
 	}
+	*c.err = nil
 	return resp, nil
 }

@@ -115,6 +115,8 @@ func TestWhatIsDisallowedIsNotSent(t *testing.T) {
 func TestOtherSchemes(t *testing.T) {
 	_, err := (&http.Client{Transport: robotshttp.NewTransport(nil, robots.Options{})}).Get("gopher://a.test/")
 	require.ErrorContains(t, err, "unsupported protocol scheme")
+	_, err = robotshttp.NewTransport(nil, robots.Options{}).RoundTrip(new(http.Request))
+	require.ErrorContains(t, err, "nil Request.URL")
 }
 
 // A client that sends the exact bytes of a path has it in Opaque, as package fetch does.
@@ -287,7 +289,7 @@ func (b *body) Close() error {
 // A RoundTripper must close the body, whatever happens to the request.
 func TestBodiesOfRequestsAreClosed(t *testing.T) {
 	_, transport := newWeb().client(robots.Options{Agent: "foo"})
-	for _, url := range []string{"http://a.test/private/x", "http:///nowhere"} {
+	for _, url := range []string{"http://a.test/private/x", "http://:80/"} {
 		sent := &body{Reader: strings.NewReader("text")}
 		r, err := http.NewRequest(http.MethodPost, url, sent)
 		require.NoError(t, err)

@@ -110,9 +110,7 @@ func (t *Transport) Hosts() *scheduler.Scheduler[struct{}] { return t.hosts }
 
 // CloseIdleConnections calls the method of that name of the RoundTripper below, if it has one.
 func (t *Transport) CloseIdleConnections() {
-	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
+	(&http.Client{Transport: t.base}).CloseIdleConnections()
 }
 
 // RoundTrip sends the request when its host may be visited, and also its address if that is known.

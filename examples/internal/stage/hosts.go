@@ -218,7 +218,9 @@ func (b *HostTable) Found(it Item, allowed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(weburl.Host(it.URL))
-	b.until = max(b.until, b.foundTurn(e))
+	if at := b.foundTurn(e); at > b.time.virtual { // else it is due now
+		b.until = max(b.until, at)
+	}
 	if allowed && (b.limit == 0 || int(e.known) <= b.limit) { // the others take little time
 		e.found = max(e.found, b.time.virtual) + max(min(b.delay, b.paceOf(e)).Milliseconds(), 1)
 	}
