@@ -58,7 +58,7 @@ type capture struct {
 
 // open opens the content of a version. The caller must close it.
 func (v *Handler) open(version archive.Version) (*capture, error) {
-	return openCapture(v.archive, version, v.opts.MaxBody)
+	return openCapture(v.archive, version, v.maxBody)
 }
 
 // openCapture is open with a bound on the decoded body.

@@ -41,7 +41,7 @@ func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, erro
 		var lines [2][]string
 		whole := true
 		for i, version := range []archive.Version{from, to} {
-			s, err := sideOf(a, version, DefaultMaxBody)
+			s, err := sideOf(a, version, maxBody)
 			if err == nil && s.binary {
 				err = fmt.Errorf("%w: %.200s is %.100s", ErrNotText, version.URL, s.kind)
 			}

@@ -79,7 +79,7 @@ func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
 	for i, p := range []place{{a, u}, {b, u}} {
 		version, err := v.archive.At(p.url.String(), p.moment)
 		if err == nil {
-			sides[i], err = sideOf(v.archive, version, v.opts.MaxBody)
+			sides[i], err = sideOf(v.archive, version, v.maxBody)
 		}
 		if err != nil {
 			v.missing(w, p, err, 0)

@@ -28,14 +28,9 @@
 //
 // Pages and style sheets are served in UTF-8, everything else unchanged, without content coding.
 // Forms do nothing. Without scripts, comments, scripts and event handlers are removed. A page
-// longer than [Options.MaxRewrite] is served unchanged; then only its relative links work. Requests
-// to absolute URLs built by scripts find nothing.
-//
-// # Costs
-//
-// Pages are rewritten while they are sent, to at most a small multiple of their length. All
-// requests together take up to [Options.Memory] for that; further ones wait, and one that is not
-// read within 30 seconds is cut off.
+// longer than 8 MiB is served unchanged; then only its relative links work. Requests to absolute
+// URLs built by scripts find nothing. All requests together take up to 96 MiB to rewrite pages;
+// further ones wait, and one that is not read within 30 seconds is cut off.
 //
 // # What it does not do
 //

@@ -109,7 +109,7 @@ func TestHostilePagesShareABudget(t *testing.T) {
 	close(done)
 	<-sampled
 	t.Logf("%d MiB before, at most %d MiB", before>>20, most>>20)
-	require.Less(t, most, uint64(limit+DefaultMemory))
+	require.Less(t, most, uint64(limit+maxMemory))
 }
 
 // taken returns the memory that the runtime has from the system.

@@ -76,7 +76,8 @@ func TestStartPage(t *testing.T) {
 }
 
 func TestStartPageCountsUpToALimit(t *testing.T) {
-	v := siteHandler(t, Options{MaxScan: 7})
+	v := siteHandler(t, Options{})
+	v.maxScan = 7
 	_, words := tree(t, v, 200, "/")
 	require.Contains(t, words, "7 versions")
 	require.Contains(t, words, "The search finds all of them")

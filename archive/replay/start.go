@@ -21,7 +21,7 @@ type started struct {
 
 // start shows the contents of the archive.
 func (v *Handler) start(w http.ResponseWriter, r *http.Request) {
-	s, err := v.summary.of(v.archive, v.opts.MaxScan)
+	s, err := v.summary.of(v.archive, v.maxScan)
 	if err != nil {
 		v.fail(w, http.StatusInternalServerError, "The archive cannot be read", err.Error())
 		return
