@@ -229,7 +229,9 @@ func (e *erasure) run(ctx context.Context) (err error) {
 	if err := e.name(); err != nil {
 		return err
 	}
-	for _, name := range names {
+	// The last file comes first: records belong to earlier ones, by which they are found again if this
+	// has to be repeated.
+	for _, name := range slices.Backward(names) {
 		if e.holes[name] == 0 {
 			continue
 		}
@@ -244,7 +246,7 @@ func (e *erasure) run(ctx context.Context) (err error) {
 // abandon removes what was prepared, before anything was erased. An erasure that an earlier attempt
 // has begun stays known.
 func (e *erasure) abandon() error {
-	if e.moves != nil && e.moves.out != nil {
+	if e.moves != nil && e.moves.out != nil && e.moves.out.file != nil {
 		_ = e.moves.out.file.Close() // it is removed
 	}
 	if e.known {

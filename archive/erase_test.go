@@ -162,7 +162,7 @@ func (m *eraseModel) check(t *testing.T, a *Archive, gone func(remembered) bool)
 // The power fails at any step of an erasure. Then either nothing has happened, or Open completes it;
 // everything else is as it was.
 func TestEraseMatchesModel(t *testing.T) {
-	seeds := uint64(24)
+	seeds := uint64(12)
 	if testing.Short() {
 		seeds = 4
 	}

@@ -196,7 +196,9 @@ func (x *exchange) tap(resp *http.Response) io.Writer {
 	}
 	x.tapped = append(x.tapped, tapped{resp, r})
 	if x.above != nil {
-		return io.MultiWriter(tap{r}, x.above(resp))
+		if w := x.above(resp); w != nil {
+			return io.MultiWriter(tap{r}, w)
+		}
 	}
 	return tap{r}
 }
