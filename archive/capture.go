@@ -24,7 +24,7 @@ const maxURL = 64 << 10
 const maxHead = 1 << 20
 
 // Capture is the response to one HTTP request, with the request and other facts about it. The
-// slices are only read, and only until Append returns.
+// slices are only read, and only until Append returns. It is not safe for concurrent use.
 type Capture struct {
 	// URL is the requested URL: absolute, without spaces and control characters.
 	URL string

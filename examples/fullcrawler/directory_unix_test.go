@@ -69,7 +69,7 @@ func TestReadOnlyDirectories(t *testing.T) {
 	}
 	before := tree(t, cfg.Out)
 	for args, want := range map[string]string{
-		"check -out " + cfg.Out:                              "all sound",
+		"check -out " + cfg.Out:                              "reading a copy",
 		"explain -out " + cfg.Out + " " + cfg.Seeds[0]:       "changed",
 		"snapshot -out " + cfg.Out:                           "http://h00000.vweb.test/",
 		"export -out " + cfg.Out + " cdxj " + scratch + "/x": "",

@@ -37,7 +37,8 @@ type Options struct {
 	// that one.
 	New bool
 
-	// ReadOnly opens a tree that another process may write. Nothing may be committed or merged.
+	// ReadOnly opens a tree that another process may write. Nothing may be committed or merged. false
+	// means that this process alone has it open.
 	ReadOnly bool
 
 	// Segment is the number of pairs at which a merge begins the next file. 0 means a million.

@@ -66,7 +66,7 @@ type subcommand struct {
 	flags   func(fs *flag.FlagSet)
 	run     func(ctx context.Context, in call) error
 	program bool // the arguments are a program and its arguments, which may look like flags
-	reader  bool // it reads only the archive: of any directory, also while a crawl writes it
+	beside  bool // it reads only the archive: of any directory, also while a crawl writes it
 }
 
 // A call is one use of a subcommand. out is for results, log for the rest.
@@ -90,21 +90,24 @@ func Subcommands() map[string]subcommand {
 		},
 		"export": {
 			summary: "write a CDXJ index for pywb, or a WACZ file for ReplayWeb.page", args: "cdxj|wacz FILE", run: exportTo,
-			reader: true,
+			beside: true,
 		},
 		"import": {
 			summary: "add WARC and ARC files of other programs to the archive, without copying them",
 			args:    "FILE ...", flags: m.flags, run: m.run,
 		},
 		"serve": {
-			summary: "serve an archive to browsers, as of any time, also while a crawl writes it", flags: v.flags, run: v.run, reader: true,
+			summary: "serve an archive to browsers, as of any time, also while a crawl writes it", flags: v.flags, run: v.run,
+			beside: true,
 		},
 		"snapshot": {
-			summary: "list the versions at a time as lines of JSON", flags: q.flags, run: q.list, reader: true,
+			summary: "list the versions at a time as lines of JSON", flags: q.flags, run: q.list,
+			beside: true,
 		},
 		"scan": {
 			summary: "pass every version at a time to a program, by the protocol of package archive/scan",
-			args:    "PROGRAM ARGUMENTS ...", flags: s.flags, run: s.run, program: true, reader: true,
+			args:    "PROGRAM ARGUMENTS ...", flags: s.flags, run: s.run, program: true,
+			beside: true,
 		},
 	}
 }
@@ -160,9 +163,9 @@ func (s subcommand) parse(fs *flag.FlagSet, args []string) (in call, err error) 
 }
 
 // inDirectory runs a subcommand in the directory of the crawl. A command that only reads also works
-// without permission to write, and one that reads only the archive also while a crawl runs.
+// without permission to write, and one that only reads the archive also works during a crawl.
 func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err error) {
-	if s.reader {
+	if s.beside {
 		return s.run(ctx, in)
 	}
 	if name == "repair" || name == "import" {
