@@ -332,7 +332,7 @@ func hostileData(t testing.TB, e *encoder, body []byte) (data []byte, ends []int
 
 // readBack reads a file like indexFile, without an index.
 func readBack(t testing.TB, name string, data []byte) (map[string]bool, Report) {
-	a := &Archive{index: &index{}}
+	a := &Archive{environment: &environment{}, index: &index{}}
 	r := a.readerWith(nil)
 	defer r.close()
 	f := bytes.NewReader(data)
