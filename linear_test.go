@@ -12,59 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/spinneret-go/spinneret/fetch/page"
-	"github.com/spinneret-go/spinneret/fetch/sitemap"
 )
-
-// A decoder is something that reads bytes which strangers wrote.
-type decoder struct {
-	name string
-	run  func(input string)
-	// Each input starts with the head. Then the atoms follow, in many combinations: as the pieces
-	// of the format that open, close and hide other pieces, they provoke repeated searches.
-	head  string
-	atoms []string
-}
-
-var decoders = []decoder{
-	{"page.Scan", func(in string) {
-		all := page.Options{Forms: true, Styles: true, Meta: true, IDs: true, Text: func([]byte) {}}
-		for range page.Scan([]byte(in), "http://a.test/", "text/html", all) {
-		}
-	}, "", []string{
-		"<a", "<a href=x>", "</a>", "<svg>", "</svg>", "<g>", "</g>", "<math><mi>", "</p>", "<p>", "<desc>",
-		"<table>", "<td>", "<b>", "</x>", "<x>", "<!--", "-->", "<![CDATA[", "<script>", "<!--<script", "<title>",
-		"<style>", "<style>@import url(", "</", "\"", "<a b='", "&", "&am", "é", "\xff", "<noframes>", "<form>", "<frameset>",
-		"<template>", "<select>", "<option>", "<font>", "<img srcset='a,(,'>", "x=\"\"",
-	}},
-	{"page.Styles", func(in string) {
-		for range page.Styles([]byte(in), "http://a.test/", "") {
-		}
-	}, "", []string{"url(", "url('", "@import", "/*", "*/", "\\", "'", "\n", ")", "a", "\\\r\n", "é", "\xff"}},
-	{"page.HeaderLinks", func(in string) {
-		for range page.HeaderLinks(map[string][]string{"Link": {in}}, "http://a.test/") {
-		}
-	}, "", []string{"<a>;rel=next,", "<", ">", ";", "=", "\"", "\\", ",", " ", "a", ";rel=\"a\""}},
-	{"page.ToUTF8", func(in string) { page.ToUTF8([]byte(in), "") }, "", []string{
-		"<meta charset", "<meta", "<", "charset=", "=", "'", "<?xml encoding", "é", "\xff", "<!--",
-	}},
-	{"sitemap.Entries", listSitemap, "<urlset><url><loc>", xmlAtoms},
-	{"sitemap.Entries of Atom", listSitemap, "<feed><entry>", xmlAtoms},
-	{"sitemap.Entries of RSS in Shift_JIS", listSitemap,
-		"<?xml version='1.0' encoding='Shift_JIS'?><rss><item>", xmlAtoms},
-	{"sitemap.Entries of text", listSitemap, "http://a.test/\n", []string{"\n", "\r", "x", "http://a.test/", "<", "\xff", " "}},
-}
-
-func listSitemap(in string) {
-	for range sitemap.Entries(strings.NewReader(in), "http://a.test/") {
-	}
-}
-
-var xmlAtoms = []string{
-	"<a", "<a>", "</a>", "<", ">", "</", "<!--", "-->", "<![CDATA[", "]]>", "<!x [", "]", "<?", "&", "&#x", ";",
-	"<link a=''", "a=''", "a=", "'", "<loc>", "</loc>", "<url>", "</url>", "<entry>", "<link href=x>", "<item>", "<guid>", "x", " ",
-}
 
 var allInputs = flag.Bool("allinputs", false, "try all hostile inputs, not some of them")
 
@@ -79,7 +27,7 @@ func TestTheWorkIsLinearInTheInput(t *testing.T) {
 			inputs := d.inputs()
 			if !*allInputs {
 				rand.Shuffle(len(inputs), func(i, j int) { inputs[i], inputs[j] = inputs[j], inputs[i] })
-				inputs = inputs[:min(len(inputs), 60)]
+				inputs = inputs[:min(len(inputs), 40)]
 			}
 			for _, in := range inputs {
 				growth, cost := measured(d.run, in.of)

@@ -114,32 +114,6 @@ func BenchmarkAddParallel(b *testing.B) {
 	}
 }
 
-func BenchmarkAddBatch(b *testing.B) {
-	const size = 10_000
-	urls := benchURLs(size * 400)
-	for _, keys := range benchSizes(b) {
-		for _, kind := range []struct {
-			name  string
-			cycle int // of the batches
-		}{{"new", 400}, {"old", 50}} {
-			b.Run(fmt.Sprintf("keys=%d/urls=%s", keys, kind.name), func(b *testing.B) {
-				f := fullFilter(keys)
-				var added []bool
-				next := 0
-				b.ReportAllocs()
-				for b.Loop() {
-					start := next % kind.cycle * size
-					added = f.AddBatch(added[:0], urls[start:start+size])
-					next++
-				}
-				perURL := b.Elapsed().Seconds() / float64(b.N) / size
-				b.ReportMetric(perURL*1e9, "ns/url")
-				b.ReportMetric(1/perURL, "urls/s")
-			})
-		}
-	}
-}
-
 // BenchmarkListCost measures the cost of the list of the latest URLs apart from Add's time: the
 // bytes per entry, and the time of a full garbage collection because of its pointers.
 func BenchmarkListCost(b *testing.B) {

@@ -49,16 +49,6 @@ func ExampleFilter() {
 	// error within the bound: true
 }
 
-func ExampleFilter_AddBatch() {
-	seen := dedupe.New(dedupe.Options{})
-	links := []string{"https://example.com/", "https://example.com/a", "https://example.com/"}
-	fmt.Println(seen.AddBatch(nil, links))
-	fmt.Println(seen.AddBatch(nil, links))
-	// Output:
-	// [true true false]
-	// [false false false]
-}
-
 func ExampleRead() {
 	seen := dedupe.New(dedupe.Options{})
 	seen.Add("https://example.com/")
@@ -79,7 +69,7 @@ func ExampleRead() {
 	fmt.Println(err)
 	// Output:
 	// false true
-	// dedupe: stored filter: byte 0: not a stored filter
+	// dedupe: read filter: byte 0: not "SPNFILT3"
 }
 
 func ExampleLinkCache() {

@@ -95,9 +95,11 @@ func TestReadNamesWhatIsNotDamage(t *testing.T) {
 	o.MaxBytes = 1 << 20
 	_, err := Read(bytes.NewReader(stored), o)
 	require.NoError(t, err, "the bound is not a property of what is stored")
-	_, err = Read(strings.NewReader(oldMagic), o)
-	require.ErrorIs(t, err, ErrVersion)
-	stored[len(magic)+4]++
+	for _, old := range oldMagics {
+		_, err = Read(strings.NewReader(old), o)
+		require.ErrorIs(t, err, ErrVersion)
+	}
+	stored[len(magic)-1]++
 	_, err = Read(bytes.NewReader(stored), o)
 	require.ErrorIs(t, err, ErrCorrupt)
 	_, err = Read(bytes.NewReader(resum(stored)), o)
@@ -116,16 +118,27 @@ func requireCorrupt(t *testing.T, stored []byte, o Options, at int) {
 	require.Contains(t, err.Error(), fmt.Sprintf("byte %d: ", corrupt.Offset))
 }
 
-func TestSwappedChunksAreDetected(t *testing.T) {
-	var out bytes.Buffer
-	w := &chunkWriter{to: &out}
-	w.words([]uint64{1})
-	w.words([]uint64{2})
-	const size = 4 + 8 + 4
-	require.Equal(t, 2*size, out.Len())
-	r := &chunkReader{from: bytes.NewReader(append(out.Bytes()[size:], out.Bytes()[:size]...))}
-	r.words(1)
-	require.ErrorIs(t, r.err, ErrCorrupt)
+// TestFilesAreReplaced writes and reads a file, whose name is then in the error about its damage.
+func TestFilesAreReplaced(t *testing.T) {
+	o, name := Options{Capacity: 60, Rate: 0.1}, filepath.Join(t.TempDir(), "filter")
+	require.NoError(t, os.WriteFile(name, []byte("old"), 0o600))
+	require.NoError(t, filled(o, 10).WriteFile(name))
+	read := func() error {
+		file, err := os.Open(name)
+		require.NoError(t, err)
+		defer file.Close()
+		_, err = Read(file, o)
+		return err
+	}
+	require.NoError(t, read())
+	require.NoError(t, os.Truncate(name, 20))
+	var corrupt *CorruptError
+	require.ErrorAs(t, read(), &corrupt)
+	require.Equal(t, CorruptError{name, 8, "it ends too early"}, *corrupt)
+	require.Error(t, filled(o, 10).WriteFile(filepath.Join(name, "x")))
+	left, err := os.ReadDir(filepath.Dir(name))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
 }
 
 func TestDiskErrorsAreNotCorruption(t *testing.T) {
@@ -154,10 +167,13 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// resum makes the checksums match the chunks, so that their contents are checked.
+// resum makes the checksums match the frames, so that their contents are checked.
 func resum(stored []byte) []byte {
 	stored = bytes.Clone(stored)
-	sum := uint32(0)
+	if len(stored) < len(magic) {
+		return stored
+	}
+	sum := durable.Sum(stored[:len(magic)])
 	for at := len(magic); at+8 <= len(stored); {
 		claimed := binary.LittleEndian.Uint32(stored[at:])
 		if int64(claimed) > int64(len(stored)-at-8) {
@@ -222,11 +238,16 @@ func TestForgedFiltersAreRefused(t *testing.T) {
 
 // TestCountsBeyondAnInt reads counts that a machine with larger ints may have written.
 func TestCountsBeyondAnInt(t *testing.T) {
-	r := &chunkReader{}
-	r.number(math.MaxInt, math.MaxUint64)
-	require.NoError(t, r.err)
-	r.number(math.MaxInt+1, math.MaxUint64)
-	require.ErrorIs(t, r.err, ErrCorrupt)
+	var out bytes.Buffer
+	w := durable.NewStreamWriter(&out, magic)
+	w.Words(math.MaxInt, math.MaxInt+1)
+	_, err := w.Close()
+	require.NoError(t, err)
+	r := &reader{durable.NewStreamReader(&out, magic)}
+	r.number(math.MaxUint64)
+	require.NoError(t, r.Err)
+	r.number(math.MaxUint64)
+	require.ErrorIs(t, r.Err, ErrCorrupt)
 }
 
 // TestPlansOfAllSizesHaveLayers computes the keys of a layer where their sum would overflow.

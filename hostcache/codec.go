@@ -19,8 +19,8 @@ type codec[V any] struct {
 	decode func(b []byte, v *V) error
 }
 
-// newCodec returns the codec for a type: its own methods, those of a pointer to it, or the bytes
-// themselves for a string, a slice of bytes or a type of fixed size.
+// newCodec returns the codec for a type: its own methods or those of a pointer to it, or the bytes
+// themselves for a string or a type of fixed size.
 func newCodec[V any]() (c codec[V], err error) {
 	t := reflect.TypeFor[V]()
 	c.layout = t.String()
@@ -31,27 +31,12 @@ func newCodec[V any]() (c codec[V], err error) {
 		c.decode = func(b []byte, v *V) error {
 			return any(v).(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
 		}
-	case t.Kind() == reflect.Pointer && isBinary(reflect.New(t.Elem()).Interface()):
-		c.append = func(b []byte, v V) ([]byte, error) { return appendBinary(b, v) }
-		c.decode = func(b []byte, v *V) error {
-			to := reflect.New(t.Elem())
-			*v = to.Interface().(V)
-			return to.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
-		}
 	case t.Kind() == reflect.String:
 		c.append = func(b []byte, v V) ([]byte, error) {
 			return append(b, reflect.ValueOf(v).String()...), nil
 		}
 		c.decode = func(b []byte, v *V) error {
 			reflect.ValueOf(v).Elem().SetString(string(b))
-			return nil
-		}
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		c.append = func(b []byte, v V) ([]byte, error) {
-			return append(b, reflect.ValueOf(v).Bytes()...), nil
-		}
-		c.decode = func(b []byte, v *V) error {
-			reflect.ValueOf(v).Elem().SetBytes(append([]byte(nil), b...))
 			return nil
 		}
 	case t.Kind() != reflect.Slice && hasFixedSize(&zero):

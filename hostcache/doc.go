@@ -22,7 +22,8 @@
 // # Durability
 //
 // [Cache.Save] replaces the file atomically. A crash may leave a file beside it whose name ends in
-// .new. [Open] detects any damage to the file, reports its offset, and ignores everything after it.
+// .new; [Open] removes those that nobody has written to for a minute. It detects any damage to the
+// file, reports its offset, and ignores everything after it.
 //
 // # Costs
 //

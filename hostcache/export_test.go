@@ -1,6 +1,7 @@
 package hostcache
 
 import (
+	"bytes"
 	"io"
 	"iter"
 	"time"
@@ -34,18 +35,15 @@ func (c *Cache[V]) SaveIn(dir vfs.FS, name string) (err error) {
 	return c.Save()
 }
 
-// Frames returns a file of some frames with right checksums, as a cache of strings has them.
-func Frames(w io.Writer, payloads ...[]byte) error {
-	if _, err := io.WriteString(w, fileMagic); err != nil {
-		return err
-	}
-	f := frames{w, durable.Sum([]byte(fileMagic))}
-	for _, p := range append(payloads, nil) {
-		if err := f.write(p); err != nil {
-			return err
-		}
-	}
-	return nil
+// Forge returns a file with right checksums, whose values have a type.
+func Forge(layout string, entries []byte) []byte {
+	var file bytes.Buffer
+	w := durable.NewStreamWriter(&file, fileMagic)
+	w.Words(0)
+	w.Uvarint(uint64(len(layout)))
+	w.Buf = append(append(w.Buf, layout...), entries...)
+	_, _ = w.Close()
+	return file.Bytes()
 }
 
 // An Entry is what a Cache knows about a host.

@@ -1,15 +1,15 @@
 package hostcache
 
 import (
-	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,19 +23,17 @@ var (
 )
 
 // A CorruptError says where a file differs from what [Cache.Save] writes for this type of values.
+// Remove the file, or save over it. It unwraps to [ErrCorrupt].
 type CorruptError struct {
 	File   string
-	Offset int64
+	Offset int64 // of the damaged piece, in bytes
 	Reason string
 }
 
-// Error names the file, the offset and the reason, and says what to do.
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("hostcache: %s: byte %d: %s; remove the file, or save over it",
-		e.File, e.Offset, e.Reason)
-}
+// Error returns all fields.
+func (e *CorruptError) Error() string { return (*durable.CorruptError)(e).Error() }
 
-// Unwrap returns [ErrCorrupt].
+// Unwrap returns ErrCorrupt.
 func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 
 // Open returns a Cache with the entries that [Cache.Save] wrote to a file, or an empty one if there
@@ -46,7 +44,7 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 // other error, such as [ErrVersion], the Cache is nil.
 //
 // The type V must have the methods AppendBinary or MarshalBinary, and UnmarshalBinary, or be a
-// string or a slice of bytes, or have a fixed size as in encoding/binary.
+// string, or have a fixed size as in encoding/binary.
 func Open[V any](file string, o Options) (*Cache[V], error) {
 	c := New[V](o)
 	var err error
@@ -59,6 +57,7 @@ func Open[V any](file string, o Options) (*Cache[V], error) {
 	if c.file, err = filepath.Abs(file); err != nil {
 		return nil, fmt.Errorf("hostcache: open: %w", err)
 	}
+	removeStale(c.file)
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -67,15 +66,14 @@ func Open[V any](file string, o Options) (*Cache[V], error) {
 		return nil, fmt.Errorf("hostcache: open: %w", err)
 	}
 	defer f.Close()
-	err = c.read(bufio.NewReaderSize(f, frameSize))
-	if corrupt, ok := errors.AsType[*CorruptError](err); ok {
-		corrupt.File = file
+	if err = c.read(f); err == nil {
+		return c, nil
+	}
+	err = fmt.Errorf("hostcache: open: %w", err)
+	if errors.Is(err, ErrCorrupt) {
 		return c, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("hostcache: open %s: %w", file, err)
-	}
-	return c, nil
+	return nil, err
 }
 
 // Save writes all entries that have not expired to the file that was given to [Open]. The new file
@@ -100,47 +98,26 @@ func (c *Cache[V]) Save() (err error) {
 
 // replace writes the file under another name and renames it. The name differs from call to call, as
 // several processes may save to one file.
-func (c *Cache[V]) replace(dir vfs.FS, path string) (err error) {
+func (c *Cache[V]) replace(dir vfs.FS, path string) error {
 	name := filepath.Base(path)
 	temp := fmt.Sprintf("%s.%08x.new", name, rand.Uint32())
-	removeStale(filepath.Dir(path), name)
-	f, err := dir.Create(temp)
-	if err != nil {
-		return err
-	}
-	renamed := false
-	defer func() {
-		if !renamed { // also if a method of a value panics
-			_ = f.Close()
-			_ = dir.Remove(temp)
+	return durable.ReplaceWith(dir, name, temp, func(f vfs.File) error {
+		if old, err := os.Stat(path); err == nil {
+			if err := os.Chmod(filepath.Join(filepath.Dir(path), temp), old.Mode().Perm()); err != nil {
+				return err
+			}
 		}
-	}()
-	if old, statErr := os.Stat(path); statErr == nil {
-		err = os.Chmod(filepath.Join(filepath.Dir(path), temp), old.Mode().Perm())
-	}
-	if err == nil {
-		err = c.write(io.NewOffsetWriter(f, 0))
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = f.Close()
-	}
-	if err == nil {
-		err = dir.Rename(temp, name)
-	}
-	if err != nil {
-		return err
-	}
-	renamed = true
-	return dir.Sync()
+		return c.write(io.NewOffsetWriter(f, 0))
+	})
 }
 
 // removeStale removes the temporary files of processes that were killed: those that nobody has
 // written to for a while. Errors are ignored, as the next call tries again.
-func removeStale(dir, name string) {
-	left, _ := filepath.Glob(filepath.Join(dir, globbed(name)+".????????.new"))
+func removeStale(path string) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	left, _ := filepath.Glob(globbed(path) + ".????????.new")
 	for _, temp := range left {
 		if f, err := os.Stat(temp); err == nil && time.Since(f.ModTime()) > staleAfter {
 			_ = os.Remove(temp)
@@ -159,47 +136,21 @@ func globbed(name string) string {
 // The format is described in FORMAT.md. These constants are on disk: do not change them, but add a
 // version.
 const (
-	fileMagic   = fileKind + "\x02\x00" // the version is in the last two bytes
-	fileKind    = "SPHC"
-	frameHeader = 8
+	fileMagic = "SPNHOST3"
+	oldMagic  = "SPHC\x02\x00" // of version 2
 
-	// maxFrame bounds the memory that reading takes. Frames have about frameSize bytes.
-	maxFrame  = 64 << 20
-	frameSize = 64 << 10
+	// maxValue bounds the memory that reading takes.
+	maxValue = 32 << 20
 )
-
-// A frames writes frames to a file. Each has a checksum of the file up to its end, so a lost,
-// repeated or moved frame is detected like a modified one.
-type frames struct {
-	w   io.Writer
-	sum uint32
-}
-
-func (f *frames) write(payload []byte) error {
-	var h [frameHeader]byte
-	binary.LittleEndian.PutUint32(h[:], uint32(len(payload)))
-	f.sum = durable.SumOn(durable.SumOn(f.sum, h[:4]), payload)
-	binary.LittleEndian.PutUint32(h[4:], f.sum)
-	_, err1 := f.w.Write(h[:])
-	_, err2 := f.w.Write(payload)
-	return errors.Join(err1, err2)
-}
 
 // write writes the file.
 func (c *Cache[V]) write(to io.Writer) error {
-	w := bufio.NewWriterSize(to, frameSize)
-	_, err := w.WriteString(fileMagic)
-	if err != nil {
-		return err
-	}
-	f := frames{w, durable.Sum([]byte(fileMagic))}
-	begun := time.Now().UnixMilli()
-	b := append(binary.LittleEndian.AppendUint64(nil, uint64(begun)), c.codec.layout...)
-	if err := f.write(b); err != nil {
-		return err
-	}
+	w := durable.NewStreamWriter(to, fileMagic)
+	w.Words(uint64(time.Now().UnixMilli()))
+	w.Uvarint(uint64(len(c.codec.layout)))
+	w.Buf = append(w.Buf, c.codec.layout...)
 	var value []byte
-	b = b[:0]
+	var err error
 	for host, e := range c.under("") {
 		value = value[:0]
 		if !e.negative {
@@ -207,27 +158,20 @@ func (c *Cache[V]) write(to io.Writer) error {
 				return fmt.Errorf("value of %s: %w", host, err)
 			}
 		}
-		if len(value) > maxFrame/2 {
+		if len(value) > maxValue {
 			return fmt.Errorf("value of %s: %d bytes are too many", host, len(value))
 		}
-		b = append(append(b, byte(len(host))), host...)
-		b = binary.AppendUvarint(b, expiryOnDisk(e.expires, e.negative))
+		w.Buf = append(append(w.Buf, byte(len(host))), host...)
+		w.Uvarint(expiryOnDisk(e.expires, e.negative))
 		if !e.negative {
-			b = append(binary.AppendUvarint(b, uint64(len(value))), value...)
-		}
-		if len(b) >= frameSize {
-			if err := f.write(b); err != nil {
+			w.Uvarint(uint64(len(value)))
+			if _, err = w.Write(value); err != nil {
 				return err
 			}
-			b = b[:0]
 		}
 	}
-	if len(b) > 0 {
-		if err := f.write(b); err != nil {
-			return err
-		}
-	}
-	return errors.Join(f.write(nil), w.Flush()) // the empty frame marks the end
+	_, err = w.Close()
+	return err
 }
 
 // expiryOnDisk returns the milliseconds of Unix time at which an entry expires, 0 if it never does,
@@ -242,138 +186,57 @@ func expiryOnDisk(t time.Time, negative bool) (n uint64) {
 	return n
 }
 
-// A reader reads frames. Its errors have an offset, but no file yet.
-type reader struct {
-	r       io.Reader
-	offset  int64 // of what is read next
-	sum     uint32
-	payload []byte
-}
-
-func corrupt(at int64, format string, args ...any) error {
-	return &CorruptError{Offset: at, Reason: fmt.Sprintf(format, args...)}
-}
-
-// fill reads all of b.
-func (r *reader) fill(b []byte) error {
-	n, err := io.ReadFull(r.r, b)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return corrupt(r.offset+int64(n), "the file ends too early")
-	}
-	r.offset += int64(n)
-	return err
-}
-
-// next reads a frame.
-func (r *reader) next() error {
-	begin := r.offset
-	var h [frameHeader]byte
-	if err := r.fill(h[:]); err != nil {
-		return err
-	}
-	length := binary.LittleEndian.Uint32(h[:])
-	if length > maxFrame {
-		return corrupt(begin, "a frame of %d bytes", length)
-	}
-	if int(length) > cap(r.payload) {
-		r.payload = make([]byte, length)
-	}
-	r.payload = r.payload[:length]
-	if err := r.fill(r.payload); err != nil {
-		return err
-	}
-	r.sum = durable.SumOn(durable.SumOn(r.sum, h[:4]), r.payload)
-	if binary.LittleEndian.Uint32(h[4:]) != r.sum {
-		return corrupt(begin, "wrong checksum of a frame")
-	}
-	return nil
-}
-
 // read reads the file.
 func (c *Cache[V]) read(from io.Reader) error {
-	r := reader{r: from}
-	magic := make([]byte, len(fileMagic))
-	if err := r.fill(magic); err != nil {
-		return err
-	}
-	if string(magic[:len(fileKind)]) != fileKind {
-		return corrupt(0, "not a cache")
-	}
-	r.sum = durable.Sum(magic)
-	begin := r.offset
-	if err := r.next(); err != nil {
-		return err
-	}
-	if string(magic) != fileMagic { // the checksum was right, so it is sound
-		return durable.Version(filepath.Base(c.file), fmt.Sprintf("version %d", binary.LittleEndian.Uint16(magic[len(fileKind):])))
-	}
-	if len(r.payload) < 8 {
-		return corrupt(begin, "the first frame is too short")
-	}
-	saved := int64(binary.LittleEndian.Uint64(r.payload))
-	if layout := string(r.payload[8:]); layout != c.codec.layout {
-		return corrupt(begin, "it has values of type %s, not %s", layout, c.codec.layout)
+	r := durable.NewStreamReader(from, fileMagic, oldMagic)
+	saved := int64(r.Word())
+	layout := make([]byte, r.Uvarint(1<<10, "bytes of a type's name"))
+	r.Fill(layout)
+	if string(layout) != c.codec.layout {
+		r.Fail("it has values of type %s, not %s", layout, c.codec.layout)
 	}
 	// If the clock was ahead when the file was written, its times are shifted back.
 	ahead := max(saved-time.Now().UnixMilli(), 0)
-	for {
-		begin = r.offset
-		if err := r.next(); err != nil {
-			return err
-		}
-		if len(r.payload) == 0 {
-			break
-		}
-		if err := c.entries(begin+frameHeader, r.payload, ahead); err != nil {
-			return err
-		}
+	var space []byte
+	for r.More() {
+		space = c.readEntry(r, ahead, space)
 	}
-	switch _, err := io.ReadFull(r.r, make([]byte, 1)); err {
-	case io.EOF:
-		return nil
-	case nil:
-		return corrupt(r.offset, "something follows the end")
-	default:
+	if err := r.End(); err != nil {
 		return err
 	}
+	if n, err := from.Read(make([]byte, 1)); n > 0 {
+		r.Fail("something follows the end")
+	} else if err != io.EOF {
+		return err
+	}
+	return r.Err
 }
 
-// entries restores the entries of a frame that begins at an offset.
-func (c *Cache[V]) entries(at int64, payload []byte, ahead int64) error {
-	for rest := payload; len(rest) > 0; {
-		here := at + int64(len(payload)-len(rest))
-		host, rest1, ok1 := cut(rest[1:], uint64(rest[0]))
-		expiry, n := binary.Uvarint(rest1)
-		if !ok1 || n <= 0 {
-			return corrupt(here, "an entry makes no sense")
-		}
-		rest = rest1[n:]
-		e := entry[V]{negative: expiry&1 != 0}
-		if !e.negative {
-			length, n := binary.Uvarint(rest)
-			value, rest2, ok := cut(rest[max(n, 0):], length)
-			if n <= 0 || !ok {
-				return corrupt(here, "an entry makes no sense")
+// readEntry reads and restores an entry. It returns the space for the next value.
+func (c *Cache[V]) readEntry(r *durable.StreamReader, ahead int64, space []byte) []byte {
+	var buf [math.MaxUint8]byte
+	name := buf[:r.Byte()]
+	r.Fill(name)
+	host := string(name)
+	expiry := r.Uvarint(math.MaxUint64, "a time")
+	e := entry[V]{negative: expiry&1 != 0}
+	if expiry > 1 {
+		e.expires = time.UnixMilli(int64(expiry>>1) - ahead)
+	}
+	if !e.negative {
+		length := int(r.Uvarint(maxValue, "bytes of a value"))
+		space = slices.Grow(space[:0], length)[:length]
+		r.Fill(space)
+		if r.Err == nil {
+			if err := c.codec.decode(space, &e.value); err != nil {
+				r.Fail("value of %s: %v", host, err)
 			}
-			if err := c.codec.decode(value, &e.value); err != nil {
-				return corrupt(here, "value of %s: %v", host, err)
-			}
-			rest = rest2
-		}
-		if expiry > 1 {
-			e.expires = time.UnixMilli(int64(expiry>>1) - ahead)
-		}
-		if err := c.restore(string(host), e); err != nil {
-			return corrupt(here, "%v", err)
 		}
 	}
-	return nil
-}
-
-// cut removes n bytes from the front.
-func cut(b []byte, n uint64) (front, rest []byte, ok bool) {
-	if n > uint64(len(b)) {
-		return nil, nil, false
+	if r.Err == nil {
+		if err := c.restore(host, e); err != nil {
+			r.Fail("%v", err)
+		}
 	}
-	return b[:n], b[n:], true
+	return space
 }

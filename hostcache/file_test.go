@@ -77,10 +77,8 @@ func TestTypesThatNeedNoCodec(t *testing.T) {
 	savesAndOpens(t, netip.MustParseAddr("fe80::1%eth0"))
 	savesAndOpens(t, time.Unix(5, 6).UTC())
 	savesAndOpens(t, pair{"a", "b"})
-	savesAndOpens(t, &pair{"a", "b"})
 	savesAndOpens(t, "text")
 	savesAndOpens(t, text("text"))
-	savesAndOpens(t, []byte("bytes"))
 	savesAndOpens(t, [4]byte{192, 0, 2, 1})
 	savesAndOpens(t, struct {
 		A int16
@@ -98,12 +96,7 @@ func savesAndOpens[V any](t *testing.T, v V) {
 	var zero V
 	c.Set("a.test", v, time.Hour)
 	c.SetNegative("b.test", time.Hour)
-	if _, isPointer := any(v).(*pair); !isPointer {
-		c.Set("zero.test", zero, time.Hour)
-	}
-	if _, isPair := any(zero).(pair); isPair {
-		c.Set("zero.test", zero, time.Hour)
-	}
+	c.Set("zero.test", zero, time.Hour)
 	require.NoError(t, c.Save())
 	require.Equal(t, maps.Collect(c.All()), maps.Collect(open[V](t, file).All()))
 }
@@ -111,6 +104,8 @@ func savesAndOpens[V any](t *testing.T, v V) {
 func TestTypesThatCannotBeSaved(t *testing.T) {
 	refuses[int](t)
 	refuses[*int](t)
+	refuses[*pair](t)
+	refuses[[]byte](t)
 	refuses[any](t)
 	refuses[[]string](t)
 	refuses[[]int32](t)
@@ -131,14 +126,13 @@ func TestOtherTypesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	opens := map[string]func(file string) error{
 		"addr": opens[netip.Addr], "text": opens[string], "four": opens[[4]byte], "int": opens[int32],
-		"pair": opens[pair], "ptr": opens[*pair],
+		"pair": opens[pair],
 	}
 	save(t, dir+"/addr", netip.IPv6Unspecified())
 	save(t, dir+"/text", "text")
 	save(t, dir+"/four", [4]byte{})
 	save(t, dir+"/int", int32(4))
 	save(t, dir+"/pair", pair{})
-	save(t, dir+"/ptr", &pair{})
 	for wrote := range opens {
 		for reads, open := range opens {
 			err := open(filepath.Join(dir, wrote))
@@ -341,14 +335,14 @@ func TestFormatIsDocumented(t *testing.T) {
 			b, err := os.ReadFile(filepath.Join(dir, name))
 			require.NoError(t, err)
 			if *update {
-				require.NoError(t, os.WriteFile(filepath.Join("testdata", "v2-"+name), b, 0o644))
+				require.NoError(t, os.WriteFile(filepath.Join("testdata", "v3-"+name), b, 0o644))
 			}
-			kept, err := os.ReadFile(filepath.Join("testdata", "v2-"+name))
+			kept, err := os.ReadFile(filepath.Join("testdata", "v3-"+name))
 			require.NoError(t, err)
 			require.Equal(t, kept, b)
 			made[name] = hex.Dump(b)
 		}
-		require.Equal(t, 3, open[netip.Addr](t, filepath.Join("testdata", "v2-three")).Len())
+		require.Equal(t, 3, open[netip.Addr](t, filepath.Join("testdata", "v3-three")).Len())
 	})
 	page, err := os.ReadFile("FORMAT.md")
 	require.NoError(t, err)

@@ -1,8 +1,6 @@
 package pagerank
 
 import (
-	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,17 +9,14 @@ import (
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
+// The errors of [Read] and [ReadURLs], besides those of the reader, and of Stats.
 var (
-	// ErrCorrupt reports a file that WriteTo did not write. It is wrapped with the offset and the
-	// reason. Nothing is loaded: start a new crawl, or load an older file.
-	ErrCorrupt = durable.ErrCorrupt
-
-	// ErrVersion reports a file of another version of WriteTo.
-	ErrVersion = durable.ErrVersion
+	ErrCorrupt = durable.ErrCorrupt // every [CorruptError] unwraps to it
+	ErrVersion = durable.ErrVersion // sound, but written by another version of this package
 
 	// ErrOptions reports a file that was saved with another Damping or Host than Read was given, or
-	// with DL1 instead of another Cutoff. The scores would be meaningless. Read it with the options
-	// it was saved with.
+	// with DL1 instead of another Cutoff: the scores would be meaningless. It also reports one with
+	// ids beyond Limit. Read it with the options it was saved with.
 	ErrOptions = errors.New("pagerank: saved with other options")
 
 	// ErrFull reports in Stats.Err that no more links can be kept. Pages fetched from then on pass
@@ -29,154 +24,89 @@ var (
 	ErrFull = errors.New("pagerank: more than 8 GiB of links")
 )
 
-// Read reads what WriteTo has written. It calls Options.Host again for each id. No host is busy:
-// call NextReady again for those that are. Its memory is bounded by the size of the input, whatever
-// that contains. Read buffers, and may read beyond the end of the frontier, unless r is a
-// *bufio.Reader of 64 KiB or more.
+// A CorruptError says where a saved Frontier is damaged. Nothing is loaded: start a new crawl, or
+// load an older file. It unwraps to [ErrCorrupt].
+type CorruptError struct {
+	File   string // "" if the reader has no method Name, as an *os.File has
+	Offset int64  // in bytes from where Read started
+	Reason string
+}
+
+// Error returns all fields.
+func (e *CorruptError) Error() string { return (*durable.CorruptError)(e).Error() }
+
+// Unwrap returns ErrCorrupt.
+func (e *CorruptError) Unwrap() error { return ErrCorrupt }
+
+// Read reads what WriteTo has written, and not a byte more. It calls Options.Host again for each
+// id. No host is busy: call NextReady again for those that are. Its memory is bounded by the size of
+// the input, whatever that contains. A damaged frontier is rejected with a [CorruptError], one of
+// another version with [ErrVersion], one of other options with [ErrOptions].
 func Read(r io.Reader, opts Options) (*Frontier, error) {
 	f := New(opts)
-	if _, err := f.read(newDecoder(r)); err != nil {
+	d := &decoder{durable.NewStreamReader(r, magic, oldMagic)}
+	f.read(d)
+	if err := d.end(); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// read reads n nodes and their data into an empty frontier.
-func (f *Frontier) read(d *decoder) (n uint64, err error) {
-	// The checksum is compared at the end, so that a file need not be read twice. Until then
-	// nothing is trusted. After an error the decoder returns zeros, and all loops check for it.
+// read reads the nodes and their data into an empty frontier.
+func (f *Frontier) read(d *decoder) (n uint64) {
+	// The checksums tell damage, not who has written it: so nothing is trusted. After an error the
+	// decoder returns zeros, and all loops check for it.
 	n = f.readHead(d)
-	for id := uint64(0); id < n && d.err == nil; id++ {
+	for id := uint64(0); id < n && d.Err == nil; id++ {
 		f.readNode(d, uint32(id), n)
 	}
 	f.readQueue(d)
-	d.end()
-	if d.err == nil {
-		d.err = f.links.err
+	if d.Err == nil {
+		d.Err = f.links.err
 	}
-	if d.err == nil {
+	if d.Err == nil {
 		f.tally()
 	}
-	return n, d.err
+	return n
 }
 
-// A decoder reads and computes the checksum. After an error it returns zeros.
-type decoder struct {
-	in  *bufio.Reader
-	sum uint32
-	at  int64 // bytes read
-	buf [8]byte
-	err error
-}
+// A decoder reads what WriteTo writes.
+type decoder struct{ *durable.StreamReader }
 
-func newDecoder(r io.Reader) *decoder {
-	return &decoder{in: bufio.NewReaderSize(r, 1<<16)}
-}
-
-// fail records the first error and its offset.
-func (d *decoder) fail(format string, args ...any) {
-	if d.err == nil {
-		d.err = fmt.Errorf("pagerank: %w: before byte %d: "+format, append([]any{ErrCorrupt, d.at}, args...)...)
-	}
-}
-
-// bytes returns the next few bytes, at most 8, valid until the next call.
-func (d *decoder) bytes(n int) []byte {
-	d.read(d.buf[:n])
-	return d.buf[:n]
-}
-
-// read fills b.
-func (d *decoder) read(b []byte) {
-	if d.err != nil {
-		clear(b)
-		return
-	}
-	n, err := io.ReadFull(d.in, b)
-	d.at += int64(n)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		d.fail("it ends early")
-		clear(b)
-	case err != nil:
-		d.err = fmt.Errorf("pagerank: read: %w", err)
-		clear(b)
-	}
-	d.sum = durable.SumOn(d.sum, b)
-}
-
-// form reads the magic and the version, and their checksum. Versions before the current one had
-// none, so an older version is believed unless its byte is all that is wrong.
-func (d *decoder) form(magic string, version byte, of string) {
-	head := [5]byte(d.bytes(5))
-	found, sum := head[4], binary.LittleEndian.Uint32(d.bytes(4))
-	right := sum == durable.Sum(head[:])
-	head[4] = version
-	ours := sum == durable.Sum(head[:])
-	switch {
-	case d.err != nil:
-	case string(head[:4]) == magic && (found > version && right || found > 0 && found < version && !ours):
-		d.err = fmt.Errorf("pagerank: %w: %d, not %d", ErrVersion, found, version)
-	case string(head[:4]) != magic || found != version || !right:
-		d.fail("not written by %s.WriteTo", of)
-	}
-}
-
-func (d *decoder) byte() byte { return d.bytes(1)[0] }
-
-func (d *decoder) float() float64 {
-	v := math.Float64frombits(binary.LittleEndian.Uint64(d.bytes(8)))
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		d.fail("a number is %v", v)
+// count reads the number of ids or URLs, which must not be beyond Options.Limit.
+func (d *decoder) count(limit int) uint64 {
+	n := d.Uvarint(maxIDs, "ids")
+	if n > uint64(limit) {
+		d.Err = fmt.Errorf("%w: %d ids, and the limit is %d", ErrOptions, n, limit)
 		return 0
 	}
-	return v
+	return n
 }
 
-// uvarint reads a number up to most.
-func (d *decoder) uvarint(most uint64, what string) (v uint64) {
-	for shift := 0; shift < 63; shift += 7 { // no number has more bits
-		b := d.byte()
-		v |= uint64(b&0x7f) << shift
-		if b >= 0x80 {
-			continue
-		}
-		if v > most {
-			d.fail("%s %d of %d", what, v, most)
-			return 0
-		}
-		return v
+func (d *decoder) end() error {
+	if err := d.End(); err != nil {
+		return fmt.Errorf("pagerank: read: %w", err)
 	}
-	d.fail("%s without an end", what)
-	return 0
-}
-
-// end compares the checksum.
-func (d *decoder) end() {
-	want := d.sum
-	if got := binary.LittleEndian.Uint32(d.bytes(4)); got != want {
-		d.fail("checksum %08x, want %08x", got, want)
-	}
+	return nil
 }
 
 func (f *Frontier) readHead(d *decoder) (n uint64) {
-	d.form(magic, version, "Frontier")
-	if flags := d.byte(); flags != f.flags() && d.err == nil {
-		d.err = fmt.Errorf("%w: flags %03b, now %03b", ErrOptions, flags, f.flags())
+	if flags := d.Byte(); flags != f.flags() && d.Err == nil {
+		d.Err = fmt.Errorf("%w: flags %03b, now %03b", ErrOptions, flags, f.flags())
 	}
-	if damping := d.float(); damping != f.opts.Damping && d.err == nil {
-		d.err = fmt.Errorf("%w: damping %v, now %v", ErrOptions, damping, f.opts.Damping)
+	if damping := d.Float(); damping != f.opts.Damping && d.Err == nil {
+		d.Err = fmt.Errorf("%w: damping %v, now %v", ErrOptions, damping, f.opts.Damping)
 	}
-	f.sums.put = d.float()
-	zigzag := d.uvarint(math.MaxInt64, "credit")
+	f.sums.put = d.Float()
+	zigzag := d.Uvarint(math.MaxUint64, "credit")
 	f.sums.credit = int64(zigzag>>1) ^ -int64(zigzag&1)
-	f.sums.updates = d.uvarint(math.MaxInt64, "updates")
-	return d.uvarint(uint64(f.opts.Limit), "nodes")
+	f.sums.updates = d.Uvarint(math.MaxInt64, "updates")
+	return d.count(f.opts.Limit)
 }
 
 // readNode reads the next node.
 func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
-	state := d.byte()
+	state := d.Byte()
 	// One by one, not all at once: in a corrupt file, the number of nodes may be anything.
 	f.cover(uint64(id) + 1)
 	n := &f.nodes[id]
@@ -185,16 +115,16 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	}
 	isNew := state&savedNewcomer != 0
 	if state &^= savedNewcomer; !legal(state, f.keeps()) || isNew && state&queued == 0 {
-		d.fail("node %d has state %#x", id, state)
+		d.Fail("node %d has state %#x", id, state)
 		return
 	}
-	n.score = d.float()
+	n.score = d.Float()
 	if isNew {
 		n.next = always
 	} else if state&queued != 0 {
-		b := binary.LittleEndian.Uint16(d.bytes(2))
+		b := d.Uint16()
 		if b >= buckets {
-			d.fail("node %d is in bucket %d", id, b)
+			d.Fail("node %d is in bucket %d", id, b)
 			return
 		}
 		n.next = lowest + b + 1
@@ -202,15 +132,15 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	f.meet(id) // calls Host: the file has no hosts, since the caller numbers them
 	n.state = state
 	if f.blends() {
-		cash := math.Float32frombits(binary.LittleEndian.Uint32(d.bytes(4)))
-		if !(cash >= 0 && cash <= math.MaxFloat32) {
-			d.fail("node %d has cash %v", id, cash)
+		cash := d.Float32()
+		if cash < 0 {
+			d.Fail("node %d has cash %v", id, cash)
 			return
 		}
 		f.hosts.cash[id] = cash
 	}
 	if f.keeps() && state&linked != 0 {
-		f.passed[id] = d.float()
+		f.passed[id] = d.Float()
 	}
 	if state&kept != 0 {
 		f.readLinks(d, id, all)
@@ -226,21 +156,21 @@ func legal(state uint8, links bool) bool {
 
 func (f *Frontier) readLinks(d *decoder, id uint32, all uint64) {
 	f.targets = f.targets[:0]
-	count := d.uvarint(all, "links")
+	count := d.Uvarint(all, "links")
 	next := uint64(0)
 	for range count {
-		to := next + d.uvarint(all, "gap")
+		to := next + d.Uvarint(all, "gap")
 		if to >= all || uint32(to) == id {
-			d.fail("node %d links to %d of %d", id, to, all)
+			d.Fail("node %d links to %d of %d", id, to, all)
 		}
-		if d.err != nil {
+		if d.Err != nil {
 			return
 		}
 		f.targets = append(f.targets, uint32(to))
 		next = to + 1
 	}
 	if len(f.targets) == 0 {
-		d.fail("node %d has no links", id)
+		d.Fail("node %d has no links", id)
 		return
 	}
 	f.places[id] = f.links.put(id, f.targets)
@@ -248,9 +178,9 @@ func (f *Frontier) readLinks(d *decoder, id uint32, all uint64) {
 
 // claim reads an id that must be queued and must not have been read before.
 func (f *Frontier) claim(d *decoder) (id uint32) {
-	id = uint32(d.uvarint(uint64(len(f.nodes)), "id"))
+	id = uint32(d.Uvarint(uint64(len(f.nodes)), "id"))
 	if int(id) >= len(f.nodes) || f.nodes[id].state&(queued|marked) != queued {
-		d.fail("id %d is not where it should be", id)
+		d.Fail("id %d is not where it should be", id)
 		return 0
 	}
 	f.nodes[id].state |= marked // until requireClaimed
@@ -259,24 +189,24 @@ func (f *Frontier) claim(d *decoder) (id uint32) {
 
 func (f *Frontier) readQueue(d *decoder) {
 	bucket := uint16(0)
-	for n := d.uvarint(uint64(len(f.nodes)), "queued"); n > 0 && d.err == nil; n-- {
+	for n := d.Uvarint(uint64(len(f.nodes)), "queued"); n > 0 && d.Err == nil; n-- {
 		id := f.claim(d)
-		if d.err != nil {
+		if d.Err != nil {
 			return
 		}
 		// Reading in the order of the buckets makes another WriteTo give the same file.
 		node := &f.nodes[id]
 		if b := node.bucket(); b < bucket || node.next == always {
-			d.fail("the queue is out of order at id %d", id)
+			d.Fail("the queue is out of order at id %d", id)
 			return
 		}
 		bucket = node.bucket()
 		f.queue.add(f.nodes, lowest+bucket, id)
 	}
-	for n := d.uvarint(uint64(len(f.nodes)), "newcomers"); n > 0 && d.err == nil; n-- {
+	for n := d.Uvarint(uint64(len(f.nodes)), "newcomers"); n > 0 && d.Err == nil; n-- {
 		id := f.claim(d)
-		if d.err == nil && f.nodes[id].next != always {
-			d.fail("id %d is not a newcomer", id)
+		if d.Err == nil && f.nodes[id].next != always {
+			d.Fail("id %d is not a newcomer", id)
 		}
 		f.queue.live++
 		f.newcomers = append(f.newcomers, id)
@@ -289,7 +219,7 @@ func (f *Frontier) requireClaimed(d *decoder) {
 	for id := range f.nodes {
 		n := &f.nodes[id]
 		if n.state&(queued|marked) == queued {
-			d.fail("id %d is nowhere", id)
+			d.Fail("id %d is nowhere", id)
 		}
 		n.state &^= marked
 	}

@@ -27,7 +27,9 @@ const (
 	AR
 )
 
-// Options configures a [Frontier]. The zero Options is the recommendation.
+// Options configures a [Frontier]. The zero Options orders best: the sum of three criteria, between -1
+// and 2, has a mean of 1.37 on the six graphs of examples/pageranklab. DL1 has 1.19, and an order by
+// true PageRank, which no crawler knows, 1.60.
 type Options struct {
 	// Cutoff limits how far scores travel. 0 means Push.
 	Cutoff Cutoff

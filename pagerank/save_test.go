@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -105,20 +104,20 @@ func TestFormatIsThatOfThePage(t *testing.T) {
 }
 
 func TestFilesOfOtherVersionsAreNamed(t *testing.T) {
-	file := saved(t, example())
-	for v, want := range map[byte]error{1: ErrVersion, 2: ErrVersion, version: nil, version + 1: ErrVersion} {
-		head := append([]byte(magic), v)
-		head = binary.LittleEndian.AppendUint32(head, durable.Sum(head))
-		_, err := Read(bytes.NewReader(summed(append(head, file[len(head):len(file)-4]...))), example().opts)
-		require.ErrorIs(t, err, want, "%d", v)
+	body := payload(saved(t, example()))
+	for m, want := range map[string]error{magic: nil, "SPNRANK3": ErrVersion, "SPNRANK5": ErrVersion} {
+		_, err := Read(bytes.NewReader(forged(m, body)), example().opts)
+		require.ErrorIs(t, err, want, m)
 		require.NotErrorIs(t, err, ErrCorrupt)
 	}
-	file[4]++
-	_, err := Read(bytes.NewReader(file), example().opts)
-	require.ErrorIs(t, err, ErrCorrupt, "a version without its checksum")
-	file[4] -= 2
+	_, err := Read(strings.NewReader("SPRF\x03 and so on"), example().opts)
+	require.ErrorIs(t, err, ErrVersion)
+	file := saved(t, example())
+	file[7]++
 	_, err = Read(bytes.NewReader(file), example().opts)
-	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorIs(t, err, ErrCorrupt, "a version without its checksum")
+	_, err = Read(bytes.NewReader(saved(t, example())), Options{Cutoff: AR, Host: tenPerHost, Limit: 12})
+	require.ErrorIs(t, err, ErrOptions, "13 ids are no damage")
 }
 
 // What waited for a busy host must not wait for a Release that nobody will make.
@@ -149,7 +148,9 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 	for cut := range file {
 		_, err := Read(bytes.NewReader(file[:cut]), f.opts)
 		require.ErrorIs(t, err, ErrCorrupt, "cut at %d", cut)
-		require.ErrorContains(t, err, fmt.Sprintf("before byte %d: ", cut))
+		var where *CorruptError
+		require.ErrorAs(t, err, &where)
+		require.LessOrEqual(t, where.Offset, int64(cut))
 	}
 	for at := range file {
 		for bit := range 3 {
@@ -171,9 +172,23 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error)  { return 0, f.err }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// summed appends the right checksum.
-func summed(body []byte) []byte {
-	return binary.LittleEndian.AppendUint32(bytes.Clone(body), durable.Sum(body))
+// payload returns what is in the frames of a file.
+func payload(file []byte) (body []byte) {
+	for at := len(magic); at < len(file); {
+		n := int(binary.LittleEndian.Uint32(file[at:]))
+		body = append(body, file[at+4:at+4+n]...)
+		at += 4 + n + 4
+	}
+	return body
+}
+
+// forged returns a file with right checksums.
+func forged(magic string, body []byte) []byte {
+	var file bytes.Buffer
+	w := durable.NewStreamWriter(&file, magic)
+	_, _ = w.Write(body)
+	_, _ = w.Close()
+	return file.Bytes()
 }
 
 // FuzzRead feeds bodies with right checksums: what loads has to obey the law, to work, and to save
@@ -190,11 +205,11 @@ func FuzzRead(f *testing.F) {
 		if _, err := s.WriteTo(&b); err != nil {
 			f.Fatal(err)
 		}
-		f.Add(b.Bytes()[:b.Len()-4])
+		f.Add(payload(b.Bytes()))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		opts := Options{Cutoff: AR, Host: tenPerHost, Limit: 1 << 20}
-		got, err := Read(bytes.NewReader(summed(body)), opts)
+		got, err := Read(bytes.NewReader(forged(magic, body)), opts)
 		if err != nil {
 			t.Skip()
 		}
@@ -275,10 +290,9 @@ func TestTheCountOfUpdatesSurvivesWhereAnIntIsShort(t *testing.T) {
 }
 
 func TestANumberWithoutAnEndIsRefused(t *testing.T) {
-	const credit = 26 // the first number of any length
-	file := saved(t, New(Options{}))
-	long := append(bytes.Repeat([]byte{0x80}, 9), file[credit])
-	body := slices.Concat(file[:credit], long, file[credit+1:len(file)-4])
-	_, err := Read(bytes.NewReader(summed(body)), Options{})
+	const credit = 17 // where the first number of any length is
+	body := payload(saved(t, New(Options{})))
+	long := append(bytes.Repeat([]byte{0x80}, 10), body[credit])
+	_, err := Read(bytes.NewReader(forged(magic, slices.Concat(body[:credit], long, body[credit+1:]))), Options{})
 	require.ErrorIs(t, err, ErrCorrupt)
 }

@@ -1,64 +1,52 @@
 package pagerank
 
 import (
-	"fmt"
 	"io"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
-const (
-	urlsMagic   = "SPRU"
-	urlsVersion = 2
-)
-
-// WriteTo saves the URLs, and then the Frontier. FORMAT.md describes it. It changes nothing.
+// WriteTo saves the URLs and the Frontier, as [Frontier.WriteTo] does. FORMAT.md describes it.
 func (u *URLs) WriteTo(w io.Writer) (n int64, err error) {
-	e := newEncoder(w, urlsMagic, urlsVersion)
-	e.uvarint(uint64(u.urls.n))
-	e.flush()
+	out := durable.NewStreamWriter(w, urlsMagic)
+	out.Uvarint(uint64(u.urls.n))
 	last := []byte{}
 	u.urls.all(func(url []byte) bool {
 		shared := sharedPrefix(last, string(url))
-		e.uvarint(uint64(shared))
-		e.uvarint(uint64(len(url) - shared))
-		e.row = append(e.row, url[shared:]...)
-		e.flush()
+		out.Uvarint(uint64(shared))
+		out.Uvarint(uint64(len(url) - shared))
+		out.Buf = append(out.Buf, url[shared:]...)
 		last = append(last[:0], url...)
-		return e.err == nil
+		return out.Err == nil
 	})
-	if n, err = e.end(); err != nil {
-		return n, err
-	}
-	more, err := u.frontier.WriteTo(w)
-	return n + more, err
+	u.frontier.write(out)
+	return out.Close()
 }
+
+// WriteFile replaces a file by what WriteTo writes, as [Frontier.WriteFile] does.
+func (u *URLs) WriteFile(name string) error { return writeFile(name, u) }
 
 // ReadURLs reads what [URLs.WriteTo] has written. See [Read].
 func ReadURLs(r io.Reader, opts Options) (*URLs, error) {
 	u := NewURLs(opts)
-	d := newDecoder(r)
-	d.form(urlsMagic, urlsVersion, "URLs")
+	d := &decoder{durable.NewStreamReader(r, urlsMagic, oldURLsMagic)}
 	var url []byte
-	count := d.uvarint(uint64(u.frontier.opts.Limit), "URLs")
-	for i := uint64(0); i < count && d.err == nil; i++ {
-		shared := d.uvarint(uint64(len(url)), "shared bytes")
-		length := d.uvarint(longestURL-shared, "bytes")
+	count := d.count(u.frontier.opts.Limit)
+	for i := uint64(0); i < count && d.Err == nil; i++ {
+		shared := d.Uvarint(uint64(len(url)), "shared bytes")
+		length := d.Uvarint(longestURL-shared, "bytes")
 		url = append(url[:shared], make([]byte, length)...)
-		d.read(url[shared:])
-		if d.err == nil {
+		d.Fill(url[shared:])
+		if d.Err == nil {
 			if u.id(string(url)); uint64(u.urls.n) != i+1 {
-				d.fail("%q is there twice", url)
+				d.Fail("%q is there twice", url)
 			}
 		}
 	}
-	d.end()
-	if d.err != nil {
-		return nil, d.err
+	if n := u.frontier.read(d); n != count {
+		d.Fail("%d URLs for %d ids", count, n)
 	}
-	n, err := u.frontier.read(&decoder{in: d.in, at: d.at})
-	if err == nil && n != count {
-		err = fmt.Errorf("%w: %d URLs for %d ids", ErrCorrupt, count, n)
-	}
-	if err != nil {
+	if err := d.end(); err != nil {
 		return nil, err
 	}
 	return u, nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +210,25 @@ func TestSavedURLsGoOn(t *testing.T) {
 	}
 }
 
+func TestFilesAreReplaced(t *testing.T) {
+	u, _ := crawledURLs(20)
+	name := filepath.Join(t.TempDir(), "urls")
+	for _, from := range []interface{ WriteFile(name string) error }{u.Frontier(), u} {
+		require.NoError(t, from.WriteFile(name))
+	}
+	file, err := os.Open(name)
+	require.NoError(t, err)
+	defer file.Close()
+	got, err := ReadURLs(file, Options{})
+	require.NoError(t, err)
+	require.Equal(t, u.urls.n, got.urls.n)
+	_, err = ReadURLs(file, Options{})
+	var corrupt *CorruptError
+	require.ErrorAs(t, err, &corrupt, "it is at its end")
+	require.Equal(t, CorruptError{name, 0, "it ends too early"}, *corrupt)
+	require.Error(t, u.WriteFile(filepath.Join(name, "x", "y")))
+}
+
 func TestBrokenURLsAreRefused(t *testing.T) {
 	u, _ := crawledURLs(20)
 	var file bytes.Buffer
@@ -222,14 +243,13 @@ func TestBrokenURLsAreRefused(t *testing.T) {
 		require.Error(t, err, "byte %d", at)
 	}
 	_, err = ReadURLs(bytes.NewReader(file.Bytes()), Options{Limit: 10})
-	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorIs(t, err, ErrOptions)
 	_, err = u.WriteTo(failing{fmt.Errorf("disk")})
 	require.ErrorContains(t, err, "disk")
-	var alone bytes.Buffer
-	_, err = u.WriteTo(&alone)
-	require.NoError(t, err)
-	head := bytes.LastIndex(alone.Bytes(), []byte(magic))
-	_, err = ReadURLs(bytes.NewReader(append(slices.Clone(alone.Bytes()[:head]), saved(t, New(Options{Host: tenPerHost}))...)), Options{})
+	body := payload(file.Bytes())
+	list := body[:len(body)-len(payload(saved(t, u.Frontier())))]
+	other := payload(saved(t, New(Options{Host: tenPerHost})))
+	_, err = ReadURLs(bytes.NewReader(forged(urlsMagic, slices.Concat(list, other))), Options{})
 	require.ErrorIs(t, err, ErrCorrupt, "a frontier of other ids")
 }
 
@@ -241,21 +261,22 @@ func FuzzReadURLs(f *testing.F) {
 	if _, err := u.WriteTo(&file); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(file.Bytes()[:bytes.LastIndex(file.Bytes(), []byte(magic))-4])
-	f.Add([]byte("SPRU\x01\x00"))
+	body := payload(file.Bytes())
+	var frontier bytes.Buffer
+	if _, err := u.Frontier().WriteTo(&frontier); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body[:len(body)-len(payload(frontier.Bytes()))])
+	f.Add([]byte("\x01\x00\x00"))
 	f.Fuzz(func(t *testing.T, list []byte) {
 		empty := NewURLs(Options{Limit: 1 << 16})
 		count := 0
-		if len(list) > 5 {
-			count = int(list[5] & 0x7f)
+		if len(list) > 0 {
+			count = int(list[0] & 0x7f)
 		}
 		empty.frontier.cover(uint64(count))
-		var file bytes.Buffer
-		file.Write(summed(list))
-		if _, err := empty.frontier.WriteTo(&file); err != nil {
-			t.Fatal(err)
-		}
-		got, err := ReadURLs(&file, Options{Limit: 1 << 16})
+		nodes := payload(saved(t, empty.frontier))
+		got, err := ReadURLs(bytes.NewReader(forged(urlsMagic, slices.Concat(list, nodes))), Options{Limit: 1 << 16})
 		if err != nil {
 			t.Skip()
 		}

@@ -12,26 +12,32 @@ import (
 
 func TestJSONKeepsEverything(t *testing.T) {
 	type record struct {
-		Page  History
-		Prior Prior
-		Pulse Pulse
-		Hints Hints
+		Page   History
+		Prior  Prior
+		Pulse  Pulse
+		Hints  Hints
+		Demand Demand
+		Policy Bayes
+		MLE    MLE
 	}
 	h := walk(step{7, true}, step{3, false})
 	hints := Hints{}
 	hints.Observe(h, Visit{At: h.Last().Add(dayLong), Changed: true}, 1)
 	pulse := pulseOf([]byte{24, 0, 24, 1, 24, 2, 24, 5})
-	for _, want := range []record{{}, {h, Fit([]History{h}, Prior{}), pulse, hints}} {
+	var demand Demand
+	demand.Add(time.Hour)
+	prior := Fit([]History{h}, Prior{})
+	for _, want := range []record{{}, {h, prior, pulse, hints, demand, Feed(), MLE{Rep: Shortest}}} {
 		text, err := json.Marshal(want)
 		require.NoError(t, err)
 		var got record
 		require.NoError(t, json.Unmarshal(text, &got), "%s", text)
 		require.Equal(t, want, got)
 	}
-	text, err := json.Marshal(record{})
-	require.NoError(t, err)
-	require.JSONEq(t, `{"Page":"","Prior":"","Pulse":"","Hints":""}`, string(text))
-	for _, v := range []any{new(History), new(Prior), new(Pulse), new(Hints)} {
+	for _, v := range []any{new(History), new(Prior), new(Pulse), new(Hints), new(Demand)} {
+		text, err := json.Marshal(v)
+		require.NoError(t, err)
+		require.Equal(t, `""`, string(text), "%T", v)
 		require.ErrorIs(t, json.Unmarshal([]byte(`"not base64!"`), v), ErrCorrupt, "%T", v)
 		require.ErrorIs(t, json.Unmarshal([]byte(`"AAAA"`), v), ErrCorrupt, "%T", v)
 	}

@@ -107,7 +107,7 @@ func TestManifestOfAKilledProcessIsSynced(t *testing.T) {
 		fs := vfs.NewMem()
 		s := mustOpen(t, fs, Options{Memory: small})
 		add(t, s, "a", "b")
-		fs.FailAt(whole.Steps()-1, errors.New("killed"))
+		fs.FailAt(whole.Steps(), errors.New("killed"))
 		require.ErrorIs(t, s.Trim(1), ErrFailed)
 		kill(t, s)
 		s = mustOpen(t, fs, Options{Memory: small})

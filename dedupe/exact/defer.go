@@ -1,26 +1,68 @@
 package exact
 
-import (
-	"fmt"
+import "github.com/spinneret-go/spinneret/internal/vfs"
 
-	"github.com/spinneret-go/spinneret/internal/durable"
-)
-
-// deferred are the sightings that the next merge decides on.
+// deferred are the sightings that merges decide on. Those of the merge that is under way come
+// first, and then those that the next one decides on.
 type deferred struct {
-	sightings []sighting // the capacity is fixed; nil before the first one
-	pile      pile       // their URLs
+	sightings []sighting  // the capacity is fixed; nil before the first one
+	digits    [digits]int // how many of those for the next merge begin with each digit
+	pile      *pile       // the URLs of those
+	spare     *pile       // the URLs of the merge that is under way
+	bound     int64       // of the bytes of a pile
+	merge     *merge      // nil if none is under way
 }
 
 // maxPile bounds the bytes of deferred URLs, as a multiple of Memory. It allows for URLs of about
 // 300 bytes on average; fewer can be deferred if they are longer.
 const maxPile = 8
 
+func newDeferred(fs vfs.FS, memory int64, written *int64) deferred {
+	return deferred{
+		pile:  &pile{fs: fs, name: pileNames[0], written: written},
+		spare: &pile{fs: fs, name: pileNames[1], written: written},
+		bound: max(maxPile*memory, maxItem),
+	}
+}
+
+// allocate takes the memory, before the first sighting.
+func (d *deferred) allocate(memory int64) {
+	if d.sightings == nil {
+		d.sightings = make([]sighting, 0, max(memory*7/16/sightingBytes, 2))
+		for _, p := range []*pile{d.pile, d.spare} {
+			p.latest = make([]byte, 0, max(memory/32, maxItem))
+		}
+	}
+}
+
+// waiting returns how many sightings are not decided on.
+func (d *deferred) waiting() int {
+	if m := d.merge; m != nil {
+		return m.left + len(d.sightings) - len(m.all)
+	}
+	return len(d.sightings)
+}
+
+// reserve is the number of sightings that are deferred while a merge is under way. A larger one
+// would make merges more frequent, and a smaller one makes each call do more of them.
+func (d *deferred) reserve() int { return max(cap(d.sightings)/32, 1) }
+
+// full reports whether there is no space for another sighting with that many bytes.
+func (d *deferred) full(bytes int64) bool {
+	return len(d.sightings) == cap(d.sightings) || d.pile.size()+bytes > d.bound
+}
+
+// due reports whether a merge has to begin before a sighting with that many bytes is added.
+func (d *deferred) due(bytes int64) bool {
+	return len(d.sightings) >= cap(d.sightings)-d.reserve() || d.full(bytes)
+}
+
 // Defer records url for the next merge, which decides whether it is new; if so, it becomes an entry
 // with a copy of data. This is much faster than Add if most answers have to be read from disk: a
 // merge reads the index sequentially, once for all deferred URLs.
 //
-// When the memory for deferred URLs is full, Defer merges. After an error, url was not recorded.
+// When the memory for deferred URLs is nearly full, a merge begins, and each call does a part of
+// it. After an error, url was not recorded.
 func (s *Set) Defer(url string, data []byte) error {
 	if len(url)+len(data) > MaxEntry-maxUvarint {
 		return ErrTooLarge
@@ -37,129 +79,85 @@ func (s *Set) Defer(url string, data []byte) error {
 		return nil
 	}
 	d := &s.deferred
-	if d.sightings == nil {
-		d.sightings = make([]sighting, 0, max(s.options.Memory*7/16/sightingBytes, 1))
-		d.pile.latest = make([]byte, 0, max(s.options.Memory/16, maxItem))
-	}
-	full := len(d.sightings) == cap(d.sightings)
-	if full || d.pile.size()+itemSize(url, data) > maxPile*s.options.Memory {
-		if err := s.merge(); err != nil {
-			return err
-		}
+	d.allocate(s.options.Memory)
+	if err := s.makeSpace(itemSize(url, data)); err != nil {
+		return err
 	}
 	place, err := d.pile.add(url, data)
 	if err != nil {
 		return err
 	}
 	d.sightings = append(d.sightings, newSighting(print, place))
+	d.digits[print[0]>>(64-digitBits)]++
 	s.recent.add(print)
 	s.stats.Lookups++
 	return nil
 }
 
-// Merge decides on all deferred URLs, and then syncs like [Set.Sync]. After an error, nothing is
-// lost as long as the process lives: the next Merge retries the rest.
+// makeSpace makes space for another sighting with that many bytes. It does as many steps of a merge
+// as are needed to complete that before the reserve is used up. It requires that s.mu is held, and
+// unlocks it during disk operations.
+func (s *Set) makeSpace(bytes int64) error {
+	d := &s.deferred
+	if m := d.merge; m != nil {
+		used := max(1, bytes*int64(d.reserve())*32/d.bound) // of the reserve
+		m.due += 2 * m.steps * used
+	}
+	for {
+		switch m := d.merge; {
+		case m == nil && !d.due(bytes):
+			return nil
+		case m == nil:
+			s.beginMerge()
+			continue
+		case m.due < int64(d.reserve()) && !d.full(bytes):
+			return nil
+		default:
+			m.due -= int64(d.reserve())
+		}
+		if err := s.stepMerge(); err != nil {
+			return err
+		}
+		if err := s.refusal(); err != nil {
+			return err
+		}
+	}
+}
+
+// Merge decides on all deferred URLs, and then syncs like [Set.Sync]. Other calls go on meanwhile.
+// After an error, nothing is lost as long as the process lives: the next Merge goes on.
 func (s *Set) Merge() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refusal(); err != nil {
 		return err
 	}
-	if err := s.merge(); err != nil {
+	if err := s.mergeAll(s.refusal); err != nil {
 		return err
 	}
 	return s.sync()
 }
 
-// merge requires that s.mu is held.
-func (s *Set) merge() error {
+// mergeAll decides on all URLs that were deferred before the call. It requires that s.mu is held,
+// and unlocks it between the steps.
+func (s *Set) mergeAll(refusal func() error) error {
 	d := &s.deferred
-	if len(d.sightings) == 0 {
-		return nil
-	}
-	if err := s.dropKnown(); err != nil {
-		return err
-	}
-	sortPlaces(d.sightings)
-	items := newPileReader(&d.pile, len(d.sightings), &s.stats.Read)
-	for len(d.sightings) > 0 {
-		if err := s.makeRoom(); err != nil {
-			return err
+	for range 2 { // the merge that is under way, and one of what was deferred since
+		if d.merge == nil && len(d.sightings) == 0 {
+			return nil
 		}
-		n := min(s.fresh.limit()-s.fresh.n, len(d.sightings))
-		if err := s.appendAll(d.sightings[:n], items); err != nil {
-			return err
+		if d.merge == nil {
+			s.beginMerge()
 		}
-		for _, sighting := range d.sightings[:n] {
-			s.fresh.add(sighting.print())
-		}
-		d.sightings = d.sightings[:copy(d.sightings, d.sightings[n:])]
-	}
-	d.pile.clear()
-	s.stats.Merges++
-	return nil
-}
-
-// dropKnown drops the deferred sightings of known URLs, and all but the first of each URL.
-func (s *Set) dropKnown() error {
-	d := &s.deferred
-	d.sightings = sortPrints(d.sightings)
-	s.stats.New += s.filter.mark(d.sightings)
-	kept := d.sightings[:0]
-	for _, sighting := range d.sightings {
-		print := sighting.print()
-		if sighting.isNew() || !s.fresh.has(print) && !s.frozen.has(print) {
-			kept = append(kept, sighting)
-		}
-	}
-	unknown := kept
-	var err error
-	if s.index.count > 0 {
-		unknown, err = s.index.dropKnown(kept, &s.stats.Read)
-	}
-	// The next merge must not rely on the filter's current answers.
-	if err != nil {
-		unknown = kept
-	}
-	for i := range unknown {
-		unknown[i].clearNew()
-	}
-	d.sightings = unknown
-	return err
-}
-
-// appendAll completes the items of the pile and writes them to the log as entries. For an item that
-// was spilled to the file, it checks that the URL still has its fingerprint. The caller's data is
-// not checked, since a checksum would have to be computed for known URLs, too.
-func (s *Set) appendAll(all []sighting, items *pileReader) error {
-	w := &durable.Writer{To: s.log.file, At: s.log.end}
-	next := s.log
-	next.starts = next.starts[:len(next.starts):len(next.starts)]
-	for _, sighting := range all {
-		place := sighting.place()
-		item, err := items.item(place)
-		if err != nil {
-			s.log.torn = true
-			return err
-		}
-		if place < items.spilled {
-			url, _, ok := parseContents(item[4:])
-			if !ok || s.fingerprint(string(url)) != sighting.print() {
-				s.log.torn = true
-				return durable.Corrupt(pileName, place, "not what was written")
+		for m := d.merge; d.merge == m; {
+			if err := s.stepMerge(); err != nil {
+				return err
+			}
+			s.pause()
+			if err := refusal(); err != nil {
+				return err
 			}
 		}
-		next.note()
-		next.record = next.appendRecord(next.record[:0], item)
-		w.Write(next.record)
-		next.end += int64(len(next.record))
-		next.next++
 	}
-	if err := w.Flush(); err != nil {
-		s.log.torn = true
-		return fmt.Errorf("exact: write entries: %w", err)
-	}
-	s.stats.Written += next.end - s.log.end
-	s.log = next
 	return nil
 }

@@ -110,7 +110,7 @@ func TestPileReturnsItsItems(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for _, capacity := range []int{300, 3000, 300_000} {
 		var written, read int64
-		p := &pile{fs: vfs.NewMem(), latest: make([]byte, 0, capacity), written: &written}
+		p := &pile{fs: vfs.NewMem(), name: pileNames[0], latest: make([]byte, 0, capacity), written: &written}
 		var urls []string
 		var places []int64
 		for i := range 2000 {
@@ -143,6 +143,7 @@ func cramped(t testing.TB, fs vfs.FS) *Set {
 	s := mustOpen(t, fs, Options{Memory: small})
 	s.deferred.sightings = make([]sighting, 0, 30)
 	s.deferred.pile.latest = make([]byte, 0, 200)
+	s.deferred.spare.latest = make([]byte, 0, 200)
 	return s
 }
 
@@ -154,13 +155,13 @@ func TestDamagedPileIsDetected(t *testing.T) {
 	for i := range 20 {
 		require.NoError(t, s.Defer(page(i), nil))
 	}
-	size := len(fs.Data(pileName))
+	size := len(fs.Data(pileNames[0]))
 	require.Greater(t, size, 200)
 	for i := range size {
-		fs.Flip(pileName, int64(i), 4)
+		fs.Flip(pileNames[0], int64(i), 4)
 		require.ErrorIs(t, s.Merge(), ErrCorrupt, "byte %d", i)
 		require.Empty(t, entriesFrom(t, s, 0))
-		fs.Flip(pileName, int64(i), 4)
+		fs.Flip(pileNames[0], int64(i), 4)
 	}
 	require.NoError(t, s.Merge())
 	require.Len(t, entriesFrom(t, s, 0), 20)
@@ -199,7 +200,9 @@ func TestPileIsBounded(t *testing.T) {
 		require.LessOrEqual(t, s.deferred.pile.size(), int64(maxPile*small))
 		most = max(most, s.Stats().Deferred)
 	}
-	require.Equal(t, maxPile*small/(10_000+4+maxUvarint+3), most)
+	pile := maxPile * small / (10_000 + 4 + maxUvarint + 3)
+	require.GreaterOrEqual(t, most, pile)
+	require.LessOrEqual(t, most, 2*pile)
 	require.NoError(t, s.Merge())
 	require.EqualValues(t, 200, s.Stats().URLs)
 }
@@ -211,9 +214,9 @@ func TestCloseRemovesThePile(t *testing.T) {
 	for i := range 20 {
 		require.NoError(t, s.Defer(page(i), nil))
 	}
-	require.NotNil(t, fs.Data(pileName))
+	require.NotNil(t, fs.Data(pileNames[0]))
 	require.NoError(t, s.Close())
-	require.Nil(t, fs.Data(pileName))
+	require.Nil(t, fs.Data(pileNames[0]))
 }
 
 func TestLargestDeferredEntry(t *testing.T) {

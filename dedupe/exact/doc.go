@@ -18,7 +18,8 @@
 // sweep merges it into the index, a sorted file, a few pages with each Add. So Add looks at the
 // list of the latest URLs, a Bloom filter, two tables and one page of the index, and rarely gets as
 // far as the page. Deferred URLs wait in memory, and in a file if there are more (DRUM; Lee et al.,
-// "IRLbot: scaling to 6 billion pages and beyond", 2009).
+// "IRLbot: scaling to 6 billion pages and beyond", 2009). A merge of them goes in small steps, too,
+// and other calls come in between; only Merge and Close wait for all of it.
 //
 // # Durability
 //

@@ -93,6 +93,12 @@ func (s *Set) Trim(below uint64) error {
 	if below <= s.trimmed && !s.ahead {
 		return nil
 	}
+	if err := s.sync(); err != nil {
+		return err
+	}
+	if err := s.refusal(); err != nil {
+		return err
+	}
 	s.trimmed = max(s.trimmed, below)
 	return s.commit(s.manifest(), nil)
 }

@@ -101,3 +101,28 @@ func undump(t *testing.T, dump string) (b []byte) {
 	}
 	return b
 }
+
+// TestEarlierSet opens a Set of this version that an earlier program wrote.
+func TestEarlierSet(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/version-2")))
+	s, err := Open(dir, Options{})
+	require.NoError(t, err)
+	want := []Entry{
+		{0, page(0), nil}, {1, page(1), nil}, {2, page(2), nil},
+		{3, "https://a.test/deferred", []byte("data")},
+	}
+	var got []Entry
+	for entry, err := range s.Entries(0) {
+		require.NoError(t, err)
+		got = append(got, entry)
+	}
+	require.Equal(t, want, got)
+	for _, entry := range want {
+		added, err := s.Add(entry.URL)
+		require.NoError(t, err)
+		require.False(t, added)
+	}
+	require.EqualValues(t, 4, s.Stats().URLs)
+	require.NoError(t, s.Close())
+}

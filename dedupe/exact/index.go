@@ -36,6 +36,9 @@ const (
 // An index is a file of fingerprints in ascending order, and never changes. Its pages begin at
 // multiples of their size. The first fingerprint of each page is in memory, so that a fingerprint
 // is found, or found missing, by reading one page.
+//
+// It is not a table of internal/table, whose runs would take a read each. A sweep copies all that is
+// between two new fingerprints at once, in a third of the time that a merge takes there.
 type index struct {
 	number uint64
 	count  int64
@@ -70,11 +73,7 @@ func (x *index) header() []byte {
 	return b[:pageSize]
 }
 
-// checksum covers the numbers of the index and of the page, so that no page can be mistaken for
-// another.
-func (x *index) checksum(page int64, b []byte) uint32 {
-	return durable.SumOn(durable.SumNumber(durable.SumNumber(0, x.number), uint64(page)), b)
-}
+func (x *index) checksum(page int64, b []byte) uint32 { return durable.SumAt(x.number, page, b) }
 
 // check verifies the checksum of a page and returns its fingerprints.
 func (x *index) check(page int64, b []byte) ([]byte, error) {
@@ -158,10 +157,6 @@ type indexReader struct {
 // maxAhead is the number of pages in the largest read.
 const maxAhead = durable.WriteSize / pageSize
 
-func newIndexReader(x *index, ahead int64, bytes *int64) *indexReader {
-	return &indexReader{index: x, ahead: min(max(ahead, 1), maxAhead), bytes: bytes}
-}
-
 // page returns the fingerprints of a page, valid until the next call.
 func (r *indexReader) page(n int64) ([]byte, error) {
 	if n < r.start || n >= r.start+int64(len(r.buf)/pageSize) {
@@ -174,7 +169,11 @@ func (r *indexReader) page(n int64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return r.check(n, r.buf[(n-r.start)*pageSize:][:pageSize])
+	prints, err := r.check(n, r.buf[(n-r.start)*pageSize:][:pageSize])
+	if err != nil {
+		r.buf = r.buf[:0] // a retry reads again
+	}
+	return prints, err
 }
 
 // openIndex opens an index, reads all of it, and passes each fingerprint to visit. It checks the
@@ -211,7 +210,7 @@ func (x *index) readAll(visit func(fingerprint)) error {
 		return durable.Corrupt(x.name(), size, "wrong file size")
 	}
 	var bytes int64
-	reader, last := newIndexReader(x, maxAhead, &bytes), fingerprint{}
+	reader, last := &indexReader{index: x, ahead: maxAhead, bytes: &bytes}, fingerprint{}
 	for n := range x.pages() {
 		b, err := reader.page(n)
 		if err != nil {
@@ -232,41 +231,35 @@ func (x *index) readAll(visit func(fingerprint)) error {
 	return nil
 }
 
-// dropKnown removes the sightings that are in the index, and returns the others. Sightings marked
-// as new are not looked up. All sightings must be sorted by fingerprint.
-func (x *index) dropKnown(all []sighting, bytes *int64) (unknown []sighting, err error) {
-	uncertain := int64(0)
-	for i := range all {
-		if !all[i].isNew() {
-			uncertain++
-		}
-	}
-	// Pages are read ahead if most of them will be needed.
-	reader := newIndexReader(x, 2*uncertain*maxAhead/(x.pages()+1), bytes)
-	unknown = all[:0]
-	var b []byte        // the rest of a page
-	var end fingerprint // the first of the next page
-	for _, s := range all {
-		if s.isNew() {
-			unknown = append(unknown, s)
-			continue
-		}
-		print := s.print()
-		if !print.less(end) {
-			page := x.find(print)
-			b, end = nil, x.begin(page+1)
-			if page >= 0 {
-				if b, err = reader.page(page); err != nil {
-					return nil, err
-				}
+// A join looks up fingerprints in ascending order, and reads each page at most once.
+type join struct {
+	indexReader
+	rest []byte      // of the current page
+	end  fingerprint // the first of the next page
+}
+
+// expect says how many look-ups there will be, beginning at any page. Pages are read ahead if most
+// of them will be needed.
+func (j *join) expect(lookups int64) {
+	j.ahead = min(max(2*lookups*maxAhead/(j.pages()+1), 1), maxAhead)
+}
+
+// has reports whether the index has a fingerprint.
+func (j *join) has(f fingerprint) (bool, error) {
+	if !f.less(j.end) {
+		page := j.find(f)
+		j.rest, j.end = nil, fingerprint{} // if the page cannot be read
+		if page >= 0 {
+			b, err := j.page(page)
+			if err != nil {
+				return false, err
 			}
+			j.rest = b
 		}
-		b = x.skip(b, print)
-		if len(b) == 0 || x.decode(b, 0) != print {
-			unknown = append(unknown, s)
-		}
+		j.end = j.begin(page + 1)
 	}
-	return unknown, nil
+	j.rest = j.skip(j.rest, f)
+	return len(j.rest) > 0 && j.decode(j.rest, 0) == f, nil
 }
 
 // begin returns the first fingerprint of a page, or the greatest possible one after the last page.

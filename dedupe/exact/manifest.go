@@ -18,7 +18,7 @@ const (
 
 	// The manifest lists the files in use. It is replaced as a whole.
 	manifestName = "MANIFEST"
-	manifestTemp = "MANIFEST.tmp"
+	manifestTemp = manifestName + durable.NewName
 	manifestIs   = "spinneret exact set "
 	manifestHead = manifestIs + "2\n"
 )
@@ -122,7 +122,7 @@ func fileNumber(name string) uint64 {
 
 // isOurs reports whether a Set wrote the file of this name, and may remove it if it is not in use.
 func isOurs(name string) bool {
-	return name == manifestTemp || name == pileName || fileNumber(name) > 0
+	return name == manifestTemp || slices.Contains(pileNames[:], name) || fileNumber(name) > 0
 }
 
 // readManifest returns nil if there is none.
@@ -135,17 +135,4 @@ func readManifest(fs vfs.FS, names []string) (*manifest, error) {
 		return nil, err
 	}
 	return decodeManifest(b)
-}
-
-// write writes the manifest to a temporary file, and returns the file for syncing it.
-func (m *manifest) write(fs vfs.FS) (vfs.File, error) {
-	f, err := fs.Create(manifestTemp)
-	if err != nil {
-		return nil, fmt.Errorf("exact: create manifest: %w", err)
-	}
-	if _, err := f.WriteAt(m.encode(), 0); err != nil {
-		_ = f.Close() // the first error says more
-		return nil, fmt.Errorf("exact: write manifest: %w", err)
-	}
-	return f, nil
 }

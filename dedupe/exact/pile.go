@@ -10,15 +10,16 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// pileName is a file that is never in use after a restart: only the process that wrote it knows its
-// contents.
-const pileName = "deferred"
+// pileNames are files that are never in use after a restart: only the process that wrote them knows
+// their contents. One is of the merge that is under way, and one of what is deferred meanwhile.
+var pileNames = [2]string{"deferred-0", "deferred-1"}
 
-// A pile has the URLs of the deferred sightings and their data, as consecutive items: the latest in
+// A pile has the URLs of deferred sightings and their data, as consecutive items: the latest in
 // memory, and the others in a file if there are too many. Most items are never read, as their URLs
 // turn out to be known. The others are read once.
 type pile struct {
 	fs      vfs.FS
+	name    string
 	file    vfs.File // nil until it is needed
 	spilled int64    // bytes in it
 	latest  []byte   // items after those; the capacity is fixed
@@ -50,7 +51,7 @@ func (p *pile) add(url string, data []byte) (place int64, err error) {
 // spill moves the items in memory to the file.
 func (p *pile) spill() error {
 	if p.file == nil {
-		f, err := p.fs.Create(pileName)
+		f, err := p.fs.Create(p.name)
 		if err != nil {
 			return fmt.Errorf("exact: create file for deferred URLs: %w", err)
 		}
@@ -77,7 +78,7 @@ func (p *pile) remove() error {
 	}
 	err := p.file.Close()
 	p.file = nil
-	return cmp.Or(err, p.fs.Remove(pileName))
+	return cmp.Or(err, p.fs.Remove(p.name))
 }
 
 // A pileReader reads items in the order of their places.
@@ -115,14 +116,14 @@ func (r *pileReader) bytesAt(place, n int64) ([]byte, error) {
 		return r.latest[place-r.spilled:][:n], nil
 	}
 	if n > min(maxItem, r.spilled-place) {
-		return nil, durable.Corrupt(pileName, place, "an item is too large")
+		return nil, durable.Corrupt(r.name, place, "an item is too large")
 	}
 	if place < r.start || place+n > r.start+int64(len(r.window)) {
 		size := min(max(r.ahead, n), r.spilled-place)
 		r.window = slices.Grow(r.window[:0], int(size))[:size]
 		r.start = place
 		*r.bytes += size
-		if err := readFull(r.file, func() string { return pileName }, r.window, place); err != nil {
+		if err := durable.ReadFull(r.file, r.name, r.window, place); err != nil {
 			r.window = r.window[:0]
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
@@ -71,11 +72,13 @@ type Set struct {
 	garbage   []string  // files to be removed when onDisk no longer names them
 	file      uint64    // number of the latest file
 	failed    error     // after it, the state on disk is unknown
+	closing   bool      // only Close may use it
 	closed    bool
 	stats     Stats
 
-	segmentSize int64 // at which a segment is full
-	stepPages   int64 // of a step of a sweep
+	segmentSize int64  // at which a segment is full
+	stepPages   int64  // of a step of a sweep or of a merge
+	between     func() // called between two steps of a merge, without mu; tests set it
 }
 
 // Stats has the counters of a [Set] since it was opened.
@@ -129,7 +132,7 @@ func open(fs vfs.FS, o Options) (*Set, error) {
 		frozen: newTable(o.Memory*3/32, o.width()/8),
 		index:  &index{width: o.width()},
 	}
-	s.deferred.pile = pile{fs: fs, written: &s.stats.Written}
+	s.deferred = newDeferred(fs, o.Memory, &s.stats.Written)
 	if err := s.load(); err != nil {
 		_ = s.closeFiles() // the first error says more
 		return nil, err
@@ -160,16 +163,16 @@ func (s *Set) Add(url string) (added bool, err error) {
 	if err := s.refusal(); err != nil {
 		return false, err
 	}
-	if err := s.syncSweep(); err != nil {
+	if err := s.payDebt(); err != nil {
 		return false, err
 	}
 	s.stats.Lookups++
 	// A deferred URL is in the list, too, but it is not known yet whether it is new.
-	if s.recent.has(print) && len(s.deferred.sightings) == 0 {
+	if s.recent.has(print) && s.deferred.waiting() == 0 {
 		s.stats.Recent++
 		return false, nil
 	}
-	known, err := s.knows(print)
+	known, sure, err := s.knows(print)
 	if err != nil {
 		return false, err
 	}
@@ -181,11 +184,27 @@ func (s *Set) Add(url string) (added bool, err error) {
 			return false, err
 		}
 		s.fresh.add(print)
+		if m := s.deferred.merge; m != nil && !sure { // it may be one of those
+			m.added[print], m.owed = true, true
+		}
 	}
 	if !s.recent.has(print) {
 		s.recent.add(print)
 	}
 	return !known, nil
+}
+
+// payDebt does what is due before an Add looks at anything, as it unlocks s.mu, which must be held.
+func (s *Set) payDebt() error {
+	m := s.deferred.merge
+	if m == nil || !m.owed {
+		return s.settle()
+	}
+	if err := s.stepMerge(); err != nil {
+		return err
+	}
+	m.owed = false
+	return s.refusal()
 }
 
 // fingerprint never returns the zero fingerprint, which stands for none.
@@ -203,6 +222,14 @@ func (s *Set) fingerprint(url string) (f fingerprint) {
 
 // refusal returns why the Set cannot be used. It requires that s.mu is held.
 func (s *Set) refusal() error {
+	if s.closing {
+		return ErrClosed
+	}
+	return s.broken()
+}
+
+// broken is refusal for Close, which goes on while other calls are refused.
+func (s *Set) broken() error {
 	switch {
 	case s.closed:
 		return ErrClosed
@@ -212,19 +239,29 @@ func (s *Set) refusal() error {
 	return nil
 }
 
-// knows reports whether a fingerprint is known. It requires that s.mu is held, and unlocks it while
-// it reads a page.
-func (s *Set) knows(f fingerprint) (bool, error) {
+// pause lets other calls get s.mu.
+func (s *Set) pause() {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	if s.between != nil {
+		s.between()
+	}
+	runtime.Gosched()
+}
+
+// knows reports whether a fingerprint is known, and whether the filter alone has the answer. It
+// requires that s.mu is held, and unlocks it while it reads a page, unless it is sure.
+func (s *Set) knows(f fingerprint) (known, sure bool, err error) {
 	if s.filter.addNew(f) {
 		s.stats.New++
-		return false, nil
+		return false, true, nil
 	}
 	for searched := (*index)(nil); ; {
 		if s.fresh.has(f) || s.frozen.has(f) {
-			return true, nil
+			return true, false, nil
 		}
 		if s.index == searched || s.index.count == 0 {
-			return false, nil
+			return false, false, nil
 		}
 		searched = s.index
 		s.stats.Pages++
@@ -234,11 +271,11 @@ func (s *Set) knows(f fingerprint) (bool, error) {
 		s.files.RUnlock()
 		s.mu.Lock()
 		if found || err != nil {
-			return found, err
+			return found, false, err
 		}
 		// While s.mu was unlocked, f may have been added, or moved to another index.
 		if err := s.refusal(); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
 }
@@ -269,22 +306,36 @@ func (s *Set) sync() error {
 	return nil
 }
 
-// syncSweep syncs the new index of a complete sweep, and the log, so that install has little to do
-// under s.mu. It requires that s.mu is held, and unlocks it during the disk operations.
-func (s *Set) syncSweep() error {
+// settle syncs what the next change of the manifest needs, so that it has little to do under s.mu:
+// a full segment of the log, or the new index of a complete sweep, and the log. It requires that
+// s.mu is held, and unlocks it during the disk operations.
+func (s *Set) settle() error {
+	if s.log.end >= s.segmentSize {
+		if err := s.sync(); err != nil {
+			return err
+		}
+	}
 	w := s.sweep
-	if w == nil || !w.done || w.syncing {
-		return nil
+	switch {
+	case w == nil || !w.done || w.synced:
+		return s.broken()
+	case w.syncing == nil:
+		w.syncing = make(chan struct{})
+		err := s.syncFile(w.file)
+		close(w.syncing)
+		if err != nil {
+			return err
+		}
+		w.synced = true
+		if err := s.sync(); err != nil {
+			return err
+		}
+	case s.fresh.full(): // nothing can be added before
+		s.mu.Unlock()
+		<-w.syncing
+		s.mu.Lock()
 	}
-	w.syncing = true
-	if err := s.syncFile(w.file); err != nil {
-		return err
-	}
-	w.synced = true
-	if err := s.sync(); err != nil {
-		return err
-	}
-	return s.refusal() // the Set may have been closed while s.mu was unlocked
+	return s.broken() // the Set may have been closed while s.mu was unlocked
 }
 
 // syncFile requires that s.mu is held, and unlocks it during the disk operation.
@@ -308,7 +359,7 @@ func (s *Set) Stats() Stats {
 	stats := s.stats
 	stats.URLs = uint64(s.index.count) + uint64(s.fresh.n+s.frozen.n)
 	stats.Trimmed = s.trimmed
-	stats.Deferred = len(s.deferred.sightings)
+	stats.Deferred = s.deferred.waiting()
 	stats.DiskSize = s.log.end
 	if s.index.file != nil {
 		stats.DiskSize += s.index.fileSize()
@@ -324,12 +375,13 @@ func (s *Set) Stats() Stats {
 func (s *Set) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closing {
 		return ErrClosed
 	}
 	err := s.refusal()
+	s.closing = true
 	if err == nil {
-		err = s.merge()
+		err = s.mergeAll(s.broken)
 	}
 	s.closed = true // calls that get s.mu while it is unlocked must fail
 	if err == nil {
@@ -350,5 +402,5 @@ func (s *Set) closeFiles() (err error) {
 			err = errors.Join(err, f.Close())
 		}
 	}
-	return errors.Join(err, s.deferred.pile.remove(), s.lock.Close())
+	return errors.Join(err, s.deferred.pile.remove(), s.deferred.spare.remove(), s.lock.Close())
 }

@@ -248,7 +248,7 @@ func TestAddWhileAnIndexIsSynced(t *testing.T) {
 	fs := &slowFS{Mem: vfs.NewMem()}
 	s := mustOpen(t, fs, Options{Memory: tiny})
 	fs.onSync = func() {
-		if s.sweep != nil && s.sweep.syncing && !s.sweep.synced {
+		if s.sweep != nil && s.sweep.syncing != nil && !s.sweep.synced {
 			fs.onSync = nil
 			add(t, s, "meanwhile")
 		}
@@ -340,7 +340,7 @@ func TestLeftoversAreRemoved(t *testing.T) {
 		"deferred.txt", "index-0000008", "index-000000008", "index-00000007~", "log-", "log-+0000007",
 		"log-crawler.sh", "log-new-seeds.txt", "other", "run-00000001", "index-00000000",
 	}
-	for _, name := range append(others, "index-00000007", "log-00000008", pileName, manifestTemp) {
+	for _, name := range append(others, "index-00000007", "log-00000008", pileNames[0], pileNames[1], manifestTemp) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	s, err = Open(dir, Options{})

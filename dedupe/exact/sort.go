@@ -2,7 +2,6 @@ package exact
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
 
@@ -41,21 +40,6 @@ func (s *sighting) clearNew() { s[byPlace] &^= 1 }
 // sameURL reports whether two sightings are of one URL.
 func (s sighting) sameURL(other sighting) bool { return s.print() == other.print() }
 
-// sortPrints sorts sightings by fingerprint, and drops all but the first of each URL.
-func sortPrints(all []sighting) []sighting {
-	sortWords(all, byPrint, 64-digitBits)
-	return slices.CompactFunc(all, sighting.sameURL)
-}
-
-// sortPlaces sorts sightings in the order in which they were deferred.
-func sortPlaces(all []sighting) {
-	last := uint64(0)
-	for i := range all {
-		last = max(last, all[i][byPlace])
-	}
-	sortWords(all, byPlace, max(bits.Len64(last)-digitBits, 0))
-}
-
 const (
 	digitBits   = 8 // few enough that the ends of all buckets stay in the L1 cache
 	digits      = 1 << digitBits
@@ -72,35 +56,70 @@ func sortWords(all []sighting, word, shift int) {
 		sortBucket(all, word)
 		return
 	}
-	var next, ends [digits]int
+	p := partition{word: word, shift: shift}
 	for i := range all {
-		ends[byte(all[i][word]>>shift)]++
+		p.ends[all[i].digit(word, shift)]++
 	}
+	p.begin()
+	p.move(all, len(all))
 	start := 0
-	for digit, count := range ends {
-		next[digit] = start
-		start += count
-		ends[digit] = start
-	}
-	// Each sighting in the wrong bucket replaces the next one of its own bucket, which is then
-	// moved in the same way, and so on, until one belongs to the bucket with the gap.
-	for digit := range ends {
-		for next[digit] < ends[digit] {
-			s := all[next[digit]]
-			for to := byte(s[word] >> shift); int(to) != digit; to = byte(s[word] >> shift) {
-				s, all[next[to]] = all[next[to]], s
-				next[to]++
-			}
-			all[next[digit]] = s
-			next[digit]++
-		}
-	}
-	start = 0
-	for _, end := range ends {
+	for _, end := range p.ends {
 		sortWords(all[start:end], word, nextShift(shift))
 		start = end
 	}
 }
+
+// A partition divides sightings into buckets by one digit of a word, some at a time.
+type partition struct {
+	word, shift int
+	ends        [digits]int // of the buckets; before begin, their sizes
+	next        [digits]int // places in them that are not filled yet
+	digit       int         // all buckets below it are filled
+}
+
+// begin prepares for move. The sizes of the buckets must be in p.ends.
+func (p *partition) begin() {
+	start := 0
+	for digit, size := range p.ends {
+		p.next[digit] = start
+		start += size
+		p.ends[digit] = start
+	}
+}
+
+// move moves about n sightings to their buckets, and reports whether all are there. Each sighting in
+// the wrong bucket replaces the next one of its own bucket, which is then moved in the same way, and
+// so on, until one belongs to the bucket with the gap.
+func (p *partition) move(all []sighting, n int) (done bool) {
+	word, shift := p.word, p.shift
+	for ; p.digit < digits; p.digit++ {
+		for next := &p.next[p.digit]; *next < p.ends[p.digit]; *next++ {
+			if n <= 0 {
+				return false
+			}
+			s := all[*next]
+			for to := s.digit(word, shift); int(to) != p.digit; to = s.digit(word, shift) {
+				s, all[p.next[to]] = all[p.next[to]], s
+				p.next[to]++
+				n--
+			}
+			all[*next] = s
+			n--
+		}
+	}
+	return true
+}
+
+// bucket returns the range of a bucket.
+func (p *partition) bucket(digit int) (start, end int) {
+	if digit > 0 {
+		start = p.ends[digit-1]
+	}
+	return start, p.ends[digit]
+}
+
+// digit returns the digit of a word at shift.
+func (s *sighting) digit(word, shift int) byte { return byte(s[word] >> shift) }
 
 // nextShift returns the shift of the next digit, or -1 if there is none. The last digit may overlap
 // with the one before it.

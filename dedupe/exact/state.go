@@ -1,7 +1,6 @@
 package exact
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,7 +135,7 @@ func (s *Set) remember(seq uint64, url []byte) error {
 	}
 	print := s.fingerprint(string(url))
 	s.filter.addNew(print)
-	for s.fresh.n >= s.fresh.limit() {
+	for s.fresh.full() {
 		if err := s.advance(seq); err != nil {
 			return err
 		}
@@ -148,23 +147,35 @@ func (s *Set) remember(seq uint64, url []byte) error {
 // makeRoom ensures that an entry can be added to the log and to s.fresh, and does a part of the
 // sweep. It requires that s.mu is held.
 func (s *Set) makeRoom() error {
-	if s.ahead {
-		if err := s.commit(s.manifest(), nil); err != nil {
-			return err
-		}
+	if err := s.openLog(); err != nil {
+		return err
 	}
-	if s.log.file == nil || s.log.torn || s.log.end >= s.segmentSize {
-		if err := s.roll(); err != nil {
-			return err
-		}
-	}
-	for s.sweep != nil && s.sweep.due(s.fresh) || s.fresh.n >= s.fresh.limit() {
+	for n := 0; s.sweepDue() && (n < maxSteps || s.fresh.full()); n++ {
 		if err := s.advance(s.log.next); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// maxSteps is the number of steps by which a call catches up with what merges have left undone.
+const maxSteps = 4
+
+// openLog ensures that an entry can be added to the log.
+func (s *Set) openLog() error {
+	if s.ahead {
+		if err := s.commit(s.manifest(), nil); err != nil {
+			return err
+		}
+	}
+	if s.log.file == nil || s.log.torn || s.log.end >= s.segmentSize {
+		return s.roll()
+	}
+	return nil
+}
+
+// sweepDue reports whether a step of the sweep is due before the next entry.
+func (s *Set) sweepDue() bool { return s.fresh.full() || s.sweep != nil && s.sweep.due(s.fresh) }
 
 // advance does a step of the sweep. If there is none, it starts one with the entries in s.fresh,
 // which are numbered below end.
@@ -273,30 +284,28 @@ func (s *Set) manifest() *manifest {
 
 // commit makes m the state on disk; added is the new segment in m, or nil. If it fails before
 // anything has changed, s.ahead is set and the next call tries again. After later failures, the
-// state on disk is unknown. It requires that s.mu is held.
-func (s *Set) commit(m *manifest, added vfs.File) error {
+// state on disk is unknown. It requires that s.mu is held; settle makes it fast.
+func (s *Set) commit(m *manifest, added vfs.File) (err error) {
 	s.ahead = true
-	f, err := m.write(s.fs)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	size := s.log.end
-	// Everything is written before anything is synced, so that the file system can combine the
-	// syncs.
-	for _, written := range []vfs.File{s.log.file, s.index.file, added, f} {
+	for _, written := range []vfs.File{s.log.file, s.index.file, added} {
 		unchanged := written == s.log.file && size == s.log.synced ||
 			written == s.index.file && m.index == s.onDisk.index
 		if written != nil && !unchanged {
 			err = errors.Join(err, written.Sync())
 		}
 	}
-	if err = cmp.Or(err, s.fs.Sync()); err == nil {
-		err = cmp.Or(s.fs.Rename(manifestTemp, manifestName), s.fs.Sync())
+	failed := err != nil
+	if !failed {
+		err = durable.Replace(s.fs, manifestName, m.encode())
+		failed = errors.Is(err, durable.ErrUnknown)
+	}
+	if failed {
+		s.failed = fmt.Errorf("replace manifest: %w", err)
+		return s.broken()
 	}
 	if err != nil {
-		s.failed = fmt.Errorf("replace manifest: %w", err)
-		return s.refusal()
+		return fmt.Errorf("exact: %w", err)
 	}
 	if size > s.log.synced {
 		s.log.markSynced(size)

@@ -23,8 +23,8 @@ type sweep struct {
 	head fingerprint // next result of news
 	more bool        // head is valid
 
-	done    bool // everything is written
-	syncing bool // a sync has started
+	done    bool          // everything is written
+	syncing chan struct{} // closed at the end of the sync; nil before it
 	synced  bool
 }
 
@@ -37,7 +37,7 @@ func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64)
 	}
 	w := &sweep{
 		index: x, to: durable.Writer{To: x.file}, page: make([]byte, 0, pageSize),
-		from: newIndexReader(old, maxAhead, bytes), news: frozen.ascending(),
+		from: &indexReader{index: old, ahead: maxAhead, bytes: bytes}, news: frozen.ascending(),
 	}
 	w.to.Write(x.header())
 	w.head, w.more = w.news()

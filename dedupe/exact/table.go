@@ -35,6 +35,8 @@ func newTable(memory int64, words int) *table {
 // limit returns the maximum number of entries.
 func (t *table) limit() int { return int(t.homes) * tableLoad / 8 }
 
+func (t *table) full() bool { return t.n >= t.limit() }
+
 func (t *table) at(slot int) (f fingerprint) {
 	copy(f[:t.words], t.slots[slot*t.words:])
 	return f

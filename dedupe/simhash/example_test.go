@@ -12,9 +12,9 @@ func Example() {
 		"Visitor 1977. Updated on 4 June 2026. The library opens at nine.",
 		"Visitor 1978. Updated on 4 June 2026. The library is closed for repairs.",
 	} {
-		fmt.Println(before.Compare(simhash.Of([]byte(text))))
+		fmt.Println(before.Changed(simhash.Of([]byte(text))) > 0.02)
 	}
 	// Output:
-	// same
-	// real
+	// false
+	// true
 }

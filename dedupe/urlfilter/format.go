@@ -48,8 +48,9 @@ const (
 	DefaultMaxParams   = 30
 )
 
-// Format has limits on the form of a URL. The zero Format is recommended for the public web. In
-// each field, a negative number disables the check.
+// Format has limits on the form of a URL. The zero Format is for the public web: of 730,000 URLs of
+// two crawls and a list of downloads it rejects 183, of which 28 lead to a page. In each field, a
+// negative number disables the check.
 type Format struct {
 	// AnySuffix accepts hosts without a public suffix, such as those of an intranet. false means
 	// that only addresses and names under listed suffixes are accepted.

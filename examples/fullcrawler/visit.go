@@ -11,7 +11,6 @@ import (
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -183,6 +182,10 @@ func (c *crawler) visitPage(
 	if it.Sitemap == nil && !c.unobjected(it, resp.Header) { // it is not archived, nor are its links followed
 		return false, c.Polite.Outcome(resp)
 	}
+	if by := stage.Wall(resp); by != "" { // it is not stored as the page, nor is it a change
+		c.end(it, stage.Walled, by)
+		return false, c.Polite.Outcome(resp)
+	}
 	if err := c.keep(resp, it.Visit.Signals); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
 		return false, c.Polite.Outcome(resp)
@@ -224,14 +227,14 @@ func (c *crawler) evaluate(it stage.Item, resp *fetch.Response) (fate stage.Fate
 		return fate, why
 	}
 	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
-	c.revisits.Observe(it, resp, change == simhash.Real)
+	c.revisits.Observe(it, resp, change == stage.RealChange)
 	if fate.Page() {
 		c.traps.Note(it)
 	}
 	switch {
-	case change == simhash.Same:
+	case change == stage.NoChange:
 		return stage.Unchanged, ""
-	case change == simhash.Minor && fate == stage.Fetched:
+	case change == stage.SlightChange && fate == stage.Fetched:
 		return stage.HardlyChanged, ""
 	case fate == stage.Redirected && it.Hops >= maxRedirects:
 		return stage.TooManyRedirects, why
@@ -349,7 +352,9 @@ func (c *crawler) visitRobots(
 	}
 	defer c.client.Release(resp)
 	c.Tally.Robots()
-	if err := c.keep(resp, ""); err != nil && !errors.Is(err, archive.ErrInvalid) {
+	if by := stage.Wall(resp); by != "" {
+		c.Log.Warn("no robots.txt", "url", it.URL, "fate", string(stage.Walled), "why", by)
+	} else if err := c.keep(resp, ""); err != nil && !errors.Is(err, archive.ErrInvalid) {
 		c.Robots.Abandon(req)
 		return c.Polite.Outcome(resp)
 	}

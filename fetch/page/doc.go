@@ -2,7 +2,7 @@
 //
 //	for link, err := range page.Links(body, url, response.Header.Get("Content-Type")) {
 //
-// [Scan] can also report forms, the URLs of styles, the title and the text. [HeaderLinks] reads the
+// [Scan] can also report the URLs of styles, the title and the text. [HeaderLinks] reads the
 // Link fields of a response, and [Styles] a style sheet. [ToUTF8] converts a page for programs that
 // read only UTF-8.
 //

@@ -175,8 +175,6 @@ func TestScanFindsWhatOptionsRequest(t *testing.T) {
 		want string // lines
 	}{
 		{"nothing", page.Options{}, ""},
-		{"forms", page.Options{Forms: true},
-			"form http://a.test/send\nform http://a.test/other\nform http://a.test/dir/third"},
 		{"styles", page.Options{Styles: true}, "resource http://a.test/dir/s.png"},
 		{"the title and other data", page.Options{Meta: true},
 			"Title  One & two\nMeta description About &\nMeta og:image i.png"},

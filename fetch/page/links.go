@@ -30,7 +30,6 @@ const (
 	Prev                      // link rel=prev
 	Related                   // link with any other rel
 	Directive                 // meta robots and similar: no URL, but Name and Text
-	Form                      // target of a form; only if Scan is asked for it
 	Title                     // the page's title: no URL, but Text; only if Scan is asked for it
 	Meta                      // any other named meta element: likewise, Name and Text
 	ID                        // a place on the page that a fragment can name: likewise, Text
@@ -72,9 +71,6 @@ func Links(body []byte, base, contentType string) iter.Seq2[Link, error] {
 
 // Options selects what Scan yields besides links. The zero Options selects nothing else.
 type Options struct {
-	// Forms asks for the targets of forms; false means none. Following one is like pressing a
-	// button, which may have side effects.
-	Forms bool
 	// Styles asks for the URLs in style elements; false means none.
 	Styles bool
 	// Meta asks for the title of the page and for its meta elements with a name or property, such

@@ -29,7 +29,7 @@ var kindNames = map[page.Kind]string{
 	page.Anchor: "anchor", page.Frame: "frame", page.Resource: "resource",
 	page.Redirect: "redirect", page.Canonical: "canonical", page.Alternate: "alternate",
 	page.Next: "next", page.Prev: "prev", page.Related: "related",
-	page.Directive: "directive", page.Form: "form",
+	page.Directive: "directive",
 }
 
 func show(l page.Link) string {

@@ -48,7 +48,7 @@ func FuzzScanOptions(f *testing.F) {
 			return // texts are always UTF-8
 		}
 		end := 0
-		opts := page.Options{Forms: true, Styles: true, Meta: true, Text: func(piece []byte) {
+		opts := page.Options{Styles: true, Meta: true, Text: func(piece []byte) {
 			if string(piece) == "\n" || bytes.IndexByte(body, '&') >= 0 {
 				return // between two blocks, or with a reference resolved
 			}

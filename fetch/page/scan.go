@@ -26,7 +26,6 @@ type scanner struct {
 	text    func(piece []byte) // called with the text; may be nil
 	begun   bool               // there was some text
 	block   bool               // a block began or ended since
-	form    bool               // a form is open; forms inside it do not count
 	svg     svg
 }
 
@@ -126,10 +125,6 @@ func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
 	if ok && class.raw && !(s.xml && s.selfClosing()) {
 		s.rawText(name)
 	}
-	if class.element == elemForm && len(name) == len("form") {
-		found = found && !s.form
-		s.form = true
-	}
 	return found, ok
 }
 
@@ -154,9 +149,6 @@ func (s *scanner) endTag() bool {
 		}
 		if s.svg.depth > 0 {
 			s.svgEnd(name)
-		}
-		if s.form && equalFold(name, "form") {
-			s.form = false
 		}
 		return true
 	}

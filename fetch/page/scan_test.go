@@ -43,12 +43,11 @@ func same(t *testing.T, body []byte, base, name string) (links int) {
 // linkSets returns the links of a page as a tree has them, and as the scanner finds them. Both are
 // nil if the page has more links than allowed, or deeper nesting than a tree supports.
 func linkSets(t *testing.T, body []byte, base string) (want, got []string) {
-	opts := page.Options{Forms: true}
-	want, err := linkSet(page.TreeLinks(body, base, opts))
+	want, err := linkSet(page.TreeLinks(body, base, page.Options{}))
 	if err != nil {
 		return nil, nil
 	}
-	got, err = linkSet(page.Scan(body, base, inUTF8, opts))
+	got, err = linkSet(page.Links(body, base, inUTF8))
 	require.NoError(t, err, "%q", body)
 	return want, got
 }

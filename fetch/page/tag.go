@@ -21,7 +21,6 @@ const (
 	elemLink
 	elemMeta
 	elemBase
-	elemForm // form, button
 	elemTitle
 	elemStyle
 )
@@ -63,8 +62,6 @@ func classOf(name []byte) nameClass {
 		return nameClass{element: elemMeta}
 	case "base":
 		return nameClass{element: elemBase}
-	case "form", "button":
-		return nameClass{element: elemForm}
 	case "title":
 		return nameClass{element: elemTitle, raw: true}
 	case "style":
@@ -110,7 +107,7 @@ const longestName = len("plaintext")
 // letter. With it, most tags need no further examination: span, div, p, td, li.
 var lengths = func() (table [256]uint16) {
 	for _, name := range []string{"a", "area", "iframe", "img", "image", "source", "video", "audio",
-		"track", "embed", "object", "script", "input", "link", "meta", "base", "form", "button",
+		"track", "embed", "object", "script", "input", "link", "meta", "base",
 		"title", "style", "noframes", "noembed", "textarea", "xmp", "plaintext", "svg",
 		"frame"} {
 		table[name[0]] |= 1 << len(name)
@@ -142,8 +139,6 @@ const (
 	attrType
 	attrName
 	attrContent
-	attrAction
-	attrFormaction
 	attrHTTPEquiv
 	attrProperty
 	attrID
@@ -185,10 +180,6 @@ func attrOf(key []byte) attr {
 		return attrName
 	case "content":
 		return attrContent
-	case "action":
-		return attrAction
-	case "formaction":
-		return attrFormaction
 	case "http-equiv":
 		return attrHTTPEquiv
 	case "property":

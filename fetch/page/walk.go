@@ -129,7 +129,7 @@ func (w *walker) element(t *tag) error {
 		return w.meta(t)
 	case elemBase:
 		w.rebase(t)
-	case elemForm, elemTitle, elemStyle:
+	case elemTitle, elemStyle:
 		return w.asked(t)
 	}
 	return nil
@@ -138,11 +138,6 @@ func (w *walker) element(t *tag) error {
 // asked yields what Scan adds to Links.
 func (w *walker) asked(t *tag) error {
 	switch {
-	case t.element == elemForm && w.opts.Forms:
-		if err := w.resource(Form, t.get(attrAction)); err != nil {
-			return err
-		}
-		return w.resource(Form, t.get(attrFormaction))
 	case t.element == elemTitle && w.opts.Meta && !w.titled:
 		w.titled = true
 		return w.pass(Link{Kind: Title, Text: titleText(w.decoder.convert(nil, w.scan.content))})
@@ -201,15 +196,10 @@ func (w *walker) hyperlink(t *tag, kind Kind) error {
 	return w.emit(l, t.value[href])
 }
 
-// input yields the image of a button, and the target of its form.
+// input yields the image of a button.
 func (w *walker) input(t *tag) error {
 	if equalFold(t.get(attrType), "image") {
-		if err := w.resource(Resource, t.get(attrSrc)); err != nil {
-			return err
-		}
-	}
-	if w.opts.Forms {
-		return w.resource(Form, t.get(attrFormaction))
+		return w.resource(Resource, t.get(attrSrc))
 	}
 	return nil
 }

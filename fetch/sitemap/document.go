@@ -21,9 +21,9 @@ type format struct {
 var formats = map[string]format{
 	"urlset":       {Page, "url", " loc lastmod changefreq priority ", false},
 	"sitemapindex": {Sitemap, "sitemap", " loc lastmod ", false},
-	"rss":          {Item, "item", " link guid pubdate date ", true},
-	"rdf":          {Item, "item", " link date ", true}, // RSS 0.9 and 1.0
-	"feed":         {Item, "entry", " link updated published modified issued ", true},
+	"rss":          {Item, "item", " link guid title pubdate date ", true},
+	"rdf":          {Item, "item", " link title date ", true}, // RSS 0.9 and 1.0
+	"feed":         {Item, "entry", " link id title updated published modified issued ", true},
 }
 
 // extensions are the prefixes of elements in a sitemap entry that have fields of their own, such as
@@ -264,7 +264,12 @@ func (d *document) set() {
 		if len(d.url) == 0 {
 			d.url = append(d.url, text...)
 		}
+	case "title":
+		d.entry.Title = strings.Join(strings.Fields(valid(text)), " ")
+	case "id":
+		d.entry.ID = valid(text)
 	case "guid":
+		d.entry.ID = valid(text)
 		// A guid that looks like a URL usually is one.
 		if !d.named || isWhole(text) {
 			d.guid = append(d.guid[:0], text...)
@@ -290,3 +295,6 @@ func (d *document) set() {
 		}
 	}
 }
+
+// valid returns text that is UTF-8 even where the document is not.
+func valid(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }

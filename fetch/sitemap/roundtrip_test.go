@@ -24,6 +24,9 @@ func randomEntry(r *rand.Rand, kind sitemap.Kind) sitemap.Entry {
 		e.Priority = float64(r.IntN(11)) / 10
 		e.ChangeFreq = []string{"", "always", "daily", "never"}[r.IntN(4)]
 	}
+	if kind == sitemap.Item {
+		e.Title, e.ID = []string{"", "<loc>no</loc>", "a & b"}[r.IntN(3)], []string{"", "urn:<1>"}[r.IntN(2)]
+	}
 	return e
 }
 
@@ -48,12 +51,13 @@ var writers = map[string]struct {
 			element("loc", e.URL) + "</sitemap>"
 	}},
 	"rss": {sitemap.Item, "<rss><channel>", "</channel></rss>", func(e sitemap.Entry) string {
-		return "<item>" + element("title", "<loc>no</loc>") + element("link", e.URL) +
+		return "<item>" + element("title", e.Title) + element("link", e.URL) +
+			element("guid", e.ID) +
 			element("pubDate", date(e, time.RFC1123Z)) + "</item>"
 	}},
 	"atom": {sitemap.Item, "<feed>", "</feed>", func(e sitemap.Entry) string {
 		return `<entry><link rel="alternate" href="` + escaped(e.URL) + `"/>` +
-			element("updated", date(e, time.RFC3339)) + "</entry>"
+			element("title", e.Title) + element("id", e.ID) + element("updated", date(e, time.RFC3339)) + "</entry>"
 	}},
 }
 

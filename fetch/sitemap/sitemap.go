@@ -44,6 +44,8 @@ type Entry struct {
 	URL        string // absolute, http or https, without fragment and credentials
 	Kind       Kind
 	LastMod    time.Time // when the page changed last; zero if not said
+	Title      string    // of an Item, on one line; it may contain markup if the feed's titles do
+	ID         string    // of an Item: its guid or id, which stays if the URL changes; "" if none
 	ChangeFreq string    // "always", "hourly", ... "yearly", "never"; "" if not said
 	Priority   float64   // among the site's own pages, from 0 to 1; 0.5 if not said
 }

@@ -41,6 +41,33 @@ func entries(r io.Reader) (found []string, err error) {
 	return found, nil
 }
 
+// TestItemsHaveTitlesAndIDs reads what a feed says about an item besides its URL.
+func TestItemsHaveTitlesAndIDs(t *testing.T) {
+	for name, tt := range map[string]struct{ doc, title, id string }{
+		"RSS": {`<rss><channel><title>no</title><item><title>A &amp;amp; <![CDATA[<b>B</b>]]>
+			c</title><link>/x</link><guid isPermaLink="false">tag:1</guid><media:title>no</media:title></item>`,
+			"A &amp; <b>B</b> c", "tag:1"},
+		"RSS with a permalink": {`<rss><channel><item><guid>http://a.test/1</guid></item>`, "", "http://a.test/1"},
+		"RSS 1.0":              {`<rdf:RDF xmlns:rdf="r"><item><title>A</title><link>/x</link></item>`, "A", ""},
+		"Atom": {`<feed><id>no</id><entry><id> urn:1 </id><title type="xhtml"><div>A <i>B</i></div></title>
+			<link href="/x"/><source><id>no</id><title>no</title></source></entry></feed>`, "A B", "urn:1"},
+		"Latin-1":       {"<?xml version='1.0' encoding='latin1'?><feed><entry><title>\xe9</title><link href='/x'/></entry>", "é", ""},
+		"invalid UTF-8": {"<feed><entry><title>éééé\xe9</title><id>\xff</id><link href='/x'/></entry>", "éééé\uFFFD", "\uFFFD"},
+		"a sitemap":     {`<urlset><url><title>no</title><id>no</id><loc>/x</loc></url>`, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			for e, err := range sitemap.Entries(strings.NewReader(tt.doc), sitemapURL) {
+				require.NoError(t, err)
+				require.Equal(t, tt.title, e.Title)
+				require.Equal(t, tt.id, e.ID)
+				n++
+			}
+			require.Equal(t, 1, n)
+		})
+	}
+}
+
 func TestSitemap(t *testing.T) {
 	const ns = ` xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"`
 	tests := []struct {

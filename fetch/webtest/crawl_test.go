@@ -156,7 +156,7 @@ func TestCrawlerGetsExactlyWhatIsReachable(t *testing.T) {
 		require.Less(t, len(want), 23*30, "some pages must be unreachable")
 		require.Greater(t, len(want), 12*30)
 		for _, u := range c.other {
-			require.Regexp(t, `/r/\d+$|/trap/(away|chain/\d+)$`, u, "only redirects and traps")
+			require.Regexp(t, `/r/\d+$|/trap/(away|away/private|chain/\d+)$|/private/away.html$`, u, "only redirects and traps")
 		}
 	}
 }

@@ -25,11 +25,7 @@
 //
 // URLs have no port. Each host has a virtual address, and [Web.Dial] knows the listener behind it.
 // On systems with all of 127.0.0.0/8, the listener has that address and a free port; elsewhere each
-// address becomes a port of 127.0.0.1. With Options.Port other programs reach the web at its
-// addresses, and it also serves as an HTTP proxy. With Options.Network there are no sockets, so a
-// testing/synctest bubble can contain the web and the crawler.
-//
-// # What it does not do
-//
-// It does not speak the DNS protocol: names resolve through [Web.Resolve] or a hosts file.
+// address becomes a port of 127.0.0.1. Other programs reach the web through [Web.Proxy], or with
+// Options.Port at its addresses, which [Web.Resolver] and a hosts file know. With Options.Network
+// there are no sockets, so a testing/synctest bubble can contain the web and the crawler.
 package webtest

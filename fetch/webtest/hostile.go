@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -121,14 +122,14 @@ func writeBomb(w io.Writer, blocks int) error {
 
 // garbage answers with bytes that are not HTTP.
 func (x *exchange) garbage(string) int {
-	return x.raw(func(w io.Writer) {
+	return x.raw(func(w net.Conn) {
 		io.WriteString(w, "\x16\x03\x01\x00 SSH-2.0-vweb 220 ready\r\n\x00\x00HTTP\r\n\r\n")
 	})
 }
 
 // endlessHeaders starts a response whose header never ends.
 func (x *exchange) endlessHeaders(string) int {
-	return x.raw(func(w io.Writer) {
+	return x.raw(func(w net.Conn) {
 		_, err := io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")
 		line := bytes.Repeat([]byte("X-More: and so on, and so on\r\n"), 64)
 		for err == nil {
@@ -139,7 +140,7 @@ func (x *exchange) endlessHeaders(string) int {
 
 // raw takes the connection from the server, lets f write to it and closes it. Writes fail once the
 // client has left or the web is closing, so f only has to check for write errors.
-func (x *exchange) raw(f func(io.Writer)) int {
+func (x *exchange) raw(f func(net.Conn)) int {
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
 		// An HTTP/2 connection is shared by several requests. The stream ends without an answer.

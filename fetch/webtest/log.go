@@ -12,16 +12,16 @@ import (
 
 // Request is one request as the server saw it.
 type Request struct {
-	Time       time.Time  // of arrival, taken before anything else is done
-	Host       string     // as the client named it, without a port
-	Addr       netip.Addr // virtual address it arrived at; of a proxy request, the host's own
-	Method     string
-	Path       string // with its query
-	UserAgent  string
-	Status     int // 0 until the answer begins, or if none went out in HTTP
-	RemotePort uint16
-	Proto      string // such as "HTTP/1.1"
-	TLS        bool
+	Time       time.Time  `json:"time"` // of arrival, taken before anything else is done
+	Host       string     `json:"host"` // as the client named it, without a port
+	Addr       netip.Addr `json:"addr"` // virtual address it arrived at; of a proxy request, the host's own
+	Method     string     `json:"method"`
+	Path       string     `json:"path"` // with its query
+	UserAgent  string     `json:"userAgent"`
+	Status     int        `json:"status"` // 0 until the answer begins, or if none went out in HTTP
+	RemotePort uint16     `json:"remotePort"`
+	Proto      string     `json:"proto"` // such as "HTTP/1.1"
+	TLS        bool       `json:"tls"`
 }
 
 // URL returns the address of what was asked for.

@@ -57,15 +57,14 @@ type exchange struct {
 
 // handle is the only entry point: it logs the arrival before it does anything that takes time. A
 // proxy request arrives at whatever address the proxy setting names; for politeness it counts at
-// the address of its host.
+// the address of its host. A tunnel through the proxy is not logged, but the requests in it are.
 func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	entry := Request{
 		Time: time.Now(), Method: r.Method, UserAgent: r.UserAgent(),
 		Proto: r.Proto, TLS: r.TLS != nil,
 	}
 	x := &exchange{web: w, target: r.RequestURI, w: rw, r: r}
-	proxied := r.URL.Host != ""
-	if proxied {
+	if r.URL.Host != "" && r.Method != http.MethodConnect {
 		x.target = r.URL.RequestURI()
 	}
 	entry.Host, entry.Path = hostOf(r.Host), x.target
@@ -73,20 +72,44 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	if x.host = host; known {
 		entry.Host = w.hosts[host].Name
 	}
-	if entry.Addr = w.arrivedAt(r); proxied && known {
+	entry.Addr = w.arrivedAt(r)
+	if proxied := r.URL.Host != "" || !entry.Addr.IsValid(); proxied && known {
 		entry.Addr = w.hosts[host].Addr
+	} else if proxied {
+		entry.Addr, _ = netip.ParseAddr(entry.Host) // the zero Addr for a name without a host
 	}
 	entry.RemotePort = portOf(r.RemoteAddr)
-	x.logged = w.log.begin(entry)
+	if r.Method == http.MethodConnect && known {
+		x.logged = new(Request)
+	} else {
+		x.logged = w.log.begin(entry)
+	}
 	switch {
 	case !known:
-		x.fail(http.StatusMisdirectedRequest)
+		x.stranger(entry.Addr)
+	case r.Method == http.MethodConnect:
+		x.tunnel()
+	case w.hosts[host].traits.Refuse: // only a proxy can get here
+		x.fail(http.StatusBadGateway)
 	case x.answer() == 0: // the others have called begin
 		w.log.end(x.logged, 0)
 	}
 	if x.taken != nil {
 		w.conns.Done() // last of all: Close closes the log after this
 	}
+}
+
+// stranger answers a request for what is not the name of a host. For one of the web's addresses it
+// leads to the first host there, as a server with a default host does.
+func (x *exchange) stranger(addr netip.Addr) int {
+	if named, err := netip.ParseAddr(hostOf(x.r.Host)); err == nil && named == addr {
+		for i := range x.web.hosts {
+			if h := x.web.hosts[i].Host; h.Addr == addr {
+				return x.redirect(http.StatusMovedPermanently, h.URL())
+			}
+		}
+	}
+	return x.fail(http.StatusMisdirectedRequest)
 }
 
 // answer sends the response for the target. It returns the status, or 0 if begin was never called:
@@ -214,7 +237,7 @@ func (w *Web) arrivedAt(r *http.Request) netip.Addr {
 
 // hostOf converts a Host header to the form of the names.
 func hostOf(header string) string {
-	if i := strings.LastIndexByte(header, ':'); i >= 0 {
+	if i := strings.LastIndexByte(header, ':'); i >= 0 && !strings.HasSuffix(header, "]") {
 		header = header[:i]
 	}
 	return strings.TrimSuffix(strings.ToLower(header), ".")

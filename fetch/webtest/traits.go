@@ -110,6 +110,7 @@ type Throttle struct {
 //	TrapChain        /trap/chain/20           20 redirects, the last to "/"
 //	TrapLoop         /trap/loop/a             redirects to loop/b and back
 //	TrapAway         /trap/away               redirect to the next host's "/"
+//	TrapAway         /trap/away/private       redirect to what the next host's robots.txt disallows
 //	TrapNoLocation   /trap/noloc              302 without Location
 //	TrapHuge         /trap/huge               64 MiB of HTML
 //	TrapEndless      /trap/endless            HTML that never ends
@@ -123,6 +124,7 @@ type Throttle struct {
 //	TrapHang         /trap/hang               accepts, never answers
 //	TrapTooMany      /trap/429                429 with Retry-After in seconds
 //	TrapUnavailable  /trap/503                503 with Retry-After as a date
+//	TrapAddress      /trap/address            a link and a redirect to private addresses
 type Trap uint32
 
 // The traps, as in the table above.
@@ -146,6 +148,7 @@ const (
 	TrapHang
 	TrapTooMany
 	TrapUnavailable
+	TrapAddress
 
-	TrapAll = TrapUnavailable<<1 - 1 // all of them
+	TrapAll = TrapAddress<<1 - 1 // all of them
 )

@@ -17,7 +17,7 @@ var trapLinks = slices.Concat([]trapLink{
 	{TrapDuplicate, "dup/a"}, {TrapDuplicate, "dup/A/b/?print=1"}, {TrapDuplicate, "dup/a;v=2"},
 	{TrapChain, "chain/20"},
 	{TrapLoop, "loop/a"},
-	{TrapAway, "away"},
+	{TrapAway, "away"}, {TrapAway, "away/private"},
 	{TrapNoLocation, "noloc"},
 	{TrapHuge, "huge"},
 	{TrapEndless, "endless"},
@@ -29,6 +29,7 @@ var trapLinks = slices.Concat([]trapLink{
 	{TrapHang, "hang"},
 	{TrapTooMany, "429"},
 	{TrapUnavailable, "503"},
+	{TrapAddress, "address"},
 }, numbered(TrapBroken, "broken/", len(brokenPages)),
 	numbered(TrapCharset, "charset/", len(charsetPages)))
 
@@ -68,6 +69,7 @@ var serveTrap = map[string]struct {
 	"hang":     {TrapHang, func(x *exchange, _ string) int { return x.hang() }},
 	"429":      {TrapTooMany, (*exchange).tooMany},
 	"503":      {TrapUnavailable, (*exchange).unavailable},
+	"address":  {TrapAddress, (*exchange).address},
 }
 
 // trap answers 404 for a disabled trap, exactly as for a path that never existed.
@@ -134,8 +136,22 @@ func (x *exchange) loop(rest string) int {
 	return x.redirect(http.StatusFound, trapDir+"loop/a")
 }
 
-func (x *exchange) away(string) int {
-	return x.redirect(http.StatusFound, x.web.nextHost(x.host).URL())
+func (x *exchange) away(rest string) int {
+	to := x.web.nextHost(x.host).URL()
+	if rest == "private" {
+		to += privateDir[1:] + "away.html"
+	}
+	return x.redirect(http.StatusFound, to)
+}
+
+// address leads to addresses that no crawler of the public web has any business with. They are
+// private ones of RFC 1918 that few networks use, should a crawler really try.
+func (x *exchange) address(rest string) int {
+	if rest == "redirect" {
+		return x.redirect(http.StatusFound, "http://10.255.255.1/private-address")
+	}
+	return x.sendSmall("addresses", `<a href="http://192.168.255.254/private-address">a router</a> `+
+		`<a href="`+trapDir+`address/redirect">another</a>`)
 }
 
 func (x *exchange) noLocation(string) int { return x.fail(http.StatusFound) }

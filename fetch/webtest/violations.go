@@ -51,6 +51,9 @@ func Violations(log []Request, hostDelay func(host string) time.Duration,
 		if v, bad := tooSoon(hosts, r.Host, r, hostDelay); bad {
 			found = append(found, v)
 		}
+		if !r.Addr.IsValid() {
+			continue // a proxy request for a host that does not exist
+		}
 		if v, bad := tooSoon(addrs, r.Addr, r, addrDelay); bad {
 			v.ByAddr = true
 			found = append(found, v)

@@ -127,6 +127,7 @@ type Web struct {
 	virtual   map[netip.AddrPort]netip.Addr // and back
 	ctx       context.Context               // ends with the web
 	cancel    context.CancelFunc
+	network   bool                                                              // there are no sockets
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error) // to a real address
 	authority *authority                                                        // nil without TLS
 	closeOnce sync.Once
@@ -178,7 +179,7 @@ func (w *Web) bind(o Options, named []string) ([]net.Listener, error) {
 	var all []net.Listener
 	var err error
 	if o.Network != nil {
-		w.dial = o.Network.Dial
+		w.dial, w.network = o.Network.Dial, true
 		all, err = listenIn(o.Network.Listen, addrs)
 	} else {
 		w.dial = new(net.Dialer).DialContext

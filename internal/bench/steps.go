@@ -59,6 +59,7 @@ var steps = []step{
 	{"archive", "a snapshot", ".", goRun("./archive", "-pages", "100000", "-rounds", "3", "snapshot"),
 		goRun("./archive", "-pages", "200", "-rounds", "1", "snapshot"), nil},
 	{"fullcrawler", "compared with other crawlers", ".", goRun("./crawl", "-pages", "300", "-limit", "40s"), goRun("./crawl", "-rounds", "1", "-hosts", "10", "-pages", "20"), nil},
+	{"fullcrawler", "politeness, compared with other crawlers", ".", goRun("./certify"), goRun("./certify", "-only", "fullcrawler"), nil},
 	{"fullcrawler", "soak test", ".", goRun("./soak", "-visits", "5e5", "-every", "5s"), goRun("./soak", "-visits", "1.2e4", "-pages", "10", "-every", "5s"), nil},
 	{"fullcrawler", "memory, ten million known URLs", ".", goRun("./memory", "-urls", "1e7"), goRun("./memory", "-urls", "2e4"), nil},
 	{"fullcrawler", "memory, large pages at once", ".", goRun("./memory", "-bodies", "64"), goRun("./memory", "-bodies", "8"), nil},

@@ -1,5 +1,5 @@
-// Package durable has what everything that is kept on disk shares: checksums, frames that know
-// their version, the replacement of a file, and two errors.
+// Package durable has what everything that is kept on disk shares: checksums, frames and
+// streams that know their version, the replacement of a file, and two errors.
 //
 // # Two errors
 //
@@ -32,8 +32,11 @@ type CorruptError struct {
 	Reason string
 }
 
-// Error returns all fields.
+// Error returns all fields. What was read from elsewhere has no file.
 func (e *CorruptError) Error() string {
+	if e.File == "" {
+		return fmt.Sprintf("byte %d: %s", e.Offset, e.Reason)
+	}
 	return fmt.Sprintf("%s: byte %d: %s", e.File, e.Offset, e.Reason)
 }
 

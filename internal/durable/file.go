@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -44,33 +45,61 @@ func Discard(fs vfs.FS, name string, f vfs.File) {
 // NewName is the ending of the temporary file of [Replace].
 const NewName = ".new"
 
-// Replace replaces a small file: after a power failure, either the old or the new one is there. It
-// syncs the directory before the rename, so that the names of the files that data refers to are
-// durable before data is, and again after it. Its temporary file is the name and [NewName].
-//
-// After an error that wraps [ErrUnknown], either of the two may be found.
+// Replace is [ReplaceWith] for data that is in memory. Its temporary file is the name and [NewName].
 func Replace(fs vfs.FS, name string, data []byte) error {
-	f, err := fs.Create(name + NewName)
+	return ReplaceWith(fs, name, name+NewName, func(f vfs.File) error {
+		_, err := f.WriteAt(data, 0)
+		return err
+	})
+}
+
+// ReplaceWith replaces a file by what write writes to another one, whose name is temp: after a power
+// failure, either the old or the new one is there. It syncs the directory before the rename, so that
+// the names of the files that the new one refers to are durable before it is, and again after it. It
+// leaves no temporary file, even if write panics.
+//
+// After an error that wraps [ErrUnknown], either of the two may be found, and names of files that the
+// new one refers to may get lost.
+func ReplaceWith(fs vfs.FS, name, temp string, write func(f vfs.File) error) (err error) {
+	f, err := fs.Create(temp)
 	if err != nil {
-		return fmt.Errorf("create %s: %w", name+NewName, err)
+		return fmt.Errorf("create %s: %w", temp, err)
 	}
-	if _, err = f.WriteAt(data, 0); err == nil {
+	renamed := false
+	defer func() {
+		if !renamed {
+			Discard(fs, temp, f)
+		}
+	}()
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = fs.Sync()
+	if err == nil {
+		err = f.Close()
 	}
 	if err != nil {
-		_ = fs.Remove(name + NewName) // the first error says more
-		return fmt.Errorf("write %s: %w", name+NewName, err)
+		return fmt.Errorf("write %s: %w", temp, err)
 	}
-	if err = fs.Rename(name+NewName, name); err == nil {
-		err = fs.Sync()
+	if err = fs.Sync(); err == nil {
+		if err = fs.Rename(temp, name); err == nil {
+			renamed = true
+			err = fs.Sync()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: replace %s: %w", ErrUnknown, name, err)
 	}
 	return nil
+}
+
+// WriteFile replaces a file of the operating system by what from writes, as [ReplaceWith] does. Only
+// the owner may read a new file.
+func WriteFile(name string, from io.WriterTo) error {
+	dir, base := filepath.Dir(name), filepath.Base(name)
+	return ReplaceWith(vfs.OS(dir), base, base+NewName, func(f vfs.File) error {
+		_, err := from.WriteTo(io.NewOffsetWriter(f, 0))
+		return err
+	})
 }
 
 // ErrUnknown means that the state on disk is unknown: the disk failed at a moment when it may or

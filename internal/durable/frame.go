@@ -30,10 +30,16 @@ func SumNumber(sum uint32, n uint64) uint32 {
 	return ^sum
 }
 
-// FrameSize is the number of bytes that a frame takes beside its body.
-const FrameSize = magicSize + 8 + SumSize
+const (
+	magicSize = 8
+	frameSize = magicSize + 8 + SumSize // beside the body
+)
 
-const magicSize = 8
+// SumAt returns the checksum of a part of a file. It includes the number of the file and the place of
+// the part in it, so that no part can be mistaken for another.
+func SumAt(file uint64, at int64, b []byte) uint32 {
+	return SumOn(SumNumber(SumNumber(0, file), uint64(at)), b)
+}
 
 // Seal returns a frame: the magic, the length of the body (8 bytes, little endian), the CRC-32C of
 // both and the body, and the body. A magic has eight bytes: a name, the number of the version, and
@@ -43,7 +49,7 @@ func Seal(magic string, body []byte) []byte {
 	if len(magic) != magicSize {
 		panic("durable: a magic has 8 bytes")
 	}
-	b := make([]byte, FrameSize, FrameSize+len(body))
+	b := make([]byte, frameSize, frameSize+len(body))
 	copy(b, magic)
 	binary.LittleEndian.PutUint64(b[magicSize:], uint64(len(body)))
 	binary.LittleEndian.PutUint32(b[magicSize+8:], SumOn(Sum(b[:magicSize+8]), body))
@@ -56,10 +62,10 @@ func Unseal(file string, at int64, magic string, b []byte, before ...string) ([]
 	if len(b) >= magicSize && slices.Contains(before, string(b[:magicSize])) {
 		return nil, Version(file, string(b[:magicSize]))
 	}
-	if len(b) < FrameSize {
+	if len(b) < frameSize {
 		return nil, Corrupt(file, at, "the file ends too early")
 	}
-	head, body := b[:FrameSize], b[FrameSize:]
+	head, body := b[:frameSize], b[frameSize:]
 	size := binary.LittleEndian.Uint64(head[magicSize:])
 	if size > uint64(len(body)) {
 		return nil, Corrupt(file, at, "wrong length")
@@ -79,6 +85,9 @@ func Unseal(file string, at int64, magic string, b []byte, before ...string) ([]
 
 // Version returns an error that wraps ErrVersion.
 func Version(file, found string) error {
+	if file == "" {
+		return fmt.Errorf("%w: %q", ErrVersion, strings.TrimSpace(found))
+	}
 	return fmt.Errorf("%w: %s: %q", ErrVersion, file, strings.TrimSpace(found))
 }
 

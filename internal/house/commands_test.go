@@ -113,6 +113,9 @@ func badCommands(root, document string, b shellBlock) (found []string) {
 func badWords(root, here string, words []string) (found []string) {
 	program := ""
 	for i, word := range words {
+		if word == "--" { // what follows is another program's
+			break
+		}
 		isPath := strings.HasPrefix(word, "./") && words[0] == "go"
 		folder := path.Join(here, strings.TrimSuffix(word, "/..."))
 		if words[0] == "cd" && i == 1 {

@@ -32,7 +32,7 @@ var forInterfaces = []string{
 var forEmbedders = map[string][]string{
 	"archive/archivefs":       {"Handler", "New"},
 	"archive/warc":            {"Fields.Values", "Record.Protocol", "Record.TLS"},
-	"dedupe":                  {"Read", "Filter.AddBatch"},
+	"dedupe":                  {"Read", "Filter.WriteFile"},
 	"dedupe/exact":            {"Set.Entries", "Set.Sync", "Set.Trim"},
 	"dedupe/weburl":           {"SURT"},
 	"fetch":                   {"Reach.Allows"},
@@ -40,7 +40,7 @@ var forEmbedders = map[string][]string{
 	"fetch/page":              {"ToUTF8"},
 	"hostcache/hattrie":       {"Reverse"},
 	"hostcache/resolve":       {"Resolver.DialContext"},
-	"pagerank":                {"ReadURLs", "Frontier.Drop", "URLs.Drop", "URLs.NextReady", "URLs.Release", "URLs.URL"},
+	"pagerank":                {"ReadURLs", "Frontier.WriteFile", "URLs.WriteFile", "Frontier.Drop", "URLs.Drop", "URLs.NextReady", "URLs.Release", "URLs.URL"},
 	"robots":                  {"ReadResponse", "Cache.Allowed"},
 	"robots/robotshttp":       {"Transport.Cache"},
 	"robots/robotstag":        {"Directives.MayIndex"},

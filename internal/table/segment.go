@@ -78,10 +78,7 @@ func (s *segment) corrupt(at int64, reason string) error {
 	return durable.Corrupt(s.name, at, reason)
 }
 
-// sum includes the number of the file and the offset, so that no part can be mistaken for another.
-func (s *segment) sum(at int64, b []byte) uint32 {
-	return durable.SumOn(durable.SumNumber(durable.SumNumber(0, s.number), uint64(at)), b)
-}
+func (s *segment) sum(at int64, b []byte) uint32 { return durable.SumAt(s.number, at, b) }
 
 // read fills b, which includes the checksum at its end, and verifies it.
 func (s *segment) read(b []byte, at int64) ([]byte, error) {

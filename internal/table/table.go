@@ -210,14 +210,12 @@ func (t *Table) fileName(number uint64) string { return FileName(t.Name, number)
 // FileName returns the name of a file of a table.
 func FileName(name string, number uint64) string { return fmt.Sprintf("%s%08d", name, number) }
 
-// FileNumber returns the number in the name of a file, if it is one of a table.
-func FileNumber(name, file string) (number uint64, ours bool) {
-	digits, found := strings.CutPrefix(file, name)
+// fileNumber returns the number in the name of a file, if it is one of the table.
+func (t *Table) fileNumber(file string) (number uint64, ours bool) {
+	digits, found := strings.CutPrefix(file, t.Name)
 	number, err := strconv.ParseUint(digits, 10, 64)
-	return number, found && err == nil && file == FileName(name, number)
+	return number, found && err == nil && file == t.fileName(number)
 }
-
-func (t *Table) fileNumber(file string) (uint64, bool) { return FileNumber(t.Name, file) }
 
 // Write adds a run with the entries of a source. It syncs the file.
 func (t *Table) Write(from Source) error {

@@ -260,7 +260,7 @@ func (p *player) checkFiles() {
 	require.NoError(p.t, err)
 	files := 0
 	for _, name := range names {
-		if _, ours := FileNumber("t-", name); ours {
+		if _, ours := p.table.fileNumber(name); ours {
 			files++
 		}
 	}

@@ -76,6 +76,7 @@ func Parse(s string) (date time.Time, ok bool) {
 		date, ok = civil(m[digits][:4], m[digits][4:6], m[digits][6:])
 	case m[isoYear] != "":
 		date, ok = civil(m[isoYear], m[isoMonth], m[isoDay])
+		ok = ok && (m[isoDay] != "" || s[0] == m[isoYear][0]) // "Summer 2025" is no date
 	case m[year] != "":
 		date, ok = civil(m[year], m[month], m[day])
 	default:

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/internal/webdate"
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
 )
 
@@ -44,7 +45,7 @@ func (d *Directives) set(key, value string) bool {
 		}
 		return i >= 0
 	case "unavailable_after":
-		date, ok := parseDate(value)
+		date, ok := webdate.Parse(value)
 		if ok {
 			d.Unavailable = earlier(d.Unavailable, date)
 		}

@@ -165,47 +165,30 @@ func TestRobotsTagHeader(t *testing.T) {
 	require.Equal(t, "noindex, noarchive, noai", render(FromHeader(both, "foo")))
 }
 
-func TestParseDate(t *testing.T) {
+// TestDates reads dates in the forms that feeds and sitemaps have too: there is one reader of dates.
+func TestDates(t *testing.T) {
 	afternoon := time.Date(2025, 6, 25, 15, 0, 0, 0, time.UTC)
 	midnight := time.Date(2025, 6, 25, 0, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		text string
-		want time.Time
-	}{
-		{"Wed, 25 Jun 2025 15:00:00 GMT", afternoon},
-		{"Wednesday, 25-Jun-25 15:00:00 UTC", afternoon},
-		{"Wednesday, 25-Jun-2025 15:00:00 UTC", afternoon},
-		{"25 Jun 25 1500 UT", time.Time{}},
-		{"25 Jun 25 15:00 UT", afternoon},
-		{"25 June 2025 15:00", afternoon},
-		{"25 Jun 2025 15:00:00 XYZ", afternoon},
-		{"25 Jun 2025 08:00:00 PDT", afternoon},
-		{"25 Jun 2025 07:00:00 pst", afternoon},
-		{"25 Jun 2025 17:00:00 +0200", afternoon},
-		{"2025-06-25T15:00:00Z", afternoon},
-		{"2025-06-25t15:00:00.75z", afternoon},
-		{"2025-06-25T17:00+02:00", afternoon},
-		{"2025-06-25T13:00-02", afternoon},
-		{"2025-06-25 15:00:00", afternoon},
-		{"2025-06-25", midnight},
-		{"25 Jun 2025", midnight},
-		{"wed, 25 jun 2025", midnight},
-		{"", time.Time{}},
-		{"Wed,", time.Time{}},
-		{"@", time.Time{}},
-		{"31 Feb 2025", time.Time{}},
-		{"2025-02-31", time.Time{}},
-		{"2025-06-25T", midnight},
-		{"2025-06-25 GMT", time.Time{}},
-		{"2025-06-25 25:00", time.Time{}},
-		{"25 Jun 2025 15:00:00 GMT, noindex", time.Time{}},
-		{"25 Jun 2025 15:00:00 +9x", time.Time{}},
-		{"Sommer 2025", time.Time{}},
-		{"25 Jun 2025 15:00:00 " + strings.Repeat("a", 64), time.Time{}},
+	for text, want := range map[string]time.Time{
+		"Wed, 25 Jun 2025 15:00:00 GMT":          afternoon,
+		"Wednesday, 25-Jun-25 15:00:00 UTC":      afternoon,
+		"25 Jun 2025 08:00:00 PDT":               afternoon,
+		"25 Jun 2025 17:00:00 +0200":             afternoon,
+		"2025-06-25t15:00:00.75z":                afternoon,
+		"2025-06-25T17:00+02:00":                 afternoon,
+		"2025-06-25T13:00-02":                    afternoon,
+		"Wed Jun 25 15:00:00 2025":               afternoon,
+		"June 25, 2025 15:00":                    afternoon,
+		"2025-06-25":                             midnight,
+		"wed, 25 jun 2025":                       midnight,
+		"25 Jun 25 1500 UT":                      {},
+		"31 Feb 2025":                            {},
+		"2025-06-25 25:00":                       {},
+		"Sommer 2025":                            {},
+		"25 Jun 2025 " + strings.Repeat("a", 64): {},
 	} {
-		got, ok := parseDate(tt.text)
-		require.Equal(t, !tt.want.IsZero(), ok, "%+v", tt)
-		require.True(t, tt.want.Equal(got) || !ok, "%+v: %v", tt, got)
+		got := FromMeta("robots", "unavailable_after: "+text, "").Unavailable
+		require.True(t, want.Equal(got), "%s: %v", text, got)
 	}
 }
 

@@ -244,7 +244,7 @@ func (t *Tree) Merge(pause func() error) error {
 		}
 		t.saved = t.saved && !more
 		if t.table.Garbage() > 0 || !more && !t.saved {
-			if err := t.writeManifest(t.meta); err != nil {
+			if err := t.publish(); err != nil {
 				return err
 			}
 		}
@@ -257,6 +257,15 @@ func (t *Tree) Merge(pause func() error) error {
 			}
 		}
 	}
+}
+
+// publish makes the state of the table the current one. If a Commit has written a run, but failed
+// then, that run belongs to its meta, not to the one before.
+func (t *Tree) publish() error {
+	if frozen := t.frozenNow(); frozen != nil && frozen.written {
+		return t.Commit()
+	}
+	return t.writeManifest(t.meta)
 }
 
 // Around finds the neighbors of a key. Its prefix has that length, see [Options].

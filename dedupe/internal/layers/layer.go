@@ -70,21 +70,6 @@ func (l *Layer) Test(hash uint64) bool {
 	return true
 }
 
-// Touch reads the words of the hashes' bits, so that they are in the cache when Test and Add need
-// them. The reads do not depend on each other, so the processor waits for many at the same time.
-// The result is meaningless; it only keeps the reads from being optimized away.
-func (l *Layer) Touch(hashes []uint64) (sum uint64) {
-	words := l.Words()
-	for _, hash := range hashes {
-		start, step := positions(hash)
-		for range l.filter.K() {
-			sum += words[l.at(start)/64]
-			start = start*multiplier + step
-		}
-	}
-	return sum
-}
-
 // positions returns a hash's first position, as a fraction of 2^64 of the layer, and its step. The
 // next position is the position times multiplier, plus the step. Callers distribute hashes over
 // shards by their highest bits; the multiplications move the other bits up to the ones that at

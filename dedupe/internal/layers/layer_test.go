@@ -114,10 +114,3 @@ func TestSizeFollowsTheFormula(t *testing.T) {
 	require.EqualValues(t, 1, size)
 	require.EqualValues(t, 1, functions)
 }
-
-func TestTouchChangesNothing(t *testing.T) {
-	l := New(100, 0.01)
-	l.Touch([]uint64{1, 2, 3, math.MaxUint64})
-	require.Zero(t, l.Keys())
-	require.False(t, l.Test(1))
-}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/fetch/wall"
 	"github.com/spinneret-go/spinneret/robots/usage"
 )
 
@@ -17,6 +18,8 @@ func Classify(resp *fetch.Response, err error) Fate {
 		return classifyError(err)
 	}
 	switch {
+	case Wall(resp) != "":
+		return Walled
 	case resp.NotModified() && conditional(resp):
 		return Unchanged
 	case resp.Location != "":
@@ -38,6 +41,9 @@ func Classify(resp *fetch.Response, err error) Fate {
 	}
 	return Fetched
 }
+
+// Wall returns whose bot wall has answered in place of the server; "" if none has.
+func Wall(resp *fetch.Response) string { return wall.Of(resp.Status, resp.Header, resp.Body) }
 
 // conditional reports whether the request was conditional: only then is 304 a valid response.
 func conditional(resp *fetch.Response) bool {
@@ -80,9 +86,11 @@ func classifyError(err error) Fate {
 	return Unresolved
 }
 
-// Detail returns the details of a fate: the target of a redirect, or the status.
+// Detail returns the details of a fate: whose wall it is, the target of a redirect, or the status.
 func Detail(resp *fetch.Response) string {
-	switch {
+	switch by := Wall(resp); {
+	case by != "":
+		return by
 	case resp.Location != "":
 		return resp.Location
 	case resp.Status != http.StatusOK:

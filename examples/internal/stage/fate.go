@@ -18,6 +18,7 @@ const (
 	ClientError      Fate = "http_4xx"
 	ServerError      Fate = "http_5xx"
 	SentAway         Fate = "sent_away"
+	Walled           Fate = "walled"
 	OddStatus        Fate = "odd_status"
 	Listed           Fate = "listed"
 	NoSitemap        Fate = "no_sitemap"
@@ -59,6 +60,7 @@ var sentences = map[Fate]string{
 	ClientError:       "HTTP 4xx",
 	ServerError:       "HTTP 5xx",
 	SentAway:          "told to come back later (HTTP 429 or 503)",
+	Walled:            "a bot wall's challenge in place of the page",
 	OddStatus:         "HTTP status without a page",
 	Listed:            "sitemap read",
 	NoSitemap:         "listed as a sitemap, but is not one",
@@ -122,6 +124,7 @@ var retries = map[Fate]time.Duration{
 	ClientError:      24 * time.Hour,
 	ServerError:      time.Hour,
 	SentAway:         time.Minute, // unless the server says when
+	Walled:           24 * time.Hour,
 	OddStatus:        24 * time.Hour,
 	NoSitemap:        24 * time.Hour,
 

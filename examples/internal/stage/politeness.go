@@ -156,6 +156,7 @@ func (p *Politeness) Outcome(resp *fetch.Response) scheduler.Outcome {
 	p.ports.Answered(resp.URL)
 	o := scheduler.Outcome{
 		Start: resp.FirstByte, Took: resp.Wait(), Status: resp.Status,
+		Failed: Wall(resp) != "", // the host gets a back-off: more requests make a wall higher
 	}
 	if p.Overrides.Of(weburl.Host(resp.URL)).Concurrency > 1 {
 		o.Took = 0 // other requests do not wait for its slow pages

@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -141,8 +142,12 @@ func (r *Robots) apply(file, url string, rules robotstxt.Rules) Ruling {
 // RobotsResponse converts a response for package robots. A body that is incomplete, or could not be
 // decoded, may lack the line that forbids.
 func RobotsResponse(resp *fetch.Response) robots.Response {
+	status := resp.Status
+	if Wall(resp) != "" {
+		status = http.StatusServiceUnavailable // the rules exist, and nobody could read them
+	}
 	return robots.Response{
-		Status: resp.Status, Header: resp.Header, Body: resp.Body,
+		Status: status, Header: resp.Header, Body: resp.Body,
 		Whole: resp.Truncated == fetch.Whole,
 	}
 }

@@ -225,28 +225,42 @@ func (r *recordReader) text() string {
 	return string(taken)
 }
 
+// A Change is how much a page differs from its previous version.
+type Change int
+
+// The kinds of changes.
+const (
+	NoChange     Change = iota
+	SlightChange        // other bytes, but nearly the same words
+	RealChange
+)
+
+// slight is the share of the words of a page up to which a change is slight: a new banner or teaser
+// on a page of usual length, not a new sentence in a short one.
+const slight = 0.02
+
 // Compare records a response with content, or one that says that the content is unchanged. It
 // returns how that differs from the previous visit. If texts are compared, a page in which only a
 // date, a counter or a few words have changed counts as hardly changed. The caller adds the visit
 // to the History.
-func (s *State) Compare(resp *fetch.Response, texts bool) (change simhash.Change) {
+func (s *State) Compare(resp *fetch.Response, texts bool) (change Change) {
 	first := s.History.Last().IsZero()
 	if !resp.NotModified() {
 		if hash := contentHash(resp); hash != s.Hash {
-			s.Hash, change = hash, simhash.Real
+			s.Hash, change = hash, RealChange
 		}
 		s.Validators = validators(resp)
 	}
-	if texts && change == simhash.Real && resp.Location == "" && mediaType(resp) == "text/html" {
+	if texts && change == RealChange && resp.Location == "" && mediaType(resp) == "text/html" {
 		text := simhash.Of(textOf(resp))
-		if s.Text != (simhash.Print{}) && s.Text.Compare(text) != simhash.Real {
-			change = simhash.Minor
+		if s.Text != (simhash.Print{}) && s.Text.Changed(text) <= slight {
+			change = SlightChange
 		}
 		s.Text = text
 	}
 	s.Failures = 0
 	if first {
-		return simhash.Real
+		return RealChange
 	}
 	return change
 }

@@ -99,29 +99,29 @@ func TestCompare(t *testing.T) {
 	for i, step := range []struct {
 		name    string
 		resp    *fetch.Response
-		changed simhash.Change
+		changed Change
 		etag    string
 	}{
-		{"the first visit always counts as a change", page(200, "one", "a"), simhash.Real, "a"},
-		{"the same bytes are no change", page(200, "one", "b"), simhash.Same, "b"},
-		{"other bytes are a change", page(200, "two", "c"), simhash.Real, "c"},
-		{"a 304 is no change, and keeps the validators", page(304, "", ""), simhash.Same, "c"},
-		{"a 304 keeps the earlier state", page(200, "two", "d"), simhash.Same, "d"},
-		{"an empty page is a version, too", page(200, "", "e"), simhash.Real, "e"},
-		{"the same empty page is no change", page(200, "", "e"), simhash.Same, "e"},
-		{"a page may consist of a URL", page(200, away.Location, "f"), simhash.Real, "f"},
-		{"a page that now redirects to that URL has changed", away, simhash.Real, ""},
+		{"the first visit always counts as a change", page(200, "one", "a"), RealChange, "a"},
+		{"the same bytes are no change", page(200, "one", "b"), NoChange, "b"},
+		{"other bytes are a change", page(200, "two", "c"), RealChange, "c"},
+		{"a 304 is no change, and keeps the validators", page(304, "", ""), NoChange, "c"},
+		{"a 304 keeps the earlier state", page(200, "two", "d"), NoChange, "d"},
+		{"an empty page is a version, too", page(200, "", "e"), RealChange, "e"},
+		{"the same empty page is no change", page(200, "", "e"), NoChange, "e"},
+		{"a page may consist of a URL", page(200, away.Location, "f"), RealChange, "f"},
+		{"a page that now redirects to that URL has changed", away, RealChange, ""},
 	} {
 		changed := s.Compare(step.resp, false)
 		s.History = s.History.Observe(revisit.Visit{
-			At: at.Add(time.Duration(i) * time.Hour), Changed: changed == simhash.Real,
+			At: at.Add(time.Duration(i) * time.Hour), Changed: changed == RealChange,
 		})
 		require.Equal(t, step.changed, changed, step.name)
 		require.Equal(t, step.etag, s.Validators.ETag, step.name)
 		require.Zero(t, s.Failures, step.name)
 	}
 	away.Body = []byte("another text")
-	require.Equal(t, simhash.Same, s.Compare(away, false),
+	require.Equal(t, NoChange, s.Compare(away, false),
 		"only the target of a redirect counts")
 	visits, changes := s.History.Visits()
 	require.Equal(t, []int{8, 4}, []int{visits, changes})
@@ -157,15 +157,15 @@ func TestCompareTexts(t *testing.T) {
 	for i, step := range []struct {
 		name string
 		text string
-		want simhash.Change
+		want Change
 	}{
-		{"the first visit", "You are visitor 12345 of this page about spiders and their webs", simhash.Real},
-		{"another number", "You are visitor 99 of this page about spiders and their webs", simhash.Minor},
-		{"other words", "This page has moved; ask the owner for the text that you came here for", simhash.Real},
+		{"the first visit", "You are visitor 12345 of this page about spiders and their webs", RealChange},
+		{"another number", "You are visitor 99 of this page about spiders and their webs", SlightChange},
+		{"other words", "This page has moved; ask the owner for the text that you came here for", RealChange},
 	} {
 		got := s.Compare(page(step.text), true)
 		s.History = s.History.Observe(revisit.Visit{
-			At: at.Add(time.Duration(i) * time.Hour), Changed: got == simhash.Real,
+			At: at.Add(time.Duration(i) * time.Hour), Changed: got == RealChange,
 		})
 		require.Equal(t, step.want, got, step.name)
 	}

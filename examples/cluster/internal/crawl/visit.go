@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
@@ -305,7 +304,7 @@ func (f *fetcher) follow(
 	if fate.Page() || fate == stage.Unchanged || fate == stage.Redirected {
 		modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if it is invalid
 		visit := revisit.Visit{At: resp.FirstByte, LastModified: modified}
-		visit.Changed = state.Compare(resp, false) == simhash.Real
+		visit.Changed = state.Compare(resp, false) == stage.RealChange
 		state.History = state.History.Observe(visit)
 	}
 	touched := map[address]struct{}{}

@@ -39,7 +39,7 @@ func TestServesUntilInterrupted(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		done <- run(ctx, []string{"-hosts", "3", "-addrs", "1", "-pages", "2", "-seed", "9",
-			"-port", freePort(t), "-log", log, "-hosts-file", hosts}, in)
+			"-port", freePort(t), "-log", log, "-hosts-file", hosts}, nil, in)
 		in.Close()
 	}()
 	lines := bufio.NewScanner(out)
@@ -84,7 +84,7 @@ func TestServesADirectory(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	var out strings.Builder
-	require.NoError(t, run(ctx, []string{"-static", dir, "-port", freePort(t)}, &out))
+	require.NoError(t, run(ctx, []string{"-static", dir, "-port", freePort(t)}, nil, &out))
 	require.Contains(t, out.String(), "http://docs.test/ is at 127.16.0.1:")
 }
 
@@ -92,9 +92,12 @@ func TestRefusesWhatItCannotDo(t *testing.T) {
 	for _, args := range [][]string{
 		{"-nosuchflag"}, {"-hosts", "-1"}, {"-static", "testdata/absent"},
 		{"-log", filepath.Join(t.TempDir(), "no", "such")},
-		{"-port", "0"},
+		{"-port", "0"}, {"check"}, {"-hosts", "3", "check", "-pages", "2"}, {"-check", "1s", "true"},
+		{"--", "true"}, {"-check", "-1s"}, {"-check", "0", "--", "true"}, {"-format", "json"},
+		{"-check", "1s", "-format", "xml", "--", "true"}, {"-check", "1s", "--", "cat", "{hosts}"},
+		{"-check", "1s", "--", filepath.Join(t.TempDir(), "no", "such")},
 		{"-port", freePort(t), "-hosts-file", filepath.Join(t.TempDir(), "no", "such")},
 	} {
-		require.Error(t, run(t.Context(), args, io.Discard), "%q", args)
+		require.Error(t, run(t.Context(), args, io.Discard, io.Discard), "%q", args)
 	}
 }

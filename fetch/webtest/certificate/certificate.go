@@ -1,0 +1,427 @@
+// Package certificate judges whether a crawler is polite, by the log of a virtual web.
+//
+//	trial, err := certificate.Start(certificate.Options{Delay: time.Second})
+//	defer trial.Web.Close()
+//	crawl(trial.Web.Client(), trial.Seed()) // your crawler
+//	for _, v := range trial.Verdicts() {
+//		fmt.Println(v)
+//	}
+//
+// It looks only at what arrived, so it works for any crawler, and each verdict comes with the log
+// lines that prove it. The command webtest does the same for a program in any language.
+package certificate
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+)
+
+// DefaultHosts, DefaultAddrs and DefaultPages are the size of a web whose options do not say it:
+// with a delay of a second, a polite crawl takes about a minute and a half.
+const (
+	DefaultHosts = 12
+	DefaultAddrs = 4
+	DefaultPages = 8
+)
+
+// pauses is how many times the delay a host with a Crawl-delay or a Retry-After asks for.
+const pauses = 2
+
+// Options describes a [Trial].
+type Options struct {
+	Web   webtest.Options // for the sizes, 0 means the defaults of this package
+	Delay time.Duration   // between two requests to a host or an address; 0 means a second
+
+	// Proxied says that the crawler knows no way but the proxy of the web, which sees requests for
+	// private addresses. false means that pages have no links to such addresses: the crawler would
+	// really try to connect.
+	Proxied bool
+
+	// Complete says that a crawler fails if it misses pages. false means that this is only reported:
+	// it may be a limit that the crawler was given, and it is not impolite.
+	Complete bool
+}
+
+// A Trial is a web in which a crawler is judged. Its methods are safe for concurrent use.
+type Trial struct {
+	Web *webtest.Web
+
+	Options
+	traits []webtest.Traits // of each host
+}
+
+// Start starts a web with every kind of host to which crawlers are impolite: with a Crawl-delay,
+// with Retry-After, with redirects to another host, and several hosts with one address. These come
+// in addition to the traits that the options give a host.
+func Start(o Options) (*Trial, error) {
+	if o.Delay = cmp.Or(o.Delay, time.Second); o.Delay < 0 {
+		return nil, fmt.Errorf("certificate: the delay is %v; want a positive one", o.Delay)
+	}
+	if o.Web.Hosts == 0 && o.Web.Static == "" && len(o.Web.Handlers) == 0 {
+		o.Web.Hosts = DefaultHosts
+		o.Web.Addrs = cmp.Or(o.Web.Addrs, DefaultAddrs)
+	}
+	o.Web.Pages = cmp.Or(o.Web.Pages, DefaultPages)
+	t := &Trial{Options: o}
+	o.Web.Traits = func(host int) webtest.Traits {
+		t.traits = append(t.traits, t.strict(host))
+		return t.traits[host]
+	}
+	var err error
+	t.Web, err = webtest.Start(o.Web)
+	return t, err
+}
+
+// strict returns the traits of a host: those of the options, with something that a crawler must
+// respect. The first host is plain.
+func (t *Trial) strict(host int) (traits webtest.Traits) {
+	if t.Options.Web.Traits != nil {
+		traits = t.Options.Web.Traits(host)
+	}
+	longer := (pauses*t.Delay + time.Second - 1).Truncate(time.Second) // most parsers want whole seconds
+	switch host % 4 {
+	case 0:
+		if t.Proxied && host == 0 {
+			traits.Traps |= webtest.TrapAddress
+		}
+	case 1:
+		traits.Robots.CrawlDelay = longer
+	case 2:
+		traits.Throttle = webtest.Throttle{Every: 5, RetryAfter: longer}
+	case 3:
+		traits.Traps |= webtest.TrapAway
+	}
+	return traits
+}
+
+// Seed returns the URL from which every page of the web can be reached.
+func (t *Trial) Seed() string {
+	for h := range t.Web.Hosts() {
+		return h.URL()
+	}
+	return ""
+}
+
+// A Verdict is the result of one check.
+type Verdict struct {
+	Check  string  `json:"check"` // what was checked, such as "host delay"
+	Result Result  `json:"result"`
+	Count  int     `json:"count"` // of the breaches
+	Text   string  `json:"text"`  // what happened, in a few words
+	Proof  []Proof `json:"proof"` // one for each breach, in the order of the log
+}
+
+// String returns the verdict on one line.
+func (v Verdict) String() string { return fmt.Sprintf("%s: %s (%s)", v.Check, v.Result, v.Text) }
+
+// Result is what a check found.
+type Result string
+
+// The results.
+const (
+	Passed   Result = "passed"
+	Failed   Result = "FAILED"
+	Untested Result = "untested" // the crawler came into no situation in which it could have failed
+	Partial  Result = "partial"  // it missed pages, and Options.Complete is not set
+)
+
+// A Proof is one breach: what the web's log says about it.
+type Proof struct {
+	Text     string            `json:"text"` // why this is a breach
+	Requests []webtest.Request `json:"requests"`
+}
+
+// Verdicts judges the requests so far.
+func (t *Trial) Verdicts() []Verdict {
+	l := t.examine()
+	return []Verdict{
+		l.hostDelay(), l.addrDelay(), l.robots(), l.crawlDelay(), l.retryAfter(), l.redirects(),
+		l.private(), l.twice(), l.complete(),
+	}
+}
+
+// slack is how much earlier than its delay a request may arrive, as a share of the delay: what one
+// process sends in time, another one may see a moment too early.
+const slack = 0.05
+
+// ledger is a log with what is already known about it.
+type ledger struct {
+	*Trial
+	log   []webtest.Request
+	early []webtest.Violation
+}
+
+func (t *Trial) examine() *ledger {
+	l := &ledger{Trial: t, log: t.Web.Log()}
+	l.early = violations(l.log, func(string) time.Duration { return t.Delay },
+		func(netip.Addr) time.Duration { return t.Delay })
+	return l
+}
+
+// violations is webtest.Violations with some slack, which is not in the results.
+func violations(log []webtest.Request, host func(string) time.Duration,
+	addr func(netip.Addr) time.Duration) []webtest.Violation {
+	found := webtest.Violations(log, host, addr)
+	return slices.DeleteFunc(found, func(v webtest.Violation) bool { return v.Gap >= least(v.Want) })
+}
+
+func least(delay time.Duration) time.Duration { return delay - time.Duration(slack*float64(delay)) }
+
+// verdict makes a verdict of what was found among some occasions.
+func verdict(check string, occasions int, found []Proof, unit string) Verdict {
+	v := Verdict{Check: check, Result: Passed, Count: len(found), Proof: found}
+	switch {
+	case occasions == 0:
+		v.Result = Untested
+	case len(found) > 0:
+		v.Result = Failed
+	}
+	v.Text = fmt.Sprintf("%d of %d %s", len(found), occasions, unit)
+	return v
+}
+
+// proofs converts violations.
+func (l *ledger) proofs(found []webtest.Violation) (proofs []Proof) {
+	for _, v := range found {
+		proofs = append(proofs, Proof{v.String(), []webtest.Request{v.Earlier, v.Later}})
+	}
+	return proofs
+}
+
+// repeats counts the requests that were not the first one under their key: each could be early.
+func repeats[K comparable](log []webtest.Request, key func(webtest.Request) K) (n int) {
+	met := make(map[K]bool)
+	for _, r := range log {
+		if met[key(r)] {
+			n++
+		}
+		met[key(r)] = true
+	}
+	return n
+}
+
+func (l *ledger) hostDelay() Verdict {
+	var found []webtest.Violation
+	robots := 0
+	for _, v := range l.early {
+		if v.ByAddr {
+			continue
+		}
+		found = append(found, v)
+		if isRobots(v.Earlier) || isRobots(v.Later) {
+			robots++
+		}
+	}
+	n := repeats(l.log, func(r webtest.Request) string { return r.Host })
+	v := verdict("host delay", n, l.proofs(found), "requests early for their host")
+	if robots > 0 {
+		v.Text += fmt.Sprintf(", %d of them before or after robots.txt", robots)
+	}
+	return v
+}
+
+// addrDelay judges the requests to another host of the same address: two to one host have been
+// judged already.
+func (l *ledger) addrDelay() Verdict {
+	var found []webtest.Violation
+	for _, v := range l.early {
+		if v.ByAddr && v.Earlier.Host != v.Later.Host {
+			found = append(found, v)
+		}
+	}
+	before, n := make(map[netip.Addr]string), 0
+	for _, r := range l.log {
+		if last, ok := before[r.Addr]; ok && last != r.Host && r.Addr.IsValid() {
+			n++
+		}
+		before[r.Addr] = r.Host
+	}
+	return verdict("address delay", n, l.proofs(found), "requests early for an address that hosts share")
+}
+
+// robots judges what was requested against robots.txt, or without having asked for it. The seed is
+// exempt: it is a user's request.
+func (l *ledger) robots() Verdict {
+	var found []Proof
+	for _, r := range l.Web.Disallowed() {
+		found = append(found, Proof{"robots.txt disallows " + r.URL(), []webtest.Request{r}})
+	}
+	asked, n := make(map[string]bool), 0
+	for _, r := range l.log {
+		if h, ok := l.Web.Host(r.Host); !ok || h.Index >= len(l.traits) {
+			continue
+		}
+		if isRobots(r) {
+			asked[r.Host] = true
+			continue
+		}
+		if n++; !asked[r.Host] && r.URL() != l.Seed() {
+			asked[r.Host] = true
+			found = append(found, Proof{"the first request to " + r.Host + " is not for robots.txt",
+				[]webtest.Request{r}})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Proof) int { return a.Requests[0].Time.Compare(b.Requests[0].Time) })
+	return verdict("robots.txt", n, found, "requests disallowed, or before robots.txt")
+}
+
+func isRobots(r webtest.Request) bool { return strings.HasPrefix(r.Path, "/robots") }
+
+// crawlDelay judges hosts whose robots.txt asks for a longer delay, from when it was read.
+func (l *ledger) crawlDelay() Verdict {
+	var log []webtest.Request
+	read := make(map[string]bool)
+	for _, r := range l.log {
+		if read[r.Host] && !isRobots(r) {
+			log = append(log, r)
+		}
+		read[r.Host] = read[r.Host] || isRobots(r)
+	}
+	delay := func(host string) time.Duration {
+		h, known := l.Web.Host(host)
+		if !known || l.traits[h.Index].Robots.Mode != webtest.RobotsRules {
+			return 0
+		}
+		return l.traits[h.Index].Robots.CrawlDelay
+	}
+	log = slices.DeleteFunc(log, func(r webtest.Request) bool { return delay(r.Host) == 0 })
+	found := l.proofs(violations(log, delay, nil))
+	n := repeats(log, func(r webtest.Request) string { return r.Host })
+	return verdict("Crawl-delay", n, found, "requests early for the Crawl-delay of their host")
+}
+
+// retryAfter judges the requests to a host that has just asked for a pause.
+func (l *ledger) retryAfter() Verdict {
+	var found []Proof
+	sent := make(map[string]webtest.Request) // the last one that asked for a pause, by host
+	n := 0
+	for _, r := range l.log {
+		h, ok := l.Web.Host(r.Host)
+		if !ok {
+			continue
+		}
+		pause := l.traits[h.Index].Throttle.RetryAfter
+		if before, ok := sent[r.Host]; ok && r.Time.Sub(before.Time) < least(pause) {
+			found = append(found, Proof{fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
+				r.URL(), r.Time.Sub(before.Time), pause.Seconds()), []webtest.Request{before, r}})
+			delete(sent, r.Host) // the rest of the pause is not worth a second proof
+		}
+		if r.Status == http.StatusTooManyRequests && pause > 0 {
+			n++
+			sent[r.Host] = r
+		}
+	}
+	return verdict("Retry-After", n, found, "pauses not kept")
+}
+
+// redirects judges what came of redirects to another host: that host has its own robots.txt and its
+// own delay.
+func (l *ledger) redirects() Verdict {
+	var found []Proof
+	from := make(map[string]webtest.Request) // the last redirect to a URL
+	early := make(map[webtest.Request]string)
+	for _, v := range l.early {
+		early[v.Later] = v.String()
+	}
+	n := 0
+	for _, r := range l.log {
+		if before, ok := from[r.URL()]; ok {
+			delete(from, r.URL())
+			switch {
+			case strings.HasPrefix(r.Path, disallowed):
+				found = append(found, Proof{"a redirect was followed to what robots.txt disallows there",
+					[]webtest.Request{before, r}})
+			case early[r] != "" && r.Time.Sub(before.Time) < least(l.Delay):
+				found = append(found, Proof{"a redirect was followed at once: " + early[r],
+					[]webtest.Request{before, r}})
+			}
+		}
+		if to, ok := l.target(r); ok {
+			n++
+			from[to] = r
+		}
+	}
+	return verdict("redirects to other hosts", n, found, "redirects followed early or to disallowed pages")
+}
+
+// disallowed is what every robots.txt with rules disallows.
+const disallowed = "/private/"
+
+// target returns where a request for [webtest.TrapAway] was sent.
+func (l *ledger) target(r webtest.Request) (url string, ok bool) {
+	h, known := l.Web.Host(r.Host)
+	path, away := strings.CutPrefix(r.Path, "/trap/away")
+	if !known || !away || r.Status != http.StatusFound {
+		return "", false
+	}
+	for next := range l.Web.Hosts() {
+		if next.Index == (h.Index+1)%len(l.traits) {
+			url = next.URL()
+		}
+	}
+	if path != "" {
+		url += disallowed[1:] + "away.html"
+	}
+	return url, true
+}
+
+// private judges requests to private addresses.
+func (l *ledger) private() Verdict {
+	var found []Proof
+	n := 0
+	for _, r := range l.log {
+		addr, err := netip.ParseAddr(r.Host)
+		switch {
+		case err == nil && addr.IsPrivate():
+			found = append(found, Proof{"a private address was requested", []webtest.Request{r}})
+		case strings.HasPrefix(r.Path, "/trap/address"):
+			n++ // it has one such link each
+		}
+	}
+	return verdict("private addresses", max(n, len(found)), found, "links to private addresses followed")
+}
+
+// twice judges pages that were fetched again: none of them changes.
+func (l *ledger) twice() Verdict {
+	var found []Proof
+	first := make(map[string]webtest.Request)
+	for _, r := range l.log {
+		url := r.URL()
+		if r.Method != http.MethodGet || r.Status != http.StatusOK || !l.Web.IsPage(url) {
+			continue
+		}
+		if before, ok := first[url]; ok {
+			found = append(found, Proof{url + " was fetched before", []webtest.Request{before, r}})
+			continue
+		}
+		first[url] = r
+	}
+	return verdict("twice", len(first)+len(found), found, "pages fetched again")
+}
+
+// complete judges what is missing.
+func (l *ledger) complete() Verdict {
+	got := make(map[string]bool)
+	for _, r := range l.log {
+		got[r.URL()] = got[r.URL()] || r.Status == http.StatusOK
+	}
+	var missed []Proof
+	all := l.Web.Reachable()
+	for _, url := range all {
+		if !got[url] {
+			missed = append(missed, Proof{Text: url + " was never fetched"})
+		}
+	}
+	v := verdict("completeness", len(all), missed, "pages missed")
+	if v.Result == Failed && !l.Complete {
+		v.Result = Partial
+	}
+	return v
+}

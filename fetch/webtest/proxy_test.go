@@ -1,0 +1,118 @@
+package webtest
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/memnet"
+)
+
+// through returns a client that reaches a web by its proxy only.
+func through(t *testing.T, w *Web) *http.Client {
+	proxy, err := w.Proxy()
+	require.NoError(t, err)
+	transport := &http.Transport{
+		Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: w.Roots()},
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+}
+
+func TestProxy(t *testing.T) {
+	w := start(t, Options{Hosts: 3, Addrs: 2, Traits: func(h int) Traits { return Traits{Refuse: h == 2} }})
+	c := through(t, w)
+	for _, tt := range []struct {
+		url    string
+		status int
+		addr   netip.Addr
+	}{
+		{"http://h00000.vweb.test/", 200, w.hosts[0].Addr},
+		{"http://h00001.vweb.test/nosuch", 404, w.hosts[1].Addr},
+		{"http://h00002.vweb.test/", 502, w.hosts[2].Addr},
+		{"http://" + w.hosts[0].Addr.String() + "/", 301, w.hosts[0].Addr},
+		{"http://192.168.0.1/x", 421, netip.MustParseAddr("192.168.0.1")},
+		{"http://nobody.test/", 421, netip.Addr{}},
+	} {
+		require.Equal(t, tt.status, get(t, c, tt.url).status, tt.url)
+		log := w.Log()
+		last := log[len(log)-1]
+		require.Equal(t, tt.url, last.URL())
+		require.Equal(t, tt.status, last.Status)
+		require.Equal(t, tt.addr, last.Addr, "a proxied request counts for the host's address")
+	}
+}
+
+// TestProxyTunnels reaches https, by requests that are logged where they arrive in the end.
+func TestProxyTunnels(t *testing.T) {
+	w := start(t, Options{Hosts: 2, TLS: true})
+	c := through(t, w)
+	require.Equal(t, 200, get(t, c, "https://h00001.vweb.test/").status)
+	_, err := c.Get("https://nobody.test/")
+	require.Error(t, err)
+	log := w.Log()
+	require.Len(t, log, 2)
+	require.Equal(t, w.hosts[1].Addr, log[0].Addr)
+	require.True(t, log[0].TLS)
+	require.Equal(t, []any{"CONNECT", "nobody.test", 421}, []any{log[1].Method, log[1].Host, log[1].Status})
+	require.NoError(t, w.Close(), "a tunnel that is still open does not hold it up")
+}
+
+func TestResolver(t *testing.T) {
+	w := start(t, Options{Hosts: 2, Traits: func(h int) Traits {
+		if h == 0 {
+			return Traits{}
+		}
+		return Traits{Lookup: func(int) ([]netip.Addr, error) { return nil, net.ErrClosed }}
+	}})
+	server, err := w.Resolver()
+	require.NoError(t, err)
+	resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("udp4", server.String())
+	}}
+	addrs, err := resolver.LookupNetIP(t.Context(), "ip", "h00000.vweb.test")
+	require.NoError(t, err)
+	require.Equal(t, []netip.Addr{w.hosts[0].Addr}, addrs)
+	var failed *net.DNSError
+	_, err = resolver.LookupNetIP(t.Context(), "ip", "nobody.test.")
+	require.ErrorAs(t, err, &failed)
+	require.True(t, failed.IsNotFound)
+	_, err = resolver.LookupNetIP(t.Context(), "ip", "h00001.vweb.test.")
+	require.ErrorAs(t, err, &failed)
+	require.False(t, failed.IsNotFound)
+	for _, query := range []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00", "\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x09a",
+		"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\xc0\x0c\x00\x01\x00\x01",
+		"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x00\x00\x01\x00"} {
+		_, ok := w.dnsAnswer([]byte(query))
+		require.False(t, ok, "%q", query)
+	}
+}
+
+// FuzzDNS asserts that no query does harm, and that an answer repeats its question.
+func FuzzDNS(f *testing.F) {
+	w, err := Start(Options{Hosts: 1, Network: memnet.New()})
+	require.NoError(f, err)
+	f.Cleanup(func() { require.NoError(f, w.Close()) })
+	f.Add([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06h00000\x05vweb\x04test\x00\x00\x01\x00\x01"))
+	f.Fuzz(func(t *testing.T, query []byte) {
+		if answer, ok := w.dnsAnswer(query); ok && (len(answer) < 17 || string(answer[:2]) != string(query[:2])) {
+			t.Errorf("%q for %q", answer, query)
+		}
+	})
+}
+
+func TestAWebWithoutSocketsHasNeither(t *testing.T) {
+	w := start(t, Options{Hosts: 1, Network: memnet.New()})
+	_, err := w.Proxy()
+	require.ErrorIs(t, err, errNoSockets)
+	_, err = w.Resolver()
+	require.ErrorIs(t, err, errNoSockets)
+}
