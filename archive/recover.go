@@ -336,9 +336,9 @@ func (x *index) salvage(name string) {
 }
 
 // maxRatio is how many times its size a member in a file of another program may expand to. It is
-// twice what gzip can reach. A page of one repeated byte that is compressed with zstd exceeds it; in
+// more than gzip can reach. A page of one repeated byte that is compressed with zstd exceeds it; in
 // our own files it may.
-const maxRatio = 2000
+const maxRatio = 1100
 
 // readTrusted makes the reader read a part of a file, and sets which records it accepts. In a file
 // of ours, all records must have its ID.

@@ -45,7 +45,7 @@ const maxWindow = 32 << 20
 const MaxLines = 1000
 
 // freeExpanded is how many decompressed bytes of a member are always read, see SetMaxRatio.
-const freeExpanded = 1 << 20
+const freeExpanded = 64 << 10
 
 // errRatio is the damage of a member that expands too much.
 var errRatio = errors.New("the member expands too much for its size")
@@ -147,8 +147,8 @@ func (r *Reader) Require(warcinfoID string) { r.warcinfo, r.required = warcinfoI
 // SetSalvage replaces [ReaderOptions.Salvage] until the next ResetAt.
 func (r *Reader) SetSalvage(salvage bool) { r.salvage = salvage }
 
-// SetMaxRatio makes a member damage that expands to more than this many times its size, beyond 1
-// MiB. It applies until the next ResetAt; 0 means no limit. Files of strangers need it: a megabyte of
+// SetMaxRatio makes a member damage that expands to more than this many times its size, beyond 64
+// KiB. It applies until the next ResetAt; 0 means no limit. Files of strangers need it: a megabyte of
 // zstd frames expands to 32 GB. No gzip member expands more than 1,032 times.
 func (r *Reader) SetMaxRatio(ratio int64) { r.ratio = ratio }
 
