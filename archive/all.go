@@ -12,7 +12,8 @@ import (
 )
 
 // All returns every version of every URL in the order of the index: URLs by their SURT, and
-// versions by time. Content is zero if the index does not know its address, see [Archive.At].
+// versions by time. After the answers to a GET of the whole page come those to other requests, see
+// [Version.Method] and [Version.Range]. Content is zero if the index does not know its address, see [Archive.At].
 //
 // Captures appended before the call are included. Captures appended during the iteration may be.
 func (a *Archive) All() iter.Seq2[Version, error] {
@@ -116,7 +117,7 @@ func (w *validWalk) scan(within urlkey.Span) (from string, again bool, err error
 
 // end ends the current URL, and returns whether the caller wants more.
 func (w *validWalk) end() bool {
-	if w.n == 0 || !w.found {
+	if w.n == 0 || !w.found || !isPlain(w.key) {
 		return true
 	}
 	v := w.archive.describe(w.key, &w.entry, w.until)

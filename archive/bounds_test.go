@@ -3,6 +3,7 @@ package archive
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // At the limits of valid times, each version is found from its own time up to that of the next one.
@@ -128,4 +130,39 @@ func TestScopesOfQueries(t *testing.T) {
 			require.NoError(t, s.Close())
 		})
 	}
+}
+
+// A file of a stranger cannot make a megabyte expand to gigabytes, nor can a head of a million lines
+// be stored that no reader accepts. What we wrote ourselves may expand as much as it likes.
+func TestExpandingMembers(t *testing.T) {
+	zeros := strings.Repeat("a", 48<<20)
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{Compression: warc.Zstd})
+	_, err := a.Append(page("http://a.test/", zeros))
+	require.NoError(t, err)
+	lines := page("http://a.test/lines", "")
+	lines.Head = []byte("HTTP/1.1 200 OK\r\n" + strings.Repeat("a:\r\n", warc.MaxLines) + "\r\n")
+	_, err = a.Append(lines)
+	require.ErrorIs(t, err, ErrInvalid)
+	lines = page("http://a.test/lines", "")
+	lines.Request = []byte("GET / HTTP/1.1\r\n" + strings.Repeat("a:\r\n", warc.MaxLines) + "\r\n")
+	_, err = a.Append(lines)
+	require.ErrorIs(t, err, ErrInvalid)
+	require.NoError(t, a.Close())
+
+	a = openDir(t, dir, Options{Reindex: true})
+	require.Zero(t, a.Recovered().Faults)
+	v, err := a.At("http://a.test/", time.Time{})
+	require.NoError(t, err)
+	require.Len(t, body(t, a, v), len(zeros))
+	names, err := a.Files()
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+
+	b := openDir(t, t.TempDir(), Options{})
+	found, err := b.Import(filepath.Join(dir, names[0]))
+	require.NoError(t, err)
+	require.Equal(t, 1, found.Faults)
+	require.ErrorContains(t, found.Damage[0].Err, "expands")
+	require.NoError(t, b.Close())
 }

@@ -14,12 +14,13 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive/internal/coding"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // maxURL bounds the one header line whose length a server can choose; readers have limits too.
 const maxURL = 64 << 10
 
-// maxHead bounds the head of a response: it is the limit of package warc.
+// maxHead bounds the head of a response: it is the limit of package warc, and so is warc.MaxLines.
 const maxHead = 1 << 20
 
 // Capture is the response to one HTTP request, with the request and other facts about it. The
@@ -48,7 +49,7 @@ type Capture struct {
 	Request []byte
 
 	// Head is the status line and the header fields of the response with the blank line after them,
-	// all as received. It is limited to 1 MiB.
+	// all as received. It is limited to 1 MiB and 1,000 lines, and so is the head of Request.
 	Head []byte
 
 	// Body is the response body with its content coding kept and its transfer coding removed. If
@@ -75,6 +76,11 @@ type Capture struct {
 	original string    // ID of the record that record is about
 }
 
+// isTooLong reports whether package warc would not read a head.
+func isTooLong(head []byte) bool {
+	return len(head) > maxHead || bytes.Count(head, []byte("\n")) > warc.MaxLines
+}
+
 // truncations are the reasons in WARC 1.1, section 5.13.
 var truncations = []string{"", "length", "time", "disconnect", "unspecified"}
 
@@ -93,11 +99,15 @@ func (c *Capture) check() error {
 		return fmt.Errorf("%w: Head of %d bytes is not a status line, fields and one blank line",
 			ErrInvalid, len(c.Head))
 	}
-	if len(c.Head) > maxHead {
+	if isTooLong(c.Head) {
 		return fmt.Errorf("%w: Head of %d bytes is too long", ErrInvalid, len(c.Head))
 	}
-	if len(c.Request) > 0 && headLen(c.Request) < 0 {
+	switch n := headLen(c.Request); {
+	case len(c.Request) == 0:
+	case n < 0:
 		return fmt.Errorf("%w: Request of %d bytes has no blank line", ErrInvalid, len(c.Request))
+	case isTooLong(c.Request[:n]):
+		return fmt.Errorf("%w: the head of Request of %d bytes is too long", ErrInvalid, n)
 	}
 	for _, reason := range []string{c.Truncated, c.RequestTruncated} {
 		if !slices.Contains(truncations, reason) {

@@ -73,8 +73,9 @@ func (s *Selection) matcher() (*matcher, error) {
 	return m, nil
 }
 
-// covers reports whether a selection may select captures of a URL.
+// covers reports whether a selection may select captures of a URL, whatever was asked of it.
 func (m *matcher) covers(key string) bool {
+	key, _ = cutAsked(key)
 	return slices.ContainsFunc(m.spans, func(s urlkey.Span) bool { return s.Low <= key && key < s.High })
 }
 

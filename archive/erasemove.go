@@ -29,12 +29,26 @@ const maxPromoted = 1 << 16
 // mover writes the records that stay and have to change. It is not safe for concurrent use.
 type mover struct {
 	*erasure
-	out      *output             // nil if the file is complete
-	promoted map[digest]original // by the digest of the body
+	out      *output // nil if the file is complete
+	promoted map[promotion]original
+}
+
+// promotion is the body of a new original, and the key of that if it is not the answer to a plain GET:
+// such an answer is found only by others to the same request, since a reference names only the URL.
+type promotion struct {
+	digest digest
+	asked  string
+}
+
+func promotionOf(key string, d digest) promotion {
+	if isPlain(key) {
+		key = ""
+	}
+	return promotion{d, key}
 }
 
 func newMover(e *erasure) (*mover, error) {
-	m := &mover{erasure: e, promoted: map[digest]original{}}
+	m := &mover{erasure: e, promoted: map[promotion]original{}}
 	if e.known {
 		return m, nil
 	}
@@ -67,13 +81,16 @@ func (m *mover) move(name string, p *piece) error {
 		}
 		head = message.Head
 	}
-	stored, found, err := m.archive.index.value(p.key, &p.entry)
+	key, stored, found, err := m.archive.index.answer(p.key, &p.entry)
 	if err != nil {
 		return err
 	}
-	of, known := m.promoted[stored.digest]
+	of, known := m.promoted[promotionOf(key, stored.digest)]
+	if !known {
+		of, known = m.promoted[promotion{stored.digest, ""}]
+	}
 	if found && !known && stored.content.length > 0 {
-		err := m.promote(rec.Fields(), head, &stored)
+		err := m.promote(key, rec.Fields(), head, &stored)
 		if !errors.Is(err, warc.ErrDamaged) && !errors.Is(err, ErrNotFound) {
 			return err
 		}
@@ -87,7 +104,7 @@ func (m *mover) move(name string, p *piece) error {
 }
 
 // promote writes a revisit as the original of its body.
-func (m *mover) promote(fields warc.Fields, head []byte, stored *entry) error {
+func (m *mover) promote(key string, fields warc.Fields, head []byte, stored *entry) error {
 	h := m.head(fields, "response", "WARC-Refers-To", "WARC-Refers-To-Target-URI",
 		"WARC-Refers-To-Date", "WARC-Profile", "WARC-Truncated")
 	content := m.archive.location(stored.content)
@@ -128,7 +145,7 @@ func (m *mover) promote(fields warc.Fields, head []byte, stored *entry) error {
 		return err
 	}
 	if stored.digest != "" && len(m.promoted) < maxPromoted {
-		m.promoted[stored.digest] = original{url: fields.URI("WARC-Target-URI"),
+		m.promoted[promotionOf(key, stored.digest)] = original{url: fields.URI("WARC-Target-URI"),
 			time: fromMicroseconds(stored.time)}
 	}
 	return nil

@@ -150,12 +150,12 @@ func (s *fileScan) record(rec *warc.Record) error {
 // readPiece reads a record to its end.
 func readPiece(rec *warc.Record) (p piece, err error) {
 	fields := rec.Fields()
-	e, url, version, err := entryOf(rec, nil)
+	e, of, version, err := entryOf(rec, nil)
 	if err != nil {
 		return p, err
 	}
 	if !version {
-		url = fields.URI("WARC-Target-URI")
+		of.url = fields.URI("WARC-Target-URI")
 		e = entry{offset: rec.Offset, digest: parseDigest(fields.Get("WARC-Payload-Digest"))}
 		date, _ := fields.Date()
 		e.time = microseconds(date)
@@ -168,8 +168,8 @@ func readPiece(rec *warc.Record) (p piece, err error) {
 			p.about = append(p.about, id)
 		}
 	}
-	if url != "" {
-		p.key, _ = urlkey.Of(strings.Clone(url))
+	if of.url != "" {
+		p.key, _ = urlkey.Of(strings.Clone(of.url))
 	}
 	return p, rec.Close()
 }
@@ -201,7 +201,7 @@ func (s *fileScan) decide(p *piece) (action int, err error) {
 // loses reports whether a revisit that stays refers to what goes, or did before it was moved.
 func (s *fileScan) loses(p *piece) (bool, error) {
 	x, m := s.archive.index, s.matcher
-	stored, found, err := x.value(p.key, &p.entry)
+	key, stored, found, err := x.answer(p.key, &p.entry)
 	if err != nil {
 		return false, err
 	}
@@ -223,11 +223,11 @@ func (s *fileScan) loses(p *piece) (bool, error) {
 		return false, nil
 	}
 	// Its content may be found by its digest alone, at another time.
-	last, any, err := x.changedBefore(p.key, &p.entry)
+	last, any, err := x.changedBefore(key, &p.entry)
 	if err != nil || any && found && last.body() == stored.body() {
 		return err == nil && m.matches(p.key, last.time, last.digest), err
 	}
-	now, any, _, err := x.floor(p.key, p.entry.time)
+	now, any, _, err := x.floor(key, p.entry.time)
 	return any && now.time == p.entry.time && x.name(now.file) == s.File, err
 }
 
@@ -267,7 +267,11 @@ func (s *fileScan) act(p *piece) error {
 			return err
 		}
 	}
-	return s.dropped.Add(appendKey(nil, p.key, &p.entry))
+	key, _, _, err := s.archive.index.answer(p.key, &p.entry)
+	if err != nil {
+		return err
+	}
+	return s.dropped.Add(appendKey(nil, key, &p.entry))
 }
 
 // keptSum returns the digest of a file without holes.

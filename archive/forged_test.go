@@ -341,14 +341,14 @@ func readBack(t testing.TB, name string, data []byte) (map[string]bool, Report) 
 	tail := tail{broken: -1}
 	for rec, err := range r.warc.Records() {
 		if err == nil {
-			var url string
+			var of target
 			var ok bool
-			if _, url, ok, err = entryOf(rec, nil); err == nil {
+			if _, of, ok, err = entryOf(rec, nil); err == nil {
 				err = rec.Close()
 			}
 			if err == nil && ok {
 				tail.intact(name, rec.Offset)
-				found[url] = true
+				found[of.url] = true
 			}
 		}
 		if damage, ok := err.(*warc.DamageError); ok {

@@ -26,10 +26,11 @@ const importsName = "imports.txt"
 // is found by the next [Open], or by importing it again.
 //
 // After damage, only records that provably belong to the file are indexed; see [Options.Salvage].
-// The report lists each damaged part. If a file disappears or becomes shorter, only its own
-// versions are lost: their entries stay, reading them fails, and [Archive.Missing],
-// [Archive.Recovered] and [Archive.Verify] report it. A file without any readable record is
-// rejected with the offset of the first damage.
+// The report lists each damaged part. A member that expands to more than 1,100 times its size is
+// damaged, too; only a page of one repeated byte does that, in zstd. If a file disappears or becomes
+// shorter, only its own versions are lost: their entries stay, reading them fails, and
+// [Archive.Missing], [Archive.Recovered] and [Archive.Verify] report it. A file without any readable
+// record is rejected with the offset of the first damage.
 //
 // An error ends the call. The files before the one that it names have been imported.
 func (a *Archive) Import(paths ...string) (found Report, err error) {

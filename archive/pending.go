@@ -41,11 +41,12 @@ func (a *Archive) pending(c Capture) *pending {
 	n.capture, n.capture.Protocol = c.asHTTP1()
 	n.capture.redactHeads(a.redact)
 	head := warc.HTTP{Head: n.capture.Head}
-	n.key, n.long = urlkey.Of(c.URL)
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
+	n.key, n.long = keyOf(c.URL, askedOf(c.Request, n.status, head.Get("Content-Range")))
 	n.posted = isPosted(c.Request)
 	if c.record != nil {
 		n.status, n.media = 200, mediaType(c.record.ContentType)
+		n.key, n.long = urlkey.Of(c.URL)
 	}
 	return n
 }
@@ -128,7 +129,8 @@ func (n *pending) written(of original, sum *[sha1.Size]byte, start int64, loc Lo
 	case e.kind == Unchanged: // a 304 for an unknown version
 	default:
 		e.digest = sha1Digest(sum)
-		if c.record == nil && n.status == 200 && c.Truncated == "" && c.bodySize() >= minShared {
+		if c.record == nil && n.status == 200 && c.Truncated == "" && c.bodySize() >= minShared &&
+			isPlain(n.key) {
 			body = e.digest
 		}
 	}

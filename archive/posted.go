@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -16,23 +15,23 @@ func isPosted(request []byte) bool {
 	return len(request) > 0 && !bytes.HasPrefix(request, []byte("GET "))
 }
 
-// readsPosted is isPosted for a request record.
-func readsPosted(rec *warc.Record) (bool, error) {
+// requestHeadOf returns the head in a request record, or nil if it is not that of an HTTP message.
+func requestHeadOf(rec *warc.Record) ([]byte, error) {
 	if !isHTTP(rec.Get("Content-Type")) {
-		return false, nil
+		return nil, nil
 	}
 	message, err := rec.HTTP()
-	return err == nil && isPosted(message.Head), err
+	if err != nil {
+		return nil, err
+	}
+	return message.Head, nil
 }
 
-// neighbor is the last request or response read. The zero neighbor means none.
+// neighbor is a request record. The zero neighbor means none.
 type neighbor struct {
 	url            string
 	offset, length int64
-	posted         bool // of a request
-
-	key   string // of a response
-	entry entry
+	head           []byte
 }
 
 // isBefore reports whether the record at offset follows this one and has the same URL.
@@ -40,28 +39,33 @@ func (n *neighbor) isBefore(url string, offset int64) bool {
 	return n.length > 0 && n.offset+n.length == offset && n.url == url
 }
 
-// pairRequest links a request to the response before it, or keeps it for the response after it.
-func (a *Archive) pairRequest(t *tail, request neighbor) {
-	response := t.response
-	t.request, t.response = request, neighbor{}
-	if !response.isBefore(request.url, request.offset) {
-		return
-	}
-	t.request = neighbor{}
-	if request.posted {
-		response.entry.posted = -request.length
-		a.index.replace(response.key, &response.entry)
-	}
+// answered is a version whose request may follow. Its key is not known before that.
+type answered struct {
+	file    string
+	url     string
+	part    string // of a 206, by its own head
+	entry   entry
+	ref     reference
+	stores  bool     // its record may have a body to which others refer
+	end     int64    // of the indexed part of the file with it
+	request neighbor // the zero neighbor means that there is none
 }
 
-// pairResponse links a response to the request before it, or keeps it for the request after it.
-func (t *tail) pairResponse(url, key string, e *entry) {
-	request := t.request
-	t.request, t.response = neighbor{}, neighbor{}
-	switch {
-	case !request.isBefore(url, e.offset):
-		t.response = neighbor{url: strings.Clone(url), offset: e.offset, length: e.length, key: key}
-	case request.posted:
-		e.posted = request.length
+// pair is called for each record. It indexes the version before, which has the request if that is
+// one, and otherwise keeps the request for the version after it. The zero neighbor is another kind
+// of record, or the end of the file.
+func (a *Archive) pair(t *tail, request neighbor) error {
+	held := t.held
+	if t.held = nil; held == nil {
+		t.request = request
+		return nil
 	}
+	t.request = neighbor{}
+	if request.length > 0 && request.url == held.url &&
+		held.entry.offset+held.entry.length == request.offset {
+		held.request = request
+	} else {
+		t.request = request
+	}
+	return a.indexAnswer(held)
 }

@@ -130,6 +130,9 @@ func (a *Archive) hasCapture(f io.ReaderAt, name string, size int64) (bool, erro
 	}
 	r.readAt(f, name, 0, size)
 	r.warc.SetSalvage(true)
+	if isImport(name) {
+		r.warc.SetMaxRatio(maxRatio)
+	}
 	for rec, err := range r.warc.Records() {
 		found := err == nil && rec.Type() != "request" && rec.Type() != "warcinfo"
 		if err == nil {
@@ -199,7 +202,8 @@ type tail struct {
 	whole int64 // end of the last complete capture, or the offset where indexing began
 	begun bool  // there is at least one record
 
-	request, response neighbor // the last unpaired ones
+	request neighbor  // the last record, if it is a request
+	held    *answered // the last record, if it is a version without a request before it
 
 	broken int64 // start of damage with no record after it yet; negative: none
 	err    error // of that damage
@@ -294,6 +298,9 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 			return t, err
 		}
 	}
+	if err := a.pair(&t, neighbor{}); err != nil {
+		return t, err
+	}
 	// In a file of ours, everything after the last complete capture was left by a crash. Another
 	// program may still be writing its file: an incomplete end may be complete next time.
 	end := to
@@ -328,6 +335,11 @@ func (x *index) salvage(name string) {
 	x.dirty = true
 }
 
+// maxRatio is how many times its size a member in a file of another program may expand to. It is
+// more than gzip can reach. A page of one repeated byte that is compressed with zstd exceeds it; in
+// our own files it may.
+const maxRatio = 1100
+
 // readTrusted makes the reader read a part of a file, and sets which records it accepts. In a file
 // of ours, all records must have its ID.
 func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, length int64) error {
@@ -336,6 +348,9 @@ func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, lengt
 		return err
 	}
 	r.readAt(f, name, from, length)
+	if id == "" || isImport(name) {
+		r.warc.SetMaxRatio(maxRatio)
+	}
 	if id != "" {
 		r.warc.Require(id)
 	} else {
@@ -381,12 +396,12 @@ func identity(r *reader, f io.ReaderAt, name string, size int64) (string, error)
 // indexRecord adds a record to the index, if it is a version of a URL. Closing the record verifies
 // that it is complete.
 func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
-	e, url, ok, err := entryOf(rec, nil)
+	e, of, ok, err := entryOf(rec, nil)
 	kind, offset, ref := rec.Type(), rec.Offset, refersTo(rec.Fields())
-	target, posted := "", false
+	request := neighbor{offset: offset}
 	if err == nil && kind == "request" {
-		target = strings.Clone(rec.Fields().URI("WARC-Target-URI"))
-		posted, err = readsPosted(rec)
+		request.url = strings.Clone(rec.Fields().URI("WARC-Target-URI"))
+		request.head, err = requestHeadOf(rec)
 	}
 	if err == nil {
 		err = rec.Close()
@@ -394,8 +409,12 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	if err != nil {
 		return err
 	}
-	if kind == "request" {
-		a.pairRequest(t, neighbor{url: target, offset: offset, length: rec.Length, posted: posted})
+	if request.length = rec.Length; kind != "request" {
+		request = neighbor{}
+	}
+	before := t.request
+	if err := a.pair(t, request); err != nil {
+		return err
 	}
 	t.begun = true
 	t.intact(name, offset)
@@ -411,22 +430,41 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	}
 	e.length = rec.Length
 	// Substrings of the header would keep all of it in memory with the entry.
-	key, long := urlkey.Of(strings.Clone(url))
-	e.url, e.media = long, intern([]byte(e.media))
-	if err := a.complete(key, &e, ref, name); err != nil {
+	e.media = intern([]byte(e.media))
+	t.Versions++
+	found := answered{file: name, url: strings.Clone(of.url), part: strings.Clone(of.part), entry: e,
+		ref: ref, end: t.whole, stores: kind == "response"}
+	if before.isBefore(of.url, offset) {
+		found.request = before
+		return a.indexAnswer(&found)
+	}
+	t.held = &found // until it is known whether its request follows
+	return nil
+}
+
+// indexAnswer adds a version to the index, once its request is known.
+func (a *Archive) indexAnswer(r *answered) error {
+	e := &r.entry
+	q := askedOf(r.request.head, e.status, r.part)
+	key, long := keyOf(r.url, q)
+	e.url = long
+	if isPosted(r.request.head) {
+		e.posted = e.offset - r.request.offset
+		if e.posted < 0 {
+			e.posted = -r.request.length
+		}
+	}
+	if err := a.complete(key, e, r.ref, r.file); err != nil {
 		return err
 	}
-	t.pairResponse(url, key, &e)
 	if e.kind == Unchanged && e.content.length == 0 {
-		a.deferVersion(key, &e, ref)
+		a.deferVersion(key, e, r.ref)
 	}
 	body := digest("")
-	if kind == "response" && e.kind == Changed && e.status == 200 && !e.truncated {
+	if r.stores && e.kind == Changed && e.status == 200 && !e.truncated && q == (asked{}) {
 		body = e.digest
 	}
-	t.Versions++
-	a.index.add(name, key, &e, body, t.whole)
-	t.response.entry = e // with its file
+	a.index.add(r.file, key, e, body, r.end)
 	return nil
 }
 
@@ -449,17 +487,21 @@ func (a *Archive) complete(key string, e *entry, ref reference, name string) err
 	return err
 }
 
+// target is what a record answers: its URL, and the part of which it is, by Content-Range.
+type target struct{ url, part string }
+
 // entryOf returns the index entry of a record. Requests, metadata and conversions are not versions
 // of their URL; neither are records without a URL or a date. The body is written to payload if that
 // is not nil.
-func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool, err error) {
+func entryOf(rec *warc.Record, payload io.Writer) (e entry, of target, ok bool, err error) {
 	kind, fields := rec.Type(), rec.Fields()
 	date, dated := fields.Date()
-	url = fields.URI("WARC-Target-URI")
+	url := fields.URI("WARC-Target-URI")
 	if kind != "response" && kind != "revisit" && kind != "resource" || !dated || url == "" ||
-		len(url) > maxURL || strings.IndexByte(url, 0) >= 0 || strings.IndexByte(url, 0xff) >= 0 {
-		return e, "", false, nil
+		len(url) > maxURL || strings.ContainsAny(url, "\x00"+askedMark) || strings.IndexByte(url, 0xff) >= 0 {
+		return e, of, false, nil
 	}
+	of.url = url
 	e = entry{time: microseconds(date), offset: rec.Offset, truncated: !isComplete(fields),
 		digest: parseDigest(fields.Get("WARC-Payload-Digest"))}
 	contentType := fields.Get("Content-Type")
@@ -467,9 +509,10 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 	if isHTTP(contentType) {
 		h, err := rec.HTTP()
 		if err != nil {
-			return e, "", false, err
+			return e, of, false, err
 		}
 		e.status, e.media, body = h.Status(), mediaType(h.Get("Content-Type")), h.Body
+		of.part = h.Get("Content-Range")
 	} else if e.media = mediaType(contentType); kind != "revisit" {
 		e.status = 200 // a file, or a response of a protocol without status codes
 	}
@@ -481,7 +524,7 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 		if payload != nil {
 			_, err = io.Copy(payload, body)
 		}
-		return e, url, true, err
+		return e, of, true, err
 	}
 	// Without a digest, no later version could be recognized as unchanged.
 	sum := sha1.New()
@@ -490,7 +533,7 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, url string, ok bool,
 	}
 	_, err = io.Copy(sum, body)
 	e.digest = sha1Digest((*[sha1.Size]byte)(sum.Sum(nil)))
-	return e, url, true, err
+	return e, of, true, err
 }
 
 // isComplete reports whether a record contains everything that its digest covers: it is neither

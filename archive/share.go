@@ -76,7 +76,7 @@ func (a *Archive) indexBodies() error {
 		}
 		e := &l.entry
 		if e.kind == Changed && e.content.length == 0 && e.status == 200 && !e.truncated &&
-			e.length >= minShared/8 && len(e.digest) == 1+sha1.Size {
+			e.length >= minShared/8 && len(e.digest) == 1+sha1.Size && isPlain(l.url) {
 			x.lsm().Put(bodyKey(e.digest), e.address().append(nil))
 		}
 		if err := x.admit(); err != nil {

@@ -69,7 +69,8 @@ type Snapshot struct {
 // their contents by address, as in Tamura and Kitsuregawa's paper. [Snapshot.Documents] then reads
 // the files sequentially.
 //
-// Captures appended before the call are in the snapshot. Captures appended during the call may be.
+// Only answers to a GET of the whole page are pages: see [Archive.Answers] for others. Captures
+// appended before the call are in the snapshot. Captures appended during the call may be.
 func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	spans, err := q.spans()
 	if err != nil {
@@ -180,6 +181,9 @@ func (w *walk) span(s urlkey.Span) error {
 // visit adds a version to the list of pointers, if it is selected.
 func (w *walk) visit(l *located, until int64) error {
 	e := &l.entry
+	if !isPlain(l.url) {
+		return nil
+	}
 	if w.query.Relations&allen.Of(e.time, until, w.low, w.high) == 0 ||
 		e.kind == Failed && !w.query.Failed {
 		return nil

@@ -164,10 +164,11 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 	}
 	// The body is hashed even if the record has a digest: the two are compared.
 	sum := sha1.New()
-	e, url, ok, err := entryOf(rec, sum)
+	e, of, ok, err := entryOf(rec, sum)
 	if err != nil || !ok {
 		return err
 	}
+	url := of.url
 	kind, want := rec.Type(), parseDigest(rec.Get("WARC-Payload-Digest"))
 	offset := rec.Offset
 	if err := rec.Close(); err != nil || rec.Length == 0 {
@@ -180,7 +181,7 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 	e.length, e.file = rec.Length, number
 	key, long := urlkey.Of(url)
 	e.url = long
-	stored, found, err := v.archive.index.value(key, &e)
+	key, stored, found, err := v.archive.index.answer(key, &e)
 	switch {
 	case err != nil:
 		return err
@@ -291,7 +292,7 @@ func (v *verifier) references() error {
 			return err
 		}
 		if !bytes.Equal(target, at) || wanted.contradicts(held) {
-			v.fault(v.archive.index.name(e.file), e.offset, urlkey.URL(string(key)), errReference)
+			v.fault(v.archive.index.name(e.file), e.offset, v.archive.describe(string(key), &e, never).URL, errReference)
 		}
 	}
 	return nil
@@ -344,7 +345,8 @@ func (v *verifier) entry(e *entry, url string, loc Location) error {
 	if err := errors.Join(err, rec.Close()); err != nil {
 		return err
 	}
-	if key, _ := urlkey.Of(target); !ok || key != url || found.time != e.time {
+	plain, _ := cutAsked(url)
+	if key, _ := urlkey.Of(target.url); !ok || key != plain || found.time != e.time {
 		return errOther
 	}
 	return nil

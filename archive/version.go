@@ -1,11 +1,13 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
+	"net/http"
 	"path/filepath"
 	"sync"
 	"time"
@@ -25,6 +27,11 @@ type Version struct {
 
 	// Kind is the result of the visit.
 	Kind Kind
+
+	// Method is the method of the request, and Range the part that it asked for, such as
+	// "bytes=0-99", if the response is about a part; "" otherwise. Without a request record, the
+	// method is GET.
+	Method, Range string
 
 	// Status is the status code, and Media the type in lower case without parameters.
 	Status int
@@ -55,7 +62,7 @@ type Version struct {
 func (v Version) Digest() string { return v.digest.String() }
 
 // At returns the version of a URL that was valid at a time, or [ErrNotFound] if the URL had not
-// been found by then. The zero Time means the last version. The cost does not depend on the number
+// been found by then. Only answers to a GET of the whole page count: see [Archive.Answers]. The zero Time means the last version. The cost does not depend on the number
 // of versions.
 func (a *Archive) At(url string, t time.Time) (Version, error) {
 	a = a.now()
@@ -163,6 +170,14 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fr
 	if ref.url != "" {
 		origin, _ = urlkey.Of(ref.url)
 	}
+	if plain, _ := cutAsked(key); plain == origin && plain != key {
+		// The reference names the URL, but not which of its answers is meant.
+		own := ref
+		own.url = ""
+		if found, err = a.resolveReference(key, e, own, last); found || err != nil {
+			return found, err
+		}
+	}
 	// A date without fractions may mean a version later in that second.
 	at := entry{time: ref.time + 1e6 - 1, file: math.MaxUint32, offset: maxOffset}
 	seen := int64(math.MinInt64)
@@ -207,10 +222,16 @@ func (e *entry) repeat(content *entry) {
 	}
 }
 
-// Versions returns all versions of a URL, from the first to the last.
+// Versions returns all versions of a URL, from the first to the last: the answers to a GET of the
+// whole page. See [Archive.Answers] for others.
 func (a *Archive) Versions(url string) ([]Version, error) {
-	a = a.now()
 	key, _ := urlkey.Of(url)
+	return a.versionsOf(key)
+}
+
+// versionsOf returns all versions of a key.
+func (a *Archive) versionsOf(key string) ([]Version, error) {
+	a = a.now()
 	entries, err := a.index.versions(key)
 	if err != nil {
 		return nil, err
@@ -259,8 +280,10 @@ func (a *Archive) describe(key string, e *entry, until int64) Version {
 		Media: e.media, digest: e.digest, Truncated: e.truncated, Location: a.location(e.address()),
 		Content: a.location(e.body()), ContentStatus: e.body().status,
 		Request: a.location(e.request())}
+	plain, q := cutAsked(key)
+	v.Method, v.Range = cmp.Or(q.method, http.MethodGet), q.part
 	if v.URL == "" {
-		v.URL = urlkey.URL(key)
+		v.URL = urlkey.URL(plain)
 	}
 	if until != never {
 		v.Until = fromMicroseconds(until)

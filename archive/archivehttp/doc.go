@@ -16,11 +16,13 @@
 //
 // For HTTP/1, the heads are the bytes on the wire if the connection can be observed: with a nil
 // base, an [*http.Transport], and a fetch.Client below any layers, see [NewTransport]. Otherwise,
-// always for HTTP/2, and for heads of more than 1 MiB, they are rebuilt from the parsed fields. The
-// record then has the field Spinneret-Heads: rebuilt.
+// always for HTTP/2, and for heads of more than 1 MiB or 1,000 lines, they are rebuilt from the
+// parsed fields. The record then has the field Spinneret-Heads: rebuilt.
 //
-// Requests are recorded with all their fields, Authorization and Cookie included. A password in a
-// URL is not.
+// Requests are recorded with all their fields, but Authorization, Cookie and other secrets without
+// their values, see [archive.Options]. A password in a URL is not recorded.
+//
+// A [Player] answers requests from an archive, for tests of clients without their servers.
 //
 // # Failures
 //

@@ -1,6 +1,7 @@
 package archivehttp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
@@ -284,7 +286,7 @@ func (x *exchange) capture(
 	if !x.conn.proxied() && !isAbsolute(request) {
 		c.Addr = x.conn.addr()
 	}
-	if len(c.Head) > maxHead {
+	if len(c.Head) > maxHead || bytes.Count(c.Head, []byte("\n")) > warc.MaxLines {
 		sent.Header = shortened(resp.Header)
 		var short archive.Capture
 		short.FromResponse(&sent, nil)

@@ -85,7 +85,7 @@ func BenchmarkCounts(b *testing.B) {
 	}
 	v := New(a, Options{})
 	for name, count := range map[string]func() error{
-		"of=archive": func() error { _, err := summarize(a, v.opts.MaxScan); return err },
+		"of=archive": func() error { _, err := summarize(a, v.maxScan); return err },
 		"of=host": func() error {
 			l := &listing{prefix: "h1.example/", size: itemsPerPage}
 			return v.list(l, "http://h1.example/", time.Time{})

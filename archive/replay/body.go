@@ -58,7 +58,12 @@ type capture struct {
 
 // open opens the content of a version. The caller must close it.
 func (v *Handler) open(version archive.Version) (*capture, error) {
-	rec, err := v.archive.Read(version.Content)
+	return openCapture(v.archive, version, v.maxBody)
+}
+
+// openCapture is open with a bound on the decoded body.
+func openCapture(a *archive.Archive, version archive.Version, maxBody int64) (*capture, error) {
+	rec, err := a.Read(version.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +76,7 @@ func (v *Handler) open(version archive.Version) (*capture, error) {
 			return nil, err
 		}
 		c.kind = c.head.Get("Content-Type")
-		if c.body, err = c.head.Decoded(v.opts.MaxBody); err != nil {
+		if c.body, err = c.head.Decoded(maxBody); err != nil {
 			c.close()
 			return nil, err
 		}

@@ -436,6 +436,8 @@ func TestOwnPagesInABrowser(t *testing.T) {
 				"height": 800, "deviceScaleFactor": 1, "mobile": false})
 			require.Equal(t, true, b.evaluate("document.documentElement.scrollWidth <= innerWidth"),
 				"%s is wider than %d", address, width)
+			require.Equal(t, true, b.evaluate("document.getElementById('time').offsetWidth > 100"),
+				"the time can be entered on %s at %d", address, width)
 		}
 	}
 }

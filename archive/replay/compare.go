@@ -77,7 +77,11 @@ func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
 	defer giveBack()
 	var sides [2]side
 	for i, p := range []place{{a, u}, {b, u}} {
-		if sides[i], err = v.side(p); err != nil {
+		version, err := v.archive.At(p.url.String(), p.moment)
+		if err == nil {
+			sides[i], err = sideOf(v.archive, version, v.maxBody)
+		}
+		if err != nil {
 			v.missing(w, p, err, 0)
 			return
 		}
@@ -96,47 +100,11 @@ func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
 		Page: d})
 }
 
-// side is one of the two versions.
-type side struct {
-	version archive.Version
-	kind    string
-	page    bool
-	binary  bool
-	whole   bool
-	body    []byte
-}
-
-func (v *Handler) side(p place) (s side, err error) {
-	if s.version, err = v.archive.At(p.url.String(), p.moment); err != nil {
-		return s, err
-	}
-	c, err := v.open(s.version)
-	if err != nil {
-		return s, err
-	}
-	defer c.close()
-	s.kind, s.page = c.kind, c.isHTML()
-	s.body, s.whole = c.read(maxCompared)
-	if s.binary = !isTextual(c.media()); !s.binary {
-		converted, whole := toUTF8(s.body, c.kind, maxCompared)
-		s.body, s.whole = converted, s.whole && whole
-	}
-	return s, nil
-}
-
 // isTextual reports whether a body is compared line by line. SVG is both an image and text.
 func isTextual(media string) bool {
 	return strings.HasPrefix(media, "text/") || isShown(media) &&
 		!strings.HasPrefix(media, "image/") && !strings.HasPrefix(media, "audio/") &&
 		!strings.HasPrefix(media, "video/") || media == "image/svg+xml"
-}
-
-// lines returns the lines to compare.
-func (s *side) lines(text bool) []string {
-	if text && s.page {
-		return visibleText(s.body)
-	}
-	return sourceLines(string(s.body))
 }
 
 // facts compares the properties of two versions. The same body may have a different status or type,
@@ -157,16 +125,15 @@ func (d *compared) compare(a, b *side) {
 			a.version.Digest() != "" && a.version.Digest() == b.version.Digest()
 		return
 	}
-	from, to := a.lines(d.Text), b.lines(d.Text)
-	d.Cut = !a.whole || !b.whole || len(from) > maxLines || len(to) > maxLines
-	// A longer page would be too large to be useful.
-	from, to = from[:min(len(from), maxLines)], to[:min(len(to), maxLines)]
+	from, wholeA := a.lines(d.Text)
+	to, wholeB := b.lines(d.Text)
+	d.Cut = !wholeA || !wholeB
 	edits := diff(from, to)
 	for _, e := range edits {
-		switch e.change {
-		case added:
+		switch e.kind {
+		case Added:
 			d.Added++
-		case removed:
+		case Removed:
 			d.Removed++
 		}
 	}
@@ -186,13 +153,13 @@ func (d *compared) rows(edits []edit, from, to []string) {
 			for i < len(edits) && !near[i] {
 				i++
 			}
-		case e.change == same:
+		case e.kind == Kept:
 			d.Rows = append(d.Rows, diffRow{Class: "same", A: e.a + 1, B: e.b + 1,
 				Before: short(from[e.a])})
 			i++
 		default:
 			end := i
-			for end < len(edits) && edits[end].change != same {
+			for end < len(edits) && edits[end].kind != Kept {
 				end++
 			}
 			d.changed(edits[i:end], from, to)
@@ -208,7 +175,7 @@ func (d *compared) rows(edits []edit, from, to []string) {
 func nearChanges(edits []edit) []bool {
 	near := make([]bool, len(edits))
 	for i, e := range edits {
-		if e.change == same {
+		if e.kind == Kept {
 			continue
 		}
 		for j := max(0, i-around); j <= min(len(edits)-1, i+around); j++ {
@@ -223,7 +190,7 @@ func nearChanges(edits []edit) []bool {
 func (d *compared) changed(edits []edit, from, to []string) {
 	var olds, news []edit
 	for _, e := range edits {
-		if e.change == removed {
+		if e.kind == Removed {
 			olds = append(olds, e)
 		} else {
 			news = append(news, e)

@@ -2,19 +2,10 @@ package replay
 
 import "slices"
 
-// change is the kind of an edit.
-type change uint8
-
-const (
-	same change = iota
-	removed
-	added
-)
-
 // edit is one line of a comparison. a and b are its old and new numbers, from 0.
 type edit struct {
-	change change
-	a, b   int
+	kind Kind
+	a, b int
 }
 
 // Bounds of a comparison. Beyond them the result is coarser, but still correct.
@@ -62,7 +53,7 @@ func (d *differ) number(lines []string) []int {
 // versions differ in few places, so the rest is small.
 func (d *differ) between(a0, a1, b0, b1 int, anchored bool) {
 	for a0 < a1 && b0 < b1 && d.a[a0] == d.b[b0] {
-		d.out = append(d.out, edit{same, a0, b0})
+		d.out = append(d.out, edit{Kept, a0, b0})
 		a0, b0 = a0+1, b0+1
 	}
 	tail := 0
@@ -77,12 +68,12 @@ func (d *differ) between(a0, a1, b0, b1 int, anchored bool) {
 		// One level is enough: the parts between anchors are short, and further anchors in them
 		// would be less reliable.
 		d.between(a0, at[0], b0, at[1], false)
-		d.out = append(d.out, edit{same, at[0], at[1]})
+		d.out = append(d.out, edit{Kept, at[0], at[1]})
 		a0, b0 = at[0]+1, at[1]+1
 	}
 	d.shortest(a0, a1, b0, b1)
 	for i := range tail {
-		d.out = append(d.out, edit{same, a1 + i, b1 + i})
+		d.out = append(d.out, edit{Kept, a1 + i, b1 + i})
 	}
 }
 
@@ -151,20 +142,20 @@ func (d *differ) shortest(a0, a1, b0, b1 int) {
 	steps, ok := myers(a, b)
 	if !ok {
 		for i := range a {
-			d.out = append(d.out, edit{removed, a0 + i, b0})
+			d.out = append(d.out, edit{Removed, a0 + i, b0})
 		}
 		for i := range b {
-			d.out = append(d.out, edit{added, a1, b0 + i})
+			d.out = append(d.out, edit{Added, a1, b0 + i})
 		}
 		return
 	}
 	i, j := a0, b0
 	for _, step := range steps {
 		d.out = append(d.out, edit{step, i, j})
-		if step != added {
+		if step != Added {
 			i++
 		}
-		if step != removed {
+		if step != Removed {
 			j++
 		}
 	}
@@ -173,7 +164,7 @@ func (d *differ) shortest(a0, a1, b0, b1 int) {
 // myers returns the shortest list of steps from a to b, or false if it has more than maxEdits
 // edits. For each number of edits it keeps how far they reach on every diagonal, to trace the steps
 // back.
-func myers(a, b []int) (steps []change, ok bool) {
+func myers(a, b []int) (steps []Kind, ok bool) {
 	n, m := len(a), len(b)
 	limit := min(n+m, maxEdits)
 	reach := make([]int32, 2*limit+3)
@@ -202,7 +193,7 @@ func myers(a, b []int) (steps []change, ok bool) {
 
 // traceBack follows the history from the end to the start. history[e] has the diagonals from -e to
 // e after e edits.
-func traceBack(history [][]int32, x, y int) (steps []change) {
+func traceBack(history [][]int32, x, y int) (steps []Kind) {
 	for edits := len(history); edits > 0; edits-- {
 		reach := history[edits-1]
 		far := func(k int) int32 {
@@ -212,23 +203,23 @@ func traceBack(history [][]int32, x, y int) (steps []change) {
 			return -1
 		}
 		k := x - y
-		step, from := removed, k-1
+		step, from := Removed, k-1
 		if k == -edits || k != edits && far(k-1) < far(k+1) {
-			step, from = added, k+1
+			step, from = Added, k+1
 		}
 		fromX := int(far(from))
 		toX := fromX
-		if step == removed {
+		if step == Removed {
 			toX++
 		}
 		for ; x > toX; x, y = x-1, y-1 {
-			steps = append(steps, same)
+			steps = append(steps, Kept)
 		}
 		steps = append(steps, step)
 		x, y = fromX, fromX-from
 	}
 	for ; x > 0 && y > 0; x, y = x-1, y-1 {
-		steps = append(steps, same)
+		steps = append(steps, Kept)
 	}
 	slices.Reverse(steps)
 	return steps

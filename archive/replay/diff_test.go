@@ -15,15 +15,15 @@ func apply(t testing.TB, a, b []string, edits []edit) {
 	t.Helper()
 	i, j := 0, 0
 	for _, e := range edits {
-		switch e.change {
-		case same:
+		switch e.kind {
+		case Kept:
 			require.Equal(t, [2]int{i, j}, [2]int{e.a, e.b})
 			require.Equal(t, a[i], b[j])
 			i, j = i+1, j+1
-		case removed:
+		case Removed:
 			require.Equal(t, i, e.a)
 			i++
-		case added:
+		case Added:
 			require.Equal(t, j, e.b)
 			j++
 		}
@@ -64,7 +64,7 @@ func TestMyersIsShortest(t *testing.T) {
 		require.True(t, ok)
 		kept := 0
 		for _, step := range steps {
-			if step == same {
+			if step == Kept {
 				kept++
 			}
 		}
@@ -109,12 +109,12 @@ func TestDiff(t *testing.T) {
 			apply(t, a, b, edits)
 			var got []string
 			for _, e := range edits {
-				switch e.change {
-				case same:
+				switch e.kind {
+				case Kept:
 					got = append(got, "="+a[e.a])
-				case removed:
+				case Removed:
 					got = append(got, "-"+a[e.a])
-				case added:
+				case Added:
 					got = append(got, "+"+b[e.b])
 				}
 			}
@@ -136,8 +136,8 @@ func TestDiffIsBounded(t *testing.T) {
 	a, b = append(a, "last"), append(b, "last")
 	edits := diff(a, b)
 	apply(t, a, b, edits)
-	require.Equal(t, removed, edits[0].change)
-	require.Equal(t, same, edits[len(edits)-1].change)
+	require.Equal(t, Removed, edits[0].kind)
+	require.Equal(t, Kept, edits[len(edits)-1].kind)
 	_, ok := myers(make([]int, 10), []int{1, 2})
 	require.True(t, ok)
 }

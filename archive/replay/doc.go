@@ -7,6 +7,8 @@
 // A resource that had not been fetched by then is replaced by its first version after it. Around
 // the frame are the versions before and after, the timeline, and the differences between versions.
 //
+// [Changes] gives the differences to a program.
+//
 // # What an archived page cannot do
 //
 // Archived pages may be hostile. Their URLs are rewritten, but that is for convenience: what
@@ -26,14 +28,9 @@
 //
 // Pages and style sheets are served in UTF-8, everything else unchanged, without content coding.
 // Forms do nothing. Without scripts, comments, scripts and event handlers are removed. A page
-// longer than [Options.MaxRewrite] is served unchanged; then only its relative links work. Requests
-// to absolute URLs built by scripts find nothing.
-//
-// # Costs
-//
-// Pages are rewritten while they are sent, to at most a small multiple of their length. All
-// requests together take up to [Options.Memory] for that; further ones wait, and one that is not
-// read within 30 seconds is cut off.
+// longer than 8 MiB is served unchanged; then only its relative links work. Requests to absolute
+// URLs built by scripts find nothing. All requests together take up to 96 MiB to rewrite pages;
+// further ones wait, and one that is not read within 30 seconds is cut off.
 //
 // # What it does not do
 //

@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,4 +75,39 @@ func ExampleOptions() {
 	page, _ := io.ReadAll(resp.Body)
 	fmt.Println(resp.StatusCode, strings.Contains(string(page), "What we have seen"))
 	// Output: 200 true
+}
+
+// What changed on a page since yesterday?
+func ExampleChanges() {
+	dir, _ := os.MkdirTemp("", "replay")
+	defer os.RemoveAll(dir)
+	web, _ := archive.Open(dir, archive.Options{})
+	defer web.Close()
+	monday := time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
+	for i, price := range []string{"12.00", "9.50"} {
+		_, err := web.Append(archive.Capture{URL: "http://shop.test/1", Time: monday.AddDate(0, 0, i),
+			Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+			Body: fmt.Appendf(nil, "<h1>A kettle</h1><p>Price: <b>%s</b><p>in stock", price)})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	yesterday, err1 := web.At("http://shop.test/1", monday)
+	today, err2 := web.At("http://shop.test/1", time.Time{})
+	if err := errors.Join(err1, err2); err != nil {
+		fmt.Println(err)
+	}
+	for piece, err := range replay.Changes(web, yesterday, today) {
+		switch {
+		case err != nil:
+			fmt.Println(err)
+		case piece.Kind == replay.Removed:
+			fmt.Println("removed:", piece.Text)
+		case piece.Kind == replay.Added:
+			fmt.Println("added:  ", piece.Text)
+		}
+	}
+	// Output:
+	// removed: Price: 12.00
+	// added:   Price: 9.50
 }

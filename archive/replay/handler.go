@@ -12,12 +12,22 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// Defaults of [Options].
 const (
-	DefaultMaxRewrite = 8 << 20
-	DefaultMaxBody    = 256 << 20
-	DefaultMemory     = 96 << 20
-	DefaultMaxScan    = 1_000_000
+	// maxRewrite is the maximum length in bytes of a page or a style sheet that is rewritten, as
+	// archived and in UTF-8. A longer one is served unchanged.
+	maxRewrite = 8 << 20
+
+	// maxMemory bounds the bytes that all requests together use to rewrite and compare pages. The
+	// others wait.
+	maxMemory = 96 << 20
+
+	// maxBody bounds a body that was archived with a content coding, in decoded bytes. The rest is
+	// not served.
+	maxBody = 256 << 20
+
+	// maxScan is how many versions are read to count the contents of the archive, which takes a few
+	// seconds.
+	maxScan = 1_000_000
 )
 
 // Options configures a [Handler]. The zero Options is the recommendation.
@@ -39,22 +49,6 @@ type Options struct {
 
 	// Title is the name of the archive on the pages. "" means "Archive".
 	Title string
-
-	// MaxRewrite is the maximum length in bytes of a page or a style sheet that is rewritten, as
-	// archived and in UTF-8. A longer one is served unchanged. 0 means 8 MiB.
-	MaxRewrite int64
-
-	// Memory bounds the bytes that all requests together use to rewrite and compare pages. The
-	// others wait. It is at least eight times MaxRewrite, which it lowers. 0 means 96 MiB.
-	Memory int64
-
-	// MaxBody bounds a body that was archived with a content coding, in decoded bytes. The rest is
-	// not served. 0 means 256 MiB.
-	MaxBody int64
-
-	// MaxScan is the maximum number of versions read to count the contents of the archive. 0 means
-	// a million, which takes a few seconds. Negative means all.
-	MaxScan int
 }
 
 // Handler is an http.Handler. Its methods are safe for concurrent use.
@@ -67,6 +61,9 @@ type Handler struct {
 	pages   *template.Template
 	summary summarizer
 	memory  *budget
+
+	maxRewrite, maxBody int64
+	maxScan             int
 }
 
 //go:embed static
@@ -76,17 +73,14 @@ var staticFiles embed.FS
 // contain double slashes, which an http.ServeMux would remove: check for [Options.Base] before a
 // mux, as in the Example of Options.
 func New(a *archive.Archive, opts Options) *Handler {
-	opts.Memory = cmp.Or(max(opts.Memory, 0), DefaultMemory)
-	opts.MaxRewrite = min(cmp.Or(max(opts.MaxRewrite, 0), DefaultMaxRewrite), opts.Memory/perByte)
-	opts.MaxBody = cmp.Or(max(opts.MaxBody, 0), DefaultMaxBody)
-	opts.MaxScan = cmp.Or(opts.MaxScan, DefaultMaxScan)
 	opts.Title = cmp.Or(opts.Title, "Archive")
 	if opts.Base = strings.Trim(opts.Base, "/"); opts.Base != "" {
 		opts.Base = "/" + opts.Base
 	}
 	v := &Handler{archive: a, opts: opts, key: make([]byte, sha256.Size), hosts: map[string]bool{},
 		static: http.FileServerFS(staticFiles), pages: template.Must(pages.Clone()),
-		memory: newBudget(opts.Memory)}
+		memory:     newBudget(maxMemory),
+		maxRewrite: maxRewrite, maxBody: maxBody, maxScan: maxScan}
 	_, _ = rand.Read(v.key) // documented never to fail
 	v.pages.Funcs(addressesBelow(opts.Base, opts.Title))
 	for _, host := range opts.Hosts {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,8 @@ func TestStartPage(t *testing.T) {
 }
 
 func TestStartPageCountsUpToALimit(t *testing.T) {
-	v := siteHandler(t, Options{MaxScan: 7})
+	v := siteHandler(t, Options{})
+	v.maxScan = 7
 	_, words := tree(t, v, 200, "/")
 	require.Contains(t, words, "7 versions")
 	require.Contains(t, words, "The search finds all of them")
@@ -97,7 +99,7 @@ func TestStartPageHasPages(t *testing.T) {
 		}
 		next = ""
 		for _, link := range links(doc) {
-			if strings.HasPrefix(link, fmt.Sprintf("/?page=%d&", pages+1)) {
+			if link == fmt.Sprintf("/?host=&page=%d", pages+1) {
 				next = link
 			}
 		}
@@ -119,7 +121,7 @@ func TestStartPageGrows(t *testing.T) {
 	_, err := a.Append(archive.Capture{URL: "http://new.example/", Time: days(0),
 		Head: []byte("HTTP/1.1 200 OK\r\n\r\n")})
 	require.NoError(t, err)
-	v.summary.took = 0
+	v.summary.until = time.Time{}
 	_, words := tree(t, v, 200, "/")
 	require.Contains(t, words, "new.example")
 
@@ -130,7 +132,7 @@ func TestStartPageGrows(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(header+"x\r\n\r\n"), 0o600))
 	_, err = a.Import(file)
 	require.NoError(t, err)
-	v.summary.took = 0
+	v.summary.until = time.Time{}
 	_, words = tree(t, v, 200, "/")
 	require.Contains(t, words, "imported.example")
 }
@@ -261,7 +263,7 @@ func TestTimeline(t *testing.T) {
 }
 
 // For any number of versions, a bounded number of marks is drawn, in chronological order. Unchanged
-// versions do not hide errors or new content.
+// versions hide neither errors nor new content, and new content hides no error.
 func TestMarksAreBounded(t *testing.T) {
 	var versions []archive.Version
 	for i := range 10_000 {
@@ -272,16 +274,116 @@ func TestMarksAreBounded(t *testing.T) {
 		versions = append(versions, archive.Version{Time: days(0).Add(time.Duration(i) * time.Hour),
 			Kind: kind})
 	}
+	versions[5000].Kind = archive.Failed
 	list := marks(millHome, versions)
 	require.LessOrEqual(t, len(list), slots+1)
-	changed := 0
+	kinds := map[string]int{}
 	for _, m := range list {
-		if m.Kind == "changed" {
-			changed++
+		kinds[m.Kind]++
+	}
+	require.Greater(t, kinds["changed"], 80)
+	require.Equal(t, 1, kinds["failed"])
+	require.Len(t, marks(millHome, versions[:1]), 1)
+}
+
+// Each mark of several versions leads to a timeline of them, so that each version is found by its
+// mark alone.
+func TestMarksLeadToAllVersions(t *testing.T) {
+	var visits []visit
+	for i := range 300 {
+		at := days(0).Add(time.Duration(i*i) * time.Minute)
+		v := htmlAt(at, millHome, fmt.Sprint(i))
+		if i%50 == 7 {
+			v.status = 503
+		}
+		visits = append(visits, v)
+	}
+	v := New(archiveOf(t, visits...), Options{})
+	views, failed := map[string]bool{}, 0
+	var walk func(address string, depth int)
+	walk = func(address string, depth int) {
+		require.Less(t, depth, 20)
+		doc, _ := tree(t, v, 200, address)
+		for n := range doc.Descendants() {
+			if n.Data != "svg" || n.Parent.Data != "a" {
+				continue
+			}
+			href := n.Parent.Attr[0].Val
+			if strings.HasPrefix(href, viewPath) {
+				views[href] = true
+				continue
+			}
+			if depth == 0 && strings.Contains(n.Parent.Attr[2].Val, "error") {
+				failed++
+			}
+			walk(href, depth+1)
 		}
 	}
-	require.Greater(t, changed, 80)
-	require.Len(t, marks(millHome, versions[:1]), 1)
+	walk(versionsAddress(millHome), 0)
+	require.Len(t, views, 300)
+	require.Greater(t, failed, 2)
+	_, words := tree(t, v, 200, versionsBetween(millHome, days(1), days(2)))
+	require.Contains(t, words, "16 versions, ")
+	require.Contains(t, words, "All versions")
+	tree(t, v, 404, versionsBetween(millHome, days(-2), days(-1)))
+	tree(t, v, 400, versionsAddress(millHome)+"&from=x")
+}
+
+// A version that is selected stays so on the other pages of the list, where it can be compared. The
+// drawing takes no tab stops.
+func TestVersionsOfTwoPagesAreCompared(t *testing.T) {
+	var visits []visit
+	for i := range 250 {
+		visits = append(visits, htmlAt(days(i), millHome, fmt.Sprint(i)))
+	}
+	v := New(archiveOf(t, visits...), Options{})
+	checked := func(doc *html.Node) (list []string) {
+		for n := range doc.Descendants() {
+			if n.Data != "input" || !strings.Contains(fmt.Sprint(n.Attr), "{ checked }") {
+				continue
+			}
+			list = append(list, n.Attr[1].Val+" "+n.Attr[2].Val)
+		}
+		return list
+	}
+	doc, words := tree(t, v, 200, versionsAddress(millHome))
+	require.Equal(t, []string{"b " + formatMoment(days(249)), "a " + formatMoment(days(248))},
+		checked(doc))
+	require.Contains(t, words, "1 2 3 More ›")
+	doc, _ = tree(t, v, 200, versionsAddress(millHome)+"&page=3&a="+formatMoment(days(3))+
+		"&b="+formatMoment(days(249)))
+	require.Equal(t, []string{"b " + formatMoment(days(249)), "a " + formatMoment(days(3))},
+		checked(doc))
+	stops := 0
+	for n := range doc.Descendants() {
+		if n.Data == "button" && strings.HasPrefix(text(n), "Compare") {
+			break
+		}
+		if slices.Contains([]string{"a", "input", "button"}, n.Data) &&
+			!strings.Contains(fmt.Sprint(n.Attr), "{ tabindex -1}") {
+			stops++
+		}
+	}
+	require.Less(t, stops, 12)
+}
+
+func TestPagers(t *testing.T) {
+	list := make([]int, 5000)
+	for number, want := range map[string]string{
+		"":   "1 2 3 12 25 37 50 More ›",
+		"20": "‹ Before 1 12 18 19 20 21 22 25 37 50 More ›",
+		"50": "‹ Before 1 12 25 37 48 49 50", "x": "1 2 3 12 25 37 50 More ›",
+	} {
+		part, p := pageOf(list, number, 100)
+		require.Len(t, part, 100)
+		var labels []string
+		for _, turn := range p.Turns() {
+			labels = append(labels, turn.Label)
+		}
+		require.Equal(t, want, strings.Join(labels, " "), number)
+	}
+	_, p := pageOf(list[:100], "", 100)
+	require.Empty(t, p.Turns())
 }
 
 func TestTicks(t *testing.T) {

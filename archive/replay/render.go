@@ -168,6 +168,11 @@ func versionsAddress(page string) string {
 	return "/versions?" + url.Values{"url": {page}}.Encode()
 }
 
+// versionsBetween returns the address of the versions of a page in a part of the time.
+func versionsBetween(page string, from, to time.Time) string {
+	return versionsAddress(page) + "&from=" + formatMoment(from) + "&to=" + formatMoment(to)
+}
+
 func browseAddress(prefix string, moment time.Time) string {
 	q := url.Values{"prefix": {prefix}}
 	if !moment.IsZero() {

@@ -108,7 +108,7 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, token st
 // rewrite serves a page or a style sheet with rewritten URLs. It is false if that is too long.
 func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *capture,
 	links *linker) bool {
-	for _, room := range []int64{min(smallPage, v.opts.MaxRewrite), v.opts.MaxRewrite} {
+	for _, room := range []int64{min(smallPage, v.maxRewrite), v.maxRewrite} {
 		giveBack, ok := v.take(w, r, room*perByte)
 		if !ok {
 			return true // nobody waits for an answer

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -204,14 +203,15 @@ func TestReplayOfNothing(t *testing.T) {
 // A page that is too long is served unchanged, and its links may not replace the window.
 func TestLongPagesAreNotRewritten(t *testing.T) {
 	page := `<a href="http://b.example/" target=_top>x</a>` + strings.Repeat("y", 5000)
-	v := New(archiveOf(t, htmlAt(days(0), "http://a.example/", page)), Options{MaxRewrite: 1000})
+	v := New(archiveOf(t, htmlAt(days(0), "http://a.example/", page)), Options{})
+	v.maxRewrite = 1000
 	w := ask(t, v, v.replayOf(days(0), "http://a.example/"))
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Equal(t, page, w.Body.String())
 	require.Empty(t, policyOf(w.Header().Get("Content-Security-Policy"))["sandbox"])
 
-	for _, limit := range []int64{int64(len(page)), math.MaxInt64} {
-		v = New(v.archive, Options{MaxRewrite: limit})
+	for _, limit := range []int64{int64(len(page)), maxRewrite} {
+		v.maxRewrite = limit
 		w = ask(t, v, v.replayOf(days(0), "http://a.example/"))
 		require.Contains(t, w.Body.String(), `href="/view/`)
 		require.Contains(t, w.Header().Get("Content-Security-Policy"), linkFlags)
@@ -223,7 +223,8 @@ func TestBodiesAreBounded(t *testing.T) {
 	v := New(archiveOf(t, visit{"http://a.example/", days(0), 200,
 		"Content-Type: text/plain\nContent-Encoding: gzip", gzipped(strings.Repeat("0", 10<<20))},
 		typed(days(0), "http://a.example/plain", "text/plain", strings.Repeat("0", 3<<20))),
-		Options{MaxBody: 1 << 20})
+		Options{})
+	v.maxBody = 1 << 20
 	require.Equal(t, 3<<20, ask(t, v, v.replayOf(days(0), "http://a.example/plain")).Body.Len())
 	require.Equal(t, 1<<20, ask(t, v, v.replayOf(days(0), "http://a.example/")).Body.Len())
 }

@@ -2,7 +2,7 @@ package replay
 
 import (
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -14,17 +14,14 @@ const hostsPerPage = 100
 // started is the content of the start page.
 type started struct {
 	*summary
-	Filter    string
-	Shown     []hostCount
-	Matching  int
-	Page      int
-	HasBefore bool
-	HasAfter  bool
+	Filter string
+	Shown  []hostCount
+	Pager  pager
 }
 
 // start shows the contents of the archive.
 func (v *Handler) start(w http.ResponseWriter, r *http.Request) {
-	s, err := v.summary.of(v.archive, v.opts.MaxScan)
+	s, err := v.summary.of(v.archive, v.maxScan)
 	if err != nil {
 		v.fail(w, http.StatusInternalServerError, "The archive cannot be read", err.Error())
 		return
@@ -40,27 +37,9 @@ func (v *Handler) start(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	d.Matching = len(matching)
-	d.Shown, d.Page = pageOf(matching, q.Get("page"), hostsPerPage)
-	d.HasBefore, d.HasAfter = d.Page > 1, d.Page*hostsPerPage < len(matching)
+	d.Shown, d.Pager = pageOf(matching, q.Get("page"), hostsPerPage)
+	d.Pager.Link = "/?" + url.Values{"host": {d.Filter}}.Encode() + "&page="
 	v.writePage(w, http.StatusOK, "start", frameOf{Title: v.opts.Title, Page: d})
-}
-
-// Before is the number of the previous page.
-func (d started) Before() int { return d.Page - 1 }
-
-// After is the number of the next page.
-func (d started) After() int { return d.Page + 1 }
-
-// pageOf returns the part of a list for a page number from an address. An invalid or missing number
-// means the first page: lists shrink when they are filtered.
-func pageOf[T any](list []T, number string, size int) (part []T, page int) {
-	page, err := strconv.Atoi(number)
-	pages := max((len(list)+size-1)/size, 1)
-	if err != nil || page < 1 || page > pages {
-		page = 1
-	}
-	return list[(page-1)*size : min(page*size, len(list))], page
 }
 
 // search redirects from the entered text to the page. It tries several URLs, and otherwise shows
@@ -80,8 +59,8 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 	}
 	text, all := strings.CutSuffix(text, "*")
 	var first place // the first valid URL, for the error page
-	for i, url := range candidates(text) {
-		u, err := parseURL(url)
+	for i, candidate := range candidates(text) {
+		u, err := parseURL(candidate)
 		if err != nil {
 			continue
 		}

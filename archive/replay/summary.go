@@ -35,19 +35,11 @@ type summary struct {
 type summarizer struct {
 	mu    sync.Mutex
 	known *summary
-	as    state // at the time of known
-	done  time.Time
-	took  time.Duration
+	until time.Time // how long it is used
 }
 
-// state changes whenever captures are appended, or files are imported.
-type state struct {
-	stats archive.Stats
-	files int
-}
-
-// reuse bounds the time spent on summaries of a growing archive: a summary is reused for this many
-// times the duration of its counting.
+// reuse bounds the time spent on summaries of an archive, which may grow at any time: a summary is
+// reused for this many times the duration of its counting.
 const reuse = 20
 
 // of returns a summary of the archive, which may be old if counting takes long. Only one is counted
@@ -55,20 +47,15 @@ const reuse = 20
 func (s *summarizer) of(a *archive.Archive, limit int) (*summary, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names, err := a.Files()
-	if err != nil {
-		return nil, err
-	}
-	as := state{a.Stats(), len(names)} // only this process can write to the archive
-	if s.known != nil && (as == s.as || time.Since(s.done) < reuse*s.took) {
+	start := time.Now()
+	if s.known != nil && start.Before(s.until) {
 		return s.known, nil
 	}
-	start := time.Now()
 	made, err := summarize(a, limit)
 	if err != nil {
 		return nil, err
 	}
-	s.known, s.as, s.done, s.took = made, as, time.Now(), time.Since(start)
+	s.known, s.until = made, time.Now().Add(reuse*time.Since(start))
 	return made, nil
 }
 

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -15,77 +16,116 @@ const versionsPerPage = 100
 type timeline struct {
 	URL         string
 	Folder      string
+	From, To    time.Time // the part that is shown; the zero Time means that it has no such end
+	All         string    // address of the page without From and To
 	Marks       []mark
 	Dense       bool // the marks have to be small
 	Ticks       []tick
 	Rows        []row
+	Selected    []row // of other pages of the list, for a comparison
 	Total       int
 	Changed     int
 	Failed      int
 	First, Last time.Time
-	Page        int
-	HasBefore   bool
-	HasAfter    bool
+	Pager       pager
 }
-
-// Before is the number of the previous page.
-func (t timeline) Before() int { return t.Page - 1 }
-
-// After is the number of the next page.
-func (t timeline) After() int { return t.Page + 1 }
 
 // row is a version in the table.
 type row struct {
 	archive.Version
-	View    string
-	Changes string // address of the comparison with the previous version
-	Size    string
-	Valid   string // for how long
+	View     string
+	Changes  string // address of the comparison with the previous version
+	Size     string
+	Valid    string // for how long
+	Pick     bool   // there is another version to compare it with
+	From, To bool   // selected for a comparison
 }
 
-// timeline shows all versions of a URL.
+// timeline shows all versions of a URL, or those of a part of the time.
 func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	u, err := parseURL(q.Get("url"))
-	if err != nil {
+	from, okFrom := parseTime(q.Get("from"))
+	to, okTo := parseTime(q.Get("to"))
+	if err != nil || !okFrom || !okTo {
 		v.fail(w, http.StatusBadRequest, "Invalid address", "An http or https URL is "+
 			"needed.")
 		return
 	}
 	url := u.String()
 	versions, err := v.archive.Versions(url)
-	if err == nil && len(versions) == 0 {
+	first, end := within(versions, from, to)
+	if err == nil && first == end {
 		err = archive.ErrNotFound
 	}
 	if err != nil {
-		v.missing(w, place{url: u}, err, 0)
+		v.missing(w, place{moment: to, url: u}, err, 0)
 		return
 	}
 	dir := u
 	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
-	t := timeline{URL: url, Folder: browseAddress(dir.String(), time.Time{}), Total: len(versions),
-		Marks: marks(url, versions), Ticks: ticks(versions[0].Time, versions[len(versions)-1].Time),
-		First: versions[0].Time, Last: versions[len(versions)-1].Time}
-	t.Dense = len(t.Marks) > maxLarge
-	for i := range versions {
-		switch versions[i].Kind {
+	shown := versions[first:end]
+	t := timeline{URL: url, Folder: browseAddress(dir.String(), time.Time{}), From: from, To: to,
+		All: versionsAddress(url), Total: len(shown), Marks: marks(url, shown),
+		First: shown[0].Time, Last: shown[len(shown)-1].Time}
+	t.Ticks, t.Dense = ticks(t.First, t.Last), len(t.Marks) > maxLarge
+	for i := range shown {
+		switch shown[i].Kind {
 		case archive.Changed:
 			t.Changed++
 		case archive.Failed:
 			t.Failed++
 		}
 	}
-	numbers := make([]int, len(versions)) // from the last version to the first
+	numbers := make([]int, len(shown)) // from the last version to the first
 	for i := range numbers {
-		numbers[i] = len(versions) - 1 - i
+		numbers[i] = end - 1 - i
 	}
-	shown, page := pageOf(numbers, q.Get("page"), versionsPerPage)
-	t.Page, t.HasBefore, t.HasAfter = page, page > 1, page*versionsPerPage < len(versions)
-	for _, i := range shown {
-		t.Rows = append(t.Rows, rowOf(url, versions, i))
-	}
+	numbers, t.Pager = pageOf(numbers, q.Get("page"), versionsPerPage)
+	t.table(versions, numbers, q.Get("a"), q.Get("b"))
 	v.writePage(w, http.StatusOK, "timeline", frameOf{Title: "Versions of " + url, Query: url,
 		Page: t})
+}
+
+// within returns the range of the versions that were found in a part of the time.
+func within(versions []archive.Version, from, to time.Time) (first, end int) {
+	for end < len(versions) && (to.IsZero() || !versions[end].Time.After(to)) {
+		end++
+	}
+	for first < end && versions[first].Time.Before(from) {
+		first++
+	}
+	return first, end
+}
+
+// table fills in the rows of a page of the list, and those selected for a comparison on other pages.
+// Without a selection, the first two rows are compared.
+func (t *timeline) table(versions []archive.Version, numbers []int, a, b string) {
+	known := func(moment string) bool {
+		return slices.ContainsFunc(versions, func(v archive.Version) bool {
+			return formatMoment(v.Time) == moment
+		})
+	}
+	if !known(b) {
+		b = formatMoment(versions[numbers[0]].Time)
+	}
+	if !known(a) {
+		a = formatMoment(versions[numbers[min(1, len(numbers)-1)]].Time)
+	}
+	for i := len(versions) - 1; i >= 0; i-- {
+		moment := formatMoment(versions[i].Time)
+		listed := i <= numbers[0] && i >= numbers[len(numbers)-1]
+		if !listed && moment != a && moment != b {
+			continue
+		}
+		r := rowOf(t.URL, versions, i)
+		r.Pick, r.From, r.To = len(versions) > 1, moment == a, moment == b
+		if listed {
+			t.Rows = append(t.Rows, r)
+		} else {
+			t.Selected = append(t.Selected, r)
+		}
+	}
 }
 
 // rowOf describes one version.
@@ -135,7 +175,7 @@ const (
 type mark struct {
 	X       string
 	Kind    string // of the version with the greatest weight
-	Address string // of the last one of that kind
+	Address string // of the version, or of the timeline of several
 	Title   string
 }
 
@@ -149,39 +189,45 @@ func axis(t, first, last time.Time) float64 {
 }
 
 // marks merges versions whose marks would overlap. The one with the greatest weight is shown, so
-// that unchanged versions do not hide changes.
+// that unchanged versions hide neither errors nor changes. The mark leads to a timeline of its own,
+// which shows them all.
 func marks(url string, versions []archive.Version) (list []mark) {
 	first, last := versions[0].Time, versions[len(versions)-1].Time
 	slotOf := func(v *archive.Version) int {
 		return int((axis(v.Time, first, last) - axisFrom) / (axisTo - axisFrom) * slots)
 	}
 	for i := 0; i < len(versions); {
-		slot, most, n := slotOf(&versions[i]), versions[i], 0
-		for ; i < len(versions) && slotOf(&versions[i]) == slot; i++ {
-			n++
+		start, most, failed := i, versions[i], 0
+		for slot := slotOf(&most); i < len(versions) && slotOf(&versions[i]) == slot; i++ {
 			if weight(versions[i].Kind) >= weight(most.Kind) {
 				most = versions[i]
 			}
+			if versions[i].Kind == archive.Failed {
+				failed++
+			}
 		}
 		m := mark{X: percent(axis(most.Time, first, last)), Kind: most.Kind.String(),
-			Address: at(viewPath, most.Time, url)}
-		m.Title = fmt.Sprintf("%s, %s, status %d", when(most.Time), m.Kind, most.Status)
-		if n > 1 {
-			m.Title += fmt.Sprintf(", and %d more nearby", n-1)
+			Address: at(viewPath, most.Time, url),
+			Title:   fmt.Sprintf("%s, %s, status %d", when(most.Time), most.Kind, most.Status)}
+		if from, to := versions[start].Time, versions[i-1].Time; to.After(from) {
+			m.Address = versionsBetween(url, from, to)
+			m.Title = fmt.Sprintf("%d versions from %s to %s", i-start, when(from), when(to))
+			if failed > 0 {
+				m.Title += fmt.Sprintf(", %d with an error", failed)
+			}
 		}
 		list = append(list, m)
 	}
 	return list
 }
 
-// weight decides which of several versions a mark shows. A change matters more than an error:
-// servers fail now and then, and the table lists all versions.
+// weight decides which of several versions a mark shows.
 func weight(k archive.Kind) int {
 	switch k {
 	case archive.Failed:
-		return 1
-	case archive.Changed:
 		return 2
+	case archive.Changed:
+		return 1
 	}
 	return 0
 }

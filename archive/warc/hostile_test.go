@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 )
 
@@ -235,5 +236,56 @@ func TestReadDict(t *testing.T) {
 			}
 			require.Equal(t, tt.want, got)
 		})
+	}
+}
+
+// A header or a head has at most a thousand lines, in any coding.
+func TestLinesAreLimited(t *testing.T) {
+	fields := func(n int) string { return strings.Repeat("a:\n", n) }
+	for _, tt := range []struct {
+		name, file string
+		sound      bool
+	}{
+		{"a header", plain(fields(900), "block"), true},
+		{"a header with too many lines", plain(fields(MaxLines+1), "block"), false},
+		{"a header with too many continuation lines",
+			plain("a:\n"+strings.Repeat(" b\n", MaxLines), "block"), false},
+		{"a head", plain("", "HTTP/1.1 200 OK\n"+fields(900)+"\n"), true},
+		{"a head with too many lines", plain("", "HTTP/1.1 200 OK\n"+fields(MaxLines)+"\n"), false},
+	} {
+		r := NewReader(strings.NewReader(tt.file), ReaderOptions{})
+		rec, err := r.Next()
+		if err == nil && strings.Contains(tt.name, "head") && !strings.Contains(tt.name, "header") {
+			_, err = rec.HTTP()
+		}
+		if tt.sound {
+			require.NoError(t, err, tt.name)
+		} else {
+			require.ErrorIs(t, err, ErrDamaged, tt.name)
+		}
+	}
+}
+
+// A member that expands beyond the ratio is damage before all of it is decompressed.
+func TestRatioIsLimited(t *testing.T) {
+	zs, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	member := zs.EncodeAll([]byte(plain("", strings.Repeat("a", 64<<20))), nil)
+	require.Less(t, len(member), 16<<10)
+	for _, ratio := range []int64{0, 1000, 1 << 20} {
+		r := NewReader(nil, ReaderOptions{})
+		r.ResetAt(bytes.NewReader(member), 0, int64(len(member)))
+		r.SetMaxRatio(ratio)
+		rec, err := r.Next()
+		require.NoError(t, err)
+		n, err := io.Copy(io.Discard, rec)
+		if ratio != 1000 {
+			require.NoError(t, err)
+			require.EqualValues(t, 64<<20, n)
+			continue
+		}
+		require.ErrorIs(t, err, ErrDamaged)
+		require.Less(t, n, ratio*int64(len(member))+freeExpanded+bodyBuffer)
+		r.Close()
 	}
 }

@@ -118,16 +118,19 @@ var errHead = errors.New("the head of the HTTP message is too long")
 
 // readHead reads through the blank line, or to the end: the head of a revisit may lack the line.
 func readHead(r *bufio.Reader) (head []byte, err error) {
-	for {
+	for lines := 0; ; {
 		line, err := r.ReadSlice('\n')
 		atStart := len(head) > 0 && head[len(head)-1] == '\n'
 		head = append(head, line...)
+		if err == nil {
+			lines++
+		}
 		switch {
 		case err == io.EOF || err == nil && atStart && isBlank(line):
 			return head, nil
 		case err != nil && err != bufio.ErrBufferFull:
 			return nil, err
-		case len(head) > maxHead:
+		case len(head) > maxHead, lines > MaxLines:
 			return nil, errHead
 		}
 	}

@@ -40,22 +40,51 @@ type ReaderOptions struct {
 // recommends supporting 8 MiB; only the highest levels of zstd exceed this limit.
 const maxWindow = 32 << 20
 
+// MaxLines bounds the lines of a record's header, and of the head of an HTTP message. Each costs far
+// more than its bytes, and in a compressed file the same line again costs next to no bytes.
+const MaxLines = 1000
+
+// freeExpanded is how many decompressed bytes of a member are always read, see SetMaxRatio.
+const freeExpanded = 64 << 10
+
+// errRatio is the damage of a member that expands too much.
+var errRatio = errors.New("the member expands too much for its size")
+
+// expanding reads a member, within the maximum ratio. It is not safe for concurrent use.
+type expanding struct {
+	r    *Reader
+	from io.Reader // the decompressor
+	n    int64     // decompressed bytes
+}
+
+// Read reads from the decompressor.
+func (x *expanding) Read(p []byte) (int, error) {
+	if most := x.r.ratio; most > 0 && x.n > freeExpanded+most*(x.r.src.pos()-x.r.start) {
+		return 0, errRatio
+	}
+	n, err := x.from.Read(p)
+	x.n += int64(n)
+	return n, err
+}
+
 // bodyBuffer is the size of a decompressor's read in bytes.
 const bodyBuffer = 32 << 10
 
 // Reader reads the records of a file one after the other. It is not safe for concurrent use.
 type Reader struct {
-	opts  ReaderOptions
-	name  string
-	dict  []byte // for zstd
-	found bool   // the dictionary came from the file
-	src   *source
-	body  *bufio.Reader // decompressed: inner in a member, else src.Reader
-	inner *bufio.Reader // reads from the decompressor
-	gz    *gzip.Reader
-	zs    *zstd.Decoder
-	frame frame
-	check check
+	opts      ReaderOptions
+	name      string
+	dict      []byte // for zstd
+	found     bool   // the dictionary came from the file
+	src       *source
+	body      *bufio.Reader // decompressed: inner in a member, else src.Reader
+	inner     *bufio.Reader // reads from expanding
+	expanding expanding     // reads from the decompressor
+	ratio     int64         // see SetMaxRatio
+	gz        *gzip.Reader
+	zs        *zstd.Decoder
+	frame     frame
+	check     check
 
 	from   int64 // where reading began
 	again  int64 // bytes read again after seeking back
@@ -80,6 +109,7 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	}
 	reader := &Reader{opts: opts, dict: opts.Dict, src: newSource(r),
 		inner: bufio.NewReaderSize(nil, bodyBuffer)}
+	reader.expanding.r = reader
 	reader.reset(r)
 	return reader
 }
@@ -95,7 +125,7 @@ func (r *Reader) reset(src io.Reader) {
 	r.nameOf(src)
 	r.inside, r.lost, r.start, r.kind = false, false, 0, unknown
 	r.from, r.again = 0, 0
-	r.salvage, r.warcinfo, r.required = r.opts.Salvage, "", false
+	r.salvage, r.warcinfo, r.required, r.ratio = r.opts.Salvage, "", false, 0
 	r.rec = Record{fields: r.rec.fields[:0], ended: true}
 }
 
@@ -116,6 +146,11 @@ func (r *Reader) Require(warcinfoID string) { r.warcinfo, r.required = warcinfoI
 
 // SetSalvage replaces [ReaderOptions.Salvage] until the next ResetAt.
 func (r *Reader) SetSalvage(salvage bool) { r.salvage = salvage }
+
+// SetMaxRatio makes a member damage that expands to more than this many times its size, beyond 64
+// KiB. It applies until the next ResetAt; 0 means no limit. Files of strangers need it: a megabyte of
+// zstd frames expands to 32 GB. No gzip member expands more than 1,032 times.
+func (r *Reader) SetMaxRatio(ratio int64) { r.ratio = ratio }
 
 // nameOf sets the name of the source in errors.
 func (r *Reader) nameOf(src any) {
@@ -369,7 +404,7 @@ func (r *Reader) openGzip() (err error) {
 		return err
 	}
 	r.gz.Multistream(false)
-	r.inner.Reset(r.gz)
+	r.expand(r.gz)
 	return nil
 }
 
@@ -394,8 +429,14 @@ func (r *Reader) openZstd() error {
 	if err := r.zs.Reset(&r.frame); err != nil {
 		return err
 	}
-	r.inner.Reset(r.zs)
+	r.expand(r.zs)
 	return nil
+}
+
+// expand makes the reader read from a decompressor.
+func (r *Reader) expand(from io.Reader) {
+	r.expanding.from, r.expanding.n = from, 0
+	r.inner.Reset(&r.expanding)
 }
 
 // skip reads a skippable frame, and uses the dictionary in it, if any.
@@ -426,12 +467,15 @@ func unpackDict(dict []byte) ([]byte, error) {
 // readHeader reads through the blank line, and stores everything before it in r.header.
 func (r *Reader) readHeader(searching bool) error {
 	r.header = r.header[:0]
-	for {
+	for lines := 0; ; {
 		line, err := r.body.ReadSlice('\n')
 		if err != nil && err != bufio.ErrBufferFull {
 			return err
 		}
-		if len(r.header)+len(line) > r.opts.MaxHeader {
+		if err == nil {
+			lines++
+		}
+		if len(r.header)+len(line) > r.opts.MaxHeader || lines > MaxLines {
 			return errors.New("the header is too long")
 		}
 		atStart := len(r.header) == 0 || r.header[len(r.header)-1] == '\n'

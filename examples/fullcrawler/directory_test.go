@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,9 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -56,8 +60,6 @@ func TestARunningCrawlIsLeftAlone(t *testing.T) {
 	before := tree(t, cfg.Out)
 	for _, args := range [][]string{
 		{"-fresh", cfg.Seeds[0]}, {cfg.Seeds[0]}, {"check"}, {"repair"}, {"explain", cfg.Seeds[0]},
-		{"serve", "-listen", "127.0.0.1:0"}, {"export", "cdxj", filepath.Join(t.TempDir(), "x")},
-		{"snapshot"}, {"scan", "true"},
 	} {
 		flags := []string{"-out", cfg.Out}
 		if strings.HasPrefix(args[0], "-") || strings.Contains(args[0], ":") {
@@ -72,6 +74,92 @@ func TestARunningCrawlIsLeftAlone(t *testing.T) {
 		require.Contains(t, output, "http://127.0.0.1:8080/", "%q", args)
 	}
 	require.Equal(t, before, tree(t, cfg.Out))
+}
+
+// TestArchivesAreReadBesideACrawl: what reads only the archive runs beside a crawl, and shows what it
+// has written so far. The viewer sees what comes later, too.
+func TestArchivesAreReadBesideACrawl(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 44, Hosts: 3, Pages: 4})
+	cfg := testConfig(t, web)
+	crawlWeb(t, web, cfg)
+	c, err := newCrawler(cfg, on(web))
+	require.NoError(t, err)
+	defer c.close()
+	before := tree(t, cfg.Out)
+	for want, args := range map[string][]string{
+		"http://h00000.vweb.test/": {"snapshot"}, "killed its worker": {"scan", "-workers", "1", "false"},
+		"": {"export", "cdxj", filepath.Join(t.TempDir(), "x")},
+	} {
+		_, output := run(t, append(args[:1:1], append([]string{"-out", cfg.Out}, args[1:]...)...)...)
+		require.Contains(t, output, want, "%q", args)
+		require.NotContains(t, output, "another process", "%q", args)
+	}
+	require.Equal(t, before, tree(t, cfg.Out), "nothing is written")
+
+	base := viewer(t, cfg.Out)
+	require.Contains(t, visible(t, base, "h00000.vweb.test"), "h00000.vweb.test")
+	_, err = c.Store.Append(capture("http://later.test/"))
+	require.NoError(t, err)
+	require.Contains(t, visible(t, base, "later.test"), "later.test")
+}
+
+// TestAnyArchiveIsServed: the viewer opens an archive that a program has made with the library.
+func TestAnyArchiveIsServed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	status, output := run(t, "serve", "-out", dir, "-listen", "127.0.0.1:0")
+	require.Equal(t, 1, status)
+	require.Contains(t, output, "no archive here")
+	a, err := archive.Open(dir, archive.Options{})
+	require.NoError(t, err)
+	defer a.Close()
+	_, err = a.Append(capture("http://a.test/"))
+	require.NoError(t, err)
+	require.Contains(t, visible(t, viewer(t, dir), "a.test"), "a.test")
+}
+
+func capture(url string) archive.Capture {
+	return archive.Capture{URL: url, Time: time.Now(), Body: []byte("x"),
+		Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")}
+}
+
+// viewer runs serve until the test ends, and returns its address.
+func viewer(t *testing.T, dir string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		status := command(ctx, []string{"serve", "-out", dir, "-listen", "127.0.0.1:0"}, out, out)
+		_ = out.CloseWithError(fmt.Errorf("serve has ended with status %d", status))
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	line, err := bufio.NewReader(in).ReadString('\n')
+	require.NoError(t, err, line)
+	_, base, found := strings.Cut(strings.TrimSpace(line), "http://")
+	require.True(t, found, line)
+	return "http://" + base
+}
+
+// visible returns the start page of a viewer once it names a host.
+func visible(t *testing.T, base, host string) (page string) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		resp, err := http.Get(base)
+		require.NoError(t, err)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		resp.Body.Close()
+		if page = string(text); strings.Contains(page, ">"+host+"<") {
+			return page
+		}
+	}
+	return page
 }
 
 // TestTheLivePageOffersTheCommands: the live page of a running crawl returns what they would print.

@@ -133,6 +133,9 @@ func TestLivePageInABrowser(t *testing.T) {
 	require.Empty(t, console)
 	require.Contains(t, dom, "crawling for")
 	require.Contains(t, dom, "pages known")
+	require.Contains(t, dom, "No host has pages in the queue.")
+	require.Less(t, strings.Index(dom, "Explain</h2>"), strings.Index(dom, "Now</h2>"),
+		"in a narrow window, it comes before all the tiles")
 	for _, size := range []string{"1200,1400", "380,1400"} {
 		picture := filepath.Join(t.TempDir(), "page.png")
 		_, console := look("--window-size="+size, "--screenshot="+picture)

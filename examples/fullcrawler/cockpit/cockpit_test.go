@@ -164,3 +164,22 @@ func TestExposedAddresses(t *testing.T) {
 		require.Equal(t, want, exposed(listen), listen)
 	}
 }
+
+// TestFailuresAreGrouped: a host that fails all the time takes one line, and hides no other.
+func TestFailuresAreGrouped(t *testing.T) {
+	var l failures
+	l.add(failure{URL: "http://other.test/", Fate: stage.RobotsUnreachable})
+	for n := range 200 {
+		l.add(failure{URL: fmt.Sprint("http://broken.test/", n), Fate: stage.RobotsUnreachable})
+	}
+	require.Len(t, l, 2)
+	require.Equal(t, "other.test", l[0].Host)
+	require.Equal(t, failure{URL: "http://broken.test/199", Fate: stage.RobotsUnreachable,
+		Host: "broken.test", More: 199}, l[1])
+	l.add(failure{URL: "http://other.test/", Fate: stage.RobotsUnreachable})
+	require.Equal(t, 1, l[1].More, "the latest is the last")
+	for n := range 100 {
+		l.add(failure{URL: fmt.Sprintf("http://h%d.test/", n), Fate: stage.RobotsUnreachable})
+	}
+	require.Len(t, l, keptFailures)
+}

@@ -66,7 +66,7 @@ type subcommand struct {
 	flags   func(fs *flag.FlagSet)
 	run     func(ctx context.Context, in call) error
 	program bool // the arguments are a program and its arguments, which may look like flags
-	beside  bool // it reads the archive alone, also during a crawl
+	beside  bool // it reads only the archive: of any directory, also while a crawl writes it
 }
 
 // A call is one use of a subcommand. out is for results, log for the rest.
@@ -97,7 +97,7 @@ func Subcommands() map[string]subcommand {
 			args:    "FILE ...", flags: m.flags, run: m.run,
 		},
 		"serve": {
-			summary: "serve the archive to browsers, as of any time", flags: v.flags, run: v.run,
+			summary: "serve an archive to browsers, as of any time, also while a crawl writes it", flags: v.flags, run: v.run,
 			beside: true,
 		},
 		"snapshot": {
@@ -196,9 +196,9 @@ func withPages(dir string, use func(p *stage.Pages, c stage.Clock) error) error 
 }
 
 // errNoArchive is returned for a crawl without an archive.
-var errNoArchive = errors.New("this crawl has no archive")
+var errNoArchive = errors.New("no archive here")
 
-// withArchive opens the archive of a crawl for reading, which a crawl may write meanwhile.
+// withArchive opens the archive in a directory for reading, also while a crawl writes it.
 func withArchive(dir string, use func(a *archive.Archive) error) error {
 	found := 0
 	for _, pattern := range []string{"*.warc*", "index*"} { // an index shows which files are lost
@@ -209,7 +209,7 @@ func withArchive(dir string, use func(a *archive.Archive) error) error {
 		found += len(files)
 	}
 	if found == 0 {
-		return errNoArchive
+		return fmt.Errorf("%s: %w%s", dir, errNoArchive, otherCrawl(dir))
 	}
 	a, err := archive.Open(dir, archive.Options{ReadOnly: true})
 	if err != nil {

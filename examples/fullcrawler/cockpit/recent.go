@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -15,6 +16,28 @@ type failure struct {
 	Fate stage.Fate `json:"fate"` // a code
 	Says string     `json:"says"` // the same in words
 	Why  string     `json:"why"`
+	Host string     `json:"host"`
+	More int        `json:"more"` // earlier failures of the host with the same fate
+}
+
+// failures are the latest failures, the latest last: one for each host and fate, so that a host that
+// fails all the time hides no other. The zero failures is empty. It is not safe for concurrent use.
+type failures []failure
+
+// keptFailures is the number of failures that the live page shows.
+const keptFailures = 50
+
+func (l *failures) add(f failure) {
+	f.Host = weburl.Host(f.URL)
+	if i := slices.IndexFunc(*l, func(old failure) bool {
+		return old.Host == f.Host && old.Fate == f.Fate
+	}); i >= 0 {
+		f.More = (*l)[i].More + 1
+		*l = slices.Delete(*l, i, i+1)
+	} else if len(*l) == keptFailures {
+		*l = slices.Delete(*l, 0, 1)
+	}
+	*l = append(*l, f)
 }
 
 // A ring keeps the latest values. The zero ring is empty. It is not safe for concurrent use.

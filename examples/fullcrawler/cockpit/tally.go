@@ -26,7 +26,7 @@ type tally struct {
 	bytes   int64 // of bodies, as sent
 
 	seconds  perSecond
-	failures ring[failure]
+	failures failures
 	latency  latencies
 
 	interrupted failure // the last one
@@ -66,9 +66,6 @@ func (t *tally) Reopen() {
 	t.opened--
 }
 
-// keptFailures is the number of failures that the live page shows.
-const keptFailures = 50
-
 // End counts the fate of a page in flight.
 func (t *tally) End(url string, fate stage.Fate, why string) {
 	now := time.Now()
@@ -83,9 +80,9 @@ func (t *tally) End(url string, fate stage.Fate, why string) {
 	case fate == stage.Unchanged:
 		t.seconds.now[1]++
 	case fate == stage.Interrupted:
-		t.interrupted = failure{now, url, fate, fate.String(), why}
+		t.interrupted = failure{Time: now, URL: url, Fate: fate, Says: fate.String(), Why: why}
 	case fate.Failed():
-		t.failures.add(failure{now, url, fate, fate.String(), why}, keptFailures)
+		t.failures.add(failure{Time: now, URL: url, Fate: fate, Says: fate.String(), Why: why})
 	}
 }
 
@@ -102,7 +99,7 @@ func (t *tally) rates() [][2]float64 {
 func (t *tally) recent() []failure {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := t.failures.all()
+	all := append([]failure{}, t.failures...)
 	slices.Reverse(all)
 	return all
 }

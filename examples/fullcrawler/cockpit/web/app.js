@@ -103,13 +103,16 @@ function draw(s) {
     row([make("td", number(f.count), "n"), make("td", f.says)])));
   hosts = s.hostTable;
   drawHosts();
-  $("hosts-note").textContent = s.hosts > hosts.length ?
-    `The ${hosts.length} hosts with the most pages in the queue, of ${number(s.hosts)}.` : "";
+  $("hosts-note").textContent = hosts.length === 0 ? "No host has pages in the queue." :
+    s.hosts > hosts.length ?
+      `The ${number(hosts.length)} hosts with the most pages in the queue, of ${number(s.hosts)}.` : "";
   $("rank-section").hidden = !s.top;
   fill($("rank").tBodies[0], (s.top || []).map(p =>
     row([make("td", p.score.toExponential(2), "n"), make("td", p.url)])));
   fill($("errors").tBodies[0], s.failures.map(f => row([
-    make("td", time(f.time), "when"), make("td", f.says), make("td", f.url), make("td", f.why)])));
+    make("td", time(f.time), "when"), make("td", f.says),
+    make("td", f.more ? `${f.host} (${number(f.more + 1)} times), last ${f.url}` : f.url),
+    make("td", f.why)])));
 }
 
 async function refresh() {

@@ -1,0 +1,166 @@
+package archivehttp
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spinneret-go/spinneret/archive"
+)
+
+// ErrNotRecorded is wrapped by the error of a [Player] for a request that the archive cannot answer.
+var ErrNotRecorded = errors.New("archivehttp: not recorded")
+
+// Player is an http.RoundTripper that answers requests from an archive, as its servers did at a
+// time. Tests of a client need no server then:
+//
+//	client := &http.Client{Transport: &archivehttp.Player{Archive: tape}}
+//
+// A request is answered if one with the same URL and method was recorded: the last one by Time. The
+// body of a POST must be the same, too, and a range only if the server answered with a part. All
+// other fields are ignored. Redirects, errors and truncated bodies come as they came. Bodies come
+// without their content coding, whatever the request accepts.
+//
+// Its fields must not change once it is in use. Its methods are safe for concurrent use.
+type Player struct {
+	Archive *archive.Archive
+
+	// Time is the time as of which the archive answers. The zero Time means now.
+	Time time.Time
+
+	// Missing sends the requests that the archive cannot answer, such as a [Transport] that records
+	// them. nil means that they fail with [ErrNotRecorded].
+	Missing http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := req.Context().Err(); err != nil {
+		return nil, errors.Join(err, closeBody(req))
+	}
+	sent, err := readBody(req)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := p.answer(req, sent)
+	if errors.Is(err, archive.ErrNotFound) {
+		if p.Missing == nil {
+			return nil, fmt.Errorf("%w: %s %s: record it with a Transport, or set Missing",
+				ErrNotRecorded, method(req), req.URL.Redacted())
+		}
+		if req.Body != nil && req.Body != http.NoBody {
+			req = req.Clone(req.Context())
+			req.Body = io.NopCloser(bytes.NewReader(sent))
+		}
+		return p.Missing.RoundTrip(req)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("archivehttp: replay %s: %w", req.URL.Redacted(), err)
+	}
+	return resp, nil
+}
+
+func method(req *http.Request) string { return cmp.Or(req.Method, http.MethodGet) }
+
+func closeBody(req *http.Request) error {
+	if req.Body == nil {
+		return nil
+	}
+	return req.Body.Close()
+}
+
+// readBody reads the body of a request, which a RoundTripper has to close.
+func readBody(req *http.Request) (sent []byte, err error) {
+	if req.Body != nil {
+		sent, err = io.ReadAll(req.Body)
+	}
+	return sent, errors.Join(err, closeBody(req))
+}
+
+// answer returns the recorded response to a request.
+func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) {
+	v, err := p.find(req, sent)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := p.Archive.Response(v)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Request = req; v.Truncated {
+		resp.Body = cut{resp.Body}
+	}
+	if length, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err == nil {
+		resp.ContentLength = length // also of a truncated body, and of none
+	}
+	return resp, nil
+}
+
+// cut is a body that ends early, as it did for the client that recorded it.
+type cut struct{ io.ReadCloser }
+
+// Read implements io.Reader.
+func (c cut) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// find returns the version that answers a request, or [archive.ErrNotFound].
+func (p *Player) find(req *http.Request, sent []byte) (v archive.Version, err error) {
+	// The URL is that which a Transport records.
+	var c archive.Capture
+	c.FromResponse(&http.Response{Request: req}, nil)
+	url := c.URL
+	if method(req) == http.MethodGet && req.Header.Get("Range") == "" {
+		return p.Archive.At(url, p.Time)
+	}
+	answers, err := p.Archive.Answers(url, method(req), req.Header.Get("Range"))
+	if err != nil {
+		return v, err
+	}
+	for i := len(answers) - 1; i >= 0; i-- {
+		if !p.Time.IsZero() && answers[i].Time.After(p.Time) {
+			continue
+		}
+		if same, err := p.isAnswerTo(&answers[i], sent); same || err != nil {
+			return answers[i], err
+		}
+	}
+	if method(req) == http.MethodGet { // the server may have ignored the range
+		return p.Archive.At(url, p.Time)
+	}
+	return v, archive.ErrNotFound
+}
+
+// isAnswerTo reports whether the recorded request of a version has the same body. If only its
+// beginning was recorded, that is compared.
+func (p *Player) isAnswerTo(v *archive.Version, sent []byte) (bool, error) {
+	if v.Request == (archive.Location{}) {
+		return len(sent) == 0, nil
+	}
+	rec, err := p.Archive.Read(v.Request)
+	if err != nil {
+		return false, err
+	}
+	defer rec.Close() // read to its end, or of no interest
+	message, err := rec.HTTP()
+	if err != nil {
+		return false, err
+	}
+	recorded, err := io.ReadAll(io.LimitReader(message.Body, int64(len(sent))+1))
+	if err != nil {
+		return false, err
+	}
+	if rec.Get("WARC-Truncated") != "" {
+		return bytes.HasPrefix(sent, recorded), nil
+	}
+	return bytes.Equal(sent, recorded), nil
+}

@@ -1,0 +1,133 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/warc"
+)
+
+// ErrNotText is wrapped by the error of [Changes] for versions that are not text.
+var ErrNotText = errors.New("replay: not text")
+
+// Kind is what became of a [Piece].
+type Kind uint8
+
+// The kinds.
+const (
+	Kept Kind = iota
+	Removed
+	Added
+)
+
+// Piece is a line of text that two versions share, or that only one of them has.
+type Piece struct {
+	Kind Kind
+	Text string // in UTF-8, without the line break
+}
+
+// Changes compares two versions of a page, and returns the lines of both in their order, removed
+// ones before those added in their place. The lines of an HTML page are those that a reader sees:
+// blocks without markup, and the texts of images. Those of other text are the lines of its source.
+// The charset is that of each version.
+//
+// An error comes once, with the zero Piece, and last. It wraps [ErrNotText] for images and other
+// binary content, and [warc.ErrTooLarge], after the pieces, if a version has more than 2 MiB or
+// 50,000 lines, of which only these were compared. Up to some 40 MiB of memory are used for both.
+func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		var lines [2][]string
+		whole := true
+		for i, version := range []archive.Version{from, to} {
+			s, err := sideOf(a, version, maxBody)
+			if err == nil && s.binary {
+				err = fmt.Errorf("%w: %.200s is %.100s", ErrNotText, version.URL, s.kind)
+			}
+			if err != nil {
+				yield(Piece{}, err)
+				return
+			}
+			var all bool
+			lines[i], all = s.lines(true)
+			whole = whole && all
+		}
+		for e := range removedFirst(diff(lines[0], lines[1])) {
+			piece := Piece{e.kind, ""}
+			if e.kind == Added {
+				piece.Text = lines[1][e.b]
+			} else {
+				piece.Text = lines[0][e.a]
+			}
+			if !yield(piece, nil) {
+				return
+			}
+		}
+		if !whole {
+			yield(Piece{}, fmt.Errorf("replay: compare %.200s: %w: only the beginning was compared",
+				to.URL, warc.ErrTooLarge))
+		}
+	}
+}
+
+// removedFirst returns edits with the removed lines of each change before the added ones.
+func removedFirst(edits []edit) iter.Seq[edit] {
+	return func(yield func(edit) bool) {
+		for start := 0; start < len(edits); {
+			end := start
+			for end < len(edits) && edits[end].kind != Kept {
+				end++
+			}
+			for _, kind := range []Kind{Removed, Added} {
+				for _, e := range edits[start:end] {
+					if e.kind == kind && !yield(e) {
+						return
+					}
+				}
+			}
+			if end < len(edits) && !yield(edits[end]) {
+				return
+			}
+			start = end + 1
+		}
+	}
+}
+
+// side is one of two versions.
+type side struct {
+	version archive.Version
+	kind    string
+	page    bool
+	binary  bool
+	whole   bool
+	body    []byte // in UTF-8, unless it is binary
+}
+
+// sideOf reads a version to compare it.
+func sideOf(a *archive.Archive, version archive.Version, maxBody int64) (s side, err error) {
+	s.version = version
+	c, err := openCapture(a, version, maxBody)
+	if err != nil {
+		return s, err
+	}
+	defer c.close()
+	s.kind, s.page = c.kind, c.isHTML()
+	s.body, s.whole = c.read(maxCompared)
+	if s.binary = !isTextual(c.media()); !s.binary {
+		converted, whole := toUTF8(s.body, c.kind, maxCompared)
+		s.body, s.whole = converted, s.whole && whole
+	}
+	return s, nil
+}
+
+// lines returns the lines to compare, and whether these are all.
+func (s *side) lines(text bool) (lines []string, whole bool) {
+	if text && s.page {
+		lines = visibleText(s.body)
+	} else {
+		lines = sourceLines(string(s.body))
+	}
+	n := min(len(lines), maxLines)
+	return lines[:n], s.whole && n == len(lines)
+}
