@@ -65,17 +65,20 @@ func ReplaceWith(fs vfs.FS, name, temp string, write func(f vfs.File) error) (er
 	if err != nil {
 		return fmt.Errorf("create %s: %w", temp, err)
 	}
-	renamed := false
+	closed, renamed := false, false
 	defer func() {
+		if !closed {
+			_ = f.Close()
+		}
 		if !renamed {
-			Discard(fs, temp, f)
+			_ = fs.Remove(temp) // the first error says more
 		}
 	}()
 	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = f.Close()
+		closed, err = true, f.Close()
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", temp, err)
