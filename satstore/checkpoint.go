@@ -134,7 +134,8 @@ func (s *Store) snapshot(last bool) *snapshot {
 	s.idChanges = 0
 	snap.m = manifest.Manifest{
 		Unit: s.o.Unit, Shape: s.o.test.shape, Generation: s.generation, Now: s.calendar.Now(),
-		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Ends: s.calendar.Ends(),
+		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Lost: s.lost,
+		Ends:  s.calendar.Ends(),
 		Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
 	}
 	if p := s.split; p != nil {
