@@ -36,8 +36,8 @@ func (s *Store) Check() error {
 	if _, damage, err := manifest.Load(s.fs); err != nil || damage != nil {
 		c.report(errors.Join(err, damage))
 	}
-	if err := lossOf(s.lost); err != nil {
-		c.bad = true // their ids are still known
+	if lost, err := s.losses(); err != nil {
+		c.bad = lost.Records > 0 // their ids are still known
 		c.report(err)
 	}
 	for i, p := range s.places.pages {

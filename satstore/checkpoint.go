@@ -139,7 +139,9 @@ func (s *Store) snapshot(last bool) *snapshot {
 		Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
 	}
 	if p := s.split; p != nil {
-		snap.m.Split = &manifest.Split{Moved: p.moved, Forwarded: p.forwarded, Into: len(p.into)}
+		snap.m.Split = &manifest.Split{
+			Moved: p.moved, Skipped: p.skipped, Forwarded: p.forwarded, Into: len(p.into),
+		}
 	}
 	for b := range s.buckets {
 		snap.m.Buckets = append(snap.m.Buckets, manifest.Bucket{

@@ -25,7 +25,7 @@ import (
 // aside and continues with the records after it, or with the next call. Records that are set aside
 // stay in the store, and their ids known, until [Repair]; the next Open reports them again. Damaged
 // messages are lost. So are records in damaged blocks that the store has to move; each Open reports
-// how many, in one CorruptError, and their ids stay known until Repair.
+// how many, in one CorruptError, and their ids stay known until Delete or Repair.
 //
 // Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any
 // goroutine, even many units later. Records that were not returned are due again after a crash or

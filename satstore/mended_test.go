@@ -68,10 +68,10 @@ func TestDueEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := small(Options{})
 		o.test.work = nil
-		s := mustOpen(t, vfs.NewMem(), o)
-		s.mu.Lock()
+		s, err := load(vfs.NewMem(), o)
+		require.NoError(t, err)
 		s.splitter.run = func() error { return nil }
-		s.mu.Unlock()
+		s.start()
 		ctx, cancel := context.WithCancel(t.Context())
 		mustAdd(t, s, "a", 1060, "x")
 		ended := make(chan error)

@@ -119,9 +119,6 @@ func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
 func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	s.generation = m.Generation + 1
 	s.bucketID, s.seq, s.records, s.lost = m.NextBucket, m.NextSeq, m.Records, m.Lost
-	if err := lossOf(m.Lost); err != nil {
-		s.keepDamage(err)
-	}
 	s.calendar = calendar.New(m.Shape, m.Now, s.newBucket)
 	// The ends of levels depend on when buckets were split. A replay must split the next ones at
 	// the same changes.
@@ -138,7 +135,10 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		case i < m.Due:
 			s.due = append(s.due, b)
 		case i == m.Due && m.Split != nil:
-			s.split = &split{bucket: b, moved: m.Split.Moved, forwarded: m.Split.Forwarded}
+			s.split = &split{
+				bucket: b, moved: m.Split.Moved, skipped: m.Split.Skipped,
+				forwarded: m.Split.Forwarded,
+			}
 		default:
 			fits = fits && s.calendar.Put(b, b.start, b.width)
 		}
@@ -151,6 +151,9 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 			}
 		}
 		fits = fits && (len(p.into) > 0 || s.calendar.Fits(p.bucket.start, p.bucket.width))
+	}
+	if _, err := s.losses(); err != nil {
+		s.keepDamage(err)
 	}
 	for i := range s.numbers {
 		if i > 0 && s.numbers[i] == nil {

@@ -109,7 +109,8 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	for _, err := range s.damage {
 		v.report(err)
 	}
-	v.done.Lost = int64(s.lost.Records)
+	lost, _ := s.losses()
+	v.done.Lost = int64(lost.Records)
 	if s.stats.Cut > 0 {
 		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0,
 			"the end of the log is incomplete, as after a crash"))

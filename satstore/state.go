@@ -33,12 +33,16 @@ type state struct {
 	scratch  []byte        // for one entry
 }
 
-// lossOf returns an error for what splits have lost, or nil.
-func lossOf(l manifest.Lost) error {
-	if l == (manifest.Lost{}) {
-		return nil
+// losses returns what splits have lost, and an error that says so. The records that the split in
+// progress has skipped include deleted ones.
+func (s *state) losses() (l manifest.Lost, err error) {
+	if l = s.lost; s.split != nil {
+		l.Records += s.split.skipped
 	}
-	return disk.Corrupt(extent.Name, 0, fmt.Sprintf(
+	if l == (manifest.Lost{}) {
+		return l, nil
+	}
+	return l, disk.Corrupt(extent.Name, 0, fmt.Sprintf(
 		"splits have lost %d records and %d messages in damaged blocks: use Repair",
 		l.Records, l.Messages))
 }
@@ -124,6 +128,7 @@ func (s *state) drop(b *bucket, record, seq uint64) {
 func (s *state) remove(seq uint64) {
 	b := s.numbers[s.places.get(seq)]
 	if b == nil { // it was in a damaged block
+		s.lost.Records -= min(1, s.lost.Records)
 		return
 	}
 	s.addMessageTo(b, seq, message{delete: true})
@@ -228,7 +233,8 @@ func (s *state) startNextSplit() {
 type split struct {
 	bucket    *bucket
 	into      []*bucket // over which it is spread; empty for a split to finer buckets
-	moved     uint64    // records that have moved
+	moved     uint64    // records that have moved, or were skipped
+	skipped   uint64    // records that could not be read
 	forwarded uint64    // messages that have moved
 }
 
@@ -353,7 +359,7 @@ func (s *state) skipEntries(n uint64, damage error) {
 	p := s.split
 	if p.phase() == movesRecords {
 		p.moved += n
-		s.lost.Records += n
+		p.skipped += n
 	} else {
 		p.forwarded += n
 		s.lost.Messages += n
@@ -376,6 +382,7 @@ func (s *state) endSplit() {
 	}
 	if left := p.bucket.left(); left > 0 { // in damaged blocks, which do not say which they are
 		s.records -= int64(left)
+		s.lost.Records += left
 		s.places.clear(p.bucket.number)
 	}
 	s.dropBucket(p.bucket)

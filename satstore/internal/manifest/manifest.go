@@ -55,12 +55,14 @@ type Manifest struct {
 	Buckets    []Bucket
 }
 
-// Lost counts entries that splits could not move because of damage.
+// Lost counts entries that splits could not move because of damage: records whose ids are still
+// known, and messages.
 type Lost struct{ Records, Messages uint64 }
 
 // A Split is the progress of the split of a bucket.
 type Split struct {
-	Moved     uint64 // records that have moved
+	Moved     uint64 // records that have moved, or were skipped
+	Skipped   uint64 // records that could not be read
 	Forwarded uint64 // messages that have moved, after all records
 	Into      int    // buckets over which it is spread: those of its slot that are due, in order
 }
@@ -123,6 +125,7 @@ func (m *Manifest) append(b []byte) []byte {
 		b = append(b, 0)
 	} else {
 		b = binary.AppendUvarint(append(b, 1), m.Split.Moved)
+		b = binary.AppendUvarint(b, m.Split.Skipped)
 		b = binary.AppendUvarint(b, m.Split.Forwarded)
 		b = binary.AppendUvarint(b, uint64(m.Split.Into))
 	}
@@ -191,7 +194,10 @@ func decode(b []byte, at int64) (*Manifest, error) {
 	m.Pages = takeExtents(d)
 	m.Due = d.Length(MaxDue)
 	if d.Byte() != 0 {
-		m.Split = &Split{Moved: d.Uvarint(), Forwarded: d.Uvarint(), Into: d.Length(m.Due)}
+		m.Split = &Split{
+			Moved: d.Uvarint(), Skipped: d.Uvarint(), Forwarded: d.Uvarint(),
+			Into: d.Length(m.Due),
+		}
 	}
 	for n := d.Length(MaxBuckets); len(m.Buckets) < n && !d.Bad; {
 		m.Buckets = append(m.Buckets, takeBucket(d, len(m.Buckets) < m.Due))
@@ -246,6 +252,7 @@ func (m *Manifest) sound() bool {
 	if m.Split != nil {
 		fits = fits && m.Due < len(m.Buckets) &&
 			m.Split.Moved <= m.Buckets[m.Due].Records.Count &&
+			m.Split.Skipped <= m.Split.Moved &&
 			m.Split.Forwarded <= m.Buckets[m.Due].Messages.Count
 	}
 	return fits && m.soundBuckets()

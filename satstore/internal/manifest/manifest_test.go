@@ -25,7 +25,7 @@ func example() *Manifest {
 		Pages: []extent.Extent{
 			{}, {At: 90, Size: 1 << 17, Generation: 2}, {At: 200, Size: 1 << 17, Generation: 7},
 		},
-		Due: 1, Split: &Split{Moved: 3, Forwarded: 0},
+		Due: 1, Split: &Split{Moved: 3, Skipped: 2, Forwarded: 0},
 		Buckets: []Bucket{
 			{
 				ID: 1, Number: 4, Start: -6, Width: 1,
@@ -126,6 +126,7 @@ func TestUnsound(t *testing.T) {
 		"a bucket without a time":       func(m *Manifest) { m.Due = 2 },
 		"no bucket to be split":         func(m *Manifest) { m.Buckets = m.Buckets[:1] },
 		"more moved than there was":     func(m *Manifest) { m.Split.Moved = 10 },
+		"more skipped than moved":       func(m *Manifest) { m.Split.Skipped = 4 },
 		"more forwarded than there was": func(m *Manifest) { m.Split.Forwarded = 2 },
 		"a number given twice":          func(m *Manifest) { split(m).Number = 4 },
 		"number 0":                      func(m *Manifest) { split(m).Number = 0 },
