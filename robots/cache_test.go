@@ -91,9 +91,9 @@ func TestOneFlightPerHost(t *testing.T) {
 	require.True(t, known, "too late")
 }
 
-// TestALateResponseIsIgnored: the response to a request that counted as lost must overwrite neither
-// a later response nor a request in flight.
-func TestALateResponseIsIgnored(t *testing.T) {
+// TestALateResponse to a request that counted as lost is better than nothing, but must overwrite
+// neither a later response nor a request in flight.
+func TestALateResponse(t *testing.T) {
 	c := NewCache(Options{Patience: time.Minute})
 	lost := ask(t, c, page, noon)
 	again := ask(t, c, page, noon.Add(time.Minute))
@@ -101,7 +101,9 @@ func TestALateResponseIsIgnored(t *testing.T) {
 
 	answer, err := c.Store(lost, whole(404, nil, ""), noon.Add(61*time.Second))
 	require.NoError(t, err)
-	require.Equal(t, Answer{}, answer, "the second request is still awaited")
+	require.True(t, answer.Rules.Allowed("/a"))
+	out, _ := c.InFlight(page)
+	require.Equal(t, again, out, "the second request is still awaited")
 	tell(t, c, again, whole(200, nil, noAs), noon.Add(62*time.Second))
 	for _, late := range []Request{lost, again, {For: where, URL: where}, {For: where, URL: where, Flight: 99}} {
 		answer, err = c.Store(late, whole(404, nil, ""), noon.Add(63*time.Second))
@@ -109,10 +111,43 @@ func TestALateResponseIsIgnored(t *testing.T) {
 		require.True(t, answer.Known)
 		require.False(t, answer.Rules.Allowed("/a"), "%+v", late)
 	}
+	third := ask(t, c, page, noon.Add(2*day))
+	for _, late := range []Request{lost, again} {
+		answer, err = c.Store(late, whole(404, nil, ""), noon.Add(2*day))
+		require.NoError(t, err)
+		require.Equal(t, Answer{}, answer, "it is older than what has expired")
+	}
+	tell(t, c, third, whole(200, nil, noAs), noon.Add(2*day))
 	never := Request{For: "https://never.test/robots.txt", URL: "https://never.test/robots.txt"}
 	answer, err = c.Store(never, whole(404, nil, ""), noon)
 	require.NoError(t, err)
 	require.Equal(t, Answer{}, answer, "it was not requested")
+}
+
+// TestALateRedirect advances the request that has superseded it, once.
+func TestALateRedirect(t *testing.T) {
+	c := NewCache(Options{Patience: time.Minute})
+	now := noon.Add(time.Minute)
+	lost := ask(t, c, page, noon)
+	again := ask(t, c, page, now)
+	redirect := whole(301, fields("Location", "/r"), "")
+	answer, err := c.Store(lost, redirect, now)
+	require.NoError(t, err)
+	require.Equal(t, again.Flight, answer.Request.Flight)
+	require.Equal(t, 1, answer.Request.Hop)
+	for _, stored := range []Request{lost, again} {
+		twice, err := c.Store(stored, redirect, now)
+		require.NoError(t, err)
+		require.Equal(t, Answer{}, twice)
+	}
+	require.True(t, tell(t, c, *answer.Request, whole(404, nil, ""), now).allows("/a"))
+}
+
+// TestAClockThatWasAhead: a request that was given then must not be waited for until its time.
+func TestAClockThatWasAhead(t *testing.T) {
+	c := NewCache(Options{})
+	ask(t, c, page, noon.Add(10*365*day))
+	ask(t, c, page, noon)
 }
 
 func TestEndlessPatience(t *testing.T) {

@@ -63,7 +63,9 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
 	if h.landed == nil && answer == (Answer{}) {
 		h.landed = &landing{done: make(chan struct{})}
 	}
-	c.evict(0)
+	if !answer.Known { // a file above the bound stays as long as nothing else needs room
+		c.evict(0)
+	}
 	return answer, h, h.landed
 }
 
@@ -72,9 +74,9 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
 func (c *Cache) fly(ctx context.Context, req Request) (answer Answer, err error) {
 	defer func() {
 		if cause.Of(ctx) != nil {
-			c.abandon(req, nil) // other calls go on
+			c.abandon(req, true, nil) // other calls go on
 		} else {
-			c.abandon(req, err)
+			c.abandon(req, true, err)
 		}
 	}()
 	for {
@@ -92,11 +94,11 @@ func (c *Cache) fly(ctx context.Context, req Request) (answer Answer, err error)
 
 // wait returns when the request for a host has landed, with its error, or has taken too long.
 func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
-	var lost <-chan time.Time // never, if there is no limit
-	if c.options.Patience >= 0 {
-		c.mu.Lock()
-		left := c.options.Patience - time.Since(h.began)
-		c.mu.Unlock()
+	var lost <-chan time.Time // never, if there is no limit, or if a Load makes the request
+	c.mu.Lock()
+	left, limited := c.options.Patience-time.Since(h.began), h.place != nil && c.options.Patience >= 0
+	c.mu.Unlock()
+	if limited {
 		timer := time.NewTimer(left)
 		defer timer.Stop()
 		lost = timer.C
