@@ -80,3 +80,20 @@ func TestMatch(t *testing.T) {
 		require.Equal(t, tt.ok, ok, "%.20q", tt.pattern)
 	}
 }
+
+// TestNothingHidesThePath: neither a user nor escapes that the client has yet to write.
+func TestNothingHidesThePath(t *testing.T) {
+	rules := Parse([]byte("user-agent: *\ndisallow: /private\ndisallow: /*secret\ndisallow: /*.cgi$\n")).Rules("foo")
+	for _, user := range []string{"u:p@", "a;b@", "a:b;c@", "a@;b@"} {
+		for _, start := range []string{"http://", "//"} {
+			require.False(t, rules.Allowed(start+user+"h.test/private/x"), user)
+			require.True(t, rules.Allowed(start+user+"h.test/"), user)
+		}
+	}
+	require.False(t, rules.Allowed("//h.test;private@x/private"))
+	for _, pad := range []string{"a", "|", "{", "$", "\u00fc", "%7b"} {
+		padding := "http://h.test/" + strings.Repeat(pad, 8000/len(pad))
+		require.False(t, rules.Allowed(padding+"?secret"), pad)
+		require.False(t, rules.Allowed(padding+".cgi"), pad)
+	}
+}
