@@ -312,12 +312,13 @@ func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 		stage.Wake(c.asked)
 		c.Log.Info("Crawl-delay", "host", weburl.Host(url), "delay", longest.String())
 	}
-	if !c.Cfg.Sitemaps || c.Cfg.Reach == urlfilter.Page || nearest == math.MaxInt {
+	if rules.Sitemaps == nil || !c.Cfg.Sitemaps || c.Cfg.Reach == urlfilter.Page || nearest == math.MaxInt {
 		return
 	}
 	it := stage.Item{Depth: nearest, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
-	for n, sitemap := range rules.Sitemaps {
-		if n < maxSitemaps {
+	n := 0
+	for sitemap := range rules.Sitemaps {
+		if n++; n <= maxSitemaps {
 			c.discover(sitemap, it)
 		} else {
 			c.Tally.Skip(stage.ManySitemaps)

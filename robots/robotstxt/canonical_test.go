@@ -53,7 +53,7 @@ func TestEscapesAreMatchedWhole(t *testing.T) {
 	} {
 		rules := Parse([]byte("user-agent: *\ndisallow: " + tt.pattern)).Rules("foo")
 		require.Equal(t, !tt.want, rules.Allowed(tt.url), "%+v", tt)
-		_, got := Match(tt.pattern, tt.url)
+		_, got := Matcher(tt.url)(tt.pattern)
 		require.Equal(t, tt.want, got, "%+v", tt)
 	}
 }
@@ -75,7 +75,7 @@ func TestMatch(t *testing.T) {
 		{"*", "/a", 1, true},
 		{"/" + strings.Repeat("\xff", 1<<16), "/", 1 + 3*(maxLine-1), false},
 	} {
-		octets, ok := Match(tt.pattern, tt.url)
+		octets, ok := Matcher(tt.url)(tt.pattern)
 		require.Equal(t, tt.octets, octets, "%.20q", tt.pattern)
 		require.Equal(t, tt.ok, ok, "%.20q", tt.pattern)
 	}

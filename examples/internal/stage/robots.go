@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"sync"
 	"time"
@@ -154,11 +155,11 @@ func RobotsResponse(resp *fetch.Response) robots.Response {
 
 // Answered has the consequences of a response for a robots.txt.
 type Answered struct {
-	More     bool           // it is a redirect, to be followed by the request Next
-	Next     robots.Request // to be made, if More
-	Released []Item         // that have waited, to be ruled again
-	Delay    time.Duration  // Crawl-delay of the site; 0 if it has none
-	Sitemaps []string       // that it names, as absolute URLs
+	More     bool             // it is a redirect, to be followed by the request Next
+	Next     robots.Request   // to be made, if More
+	Released []Item           // that have waited, to be ruled again
+	Delay    time.Duration    // Crawl-delay of the site; 0 if it has none
+	Sitemaps iter.Seq[string] // that it names, as absolute URLs; nil without a file
 }
 
 // Answer processes the response to a request for a robots.txt.
