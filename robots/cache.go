@@ -360,7 +360,10 @@ func (c *Cache) drop(h *host) {
 func (c *Cache) weigh(h *host) {
 	c.bytes -= h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
-		len(h.Reason) + len(h.flight.URL)
+		len(h.Reason)
+	if h.flight.Flight != 0 {
+		h.cost += maxTarget // that of a redirect, which must not be refused for lack of room
+	}
 	if h.file != nil {
 		h.cost += h.file.Size()
 	}

@@ -3,7 +3,9 @@ package robots
 import (
 	"container/heap"
 	"context"
+	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -211,4 +213,36 @@ func TestAFileAboveTheBound(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Len(t, w.log, 1)
+}
+
+// TestASlowBodyThatSaysNothing delays no answer: not that of a redirect, nor that of an error.
+func TestASlowBodyThatSaysNothing(t *testing.T) {
+	for _, status := range []int{302, 404, 503} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWeb(0)
+			slow := func(r *http.Request) (*http.Response, error) {
+				body, end := io.Pipe()
+				context.AfterFunc(r.Context(), func() { end.CloseWithError(r.Context().Err()) })
+				return &http.Response{StatusCode: status, Header: fields("Location", where), Body: body}, nil
+			}
+			w.answers[where] = slow
+			_, err := w.cache(Options{}).Load(t.Context(), page)
+			require.NoError(t, err)
+			require.LessOrEqual(t, time.Since(w.began), 6*drainTime)
+		})
+	}
+}
+
+// TestALongErrorIsNotRead beyond what a connection is worth.
+func TestALongErrorIsNotRead(t *testing.T) {
+	body := strings.NewReader(strings.Repeat("x", 1<<20))
+	got := ReadResponse(&http.Response{StatusCode: 404, Body: io.NopCloser(body)}, nil)
+	require.Equal(t, Response{Status: 404}, got)
+	require.GreaterOrEqual(t, body.Len(), 1<<20-maxDrain)
+}
+
+// TestAPartThatIsLong lacks the beginning, where the line may be that forbids.
+func TestAPartThatIsLong(t *testing.T) {
+	require.Nil(t, Response{Status: 206, Body: []byte(long + long)}.File())
+	require.NotNil(t, Response{Status: 200, Body: []byte(long + long)}.File())
 }

@@ -118,6 +118,9 @@ func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
 // request.
 const bodyTime = 30 * time.Second
 
+// drainTime is the same for a redirect or an error, whose body says nothing.
+const drainTime = time.Second
+
 // fetch makes one request. An error is a local failure and says nothing about the host.
 func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 	inner, cancel := context.WithCancel(ctx)
@@ -143,7 +146,11 @@ func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 	if err != nil && (isLocal(err) || !tried.Load() && !neterr.Network(err)) {
 		return Response{}, &loadError{req.URL, cause.Of(ctx), err}
 	}
-	slow := time.AfterFunc(bodyTime, cancel)
+	limit := bodyTime
+	if err == nil && !found(resp.StatusCode) {
+		limit = drainTime
+	}
+	slow := time.AfterFunc(limit, cancel)
 	defer slow.Stop()
 	return ReadResponse(resp, err), cause.Of(ctx)
 }

@@ -106,7 +106,7 @@ func TestAFlightOfSomebodyElse(t *testing.T) {
 func TestPendingModel(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
-		cache := NewCache(Options{Patience: time.Hour, MaxBytes: (3 + rnd.IntN(5)) * 1000})
+		cache := NewCache(Options{Patience: time.Hour, MaxBytes: (3 + rnd.IntN(5)) * 3000})
 		p := &Pending[int]{Cache: cache, Max: 30}
 		var out, old, theirs []Request      // of out, none is answered
 		waiting, all := map[int]string{}, 0 // waiting items and their hosts
