@@ -312,13 +312,12 @@ func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 		stage.Wake(c.asked)
 		c.Log.Info("Crawl-delay", "host", weburl.Host(url), "delay", longest.String())
 	}
-	if rules.Sitemaps == nil || !c.Cfg.Sitemaps || c.Cfg.Reach == urlfilter.Page || nearest == math.MaxInt {
+	if !c.Cfg.Sitemaps || c.Cfg.Reach == urlfilter.Page || nearest == math.MaxInt {
 		return
 	}
 	it := stage.Item{Depth: nearest, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
-	n := 0
-	for sitemap := range rules.Sitemaps {
-		if n++; n <= maxSitemaps {
+	for n, sitemap := range rules.Sitemaps {
+		if n < maxSitemaps {
 			c.discover(sitemap, it)
 		} else {
 			c.Tally.Skip(stage.ManySitemaps)

@@ -3,7 +3,6 @@ package stage
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"sync"
 	"time"
@@ -155,11 +154,11 @@ func RobotsResponse(resp *fetch.Response) robots.Response {
 
 // Answered has the consequences of a response for a robots.txt.
 type Answered struct {
-	More     bool             // it is a redirect, to be followed by the request Next
-	Next     robots.Request   // to be made, if More
-	Released []Item           // that have waited, to be ruled again
-	Delay    time.Duration    // Crawl-delay of the site; 0 if it has none
-	Sitemaps iter.Seq[string] // that it names, as absolute URLs; nil without a file
+	More     bool           // it is a redirect, to be followed by the request Next
+	Next     robots.Request // to be made, if More
+	Released []Item         // that have waited, to be ruled again
+	Delay    time.Duration  // Crawl-delay of the site; 0 if it has none
+	Sitemaps []string       // that it names, as absolute URLs
 }
 
 // Answer processes the response to a request for a robots.txt.
@@ -180,9 +179,16 @@ func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time)
 	return s
 }
 
+// maxNamed bounds the sitemaps that are kept of one robots.txt, each of which may have kilobytes.
+const maxNamed = 1000
+
 // answered returns the consequences of rules besides their verdicts. url is where they come from.
 func answered(url string, rules robotstxt.Rules) (s Answered) {
-	s.Sitemaps = rules.File().SitemapURLs(url)
+	for sitemap := range rules.File().SitemapURLs(url) {
+		if s.Sitemaps = append(s.Sitemaps, sitemap); len(s.Sitemaps) == maxNamed {
+			break
+		}
+	}
 	s.Delay, _ = rules.Delay()
 	return s
 }
