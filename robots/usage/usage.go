@@ -15,7 +15,7 @@
 //
 // A preference is about the use of content after the fetch. It changes no verdict of robots.txt,
 // and the package enforces none. It neither fetches licenses nor pays. Lines are parsed at each
-// call, which takes microseconds.
+// call, which takes microseconds; with 26,000 lines in 500 KiB of a hostile file, much longer.
 package usage
 
 import (
