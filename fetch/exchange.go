@@ -31,7 +31,8 @@ const maxAttempts = 3
 // exchange is one request in flight. net/http reports to it from several goroutines, some of which
 // may outlive the Get, hence the lock.
 type exchange struct {
-	ctx    context.Context // of the round trip; set before it and not changed
+	parent context.Context // of the caller
+	ctx    context.Context // of the round trip, a child of parent; set before it and not changed
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
@@ -55,7 +56,7 @@ type exchange struct {
 
 // newExchange returns an exchange on behalf of a caller with ctx, to be ended by end.
 func newExchange(ctx context.Context) *exchange {
-	x := &exchange{late: ConnectTimeout, start: time.Now()}
+	x := &exchange{parent: ctx, late: ConnectTimeout, start: time.Now()}
 	x.ctx, x.cancel = context.WithCancelCause(x.traced(ctx))
 	return x
 }
@@ -170,11 +171,11 @@ func (x *exchange) end() {
 }
 
 // canceled returns the error of an exchange whose caller's context has ended.
-func (x *exchange) canceled(parent context.Context, url string) *Error {
+func (x *exchange) canceled(url string) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return &Error{
-		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(parent), Attempts: x.attempts,
+		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
 	}
 }
 
@@ -185,11 +186,11 @@ func (x *exchange) cut(kind Kind, cause error) *Error {
 	return &Error{Kind: kind, Addr: x.addr, Err: cause, Attempts: x.attempts}
 }
 
-// failure turns the error of a round trip into that of Get. parent is the caller's context.
-func (x *exchange) failure(parent context.Context, err error, o *Options) *Error {
+// failure turns the error of a round trip into that of Get.
+func (x *exchange) failure(err error, o *Options) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	e := x.classify(parent, err, o)
+	e := x.classify(err, o)
 	e.Attempts = x.attempts
 	return e
 }
@@ -199,11 +200,11 @@ func (x *exchange) failure(parent context.Context, err error, o *Options) *Error
 // The order matters. If a context has ended, the error only echoes that, in a form that depends on
 // where it caught the transport; so the contexts are checked first. The texts of net/http come
 // last.
-func (x *exchange) classify(parent context.Context, err error, o *Options) *Error {
+func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
 	switch {
-	case parent.Err() != nil:
-		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(parent)}
+	case x.parent.Err() != nil:
+		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(x.parent)}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
 	case context.Cause(x.ctx) == errTime && x.late == Proxy:
