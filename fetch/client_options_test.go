@@ -79,7 +79,10 @@ func relay(s *session, to string) {
 		return
 	}
 	defer conn.Close()
-	go func() { _, _ = io.Copy(conn, s.br) }()
+	go func() {
+		_, _ = io.Copy(conn, s.br)
+		conn.Close()
+	}()
 	_, _ = io.Copy(s, conn)
 }
 

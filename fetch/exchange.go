@@ -35,17 +35,17 @@ type exchange struct {
 	ctx    context.Context // of the round trip, a child of parent; set before it and not changed
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex
-	late     Kind            // to report if the time runs out now; not changed once there is a connection
-	addr     netip.AddrPort  // of the server, once known
-	peer     *peer           // of the connection; nil before there is one
-	heads    *httpwire.Heads // on that connection; nil for HTTP/2
-	asked    bool            // net/http has looked for a connection
-	attempts int
-	reused   bool
-	interim  int64 // bytes of interim responses that the caller was told of
-	tls      *tls.ConnectionState
-	pin      netip.Addr // of Request.Addr; set before the round trip and not changed
+	mu         sync.Mutex
+	connecting bool            // net/http looks for a connection and has not found one yet
+	late       Kind            // to report if the time runs out now; by dials only while connecting
+	addr       netip.AddrPort  // of the server, once known
+	peer       *peer           // of the connection; nil before there is one
+	heads      *httpwire.Heads // on that connection; nil for HTTP/2
+	attempts   int
+	reused     bool
+	interim    int64 // bytes of interim responses that the caller was told of
+	tls        *tls.ConnectionState
+	pin        netip.Addr // of Request.Addr; set before the round trip and not changed
 
 	start, wroteAt, firstByteAt time.Time
 
@@ -102,6 +102,7 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 		return false
 	}
 	// The last connection counts.
+	x.connecting = false
 	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
 	x.attempts++
 	x.wroteAt, x.firstByteAt = time.Time{}, time.Time{}
@@ -219,12 +220,10 @@ func (x *exchange) classify(err error, o *Options) *Error {
 		// Several exchanges may share it, each with its own URL.
 		e := *dialed
 		return &e
-	case isTLS(err): // through an HTTP proxy, the transport does the handshake
-		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: neterr.Handshake(err)}
+	case x.connecting && o.Proxy != "":
+		return x.unconnected(err)
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
-	case x.asked && x.attempts == 0 && o.Proxy != "": // it did not let the request through
-		return proxyError(err)
 	case x.headTooLarge(err, o.MaxHeader):
 		return &Error{Kind: HeaderTooLarge, Addr: x.addr, Err: err}
 	case disconnected(err), x.heads != nil && x.heads.BrokeOff():
@@ -233,6 +232,21 @@ func (x *exchange) classify(err error, o *Options) *Error {
 		return &Error{Kind: BadURL, Err: err}
 	}
 	return &Error{Kind: Protocol, Addr: x.addr, Err: err}
+}
+
+// unconnected returns the error of a connection that net/http did not get through an HTTP proxy. It
+// requires that x.mu is held.
+//
+// The errors of a server's handshake have no types by which they could be told from those of a proxy
+// that breaks off, so the step decides.
+func (x *exchange) unconnected(err error) *Error {
+	switch {
+	case x.late == TLSTimeout:
+		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: neterr.Handshake(err)}
+	case x.late == ConnectTimeout && timedOut(err):
+		return &Error{Kind: ConnectTimeout, Addr: x.addr, Err: err}
+	}
+	return proxyError(err)
 }
 
 // headTooLarge requires that x.mu is held.

@@ -206,7 +206,7 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 		// The body would be the naked connection, without an end.
 		err = errSwitched
-	case resp.StatusCode == http.StatusProxyAuthRequired && c.transport.Proxy != nil:
+	case resp.StatusCode == http.StatusProxyAuthRequired && c.viaProxy(req.URL.Scheme):
 		err = proxyError(errors.New(resp.Status))
 	case countFields(resp.Header) > MaxFields:
 		// Those of HTTP/2 come over no wire of ours. net/http counts 32 bytes more for each

@@ -27,8 +27,7 @@ func (c *Client) target(raw string) (page string, wire *url.URL, failure *Error)
 		return "", nil, failure
 	}
 	wire = wireURL(&u)
-	absolute := c.transport.Proxy != nil && wire.Scheme == "http" // as an HTTP proxy wants it
-	if absolute && !strings.HasPrefix(wire.Opaque, "//") {
+	if c.viaProxy(wire.Scheme) && !strings.HasPrefix(wire.Opaque, "//") {
 		wire.Opaque = "//" + wire.Host + wire.Opaque
 	}
 	return page, wire, nil

@@ -93,6 +93,16 @@ func (h *handshaking) end(state tls.ConnectionState, err error) {
 // it is dialed for. ctx comes from WithHandshake.
 func Handshake(ctx context.Context, conn *tls.Conn) error {
 	h, _ := ctx.Value(handshakeKey{}).(*handshaking)
+	if h != nil {
+		defer h.done.Store(true)
+	}
+	return ProxyHandshake(ctx, conn)
+}
+
+// ProxyHandshake does the same for the connection to a proxy. The handshake with the server, which
+// http.Transport does, will follow.
+func ProxyHandshake(ctx context.Context, conn *tls.Conn) error {
+	h, _ := ctx.Value(handshakeKey{}).(*handshaking)
 	if h == nil {
 		return conn.HandshakeContext(ctx)
 	}
@@ -102,7 +112,6 @@ func Handshake(ctx context.Context, conn *tls.Conn) error {
 	if err == nil {
 		state = conn.ConnectionState()
 	}
-	h.done.Store(true)
 	h.end(state, err)
 	return err
 }
