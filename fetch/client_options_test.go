@@ -119,6 +119,7 @@ func TestHTTPProxy(t *testing.T) {
 		_, _, err = viaTransport(t, c, req)
 		require.ErrorIs(t, err, fetch.Blocked, url)
 	}
+	require.Len(t, p.asked, 3, "none of these")
 	opts.Proxy = "http://" + proxy
 	c = newClient(t, opts)
 	require.Equal(t, fetch.Proxy, fails(t, c, "http://a.test/").Kind)

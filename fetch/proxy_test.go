@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -180,4 +181,51 @@ func TestBadProxies(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What a proxy is asked for is checked in each of its forms, and nothing that browsers do not take for
+// a host gets to the proxy, whose resolver may take it for an address.
+func TestReachOfAnHTTPProxy(t *testing.T) {
+	var asked atomic.Int32
+	proxy := listen(t, func(s *session) {
+		s.request()
+		asked.Add(1)
+		s.say(ok + "\r\n")
+	})
+	c := newClient(t, fetch.Options{UserAgent: "testbot (bot@a.test)", Proxy: proxy})
+	for _, host := range []string{
+		"127.0.0.08", "10.0.0.256", "4294967297", "1.127.0.0.1", "127.0.0.1...", "0x7f.1..", "localhost..", "127.0.0.1",
+		"a.localhost..", "a.test:25", "a.test:65561", "[::1]", "169.254.169.254:80",
+	} {
+		for _, req := range []*http.Request{
+			{URL: &url.URL{Scheme: "http", Host: host, Path: "/"}},
+			{URL: &url.URL{Scheme: "https", Host: host, Path: "/"}},
+			{URL: &url.URL{Scheme: "http", Host: "a.test", Path: "/"}, Host: host},
+			{URL: &url.URL{Scheme: "http", Host: "a.test", Opaque: "//" + host + "/"}},
+			{URL: &url.URL{Scheme: "http", Host: "a.test", Opaque: "//" + host + "?a.test/"}},
+			{URL: &url.URL{Scheme: "http", Host: "a.test", Opaque: "http://" + host + "/"}},
+			{URL: &url.URL{Scheme: "http", Host: "a.test", Opaque: "//a.test@" + host + "/"}},
+		} {
+			_, err := c.Transport().RoundTrip(req.WithContext(t.Context()))
+			var e *fetch.Error
+			require.ErrorAs(t, err, &e, "%+v", req)
+			require.True(t, e.Kind == fetch.Blocked || e.Kind == fetch.BadURL, "%+v: %v", req, err)
+		}
+		for _, scheme := range []string{"http://", "https://"} {
+			e := fails(t, c, scheme+host+"/")
+			require.True(t, e.Kind == fetch.Blocked || e.Kind == fetch.BadURL, "%v", e)
+		}
+	}
+	require.Zero(t, asked.Load())
+	for _, req := range []*http.Request{
+		{URL: &url.URL{Scheme: "http", Host: "a.test.", Path: "/"}},
+		{URL: &url.URL{Scheme: "http", Host: "a.test:8080", Path: "/"}, Host: "b.test"},
+		{URL: &url.URL{Scheme: "http", Host: "a.test", Opaque: "//a.test/?x@y"}},
+		{URL: &url.URL{Scheme: "http", Host: "1.1.1.1", Opaque: "/x"}},
+	} {
+		resp, err := c.Transport().RoundTrip(req.WithContext(t.Context()))
+		require.NoError(t, err, "%+v", req)
+		require.NoError(t, resp.Body.Close())
+	}
+	require.EqualValues(t, 4, asked.Load())
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
-	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // Transport returns the guards of c as a RoundTripper for any http.Client. It shares the
@@ -96,13 +95,7 @@ func (c *Client) completed(req *http.Request, tapped bool) (decode bool, failure
 	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return false, &Error{Kind: BadURL, Err: schemeError(req.URL.Scheme)}
 	}
-	host := req.URL.Hostname()
-	if c.names {
-		if u, err := weburl.Parse("http://"+req.URL.Host, nil); err == nil {
-			host = u.Host // it may be an address in another spelling
-		}
-	}
-	if failure := c.checkTarget(host, req.URL.Port()); failure != nil {
+	if failure := c.checkRequest(req); failure != nil {
 		return false, failure
 	}
 	header := maps.Clone(req.Header)
