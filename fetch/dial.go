@@ -212,8 +212,9 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 		if err == nil {
 			return &peer{Conn: conn, addr: addr}, nil
 		}
-		// The resolver prefers the first address, so its failure is the most telling.
-		if first == nil {
+		// The resolver prefers the first address, so its failure is the most telling, unless it is
+		// one of this machine, such as that it has no IPv6.
+		if first == nil || neterr.Local(first) && !neterr.Local(err) {
 			first = err
 		}
 		// Without time left, the other addresses would fail for that reason alone.

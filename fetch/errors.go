@@ -166,7 +166,7 @@ func (e *Error) Local() bool {
 	case NoAgent, NoContact, BadURL, Blocked, Proxy, Canceled, CutLength, CutRatio, CutMemory:
 		return true
 	}
-	return false
+	return neterr.Local(e.Err)
 }
 
 // Temporary reports whether the same Get may succeed later, without a change of the URL, the

@@ -91,7 +91,7 @@ func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	out := httpctx.WithoutTrace(ctx)
 	if x := exchangeOf(ctx); x != nil && (x.caller.ConnectStart != nil || x.caller.ConnectDone != nil) {
-		out = httpctx.WithTrace(ctx, &httptrace.ClientTrace{
+		out = httpctx.WithTrace(out, &httptrace.ClientTrace{
 			ConnectStart: x.caller.ConnectStart, ConnectDone: x.caller.ConnectDone,
 		})
 	}
