@@ -206,10 +206,19 @@ func TestErrorsHideCredentials(t *testing.T) {
 	c := newClient(t, fetch.Options{})
 	for _, url := range []string{
 		"http:/\t/user:secret@127.0.0.1:9/", "http:\n//user:secret@127.0.0.1:9/", "http://user:secret@127.0.0.1:9/",
+		"http://user:secret#1@127.0.0.1/", "http://user:se/cret?@127.0.0.1/", `http://user:se\cret@127.0.0.1/`,
+		"http://user:1#secret@127.0.0.1/", "http://user:1?secret@127.0.0.1/", "http://user:secret@x#@127.0.0.1/",
 	} {
 		_, err := c.Get(t.Context(), url)
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "secret")
+		require.NotContains(t, err.Error(), "cret@")
+	}
+	for _, url := range []string{
+		"ftp://a.test/x@y", "ftp://a.test:80/x@y", "ftp://a.test?x@y", "ftp://a.test#x@y", "ftp://[::1]?x@y", "ftp://[::1]:80/x@y", "ftp:x",
+	} {
+		_, err := c.Get(t.Context(), url)
+		require.ErrorContains(t, err, url+":", "nothing to hide")
 	}
 }
 
