@@ -136,9 +136,9 @@ type Options struct {
 	Jar http.CookieJar
 
 	// MaxIdle limits the idle connections; 0 means DefaultMaxIdle, negative means that none is
-	// kept. Those of HTTP/2 beyond it get no more requests, but net/http closes them only after
-	// IdleTimeout: a crawler that visits n hosts a second holds up to n times that many seconds.
-	// Client.CloseIdleConnections closes them at once, and HTTP1 avoids them.
+	// kept. Beyond a positive limit, net/http closes those of HTTP/2 only after IdleTimeout: a
+	// crawler that visits n hosts a second holds up to n connections for each second of that.
+	// [Client.CloseIdleConnections] closes them at once, and HTTP1 avoids them.
 	MaxIdle int
 	// MaxIdlePerHost limits the idle connections of a host; 0 means DefaultMaxIdlePerHost, negative
 	// means that none is kept.
