@@ -70,11 +70,19 @@ func (m *memory) leave(conn net.Conn) {
 	}
 }
 
-// isShared reports whether other exchanges use a connection.
-func (m *memory) isShared(conn net.Conn) bool {
+// isShared reports whether other exchanges use a connection than the one that asks, which may have
+// joined it.
+func (m *memory) isShared(conn net.Conn, joined bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return isKey(conn) && m.users[conn] > 0
+	others := 0
+	if isKey(conn) {
+		others = m.users[conn]
+	}
+	if joined {
+		others--
+	}
+	return others > 0
 }
 
 // isProxy reports whether a connection leads to a proxy. net/http names the proxy when it makes the
