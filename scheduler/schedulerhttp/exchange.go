@@ -301,6 +301,7 @@ func (x *exchange) finish() {
 	x.cancel()
 	if x.conn != nil {
 		x.transport.kept.leave(x.conn)
+		x.conn = nil // the caller may keep the response
 	}
 	x.lease.Done(x.outcome)
 }
