@@ -2,9 +2,13 @@ package schedulerhttp_test
 
 import (
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -79,4 +83,72 @@ func TestAConnectionThatIsPassedOn(t *testing.T) {
 			require.Equal(t, proto == 1, kept.closed.Load())
 		})
 	}
+}
+
+// file is a body that cannot be read once it is closed, as an os.File.
+type file struct {
+	io.Reader
+	closed bool
+}
+
+func (f *file) Read(p []byte) (int, error) {
+	if f.closed {
+		return 0, os.ErrClosed
+	}
+	return f.Reader.Read(p)
+}
+
+func (f *file) Close() error {
+	f.closed = true
+	return nil
+}
+
+// TestAClosedBodyIsOpenedAgain has a layer below that closes the body of a request unread, because
+// the connection broke, and wants to repeat the request.
+func TestAClosedBodyIsOpenedAgain(t *testing.T) {
+	var got []string
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		trace := httptrace.ContextClientTrace(r.Context())
+		trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}, Reused: true})
+		if len(got) == 0 {
+			got = append(got, "broken")
+			require.NoError(t, r.Body.Close())
+			trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}})
+			return nil, net.ErrClosed
+		}
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.NoError(t, r.Body.Close())
+		got = append(got, string(text))
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	}), scheduler.Options{HostDelay: -1})
+	r, err := http.NewRequest(http.MethodPut, "http://a.test/", &file{Reader: strings.NewReader("text")})
+	require.NoError(t, err)
+	r.GetBody = func() (io.ReadCloser, error) { return &file{Reader: strings.NewReader("text")}, nil }
+	_, err = transport.RoundTrip(r)
+	require.NoError(t, err)
+	require.Equal(t, []string{"broken", "text"}, got)
+}
+
+// TestALateCloseDoesNoHarm: net/http may close the body of an attempt after it has returned.
+func TestALateCloseDoesNoHarm(t *testing.T) {
+	var late io.Closer
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		trace := httptrace.ContextClientTrace(r.Context())
+		trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}, Reused: true})
+		if late == nil {
+			late = r.Body
+			trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}})
+			return nil, net.ErrClosed
+		}
+		require.NoError(t, late.Close())
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.Equal(t, "text", string(text))
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	}), scheduler.Options{HostDelay: -1})
+	r, err := http.NewRequest(http.MethodPut, "http://a.test/", &file{Reader: strings.NewReader("text")})
+	require.NoError(t, err)
+	_, err = transport.RoundTrip(r)
+	require.NoError(t, err)
 }
