@@ -227,7 +227,9 @@ func TestTransportShowsTheWireToObservers(t *testing.T) {
 		var heads *httpwire.Heads
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 			require.Equal(t, strings.TrimPrefix(base, "http://"), info.Conn.RemoteAddr().String())
-			heads = info.Conn.(*httpwire.Conn).Begin()
+			conn := info.Conn.(*httpwire.Conn)
+			require.Equal(t, strings.TrimPrefix(base, "http://"), conn.Dialed)
+			heads = conn.Begin()
 		}}
 		req := request(t, fmt.Sprint(base, "/", n))
 		req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))

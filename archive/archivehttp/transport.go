@@ -288,13 +288,13 @@ func (x *exchange) capture(
 	if ok {
 		c.Head, c.Rebuilt = response, false
 		// The head for a proxy has a different first line, and maybe a password.
-		if len(request) > 0 && !x.conn.proxied() && !isAbsolute(request) {
+		if len(request) > 0 && !x.conn.proxied() && !x.conn.toProxy(request) {
 			c.Request = request
 		} else {
 			c.Rebuilt = true
 		}
 	}
-	if !x.conn.proxied() && !isAbsolute(request) {
+	if !x.conn.proxied() && !x.conn.toProxy(request) {
 		c.Addr = x.conn.addr()
 	}
 	if len(c.Head) > maxHead || bytes.Count(c.Head, []byte("\n")) > warc.MaxLines {
