@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/scheduler"
 	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
@@ -151,4 +152,34 @@ func TestALateCloseDoesNoHarm(t *testing.T) {
 	require.NoError(t, err)
 	_, err = transport.RoundTrip(r)
 	require.NoError(t, err)
+}
+
+// TestALayerThatNeedsTwoAnswers cannot be below. The error says where it belongs.
+func TestALayerThatNeedsTwoAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, webtest.Options{Hosts: 1}, scheduler.Options{})
+		digest := func(base http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(r *http.Request) (*http.Response, error) {
+				for range 2 {
+					resp, err := base.RoundTrip(r)
+					if err != nil {
+						return nil, err
+					}
+					_, _ = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+			})
+		}
+		_, err := (&http.Client{Transport: b.transport.With(digest(b.base))}).Get(root(0))
+		require.ErrorContains(t, err, "h00000.vweb.test was asked 6 times")
+		require.ErrorContains(t, err, "belongs above")
+		require.Len(t, b.web.Log(), 6)
+		require.Empty(t, b.web.Early(5*time.Second))
+
+		_, err = (&http.Client{Transport: digest(b.transport)}).Get(root(0))
+		require.NoError(t, err)
+		require.Len(t, b.web.Log(), 8)
+		require.Empty(t, b.web.Early(5*time.Second))
+	})
 }
