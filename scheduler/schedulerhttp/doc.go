@@ -19,12 +19,9 @@
 // request is not written, and waits for the address as well. Behind an HTTP proxy addresses are
 // unknown, and only the delay of the host applies.
 //
-// # Other layers
-//
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
-// answers a challenge, follows redirects or retries. Below, it gets an error for every request but
-// the first, and is called again when the host may be visited next. A retry succeeds that way; a
-// layer that needs two answers never does, and the request fails after six attempts.
+// answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
+// and is called again with the next turn: a retry succeeds then, but nothing that needs two answers.
 //
 // # Timeouts
 //
