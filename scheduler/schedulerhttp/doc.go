@@ -21,7 +21,7 @@
 //
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
 // answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
-// and is called again with the next turn: a retry succeeds then, but nothing that needs two answers.
+// and is called again with the next lease: a retry succeeds then, but nothing that needs two answers.
 //
 // # Timeouts
 //
