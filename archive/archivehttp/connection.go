@@ -120,8 +120,9 @@ func (c *connection) proxied() bool {
 func (c *connection) toProxy(request []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if direct, _ := c.direct(); direct {
+		return false
+	}
 	_, target, _ := bytes.Cut(request, []byte(" "))
-	absolute := bytes.HasPrefix(target, []byte("http://")) || bytes.HasPrefix(target, []byte("https://"))
-	direct, _ := c.direct()
-	return absolute && !direct
+	return bytes.HasPrefix(target, []byte("http://")) || bytes.HasPrefix(target, []byte("https://"))
 }

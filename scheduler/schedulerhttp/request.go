@@ -48,8 +48,8 @@ func (r *request) roundTrip() (*http.Response, error) {
 		case repeats > maxRepeats:
 			body.end()
 			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
-			return nil, fmt.Errorf("schedulerhttp: %s was asked %d times: a layer below that makes several requests "+
-				"of one belongs above", r.host, repeats)
+			return nil, fmt.Errorf("schedulerhttp: %s was asked %d times: "+
+				"a layer below that makes several requests of one belongs above", r.host, repeats)
 		}
 		// The address was busy, or the request was to be written once more. The next lease waits
 		// for the address, and for the delay after what may have been written.
