@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -220,7 +221,7 @@ func TestNoCrawlHere(t *testing.T) {
 			before := tree(t, filepath.Dir(dir))
 			status, output := run(t, append([]string{args[0], "-out", dir}, args[1:]...)...)
 			require.Equal(t, 1, status, "%q", args)
-			require.Contains(t, output, dir+": no crawl here", "%q", args)
+			require.Regexp(t, regexp.QuoteMeta(dir)+": no (crawl|archive) here", output, "%q", args)
 			require.Equal(t, before, tree(t, filepath.Dir(dir)), "%q", args)
 		}
 	}

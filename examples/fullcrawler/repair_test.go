@@ -309,10 +309,10 @@ func TestAnotherVersionIsNoDamage(t *testing.T) {
 	cfg := testConfig(t, web)
 	cfg.Delay = time.Millisecond
 	crawlWeb(t, web, cfg)
-	frame := append([]byte("SPHC\x09\x00"), 5, 0, 0, 0)
-	sum := crc32.Checksum(append(slices.Clone(frame), "later"...), crc32.MakeTable(crc32.Castagnoli))
+	later := []byte("SPNHOST9\x05\x00\x00\x00later")
+	sum := crc32.Checksum(later, crc32.MakeTable(crc32.Castagnoli))
 	change(t, filepath.Join(cfg.Out, cockpit.HostsName), func([]byte) []byte {
-		return append(binary.LittleEndian.AppendUint32(frame, sum), "later"...)
+		return binary.LittleEndian.AppendUint32(later, sum)
 	})
 	before, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.HostsName))
 	require.NoError(t, err)
@@ -320,13 +320,13 @@ func TestAnotherVersionIsNoDamage(t *testing.T) {
 		status, output := run(t, command, "-out", cfg.Out)
 		require.Equal(t, 1, status)
 		require.Contains(t, output, want)
-		require.Contains(t, output, "version 9")
+		require.Contains(t, output, "SPNHOST9")
 		after, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.HostsName))
 		require.NoError(t, err)
 		require.Equal(t, before, after)
 	}
 	_, err = newCrawler(cfg, on(web))
-	require.ErrorContains(t, err, "version 9")
+	require.ErrorContains(t, err, "SPNHOST9")
 }
 
 // TestAFullDiskIsNoDamage: check does not take it for a fault, and repair keeps what is there.
