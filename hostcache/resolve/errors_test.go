@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,10 +110,11 @@ func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
 	for _, lost := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
 		for _, silent := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
-				broken := true
+				var broken atomic.Bool
+				broken.Store(true)
 				n := newNetwork(t, func(q message) [][]byte {
 					switch kind := q.Questions[0].Type; {
-					case !broken || kind != lost:
+					case !broken.Load() || kind != lost:
 						return records.answer(q)
 					case silent:
 						return nil
@@ -139,7 +141,7 @@ func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
 					require.True(t, dns.IsTemporary)
 				}
 				require.Len(t, n.questions(), 3, "cached")
-				broken = false
+				broken.Store(false)
 				time.Sleep(29 * time.Second)
 				got, err := r.LookupNetIP(t.Context(), "ip", "a.test")
 				require.NoError(t, err)
@@ -162,10 +164,11 @@ func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
 func TestHalfAnAnswerOfAnOutageIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		records := zone{"a.test.": {a("a.test.", "192.0.2.9", 86400), a("a.test.", "2001:db8::9", 86400)}}
-		broken := true
+		var broken atomic.Bool
+		broken.Store(true)
 		n := newNetwork(t, func(q message) [][]byte {
 			return records.answer(q, func(m *message) {
-				if q := q.Questions[0]; broken && (q.Type == dnsmessage.TypeA || q.Name.String() == ".") {
+				if q := q.Questions[0]; broken.Load() && (q.Type == dnsmessage.TypeA || q.Name.String() == ".") {
 					m.RCode, m.Answers = dnsmessage.RCodeServerFailure, nil
 				}
 			})
@@ -174,7 +177,7 @@ func TestHalfAnAnswerOfAnOutageIsForgotten(t *testing.T) {
 		_, err := r.LookupNetIP(t.Context(), "ip4", "a.test")
 		require.ErrorIs(t, err, resolve.ErrServerFailure)
 		require.ErrorIs(t, r.Ping(t.Context()), resolve.ErrServerFailure)
-		broken = false
+		broken.Store(false)
 		require.NoError(t, r.Ping(t.Context()))
 		_, err = r.LookupNetIP(t.Context(), "ip4", "a.test")
 		require.NoError(t, err)
