@@ -95,8 +95,9 @@ const (
 	fileMagic = "SPNHOST3"
 	oldMagic  = "SPHC\x02\x00" // of version 2
 
-	// maxValue bounds the memory that reading takes.
-	maxValue = 32 << 20
+	// These bound the memory that reading takes.
+	maxValue  = 32 << 20
+	maxLayout = 1 << 10
 )
 
 // write writes the file.
@@ -146,7 +147,7 @@ func expiryOnDisk(t time.Time, negative bool) (n uint64) {
 func (c *Cache[V]) read(from io.Reader) error {
 	r := durable.NewStreamReader(from, fileMagic, oldMagic)
 	saved := int64(r.Word())
-	layout := make([]byte, r.Uvarint(1<<10, "bytes of a type's name"))
+	layout := make([]byte, r.Uvarint(maxLayout, "bytes of a type's name"))
 	r.Fill(layout)
 	if string(layout) != c.codec.layout {
 		r.Fail("it has values of type %s, not %s", layout, c.codec.layout)
