@@ -26,8 +26,9 @@ import (
 // A layer above that needs bodies as they were sent, to record them, sets Accept-Encoding itself
 // and has in the request's context, under the key struct{ EncodedBody struct{} }{}, a
 // func(*http.Response) io.Writer. If the response is decoded, it is called with the response before
-// that, with the Request as it was sent, and what it returns gets the encoded bytes as they are
-// read. Package archivehttp does this.
+// that, with the Request as it was sent, and what it returns, unless nil, gets the encoded bytes as
+// they are read. If that is an io.Closer, it is closed after the last byte, but not if the body ends
+// early. Package archivehttp does this.
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
 
 type roundTripper struct{ client *Client }
@@ -142,6 +143,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.read(p)
 	if s.tap != nil && n > 0 {
 		_, _ = s.tap.Write(p[:n]) // an observer must not fail the reader
+	}
+	if tap, ok := s.tap.(io.Closer); ok && err == io.EOF {
+		_, s.tap = tap.Close(), nil
 	}
 	return n, err
 }
