@@ -191,7 +191,9 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	if f.spent {
 		return false
 	}
-	e.setShared(f.limiters[theHost], addr, e.host(f.limiters[theHost]).group)
+	host := f.limiters[theHost]
+	open := addr == 0 || e.isOpen(addr) && e.isNext(addr, host) // before it waits there itself
+	e.setShared(host, addr, e.host(host).group)
 	old := f.limiters[theAddr]
 	if old == addr {
 		return true
@@ -201,11 +203,8 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 		f.limiters[theAddr] = 0
 		e.settle(old)
 	}
-	if addr == 0 {
-		return true
-	}
-	if !e.isOpen(addr) || e.shared(addr).head != 0 {
-		return false
+	if addr == 0 || !open {
+		return open
 	}
 	f.limiters[theAddr] = addr
 	e.take(f, theAddr)
@@ -219,6 +218,7 @@ func (e *engine) release(n uint32, r report) {
 	e.flying.remove(&e.flightTimers, n)
 	e.flights.release(n)
 	e.flightTimers[0].release(n)
+	e.host(f.limiters[theHost]).used = e.stamp()
 	if f.spent {
 		e.countTasks(f.limiters[theHost], -1)
 	} else {

@@ -88,6 +88,7 @@ func (s *Scheduler[T]) Restore(e Entry, now time.Time) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.present()
 	s.engine.advance(s.instant(now))
 	switch {
 	case e.Host != "":

@@ -180,6 +180,12 @@ func (e *engine) isOpen(i uint32) bool {
 	return p.out < e.most[p.kind] && *e.due(i) <= e.now
 }
 
+// isNext reports whether a host that now asks for a shared limiter overtakes no other one there.
+func (e *engine) isNext(i, host uint32) bool {
+	p := e.shared(i)
+	return p.head == 0 || p.head == host && p.tail == host
+}
+
 // waitlistOf returns the shared limiter whose waitlist a host is in.
 func (e *engine) waitlistOf(h *hostLimiter) (shared uint32) {
 	if h.state == atGroup {

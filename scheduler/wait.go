@@ -102,7 +102,8 @@ func (s *Scheduler[T]) nextLease(ctx context.Context, lease *Lease[T]) (*Lease[T
 		return nil, err
 	}
 	s.mu.Lock()
-	if s.take(s.instant(time.Now()), lease) {
+	s.goLive()
+	if s.take(lease) {
 		s.mu.Unlock()
 		return lease, nil
 	}
@@ -149,8 +150,8 @@ func (s *Scheduler[T]) waitLease(
 		return nil, err
 	}
 	s.mu.Lock()
+	s.goLive()
 	e := &s.engine
-	e.advance(s.instant(time.Now()))
 	if e.full() {
 		s.mu.Unlock()
 		return nil, ErrFull
@@ -169,7 +170,9 @@ func (s *Scheduler[T]) waitLease(
 	if held {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.present()
 		s.spend(ctx) // for the timeout of what is left
+		s.changed()
 	}
 	return lease, err
 }
@@ -214,7 +217,7 @@ func (s *Scheduler[T]) await(
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if w.err == nil && w.lease.s == nil {
-			s.engine.advance(s.instant(time.Now()))
+			s.present()
 			err := s.gaveUp(ctx, w)
 			s.blocked.remove(w)
 			if w.host != 0 {
@@ -244,13 +247,12 @@ func (s *Scheduler[T]) gaveUp(ctx context.Context, w *waiter[T]) error {
 // requires that s.mu is held.
 func (s *Scheduler[T]) changed() {
 	if !s.blocked.empty() {
-		s.engine.advance(s.instant(time.Now()))
 		s.dispatch()
 	}
 }
 
 // dispatch gives the ready hosts to the waiters, and sets the timer. It requires that s.mu is held
-// and that the engine has advanced.
+// and that the engine is at the present.
 func (s *Scheduler[T]) dispatch() {
 	b := &s.blocked
 	for !b.empty() {
@@ -320,6 +322,6 @@ func (s *Scheduler[T]) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blocked.armed = never
-	s.engine.advance(s.instant(time.Now()))
+	s.present()
 	s.dispatch()
 }
