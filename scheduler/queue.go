@@ -143,7 +143,7 @@ func (e *engine) withdraw(host uint32, each func(t uint32)) {
 		t := e.dequeue(host)
 		e.countTasks(host, -1)
 		each(t)
+		e.host(host).used = e.stamp()
 	}
-	e.host(host).used = e.stamp()
 	e.settle(host)
 }
