@@ -146,4 +146,5 @@ func (e *engine) withdraw(host uint32, each func(t uint32)) {
 		e.host(host).used = e.stamp()
 	}
 	e.settle(host)
+	e.sweep()
 }

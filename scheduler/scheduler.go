@@ -114,6 +114,7 @@ func (s *Scheduler[T]) Add(t Task[T]) error {
 	}
 	host := e.use(t.Host)
 	if full, ok := e.admits(host); !ok {
+		s.changed()
 		return [kinds]error{ErrHostFull, ErrAddrFull, ErrAddrFull, ErrGroupFull}[full]
 	}
 	s.queued++

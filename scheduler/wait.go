@@ -159,12 +159,14 @@ func (s *Scheduler[T]) waitLease(
 	i := e.use(host)
 	if deadline, ok := ctx.Deadline(); ok && e.earliest(i) > s.instant(deadline) {
 		defer s.mu.Unlock()
-		return nil, &WaitError{host, s.time(e.earliest(i)), nil}
+		until := s.time(e.earliest(i))
+		s.changed()
+		return nil, &WaitError{host, until, nil}
 	}
 	held := s.spend(ctx)
 	e.addWaiter(i)
 	w := s.blocked.add(i)
-	s.dispatch()
+	s.changed()
 	s.mu.Unlock()
 	lease, err := s.await(ctx, w, lease)
 	if held {
@@ -222,6 +224,7 @@ func (s *Scheduler[T]) await(
 			s.blocked.remove(w)
 			if w.host != 0 {
 				s.engine.removeWaiter(w.host)
+				s.engine.sweep()
 			}
 			s.dispatch()
 			return nil, err
@@ -243,9 +246,12 @@ func (s *Scheduler[T]) gaveUp(ctx context.Context, w *waiter[T]) error {
 	return &WaitError{s.engine.name(w.host), s.time(until), context.Cause(ctx)}
 }
 
-// changed must follow everything that may make a host ready, or leave nothing to wait for. It
-// requires that s.mu is held.
+// changed must follow everything that may make a host ready, leave nothing to wait for, or enter new
+// limiters. It requires that s.mu is held.
 func (s *Scheduler[T]) changed() {
+	if s.engine.entered {
+		s.engine.sweep()
+	}
 	if !s.blocked.empty() {
 		s.dispatch()
 	}
