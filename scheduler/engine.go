@@ -61,7 +61,7 @@ type flight struct {
 	task     uint32 // 0 if it was given by Wait
 	pending  uint8  // a bit for each limiter whose pendingBit it has set
 	started  bool   // Arrived was called
-	spent    bool   // it has given its turn back, and only keeps its task, which counts as queued
+	spent    bool   // it has given its turn back, and only keeps its task
 }
 
 // The order of limiters in a flight.
@@ -220,7 +220,8 @@ func (e *engine) release(n uint32, r report) {
 	e.flightTimers[0].release(n)
 	e.host(f.limiters[theHost]).used = e.stamp()
 	if f.spent {
-		e.countTasks(f.limiters[theHost], -1)
+		e.extraOf(f.limiters[theHost]).spent--
+		e.updateDue(f.limiters[theHost])
 	} else {
 		e.end(&f, r)
 	}
@@ -255,7 +256,7 @@ func (e *engine) spend(n uint32) {
 		return
 	}
 	host := f.limiters[theHost]
-	e.countTasks(host, 1) // the host stays known
+	e.extraOf(host).spent++
 	e.end(f, report{skipped: !f.started, start: longAgo, retry: longAgo})
 	f.spent, f.limiters = true, [3]uint32{theHost: host}
 }

@@ -57,7 +57,7 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		return false
 	}
 	due := e.due(i)
-	if *due > e.now {
+	if *due > e.now || p.extra != 0 && e.extras.at(p.extra).spent > 0 {
 		return false
 	}
 	stays := p.kind == aHost && !noRoom && !e.isStale(e.host(i))
