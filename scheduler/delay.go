@@ -24,12 +24,15 @@ func (e *engine) applyOutcome(i uint32, f flight, r report) {
 		e.charge(i, f.start)
 		return
 	}
-	slow := min(times(e.opts.LatencyFactor, r.took), maxSlow)
+	slow := int64(0)
+	if r.took > 0 {
+		slow = min(times(e.opts.LatencyFactor, r.took), maxSlow)
+	}
 	if slow <= e.delay[p.kind] {
 		slow = 0
 	}
 	if p.extra == 0 && slow == 0 && !r.failed && r.retry == longAgo {
-		e.charge(i, f.start)
+		e.setDue(i, max(*e.due(i), later(f.start, e.delay[p.kind])))
 		return
 	}
 	x := e.extraOf(i)

@@ -206,18 +206,21 @@ func (s *Scheduler[T]) tryNext(now time.Time, lease *Lease[T]) (*Lease[T], time.
 
 // take leases a host that is ready now. It requires that s.mu is held.
 func (s *Scheduler[T]) take(lease *Lease[T]) bool {
+	s.changed() // waiting callers come first
 	for {
-		s.dispatch() // waiting callers come first
 		n := s.engine.next(0)
 		if n == 0 {
 			return false
 		}
 		if s.engine.flights.at(n).task != 0 {
 			s.fill(lease, n)
-			s.arm() // for the timeout of the lease
+			if !s.blocked.empty() {
+				s.arm() // for the timeout of the lease
+			}
 			return true
 		}
 		s.wake(n) // the lease of a caller of Wait is never given to another caller
+		s.dispatch()
 	}
 }
 
