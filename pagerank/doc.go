@@ -22,7 +22,8 @@
 // returned in the order of their keys, with a precision of one sixteenth. Equal keys come in order
 // of discovery, with a page's links to other hosts first. Stats bounds the error of the scores. No
 // score is lost or invented, even if pages are fetched again with other links. Saving and reading
-// change neither scores nor order, except that no host is busy afterwards.
+// change neither scores nor order, except that no host is busy afterwards, and that of equal keys an id
+// that was queued, left the queue or its place, and was queued there again may come earlier or later.
 //
 // # Cost
 //

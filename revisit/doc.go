@@ -27,8 +27,10 @@
 //
 // Policies and Observe are pure functions: no clock, no goroutine, no allocation. Next lies between
 // the policy's Min and Max for every history. A page never visited has been due since the year 1,
-// where h.Last().Add(Next(h)) puts it. After a visit with a wrong clock, a day of visits at most is
-// ignored. UnmarshalBinary restores exactly what AppendBinary wrote; JSON has the same in base64.
+// where h.Last().Add(Next(h)) puts it. After a visit with a wrong clock, one visit at most is not
+// counted, or those of a day, and Bayes keeps its interval, unless the clock was ahead by less than
+// eight times the longest interval so far: that is an interval like others. UnmarshalBinary restores
+// exactly what AppendBinary wrote; JSON has the same in base64.
 //
 // # What it costs
 //

@@ -25,7 +25,8 @@ func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
 
 // Load returns the rules for a URL. If they are not known, it fetches the robots.txt with
 // Options.Client. If several goroutines call Load for one host, one of them fetches under its own
-// ctx and the others wait, and get its result. If that ctx ends, another call takes over.
+// ctx and the others wait, and get its result. If that ctx ends, or its deadline is too early for a
+// layer below, another call takes over.
 //
 // An unreachable host is not an error: its rules forbid everything, or are those of the last copy.
 // The error is ctx's, [robotstxt.ErrLocate], or the client's if the fault is local: no request was
@@ -71,7 +72,7 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
 // panics.
 func (c *Cache) fly(ctx context.Context, req Request) (answer Answer, err error) {
 	defer func() {
-		if cause.Of(ctx) != nil {
+		if ownFault(ctx, err) {
 			c.abandon(req, nil) // other calls go on
 		} else {
 			c.abandon(req, err)
@@ -88,6 +89,13 @@ func (c *Cache) fly(ctx context.Context, req Request) (answer Answer, err error)
 		}
 		req = *answer.Request
 	}
+}
+
+// ownFault reports whether a request has failed because of its caller's context, which is not that
+// of the others who wait. A layer below may find a deadline too early before it has passed.
+func ownFault(ctx context.Context, err error) bool {
+	_, limited := ctx.Deadline()
+	return cause.Of(ctx) != nil || limited && errors.Is(err, context.DeadlineExceeded)
 }
 
 // wait returns when the request for a host has landed, with its error, or has taken too long.

@@ -18,7 +18,9 @@
 // such host, or no address for it; this is cached. An error that wraps [ErrServerFailure] means
 // that a server answered without a result: the servers of the domain are broken, or ours has no
 // network ([Resolver.Ping] tells). It is cached for 30 seconds (RFC 9520). [ErrUnreachable] means
-// that no server answered: a local fault, not cached. If the context ends, its cause is wrapped.
+// that no server answered: a local fault, not cached. If the context ends, its cause is wrapped. If
+// only the query for one kind of address succeeds, its addresses are the answer, for 30 seconds; that
+// the other kind is unknown is an [ErrServerFailure] to who wants just that.
 //
 // # Trust
 //

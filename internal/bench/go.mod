@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/spinneret-go/spinneret => ../..
 
 require (
+	github.com/PuerkitoBio/fetchbot v1.2.0
 	github.com/PuerkitoBio/goquery v1.13.0
 	github.com/armon/go-radix v1.0.0
 	github.com/cockroachdb/pebble/v2 v2.1.7
@@ -24,7 +25,6 @@ require (
 
 require (
 	github.com/DataDog/zstd v1.5.7 // indirect
-	github.com/PuerkitoBio/fetchbot v1.2.0 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect
 	github.com/andybalholm/brotli v1.2.8 // indirect

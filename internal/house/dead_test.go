@@ -30,7 +30,9 @@ var forInterfaces = []string{
 // forEmbedders are exports that only programs outside this repository call, by package. Nothing is
 // added here without such a program: an Example is not a use.
 var forEmbedders = map[string][]string{
+	"archive":                 {"Archive.AppendResponse", "Archive.Erase", "Archive.Validators"},
 	"archive/archivefs":       {"Handler", "New"},
+	"archive/replay":          {"Changes"},
 	"archive/warc":            {"Fields.Values", "Record.Protocol", "Record.TLS"},
 	"dedupe":                  {"Read", "Filter.WriteFile"},
 	"dedupe/exact":            {"Set.Entries", "Set.Sync", "Set.Trim"},
