@@ -11,7 +11,9 @@ import (
 )
 
 // Backup copies the current state of the store to another directory, which must be empty or not
-// exist. The copy is an ordinary store. Backup takes a few microseconds per record and does not
+// exist. The copy is an ordinary store, with messages merged. Overdue records are due in its current
+// unit, and records of one bucket come in another order if their messages exceed a quarter of
+// [Options].Buffer. Backup takes a few microseconds per record and does not
 // block other calls. It writes to a directory with the suffix ".partial" and renames that at the
 // end, so a backup is either complete or absent. What a killed Backup left there is replaced;
 // anything else is an error.

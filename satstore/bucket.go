@@ -8,8 +8,8 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
-// A bucket holds the records that are due in a range of slots, in the order of their arrival, and
-// the messages for them.
+// A bucket holds the records that are due in a range of slots, in the order of their arrival there,
+// and the messages for them.
 type bucket struct {
 	id       uint64 // never used again
 	number   uint16 // in the bucket index; reused once the bucket is dead
@@ -57,6 +57,20 @@ func (m *mailbox) post(seq uint64, one message) {
 	to := (*m)[seq]
 	to.messages = append(to.messages, one)
 	to.bytes += mailSize + int64(len(one.payload))
+}
+
+// drop drops the first n messages for a record.
+func (m mailbox) drop(seq uint64, n int) {
+	to := m[seq]
+	if to == nil {
+		return
+	}
+	for _, one := range to.messages[:n] {
+		to.bytes -= mailSize + int64(len(one.payload))
+	}
+	if to.messages = to.messages[n:]; len(to.messages) == 0 {
+		delete(m, seq)
+	}
 }
 
 func (m *mail) size() int64 {

@@ -36,6 +36,10 @@ func (s *Store) Check() error {
 	if _, damage, err := manifest.Load(s.fs); err != nil || damage != nil {
 		c.report(errors.Join(err, damage))
 	}
+	if err := lossOf(s.lost); err != nil {
+		c.bad = true // their ids are still known
+		c.report(err)
+	}
 	for i, p := range s.places.pages {
 		if p.saved.Size > 0 {
 			if err := s.readPage(&page{}, i, p.saved); err != nil {

@@ -45,6 +45,21 @@ func (s *Store) checkpointIfLong() error {
 func (s *Store) checkpoint(last bool) error {
 	s.checkpoints.Lock()
 	defer s.checkpoints.Unlock()
+	s.mu.Lock()
+	err, broken := s.failed, s.broken
+	s.mu.Unlock()
+	if broken { // perhaps while this one waited
+		return err
+	}
+	if err = s.replaceCheckpoint(last); errors.Is(err, wal.ErrBroken) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_ = s.fail(err) // before the next one begins
+	}
+	return err
+}
+
+func (s *Store) replaceCheckpoint(last bool) error {
 	if err := s.shrink(); err != nil {
 		return err
 	}
@@ -54,9 +69,10 @@ func (s *Store) checkpoint(last bool) error {
 	}
 	snap, err := s.rotate(next, last)
 	if err != nil {
-		durable.Discard(s.fs, wal.FileName(s.lastLog), next)
+		durable.Discard(s.fs, wal.FileName(s.lastLog+1), next)
 		return err
 	}
+	s.lastLog++
 	snap.m.Log = s.lastLog
 	if err := s.save(snap); err != nil {
 		s.undo(snap)
@@ -66,18 +82,18 @@ func (s *Store) checkpoint(last bool) error {
 	return nil
 }
 
-// createLog creates the next log file. No number is used twice.
+// createLog creates the next log file. Its number counts as used once the log may have changes: a
+// replay finds the log that continues another one by its number, so there must be no gap.
 func (s *Store) createLog() (*wal.File, error) {
-	s.lastLog++
 	s.mu.Lock()
 	now := s.calendar.Now()
 	s.mu.Unlock()
-	next, err := wal.Create(s.fs, s.lastLog, now)
+	next, err := wal.Create(s.fs, s.lastLog+1, now)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.fs.Sync(); err != nil {
-		durable.Discard(s.fs, wal.FileName(s.lastLog), next)
+		durable.Discard(s.fs, wal.FileName(s.lastLog+1), next)
 		return nil, fmt.Errorf("satstore: sync directory: %w", err)
 	}
 	return next, nil
@@ -118,7 +134,8 @@ func (s *Store) snapshot(last bool) *snapshot {
 	s.idChanges = 0
 	snap.m = manifest.Manifest{
 		Unit: s.o.Unit, Shape: s.o.test.shape, Generation: s.generation, Now: s.calendar.Now(),
-		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Ends: s.calendar.Ends(),
+		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Lost: s.lost,
+		Ends:  s.calendar.Ends(),
 		Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
 	}
 	if p := s.split; p != nil {

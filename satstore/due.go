@@ -15,15 +15,17 @@ import (
 )
 
 // Due returns an iterator over the records that are due up to and including the unit of a time, and
-// that were not handed out yet. The oldest unit comes first; within a unit, records come in the
-// order of arrival. Records added during the iteration are included if they are due. The iterator
-// ends when no record is left, when ctx ends, or at the first error, which it yields with a nil
-// record.
+// that were not handed out yet. The oldest unit comes first. Within a unit, records come in the
+// order of arrival, except that those that arrive while the store moves earlier ones from a coarse
+// bucket to finer ones, or out of a bucket with many deleted ones, may come before them. Records
+// added during the iteration are included if they are due. The iterator ends when no record is left,
+// when ctx ends, or at the first error, which it yields with a nil record.
 //
 // Damage does not end it. Due yields a [CorruptError] once for each damaged block, sets the block
 // aside and continues with the records after it, or with the next call. Records that are set aside
 // stay in the store, and their ids known, until [Repair]; the next Open reports them again. Damaged
-// messages are lost.
+// messages are lost. So are records in damaged blocks that the store has to move; each Open reports
+// how many, in one CorruptError, and their ids stay known until Repair.
 //
 // Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any
 // goroutine, even many units later. Records that were not returned are due again after a crash or
@@ -70,7 +72,6 @@ type chunk struct {
 	work    []byte // a copy for callers to write into
 	ids     []byte // memory for setIDs
 	records []Record
-	mail    bool   // some of the records may have messages
 	end     uint64 // number of the record after the block
 	users   int    // records that are out, and the iterator; guarded by Store.mu
 }
@@ -92,26 +93,34 @@ func (c *chunk) yieldRecords(yield func(*Record, error) bool) bool {
 		r := &c.records[next]
 		// Merge is called here and not when the block is read: it is the caller's code and must not
 		// run under a lock, and records that are not handed out need no merging.
-		if c.mail {
-			for _, m := range c.store.takeMail(r) {
-				r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
-			}
+		mail, live := c.store.takeMail(r, 0)
+		for _, m := range mail {
+			r.Data = c.store.o.Merge(r.ID, r.Data, m.payload)
 		}
-		next++
-		more = yield(r, nil)
+		if len(mail) > 0 { // not before: Merge may panic
+			_, live = c.store.takeMail(r, len(mail))
+		}
+		if next++; live {
+			more = yield(r, nil)
+		}
 	}
 	return more
 }
 
-// takeMail returns the messages for a record that is being handed out. Those that arrive later wait
-// until it is returned.
-func (s *Store) takeMail(r *Record) []message {
+// takeMail drops the messages that were merged into a record that is being handed out, and returns
+// those that are there now. They wait until the record is returned if some were merged. It returns
+// false if Store.Delete has removed the record since its block was read.
+func (s *Store) takeMail(r *Record, merged int) (mail []message, live bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := r.bucket.mail[r.seq].all()
-	delete(r.bucket.mail, r.seq)
-	s.stats.Merged += int64(len(taken))
-	return taken
+	s.stats.Merged += int64(merged)
+	if s.places.get(r.seq) == 0 {
+		delete(r.bucket.mail, r.seq)
+		r.markReturned()
+		return nil, false
+	}
+	r.bucket.mail.drop(r.seq, merged)
+	return r.bucket.mail[r.seq].all(), true
 }
 
 // handedOut records that the first n records are out and the others are not.
@@ -140,10 +149,7 @@ type cursor struct {
 // next returns the next chunk that has records, or nil if none is due until a slot.
 func (r *cursor) next(ctx context.Context, limit int64) (*chunk, error) {
 	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		b, err := r.bucket(limit)
+		b, err := r.bucket(ctx, limit)
 		if b == nil || err != nil {
 			return nil, err
 		}
@@ -170,9 +176,12 @@ func (s *Store) setAside(b *bucket, lost extent.Block) {
 }
 
 // bucket returns the bucket to read from, with its messages loaded, or nil if there is none.
-func (r *cursor) bucket(limit int64) (*bucket, error) {
+func (r *cursor) bucket(ctx context.Context, limit int64) (*bucket, error) {
 	s := r.s
 	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		s.mu.Lock()
 		s.idle()
 		err := s.refusal()
@@ -185,7 +194,8 @@ func (r *cursor) bucket(limit int64) (*bucket, error) {
 			b.loaded = b.loaded || b.messages.Count() == 0
 		}
 		ready := b != nil && b.loaded
-		if p := s.split; err == nil && p != nil && len(p.into) > 0 {
+		spread := s.split != nil && len(s.split.into) > 0
+		if err == nil && spread {
 			b, ready = nil, false // its records are due, but not moved yet
 		}
 		s.mu.Unlock()
@@ -197,8 +207,8 @@ func (r *cursor) bucket(limit int64) (*bucket, error) {
 		case b != nil:
 			err = s.loadMail(b)
 		default:
-			more, err = s.advanceTo(limit)
-			if !more && err == nil {
+			more, err = s.advanceTo(ctx, limit)
+			if !more && err == nil && !spread { // a spread may have ended since
 				return nil, nil
 			}
 		}
@@ -213,7 +223,13 @@ const maxParts = 256
 
 // advanceTo begins the next slot in which something is due, up to a limit. It reports whether the
 // caller should look again.
-func (s *Store) advanceTo(limit int64) (more bool, err error) {
+func (s *Store) advanceTo(ctx context.Context, limit int64) (more bool, err error) {
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock() // so that it does not come between the look at ctx and the wait
+		defer s.mu.Unlock()
+		s.changed.Broadcast()
+	})
+	defer stop()
 	err = s.change(wal.MaxSize(0), func() (survives bool, err error) {
 		now, spread := s.calendar.Now(), s.split != nil && len(s.split.into) > 0
 		if more = now < limit || spread; !more {
@@ -226,7 +242,9 @@ func (s *Store) advanceTo(limit int64) (more bool, err error) {
 		parts := s.partsOf(to)
 		if to == now || parts > 1 && s.split != nil {
 			s.request(&s.splitter)
-			s.wait()
+			if ctx.Err() == nil {
+				s.wait()
+			}
 			return true, nil
 		}
 		// The log says only that a slot began, since a replay makes the same moves.
@@ -258,7 +276,7 @@ func (s *Store) partsOf(slot int64) uint64 {
 }
 
 // loadMail reads the messages for a bucket that is due. It holds no lock while it reads. Messages
-// that are damaged are lost, and the error says so.
+// that are damaged are lost; Due reports each block.
 func (s *Store) loadMail(b *bucket) error {
 	var mail mailbox
 	var damage []error
@@ -268,8 +286,9 @@ func (s *Store) loadMail(b *bucket) error {
 		count := b.messages.Count()
 		if b.dead || read == count {
 			b.mail, b.loaded = mail, true
+			s.keepDamage(damage...)
 			s.mu.Unlock()
-			return errors.Join(damage...)
+			return nil
 		}
 		s.mu.Unlock()
 		_, err := walkMessages(r, b, read, count, keepDamage(&damage), func(_, seq uint64, m message) bool {
@@ -293,7 +312,7 @@ func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chun
 		return nil, err
 	}
 	if found.Count == 0 || b.dead {
-		b.next = b.records.Count() // the rest is gone
+		b.next = max(b.next, found.First) // the rest was gone at the time of the read
 		return nil, nil
 	}
 	// Callers may write into their records, and the log needs to know what they changed. So there
@@ -306,7 +325,7 @@ func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chun
 	c.raw, c.work = append(c.raw[:0], found.Raw...), append(c.work[:0], found.Raw...)
 	bad, ok := c.read(found)
 	if ok {
-		ok = s.keepLive(c)
+		ok = s.placed(c)
 	}
 	if !ok || len(c.records) == 0 {
 		b.next = c.end
@@ -318,7 +337,7 @@ func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chun
 		return nil, nil
 	}
 	c.setIDs()
-	c.users, c.mail = len(c.records)+1, len(b.mail) > 0
+	c.users = len(c.records) + 1
 	s.out += int64(len(c.records))
 	return c, nil
 }
@@ -348,25 +367,16 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 	return found.First, true
 }
 
-// keepLive removes the records of a chunk that were deleted, according to the bucket index. It
-// returns false if the index says that one is in another bucket: it would be handed out twice. This
-// can only be damage. The index is much larger than a CPU cache. A loop that does nothing else
-// fetches many of its lines at once, and Reschedule then finds them in the cache.
-func (s *Store) keepLive(c *chunk) bool {
-	deleted, strays := 0, 0
+// placed reports whether the bucket index says that each record of a chunk is here or deleted. If
+// one were in another bucket, it would be handed out twice. That can only be damage. The index is
+// much larger than a CPU cache. A loop that does nothing else fetches many of its lines at once, and
+// the calls that follow then find them in the cache.
+func (s *Store) placed(c *chunk) bool {
+	strays := 0
 	for i := range c.records {
-		switch s.places.get(c.records[i].seq) {
-		case c.bucket.number:
-		case 0:
-			deleted++
-		default:
+		if at := s.places.get(c.records[i].seq); at != c.bucket.number && at != 0 {
 			strays++
 		}
-	}
-	if deleted > 0 {
-		c.records = slices.DeleteFunc(c.records, func(r Record) bool {
-			return s.places.get(r.seq) == 0
-		})
 	}
 	return strays == 0
 }

@@ -118,7 +118,10 @@ func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
 // adoptManifest sets the state to that of a checkpoint.
 func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	s.generation = m.Generation + 1
-	s.bucketID, s.seq, s.records = m.NextBucket, m.NextSeq, m.Records
+	s.bucketID, s.seq, s.records, s.lost = m.NextBucket, m.NextSeq, m.Records, m.Lost
+	if err := lossOf(m.Lost); err != nil {
+		s.keepDamage(err)
+	}
 	s.calendar = calendar.New(m.Shape, m.Now, s.newBucket)
 	// The ends of levels depend on when buckets were split. A replay must split the next ones at
 	// the same changes.

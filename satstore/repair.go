@@ -106,6 +106,10 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 		v.noIDs = true
 	}
 	v.report(s.replay(m.Log))
+	for _, err := range s.damage {
+		v.report(err)
+	}
+	v.done.Lost = int64(s.lost.Records)
 	if s.stats.Cut > 0 {
 		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0,
 			"the end of the log is incomplete, as after a crash"))

@@ -9,7 +9,8 @@ import (
 )
 
 // Scan returns an iterator over a snapshot of all records, taken when it begins, in the order of
-// their buckets, with messages merged. Records that are out come as they were handed out. The
+// their buckets, with messages merged. Within a bucket they come in the order of arrival, unless its
+// messages exceed a quarter of [Options].Buffer. Records that are out come as they were handed out. The
 // caller may keep the Items. Scan does not block other calls, but space that they free on disk is
 // not reused until it ends. It yields an error once, with a zero Item, and ends.
 func (s *Store) Scan() iter.Seq2[Item, error] {

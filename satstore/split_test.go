@@ -78,7 +78,7 @@ func TestMoreMailThanMemory(t *testing.T) {
 		require.NoError(t, killed.Close())
 		send("https://a.test/7", len(want["https://a.test/7"]))
 		var err error
-		more, err = s.advanceTo(1003)
+		more, err = s.advanceTo(t.Context(), 1003)
 		require.NoError(t, err)
 	}
 	require.Greater(t, len(s.due), 5)
@@ -139,7 +139,7 @@ func TestMessagesDuringASplit(t *testing.T) {
 	steps := 0
 	for nowOf(s) < 1060 {
 		if s.split == nil {
-			_, err := s.advanceTo(s.reach(1060))
+			_, err := s.advanceTo(t.Context(), s.reach(1060))
 			require.NoError(t, err)
 			continue
 		}
@@ -197,7 +197,7 @@ func TestKillDuringASplit(t *testing.T) {
 		steps := 0
 		for nowOf(s) < 1063 {
 			if s.split == nil {
-				_, err := s.advanceTo(s.reach(1063))
+				_, err := s.advanceTo(t.Context(), s.reach(1063))
 				require.NoError(t, err)
 				continue
 			}
@@ -297,7 +297,7 @@ func TestOrderWhileABucketIsSpread(t *testing.T) {
 	}
 	s.splitter.run = func() error { return nil } // so that only this test moves entries
 	for s.split == nil {
-		_, err := s.advanceTo(s.reach(1003))
+		_, err := s.advanceTo(t.Context(), s.reach(1003))
 		require.NoError(t, err)
 	}
 	require.Greater(t, len(s.split.into), 3)

@@ -1,11 +1,14 @@
 package satstore
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 )
 
 // A state is what changes modify: the place of each record and each message. New changes and a
@@ -25,8 +28,19 @@ type state struct {
 	bucketID uint64    // of the next bucket
 	seq      uint64    // of the next record
 	records  int64
-	damage   []error // that splits have found, for Due to report
-	scratch  []byte  // for one entry
+	damage   []error       // found by splits and with messages, for Due to report
+	lost     manifest.Lost // in splits, since the store was created
+	scratch  []byte        // for one entry
+}
+
+// lossOf returns an error for what splits have lost, or nil.
+func lossOf(l manifest.Lost) error {
+	if l == (manifest.Lost{}) {
+		return nil
+	}
+	return disk.Corrupt(extent.Name, 0, fmt.Sprintf(
+		"splits have lost %d records and %d messages in damaged blocks: use Repair",
+		l.Records, l.Messages))
 }
 
 // newBucket makes a bucket with an id and a number.
@@ -320,7 +334,11 @@ func (s *state) moveEntries(next batch) {
 		}
 	}
 	for _, m := range next.messages {
-		if b := s.numbers[s.places.get(m.seq)]; b != nil {
+		switch b := s.numbers[s.places.get(m.seq)]; b {
+		case nil: // it was deleted
+		case p.bucket: // it could not be read; here, its messages would never end
+			s.lost.Messages++
+		default:
 			s.addMessageTo(b, m.seq, m.message)
 		}
 	}
@@ -335,13 +353,19 @@ func (s *state) skipEntries(n uint64, damage error) {
 	p := s.split
 	if p.phase() == movesRecords {
 		p.moved += n
+		s.lost.Records += n
 	} else {
 		p.forwarded += n
+		s.lost.Messages += n
 	}
-	if len(s.damage) < maxFindings {
-		s.damage = append(s.damage, damage)
-	}
+	s.keepDamage(damage)
 	s.endSplit()
+}
+
+// keepDamage keeps damage for Due, up to a limit.
+func (s *state) keepDamage(found ...error) {
+	room := max(0, maxFindings-len(s.damage))
+	s.damage = append(s.damage, found[:min(room, len(found))]...)
 }
 
 // endSplit drops the bucket of a split that has nothing left to move, and begins the next split.

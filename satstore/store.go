@@ -274,8 +274,9 @@ func (s *Store) refusal() error {
 
 // fail makes the store read-only until a Sync succeeds. It requires that s.mu is held.
 func (s *Store) fail(err error) error {
-	s.failed = err
-	s.broken = s.broken || errors.Is(err, wal.ErrBroken)
+	if !s.broken {
+		s.failed, s.broken = err, errors.Is(err, wal.ErrBroken)
+	}
 	s.changed.Broadcast()
 	return s.refusal()
 }

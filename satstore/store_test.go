@@ -1,6 +1,7 @@
 package satstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -280,7 +281,7 @@ func (c *scene) advance(slot int64) {
 // pass advances to a slot without handing out records.
 func (s *Store) pass(slot int64) (err error) {
 	for more := true; more && err == nil; {
-		more, err = s.advanceTo(slot)
+		more, err = s.advanceTo(context.Background(), slot)
 	}
 	return err
 }

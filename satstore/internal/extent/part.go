@@ -231,7 +231,9 @@ func (p *Part) View() Part {
 		p.freeze() // cheaper than a copy
 	}
 	for _, g := range p.groups {
-		v.groups = append(v.groups, &Group{buffers: slices.Clone(g.buffers), Extent: g.Extent})
+		v.groups = append(v.groups, &Group{
+			buffers: slices.Clone(g.buffers), bytes: g.bytes, Extent: g.Extent,
+		})
 		for _, b := range g.buffers {
 			b.pins++
 		}

@@ -25,6 +25,7 @@ type Reader struct {
 	data   []byte
 	at     int    // of the next block in data
 	first  uint64 // of the entries in that block
+	early  bool   // data was read ahead
 
 	following []Extent // the next extents to read ahead
 	fetches   []*fetch // in order
@@ -63,7 +64,8 @@ func (r *Reader) Open(part *Part, bucket uint64, magic uint32) {
 }
 
 // Next returns the block that holds an entry. If the entry is gone, it returns the next block. The
-// block is valid until the next call. Its Count is 0 at the end of the part. After an error, First
+// block is valid until the next call. At the end of the part, its Count is 0 and First is how many
+// entries the part had. After an error, First
 // and Count say which entries cannot be read, so that the caller can continue after them.
 func (r *Reader) Next(entry uint64) (Block, error) {
 	e, found := r.locate(entry)
@@ -74,8 +76,13 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 		}
 		// The extent may have been released during the read, and overwritten after a checkpoint.
 		was := e
-		if e, found = r.locate(entry); e == was {
+		if e, found = r.locate(entry); e == was && !r.early {
 			return read, err
+		}
+		// The same holds for data that was read ahead, when another extent may have been there.
+		if e == was {
+			r.extent = Extent{}
+			r.Close()
 		}
 	}
 	return found, nil
@@ -101,10 +108,11 @@ func (r *Reader) locate(entry uint64) (e Extent, found Block) {
 		}
 	}
 	found, ok := p.inMemory(max(entry, p.disk), r.memory[:0])
-	if ok {
-		r.memory = found.Raw
-		found.Magic, found.Bucket = r.magic, r.bucket
+	if !ok {
+		return e, Block{First: p.Count()}
 	}
+	r.memory = found.Raw
+	found.Magic, found.Bucket = r.magic, r.bucket
 	return e, found
 }
 
@@ -192,7 +200,7 @@ func (r *Reader) fetch(e Extent) error {
 	for len(r.fetches) > 0 && r.fetches[0].extent != e {
 		r.drop() // it is no longer needed
 	}
-	if len(r.fetches) == 0 {
+	if r.early = len(r.fetches) > 0; !r.early {
 		r.begin(e)
 	}
 	r.readOn()

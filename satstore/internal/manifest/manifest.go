@@ -26,7 +26,7 @@ const (
 )
 
 // magic names the version of all files of a store. It is on disk. Do not change it; add a version.
-const magic = "SATCHK5\n"
+const magic = "SATCHK6\n"
 
 // Limits of a Manifest.
 const (
@@ -46,6 +46,7 @@ type Manifest struct {
 	NextBucket uint64
 	NextSeq    uint64
 	Records    int64
+	Lost       Lost
 	Ends       []int64 // of the calendar's levels
 	IDs        idset.State
 	Pages      []extent.Extent // of the bucket index; those with Size 0 are not saved
@@ -53,6 +54,9 @@ type Manifest struct {
 	Split      *Split          // of the next bucket; nil if none is being split
 	Buckets    []Bucket
 }
+
+// Lost counts entries that splits could not move because of damage.
+type Lost struct{ Records, Messages uint64 }
 
 // A Split is the progress of the split of a bucket.
 type Split struct {
@@ -106,6 +110,8 @@ func (m *Manifest) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, m.NextBucket)
 	b = binary.AppendUvarint(b, m.NextSeq)
 	b = binary.AppendUvarint(b, uint64(m.Records))
+	b = binary.AppendUvarint(b, m.Lost.Records)
+	b = binary.AppendUvarint(b, m.Lost.Messages)
 	b = binary.AppendUvarint(b, uint64(len(m.Ends)))
 	for _, end := range m.Ends {
 		b = binary.AppendVarint(b, end)
@@ -172,6 +178,7 @@ func decode(b []byte, at int64) (*Manifest, error) {
 		NextBucket: d.Uvarint(),
 		NextSeq:    d.Number(MaxSeq),
 		Records:    int64(d.Number(MaxSeq)),
+		Lost:       Lost{d.Uvarint(), d.Uvarint()},
 	}
 	for n := d.Length(64); len(m.Ends) < n && !d.Bad; {
 		m.Ends = append(m.Ends, d.Varint())

@@ -20,7 +20,7 @@ import (
 func example() *Manifest {
 	return &Manifest{
 		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
-		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Ends: []int64{64, 1 << 14},
+		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Lost: Lost{70, 300}, Ends: []int64{64, 1 << 14},
 		IDs: idset.State{Last: 4, Runs: []table.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
 		Pages: []extent.Extent{
 			{}, {At: 90, Size: 1 << 17, Generation: 2}, {At: 200, Size: 1 << 17, Generation: 7},

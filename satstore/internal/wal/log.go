@@ -23,9 +23,11 @@ type Log struct {
 
 	// Locked in this order: syncing during a sync, io during a write. The last one is the caller's
 	// and is held during Append, so that a change needs no lock of its own.
-	syncing sync.Mutex
+	syncing sync.Mutex  // guards broken
 	io      sync.Mutex  // guards the files
 	lock    sync.Locker // guards the halves, the coder and the lengths
+
+	broken error // of the first sync that failed: those after it would prove nothing
 
 	files     []*File // the last one is active; the others stay until Release
 	unwritten []byte  // changes of the inactive half, to be written next
@@ -165,6 +167,9 @@ func (l *Log) write() error {
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
+	if l.broken != nil {
+		return l.broken
+	}
 	if err := l.Flush(); err != nil {
 		return err
 	}
@@ -180,7 +185,8 @@ func (l *Log) Sync() error {
 			continue
 		}
 		if err := f.Sync(); err != nil {
-			return fmt.Errorf("%w: sync log: %w", ErrBroken, err)
+			l.broken = fmt.Errorf("%w: sync log: %w", ErrBroken, err)
+			return l.broken
 		}
 		l.io.Lock()
 		f.synced = ends[i]
