@@ -77,7 +77,8 @@ var decoders = []decoder{
 
 	{"robotstxt.Parse and Match", func(in string) {
 		f := robotstxt.Parse([]byte(in))
-		f.SitemapURLs("http://a.test/robots.txt")
+		for range f.SitemapURLs("http://a.test/robots.txt") {
+		}
 		rules := f.Rules("a")
 		rules.Match("http://a.test/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab")
 		rules.Delay()
@@ -92,12 +93,14 @@ var decoders = []decoder{
 	{"robotstag.FromMeta", func(in string) { robotstag.FromMeta("robots", in, "a") }, "", fieldAtoms},
 	{"usage", fields(func(h http.Header) {
 		usage.FromHeader(h)
-		usage.HeaderLicenses(h, "http://a.test/")
+		for range usage.HeaderLicenses(h, "http://a.test/") {
+		}
 		usage.DemandOf(402, h)
 	}, "Content-Usage", "Link", "WWW-Authenticate"), "", append([]string{"bots=n,", "<a>;rel=license,"}, fieldAtoms...)},
 	{"usage of robots.txt", func(in string) {
 		f := robotstxt.Parse([]byte(in))
-		usage.Licenses(f, "http://a.test/robots.txt")
+		for range usage.Licenses(f, "http://a.test/robots.txt") {
+		}
 		usage.ContentUsage(f.Rules("a"), "http://a.test/")
 		usage.ContentSignal(f.Rules("a"), "http://a.test/")
 	}, "User-agent: *\n", []string{

@@ -33,6 +33,24 @@ func TestLayersFollowTheFormula(t *testing.T) {
 	}
 }
 
+// TestMaxBytesCountsTheList grows filters with and without a list until they are saturated.
+func TestMaxBytesCountsTheList(t *testing.T) {
+	const capacity, list, bound = 1000, 500, 100_000
+	layers := map[int]int{}
+	for _, recent := range []int{0, list} {
+		f := dedupe.New(dedupe.Options{Capacity: capacity, Recent: recent, MaxBytes: bound})
+		for i := range 100 * capacity {
+			f.Add(strconv.Itoa(i))
+		}
+		s := f.Stats()
+		require.True(t, s.Saturated)
+		require.Equal(t, recent, s.Recent)
+		require.LessOrEqual(t, s.Bytes, uint64(bound))
+		layers[recent] = s.Layers
+	}
+	require.Greater(t, layers[0], layers[list])
+}
+
 // TestRotatingFilterRemembersCapacityURLs checks both halves of the promise: a URL added within the
 // last Capacity URLs is known, and a URL that was not added for much longer is forgotten.
 func TestRotatingFilterRemembersCapacityURLs(t *testing.T) {

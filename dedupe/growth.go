@@ -128,6 +128,6 @@ func (g *growth) report(n int) {
 
 // exceeds reports whether more bytes would exceed MaxBytes.
 func (g *growth) exceeds(more int64) bool {
-	bound := g.plan.MaxBytes
-	return bound < 0 || bound > 0 && g.bytes+more > bound
+	bound, list := g.plan.MaxBytes, int64(g.listSize())*int64(g.shards)*recentBytes
+	return bound < 0 || bound > 0 && g.bytes+list+more > bound
 }

@@ -26,8 +26,9 @@ type Options struct {
 	// package has the figures.
 	Recent int
 
-	// MaxBytes bounds the memory of a Filter that grows beyond its Capacity. 0 means unlimited; a
-	// negative number means that it must not grow. A Filter that cannot grow is saturated: its
+	// MaxBytes bounds the memory of a Filter that grows beyond its Capacity, with the full list of
+	// Recent. If Capacity and Recent alone take more, it does not grow. 0 means unlimited; a negative
+	// number means that it must not grow. A Filter that cannot grow is saturated: its
 	// error exceeds Rate, as [Filter.Stats] reports.
 	MaxBytes int64
 

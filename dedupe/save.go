@@ -65,7 +65,7 @@ func (f *Filter) WriteTo(w io.Writer) (int64, error) {
 }
 
 // WriteFile replaces a file by what WriteTo writes. After a power failure, the old or the new file is
-// there. Only the owner may read it, since it has the hash key.
+// there. Only the owner may read a new file, since it has the hash key; an old one keeps its mode.
 func (f *Filter) WriteFile(name string) error {
 	if err := durable.WriteFile(name, f); err != nil {
 		return fmt.Errorf("dedupe: %w", err)

@@ -64,7 +64,7 @@ type bodyReader struct {
 	limit   int64
 	codings string // by content.Of
 	held    reservation
-	waited  bool // for memory; the server may have given up meanwhile
+	waited  bool // for memory; the server may have given up meanwhile, or have too little time left
 }
 
 // read reads a body with an announced length, -1 if that is unknown.
@@ -80,7 +80,7 @@ func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 		if b.c.decodes(b.codings) { // which is enough for the encoded form to grow
 			need = roundUp(most+1) + grown(b.limit)
 		}
-		if !b.reserve(need) {
+		if !b.reserve(b.x.ctx, need) {
 			return raw, b.cut(false, errMemory)
 		}
 		raw = raw[:smallBody+1] // the byte that told of more
@@ -90,14 +90,14 @@ func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 	return raw, b.cut(over, err)
 }
 
-// reserve waits for n bytes of memory. That time does not count against the server.
-func (b *bodyReader) reserve(n int64) bool {
+// reserve waits for n bytes of memory until ctx ends. That time does not count against the server.
+func (b *bodyReader) reserve(ctx context.Context, n int64) bool {
 	if b.c.budget == nil || b.held.n > 0 {
 		return true
 	}
 	b.x.watch.pause()
 	defer b.x.watch.resume()
-	got, waited, err := b.c.budget.reserve(b.x.ctx, n)
+	got, waited, err := b.c.budget.reserve(ctx, n)
 	b.held = reservation{b.c.budget, got}
 	b.waited = b.waited || waited
 	return err == nil
@@ -106,7 +106,7 @@ func (b *bodyReader) reserve(n int64) bool {
 // cut says why a body ended where it did.
 func (b *bodyReader) cut(over bool, err error) Kind {
 	cut := cutBy(b.x.ctx, over, err)
-	if err == errMemory || cut == CutDisconnect && b.waited {
+	if err == errMemory || b.waited && (cut == CutDisconnect || cut == CutTime) {
 		return CutMemory
 	}
 	return cut

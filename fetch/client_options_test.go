@@ -79,7 +79,10 @@ func relay(s *session, to string) {
 		return
 	}
 	defer conn.Close()
-	go func() { _, _ = io.Copy(conn, s.br) }()
+	go func() {
+		_, _ = io.Copy(conn, s.br)
+		conn.Close()
+	}()
 	_, _ = io.Copy(s, conn)
 }
 
@@ -116,6 +119,7 @@ func TestHTTPProxy(t *testing.T) {
 		_, _, err = viaTransport(t, c, req)
 		require.ErrorIs(t, err, fetch.Blocked, url)
 	}
+	require.Len(t, p.asked, 3, "none of these")
 	opts.Proxy = "http://" + proxy
 	c = newClient(t, opts)
 	require.Equal(t, fetch.Proxy, fails(t, c, "http://a.test/").Kind)

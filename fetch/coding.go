@@ -2,11 +2,13 @@ package fetch
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"math"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spinneret-go/spinneret/internal/content"
 )
@@ -33,9 +35,34 @@ func (c *Client) decodes(codings string) bool {
 type unpacker struct {
 	raw     bytes.Reader
 	decoded content.Reader
+	until   until
 }
 
 var unpackers = sync.Pool{New: func() any { return new(unpacker) }}
+
+// until is when the work on a body ends: when the caller leaves, or at a time; the zero time means
+// never. The context of the exchange does not say that. A limit on the server ends it, too, and what
+// has come before is still worth decoding.
+type until struct {
+	caller context.Context
+	at     time.Time
+}
+
+// Err is what content.Options wants.
+func (u *until) Err() error {
+	if err := u.caller.Err(); err != nil || u.at.IsZero() || time.Now().Before(u.at) {
+		return err
+	}
+	return context.DeadlineExceeded
+}
+
+// context returns u as a context, for something that waits.
+func (u *until) context() (context.Context, context.CancelFunc) {
+	if u.at.IsZero() {
+		return u.caller, func() {}
+	}
+	return context.WithDeadline(u.caller, u.at)
+}
 
 // decode decodes raw. A body of an unknown coding, or one that does not begin like its coding, is
 // returned as it is.
@@ -53,24 +80,26 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	if byRatio := b.c.opts.ratioLimit(int64(len(raw))); byRatio < limit {
 		limit, why = byRatio, CutRatio
 	}
-	b.x.watch.pause() // the server has done its part
 	u := unpackers.Get().(*unpacker)
 	u.raw.Reset(raw)
+	u.until = until{b.x.parent, b.x.watch.decoding()}
 	u.decoded.Reset(&u.raw, b.codings,
-		content.Options{Brotli: b.c.opts.Brotli, Max: limit, Until: b.x.ctx})
-	body, over, err := b.unpack(&u.decoded, raw, limit)
+		content.Options{Brotli: b.c.opts.Brotli, Max: limit, Until: &u.until})
+	body, over, err := b.unpack(u, raw, limit)
+	late := u.until.Err() != nil
 	u.decoded.Close()
 	u.raw.Reset(nil) // or the pool would keep the page
+	u.until = until{}
 	unpackers.Put(u)
 	switch {
-	case err == errMemory:
+	case err == errMemory, err != nil && late && b.waited:
 		return body, CutMemory
 	case over || errors.Is(err, content.ErrTooLarge):
 		return body, why
 	// A body that was cut on the wire ends in the middle of its coding. That is not a second fault.
 	case cut != Whole:
 		return body, cut
-	case err != nil && b.x.ctx.Err() != nil:
+	case err != nil && late:
 		return body, CutTime
 	case err != nil:
 		return body, CutCoding
@@ -78,22 +107,25 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	return body, Whole
 }
 
-// unpack reads raw, decoded by r, up to limit bytes, and reports whether there were more. With an
+// unpack reads raw, decoded by u, up to limit bytes, and reports whether there were more. With an
 // error it returns what was decoded before.
 func (b *bodyReader) unpack(
-	r *content.Reader, raw []byte, limit int64,
+	u *unpacker, raw []byte, limit int64,
 ) (body []byte, over bool, err error) {
 	guess := firstGuess(b.codings, raw, limit)
 	small := limit
 	if b.held.n == 0 {
 		small = min(limit, smallBody)
 	}
+	r := &u.decoded
 	g := growth{&b.c.buffers, small, guess}
 	body, over, err = g.read(b.c.buffers.get(min(guess, small)+1), r, nil)
 	if !over || small == limit {
 		return body, over, err
 	}
-	if !b.reserve(grown(limit)) {
+	ctx, cancel := u.until.context()
+	defer cancel()
+	if !b.reserve(ctx, grown(limit)) {
 		return body, false, errMemory
 	}
 	body = b.c.buffers.grow(body[:small+1], min(max(guess, 2*small), limit)+1)

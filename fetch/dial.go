@@ -136,18 +136,21 @@ func (unknownAddr) String() string { return "" }
 
 // dialPlain is the transport's DialContext. HTTP/1.x runs over what it returns.
 func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.Conn, error) {
-	p, err := c.connect(ctx, network, unpin(ctx, hostport))
+	hostport = unpin(ctx, hostport)
+	p, err := c.connect(ctx, network, hostport)
 	if err != nil {
 		return nil, err
 	}
-	return c.recorded(p), nil
+	return c.recorded(p, hostport), nil
 }
 
 // recorded returns a connection of HTTP/1.x that records heads, up to the length at which the
 // transport gives up.
-func (c *Client) recorded(conn net.Conn) *httpwire.Conn {
+func (c *Client) recorded(conn net.Conn, dialed string) *httpwire.Conn {
 	const most = 1 << 30
-	return httpwire.New(conn, int(min(c.opts.MaxHeader, most)), MaxFields)
+	w := httpwire.New(conn, int(min(c.opts.MaxHeader, most)), MaxFields)
+	w.Dialed = dialed
+	return w
 }
 
 // dialTLS is the transport's DialTLSContext. It does the handshake itself, so that the recorder
@@ -177,7 +180,7 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 		p.meter()
 		return conn, nil
 	}
-	w := c.recorded(conn)
+	w := c.recorded(conn, hostport)
 	w.TLS = &state
 	return w, nil
 }
@@ -212,8 +215,9 @@ func (c *Client) connect(ctx context.Context, network, hostport string) (*peer, 
 		if err == nil {
 			return &peer{Conn: conn, addr: addr}, nil
 		}
-		// The resolver prefers the first address, so its failure is the most telling.
-		if first == nil {
+		// The resolver prefers the first address, so its failure is the most telling, unless it is
+		// one of this machine, such as that it has no IPv6.
+		if first == nil || neterr.Local(first) && !neterr.Local(err) {
 			first = err
 		}
 		// Without time left, the other addresses would fail for that reason alone.

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -167,7 +166,7 @@ func (e *Error) Local() bool {
 	case NoAgent, NoContact, BadURL, Blocked, Proxy, Canceled, CutLength, CutRatio, CutMemory:
 		return true
 	}
-	return false
+	return neterr.Local(e.Err)
 }
 
 // Temporary reports whether the same Get may succeed later, without a change of the URL, the
@@ -239,17 +238,6 @@ func disconnected(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "server closed idle connection") ||
 		strings.Contains(text, "http2: client connection lost")
-}
-
-// isTLS reports whether err is one of a handshake that the transport has done.
-func isTLS(err error) bool {
-	var (
-		certificate *tls.CertificateVerificationError
-		record      tls.RecordHeaderError
-		alert       tls.AlertError
-	)
-	return errors.As(err, &certificate) || errors.As(err, &record) || errors.As(err, &alert) ||
-		strings.Contains(err.Error(), "TLS handshake timeout")
 }
 
 // timedOut reports whether err says that a time limit was reached, whoever set it.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/stretchr/testify/require"
 )
 
@@ -108,6 +110,34 @@ func TestGetFailsToConnect(t *testing.T) {
 	e = fails(t, newClient(t, fetch.Options{Resolve: resolveTo()}), "http://a.test/")
 	require.Equal(t, fetch.Resolve, e.Kind)
 	require.EqualError(t, e, "fetch: http://a.test/: resolve: no address")
+}
+
+// A lack of this machine says nothing about the server, and is not more telling than what another of
+// its addresses says.
+func TestLocalFailuresToConnect(t *testing.T) {
+	opts := fetch.Options{UserAgent: "testbot (bot@a.test)", Reach: fetch.Anywhere}
+	for _, lack := range []syscall.Errno{
+		syscall.EMFILE, syscall.ENOBUFS, syscall.ENETUNREACH, syscall.EADDRNOTAVAIL,
+	} {
+		opts.Dial = func(_ context.Context, network, addr string) (net.Conn, error) {
+			err := &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+			if strings.HasPrefix(addr, "[") {
+				err.Err = os.NewSyscallError("socket", lack)
+			}
+			return nil, err
+		}
+		opts.Resolve = resolveTo("2606:2800:21f::1", "2606:2800:21f::2")
+		e := fails(t, newClient(t, opts), "http://a.test/")
+		require.Equal(t, fetch.Connect, e.Kind)
+		require.Equal(t, "[2606:2800:21f::1]:80", e.Addr.String())
+		require.True(t, e.Local(), "%v", e)
+		opts.Resolve = resolveTo("2606:2800:21f::1", "192.0.2.1")
+		e = fails(t, newClient(t, opts), "http://a.test/")
+		require.ErrorIs(t, e, syscall.ECONNREFUSED)
+		require.Equal(t, "192.0.2.1:80", e.Addr.String())
+		require.False(t, e.Local())
+		require.False(t, neterr.Local(e))
+	}
 }
 
 // A layer above knows by net.DNSError that no server was asked, whatever Options.Resolve returns.

@@ -31,20 +31,21 @@ const maxAttempts = 3
 // exchange is one request in flight. net/http reports to it from several goroutines, some of which
 // may outlive the Get, hence the lock.
 type exchange struct {
-	ctx    context.Context // of the round trip; set before it and not changed
+	parent context.Context // of the caller
+	ctx    context.Context // of the round trip, a child of parent; set before it and not changed
 	cancel context.CancelCauseFunc
 
-	mu       sync.Mutex
-	late     Kind            // to report if the time runs out now; not changed once there is a connection
-	addr     netip.AddrPort  // of the server, once known
-	peer     *peer           // of the connection; nil before there is one
-	heads    *httpwire.Heads // on that connection; nil for HTTP/2
-	asked    bool            // net/http has looked for a connection
-	attempts int
-	reused   bool
-	interim  int64 // bytes of interim responses that the caller was told of
-	tls      *tls.ConnectionState
-	pin      netip.Addr // of Request.Addr; set before the round trip and not changed
+	mu         sync.Mutex
+	connecting bool            // net/http looks for a connection and has not found one yet
+	late       Kind            // to report if the time runs out now; by dials only while connecting
+	addr       netip.AddrPort  // of the server, once known
+	peer       *peer           // of the connection; nil before there is one
+	heads      *httpwire.Heads // on that connection; nil for HTTP/2
+	attempts   int
+	reused     bool
+	interim    int64 // bytes of interim responses that the caller was told of
+	tls        *tls.ConnectionState
+	pin        netip.Addr // of Request.Addr; set before the round trip and not changed
 
 	start, wroteAt, firstByteAt time.Time
 
@@ -55,7 +56,7 @@ type exchange struct {
 
 // newExchange returns an exchange on behalf of a caller with ctx, to be ended by end.
 func newExchange(ctx context.Context) *exchange {
-	x := &exchange{late: ConnectTimeout, start: time.Now()}
+	x := &exchange{parent: ctx, late: ConnectTimeout, start: time.Now()}
 	x.ctx, x.cancel = context.WithCancelCause(x.traced(ctx))
 	return x
 }
@@ -101,6 +102,7 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 		return false
 	}
 	// The last connection counts.
+	x.connecting = false
 	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
 	x.attempts++
 	x.wroteAt, x.firstByteAt = time.Time{}, time.Time{}
@@ -170,11 +172,11 @@ func (x *exchange) end() {
 }
 
 // canceled returns the error of an exchange whose caller's context has ended.
-func (x *exchange) canceled(parent context.Context, url string) *Error {
+func (x *exchange) canceled(url string) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return &Error{
-		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(parent), Attempts: x.attempts,
+		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
 	}
 }
 
@@ -185,11 +187,11 @@ func (x *exchange) cut(kind Kind, cause error) *Error {
 	return &Error{Kind: kind, Addr: x.addr, Err: cause, Attempts: x.attempts}
 }
 
-// failure turns the error of a round trip into that of Get. parent is the caller's context.
-func (x *exchange) failure(parent context.Context, err error, o *Options) *Error {
+// failure turns the error of a round trip into that of Get.
+func (x *exchange) failure(err error, o *Options) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	e := x.classify(parent, err, o)
+	e := x.classify(err, o)
 	e.Attempts = x.attempts
 	return e
 }
@@ -199,11 +201,11 @@ func (x *exchange) failure(parent context.Context, err error, o *Options) *Error
 // The order matters. If a context has ended, the error only echoes that, in a form that depends on
 // where it caught the transport; so the contexts are checked first. The texts of net/http come
 // last.
-func (x *exchange) classify(parent context.Context, err error, o *Options) *Error {
+func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
 	switch {
-	case parent.Err() != nil:
-		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(parent)}
+	case x.parent.Err() != nil:
+		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(x.parent)}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
 	case context.Cause(x.ctx) == errTime && x.late == Proxy:
@@ -218,12 +220,10 @@ func (x *exchange) classify(parent context.Context, err error, o *Options) *Erro
 		// Several exchanges may share it, each with its own URL.
 		e := *dialed
 		return &e
-	case isTLS(err): // through an HTTP proxy, the transport does the handshake
-		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: neterr.Handshake(err)}
+	case x.connecting && o.Proxy != "":
+		return x.unconnected(err)
 	case timedOut(err):
 		return &Error{Kind: HeadTimeout, Addr: x.addr, Err: err}
-	case x.asked && x.attempts == 0 && o.Proxy != "": // it did not let the request through
-		return proxyError(err)
 	case x.headTooLarge(err, o.MaxHeader):
 		return &Error{Kind: HeaderTooLarge, Addr: x.addr, Err: err}
 	case disconnected(err), x.heads != nil && x.heads.BrokeOff():
@@ -232,6 +232,21 @@ func (x *exchange) classify(parent context.Context, err error, o *Options) *Erro
 		return &Error{Kind: BadURL, Err: err}
 	}
 	return &Error{Kind: Protocol, Addr: x.addr, Err: err}
+}
+
+// unconnected returns the error of a connection that net/http did not get through an HTTP proxy. It
+// requires that x.mu is held.
+//
+// The errors of a server's handshake have no types by which they could be told from those of a proxy
+// that breaks off, so the step decides.
+func (x *exchange) unconnected(err error) *Error {
+	switch {
+	case x.late == TLSTimeout:
+		return &Error{Kind: pick(err, TLS, TLSTimeout), Addr: x.addr, Err: neterr.Handshake(err)}
+	case x.late == ConnectTimeout && timedOut(err):
+		return &Error{Kind: ConnectTimeout, Addr: x.addr, Err: err}
+	}
+	return proxyError(err)
 }
 
 // headTooLarge requires that x.mu is held.

@@ -14,7 +14,7 @@ import (
 
 // Client fetches URLs. Its methods are safe for concurrent use.
 //
-// It keeps idle connections within its Options. For each, net/http runs two goroutines, which
+// It keeps idle connections within its Options: see MaxIdle about those of HTTP/2. For each, net/http runs two goroutines, which
 // CloseIdleConnections or IdleTimeout ends.
 type Client struct {
 	opts      Options // with its defaults filled in
@@ -113,7 +113,7 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	x := newExchange(ctx)
 	x.pin = request.Addr.Unmap()
 	defer x.end()
-	resp, r, err := c.open(ctx, x, &request)
+	resp, r, err := c.open(x, &request)
 	if err != nil {
 		err.URL = withoutPassword(request.URL)
 		return nil, err
@@ -122,23 +122,21 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	c.readBodies(x, resp, request.MaxBody, r)
 	// Half a page is useful if the server is to blame. A caller who leaves wants none of it, and
 	// must not mistake it for the server's doing.
-	if ctx.Err() != nil && (r.RawCut != Whole || r.Truncated == CutTime) {
+	if ctx.Err() != nil && (r.RawCut != Whole || r.Truncated == CutTime || r.Truncated == CutMemory) {
 		c.Release(r)
-		return nil, x.canceled(ctx, withoutPassword(request.URL))
+		return nil, x.canceled(withoutPassword(request.URL))
 	}
 	x.describe(r)
 	return r, nil
 }
 
 // open sends request and waits for the head of the response.
-func (c *Client) open(
-	ctx context.Context, x *exchange, request *Request,
-) (*http.Response, *Response, *Error) {
+func (c *Client) open(x *exchange, request *Request) (*http.Response, *Response, *Error) {
 	req, url, err := c.prepare(x.ctx, request)
 	if err != nil {
 		return nil, nil, err
 	}
-	resp, err := c.send(ctx, x, req)
+	resp, err := c.send(x, req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -159,18 +157,15 @@ func (c *Client) answer(
 	return r
 }
 
-// send makes the round trip of req, which the transport may change, on behalf of a caller with
-// ctx.
+// send makes the round trip of req, which the transport may change.
 //
 // The transport and not an http.Client sends it: that one follows redirects, keeps cookies and
 // sends the credentials of a URL.
-func (c *Client) send(
-	ctx context.Context, x *exchange, req *http.Request,
-) (*http.Response, *Error) {
+func (c *Client) send(x *exchange, req *http.Request) (*http.Response, *Error) {
 	x.watch.begin(&c.opts, x.start, x.cancel)
 	resp, err := c.roundTrip(req)
 	if err != nil {
-		return nil, x.failure(ctx, err, &c.opts)
+		return nil, x.failure(err, &c.opts)
 	}
 	return resp, nil
 }
@@ -211,7 +206,7 @@ func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 		// The body would be the naked connection, without an end.
 		err = errSwitched
-	case resp.StatusCode == http.StatusProxyAuthRequired && c.transport.Proxy != nil:
+	case resp.StatusCode == http.StatusProxyAuthRequired && c.viaProxy(req.URL.Scheme):
 		err = proxyError(errors.New(resp.Status))
 	case countFields(resp.Header) > MaxFields:
 		// Those of HTTP/2 come over no wire of ours. net/http counts 32 bytes more for each

@@ -3,6 +3,7 @@ package fetch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,6 +28,11 @@ func TestHooksMaySendRequests(t *testing.T) {
 	dns := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {}))
 	defer dns.Close()
 	ask := func(ctx context.Context) error {
+		for _, key := range []any{httpctx.CrawlDelay{}, httpctx.EncodedBody{}} {
+			if ctx.Value(key) != nil { // what a layer wants for the page is not for its name server
+				return fmt.Errorf("%T is in the context", key)
+			}
+		}
 		for range 5 { // more than a request has attempts
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, dns.URL, nil)
 			if err != nil {
@@ -53,16 +60,22 @@ func TestHooksMaySendRequests(t *testing.T) {
 		},
 	})
 	var got, wrote int
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		GotConn:      func(httptrace.GotConnInfo) { got++ },
-		WroteRequest: func(httptrace.WroteRequestInfo) { wrote++ },
-	})
-	r, err := c.Get(ctx, "http://a.test/")
-	require.NoError(t, err)
-	require.Equal(t, 1, r.Attempts)
-	require.Equal(t, "127.0.0.1:80", r.Addr.String())
-	require.Len(t, *asked, 1)
-	require.Equal(t, []int{1, 1}, []int{got, wrote})
+	ctx := context.WithValue(t.Context(), httpctx.CrawlDelay{}, time.Second)
+	ctx = context.WithValue(ctx, httpctx.EncodedBody{}, func(*http.Response) io.Writer { return nil })
+	for _, trace := range []*httptrace.ClientTrace{
+		{}, {ConnectStart: func(string, string) {}},
+	} {
+		got, wrote = 0, 0
+		trace.GotConn = func(httptrace.GotConnInfo) { got++ }
+		trace.WroteRequest = func(httptrace.WroteRequestInfo) { wrote++ }
+		r, err := c.Get(httptrace.WithClientTrace(ctx, trace), "http://a.test/")
+		require.NoError(t, err)
+		require.Equal(t, 1, r.Attempts)
+		require.Equal(t, "127.0.0.1:80", r.Addr.String())
+		require.Equal(t, []int{1, 1}, []int{got, wrote})
+		c.CloseIdleConnections()
+	}
+	require.Len(t, *asked, 2)
 }
 
 // Where one of the families of addresses leads nowhere, the other one is tried, however many addresses
@@ -193,10 +206,19 @@ func TestErrorsHideCredentials(t *testing.T) {
 	c := newClient(t, fetch.Options{})
 	for _, url := range []string{
 		"http:/\t/user:secret@127.0.0.1:9/", "http:\n//user:secret@127.0.0.1:9/", "http://user:secret@127.0.0.1:9/",
+		"http://user:secret#1@127.0.0.1/", "http://user:se/cret?@127.0.0.1/", `http://user:se\cret@127.0.0.1/`,
+		"http://user:1#secret@127.0.0.1/", "http://user:1?secret@127.0.0.1/", "http://user:secret@x#@127.0.0.1/",
 	} {
 		_, err := c.Get(t.Context(), url)
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "secret")
+		require.NotContains(t, err.Error(), "cret@")
+	}
+	for _, url := range []string{
+		"ftp://a.test/x@y", "ftp://a.test:80/x@y", "ftp://a.test?x@y", "ftp://a.test#x@y", "ftp://[::1]?x@y", "ftp://[::1]:80/x@y", "ftp:x",
+	} {
+		_, err := c.Get(t.Context(), url)
+		require.ErrorContains(t, err, url+":", "nothing to hide")
 	}
 }
 

@@ -55,7 +55,8 @@ const (
 	// send a few dozen. Each takes about 150 bytes of memory, however short it is on the wire.
 	MaxFields = 1000
 
-	// Grace is the time that a body may take whatever its size and Options.MinRate.
+	// Grace is the time that a body may take whatever its size and Options.MinRate, and again for
+	// being decoded whatever is left of Options.Timeout.
 	Grace = 10 * time.Second
 
 	// IdleTimeout is how long an idle connection is kept: longer than the usual politeness delay,
@@ -75,7 +76,8 @@ type Options struct {
 	Reach Reach
 
 	// Timeout limits a whole Get, from the name look-up to the last byte of the body; 0 means
-	// DefaultTimeout, negative means no limit.
+	// DefaultTimeout, negative means no limit. If it ends a body, what has come is still decoded,
+	// for at most Grace.
 	Timeout time.Duration
 	// ConnectTimeout limits each step to a connection: the name look-up, the TCP connection and the
 	// TLS handshake; 0 means DefaultConnectTimeout, negative means no limit of its own.
@@ -134,7 +136,9 @@ type Options struct {
 	Jar http.CookieJar
 
 	// MaxIdle limits the idle connections; 0 means DefaultMaxIdle, negative means that none is
-	// kept.
+	// kept. Beyond a positive limit, net/http closes those of HTTP/2 only after IdleTimeout: a
+	// crawler that visits n hosts a second holds up to n connections for each second of that.
+	// [Client.CloseIdleConnections] closes them at once, and HTTP1 avoids them.
 	MaxIdle int
 	// MaxIdlePerHost limits the idle connections of a host; 0 means DefaultMaxIdlePerHost, negative
 	// means that none is kept.

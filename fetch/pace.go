@@ -128,6 +128,23 @@ func (w *watch) add(n int) {
 	w.n += int64(n)
 }
 
+// decoding ends the watch, since the server has done its part. It returns until when the body may be
+// decoded: to the end of Timeout, and if little or nothing of that is left, for as long as Grace. The
+// zero time means without a limit.
+func (w *watch) decoding() time.Time {
+	w.end()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.opts.Timeout < 0 {
+		return time.Time{}
+	}
+	end, least := w.start.Add(w.opts.Timeout), time.Now().Add(Grace)
+	if end.Before(least) {
+		return least
+	}
+	return end
+}
+
 func (w *watch) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,10 +2,13 @@ package fetch
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // badPorts are those that the Fetch Standard blocks (2.9): services that could mistake an HTTP
@@ -29,8 +32,13 @@ func (c *Client) checkTarget(host, port string) *Error {
 	if !c.names {
 		return nil
 	}
-	// A proxy resolves the name. Only what needs no resolving can be checked.
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	// A proxy resolves the name. Only what needs no resolving can be checked. Dots at the end change
+	// nothing for many a resolver, but hide an address from the parser of URLs.
+	u, err := weburl.Parse("http://"+strings.TrimRight(host, ".")+"/", nil)
+	if err != nil {
+		return &Error{Kind: BadURL, Err: err}
+	}
+	host = u.Host
 	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		addr, err = netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
@@ -39,4 +47,43 @@ func (c *Client) checkTarget(host, port string) *Error {
 		return &Error{Kind: Blocked, Err: fmt.Errorf("%v is not a %v address", addr, c.opts.Reach)}
 	}
 	return nil
+}
+
+// checkRequest returns why a request of an http.Client may not be sent. A proxy that gets it reads
+// where it leads from its target, which net/http takes from three places.
+func (c *Client) checkRequest(req *http.Request) *Error {
+	if !c.names {
+		return c.checkTarget(req.URL.Hostname(), req.URL.Port())
+	}
+	if failure := c.checkAuthority(req.URL.Host); failure != nil || !c.viaProxy(req.URL.Scheme) {
+		return failure
+	}
+	if req.Host != "" {
+		if failure := c.checkAuthority(req.Host); failure != nil {
+			return failure
+		}
+	}
+	authority, absolute := strings.CutPrefix(req.URL.Opaque, "//")
+	switch {
+	case absolute:
+		if end := strings.IndexAny(authority, `/\?#`); end >= 0 {
+			authority = authority[:end]
+		}
+		return c.checkAuthority(authority)
+	case req.URL.Opaque != "" && req.URL.Opaque[0] != '/':
+		return &Error{Kind: BadURL, Err: fmt.Errorf("URL.Opaque %.40q is not a path", req.URL.Opaque)}
+	}
+	return nil
+}
+
+// checkAuthority is checkTarget for a host with its port, if it has one.
+func (c *Client) checkAuthority(authority string) *Error {
+	if strings.ContainsAny(authority, `/\?#@`) {
+		return &Error{Kind: BadURL, Err: fmt.Errorf("%.40q is not a host", authority)}
+	}
+	u, err := weburl.Parse("http://"+authority+"/", nil)
+	if err != nil {
+		return &Error{Kind: BadURL, Err: err}
+	}
+	return c.checkTarget(u.Host, u.Port)
 }

@@ -1,7 +1,9 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/proxy"
+
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
 
 // useProxy makes c connect through the proxy of its Options.
@@ -20,19 +24,25 @@ func (c *Client) useProxy() error {
 	}
 	direct := c.opts.Dial
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		dialingProxy(ctx, false)
+		reached(ctx, Proxy)
 		conn, err := direct(ctx, network, addr)
 		if err != nil {
 			return nil, proxyError(err)
 		}
-		dialingProxy(ctx, true)
+		if u.Scheme != "https" {
+			reached(ctx, ConnectTimeout)
+		}
 		return conn, nil
 	}
 	switch u.Scheme {
 	case "socks5", "socks5h":
 		c.names = u.Scheme == "socks5h"
 		return c.useSOCKS(u, dial)
-	case "http", "https":
+	case "https":
+		c.names = true
+		c.useHTTPProxy(c.secureProxy(u, dial))
+		return nil
+	case "http":
 		c.names = true
 		c.useHTTPProxy(u, dial)
 		return nil
@@ -51,6 +61,10 @@ func (f dialFunc) Dial(network, addr string) (net.Conn, error) {
 func (f dialFunc) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	return f(ctx, network, addr)
 }
+
+// viaProxy reports whether a proxy gets the requests for URLs of a scheme itself, rather than a
+// connection to the server in which it sees nothing.
+func (c *Client) viaProxy(scheme string) bool { return c.transport.Proxy != nil && scheme == "http" }
 
 // proxyError returns the error of a proxy that failed, in the form in which net/http reports it:
 // layers above know by it that the server is not to blame.
@@ -98,6 +112,32 @@ func refusedBySOCKS(err error) bool {
 	return false
 }
 
+// secureProxy returns a proxy with TLS as one without, and a dial that does the handshake. If the
+// transport did it, it would look like that of a server.
+func (c *Client) secureProxy(u *url.URL, dial dialFunc) (*url.URL, dialFunc) {
+	plain := *u
+	plain.Scheme = "http"
+	if u.Port() == "" {
+		plain.Host = net.JoinHostPort(u.Hostname(), "443")
+	}
+	config := c.tlsConfig.Clone()
+	config.NextProtos = []string{"http/1.1"}
+	config.ServerName = cmp.Or(config.ServerName, u.Hostname())
+	return &plain, func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		secure := tls.Client(conn, config)
+		if err := httpctx.ProxyHandshake(ctx, secure); err != nil {
+			conn.Close()
+			return nil, proxyError(err)
+		}
+		reached(ctx, ConnectTimeout)
+		return secure, nil
+	}
+}
+
 func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 	t := c.transport
 	t.Proxy = http.ProxyURL(u)
@@ -113,15 +153,16 @@ func (c *Client) useHTTPProxy(u *url.URL, dial dialFunc) {
 		}
 		return &peer{Conn: conn}, nil
 	}
-	// The transport does the handshakes with the proxy and through it.
+	// The transport does the handshakes through the proxy.
 	t.DialTLSContext = nil
 	t.TLSClientConfig = c.tlsConfig
 	t.TLSHandshakeTimeout = max(c.opts.ConnectTimeout, 0)
 	t.OnProxyConnectResponse = func(
-		_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response,
+		ctx context.Context, _ *url.URL, _ *http.Request, resp *http.Response,
 	) error {
 		switch {
 		case resp.StatusCode == http.StatusOK:
+			reached(ctx, TLSTimeout)
 			return nil
 		case resp.StatusCode == http.StatusGatewayTimeout:
 			return &Error{Kind: ConnectTimeout, Err: errors.New("proxy: " + resp.Status)}

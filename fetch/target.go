@@ -27,8 +27,7 @@ func (c *Client) target(raw string) (page string, wire *url.URL, failure *Error)
 		return "", nil, failure
 	}
 	wire = wireURL(&u)
-	absolute := c.transport.Proxy != nil && wire.Scheme == "http" // as an HTTP proxy wants it
-	if absolute && !strings.HasPrefix(wire.Opaque, "//") {
+	if c.viaProxy(wire.Scheme) && !strings.HasPrefix(wire.Opaque, "//") {
 		wire.Opaque = "//" + wire.Host + wire.Opaque
 	}
 	return page, wire, nil
@@ -64,13 +63,27 @@ func withoutPassword(raw string) string {
 	_, rest, _ := strings.Cut(raw, ":")
 	rest = strings.TrimLeft(rest, slashes)
 	from := len(raw) - len(rest)
-	if end := strings.IndexAny(rest, slashes+"?#"); end >= 0 {
+	end := strings.IndexAny(rest, slashes+"?#")
+	if end >= 0 && !cutInPassword(rest, end) {
 		rest = rest[:end]
 	}
 	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 		return raw[:from] + raw[from+at+1:]
 	}
 	return raw
+}
+
+// cutInPassword reports whether what looks like the end of the host in rest may be a character of a
+// password that should have been escaped. Then a user looks like the host, and the beginning of a
+// password like the port: it is no number, or no path follows it.
+func cutInPassword(rest string, end int) bool {
+	host := rest[:end]
+	colon := strings.IndexByte(host[strings.IndexByte(host, ']')+1:], ':')
+	if colon < 0 || strings.Contains(host, "@") {
+		return false
+	}
+	digits := strings.TrimRight(host, "0123456789")
+	return rest[end] == '?' || rest[end] == '#' || digits[len(digits)-1] != ':'
 }
 
 // wireURL returns u as a net/url value that sends exactly the bytes of u. net/url refuses paths

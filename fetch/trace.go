@@ -47,22 +47,20 @@ func dialing(ctx context.Context, late Kind, addr netip.AddrPort) {
 	if x := exchangeOf(ctx); x != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if x.attempts == 0 {
+		if x.connecting {
 			x.late, x.addr = late, addr
 		}
 	}
 }
 
-// dialingProxy records the same for the connection to a proxy, and done that it is there.
-func dialingProxy(ctx context.Context, done bool) {
+// reached records the same for the steps of a connection through a proxy: [Proxy] until the proxy is
+// reached, then ConnectTimeout until it has reached the server, and then TLSTimeout.
+func reached(ctx context.Context, late Kind) {
 	if x := exchangeOf(ctx); x != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if x.attempts == 0 {
-			x.late = Proxy
-			if done {
-				x.late = ConnectTimeout
-			}
+		if x.connecting {
+			x.late = late
 		}
 	}
 }
@@ -93,7 +91,7 @@ func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	out := httpctx.WithoutTrace(ctx)
 	if x := exchangeOf(ctx); x != nil && (x.caller.ConnectStart != nil || x.caller.ConnectDone != nil) {
-		out = httpctx.WithTrace(ctx, &httptrace.ClientTrace{
+		out = httpctx.WithTrace(out, &httptrace.ClientTrace{
 			ConnectStart: x.caller.ConnectStart, ConnectDone: x.caller.ConnectDone,
 		})
 	}
@@ -123,7 +121,7 @@ func (x *exchange) gotFirstByte() {
 // getConn is called before most attempts. Canceling here stops an attempt too many early.
 func (x *exchange) getConn(hostPort string) {
 	x.mu.Lock()
-	x.asked = true
+	x.connecting = true
 	if x.attempts == maxAttempts {
 		x.cancel(errAttempts)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
-	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // Transport returns the guards of c as a RoundTripper for any http.Client. It shares the
@@ -26,8 +25,9 @@ import (
 // A layer above that needs bodies as they were sent, to record them, sets Accept-Encoding itself
 // and has in the request's context, under the key struct{ EncodedBody struct{} }{}, a
 // func(*http.Response) io.Writer. If the response is decoded, it is called with the response before
-// that, with the Request as it was sent, and what it returns gets the encoded bytes as they are
-// read. Package archivehttp does this.
+// that, with the Request as it was sent, and what it returns, unless nil, gets the encoded bytes as
+// they are read. If that is an io.Closer, it is closed after the last byte, but not if the body ends
+// early. Package archivehttp does this.
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
 
 type roundTripper struct{ client *Client }
@@ -48,7 +48,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, failure
 	}
 	x := newExchange(req.Context())
-	resp, failure := c.send(req.Context(), x, out.WithContext(x.ctx))
+	resp, failure := c.send(x, out.WithContext(x.ctx))
 	if failure != nil {
 		x.end()
 		return nil, failure
@@ -59,7 +59,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp.Body == http.NoBody {
 		x.end()
 	} else {
-		c.guard(req.Context(), resp, x, decode, tap)
+		c.guard(resp, x, decode, tap)
 	}
 	resp.Request = req
 	return resp, nil
@@ -67,12 +67,11 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // guard makes the body of resp keep the limits, and decodes it if decode is set. tap may be nil.
 func (c *Client) guard(
-	ctx context.Context, resp *http.Response, x *exchange, decode bool,
-	tap func(*http.Response) io.Writer,
+	resp *http.Response, x *exchange, decode bool, tap func(*http.Response) io.Writer,
 ) {
 	x.watch.answered()
 	x.watch.pause()
-	body := &stream{src: resp.Body, x: x, parent: ctx, limit: c.opts.MaxBody}
+	body := &stream{src: resp.Body, x: x, limit: c.opts.MaxBody}
 	resp.Body = body
 	codings := content.Of(resp.Header["Content-Encoding"])
 	if !decode || !c.decodes(codings) {
@@ -97,13 +96,7 @@ func (c *Client) completed(req *http.Request, tapped bool) (decode bool, failure
 	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return false, &Error{Kind: BadURL, Err: schemeError(req.URL.Scheme)}
 	}
-	host := req.URL.Hostname()
-	if c.names {
-		if u, err := weburl.Parse("http://"+req.URL.Host, nil); err == nil {
-			host = u.Host // it may be an address in another spelling
-		}
-	}
-	if failure := c.checkTarget(host, req.URL.Port()); failure != nil {
+	if failure := c.checkRequest(req); failure != nil {
 		return false, failure
 	}
 	header := maps.Clone(req.Header)
@@ -128,13 +121,12 @@ func (c *Client) completed(req *http.Request, tapped bool) (decode bool, failure
 // stream is a body that its reader gets as it arrives, within the limits. As with net/http, Close
 // may be called while another goroutine is in Read.
 type stream struct {
-	src    io.ReadCloser
-	x      *exchange
-	parent context.Context // of the request
-	limit  int64
-	tap    io.Writer // gets what was read; nil for none
-	n      int64     // bytes that came
-	err    error     // that ended it
+	src   io.ReadCloser
+	x     *exchange
+	limit int64
+	tap   io.Writer // gets what was read; nil for none
+	n     int64     // bytes that came
+	err   error     // that ended it
 }
 
 // Read implements io.Reader.
@@ -142,6 +134,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.read(p)
 	if s.tap != nil && n > 0 {
 		_, _ = s.tap.Write(p[:n]) // an observer must not fail the reader
+	}
+	if tap, ok := s.tap.(io.Closer); ok && err == io.EOF {
+		_, s.tap = tap.Close(), nil
 	}
 	return n, err
 }
@@ -189,7 +184,7 @@ type decodedStream struct {
 func (c *Client) decoded(raw *stream, codings string) *decodedStream {
 	// The context of the exchange ends when the last byte has come, but not its decoding.
 	o := content.Options{
-		Brotli: c.opts.Brotli, Max: c.opts.MaxBody, Free: ratioAllowance, Until: raw.parent,
+		Brotli: c.opts.Brotli, Max: c.opts.MaxBody, Free: ratioAllowance, Until: raw.x.parent,
 	}
 	if c.opts.MaxRatio > 0 {
 		o.Ratio = int64(c.opts.MaxRatio)
@@ -216,7 +211,7 @@ func (d *decodedStream) blame(err error) error {
 		return d.raw.err
 	case err == content.ErrClosed:
 		return http.ErrBodyReadAfterClose
-	case err == d.raw.parent.Err():
+	case err == d.raw.x.parent.Err():
 		return err
 	case errors.Is(err, content.ErrRatio):
 		return d.raw.x.cut(CutRatio, nil)

@@ -227,7 +227,9 @@ func TestTransportShowsTheWireToObservers(t *testing.T) {
 		var heads *httpwire.Heads
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 			require.Equal(t, strings.TrimPrefix(base, "http://"), info.Conn.RemoteAddr().String())
-			heads = info.Conn.(*httpwire.Conn).Begin()
+			conn := info.Conn.(*httpwire.Conn)
+			require.Equal(t, strings.TrimPrefix(base, "http://"), conn.Dialed)
+			heads = conn.Begin()
 		}}
 		req := request(t, fmt.Sprint(base, "/", n))
 		req = req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
@@ -269,7 +271,7 @@ func TestTransportShowsEncodedBodies(t *testing.T) {
 					s.say(tt.answer)
 				})
 				defer stop()
-				var sent strings.Builder
+				var sent tapped
 				req := request(t, "http://a.test/")
 				req.Header.Set("Accept-Encoding", "gzip")
 				req = req.WithContext(context.WithValue(req.Context(), struct{ EncodedBody struct{} }{},
@@ -284,10 +286,22 @@ func TestTransportShowsEncodedBodies(t *testing.T) {
 				read, _ := io.ReadAll(resp.Body)
 				require.NoError(t, resp.Body.Close())
 				require.Equal(t, tt.sent, sent.String())
+				require.Equal(t, tt.name == "gzip", sent.closed == 1, "at the end only")
 				require.Equal(t, tt.read, string(read))
 			})
 		})
 	}
+}
+
+// tapped gets an encoded body.
+type tapped struct {
+	strings.Builder
+	closed int
+}
+
+func (t *tapped) Close() error {
+	t.closed++
+	return nil
 }
 
 // A connection is free for the next request once a body has been read, decoded or not. It is closed

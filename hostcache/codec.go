@@ -53,6 +53,10 @@ func newCodec[V any]() (c codec[V], err error) {
 	default:
 		return c, fmt.Errorf("hostcache: %v %w", t, errNoCodec)
 	}
+	if len(c.layout) > maxLayout {
+		return c, fmt.Errorf("hostcache: %.100s… cannot be saved: the type's name has %d bytes of %d: "+
+			"give it a shorter one", c.layout, len(c.layout), maxLayout)
+	}
 	return c, nil
 }
 

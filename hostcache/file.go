@@ -6,15 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
-	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 var (
@@ -57,7 +54,7 @@ func Open[V any](file string, o Options) (*Cache[V], error) {
 	if c.file, err = filepath.Abs(file); err != nil {
 		return nil, fmt.Errorf("hostcache: open: %w", err)
 	}
-	removeStale(c.file)
+	durable.RemoveStale(c.file)
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -77,60 +74,19 @@ func Open[V any](file string, o Options) (*Cache[V], error) {
 }
 
 // Save writes all entries that have not expired to the file that was given to [Open]. The new file
-// replaces the old one when it is complete and on disk, and keeps its mode. Entries that change
-// during the call are saved in their old or in their new state.
+// replaces the old one when it is complete and on disk, and keeps its mode. A symbolic link stays, and
+// several processes may save to one file. Entries that change during the call are saved in their old
+// or in their new state.
 func (c *Cache[V]) Save() (err error) {
 	if c.file == "" {
 		return errors.New("hostcache: save: the cache has no file: make it with Open, not with New")
 	}
 	c.saves.Lock()
 	defer c.saves.Unlock()
-	// A symbolic link stays; the file that it points to is replaced.
-	path, err := filepath.EvalSymlinks(c.file)
-	if err != nil {
-		path = c.file
-	}
-	if err := c.replace(c.dir(filepath.Dir(path)), path); err != nil {
+	if err := durable.WriteFileIn(c.dir, c.file, c.write); err != nil {
 		return fmt.Errorf("hostcache: save: %w", err)
 	}
 	return nil
-}
-
-// replace writes the file under another name and renames it. The name differs from call to call, as
-// several processes may save to one file.
-func (c *Cache[V]) replace(dir vfs.FS, path string) error {
-	name := filepath.Base(path)
-	temp := fmt.Sprintf("%s.%08x.new", name, rand.Uint32())
-	return durable.ReplaceWith(dir, name, temp, func(f vfs.File) error {
-		if old, err := os.Stat(path); err == nil {
-			if err := os.Chmod(filepath.Join(filepath.Dir(path), temp), old.Mode().Perm()); err != nil {
-				return err
-			}
-		}
-		return c.write(io.NewOffsetWriter(f, 0))
-	})
-}
-
-// removeStale removes the temporary files of processes that were killed: those that nobody has
-// written to for a while. Errors are ignored, as the next call tries again.
-func removeStale(path string) {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	left, _ := filepath.Glob(globbed(path) + ".????????.new")
-	for _, temp := range left {
-		if f, err := os.Stat(temp); err == nil && time.Since(f.ModTime()) > staleAfter {
-			_ = os.Remove(temp)
-		}
-	}
-}
-
-// staleAfter is longer than a disk stalls.
-const staleAfter = time.Minute
-
-// globbed escapes what means something to filepath.Glob, so that a name matches only itself.
-func globbed(name string) string {
-	return strings.NewReplacer(`\`, `?`, `*`, `?`, `[`, `?`).Replace(name)
 }
 
 // The format is described in FORMAT.md. These constants are on disk: do not change them, but add a
@@ -139,8 +95,9 @@ const (
 	fileMagic = "SPNHOST3"
 	oldMagic  = "SPHC\x02\x00" // of version 2
 
-	// maxValue bounds the memory that reading takes.
-	maxValue = 32 << 20
+	// These bound the memory that reading takes.
+	maxValue  = 32 << 20
+	maxLayout = 1 << 10
 )
 
 // write writes the file.
@@ -190,7 +147,7 @@ func expiryOnDisk(t time.Time, negative bool) (n uint64) {
 func (c *Cache[V]) read(from io.Reader) error {
 	r := durable.NewStreamReader(from, fileMagic, oldMagic)
 	saved := int64(r.Word())
-	layout := make([]byte, r.Uvarint(1<<10, "bytes of a type's name"))
+	layout := make([]byte, r.Uvarint(maxLayout, "bytes of a type's name"))
 	r.Fill(layout)
 	if string(layout) != c.codec.layout {
 		r.Fail("it has values of type %s, not %s", layout, c.codec.layout)

@@ -253,6 +253,22 @@ var meddle func() error
 func (meddler) AppendBinary(b []byte) ([]byte, error) { return b, meddle() }
 func (*meddler) UnmarshalBinary([]byte) error         { return nil }
 
+// wide makes the name of a type longer.
+type wide[T any] struct{ A [1]T }
+
+// TestTypesWithLongNamesAreRefused: what Open could not read again must not be saved.
+func TestTypesWithLongNamesAreRefused(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "hosts")
+	type w[T any] = wide[wide[wide[wide[wide[T]]]]]
+	_, err := hostcache.Open[w[w[w[w[uint8]]]]](name, hostcache.Options{})
+	require.ErrorContains(t, err, "a shorter one")
+	require.NoFileExists(t, name)
+	c := open[w[uint8]](t, name)
+	c.Set("a.test", w[uint8]{}, time.Hour)
+	require.NoError(t, c.Save())
+	require.Equal(t, 1, open[w[uint8]](t, name).Len())
+}
+
 // A stubborn value cannot be saved, in one way or another.
 type stubborn struct {
 	size         int

@@ -58,13 +58,21 @@ func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) 
 // Drop removes an id from the queue: it will never be fetched, because it is forbidden or unwanted.
 // An unknown id becomes known without being queued, so links to it do not queue it either. It keeps
 // its score. Discover undoes it. A fetched id is ignored.
+//
+// If the host has ids set aside and is not busy, this was perhaps the id that they wait for, so the next
+// of them goes back to the queue.
 func (f *Frontier) Drop(id uint32) {
 	if f.beyond(id) {
 		return
 	}
 	f.cover(uint64(id) + 1)
 	f.meet(id)
+	n := &f.nodes[id]
+	waits := n.state&(aside|fetched) != 0
 	f.withdraw(id)
+	if l := f.lots.byHost[n.host]; l != nil && !l.busy && !waits {
+		f.Release(n.host)
+	}
 }
 
 // Release reports that a host may be visited again. The best of its ids that were set aside goes
@@ -105,7 +113,15 @@ func (f *Frontier) park(l *lot, id uint32) {
 	n.state |= aside
 	l.n++
 	f.lots.parked++
+	f.enlist(l, n, id)
+}
+
+// enlist adds an entry for an id that is aside. It drops stale ones when most of them are.
+func (f *Frontier) enlist(l *lot, n *node, id uint32) {
 	l.push(entryFor(n, id))
+	if len(l.entries) > 2*l.n+16 {
+		l.entries = l.valid(f.nodes)
+	}
 }
 
 // unpark takes a node out of its lot.
@@ -117,12 +133,8 @@ func (f *Frontier) unpark(n *node) {
 
 // promote moves an id that is aside to the bucket for a higher level.
 func (f *Frontier) promote(n *node, level uint16, id uint32) {
-	l := f.lots.byHost[n.host]
 	n.next = level + 1
-	l.push(entryFor(n, id))
-	if len(l.entries) > 2*l.n+16 { // most of them are stale
-		l.entries = l.valid(f.nodes)
-	}
+	f.enlist(f.lots.byHost[n.host], n, id)
 }
 
 // all returns the ids set aside, by bucket and then by id.

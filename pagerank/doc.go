@@ -22,7 +22,8 @@
 // returned in the order of their keys, with a precision of one sixteenth. Equal keys come in order
 // of discovery, with a page's links to other hosts first. Stats bounds the error of the scores. No
 // score is lost or invented, even if pages are fetched again with other links. Saving and reading
-// change neither scores nor order, except that no host is busy afterwards.
+// change neither scores nor order, except that no host is busy afterwards, and that an id that was
+// queued again may change places with equal keys.
 //
 // # Cost
 //
@@ -31,11 +32,10 @@
 // kept (all cutoffs but DL1), and 4 more if Push knows hosts. A kept link takes 1.2 to 2.7 bytes.
 // The table of URLs takes 40 to 60 bytes per URL.
 //
-// It fetches nothing. Its only support for politeness is [Frontier.NextReady].
+// It fetches nothing, and supports politeness only by [Frontier.NextReady].
 //
 // # Reading the source
 //
-// Start with frontier.go; its heart is Frontier.give in share.go. wave.go passes on residuals,
-// hosts.go computes the keys. queue.go, newcomers.go and aside.go are the queue; links.go and
-// names.go the memory.
+// Start with frontier.go; its heart is Frontier.give in share.go. wave.go passes on residuals, hosts.go
+// computes the keys. queue.go, newcomers.go and aside.go are the queue, links.go and names.go the memory.
 package pagerank

@@ -71,6 +71,7 @@ func (f *Frontier) Discover(id uint32) {
 	switch {
 	case n.state&(queued|aside|fetched) == 0:
 		f.queue.add(f.nodes, f.level(id), id)
+		f.sweep() // it may have been dropped and discovered many times
 	case n.state&queued != 0 && n.next != always && f.opts.Score != nil:
 		if level := f.level(id); level+1 != n.next {
 			f.queue.move(n, level, id)

@@ -9,32 +9,66 @@ import "math"
 // many fetched pages. The other, with a small weight, is the cash of OPIC: the share of all readers
 // following links from the seeds who would arrive at the page. No host can create cash.
 type hosts struct {
-	weights []float32 // by host: its discount
-	fetched []uint32  // by host: pages, up to mostDiscounted
-	cash    []float32 // by id
+	weights []float32         // by host: its discount
+	fetched []uint32          // by host: pages, up to mostDiscounted
+	far     map[uint32]uint32 // the same for hosts whose numbers are too high for a table
+	cash    []float32         // by id
 }
 
 // blends reports whether keys consider hosts.
 func (f *Frontier) blends() bool { return f.opts.Cutoff == Push && f.opts.Host != nil }
 
-// cover makes room for a host.
+// fewHosts is how many hosts the tables may have beyond twice as many as there were.
+const fewHosts = 1 << 16
+
+// cover makes room for a host. Numbers should be dense: one that is much higher than all before does
+// not lengthen the tables, which would take gigabytes for one page.
 func (h *hosts) cover(host uint32) {
-	if h.weights == nil {
+	most := 2*len(h.weights) + fewHosts
+	if h.weights == nil || uint64(host) < uint64(len(h.weights)) || uint64(host) >= uint64(most) {
 		return
 	}
-	for len(h.weights) <= int(host) {
+	n := int(host) + 1
+	if len(h.far) > 0 {
+		n = most // so that the loop below runs seldom
+	}
+	for len(h.weights) < n {
 		h.weights = append(h.weights, 1)
 		h.fetched = append(h.fetched, 0)
+	}
+	for host, pages := range h.far {
+		if uint64(host) < uint64(n) {
+			h.fetched[host], h.weights[host] = pages, discount(pages)
+			delete(h.far, host)
+		}
 	}
 }
 
 // enter counts a page of a host.
 func (h *hosts) enter(host uint32) {
-	if h.weights != nil && h.fetched[host] < mostDiscounted {
+	switch {
+	case h.weights == nil:
+	case uint64(host) >= uint64(len(h.weights)):
+		if h.far == nil {
+			h.far = map[uint32]uint32{}
+		}
+		h.far[host] = min(h.far[host]+1, mostDiscounted)
+	case h.fetched[host] < mostDiscounted:
 		h.fetched[host]++
-		h.weights[host] = float32(1 / math.Sqrt(1+float64(h.fetched[host])))
+		h.weights[host] = discount(h.fetched[host])
 	}
 }
+
+// weight returns the discount of a host.
+func (h *hosts) weight(host uint32) float32 {
+	if uint64(host) < uint64(len(h.weights)) {
+		return h.weights[host]
+	}
+	return discount(h.far[host])
+}
+
+// discount returns the discount of a host with so many fetched pages.
+func discount(pages uint32) float32 { return float32(1 / math.Sqrt(1+float64(pages))) }
 
 // pay passes the cash of a page on to its links.
 func (h *hosts) pay(id uint32, links []uint32) {
@@ -61,7 +95,7 @@ const (
 // blend returns the key of an id: its score to the power of 15/16, times its cash to the power of
 // 1/16. The bits of a float32 are nearly its logarithm, and the queue needs no more precision.
 func (h *hosts) blend(score float32, host, id uint32) float32 {
-	k := uint64(math.Float32bits(max(score*h.weights[host], 0)))
+	k := uint64(math.Float32bits(max(score*h.weight(host), 0)))
 	c := uint64(math.Float32bits(h.cash[id]))
 	return math.Float32frombits(uint32((k*(cashWeight-1) + c) / cashWeight))
 }

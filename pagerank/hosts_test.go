@@ -2,6 +2,7 @@ package pagerank
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -250,4 +251,106 @@ func TestDroppedIdsAreNeverReturned(t *testing.T) {
 	require.Equal(t, []uint32{11, 13}, upcoming(f, 9))
 	require.Equal(t, 2, f.Stats().Fetched)
 	requireLaw(t, f)
+}
+
+// TestADroppedIdWakesTheNext drops the id that the others of its host wait for: while it is queued, and
+// after NextReady has returned it.
+func TestADroppedIdWakesTheNext(t *testing.T) {
+	f := New(Options{Cutoff: DL1, Host: func(uint32) uint32 { return 0 }})
+	for id := range uint32(5) {
+		f.Discover(id)
+	}
+	busy := false
+	ready := func(uint32) bool { return !busy }
+	visited, ok := f.NextReady(ready)
+	require.True(t, ok)
+	busy = true
+	_, ok = f.NextReady(ready)
+	require.False(t, ok)
+	require.Equal(t, 4, f.Stats().Aside)
+	f.Fetched(visited, nil)
+	busy = false
+	f.Release(0)
+	f.Drop(1) // robots.txt has changed
+	id, ok := f.NextReady(ready)
+	require.True(t, ok)
+	require.Equal(t, uint32(2), id)
+	f.Drop(2) // instead of a visit
+	id, ok = f.NextReady(ready)
+	require.True(t, ok)
+	require.Equal(t, uint32(3), id)
+	busy = true
+	f.Discover(5)
+	_, ok = f.NextReady(ready) // the host is busy from now on
+	require.False(t, ok)
+	f.Drop(3)
+	require.Equal(t, 2, f.Stats().Aside, "a busy host waits for Release")
+}
+
+// TestDroppingAndDiscoveringTakesNoMemory does both many times to one id, in the queue and aside.
+func TestDroppingAndDiscoveringTakesNoMemory(t *testing.T) {
+	f := New(Options{Host: func(uint32) uint32 { return 0 }})
+	f.Discover(1)
+	before := f.Stats().Bytes
+	for range 100_000 {
+		f.Drop(1)
+		f.Discover(1)
+	}
+	require.Less(t, f.Stats().Bytes, 2*before)
+	never := func(uint32) bool { return false }
+	for range 100_000 {
+		_, ok := f.NextReady(never)
+		require.False(t, ok)
+		f.Drop(1)
+		f.Discover(1)
+	}
+	require.Less(t, f.Stats().Bytes, 2*before)
+	require.Less(t, cap(f.lots.byHost[0].entries), 100)
+}
+
+// TestHighHostNumbersTakeLittle has hosts whose numbers are not dense. They rank as dense ones do.
+func TestHighHostNumbersTakeLittle(t *testing.T) {
+	const first, ids = 1 << 31, 500
+	far := New(Options{Host: func(id uint32) uint32 { return first + id%7*1_000_003 }})
+	dense := New(Options{Host: func(id uint32) uint32 { return id % 7 }})
+	r, s := rand.New(rand.NewPCG(1, 7)), rand.New(rand.NewPCG(1, 7))
+	far.Discover(0)
+	dense.Discover(0)
+	for range ids {
+		id, ok := far.Next()
+		same, okToo := dense.Next()
+		require.Equal(t, okToo, ok)
+		require.Equal(t, same, id)
+		if !ok {
+			break
+		}
+		far.Fetched(id, randomLinks(r, 9, ids))
+		dense.Fetched(id, randomLinks(s, 9, ids))
+	}
+	require.Less(t, far.Stats().Bytes, 2*dense.Stats().Bytes)
+}
+
+// TestHostNumbersThatAreReachedLater counts pages of hosts beyond the tables, which then grow.
+func TestHostNumbersThatAreReachedLater(t *testing.T) {
+	h := hosts{weights: []float32{1}, fetched: []uint32{0}}
+	late := []uint32{100_000, 300_000, math.MaxUint32 - 1}
+	for _, host := range late {
+		for range 3 {
+			h.cover(host)
+			h.enter(host)
+		}
+	}
+	require.Len(t, h.weights, 1)
+	for host := uint32(1); host < 200_000; host *= 2 {
+		h.cover(host)
+		for _, host := range late {
+			require.Equal(t, discount(3), h.weight(host))
+		}
+		require.Equal(t, float32(1), h.weight(host))
+	}
+	require.Greater(t, len(h.weights), 100_000)
+	require.NotContains(t, h.far, uint32(100_000))
+	require.Contains(t, h.far, late[2])
+	h.enter(100_000)
+	require.Equal(t, discount(4), h.weight(100_000))
 }

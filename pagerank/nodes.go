@@ -76,7 +76,6 @@ func (f *Frontier) hostOf(id uint32) uint32 {
 	if f.opts.Host == nil {
 		return 0
 	}
-	// One huge number must not use up all memory.
 	if h := f.opts.Host(id); !f.beyond(h) {
 		return h
 	}

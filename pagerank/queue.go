@@ -129,8 +129,8 @@ func (q *queue) move(n *node, level uint16, id uint32) {
 func (q *queue) crowded(ids int) bool { return q.entries > max(3*q.live, ids)+1024 }
 
 // sweep drops stale entries and keeps the order of the others. As crowded requires twice as many
-// stale entries as valid ones, it costs constant time per push. An id that left its bucket and came
-// back may keep two entries; the second is stale once the first is popped.
+// stale entries as valid ones, it costs constant time per push. Of an id that left its bucket and came
+// back it keeps the first entry: the others are stale once that is popped.
 func (q *queue) sweep(nodes []node) {
 	for b := range uint16(buckets) {
 		if q.lines[b].head != 0 {
@@ -152,14 +152,18 @@ func (q *queue) sweepLine(nodes []node, b uint16) {
 		q.store.give(c)
 		q.entries -= int(end - i)
 		for _, id := range read.ids[i:end] {
-			if nodes[id].isIn(b) {
+			if n := &nodes[id]; n.state&marked == 0 && n.isIn(b) {
+				n.state |= marked
 				q.push(b, id)
 			}
 		}
 		if c == old.tail {
-			return
+			break
 		}
 		c = read.next
+	}
+	for id := range q.entriesOf(b) {
+		nodes[id].state &^= marked
 	}
 }
 

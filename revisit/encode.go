@@ -29,8 +29,9 @@ func (h History) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.LittleEndian.AppendUint32(b, h.last)
 	b = binary.LittleEndian.AppendUint32(b, h.total)
 	b = binary.LittleEndian.AppendUint32(b, h.quiet)
-	b = binary.LittleEndian.AppendUint16(b, h.visits)
-	b = binary.LittleEndian.AppendUint16(b, h.changes)
+	// The counts need 12 bits each.
+	b = binary.LittleEndian.AppendUint16(b, h.visits|uint16(h.gaps&0xf)<<12)
+	b = binary.LittleEndian.AppendUint16(b, h.changes|uint16(h.gaps>>4)<<12)
 	b = binary.LittleEndian.AppendUint16(b, uint16(h.shortest))
 	b = binary.LittleEndian.AppendUint16(b, uint16(h.plan.from))
 	b = binary.LittleEndian.AppendUint32(b, h.plan.outcomes)
@@ -51,8 +52,9 @@ func (h *History) UnmarshalBinary(b []byte) error {
 		last:     binary.LittleEndian.Uint32(b),
 		total:    binary.LittleEndian.Uint32(b[4:]),
 		quiet:    binary.LittleEndian.Uint32(b[8:]),
-		visits:   binary.LittleEndian.Uint16(b[12:]),
-		changes:  binary.LittleEndian.Uint16(b[14:]),
+		visits:   binary.LittleEndian.Uint16(b[12:]) & maxVisits,
+		changes:  binary.LittleEndian.Uint16(b[14:]) & maxVisits,
+		gaps:     gaps(b[13]>>4 | b[15]&0xf0),
 		shortest: short(binary.LittleEndian.Uint16(b[16:])),
 		plan: plan{
 			from:     short(binary.LittleEndian.Uint16(b[18:])),
@@ -75,8 +77,6 @@ func (h History) fault() string {
 		return "visits without a time"
 	case h.quiet > h.total:
 		return "more quiet time than time"
-	case h.visits > maxVisits:
-		return "too many visits"
 	case h.changes > h.visits:
 		return "more changes than visits"
 	case h.visits == 0 && h != History{last: h.last}:

@@ -29,6 +29,7 @@ type History struct {
 	visits   uint16 // after the first one: n
 	changes  uint16 // visits that found a change: m
 	shortest short  // shortest interval with a change, in seconds: t_c,min
+	gaps     gaps
 	plan     plan
 	belief   belief
 }
@@ -52,6 +53,11 @@ const (
 // starts the clock anew, and so does one that is more than four years later: what it found is not
 // counted.
 //
+// A time that is much longer than all before may be a wrong clock, too. So an interval more than about
+// eight times as long as the longest so far says nothing to [Bayes]. Once a visit shows that the clock
+// had been ahead, it is taken out of the sums as well, and an interval that ends a time during which the
+// clock was behind is not counted at all.
+//
 // If the visit found a change and LastModified lies between the previous visit and this one, the
 // page is taken to have changed at that time and not since. A LastModified is ignored if it cannot
 // be true: in the future, before the last visit, or without a change. It is also ignored if it is
@@ -67,10 +73,10 @@ func (h History) Observe(v Visit) History {
 	switch {
 	case ok:
 	case at > h.last:
-		h.last = at
+		h.last, h.gaps = at, h.gaps.forget()
 		return h
 	case h.last-at > lateReport:
-		h.takeBack(h.last - at)
+		h.turnBack(h.last - at)
 		h.last = at
 		return h
 	default:
@@ -87,9 +93,13 @@ func (h History) Observe(v Visit) History {
 		tail = min(uint32(uint64(tail)*uint64(gap)/uint64(wall)), gap-1)
 	}
 	// Belief and plan are kept for all policies, so that a crawler can switch to another one.
-	h.belief.observe(float64(gap), float64(tail), v.Changed)
-	h.plan.observe(gap, v.Changed)
+	bound := h.gaps.bound()
+	if gap <= bound {
+		h.belief.observe(float64(gap), float64(tail), v.Changed)
+	}
+	h.plan.observe(min(gap, bound), v.Changed)
 	h.count(gap, tail, v.Changed)
+	h.gaps = h.gaps.observe(gap)
 	h.last = at
 	return h
 }
@@ -120,7 +130,19 @@ func (h *History) gapTo(at uint32) (gap uint32, ok bool) {
 	if h.last == 0 || at <= h.last || at-h.last > longestGap {
 		return 0, false
 	}
-	return at - h.last, true
+	gap = at - h.last
+	return gap, h.gaps&behind == 0 || gap <= h.gaps.bound()
+}
+
+// turnBack is for a visit that is earlier than the last one by some seconds.
+func (h *History) turnBack(seconds uint32) {
+	if h.gaps&ahead != 0 || seconds <= h.gaps.bound() {
+		h.takeBack(seconds)
+		h.gaps = h.gaps.forget()
+	} else if h.visits > 0 {
+		// No interval was so long: it is this visit whose clock is wrong.
+		h.gaps = h.gaps.forget() | behind
+	}
 }
 
 // takeBack removes from the sums some seconds that did not pass, if the last interval can have had

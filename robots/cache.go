@@ -39,10 +39,11 @@ type host struct {
 	rules   robotstxt.Rules // of rulesOf, for the cache's agent
 	rulesOf *robotstxt.File
 
-	flight Request // Flight is 0 if no request is in flight
-	began  time.Time
-	place  *list.Element // in idle or given; nil while Load waits for the response
-	landed *landing      // made when a Load waits, closed when the flight ends
+	flight   Request // Flight is 0 if no request is in flight
+	began    time.Time
+	answered uint64        // the last flight whose response was taken, or that was before the host
+	place    *list.Element // in idle or given; nil while Load waits for the response
+	landed   *landing      // made when a Load waits, closed when the flight ends
 }
 
 // A landing is the end of a flight that calls of Load wait for.
@@ -117,11 +118,17 @@ func (c *Cache) Lookup(url string, now time.Time) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	answer, _, err := c.lookup(origin, now)
+	return answer, err
+}
+
+// lookup also returns the request that is in flight, whoever has it. It takes c.mu itself.
+func (c *Cache) lookup(origin string, now time.Time) (Answer, Request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	answer, h := c.ask(origin, now)
 	if answer.Request == nil {
-		return answer, nil
+		return answer, h.flight, nil
 	}
 	h.place = c.given.PushBack(h)
 	c.evict(0)
@@ -129,9 +136,9 @@ func (c *Cache) Lookup(url string, now time.Time) (Answer, error) {
 	if c.bytes > c.options.MaxBytes && c.given.Len() > 1 {
 		c.land(h, nil)
 		c.drop(h)
-		return Answer{}, ErrFull
+		return Answer{}, Request{}, ErrFull
 	}
-	return answer, nil
+	return answer, h.flight, nil
 }
 
 // ask returns the answer if it is known, nothing if a request is in flight, and otherwise starts a
@@ -149,9 +156,11 @@ func (c *Cache) ask(origin string, now time.Time) (Answer, *host) {
 	return h.needed(), h
 }
 
-// lost reports whether a flight has been out for too long.
+// lost reports whether a flight has been out for too long. That of a Load never is, since its
+// caller waits and ends it in any case. One that began far in the future did so by a wrong clock.
 func (c *Cache) lost(h *host, now time.Time) bool {
-	return c.options.Patience >= 0 && now.Sub(h.began) >= c.options.Patience
+	patience, out := c.options.Patience, now.Sub(h.began)
+	return h.place != nil && patience >= 0 && (out >= patience || out < -patience)
 }
 
 // use returns the current rules and marks the host as most recently used.
@@ -175,8 +184,9 @@ func (h *host) needed() Answer {
 }
 
 // Store takes the response to a Request. It returns the current rules, or the next Request if the
-// response is a redirect. A response to a superseded flight is ignored; the answer then reflects
-// what is known without it.
+// response is a redirect. A response that was stored before is ignored, and so is one to a
+// superseded flight, unless nothing better is known: a host may always take longer than
+// Options.Patience. The answer then reflects what is known without it.
 func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error) {
 	origin, err := rep.Origin(req.For)
 	if err != nil {
@@ -188,14 +198,16 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	defer c.mu.Unlock()
 	h := c.hosts[origin]
 	switch {
-	case h != nil && req.Flight != 0 && h.flight.Flight == req.Flight:
-	case h != nil && h.fresh(now, &c.options):
+	case h == nil:
+		return Answer{}, nil
+	case h.awaits(req, now, &c.options):
+	case h.fresh(now, &c.options):
 		return c.use(h), nil
 	default:
 		return Answer{}, nil
 	}
 	if next, more := h.take(req, resp, file, now, &c.options); more {
-		next.Flight = req.Flight
+		next.Flight = h.flight.Flight
 		h.flight, h.began = next, now
 		if h.place != nil {
 			c.given.MoveToBack(h.place)
@@ -204,19 +216,40 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 		return h.needed(), nil
 	}
 	h.rules, h.rulesOf = rules, file
-	c.land(h, nil)
+	h.answered = req.Flight
+	if req.Flight == h.flight.Flight {
+		c.land(h, nil)
+	} else {
+		h.wake(nil) // the flight that is out may still bring something newer
+	}
 	return c.use(h), nil
+}
+
+// awaits reports whether the response to a request counts. A response to a superseded flight does
+// if it is newer than all that were taken, nothing fresh is known, and it is as far along the
+// redirects as the request that is out. Then it also advances the flight that is out.
+func (h *host) awaits(req Request, now time.Time, o *Options) bool {
+	switch {
+	case req.Flight == 0 || h.flight.Flight == 0:
+		return false
+	case req.Hop < h.flight.Hop: // the response to an earlier hop has been stored before
+		return false
+	case req.Flight == h.flight.Flight:
+		return true
+	}
+	return h.answered < req.Flight && req.Flight < h.flight.Flight && !h.fresh(now, o)
 }
 
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
 // to do with the host, such as the end of the caller's context. The next Lookup returns a new
-// Request.
-func (c *Cache) Abandon(req Request) { c.abandon(req, nil) }
+// Request. One that a Load makes stays in flight.
+func (c *Cache) Abandon(req Request) { c.abandon(req, false, nil) }
 
-// abandon also ends the calls of Load that wait for the request, if there is an error.
-func (c *Cache) abandon(req Request, err error) {
+// abandon also ends the calls of Load that wait for the request, if there is an error. The request
+// of a Load is abandoned only by itself.
+func (c *Cache) abandon(req Request, load bool, err error) {
 	c.with(req.For, func(h *host) {
-		if req.Flight != 0 && h.flight.Flight == req.Flight {
+		if req.Flight != 0 && h.flight.Flight == req.Flight && load == (h.place == nil) {
 			c.land(h, err)
 			c.evict(1)
 		}
@@ -243,7 +276,7 @@ func (c *Cache) host(origin string) *host {
 		return h
 	}
 	origin = strings.Clone(origin) // do not keep a long URL in memory
-	h := &host{origin: origin, slot: len(c.slots)}
+	h := &host{origin: origin, slot: len(c.slots), answered: c.flights}
 	h.URL = origin + rep.Path
 	c.hosts[origin] = h
 	c.slots = append(c.slots, h)
@@ -264,15 +297,6 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 	return h
 }
 
-// relaunch returns the request for a host whether or not one is in flight.
-func (c *Cache) relaunch(origin string, now time.Time) Answer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h := c.launch(origin, now)
-	h.place = c.given.PushBack(h)
-	return h.needed()
-}
-
 func (c *Cache) unlist(h *host) {
 	switch {
 	case h.place == nil:
@@ -288,13 +312,18 @@ func (c *Cache) unlist(h *host) {
 func (c *Cache) land(h *host, err error) {
 	c.unlist(h)
 	h.flight = Request{}
+	h.wake(err)
+	h.place = c.idle.PushFront(h)
+	c.weigh(h)
+}
+
+// wake wakes every Load that is waiting.
+func (h *host) wake(err error) {
 	if h.landed != nil {
 		h.landed.err = err
 		close(h.landed.done)
 		h.landed = nil
 	}
-	h.place = c.idle.PushFront(h)
-	c.weigh(h)
 }
 
 // evict drops the least recently used idle hosts until the cache is within its bound, or only this
@@ -331,7 +360,10 @@ func (c *Cache) drop(h *host) {
 func (c *Cache) weigh(h *host) {
 	c.bytes -= h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
-		len(h.Reason) + len(h.flight.URL)
+		len(h.Reason)
+	if h.flight.Flight != 0 {
+		h.cost += maxTarget // that of a redirect, which must not be refused for lack of room
+	}
 	if h.file != nil {
 		h.cost += h.file.Size()
 	}

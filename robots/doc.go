@@ -12,22 +12,22 @@
 //
 // # Promises
 //
-// There is at most one request in flight per host, where a host is a scheme, name and port. Up to
-// five redirects are followed, to any host; the file they lead to applies to the host where they
-// began (RFC 9309, 2.3.1.2). So a site decides where these requests go, even to private addresses
-// or to what other sites disallow: give Options.Client a transport that guards, as package fetch's.
-// A 4xx status other than 429, or a sixth redirect, means that there is no file: everything is
-// allowed. Any other response without a complete file means that the host is unreachable. Then the
-// last copy stays valid indefinitely; without a copy nothing is allowed.
+// There is at most one request in flight per host (a scheme, name and port) until Options.Patience
+// ends, and one for each [Pending] where several users share a Cache. Up to five redirects are
+// followed, to any host; the file they lead to applies to the host where they began (RFC 9309,
+// 2.3.1.2). So a site decides where they go, even to private addresses or what other sites disallow:
+// give Options.Client a transport that guards, as package fetch's. A 4xx status other than 429, or a
+// 3xx that is not followed (a sixth, or one to no URL of up to 2 KiB), means that there is no file:
+// everything is allowed. Any other response without a complete file means that the host is
+// unreachable. Then the last copy stays valid; without a copy nothing is allowed.
 //
 // The unknown is forbidden: the zero [Answer], and rules returned with an error, forbid everything.
 // No late response overwrites a newer one, and no local failure is recorded as the host's.
 //
 // # Cost
 //
-// A lookup takes 0.2 µs and allocates nothing if the URL has a plain lower-case host. A host takes
-// about 0.8 KiB without a file, and 3 KiB with a typical file. Options.MaxBytes bounds the total,
-// requests in flight included. No goroutine is kept running.
+// A lookup takes 0.2 µs, and allocates nothing if the host is plain lower case. A host takes 0.8 KiB,
+// 3 KiB with a typical file, and 2 KiB more during a request. Options.MaxBytes bounds the total.
 //
 // # What it does not do
 //

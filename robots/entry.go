@@ -94,7 +94,7 @@ func redirectTarget(req Request, resp Response) (target string, ok bool) {
 	}
 	to.Fragment, to.RawFragment = "", ""
 	target = asciiOnly(to.String())
-	return target, len(target) <= maxField
+	return target, len(target) <= maxTarget
 }
 
 // asciiOnly escapes the non-ASCII bytes that url.URL leaves in a query.
@@ -110,8 +110,10 @@ func asciiOnly(s string) string {
 	return b.String()
 }
 
-// maxField bounds the length of a header value that is kept. Real URLs and validators are much
-// shorter.
+// maxTarget bounds the length of the target of a redirect: what browsers used to accept as a URL.
+const maxTarget = 2 << 10
+
+// maxField bounds the length of a header value that is kept. Real validators are much shorter.
 const maxField = 4 << 10
 
 // validator returns a header value to keep, as a copy. It drops values that JSON would alter.

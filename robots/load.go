@@ -25,7 +25,8 @@ func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
 
 // Load returns the rules for a URL. If they are not known, it fetches the robots.txt with
 // Options.Client. If several goroutines call Load for one host, one of them fetches under its own
-// ctx and the others wait, and get its result. If that ctx ends, another call takes over.
+// ctx and the others wait, and get its result. If that ctx ends, or its deadline is too early for a
+// layer below, another call takes over.
 //
 // An unreachable host is not an error: its rules forbid everything, or are those of the last copy.
 // The error is ctx's, [robotstxt.ErrLocate], or the client's if the fault is local: no request was
@@ -63,7 +64,9 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
 	if h.landed == nil && answer == (Answer{}) {
 		h.landed = &landing{done: make(chan struct{})}
 	}
-	c.evict(0)
+	if !answer.Known { // a file above the bound stays as long as nothing else needs room
+		c.evict(0)
+	}
 	return answer, h, h.landed
 }
 
@@ -71,10 +74,10 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
 // panics.
 func (c *Cache) fly(ctx context.Context, req Request) (answer Answer, err error) {
 	defer func() {
-		if cause.Of(ctx) != nil {
-			c.abandon(req, nil) // other calls go on
+		if ownFault(ctx, err) {
+			c.abandon(req, true, nil) // other calls go on
 		} else {
-			c.abandon(req, err)
+			c.abandon(req, true, err)
 		}
 	}()
 	for {
@@ -90,13 +93,20 @@ func (c *Cache) fly(ctx context.Context, req Request) (answer Answer, err error)
 	}
 }
 
+// ownFault reports whether a request has failed because of its caller's context, which is not that
+// of the others who wait. A layer below may find a deadline too early before it has passed.
+func ownFault(ctx context.Context, err error) bool {
+	_, limited := ctx.Deadline()
+	return cause.Of(ctx) != nil || limited && errors.Is(err, context.DeadlineExceeded)
+}
+
 // wait returns when the request for a host has landed, with its error, or has taken too long.
 func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
-	var lost <-chan time.Time // never, if there is no limit
-	if c.options.Patience >= 0 {
-		c.mu.Lock()
-		left := c.options.Patience - time.Since(h.began)
-		c.mu.Unlock()
+	var lost <-chan time.Time // never, if there is no limit, or if a Load makes the request
+	c.mu.Lock()
+	left, limited := c.options.Patience-time.Since(h.began), h.place != nil && c.options.Patience >= 0
+	c.mu.Unlock()
+	if limited {
 		timer := time.NewTimer(left)
 		defer timer.Stop()
 		lost = timer.C
@@ -115,6 +125,9 @@ func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
 // It starts when the header arrives, so it does not count the time that lower layers delay the
 // request.
 const bodyTime = 30 * time.Second
+
+// drainTime is the same for a redirect or an error, whose body says nothing.
+const drainTime = time.Second
 
 // fetch makes one request. An error is a local failure and says nothing about the host.
 func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
@@ -141,7 +154,11 @@ func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 	if err != nil && (isLocal(err) || !tried.Load() && !neterr.Network(err)) {
 		return Response{}, &loadError{req.URL, cause.Of(ctx), err}
 	}
-	slow := time.AfterFunc(bodyTime, cancel)
+	limit := bodyTime
+	if err == nil && !found(resp.StatusCode) {
+		limit = drainTime
+	}
+	slow := time.AfterFunc(limit, cancel)
 	defer slow.Stop()
 	return ReadResponse(resp, err), cause.Of(ctx)
 }

@@ -178,6 +178,40 @@ func TestLoadSurvivesItsCaller(t *testing.T) {
 	})
 }
 
+// TestADeadlineFailsOnlyItsCaller: a layer below that knows when the host may be asked fails a
+// request whose deadline is earlier at once, before that has passed. The others have more time.
+func TestADeadlineFailsOnlyItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(time.Second)
+		answer := w.answers[where]
+		w.answers[where] = func(r *http.Request) (*http.Response, error) {
+			if _, limited := r.Context().Deadline(); limited {
+				return nil, fmt.Errorf("too late: %w", context.DeadlineExceeded)
+			}
+			return answer(r)
+		}
+		c := w.cache(Options{})
+		limited, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := c.Allowed(limited, page)
+			assert.ErrorContains(t, err, "too late")
+			assert.Equal(t, time.Second, time.Since(w.began))
+		})
+		synctest.Wait()
+		for range 10 {
+			wg.Go(func() {
+				rules, err := c.Load(t.Context(), page)
+				assert.NoError(t, err)
+				assert.True(t, rules.Allowed("/b"))
+			})
+		}
+		wg.Wait()
+		require.Len(t, w.log, 2)
+	})
+}
+
 // TestOurOwnFailuresAreNotTheHosts: a failure of this machine says nothing about the host.
 func TestOurOwnFailuresAreNotTheHosts(t *testing.T) {
 	w := newWeb(0)

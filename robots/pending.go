@@ -33,13 +33,25 @@ type Pending[T any] struct {
 	Max int
 
 	mu    sync.Mutex
-	items map[string]*[]T // by origin
+	hosts map[string]*parked[T] // by origin
 	count int
+}
+
+// parked is the items that wait for a host, and the last request for it that this Pending returned.
+// Only the end of that request releases them. If a late response to an earlier one did, looking
+// them up again would start a request beside the one in flight, to be superseded in turn.
+type parked[T any] struct {
+	flight uint64
+	hop    int
+	items  []T
 }
 
 // Lookup is [Cache.Lookup] for an item with that URL. If the rules are not known, the item waits.
 // It does not wait if there is an error, such as [ErrFull] if Max items are waiting already. If the
 // rules are known, Lookup also returns the items that waited for them.
+//
+// If the request in flight is that of a Load or of another Pending with the same Cache, nobody
+// would report its end to this one. So Lookup returns it once more, and the first response counts.
 func (p *Pending[T]) Lookup(url string, item T, now time.Time) (answer Answer, ready []T, err error) {
 	origin, err := rep.Origin(url)
 	if err != nil {
@@ -48,32 +60,31 @@ func (p *Pending[T]) Lookup(url string, item T, now time.Time) (answer Answer, r
 	// No other call may release the item between the lookup and the parking.
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	answer, err = p.Cache.Lookup(url, now)
+	answer, out, err := p.Cache.lookup(origin, now)
 	switch {
 	case err != nil:
 		return answer, nil, err
 	case answer.Known:
-		return answer, p.remove(origin), nil
+		return answer, p.remove(origin, out.Flight), nil
 	case p.count >= p.limit():
 		if answer.Request != nil {
 			p.Cache.Abandon(*answer.Request)
 		}
 		return Answer{}, nil, ErrFull
 	}
-	items := p.items[origin]
-	if items == nil {
-		if answer.Request == nil {
-			// A Load made this request, and Store would not learn when it ends. Take over its
-			// flight.
-			answer = p.Cache.relaunch(origin, now)
+	host := p.hosts[origin]
+	if host == nil {
+		if p.hosts == nil {
+			p.hosts = make(map[string]*parked[T])
 		}
-		if p.items == nil {
-			p.items = make(map[string]*[]T)
-		}
-		items = new([]T)
-		p.items[strings.Clone(origin)] = items // do not keep a long URL in memory
+		host = new(parked[T])
+		p.hosts[strings.Clone(origin)] = host // do not keep a long URL in memory
 	}
-	*items = append(*items, item)
+	if host.flight != out.Flight {
+		answer.Request = &out
+		host.flight, host.hop = out.Flight, out.Hop
+	}
+	host.items = append(host.items, item)
 	p.count++
 	return answer, nil, nil
 }
@@ -89,44 +100,64 @@ func (p *Pending[T]) limit() int {
 }
 
 // Store is [Cache.Store]. Unless the answer is another Request, it also returns the items that
-// waited, even if the rules are not known: whatever has superseded the request may be somebody
-// else's.
+// waited for this one, even if the rules are not known: another request may have superseded it.
 func (p *Pending[T]) Store(req Request, resp Response, now time.Time) (Answer, []T, error) {
 	// A Lookup that still saw the request in flight has parked its item by the time release gets
 	// the lock. A later one does not park.
 	answer, err := p.Cache.Store(req, resp, now)
-	if err != nil || answer.Request != nil {
+	if err != nil {
 		return answer, nil, err
 	}
-	return answer, p.release(req.For), nil
+	return answer, p.release(req, answer), nil
 }
 
-// Abandon is [Cache.Abandon]. It also returns the items that waited.
+// Abandon is [Cache.Abandon]. It also returns the items that waited for the request.
 func (p *Pending[T]) Abandon(req Request) []T {
 	p.Cache.Abandon(req)
-	return p.release(req.For)
+	return p.release(req, Answer{})
 }
 
-// release removes and returns the items that wait for a robots.txt.
-func (p *Pending[T]) release(file string) []T {
-	origin, err := rep.Origin(file)
+// release removes and returns the items that wait for a request which led to an answer, unless it
+// is the next request. Items that wait for another request may go only if the rules are known, or
+// if no request is in flight: looking them up again then starts none beside another.
+func (p *Pending[T]) release(req Request, answer Answer) []T {
+	origin, err := rep.Origin(req.For)
 	if err != nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.remove(origin)
-}
-
-// remove is release for a caller that holds p.mu.
-func (p *Pending[T]) remove(origin string) []T {
-	items := p.items[origin]
-	if items == nil {
+	host := p.hosts[origin]
+	switch {
+	case host == nil:
+		return nil
+	case answer.Request != nil:
+		host.flight, host.hop = answer.Request.Flight, answer.Request.Hop
+		return nil
+	case req.Flight == host.flight && req.Hop >= host.hop:
+		return p.remove(origin, 0)
+	}
+	out, found := p.Cache.InFlight(req.For)
+	if found && !answer.Known {
 		return nil
 	}
-	delete(p.items, origin)
-	p.count -= len(*items)
-	return *items
+	return p.remove(origin, out.Flight)
+}
+
+// remove removes and returns the items that wait for a host. It remembers that this Pending has
+// the request, if that is the one in flight: it is not to be returned again. The caller holds p.mu.
+func (p *Pending[T]) remove(origin string, out uint64) []T {
+	host := p.hosts[origin]
+	if host == nil {
+		return nil
+	}
+	if host.flight != out {
+		delete(p.hosts, origin)
+	}
+	items := host.items
+	host.items = nil
+	p.count -= len(items)
+	return items
 }
 
 // Waiting returns a copy of the items that wait for the robots.txt of a URL's host.
@@ -137,8 +168,8 @@ func (p *Pending[T]) Waiting(url string) []T {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if items := p.items[origin]; items != nil {
-		return slices.Clone(*items)
+	if host := p.hosts[origin]; host != nil {
+		return slices.Clone(host.items)
 	}
 	return nil
 }

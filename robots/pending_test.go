@@ -80,36 +80,63 @@ func TestPendingIsBounded(t *testing.T) {
 }
 
 // TestAFlightOfSomebodyElse: Store would never learn when it ends, so the item must not wait for
-// it.
+// it alone. The first response counts, and either ends the wait.
 func TestAFlightOfSomebodyElse(t *testing.T) {
 	p := &Pending[int]{Cache: NewCache(Options{})}
 	theirs := ask(t, p.Cache, page, noon)
 	answer, _, err := p.Lookup(page, 1, noon)
 	require.NoError(t, err)
-	require.NotNil(t, answer.Request)
+	require.Equal(t, theirs, *answer.Request, "it is not superseded")
+	answer, _, err = p.Lookup(page, 2, noon)
+	require.NoError(t, err)
+	require.Equal(t, Answer{}, answer, "only once")
 	stored, err := p.Cache.Store(theirs, whole(404, nil, ""), noon)
 	require.NoError(t, err)
-	require.False(t, stored.Known, "it was superseded")
-	_, released, err := p.Store(*answer.Request, whole(200, nil, noAs), noon)
+	require.True(t, stored.Known)
+	_, released, err := p.Store(theirs, whole(200, nil, noAs), noon)
 	require.NoError(t, err)
-	require.Equal(t, []int{1}, released)
+	require.Equal(t, []int{1, 2}, released)
+	require.Empty(t, p.Abandon(theirs))
 }
 
 // TestPendingModel requires that every item comes out once, whatever happens to the requests: as
 // soon as each request to its host is answered or abandoned once, in any order, none waits. Somebody
-// else uses the same cache, which is too small, and requests are late, or answered twice.
+// else uses the same cache, which is too small, and requests are late, or answered twice. What comes
+// out is looked up again at once, and that asks for nothing that this Pending is still to answer.
 func TestPendingModel(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 0))
-		cache := NewCache(Options{Patience: time.Hour, MaxBytes: (3 + rnd.IntN(5)) * 1000})
+		cache := NewCache(Options{Patience: time.Hour, MaxBytes: (3 + rnd.IntN(5)) * 3000})
 		p := &Pending[int]{Cache: cache, Max: 30}
 		var out, old, theirs []Request      // of out, none is answered
 		waiting, all := map[int]string{}, 0 // waiting items and their hosts
 		now := noon
-		done := func(items []int) {
-			for _, item := range items {
+		var done func(items []int)
+		look := func(item int, url string) {
+			_, before := cache.InFlight(url)
+			answer, ready, err := p.Lookup(url, item, now)
+			if err == nil && !answer.Known {
+				waiting[item] = url
+				all++
+			}
+			if answer.Request != nil {
+				asked := slices.ContainsFunc(out, func(r Request) bool {
+					return r.Flight == answer.Request.Flight && r.Hop == answer.Request.Hop
+				})
+				require.False(t, asked && before, "seed %d: asked twice at once", seed)
+				out = append(out, *answer.Request)
+			}
+			done(ready)
+		}
+		done = func(items []int) {
+			urls := make([]string, len(items))
+			for i, item := range items {
 				require.Contains(t, waiting, item, "seed %d", seed)
+				urls[i] = waiting[item]
 				delete(waiting, item)
+			}
+			for i, item := range items {
+				look(item, urls[i])
 			}
 		}
 		respond := func(req Request) {
@@ -120,10 +147,10 @@ func TestPendingModel(t *testing.T) {
 			status := []int{200, 404, 503, 301}[rnd.IntN(4)]
 			answer, items, err := p.Store(req, whole(status, fields("Location", "/r"), noAs), now)
 			require.NoError(t, err)
-			done(items)
 			if answer.Request != nil {
 				out = append(out, *answer.Request)
 			}
+			done(items)
 		}
 		take := func(requests *[]Request) (req Request, ok bool) {
 			if len(*requests) == 0 {
@@ -139,15 +166,7 @@ func TestPendingModel(t *testing.T) {
 			url := fmt.Sprintf("http://h%d.test/", rnd.IntN(8))
 			switch rnd.IntN(8) {
 			case 0, 1, 2:
-				answer, ready, err := p.Lookup(url, item, now)
-				done(ready)
-				if err == nil && !answer.Known {
-					waiting[item] = url
-					all++
-				}
-				if answer.Request != nil {
-					out = append(out, *answer.Request)
-				}
+				look(item, url)
 			case 3, 4:
 				if req, ok := take(&out); ok {
 					old = append(old, req)

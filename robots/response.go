@@ -34,7 +34,8 @@ type Response struct {
 
 	// Whole means that Body is complete and decoded. An incomplete file may lack the line that
 	// forbids, so it is ignored and the host counts as unreachable. Only a Body longer than
-	// robotstxt.MaxSize bytes may be cut, since the rest is not parsed anyway.
+	// robotstxt.MaxSize bytes may be cut, since the rest is not parsed anyway; but a 206 may lack
+	// the beginning.
 	Whole bool
 
 	// Reason says why there is no complete file, if Status does not, for [Entry] and for people.
@@ -42,7 +43,7 @@ type Response struct {
 }
 
 // ReadResponse makes a Response from what an http.Client returned. It reads as much of the body as
-// is needed, decodes a remaining gzip content coding, and closes the body. If the client returned
+// is needed, and of a redirect or an error at most 64 KiB, decodes a remaining gzip content coding, and closes the body. If the client returned
 // an error, or the body breaks off or cannot be decoded, the host counts as unreachable. Before
 // calling it, check whether it was the caller's own context that ended.
 func ReadResponse(resp *http.Response, err error) Response {
@@ -53,21 +54,26 @@ func ReadResponse(resp *http.Response, err error) Response {
 		return Response{}
 	}
 	defer resp.Body.Close()
-	text, err := decoded(resp)
-	var body []byte
-	if err == nil {
-		body, err = io.ReadAll(io.LimitReader(text, robotstxt.MaxSize+1))
-	}
 	r := Response{Status: resp.StatusCode, Header: resp.Header}
-	if found(r.Status) {
-		// No range was requested. If the server sends one anyway, the rest is missing.
-		r.Body, r.Whole = body, err == nil && r.Status != http.StatusPartialContent
-		if err != nil {
-			r.Reason = err.Error()
-		}
+	if !found(r.Status) {
+		// A connection can be used again only after a whole body, but a long one is not worth it.
+		_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
+		return r
+	}
+	text, err := decoded(resp)
+	if err == nil {
+		r.Body, err = io.ReadAll(io.LimitReader(text, robotstxt.MaxSize+1))
+	}
+	// No range was requested. If the server sends one anyway, the rest is missing.
+	r.Whole = err == nil && r.Status != http.StatusPartialContent
+	if err != nil {
+		r.Reason = err.Error()
 	}
 	return r
 }
+
+// maxDrain is how much is read of a body that says nothing.
+const maxDrain = 64 << 10
 
 // decoded returns the body without its content coding. net/http decodes gzip itself, unless a
 // transport asked for it explicitly or the server sent it unasked.
@@ -107,7 +113,7 @@ func missing(status int) bool {
 //	all else          2.3.1.4             0 stands for no response at all: nothing is allowed
 func (r Response) File() *robotstxt.File {
 	switch {
-	case found(r.Status) && (r.Whole || len(r.Body) > robotstxt.MaxSize):
+	case found(r.Status) && (r.Whole || len(r.Body) > robotstxt.MaxSize && r.Status != http.StatusPartialContent):
 		return robotstxt.Parse(r.Body)
 	case missing(r.Status):
 		return noFile

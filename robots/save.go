@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"net/http"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
@@ -57,8 +58,8 @@ func (c *Cache) batch(before int) (states []state, next int) {
 }
 
 // Restore adds an Entry that [Cache.All] yielded, at any time and in any order. If the host is
-// known already, the newer file and the later expiry win. So a cache never loses information, and
-// restoring twice changes nothing.
+// known already, the newer answer wins, with its expiry, and failures to reach the host since then
+// count as well. So a merge never allows what both forbid, and restoring twice changes nothing.
 //
 // Expired entries are kept: they are the last copy for a host that becomes unreachable. An
 // impossible Entry is refused with an error that names the field, and changes nothing.
@@ -107,28 +108,43 @@ func (e *Entry) check() error {
 		return e.wrong("Status", "is a failure, but Failures is 0")
 	case e.Fetched.IsZero() && e.Source != "":
 		return e.wrong("Fetched", "missing, although there is a file")
+	case e.Failures == 0 && (e.Source != "") != (found(e.Status) || e.Status == http.StatusNotModified):
+		return e.wrong("Source", "does not agree with Status")
 	case e.Source == "" && (len(e.Body) > 0 || e.ETag != "" || e.LastModified != ""):
 		return e.wrong("Source", "missing, although there is a file")
 	}
 	return nil
 }
 
-// merge takes over the parts of other that are newer than those of s. Ties are decided by comparing
-// the contents, so that the result does not depend on the order.
+// merge takes over what is newer in other. What the host said and whether it was reached later are
+// one verdict: a state without a file allows everything, unless an attempt has failed since. So the
+// state with the newer answer counts, and of the other one no more than failures after that answer,
+// which can only forbid. Ties are decided by comparing the contents, so that the result does not
+// depend on the order.
 func (s *state) merge(other *state) {
-	text, otherText := s.file.String(), other.file.String()
-	said := cmp.Or(other.Fetched.Compare(s.Fetched), strings.Compare(otherText, text),
-		strings.Compare(other.Source, s.Source), strings.Compare(other.ETag, s.ETag),
-		strings.Compare(other.LastModified, s.LastModified))
-	tried := cmp.Or(other.Expires.Compare(s.Expires),
-		cmp.Compare(other.Failures, s.Failures), other.FailedSince.Compare(s.FailedSince),
-		cmp.Compare(other.Status, s.Status), strings.Compare(other.Reason, s.Reason))
-	if said > 0 {
-		s.Fetched, s.Source, s.file = other.Fetched, other.Source, other.file
-		s.ETag, s.LastModified = other.ETag, other.LastModified
+	newer, older := *s, *other
+	said := compareSaid(s, other)
+	if said < 0 {
+		newer, older = *other, *s
 	}
-	if tried > 0 {
-		s.Expires, s.Status = other.Expires, other.Status
-		s.Failures, s.FailedSince, s.Reason = other.Failures, other.FailedSince, other.Reason
+	*s = newer
+	failed := older.Failures > 0 && older.Expires.After(newer.Fetched) // the last time, perhaps since
+	later := older.Expires.Compare(newer.Expires)
+	if older.Failures == 0 {
+		later = -later
 	}
+	tried := cmp.Or(min(older.Failures, 1)-min(newer.Failures, 1), later,
+		older.FailedSince.Compare(newer.FailedSince), cmp.Compare(older.Failures, newer.Failures),
+		cmp.Compare(older.Status, newer.Status), strings.Compare(older.Reason, newer.Reason))
+	if (said == 0 || failed) && tried > 0 {
+		s.Expires, s.Status = older.Expires, older.Status
+		s.Failures, s.FailedSince, s.Reason = older.Failures, older.FailedSince, older.Reason
+	}
+}
+
+// compareSaid orders states by the time of their last conclusive response.
+func compareSaid(a, b *state) int {
+	return cmp.Or(a.Fetched.Compare(b.Fetched), strings.Compare(a.file.String(), b.file.String()),
+		strings.Compare(a.Source, b.Source), strings.Compare(a.ETag, b.ETag),
+		strings.Compare(a.LastModified, b.LastModified))
 }

@@ -151,19 +151,65 @@ func TestRestoreInAnyOrder(t *testing.T) {
 			}
 			want = got
 		}
-		var last, latest Entry
+		var last Entry
 		for _, entry := range entries {
 			if entry.Fetched.After(last.Fetched) {
 				last = entry
-			}
-			if entry.Expires.After(latest.Expires) {
-				latest = entry
 			}
 		}
 		c := restored(t, want)
 		merged, _ := c.Entry(page)
 		require.True(t, merged.Fetched.Equal(last.Fetched), "seed %d", seed)
-		require.True(t, merged.Expires.Equal(latest.Expires), "seed %d", seed)
+		at := merged.Expires.Add(-time.Nanosecond)
+		rules, known := c.Get(page, at)
+		require.True(t, known)
+		newest, latest := NewCache(Options{}), time.Time{} // those that were answered last
+		for _, entry := range entries {
+			if entry.Fetched.Equal(last.Fetched) {
+				require.NoError(t, newest.Restore(entry))
+			}
+			if entry.Fetched.Equal(last.Fetched) || entry.Failures > 0 {
+				latest = later(latest, entry.Expires)
+			}
+		}
+		require.False(t, merged.Expires.After(latest), "seed %d", seed)
+		if entry, _ := newest.Entry(page); !last.Fetched.IsZero() {
+			strict, _ := newest.Get(page, entry.Expires.Add(-time.Nanosecond))
+			for _, path := range []string{"/", "/a", "/aa"} {
+				require.False(t, rules.Allowed(path) && !strict.Allowed(path), "seed %d: %s", seed, path)
+			}
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// TestTwoThatForbid are merged into one that forbids: an older file, and its end with a failure
+// since then. The expiry is not that of what no longer counts.
+func TestTwoThatForbid(t *testing.T) {
+	file := Entry{URL: where, Status: 200, Fetched: noon, Expires: noon.Add(day), Source: where,
+		Body: []byte("user-agent: *\ndisallow: /\n")}
+	gone := Entry{URL: where, Status: 404, Fetched: noon.Add(time.Minute), Expires: noon.Add(6 * time.Minute)}
+	failed := gone
+	failed.Status, failed.Failures = 503, 1
+	failed.FailedSince, failed.Expires = noon.Add(7*time.Minute), noon.Add(12*time.Minute)
+	for newer, allowed := range map[*Entry]bool{&gone: true, &failed: false} {
+		for _, entries := range [][]Entry{{file, *newer}, {*newer, file}} {
+			c := NewCache(Options{})
+			for _, entry := range entries {
+				require.NoError(t, c.Restore(entry))
+			}
+			rules, known := c.Get(page, newer.Expires.Add(-1))
+			require.True(t, known)
+			require.Equal(t, allowed, rules.Allowed("/a"))
+			_, known = c.Get(page, newer.Expires)
+			require.False(t, known)
+		}
 	}
 }
 
@@ -266,6 +312,8 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		{URL: where, Expires: noon, Failures: 1, FailedSince: noon, Source: where},
 		{URL: where, Expires: noon, Failures: 1, FailedSince: noon, ETag: "x"},
 		{URL: where, Expires: noon, Failures: 1, FailedSince: noon, Reason: long},
+		{URL: where, Expires: noon, Fetched: noon, Status: 200}, {URL: where, Expires: noon, Fetched: noon, Status: 304},
+		{URL: where, Expires: noon, Fetched: noon, Status: 404, Source: where, Body: []byte(noAs)},
 	} {
 		require.Error(t, NewCache(Options{}).Restore(bad), "%+v", bad)
 	}

@@ -24,12 +24,15 @@ func (e *engine) applyOutcome(i uint32, f flight, r report) {
 		e.charge(i, f.start)
 		return
 	}
-	slow := min(times(e.opts.LatencyFactor, r.took), maxSlow)
+	slow := int64(0)
+	if r.took > 0 {
+		slow = min(times(e.opts.LatencyFactor, r.took), maxSlow)
+	}
 	if slow <= e.delay[p.kind] {
 		slow = 0
 	}
 	if p.extra == 0 && slow == 0 && !r.failed && r.retry == longAgo {
-		e.charge(i, f.start)
+		e.setDue(i, max(*e.due(i), later(f.start, e.delay[p.kind])))
 		return
 	}
 	x := e.extraOf(i)
@@ -47,9 +50,6 @@ func (e *engine) applyOutcome(i uint32, f flight, r report) {
 		x.retry = max(x.retry, later(e.now, e.spread(x, wait)))
 	}
 	e.charge(i, f.start)
-	if p.kind != aHost && e.isPaused(i) {
-		e.unholdFronts(i)
-	}
 }
 
 // maxSlow bounds the delays that result from latency, at the default bound of back-off. A latency
@@ -124,13 +124,17 @@ func (e *engine) charge(i uint32, start int64) {
 	e.updateDue(i)
 }
 
-// setDue sets when the delay of a limiter has passed, and settles it.
+// setDue sets when the delay of a limiter has passed, and settles it. A pause of an address ends the
+// holds for its hosts, whatever the reason of the pause.
 func (e *engine) setDue(i uint32, at int64) {
 	if due := e.due(i); *due != at {
 		if p := e.at(i); p.state == waiting {
 			e.unlist(i, p) // the wheel finds it by its due time
 		}
 		*due = at
+		if i >= sharedBit && e.shared(i).holds != 0 && e.isPaused(i) {
+			e.unholdAll(i)
+		}
 	}
 	e.settle(i)
 }
@@ -149,10 +153,15 @@ func (e *engine) pace(p *limiter) int64 {
 	return max(d, e.delay[p.kind])
 }
 
-// isPaused reports whether a shared limiter stays closed for longer than its default delay.
+// isPaused reports whether a shared limiter stays closed for longer than its default delay. If only
+// the last visit was reported ahead of its time, that is longer by another delay.
 func (e *engine) isPaused(i uint32) bool {
 	p := e.at(i)
-	return p.extra != 0 && *e.due(i) > later(e.now, e.delay[p.kind])
+	usual := later(e.now, e.delay[p.kind])
+	if p.extra == 0 {
+		usual = later(usual, max(e.delay[p.kind], int64(time.Second)))
+	}
+	return *e.due(i) > usual
 }
 
 // extraOf returns the extra of a limiter, and creates it if necessary.
@@ -181,7 +190,7 @@ func (e *engine) updateDue(i uint32) {
 	}
 	e.setDue(i, due)
 	isUsual := x.slow == [3]int64{} && x.wanted == 0 && x.asked == 0 && x.failures == 0 && x.retry == longAgo &&
-		!x.ranked && x.waiters == 0
+		!x.ranked && x.waiters == 0 && x.spent == 0
 	if isUsual && (x.raised == 0 || p.out == 0) {
 		e.extras.release(p.extra)
 		p.extra = 0

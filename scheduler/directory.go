@@ -15,6 +15,8 @@ type directory struct {
 	names  names
 	seed   maphash.Seed
 	known  [kinds]int
+
+	entered bool // limiters, since the last sweep
 }
 
 func (d *directory) init() {
@@ -73,6 +75,7 @@ func (d *directory) enter(hash uint64, k kind, key uint32) (i uint32) {
 	d.timers.at(i).due = longAgo
 	d.table.insert(hash, i)
 	d.known[k]++
+	d.entered = true
 	return i
 }
 

@@ -27,7 +27,7 @@
 // # What it costs
 //
 // Add, TryNext and Done take amortized constant time, independent of the number of hosts. A host
-// takes 60 bytes plus its name, an address 67, a task 8 plus its item, or 32 with a NotBefore.
+// takes 60 bytes plus its name, an address 71, a task 8 plus its item, or 32 with a NotBefore.
 // Memory is reused but does not shrink. Only the items contain pointers for the garbage collector.
 // Queues are in memory. No Close is needed.
 //

@@ -61,7 +61,7 @@ type flight struct {
 	task     uint32 // 0 if it was given by Wait
 	pending  uint8  // a bit for each limiter whose pendingBit it has set
 	started  bool   // Arrived was called
-	spent    bool   // it has given its turn back, and only keeps its task, which counts as queued
+	spent    bool   // it has given its turn back, and only keeps its task
 }
 
 // The order of limiters in a flight.
@@ -191,7 +191,9 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	if f.spent {
 		return false
 	}
-	e.setShared(f.limiters[theHost], addr, e.host(f.limiters[theHost]).group)
+	host := f.limiters[theHost]
+	open := addr == 0 || e.isOpen(addr) && e.isNext(addr, host) // before it waits there itself
+	e.setShared(host, addr, e.host(host).group)
 	old := f.limiters[theAddr]
 	if old == addr {
 		return true
@@ -201,11 +203,8 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 		f.limiters[theAddr] = 0
 		e.settle(old)
 	}
-	if addr == 0 {
-		return true
-	}
-	if !e.isOpen(addr) || e.shared(addr).head != 0 {
-		return false
+	if addr == 0 || !open {
+		return open
 	}
 	f.limiters[theAddr] = addr
 	e.take(f, theAddr)
@@ -219,8 +218,10 @@ func (e *engine) release(n uint32, r report) {
 	e.flying.remove(&e.flightTimers, n)
 	e.flights.release(n)
 	e.flightTimers[0].release(n)
+	e.host(f.limiters[theHost]).used = e.stamp()
 	if f.spent {
-		e.countTasks(f.limiters[theHost], -1)
+		e.extraOf(f.limiters[theHost]).spent--
+		e.updateDue(f.limiters[theHost])
 	} else {
 		e.end(&f, r)
 	}
@@ -255,7 +256,7 @@ func (e *engine) spend(n uint32) {
 		return
 	}
 	host := f.limiters[theHost]
-	e.countTasks(host, 1) // the host stays known
+	e.extraOf(host).spent++
 	e.end(f, report{skipped: !f.started, start: longAgo, retry: longAgo})
 	f.spent, f.limiters = true, [3]uint32{theHost: host}
 }

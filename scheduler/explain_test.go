@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -154,4 +155,26 @@ func TestHosts(t *testing.T) {
 		require.NoError(t, s.Add(scheduler.Task[int]{Host: host}))
 	}
 	require.Equal(t, 2000, s.Stats().Queued)
+}
+
+// TestExplainTaskOnTheWay has a lease that has given back its turn: its task is not queued.
+func TestExplainTaskOnTheWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{MaxHostQueue: 1})
+		s.SetHost("a", scheduler.Host{Addr: here, CrawlDelay: time.Minute})
+		add(t, s, ranked("a1")...)
+		lease := next(t, s)
+		wait(t, s, "b")
+		held, err := s.Wait(lease.Context(t.Context()), "c")
+		require.NoError(t, err)
+		require.Zero(t, s.Explain("a").Queued)
+		require.Equal(t, "has nothing queued", s.Explain("a").String())
+		add(t, s, ranked("a1")...)
+		require.Equal(t, 1, s.Explain("a").Queued)
+		require.Len(t, s.Withdraw("a"), 1)
+		lease.Requeue(scheduler.Outcome{}, time.Time{})
+		held.Done(scheduler.Outcome{})
+		require.Equal(t, 1, s.Explain("a").Queued)
+		require.Equal(t, here, s.Explain("a").Addr)
+	})
 }

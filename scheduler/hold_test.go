@@ -178,3 +178,51 @@ func TestHolderOfTwoLeases(t *testing.T) {
 		turn.Done(scheduler.Outcome{})
 	})
 }
+
+// TestHoldEndsWhenTheAddressIsPaused pauses an address in all ways while the group of one of its
+// hosts is held for that. The other hosts of the group have nothing to do with the address.
+func TestHoldEndsWhenTheAddressIsPaused(t *testing.T) {
+	tomorrow := start.Add(24 * time.Hour)
+	for how, pause := range map[string]func(s *scheduler.Scheduler[string], p *scheduler.Lease[string]){
+		"Retry-After": func(_ *scheduler.Scheduler[string], p *scheduler.Lease[string]) {
+			p.Done(scheduler.Outcome{Status: 429, RetryAfter: tomorrow})
+		},
+		"Restore": func(s *scheduler.Scheduler[string], p *scheduler.Lease[string]) {
+			require.NoError(t, s.Restore(scheduler.Entry{Addr: here, Failures: 6, RetryAfter: tomorrow}, start))
+			p.Done(scheduler.Outcome{Skipped: true})
+		},
+		"restart": func(s *scheduler.Scheduler[string], p *scheduler.Lease[string]) {
+			p.Done(scheduler.Outcome{Skipped: true})
+			require.NoError(t, s.Restore(scheduler.Entry{Addr: here, Slow: time.Hour}, start))
+		},
+		"Arrived": func(_ *scheduler.Scheduler[string], p *scheduler.Lease[string]) {
+			p.Arrived(tomorrow)
+			p.Done(scheduler.Outcome{})
+		},
+		"Start": func(_ *scheduler.Scheduler[string], p *scheduler.Lease[string]) {
+			p.Done(scheduler.Outcome{Start: tomorrow})
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			s := scheduler.New[string](scheduler.Options{
+				HostDelay: -1, AddrDelay: time.Second, GroupDelay: -1, LeaseTimeout: -1, MaxRetryAfter: -1,
+			})
+			s.SetHost("x", scheduler.Host{Addr: here, Group: "g"})
+			add(t, s, grouped("g", jobs(anywhere, "q"))...)
+			q, _ := s.TryNext(start) // the group is leased
+			add(t, s, job{Task: scheduler.Task[string]{Host: "x"}})
+			lease, _ := s.TryNext(start) // x moves to its group
+			require.Nil(t, lease)
+			add(t, s, jobs(here, "p")...)
+			p, _ := s.TryNext(start) // the address is leased
+			q.Done(scheduler.Outcome{})
+			add(t, s, grouped("g", jobs(anywhere, "r"))...)
+			lease, _ = s.TryNext(start)
+			require.Nil(t, lease, "the group is held for x")
+			pause(s, p)
+			lease, _ = s.TryNext(start.Add(time.Millisecond))
+			require.NotNil(t, lease)
+			require.Equal(t, "r", lease.Item())
+		})
+	}
+}

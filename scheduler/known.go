@@ -6,12 +6,13 @@ import (
 )
 
 // sweepBatch is the number of hosts, and that of shared limiters, that are checked whenever a lease
-// ends, and at each call of SetHost. A lease leaves at most one host idle, and the two shared limiters
-// that a call of SetHost has made, so the sweep catches up with them.
+// ends, and after each call of SetHost, Withdraw, and any other that enters new limiters. No call
+// leaves more than one host and two shared limiters idle, so the sweep catches up with them.
 const sweepBatch = 2
 
 // sweep forgets idle limiters whose delay has passed, among the next few limiters.
 func (e *engine) sweep() {
+	e.entered = false
 	for half, used := range [...]uint32{e.hosts.used, e.shares.used} {
 		hand := &e.hands[half]
 		for range min(sweepBatch, used) {
@@ -27,7 +28,11 @@ func (e *engine) sweep() {
 }
 
 func (e *engine) sweepOne(i uint32, p *limiter) {
-	if !e.expire(i, e.inState[idle] > e.opts.MaxIdleHosts) || p.extra != 0 {
+	noRoom := e.inState[idle] > e.opts.MaxIdleHosts
+	if p.kind != aHost {
+		noRoom = e.shared(i).hosts == 0 && e.known[anIPv4]+e.known[anIPv6] > e.opts.MaxIdleHosts
+	}
+	if !e.expire(i, noRoom) || p.extra != 0 {
 		return
 	}
 	belongs := false
@@ -44,14 +49,15 @@ func (e *engine) sweepOne(i uint32, p *limiter) {
 }
 
 // expire forgets the last visit of an unused limiter if its delay has passed, and reports whether
-// it has. A host's settings and failures are kept for a day, unless there is no room.
+// it has. A host's settings and failures are kept for a day, and so are an address's failures, unless
+// there is no room.
 func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	p := e.at(i)
 	if p.state != idle || p.out > 0 || p.tasks > 0 {
 		return false
 	}
 	due := e.due(i)
-	if *due > e.now {
+	if *due > e.now || p.extra != 0 && e.extras.at(p.extra).spent > 0 {
 		return false
 	}
 	stays := p.kind == aHost && !noRoom && !e.isStale(e.host(i))
@@ -59,12 +65,17 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		x := e.extras.at(p.extra)
 		old := *x
 		*x = extra{owner: old.owner, start: longAgo, retry: longAgo}
-		if stays {
+		switch {
+		case stays:
 			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
+		case p.kind != aHost && !noRoom && old.failures > 0 && e.now-old.start <= retention:
+			x.start, x.failures = old.start, old.failures
 		}
 		e.updateDue(i)
 	}
-	*due = longAgo
+	if p.extra == 0 || p.kind == aHost {
+		*due = longAgo
+	}
 	if p.kind == aHost && !stays {
 		h := e.host(i)
 		e.moveShared(h, &h.addr, 0)
@@ -73,12 +84,14 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	return true
 }
 
-// retention is how long the settings and failures of an idle host are kept, in units of a stamp: a
-// day, the maximum age of a cached robots.txt (RFC 9309, section 2.4).
-const retention = int64(24*time.Hour) >> stampUnit
+// retention is how long the settings and failures of an idle host are kept: a day, the maximum age
+// of a cached robots.txt (RFC 9309, section 2.4).
+const retention = int64(24 * time.Hour)
 
 // isStale reports whether an idle host was last used more than a day ago.
-func (e *engine) isStale(h *hostLimiter) bool { return int64(e.stamp()-h.used) > retention }
+func (e *engine) isStale(h *hostLimiter) bool {
+	return int64(e.stamp()-h.used) > retention>>stampUnit
+}
 
 // A stamp is a time in units of 1.07 s since the first time seen. It overflows after 146 years.
 const stampUnit = 30

@@ -92,14 +92,16 @@ func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
 	s.changed()
 }
 
-// lock locks the mutex of the Scheduler, and reports whether the lease is still outstanding. If
-// not, the mutex is not locked.
+// lock locks the mutex of the Scheduler at the present, and reports whether the lease is still
+// outstanding. If not, the mutex is not locked.
 func (l *Lease[T]) lock() bool {
 	if l.s == nil {
 		return false
 	}
 	l.s.mu.Lock()
+	l.s.present()
 	if l.s.engine.flights.at(l.flight).serial != l.serial {
+		l.s.changed()
 		l.s.mu.Unlock()
 		return false
 	}
@@ -150,11 +152,8 @@ func (l *Lease[T]) Held() bool {
 		return false
 	}
 	defer l.s.mu.Unlock()
-	e := &l.s.engine
-	e.advance(l.s.instant(time.Now()))
 	l.s.changed()
-	f := e.flights.at(l.flight)
-	return f.serial == l.serial && !f.spent
+	return !l.s.engine.flights.at(l.flight).spent
 }
 
 // Reach sets the address of the host, as [Scheduler.SetHost] does, once the caller knows where the

@@ -25,6 +25,7 @@ type sharedLimiter struct {
 	waitlist
 	hosts  uint32 // that belong to it
 	holder uint32 // of a group: the host that it is held for; 0 if there is none
+	holds  uint32 // of an address: the first of the groups that are held for its hosts, see hold
 }
 
 // sharedBit is set in the numbers of shared limiters, and not in those of hosts.
@@ -97,6 +98,7 @@ type extra struct {
 
 	// Only hosts have the rest.
 	waiters uint32             // callers of Wait
+	spent   uint32             // leases of which only the task is left; the host stays known
 	wanted  int64              // Host.Delay; 0 if that is not more than the default
 	asked   int64              // Host.CrawlDelay, likewise
 	ranked  bool               // the queue has tasks of several priorities

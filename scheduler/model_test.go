@@ -419,7 +419,7 @@ func (m *model) reach(l *modelLease, to netip.Addr, ok bool) (fault string) {
 	open := !m.closed(p) && !m.delayed(p).After(m.now)
 	waits := false
 	for _, other := range m.hosts {
-		waits = waits || other.addr == to && m.inLine(other)
+		waits = waits || other != h && other.addr == to && m.inLine(other)
 	}
 	switch {
 	case ok && !open:
@@ -435,6 +435,7 @@ func (m *model) reach(l *modelLease, to netip.Addr, ok bool) (fault string) {
 
 // done ends a lease.
 func (m *model) done(l *modelLease, o scheduler.Outcome) {
+	m.hosts[l.task.Host].used = m.now
 	m.out = slices.DeleteFunc(m.out, func(other *modelLease) bool { return other == l })
 	for _, p := range l.limiters {
 		if p == nil {

@@ -39,8 +39,11 @@ func (m *model) forget() {
 			p.raised = 0
 		}
 		if !tasks[key] && m.over(p) {
+			old := *p
 			*p = modelLimiter{kind: p.kind}
-			if !hosts[key] {
+			if old.failures > 0 && m.now.Sub(old.start) <= 24*time.Hour {
+				p.start, p.failures = old.start, old.failures
+			} else if !hosts[key] {
 				delete(m.shared, key)
 			}
 		}

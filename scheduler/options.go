@@ -85,7 +85,8 @@ type Options struct {
 	// Zero or negative means that only MaxQueue applies.
 	MaxGroupQueue int
 
-	// MaxIdleHosts bounds the idle hosts that are kept for their settings by SetHost.
+	// MaxIdleHosts bounds the idle hosts that are kept for their settings by SetHost. If more
+	// addresses than that are known, those of no host are not kept for their failures.
 	// 0 means DefaultMaxIdleHosts, negative means unlimited.
 	MaxIdleHosts int
 

@@ -10,7 +10,7 @@ import (
 
 // An Entry is the state of a host or of an address that should survive a restart. Without Host and
 // Addr it stands for all hosts, addresses and groups that have no entry. It can be encoded with
-// encoding/json and similar packages.
+// encoding/json and similar packages, unless the name of the host is not valid UTF-8.
 type Entry struct {
 	Host       string        `json:",omitzero"`
 	Addr       netip.Addr    `json:",omitzero"`
@@ -23,7 +23,8 @@ type Entry struct {
 
 // All returns an iterator over the state that a later Scheduler needs to remain polite: delays set
 // by SetHost, failures, latencies and Retry-After. The first Entry stands for all hosts and
-// addresses in their default state; one more follows for each of the others.
+// addresses in their default state; one more follows for each of the others, except for a host with
+// an empty name.
 //
 // Entries do not contain the times of visits, since most visits before a crash would be missing
 // anyway: [Scheduler.Restore] treats all hosts as just visited. They do not contain tasks either.
@@ -88,6 +89,7 @@ func (s *Scheduler[T]) Restore(e Entry, now time.Time) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.present()
 	s.engine.advance(s.instant(now))
 	switch {
 	case e.Host != "":

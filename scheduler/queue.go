@@ -114,7 +114,7 @@ func (e *engine) rank(host, t uint32) (behind uint32, isFirst bool) {
 	return behind, isFirst
 }
 
-// dequeue removes the first task from the queue of a host, which is used now.
+// dequeue removes the first task from the queue of a host.
 func (e *engine) dequeue(host uint32) (t uint32) {
 	h := e.host(host)
 	last := e.tasks.at(h.last)
@@ -123,7 +123,7 @@ func (e *engine) dequeue(host uint32) (t uint32) {
 	if last.next = task.next; t == h.last {
 		h.last = 0
 	}
-	task.next, h.used = 0, e.stamp()
+	task.next = 0
 	if e.isRanked(h) {
 		x := e.extras.at(h.extra)
 		if tail := &x.tails[task.priority]; *tail == t {
@@ -143,6 +143,8 @@ func (e *engine) withdraw(host uint32, each func(t uint32)) {
 		t := e.dequeue(host)
 		e.countTasks(host, -1)
 		each(t)
+		e.host(host).used = e.stamp()
 	}
 	e.settle(host)
+	e.sweep()
 }

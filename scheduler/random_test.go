@@ -362,6 +362,9 @@ func (p *player) check() {
 	if got != want {
 		p.failf("Stats say %+v, want %+v", got, want)
 	}
+	if err := p.s.Verify(); err != nil {
+		p.failf("inconsistent: %v", err)
+	}
 	for name, h := range p.m.hosts {
 		p.checkReason(name, h)
 	}

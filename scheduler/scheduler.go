@@ -77,6 +77,7 @@ type Scheduler[T any] struct {
 	opts  Options   // without zeros
 
 	mu        sync.Mutex
+	live      bool // time is that of the computer, see present
 	engine    engine
 	items     slab[T] // by the numbers of their tasks in the engine
 	queued    int
@@ -106,12 +107,14 @@ var seedOf = func(epoch time.Time) uint64 { return uint64(epoch.UnixNano()) }
 func (s *Scheduler[T]) Add(t Task[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.present()
 	e := &s.engine
 	if s.queued >= s.opts.MaxQueue || e.full() {
 		return ErrFull
 	}
 	host := e.use(t.Host)
 	if full, ok := e.admits(host); !ok {
+		s.changed()
 		return [kinds]error{ErrHostFull, ErrAddrFull, ErrAddrFull, ErrGroupFull}[full]
 	}
 	s.queued++
@@ -131,6 +134,7 @@ func (s *Scheduler[T]) Add(t Task[T]) error {
 func (s *Scheduler[T]) Withdraw(host string) (tasks []Task[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.present()
 	i := s.engine.lookup(aHost, host)
 	if i == 0 {
 		return nil
@@ -146,7 +150,8 @@ func (s *Scheduler[T]) Withdraw(host string) (tasks []Task[T]) {
 }
 
 // SetHost sets what is known about a host. Zero fields of h leave earlier settings unchanged. The
-// change also applies to queued tasks, and to the current delay unless that has passed.
+// change also applies to queued tasks and to the current delay. While tasks are queued, a longer delay
+// counts from the last visit even if the shorter one has passed.
 //
 // A host with an empty queue is forgotten a day after its last use, or after its delay if that is
 // longer. So call SetHost again when the host is used again, for example whenever the crawler
@@ -156,6 +161,7 @@ func (s *Scheduler[T]) SetHost(host string, h Host) error {
 	h.Addr = s.address(h.Addr)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.present()
 	if s.engine.full() {
 		return ErrFull
 	}
@@ -179,7 +185,9 @@ func (s *Scheduler[T]) address(ip netip.Addr) netip.Addr {
 //
 // Simulations and event loops call it with their own times. All times given to a Scheduler must
 // come from one clock and lie within 290 years of New. A now before the latest one counts as the
-// latest.
+// latest. Calls without a time, such as Done and SetHost, act at the latest time given, so an event
+// loop calls TryNext first when it wakes up. Once Next, Leases or Wait is called, they act when they
+// are called.
 func (s *Scheduler[T]) TryNext(now time.Time) (*Lease[T], time.Duration) {
 	return s.tryNext(now, new(Lease[T])) // inlined, so that the Lease may be a local of the caller
 }
@@ -188,26 +196,31 @@ func (s *Scheduler[T]) TryNext(now time.Time) (*Lease[T], time.Duration) {
 func (s *Scheduler[T]) tryNext(now time.Time, lease *Lease[T]) (*Lease[T], time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.take(s.instant(now), lease) {
+	s.present()
+	s.engine.advance(s.instant(now))
+	if s.take(lease) {
 		return lease, 0
 	}
 	return nil, between(s.engine.now, s.engine.soonest())
 }
 
-// take leases a host that is ready at now. It requires that s.mu is held.
-func (s *Scheduler[T]) take(now int64, lease *Lease[T]) bool {
-	s.engine.advance(now)
+// take leases a host that is ready now. It requires that s.mu is held.
+func (s *Scheduler[T]) take(lease *Lease[T]) bool {
+	s.changed() // waiting callers come first
 	for {
-		s.dispatch() // waiting callers come first
 		n := s.engine.next(0)
 		if n == 0 {
 			return false
 		}
 		if s.engine.flights.at(n).task != 0 {
 			s.fill(lease, n)
+			if !s.blocked.empty() {
+				s.arm() // for the timeout of the lease
+			}
 			return true
 		}
 		s.wake(n) // the lease of a caller of Wait is never given to another caller
+		s.dispatch()
 	}
 }
 
@@ -250,9 +263,28 @@ func (s *Scheduler[T]) Producer() (done func()) {
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.present()
 		s.producers--
 		s.changed()
 	})
+}
+
+// present advances the engine to the present. Every call that acts on it begins so, and what it does
+// then happens at engine.now: when a host is used, when a visit ends, whether an address is open.
+//
+// Which clock tells the present follows from the calls. Next and Wait wait on that of the computer,
+// and make the Scheduler live. Until then TryNext and Restore may have times of their own, and the
+// latest of those is the present. It requires that s.mu is held.
+func (s *Scheduler[T]) present() {
+	if s.live {
+		s.engine.advance(s.instant(time.Now()))
+	}
+}
+
+// goLive is present for a call that waits.
+func (s *Scheduler[T]) goLive() {
+	s.live = true
+	s.present()
 }
 
 // instant returns t in the units of the engine. Sub saturates, so the zero time becomes longAgo. If

@@ -180,6 +180,12 @@ func (e *engine) isOpen(i uint32) bool {
 	return p.out < e.most[p.kind] && *e.due(i) <= e.now
 }
 
+// isNext reports whether a host that now asks for a shared limiter overtakes no other one there.
+func (e *engine) isNext(i, host uint32) bool {
+	p := e.shared(i)
+	return p.head == 0 || p.head == host && p.tail == host
+}
+
 // waitlistOf returns the shared limiter whose waitlist a host is in.
 func (e *engine) waitlistOf(h *hostLimiter) (shared uint32) {
 	if h.state == atGroup {
@@ -202,7 +208,7 @@ func (e *engine) join(host, shared uint32, front bool) {
 		e.setState(&h.limiter, atAddr)
 	}
 	if called && p.holder != 0 && !e.hasWaiters(e.host(p.holder)) {
-		p.holder = 0
+		e.free(shared)
 	}
 	if p.state != waiting && p.state != leased { // these do not depend on who waits
 		e.settle(shared)
@@ -221,19 +227,39 @@ func (e *engine) holds(host uint32) bool {
 	return group != 0 && e.shared(group).holder == host
 }
 
-// unhold releases the group of a host if it is held for that.
+// hold holds a group, which is in no list, for a host in the waitlist of its address. A held group
+// stays out of all lists, so its links are free for the chain of the groups that are held for hosts
+// of that address.
+func (e *engine) hold(group, host uint32) {
+	e.shared(group).holder = host
+	holds := &e.shared(e.host(host).addr).holds
+	c := chain{head: *holds} // its tail is not needed
+	c.insert(&e.timers, group, 0)
+	*holds = c.head
+}
+
+// free is the inverse of hold.
+func (e *engine) free(group uint32) {
+	p := e.shared(group)
+	holds := &e.shared(e.host(p.holder).addr).holds
+	c := chain{head: *holds}
+	c.remove(&e.timers, group)
+	*holds, p.holder = c.head, 0
+}
+
+// unhold frees and settles the group of a host if it is held for that.
 func (e *engine) unhold(host uint32) {
 	if e.holds(host) {
 		group := e.host(host).group
-		e.shared(group).holder = 0
+		e.free(group)
 		e.settle(group)
 	}
 }
 
-// unholdFronts releases the groups that are held for hosts at the front of a waitlist.
-func (e *engine) unholdFronts(shared uint32) {
-	for i := e.shared(shared).lastFront; i != 0; i = e.timers.at(i).prev {
-		e.unhold(i)
+// unholdAll is unhold for all hosts of an address.
+func (e *engine) unholdAll(addr uint32) {
+	for p := e.shared(addr); p.holds != 0; {
+		e.unhold(e.shared(p.holds).holder)
 	}
 }
 
@@ -293,7 +319,7 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 		e.quit(host, h)
 		switch {
 		case e.holds(host):
-			e.shared(other).holder = 0
+			e.free(other)
 			if e.isOpen(other) {
 				return host
 			}
@@ -306,7 +332,7 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 			e.join(host, other, true)
 		default:
 			e.join(host, other, true)
-			p.holder = host
+			e.hold(shared, host)
 		}
 		if p.holder != 0 {
 			break

@@ -102,7 +102,8 @@ func (s *Scheduler[T]) nextLease(ctx context.Context, lease *Lease[T]) (*Lease[T
 		return nil, err
 	}
 	s.mu.Lock()
-	if s.take(s.instant(time.Now()), lease) {
+	s.goLive()
+	if s.take(lease) {
 		s.mu.Unlock()
 		return lease, nil
 	}
@@ -149,8 +150,8 @@ func (s *Scheduler[T]) waitLease(
 		return nil, err
 	}
 	s.mu.Lock()
+	s.goLive()
 	e := &s.engine
-	e.advance(s.instant(time.Now()))
 	if e.full() {
 		s.mu.Unlock()
 		return nil, ErrFull
@@ -158,18 +159,22 @@ func (s *Scheduler[T]) waitLease(
 	i := e.use(host)
 	if deadline, ok := ctx.Deadline(); ok && e.earliest(i) > s.instant(deadline) {
 		defer s.mu.Unlock()
-		return nil, &WaitError{host, s.time(e.earliest(i)), nil}
+		until := s.time(e.earliest(i))
+		s.changed()
+		return nil, &WaitError{host, until, nil}
 	}
 	held := s.spend(ctx)
 	e.addWaiter(i)
 	w := s.blocked.add(i)
-	s.dispatch()
+	s.changed()
 	s.mu.Unlock()
 	lease, err := s.await(ctx, w, lease)
 	if held {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		s.present()
 		s.spend(ctx) // for the timeout of what is left
+		s.changed()
 	}
 	return lease, err
 }
@@ -214,11 +219,12 @@ func (s *Scheduler[T]) await(
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if w.err == nil && w.lease.s == nil {
-			s.engine.advance(s.instant(time.Now()))
+			s.present()
 			err := s.gaveUp(ctx, w)
 			s.blocked.remove(w)
 			if w.host != 0 {
 				s.engine.removeWaiter(w.host)
+				s.engine.sweep()
 			}
 			s.dispatch()
 			return nil, err
@@ -240,17 +246,19 @@ func (s *Scheduler[T]) gaveUp(ctx context.Context, w *waiter[T]) error {
 	return &WaitError{s.engine.name(w.host), s.time(until), context.Cause(ctx)}
 }
 
-// changed must follow everything that may make a host ready, or leave nothing to wait for. It
-// requires that s.mu is held.
+// changed must follow everything that may make a host ready, leave nothing to wait for, or enter new
+// limiters. It requires that s.mu is held.
 func (s *Scheduler[T]) changed() {
+	if s.engine.entered {
+		s.engine.sweep()
+	}
 	if !s.blocked.empty() {
-		s.engine.advance(s.instant(time.Now()))
 		s.dispatch()
 	}
 }
 
 // dispatch gives the ready hosts to the waiters, and sets the timer. It requires that s.mu is held
-// and that the engine has advanced.
+// and that the engine is at the present.
 func (s *Scheduler[T]) dispatch() {
 	b := &s.blocked
 	for !b.empty() {
@@ -320,6 +328,6 @@ func (s *Scheduler[T]) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.blocked.armed = never
-	s.engine.advance(s.instant(time.Now()))
+	s.present()
 	s.dispatch()
 }

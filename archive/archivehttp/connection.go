@@ -72,14 +72,24 @@ func (c *connection) addr() netip.Addr {
 		return netip.Addr{}
 	}
 	addr, _ := netip.ParseAddrPort(c.conn.RemoteAddr().String())
-	direct := httpurl.Port(c.url) == strconv.Itoa(int(addr.Port()))
-	if w, ok := c.conn.(*httpwire.Conn); ok && w.Dialed != "" {
-		direct = httpurl.IsServer(w.Dialed, c.url)
+	direct, known := c.direct()
+	if !known {
+		direct = httpurl.Port(c.url) == strconv.Itoa(int(addr.Port()))
 	}
 	if !direct {
 		return netip.Addr{}
 	}
 	return addr.Addr()
+}
+
+// direct reports whether the server was dialed, and not a proxy, if that is known. It requires that
+// c.mu is held.
+func (c *connection) direct() (direct, known bool) {
+	w, ok := c.conn.(*httpwire.Conn)
+	if !ok || w.Dialed == "" || c.url == nil {
+		return false, false
+	}
+	return httpurl.IsServer(w.Dialed, c.url), true
 }
 
 // tls returns the state of an encrypted connection that net/http considers plain.
@@ -104,8 +114,15 @@ func (c *connection) proxied() bool {
 	return false
 }
 
-// isAbsolute reports whether a request has an absolute URL, as those to a proxy do.
-func isAbsolute(request []byte) bool {
+// toProxy reports whether a request on the wire is one to a proxy: such a request has an absolute
+// URL. net/http also writes one to a server if Opaque says so, as that of a path which begins with
+// two slashes must.
+func (c *connection) toProxy(request []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if direct, _ := c.direct(); direct {
+		return false
+	}
 	_, target, _ := bytes.Cut(request, []byte(" "))
 	return bytes.HasPrefix(target, []byte("http://")) || bytes.HasPrefix(target, []byte("https://"))
 }

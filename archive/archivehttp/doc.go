@@ -11,8 +11,10 @@
 // # What is recorded
 //
 // A response is appended when its body has been read to the end or is closed. A body that was
-// closed early or interrupted is recorded as far as it was read, and marked as truncated. A request
-// without a response is not recorded. Neither are interim responses (1xx) and trailers.
+// closed early or interrupted is recorded as far as it was read, and marked as truncated; so is one
+// that a layer below ends before the length in its head. A request without a response is not
+// recorded. Neither are interim responses (1xx), trailers, and responses that a layer below keeps
+// from the client.
 //
 // For HTTP/1, the heads are the bytes on the wire if the connection can be observed: with a nil
 // base, an [*http.Transport], and a fetch.Client below any layers, see [NewTransport]. Otherwise,

@@ -188,6 +188,11 @@ func TestOpaqueURL(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 	}
-	requests, _ := records(t, a, s.URL+"/po%73t")
+	requests, responses := records(t, a, s.URL+"/po%73t")
 	require.Len(t, requests, 2)
+	for i, r := range responses { // net/http writes the second one as it would for a proxy
+		require.True(t, r.wire() && requests[i].wire())
+		require.Equal(t, "127.0.0.1", r.fields.Get("WARC-IP-Address"))
+	}
+	require.Contains(t, requests[1].block, "GET "+s.URL+"/po%73t HTTP/1.1\r\n")
 }

@@ -19,13 +19,14 @@ import (
 type recorder struct {
 	x       *exchange
 	src     io.ReadCloser
-	want    int64 // bytes, or -1 if the head does not say
+	want    int64 // bytes as sent, or -1 if the head does not say
 	chunked bool  // the request's body
 	tapped  bool  // src is decoded, and a tap receives the bytes as sent
 
 	mu      sync.Mutex // guards what follows
 	capture archive.Capture
 	spool   spool
+	end     bool // a tap has received everything
 	done    bool
 	err     error // why it was not recorded
 }
@@ -48,10 +49,16 @@ func (r *recorder) Read(p []byte) (int, error) {
 }
 
 // tap receives the bytes as sent, from a layer below that decodes them.
-type tap struct{ r *recorder }
+type tap struct {
+	r     *recorder
+	above io.Writer // of another recorder; nil if there is none
+}
 
 // Write never fails: finish reports failures.
 func (t tap) Write(p []byte) (int, error) {
+	if t.above != nil {
+		_, _ = t.above.Write(p)
+	}
 	t.r.mu.Lock()
 	defer t.r.mu.Unlock()
 	if !t.r.done {
@@ -60,12 +67,23 @@ func (t tap) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Close is called after the last byte.
+func (t tap) Close() error {
+	if above, ok := t.above.(io.Closer); ok {
+		_ = above.Close()
+	}
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	t.r.end = true
+	return nil
+}
+
 // Close implements io.Closer. It returns why the response is not in the archive.
 func (r *recorder) Close() error {
 	err := r.src.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.done && r.spool.n == r.want {
+	if !r.done && r.whole() {
 		r.finish("") // all was read, though not io.EOF
 	}
 	if !r.done {
@@ -77,8 +95,14 @@ func (r *recorder) Close() error {
 	return err
 }
 
+// whole reports whether the body came as the server sent it, to its end. It requires that r.mu is
+// held.
+func (r *recorder) whole() bool { return r.end || r.spool.n == r.want }
+
 // reason returns why a body has ended, as a value of WARC-Truncated. Some transports return errors
-// whose String is such a value.
+// whose String is such a value. io.EOF proves little if a layer in between may limit bodies: they
+// are whole if they have the length that the head states or, if they are decoded, if the tap has
+// seen the end. It requires that r.mu is held.
 func (r *recorder) reason(err error) string {
 	var word fmt.Stringer
 	if errors.As(err, &word) && slices.Contains(words, word.String()) {
@@ -87,7 +111,7 @@ func (r *recorder) reason(err error) string {
 	var timeout interface{ Timeout() bool }
 	var broken net.Error
 	switch {
-	case err == io.EOF, r.spool.n == r.want:
+	case r.whole(), err == io.EOF && !r.tapped && r.spool.n > r.want:
 		return ""
 	case errors.Is(err, http.ErrBodyReadAfterClose), errors.Is(err, context.Canceled):
 		return "unspecified"

@@ -2,6 +2,7 @@ package archivehttp_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -225,23 +226,43 @@ func TestTwoRecorders(t *testing.T) {
 }
 
 // decoding is a base that decodes a content coding of capital letters.
-type decoding struct{}
+type decoding struct {
+	body   string // "" means HELLO
+	length int64  // as the server says; 0 if it does not
+}
 
-func (decoding) RoundTrip(req *http.Request) (*http.Response, error) {
+func (d decoding) RoundTrip(req *http.Request) (*http.Response, error) {
 	tap, ok := req.Context().Value(struct{ EncodedBody struct{} }{}).(func(*http.Response) io.Writer)
 	if !ok {
 		return nil, fmt.Errorf("no tap")
 	}
 	sent := req.Clone(req.Context())
 	sent.Header.Set("Accept-Encoding", "lower")
-	body := "HELLO" + req.Header.Get("X-Try")
+	body := cmp.Or(d.body, "HELLO") + req.Header.Get("X-Try")
 	resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Encoding": {"lower"}},
-		ContentLength: -1, Request: sent}
+		ContentLength: cmp.Or(d.length, -1), Request: sent}
 	w := tap(resp)
 	resp.Header.Del("Content-Encoding")
-	resp.Uncompressed, resp.Request = true, req
-	resp.Body = io.NopCloser(lower{io.TeeReader(strings.NewReader(body), w)})
+	resp.Uncompressed, resp.ContentLength, resp.Request = true, -1, req
+	resp.Body = io.NopCloser(lower{&tee{strings.NewReader(body), w}})
 	return resp, nil
+}
+
+// tee shows what is read, and its end.
+type tee struct {
+	r   io.Reader
+	tap io.Writer
+}
+
+func (t *tee) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	if t.tap != nil {
+		_, _ = t.tap.Write(p[:n])
+		if c, ok := t.tap.(io.Closer); ok && err == io.EOF {
+			_ = c.Close()
+		}
+	}
+	return n, err
 }
 
 // foreign is a layer that knows nothing of others.

@@ -136,6 +136,7 @@ type exchange struct {
 
 	mu     sync.Mutex
 	tapped []tapped
+	over   bool // it is known which response the client gets
 }
 
 // tapped is a response that a layer below decodes. If a layer in between repeats requests, there
@@ -184,23 +185,26 @@ func (t *Transport) begin(req *http.Request) *exchange {
 // A tapFunc is the value of httpctx.EncodedBody.
 type tapFunc = func(*http.Response) io.Writer
 
-// tap is called with a response as it was sent, and returns what gets its body as it was sent.
+// tap is called with a response as it was sent, and returns what gets its body as it was sent, and
+// is closed at the end of that. It returns nil if the client has another response by now.
 func (x *exchange) tap(resp *http.Response) io.Writer {
-	r := x.recorder(resp, cmp.Or(resp.Request, x.req))
-	r.tapped = true
+	var above io.Writer
+	if x.above != nil {
+		above = x.above(resp)
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.over {
+		return above
+	}
+	r := x.recorder(resp, cmp.Or(resp.Request, x.req))
+	r.tapped, r.want = true, resp.ContentLength
 	if len(x.tapped) == maxTapped {
 		x.tapped[0].r.discard()
 		x.tapped = slices.Delete(x.tapped, 0, 1)
 	}
 	x.tapped = append(x.tapped, tapped{resp, r})
-	if x.above != nil {
-		if w := x.above(resp); w != nil {
-			return io.MultiWriter(tap{r}, w)
-		}
-	}
-	return tap{r}
+	return tap{r, above}
 }
 
 // discard ends the recording of tapped responses but one, and returns that. It is the one of resp
@@ -208,6 +212,7 @@ func (x *exchange) tap(resp *http.Response) io.Writer {
 func (x *exchange) discard(resp *http.Response) (kept *recorder) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.over = true
 	last := len(x.tapped) - 1
 	at := slices.IndexFunc(x.tapped, func(one tapped) bool { return one.resp == resp })
 	if at < 0 && resp != nil && resp.Uncompressed {
@@ -253,7 +258,13 @@ func (x *exchange) record(resp *http.Response) {
 		}
 		return
 	}
-	r.src, r.want = resp.Body, resp.ContentLength
+	r.src = resp.Body
+	if !r.tapped {
+		r.want = resp.ContentLength
+	}
+	if x.req.Method == http.MethodHead {
+		r.want = 0
+	}
 	resp.Body = r
 	coding := resp.Header.Get("Content-Encoding")
 	if x.decodes && resp.ContentLength != 0 && strings.EqualFold(coding, "gzip") {
@@ -277,13 +288,13 @@ func (x *exchange) capture(
 	if ok {
 		c.Head, c.Rebuilt = response, false
 		// The head for a proxy has a different first line, and maybe a password.
-		if len(request) > 0 && !x.conn.proxied() && !isAbsolute(request) {
+		if len(request) > 0 && !x.conn.proxied() && !x.conn.toProxy(request) {
 			c.Request = request
 		} else {
 			c.Rebuilt = true
 		}
 	}
-	if !x.conn.proxied() && !isAbsolute(request) {
+	if !x.conn.proxied() && !x.conn.toProxy(request) {
 		c.Addr = x.conn.addr()
 	}
 	if len(c.Head) > maxHead || bytes.Count(c.Head, []byte("\n")) > warc.MaxLines {

@@ -13,8 +13,8 @@
 // # What is ignored
 //
 // Words with a digit (counters, dates, times, prices, ids); English names of months and weekdays,
-// and the words of "5 minutes ago"; the case of letters; everything that is neither letter nor
-// digit. These are heuristics. If only a price changes, the page counts as unchanged: compare
+// and the words of "5 minutes ago"; the case of letters; everything that is neither letter, with
+// its marks, nor digit. These are heuristics. If only a price changes, the page counts as unchanged: compare
 // bytes, too, if that matters.
 //
 // # What it does not do
@@ -159,7 +159,7 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// A word is a run of letters and digits.
+// A word is a run of letters with their marks, and digits.
 type word struct {
 	hash   uint64 // 0 if there is no word
 	digits bool   // contains a digit
@@ -184,6 +184,8 @@ func nextWord(text []byte) (w word, rest []byte) {
 			r |= 0x20
 		case unicode.IsDigit(r):
 			w.digits = true
+		case r >= utf8.RuneSelf && hash != fnvStart && unicode.Is(unicode.M, r):
+			// A vowel sign or an accent belongs to the letter before it.
 		case r < utf8.RuneSelf || !unicode.IsLetter(r):
 			if hash != fnvStart {
 				w.hash = hash
@@ -193,7 +195,7 @@ func nextWord(text []byte) (w word, rest []byte) {
 			continue
 		case isAlone(r):
 			if hash == fnvStart {
-				return word{hash: (hash ^ uint64(r)) * fnvPrime}, text[i+size:]
+				return letter(text[i:])
 			}
 			w.hash = hash
 			return w, text[i:]
@@ -207,6 +209,20 @@ func nextWord(text []byte) (w word, rest []byte) {
 		w.hash = hash
 	}
 	return w, nil
+}
+
+// letter cuts off the first letter and its marks.
+func letter(text []byte) (w word, rest []byte) {
+	w.hash = fnvStart
+	for i := 0; len(text) > 0; i++ {
+		r, size := utf8.DecodeRune(text)
+		if i > 0 && !unicode.Is(unicode.M, r) {
+			break
+		}
+		w.hash = (w.hash ^ uint64(r)) * fnvPrime
+		text = text[size:]
+	}
+	return w, text
 }
 
 // isAlone reports whether a letter belongs to a script without spaces between words.

@@ -61,6 +61,20 @@ func TestCompareSeesWords(t *testing.T) {
 	require.Zero(t, of("日 本").Changed(of("日本")))
 }
 
+// TestMarksBelongToTheirLetters has vowel signs, tone marks and accents that are not letters.
+func TestMarksBelongToTheirLetters(t *testing.T) {
+	for _, tt := range [][2]string{
+		{"आज का दिन बड़ा है", "आज का दान बड़ा है"},
+		{"เขามีไก่", "เขามีไก"},
+		{"pas de peche\u0301", "pas de peche\u0302"},
+		{"מַלְכָּה", "מֶלֶךְ"},
+	} {
+		require.NotEqual(t, of(tt[0]).Words, of(tt[1]).Words, "%q", tt)
+	}
+	require.Equal(t, of("a b c"), of("a \u0301 b \u20e3\ufe0f c"), "marks alone are no words")
+	require.Equal(t, of("ก่า"), of("ก่ า"))
+}
+
 // TestChangedIsTheShareOfNewWords replaces words of texts of several lengths. The mean of the
 // estimates is the share, and single ones are where the documentation says.
 func TestChangedIsTheShareOfNewWords(t *testing.T) {

@@ -79,26 +79,28 @@ func withoutSessions(path string) string {
 		return path
 	}
 	var b strings.Builder
+	dropped := false // the last segment
 	for segment := range strings.SplitSeq(path[1:], "/") {
-		if isASPSession(segment) {
-			continue
+		// First the parameters: without them, the rest may be an id of ASP.NET.
+		segment = withoutParams(segment)
+		if dropped = isASPSession(segment); !dropped {
+			b.WriteByte('/')
+			b.WriteString(segment)
 		}
-		b.WriteByte('/')
-		writeWithoutSession(&b, segment)
 	}
-	if isASPSession(path[strings.LastIndexByte(path, '/')+1:]) {
+	if dropped {
 		b.WriteByte('/')
 	}
 	return b.String()
 }
 
-// writeWithoutSession writes a segment without ";jsessionid=…", up to the next semicolon.
-func writeWithoutSession(b *strings.Builder, segment string) {
+// withoutParams returns a segment without ";jsessionid=…", up to the next semicolon.
+func withoutParams(segment string) string {
 	file, params, found := strings.Cut(segment, ";")
 	if !found || isDots(file) {
-		b.WriteString(segment)
-		return
+		return segment
 	}
+	var b strings.Builder
 	b.WriteString(file)
 	for param := range strings.SplitSeq(params, ";") {
 		name, _, found := strings.Cut(param, "=")
@@ -107,6 +109,7 @@ func writeWithoutSession(b *strings.Builder, segment string) {
 			b.WriteString(param)
 		}
 	}
+	return b.String()
 }
 
 // isDots reports whether a segment is a dot segment.

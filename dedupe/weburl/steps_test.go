@@ -1,6 +1,7 @@
 package weburl_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -58,6 +59,10 @@ func TestSteps(t *testing.T) {
 		{"ASP.NET with two ids", sessions, "/a/(A(0123456789abcdefgh)F(0123456789abcdefgh))/b", "/a/b"},
 		{"ASP.NET at the end", sessions, "/a/(S(lit3py55t21z5v55vlm25s55))", "/a/"},
 		{"ASP.NET alone", sessions, "/(S(lit3py55t21z5v55vlm25s55))", "/"},
+		{"ASP.NET with a session", sessions, "/(S(lit3py55t21z5v55vlm25s55));jsessionid=1/a", "/a"},
+		{"ASP.NET with a session at the end", sessions, "/a/(S(lit3py55t21z5v55vlm25s55));jsessionid=1", "/a/"},
+		{"ASP.NET with another parameter", sessions, "/(S(lit3py55t21z5v55vlm25s55));a;jsessionid=1",
+			"/(S(lit3py55t21z5v55vlm25s55));a"},
 		{"other parentheses", sessions, "/a_(b)/(S(short))/(x)/()", "/a_(b)/(S(short))/(x)/()"},
 
 		{"unreserved characters", escapes, "/%7ejoe%2D%2e%5F%41%7a?%30=%7E", "/~joe-._Az?0=~"},
@@ -126,6 +131,30 @@ func TestTracking(t *testing.T) {
 		url, err := allSteps.Canonical("https://a.test/?" + name + "=1")
 		require.NoError(t, err)
 		require.Equal(t, "https://a.test/", url, name)
+	}
+}
+
+// TestPiecesAreIdempotent joins pieces that mean something to the steps, which the bytes of a fuzzer
+// seldom do.
+func TestPiecesAreIdempotent(t *testing.T) {
+	pieces := []string{
+		"/", "//", "..", ".", "%2e", "%2E", "(S(lit3py55t21z5v55vlm25s55))", ";jsessionid=1", ";jsessionid",
+		"(A(lit3py55t21z5v55vlm25s55)F(lit3py55t21z5v55vlm25s55))", ";x", "a", "?", "&", "utm_a=1",
+		"sid=0123456789abcdef1", "=", "%", "%37", "E", "%25", "2", "#", "\\", "%3b", "%53", "(", "S", ")", " ",
+		"lit3py55t21z5v55vlm25s55", "\t", "é", "%41", "%7e", "jsessionid=1", "@", ":",
+	}
+	random := rand.New(rand.NewPCG(1, 0))
+	for i := range 200_000 {
+		steps := weburl.Steps{NormalizeEscapes: i&1 > 0, DropTracking: i&2 > 0, DropSessions: i&4 > 0}
+		in := "http://a.test/"
+		for range 1 + random.IntN(9) {
+			in += pieces[random.IntN(len(pieces))]
+		}
+		once, err := steps.Canonical(in)
+		require.NoError(t, err, in)
+		twice, err := steps.Canonical(once)
+		require.NoError(t, err, in)
+		require.Equal(t, once, twice, "%+v: %q", steps, in)
 	}
 }
 

@@ -189,7 +189,9 @@ func (s *Signer) key(now time.Time, id string) *namedKey {
 }
 
 // RoundTripper returns a layer around next that signs each request. It is what fetch.Options.Wrap
-// wants.
+// wants, and with a fetch.Client that is the only place for it. Above Client.Transport it would sign
+// fields that the client changes: if package archivehttp is above, too, the client requests more
+// codings than the signed Accept-Encoding, and a site that wants that covered rejects the signature.
 func (s *Signer) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return roundTripper{signer: s, next: next}
 }

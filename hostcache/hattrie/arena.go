@@ -16,6 +16,9 @@ const (
 	chunkUnits = 1 << chunkShift
 	maxChunks  = 1 << (addrBits - chunkShift)
 
+	// From this number of chunks on, none is much smaller than the others.
+	manyChunks = maxChunks / 8
+
 	pageSize = 8 << 10 // the Go heap rounds bigger objects up to it
 	minChunk = 4 << 10
 
@@ -143,6 +146,10 @@ func (a *arena) shrink(addr uint32, bytes int) {
 func (a *arena) grow(n uint32) (ok bool) {
 	// One unit marks the end of the chunk, and search rounds up.
 	least, left := roundUp(int(n+n/classesPer+2)*unit), a.limit-a.reserved
+	if len(a.chunks)-len(a.vacant) > manyChunks {
+		// A limit that rises in small steps must not use up the numbers of chunks for small ones.
+		least = max(least, roundUp(min(a.reserved/64, chunkUnits*unit)))
+	}
 	if least > left {
 		return false
 	}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -118,6 +120,49 @@ func TestFullArenasPanic(t *testing.T) {
 	a.free(addr)
 	full := values[string]{used: math.MaxUint32}
 	require.Panics(t, func() { full.alloc() })
+}
+
+// TestValuesApartCountWhatTheHeapTakes compares the bytes that are held with those of the heap, for
+// sizes just above one of its classes, and with pointers.
+func TestValuesApartCountWhatTheHeapTakes(t *testing.T) {
+	heldIs[[1400]byte](t)
+	heldIs[[2100]byte](t)
+	heldIs[[33000]byte](t)
+	heldIs[string](t)
+	heldIs[[150]*int](t)
+}
+
+func heldIs[V any](t *testing.T) {
+	t.Helper()
+	var before, after runtime.MemStats
+	s := newValues[V]()
+	s.chunks = make([]chunk[V], 0, 1000)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for len(s.chunks) < 1000 || s.needs() == 0 {
+		s.alloc()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	_, reserved := s.memory()
+	reserved -= len(s.chunks) * int(unsafe.Sizeof(chunk[V]{})) // made before
+	require.InEpsilon(t, reserved, after.HeapAlloc-before.HeapAlloc, 0.02, "%T", *new(V))
+	used, _ := s.memory()
+	require.LessOrEqual(t, used, reserved)
+	runtime.KeepAlive(s)
+}
+
+// TestALimitThatRisesInSmallSteps gives a page more whenever nothing fits. That took one chunk each.
+func TestALimitThatRisesInSmallSteps(t *testing.T) {
+	a := arena{limit: 256 << 10}
+	for a.reserved < 64<<20 {
+		if a.alloc(1<<10) == 0 {
+			a.limit += minChunk
+		}
+		require.LessOrEqual(t, a.reserved, a.limit)
+	}
+	require.Less(t, len(a.chunks), maxChunks/2)
+	require.Greater(t, a.reserved, a.limit*9/10)
 }
 
 // TestListsHaveBlocksOfTheirSizes checks that the blocks of the list that search returns are large

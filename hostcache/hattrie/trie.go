@@ -39,8 +39,8 @@ const MaxKey = 4 << 10
 // goroutine at a time. Any number of goroutines may read while none writes. A Trie must not be
 // copied.
 //
-// It holds up to 16 GiB, which is more than 400 million host names, and up to four billion values
-// that are not stored beside their keys.
+// It holds 14 GiB or more, which is more than 350 million host names, and 11 GiB if the bound of
+// SetWithin rises in small steps; and up to four billion values that are not stored beside their keys.
 type Trie[V any] struct {
 	tree   tree
 	values values[V]
@@ -67,8 +67,8 @@ func (t *Trie[V]) Set(key string, v V) (added bool) {
 
 // SetWithin is Set for a trie in bounded memory: ok reports that the trie then uses at most max
 // bytes, as reported by [Trie.Memory]. If that is not possible it sets nothing; delete some entries
-// and try again. Since memory is allocated in pieces of up to 64 KiB, max should be at least 256
-// KiB.
+// and try again. Since memory is allocated in pieces of up to 64 KiB, or a 64th of it, max should be
+// at least 256 KiB.
 func (t *Trie[V]) SetWithin(max int, key string, v V) (added, ok bool) {
 	if len(key) > MaxKey {
 		panic("hattrie: key of more than 4096 bytes")

@@ -21,6 +21,8 @@ const (
 // collector scans if they have pointers.
 type values[V any] struct {
 	inline bool
+	per    int // values in a chunk
+	piece  int // bytes of a chunk
 	chunks []chunk[V]
 	used   uint32 // numbers given out so far
 	count  int    // values that are there
@@ -33,8 +35,24 @@ type chunk[V any] struct {
 }
 
 func newValues[V any]() values[V] {
-	return values[V]{inline: bytesPer[V]() <= maxInline && pointerFree(reflect.TypeFor[V]())}
+	flat := pointerFree(reflect.TypeFor[V]())
+	size := max(bytesPer[V](), 1)
+	s := values[V]{inline: bytesPer[V]() <= maxInline && flat}
+	header := 0
+	if !flat {
+		header = heapHeader
+	}
+	// As many as fit into what the heap gives for the chunk.
+	s.per = max((heapSize(max(valueChunk, size)+header)-header)/size, 1)
+	s.piece = heapSize(s.per*size+header) + heapSize(s.per*numberBytes) + int(unsafe.Sizeof(chunk[V]{}))
+	return s
 }
+
+// heapHeader is what the Go heap adds to an object with pointers.
+const heapHeader = 8
+
+// heapSize returns the bytes that the Go heap takes for so many.
+func heapSize(bytes int) int { return cap(append([]byte(nil), make([]byte, bytes)...)) }
 
 func bytesPer[V any]() int {
 	var v V
@@ -65,20 +83,17 @@ func (s *values[V]) width() int {
 	return numberBytes
 }
 
-func (s *values[V]) perChunk() int { return max(valueChunk/max(bytesPer[V](), 1), 1) }
-
 // memory returns the bytes in use and held outside of the tree, without what values point to.
 func (s *values[V]) memory() (used, reserved int) {
-	each := bytesPer[V]() + numberBytes
-	return s.count * each, len(s.chunks) * s.perChunk() * each
+	return s.count * (bytesPer[V]() + numberBytes), len(s.chunks) * s.piece
 }
 
 // needs returns the bytes that the next new value takes beyond what is held.
 func (s *values[V]) needs() int {
-	if s.inline || s.free > 0 || int(s.used) < len(s.chunks)*s.perChunk() {
+	if s.inline || s.free > 0 || int(s.used) < len(s.chunks)*s.per {
 		return 0
 	}
-	return s.perChunk() * (bytesPer[V]() + numberBytes)
+	return s.piece
 }
 
 // load returns the value that the tree holds as b.
@@ -117,12 +132,12 @@ func (s *values[V]) drop(b []byte) {
 	if s.count--; s.count == 0 {
 		// Keep one chunk. Otherwise a trie at the boundary would allocate and free one over and
 		// over.
-		*s = values[V]{chunks: s.chunks[:1:1]}
+		*s = values[V]{per: s.per, piece: s.piece, chunks: s.chunks[:1:1]}
 	}
 }
 
 func (s *values[V]) at(number uint32) (c *chunk[V], i int) {
-	return &s.chunks[int(number)/s.perChunk()], int(number) % s.perChunk()
+	return &s.chunks[int(number)/s.per], int(number) % s.per
 }
 
 func (s *values[V]) alloc() (number uint32) {
@@ -137,7 +152,7 @@ func (s *values[V]) alloc() (number uint32) {
 		panic("hattrie: more than four billion values in one trie")
 	}
 	if s.needs() > 0 {
-		s.chunks = append(s.chunks, chunk[V]{make([]V, s.perChunk()), make([]uint32, s.perChunk())})
+		s.chunks = append(s.chunks, chunk[V]{make([]V, s.per), make([]uint32, s.per)})
 	}
 	s.used++
 	return s.used - 1

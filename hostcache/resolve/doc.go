@@ -8,9 +8,8 @@
 //	err = names.Save()
 //
 // net.Resolver has no cache and hides the ttl of an answer. A [Resolver] queries the same name
-// servers in the same way (resolv.conf with its search list and options, and the hosts file) and
-// caches the answers, including that a name does not exist (RFC 2308). However many callers look up
-// a name, one query of each kind is in flight.
+// servers in the same way (resolv.conf, the hosts file) and caches the answers, including that a name
+// does not exist (RFC 2308). However many callers look up a name, one query of each kind is in flight.
 //
 // # Errors
 //
@@ -19,6 +18,8 @@
 // that a server answered without a result: the servers of the domain are broken, or ours has no
 // network ([Resolver.Ping] tells). It is cached for 30 seconds (RFC 9520). [ErrUnreachable] means
 // that no server answered: a local fault, not cached. If the context ends, its cause is wrapped.
+// If the query for one kind of address fails, the addresses of the other kind are the answer for 30
+// seconds, and a caller that wants only the former gets ErrServerFailure.
 //
 // # Trust
 //
@@ -31,11 +32,10 @@
 // # Costs
 //
 // A name takes about 95 bytes. A cached lookup takes less than a microsecond, and does not allocate
-// if the result does not escape the calling function. A query in flight has a goroutine and a
-// socket.
+// if the result does not escape the calling function.
 //
 // # What it does not do
 //
-// It validates no signatures (DNSSEC), and speaks neither DNS over HTTPS nor multicast DNS; plug
-// those in with Options.Lookup. It keeps at most four IPv4 and two IPv6 addresses of a host.
+// It knows no DNSSEC, DNS over HTTPS or multicast DNS: plug those in with Options.Lookup. It keeps
+// at most four IPv4 and two IPv6 addresses of a host.
 package resolve

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,6 +101,101 @@ func TestFailuresAreCachedBriefly(t *testing.T) {
 		addr, err := r.Addr(t.Context(), "a.test")
 		require.NoError(t, err)
 		require.Equal(t, "192.0.2.9", addr.String())
+	})
+}
+
+// TestHalfAnAnswerIsNoWholeOne loses one kind of address: nobody has said that there is none.
+func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
+	records := zone{"a.test.": {a("a.test.", "192.0.2.9", 86400), a("a.test.", "2001:db8::9", 86400)}}
+	for _, lost := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
+		for _, silent := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				var broken atomic.Bool
+				broken.Store(true)
+				n := newNetwork(t, func(q message) [][]byte {
+					switch kind := q.Questions[0].Type; {
+					case !broken.Load() || kind != lost:
+						return records.answer(q)
+					case silent:
+						return nil
+					}
+					return records.answer(q, func(m *message) {
+						m.RCode, m.Answers = dnsmessage.RCodeServerFailure, nil
+					})
+				})
+				r := n.resolver(resolve.Options{})
+				known, other, want := "ip6", "ip4", addrs("2001:db8::9")
+				if lost == dnsmessage.TypeAAAA {
+					known, other, want = "ip4", "ip6", addrs("192.0.2.9")
+				}
+				for range 3 {
+					for _, family := range []string{"ip", known} {
+						got, err := r.LookupNetIP(t.Context(), family, "a.test")
+						require.NoError(t, err)
+						require.Equal(t, want, got)
+					}
+					_, err := r.LookupNetIP(t.Context(), other, "a.test")
+					require.ErrorIs(t, err, resolve.ErrServerFailure)
+					dns, _ := errors.AsType[*net.DNSError](err)
+					require.False(t, dns.IsNotFound)
+					require.True(t, dns.IsTemporary)
+				}
+				require.Len(t, n.questions(), 3, "cached")
+				broken.Store(false)
+				time.Sleep(29 * time.Second)
+				got, err := r.LookupNetIP(t.Context(), "ip", "a.test")
+				require.NoError(t, err)
+				require.Equal(t, want, got)
+				time.Sleep(time.Second)
+				got, err = r.LookupNetIP(t.Context(), "ip", "a.test")
+				require.NoError(t, err)
+				require.Equal(t, addrs("192.0.2.9", "2001:db8::9"), got)
+				time.Sleep(time.Hour)
+				n.questions()
+				_, err = r.LookupNetIP(t.Context(), other, "a.test")
+				require.NoError(t, err)
+				require.Empty(t, n.questions(), "the whole answer has its own ttl")
+			})
+		}
+	}
+}
+
+// An outage that took half of an answer is over with the next Ping.
+func TestHalfAnAnswerOfAnOutageIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := zone{"a.test.": {a("a.test.", "192.0.2.9", 86400), a("a.test.", "2001:db8::9", 86400)}}
+		var broken atomic.Bool
+		broken.Store(true)
+		n := newNetwork(t, func(q message) [][]byte {
+			return records.answer(q, func(m *message) {
+				if q := q.Questions[0]; broken.Load() && (q.Type == dnsmessage.TypeA || q.Name.String() == ".") {
+					m.RCode, m.Answers = dnsmessage.RCodeServerFailure, nil
+				}
+			})
+		})
+		r := n.resolver(resolve.Options{})
+		_, err := r.LookupNetIP(t.Context(), "ip4", "a.test")
+		require.ErrorIs(t, err, resolve.ErrServerFailure)
+		require.ErrorIs(t, r.Ping(t.Context()), resolve.ErrServerFailure)
+		broken.Store(false)
+		require.NoError(t, r.Ping(t.Context()))
+		_, err = r.LookupNetIP(t.Context(), "ip4", "a.test")
+		require.NoError(t, err)
+	})
+}
+
+// A server that has no TCP for an answer that is too long for UDP has answered: no fault of ours.
+func TestATruncatedAnswerWithoutTCPIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &network{t: t, servers: map[string]handler{}}
+		n.servers["udp "+one] = zone{}.handler(func(m *message) { m.Truncated = true })
+		r := n.resolver(resolve.Options{})
+		for range 5 {
+			_, err := r.LookupNetIP(t.Context(), "ip", "a.test")
+			require.ErrorIs(t, err, resolve.ErrServerFailure)
+			require.NotErrorIs(t, err, resolve.ErrUnreachable)
+		}
+		require.Len(t, n.questions(), 4, "and that is cached")
 	})
 }
 

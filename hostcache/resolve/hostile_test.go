@@ -133,7 +133,7 @@ func TestTruncatedAnswersAreAskedForOverTCP(t *testing.T) {
 		require.ErrorIs(t, err, resolve.ErrServerFailure, "truncated over TCP as well")
 		delete(n.servers, "tcp "+one)
 		_, err = n.resolver(resolve.Options{}).Addr(t.Context(), "plain.test")
-		require.ErrorIs(t, err, resolve.ErrUnreachable, "no TCP")
+		require.ErrorIs(t, err, resolve.ErrServerFailure, "no TCP")
 	})
 }
 

@@ -15,9 +15,16 @@ import (
 // maxAliases bounds the CNAME records that are followed for one name.
 const maxAliases = 16
 
-// query asks for the addresses of a name, IPv4 and IPv6 at the same time.
-func (r *Resolver) query(ctx context.Context, c *config, fqdn string) (addrs []netip.Addr,
-	ttl time.Duration, err error) {
+// A finding is what is known about a name that has addresses.
+type finding struct {
+	addrs []netip.Addr
+	ttl   time.Duration
+	half  bool // the kind of address that is not among addrs is unknown: the query for it failed
+}
+
+// query asks for the addresses of a name, IPv4 and IPv6 at the same time. With an error, the finding
+// has the ttl of it.
+func (r *Resolver) query(ctx context.Context, c *config, fqdn string) (finding, error) {
 	var v4, v6 result
 	var wait sync.WaitGroup
 	if !c.only4 {
@@ -26,26 +33,26 @@ func (r *Resolver) query(ctx context.Context, c *config, fqdn string) (addrs []n
 	v4 = r.follow(ctx, c, fqdn, dnsmessage.TypeA)
 	wait.Wait()
 	if c.only4 {
-		return v4.addrs, v4.ttl, v4.err
+		return finding{addrs: v4.addrs, ttl: v4.ttl}, v4.err
 	}
 	// One kind of address is enough, and a name that does not exist has none of the other kind.
 	switch {
 	case v4.err == nil && v6.err == nil:
-		return append(v4.addrs, v6.addrs...), min(v4.ttl, v6.ttl), nil
+		return finding{addrs: append(v4.addrs, v6.addrs...), ttl: min(v4.ttl, v6.ttl)}, nil
 	case v4.err == nil:
-		return v4.addrs, v4.ttl, nil
+		return finding{v4.addrs, v4.ttl, v6.err != errNotFound}, nil
 	case v6.err == nil:
-		return v6.addrs, v6.ttl, nil
+		return finding{v6.addrs, v6.ttl, v4.err != errNotFound}, nil
 	case v4.noName:
-		return nil, v4.ttl, errNotFound
+		return finding{ttl: v4.ttl}, errNotFound
 	case v6.noName:
-		return nil, v6.ttl, errNotFound
+		return finding{ttl: v6.ttl}, errNotFound
 	case v4.err != errNotFound:
-		return nil, 0, v4.err
+		return finding{}, v4.err
 	case v6.err != errNotFound:
-		return nil, 0, v6.err
+		return finding{}, v6.err
 	}
-	return nil, min(v4.ttl, v6.ttl), errNotFound
+	return finding{ttl: min(v4.ttl, v6.ttl)}, errNotFound
 }
 
 // A result is the outcome of a query for one kind of address.
@@ -143,7 +150,10 @@ func (r *Resolver) try(ctx context.Context, c *config, server netip.AddrPort, q 
 			m, err = r.overUDP(ctx, server, q, edns)
 		}
 		if errors.Is(err, errTCP) {
-			m, err = r.overTCP(ctx, server, q, edns)
+			if m, err = r.overTCP(ctx, server, q, edns); err != nil && !c.tcp {
+				// It has answered over UDP, so this is its own fault.
+				err = fmt.Errorf("%w: not over UDP alone: %w", ErrServerFailure, err)
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -122,9 +122,12 @@ const (
 
 // An answer is what the cache stores about a host. It has no pointers, so millions of them cost the
 // garbage collector nothing.
+//
+// If the name servers failed, Failed is the number of outages then, plus one. The kinds of address of
+// which there is none are then unknown: one kind, or both.
 type answer struct {
 	N4, N6 uint8
-	Failed uint32 // if the name servers failed: the number of outages then, plus one
+	Failed uint32 // see below
 	V4     [maxV4][4]byte
 	V6     [maxV6][16]byte
 }
@@ -229,7 +232,7 @@ func (r *Resolver) Cached(host string) (addr netip.Addr, known bool) {
 // forgotten.
 func (r *Resolver) Ping(ctx context.Context) error {
 	const root = "."
-	_, _, err := r.ask(ctx, root)
+	_, err := r.ask(ctx, root)
 	down := uint32(1)
 	if err == nil || err == errNotFound { // that it has no address is an answer
 		down = 0
@@ -254,6 +257,7 @@ func (r *Resolver) lookup(ctx context.Context, to []netip.Addr, network, host st
 	if !ok {
 		return nil, dnsError(host, errNotFound)
 	}
+	missing := errNotFound // if there is no address of the wanted kind
 	if addr.IsValid() {
 		to = append(to, addr)
 	} else if to = r.local(to, name); len(to) == 0 {
@@ -261,7 +265,9 @@ func (r *Resolver) lookup(ctx context.Context, to []netip.Addr, network, host st
 		if err != nil {
 			return nil, dnsError(host, err)
 		}
-		to = a.append(to)
+		if to = a.append(to); a.Failed != 0 {
+			missing = errFailedBefore
+		}
 	}
 	kept := to[:0]
 	for _, addr := range to {
@@ -270,7 +276,7 @@ func (r *Resolver) lookup(ctx context.Context, to []netip.Addr, network, host st
 		}
 	}
 	if len(kept) == 0 {
-		return nil, dnsError(host, errNotFound)
+		return nil, dnsError(host, missing)
 	}
 	return kept, nil
 }
@@ -282,10 +288,13 @@ func (r *Resolver) answer(ctx context.Context, name string) (answer, error) {
 		switch {
 		case err != nil || a.Failed == 0:
 			return a, err
-		case a.Failed == r.outages.Load()+1:
+		case a.Failed != r.outages.Load()+1: // it was the fault of an outage
+		case a.N4 > 0 || a.N6 > 0:
+			return a, nil
+		default:
 			return a, errFailedBefore
 		}
-		r.cache.Set(name, answer{}, 0) // it was the fault of an outage
+		r.cache.Set(name, answer{}, 0)
 	}
 }
 
@@ -317,52 +326,55 @@ func appendSorted(to, addrs []netip.Addr) []netip.Addr {
 
 // fetch is the loader of the cache.
 func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duration, error) {
-	addrs, ttl, err := r.ask(ctx, name)
+	found, err := r.ask(ctx, name)
 	longest := r.opts.MaxTTL
+	failed := answer{Failed: r.outages.Load() + 1}
 	switch {
 	case err == errNotFound:
 		longest = min(longest, maxNegative)
 		err = hostcache.ErrNegative
 	case errors.Is(err, ErrServerFailure):
-		r.cache.Set(name, answer{Failed: r.outages.Load() + 1}, min(failureTTL, longest))
+		r.cache.Set(name, failed, min(failureTTL, longest))
 		return answer{}, 0, err // those who wait get to know what happened
 	}
-	return newAnswer(addrs), min(max(ttl, r.opts.MinTTL), longest), err
+	a, ttl := newAnswer(found.addrs), min(max(found.ttl, r.opts.MinTTL), longest)
+	if found.half {
+		a.Failed, ttl = failed.Failed, min(ttl, failureTTL)
+	}
+	return a, ttl, err
 }
 
 // ask queries the name servers, or Options.Lookup. A name that does not exist is errNotFound.
-func (r *Resolver) ask(ctx context.Context, name string) (addrs []netip.Addr, ttl time.Duration,
-	err error) {
+func (r *Resolver) ask(ctx context.Context, name string) (found finding, err error) {
 	c := r.system.refresh()
 	switch {
 	case r.opts.Lookup != nil:
-		addrs, ttl, err = r.opts.Lookup(ctx, name)
+		found.addrs, found.ttl, err = r.opts.Lookup(ctx, name)
 	case r.opts.Servers != nil:
 		plain := config{servers: r.opts.Servers, ndots: 1, attempts: 2, timeout: DefaultTimeout}
 		return r.askServers(ctx, &plain, name)
 	case c.missing:
-		addrs, err = net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		found.addrs, err = net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 	default:
 		return r.askServers(ctx, c, name)
 	}
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	_, isAddr := errors.AsType[*net.AddrError](err) // "no suitable address"
-	if isDNS && dns.IsNotFound || isAddr || err == nil && len(addrs) == 0 {
+	if isDNS && dns.IsNotFound || isAddr || err == nil && len(found.addrs) == 0 {
 		err = errNotFound
 	}
-	return addrs, ttl, err
+	return found, err
 }
 
 // askServers tries the names of the search list.
-func (r *Resolver) askServers(ctx context.Context, c *config, name string) (addrs []netip.Addr,
-	ttl time.Duration, err error) {
-	ttl, err = maxNegative, errNotFound
+func (r *Resolver) askServers(ctx context.Context, c *config, name string) (finding, error) {
+	ttl, err := maxNegative, errNotFound
 	for _, fqdn := range c.names(name) {
-		found, fqdnTTL, fqdnErr := r.query(ctx, c, fqdn)
+		found, fqdnErr := r.query(ctx, c, fqdn)
 		if fqdnErr == nil {
-			return found, fqdnTTL, nil
+			return found, nil
 		}
-		ttl = min(ttl, fqdnTTL)
+		ttl = min(ttl, found.ttl)
 		if fqdnErr != errNotFound {
 			err = fqdnErr // so it is not known whether the name exists
 		}
@@ -370,7 +382,7 @@ func (r *Resolver) askServers(ctx context.Context, c *config, name string) (addr
 			break
 		}
 	}
-	return nil, ttl, err
+	return finding{ttl: ttl}, err
 }
 
 // dnsError returns the error of a look-up in package net's form.

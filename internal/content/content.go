@@ -163,7 +163,16 @@ func (r *Reader) Reset(src io.Reader, codings string, o Options) {
 // end of the coding is dropped.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	n, err := r.read(p)
+	r.mu.Unlock()
+	if r.closed.Load() {
+		_ = r.Close() // one that came meanwhile could not release the decoders
+	}
+	return n, err
+}
+
+// read requires that r.mu is held.
+func (r *Reader) read(p []byte) (int, error) {
 	if r.err == nil && r.opened == 0 {
 		r.err = r.open()
 	}

@@ -6,8 +6,10 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
@@ -296,4 +298,99 @@ func TestOfLongLists(t *testing.T) {
 	list := content.Of([]string{strings.Repeat("gzip,", 1<<20)})
 	require.Equal(t, "gzip,gzip,gzip,gzip", list)
 	require.False(t, new(content.Options).Known(list))
+}
+
+// tails are what servers send behind a page.
+var tails = []string{"", "\n", "\r\n", "\r\n\r\n", "<!-- cached -->", "\x28\xb5\x2f", "\x00\x00\x00\x00\x00\x00\x00\x00\x00"}
+
+func TestTails(t *testing.T) {
+	page := bytes.Repeat([]byte("hello world "), 1000)
+	for _, encoder := range []string{"gzip", "deflate", "raw deflate", "zstd", "br"} {
+		for _, tail := range tails {
+			raw := append(encode(t, encoder, page), tail...)
+			r := content.NewReader(iotest.OneByteReader(bytes.NewReader(raw)), strings.TrimPrefix(encoder, "raw "), content.Options{Brotli: br.Open})
+			got, err := io.ReadAll(r)
+			require.NoError(t, err, "%s, %q", encoder, tail)
+			require.True(t, bytes.Equal(page, got))
+		}
+	}
+}
+
+// Each kind of frame ends where the decoder says, and a frame that is cut anywhere is an error.
+func TestFramesOfZstd(t *testing.T) {
+	random := make([]byte, 300_000)
+	_, err := io.ReadFull(rand.NewChaCha8([32]byte{}), random)
+	require.NoError(t, err)
+	for _, page := range [][]byte{{}, []byte("x"), random[:1000], random, bytes.Repeat([]byte("x"), 300_000), append(random[:100], make([]byte, 2000)...)} {
+		for _, sum := range []bool{false, true} {
+			for _, single := range []bool{false, true} {
+				w, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(sum), zstd.WithSingleSegment(single), zstd.WithZeroFrames(true))
+				require.NoError(t, err)
+				frame := w.EncodeAll(page, nil)
+				var b bytes.Buffer
+				w.Reset(&b)
+				_, err = w.Write(page)
+				require.NoError(t, err)
+				require.NoError(t, w.Close())
+				frames := append(append(frame, "\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"...), b.Bytes()...)
+				for _, tail := range tails {
+					got, err := io.ReadAll(content.NewReader(bytes.NewReader(append(bytes.Clone(frames), tail...)), "zstd", content.Options{}))
+					require.NoError(t, err, "%q", tail)
+					require.True(t, bytes.Equal(append(bytes.Clone(page), page...), got))
+				}
+				for _, n := range []int{4, 5, 6, 9, 12, len(frame) / 2, len(frame) - 1} {
+					if n < len(frame) {
+						_, err = io.ReadAll(content.NewReader(bytes.NewReader(frame[:n]), "zstd", content.Options{}))
+						require.Error(t, err, "%d bytes of %d", n, len(frame))
+					}
+				}
+			}
+		}
+	}
+	_, err = io.ReadAll(content.NewReader(strings.NewReader("no zstd"), "zstd", content.Options{}))
+	require.Error(t, err)
+}
+
+// closes calls a function when it is asked for the n'th time.
+type closes struct {
+	n int
+	f func()
+}
+
+func (c *closes) Err() error {
+	if c.n--; c.n == 0 {
+		c.f()
+	}
+	return nil
+}
+
+// opened counts decoders.
+type opened struct {
+	io.Reader
+	n *int
+}
+
+func (o opened) Close() error { *o.n--; return nil }
+
+// A Close that comes when a Read has almost ended leaves no decoder to the garbage collector.
+func TestCloseAtTheEndOfRead(t *testing.T) {
+	for when := 1; when <= 3; when++ {
+		open := 0
+		var r *content.Reader
+		until := &closes{when, func() {
+			closed := make(chan error)
+			go func() { closed <- r.Close() }() // in Read, its lock is held
+			<-closed
+		}}
+		r = content.NewReader(bytes.NewReader(make([]byte, 100)), "br", content.Options{
+			Until: until, Brotli: func(r io.Reader) (io.ReadCloser, error) { open++; return opened{r, &open}, nil },
+		})
+		var p [10]byte
+		for until.n > 0 {
+			_, _ = r.Read(p[:])
+		}
+		require.Zero(t, open, "call %d", when)
+		_, err := r.Read(p[:])
+		require.ErrorIs(t, err, content.ErrClosed)
+	}
 }

@@ -109,7 +109,10 @@ func (d *inflate) Close() error {
 }
 
 // unzstd decodes zstd.
-type unzstd struct{ *zstd.Decoder }
+type unzstd struct {
+	*zstd.Decoder
+	frames frames
+}
 
 // maxWindow is the largest window that RFC 9659 allows for zstd.
 const maxWindow = 8 << 20
@@ -119,23 +122,106 @@ var unzstds = sync.Pool{New: func() any {
 	// there is no error.
 	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
-	return &unzstd{d}
+	return &unzstd{Decoder: d}
 }}
 
 func openZstd(r io.Reader) (io.ReadCloser, error) {
 	d := unzstds.Get().(*unzstd)
-	return d, d.Reset(r)
+	d.frames = frames{src: buffered(r)}
+	return d, d.Reset(&d.frames)
 }
 
 // Close implements io.Closer.
 func (d *unzstd) Close() error {
 	err := d.Reset(nil) // releases the body
+	d.frames = frames{}
 	unzstds.Put(d)
 	return err
 }
 
 func isZstd(b []byte) bool {
 	// A frame, or a skippable frame before it.
-	return len(b) >= 4 && (binary.LittleEndian.Uint32(b) == 0xfd2fb528 ||
-		binary.LittleEndian.Uint32(b)&^0xf == 0x184d2a50)
+	return len(b) >= 4 && binary.LittleEndian.Uint32(b) == 0xfd2fb528 || isSkippable(b)
+}
+
+func isSkippable(b []byte) bool {
+	return len(b) >= 4 && binary.LittleEndian.Uint32(b)&^0xf == 0x184d2a50
+}
+
+// frames reads zstd up to the end of its last frame (RFC 8878, 3.1). What some servers send behind
+// it is not for the decoder, which takes it for a frame that is broken.
+type frames struct {
+	src    *bufio.Reader
+	left   int64 // bytes up to the next header, of a frame or of a block
+	begun  bool  // there was a frame
+	inside bool  // of a frame, whose next block follows
+	summed bool  // that frame ends with a checksum
+}
+
+// Read implements io.Reader.
+func (f *frames) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		if err := f.next(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := f.src.Read(p[:min(int64(len(p)), f.left)])
+	f.left -= int64(n)
+	return n, err
+}
+
+// next looks at the header that follows. One that is cut or wrong is left to the decoder.
+func (f *frames) next() error {
+	const block, checksum, skippable, descriptor = 3, 4, 8, 4
+	if f.inside {
+		head, err := f.src.Peek(block)
+		if f.left = int64(len(head)); f.left < block {
+			return endOf(head, err)
+		}
+		bits := int64(head[0]) | int64(head[1])<<8 | int64(head[2])<<16
+		const last, repeated = 1, 1 // its flag, and the type of a block that is one byte on the wire
+		if size := bits >> 3; bits>>1&3 == repeated {
+			f.left++
+		} else {
+			f.left += size
+		}
+		if f.inside = bits&last == 0; !f.inside && f.summed {
+			f.left += checksum
+		}
+		return nil
+	}
+	head, err := f.src.Peek(skippable)
+	switch f.left = int64(len(head)); {
+	case !isZstd(head) && f.begun:
+		f.left = 0
+		return io.EOF
+	case len(head) <= descriptor || !isZstd(head):
+		return endOf(head, err)
+	case isSkippable(head):
+		if len(head) == skippable {
+			f.left += int64(binary.LittleEndian.Uint32(head[4:]))
+		}
+	default:
+		f.left = headerSize(head[descriptor])
+		f.inside, f.summed = true, head[descriptor]>>2&1 == 1
+	}
+	f.begun = true
+	return nil
+}
+
+// headerSize returns the size of a frame's header with a descriptor: of the magic number, of the
+// descriptor itself, and of the window, the dictionary and the size of the content if it has them.
+func headerSize(descriptor byte) int64 {
+	single := descriptor >> 5 & 1
+	dictionary := [4]byte{0, 1, 2, 4}[descriptor&3]
+	size := [4]byte{single, 2, 4, 8}[descriptor>>6]
+	return int64(4 + 1 + 1 - single + dictionary + size)
+}
+
+// endOf returns err if nothing is left.
+func endOf(left []byte, err error) error {
+	if len(left) > 0 {
+		return nil
+	}
+	return err
 }

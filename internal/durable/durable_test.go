@@ -43,6 +43,8 @@ func TestFramesTellDamageFromVersions(t *testing.T) {
 	}
 	_, err = Unseal("f", 0, magic, Seal("SPNELSE2", nil))
 	require.ErrorIs(t, err, ErrCorrupt)
+	_, err = Unseal("f", 0, magic, append([]byte("SPNTEST0"), Seal(magic, []byte("body"))[8:]...), "SPNTEST0")
+	require.ErrorIs(t, err, ErrCorrupt, "a bit of the present magic")
 	_, err = Unseal("f", 0, magic, []byte("OLDSTYLEbytes"), "OLDSTYLE")
 	require.ErrorIs(t, err, ErrVersion)
 }

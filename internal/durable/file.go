@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -93,16 +92,6 @@ func ReplaceWith(fs vfs.FS, name, temp string, write func(f vfs.File) error) (er
 		return fmt.Errorf("%w: replace %s: %w", ErrUnknown, name, err)
 	}
 	return nil
-}
-
-// WriteFile replaces a file of the operating system by what from writes, as [ReplaceWith] does. Only
-// the owner may read a new file.
-func WriteFile(name string, from io.WriterTo) error {
-	dir, base := filepath.Dir(name), filepath.Base(name)
-	return ReplaceWith(vfs.OS(dir), base, base+NewName, func(f vfs.File) error {
-		_, err := from.WriteTo(io.NewOffsetWriter(f, 0))
-		return err
-	})
 }
 
 // ErrUnknown means that the state on disk is unknown: the disk failed at a moment when it may or

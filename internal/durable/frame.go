@@ -60,6 +60,10 @@ func Seal(magic string, body []byte) []byte {
 // The magics before are those of versions whose files had other frames.
 func Unseal(file string, at int64, magic string, b []byte, before ...string) ([]byte, error) {
 	if len(b) >= magicSize && slices.Contains(before, string(b[:magicSize])) {
+		// Those had no checksum there. If the rest is right for the present magic, only that is damaged.
+		if _, err := Unseal(file, at, magic, append([]byte(magic), b[magicSize:]...)); err == nil {
+			return nil, Corrupt(file, at, "a damaged magic")
+		}
 		return nil, Version(file, string(b[:magicSize]))
 	}
 	if len(b) < frameSize {

@@ -2,6 +2,7 @@ package durable
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -145,7 +146,7 @@ func NewStreamReader(r io.Reader, magic string, before ...string) *StreamReader 
 	}
 	for _, old := range before {
 		if strings.HasPrefix(string(found[:]), old) {
-			s.Err = Version(s.file, old)
+			s.refuse(magic, old)
 			return s
 		}
 	}
@@ -156,6 +157,20 @@ func NewStreamReader(r io.Reader, magic string, before ...string) *StreamReader 
 	s.at = 0
 	s.Fail("not %q", magic)
 	return s
+}
+
+// refuse sets the error for a stream that begins with the magic of a version whose form had no checksum
+// there. If what follows is right for the present magic, only the magic is damaged.
+func (r *StreamReader) refuse(magic, old string) {
+	r.sum = Sum([]byte(magic))
+	switch {
+	case r.next():
+		r.at = 0
+		r.frame = nil
+		r.Fail("not %q", magic)
+	case errors.Is(r.Err, ErrCorrupt):
+		r.Err = Version(r.file, old)
+	}
 }
 
 // Fail records that the stream is damaged, at the byte that would be read next. If a frame is

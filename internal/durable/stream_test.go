@@ -174,6 +174,17 @@ func TestStreamsOfOtherVersions(t *testing.T) {
 	require.ErrorIs(t, err, durable.ErrCorrupt)
 	_, err = readAll(bytes.NewReader(old), 3, "OLD ")
 	require.ErrorIs(t, err, durable.ErrVersion)
+	_, err = readAll(bytes.NewReader(old[:9]), 3, "OLD ")
+	require.ErrorIs(t, err, durable.ErrVersion, "shorter than a frame")
+	cut := []byte("OLD and \x10\x00\x00\x00")
+	_, err = readAll(io.MultiReader(bytes.NewReader(cut), iotest.ErrReader(io.ErrNoProgress)), 3, "OLD ")
+	require.ErrorIs(t, err, io.ErrNoProgress)
+
+	flipped := bytes.Clone(file)
+	flipped[7] ^= '3' ^ '1'
+	_, err = readAll(bytes.NewReader(flipped), 3, "TESTING1")
+	require.ErrorIs(t, err, durable.ErrCorrupt, "one bit of the present magic")
+	require.NotErrorIs(t, err, durable.ErrVersion)
 }
 
 func TestErrorsOfStreams(t *testing.T) {

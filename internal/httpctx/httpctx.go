@@ -42,8 +42,21 @@ func WithTrace(ctx context.Context, trace *httptrace.ClientTrace) context.Contex
 var silent = httptrace.WithClientTrace(context.Background(),
 	&httptrace.ClientTrace{ConnectStart: func(string, string) {}})
 
-// WithoutTrace returns ctx without its trace, for requests that are not those of its caller.
-func WithoutTrace(ctx context.Context) context.Context { return layered{ctx, silent} }
+// WithoutTrace returns ctx without its trace, for requests that are not those of its caller. What
+// layers want for the caller's own request is not in it, either.
+func WithoutTrace(ctx context.Context) context.Context { return layered{foreign{ctx}, silent} }
+
+// foreign is the context of another request.
+type foreign struct{ context.Context }
+
+// Value implements context.Context.
+func (c foreign) Value(key any) any {
+	switch key {
+	case EncodedBody{}, CrawlDelay{}:
+		return nil
+	}
+	return c.Context.Value(key)
+}
 
 // handshaking is the trace of a request whose TLS handshake may be done by a dialer.
 type handshaking struct {
@@ -93,6 +106,16 @@ func (h *handshaking) end(state tls.ConnectionState, err error) {
 // it is dialed for. ctx comes from WithHandshake.
 func Handshake(ctx context.Context, conn *tls.Conn) error {
 	h, _ := ctx.Value(handshakeKey{}).(*handshaking)
+	if h != nil {
+		defer h.done.Store(true)
+	}
+	return ProxyHandshake(ctx, conn)
+}
+
+// ProxyHandshake does the same for the connection to a proxy. The handshake with the server, which
+// http.Transport does, will follow.
+func ProxyHandshake(ctx context.Context, conn *tls.Conn) error {
+	h, _ := ctx.Value(handshakeKey{}).(*handshaking)
 	if h == nil {
 		return conn.HandshakeContext(ctx)
 	}
@@ -102,7 +125,6 @@ func Handshake(ctx context.Context, conn *tls.Conn) error {
 	if err == nil {
 		state = conn.ConnectionState()
 	}
-	h.done.Store(true)
 	h.end(state, err)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Local reports whether an error says nothing about the server: this machine ran out of resources,
@@ -42,11 +43,13 @@ func Handshake(err error) error {
 	switch {
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return http.ErrSchemeMismatch
-	case errors.As(err, &certificate):
-		return fmt.Errorf("certificate is not trusted: %w", certificate)
+	case errors.As(err, &certificate) && !strings.Contains(err.Error(), untrusted):
+		return fmt.Errorf("%s: %w", untrusted, err)
 	}
 	return err
 }
+
+const untrusted = "certificate is not trusted"
 
 // proxy reports whether err is about the connection to a proxy, by the operation that net/http
 // names in such an error.

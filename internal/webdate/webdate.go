@@ -27,6 +27,7 @@ const (
 	usClock
 	usYear
 	clock
+	half
 	zone
 )
 
@@ -39,7 +40,7 @@ var form = sync.OnceValue(func() *regexp.Regexp {
 		compact = `(\d{8})`
 		rfc     = `(\d\d?)[- ] *([a-z]{3})[a-z]*[-, ] *(\d{4}|\d\d)`
 		us      = `([a-z]{3})[a-z]* +(\d\d?),? +(?:(\d\d?:\d\d(?::\d\d)?) +)?(\d{4})`
-		time    = `(\d\d?:\d\d(?::\d\d)?)(?:[.,]\d+)?`
+		time    = `(\d\d?:\d\d(?::\d\d)?)(?:[.,]\d+)?(?: *([ap])(?:m\b|\.m\.?))?`
 		zone    = `([a-z]*|[+-]\d\d:?(?:\d\d)?)`
 	)
 	return regexp.MustCompile(`(?i)^` + weekday + `(?:` + compact + `|` + iso + `|` + rfc + `|` + us + `)` +
@@ -89,7 +90,14 @@ func Parse(s string) (date time.Time, ok bool) {
 	if !ok || m[clock] != "" && m[usClock] != "" {
 		return time.Time{}, false
 	}
-	return date.Add(time.Duration(seconds-offset(m[zone])) * time.Second), true
+	if seconds, ok = ofHalf(seconds, m[half]); !ok {
+		return time.Time{}, false
+	}
+	ahead, ok := offset(m[zone])
+	if !ok {
+		return time.Time{}, false
+	}
+	return date.Add(time.Duration(seconds-ahead) * time.Second), true
 }
 
 // civil returns the start of a day, and whether there is such a day.
@@ -123,16 +131,34 @@ func ofDay(clock string) (seconds int, ok bool) {
 	return h*3600 + m*60 + s, h < 24 && m < 60 && s < 60
 }
 
-// offset returns how many seconds a zone is ahead of UTC.
-func offset(zone string) int {
+// ofHalf returns the seconds of a time that counts from midnight (a) or noon (p), if it says so.
+// Such a clock begins with 12.
+func ofHalf(seconds int, half string) (ofDay int, ok bool) {
+	const hour = 3600
+	if half == "" {
+		return seconds, true
+	}
+	if seconds < hour || seconds >= 13*hour {
+		return 0, false
+	}
+	seconds %= 12 * hour
+	if strings.EqualFold(half, "p") {
+		seconds += 12 * hour
+	}
+	return seconds, true
+}
+
+// offset returns how many seconds a zone is ahead of UTC, and whether there can be such a zone.
+func offset(zone string) (seconds int, ok bool) {
 	if zone == "" || zone[0] != '+' && zone[0] != '-' {
-		return zones[strings.ToUpper(zone)] * 3600
+		return zones[strings.ToUpper(zone)] * 3600, true
 	}
 	hours, minutes := number(zone[1:3]), number(strings.TrimPrefix(zone[3:], ":"))
+	seconds = hours*3600 + minutes*60
 	if zone[0] == '-' {
-		hours, minutes = -hours, -minutes
+		seconds = -seconds
 	}
-	return hours*3600 + minutes*60
+	return seconds, hours < 24 && minutes < 60
 }
 
 // number returns the value of a few digits; 0 if there are none.

@@ -21,6 +21,10 @@ func TestParse(t *testing.T) {
 		"1997-07-16T19:20:00+01:00":    at(1997, 7, 16, 18, 20),
 		"1997-07-16T19:20:00.45+01:00": at(1997, 7, 16, 18, 20),
 
+		"1997-07-16 07:20:00 pm":    at(1997, 7, 16, 19, 20),
+		"16 Jul 1997 2:30 AM EST":   at(1997, 7, 16, 7, 30),
+		"Jul 16, 1997 12:10 p.m.":   at(1997, 7, 16, 12, 10),
+		"Jul 16, 1997 12:10AM":      at(1997, 7, 16, 0, 10),
 		"1997-07-16T19:20:00":       at(1997, 7, 16, 19, 20),
 		"1997-07-16t19:20:00.75z":   at(1997, 7, 16, 19, 20),
 		"1997-07-16T19:20:00,75Z":   at(1997, 7, 16, 19, 20),
@@ -100,4 +104,14 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNoSuchTime: what no clock shows and no zone has is no date, rather than another one.
+func TestNoSuchTime(t *testing.T) {
+	for _, text := range []string{
+		"21 Aug 2025 10:00:00 +9959", "21 Aug 2025 10:00:00 +0160", "2025-08-21 14:30 PM", "2025-08-21 00:30 am",
+	} {
+		_, ok := Parse(text)
+		require.False(t, ok, text)
+	}
 }

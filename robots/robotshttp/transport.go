@@ -56,12 +56,12 @@ type Transport struct {
 
 // NewTransport returns a Transport that sends requests with base, or http.DefaultTransport if base
 // is nil. It keeps no goroutine running. o.Agent selects the rules and is not sent. Of o.Client
-// only the Timeout is used, for requests for robots.txt.
+// only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds.
 func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	client := &http.Client{Transport: rulesTransport{base}}
+	client := &http.Client{Transport: rulesTransport{base}, Timeout: 30 * time.Second}
 	if o.Client != nil {
 		client.Timeout = o.Client.Timeout
 	}

@@ -86,13 +86,15 @@ func (l *Limit) set(value string) bool {
 	return true
 }
 
-// read adds the directives of a header field or, if crawlers cannot be named, of a meta element.
-func (d *Directives) read(field, own string, named bool) {
+// read adds the directives of a header field, in which one of the marks follows the name of a
+// crawler. In a meta element no crawler can be named.
+func (d *Directives) read(field, own, marks string) {
 	applies := true
 	for field != "" {
 		item, rest := cutItem(field, 1)
 		key, value, colon := cutKey(item)
-		if named && colon && isName(key, value, own) {
+		if colon && marks != "" && isName(key, value, own) &&
+			(names(key, own) || strings.IndexByte(marks, item[strings.IndexAny(item, ":=")]) >= 0) {
 			applies = names(key, own)
 			_, field, _ = cutKey(field)
 			item, rest = cutItem(field, 1)

@@ -62,14 +62,15 @@ type Limit struct {
 // directives for all crawlers. The text before a colon is such a name if it is the crawler's own,
 // or if a known directive follows. Otherwise it is an unknown directive with a value.
 //
-// Robots-Tag, of draft-illyes-repext, is read in the same way. Directives that its syntax addresses
-// to other crawlers then count for all.
+// Robots-Tag, of draft-illyes-repext, is read in the same way, but an equals sign may also follow a
+// name. Directives that its syntax addresses to other crawlers then count for all.
 func FromHeader(h http.Header, agent string) (d Directives) {
 	own := rep.OwnToken(agent)
-	for _, name := range []string{"X-Robots-Tag", "Robots-Tag"} {
-		for _, field := range h.Values(name) {
-			d.read(field, own, true)
-		}
+	for _, field := range h.Values("X-Robots-Tag") {
+		d.read(field, own, ":")
+	}
+	for _, field := range h.Values("Robots-Tag") {
+		d.read(field, own, ":=")
 	}
 	d.tidy()
 	return d
@@ -80,7 +81,7 @@ func FromHeader(h http.Header, agent string) (d Directives) {
 // [Directives.Merge].
 func FromMeta(name, content, agent string) (d Directives) {
 	if names(strings.TrimSpace(name), rep.OwnToken(agent)) {
-		d.read(content, "", false)
+		d.read(content, "", "")
 		d.tidy()
 	}
 	return d

@@ -323,3 +323,12 @@ func BenchmarkFromHeader(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "headers/s")
 }
+
+// TestAValueIsNoName: an unknown directive with a known word as its value hides nothing.
+func TestAValueIsNoName(t *testing.T) {
+	for _, field := range []string{"preview=none, noindex", "audience=all, noindex", "examplebot=noindex"} {
+		d := FromHeader(http.Header{"X-Robots-Tag": {field}}, "examplebot")
+		require.True(t, d.NoIndex, field)
+	}
+	require.False(t, FromHeader(http.Header{"X-Robots-Tag": {"otherbot: noindex"}}, "examplebot").NoIndex)
+}

@@ -15,21 +15,27 @@ func target(url string) string {
 	if url == "" || url[0] != '/' || strings.HasPrefix(url, "//") {
 		url = afterHost(url)
 	}
-	path := canonical(url[:min(len(url), maxPath)], false)
-	return path[:min(len(path), maxPath)]
+	return canonical(url[:min(len(url), maxPath)], false)
 }
 
-// maxPath bounds what is matched of a URL.
+// maxPath bounds what is matched of a URL. Its canonical form, in which an escape makes three bytes
+// of one, is not cut again: a cut would hide from the rules what the server still reads.
 const maxPath = 8 << 10
 
 // afterHost returns path and query of a URL that does not start with its path. Like Google's
 // parser, it ends the host at the first slash, question mark or semicolon. So neither a missing
-// scheme nor a "://" inside the query can hide the path from the rules.
+// scheme nor a "://" inside the query can hide the path from the rules. A user is no part of the
+// host, and may have semicolons.
 func afterHost(url string) string {
 	url = strings.TrimPrefix(url, "//")
 	if i := strings.Index(url, "://"); i >= 0 && !strings.ContainsAny(url[:i], "/?;") {
 		url = url[i+len("://"):]
 	}
+	authority := url
+	if i := strings.IndexAny(url, "/?"); i >= 0 {
+		authority = url[:i]
+	}
+	url = url[strings.LastIndexByte(authority, '@')+1:]
 	i := strings.IndexAny(url, "/?;")
 	switch {
 	case i < 0:

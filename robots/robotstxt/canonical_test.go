@@ -53,7 +53,7 @@ func TestEscapesAreMatchedWhole(t *testing.T) {
 	} {
 		rules := Parse([]byte("user-agent: *\ndisallow: " + tt.pattern)).Rules("foo")
 		require.Equal(t, !tt.want, rules.Allowed(tt.url), "%+v", tt)
-		_, got := Match(tt.pattern, tt.url)
+		_, got := Matcher(tt.url)(tt.pattern)
 		require.Equal(t, tt.want, got, "%+v", tt)
 	}
 }
@@ -75,8 +75,25 @@ func TestMatch(t *testing.T) {
 		{"*", "/a", 1, true},
 		{"/" + strings.Repeat("\xff", 1<<16), "/", 1 + 3*(maxLine-1), false},
 	} {
-		octets, ok := Match(tt.pattern, tt.url)
+		octets, ok := Matcher(tt.url)(tt.pattern)
 		require.Equal(t, tt.octets, octets, "%.20q", tt.pattern)
 		require.Equal(t, tt.ok, ok, "%.20q", tt.pattern)
+	}
+}
+
+// TestNothingHidesThePath: neither a user nor escapes that the client has yet to write.
+func TestNothingHidesThePath(t *testing.T) {
+	rules := Parse([]byte("user-agent: *\ndisallow: /private\ndisallow: /*secret\ndisallow: /*.cgi$\n")).Rules("foo")
+	for _, user := range []string{"u:p@", "a;b@", "a:b;c@", "a@;b@"} {
+		for _, start := range []string{"http://", "//"} {
+			require.False(t, rules.Allowed(start+user+"h.test/private/x"), user)
+			require.True(t, rules.Allowed(start+user+"h.test/"), user)
+		}
+	}
+	require.False(t, rules.Allowed("//h.test;private@x/private"))
+	for _, pad := range []string{"a", "|", "{", "$", "\u00fc", "%7b"} {
+		padding := "http://h.test/" + strings.Repeat(pad, 8000/len(pad))
+		require.False(t, rules.Allowed(padding+"?secret"), pad)
+		require.False(t, rules.Allowed(padding+".cgi"), pad)
 	}
 }

@@ -2,6 +2,7 @@ package robotstxt_test
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
@@ -79,7 +80,7 @@ func ExampleFile_Records() {
 	for record := range file.Records() {
 		fmt.Printf("%+v\n", record)
 	}
-	fmt.Println(file.SitemapURLs("https://example.com/robots.txt"))
+	fmt.Println(slices.Collect(file.SitemapURLs("https://example.com/robots.txt")))
 	// Output:
 	// {Line:2 Key:LLM-Policy Value:ask}
 	// {Line:3 Key:Sitemap Value:/map.xml}

@@ -1,6 +1,7 @@
 package robotstxt
 
 import (
+	"hash/maphash"
 	"iter"
 	"net/url"
 	"sync"
@@ -209,27 +210,36 @@ func (f *File) Sitemaps() (list []string) {
 	return list
 }
 
-// SitemapURLs returns the sitemaps as absolute URLs, each once. The standard demands absolute URLs,
+// SitemapURLs yields the sitemaps as absolute URLs, each once. The standard demands absolute URLs,
 // but many files have a path. It is resolved against fileURL, where the file was found, as a
 // browser resolves a link. Results that are not URLs of http, https or ftp are left out.
-func (f *File) SitemapURLs(fileURL string) (list []string) {
-	base, err := url.Parse(fileURL)
-	if err != nil {
-		base = &url.URL{}
-	}
-	seen := make(map[string]bool)
-	for _, written := range f.Sitemaps() {
-		found, err := base.Parse(written)
+//
+// A file may name 80,000 sitemaps, and fileURL may be long, so all URLs together may have hundreds
+// of megabytes. None of them is kept here.
+func (f *File) SitemapURLs(fileURL string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		base, err := url.Parse(fileURL)
 		if err != nil {
-			continue
+			base = &url.URL{}
 		}
-		text := found.String()
-		if _, err := rep.Origin(text); err == nil && !seen[text] {
-			seen[text] = true
-			list = append(list, text)
+		seed, seen := maphash.MakeSeed(), make(map[uint64]bool)
+		for _, written := range f.Sitemaps() {
+			found, err := base.Parse(written)
+			if err != nil {
+				continue
+			}
+			text := found.String()
+			if _, err := rep.Origin(text); err != nil {
+				continue
+			}
+			if hash := maphash.String(seed, text); !seen[hash] {
+				seen[hash] = true
+				if !yield(text) {
+					return
+				}
+			}
 		}
 	}
-	return list
 }
 
 // ErrLocate is wrapped by the errors of [Locate].

@@ -57,8 +57,8 @@ func TestSitemapURLs(t *testing.T) {
 	require.Equal(t, []string{
 		"https://h.test/a.xml", "https://h.test/b.xml", "https://h.test/c.xml",
 		"https://other.test/d.xml", "https://h.test/h.test/e.xml",
-	}, file.SitemapURLs("https://h.test/robots.txt"))
-	require.Equal(t, []string{"https://h.test/a.xml"}, file.SitemapURLs("%"))
+	}, slices.Collect(file.SitemapURLs("https://h.test/robots.txt")))
+	require.Equal(t, []string{"https://h.test/a.xml"}, slices.Collect(file.SitemapURLs("%")))
 }
 
 // TestWhatIsNotKnownIsForbidden: callers that do not check whether a file was fetched must not

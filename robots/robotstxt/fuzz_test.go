@@ -62,7 +62,7 @@ func checkBounds(t *testing.T, file *robotstxt.File, agent string) {
 	if delay, _ := file.Rules(agent).Delay(); delay < 0 || delay > robotstxt.MaxDelay {
 		t.Errorf("Delay() = %v", delay)
 	}
-	for _, url := range file.SitemapURLs("https://h.test/robots.txt") {
+	for url := range file.SitemapURLs("https://h.test/robots.txt") {
 		if _, err := robotstxt.Locate(url); err != nil {
 			t.Errorf("%q: %v", url, err)
 		}

@@ -1,6 +1,7 @@
 package robotstxt
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -83,4 +84,25 @@ func TestSizeIsNoLie(t *testing.T) {
 		require.Less(t, live, size+size/16, name)
 		require.Greater(t, live+512, size/3, name) // what is fixed counts for 64 bits
 	}
+}
+
+// TestSitemapURLsAreNotKept: each may be as long as the URL of the file, and there may be many.
+func TestSitemapURLsAreNotKept(t *testing.T) {
+	var body strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&body, "sitemap:%x\n", i)
+	}
+	file := Parse([]byte(body.String()))
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	n := 0
+	for range file.SitemapURLs("http://h.test/" + strings.Repeat("a", 2000) + "/r") {
+		if n++; n == 20_000 {
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+		}
+	}
+	require.Equal(t, 20_000, n)
+	require.Less(t, int(after.HeapAlloc)-int(before.HeapAlloc), 8<<20) // of 40 MB
 }

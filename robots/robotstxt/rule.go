@@ -82,20 +82,23 @@ func (r *rule) matches(pattern, path string) bool {
 	return piecesMatch(pattern[head+1:], path[head:], r.anchored(), strings.Index)
 }
 
-// Match reports whether a path pattern, in the syntax of Allow and Disallow, matches a URL, and how
-// many octets it has: of several that match, the longest decides. It is for records that have
-// patterns of their own, such as Content-Usage.
-func Match(pattern, url string) (octets int, ok bool) {
-	body, anchored := strings.CutSuffix(pattern, "$")
-	body = canonical(body[:min(len(body), maxLine)], true)
-	if body == "" || body[0] != '/' && body[0] != '*' {
-		return 0, false
+// Matcher returns a function that reports whether a path pattern, in the syntax of Allow and
+// Disallow, matches a URL, and how many octets it has: of several that match, the longest decides.
+// It is for records that have patterns of their own, such as Content-Usage.
+func Matcher(url string) func(pattern string) (octets int, ok bool) {
+	path := target(url) // once, since a file may have tens of thousands of patterns
+	return func(pattern string) (octets int, ok bool) {
+		body, anchored := strings.CutSuffix(pattern, "$")
+		body = canonical(body[:min(len(body), maxLine)], true)
+		if body == "" || body[0] != '/' && body[0] != '*' {
+			return 0, false
+		}
+		r := newRule(body, 0, 0)
+		if anchored {
+			r.bits |= anchorBit
+		}
+		return int(r.octets()), r.matches(body, path)
 	}
-	r := newRule(body, 0, 0)
-	if anchored {
-		r.bits |= anchorBit
-	}
-	return int(r.octets()), r.matches(body, target(url))
 }
 
 // bytesIn returns which bytes occur in a canonical pattern or path, as a set in which each has the

@@ -34,7 +34,9 @@ func ExampleDemandOf() {
 		"Link":             {`</rsl.xml>; rel="license"; type="application/rsl+xml"`},
 	}
 	if usage.DemandOf(http.StatusUnauthorized, h) == usage.LicenseNeeded {
-		fmt.Println("the terms:", usage.HeaderLicenses(h, "https://example.com/article")[0].URL)
+		for license := range usage.HeaderLicenses(h, "https://example.com/article") {
+			fmt.Println("the terms:", license.URL)
+		}
 	}
 	// Output:
 	// the terms: https://example.com/rsl.xml
@@ -42,7 +44,7 @@ func ExampleDemandOf() {
 
 func ExampleLicenses() {
 	file := robotstxt.Parse([]byte("License: /license.xml\nUser-agent: *\nAllow: /\n"))
-	for _, license := range usage.Licenses(file, "https://example.com/robots.txt") {
+	for license := range usage.Licenses(file, "https://example.com/robots.txt") {
 		fmt.Println(license.URL, license.Line)
 	}
 	// Output:

@@ -123,11 +123,11 @@ func TestHeaderLicenses(t *testing.T) {
 		return fields
 	}
 	require.Equal(t, []License{{"https://h.test/a/l.xml", 0}, {"http://o.test/m", 0}},
-		HeaderLicenses(http.Header{"Link": rsl("l.xml", "http://o.test/m", "/a/l.xml", "mailto:a@h.test")}, url))
-	require.Empty(t, HeaderLicenses(http.Header{"Link": {
+		slices.Collect(HeaderLicenses(http.Header{"Link": rsl("l.xml", "http://o.test/m", "/a/l.xml", "mailto:a@h.test")}, url)))
+	require.Empty(t, slices.Collect(HeaderLicenses(http.Header{"Link": {
 		`</l>; rel=license`, `</l>; type="application/rsl+xml"`,
 		`</l>; rel=license; type="application/rsl+xml"; anchor="/other"`, `/l; rel=license`,
-	}}, url))
+	}}, url)))
 }
 
 func TestDemands(t *testing.T) {
@@ -138,15 +138,22 @@ func TestDemands(t *testing.T) {
 		require.Equal(t, want, DemandOf(status, license), status)
 	}
 	require.Equal(t, PaymentNeeded, DemandOf(402, nil))
+	for challenge, want := range map[string]Demand{
+		`License error="x"`: LicenseNeeded, `Bearer, License error="x"`: LicenseNeeded,
+		`Basic realm="a\", b", License`: LicenseNeeded, `Basic realm="a, License b"`: NoDemand,
+		`Bearer license=x, license = y`: NoDemand,
+	} {
+		require.Equal(t, want, DemandOf(401, http.Header{"Www-Authenticate": {challenge}}), challenge)
+	}
 	require.Equal(t, NoDemand, DemandOf(401, http.Header{"Www-Authenticate": {"Licensed x"}}))
 }
 
 func TestLicenses(t *testing.T) {
 	file := robotstxt.Parse([]byte("license: https://rsl.test/l.xml\nuser-agent: a\nLicense: /l.xml\n" +
 		"license: mailto:x\nlicense:\ndisallow: /\nlicense: https://rsl.test/l.xml\nlicense: http://%zz\n"))
-	require.Equal(t, []License{{"https://rsl.test/l.xml", 1}, {"https://h.test/l.xml", 3}}, Licenses(file, "https://h.test/robots.txt"))
-	require.Equal(t, []License{{"https://rsl.test/l.xml", 1}}, Licenses(file, "%"))
-	require.Empty(t, Licenses(nil, "https://h.test/"))
+	require.Equal(t, []License{{"https://rsl.test/l.xml", 1}, {"https://h.test/l.xml", 3}}, slices.Collect(Licenses(file, "https://h.test/robots.txt")))
+	require.Equal(t, []License{{"https://rsl.test/l.xml", 1}}, slices.Collect(Licenses(file, "%")))
+	require.Empty(t, slices.Collect(Licenses(nil, "https://h.test/")))
 }
 
 // FuzzPreferences asserts that preferences come sorted, each once, with a line that exists, and only
@@ -168,6 +175,6 @@ func FuzzPreferences(f *testing.F) {
 				}
 			}
 		}
-		Licenses(rules.File(), "https://h.test/robots.txt")
+		_ = slices.Collect(Licenses(rules.File(), "https://h.test/robots.txt"))
 	})
 }

@@ -4,8 +4,8 @@
 //	resp, err := client.Get("https://www.example.org/") // 5 s or more after the last one there
 //
 // A [Transport] works below any client of net/http, and so below colly, resty and gofeed, and above
-// any other RoundTripper. For crawlers with a queue, [Outcome] converts a response for the
-// scheduler, and [Over] makes other requests wait for the same hosts.
+// any RoundTripper that sends a request once. For crawlers with a queue, [Outcome] converts a
+// response for the scheduler, and [Over] makes other requests wait for the same hosts.
 //
 // # What it promises
 //
@@ -18,6 +18,11 @@
 // The address of a host is learned from the connection. If that address may not be visited yet, the
 // request is not written, and waits for the address as well. Behind an HTTP proxy addresses are
 // unknown, and only the delay of the host applies.
+//
+// A layer that makes several requests of one belongs above, so that each of them waits: one that
+// answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
+// and is called again with the next lease: a retry succeeds then, but nothing that needs two
+// answers.
 //
 // # Timeouts
 //

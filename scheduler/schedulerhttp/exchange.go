@@ -28,13 +28,14 @@ type exchange struct {
 	// A layer below may make several attempts, one after the other or at the same time.
 	mu      sync.Mutex
 	lease   turn
-	named   string    // host:port of the server or the proxy of the next connection
-	dialing bool      // the RoundTripper below looks for a connection
-	conn    net.Conn  // the one that may be written to; nil if there is none
-	granted bool      // the lease is used, since something may have been written
-	again   bool      // an attempt was given up, to be made with another lease
-	start   time.Time // when the request could be written
-	arrived time.Time // at the latest, by Transport.Arrival; zero if unknown
+	named   string     // host:port of the server or the proxy of the next connection
+	dialing bool       // the RoundTripper below looks for a connection
+	conn    net.Conn   // the one that may be written to; nil if there is none
+	granted bool       // the lease is used, since something may have been written
+	refused []net.Conn // of attempts that were given up, which others may use; see giveUp
+	again   bool       // an attempt was given up, to be made with another lease
+	start   time.Time  // when the request could be written
+	arrived time.Time  // at the latest, by Transport.Arrival; zero if unknown
 	outcome scheduler.Outcome
 	closed  bool // the caller has closed the body
 	ended   bool
@@ -93,7 +94,8 @@ func (x *exchange) trace() *httptrace.ClientTrace {
 			defer x.mu.Unlock()
 			x.named, x.dialing = hostPort, true
 		},
-		GotConn: x.gotConn,
+		GotConn:      x.gotConn,
+		WroteHeaders: x.wroteHeaders,
 	}
 	if x.transport.Arrival > 0 {
 		trace.WroteRequest = x.wroteRequest
@@ -133,15 +135,42 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 // giveUp makes sure that the request is not written to a connection. HTTP/2 sends nothing for a
 // context that has ended, and its connection may have other requests. HTTP/1 only stops at a closed
 // connection; if an earlier attempt is still under way on another one, that goes on.
+//
+// A connection without TLS that other exchanges use may be of either kind: HTTP/2, or one of HTTP/1
+// that net/http passes on before its last reader knows that the body has ended. The context ends in
+// that case, and wroteHeaders closes the connection if it turns out to be of HTTP/1.
 func (x *exchange) giveUp(conn net.Conn) {
-	secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState })
-	multiplexed := ok && secure.ConnectionState().NegotiatedProtocol == "h2" || x.transport.kept.isShared(conn)
-	if conn == nil || multiplexed || !x.granted {
+	if conn == nil || isHTTP2(conn) {
+		x.cancel()
+		return
+	}
+	own := x.conn != nil && isKey(conn) && conn == x.conn // an earlier attempt is over
+	if own || !x.granted {
 		x.cancel()
 	}
-	if conn != nil && !multiplexed {
+	if x.transport.kept.isShared(conn, own) {
+		x.cancel()
+		x.refused = append(x.refused, conn)
+		return
+	}
+	_ = conn.Close()
+}
+
+// isHTTP2 reports whether HTTP/2 was agreed upon for a connection.
+func isHTTP2(conn net.Conn) bool {
+	secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState })
+	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// wroteHeaders closes connections that were given up and are of HTTP/1, which reports its head
+// before it writes the end of that. HTTP/2 reports no head if the context has ended.
+func (x *exchange) wroteHeaders() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, conn := range x.refused {
 		_ = conn.Close()
 	}
+	x.refused = nil
 }
 
 // addrOf returns the address of the server at the other end of a connection, if known.
@@ -272,6 +301,7 @@ func (x *exchange) finish() {
 	x.cancel()
 	if x.conn != nil {
 		x.transport.kept.leave(x.conn)
+		x.conn = nil // the caller may keep the response
 	}
 	x.lease.Done(x.outcome)
 }

@@ -150,7 +150,8 @@ func TestCrawlDelays(t *testing.T) {
 		require.Equal(t, time.Minute, get("https://a.test:8443/", 2*time.Second))
 		require.Equal(t, time.Minute, get("https://a.test:8443/", 0))
 		transport.SetHost("a.test", scheduler.Host{Delay: -1})
-		require.Equal(t, time.Second, get("https://a.test:8443/", 0))
+		require.Equal(t, 2*time.Second, get("https://a.test:8443/", 0), "of http")
+		require.Equal(t, time.Second, get("http://a.test/", 0))
 	})
 }
 

@@ -1,33 +1,45 @@
 package schedulerhttp
 
 import (
+	"cmp"
+	"crypto/tls"
 	"net"
 	"reflect"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
+	"weak"
 )
 
 // A memory is what the Transports with the same hosts know about connections and servers. Its
 // methods are safe for concurrent use.
 type memory struct {
 	mu      sync.Mutex
-	users   map[net.Conn]int      // exchanges that use a connection
-	proxies map[net.Conn]struct{} // connections to proxies
-	delays  map[string]asked      // by host
+	users   map[net.Conn]int                    // exchanges that use a connection
+	proxies map[weak.Pointer[tls.Conn]]struct{} // connections through proxies, until they are freed
+	delays  map[string][]asked                  // by host, for each server that asks for one
 }
 
-// asked is the longest Crawl-delay of the servers of a host.
+// asked is the Crawl-delay of a server of a host.
 type asked struct {
-	port  string // of the server
+	port  string
 	delay time.Duration
 }
 
-// maxKept bounds the maps of a memory that nothing else bounds. What is forgotten is learned again
-// at the next request, or costs a needless wait for the address of a proxy.
-const maxKept = 10_000
+// maxKept bounds the hosts whose delays are kept, and maxPorts their servers. What is forgotten is
+// learned again at the next request.
+const (
+	maxKept  = 10_000
+	maxPorts = 16
+)
 
 func newMemory() *memory {
-	return &memory{users: map[net.Conn]int{}, proxies: map[net.Conn]struct{}{}, delays: map[string]asked{}}
+	return &memory{
+		users:   map[net.Conn]int{},
+		proxies: map[weak.Pointer[tls.Conn]]struct{}{},
+		delays:  map[string][]asked{},
+	}
 }
 
 // longest returns the delay that a host has once one of its servers asks for a delay: no server, by
@@ -35,19 +47,31 @@ func newMemory() *memory {
 func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, known := m.delays[host]
-	if delay > now.delay || port == now.port {
-		now = asked{port, delay}
+	all, known := m.delays[host]
+	all = slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
+	if delay > 0 {
+		all = append(all, asked{port, delay})
 	}
-	if now.delay <= 0 {
+	if len(all) == 0 {
 		delete(m.delays, host)
 		return -1
 	}
+	slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(b.delay, a.delay) })
 	if !known {
-		makeRoom(m.delays)
+		m.makeRoom()
 	}
-	m.delays[host] = now
-	return now.delay
+	m.delays[host] = all[:min(len(all), maxPorts)]
+	return all[0].delay
+}
+
+// makeRoom forgets the delays of a host if there are too many.
+func (m *memory) makeRoom() {
+	for host := range m.delays {
+		if len(m.delays) < maxKept {
+			return
+		}
+		delete(m.delays, host)
+	}
 }
 
 // join records that an exchange uses a connection.
@@ -70,38 +94,46 @@ func (m *memory) leave(conn net.Conn) {
 	}
 }
 
-// isShared reports whether other exchanges use a connection.
-func (m *memory) isShared(conn net.Conn) bool {
+// isShared reports whether other exchanges use a connection than the one that asks, which may have
+// joined it.
+func (m *memory) isShared(conn net.Conn, joined bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return isKey(conn) && m.users[conn] > 0
+	others := 0
+	if isKey(conn) {
+		others = m.users[conn]
+	}
+	if joined {
+		others--
+	}
+	return others > 0
 }
 
 // isProxy reports whether a connection leads to a proxy. net/http names the proxy when it makes the
-// connection, but names the server when HTTP/2 uses it again.
+// connection, but names the server when HTTP/2 uses it again. That needs TLS, so only such
+// connections are remembered: not what they hold, as the certificates of a server may be long.
 func (m *memory) isProxy(conn net.Conn, named bool) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !isKey(conn) {
+	secure, ok := conn.(*tls.Conn)
+	if !ok {
 		return named
 	}
-	if _, known := m.proxies[conn]; known || !named {
+	key := weak.Make(secure)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.proxies[key]; known || !named {
 		return known
 	}
-	makeRoom(m.proxies)
-	m.proxies[conn] = struct{}{}
+	m.proxies[key] = struct{}{}
+	runtime.AddCleanup(secure, m.forget, key)
 	return true
+}
+
+// forget is called when a connection has been freed.
+func (m *memory) forget(conn weak.Pointer[tls.Conn]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.proxies, conn)
 }
 
 // isKey reports whether a connection can be found in a map.
 func isKey(conn net.Conn) bool { return conn != nil && reflect.TypeOf(conn).Comparable() }
-
-// makeRoom forgets something if a map is full.
-func makeRoom[K comparable, V any](m map[K]V) {
-	for k := range m {
-		if len(m) < maxKept {
-			return
-		}
-		delete(m, k)
-	}
-}

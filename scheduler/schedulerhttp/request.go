@@ -48,7 +48,8 @@ func (r *request) roundTrip() (*http.Response, error) {
 		case repeats > maxRepeats:
 			body.end()
 			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
-			return nil, fmt.Errorf("schedulerhttp: %s wants the request again and again", r.host)
+			return nil, fmt.Errorf("schedulerhttp: %s was asked %d times: "+
+				"a layer below that makes several requests of one belongs above", r.host, repeats)
 		}
 		// The address was busy, or the request was to be written once more. The next lease waits
 		// for the address, and for the delay after what may have been written.
@@ -93,12 +94,19 @@ func (r *request) cancelable() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// A body is a request's body that survives an attempt which is given up before it is written.
+// A body is a request's body that survives an attempt which is given up before it is written. Until
+// then the layers below may read and close it, also after they have returned.
 type body struct {
 	io.ReadCloser
-	used atomic.Bool // something has read from it
-	held atomic.Bool // the attempt was given up: it may neither be read nor closed
+	state atomic.Int32
 }
+
+// A body starts fresh, and only one of the other states follows.
+const (
+	fresh int32 = iota
+	used        // something has read from it or closed it
+	held        // its attempt was given up before: the next one gets what is inside
+)
 
 // newBody returns nil if there is no body.
 func newBody(of io.ReadCloser) *body {
@@ -110,28 +118,28 @@ func newBody(of io.ReadCloser) *body {
 
 var errGivenUp = errors.New("schedulerhttp: the host may not be visited yet")
 
+// use reports whether the body may be used.
+func (b *body) use() bool { return b.state.CompareAndSwap(fresh, used) || b.state.Load() == used }
+
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	if b.held.Load() {
+	if !b.use() {
 		return 0, errGivenUp
 	}
-	b.used.Store(true)
 	return b.ReadCloser.Read(p)
 }
 
 // Close implements io.Closer.
 func (b *body) Close() error {
-	if b.held.Load() && !b.used.Load() {
+	if !b.use() {
 		return nil
 	}
 	return b.ReadCloser.Close()
 }
 
-// hold is called when an attempt is given up.
-func (b *body) hold() {
-	if b != nil {
-		b.held.Store(true)
-	}
+// hold is called when an attempt is given up. It reports whether nothing has used the body.
+func (b *body) hold() bool {
+	return b != nil && (b.state.CompareAndSwap(fresh, held) || b.state.Load() == held)
 }
 
 // end closes the body, as the contract of RoundTripper requires.
@@ -143,17 +151,19 @@ func (b *body) end() {
 
 // again returns the body for another attempt.
 func (b *body) again(get func() (io.ReadCloser, error)) (*body, error) {
-	switch {
-	case b == nil:
+	if b == nil {
 		return nil, nil
-	case !b.used.Load():
+	}
+	if b.hold() {
 		return newBody(b.ReadCloser), nil
-	case get == nil:
+	}
+	b.end()
+	if get == nil {
 		return nil, errors.New("schedulerhttp: the request has to be sent again, and its body cannot")
 	}
-	fresh, err := get()
+	another, err := get()
 	if err != nil {
 		return nil, err
 	}
-	return newBody(fresh), nil
+	return newBody(another), nil
 }

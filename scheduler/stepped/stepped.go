@@ -2,8 +2,9 @@
 // for crawls with a fixed memory budget.
 //
 // It follows Ueda et al., "A parallel distributed crawler of producer-consumer modules" (section
-// 5.2.1, Algorithms 1 and 2), to the letter: URLs are put into lists, with at most one URL per
-// address in each, and the lists are visited one after another, a step apart.
+// 5.2.1, Algorithms 1 and 2): URLs are put into lists, with at most one URL per address in each, and
+// the lists are visited one after another, a step apart. It differs in one point: there, a URL that
+// is dropped for its long delay closes its address for that long.
 //
 //	for {
 //		items, wait := s.Next(time.Now())
@@ -70,6 +71,7 @@ type Scheduler[T any] struct {
 
 	waiting bool      // for due, to release the current list
 	due     time.Time // known while waiting
+	ended   time.Time // while nothing is queued or in flight: the end of the current step, if any
 
 	queued  int
 	dropped int64
@@ -96,20 +98,21 @@ func New[T any](o Options) *Scheduler[T] {
 }
 
 // Add puts an item into the first list that is far enough from the last URL of its address. delay
-// is what the site asks for; up to a step it has no effect. If none of the remaining lists is far
-// enough, the item is dropped, and Add reports that it was not added.
+// is what the site asks for; up to a step it has no effect, and beyond a day it counts as a day. If
+// none of the remaining lists is far enough, the item is dropped, and Add reports that it was not
+// added.
 func (s *Scheduler[T]) Add(addr netip.Addr, delay time.Duration, item T) (added bool) {
-	next := &s.counters[s.counter(addr)]
-	apart := s.stepsOf(delay)
-	if *next <= s.current {
-		*next = s.current + apart
+	counter := s.counter(addr)
+	at, apart := s.counters[counter], s.stepsOf(delay)
+	if at <= s.current {
+		at = s.current + apart
 	}
-	if *next >= s.current+int64(len(s.lists)) {
+	if at >= s.current+int64(len(s.lists)) {
 		s.dropped++
 		return false
 	}
-	list := &s.lists[s.index(*next)]
-	*next += apart
+	list := &s.lists[s.index(at)]
+	s.counters[counter] = at + apart
 	*list = append(*list, item)
 	s.queued++
 	return true
@@ -117,7 +120,8 @@ func (s *Scheduler[T]) Add(addr netip.Addr, delay time.Duration, item T) (added 
 
 // Next returns the items of the next list, if it is time for it. All of them may be visited at the
 // same time. Otherwise it returns how long to wait, or [Forever] if only a call of Done or Add can
-// end the wait. The slice is the caller's.
+// end the wait. The slice is the caller's. After a while without items, call Next before Add, so that
+// the steps since then count.
 func (s *Scheduler[T]) Next(now time.Time) ([]T, time.Duration) {
 	if s.out > 0 {
 		return nil, Forever
@@ -152,13 +156,14 @@ func (s *Scheduler[T]) Done(now time.Time) {
 // step, and one more for each empty list that it skips, as a Crawl-delay may be the reason that it
 // is empty.
 //
-// With all lists empty the paper's loop would sleep through each of them. That would only delay
-// items added later, so it is left out: the counters keep the distances.
+// With all lists empty the paper's loop sleeps through each of them. Here these steps are counted
+// when they are over, so that items added meanwhile need not wait for the rest.
 func (s *Scheduler[T]) advance(now time.Time) (found bool) {
 	if s.queued == 0 {
+		s.countIdle(now)
 		return false
 	}
-	s.due = now
+	s.due, s.ended = now, time.Time{}
 	for {
 		s.current++
 		s.steps++
@@ -167,6 +172,18 @@ func (s *Scheduler[T]) advance(now time.Time) (found bool) {
 			s.waiting = true
 			return true
 		}
+	}
+}
+
+// countIdle moves past the lists whose steps are over while all lists are empty.
+func (s *Scheduler[T]) countIdle(now time.Time) {
+	if s.ended.IsZero() {
+		s.ended = now
+	}
+	if steps := now.Sub(s.ended) / s.step; steps > 0 {
+		s.current += int64(steps)
+		s.steps += int64(steps)
+		s.ended = s.ended.Add(steps * s.step)
 	}
 }
 
@@ -186,15 +203,15 @@ func (s *Scheduler[T]) Stats() Stats {
 // index returns the index of list number n.
 func (s *Scheduler[T]) index(n int64) int { return int(n % int64(len(s.lists))) }
 
-// maxSteps is more than any crawl takes, and can be added to a list number without overflow.
-const maxSteps = math.MaxInt64 / 2
+// maxDelay bounds the delay that a site may ask for, since other addresses may have its counter.
+const maxDelay = 24 * time.Hour
 
 // stepsOf rounds a delay up to steps, at least one.
 func (s *Scheduler[T]) stepsOf(delay time.Duration) int64 {
 	if delay <= s.step {
 		return 1
 	}
-	return min(int64((delay-1)/s.step)+1, maxSteps)
+	return max(1, int64((min(delay, maxDelay)-1)/s.step)+1)
 }
 
 // counter takes an IPv4 address as a number, as the paper does, and folds an IPv6 address.

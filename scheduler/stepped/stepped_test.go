@@ -106,6 +106,45 @@ func TestSteppedLongestDelay(t *testing.T) {
 	require.False(t, s.Add(ip(3), 0, "c"), "nor from that of its last URL")
 }
 
+// visitAll visits what is queued, and calls Next once more, as the loop of the package's page does.
+func visitAll(s *Scheduler[string], now *time.Time) {
+	for {
+		items, wait := s.Next(*now)
+		if wait == Forever {
+			return
+		}
+		*now = now.Add(wait)
+		for range items {
+			s.Done(*now)
+		}
+	}
+}
+
+func TestSteppedDroppedItemsChangeNothing(t *testing.T) {
+	s, now := New[string](Options{}), steppedStart
+	s.Add(ip(2), 0, "so that the counter of the next one is behind")
+	visitAll(s, &now)
+	require.False(t, s.Add(ip(1), 2*time.Hour, "dropped"))
+	require.True(t, s.Add(ip(1), 0, "a"))
+	require.True(t, s.Add(netip.AddrFrom4([4]byte{192, 1, 2, 1}), 0, "the same counter"))
+}
+
+func TestSteppedAddressOpensWhenItsDelayIsOver(t *testing.T) {
+	for _, delay := range []time.Duration{2 * time.Hour, 24 * time.Hour, 1e6 * time.Hour} {
+		s, now := New[string](Options{}), steppedStart
+		require.True(t, s.Add(ip(1), delay, "a1"))
+		visitAll(s, &now)
+		began := now
+		require.False(t, s.Add(ip(1), 0, "too early"))
+		now = now.Add(min(delay, 24*time.Hour) - time.Hour)
+		visitAll(s, &now)
+		require.True(t, s.Add(ip(1), 0, "a2"), delay)
+		visitAll(s, &now)
+		require.GreaterOrEqual(t, now.Sub(began), min(delay, 24*time.Hour))
+		require.Less(t, now.Sub(began), min(delay, 24*time.Hour)+2*DefaultStep)
+	}
+}
+
 func TestSteppedMisuse(t *testing.T) {
 	s := New[string](Options{Lists: -1, Counters: -1, Step: -1})
 	s.Done(steppedStart)

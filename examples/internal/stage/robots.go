@@ -179,9 +179,16 @@ func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time)
 	return s
 }
 
+// maxNamed bounds the sitemaps that are kept of one robots.txt, each of which may have kilobytes.
+const maxNamed = 1000
+
 // answered returns the consequences of rules besides their verdicts. url is where they come from.
 func answered(url string, rules robotstxt.Rules) (s Answered) {
-	s.Sitemaps = rules.File().SitemapURLs(url)
+	for sitemap := range rules.File().SitemapURLs(url) {
+		if s.Sitemaps = append(s.Sitemaps, sitemap); len(s.Sitemaps) == maxNamed {
+			break
+		}
+	}
 	s.Delay, _ = rules.Delay()
 	return s
 }

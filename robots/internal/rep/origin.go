@@ -72,7 +72,7 @@ func parseOrigin(raw string) (string, error) {
 		return "", fmt.Errorf("scheme %q", u.Scheme)
 	}
 	// A colon is allowed inside of brackets only, but url.Parse lets some others pass.
-	host := strings.ToLower(u.Hostname())
+	host := lower(u.Hostname())
 	if host == "" || strings.Contains(host, ":") && u.Host[0] != '[' {
 		return "", fmt.Errorf("host %q", u.Host)
 	}
@@ -91,4 +91,15 @@ func parseOrigin(raw string) (string, error) {
 	}
 	// URL.String escapes what a host may hold beyond ASCII, so the result parses again.
 	return (&url.URL{Scheme: u.Scheme, Host: host}).String(), nil
+}
+
+// lower changes ASCII only. Beyond it, letters that have a lower case in ASCII, such as the sign for
+// kelvin, may name another host to the client that makes the request.
+func lower(host string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, host)
 }

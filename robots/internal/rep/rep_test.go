@@ -78,6 +78,19 @@ func FuzzOrigin(f *testing.F) {
 	})
 }
 
+// TestOtherScriptsAreNotLowered: the robots.txt must come from the host that is requested.
+func TestOtherScriptsAreNotLowered(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://\u212Aatze.test/": "http://%E2%84%AAatze.test",
+		"http://\u0130.TEST/":     "http://%C4%B0.test",
+		"http://B\u00FCcher.test": "http://b%C3%BCcher.test",
+	} {
+		got, err := Origin(url)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
 func TestOriginOfAPlainURLNeedsNoAllocation(t *testing.T) {
 	for _, url := range []string{
 		"https://example.com/a?b", "http://127.0.0.1:8080/a", "http://a.test:65535",

@@ -312,7 +312,7 @@ func (s *hosts) sitemaps(file string, rules robotstxt.Rules, emit engine.Emit) {
 	if s.crawl.NoSitemaps || rules.File() == nil {
 		return
 	}
-	for _, named := range rules.File().SitemapURLs(file) {
+	for named := range rules.File().SitemapURLs(file) {
 		url, err := weburl.Canonical(named)
 		if err != nil {
 			continue

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -29,6 +30,8 @@ type record struct {
 
 	Server string        `json:",omitempty"`
 	Rules  *robots.Entry `json:",omitempty"` // nil if nothing is known yet
+	Target string        `json:",omitempty"` // of the redirects so far
+	Hops   int           `json:",omitempty"` // how many those were
 
 	More bool `json:",omitempty"` // continues the items of the previous line
 
@@ -69,6 +72,9 @@ func (s *hosts) Changes(all bool, size int) [][]byte {
 		r := record{Server: file}
 		if entry, known := s.rules.Cache.Entry(file); known {
 			r.Rules = &entry
+		}
+		if req, out := s.rules.Cache.InFlight(file); out && req.Hop > 0 {
+			r.Target, r.Hops = req.URL, req.Hop
 		}
 		w.write(r, s.rules.Waiting(file))
 	}
@@ -198,6 +204,13 @@ func (s *hosts) loadServer(r record, waiting []message.Item) error {
 		if _, _, err := s.rules.Lookup(it.URL, it, known.Expires); err != nil {
 			return err
 		}
+	}
+	if req, out := s.rules.Cache.InFlight(r.Server); out && r.Hops > 0 {
+		// An answer to a request before this redirect says nothing, as with the previous owner.
+		req.Hop = r.Hops - 1
+		redirect := robots.Response{Status: http.StatusFound, Header: http.Header{"Location": {r.Target}}}
+		_, _, err := s.rules.Store(req, redirect, known.Expires)
+		return err
 	}
 	return nil
 }

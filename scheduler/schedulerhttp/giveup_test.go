@@ -1,0 +1,185 @@
+package schedulerhttp_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
+)
+
+// closing is a connection that says whether it was closed. Its address is not known.
+type closing struct {
+	unknown
+	closed atomic.Bool
+}
+
+func (c *closing) Close() error {
+	c.closed.Store(true)
+	return nil
+}
+
+// TestAKeptConnectionIsClosed has a layer below that sends a second request on the connection of the
+// first one, as those do that answer a challenge. HTTP/1 writes it even if the context has ended,
+// unless the connection is closed.
+func TestAKeptConnectionIsClosed(t *testing.T) {
+	kept := &closing{}
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		trace := httptrace.ContextClientTrace(r.Context())
+		for range 2 {
+			trace.GetConn("a.test:80")
+			trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
+		}
+		require.ErrorIs(t, r.Context().Err(), context.Canceled)
+		return nil, context.Canceled
+	}), scheduler.Options{HostDelay: time.Hour})
+	transport.MaxWait = time.Minute
+	_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://a.test/", nil))
+	require.ErrorAs(t, err, new(*schedulerhttp.WaitError), "of the next attempt")
+	require.True(t, kept.closed.Load())
+}
+
+// TestAConnectionThatIsPassedOn has a request that is given up on a connection that another exchange
+// seems to use. If that is HTTP/2, it must stay open. HTTP/1 shows by writing the head that the
+// other exchange is over, and only closing keeps the request from the server.
+func TestAConnectionThatIsPassedOn(t *testing.T) {
+	for _, proto := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			kept := &closing{}
+			transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(r.Context())
+				trace.GetConn(r.URL.Host + ":80")
+				if r.URL.Host == "b.test" {
+					time.Sleep(2 * time.Second) // the lease is lost
+				}
+				trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
+				if r.Context().Err() == nil {
+					trace.WroteHeaders()
+					return &http.Response{StatusCode: http.StatusOK, Body: &body{}, Request: r}, nil
+				}
+				require.False(t, kept.closed.Load())
+				if proto == 1 {
+					trace.WroteHeaders()
+				}
+				return nil, r.Context().Err()
+			}), scheduler.Options{HostDelay: time.Hour, LeaseTimeout: time.Second})
+			transport.MaxWait = time.Minute
+			_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://a.test/", nil))
+			require.NoError(t, err)
+			_, err = transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://b.test/", nil))
+			require.Error(t, err)
+			require.Equal(t, proto == 1, kept.closed.Load())
+		})
+	}
+}
+
+// file is a body that cannot be read once it is closed, as an os.File.
+type file struct {
+	io.Reader
+	closed bool
+}
+
+func (f *file) Read(p []byte) (int, error) {
+	if f.closed {
+		return 0, os.ErrClosed
+	}
+	return f.Reader.Read(p)
+}
+
+func (f *file) Close() error {
+	f.closed = true
+	return nil
+}
+
+// TestAClosedBodyIsOpenedAgain has a layer below that closes the body of a request unread, because
+// the connection broke, and wants to repeat the request.
+func TestAClosedBodyIsOpenedAgain(t *testing.T) {
+	var got []string
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		trace := httptrace.ContextClientTrace(r.Context())
+		trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}, Reused: true})
+		if len(got) == 0 {
+			got = append(got, "broken")
+			require.NoError(t, r.Body.Close())
+			trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}})
+			return nil, net.ErrClosed
+		}
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.NoError(t, r.Body.Close())
+		got = append(got, string(text))
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	}), scheduler.Options{HostDelay: -1})
+	r, err := http.NewRequest(http.MethodPut, "http://a.test/", &file{Reader: strings.NewReader("text")})
+	require.NoError(t, err)
+	r.GetBody = func() (io.ReadCloser, error) { return &file{Reader: strings.NewReader("text")}, nil }
+	_, err = transport.RoundTrip(r)
+	require.NoError(t, err)
+	require.Equal(t, []string{"broken", "text"}, got)
+}
+
+// TestALateCloseDoesNoHarm: net/http may close the body of an attempt after it has returned.
+func TestALateCloseDoesNoHarm(t *testing.T) {
+	var late io.Closer
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		trace := httptrace.ContextClientTrace(r.Context())
+		trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}, Reused: true})
+		if late == nil {
+			late = r.Body
+			trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}})
+			return nil, net.ErrClosed
+		}
+		require.NoError(t, late.Close())
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.Equal(t, "text", string(text))
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	}), scheduler.Options{HostDelay: -1})
+	r, err := http.NewRequest(http.MethodPut, "http://a.test/", &file{Reader: strings.NewReader("text")})
+	require.NoError(t, err)
+	_, err = transport.RoundTrip(r)
+	require.NoError(t, err)
+}
+
+// TestALayerThatNeedsTwoAnswers cannot be below. The error says where it belongs.
+func TestALayerThatNeedsTwoAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, webtest.Options{Hosts: 1}, scheduler.Options{})
+		digest := func(base http.RoundTripper) http.RoundTripper {
+			return roundTrip(func(r *http.Request) (*http.Response, error) {
+				for range 2 {
+					resp, err := base.RoundTrip(r)
+					if err != nil {
+						return nil, err
+					}
+					_, _ = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+			})
+		}
+		_, err := (&http.Client{Transport: b.transport.With(digest(b.base))}).Get(root(0))
+		require.ErrorContains(t, err, "h00000.vweb.test was asked 6 times")
+		require.ErrorContains(t, err, "belongs above")
+		require.Len(t, b.web.Log(), 6)
+		require.Empty(t, b.web.Early(5*time.Second))
+
+		_, err = (&http.Client{Transport: digest(b.transport)}).Get(root(0))
+		require.NoError(t, err)
+		require.Len(t, b.web.Log(), 8)
+		require.Empty(t, b.web.Early(5*time.Second))
+	})
+}

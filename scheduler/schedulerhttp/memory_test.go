@@ -1,0 +1,124 @@
+package schedulerhttp_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
+)
+
+// TestClosedConnectionsAreForgotten: a connection to a proxy has buffers, and the certificates of a
+// server that may send long ones.
+func TestClosedConnectionsAreForgotten(t *testing.T) {
+	const conns = 20
+	var freed atomic.Int32
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		conn := tls.Client(&closing{}, &tls.Config{ServerName: "a.test"})
+		runtime.AddCleanup(conn, func(int) { freed.Add(1) }, 0)
+		trace := httptrace.ContextClientTrace(r.Context())
+		trace.GetConn("proxy.test:8080")
+		trace.GotConn(httptrace.GotConnInfo{Conn: conn})
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	}), scheduler.Options{HostDelay: -1})
+	for range conns {
+		_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "https://a.test/", nil))
+		require.NoError(t, err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); freed.Load() < conns-1 && time.Now().Before(deadline); {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	require.GreaterOrEqual(t, freed.Load(), int32(conns-1), "a register may hold the last one")
+	runtime.KeepAlive(transport)
+}
+
+// TestAProxyIsRememberedWhileItIsConnected: HTTP/2 names the proxy only when it makes the connection.
+func TestAProxyIsRememberedWhileItIsConnected(t *testing.T) {
+	secure := tls.Client(remote{&closing{}}, &tls.Config{ServerName: "a.test"})
+	named := "proxy.test:8080"
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		trace := httptrace.ContextClientTrace(r.Context())
+		trace.GetConn(named)
+		trace.GotConn(httptrace.GotConnInfo{Conn: secure})
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	}), scheduler.Options{HostDelay: -1})
+	for range 3 {
+		_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "https://a.test/", nil))
+		require.NoError(t, err)
+		require.Zero(t, transport.Hosts().Stats().Addrs)
+		named = "a.test:443"
+		runtime.GC()
+	}
+}
+
+// remote is a connection to an address.
+type remote struct{ net.Conn }
+
+func (remote) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+
+// TestCrawlDelaysOfPorts: each server of a host asks for itself, and the longest delay applies.
+func TestCrawlDelaysOfPorts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		}), scheduler.Options{HostDelay: time.Second})
+		last := time.Now().Add(-time.Hour)
+		for _, tt := range []struct {
+			port        string
+			delay, want time.Duration
+		}{
+			{"80", 10 * time.Second, time.Hour}, // the first request
+			{"443", 20 * time.Second, 20 * time.Second},
+			{"443", 0, 10 * time.Second},
+			{"443", 0, 10 * time.Second},
+			{"8080", 15 * time.Second, 15 * time.Second},
+			{"8080", 5 * time.Second, 10 * time.Second},
+			{"80", 0, 5 * time.Second},
+			{"8080", 0, time.Second},
+		} {
+			ctx := context.WithValue(t.Context(), schedulerhttp.CrawlDelay{}, tt.delay)
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://a.test:"+tt.port+"/", nil)
+			require.NoError(t, err)
+			_, err = transport.RoundTrip(r)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, time.Since(last), "port %s asks for %v", tt.port, tt.delay)
+			last = time.Now()
+		}
+	})
+}
+
+// TestManyPorts: a host that asks for delays on very many ports gets the longest, in little memory.
+func TestManyPorts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		}), scheduler.Options{HostDelay: time.Millisecond})
+		start := time.Now()
+		const ports = 100
+		for port := range ports {
+			delay := time.Second
+			if port == 0 {
+				delay = time.Minute
+			}
+			ctx := context.WithValue(t.Context(), schedulerhttp.CrawlDelay{}, delay)
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("http://a.test:", 8000+port, "/"), nil)
+			require.NoError(t, err)
+			_, err = transport.RoundTrip(r)
+			require.NoError(t, err)
+		}
+		require.Equal(t, (ports-1)*time.Minute, time.Since(start))
+	})
+}
