@@ -19,7 +19,7 @@ import (
 // index may have to be rebuilt from the files.
 const importsName = "imports.txt"
 
-// Import indexes WARC and ARC files of other programs in place: nothing is copied, and they are
+// Import indexes WARC files of other programs in place: nothing is copied, and they are
 // never modified. From then on they belong to the archive, by their absolute paths, or by their
 // names if [Options.OpenImport] opens them. To remove one, delete its line from imports.txt in the
 // directory of the archive, and open it with [Options.Reindex]. Data appended to such a file later

@@ -65,8 +65,8 @@ type page struct {
 }
 
 // WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with
-// their titles. Zstd files are recompressed with gzip, and ARC files are converted to WARC, because
-// viewers in browsers read nothing else. Other files are copied unchanged. A file that is still
+// their titles. Zstd files are recompressed with gzip, because viewers in browsers do not read them.
+// Other files are copied unchanged. A file that is still
 // being written is included up to its current end. Captures appended during the call may be
 // missing, but both lists name only captures that are in the files.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
