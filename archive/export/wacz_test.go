@@ -3,17 +3,10 @@ package export_test
 import (
 	"archive/zip"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	cryptorand "crypto/rand"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/big"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -151,35 +144,4 @@ func TestTitles(t *testing.T) {
 		got[page.URL] = page.Title
 	}
 	require.Equal(t, want, got)
-}
-
-// A signature can be verified with nothing but the package.
-func TestSignature(t *testing.T) {
-	a, _ := filled(t, archive.Options{})
-	for _, curve := range []elliptic.Curve{elliptic.P256(), elliptic.P384()} {
-		key, err := ecdsa.GenerateKey(curve, cryptorand.Reader)
-		require.NoError(t, err)
-		z := pack(t, a, export.Options{Key: key})
-		data, err := fs.ReadFile(z, "datapackage-digest.json")
-		require.NoError(t, err)
-		var digest struct {
-			Hash       string
-			SignedData struct{ Hash, Signature, PublicKey, Created, Software string }
-		}
-		require.NoError(t, json.Unmarshal(data, &digest))
-		list, err := fs.ReadFile(z, "datapackage.json")
-		require.NoError(t, err)
-		require.Equal(t, hash(list), digest.Hash)
-		require.Equal(t, digest.Hash, digest.SignedData.Hash)
-		der, err := base64.StdEncoding.DecodeString(digest.SignedData.PublicKey)
-		require.NoError(t, err)
-		public, err := x509.ParsePKIXPublicKey(der)
-		require.NoError(t, err)
-		signature, err := base64.StdEncoding.DecodeString(digest.SignedData.Signature)
-		require.NoError(t, err)
-		sum := sha256.Sum256([]byte(digest.Hash))
-		half := len(signature) / 2
-		require.True(t, ecdsa.Verify(public.(*ecdsa.PublicKey), sum[:],
-			new(big.Int).SetBytes(signature[:half]), new(big.Int).SetBytes(signature[half:])))
-	}
 }
