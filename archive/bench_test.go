@@ -108,9 +108,7 @@ func BenchmarkAppend(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "captures/s")
 		})
 		b.Run("what=append-parallel/with="+compressor.name, func(b *testing.B) {
-			opts := compressor.opts
-			opts.Writers = 2
-			a := benchFiles(b, opts)
+			a := benchFiles(b, compressor.opts)
 			b.SetBytes(int64(len(c.Body)))
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {

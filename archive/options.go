@@ -69,10 +69,6 @@ type Options struct {
 	// MiB. Negative means to sync only finished files, before the index is written, and on Sync.
 	SyncEvery int64
 
-	// Writers is the number of files that are written at the same time. More than one helps with
-	// many large bodies, which are compressed directly into a file. Zero or negative means 1.
-	Writers int
-
 	// Compressors is the number of captures that may be compressed at a time. Further callers wait,
 	// so it bounds the memory of the archive. Zero or negative means one per GOMAXPROCS.
 	Compressors int
@@ -142,7 +138,6 @@ type settings struct {
 	encoder     warc.EncoderOptions
 	maxFile     int64
 	syncEvery   int64
-	writers     int
 	compressors int
 }
 
@@ -152,9 +147,9 @@ func (o Options) validate() (s settings, err error) {
 		prefix: cmp.Or(o.Prefix, DefaultPrefix),
 		encoder: warc.EncoderOptions{Compression: o.Compression, Level: o.Level, Dict: o.Dict,
 			NoBlockDigest: o.NoBlockDigest},
-		maxFile:   cmp.Or(o.MaxFile, DefaultMaxFile),
-		syncEvery: cmp.Or(o.SyncEvery, DefaultSyncEvery),
-		writers:   max(o.Writers, 1), compressors: o.Compressors,
+		maxFile:     cmp.Or(o.MaxFile, DefaultMaxFile),
+		syncEvery:   cmp.Or(o.SyncEvery, DefaultSyncEvery),
+		compressors: o.Compressors,
 	}
 	if s.compressors <= 0 {
 		s.compressors = runtime.GOMAXPROCS(0)

@@ -187,7 +187,7 @@ func requireVersion(t *testing.T, a *Archive, got Version, list []visit, i int) 
 // Random histories, with random syncs and reopens, with several options.
 func TestVersionsMatchModel(t *testing.T) {
 	for i, opts := range []Options{{}, {KeepRepeats: true}, {Compression: warc.Zstd, MaxFile: 4000},
-		{Compression: warc.None, Writers: 3, MaxFile: 9000}} {
+		{Compression: warc.None, MaxFile: 9000}} {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprintf("options=%d/seed=%d", i, seed), func(t *testing.T) {
 				t.Parallel()
@@ -341,7 +341,7 @@ func TestRevisitOfAnotherURL(t *testing.T) {
 
 // Goroutines append, look up, take snapshots and verify concurrently.
 func TestConcurrentUse(t *testing.T) {
-	a := openDir(t, t.TempDir(), Options{Writers: 2, Compressors: 3, MaxFile: 20_000})
+	a := openDir(t, t.TempDir(), Options{Compressors: 3, MaxFile: 20_000})
 	a.index.limit = 20
 	var writers, readers sync.WaitGroup
 	const each = 60
