@@ -60,22 +60,3 @@ func TestNamesOfDictionariesAreBounded(t *testing.T) {
 	require.True(t, known)
 	require.Equal(t, one, got)
 }
-
-// A snapshot creates its temporary files in SpillDir.
-func TestSpillDir(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "gone")
-	a := openDir(t, t.TempDir(), Options{SpillDir: dir})
-	for i := range 40 {
-		_, err := a.Append(page(fmt.Sprintf("http://%d.test/", i), "x"))
-		require.NoError(t, err)
-	}
-	_, err := a.Snapshot(Query{Memory: 1000})
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.ErrorContains(t, err, dir)
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	s, err := a.Snapshot(Query{Memory: 1000})
-	require.NoError(t, err)
-	require.Len(t, documents(t, s), 40)
-	require.NoError(t, s.Close())
-	require.NoError(t, a.Close())
-}

@@ -205,7 +205,7 @@ func (e *erasure) prepare(a *Archive) (err error) {
 // erased already is not found again.
 func (e *erasure) run(ctx context.Context) (err error) {
 	a := e.archive
-	e.dropped = extsort.New(DefaultMemory, a.spill)
+	e.dropped = extsort.New(DefaultMemory)
 	defer e.dropped.Close()
 	e.erased, e.holes = map[string]bool{}, map[string]int{}
 	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on

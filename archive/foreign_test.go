@@ -298,7 +298,7 @@ func TestPendingEntriesAreSmall(t *testing.T) {
 	records = nil
 	a := openDir(t, t.TempDir(), Options{})
 	before := heap()
-	f, err := openRegular(path)
+	f, err := openImported(path)
 	require.NoError(t, err)
 	found, err := a.indexFile(f, path, 0, f.size)
 	require.NoError(t, errors.Join(err, f.Close()))

@@ -3,7 +3,6 @@ package archive
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"runtime"
 	"slices"
@@ -84,16 +83,6 @@ type Options struct {
 	// such a file is read up to its first damage.
 	Salvage bool
 
-	// OpenImport opens imported files that are not on a disk: those whose names have "://" in them,
-	// such as "https://bucket.example.org/2026.warc.gz". It returns the file and its size in bytes.
-	// The file is read concurrently, and closed if it is an io.Closer. OpenImport is called again
-	// whenever a record is read, so it should be cheap. nil means that such files are missing.
-	OpenImport func(name string) (f io.ReaderAt, size int64, err error)
-
-	// KeepRepeats stores a body even if the previous version has the same one. false means that
-	// such a capture becomes a small revisit record.
-	KeepRepeats bool
-
 	// Share searches for the body of a 200 of 1 KiB or more under all URLs of the archive,
 	// including earlier crawls. If it is found, a revisit record is written that names the URL and
 	// the date. The index grows by some 40 bytes for each distinct body, and by 2 bytes in memory.
@@ -125,10 +114,6 @@ type Options struct {
 	// lacks take some 200 bytes of memory each. Append and Import fail with [ErrReadOnly]. false
 	// means that the directory is written to, and created if it is missing.
 	ReadOnly bool
-
-	// SpillDir is the directory for the temporary files of snapshots whose pointers do not fit into
-	// [Query.Memory]. "" means [os.TempDir].
-	SpillDir string
 }
 
 // settings are validated options.

@@ -79,8 +79,7 @@ func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 	if found {
 		n.prior = fromMicroseconds(e.time)
 	}
-	whole := c.record == nil && n.status == 200 && c.bodySize() > 0 && !a.keepRepeats &&
-		c.Truncated == ""
+	whole := c.record == nil && n.status == 200 && c.bodySize() > 0 && c.Truncated == ""
 	switch {
 	case found && n.status == 304:
 		return a.originalOf(warc.ProfileNotModified, c.URL, &e)

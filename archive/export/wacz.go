@@ -108,7 +108,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 
 // location converts a name from Files to the name that versions and OpenFile use.
 func location(name string) string {
-	if filepath.IsAbs(name) || strings.Contains(name, "://") {
+	if filepath.IsAbs(name) {
 		return name
 	}
 	return strings.TrimSuffix(name, ".open")
