@@ -54,9 +54,6 @@ type Options struct {
 	// times as long for 4 % fewer. Negative means no compression, still as gzip.
 	Level int
 
-	// Dict is a dictionary for warc.Zstd. Each file begins with it. nil means none.
-	Dict []byte
-
 	// Info holds named fields for the warcinfo record of each file, such as operator, robots,
 	// description or http-header-user-agent. nil means software, format and conformsTo alone. These
 	// are always written, unless Info has another value, or "" to omit one.
@@ -130,7 +127,7 @@ type settings struct {
 func (o Options) validate() (s settings, err error) {
 	s = settings{
 		prefix: cmp.Or(o.Prefix, DefaultPrefix),
-		encoder: warc.EncoderOptions{Compression: o.Compression, Level: o.Level, Dict: o.Dict,
+		encoder: warc.EncoderOptions{Compression: o.Compression, Level: o.Level,
 			NoBlockDigest: o.NoBlockDigest},
 		maxFile:     cmp.Or(o.MaxFile, DefaultMaxFile),
 		syncEvery:   cmp.Or(o.SyncEvery, DefaultSyncEvery),
@@ -140,7 +137,7 @@ func (o Options) validate() (s settings, err error) {
 		s.compressors = runtime.GOMAXPROCS(0)
 	}
 	if _, err := warc.NewEncoder(s.encoder); err != nil {
-		return s, fmt.Errorf("archive: open: Compression, Level %d or Dict: %w", o.Level, err)
+		return s, fmt.Errorf("archive: open: Compression or Level %d: %w", o.Level, err)
 	}
 	if !isFileName(s.prefix) {
 		return s, fmt.Errorf("archive: open: Prefix %.100q cannot begin a file name", s.prefix)

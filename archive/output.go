@@ -93,13 +93,7 @@ func (o *output) createAs(name, onDisk string, now time.Time) error {
 	o.encoder.begin(o)
 	o.encoder.h = warc.Head{Type: "warcinfo", ID: *o.id.Load(), Date: now, Filename: name,
 		ContentType: "application/warc-fields"}
-	if preface := o.encoder.warc.Preface(); len(preface) > 0 {
-		_, err = o.Write(preface)
-	}
-	if err == nil {
-		err = o.encoder.record(o.info)
-	}
-	if err == nil {
+	if err = o.encoder.record(o.info); err == nil {
 		err = o.dir.Sync()
 	}
 	if err != nil {

@@ -55,6 +55,38 @@ func encoderDict(t testing.TB) []byte {
 	return dict
 }
 
+// withDict returns a file without compression as a zstd file with a dictionary, as other programs
+// write it.
+func withDict(t testing.TB, plain, dict []byte) []byte {
+	t.Helper()
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderDict(dict), zstd.WithEncoderConcurrency(1))
+	require.NoError(t, err)
+	out := warc.AppendDict(nil, dict)
+	for rec, err := range warc.NewReader(bytes.NewReader(plain), warc.ReaderOptions{}).Records() {
+		require.NoError(t, err)
+		require.NoError(t, rec.Close())
+		out = enc.EncodeAll(plain[rec.Offset:rec.Offset+rec.Length], out)
+	}
+	return out
+}
+
+// dictDir replaces the files of a closed archive without compression by zstd files with a dictionary.
+func dictDir(t testing.TB, dir string, dict []byte) (names []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		if filepath.Ext(path) == ".warc" {
+			plain, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path+".zst", withDict(t, plain, dict), 0o600))
+			names = append(names, filepath.Base(path)+".zst")
+		}
+		require.NoError(t, os.Remove(path))
+	}
+	return names
+}
+
 // builtDict builds the dictionary once, as that is slow.
 var builtDict = sync.OnceValues(func() ([]byte, error) {
 	var samples [][]byte

@@ -35,8 +35,15 @@ func pack(t testing.TB, a *archive.Archive, o export.Options) *zip.Reader {
 // the same records in gzip.
 func TestRecompress(t *testing.T) {
 	for _, opts := range []archive.Options{{Compression: warc.Zstd},
-		{Compression: warc.Zstd, MaxFile: 3000}, {Compression: warc.Zstd, Dict: dictionary(t)}} {
-		a, _ := filled(t, opts)
+		{Compression: warc.Zstd, MaxFile: 3000}, {Compression: warc.None, MaxFile: -1}} {
+		a, dir := filled(t, opts)
+		if opts.Compression == warc.None {
+			require.NoError(t, a.Close())
+			withDict(t, dir)
+			var err error
+			a, err = archive.Open(dir, archive.Options{Compression: warc.Zstd})
+			require.NoError(t, err)
+		}
 		_, err := a.AppendRecord(archive.Resource{Type: "metadata", URL: urls[0], Time: began,
 			ContentType: "text/plain", Block: []byte("a note")})
 		require.NoError(t, err)
@@ -68,6 +75,30 @@ func whole(t testing.TB, rec *warc.Record) string {
 	block, err := io.ReadAll(rec)
 	require.NoError(t, err)
 	return fields + string(block)
+}
+
+// withDict replaces the files of a closed archive without compression by zstd files with a
+// dictionary, as other programs write them.
+func withDict(t testing.TB, dir string) {
+	dict := dictionary(t)
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderDict(dict))
+	require.NoError(t, err)
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		if filepath.Ext(path) == ".warc" {
+			plain, err := os.ReadFile(path)
+			require.NoError(t, err)
+			out := warc.AppendDict(nil, dict)
+			for rec, err := range warc.NewReader(bytes.NewReader(plain), warc.ReaderOptions{}).Records() {
+				require.NoError(t, err)
+				require.NoError(t, rec.Close())
+				out = enc.EncodeAll(plain[rec.Offset:rec.Offset+rec.Length], out)
+			}
+			require.NoError(t, os.WriteFile(path+".zst", out, 0o600))
+		}
+		require.NoError(t, os.Remove(path))
+	}
 }
 
 // dictionary returns a dictionary trained on records like those of filled.

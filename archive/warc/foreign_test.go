@@ -186,13 +186,13 @@ func TestFilesOfWarcio(t *testing.T) {
 
 // The gzip and zstd programs decompress the members to the same text.
 func TestGzipAndZstdReadOurFiles(t *testing.T) {
-	plain := write(t, EncoderOptions{Compression: None}, 12).data
+	plain := write(t, packing{EncoderOptions: EncoderOptions{Compression: None}}, 12).data
 	for tool, o := range map[string]EncoderOptions{"gzip": {}, "zstd": {Compression: Zstd}} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip("no " + tool)
 		}
 		cmd := exec.CommandContext(t.Context(), tool, "-dc")
-		cmd.Stdin = bytes.NewReader(write(t, o, 12).data)
+		cmd.Stdin = bytes.NewReader(write(t, packing{EncoderOptions: o}, 12).data)
 		out, err := cmd.Output()
 		require.NoError(t, err, tool)
 		require.True(t, bytes.Equal(plain, out), tool)
