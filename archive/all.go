@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // All returns every version of every URL in the order of the index: URLs by their SURT, and
@@ -65,4 +67,59 @@ type part struct {
 	io.Closer
 	name    string
 	section *io.SectionReader
+}
+
+// Records returns all records of the named files, or of all files if none is named, in order. Each
+// file is read up to its last complete capture when it is opened. A record is valid until the next
+// one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the
+// iteration continues; any other error ends it.
+func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
+	return func(yield func(*warc.Record, error) bool) {
+		a := a.now()
+		names, err := files, error(nil)
+		if len(files) == 0 {
+			names, err = a.Files()
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, name := range names {
+			if more, err := a.recordsOf(name, yield); err != nil || !more {
+				if err != nil {
+					yield(nil, fmt.Errorf("archive: records: %w", err))
+				}
+				return
+			}
+		}
+	}
+}
+
+// recordsOf returns whether the caller wants more.
+func (a *Archive) recordsOf(name string, yield func(*warc.Record, error) bool) (bool, error) {
+	f, err := a.OpenFile(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	file := f.(*part)
+	r, err := a.reader(file.name)
+	if err != nil {
+		return false, err
+	}
+	defer r.close()
+	if err := a.readTrusted(r, file.section, file.name, 0, file.section.Size()); err != nil {
+		return false, err
+	}
+	for {
+		rec, err := r.warc.Next()
+		switch {
+		case err == io.EOF:
+			return true, nil
+		case err != nil && !errors.Is(err, warc.ErrDamaged):
+			return false, err
+		case !yield(rec, err):
+			return false, nil
+		}
+	}
 }

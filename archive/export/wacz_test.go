@@ -44,8 +44,9 @@ func TestRecompress(t *testing.T) {
 			a, err = archive.Open(dir, archive.Options{Compression: warc.Zstd})
 			require.NoError(t, err)
 		}
-		_, err := a.AppendRecord(archive.Resource{Type: "metadata", URL: urls[0], Time: began,
-			ContentType: "text/plain", Block: []byte("a note")})
+		v, err := a.At(urls[0], time.Time{})
+		require.NoError(t, err)
+		_, err = a.AppendMetadata(v.Location, warc.Field{Name: "note", Value: "a note"})
 		require.NoError(t, err)
 		want := map[string]string{}
 		for rec, err := range a.Records() {

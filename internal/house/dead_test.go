@@ -32,7 +32,7 @@ var forInterfaces = []string{
 var forEmbedders = map[string][]string{
 	"archive":                 {"Archive.AppendResponse", "Archive.Erase", "Archive.Validators"},
 	"archive/replay":          {"Changes"},
-	"archive/warc":            {"Fields.Values", "Record.Protocol", "Record.TLS"},
+	"archive/warc":            {"Fields.Values"},
 	"dedupe":                  {"Read", "Filter.WriteFile"},
 	"dedupe/exact":            {"Set.Entries", "Set.Sync", "Set.Trim"},
 	"dedupe/weburl":           {"SURT"},
