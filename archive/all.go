@@ -85,41 +85,35 @@ func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 			return
 		}
 		for _, name := range names {
-			if more, err := a.recordsOf(name, yield); err != nil || !more {
-				if err != nil {
-					yield(nil, fmt.Errorf("archive: records: %w", err))
-				}
+			switch err := a.recordsOf(name, yield); {
+			case err == errEnough:
+				return
+			case err != nil:
+				yield(nil, fmt.Errorf("archive: records: %w", err))
 				return
 			}
 		}
 	}
 }
 
-// recordsOf returns whether the caller wants more.
-func (a *Archive) recordsOf(name string, yield func(*warc.Record, error) bool) (bool, error) {
+// errEnough ends a walk whose caller wants no more.
+var errEnough = errors.New("archive: enough")
+
+// recordsOf yields the records of a file.
+func (a *Archive) recordsOf(name string, yield func(*warc.Record, error) bool) error {
 	f, err := a.OpenFile(name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer f.Close()
-	file := f.(*part)
-	r, err := a.reader(file.name)
-	if err != nil {
-		return false, err
-	}
-	defer r.close()
-	if err := a.readTrusted(r, file.section, file.name, 0, file.section.Size()); err != nil {
-		return false, err
-	}
-	for {
-		rec, err := r.warc.Next()
-		switch {
-		case err == io.EOF:
-			return true, nil
-		case err != nil && !errors.Is(err, warc.ErrDamaged):
-			return false, err
-		case !yield(rec, err):
-			return false, nil
+	more := func(rec *warc.Record, err error) error {
+		if !yield(rec, err) {
+			return errEnough
 		}
+		return nil
 	}
+	file := f.(*part)
+	return a.walk(file.section, file.name, 0, file.section.Size(),
+		func(rec *warc.Record) error { return more(rec, nil) },
+		func(damage *warc.DamageError) error { return more(nil, damage) })
 }
