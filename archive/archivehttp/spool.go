@@ -12,7 +12,6 @@ const maxMemory = 1 << 20
 
 // spool keeps a body, in memory or in a temporary file. It is not safe for concurrent use.
 type spool struct {
-	dir string
 	max int64 // negative: no limit
 
 	n    int64   // bytes passed to write
@@ -44,7 +43,7 @@ func (s *spool) write(p []byte) {
 		return
 	}
 	if s.file == nil {
-		s.file, s.err = os.CreateTemp(s.dir, "archivehttp-")
+		s.file, s.err = os.CreateTemp("", "archivehttp-")
 		if s.err != nil {
 			s.err = fmt.Errorf("temporary file: %w", s.err)
 		}
