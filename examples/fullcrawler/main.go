@@ -40,8 +40,8 @@ func signalContext(parent context.Context) (context.Context, context.CancelFunc)
 	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 }
 
-// command runs the program and returns its exit status: 0 also when a limit or the user ended the
-// crawl, 1 when it failed, 2 when the command line is invalid.
+// command runs the program and returns its exit status: 0 also when the user or one of his limits
+// ended the crawl, 1 when it failed, 2 when the command line is invalid.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
 	cfg, isCrawl, status := cockpit.CommandLine(ctx, args, out, log)
 	if !isCrawl {
