@@ -362,6 +362,23 @@ func TestSubcommands(t *testing.T) {
 		info, err := os.Stat(file)
 		require.NoError(t, err)
 		require.Greater(t, info.Size(), int64(1000))
+		good, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if form == "cdxj" {
+			out, status = run("export", form, "-")
+			require.Zero(t, status)
+			require.Equal(t, string(good), out, "- is standard output")
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		require.Equal(t, 1, command(ended, []string{"export", form, file, "-out", cfg.Out}, io.Discard, io.Discard))
+		kept, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, good, kept, "an interrupted export leaves the old file")
+		require.NoFileExists(t, file+".new")
+		out, status = run("export", form, t.TempDir())
+		require.Equal(t, 1, status)
+		require.Contains(t, out, "is not a file")
 	}
 	_, status = run("export", "pdf", file)
 	require.Equal(t, 2, status)
