@@ -22,7 +22,8 @@
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
 // answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
 // and is called again with the next lease: a retry succeeds then, but nothing that needs two
-// answers.
+// answers. Over HTTP/2 a layer below must not send a request twice at the same time, to get the
+// faster answer: the request fails.
 //
 // # Timeouts
 //
