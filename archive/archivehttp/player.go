@@ -111,7 +111,7 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 }
 
 // failLikeDecoder makes a body fail that does not have the content coding in its head. The archive
-// returns it as it is, but the client got an error if its recorded request accepted that coding.
+// returns it as it is, but a client that decodes got an error.
 func (p *Player) failLikeDecoder(resp *http.Response, v archive.Version) error {
 	if v.Content == (archive.Location{}) || resp.Body == http.NoBody {
 		return nil
@@ -128,9 +128,8 @@ func (p *Player) failLikeDecoder(resp *http.Response, v archive.Version) error {
 	codings := content.Of(message.Header()["Content-Encoding"])
 	head := make([]byte, 16)
 	n, _ := io.ReadFull(message.Body, head) // an error comes again when the client reads
-	accepted := strings.ToLower(strings.Join(resp.Request.Header["Accept-Encoding"], ","))
 	last := codings[strings.LastIndexByte(codings, ',')+1:]
-	if n > 0 && last != "" && !content.Fits(codings, head[:n]) && strings.Contains(accepted, last) {
+	if n > 0 && last != "" && !content.Fits(codings, head[:n]) {
 		resp.Body = decoding{content.NewReader(resp.Body, last, content.Options{}), resp.Body}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
