@@ -57,8 +57,7 @@ func run(out, only string, short bool) error {
 	sections := map[string]string{}
 	if !short { // a short run discards the older report
 		var err error
-		sections, err = readReport(out)
-		if err := errors.Join(err, os.MkdirAll("plots", 0o755)); err != nil {
+		if sections, err = readReport(out); err != nil {
 			return err
 		}
 	}
@@ -82,11 +81,6 @@ func run(out, only string, short bool) error {
 		if err != nil {
 			text += fmt.Sprintf("\n**Failed: %v**\n", err)
 			failed = append(failed, s.title())
-		}
-		if !short {
-			for _, plot := range s.plots {
-				text += fmt.Sprintf("\n![%s](%s)\n", s.title(), plot)
-			}
 		}
 		sections[s.title()] = text
 		if err := writeReport(out, sections, short); err != nil {

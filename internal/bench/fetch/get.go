@@ -7,13 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 // get fetches the same page over kept-alive connections. The baselines are net/http with a loop
@@ -33,7 +32,7 @@ func get(rounds, pages, conns, size int) error {
 		{"colly", bareColly}, {"resty", restyClient}, {"fasthttp", fastHTTP},
 		{"fetch and Links", withLinks}, {"colly and OnHTML", collyWithLinks},
 	}
-	r := results{columns: []string{"CPU s/1,000 pages", "pages/s"}, reference: "net/http"}
+	var r measure.Results
 	for round := range rounds + 1 {
 		for _, e := range engines {
 			g, err := e.make(addr, conns, size)
@@ -45,13 +44,13 @@ func get(rounds, pages, conns, size int) error {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
 			if round > 0 { // the first round is a warm-up
-				r.add(e.name, cpu.Seconds()/float64(pages)*1000, float64(pages)/took.Seconds())
+				r.Add(e.name, cpu.Seconds()/float64(pages)*1000, float64(pages)/took.Seconds())
 			}
 		}
 	}
 	fmt.Printf("%d pages of %d bytes over %d connections; CPU time of the client only\n",
 		pages, size, conns)
-	return r.print()
+	return r.Print("engine", "net/http", "CPU s/1,000 pages", "pages/s")
 }
 
 // A getter returns a function that gets a page, for one worker, and can be closed.
@@ -68,7 +67,7 @@ func run(g getter, pages, workers int) (cpu, took time.Duration, err error) {
 		first = make(chan error, workers)
 	)
 	left.Store(int64(pages))
-	before, start := cpuTime(), time.Now()
+	before, start := measure.CPU(), time.Now()
 	for range workers {
 		group.Go(func() {
 			get, err := g.worker()
@@ -81,21 +80,13 @@ func run(g getter, pages, workers int) (cpu, took time.Duration, err error) {
 		})
 	}
 	group.Wait()
-	cpu, took = cpuTime()-before, time.Since(start)
+	cpu, took = measure.CPU()-before, time.Since(start)
 	g.close()
 	select {
 	case err = <-first:
 	default:
 	}
 	return cpu, took, err
-}
-
-func cpuTime() time.Duration {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func ours(addr string, conns, size int) (getter, error) {

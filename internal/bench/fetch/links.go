@@ -13,6 +13,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/spinneret-go/spinneret/fetch/page"
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 	"golang.org/x/net/html"
 )
 
@@ -52,29 +53,29 @@ func links(rounds int, sites string, every int) error {
 	for _, page := range pages {
 		size += len(page)
 	}
-	r := results{columns: []string{"MB/CPU-s", "allocs/page", "bytes/page"}, reference: "tokenizer loop"}
+	var r measure.Results
 	found := map[string]int{}
 	for round := range rounds + 1 {
 		for _, e := range linkEngines {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			start, n := cpuTime(), 0
+			start, n := measure.CPU(), 0
 			for _, page := range pages {
 				n += e.find(page)
 			}
-			took := cpuTime() - start
+			took := measure.CPU() - start
 			runtime.ReadMemStats(&after)
 			found[e.name] = n
 			if round > 0 { // the first round is a warm-up
-				r.add(e.name, float64(size)/1e6/took.Seconds(),
+				r.Add(e.name, float64(size)/1e6/took.Seconds(),
 					float64(after.Mallocs-before.Mallocs)/float64(len(pages)),
 					float64(after.TotalAlloc-before.TotalAlloc)/float64(len(pages)))
 			}
 		}
 	}
 	fmt.Printf("%d pages, %.1f MB; links found: %v\n", len(pages), float64(size)/1e6, found)
-	return r.print()
+	return r.Print("engine", "tokenizer loop", "MB/CPU-s", "allocs/page", "bytes/page")
 }
 
 func readPages(dir string, every int) (pages [][]byte, err error) {

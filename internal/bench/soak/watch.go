@@ -4,11 +4,10 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"text/tabwriter"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
 
@@ -44,8 +43,8 @@ func (s *soak) watch(pid int) (looks []look, err error) {
 }
 
 // report prints a line for each tenth of the visits, with the maxima of that time.
-func report(w io.Writer, looks []look) {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+func report(looks []look) {
+	out := measure.Columns()
 	fmt.Fprint(out, "visits\tafter\tvisits/s\tCPU s/1,000\tknown\tMB\tanonymous MB\tgoroutines\tfiles\tarchive MB\t\n")
 	defer out.Flush()
 	if len(looks) == 0 {
