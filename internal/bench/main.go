@@ -10,8 +10,8 @@
 //
 // A step that fails does not stop the others. The report is written after each step.
 //
-// Each program measures a package and its peers in one run, alternating between them. READMEs next
-// to the programs describe larger runs, some of which take hours, and their results.
+// Each program measures a package and its peers in one run, alternating between them. Other pages
+// link to the report rather than repeat its figures.
 package main
 
 import (
@@ -185,11 +185,22 @@ func describe(w io.Writer, short bool) {
 		}
 		fmt.Fprintln(w)
 	}
-	list := exec.Command("go", "list", "-m", "-f", "{{if not .Indirect}}{{.Path}} {{.Version}}{{end}}", "all")
-	if all, err := list.Output(); err == nil {
-		fmt.Fprintf(w, "\nPeers and libraries: %s\n", strings.Join(strings.Fields(
-			strings.ReplaceAll(string(all), "\n", ", ")), " "))
+	all := slices.Sorted(slices.Values(append(libraries("."), libraries("../..")...)))
+	fmt.Fprintf(w, "\nPeers and libraries: %s\n", strings.Join(slices.Compact(all), ", "))
+}
+
+// libraries returns the direct dependencies of the module in a directory, with their versions.
+func libraries(dir string) (list []string) {
+	cmd := exec.Command("go", "list", "-m", "-f", "{{if and .Version (not .Replace) (not .Indirect)}}{{.Path}} {{.Version}}{{end}}", "all")
+	cmd.Dir = dir
+	all, err := cmd.Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench: versions of libraries:", err)
 	}
+	for line := range strings.Lines(string(all)) {
+		list = append(list, strings.TrimSpace(line))
+	}
+	return list
 }
 
 // measure runs one command and returns its output, with the date and the duration.
