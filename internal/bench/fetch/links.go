@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -44,11 +41,8 @@ var linkEngines = []struct {
 
 // links compares ways to find the links of pages, by CPU time including garbage collection. The
 // reference is a loop over the tokens of golang.org/x/net/html that does nothing with them.
-func links(rounds int, sites string, every int) error {
-	pages, err := readPages(sites, every)
-	if err != nil {
-		return err
-	}
+func links(rounds int) error {
+	pages := generated()
 	size := 0
 	for _, page := range pages {
 		size += len(page)
@@ -78,30 +72,13 @@ func links(rounds int, sites string, every int) error {
 	return r.Print("engine", "tokenizer loop", "MB/CPU-s", "allocs/page", "bytes/page")
 }
 
-func readPages(dir string, every int) (pages [][]byte, err error) {
-	if dir == "" {
-		for n := range 100 {
-			pages = append(pages, []byte("<!doctype html><title>x</title>"+strings.Repeat(
-				`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, 10*n)))
-		}
-		return pages, nil
+// generated returns a hundred pages with ever more links.
+func generated() (pages [][]byte) {
+	for n := range 100 {
+		pages = append(pages, []byte("<!doctype html><title>x</title>"+strings.Repeat(
+			`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, 10*n)))
 	}
-	seen := 0
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !strings.Contains(filepath.Base(name), ".htm") {
-			return err
-		}
-		if seen++; seen%every != 0 {
-			return nil
-		}
-		page, err := os.ReadFile(name)
-		pages = append(pages, page)
-		return err
-	})
-	if err == nil && len(pages) == 0 {
-		err = fmt.Errorf("no pages below %s", dir)
-	}
-	return pages, err
+	return pages
 }
 
 // tokenize reads each token and attribute, and finds no links.

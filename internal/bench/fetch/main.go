@@ -2,7 +2,7 @@
 // alternatives.
 //
 //	go run ./fetch get      pages over loopback: CPU and pages per second
-//	go run ./fetch links    links of generated or real pages: MB per CPU second, and allocations
+//	go run ./fetch links    links of generated pages: MB per CPU second, and allocations
 //
 // Each round runs every engine, one after the other, so that all of them see the same noise. The
 // tables show the medians of the rounds, and the ratio to the reference engine.
@@ -23,8 +23,6 @@ func main() {
 	pages := flag.Int("pages", 20_000, "get: pages per engine and round")
 	conns := flag.Int("conns", 200, "get: connections")
 	size := flag.Int("size", 20<<10, "get: bytes of a page")
-	sites := flag.String("sites", "", "links: `directory` of real pages; empty means generated ones")
-	every := flag.Int("every", 10, "links: use one of this many pages")
 	flag.Parse()
 	var err error
 	switch flag.Arg(0) {
@@ -33,7 +31,7 @@ func main() {
 	case "get":
 		err = get(*rounds, *pages, *conns, *size)
 	case "links":
-		err = links(*rounds, *sites, *every)
+		err = links(*rounds)
 	default:
 		err = fmt.Errorf("unknown measurement %q: want get or links", flag.Arg(0))
 	}

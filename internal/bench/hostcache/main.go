@@ -23,24 +23,19 @@ func main() {
 	chosen := flag.String("structures", "map,sharded map,btree,radix,trie,cache", "`names` of the structures to measure")
 	file := flag.String("hosts", filepath.Join(os.Getenv("SPINNERET_DATA"), "hosts.txt.zst"),
 		"`file` of host names, one per line, compressed with zstd")
-	plain := flag.Bool("plain", false, "use the names as they are, not with reversed labels")
 	flag.Parse()
-	if err := run(*hosts, *rounds, strings.Split(*chosen, ","), *file, *plain); err != nil {
+	if err := run(*hosts, *rounds, strings.Split(*chosen, ","), *file); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(n, rounds int, chosen []string, file string, plain bool) error {
+func run(n, rounds int, chosen []string, file string) error {
 	names, err := hostNames(file, n)
 	if err != nil {
 		return err
 	}
-	works := map[bool]workload{true: newWorkload(names, strings.Clone)}
-	works[false] = works[true]
-	if !plain {
-		works[false] = newWorkload(names, reversed)
-	}
+	works := map[bool]workload{true: newWorkload(names, strings.Clone), false: newWorkload(names, reversed)}
 	raw := float64(len(names.text))/float64(n) + 16
 	fmt.Printf("%d hosts, %.2f bytes of key and value\n", n, raw)
 	var seen measure.Results
