@@ -27,6 +27,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gocolly/colly/v2"
+
 	"github.com/spinneret-go/spinneret/internal/bench/measure"
 	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
@@ -39,11 +41,11 @@ func main() {
 	flag.IntVar(&b.size, "size", 20<<10, "median size of a page in `bytes`")
 	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "time limit for a crawler; its results until then count")
 	only := flag.String("only", "", "`crawlers` to run, separated by commas; empty means all")
-	child := flag.String("colly", "", "crawl with colly through a `proxy`; for internal use")
+	child := flag.Bool("colly", false, "crawl with colly; for internal use")
 	flag.Parse()
 	var err error
-	if *child != "" {
-		err = crawlWithColly(*child, flag.Arg(0))
+	if *child {
+		err = programs.Colly(flag.Arg(0), &colly.LimitRule{DomainGlob: "*", Parallelism: 200})
 	} else {
 		err = b.run(*rounds, *only)
 	}
@@ -114,7 +116,7 @@ func (b *bench) engines(only string) []engine {
 		{"fullcrawler without archive", ours("none"), false},
 		{"fullcrawler with gzip", ours("gzip"), false},
 		{"fullcrawler with zstd", ours("zstd"), false},
-		{"colly", []string{self, "-colly", proxy, first}, false},
+		{"colly", []string{self, "-colly", first}, true},
 		{"wget", []string{"wget", "-q", "-r", "-l", "inf", "-H", "--no-verbose", "-P", b.path("out"), first}, true},
 		{"wget2", []string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "-P", b.path("out"), first}, true},
 		// Without -%c0 it requests at most one page a second.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -15,9 +13,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
-// get fetches the same page over kept-alive connections. The baselines are net/http with a loop
-// that reads the body, and a socket whose response is read without parsing. The peers are other
-// clients that crawlers use.
+// get fetches the same page over kept-alive connections. The baseline is net/http with a loop that
+// reads the body. The peers are other clients that crawlers use.
 func get(rounds, pages, conns, size int) error {
 	addr, stop, err := startServer(size)
 	if err != nil {
@@ -28,7 +25,7 @@ func get(rounds, pages, conns, size int) error {
 		name string
 		make func(addr string, conns, size int) (getter, error)
 	}{
-		{"net/http", bareHTTP}, {"fetch", ours}, {"raw TCP", rawTCP},
+		{"net/http", bareHTTP}, {"fetch", ours},
 		{"colly", bareColly}, {"resty", restyClient}, {"fasthttp", fastHTTP},
 		{"fetch and Links", withLinks}, {"colly and OnHTML", collyWithLinks},
 	}
@@ -53,10 +50,10 @@ func get(rounds, pages, conns, size int) error {
 	return r.Print("engine", "net/http", "CPU s/1,000 pages", "pages/s")
 }
 
-// A getter returns a function that gets a page, for one worker, and can be closed.
+// A getter gets a page, for several workers at once, and can be closed.
 type getter struct {
-	worker func() (get func() error, err error)
-	close  func()
+	get   func() error
+	close func()
 }
 
 // run gets the pages with some workers.
@@ -70,9 +67,9 @@ func run(g getter, pages, workers int) (cpu, took time.Duration, err error) {
 	before, start := measure.CPU(), time.Now()
 	for range workers {
 		group.Go(func() {
-			get, err := g.worker()
+			var err error
 			for err == nil && left.Add(-1) >= 0 {
-				err = get()
+				err = g.get()
 			}
 			if err != nil {
 				first <- err
@@ -110,7 +107,7 @@ func getterWith(addr string, conns int, check func(*fetch.Response) error) (gett
 		defer client.Release(resp)
 		return check(resp)
 	}
-	return getter{func() (func() error, error) { return get, nil }, client.CloseIdleConnections}, nil
+	return getter{get, client.CloseIdleConnections}, nil
 }
 
 func ourClient(conns int) (*fetch.Client, error) {
@@ -143,33 +140,5 @@ func bareHTTP(addr string, conns, size int) (getter, error) {
 		}
 		return whole(int(n), size)
 	}
-	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}, nil
-}
-
-func rawTCP(addr string, _, size int) (getter, error) {
-	request := []byte("GET /page.html HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
-	worker := func() (func() error, error) {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			return nil, err
-		}
-		br := bufio.NewReader(conn)
-		return func() error {
-			if _, err := conn.Write(request); err != nil {
-				return err
-			}
-			for {
-				line, err := br.ReadSlice('\n')
-				if err != nil {
-					return err
-				}
-				if len(line) == len("\r\n") {
-					break
-				}
-			}
-			_, err := br.Discard(size)
-			return err
-		}, nil
-	}
-	return getter{worker, func() {}}, nil
+	return getter{get, transport.CloseIdleConnections}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
-	"regexp"
 	"runtime"
 	"strings"
 
@@ -36,7 +35,6 @@ var linkEngines = []struct {
 		return 0
 	}},
 	{"goquery", query},
-	{"regexp", search},
 }
 
 // links compares ways to find the links of pages, by CPU time including garbage collection. The
@@ -119,16 +117,5 @@ func query(page []byte) (n int) {
 				n++
 			}
 		})
-	return n
-}
-
-var attribute = regexp.MustCompile(`(?i)<[a-z][^>]*\s(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))`)
-
-func search(page []byte) (n int) {
-	for _, m := range attribute.FindAllSubmatch(page, -1) {
-		if resolved(html.UnescapeString(string(m[1]) + string(m[2]) + string(m[3]))) {
-			n++
-		}
-	}
 	return n
 }
