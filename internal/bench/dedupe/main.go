@@ -26,7 +26,6 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -58,21 +57,13 @@ func main() {
 	log.SetFlags(0)
 	urls := flag.Float64("urls", 1e5, "`number` of distinct URLs")
 	sightings := flag.Float64("sightings", 1e6, "`number` of sightings of them")
-	share := flag.Float64("share", 20, "memory is the size of the URLs divided by this `number`")
 	bounded := flag.Bool("bounded", true, "keep files out of the page cache")
 	rounds := flag.Int("rounds", 1, "`number` of rounds")
-	names := flag.String("stores", "exact,bbolt,pebble", "`names` of the stores to measure")
 	dir := flag.String("dir", "", "`directory` for the files; empty means the system's")
 	flag.Parse()
 	o := options{urls: int(*urls), sightings: int(*sightings), bounded: *bounded}
-	o.memory = int64(float64(o.urls*meanURL) / *share)
-	var chosen []subject
-	for _, s := range subjects {
-		if slices.Contains(strings.Split(*names, ","), s.name) {
-			chosen = append(chosen, s)
-		}
-	}
-	if err := compare(os.Stdout, *dir, chosen, o, *rounds); err != nil {
+	o.memory = int64(o.urls * meanURL / 20)
+	if err := compare(os.Stdout, *dir, subjects, o, *rounds); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -21,7 +21,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/bench/measure"
@@ -46,9 +45,6 @@ type bench struct {
 	dir    string
 }
 
-// listen is the address of the crawler's metrics.
-const listen = "127.0.0.1:18098"
-
 func (b *bench) run() (err error) {
 	if b.dir, err = os.MkdirTemp("", "memory"); err != nil {
 		return err
@@ -63,7 +59,10 @@ func (b *bench) run() (err error) {
 	if err != nil {
 		return err
 	}
-	return b.crawl("http://" + hostOf(0) + ":" + port + "/0")
+	urls := float64(b.urls)
+	samples, err := programs.Watch(b.dir, 500*time.Millisecond, func(now programs.Sample) bool { return now.Known >= urls },
+		"-archive", "none", "-sitemaps=false", "-memory", fmt.Sprint(b.memory), "http://"+hostOf(0)+":"+port+"/0")
+	return errors.Join(err, report(samples, urls))
 }
 
 // serve makes a server listen on one port of many addresses, since the crawler fetches one page at
@@ -85,51 +84,16 @@ func (b *bench) serve(server *http.Server) (port string, err error) {
 	return port, os.WriteFile(filepath.Join(b.dir, "hosts"), []byte(hosts.String()), 0o666)
 }
 
-// crawl runs the crawler until it knows enough URLs.
-func (b *bench) crawl(seed string) error {
-	cmd, err := programs.Start(b.dir, "fullcrawler", "-hosts", "hosts", "-out", "out", "-delay", "0",
-		"-scope", "any", "-host-pages", "0", "-depth", "-1", "-archive", "none", "-sitemaps=false",
-		"-memory", fmt.Sprint(b.memory), "-listen", listen, seed)
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	samples, err := b.watch(cmd.Process.Pid, ended)
-	if err != nil {
-		return fmt.Errorf("%w; output:\n%s", err, programs.Output(b.dir, "fullcrawler"))
-	}
-	return report(samples)
-}
-
-// watch takes samples until enough URLs are known. When it returns, the crawler has exited.
-func (b *bench) watch(pid int, ended <-chan error) (samples []programs.Sample, err error) {
-	urls := float64(b.urls)
-	next := urls / 10
-	for {
-		select {
-		case err := <-ended:
-			return samples, errors.Join(errors.New("the crawler exited too early"), err)
-		case <-time.After(500 * time.Millisecond):
-		}
-		s, err := programs.TakeSample(listen, pid)
-		if err != nil {
-			continue // it has not started, or has exited
-		}
-		if s.Known >= next || s.Known >= urls {
-			samples = append(samples, s)
-			next = (math.Floor(10*s.Known/urls) + 1) * urls / 10
-		}
-		if s.Known >= urls {
-			return samples, errors.Join(syscall.Kill(pid, syscall.SIGINT), <-ended)
-		}
-	}
-}
-
-func report(samples []programs.Sample) error {
+// report prints the first sample in each tenth of the URLs.
+func report(samples []programs.Sample, urls float64) error {
 	out := measure.Columns()
 	fmt.Fprint(out, "known\tvisited\tresident MB\tB/URL\theap MB\tB/URL\tCPU µs/URL\t\n")
+	next := urls / 10
 	for _, s := range samples {
+		if s.Known < next && s.Known < urls {
+			continue
+		}
+		next = (math.Floor(10*s.Known/urls) + 1) * urls / 10
 		known := max(s.Known, 1)
 		fmt.Fprintf(out, "%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.1f\t\n", s.Known, s.Visits, s.Anonymous/1e6,
 			s.Anonymous/known, s.Heap/1e6, s.Heap/known, 1e6*s.CPU/known)

@@ -12,18 +12,20 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 // A Sample is the state of a fullcrawler process at one time. Sizes are in bytes.
 type Sample struct {
-	Visits, Known    float64 // visits made, pages known
-	Heap, Archive    float64 // memory in use by Go, bytes written to the archive
-	Resident, Peak   float64 // memory with mapped files: now, and at most so far
-	Anonymous        float64 // resident memory without mapped files
-	CPU              float64 // seconds of processor time, user and system
-	Goroutines, Open float64 // goroutines, open files
+	Visits, Known    float64       // visits made, pages known
+	Heap, Archive    float64       // memory in use by Go, bytes written to the archive
+	Resident, Peak   float64       // memory with mapped files: now, and at most so far
+	Anonymous        float64       // resident memory without mapped files
+	CPU              float64       // seconds of processor time, user and system
+	Goroutines, Open float64       // goroutines, open files
+	After            time.Duration // since the start
 }
 
 // TakeSample reads the metrics of a crawler, started with -listen, and the kernel's statistics of

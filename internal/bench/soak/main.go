@@ -18,9 +18,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
 
@@ -65,19 +65,11 @@ func (s *soak) run() (err error) {
 	if err := waitFor(s.path("hosts")); err != nil {
 		return err
 	}
-	crawl, err := programs.Start(s.dir, "fullcrawler", "-hosts", s.path("hosts"), "-out", s.path("out"), "-delay", "0",
-		"-scope", "any", "-host-pages", "0", "-depth", "-1", "-concurrency", "100", "-archive", "zstd",
-		"-forever", "-revisit", "1h", "-pace", "100",
-		"-listen", listen, "http://h00000.vweb.test/")
-	if err != nil {
+	samples, err := programs.Watch(s.dir, s.every, func(now programs.Sample) bool { return now.Visits >= s.visits },
+		"-concurrency", "100", "-archive", "zstd", "-forever", "-revisit", "1h", "-pace", "100", "http://h00000.vweb.test/")
+	if err := errors.Join(err, report(samples)); err != nil {
 		return err
 	}
-	defer crawl.Process.Kill()
-	looks, err := s.watch(crawl.Process.Pid)
-	if err := errors.Join(err, crawl.Process.Signal(syscall.SIGINT), crawl.Wait()); err != nil {
-		return fmt.Errorf("%w; output:\n%s", err, programs.Output(s.dir, "fullcrawler"))
-	}
-	report(looks)
 	check := exec.Command(s.path("fullcrawler"), "check", "-out", s.path("out"))
 	check.Stdout, check.Stderr = os.Stdout, os.Stderr
 	return check.Run()
@@ -92,4 +84,27 @@ func waitFor(name string) error {
 		time.Sleep(100 * time.Millisecond)
 	}
 	return fmt.Errorf("%s is missing or empty after a minute", name)
+}
+
+// report prints a line for each tenth of the visits, with the maxima of that time.
+func report(samples []programs.Sample) error {
+	out := measure.Columns()
+	fmt.Fprint(out, "visits\tafter\tvisits/s\tCPU s/1,000\tknown\tMB\tanonymous MB\tgoroutines\tfiles\tarchive MB\t\n")
+	var before, most programs.Sample
+	for i, s := range samples {
+		most.Resident = max(most.Resident, s.Resident)
+		most.Anonymous = max(most.Anonymous, s.Anonymous)
+		most.Goroutines = max(most.Goroutines, s.Goroutines)
+		most.Open = max(most.Open, s.Open)
+		last := len(samples) - 1
+		n := s.Visits - before.Visits
+		if n < samples[last].Visits/10 && i != last {
+			continue
+		}
+		fmt.Fprintf(out, "%.0f\t%v\t%.0f\t%.3f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", s.Visits,
+			s.After.Round(time.Second), n/(s.After-before.After).Seconds(), 1000*(s.CPU-before.CPU)/n, s.Known,
+			most.Resident/1e6, most.Anonymous/1e6, most.Goroutines, most.Open, s.Archive/1e6)
+		before, most = s, programs.Sample{}
+	}
+	return out.Flush()
 }
