@@ -117,6 +117,10 @@ func (s *Store) rotate(next *wal.File, last bool) (snap *snapshot, err error) {
 // of the index.
 const pageShare = 16
 
+// maxRetired is how many numbers of buckets may be retired before a checkpoint saves the whole
+// bucket index. Numbers have 16 bits.
+const maxRetired = 1000
+
 // snapshot requires that s.mu is held.
 func (s *Store) snapshot(last bool) *snapshot {
 	snap := &snapshot{mine: s.unwritten}
@@ -126,8 +130,11 @@ func (s *Store) snapshot(last bool) *snapshot {
 	}
 	snap.mine = append(snap.mine, s.takeAll()...)
 	pages := max(1, int(s.o.Buffer/pageShare/(2*pageNumbers)))
-	if last {
-		pages = -1 // the store is being closed
+	switch {
+	case last: // the store is being closed
+		pages = -1
+	case len(s.retired) > maxRetired:
+		pages = len(s.places.pages)
 	}
 	snap.pages = s.places.images(pages)
 	s.ids.Freeze()
@@ -135,7 +142,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 	snap.m = manifest.Manifest{
 		Unit: s.o.Unit, Shape: s.o.test.shape, Generation: s.generation, Now: s.calendar.Now(),
 		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Lost: s.lost,
-		Ends:  s.calendar.Ends(),
+		Retired: slices.Clone(s.retired), Ends: s.calendar.Ends(),
 		Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
 	}
 	if p := s.split; p != nil {
@@ -275,6 +282,7 @@ func (s *Store) finish(snap *snapshot) {
 		}
 		page.saved = p.saved
 	}
+	s.reuseRetired(snap.m.Pages)
 	s.pool.SetLimit(s.o.Buffer) // a replay may have raised it
 	s.stats.Checkpoints++
 	s.request(&s.merger)

@@ -143,6 +143,7 @@ func (v *salvage) places(m *manifest.Manifest) {
 		}
 		s.places.pages = append(s.places.pages, p)
 	}
+	s.clearRetired()
 	for b := range s.buckets {
 		_, _ = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
 			if !s.hasMoved(b, at) && e.seq < s.seq {
