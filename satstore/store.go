@@ -30,17 +30,18 @@ type Store struct {
 	mu          sync.Mutex // guards the state and the fields below
 
 	state
-	cursor    *cursor         // of Due
-	unwritten []*extent.Group // that could not be written
-	lastLog   uint64          // number of the newest log file; guarded by checkpoints
-	leftovers []string        // files to remove after the next checkpoint
-	out       int64           // records handed out and not returned
-	idChanges int64           // since the last checkpoint; they are in memory
-	failed    error           // why the store is read-only
-	broken    bool            // read-only for good: the state of the disk is unknown
-	closed    bool
-	changed   sync.Cond // there is room, a split has advanced, or a write has failed
-	stats     Stats
+	cursor      *cursor         // of Due
+	unwritten   []*extent.Group // that could not be written
+	lastLog     uint64          // number of the newest log file; guarded by checkpoints
+	leftovers   []string        // files to remove after the next checkpoint
+	out         int64           // records handed out and not returned
+	unmergeable bool            // the id index has damage that ends its merges
+	idChanges   int64           // since the last checkpoint; they are in memory
+	failed      error           // why the store is read-only
+	broken      bool            // read-only for good: the state of the disk is unknown
+	closed      bool
+	changed     sync.Cond // there is room, a split has advanced, or a write has failed
+	stats       Stats
 
 	tasks
 	chunks sync.Pool
