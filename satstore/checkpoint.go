@@ -19,8 +19,8 @@ type snapshot struct {
 	parts [][2][]*extent.Group // of each bucket: the groups that follow its extents
 	mine  []*extent.Group      // those that this checkpoint writes
 	pages []*pageImage
-	next  *wal.File     // if there is no log yet
-	cut   []extent.Span // space that is free once the checkpoint is on disk
+	next  *wal.File  // if there is no log yet
+	cut   extent.Cut // space that is free once the checkpoint is on disk
 }
 
 // checkpointIfLong writes a checkpoint if the log has become long.
