@@ -63,23 +63,34 @@ func (s *Store) replaceCheckpoint(last bool) error {
 	if err := s.shrink(); err != nil {
 		return err
 	}
-	next, err := s.createLog()
+	snap, err := s.takeSnapshot(last)
 	if err != nil {
 		return err
 	}
-	snap, err := s.rotate(next, last)
-	if err != nil {
-		durable.Discard(s.fs, wal.FileName(s.lastLog+1), next)
-		return err
-	}
-	s.lastLog++
-	snap.m.Log = s.lastLog
 	if err := s.save(snap); err != nil {
 		s.undo(snap)
 		return err
 	}
 	s.finish(snap)
 	return nil
+}
+
+// takeSnapshot takes a snapshot at the beginning of a new log. If the newest log has no changes yet, it
+// is new enough: otherwise each Sync on a full disk would leave one more open file.
+func (s *Store) takeSnapshot(last bool) (snap *snapshot, err error) {
+	if s.log == nil || !s.log.AtStart(func() { snap = s.snapshot(last) }) {
+		next, err := s.createLog()
+		if err != nil {
+			return nil, err
+		}
+		if snap, err = s.rotate(next, last); err != nil {
+			durable.Discard(s.fs, wal.FileName(s.lastLog+1), next)
+			return nil, err
+		}
+		s.lastLog++
+	}
+	snap.m.Log = s.lastLog
+	return snap, nil
 }
 
 // createLog creates the next log file. Its number counts as used once the log may have changes: a

@@ -81,9 +81,9 @@ func (s *Store) loop(t *task) {
 	}
 }
 
-// runTask runs a task. Its error makes the store read-only.
+// runTask runs a task. Its error makes the store read-only, unless it says only that the store is.
 func (s *Store) runTask(t *task) {
-	if err := t.run(); err != nil {
+	if err := t.run(); err != nil && !errors.Is(err, ErrReadOnly) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.closed {
