@@ -350,7 +350,7 @@ func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
 		err = shadow.indexMoved(file)
 	}
 	fresh.ended.Wait()
-	if err = errors.Join(err, fresh.write()); err != nil {
+	if err = errors.Join(err, fresh.write(false)); err != nil {
 		_ = fresh.close(false)
 		return err
 	}

@@ -44,19 +44,21 @@ func (s *spool) write(p []byte) {
 	}
 	if s.file == nil {
 		s.file, s.err = os.CreateTemp("", "archivehttp-")
-		if s.err == nil {
-			s.append(*s.data)
+		if s.err != nil {
+			s.err = fmt.Errorf("temporary file: %w", s.err)
 		}
+		s.append(*s.data)
 		s.free()
 	}
 	s.append(p)
 }
 
 func (s *spool) append(p []byte) {
-	if s.err == nil {
-		_, s.err = s.file.Write(p)
-		s.size += int64(len(p))
+	if s.err != nil {
+		return
 	}
+	_, s.err = s.file.Write(p)
+	s.size += int64(len(p))
 	if s.err != nil {
 		s.err = fmt.Errorf("temporary file: %w", s.err)
 	}
