@@ -108,3 +108,22 @@ func TestProgressAndSizes(t *testing.T) {
 		require.Equal(t, want, cockpit.Size(bytes))
 	}
 }
+
+// TestAFullMachineIsAFailure: a supervisor starts the crawl again. A limit that the user has set, or
+// an interrupt, is no reason to.
+func TestAFullMachineIsAFailure(t *testing.T) {
+	t.Parallel()
+	status, output := run(t, "-min-free", "1000TB", "-forever", "-out", t.TempDir())
+	require.Equal(t, 1, status)
+	require.Contains(t, output, "disk nearly full")
+	require.Contains(t, output, "the same command resumes the crawl")
+
+	c := crawledByRank(t)
+	for end, want := range map[error]int{
+		cockpit.ErrDiskLimit: 1, cockpit.ErrMemoryLimit: 1, io.ErrUnexpectedEOF: 1,
+		cockpit.ErrPageLimit: 0, cockpit.ErrByteLimit: 0, cockpit.ErrTimeLimit: 0, cockpit.ErrStopped: 0,
+	} {
+		err := c.Conclude(io.Discard, fmt.Errorf("ended: %w", end))
+		require.Equal(t, want, cockpit.Exit(io.Discard, err), end)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -27,9 +28,14 @@ func main() { os.Exit(program(os.Args[1:])) }
 func program(args []string) (status int) {
 	log.SetOutput(stage.NewTrickle(os.Stderr)) // of net/http
 	ctx, stop := signalContext(context.Background())
-	// A second Ctrl-C kills the program.
-	context.AfterFunc(ctx, stop)
+	afterSignal(ctx, stop)
 	return command(ctx, args, os.Stdout, os.Stderr)
+}
+
+// afterSignal lets a later Ctrl-C kill the program. It is patient at first: timeout, for example, sends a
+// signal to the program and another one to its group.
+func afterSignal(ctx context.Context, stop func()) {
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 }
 
 // machine is the network that requests use. Tests replace it.
@@ -40,8 +46,8 @@ func signalContext(parent context.Context) (context.Context, context.CancelFunc)
 	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 }
 
-// command runs the program and returns its exit status: 0 also when a limit or the user ended the
-// crawl, 1 when it failed, 2 when the command line is invalid.
+// command runs the program and returns its exit status: 0 also when the user or one of his limits
+// ended the crawl, 1 when it failed, 2 when the command line is invalid.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
 	cfg, isCrawl, status := cockpit.CommandLine(ctx, args, out, log)
 	if !isCrawl {

@@ -189,10 +189,7 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 			c.Header, c.OverrideFile = http.Header(l.headers), l.overrides
 			return inFlag("-overrides", c.ReadOverrides())
 		},
-		func() error {
-			c.Respect = strings.FieldsFunc(l.respect, func(r rune) bool { return r == ',' })
-			return nil
-		},
+		func() error { return c.readRespect(l.respect) },
 		func() error { return inFlag("-group", c.readGroups(l.groups)) },
 		func() error { return inFlag("-shared", c.readShared(l.cdn)) },
 		func() error { return c.readIdentity(l.identity, l.identityForm) },
@@ -210,6 +207,9 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	c.Filter.Include, c.Filter.Exclude = l.include, l.exclude
 	c.Bytes, c.MinFree, c.Memory = int64(l.sizes.bytes), int64(l.sizes.minFree), int64(l.sizes.memory)
 	c.LedgerSize = int64(l.sizes.ledger)
+	if 0 < c.Memory && c.Memory < leastMemory {
+		return *c, fmt.Errorf("-memory %s is too little: at least %s, or 0 for no limit", Size(c.Memory), Size(leastMemory))
+	}
 	if c.Memory > 0 && !l.given["queue"] {
 		c.Queue = int(min(int64(c.Queue), max(c.Memory/queueShare/queuedPage, leastQueue)))
 	}
@@ -228,8 +228,24 @@ func inFlag(name string, err error) error {
 // A shorter queue than leastQueue would leave hosts without a page when it is their turn.
 const queueShare, queuedPage, leastQueue = 5, 1060, 1000
 
+// leastMemory is the smallest -memory with which a crawl can work at all.
+const leastMemory = 1e6
+
 func (c *Config) readScope(scope string) error {
 	return c.Reach.UnmarshalText([]byte(scope))
+}
+
+// uses are the labels of Content-Usage and Content-Signal.
+var uses = []string{"train-ai", "ai-train", "ai-input", "search"}
+
+func (c *Config) readRespect(list string) error {
+	c.Respect = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	for _, use := range c.Respect {
+		if !slices.Contains(uses, use) {
+			return fmt.Errorf("-respect-signals %q: want %s", use, strings.Join(uses, ", "))
+		}
+	}
+	return nil
 }
 
 func (c *Config) readOrder(order string) error {
@@ -357,7 +373,7 @@ func checkWords(words []string, hosts map[string][]netip.Addr) error {
 		case strings.HasPrefix(word, "-"):
 			return fmt.Errorf("%q is not a URL (flags may stand anywhere before --)", word)
 		case slices.Contains(commands, word):
-			return fmt.Errorf("the command must come first: fullcrawler %s URL", word)
+			return fmt.Errorf("%s is a command, and takes only its own flags: see fullcrawler %[1]s -h", word)
 		default:
 			hint := "commands: " + strings.Join(commands, ", ")
 			if near := nearest(word, commands); near != "" {

@@ -2,6 +2,7 @@ package cockpit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,6 +55,19 @@ func (c *Crawl) rereadSeeds(seed func(url string)) error {
 		}
 		return SkipLines(err, func(err *urlfilter.SyntaxError) { c.Log.Error("seed skipped", "error", err) })
 	})
+}
+
+// tryLog returns the error that OpenLog would return, without creating the file.
+func tryLog(name string) error {
+	_, missing := os.Lstat(name)
+	_, file, err := OpenLog(name)
+	if err == nil && name != "" {
+		err = file.Close()
+		if missing != nil {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	return err
 }
 
 // OpenLog returns a log that writes to a file, or nowhere.

@@ -133,8 +133,9 @@ func (s summary) rate() float64 {
 	return float64(s.Pages) / max(s.took.Seconds(), 1e-9)
 }
 
-// Conclude writes the closing summary. It returns the error that made the crawl fail. Limits and
-// the user's interrupt are not errors.
+// Conclude writes the closing summary. It returns the error that made the crawl fail. The user's
+// limits and interrupt are not errors. A machine without room is one: nobody has asked the crawl to
+// end, so a supervisor must start it again.
 func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	s, queue, known := c.Tally.Sum(), c.Polite.Queue.Stats(), c.Pages.Stats()
 	line := func(name, format string, args ...any) {
@@ -176,7 +177,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		table(w, "links not followed", s.Skipped)
 	}
 
-	if Paused(ended) {
+	if Paused(ended) && !errors.Is(ended, ErrDiskLimit) && !errors.Is(ended, ErrMemoryLimit) {
 		return err
 	}
 	return errors.Join(ended, err)

@@ -203,6 +203,9 @@ func (s *stock) count(page stage.State, now time.Time) {
 
 // DryRun reports what a crawl would start with. It fetches nothing.
 func DryRun(cfg Config, out io.Writer) error {
+	if err := errors.Join(tryListen(cfg.Listen), tryLog(cfg.LogFile)); err != nil {
+		return err
+	}
 	c, s := &Crawl{}, stock{}
 	c.Cfg, c.Filter = cfg, cfg.Filter
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
