@@ -51,7 +51,7 @@ type crawler struct {
 	changed   chan struct{} // a page was discovered or given back
 	asked     chan struct{} // a server made a request that a crash must not lose, such as Retry-After
 	early     stage.Set
-	quota     stage.Quota
+	quota     *stage.Quota
 	traps     *stage.Traps // nil finds none
 	recent    *stage.RecentLinks
 
@@ -108,6 +108,15 @@ func openCrawler(
 		Rhythms: c.Rhythms, Hosts: c.Hosts, Retries: &c.Retries,
 	}
 	return c, nil
+}
+
+// goOn makes a crawl that was reopened go on where the last one ended: the limits apply to both.
+func (c *crawler) goOn(last *crawler) {
+	c.Tally, c.quota = last.Tally, last.quota
+	c.Tally.Resume()
+	if c.quota.Spent() {
+		c.stop(cockpit.ErrPageLimit)
+	}
 }
 
 // openClients creates the clients that fetch pages from servers and reread them from the archive.

@@ -311,6 +311,11 @@ func TestListsAreReloaded(t *testing.T) {
 	require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("a b c\n"), 0o600))
 	c.reload()
 	require.Equal(t, stage.Denied, c.Filter.Check(stage.Item{URL: url}), "a bad list changes nothing")
+	var said []string
+	c.Say = func(text string) { said = append(said, text) }
+	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("a.test of\n"), 0o600))
+	c.reload()
+	require.Contains(t, strings.Join(said, "\n"), `cannot reload the overrides, so nothing of it changes`)
 	const other = "http://h00001.vweb.test/"
 	require.NoError(t, os.WriteFile(cfg.SeedFile, []byte(other+"\n"), 0o600))
 	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("h00001.vweb.test delay=1m\n"), 0o600))

@@ -32,6 +32,7 @@ func (c *Crawl) Reload(seed func(url string)) error {
 	tell := func(what string, err error) {
 		if err != nil {
 			c.Log.Error("cannot reload the "+what, "error", err)
+			c.Say(fmt.Sprintf("cannot reload the %s, so nothing of it changes: %v", what, err))
 		}
 	}
 	tell("deny list", c.Cfg.ReadDeny())
