@@ -236,10 +236,13 @@ func TestAClockThatIsSetBack(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.ErrorIs(t, c.OverLimit(), cockpit.ErrReopen)
+	yesterday := revisit.Visit{At: time.Now().Add(-24 * time.Hour)}
+	c.Rhythms.Observe("a.test", stage.Item{}, revisit.History{}.Observe(yesterday), revisit.Visit{At: time.Now(), Changed: true})
 	require.NoError(t, c.close())
 	c, err = newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.OverLimit())
+	require.NotEqual(t, stage.Rhythm{}, c.Rhythms.Of("a.test"), "months of learning stay")
 	require.NoError(t, c.close())
 	require.Len(t, c.Warnings, 1)
 }
