@@ -289,7 +289,7 @@ func TestNetworkFlags(t *testing.T) {
 	require.Equal(t, "a.example", cfg.Group("www.b.example"))
 	require.Empty(t, cfg.Group("d.example"))
 	for _, tt := range [][]string{
-		{"-header", "nothing"}, {"-dns", "name"}, {"-identity", ranges}, {"-identity", key + "x"},
+		{"-header", "nothing"}, {"-header", "Authorization: x"}, {"-dns", "name"}, {"-identity", ranges}, {"-identity", key + "x"},
 		{"-identity", key}, {"-identity", key, "-contact", "me@a.example"},
 		{"-identity", key, "-contact", "https://me.example/", "-identity-form", "x"},
 		{"-shared", groups}, {"-overrides", groups}, {"-group", key + "x"},

@@ -79,7 +79,7 @@ func TestInvalidFlags(t *testing.T) {
 		"gzip and 4 for zstd":        {"-level", "5", "-archive", "zstd"},
 		"robots.txt cannot name it":  {"-agent", "example bot"},
 		`-agent "": `:                {"-agent", ""},
-		"-agent and -contact say":    {"-header", "user-agent: examplebot"},
+		"-agent and -contact set":    {"-header", "user-agent: examplebot"},
 		"control character":          {"-header", "A: b\nc: d"},
 		"proxy scheme":               {"-proxy", "proxy.example"},
 		"without -private":           {"-private", "http://127.0.0.1/"},

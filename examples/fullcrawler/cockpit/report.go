@@ -62,7 +62,7 @@ func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Log = log
+	c.Log, c.log = log, file
 	if c.Cfg.Listen != "" {
 		at, err := c.Listen(c.Cfg.Listen)
 		if err == nil {
