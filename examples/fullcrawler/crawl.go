@@ -136,6 +136,7 @@ func (c *crawler) openArchive() (err error) {
 		c.Store, err = archive.Open(c.Cfg.Out, archive.Options{
 			Compression: map[string]warc.Compression{"gzip": warc.Gzip, "zstd": warc.Zstd}[c.Cfg.Archive],
 			Level:       c.Cfg.Level, NoBlockDigest: c.Cfg.NoBlockDigest, Share: true,
+			Redact: c.Cfg.Redacts,
 			Info: map[string]string{
 				"software": "spinneret fullcrawler", "operator": c.Cfg.Contact, "robots": "obey",
 			},

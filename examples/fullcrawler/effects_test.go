@@ -103,7 +103,7 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 			if rec.kind == "request" {
 				requests++
 				require.Contains(t, string(rec.block), "X-All: told\r\n")
-				require.Equal(t, !keep, strings.Contains(string(rec.block), "Authorization: redacted\r\n"))
+				require.Equal(t, !keep, strings.Contains(string(rec.block), "Authorization: redacted\r\n"), "%s", rec.block)
 			}
 		}
 		require.Positive(t, requests)

@@ -461,7 +461,6 @@ func (c *crawler) silent(req robots.Request, fate stage.Fate, why string) {
 // keep stores a response in the archive. If the archive fails, the crawl ends: it should not fetch
 // what it cannot store. A single response that does not fit into a record does not end it.
 func (c *crawler) keep(resp *fetch.Response, signals string) error {
-	resp.RequestHead = stage.Redact(resp.RequestHead, c.Cfg.Secrets())
 	if err := stage.Keep(c.Store, resp, signals); err != nil {
 		if !errors.Is(err, archive.ErrInvalid) {
 			c.stop(fmt.Errorf("%w (make room, or name another directory with -out, and start again)",

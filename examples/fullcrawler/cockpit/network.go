@@ -71,16 +71,12 @@ func withField(h http.Header, field, value string) http.Header {
 	return h
 }
 
-// Secrets returns the names of the fields whose values the archive does not get.
-func (c *Config) Secrets() []string {
-	if c.KeepSecrets {
-		return nil
-	}
-	names := slices.Clone(secrets)
+// Redacts reports whether the archive does not get the value of a field.
+func (c *Config) Redacts(field string, secret bool) bool {
 	for _, header := range c.HostHeader {
-		names = slices.AppendSeq(names, maps.Keys(header))
+		secret = secret || header.Get(field) != ""
 	}
-	return names
+	return secret && !c.KeepSecrets
 }
 
 // hostFields sends the fields of hosts. It is safe for concurrent use.

@@ -1,10 +1,6 @@
 package stage
 
 import (
-	"bytes"
-	"slices"
-	"strings"
-
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -40,18 +36,6 @@ func Capture(resp *fetch.Response) archive.Capture {
 		c.TLS, c.CipherSuite = resp.TLS.Version, resp.TLS.CipherSuite
 	}
 	return c
-}
-
-// Redact replaces the values of fields in the head of a request.
-func Redact(head []byte, fields []string) (redacted []byte) {
-	for line := range bytes.SplitAfterSeq(head, []byte("\n")) {
-		name, _, _ := strings.Cut(string(line), ":")
-		if slices.ContainsFunc(fields, func(field string) bool { return strings.EqualFold(field, name) }) {
-			line = []byte(name + ": redacted\r\n")
-		}
-		redacted = append(redacted, line...)
-	}
-	return redacted
 }
 
 // Keep writes a response to an archive. If the site states anything about the use of the page, a
