@@ -205,7 +205,7 @@ func (e *erasure) prepare(a *Archive) (err error) {
 // erased already is not found again.
 func (e *erasure) run(ctx context.Context) (err error) {
 	a := e.archive
-	e.dropped = extsort.New(DefaultMemory, a.spill)
+	e.dropped = extsort.New(DefaultMemory)
 	defer e.dropped.Close()
 	e.erased, e.holes = map[string]bool{}, map[string]int{}
 	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on
@@ -310,7 +310,7 @@ func (e *erasure) plan(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
-// settle finishes the current files, waits until no append is older than that, and returns the names
+// settle finishes the current file, waits until no append is older than that, and returns the names
 // of all files that were there then.
 func (f *files) settle() ([]string, error) {
 	var idle []*encoder
@@ -322,18 +322,7 @@ func (f *files) settle() ([]string, error) {
 			f.encoders <- e
 		}
 	}()
-	err := f.halt(func(outputs []*output) error {
-		for _, o := range outputs {
-			if o.file == nil {
-				continue
-			}
-			if err := o.finish(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := f.finish(); err != nil {
 		return nil, err
 	}
 	return f.list()
@@ -368,7 +357,7 @@ func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
 		err = shadow.indexMoved(file)
 	}
 	fresh.ended.Wait()
-	if err = errors.Join(err, fresh.write()); err != nil {
+	if err = errors.Join(err, fresh.write(false)); err != nil {
 		_ = fresh.close(false)
 		return err
 	}

@@ -41,8 +41,9 @@ type index struct {
 	unindexed int64 // bytes of records since the last commit
 	bodies    bool  // bodies are indexed by their digests, see share
 	running   bool  // the goroutine runs
-	failed    error // its error, for Stats
-	unsaid    error // the same, until it is reported
+	failed    error // of its last step, for Stats
+	unsaid    error // of a merge, until it is reported
+	unwritten error // of a commit, until that is reported or made up for by a later one
 	damage    error // because of which the index was made anew
 	repair    func() error
 	retired   []*lsm.Tree // damaged ones, which lookups may still use
@@ -144,8 +145,8 @@ func (x *index) repaired(err error) {
 func (x *index) report() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	err := x.unsaid
-	x.unsaid = nil
+	err := errors.Join(x.unsaid, x.unwritten)
+	x.unsaid, x.unwritten = nil, nil
 	return err
 }
 
@@ -305,7 +306,7 @@ func (x *index) startLocked() {
 	x.ended.Go(func() {
 		var err error
 		if full {
-			err = x.write()
+			err = x.write(true)
 		}
 		if err == nil {
 			err = x.merge()
@@ -313,7 +314,7 @@ func (x *index) startLocked() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.running = false
-		if !errors.Is(err, ErrClosed) {
+		if !errors.Is(err, ErrClosed) && !errors.Is(err, errUnwritten) {
 			x.failed, x.unsaid = err, err
 		}
 	})
@@ -321,7 +322,7 @@ func (x *index) startLocked() {
 
 // commit writes the uncommitted entries. Merging is left to the goroutine.
 func (x *index) commit() error {
-	err := x.write()
+	err := x.write(false)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if err == nil {
@@ -330,14 +331,34 @@ func (x *index) commit() error {
 	return err
 }
 
-// write commits the current entries. A merge pauses for it.
-func (x *index) write() error {
+// write commits the current entries. A merge pauses for it. Behind the caller's back, an error waits
+// for a report.
+func (x *index) write(behind bool) error {
 	x.waiters.Add(1)
 	x.writing.Lock()
 	x.waiters.Add(-1)
 	defer x.writing.Unlock()
+	if behind {
+		return x.writeBehind()
+	}
 	return x.writeLocked()
 }
+
+// writeBehind is writeLocked for the goroutine. It keeps the error while x.writing is held: a later
+// commit, which may have space again, makes up for it.
+func (x *index) writeBehind() error {
+	err := x.writeLocked()
+	if err == nil {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.failed, x.unwritten = err, err
+	return errUnwritten
+}
+
+// errUnwritten means that a commit failed, and that index.unwritten has its error.
+var errUnwritten = errors.New("archive: index is not written")
 
 // writeLocked requires that x.writing is held. It syncs the WARC files after freezing the entries
 // and before writing them: the index must never point to lost records.
@@ -358,9 +379,19 @@ func (x *index) writeLocked() error {
 		if err := x.lsm().Commit(); err != nil {
 			return fmt.Errorf("archive: commit index: %w", err)
 		}
+		x.written()
 		if !failed {
 			return nil
 		}
+	}
+}
+
+// written notes a commit. What an earlier one could not write is part of it.
+func (x *index) written() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.unwritten != nil {
+		x.failed, x.unwritten = x.unsaid, nil
 	}
 }
 
@@ -392,7 +423,7 @@ func (x *index) merge() error {
 		case closed:
 			return ErrClosed // merging can wait
 		case full:
-			return x.writeLocked()
+			return x.writeBehind()
 		}
 		return nil
 	}))
@@ -405,7 +436,7 @@ func (x *index) close(commit bool) (err error) {
 	x.mu.Unlock()
 	x.ended.Wait()
 	if commit {
-		err = x.write()
+		err = x.write(false)
 	}
 	x.lsm().Close()
 	for _, tree := range x.retired {

@@ -299,6 +299,24 @@ func TestMemoryOfTheIndexIsBounded(t *testing.T) {
 	require.NoError(t, x.close(true))
 }
 
+// A commit in the background that failed is reported, unless a later one has made up for it.
+func TestALaterCommitMakesUpForAFailedOne(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		files := vfs.NewMem()
+		x := openTestIndex(t, files)
+		x.add("f.warc.gz", "key", &entry{length: 1, kind: Changed}, "", 0)
+		files.SetSpace(0)
+		require.ErrorIs(t, x.write(true), errUnwritten)
+		files.SetSpace(-1)
+		if again {
+			require.NoError(t, x.commit())
+			require.NoError(t, x.close(true))
+		} else {
+			require.ErrorIs(t, x.close(false), syscall.ENOSPC)
+		}
+	}
+}
+
 // Goroutines add and look up during commits and merges.
 func TestIndexInParallel(t *testing.T) {
 	files := vfs.NewMem()

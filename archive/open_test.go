@@ -16,7 +16,7 @@ func OpenOn(files vfs.FS, opts Options) (*Archive, error) {
 
 // Commit commits the index and merges its files.
 func (a *Archive) Commit() error {
-	if err := a.index.write(); err != nil {
+	if err := a.index.write(false); err != nil {
 		return err
 	}
 	return a.index.merge()

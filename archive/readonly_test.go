@@ -69,7 +69,8 @@ func TestReadOnly(t *testing.T) {
 			require.NoError(t, a.Close())
 			require.NoError(t, change(dir))
 			before := state(t, dir)
-			opts := Options{ReadOnly: true, SpillDir: spill}
+			t.Setenv("TMPDIR", spill)
+			opts := Options{ReadOnly: true}
 			first, err := Open(dir, opts)
 			require.NoError(t, err)
 			second, err := Open(dir, opts)
@@ -117,7 +118,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		_, err := a.Append(visit{url, someTime, 200, fmt.Sprint(i)}.capture())
 		require.NoError(t, err)
 		if i == 20 || i > 40 { // commits and merges replace the files of the index
-			require.NoError(t, a.index.write())
+			require.NoError(t, a.index.write(false))
 			require.NoError(t, a.index.merge())
 		}
 		refresh()
@@ -131,7 +132,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 		}
 		_, err = a.Append(visit{"http://b.test/", someTime.Add(time.Duration(i) * time.Hour), 200, "x"}.capture())
 		require.NoError(t, err)
-		require.NoError(t, a.index.write())
+		require.NoError(t, a.index.write(false))
 		refresh()
 		n := 0
 		for doc, err := range s.Documents() { // of the old view

@@ -39,7 +39,7 @@ func (a *Archive) rebuild() error {
 		err = shadow.resolveDeferred()
 	}
 	fresh.ended.Wait()
-	err = errors.Join(err, fresh.write())
+	err = errors.Join(err, fresh.write(false))
 	x.adopt(fresh, ends, err)
 	return err
 }

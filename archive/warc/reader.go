@@ -285,15 +285,7 @@ func (r *Reader) begin(searching bool) error {
 	if err != nil {
 		return err
 	}
-	var version string
-	var fields Fields
-	if hasVersion(r.header) {
-		version, fields, err = parseHeader(r.header, r.rec.fields[:0])
-	} else {
-		start, _ := r.body.Peek(len("HTTP/"))
-		isHTTP := string(start) == "HTTP/"
-		version, fields, err = arcHeader(string(r.header), r.rec.fields[:0], isHTTP)
-	}
+	version, fields, err := parseHeader(r.header, r.rec.fields[:0])
 	if err != nil {
 		return err
 	}
@@ -385,9 +377,6 @@ func (r *Reader) decompress() (*bufio.Reader, error) {
 		return r.src.Reader, nil
 	case isSkippable(magic):
 		return nil, r.skip()
-	case beginsARC(r.src.Reader):
-		r.kind = nil // nothing in it distinguishes a record from a body
-		return r.src.Reader, nil
 	}
 	return nil, errors.New("neither a record nor gzip nor zstd")
 }
@@ -484,12 +473,7 @@ func (r *Reader) readHeader(searching bool) error {
 		}
 		r.header = append(r.header, line...)
 		if len(r.header) >= longest && !hasVersion(r.header) {
-			switch {
-			case searching && !r.salvage || len(r.header) > maxARCLine:
-				return errors.New("no version line")
-			case err == nil:
-				return nil // it may be an ARC header, which has one line
-			}
+			return errors.New("no version line")
 		}
 		if searching && len(r.header) > searchHeader && !r.salvage &&
 			!bytes.Contains(r.header, []byte(r.warcinfo)) {

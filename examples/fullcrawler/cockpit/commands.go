@@ -121,7 +121,7 @@ func Subcommands() map[string]subcommand {
 			beside: true,
 		},
 		"import": {
-			summary: "add WARC and ARC files of other programs to the archive, without copying them",
+			summary: "add WARC files of other programs to the archive, without copying them",
 			args:    "FILE ...", flags: m.flags, run: m.run,
 		},
 		"serve": {

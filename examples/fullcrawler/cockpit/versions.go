@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -41,9 +40,6 @@ func exportTo(ctx context.Context, in call) error {
 		name := in.args[1]
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a file: - writes to standard output", name)
-		}
-		if target, err := filepath.EvalSymlinks(name); err == nil {
-			name = target
 		}
 		return stage.ReplaceWith(name, export)
 	})

@@ -1,12 +1,11 @@
 package stage
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -21,20 +20,7 @@ func ReplaceFile(name string, data []byte) error {
 
 // ReplaceWith is ReplaceFile for data that is not in memory.
 func ReplaceWith(name string, write func(io.Writer) error) error {
-	temporary := name + ".new"
-	f, err := os.Create(temporary)
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(temporary))
-	}
-	dir := filepath.Dir(name)
-	if err := vfs.SyncDir(dir); err != nil {
-		return errors.Join(err, os.Remove(temporary))
-	}
-	return vfs.RenameDir(temporary, name)
+	return durable.WriteFileIn(func(dir string) vfs.FS { return vfs.OS(dir) }, name, write)
 }
 
 // SetAside renames what cannot be read, so that nothing of it is lost, and returns its new name:

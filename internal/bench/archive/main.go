@@ -8,7 +8,7 @@
 //	go run ./archive -entries 1000000 -rounds 3 -old /tmp/older life
 //	go run ./archive -workers 2 -rounds 3 -svg figure2.svg scan
 //
-// write appends pages of 20 KB to a disk, with one and with two writers, compared with compressing
+// write appends pages of 20 KB to a disk, by one and by two goroutines, compared with compressing
 // and writing the same records with and without hashing. read reads and checks records, compared
 // with decompressing and hashing them. levels encodes the HTML pages under a directory with each
 // level of each compression. snapshot reads the documents of a snapshot from a disk with an empty

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -84,14 +85,14 @@ func snapshotOf(what string, url func(i int) string, o options) error {
 
 // fillWith creates an archive of n captures, whose URLs may repeat.
 func fillWith(dir string, n int, url func(i int) string) (*archive.Archive, error) {
-	a, err := archive.Open(dir, archive.Options{Compression: warc.Zstd, MaxFile: 256 << 20,
-		KeepRepeats: true})
+	a, err := archive.Open(dir, archive.Options{Compression: warc.Zstd, MaxFile: 256 << 20})
 	if err != nil {
 		return nil, err
 	}
 	for i := range n {
 		c := capture(i)
 		c.URL = url(i)
+		c.Body = fmt.Appendf(bytes.Clone(c.Body), "%d", i) // each is stored
 		c.Time = c.Time.Add(time.Duration(i) * time.Second)
 		if _, err := a.Append(c); err != nil {
 			return nil, err

@@ -90,8 +90,7 @@ func write(o options) error {
 			}),
 			row("append, no block digest", appending(1, archive.Options{NoBlockDigest: true})),
 			row("append", appending(1, archive.Options{})),
-			row("append by two, one writer", appending(2, archive.Options{})),
-			row("append by two, two writers", appending(2, archive.Options{Writers: 2})),
+			row("append by two", appending(2, archive.Options{})),
 		}.compare("write", o.rounds)
 		if err != nil {
 			return err
