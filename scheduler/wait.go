@@ -209,6 +209,9 @@ func (e *WaitError) Timeout() bool { return true }
 // Temporary returns true.
 func (e *WaitError) Temporary() bool { return true }
 
+// Local returns true. It tells the layers above that the host has not failed: it was not asked.
+func (e *WaitError) Local() bool { return true }
+
 // await waits for a waiter to get a lease or an error.
 func (s *Scheduler[T]) await(
 	ctx context.Context, w *waiter[T], lease *Lease[T],

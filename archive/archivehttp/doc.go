@@ -2,7 +2,6 @@
 //
 //	client := &http.Client{Transport: archivehttp.NewTransport(nil, web)}
 //	resp, err := client.Get("https://example.org/")
-//	...
 //	err = resp.Body.Close() // the capture is in the archive
 //
 // The client sees no difference. Each redirect is a separate capture. Bodies are decompressed if
@@ -14,12 +13,12 @@
 // closed early or interrupted is recorded as far as it was read, and marked as truncated; so is one
 // that a layer below ends before the length in its head. A request without a response is not
 // recorded. Neither are interim responses (1xx), trailers, and responses that a layer below keeps
-// from the client.
+// from the client. Of a 101, only the head is recorded.
 //
 // For HTTP/1, the heads are the bytes on the wire if the connection can be observed: with a nil
 // base, an [*http.Transport], and a fetch.Client below any layers, see [NewTransport]. Otherwise,
-// always for HTTP/2, and for heads of more than 1 MiB or 1,000 lines, they are rebuilt from the
-// parsed fields. The record then has the field Spinneret-Heads: rebuilt.
+// always for HTTP/2, they are rebuilt from the parsed fields. The record then has the field
+// Spinneret-Heads: rebuilt. Of heads over 1 MiB or 1,000 lines, only what the body needs is kept.
 //
 // Requests are recorded with all their fields, but Authorization, Cookie and other secrets without
 // their values, see [archive.Options]. A password in a URL is not recorded.

@@ -8,9 +8,11 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // ErrNotRecorded is wrapped by the error of a [Player] for a request that the archive cannot answer.
@@ -92,6 +94,13 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
+	if resp.StatusCode == 0 { // net/http accepts any number of three characters, such as +12
+		word, _, _ := strings.Cut(resp.Status, " ")
+		resp.StatusCode, _ = strconv.Atoi(word) // 0 if it is none, as in records that no Transport made
+	}
+	if err := p.failLikeDecoder(resp, v); err != nil {
+		return nil, errors.Join(err, resp.Body.Close())
+	}
 	if resp.Request = req; v.Truncated {
 		resp.Body = cut{resp.Body}
 	}
@@ -99,6 +108,41 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 		resp.ContentLength = length // also of a truncated body, and of none
 	}
 	return resp, nil
+}
+
+// failLikeDecoder makes a body fail that does not have the content coding in its head. The archive
+// returns it as it is, but the client got an error if its recorded request accepted that coding.
+func (p *Player) failLikeDecoder(resp *http.Response, v archive.Version) error {
+	if v.Content == (archive.Location{}) || resp.Body == http.NoBody {
+		return nil
+	}
+	rec, err := p.Archive.Read(v.Content)
+	if err != nil {
+		return err
+	}
+	defer rec.Close() // of no interest after its beginning
+	message, err := rec.HTTP()
+	if err != nil {
+		return err
+	}
+	codings := content.Of(message.Header()["Content-Encoding"])
+	head := make([]byte, 16)
+	n, _ := io.ReadFull(message.Body, head) // an error comes again when the client reads
+	accepted := strings.ToLower(strings.Join(resp.Request.Header["Accept-Encoding"], ","))
+	last := codings[strings.LastIndexByte(codings, ',')+1:]
+	if n > 0 && last != "" && !content.Fits(codings, head[:n]) && strings.Contains(accepted, last) {
+		resp.Body = decoding{content.NewReader(resp.Body, last, content.Options{}), resp.Body}
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+		resp.ContentLength, resp.Uncompressed = -1, true
+	}
+	return nil
+}
+
+// decoding is a body that is decoded.
+type decoding struct {
+	io.Reader
+	io.Closer // of what is decoded
 }
 
 // cut is a body that ends early, as it did for the client that recorded it.

@@ -188,3 +188,31 @@ func (c *closes) Close() error {
 	c.closed = true
 	return nil
 }
+
+// What made the client fail, or looked odd to it, comes again: a body without the coding in its
+// head, and a status that is no proper number.
+func TestPlayerFailsLikeTheServer(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no gzip":                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nhi",
+		"half a magic number":    "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\n\x1f",
+		"an odd status":          "HTTP/1.1 +12\r\nContent-Length: 2\r\n\r\nhi",
+		"a low status":           "HTTP/1.1 000 x\r\nContent-Length: 2\r\n\r\nhi",
+		"a short body":           "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhi",
+		"a whole page":           "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := raw(t, answer)
+			recording, tape := client(t, nil)
+			want, text, failure := call(recording, "GET", url, "")
+			require.NotNil(t, want, "%v", failure)
+			playing := &http.Client{Transport: &archivehttp.Player{Archive: tape}}
+			resp, again, err := call(playing, "GET", url, "")
+			require.Equal(t, failure != nil, err != nil, "%v, then %v", failure, err)
+			require.Equal(t, text, again)
+			require.Equal(t, want.StatusCode, resp.StatusCode)
+			require.Equal(t, want.Header, resp.Header)
+			require.Equal(t, want.ContentLength, resp.ContentLength)
+			require.Equal(t, want.Uncompressed, resp.Uncompressed)
+		})
+	}
+}

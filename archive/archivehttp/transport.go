@@ -296,7 +296,7 @@ func (x *exchange) capture(
 		sent.Header = shortened(resp.Header)
 		var short archive.Capture
 		short.FromResponse(&sent, nil)
-		c.Head, c.Rebuilt, c.Truncated = short.Head, true, "length"
+		c.Head, c.Rebuilt = short.Head, true
 	}
 	return c, hasChunks(c.Request)
 }

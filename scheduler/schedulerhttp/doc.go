@@ -22,7 +22,7 @@
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
 // answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
 // and is called again with the next lease: a retry succeeds then, but nothing that needs two
-// answers.
+// answers. One that sends a request twice at the same time fails over HTTP/2.
 //
 // # Timeouts
 //
@@ -35,7 +35,6 @@
 // # Crawl-delay
 //
 // A layer above that reads robots.txt passes the Crawl-delay of a request's host in the request's
-// context, under the key [CrawlDelay], as a time.Duration. Zero cancels an
-// earlier one of the same port; the longest of a host's ports counts. Package robots/robotshttp does
-// this.
+// context, under the key [CrawlDelay], as a time.Duration. Zero cancels an earlier one of the same
+// port; the longest of a host's ports counts. Package robots/robotshttp does this.
 package schedulerhttp

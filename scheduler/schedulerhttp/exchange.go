@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -26,19 +27,21 @@ type exchange struct {
 	cancel        context.CancelFunc // ends the call of the RoundTripper below
 
 	// A layer below may make several attempts, one after the other or at the same time.
-	mu      sync.Mutex
-	lease   turn
-	named   string     // host:port of the server or the proxy of the next connection
-	dialing bool       // the RoundTripper below looks for a connection
-	conn    net.Conn   // the one that may be written to; nil if there is none
-	granted bool       // the lease is used, since something may have been written
-	refused []net.Conn // of attempts that were given up, which others may use; see giveUp
-	again   bool       // an attempt was given up, to be made with another lease
-	start   time.Time  // when the request could be written
-	arrived time.Time  // at the latest, by Transport.Arrival; zero if unknown
-	outcome scheduler.Outcome
-	closed  bool // the caller has closed the body
-	ended   bool
+	mu       sync.Mutex
+	lease    turn
+	named    string     // host:port of the server or the proxy of the next connection
+	dialing  bool       // the RoundTripper below looks for a connection
+	conn     net.Conn   // the one that may be written to; nil if there is none
+	granted  bool       // the lease is used, since something may have been written
+	answered bool       // a response has begun
+	refused  []net.Conn // of attempts that were given up, which others may use; see giveUp
+	again    bool       // an attempt was given up, to be made with another lease
+	doubled  bool       // an attempt was made on the connection of one that has no answer yet
+	start    time.Time  // when the request could be written
+	arrived  time.Time  // at the latest, by Transport.Arrival; zero if unknown
+	outcome  scheduler.Outcome
+	closed   bool // the caller has closed the body
+	ended    bool
 }
 
 // send calls the RoundTripper below. If that panics or returns nothing, the lease ends here, and
@@ -52,7 +55,7 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 			x.end(scheduler.Outcome{Start: time.Now()})
 		}
 	}()
-	sent := r.WithContext(httptrace.WithClientTrace(ctx, x.trace()))
+	sent := r.WithContext(x.traced(ctx))
 	if x.body != nil {
 		sent.Body = x.body
 	}
@@ -66,11 +69,12 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 var errNothing = errors.New(
 	"schedulerhttp: the RoundTripper below returned neither a response nor an error")
 
-// givenUp reports whether the request is to be sent again, and whether it may have been written.
-func (x *exchange) givenUp() (again, granted bool) {
+// givenUp reports whether the request is to be sent again, whether it may have been written, and
+// whether sending it again would be in vain: see giveUp.
+func (x *exchange) givenUp() (again, granted, doubled bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.again, x.granted
+	return x.again, x.granted, x.doubled
 }
 
 // fail ends an exchange without a response, and returns its error.
@@ -86,21 +90,56 @@ func (x *exchange) fail(err error) error {
 	return err
 }
 
-// trace follows the progress of the RoundTripper below.
-func (x *exchange) trace() *httptrace.ClientTrace {
+// traced returns a context in which the RoundTripper below reports its progress to x, and then to
+// the trace of the caller. HTTP/1 also reports that it has written an attempt which was given up,
+// since its writer finds out later that the connection is closed. Layers above would believe that
+// the host was asked, so they do not hear that.
+func (x *exchange) traced(ctx context.Context) context.Context {
 	trace := &httptrace.ClientTrace{
 		GetConn: func(hostPort string) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			x.named, x.dialing = hostPort, true
 		},
-		GotConn:      x.gotConn,
-		WroteHeaders: x.wroteHeaders,
+		GotConn:              x.gotConn,
+		WroteHeaders:         x.wroteHeaders,
+		GotFirstResponseByte: x.gotFirstByte,
 	}
 	if x.transport.Arrival > 0 {
 		trace.WroteRequest = x.wroteRequest
 	}
-	return trace
+	caller := httptrace.ContextClientTrace(ctx)
+	if caller == nil {
+		return httptrace.WithClientTrace(ctx, trace)
+	}
+	rest := *caller
+	if wrote := rest.WroteHeaders; wrote != nil {
+		rest.WroteHeaders = func() {
+			if x.wasGranted() {
+				wrote()
+			}
+		}
+	}
+	if wrote := rest.WroteRequest; wrote != nil {
+		rest.WroteRequest = func(info httptrace.WroteRequestInfo) {
+			if x.wasGranted() {
+				wrote(info)
+			}
+		}
+	}
+	return httptrace.WithClientTrace(httpctx.WithTrace(ctx, &rest), trace)
+}
+
+func (x *exchange) wasGranted() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.granted
+}
+
+func (x *exchange) gotFirstByte() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.answered = true
 }
 
 // gotConn is called when there is a connection for the request, which is written as soon as gotConn
@@ -134,13 +173,17 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 
 // giveUp makes sure that the request is not written to a connection. HTTP/2 sends nothing for a
 // context that has ended, and its connection may have other requests. HTTP/1 only stops at a closed
-// connection; if an earlier attempt is still under way on another one, that goes on.
+// connection; if an earlier attempt is still under way on another one, that goes on. With HTTP/2 it
+// ends as well, as it has the same context. If it has no answer and the new attempt is on its
+// connection, another lease would lead to the same: the exchange fails. (The server may also have
+// refused the stream. One that is shutting down gets the new attempt on another connection.)
 //
 // A connection without TLS that other exchanges use may be of either kind: HTTP/2, or one of HTTP/1
 // that net/http passes on before its last reader knows that the body has ended. The context ends in
 // that case, and wroteHeaders closes the connection if it turns out to be of HTTP/1.
 func (x *exchange) giveUp(conn net.Conn) {
 	if conn == nil || isHTTP2(conn) {
+		x.doubled = x.doubled || conn != nil && !x.answered && isKey(conn) && conn == x.conn
 		x.cancel()
 		return
 	}

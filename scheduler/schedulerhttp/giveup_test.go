@@ -2,6 +2,7 @@ package schedulerhttp_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -182,4 +183,81 @@ func TestALayerThatNeedsTwoAnswers(t *testing.T) {
 		require.Len(t, b.web.Log(), 8)
 		require.Empty(t, b.web.Early(5*time.Second))
 	})
+}
+
+// TestWhatIsGivenUpIsNotReported has a transport that, as that of HTTP/1, reports that it has written
+// an attempt which was given up. Layers above hear of what may have been written only.
+func TestWhatIsGivenUpIsNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn("a.test:80")
+			if r.URL.Path == "/slow" {
+				time.Sleep(2 * time.Second) // the lease is lost
+			}
+			trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}})
+			trace.WroteHeaders()
+			trace.WroteRequest(httptrace.WroteRequestInfo{})
+			if err := r.Context().Err(); err != nil {
+				return nil, err
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		}), scheduler.Options{HostDelay: time.Hour, LeaseTimeout: time.Second})
+		transport.MaxWait = time.Minute
+		for path, want := range map[string]int{"/": 2, "/slow": 0} {
+			reports := 0
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+				WroteHeaders: func() { reports++ },
+				WroteRequest: func(httptrace.WroteRequestInfo) { reports++ },
+			})
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+path[1:]+"a.test"+path, nil)
+			require.NoError(t, err)
+			_, err = transport.RoundTrip(r)
+			var late *schedulerhttp.WaitError
+			require.Equal(t, want == 0, errors.As(err, &late), "%v", err)
+			require.Equal(t, want, reports)
+			if late != nil { // nor does a scheduler above blame the host
+				o := schedulerhttp.Outcome(time.Now(), nil, err)
+				require.True(t, o.Skipped)
+				require.False(t, o.Failed)
+			}
+		}
+	})
+}
+
+// TestHedgingOverHTTP2 cannot be below: both attempts have one context, and ending it is the only way
+// to keep the second one from the server. The request fails at once, and is not repeated.
+func TestHedgingOverHTTP2(t *testing.T) {
+	var arrived atomic.Int32
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if arrived.Add(1); r.URL.Path != "/first" {
+			<-r.Context().Done()
+		}
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	base := s.Client().Transport
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/first" {
+			return base.RoundTrip(r)
+		}
+		failed := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := base.RoundTrip(r.Clone(r.Context()))
+				failed <- err
+			}()
+		}
+		return nil, errors.Join(<-failed, <-failed)
+	}), scheduler.Options{HostDelay: -1, Backoff: -1})
+	resp, err := (&http.Client{Transport: transport}).Get(s.URL + "/first")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	for n := range 10 {
+		_, err := (&http.Client{Transport: transport}).Get(s.URL)
+		require.ErrorContains(t, err, "belongs above")
+		require.LessOrEqual(t, arrived.Load(), int32(n+2))
+	}
+	require.Zero(t, transport.Hosts().Stats().Out)
 }

@@ -37,7 +37,7 @@ func (r *request) roundTrip() (*http.Response, error) {
 		if err == nil {
 			return x.begin(resp, r.Request), nil
 		}
-		again, granted := x.givenUp()
+		again, granted, doubled := x.givenUp()
 		if granted {
 			repeats++
 		}
@@ -45,6 +45,11 @@ func (r *request) roundTrip() (*http.Response, error) {
 		case !again:
 			body.end()
 			return nil, x.fail(err)
+		case doubled:
+			body.end()
+			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
+			return nil, fmt.Errorf("schedulerhttp: a layer below sent a request to %s again before it had "+
+				"an answer: over HTTP/2 such a layer belongs above, or the server refused the request", r.host)
 		case repeats > maxRepeats:
 			body.end()
 			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
