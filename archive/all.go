@@ -1,14 +1,15 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // All returns every version of every URL in the order of the index: URLs by their SURT, and
@@ -42,91 +43,6 @@ func (a *Archive) All() iter.Seq2[Version, error] {
 	}
 }
 
-// ValidAt returns the version of each URL that was valid at a time, in the order of the index, for
-// URLs with a SURT such as "org,example,www)/path" that is at least low and less than high. An
-// empty high means no upper limit, and the zero Time means the last versions. URLs that were first
-// found later are left out. Content is zero if the archive does not have it.
-//
-// Captures appended before the call are included. Captures appended during the iteration may be. A
-// URL costs about the same however many versions it has.
-func (a *Archive) ValidAt(t time.Time, low, high string) iter.Seq2[Version, error] {
-	if high == "" {
-		high = urlkey.All.High
-	}
-	return func(yield func(Version, error) bool) {
-		w := validWalk{archive: a.now(), at: instant(t), yield: yield}
-		for from, again := low, true; again; {
-			var err error
-			if from, again, err = w.scan(urlkey.Span{Low: from, High: high}); err != nil {
-				yield(Version{}, err)
-				return
-			}
-		}
-	}
-}
-
-// validWalk finds the versions that were valid at a time. It is not safe for concurrent use.
-type validWalk struct {
-	archive *Archive
-	at      int64
-	yield   func(Version, error) bool
-
-	key   string // of the current URL
-	n     int    // of its entries so far
-	entry entry  // the last one not later than at
-	found bool   // entry is set
-	until int64  // the time of the one after it
-}
-
-// maxRead is how many entries of a URL are read before a lookup, of about the same cost, skips the
-// rest.
-const maxRead = 32
-
-// scan walks a range. If it stops inside a URL with many versions, it returns the key from which to
-// continue. The keys of a URL without a host may have those of other URLs among them.
-func (w *validWalk) scan(within urlkey.Span) (from string, again bool, err error) {
-	w.n = 0
-	for l, err := range w.archive.index.scan(within) {
-		if err != nil {
-			return "", false, err
-		}
-		if w.n == 0 || l.url != w.key {
-			if !w.end() {
-				return "", false, nil
-			}
-			w.key, w.n, w.found, w.until = l.url, 0, false, never
-		}
-		switch w.n++; {
-		case l.entry.time <= w.at:
-			w.entry, w.found = l.entry, true
-		case w.until == never:
-			w.until = l.entry.time
-		}
-		if w.n != maxRead || !strings.Contains(w.key, "\x00") {
-			continue
-		}
-		w.entry, w.found, w.until, err = w.archive.index.floor(w.key, w.at)
-		if err != nil || !w.end() {
-			return "", false, err
-		}
-		return w.key + "\x01", true, nil // less than any key after those of the URL
-	}
-	w.end()
-	return "", false, nil
-}
-
-// end ends the current URL, and returns whether the caller wants more.
-func (w *validWalk) end() bool {
-	if w.n == 0 || !w.found || !isPlain(w.key) {
-		return true
-	}
-	v := w.archive.describe(w.key, &w.entry, w.until)
-	if known, err := w.archive.withContent(w.key, v); err == nil {
-		v = known // otherwise there is no content to read, as in a snapshot
-	}
-	return w.yield(v, nil)
-}
-
 // OpenFile opens a WARC file of the archive for reading, up to its last complete capture. The name
 // comes from [Archive.Files] or a [Location].
 func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
@@ -151,4 +67,53 @@ type part struct {
 	io.Closer
 	name    string
 	section *io.SectionReader
+}
+
+// Records returns all records of the named files, or of all files if none is named, in order. Each
+// file is read up to its last complete capture when it is opened. A record is valid until the next
+// one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the
+// iteration continues; any other error ends it.
+func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
+	return func(yield func(*warc.Record, error) bool) {
+		a := a.now()
+		names, err := files, error(nil)
+		if len(files) == 0 {
+			names, err = a.Files()
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, name := range names {
+			switch err := a.recordsOf(name, yield); {
+			case err == errEnough:
+				return
+			case err != nil:
+				yield(nil, fmt.Errorf("archive: records: %w", err))
+				return
+			}
+		}
+	}
+}
+
+// errEnough ends a walk whose caller wants no more.
+var errEnough = errors.New("archive: enough")
+
+// recordsOf yields the records of a file.
+func (a *Archive) recordsOf(name string, yield func(*warc.Record, error) bool) error {
+	f, err := a.OpenFile(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	more := func(rec *warc.Record, err error) error {
+		if !yield(rec, err) {
+			return errEnough
+		}
+		return nil
+	}
+	file := f.(*part)
+	return a.walk(file.section, file.name, 0, file.section.Size(),
+		func(rec *warc.Record) error { return more(rec, nil) },
+		func(damage *warc.DamageError) error { return more(nil, damage) })
 }

@@ -55,24 +55,20 @@ type Archive struct {
 
 // environment is what an archive shares with its views and with the archive that a rebuild makes.
 type environment struct {
-	dir         string // the absolute path
-	fs          vfs.FS // of that directory
-	keepRepeats bool
-	share       bool
-	salvage     bool
-	readOnly    bool
-	openImport  func(name string) (io.ReaderAt, int64, error)
-	redact      func(field string, secret bool) bool
-	finished    func(path string)
-	spill       string
-	imports     imports
-	pool        sync.Pool // of *warc.Reader
-	dicts       dicts
+	dir      string // the absolute path
+	fs       vfs.FS // of that directory
+	share    bool
+	salvage  bool
+	readOnly bool
+	redact   func(field string, secret bool) bool
+	finished func(path string)
+	imports  imports
+	pool     sync.Pool // of *warc.Reader
+	dicts    dicts
 }
 
 func newEnvironment(dir string, files vfs.FS, opts Options) *environment {
-	e := &environment{dir: dir, fs: files, keepRepeats: opts.KeepRepeats, share: opts.Share,
-		salvage: opts.Salvage, spill: opts.SpillDir, openImport: opts.OpenImport,
+	e := &environment{dir: dir, fs: files, share: opts.Share, salvage: opts.Salvage,
 		redact: opts.Redact, finished: opts.Finished}
 	if e.redact == nil {
 		e.redact = func(_ string, secret bool) bool { return secret }
@@ -210,8 +206,7 @@ func openError(err error) error {
 // Append writes the records of one capture and returns the location of its response. When it
 // returns nil, the records have been passed to the operating system, and the capture can be found.
 //
-// A 304, or a 200 with the same body as the previous version, becomes a revisit record, see
-// [Options.KeepRepeats].
+// A 304, or a 200 with the same body as the previous version, becomes a revisit record.
 //
 // After an error the capture is not in the archive, unless truncating the file failed too; that
 // file then keeps its ".open" name. The error wraps [ErrInvalid], [ErrClosed] or the cause, such as

@@ -108,9 +108,7 @@ func BenchmarkAppend(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "captures/s")
 		})
 		b.Run("what=append-parallel/with="+compressor.name, func(b *testing.B) {
-			opts := compressor.opts
-			opts.Writers = 2
-			a := benchFiles(b, opts)
+			a := benchFiles(b, compressor.opts)
 			b.SetBytes(int64(len(c.Body)))
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
@@ -317,8 +315,7 @@ func readBare(b *testing.B, data []byte, bounds []Location, compression warc.Com
 }
 
 // BenchmarkSnapshot reads all documents of a snapshot, all files from end to end, including
-// requests, and the documents one by one in the order of the index. Files are in the page cache
-// here; internal/bench/archive measures a disk.
+// requests, and the documents one by one in the order of the index. Files are in the page cache.
 func BenchmarkSnapshot(b *testing.B) {
 	n := 5000
 	if testing.Short() {
@@ -386,8 +383,7 @@ func BenchmarkScan(b *testing.B) {
 	})
 	for _, depth := range []int{1, 2, 4} {
 		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
-			var stats scan.Stats
-			o := scan.Options{Depth: depth, Progress: func(s scan.Stats) { stats = s }}
+			o := scan.Options{Depth: depth}
 			for b.Loop() {
 				s, err := a.Snapshot(Query{})
 				require.NoError(b, err)
@@ -396,7 +392,6 @@ func BenchmarkScan(b *testing.B) {
 				}
 				require.NoError(b, s.Close())
 			}
-			b.ReportMetric(stats.Busy.Seconds()/(stats.Busy+stats.Idle).Seconds(), "busy")
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // At the limits of valid times, each version is found from its own time up to that of the next one.
 func TestTimesAtTheEdges(t *testing.T) {
-	a := openDir(t, t.TempDir(), Options{KeepRepeats: true})
+	a := openDir(t, t.TempDir(), Options{})
 	times := []time.Time{
 		time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC),
 		time.Date(1969, 12, 31, 23, 59, 59, 999_999_000, time.UTC),

@@ -71,9 +71,8 @@ type Capture struct {
 	// wire. A field of the records says so.
 	Rebuilt bool
 
-	redacted bool      // the heads
-	record   *Resource // replaces the response, see AppendRecord
-	original string    // ID of the record that record is about
+	redacted bool   // the heads
+	about    string // ID of the record that Body is about, see AppendMetadata; "" for a capture
 }
 
 // isTooLong reports whether package warc would not read a head.
@@ -95,7 +94,7 @@ func (c *Capture) check() error {
 			ErrInvalid, c.Time)
 	}
 	isHead := bytes.HasPrefix(c.Head, []byte("HTTP/")) && headLen(c.Head) == len(c.Head)
-	if !isHead && c.record == nil { // only a response has a head
+	if !isHead && c.about == "" { // only a response has a head
 		return fmt.Errorf("%w: Head of %d bytes is not a status line, fields and one blank line",
 			ErrInvalid, len(c.Head))
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -51,6 +50,14 @@ func exists(files vfs.FS, name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// rename gives a file another name, durably. Its contents must be on disk already.
+func (a *Archive) rename(from, to string) error {
+	if err := a.fs.Rename(from, to); err != nil {
+		return err
+	}
+	return a.fs.Sync()
+}
+
 // source is a WARC file open for reading.
 type source struct {
 	io.ReaderAt
@@ -72,7 +79,7 @@ func (s *source) ahead(at, n int64) {
 // openFile opens a file of the archive, which may be renamed concurrently, or an imported one.
 func (a *Archive) openFile(name string) (*source, error) {
 	if isImport(name) {
-		return a.openImported(name)
+		return openImported(name)
 	}
 	var f vfs.File
 	var err error
@@ -92,33 +99,12 @@ func (a *Archive) openFile(name string) (*source, error) {
 	return &source{f, f, size, onDisk == name+unfinished}, nil
 }
 
-// isRemote reports whether a name is one for [Options.OpenImport].
-func isRemote(name string) bool { return strings.Contains(name, "://") }
-
 // isImport reports whether a name is that of an imported file, and not of one in the directory.
-func isImport(name string) bool { return filepath.IsAbs(name) || isRemote(name) }
+func isImport(name string) bool { return filepath.IsAbs(name) }
 
-// openImported opens an imported file.
-func (a *Archive) openImported(name string) (*source, error) {
-	if !isRemote(name) {
-		return openRegular(name)
-	}
-	if a.openImport == nil {
-		return nil, fmt.Errorf("%s: %w: set Options.OpenImport", name, fs.ErrNotExist)
-	}
-	f, size, err := a.openImport(name)
-	if err != nil {
-		return nil, err
-	}
-	closer, ok := f.(io.Closer)
-	if !ok {
-		closer = io.NopCloser(nil)
-	}
-	return &source{f, closer, size, false}, nil
-}
-
-// openRegular rejects files other than regular ones before opening them: opening a pipe may block.
-func openRegular(path string) (*source, error) {
+// openImported opens an imported file. It rejects files other than regular ones before opening them:
+// opening a pipe may block.
+func openImported(path string) (*source, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a regular file", path)

@@ -8,7 +8,7 @@
 // An [Archive] is a directory of WARC files, which any WARC tool can read, and an index that can be
 // rebuilt from them. [Archive.Snapshot] reads a whole site as of a time, [Archive.Import] adds files
 // of other programs, and [Archive.Erase] removes captures for good. Package archivehttp records an
-// http.Client, replay shows an archive in a browser, archivefs as files, and export converts it.
+// http.Client, replay shows an archive in a browser, and export converts it.
 //
 // # Trust and damage
 //

@@ -67,8 +67,8 @@ func (e *encoder) Write(p []byte) (int, error) {
 func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) error {
 	e.begin(out)
 	e.info = info
-	if c.record != nil {
-		return e.resource(c)
+	if c.about != "" {
+		return e.metadata(c)
 	}
 	request, response := warc.ID{}, warc.NewID()
 	var over warc.Head

@@ -205,7 +205,7 @@ func (e *erasure) prepare(a *Archive) (err error) {
 // erased already is not found again.
 func (e *erasure) run(ctx context.Context) (err error) {
 	a := e.archive
-	e.dropped = extsort.New(DefaultMemory, a.spill)
+	e.dropped = extsort.New(DefaultMemory)
 	defer e.dropped.Close()
 	e.erased, e.holes = map[string]bool{}, map[string]int{}
 	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on
@@ -269,10 +269,7 @@ func (e *erasure) name() error {
 	if exists(e.archive.fs, e.File) {
 		return nil
 	}
-	if err := e.archive.fs.Rename(e.File+moved, e.File); err != nil {
-		return err
-	}
-	if err := e.archive.fs.Sync(); err != nil {
+	if err := e.archive.rename(e.File+moved, e.File); err != nil {
 		return err
 	}
 	e.archive.announce(e.File)
@@ -310,7 +307,7 @@ func (e *erasure) plan(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
-// settle finishes the current files, waits until no append is older than that, and returns the names
+// settle finishes the current file, waits until no append is older than that, and returns the names
 // of all files that were there then.
 func (f *files) settle() ([]string, error) {
 	var idle []*encoder
@@ -322,18 +319,7 @@ func (f *files) settle() ([]string, error) {
 			f.encoders <- e
 		}
 	}()
-	err := f.halt(func(outputs []*output) error {
-		for _, o := range outputs {
-			if o.file == nil {
-				continue
-			}
-			if err := o.finish(); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := f.finish(); err != nil {
 		return nil, err
 	}
 	return f.list()
@@ -356,13 +342,9 @@ func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
 	if err != nil {
 		return err
 	}
-	x.mu.Lock()
-	fresh.names, fresh.bodies, fresh.limit = slices.Clone(x.names), x.bodies, x.limit
-	for name, f := range x.files {
-		copied := *f
-		fresh.files[name] = &copied
+	for name, end := range x.lend(fresh) {
+		fresh.files[name].end = end
 	}
-	x.mu.Unlock()
 	shadow := &Archive{environment: a.environment, index: fresh}
 	if err = fresh.lsm().Load(without(x, dropped)); err == nil {
 		err = shadow.indexMoved(file)

@@ -33,7 +33,7 @@ type eraseModel struct {
 
 func archiveToErase(t *testing.T, r *rand.Rand) *eraseModel {
 	m := &eraseModel{files: vfs.NewMem(), opts: Options{MaxFile: 3000, Level: -1, Compressors: 1,
-		Share: r.IntN(2) == 0, KeepRepeats: r.IntN(4) == 0}}
+		Share: r.IntN(2) == 0}}
 	m.opts.Compression = []warc.Compression{warc.Gzip, warc.Zstd, warc.None}[r.IntN(3)]
 	if r.IntN(2) == 0 {
 		m.opts.Level = 0
@@ -61,8 +61,7 @@ func archiveToErase(t *testing.T, r *rand.Rand) *eraseModel {
 		loc, err := a.Append(c)
 		require.NoError(t, err)
 		if r.IntN(6) == 0 {
-			_, err = a.AppendRecord(Resource{Type: "metadata", URL: url, Time: v.time, Of: loc,
-				ContentType: "text/plain", Block: []byte("about " + url)})
+			_, err = a.AppendMetadata(loc, warc.Field{Name: "note", Value: "about " + url})
 			require.NoError(t, err)
 		}
 		if !bytes.HasPrefix(c.Request, []byte("POST")) { // another answer, not a version of the page

@@ -69,29 +69,16 @@ func (e *erasure) scan(onDisk string, plan bool) (holes, error) {
 		return holes{}, err
 	}
 	defer f.Close()
-	r, err := a.reader(name)
-	if err != nil {
-		return holes{}, err
-	}
-	defer r.close()
-	if err := a.readTrusted(r, f, name, 0, f.size); err != nil {
-		return holes{}, err
-	}
 	s := &fileScan{erasure: e, name: name, file: f, plan: plan, found: holes{size: f.size}}
 	s.number, _ = a.index.file(name)
-	for rec, err := range r.warc.Records() {
-		if err == nil {
-			err = s.record(rec)
+	err = a.walk(f, name, 0, f.size, s.record, func(damage *warc.DamageError) error {
+		if s.last = (piece{}); plan {
+			e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
 		}
-		var damage *warc.DamageError
-		switch {
-		case errors.As(err, &damage):
-			if s.last = (piece{}); plan {
-				e.report.add(Fault{File: name, Offset: damage.Offset, Err: err})
-			}
-		case err != nil:
-			return s.found, err
-		}
+		return nil
+	})
+	if err != nil {
+		return s.found, err
 	}
 	if dict, err := a.dict(name); err != nil || len(dict) > 0 && len(s.found.erased) > 0 {
 		return s.found, errors.Join(err, errDict)

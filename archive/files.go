@@ -15,18 +15,18 @@ import (
 // concurrent use.
 type files struct {
 	encoders chan *encoder // idle ones
-	outputs  []*output
-	buffered int // maximum size of a capture that is compressed before an output is locked
+	out      *output       // nil if the archive is only read
+	buffered int           // maximum size of a capture that is compressed before out is locked
 	dir      vfs.FS
 	finished func(name string) // nil if nobody wants to know
-	another  func() *output    // an output that is not one of outputs
+	another  func() *output    // an output of the same kind
 
 	mu     sync.Mutex // guards what follows
 	stats  Stats
 	closed bool
 }
 
-// newFiles makes the compressors and outputs that s asks for, and checks that files can be created.
+// newFiles makes the compressors and the output that s asks for, and checks that files can be created.
 func newFiles(dir vfs.FS, s settings) (*files, error) {
 	f := &files{encoders: make(chan *encoder, s.compressors), buffered: maxBuffered, dir: dir}
 	names, err := dir.List()
@@ -38,17 +38,13 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 		clock.seen(name)
 	}
 	f.another = func() *output {
-		return &output{dir: dir, prefix: s.prefix, info: s.info, step: s.writers,
+		return &output{dir: dir, prefix: s.prefix, info: s.info,
 			encoder: newEncoder(s.encoder), maxFile: s.maxFile, syncEvery: s.syncEvery,
 			finished: s.encoder.Compression.Extension(), clock: clock}
 	}
-	for i := range s.writers {
-		o := f.another()
-		o.serial = i
-		o.renew()
-		f.outputs = append(f.outputs, o)
-	}
-	if err := f.outputs[0].probe(); err != nil {
+	f.out = f.another()
+	f.out.renew()
+	if err := f.out.probe(); err != nil {
 		return nil, openError(err)
 	}
 	for range s.compressors {
@@ -78,37 +74,21 @@ func (f *files) append(c *Capture, x indexer) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
-	o := f.pick(c.size())
-	defer f.announce(o)
-	defer o.load.Add(-c.size())
+	defer f.announce()
 	// A large capture is not buffered in memory. It locks the output until it is written.
 	if c.size() > int64(f.buffered) {
-		return f.write(o, e, c, of, x, true)
+		return f.write(e, c, of, x, true)
 	}
-	if err := e.capture(c, of, *o.id.Load(), nil); err != nil {
+	if err := e.capture(c, of, *f.out.id.Load(), nil); err != nil {
 		return Location{}, fmt.Errorf("archive: compress: %w", err)
 	}
-	return f.write(o, e, c, of, x, false)
+	return f.write(e, c, of, x, false)
 }
 
-// pick chooses the least loaded output, and adds size to its load. Records name their file, so the
-// output is chosen before a capture is compressed.
-func (f *files) pick(size int64) *output {
-	least := f.outputs[0]
-	for _, o := range f.outputs[1:] {
-		if o.load.Load() < least.load.Load() {
-			least = o
-		}
-	}
-	least.load.Add(size)
-	return least
-}
-
-// write writes a capture to a file: c itself, or its encoded form in e. The order of captures is
+// write writes a capture to the file: c itself, or its encoded form in e. The order of captures is
 // decided here, not by their times.
-func (f *files) write(o *output, e *encoder, c *Capture, of original, x indexer, direct bool) (
-	Location, error,
-) {
+func (f *files) write(e *encoder, c *Capture, of original, x indexer, direct bool) (Location, error) {
+	o := f.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if f.isClosed() {
@@ -156,21 +136,21 @@ func (f *files) write(o *output, e *encoder, c *Capture, of original, x indexer,
 }
 
 // announce tells which files were finished.
-func (f *files) announce(o *output) {
+func (f *files) announce() {
 	if f.finished == nil {
 		return
 	}
-	o.mu.Lock()
-	done := o.done
-	o.done = nil
-	o.mu.Unlock()
+	f.out.mu.Lock()
+	done := f.out.done
+	f.out.done = nil
+	f.out.mu.Unlock()
 	for _, name := range done {
 		f.finished(name)
 	}
 }
 
-// isClosed requires that an output is locked. Closing locks it too, so it waits for a write that
-// began before.
+// isClosed requires that out is locked, or its answer may be old. Closing locks it too, so it waits
+// for a write that began before.
 func (f *files) isClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,34 +165,22 @@ func (f *files) count(change func(*Stats)) {
 	change(&f.stats)
 }
 
-// halt calls do with all outputs locked, so that no append runs.
-func (f *files) halt(do func([]*output) error) error {
-	for _, o := range f.outputs {
-		o.mu.Lock()
-		defer o.mu.Unlock()
+// force forces earlier appends to disk.
+func (f *files) force() error {
+	if err := f.out.force(); err != nil {
+		return fmt.Errorf("archive: sync: %w: open the archive again, and append again all captures "+
+			"since the last sync", err)
 	}
-	return do(f.outputs)
-}
-
-// force forces earlier appends to disk. It tries all outputs, and returns the first error.
-func (f *files) force() (first error) {
-	const remedy = "open the archive again, and append again all captures since the last sync"
-	for _, o := range f.outputs {
-		if err := o.force(); err != nil && first == nil {
-			first = fmt.Errorf("archive: sync: %w: %s", err, remedy)
-		}
-	}
-	return first
+	return nil
 }
 
 // list returns the sorted names of all WARC files in the directory.
 func (f *files) list() (names []string, err error) {
-	// The lock excludes renames during the listing, so no file is missed.
-	err = f.halt(func([]*output) (err error) {
-		names, err = f.dir.List()
-		return err
-	})
-	if err != nil {
+	if f.out != nil { // exclude renames during the listing, so that no file is missed
+		f.out.mu.Lock()
+		defer f.out.mu.Unlock()
+	}
+	if names, err = f.dir.List(); err != nil {
 		return nil, fmt.Errorf("archive: list files: %w", err)
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return !isWARC(name) }), nil
@@ -229,27 +197,29 @@ func isWARC(name string) bool {
 	return false
 }
 
-// close finishes the current files, and returns the first error.
+// finish finishes the current file, if there is one.
+func (f *files) finish() error {
+	f.out.mu.Lock()
+	defer f.out.mu.Unlock()
+	if f.out.file == nil {
+		return nil
+	}
+	return f.out.finish()
+}
+
+// close finishes the current file.
 func (f *files) close() error {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	defer func() {
-		for _, o := range f.outputs {
-			o.forces.Wait()
-			f.announce(o)
-		}
-	}()
-	return f.halt(func(outputs []*output) (first error) {
-		for _, o := range outputs {
-			if o.file == nil {
-				continue
-			}
-			if err := o.finish(); err != nil && first == nil {
-				first = fmt.Errorf(
-					"archive: close: %w: a power failure may lose part of the last file", err)
-			}
-		}
-		return first
-	})
+	if f.out == nil {
+		return nil
+	}
+	err := f.finish()
+	f.out.forces.Wait()
+	f.announce()
+	if err != nil {
+		err = fmt.Errorf("archive: close: %w: a power failure may lose part of the last file", err)
+	}
+	return err
 }

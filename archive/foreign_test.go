@@ -103,25 +103,26 @@ func TestUnfinishedCopyOfAFinishedFile(t *testing.T) {
 
 // A truncated or damaged dictionary makes its file unreadable, but not the archive.
 func TestBrokenDictionary(t *testing.T) {
-	opts := Options{Compression: warc.Zstd, Dict: encoderDict(t)}
+	opts := Options{Compression: warc.None}
 	from := t.TempDir()
 	a := openDir(t, from, opts)
-	loc, err := a.Append(page("http://a.test/", "one"))
+	_, err := a.Append(page("http://a.test/", "one"))
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
-	whole, err := os.ReadFile(filepath.Join(from, loc.File))
+	file := dictDir(t, from, encoderDict(t))[0]
+	whole, err := os.ReadFile(filepath.Join(from, file))
 	require.NoError(t, err)
-	preface := len(warc.AppendDict(nil, opts.Dict))
+	preface := len(warc.AppendDict(nil, encoderDict(t)))
 	for _, cut := range []int{1, 4, 6, 8, 100, preface - 1, preface, preface + 5} {
 		dir := t.TempDir()
-		path := filepath.Join(dir, loc.File)
+		path := filepath.Join(dir, file)
 		require.NoError(t, os.WriteFile(path+unfinished, whole[:cut], 0o644))
 		a := openDir(t, dir, opts)
 		require.NoFileExists(t, path, "cut at %d", cut)
 		require.NoFileExists(t, path+unfinished, "cut at %d", cut)
 		require.NoError(t, a.Close())
 	}
-	for _, name := range []string{loc.File, "other.warc.zst", "other.warc.zst.open"} {
+	for _, name := range []string{file, "other.warc.zst", "other.warc.zst.open"} {
 		dir := t.TempDir()
 		broken := slices.Concat([]byte("\x5d\x2a\x4d\x18\xff\xff\xff\xff"), whole[8:])
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), broken, 0o644))
@@ -298,7 +299,7 @@ func TestPendingEntriesAreSmall(t *testing.T) {
 	records = nil
 	a := openDir(t, t.TempDir(), Options{})
 	before := heap()
-	f, err := openRegular(path)
+	f, err := openImported(path)
 	require.NoError(t, err)
 	found, err := a.indexFile(f, path, 0, f.size)
 	require.NoError(t, errors.Join(err, f.Close()))
@@ -422,12 +423,19 @@ func TestHostsWithInvalidUTF8(t *testing.T) {
 
 // Files with the same dictionary share it in memory.
 func TestFilesShareADictionary(t *testing.T) {
-	a := openDir(t, t.TempDir(), Options{Compression: warc.Zstd, Dict: encoderDict(t), MaxFile: 1})
-	var first []byte
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{Compression: warc.None, MaxFile: 1})
 	for i := range 3 {
-		loc, err := a.Append(page(fmt.Sprintf("http://a.test/%d", i), "body"))
+		_, err := a.Append(page(fmt.Sprintf("http://a.test/%d", i), "body"))
 		require.NoError(t, err)
-		dict, err := a.dict(loc.File)
+	}
+	require.NoError(t, a.Close())
+	names := dictDir(t, dir, encoderDict(t))
+	require.Len(t, names, 3)
+	a = openDir(t, dir, Options{})
+	var first []byte
+	for _, name := range names {
+		dict, err := a.dict(name)
 		require.NoError(t, err)
 		if first == nil {
 			first = dict

@@ -19,11 +19,11 @@ import (
 // index may have to be rebuilt from the files.
 const importsName = "imports.txt"
 
-// Import indexes WARC and ARC files of other programs in place: nothing is copied, and they are
-// never modified. From then on they belong to the archive, by their absolute paths, or by their
-// names if [Options.OpenImport] opens them. To remove one, delete its line from imports.txt in the
-// directory of the archive, and open it with [Options.Reindex]. Data appended to such a file later
-// is found by the next [Open], or by importing it again.
+// Import indexes WARC files of other programs in place: nothing is copied, and they are
+// never modified. From then on they belong to the archive, by their absolute paths. To remove one,
+// delete its line from imports.txt in the directory of the archive, and open it with
+// [Options.Reindex]. Data appended to such a file later is found by the next [Open], or by importing
+// it again.
 //
 // After damage, only records that provably belong to the file are indexed; see [Options.Salvage].
 // The report lists each damaged part. A member that expands to more than 1,100 times its size is
@@ -37,10 +37,7 @@ func (a *Archive) Import(paths ...string) (found Report, err error) {
 	a.imports.adding.Lock()
 	defer a.imports.adding.Unlock()
 	for _, path := range paths {
-		abs, err := path, error(nil)
-		if !isRemote(path) {
-			abs, err = filepath.Abs(path)
-		}
+		abs, err := filepath.Abs(path)
 		if err == nil {
 			err = a.importFile(abs, &found)
 		}
@@ -67,7 +64,7 @@ func (a *Archive) importFile(path string, found *Report) error {
 	case strings.ContainsAny(path, "\r\n"):
 		return errors.New("a path with a line break cannot be listed in " + importsName)
 	}
-	f, err := a.openImported(path)
+	f, err := openImported(path)
 	if err != nil {
 		return err
 	}
@@ -116,7 +113,7 @@ func (a *Archive) recoverImports() error {
 		return err
 	}
 	for _, path := range a.imports.list() {
-		f, err := a.openImported(path)
+		f, err := openImported(path)
 		if err != nil {
 			continue
 		}
@@ -225,10 +222,7 @@ func parseImports(text string) (paths []string, err error) {
 		if !isImport(path) {
 			return nil, fmt.Errorf("line %d: %.200q is not an absolute path", n, path)
 		}
-		if !isRemote(path) {
-			path = filepath.Clean(path)
-		}
-		paths = append(paths, path)
+		paths = append(paths, filepath.Clean(path))
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), nil

@@ -55,9 +55,9 @@ func (s *store) Stats() (stats Stats) {
 	return stats
 }
 
-// out returns the only output, which must be idle.
+// out returns the output, which must be idle.
 func (s *store) out() *output {
-	return s.outputs[0]
+	return s.files.out
 }
 
 // testEncoder compresses with gzip at a level as in Options.

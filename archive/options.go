@@ -3,7 +3,6 @@ package archive
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"runtime"
 	"slices"
@@ -55,9 +54,6 @@ type Options struct {
 	// times as long for 4 % fewer. Negative means no compression, still as gzip.
 	Level int
 
-	// Dict is a dictionary for warc.Zstd. Each file begins with it. nil means none.
-	Dict []byte
-
 	// Info holds named fields for the warcinfo record of each file, such as operator, robots,
 	// description or http-header-user-agent. nil means software, format and conformsTo alone. These
 	// are always written, unless Info has another value, or "" to omit one.
@@ -68,10 +64,6 @@ type Options struct {
 	// not wait as long as the disk keeps up. 1 makes every Append wait for the disk. 0 means 64
 	// MiB. Negative means to sync only finished files, before the index is written, and on Sync.
 	SyncEvery int64
-
-	// Writers is the number of files that are written at the same time. More than one helps with
-	// many large bodies, which are compressed directly into a file. Zero or negative means 1.
-	Writers int
 
 	// Compressors is the number of captures that may be compressed at a time. Further callers wait,
 	// so it bounds the memory of the archive. Zero or negative means one per GOMAXPROCS.
@@ -87,16 +79,6 @@ type Options struct {
 	// such records, and damage may expose them as pages that were never fetched. false means that
 	// such a file is read up to its first damage.
 	Salvage bool
-
-	// OpenImport opens imported files that are not on a disk: those whose names have "://" in them,
-	// such as "https://bucket.example.org/2026.warc.gz". It returns the file and its size in bytes.
-	// The file is read concurrently, and closed if it is an io.Closer. OpenImport is called again
-	// whenever a record is read, so it should be cheap. nil means that such files are missing.
-	OpenImport func(name string) (f io.ReaderAt, size int64, err error)
-
-	// KeepRepeats stores a body even if the previous version has the same one. false means that
-	// such a capture becomes a small revisit record.
-	KeepRepeats bool
 
 	// Share searches for the body of a 200 of 1 KiB or more under all URLs of the archive,
 	// including earlier crawls. If it is found, a revisit record is written that names the URL and
@@ -129,10 +111,6 @@ type Options struct {
 	// lacks take some 200 bytes of memory each. Append and Import fail with [ErrReadOnly]. false
 	// means that the directory is written to, and created if it is missing.
 	ReadOnly bool
-
-	// SpillDir is the directory for the temporary files of snapshots whose pointers do not fit into
-	// [Query.Memory]. "" means [os.TempDir].
-	SpillDir string
 }
 
 // settings are validated options.
@@ -142,7 +120,6 @@ type settings struct {
 	encoder     warc.EncoderOptions
 	maxFile     int64
 	syncEvery   int64
-	writers     int
 	compressors int
 }
 
@@ -150,17 +127,17 @@ type settings struct {
 func (o Options) validate() (s settings, err error) {
 	s = settings{
 		prefix: cmp.Or(o.Prefix, DefaultPrefix),
-		encoder: warc.EncoderOptions{Compression: o.Compression, Level: o.Level, Dict: o.Dict,
+		encoder: warc.EncoderOptions{Compression: o.Compression, Level: o.Level,
 			NoBlockDigest: o.NoBlockDigest},
-		maxFile:   cmp.Or(o.MaxFile, DefaultMaxFile),
-		syncEvery: cmp.Or(o.SyncEvery, DefaultSyncEvery),
-		writers:   max(o.Writers, 1), compressors: o.Compressors,
+		maxFile:     cmp.Or(o.MaxFile, DefaultMaxFile),
+		syncEvery:   cmp.Or(o.SyncEvery, DefaultSyncEvery),
+		compressors: o.Compressors,
 	}
 	if s.compressors <= 0 {
 		s.compressors = runtime.GOMAXPROCS(0)
 	}
 	if _, err := warc.NewEncoder(s.encoder); err != nil {
-		return s, fmt.Errorf("archive: open: Compression, Level %d or Dict: %w", o.Level, err)
+		return s, fmt.Errorf("archive: open: Compression or Level %d: %w", o.Level, err)
 	}
 	if !isFileName(s.prefix) {
 		return s, fmt.Errorf("archive: open: Prefix %.100q cannot begin a file name", s.prefix)

@@ -20,9 +20,8 @@ const unfinished = ".open"
 
 // output is a sequence of files, of which at most one is open. Its methods require that mu is held.
 type output struct {
-	mu   sync.Mutex
-	load atomic.Int64            // bytes of captures that are being appended
-	id   atomic.Pointer[warc.ID] // of the warcinfo record of file, or the next one
+	mu sync.Mutex
+	id atomic.Pointer[warc.ID] // of the warcinfo record of file, or the next one
 
 	dir       vfs.FS
 	prefix    string
@@ -33,8 +32,7 @@ type output struct {
 	encoder   *encoder // of the warcinfo records
 	clock     *clock
 
-	serial   int      // of the next file; other outputs of the archive have others
-	step     int      // to the next serial
+	serial   int      // of the next file
 	begun    int64    // number of files created since takeBegun
 	file     *handle  // nil if none is open
 	name     string   // of file, when it is finished
@@ -88,20 +86,14 @@ func (o *output) createAs(name, onDisk string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	o.serial += max(o.step, 1)
+	o.serial++
 	o.begun++
 	o.file, o.name, o.captures = &handle{File: f}, name, 0
 	o.whole, o.end, o.synced, o.started = 0, 0, 0, 0
 	o.encoder.begin(o)
 	o.encoder.h = warc.Head{Type: "warcinfo", ID: *o.id.Load(), Date: now, Filename: name,
 		ContentType: "application/warc-fields"}
-	if preface := o.encoder.warc.Preface(); len(preface) > 0 {
-		_, err = o.Write(preface)
-	}
-	if err == nil {
-		err = o.encoder.record(o.info)
-	}
-	if err == nil {
+	if err = o.encoder.record(o.info); err == nil {
 		err = o.dir.Sync()
 	}
 	if err != nil {

@@ -44,10 +44,6 @@ func (a *Archive) pending(c Capture) *pending {
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
 	n.key, n.long = keyOf(c.URL, askedOf(c.Request, n.status, head.Get("Content-Range")))
 	n.posted = isPosted(c.Request)
-	if c.record != nil {
-		n.status, n.media = 200, mediaType(c.record.ContentType)
-		n.key, n.long = urlkey.Of(c.URL)
-	}
 	return n
 }
 
@@ -69,7 +65,7 @@ func (n *pending) repeats(sum *[sha1.Size]byte) (of original, err error) {
 // often equal, but their heads matter.
 func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 	a, c := n.archive, &n.capture
-	if c.record != nil && !c.record.isVersion() {
+	if c.about != "" {
 		return of, nil
 	}
 	e, found, err := a.index.changed(n.key, microseconds(c.Time))
@@ -79,8 +75,7 @@ func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 	if found {
 		n.prior = fromMicroseconds(e.time)
 	}
-	whole := c.record == nil && n.status == 200 && c.bodySize() > 0 && !a.keepRepeats &&
-		c.Truncated == ""
+	whole := n.status == 200 && c.bodySize() > 0 && c.Truncated == ""
 	switch {
 	case found && n.status == 304:
 		return a.originalOf(warc.ProfileNotModified, c.URL, &e)
@@ -114,7 +109,7 @@ func (a *Archive) originalOf(profile, url string, e *entry) (of original, err er
 // that the ends of a file are recorded in order.
 func (n *pending) written(of original, sum *[sha1.Size]byte, start int64, loc Location, end int64) {
 	c := &n.capture
-	if c.record != nil && !c.record.isVersion() {
+	if c.about != "" {
 		n.archive.index.add(loc.File, "", nil, "", end)
 		return
 	}
@@ -129,8 +124,7 @@ func (n *pending) written(of original, sum *[sha1.Size]byte, start int64, loc Lo
 	case e.kind == Unchanged: // a 304 for an unknown version
 	default:
 		e.digest = sha1Digest(sum)
-		if c.record == nil && n.status == 200 && c.Truncated == "" && c.bodySize() >= minShared &&
-			isPlain(n.key) {
+		if n.status == 200 && c.Truncated == "" && c.bodySize() >= minShared && isPlain(n.key) {
 			body = e.digest
 		}
 	}

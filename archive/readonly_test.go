@@ -69,7 +69,8 @@ func TestReadOnly(t *testing.T) {
 			require.NoError(t, a.Close())
 			require.NoError(t, change(dir))
 			before := state(t, dir)
-			opts := Options{ReadOnly: true, SpillDir: spill}
+			t.Setenv("TMPDIR", spill)
+			opts := Options{ReadOnly: true}
 			first, err := Open(dir, opts)
 			require.NoError(t, err)
 			second, err := Open(dir, opts)

@@ -1,11 +1,9 @@
 package archive
 
 import (
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,12 +11,6 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
-
-// ours matches the names that newName returns.
-var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-([0-9a-f]{12})\.warc(\.gz|\.zst)?$`)
-
-// isOurs reports whether, by its name, all records of a file have the ID of its warcinfo record.
-func isOurs(name string) bool { return ours.MatchString(name) }
 
 // recover updates the index from the files of a directory that no process writes to. Files of
 // crashed writers are truncated to their last complete capture and finished.
@@ -104,10 +96,7 @@ func (a *Archive) finishCrashed(f vfs.File, name string, t *tail, size int64) er
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := a.fs.Rename(name+unfinished, name); err != nil {
-		return err
-	}
-	if err := a.fs.Sync(); err != nil {
+	if err := a.rename(name+unfinished, name); err != nil {
 		return err
 	}
 	a.announce(name)
@@ -119,7 +108,7 @@ const maxPreface = 64 << 10
 
 // hasCapture reports whether a file of unknown ID has an intact record that a crash in the middle of
 // its first capture does not leave.
-func (a *Archive) hasCapture(f io.ReaderAt, name string, size int64) (bool, error) {
+func (a *Archive) hasCapture(f io.ReaderAt, name string, size int64) (found bool, err error) {
 	r, err := a.reader(name)
 	if err != nil {
 		return false, err
@@ -128,68 +117,11 @@ func (a *Archive) hasCapture(f io.ReaderAt, name string, size int64) (bool, erro
 	if id, err := identity(r, f, name, size); id != "" || err != nil {
 		return false, err
 	}
-	r.readAt(f, name, 0, size)
-	r.warc.SetSalvage(true)
-	if isImport(name) {
-		r.warc.SetMaxRatio(maxRatio)
-	}
-	for rec, err := range r.warc.Records() {
-		found := err == nil && rec.Type() != "request" && rec.Type() != "warcinfo"
-		if err == nil {
-			err = rec.Close()
-		}
-		switch {
-		case err != nil && !errors.Is(err, warc.ErrDamaged):
-			return false, err
-		case err == nil && found:
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// Report is the result of indexing WARC files, or of [Archive.Verify].
-type Report struct {
-	Files    int
-	Versions int
-	Records  int64 // that Verify has read
-	Unnamed  int   // versions without an address, because they share a member with others
-
-	// Damage lists the first thousand damaged parts. Faults is the number of all of them, and
-	// Damaged their known size in bytes.
-	Damage  []Fault
-	Faults  int
-	Damaged int64
-
-	// Erased is the number of versions that Erase has removed.
-	Erased int
-
-	// Missing are the files that belong to the archive and do not exist.
-	Missing []string
-}
-
-// maxDamage bounds the list in a report: files may be hostile.
-const maxDamage = 1000
-
-// add adds a damaged part.
-func (r *Report) add(d Fault) {
-	r.Faults++
-	if r.Damaged += d.Length; len(r.Damage) < maxDamage {
-		r.Damage = append(r.Damage, d)
-	}
-}
-
-// count adds one file.
-func (r *Report) count(t *tail) {
-	r.Files++
-	r.Versions += t.Versions
-	r.Unnamed += t.Unnamed
-	for _, d := range t.Damage {
-		r.add(d)
-		r.Damaged -= d.Length
-	}
-	r.Faults += t.Faults - len(t.Damage)
-	r.Damaged += t.Damaged
+	err = r.search(f, name, size, func(rec *warc.Record) bool {
+		found = rec.Type() != "request" && rec.Type() != "warcinfo"
+		return found
+	})
+	return found, err
 }
 
 // Recovered returns what [Open] found that the index lacked: records from before a crash, data
@@ -210,10 +142,11 @@ type tail struct {
 }
 
 // damaged records that a file cannot be trusted from an offset on.
-func (t *tail) damaged(d *warc.DamageError) {
+func (t *tail) damaged(d *warc.DamageError) error {
 	if t.broken < 0 {
 		t.broken, t.err = d.Offset, d
 	}
+	return nil
 }
 
 // intact records that a file can be trusted again from an offset on.
@@ -276,29 +209,16 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 	if from == to {
 		return t, nil
 	}
-	r, err := a.reader(name)
+	err = a.walk(f, name, from, to, func(rec *warc.Record) error {
+		if err := a.indexRecord(rec, name, &t); err != nil {
+			return err
+		}
+		return a.index.admit()
+	}, t.damaged)
+	if err == nil {
+		err = a.pair(&t, neighbor{})
+	}
 	if err != nil {
-		return t, err
-	}
-	defer r.close()
-	if err := a.readTrusted(r, f, name, from, to-from); err != nil {
-		return t, err
-	}
-	for rec, err := range r.warc.Records() {
-		if err == nil {
-			err = a.indexRecord(rec, name, &t)
-		}
-		var damage *warc.DamageError
-		if errors.As(err, &damage) {
-			t.damaged(damage)
-		} else if err != nil {
-			return t, err
-		}
-		if err := a.index.admit(); err != nil {
-			return t, err
-		}
-	}
-	if err := a.pair(&t, neighbor{}); err != nil {
 		return t, err
 	}
 	// In a file of ours, everything after the last complete capture was left by a crash. Another
@@ -333,64 +253,6 @@ func (x *index) salvage(name string) {
 	defer x.mu.Unlock()
 	x.fileLocked(name).salvaged = true
 	x.dirty = true
-}
-
-// maxRatio is how many times its size a member in a file of another program may expand to. It is
-// more than gzip can reach. A page of one repeated byte that is compressed with zstd exceeds it; in
-// our own files it may.
-const maxRatio = 1100
-
-// readTrusted makes the reader read a part of a file, and sets which records it accepts. In a file
-// of ours, all records must have its ID.
-func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, length int64) error {
-	id, err := identity(r, f, name, from+length)
-	if err != nil {
-		return err
-	}
-	r.readAt(f, name, from, length)
-	if id == "" || isImport(name) {
-		r.warc.SetMaxRatio(maxRatio)
-	}
-	if id != "" {
-		r.warc.Require(id)
-	} else {
-		r.warc.SetSalvage(a.salvage || a.index.isSalvaged(name))
-	}
-	return nil
-}
-
-// identity returns the ID of a file of ours, or "" if no record has it. It is believed if an intact
-// record has it and the name of the file ends in the same digits: the first record may be damaged,
-// and a body that looks like a record cannot know them. Without compression, no checksum tells
-// whether a header is intact, so two records have to agree.
-func identity(r *reader, f io.ReaderAt, name string, size int64) (string, error) {
-	m := ours.FindStringSubmatch(name)
-	if m == nil {
-		return "", nil
-	}
-	r.readAt(f, name, 0, size)
-	r.warc.SetSalvage(true)
-	last := ""
-	for rec, err := range r.warc.Records() {
-		id := ""
-		if err == nil {
-			id = rec.Fields().URI("WARC-Warcinfo-ID")
-			if rec.Type() == "warcinfo" {
-				id = rec.Fields().URI("WARC-Record-ID")
-			}
-			err = rec.Close()
-		}
-		switch {
-		case err != nil && !errors.Is(err, warc.ErrDamaged):
-			return "", err
-		case err == nil && strings.HasSuffix(id, m[2]):
-			if id == last || m[3] != "" {
-				return strings.Clone(id), nil
-			}
-			last = strings.Clone(id)
-		}
-	}
-	return last, nil
 }
 
 // indexRecord adds a record to the index, if it is a version of a URL. Closing the record verifies
@@ -485,105 +347,4 @@ func (a *Archive) complete(key string, e *entry, ref reference, name string) err
 		e.prior, e.hasPrior = last.time, true
 	}
 	return err
-}
-
-// target is what a record answers: its URL, and the part of which it is, by Content-Range.
-type target struct{ url, part string }
-
-// entryOf returns the index entry of a record. Requests, metadata and conversions are not versions
-// of their URL; neither are records without a URL or a date. The body is written to payload if that
-// is not nil.
-func entryOf(rec *warc.Record, payload io.Writer) (e entry, of target, ok bool, err error) {
-	kind, fields := rec.Type(), rec.Fields()
-	date, dated := fields.Date()
-	url := fields.URI("WARC-Target-URI")
-	if kind != "response" && kind != "revisit" && kind != "resource" || !dated || url == "" ||
-		len(url) > maxURL || strings.ContainsAny(url, "\x00"+askedMark) || strings.IndexByte(url, 0xff) >= 0 {
-		return e, of, false, nil
-	}
-	of.url = url
-	e = entry{time: microseconds(date), offset: rec.Offset, truncated: !isComplete(fields),
-		digest: parseDigest(fields.Get("WARC-Payload-Digest"))}
-	contentType := fields.Get("Content-Type")
-	var body io.Reader = rec
-	if isHTTP(contentType) {
-		h, err := rec.HTTP()
-		if err != nil {
-			return e, of, false, err
-		}
-		e.status, e.media, body = h.Status(), mediaType(h.Get("Content-Type")), h.Body
-		of.part = h.Get("Content-Range")
-	} else if e.media = mediaType(contentType); kind != "revisit" {
-		e.status = 200 // a file, or a response of a protocol without status codes
-	}
-	e.kind = kindOf(e.status, kind == "revisit")
-	if e.kind == Unchanged {
-		e.digest = e.digest.repeated()
-	}
-	if e.digest != "" || e.kind != Changed {
-		if payload != nil {
-			_, err = io.Copy(payload, body)
-		}
-		return e, of, true, err
-	}
-	// Without a digest, no later version could be recognized as unchanged.
-	sum := sha1.New()
-	if payload != nil {
-		body = io.TeeReader(body, payload)
-	}
-	_, err = io.Copy(sum, body)
-	e.digest = sha1Digest((*[sha1.Size]byte)(sum.Sum(nil)))
-	return e, of, true, err
-}
-
-// isComplete reports whether a record contains everything that its digest covers: it is neither
-// truncated nor segmented (WARC 1.1, section 7). A revisit record counts as complete, although it
-// omits the body.
-func isComplete(fields warc.Fields) bool {
-	cut := fields.Get("WARC-Truncated")
-	omitted := fields.Type() == "revisit" && cut == "length"
-	return (cut == "" || omitted) && fields.Get("WARC-Segment-Number") == ""
-}
-
-// isHTTP reports whether a Content-Type is that of an HTTP message.
-func isHTTP(contentType string) bool {
-	return strings.HasPrefix(strings.ToLower(contentType), "application/http")
-}
-
-// noBody is the digest of an empty body.
-var noBody = sha1.Sum(nil)
-
-// repeated returns the digest of an unchanged version for the index. That of an empty body is
-// dropped: many writers use it for the 304 itself, and not for the referenced body.
-func (d digest) repeated() digest {
-	if d.is(&noBody) {
-		return ""
-	}
-	return d
-}
-
-// kindOf returns the result of a visit.
-func kindOf(status int, revisit bool) Kind {
-	switch {
-	case revisit || status == 304:
-		return Unchanged
-	case status >= 400 || status < 100:
-		return Failed
-	}
-	return Changed
-}
-
-// maxMedia bounds a media type; real ones are half as long.
-const maxMedia = 127
-
-// mediaType returns a Content-Type in lower case and without parameters, or "" if it is invalid.
-func mediaType(contentType string) string {
-	media, _, _ := strings.Cut(contentType, ";")
-	media = strings.ToLower(strings.TrimSpace(media))
-	if len(media) > maxMedia || strings.ContainsFunc(media, func(r rune) bool {
-		return r <= ' ' || r > '~' || r == '"' || r == '\\'
-	}) {
-		return ""
-	}
-	return media
 }

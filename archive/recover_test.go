@@ -158,7 +158,7 @@ func TestIterationDuringAppends(t *testing.T) {
 		all.Go(func() {
 			for range 2 {
 				n := 0
-				for v, err := range a.ValidAt(someTime, "", "") {
+				for v, err := range a.All() {
 					if err == nil {
 						_, err = a.Body(v)
 					}
@@ -166,7 +166,9 @@ func TestIterationDuringAppends(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					n++
+					if !v.Time.After(someTime) {
+						n++
+					}
 				}
 				if n != 40 {
 					t.Error(n)

@@ -63,9 +63,14 @@ func TestScanMatchesSnapshot(t *testing.T) {
 			return cmd
 		}),
 	}
-	dict := encoderDict(t)
-	for i, opts := range []Options{{MaxFile: 6000}, {Compression: warc.Zstd, Dict: dict}} {
+	for i, opts := range []Options{{MaxFile: 6000}, {Compression: warc.Zstd}, {Compression: warc.None}} {
 		a, m := randomArchive(t, uint64(i), 80, opts)
+		if opts.Compression == warc.None {
+			require.NoError(t, a.Close())
+			dictDir(t, a.dir, encoderDict(t))
+			a = openDir(t, a.dir, Options{})
+			t.Cleanup(func() { require.NoError(t, a.Close()) })
+		}
 		for name, start := range starters {
 			if testing.Short() && name == "process" {
 				continue

@@ -86,7 +86,7 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	if q.Relations == 0 {
 		q.Relations = allen.Latest
 	}
-	s := &Snapshot{archive: a, pointers: extsort.New(q.Memory, a.spill)}
+	s := &Snapshot{archive: a, pointers: extsort.New(q.Memory)}
 	w := newWalk(a, &q, s.pointers)
 	for i := 0; i < len(spans) && err == nil; i++ {
 		err = w.span(spans[i])

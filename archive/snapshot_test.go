@@ -113,7 +113,7 @@ func TestSnapshotsMatchModel(t *testing.T) {
 	}
 	for seed := range uint64(3) {
 		opts := []Options{
-			{MaxFile: 6000}, {Compression: warc.Zstd, MaxFile: 3000}, {KeepRepeats: true},
+			{MaxFile: 6000}, {Compression: warc.Zstd, MaxFile: 3000}, {Share: true},
 		}
 		a, m := randomArchive(t, seed, 60, opts[seed])
 		first, last := m[10].at, m[len(m)-20].at
@@ -206,7 +206,7 @@ func TestLargeSnapshots(t *testing.T) {
 
 // A missing or truncated file affects only its own documents.
 func TestDocumentsOfLostFiles(t *testing.T) {
-	a, _ := randomArchive(t, 3, 60, Options{MaxFile: 3000, KeepRepeats: true})
+	a, _ := randomArchive(t, 3, 60, Options{MaxFile: 3000})
 	s, err := a.Snapshot(Query{Relations: allen.Found, Failed: true})
 	require.NoError(t, err)
 	names, err := a.Files()

@@ -1,24 +1,26 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
 // validAt returns the bodies of the pages that were valid at a time, by URL.
 func validAt(t testing.TB, a *Archive, at time.Time) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
-	for v, err := range a.ValidAt(at, "", "") {
+	for found, err := range a.All() {
 		require.NoError(t, err)
-		if v.Content != (Location{}) && v.ContentStatus == 200 {
+		v, err := a.At(found.URL, at)
+		if !errors.Is(err, ErrNotFound) {
+			require.NoError(t, err)
+		}
+		if _, done := pages[v.URL]; !done && v.Content != (Location{}) && v.ContentStatus == 200 {
 			text, err := a.Body(v)
 			require.NoError(t, err)
 			pages[v.URL] = string(text)
@@ -46,38 +48,17 @@ func (m model) validIn(at time.Time) map[string]string {
 	return pages
 }
 
-// Random histories at random times, whole and by ranges of keys. In the last one, URLs have more
-// versions than ValidAt reads one by one.
-func TestValidAtMatchesModel(t *testing.T) {
+// Random histories at random times.
+func TestAtMatchesModelAtRandomTimes(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		a, m := randomArchive(t, seed, []int{100, 150, 150, 1000}[seed], Options{MaxFile: 5000})
 		for range 20 {
 			at := m[0].at.Add(time.Duration(r.Int64N(int64(m[len(m)-1].at.Sub(m[0].at)))))
 			require.Equal(t, m.validIn(at), validAt(t, a, at), "seed %d", seed)
-			var keys []string
-			for v, err := range a.ValidAt(at, "", "") {
-				require.NoError(t, err)
-				key, _ := urlkey.Of(v.URL)
-				keys = append(keys, key)
-				same, err := a.At(v.URL, at)
-				require.NoError(t, err)
-				require.Equal(t, same, v)
-			}
-			require.True(t, slices.IsSorted(keys))
-			for i, low := range keys {
-				high := keys[i+r.IntN(len(keys)-i)]
-				var part []string
-				for v, err := range a.ValidAt(at, low, high) {
-					require.NoError(t, err)
-					key, _ := urlkey.Of(v.URL)
-					part = append(part, key)
-				}
-				require.ElementsMatch(t, keys[i:slices.Index(keys, high)], part)
-			}
 		}
 		require.NoError(t, a.Close())
-		for v, err := range a.ValidAt(time.Time{}, "", "") {
+		for v, err := range a.All() {
 			require.ErrorIs(t, err, ErrClosed)
 			require.Zero(t, v)
 		}
@@ -96,10 +77,9 @@ func TestContentStatus(t *testing.T) {
 	require.NoError(t, err)
 	for i, want := range []int{200, 200, 301, 301, 404} {
 		require.Equal(t, want, versions[i].ContentStatus)
-		for v, err := range a.ValidAt(hour(i), "", "") {
-			require.NoError(t, err)
-			require.Equal(t, want, v.ContentStatus)
-		}
+		v, err := a.At("http://a.test/", hour(i))
+		require.NoError(t, err)
+		require.Equal(t, want, v.ContentStatus)
 	}
 	require.NoError(t, a.Close())
 }

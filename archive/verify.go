@@ -53,7 +53,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	a = a.now()
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
 		ends: map[string]int64{}, holes: map[string][]hole{}, kept: map[string]tombstone{},
-		bodies: extsort.New(DefaultMemory, a.spill)}
+		bodies: extsort.New(DefaultMemory)}
 	defer v.bodies.Close()
 	ends := a.known()
 	names, err := a.files.list()
@@ -117,12 +117,6 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		return nil
 	}
 	defer f.Close()
-	r, err := v.archive.reader(name)
-	if err != nil {
-		v.fault(name, -1, "", err)
-		return nil
-	}
-	defer r.close()
 	// Bytes after the indexed end of an open file of ours are a capture being written. Elsewhere they
 	// are damage, or the index lacks them.
 	size := end
@@ -133,27 +127,18 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		v.fault(name, f.size, "", fmt.Errorf("%w by %d bytes", errShorter, end-f.size))
 		size = f.size
 	}
-	number, _ := v.archive.index.file(name) // an import that was never indexed gets one now
-	if err := v.archive.readTrusted(r, f, name, 0, size); err != nil {
-		return err
-	}
-	for rec, err := range r.warc.Records() {
-		var damage *warc.DamageError
-		grown := isImport(name) || !isOurs(name) && end > 0 // another program may append to it
-		if err == nil && (rec.Offset < end || !grown) {
-			v.checked.Records++
-			err = v.record(rec, name, number)
-		}
-		switch {
-		case ctx.Err() != nil:
+	number, _ := v.archive.index.file(name)             // an import that was never indexed gets one now
+	grown := isImport(name) || !isOurs(name) && end > 0 // another program may append to it
+	return v.archive.walk(f, name, 0, size, func(rec *warc.Record) error {
+		if ctx.Err() != nil || rec.Offset >= end && grown {
 			return ctx.Err()
-		case errors.As(err, &damage):
-			v.fault(name, damage.Offset, "", err)
-		case err != nil:
-			return err
 		}
-	}
-	return nil
+		v.checked.Records++
+		return v.record(rec, name, number)
+	}, func(damage *warc.DamageError) error {
+		v.fault(name, damage.Offset, "", damage)
+		return ctx.Err()
+	})
 }
 
 // record compares a record with its payload digest and its entry. Only read errors are returned;

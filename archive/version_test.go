@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive/allen"
@@ -47,25 +46,6 @@ func body(t testing.TB, a *Archive, v Version) string {
 	require.NoError(t, rec.Close())
 	return string(text)
 }
-
-// encoderDict returns a dictionary of the pages of random histories.
-func encoderDict(t testing.TB) []byte {
-	dict, err := builtDict()
-	require.NoError(t, err)
-	return dict
-}
-
-// builtDict builds the dictionary once, as that is slow.
-var builtDict = sync.OnceValues(func() ([]byte, error) {
-	var samples [][]byte
-	for _, v := range randomVisits(rand.New(rand.NewPCG(0, 0)), 100) {
-		c := v.capture()
-		samples = append(samples, slices.Concat(c.Request, c.Head, c.Body))
-	}
-	return zstd.BuildDict(zstd.BuildDictOptions{
-		ID: 99, Contents: samples, History: slices.Concat(samples[:20]...),
-	})
-})
 
 // visit is a capture of a model.
 type visit struct {
@@ -186,8 +166,8 @@ func requireVersion(t *testing.T, a *Archive, got Version, list []visit, i int) 
 
 // Random histories, with random syncs and reopens, with several options.
 func TestVersionsMatchModel(t *testing.T) {
-	for i, opts := range []Options{{}, {KeepRepeats: true}, {Compression: warc.Zstd, MaxFile: 4000},
-		{Compression: warc.None, Writers: 3, MaxFile: 9000}} {
+	for i, opts := range []Options{{}, {Compression: warc.Zstd, MaxFile: 4000},
+		{Compression: warc.None, MaxFile: 9000}} {
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprintf("options=%d/seed=%d", i, seed), func(t *testing.T) {
 				t.Parallel()
@@ -341,7 +321,7 @@ func TestRevisitOfAnotherURL(t *testing.T) {
 
 // Goroutines append, look up, take snapshots and verify concurrently.
 func TestConcurrentUse(t *testing.T) {
-	a := openDir(t, t.TempDir(), Options{Writers: 2, Compressors: 3, MaxFile: 20_000})
+	a := openDir(t, t.TempDir(), Options{Compressors: 3, MaxFile: 20_000})
 	a.index.limit = 20
 	var writers, readers sync.WaitGroup
 	const each = 60

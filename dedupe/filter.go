@@ -9,7 +9,7 @@ import (
 // A Filter remembers URLs in memory, in a Bloom filter. With Options.Recent, the latest ones are in
 // an LRU list, and go into the Bloom filter when the list evicts them (Ueda et al., "A parallel
 // distributed crawler of producer-consumer modules", section 5.2.2, Algorithm 3). Its methods are
-// safe for concurrent use.
+// safe for concurrent use. Use [New]: a Filter has no zero value.
 //
 // A Filter knows a URL by a 64-bit hash, SipHash with a random key, so no site can craft URLs that
 // collide. By chance a new URL shares its hash with one of n others with a probability of n/2^64,

@@ -74,11 +74,23 @@ func (s span) activity() float64 { return s.changes.unpack() / s.visits.unpack()
 // Observe adds a visit to the page with the history h, and returns the time on the clock of the
 // host since the last visit to the page. Call it before adding the visit to h itself. It takes
 // constant time.
+//
+// A visit 28 days before the latest one to the host says nothing about its rhythm. Either it comes
+// from an old log, or the clock was ahead: if it was so for the same page, or if many such visits
+// come, the rhythm is learned anew.
 func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 	at := unixSeconds(v.At)
-	p.advance(at)
+	stale := p.before(at) && !reaches(h.last, at)
+	if stale {
+		p.recede(at)
+	} else {
+		p.advance(at)
+	}
 	if h.last == 0 || at <= h.last {
 		return 0
+	}
+	if stale {
+		return p.Elapsed(h.Last(), v.At)
 	}
 	if wall, ok := h.gapTo(at); ok {
 		p.judge(&h, float64(wall), p.elapsed(h.last, at), v.Changed)
@@ -91,20 +103,40 @@ func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 // days, and for a host without a rhythm, it is real time.
 func (p *Pulse) Elapsed(since, now time.Time) time.Duration {
 	if p.lead <= leadOn {
-		return now.Sub(since)
+		return max(0, now.Sub(since))
 	}
 	from, to := unixSeconds(since), unixSeconds(now)
 	return time.Duration(p.elapsed(from, max(from, to)) * float64(time.Second))
 }
 
+// before reports whether a time is before the spans.
+func (p *Pulse) before(at uint32) bool { return p.newest != 0 && int(p.newest)-spanOf(at) >= spans }
+
+// reaches reports whether a time is that much later than at.
+func reaches(last, at uint32) bool { return spanOf(last)-spanOf(at) >= spans }
+
+// recede moves the newest span a sixteenth of the way back to a time before all of them. One such
+// visit costs two days of the rhythm, and a clock that was years ahead is forgotten after a hundred.
+func (p *Pulse) recede(at uint32) {
+	back := max(1, (int(p.newest)-spanOf(at))/16)
+	p.newest -= uint16(back)
+	kept := copy(p.activity[:], p.activity[min(back, spans):])
+	for i := kept; i < spans; i++ {
+		p.activity[i] = unknown
+	}
+}
+
+// spanOf returns the number of the span that contains a time.
+func spanOf(at uint32) int { return int(uint16(at/spanLength) + 1) }
+
 // advance makes the span that contains a time the newest one.
 func (p *Pulse) advance(at uint32) {
-	number := uint16(at/spanLength) + 1
+	number := uint16(spanOf(at))
 	if p.newest == 0 {
 		p.pace = pack(1)
 	}
 	passed := int(number) - int(p.newest)
-	if p.newest == 0 || passed <= -spans { // far back, the clock of an earlier visit was ahead
+	if p.newest == 0 || passed <= -spans { // the clock was ahead
 		p.newest = number
 		p.clear(spans)
 		return
@@ -123,10 +155,12 @@ func (p *Pulse) advance(at uint32) {
 	p.newest = number
 }
 
+var unknown = span{pack(pulsePrior), pack(pulsePrior)}
+
 // clear resets the newest n spans to unknown.
 func (p *Pulse) clear(n int) {
 	for i := range n {
-		p.activity[i] = span{pack(pulsePrior), pack(pulsePrior)}
+		p.activity[i] = unknown
 	}
 }
 

@@ -140,3 +140,46 @@ func TestAPulseOutlivesAWrongClock(t *testing.T) {
 	require.Equal(t, sound.activity, p.activity)
 	require.Equal(t, sound.newest, p.newest)
 }
+
+// A visit from an old log does not erase what a host's other pages have shown.
+func TestAnOldVisitCostsAPulseTwoDays(t *testing.T) {
+	var p Pulse
+	pages := make([]History, 60)
+	now := start
+	for day := range 400 {
+		now = now.Add(dayLong)
+		for i := range pages {
+			if (day+i)%3 == 0 {
+				v := Visit{At: now, Changed: day%14 < 3}
+				v.Elapsed = p.Observe(pages[i], v)
+				pages[i] = pages[i].Observe(v)
+			}
+		}
+	}
+	before := p
+	month := now.AddDate(0, 0, -30)
+	require.Zero(t, p.Observe(History{}, Visit{At: month}))
+	require.Equal(t, before.newest-1, p.newest)
+	require.Equal(t, before.activity[1:], p.activity[:spans-1])
+	p.Observe(History{}, Visit{At: now})
+	require.Equal(t, before.newest, p.newest)
+	require.Equal(t, before.activity[1:], p.activity[1:])
+
+	h := History{}.Observe(Visit{At: month.AddDate(0, 0, -7)})
+	require.Equal(t, 7*dayLong, p.Observe(h, Visit{At: month}), "the time on the wall")
+}
+
+// A clock that was ahead for a page that is never visited again stops a host's clock for a while.
+func TestManyVisitsOutliveAWrongClock(t *testing.T) {
+	var p Pulse
+	p.Observe(History{}, Visit{At: start.AddDate(10, 0, 0)})
+	for range 150 {
+		p.Observe(History{}, Visit{At: start})
+	}
+	require.InDelta(t, spanOf(unixSeconds(start)), int(p.newest), spans)
+}
+
+func TestTheClockOfAHostDoesNotGoBack(t *testing.T) {
+	var p Pulse
+	require.Zero(t, p.Elapsed(start, start.Add(-time.Hour)))
+}

@@ -199,7 +199,9 @@ func TestTruncated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := open(t)
 			transport := archivehttp.NewTransport(nil, a)
-			transport.MaxBody, transport.SpillDir = tt.max, t.TempDir()
+			transport.MaxBody = tt.max
+			spill := t.TempDir()
+			t.Setenv("TMPDIR", spill)
 			c := &http.Client{Transport: transport}
 			defer c.CloseIdleConnections()
 			resp, err := c.Get(s.URL + tt.path)
@@ -216,7 +218,7 @@ func TestTruncated(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, body, tt.length)
 			}
-			left, err := os.ReadDir(transport.SpillDir)
+			left, err := os.ReadDir(spill)
 			require.NoError(t, err)
 			require.Empty(t, left)
 		})
@@ -249,7 +251,7 @@ func TestFailedWrite(t *testing.T) {
 	// So is a temporary file that cannot be created.
 	b := open(t)
 	transport := archivehttp.NewTransport(nil, b)
-	transport.SpillDir = t.TempDir() + "/missing"
+	t.Setenv("TMPDIR", t.TempDir()+"/missing")
 	c = &http.Client{Transport: transport}
 	defer c.CloseIdleConnections()
 	resp, err := c.Get(s.URL + "/large")

@@ -12,7 +12,6 @@ const maxMemory = 1 << 20
 
 // spool keeps a body, in memory or in a temporary file. It is not safe for concurrent use.
 type spool struct {
-	dir string
 	max int64 // negative: no limit
 
 	n    int64   // bytes passed to write
@@ -44,20 +43,22 @@ func (s *spool) write(p []byte) {
 		return
 	}
 	if s.file == nil {
-		s.file, s.err = os.CreateTemp(s.dir, "archivehttp-")
-		if s.err == nil {
-			s.append(*s.data)
+		s.file, s.err = os.CreateTemp("", "archivehttp-")
+		if s.err != nil {
+			s.err = fmt.Errorf("temporary file: %w", s.err)
 		}
+		s.append(*s.data)
 		s.free()
 	}
 	s.append(p)
 }
 
 func (s *spool) append(p []byte) {
-	if s.err == nil {
-		_, s.err = s.file.Write(p)
-		s.size += int64(len(p))
+	if s.err != nil {
+		return
 	}
+	_, s.err = s.file.Write(p)
+	s.size += int64(len(p))
 	if s.err != nil {
 		s.err = fmt.Errorf("temporary file: %w", s.err)
 	}

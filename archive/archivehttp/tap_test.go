@@ -29,10 +29,10 @@ func TestALateTapIsNotRecorded(t *testing.T) {
 			return long.RoundTrip(r)
 		})
 		dir := t.TempDir()
+		t.Setenv("TMPDIR", dir)
 		var base http.RoundTripper = hedge
 		for range recorders {
 			recorder := archivehttp.NewTransport(base, open(t))
-			recorder.SpillDir = dir
 			base = recorder
 		}
 		resp, err := (&http.Client{Transport: base}).Get("http://tapped.test/")

@@ -36,10 +36,6 @@ type Transport struct {
 	// until the response ends. 0 means 1 MiB. Negative means that only the head is recorded.
 	MaxRequest int64
 
-	// SpillDir is the directory for temporary files of bodies that are longer than 1 MiB. "" means
-	// [os.TempDir].
-	SpillDir string
-
 	base     http.RoundTripper
 	archive  *archive.Archive
 	decodes  bool            // what no client has asked for, as an http.Transport does
@@ -231,8 +227,7 @@ func (x *exchange) discard(resp *http.Response) (kept *recorder) {
 
 // recorder returns a recorder of a response and its request, both as they were sent.
 func (x *exchange) recorder(resp *http.Response, req *http.Request) *recorder {
-	r := &recorder{x: x, want: -1, spool: spool{dir: x.t.SpillDir,
-		max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
+	r := &recorder{x: x, want: -1, spool: spool{max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
 	r.capture, r.chunked = x.capture(resp, req)
 	return r
 }

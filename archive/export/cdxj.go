@@ -47,7 +47,7 @@ type placing func(archive.Location) (at archive.Location, in bool, err error)
 
 // writeCDXJ writes a line for each exported version.
 func writeCDXJ(w io.Writer, a *archive.Archive, place placing) error {
-	sorter := extsort.New(sortMemory, "")
+	sorter := extsort.New(sortMemory)
 	defer sorter.Close()
 	for v, err := range a.All() {
 		in := false

@@ -155,7 +155,7 @@ func TestWACZ(t *testing.T) {
 	for _, compression := range []warc.Compression{warc.Gzip, warc.Zstd} {
 		a, dir := filled(t, archive.Options{MaxFile: 3000, Compression: compression})
 		var out bytes.Buffer
-		require.NoError(t, export.WACZ(&out, a, export.Options{Title: "Example", Created: began}))
+		require.NoError(t, export.WACZ(&out, a, export.Options{Title: "Example"}))
 		z, err := zip.NewReader(bytes.NewReader(out.Bytes()), int64(out.Len()))
 		require.NoError(t, err)
 		parts := map[string][]byte{}

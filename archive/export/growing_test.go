@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -88,7 +87,7 @@ func TestWACZOfGrowingArchive(t *testing.T) {
 			require.NoError(t, err)
 		}
 		w := &appending{archive: a}
-		require.NoError(t, export.WACZ(w, a, export.Options{Created: began}))
+		require.NoError(t, export.WACZ(w, a, export.Options{}))
 		require.NoError(t, w.failed)
 		require.Greater(t, w.n, 3)
 		parts := unpacked(t, w.Bytes())
@@ -112,7 +111,7 @@ func TestWACZWithAnOldCopy(t *testing.T) {
 	a, err = archive.Open(dir, archive.Options{})
 	require.NoError(t, err)
 	var out bytes.Buffer
-	require.NoError(t, export.WACZ(&out, a, export.Options{Created: time.Unix(1.8e9, 0)}))
+	require.NoError(t, export.WACZ(&out, a, export.Options{}))
 	parts := unpacked(t, out.Bytes())
 	requireClosed(t, parts)
 	require.Equal(t, string(data), parts["archive/"+loc.File])

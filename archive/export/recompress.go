@@ -3,7 +3,6 @@ package export
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sort"
@@ -15,20 +14,11 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// isForeign reports whether viewers in browsers cannot read a file, because it is zstd or ARC.
-func isForeign(name string) bool {
-	return strings.HasSuffix(name, ".zst") || strings.HasSuffix(name, ".arc") ||
-		strings.HasSuffix(name, ".arc.gz")
-}
+// isForeign reports whether viewers in browsers cannot read a file, because it is zstd.
+func isForeign(name string) bool { return strings.HasSuffix(name, ".zst") }
 
 // recompressedName returns the name of the gzip file that replaces a foreign file.
-func recompressedName(name string) string {
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".zst"), ".gz")
-	if rest, found := strings.CutSuffix(name, ".arc"); found {
-		name = rest + ".warc"
-	}
-	return name + ".gz"
-}
+func recompressedName(name string) string { return strings.TrimSuffix(name, ".zst") + ".gz" }
 
 // moves maps records to their positions in recompressed files. Its table is in a temporary file,
 // because an archive may have more records than fit in memory. Its zero value is ready to use, by
@@ -86,12 +76,9 @@ func (m *moves) recompress(w io.Writer, a *archive.Archive, name string) (err er
 	return nil
 }
 
-// writeRecord writes a record with its parsed header and unchanged block. An ARC record gets an ID.
+// writeRecord writes a record with its parsed header and unchanged block.
 func writeRecord(w io.Writer, rec *warc.Record) error {
 	header := []byte(rec.Version + "\r\n")
-	if strings.HasPrefix(rec.Version, "ARC/") {
-		header = fmt.Appendf(nil, "WARC/1.1\r\nWARC-Record-ID: <%s>\r\n", warc.NewID())
-	}
 	for _, f := range rec.Fields() {
 		header = append(header, f.Name+": "+f.Value+"\r\n"...)
 	}

@@ -2,7 +2,6 @@ package export
 
 import (
 	"archive/zip"
-	"crypto/ecdsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -22,13 +21,6 @@ import (
 type Options struct {
 	// Title is the title that viewers show. "" means none.
 	Title string
-
-	// Created is the creation time of the file. The zero Time means now.
-	Created time.Time
-
-	// Key signs the file anonymously, in the WACZ Signing and Verification format. Its curve must
-	// be P-256 or P-384. nil means no signature.
-	Key *ecdsa.PrivateKey
 }
 
 // The WACZ format, version 1.1.1 of specs.webrecorder.net.
@@ -56,6 +48,12 @@ type dataPackage struct {
 	Resources   []resource `json:"resources"`
 }
 
+// packageDigest is the hash of the list of parts.
+type packageDigest struct {
+	Path string `json:"path"`
+	Hash string `json:"hash"`
+}
+
 // page is a line of the list of pages.
 type page struct {
 	ID    string `json:"id"`
@@ -65,14 +63,11 @@ type page struct {
 }
 
 // WACZ writes the archive as a WACZ file: the WARC files, an index, and a list of the pages with
-// their titles. Zstd files are recompressed with gzip, and ARC files are converted to WARC, because
-// viewers in browsers read nothing else. Other files are copied unchanged. A file that is still
+// their titles. Zstd files are recompressed with gzip, because viewers in browsers do not read them.
+// Other files are copied unchanged. A file that is still
 // being written is included up to its current end. Captures appended during the call may be
 // missing, but both lists name only captures that are in the files.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
-	if o.Created.IsZero() {
-		o.Created = time.Now()
-	}
 	// Records in the exported index must be in the copied files.
 	if err := a.Sync(); err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -81,7 +76,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	p := &packer{zip: zip.NewWriter(w), created: o.Created, archive: a, short: shortNames(names),
+	p := &packer{zip: zip.NewWriter(w), created: time.Now(), archive: a, short: shortNames(names),
 		ends: map[string]int64{}}
 	defer p.moves.close()
 	for _, name := range slices.Sorted(maps.Keys(p.short)) {
@@ -103,7 +98,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 		})
 	}
 	if err == nil {
-		err = p.finish(o)
+		err = p.finish(o.Title)
 	}
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
@@ -113,7 +108,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 
 // location converts a name from Files to the name that versions and OpenFile use.
 func location(name string) string {
-	if filepath.IsAbs(name) || strings.Contains(name, "://") {
+	if filepath.IsAbs(name) {
 		return name
 	}
 	return strings.TrimSuffix(name, ".open")
@@ -199,9 +194,9 @@ func (p *packer) add(name string, method uint16, write func(io.Writer) error) er
 }
 
 // finish writes the list of the parts, and its hash.
-func (p *packer) finish(o Options) error {
-	list, err := json.MarshalIndent(dataPackage{"data-package", waczVersion, o.Title,
-		"spinneret", o.Created.UTC().Format(time.RFC3339), p.resources}, "", "  ")
+func (p *packer) finish(title string) error {
+	list, err := json.MarshalIndent(dataPackage{"data-package", waczVersion, title,
+		"spinneret", p.created.UTC().Format(time.RFC3339), p.resources}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -209,14 +204,7 @@ func (p *packer) finish(o Options) error {
 		return err
 	}
 	sum := sha256.Sum256(list)
-	hash := "sha256:" + hex.EncodeToString(sum[:])
-	d := packageDigest{Path: packagePath, Hash: hash}
-	if o.Key != nil {
-		if d.Signed, err = sign(o, hash); err != nil {
-			return err
-		}
-	}
-	digest, err := json.Marshal(d)
+	digest, err := json.Marshal(packageDigest{packagePath, "sha256:" + hex.EncodeToString(sum[:])})
 	if err == nil {
 		err = p.add(digestPath, zip.Deflate, write(digest))
 	}

@@ -3,17 +3,10 @@ package export_test
 import (
 	"archive/zip"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	cryptorand "crypto/rand"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/big"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -42,10 +35,18 @@ func pack(t testing.TB, a *archive.Archive, o export.Options) *zip.Reader {
 // the same records in gzip.
 func TestRecompress(t *testing.T) {
 	for _, opts := range []archive.Options{{Compression: warc.Zstd},
-		{Compression: warc.Zstd, MaxFile: 3000}, {Compression: warc.Zstd, Dict: dictionary(t)}} {
-		a, _ := filled(t, opts)
-		_, err := a.AppendRecord(archive.Resource{Type: "metadata", URL: urls[0], Time: began,
-			ContentType: "text/plain", Block: []byte("a note")})
+		{Compression: warc.Zstd, MaxFile: 3000}, {Compression: warc.None, MaxFile: -1}} {
+		a, dir := filled(t, opts)
+		if opts.Compression == warc.None {
+			require.NoError(t, a.Close())
+			withDict(t, dir)
+			var err error
+			a, err = archive.Open(dir, archive.Options{Compression: warc.Zstd})
+			require.NoError(t, err)
+		}
+		v, err := a.At(urls[0], time.Time{})
+		require.NoError(t, err)
+		_, err = a.AppendMetadata(v.Location, warc.Field{Name: "note", Value: "a note"})
 		require.NoError(t, err)
 		want := map[string]string{}
 		for rec, err := range a.Records() {
@@ -75,6 +76,30 @@ func whole(t testing.TB, rec *warc.Record) string {
 	block, err := io.ReadAll(rec)
 	require.NoError(t, err)
 	return fields + string(block)
+}
+
+// withDict replaces the files of a closed archive without compression by zstd files with a
+// dictionary, as other programs write them.
+func withDict(t testing.TB, dir string) {
+	dict := dictionary(t)
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderDict(dict))
+	require.NoError(t, err)
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		if filepath.Ext(path) == ".warc" {
+			plain, err := os.ReadFile(path)
+			require.NoError(t, err)
+			out := warc.AppendDict(nil, dict)
+			for rec, err := range warc.NewReader(bytes.NewReader(plain), warc.ReaderOptions{}).Records() {
+				require.NoError(t, err)
+				require.NoError(t, rec.Close())
+				out = enc.EncodeAll(plain[rec.Offset:rec.Offset+rec.Length], out)
+			}
+			require.NoError(t, os.WriteFile(path+".zst", out, 0o600))
+		}
+		require.NoError(t, os.Remove(path))
+	}
 }
 
 // dictionary returns a dictionary trained on records like those of filled.
@@ -151,76 +176,4 @@ func TestTitles(t *testing.T) {
 		got[page.URL] = page.Title
 	}
 	require.Equal(t, want, got)
-}
-
-// A signature can be verified with nothing but the package.
-func TestSignature(t *testing.T) {
-	a, _ := filled(t, archive.Options{})
-	for _, curve := range []elliptic.Curve{elliptic.P256(), elliptic.P384()} {
-		key, err := ecdsa.GenerateKey(curve, cryptorand.Reader)
-		require.NoError(t, err)
-		z := pack(t, a, export.Options{Key: key})
-		data, err := fs.ReadFile(z, "datapackage-digest.json")
-		require.NoError(t, err)
-		var digest struct {
-			Hash       string
-			SignedData struct{ Hash, Signature, PublicKey, Created, Software string }
-		}
-		require.NoError(t, json.Unmarshal(data, &digest))
-		list, err := fs.ReadFile(z, "datapackage.json")
-		require.NoError(t, err)
-		require.Equal(t, hash(list), digest.Hash)
-		require.Equal(t, digest.Hash, digest.SignedData.Hash)
-		der, err := base64.StdEncoding.DecodeString(digest.SignedData.PublicKey)
-		require.NoError(t, err)
-		public, err := x509.ParsePKIXPublicKey(der)
-		require.NoError(t, err)
-		signature, err := base64.StdEncoding.DecodeString(digest.SignedData.Signature)
-		require.NoError(t, err)
-		sum := sha256.Sum256([]byte(digest.Hash))
-		half := len(signature) / 2
-		require.True(t, ecdsa.Verify(public.(*ecdsa.PublicKey), sum[:],
-			new(big.Int).SetBytes(signature[:half]), new(big.Int).SetBytes(signature[half:])))
-	}
-}
-
-// ARC files become WARC, which viewers in browsers read.
-func TestWACZOfARC(t *testing.T) {
-	block := "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<title>old</title>"
-	path := filepath.Join(t.TempDir(), "old.arc")
-	arc := fmt.Appendf(nil, "filedesc://old.arc 0.0.0.0 19970101000000 text/plain 8\n1 0 Some\n\n"+
-		"http://old.test/ 192.0.2.1 19970101000000 text/html %d\n%s\n", len(block), block)
-	require.NoError(t, os.WriteFile(path, arc, 0o600))
-	a, err := archive.Open(t.TempDir(), archive.Options{})
-	require.NoError(t, err)
-	defer a.Close()
-	_, err = a.Import(path)
-	require.NoError(t, err)
-	z := pack(t, a, export.Options{})
-	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, z))
-	f, err := os.Open(filepath.Join(dir, "archive", "old.warc.gz"))
-	require.NoError(t, err)
-	defer f.Close()
-	var index struct{ Offset, Length string }
-	line, err := fs.ReadFile(z, "indexes/index.cdxj")
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(line[bytes.IndexByte(line, '{'):], &index))
-	var offset, length int64
-	_, err = fmt.Sscan(index.Offset, &offset)
-	require.NoError(t, err)
-	_, err = fmt.Sscan(index.Length, &length)
-	require.NoError(t, err)
-	r := warc.NewReader(nil, warc.ReaderOptions{})
-	r.ResetAt(f, offset, length)
-	rec, err := r.Next()
-	require.NoError(t, err)
-	require.Equal(t, "WARC/1.1", rec.Version)
-	require.NotEmpty(t, rec.Get("WARC-Record-ID"))
-	text, err := io.ReadAll(rec)
-	require.NoError(t, err)
-	require.Equal(t, block, string(text))
-	pages, err := fs.ReadFile(z, "pages/pages.jsonl")
-	require.NoError(t, err)
-	require.Contains(t, string(pages), `"title":"old"`)
 }

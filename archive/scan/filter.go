@@ -26,25 +26,15 @@ func Filter(name string, args ...string) Work {
 		if err != nil {
 			return nil, err
 		}
-		f := &filter{path: path, args: args, maxReply: o.MaxReply}
-		f.ctx, f.stop = context.WithCancel(context.Background())
-		f.funcWorker = startFunc(o, f.run)
-		return f, nil
+		return startFunc(o, func(ctx context.Context, doc *Document) ([]byte, error) {
+			return filter(ctx, doc, o.MaxReply, path, args)
+		}), nil
 	}}
 }
 
-// filter is a worker that starts a program for each document.
-type filter struct {
-	*funcWorker
-	path     string
-	args     []string
-	maxReply int
-	ctx      context.Context
-	stop     context.CancelFunc
-}
-
-// run runs the program on one document.
-func (f *filter) run(doc *Document) ([]byte, error) {
+// filter runs a program on one document.
+func filter(ctx context.Context, doc *Document, maxReply int, path string, args []string) (
+	[]byte, error) {
 	data, err := doc.Data, error(nil)
 	if doc.Decode != nil {
 		data, err = doc.Decode(data)
@@ -52,11 +42,11 @@ func (f *filter) run(doc *Document) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, stderr := limited{most: f.maxReply}, limited{most: maxMessage}
-	ctx, stop := context.WithCancel(f.ctx)
+	out, stderr := limited{most: maxReply}, limited{most: maxMessage}
+	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	out.full = stop
-	cmd := exec.CommandContext(ctx, f.path, f.args...)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), &out, &stderr
 	if bytes.IndexByte(doc.Meta, 0) < 0 {
 		cmd.Env = append(os.Environ(), metaVariable+"="+string(doc.Meta))
@@ -65,25 +55,13 @@ func (f *filter) run(doc *Document) ([]byte, error) {
 	err = cmd.Run()
 	switch {
 	case out.cut:
-		return nil, fmt.Errorf("the program wrote more than %d bytes", f.maxReply)
+		return nil, fmt.Errorf("the program wrote more than %d bytes", maxReply)
 	case errors.Is(err, exec.ErrWaitDelay):
 		return out.data, nil
 	case err != nil && len(stderr.data) > 0:
 		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.data))
 	}
 	return out.data, err
-}
-
-// Kill also ends the program.
-func (f *filter) Kill() {
-	f.stop()
-	f.funcWorker.Kill()
-}
-
-// Wait waits until no program is running.
-func (f *filter) Wait() error {
-	defer f.stop()
-	return f.funcWorker.Wait()
 }
 
 // limited keeps the first bytes written to it. It is not safe for concurrent use.

@@ -1,9 +1,9 @@
 package scan
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // errKilled is returned by the methods of a killed worker.
@@ -12,25 +12,28 @@ var errKilled = errors.New("the worker was killed")
 // Func starts workers that call work in a goroutine of this process. The slices of the document and
 // the result must not be shared with another call.
 func Func(work func(*Document) ([]byte, error)) Work {
-	return Work{func(o Options) (worker, error) { return startFunc(o, work), nil }}
+	return Work{func(o Options) (worker, error) {
+		return startFunc(o, func(_ context.Context, doc *Document) ([]byte, error) { return work(doc) }), nil
+	}}
 }
 
-func startFunc(o Options, work func(*Document) ([]byte, error)) *funcWorker {
+// startFunc starts a worker that calls work. The context ends when the worker is killed.
+func startFunc(o Options, work func(context.Context, *Document) ([]byte, error)) *funcWorker {
 	w := &funcWorker{work: work, docs: make(chan *Document, o.Depth),
-		replies: make(chan funcReply, o.Depth), killed: make(chan struct{}),
-		ended: make(chan struct{})}
+		replies: make(chan funcReply, o.Depth), ended: make(chan struct{})}
+	w.ctx, w.kill = context.WithCancel(context.Background())
 	go w.run()
 	return w
 }
 
 // funcWorker is a goroutine. Its methods are safe as [worker] requires.
 type funcWorker struct {
-	work    func(*Document) ([]byte, error)
+	work    func(context.Context, *Document) ([]byte, error)
 	docs    chan *Document
 	replies chan funcReply
-	killed  chan struct{}
+	ctx     context.Context // of the worker
+	kill    context.CancelFunc
 	ended   chan struct{}
-	once    sync.Once
 }
 
 type funcReply struct {
@@ -43,10 +46,8 @@ type funcReply struct {
 func (w *funcWorker) run() {
 	defer close(w.ended)
 	for {
-		select {
-		case <-w.killed: // the remaining documents have been sent to others
-			return
-		default:
+		if w.ctx.Err() != nil {
+			return // the remaining documents have been sent to others
 		}
 		select {
 		case doc, ok := <-w.docs:
@@ -58,7 +59,7 @@ func (w *funcWorker) run() {
 			if err != nil && !errors.Is(err, ErrFailed) {
 				return
 			}
-		case <-w.killed:
+		case <-w.ctx.Done():
 			return
 		}
 	}
@@ -71,7 +72,7 @@ func (w *funcWorker) call(doc *Document) (out []byte, err error) {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if out, err = w.work(doc); err != nil {
+	if out, err = w.work(w.ctx, doc); err != nil {
 		err = fmt.Errorf("%w: %w", ErrFailed, err)
 	}
 	return out, err
@@ -82,7 +83,7 @@ func (w *funcWorker) Send(_ int64, doc *Document) error {
 	select {
 	case w.docs <- doc:
 		return nil
-	case <-w.killed:
+	case <-w.ctx.Done():
 		return errKilled
 	}
 }
@@ -99,7 +100,7 @@ func (w *funcWorker) Receive(int64) ([]byte, error) {
 	case reply := <-w.replies:
 		return reply.out, reply.err
 	case <-w.ended:
-	case <-w.killed:
+	case <-w.ctx.Done():
 		return nil, errKilled
 	}
 	select {
@@ -111,13 +112,14 @@ func (w *funcWorker) Receive(int64) ([]byte, error) {
 }
 
 // Kill abandons the goroutine.
-func (w *funcWorker) Kill() { w.once.Do(func() { close(w.killed) }) }
+func (w *funcWorker) Kill() { w.kill() }
 
 // Wait does not wait for an abandoned goroutine, which may hang forever.
 func (w *funcWorker) Wait() error {
+	defer w.kill() // releases the context
 	select {
 	case <-w.ended:
-	case <-w.killed:
+	case <-w.ctx.Done():
 	}
 	return nil
 }

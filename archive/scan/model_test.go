@@ -121,7 +121,6 @@ func requireFates(t *testing.T, z *zoo, got map[int]scan.Result, stats scan.Stat
 		want.Deaths += fatal[f]
 		switch err := got[n].Err; f {
 		case poisonous, hanging:
-			want.Skipped++
 			want.Failed++
 			require.ErrorIs(t, err, scan.ErrSkipped, "document %d", n)
 			require.Equal(t, 2, z.seen[n], "it was retried exactly once")
@@ -135,14 +134,12 @@ func requireFates(t *testing.T, z *zoo, got map[int]scan.Result, stats scan.Stat
 		}
 		require.Positive(t, z.seen[n])
 	}
-	want.Restarts, want.Busy, want.Idle = stats.Restarts, stats.Busy, stats.Idle
 	require.Equal(t, want, stats)
 }
 
-// With one queued document, the worker never waits; without one, it waits while each document is
-// read.
-func TestPipeliningKeepsWorkersBusy(t *testing.T) {
-	for depth, idle := range map[int]time.Duration{1: 20 * time.Second, 2: time.Second} {
+// Documents are read while a worker works, so that it waits for the first one only.
+func TestReadingKeepsWorkersBusy(t *testing.T) {
+	for depth := 1; depth < 3; depth++ {
 		synctest.Test(t, func(t *testing.T) {
 			docs := func(yield func(scan.Document, error) bool) {
 				for doc := range numbered(20) {
@@ -156,15 +153,12 @@ func TestPipeliningKeepsWorkersBusy(t *testing.T) {
 				time.Sleep(time.Second)
 				return double(doc)
 			}
-			var stats scan.Stats
-			o := scan.Options{Workers: 1, Depth: depth, Progress: func(s scan.Stats) { stats = s }}
+			o := scan.Options{Workers: 1, Depth: depth}
 			began := time.Now()
 			got, err := collect(t, scan.Run(t.Context(), docs, scan.Func(work), o))
 			require.NoError(t, err)
 			requireDoubled(t, got, 20)
-			require.Equal(t, 20*time.Second, stats.Busy)
-			require.Equal(t, time.Since(began), stats.Busy+stats.Idle, "depth %d", depth)
-			require.LessOrEqual(t, stats.Idle, idle, "depth %d", depth)
+			require.Equal(t, 21*time.Second, time.Since(began), "depth %d", depth)
 		})
 	}
 }

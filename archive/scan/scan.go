@@ -101,13 +101,9 @@ type Result struct {
 
 // Stats is the progress of a scan.
 type Stats struct {
-	Results  int64         // received
-	Failed   int64         // results with an Err
-	Skipped  int64         // failed documents that killed their workers
-	Deaths   int64         // of workers
-	Restarts int64         // of workers after RestartAfter documents
-	Busy     time.Duration // of all workers, with a document to work on
-	Idle     time.Duration // of all workers, without one
+	Results int64 // received
+	Failed  int64 // results with an Err
+	Deaths  int64 // of workers
 }
 
 // job is a document in flight. It is kept until its result arrives.
@@ -285,9 +281,6 @@ func (r *run) hand(result Result, yield func(Result, error) bool) bool {
 		s.Results++
 		if result.Err != nil {
 			s.Failed++
-		}
-		if errors.Is(result.Err, ErrSkipped) {
-			s.Skipped++
 		}
 	})
 	if r.opts.Progress != nil {

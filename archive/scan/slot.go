@@ -30,10 +30,7 @@ type worker interface {
 // work runs one worker after another until there are no more jobs.
 func (r *run) work() {
 	for more := true; more && r.ctx.Err() == nil; {
-		// A worker is started only when there is a job.
-		began := time.Now()
-		first := r.next(r.ctx)
-		r.count(func(s *Stats) { s.Idle += time.Since(began) })
+		first := r.next(r.ctx) // a worker is started only when there is a job
 		if first == nil {
 			return
 		}
@@ -74,9 +71,6 @@ func (r *run) employ(w worker, first *job) (more bool) {
 	timer := time.AfterFunc(grace, w.Kill)
 	defer timer.Stop()
 	_ = w.Wait() // its error does not matter: all its documents are done
-	if more {
-		r.count(func(s *Stats) { s.Restarts++ })
-	}
 	return more
 }
 
@@ -116,20 +110,8 @@ func (r *run) send(ctx context.Context, w worker, j *job, out chan<- *job,
 // receive receives the replies of a worker. It returns the error that killed the worker, or nil if
 // the worker has replied to all jobs.
 func (r *run) receive(w worker, out <-chan *job, room <-chan struct{}) error {
-	for {
-		began := time.Now()
-		j, ok := <-out
-		idle := time.Since(began)
-		if !ok {
-			r.count(func(s *Stats) { s.Idle += idle })
-			return nil
-		}
-		began = time.Now()
+	for j := range out {
 		reply, err := r.reply(w, j)
-		r.count(func(s *Stats) {
-			s.Idle += idle
-			s.Busy += time.Since(began)
-		})
 		if err != nil && !errors.Is(err, ErrFailed) {
 			r.died(err) // before its document has a result
 			r.blame(j, err)
@@ -139,6 +121,7 @@ func (r *run) receive(w worker, out <-chan *job, room <-chan struct{}) error {
 		r.finish(j, reply, err)
 		<-room
 	}
+	return nil
 }
 
 // reply waits for one reply, at most Timeout.

@@ -3,7 +3,6 @@ package warc
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/content/br"
@@ -54,22 +53,4 @@ func (t *throughout) Read(p []byte) (int, error) {
 		return n, damage
 	}
 	return n, io.EOF
-}
-
-// Content returns the content of a record: the body of an HTTP message as [HTTP.Decoded] returns
-// it, or the block of any other record. The size is -1 if it is unknown before the end.
-func (rec *Record) Content(limit int64) (content io.Reader, size int64, err error) {
-	if !strings.HasPrefix(strings.ToLower(rec.Get("Content-Type")), "application/http") {
-		return rec, rec.Size, nil
-	}
-	message, err := rec.HTTP()
-	if err != nil {
-		return nil, 0, err
-	}
-	size = message.Size
-	if message.Get("Content-Encoding") != "" {
-		size = -1
-	}
-	content, err = message.Decoded(limit)
-	return content, size, err
 }

@@ -8,8 +8,8 @@
 //		...
 //	}
 //
-// A [Reader] reads WARC 1.0 and 1.1 and ARC, the format before WARC, plain, as gzip members or as
-// zstd frames, even mixed in one file. It streams: a block is never held in memory as a whole. An
+// A [Reader] reads WARC 1.0 and 1.1, plain, as gzip members or as zstd frames, even mixed in one
+// file. It streams: a block is never held in memory as a whole. An
 // [Encoder] turns one record into one gzip member or zstd frame, so that a reader can start at any
 // of them. It rejects records that violate the standard.
 //

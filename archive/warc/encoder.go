@@ -3,7 +3,6 @@ package warc
 import (
 	"bytes"
 	"crypto/sha1"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -44,10 +43,6 @@ type EncoderOptions struct {
 	// Zstd. Negative means no compression, still as gzip, and the same as 1 with Zstd.
 	Level int
 
-	// Dict is a dictionary in zstd's format for [Zstd]; it helps with small pages of one kind. The
-	// file must then begin with [Encoder.Preface]. nil means none.
-	Dict []byte
-
 	// NoBlockDigest leaves out WARC-Block-Digest, for which blocks are hashed. The checksums of
 	// gzip and zstd detect the same damage. false means that each record has one.
 	NoBlockDigest bool
@@ -63,7 +58,6 @@ var recordEnd = []byte("\r\n\r\n")
 type Encoder struct {
 	compression Compression
 	unhashed    bool
-	preface     []byte
 	gz          *gzip.Writer
 	zs          *zstd.Encoder
 	out         counter
@@ -88,15 +82,12 @@ func (c *counter) Write(p []byte) (int, error) {
 // use, so an unused encoder costs next to nothing.
 func NewEncoder(o EncoderOptions) (*Encoder, error) {
 	e := &Encoder{compression: o.Compression, unhashed: o.NoBlockDigest, sha: sha1.New()}
-	if len(o.Dict) > 0 && o.Compression != Zstd {
-		return nil, errors.New("warc: new encoder: only zstd has dictionaries")
-	}
 	var err error
 	switch o.Compression {
 	case Gzip:
 		e.gz, err = gzip.NewWriterLevel(nil, gzipLevel(o.Level))
 	case Zstd:
-		err = e.initZstd(o)
+		err = e.initZstd(o.Level)
 	case None:
 	default:
 		err = fmt.Errorf("unknown compression %d", o.Compression)
@@ -120,24 +111,14 @@ func gzipLevel(level int) int {
 
 // initZstd sets one goroutine, since callers already compress concurrently, and enables the
 // checksum, which detects damage before the digest does.
-func (e *Encoder) initZstd(o EncoderOptions) (err error) {
-	level := max(o.Level, 1)
-	if level > int(zstd.SpeedBestCompression) {
+func (e *Encoder) initZstd(level int) (err error) {
+	if level = max(level, 1); level > int(zstd.SpeedBestCompression) {
 		return fmt.Errorf("level %d is above %d", level, int(zstd.SpeedBestCompression))
 	}
-	opts := []zstd.EOption{zstd.WithEncoderLevel(zstd.EncoderLevel(level)),
-		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true)}
-	if len(o.Dict) > 0 {
-		opts = append(opts, zstd.WithEncoderDict(o.Dict))
-		e.preface = AppendDict(nil, o.Dict)
-	}
-	e.zs, err = zstd.NewWriter(nil, opts...)
+	e.zs, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevel(level)),
+		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
 	return err
 }
-
-// Preface returns the bytes that a file must begin with: the dictionary in a separate frame.
-// Without a dictionary it is empty.
-func (e *Encoder) Preface() []byte { return e.preface }
 
 // Encode writes one record to dst, with the parts one after the other as its block, and returns the
 // number of bytes before and after compression. A zero ID in h is replaced by a new one. The parts
@@ -232,18 +213,6 @@ func (e *Encoder) finish(w io.Writer, h *Head, err error) (raw, packed int64, _ 
 	raw = int64(len(e.scratch)+len(recordEnd)) + h.length
 	e.out.to = nil
 	return raw, e.out.n, err
-}
-
-// dictMagic begins the skippable frame with the dictionary of a file, as in the IIPC's
-// specification of zstd in WARC files.
-const dictMagic = "\x5d\x2a\x4d\x18"
-
-// AppendDict appends the dictionary frame that begins a file whose records need it.
-func AppendDict(dst, dict []byte) []byte {
-	n := len(dict)
-	dst = append(dst, dictMagic...)
-	dst = append(dst, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
-	return append(dst, dict...)
 }
 
 // Info encodes the block of a warcinfo or metadata record, of type application/warc-fields.

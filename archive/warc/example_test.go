@@ -2,7 +2,6 @@ package warc_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -78,10 +77,9 @@ func ExampleRecord_Protocol() {
 	if err != nil {
 		panic(err)
 	}
-	version, suite := rec.TLS()
 	fmt.Println(rec.Fields().Values("WARC-Protocol"))
-	fmt.Println(rec.Protocol(), tls.VersionName(version), tls.CipherSuiteName(suite))
+	fmt.Println(rec.Protocol())
 	// Output:
 	// [h2 tls/1.3]
-	// HTTP/2.0 TLS 1.3 TLS_AES_128_GCM_SHA256
+	// HTTP/2.0
 }

@@ -30,7 +30,7 @@ func (c *counted) Read(p []byte) (int, error) {
 func TestHostileDamage(t *testing.T) {
 	const size = 128 << 10
 	good := plain("WARC-Type: response\r\n", "block")
-	zipped := string(write(t, EncoderOptions{}, 1).data)
+	zipped := string(write(t, packing{EncoderOptions: EncoderOptions{}}, 1).data)
 	fill := func(text string) string { return strings.Repeat(text, size/len(text)) }
 	for _, tt := range []struct{ name, file, last string }{
 		{"headers without end", "WARC/1.0\n" + fill("A: WARC/1.0\n"), good},
@@ -76,7 +76,7 @@ func TestValueOnManyLines(t *testing.T) {
 func TestNextAfterTheEnd(t *testing.T) {
 	for name, o := range codings() {
 		var empty bytes.Buffer
-		e, err := NewEncoder(o)
+		e, err := o.encoder()
 		require.NoError(t, err)
 		switch o.Compression {
 		case Gzip:
@@ -197,9 +197,9 @@ func TestCaseOfTheVersionLine(t *testing.T) {
 
 // With Require, an otherwise valid record without the ID is damage.
 func TestRequire(t *testing.T) {
-	w := write(t, EncoderOptions{}, 3)
-	other := write(t, EncoderOptions{}, 12).offsets
-	data := write(t, EncoderOptions{}, 12).data[other[8]:other[11]]
+	w := write(t, packing{EncoderOptions: EncoderOptions{}}, 3)
+	other := write(t, packing{EncoderOptions: EncoderOptions{}}, 12).offsets
+	data := write(t, packing{EncoderOptions: EncoderOptions{}}, 12).data[other[8]:other[11]]
 	file := slices.Concat(w.data, data, w.data[w.offsets[1]:])
 	r := NewReader(bytes.NewReader(file), ReaderOptions{})
 	r.Require(w.entries[0].head.ID.String())

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -50,25 +49,6 @@ func (rec *Record) Protocol() string {
 		return "HTTP/2.0"
 	}
 	return ""
-}
-
-// TLS returns the version of TLS and the cipher suite of a message's connection, as numbers of
-// package crypto/tls. They are 0 if the record does not have them.
-func (rec *Record) TLS() (version, cipherSuite uint16) {
-	values := rec.Fields().Values("WARC-Protocol")
-	for v, name := range tlsVersions {
-		if containsFold(values, name) {
-			version = max(version, v)
-		}
-	}
-	name := rec.Get("WARC-Cipher-Suite")
-	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
-		if suite.Name == name {
-			return version, suite.ID
-		}
-	}
-	id, _ := strconv.ParseUint(name, 0, 16) // 0 for an unknown name
-	return version, uint16(id)
 }
 
 func containsFold(values []string, name string) bool {

@@ -285,15 +285,7 @@ func (r *Reader) begin(searching bool) error {
 	if err != nil {
 		return err
 	}
-	var version string
-	var fields Fields
-	if hasVersion(r.header) {
-		version, fields, err = parseHeader(r.header, r.rec.fields[:0])
-	} else {
-		start, _ := r.body.Peek(len("HTTP/"))
-		isHTTP := string(start) == "HTTP/"
-		version, fields, err = arcHeader(string(r.header), r.rec.fields[:0], isHTTP)
-	}
+	version, fields, err := parseHeader(r.header, r.rec.fields[:0])
 	if err != nil {
 		return err
 	}
@@ -385,9 +377,6 @@ func (r *Reader) decompress() (*bufio.Reader, error) {
 		return r.src.Reader, nil
 	case isSkippable(magic):
 		return nil, r.skip()
-	case beginsARC(r.src.Reader):
-		r.kind = nil // nothing in it distinguishes a record from a body
-		return r.src.Reader, nil
 	}
 	return nil, errors.New("neither a record nor gzip nor zstd")
 }
@@ -439,31 +428,6 @@ func (r *Reader) expand(from io.Reader) {
 	r.inner.Reset(&r.expanding)
 }
 
-// skip reads a skippable frame, and uses the dictionary in it, if any.
-func (r *Reader) skip() error {
-	dict, err := r.src.skippable()
-	if err != nil || len(dict) == 0 || r.dict != nil {
-		return err
-	}
-	r.Close() // the decoder must be created again, with the dictionary
-	r.dict, err = unpackDict(dict)
-	r.found = true
-	return err
-}
-
-// unpackDict decompresses a dictionary, which may itself be compressed.
-func unpackDict(dict []byte) ([]byte, error) {
-	if !bytes.HasPrefix(dict, magics[1]) {
-		return dict, nil
-	}
-	zs, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxDict))
-	if err != nil {
-		return nil, err
-	}
-	defer zs.Close()
-	return zs.DecodeAll(dict, nil)
-}
-
 // readHeader reads through the blank line, and stores everything before it in r.header.
 func (r *Reader) readHeader(searching bool) error {
 	r.header = r.header[:0]
@@ -484,41 +448,11 @@ func (r *Reader) readHeader(searching bool) error {
 		}
 		r.header = append(r.header, line...)
 		if len(r.header) >= longest && !hasVersion(r.header) {
-			switch {
-			case searching && !r.salvage || len(r.header) > maxARCLine:
-				return errors.New("no version line")
-			case err == nil:
-				return nil // it may be an ARC header, which has one line
-			}
+			return errors.New("no version line")
 		}
 		if searching && len(r.header) > searchHeader && !r.salvage &&
 			!bytes.Contains(r.header, []byte(r.warcinfo)) {
 			return errForeign
 		}
 	}
-}
-
-// ReadDict returns the dictionary that a file begins with, or nil if there is none. Readers that
-// start elsewhere in the file need it. A broken or truncated dictionary is a [DamageError].
-func ReadDict(f io.ReaderAt) ([]byte, error) {
-	r := NewReader(nil, ReaderOptions{})
-	r.ResetAt(f, 0, 1<<62)
-	magic, err := r.src.Peek(len(dictMagic))
-	if err == nil && string(magic) == dictMagic {
-		var dict []byte
-		if dict, err = r.src.skippable(); err == nil {
-			dict, err = unpackDict(dict)
-		}
-		if err == nil {
-			return dict, nil
-		}
-		err = r.damage(err)
-	}
-	if failed := r.src.under.err; failed != nil {
-		return nil, fmt.Errorf("warc: read dictionary: %w", failed)
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return nil, err
 }

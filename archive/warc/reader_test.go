@@ -167,8 +167,8 @@ func TestTolerance(t *testing.T) {
 func TestDamageIsReportedAndSkipped(t *testing.T) {
 	good := plain("WARC-Type: response\r\n", "block")
 	bad := func(header string) string { return "WARC/1.0\r\n" + header + "\r\n\r\nblock\r\n\r\n" }
-	gz := string(write(t, EncoderOptions{}, 1).data)
-	zs := string(write(t, EncoderOptions{Compression: Zstd}, 1).data)
+	gz := string(write(t, packing{EncoderOptions: EncoderOptions{}}, 1).data)
+	zs := string(write(t, packing{EncoderOptions: EncoderOptions{Compression: Zstd}}, 1).data)
 	noSum := "WARC-Block-Digest: sha1:" + strings.Repeat("A", 32) + "\r\n"
 	tests := []struct {
 		name, damage, says string

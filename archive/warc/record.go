@@ -185,7 +185,7 @@ func (rec *Record) end() error {
 		return nil
 	case nil:
 		buf, _ := r.body.Peek(longest)
-		if !hasVersion(buf) && !(rec.isARC() && beginsARC(r.body)) {
+		if !hasVersion(buf) {
 			return errNotRecord
 		}
 		return nil
@@ -210,8 +210,7 @@ func (rec *Record) endPlain() error {
 	if err := skipBlank(r.body); err != nil && err != io.EOF {
 		return err
 	}
-	if buf, _ := r.body.Peek(longest); len(buf) > 0 && !beginsRecord(buf) &&
-		!(rec.isARC() && beginsARC(r.body)) {
+	if buf, _ := r.body.Peek(longest); len(buf) > 0 && !beginsRecord(buf) {
 		return errNotRecord
 	}
 	return nil

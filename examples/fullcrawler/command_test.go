@@ -23,7 +23,7 @@ func TestCommandCrawlsItsOwnWeb(t *testing.T) {
 	var out, log bytes.Buffer
 	require.Zero(t, command(t.Context(), []string{"-delay", "1ms", "-out", dir}, &out, &log), log.String())
 	for _, want := range []string{
-		"nothing left to fetch", "pages ", "bytes ", "hosts  ", "40 on 25 addresses", "politeness",
+		"nothing left to fetch", "pages ", "bytes ", "hosts  ", "40 known; in this run 25 addresses", "politeness",
 		filepath.Join(dir, "spinneret-"), stage.Disallowed.String(), string(stage.Duplicate),
 		stage.Listed.String(),
 	} {
@@ -106,5 +106,24 @@ func TestProgressAndSizes(t *testing.T) {
 		0: "0 B", 999: "999 B", 1000: "1.0 KB", 1_234_567: "1.2 MB", 5_000_000_000_000_000: "5000.0 TB",
 	} {
 		require.Equal(t, want, cockpit.Size(bytes))
+	}
+}
+
+// TestAFullMachineIsAFailure: a supervisor starts the crawl again. A limit that the user has set, or
+// an interrupt, is no reason to.
+func TestAFullMachineIsAFailure(t *testing.T) {
+	t.Parallel()
+	status, output := run(t, "-min-free", "1000TB", "-forever", "-out", t.TempDir())
+	require.Equal(t, 1, status)
+	require.Contains(t, output, "disk nearly full")
+	require.Contains(t, output, "the same command resumes the crawl")
+
+	c := crawledByRank(t)
+	for end, want := range map[error]int{
+		cockpit.ErrDiskLimit: 1, cockpit.ErrMemoryLimit: 1, io.ErrUnexpectedEOF: 1,
+		cockpit.ErrPageLimit: 0, cockpit.ErrByteLimit: 0, cockpit.ErrTimeLimit: 0, cockpit.ErrStopped: 0,
+	} {
+		err := c.Conclude(io.Discard, fmt.Errorf("ended: %w", end))
+		require.Equal(t, want, cockpit.Exit(io.Discard, err), end)
 	}
 }

@@ -90,22 +90,27 @@ func TestFlagsMayFollowURLs(t *testing.T) {
 func TestInvalidCommandLines(t *testing.T) {
 	hosts := write(t, "127.0.0.2 intranet")
 	for want, args := range map[string][]string{
-		`did you mean "check"?`:                          {"chekc"},
-		`did you mean "snapshot"?`:                       {"snapshto", "-at", "2026-01-01"},
-		"commands: check, explain, export":               {"crossword"},
-		"the command must come first: fullcrawler check": {"-out", "x", "check"},
-		`"-fresh" is not a URL`:                          {"--", "-fresh"},
-		`unknown flag -forevr (did you mean -forever?)`:  {"-forevr"},
-		"unknown flag -listn (did you mean -listen?)":    {"serve", "-listn", "127.0.0.1:0"},
-		"-delay must be 0 or more":                       {"-delay", "-1s"},
-		"-delay 0s is too short":                         {"-delay", "0", "-contact", "me@example.org", "a.example"},
-		"-delay 500ms is too short":                      {"-delay", "500ms", "-contact", "me@example.org", "a.example"},
-		"-pace is for the built-in web":                  {"-pace", "5", "-contact", "me@example.org", "a.example"},
-		"-timeout must be positive":                      {"-timeout", "0"},
-		"-max-body must be positive":                     {"-max-body", "0"},
-		`-dns "ns.test": want an IP`:                     {"-dns", "ns.test"},
-		"-price must be positive":                        {"-price", "0"},
-		"-most must be -least or more":                   {"-most", "1m"},
+		`did you mean "check"?`:                            {"chekc"},
+		`did you mean "snapshot"?`:                         {"snapshto", "-at", "2026-01-01"},
+		"commands: check, explain, export":                 {"crossword"},
+		"check is a command, and takes only its own flags": {"-delay", "1s", "check"},
+		`check takes no arguments: "mydir"`:                {"check", "mydir"},
+		`snapshot takes no arguments: "www.x.org"`:         {"-out", "x", "snapshot", "www.x.org"},
+		`repair takes no arguments: "months"`:              {"repair", "months"},
+		`-respect-signals "foo": want`:                     {"-respect-signals", "foo,train-ai"},
+		"-memory 5 B is too little":                        {"-memory", "5"},
+		`"-fresh" is not a URL`:                            {"--", "-fresh"},
+		`unknown flag -forevr (did you mean -forever?)`:    {"-forevr"},
+		"unknown flag -listn (did you mean -listen?)":      {"serve", "-listn", "127.0.0.1:0"},
+		"-delay must be 0 or more":                         {"-delay", "-1s"},
+		"-delay 0s is too short":                           {"-delay", "0", "-contact", "me@example.org", "a.example"},
+		"-delay 500ms is too short":                        {"-delay", "500ms", "-contact", "me@example.org", "a.example"},
+		"-pace is for the built-in web":                    {"-pace", "5", "-contact", "me@example.org", "a.example"},
+		"-timeout must be positive":                        {"-timeout", "0"},
+		"-max-body must be positive":                       {"-max-body", "0"},
+		`-dns "ns.test": want an IP`:                       {"-dns", "ns.test"},
+		"-price must be positive":                          {"-price", "0"},
+		"-most must be -least or more":                     {"-most", "1m"},
 	} {
 		status, output := run(t, args...)
 		require.Equal(t, 2, status, "%q", args)
@@ -131,6 +136,40 @@ func TestDefaultDirectories(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, cfg.Out)
 	}
+}
+
+// TestADryRunTriesFilesAndAddresses: it leaves nothing behind.
+func TestADryRunTriesFilesAndAddresses(t *testing.T) {
+	file := write(t, "")
+	log := filepath.Join(t.TempDir(), "log")
+	for want, args := range map[string][]string{
+		"-listen: listen tcp: address 99999": {"-listen", "127.0.0.1:99999"},
+		"-log: open " + file:                 {"-log", filepath.Join(file, "log")},
+		"0 pages known":                      {"-log", log, "-listen", "127.0.0.1:0"},
+	} {
+		_, output := run(t, append(args, "-dry-run", "-out", filepath.Join(t.TempDir(), "none"))...)
+		require.Contains(t, output, want)
+		require.NoFileExists(t, log)
+	}
+}
+
+// TestCommandsMayFollowFlags: a container's entry point has flags.
+func TestCommandsMayFollowFlags(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "check")
+	for _, args := range [][]string{{"check"}, {"serve", "-listen", "127.0.0.1:0"}, {"explain", "a.test"}} {
+		status, output := run(t, append([]string{"-out", dir}, args...)...)
+		require.Equal(t, 1, status)
+		require.Contains(t, output, dir, args[0])
+	}
+	for _, word := range []string{"version", "-version", "--version", "help", "-h"} {
+		status, output := run(t, "-out", dir, word)
+		require.Zero(t, status, output)
+		require.Contains(t, output, "fullcrawler", word)
+	}
+	status, output := run(t, "scan", "-out", dir, "-filter", "check")
+	require.Equal(t, 1, status)
+	require.NotContains(t, output, "arguments", "the first command counts")
+	require.NoDirExists(t, dir)
 }
 
 // TestZeroDelay: with -delay 0 there is no delay, rather than the scheduler's default.
@@ -254,10 +293,11 @@ func TestListsAreReloaded(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
-	var log io.Closer
-	c.Log, log, err = cockpit.OpenLog(filepath.Join(t.TempDir(), "log"))
+	c.Cfg.LogFile = filepath.Join(t.TempDir(), "log")
+	hide, err := c.Show(nil, io.Discard)
 	require.NoError(t, err)
-	defer log.Close()
+	defer hide()
+	require.NoError(t, os.Rename(c.Cfg.LogFile, c.Cfg.LogFile+".1"))
 	const url = "http://h00002.vweb.test/"
 	require.Equal(t, stage.OutOfScope, c.Filter.Check(stage.Item{URL: url}))
 	require.NoError(t, os.WriteFile(cfg.SeedFile, []byte(url+"\nmailto:x\n"), 0o600))
@@ -272,6 +312,11 @@ func TestListsAreReloaded(t *testing.T) {
 	require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("a b c\n"), 0o600))
 	c.reload()
 	require.Equal(t, stage.Denied, c.Filter.Check(stage.Item{URL: url}), "a bad list changes nothing")
+	var said []string
+	c.Say = func(text string) { said = append(said, text) }
+	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("a.test of\n"), 0o600))
+	c.reload()
+	require.Contains(t, strings.Join(said, "\n"), `cannot reload the overrides, so nothing of it changes`)
 	const other = "http://h00001.vweb.test/"
 	require.NoError(t, os.WriteFile(cfg.SeedFile, []byte(other+"\n"), 0o600))
 	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("h00001.vweb.test delay=1m\n"), 0o600))
@@ -281,6 +326,9 @@ func TestListsAreReloaded(t *testing.T) {
 	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("h00001.vweb.test off\n"), 0o600))
 	c.reload()
 	require.Equal(t, stage.SwitchedOff, c.Filter.Check(stage.Item{URL: other}))
+	log, err := os.ReadFile(c.Cfg.LogFile)
+	require.NoError(t, err)
+	require.Equal(t, 6, strings.Count(string(log), `"msg":"reloaded"`), "a log that was moved away is opened anew")
 }
 
 func TestSubcommands(t *testing.T) {
@@ -323,6 +371,23 @@ func TestSubcommands(t *testing.T) {
 		info, err := os.Stat(file)
 		require.NoError(t, err)
 		require.Greater(t, info.Size(), int64(1000))
+		good, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if form == "cdxj" {
+			out, status = run("export", form, "-")
+			require.Zero(t, status)
+			require.Equal(t, string(good), out, "- is standard output")
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		require.Equal(t, 1, command(ended, []string{"export", form, file, "-out", cfg.Out}, io.Discard, io.Discard))
+		kept, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, good, kept, "an interrupted export leaves the old file")
+		require.NoFileExists(t, file+".new")
+		out, status = run("export", form, t.TempDir())
+		require.Equal(t, 1, status)
+		require.Contains(t, out, "is not a file")
 	}
 	_, status = run("export", "pdf", file)
 	require.Equal(t, 2, status)

@@ -96,6 +96,22 @@ func TestAnEndIsNoVerdict(t *testing.T) {
 	}
 }
 
+// TestTwoSignalsAtOnceAreOne: the second of those that timeout sends does not cost the summary.
+func TestTwoSignalsAtOnceAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		killable := false
+		afterSignal(ctx, func() { killable = true })
+		cancel()
+		time.Sleep(time.Second - 1)
+		synctest.Wait()
+		require.False(t, killable)
+		time.Sleep(1)
+		synctest.Wait()
+		require.True(t, killable, "a patient user may end it")
+	})
+}
+
 // TestAFullDiskIsNoVerdict crawls in a process with a limit on file sizes, which looks like a disk
 // that runs full during a write. The next run has no limit, and no page is missing.
 func TestAFullDiskIsNoVerdict(t *testing.T) {

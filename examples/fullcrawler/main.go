@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -27,9 +28,14 @@ func main() { os.Exit(program(os.Args[1:])) }
 func program(args []string) (status int) {
 	log.SetOutput(stage.NewTrickle(os.Stderr)) // of net/http
 	ctx, stop := signalContext(context.Background())
-	// A second Ctrl-C kills the program.
-	context.AfterFunc(ctx, stop)
+	afterSignal(ctx, stop)
 	return command(ctx, args, os.Stdout, os.Stderr)
+}
+
+// afterSignal lets a later Ctrl-C kill the program. It is patient at first: timeout, for example, sends a
+// signal to the program and another one to its group.
+func afterSignal(ctx context.Context, stop func()) {
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 }
 
 // machine is the network that requests use. Tests replace it.
@@ -40,8 +46,8 @@ func signalContext(parent context.Context) (context.Context, context.CancelFunc)
 	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 }
 
-// command runs the program and returns its exit status: 0 also when a limit or the user ended the
-// crawl, 1 when it failed, 2 when the command line is invalid.
+// command runs the program and returns its exit status: 0 also when the user or one of his limits
+// ended the crawl, 1 when it failed, 2 when the command line is invalid.
 func command(ctx context.Context, args []string, out, log io.Writer) int {
 	cfg, isCrawl, status := cockpit.CommandLine(ctx, args, out, log)
 	if !isCrawl {
@@ -58,8 +64,9 @@ func crawl(ctx context.Context, cfg cockpit.Config, out, log io.Writer) (err err
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
+	var last *crawler
 	for {
-		err := crawlOnce(ctx, cfg, hangups, out, log)
+		last, err = crawlOnce(ctx, cfg, last, hangups, out, log)
 		if !errors.Is(err, cockpit.ErrReopen) {
 			return err
 		}
@@ -71,30 +78,33 @@ func crawl(ctx context.Context, cfg cockpit.Config, out, log io.Writer) (err err
 	}
 }
 
-// crawlOnce runs a crawl until it ends, or until its pages must be reopened.
+// crawlOnce runs a crawl until it ends, or until its pages must be reopened. last is the crawl that
+// was reopened, or nil.
 func crawlOnce(
-	ctx context.Context, cfg cockpit.Config, hangups <-chan os.Signal, out, log io.Writer,
-) (err error) {
+	ctx context.Context, cfg cockpit.Config, last *crawler, hangups <-chan os.Signal, out, log io.Writer,
+) (c *crawler, err error) {
 	dir, err := cfg.Claim()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	web := machine
 	if cfg.Demo {
 		served, err := cfg.ServeDemo(log)
 		if err != nil {
-			return errors.Join(err, dir.Close())
+			return nil, errors.Join(err, dir.Close())
 		}
 		defer served.Close()
 		web = cockpit.On(served)
 	}
-	c, err := openCrawler(dir, cfg, web)
-	if err != nil {
-		return err
+	if c, err = openCrawler(dir, cfg, web); err != nil {
+		return nil, err
+	}
+	if last != nil {
+		c.goOn(last)
 	}
 	hide, err := c.Show(dir, log)
 	if err != nil {
-		return errors.Join(err, c.close())
+		return nil, errors.Join(err, c.close())
 	}
 	defer func() { err = errors.Join(err, hide()) }()
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -109,7 +119,7 @@ func crawlOnce(
 	done()
 	c.Log.Info("ended", "why", cockpit.Reason(err), "pages", c.Tally.Sum().Pages, "error", fmt.Sprint(err))
 	if errors.Is(err, cockpit.ErrReopen) {
-		return err
+		return c, err
 	}
-	return c.Conclude(out, err)
+	return c, c.Conclude(out, err)
 }

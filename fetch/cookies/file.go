@@ -32,10 +32,15 @@ func (j *Jar) Load(r io.Reader) error {
 	return err
 }
 
+// maxLine is the maximum length of a line, which browsers' cookies are far below.
+const maxLine = 1 << 20
+
 // eachLine calls f for each line of a file that has a cookie, until an error.
 func eachLine(r io.Reader, f func(line string) error) error {
 	lines := bufio.NewScanner(r)
-	for n := 1; lines.Scan(); n++ {
+	lines.Buffer(nil, maxLine)
+	n := 1
+	for ; lines.Scan(); n++ {
 		line, httpOnly := strings.CutPrefix(strings.TrimRight(lines.Text(), "\r"), "#HttpOnly_")
 		if line == "" || line[0] == '#' && !httpOnly {
 			continue
@@ -45,7 +50,7 @@ func eachLine(r io.Reader, f func(line string) error) error {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("cookies: %w", err)
+		return fmt.Errorf("cookies: line %d: %w", n, err)
 	}
 	return nil
 }

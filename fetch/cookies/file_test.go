@@ -45,6 +45,16 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// Comments may be longer than a line of bufio.Scanner, and a line that is too long has a number.
+func TestLoadLongLines(t *testing.T) {
+	const cookie = "a.test\tFALSE\t/\tFALSE\t0\ta\tb\n"
+	jar := new(cookies.Jar)
+	require.NoError(t, jar.Load(strings.NewReader("# "+strings.Repeat("x", 100_000)+"\n"+cookie)))
+	require.Equal(t, "a=b", sent(t, jar, "http://a.test/"))
+	err := jar.Load(strings.NewReader(cookie + strings.Repeat("x", 2<<20)))
+	require.ErrorContains(t, err, "line 2: ")
+}
+
 func TestLoadErrors(t *testing.T) {
 	for line, want := range map[string]string{
 		"a.test\tFALSE\t/":                                                  "line 2: 3 fields",
@@ -57,7 +67,7 @@ func TestLoadErrors(t *testing.T) {
 		"a.test\tFALSE\t/\tFALSE\t0\t\tx":                                   "line 2: no domain or no name",
 		"a.test FALSE / FALSE 0 name spaces only":                           "line 2: 1 fields, want 7 with tabs",
 		"a.test\tFALSE\t/\tFALSE\t0\tn\t" + strings.Repeat("v", 4096):       "line 2: a name and a value of more than 4,096 bytes",
-		strings.Repeat("x", 1<<17):                                          "token too long",
+		strings.Repeat("x", 2<<20):                                          "token too long",
 	} {
 		jar := new(cookies.Jar)
 		err := jar.Load(strings.NewReader("a.test\tFALSE\t/\tFALSE\t0\tfirst\tx\n" + line))

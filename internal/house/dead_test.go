@@ -31,9 +31,8 @@ var forInterfaces = []string{
 // added here without such a program: an Example is not a use.
 var forEmbedders = map[string][]string{
 	"archive":                 {"Archive.AppendResponse", "Archive.Erase", "Archive.Validators"},
-	"archive/archivefs":       {"Handler", "New"},
 	"archive/replay":          {"Changes"},
-	"archive/warc":            {"Fields.Values", "Record.Protocol", "Record.TLS"},
+	"archive/warc":            {"Fields.Values"},
 	"dedupe":                  {"Read", "Filter.WriteFile"},
 	"dedupe/exact":            {"Set.Entries", "Set.Sync", "Set.Trim"},
 	"dedupe/weburl":           {"SURT"},

@@ -156,7 +156,6 @@ func TestPackagesAreIndependent(t *testing.T) {
 // listed has no dependencies, as the README says.
 var linked = map[string][]string{
 	"archive":             {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
-	"archive/archivefs":   {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"archive/archivehttp": {"github.com/andybalholm/brotli", "github.com/klauspost/compress"},
 	"archive/export": {
 		"github.com/andybalholm/brotli", "github.com/klauspost/compress", "golang.org/x/net", "golang.org/x/text",

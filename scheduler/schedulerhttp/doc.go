@@ -36,5 +36,6 @@
 //
 // A layer above that reads robots.txt passes the Crawl-delay of a request's host in the request's
 // context, under the key [CrawlDelay], as a time.Duration. Zero cancels an
-// earlier one. Package robots/robotshttp does this.
+// earlier one of the same port; the longest of a host's ports counts. Package robots/robotshttp does
+// this.
 package schedulerhttp

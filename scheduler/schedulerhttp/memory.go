@@ -43,7 +43,8 @@ func newMemory() *memory {
 }
 
 // longest returns the delay that a host has once one of its servers asks for a delay: no server, by
-// scheme or port, shortens what another one asks for. A negative delay cancels an earlier one.
+// scheme or port, shortens what another one asks for, unless more than maxKept hosts have a delay and
+// this one was forgotten. A delay that is not positive cancels an earlier one of the same port.
 func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 // Sorter sorts byte strings, and keeps duplicates. It is not safe for concurrent use.
 type Sorter struct {
 	memory int
-	dir    string
 	count  int
 	most   int // bytes of a string
 
@@ -35,9 +34,9 @@ type run struct {
 // perString is the memory overhead of a string.
 const perString = 40
 
-// New returns a sorter that uses about that many bytes of memory, and a temporary file in dir for
-// the rest. An empty dir means os.TempDir.
-func New(memory int, dir string) *Sorter { return &Sorter{memory: memory, dir: dir} }
+// New returns a sorter that uses about that many bytes of memory, and a temporary file in
+// [os.TempDir] for the rest.
+func New(memory int) *Sorter { return &Sorter{memory: memory} }
 
 // Len returns the number of strings.
 func (s *Sorter) Len() int { return s.count }
@@ -71,7 +70,7 @@ func (s *Sorter) order() [][]byte {
 // flush writes the strings in memory as one run.
 func (s *Sorter) flush() (err error) {
 	if s.spill == nil {
-		if s.spill, err = os.CreateTemp(s.dir, "spinneret-sort-*"); err != nil {
+		if s.spill, err = os.CreateTemp("", "spinneret-sort-*"); err != nil {
 			return fmt.Errorf("extsort: %w", err)
 		}
 		_ = os.Remove(s.spill.Name()) // where this works, a crash leaves nothing behind

@@ -13,7 +13,7 @@ import (
 func TestSorter(t *testing.T) {
 	for _, memory := range []int{1, 100, 5000, 1 << 20} {
 		r := rand.New(rand.NewPCG(uint64(memory), 0))
-		s := New(memory, "")
+		s := New(memory)
 		var want []string
 		for range 2000 {
 			item := make([]byte, r.IntN(12))
@@ -40,7 +40,7 @@ func TestSorter(t *testing.T) {
 
 // A disk error is returned, and not mistaken for the end.
 func TestTruncatedTemporaryFile(t *testing.T) {
-	s := New(1, "")
+	s := New(1)
 	for range 100 {
 		require.NoError(t, s.Add([]byte("item")))
 	}
@@ -57,7 +57,7 @@ func TestTruncatedTemporaryFile(t *testing.T) {
 
 // A damaged length does not make the sorter allocate what the length asks for.
 func TestDamagedTemporaryFile(t *testing.T) {
-	s := New(1000, "")
+	s := New(1000)
 	for range 100 {
 		require.NoError(t, s.Add([]byte("item")))
 	}
@@ -74,7 +74,7 @@ func TestDamagedTemporaryFile(t *testing.T) {
 
 func TestTemporaryFileCannotBeCreated(t *testing.T) {
 	t.Setenv("TMPDIR", "/no/such/directory")
-	s := New(1, "")
+	s := New(1)
 	require.NoError(t, s.Add([]byte("fits")))
 	require.ErrorIs(t, s.Add([]byte("does not")), os.ErrNotExist)
 	require.NoError(t, s.Close())

@@ -34,7 +34,7 @@ func TestOrders(t *testing.T) {
 	} {
 		for _, memory := range []int{1, 1 << 20} {
 			t.Run(fmt.Sprintf("%s/memory=%d", tt.name, memory), func(t *testing.T) {
-				s := New(memory, "")
+				s := New(memory)
 				for _, item := range tt.in {
 					require.NoError(t, s.Add([]byte(item)))
 				}
@@ -49,7 +49,7 @@ func TestOrders(t *testing.T) {
 
 // Strings larger than the memory are also sorted, with one at a time in memory.
 func TestStringsLargerThanTheMemory(t *testing.T) {
-	s := New(1000, "")
+	s := New(1000)
 	var want []string
 	for i := range 20 {
 		item := make([]byte, 100+i*997%30_000)
@@ -67,7 +67,7 @@ func TestStringsLargerThanTheMemory(t *testing.T) {
 // Add copies the string. An iteration may stop early, and start again.
 func TestItemsMayStopAndStartAgain(t *testing.T) {
 	for _, memory := range []int{1, 1 << 20} {
-		s := New(memory, "")
+		s := New(memory)
 		item := []byte("0000")
 		for i := range 50 {
 			copy(item, fmt.Sprintf("%04d", 49-i))
@@ -94,7 +94,7 @@ func TestItemsMayStopAndStartAgain(t *testing.T) {
 func TestNothingIsLeftBehind(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	s := New(100, "")
+	s := New(100)
 	for i := range 1000 {
 		require.NoError(t, s.Add(fmt.Append(nil, i)))
 	}
@@ -116,7 +116,7 @@ func FuzzSorter(f *testing.F) {
 			t.Skip()
 		}
 		r := rand.New(rand.NewPCG(seed, 0))
-		s := New(memory, "")
+		s := New(memory)
 		var want []string
 		for range n {
 			item := make([]byte, r.IntN(1+r.IntN(200)))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,18 +23,8 @@ import (
 func CommandLine(
 	ctx context.Context, args []string, out, log io.Writer,
 ) (cfg Config, isCrawl bool, status int) {
-	if len(args) > 0 {
-		switch args[0] {
-		case "version", "-version", "--version":
-			fmt.Fprintln(out, "fullcrawler", Version())
-			return cfg, false, 0
-		case "help":
-			Help(out)
-			return cfg, false, 0
-		}
-		if s, known := Subcommands()[args[0]]; known {
-			return cfg, false, runSubcommand(ctx, args[0], s, args[1:], out, log)
-		}
+	if name, s, rest := findSubcommand(args); name != "" {
+		return cfg, false, runSubcommand(ctx, name, s, rest, out, log)
 	}
 	cfg, err := ParseFlags(args, log)
 	switch {
@@ -48,6 +39,35 @@ func CommandLine(
 		return cfg, true, 0
 	}
 	return cfg, false, 0
+}
+
+// findSubcommand returns the command in a command line and its arguments, or "". Only flags of the
+// command may precede it.
+func findSubcommand(args []string) (name string, s subcommand, rest []string) {
+	commands := Subcommands()
+	for i, arg := range args {
+		if strings.TrimLeft(arg, "-") == "version" {
+			arg = "version"
+		}
+		if s, known := commands[arg]; known {
+			fs, _ := s.flagSet(arg)
+			if fs.Parse(args[:i]) == nil && fs.NArg() == 0 {
+				return arg, s, slices.Concat(args[:i], args[i+1:])
+			}
+		}
+	}
+	return "", s, nil
+}
+
+// flagSet returns the flags of a subcommand, and the value of -out.
+func (s subcommand) flagSet(name string) (fs *flag.FlagSet, dir *string) {
+	fs = flag.NewFlagSet("fullcrawler "+name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	dir = fs.String("out", DefaultOut, "`directory` of the crawl")
+	if s.flags != nil {
+		s.flags(fs)
+	}
+	return fs, dir
 }
 
 // Exit reports an error, if there is one, and returns the exit status.
@@ -83,6 +103,14 @@ func Subcommands() map[string]subcommand {
 	var v serving
 	var m importing
 	return map[string]subcommand{
+		"help": {summary: "explain all flags", beside: true, run: func(_ context.Context, in call) error {
+			Help(in.out)
+			return nil
+		}},
+		"version": {summary: "print the version", beside: true, run: func(_ context.Context, in call) error {
+			_, err := fmt.Fprintln(in.out, "fullcrawler", Version())
+			return err
+		}},
 		"check":  {summary: "compare all files with their checksums and with each other", run: check},
 		"repair": {summary: "repair what check found, as far as possible", run: repair},
 		"explain": {
@@ -93,7 +121,7 @@ func Subcommands() map[string]subcommand {
 			beside: true,
 		},
 		"import": {
-			summary: "add WARC and ARC files of other programs to the archive, without copying them",
+			summary: "add WARC files of other programs to the archive, without copying them",
 			args:    "FILE ...", flags: m.flags, run: m.run,
 		},
 		"serve": {
@@ -119,12 +147,7 @@ var errUsage = errors.New("invalid arguments")
 func runSubcommand(
 	ctx context.Context, name string, s subcommand, args []string, out, log io.Writer,
 ) int {
-	fs := flag.NewFlagSet("fullcrawler "+name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	dir := fs.String("out", DefaultOut, "`directory` of the crawl")
-	if s.flags != nil {
-		s.flags(fs)
-	}
+	fs, dir := s.flagSet(name)
 	in, err := s.parse(fs, args)
 	in.out, in.log = out, log
 	usage := strings.TrimSpace(fmt.Sprintf("fullcrawler %s [flags] %s", name, s.args))
@@ -133,6 +156,9 @@ func runSubcommand(
 		fs.SetOutput(out)
 		fs.PrintDefaults()
 		return 0
+	}
+	if err == nil && s.args == "" && len(in.args) > 0 {
+		err = fmt.Errorf("%s takes no arguments: %q (-out DIR names the directory of the crawl)", name, in.args[0])
 	}
 	if err != nil {
 		fmt.Fprintln(log, "fullcrawler:", err)
@@ -230,7 +256,7 @@ func explain(_ context.Context, in call) error {
 		var facts []Fact
 		err = withPages(in.dir, func(p *stage.Pages, c stage.Clock) error {
 			url = eitherScheme(p, arg, url)
-			facts = aboutPage(p, c, url)
+			facts = aboutPage(in.dir, p, c, url)
 			return nil
 		})
 		if err != nil {
@@ -273,8 +299,8 @@ func eitherScheme(p *stage.Pages, typed, url string) string {
 	return url
 }
 
-// aboutPage returns what is stored about a page.
-func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
+// aboutPage returns what is stored about a page of the crawl in a directory. Its times are real.
+func aboutPage(dir string, p *stage.Pages, c stage.Clock, url string) []Fact {
 	facts := []Fact{{"page", url}}
 	known, err := p.Find(url)
 	switch {
@@ -287,18 +313,26 @@ func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 	facts = append(facts, Fact{"depth", fmt.Sprint(known.Item.Depth, " links from a seed")})
 	if last := s.History.Last(); !last.IsZero() {
 		visits, changes := s.History.Visits()
-		facts = append(facts, Fact{"last visit", moment(last)},
+		facts = append(facts, Fact{"last visit", moment(c.Real(last))},
 			Fact{"visits", fmt.Sprintf("%d after the first, of which %d found a change", visits, changes)})
 	}
 	if s.Failures > 0 {
 		facts = append(facts, Fact{"failures", fmt.Sprint(s.Failures, " in a row")})
+		if last, err := lastLine(dir, url); err != nil {
+			facts = append(facts, Fact{"latest", err.Error()})
+		} else if last.URL != "" {
+			facts = append(facts, Fact{"latest", fmt.Sprintf("%s  %s: %s", moment(last.Time), last.Says, last.Why)})
+		}
 	}
 	due := "now"
 	if at := time.Unix(s.Due, 0); at.After(c.Now()) {
-		due = moment(at)
+		due = moment(c.Real(at))
 	}
 	if s.Interval > 0 {
 		due += fmt.Sprintf(", at an interval of %v", stage.Seconds(s.Interval))
+		if c.Pace != 1 {
+			due += fmt.Sprintf(" on a clock that is %g times as fast", c.Pace)
+		}
 	}
 	return append(facts, Fact{"due", due})
 }

@@ -80,11 +80,15 @@ type Config struct {
 	Hosts       map[string][]netip.Addr
 	NameServers []netip.AddrPort // nil are the system's
 
-	Header     http.Header     // of each request; nil is none
-	CookieFile string          // "" is none
-	Proxy      string          // "" is none
-	HTTP1      bool            // no HTTP/2
-	Identity   *botauth.Signer // of requests; nil is none
+	Header     http.Header // of each request; nil is none
+	CookieFile string      // "" is none
+
+	HostHeader  map[string]http.Header // of requests to a host and its subdomains
+	KeepSecrets bool                   // the archive gets their values, and cookies
+
+	Proxy    string          // "" is none
+	HTTP1    bool            // no HTTP/2
+	Identity *botauth.Signer // of requests; nil is none
 
 	OverrideFile string // "" is none
 	Overrides    *stage.Overrides
@@ -141,7 +145,6 @@ type commandLine struct {
 	identity, identityForm        string
 	overrides, groups, cdn        string
 	respect                       string
-	headers                       headers
 	configFile                    string
 	private, own                  bool
 	given                         map[string]bool // flags, by name
@@ -186,13 +189,10 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		func() error { return inFlag("-hosts", c.readHosts(l.hosts)) },
 		func() error { return c.readNameServers(l.nameServers) },
 		func() (err error) {
-			c.Header, c.OverrideFile = http.Header(l.headers), l.overrides
+			c.OverrideFile = l.overrides
 			return inFlag("-overrides", c.ReadOverrides())
 		},
-		func() error {
-			c.Respect = strings.FieldsFunc(l.respect, func(r rune) bool { return r == ',' })
-			return nil
-		},
+		func() error { return c.readRespect(l.respect) },
 		func() error { return inFlag("-group", c.readGroups(l.groups)) },
 		func() error { return inFlag("-shared", c.readShared(l.cdn)) },
 		func() error { return c.readIdentity(l.identity, l.identityForm) },
@@ -210,6 +210,9 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 	c.Filter.Include, c.Filter.Exclude = l.include, l.exclude
 	c.Bytes, c.MinFree, c.Memory = int64(l.sizes.bytes), int64(l.sizes.minFree), int64(l.sizes.memory)
 	c.LedgerSize = int64(l.sizes.ledger)
+	if 0 < c.Memory && c.Memory < leastMemory {
+		return *c, fmt.Errorf("-memory %s is too little: at least %s, or 0 for no limit", Size(c.Memory), Size(leastMemory))
+	}
 	if c.Memory > 0 && !l.given["queue"] {
 		c.Queue = int(min(int64(c.Queue), max(c.Memory/queueShare/queuedPage, leastQueue)))
 	}
@@ -228,8 +231,24 @@ func inFlag(name string, err error) error {
 // A shorter queue than leastQueue would leave hosts without a page when it is their turn.
 const queueShare, queuedPage, leastQueue = 5, 1060, 1000
 
+// leastMemory is the smallest -memory with which a crawl can work at all.
+const leastMemory = 1e6
+
 func (c *Config) readScope(scope string) error {
 	return c.Reach.UnmarshalText([]byte(scope))
+}
+
+// uses are the labels of Content-Usage and Content-Signal.
+var uses = []string{"train-ai", "ai-train", "ai-input", "search"}
+
+func (c *Config) readRespect(list string) error {
+	c.Respect = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	for _, use := range c.Respect {
+		if !slices.Contains(uses, use) {
+			return fmt.Errorf("-respect-signals %q: want %s", use, strings.Join(uses, ", "))
+		}
+	}
+	return nil
 }
 
 func (c *Config) readOrder(order string) error {
@@ -357,7 +376,7 @@ func checkWords(words []string, hosts map[string][]netip.Addr) error {
 		case strings.HasPrefix(word, "-"):
 			return fmt.Errorf("%q is not a URL (flags may stand anywhere before --)", word)
 		case slices.Contains(commands, word):
-			return fmt.Errorf("the command must come first: fullcrawler %s URL", word)
+			return fmt.Errorf("%s is a command, and takes only its own flags: see fullcrawler %[1]s -h", word)
 		default:
 			hint := "commands: " + strings.Join(commands, ", ")
 			if near := nearest(word, commands); near != "" {
@@ -449,8 +468,13 @@ func (l *commandLine) check() error {
 		c.Bounds = fetch.Loopback
 	}
 	c.Filter.Format.AnySuffix = c.Bounds != fetch.Public
+	header := http.Header{}
+	maps.Copy(header, c.Header)
+	for _, fields := range c.HostHeader {
+		maps.Copy(header, fields)
+	}
 	_, err := fetch.New(fetch.Options{
-		UserAgent: c.UserAgent(), Reach: c.Bounds, Header: c.Header, Proxy: c.Proxy,
+		UserAgent: c.UserAgent(), Reach: c.Bounds, Header: header, Proxy: c.Proxy,
 	})
 	return err
 }

@@ -102,6 +102,18 @@ func listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
+// tryListen returns the error that listen would return.
+func tryListen(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	l, err := listen(addr)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
 func (c *Crawl) serve(addr string, handler http.Handler) (at string, err error) {
 	l, err := listen(addr)
 	if err != nil {

@@ -62,7 +62,7 @@ func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Log = log
+	c.Log, c.log = log, file
 	if c.Cfg.Listen != "" {
 		at, err := c.Listen(c.Cfg.Listen)
 		if err == nil {
@@ -133,8 +133,9 @@ func (s summary) rate() float64 {
 	return float64(s.Pages) / max(s.took.Seconds(), 1e-9)
 }
 
-// Conclude writes the closing summary. It returns the error that made the crawl fail. Limits and
-// the user's interrupt are not errors.
+// Conclude writes the closing summary. It returns the error that made the crawl fail. The user's
+// limits and interrupt are not errors. A machine without room is one: nobody has asked the crawl to
+// end, so a supervisor must start it again.
 func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	s, queue, known := c.Tally.Sum(), c.Polite.Queue.Stats(), c.Pages.Stats()
 	line := func(name, format string, args ...any) {
@@ -146,7 +147,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	}
 	line("pages", "%d in %s, %.1f per second", s.Pages, s.took.Round(time.Millisecond), s.rate())
 	line("bytes", "%s of bodies as sent", Size(s.Bytes))
-	line("hosts", "%d on %d addresses, %d robots.txt", c.Hosts.Count(), s.addrs, s.robots)
+	line("hosts", "%d known; in this run %d addresses and %d robots.txt have answered", c.Hosts.Count(), s.addrs, s.robots)
 	line("names", "%d looked up", c.Resolver.Stats().Loads)
 	line("politeness", "%d waits, %s in all", queue.Waits, queue.Waited.Round(time.Millisecond))
 	files, err := c.files()
@@ -176,7 +177,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 		table(w, "links not followed", s.Skipped)
 	}
 
-	if Paused(ended) {
+	if Paused(ended) && !errors.Is(ended, ErrDiskLimit) && !errors.Is(ended, ErrMemoryLimit) {
 		return err
 	}
 	return errors.Join(ended, err)
@@ -250,7 +251,7 @@ func Size(bytes int64) string {
 var spans = []struct {
 	name string
 	time time.Duration
-}{{"within an hour", time.Hour}, {"within a day", 24 * time.Hour}, {"within a week", 7 * 24 * time.Hour}}
+}{{"within an hour", time.Hour}, {"more within a day", 24 * time.Hour}, {"more within a week", 7 * 24 * time.Hour}}
 
 // coming describes how many pages will be due when, in real time. It returns "" if none will.
 func (c *Crawl) coming(known, before int64) string {
@@ -275,5 +276,5 @@ func (c *Crawl) retriesLeft() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d, from %s on: run the same command again then", n, moment(first))
+	return fmt.Sprintf("%d, from %s on: run the same command again then", n, moment(c.Clock.Real(first)))
 }

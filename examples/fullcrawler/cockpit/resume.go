@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -73,11 +71,6 @@ func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 	}
 	if ahead {
 		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
-		for _, name := range []string{HostsName, RhythmName} { // their times are in the future, too
-			if err := os.Remove(c.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
 	}
 	if err := c.Pages.Close(); err != nil {
 		return err
@@ -203,6 +196,9 @@ func (s *stock) count(page stage.State, now time.Time) {
 
 // DryRun reports what a crawl would start with. It fetches nothing.
 func DryRun(cfg Config, out io.Writer) error {
+	if err := errors.Join(tryListen(cfg.Listen), tryLog(cfg.LogFile)); err != nil {
+		return err
+	}
 	c, s := &Crawl{}, stock{}
 	c.Cfg, c.Filter = cfg, cfg.Filter
 	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}

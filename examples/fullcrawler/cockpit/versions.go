@@ -18,6 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/export"
 	"github.com/spinneret-go/spinneret/archive/scan"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 // exports are the forms in which an archive can be written to one file.
@@ -26,17 +27,35 @@ var exports = map[string]func(io.Writer, *archive.Archive) error{
 	"wacz": func(w io.Writer, a *archive.Archive) error { return export.WACZ(w, a, export.Options{}) },
 }
 
-func exportTo(_ context.Context, in call) error {
+// exportTo replaces a file, so that an interrupted export leaves the old one. - is standard output.
+func exportTo(ctx context.Context, in call) error {
 	if len(in.args) != 2 || exports[in.args[0]] == nil {
 		return errUsage
 	}
 	return withArchive(in.dir, func(a *archive.Archive) error {
-		f, err := os.Create(in.args[1])
-		if err != nil {
-			return err
+		export := func(w io.Writer) error { return exports[in.args[0]](contextWriter{ctx, w}, a) }
+		if in.args[1] == "-" {
+			return export(in.out)
 		}
-		return errors.Join(exports[in.args[0]](f, a), f.Close())
+		name := in.args[1]
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is not a file: - writes to standard output", name)
+		}
+		return stage.ReplaceWith(name, export)
 	})
+}
+
+// A contextWriter fails once its context has ended. It is as safe for concurrent use as its Writer.
+type contextWriter struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (w contextWriter) Write(p []byte) (int, error) {
+	if err := context.Cause(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(p)
 }
 
 // querying are the flags that choose versions.

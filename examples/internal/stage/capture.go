@@ -48,9 +48,6 @@ func Keep(store *archive.Archive, resp *fetch.Response, stated string) error {
 	if err != nil || stated == "" {
 		return err
 	}
-	_, err = store.AppendRecord(archive.Resource{
-		Type: "metadata", URL: resp.URL, Time: resp.Start, ContentType: "application/warc-fields",
-		Block: warc.Info(warc.Field{Name: "ai-preferences", Value: stated}), Of: at,
-	})
+	_, err = store.AppendMetadata(at, warc.Field{Name: "ai-preferences", Value: stated})
 	return err
 }

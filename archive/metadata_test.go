@@ -1,7 +1,9 @@
 package archive
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,30 +15,44 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// appendOthers appends a page and a record of each other type.
-func appendOthers(t *testing.T, a *Archive) {
-	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
-	page, err := a.Append(Capture{URL: "http://a.test/", Time: at, Body: []byte("<p>page"),
-		Head: []byte("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")})
+// others writes a file of another program with a page and a record of each other type.
+func others(t *testing.T) (path string) {
+	t.Helper()
+	e, err := warc.NewEncoder(warc.EncoderOptions{})
 	require.NoError(t, err)
-	for _, r := range []Resource{
-		{"response", "dns:a.test", at, "text/dns",
-			[]byte("20260506070809\na.test. 60 IN A 192.0.2.1\n"), Location{}},
-		{"resource", "http://a.test/file", at, "text/plain", []byte("a file"), Location{}},
-		{"metadata", "http://a.test/", at, "application/warc-fields", []byte("via: x\r\n"), page},
-		{"conversion", "http://a.test/", at.Add(time.Second), "text/plain", []byte("page"), page},
+	at := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+	page := warc.NewID()
+	var file bytes.Buffer
+	for _, r := range []struct {
+		head  warc.Head
+		block string
+	}{
+		{warc.Head{Type: "response", ID: page, TargetURI: "http://a.test/",
+			ContentType: "application/http"}, "HTTP/1.1 200 OK\r\n\r\n<p>page"},
+		{warc.Head{Type: "response", TargetURI: "dns:a.test", ContentType: "text/dns"},
+			"20260506070809\na.test. 60 IN A 192.0.2.1\n"},
+		{warc.Head{Type: "resource", TargetURI: "http://a.test/file", ContentType: "text/plain"}, "a file"},
+		{warc.Head{Type: "metadata", TargetURI: "http://a.test/", RefersTo: page,
+			ContentType: "application/warc-fields"}, "via: x\r\n"},
+		{warc.Head{Type: "conversion", TargetURI: "http://a.test/", RefersTo: page,
+			ContentType: "text/plain"}, "page"},
 	} {
-		_, err := a.AppendRecord(r)
-		require.NoError(t, err, "%+v", r)
+		r.head.Date = at
+		_, _, err := e.Encode(&file, &r.head, []byte(r.block))
+		require.NoError(t, err)
 	}
+	path = filepath.Join(t.TempDir(), "others.warc.gz")
+	require.NoError(t, os.WriteFile(path, file.Bytes(), 0o600))
+	return path
 }
 
 // All records are found, as versions or by Records, even after a repair.
-func TestAppendRecord(t *testing.T) {
+func TestOtherRecords(t *testing.T) {
 	dir := t.TempDir()
 	a, err := Open(dir, Options{})
 	require.NoError(t, err)
-	appendOthers(t, a)
+	_, err = a.Import(others(t))
+	require.NoError(t, err)
 	for _, state := range []string{"open", "opened again", "repaired"} {
 		if state != "open" {
 			require.NoError(t, a.Close())
@@ -59,38 +75,74 @@ func TestAppendRecord(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, string(body), want)
 		}
-		types, of := []string{}, ""
-		id := ""
+		var types []string
 		for rec, err := range a.Records() {
 			require.NoError(t, err)
 			types = append(types, rec.Type())
-			switch rec.Type() {
-			case "response":
-				if id == "" {
-					id = rec.Get("WARC-Record-ID")
-				}
-			case "metadata", "conversion":
-				of = rec.Get("WARC-Refers-To")
-				require.Equal(t, id, of)
-			}
 		}
-		require.Equal(t, "warcinfo response response resource metadata conversion",
-			strings.Join(types, " "), state)
+		require.Equal(t, "response response resource metadata conversion", strings.Join(types, " "), state)
 		checked, err := a.Verify(t.Context(), func(f Fault) { t.Errorf("%s: %+v", state, f) })
 		require.NoError(t, err)
-		require.EqualValues(t, 6, checked.Records)
+		require.EqualValues(t, 5, checked.Records)
 		require.EqualValues(t, 3, checked.Versions)
 	}
 	require.NoError(t, a.Close())
 }
 
-// Verify reports damaged records of any type.
-func TestVerifyOtherRecords(t *testing.T) {
+// Metadata belongs to its capture, and is not a version of the page. Verify reports damage in it.
+func TestAppendMetadata(t *testing.T) {
 	dir := t.TempDir()
 	a, err := Open(dir, Options{Compression: warc.None})
 	require.NoError(t, err)
-	appendOthers(t, a)
+	c := page("http://a.test/", "one")
+	loc, err := a.Append(c)
+	require.NoError(t, err)
+	_, err = a.AppendMetadata(loc, warc.Field{Name: "via", Value: "x"}, warc.Field{Name: "b", Value: "y"})
+	require.NoError(t, err)
+	rec, err := a.Read(loc)
+	require.NoError(t, err)
+	id := rec.Get("WARC-Record-ID")
+	require.NoError(t, rec.Close())
+	for range 2 {
+		versions, err := a.Versions(c.URL)
+		require.NoError(t, err)
+		require.Len(t, versions, 1)
+		n := 0
+		for rec, err := range a.Records() {
+			require.NoError(t, err)
+			if rec.Type() == "metadata" {
+				n++
+				require.Equal(t, id, rec.Get("WARC-Refers-To"))
+				require.Equal(t, c.URL, rec.Get("WARC-Target-URI"))
+				date, _ := rec.Fields().Date()
+				require.Equal(t, c.Time.UnixMicro(), date.UnixMicro())
+				block, err := io.ReadAll(rec)
+				require.NoError(t, err)
+				require.Equal(t, "via: x\r\nb: y\r\n", string(block))
+			}
+		}
+		require.Equal(t, 1, n)
+		_, err = a.Verify(t.Context(), func(f Fault) { t.Error(f) })
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
+		_, err = Repair(dir, Options{})
+		require.NoError(t, err)
+		a, err = Open(dir, Options{})
+		require.NoError(t, err)
+	}
+	for name, append := range map[string]func() (Location, error){
+		"a line break": func() (Location, error) {
+			return a.AppendMetadata(loc, warc.Field{Name: "a", Value: "b\r\nc: d"})
+		},
+		"no name":        func() (Location, error) { return a.AppendMetadata(loc, warc.Field{Value: "b"}) },
+		"another record": func() (Location, error) { return a.AppendMetadata(Location{File: "x.warc.gz", Length: 1}) },
+		"no record":      func() (Location, error) { return a.AppendMetadata(Location{}) },
+	} {
+		_, err := append()
+		require.Error(t, err, name)
+	}
 	require.NoError(t, a.Close())
+
 	names, err := filepath.Glob(filepath.Join(dir, "*.warc"))
 	require.NoError(t, err)
 	data, err := os.ReadFile(names[0])
@@ -106,31 +158,6 @@ func TestVerifyOtherRecords(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NotZero(t, checked.Faults)
-}
-
-func TestInvalidRecords(t *testing.T) {
-	a, err := Open(t.TempDir(), Options{})
-	require.NoError(t, err)
-	defer a.Close()
-	valid := Resource{Type: "metadata", URL: "http://a.test/", Time: time.Unix(1, 0),
-		ContentType: "application/warc-fields"}
-	for name, change := range map[string]func(*Resource){
-		"no type":       func(r *Resource) { r.Type = "" },
-		"a request":     func(r *Resource) { r.Type = "request" },
-		"no URL":        func(r *Resource) { r.URL = "" },
-		"no time":       func(r *Resource) { r.Time = time.Time{} },
-		"a line break":  func(r *Resource) { r.ContentType = "text/plain\r\nWARC-Type: response" },
-		"HTTP":          func(r *Resource) { r.ContentType = "application/http" },
-		"unknown Of":    func(r *Resource) { r.Of = Location{File: "none.warc.gz", Length: 1} },
-		"space in URLs": func(r *Resource) { r.URL = "http://a.test/ b" },
-	} {
-		r := valid
-		change(&r)
-		_, err := a.AppendRecord(r)
-		require.Error(t, err, name)
-	}
-	_, err = a.AppendRecord(valid)
-	require.NoError(t, err)
 }
 
 // Requests are found on either side of their responses.
