@@ -135,7 +135,11 @@ func (c *Cache) lookup(origin string, now time.Time) (Answer, Request, error) {
 	c.evictLost(now)
 	if c.bytes > c.options.MaxBytes && c.given.Len() > 1 {
 		c.land(h, nil)
-		c.drop(h)
+		if h.known() {
+			c.evict(1) // what is known stays, to be asked for again when there is room
+		} else {
+			c.drop(h)
+		}
 		return Answer{}, Request{}, ErrFull
 	}
 	return answer, h.flight, nil

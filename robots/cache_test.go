@@ -433,3 +433,19 @@ func TestRedirectsKeepTheBound(t *testing.T) {
 	require.Less(t, liveBytes()-before, int64(bound)+int64(len(given))*int64(unsafe.Sizeof(Request{})))
 	runtime.KeepAlive(c)
 }
+
+// TestFullCacheKeepsWhatItKnows: a lookup for which there is no room does not cost the host its copy.
+func TestFullCacheKeepsWhatItKnows(t *testing.T) {
+	c := NewCache(Options{MaxBytes: 8000, Patience: -1})
+	tell(t, c, ask(t, c, page, noon), whole(200, nil, "user-agent: *\ndisallow: /a\n"), noon)
+	for i := range 2 {
+		ask(t, c, fmt.Sprintf("http://h%d.test/", i), noon)
+	}
+	before, known := c.Entry(page)
+	require.True(t, known)
+	_, err := c.Lookup(page, noon.Add(25*time.Hour))
+	require.ErrorIs(t, err, ErrFull)
+	after, known := c.Entry(page)
+	require.True(t, known)
+	require.Equal(t, before, after)
+}

@@ -104,10 +104,14 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 
 // Update leaves a message for the record with an id. [Options].Merge applies it when the record is
 // next due. Messages for one record are applied in the order of the calls. If the record is out, a
-// message waits until it is due again, and takes memory until the record is returned. Update
-// returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData, or if the messages for a record that is due or out would exceed a quarter of
-// [Options].Buffer.
+// message waits until it is due again, and takes memory until the record is returned.
+//
+// Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
+// MaxData. If the record is due or out, its messages together may have a quarter of [Options].Buffer,
+// or MaxData if that is more, but at most a GiB: one more is ErrSize. Messages for a record of a later
+// unit are on disk, and not counted. Due, Scan, Get, Backup and Repair hold all messages for one record
+// in memory at once, whatever they take. So a caller should not send without end to a record that is
+// not due.
 func (s *Store) Update(id string, data []byte) error {
 	if len(data) > MaxData {
 		return ErrSize

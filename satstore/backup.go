@@ -11,12 +11,12 @@ import (
 )
 
 // Backup copies the current state of the store to another directory, which must be empty or not
-// exist. The copy is an ordinary store, with messages merged. Overdue records are due in its current
-// unit, and records of one bucket come in another order if their messages exceed a quarter of
-// [Options].Buffer. Backup takes a few microseconds per record and does not
-// block other calls. It writes to a directory with the suffix ".partial" and renames that at the
-// end, so a backup is either complete or absent. What a killed Backup left there is replaced;
-// anything else is an error.
+// exist. The copy is an ordinary store; messages wait in it as in the original. Overdue records are
+// due in its current unit, and records of one bucket come in another order if their messages exceed a
+// quarter of [Options].Buffer. Backup takes a few microseconds per record and does not block other
+// calls. It writes to a directory with the suffix ".partial" and renames that at the end, so a backup
+// is either complete or absent. What a killed Backup left there is replaced; anything else is an
+// error.
 func (s *Store) Backup(dir string) error {
 	if err := s.backup(dir); err != nil {
 		return fmt.Errorf("satstore: back up: %w", err)
@@ -103,23 +103,81 @@ func removePartial(dir string) error {
 	return os.Remove(dir)
 }
 
-// copyTo adds all records to another store.
+// copyTo copies all records and their messages to another store.
 func (s *Store) copyTo(to *Store) error {
-	var items []Item
-	for item, err := range s.Scan() {
-		if err != nil {
+	v, err := s.view(func(*bucket) bool { return true })
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	batch := copies{}
+	flush := func() error {
+		items := make([]Item, len(batch.records))
+		for i, r := range batch.records {
+			items[i] = r.Item
+		}
+		_, err := to.AddBatch(items)
+		if err == nil {
+			_, err = leaveMessages(to, batch.records)
+		}
+		batch = copies{}
+		return err
+	}
+	for _, b := range v.buckets {
+		var failed error
+		_, err := v.each(b, func(e entry, m *mail) bool {
+			if !m.deletes() && batch.add(copied{s.item(e, nil), e.seq, m.all()}) {
+				failed = flush()
+			}
+			return failed == nil
+		})
+		if err = errors.Join(err, failed); err != nil {
 			return err
 		}
-		if items = append(items, item); len(items) == copyBatch {
-			if _, err := to.AddBatch(items); err != nil {
-				return err
-			}
-			items = items[:0]
-		}
 	}
-	_, err := to.AddBatch(items)
-	return err
+	return flush()
 }
 
-// copyBatch is the number of records that Backup and Repair add at a time.
-const copyBatch = 1000
+// A copied record is on its way to another store, with its messages. They are not merged, since a
+// message may be as large as the largest record, and only the store's user knows how large both are
+// together.
+type copied struct {
+	Item
+	seq      uint64
+	messages []message
+}
+
+// copies are records that Backup and Repair add together.
+type copies struct {
+	records []copied
+	bytes   int
+}
+
+// The limits of copies. A record with its messages may exceed that of bytes.
+const (
+	copyBatch = 1000
+	copyBytes = 4 << 20
+)
+
+// add adds a record, and reports whether it is time to write.
+func (c *copies) add(r copied) (full bool) {
+	c.records = append(c.records, r)
+	c.bytes += len(r.ID) + len(r.Data)
+	for _, m := range r.messages {
+		c.bytes += mailSize + len(m.payload)
+	}
+	return len(c.records) >= copyBatch || c.bytes >= copyBytes
+}
+
+// leaveMessages leaves the messages of records for their copies, and returns how many they are.
+func leaveMessages(to *Store, records []copied) (n int64, err error) {
+	for _, r := range records {
+		for _, m := range r.messages {
+			if err := to.Update(r.ID, m.payload); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	return n, nil
+}

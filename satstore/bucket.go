@@ -121,7 +121,7 @@ func (b *bucket) allDone(from, to uint64) bool {
 }
 
 // left returns how many records are in the bucket, including those that are out.
-func (b *bucket) left() uint64 { return b.records.Count() - b.gone }
+func (b *bucket) left() uint64 { return b.records.Count() - min(b.gone, b.records.Count()) }
 
 // mailBytes returns how much memory the messages take when they are loaded.
 func (b *bucket) mailBytes() int64 {

@@ -19,8 +19,8 @@ type snapshot struct {
 	parts [][2][]*extent.Group // of each bucket: the groups that follow its extents
 	mine  []*extent.Group      // those that this checkpoint writes
 	pages []*pageImage
-	next  *wal.File     // if there is no log yet
-	cut   []extent.Span // space that is free once the checkpoint is on disk
+	next  *wal.File  // if there is no log yet
+	cut   extent.Cut // space that is free once the checkpoint is on disk
 }
 
 // checkpointIfLong writes a checkpoint if the log has become long.
@@ -63,23 +63,34 @@ func (s *Store) replaceCheckpoint(last bool) error {
 	if err := s.shrink(); err != nil {
 		return err
 	}
-	next, err := s.createLog()
+	snap, err := s.takeSnapshot(last)
 	if err != nil {
 		return err
 	}
-	snap, err := s.rotate(next, last)
-	if err != nil {
-		durable.Discard(s.fs, wal.FileName(s.lastLog+1), next)
-		return err
-	}
-	s.lastLog++
-	snap.m.Log = s.lastLog
 	if err := s.save(snap); err != nil {
 		s.undo(snap)
 		return err
 	}
 	s.finish(snap)
 	return nil
+}
+
+// takeSnapshot takes a snapshot at the beginning of a new log. If the newest log has no changes yet, it
+// is new enough: otherwise each Sync on a full disk would leave one more open file.
+func (s *Store) takeSnapshot(last bool) (snap *snapshot, err error) {
+	if s.log == nil || !s.log.AtStart(func() { snap = s.snapshot(last) }) {
+		next, err := s.createLog()
+		if err != nil {
+			return nil, err
+		}
+		if snap, err = s.rotate(next, last); err != nil {
+			durable.Discard(s.fs, wal.FileName(s.lastLog+1), next)
+			return nil, err
+		}
+		s.lastLog++
+	}
+	snap.m.Log = s.lastLog
+	return snap, nil
 }
 
 // createLog creates the next log file. Its number counts as used once the log may have changes: a
@@ -117,6 +128,10 @@ func (s *Store) rotate(next *wal.File, last bool) (snap *snapshot, err error) {
 // of the index.
 const pageShare = 16
 
+// maxRetired is how many numbers of buckets may be retired before a checkpoint saves the whole
+// bucket index. Numbers have 16 bits.
+const maxRetired = 1000
+
 // snapshot requires that s.mu is held.
 func (s *Store) snapshot(last bool) *snapshot {
 	snap := &snapshot{mine: s.unwritten}
@@ -126,8 +141,11 @@ func (s *Store) snapshot(last bool) *snapshot {
 	}
 	snap.mine = append(snap.mine, s.takeAll()...)
 	pages := max(1, int(s.o.Buffer/pageShare/(2*pageNumbers)))
-	if last {
-		pages = -1 // the store is being closed
+	switch {
+	case last: // the store is being closed
+		pages = -1
+	case len(s.retired) > maxRetired:
+		pages = len(s.places.pages)
 	}
 	snap.pages = s.places.images(pages)
 	s.ids.Freeze()
@@ -135,7 +153,7 @@ func (s *Store) snapshot(last bool) *snapshot {
 	snap.m = manifest.Manifest{
 		Unit: s.o.Unit, Shape: s.o.test.shape, Generation: s.generation, Now: s.calendar.Now(),
 		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Lost: s.lost,
-		Ends:  s.calendar.Ends(),
+		Retired: slices.Clone(s.retired), Ends: s.calendar.Ends(),
 		Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
 	}
 	if p := s.split; p != nil {
@@ -275,6 +293,7 @@ func (s *Store) finish(snap *snapshot) {
 		}
 		page.saved = p.saved
 	}
+	s.reuseRetired(snap.m.Pages)
 	s.pool.SetLimit(s.o.Buffer) // a replay may have raised it
 	s.stats.Checkpoints++
 	s.request(&s.merger)

@@ -53,6 +53,10 @@ func TestPowerFailure(t *testing.T) {
 
 // crash cuts the power and reopens the store, with more failures during Open.
 func (p *player) crash() {
+	if p.unsure != nil { // both states are possible
+		p.unsure()
+		p.unsure = nil
+	}
 	for tries := 0; ; tries++ {
 		p.fs = p.fs.Crash(rand.New(rand.NewPCG(p.random.Uint64(), 0)))
 		if tries < 3 {
@@ -96,6 +100,7 @@ func TestFailedSteps(t *testing.T) {
 						require.ErrorIs(t, err, bad)
 						if err = p.s.Sync(); err == nil {
 							resumed++
+							p.settle()
 							p.synced()
 							p.check()
 						} else {
@@ -134,6 +139,7 @@ func TestFullDisk(t *testing.T) {
 						full++
 						require.ErrorIs(t, err, ErrReadOnly)
 						require.ErrorIs(t, err, syscall.ENOSPC)
+						p.settle()
 						require.Equal(t, p.m.contents(), contents(t, p.s))
 						_, err = p.s.Add("https://a.test/more", at(0), nil)
 						require.ErrorIs(t, err, ErrReadOnly)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -116,6 +117,7 @@ type player struct {
 	out    map[string]*held
 	erased []*held // out, and deleted by their ids
 	ids    int     // added so far
+	unsure func()  // makes the change that failed in the model; nil if none did
 }
 
 type held struct {
@@ -257,23 +259,43 @@ func (p *player) reschedule(id string) error {
 	}
 	m := p.m[id]
 	if p.random.IntN(15) == 0 {
-		if err := h.r.Delete(); err != nil {
-			return err
-		}
+		return p.changed(h.r.Delete(), func() {
+			delete(p.out, id)
+			delete(p.m, id)
+		})
+	}
+	want, now := string(data), p.now()
+	err := h.r.Reschedule(at(slot), data)
+	if err == nil {
+		require.Error(p.t, h.r.Reschedule(at(slot), data), "the record has already been returned")
+	}
+	return p.changed(err, func() {
 		delete(p.out, id)
-		delete(p.m, id)
+		p.m[id] = &modelRecord{max(slot, now+1), want, m.mail[h.taken:]}
+	})
+}
+
+// changed makes a change in the model unless it has failed. Then its outcome is unknown.
+func (p *player) changed(err error, apply func()) error {
+	done := func() {
+		apply()
 		p.done()
-		return nil
 	}
-	want := string(data)
-	if err := h.r.Reschedule(at(slot), data); err != nil {
-		return err
+	if err != nil {
+		p.unsure = done
+	} else {
+		done()
 	}
-	require.Error(p.t, h.r.Reschedule(at(slot), data), "the record has already been returned")
-	delete(p.out, id)
-	p.m[id] = &modelRecord{max(slot, p.now()+1), want, m.mail[h.taken:]}
-	p.done()
-	return nil
+	return err
+}
+
+// settle finds out whether the change that failed was made.
+func (p *player) settle() {
+	p.t.Helper()
+	apply := p.unsure
+	if p.unsure = nil; apply != nil && !reflect.DeepEqual(p.m.contents(), contents(p.t, p.s)) {
+		apply()
+	}
 }
 
 func (p *player) giveBack() error {
@@ -306,15 +328,20 @@ func (p *player) update() error {
 	id, text := p.id(), fmt.Sprint("m", p.random.IntN(1000))
 	err := p.s.Update(id, []byte(text))
 	r := p.m[id]
-	switch {
-	case errors.Is(err, ErrUnknown):
-		require.Nil(p.t, r)
-		return nil
-	case err == nil:
-		require.NotNil(p.t, r, id)
-		p.m[id] = &modelRecord{r.slot, r.data, append(slices.Clip(r.mail), text)}
-		p.done()
+	if r == nil {
+		return p.unknown(err)
 	}
+	return p.changed(err, func() {
+		p.m[id] = &modelRecord{r.slot, r.data, append(slices.Clip(r.mail), text)}
+	})
+}
+
+// unknown checks the error of a change of an id that is not there.
+func (p *player) unknown(err error) error {
+	if errors.Is(err, ErrUnknown) {
+		return nil
+	}
+	require.Error(p.t, err)
 	return err
 }
 
@@ -322,20 +349,16 @@ func (p *player) update() error {
 func (p *player) delete() error {
 	id := p.id()
 	err := p.s.Delete(id)
-	switch {
-	case errors.Is(err, ErrUnknown):
-		require.Nil(p.t, p.m[id])
-		return nil
-	case err == nil:
-		require.NotNil(p.t, p.m[id])
+	if p.m[id] == nil {
+		return p.unknown(err)
+	}
+	return p.changed(err, func() {
 		delete(p.m, id)
 		if h := p.out[id]; h != nil {
 			p.erased = append(p.erased, h)
 			delete(p.out, id)
 		}
-		p.done()
-	}
-	return err
+	})
 }
 
 func (p *player) check() {

@@ -48,7 +48,8 @@ func (r *Record) data() []byte {
 
 // Reschedule returns the record with new data, which may be r.Data. The record is due again at the
 // given time, but not before the next unit. After [ErrSize] the caller still has the record.
-// [ErrDone] means that the record was returned before.
+// [ErrDone] means that the record was returned before. After another error the outcome is unknown:
+// once a [Store.Sync] has succeeded, a second call returns the record, or ErrDone if the first one did.
 func (r *Record) Reschedule(at time.Time, data []byte) error {
 	if len(data) > MaxData {
 		return ErrSize
@@ -96,7 +97,8 @@ func (s *Store) logMove(move *wal.Change, seq uint64, later []message) (bool, er
 	return s.logChange(changes...)
 }
 
-// Delete removes the record from the store. Its id may then be added again.
+// Delete removes the record from the store. Its id may then be added again. Errors mean what they mean
+// for [Record.Reschedule].
 func (r *Record) Delete() error {
 	s, b := r.store, r.bucket
 	return s.change(wal.MaxSize(0), func() (survives bool, err error) {

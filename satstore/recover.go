@@ -142,7 +142,7 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		default:
 			fits = fits && s.calendar.Put(b, b.start, b.width)
 		}
-		s.number(b)
+		s.number(b.number, b)
 	}
 	if p := s.split; p != nil {
 		for _, b := range s.due {
@@ -155,8 +155,14 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	if _, err := s.losses(); err != nil {
 		s.keepDamage(err)
 	}
+	s.retired = m.Retired
+	retired := map[uint16]bool{}
+	for _, r := range m.Retired {
+		s.number(r.Number, nil)
+		retired[r.Number] = true
+	}
 	for i := range s.numbers {
-		if i > 0 && s.numbers[i] == nil {
+		if i > 0 && s.numbers[i] == nil && !retired[uint16(i)] {
 			s.spare = append(s.spare, uint16(i))
 		}
 	}
@@ -166,11 +172,11 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	return nil
 }
 
-func (s *state) number(b *bucket) {
-	for len(s.numbers) <= int(b.number) {
+func (s *state) number(n uint16, b *bucket) {
+	for len(s.numbers) <= int(n) {
 		s.numbers = append(s.numbers, nil)
 	}
-	s.numbers[b.number] = b
+	s.numbers[n] = b
 }
 
 // logNumber returns the number of the log file with a name, or 0 if it is not one.
@@ -220,7 +226,15 @@ func (s *Store) loadPlaces(m *manifest.Manifest) error {
 			return err
 		}
 	}
+	s.clearRetired()
 	return nil
+}
+
+// clearRetired clears the entries of lost records in pages that were saved before the loss.
+func (s *state) clearRetired() {
+	for _, r := range s.retired {
+		s.places.clear(r.Number)
+	}
 }
 
 // readPage reads a saved page.

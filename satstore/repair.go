@@ -58,17 +58,10 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 // A salvage copies the readable data of an old store to a new one.
 type salvage struct {
 	old, fresh *Store
-	batch      []salvaged // to add
-	copied     []uint64   // numbers in the old store, by the number in the new one; if noIDs
-	noIDs      bool       // the id index is damaged
+	batch      copies   // to add
+	copied     []uint64 // numbers in the old store, by the number in the new one; if noIDs
+	noIDs      bool     // the id index is damaged
 	done       Repaired
-}
-
-// A salvaged is a record with its messages.
-type salvaged struct {
-	Item
-	seq      uint64
-	messages []message
 }
 
 func (v *salvage) report(err error) {
@@ -143,6 +136,7 @@ func (v *salvage) places(m *manifest.Manifest) {
 		}
 		s.places.pages = append(s.places.pages, p)
 	}
+	s.clearRetired()
 	for b := range s.buckets {
 		_, _ = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
 			if !s.hasMoved(b, at) && e.seq < s.seq {
@@ -170,24 +164,18 @@ func (v *salvage) copyAll() (err error) {
 	}}
 	for b := range v.old.buckets {
 		if _, walked := from.each(b, func(e entry, m *mail) bool {
-			if !m.deletes() {
-				v.batch = append(v.batch, salvaged{v.old.item(e, nil), e.seq, m.all()})
-			}
-			if len(v.batch) == copyBatch {
+			if !m.deletes() && v.batch.add(copied{v.old.item(e, nil), e.seq, m.all()}) {
 				err = v.flush()
 			}
 			return err == nil
 		}); walked != nil {
 			v.report(walked)
 		}
-		if err == nil {
-			err = v.flush() // the messages of a bucket may take much memory
-		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return v.flush()
 }
 
 // flush adds the batch, except for stale records.
@@ -196,22 +184,20 @@ func (v *salvage) flush() error {
 	if v.noIDs {
 		add = v.addNewest
 	}
-	kept, err := add(v.batch)
-	for i := 0; i < len(kept) && err == nil; i++ {
-		for _, m := range kept[i].messages {
-			if err = v.fresh.Update(kept[i].ID, m.payload); err == nil {
-				v.done.Messages++
-			}
-		}
+	kept, err := add(v.batch.records)
+	messages := int64(0)
+	if err == nil {
+		messages, err = leaveMessages(v.fresh, kept)
 	}
+	v.done.Messages += messages
 	v.done.Records += int64(len(kept))
-	v.done.Stale += int64(len(v.batch) - len(kept))
-	v.batch = v.batch[:0]
+	v.done.Stale += int64(len(v.batch.records) - len(kept))
+	v.batch = copies{}
 	return err
 }
 
 // addLive adds the records that the id index knows, and returns them.
-func (v *salvage) addLive(batch []salvaged) (live []salvaged, err error) {
+func (v *salvage) addLive(batch []copied) (live []copied, err error) {
 	keys := make([]idset.Key, len(batch))
 	for i := range batch {
 		keys[i] = idset.KeyOf(batch[i].ID)
@@ -232,7 +218,7 @@ func (v *salvage) addLive(batch []salvaged) (live []salvaged, err error) {
 
 // addNewest adds the records without help from the id index, and returns them. Of several records
 // with one id, the one with the highest number is the live one.
-func (v *salvage) addNewest(batch []salvaged) (live []salvaged, err error) {
+func (v *salvage) addNewest(batch []copied) (live []copied, err error) {
 	for _, r := range batch {
 		number, err := v.fresh.seqOf(idset.KeyOf(r.ID))
 		if err != nil {
@@ -245,7 +231,7 @@ func (v *salvage) addNewest(batch []salvaged) (live []salvaged, err error) {
 			if err := v.fresh.Delete(r.ID); err != nil {
 				return nil, err
 			}
-			i := slices.IndexFunc(live, func(old salvaged) bool { return old.ID == r.ID })
+			i := slices.IndexFunc(live, func(old copied) bool { return old.ID == r.ID })
 			if i >= 0 {
 				live = slices.Delete(live, i, i+1)
 			} else { // it was in an earlier batch

@@ -33,7 +33,7 @@ type replayer struct {
 	reader *extent.Reader         // of buckets that are due
 	splits *extent.Reader         // of the bucket that is being split
 	blocks map[uint64][]*oldBlock // by bucket, in order
-	kept   int
+	kept   int                    // bytes in blocks
 }
 
 // An oldBlock is a block of a bucket that was due, with the offsets of its entries.
@@ -43,8 +43,12 @@ type oldBlock struct {
 	ends  []uint32
 }
 
-// maxOldBlocks bounds the memory of a replay: 64 MiB.
-const maxOldBlocks = 1 << 10
+// maxOldBlocks bounds the memory for the old blocks of a replay, in bytes. The block of a large record
+// has a megabyte.
+const maxOldBlocks = 64 << 20
+
+// size returns the memory of a block in bytes.
+func (o *oldBlock) size() int { return cap(o.raw) + 4*cap(o.ends) }
 
 func (r *replayer) repeat(h *wal.Change) error {
 	s := r.s
@@ -200,15 +204,16 @@ func (r *replayer) load(b *bucket, record uint64) (*oldBlock, error) {
 		}
 		old.ends = append(old.ends, uint32(len(found.Raw)-len(d.B)))
 	}
-	if r.kept++; r.kept > maxOldBlocks {
+	if r.kept += old.size(); r.kept > maxOldBlocks {
 		clear(r.blocks)
-		r.kept = 1
+		r.kept = old.size()
 	}
 	blocks := r.blocks[b.id]
 	i, same := slices.BinarySearchFunc(blocks, old.first, func(o *oldBlock, first uint64) int {
 		return cmp.Compare(o.first, first)
 	})
 	if same {
+		r.kept -= blocks[i].size()
 		blocks[i] = old
 	} else {
 		blocks = slices.Insert(blocks, i, old)

@@ -77,6 +77,7 @@ type view struct {
 	s       *Store
 	buckets []*bucket
 	split   *split     // a copy of the one in progress, if its records may be in the buckets
+	pin     uint64     // of its extents
 	damaged damageFunc // nil means that the first damage ends a walk
 }
 
@@ -96,7 +97,7 @@ func (s *Store) view(want func(*bucket) bool) (*view, error) {
 	if p := s.split; p != nil {
 		v.split = &split{bucket: p.bucket.view(), moved: p.moved, forwarded: p.forwarded}
 	}
-	s.file.Pin()
+	v.pin = s.file.Pin()
 	return v, nil
 }
 
@@ -122,7 +123,7 @@ func (v *view) release() {
 	if v.split != nil {
 		v.split.bucket.release()
 	}
-	v.s.file.Unpin()
+	v.s.file.Unpin(v.pin)
 }
 
 // each visits the records of a bucket with their messages, until visit returns false. If the

@@ -17,20 +17,22 @@ import (
 //
 // Store.mu guards it.
 type state struct {
-	pool     *extent.Pool
-	file     *extent.File
-	calendar *calendar.Calendar[bucket]
-	due      []*bucket // for slots up to now, the oldest first
-	split    *split    // in progress, or nil
-	places   places
-	numbers  []*bucket // by bucket.number; number 0 is not used
-	spare    []uint16  // numbers that are not in use
-	bucketID uint64    // of the next bucket
-	seq      uint64    // of the next record
-	records  int64
-	damage   []error       // found by splits and with messages, for Due to report
-	lost     manifest.Lost // in splits, since the store was created
-	scratch  []byte        // for one entry
+	pool       *extent.Pool
+	file       *extent.File
+	calendar   *calendar.Calendar[bucket]
+	due        []*bucket // for slots up to now, the oldest first
+	split      *split    // in progress, or nil
+	places     places
+	numbers    []*bucket          // by bucket.number; number 0 is not used
+	spare      []uint16           // numbers that are not in use
+	retired    []manifest.Retired // numbers that saved pages of the bucket index may still contain
+	generation uint32             // of the next checkpoint
+	bucketID   uint64             // of the next bucket
+	seq        uint64             // of the next record
+	records    int64
+	damage     []error       // found by splits and with messages, for Due to report
+	lost       manifest.Lost // in splits, since the store was created
+	scratch    []byte        // for one entry
 }
 
 // losses returns what splits have lost, and an error that says so. The records that the split in
@@ -64,12 +66,43 @@ func (s *state) newBucket(start, width int64) *bucket {
 	return b
 }
 
-// dropBucket frees a bucket whose records have all moved or gone.
+// dropBucket frees a bucket whose records have all moved or gone. Entries of the bucket index may
+// keep its number after a crash, but only for records whose ids are unknown. Nobody looks them up.
 func (s *state) dropBucket(b *bucket) {
+	s.emptyBucket(b)
+	s.spare = append(s.spare, b.number)
+}
+
+// retireBucket drops a bucket with records in damaged blocks. Their ids stay known, so their entries
+// in the bucket index must not lead to another bucket. But recovery cannot find out that they were
+// cleared: a checkpoint saves only some pages, and nothing readable names these records. So the
+// number is not reused until every page has been saved without it. Checkpoints list such numbers,
+// and Open clears them again.
+func (s *state) retireBucket(b *bucket) {
+	s.places.clear(b.number)
+	s.emptyBucket(b)
+	s.retired = append(s.retired, manifest.Retired{Number: b.number, Generation: s.generation})
+}
+
+// reuseRetired makes the numbers available that are in none of the saved pages.
+func (s *state) reuseRetired(pages []extent.Extent) {
+	since := s.generation
+	for _, e := range pages {
+		since = min(since, e.Generation)
+	}
+	s.retired = slices.DeleteFunc(s.retired, func(r manifest.Retired) bool {
+		if r.Generation > since {
+			return false
+		}
+		s.spare = append(s.spare, r.Number)
+		return true
+	})
+}
+
+func (s *state) emptyBucket(b *bucket) {
 	b.records.Clear(s.pool, s.file.Release)
 	b.messages.Clear(s.pool, s.file.Release)
 	s.numbers[b.number] = nil
-	s.spare = append(s.spare, b.number)
 	b.done, b.mail, b.dead = nil, nil, true
 }
 
@@ -383,9 +416,10 @@ func (s *state) endSplit() {
 	if left := p.bucket.left(); left > 0 { // in damaged blocks, which do not say which they are
 		s.records -= int64(left)
 		s.lost.Records += left
-		s.places.clear(p.bucket.number)
+		s.retireBucket(p.bucket)
+	} else {
+		s.dropBucket(p.bucket)
 	}
-	s.dropBucket(p.bucket)
 	s.split = nil
 	s.startNextSplit()
 }

@@ -38,8 +38,10 @@ type Stats struct {
 	BufferUsed   int64 // bytes, in whole pages
 	BufferSize   int64 // bytes
 
-	// Damage is the damage that Open found and could recover from: one of the two copies of the
-	// checkpoint was unreadable. nil means none.
+	// Damage is damage that the store works around: one of the two copies of the checkpoint was
+	// unreadable, or a file of the id index cannot be merged. Due reports the second, too, once. Then
+	// look-ups get slower, since nothing is merged, and Add, Update and Delete fail for ids in the
+	// damaged block, until [Repair]. nil means none.
 	Damage error
 }
 

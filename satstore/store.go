@@ -30,18 +30,19 @@ type Store struct {
 	mu          sync.Mutex // guards the state and the fields below
 
 	state
-	cursor     *cursor         // of Due
-	unwritten  []*extent.Group // that could not be written
-	generation uint32          // of the next checkpoint
-	lastLog    uint64          // number of the newest log file; guarded by checkpoints
-	leftovers  []string        // files to remove after the next checkpoint
-	out        int64           // records handed out and not returned
-	idChanges  int64           // since the last checkpoint; they are in memory
-	failed     error           // why the store is read-only
-	broken     bool            // read-only for good: the state of the disk is unknown
-	closed     bool
-	changed    sync.Cond // there is room, a split has advanced, or a write has failed
-	stats      Stats
+	cursor      *cursor         // of Due
+	unwritten   []*extent.Group // that could not be written
+	lastLog     uint64          // number of the newest log file; guarded by checkpoints
+	leftovers   []string        // files to remove after the next checkpoint
+	out         int64           // records handed out and not returned
+	unmergeable bool            // the id index has damage that ends its merges
+	idChanges   int64           // since the last checkpoint; they are in memory
+	failed      error           // why the store is read-only
+	failures    int             // calls of fail
+	broken      bool            // read-only for good: the state of the disk is unknown
+	closed      bool
+	changed     sync.Cond // there is room, a split has advanced, or a write has failed
+	stats       Stats
 
 	tasks
 	chunks sync.Pool
@@ -123,7 +124,7 @@ func (s *Store) Sync() error {
 		defer s.mu.Unlock()
 		return s.refusal()
 	}
-	log, again := s.log, s.failed != nil
+	log, again, failures := s.log, s.failed != nil, s.failures
 	s.mu.Unlock()
 	var err error
 	if log != nil {
@@ -137,7 +138,7 @@ func (s *Store) Sync() error {
 	if err != nil {
 		return s.fail(err)
 	}
-	if again && !s.broken {
+	if again && s.failures == failures { // a task may have failed during the checkpoint
 		s.failed = nil
 		s.requestAll()
 	}
@@ -274,6 +275,7 @@ func (s *Store) refusal() error {
 
 // fail makes the store read-only until a Sync succeeds. It requires that s.mu is held.
 func (s *Store) fail(err error) error {
+	s.failures++
 	if !s.broken {
 		s.failed, s.broken = err, errors.Is(err, wal.ErrBroken)
 	}

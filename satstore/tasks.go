@@ -1,6 +1,9 @@
 package satstore
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // tasks run in the background. Callers wait for them only if the buffers are full, or if a slot
 // begins while its records are still being moved.
@@ -78,9 +81,9 @@ func (s *Store) loop(t *task) {
 	}
 }
 
-// runTask runs a task. Its error makes the store read-only.
+// runTask runs a task. Its error makes the store read-only, unless it says only that the store is.
 func (s *Store) runTask(t *task) {
-	if err := t.run(); err != nil {
+	if err := t.run(); err != nil && !errors.Is(err, ErrReadOnly) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !s.closed {
@@ -121,14 +124,27 @@ func (s *Store) idle() {
 }
 
 // mergeIDs merges runs of the id index until there is nothing left to merge. It takes none of the
-// store's locks.
+// store's locks while it merges.
+//
+// Damage ends all merging until the next Open, since the same merge would fail again. It is no reason
+// to make the store read-only: look-ups that do not meet it still work, though they have more runs to
+// search, and visits need no ids.
 func (s *Store) mergeIDs() error {
-	for {
-		if s.stopping() {
+	s.mu.Lock()
+	damaged := s.unmergeable
+	s.mu.Unlock()
+	for more := !damaged; more && !s.stopping(); {
+		var err error
+		if more, err = s.ids.Step(); errors.Is(err, ErrCorrupt) {
+			s.mu.Lock()
+			s.unmergeable = true
+			s.stats.Damage = errors.Join(s.stats.Damage, err)
+			s.keepDamage(err)
+			s.mu.Unlock()
 			return nil
-		}
-		if more, err := s.ids.Step(); err != nil || !more {
+		} else if err != nil {
 			return err
 		}
 	}
+	return nil
 }

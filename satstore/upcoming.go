@@ -1,9 +1,13 @@
 package satstore
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Upcoming returns how many records are due by each of the given times, in one pass over the
-// buckets. A bucket that extends beyond a time counts in proportion to its part before that time.
+// buckets. A bucket that extends beyond a time counts in proportion to its part before that time,
+// rounded up.
 // Buckets grow with their distance, so the counts are good for the next hours, and rough for the
 // next months.
 func (s *Store) Upcoming(until ...time.Time) []int64 {
@@ -18,7 +22,7 @@ func (s *Store) Upcoming(until ...time.Time) []int64 {
 			case b.start <= s.calendar.Now() || units >= b.width:
 				counts[i] += left
 			case units > 0:
-				counts[i] += int64(float64(left) * float64(units) / float64(b.width))
+				counts[i] += int64(math.Ceil(float64(left) * float64(units) / float64(b.width)))
 			}
 		}
 	}

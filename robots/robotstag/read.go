@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spinneret-go/spinneret/internal/webdate"
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
@@ -63,12 +64,15 @@ func (d *Directives) set(key, value string) bool {
 }
 
 // known reports whether a word is a directive.
-func known(word string) bool {
+func known(word string) bool { return hasValue(word) || new(Directives).set(word, "") }
+
+// hasValue reports whether a word is a directive that has a value.
+func hasValue(word string) bool {
 	switch word {
 	case "max-snippet", "max-video-preview", "max-image-preview", "unavailable_after":
 		return true
 	}
-	return new(Directives).set(word, "")
+	return false
 }
 
 // set keeps the lowest of several limits, as if they had come from several fields.
@@ -91,44 +95,115 @@ func (l *Limit) set(value string) bool {
 func (d *Directives) read(field, own, marks string) {
 	applies := true
 	for field != "" {
-		item, rest := cutItem(field, 1)
+		item, rest := cutItem(field, 0)
 		key, value, colon := cutKey(item)
-		if colon && marks != "" && isName(key, value, own) &&
-			(names(key, own) || strings.IndexByte(marks, item[strings.IndexAny(item, ":=")]) >= 0) {
-			applies = names(key, own)
-			_, field, _ = cutKey(field)
-			item, rest = cutItem(field, 1)
-			key, _, _ = cutKey(item)
+		for named := false; colon && marks != "" && isName(key, value, own) && (names(key, own) ||
+			strings.IndexByte(marks, item[strings.IndexAny(item, ":=")]) >= 0); named = true {
+			// Of several names before a directive, one of the crawler's is enough.
+			applies = names(key, own) || named && applies
+			field = strings.TrimLeft(field[strings.IndexAny(field, ":=")+1:], blanksAndMarks)
+			item = value
+			key, value, colon = cutKey(item)
 		}
-		// A date may contain two commas, so the longest item that parses as a date counts.
-		for n := 3; n > 1 && key == "unavailable_after"; n-- {
-			longer, after := cutItem(field, n)
-			if _, value, _ := cutKey(longer); new(Directives).set(key, value) {
-				item, rest = longer, after
-				break
-			}
+		if end := dateEnd(field, len(field)-len(rest)); end > 0 {
+			item, rest = cutItem(field, end) // a date may contain two commas
 		}
 		if applies {
-			d.add(item)
+			d.add(item, own)
 		}
 		field = rest
 	}
 }
 
-// add adds one item. Words separated by blanks are read as if separated by commas.
-func (d *Directives) add(item string) {
-	key, value, colon := cutKey(item)
-	unknown := false
-	if colon {
-		unknown = !d.set(key, value)
-	} else {
-		for word := range strings.FieldsSeq(key) {
-			unknown = !d.set(word, "") || unknown
+// add adds one item. Words separated by blanks are read as if separated by commas. So a value is one
+// word, unless it is a date, and what follows it is read like the next item.
+func (d *Directives) add(item, own string) {
+	allKnown := true
+	for text := item; text != ""; {
+		words, value, colon := cutKey(text)
+		key, ok := "", true
+		for word := range strings.FieldsSeq(words) {
+			allKnown = (key == "" || d.set(key, "")) && allKnown
+			key = word
 		}
+		text = ""
+		switch {
+		case colon:
+			text, ok = d.assign(key, value, own)
+		case key != "":
+			ok = d.set(key, "")
+		}
+		allKnown = allKnown && ok
 	}
-	if unknown {
+	if !allKnown {
 		d.Other = append(d.Other, strings.Clone(item))
 	}
+}
+
+// assign applies a directive with the value at the start of some text. It returns what does not
+// belong to the value, and whether the directive is known. Only an unknown directive may have another
+// directive as its value.
+func (d *Directives) assign(key, text, own string) (rest string, ok bool) {
+	if key == "unavailable_after" {
+		n := leadingDate(text)
+		return strings.TrimSpace(text[n:]), d.set(key, trimValue(text[:n]))
+	}
+	// A word ends at the next colon, too, or many of them would each be read up to the next blank.
+	n := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ':' || r == '=' })
+	if n < 0 {
+		n = len(text)
+	}
+	word, rest := trimValue(text[:n]), strings.TrimSpace(text[n:])
+	switch {
+	case !known(key):
+		if key == "" || names(key, own) {
+			return text, key != "" // a name that follows a blank
+		}
+		return rest, false
+	case !d.set(key, word):
+		return text, false
+	case !hasValue(key) && known(strings.ToLower(word)):
+		return text, true
+	}
+	return rest, true
+}
+
+// dateEnd returns where the date of the last unavailable_after in an item ends, or 0 if there is
+// none. The item is the beginning of a field up to a comma, which may be part of the date.
+func dateEnd(field string, item int) int {
+	const before, after = len("unavailable"), len("_after")
+	for i := item; i >= before; {
+		if i = strings.LastIndexByte(field[:i], '_'); i < before || i+after > item {
+			continue
+		}
+		if strings.EqualFold(field[i-before:i+after], "unavailable_after") {
+			rest := field[i+after:]
+			value := strings.TrimLeft(rest, blanksAndMarks)
+			n := leadingDate(value)
+			if n == 0 {
+				return 0
+			}
+			return len(field) - len(value) + n
+		}
+	}
+	return 0
+}
+
+// maxDate bounds, in bytes, the text that is tried as a date. No date is longer.
+const maxDate = 64
+
+// leadingDate returns the length of the longest beginning of a text that is a date, in whole words.
+func leadingDate(text string) int {
+	isEnd := func(c byte) bool { return rep.IsBlank(c) || c == ',' || c == ';' }
+	for n := min(len(text), maxDate); n > 0; n-- {
+		if isEnd(text[n-1]) || n < len(text) && !isEnd(text[n]) {
+			continue
+		}
+		if _, ok := webdate.Parse(trimValue(text[:n])); ok {
+			return n
+		}
+	}
+	return 0
 }
 
 // isName reports whether a key followed by a colon is the name of a crawler. Mistaking an unknown
@@ -153,17 +228,21 @@ func cutKey(item string) (key, value string, found bool) {
 	if i < 0 {
 		return strings.ToLower(strings.TrimSpace(item)), "", false
 	}
-	return strings.ToLower(strings.TrimSpace(item[:i])), strings.Trim(item[i+1:], " \t\""), true
+	value = strings.TrimLeft(trimValue(item[i+1:]), blanksAndMarks)
+	return strings.ToLower(strings.TrimSpace(item[:i])), value, true
 }
 
-// cutItem splits off what precedes the n-th comma, or semicolon, which some pages use instead.
-func cutItem(field string, n int) (item, rest string) {
-	for i := range len(field) {
-		if field[i] == ',' || field[i] == ';' {
-			if n--; n == 0 {
-				return strings.TrimSpace(field[:i]), field[i+1:]
-			}
-		}
+// blanksAndMarks may separate a key from its value, in any number.
+const blanksAndMarks = " \t\":="
+
+// trimValue removes blanks and quotation marks around a value.
+func trimValue(s string) string { return strings.Trim(s, " \t\"") }
+
+// cutItem splits off what precedes the first comma from an offset on, or semicolon, which some pages
+// use instead.
+func cutItem(field string, from int) (item, rest string) {
+	if i := strings.IndexAny(field[from:], ",;"); i >= 0 {
+		return strings.TrimSpace(field[:from+i]), field[from+i+1:]
 	}
 	return strings.TrimSpace(field), ""
 }

@@ -60,7 +60,8 @@ type Limit struct {
 // X-Robots-Tag has directives separated by commas. A name and a colon before a directive mean that
 // it, and all directives up to the next name, are for that crawler only. Each field begins with
 // directives for all crawlers. The text before a colon is such a name if it is the crawler's own,
-// or if a known directive follows. Otherwise it is an unknown directive with a value.
+// or if a known directive follows. Otherwise it is an unknown directive with a value. Blanks separate
+// directives as commas do, so a value is one word, or a date.
 //
 // Robots-Tag, of draft-illyes-repext, is read in the same way, but an equals sign may also follow a
 // name. Directives that its syntax addresses to other crawlers then count for all.

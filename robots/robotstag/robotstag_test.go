@@ -181,11 +181,11 @@ func TestDates(t *testing.T) {
 		"June 25, 2025 15:00":                    afternoon,
 		"2025-06-25":                             midnight,
 		"wed, 25 jun 2025":                       midnight,
-		"25 Jun 25 1500 UT":                      {},
+		"25 Jun 25 1500 UT":                      midnight, // what follows a date is no part of it
 		"31 Feb 2025":                            {},
-		"2025-06-25 25:00":                       {},
+		"2025-06-25 25:00":                       midnight,
 		"Sommer 2025":                            {},
-		"25 Jun 2025 " + strings.Repeat("a", 64): {},
+		"25 Jun 2025 " + strings.Repeat("a", 64): midnight,
 	} {
 		got := FromMeta("robots", "unavailable_after: "+text, "").Unavailable
 		require.True(t, want.Equal(got), "%s: %v", text, got)
@@ -255,6 +255,8 @@ func TestHostileHeaders(t *testing.T) {
 	for _, part := range []string{
 		"a:", "a:,", ":", "a:b ", "foo:noindex ", "noindex:", "max-snippet:", "max-snippet:x,",
 		"max-snippet:1", "unavailable_after:1,", "a;", "a;a=1,", "*;noindex,", "(",
+		"*:", "*:\"", "noai ", "noai:", "max-image-preview:x ", "noai:noai ", "x:y ", "_", "=",
+		"unavailable_after:1 ", "unavailable_after:,", "unavailable_after", "unavailable_after:2 Jan 2030 ",
 	} {
 		field := strings.Repeat(part, 1<<18/len(part))
 		h := http.Header{"X-Robots-Tag": {field}, "Robots-Tag": {field}}
@@ -263,9 +265,9 @@ func TestHostileHeaders(t *testing.T) {
 	}
 }
 
-// FuzzFromHeader asserts that a header asks a crawler for at least what it asks of all, that an
-// unknown directive in front hides nothing, and that the result, written and read again, is the
-// same.
+// FuzzFromHeader asserts that a header asks a crawler for at least what it asks of all, that a
+// directive in front hides nothing, whether it is known, has a value or ends in a blank, and that the
+// result, written and read again, is the same.
 func FuzzFromHeader(f *testing.F) {
 	f.Add("noarchive, bar: noindex, foo: unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT", "foo")
 	f.Add("*: max-snippet: -1; x:y:, max-image-preview:large,,", "")
@@ -280,20 +282,30 @@ func FuzzFromHeader(f *testing.F) {
 		if got := own.Merge(all); render(got) != render(own) {
 			t.Errorf("%q asks all for %+v, but %q for %+v", field, all, agent, own)
 		}
-		if got := read("max-new: none, "+field, agent); render(got) != render(got.Merge(own)) {
-			t.Errorf("%q asks %q for %+v, but with a new directive for %+v", field, agent, own, got)
+		for _, before := range []string{"max-new: none, ", "max-snippet:0 ", "noai ", "noai max-new:1 "} {
+			if got := read(before+field, agent); render(got) != render(got.Merge(own)) {
+				t.Errorf("%q asks %q for %+v, but after %q for %+v", field, agent, own, before, got)
+			}
 		}
 		requireReadable(t, own)
 	})
 }
 
-// FuzzFromMeta asserts the same of elements, and that Directives and their own form are one.
+// FuzzFromMeta asserts the same of elements, and of directives behind. The word x keeps a key without
+// a value at the end from taking noindex for its value.
 func FuzzFromMeta(f *testing.F) {
 	f.Add("robots", "max-snippet:3, unavailable_after: 25 Jun 2025, what is this")
 	f.Add("foo", "noindex nofollow;unavailable_after:Jan 1 1:1 1,\xff")
 	f.Fuzz(func(t *testing.T, name, content string) {
 		tag := FromMeta(name, content, "foo")
 		requireReadable(t, tag)
+		for _, longer := range []string{"noindex " + content, content + " x noindex", content + ", noindex"} {
+			own, got := FromMeta("robots", content, ""), FromMeta("robots", longer, "")
+			own.Other, got.Other = nil, nil
+			if !got.NoIndex || render(got) != render(got.Merge(own)) {
+				t.Errorf("%q asks for %+v, but %q for %+v", content, own, longer, got)
+			}
+		}
 		if tag.Merge(tag).MaxSnippet != tag.MaxSnippet || !slices.IsSorted(tag.Other) {
 			t.Errorf("FromMeta(%q) = %+v", content, tag)
 		}
@@ -331,4 +343,49 @@ func TestAValueIsNoName(t *testing.T) {
 		require.True(t, d.NoIndex, field)
 	}
 	require.False(t, FromHeader(http.Header{"X-Robots-Tag": {"otherbot: noindex"}}, "examplebot").NoIndex)
+}
+
+// TestBlanksSeparateDirectives: a directive with a value hides none that follows or precedes it.
+func TestBlanksSeparateDirectives(t *testing.T) {
+	for content, want := range map[string]string{
+		"noindex max-snippet:0":                  "noindex, max-snippet:0",
+		"max-snippet:0 noindex":                  "noindex, max-snippet:0",
+		"max-snippet:0 max-video-preview:1 noai": "noai, max-snippet:0, max-video-preview:1",
+		"max-snippet: noindex":                   "noindex, max-snippet: noindex",
+		"max-snippet=\"20\" noindex":             "noindex, max-snippet:20",
+		"noindex: nofollow":                      "noindex, nofollow",
+		"noindex:: nofollow":                     "noindex, nofollow",
+		"noindex: yes nofollow":                  "noindex, nofollow",
+		"noindex: max-snippet:0":                 "noindex, max-snippet:0",
+		"fresh:5 noindex":                        "noindex, fresh:5 noindex",
+		"max-image-preview:none noindex":         "noindex, max-image-preview:none",
+		"noindex nofollow unavailable_after: 25 Jun 2030 15:00:00 GMT": "noindex, nofollow, " +
+			"unavailable_after:2030-06-25T15:00:00Z",
+		"noindex unavailable_after: Tue, 25 Jun 2030 15:00:00 GMT, noai": "noindex, noai, " +
+			"unavailable_after:2030-06-25T15:00:00Z",
+		"max-snippet:0 Unavailable_After : June 25, 2030 nofollow, noai": "nofollow, noai, " +
+			"max-snippet:0, unavailable_after:2030-06-25T00:00:00Z",
+		"unavailable_after: 2030-06-25 noindex, nofollow, noai": "noindex, nofollow, noai, " +
+			"unavailable_after:2030-06-25T00:00:00Z",
+	} {
+		require.Equal(t, want, render(FromMeta("robots", content, "foo")), content)
+		h := http.Header{"X-Robots-Tag": {content}}
+		require.Equal(t, want, render(FromHeader(h, "foo")), content)
+	}
+}
+
+// TestNamesBeforeADirective: whoever else is named before it, it is for the crawler if that is.
+func TestNamesBeforeADirective(t *testing.T) {
+	for field, want := range map[string]string{
+		"foo: foo: noindex":                "noindex",
+		"*: foo: noindex, nofollow":        "noindex, nofollow",
+		"foo: bar: noindex":                "noindex",
+		"*:*:*: noindex":                   "noindex",
+		"noarchive foo: noindex":           "noindex, noarchive",
+		"noarchive bar: noindex":           "noarchive, noarchive bar: noindex",
+		"foo: foo: noindex, bar: nofollow": "noindex",
+	} {
+		h := http.Header{"X-Robots-Tag": {field}}
+		require.Equal(t, want, render(FromHeader(h, "foo")), field)
+	}
 }

@@ -275,9 +275,12 @@ func (p *Pages) Failing(url string, due time.Time) (it Item, ok bool, err error)
 // Returned pages would be due no earlier. RewritePages repairs that.
 func (p *Pages) Ahead(now time.Time) bool { return p.store.Now().Add(-p.unit).After(now) }
 
-// Passed reports whether all pages that were given back in time have been handed out that were due
-// then.
-func (p *Pages) Passed(t time.Time) bool { return !p.store.Now().Before(t.Add(p.unit)) }
+// Passed reports whether all pages that were given back in time and are due by then have been handed
+// out. If there is none, that is so before then.
+func (p *Pages) Passed(t time.Time) bool {
+	t = t.Add(p.unit)
+	return !p.store.Now().Before(t) || p.store.Upcoming(t)[0] == 0 && p.Discovered() == 0
+}
 
 // Now returns the slot up to which pages have been handed out.
 func (p *Pages) Now() time.Time { return p.store.Now() }

@@ -268,12 +268,14 @@ func TestFileShrinks(t *testing.T) {
 	size, free := s.f.Size()
 	require.Equal(t, full, size)
 	require.Positive(t, free)
-	s.f.Pin()
+	pin := s.f.Pin()
 	require.NoError(t, s.f.Free(s.f.Cut()))
 	size, _ = s.f.Size()
 	require.Equal(t, full, size)
-	s.f.Unpin()
-	require.NoError(t, s.f.Free(nil))
+	s.f.Unpin(pin)
+	later := s.f.Pin() // needs nothing of that
+	require.NoError(t, s.f.Free(Cut{}))
+	s.f.Unpin(later)
 	for _, e := range kept.Extents() { // the last extent moves to the beginning
 		if to, moved, err := s.f.Lower(e); moved {
 			require.NoError(t, err)

@@ -20,16 +20,17 @@ const FileHeader = "SATBKT2\n"
 // A File is the data file. Its methods are safe for concurrent use.
 //
 // After a crash, the last checkpoint may need space that has been released. So released space is
-// reused only after the next checkpoint, and not while a reader has it pinned.
+// reused only after the next checkpoint, and not while a reader that began before is still reading.
 type File struct {
 	file    vfs.File
 	writers chan []byte // memory for the extents being written
 
 	mu       sync.Mutex
 	space    space
-	released []Span // since the last Cut
-	parked   []Span // free once there are no pins
-	pins     int
+	released []Span   // since the last Cut
+	parked   []Cut    // not needed by a checkpoint, but perhaps by readers
+	pins     []uint64 // numbers of the readers, in order
+	lastPin  uint64
 	size     int64 // of the file
 }
 
@@ -55,6 +56,12 @@ func newFile(file vfs.File, writers int) *File {
 	}
 	file.Random() // extents are read whole
 	return f
+}
+
+// A Cut is space that was released before a moment.
+type Cut struct {
+	spans []Span
+	pin   uint64 // readers up to this number began before, and may need the space
 }
 
 // OpenFile opens a data file in which the given spans are used.
@@ -235,33 +242,35 @@ func (f *File) Release(s Span) {
 }
 
 // Cut returns the space released so far, for Free or Keep.
-func (f *File) Cut() []Span {
+func (f *File) Cut() Cut {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	cut := f.released
+	cut := Cut{f.released, f.lastPin}
 	f.released = nil
 	return cut
 }
 
 // Keep takes back a Cut after its checkpoint has failed.
-func (f *File) Keep(cut []Span) {
+func (f *File) Keep(cut Cut) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.released = append(f.released, cut...)
+	f.released = append(f.released, cut.spans...)
 }
 
 // Free frees the space of a Cut once its checkpoint is on disk, and truncates the file if its end
-// is free.
-func (f *File) Free(cut []Span) error {
+// is free. Space that a reader may need waits for a later Free. A reader that began after the Cut
+// needs none of it, so that space is reused even if there is a reader at every moment.
+func (f *File) Free(cut Cut) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.parked = append(f.parked, cut...)
-	// A reader may have begun before or after the release. While there is a pin, all space waits.
-	if f.pins > 0 {
-		return nil
-	}
-	f.space.give(f.parked)
-	f.parked = nil
+	f.parked = append(f.parked, cut)
+	f.parked = slices.DeleteFunc(f.parked, func(c Cut) bool {
+		if len(f.pins) > 0 && f.pins[0] <= c.pin {
+			return false
+		}
+		f.space.give(c.spans)
+		return true
+	})
 	end := int64(f.space.end) * grain
 	if f.size <= end {
 		return nil
@@ -273,18 +282,20 @@ func (f *File) Free(cut []Span) error {
 	return nil
 }
 
-// Pin prevents the reuse of all space in use now, until Unpin.
-func (f *File) Pin() {
+// Pin prevents the reuse of all space in use now, until Unpin with the number that it returns.
+func (f *File) Pin() (pin uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.pins++
+	f.lastPin++
+	f.pins = append(f.pins, f.lastPin)
+	return f.lastPin
 }
 
 // Unpin ends a Pin.
-func (f *File) Unpin() {
+func (f *File) Unpin(pin uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.pins--
+	f.pins = slices.DeleteFunc(f.pins, func(p uint64) bool { return p == pin })
 }
 
 // Size returns the size of the file, and how much of it is free or about to be.
@@ -292,8 +303,10 @@ func (f *File) Size() (bytes, free int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	free = f.space.freeGrains()
-	for _, s := range slices.Concat(f.released, f.parked) {
-		free += int64(s.N)
+	for _, c := range append(slices.Clip(f.parked), Cut{spans: f.released}) {
+		for _, s := range c.spans {
+			free += int64(s.N)
+		}
 	}
 	return f.size, free * grain
 }

@@ -218,6 +218,21 @@ func (l *Log) Commit(stop <-chan struct{}, delay time.Duration, failed func(erro
 	}
 }
 
+// AtStart calls at with the lock held if the newest file has no changes yet, and reports whether it
+// did.
+func (l *Log) AtStart(at func()) bool {
+	l.io.Lock()
+	defer l.io.Unlock()
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	newest := l.files[len(l.files)-1]
+	if newest.end > Header || l.to == newest || len(l.halves[l.active].changes) > 0 {
+		return false
+	}
+	at()
+	return true
+}
+
 // Rotate switches to another file. Between the last change of the old file and the first of the
 // new, it calls at with the lock held. After an error nothing has changed.
 func (l *Log) Rotate(next *File, at func()) error {
