@@ -315,8 +315,7 @@ func readBare(b *testing.B, data []byte, bounds []Location, compression warc.Com
 }
 
 // BenchmarkSnapshot reads all documents of a snapshot, all files from end to end, including
-// requests, and the documents one by one in the order of the index. Files are in the page cache
-// here; internal/bench/archive measures a disk.
+// requests, and the documents one by one in the order of the index. Files are in the page cache.
 func BenchmarkSnapshot(b *testing.B) {
 	n := 5000
 	if testing.Short() {

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"slices"
 	"sync"
 )
 
@@ -12,30 +11,21 @@ const (
 	maxDictNames = 256
 )
 
-// dicts caches the dictionaries of the most recently read files. The zero dicts is empty and ready
-// to use. Its methods are safe for concurrent use.
+// dicts caches the dictionaries of files by their names; that of a file without one is nil. Beyond
+// the limits it begins anew, which costs no more than reading them again. The zero dicts is empty
+// and ready to use. Its methods are safe for concurrent use.
 type dicts struct {
-	mu     sync.Mutex
-	recent []dictOf // the least recent one first
-}
-
-// dictOf is the dictionary of a file, or nil if it has none.
-type dictOf struct {
-	name string
-	dict []byte
+	mu   sync.Mutex
+	of   map[string][]byte
+	size int // bytes of all dictionaries, equal ones once
 }
 
 // get returns the dictionary of a file, and whether it is known.
 func (d *dicts) get(name string) (dict []byte, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at := slices.IndexFunc(d.recent, func(of dictOf) bool { return of.name == name })
-	if at < 0 {
-		return nil, false
-	}
-	of := d.recent[at]
-	d.recent = append(slices.Delete(d.recent, at, at+1), of)
-	return of.dict, true
+	dict, known = d.of[name]
+	return dict, known
 }
 
 // put adds the dictionary of a file. If an equal one is cached, it returns that: thousands of files
@@ -43,27 +33,17 @@ func (d *dicts) get(name string) (dict []byte, known bool) {
 func (d *dicts) put(name string, dict []byte) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, of := range d.recent {
-		if bytes.Equal(of.dict, dict) {
-			dict = of.dict
+	added := len(dict)
+	for _, known := range d.of {
+		if len(dict) > 0 && bytes.Equal(known, dict) {
+			dict, added = known, 0
 			break
 		}
 	}
-	d.recent = append(d.recent, dictOf{name, dict})
-	for len(d.recent) > 1 && (len(d.recent) > maxDictNames || d.size() > maxDictBytes) {
-		d.recent = slices.Delete(d.recent, 0, 1)
+	if len(d.of) == 0 || len(d.of) >= maxDictNames || d.size+added > maxDictBytes {
+		d.of, d.size, added = map[string][]byte{}, 0, len(dict)
 	}
+	d.of[name] = dict
+	d.size += added
 	return dict
-}
-
-// size returns the bytes of all dictionaries, equal ones once. It requires that d.mu is held.
-func (d *dicts) size() (n int) {
-	seen := map[*byte]bool{}
-	for _, of := range d.recent {
-		if len(of.dict) > 0 && !seen[&of.dict[0]] {
-			seen[&of.dict[0]] = true
-			n += len(of.dict)
-		}
-	}
-	return n
 }

@@ -50,6 +50,14 @@ func exists(files vfs.FS, name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
+// rename gives a file another name, durably. Its contents must be on disk already.
+func (a *Archive) rename(from, to string) error {
+	if err := a.fs.Rename(from, to); err != nil {
+		return err
+	}
+	return a.fs.Sync()
+}
+
 // source is a WARC file open for reading.
 type source struct {
 	io.ReaderAt

@@ -269,10 +269,7 @@ func (e *erasure) name() error {
 	if exists(e.archive.fs, e.File) {
 		return nil
 	}
-	if err := e.archive.fs.Rename(e.File+moved, e.File); err != nil {
-		return err
-	}
-	if err := e.archive.fs.Sync(); err != nil {
+	if err := e.archive.rename(e.File+moved, e.File); err != nil {
 		return err
 	}
 	e.archive.announce(e.File)
@@ -345,13 +342,9 @@ func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
 	if err != nil {
 		return err
 	}
-	x.mu.Lock()
-	fresh.names, fresh.bodies, fresh.limit = slices.Clone(x.names), x.bodies, x.limit
-	for name, f := range x.files {
-		copied := *f
-		fresh.files[name] = &copied
+	for name, end := range x.lend(fresh) {
+		fresh.files[name].end = end
 	}
-	x.mu.Unlock()
 	shadow := &Archive{environment: a.environment, index: fresh}
 	if err = fresh.lsm().Load(without(x, dropped)); err == nil {
 		err = shadow.indexMoved(file)

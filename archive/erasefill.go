@@ -13,6 +13,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // erasing ends the name of a file that replaces one.
@@ -30,22 +31,10 @@ func (e *erasure) rewrite(onDisk string) error {
 		return err
 	}
 	defer f.Close()
-	out, err := a.fs.Create(onDisk + erasing)
-	if err != nil {
-		return err
-	}
-	w := &durable.Writer{To: out}
-	err = e.fill(w, f, found)
-	if err == nil {
-		err = errors.Join(w.Flush(), out.Sync())
-	}
-	if err = errors.Join(err, out.Close()); err != nil {
-		return errors.Join(err, a.fs.Remove(onDisk+erasing))
-	}
-	if err := errors.Join(a.fs.Sync(), a.fs.Rename(onDisk+erasing, onDisk)); err != nil {
-		return err
-	}
-	return a.fs.Sync()
+	return durable.ReplaceWith(a.fs, onDisk, onDisk+erasing, func(out vfs.File) error {
+		w := &durable.Writer{To: out}
+		return errors.Join(e.fill(w, f, found), w.Flush())
+	})
 }
 
 // fill copies a file, with records without content in the holes.

@@ -224,10 +224,7 @@ func (m *mover) complete() error {
 	if err = errors.Join(err, m.out.file.Close()); err != nil {
 		return err
 	}
-	if err := m.archive.fs.Rename(m.File+moving, m.File+moved); err != nil {
-		return err
-	}
-	return m.archive.fs.Sync()
+	return m.archive.rename(m.File+moving, m.File+moved)
 }
 
 // reopened is the block of a record, or a head and the body of the message in it, which is read again

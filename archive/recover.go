@@ -96,10 +96,7 @@ func (a *Archive) finishCrashed(f vfs.File, name string, t *tail, size int64) er
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := a.fs.Rename(name+unfinished, name); err != nil {
-		return err
-	}
-	if err := a.fs.Sync(); err != nil {
+	if err := a.rename(name+unfinished, name); err != nil {
 		return err
 	}
 	a.announce(name)

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive/allen"
@@ -47,57 +46,6 @@ func body(t testing.TB, a *Archive, v Version) string {
 	require.NoError(t, rec.Close())
 	return string(text)
 }
-
-// encoderDict returns a dictionary of the pages of random histories.
-func encoderDict(t testing.TB) []byte {
-	dict, err := builtDict()
-	require.NoError(t, err)
-	return dict
-}
-
-// withDict returns a file without compression as a zstd file with a dictionary, as other programs
-// write it.
-func withDict(t testing.TB, plain, dict []byte) []byte {
-	t.Helper()
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderDict(dict), zstd.WithEncoderConcurrency(1))
-	require.NoError(t, err)
-	out := warc.AppendDict(nil, dict)
-	for rec, err := range warc.NewReader(bytes.NewReader(plain), warc.ReaderOptions{}).Records() {
-		require.NoError(t, err)
-		require.NoError(t, rec.Close())
-		out = enc.EncodeAll(plain[rec.Offset:rec.Offset+rec.Length], out)
-	}
-	return out
-}
-
-// dictDir replaces the files of a closed archive without compression by zstd files with a dictionary.
-func dictDir(t testing.TB, dir string, dict []byte) (names []string) {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*"))
-	require.NoError(t, err)
-	for _, path := range paths {
-		if filepath.Ext(path) == ".warc" {
-			plain, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(path+".zst", withDict(t, plain, dict), 0o600))
-			names = append(names, filepath.Base(path)+".zst")
-		}
-		require.NoError(t, os.Remove(path))
-	}
-	return names
-}
-
-// builtDict builds the dictionary once, as that is slow.
-var builtDict = sync.OnceValues(func() ([]byte, error) {
-	var samples [][]byte
-	for _, v := range randomVisits(rand.New(rand.NewPCG(0, 0)), 100) {
-		c := v.capture()
-		samples = append(samples, slices.Concat(c.Request, c.Head, c.Body))
-	}
-	return zstd.BuildDict(zstd.BuildDictOptions{
-		ID: 99, Contents: samples, History: slices.Concat(samples[:20]...),
-	})
-})
 
 // visit is a capture of a model.
 type visit struct {

@@ -215,18 +215,6 @@ func (e *Encoder) finish(w io.Writer, h *Head, err error) (raw, packed int64, _ 
 	return raw, e.out.n, err
 }
 
-// dictMagic begins the skippable frame with the dictionary of a file, as in the IIPC's
-// specification of zstd in WARC files.
-const dictMagic = "\x5d\x2a\x4d\x18"
-
-// AppendDict appends the dictionary frame that begins a file whose records need it.
-func AppendDict(dst, dict []byte) []byte {
-	n := len(dict)
-	dst = append(dst, dictMagic...)
-	dst = append(dst, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
-	return append(dst, dict...)
-}
-
 // Info encodes the block of a warcinfo or metadata record, of type application/warc-fields.
 func Info(fields ...Field) []byte {
 	var b bytes.Buffer

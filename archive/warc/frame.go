@@ -1,7 +1,6 @@
 package warc
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 )
@@ -97,31 +96,4 @@ func (f *frame) block() error {
 	}
 	f.left = 3 + size
 	return nil
-}
-
-// maxDict bounds the dictionary of a file. Usual sizes are tens to hundreds of kilobytes.
-const maxDict = 16 << 20
-
-// isSkippable reports whether a frame without content begins: magic numbers 0x184d2a50 to 5f.
-func isSkippable(magic []byte) bool {
-	return len(magic) >= 4 && magic[0]&0xf0 == 0x50 && string(magic[1:4]) == dictMagic[1:]
-}
-
-// skippable reads such a frame, and returns its dictionary, if any.
-func (s *source) skippable() (dict []byte, err error) {
-	var head [8]byte
-	if _, err := io.ReadFull(s, head[:]); err != nil {
-		return nil, err
-	}
-	size := int64(binary.LittleEndian.Uint32(head[4:]))
-	if string(head[:4]) != dictMagic {
-		_, err := io.CopyN(io.Discard, s, size)
-		return nil, err
-	}
-	if size > maxDict {
-		return nil, errors.New("the dictionary is too large")
-	}
-	dict = make([]byte, size)
-	_, err = io.ReadFull(s, dict)
-	return dict, err
 }

@@ -428,31 +428,6 @@ func (r *Reader) expand(from io.Reader) {
 	r.inner.Reset(&r.expanding)
 }
 
-// skip reads a skippable frame, and uses the dictionary in it, if any.
-func (r *Reader) skip() error {
-	dict, err := r.src.skippable()
-	if err != nil || len(dict) == 0 || r.dict != nil {
-		return err
-	}
-	r.Close() // the decoder must be created again, with the dictionary
-	r.dict, err = unpackDict(dict)
-	r.found = true
-	return err
-}
-
-// unpackDict decompresses a dictionary, which may itself be compressed.
-func unpackDict(dict []byte) ([]byte, error) {
-	if !bytes.HasPrefix(dict, magics[1]) {
-		return dict, nil
-	}
-	zs, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxDict))
-	if err != nil {
-		return nil, err
-	}
-	defer zs.Close()
-	return zs.DecodeAll(dict, nil)
-}
-
 // readHeader reads through the blank line, and stores everything before it in r.header.
 func (r *Reader) readHeader(searching bool) error {
 	r.header = r.header[:0]
@@ -480,29 +455,4 @@ func (r *Reader) readHeader(searching bool) error {
 			return errForeign
 		}
 	}
-}
-
-// ReadDict returns the dictionary that a file begins with, or nil if there is none. Readers that
-// start elsewhere in the file need it. A broken or truncated dictionary is a [DamageError].
-func ReadDict(f io.ReaderAt) ([]byte, error) {
-	r := NewReader(nil, ReaderOptions{})
-	r.ResetAt(f, 0, 1<<62)
-	magic, err := r.src.Peek(len(dictMagic))
-	if err == nil && string(magic) == dictMagic {
-		var dict []byte
-		if dict, err = r.src.skippable(); err == nil {
-			dict, err = unpackDict(dict)
-		}
-		if err == nil {
-			return dict, nil
-		}
-		err = r.damage(err)
-	}
-	if failed := r.src.under.err; failed != nil {
-		return nil, fmt.Errorf("warc: read dictionary: %w", failed)
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return nil, err
 }

@@ -289,7 +289,7 @@ func TestNetworkFlags(t *testing.T) {
 	require.Equal(t, "a.example", cfg.Group("www.b.example"))
 	require.Empty(t, cfg.Group("d.example"))
 	for _, tt := range [][]string{
-		{"-header", "nothing"}, {"-dns", "name"}, {"-identity", ranges}, {"-identity", key + "x"},
+		{"-header", "nothing"}, {"-header", "Authorization: x"}, {"-dns", "name"}, {"-identity", ranges}, {"-identity", key + "x"},
 		{"-identity", key}, {"-identity", key, "-contact", "me@a.example"},
 		{"-identity", key, "-contact", "https://me.example/", "-identity-form", "x"},
 		{"-shared", groups}, {"-overrides", groups}, {"-group", key + "x"},
@@ -353,6 +353,20 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// TestExplainTellsWhyAVisitFailed, and when in real time.
+func TestExplainTellsWhyAVisitFailed(t *testing.T) {
+	t.Parallel()
+	web := serve(t, webtest.Options{Seed: 2, Hosts: 1, Pages: 2,
+		Traits: func(int) webtest.Traits { return webtest.Traits{Refuse: true} }})
+	cfg := testConfig(t, web)
+	cfg.Pace = 5000
+	crawlWeb(t, web, cfg)
+	status, output := run(t, "explain", cfg.Seeds[0], "-out", cfg.Out)
+	require.Zero(t, status)
+	require.Regexp(t, `(?m)^failures +1 in a row\nlatest +`+time.Now().Format("2006-01-02")+`.* connection refused`, output)
+	require.Regexp(t, `(?m)^due +`+time.Now().Format("2006-01-"), output, "not by the clock of the pages")
+}
+
 // TestTheSummaryCountsDuePages by when they are due.
 func TestTheSummaryCountsDuePages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -368,7 +382,7 @@ func TestTheSummaryCountsDuePages(t *testing.T) {
 		require.NoError(t, c.Conclude(&output, c.run(t.Context())))
 		got := c.Tally.Sum().Fates[stage.Fetched]
 		require.Positive(t, got)
-		next := regexp.MustCompile(`(?m)^due next +(\d+) within an hour, (\d+) within a day, (\d+) within a week, (\d+) later$`)
+		next := regexp.MustCompile(`(?m)^due next +(\d+) within an hour, (\d+) more within a day, (\d+) more within a week, (\d+) later$`)
 		counts := next.FindStringSubmatch(output.String())
 		require.NotNil(t, counts, output.String())
 		numbers := make([]int64, len(counts)-1)

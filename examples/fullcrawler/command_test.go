@@ -23,7 +23,7 @@ func TestCommandCrawlsItsOwnWeb(t *testing.T) {
 	var out, log bytes.Buffer
 	require.Zero(t, command(t.Context(), []string{"-delay", "1ms", "-out", dir}, &out, &log), log.String())
 	for _, want := range []string{
-		"nothing left to fetch", "pages ", "bytes ", "hosts  ", "40 on 25 addresses", "politeness",
+		"nothing left to fetch", "pages ", "bytes ", "hosts  ", "40 known; in this run 25 addresses", "politeness",
 		filepath.Join(dir, "spinneret-"), stage.Disallowed.String(), string(stage.Duplicate),
 		stage.Listed.String(),
 	} {

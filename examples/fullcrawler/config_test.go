@@ -79,7 +79,7 @@ func TestInvalidFlags(t *testing.T) {
 		"gzip and 4 for zstd":        {"-level", "5", "-archive", "zstd"},
 		"robots.txt cannot name it":  {"-agent", "example bot"},
 		`-agent "": `:                {"-agent", ""},
-		"-agent and -contact say":    {"-header", "user-agent: examplebot"},
+		"-agent and -contact set":    {"-header", "user-agent: examplebot"},
 		"control character":          {"-header", "A: b\nc: d"},
 		"proxy scheme":               {"-proxy", "proxy.example"},
 		"without -private":           {"-private", "http://127.0.0.1/"},
@@ -149,5 +149,8 @@ func TestHelp(t *testing.T) {
 func TestUserAgentNamesTheContact(t *testing.T) {
 	cfg, err := cockpit.ParseFlags([]string{"-agent", "mybot", "-contact", "https://me.example/bot", "a.example"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, "mybot/0.1 (+https://me.example/bot)", cfg.UserAgent())
+	require.Regexp(t, `^mybot/(devel|[0-9a-f.]+\S*) \(\+https://me.example/bot\)$`, cfg.UserAgent())
+	require.Contains(t, cockpit.Version(), strings.FieldsFunc(cfg.UserAgent(), func(r rune) bool { return r == '/' || r == ' ' })[1])
+	cfg.Agent = "mybot/2.1"
+	require.Equal(t, "mybot/2.1 (+https://me.example/bot)", cfg.UserAgent())
 }

@@ -51,7 +51,7 @@ type crawler struct {
 	changed   chan struct{} // a page was discovered or given back
 	asked     chan struct{} // a server made a request that a crash must not lose, such as Retry-After
 	early     stage.Set
-	quota     stage.Quota
+	quota     *stage.Quota
 	traps     *stage.Traps // nil finds none
 	recent    *stage.RecentLinks
 
@@ -110,6 +110,15 @@ func openCrawler(
 	return c, nil
 }
 
+// goOn makes a crawl that was reopened go on where the last one ended: the limits apply to both.
+func (c *crawler) goOn(last *crawler) {
+	c.Tally, c.quota = last.Tally, last.quota
+	c.Tally.Resume()
+	if c.quota.Spent() {
+		c.stop(cockpit.ErrPageLimit)
+	}
+}
+
 // openClients creates the clients that fetch pages from servers and reread them from the archive.
 func (c *crawler) openClients(web stage.Network) error {
 	options, err := c.Cfg.FetchOptions(web)
@@ -127,6 +136,7 @@ func (c *crawler) openArchive() (err error) {
 		c.Store, err = archive.Open(c.Cfg.Out, archive.Options{
 			Compression: map[string]warc.Compression{"gzip": warc.Gzip, "zstd": warc.Zstd}[c.Cfg.Archive],
 			Level:       c.Cfg.Level, NoBlockDigest: c.Cfg.NoBlockDigest, Share: true,
+			Redact: c.Cfg.Redacts,
 			Info: map[string]string{
 				"software": "spinneret fullcrawler", "operator": c.Cfg.Contact, "robots": "obey",
 			},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -81,6 +82,31 @@ func TestRequestHeaders(t *testing.T) {
 	crawlWith(t, plain.URL)
 	for _, name := range []string{"Accept-Language", "Cookie", "Signature", "Signature-Input"} {
 		require.Empty(t, plain.page(t).Header.Get(name), name)
+	}
+}
+
+// TestSecretsStayWithTheirHost: no other host gets them, nor does the archive.
+func TestSecretsStayWithTheirHost(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []bool{false, true} {
+		server, dir := newNotebook(t), t.TempDir()
+		cookies := write(t, "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\thushed\n")
+		crawlWith(t, "-out", dir, "-cookies", cookies, "-header", "127.0.0.1 Authorization: Bearer hushed",
+			"-header", "127.0.0.1 X-Key: hushed", "-header", "other.test Authorization: not here", "-header", "X-All: told",
+			fmt.Sprint("-keep-secrets=", keep), server.URL)
+		r := server.page(t)
+		require.Equal(t, []string{"Bearer hushed", "hushed", "session=hushed", "told"}, []string{r.Header.Get("Authorization"),
+			r.Header.Get("X-Key"), r.Header.Get("Cookie"), r.Header.Get("X-All")})
+		requests := 0
+		for _, rec := range readArchive(t, dir) {
+			require.Equal(t, keep && rec.kind == "request", strings.Contains(string(rec.block), "hushed"), "%s", rec.block)
+			if rec.kind == "request" {
+				requests++
+				require.Contains(t, string(rec.block), "X-All: told\r\n")
+				require.Equal(t, !keep, strings.Contains(string(rec.block), "Authorization: redacted\r\n"), "%s", rec.block)
+			}
+		}
+		require.Positive(t, requests)
 	}
 }
 

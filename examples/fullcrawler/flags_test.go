@@ -293,10 +293,11 @@ func TestListsAreReloaded(t *testing.T) {
 	c, err := newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	defer c.close()
-	var log io.Closer
-	c.Log, log, err = cockpit.OpenLog(filepath.Join(t.TempDir(), "log"))
+	c.Cfg.LogFile = filepath.Join(t.TempDir(), "log")
+	hide, err := c.Show(nil, io.Discard)
 	require.NoError(t, err)
-	defer log.Close()
+	defer hide()
+	require.NoError(t, os.Rename(c.Cfg.LogFile, c.Cfg.LogFile+".1"))
 	const url = "http://h00002.vweb.test/"
 	require.Equal(t, stage.OutOfScope, c.Filter.Check(stage.Item{URL: url}))
 	require.NoError(t, os.WriteFile(cfg.SeedFile, []byte(url+"\nmailto:x\n"), 0o600))
@@ -311,6 +312,11 @@ func TestListsAreReloaded(t *testing.T) {
 	require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("a b c\n"), 0o600))
 	c.reload()
 	require.Equal(t, stage.Denied, c.Filter.Check(stage.Item{URL: url}), "a bad list changes nothing")
+	var said []string
+	c.Say = func(text string) { said = append(said, text) }
+	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("a.test of\n"), 0o600))
+	c.reload()
+	require.Contains(t, strings.Join(said, "\n"), `cannot reload the overrides, so nothing of it changes`)
 	const other = "http://h00001.vweb.test/"
 	require.NoError(t, os.WriteFile(cfg.SeedFile, []byte(other+"\n"), 0o600))
 	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("h00001.vweb.test delay=1m\n"), 0o600))
@@ -320,6 +326,9 @@ func TestListsAreReloaded(t *testing.T) {
 	require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("h00001.vweb.test off\n"), 0o600))
 	c.reload()
 	require.Equal(t, stage.SwitchedOff, c.Filter.Check(stage.Item{URL: other}))
+	log, err := os.ReadFile(c.Cfg.LogFile)
+	require.NoError(t, err)
+	require.Equal(t, 6, strings.Count(string(log), `"msg":"reloaded"`), "a log that was moved away is opened anew")
 }
 
 func TestSubcommands(t *testing.T) {

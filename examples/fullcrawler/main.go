@@ -64,8 +64,9 @@ func crawl(ctx context.Context, cfg cockpit.Config, out, log io.Writer) (err err
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
+	var last *crawler
 	for {
-		err := crawlOnce(ctx, cfg, hangups, out, log)
+		last, err = crawlOnce(ctx, cfg, last, hangups, out, log)
 		if !errors.Is(err, cockpit.ErrReopen) {
 			return err
 		}
@@ -77,30 +78,33 @@ func crawl(ctx context.Context, cfg cockpit.Config, out, log io.Writer) (err err
 	}
 }
 
-// crawlOnce runs a crawl until it ends, or until its pages must be reopened.
+// crawlOnce runs a crawl until it ends, or until its pages must be reopened. last is the crawl that
+// was reopened, or nil.
 func crawlOnce(
-	ctx context.Context, cfg cockpit.Config, hangups <-chan os.Signal, out, log io.Writer,
-) (err error) {
+	ctx context.Context, cfg cockpit.Config, last *crawler, hangups <-chan os.Signal, out, log io.Writer,
+) (c *crawler, err error) {
 	dir, err := cfg.Claim()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	web := machine
 	if cfg.Demo {
 		served, err := cfg.ServeDemo(log)
 		if err != nil {
-			return errors.Join(err, dir.Close())
+			return nil, errors.Join(err, dir.Close())
 		}
 		defer served.Close()
 		web = cockpit.On(served)
 	}
-	c, err := openCrawler(dir, cfg, web)
-	if err != nil {
-		return err
+	if c, err = openCrawler(dir, cfg, web); err != nil {
+		return nil, err
+	}
+	if last != nil {
+		c.goOn(last)
 	}
 	hide, err := c.Show(dir, log)
 	if err != nil {
-		return errors.Join(err, c.close())
+		return nil, errors.Join(err, c.close())
 	}
 	defer func() { err = errors.Join(err, hide()) }()
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -115,7 +119,7 @@ func crawlOnce(
 	done()
 	c.Log.Info("ended", "why", cockpit.Reason(err), "pages", c.Tally.Sum().Pages, "error", fmt.Sprint(err))
 	if errors.Is(err, cockpit.ErrReopen) {
-		return err
+		return c, err
 	}
-	return c.Conclude(out, err)
+	return c, c.Conclude(out, err)
 }

@@ -236,10 +236,13 @@ func TestAClockThatIsSetBack(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.ErrorIs(t, c.OverLimit(), cockpit.ErrReopen)
+	yesterday := revisit.Visit{At: time.Now().Add(-24 * time.Hour)}
+	c.Rhythms.Observe("a.test", stage.Item{}, revisit.History{}.Observe(yesterday), revisit.Visit{At: time.Now(), Changed: true})
 	require.NoError(t, c.close())
 	c, err = newCrawler(cfg, on(web))
 	require.NoError(t, err)
 	require.NoError(t, c.OverLimit())
+	require.NotEqual(t, stage.Rhythm{}, c.Rhythms.Of("a.test"), "months of learning stay")
 	require.NoError(t, c.close())
 	require.Len(t, c.Warnings, 1)
 }
@@ -265,9 +268,51 @@ func TestAShorterDenyListReopensTheCrawl(t *testing.T) {
 		require.ErrorIs(t, <-ended, cockpit.ErrReopen)
 		require.NoError(t, cfg.ReadDeny())
 		cfg.Forever = false
-		crawlWeb(t, web, cfg)
+		again, err := newCrawler(cfg, on(web))
+		require.NoError(t, err)
+		before := c.Tally.Sum()
+		again.goOn(c)
+		require.NoError(t, again.run(t.Context()))
 		requireAllPages(t, web)
+		require.Greater(t, again.Tally.Sum().Pages, before.Pages, "the limits apply to both runs")
+		require.Zero(t, again.Tally.Sum().Waiting)
 	})
+}
+
+// TestAReopenedCrawlKeepsItsLimits: fewer pages are left of -pages, and less of -time.
+func TestAReopenedCrawlKeepsItsLimits(t *testing.T) {
+	for name, limit := range map[string]func(*cockpit.Config){
+		"pages": func(cfg *cockpit.Config) { cfg.Pages = 6 },
+		"time":  func(cfg *cockpit.Config) { cfg.Duration = time.Minute },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				web := serve(t, webtest.Options{Seed: 64, Hosts: 1, Pages: 100, Network: memnet.New()})
+				cfg := politeConfig(t, web)
+				deny(t, &cfg, "other.test")
+				limit(&cfg)
+				c, err := newCrawler(cfg, on(web))
+				require.NoError(t, err)
+				ended := make(chan error, 1)
+				go func() { ended <- c.run(context.Background()) }()
+				time.Sleep(20 * time.Second)
+				require.NoError(t, os.WriteFile(cfg.DenyFile, nil, 0o600))
+				c.reload()
+				require.ErrorIs(t, <-ended, cockpit.ErrReopen)
+				require.NoError(t, cfg.ReadDeny())
+				again, err := newCrawler(cfg, on(web))
+				require.NoError(t, err)
+				again.goOn(c)
+				require.True(t, cockpit.Paused(again.run(t.Context())))
+				if name == "pages" {
+					require.EqualValues(t, 6, again.Tally.Sum().Pages)
+				} else {
+					require.LessOrEqual(t, time.Since(start), time.Minute+grace)
+				}
+			})
+		})
+	}
 }
 
 // TestATruncatedArchiveIsReported: the report names the file and counts the lost versions. It is

@@ -10,8 +10,8 @@
 //
 // A step that fails does not stop the others. The report is written after each step.
 //
-// Each program measures a package and its peers in one run, alternating between them. READMEs next
-// to the programs describe larger runs, some of which take hours, and their results.
+// Each program measures a package and its peers in one run, alternating between them. Other pages
+// link to the report rather than repeat its figures.
 package main
 
 import (
@@ -57,8 +57,7 @@ func run(out, only string, short bool) error {
 	sections := map[string]string{}
 	if !short { // a short run discards the older report
 		var err error
-		sections, err = readReport(out)
-		if err := errors.Join(err, os.MkdirAll("plots", 0o755)); err != nil {
+		if sections, err = readReport(out); err != nil {
 			return err
 		}
 	}
@@ -82,11 +81,6 @@ func run(out, only string, short bool) error {
 		if err != nil {
 			text += fmt.Sprintf("\n**Failed: %v**\n", err)
 			failed = append(failed, s.title())
-		}
-		if !short {
-			for _, plot := range s.plots {
-				text += fmt.Sprintf("\n![%s](%s)\n", s.title(), plot)
-			}
 		}
 		sections[s.title()] = text
 		if err := writeReport(out, sections, short); err != nil {
@@ -191,11 +185,22 @@ func describe(w io.Writer, short bool) {
 		}
 		fmt.Fprintln(w)
 	}
-	list := exec.Command("go", "list", "-m", "-f", "{{if not .Indirect}}{{.Path}} {{.Version}}{{end}}", "all")
-	if all, err := list.Output(); err == nil {
-		fmt.Fprintf(w, "\nPeers and libraries: %s\n", strings.Join(strings.Fields(
-			strings.ReplaceAll(string(all), "\n", ", ")), " "))
+	all := slices.Sorted(slices.Values(append(libraries("."), libraries("../..")...)))
+	fmt.Fprintf(w, "\nPeers and libraries: %s\n", strings.Join(slices.Compact(all), ", "))
+}
+
+// libraries returns the direct dependencies of the module in a directory, with their versions.
+func libraries(dir string) (list []string) {
+	cmd := exec.Command("go", "list", "-m", "-f", "{{if and .Version (not .Replace) (not .Indirect)}}{{.Path}} {{.Version}}{{end}}", "all")
+	cmd.Dir = dir
+	all, err := cmd.Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench: versions of libraries:", err)
 	}
+	for line := range strings.Lines(string(all)) {
+		list = append(list, strings.TrimSpace(line))
+	}
+	return list
 }
 
 // measure runs one command and returns its output, with the date and the duration.

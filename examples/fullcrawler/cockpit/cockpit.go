@@ -44,6 +44,7 @@ type Crawl struct {
 	Servers  []*http.Server
 	Warnings []string // from before the log was open
 
+	log       *logFile
 	liveToken string // of the live page; "": it needs none
 
 	opened bool         // the state of the scheduler has been restored

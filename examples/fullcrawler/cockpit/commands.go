@@ -256,7 +256,7 @@ func explain(_ context.Context, in call) error {
 		var facts []Fact
 		err = withPages(in.dir, func(p *stage.Pages, c stage.Clock) error {
 			url = eitherScheme(p, arg, url)
-			facts = aboutPage(p, c, url)
+			facts = aboutPage(in.dir, p, c, url)
 			return nil
 		})
 		if err != nil {
@@ -299,8 +299,8 @@ func eitherScheme(p *stage.Pages, typed, url string) string {
 	return url
 }
 
-// aboutPage returns what is stored about a page.
-func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
+// aboutPage returns what is stored about a page of the crawl in a directory. Its times are real.
+func aboutPage(dir string, p *stage.Pages, c stage.Clock, url string) []Fact {
 	facts := []Fact{{"page", url}}
 	known, err := p.Find(url)
 	switch {
@@ -313,18 +313,26 @@ func aboutPage(p *stage.Pages, c stage.Clock, url string) []Fact {
 	facts = append(facts, Fact{"depth", fmt.Sprint(known.Item.Depth, " links from a seed")})
 	if last := s.History.Last(); !last.IsZero() {
 		visits, changes := s.History.Visits()
-		facts = append(facts, Fact{"last visit", moment(last)},
+		facts = append(facts, Fact{"last visit", moment(c.Real(last))},
 			Fact{"visits", fmt.Sprintf("%d after the first, of which %d found a change", visits, changes)})
 	}
 	if s.Failures > 0 {
 		facts = append(facts, Fact{"failures", fmt.Sprint(s.Failures, " in a row")})
+		if last, err := lastLine(dir, url); err != nil {
+			facts = append(facts, Fact{"latest", err.Error()})
+		} else if last.URL != "" {
+			facts = append(facts, Fact{"latest", fmt.Sprintf("%s  %s: %s", moment(last.Time), last.Says, last.Why)})
+		}
 	}
 	due := "now"
 	if at := time.Unix(s.Due, 0); at.After(c.Now()) {
-		due = moment(at)
+		due = moment(c.Real(at))
 	}
 	if s.Interval > 0 {
 		due += fmt.Sprintf(", at an interval of %v", stage.Seconds(s.Interval))
+		if c.Pace != 1 {
+			due += fmt.Sprintf(" on a clock that is %g times as fast", c.Pace)
+		}
 	}
 	return append(facts, Fact{"due", due})
 }

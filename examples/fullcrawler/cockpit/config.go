@@ -80,11 +80,15 @@ type Config struct {
 	Hosts       map[string][]netip.Addr
 	NameServers []netip.AddrPort // nil are the system's
 
-	Header     http.Header     // of each request; nil is none
-	CookieFile string          // "" is none
-	Proxy      string          // "" is none
-	HTTP1      bool            // no HTTP/2
-	Identity   *botauth.Signer // of requests; nil is none
+	Header     http.Header // of each request; nil is none
+	CookieFile string      // "" is none
+
+	HostHeader  map[string]http.Header // of requests to a host and its subdomains
+	KeepSecrets bool                   // the archive gets their values, and cookies
+
+	Proxy    string          // "" is none
+	HTTP1    bool            // no HTTP/2
+	Identity *botauth.Signer // of requests; nil is none
 
 	OverrideFile string // "" is none
 	Overrides    *stage.Overrides
@@ -141,7 +145,6 @@ type commandLine struct {
 	identity, identityForm        string
 	overrides, groups, cdn        string
 	respect                       string
-	headers                       headers
 	configFile                    string
 	private, own                  bool
 	given                         map[string]bool // flags, by name
@@ -186,7 +189,7 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		func() error { return inFlag("-hosts", c.readHosts(l.hosts)) },
 		func() error { return c.readNameServers(l.nameServers) },
 		func() (err error) {
-			c.Header, c.OverrideFile = http.Header(l.headers), l.overrides
+			c.OverrideFile = l.overrides
 			return inFlag("-overrides", c.ReadOverrides())
 		},
 		func() error { return c.readRespect(l.respect) },
@@ -465,8 +468,13 @@ func (l *commandLine) check() error {
 		c.Bounds = fetch.Loopback
 	}
 	c.Filter.Format.AnySuffix = c.Bounds != fetch.Public
+	header := http.Header{}
+	maps.Copy(header, c.Header)
+	for _, fields := range c.HostHeader {
+		maps.Copy(header, fields)
+	}
 	_, err := fetch.New(fetch.Options{
-		UserAgent: c.UserAgent(), Reach: c.Bounds, Header: c.Header, Proxy: c.Proxy,
+		UserAgent: c.UserAgent(), Reach: c.Bounds, Header: header, Proxy: c.Proxy,
 	})
 	return err
 }

@@ -14,12 +14,16 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// UserAgent names the crawler and its contact.
+// UserAgent names the crawler, its version, unless -agent has one, and its contact.
 func (c *Config) UserAgent() string {
 	if c.Contact == "" {
 		return ""
 	}
-	return c.Agent + "/0.1 (+" + c.Contact + ")"
+	agent := c.Agent
+	if !strings.Contains(agent, "/") {
+		agent += "/" + strings.TrimPrefix(buildVersion(), "v")
+	}
+	return agent + " (+" + c.Contact + ")"
 }
 
 // patterns is a flag that may be given more than once.

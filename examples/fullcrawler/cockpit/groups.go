@@ -141,7 +141,10 @@ func (l *commandLine) networkFlags(fs *flag.FlagSet) {
 	fs.StringVar(&l.Proxy, "proxy", "", "`URL` of a proxy; with socks5 it gets addresses, so private ones are "+
 		"still refused without -private")
 	fs.BoolVar(&l.HTTP1, "http1", false, "do not use HTTP/2")
-	fs.Var(&l.headers, "header", "`field` to send with each request, such as \"Accept-Language: de\" (repeatable)")
+	fs.Var(headers{&l.Config}, "header", "`field` to send with each request, such as \"Accept-Language: de\", or only "+
+		"to a host and its subdomains, such as \"www.example.org Authorization: Bearer x\" (repeatable)")
+	fs.BoolVar(&l.KeepSecrets, "keep-secrets", false, "store the values of cookies, Authorization and the fields of "+
+		"single hosts in the archive, which has \"redacted\" otherwise")
 	fs.StringVar(&l.CookieFile, "cookies", "", "`file` with cookies to send, as written by curl and browser extensions")
 }
 
@@ -155,6 +158,6 @@ func (l *commandLine) watchFlags(fs *flag.FlagSet) {
 		return nil
 	})
 	fs.BoolVar(&l.Pprof, "pprof", false, "serve profiles of this process on the live page, at /debug/pprof/")
-	fs.StringVar(&l.LogFile, "log", "", "`file` to append a structured log to, in lines of JSON")
+	fs.StringVar(&l.LogFile, "log", "", "`file` to append a structured log to, in lines of JSON; SIGHUP reopens it")
 	fs.Var(&l.sizes.ledger, "ledger", "start a new fates.jsonl when it has this many `bytes`; 0: never")
 }

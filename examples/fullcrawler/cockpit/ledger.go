@@ -1,7 +1,9 @@
 package cockpit
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -87,6 +89,33 @@ func cutTail(f *os.File) error {
 		size -= n
 	}
 	return f.Truncate(0)
+}
+
+// lastLine returns the last line about a URL in the ledger of a directory, or the zero Line. It reads
+// all of the latest file.
+func lastLine(dir, url string) (last Line, err error) {
+	field, err := appendString([]byte(`"url":`), url)
+	if err != nil {
+		return last, err
+	}
+	f, err := os.Open(filepath.Join(dir, LedgerName))
+	if err != nil {
+		return last, err
+	}
+	defer f.Close()
+	lines := bufio.NewReader(f)
+	for err == nil {
+		var text []byte
+		var line Line
+		text, err = lines.ReadBytes('\n')
+		if bytes.Contains(text, field) && json.Unmarshal(text, &line) == nil && line.URL == url {
+			last = line
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return last, err
 }
 
 // Write appends the line of a visit. The line is in the file after a second, or after the next

@@ -9,10 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -24,25 +26,71 @@ import (
 )
 
 // headers is a flag that may be given more than once.
-type headers http.Header
+type headers struct{ config *Config }
 
 // String returns the default that the flag package shows.
-func (h *headers) String() string { return "" }
+func (h headers) String() string { return "" }
 
-// Set adds one field.
-func (h *headers) Set(text string) error {
+// secrets are the fields that must not reach other hosts, nor the archive.
+var secrets = []string{"Authorization", "Cookie", "Proxy-Authorization"}
+
+// Set adds one field, of all requests or of those to a host.
+func (h headers) Set(text string) error {
 	name, value, found := strings.Cut(text, ":")
-	if !found || strings.TrimSpace(name) == "" {
+	name = strings.TrimSpace(name)
+	if !found || name == "" {
 		return fmt.Errorf("%q is not a field such as \"Accept-Language: de\"", text)
 	}
-	if strings.EqualFold(strings.TrimSpace(name), "User-Agent") {
-		return errors.New("robots.txt is obeyed for, and owners can reach, what -agent and -contact say")
+	host, field, scoped := strings.Cut(name, " ")
+	if !scoped {
+		host, field = "", name
 	}
-	if *h == nil {
-		*h = headers{}
+	field = http.CanonicalHeaderKey(strings.TrimSpace(field))
+	switch {
+	case field == "User-Agent":
+		return errors.New("-agent and -contact set the User-Agent, so that robots.txt applies and owners can reach you")
+	case !scoped && slices.Contains(secrets, field):
+		return fmt.Errorf("name the host that may see it: -header 'www.example.org %s: …' (with its subdomains)", field)
+	case !scoped:
+		h.config.Header = withField(h.config.Header, field, value)
+		return nil
 	}
-	http.Header(*h).Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	if h.config.HostHeader == nil {
+		h.config.HostHeader = map[string]http.Header{}
+	}
+	host = strings.ToLower(host)
+	h.config.HostHeader[host] = withField(h.config.HostHeader[host], field, value)
 	return nil
+}
+
+func withField(h http.Header, field, value string) http.Header {
+	if h == nil {
+		h = http.Header{}
+	}
+	h.Add(field, strings.TrimSpace(value))
+	return h
+}
+
+// Redacts reports whether the archive does not get the value of a field.
+func (c *Config) Redacts(field string, secret bool) bool {
+	for _, header := range c.HostHeader {
+		secret = secret || header.Get(field) != ""
+	}
+	return secret && !c.KeepSecrets
+}
+
+// hostFields sends the fields of hosts. It is safe for concurrent use.
+type hostFields struct {
+	of   map[string]http.Header
+	next http.RoundTripper
+}
+
+func (f hostFields) RoundTrip(r *http.Request) (*http.Response, error) {
+	if fields, found := stage.ForHost(f.of, strings.ToLower(r.URL.Hostname())); found {
+		r = r.Clone(r.Context())
+		maps.Copy(r.Header, fields)
+	}
+	return f.next.RoundTrip(r)
 }
 
 // readNameServers reads addresses of name servers, with or without ports.
@@ -148,6 +196,14 @@ func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
 	}
 	if c.Identity != nil {
 		o.Wrap = c.Identity.RoundTripper
+	}
+	if sign := o.Wrap; len(c.HostHeader) > 0 {
+		o.Wrap = func(next http.RoundTripper) http.RoundTripper {
+			if sign != nil {
+				next = sign(next)
+			}
+			return hostFields{c.HostHeader, next}
+		}
 	}
 	if c.CookieFile != "" {
 		jar := new(cookies.Jar)

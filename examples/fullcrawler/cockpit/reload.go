@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 )
@@ -32,8 +33,10 @@ func (c *Crawl) Reload(seed func(url string)) error {
 	tell := func(what string, err error) {
 		if err != nil {
 			c.Log.Error("cannot reload the "+what, "error", err)
+			c.Say(fmt.Sprintf("cannot reload the %s, so nothing of it changes: %v", what, err))
 		}
 	}
+	tell("log", c.log.reopen())
 	tell("deny list", c.Cfg.ReadDeny())
 	tell("overrides", c.Cfg.ReadOverrides())
 	if c.Cfg.SeedFile != "-" { // standard input can be read only once
@@ -70,14 +73,58 @@ func tryLog(name string) error {
 	return err
 }
 
+// A logFile is a log that can be moved away while it is written. Its methods are safe for concurrent
+// use. A nil one stands for no log.
+type logFile struct {
+	mu sync.Mutex
+	f  *os.File
+}
+
 // OpenLog returns a log that writes to a file, or nowhere.
-func OpenLog(name string) (*slog.Logger, io.Closer, error) {
+func OpenLog(name string) (*slog.Logger, *logFile, error) {
 	if name == "" {
-		return slog.New(slog.DiscardHandler), io.NopCloser(nil), nil
+		return slog.New(slog.DiscardHandler), nil, nil
 	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	f, err := openLogFile(name)
 	if err != nil {
 		return nil, nil, inFlag("-log", err)
 	}
-	return slog.New(slog.NewJSONHandler(f, nil)), f, nil
+	l := &logFile{f: f}
+	return slog.New(slog.NewJSONHandler(l, nil)), l, nil
+}
+
+func openLogFile(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+}
+
+func (l *logFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.f.Write(p)
+}
+
+// reopen continues in a new file if the old one was renamed.
+func (l *logFile) reopen() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f, err := openLogFile(l.f.Name())
+	if err != nil {
+		return err
+	}
+	err = l.f.Close()
+	l.f = f
+	return err
+}
+
+// Close closes the file.
+func (l *logFile) Close() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.f.Close()
 }

@@ -62,7 +62,7 @@ func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Log = log
+	c.Log, c.log = log, file
 	if c.Cfg.Listen != "" {
 		at, err := c.Listen(c.Cfg.Listen)
 		if err == nil {
@@ -147,7 +147,7 @@ func (c *Crawl) Conclude(w io.Writer, ended error) error {
 	}
 	line("pages", "%d in %s, %.1f per second", s.Pages, s.took.Round(time.Millisecond), s.rate())
 	line("bytes", "%s of bodies as sent", Size(s.Bytes))
-	line("hosts", "%d on %d addresses, %d robots.txt", c.Hosts.Count(), s.addrs, s.robots)
+	line("hosts", "%d known; in this run %d addresses and %d robots.txt have answered", c.Hosts.Count(), s.addrs, s.robots)
 	line("names", "%d looked up", c.Resolver.Stats().Loads)
 	line("politeness", "%d waits, %s in all", queue.Waits, queue.Waited.Round(time.Millisecond))
 	files, err := c.files()
@@ -251,7 +251,7 @@ func Size(bytes int64) string {
 var spans = []struct {
 	name string
 	time time.Duration
-}{{"within an hour", time.Hour}, {"within a day", 24 * time.Hour}, {"within a week", 7 * 24 * time.Hour}}
+}{{"within an hour", time.Hour}, {"more within a day", 24 * time.Hour}, {"more within a week", 7 * 24 * time.Hour}}
 
 // coming describes how many pages will be due when, in real time. It returns "" if none will.
 func (c *Crawl) coming(known, before int64) string {
@@ -276,5 +276,5 @@ func (c *Crawl) retriesLeft() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d, from %s on: run the same command again then", n, moment(first))
+	return fmt.Sprintf("%d, from %s on: run the same command again then", n, moment(c.Clock.Real(first)))
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -73,11 +71,6 @@ func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 	}
 	if ahead {
 		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
-		for _, name := range []string{HostsName, RhythmName} { // their times are in the future, too
-			if err := os.Remove(c.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
 	}
 	if err := c.Pages.Close(); err != nil {
 		return err

@@ -243,7 +243,7 @@ func (c *Crawl) explain(q string) []Fact {
 		facts = append(facts, Fact{"address", "lookup unanswered since " + moment(began)})
 	}
 	facts = append(facts, c.aboutFilters(url)...)
-	facts = append(facts, aboutPage(c.Pages, c.Clock, url)...)
+	facts = append(facts, aboutPage(c.Cfg.Out, c.Pages, c.Clock, url)...)
 	if c.Store == nil {
 		return facts
 	}

@@ -42,6 +42,14 @@ func NewTally() *tally {
 	}
 }
 
+// Resume begins another run, in which what was in flight is taken from the store again.
+func (t *tally) Resume() {
+	t.links.Store(0) // as the store counts what it adds
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.opened = t.ended
+}
+
 // Skip counts a link that was not followed.
 func (t *tally) Skip(why stage.Reason) {
 	t.mu.Lock()

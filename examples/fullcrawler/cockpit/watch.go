@@ -24,7 +24,7 @@ const MemoryChecks = 60
 func (c *Crawl) WatchLimits(ctx context.Context, stop func(why error)) {
 	var end <-chan time.Time
 	if c.Cfg.Duration > 0 {
-		end = time.After(c.Cfg.Duration)
+		end = time.After(c.Cfg.Duration - c.Tally.Sum().took) // more than nothing if the crawl was reopened
 	}
 	ticks := time.Tick(limitsEvery)
 	for fullFor := 0; ; {

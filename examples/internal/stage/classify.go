@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/wall"
@@ -94,7 +96,7 @@ func Detail(resp *fetch.Response) string {
 	case resp.Location != "":
 		return resp.Location
 	case resp.Status != http.StatusOK:
-		return http.StatusText(resp.Status)
+		return strings.TrimSpace(fmt.Sprint(resp.Status, " ", http.StatusText(resp.Status)))
 	case resp.Truncated != fetch.Whole:
 		return resp.Truncated.String()
 	}

@@ -27,6 +27,14 @@ func (c Clock) At(t time.Time) time.Time {
 	return c.Began.Add(c.Shown(t.Sub(c.Began)))
 }
 
+// Real is the inverse of At.
+func (c Clock) Real(t time.Time) time.Time {
+	if c.Pace == 1 {
+		return t
+	}
+	return c.Began.Add(time.Duration(float64(t.Sub(c.Began)) / c.Pace))
+}
+
 // MaxPace is the highest pace: a month passes in less than three seconds.
 const MaxPace = 1e6
 

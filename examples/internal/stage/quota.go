@@ -18,7 +18,7 @@ type Quota struct {
 }
 
 // NewQuota returns a quota with a limit of pages; 0 means none.
-func NewQuota(limit int64) Quota { return Quota{limit: limit, freed: make(chan struct{}, 1)} }
+func NewQuota(limit int64) *Quota { return &Quota{limit: limit, freed: make(chan struct{}, 1)} }
 
 // Take waits for a place. It returns false if ctx ends first.
 func (q *Quota) Take(ctx context.Context) bool {
@@ -61,6 +61,13 @@ func (q *Quota) Done(page bool) (last bool) {
 	q.taken--
 	Wake(q.freed)
 	return false
+}
+
+// Spent reports whether no page is left.
+func (q *Quota) Spent() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.limit > 0 && q.pages >= q.limit
 }
 
 // Places bounds the visits in flight: it has an element for each.

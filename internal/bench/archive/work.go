@@ -67,13 +67,13 @@ func write(o options) error {
 	}
 	for _, c := range compressions {
 		row := func(name string, run func(dir string) error) subject {
-			return subject{name: name + " " + c.name, run: func() (int64, error) {
+			return subject{name + " " + c.name, func() error {
 				dir, err := os.MkdirTemp(o.dir, "bench-archive-*")
 				if err != nil {
-					return 0, err
+					return err
 				}
 				defer os.RemoveAll(dir)
-				return bodies(o.pages), run(dir)
+				return run(dir)
 			}}
 		}
 		appending := func(goroutines int, opts archive.Options) func(string) error {
@@ -91,7 +91,7 @@ func write(o options) error {
 			row("append, no block digest", appending(1, archive.Options{NoBlockDigest: true})),
 			row("append", appending(1, archive.Options{})),
 			row("append by two", appending(2, archive.Options{})),
-		}.compare("write", o.rounds)
+		}.compare("write", o)
 		if err != nil {
 			return err
 		}
@@ -114,43 +114,17 @@ func appendAll(dir string, n, goroutines int, opts archive.Options) error {
 	if err != nil {
 		return err
 	}
-	var all errgroup
+	var all sync.WaitGroup
+	errs := make([]error, goroutines)
 	for g := range goroutines {
-		all.do(func() error {
-			for i := g; i < n; i += goroutines {
-				c := capture(i)
-				if _, err := a.Append(c); err != nil {
-					return err
-				}
+		all.Go(func() {
+			for i := g; i < n && errs[g] == nil; i += goroutines {
+				_, errs[g] = a.Append(capture(i))
 			}
-			return nil
 		})
 	}
-	if err := all.wait(); err != nil {
-		return err
-	}
-	return a.Close()
-}
-
-// errgroup runs functions concurrently and collects their errors.
-type errgroup struct {
-	wg   sync.WaitGroup
-	mu   sync.Mutex
-	errs []error
-}
-
-func (g *errgroup) do(f func() error) {
-	g.wg.Go(func() {
-		err := f()
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.errs = append(g.errs, err)
-	})
-}
-
-func (g *errgroup) wait() error {
-	g.wg.Wait()
-	return errors.Join(g.errs...)
+	all.Wait()
+	return errors.Join(append(errs, a.Close())...)
 }
 
 // writeBare writes each record as one member to a file, and syncs it like an archive. It hashes the
@@ -214,18 +188,20 @@ func read(o options) error {
 		if err != nil {
 			return err
 		}
-		byBare := func() (int64, error) { return bodies(o.pages), readBare(data, places, c.Compression) }
-		byReader := func() (int64, error) {
+		byReader := func() error {
 			r := warc.NewReader(bytes.NewReader(data), warc.ReaderOptions{Verify: true})
 			defer r.Close()
 			for _, err := range r.Records() {
 				if err != nil {
-					return 0, err
+					return err
 				}
 			}
-			return bodies(o.pages), nil
+			return nil
 		}
-		err = contest{{name: "bare " + c.name, run: byBare}, {name: "reader " + c.name, run: byReader}}.compare("read", o.rounds)
+		err = contest{
+			{"bare " + c.name, func() error { return readBare(data, places, c.Compression) }},
+			{"reader " + c.name, byReader},
+		}.compare("read", o)
 		if err != nil {
 			return err
 		}

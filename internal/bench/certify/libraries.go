@@ -3,12 +3,13 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/PuerkitoBio/fetchbot"
 	"github.com/PuerkitoBio/goquery"
 	"github.com/gocolly/colly/v2"
+
+	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
 
 // crawlWith crawls with a library, as its documentation shows it.
@@ -17,36 +18,17 @@ func crawlWith(library, seed string, hosts []string) error {
 	case "fetchbot":
 		return crawlWithFetchbot(seed)
 	case "colly, no limits":
-		return crawlWithColly(seed, nil)
+		return programs.Colly(seed)
 	case "colly, one rule":
-		return crawlWithColly(seed, []*colly.LimitRule{{DomainGlob: "*", Parallelism: 1, Delay: delay}})
+		return programs.Colly(seed, &colly.LimitRule{DomainGlob: "*", Parallelism: 1, Delay: delay})
 	case "colly, rule per host":
 		var rules []*colly.LimitRule
 		for _, host := range hosts {
 			rules = append(rules, &colly.LimitRule{DomainGlob: host, Parallelism: 1, Delay: delay})
 		}
-		return crawlWithColly(seed, rules)
+		return programs.Colly(seed, rules...)
 	}
 	return fmt.Errorf("no library %q", library)
-}
-
-// crawlWithColly obeys robots.txt, which is not the default, and removes fragments, because colly
-// would request a page again for each of them.
-func crawlWithColly(seed string, rules []*colly.LimitRule) error {
-	c := colly.NewCollector(colly.Async())
-	c.IgnoreRobotsTxt = false
-	if err := c.Limits(rules); err != nil {
-		return err
-	}
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-		link, _, _ := strings.Cut(e.Attr("href"), "#")
-		_ = e.Request.Visit(link) // it reports each link that was seen before
-	})
-	if err := c.Visit(seed); err != nil {
-		return err
-	}
-	c.Wait()
-	return nil
 }
 
 // crawlWithFetchbot remembers what was sent, as in the complete example of its repository.

@@ -1,21 +1,15 @@
+//go:build linux
+
 // Command crawl measures whole crawlers on one virtual web: CPU time and pages per second, with the
 // lowest delay that each crawler allows.
 //
 //	go run ./crawl
-//	go run ./crawl -polite
-//	go run ./crawl -static DIR
 //
 // The web and each crawler are separate processes; the crawler has its own core. Each round runs
 // every crawler, one after the other; the table shows the medians. Requests are counted in the
 // web's log. wget, wget2 and httrack are included if they are installed, and store pages as files.
 // colly stores nothing; fullcrawler stores nothing, or an archive with its index and its store of
 // pages.
-//
-// With -static, the web consists of real sites, DIR/HOST/PATH, whose pages have many more links
-// than those of the virtual web. Links to https are omitted, because nothing listens there.
-//
-// With -polite, each crawler runs for a minute with a delay of one second between requests to an
-// address that many hosts share: see polite.go.
 package main
 
 import (
@@ -31,11 +25,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
 
@@ -47,19 +41,12 @@ func main() {
 	flag.IntVar(&b.size, "size", 20<<10, "median size of a page in `bytes`")
 	flag.DurationVar(&b.limit, "limit", 3*time.Minute, "time limit for a crawler; its results until then count")
 	only := flag.String("only", "", "`crawlers` to run, separated by commas; empty means all")
-	flag.StringVar(&b.static, "static", "", "`directory` of sites to serve, instead of a generated web")
-	polite := flag.Bool("polite", false, "measure with delays of a second per address")
-	child := flag.String("colly", "", "crawl with colly through a `proxy`; for internal use")
+	child := flag.Bool("colly", false, "crawl with colly; for internal use")
 	flag.Parse()
 	var err error
-	switch {
-	case *child != "" && *polite:
-		err = crawlWithColly(*child, politeRules(flag.Args()), flag.Args())
-	case *child != "":
-		err = crawlWithColly(*child, []*colly.LimitRule{{DomainGlob: "*", Parallelism: 200}}, flag.Args())
-	case *polite:
-		err = b.runPolite(*only)
-	default:
+	if *child {
+		err = programs.Colly(flag.Arg(0), &colly.LimitRule{DomainGlob: "*", Parallelism: 200})
+	} else {
 		err = b.run(*rounds, *only)
 	}
 	if err != nil {
@@ -71,12 +58,8 @@ func main() {
 // A bench is the web and its settings.
 type bench struct {
 	hosts, pages, size int
-	addrs              int           // 0: one per host
-	latency            time.Duration // median delay before a response; 0: none
 	limit              time.Duration
 	dir                string
-	static             string   // directory of sites; "" means a generated web
-	entries            []string // first pages of the sites
 }
 
 // A figure has the measurements of one run.
@@ -88,15 +71,14 @@ type figure struct {
 }
 
 func (b *bench) run(rounds int, only string) (err error) {
-	if b.entries, err = entries(b.static); err != nil {
+	if b.dir, err = os.MkdirTemp("", "crawl"); err != nil {
 		return err
 	}
-	remove, err := b.prepare()
-	if err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if err := programs.Build(b.dir); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
-	engines := wanted(b.engines(), only)
+	engines := b.engines(only)
 	figures := map[string][]figure{}
 	for range rounds {
 		for _, e := range engines {
@@ -111,25 +93,6 @@ func (b *bench) run(rounds int, only string) (err error) {
 	return print(engines, figures)
 }
 
-// prepare creates a directory with the programs.
-func (b *bench) prepare() (remove func() error, err error) {
-	if b.dir, err = os.MkdirTemp("", "crawl"); err != nil {
-		return nil, err
-	}
-	remove = func() error { return os.RemoveAll(b.dir) }
-	if err := programs.Build(b.dir); err != nil {
-		return nil, errors.Join(err, remove())
-	}
-	return remove, nil
-}
-
-// wanted returns the engines of a list of names, or all if it is empty.
-func wanted(engines []engine, only string) []engine {
-	return slices.DeleteFunc(engines, func(e engine) bool {
-		return only != "" && !slices.Contains(strings.Split(only, ","), e.name)
-	})
-}
-
 func (b *bench) path(name string) string { return filepath.Join(b.dir, name) }
 
 // An engine is a crawler: its command for a web with a given first page and hosts file.
@@ -141,36 +104,28 @@ type engine struct {
 
 const first, proxy = "http://h00000.vweb.test/", "http://127.16.0.1:80"
 
-// engines returns the available ones.
-func (b *bench) engines() []engine {
+// engines returns those of a list of names, or all if it is empty, whose programs are installed.
+func (b *bench) engines(only string) []engine {
 	ours := func(archive string) []string {
 		return []string{b.path("fullcrawler"), "-hosts", b.path("hosts"), "-out", b.path("out"), "-delay", "0",
 			"-scope", "any", "-host-pages", "0", "-depth", "-1", "-concurrency", "200", "-archive", archive,
 			"-sitemaps=false", first}
-	}
-	if b.static != "" {
-		return b.staticEngines()
 	}
 	self, _ := os.Executable()
 	all := []engine{
 		{"fullcrawler without archive", ours("none"), false},
 		{"fullcrawler with gzip", ours("gzip"), false},
 		{"fullcrawler with zstd", ours("zstd"), false},
-		{"colly", []string{self, "-colly", proxy, first}, false},
+		{"colly", []string{self, "-colly", first}, true},
 		{"wget", []string{"wget", "-q", "-r", "-l", "inf", "-H", "--no-verbose", "-P", b.path("out"), first}, true},
 		{"wget2", []string{"wget2", "-q", "-r", "-l", "0", "-H", "--max-threads=200", "-P", b.path("out"), first}, true},
 		// Without -%c0 it requests at most one page a second.
 		{"httrack", []string{"httrack", first, "-O", b.path("out"), "-e", "-c200", "-%c0", "-A0", "-s0", "-q",
 			"-P", "127.16.0.1:80", "--disable-security-limits"}, false},
 	}
-	return b.installed(all)
-}
-
-// installed returns the engines whose programs exist.
-func (b *bench) installed(engines []engine) []engine {
-	return slices.DeleteFunc(engines, func(e engine) bool {
+	return slices.DeleteFunc(all, func(e engine) bool {
 		_, err := exec.LookPath(e.command[0])
-		return err != nil && !strings.HasPrefix(e.command[0], b.dir)
+		return err != nil || only != "" && !slices.Contains(strings.Split(only, ","), e.name)
 	})
 }
 
@@ -217,13 +172,8 @@ func (b *bench) measure(e engine) (f figure, err error) {
 
 // serve starts the web, on the other core if there is one.
 func (b *bench) serve() (stop func() error, err error) {
-	args := []string{b.path("webtest"), "-port", "80", "-hosts-file", b.path("hosts"), "-log", b.path("log")}
-	if b.static != "" {
-		args = append(args, "-static", b.static)
-	} else {
-		args = append(args, "-hosts", fmt.Sprint(b.hosts), "-pages", fmt.Sprint(b.pages), "-size",
-			fmt.Sprint(b.size), "-addrs", fmt.Sprint(b.addrs), "-latency", b.latency.String())
-	}
+	args := []string{b.path("webtest"), "-port", "80", "-hosts-file", b.path("hosts"), "-log", b.path("log"),
+		"-hosts", fmt.Sprint(b.hosts), "-pages", fmt.Sprint(b.pages), "-size", fmt.Sprint(b.size)}
 	if path, err := exec.LookPath("taskset"); err == nil && runtime.NumCPU() > 1 {
 		args = append([]string{path, "-c", "1"}, args...)
 	}
@@ -271,21 +221,14 @@ func (b *bench) count(f *figure) error {
 }
 
 func print(engines []engine, figures map[string][]figure) error {
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	out := measure.Columns()
 	fmt.Fprint(out, "crawler\tCPU s/1,000 pages\tpages/s\tpages\tagain\tMB\t\n")
 	for _, e := range engines {
 		all := figures[e.name]
 		if len(all) == 0 {
 			continue
 		}
-		middle := func(of func(figure) float64) float64 {
-			var values []float64
-			for _, f := range all {
-				values = append(values, of(f))
-			}
-			slices.Sort(values)
-			return values[len(values)/2]
-		}
+		middle := func(of func(figure) float64) float64 { return measure.MedianOf(all, of) }
 		fmt.Fprintf(out, "%s\t%.3f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", e.name,
 			middle(func(f figure) float64 { return f.cpu.Seconds() * 1000 / float64(f.pages) }),
 			middle(func(f figure) float64 { return float64(f.pages) / f.wall.Seconds() }),

@@ -54,8 +54,6 @@ func (b *batch) add(url string) error {
 	return b.merge()
 }
 
-func (b *batch) flush() error { return b.merge() }
-
 // merge passes the batch to the store and writes the new URLs to the file.
 func (b *batch) merge() error {
 	slices.SortFunc(b.prints, func(x, y sighting) int {

@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/binary"
 	"errors"
-	"hash/maphash"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
@@ -60,21 +59,6 @@ func (s *boltStore) decideSorted(sorted []sighting) (news []sighting, err error)
 		}
 		return nil
 	})
-}
-
-// addNow runs a transaction for each new URL, without a sync.
-func (s *boltStore) addNow(url string) (added bool, err error) {
-	key := binary.BigEndian.AppendUint64(nil, maphash.String(s.seed, url))
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		found, _ := tx.Bucket(boltBucket).Cursor().Seek(key)
-		added = string(found) != string(key)
-		return nil
-	})
-	if err != nil || !added {
-		return false, err
-	}
-	s.db.NoSync = true
-	return true, s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(boltBucket).Put(key, nil) })
 }
 
 func (s *boltStore) finish() (found uint64, err error) {

@@ -8,18 +8,14 @@ import "github.com/spinneret-go/spinneret/dedupe/exact"
 type exactStore struct{ set *exact.Set }
 
 func openExact(dir string, o options) (store, error) {
-	set, err := exact.Open(dir, exact.Options{Memory: o.memory, Wide: o.wide})
+	set, err := exact.Open(dir, exact.Options{Memory: o.memory})
 	return exactStore{set}, err
 }
 
 func (s exactStore) add(url string) error { return s.set.Defer(url, nil) }
 
-func (s exactStore) addNow(url string) (added bool, err error) { return s.set.Add(url) }
-
-func (s exactStore) flush() error { return s.set.Merge() }
-
 func (s exactStore) finish() (found uint64, err error) {
-	if err := s.flush(); err != nil {
+	if err := s.set.Merge(); err != nil {
 		return 0, err
 	}
 	found = s.set.Stats().URLs

@@ -12,11 +12,6 @@
 // memory, so the files are dropped from it after each tenth of the number of URLs; -bounded=false
 // leaves them there.
 //
-// With -links, the links of a recorded crawl are added one at a time, and each needs an immediate
-// answer. The stores already contain -urls URLs. A URL only has to survive the end of the process.
-//
-//	go run ./dedupe -links $SPINNERET_DATA/graphs/uci-ics -urls 1e7 -rounds 3
-//
 // Each round measures all stores, one after the other. The medians are printed at the end.
 package main
 
@@ -29,20 +24,18 @@ import (
 	"log"
 	"math/rand/v2"
 	"os"
-	"runtime/pprof"
+	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 	"unsafe"
 
-	"github.com/spinneret-go/spinneret/internal/bench/pages"
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 // A store decides which URLs are new.
 type store interface {
 	add(url string) error
-	flush() error                      // decides on pending URLs
-	finish() (found uint64, err error) // flushes and closes the store
+	finish() (found uint64, err error) // decides on pending URLs and closes the store
 	unmap() error                      // drops mapped files from memory
 }
 
@@ -57,53 +50,20 @@ var subjects = []subject{{"exact", openExact}, {"bbolt", openBolt}, {"pebble", o
 type options struct {
 	urls, sightings int
 	memory          int64
-	wide, bounded   bool
+	bounded         bool
 }
 
 func main() {
 	log.SetFlags(0)
 	urls := flag.Float64("urls", 1e5, "`number` of distinct URLs")
 	sightings := flag.Float64("sightings", 1e6, "`number` of sightings of them")
-	share := flag.Float64("share", 20, "memory is the size of the URLs divided by this `number`")
-	wide := flag.Bool("wide", false, "use fingerprints of 128 bits in package exact")
 	bounded := flag.Bool("bounded", true, "keep files out of the page cache")
 	rounds := flag.Int("rounds", 1, "`number` of rounds")
-	names := flag.String("stores", "exact,bbolt,pebble", "`names` of the stores to measure")
-	profile := flag.String("cpuprofile", "", "`file` for a profile of all rounds")
 	dir := flag.String("dir", "", "`directory` for the files; empty means the system's")
-	graph := flag.String("links", "", "add the links of the crawl in this `directory`, one at a time")
-	memory := flag.Int64("memory", 64<<20, "`bytes` of memory, with -links")
 	flag.Parse()
-	o := options{urls: int(*urls), sightings: int(*sightings), wide: *wide, bounded: *bounded}
-	o.memory = int64(float64(o.urls*meanURL) / *share)
-	var chosen []subject
-	for _, s := range subjects {
-		if slices.Contains(strings.Split(*names, ","), s.name) {
-			chosen = append(chosen, s)
-		}
-	}
-	if *profile != "" {
-		f, err := os.Create(*profile)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if err := pprof.StartCPUProfile(f); err != nil {
-			log.Fatal(err)
-		}
-		defer pprof.StopCPUProfile()
-	}
-	if *graph != "" {
-		o.memory = *memory
-		c, err := readCrawl(*graph)
-		if err == nil {
-			err = compareLinks(os.Stdout, *dir, chosen, c, o, *rounds)
-		}
-		if err != nil {
-			log.Fatal(err)
-		}
-		return
-	}
-	if err := compare(os.Stdout, *dir, chosen, o, *rounds); err != nil {
+	o := options{urls: int(*urls), sightings: int(*sightings), bounded: *bounded}
+	o.memory = int64(o.urls * meanURL / 20)
+	if err := compare(os.Stdout, *dir, subjects, o, *rounds); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -117,7 +77,7 @@ func compare(out io.Writer, dir string, chosen []subject, o options, rounds int)
 	all := make([][]measurement, len(chosen))
 	for range rounds {
 		for i, s := range chosen {
-			m, err := measure(s, dir, o)
+			m, err := measureStream(s, dir, o)
 			if err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
@@ -142,7 +102,6 @@ type measurement struct {
 	read, written int64 // bytes, by system calls, without mapped memory
 	peak          int64 // bytes of resident memory
 	found         uint64
-	slowest       time.Duration // of a few consecutive calls
 }
 
 func (m measurement) print(out io.Writer, name string, n float64) {
@@ -158,26 +117,39 @@ func median(all []measurement) measurement {
 	return sorted[len(sorted)/2]
 }
 
-func measure(s subject, parent string, o options) (m measurement, err error) {
+func measureStream(s subject, parent string, o options) (m measurement, err error) {
 	dir, err := os.MkdirTemp(parent, s.name)
 	if err != nil {
 		return m, err
 	}
 	defer os.RemoveAll(dir)
-	before, err := usage()
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // resets the peak of memory
+		return m, err
+	}
+	read, written, err := transfers()
 	if err != nil {
 		return m, err
 	}
-	start := time.Now()
+	start, computed := time.Now(), measure.CPU()
 	if m.found, err = run(s, dir, o); err != nil {
 		return m, err
 	}
-	m.took = time.Since(start)
-	after, err := usage()
-	m.cpu = after.cpu - before.cpu
-	m.read, m.written = after.read-before.read, after.written-before.written
-	m.peak = after.peak
+	m.took, m.cpu = time.Since(start), measure.CPU()-computed
+	if m.read, m.written, err = transfers(); err != nil {
+		return m, err
+	}
+	m.read, m.written = m.read-read, m.written-written
+	m.peak, err = measure.ProcNumber("/proc/self/status", "VmHWM")
+	m.peak *= 1024
 	return m, err
+}
+
+// transfers returns the bytes that this process has read and written by system calls.
+func transfers() (read, written int64, err error) {
+	read, err1 := measure.ProcNumber("/proc/self/io", "rchar")
+	written, err2 := measure.ProcNumber("/proc/self/io", "wchar")
+	return read, written, errors.Join(err1, err2)
 }
 
 // meanURL is the length of the URLs of the stream, a typical one.
@@ -196,7 +168,7 @@ func run(s subject, dir string, o options) (found uint64, err error) {
 	url := []byte(urlStart + "0000000000")
 	for i := range o.sightings {
 		if o.bounded && i%max(o.urls/10, 1) == 0 {
-			if err := errors.Join(st.unmap(), pages.Drop(dir)); err != nil {
+			if err := errors.Join(st.unmap(), measure.DropPages(dir)); err != nil {
 				return 0, err
 			}
 		}

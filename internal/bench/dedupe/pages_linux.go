@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropMapped unmaps the pages of the file mapped at an address, so that pages.Drop can drop them.
+// dropMapped unmaps the pages of the file mapped at an address, so that measure.DropPages can drop them.
 func dropMapped(address uintptr) error {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

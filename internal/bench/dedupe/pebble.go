@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/binary"
 	"errors"
-	"hash/maphash"
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -66,19 +65,6 @@ func (s *pebbleStore) decideSorted(sorted []sighting) (news []sighting, err erro
 		return nil, err
 	}
 	return news, changes.Commit(pebble.Sync)
-}
-
-// addNow does not sync, so a URL may not survive the process.
-func (s *pebbleStore) addNow(url string) (added bool, err error) {
-	key := binary.BigEndian.AppendUint64(nil, maphash.String(s.seed, url))
-	_, found, err := s.db.Get(key)
-	if err == nil {
-		return false, found.Close()
-	}
-	if !errors.Is(err, pebble.ErrNotFound) {
-		return false, err
-	}
-	return true, s.db.Set(key, nil, pebble.NoSync)
 }
 
 func (s *pebbleStore) finish() (found uint64, err error) {

@@ -1,24 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
-// get fetches the same page over kept-alive connections. The baselines are net/http with a loop
-// that reads the body, and a socket whose response is read without parsing. The peers are other
-// clients that crawlers use.
+// get fetches the same page over kept-alive connections. The baseline is net/http with a loop that
+// reads the body. The peers are other clients that crawlers use.
 func get(rounds, pages, conns, size int) error {
 	addr, stop, err := startServer(size)
 	if err != nil {
@@ -29,11 +25,11 @@ func get(rounds, pages, conns, size int) error {
 		name string
 		make func(addr string, conns, size int) (getter, error)
 	}{
-		{"net/http", bareHTTP}, {"fetch", ours}, {"raw TCP", rawTCP},
+		{"net/http", bareHTTP}, {"fetch", ours},
 		{"colly", bareColly}, {"resty", restyClient}, {"fasthttp", fastHTTP},
 		{"fetch and Links", withLinks}, {"colly and OnHTML", collyWithLinks},
 	}
-	r := results{columns: []string{"CPU s/1,000 pages", "pages/s"}, reference: "net/http"}
+	var r measure.Results
 	for round := range rounds + 1 {
 		for _, e := range engines {
 			g, err := e.make(addr, conns, size)
@@ -45,19 +41,19 @@ func get(rounds, pages, conns, size int) error {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
 			if round > 0 { // the first round is a warm-up
-				r.add(e.name, cpu.Seconds()/float64(pages)*1000, float64(pages)/took.Seconds())
+				r.Add(e.name, cpu.Seconds()/float64(pages)*1000, float64(pages)/took.Seconds())
 			}
 		}
 	}
 	fmt.Printf("%d pages of %d bytes over %d connections; CPU time of the client only\n",
 		pages, size, conns)
-	return r.print()
+	return r.Print("engine", "net/http", "CPU s/1,000 pages", "pages/s")
 }
 
-// A getter returns a function that gets a page, for one worker, and can be closed.
+// A getter gets a page, for several workers at once, and can be closed.
 type getter struct {
-	worker func() (get func() error, err error)
-	close  func()
+	get   func() error
+	close func()
 }
 
 // run gets the pages with some workers.
@@ -68,12 +64,12 @@ func run(g getter, pages, workers int) (cpu, took time.Duration, err error) {
 		first = make(chan error, workers)
 	)
 	left.Store(int64(pages))
-	before, start := cpuTime(), time.Now()
+	before, start := measure.CPU(), time.Now()
 	for range workers {
 		group.Go(func() {
-			get, err := g.worker()
+			var err error
 			for err == nil && left.Add(-1) >= 0 {
-				err = get()
+				err = g.get()
 			}
 			if err != nil {
 				first <- err
@@ -81,21 +77,13 @@ func run(g getter, pages, workers int) (cpu, took time.Duration, err error) {
 		})
 	}
 	group.Wait()
-	cpu, took = cpuTime()-before, time.Since(start)
+	cpu, took = measure.CPU()-before, time.Since(start)
 	g.close()
 	select {
 	case err = <-first:
 	default:
 	}
 	return cpu, took, err
-}
-
-func cpuTime() time.Duration {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func ours(addr string, conns, size int) (getter, error) {
@@ -119,7 +107,7 @@ func getterWith(addr string, conns int, check func(*fetch.Response) error) (gett
 		defer client.Release(resp)
 		return check(resp)
 	}
-	return getter{func() (func() error, error) { return get, nil }, client.CloseIdleConnections}, nil
+	return getter{get, client.CloseIdleConnections}, nil
 }
 
 func ourClient(conns int) (*fetch.Client, error) {
@@ -152,33 +140,5 @@ func bareHTTP(addr string, conns, size int) (getter, error) {
 		}
 		return whole(int(n), size)
 	}
-	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}, nil
-}
-
-func rawTCP(addr string, _, size int) (getter, error) {
-	request := []byte("GET /page.html HTTP/1.1\r\nHost: " + addr + "\r\n\r\n")
-	worker := func() (func() error, error) {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			return nil, err
-		}
-		br := bufio.NewReader(conn)
-		return func() error {
-			if _, err := conn.Write(request); err != nil {
-				return err
-			}
-			for {
-				line, err := br.ReadSlice('\n')
-				if err != nil {
-					return err
-				}
-				if len(line) == len("\r\n") {
-					break
-				}
-			}
-			_, err := br.Discard(size)
-			return err
-		}, nil
-	}
-	return getter{worker, func() {}}, nil
+	return getter{get, transport.CloseIdleConnections}, nil
 }

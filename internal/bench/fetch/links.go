@@ -3,16 +3,13 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
 	"github.com/spinneret-go/spinneret/fetch/page"
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 	"golang.org/x/net/html"
 )
 
@@ -38,69 +35,48 @@ var linkEngines = []struct {
 		return 0
 	}},
 	{"goquery", query},
-	{"regexp", search},
 }
 
 // links compares ways to find the links of pages, by CPU time including garbage collection. The
 // reference is a loop over the tokens of golang.org/x/net/html that does nothing with them.
-func links(rounds int, sites string, every int) error {
-	pages, err := readPages(sites, every)
-	if err != nil {
-		return err
-	}
+func links(rounds int) error {
+	pages := generated()
 	size := 0
 	for _, page := range pages {
 		size += len(page)
 	}
-	r := results{columns: []string{"MB/CPU-s", "allocs/page", "bytes/page"}, reference: "tokenizer loop"}
+	var r measure.Results
 	found := map[string]int{}
 	for round := range rounds + 1 {
 		for _, e := range linkEngines {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			start, n := cpuTime(), 0
+			start, n := measure.CPU(), 0
 			for _, page := range pages {
 				n += e.find(page)
 			}
-			took := cpuTime() - start
+			took := measure.CPU() - start
 			runtime.ReadMemStats(&after)
 			found[e.name] = n
 			if round > 0 { // the first round is a warm-up
-				r.add(e.name, float64(size)/1e6/took.Seconds(),
+				r.Add(e.name, float64(size)/1e6/took.Seconds(),
 					float64(after.Mallocs-before.Mallocs)/float64(len(pages)),
 					float64(after.TotalAlloc-before.TotalAlloc)/float64(len(pages)))
 			}
 		}
 	}
 	fmt.Printf("%d pages, %.1f MB; links found: %v\n", len(pages), float64(size)/1e6, found)
-	return r.print()
+	return r.Print("engine", "tokenizer loop", "MB/CPU-s", "allocs/page", "bytes/page")
 }
 
-func readPages(dir string, every int) (pages [][]byte, err error) {
-	if dir == "" {
-		for n := range 100 {
-			pages = append(pages, []byte("<!doctype html><title>x</title>"+strings.Repeat(
-				`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, 10*n)))
-		}
-		return pages, nil
+// generated returns a hundred pages with ever more links.
+func generated() (pages [][]byte) {
+	for n := range 100 {
+		pages = append(pages, []byte("<!doctype html><title>x</title>"+strings.Repeat(
+			`<p class="x y">some words<a class=z href="../some/page.html?id=1">text</a></p>`, 10*n)))
 	}
-	seen := 0
-	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || !strings.Contains(filepath.Base(name), ".htm") {
-			return err
-		}
-		if seen++; seen%every != 0 {
-			return nil
-		}
-		page, err := os.ReadFile(name)
-		pages = append(pages, page)
-		return err
-	})
-	if err == nil && len(pages) == 0 {
-		err = fmt.Errorf("no pages below %s", dir)
-	}
-	return pages, err
+	return pages
 }
 
 // tokenize reads each token and attribute, and finds no links.
@@ -141,16 +117,5 @@ func query(page []byte) (n int) {
 				n++
 			}
 		})
-	return n
-}
-
-var attribute = regexp.MustCompile(`(?i)<[a-z][^>]*\s(?:href|src)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))`)
-
-func search(page []byte) (n int) {
-	for _, m := range attribute.FindAllSubmatch(page, -1) {
-		if resolved(html.UnescapeString(string(m[1]) + string(m[2]) + string(m[3]))) {
-			n++
-		}
-	}
 	return n
 }

@@ -67,7 +67,7 @@ func visits(
 		got, _ := ctx.GetAny(key).(int)
 		return whole(got, want)
 	}
-	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}
+	return getter{get, transport.CloseIdleConnections}
 }
 
 func restyClient(addr string, conns, size int) (getter, error) {
@@ -81,7 +81,7 @@ func restyClient(addr string, conns, size int) (getter, error) {
 		}
 		return whole(len(resp.Body()), size)
 	}
-	return getter{func() (func() error, error) { return get, nil }, transport.CloseIdleConnections}, nil
+	return getter{get, transport.CloseIdleConnections}, nil
 }
 
 // fastHTTP is a client that does not use net/http: only HTTP/1.1, no limits, no decoding.
@@ -104,5 +104,5 @@ func fastHTTP(addr string, conns, size int) (getter, error) {
 		}
 		return whole(len(resp.Body()), size)
 	}
-	return getter{func() (func() error, error) { return get, nil }, client.CloseIdleConnections}, nil
+	return getter{get, client.CloseIdleConnections}, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -11,10 +10,6 @@ import (
 	"strconv"
 	"strings"
 )
-
-// halfPath is the path of a page that is never completed: the server sends half of it, and waits
-// until the client closes the connection.
-const halfPath = "/half"
 
 // paragraph is repeated in the pages: a link for every 320 bytes.
 var paragraph = `<p class="x y">` + strings.Repeat("some twenty bytes.. ", 13) +
@@ -40,7 +35,7 @@ func serve(size int) error {
 			if err != nil {
 				return
 			}
-			go converse(conn, answer, size)
+			go converse(conn, answer)
 		}
 	}()
 	fmt.Println(l.Addr())
@@ -48,25 +43,18 @@ func serve(size int) error {
 	return err
 }
 
-func converse(conn net.Conn, answer []byte, size int) {
+func converse(conn net.Conn, answer []byte) {
 	defer conn.Close()
 	br := bufio.NewReader(conn)
 	for {
-		half := false
 		for {
 			line, err := br.ReadSlice('\n')
 			if err != nil {
 				return
 			}
-			half = half || bytes.Contains(line, []byte(" "+halfPath+" "))
 			if len(line) == len("\r\n") {
 				break
 			}
-		}
-		if half {
-			_, _ = conn.Write(answer[:len(answer)-size/2])
-			_, _ = br.ReadByte()
-			return
 		}
 		if _, err := conn.Write(answer); err != nil {
 			return

@@ -3,8 +3,6 @@
 //
 // Each round builds every structure again, one after the other, so that all of them see the same
 // noise. The table shows the medians of the rounds.
-//
-// With -hits, it compares the hits of bounded caches with those of an LRU list of as many hosts.
 package main
 
 import (
@@ -13,10 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 func main() {
@@ -25,45 +23,34 @@ func main() {
 	chosen := flag.String("structures", "map,sharded map,btree,radix,trie,cache", "`names` of the structures to measure")
 	file := flag.String("hosts", filepath.Join(os.Getenv("SPINNERET_DATA"), "hosts.txt.zst"),
 		"`file` of host names, one per line, compressed with zstd")
-	plain := flag.Bool("plain", false, "use the names as they are, not with reversed labels")
-	hits := flag.Bool("hits", false, "measure the hits of bounded caches on recorded crawls, and nothing else")
 	flag.Parse()
-	var err error
-	if *hits {
-		err = runHits(filepath.Dir(*file))
-	} else {
-		err = run(*hosts, *rounds, strings.Split(*chosen, ","), *file, *plain)
-	}
-	if err != nil {
+	if err := run(*hosts, *rounds, strings.Split(*chosen, ","), *file); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(n, rounds int, chosen []string, file string, plain bool) error {
+func run(n, rounds int, chosen []string, file string) error {
 	names, err := hostNames(file, n)
 	if err != nil {
 		return err
 	}
-	works := map[bool]workload{true: newWorkload(names, strings.Clone)}
-	works[false] = works[true]
-	if !plain {
-		works[false] = newWorkload(names, reversed)
-	}
+	works := map[bool]workload{true: newWorkload(names, strings.Clone), false: newWorkload(names, reversed)}
 	raw := float64(len(names.text))/float64(n) + 16
 	fmt.Printf("%d hosts, %.2f bytes of key and value\n", n, raw)
-	seen := map[string][]figures{}
+	var seen measure.Results
 	for round := range rounds {
 		for _, name := range chosen {
 			if makers[name] == nil {
 				return fmt.Errorf("unknown structure %q", name)
 			}
 			plain := makers[name]().plain
-			seen[name] = append(seen[name], works[plain].measure(makers[name]))
-			fmt.Fprintf(os.Stderr, "round %d of %d: %s: %.1f\n", round+1, rounds, name, seen[name][round])
+			f := works[plain].measure(makers[name])
+			seen.Add(name, f[:]...)
+			fmt.Fprintf(os.Stderr, "round %d of %d: %s: %.1f\n", round+1, rounds, name, f)
 		}
 	}
-	return report(chosen, seen, raw)
+	return report(chosen, &seen, raw)
 }
 
 // figures are the measurements, in the order of columns. A missing one is negative.
@@ -73,29 +60,20 @@ var columns = [...]string{
 	"B/entry", "own count", "put ns", "hit ns", "miss ns", "scan M/s", "gc ms",
 }
 
-func report(chosen []string, seen map[string][]figures, raw float64) error {
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+func report(chosen []string, seen *measure.Results, raw float64) error {
+	out := measure.Columns()
 	fmt.Fprintf(out, "structure\t%s\tof raw\t\n", strings.Join(columns[:], "\t"))
 	for _, name := range chosen {
 		fmt.Fprintf(out, "%s\t", name)
-		var first float64
-		for c := range columns {
-			var all []float64
-			for _, f := range seen[name] {
-				all = append(all, f[c])
-			}
-			slices.Sort(all)
-			median := all[len(all)/2]
-			if c == 0 {
-				first = median
-			}
+		medians := seen.Medians(name)
+		for _, median := range medians {
 			if median < 0 {
 				fmt.Fprint(out, "–\t")
 			} else {
 				fmt.Fprintf(out, "%.4g\t", median)
 			}
 		}
-		fmt.Fprintf(out, "%.2f\t\n", first/raw)
+		fmt.Fprintf(out, "%.2f\t\n", medians[0]/raw)
 	}
 	return out.Flush()
 }

@@ -22,3 +22,23 @@ func Build(dir string) error {
 	}
 	return nil
 }
+
+// Start starts one of the programs in its directory. Its output goes to a file.
+func Start(dir, name string, args ...string) (*exec.Cmd, error) {
+	out, err := os.Create(outputName(dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(filepath.Join(dir, name), args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+	return cmd, cmd.Start()
+}
+
+// Output returns the end of the output of a program.
+func Output(dir, name string) []byte {
+	text, _ := os.ReadFile(outputName(dir, name))
+	return text[max(0, len(text)-2000):]
+}
+
+func outputName(dir, name string) string { return filepath.Join(dir, name+".out") }

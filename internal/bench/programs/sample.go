@@ -5,22 +5,27 @@ package programs
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 // A Sample is the state of a fullcrawler process at one time. Sizes are in bytes.
 type Sample struct {
-	Visits, Known    float64 // visits made, pages known
-	Heap, Archive    float64 // memory in use by Go, bytes written to the archive
-	Resident, Peak   float64 // memory with mapped files: now, and at most so far
-	Anonymous        float64 // resident memory without mapped files
-	CPU              float64 // seconds of processor time, user and system
-	Goroutines, Open float64 // goroutines, open files
+	Visits, Known    float64       // visits made, pages known
+	Heap, Archive    float64       // memory in use by Go, bytes written to the archive
+	Resident, Peak   float64       // memory with mapped files: now, and at most so far
+	Anonymous        float64       // resident memory without mapped files
+	CPU              float64       // seconds of processor time, user and system
+	Goroutines, Open float64       // goroutines, open files
+	After            time.Duration // since the start
 }
 
 // TakeSample reads the metrics of a crawler, started with -listen, and the kernel's statistics of
@@ -71,23 +76,12 @@ func (s *Sample) readMetrics(listen string) error {
 	return lines.Err()
 }
 
-func (s *Sample) readStatus(name string) error {
-	status, err := os.ReadFile(name)
-	if err != nil {
-		return err
+func (s *Sample) readStatus(file string) (err error) {
+	for name, to := range map[string]*float64{"VmHWM": &s.Peak, "VmRSS": &s.Resident, "RssAnon": &s.Anonymous} {
+		kilobytes, failed := measure.ProcNumber(file, name)
+		*to, err = float64(kilobytes)*1024, errors.Join(err, failed)
 	}
-	sizes := map[string]*float64{"VmHWM:": &s.Peak, "VmRSS:": &s.Resident, "RssAnon:": &s.Anonymous}
-	for line := range bytes.Lines(status) {
-		fields := strings.Fields(string(line))
-		if to := sizes[fields[0]]; to != nil {
-			kilobytes, err := strconv.ParseFloat(fields[1], 64)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			*to = kilobytes * 1024
-		}
-	}
-	return nil
+	return err
 }
 
 func (s *Sample) readCPU(name string) error {

@@ -4,32 +4,27 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"go.etcd.io/bbolt"
 )
 
 // boltEngine keeps records in a B+ tree by their fingerprints. The records of a slot are visited in
-// the order of their keys, and written back in transactions that fit into memory. Parallel readers
-// may load the pages in advance.
+// the order of their keys, and written back in transactions that fit into memory.
 type boltEngine struct {
-	db      *bbolt.DB
-	w       *workload
-	readers int
+	db *bbolt.DB
+	w  *workload
 }
 
 var boltBucket = []byte("records")
 
 func openBolt(c config, w *workload) (engine, error) {
 	db, err := bbolt.Open(filepath.Join(c.Dir, "bolt"), 0o600, &bbolt.Options{
-		NoSync:         c.Engine == "bolt-nosync",
 		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
 	})
-	return &boltEngine{db, w, c.Readers}, err
+	return &boltEngine{db, w}, err
 }
 
 // boltBatch is the number of records that one transaction changes: each may dirty a different page.
@@ -87,11 +82,6 @@ func (e *boltEngine) load() error {
 
 func (e *boltEngine) unit(slot int64, due []int32) (records int, err error) {
 	for keys := range slices.Chunk(sortedKeys(due), boltBatch) {
-		if e.readers > 1 {
-			if err := e.readAhead(keys); err != nil {
-				return records, err
-			}
-		}
 		if err := e.visit(slot, keys); err != nil {
 			return records, err
 		}
@@ -116,29 +106,6 @@ func (e *boltEngine) visit(slot int64, keys []keyOf) error {
 		}
 		return nil
 	})
-}
-
-// readAhead reads the values with several goroutines, which the single writer cannot.
-func (e *boltEngine) readAhead(keys []keyOf) error {
-	var wait sync.WaitGroup
-	errs := make([]error, e.readers)
-	for i := range e.readers {
-		part := keys[i*len(keys)/e.readers : (i+1)*len(keys)/e.readers]
-		wait.Go(func() {
-			errs[i] = e.db.View(func(tx *bbolt.Tx) error {
-				b, n := tx.Bucket(boltBucket), 0
-				for _, k := range part {
-					n += len(b.Get(k.key[:]))
-				}
-				if n < len(part) {
-					return errors.New("records are missing")
-				}
-				return nil
-			})
-		})
-	}
-	wait.Wait()
-	return errors.Join(errs...)
 }
 
 func (e *boltEngine) close() error { return e.db.Close() }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,11 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"runtime/pprof"
 	"slices"
 	"time"
 
-	"github.com/spinneret-go/spinneret/internal/bench/pages"
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 // An engine keeps the records.
@@ -28,7 +26,7 @@ type engine interface {
 
 var engines = map[string]func(config, *workload) (engine, error){
 	"sat": openSAT, "sat-detached": openSAT,
-	"bolt": openBolt, "bolt-nosync": openBolt,
+	"bolt":      openBolt,
 	"pebble-id": openPebbleID, "pebble-time": openPebbleTime,
 	"flat": openFlat,
 }
@@ -41,12 +39,12 @@ const firstSlot = 1
 // A result has the measurements of a run.
 type result struct {
 	Config   config
-	Load     float64   // µs per record
-	Micros   float64   // per record, over all slots
-	CPU      float64   // µs per record, of all threads of the process
-	Trace    []float64 // µs per record, by slot
-	Visits   int       // records in all slots
-	Read     float64   // bytes from the disk, per record
+	Load     float64 // µs per record
+	Micros   float64 // per record, over all slots
+	CPU      float64 // µs per record, of all threads of the process
+	Slots    int
+	Visits   int     // records in all slots
+	Read     float64 // bytes from the disk, per record
 	Written  float64
 	Disk     float64           // sequential rate in MB/s, written and read
 	Size     int64             // bytes on disk
@@ -66,13 +64,9 @@ type calls struct {
 func (r result) Rate() float64 { return 2 * r.Bytes / r.Micros }
 
 func (r result) String() string {
-	s := fmt.Sprintf("%s, %d records, %d B, %d h, buffer %g MiB: %.3f µs, "+
-		"CPU %.3f µs, %.0f MB/s (%.2f of the disk's %.0f), read %.0f B, written %.0f B, "+
-		"%d slots, load %.2f µs",
-		r.Config.Engine, r.Config.Records, r.Config.Fixed, r.Config.Hours,
-		float64(r.Config.Buffer)/(1<<20),
-		r.Micros, r.CPU, r.Rate(), r.Rate()/r.Disk, r.Disk, r.Read, r.Written,
-		len(r.Trace), r.Load)
+	s := fmt.Sprintf("%s, %d records, %d h: %.3f µs, CPU %.3f µs, %.0f MB/s (%.2f of the disk's %.0f), "+
+		"read %.0f B, written %.0f B, %d slots, load %.2f µs", r.Config.Engine, r.Config.Records, r.Config.Hours,
+		r.Micros, r.CPU, r.Rate(), r.Rate()/r.Disk, r.Disk, r.Read, r.Written, r.Slots, r.Load)
 	for _, kind := range slices.Sorted(maps.Keys(r.Slowest)) {
 		c := r.Slowest[kind]
 		s += fmt.Sprintf("; slowest %s %.1f ms (%d of %d over 50)", kind, c.Slowest, c.Over50, c.N)
@@ -83,14 +77,7 @@ func (r result) String() string {
 // median takes the median of each figure.
 func median(all []result) result {
 	m := all[len(all)/2]
-	of := func(figure func(result) float64) float64 {
-		x := make([]float64, len(all))
-		for i := range all {
-			x[i] = figure(all[i])
-		}
-		slices.Sort(x)
-		return x[len(x)/2]
-	}
+	of := func(figure func(result) float64) float64 { return measure.MedianOf(all, figure) }
 	m.Load = of(func(r result) float64 { return r.Load })
 	m.Micros = of(func(r result) float64 { return r.Micros })
 	m.CPU = of(func(r result) float64 { return r.CPU })
@@ -98,17 +85,11 @@ func median(all []result) result {
 	m.Written = of(func(r result) float64 { return r.Written })
 	m.Recovery = of(func(r result) float64 { return r.Recovery })
 	m.Disk = of(func(r result) float64 { return r.Disk })
-	for _, r := range all { // a slow round may have had fewer slots
-		m.Trace = m.Trace[:min(len(m.Trace), len(r.Trace))]
-	}
-	for i := range m.Trace {
-		m.Trace[i] = of(func(r result) float64 { return r.Trace[i] })
-	}
 	return m
 }
 
 func runChild(c config) error {
-	w := newWorkload(c.Records, c.Fixed, c.Hours)
+	w := newWorkload(c.Records, c.Hours)
 	open := engines[c.Engine]
 	if open == nil {
 		return fmt.Errorf("unknown engine %q", c.Engine)
@@ -130,10 +111,10 @@ func runChild(c config) error {
 	r.Load = micros(time.Since(began), c.Records)
 	due := w.dues(c.Units)
 	debug.FreeOSMemory()
-	if err := pages.Drop(c.Dir); err != nil {
+	if err := measure.DropPages(c.Dir); err != nil {
 		return err
 	}
-	if err := measure(&r, e, due); err != nil {
+	if err := visitAll(&r, e, due); err != nil {
 		return err
 	}
 	if !c.Recover {
@@ -153,21 +134,11 @@ func runChild(c config) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// measure runs the slots.
-func measure(r *result, e engine, due [][]int32) error {
-	if r.Config.Profile != "" {
-		f, err := os.Create(r.Config.Profile)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
+// visitAll runs the slots.
+func visitAll(r *result, e engine, due [][]int32) error {
 	var total time.Duration
 	before, err := usage()
+	computed := measure.CPU()
 	if err != nil {
 		return err
 	}
@@ -183,9 +154,9 @@ func measure(r *result, e engine, due [][]int32) error {
 		took := time.Since(began)
 		total += took
 		r.Visits += n
-		r.Trace = append(r.Trace, micros(took, cmp.Or(n, 1)))
+		r.Slots++
 		if !r.Config.Grouped && r.Config.Memory > 0 {
-			if err := pages.Drop(r.Config.Dir); err != nil {
+			if err := measure.DropPages(r.Config.Dir); err != nil {
 				return err
 			}
 		}
@@ -196,7 +167,7 @@ func measure(r *result, e engine, due [][]int32) error {
 	}
 	visits := float64(max(r.Visits, 1))
 	r.Micros = micros(total, r.Visits)
-	r.CPU = micros(after.cpu-before.cpu, r.Visits)
+	r.CPU = micros(measure.CPU()-computed, r.Visits)
 	r.Read = float64(after.read-before.read) / visits
 	r.Written = float64(after.written-before.written) / visits
 	return nil

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 )
 
 // diskUse returns the disk space of a directory.
@@ -28,39 +30,21 @@ func diskUse(dir string) (n int64, err error) {
 	return n, err
 }
 
-// A reading is the resource usage of this process.
-type reading struct {
-	read, written int64 // from and to the disk
-	cpu           time.Duration
-}
+// A reading is what this process has read from the disk and written to it, in bytes.
+type reading struct{ read, written int64 }
 
 // usage does not count writes that were cancelled because the file was removed.
 func usage() (r reading, err error) {
-	b, err := os.ReadFile("/proc/self/io")
-	if err != nil {
-		return r, err
-	}
 	var cancelled int64
-	for line := range bytes.Lines(b) {
-		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(": "))
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil {
+	for name, to := range map[string]*int64{
+		"read_bytes": &r.read, "write_bytes": &r.written, "cancelled_write_bytes": &cancelled,
+	} {
+		if *to, err = measure.ProcNumber("/proc/self/io", name); err != nil {
 			return r, err
-		}
-		switch string(name) {
-		case "read_bytes":
-			r.read = n
-		case "write_bytes":
-			r.written = n
-		case "cancelled_write_bytes":
-			cancelled = n
 		}
 	}
 	r.written -= cancelled
-	var t unix.Rusage
-	err = unix.Getrusage(unix.RUSAGE_SELF, &t)
-	r.cpu = time.Duration(t.Utime.Nano() + t.Stime.Nano())
-	return r, err
+	return r, nil
 }
 
 // sequentialRate writes and reads a file of 512 MiB.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -18,11 +16,10 @@ import (
 // so that a slot is one range, which is deleted as a whole when its records have been written to
 // other slots.
 type pebbleEngine struct {
-	db      *pebble.DB
-	cache   *pebble.Cache
-	w       *workload
-	byTime  bool
-	readers int
+	db     *pebble.DB
+	cache  *pebble.Cache
+	w      *workload
+	byTime bool
 }
 
 func openPebbleID(c config, w *workload) (engine, error) { return openPebble(c, w, false) }
@@ -31,9 +28,9 @@ func openPebbleTime(c config, w *workload) (engine, error) { return openPebble(c
 
 // openPebble uses half of the buffers for the cache and half for memtables.
 func openPebble(c config, w *workload, byTime bool) (engine, error) {
-	cache := pebble.NewCache(c.Buffer / 2)
+	cache := pebble.NewCache(bufferBytes / 2)
 	options := &pebble.Options{
-		Cache: cache, MemTableSize: uint64(max(c.Buffer/4, 1<<20)), MemTableStopWritesThreshold: 4,
+		Cache: cache, MemTableSize: bufferBytes / 4, MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold: 4, L0StopWritesThreshold: 24, LBaseMaxBytes: 256 << 20,
 		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
 		BytesPerSync:               1 << 20, WALBytesPerSync: 1 << 20, Logger: silent{},
@@ -43,7 +40,7 @@ func openPebble(c config, w *workload, byTime bool) (engine, error) {
 		options.Levels[i].BlockSize = 4 << 10
 	}
 	db, err := pebble.Open(filepath.Join(c.Dir, "pebble"), options)
-	return &pebbleEngine{db, cache, w, byTime, c.Readers}, err
+	return &pebbleEngine{db, cache, w, byTime}, err
 }
 
 func timeKey(slot int64, k [16]byte) []byte {
@@ -80,25 +77,22 @@ func (e *pebbleEngine) unit(slot int64, due []int32) (int, error) {
 	if e.byTime {
 		return e.unitByTime(slot)
 	}
-	records := 0
-	for keys := range slices.Chunk(sortedKeys(due), 10*pebbleBatch) { // their values are in memory
-		if err := e.visit(slot, keys); err != nil {
-			return records, err
-		}
-		records += len(keys)
-	}
-	return records, nil
+	return len(due), e.visit(slot, sortedKeys(due))
 }
 
 func (e *pebbleEngine) visit(slot int64, keys []keyOf) error {
-	values := make([][]byte, len(keys))
-	if err := e.read(keys, values); err != nil {
-		return err
-	}
 	b := e.db.NewBatch()
-	for i, k := range keys {
-		visit(values[i], slot)
-		if err := b.Set(k.key[:], values[i], nil); err != nil {
+	for _, k := range keys {
+		old, closer, err := e.db.Get(k.key[:])
+		if err != nil {
+			return fmt.Errorf("record %d: %w", k.record, err)
+		}
+		value := append([]byte(nil), old...)
+		if err := closer.Close(); err != nil {
+			return err
+		}
+		visit(value, slot)
+		if err := b.Set(k.key[:], value, nil); err != nil {
 			return err
 		}
 		if b.Count() == pebbleBatch {
@@ -109,28 +103,6 @@ func (e *pebbleEngine) visit(slot int64, keys []keyOf) error {
 		}
 	}
 	return b.Commit(pebble.Sync)
-}
-
-// read gets the values with one or several goroutines.
-func (e *pebbleEngine) read(keys []keyOf, values [][]byte) error {
-	var wait sync.WaitGroup
-	errs := make([]error, e.readers)
-	for i := range e.readers {
-		from, to := i*len(keys)/e.readers, (i+1)*len(keys)/e.readers
-		wait.Go(func() {
-			for j := from; j < to && errs[i] == nil; j++ {
-				value, closer, err := e.db.Get(keys[j].key[:])
-				if err != nil {
-					errs[i] = fmt.Errorf("record %d: %w", keys[j].record, err)
-					return
-				}
-				values[j] = append([]byte(nil), value...)
-				errs[i] = closer.Close()
-			}
-		})
-	}
-	wait.Wait()
-	return errors.Join(errs...)
 }
 
 func (e *pebbleEngine) unitByTime(slot int64) (records int, err error) {

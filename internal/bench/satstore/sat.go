@@ -52,8 +52,7 @@ func openSAT(c config, w *workload) (engine, error) {
 		e.slowest = map[string]*calls{}
 	}
 	e.o = satstore.Options{
-		Unit: time.Duration(w.hours) * time.Hour, Start: e.at(firstSlot), Buffer: c.Buffer,
-		Commit: c.Commit,
+		Unit: time.Duration(w.hours) * time.Hour, Start: e.at(firstSlot), Buffer: bufferBytes,
 	}
 	var err error
 	e.s, err = satstore.Open(c.Dir, e.o)

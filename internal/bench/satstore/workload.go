@@ -15,7 +15,6 @@ import (
 // and 4 % of the records have intervals of up to a day.
 type workload struct {
 	records  int
-	fixed    int   // bytes of a record without the URL
 	hours    int64 // of a slot
 	horizon  int64 // slots
 	interval []float64
@@ -23,8 +22,8 @@ type workload struct {
 
 const horizonHours = 9600
 
-func newWorkload(records, fixed int, hours int64) *workload {
-	w := &workload{records: records, fixed: fixed, hours: hours, horizon: horizonHours / hours}
+func newWorkload(records int, hours int64) *workload {
+	w := &workload{records: records, hours: hours, horizon: horizonHours / hours}
 	sum := 0.0
 	for t := 1.0; t <= horizonHours; t++ {
 		sum += t / math.Pow(t+8, 1.7)
@@ -86,7 +85,7 @@ const (
 // data appends the fixed part of a record.
 func (w *workload) data(dst []byte, record int, interval int64) []byte {
 	start := len(dst)
-	dst = append(dst, make([]byte, w.fixed)...)
+	dst = append(dst, make([]byte, fixedBytes)...)
 	binary.LittleEndian.PutUint32(dst[start+atInterval:], uint32(interval))
 	r := mix(uint64(record))
 	for at := start + atSum; at+8 <= len(dst); at += 8 {
@@ -136,7 +135,7 @@ func (w *workload) meanBytes() float64 {
 	for i := range sample {
 		n += len(w.url(nil, i))
 	}
-	return float64(w.fixed) + float64(n)/sample
+	return fixedBytes + float64(n)/sample
 }
 
 // key returns the fingerprint of a record, its key in the trees.

@@ -18,9 +18,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/bench/measure"
 	"github.com/spinneret-go/spinneret/internal/bench/programs"
 )
 
@@ -29,9 +29,6 @@ func main() {
 	visits := flag.Float64("visits", 5e6, "`number` of visits to make")
 	flag.IntVar(&s.hosts, "hosts", 1000, "`number` of hosts")
 	flag.IntVar(&s.pages, "pages", 200, "`number` of pages per host")
-	flag.StringVar(&s.archive, "archive", "zstd", "gzip, zstd or none")
-	flag.StringVar(&s.order, "order", "found", "found or rank")
-	flag.Int64Var(&s.memory, "memory", 512<<20, "the crawler's -memory, in `bytes`")
 	flag.DurationVar(&s.every, "every", 10*time.Second, "time between samples")
 	flag.Parse()
 	s.visits = *visits
@@ -43,12 +40,10 @@ func main() {
 
 // A soak is one long crawl.
 type soak struct {
-	visits         float64
-	hosts, pages   int
-	archive, order string
-	memory         int64
-	every          time.Duration
-	dir            string
+	visits       float64
+	hosts, pages int
+	every        time.Duration
+	dir          string
 }
 
 func (s *soak) path(name string) string { return filepath.Join(s.dir, name) }
@@ -61,7 +56,7 @@ func (s *soak) run() (err error) {
 	if err := programs.Build(s.dir); err != nil {
 		return err
 	}
-	web, err := s.start("webtest", "-hosts", fmt.Sprint(s.hosts), "-pages", fmt.Sprint(s.pages), "-port", "80",
+	web, err := programs.Start(s.dir, "webtest", "-hosts", fmt.Sprint(s.hosts), "-pages", fmt.Sprint(s.pages), "-port", "80",
 		"-change", "10m", "-hosts-file", s.path("hosts"))
 	if err != nil {
 		return err
@@ -70,40 +65,14 @@ func (s *soak) run() (err error) {
 	if err := waitFor(s.path("hosts")); err != nil {
 		return err
 	}
-	crawl, err := s.start("fullcrawler", "-hosts", s.path("hosts"), "-out", s.path("out"), "-delay", "0",
-		"-scope", "any", "-host-pages", "0", "-depth", "-1", "-concurrency", "100", "-archive", s.archive,
-		"-order", s.order, "-memory", fmt.Sprint(s.memory), "-forever", "-revisit", "1h", "-pace", "100",
-		"-listen", listen, "http://h00000.vweb.test/")
-	if err != nil {
+	samples, err := programs.Watch(s.dir, s.every, func(now programs.Sample) bool { return now.Visits >= s.visits },
+		"-concurrency", "100", "-archive", "zstd", "-forever", "-revisit", "1h", "-pace", "100", "http://h00000.vweb.test/")
+	if err := errors.Join(err, report(samples)); err != nil {
 		return err
 	}
-	defer crawl.Process.Kill()
-	looks, err := s.watch(crawl.Process.Pid)
-	if err := errors.Join(err, crawl.Process.Signal(syscall.SIGINT), crawl.Wait()); err != nil {
-		return fmt.Errorf("%w; output:\n%s", err, s.output("fullcrawler"))
-	}
-	report(os.Stdout, looks)
 	check := exec.Command(s.path("fullcrawler"), "check", "-out", s.path("out"))
 	check.Stdout, check.Stderr = os.Stdout, os.Stderr
 	return check.Run()
-}
-
-// start starts one of the programs, with its output in a file.
-func (s *soak) start(name string, args ...string) (*exec.Cmd, error) {
-	out, err := os.Create(s.path(name + ".out"))
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	cmd := exec.Command(s.path(name), args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out
-	return cmd, cmd.Start()
-}
-
-// output returns the end of a program's output.
-func (s *soak) output(name string) []byte {
-	text, _ := os.ReadFile(s.path(name + ".out"))
-	return text[max(0, len(text)-2000):]
 }
 
 // waitFor waits at most a minute until a file exists and is not empty.
@@ -115,4 +84,27 @@ func waitFor(name string) error {
 		time.Sleep(100 * time.Millisecond)
 	}
 	return fmt.Errorf("%s is missing or empty after a minute", name)
+}
+
+// report prints a line for each tenth of the visits, with the maxima of that time.
+func report(samples []programs.Sample) error {
+	out := measure.Columns()
+	fmt.Fprint(out, "visits\tafter\tvisits/s\tCPU s/1,000\tknown\tMB\tanonymous MB\tgoroutines\tfiles\tarchive MB\t\n")
+	var before, most programs.Sample
+	for i, s := range samples {
+		most.Resident = max(most.Resident, s.Resident)
+		most.Anonymous = max(most.Anonymous, s.Anonymous)
+		most.Goroutines = max(most.Goroutines, s.Goroutines)
+		most.Open = max(most.Open, s.Open)
+		last := len(samples) - 1
+		n := s.Visits - before.Visits
+		if n < samples[last].Visits/10 && i != last {
+			continue
+		}
+		fmt.Fprintf(out, "%.0f\t%v\t%.0f\t%.3f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", s.Visits,
+			s.After.Round(time.Second), n/(s.After-before.After).Seconds(), 1000*(s.CPU-before.CPU)/n, s.Known,
+			most.Resident/1e6, most.Anonymous/1e6, most.Goroutines, most.Open, s.Archive/1e6)
+		before, most = s, programs.Sample{}
+	}
+	return out.Flush()
 }

@@ -35,7 +35,7 @@ const (
 
 // The titles of sections.
 const (
-	robots    = "robots: compared with temoto/robotstxt"
+	robots    = "robots: check, parse, look up"
 	get       = "fetch: Get compared with baselines and peers"
 	links     = "fetch: links compared with baselines and peers"
 	exact     = "dedupe: exact set compared with B-tree and LSM"
@@ -51,7 +51,7 @@ const (
 
 var rows = []row{
 	{"May this URL be fetched, by a robots.txt with 124 rules?", "%s µs | temoto/robotstxt %s µs", []figure{
-		robotsCheck("124 rules", "robots"), robotsCheck("124 rules", "temoto"),
+		robotsCheck("shop", "own"), robotsCheck("shop", "temoto"),
 	}},
 	{"Get a page of 20 KB: CPU time as a multiple of net/http's", "%s | resty %s, colly %s; fasthttp, not on net/http, %s",
 		[]figure{getCost("fetch"), getCost("resty"), getCost("colly"), getCost("fasthttp")}},
@@ -80,8 +80,10 @@ var rows = []row{
 		}},
 }
 
-func robotsCheck(file, engine string) figure {
-	return of(robots, file+` \d+ `+engine+` `+number, micro)
+func robotsCheck(file, engine string) figure { return robotsTime("Match", file, engine, micro) }
+
+func robotsTime(benchmark, file, engine string, scale float64) figure {
+	return of(robots, `Benchmark`+benchmark+`/file=`+file+`/engine=`+engine+`-\d+\s+\d+\s+`+number+` ns/op`, scale)
 }
 
 func getCost(engine string) figure {

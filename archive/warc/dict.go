@@ -1,0 +1,100 @@
+package warc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// dictMagic begins the skippable frame with the dictionary of a file, as in the IIPC's
+// specification of zstd in WARC files.
+const dictMagic = "\x5d\x2a\x4d\x18"
+
+// maxDict bounds the dictionary of a file. Usual sizes are tens to hundreds of kilobytes.
+const maxDict = 16 << 20
+
+// isSkippable reports whether a frame without content begins: magic numbers 0x184d2a50 to 5f.
+func isSkippable(magic []byte) bool {
+	return len(magic) >= 4 && magic[0]&0xf0 == 0x50 && string(magic[1:4]) == dictMagic[1:]
+}
+
+// skippable reads such a frame, and returns its dictionary, if any.
+func (s *source) skippable() (dict []byte, err error) {
+	var head [8]byte
+	if _, err := io.ReadFull(s, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(binary.LittleEndian.Uint32(head[4:]))
+	if string(head[:4]) != dictMagic {
+		_, err := io.CopyN(io.Discard, s, size)
+		return nil, err
+	}
+	if size > maxDict {
+		return nil, errors.New("the dictionary is too large")
+	}
+	dict = make([]byte, size)
+	_, err = io.ReadFull(s, dict)
+	return dict, err
+}
+
+// skip reads a skippable frame, and uses the dictionary in it, if any.
+func (r *Reader) skip() error {
+	dict, err := r.src.skippable()
+	if err != nil || len(dict) == 0 || r.dict != nil {
+		return err
+	}
+	r.Close() // the decoder must be created again, with the dictionary
+	r.dict, err = unpackDict(dict)
+	r.found = true
+	return err
+}
+
+// unpackDict decompresses a dictionary, which may itself be compressed.
+func unpackDict(dict []byte) ([]byte, error) {
+	if !bytes.HasPrefix(dict, magics[1]) {
+		return dict, nil
+	}
+	zs, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxDict))
+	if err != nil {
+		return nil, err
+	}
+	defer zs.Close()
+	return zs.DecodeAll(dict, nil)
+}
+
+// ReadDict returns the dictionary that a file begins with, or nil if there is none. Readers that
+// start elsewhere in the file need it. A broken or truncated dictionary is a [DamageError].
+func ReadDict(f io.ReaderAt) ([]byte, error) {
+	r := NewReader(nil, ReaderOptions{})
+	r.ResetAt(f, 0, 1<<62)
+	magic, err := r.src.Peek(len(dictMagic))
+	if err == nil && string(magic) == dictMagic {
+		var dict []byte
+		if dict, err = r.src.skippable(); err == nil {
+			dict, err = unpackDict(dict)
+		}
+		if err == nil {
+			return dict, nil
+		}
+		err = r.damage(err)
+	}
+	if failed := r.src.under.err; failed != nil {
+		return nil, fmt.Errorf("warc: read dictionary: %w", failed)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return nil, err
+}
+
+// AppendDict appends the dictionary frame that begins a file whose records need it.
+func AppendDict(dst, dict []byte) []byte {
+	n := len(dict)
+	dst = append(dst, dictMagic...)
+	dst = append(dst, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+	return append(dst, dict...)
+}
