@@ -218,7 +218,7 @@ func ExampleScheduler_Restore() {
 	_, wait := s.TryNext(now)
 	fmt.Println(wait)
 	// Output:
-	// {"Delay":5000000000}
+	// {}
 	// {"Host":"slow.test","Delay":60000000000}
 	// 1m0s
 }

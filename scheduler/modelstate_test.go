@@ -111,7 +111,7 @@ func (m *model) restore(e scheduler.Entry, now time.Time) {
 	m.advance(now)
 	if e.Host == "" && !e.Addr.IsValid() {
 		for kind := range m.restarted {
-			m.restarted[kind] = m.now.Add(max(m.usual(kind), e.Delay))
+			m.restarted[kind] = m.now.Add(m.usual(kind))
 		}
 		return
 	}

@@ -14,7 +14,7 @@ import (
 type Entry struct {
 	Host       string        `json:",omitzero"`
 	Addr       netip.Addr    `json:",omitzero"`
-	Delay      time.Duration `json:",omitzero"` // of Host, or Options.HostDelay for all others
+	Delay      time.Duration `json:",omitzero"` // of Host
 	CrawlDelay time.Duration `json:",omitzero"` // of Host
 	Slow       time.Duration `json:",omitzero"` // the delay that results from its latency
 	Failures   int           `json:",omitzero"` // as counted for the back-off
@@ -33,8 +33,7 @@ type Entry struct {
 // may miss concurrent changes.
 func (s *Scheduler[T]) All(now time.Time) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		longest := max(s.opts.HostDelay, s.opts.AddrDelay, s.opts.GroupDelay)
-		if !yield(Entry{Delay: longest}) {
+		if !yield(Entry{}) {
 			return
 		}
 		walk(&s.mu, &s.engine.extras, yield, func(i uint32) (Entry, bool) {
@@ -75,21 +74,32 @@ func (s *Scheduler[T]) entry(x *extra, now time.Time) (entry Entry, ok bool) {
 // Restore applies an [Entry] of an earlier Scheduler, even if that one continued to make visits
 // until it was killed. Since those visits are unknown, the host or address counts as visited at
 // now. The Entry for all others makes all of them count as visited at now, so the crawl starts with
-// a pause of one delay.
+// a pause of one delay of the current Options.
 //
 // A longer delay or a higher number of failures in the Scheduler remains, so entries may come twice
-// and in any order. Restore returns an error for an invalid Entry, and changes nothing.
+// and in any order. Restore returns an error for an invalid Entry, or [ErrFull], and changes
+// nothing.
 func (s *Scheduler[T]) Restore(e Entry, now time.Time) error {
 	if fault := e.fault(); fault != "" {
 		name := e.Host
-		if name == "" {
+		switch {
+		case name != "":
+		case e.Addr.IsValid():
 			name = e.Addr.String()
+		default:
+			name = "all others"
 		}
 		return fmt.Errorf("scheduler: restore entry of %s: %s", name, fault)
+	}
+	if e.Addr.IsValid() && !s.address(e.Addr).IsValid() {
+		return nil // exempt now
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.present()
+	if s.engine.full() {
+		return ErrFull
+	}
 	s.engine.advance(s.instant(now))
 	switch {
 	case e.Host != "":
@@ -97,7 +107,7 @@ func (s *Scheduler[T]) Restore(e Entry, now time.Time) error {
 	case e.Addr.IsValid():
 		s.engine.restore(s.engine.useAddr(e.Addr), e, s.instant(e.RetryAfter))
 	default:
-		s.engine.restoreAll(int64(e.Delay))
+		s.engine.restoreAll()
 	}
 	s.changed()
 	return nil
@@ -108,6 +118,8 @@ func (e Entry) fault() string {
 	switch {
 	case e.Delay < 0 || e.CrawlDelay < 0:
 		return "negative delay"
+	case e.Host == "" && (e.Delay != 0 || e.CrawlDelay != 0):
+		return "only hosts have delays"
 	case e.Slow < 0:
 		return "negative latency"
 	case e.Failures < 0 || e.Failures > math.MaxUint8:
@@ -119,15 +131,15 @@ func (e Entry) fault() string {
 }
 
 // restoreAll makes all limiters count as visited now, including those added later.
-func (e *engine) restoreAll(delay int64) {
+func (e *engine) restoreAll() {
 	for k := range e.restarted {
-		e.restarted[k] = max(e.restarted[k], later(e.now, max(e.delay[k], delay)))
+		e.restarted[k] = later(e.now, e.delay[k])
 	}
 	for half, used := range [...]uint32{e.hosts.used, e.shares.used} {
 		for i := uint32(1); i < used; i++ {
 			i := i + uint32(half)*sharedBit
 			if p := e.at(i); p.state != vacant {
-				e.charge(i, e.restarted[p.kind]-e.delay[p.kind])
+				e.charge(i, e.now)
 			}
 		}
 	}
@@ -136,7 +148,11 @@ func (e *engine) restoreAll(delay int64) {
 func (e *engine) restore(i uint32, entry Entry, retry int64) {
 	x := e.extraOf(i)
 	x.start = max(x.start, e.now)
-	x.failures = max(x.failures, uint8(entry.Failures))
+	failures := uint8(0) // more than what reaches the bound are not counted live, either
+	for k := e.at(i).kind; int(failures) < entry.Failures && e.backoff(k, failures) < e.backoff(k, failures+1); {
+		failures++
+	}
+	x.failures = max(x.failures, failures)
 	slow := max(x.slow[0], min(int64(entry.Slow), maxSlow))
 	x.slow = [3]int64{slow, slow, slow}
 	if e.at(i).kind == aHost {

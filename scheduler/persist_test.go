@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -82,9 +83,9 @@ func TestRestoreIntoASchedulerInUse(t *testing.T) {
 	lease, _ := s.TryNext(start)
 	lease.Done(scheduler.Outcome{})
 	now := start.Add(4 * time.Second)
-	require.NoError(t, s.Restore(scheduler.Entry{Delay: 7 * time.Second}, now))
+	require.NoError(t, s.Restore(scheduler.Entry{}, now))
 	_, wait := s.TryNext(now)
-	require.Equal(t, 7*time.Second, wait)
+	require.Equal(t, 5*time.Second, wait)
 
 	s.SetHost("a", scheduler.Host{Delay: time.Hour})
 	require.NoError(t, s.Restore(scheduler.Entry{Host: "a", Delay: time.Minute, Failures: 2}, now))
@@ -143,16 +144,37 @@ func TestAllAfterTheDelay(t *testing.T) {
 	}
 }
 
-func TestRestoreFromStricterOptions(t *testing.T) {
-	strict := scheduler.New[string](scheduler.Options{HostDelay: time.Hour})
-	s := restored(t, slices.Collect(strict.All(start)), start)
-	add(t, s, jobs(anywhere, "a1", "a2")...)
-	_, wait := s.TryNext(start)
-	require.Equal(t, time.Hour, wait, "it may have been visited under the old delay")
-	lease, _ := s.TryNext(start.Add(time.Hour))
-	lease.Done(scheduler.Outcome{})
-	_, wait = s.TryNext(start.Add(time.Hour))
-	require.Equal(t, 5*time.Second, wait)
+// TestRestoreUnderOtherOptions: the pause is one delay of the present options, whatever the earlier
+// ones were, and in whatever order the entries come.
+func TestRestoreUnderOtherOptions(t *testing.T) {
+	earlier := scheduler.New[string](scheduler.Options{HostDelay: time.Hour, GroupDelay: 3 * time.Hour})
+	earlier.SetHost("b", scheduler.Host{CrawlDelay: 2 * time.Hour})
+	entries := slices.Collect(earlier.All(start))
+	for range 2 {
+		for host, want := range map[string]time.Duration{"a": 5 * time.Second, "b": 2 * time.Hour} {
+			s := scheduler.New[string](scheduler.Options{GroupDelay: time.Hour})
+			for _, e := range slices.Concat(entries, entries) {
+				require.NoError(t, s.Restore(e, start))
+			}
+			require.NoError(t, s.Add(scheduler.Task[string]{Host: host}))
+			_, wait := s.TryNext(start)
+			require.Equal(t, want, wait, host)
+		}
+		slices.Reverse(entries)
+	}
+}
+
+// TestRestoreBoundsFailures: a damaged count costs no more successes than the longest back-off does.
+func TestRestoreBoundsFailures(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	require.NoError(t, s.Restore(scheduler.Entry{Host: "a", Failures: 255}, start))
+	require.Equal(t, 8, s.Explain("a").Failures)
+}
+
+func TestRestoreHeedsExempt(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{Exempt: func(netip.Addr) bool { return true }})
+	require.NoError(t, s.Restore(scheduler.Entry{Addr: here, Failures: 3}, start))
+	require.Zero(t, s.Stats().Addrs)
 }
 
 func TestAllIsSmall(t *testing.T) {
@@ -184,10 +206,11 @@ func TestSchedulerInUseDuringAll(t *testing.T) {
 
 func TestRestoreRefusesBadEntries(t *testing.T) {
 	for want, e := range map[string]scheduler.Entry{
-		"scheduler: restore entry of a: negative delay":   {Host: "a", Delay: -1},
-		"scheduler: restore entry of a: negative latency": {Host: "a", Slow: -1},
-		"scheduler: restore entry of a: -1 failures":      {Host: "a", Failures: -1},
-		"scheduler: restore entry of a: 256 failures":     {Host: "a", Failures: 256},
+		"scheduler: restore entry of a: negative delay":                  {Host: "a", Delay: -1},
+		"scheduler: restore entry of all others: only hosts have delays": {Delay: math.MaxInt64},
+		"scheduler: restore entry of a: negative latency":                {Host: "a", Slow: -1},
+		"scheduler: restore entry of a: -1 failures":                     {Host: "a", Failures: -1},
+		"scheduler: restore entry of a: 256 failures":                    {Host: "a", Failures: 256},
 		"scheduler: restore entry of a: it names 10.0.0.1 as well": {
 			Host: "a", Addr: here,
 		},

@@ -117,15 +117,11 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 	return nil
 }
 
-// remember gives the scheduler what the previous owner had learned. The default delay is not part of
-// that: an operator who lowers it does not want all hosts to wait for the old one once more.
+// remember gives the scheduler what the previous owner had learned.
 func (f *fetcher) remember(ctx context.Context, e extra) error {
 	restore := func(data []byte) error {
 		for entry, err := range stage.Entries[scheduler.Entry](data) {
 			if err == nil {
-				if entry.Host == "" && !entry.Addr.IsValid() {
-					entry.Delay = 0
-				}
 				err = f.queue.Restore(entry, f.started)
 			}
 			if err != nil {
