@@ -106,7 +106,7 @@ func TestTwoSignalsAtOnceAreOne(t *testing.T) {
 		time.Sleep(time.Second - 1)
 		synctest.Wait()
 		require.False(t, killable)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		require.True(t, killable, "a patient user may end it")
 	})
