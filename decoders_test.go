@@ -44,6 +44,10 @@ var decoders = []decoder{
 		"<style>", "<style>@import url(", "</", "\"", "<a b='", "&", "&am", "é", "\xff", "<noframes>", "<form>", "<frameset>",
 		"<template>", "<select>", "<option>", "<font>", "<img srcset='a,(,'>", "x=\"\"",
 	}},
+	{"page.Links", func(in string) {
+		for range page.Links([]byte(in), "http://a.test/", "text/html") {
+		}
+	}, "<p ", []string{"/", " a", " =", "=", "a", "'", "\"", " ", "='", ">", "<p", "</p", "<a", "href"}},
 	{"page.Styles", func(in string) {
 		for range page.Styles([]byte(in), "http://a.test/", "") {
 		}

@@ -197,7 +197,8 @@ func (s *scanner) declaration() bool {
 // skipAttributes moves past the tag, and reports whether it has an end.
 //
 // Only the text after an equals sign can hide an angle bracket. An equals sign that could start a
-// name is left to skipAttribute, which knows the states of the tokenizer.
+// name is left to skipAttribute, which knows the states of the tokenizer, with all attributes before
+// it: looking for it again after each of them would take quadratic time.
 func (s *scanner) skipAttributes() bool {
 	for begin := s.pos; ; begin = s.pos {
 		for s.pos < len(s.page) && marks[s.page[s.pos]]&mayHide == 0 {
@@ -210,8 +211,11 @@ func (s *scanner) skipAttributes() bool {
 			s.pos++
 			return true
 		case s.pos == begin || marks[s.page[s.pos-1]]&endsName != 0:
-			if s.pos = begin; !s.skipAttribute() {
-				return false
+			equals := s.pos
+			for s.pos = begin; s.pos <= equals; {
+				if !s.skipAttribute() {
+					return false
+				}
 			}
 			continue
 		}
