@@ -326,7 +326,8 @@ func (f *files) settle() ([]string, error) {
 }
 
 // purge replaces the index by one without some keys, and with the entries of a file. Look-ups use
-// the old one until then.
+// the old one until then. It stays if the new one cannot be filled: the new one has the lengths of all
+// files from the start, so that a part of it must never be written.
 func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
 	x := a.index
 	x.file(file) // has a number from now on
@@ -345,17 +346,17 @@ func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
 	for name, end := range x.lend(fresh) {
 		fresh.files[name].end = end
 	}
-	shadow := &Archive{environment: a.environment, index: fresh}
-	if err = fresh.lsm().Load(without(x, dropped)); err == nil {
-		err = shadow.indexMoved(file)
-	}
-	fresh.ended.Wait()
-	if err = errors.Join(err, fresh.write(false)); err != nil {
-		_ = fresh.close(false)
+	if err := fresh.lsm().Load(without(x, dropped)); err != nil {
+		_ = fresh.close(false) // nothing of it is on disk, and the old one stays
 		return err
 	}
-	x.adopt(fresh, map[string]int64{file: fresh.files[file].end}, nil)
-	return nil
+	shadow := &Archive{environment: a.environment, index: fresh}
+	incomplete := shadow.indexMoved(file)
+	fresh.ended.Wait()
+	// From here on the new index may be on disk, even if this fails: a later commit completes that.
+	err = errors.Join(incomplete, fresh.write(false))
+	x.adopt(fresh, map[string]int64{file: fresh.files[file].end}, incomplete)
+	return err
 }
 
 // indexMoved indexes the file of moved records.

@@ -16,14 +16,6 @@ func (a *Archive) rebuild() error {
 	x := a.index
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	x.mu.RLock()
-	force := x.force
-	x.mu.RUnlock()
-	if force != nil {
-		if err := force(); err != nil { // the index must never point to lost records
-			return err
-		}
-	}
 	fresh, err := openIndex(a.fs, newIndex)
 	if err != nil {
 		return err
@@ -39,8 +31,9 @@ func (a *Archive) rebuild() error {
 		err = shadow.resolveDeferred()
 	}
 	fresh.ended.Wait()
-	err = errors.Join(err, fresh.write(false))
-	x.adopt(fresh, ends, err)
+	incomplete := err
+	err = errors.Join(incomplete, fresh.write(false))
+	x.adopt(fresh, ends, incomplete)
 	return err
 }
 
@@ -65,12 +58,14 @@ func (a *Archive) rebuildFile(x *index, name string, end int64) error {
 }
 
 // lend gives a new index the files of this one, with their numbers, and returns their indexed
-// lengths.
+// lengths. Captures may be appended at any time, so that the new one forces them to disk itself before
+// each commit, as this one does: it must never point to lost records.
 func (x *index) lend(fresh *index) map[string]int64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	ends := map[string]int64{}
 	fresh.names, fresh.bodies, fresh.limit = slices.Clone(x.names), x.bodies, x.limit
+	fresh.force = x.force
 	for name, f := range x.files {
 		ends[name] = f.end
 		fresh.files[name] = &indexed{number: f.number, salvaged: f.salvaged}

@@ -1,0 +1,140 @@
+package archive
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// beside is a disk that calls before each rename and each listing, so that a test does something in the
+// middle of an operation.
+type beside struct {
+	*vfs.Mem
+	rename func(to string)
+	list   func()
+}
+
+// Rename implements vfs.FS.
+func (b *beside) Rename(from, to string) error {
+	if b.rename != nil {
+		b.rename(to)
+	}
+	return b.Mem.Rename(from, to)
+}
+
+// List implements vfs.FS.
+func (b *beside) List() ([]string, error) {
+	if b.list != nil {
+		b.list()
+	}
+	return b.Mem.List()
+}
+
+// once returns a function that calls another one only the first time.
+func once(do func()) func() {
+	done := false
+	return func() {
+		if !done {
+			done = true
+			do()
+		}
+	}
+}
+
+func appendText(a *Archive, url, text string, hours int) error {
+	_, err := a.Append(visit{url, someTime.Add(time.Duration(hours) * time.Hour), 200, text}.capture())
+	return err
+}
+
+// requireBodies requires that all versions can be read, and returns their number.
+func requireBodies(t *testing.T, a *Archive) (n int) {
+	t.Helper()
+	for v, err := range a.All() {
+		require.NoError(t, err)
+		_, err = a.Body(v)
+		require.NoError(t, err, v.URL)
+		n++
+	}
+	return n
+}
+
+// An error at any step, also while the new index is filled, loses no other page.
+func TestFailedErasureKeepsTheIndex(t *testing.T) {
+	for k, failed := 1, true; failed; k++ {
+		files := vfs.NewMem()
+		a, err := OpenOn(files, Options{Compressors: 1})
+		require.NoError(t, err)
+		for i := range 10 {
+			require.NoError(t, appendText(a, fmt.Sprint("http://b.test/", i), "kept", 1))
+		}
+		require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
+		require.NoError(t, a.Sync())
+		files.FailAt(files.Steps()+k, syscall.ENOSPC)
+		_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+		failed = err != nil
+		files.FailAt(0)
+		require.GreaterOrEqual(t, requireBodies(t, a), 10, "step %d: %v", k, err)
+		_ = a.Close()
+		a, err = OpenOn(files.Clone(), Options{Compressors: 1})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, requireBodies(t, a), 10, "step %d", k)
+		require.NoError(t, a.Close())
+	}
+}
+
+// The power fails after an index was made anew, by Erase or because it was damaged, while captures were
+// appended and not synced. It points to none of them that is lost.
+func TestNewIndexPointsToNoLostRecords(t *testing.T) {
+	more := func(a *Archive) func() {
+		return once(func() {
+			for i := range 3 {
+				require.NoError(t, appendText(a, fmt.Sprint("http://c.test/", i), "not synced", 2))
+			}
+		})
+	}
+	for seed := range uint64(10) {
+		disk := &beside{Mem: vfs.NewMem()}
+		a, err := OpenOn(disk, Options{Compressors: 1})
+		require.NoError(t, err)
+		for i := range 50 {
+			require.NoError(t, appendText(a, fmt.Sprintf("http://a.test/%d", i), "x", 1))
+		}
+		require.NoError(t, appendText(a, "http://b.test/", "secret", 1))
+		require.NoError(t, a.Commit())
+		begin := more(a)
+		if seed%2 == 0 {
+			disk.rename = func(to string) {
+				if to == "index.manifest" {
+					begin()
+				}
+			}
+			_, err = a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+			require.NoError(t, err)
+		} else {
+			names, err := disk.Mem.List()
+			require.NoError(t, err)
+			for _, name := range names {
+				if strings.HasPrefix(name, indexName+"-") {
+					disk.Flip(name, 100, 1)
+				}
+			}
+			disk.list = begin
+			_, err = a.At("http://a.test/3", time.Time{})
+			require.ErrorIs(t, err, ErrIndex)
+			a.index.ended.Wait()
+			require.NoError(t, a.Stats().Index)
+		}
+		a, err = OpenOn(disk.Crash(rand.New(rand.NewPCG(seed, 1))), Options{Compressors: 1})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, requireBodies(t, a), 50)
+		require.Empty(t, a.Recovered().Damage, "of what was indexed")
+		require.NoError(t, a.Close())
+	}
+}
