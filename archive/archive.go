@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,10 +47,10 @@ type Archive struct {
 	locked   io.Closer // nil if it is only read
 	index    *index    // nil if it is only read, see follower
 	files    *files
-	follower *follower  // nil if it is written
-	found    Report     // by Open
-	deferred []deferred // used by Open, and with imports.adding held
-	erasing  atomic.Pointer[matcher]
+	follower *follower               // nil if it is written
+	found    Report                  // by Open
+	deferred []deferred              // used by Open, and with imports.adding held
+	erasing  atomic.Pointer[matcher] // of an erasure that is not complete
 	closing  sync.Once
 }
 
@@ -187,7 +188,10 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 	a.index.mu.Lock()
 	a.index.force, a.index.repair = a.files.force, a.rebuild
 	a.index.mu.Unlock()
-	return a, a.resumeErase()
+	if err = a.resumeErase(context.Background()); err == nil {
+		err = a.sweepErase()
+	}
+	return a, err
 }
 
 // announce tells that a file is finished.

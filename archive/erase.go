@@ -87,20 +87,19 @@ func (m *matcher) matches(key string, at int64, d digest) bool {
 	return m.covers(key) && m.during(at) && (m.digest == "" || m.digest == d)
 }
 
-// An erasure is written here before anything changes, and removed when it is complete.
-const eraseName = "erase.json"
-
 // erasure is what is known of an erasure that has begun. It is not safe for concurrent use.
 type erasure struct {
+	Version   int
 	ID        warc.ID // of File
 	Selection Selection
 	Reason    string
 	Time      time.Time
-	File      string // with the tombstone, and the records that must change
+	File      string           // with the tombstone, and the records that must change
+	Files     map[string]int64 // the others, and their sizes, when it began
 
 	archive *Archive
 	matcher *matcher
-	known   bool            // File is complete: an earlier attempt got so far
+	known   bool            // File is complete: this or an earlier attempt got so far
 	erased  map[string]bool // IDs of the records, if they are selected by their digest
 	dropped *extsort.Sorter // keys of the index
 	holes   map[string]int  // number of holes of the files that have some
@@ -122,8 +121,9 @@ type erasure struct {
 //
 // Erase reads all files, and writes those anew that have something to erase; each replaces the old one
 // at once. Captures may be appended meanwhile, and are not erased. Other goroutines and processes see
-// the archive before or after it. If the process ends, [Open] completes what was begun. Imported files
-// are never changed: if they have selected captures, nothing is erased, and the error names them.
+// the archive before or after it. If the process ends, or Erase fails, [Open] or the next Erase first
+// completes what was begun. Imported files are never changed: if they have selected captures, nothing is
+// erased, and the error names them.
 //
 // The report has the number of versions Erased, of Records and of Files that were written anew, and
 // the damage in files, which is kept, since it cannot be read.
@@ -138,8 +138,12 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 	}
 	a.imports.adding.Lock() // neither another erasure nor an import
 	defer a.imports.adding.Unlock()
-	e := &erasure{ID: warc.NewID(), Selection: s, Reason: reason, Time: time.Now().UTC()}
-	err := e.prepare(a)
+	e := &erasure{Version: eraseVersion, ID: warc.NewID(), Selection: s, Reason: reason,
+		Time: time.Now().UTC(), archive: a}
+	err := a.resumeErase(ctx)
+	if err == nil {
+		err = e.prepare()
+	}
 	if err == nil {
 		err = e.run(ctx)
 	}
@@ -149,33 +153,9 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 	return e.report, nil
 }
 
-// resumeErase completes an erasure that was begun.
-func (a *Archive) resumeErase() error {
-	data, err := durable.ReadFile(a.fs, eraseName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	e := &erasure{}
-	if err == nil {
-		err = json.Unmarshal(data, e)
-	}
-	if err == nil {
-		e.archive = a
-		e.matcher, err = e.Selection.matcher()
-	}
-	if err == nil {
-		e.known = exists(a.fs, e.File+moved) || exists(a.fs, e.File)
-		err = e.run(context.Background())
-	}
-	if err != nil {
-		return fmt.Errorf("archive: %s: complete erasure: %w", eraseName, err)
-	}
-	return nil
-}
-
 // prepare makes the erasure known to the disk, unless it cannot be done.
-func (e *erasure) prepare(a *Archive) (err error) {
-	e.archive = a
+func (e *erasure) prepare() (err error) {
+	a := e.archive
 	if e.matcher, err = e.Selection.matcher(); err != nil {
 		return err
 	}
@@ -194,11 +174,17 @@ func (e *erasure) prepare(a *Archive) (err error) {
 	o := a.files.another()
 	o.id.Store(&e.ID)
 	e.File = o.newName(time.Now())
-	data, err := json.Marshal(e)
-	if err != nil {
-		return err
+	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on
+	if e.Files, err = a.files.settle(a.openFile); err == nil {
+		var data []byte
+		if data, err = json.Marshal(e); err == nil {
+			err = durable.Replace(a.fs, eraseName, data)
+		}
 	}
-	return durable.Replace(a.fs, eraseName, data)
+	if err != nil {
+		return errors.Join(err, e.abandon())
+	}
+	return nil
 }
 
 // run erases. Up to the change of the index it can be abandoned. Each step may be repeated: what is
@@ -208,9 +194,7 @@ func (e *erasure) run(ctx context.Context) (err error) {
 	e.dropped = extsort.New(DefaultMemory)
 	defer e.dropped.Close()
 	e.erased, e.holes = map[string]bool{}, map[string]int{}
-	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on
-	defer a.erasing.Store(nil)
-	names, err := a.files.settle()
+	names, err := a.files.list()
 	if err == nil {
 		err = e.plan(ctx, names)
 	}
@@ -240,7 +224,10 @@ func (e *erasure) run(ctx context.Context) (err error) {
 		}
 		a.announce(strings.TrimSuffix(name, unfinished))
 	}
-	return e.remove(eraseName)
+	if err := a.fs.Sync(); err != nil { // an earlier attempt may have failed after a rename
+		return err
+	}
+	return errors.Join(e.remove(eraseName), a.forgetErase())
 }
 
 // abandon removes what was prepared, before anything was erased. An erasure that an earlier attempt
@@ -252,7 +239,11 @@ func (e *erasure) abandon() error {
 	if e.known {
 		return nil
 	}
-	return errors.Join(e.remove(e.File+moving), e.remove(eraseName))
+	err := errors.Join(e.remove(e.File+moving), e.remove(e.File+moved), e.remove(eraseName))
+	if err != nil {
+		return err
+	}
+	return e.archive.forgetErase()
 }
 
 // remove removes a file that may not exist.
@@ -261,7 +252,7 @@ func (e *erasure) remove(name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, e.archive.fs.Sync())
+	return err
 }
 
 // name gives the file of moved records its final name, now that the index has its entries.
@@ -285,7 +276,7 @@ func (e *erasure) plan(ctx context.Context, names []string) (err error) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if strings.TrimSuffix(name, unfinished) == e.File {
+		if _, listed := e.Files[strings.TrimSuffix(name, unfinished)]; !listed {
 			continue
 		}
 		holes, err := e.scan(name, true)
@@ -305,24 +296,6 @@ func (e *erasure) plan(ctx context.Context, names []string) (err error) {
 			Value: fmt.Sprint(sum, " ", holes.size, " ", strings.TrimSuffix(name, unfinished))})
 	}
 	return nil
-}
-
-// settle finishes the current file, waits until no append is older than that, and returns the names
-// of all files that were there then.
-func (f *files) settle() ([]string, error) {
-	var idle []*encoder
-	for range cap(f.encoders) {
-		idle = append(idle, <-f.encoders)
-	}
-	defer func() {
-		for _, e := range idle {
-			f.encoders <- e
-		}
-	}()
-	if err := f.finish(); err != nil {
-		return nil, err
-	}
-	return f.list()
 }
 
 // purge replaces the index by one without some keys, and with the entries of a file. Look-ups use

@@ -3,6 +3,7 @@ package archive
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -137,4 +138,45 @@ func TestNewIndexPointsToNoLostRecords(t *testing.T) {
 		require.Empty(t, a.Recovered().Damage, "of what was indexed")
 		require.NoError(t, a.Close())
 	}
+}
+
+// An erasure of another version is refused by name, and left as it is.
+func TestErasureOfAnotherVersionIsRefused(t *testing.T) {
+	files := vfs.NewMem()
+	a, err := OpenOn(files, Options{})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://a.test/", "x", 1))
+	require.NoError(t, a.Close())
+	other := []byte(`{"Version":1,"Selection":{"Host":"a.test"},"File":"x.warc.gz"}`)
+	files.Put(eraseName, other)
+	_, err = OpenOn(files, Options{})
+	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorContains(t, err, eraseName)
+	require.Equal(t, other, files.Data(eraseName))
+}
+
+// Open removes what erasures have left behind, and nothing else.
+func TestOpenSweepsWhatErasuresLeft(t *testing.T) {
+	files := vfs.NewMem()
+	a, err := OpenOn(files, Options{})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://a.test/", "x", 1))
+	require.NoError(t, a.Close())
+	before, err := files.List()
+	require.NoError(t, err)
+	ours := before[slices.IndexFunc(before, isWARC)]
+	unknown := strings.Replace(ours, "-00000-", "-00007-", 1)
+	for _, name := range []string{unknown + moving, unknown + moved, ours + erasing} {
+		files.Put(name, []byte("left"))
+	}
+	kept := []string{ours + moved, "foreign.warc.gz.moved", "foreign.warc.gz.erasing", "notes.moving"}
+	for _, name := range kept {
+		files.Put(name, []byte("kept"))
+	}
+	a, err = OpenOn(files, Options{})
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	after, err := files.List()
+	require.NoError(t, err)
+	require.ElementsMatch(t, append(before, kept...), after)
 }

@@ -40,7 +40,7 @@ func (e *erasure) rewrite(onDisk string) error {
 // fill copies a file, with records without content in the holes.
 func (e *erasure) fill(w *durable.Writer, f *source, found holes) error {
 	at := int64(0)
-	for _, h := range append(found.erased, hole{offset: found.size}) {
+	for _, h := range append(found.erased, hole{offset: f.size}) {
 		if _, err := io.Copy(flushing{w}, io.NewSectionReader(f, at, h.offset-at)); err != nil {
 			return err
 		}

@@ -224,7 +224,11 @@ func (m *mover) complete() error {
 	if err = errors.Join(err, m.out.file.Close()); err != nil {
 		return err
 	}
-	return m.archive.rename(m.File+moving, m.File+moved)
+	if err := m.archive.rename(m.File+moving, m.File+moved); err != nil {
+		return err
+	}
+	m.known = true
+	return nil
 }
 
 // reopened is the block of a record, or a head and the body of the message in it, which is read again

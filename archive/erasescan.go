@@ -69,9 +69,10 @@ func (e *erasure) scan(onDisk string, plan bool) (holes, error) {
 		return holes{}, err
 	}
 	defer f.Close()
-	s := &fileScan{erasure: e, name: name, file: f, plan: plan, found: holes{size: f.size}}
+	size := min(f.size, e.Files[name]) // what was appended since then stays
+	s := &fileScan{erasure: e, name: name, file: f, plan: plan, found: holes{size: size}}
 	s.number, _ = a.index.file(name)
-	err = a.walk(f, name, 0, f.size, s.record, func(damage *warc.DamageError) error {
+	err = a.walk(f, name, 0, size, s.record, func(damage *warc.DamageError) error {
 		if s.last = (piece{}); plan {
 			e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
 		}
