@@ -99,12 +99,13 @@ type erasure struct {
 
 	archive *Archive
 	matcher *matcher
-	known   bool            // File is complete: this or an earlier attempt got so far
-	erased  map[string]bool // IDs of the records, if they are selected by their digest
-	dropped *extsort.Sorter // keys of the index
-	holes   map[string]int  // number of holes of the files that have some
-	kept    []warc.Field    // digests of what stays of these files
-	bytes   int64           // of all holes
+	known   bool             // File is complete: this or an earlier attempt got so far
+	copied  map[copied]bool  // the versions in File, if an earlier attempt got so far
+	erased  map[string]bool  // IDs of the records, if they are selected by their digest
+	dropped *extsort.Sorter  // keys of the index
+	holes   map[string]holes // of the files that have some
+	kept    []warc.Field     // digests of what stays of these files
+	bytes   int64            // of all holes
 	report  Report
 	moves   *mover
 }
@@ -193,7 +194,7 @@ func (e *erasure) run(ctx context.Context) (err error) {
 	a := e.archive
 	e.dropped = extsort.New(DefaultMemory)
 	defer e.dropped.Close()
-	e.erased, e.holes = map[string]bool{}, map[string]int{}
+	e.erased, e.holes = map[string]bool{}, map[string]holes{}
 	names, err := a.files.list()
 	if err == nil {
 		err = e.plan(ctx, names)
@@ -216,10 +217,10 @@ func (e *erasure) run(ctx context.Context) (err error) {
 	// The last file comes first: records belong to earlier ones, by which they are found again if this
 	// has to be repeated.
 	for _, name := range slices.Backward(names) {
-		if e.holes[name] == 0 {
+		if len(e.holes[name].erased) == 0 {
 			continue
 		}
-		if err := e.rewrite(name); err != nil {
+		if err := e.rewrite(name, e.holes[name]); err != nil {
 			return err
 		}
 		a.announce(strings.TrimSuffix(name, unfinished))
@@ -272,6 +273,11 @@ func (e *erasure) plan(ctx context.Context, names []string) (err error) {
 	if e.moves, err = newMover(e); err != nil {
 		return err
 	}
+	if e.known {
+		if err := e.readCopied(); err != nil {
+			return err
+		}
+	}
 	for _, name := range names {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -279,14 +285,14 @@ func (e *erasure) plan(ctx context.Context, names []string) (err error) {
 		if _, listed := e.Files[strings.TrimSuffix(name, unfinished)]; !listed {
 			continue
 		}
-		holes, err := e.scan(name, true)
+		holes, err := e.scan(name)
 		if err != nil || len(holes.erased) == 0 {
 			if err == nil {
 				continue
 			}
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		e.holes[name] = len(holes.erased)
+		e.holes[name] = holes
 		e.report.Files++
 		sum, err := e.archive.keptSum(name, holes.size, holes.all)
 		if err != nil {

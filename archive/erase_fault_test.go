@@ -180,3 +180,112 @@ func TestOpenSweepsWhatErasuresLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.ElementsMatch(t, append(before, kept...), after)
 }
+
+// later appends captures of another time, some of which have bodies that are stored already.
+func (m *eraseModel) later(a *Archive, hours int) {
+	for i := range 3 {
+		v := remembered{fmt.Sprintf("http://host%d.test/path1", i), strings.Repeat(fmt.Sprintf("body%d ", i), 200),
+			someTime.UTC().Truncate(time.Microsecond).Add(time.Duration(hours+i) * time.Hour)}
+		if appendText(a, v.url, v.body, hours+i) == nil {
+			m.versions = append(m.versions, v)
+		}
+	}
+}
+
+// requireNoLeftovers requires that no file of an erasure is left.
+func requireNoLeftovers(t *testing.T, disk vfs.FS) {
+	t.Helper()
+	names, err := disk.List()
+	require.NoError(t, err)
+	for _, name := range names {
+		for _, ending := range []string{moving, moved, erasing, eraseName} {
+			require.False(t, strings.HasSuffix(name, ending), "%s is left", name)
+		}
+	}
+}
+
+// One step of an erasure fails, at any place, while captures are appended. The program goes on: it
+// appends, perhaps erases again, and ends or loses its power. Nothing that was appended is lost, and the
+// erasure is complete or has not happened.
+func TestFailedErasureMatchesModel(t *testing.T) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 46))
+			made := archiveToErase(t, r)
+			s, selects := made.selection(r)
+			gone := func(v remembered) bool { return selects(v) && v.time.Before(someTime.Add(50*time.Hour)) }
+			whole := made.files.Clone()
+			a, err := OpenOn(whole, made.opts)
+			require.NoError(t, err)
+			before := whole.Steps()
+			_, err = a.Erase(t.Context(), s, "asked for")
+			require.NoError(t, err)
+			for k := range whole.Steps() - before + 20 {
+				if k%4 != int(seed%4) {
+					continue
+				}
+				m := &eraseModel{opts: made.opts, versions: slices.Clone(made.versions)}
+				m.failedErasure(t, r, &beside{Mem: made.files.Clone()}, s, gone, k+1)
+				if t.Failed() {
+					t.Logf("step %d of %+v", k+1, s)
+					return
+				}
+			}
+		})
+	}
+}
+
+func (m *eraseModel) failedErasure(t *testing.T, r *rand.Rand, disk *beside, s Selection,
+	gone func(remembered) bool, k int) {
+	a, err := OpenOn(disk, m.opts)
+	require.NoError(t, err)
+	meanwhile := once(func() { m.later(a, 100) })
+	at := []string{eraseName, moved, "index.manifest", erasing, ".gz"}[r.IntN(5)]
+	disk.rename = func(to string) {
+		if strings.HasSuffix(to, at) {
+			meanwhile()
+		}
+	}
+	disk.FailAt(disk.Steps()+k, syscall.EIO)
+	_, err = a.Erase(t.Context(), s, "asked for")
+	done := err == nil
+	disk.FailAt(0)
+	disk.rename = nil
+	m.later(a, 200)
+	if r.IntN(2) == 0 {
+		if again := s; r.IntN(2) == 0 {
+			if again.To.IsZero() { // s selects what was appended since
+				again.To = someTime.Add(50 * time.Hour)
+			}
+			_, err = a.Erase(t.Context(), again, "again")
+			done = done || err == nil
+		} else {
+			_, err = a.Erase(t.Context(), Selection{Host: "unknown.test"}, "another")
+		}
+		if err == nil {
+			done = m.check(t, a, gone) || done
+		}
+		m.later(a, 300)
+	}
+	if r.IntN(2) == 0 && a.Sync() == nil {
+		disk.Mem = disk.Crash(r)
+	} else {
+		_ = a.Close()
+		disk.Mem = disk.Clone()
+	}
+	for range 2 {
+		a, err = OpenOn(disk, m.opts)
+		require.NoError(t, err)
+		erased := m.check(t, a, gone)
+		require.True(t, erased || !done || len(m.versions) == 0 || !slices.ContainsFunc(m.versions, gone))
+		requireNoLeftovers(t, disk)
+		require.NoError(t, a.Close())
+		_, err = RepairOn(disk, m.opts) // the index is what the files say
+		require.NoError(t, err)
+	}
+}

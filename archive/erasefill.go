@@ -20,12 +20,8 @@ import (
 const erasing = ".erasing"
 
 // rewrite replaces a file by one with holes.
-func (e *erasure) rewrite(onDisk string) error {
+func (e *erasure) rewrite(onDisk string, found holes) error {
 	a := e.archive
-	found, err := e.scan(onDisk, false)
-	if err != nil || len(found.erased) == 0 {
-		return err
-	}
 	f, err := a.openFile(strings.TrimSuffix(onDisk, unfinished))
 	if err != nil {
 		return err

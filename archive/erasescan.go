@@ -55,14 +55,13 @@ type fileScan struct {
 	name   string
 	file   io.ReaderAt
 	number uint32
-	plan   bool // records move, and what is dropped is collected
 	last   piece
 	found  holes
 }
 
-// scan decides for each record of a file whether it stays. With plan it also moves those that have
-// to, and collects the keys of all that do not stay.
-func (e *erasure) scan(onDisk string, plan bool) (holes, error) {
+// scan decides for each record of a file whether it stays, moves those that have to, and collects the
+// keys of all that do not stay. It decides only once: the index says something else later.
+func (e *erasure) scan(onDisk string) (holes, error) {
 	a, name := e.archive, strings.TrimSuffix(onDisk, unfinished)
 	f, err := a.openFile(name)
 	if err != nil {
@@ -70,12 +69,11 @@ func (e *erasure) scan(onDisk string, plan bool) (holes, error) {
 	}
 	defer f.Close()
 	size := min(f.size, e.Files[name]) // what was appended since then stays
-	s := &fileScan{erasure: e, name: name, file: f, plan: plan, found: holes{size: size}}
+	s := &fileScan{erasure: e, name: name, file: f, found: holes{size: size}}
 	s.number, _ = a.index.file(name)
 	err = a.walk(f, name, 0, size, s.record, func(damage *warc.DamageError) error {
-		if s.last = (piece{}); plan {
-			e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
-		}
+		s.last = piece{}
+		e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
 		return nil
 	})
 	if err != nil {
@@ -180,10 +178,34 @@ func (s *fileScan) decide(p *piece) (action int, err error) {
 		return stays, nil
 	}
 	lost, err := s.loses(p)
-	if lost {
+	if lost && (!s.known || s.copied[copied{p.key, p.entry.time}]) {
 		return moves, err
 	}
 	return stays, err
+}
+
+// copied is the key and the time of a version that was moved.
+type copied struct {
+	key  string
+	time int64
+}
+
+// readCopied notes what an earlier attempt has moved. The index may say something else by now, and a
+// record without a copy must not go.
+func (e *erasure) readCopied() error {
+	f, err := e.archive.openFile(e.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	e.copied = map[copied]bool{}
+	return e.archive.walk(f, e.File, 0, f.size, func(rec *warc.Record) error {
+		p, err := readPiece(rec)
+		if err == nil && p.version {
+			e.copied[copied{p.key, p.entry.time}] = true
+		}
+		return err
+	}, func(*warc.DamageError) error { return nil })
 }
 
 // loses reports whether a revisit that stays refers to what goes, or did before it was moved.
@@ -226,9 +248,6 @@ func (s *fileScan) act(p *piece) error {
 	}
 	h := hole{p.entry.offset, p.entry.length, p.warcinfo}
 	s.found.erased, s.found.all = append(s.found.erased, h), append(s.found.all, h)
-	if !s.plan {
-		return nil
-	}
 	if h.length < 1<<10 { // others have room in any case
 		if err := s.filler(io.Discard, s.file, h); err != nil {
 			return err
