@@ -77,3 +77,15 @@ func TestLinksOfBrokenPages(t *testing.T) {
 	require.Greater(t, pages, 15)
 	require.Greater(t, home, pages/2)
 }
+
+// Each line end of CSS ends a string that is not closed.
+func TestLineEndsEndStrings(t *testing.T) {
+	for _, end := range []string{"\n", "\r", "\f", "\r\n"} {
+		var urls []string
+		for link, err := range page.Styles([]byte("a{x:'"+end+"}b{background:url(real.png)}c{y:'z'}"), "http://a.test/", "") {
+			require.NoError(t, err)
+			urls = append(urls, link.URL)
+		}
+		require.Equal(t, []string{"http://a.test/real.png"}, urls, "%q", end)
+	}
+}
