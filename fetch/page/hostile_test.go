@@ -89,3 +89,16 @@ func TestLineEndsEndStrings(t *testing.T) {
 		require.Equal(t, []string{"http://a.test/real.png"}, urls, "%q", end)
 	}
 }
+
+// An angle bracket that begins no tag is text.
+func TestBracketsAreText(t *testing.T) {
+	for in, want := range map[string]string{
+		"1 < 2 and 3 <4 <b>a</b><": "1 < 2 and 3 <4 a<", "<<p>x": "<\nx", "<": "<", "a<\xff": "a<\uFFFD",
+	} {
+		var text strings.Builder
+		opts := page.Options{Text: func(piece []byte) { text.Write(piece) }}
+		for range page.Scan([]byte(in), "http://a.test/", "text/html; charset=utf-8", opts) {
+		}
+		require.Equal(t, want, text.String(), "%q", in)
+	}
+}
