@@ -136,6 +136,9 @@ type browsedItem struct {
 // Count is the number of versions.
 func (b browsedItem) Count() int { return b.item.Versions }
 
+// maxPrefix bounds a prefix, which a page of the list repeats for each directory.
+const maxPrefix = 8 << 10
+
 // browse lists the pages and directories below a prefix.
 func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
@@ -145,9 +148,9 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 		prefix = "http://" + prefix
 	}
 	u, err := parseURL(prefix)
-	if err != nil || !ok {
-		v.fail(w, http.StatusBadRequest, "Invalid address", "A URL and an optional time are "+
-			"needed.")
+	if err != nil || !ok || len(prefix) > maxPrefix {
+		v.fail(w, http.StatusBadRequest, "Invalid address", "A URL of at most 8 KiB and an optional "+
+			"time are needed.")
 		return
 	}
 	prefix = u.String()

@@ -16,12 +16,17 @@ type linker struct {
 	path    string     // prefix of the addresses
 	scripts bool       // the document may run scripts
 	left    int        // of the total length of the rewritten URLs
+	work    int        // total length of what references were resolved against
 }
 
 // The total length of the rewritten URLs of a document is bounded by minLinks bytes, plus perLink
 // for each of its own. Otherwise a long base and a million short references could turn a small
 // document into one of any size.
 const minLinks, perLink = 1 << 20, 3
+
+// maxWork bounds the total length of what the references of a document are resolved against: a link
+// to a place in the page is short, whatever the length of the page's URL.
+const maxWork = 64 << 20
 
 // usage is the purpose of a URL.
 type usage uint8
@@ -38,7 +43,8 @@ const nowhere = "data:,"
 // rewrite returns the replacement of a reference, or false if the reference must go because it does
 // not resolve to a web page.
 func (l *linker) rewrite(ref string, use usage) (string, bool) {
-	if l.left < 0 {
+	l.work += len(ref) + len(l.base.Path) + len(l.base.Query)
+	if l.left < 0 || l.work > maxWork {
 		return "", false
 	}
 	url, ok := l.resolve(ref, use)

@@ -129,7 +129,7 @@ func (s *cssScanner) text() []byte {
 	start := s.pos
 	for ; s.pos < len(s.css); s.pos++ {
 		switch s.css[s.pos] {
-		case quote, '\n':
+		case quote, '\n', '\r', '\f':
 			// Skip the closing quote or the line end. The next quote starts a string.
 			s.pos++
 			return unescapeCSS(s.css[start : s.pos-1])

@@ -77,3 +77,28 @@ func TestLinksOfBrokenPages(t *testing.T) {
 	require.Greater(t, pages, 15)
 	require.Greater(t, home, pages/2)
 }
+
+// Each line end of CSS ends a string that is not closed.
+func TestLineEndsEndStrings(t *testing.T) {
+	for _, end := range []string{"\n", "\r", "\f", "\r\n"} {
+		var urls []string
+		for link, err := range page.Styles([]byte("a{x:'"+end+"}b{background:url(real.png)}c{y:'z'}"), "http://a.test/", "") {
+			require.NoError(t, err)
+			urls = append(urls, link.URL)
+		}
+		require.Equal(t, []string{"http://a.test/real.png"}, urls, "%q", end)
+	}
+}
+
+// An angle bracket that begins no tag is text.
+func TestBracketsAreText(t *testing.T) {
+	for in, want := range map[string]string{
+		"1 < 2 and 3 <4 <b>a</b><": "1 < 2 and 3 <4 a<", "<<p>x": "<\nx", "<": "<", "a<\xff": "a<\uFFFD",
+	} {
+		var text strings.Builder
+		opts := page.Options{Text: func(piece []byte) { text.Write(piece) }}
+		for range page.Scan([]byte(in), "http://a.test/", "text/html; charset=utf-8", opts) {
+		}
+		require.Equal(t, want, text.String(), "%q", in)
+	}
+}

@@ -36,10 +36,13 @@ func (s *scanner) next() bool {
 		if s.text != nil {
 			s.piece(i)
 		}
-		if i < 0 || s.pos+i+1 == len(s.page) {
+		if i < 0 {
 			return false
 		}
-		s.pos += i + 1
+		if s.pos += i + 1; s.pos == len(s.page) {
+			s.bracket()
+			return false
+		}
 		// Any other bracket is text, such as that of "1 < 2".
 		switch c := s.page[s.pos]; {
 		case isAlpha(c):
@@ -60,7 +63,18 @@ func (s *scanner) next() bool {
 			if !s.skipPast('>') {
 				return false
 			}
+		default:
+			s.bracket()
 		}
+	}
+}
+
+// bracket passes the bracket just read to text.
+func (s *scanner) bracket() {
+	if s.text != nil {
+		s.pos--
+		s.piece(1)
+		s.pos++
 	}
 }
 

@@ -30,6 +30,9 @@ var formats = map[string]format{
 // the locations of its images.
 const extensions = " image video news mobile xhtml pagemap "
 
+// urlFields are fields whose text is a URL, which has no elements.
+const urlFields = " loc link guid id "
+
 // maxField is longer than any useful URL or date, including white space around it.
 const maxField = 2 * maxURL
 
@@ -159,6 +162,10 @@ func (d *document) start(t *token) (done bool) {
 	}
 	if d.opens(t) {
 		return d.close()
+	}
+	if name := lower(t.name); len(d.open) == 1 && strings.Contains(urlFields, " "+d.field+" ") && d.wants(t, name) {
+		d.set() // its end tag is missing: what follows is not part of the URL
+		d.field, d.open = "", d.open[:0]
 	}
 	// The depth distinguishes elements of one name: the link of an item and that of its source.
 	if name := lower(t.name); len(d.open) == 0 && d.wants(t, name) {

@@ -443,3 +443,17 @@ func BenchmarkSitemap(b *testing.B) {
 	}
 	b.ReportMetric(1000*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 }
+
+// A URL whose end tag is missing ends where the next field starts: no text of that is added to it.
+func TestUnclosedURLsEnd(t *testing.T) {
+	for document, want := range map[string]string{
+		"<urlset><url><loc>http://a.test/x<lastmod>2020-01-01</lastmod></url></urlset>":    "http://a.test/x",
+		"<rss><channel><item><link>http://a.test/x<title>T</title></item></channel></rss>": "http://a.test/x",
+		"<urlset><url><loc>http://a.test/x<b>y</b></loc></url></urlset>":                   "http://a.test/xy",
+	} {
+		found, err := entries(strings.NewReader(document))
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		require.Contains(t, strings.Fields(found[0]), want)
+	}
+}

@@ -22,6 +22,7 @@ type Request struct {
 	RemotePort uint16     `json:"remotePort"`
 	Proto      string     `json:"proto"` // such as "HTTP/1.1"
 	TLS        bool       `json:"tls"`
+	Answered   time.Time  `json:"answered,omitzero"` // when the answer began
 }
 
 // URL returns the address of what was asked for.
@@ -84,7 +85,9 @@ func (l *recorder) begin(r Request) *Request {
 func (l *recorder) end(r *Request, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r.Status = status
+	if r.Status = status; status != 0 {
+		r.Answered = time.Now()
+	}
 	if l.tsv == nil {
 		return
 	}

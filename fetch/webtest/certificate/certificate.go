@@ -54,7 +54,8 @@ type Trial struct {
 	Web *webtest.Web
 
 	Options
-	traits []webtest.Traits // of each host
+	traits    []webtest.Traits // of each host
+	generated int              // hosts; those after them serve what they like
 }
 
 // Start starts a web with every kind of host to which crawlers are impolite: with a Crawl-delay,
@@ -69,7 +70,7 @@ func Start(o Options) (*Trial, error) {
 		o.Web.Addrs = cmp.Or(o.Web.Addrs, DefaultAddrs)
 	}
 	o.Web.Pages = cmp.Or(o.Web.Pages, DefaultPages)
-	t := &Trial{Options: o}
+	t := &Trial{Options: o, generated: o.Web.Hosts}
 	o.Web.Traits = func(host int) webtest.Traits {
 		t.traits = append(t.traits, t.strict(host))
 		return t.traits[host]
@@ -247,13 +248,14 @@ func (l *ledger) addrDelay() Verdict {
 }
 
 // robots judges what was requested against robots.txt, or without having asked for it. The seed is
-// exempt: it is a user's request.
+// exempt: it is a user's request. Of a host that is not generated, only the first request is judged:
+// whatever rules it has are its own.
 func (l *ledger) robots() Verdict {
 	var found []Proof
 	for _, r := range l.Web.Disallowed() {
 		found = append(found, Proof{"robots.txt disallows " + r.URL(), []webtest.Request{r}})
 	}
-	asked, n := make(map[string]bool), 0
+	asked, met, n := make(map[string]bool), make(map[string]bool), 0
 	for _, r := range l.log {
 		if h, ok := l.Web.Host(r.Host); !ok || h.Index >= len(l.traits) {
 			continue
@@ -262,7 +264,11 @@ func (l *ledger) robots() Verdict {
 			asked[r.Host] = true
 			continue
 		}
-		if n++; !asked[r.Host] && r.URL() != l.Seed() {
+		if h, _ := l.Web.Host(r.Host); h.Index < l.generated || !met[r.Host] {
+			n++
+		}
+		met[r.Host] = true
+		if !asked[r.Host] && r.URL() != l.Seed() {
 			asked[r.Host] = true
 			found = append(found, Proof{"the first request to " + r.Host + " is not for robots.txt",
 				[]webtest.Request{r}})
@@ -272,7 +278,10 @@ func (l *ledger) robots() Verdict {
 	return verdict("robots.txt", n, found, "requests disallowed, or before robots.txt")
 }
 
-func isRobots(r webtest.Request) bool { return strings.HasPrefix(r.Path, "/robots") }
+// isRobots reports whether a request is for robots.txt, or for where one redirects to.
+func isRobots(r webtest.Request) bool {
+	return r.Path == "/robots.txt" || r.Path == "/robots-rules.txt"
+}
 
 // crawlDelay judges hosts whose robots.txt asks for a longer delay, from when it was read.
 func (l *ledger) crawlDelay() Verdict {
@@ -286,7 +295,7 @@ func (l *ledger) crawlDelay() Verdict {
 	}
 	delay := func(host string) time.Duration {
 		h, known := l.Web.Host(host)
-		if !known || l.traits[h.Index].Robots.Mode != webtest.RobotsRules {
+		if !known || h.Index >= l.generated || l.traits[h.Index].Robots.Mode != webtest.RobotsRules {
 			return 0
 		}
 		return l.traits[h.Index].Robots.CrawlDelay
@@ -297,20 +306,22 @@ func (l *ledger) crawlDelay() Verdict {
 	return verdict("Crawl-delay", n, found, "requests early for the Crawl-delay of their host")
 }
 
-// retryAfter judges the requests to a host that has just asked for a pause.
+// retryAfter judges the requests to a host that has just asked for a pause. The pause begins with the
+// answer: what was sent before could not know of it.
 func (l *ledger) retryAfter() Verdict {
 	var found []Proof
 	sent := make(map[string]webtest.Request) // the last one that asked for a pause, by host
 	n := 0
 	for _, r := range l.log {
 		h, ok := l.Web.Host(r.Host)
-		if !ok {
+		if !ok || h.Index >= l.generated {
 			continue
 		}
 		pause := l.traits[h.Index].Throttle.RetryAfter
-		if before, ok := sent[r.Host]; ok && r.Time.Sub(before.Time) < least(pause) {
+		before, ok := sent[r.Host]
+		if after := r.Time.Sub(before.Answered); ok && after >= 0 && after < least(pause) {
 			found = append(found, Proof{fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
-				r.URL(), r.Time.Sub(before.Time), pause.Seconds()), []webtest.Request{before, r}})
+				r.URL(), after, pause.Seconds()), []webtest.Request{before, r}})
 			delete(sent, r.Host) // the rest of the pause is not worth a second proof
 		}
 		if r.Status == http.StatusTooManyRequests && pause > 0 {
@@ -358,11 +369,11 @@ const disallowed = "/private/"
 func (l *ledger) target(r webtest.Request) (url string, ok bool) {
 	h, known := l.Web.Host(r.Host)
 	path, away := strings.CutPrefix(r.Path, "/trap/away")
-	if !known || !away || r.Status != http.StatusFound {
+	if !known || h.Index >= l.generated || !away || r.Status != http.StatusFound {
 		return "", false
 	}
 	for next := range l.Web.Hosts() {
-		if next.Index == (h.Index+1)%len(l.traits) {
+		if next.Index == (h.Index+1)%l.generated {
 			url = next.URL()
 		}
 	}
@@ -388,7 +399,7 @@ func (l *ledger) private() Verdict {
 	return verdict("private addresses", max(n, len(found)), found, "links to private addresses followed")
 }
 
-// twice judges pages that were fetched again: none of them changes.
+// twice judges pages that were fetched again although they had not changed.
 func (l *ledger) twice() Verdict {
 	var found []Proof
 	first := make(map[string]webtest.Request)
@@ -397,13 +408,21 @@ func (l *ledger) twice() Verdict {
 		if r.Method != http.MethodGet || r.Status != http.StatusOK || !l.Web.IsPage(url) {
 			continue
 		}
-		if before, ok := first[url]; ok {
+		if before, ok := first[url]; ok && !l.changed(url, before, r) {
 			found = append(found, Proof{url + " was fetched before", []webtest.Request{before, r}})
 			continue
 		}
 		first[url] = r
 	}
 	return verdict("twice", len(first)+len(found), found, "pages fetched again")
+}
+
+// changed reports whether a page has changed between two requests, or while they were answered.
+func (l *ledger) changed(url string, before, after webtest.Request) bool {
+	for range l.Web.Changes(url, before.Time, cmp.Or(after.Answered, after.Time)) {
+		return true
+	}
+	return false
 }
 
 // complete judges what is missing.
