@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,15 +101,15 @@ func TestAnEndIsNoVerdict(t *testing.T) {
 func TestTwoSignalsAtOnceAreOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		killable := false
-		afterSignal(ctx, func() { killable = true })
+		var killable atomic.Bool
+		afterSignal(ctx, func() { killable.Store(true) })
 		cancel()
 		time.Sleep(time.Second - 1)
 		synctest.Wait()
-		require.False(t, killable)
+		require.False(t, killable.Load())
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		require.True(t, killable, "a patient user may end it")
+		require.True(t, killable.Load(), "a patient user may end it")
 	})
 }
 
