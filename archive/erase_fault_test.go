@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -18,14 +20,25 @@ import (
 // middle of an operation.
 type beside struct {
 	*vfs.Mem
+	mu     sync.Mutex // the archive renames in the background, too
 	rename func(to string)
 	list   func()
 }
 
+// onRename sets what is called before each rename.
+func (b *beside) onRename(f func(to string)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rename = f
+}
+
 // Rename implements vfs.FS.
 func (b *beside) Rename(from, to string) error {
-	if b.rename != nil {
-		b.rename(to)
+	b.mu.Lock()
+	rename := b.rename
+	b.mu.Unlock()
+	if rename != nil {
+		rename(to)
 	}
 	return b.Mem.Rename(from, to)
 }
@@ -244,18 +257,28 @@ func (m *eraseModel) failedErasure(t *testing.T, r *rand.Rand, disk *beside, s S
 	gone func(remembered) bool, k int) {
 	a, err := OpenOn(disk, m.opts)
 	require.NoError(t, err)
-	meanwhile := once(func() { m.later(a, 100) })
+	var begun atomic.Bool // not a sync.Once: what is appended may rename, too
+	ended := make(chan struct{})
+	meanwhile := func() {
+		if begun.CompareAndSwap(false, true) {
+			m.later(a, 100)
+			close(ended)
+		}
+	}
 	at := []string{eraseName, moved, "index.manifest", erasing, ".gz"}[r.IntN(5)]
-	disk.rename = func(to string) {
+	disk.onRename(func(to string) {
 		if strings.HasSuffix(to, at) {
 			meanwhile()
 		}
-	}
+	})
 	disk.FailAt(disk.Steps()+k, syscall.EIO)
 	_, err = a.Erase(t.Context(), s, "asked for")
 	done := err == nil
 	disk.FailAt(0)
-	disk.rename = nil
+	disk.onRename(nil)
+	if !begun.CompareAndSwap(false, true) {
+		<-ended
+	}
 	m.later(a, 200)
 	if r.IntN(2) == 0 {
 		if again := s; r.IntN(2) == 0 {
@@ -273,10 +296,10 @@ func (m *eraseModel) failedErasure(t *testing.T, r *rand.Rand, disk *beside, s S
 		m.later(a, 300)
 	}
 	if r.IntN(2) == 0 && a.Sync() == nil {
-		disk.Mem = disk.Crash(r)
+		disk = &beside{Mem: disk.Crash(r)} // the old one may still be in use
 	} else {
 		_ = a.Close()
-		disk.Mem = disk.Clone()
+		disk = &beside{Mem: disk.Clone()}
 	}
 	for range 2 {
 		a, err = OpenOn(disk, m.opts)
