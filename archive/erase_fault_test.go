@@ -32,6 +32,13 @@ func (b *beside) onRename(f func(to string)) {
 	b.rename = f
 }
 
+// onList sets what is called before each listing.
+func (b *beside) onList(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.list = f
+}
+
 // Rename implements vfs.FS.
 func (b *beside) Rename(from, to string) error {
 	b.mu.Lock()
@@ -45,8 +52,11 @@ func (b *beside) Rename(from, to string) error {
 
 // List implements vfs.FS.
 func (b *beside) List() ([]string, error) {
-	if b.list != nil {
-		b.list()
+	b.mu.Lock()
+	list := b.list
+	b.mu.Unlock()
+	if list != nil {
+		list()
 	}
 	return b.Mem.List()
 }
@@ -124,11 +134,11 @@ func TestNewIndexPointsToNoLostRecords(t *testing.T) {
 		require.NoError(t, a.Commit())
 		begin := more(a)
 		if seed%2 == 0 {
-			disk.rename = func(to string) {
+			disk.onRename(func(to string) {
 				if to == "index.manifest" {
 					begin()
 				}
-			}
+			})
 			_, err = a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
 			require.NoError(t, err)
 		} else {
@@ -139,7 +149,7 @@ func TestNewIndexPointsToNoLostRecords(t *testing.T) {
 					disk.Flip(name, 100, 1)
 				}
 			}
-			disk.list = begin
+			disk.onList(begin)
 			_, err = a.At("http://a.test/3", time.Time{})
 			require.ErrorIs(t, err, ErrIndex)
 			a.index.ended.Wait()
