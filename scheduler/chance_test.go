@@ -35,9 +35,10 @@ func TestAtRandom(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 5))
 			pick := func(of ...int) int { return of[rng.IntN(len(of))] }
+			wait := func(of ...time.Duration) time.Duration { return of[rng.IntN(len(of))] }
 			g := &game{t: t, rng: rng, s: scheduler.New[int](scheduler.Options{
-				HostDelay: time.Duration(pick(-1, 2e9)), AddrDelay: time.Duration(pick(-1, 1e9)),
-				GroupDelay: time.Duration(pick(-1, 1e9)), LeaseTimeout: time.Duration(pick(-1, 10e9, 60e9)),
+				HostDelay: wait(-1, 2*time.Second), AddrDelay: wait(-1, time.Second),
+				GroupDelay: wait(-1, time.Second), LeaseTimeout: wait(-1, 10*time.Second, time.Minute),
 				MaxPerHost: pick(0, 2), MaxPerAddr: pick(0, 3), MaxPerGroup: pick(0, 2), MaxHostQueue: pick(0, 3),
 				MaxIdleHosts: pick(0, 2),
 			})}
