@@ -12,11 +12,11 @@ import (
 func TestSheets(t *testing.T) {
 	queue := scheduler.New[string](scheduler.Options{HostDelay: time.Second, LatencyFactor: -1})
 	s := sheets{
-		"":                  {},
-		"org,library,":      {Delay: time.Minute},
-		"org,library,fast)": {Delay: 2 * time.Second},
+		"":                {},
+		"test,site,":      {Delay: time.Minute},
+		"test,site,fast)": {Delay: 2 * time.Second},
 	}
-	for _, url := range []string{"http://fast.library.org/", "http://www.library.org/", "http://a.test/"} {
+	for _, url := range []string{"http://fast.site.test/", "http://www.site.test/", "http://a.test/"} {
 		require.NoError(t, s.add(queue, url))
 		require.NoError(t, s.add(queue, url+"2"))
 	}
@@ -27,10 +27,10 @@ func TestSheets(t *testing.T) {
 		lease.Arrived(now)
 		lease.Done(scheduler.Outcome{})
 	}
-	for _, host := range []string{"fast.library.org", "www.library.org", "a.test"} {
+	for _, host := range []string{"fast.site.test", "www.site.test", "a.test"} {
 		delays[host] = queue.Explain(host).Until.Sub(now).Round(100 * time.Millisecond)
 	}
 	require.Equal(t, map[string]time.Duration{
-		"fast.library.org": 2 * time.Second, "www.library.org": time.Minute, "a.test": time.Second,
+		"fast.site.test": 2 * time.Second, "www.site.test": time.Minute, "a.test": time.Second,
 	}, delays)
 }
