@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -21,25 +20,13 @@ func freePorts(t *testing.T) int {
 	t.Helper()
 	mine := 22000 + 200*(os.Getpid()%50)
 	for range 10 {
-		if first := mine + 10*int(nextPorts.Add(1)-1); portsAreFree(first) {
-			return first
+		tr := trio{port: mine + 10*int(nextPorts.Add(1)-1)}
+		if tr.free() == nil {
+			return tr.port
 		}
 	}
 	t.Fatal("no free ports")
 	return 0
-}
-
-func portsAreFree(first int) bool {
-	for i := range brokers {
-		for _, port := range []int{first + i, first + 100 + i} {
-			l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-			if err != nil {
-				return false
-			}
-			l.Close()
-		}
-	}
-	return true
 }
 
 // start starts the three brokers as processes, each by the command prefix that wrap returns for it.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -44,10 +46,21 @@ func (o ServerOptions) addresses() (all []string) {
 	return all
 }
 
-// Free returns an error that names the address if another program listens there. A server would not
-// report that itself.
+// Free returns an error that names the address if another program listens there, or if it is not one
+// of this machine. A server would not report that itself.
+//
+// It connects instead of listening on the port for a moment: a process that another goroutine starts
+// in that moment would inherit the port and hold it until its exec, and the server would find it taken.
 func Free(address string) error {
-	l, err := net.Listen("tcp", address)
+	if conn, err := net.Dial("tcp", address); err == nil {
+		conn.Close()
+		return fmt.Errorf("jet: listen tcp %s: %w", address, os.NewSyscallError("bind", syscall.EADDRINUSE))
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("jet: %w", err)
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return fmt.Errorf("jet: %w", err)
 	}
