@@ -121,9 +121,8 @@ func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
 	return nil
 }
 
-// bodyTime limits how long the body of a robots.txt may take; an http.Transport has no such limit.
-// It starts when the header arrives, so it does not count the time that lower layers delay the
-// request.
+// bodyTime limits how long the body of a robots.txt may take after its header; an http.Transport has
+// no such limit.
 const bodyTime = 30 * time.Second
 
 // drainTime is the same for a redirect or an error, whose body says nothing.
@@ -131,13 +130,8 @@ const drainTime = time.Second
 
 // fetch makes one request. An error is a local failure and says nothing about the host.
 func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if limit := c.options.Client.Timeout; limit > 0 {
-		var stop context.CancelFunc
-		inner, stop = context.WithTimeout(inner, limit)
-		defer stop()
-	}
+	inner, stop := limit(ctx, c.options.Client.Timeout)
+	defer stop()
 	var tried atomic.Bool // set once a layer below has tried to reach the host
 	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
 		GetConn:      func(string) { tried.Store(true) },
@@ -154,11 +148,11 @@ func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
 	if err != nil && (isLocal(err) || !tried.Load() && !neterr.Network(err)) {
 		return Response{}, &loadError{req.URL, cause.Of(ctx), err}
 	}
-	limit := bodyTime
+	most := bodyTime
 	if err == nil && !found(resp.StatusCode) {
-		limit = drainTime
+		most = drainTime
 	}
-	slow := time.AfterFunc(limit, cancel)
+	slow := time.AfterFunc(most, stop)
 	defer slow.Stop()
 	return ReadResponse(resp, err), cause.Of(ctx)
 }

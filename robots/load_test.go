@@ -304,6 +304,40 @@ func TestTimeLimits(t *testing.T) {
 	})
 }
 
+// TestWaitsBelowAreNotLimited: a layer that makes a request wait says so, and nothing below it knows
+// of a deadline. Without such a layer, the limit counts from the beginning.
+func TestWaitsBelowAreNotLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(0)
+		wait := time.Duration(0)
+		w.answers[where] = func(r *http.Request) (*http.Response, error) {
+			_, limited := r.Context().Deadline()
+			require.False(t, limited)
+			pause := r.Context().Value(struct{ Pause struct{} }{}).(func() func())
+			for range 2 {
+				resume := pause()
+				time.Sleep(wait)
+				resume()
+			}
+			inner, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			<-inner.Done()
+			require.ErrorIs(t, context.Cause(inner), context.DeadlineExceeded)
+			return nil, &net.OpError{Op: "read", Err: inner.Err()}
+		}
+		for _, wait = range []time.Duration{0, time.Hour} {
+			c := NewCache(Options{})
+			c.transport = w
+			began := time.Now()
+			_, err := c.Load(t.Context(), page)
+			require.NoError(t, err)
+			require.Equal(t, 2*wait+30*time.Second, time.Since(began))
+			entry, _ := c.Entry(page)
+			require.Equal(t, 1, entry.Failures)
+		}
+	})
+}
+
 // TestALocalFailureIsThatOfAllWhoWait: none tries again for itself, after all others.
 func TestALocalFailureIsThatOfAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
