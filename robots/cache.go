@@ -210,6 +210,11 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	default:
 		return Answer{}, nil
 	}
+	if h.flight.Flight == 0 { // it was abandoned
+		c.unlist(h)
+		h.flight.Flight = req.Flight
+		h.place = c.given.PushBack(h)
+	}
 	if next, more := h.take(req, resp, file, now, &c.options); more {
 		next.Flight = h.flight.Flight
 		h.flight, h.began = next, now
@@ -217,6 +222,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 			c.given.MoveToBack(h.place)
 		}
 		c.weigh(h)
+		c.evict(0)
 		return h.needed(), nil
 	}
 	h.rules, h.rulesOf = rules, file
@@ -231,17 +237,19 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 
 // awaits reports whether the response to a request counts. A response to a superseded flight does
 // if it is newer than all that were taken, nothing fresh is known, and it is as far along the
-// redirects as the request that is out. Then it also advances the flight that is out.
+// redirects as the request that is out. Then it also advances the flight that is out. So does one to
+// a flight that was abandoned, if none is out: another caller may have had the same request.
 func (h *host) awaits(req Request, now time.Time, o *Options) bool {
+	out := h.flight.Flight
 	switch {
-	case req.Flight == 0 || h.flight.Flight == 0:
+	case req.Flight == 0:
 		return false
 	case req.Hop < h.flight.Hop: // the response to an earlier hop has been stored before
 		return false
-	case req.Flight == h.flight.Flight:
+	case req.Flight == out:
 		return true
 	}
-	return h.answered < req.Flight && req.Flight < h.flight.Flight && !h.fresh(now, o)
+	return h.answered < req.Flight && (out == 0 || req.Flight < out) && !h.fresh(now, o)
 }
 
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
