@@ -261,7 +261,11 @@ func (c *Cache) Abandon(req Request) { c.abandon(req, false, nil) }
 // of a Load is abandoned only by itself.
 func (c *Cache) abandon(req Request, load bool, err error) {
 	c.with(req.For, func(h *host) {
-		if req.Flight != 0 && h.flight.Flight == req.Flight && load == (h.place == nil) {
+		switch {
+		case req.Flight == 0 || h.flight.Flight != req.Flight || load != (h.place == nil):
+		case load && req.Hop < h.flight.Hop: // a Pending has taken over
+			h.place = c.given.PushBack(h)
+		default:
 			c.land(h, err)
 			c.evict(1)
 		}

@@ -225,6 +225,34 @@ func TestAbandonedByAnother(t *testing.T) {
 	})
 }
 
+// TestPendingGoesAhead of a Load, which then waits for what the redirect leads to.
+func TestPendingGoesAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(time.Second)
+		w.answers[where] = says(301, fields("Location", "/b"), "")
+		p := &Pending[int]{Cache: w.cache(Options{})}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			rules, err := p.Cache.Load(t.Context(), page)
+			assert.NoError(t, err)
+			assert.True(t, rules.Allowed("/a"))
+			assert.Equal(t, time.Minute, time.Since(w.began))
+		})
+		synctest.Wait()
+		answer, _, err := p.Lookup(page, 1, time.Now())
+		require.NoError(t, err)
+		answer, _, err = p.Store(*answer.Request, whole(301, fields("Location", "/b"), ""), time.Now())
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		answer, items, err := p.Store(*answer.Request, whole(404, nil, ""), time.Now())
+		require.NoError(t, err)
+		require.True(t, answer.Known)
+		require.Equal(t, []int{1}, items)
+		wg.Wait()
+		require.Len(t, w.log, 1)
+	})
+}
+
 // TestLoadBesidePending: neither loses its request to the other.
 func TestLoadBesidePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
