@@ -143,7 +143,7 @@ const hangTime = 5 * time.Second
 func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 	inner, stop := limit(ctx, c.options.Client.Timeout)
 	defer stop()
-	var tried atomic.Bool // set once a layer below has tried to reach the host
+	var tried atomic.Bool               // set once a layer below has tried to reach the host
 	var since atomic.Pointer[time.Time] // when it last did
 	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
 		GetConn:      func(string) { tried.Store(true) },
