@@ -16,7 +16,7 @@ func (m *model) forget() {
 	tasks, hosts := make(map[any]bool), make(map[any]bool)
 	stamp := func(t time.Time) int64 { return int64(t.Sub(m.first)) >> 30 }
 	for name, h := range m.hosts {
-		if len(h.queue) == 0 && m.over(&h.modelLimiter) {
+		if len(h.queue) == 0 && h.out == 0 && !m.delayed(&h.modelLimiter).Add(time.Minute).After(m.now) {
 			h.modelLimiter = modelLimiter{wanted: h.wanted, asked: h.asked, failures: h.failures}
 			if stamp(m.now)-stamp(h.used) > int64(24*time.Hour)>>30 {
 				h.wanted, h.asked, h.failures, h.addr, h.group = 0, 0, 0, netip.Addr{}, ""
