@@ -20,6 +20,7 @@ type engine struct {
 	maxTasks  [kinds]uint32 // queued
 	opts      Options
 	restarted [kinds]int64 // until when unknown limiters count as visited; longAgo: no restart
+	allAt     int64        // when all limiters last counted as visited; longAgo: never
 
 	now    int64  // the latest time seen
 	first  int64  // the first time seen
@@ -85,7 +86,7 @@ func (e *engine) init(o Options, seed uint64) {
 		aGroup: uint32(o.MaxGroupQueue),
 	}
 	e.opts = o
-	e.now = longAgo
+	e.now, e.allAt = longAgo, longAgo
 	e.restarted = [kinds]int64{longAgo, longAgo, longAgo, longAgo}
 	e.directory.init()
 	e.wheel = wheel{timers: &e.timers, fire: e.delayPassed}
