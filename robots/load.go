@@ -67,7 +67,7 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
 		h.landed = &landing{done: make(chan struct{})}
 	}
 	if !answer.Known { // a file above the bound stays as long as nothing else needs room
-		c.evict(0)
+		c.evict(nil)
 	}
 	return answer, h, h.landed
 }
