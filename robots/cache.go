@@ -200,6 +200,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	}
 	file := resp.File()
 	rules := file.Rules(c.options.Agent) // compiled without the lock
+	resp.Header = shortFields(resp.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.hosts[origin]

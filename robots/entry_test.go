@@ -126,6 +126,8 @@ func TestFirstAnswers(t *testing.T) {
 			true, false, day},
 		{"redirect to an endless URL", whole(301, fields("Location", "/"+endless), ""), true, true,
 			false, day},
+		{"age in an endless field", whole(404, fields("Cache-Control", "max-age=600,"+endless), ""), true,
+			true, false, day},
 		{"choices", whole(300, fields("Location", "/b"), ""), true, true, false, day},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
