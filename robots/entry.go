@@ -92,7 +92,7 @@ func redirectTarget(req Request, resp Response) (target string, ok bool) {
 	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
 		return "", false
 	}
-	to.Fragment, to.RawFragment = "", ""
+	to.User, to.Fragment, to.RawFragment = nil, "", "" // which a client does not send, or should not
 	target = asciiOnly(to.String())
 	return target, len(target) <= maxTarget
 }
@@ -149,12 +149,15 @@ func (s *state) succeed(resp Response, now time.Time, o *Options) {
 	s.Expires = now.Add(o.ttl(resp.Header, now))
 }
 
-// confirm records that the copy is still valid. A 304 to a request that did not name this copy is
-// nonsense and proves nothing.
+// confirm records that the copy is still valid. A 304 to a request that named no copy is nonsense. If
+// it named another one, a newer one was restored meanwhile, of which it says nothing.
 func (s *state) confirm(req Request, resp Response, now time.Time, o *Options) {
 	named := req.URL == s.Source && req.ETag == s.ETag && req.LastModified == s.LastModified
-	if s.file == nil || !named || req.ETag == "" && req.LastModified == "" {
+	switch {
+	case req.ETag == "" && req.LastModified == "" || !s.known():
 		s.fail(resp, now, o)
+		return
+	case s.file == nil || !named:
 		return
 	}
 	old := *s
