@@ -9,10 +9,12 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/robots"
@@ -68,6 +70,9 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	case "http://a.test/busy":
 		resp.StatusCode = http.StatusServiceUnavailable
 		resp.Header.Set("Retry-After", "60")
+	case "http://moved.test/robots.txt":
+		resp.StatusCode = http.StatusFound
+		resp.Header.Set("Location", "/other")
 	case "http://slow.test/robots.txt":
 		text = "user-agent: *\ncrawl-delay: 60\n"
 		resp.Header.Set("Cache-Control", "max-age=300")
@@ -103,5 +108,36 @@ func TestRobotsMayWait(t *testing.T) {
 		require.Equal(t, "0s http://a.test/robots.txt", s.log[0])
 		require.Len(t, s.log, 4)
 		require.Greater(t, time.Since(s.began), time.Minute)
+	})
+}
+
+// TestHoldersShareARobots: two holders of leases need one robots.txt, which redirects. The one that
+// fetches it waits for the address, which the other one must not hold while it waits for the file.
+func TestHoldersShareARobots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
+		cache := robots.NewCache(robots.Options{Client: &http.Client{
+			Transport: schedulerhttp.Over(&site{began: time.Now()}, s),
+		}})
+		for _, host := range []string{"moved.test", "www.test"} {
+			require.NoError(t, s.SetHost(host, scheduler.Host{Addr: netip.MustParseAddr("192.0.2.1")}))
+			require.NoError(t, s.Add(scheduler.Task[string]{Host: host, Item: "http://moved.test/"}))
+		}
+		require.NoError(t, s.SetHost("moved.test", scheduler.Host{CrawlDelay: 10 * time.Second}))
+		began := time.Now()
+		var workers sync.WaitGroup
+		for range 2 {
+			workers.Go(func() {
+				lease, err := s.Next(t.Context())
+				if assert.NoError(t, err) {
+					_, err = cache.Load(lease.Context(t.Context()), lease.Item())
+					assert.NoError(t, err)
+					lease.Requeue(scheduler.Outcome{}, time.Time{})
+				}
+			})
+		}
+		workers.Wait()
+		require.Less(t, time.Since(began), time.Minute)
+		require.Equal(t, 2, s.Stats().Queued)
 	})
 }

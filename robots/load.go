@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/cause"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
@@ -107,6 +108,9 @@ func ownFault(ctx context.Context, err error) bool {
 
 // wait returns when the request for a host has landed, with its error, or has taken too long.
 func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
+	if yield, ok := ctx.Value(httpctx.Yield{}).(func() (resume func())); ok {
+		defer yield()() // whoever makes the request may need what this caller holds
+	}
 	var lost <-chan time.Time // never, if there is no limit, or if a Load makes the request
 	c.mu.Lock()
 	left, limited := c.options.Patience-time.Since(h.began), h.place != nil && c.options.Patience >= 0

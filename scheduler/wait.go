@@ -157,29 +157,19 @@ func (s *Scheduler[T]) waitLease(
 		return nil, ErrFull
 	}
 	i := e.use(host)
+	held := s.spend(ctx)
+	defer s.waited(held)
 	if deadline, ok := ctx.Deadline(); ok && e.earliest(i) > s.instant(deadline) {
-		defer s.mu.Unlock()
 		until := s.time(e.earliest(i))
 		s.changed()
+		s.mu.Unlock()
 		return nil, &WaitError{host, until, nil}
-	}
-	held := s.held(ctx)
-	for _, l := range held {
-		e.spend(l.flight)
 	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
 	s.changed()
 	s.mu.Unlock()
-	lease, err := s.await(ctx, w, lease)
-	for _, l := range held {
-		if l.lock() { // it is still outstanding
-			e.waited(l.flight)
-			s.changed()
-			s.mu.Unlock()
-		}
-	}
-	return lease, err
+	return s.await(ctx, w, lease)
 }
 
 // WaitError is the error of a call of Wait whose deadline is too early. It wraps

@@ -94,6 +94,24 @@ func TestAHolderMayWaitForLong(t *testing.T) {
 	})
 }
 
+// TestTooLateAfterTheOwnTurn: whether a deadline is too early is known at once, also if it is the turn
+// given back that sets the delay.
+func TestTooLateAfterTheOwnTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{HostDelay: time.Hour})
+		add(t, s, jobs(here, "a1")...)
+		lease := next(t, s)
+		lease.Arrived(time.Now())
+		ctx, cancel := context.WithTimeout(lease.Context(t.Context()), time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, err := s.Wait(ctx, "a")
+		require.ErrorAs(t, err, new(*scheduler.WaitError))
+		require.Zero(t, time.Since(began))
+		require.NoError(t, s.Verify())
+	})
+}
+
 // TestWaitSpacesAHost has simultaneous callers for two hosts of one address and one of another.
 func TestWaitSpacesAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
