@@ -31,7 +31,7 @@ func (a *Archive) Body(v Version) ([]byte, error) {
 // openContent opens the record with the body of a version. If an erasure has moved it since the version
 // was found, it finds the version again.
 func (a *Archive) openContent(v *Version) (*opened, error) {
-	rec, err := a.open(v.Content)
+	rec, err := a.openAs(v.Content, v.hasBody)
 	if !errors.Is(err, ErrNotFound) || v.Content == (Location{}) {
 		return rec, err
 	}
@@ -43,7 +43,7 @@ func (a *Archive) openContent(v *Version) (*opened, error) {
 		return nil, err
 	}
 	*v = now
-	return a.open(v.Content)
+	return a.openAs(v.Content, v.hasBody)
 }
 
 // readBody reads the body of a version from its record.

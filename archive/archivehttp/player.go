@@ -116,7 +116,7 @@ func (p *Player) failLikeDecoder(resp *http.Response, v archive.Version) error {
 	if v.Content == (archive.Location{}) || resp.Body == http.NoBody {
 		return nil
 	}
-	rec, err := p.Archive.Read(v.Content)
+	rec, err := p.Archive.Content(v)
 	if err != nil {
 		return err
 	}
