@@ -34,7 +34,7 @@ type eraseModel struct {
 func archiveToErase(t *testing.T, r *rand.Rand) *eraseModel {
 	m := &eraseModel{files: vfs.NewMem(), opts: Options{MaxFile: 3000, Level: -1, Compressors: 1,
 		Share: r.IntN(2) == 0}}
-	m.opts.Compression = []warc.Compression{warc.Gzip, warc.Zstd, warc.None}[r.IntN(3)]
+	m.opts.Compression = []warc.Compression{warc.Gzip, warc.Zstd}[r.IntN(2)]
 	if r.IntN(2) == 0 {
 		m.opts.Level = 0
 	}

@@ -39,8 +39,7 @@ func twins(t *testing.T, opts Options) (disk *vfs.Mem, names []string) {
 // A disk returns another block than it was asked for, or a backup has put one file in the place of another:
 // all sums are right, but the records are others. They are never served, and a new index has none of them.
 func TestRecordsInThePlaceOfOthers(t *testing.T) {
-	for name, opts := range map[string]Options{"gzip": {Level: -1}, "zstd": {Compression: warc.Zstd},
-		"none": {Compression: warc.None}} {
+	for name, opts := range map[string]Options{"gzip": {Level: -1}, "zstd": {Compression: warc.Zstd}} {
 		t.Run(name, func(t *testing.T) {
 			disk, names := twins(t, opts)
 			disk.Put(names[0], disk.Data(names[1]))

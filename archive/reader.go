@@ -226,7 +226,7 @@ func (v *Version) hasBody(rec *warc.Record) bool {
 func (v *Version) isAskedIn(rec *warc.Record) bool { return rec.Type() == "request" && v.isAbout(rec) }
 
 // ours matches the names that newName returns.
-var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-([0-9a-f]{12})\.warc(\.gz|\.zst)?$`)
+var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-([0-9a-f]{12})\.warc(\.gz|\.zst)$`)
 
 // isOurs reports whether, by its name, all records of a file have the ID of its warcinfo record.
 func isOurs(name string) bool { return ours.MatchString(name) }
@@ -261,8 +261,7 @@ const noID = "unknown"
 
 // identity returns the ID of a file of ours, or "" if no record has it. It is believed if an intact
 // record has it and the name of the file ends in the same digits: the first record may be damaged,
-// and a body that looks like a record cannot know them. Without compression, no checksum tells
-// whether a header is intact, so two records have to agree.
+// and a body that looks like a record cannot know them.
 func identity(r *reader, f io.ReaderAt, name string, size int64) (id string, err error) {
 	m := ours.FindStringSubmatch(name)
 	if m == nil {
@@ -276,9 +275,8 @@ func identity(r *reader, f io.ReaderAt, name string, size int64) (id string, err
 		if !strings.HasSuffix(of, m[2]) {
 			return false
 		}
-		known := id
 		id = strings.Clone(of)
-		return id == known || m[3] != ""
+		return true
 	})
 	return id, err
 }
