@@ -327,6 +327,12 @@ func (a *Archive) indexAnswer(r *answered) error {
 	if e.kind == Unchanged && e.content.length == 0 {
 		a.deferVersion(key, e, r.ref)
 	}
+	if isMoved(r.file, e.time) && len(a.moved) < maxDeferred {
+		if a.moved == nil {
+			a.moved = map[string]bool{}
+		}
+		a.moved[key] = true
+	}
 	body := digest("")
 	if r.stores && e.kind == Changed && e.status == 200 && !e.truncated && q == (asked{}) {
 		body = e.digest
