@@ -25,8 +25,8 @@ type Version struct {
 	Kind Kind
 
 	// Method is the method of the request, and Range the part that it asked for, such as
-	// "bytes=0-99", if the response is about a part; "" otherwise. Without a request record, the
-	// method is GET.
+	// "bytes=0-99", if the response is about a part; "" otherwise. If it asked for none, Range is
+	// [Unasked]. Without a request record, the method is GET.
 	Method, Range string
 
 	// Status is the status code, and Media the type in lower case without parameters.
