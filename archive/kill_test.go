@@ -198,7 +198,7 @@ func (s *survivors) check(t *testing.T, dir string) {
 		require.False(t, found[key], "%s is there twice", key)
 		require.NotEqual(t, absent, state, "%s was erased", key)
 		text, err := a.Body(v)
-		require.NoError(t, err, key)
+		require.NoError(t, err, "%s %+v state %d to %d", key, v, state, s.to)
 		require.Equal(t, killText(v.Time), string(text), key)
 		found[key] = true
 	}
