@@ -103,7 +103,19 @@ func (o PagesOptions) withDefaults() PagesOptions {
 }
 
 func (o PagesOptions) store() satstore.Options {
-	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2}
+	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2, Merge: mergeVisit}
+}
+
+// mergeVisit applies an early visit to a record. Only the record tells whether the page is
+// postponed: that may have happened during the visit.
+func mergeVisit(url string, data, visit []byte) []byte {
+	_, before, err := ReadRecord(url, data)
+	it, state, e := ReadRecord(url, visit)
+	if err != nil || e != nil || state.Postponed == before.Postponed {
+		return visit
+	}
+	state.Postponed = before.Postponed
+	return AppendRecord(nil, it, state)
 }
 
 // Discover records a link to an item. If its URL is new, it is due at its Turn, at the earliest from
@@ -274,13 +286,6 @@ func (p *Pages) Failing(url string, due time.Time) (it Item, ok bool, err error)
 // Ahead reports whether the store has reached a slot in the future because the clock was wrong.
 // Returned pages would be due no earlier. RewritePages repairs that.
 func (p *Pages) Ahead(now time.Time) bool { return p.store.Now().Add(-p.unit).After(now) }
-
-// Passed reports whether all pages that were given back in time and are due by then have been handed
-// out. If there is none, that is so before then.
-func (p *Pages) Passed(t time.Time) bool {
-	t = t.Add(p.unit)
-	return !p.store.Now().Before(t) || p.store.Upcoming(t)[0] == 0 && p.Discovered() == 0
-}
 
 // Now returns the slot up to which pages have been handed out.
 func (p *Pages) Now() time.Time { return p.store.Now() }
