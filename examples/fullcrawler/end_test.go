@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -11,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -267,6 +271,48 @@ func TestASeedAskedAgainLeavesNoRetryBehind(t *testing.T) {
 				require.NoError(t, err)
 				require.Less(t, idle, promptly)
 				require.Len(t, s.requested("a.test/1"), 2)
+			})
+		})
+	}
+}
+
+// TestBarredPagesDelayNoEnd: pages that the lists have barred since they were found are no reason to
+// wait, neither then nor in the next run. If they are allowed again, they are fetched.
+func TestBarredPagesDelayNoEnd(t *testing.T) {
+	for name, line := range map[string]string{"off": "a.test off", "deny": "http://a.test/"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, cfg := newLastSite(100), siteConfig(t, "http://a.test/")
+				cfg.Filter.Deny, cfg.Overrides = new(urlfilter.List), new(stage.Overrides)
+				file := write(t, "")
+				if name == "off" {
+					cfg.OverrideFile = file
+				} else {
+					cfg.DenyFile = file
+				}
+				read := func(line string) cockpit.Config {
+					require.NoError(t, os.WriteFile(file, []byte(line), 0o600))
+					now := cfg
+					require.NoError(t, errors.Join(now.ReadDeny(), now.ReadOverrides()))
+					return now
+				}
+				idle, err := s.crawl(t, read(""), func(c *crawler) {
+					time.AfterFunc(4*time.Minute, func() {
+						require.NoError(t, os.WriteFile(file, []byte(line), 0o600))
+						c.reload()
+					})
+				})
+				require.NoError(t, err)
+				require.Less(t, idle, promptly+cfg.Delay)
+				n := len(s.requested(""))
+				require.Less(t, n, 60)
+				idle, err = s.crawl(t, read(line), nil)
+				require.NoError(t, err)
+				require.Less(t, idle, promptly)
+				require.Len(t, s.requested(""), n)
+				_, err = s.crawl(t, read(""), nil)
+				require.NoError(t, err)
+				s.requirePages(t, 1)
 			})
 		})
 	}

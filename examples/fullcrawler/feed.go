@@ -59,9 +59,9 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 		if found || err != nil {
 			return true, err
 		}
-		waits := c.Hosts.Awaits(c.Clock.Now()) || c.Pages.Discovered() > 0 || c.retrySoon()
-		if !waits && !c.Cfg.Forever {
-			return false, nil
+		left, err := c.left()
+		if !left || err != nil {
+			return false, err
 		}
 	}
 	slot := time.NewTimer(max(c.Clock.Until(c.Pages.NextSlot()), time.Millisecond))
@@ -72,6 +72,22 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 	case <-ctx.Done():
 	}
 	return true, nil
+}
+
+// left reports whether a page will be fetched if the crawl goes on.
+func (c *crawler) left() (bool, error) {
+	if c.Cfg.Forever || c.Pages.Discovered() > 0 || c.retrySoon() {
+		return true, nil
+	}
+	if waits := c.Hosts.Awaits(c.Clock.Now()); !waits || !c.Barred.Load() {
+		return waits, nil
+	}
+	for page, err := range c.Pages.All() {
+		if err != nil || page.State.Waits() && c.Filter.Bars(page.Item.URL) == "" {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // take starts processing a due page.

@@ -140,6 +140,7 @@ func (c *Crawl) recall() (s stock, err error) {
 		c.Hosts.Await(host, state)
 		if state.Waits() {
 			retryAt = state.Due
+			c.Barred.CompareAndSwap(false, c.Filter.Bars(page.Item.URL) != "")
 		}
 		if state == (stage.State{}) || state.LeftOut {
 			continue
