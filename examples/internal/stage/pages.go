@@ -254,28 +254,23 @@ func (p *Pages) put(v *Visit, data []byte) error {
 // Early returns the item of a page that was visited and is not due before a time, for an early
 // visit after a hint. It takes a random read.
 func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
-	known, err := p.Find(url)
-	if errors.Is(err, satstore.ErrUnknown) {
-		return Item{}, false, nil
-	}
-	s := known.State
-	if err != nil || !s.Visited() || s.Failures > 0 || s.Due <= due.Unix() {
-		return Item{}, false, err
-	}
-	it = known.Item
-	it.Visit = &Visit{State: s, Before: s.History.Last(), item: it}
-	return it, true, nil
+	it, ok, err = p.before(url, due)
+	return it, ok && it.Visit.State.Failures == 0, err
 }
 
-// Failing returns the item of a page whose last visits failed, and that is not due before a time,
-// for an early visit.
+// Failing is Early for a page whose last visits failed.
 func (p *Pages) Failing(url string, due time.Time) (it Item, ok bool, err error) {
+	it, ok, err = p.before(url, due)
+	return it, ok && it.Visit.State.Failures > 0, err
+}
+
+func (p *Pages) before(url string, due time.Time) (it Item, ok bool, err error) {
 	known, err := p.Find(url)
 	if errors.Is(err, satstore.ErrUnknown) {
 		return Item{}, false, nil
 	}
 	s := known.State
-	if err != nil || s.Failures == 0 || s.Due <= due.Unix() {
+	if err != nil || !s.Visited() || s.Due <= due.Unix() {
 		return Item{}, false, err
 	}
 	it = known.Item
