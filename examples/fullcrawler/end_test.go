@@ -128,7 +128,6 @@ func TestWhatACrawlDoesNotWaitFor(t *testing.T) {
 		"disallowed pages": func(s *lastSite, _ *cockpit.Config) {
 			s.robots = "User-agent: *\nDisallow: /1\nDisallow: /2\n"
 		},
-		"pages over the limit": func(_ *lastSite, cfg *cockpit.Config) { cfg.HostPages = 20 },
 		"retries tomorrow": func(s *lastSite, _ *cockpit.Config) {
 			s.answer = func(n int) (int, time.Duration) {
 				if n%3 == 1 {

@@ -159,7 +159,7 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 // postpone returns a page to the store until the given Unix time.
 func (c *crawler) postpone(it stage.Item, until int64) {
 	state := &it.Visit.State
-	state.Due, state.Postponed = until, state.Visited() && state.Failures == 0
+	state.Due, state.Postponed = until, state.Visited()
 	c.Hosts.Await(weburl.Host(it.URL), *state)
 	c.settle(it, stage.Interrupted)
 	if state.Retries() {

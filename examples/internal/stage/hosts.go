@@ -310,14 +310,14 @@ func (b *HostTable) await(host string, s State, pages int32) {
 	}
 }
 
-// Awaits reports whether a page waits that can be visited: its host is not full, and can be visited
-// within Wait. Such hosts are common, so a walk over all of them is rare.
+// Awaits reports whether a page waits whose host can be visited within Wait. Pages of a full host
+// count: each gets its fate. Such hosts are common, so a walk over all of them is rare.
 func (b *HostTable) Awaits(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	soon := now.Add(b.Wait).UnixMilli()
 	worth := func(e *hostEntry) bool {
-		return e.blocked <= soon && (e.postponed > 0 || e.unvisited > 0 && !b.full(e))
+		return e.blocked <= soon && (e.postponed > 0 || e.unvisited > 0)
 	}
 	if b.awaited != nil && worth(b.awaited) {
 		return true

@@ -34,7 +34,7 @@ type State struct {
 
 	LeftOut   bool // filters or limits of the operator exclude it
 	Relink    bool // its links must be checked again: the filters were widened
-	Postponed bool // a visit after others was due, but there was no room for it
+	Postponed bool // a visit after others, or a retry, was due, but there was no room for it
 }
 
 // Visited reports whether the page was ever requested.
