@@ -137,10 +137,16 @@ func shortFields(all http.Header) http.Header {
 // validator returns a header value to keep, as a copy. It drops values that JSON would alter.
 func validator(h http.Header, name string) string {
 	value := h.Get(name)
-	if !utf8.ValidString(value) {
+	if !canBeSent(value) {
 		return ""
 	}
 	return strings.Clone(value)
+}
+
+// canBeSent reports whether a validator can be a header field of a request.
+func canBeSent(value string) bool {
+	isControl := func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }
+	return len(value) <= maxField && utf8.ValidString(value) && !strings.ContainsFunc(value, isControl)
 }
 
 // succeed records that the host gave a conclusive answer, and forgets the previous one.

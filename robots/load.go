@@ -149,12 +149,16 @@ func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 	defer stop()
 	var tried atomic.Bool               // set once a layer below has tried to reach the host
 	var since atomic.Pointer[time.Time] // when it last did
+	begin := func() {
+		now := time.Now()
+		since.Store(&now)
+	}
 	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
 		GetConn:      func(string) { tried.Store(true) },
-		ConnectStart: func(string, string) { since.Store(new(time.Now())) },
+		ConnectStart: func(string, string) { begin() },
 		GotConn:      func(httptrace.GotConnInfo) { tried.Store(false) },
 		WroteHeaders: func() {
-			since.Store(new(time.Now()))
+			begin()
 			tried.Store(true)
 		},
 	}), http.MethodGet, req.URL, nil)
@@ -169,7 +173,7 @@ func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 		return nil, &loadError{req.URL, cause.Of(ctx), err}
 	}
 	most := bodyTime
-	if err == nil && !found(resp.StatusCode) {
+	if err == nil && resp != nil && !found(resp.StatusCode) {
 		most = drainTime
 	}
 	slow := time.AfterFunc(most, stop)

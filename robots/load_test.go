@@ -404,6 +404,18 @@ func TestALocalFailureIsThatOfAllWhoWait(t *testing.T) {
 	})
 }
 
+// TestAClientThatReturnsNothing breaks the contract of net/http, and nothing else.
+func TestAClientThatReturnsNothing(t *testing.T) {
+	for _, resp := range []*http.Response{nil, {StatusCode: 200}, {StatusCode: 404}} {
+		w := newWeb(0)
+		w.answers[where] = func(*http.Request) (*http.Response, error) { return resp, nil }
+		c := w.cache(Options{})
+		allowed, err := c.Allowed(t.Context(), page)
+		require.NoError(t, err)
+		require.False(t, allowed)
+	}
+}
+
 func TestLoadAfterAPanic(t *testing.T) {
 	w := newWeb(0)
 	good := w.answers[where]
