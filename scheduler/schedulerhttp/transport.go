@@ -100,7 +100,8 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 }
 
 // SetHost sets what is known about a host, whatever the spelling of its name: see
-// [scheduler.Scheduler.SetHost].
+// [scheduler.Scheduler.SetHost]. A host whose address was not set costs that one connection without a
+// request, since only then the Transport knows; a TLS handshake that fails is a visit.
 func (t *Transport) SetHost(host string, h scheduler.Host) error {
 	return t.turns.SetHost(hostOf(host), h)
 }
@@ -118,6 +119,10 @@ func (t *Transport) CloseIdleConnections() {
 // RoundTrip sends the request when its host may be visited, and also its address if that is known.
 // The host is that of the URL, whatever the field Host says; the base gets a name in ASCII. RoundTrip
 // does not change the request. Schemes other than http and https are left to the base.
+//
+// A layer above can limit the time of a request without its waits. Under the key struct{ Pause struct{}
+// }{} its context has a func() (resume func()), which RoundTrip calls before each wait, and what that
+// returned after it. Package robots/robotshttp does this for requests for robots.txt.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL == nil || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return t.base.RoundTrip(r)
