@@ -148,7 +148,7 @@ func (r *recorder) finish(truncated string) {
 			c.Truncated = "length"
 		}
 		if sent := r.x.sent; sent != nil {
-			c.Request, c.RequestTruncated = sent.request(c.Request, r.x.req.ContentLength,
+			c.Request, c.RequestTruncated = sent.last.Load().request(c.Request, r.x.req.ContentLength,
 				r.chunked)
 		}
 		_, r.err = r.x.t.archive.Append(*c)
