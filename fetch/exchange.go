@@ -13,6 +13,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/httpwire"
 	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/internal/upload"
 )
 
 // The causes with which a Get cancels its own context, to tell its own limits from the caller's.
@@ -20,7 +21,18 @@ var (
 	errTime     = errors.New("time limit")
 	errSlow     = errors.New("too slow")
 	errAttempts = errors.New("too many attempts")
+
+	// Instead of errTime, while nobody waits for the server.
+	errReader error = ownTime{context.DeadlineExceeded}
 )
+
+// ownTime is a timeout of the client's own making.
+type ownTime struct{ error }
+
+func (e ownTime) Unwrap() error { return e.error }
+
+// Local is what Error.Local asks for.
+func (ownTime) Local() bool { return true }
 
 // maxAttempts is how many requests one Get may send. net/http repeats a request if a kept-alive
 // connection turns out to be dead, or if an HTTP/2 server refuses the stream or says GOAWAY. Both
@@ -50,6 +62,7 @@ type exchange struct {
 	start, wroteAt, firstByteAt time.Time
 
 	watch  watch
+	upload upload.Watch
 	trace  httptrace.ClientTrace // what net/http sees
 	caller httptrace.ClientTrace // what the caller has in its context, if anything
 }
@@ -208,6 +221,8 @@ func (x *exchange) classify(err error, o *Options) *Error {
 		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(x.parent)}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
+	case x.upload.Failed():
+		return &Error{Kind: BadURL, Addr: x.addr, Err: err}
 	case context.Cause(x.ctx) == errTime && x.late == Proxy:
 		return proxyError(context.DeadlineExceeded)
 	case context.Cause(x.ctx) == errTime:
