@@ -43,7 +43,7 @@ const (
 	HeaderTooLarge // the head exceeds MaxHeader or MaxFields
 	// The server rejected three attempts in a row, each time in a way that asks for another one.
 	TooManyAttempts
-	Canceled // the caller's context ended
+	Canceled // the caller's context ended, or its http.Client's Timeout
 
 	CutLength     // at MaxBody
 	CutTime       // at Timeout

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/cause"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/internal/upload"
@@ -44,6 +46,7 @@ const maxAttempts = 3
 // may outlive the Get, hence the lock.
 type exchange struct {
 	parent context.Context // of the caller
+	quit   <-chan struct{} // Request.Cancel of the caller; nil if it is not set
 	ctx    context.Context // of the round trip, a child of parent; set before it and not changed
 	cancel context.CancelCauseFunc
 
@@ -189,7 +192,7 @@ func (x *exchange) canceled(url string) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return &Error{
-		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
+		Kind: Canceled, URL: url, Addr: x.addr, Err: cause.Of(x.parent), Attempts: x.attempts,
 	}
 }
 
@@ -216,9 +219,10 @@ func (x *exchange) failure(err error, o *Options) *Error {
 // last.
 func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
+	left := httpctx.Ended(x.parent, x.quit)
 	switch {
-	case x.parent.Err() != nil:
-		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(x.parent)}
+	case left != nil:
+		return &Error{Kind: Canceled, Addr: x.addr, Err: left}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
 	case x.upload.Failed():

@@ -51,6 +51,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, failure
 	}
 	x := newExchange(req.Context())
+	x.quit = req.Cancel //lint:ignore SA1019 an http.Client sets it
 	x.upload.Attach(&out)
 	resp, failure := c.send(x, out.WithContext(x.ctx))
 	if failure != nil {
