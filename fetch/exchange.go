@@ -100,26 +100,34 @@ func exhausted(ctx context.Context) bool {
 func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	conn, http1 := info.Conn.(*httpwire.Conn)
+	var state *tls.ConnectionState
+	switch conn := info.Conn.(type) {
+	case *httpwire.Conn:
+		state = conn.TLS
+	case *tls.Conn: // of HTTP/2, or through a proxy
+		of := conn.ConnectionState()
+		state = &of
+	}
+	http1 := state == nil || state.NegotiatedProtocol != "h2"
 	if x.attempts == maxAttempts {
 		// The transport may use an idle connection although the context has ended, and HTTP/2 may
 		// come here without a getConn. HTTP/2 sends nothing for a context that has ended, and the
 		// connection may have other requests. HTTP/1 cannot send on a closed connection.
 		x.cancel(errAttempts)
 		if http1 {
-			conn.Close()
+			info.Conn.Close()
 		}
 		return false
 	}
 	if http1 && info.Reused && x.attempts == maxAttempts-1 {
 		// Twice a connection was dead, and this one may be. The last attempt is for a new one,
 		// which alone shows how the server is. The transport drops this one and looks for the next.
-		conn.Close()
+		info.Conn.Close()
 		return false
 	}
 	// The last connection counts.
 	x.connecting = false
-	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
+	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, state
 	x.attempts++
 	x.wroteAt, x.firstByteAt = time.Time{}, time.Time{}
 	x.watch.unwritten()
@@ -127,14 +135,11 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	if x.peer = peerOf(info.Conn); x.peer != nil {
 		x.addr = x.peer.addr
 	}
-	if http1 {
-		x.heads, x.tls = conn.Begin(), conn.TLS
-	} else if secure, ok := info.Conn.(*tls.Conn); ok {
-		state := secure.ConnectionState()
-		x.tls = &state
-		if state.NegotiatedProtocol == "h2" {
-			x.peer.join(headRoom + x.watch.opts.MaxHeader)
-		}
+	if conn, ok := info.Conn.(*httpwire.Conn); ok {
+		x.heads = conn.Begin()
+	}
+	if !http1 {
+		x.peer.join(headRoom + x.watch.opts.MaxHeader)
 	}
 	return true
 }
