@@ -239,7 +239,7 @@ func (c *Client) dialAddr(
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 		defer cancel()
 	}
-	conn, err := c.dial(ctx, network, addr.String())
+	conn, err := c.opts.Dial(ctx, network, addr.String())
 	if err != nil {
 		return nil, dialError(err, addr)
 	}
@@ -251,7 +251,7 @@ func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer,
 	dialing(ctx, ConnectTimeout, netip.AddrPort{})
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
-	conn, err := c.dial(ctx, network, hostport)
+	conn, err := c.opts.Dial(ctx, network, hostport)
 	if err != nil {
 		return nil, dialError(err, netip.AddrPort{})
 	}
