@@ -174,6 +174,14 @@ func (x *exchange) read(n int) {
 	peer.expect(roomPerByte * int64(n))
 }
 
+// sent records that n bytes of the request's body are sent.
+func (x *exchange) sent(n int) {
+	x.mu.Lock()
+	peer := x.peer
+	x.mu.Unlock()
+	peer.expect(roomPerPiece + int64(n)/16)
+}
+
 // describe copies what x knows to r.
 func (x *exchange) describe(r *Response) {
 	x.mu.Lock()

@@ -94,8 +94,8 @@ type Options struct {
 	// body, encoded and decoded, do not count. A Get that needs more memory waits for it, up to its
 	// Timeout.
 	MaxMemory int64
-	// MaxHeader limits the bytes of a response's head, interim responses included. Zero or negative
-	// means DefaultMaxHeader.
+	// MaxHeader limits the bytes of a response's head, interim responses included, and is at most
+	// 1 GiB. Zero or negative means DefaultMaxHeader.
 	MaxHeader int64
 	// MaxRatio limits the decoded bytes per byte of a compressed body, above a free allowance of
 	// 64 KiB; 0 means DefaultMaxRatio, negative means no limit.
@@ -220,6 +220,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxHeader < 0 {
 		o.MaxHeader = DefaultMaxHeader
 	}
+	o.MaxHeader = min(o.MaxHeader, 1<<30)
 	return o
 }
 

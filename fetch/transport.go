@@ -52,7 +52,10 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x := newExchange(req.Context())
 	x.quit = req.Cancel //lint:ignore SA1019 an http.Client sets it
-	x.upload.Attach(&out)
+	if out.Body != nil {
+		x.upload.Sent = x.sent
+		x.upload.Attach(&out)
+	}
 	resp, failure := c.send(x, out.WithContext(x.ctx))
 	if failure != nil {
 		x.end()

@@ -9,7 +9,11 @@ import (
 
 // Watch remembers whether a body of a request failed. The zero Watch is ready to use. Its methods are
 // safe for concurrent use.
-type Watch struct{ failed atomic.Bool }
+type Watch struct {
+	// Sent is called with the length of each piece that is read; nil means that nobody is told.
+	Sent   func(n int)
+	failed atomic.Bool
+}
 
 // Failed reports whether a body could not be read, or is not as long as its request says.
 func (w *Watch) Failed() bool { return w.failed.Load() }
@@ -44,6 +48,9 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.left -= int64(n)
+	if b.watch.Sent != nil {
+		b.watch.Sent(n)
+	}
 	length := b.known && (b.left < 0 || b.left > 0 && err == io.EOF)
 	// After Close, an error is that of a transport which reads on.
 	if (length || err != nil && err != io.EOF) && !b.closed.Load() {
