@@ -80,7 +80,7 @@ type Options struct {
 	// for at most Grace.
 	Timeout time.Duration
 	// ConnectTimeout limits each step to a connection: the name look-up, the TCP connection and the
-	// TLS handshake; 0 means DefaultConnectTimeout, negative means no limit of its own.
+	// TLS handshake; 0 means DefaultConnectTimeout, negative means that of Timeout.
 	ConnectTimeout time.Duration
 	// HeadTimeout limits the time from the request, when it is handed to the connection, to the
 	// end of the response's head; 0 means DefaultHeadTimeout, negative means no limit of its own.
@@ -205,6 +205,9 @@ func (o Options) withDefaults() Options {
 	}
 	fill(&o.Timeout, DefaultTimeout)
 	fill(&o.ConnectTimeout, DefaultConnectTimeout)
+	if o.ConnectTimeout < 0 {
+		o.ConnectTimeout = o.Timeout // net/http goes on dialing when a request is over
+	}
 	fill(&o.HeadTimeout, DefaultHeadTimeout)
 	fill(&o.MaxBody, DefaultMaxBody)
 	fill(&o.MaxMemory, DefaultMaxMemory)
