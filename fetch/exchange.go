@@ -198,6 +198,9 @@ func (x *exchange) end() {
 	defer x.mu.Unlock()
 	x.peer.leave()
 	x.peer = nil
+	if x.heads != nil {
+		x.heads.Detach()
+	}
 }
 
 // canceled returns the error of an exchange whose caller's context has ended.
