@@ -22,7 +22,7 @@ func importForever(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	a.index.limit = 7 // so that a kill may interrupt a file
+	commitAt(a, 7) // so that a kill may interrupt a file
 	paths, err := filepath.Glob(filepath.Join(os.Getenv(crashImports), "*.warc.gz"))
 	if err != nil {
 		panic(err)

@@ -39,7 +39,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func (e *world) open() {
 	e.a = openDir(e.t, e.dir, Options{MaxFile: 3000})
-	e.a.index.limit = 6
+	commitAt(e.a, 6)
 }
 
 // foreignURL is the URL of page i of a foreign file.

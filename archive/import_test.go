@@ -405,7 +405,7 @@ func TestImportDuringAppends(t *testing.T) {
 	}
 	path := foreignFile(t, "x.warc.gz", warc.EncoderOptions{Level: 1}, bodies...)
 	a := openDir(t, t.TempDir(), Options{})
-	a.index.limit = 20
+	commitAt(a, 20)
 	done := make(chan error)
 	go func() {
 		for i := range 100 {

@@ -144,7 +144,7 @@ func TestOwnNames(t *testing.T) {
 // Goroutines iterate over an archive during appends and commits.
 func TestIterationDuringAppends(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{MaxFile: 20_000})
-	a.index.limit = 15
+	commitAt(a, 15)
 	add := func(i int, at time.Time) error {
 		v := visit{fmt.Sprintf("http://%d.a.test/d/%d", i%3, i), at, 200, fmt.Sprint(i)}
 		_, err := a.Append(v.capture())

@@ -34,6 +34,13 @@ func openDir(t testing.TB, dir string, opts Options) *Archive {
 	return a
 }
 
+// commitAt sets how many entries are committed together. Opening an archive may have begun a commit.
+func commitAt(a *Archive, entries int) {
+	a.index.mu.Lock()
+	defer a.index.mu.Unlock()
+	a.index.limit = entries
+}
+
 // body reads the body of a version.
 func body(t testing.TB, a *Archive, v Version) string {
 	t.Helper()
@@ -175,7 +182,7 @@ func TestVersionsMatchModel(t *testing.T) {
 				dir := t.TempDir()
 				m := randomVisits(r, 80)
 				a := openDir(t, dir, opts)
-				a.index.limit = 7 // so that it is committed often
+				commitAt(a, 7) // so that it is committed often
 				for i, v := range m {
 					_, err := a.Append(v.capture())
 					require.NoError(t, err)
@@ -322,7 +329,7 @@ func TestRevisitOfAnotherURL(t *testing.T) {
 // Goroutines append, look up, take snapshots and verify concurrently.
 func TestConcurrentUse(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{Compressors: 3, MaxFile: 20_000})
-	a.index.limit = 20
+	commitAt(a, 20)
 	var writers, readers sync.WaitGroup
 	const each = 60
 	for g := range 3 {
