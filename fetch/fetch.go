@@ -42,6 +42,7 @@ func New(opts Options) (*Client, error) {
 		return nil, err
 	}
 	opts = opts.withDefaults()
+	opts.Dial = untraced(opts.Dial)
 	c := &Client{opts: opts, tlsConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	if opts.TLSConfig != nil {
 		c.tlsConfig = opts.TLSConfig.Clone()
@@ -196,6 +197,9 @@ var errSwitched = errors.New("server switched protocols unasked")
 
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := c.tripper.RoundTrip(req)
+	if resp == nil && err == nil {
+		err = errors.New("Options.Wrap returned neither a response nor an error")
+	}
 	if err != nil {
 		return nil, err
 	}
