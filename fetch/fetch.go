@@ -78,7 +78,7 @@ func New(opts Options) (*Client, error) {
 		}
 	}
 	if opts.MaxMemory > 0 {
-		c.budget = newBudget(opts.MaxMemory)
+		c.budget = newBudget(opts.MaxMemory, opts.MaxBody)
 	}
 	if c.tripper = (pinned{c.transport}); opts.Wrap != nil {
 		c.tripper = opts.Wrap(c.tripper)
