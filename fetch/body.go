@@ -137,7 +137,7 @@ func cutBy(ctx context.Context, over bool, err error) Kind {
 		return CutLength
 	case err == nil:
 		return Whole
-	case context.Cause(ctx) == errTime:
+	case context.Cause(ctx) == errTime, context.Cause(ctx) == errReader:
 		return CutTime
 	case context.Cause(ctx) == errSlow:
 		return CutSlow

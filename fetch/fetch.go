@@ -42,6 +42,7 @@ func New(opts Options) (*Client, error) {
 		return nil, err
 	}
 	opts = opts.withDefaults()
+	opts.Dial = untraced(opts.Dial)
 	c := &Client{opts: opts, tlsConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	if opts.TLSConfig != nil {
 		c.tlsConfig = opts.TLSConfig.Clone()

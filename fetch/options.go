@@ -80,7 +80,7 @@ type Options struct {
 	// for at most Grace.
 	Timeout time.Duration
 	// ConnectTimeout limits each step to a connection: the name look-up, the TCP connection and the
-	// TLS handshake; 0 means DefaultConnectTimeout, negative means no limit of its own.
+	// TLS handshake; 0 means DefaultConnectTimeout, negative means that of Timeout.
 	ConnectTimeout time.Duration
 	// HeadTimeout limits the time from the request, when it is handed to the connection, to the
 	// end of the response's head; 0 means DefaultHeadTimeout, negative means no limit of its own.
@@ -95,8 +95,8 @@ type Options struct {
 	// body over HTTP/2. The windows of zstd count, those of Brotli do not. A Get that needs more
 	// memory waits for it, up to its Timeout.
 	MaxMemory int64
-	// MaxHeader limits the bytes of a response's head, interim responses included. Zero or negative
-	// means DefaultMaxHeader.
+	// MaxHeader limits the bytes of a response's head, interim responses included, and is at most
+	// 1 GiB. Zero or negative means DefaultMaxHeader.
 	MaxHeader int64
 	// MaxRatio limits the decoded bytes per byte of a compressed body, above a free allowance of
 	// 64 KiB; 0 means DefaultMaxRatio, negative means no limit.
@@ -206,6 +206,9 @@ func (o Options) withDefaults() Options {
 	}
 	fill(&o.Timeout, DefaultTimeout)
 	fill(&o.ConnectTimeout, DefaultConnectTimeout)
+	if o.ConnectTimeout < 0 {
+		o.ConnectTimeout = o.Timeout // net/http goes on dialing when a request is over
+	}
 	fill(&o.HeadTimeout, DefaultHeadTimeout)
 	fill(&o.MaxBody, DefaultMaxBody)
 	fill(&o.MaxMemory, DefaultMaxMemory)
@@ -221,6 +224,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxHeader < 0 {
 		o.MaxHeader = DefaultMaxHeader
 	}
+	o.MaxHeader = min(o.MaxHeader, 1<<30)
 	return o
 }
 

@@ -107,6 +107,12 @@ func (o *Options) headers() (get, complete http.Header) {
 	return get, complete
 }
 
+// connectionFields are those that net/http checks over HTTP/2, when it is too late to tell whose fault
+// a failure is, with the values that it takes.
+var connectionFields = map[string][]string{
+	"Connection": {"", "close", "keep-alive"}, "Transfer-Encoding": {"", "chunked"}, "Upgrade": {""},
+}
+
 // checkField says what keeps a field from being sent. net/http takes the Host from the URL.
 func checkField(name string, values []string) error {
 	if !isToken(name) {
@@ -114,6 +120,10 @@ func checkField(name string, values []string) error {
 	}
 	if http.CanonicalHeaderKey(name) == "Host" {
 		return errors.New("the field Host is that of the URL")
+	}
+	allowed, ours := connectionFields[http.CanonicalHeaderKey(name)]
+	if ours && (len(values) > 1 || len(values) == 1 && !slices.Contains(allowed, strings.ToLower(values[0]))) {
+		return fmt.Errorf("the field %s is that of the connection", name)
 	}
 	for _, value := range values {
 		if !isFieldValue(value) {

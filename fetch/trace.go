@@ -86,16 +86,18 @@ func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addrs, err
 }
 
-// dial calls Options.Dial. The caller's trace sees the connections that are made, but neither it
-// nor the exchange sees requests that the function may send.
-func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	out := httpctx.WithoutTrace(ctx)
-	if x := exchangeOf(ctx); x != nil && (x.caller.ConnectStart != nil || x.caller.ConnectDone != nil) {
-		out = httpctx.WithTrace(out, &httptrace.ClientTrace{
-			ConnectStart: x.caller.ConnectStart, ConnectDone: x.caller.ConnectDone,
-		})
+// untraced returns Options.Dial. The caller's trace sees the connections that are made, but neither
+// it nor the exchange sees requests that the function may send.
+func untraced(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		out := httpctx.WithoutTrace(ctx)
+		if x := exchangeOf(ctx); x != nil && (x.caller.ConnectStart != nil || x.caller.ConnectDone != nil) {
+			out = httpctx.WithTrace(out, &httptrace.ClientTrace{
+				ConnectStart: x.caller.ConnectStart, ConnectDone: x.caller.ConnectDone,
+			})
+		}
+		return dial(out, network, addr)
 	}
-	return c.opts.Dial(out, network, addr)
 }
 
 // wroteRequest, gotFirstByte, getConn and gotConn are called by net/http.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -32,7 +33,7 @@ func (r *request) roundTrip() (*http.Response, error) {
 			body.end()
 			return nil, err
 		}
-		x := &exchange{transport: r.transport, ctx: r.Context(), host: r.host, lease: lease, start: time.Now(), body: body}
+		x := &exchange{transport: r.transport, req: r.Request, host: r.host, lease: lease, start: time.Now(), body: body}
 		resp, err := x.send(r.Request)
 		if err == nil {
 			return x.begin(resp, r.Request), nil
@@ -80,8 +81,6 @@ func (r *request) wait() (turn, error) {
 	return lease, err
 }
 
-var errCanceled = errors.New("net/http: request canceled")
-
 // cancelable returns the context of the request, which also ends when its field Cancel is closed.
 func (r *request) cancelable() (context.Context, context.CancelFunc) {
 	closed := r.Cancel // older clients set it
@@ -92,7 +91,7 @@ func (r *request) cancelable() (context.Context, context.CancelFunc) {
 	go func() {
 		select {
 		case <-closed:
-			cancel(errCanceled)
+			cancel(httpctx.Ended(r.Context(), closed))
 		case <-ctx.Done():
 		}
 	}()
