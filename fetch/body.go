@@ -36,17 +36,16 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	b := bodyReader{c: c, x: x, limit: limit, codings: content.Of(resp.Header["Content-Encoding"])}
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
-	r.buffers[0] = r.Raw
+	r.memory = &memory{b.held, [2][]byte{r.Raw}}
 	if !sameMemory(r.Raw, r.Body) {
-		r.buffers[1] = r.Body
+		r.memory.buffers[1] = r.Body
 	}
 	if b.held == nil {
 		return
 	}
-	b.held.shrink(int64(cap(r.buffers[0]) + cap(r.buffers[1])))
-	r.held = b.held
+	b.held.shrink(int64(cap(r.memory.buffers[0]) + cap(r.memory.buffers[1])))
 	// A caller who forgets Release must not starve others forever.
-	runtime.AddCleanup(r, func(held *reservation) { held.shrink(0) }, r.held)
+	runtime.AddCleanup(r.memory, func(held *reservation) { held.shrink(0) }, b.held)
 }
 
 // sameMemory reports whether two slices begin at the same byte of a buffer. Even an empty one may

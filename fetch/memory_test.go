@@ -391,3 +391,23 @@ func TestReleaseOfACutBody(t *testing.T) {
 		require.False(t, bytes.ContainsAny(third.Body, "abc"))
 	}
 }
+
+// Copies of a Response have one memory, which is recycled once.
+func TestReleaseOfACopy(t *testing.T) {
+	base := listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			s.say(fmt.Sprintf("%sContent-Length: 5000\r\n\r\n%s", ok, strings.Repeat(head[len("GET /"):len("GET /x")], 5000)))
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	for range 20 {
+		r := get(t, c, base+"/x")
+		same := *r
+		c.Release(r)
+		c.Release(&same)
+		require.Nil(t, same.Body)
+		first, second := get(t, c, base+"/a"), get(t, c, base+"/b")
+		require.Equal(t, strings.Repeat("a", 5000), string(first.Body))
+		require.Equal(t, strings.Repeat("b", 5000), string(second.Body))
+	}
+}
