@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -90,6 +91,22 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 		req.ContentLength = 10
 		_, err := c.Transport().RoundTrip(req)
 		refused(err)
+	}
+}
+
+// Hooks that return nothing fail a request, and not the server.
+func TestHooksThatReturnNothing(t *testing.T) {
+	for name, opts := range map[string]fetch.Options{
+		"Wrap": {Wrap: func(http.RoundTripper) http.RoundTripper {
+			return tripper(func(*http.Request) (*http.Response, error) { return nil, nil })
+		}},
+		"Dial": {Dial: func(context.Context, string, string) (net.Conn, error) { return nil, nil }},
+		"Dial below a proxy": {Proxy: "http://192.0.2.1:8080",
+			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, nil }},
+	} {
+		e := fails(t, newClient(t, opts), "https://127.0.0.1/")
+		require.ErrorContains(t, e, "neither", name)
+		require.True(t, e.Local(), name)
 	}
 }
 

@@ -25,16 +25,16 @@ var (
 	errAttempts = errors.New("too many attempts")
 
 	// Instead of errTime, while nobody waits for the server.
-	errReader error = ownTime{context.DeadlineExceeded}
+	errReader error = ownError{context.DeadlineExceeded}
 )
 
-// ownTime is a timeout of the client's own making.
-type ownTime struct{ error }
+// ownError is an error of the client's own making.
+type ownError struct{ error }
 
-func (e ownTime) Unwrap() error { return e.error }
+func (e ownError) Unwrap() error { return e.error }
 
 // Local is what Error.Local asks for.
-func (ownTime) Local() bool { return true }
+func (ownError) Local() bool { return true }
 
 // maxAttempts is how many requests one Get may send. net/http repeats a request if a kept-alive
 // connection turns out to be dead, or if an HTTP/2 server refuses the stream or says GOAWAY. Both

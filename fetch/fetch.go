@@ -199,6 +199,9 @@ var errSwitched = errors.New("server switched protocols unasked")
 
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := c.tripper.RoundTrip(req)
+	if resp == nil && err == nil {
+		err = errors.New("Options.Wrap returned neither a response nor an error")
+	}
 	if err != nil {
 		return nil, err
 	}

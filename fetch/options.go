@@ -160,10 +160,10 @@ func (o Options) check() error {
 	if !isFieldValue(o.UserAgent) {
 		return fmt.Errorf("fetch: control character in %q", o.UserAgent)
 	}
-	for name, values := range o.Header {
-		if err := checkField(name, values); err != nil {
-			return fmt.Errorf("fetch: %w", err)
-		}
+	if err := checkFields(o.Header); err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	for name := range o.Header {
 		if http.CanonicalHeaderKey(name) == "User-Agent" {
 			return errors.New("fetch: User-Agent in Options.Header: set Options.UserAgent")
 		}

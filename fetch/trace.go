@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http/httptrace"
 	"net/netip"
@@ -96,7 +97,11 @@ func untraced(dial dialFunc) dialFunc {
 				ConnectStart: x.caller.ConnectStart, ConnectDone: x.caller.ConnectDone,
 			})
 		}
-		return dial(out, network, addr)
+		conn, err := dial(out, network, addr)
+		if conn == nil && err == nil {
+			err = ownError{errors.New("Options.Dial returned neither a connection nor an error")}
+		}
+		return conn, err
 	}
 }
 

@@ -19,7 +19,8 @@ import (
 // body hold while it is read: then Read returns an [Error], with a Kind such as [CutLength].
 // MinRate counts the time of the server, not that of the reader; a Timeout that ends while nobody
 // reads is [Error.Local]. No limit counts the time for which a layer above holds the request back in
-// httptrace.ClientTrace.GotConn. A request without
+// httptrace.ClientTrace.GotConn. As with net/http, a body of a request whose Read blocks can hold
+// RoundTrip beyond all limits. A request without
 // Accept-Encoding is sent with the codings that c knows, and its response is decoded, as
 // http.Transport does with gzip. Fields of the Options that a request lacks, such as User-Agent,
 // are added. Redirects and cookies are left to the http.Client. A protocol cannot be switched: requests
