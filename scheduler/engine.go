@@ -19,7 +19,7 @@ type engine struct {
 	most      [kinds]uint16 // leases at a time
 	maxTasks  [kinds]uint32 // queued
 	opts      Options
-	restarted [kinds]int64 // until when unknown limiters count as visited; longAgo: no restart
+	restarted int64 // all limiters count as visited then; longAgo: no restart
 
 	now    int64  // the latest time seen
 	first  int64  // the first time seen
@@ -85,7 +85,7 @@ func (e *engine) init(o Options, seed uint64) {
 	}
 	e.opts = o
 	e.now = longAgo
-	e.restarted = [kinds]int64{longAgo, longAgo, longAgo, longAgo}
+	e.restarted = longAgo
 	e.directory.init()
 	e.wheel = wheel{timers: &e.timers, fire: e.delayPassed}
 	e.deferred = wheel{timers: &e.deferredTimers, fire: e.taskDue}
@@ -93,6 +93,14 @@ func (e *engine) init(o Options, seed uint64) {
 
 // due is when the delay of a limiter has passed; longAgo if it was never visited.
 func (e *engine) due(i uint32) *int64 { return &e.timers.at(i).due }
+
+// unvisited returns the due time of a limiter of which no visit is known.
+func (e *engine) unvisited(k kind) int64 {
+	if e.restarted == longAgo {
+		return longAgo
+	}
+	return later(e.restarted, e.delay[k])
+}
 
 // next leases a ready host together with its address and its group, and returns the number of the
 // flight. It returns 0 if no host of the given level or above is ready.

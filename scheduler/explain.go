@@ -209,7 +209,7 @@ func (e *engine) rule(i uint32) string {
 		names = [...]string{"the delay", "", "the latency", "the back-off", "the Retry-After", ""}
 	}
 	if p.extra == 0 {
-		if *e.due(i) == e.restarted[p.kind] {
+		if *e.due(i) == e.unvisited(p.kind) {
 			return "the restart"
 		}
 		return names[0]

@@ -64,7 +64,7 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	if p.extra != 0 {
 		x := e.extras.at(p.extra)
 		old := *x
-		*x = extra{owner: old.owner, start: longAgo, retry: longAgo}
+		*x = extra{owner: old.owner, start: e.restarted, retry: longAgo}
 		switch {
 		case stays:
 			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
@@ -73,8 +73,8 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		}
 		e.updateDue(i)
 	}
-	if p.extra == 0 || p.kind == aHost {
-		*due = longAgo
+	if p.extra == 0 {
+		*due = e.unvisited(p.kind)
 	}
 	if p.kind == aHost && !stays {
 		h := e.host(i)
@@ -127,9 +127,9 @@ func (e *engine) useAddr(ip netip.Addr) uint32 {
 // freshen forgets what is over about a limiter. A new one counts as visited if the Scheduler was
 // restarted.
 func (e *engine) freshen(i uint32, isNew bool) uint32 {
-	if k := e.at(i).kind; isNew && e.restarted[k] > e.now {
-		*e.due(i) = e.restarted[k]
-	} else if !isNew {
+	if isNew {
+		*e.due(i) = e.unvisited(e.at(i).kind)
+	} else {
 		e.expire(i, false)
 	}
 	return i

@@ -132,9 +132,7 @@ func (e Entry) fault() string {
 
 // restoreAll makes all limiters count as visited now, including those added later.
 func (e *engine) restoreAll() {
-	for k := range e.restarted {
-		e.restarted[k] = later(e.now, e.delay[k])
-	}
+	e.restarted = e.now
 	for half, used := range [...]uint32{e.hosts.used, e.shares.used} {
 		for i := uint32(1); i < used; i++ {
 			i := i + uint32(half)*sharedBit
