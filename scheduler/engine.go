@@ -156,9 +156,16 @@ func (e *engine) take(f *flight, which int) {
 	}
 	p := e.at(i)
 	p.out++
-	if e.most[p.kind] > 1 && e.pace(p) > 0 {
+	switch {
+	case e.most[p.kind] == 1:
+	case e.pace(p) > 0:
 		p.out |= pendingBit
 		f.pending |= 1 << which
+	default: // a delay that is learned before the request has arrived counts from now
+		*e.due(i) = e.now
+		if p.extra != 0 {
+			e.extras.at(p.extra).start = e.now
+		}
 	}
 }
 

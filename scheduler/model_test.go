@@ -379,9 +379,15 @@ func (m *model) lease(lease *scheduler.Lease[int]) (fault string) {
 }
 
 func (m *model) take(l *modelLease, kind int) {
-	if p := l.limiters[kind]; p != nil {
-		p.out++
-		l.pending[kind] = m.most(kind) > 1 && m.pace(p) > 0
+	p := l.limiters[kind]
+	if p == nil {
+		return
+	}
+	p.out++
+	if m.most(kind) > 1 {
+		if l.pending[kind] = m.pace(p) > 0; !l.pending[kind] {
+			p.start = m.now // for a delay that is learned before the request arrives
+		}
 	}
 }
 

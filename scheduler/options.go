@@ -56,7 +56,7 @@ type Options struct {
 
 	// MaxPerHost is the number of leases on a host that may be outstanding. If the host has a
 	// delay, the next lease requires that Lease.Arrived was called for all of them, and that the
-	// delay has passed since.
+	// delay has passed since. A first delay that is learned later counts from the last lease.
 	// 0 means 1, negative means unlimited (32,767).
 	MaxPerHost int
 
