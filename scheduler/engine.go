@@ -44,10 +44,12 @@ type engine struct {
 	flightTimers timers // by the numbers of flights; due is when the lease counts as lost
 	flying       chain  // of flights, in the order in which they began
 
-	hands   [2]uint32      // the last host and the last shared limiter that were swept
-	inState [ready + 1]int // hosts
-	lost    int64          // leases without Done within the timeout
-	joins   int64          // how often a host joined a waitlist; for tests
+	hands    [2]uint32      // the last host and the last shared limiter that were swept
+	delaying [2]int         // idle ones whose delay is running, in this round of sweep so far
+	delayed  [2]int         // in the last round
+	inState  [ready + 1]int // hosts
+	lost     int64          // leases without Done within the timeout
+	joins    int64          // how often a host joined a waitlist; for tests
 
 	dropped func(task uint32) // called with the task of a lost lease, before it is released
 }

@@ -18,9 +18,13 @@ func (e *engine) sweep() {
 		for range min(sweepBatch, used) {
 			if *hand++; *hand >= used {
 				*hand = 1
+				e.delayed[half], e.delaying[half] = e.delaying[half], 0
 			}
 			i := *hand + uint32(half)*sharedBit
 			if p := e.at(i); p.state == idle {
+				if *e.due(i) > e.now {
+					e.delaying[half]++
+				}
 				e.sweepOne(i, p)
 			}
 		}
@@ -28,7 +32,7 @@ func (e *engine) sweep() {
 }
 
 func (e *engine) sweepOne(i uint32, p *limiter) {
-	noRoom := e.inState[idle] > e.opts.MaxIdleHosts
+	noRoom := e.inState[idle]-e.delayed[0] > e.opts.MaxIdleHosts // the delayed ones cannot make room
 	if p.kind != aHost {
 		noRoom = e.shared(i).hosts == 0 && e.known[anIPv4]+e.known[anIPv6] > e.opts.MaxIdleHosts
 	}

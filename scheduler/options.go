@@ -85,8 +85,9 @@ type Options struct {
 	// Zero or negative means that only MaxQueue applies.
 	MaxGroupQueue int
 
-	// MaxIdleHosts bounds the idle hosts that are kept for their settings by SetHost. If more
-	// addresses than that are known, those of no host are not kept for their failures.
+	// MaxIdleHosts bounds the idle hosts that are kept for their settings by SetHost and for their
+	// failures. Hosts whose delay has not passed do not count: all are kept. If more addresses than
+	// that are known, those of no host are not kept for their failures.
 	// 0 means DefaultMaxIdleHosts, negative means unlimited.
 	MaxIdleHosts int
 
