@@ -255,9 +255,12 @@ func (e *engine) end(f *flight, r report) {
 			continue
 		}
 		e.leave(f, which)
-		if r.skipped {
+		switch {
+		case r.skipped:
 			e.settle(i)
-		} else {
+		case f.spent: // its outcome is not known
+			e.charge(i, f.start)
+		default:
 			e.applyOutcome(i, *f, r)
 		}
 	}
@@ -274,8 +277,9 @@ func (e *engine) spend(n uint32) {
 	}
 	host := f.limiters[theHost]
 	e.extraOf(host).spent++
+	f.spent = true
 	e.end(f, report{skipped: !f.started, start: longAgo, retry: longAgo})
-	f.spent, f.limiters = true, [3]uint32{theHost: host}
+	f.limiters = [3]uint32{theHost: host}
 }
 
 // startTimeout starts the timeout of a flight.
