@@ -42,7 +42,7 @@ type engine struct {
 
 	flights      slab[flight]
 	flightTimers timers // by the numbers of flights; due is when the lease counts as lost
-	flying       chain  // of flights, in the order in which they began
+	flying       chain  // of flights, in the order in which their timeouts began
 
 	hands    [2]uint32      // the last host and the last shared limiter that were swept
 	delaying [2]int         // idle ones whose delay is running, in this round of sweep so far
@@ -61,6 +61,7 @@ type flight struct {
 	start    int64  // when the request reached the server, as far as known
 	limiters [3]uint32
 	task     uint32 // 0 if it was given by Wait
+	waits    uint32 // calls of Wait by its holder; during these it has no timeout and is not in flying
 	pending  uint8  // a bit for each limiter whose pendingBit it has set
 	started  bool   // Arrived was called
 	spent    bool   // it has given its turn back, and only keeps its task
@@ -232,7 +233,7 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 // release ends a flight. The caller must release its task.
 func (e *engine) release(n uint32, r report) {
 	f := *e.flights.at(n)
-	e.flying.remove(&e.flightTimers, n)
+	e.stopTimeout(n)
 	e.flights.release(n)
 	e.flightTimers[0].release(n)
 	e.host(f.limiters[theHost]).used = e.stamp()
@@ -267,11 +268,11 @@ func (e *engine) end(f *flight, r report) {
 }
 
 // spend gives back the turn of a flight, before its holder waits for another one. The flight keeps
-// its task, and its timeout starts again.
+// its task. Its timeout stops, since its holder is known to be there, until waited is called.
 func (e *engine) spend(n uint32) {
+	e.stopTimeout(n)
 	f := e.flights.at(n)
-	e.flying.remove(&e.flightTimers, n)
-	e.startTimeout(n)
+	f.waits++
 	if f.spent {
 		return
 	}
@@ -280,6 +281,21 @@ func (e *engine) spend(n uint32) {
 	f.spent = true
 	e.end(f, report{skipped: !f.started, start: longAgo, retry: longAgo})
 	f.limiters = [3]uint32{theHost: host}
+}
+
+// waited is called when the holder of a flight no longer waits.
+func (e *engine) waited(n uint32) {
+	f := e.flights.at(n)
+	if f.waits--; f.waits == 0 {
+		e.startTimeout(n)
+	}
+}
+
+// stopTimeout is the inverse of startTimeout.
+func (e *engine) stopTimeout(n uint32) {
+	if e.flights.at(n).waits == 0 {
+		e.flying.remove(&e.flightTimers, n)
+	}
 }
 
 // startTimeout starts the timeout of a flight.

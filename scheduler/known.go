@@ -52,16 +52,19 @@ func (e *engine) sweepOne(i uint32, p *limiter) {
 	}
 }
 
-// expire forgets the last visit of an unused limiter if its delay has passed, and reports whether
-// it has. A host's settings and failures are kept for a day, and so are an address's failures, unless
-// there is no room.
+// expire forgets the last visit of an unused limiter if its delay has passed, of a host a minute
+// later, and reports whether it has. A host's settings and failures are kept for a day, and so are an
+// address's failures, unless there is no room.
 func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	p := e.at(i)
 	if p.state != idle || p.out > 0 || p.tasks > 0 {
 		return false
 	}
-	due := e.due(i)
-	if *due > e.now || p.extra != 0 && e.extras.at(p.extra).spent > 0 {
+	due, known := e.due(i), int64(0)
+	if p.kind == aHost && !noRoom && *due != longAgo {
+		known = afterthought
+	}
+	if later(*due, known) > e.now || p.extra != 0 && e.extras.at(p.extra).spent > 0 {
 		return false
 	}
 	stays := p.kind == aHost && !noRoom && !e.isStale(e.host(i))
@@ -87,6 +90,10 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	}
 	return true
 }
+
+// afterthought is for how long after its delay the last visit of a host is remembered, for a longer
+// delay that is only found out by then: the Crawl-delay in a robots.txt whose body took long.
+const afterthought = int64(time.Minute)
 
 // retention is how long the settings and failures of an idle host are kept: a day, the maximum age
 // of a cached robots.txt (RFC 9309, section 2.4).

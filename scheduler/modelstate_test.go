@@ -16,7 +16,7 @@ func (m *model) forget() {
 	tasks, hosts := make(map[any]bool), make(map[any]bool)
 	stamp := func(t time.Time) int64 { return int64(t.Sub(m.first)) >> 30 }
 	for name, h := range m.hosts {
-		if len(h.queue) == 0 && m.over(&h.modelLimiter) {
+		if len(h.queue) == 0 && h.out == 0 && !m.delayed(&h.modelLimiter).Add(time.Minute).After(m.now) {
 			old := h.modelLimiter
 			h.modelLimiter = m.fresh(host)
 			h.wanted, h.asked, h.failures = old.wanted, old.asked, old.failures

@@ -96,6 +96,20 @@ func TestRestoreIntoASchedulerInUse(t *testing.T) {
 
 // TestAllAfterTheDelay calls All after the delay of an exceptional visit to a has passed. What made
 // it exceptional still counts for the next visit, which is in flight or about to start.
+// TestRestoreAllTwice, at one time and at a later one. What was added in between counts as visited.
+func TestRestoreAllTwice(t *testing.T) {
+	s := scheduler.New[int](scheduler.Options{HostDelay: 5 * time.Second})
+	for i, host := range []string{"a", "b", "c"} {
+		require.NoError(t, s.Restore(scheduler.Entry{}, start.Add(time.Duration(i/2)*time.Second)))
+		require.NoError(t, s.Add(scheduler.Task[int]{Host: host}))
+	}
+	for _, host := range []string{"a", "b", "c"} {
+		require.True(t, start.Add(6*time.Second).Equal(s.Explain(host).Until), host)
+	}
+	lease, _ := s.TryNext(start.Add(6*time.Second - 1))
+	require.Nil(t, lease)
+}
+
 func TestAllAfterTheDelay(t *testing.T) {
 	later := start.Add(time.Hour)
 	for name, tt := range map[string]struct {

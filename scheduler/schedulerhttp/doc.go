@@ -30,7 +30,9 @@
 // context include the wait. If the host cannot be visited before the deadline, the request fails
 // immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited.
 // To limit only the response time, set ResponseHeaderTimeout and similar fields of the
-// [http.Transport] below.
+// [http.Transport] below. Or pass, in the request's context under the key struct{ Pause struct{} }{},
+// a func() (resume func()): the Transport calls it before each wait, and what it returns after that.
+// Package robots/robotshttp does this, so that the wait for a robots.txt has no limit of its own.
 //
 // # Crawl-delay
 //

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 		}
 	}()
 	sent := r.WithContext(x.traced(ctx))
+	rename(sent, x.host)
 	if x.body != nil {
 		sent.Body = x.body
 	}
@@ -64,6 +66,24 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 		resp.Request = r
 	}
 	return resp, err
+}
+
+// rename sends a request to the host that it has waited for. net/http has other tables for
+// international names, by which one may lead to another host. It requires that r is a copy.
+func rename(r *http.Request, host string) {
+	isForeign := func(c rune) bool { return c >= 0x80 }
+	if !strings.ContainsFunc(r.URL.Hostname(), isForeign) || strings.ContainsFunc(host, isForeign) {
+		return
+	}
+	u := *r.URL
+	u.Host = host
+	if port := r.URL.Port(); port != "" {
+		u.Host += ":" + port
+	}
+	if r.Host == r.URL.Host {
+		r.Host = u.Host
+	}
+	r.URL = &u
 }
 
 var errNothing = errors.New(

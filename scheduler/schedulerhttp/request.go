@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -73,6 +74,9 @@ func (r *request) wait() (turn, error) {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, most-r.waited)
 		defer stop()
+	}
+	if pause, ok := ctx.Value(httpctx.Pause{}).(func() (resume func())); ok {
+		defer pause()()
 	}
 	began := time.Now()
 	lease, err := r.transport.turns.wait(ctx, r.host)

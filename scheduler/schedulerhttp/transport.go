@@ -114,8 +114,8 @@ func (t *Transport) CloseIdleConnections() {
 }
 
 // RoundTrip sends the request when its host may be visited, and also its address if that is known.
-// The host is that of the URL, whatever the field Host says. RoundTrip does not change the request.
-// Schemes other than http and https are left to the base.
+// The host is that of the URL, whatever the field Host says; the base gets a name in ASCII. RoundTrip
+// does not change the request. Schemes other than http and https are left to the base.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL == nil || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return t.base.RoundTrip(r)
