@@ -45,8 +45,9 @@ type Options struct {
 
 	// MaxRetryAfter bounds how long a Retry-After is obeyed, counted from the end of the visit; up
 	// to a tenth is added as for Backoff. An address is closed for its other hosts as well, but for
-	// a minute at most, twice as long after each failure there, and half as long after each
-	// success. 0 means DefaultMaxRetryAfter, negative means unlimited.
+	// a minute at most, and twice as long for each failure there after the first that Backoff
+	// counts: half an hour after six. Without back-off it remains a minute.
+	// 0 means DefaultMaxRetryAfter, negative means unlimited.
 	MaxRetryAfter time.Duration
 
 	// LeaseTimeout is the time after which a lease without Done counts as lost. It then ends as a
