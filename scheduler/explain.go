@@ -273,7 +273,7 @@ type Stats struct {
 	Idle    int // hosts with nothing to do now
 	Waiting int // hosts with tasks that wait for their delay, their address or their group
 	Ready   int // hosts that could be leased now
-	Leased  int // hosts with as many leases as they may have
+	Leased  int // hosts with as many leases as they may have, or with leases and no more tasks
 
 	Out   int   // outstanding leases
 	Given int64 // leases so far

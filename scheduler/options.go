@@ -77,7 +77,8 @@ type Options struct {
 	// Zero or negative means that only MaxQueue applies.
 	MaxHostQueue int
 
-	// MaxAddrQueue bounds the queued tasks of all hosts of one address.
+	// MaxAddrQueue bounds the queued tasks of all hosts of one address. Like the other bounds it is
+	// one of Add: a host whose tasks are queued already may move to a full address.
 	// Zero or negative means that only MaxQueue applies.
 	MaxAddrQueue int
 
