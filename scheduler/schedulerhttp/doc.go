@@ -16,8 +16,10 @@
 // responses lengthen the delay, and Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
-// request is not written, and waits for the address as well. Behind an HTTP proxy addresses are
-// unknown, and only the delay of the host applies.
+// request is not written, and waits for the address as well. So a host that is new costs its address
+// one connection without a request; a TLS handshake that fails is a visit. To connect not even once
+// ahead of time, resolve the names before and call [Transport.SetHost]. Behind an HTTP proxy addresses
+// are unknown, and only the delay of the host applies.
 //
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
 // answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,

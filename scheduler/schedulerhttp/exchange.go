@@ -32,6 +32,7 @@ type exchange struct {
 	lease    turn
 	named    string     // host:port of the server or the proxy of the next connection
 	dialing  bool       // the RoundTripper below looks for a connection
+	dialed   netip.Addr // of the server, if a connection to it was made
 	conn     net.Conn   // the one that may be written to; nil if there is none
 	granted  bool       // the lease is used, since something may have been written
 	answered bool       // a response has begun
@@ -105,7 +106,11 @@ func (x *exchange) fail(err error) error {
 		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
 	}
 	o.Skipped = o.Skipped && !x.granted
+	granted, addr := x.granted, x.dialed
 	x.mu.Unlock()
+	if !granted && addr.IsValid() {
+		x.lease.Reach(addr) // the handshake has failed, which was a visit as well
+	}
 	x.end(o)
 	return err
 }
@@ -121,6 +126,7 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 			defer x.mu.Unlock()
 			x.named, x.dialing = hostPort, true
 		},
+		ConnectDone:          x.connectDone,
 		GotConn:              x.gotConn,
 		WroteHeaders:         x.wroteHeaders,
 		GotFirstResponseByte: x.gotFirstByte,
@@ -148,6 +154,16 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 		}
 	}
 	return httptrace.WithClientTrace(httpctx.WithTrace(ctx, &rest), trace)
+}
+
+// connectDone records the address of a server, which gotConn does not get if the TLS handshake fails.
+func (x *exchange) connectDone(_, addr string, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	host, _, _ := net.SplitHostPort(x.named)
+	if to, _ := netip.ParseAddrPort(addr); err == nil && hostOf(host) == x.host {
+		x.dialed = to.Addr().Unmap()
+	}
 }
 
 func (x *exchange) wasGranted() bool {

@@ -79,7 +79,9 @@ func NewTransport(base http.RoundTripper, o scheduler.Options) *Transport {
 // Over returns a Transport whose requests wait for the hosts of a queue, which are named as in
 // [http.Request].URL, in lower case and ASCII. Use it for what a crawler needs besides the pages
 // that it has queued, such as robots.txt. A caller that holds a lease makes its requests with the
-// context of that, see [scheduler.Lease.Context]; it would wait for itself otherwise.
+// context of that, see [scheduler.Lease.Context]; it would wait for itself otherwise. Call Over once
+// for a queue, and With for further Transports: what the ports of a host ask for as a Crawl-delay is
+// not known to another Over, which shortens it.
 func Over[T any](base http.RoundTripper, s *scheduler.Scheduler[T]) *Transport {
 	t := &Transport{turns: queue[T]{s}, kept: newMemory()}
 	return t.With(base)
