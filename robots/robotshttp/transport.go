@@ -155,7 +155,7 @@ func withoutDots(page string) (resolved string, differs bool) {
 func (t *Transport) load(ctx context.Context, page string) (rules robotstxt.Rules, err error) {
 	for {
 		rules, err = t.cache.Load(ctx, page)
-		if failed, ok := errors.AsType[*attemptError](err); !ok || failed.by == t {
+		if failed := (*attemptError)(nil); !errors.As(err, &failed) || failed.by == t {
 			return rules, err
 		}
 	}
