@@ -147,10 +147,11 @@ func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 	var since atomic.Pointer[time.Time] // when it last did
 	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
 		GetConn:      func(string) { tried.Store(true) },
-		ConnectStart: func(string, string) { since.Store(new(time.Now())) },
+		ConnectStart: func(string, string) { now := time.Now(); since.Store(&now) },
 		GotConn:      func(httptrace.GotConnInfo) { tried.Store(false) },
 		WroteHeaders: func() {
-			since.Store(new(time.Now()))
+			now := time.Now()
+			since.Store(&now)
 			tried.Store(true)
 		},
 	}), http.MethodGet, req.URL, nil)
