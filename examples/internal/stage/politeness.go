@@ -240,12 +240,13 @@ func (p *Politeness) Append(dst []byte) ([]byte, error) {
 // before the damage. In any case, even without a state, hosts count as just visited: the visits
 // before a crash are not recorded.
 func (p *Politeness) Restore(state []byte) error {
-	if err := p.Queue.Restore(scheduler.Entry{}, time.Now()); err != nil {
+	now := time.Now() // one for all, as each new time costs a look at all hosts
+	if err := p.Queue.Restore(scheduler.Entry{}, now); err != nil {
 		return err
 	}
 	for entry, err := range Entries[scheduler.Entry](state) {
 		if err == nil {
-			err = p.Queue.Restore(entry, time.Now())
+			err = p.Queue.Restore(entry, now)
 		}
 		if err != nil {
 			return err
