@@ -122,8 +122,9 @@ func (f *Frontier) Fetched(id uint32, links []uint32) {
 
 // enter marks a node as fetched.
 func (f *Frontier) enter(id uint32) {
-	f.withdraw(id)
 	n := &f.nodes[id]
+	waited := n.state&queued != 0
+	f.withdraw(id)
 	n.state |= fetched
 	n.next = always
 	put := 1.0
@@ -140,6 +141,9 @@ func (f *Frontier) enter(id uint32) {
 			f.admit()
 		}
 		f.hosts.enter(n.host)
+	}
+	if waited { // it was fetched by another route, a redirect
+		f.wake(n.host)
 	}
 }
 

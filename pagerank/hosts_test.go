@@ -99,7 +99,8 @@ func TestBusyHostsCostNothing(t *testing.T) {
 	require.Zero(t, pending(f))
 }
 
-// TestEveryIdIsHandedOutOnce crawls with hosts that are busy for a while after each fetch.
+// TestEveryIdIsHandedOutOnce crawls with hosts that are busy for a while after each fetch. Some pages redirect
+// to one that waits, perhaps on another host.
 func TestEveryIdIsHandedOutOnce(t *testing.T) {
 	for seed := range uint64(10) {
 		g := testWeb(500, seed)
@@ -109,6 +110,7 @@ func TestEveryIdIsHandedOutOnce(t *testing.T) {
 		until := map[uint32]int{}
 		seen := map[uint32]bool{}
 		for now := 0; pending(f) > 0; now++ {
+			require.Less(t, now, 100_000, "stuck")
 			for host, end := range until {
 				if end == now {
 					delete(until, host)
@@ -124,6 +126,10 @@ func TestEveryIdIsHandedOutOnce(t *testing.T) {
 			seen[id] = true
 			until[id%13] = now + 1 + r.IntN(20)
 			f.Fetched(id, g.Links(id))
+			if to := r.Uint32N(500); to%8 == 0 && !seen[to] && f.Score(to) > 0 {
+				seen[to] = true
+				f.Fetched(to, g.Links(to))
+			}
 		}
 		require.Len(t, seen, len(crawl(New(Options{Cutoff: DL1}), g, 0)), "seed %d", seed)
 		requireLaw(t, f)
@@ -285,6 +291,27 @@ func TestADroppedIdWakesTheNext(t *testing.T) {
 	require.False(t, ok)
 	f.Drop(3)
 	require.Equal(t, 2, f.Stats().Aside, "a busy host waits for Release")
+}
+
+// TestAPageFetchedByRedirectWakesTheNext has a page of another host redirect to the id that Release put
+// back: no visit of its own will end.
+func TestAPageFetchedByRedirectWakesTheNext(t *testing.T) {
+	f := New(Options{Cutoff: DL1, Host: tenPerHost})
+	f.Fetched(0, []uint32{11, 12, 13})
+	_, ok := f.NextReady(func(uint32) bool { return false })
+	require.False(t, ok)
+	f.Release(1)
+	f.Fetched(11, nil)
+	requireLaw(t, f)
+	id, ok := f.NextReady(func(uint32) bool { return true })
+	require.True(t, ok)
+	require.Equal(t, uint32(12), id)
+	f.NextReady(func(uint32) bool { return false }) // nothing is queued, and the host is not busy
+	f.Fetched(12, nil)                              // the visit is not over
+	_, ok = f.Next()
+	require.False(t, ok)
+	f.Release(1)
+	require.Equal(t, []uint32{13}, upcoming(f, 9))
 }
 
 // TestDroppingAndDiscoveringTakesNoMemory does both many times to one id, in the queue and aside.
