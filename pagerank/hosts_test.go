@@ -126,7 +126,7 @@ func TestEveryIdIsHandedOutOnce(t *testing.T) {
 			seen[id] = true
 			until[id%13] = now + 1 + r.IntN(20)
 			f.Fetched(id, g.Links(id))
-			if to := r.Uint32N(500); to%8 == 0 && !seen[to] && f.Score(to) > 0 {
+			if to := r.Uint32N(500); !seen[to] && f.Score(to) > 0 {
 				seen[to] = true
 				f.Fetched(to, g.Links(to))
 			}
