@@ -43,7 +43,7 @@ func New(opts Options) *Frontier {
 		f.cleaner.Host = f.hostOf
 	}
 	if f.blends() {
-		f.hosts.weights = []float32{1}
+		f.hosts.weights = []float32{0}
 		f.hosts.fetched = []uint32{0}
 		f.hosts.cash = grown(f.hosts.cash, min(opts.Capacity, opts.Limit))
 	}

@@ -359,17 +359,17 @@ func TestHighHostNumbersTakeLittle(t *testing.T) {
 
 // TestHostNumbersThatAreReachedLater counts pages of hosts beyond the tables, which then grow.
 func TestHostNumbersThatAreReachedLater(t *testing.T) {
-	h := hosts{weights: []float32{1}, fetched: []uint32{0}}
+	h := hosts{weights: []float32{0}, fetched: []uint32{0}}
 	late := []uint32{100_000, 300_000, math.MaxUint32 - 1}
 	for _, host := range late {
 		for range 3 {
-			h.cover(host)
+			h.meet(host)
 			h.enter(host)
 		}
 	}
 	require.Len(t, h.weights, 1)
-	for host := uint32(1); host < 200_000; host *= 2 {
-		h.cover(host)
+	for host := uint32(1); host < 90_000; host++ {
+		h.meet(host)
 		for _, host := range late {
 			require.Equal(t, discount(3), h.weight(host))
 		}
@@ -380,4 +380,19 @@ func TestHostNumbersThatAreReachedLater(t *testing.T) {
 	require.Contains(t, h.far, late[2])
 	h.enter(100_000)
 	require.Equal(t, discount(4), h.weight(100_000))
+}
+
+// TestHostNumbersThatAreHashesTakeLittle has each page on a host of its own.
+func TestHostNumbersThatAreHashesTakeLittle(t *testing.T) {
+	h := hosts{weights: []float32{0}, fetched: []uint32{0}}
+	for page := range uint32(300_000) {
+		host := page * 0x9e3779b1
+		h.meet(host)
+		h.enter(host)
+		require.LessOrEqual(t, cap(h.weights), 2*(fewHosts+hostRoom*int(page+1)))
+	}
+	require.Equal(t, 300_000, h.met)
+	for page := range uint32(300_000) {
+		require.Equal(t, discount(1), h.weight(page*0x9e3779b1))
+	}
 }
