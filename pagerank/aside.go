@@ -139,8 +139,8 @@ func (f *Frontier) unpark(n *node) {
 	f.lots.parked--
 }
 
-// promote moves an id that is aside to the bucket for a higher level.
-func (f *Frontier) promote(n *node, level uint16, id uint32) {
+// relocate moves an id that is aside to the bucket for another level.
+func (f *Frontier) relocate(n *node, level uint16, id uint32) {
 	n.next = level + 1
 	f.enlist(f.lots.byHost[n.host], n, id)
 }

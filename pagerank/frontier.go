@@ -57,8 +57,8 @@ func New(opts Options) *Frontier {
 }
 
 // Discover queues id with its current score, 0 for a seed. An id that was returned by Next and
-// could not be fetched is queued again. A queued id gets a new place if Options.Score is set. A
-// fetched id is ignored.
+// could not be fetched is queued again. A queued id, or one set aside, gets a new place if
+// Options.Score is set. A fetched id is ignored.
 func (f *Frontier) Discover(id uint32) {
 	if f.beyond(id) {
 		return
@@ -76,6 +76,10 @@ func (f *Frontier) Discover(id uint32) {
 		if level := f.level(id); level+1 != n.next {
 			f.queue.move(n, level, id)
 			f.sweep()
+		}
+	case n.state&aside != 0 && f.opts.Score != nil:
+		if level := f.level(id); level+1 != n.next {
+			f.relocate(n, level, id)
 		}
 	}
 }
