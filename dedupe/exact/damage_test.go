@@ -137,9 +137,11 @@ func TestDamageAfterOpen(t *testing.T) {
 // TestAStrayFileOfTheHighestNumber must not make the next file have number 0, which stands for none.
 func TestAStrayFileOfTheHighestNumber(t *testing.T) {
 	fs := vfs.NewMem()
-	require.NoError(t, mustOpen(t, fs, Options{Memory: tiny}).Close())
-	fs.Put(segmentName(math.MaxUint64), []byte("x"))
 	s := mustOpen(t, fs, Options{Memory: tiny})
+	add(t, s, "first")
+	require.NoError(t, s.Close())
+	fs.Put(segmentName(math.MaxUint64), []byte("x"))
+	s = mustOpen(t, fs, Options{Memory: tiny})
 	n := 0
 	for ; s.Stats().Sweeps == 0; n++ {
 		add(t, s, page(n))
