@@ -56,8 +56,8 @@ func TestErrorsTellWhoseFaultItIs(t *testing.T) {
 				begun := time.Now()
 				_, err := r.LookupNetIP(t.Context(), "ip", "a.test")
 				require.Equal(t, tt.took, time.Since(begun))
-				dns, ok := errors.AsType[*net.DNSError](err)
-				require.True(t, ok, "%v", err)
+				var dns *net.DNSError
+				require.ErrorAs(t, err, &dns)
 				require.Equal(t, tt.notFound, dns.IsNotFound, "%v", err)
 				require.Equal(t, tt.failure, errors.Is(err, resolve.ErrServerFailure), "%v", err)
 				require.Equal(t, tt.unreached, errors.Is(err, resolve.ErrUnreachable), "%v", err)
@@ -84,7 +84,8 @@ func TestFailuresAreCachedBriefly(t *testing.T) {
 		for range 100 {
 			_, err := r.LookupNetIP(t.Context(), "ip", "a.test")
 			require.ErrorIs(t, err, resolve.ErrServerFailure)
-			dns, _ := errors.AsType[*net.DNSError](err)
+			var dns *net.DNSError
+			require.ErrorAs(t, err, &dns)
 			require.True(t, dns.IsTemporary)
 			require.False(t, dns.IsNotFound)
 			_, known := r.Cached("a.test")
@@ -161,7 +162,8 @@ func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
 					}
 					_, err := r.LookupNetIP(t.Context(), other, "a.test")
 					require.ErrorIs(t, err, resolve.ErrServerFailure)
-					dns, _ := errors.AsType[*net.DNSError](err)
+					var dns *net.DNSError
+					require.ErrorAs(t, err, &dns)
 					require.False(t, dns.IsNotFound)
 					require.True(t, dns.IsTemporary)
 				}

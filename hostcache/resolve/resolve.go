@@ -362,9 +362,9 @@ func (r *Resolver) ask(ctx context.Context, name string) (found finding, err err
 	default:
 		return r.askServers(ctx, c, name)
 	}
-	dns, isDNS := errors.AsType[*net.DNSError](err)
-	_, isAddr := errors.AsType[*net.AddrError](err) // "no suitable address"
-	if isDNS && dns.IsNotFound || isAddr || err == nil && len(found.addrs) == 0 {
+	var dns *net.DNSError
+	var addr *net.AddrError // "no suitable address"
+	if errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &addr) || err == nil && len(found.addrs) == 0 {
 		err = errNotFound
 	}
 	return found, err
@@ -391,7 +391,7 @@ func (r *Resolver) askServers(ctx context.Context, c *config, name string) (find
 
 // dnsError returns the error of a look-up in package net's form.
 func dnsError(host string, err error) error {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+	if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
 		return dns
 	}
 	e := &net.DNSError{Err: err.Error(), Name: host, UnwrapErr: err}

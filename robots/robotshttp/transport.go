@@ -117,7 +117,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *Transport) load(ctx context.Context, page string) (rules robotstxt.Rules, err error) {
 	for {
 		rules, err = t.cache.Load(ctx, page)
-		if failed, ok := errors.AsType[*attemptError](err); !ok || failed.by == t {
+		if failed := (*attemptError)(nil); !errors.As(err, &failed) || failed.by == t {
 			return rules, err
 		}
 	}

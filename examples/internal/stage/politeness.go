@@ -151,12 +151,13 @@ func (p *Politeness) Pace(host string, took time.Duration) time.Duration {
 
 // Outcome starts the delays at the first byte of the response: by then the server has seen the
 // request, so no two requests can arrive closer than the delay. They start earlier if the time that
-// a request takes to arrive is known.
-func (p *Politeness) Outcome(resp *fetch.Response) scheduler.Outcome {
+// a request takes to arrive is known. After the answer of a bot wall the host gets a back-off: more
+// requests make a wall higher.
+func (p *Politeness) Outcome(resp *fetch.Response, walled bool) scheduler.Outcome {
 	p.ports.Answered(resp.URL)
 	o := scheduler.Outcome{
 		Start: resp.FirstByte, Took: resp.Wait(), Status: resp.Status,
-		Failed: Wall(resp) != "", // the host gets a back-off: more requests make a wall higher
+		Failed: walled,
 	}
 	if p.Overrides.Of(weburl.Host(resp.URL)).Concurrency > 1 {
 		o.Took = 0 // other requests do not wait for its slow pages
