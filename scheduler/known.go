@@ -18,9 +18,13 @@ func (e *engine) sweep() {
 		for range min(sweepBatch, used) {
 			if *hand++; *hand >= used {
 				*hand = 1
+				e.delayed[half], e.delaying[half] = e.delaying[half], 0
 			}
 			i := *hand + uint32(half)*sharedBit
 			if p := e.at(i); p.state == idle {
+				if *e.due(i) > e.now {
+					e.delaying[half]++
+				}
 				e.sweepOne(i, p)
 			}
 		}
@@ -28,7 +32,7 @@ func (e *engine) sweep() {
 }
 
 func (e *engine) sweepOne(i uint32, p *limiter) {
-	noRoom := e.inState[idle] > e.opts.MaxIdleHosts
+	noRoom := e.inState[idle]-e.delayed[0] > e.opts.MaxIdleHosts // the delayed ones cannot make room
 	if p.kind != aHost {
 		noRoom = e.shared(i).hosts == 0 && e.known[anIPv4]+e.known[anIPv6] > e.opts.MaxIdleHosts
 	}
@@ -67,7 +71,7 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	if p.extra != 0 {
 		x := e.extras.at(p.extra)
 		old := *x
-		*x = extra{owner: old.owner, start: longAgo, retry: longAgo}
+		*x = extra{owner: old.owner, start: e.restarted, retry: longAgo}
 		switch {
 		case stays:
 			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
@@ -76,8 +80,8 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		}
 		e.updateDue(i)
 	}
-	if p.extra == 0 || p.kind == aHost {
-		*due = longAgo
+	if p.extra == 0 {
+		*due = e.unvisited(p.kind)
 	}
 	if p.kind == aHost && !stays {
 		h := e.host(i)
@@ -134,9 +138,9 @@ func (e *engine) useAddr(ip netip.Addr) uint32 {
 // freshen forgets what is over about a limiter. A new one counts as visited if the Scheduler was
 // restarted.
 func (e *engine) freshen(i uint32, isNew bool) uint32 {
-	if k := e.at(i).kind; isNew && e.restarted[k] > e.now {
-		*e.due(i) = e.restarted[k]
-	} else if !isNew {
+	if isNew {
+		*e.due(i) = e.unvisited(e.at(i).kind)
+	} else {
 		e.expire(i, false)
 	}
 	return i

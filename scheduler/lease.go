@@ -65,7 +65,7 @@ func (l *Lease[T]) Done(o Outcome) { l.giveBack(o, false, time.Time{}) }
 
 // Requeue is Done, and also enqueues the task again, behind the others of its host and priority.
 // notBefore is the earliest time of its next lease, and may be zero. Requeue works even if the
-// queue is full.
+// queue is full, but not once the lease is lost, and its task with it: see Stats.Lost.
 func (l *Lease[T]) Requeue(o Outcome, notBefore time.Time) { l.giveBack(o, true, notBefore) }
 
 func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {

@@ -134,13 +134,10 @@ func (e Entry) fault() string {
 // restoreAll makes all limiters count as visited now, including those added later. That it looks at
 // every limiter at most once at a time bounds the cost of a file with many such entries.
 func (e *engine) restoreAll() {
-	if e.allAt == e.now {
+	if e.restarted == e.now {
 		return
 	}
-	e.allAt = e.now
-	for k := range e.restarted {
-		e.restarted[k] = later(e.now, e.delay[k])
-	}
+	e.restarted = e.now
 	for half, used := range [...]uint32{e.hosts.used, e.shares.used} {
 		for i := uint32(1); i < used; i++ {
 			i := i + uint32(half)*sharedBit

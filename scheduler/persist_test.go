@@ -283,3 +283,21 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// TestRestoreAndADelayLearnedLater: a delay that is longer than the default counts from the restart
+// as well, however late it is learned.
+func TestRestoreAndADelayLearnedLater(t *testing.T) {
+	slow := scheduler.Host{CrawlDelay: time.Minute}
+	for _, first := range []scheduler.Host{{}, {Addr: here}, {CrawlDelay: 6 * time.Second}} {
+		for _, after := range []time.Duration{4 * time.Second, 10 * time.Second} {
+			s := restored(t, []scheduler.Entry{{}}, start)
+			if first != (scheduler.Host{}) {
+				require.NoError(t, s.SetHost("a", first))
+			}
+			s.TryNext(start.Add(after))
+			add(t, s, job{scheduler.Task[string]{Host: "a", Item: "a1"}, slow})
+			_, wait := s.TryNext(start.Add(after))
+			require.Equal(t, time.Minute, after+wait, "%+v", first)
+		}
+	}
+}

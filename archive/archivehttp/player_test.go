@@ -100,7 +100,20 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 		resp, text, err := call(recording, r.method, server.URL+r.path, r.body, r.fields...)
 		want = append(want, answer{resp, text, err})
 	}
+	chunks := func(text string) *http.Request {
+		req, err := http.NewRequest("POST", server.URL+"/chunks", io.MultiReader(strings.NewReader(text)))
+		require.NoError(t, err)
+		return req
+	}
+	resp, err := recording.Do(chunks("one"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
 	server.Close()
+	resp, err = playing.Do(chunks("one"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	_, err = playing.Do(chunks("two"))
+	require.ErrorIs(t, err, archivehttp.ErrNotRecorded)
 	for i, r := range requests {
 		one := want[i]
 		resp, text, err := call(playing, r.method, server.URL+r.path, r.body, r.fields...)

@@ -4,8 +4,12 @@ package httpctx
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/cause"
 )
 
 // EncodedBody is the key of a func(*http.Response) io.Writer, by which a layer gets bodies as they
@@ -21,6 +25,27 @@ type (
 	Pause       = struct{ Pause struct{} }
 	Yield       = struct{ Yield struct{} }
 )
+
+// ErrCanceled is the error of a request whose field Cancel was closed, in the words of net/http.
+var ErrCanceled = errors.New("net/http: request canceled")
+
+// Ended returns why the caller of a request with ctx no longer waits for it; nil while it does.
+// canceled is the field Cancel of the request. An http.Client with a Timeout closes it when the
+// deadline of ctx passes, and either may come first.
+func Ended(ctx context.Context, canceled <-chan struct{}) error {
+	if err := cause.Of(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-canceled:
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+			return context.DeadlineExceeded
+		}
+		return ErrCanceled
+	default:
+		return nil
+	}
+}
 
 // layered is a context in which the values of another one come first.
 type layered struct {

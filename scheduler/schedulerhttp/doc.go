@@ -29,8 +29,9 @@
 // Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's
 // context include the wait. If the host cannot be visited before the deadline, the request fails
 // immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited.
-// To limit only the response time, set ResponseHeaderTimeout and similar fields of the
-// [http.Transport] below.
+// A deadline that passes before the host answers is its failure, unlike a cancellation or a deadline
+// that passes within the body. To limit only the response time, set ResponseHeaderTimeout and similar
+// fields of the [http.Transport] below.
 //
 // # Crawl-delay
 //

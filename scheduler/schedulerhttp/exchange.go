@@ -15,6 +15,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/internal/upload"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -22,9 +23,10 @@ import (
 type exchange struct {
 	io.ReadCloser // of the response
 	transport     *Transport
-	ctx           context.Context // of the request
+	req           *http.Request // of the caller
 	host          string
-	body          *body              // of the request; nil if there is none
+	body          *body // of the request; nil if there is none
+	upload        upload.Watch
 	cancel        context.CancelFunc // ends the call of the RoundTripper below
 
 	// A layer below may make several attempts, one after the other or at the same time.
@@ -61,6 +63,7 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 	rename(sent, x.host)
 	if x.body != nil {
 		sent.Body = x.body
+		x.upload.Attach(sent)
 	}
 	resp, err = x.transport.base.RoundTrip(sent)
 	if resp != nil && resp.Request == sent {
@@ -102,7 +105,12 @@ func (x *exchange) givenUp() (again, granted, doubled bool) {
 func (x *exchange) fail(err error) error {
 	x.mu.Lock()
 	o := Outcome(x.start, nil, err)
-	if x.ctx.Err() == context.Canceled || !x.granted && !x.dialing && !neterr.Network(err) {
+	switch left, tried := x.left(), x.granted || x.dialing; {
+	case x.upload.Failed():
+		o.Failed = false
+	case tried && errors.Is(left, context.DeadlineExceeded):
+		o.Failed, o.Skipped = true, false // whether err is that of a timeout or of a caller who left
+	case left != nil || !tried && !neterr.Network(err):
 		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
 	}
 	o.Skipped = o.Skipped && !x.granted
@@ -113,6 +121,12 @@ func (x *exchange) fail(err error) error {
 	}
 	x.end(o)
 	return err
+}
+
+// left returns why the caller no longer waits; nil while it does.
+func (x *exchange) left() error {
+	//lint:ignore SA1019 an http.Client sets it
+	return httpctx.Ended(x.req.Context(), x.req.Cancel)
 }
 
 // traced returns a context in which the RoundTripper below reports its progress to x, and then to
@@ -343,7 +357,7 @@ func (x *exchange) Read(p []byte) (n int, err error) {
 	if err != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if !errors.Is(err, io.EOF) && x.ctx.Err() == nil && !x.closed && !neterr.Local(err) {
+		if !errors.Is(err, io.EOF) && x.left() == nil && !x.closed && !neterr.Local(err) {
 			x.outcome.Failed = true
 		}
 		x.finish()

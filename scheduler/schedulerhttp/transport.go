@@ -129,8 +129,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	host := hostOf(r.URL.Hostname())
 	if delay, known := r.Context().Value(CrawlDelay{}).(time.Duration); known {
+		t.kept.mu.Lock() // until the delay is set, so that the last one set is the longest
 		longest := t.kept.longest(host, httpurl.Port(r.URL), delay)
-		if err := t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest}); err != nil {
+		err := t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest})
+		t.kept.mu.Unlock()
+		if err != nil {
 			return nil, refuse(r, err)
 		}
 	}
