@@ -46,9 +46,12 @@ func (s *Store) checkpoint(last bool) error {
 	s.checkpoints.Lock()
 	defer s.checkpoints.Unlock()
 	s.mu.Lock()
-	err, broken := s.failed, s.broken
+	err, refused := s.failed, s.broken
+	if s.closed && !last {
+		err, refused = ErrClosed, true
+	}
 	s.mu.Unlock()
-	if broken { // perhaps while this one waited
+	if refused { // perhaps while this one waited
 		return err
 	}
 	if err = s.replaceCheckpoint(last); errors.Is(err, wal.ErrBroken) {

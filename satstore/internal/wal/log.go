@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type Log struct {
 	lock    sync.Locker // guards the halves, the coder and the lengths
 
 	broken error // of the first sync that failed: those after it would prove nothing
+	closed bool  // guarded by io
 
 	files     []*File // the last one is active; the others stay until Release
 	unwritten []byte  // changes of the inactive half, to be written next
@@ -98,6 +100,9 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 func (l *Log) Flush() error {
 	l.io.Lock()
 	defer l.io.Unlock()
+	if l.closed {
+		return fs.ErrClosed
+	}
 	return l.flush()
 }
 
@@ -304,10 +309,14 @@ func (l *Log) Size() (all, newest int64) {
 	return l.length, l.latest + int64(len(l.halves[l.active].changes))
 }
 
-// Close closes the files. It must be the last call, and Commit must have returned.
+// Close closes the files, after the Sync and the Flush that run. Those that wait get an error. Nothing
+// else may be called during or after it, and Commit must have returned.
 func (l *Log) Close() (err error) {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	l.io.Lock()
 	defer l.io.Unlock()
+	l.closed = true
 	for _, f := range l.files {
 		err = errors.Join(err, f.Close())
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -445,5 +446,23 @@ func BenchmarkAppend(b *testing.B) {
 		if _, err := l.Append(h); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestClosed: a Sync or a Flush that waits while the log is closed writes neither to its files nor to
+// unmapped memory.
+func TestClosed(t *testing.T) {
+	for range 10 {
+		l := mustCreate(t, vfs.OS(t.TempDir()), 2<<10)
+		mustAppend(t, l, "a")
+		var waiting sync.WaitGroup
+		for range 3 {
+			waiting.Go(func() { _ = l.Sync() })
+			waiting.Go(func() { _ = l.Flush() })
+		}
+		mustAppend(t, l, "b")
+		require.NoError(t, l.Close())
+		require.ErrorIs(t, l.Sync(), fs.ErrClosed)
+		waiting.Wait()
 	}
 }
