@@ -36,6 +36,7 @@ type Log struct {
 	to        *File   // the file to write them to
 	group     []byte  // memory for a group
 
+	behind bool // unwritten did not fit in its half, so a kill loses it, and with it what follows
 	halves [2]half
 	active int
 	coder  coder
@@ -84,7 +85,7 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 			h.changes, l.coder = h.changes[:kept], was
 			return false, err
 		}
-		survives = true
+		survives = !l.behind
 	}
 	// Only the first change of a group wakes Commit. Those that follow before the sync share it.
 	if kept == 0 {
@@ -114,12 +115,14 @@ func (l *Log) flush() error {
 	}
 	to := l.files[len(l.files)-1]
 	l.lock.Lock()
-	changes := l.halves[l.active].changes
+	h := l.halves[l.active]
+	changes := h.changes
 	if len(changes) == 0 {
 		l.lock.Unlock()
 		return nil
 	}
 	err := l.swap(to.number, to.end+groupHeader+int64(len(changes)))
+	l.behind = err == nil && len(changes) > h.room
 	l.lock.Unlock()
 	if err != nil {
 		return err
@@ -163,8 +166,12 @@ func (l *Log) write() error {
 	if f == l.files[len(l.files)-1] {
 		l.latest = f.end
 	}
+	l.behind = false
 	l.lock.Unlock()
 	l.unwritten, l.to = nil, nil
+	if len(l.group) > groupHeader+l.halves[0].room {
+		l.group = nil // there may never be such a large one again
+	}
 	return nil
 }
 
