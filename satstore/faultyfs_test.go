@@ -19,7 +19,7 @@ type faultyFS struct {
 	open   atomic.Int64
 
 	beforeRead func(name string, at int64)   // if it is not nil
-	before     func(what, name string) error // likewise: of all calls but reads
+	before     func(what, name string) error // likewise
 }
 
 type faultyFile struct {
@@ -29,7 +29,7 @@ type faultyFile struct {
 }
 
 func (f *faultyFS) call(what, name string) error {
-	if f.before != nil && what != "read" {
+	if f.before != nil {
 		if err := f.before(what, name); err != nil {
 			return err
 		}
