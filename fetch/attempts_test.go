@@ -179,29 +179,33 @@ func TestAttemptsCountRefusedRequests(t *testing.T) {
 // However many idle connections turn out to be dead when reused, they cost at most two requests:
 // the third and last goes to a new connection.
 func TestTheLastAttemptHasANewConnection(t *testing.T) {
-	for _, answers := range []bool{true, false} {
-		base, c := deadConnections(t, 10, answers)
-		r, err := c.Get(t.Context(), base)
-		if answers {
-			require.NoError(t, err)
-			require.Equal(t, 3, r.Attempts)
-			continue
+	for _, through := range []string{"", "http", "https"} {
+		for _, answers := range []bool{true, false} {
+			base, c := deadConnections(t, 10, answers, through)
+			r, err := c.Get(t.Context(), base)
+			if answers {
+				require.NoError(t, err, through)
+				require.Equal(t, 3, r.Attempts)
+				continue
+			}
+			var e *fetch.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, fetch.Disconnected, e.Kind, "%s: %v", through, e)
+			require.Equal(t, 3, e.Attempts)
 		}
-		var e *fetch.Error
-		require.ErrorAs(t, err, &e)
-		require.Equal(t, fetch.Disconnected, e.Kind, "%v", e)
-		require.Equal(t, 3, e.Attempts)
 	}
 }
 
 // deadConnections returns a client with idle connections that break at the next request. New
-// connections either answer or break. The server gets at most three more requests.
-func deadConnections(t *testing.T, conns int, answers bool) (base string, c *fetch.Client) {
+// connections either answer or break. The server gets at most three more requests. It is also the
+// proxy for requests of the scheme through; "" means none.
+func deadConnections(t *testing.T, conns int, answers bool, through string) (base string, c *fetch.Client) {
+	_, certificate, opts := proxies(t)
 	var together sync.WaitGroup
 	together.Add(conns)
 	var late, asked atomic.Int64
 	t.Cleanup(func() { require.LessOrEqual(t, asked.Load(), int64(3)) })
-	base = listen(t, func(s *session) {
+	serve := func(s *session) {
 		s.request()
 		if late.Load() == 0 {
 			together.Done()
@@ -216,8 +220,21 @@ func deadConnections(t *testing.T, conns int, answers bool) (base string, c *fet
 		if answers {
 			s.say(ok + "Content-Length: 2\r\n\r\nok")
 		}
+	}
+	base = listen(t, func(s *session) {
+		if through == "https" {
+			s.request() // CONNECT
+			s.say("HTTP/1.1 200 OK\r\n\r\n")
+			overTLS(certificate, serve)(s)
+			return
+		}
+		serve(s)
 	})
-	c = newClient(t, fetch.Options{MaxIdlePerHost: conns})
+	if opts.MaxIdlePerHost = conns; through != "" {
+		opts.Proxy = base
+		base = strings.Replace(base, "http:", through+":", 1)
+	}
+	c = newClient(t, opts)
 	var all sync.WaitGroup
 	for range conns {
 		all.Go(func() { _, err := c.Get(t.Context(), base); require.NoError(t, err) })

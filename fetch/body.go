@@ -26,7 +26,7 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	}
 	limit = min(limit, maxLimit)
 	if c.budget != nil {
-		limit = min(limit, c.opts.MaxMemory/memoryPerBody)
+		limit = min(limit, c.opts.MaxMemory/(memoryPerBody+1))
 	}
 	// The common case with conditional requests.
 	if resp.Body == http.NoBody {
@@ -36,18 +36,16 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	b := bodyReader{c: c, x: x, limit: limit, codings: content.Of(resp.Header["Content-Encoding"])}
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
-	r.buffers[0] = r.Raw
+	r.memory = &memory{b.held, [2][]byte{r.Raw}}
 	if !sameMemory(r.Raw, r.Body) {
-		r.buffers[1] = r.Body
+		r.memory.buffers[1] = r.Body
 	}
-	if b.held.n == 0 {
+	if b.held == nil {
 		return
 	}
-	b.held.shrink(int64(cap(r.buffers[0]) + cap(r.buffers[1])))
-	r.held = new(reservation)
-	*r.held = b.held
+	b.held.shrink(int64(cap(r.memory.buffers[0]) + cap(r.memory.buffers[1])))
 	// A caller who forgets Release must not starve others forever.
-	runtime.AddCleanup(r, func(held *reservation) { held.shrink(0) }, r.held)
+	runtime.AddCleanup(r.memory, func(held *reservation) { held.shrink(0) }, b.held)
 }
 
 // sameMemory reports whether two slices begin at the same byte of a buffer. Even an empty one may
@@ -57,48 +55,67 @@ func sameMemory(a, b []byte) bool {
 }
 
 // bodyReader reads one body. Neither the raw nor the decoded body grows beyond smallBody without a
-// reservation for the largest size that both can reach.
+// reservation.
 type bodyReader struct {
 	c       *Client
 	x       *exchange
 	limit   int64
-	codings string // by content.Of
-	held    reservation
-	waited  bool // for memory; the server may have given up meanwhile, or have too little time left
+	codings string       // by content.Of
+	held    *reservation // nil before the first one
+	most    int64        // that the body may need to hold
+	waited  bool         // for memory; the server may have given up meanwhile, or have too little time left
 }
 
 // read reads a body with an announced length, -1 if that is unknown.
 func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
-	most := b.limit
+	size := b.limit
 	if promised >= 0 {
-		most = min(promised, b.limit)
+		size = min(promised, b.limit)
 	}
-	g := growth{&b.c.buffers, min(smallBody, b.limit), most}
-	raw, over, err := g.read(nil, body, b.x.read)
-	if over && b.limit > smallBody {
-		need := grown(most)
-		if b.c.decodes(b.codings) { // which is enough for the encoded form to grow
-			need = roundUp(most+1) + grown(b.limit)
-		}
-		if !b.reserve(b.x.ctx, need) {
-			return raw, b.cut(false, errMemory)
-		}
-		raw = raw[:smallBody+1] // the byte that told of more
-		g.limit = b.limit
-		raw, over, err = g.read(raw, body, b.x.read)
+	b.most = grown(size)
+	if b.c.decodes(b.codings) {
+		b.most = roundUp(size+1) + grown(b.limit) + content.Windows(b.codings)
 	}
+	g := growth{&b.c.buffers, min(smallBody, b.limit), size, false}
+	raw, over, err := b.fill(b.x.ctx, g, body, b.limit, 0, b.x.read)
 	return raw, b.cut(over, err)
 }
 
-// reserve waits for n bytes of memory until ctx ends. That time does not count against the server.
+// fill reads up to limit bytes of r as g.read does, and reserves memory for each step beyond that of
+// g, besides others that the body holds.
+func (b *bodyReader) fill(
+	ctx context.Context, g growth, r io.Reader, limit, others int64, progress func(n int),
+) (buf []byte, over bool, err error) {
+	for {
+		buf, over, err = g.read(buf, r, progress)
+		if !over || g.limit == limit {
+			return buf, over, err
+		}
+		next := 2 * g.limit
+		if g.most > g.limit && (g.sure || g.most < next) {
+			next = g.most
+		}
+		next = min(next, limit)
+		if !b.reserve(ctx, others+grown(next)) {
+			return buf, false, errMemory
+		}
+		buf = buf[:g.limit+1] // the byte that told of more
+		g.limit = next
+	}
+}
+
+// reserve waits for n bytes of memory in all, until ctx ends. That time does not count against the
+// server.
 func (b *bodyReader) reserve(ctx context.Context, n int64) bool {
-	if b.c.budget == nil || b.held.n > 0 {
+	if b.c.budget == nil {
 		return true
+	}
+	if b.held == nil {
+		b.held = &reservation{budget: b.c.budget}
 	}
 	b.x.watch.pause()
 	defer b.x.watch.resume()
-	got, waited, err := b.c.budget.reserve(ctx, n)
-	b.held = reservation{b.c.budget, got}
+	waited, err := b.c.budget.reserve(ctx, b.held, n, b.most)
 	b.waited = b.waited || waited
 	return err == nil
 }
@@ -119,7 +136,7 @@ func cutBy(ctx context.Context, over bool, err error) Kind {
 		return CutLength
 	case err == nil:
 		return Whole
-	case context.Cause(ctx) == errTime:
+	case context.Cause(ctx) == errTime, context.Cause(ctx) == errReader:
 		return CutTime
 	case context.Cause(ctx) == errSlow:
 		return CutSlow

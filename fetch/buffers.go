@@ -11,6 +11,7 @@ type growth struct {
 	pool  *buffers
 	limit int64 // bytes that may be read
 	most  int64 // expected bytes; a longer body is read all the same
+	sure  bool  // they need not arrive: the buffer grows to them at once
 }
 
 // minRoom is the least free space worth a read. A smaller read would go through the connection's
@@ -54,7 +55,7 @@ func (g *growth) next(size, missing int64) int64 {
 	if size == firstBuffer { // a step costs a copy and a system call, and most pages are small
 		larger = 3 * size
 	}
-	if 0 < missing && size+missing <= larger {
+	if 0 < missing && (g.sure || size+missing <= larger) {
 		return size + missing
 	}
 	return min(larger, g.limit+1)

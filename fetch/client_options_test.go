@@ -33,10 +33,25 @@ func TestOptionsHeader(t *testing.T) {
 	_, err := c.Do(t.Context(), fetch.Request{URL: base, Header: http.Header{"Accept-Language": {"de"}}})
 	require.NoError(t, err)
 	require.Contains(t, (*asked)[1], "\r\nAccept-Language: de\r\n")
-	for _, bad := range []http.Header{{"X y": {"1"}}, {"X": {"a\nb"}}} {
+	for _, bad := range []http.Header{{"X y": {"1"}}, {"X": {"a\nb"}}, {"Accept": {"a"}, "accept": {"b"}}} {
 		_, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Header: bad})
 		require.Error(t, err)
+		_, err = c.Do(t.Context(), fetch.Request{URL: base, Header: bad})
+		require.ErrorIs(t, err, fetch.BadURL)
 	}
+}
+
+// A part of a page is not asked for in a coding, from the middle of which nobody could decode it.
+func TestRangesAreNotCoded(t *testing.T) {
+	base, asked := heads(t)
+	c := newClient(t, fetch.Options{})
+	for _, h := range []http.Header{{"range": {"bytes=0-1"}}, {"Range": {"bytes=0-1"}, "Accept-Encoding": {"gzip"}}, {"X": {"1"}}} {
+		_, err := c.Do(t.Context(), fetch.Request{URL: base, Header: h})
+		require.NoError(t, err)
+	}
+	require.NotContains(t, (*asked)[0], "Accept-Encoding")
+	require.Contains(t, (*asked)[1], "\r\nAccept-Encoding: gzip\r\n", "as the caller wants it")
+	require.Contains(t, (*asked)[2], "\r\nAccept-Encoding: gzip, ")
 }
 
 func TestHTTP1Only(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -185,6 +186,20 @@ func TestCookiesNeedAJar(t *testing.T) {
 	for n, head := range asked {
 		require.Equal(t, n == 5, strings.Contains(head, "\r\nCookie: a=b\r\n"), "%d: %s", n, head)
 	}
+}
+
+// The jar adds to the cookies of a request, and replaces none.
+func TestCookiesOfTheRequestAreKept(t *testing.T) {
+	base, asked := heads(t)
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	at, err := url.Parse(base)
+	require.NoError(t, err)
+	jar.SetCookies(at, []*http.Cookie{{Name: "c", Value: "3"}})
+	c := newClient(t, fetch.Options{Jar: jar})
+	_, err = c.Do(t.Context(), fetch.Request{URL: base, Header: http.Header{"Cookie": {"a=1", "b=2"}}})
+	require.NoError(t, err)
+	require.Contains(t, (*asked)[0], "\r\nCookie: a=1; b=2; c=3\r\n")
 }
 
 func TestNotModified(t *testing.T) {

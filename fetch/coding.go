@@ -112,25 +112,17 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 func (b *bodyReader) unpack(
 	u *unpacker, raw []byte, limit int64,
 ) (body []byte, over bool, err error) {
-	guess := firstGuess(b.codings, raw, limit)
-	small := limit
-	if b.held.n == 0 {
-		small = min(limit, smallBody)
-	}
-	r := &u.decoded
-	g := growth{&b.c.buffers, small, guess}
-	body, over, err = g.read(b.c.buffers.get(min(guess, small)+1), r, nil)
-	if !over || small == limit {
-		return body, over, err
-	}
 	ctx, cancel := u.until.context()
 	defer cancel()
-	if !b.reserve(ctx, grown(limit)) {
-		return body, false, errMemory
+	others := content.Window(b.codings, raw)
+	if len(raw) > smallBody {
+		others += int64(cap(raw))
 	}
-	body = b.c.buffers.grow(body[:small+1], min(max(guess, 2*small), limit)+1)
-	g.limit = limit
-	return g.read(body, r, nil)
+	if others > smallBody && !b.reserve(ctx, others) {
+		return nil, false, errMemory
+	}
+	g := growth{&b.c.buffers, min(smallBody, limit), firstGuess(b.codings, raw, limit), true}
+	return b.fill(ctx, g, &u.decoded, limit, others, nil)
 }
 
 // ratioLimit returns the limit on the decoded size of n compressed bytes.

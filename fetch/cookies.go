@@ -3,6 +3,7 @@ package fetch
 import (
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // addCookies puts what the jar has for page on req.
@@ -15,6 +16,9 @@ func (c *Client) addCookies(req *http.Request, page string) {
 	u, err := url.Parse(page)
 	if err != nil {
 		return
+	}
+	if own := req.Header["Cookie"]; len(own) > 1 { // AddCookie keeps the first
+		req.Header.Set("Cookie", strings.Join(own, "; "))
 	}
 	for _, cookie := range c.opts.Jar.Cookies(u) {
 		req.AddCookie(cookie)

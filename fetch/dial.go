@@ -31,16 +31,20 @@ type peer struct {
 
 	mu      sync.Mutex // guards what follows
 	streams int        // requests on the connection
+	joined  int64      // requests since there was none
 }
 
 // The room that a server gets: for an idle connection, for the head of a response, for the first
 // part of a body, which comes before anybody reads it, and for each byte of a body that was read.
-// Frames of a single byte take 32 each, and after bodyRoom few servers send such.
+// Frames of a single byte take 32 each, and after bodyRoom few servers send such. For each piece of
+// a request's body, it may update two windows. Pings make no room, since a server may send them
+// without end.
 const (
-	idleRoom    = 64 << 10
-	headRoom    = 64 << 10 // and MaxHeader
-	bodyRoom    = 2 * streamBuffer
-	roomPerByte = 4
+	idleRoom     = 64 << 10
+	headRoom     = 64 << 10 // and MaxHeader
+	bodyRoom     = 2 * streamBuffer
+	roomPerByte  = 4
+	roomPerPiece = 100 // and a byte for 16
 )
 
 // errRoom is the error of a connection over which too much came unasked.
@@ -76,11 +80,12 @@ func (p *peer) join(n int64) {
 		p.meter() // a connection through a proxy, whose handshake net/http has done
 	}
 	p.streams++
+	p.joined++
 	p.room.Add(n)
 }
 
-// leave removes a request of join. What was not used must not add up. But after the last request, a
-// part of a body that nobody wanted may still come.
+// leave removes a request of join. What was not used must not add up. But after the last request,
+// parts of bodies that nobody wanted may still come.
 func (p *peer) leave() {
 	if p == nil || !p.metered.Load() {
 		return
@@ -88,7 +93,8 @@ func (p *peer) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.streams--; p.streams == 0 {
-		p.room.Store(min(p.room.Load(), idleRoom+bodyRoom))
+		p.room.Store(min(p.room.Load(), idleRoom+(1+p.joined)*streamBuffer))
+		p.joined = 0
 	}
 }
 
@@ -109,13 +115,6 @@ func (p *peer) Read(b []byte) (int, error) {
 		return 0, errRoom
 	}
 	return n, err
-}
-
-// Write implements net.Conn. The body of a request is answered by updates of its window. The
-// answers to pings, which a server may send without end, must not make room for more.
-func (p *peer) Write(b []byte) (int, error) {
-	p.expect(int64(len(b) / 16))
-	return p.Conn.Write(b)
 }
 
 // RemoteAddr implements net.Conn. It returns the address of the server, and not that of a proxy,
@@ -147,8 +146,7 @@ func (c *Client) dialPlain(ctx context.Context, network, hostport string) (net.C
 // recorded returns a connection of HTTP/1.x that records heads, up to the length at which the
 // transport gives up.
 func (c *Client) recorded(conn net.Conn, dialed string) *httpwire.Conn {
-	const most = 1 << 30
-	w := httpwire.New(conn, int(min(c.opts.MaxHeader, most)), MaxFields)
+	w := httpwire.New(conn, int(c.opts.MaxHeader), MaxFields)
 	w.Dialed = dialed
 	return w
 }
@@ -239,7 +237,7 @@ func (c *Client) dialAddr(
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
 		defer cancel()
 	}
-	conn, err := c.dial(ctx, network, addr.String())
+	conn, err := c.opts.Dial(ctx, network, addr.String())
 	if err != nil {
 		return nil, dialError(err, addr)
 	}
@@ -251,7 +249,7 @@ func (c *Client) dialName(ctx context.Context, network, hostport string) (*peer,
 	dialing(ctx, ConnectTimeout, netip.AddrPort{})
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)
 	defer cancel()
-	conn, err := c.dial(ctx, network, hostport)
+	conn, err := c.opts.Dial(ctx, network, hostport)
 	if err != nil {
 		return nil, dialError(err, netip.AddrPort{})
 	}

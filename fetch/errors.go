@@ -27,7 +27,7 @@ const (
 	NoContact // UserAgent has neither a URL nor an e-mail address
 
 	// The request cannot be sent: its URL is not an absolute http or https URL or is longer than
-	// MaxURL, a header field is invalid, or Options.Wrap refuses it.
+	// MaxURL, a header field is invalid, its body fails, or Options.Wrap refuses it.
 	BadURL
 	Resolve        // the name has no address, or the look-up failed
 	ResolveTimeout // the look-up took too long
@@ -43,7 +43,7 @@ const (
 	HeaderTooLarge // the head exceeds MaxHeader or MaxFields
 	// The server rejected three attempts in a row, each time in a way that asks for another one.
 	TooManyAttempts
-	Canceled // the caller's context ended
+	Canceled // the caller's context ended, or its http.Client's Timeout
 
 	CutLength     // at MaxBody
 	CutTime       // at Timeout

@@ -11,8 +11,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/cause"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
 	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/internal/upload"
 )
 
 // The causes with which a Get cancels its own context, to tell its own limits from the caller's.
@@ -20,7 +23,18 @@ var (
 	errTime     = errors.New("time limit")
 	errSlow     = errors.New("too slow")
 	errAttempts = errors.New("too many attempts")
+
+	// Instead of errTime, while nobody waits for the server.
+	errReader error = ownError{context.DeadlineExceeded}
 )
+
+// ownError is an error of the client's own making.
+type ownError struct{ error }
+
+func (e ownError) Unwrap() error { return e.error }
+
+// Local is what Error.Local asks for.
+func (ownError) Local() bool { return true }
 
 // maxAttempts is how many requests one Get may send. net/http repeats a request if a kept-alive
 // connection turns out to be dead, or if an HTTP/2 server refuses the stream or says GOAWAY. Both
@@ -32,6 +46,7 @@ const maxAttempts = 3
 // may outlive the Get, hence the lock.
 type exchange struct {
 	parent context.Context // of the caller
+	quit   <-chan struct{} // Request.Cancel of the caller; nil if it is not set
 	ctx    context.Context // of the round trip, a child of parent; set before it and not changed
 	cancel context.CancelCauseFunc
 
@@ -50,6 +65,7 @@ type exchange struct {
 	start, wroteAt, firstByteAt time.Time
 
 	watch  watch
+	upload upload.Watch
 	trace  httptrace.ClientTrace // what net/http sees
 	caller httptrace.ClientTrace // what the caller has in its context, if anything
 }
@@ -84,26 +100,34 @@ func exhausted(ctx context.Context) bool {
 func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	conn, http1 := info.Conn.(*httpwire.Conn)
+	var state *tls.ConnectionState
+	switch conn := info.Conn.(type) {
+	case *httpwire.Conn:
+		state = conn.TLS
+	case *tls.Conn: // of HTTP/2, or through a proxy
+		of := conn.ConnectionState()
+		state = &of
+	}
+	http1 := state == nil || state.NegotiatedProtocol != "h2"
 	if x.attempts == maxAttempts {
 		// The transport may use an idle connection although the context has ended, and HTTP/2 may
 		// come here without a getConn. HTTP/2 sends nothing for a context that has ended, and the
 		// connection may have other requests. HTTP/1 cannot send on a closed connection.
 		x.cancel(errAttempts)
 		if http1 {
-			conn.Close()
+			info.Conn.Close()
 		}
 		return false
 	}
 	if http1 && info.Reused && x.attempts == maxAttempts-1 {
 		// Twice a connection was dead, and this one may be. The last attempt is for a new one,
 		// which alone shows how the server is. The transport drops this one and looks for the next.
-		conn.Close()
+		info.Conn.Close()
 		return false
 	}
 	// The last connection counts.
 	x.connecting = false
-	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, nil
+	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, state
 	x.attempts++
 	x.wroteAt, x.firstByteAt = time.Time{}, time.Time{}
 	x.watch.unwritten()
@@ -111,14 +135,11 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	if x.peer = peerOf(info.Conn); x.peer != nil {
 		x.addr = x.peer.addr
 	}
-	if http1 {
-		x.heads, x.tls = conn.Begin(), conn.TLS
-	} else if secure, ok := info.Conn.(*tls.Conn); ok {
-		state := secure.ConnectionState()
-		x.tls = &state
-		if state.NegotiatedProtocol == "h2" {
-			x.peer.join(headRoom + x.watch.opts.MaxHeader)
-		}
+	if conn, ok := info.Conn.(*httpwire.Conn); ok {
+		x.heads = conn.Begin()
+	}
+	if !http1 {
+		x.peer.join(headRoom + x.watch.opts.MaxHeader)
 	}
 	return true
 }
@@ -153,6 +174,14 @@ func (x *exchange) read(n int) {
 	peer.expect(roomPerByte * int64(n))
 }
 
+// sent records that n bytes of the request's body are sent.
+func (x *exchange) sent(n int) {
+	x.mu.Lock()
+	peer := x.peer
+	x.mu.Unlock()
+	peer.expect(roomPerPiece + int64(n)/16)
+}
+
 // describe copies what x knows to r.
 func (x *exchange) describe(r *Response) {
 	x.mu.Lock()
@@ -169,6 +198,9 @@ func (x *exchange) end() {
 	defer x.mu.Unlock()
 	x.peer.leave()
 	x.peer = nil
+	if x.heads != nil {
+		x.heads.Detach()
+	}
 }
 
 // canceled returns the error of an exchange whose caller's context has ended.
@@ -176,7 +208,7 @@ func (x *exchange) canceled(url string) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return &Error{
-		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
+		Kind: Canceled, URL: url, Addr: x.addr, Err: cause.Of(x.parent), Attempts: x.attempts,
 	}
 }
 
@@ -203,11 +235,14 @@ func (x *exchange) failure(err error, o *Options) *Error {
 // last.
 func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
+	left := httpctx.Ended(x.parent, x.quit)
 	switch {
-	case x.parent.Err() != nil:
-		return &Error{Kind: Canceled, Addr: x.addr, Err: context.Cause(x.parent)}
+	case left != nil:
+		return &Error{Kind: Canceled, Addr: x.addr, Err: left}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
+	case x.upload.Failed():
+		return &Error{Kind: BadURL, Addr: x.addr, Err: err}
 	case context.Cause(x.ctx) == errTime && x.late == Proxy:
 		return proxyError(context.DeadlineExceeded)
 	case context.Cause(x.ctx) == errTime:

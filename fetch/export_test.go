@@ -38,7 +38,7 @@ func LateCheck(cancel context.CancelCauseFunc) {
 
 // Grow reads at most most bytes of r into a buffer of the expected size, as Get reads a body.
 func Grow(r io.Reader, limit, most int64) ([]byte, bool, error) {
-	g := growth{new(buffers), limit, most}
+	g := growth{new(buffers), limit, most, false}
 	return g.read(nil, r, nil)
 }
 

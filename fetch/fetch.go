@@ -42,6 +42,7 @@ func New(opts Options) (*Client, error) {
 		return nil, err
 	}
 	opts = opts.withDefaults()
+	opts.Dial = untraced(opts.Dial)
 	c := &Client{opts: opts, tlsConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
 	if opts.TLSConfig != nil {
 		c.tlsConfig = opts.TLSConfig.Clone()
@@ -78,7 +79,7 @@ func New(opts Options) (*Client, error) {
 		}
 	}
 	if opts.MaxMemory > 0 {
-		c.budget = newBudget(opts.MaxMemory)
+		c.budget = newBudget(opts.MaxMemory, opts.MaxBody)
 	}
 	if c.tripper = (pinned{c.transport}); opts.Wrap != nil {
 		c.tripper = opts.Wrap(c.tripper)
@@ -173,18 +174,20 @@ func (c *Client) send(x *exchange, req *http.Request) (*http.Response, *Error) {
 // Release takes the bodies from r and recycles their memory: neither Raw nor Body, nor any slice of
 // them, may be used afterwards. It also returns their share of Options.MaxMemory. Without Release
 // that happens when r is garbage-collected, which may be late. Release each response as you would
-// close a file. A nil r, as of a Get that failed, is ignored.
+// close a file; a second time does nothing, also for a copy of r. A nil r, as of a Get that failed,
+// is ignored.
 func (c *Client) Release(r *Response) {
 	if r == nil {
 		return
 	}
-	if r.held != nil {
-		r.held.shrink(0)
-		r.held = nil
-	}
-	for i, buf := range r.buffers {
-		c.buffers.put(buf)
-		r.buffers[i] = nil
+	if m := r.memory; m != nil {
+		if m.held != nil {
+			m.held.shrink(0)
+		}
+		for _, buf := range m.buffers {
+			c.buffers.put(buf)
+		}
+		*m = memory{}
 	}
 	r.Raw, r.Body = nil, nil
 }
@@ -196,6 +199,9 @@ var errSwitched = errors.New("server switched protocols unasked")
 
 func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := c.tripper.RoundTrip(req)
+	if resp == nil && err == nil {
+		err = errors.New("Options.Wrap returned neither a response nor an error")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func TestHooksMaySendRequests(t *testing.T) {
 	}
 	base, asked := heads(t)
 	host := strings.TrimPrefix(base, "http://")
-	c := newClient(t, fetch.Options{
+	opts := fetch.Options{
 		Resolve: func(ctx context.Context, _ string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, ask(ctx)
 		},
@@ -58,24 +58,28 @@ func TestHooksMaySendRequests(t *testing.T) {
 			}
 			return new(net.Dialer).DialContext(ctx, network, host)
 		},
-	})
+	}
 	var got, wrote int
 	ctx := context.WithValue(t.Context(), httpctx.CrawlDelay{}, time.Second)
 	ctx = context.WithValue(ctx, httpctx.EncodedBody{}, func(*http.Response) io.Writer { return nil })
-	for _, trace := range []*httptrace.ClientTrace{
-		{}, {ConnectStart: func(string, string) {}},
+	for i, trace := range []*httptrace.ClientTrace{
+		{}, {ConnectStart: func(string, string) {}}, {},
 	} {
+		if i == 2 {
+			opts.Proxy = base
+		}
+		c := newClient(t, opts)
 		got, wrote = 0, 0
 		trace.GotConn = func(httptrace.GotConnInfo) { got++ }
 		trace.WroteRequest = func(httptrace.WroteRequestInfo) { wrote++ }
 		r, err := c.Get(httptrace.WithClientTrace(ctx, trace), "http://a.test/")
 		require.NoError(t, err)
 		require.Equal(t, 1, r.Attempts)
-		require.Equal(t, "127.0.0.1:80", r.Addr.String())
+		require.Equal(t, opts.Proxy == "", r.Addr.String() == "127.0.0.1:80")
 		require.Equal(t, []int{1, 1}, []int{got, wrote})
 		c.CloseIdleConnections()
 	}
-	require.Len(t, *asked, 2)
+	require.Len(t, *asked, 3)
 }
 
 // Where one of the families of addresses leads nowhere, the other one is tried, however many addresses

@@ -3,11 +3,14 @@ package fetch_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/memnet"
@@ -85,5 +88,47 @@ func TestFailuresLeaveNothing(t *testing.T) {
 		wait()
 		synctest.Wait()
 		require.Zero(t, open.Load(), "connections are left open")
+	})
+}
+
+// The transport goes on connecting when a Get is over, for later ones. Timeout ends that if nothing
+// else does.
+func TestDialsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var held, begun atomic.Int64
+		hold := func(ctx context.Context) error {
+			held.Add(1)
+			defer held.Add(-1)
+			begun.Add(1)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return nil, hold(ctx) }
+		for _, opts := range []fetch.Options{
+			{Dial: dial},
+			{Dial: dial, Proxy: "http://192.0.2.1:8080"},
+			{Dial: dial, Proxy: "socks5://192.0.2.1:1080"},
+			{Resolve: func(ctx context.Context, _ string) ([]netip.Addr, error) { return nil, hold(ctx) }},
+			{Dial: func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				held.Add(1)
+				begun.Add(1)
+				go func() {
+					_, _ = io.Copy(io.Discard, near) // of a handshake
+					held.Add(-1)
+				}()
+				return far, nil
+			}},
+		} {
+			opts.Timeout, opts.ConnectTimeout = time.Second, -1
+			c, stop := inMemory(t, opts, silent)
+			for range 3 {
+				fails(t, c, "https://a.test/")
+			}
+			time.Sleep(3 * time.Second)
+			require.Zero(t, held.Load(), "%+v", opts)
+			stop()
+		}
+		require.EqualValues(t, 15, begun.Load())
 	})
 }

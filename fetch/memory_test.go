@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/stretchr/testify/require"
 )
@@ -113,7 +114,7 @@ func TestNoMemoryIsNotTheServersFault(t *testing.T) {
 func TestDisconnectsWhileWaitingForMemory(t *testing.T) {
 	body := noise(1 << 20)
 	synctest.Test(t, func(t *testing.T) {
-		c, stop := inMemory(t, fetch.Options{MaxMemory: 4 * (1<<20 + 1)}, func(s *session) {
+		c, stop := inMemory(t, fetch.Options{MaxMemory: 6 << 20}, func(s *session) {
 			if strings.Contains(s.request(), "/patient") {
 				s.say(ok + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
 				return
@@ -158,7 +159,7 @@ func TestMaxMemoryBoundsEachBody(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					if held := len(r.Raw) + len(r.Body); held < memory/3 || len(r.Raw) > memory/3 || len(r.Body) > memory/3 {
+					if held := len(r.Raw) + len(r.Body); held < memory/4 || len(r.Raw) > memory/4 || len(r.Body) > memory/4 {
 						t.Errorf("%s: %d raw, %d decoded bytes", name, len(r.Raw), len(r.Body))
 					}
 					if r.Truncated != fetch.CutLength {
@@ -183,7 +184,7 @@ func TestForgottenResponsesReturnTheirMemory(t *testing.T) {
 			s.say(fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", ok, len(small), small))
 		}
 	})
-	c := newClient(t, fetch.Options{MaxMemory: 3 * int64(len(text)+1), MaxRatio: -1, Timeout: time.Second})
+	c := newClient(t, fetch.Options{MaxMemory: 4 * int64(len(text)+1), MaxRatio: -1, Timeout: time.Second})
 	for range 3 {
 		for runtime.GC(); ; runtime.GC() { // cleanups run some time after a collection
 			if r := get(t, c, base); r.Truncated != fetch.CutMemory {
@@ -192,6 +193,135 @@ func TestForgottenResponsesReturnTheirMemory(t *testing.T) {
 			}
 		}
 	}
+}
+
+// stalling serves /stall/n, of which n bytes come at once and the rest never, and /page/n, of n bytes.
+// Neither says how long it is: both could be as long as MaxBody.
+func stalling(s *session) {
+	for path := s.request(); path != ""; path = s.request() {
+		var n int
+		_, _ = fmt.Sscanf(path[strings.LastIndexByte(path[:strings.Index(path, " HTTP")], '/'):], "/%d", &n)
+		s.say(fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", ok, n, strings.Repeat("x", n)))
+		if strings.HasPrefix(path, "GET /stall") {
+			silent(s)
+			return
+		}
+		s.say("0\r\n\r\n")
+	}
+}
+
+// getAll requests a path n times at once, and releases what comes.
+func getAll(t *testing.T, c *fetch.Client, all *sync.WaitGroup, n int, path string, want fetch.Kind) {
+	for range n {
+		all.Go(func() {
+			r, err := c.Get(t.Context(), "http://a.test"+path)
+			if err != nil {
+				t.Error(path, err)
+			} else if r.Truncated != want {
+				t.Error(path, r.Truncated)
+			}
+			c.Release(r)
+		})
+	}
+	synctest.Wait()
+}
+
+// Bodies that might get large hold the memory of what has come: a hundred slow hosts delay nobody.
+func TestSlowBodiesHoldWhatHasCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{}, stalling)
+		defer stop()
+		var all sync.WaitGroup
+		defer all.Wait()
+		getAll(t, c, &all, 100, "/stall/70000", fetch.CutTime)
+		start := time.Now()
+		for range 20 {
+			r := get(t, c, "http://a.test/page/100000")
+			require.Equal(t, fetch.Whole, r.Truncated)
+			c.Release(r)
+		}
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// Where large bodies have taken the memory, small ones pass those that wait for it. These do not
+// starve, whatever number of small ones comes.
+func TestSmallBodiesPassLargeOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{MaxBody: 1 << 20, MaxMemory: 24 << 20, Timeout: time.Hour, MinRate: -1}, stalling)
+		defer stop()
+		var slow, large, small sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 12 {
+			slow.Go(func() { _, _ = c.Get(ctx, "http://a.test/stall/900000") })
+		}
+		synctest.Wait()
+		getAll(t, c, &large, 3, "/page/900000", fetch.Whole)
+		start := time.Now()
+		for range 20 {
+			getAll(t, c, &small, 10, "/page/100000", fetch.Whole)
+		}
+		small.Wait()
+		require.Zero(t, time.Since(start))
+		cancel()
+		slow.Wait()
+		large.Wait()
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// Bodies that grow at the same time, together beyond the memory, wait for one another and all end.
+func TestGrowingBodiesEnd(t *testing.T) {
+	const size = 1 << 20
+	for _, memory := range []int64{4 * size, 8 * size, 24 * size, 64 * size} {
+		synctest.Test(t, func(t *testing.T) {
+			c, stop := inMemory(t, fetch.Options{MaxBody: size + 1, MaxMemory: memory, MinRate: -1, Timeout: time.Hour}, func(s *session) {
+				s.request()
+				s.say(ok + "\r\n")
+				for range 32 {
+					time.Sleep(time.Second)
+					s.say(strings.Repeat("x", size/32))
+				}
+			})
+			defer stop()
+			var all sync.WaitGroup
+			getAll(t, c, &all, 60, "/", fetch.Whole)
+			all.Wait()
+		})
+	}
+}
+
+// The window of a decoder counts: it is many times as large as the page that declares it.
+func TestWindowsTakeMemory(t *testing.T) {
+	var page bytes.Buffer
+	w, err := zstd.NewWriter(&page, zstd.WithWindowSize(8<<20))
+	require.NoError(t, err)
+	_, _ = w.Write([]byte(noise(1000)))
+	require.NoError(t, w.Flush()) // or it would know how short the page is
+	require.NoError(t, w.Close())
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{MaxMemory: 16 << 20, MaxBody: 2 << 20, Timeout: time.Minute}, func(s *session) {
+			if strings.Contains(s.request(), "/zstd") {
+				s.say(ok + "Content-Encoding: zstd\r\n\r\n" + page.String())
+			} else {
+				s.say(ok + "\r\n" + strings.Repeat("x", 1<<20))
+			}
+		})
+		defer stop()
+		var held []*fetch.Response
+		for range 5 {
+			held = append(held, get(t, c, "http://a.test/"))
+		}
+		r := get(t, c, "http://a.test/zstd")
+		require.Equal(t, fetch.Whole, r.RawCut)
+		require.Equal(t, fetch.CutMemory, r.Truncated)
+		for _, r := range held {
+			c.Release(r)
+		}
+		r = get(t, c, "http://a.test/zstd")
+		require.Equal(t, fetch.Whole, r.Truncated)
+		require.Equal(t, noise(1000), string(r.Body))
+	})
 }
 
 // A length that a server announces takes no memory, whatever the limits are.
@@ -259,5 +389,25 @@ func TestReleaseOfACutBody(t *testing.T) {
 		require.False(t, bytes.ContainsAny(first.Body, "acd"))
 		require.False(t, bytes.ContainsAny(second.Body, "abd"))
 		require.False(t, bytes.ContainsAny(third.Body, "abc"))
+	}
+}
+
+// Copies of a Response have one memory, which is recycled once.
+func TestReleaseOfACopy(t *testing.T) {
+	base := listen(t, func(s *session) {
+		for head := s.request(); head != ""; head = s.request() {
+			s.say(fmt.Sprintf("%sContent-Length: 5000\r\n\r\n%s", ok, strings.Repeat(head[len("GET /"):len("GET /x")], 5000)))
+		}
+	})
+	c := newClient(t, fetch.Options{})
+	for range 20 {
+		r := get(t, c, base+"/x")
+		same := *r
+		c.Release(r)
+		c.Release(&same)
+		require.Nil(t, same.Body)
+		first, second := get(t, c, base+"/a"), get(t, c, base+"/b")
+		require.Equal(t, strings.Repeat("a", 5000), string(first.Body))
+		require.Equal(t, strings.Repeat("b", 5000), string(second.Body))
 	}
 }

@@ -80,22 +80,23 @@ type Options struct {
 	// for at most Grace.
 	Timeout time.Duration
 	// ConnectTimeout limits each step to a connection: the name look-up, the TCP connection and the
-	// TLS handshake; 0 means DefaultConnectTimeout, negative means no limit of its own.
+	// TLS handshake; 0 means DefaultConnectTimeout, negative means that of Timeout.
 	ConnectTimeout time.Duration
 	// HeadTimeout limits the time from the request, when it is handed to the connection, to the
 	// end of the response's head; 0 means DefaultHeadTimeout, negative means no limit of its own.
 	HeadTimeout time.Duration
 
 	// MaxBody limits the bytes of a body, both on the wire and decoded; 0 means DefaultMaxBody,
-	// negative means no limit. A Get also ends a body at a third of MaxMemory.
+	// negative means no limit. A Get also ends a body at a quarter of MaxMemory.
 	MaxBody int64
 	// MaxMemory limits the bytes of all bodies together, from the time they are read to
 	// [Client.Release]; 0 means DefaultMaxMemory, negative means no limit. The first 64 KiB of each
-	// body, encoded and decoded, do not count. A Get that needs more memory waits for it, up to its
-	// Timeout.
+	// body, encoded and decoded, do not count, nor does what waits for a reader: up to 1 MiB of each
+	// body over HTTP/2. The windows of zstd count, those of Brotli do not. A Get that needs more
+	// memory waits for it, up to its Timeout.
 	MaxMemory int64
-	// MaxHeader limits the bytes of a response's head, interim responses included. Zero or negative
-	// means DefaultMaxHeader.
+	// MaxHeader limits the bytes of a response's head, interim responses included, and is at most
+	// 1 GiB. Zero or negative means DefaultMaxHeader.
 	MaxHeader int64
 	// MaxRatio limits the decoded bytes per byte of a compressed body, above a free allowance of
 	// 64 KiB; 0 means DefaultMaxRatio, negative means no limit.
@@ -159,10 +160,10 @@ func (o Options) check() error {
 	if !isFieldValue(o.UserAgent) {
 		return fmt.Errorf("fetch: control character in %q", o.UserAgent)
 	}
-	for name, values := range o.Header {
-		if err := checkField(name, values); err != nil {
-			return fmt.Errorf("fetch: %w", err)
-		}
+	if err := checkFields(o.Header); err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	for name := range o.Header {
 		if http.CanonicalHeaderKey(name) == "User-Agent" {
 			return errors.New("fetch: User-Agent in Options.Header: set Options.UserAgent")
 		}
@@ -205,6 +206,9 @@ func (o Options) withDefaults() Options {
 	}
 	fill(&o.Timeout, DefaultTimeout)
 	fill(&o.ConnectTimeout, DefaultConnectTimeout)
+	if o.ConnectTimeout < 0 {
+		o.ConnectTimeout = o.Timeout // net/http goes on dialing when a request is over
+	}
 	fill(&o.HeadTimeout, DefaultHeadTimeout)
 	fill(&o.MaxBody, DefaultMaxBody)
 	fill(&o.MaxMemory, DefaultMaxMemory)
@@ -220,6 +224,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxHeader < 0 {
 		o.MaxHeader = DefaultMaxHeader
 	}
+	o.MaxHeader = min(o.MaxHeader, 1<<30)
 	return o
 }
 

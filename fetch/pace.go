@@ -154,6 +154,9 @@ func (w *watch) check() {
 	}
 	due, why := w.due(time.Now())
 	if due <= 0 {
+		if !w.paused.IsZero() {
+			why = errReader
+		}
 		w.cancel(why)
 		return
 	}

@@ -29,7 +29,7 @@ func (c *Client) useProxy() error {
 		if err != nil {
 			return nil, proxyError(err)
 		}
-		if u.Scheme != "https" {
+		if u.Scheme == "http" {
 			reached(ctx, ConnectTimeout)
 		}
 		return conn, nil
@@ -37,7 +37,8 @@ func (c *Client) useProxy() error {
 	switch u.Scheme {
 	case "socks5", "socks5h":
 		c.names = u.Scheme == "socks5h"
-		return c.useSOCKS(u, dial)
+		c.useSOCKS(u, dial)
+		return nil
 	case "https":
 		c.names = true
 		c.useHTTPProxy(c.secureProxy(u, dial))
@@ -72,7 +73,7 @@ func proxyError(err error) *Error {
 	return &Error{Kind: Proxy, Err: &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err}}
 }
 
-func (c *Client) useSOCKS(u *url.URL, dial dialFunc) error {
+func (c *Client) useSOCKS(u *url.URL, dial dialFunc) {
 	var auth *proxy.Auth
 	if u.User != nil {
 		password, _ := u.User.Password()
@@ -82,13 +83,18 @@ func (c *Client) useSOCKS(u *url.URL, dial dialFunc) error {
 	if u.Port() == "" {
 		address = net.JoinHostPort(u.Hostname(), "1080")
 	}
-	socks, err := proxy.SOCKS5("tcp", address, auth, dial)
-	if err != nil {
-		return fmt.Errorf("fetch: proxy: %w", err)
-	}
 	c.opts.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		greeted := greetedConn{dial: ctx}
+		through := dialFunc(func(ctx context.Context, network, addr string) (_ net.Conn, err error) {
+			greeted.Conn, err = dial(ctx, network, addr)
+			return &greeted, err
+		})
+		socks, err := proxy.SOCKS5("tcp", address, auth, through)
+		if err != nil {
+			return nil, proxyError(err)
+		}
 		conn, err := socks.(proxy.ContextDialer).DialContext(ctx, network, addr)
-		if err != nil && !timedOut(err) && !refusedBySOCKS(err) {
+		if err != nil && !(timedOut(err) && greeted.dial == nil) && !refusedBySOCKS(err) {
 			var failure *Error
 			if !errors.As(err, &failure) {
 				err = proxyError(err)
@@ -96,7 +102,22 @@ func (c *Client) useSOCKS(u *url.URL, dial dialFunc) error {
 		}
 		return conn, err
 	}
-	return nil
+}
+
+// greetedConn is a connection to a SOCKS proxy, which is to blame for all until it has answered.
+type greetedConn struct {
+	net.Conn
+	dial context.Context // until the proxy has answered
+}
+
+// Read implements net.Conn.
+func (c *greetedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && c.dial != nil {
+		reached(c.dial, ConnectTimeout)
+		c.dial = nil
+	}
+	return n, err
 }
 
 // refusedBySOCKS reports whether err is a reply about the server, not about the proxy. Package

@@ -73,11 +73,17 @@ func (c *Client) fields(r *Request, page string) (http.Header, *Error) {
 	if r.Validators != (Validators{}) || len(r.Header) > 0 || c.opts.Jar != nil {
 		header = maps.Clone(header)
 	}
+	if err := checkFields(r.Header); err != nil {
+		return nil, &Error{Kind: BadURL, Err: err}
+	}
+	part, coded := false, false
 	for name, values := range r.Header {
-		if err := checkField(name, values); err != nil {
-			return nil, &Error{Kind: BadURL, Err: err}
-		}
-		header[http.CanonicalHeaderKey(name)] = values
+		name = http.CanonicalHeaderKey(name)
+		part, coded = part || name == "Range", coded || name == "Accept-Encoding"
+		header[name] = values
+	}
+	if part && !coded {
+		delete(header, "Accept-Encoding") // the middle of a coded page cannot be decoded
 	}
 	// These are bytes from a server, so they are checked like any input.
 	if v := r.Validators.ETag; v != "" && isFieldValue(v) {
@@ -107,6 +113,28 @@ func (o *Options) headers() (get, complete http.Header) {
 	return get, complete
 }
 
+// connectionFields are those that net/http checks over HTTP/2, when it is too late to tell whose fault
+// a failure is, with the values that it takes.
+var connectionFields = map[string][]string{
+	"Connection": {"", "close", "keep-alive"}, "Transfer-Encoding": {"", "chunked"}, "Upgrade": {""},
+}
+
+// checkFields says what keeps fields from being sent.
+func checkFields(h http.Header) error {
+	seen := make(map[string]bool, len(h))
+	for name, values := range h {
+		if err := checkField(name, values); err != nil {
+			return err
+		}
+		name = http.CanonicalHeaderKey(name)
+		if seen[name] {
+			return fmt.Errorf("the field %s is there in two spellings", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
 // checkField says what keeps a field from being sent. net/http takes the Host from the URL.
 func checkField(name string, values []string) error {
 	if !isToken(name) {
@@ -114,6 +142,10 @@ func checkField(name string, values []string) error {
 	}
 	if http.CanonicalHeaderKey(name) == "Host" {
 		return errors.New("the field Host is that of the URL")
+	}
+	allowed, ours := connectionFields[http.CanonicalHeaderKey(name)]
+	if ours && (len(values) > 1 || len(values) == 1 && !slices.Contains(allowed, strings.ToLower(values[0]))) {
+		return fmt.Errorf("the field %s is that of the connection", name)
 	}
 	for _, value := range values {
 		if !isFieldValue(value) {

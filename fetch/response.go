@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// memory is what Release takes back. Copies of a Response share it, and it is returned once.
+type memory struct {
+	held    *reservation
+	buffers [2][]byte // of Raw and Body; those may be cut by the caller
+}
+
 // Response is the result of one request. Its methods are safe for concurrent use.
 type Response struct {
 	URL      string      // the requested one, normalized, without fragment and credentials
@@ -25,8 +31,7 @@ type Response struct {
 	RawCut    Kind   // why Raw is not the whole body
 	Body      []byte // Raw without its content coding; shares memory with Raw if it had none
 	Truncated Kind   // why Body is not the whole page; CutCoding if it could not be decoded
-	held      *reservation
-	buffers   [2][]byte // of Raw and Body; those may be cut by the caller
+	memory    *memory
 
 	RetryAfter time.Duration // the delay that the server asks for, from FirstByte; else 0
 	// Fresh is how long from FirstByte the page may be assumed unchanged, by its Cache-Control,

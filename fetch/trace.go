@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http/httptrace"
 	"net/netip"
@@ -86,16 +87,22 @@ func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error)
 	return addrs, err
 }
 
-// dial calls Options.Dial. The caller's trace sees the connections that are made, but neither it
-// nor the exchange sees requests that the function may send.
-func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	out := httpctx.WithoutTrace(ctx)
-	if x := exchangeOf(ctx); x != nil && (x.caller.ConnectStart != nil || x.caller.ConnectDone != nil) {
-		out = httpctx.WithTrace(out, &httptrace.ClientTrace{
-			ConnectStart: x.caller.ConnectStart, ConnectDone: x.caller.ConnectDone,
-		})
+// untraced returns Options.Dial. The caller's trace sees the connections that are made, but neither
+// it nor the exchange sees requests that the function may send.
+func untraced(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		out := httpctx.WithoutTrace(ctx)
+		if x := exchangeOf(ctx); x != nil && (x.caller.ConnectStart != nil || x.caller.ConnectDone != nil) {
+			out = httpctx.WithTrace(out, &httptrace.ClientTrace{
+				ConnectStart: x.caller.ConnectStart, ConnectDone: x.caller.ConnectDone,
+			})
+		}
+		conn, err := dial(out, network, addr)
+		if conn == nil && err == nil {
+			err = ownError{errors.New("Options.Dial returned neither a connection nor an error")}
+		}
+		return conn, err
 	}
-	return c.opts.Dial(out, network, addr)
 }
 
 // wroteRequest, gotFirstByte, getConn and gotConn are called by net/http.

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -16,11 +17,14 @@ import (
 //
 // All limits of the Options hold except MaxMemory, since bodies are streamed. The limits on the
 // body hold while it is read: then Read returns an [Error], with a Kind such as [CutLength].
-// MinRate counts the time of the server, not that of the reader, and no limit counts the time for
-// which a layer above holds the request back in httptrace.ClientTrace.GotConn. A request without
+// MinRate counts the time of the server, not that of the reader; a Timeout that ends while nobody
+// reads is [Error.Local]. No limit counts the time for which a layer above holds the request back in
+// httptrace.ClientTrace.GotConn. As with net/http, a body of a request whose Read blocks can hold
+// RoundTrip beyond all limits. A request without
 // Accept-Encoding is sent with the codings that c knows, and its response is decoded, as
 // http.Transport does with gzip. Fields of the Options that a request lacks, such as User-Agent,
-// are added. Redirects and cookies are left to the http.Client. A protocol cannot be switched.
+// are added. Redirects and cookies are left to the http.Client. A protocol cannot be switched: requests
+// with a field Upgrade are refused.
 //
 // A layer above that needs bodies as they were sent, to record them, sets Accept-Encoding itself
 // and has in the request's context, under the key struct{ EncodedBody struct{} }{}, a
@@ -48,6 +52,11 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, failure
 	}
 	x := newExchange(req.Context())
+	x.quit = req.Cancel //lint:ignore SA1019 an http.Client sets it
+	if out.Body != nil {
+		x.upload.Sent = x.sent
+		x.upload.Attach(&out)
+	}
 	resp, failure := c.send(x, out.WithContext(x.ctx))
 	if failure != nil {
 		x.end()
@@ -98,6 +107,15 @@ func (c *Client) completed(req *http.Request, tapped bool) (decode bool, failure
 	}
 	if failure := c.checkRequest(req); failure != nil {
 		return false, failure
+	}
+	for name := range connectionFields {
+		if err := checkField(name, req.Header[name]); err != nil {
+			return false, &Error{Kind: BadURL, Err: err}
+		}
+	}
+	if req.Body == nil && req.ContentLength != 0 {
+		err := fmt.Errorf("ContentLength is %d without a body", req.ContentLength)
+		return false, &Error{Kind: BadURL, Err: err}
 	}
 	header := maps.Clone(req.Header)
 	if header == nil {
@@ -161,6 +179,9 @@ func (s *stream) read(p []byte) (int, error) {
 		return n, nil
 	case err != io.EOF && (cut == CutTime || cut == CutSlow):
 		s.err = s.x.cut(cut, context.DeadlineExceeded)
+		if context.Cause(s.x.ctx) == errReader {
+			s.err = s.x.cut(cut, errReader)
+		}
 	default:
 		s.err = err
 	}

@@ -350,6 +350,36 @@ func TestTransportObeysContexts(t *testing.T) {
 	})
 }
 
+// The field Cancel ends a request like a context. An http.Client with a Timeout closes it when the
+// deadline passes, and either may come first.
+func TestTransportObeysCancel(t *testing.T) {
+	for i := range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			c, stop := inMemory(t, fetch.Options{}, silent)
+			defer stop()
+			req := request(t, "http://a.test/")
+			var failure *fetch.Error
+			client := &http.Client{Transport: tripper(func(r *http.Request) (*http.Response, error) {
+				_, err := c.Transport().RoundTrip(r)
+				require.ErrorAs(t, err, &failure)
+				return nil, err
+			})}
+			if i == 0 {
+				quit := make(chan struct{})
+				time.AfterFunc(time.Second, func() { close(quit) })
+				//lint:ignore SA1019 older clients set it
+				req.Cancel = quit
+			} else {
+				client.Timeout = time.Second
+			}
+			_, err := client.Do(req)
+			require.Error(t, err)
+			require.Equal(t, fetch.Canceled, failure.Kind, "%v", failure)
+			require.Equal(t, i > 0, failure.Timeout(), "%v", failure)
+		})
+	}
+}
+
 func TestBadPorts(t *testing.T) {
 	errNone := errors.New("none")
 	none := func(context.Context, string) ([]netip.Addr, error) { return nil, errNone }

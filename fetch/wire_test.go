@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/internal/httpwire"
 	"github.com/stretchr/testify/require"
 )
 
@@ -157,6 +161,37 @@ func tlsServer(t *testing.T, http2 bool) (base string, opts fetch.Options) {
 	t.Cleanup(srv.Close)
 	roots := srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	return srv.URL, fetch.Options{TLSConfig: &tls.Config{RootCAs: roots}}
+}
+
+// An idle connection does not keep the heads of its last exchange, which can be of the size of
+// MaxHeader.
+func TestIdleConnectionsKeepNoHeads(t *testing.T) {
+	base, _ := heads(t)
+	c := newClient(t, fetch.Options{})
+	for name, ask := range map[string]func(*http.Request){
+		"a Get": func(req *http.Request) {
+			r, err := c.Get(req.Context(), base)
+			require.NoError(t, err)
+			c.Release(r)
+		},
+		"the transport": func(req *http.Request) {
+			_, _, err := viaTransport(t, c, req)
+			require.NoError(t, err)
+		},
+	} {
+		var kept weak.Pointer[httpwire.Heads]
+		req := request(t, base)
+		ask(req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+			GotConn: func(info httptrace.GotConnInfo) {
+				kept = weak.Make(info.Conn.(*httpwire.Conn).Begin())
+			},
+		})))
+		for range 3 {
+			runtime.GC()
+		}
+		require.Nil(t, kept.Value(), name)
+	}
+	runtime.KeepAlive(c)
 }
 
 func TestHeadOverTLS(t *testing.T) {

@@ -41,8 +41,8 @@ func sample(t *testing.T) []byte {
 func refused(t *testing.T, b []byte) *hostcache.CorruptError {
 	t.Helper()
 	_, err := hostcache.Read[string](bytes.NewReader(b), hostcache.Options{MaxBytes: 1})
-	corrupt, ok := errors.AsType[*hostcache.CorruptError](err)
-	require.True(t, ok, "%v", err)
+	var corrupt *hostcache.CorruptError
+	require.ErrorAs(t, err, &corrupt)
 	require.ErrorIs(t, err, hostcache.ErrCorrupt)
 	require.LessOrEqual(t, corrupt.Offset, int64(len(b)))
 	return corrupt

@@ -80,8 +80,11 @@ func (c *Cache) Restore(e Entry) error {
 	defer c.mu.Unlock()
 	h := c.host(origin)
 	h.merge(&restored)
+	if h.flight.Flight == 0 {
+		c.park(h)
+	}
 	c.weigh(h)
-	c.evict(1)
+	c.evict(h)
 	return nil
 }
 

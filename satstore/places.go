@@ -87,7 +87,8 @@ func (p *places) images(most int) (images []*pageImage) {
 		p.pages[index].changed = false
 		numbers := p.pages[index].numbers
 		if most >= 0 {
-			numbers = new(*numbers)
+			copied := *numbers
+			numbers = &copied
 		}
 		images = append(images, &pageImage{index: index, numbers: numbers})
 	}

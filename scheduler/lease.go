@@ -65,7 +65,7 @@ func (l *Lease[T]) Done(o Outcome) { l.giveBack(o, false, time.Time{}) }
 
 // Requeue is Done, and also enqueues the task again, behind the others of its host and priority.
 // notBefore is the earliest time of its next lease, and may be zero. Requeue works even if the
-// queue is full.
+// queue is full, but not once the lease is lost, and its task with it: see Stats.Lost.
 func (l *Lease[T]) Requeue(o Outcome, notBefore time.Time) { l.giveBack(o, true, notBefore) }
 
 func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
@@ -113,7 +113,7 @@ func (l *Lease[T]) lock() bool {
 // [Scheduler.Wait], and the last one with that for the task as well: the first call gives back the
 // turn of the lease, so that no caller waits for what it holds itself, nor two for each other. What
 // remains is the task: [Lease.Held] is false, and Done and Requeue ignore the outcome.
-// Options.LeaseTimeout starts again at each call of Wait and when it returns. A caller that holds
+// Options.LeaseTimeout stops during a call of Wait, and starts again when it returns. A caller that holds
 // several leases makes the context of one from that of another.
 func (l *Lease[T]) Context(ctx context.Context) context.Context {
 	key := holderKey[T]{l.s}
@@ -131,17 +131,15 @@ type holder[T any] struct {
 // holderKey is the key of a holder in a context.
 type holderKey[T any] struct{ s *Scheduler[T] }
 
-// spend gives back the turns of the leases that a context carries, and reports whether it carries
-// one that is outstanding. It requires that s.mu is held.
-func (s *Scheduler[T]) spend(ctx context.Context) (held bool) {
+// held returns the outstanding leases that a context carries. It requires that s.mu is held.
+func (s *Scheduler[T]) held(ctx context.Context) (leases []*Lease[T]) {
 	h, _ := ctx.Value(holderKey[T]{s}).(*holder[T])
 	for ; h != nil; h = h.outer {
 		if s.engine.flights.at(h.lease.flight).serial == h.lease.serial {
-			s.engine.spend(h.lease.flight)
-			held = true
+			leases = append(leases, h.lease)
 		}
 	}
-	return held
+	return leases
 }
 
 // Held reports whether a request may be sent under the lease now. Ask before a request that was

@@ -163,18 +163,21 @@ func (s *Scheduler[T]) waitLease(
 		s.changed()
 		return nil, &WaitError{host, until, nil}
 	}
-	held := s.spend(ctx)
+	held := s.held(ctx)
+	for _, l := range held {
+		e.spend(l.flight)
+	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
 	s.changed()
 	s.mu.Unlock()
 	lease, err := s.await(ctx, w, lease)
-	if held {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.present()
-		s.spend(ctx) // for the timeout of what is left
-		s.changed()
+	for _, l := range held {
+		if l.lock() { // it is still outstanding
+			e.waited(l.flight)
+			s.changed()
+			s.mu.Unlock()
+		}
 	}
 	return lease, err
 }

@@ -50,6 +50,7 @@ func (c *connection) heads(resp *http.Response) (request, response []byte, ok bo
 	if c.kept == nil || resp.ProtoMajor != 1 {
 		return nil, nil, false
 	}
+	defer c.kept.Detach()
 	return c.kept.Take(resp)
 }
 

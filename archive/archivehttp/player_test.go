@@ -50,6 +50,10 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 			http.Redirect(w, r, "/file", http.StatusFound)
 		case "/broken":
 			http.Error(w, "broken", http.StatusServiceUnavailable)
+		case "/part":
+			w.Header().Set("Content-Range", "bytes 0-3/9")
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = w.Write([]byte("part"))
 		case "/empty":
 			w.WriteHeader(http.StatusNoContent)
 		case "/chunked":
@@ -84,6 +88,7 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 		{"GET", "/zipped", "", []string{"Accept-Encoding", "gzip"}},
 		{"HEAD", "/file", "", nil}, {"GET", "/file", "", []string{"Range", "bytes=2-5"}},
 		{"GET", "/file", "", nil}, {"HEAD", "/zipped", "", nil},
+		{"GET", "/part", "", nil}, {"POST", "/part", "form", nil},
 	}
 	type answer struct {
 		resp *http.Response
@@ -95,7 +100,20 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 		resp, text, err := call(recording, r.method, server.URL+r.path, r.body, r.fields...)
 		want = append(want, answer{resp, text, err})
 	}
+	chunks := func(text string) *http.Request {
+		req, err := http.NewRequest("POST", server.URL+"/chunks", io.MultiReader(strings.NewReader(text)))
+		require.NoError(t, err)
+		return req
+	}
+	resp, err := recording.Do(chunks("one"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
 	server.Close()
+	resp, err = playing.Do(chunks("one"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	_, err = playing.Do(chunks("two"))
+	require.ErrorIs(t, err, archivehttp.ErrNotRecorded)
 	for i, r := range requests {
 		one := want[i]
 		resp, text, err := call(playing, r.method, server.URL+r.path, r.body, r.fields...)

@@ -225,6 +225,32 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// A timeout of an http.Client has one reason, in whichever way it reaches the transport: it closes the
+// field Cancel and sets a deadline.
+func TestTruncatedByTime(t *testing.T) {
+	a := open(t)
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		//lint:ignore SA1019 an http.Client sets it
+		body := io.NopCloser(canceledReader{r.Cancel})
+		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Body: body, Request: r}, nil
+	})
+	c := &http.Client{Transport: archivehttp.NewTransport(base, a), Timeout: time.Millisecond}
+	resp, err := c.Get("http://a.test/")
+	require.NoError(t, err)
+	_, err = io.ReadAll(resp.Body)
+	require.Error(t, err)
+	_, response := only(t, a, "http://a.test/")
+	require.Equal(t, "time", response.fields.Get("WARC-Truncated"))
+}
+
+// canceledReader fails like a body of net/http whose request is canceled.
+type canceledReader struct{ canceled <-chan struct{} }
+
+func (r canceledReader) Read([]byte) (int, error) {
+	<-r.canceled
+	return 0, errors.New("net/http: request canceled")
+}
+
 // A capture that cannot be written is reported by Close, and by the next request.
 func TestFailedWrite(t *testing.T) {
 	s := serve(t, (*httptest.Server).Start)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/internal/content"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
 
 // recorder is the body of a response that is recorded while it is read. Close may be called while
@@ -110,10 +111,16 @@ func (r *recorder) reason(err error) string {
 	}
 	var timeout interface{ Timeout() bool }
 	var broken net.Error
+	//lint:ignore SA1019 an http.Client sets it
+	left := httpctx.Ended(r.x.req.Context(), r.x.req.Cancel)
 	switch {
 	case r.whole(), err == io.EOF && !r.tapped && r.spool.n > r.want:
 		return ""
-	case errors.Is(err, http.ErrBodyReadAfterClose), errors.Is(err, context.Canceled):
+	case errors.Is(err, http.ErrBodyReadAfterClose):
+		return "unspecified"
+	case errors.Is(left, context.DeadlineExceeded):
+		return "time"
+	case errors.Is(err, context.Canceled):
 		return "unspecified"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "time"
@@ -148,7 +155,7 @@ func (r *recorder) finish(truncated string) {
 			c.Truncated = "length"
 		}
 		if sent := r.x.sent; sent != nil {
-			c.Request, c.RequestTruncated = sent.request(c.Request, r.x.req.ContentLength,
+			c.Request, c.RequestTruncated = sent.last.Load().request(c.Request, r.x.req.ContentLength,
 				r.chunked)
 		}
 		_, r.err = r.x.t.archive.Append(*c)

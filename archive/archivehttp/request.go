@@ -6,11 +6,40 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 )
 
-// sentBody records the body of a request. A transport may still read it after the response has
-// arrived. Its methods are safe for concurrent use.
+// sentBody records the body of a request: that of the last attempt, if a layer below makes several.
+// Its methods are safe for concurrent use.
 type sentBody struct {
+	max  int64
+	last atomic.Pointer[sending]
+}
+
+// wrap makes a request record its body.
+func (s *sentBody) wrap(req *http.Request) {
+	req.Body = s.record(req.Body)
+	if again := req.GetBody; again != nil {
+		req.GetBody = func() (io.ReadCloser, error) {
+			body, err := again()
+			if err != nil {
+				return nil, err
+			}
+			return s.record(body), nil
+		}
+	}
+}
+
+func (s *sentBody) record(body io.ReadCloser) *sending {
+	r := &sending{ReadCloser: body, max: s.max}
+	s.last.Store(r)
+	return r
+}
+
+// sending is a body that is recorded while it is read. A transport may still read it after the
+// response has arrived, and after the next attempt has begun.
+type sending struct {
+	io.ReadCloser
 	max int64
 
 	mu   sync.Mutex
@@ -19,33 +48,9 @@ type sentBody struct {
 	end  bool // all of the body was read
 }
 
-// wrap makes a request record its body. A retry restarts the recording.
-func (s *sentBody) wrap(req *http.Request) {
-	req.Body = &sending{req.Body, s}
-	if again := req.GetBody; again != nil {
-		req.GetBody = func() (io.ReadCloser, error) {
-			body, err := again()
-			if err != nil {
-				return nil, err
-			}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.data, s.cut, s.end = nil, false, false
-			return &sending{body, s}, nil
-		}
-	}
-}
-
-// sending is a body that is recorded while it is read.
-type sending struct {
-	io.ReadCloser
-	kept *sentBody
-}
-
 // Read reads from the body.
-func (r *sending) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	s := r.kept
+func (s *sending) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keep := min(int64(n), s.max-int64(len(s.data)))
@@ -57,7 +62,7 @@ func (r *sending) Read(p []byte) (int, error) {
 
 // request returns head followed by the body, and why the body is truncated, if it is. net/http
 // stops reading at the length of a body and may not see [io.EOF].
-func (s *sentBody) request(head []byte, length int64, chunked bool) (request []byte, cut string) {
+func (s *sending) request(head []byte, length int64, chunked bool) (request []byte, cut string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -192,6 +192,9 @@ func (s *Signer) key(now time.Time, id string) *namedKey {
 // wants, and with a fetch.Client that is the only place for it. Above Client.Transport it would sign
 // fields that the client changes: if package archivehttp is above, too, the client requests more
 // codings than the signed Accept-Encoding, and a site that wants that covered rejects the signature.
+//
+// If a kept connection turns out to be dead, net/http sends a request once more, with the same
+// signature and nonce. A site that has seen it the first time may reject it as a replay.
 func (s *Signer) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	return roundTripper{signer: s, next: next}
 }
@@ -297,6 +300,9 @@ func component(req *http.Request, id string) (value string, ok bool) {
 		}[id], true
 	}
 	values := slices.Clone(req.Header[http.CanonicalHeaderKey(strings.Trim(id, `"`))])
+	if id == `"user-agent"` && len(values) > 0 { // net/http sends the first one, unless it is empty
+		values = slices.DeleteFunc(values[:1], func(v string) bool { return v == "" })
+	}
 	for i, v := range values {
 		values[i] = strings.Trim(v, " \t")
 	}

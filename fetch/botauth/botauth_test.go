@@ -156,10 +156,10 @@ func TestTheSignatureIsThatOfTheRequestAsSent(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, network, site.Listener.Addr().String())
 	}
 	client := &http.Client{Transport: signer.RoundTripper(&http.Transport{DialContext: dial})}
-	ask := func(url string) {
+	ask := func(url string, agents ...string) {
 		req, err := http.NewRequest(http.MethodGet, url, nil)
 		require.NoError(t, err)
-		req.Header.Set("User-Agent", " two  spaces ")
+		req.Header["User-Agent"] = agents
 		resp, err := client.Do(req)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
@@ -169,8 +169,10 @@ func TestTheSignatureIsThatOfTheRequestAsSent(t *testing.T) {
 		"http://bücher.test/", "http://Bücher.test:81//x", "http://bücher.test./y", "http://xn--bcher-kva.test/",
 	}
 	for _, url := range urls {
-		ask(url)
-		ask(url) // as the site requires
+		ask(url, " two  spaces ")
+		ask(url, " two  spaces ") // as the site requires
+		ask(url, "only the first", "is sent")
+		ask(url, "") // is not sent
 	}
 	require.Contains(t, hosts, "xn--bcher-kva.test.")
 
@@ -183,7 +185,7 @@ func TestTheSignatureIsThatOfTheRequestAsSent(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.Len(t, hosts, 2*len(urls)+8)
+	require.Len(t, hosts, 4*len(urls)+8)
 }
 
 // A key is announced before it is used, keys replace each other without a gap, and an expired key

@@ -33,6 +33,7 @@ const (
 	KeptCookies  = keptCookies
 	MaxSite      = maxSite
 	MaxSiteBytes = maxSiteBytes
+	MaxSent      = maxSent
 	MaxAge       = maxAge
 )
 

@@ -14,13 +14,16 @@
 // of more than 1,024 bytes are ignored.
 //
 // The bounds are those of Chrome: 180 cookies per site, which is a registrable domain with all its
-// hosts, 3,300 in all, and 4,096 bytes of name and value. One is added, since servers refuse
-// requests with more: 64 KiB of names and values per site. Beyond a bound, expired cookies go
-// first, and then those that were least recently sent or set, of the site or, until 3,000 are left,
-// of all. A site that sets too many evicts its own: whatever it does, it has at most 180 of the
-// 3,300 places.
+// hosts, 3,300 in all, and 4,096 bytes of name and value. One is added: 64 KiB of names and values
+// per site. Beyond a bound, expired cookies go first, and then those that were least recently sent or
+// set, of the site or, until 3,000 are left, of all. A site that sets too many evicts its own: whatever
+// it does, it has at most 180 of the 3,300 places.
 //
-// Cookies of [Jar.Load] are neither evicted nor counted. Their server can replace and delete them,
+// A request gets at most 8 KiB of cookies, since many servers refuse more, and any host of a site can
+// set cookies for all the others. Cookies of the host itself come first, then those of longer paths,
+// then older ones. The rest stay in the jar.
+//
+// Cookies of [Jar.Load] are neither evicted nor counted, and always sent. Their server can replace and delete them,
 // as in a browser.
 //
 // # Cost
@@ -52,6 +55,7 @@ import (
 const (
 	maxSite      = 180
 	maxSiteBytes = 64 << 10
+	maxSent      = 8 << 10 // with the punctuation between cookies
 	maxCookies   = 3300
 	keptCookies  = 3000 // beyond maxCookies, since looking for those to evict takes time
 	maxCookie    = 4096
@@ -116,18 +120,33 @@ func (j *Jar) Cookies(u *url.URL) (sent []*http.Cookie) {
 	var matches []*cookie
 	for _, c := range j.sites[at.site] {
 		if c.matches(at) && !c.expired(now) {
-			j.uses++
-			c.used = j.uses
 			matches = append(matches, c)
 		}
 	}
-	slices.SortFunc(matches, func(a, b *cookie) int { // RFC 6265, 5.4
-		return cmp.Or(cmp.Compare(len(b.id.path), len(a.id.path)), cmp.Compare(a.created, b.created))
+	slices.SortFunc(matches, func(a, b *cookie) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), inField(a, b))
 	})
+	left := maxSent
+	matches = slices.DeleteFunc(matches, func(c *cookie) bool {
+		if n := c.size() + len(`="";_`); !c.loaded && n > left {
+			return true
+		} else if !c.loaded {
+			left -= n
+		}
+		j.uses++
+		c.used = j.uses
+		return false
+	})
+	slices.SortFunc(matches, inField)
 	for _, c := range matches {
 		sent = append(sent, &http.Cookie{Name: c.id.name, Value: c.value, Quoted: c.quoted})
 	}
 	return sent
+}
+
+// inField compares two cookies by their order in a request (RFC 6265, 5.4).
+func inField(a, b *cookie) int {
+	return cmp.Or(cmp.Compare(len(b.id.path), len(a.id.path)), cmp.Compare(a.created, b.created))
 }
 
 // SetCookies implements http.CookieJar.
@@ -232,6 +251,17 @@ func (j *Jar) dropExpired(site string, now time.Time) []*cookie {
 func (c *cookie) expired(now time.Time) bool { return !c.expires.IsZero() && !c.expires.After(now) }
 
 func (c *cookie) size() int { return len(c.id.name) + len(c.value) }
+
+// rank returns which cookies are sent if there are too many: those with a lower rank.
+func (c *cookie) rank() int {
+	switch {
+	case c.loaded:
+		return 0
+	case c.hostOnly:
+		return 1
+	}
+	return 2
+}
 
 // matches reports whether a request gets the cookie.
 func (c *cookie) matches(at place) bool {

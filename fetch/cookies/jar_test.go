@@ -179,9 +179,34 @@ func TestBoundOfASite(t *testing.T) {
 	require.Equal(t, "kept=1", sent(t, jar, "https://other.test/"))
 	require.Equal(t, cookies.MaxSite+1, jar.Held())
 
-	// What is sent with one request is bounded as well.
 	flood(t, jar, "https://big.test/", 1000, strings.Repeat("v", 4000))
-	require.InDelta(t, cookies.MaxSiteBytes, len(sent(t, jar, "https://big.test/")), 4096)
+	require.InDelta(t, cookies.MaxSiteBytes/4000, jar.Held()-cookies.MaxSite-1, 1)
+}
+
+// One host of a site can set so many cookies for all of it that servers would refuse the requests to
+// the others. What is sent is bounded, and first come the cookies of the host, which the others cannot
+// make.
+func TestBoundOfARequest(t *testing.T) {
+	jar := new(cookies.Jar)
+	require.NoError(t, jar.Load(strings.NewReader(".a.test\tTRUE\t/\tFALSE\t0\tloaded\t"+strings.Repeat("v", 4000)+"\n")))
+	for i := range 12 {
+		set(t, jar, "http://evil.a.test/", fmt.Sprintf("e%d=%s; Domain=a.test; Path=/", i, strings.Repeat("v", 4000-i)))
+	}
+	set(t, jar, "http://www.a.test/", "small=1; Domain=a.test; Path=/", "long=1; Domain=a.test; Path=/in")
+	for i := range 3 {
+		set(t, jar, "http://www.a.test/in/", fmt.Sprintf("own%d=%s; Path=/", i, strings.Repeat("v", 1300)))
+	}
+	names := func(page string) (names []string) {
+		field := sent(t, jar, page)
+		require.LessOrEqual(t, len(field), cookies.MaxSent+4010, "with those of the operator")
+		for c := range strings.SplitSeq(field, "; ") {
+			name, _, _ := strings.Cut(c, "=")
+			names = append(names, name)
+		}
+		return names
+	}
+	require.Equal(t, []string{"long", "loaded", "e0", "small", "own0", "own1", "own2"}, names("http://www.a.test/in/"))
+	require.Equal(t, []string{"loaded", "e0", "e1", "small"}, names("http://new.a.test/"), "a small one may still fit")
 }
 
 // Of all cookies, the least recently used ones go first, but only if no expired ones are left.

@@ -8,7 +8,7 @@ import (
 // The limits of one page. They keep a hostile page from turning few bytes into much work.
 const (
 	MaxURL       = 8 << 10 // bytes of a URL; RFC 9110 asks for at least 8,000
-	MaxLinks     = 50_000  // per page
+	MaxLinks     = 50_000  // per page, with directives, IDs and what else Scan yields
 	MaxLinkBytes = 8 << 20 // total of a page's URLs: a base can make short links long
 )
 

@@ -201,6 +201,9 @@ func TestLinksEndsWithOneError(t *testing.T) {
 		{"few long links", "<base href=/" + strings.Repeat("x", 8000) + "/>" + many, pageURL,
 			page.MaxLinkBytes / len("http://a.test/"+strings.Repeat("x", 8000)+"/x"),
 			page.ErrTooManyLinks},
+		{"links too long for their base", "<base href=/" + strings.Repeat("x", 8000) + "/>" + strings.Repeat("<a href="+strings.Repeat("y", 500)+">", 1100),
+			pageURL, 0, page.ErrTooManyLinks},
+		{"too many directives", strings.Repeat("<meta name=robots content=a>", page.MaxLinks+1), pageURL, page.MaxLinks, page.ErrTooManyLinks},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -224,6 +227,21 @@ func TestLinksEndsWithOneError(t *testing.T) {
 	got, err := collect(many, pageURL)
 	require.NoError(t, err, "MaxLinks links are not too many")
 	require.Len(t, got, page.MaxLinks)
+}
+
+// What Scan yields besides links is bounded with them.
+func TestScanBoundsEverything(t *testing.T) {
+	for _, one := range []string{"<p id=x>", "<a name=x>", "<a id=x name=y>", "<meta name=x content=y>"} {
+		found := 0
+		for _, err := range page.Scan([]byte(strings.Repeat(one, page.MaxLinks+1)), pageURL, inUTF8, page.Options{IDs: true, Meta: true}) {
+			if err != nil {
+				require.ErrorIs(t, err, page.ErrTooManyLinks)
+				break
+			}
+			found++
+		}
+		require.Equal(t, page.MaxLinks, found, one)
+	}
 }
 
 func TestLinksOmitsLongURLs(t *testing.T) {

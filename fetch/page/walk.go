@@ -140,7 +140,7 @@ func (w *walker) asked(t *tag) error {
 	switch {
 	case t.element == elemTitle && w.opts.Meta && !w.titled:
 		w.titled = true
-		return w.pass(Link{Kind: Title, Text: titleText(w.decoder.convert(nil, w.scan.content))})
+		return w.note(Link{Kind: Title, Text: titleText(w.decoder.convert(nil, w.scan.content))})
 	case t.element == elemStyle && w.opts.Styles:
 		return w.styles(w.decoder.convert(nil, w.scan.content))
 	}
@@ -151,12 +151,12 @@ func (w *walker) asked(t *tag) error {
 func (w *walker) ids(t *tag) error {
 	id := t.get(attrID)
 	if len(id) > 0 {
-		if err := w.pass(Link{Kind: ID, Text: w.strings.add(id)}); err != nil {
+		if err := w.note(Link{Kind: ID, Text: w.strings.add(id)}); err != nil {
 			return err
 		}
 	}
 	if name := t.get(attrName); t.element == elemAnchor && len(name) > 0 && !bytes.Equal(name, id) {
-		return w.pass(Link{Kind: ID, Text: w.strings.add(name)})
+		return w.note(Link{Kind: ID, Text: w.strings.add(name)})
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func (w *walker) meta(t *tag) error {
 		}
 	}
 	text := w.strings.add(trimmed(content))
-	return w.pass(Link{Kind: kind, Name: w.lowered(name), Text: text})
+	return w.note(Link{Kind: kind, Name: w.lowered(name), Text: text})
 }
 
 // rebase applies a base element. Only the first one with an href counts, even if its href is
@@ -295,19 +295,14 @@ func (w *walker) emit(l Link, raw []byte) error {
 	if len(raw) > 0 && raw[0] == '#' && !w.based && !w.opts.IDs {
 		return nil
 	}
-	// Count first: a link that is left out costs work, too.
-	if w.left--; w.left < 0 {
-		return ErrTooManyLinks
-	}
+	// Charge first: a link that is left out costs work, too.
 	if len(raw) > MaxURL {
-		return nil
+		return w.charge(0)
 	}
 	var ok bool
-	if w.buf, ok = w.refs.Append(w.buf[:0], raw); !ok || len(w.buf) > MaxURL {
-		return nil
-	}
-	if w.room -= len(w.buf); w.room < 0 {
-		return ErrTooManyLinks
+	w.buf, ok = w.refs.Append(w.buf[:0], raw)
+	if err := w.charge(len(w.buf)); err != nil || !ok || len(w.buf) > MaxURL {
+		return err
 	}
 	l.URL = w.strings.add(w.buf)
 	if w.opts.IDs {
@@ -316,6 +311,23 @@ func (w *walker) emit(l Link, raw []byte) error {
 			return ErrTooManyLinks
 		}
 		l.Fragment = w.strings.add(w.buf)
+	}
+	return w.pass(l)
+}
+
+// charge counts a link, and the bytes of its URL.
+func (w *walker) charge(bytes int) error {
+	w.left--
+	if w.room -= bytes; w.left < 0 || w.room < 0 {
+		return ErrTooManyLinks
+	}
+	return nil
+}
+
+// note yields a link without a URL.
+func (w *walker) note(l Link) error {
+	if err := w.charge(0); err != nil {
+		return err
 	}
 	return w.pass(l)
 }

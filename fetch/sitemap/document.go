@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/webdate"
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // format is how one kind of document names the parts of an Entry.
@@ -72,6 +73,7 @@ func (l *lister) document() error {
 					return err
 				}
 				l.src.rooted = true
+				l.rebase(&t)
 				continue
 			}
 			done = d.start(&t)
@@ -92,6 +94,16 @@ func (l *lister) document() error {
 				d.inside = false
 			}
 		}
+	}
+}
+
+// rebase applies the xml:base of the root. Those of entries would make short URLs long.
+func (l *lister) rebase(root *token) {
+	value, _ := root.attr("xml:base")
+	base := l.refs.Base()
+	u, err := weburl.Parse(string(trimmed(value)), &base)
+	if len(value) > 0 && len(value) <= maxURL && err == nil && weburl.IsWeb(&u) {
+		l.refs.Reset(u)
 	}
 }
 

@@ -51,7 +51,7 @@ func (s *source) next() (token, error) {
 				return token{}, s.cut()
 			}
 		case beginsTag(rest):
-			end := s.untilAny(1, "<>")
+			end := s.tagEnd()
 			if end < 0 {
 				return token{}, s.cut()
 			}
@@ -116,10 +116,21 @@ func (s *source) skip(n int, end string) bool {
 	return n >= 0
 }
 
+// maxInstruction is longer than any useful processing instruction.
+const maxInstruction = 4 << 10
+
 // declaration skips text that starts with "<!" or "<?". A document type, which comes first, may
-// have declarations of its own in brackets.
+// have declarations of its own in brackets. A processing instruction ends with "?>" and may contain
+// brackets. After one without that end, all of them end at their first bracket: to search for it
+// again and again would take quadratic time.
 func (s *source) declaration() bool {
 	end := s.until(0, ">")
+	first := end
+	for s.rest()[1] == '?' && !s.loose && end > 0 && s.rest()[end-2] != '?' {
+		if end = s.until(end, ">"); end < 0 || end > maxInstruction {
+			s.loose, end = true, first
+		}
+	}
 	if bracket := bytes.IndexByte(s.rest()[:max(end, 0)], '['); bracket >= 0 && !s.rooted {
 		if end = s.until(bracket, "]"); end >= 0 {
 			end = s.until(end, ">")
@@ -127,6 +138,29 @@ func (s *source) declaration() bool {
 	}
 	s.pos += max(end, 0)
 	return end >= 0
+}
+
+// tagEnd returns where the tag that begins the rest ends: at its closing bracket, or at an opening
+// one, which makes it text; -1 if neither comes. Quoted values may contain closing brackets. A quote
+// that is not closed before the next opening bracket, which XML allows in no value, is no quote.
+func (s *source) tagEnd() int {
+	for n := 1; ; n++ {
+		if n = s.untilAny(n, "<>'\""); n < 0 || s.rest()[n] == '<' || s.rest()[n] == '>' {
+			return n
+		}
+		if !bytes.HasSuffix(trimmed(s.rest()[:n]), []byte("=")) {
+			continue
+		}
+		ends := "'<"
+		if s.rest()[n] == '"' {
+			ends = "\"<"
+		}
+		closed := s.untilAny(n+1, ends)
+		if closed < 0 || s.rest()[closed] == '<' {
+			return s.untilAny(n, "<>")
+		}
+		n = closed
+	}
 }
 
 // tag reads the tag whose closing bracket is at end.
@@ -150,7 +184,7 @@ func (s *source) tag(end int) token {
 	return t
 }
 
-// attr returns the decoded value of an attribute, by its lower-case name without a prefix.
+// attr returns the decoded value of an attribute, by its lower-case name with its prefix, if any.
 func (t *token) attr(name string) (value []byte, ok bool) {
 	rest := t.attrs
 	for {
@@ -172,7 +206,7 @@ func (t *token) attr(name string) (value []byte, ok bool) {
 		if end < 0 {
 			end = len(rest)
 		}
-		if i := bytes.LastIndexAny(key, " \t\n\f\r:"); i >= 0 {
+		if i := bytes.LastIndexAny(key, " \t\n\f\r"); i >= 0 {
 			key = key[i+1:]
 		}
 		if bytes.EqualFold(key, []byte(name)) {

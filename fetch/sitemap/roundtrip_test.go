@@ -56,7 +56,7 @@ var writers = map[string]struct {
 			element("pubDate", date(e, time.RFC1123Z)) + "</item>"
 	}},
 	"atom": {sitemap.Item, "<feed>", "</feed>", func(e sitemap.Entry) string {
-		return `<entry><link rel="alternate" href="` + escaped(e.URL) + `"/>` +
+		return `<entry><x:y t="a > b"/><link rel="alternate" title='">' x:href="/no" href="` + escaped(e.URL) + `"/>` +
 			element("title", e.Title) + element("id", e.ID) + element("updated", date(e, time.RFC3339)) + "</entry>"
 	}},
 }
@@ -75,6 +75,21 @@ func date(e sitemap.Entry, layout string) string {
 	return e.LastMod.Format(layout)
 }
 
+// decorated adds what XML allows and an entry does not need.
+func decorated(r *rand.Rand, doc string) string {
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(doc, ">\n") // of a field
+		if b.WriteString(before); !ok {
+			return b.String()
+		}
+		b.WriteString([]string{">\n", " >", " x:a='b > \"c' >", " a = \"b/>\">", "><?x a > <b> ?>", "><!-- > --><?x?>"}[r.IntN(6)])
+		before, after, _ = strings.Cut(after, "</")
+		b.WriteString(before + []string{"", "\n<?x > ?>", "<!-- </loc> -->"}[r.IntN(3)] + "</")
+		doc = after
+	}
+}
+
 // TestSitemapRoundTrip writes entries in each format and reads them back.
 func TestSitemapRoundTrip(t *testing.T) {
 	for name, format := range writers {
@@ -85,7 +100,7 @@ func TestSitemapRoundTrip(t *testing.T) {
 				doc := format.before
 				for range r.IntN(20) {
 					e := randomEntry(r, format.kind)
-					doc += format.write(e)
+					doc += decorated(r, format.write(e))
 					e.URL = strings.NewReplacer("'", "%27", `"`, "%22", "<", "%3C", ">", "%3E").Replace(e.URL)
 					want = append(want, e)
 				}

@@ -51,7 +51,7 @@ type Entry struct {
 }
 
 // Entries returns a single-use iterator over the entries of a sitemap or feed. base is the URL that
-// it was fetched from.
+// it was fetched from. Of all attributes xml:base, only that of the root element is applied.
 //
 // It reads no more of r than necessary, and never more than MaxBytes. Entries without a usable URL
 // are left out. The time is linear in what is read, also if nothing is yielded. To stop a loop that

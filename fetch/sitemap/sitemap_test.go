@@ -164,6 +164,19 @@ func TestSitemap(t *testing.T) {
 		{"cut between entries", `<urlset><url><loc>x</loc></url><url>`, `page https://a.test/maps/x`},
 		{"too many end tags", `<urlset><url><loc>x</loc></url></a></b></c></d><url><loc>y</loc></url>`,
 			"page https://a.test/maps/x\npage https://a.test/maps/y"},
+		{"brackets in values", `<urlset x:a='"a>b"'><url><x:y label="a > b"/><loc x:a = '>'>/1</loc><x:y t=">">no</x:y></url></urlset>`,
+			"page https://a.test/1"},
+		{"brackets in the values of links", `<feed><entry><link title="a > b" href='/?q=a>b'/></entry><entry>
+			<link title=">" rel="enclosure" href="/no"/><link href="/2"/></entry></feed>`,
+			"feed https://a.test/?q=a%3Eb\nfeed https://a.test/2"},
+		{"quotes that are not closed", `<rss><channel a="><item b='><link>/1</link><x y=">"</x></item><item><link a="b'>/2</link></item>`,
+			"feed https://a.test/1\nfeed https://a.test/2"},
+		{"processing instructions", `<?x <urlset a="> ?><urlset><url><loc><?x a > <b> ?>/1<?x?><?>></loc></url></urlset>`,
+			"page https://a.test/1%3E"},
+		{"processing instructions without an end", `<?x ><urlset><?y ><url><loc>/1</loc></url><?z ></urlset>`, "page https://a.test/1"},
+		{"attributes with a prefix", `<feed><entry><link x:rel="edit" x:href="/no" href="/1"/></entry></feed>`, "feed https://a.test/1"},
+		{"a base", `<feed xml:base="/dir/"><entry xml:base="/no/"><link href="x"/></entry></feed>`, "feed https://a.test/dir/x"},
+		{"an unusable base", `<feed xml:base="urn:x"><entry><link href="x"/></entry></feed>`, "feed https://a.test/maps/x"},
 
 		{"RSS 2.0", `<rss version="2.0"><channel><title>t</title><link>https://a.test/</link>
 			<atom:link href="self" rel="self"/><image><link>no</link></image><item><title>one</title>

@@ -93,6 +93,7 @@ type source struct {
 	left int   // bytes that may be read
 
 	rooted bool // the first element was met
+	loose  bool // a processing instruction did not end
 }
 
 // piece is how much is read at a time, so that a limit is not exceeded by much.

@@ -56,8 +56,8 @@ func TestErrorsTellWhoseFaultItIs(t *testing.T) {
 				begun := time.Now()
 				_, err := r.LookupNetIP(t.Context(), "ip", "a.test")
 				require.Equal(t, tt.took, time.Since(begun))
-				dns, ok := errors.AsType[*net.DNSError](err)
-				require.True(t, ok, "%v", err)
+				var dns *net.DNSError
+				require.ErrorAs(t, err, &dns)
 				require.Equal(t, tt.notFound, dns.IsNotFound, "%v", err)
 				require.Equal(t, tt.failure, errors.Is(err, resolve.ErrServerFailure), "%v", err)
 				require.Equal(t, tt.unreached, errors.Is(err, resolve.ErrUnreachable), "%v", err)
@@ -84,7 +84,8 @@ func TestFailuresAreCachedBriefly(t *testing.T) {
 		for range 100 {
 			_, err := r.LookupNetIP(t.Context(), "ip", "a.test")
 			require.ErrorIs(t, err, resolve.ErrServerFailure)
-			dns, _ := errors.AsType[*net.DNSError](err)
+			var dns *net.DNSError
+			require.ErrorAs(t, err, &dns)
 			require.True(t, dns.IsTemporary)
 			require.False(t, dns.IsNotFound)
 			_, known := r.Cached("a.test")
@@ -101,6 +102,31 @@ func TestFailuresAreCachedBriefly(t *testing.T) {
 		addr, err := r.Addr(t.Context(), "a.test")
 		require.NoError(t, err)
 		require.Equal(t, "192.0.2.9", addr.String())
+	})
+}
+
+// TestAFailureNobodyWaitsForIsForgotten has a look-up fail after its only caller has left, and after another one has
+// got an answer.
+func TestAFailureNobodyWaitsForIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		r := resolve.New(resolve.Options{Lookup: func(context.Context, string) ([]netip.Addr, time.Duration, error) {
+			if calls++; calls == 1 {
+				time.Sleep(time.Minute)
+				return nil, 0, resolve.ErrServerFailure
+			}
+			return addrs("192.0.2.1"), time.Hour, nil
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := r.Addr(ctx, "a.test")
+		require.Error(t, err)
+		_, err = r.Addr(t.Context(), "a.test")
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		_, err = r.Addr(t.Context(), "a.test")
+		require.NoError(t, err)
+		require.Equal(t, 2, calls)
 	})
 }
 
@@ -136,7 +162,8 @@ func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
 					}
 					_, err := r.LookupNetIP(t.Context(), other, "a.test")
 					require.ErrorIs(t, err, resolve.ErrServerFailure)
-					dns, _ := errors.AsType[*net.DNSError](err)
+					var dns *net.DNSError
+					require.ErrorAs(t, err, &dns)
 					require.False(t, dns.IsNotFound)
 					require.True(t, dns.IsTemporary)
 				}

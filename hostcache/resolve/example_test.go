@@ -33,7 +33,8 @@ func ExampleResolver_LookupNetIP() {
 	names := resolve.New(resolve.Options{Hosts: hosts, Servers: nobody, Timeout: time.Second})
 	for _, host := range []string{"www.example.com", "not..a..name", "www.example.org"} {
 		addrs, err := names.LookupNetIP(context.Background(), "ip", host)
-		dns, _ := errors.AsType[*net.DNSError](err)
+		var dns *net.DNSError
+		errors.As(err, &dns)
 		switch {
 		case err == nil:
 			fmt.Println(host, addrs)

@@ -334,8 +334,7 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 		longest = min(longest, maxNegative)
 		err = hostcache.ErrNegative
 	case errors.Is(err, ErrServerFailure):
-		r.cache.Set(name, failed, min(failureTTL, longest))
-		return answer{}, 0, err // those who wait get to know what happened
+		return failed, min(failureTTL, longest), storedError{err}
 	}
 	a, ttl := newAnswer(found.addrs), min(max(found.ttl, r.opts.MinTTL), longest)
 	if found.half {
@@ -343,6 +342,11 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 	}
 	return a, ttl, err
 }
+
+// A storedError has a record of the failure cached. Those who wait get to know what happened.
+type storedError struct{ error }
+
+func (e storedError) Unwrap() []error { return []error{e.error, hostcache.ErrStored} }
 
 // ask queries the name servers, or Options.Lookup. A name that does not exist is errNotFound.
 func (r *Resolver) ask(ctx context.Context, name string) (found finding, err error) {
@@ -358,9 +362,9 @@ func (r *Resolver) ask(ctx context.Context, name string) (found finding, err err
 	default:
 		return r.askServers(ctx, c, name)
 	}
-	dns, isDNS := errors.AsType[*net.DNSError](err)
-	_, isAddr := errors.AsType[*net.AddrError](err) // "no suitable address"
-	if isDNS && dns.IsNotFound || isAddr || err == nil && len(found.addrs) == 0 {
+	var dns *net.DNSError
+	var addr *net.AddrError // "no suitable address"
+	if errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &addr) || err == nil && len(found.addrs) == 0 {
 		err = errNotFound
 	}
 	return found, err
@@ -387,7 +391,7 @@ func (r *Resolver) askServers(ctx context.Context, c *config, name string) (find
 
 // dnsError returns the error of a look-up in package net's form.
 func dnsError(host string, err error) error {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+	if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
 		return dns
 	}
 	e := &net.DNSError{Err: err.Error(), Name: host, UnwrapErr: err}

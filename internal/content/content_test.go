@@ -394,3 +394,49 @@ func TestCloseAtTheEndOfRead(t *testing.T) {
 		require.ErrorIs(t, err, content.ErrClosed)
 	}
 }
+
+// A body says in advance what its decoder will take. The first frame does not speak for the others.
+func TestWindowsAreKnown(t *testing.T) {
+	frame := func(window int, more ...[]byte) []byte {
+		var b bytes.Buffer
+		w, err := zstd.NewWriter(&b, zstd.WithWindowSize(window))
+		require.NoError(t, err)
+		_, err = w.Write(bytes.Repeat([]byte("some text "), 50_000))
+		require.NoError(t, err)
+		require.NoError(t, w.Flush())
+		require.NoError(t, w.Close())
+		return append(b.Bytes(), bytes.Join(more, nil)...)
+	}
+	single := func(n int) []byte {
+		w, err := zstd.NewWriter(nil)
+		require.NoError(t, err)
+		return w.EncodeAll(bytes.Repeat([]byte("x"), n), nil)
+	}
+	skippable := []byte("\x50\x2a\x4d\x18\x05\x00\x00\x00abcde")
+	const largest = content.MaxWindow
+	for name, tt := range map[string]struct {
+		codings string
+		body    []byte
+		want    int64
+	}{
+		"one frame":           {"zstd", frame(1 << 20), 1 << 20},
+		"the largest":         {"zstd", frame(largest), largest},
+		"more than allowed":   {"zstd", []byte("\x28\xb5\x2f\xfd\x00\xff"), largest},
+		"a fraction":          {"zstd", []byte("\x28\xb5\x2f\xfd\x00\x0b"), 2<<10 + 3*256},
+		"several frames":      {"zstd", frame(64<<10, skippable, frame(4<<20), frame(128<<10)), 4 << 20},
+		"behind a skippable":  {"zstd", append(skippable, frame(2<<20)...), 2 << 20},
+		"a single segment":    {"zstd", single(1700), 1700},
+		"a larger one":        {"zstd", single(200_000), 200_000},
+		"cut in its header":   {"zstd", frame(1 << 20)[:5], 0},
+		"not zstd":            {"zstd", []byte("<html>"), 0},
+		"nothing":             {"zstd", nil, 0},
+		"gzip":                {"gzip", frame(1 << 20), 0},
+		"zstd in gzip":        {"zstd,gzip", nil, largest},
+		"gzip in zstd":        {"gzip,zstd", frame(1 << 20), 1 << 20},
+		"three times":         {"zstd,zstd,zstd", frame(1 << 20), 1<<20 + 2*largest},
+		"a coding of its own": {"", frame(1 << 20), 0},
+	} {
+		require.Equal(t, tt.want, content.Window(tt.codings, tt.body), name)
+		require.LessOrEqual(t, tt.want, content.Windows(tt.codings), name)
+	}
+}

@@ -2,8 +2,10 @@ package content
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/flate"
@@ -114,14 +116,35 @@ type unzstd struct {
 	frames frames
 }
 
-// maxWindow is the largest window that RFC 9659 allows for zstd.
-const maxWindow = 8 << 20
+// MaxWindow is the largest window that RFC 9659 allows for zstd. Its decoder keeps that much of what
+// it has decoded.
+const MaxWindow = 8 << 20
+
+// Windows returns the most bytes that the windows of a list by [Of] can take.
+func Windows(codings string) int64 { return int64(strings.Count(codings, "zstd")) * MaxWindow }
+
+// Window returns how many of them a body may take: that of a second coding is in no header yet.
+func Window(codings string, body []byte) int64 {
+	rest, ok := strings.CutSuffix(codings, "zstd")
+	if !ok {
+		return Windows(codings)
+	}
+	f := frames{src: bufio.NewReader(bytes.NewReader(body))}
+	var most int64
+	for f.next() == nil && f.left > 0 {
+		most = max(most, f.window)
+		if _, err := io.CopyN(io.Discard, f.src, f.left); err != nil {
+			break
+		}
+	}
+	return most + Windows(rest)
+}
 
 var unzstds = sync.Pool{New: func() any {
 	// With a concurrency of one it decodes in the caller's goroutine. The options are valid, so
 	// there is no error.
 	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxWindow(maxWindow))
+		zstd.WithDecoderMaxWindow(MaxWindow))
 	return &unzstd{Decoder: d}
 }}
 
@@ -156,6 +179,7 @@ type frames struct {
 	begun  bool  // there was a frame
 	inside bool  // of a frame, whose next block follows
 	summed bool  // that frame ends with a checksum
+	window int64 // of that frame, if it can be decoded
 }
 
 // Read implements io.Reader.
@@ -203,6 +227,8 @@ func (f *frames) next() error {
 		}
 	default:
 		f.left = headerSize(head[descriptor])
+		head, _ = f.src.Peek(int(f.left))
+		f.window = min(windowSize(head), MaxWindow)
 		f.inside, f.summed = true, head[descriptor]>>2&1 == 1
 	}
 	f.begun = true
@@ -216,6 +242,26 @@ func headerSize(descriptor byte) int64 {
 	dictionary := [4]byte{0, 1, 2, 4}[descriptor&3]
 	size := [4]byte{single, 2, 4, 8}[descriptor>>6]
 	return int64(4 + 1 + 1 - single + dictionary + size)
+}
+
+// windowSize returns the window that a frame's header declares: that of a single segment is as large
+// as its content. A header that is cut has none. RFC 8878, 3.1.1.1.
+func windowSize(head []byte) int64 {
+	const descriptor, first = 4, 5
+	if len(head) < int(headerSize(head[descriptor])) {
+		return 0
+	}
+	if head[descriptor]>>5&1 == 0 {
+		return (8 + int64(head[first]&7)) << (7 + head[first]>>3)
+	}
+	var content [8]byte
+	field := 1 << (head[descriptor] >> 6)
+	copy(content[:], head[len(head)-field:])
+	n := binary.LittleEndian.Uint64(content[:])
+	if field == 2 {
+		n += 256
+	}
+	return int64(min(n, MaxWindow))
 }
 
 // endOf returns err if nothing is left.

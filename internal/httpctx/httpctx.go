@@ -4,18 +4,45 @@ package httpctx
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/cause"
 )
 
 // EncodedBody is the key of a func(*http.Response) io.Writer, by which a layer gets bodies as they
 // were sent: see fetch.Client.Transport. CrawlDelay is the key of the time.Duration that a
-// robots.txt asks for: see package schedulerhttp. Unnamed struct types are identical in every
-// package, so layers of other modules can use the same keys.
+// robots.txt asks for: see package schedulerhttp. Pause is the key of a func() (resume func()), which
+// a layer calls before it keeps a request waiting: a layer above limits the time of the rest. Unnamed
+// struct types are identical in every package, so layers of other modules can use the same keys.
 type (
 	EncodedBody = struct{ EncodedBody struct{} }
 	CrawlDelay  = struct{ RobotsCrawlDelay struct{} }
+	Pause       = struct{ Pause struct{} }
 )
+
+// ErrCanceled is the error of a request whose field Cancel was closed, in the words of net/http.
+var ErrCanceled = errors.New("net/http: request canceled")
+
+// Ended returns why the caller of a request with ctx no longer waits for it; nil while it does.
+// canceled is the field Cancel of the request. An http.Client with a Timeout closes it when the
+// deadline of ctx passes, and either may come first.
+func Ended(ctx context.Context, canceled <-chan struct{}) error {
+	if err := cause.Of(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-canceled:
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+			return context.DeadlineExceeded
+		}
+		return ErrCanceled
+	default:
+		return nil
+	}
+}
 
 // layered is a context in which the values of another one come first.
 type layered struct {

@@ -2,16 +2,47 @@ package httpctx_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
+
+// A deadline that has passed, but whose context has not noticed yet.
+type lateContext struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// An http.Client with a Timeout closes the field Cancel of a request, and it is a deadline for all that.
+func TestEnded(t *testing.T) {
+	closed := make(chan struct{})
+	close(closed)
+	why := errors.New("the user has left")
+	canceled, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	timedOut, stop := context.WithTimeoutCause(t.Context(), -1, why)
+	defer stop()
+	require.NoError(t, httpctx.Ended(t.Context(), nil))
+	require.NoError(t, httpctx.Ended(t.Context(), make(chan struct{})))
+	require.Equal(t, httpctx.ErrCanceled, httpctx.Ended(t.Context(), closed))
+	require.Equal(t, httpctx.ErrCanceled, httpctx.Ended(lateContext{t.Context(), time.Now().Add(time.Hour)}, closed))
+	require.Equal(t, context.DeadlineExceeded, httpctx.Ended(lateContext{t.Context(), time.Now()}, closed))
+	for _, quit := range []chan struct{}{nil, closed} {
+		require.ErrorIs(t, httpctx.Ended(canceled, quit), context.Canceled)
+		require.ErrorIs(t, httpctx.Ended(canceled, quit), why)
+		require.ErrorIs(t, httpctx.Ended(timedOut, quit), context.DeadlineExceeded)
+	}
+}
 
 type key struct{}
 

@@ -87,6 +87,19 @@ func (h *Heads) Take(resp *http.Response) (request, response []byte, ok bool) {
 	return request, h.got, ok
 }
 
+// detached are the heads of a connection between exchanges. Nothing changes them.
+var detached = &Heads{begun: true, asked: true, done: true}
+
+// Detach makes the connection forget h, which stays as it is: an idle connection would keep it until
+// the next exchange.
+func (h *Heads) Detach() {
+	h.conn.mu.Lock()
+	defer h.conn.mu.Unlock()
+	if h.conn.heads == h {
+		h.conn.heads = detached
+	}
+}
+
 // hasFields reports whether h has the fields of a head, which begins with its status line, in their
 // order, except those that net/http takes out. It may have others.
 func hasFields(h http.Header, head []byte) bool {

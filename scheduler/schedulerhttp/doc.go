@@ -16,8 +16,10 @@
 // responses lengthen the delay, and Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
-// request is not written, and waits for the address as well. Behind an HTTP proxy addresses are
-// unknown, and only the delay of the host applies.
+// request is not written, and waits for the address as well. So a host that is new costs its address
+// one connection without a request; a TLS handshake that fails is a visit. To connect not even once
+// ahead of time, resolve the names before and call [Transport.SetHost]. Behind an HTTP proxy addresses
+// are unknown, and only the delay of the host applies.
 //
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
 // answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
@@ -29,8 +31,12 @@
 // Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's
 // context include the wait. If the host cannot be visited before the deadline, the request fails
 // immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited.
-// To limit only the response time, set ResponseHeaderTimeout and similar fields of the
-// [http.Transport] below.
+// A deadline that passes while the host is being connected to, or does not answer, is a failure of the
+// host, so that one which hangs is asked less often. A cancellation is not, nor a deadline that passes
+// within the body. To limit only the response time, set ResponseHeaderTimeout and similar fields of the
+// [http.Transport] below. Or pass, in the request's context under the key struct{ Pause struct{} }{},
+// a func() (resume func()): the Transport calls it before each wait, and what it returns after that.
+// Package robots/robotshttp does this, so that the wait for a robots.txt has no limit of its own.
 //
 // # Crawl-delay
 //

@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/internal/upload"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -21,9 +23,10 @@ import (
 type exchange struct {
 	io.ReadCloser // of the response
 	transport     *Transport
-	ctx           context.Context // of the request
+	req           *http.Request // of the caller
 	host          string
-	body          *body              // of the request; nil if there is none
+	body          *body // of the request; nil if there is none
+	upload        upload.Watch
 	cancel        context.CancelFunc // ends the call of the RoundTripper below
 
 	// A layer below may make several attempts, one after the other or at the same time.
@@ -31,6 +34,7 @@ type exchange struct {
 	lease    turn
 	named    string     // host:port of the server or the proxy of the next connection
 	dialing  bool       // the RoundTripper below looks for a connection
+	dialed   netip.Addr // of the server, if a connection to it was made
 	conn     net.Conn   // the one that may be written to; nil if there is none
 	granted  bool       // the lease is used, since something may have been written
 	answered bool       // a response has begun
@@ -56,14 +60,34 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 		}
 	}()
 	sent := r.WithContext(x.traced(ctx))
+	rename(sent, x.host)
 	if x.body != nil {
 		sent.Body = x.body
+		x.upload.Attach(sent)
 	}
 	resp, err = x.transport.base.RoundTrip(sent)
 	if resp != nil && resp.Request == sent {
 		resp.Request = r
 	}
 	return resp, err
+}
+
+// rename sends a request to the host that it has waited for. net/http has other tables for
+// international names, by which one may lead to another host. It requires that r is a copy.
+func rename(r *http.Request, host string) {
+	isForeign := func(c rune) bool { return c >= 0x80 }
+	if !strings.ContainsFunc(r.URL.Hostname(), isForeign) || strings.ContainsFunc(host, isForeign) {
+		return
+	}
+	u := *r.URL
+	u.Host = host
+	if port := r.URL.Port(); port != "" {
+		u.Host += ":" + port
+	}
+	if r.Host == r.URL.Host {
+		r.Host = u.Host
+	}
+	r.URL = &u
 }
 
 var errNothing = errors.New(
@@ -81,13 +105,28 @@ func (x *exchange) givenUp() (again, granted, doubled bool) {
 func (x *exchange) fail(err error) error {
 	x.mu.Lock()
 	o := Outcome(x.start, nil, err)
-	if x.ctx.Err() == context.Canceled || !x.granted && !x.dialing && !neterr.Network(err) {
+	switch left, tried := x.left(), x.granted || x.dialing; {
+	case x.upload.Failed():
+		o.Failed = false
+	case tried && errors.Is(left, context.DeadlineExceeded):
+		o.Failed, o.Skipped = true, false // whether err is that of a timeout or of a caller who left
+	case left != nil || !tried && !neterr.Network(err):
 		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
 	}
 	o.Skipped = o.Skipped && !x.granted
+	granted, addr := x.granted, x.dialed
 	x.mu.Unlock()
+	if !granted && addr.IsValid() {
+		x.lease.Reach(addr) // the handshake has failed, which was a visit as well
+	}
 	x.end(o)
 	return err
+}
+
+// left returns why the caller no longer waits; nil while it does.
+func (x *exchange) left() error {
+	//lint:ignore SA1019 an http.Client sets it
+	return httpctx.Ended(x.req.Context(), x.req.Cancel)
 }
 
 // traced returns a context in which the RoundTripper below reports its progress to x, and then to
@@ -101,6 +140,7 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 			defer x.mu.Unlock()
 			x.named, x.dialing = hostPort, true
 		},
+		ConnectDone:          x.connectDone,
 		GotConn:              x.gotConn,
 		WroteHeaders:         x.wroteHeaders,
 		GotFirstResponseByte: x.gotFirstByte,
@@ -128,6 +168,16 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 		}
 	}
 	return httptrace.WithClientTrace(httpctx.WithTrace(ctx, &rest), trace)
+}
+
+// connectDone records the address of a server, which gotConn does not get if the TLS handshake fails.
+func (x *exchange) connectDone(_, addr string, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	host, _, _ := net.SplitHostPort(x.named)
+	if to, _ := netip.ParseAddrPort(addr); err == nil && hostOf(host) == x.host {
+		x.dialed = to.Addr().Unmap()
+	}
 }
 
 func (x *exchange) wasGranted() bool {
@@ -307,7 +357,7 @@ func (x *exchange) Read(p []byte) (n int, err error) {
 	if err != nil {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if !errors.Is(err, io.EOF) && x.ctx.Err() == nil && !x.closed && !neterr.Local(err) {
+		if !errors.Is(err, io.EOF) && x.left() == nil && !x.closed && !neterr.Local(err) {
 			x.outcome.Failed = true
 		}
 		x.finish()

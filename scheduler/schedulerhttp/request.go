@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -21,7 +22,8 @@ type request struct {
 	waited        time.Duration // for leases
 }
 
-// maxRepeats bounds how often a request is written again because the RoundTripper below wants to.
+// maxRepeats bounds how often a request is written again because the RoundTripper below wants to, or
+// begins anew because its lease was lost while it connected.
 const maxRepeats = 5
 
 func (r *request) roundTrip() (*http.Response, error) {
@@ -32,13 +34,13 @@ func (r *request) roundTrip() (*http.Response, error) {
 			body.end()
 			return nil, err
 		}
-		x := &exchange{transport: r.transport, ctx: r.Context(), host: r.host, lease: lease, start: time.Now(), body: body}
+		x := &exchange{transport: r.transport, req: r.Request, host: r.host, lease: lease, start: time.Now(), body: body}
 		resp, err := x.send(r.Request)
 		if err == nil {
 			return x.begin(resp, r.Request), nil
 		}
 		again, granted, doubled := x.givenUp()
-		if granted {
+		if granted || !lease.Held() {
 			repeats++
 		}
 		switch {
@@ -50,6 +52,10 @@ func (r *request) roundTrip() (*http.Response, error) {
 			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
 			return nil, fmt.Errorf("schedulerhttp: a layer below sent a request to %s again before it had "+
 				"an answer: over HTTP/2 such a layer belongs above, or the server refused the request", r.host)
+		case repeats > maxRepeats && !granted:
+			body.end()
+			return nil, x.fail(fmt.Errorf("schedulerhttp: connecting to %s took longer than "+
+				"Options.LeaseTimeout, %d times or more", r.host, repeats))
 		case repeats > maxRepeats:
 			body.end()
 			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
@@ -74,13 +80,14 @@ func (r *request) wait() (turn, error) {
 		ctx, stop = context.WithTimeout(ctx, most-r.waited)
 		defer stop()
 	}
+	if pause, ok := ctx.Value(httpctx.Pause{}).(func() (resume func())); ok {
+		defer pause()()
+	}
 	began := time.Now()
 	lease, err := r.transport.turns.wait(ctx, r.host)
 	r.waited += time.Since(began)
 	return lease, err
 }
-
-var errCanceled = errors.New("net/http: request canceled")
 
 // cancelable returns the context of the request, which also ends when its field Cancel is closed.
 func (r *request) cancelable() (context.Context, context.CancelFunc) {
@@ -92,7 +99,7 @@ func (r *request) cancelable() (context.Context, context.CancelFunc) {
 	go func() {
 		select {
 		case <-closed:
-			cancel(errCanceled)
+			cancel(httpctx.Ended(r.Context(), closed))
 		case <-ctx.Done():
 		}
 	}()

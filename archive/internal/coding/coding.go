@@ -1,14 +1,18 @@
-// Package coding finds the transfer coding of a body in the head of its HTTP response. The writer
+// Package coding finds the transfer coding of a body in the head of its HTTP message. The writer
 // and the reader of a record must agree on it.
 package coding
 
 import "bytes"
 
 // Chunked reports whether the body after a head is chunked, unless it answers a HEAD request. The
-// head is the status line and the fields.
+// head is the status line or the request line, and the fields.
 func Chunked(head []byte) bool {
-	status, fields, _ := bytes.Cut(head, []byte("\n"))
-	return hasTransferCoding(status) && endsInChunked(fields)
+	line, fields, _ := bytes.Cut(head, []byte("\n"))
+	may := hasTransferCoding(line)
+	if !bytes.HasPrefix(line, []byte("HTTP/")) {
+		may = bytes.HasSuffix(bytes.TrimRight(line, "\r"), []byte(" HTTP/1.1"))
+	}
+	return may && endsInChunked(fields)
 }
 
 // hasTransferCoding reports whether Transfer-Encoding has a meaning in a response with this status

@@ -145,4 +145,4 @@ func archiveSpeed(what, subject string) figure {
 	return of(writing, what+` `+subject+` `+number+` MB/s `+other+` `+other+` MB/CPU-s`, 1)
 }
 
-func crawlCost(crawler string) figure { return of(crawl, crawler+` `+number, 1) }
+func crawlCost(crawler string) figure { return of(crawlers, crawler+` `+number, 1) }

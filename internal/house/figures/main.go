@@ -1,5 +1,5 @@
-// Command figures updates the README's table of figures, the last column of its map, and GOALS.md
-// from the report of internal/bench:
+// Command figures updates the README's table of figures, the last column of its map, GOALS.md and
+// docs/scale.md from the report of internal/bench:
 //
 //	go run ./internal/house/figures
 //
@@ -48,7 +48,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(readmeName, []byte(made), 0o644), os.WriteFile(goalsName, []byte(page), 0o644))
+	scale, err := makeScale(sections)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(readmeName, []byte(made), 0o644), os.WriteFile(goalsName, []byte(page), 0o644),
+		os.WriteFile(scaleName, []byte(scale), 0o644))
 }
 
 // sectionsOf returns the sections of a report by title.
@@ -159,7 +164,7 @@ func format(value float64, digits int) string {
 		return err.Error() // FormatFloat writes what ParseFloat reads
 	}
 	text := strconv.FormatFloat(rounded, 'f', -1, 64)
-	for grouped := ""; text != grouped; {
+	for grouped := ""; text != grouped && !strings.Contains(text, "."); {
 		grouped, text = text, thousand.ReplaceAllString(text, "$1,$2$3")
 	}
 	return text

@@ -38,6 +38,18 @@ func TestGoalsHaveTheFiguresOfTheReport(t *testing.T) {
 	require.ErrorContains(t, err, "nothing matches")
 }
 
+func TestScaleHasTheFiguresOfTheReport(t *testing.T) {
+	report := read(t, reportName)
+	want, err := makeScale(sectionsOf(report))
+	require.NoError(t, err)
+	require.Equal(t, want, read(t, scaleName), "run: go run ./internal/house/figures")
+	larger, err := makeScale(sectionsOf(strings.ReplaceAll(report, "fullcrawler with gzip ", "fullcrawler with gzip 1")))
+	require.NoError(t, err)
+	require.NotEqual(t, want, larger)
+	_, err = makeScale(nil)
+	require.ErrorContains(t, err, "nothing matches")
+}
+
 func TestMissingFiguresAreErrors(t *testing.T) {
 	_, err := makeTable(map[string]string{robots: "nothing\n"})
 	require.ErrorContains(t, err, "nothing matches")

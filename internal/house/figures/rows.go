@@ -44,7 +44,7 @@ const (
 	scheduler = "scheduler: cycles, memory and garbage collection"
 	revisit   = "revisit: a visit"
 	pagerank  = "pagerank: ten million pages"
-	crawl     = "fullcrawler: compared with other crawlers"
+	crawlers  = "fullcrawler: compared with other crawlers"
 	messages  = "cluster: messages"
 	sizes     = "all: dependencies and size of each package"
 )
@@ -105,5 +105,5 @@ func pageSpeed(strategy string) figure {
 }
 
 func crawlSpeed(crawler string) figure {
-	return of(crawl, crawler+` `+other+` `+number, 1)
+	return of(crawlers, crawler+` `+other+` `+number, 1)
 }

@@ -1,0 +1,39 @@
+package archivehttp_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The recorded body is that of the last attempt, also if an earlier one is still being sent, as by a
+// layer that repeats a request after an early response.
+func TestBodyOfARepeatedRequest(t *testing.T) {
+	const text = "0123456789abcdef"
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		first, head := r.Body, make([]byte, 4)
+		_, err := io.ReadFull(first, head)
+		require.NoError(t, err)
+		second, err := r.GetBody()
+		require.NoError(t, err)
+		_, err = io.ReadFull(second, head)
+		require.NoError(t, err)
+		_, err = io.ReadAll(first)
+		require.NoError(t, err)
+		rest, err := io.ReadAll(second)
+		require.NoError(t, err)
+		require.Equal(t, text, string(head)+string(rest))
+		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody, Request: r}, nil
+	})
+	c, a := client(t, base)
+	resp, err := c.Post("http://a.test/", "text/plain", strings.NewReader(text))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	request, _ := only(t, a, "http://a.test/")
+	_, body, _ := strings.Cut(request.block, "\r\n\r\n")
+	require.Equal(t, text, body)
+	require.Empty(t, request.fields.Get("WARC-Truncated"))
+}

@@ -1,0 +1,66 @@
+// Package upload tells the failures of a request's own body from those of the server.
+package upload
+
+import (
+	"io"
+	"net/http"
+	"sync/atomic"
+)
+
+// Watch remembers whether a body of a request failed. The zero Watch is ready to use. Its methods are
+// safe for concurrent use.
+type Watch struct {
+	// Sent is called with the length of each piece that is read; nil means that nobody is told.
+	Sent   func(n int)
+	failed atomic.Bool
+}
+
+// Failed reports whether a body could not be read, or is not as long as its request says.
+func (w *Watch) Failed() bool { return w.failed.Load() }
+
+// Attach makes the bodies of req, of which it changes the fields, report to w.
+func (w *Watch) Attach(req *http.Request) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return
+	}
+	req.Body = &body{ReadCloser: req.Body, watch: w, left: req.ContentLength, known: req.ContentLength > 0}
+	if again := req.GetBody; again != nil {
+		length := req.ContentLength
+		req.GetBody = func() (io.ReadCloser, error) {
+			another, err := again()
+			if err != nil {
+				return nil, err
+			}
+			return &body{ReadCloser: another, watch: w, left: length, known: length > 0}, nil
+		}
+	}
+}
+
+type body struct {
+	io.ReadCloser
+	watch  *Watch
+	left   int64 // bytes still to come, if that is known
+	known  bool
+	closed atomic.Bool
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left -= int64(n)
+	if b.watch.Sent != nil {
+		b.watch.Sent(n)
+	}
+	length := b.known && (b.left < 0 || b.left > 0 && err == io.EOF)
+	// After Close, an error is that of a transport which reads on.
+	if (length || err != nil && err != io.EOF) && !b.closed.Load() {
+		b.watch.failed.Store(true)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	b.closed.Store(true)
+	return b.ReadCloser.Close()
+}

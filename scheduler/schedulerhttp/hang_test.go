@@ -1,0 +1,101 @@
+package schedulerhttp_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/scheduler"
+	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
+)
+
+// bases are net/http, and a layer that takes whatever ends a request for the caller's doing.
+func (b *bench) bases() []http.RoundTripper {
+	return []http.RoundTripper{b.base, roundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := b.base.RoundTrip(r)
+		if err != nil {
+			err = localError{err}
+		}
+		return resp, err
+	})}
+}
+
+// TestAHostThatHangs has callers who leave after a minute. A deadline is a failure of a host that has
+// not answered, whichever way it comes.
+func TestAHostThatHangs(t *testing.T) {
+	type leave func(c *http.Client, r *http.Request) *http.Request
+	for _, tt := range []struct {
+		name     string
+		leave    leave
+		failures int
+	}{
+		{"the deadline of a context", func(_ *http.Client, r *http.Request) *http.Request {
+			ctx, cancel := context.WithTimeoutCause(r.Context(), time.Minute, errors.New("too late"))
+			t.Cleanup(cancel)
+			return r.WithContext(ctx)
+		}, 1},
+		{"the timeout of a client", func(c *http.Client, r *http.Request) *http.Request {
+			c.Timeout = time.Minute
+			return r
+		}, 1},
+		{"a canceled context", func(_ *http.Client, r *http.Request) *http.Request {
+			ctx, cancel := context.WithCancel(r.Context())
+			time.AfterFunc(time.Minute, cancel)
+			return r.WithContext(ctx)
+		}, 0},
+		{"the field Cancel", func(_ *http.Client, r *http.Request) *http.Request {
+			stop := make(chan struct{})
+			time.AfterFunc(time.Minute, func() { close(stop) })
+			//lint:ignore SA1019 older clients set it
+			r.Cancel = stop
+			return r
+		}, 0},
+	} {
+		for range 10 { // a client with a timeout ends a request in two ways, in any order
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, webtest.Options{Hosts: 1, Traits: func(int) webtest.Traits {
+					return webtest.Traits{Traps: webtest.TrapAll}
+				}}, scheduler.Options{})
+				for _, base := range b.bases() {
+					for path, failures := range map[string]int{"trap/hang": tt.failures, "trap/drip": 0} {
+						transport := schedulerhttp.NewTransport(base, scheduler.Options{})
+						r, err := http.NewRequest(http.MethodGet, root(0)+path, nil)
+						require.NoError(t, err)
+						client := &http.Client{Transport: transport}
+						resp, err := client.Do(tt.leave(client, r))
+						if err == nil {
+							_, err = io.Copy(io.Discard, resp.Body)
+							resp.Body.Close()
+						}
+						require.Error(t, err)
+						require.Equal(t, failures, transport.Hosts().Explain("h00000.vweb.test").Failures,
+							"%s, %s: %v", tt.name, path, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestABodyThatFails: the host has done nothing if the body of a request cannot be read.
+func TestABodyThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, webtest.Options{Hosts: 1}, scheduler.Options{})
+		for _, err := range []error{errors.New("input/output error"), io.ErrUnexpectedEOF, os.ErrDeadlineExceeded} {
+			r, bad := http.NewRequest(http.MethodPost, root(0), iotest.ErrReader(err))
+			require.NoError(t, bad)
+			_, got := b.transport.RoundTrip(r)
+			require.ErrorIs(t, got, err)
+			require.Zero(t, b.transport.Hosts().Explain("h00000.vweb.test").Failures, "%v", err)
+		}
+	})
+}
