@@ -334,8 +334,9 @@ func TestRepairOfLostDeletes(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	damaged, messages := 0, 0
-	for at := range int64(len(fs.Data(extent.Name))) {
-		if !bytes.HasPrefix(fs.Data(extent.Name)[at:], messageMark()) {
+	data := fs.Data(extent.Name)
+	for at := range int64(len(data)) {
+		if !bytes.HasPrefix(data[at:], messageMark()) {
 			continue
 		}
 		messages++
