@@ -19,6 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/memnet"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
 )
 
 // inMemory2 returns a client whose https://example.com/ is served by handler over HTTP/2 in this
@@ -244,5 +245,64 @@ func TestSmallFrames(t *testing.T) {
 		require.Equal(t, "HTTP/2.0", r.Proto)
 		require.Equal(t, fetch.Whole, r.Truncated)
 		require.Len(t, r.Body, 20_000)
+	}
+}
+
+// A stream or a connection of HTTP/2 that ends before the answer is no more lasting a fault than a
+// connection of HTTP/1 that does.
+func TestStreamsThatEndEarly(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	config := &tls.Config{Certificates: srv.TLS.Certificates, NextProtos: []string{"h2"}}
+	srv.Close()
+	for code, goAway := range map[http2.ErrCode]bool{
+		http2.ErrCodeInternal: false, http2.ErrCodeCancel: false, http2.ErrCodeNo: false, http2.ErrCodeEnhanceYourCalm: false,
+		http2.ErrCodeHTTP11Required: false, http2.ErrCodeConnect: true, http2.ErrCodeSettingsTimeout: true,
+	} {
+		l, err := tls.Listen("tcp", "127.0.0.1:0", config)
+		require.NoError(t, err)
+		done := accept(l, func(s *session) {
+			_, _ = io.CopyN(io.Discard, s.br, int64(len(http2.ClientPreface)))
+			framer := http2.NewFramer(s, s.br)
+			_ = framer.WriteSettings()
+			for {
+				switch frame, err := framer.ReadFrame(); frame := frame.(type) {
+				case *http2.HeadersFrame:
+					if goAway {
+						_ = framer.WriteGoAway(frame.StreamID, code, nil)
+						return
+					}
+					_ = framer.WriteRSTStream(frame.StreamID, code)
+				default:
+					if err != nil {
+						return
+					}
+				}
+			}
+		})
+		c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
+		failure := fails(t, c, "https://"+l.Addr().String()+"/")
+		require.Equal(t, fetch.Disconnected, failure.Kind, "%v: %v", code, failure)
+		require.True(t, failure.Temporary())
+		c.CloseIdleConnections()
+		l.Close()
+		done()
+	}
+}
+
+// That the server wants a certificate is known after the handshake of TLS 1.3, and is not an answer.
+func TestCertificateRequired(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		for _, http2 := range []bool{false, true} {
+			srv := httptest.NewUnstartedServer(nil)
+			srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+			srv.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: version, MaxVersion: version}
+			srv.EnableHTTP2 = http2
+			srv.StartTLS()
+			c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
+			failure := fails(t, c, srv.URL)
+			srv.Close()
+			require.Equal(t, fetch.TLS, failure.Kind, "%x: %v", version, failure)
+			require.False(t, failure.Temporary())
+		}
 	}
 }
