@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spinneret-go/spinneret/internal/cause"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpwire"
 	"github.com/spinneret-go/spinneret/internal/neterr"
@@ -208,7 +207,7 @@ func (x *exchange) canceled(url string) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return &Error{
-		Kind: Canceled, URL: url, Addr: x.addr, Err: cause.Of(x.parent), Attempts: x.attempts,
+		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
 	}
 }
 
@@ -236,6 +235,9 @@ func (x *exchange) failure(err error, o *Options) *Error {
 func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
 	left := httpctx.Ended(x.parent, x.quit)
+	if x.parent.Err() != nil {
+		left = context.Cause(x.parent) // alone, as net/http returns it
+	}
 	switch {
 	case left != nil:
 		return &Error{Kind: Canceled, Addr: x.addr, Err: left}

@@ -27,12 +27,11 @@
 // # Timeouts
 //
 // Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's
-// context include the wait. If the host cannot be visited before the deadline, the request fails
-// immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited.
-// A deadline that passes while the host is being connected to, or does not answer, is a failure of the
-// host, so that one which hangs is asked less often. A cancellation is not, nor a deadline that passes
-// within the body. To limit only the response time, set ResponseHeaderTimeout and similar fields of the
-// [http.Transport] below.
+// context include the wait. If the host cannot be visited before it, the request fails at once, with
+// an error that wraps context.DeadlineExceeded and says when it can be visited.
+// A deadline that passes while the host is connected to or does not answer is a failure of the host. A
+// cancellation is not, nor a deadline within the body. To limit only the response time, set
+// ResponseHeaderTimeout and similar fields of the [http.Transport] below.
 //
 // # Crawl-delay
 //
