@@ -2,12 +2,19 @@ package spinneret_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/robots"
@@ -38,6 +45,7 @@ func TestTheDelayOfAnotherHost(t *testing.T) {
 		resp, err := client.Get("http://a.test/")
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
+		client.Timeout = 30 * time.Second
 		_, err = client.Get("http://b.test/")
 		require.ErrorAs(t, err, new(*scheduler.WaitError))
 		require.NotErrorIs(t, err, robots.ErrUnreachable)
@@ -47,4 +55,89 @@ func TestTheDelayOfAnotherHost(t *testing.T) {
 		server.Close()
 		require.Len(t, asked, 2)
 	}
+}
+
+// A site answers all requests at once, and notes them with their times.
+type site struct {
+	began time.Time
+	log   []string
+}
+
+func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.log = append(s.log, fmt.Sprint(time.Since(s.began), " ", r.URL))
+	text, resp := "", &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
+	switch r.URL.String() {
+	case "http://a.test/busy":
+		resp.StatusCode = http.StatusServiceUnavailable
+		resp.Header.Set("Retry-After", "60")
+	case "http://moved.test/robots.txt":
+		resp.StatusCode = http.StatusFound
+		resp.Header.Set("Location", "/other")
+	case "http://slow.test/robots.txt":
+		text = "user-agent: *\ncrawl-delay: 60\n"
+		resp.Header.Set("Cache-Control", "max-age=300")
+	}
+	resp.Body = io.NopCloser(strings.NewReader(text))
+	return resp, nil
+}
+
+// TestRobotsMayWait for as long as pages may: the time limit of the request for robots.txt is for the
+// server, and not for what the scheduler below makes it wait.
+func TestRobotsMayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &site{began: time.Now()}
+		polite := schedulerhttp.NewTransport(s, scheduler.Options{})
+		client := &http.Client{Transport: robotshttp.NewTransport(polite, robots.Options{})}
+		get := func(url string) {
+			resp, err := client.Get(url)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+		}
+		for range 20 { // in which the file expires
+			get("http://slow.test/")
+		}
+		require.Len(t, s.log, 24)
+		require.Equal(t, 23*time.Minute, time.Since(s.began))
+
+		s.began, s.log = time.Now(), nil
+		for _, name := range []string{"a.test", "b.test"} {
+			require.NoError(t, polite.SetHost(name, scheduler.Host{Addr: netip.MustParseAddr("192.0.2.1")}))
+		}
+		get("http://a.test/busy")
+		get("http://b.test/")
+		require.Equal(t, "0s http://a.test/robots.txt", s.log[0])
+		require.Len(t, s.log, 4)
+		require.Greater(t, time.Since(s.began), time.Minute)
+	})
+}
+
+// TestHoldersShareARobots: two holders of leases need one robots.txt, which redirects. The one that
+// fetches it waits for the address, which the other one must not hold while it waits for the file.
+func TestHoldersShareARobots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
+		cache := robots.NewCache(robots.Options{Client: &http.Client{
+			Transport: schedulerhttp.Over(&site{began: time.Now()}, s),
+		}})
+		for _, host := range []string{"moved.test", "www.test"} {
+			require.NoError(t, s.SetHost(host, scheduler.Host{Addr: netip.MustParseAddr("192.0.2.1")}))
+			require.NoError(t, s.Add(scheduler.Task[string]{Host: host, Item: "http://moved.test/"}))
+		}
+		require.NoError(t, s.SetHost("moved.test", scheduler.Host{CrawlDelay: 10 * time.Second}))
+		began := time.Now()
+		var workers sync.WaitGroup
+		for range 2 {
+			workers.Go(func() {
+				lease, err := s.Next(t.Context())
+				if assert.NoError(t, err) {
+					_, err = cache.Load(lease.Context(t.Context()), lease.Item())
+					assert.NoError(t, err)
+					lease.Requeue(scheduler.Outcome{}, time.Time{})
+				}
+			})
+		}
+		workers.Wait()
+		require.Less(t, time.Since(began), time.Minute)
+		require.Equal(t, 2, s.Stats().Queued)
+	})
 }

@@ -1,12 +1,9 @@
 package archive
 
 import (
-	"crypto/sha1"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -31,7 +28,7 @@ func (a *Archive) Body(v Version) ([]byte, error) {
 // openContent opens the record with the body of a version. If an erasure has moved it since the version
 // was found, it finds the version again.
 func (a *Archive) openContent(v *Version) (*opened, error) {
-	rec, err := a.open(v.Content)
+	rec, err := a.openAs(v.Content, v.hasBody)
 	if !errors.Is(err, ErrNotFound) || v.Content == (Location{}) {
 		return rec, err
 	}
@@ -43,7 +40,7 @@ func (a *Archive) openContent(v *Version) (*opened, error) {
 		return nil, err
 	}
 	*v = now
-	return a.open(v.Content)
+	return a.openAs(v.Content, v.hasBody)
 }
 
 // readBody reads the body of a version from its record.
@@ -67,15 +64,15 @@ func readBody(rec *warc.Record, v *Version) ([]byte, error) {
 func openBody(rec *warc.Record, v *Version, limit int64) (
 	body io.Reader, size int64, decoded bool, err error,
 ) {
-	b := &verified{rec: rec, version: v, sum: sha1.New()}
-	b.Reader, size = io.TeeReader(rec, b.sum), rec.Size
+	b := &verified{rec: rec, version: v}
+	b.Reader, size = rec, rec.Size
 	if isHTTP(rec.Get("Content-Type")) {
 		message, err := rec.HTTP()
 		if err != nil {
 			return nil, 0, false, err
 		}
-		message.Body, size = io.TeeReader(message.Body, b.sum), message.Size
 		raw := message.Body
+		size = message.Size
 		if b.Reader, err = message.Decoded(limit); err != nil {
 			return nil, 0, false, err
 		}
@@ -87,13 +84,11 @@ func openBody(rec *warc.Record, v *Version, limit int64) (
 }
 
 // verified is a body that is verified at its end: only the end of its record shows whether the bytes
-// are right. In a file without compression, no checksum protects the header of a record, which says
-// how to read the block; so the body is compared with its digest. It is not safe for concurrent use.
+// are right. It is not safe for concurrent use.
 type verified struct {
 	io.Reader
 	rec     *warc.Record
 	version *Version
-	sum     hash.Hash // of the body with its content coding
 }
 
 // Read reads from the body. A truncated one may end anywhere.
@@ -101,22 +96,9 @@ func (b *verified) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err == io.EOF || b.version.Truncated && errors.Is(err, io.ErrUnexpectedEOF) {
 		err = io.EOF
-		if damage := b.verify(); damage != nil {
+		if damage := b.rec.Close(); damage != nil {
 			err = damage
 		}
 	}
 	return n, err
-}
-
-func (b *verified) verify() error {
-	if err := b.rec.Close(); err != nil {
-		return err
-	}
-	file := b.version.Content.File
-	plain := strings.HasSuffix(file, warc.None.Extension()) && isOurs(file)
-	if got := sha1Digest((*[sha1.Size]byte)(b.sum.Sum(nil))); plain && b.version.digest.contradicts(got) {
-		return &warc.DamageError{File: file, Offset: b.version.Content.Offset,
-			Reason: "the body does not match its digest"}
-	}
-	return nil
 }

@@ -126,7 +126,7 @@ func (p *panicking) ReadAt(b []byte, off int64) (int, error) {
 // A panic while a body is read leaves nothing in the file, so later captures are found.
 func TestLargePanics(t *testing.T) {
 	dir := t.TempDir()
-	a, err := Open(dir, Options{Compression: warc.None})
+	a, err := Open(dir, Options{Level: -1})
 	require.NoError(t, err)
 	a.files.buffered = 1
 	body := strings.Repeat("a large body ", 20_000)

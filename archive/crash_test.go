@@ -25,9 +25,15 @@ const crashDir = "SPINNERET_ARCHIVE_CRASH_DIR"
 const crashImports = "SPINNERET_ARCHIVE_CRASH_IMPORTS"
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(crashDir); dir != "" && os.Getenv(crashImports) != "" {
+	switch dir := os.Getenv(crashDir); {
+	case dir == "":
+	case os.Getenv(crashImports) != "":
 		importForever(dir)
-	} else if dir != "" {
+	case os.Getenv(killRole) == "eraser":
+		eraseForever(dir)
+	case os.Getenv(killRole) == "reader":
+		readForever(dir)
+	default:
 		appendForever(dir)
 	}
 	if os.Getenv(scanChild) != "" {

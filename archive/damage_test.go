@@ -16,7 +16,7 @@ import (
 
 // compressions are those of a file, with the options for them.
 var compressions = map[string]Options{
-	"gzip": {Level: 6}, "zstd": {Compression: warc.Zstd}, "none": {Compression: warc.None},
+	"gzip": {Level: 6}, "zstd": {Compression: warc.Zstd}, "stored": {Level: -1},
 }
 
 // Each bit of a record is flipped. A body is then right, or there is an error.

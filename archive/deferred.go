@@ -1,5 +1,10 @@
 package archive
 
+import (
+	"cmp"
+	"time"
+)
+
 // maxDeferred bounds the number of deferred versions.
 const maxDeferred = 100_000
 
@@ -19,6 +24,17 @@ func (a *Archive) deferVersion(key string, e *entry, ref reference) {
 	}
 }
 
+// isMoved reports whether a version may be older than its file: an erasure has moved it there, behind
+// later ones of its URL. Those may have been indexed first, as if it were not there.
+func isMoved(name string, at int64) bool {
+	m := ours.FindStringSubmatch(name)
+	if m == nil {
+		return false
+	}
+	begun, err := time.Parse("20060102150405.000", m[1][:14]+"."+m[1][14:])
+	return err == nil && at < microseconds(begun)
+}
+
 // resolveDeferred searches again for the contents of deferred versions, after all files have been
 // indexed.
 func (a *Archive) resolveDeferred() error {
@@ -34,5 +50,11 @@ func (a *Archive) resolveDeferred() error {
 		}
 	}
 	a.deferred = nil
+	for key := range a.moved {
+		if err := cmp.Or(a.index.correctPrior(key), a.index.admit()); err != nil {
+			return err
+		}
+	}
+	a.moved = nil
 	return nil
 }

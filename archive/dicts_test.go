@@ -2,11 +2,15 @@ package archive
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -87,17 +91,21 @@ func withDict(t testing.TB, plain, dict []byte) []byte {
 	return out
 }
 
-// dictDir replaces the files of a closed archive without compression by zstd files with a dictionary.
+// dictDir replaces the gzip files of a closed archive by zstd files with a dictionary.
 func dictDir(t testing.TB, dir string, dict []byte) (names []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	for _, path := range paths {
-		if filepath.Ext(path) == ".warc" {
-			plain, err := os.ReadFile(path)
+		if file, found := strings.CutSuffix(path, ".gz"); found {
+			f, err := os.Open(path)
 			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(path+".zst", withDict(t, plain, dict), 0o600))
-			names = append(names, filepath.Base(path)+".zst")
+			z, err := gzip.NewReader(f)
+			require.NoError(t, err)
+			plain, err := io.ReadAll(z)
+			require.NoError(t, errors.Join(err, f.Close()))
+			require.NoError(t, os.WriteFile(file+".zst", withDict(t, plain, dict), 0o600))
+			names = append(names, filepath.Base(file)+".zst")
 		}
 		require.NoError(t, os.Remove(path))
 	}

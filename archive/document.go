@@ -26,13 +26,17 @@ type Document struct {
 // Record opens the record with the content. Close it after reading.
 func (d *Document) Record() (*warc.Record, error) {
 	if d.Raw == nil {
-		return d.archive.Read(d.Content)
+		return d.archive.Content(d.Version)
 	}
 	loc := Location{d.Content.File, d.Content.Offset, int64(len(d.Raw))}
 	part := shifted{bytes.NewReader(d.Raw), loc.Offset}
 	o, err := d.archive.readerWith(d.dict).record(part, loc)
 	if err != nil {
 		return nil, err
+	}
+	if !belongs(o.Record, loc.File) || !d.hasBody(o.Record) {
+		o.release()
+		return nil, notHere(d.Content)
 	}
 	return o.handOver(), nil
 }

@@ -87,6 +87,10 @@ func (e *encoder) capture(c *Capture, of original, info warc.ID, out io.Writer) 
 		Date: c.Time, TargetURI: c.URL, Addr: c.Addr, Payload: &e.sum, Truncated: c.Truncated,
 		Protocols: over.Protocols, CipherSuite: over.CipherSuite,
 		ContentType: "application/http;msgtype=response", Extra: c.extra()}
+	if isPosted(c.Request) {
+		e.h.Extra = append(e.h.Extra[:len(e.h.Extra):len(e.h.Extra)],
+			warc.Field{Name: methodField, Value: askedOf(c.Request, 0, "").method})
+	}
 	if of.profile != "" {
 		return e.revisit(c, of)
 	}

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -331,6 +332,9 @@ func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
 	}
 	shadow := &Archive{environment: a.environment, index: fresh}
 	incomplete := shadow.indexMoved(file)
+	if incomplete == nil {
+		incomplete = fresh.correctPriors(dropped)
+	}
 	fresh.ended.Wait()
 	// From here on the new index may be on disk, even if this fails: a later commit completes that.
 	err = errors.Join(incomplete, fresh.write(false))
@@ -351,23 +355,18 @@ func (a *Archive) indexMoved(name string) error {
 	return a.resolveDeferred()
 }
 
-// without returns the pairs of an index without the dropped keys. What entries say of the last change
-// before them is corrected, where that was dropped.
+// without returns the pairs of an index without the dropped keys.
 func without(x *index, dropped *extsort.Sorter) iter.Seq2[lsm.Pair, error] {
 	return func(yield func(lsm.Pair, error) bool) {
 		next, stop := iter.Pull2(dropped.Items())
 		defer stop()
 		gone, failed, more := next()
-		var fix priorFix
 		for p, err := range x.lsm().Scan(nil, []byte{bodyMark, 0xff}) {
 			for more && failed == nil && bytes.Compare(gone, p.Key) < 0 {
 				gone, failed, more = next()
 			}
-			if err = errors.Join(err, failed); err == nil {
-				drop := more && bytes.Equal(gone, p.Key)
-				if p.Value, err = fix.value(p, drop); drop && err == nil {
-					continue
-				}
+			if err = errors.Join(err, failed); err == nil && more && bytes.Equal(gone, p.Key) {
+				continue
 			}
 			if !yield(p, err) || err != nil {
 				return
@@ -376,42 +375,47 @@ func without(x *index, dropped *extsort.Sorter) iter.Seq2[lsm.Pair, error] {
 	}
 }
 
-// priorFix follows the entries of one URL after the other. Its zero value is ready to use, by one
-// goroutine at a time.
-type priorFix struct {
-	url     []byte
-	lost    bool  // an entry of the URL was dropped
-	changed int64 // time of the last change that stays
-	some    bool  // there is one
+// correctPriors corrects what the entries of URLs with dropped keys say of the last change before them.
+// It may be gone, or have moved and be a change only now.
+func (x *index) correctPriors(dropped *extsort.Sorter) error {
+	last := ""
+	for key, err := range dropped.Items() {
+		if err != nil {
+			return err
+		}
+		if key[0] == bodyMark {
+			continue
+		}
+		url, err := new(entry).cutKey(key)
+		if err != nil {
+			return err
+		}
+		if string(url) == last {
+			continue
+		}
+		last = string(url)
+		if err := cmp.Or(x.correctPrior(last), x.admit()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// value returns the value of the next pair.
-func (f *priorFix) value(p lsm.Pair, drop bool) ([]byte, error) {
-	var e entry
-	if p.Key[0] == bodyMark {
-		return p.Value, nil
+// correctPrior is correctPriors for one URL.
+func (x *index) correctPrior(url string) error {
+	changed, some := int64(0), false
+	for l, err := range x.scan(urlkey.Span{Low: url + "\x00", High: url + "\x01"}) {
+		if err != nil {
+			return err
+		}
+		e := l.entry
+		switch {
+		case e.kind == Changed:
+			changed, some = e.time, true
+		case e.prior != changed || e.hasPrior != some:
+			e.prior, e.hasPrior = changed, some
+			x.replace(url, &e)
+		}
 	}
-	url, err := e.cutKey(p.Key)
-	if err != nil {
-		return nil, err
-	}
-	if !bytes.Equal(url, f.url) {
-		*f = priorFix{url: append(f.url[:0], url...)}
-	}
-	if drop {
-		f.lost = true
-		return nil, nil
-	}
-	if Kind(p.Value[0]&kindMask) == Changed {
-		f.changed, f.some = e.time, true
-		return p.Value, nil
-	}
-	if !f.lost {
-		return p.Value, nil
-	}
-	if err := e.cutValue(p.Value); err != nil {
-		return nil, err
-	}
-	e.prior, e.hasPrior = f.changed, f.some
-	return e.appendValue(nil), nil
+	return nil
 }

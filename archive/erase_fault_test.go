@@ -2,6 +2,7 @@ package archive
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -321,4 +322,50 @@ func (m *eraseModel) failedErasure(t *testing.T, r *rand.Rand, disk *beside, s S
 		_, err = RepairOn(disk, m.opts) // the index is what the files say
 		require.NoError(t, err)
 	}
+}
+
+// An erasure that was abandoned leaves no file that Verify or a new index misses.
+func TestAbandonedErasureLacksNothing(t *testing.T) {
+	for k := 1; ; k++ {
+		disk := vfs.NewMem()
+		a, err := OpenOn(disk, Options{Level: -1})
+		require.NoError(t, err)
+		require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
+		require.NoError(t, appendText(a, "http://b.test/", "kept", 1))
+		disk.FailAt(disk.Steps()+k, syscall.EIO)
+		_, erased := a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+		disk.FailAt(0)
+		require.NoError(t, appendText(a, "http://b.test/", "later", 2))
+		_ = a.Commit() // fails if the sync did
+		disk = disk.Crash(rand.New(rand.NewPCG(uint64(k), 1)))
+		for range 2 {
+			a, err = OpenOn(disk, Options{})
+			require.NoError(t, err, "step %d", k)
+			require.Empty(t, a.Missing(), "step %d", k)
+			_, err = a.Verify(t.Context(), func(f Fault) { require.NotErrorIs(t, f.Err, fs.ErrNotExist, "step %d", k) })
+			require.NoError(t, err)
+			require.NoError(t, a.Close())
+			report, err := RepairOn(disk, Options{})
+			require.NoError(t, err)
+			require.Empty(t, report.Missing)
+		}
+		if erased == nil {
+			break
+		}
+	}
+}
+
+// After a failed sync nothing is erased: files may lack what a tombstone would say is kept.
+func TestNoErasureAfterAFailedSync(t *testing.T) {
+	disk := vfs.NewMem()
+	a, err := OpenOn(disk, Options{})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://a.test/", "x", 1))
+	disk.FailAt(disk.Steps()+1, syscall.EIO)
+	require.ErrorIs(t, a.Sync(), syscall.EIO)
+	disk.FailAt(0)
+	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.ErrorIs(t, err, syscall.EIO)
+	require.Nil(t, disk.Data(eraseName))
+	_ = a.Close()
 }

@@ -71,7 +71,7 @@ func (m *mover) move(name string, p *piece) error {
 	defer rec.release()
 	if p.kind != "revisit" {
 		h := m.head(rec.Fields(), p.kind)
-		return m.write(&h, &reopened{a: m.archive, loc: loc})
+		return m.write(&h, &reopened{open: func() (*warc.Record, error) { return m.archive.Read(loc) }})
 	}
 	var head []byte
 	if isHTTP(rec.Get("Content-Type")) {
@@ -107,10 +107,8 @@ func (m *mover) move(name string, p *piece) error {
 func (m *mover) promote(key string, fields warc.Fields, head []byte, stored *entry) error {
 	h := m.head(fields, "response", "WARC-Refers-To", "WARC-Refers-To-Target-URI",
 		"WARC-Refers-To-Date", "WARC-Profile", "WARC-Truncated")
-	content := m.archive.location(stored.content)
+	v := m.archive.describe(key, stored, never)
 	if stored.status == http.StatusNotModified {
-		v := Version{URL: fields.URI("WARC-Target-URI"), Status: stored.status, Content: content,
-			Location: m.archive.location(stored.address())}
 		var err error
 		if head, err = m.archive.freshened(v); err != nil {
 			return err
@@ -127,7 +125,7 @@ func (m *mover) promote(key string, fields warc.Fields, head []byte, stored *ent
 		})
 		h.Extra = append(h.Extra, warc.Field{Name: "WARC-Payload-Digest", Value: d.String()})
 	}
-	block := &reopened{a: m.archive, loc: content, head: head, body: true}
+	block := &reopened{open: func() (*warc.Record, error) { return m.archive.Content(v) }, head: head, body: true}
 	if coding.Chunked(head) {
 		n, err := io.Copy(io.Discard, block)
 		if err != nil {
@@ -157,7 +155,7 @@ func (a *Archive) freshened(v Version) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, _, err := a.head(v.Content)
+	kept, _, err := a.head(v.Content, v.hasBody)
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return nil, err
 	}
@@ -234,8 +232,7 @@ func (m *mover) complete() error {
 // reopened is the block of a record, or a head and the body of the message in it, which is read again
 // after each Seek. It is not safe for concurrent use.
 type reopened struct {
-	a          *Archive
-	loc        Location
+	open       func() (*warc.Record, error)
 	body       bool
 	head, tail []byte
 	r          io.Reader
@@ -244,7 +241,7 @@ type reopened struct {
 // Read reads from where the last Read or Seek stopped. At the end the record is verified.
 func (b *reopened) Read(p []byte) (int, error) {
 	if b.r == nil {
-		rec, err := b.a.Read(b.loc)
+		rec, err := b.open()
 		if err != nil {
 			return 0, err
 		}

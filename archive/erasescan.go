@@ -37,16 +37,17 @@ const (
 
 // piece is a record, as far as it matters here.
 type piece struct {
-	kind, key, id string
-	about         []string // IDs of records that it belongs to
-	warcinfo      string
-	entry         entry
-	version       bool
-	dated         bool
-	ref           reference
-	end           int64
-	action        int
-	paired        bool // a request and a response have found each other
+	links
+	kind, key string
+	about     []string // IDs of records that it belongs to
+	warcinfo  string
+	entry     entry
+	version   bool
+	dated     bool
+	ref       reference
+	end       int64
+	action    int
+	paired    bool // a request and a response have found each other
 }
 
 // fileScan reads one file. It is not safe for concurrent use.
@@ -114,6 +115,7 @@ func (s *fileScan) record(rec *warc.Record) error {
 		before = piece{}
 	}
 	switch {
+	case !before.match(p.links): // of two visits
 	case p.kind == "request" && before.version: // a response before its request
 		p.paired = true
 		p.action = max(p.action, before.action)
@@ -148,7 +150,7 @@ func readPiece(rec *warc.Record) (p piece, err error) {
 	}
 	_, dated := fields.Date()
 	p = piece{kind: rec.Type(), entry: e, version: version, dated: dated, ref: refersTo(fields),
-		id: strings.Clone(fields.URI("WARC-Record-ID")), warcinfo: strings.Clone(fields.Get("WARC-Warcinfo-ID"))}
+		links: linksOf(fields), warcinfo: strings.Clone(fields.Get("WARC-Warcinfo-ID"))}
 	for _, name := range []string{"WARC-Refers-To", "WARC-Concurrent-To"} {
 		if id := fields.URI(name); id != "" && !version {
 			p.about = append(p.about, id)

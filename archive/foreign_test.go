@@ -103,7 +103,7 @@ func TestUnfinishedCopyOfAFinishedFile(t *testing.T) {
 
 // A truncated or damaged dictionary makes its file unreadable, but not the archive.
 func TestBrokenDictionary(t *testing.T) {
-	opts := Options{Compression: warc.None}
+	opts := Options{}
 	from := t.TempDir()
 	a := openDir(t, from, opts)
 	_, err := a.Append(page("http://a.test/", "one"))
@@ -424,7 +424,7 @@ func TestHostsWithInvalidUTF8(t *testing.T) {
 // Files with the same dictionary share it in memory.
 func TestFilesShareADictionary(t *testing.T) {
 	dir := t.TempDir()
-	a := openDir(t, dir, Options{Compression: warc.None, MaxFile: 1})
+	a := openDir(t, dir, Options{MaxFile: 1})
 	for i := range 3 {
 		_, err := a.Append(page(fmt.Sprintf("http://a.test/%d", i), "body"))
 		require.NoError(t, err)

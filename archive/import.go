@@ -143,14 +143,17 @@ func (a *Archive) Missing() (missing []string) {
 }
 
 // known returns the indexed length of each file that belongs to the archive. An import that was
-// missing when the index was made is not indexed at all.
+// missing when the index was made is not indexed at all. A file of which nothing was ever indexed may be
+// one that an abandoned erasure has not made.
 func (a *Archive) known() map[string]int64 {
 	ends := map[string]int64{}
 	for _, path := range a.imports.list() {
 		ends[path] = 0
 	}
 	for name, f := range a.index.indexedFiles() {
-		ends[name] = f.end
+		if f.end > 0 || isImport(name) {
+			ends[name] = f.end
+		}
 	}
 	return ends
 }

@@ -92,7 +92,7 @@ func TestOtherRecords(t *testing.T) {
 // Metadata belongs to its capture, and is not a version of the page. Verify reports damage in it.
 func TestAppendMetadata(t *testing.T) {
 	dir := t.TempDir()
-	a, err := Open(dir, Options{Compression: warc.None})
+	a, err := Open(dir, Options{Level: -1})
 	require.NoError(t, err)
 	c := page("http://a.test/", "one")
 	loc, err := a.Append(c)
@@ -143,7 +143,7 @@ func TestAppendMetadata(t *testing.T) {
 	}
 	require.NoError(t, a.Close())
 
-	names, err := filepath.Glob(filepath.Join(dir, "*.warc"))
+	names, err := filepath.Glob(filepath.Join(dir, "*.warc.gz"))
 	require.NoError(t, err)
 	data, err := os.ReadFile(names[0])
 	require.NoError(t, err)

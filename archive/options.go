@@ -2,6 +2,7 @@ package archive
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -45,8 +46,8 @@ type Options struct {
 	Prefix string
 
 	// Compression is how records are compressed. 0 means warc.Gzip, which every tool reads;
-	// warc.Zstd is faster. With warc.None, no checksum protects the headers of records, so damage
-	// to them may go unnoticed.
+	// warc.Zstd is faster. warc.None is refused: no checksum would protect the headers of records,
+	// so damage could make a page that was never fetched of two. See Level instead.
 	Compression warc.Compression
 
 	// Level is the effort of the compressor: 1 to 9 for gzip, 1 to 4 for zstd. 0 means 6 for gzip
@@ -138,6 +139,10 @@ func (o Options) validate() (s settings, err error) {
 	}
 	if _, err := warc.NewEncoder(s.encoder); err != nil {
 		return s, fmt.Errorf("archive: open: Compression or Level %d: %w", o.Level, err)
+	}
+	if o.Compression == warc.None {
+		return s, errors.New("archive: open: Compression: headers of records would have no checksum: " +
+			"set Level to -1, which compresses nothing")
 	}
 	if !isFileName(s.prefix) {
 		return s, fmt.Errorf("archive: open: Prefix %.100q cannot begin a file name", s.prefix)

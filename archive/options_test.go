@@ -22,6 +22,7 @@ func TestOpenRefusesOptions(t *testing.T) {
 		{"a prefix of hidden files", Options{Prefix: ".a"}, "Prefix"},
 		{"a prefix with a line break", Options{Prefix: "a\nb"}, "Prefix"},
 		{"a prefix longer than a name", Options{Prefix: strings.Repeat("a", 200)}, "Prefix"},
+		{"no compression", Options{Compression: warc.None}, "Level"},
 		{"a field without name", Options{Info: map[string]string{"": "x"}}, "Info field"},
 		{"a name with a colon", Options{Info: map[string]string{"a: b": "x"}}, "Info field"},
 		{"a name with a line break", Options{Info: map[string]string{"a\r\nb": "x"}}, "Info field"},

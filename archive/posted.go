@@ -2,6 +2,8 @@ package archive
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -27,23 +29,47 @@ func requestHeadOf(rec *warc.Record) ([]byte, error) {
 	return message.Head, nil
 }
 
+// links are the ID of a request or a response, and those of the records of the same visit.
+type links struct {
+	id   string
+	with []string
+}
+
+func linksOf(fields warc.Fields) links {
+	l := links{id: strings.Clone(fields.URI("WARC-Record-ID"))}
+	for _, id := range fields.Values("WARC-Concurrent-To") {
+		l.with = append(l.with, strings.Clone(strings.Trim(id, "<>")))
+	}
+	return l
+}
+
+// match reports whether a request and a response may belong to each other: one names the other, or both
+// name none. Neighbors of one URL may be two visits, of which one has no request, or lost a record.
+func (l links) match(other links) bool {
+	return len(l.with)+len(other.with) == 0 || slices.Contains(l.with, other.id) ||
+		slices.Contains(other.with, l.id)
+}
+
 // neighbor is a request record. The zero neighbor means none.
 type neighbor struct {
+	links
 	url            string
 	offset, length int64
 	head           []byte
 }
 
-// isBefore reports whether the record at offset follows this one and has the same URL.
-func (n *neighbor) isBefore(url string, offset int64) bool {
-	return n.length > 0 && n.offset+n.length == offset && n.url == url
+// isOf reports whether this is the request of a version, before or after its record.
+func (n *neighbor) isOf(r *answered) bool {
+	e := &r.entry
+	return n.length > 0 && n.url == r.url && n.match(r.links) &&
+		(n.offset+n.length == e.offset || e.offset+e.length == n.offset)
 }
 
 // answered is a version whose request may follow. Its key is not known before that.
 type answered struct {
+	links
+	target
 	file    string
-	url     string
-	part    string // of a 206, by its own head
 	entry   entry
 	ref     reference
 	stores  bool     // its record may have a body to which others refer
@@ -61,8 +87,7 @@ func (a *Archive) pair(t *tail, request neighbor) error {
 		return nil
 	}
 	t.request = neighbor{}
-	if request.length > 0 && request.url == held.url &&
-		held.entry.offset+held.entry.length == request.offset {
+	if request.isOf(held) {
 		held.request = request
 	} else {
 		t.request = request

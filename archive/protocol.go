@@ -50,6 +50,10 @@ var (
 	redactedField = []warc.Field{{Name: "Spinneret-Heads", Value: "redacted"}}
 )
 
+// methodField is the field of the record of an answer to another method than GET. The request record
+// has the method, too, but damage may take it alone: then a form's answer must not become the page.
+const methodField = "Spinneret-Method"
+
 // extra returns the non-standard fields of a record.
 func (c *Capture) extra() []warc.Field {
 	switch {

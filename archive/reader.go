@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -117,14 +119,24 @@ func (o *opened) release() { o.reader.close() }
 // handOver returns the record for the caller. Closing it releases the reader.
 func (o *opened) handOver() *warc.Record { return o.Detach(o.release) }
 
-// Read opens the record at a location, such as [Version.Content] for the record with the body:
+// Content opens the record with the body of a version:
 //
-//	rec, err := a.Read(version.Content)
+//	rec, err := a.Content(version)
 //	message, err := rec.HTTP()
 //	body, err := io.ReadAll(message.Body)
 //
 // Close the record after reading: that closes its file. At the end of a damaged record, reading
-// returns a [warc.DamageError].
+// returns a [warc.DamageError]. So does Content if damage has put another record there.
+func (a *Archive) Content(v Version) (*warc.Record, error) {
+	o, err := a.openContent(&v)
+	if err != nil {
+		return nil, err
+	}
+	return o.handOver(), nil
+}
+
+// Read opens the record at a location, such as [Version.Request]. What is said of
+// [Archive.Content] applies, but any record of the file may be there.
 func (a *Archive) Read(loc Location) (*warc.Record, error) {
 	o, err := a.open(loc)
 	if err != nil {
@@ -148,15 +160,73 @@ func (a *Archive) open(loc Location) (*opened, error) {
 	}
 	r.file = f
 	rec, err := r.record(f, loc)
-	if err == nil && rec.Get(erasedField) != "" && rec.Type() == "metadata" && rec.Get("Content-Type") == "" {
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !belongs(rec.Record, loc.File):
+		err = notHere(loc)
+	case rec.Get(erasedField) != "" && rec.Type() == "metadata" && rec.Get("Content-Type") == "":
+		err = fmt.Errorf("%w: %s, byte %d, was erased", ErrNotFound, loc.File, loc.Offset)
+	}
+	if err != nil {
 		rec.release()
-		return nil, fmt.Errorf("%w: %s, byte %d, was erased", ErrNotFound, loc.File, loc.Offset)
+		return nil, err
+	}
+	return rec, nil
+}
+
+// notHere is the damage of a file in which another record is where one was indexed. Its sums are right:
+// a disk may return another block than it was asked for, and a backup may have put another file here.
+func notHere(loc Location) error {
+	return &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "another record is here"}
+}
+
+// belongs reports whether a record has the ID that the name of its file confirms. In files of other
+// programs nothing tells.
+func belongs(rec *warc.Record, name string) bool {
+	m := ours.FindStringSubmatch(name)
+	return m == nil || strings.HasSuffix(rec.Fields().URI("WARC-Warcinfo-ID"), m[2])
+}
+
+// openAs opens the record at a location, if it is the one that was indexed there.
+func (a *Archive) openAs(loc Location, is func(*warc.Record) bool) (*opened, error) {
+	rec, err := a.open(loc)
+	if err == nil && !is(rec.Record) {
+		rec.release()
+		return nil, notHere(loc)
 	}
 	return rec, err
 }
 
+// isIn reports whether a record is that of a version.
+func (v *Version) isIn(rec *warc.Record) bool {
+	date, dated := rec.Fields().Date()
+	return rec.Type() != "request" && dated && microseconds(date) == microseconds(v.Time) && v.isAbout(rec)
+}
+
+// isAbout reports whether a record is about the URL of a version.
+func (v *Version) isAbout(rec *warc.Record) bool {
+	key, _ := urlkey.Of(v.URL)
+	of, _ := urlkey.Of(rec.Fields().URI("WARC-Target-URI"))
+	return key == of
+}
+
+// hasBody reports whether a record has the body of a version.
+func (v *Version) hasBody(rec *warc.Record) bool {
+	if v.Content == v.Location && !v.isIn(rec) {
+		return false
+	}
+	kind := rec.Type()
+	return kind != "request" && kind != "revisit" &&
+		!v.digest.contradicts(parseDigest(rec.Get("WARC-Payload-Digest")))
+}
+
+// isAskedIn reports whether a record is the request of a version.
+func (v *Version) isAskedIn(rec *warc.Record) bool { return rec.Type() == "request" && v.isAbout(rec) }
+
 // ours matches the names that newName returns.
-var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-([0-9a-f]{12})\.warc(\.gz|\.zst)?$`)
+var ours = regexp.MustCompile(`-(\d{17})-\d{5,}-([0-9a-f]{12})\.warc(\.gz|\.zst)$`)
 
 // isOurs reports whether, by its name, all records of a file have the ID of its warcinfo record.
 func isOurs(name string) bool { return ours.MatchString(name) }
@@ -177,18 +247,21 @@ func (a *Archive) readTrusted(r *reader, f io.ReaderAt, name string, from, lengt
 	if id == "" || isImport(name) {
 		r.warc.SetMaxRatio(maxRatio)
 	}
-	if id != "" {
-		r.warc.Require(id)
+	if isOurs(name) {
+		r.warc.Require(cmp.Or(id, noID))
 	} else {
 		r.warc.SetSalvage(a.salvage || a.index.isSalvaged(name))
 	}
 	return nil
 }
 
+// noID is the ID of a file of ours in which no record has the ID of its name: they are all of another
+// file, which a disk or a backup has put in its place, or from a body.
+const noID = "unknown"
+
 // identity returns the ID of a file of ours, or "" if no record has it. It is believed if an intact
 // record has it and the name of the file ends in the same digits: the first record may be damaged,
-// and a body that looks like a record cannot know them. Without compression, no checksum tells
-// whether a header is intact, so two records have to agree.
+// and a body that looks like a record cannot know them.
 func identity(r *reader, f io.ReaderAt, name string, size int64) (id string, err error) {
 	m := ours.FindStringSubmatch(name)
 	if m == nil {
@@ -202,9 +275,8 @@ func identity(r *reader, f io.ReaderAt, name string, size int64) (id string, err
 		if !strings.HasSuffix(of, m[2]) {
 			return false
 		}
-		known := id
 		id = strings.Clone(of)
-		return id == known || m[3] != ""
+		return true
 	})
 	return id, err
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// target is what a record answers: its URL, and the part of which it is, by Content-Range.
-type target struct{ url, part string }
+// target is what a record answers: its URL, the part of which it is, by Content-Range, and the method of
+// the request if a field says so.
+type target struct{ url, part, method string }
 
 // entryOf returns the index entry of a record. Requests, metadata and conversions are not versions
 // of their URL; neither are records without a URL or a date. The body is written to payload if that
@@ -22,7 +23,7 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, of target, ok bool, 
 		len(url) > maxURL || strings.ContainsAny(url, "\x00"+askedMark) || strings.IndexByte(url, 0xff) >= 0 {
 		return e, of, false, nil
 	}
-	of.url = url
+	of.url, of.method = url, fields.Get(methodField)
 	e = entry{time: microseconds(date), offset: rec.Offset, truncated: !isComplete(fields),
 		digest: parseDigest(fields.Get("WARC-Payload-Digest"))}
 	contentType := fields.Get("Content-Type")

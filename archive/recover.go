@@ -260,7 +260,7 @@ func (x *index) salvage(name string) {
 func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	e, of, ok, err := entryOf(rec, nil)
 	kind, offset, ref := rec.Type(), rec.Offset, refersTo(rec.Fields())
-	request := neighbor{offset: offset}
+	request := neighbor{links: linksOf(rec.Fields()), offset: offset}
 	if err == nil && kind == "request" {
 		request.url = strings.Clone(rec.Fields().URI("WARC-Target-URI"))
 		request.head, err = requestHeadOf(rec)
@@ -271,6 +271,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	if err != nil {
 		return err
 	}
+	own := request.links
 	if request.length = rec.Length; kind != "request" {
 		request = neighbor{}
 	}
@@ -294,9 +295,10 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	// Substrings of the header would keep all of it in memory with the entry.
 	e.media = intern([]byte(e.media))
 	t.Versions++
-	found := answered{file: name, url: strings.Clone(of.url), part: strings.Clone(of.part), entry: e,
-		ref: ref, end: t.whole, stores: kind == "response"}
-	if before.isBefore(of.url, offset) {
+	of = target{strings.Clone(of.url), strings.Clone(of.part), strings.Clone(of.method)}
+	found := answered{links: own, target: of, file: name, entry: e, ref: ref, end: t.whole,
+		stores: kind == "response"}
+	if before.isOf(&found) {
 		found.request = before
 		return a.indexAnswer(&found)
 	}
@@ -308,6 +310,9 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 func (a *Archive) indexAnswer(r *answered) error {
 	e := &r.entry
 	q := askedOf(r.request.head, e.status, r.part)
+	if q.method == "" {
+		q.method = keyText(r.method[:min(len(r.method), maxMethod)])
+	}
 	key, long := keyOf(r.url, q)
 	e.url = long
 	if isPosted(r.request.head) {
@@ -321,6 +326,12 @@ func (a *Archive) indexAnswer(r *answered) error {
 	}
 	if e.kind == Unchanged && e.content.length == 0 {
 		a.deferVersion(key, e, r.ref)
+	}
+	if isMoved(r.file, e.time) && len(a.moved) < maxDeferred {
+		if a.moved == nil {
+			a.moved = map[string]bool{}
+		}
+		a.moved[key] = true
 	}
 	body := digest("")
 	if r.stores && e.kind == Changed && e.status == 200 && !e.truncated && q == (asked{}) {

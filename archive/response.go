@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -22,13 +23,16 @@ func (a *Archive) Response(v Version) (*http.Response, error) {
 	if rec, err := a.openContent(&v); err == nil { // where the version is now
 		rec.release()
 	}
-	head, media, err := a.head(v.Location)
+	head, media, err := a.head(v.Location, v.isIn)
 	if err != nil {
 		return nil, err
 	}
 	resp := head.response(media)
+	if v.Content == (Location{}) && v.Status != http.StatusNotModified {
+		return nil, fmt.Errorf("%w: the record of %.200s refers to a missing body", ErrNotFound, v.URL)
+	}
 	if v.Content != v.Location && v.Content != (Location{}) && v.Status == http.StatusNotModified {
-		kept, media, err := a.head(v.Content)
+		kept, media, err := a.head(v.Content, v.hasBody)
 		if err != nil {
 			return nil, err
 		}
@@ -53,11 +57,11 @@ func (a *Archive) Response(v Version) (*http.Response, error) {
 // Validators returns the fields with which to ask a server whether a version is still the current
 // one: If-None-Match and If-Modified-Since. They are "" if the server did not give any.
 func (a *Archive) Validators(v Version) (etag, lastModified string, err error) {
-	for _, loc := range []Location{v.Location, v.Content} {
+	for i, loc := range []Location{v.Location, v.Content} {
 		if loc == (Location{}) {
 			continue
 		}
-		head, _, err := a.head(loc)
+		head, _, err := a.head(loc, []func(*warc.Record) bool{v.isIn, v.hasBody}[i])
 		if err != nil {
 			return "", "", err
 		}
@@ -80,8 +84,8 @@ func isOfBody(name string) bool {
 
 // head reads the head of a record, and its end, where damage shows. Other records than HTTP messages
 // have a type alone.
-func (a *Archive) head(loc Location) (h responseHead, media string, err error) {
-	rec, err := a.open(loc)
+func (a *Archive) head(loc Location, is func(*warc.Record) bool) (h responseHead, media string, err error) {
+	rec, err := a.openAs(loc, is)
 	if err != nil {
 		return h, "", err
 	}
@@ -128,7 +132,7 @@ func (a *Archive) request(v Version) (*http.Request, error) {
 	if v.Request == (Location{}) {
 		return req, nil
 	}
-	head, _, err := a.head(v.Request)
+	head, _, err := a.head(v.Request, v.isAskedIn)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,9 @@ type metadata struct {
 // url, time, status, media, digest, file and offset. For functions and in results,
 // [scan.Document.Value] is the [Version].
 //
-// A document that cannot be read, or is larger than [MaxRaw], is not sent: its result has an error.
+// A document that cannot be read, or is larger than [MaxRaw], is not sent: its result has an error. Only
+// who decompresses the others finds damage in them, or that it has put another record there: a filter
+// fails then, and other workers may compare url and digest with their record.
 func (s *Snapshot) Scan(ctx context.Context, work scan.Work, opts scan.Options) iter.Seq2[
 	scan.Result, error] {
 	return scan.Run(ctx, s.documents, work, opts)
@@ -47,7 +49,9 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 			err = fmt.Errorf("archive: record of %d bytes is too large to be sent",
 				doc.Content.Length)
 		}
-		send := scan.Document{Value: doc.Version, Data: doc.Raw, Err: err, Decode: decodeRaw}
+		v := doc.Version // a worker decodes later
+		send := scan.Document{Value: v, Data: doc.Raw, Err: err,
+			Decode: func(file []byte) ([]byte, error) { return decodeRaw(file, &v) }}
 		if len(doc.dict) > 0 {
 			data = append(warc.AppendDict(data[:0], doc.dict), doc.Raw...)
 			send.Data = data
@@ -60,13 +64,16 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 	}
 }
 
-// decodeRaw returns the body in a WARC file of one record, without its content coding.
-func decodeRaw(file []byte) ([]byte, error) {
+// decodeRaw returns the body of a version in a WARC file of one record, without its content coding.
+func decodeRaw(file []byte, v *Version) ([]byte, error) {
 	r := warc.NewReader(bytes.NewReader(file), warc.ReaderOptions{Verify: true})
 	defer r.Close()
 	rec, err := r.Next()
 	if err != nil {
 		return nil, err
 	}
-	return readBody(rec, &Version{Truncated: rec.Get("WARC-Truncated") != ""})
+	if !belongs(rec, v.Content.File) || !v.hasBody(rec) {
+		return nil, notHere(v.Content)
+	}
+	return readBody(rec, v)
 }

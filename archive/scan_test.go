@@ -63,9 +63,9 @@ func TestScanMatchesSnapshot(t *testing.T) {
 			return cmd
 		}),
 	}
-	for i, opts := range []Options{{MaxFile: 6000}, {Compression: warc.Zstd}, {Compression: warc.None}} {
+	for i, opts := range []Options{{MaxFile: 6000}, {Compression: warc.Zstd}, {}} {
 		a, m := randomArchive(t, uint64(i), 80, opts)
-		if opts.Compression == warc.None {
+		if i == 2 { // with a dictionary
 			require.NoError(t, a.Close())
 			dictDir(t, a.dir, encoderDict(t))
 			a = openDir(t, a.dir, Options{})

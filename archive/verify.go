@@ -365,7 +365,7 @@ func (a *Archive) compare(before map[string]count) error {
 	for name, was := range before {
 		end, found := belongs[name]
 		switch {
-		case !found:
+		case !found && was.end > 0:
 			a.found.Missing = append(a.found.Missing, name)
 		case slices.Contains(a.found.Missing, name):
 		case end < was.end && was.versions > now[name].versions:

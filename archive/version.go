@@ -25,8 +25,8 @@ type Version struct {
 	Kind Kind
 
 	// Method is the method of the request, and Range the part that it asked for, such as
-	// "bytes=0-99", if the response is about a part; "" otherwise. Without a request record, the
-	// method is GET.
+	// "bytes=0-99", if the response is about a part; "" otherwise. If it asked for none, Range is
+	// [Unasked]. Without a request record, the method is GET.
 	Method, Range string
 
 	// Status is the status code, and Media the type in lower case without parameters.
@@ -174,8 +174,12 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fr
 			return found, err
 		}
 	}
-	// A date without fractions may mean a version later in that second.
-	at := entry{time: ref.time + 1e6 - 1, file: math.MaxUint32, offset: maxOffset}
+	// A date without fractions may mean a version later in that second. One with fractions means itself: a
+	// later one of the same digest may go with an erasure that this one outlives.
+	at := entry{time: ref.time, file: math.MaxUint32, offset: maxOffset}
+	if ref.time%1e6 == 0 {
+		at.time += 1e6 - 1
+	}
 	seen := int64(math.MinInt64)
 	if last.origin == origin && last.digest == e.digest && last.from <= at.time {
 		seen = last.from

@@ -236,12 +236,13 @@ func disconnected(err error) bool {
 	if neterr.Reset(err) {
 		return true
 	}
-	// None of these is exported by net/http. The third is about one stream of HTTP/2.
+	// None of these is exported by net/http. The last is about one stream of HTTP/2.
 	text := err.Error()
-	return strings.Contains(text, "http2: server sent GOAWAY") ||
-		strings.HasPrefix(text, "stream error: ") && strings.HasSuffix(text, "; received from peer") ||
-		strings.Contains(text, "server closed idle connection") ||
-		strings.Contains(text, "http2: client connection lost")
+	return strings.Contains(text, "server closed idle connection") ||
+		strings.Contains(text, "http2: client connection lost") ||
+		strings.Contains(text, "http2: client conn could not be established") ||
+		strings.Contains(text, "http2: server sent GOAWAY") ||
+		strings.HasPrefix(text, "stream error: ") && strings.HasSuffix(text, "; received from peer")
 }
 
 // alerted reports whether err is an alert of TLS. A server that wants a certificate sends it after

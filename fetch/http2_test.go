@@ -301,6 +301,9 @@ func TestCertificateRequired(t *testing.T) {
 			c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
 			failure := fails(t, c, srv.URL)
 			srv.Close()
+			if http2 && version == tls.VersionTLS13 && failure.Kind == fetch.Disconnected {
+				continue // net/http keeps the alert to itself if it comes before the request is sent
+			}
 			require.Equal(t, fetch.TLS, failure.Kind, "%x: %v", version, failure)
 			require.False(t, failure.Temporary())
 		}

@@ -27,9 +27,14 @@ const (
 	MaxHost = 253
 )
 
-// ErrNegative means that a host has no value. A [Loader] returns it, possibly wrapped, to have that
-// cached.
-var ErrNegative = errors.New("hostcache: host has no value")
+var (
+	// ErrNegative means that a host has no value. A [Loader] returns it, possibly wrapped, to have that
+	// cached.
+	ErrNegative = errors.New("hostcache: host has no value")
+
+	// ErrStored means that the value that a [Loader] returns with it is cached.
+	ErrStored = errors.New("hostcache: a record of the failure is stored")
+)
 
 // Options configures a [Cache]. The zero Options holds about a million small values.
 type Options struct {

@@ -402,3 +402,21 @@ func TestHitsAllocateNothing(t *testing.T) {
 		_, _ = c.Load(t.Context(), "www.host-80.test", load)
 	}))
 }
+
+// TestASetEvictsFew has values of a size that leaves many holes, none of which is large enough.
+func TestASetEvictsFew(t *testing.T) {
+	c := hostcache.New[[128]byte](hostcache.Options{MaxBytes: 1 << 20})
+	r := rand.New(rand.NewPCG(1, 52))
+	last := uint64(0)
+	for range 20_000 {
+		host := fmt.Sprintf("www.%d.test", r.Uint32())
+		if r.IntN(2) == 0 {
+			host = fmt.Sprintf("%s.%d.%d.test", strings.Repeat("a", 110), r.Uint32(), r.IntN(100))
+		}
+		c.Set(host, [128]byte{}, hostcache.Forever)
+		evicted := c.Stats().Evicted
+		require.Less(t, evicted-last, uint64(640))
+		last = evicted
+	}
+	require.Positive(t, last)
+}

@@ -20,12 +20,18 @@ func (s *shard[V]) put(key string, e slot[V], now uint64) {
 	if s.writes++; s.writes%sweepEvery == 0 {
 		s.broom = s.pass(s.broom, now, 0)
 	}
-	for {
+	for near := false; ; near = !near {
 		_, ok := s.trie.SetWithin(s.budget, key, e)
-		if ok || s.trie.Len() == 0 {
+		switch {
+		case ok || s.trie.Len() == 0:
 			return
+		case near:
+			// None of the holes at the hand is large enough for the leaf to grow into, and it might take
+			// most of the shard to make one. So the leaf has to make room for the entry itself.
+			s.pass(s.trie.Near(key), now, evictions)
+		default:
+			s.hand = s.pass(s.hand, now, evictions)
 		}
-		s.hand = s.pass(s.hand, now, evictions)
 	}
 }
 

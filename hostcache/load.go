@@ -9,7 +9,8 @@ import (
 
 // A Loader fetches the value of a host, and says how long to store it; it is not stored if the ttl
 // is zero or negative. An error that wraps [ErrNegative] means that the host has no value, which is
-// stored for the ttl, too. Other errors are not stored.
+// stored for the ttl, too. With an error that wraps [ErrStored], the value is stored as a record of the
+// failure: those who wait get the error, and later callers the value. Other errors are not stored.
 type Loader[V any] func(ctx context.Context, host string) (v V, ttl time.Duration, err error)
 
 // A flight is one call of a loader and all callers that wait for it.
@@ -79,7 +80,7 @@ func (c *Cache[V]) start(ctx context.Context, s *shard[V], host string, load Loa
 		v, ttl, err := load(ctx, host)
 		f.v, f.err = v, err
 		switch {
-		case err == nil:
+		case err == nil || errors.Is(err, ErrStored):
 			c.set(host, v, ttl, false, f)
 		case errors.Is(err, ErrNegative):
 			var none V

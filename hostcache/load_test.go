@@ -74,6 +74,7 @@ func TestLoadersSayWhatIsKept(t *testing.T) {
 		{"negative", time.Minute, hostcache.ErrNegative, time.Minute, true},
 		{"wrapped", time.Minute, fmt.Errorf("%w: NXDOMAIN", hostcache.ErrNegative), time.Minute, true},
 		{"negative of no ttl", 0, hostcache.ErrNegative, 0, true},
+		{"failure on record", time.Minute, fmt.Errorf("%w: %w", other, hostcache.ErrStored), time.Minute, false},
 		{"other error", time.Minute, other, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -60,7 +60,7 @@ func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) 
 // its score. Discover undoes it. A fetched id is ignored.
 //
 // If the host has ids set aside and is not busy, this was perhaps the id that they wait for, so the next
-// of them goes back to the queue.
+// of them goes back to the queue, as it does when Fetched reports an id that is queued.
 func (f *Frontier) Drop(id uint32) {
 	if f.beyond(id) {
 		return
@@ -70,8 +70,16 @@ func (f *Frontier) Drop(id uint32) {
 	n := &f.nodes[id]
 	waits := n.state&(aside|fetched) != 0
 	f.withdraw(id)
-	if l := f.lots.byHost[n.host]; l != nil && !l.busy && !waits {
-		f.Release(n.host)
+	if !waits {
+		f.wake(n.host)
+	}
+}
+
+// wake is called when an id has left the queue without a visit, which would end with Release. If the
+// ids that are set aside waited for that, the next of them goes back to the queue.
+func (f *Frontier) wake(host uint32) {
+	if l := f.lots.byHost[host]; l != nil && !l.busy {
+		f.Release(host)
 	}
 }
 
@@ -131,8 +139,8 @@ func (f *Frontier) unpark(n *node) {
 	f.lots.parked--
 }
 
-// promote moves an id that is aside to the bucket for a higher level.
-func (f *Frontier) promote(n *node, level uint16, id uint32) {
+// relocate moves an id that is aside to the bucket for another level.
+func (f *Frontier) relocate(n *node, level uint16, id uint32) {
 	n.next = level + 1
 	f.enlist(f.lots.byHost[n.host], n, id)
 }

@@ -43,7 +43,7 @@ func New(opts Options) *Frontier {
 		f.cleaner.Host = f.hostOf
 	}
 	if f.blends() {
-		f.hosts.weights = []float32{1}
+		f.hosts.weights = []float32{0}
 		f.hosts.fetched = []uint32{0}
 		f.hosts.cash = grown(f.hosts.cash, min(opts.Capacity, opts.Limit))
 	}
@@ -57,8 +57,8 @@ func New(opts Options) *Frontier {
 }
 
 // Discover queues id with its current score, 0 for a seed. An id that was returned by Next and
-// could not be fetched is queued again. A queued id gets a new place if Options.Score is set. A
-// fetched id is ignored.
+// could not be fetched is queued again. A queued id, or one set aside, gets a new place if
+// Options.Score is set. A fetched id is ignored.
 func (f *Frontier) Discover(id uint32) {
 	if f.beyond(id) {
 		return
@@ -76,6 +76,10 @@ func (f *Frontier) Discover(id uint32) {
 		if level := f.level(id); level+1 != n.next {
 			f.queue.move(n, level, id)
 			f.sweep()
+		}
+	case n.state&aside != 0 && f.opts.Score != nil:
+		if level := f.level(id); level+1 != n.next {
+			f.relocate(n, level, id)
 		}
 	}
 }
@@ -122,8 +126,9 @@ func (f *Frontier) Fetched(id uint32, links []uint32) {
 
 // enter marks a node as fetched.
 func (f *Frontier) enter(id uint32) {
-	f.withdraw(id)
 	n := &f.nodes[id]
+	waited := n.state&queued != 0
+	f.withdraw(id)
 	n.state |= fetched
 	n.next = always
 	put := 1.0
@@ -140,6 +145,9 @@ func (f *Frontier) enter(id uint32) {
 			f.admit()
 		}
 		f.hosts.enter(n.host)
+	}
+	if waited { // it was fetched by another route, a redirect
+		f.wake(n.host)
 	}
 }
 

@@ -9,39 +9,63 @@ import "math"
 // many fetched pages. The other, with a small weight, is the cash of OPIC: the share of all readers
 // following links from the seeds who would arrive at the page. No host can create cash.
 type hosts struct {
-	weights []float32         // by host: its discount
+	weights []float32         // by host: its discount, 0 if it was not met
 	fetched []uint32          // by host: pages, up to mostDiscounted
 	far     map[uint32]uint32 // the same for hosts whose numbers are too high for a table
+	met     int               // hosts
 	cash    []float32         // by id
 }
 
 // blends reports whether keys consider hosts.
 func (f *Frontier) blends() bool { return f.opts.Cutoff == Push && f.opts.Host != nil }
 
-// fewHosts is how many hosts the tables may have beyond twice as many as there were.
-const fewHosts = 1 << 16
+// The tables have room for fewHosts hosts, and for hostRoom times as many as were met.
+const (
+	fewHosts = 1 << 16
+	hostRoom = 4
+)
 
-// cover makes room for a host. Numbers should be dense: one that is much higher than all before does
-// not lengthen the tables, which would take gigabytes for one page.
-func (h *hosts) cover(host uint32) {
-	most := 2*len(h.weights) + fewHosts
-	if h.weights == nil || uint64(host) < uint64(len(h.weights)) || uint64(host) >= uint64(most) {
+// meet makes a host known. Numbers should be dense: the tables do not reach one that is much higher than
+// the number of hosts, which would take gigabytes if all are hashes.
+func (h *hosts) meet(host uint32) {
+	isIn := uint64(host) < uint64(len(h.weights))
+	if h.weights == nil || isIn && h.weights[host] > 0 {
 		return
 	}
+	if _, isFar := h.far[host]; isFar {
+		return
+	}
+	h.met++
+	if most := fewHosts + hostRoom*h.met; !isIn && uint64(host) < uint64(most) {
+		isIn = h.reach(host, most)
+	}
+	switch {
+	case isIn:
+		h.weights[host] = 1
+	case h.far == nil:
+		h.far = map[uint32]uint32{host: 0}
+	default:
+		h.far[host] = 0
+	}
+}
+
+// reach lengthens the tables for a host and returns whether it did. With hosts beyond them they at least
+// double, so that the loop over those runs seldom.
+func (h *hosts) reach(host uint32, most int) bool {
 	n := int(host) + 1
 	if len(h.far) > 0 {
-		n = most // so that the loop below runs seldom
+		if n = most; n < 2*len(h.weights) {
+			return false
+		}
 	}
-	for len(h.weights) < n {
-		h.weights = append(h.weights, 1)
-		h.fetched = append(h.fetched, 0)
-	}
+	h.weights, h.fetched = lengthened(h.weights, n), lengthened(h.fetched, n)
 	for host, pages := range h.far {
 		if uint64(host) < uint64(n) {
 			h.fetched[host], h.weights[host] = pages, discount(pages)
 			delete(h.far, host)
 		}
 	}
+	return true
 }
 
 // enter counts a page of a host.
@@ -49,9 +73,6 @@ func (h *hosts) enter(host uint32) {
 	switch {
 	case h.weights == nil:
 	case uint64(host) >= uint64(len(h.weights)):
-		if h.far == nil {
-			h.far = map[uint32]uint32{}
-		}
 		h.far[host] = min(h.far[host]+1, mostDiscounted)
 	case h.fetched[host] < mostDiscounted:
 		h.fetched[host]++

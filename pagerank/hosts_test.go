@@ -99,7 +99,8 @@ func TestBusyHostsCostNothing(t *testing.T) {
 	require.Zero(t, pending(f))
 }
 
-// TestEveryIdIsHandedOutOnce crawls with hosts that are busy for a while after each fetch.
+// TestEveryIdIsHandedOutOnce crawls with hosts that are busy for a while after each fetch. Some pages redirect
+// to one that waits, perhaps on another host.
 func TestEveryIdIsHandedOutOnce(t *testing.T) {
 	for seed := range uint64(10) {
 		g := testWeb(500, seed)
@@ -109,6 +110,7 @@ func TestEveryIdIsHandedOutOnce(t *testing.T) {
 		until := map[uint32]int{}
 		seen := map[uint32]bool{}
 		for now := 0; pending(f) > 0; now++ {
+			require.Less(t, now, 100_000, "stuck")
 			for host, end := range until {
 				if end == now {
 					delete(until, host)
@@ -124,6 +126,10 @@ func TestEveryIdIsHandedOutOnce(t *testing.T) {
 			seen[id] = true
 			until[id%13] = now + 1 + r.IntN(20)
 			f.Fetched(id, g.Links(id))
+			if to := r.Uint32N(500); !seen[to] && f.Score(to) > 0 {
+				seen[to] = true
+				f.Fetched(to, g.Links(to))
+			}
 		}
 		require.Len(t, seen, len(crawl(New(Options{Cutoff: DL1}), g, 0)), "seed %d", seed)
 		requireLaw(t, f)
@@ -287,6 +293,27 @@ func TestADroppedIdWakesTheNext(t *testing.T) {
 	require.Equal(t, 2, f.Stats().Aside, "a busy host waits for Release")
 }
 
+// TestAPageFetchedByRedirectWakesTheNext has a page of another host redirect to the id that Release put
+// back: no visit of its own will end.
+func TestAPageFetchedByRedirectWakesTheNext(t *testing.T) {
+	f := New(Options{Cutoff: DL1, Host: tenPerHost})
+	f.Fetched(0, []uint32{11, 12, 13})
+	_, ok := f.NextReady(func(uint32) bool { return false })
+	require.False(t, ok)
+	f.Release(1)
+	f.Fetched(11, nil)
+	requireLaw(t, f)
+	id, ok := f.NextReady(func(uint32) bool { return true })
+	require.True(t, ok)
+	require.Equal(t, uint32(12), id)
+	f.NextReady(func(uint32) bool { return false }) // nothing is queued, and the host is not busy
+	f.Fetched(12, nil)                              // the visit is not over
+	_, ok = f.Next()
+	require.False(t, ok)
+	f.Release(1)
+	require.Equal(t, []uint32{13}, upcoming(f, 9))
+}
+
 // TestDroppingAndDiscoveringTakesNoMemory does both many times to one id, in the queue and aside.
 func TestDroppingAndDiscoveringTakesNoMemory(t *testing.T) {
 	f := New(Options{Host: func(uint32) uint32 { return 0 }})
@@ -332,17 +359,17 @@ func TestHighHostNumbersTakeLittle(t *testing.T) {
 
 // TestHostNumbersThatAreReachedLater counts pages of hosts beyond the tables, which then grow.
 func TestHostNumbersThatAreReachedLater(t *testing.T) {
-	h := hosts{weights: []float32{1}, fetched: []uint32{0}}
+	h := hosts{weights: []float32{0}, fetched: []uint32{0}}
 	late := []uint32{100_000, 300_000, math.MaxUint32 - 1}
 	for _, host := range late {
 		for range 3 {
-			h.cover(host)
+			h.meet(host)
 			h.enter(host)
 		}
 	}
 	require.Len(t, h.weights, 1)
-	for host := uint32(1); host < 200_000; host *= 2 {
-		h.cover(host)
+	for host := uint32(1); host < 90_000; host++ {
+		h.meet(host)
 		for _, host := range late {
 			require.Equal(t, discount(3), h.weight(host))
 		}
@@ -353,4 +380,19 @@ func TestHostNumbersThatAreReachedLater(t *testing.T) {
 	require.Contains(t, h.far, late[2])
 	h.enter(100_000)
 	require.Equal(t, discount(4), h.weight(100_000))
+}
+
+// TestHostNumbersThatAreHashesTakeLittle has each page on a host of its own.
+func TestHostNumbersThatAreHashesTakeLittle(t *testing.T) {
+	h := hosts{weights: []float32{0}, fetched: []uint32{0}}
+	for page := range uint32(300_000) {
+		host := page * 0x9e3779b1
+		h.meet(host)
+		h.enter(host)
+		require.LessOrEqual(t, cap(h.weights), 2*(fewHosts+hostRoom*int(page+1)))
+	}
+	require.Equal(t, 300_000, h.met)
+	for page := range uint32(300_000) {
+		require.Equal(t, discount(1), h.weight(page*0x9e3779b1))
+	}
 }

@@ -61,7 +61,7 @@ func (f *Frontier) meet(id uint32) (added bool) {
 	}
 	if f.opts.Host != nil {
 		n.host = f.hostOf(id)
-		f.hosts.cover(n.host)
+		f.hosts.meet(n.host)
 	}
 	n.state |= known
 	f.sums.known++
@@ -76,10 +76,7 @@ func (f *Frontier) hostOf(id uint32) uint32 {
 	if f.opts.Host == nil {
 		return 0
 	}
-	if h := f.opts.Host(id); !f.beyond(h) {
-		return h
-	}
-	return 0
+	return f.opts.Host(id)
 }
 
 // grown returns s with room for n elements.

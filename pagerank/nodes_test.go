@@ -47,15 +47,6 @@ func TestSortedLinksScoreAsOthersDo(t *testing.T) {
 	}
 }
 
-func TestHostNumbersBeyondTheLimitCountAsNone(t *testing.T) {
-	f := New(Options{Limit: 50, Host: func(id uint32) uint32 { return id * 1_000_000 }})
-	f.Fetched(0, []uint32{1, 2})
-	require.LessOrEqual(t, len(f.hosts.weights), 50)
-	id, ok := f.NextReady(func(host uint32) bool { return host == 0 })
-	require.True(t, ok)
-	require.Equal(t, uint32(1), id)
-}
-
 func TestTheHighestIdIsIgnored(t *testing.T) {
 	const stray = math.MaxUint32 // an int of 32 bits takes it for -1
 	f := New(Options{Host: func(uint32) uint32 { return stray }})
@@ -66,7 +57,7 @@ func TestTheHighestIdIsIgnored(t *testing.T) {
 	f.Fetched(0, []uint32{stray, 2})
 	require.Equal(t, 2, f.Stats().Known)
 	require.Zero(t, f.Score(stray))
-	id, ok := f.NextReady(func(host uint32) bool { return host == 0 })
+	id, ok := f.NextReady(func(host uint32) bool { return host == stray })
 	require.True(t, ok)
 	require.Equal(t, uint32(2), id)
 }

@@ -47,9 +47,9 @@ type Options struct {
 	// 0 means 0.85 with Push, and the paper's 1 with the others.
 	Damping float64
 
-	// Host returns the number of an id's host, ideally dense from 0: others cost memory and time.
-	// Numbers from Limit on count as 0. It must always return the same number for an id. NextReady needs it, ties are ordered by it
-	// as in the paper, and Push ranks better with it. nil means that all ids are on host 0.
+	// Host returns the number of an id's host, ideally dense from 0: others cost memory and time. It
+	// must always return the same number for an id. NextReady needs it, ties are ordered by it as in
+	// the paper, and Push ranks better with it. nil means that all ids are on host 0.
 	Host func(id uint32) uint32
 
 	// Score returns how much a page is worth to you, 1 being average: the result of a classifier, a

@@ -103,7 +103,7 @@ func (f *Frontier) notice(id uint32) {
 		f.found(id)
 	case n.state&aside != 0:
 		if level := f.level(id); level >= n.next {
-			f.promote(n, level, id)
+			f.relocate(n, level, id)
 		}
 	}
 }

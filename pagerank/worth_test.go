@@ -70,6 +70,27 @@ func TestWorthThatChanges(t *testing.T) {
 	require.False(t, ok, "each comes once")
 }
 
+func TestWorthThatChangesWhileIdsAreAside(t *testing.T) {
+	worth := map[uint32]float64{11: 2, 12: 1, 13: 3}
+	f := New(Options{Cutoff: DL1, Host: tenPerHost, Score: func(id uint32) float64 { return worth[id] }})
+	for id := range worth {
+		f.Discover(id)
+	}
+	f.Fetched(0, []uint32{11, 12, 13})
+	_, ok := f.NextReady(func(uint32) bool { return false })
+	require.False(t, ok)
+	worth[12], worth[13] = 1000, .1
+	f.Discover(12)
+	f.Discover(13)
+	requireLaw(t, f)
+	for _, want := range []uint32{12, 11, 13} {
+		f.Release(1)
+		id, ok := f.Next()
+		require.True(t, ok)
+		require.Equal(t, want, id)
+	}
+}
+
 func TestAskingAgainForTheWorthTakesNoMemory(t *testing.T) {
 	worth := 1.0
 	f := New(Options{Score: func(uint32) float64 { return worth }})

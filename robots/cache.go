@@ -24,6 +24,7 @@ type Cache struct {
 	hosts   map[string]*host // by origin
 	slots   []*host          // every host, in any order, for All
 	idle    list.List        // of *host: no request in flight; most recently used first
+	failing list.List        // likewise, those that could not be reached and have no copy
 	given   list.List        // of *host: Lookup or Store returned the request; oldest first
 	bytes   int              // the cost of all hosts
 	flights uint64           // number of the last flight
@@ -42,7 +43,7 @@ type host struct {
 	flight   Request // Flight is 0 if no request is in flight
 	began    time.Time
 	answered uint64        // the last flight whose response was taken, or that was before the host
-	place    *list.Element // in idle or given; nil while Load waits for the response
+	place    *list.Element // in idle, failing or given; nil while Load waits for the response
 	landed   *landing      // made when a Load waits, closed when the flight ends
 }
 
@@ -131,12 +132,12 @@ func (c *Cache) lookup(origin string, now time.Time) (Answer, Request, error) {
 		return answer, h.flight, nil
 	}
 	h.place = c.given.PushBack(h)
-	c.evict(0)
+	c.evict(nil)
 	c.evictLost(now)
 	if c.bytes > c.options.MaxBytes && c.given.Len() > 1 {
 		c.land(h, nil)
 		if h.known() {
-			c.evict(1) // what is known stays, to be asked for again when there is room
+			c.evict(h) // what is known stays, to be asked for again when there is room
 		} else {
 			c.drop(h)
 		}
@@ -169,15 +170,16 @@ func (c *Cache) lost(h *host, now time.Time) bool {
 
 // use returns the current rules and marks the host as most recently used.
 func (c *Cache) use(h *host) Answer {
-	if h.flight.Flight == 0 {
+	if h.flight.Flight == 0 { // the list that it is not in ignores it
 		c.idle.MoveToFront(h.place)
+		c.failing.MoveToFront(h.place)
 	}
 	file := h.current()
 	if h.rulesOf != file {
 		h.rules, h.rulesOf = file.Rules(c.options.Agent), file
 	}
 	c.weigh(h) // compiled rules take memory, also those that the caller has asked for
-	c.evict(1)
+	c.evict(h)
 	return Answer{Known: true, Rules: h.rules}
 }
 
@@ -198,6 +200,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	}
 	file := resp.File()
 	rules := file.Rules(c.options.Agent) // compiled without the lock
+	resp.Header = shortFields(resp.Header)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.hosts[origin]
@@ -210,6 +213,11 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	default:
 		return Answer{}, nil
 	}
+	if h.flight.Flight == 0 { // it was abandoned
+		c.unlist(h)
+		h.flight.Flight = req.Flight
+		h.place = c.given.PushBack(h)
+	}
 	if next, more := h.take(req, resp, file, now, &c.options); more {
 		next.Flight = h.flight.Flight
 		h.flight, h.began = next, now
@@ -217,6 +225,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 			c.given.MoveToBack(h.place)
 		}
 		c.weigh(h)
+		c.evict(nil)
 		return h.needed(), nil
 	}
 	h.rules, h.rulesOf = rules, file
@@ -231,17 +240,19 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 
 // awaits reports whether the response to a request counts. A response to a superseded flight does
 // if it is newer than all that were taken, nothing fresh is known, and it is as far along the
-// redirects as the request that is out. Then it also advances the flight that is out.
+// redirects as the request that is out. Then it also advances the flight that is out. So does one to
+// a flight that was abandoned, if none is out: another caller may have had the same request.
 func (h *host) awaits(req Request, now time.Time, o *Options) bool {
+	out := h.flight.Flight
 	switch {
-	case req.Flight == 0 || h.flight.Flight == 0:
+	case req.Flight == 0:
 		return false
 	case req.Hop < h.flight.Hop: // the response to an earlier hop has been stored before
 		return false
-	case req.Flight == h.flight.Flight:
+	case req.Flight == out:
 		return true
 	}
-	return h.answered < req.Flight && req.Flight < h.flight.Flight && !h.fresh(now, o)
+	return h.answered < req.Flight && (out == 0 || req.Flight < out) && !h.fresh(now, o)
 }
 
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
@@ -253,9 +264,13 @@ func (c *Cache) Abandon(req Request) { c.abandon(req, false, nil) }
 // of a Load is abandoned only by itself.
 func (c *Cache) abandon(req Request, load bool, err error) {
 	c.with(req.For, func(h *host) {
-		if req.Flight != 0 && h.flight.Flight == req.Flight && load == (h.place == nil) {
+		switch {
+		case req.Flight == 0 || h.flight.Flight != req.Flight || load != (h.place == nil):
+		case load && req.Hop < h.flight.Hop: // a Pending has taken over
+			h.place = c.given.PushBack(h)
+		default:
 			c.land(h, err)
-			c.evict(1)
+			c.evict(h)
 		}
 	})
 }
@@ -271,7 +286,7 @@ type Stats struct {
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Stats{len(c.hosts), len(c.hosts) - c.idle.Len(), c.bytes}
+	return Stats{len(c.hosts), len(c.hosts) - c.idle.Len() - c.failing.Len(), c.bytes}
 }
 
 // host finds or creates a host.
@@ -284,7 +299,7 @@ func (c *Cache) host(origin string) *host {
 	h.URL = origin + rep.Path
 	c.hosts[origin] = h
 	c.slots = append(c.slots, h)
-	h.place = c.idle.PushFront(h)
+	c.park(h)
 	c.weigh(h)
 	return h
 }
@@ -302,22 +317,29 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 }
 
 func (c *Cache) unlist(h *host) {
-	switch {
-	case h.place == nil:
-	case h.flight.Flight == 0:
+	if h.place != nil {
 		c.idle.Remove(h.place)
-	default:
+		c.failing.Remove(h.place)
 		c.given.Remove(h.place)
+		h.place = nil
 	}
-	h.place = nil
+}
+
+// park marks a host without a request in flight as most recently used.
+func (c *Cache) park(h *host) {
+	c.unlist(h)
+	in := &c.idle
+	if h.Failures > 0 && h.file == nil {
+		in = &c.failing
+	}
+	h.place = in.PushFront(h)
 }
 
 // land ends a flight and wakes every Load that is waiting for it.
 func (c *Cache) land(h *host, err error) {
-	c.unlist(h)
 	h.flight = Request{}
 	h.wake(err)
-	h.place = c.idle.PushFront(h)
+	c.park(h)
 	c.weigh(h)
 }
 
@@ -330,12 +352,40 @@ func (h *host) wake(err error) {
 	}
 }
 
-// evict drops the least recently used idle hosts until the cache is within its bound, or only this
-// many are left.
-func (c *Cache) evict(left int) {
-	for c.bytes > c.options.MaxBytes && c.idle.Len() > left {
-		c.drop(c.idle.Back().Value.(*host))
+// evict drops the least recently used hosts in idle, but not the one to keep, until the cache is
+// within its bound. Of failing ones it drops only the copy, since they may have asked for a pause: the
+// long files of others must not make it forget that. But they keep at most half of the cache, or
+// somebody who invents names would leave no room for files.
+func (c *Cache) evict(keep *host) {
+	for c.bytes > c.options.MaxBytes {
+		h := oldest(&c.idle, keep)
+		if f := oldest(&c.failing, keep); f != nil && (h == nil || c.failing.Len()*hostCost > c.options.MaxBytes/2) {
+			h = f
+		}
+		switch {
+		case h == nil:
+			return
+		case h.Failures > 0 && h.file != nil:
+			h.file, h.Source, h.ETag, h.LastModified = nil, "", "", ""
+			h.rules, h.rulesOf = robotstxt.Rules{}, nil
+			c.park(h)
+			c.weigh(h)
+		default:
+			c.drop(h)
+		}
 	}
+}
+
+// oldest returns the least recently used host but the one to keep.
+func oldest(l *list.List, keep *host) *host {
+	e := l.Back()
+	if e != nil && e.Value.(*host) == keep {
+		e = e.Prev()
+	}
+	if e == nil {
+		return nil
+	}
+	return e.Value.(*host)
 }
 
 // evictLost does the same with flights that count as lost.

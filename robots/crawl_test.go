@@ -179,6 +179,80 @@ func TestLoadsOutlastPatience(t *testing.T) {
 	}
 }
 
+// TestAbandonedByAnother: of two who make a request, one gives up. The response that the other one
+// has counts, also if it is a redirect.
+func TestAbandonedByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newWeb(time.Minute).cache(Options{})
+		giveUps := []func() func(){
+			func() func() {
+				req := ask(t, c, page, time.Now())
+				return func() { c.Abandon(req) }
+			},
+			func() func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { _, _ = c.Load(ctx, page) }()
+				return cancel
+			},
+		}
+		for _, begin := range giveUps {
+			p := &Pending[int]{Cache: c}
+			giveUp := begin()
+			synctest.Wait()
+			answer, _, err := p.Lookup(page, 1, time.Now())
+			require.NoError(t, err)
+			first := *answer.Request
+			giveUp()
+			synctest.Wait()
+			require.Zero(t, c.Stats().InFlight)
+			answer, items, err := p.Store(first, whole(301, fields("Location", "/b"), ""), time.Now())
+			require.NoError(t, err)
+			require.Empty(t, items)
+			require.Equal(t, "https://h.test/b", answer.Request.URL)
+			require.Equal(t, Stats{1, 1, c.Stats().Bytes}, c.Stats())
+			giveUp()
+			c.Abandon(*answer.Request)
+			answer, items, err = p.Store(*answer.Request, whole(404, nil, ""), time.Now())
+			require.NoError(t, err)
+			require.True(t, answer.Known)
+			require.Equal(t, []int{1}, items)
+			require.Equal(t, Stats{1, 0, c.Stats().Bytes}, c.Stats())
+			answer, err = c.Store(first, whole(301, fields("Location", "/b"), ""), time.Now().Add(day))
+			require.NoError(t, err)
+			require.Zero(t, answer, "it was stored before")
+			time.Sleep(day)
+		}
+	})
+}
+
+// TestPendingGoesAhead of a Load, which then waits for what the redirect leads to.
+func TestPendingGoesAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(time.Second)
+		w.answers[where] = says(301, fields("Location", "/b"), "")
+		p := &Pending[int]{Cache: w.cache(Options{})}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			rules, err := p.Cache.Load(t.Context(), page)
+			assert.NoError(t, err)
+			assert.True(t, rules.Allowed("/a"))
+			assert.Equal(t, time.Minute, time.Since(w.began))
+		})
+		synctest.Wait()
+		answer, _, err := p.Lookup(page, 1, time.Now())
+		require.NoError(t, err)
+		answer, _, err = p.Store(*answer.Request, whole(301, fields("Location", "/b"), ""), time.Now())
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		answer, items, err := p.Store(*answer.Request, whole(404, nil, ""), time.Now())
+		require.NoError(t, err)
+		require.True(t, answer.Known)
+		require.Equal(t, []int{1}, items)
+		wg.Wait()
+		require.Len(t, w.log, 1)
+	})
+}
+
 // TestLoadBesidePending: neither loses its request to the other.
 func TestLoadBesidePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -92,7 +92,7 @@ func redirectTarget(req Request, resp Response) (target string, ok bool) {
 	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
 		return "", false
 	}
-	to.Fragment, to.RawFragment = "", ""
+	to.User, to.Fragment, to.RawFragment = nil, "", "" // which a client does not send, or should not
 	target = asciiOnly(to.String())
 	return target, len(target) <= maxTarget
 }
@@ -113,16 +113,40 @@ func asciiOnly(s string) string {
 // maxTarget bounds the length of the target of a redirect: what browsers used to accept as a URL.
 const maxTarget = 2 << 10
 
-// maxField bounds the length of a header value that is kept. Real validators are much shorter.
+// maxField bounds the length of a header field that is read. Real ones are much shorter, but
+// net/http accepts 10 MiB, and they are read under the lock of the cache.
 const maxField = 4 << 10
+
+// shortFields returns the fields of a header that matter, but for those that are too long.
+func shortFields(all http.Header) http.Header {
+	h := http.Header{}
+	for _, name := range [...]string{
+		"Age", "Cache-Control", "Date", "Etag", "Expires", "Last-Modified", "Location", "Retry-After",
+	} {
+		size := len(all[name]) - 1 // a comma between each two
+		for _, value := range all[name] {
+			size += len(value)
+		}
+		if size <= maxField {
+			h[name] = all[name]
+		}
+	}
+	return h
+}
 
 // validator returns a header value to keep, as a copy. It drops values that JSON would alter.
 func validator(h http.Header, name string) string {
 	value := h.Get(name)
-	if len(value) > maxField || !utf8.ValidString(value) {
+	if !canBeSent(value) {
 		return ""
 	}
 	return strings.Clone(value)
+}
+
+// canBeSent reports whether a validator can be a header field of a request.
+func canBeSent(value string) bool {
+	isControl := func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }
+	return len(value) <= maxField && utf8.ValidString(value) && !strings.ContainsFunc(value, isControl)
 }
 
 // succeed records that the host gave a conclusive answer, and forgets the previous one.
@@ -131,12 +155,15 @@ func (s *state) succeed(resp Response, now time.Time, o *Options) {
 	s.Expires = now.Add(o.ttl(resp.Header, now))
 }
 
-// confirm records that the copy is still valid. A 304 to a request that did not name this copy is
-// nonsense and proves nothing.
+// confirm records that the copy is still valid. A 304 to a request that named no copy is nonsense. If
+// it named another one, a newer one was restored meanwhile, of which it says nothing.
 func (s *state) confirm(req Request, resp Response, now time.Time, o *Options) {
 	named := req.URL == s.Source && req.ETag == s.ETag && req.LastModified == s.LastModified
-	if s.file == nil || !named || req.ETag == "" && req.LastModified == "" {
+	switch {
+	case req.ETag == "" && req.LastModified == "" || !s.known():
 		s.fail(resp, now, o)
+		return
+	case s.file == nil || !named:
 		return
 	}
 	old := *s

@@ -126,6 +126,8 @@ func TestFirstAnswers(t *testing.T) {
 			true, false, day},
 		{"redirect to an endless URL", whole(301, fields("Location", "/"+endless), ""), true, true,
 			false, day},
+		{"age in an endless field", whole(404, fields("Cache-Control", "max-age=600,"+endless), ""), true,
+			true, false, day},
 		{"choices", whole(300, fields("Location", "/b"), ""), true, true, false, day},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -365,6 +367,26 @@ func TestConfirmationOfAnotherCopy(t *testing.T) {
 	require.True(t, got.allows("/b"), "the copy stays")
 }
 
+// A 304 to a request for a copy that a restored one has replaced is no failure, and says nothing.
+func TestConfirmationOfAnOlderCopy(t *testing.T) {
+	for _, left := range []time.Duration{-time.Second, time.Hour} {
+		c := NewCache(Options{})
+		tell(t, c, ask(t, c, page, noon), whole(200, fields("ETag", "1"), ""), noon)
+		now := noon.Add(day)
+		req := ask(t, c, page, now)
+		require.Equal(t, "1", req.ETag)
+		newer := Entry{URL: where, Status: 200, Fetched: now, Expires: now.Add(left), Source: where,
+			Body: []byte(noAs), ETag: "2"}
+		require.NoError(t, c.Restore(newer))
+		answer, err := c.Store(req, Response{Status: 304}, now)
+		require.NoError(t, err)
+		require.False(t, answer.Rules.Allowed("/a"))
+		require.Zero(t, c.Stats().InFlight)
+		entry, _ := c.Entry(page)
+		require.Equal(t, newer, entry)
+	}
+}
+
 // A clock that was wrong for a minute must not keep a file valid for years.
 func TestTimesThatNoResponseSets(t *testing.T) {
 	c := NewCache(Options{})
@@ -377,4 +399,11 @@ func TestRedirectsAreKeptAsASCII(t *testing.T) {
 	answer, err := c.Store(ask(t, c, page, noon), whole(301, fields("Location", "/\u00e9?\u00e9 \xff"), ""), noon)
 	require.NoError(t, err)
 	require.Equal(t, "https://h.test/%C3%A9?%C3%A9%20%FF", answer.Request.URL)
+}
+
+func TestRedirectsWithoutCredentials(t *testing.T) {
+	c := NewCache(Options{})
+	answer, err := c.Store(ask(t, c, page, noon), whole(301, fields("Location", "https://a:b@h.test/"), ""), noon)
+	require.NoError(t, err)
+	require.Equal(t, "https://h.test/", answer.Request.URL)
 }

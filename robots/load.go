@@ -1,6 +1,7 @@
 package robots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/cause"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
@@ -26,7 +28,8 @@ func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
 // Load returns the rules for a URL. If they are not known, it fetches the robots.txt with
 // Options.Client. If several goroutines call Load for one host, one of them fetches under its own
 // ctx and the others wait, and get its result. If that ctx ends, or its deadline is too early for a
-// layer below, another call takes over.
+// layer below, another call takes over, unless the host has kept silent for five seconds until the
+// deadline: then it is unreachable.
 //
 // An unreachable host is not an error: its rules forbid everything, or are those of the last copy.
 // The error is ctx's, [robotstxt.ErrLocate], or the client's if the fault is local: no request was
@@ -65,7 +68,7 @@ func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
 		h.landed = &landing{done: make(chan struct{})}
 	}
 	if !answer.Known { // a file above the bound stays as long as nothing else needs room
-		c.evict(0)
+		c.evict(nil)
 	}
 	return answer, h, h.landed
 }
@@ -82,12 +85,15 @@ func (c *Cache) fly(ctx context.Context, req Request) (answer Answer, err error)
 	}()
 	for {
 		resp, err := c.fetch(ctx, req)
-		if err != nil {
+		if resp == nil {
 			return Answer{}, err
 		}
-		answer, err := c.Store(req, resp, time.Now())
-		if err != nil || answer.Request == nil {
-			return answer, err
+		answer, failed := c.Store(req, *resp, time.Now())
+		if err = cmp.Or(err, failed); err != nil {
+			return Answer{}, err
+		}
+		if answer.Request == nil {
+			return answer, nil
 		}
 		req = *answer.Request
 	}
@@ -102,6 +108,9 @@ func ownFault(ctx context.Context, err error) bool {
 
 // wait returns when the request for a host has landed, with its error, or has taken too long.
 func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
+	if yield, ok := ctx.Value(httpctx.Yield{}).(func() (resume func())); ok {
+		defer yield()() // whoever makes the request may need what this caller holds
+	}
 	var lost <-chan time.Time // never, if there is no limit, or if a Load makes the request
 	c.mu.Lock()
 	left, limited := c.options.Patience-time.Since(h.began), h.place != nil && c.options.Patience >= 0
@@ -121,46 +130,63 @@ func (c *Cache) wait(ctx context.Context, h *host, landed *landing) error {
 	return nil
 }
 
-// bodyTime limits how long the body of a robots.txt may take; an http.Transport has no such limit.
-// It starts when the header arrives, so it does not count the time that lower layers delay the
-// request.
+// bodyTime limits how long the body of a robots.txt may take after its header; an http.Transport has
+// no such limit.
 const bodyTime = 30 * time.Second
 
 // drainTime is the same for a redirect or an error, whose body says nothing.
 const drainTime = time.Second
 
-// fetch makes one request. An error is a local failure and says nothing about the host.
-func (c *Cache) fetch(ctx context.Context, req Request) (Response, error) {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if limit := c.options.Client.Timeout; limit > 0 {
-		var stop context.CancelFunc
-		inner, stop = context.WithTimeout(inner, limit)
-		defer stop()
+// hangTime is how long a host must have kept silent for it to be unreachable when the caller's
+// deadline passes. Otherwise a host that never answers would be asked again for each page, if the
+// caller has less time than the client.
+const hangTime = 5 * time.Second
+
+// fetch makes one request. An error is a local failure or the end of ctx; with a Response, the host
+// has failed as well.
+func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
+	inner, stop := limit(ctx, c.options.Client.Timeout)
+	defer stop()
+	var tried atomic.Bool               // set once a layer below has tried to reach the host
+	var since atomic.Pointer[time.Time] // when it last did
+	begin := func() {
+		now := time.Now()
+		since.Store(&now)
 	}
-	var tried atomic.Bool // set once a layer below has tried to reach the host
 	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
 		GetConn:      func(string) { tried.Store(true) },
+		ConnectStart: func(string, string) { begin() },
 		GotConn:      func(httptrace.GotConnInfo) { tried.Store(false) },
-		WroteHeaders: func() { tried.Store(true) },
+		WroteHeaders: func() {
+			begin()
+			tried.Store(true)
+		},
 	}), http.MethodGet, req.URL, nil)
 	if err != nil {
-		return Response{Reason: err.Error()}, nil // a redirect to what is not a URL
+		return &Response{Reason: err.Error()}, nil // a redirect to what is not a URL
 	}
 	setField(r.Header, "User-Agent", c.options.Agent)
 	setField(r.Header, "If-None-Match", req.ETag)
 	setField(r.Header, "If-Modified-Since", req.LastModified)
 	resp, err := c.transport.RoundTrip(r)
 	if err != nil && (isLocal(err) || !tried.Load() && !neterr.Network(err)) {
-		return Response{}, &loadError{req.URL, cause.Of(ctx), err}
+		return nil, &loadError{req.URL, cause.Of(ctx), err}
 	}
-	limit := bodyTime
-	if err == nil && !found(resp.StatusCode) {
-		limit = drainTime
+	most := bodyTime
+	if err == nil && resp != nil && !found(resp.StatusCode) {
+		most = drainTime
 	}
-	slow := time.AfterFunc(limit, cancel)
+	slow := time.AfterFunc(most, stop)
 	defer slow.Stop()
-	return ReadResponse(resp, err), cause.Of(ctx)
+	response, ended := ReadResponse(resp, err), cause.Of(ctx)
+	if ended == nil {
+		return &response, nil
+	}
+	began := since.Load()
+	if ctx.Err() == context.DeadlineExceeded && tried.Load() && began != nil && time.Since(*began) >= hangTime {
+		return &Response{Reason: "no answer before the deadline"}, ended
+	}
+	return nil, ended
 }
 
 // loadError is a local failure. An http.Client asks the error itself whether it is a timeout, not

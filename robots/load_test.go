@@ -304,6 +304,85 @@ func TestTimeLimits(t *testing.T) {
 	})
 }
 
+// TestAHostThatHangs is not asked again by each caller whose deadline passes meanwhile. One that had
+// little time says nothing.
+func TestAHostThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(0)
+		steps := map[string]func(*httptrace.ClientTrace){
+			"connects": func(trace *httptrace.ClientTrace) { trace.ConnectStart("tcp", "192.0.2.1:443") },
+			"holds a connection": func(trace *httptrace.ClientTrace) {
+				trace.ConnectStart("tcp", "192.0.2.1:443")
+				trace.GotConn(httptrace.GotConnInfo{})
+			},
+			"has written": func(trace *httptrace.ClientTrace) {
+				trace.GotConn(httptrace.GotConnInfo{})
+				trace.WroteHeaders()
+			},
+		}
+		for name, step := range steps {
+			w.answers[where] = func(r *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(r.Context())
+				trace.GetConn("h.test:443")
+				step(trace)
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			c := NewCache(Options{})
+			c.transport = w
+			w.log = nil
+			for _, most := range []time.Duration{4 * time.Second, 5 * time.Second, 6 * time.Second} {
+				ctx, cancel := context.WithTimeout(t.Context(), most)
+				allowed, _ := c.Allowed(ctx, page)
+				require.False(t, allowed)
+				cancel()
+			}
+			entry, _ := c.Entry(page)
+			if name == "holds a connection" {
+				require.Len(t, w.log, 3, name)
+				require.Zero(t, entry.Failures, name)
+			} else {
+				require.Len(t, w.log, 2, name)
+				require.Equal(t, 1, entry.Failures, name)
+			}
+		}
+	})
+}
+
+// TestWaitsBelowAreNotLimited: a layer that makes a request wait says so, and nothing below it knows
+// of a deadline. Without such a layer, the limit counts from the beginning.
+func TestWaitsBelowAreNotLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(0)
+		wait := time.Duration(0)
+		w.answers[where] = func(r *http.Request) (*http.Response, error) {
+			_, limited := r.Context().Deadline()
+			require.False(t, limited)
+			pause := r.Context().Value(struct{ Pause struct{} }{}).(func() func())
+			for range 2 {
+				resume := pause()
+				time.Sleep(wait)
+				resume()
+			}
+			inner, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			<-inner.Done()
+			require.ErrorIs(t, context.Cause(inner), context.DeadlineExceeded)
+			return nil, &net.OpError{Op: "read", Err: inner.Err()}
+		}
+		for _, wait = range []time.Duration{0, time.Hour} {
+			c := NewCache(Options{})
+			c.transport = w
+			began := time.Now()
+			_, err := c.Load(t.Context(), page)
+			require.NoError(t, err)
+			require.Equal(t, 2*wait+30*time.Second, time.Since(began))
+			entry, _ := c.Entry(page)
+			require.Equal(t, 1, entry.Failures)
+		}
+	})
+}
+
 // TestALocalFailureIsThatOfAllWhoWait: none tries again for itself, after all others.
 func TestALocalFailureIsThatOfAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -323,6 +402,18 @@ func TestALocalFailureIsThatOfAllWhoWait(t *testing.T) {
 		require.Len(t, w.log, 1)
 		require.Equal(t, time.Minute, time.Since(w.began))
 	})
+}
+
+// TestAClientThatReturnsNothing breaks the contract of net/http, and nothing else.
+func TestAClientThatReturnsNothing(t *testing.T) {
+	for _, resp := range []*http.Response{nil, {StatusCode: 200}, {StatusCode: 404}} {
+		w := newWeb(0)
+		w.answers[where] = func(*http.Request) (*http.Response, error) { return resp, nil }
+		c := w.cache(Options{})
+		allowed, err := c.Allowed(t.Context(), page)
+		require.NoError(t, err)
+		require.False(t, allowed)
+	}
 }
 
 func TestLoadAfterAPanic(t *testing.T) {

@@ -14,12 +14,14 @@ type Options struct {
 	Agent string
 
 	// Client makes the requests of Allowed and Load. Only its Transport and its Timeout, per hop,
-	// are used: redirects follow the rules of the RFC, and no cookies are sent. nil means
-	// net/http's default transport and 30 seconds.
+	// are used: redirects follow the rules of the RFC, and no cookies are sent. The Timeout starts
+	// anew after each wait in package schedulerhttp. nil means net/http's default transport and 30
+	// seconds.
 	Client *http.Client
 
 	// MaxBytes is the approximate bound on the memory of the cache, in bytes. The least recently
-	// used hosts are evicted to stay within it. 0 means 64 MiB, negative means unlimited.
+	// used hosts are evicted to stay within it, those that failed after the others. 0 means 64 MiB,
+	// negative means unlimited.
 	MaxBytes int
 
 	// MinTTL and MaxTTL bound how long a response is valid, whatever its header says. 0 means 5

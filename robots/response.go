@@ -50,7 +50,7 @@ func ReadResponse(resp *http.Response, err error) Response {
 	switch {
 	case err != nil:
 		return Response{Reason: err.Error()}
-	case resp == nil:
+	case resp == nil || resp.Body == nil:
 		return Response{}
 	}
 	defer resp.Body.Close()

@@ -80,8 +80,11 @@ func (c *Cache) Restore(e Entry) error {
 	defer c.mu.Unlock()
 	h := c.host(origin)
 	h.merge(&restored)
+	if h.flight.Flight == 0 {
+		c.park(h)
+	}
 	c.weigh(h)
-	c.evict(1)
+	c.evict(h)
 	return nil
 }
 
@@ -110,6 +113,8 @@ func (e *Entry) check() error {
 		return e.wrong("Fetched", "missing, although there is a file")
 	case e.Failures == 0 && (e.Source != "") != (found(e.Status) || e.Status == http.StatusNotModified):
 		return e.wrong("Source", "does not agree with Status")
+	case !canBeSent(e.ETag) || !canBeSent(e.LastModified):
+		return e.wrong("ETag or LastModified", "cannot be sent")
 	case e.Source == "" && (len(e.Body) > 0 || e.ETag != "" || e.LastModified != ""):
 		return e.wrong("Source", "missing, although there is a file")
 	}

@@ -291,13 +291,15 @@ func TestRestoreParses(t *testing.T) {
 func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 	good := Entry{URL: where, Status: 200, Fetched: noon, Expires: noon, Source: where, Body: []byte(noAs)}
 	for field, spoil := range map[string]func(e *Entry){
-		"URL":      func(e *Entry) { e.URL = "https://H.test/robots.txt" },
-		"Expires":  func(e *Entry) { e.Expires = time.Time{} },
-		"Failures": func(e *Entry) { e.Failures = -1; e.FailedSince = noon },
-		"Fetched":  func(e *Entry) { e.Fetched = time.Time{} },
-		"Status":   func(e *Entry) { e.Status = 503 },
-		"Source":   func(e *Entry) { e.Source = "" },
-		"Reason":   func(e *Entry) { e.Reason = "it did not fail" },
+		"URL":          func(e *Entry) { e.URL = "https://H.test/robots.txt" },
+		"Expires":      func(e *Entry) { e.Expires = time.Time{} },
+		"Failures":     func(e *Entry) { e.Failures = -1; e.FailedSince = noon },
+		"Fetched":      func(e *Entry) { e.Fetched = time.Time{} },
+		"Status":       func(e *Entry) { e.Status = 503 },
+		"Source":       func(e *Entry) { e.Source = "" },
+		"Reason":       func(e *Entry) { e.Reason = "it did not fail" },
+		"ETag":         func(e *Entry) { e.ETag = "a\nb" },
+		"LastModified": func(e *Entry) { e.LastModified = "a\x00" },
 	} {
 		c := NewCache(Options{})
 		bad := good

@@ -3,9 +3,11 @@ package satstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -15,8 +17,8 @@ import (
 // due in its current unit, and records of one bucket come in another order if their messages exceed a
 // quarter of [Options].Buffer. Backup takes a few microseconds per record and does not block other
 // calls. It writes to a directory with the suffix ".partial" and renames that at the end, so a backup
-// is either complete or absent. What a killed Backup left there is replaced; anything else is an
-// error.
+// is either complete or absent. What an earlier Backup left there is replaced; anything else is an
+// error, and so is another Backup that is writing there.
 func (s *Store) Backup(dir string) error {
 	if err := s.backup(dir); err != nil {
 		return fmt.Errorf("satstore: back up: %w", err)
@@ -24,32 +26,32 @@ func (s *Store) Backup(dir string) error {
 	return nil
 }
 
-// backupMark is a file that says that a directory is a backup's own, to be removed by the next.
+// backupMark is a file that says that a directory is a backup's own, to be emptied by the next.
 const (
 	backupMark = "BACKUP"
 	markText   = "satstore makes a backup here. If that was interrupted, the next one begins anew.\n"
 )
 
 func (s *Store) backup(dir string) error {
+	dir = filepath.Clean(dir) // the suffix must not become a name in the directory
 	if err := removeEmpty(dir); err != nil {
 		return err
 	}
 	partial := dir + ".partial"
-	if err := removePartial(partial); err != nil {
-		return err
-	}
-	if err := vfs.MakeDir(partial, 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(partial, backupMark), []byte(markText), 0o600); err != nil {
-		return err
-	}
-	to, err := Open(partial, Options{Unit: s.o.Unit, Start: s.Now(), Buffer: s.o.Buffer})
+	lock, err := claimPartial(partial)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.copyTo(to), to.Close()); err != nil {
-		return errors.Join(err, removePartial(partial))
+	defer lock.Close()
+	to, err := open(claimed{vfs.OS(partial)}, Options{Unit: s.o.Unit, Start: s.Now(), Buffer: s.o.Buffer})
+	if err == nil {
+		err = errors.Join(s.copyTo(to), to.Close())
+	}
+	if err != nil {
+		return errors.Join(err, emptyPartial(partial))
+	}
+	if runtime.GOOS == "windows" { // it renames no directory with an open file
+		_ = lock.Close()
 	}
 	if err := vfs.RenameDir(partial, dir); err != nil {
 		return err
@@ -72,36 +74,75 @@ func removeEmpty(dir string) error {
 	return os.Remove(dir)
 }
 
-// removePartial removes what an interrupted backup has left in a directory, and then the directory.
-func removePartial(dir string) error {
-	names, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(names) == 0 {
-		return removeEmpty(dir)
+// claimPartial makes and locks the directory of an unfinished backup, and empties it. The file of the
+// lock stays whatever happens: if it were replaced, two backups could hold one lock each.
+func claimPartial(dir string) (io.Closer, error) {
+	if err := vfs.MakeDir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if _, err := leftIn(dir); err != nil { // before there is a lock
+		return nil, err
+	}
+	lock, err := vfs.OS(dir).Lock(lockName)
+	if errors.Is(err, vfs.ErrLocked) {
+		return nil, fmt.Errorf("another backup is writing to %s: %w", dir, err)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := os.Lstat(filepath.Join(dir, backupMark)); err != nil {
-		return fmt.Errorf("%s was not left by a backup: move it away", dir)
+	if err = emptyPartial(dir); err == nil {
+		err = os.WriteFile(filepath.Join(dir, backupMark), []byte(markText), 0o600)
 	}
-	for _, entry := range names { // the mark last
-		if name := entry.Name(); isOurs(name) || name == lockName {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil {
-				return err
-			}
+	if err == nil { // the mark must outlast a power failure if other files do
+		err = vfs.SyncDir(dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// emptyPartial removes what an interrupted backup has left in a directory, except for the lock.
+func emptyPartial(dir string) error {
+	names, err := leftIn(dir)
+	for _, name := range names {
+		err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
+	}
+	return err
+}
+
+// leftIn returns the names of the files that a backup has left in a directory, the mark last. If
+// there are others, it returns an error.
+func leftIn(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	marked := false
+	for _, entry := range entries {
+		switch name := entry.Name(); {
+		case name == backupMark:
+			marked = true
+		case isOurs(name):
+			names = append(names, name)
+		case name != lockName:
+			return nil, fmt.Errorf("%s has files that no backup made: move it away", dir)
 		}
 	}
-	if names, err = os.ReadDir(dir); err != nil {
-		return err
+	switch {
+	case marked:
+		names = append(names, backupMark)
+	case len(names) > 0:
+		return nil, fmt.Errorf("%s was not left by a backup: move it away", dir)
 	}
-	if len(names) > 1 {
-		return fmt.Errorf("%s has files that no backup made: move it away", dir)
-	}
-	if err := os.Remove(filepath.Join(dir, backupMark)); err != nil {
-		return err
-	}
-	return os.Remove(dir)
+	return names, nil
 }
+
+// claimed is a directory that is locked already.
+type claimed struct{ vfs.OS }
+
+// Lock leaves the lock to claimPartial.
+func (claimed) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // copyTo copies all records and their messages to another store.
 func (s *Store) copyTo(to *Store) error {

@@ -46,9 +46,12 @@ func (s *Store) checkpoint(last bool) error {
 	s.checkpoints.Lock()
 	defer s.checkpoints.Unlock()
 	s.mu.Lock()
-	err, broken := s.failed, s.broken
+	err, refused := s.failed, s.broken
+	if s.closed && !last {
+		err, refused = ErrClosed, true
+	}
 	s.mu.Unlock()
-	if broken { // perhaps while this one waited
+	if refused { // perhaps while this one waited
 		return err
 	}
 	if err = s.replaceCheckpoint(last); errors.Is(err, wal.ErrBroken) {
@@ -60,9 +63,7 @@ func (s *Store) checkpoint(last bool) error {
 }
 
 func (s *Store) replaceCheckpoint(last bool) error {
-	if err := s.shrink(); err != nil {
-		return err
-	}
+	s.shrink()
 	snap, err := s.takeSnapshot(last)
 	if err != nil {
 		return err
@@ -308,19 +309,19 @@ func (s *Store) finish(snap *snapshot) {
 }
 
 // shrink moves a few extents from the end of the data file into gaps if half of the file is free,
-// so that it can be truncated.
-func (s *Store) shrink() error {
+// so that it can be truncated. An extent that cannot be moved, perhaps since a sector of it is
+// unreadable, stays where it is: a checkpoint does not need it.
+func (s *Store) shrink() {
 	for range shrinkExtents {
 		size, free := s.file.Size()
 		if free < size/2 || free < 2*s.o.Buffer {
-			return nil
+			return
 		}
 		s.movePages(size / 2)
-		if moved, err := s.lowerLast(); err != nil || !moved {
-			return err
+		if !s.lowerLast() {
+			return
 		}
 	}
-	return nil
 }
 
 // movePages marks the pages of the bucket index after an offset to be saved elsewhere.
@@ -338,7 +339,7 @@ func (s *Store) movePages(offset int64) {
 const shrinkExtents = 16
 
 // lowerLast moves the last extent of the file to a gap.
-func (s *Store) lowerLast() (moved bool, err error) {
+func (s *Store) lowerLast() (moved bool) {
 	var in *extent.Part
 	var last extent.Extent
 	s.mu.Lock()
@@ -353,11 +354,11 @@ func (s *Store) lowerLast() (moved bool, err error) {
 	}
 	s.mu.Unlock()
 	if in == nil {
-		return false, nil
+		return false
 	}
 	to, moved, err := s.file.Lower(last)
 	if err != nil || !moved {
-		return false, err
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -366,5 +367,5 @@ func (s *Store) lowerLast() (moved bool, err error) {
 	} else { // it was dropped during the copy
 		s.file.Release(to.Span())
 	}
-	return true, nil
+	return true
 }

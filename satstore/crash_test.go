@@ -51,14 +51,20 @@ func TestPowerFailure(t *testing.T) {
 	}
 }
 
-// crash cuts the power and reopens the store, with more failures during Open.
+// crash cuts the power, perhaps only after the process was killed, and reopens the store, with more
+// failures during Open.
 func (p *player) crash() {
 	if p.unsure != nil { // both states are possible
 		p.unsure()
 		p.unsure = nil
 	}
+	kill := p.random.IntN(2) == 0 // the process first
 	for tries := 0; ; tries++ {
-		p.fs = p.fs.Crash(rand.New(rand.NewPCG(p.random.Uint64(), 0)))
+		if tries == 0 && kill {
+			p.fs = p.fs.Clone()
+		} else {
+			p.fs = p.fs.Crash(rand.New(rand.NewPCG(p.random.Uint64(), 0)))
+		}
 		if tries < 3 {
 			p.fs.FailAt(1+p.random.IntN(30), vfs.ErrPower)
 		}
@@ -178,4 +184,39 @@ func (p *player) openCopy(full int) {
 	_, err := s.Add("https://a.test/more", at(0), nil)
 	require.NoError(p.t, err)
 	require.NoError(p.t, s.Close())
+}
+
+// TestPowerFailureAfterAKill: a process is killed at each step of Close, and the power fails at each
+// step of the next Open. That finds names which are not durable yet, perhaps that of a new checkpoint.
+func TestPowerFailureAfterAKill(t *testing.T) {
+	t.Parallel()
+	o := small(Options{Buffer: 64 << 10})
+	for killAt, more := 1, true; more; killAt++ {
+		fs := vfs.NewMem()
+		s := mustOpen(t, fs, o)
+		for i := range 20 {
+			mustAdd(t, s, fmt.Sprint(i), 1002, "x")
+		}
+		require.NoError(t, s.Sync())
+		want := contents(t, s)
+		last := fs.Steps() + killAt
+		fs.FailAt(last, vfs.ErrPower)
+		_ = s.Close()
+		more = fs.Steps() >= last
+		for failAt := 1; ; failAt++ {
+			killed := fs.Clone()
+			killed.FailAt(failAt, vfs.ErrPower)
+			_, err := open(killed, o)
+			for seed := range uint64(5) {
+				found := killed.Crash(rand.New(rand.NewPCG(seed, uint64(failAt))))
+				s, err := open(found, o)
+				require.NoError(t, err, "a kill at step %d, then power failure at %d", killAt, failAt)
+				require.Equal(t, want, contents(t, s))
+			}
+			if killed.Steps() < failAt {
+				require.NoError(t, err)
+				break
+			}
+		}
+	}
 }

@@ -18,7 +18,8 @@ type faultyFS struct {
 	failAt atomic.Int64
 	open   atomic.Int64
 
-	beforeRead func(name string, at int64) // if it is not nil
+	beforeRead func(name string, at int64)   // if it is not nil
+	before     func(what, name string) error // likewise
 }
 
 type faultyFile struct {
@@ -27,7 +28,12 @@ type faultyFile struct {
 	name string
 }
 
-func (f *faultyFS) call() error {
+func (f *faultyFS) call(what, name string) error {
+	if f.before != nil {
+		if err := f.before(what, name); err != nil {
+			return err
+		}
+	}
 	if f.calls.Add(1) == f.failAt.Load() {
 		return errFault
 	}
@@ -46,7 +52,7 @@ func (f *faultyFS) wrap(name string, file vfs.File, err error) (vfs.File, error)
 }
 
 func (f *faultyFS) Open(name string) (vfs.File, error) {
-	if err := f.call(); err != nil {
+	if err := f.call("open", name); err != nil {
 		return nil, err
 	}
 	file, err := f.Mem.Open(name)
@@ -54,7 +60,7 @@ func (f *faultyFS) Open(name string) (vfs.File, error) {
 }
 
 func (f *faultyFS) Create(name string) (vfs.File, error) {
-	if err := f.call(); err != nil {
+	if err := f.call("create", name); err != nil {
 		return nil, err
 	}
 	file, err := f.Mem.Create(name)
@@ -62,46 +68,46 @@ func (f *faultyFS) Create(name string) (vfs.File, error) {
 }
 
 func (f *faultyFS) Rename(from, to string) error {
-	return errors.Join(f.call(), f.Mem.Rename(from, to)) // it may take effect nevertheless
+	return errors.Join(f.call("rename", from), f.Mem.Rename(from, to)) // it may take effect nevertheless
 }
 
 func (f *faultyFS) Remove(name string) error {
-	if err := f.call(); err != nil {
+	if err := f.call("remove", name); err != nil {
 		return err
 	}
 	return f.Mem.Remove(name)
 }
 
 func (f *faultyFS) List() ([]string, error) {
-	if err := f.call(); err != nil {
+	if err := f.call("list", ""); err != nil {
 		return nil, err
 	}
 	return f.Mem.List()
 }
 
 func (f *faultyFS) Map(name string, size int) (*vfs.Map, error) {
-	if err := f.call(); err != nil {
+	if err := f.call("map", name); err != nil {
 		return nil, err
 	}
 	return f.Mem.Map(name, size)
 }
 
 func (f *faultyFS) Sync() error {
-	if err := f.call(); err != nil {
+	if err := f.call("sync", ""); err != nil {
 		return err
 	}
 	return f.Mem.Sync()
 }
 
 func (f *faultyFS) Lock(name string) (io.Closer, error) {
-	if err := f.call(); err != nil {
+	if err := f.call("lock", name); err != nil {
 		return nil, err
 	}
 	return f.Mem.Lock(name)
 }
 
 func (f *faultyFile) ReadAt(b []byte, at int64) (int, error) {
-	if err := f.fs.call(); err != nil {
+	if err := f.fs.call("read", f.name); err != nil {
 		return 0, err
 	}
 	if f.fs.beforeRead != nil {
@@ -112,7 +118,7 @@ func (f *faultyFile) ReadAt(b []byte, at int64) (int, error) {
 
 // A failing WriteAt writes a part of the data, as a disk may.
 func (f *faultyFile) WriteAt(b []byte, at int64) (int, error) {
-	if err := f.fs.call(); err != nil {
+	if err := f.fs.call("write", f.name); err != nil {
 		n, _ := f.File.WriteAt(b[:len(b)/2], at)
 		return n, err
 	}
@@ -120,21 +126,21 @@ func (f *faultyFile) WriteAt(b []byte, at int64) (int, error) {
 }
 
 func (f *faultyFile) Truncate(size int64) error {
-	if err := f.fs.call(); err != nil {
+	if err := f.fs.call("truncate", f.name); err != nil {
 		return err
 	}
 	return f.File.Truncate(size)
 }
 
 func (f *faultyFile) Sync() error {
-	if err := f.fs.call(); err != nil {
+	if err := f.fs.call("sync", f.name); err != nil {
 		return err
 	}
 	return f.File.Sync()
 }
 
 func (f *faultyFile) Size() (int64, error) {
-	if err := f.fs.call(); err != nil {
+	if err := f.fs.call("size", f.name); err != nil {
 		return 0, err
 	}
 	return f.File.Size()
@@ -142,5 +148,5 @@ func (f *faultyFile) Size() (int64, error) {
 
 func (f *faultyFile) Close() error {
 	f.fs.open.Add(-1)
-	return errors.Join(f.fs.call(), f.File.Close())
+	return errors.Join(f.fs.call("close", f.name), f.File.Close())
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -407,4 +408,34 @@ func TestStats(t *testing.T) {
 		require.EqualValues(t, 10*(16+4), got.UserBytes)
 		require.Positive(t, got.BufferUsed)
 	})
+}
+
+// TestUnreadableEnd: a bad sector in the extent that a checkpoint would move is no reason for it to
+// fail, as it does not need that.
+func TestUnreadableEnd(t *testing.T) {
+	t.Parallel()
+	fs := &faultyFS{Mem: vfs.NewMem()}
+	s := mustOpen(t, fs, small(Options{Buffer: 64 << 10}))
+	for i := range 600 {
+		mustAdd(t, s, fmt.Sprint(i), 1001+int64(i)*10, strings.Repeat("x", 4000))
+	}
+	require.NoError(t, s.checkpointNow())
+	due(t, s, 1000+595*10, func(r *Record) { require.NoError(t, r.Delete()) })
+	bad := 0
+	fs.before = func(what, name string) error {
+		if what == "read" && name == extent.Name {
+			bad++
+			return syscall.EIO
+		}
+		return nil
+	}
+	for range 3 {
+		require.NoError(t, s.checkpointNow())
+	}
+	require.Positive(t, bad)
+	fs.before = nil
+	require.NoError(t, s.checkpointNow())
+	require.Len(t, contents(t, s), 5)
+	require.NoError(t, s.Check())
+	require.NoError(t, s.Close())
 }

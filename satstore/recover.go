@@ -30,6 +30,13 @@ func (s *Store) recover() error {
 		s.lastLog = max(s.lastLog, logNumber(name))
 	}
 	m, damage, err := manifest.Load(s.fs)
+	if err == nil {
+		// A process that was killed may have left names that are not durable. Until they are, a power
+		// failure may bring back the checkpoint before, so nothing that it needs may go.
+		if err = s.fs.Sync(); err != nil {
+			return fmt.Errorf("satstore: sync directory: %w", err)
+		}
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = s.create(names)

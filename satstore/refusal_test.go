@@ -320,9 +320,39 @@ func TestBackup(t *testing.T) {
 	p.check()
 	require.NoError(t, p.s.Close())
 	require.ErrorIs(t, p.s.Backup(filepath.Join(dir, "closed")), ErrClosed)
-	names, err := os.ReadDir(dir)
+	names, err := os.ReadDir(filepath.Join(dir, "closed.partial"))
 	require.NoError(t, err)
-	require.Len(t, names, 5)
+	require.Len(t, names, 1, "the lock")
+	names, err = os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 6)
+}
+
+// TestTwoBackups: a backup to a directory where another one is being made is an error, and leaves that
+// one alone, whose files it would otherwise mistake for those of an interrupted one.
+func TestTwoBackups(t *testing.T) {
+	t.Parallel()
+	fs := &faultyFS{Mem: vfs.NewMem()}
+	s := mustOpen(t, fs, logged())
+	for i := range 20 {
+		mustAdd(t, s, fmt.Sprint(i), 2000, "x")
+	}
+	require.NoError(t, s.checkpointNow()) // so that the backup reads
+	to := filepath.Join(t.TempDir(), "to")
+	other := mustOpen(t, vfs.NewMem(), logged())
+	met := 0
+	fs.beforeRead = func(string, int64) {
+		met++
+		require.ErrorIs(t, other.Backup(to), vfs.ErrLocked)
+	}
+	require.NoError(t, s.Backup(to+"/"))
+	require.Positive(t, met)
+	fs.beforeRead = nil
+	require.ErrorContains(t, other.Backup(to), "not empty")
+	copied, err := Open(to, Options{})
+	require.NoError(t, err)
+	require.Equal(t, contents(t, s), contents(t, copied))
+	require.NoError(t, errors.Join(copied.Check(), copied.Close(), s.Close(), other.Close()))
 }
 
 // TestBackupOfLargeRecords: a record that exceeds MaxData with its messages merged does not make a
@@ -368,7 +398,8 @@ func TestBackupRemovesNothing(t *testing.T) {
 		"a directory with a file":     {"to/file"},
 		"a file for the parts":        {"to.partial"},
 		"a directory for the parts":   {"to.partial/file"},
-		"a store for the parts":       {"to.partial/CHECKPOINT", "to.partial/data"},
+		"a store for the parts":       {"to.partial/CHECKPOINT", "to.partial/buckets"},
+		"a store with a file":         {"to.partial/CHECKPOINT", "to.partial/data"},
 		"a file beside the mark":      {"to.partial/" + backupMark, "to.partial/file"},
 		"a directory beside the mark": {"to.partial/" + backupMark, "to.partial/dir/file"},
 	} {

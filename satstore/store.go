@@ -146,7 +146,7 @@ func (s *Store) Sync() error {
 }
 
 // Close writes everything and closes the files. The store cannot be used afterwards. After an
-// error, its files are as after a crash.
+// error, its files are as after a crash: changes since the last Sync may not survive a power failure.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -157,12 +157,11 @@ func (s *Store) Close() error {
 	s.changed.Broadcast()
 	s.mu.Unlock()
 	s.tasks.end()
-	var err error
-	if !s.broken {
-		// Even without room for a checkpoint, the log has everything.
-		if err = s.checkpoint(true); err != nil && s.log != nil {
-			err = errors.Join(err, s.log.Sync())
-		}
+	// This waits for the checkpoint of a Sync; no other one begins. Even if it is impossible, since the
+	// disk is full or a sync has failed, the log has everything.
+	err := s.checkpoint(true)
+	if err != nil && s.log != nil {
+		err = errors.Join(err, s.log.Sync())
 	}
 	return errors.Join(err, s.closeFiles())
 }

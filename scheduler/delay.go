@@ -57,8 +57,9 @@ func (e *engine) applyOutcome(i uint32, f flight, r report) {
 const maxSlow = int64(time.Hour)
 
 // hearsay bounds how long an address is closed for all of its hosts because one of them has sent a
-// Retry-After, even for a day. Each further failure doubles it, and each success halves it: if
-// what that host says is true of the others, the address closes for longer and longer.
+// Retry-After, even for a day. Each further failure that the back-off counts doubles it, so each
+// success, which halves these failures, shortens it a lot: if what that host says is true of the
+// others, there is none, and the address closes for longer and longer.
 const hearsay = int64(time.Minute)
 
 // longestPause returns for how long a Retry-After may close a limiter.

@@ -20,16 +20,17 @@
 // responses, failures and Retry-After lengthen the delay of a host and of its address.
 //
 // Tasks of one host and priority are leased in the order in which they were added. Hosts that share
-// an address or a group take turns: none overtakes a waiting one more than once. A host with both
-// waits for its address, its group, and at most once more for its address, while no other host of
-// the group is leased. Otherwise Next does not block while a host is ready.
+// an address or a group take turns: none overtakes a waiting one more than once, unless a caller of
+// Wait wants it, which always comes first. A host with both waits for its address, its group, and
+// at most once more for its address, while no other host of the group is leased. Otherwise Next
+// does not block while a host is ready.
 //
 // # What it costs
 //
-// Add, TryNext and Done take amortized constant time, independent of the number of hosts. A host
-// takes 60 bytes plus its name, an address 71, a task 8 plus its item, or 32 with a NotBefore.
-// Memory is reused but does not shrink. Only the items contain pointers for the garbage collector.
-// Queues are in memory. No Close is needed.
+// Add, TryNext and Done take amortized constant time, independent of the number of hosts, except
+// that the hosts of a slow address in a busy group change lists at each visit there: 16 ms for
+// 100,000. A host takes 60 bytes plus its name, an address 71, a task 8 plus its item, or 32 with a
+// NotBefore. Memory is reused but does not shrink. Queues are in memory. No Close is needed.
 //
 // # Reading the source
 //

@@ -19,7 +19,7 @@ type engine struct {
 	most      [kinds]uint16 // leases at a time
 	maxTasks  [kinds]uint32 // queued
 	opts      Options
-	restarted [kinds]int64 // until when unknown limiters count as visited; longAgo: no restart
+	restarted int64 // all limiters count as visited then; longAgo: no restart
 
 	now    int64  // the latest time seen
 	first  int64  // the first time seen
@@ -42,12 +42,14 @@ type engine struct {
 
 	flights      slab[flight]
 	flightTimers timers // by the numbers of flights; due is when the lease counts as lost
-	flying       chain  // of flights, in the order in which they began
+	flying       chain  // of flights, in the order in which their timeouts began
 
-	hands   [2]uint32      // the last host and the last shared limiter that were swept
-	inState [ready + 1]int // hosts
-	lost    int64          // leases without Done within the timeout
-	joins   int64          // how often a host joined a waitlist; for tests
+	hands    [2]uint32      // the last host and the last shared limiter that were swept
+	delaying [2]int         // idle ones whose delay is running, in this round of sweep so far
+	delayed  [2]int         // in the last round
+	inState  [ready + 1]int // hosts
+	lost     int64          // leases without Done within the timeout
+	joins    int64          // how often a host joined a waitlist; for tests
 
 	dropped func(task uint32) // called with the task of a lost lease, before it is released
 }
@@ -59,6 +61,7 @@ type flight struct {
 	start    int64  // when the request reached the server, as far as known
 	limiters [3]uint32
 	task     uint32 // 0 if it was given by Wait
+	waits    uint32 // calls of Wait by its holder; during these it has no timeout and is not in flying
 	pending  uint8  // a bit for each limiter whose pendingBit it has set
 	started  bool   // Arrived was called
 	spent    bool   // it has given its turn back, and only keeps its task
@@ -85,7 +88,7 @@ func (e *engine) init(o Options, seed uint64) {
 	}
 	e.opts = o
 	e.now = longAgo
-	e.restarted = [kinds]int64{longAgo, longAgo, longAgo, longAgo}
+	e.restarted = longAgo
 	e.directory.init()
 	e.wheel = wheel{timers: &e.timers, fire: e.delayPassed}
 	e.deferred = wheel{timers: &e.deferredTimers, fire: e.taskDue}
@@ -93,6 +96,14 @@ func (e *engine) init(o Options, seed uint64) {
 
 // due is when the delay of a limiter has passed; longAgo if it was never visited.
 func (e *engine) due(i uint32) *int64 { return &e.timers.at(i).due }
+
+// unvisited returns the due time of a limiter of which no visit is known.
+func (e *engine) unvisited(k kind) int64 {
+	if e.restarted == longAgo {
+		return longAgo
+	}
+	return later(e.restarted, e.delay[k])
+}
 
 // next leases a ready host together with its address and its group, and returns the number of the
 // flight. It returns 0 if no host of the given level or above is ready.
@@ -148,9 +159,16 @@ func (e *engine) take(f *flight, which int) {
 	}
 	p := e.at(i)
 	p.out++
-	if e.most[p.kind] > 1 && e.pace(p) > 0 {
+	switch {
+	case e.most[p.kind] == 1:
+	case e.pace(p) > 0:
 		p.out |= pendingBit
 		f.pending |= 1 << which
+	default: // a delay that is learned before the request has arrived counts from now
+		*e.due(i) = e.now
+		if p.extra != 0 {
+			e.extras.at(p.extra).start = e.now
+		}
 	}
 }
 
@@ -215,7 +233,7 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 // release ends a flight. The caller must release its task.
 func (e *engine) release(n uint32, r report) {
 	f := *e.flights.at(n)
-	e.flying.remove(&e.flightTimers, n)
+	e.stopTimeout(n)
 	e.flights.release(n)
 	e.flightTimers[0].release(n)
 	e.host(f.limiters[theHost]).used = e.stamp()
@@ -238,27 +256,46 @@ func (e *engine) end(f *flight, r report) {
 			continue
 		}
 		e.leave(f, which)
-		if r.skipped {
+		switch {
+		case r.skipped:
 			e.settle(i)
-		} else {
+		case f.spent: // its outcome is not known
+			e.charge(i, f.start)
+		default:
 			e.applyOutcome(i, *f, r)
 		}
 	}
 }
 
 // spend gives back the turn of a flight, before its holder waits for another one. The flight keeps
-// its task, and its timeout starts again.
+// its task. Its timeout stops, since its holder is known to be there, until waited is called.
 func (e *engine) spend(n uint32) {
+	e.stopTimeout(n)
 	f := e.flights.at(n)
-	e.flying.remove(&e.flightTimers, n)
-	e.startTimeout(n)
+	f.waits++
 	if f.spent {
 		return
 	}
 	host := f.limiters[theHost]
 	e.extraOf(host).spent++
+	f.spent = true
 	e.end(f, report{skipped: !f.started, start: longAgo, retry: longAgo})
-	f.spent, f.limiters = true, [3]uint32{theHost: host}
+	f.limiters = [3]uint32{theHost: host}
+}
+
+// waited is called when the holder of a flight no longer waits.
+func (e *engine) waited(n uint32) {
+	f := e.flights.at(n)
+	if f.waits--; f.waits == 0 {
+		e.startTimeout(n)
+	}
+}
+
+// stopTimeout is the inverse of startTimeout.
+func (e *engine) stopTimeout(n uint32) {
+	if e.flights.at(n).waits == 0 {
+		e.flying.remove(&e.flightTimers, n)
+	}
 }
 
 // startTimeout starts the timeout of a flight.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,7 +75,7 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	if i == 0 {
 		return Reason{}
 	}
-	return s.reason(i)
+	return s.reason(i, s.leasedSince)
 }
 
 // Reasons returns an iterator over all known hosts, with the result of Explain for each. The
@@ -85,12 +86,20 @@ func (s *Scheduler[T]) Reasons() iter.Seq2[string, Reason] {
 		reason Reason
 	}
 	return func(yield func(string, Reason) bool) {
+		var starts map[uint32]time.Time
+		var asOf [2]uint64
+		since := func(i uint32) time.Time { // scans the leases again if any has begun or ended
+			if now := [...]uint64{s.engine.serial, uint64(s.leased)}; starts == nil || asOf != now {
+				starts, asOf = s.leaseStarts(), now
+			}
+			return starts[i]
+		}
 		walk(&s.mu, &s.engine.hosts, func(k known) bool { return yield(k.host, k.reason) },
 			func(i uint32) (known, bool) {
 				if s.engine.at(i).state == vacant {
 					return known{}, false
 				}
-				return known{s.engine.name(i), s.reason(i)}, true
+				return known{s.engine.name(i), s.reason(i, since)}, true
 			})
 	}
 }
@@ -122,8 +131,8 @@ func walk[E, V any](
 	}
 }
 
-// reason requires that s.mu is held.
-func (s *Scheduler[T]) reason(host uint32) Reason {
+// reason requires that s.mu is held. since is leasedSince, or does the same.
+func (s *Scheduler[T]) reason(host uint32, since func(i uint32) time.Time) Reason {
 	e := &s.engine
 	e.expire(host, false)
 	p := e.host(host)
@@ -140,20 +149,20 @@ func (s *Scheduler[T]) reason(host uint32) Reason {
 	case p.tasks == 0 && r.Callers == 0: // if it had work, it would have to wait
 		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))
 	case p.out >= e.most[aHost]:
-		r.Rule, r.Since = "its lease", s.leasedSince(theHost, host)
+		r.Rule, r.Since = "its lease", since(host)
 	case p.last == 0 && r.Callers == 0:
 		r.Rule = "the time of its tasks"
 	case *e.due(host) > e.now:
 		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))
 	case p.addr != 0 || p.group != 0:
-		s.explainShared(&r, host)
+		s.explainShared(&r, host, since)
 	}
 	return r
 }
 
 // explainShared explains a host that has an address or a group, and whose own delay has passed. It
 // requires that s.mu is held.
-func (s *Scheduler[T]) explainShared(r *Reason, host uint32) {
+func (s *Scheduler[T]) explainShared(r *Reason, host uint32, since func(i uint32) time.Time) {
 	e := &s.engine
 	h := e.host(host)
 	shared := [...]uint32{theAddr: h.addr, theGroup: h.group}
@@ -171,7 +180,7 @@ func (s *Scheduler[T]) explainShared(r *Reason, host uint32) {
 		}
 		switch p := e.shared(i); {
 		case p.out >= e.most[p.kind]:
-			r.Rule, r.Since = "the lease of "+names[which], s.leasedSince(which, i)
+			r.Rule, r.Since = "the lease of "+names[which], since(i)
 			return
 		case *e.due(i) > e.now:
 			r.Rule, r.Until = e.rule(i)+" of "+names[which], s.time(*e.due(i))
@@ -188,14 +197,35 @@ func (s *Scheduler[T]) explainShared(r *Reason, host uint32) {
 
 // leasedSince returns the start of the oldest outstanding lease on a limiter. It scans all
 // outstanding leases, which are few. It requires that s.mu is held.
-func (s *Scheduler[T]) leasedSince(which int, i uint32) time.Time {
-	flights := &s.engine.flights
-	for n := s.engine.flying.head; n != 0; n = s.engine.flightTimers.at(n).next {
-		if f := flights.at(n); f.limiters[which] == i && !f.spent {
+func (s *Scheduler[T]) leasedSince(i uint32) time.Time {
+	for f := range s.engine.outstanding {
+		if slices.Contains(f.limiters[:], i) {
 			return s.time(f.at)
 		}
 	}
 	return time.Time{}
+}
+
+// leaseStarts returns the results of leasedSince for all limiters that are leased.
+func (s *Scheduler[T]) leaseStarts() map[uint32]time.Time {
+	starts := make(map[uint32]time.Time)
+	for f := range s.engine.outstanding {
+		for _, i := range f.limiters {
+			if starts[i].IsZero() {
+				starts[i] = s.time(f.at)
+			}
+		}
+	}
+	return starts
+}
+
+// outstanding yields the leases that have not given back their turn, the oldest first.
+func (e *engine) outstanding(yield func(*flight) bool) {
+	for n := e.flying.head; n != 0; n = e.flightTimers.at(n).next {
+		if f := e.flights.at(n); !f.spent && !yield(f) {
+			return
+		}
+	}
 }
 
 // rule returns the rule that determines the delay of a limiter.
@@ -209,7 +239,7 @@ func (e *engine) rule(i uint32) string {
 		names = [...]string{"the delay", "", "the latency", "the back-off", "the Retry-After", ""}
 	}
 	if p.extra == 0 {
-		if *e.due(i) == e.restarted[p.kind] {
+		if *e.due(i) == e.unvisited(p.kind) {
 			return "the restart"
 		}
 		return names[0]
@@ -243,7 +273,7 @@ type Stats struct {
 	Idle    int // hosts with nothing to do now
 	Waiting int // hosts with tasks that wait for their delay, their address or their group
 	Ready   int // hosts that could be leased now
-	Leased  int // hosts with as many leases as they may have
+	Leased  int // hosts with as many leases as they may have, or with leases and no more tasks
 
 	Out   int   // outstanding leases
 	Given int64 // leases so far

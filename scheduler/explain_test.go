@@ -178,3 +178,28 @@ func TestExplainTaskOnTheWay(t *testing.T) {
 		require.Equal(t, here, s.Explain("a").Addr)
 	})
 }
+
+// TestReasonsAreThoseOfExplain has leases of different times on hosts and on their addresses, in
+// several batches of the walk.
+func TestReasonsAreThoseOfExplain(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{HostDelay: -1, MaxPerHost: 2, MaxPerAddr: 3, LeaseTimeout: -1})
+	const hosts = 1000
+	for i := range hosts {
+		host := fmt.Sprint(i)
+		require.NoError(t, s.SetHost(host, scheduler.Host{Addr: ip(i / 2)}))
+		for range 3 {
+			require.NoError(t, s.Add(scheduler.Task[string]{Host: host}))
+		}
+	}
+	for leases := 0; leases < hosts/2*3; leases++ {
+		lease, _ := s.TryNext(start.Add(time.Duration(leases) * time.Second))
+		require.NotNil(t, lease)
+	}
+	since := map[time.Time]int{}
+	for host, reason := range s.Reasons() {
+		require.Equal(t, s.Explain(host), reason)
+		since[reason.Since]++
+	}
+	require.Zero(t, since[time.Time{}])
+	require.Len(t, since, hosts/2, "the oldest lease of each address")
+}

@@ -226,3 +226,23 @@ func TestHoldEndsWhenTheAddressIsPaused(t *testing.T) {
 		})
 	}
 }
+
+// TestWaitDoesNotCountTheLease: the outcome of a request whose turn is given back is not known, so
+// it neither adds to the failures of its host nor halves them.
+func TestWaitDoesNotCountTheLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{})
+		for range 4 {
+			wait(t, s, "a").Done(scheduler.Outcome{Failed: true})
+		}
+		time.Sleep(time.Hour)
+		add(t, s, jobs(anywhere, "a1")...)
+		lease := next(t, s)
+		lease.Arrived(time.Now())
+		turn, err := s.Wait(lease.Context(t.Context()), "b")
+		require.NoError(t, err)
+		turn.Done(scheduler.Outcome{})
+		require.Equal(t, 4, s.Explain("a").Failures)
+		require.Equal(t, time.Now().Add(4*time.Minute), until(t, s, "a"), "it was visited all the same")
+	})
+}

@@ -18,9 +18,13 @@ func (e *engine) sweep() {
 		for range min(sweepBatch, used) {
 			if *hand++; *hand >= used {
 				*hand = 1
+				e.delayed[half], e.delaying[half] = e.delaying[half], 0
 			}
 			i := *hand + uint32(half)*sharedBit
 			if p := e.at(i); p.state == idle {
+				if *e.due(i) > e.now {
+					e.delaying[half]++
+				}
 				e.sweepOne(i, p)
 			}
 		}
@@ -28,7 +32,7 @@ func (e *engine) sweep() {
 }
 
 func (e *engine) sweepOne(i uint32, p *limiter) {
-	noRoom := e.inState[idle] > e.opts.MaxIdleHosts
+	noRoom := e.inState[idle]-e.delayed[0] > e.opts.MaxIdleHosts // the delayed ones cannot make room
 	if p.kind != aHost {
 		noRoom = e.shared(i).hosts == 0 && e.known[anIPv4]+e.known[anIPv6] > e.opts.MaxIdleHosts
 	}
@@ -48,23 +52,26 @@ func (e *engine) sweepOne(i uint32, p *limiter) {
 	}
 }
 
-// expire forgets the last visit of an unused limiter if its delay has passed, and reports whether
-// it has. A host's settings and failures are kept for a day, and so are an address's failures, unless
-// there is no room.
+// expire forgets the last visit of an unused limiter if its delay has passed, of a host a minute
+// later, and reports whether it has. A host's settings and failures are kept for a day, and so are an
+// address's failures, unless there is no room.
 func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	p := e.at(i)
 	if p.state != idle || p.out > 0 || p.tasks > 0 {
 		return false
 	}
-	due := e.due(i)
-	if *due > e.now || p.extra != 0 && e.extras.at(p.extra).spent > 0 {
+	due, known := e.due(i), int64(0)
+	if p.kind == aHost && !noRoom && *due != longAgo {
+		known = afterthought
+	}
+	if later(*due, known) > e.now || p.extra != 0 && e.extras.at(p.extra).spent > 0 {
 		return false
 	}
 	stays := p.kind == aHost && !noRoom && !e.isStale(e.host(i))
 	if p.extra != 0 {
 		x := e.extras.at(p.extra)
 		old := *x
-		*x = extra{owner: old.owner, start: longAgo, retry: longAgo}
+		*x = extra{owner: old.owner, start: e.restarted, retry: longAgo}
 		switch {
 		case stays:
 			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
@@ -73,8 +80,8 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		}
 		e.updateDue(i)
 	}
-	if p.extra == 0 || p.kind == aHost {
-		*due = longAgo
+	if p.extra == 0 {
+		*due = e.unvisited(p.kind)
 	}
 	if p.kind == aHost && !stays {
 		h := e.host(i)
@@ -83,6 +90,10 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 	}
 	return true
 }
+
+// afterthought is for how long after its delay the last visit of a host is remembered, for a longer
+// delay that is only found out by then: the Crawl-delay in a robots.txt whose body took long.
+const afterthought = int64(time.Minute)
 
 // retention is how long the settings and failures of an idle host are kept: a day, the maximum age
 // of a cached robots.txt (RFC 9309, section 2.4).
@@ -127,9 +138,9 @@ func (e *engine) useAddr(ip netip.Addr) uint32 {
 // freshen forgets what is over about a limiter. A new one counts as visited if the Scheduler was
 // restarted.
 func (e *engine) freshen(i uint32, isNew bool) uint32 {
-	if k := e.at(i).kind; isNew && e.restarted[k] > e.now {
-		*e.due(i) = e.restarted[k]
-	} else if !isNew {
+	if isNew {
+		*e.due(i) = e.unvisited(e.at(i).kind)
+	} else {
 		e.expire(i, false)
 	}
 	return i

@@ -65,7 +65,7 @@ func (l *Lease[T]) Done(o Outcome) { l.giveBack(o, false, time.Time{}) }
 
 // Requeue is Done, and also enqueues the task again, behind the others of its host and priority.
 // notBefore is the earliest time of its next lease, and may be zero. Requeue works even if the
-// queue is full.
+// queue is full, but not once the lease is lost, and its task with it: see Stats.Lost.
 func (l *Lease[T]) Requeue(o Outcome, notBefore time.Time) { l.giveBack(o, true, notBefore) }
 
 func (l *Lease[T]) giveBack(o Outcome, again bool, notBefore time.Time) {
@@ -111,15 +111,21 @@ func (l *Lease[T]) lock() bool {
 // Context returns a copy of a context that carries the lease, for requests on the way to that of
 // the task, such as for robots.txt. Under it, each request has to wait for its turn with
 // [Scheduler.Wait], and the last one with that for the task as well: the first call gives back the
-// turn of the lease, so that no caller waits for what it holds itself, nor two for each other. What
-// remains is the task: [Lease.Held] is false, and Done and Requeue ignore the outcome.
-// Options.LeaseTimeout starts again at each call of Wait and when it returns. A caller that holds
-// several leases makes the context of one from that of another.
+// turn of the lease, so that no caller waits for what it holds itself, nor two for each other. So does
+// package robots, before one caller waits for the robots.txt that another one fetches. What remains is
+// the task: [Lease.Held] is false, and Done and Requeue ignore the outcome. Options.LeaseTimeout stops
+// during such a wait, and starts again after it. A caller that holds several leases makes the context
+// of one from that of another.
 func (l *Lease[T]) Context(ctx context.Context) context.Context {
 	key := holderKey[T]{l.s}
 	outer, _ := ctx.Value(key).(*holder[T])
-	return context.WithValue(ctx, key, &holder[T]{l, outer})
+	ctx = context.WithValue(ctx, key, &holder[T]{l, outer})
+	return context.WithValue(ctx, yieldKey{}, func() (resume func()) { return l.s.yield(ctx) })
 }
+
+// yieldKey is the key of a func() (resume func()), which a layer calls before a request waits for
+// that of another caller. It is that of internal/httpctx, which imports too much to be imported here.
+type yieldKey = struct{ Yield struct{} }
 
 // A holder is the caller with a context: it holds a lease, and those of the context that this one
 // was made from.
@@ -131,17 +137,38 @@ type holder[T any] struct {
 // holderKey is the key of a holder in a context.
 type holderKey[T any] struct{ s *Scheduler[T] }
 
-// spend gives back the turns of the leases that a context carries, and reports whether it carries
-// one that is outstanding. It requires that s.mu is held.
-func (s *Scheduler[T]) spend(ctx context.Context) (held bool) {
+// yield gives back the turns of the leases that a context carries while its holder waits for others.
+func (s *Scheduler[T]) yield(ctx context.Context) (resume func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.present()
+	held := s.spend(ctx)
+	s.changed()
+	return func() { s.waited(held) }
+}
+
+// spend gives back the turns of the outstanding leases that a context carries, whose holder is about
+// to wait, and returns these. It requires that s.mu is held.
+func (s *Scheduler[T]) spend(ctx context.Context) (held []*Lease[T]) {
 	h, _ := ctx.Value(holderKey[T]{s}).(*holder[T])
 	for ; h != nil; h = h.outer {
 		if s.engine.flights.at(h.lease.flight).serial == h.lease.serial {
 			s.engine.spend(h.lease.flight)
-			held = true
+			held = append(held, h.lease)
 		}
 	}
 	return held
+}
+
+// waited is called when the holder of leases no longer waits.
+func (s *Scheduler[T]) waited(held []*Lease[T]) {
+	for _, l := range held {
+		if l.lock() { // it is still outstanding
+			s.engine.waited(l.flight)
+			s.changed()
+			s.mu.Unlock()
+		}
+	}
 }
 
 // Held reports whether a request may be sent under the lease now. Ask before a request that was

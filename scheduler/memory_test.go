@@ -102,3 +102,33 @@ func TestHostsWithoutVisitsAreForgotten(t *testing.T) {
 		})
 	}
 }
+
+// TestPausedHostsDoNotDisplaceSettings: hosts with a Retry-After cannot be forgotten, so they must
+// not use up the room of those that are kept.
+func TestPausedHostsDoNotDisplaceSettings(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{MaxIdleHosts: 100})
+	now := start
+	visit := func(host string, o scheduler.Outcome) {
+		require.NoError(t, s.Add(scheduler.Task[string]{Host: host}))
+		lease, wait := s.TryNext(now)
+		for ; lease == nil; lease, wait = s.TryNext(now) {
+			now = now.Add(wait)
+		}
+		lease.Done(o)
+	}
+	visit("kept", scheduler.Outcome{Failed: true})
+	for i := range 1000 {
+		visit(fmt.Sprint(i), scheduler.Outcome{Status: 429, RetryAfter: start.Add(20 * time.Hour)})
+	}
+	now = now.Add(time.Hour)
+	for range 1000 {
+		visit("other", scheduler.Outcome{})
+	}
+	require.Equal(t, 1, s.Explain("kept").Failures)
+	now = now.Add(20 * time.Hour)
+	for i := range 5000 {
+		visit(fmt.Sprint("after", i), scheduler.Outcome{})
+		now = now.Add(5 * time.Second)
+	}
+	require.LessOrEqual(t, s.Stats().Hosts, 300, "after the pauses, the bound applies")
+}

@@ -22,7 +22,7 @@ type model struct {
 	out    []*modelLease         // in order
 	lost   int
 
-	restarted [3]time.Time // by kind: until when unknown limiters count as visited
+	restarted time.Time // all limiters count as visited then
 }
 
 type groupName string
@@ -239,11 +239,7 @@ func (m *model) advance(now time.Time) {
 
 // fresh returns the limiter of an unknown host, address or group.
 func (m *model) fresh(kind int) modelLimiter {
-	p := modelLimiter{kind: kind}
-	if m.restarted[kind].After(m.now) {
-		p.start = m.restarted[kind].Add(-m.usual(kind))
-	}
-	return p
+	return modelLimiter{kind: kind, start: m.restarted}
 }
 
 // use returns a host that is used now.
@@ -383,9 +379,15 @@ func (m *model) lease(lease *scheduler.Lease[int]) (fault string) {
 }
 
 func (m *model) take(l *modelLease, kind int) {
-	if p := l.limiters[kind]; p != nil {
-		p.out++
-		l.pending[kind] = m.most(kind) > 1 && m.pace(p) > 0
+	p := l.limiters[kind]
+	if p == nil {
+		return
+	}
+	p.out++
+	if m.most(kind) > 1 {
+		if l.pending[kind] = m.pace(p) > 0; !l.pending[kind] {
+			p.start = m.now // for a delay that is learned before the request arrives
+		}
 	}
 }
 

@@ -16,8 +16,10 @@ func (m *model) forget() {
 	tasks, hosts := make(map[any]bool), make(map[any]bool)
 	stamp := func(t time.Time) int64 { return int64(t.Sub(m.first)) >> 30 }
 	for name, h := range m.hosts {
-		if len(h.queue) == 0 && m.over(&h.modelLimiter) {
-			h.modelLimiter = modelLimiter{wanted: h.wanted, asked: h.asked, failures: h.failures}
+		if len(h.queue) == 0 && h.out == 0 && !m.delayed(&h.modelLimiter).Add(time.Minute).After(m.now) {
+			old := h.modelLimiter
+			h.modelLimiter = m.fresh(host)
+			h.wanted, h.asked, h.failures = old.wanted, old.asked, old.failures
 			if stamp(m.now)-stamp(h.used) > int64(24*time.Hour)>>30 {
 				h.wanted, h.asked, h.failures, h.addr, h.group = 0, 0, 0, netip.Addr{}, ""
 			}
@@ -40,7 +42,7 @@ func (m *model) forget() {
 		}
 		if !tasks[key] && m.over(p) {
 			old := *p
-			*p = modelLimiter{kind: p.kind}
+			*p = m.fresh(p.kind)
 			if old.failures > 0 && m.now.Sub(old.start) <= 24*time.Hour {
 				p.start, p.failures = old.start, old.failures
 			} else if !hosts[key] {
@@ -110,9 +112,7 @@ func (m *model) entries() map[scheduler.Entry]bool {
 func (m *model) restore(e scheduler.Entry, now time.Time) {
 	m.advance(now)
 	if e.Host == "" && !e.Addr.IsValid() {
-		for kind := range m.restarted {
-			m.restarted[kind] = m.now.Add(m.usual(kind))
-		}
+		m.restarted = m.now
 		return
 	}
 	var p *modelLimiter

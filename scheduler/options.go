@@ -45,8 +45,9 @@ type Options struct {
 
 	// MaxRetryAfter bounds how long a Retry-After is obeyed, counted from the end of the visit; up
 	// to a tenth is added as for Backoff. An address is closed for its other hosts as well, but for
-	// a minute at most, twice as long after each failure there, and half as long after each
-	// success. 0 means DefaultMaxRetryAfter, negative means unlimited.
+	// a minute at most, and twice as long for each failure there after the first that Backoff
+	// counts: half an hour after six. Without back-off it remains a minute.
+	// 0 means DefaultMaxRetryAfter, negative means unlimited.
 	MaxRetryAfter time.Duration
 
 	// LeaseTimeout is the time after which a lease without Done counts as lost. It then ends as a
@@ -56,7 +57,7 @@ type Options struct {
 
 	// MaxPerHost is the number of leases on a host that may be outstanding. If the host has a
 	// delay, the next lease requires that Lease.Arrived was called for all of them, and that the
-	// delay has passed since.
+	// delay has passed since. A first delay that is learned later counts from the last lease.
 	// 0 means 1, negative means unlimited (32,767).
 	MaxPerHost int
 
@@ -76,7 +77,8 @@ type Options struct {
 	// Zero or negative means that only MaxQueue applies.
 	MaxHostQueue int
 
-	// MaxAddrQueue bounds the queued tasks of all hosts of one address.
+	// MaxAddrQueue bounds the queued tasks of all hosts of one address. Like the other bounds it is
+	// one of Add: a host whose tasks are queued already may move to a full address.
 	// Zero or negative means that only MaxQueue applies.
 	MaxAddrQueue int
 
@@ -85,8 +87,9 @@ type Options struct {
 	// Zero or negative means that only MaxQueue applies.
 	MaxGroupQueue int
 
-	// MaxIdleHosts bounds the idle hosts that are kept for their settings by SetHost. If more
-	// addresses than that are known, those of no host are not kept for their failures.
+	// MaxIdleHosts bounds the idle hosts that are kept for their settings by SetHost and for their
+	// failures. Hosts whose delay has not passed do not count: all are kept. If more addresses than
+	// that are known, those of no host are not kept for their failures.
 	// 0 means DefaultMaxIdleHosts, negative means unlimited.
 	MaxIdleHosts int
 

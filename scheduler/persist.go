@@ -74,7 +74,8 @@ func (s *Scheduler[T]) entry(x *extra, now time.Time) (entry Entry, ok bool) {
 // Restore applies an [Entry] of an earlier Scheduler, even if that one continued to make visits
 // until it was killed. Since those visits are unknown, the host or address counts as visited at
 // now. The Entry for all others makes all of them count as visited at now, so the crawl starts with
-// a pause of one delay of the current Options.
+// a pause of one delay of the current Options. Its cost is in proportion to the hosts, once for each
+// now, so that a whole file should have the same.
 //
 // A longer delay or a higher number of failures in the Scheduler remains, so entries may come twice
 // and in any order. Restore returns an error for an invalid Entry, or [ErrFull], and changes
@@ -130,11 +131,13 @@ func (e Entry) fault() string {
 	return ""
 }
 
-// restoreAll makes all limiters count as visited now, including those added later.
+// restoreAll makes all limiters count as visited now, including those added later. That it looks at
+// every limiter at most once at a time bounds the cost of a file with many such entries.
 func (e *engine) restoreAll() {
-	for k := range e.restarted {
-		e.restarted[k] = later(e.now, e.delay[k])
+	if e.restarted == e.now {
+		return
 	}
+	e.restarted = e.now
 	for half, used := range [...]uint32{e.hosts.used, e.shares.used} {
 		for i := uint32(1); i < used; i++ {
 			i := i + uint32(half)*sharedBit

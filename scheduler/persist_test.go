@@ -96,6 +96,20 @@ func TestRestoreIntoASchedulerInUse(t *testing.T) {
 
 // TestAllAfterTheDelay calls All after the delay of an exceptional visit to a has passed. What made
 // it exceptional still counts for the next visit, which is in flight or about to start.
+// TestRestoreAllTwice, at one time and at a later one. What was added in between counts as visited.
+func TestRestoreAllTwice(t *testing.T) {
+	s := scheduler.New[int](scheduler.Options{HostDelay: 5 * time.Second})
+	for i, host := range []string{"a", "b", "c"} {
+		require.NoError(t, s.Restore(scheduler.Entry{}, start.Add(time.Duration(i/2)*time.Second)))
+		require.NoError(t, s.Add(scheduler.Task[int]{Host: host}))
+	}
+	for _, host := range []string{"a", "b", "c"} {
+		require.True(t, start.Add(6*time.Second).Equal(s.Explain(host).Until), host)
+	}
+	lease, _ := s.TryNext(start.Add(6*time.Second - 1))
+	require.Nil(t, lease)
+}
+
 func TestAllAfterTheDelay(t *testing.T) {
 	later := start.Add(time.Hour)
 	for name, tt := range map[string]struct {
@@ -268,4 +282,22 @@ func FuzzRestore(f *testing.F) {
 			t.Errorf("%+v was restored, but All yields\n%+v", read, again)
 		}
 	})
+}
+
+// TestRestoreAndADelayLearnedLater: a delay that is longer than the default counts from the restart
+// as well, however late it is learned.
+func TestRestoreAndADelayLearnedLater(t *testing.T) {
+	slow := scheduler.Host{CrawlDelay: time.Minute}
+	for _, first := range []scheduler.Host{{}, {Addr: here}, {CrawlDelay: 6 * time.Second}} {
+		for _, after := range []time.Duration{4 * time.Second, 10 * time.Second} {
+			s := restored(t, []scheduler.Entry{{}}, start)
+			if first != (scheduler.Host{}) {
+				require.NoError(t, s.SetHost("a", first))
+			}
+			s.TryNext(start.Add(after))
+			add(t, s, job{scheduler.Task[string]{Host: "a", Item: "a1"}, slow})
+			_, wait := s.TryNext(start.Add(after))
+			require.Equal(t, time.Minute, after+wait, "%+v", first)
+		}
+	}
 }

@@ -429,3 +429,16 @@ func TestManyTasksOfOneHost(t *testing.T) {
 	}
 	require.Zero(t, s.Stats().Queued)
 }
+
+// TestDelayLearnedDuringARequest: it counts from the last lease that was given without it.
+func TestDelayLearnedDuringARequest(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{HostDelay: -1, MaxPerHost: 4})
+	add(t, s, jobs(anywhere, "a1", "a2", "a3")...)
+	for _, at := range []time.Duration{0, time.Second} {
+		lease, _ := s.TryNext(start.Add(at))
+		require.NotNil(t, lease, "no delay yet")
+	}
+	setDelay(s, "a", 30*time.Second)
+	_, wait := s.TryNext(start.Add(3 * time.Second))
+	require.Equal(t, 28*time.Second, wait)
+}

@@ -150,8 +150,8 @@ func (s *Scheduler[T]) Withdraw(host string) (tasks []Task[T]) {
 }
 
 // SetHost sets what is known about a host. Zero fields of h leave earlier settings unchanged. The
-// change also applies to queued tasks and to the current delay. While tasks are queued, a longer delay
-// counts from the last visit even if the shorter one has passed.
+// change also applies to queued tasks and to the current delay. A longer delay counts from the last
+// visit even if the shorter one has passed, as long as tasks are queued, or for another minute.
 //
 // A host with an empty queue is forgotten a day after its last use, or after its delay if that is
 // longer. So call SetHost again when the host is used again, for example whenever the crawler

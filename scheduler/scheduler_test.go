@@ -119,6 +119,8 @@ func TestLateDone(t *testing.T) {
 	add(t, s, jobs(anywhere, "a0")...)
 	old, _ := s.TryNext(start)
 	old.Done(scheduler.Outcome{})
+	s.TryNext(start.Add(time.Minute))
+	sweep(s)
 	require.Zero(t, s.Stats().Hosts)
 
 	add(t, s, jobs(there, "b0", "b1")...)
@@ -204,8 +206,8 @@ func TestForgottenHosts(t *testing.T) {
 		after        time.Duration
 		hosts, addrs int
 	}{
-		{5*time.Second - 1, 2, 1},
-		{5 * time.Second, 1, 1},
+		{65*time.Second - 1, 2, 1},
+		{65 * time.Second, 1, 1},
 		{day, 1, 1},
 		{day + 3*time.Second, 0, 0}, // times are stored to about a second
 	} {
@@ -345,11 +347,13 @@ func TestHostNameKeepsNothingAlive(t *testing.T) {
 	require.NotSame(t, unsafe.StringData(url[7:]), unsafe.StringData(lease.Host()))
 }
 
-// TestALongerDelayCountsOnlyWhileTheOldOneRuns, because a host without a delay is not remembered.
-func TestALongerDelayCountsOnlyWhileTheOldOneRuns(t *testing.T) {
+// TestALongerDelayCountsFromTheLastVisit, also if it is found out in a robots.txt whose body took
+// longer than the delay before. A host without a delay is not remembered for more than a minute.
+func TestALongerDelayCountsFromTheLastVisit(t *testing.T) {
 	for after, want := range map[time.Duration]time.Duration{
-		4 * time.Second: 11 * time.Second,
-		5 * time.Second: 0,
+		4 * time.Second:             86 * time.Second,
+		65*time.Second - 1:          25*time.Second + 1,
+		5*time.Second + time.Minute: 0,
 	} {
 		s := scheduler.New[int](scheduler.Options{HostDelay: 5 * time.Second})
 		require.NoError(t, s.Add(scheduler.Task[int]{Host: "a"}))
@@ -357,7 +361,7 @@ func TestALongerDelayCountsOnlyWhileTheOldOneRuns(t *testing.T) {
 		lease.Done(scheduler.Outcome{})
 		_, wait := s.TryNext(start.Add(after))
 		require.Equal(t, scheduler.Forever, wait)
-		s.SetHost("a", scheduler.Host{Delay: 15 * time.Second})
+		s.SetHost("a", scheduler.Host{CrawlDelay: 90 * time.Second})
 		require.NoError(t, s.Add(scheduler.Task[int]{Host: "a"}))
 		_, wait = s.TryNext(start.Add(after))
 		require.Equal(t, want, wait)

@@ -303,7 +303,9 @@ func (e *engine) removeWaiter(host uint32) {
 //
 // So each lease costs at most two changes of lists, and in each list a host waits for at most one
 // turn of every other host. The group is not held while the address is paused, which may last for a
-// day: such a host restarts at step 2 when the pause is over.
+// day: such a host restarts at step 2 when the pause is over. So do all others of that address. If
+// it pauses after each visit, as a slow one does, every visit costs two changes for each of them;
+// only a list for each pair of an address and a group would avoid that.
 func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 	p := e.shared(shared)
 	for p.head != 0 {

@@ -50,17 +50,28 @@ func (v *verifier) check(ok bool, format string, args ...any) {
 }
 
 func (v *verifier) flights(leased int) {
-	e, n := v.e, 0
+	e, n, timed := v.e, 0, 0
 	for i := e.flying.head; i != 0; i = e.flightTimers.at(i).next {
-		n++
-		f := e.flights.at(i)
+		timed++
+		v.check(e.flights.at(i).waits == 0, "the holder of a lease with a timeout waits")
 		v.check(e.flightTimers.at(i).due > e.now, "a lost lease is outstanding")
+	}
+	for i := uint32(1); i < e.flights.used; i++ {
+		f := e.flights.at(i)
+		if f.serial == 0 {
+			continue
+		}
+		n++
+		if f.waits == 0 {
+			timed--
+		}
 		for _, limiter := range f.limiters {
 			if !f.spent {
 				v.out[limiter]++
 			}
 		}
 	}
+	v.check(timed == 0, "%d leases too many have a timeout", timed)
 	v.check(n == leased, "%d flights, %d leases", n, leased)
 }
 

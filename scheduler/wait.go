@@ -157,26 +157,19 @@ func (s *Scheduler[T]) waitLease(
 		return nil, ErrFull
 	}
 	i := e.use(host)
+	held := s.spend(ctx)
+	defer s.waited(held)
 	if deadline, ok := ctx.Deadline(); ok && e.earliest(i) > s.instant(deadline) {
-		defer s.mu.Unlock()
 		until := s.time(e.earliest(i))
 		s.changed()
+		s.mu.Unlock()
 		return nil, &WaitError{host, until, nil}
 	}
-	held := s.spend(ctx)
 	e.addWaiter(i)
 	w := s.blocked.add(i)
 	s.changed()
 	s.mu.Unlock()
-	lease, err := s.await(ctx, w, lease)
-	if held {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.present()
-		s.spend(ctx) // for the timeout of what is left
-		s.changed()
-	}
-	return lease, err
+	return s.await(ctx, w, lease)
 }
 
 // WaitError is the error of a call of Wait whose deadline is too early. It wraps

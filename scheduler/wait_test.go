@@ -60,6 +60,58 @@ func TestLeasesYieldAnErrorOnce(t *testing.T) {
 	}
 }
 
+// TestAHolderMayWaitForLong: a lease whose holder waits, such as for a host that has asked for more
+// time than the timeout, is not lost, nor is the queue drained. The timeout starts again when all its
+// calls of Wait have returned.
+func TestAHolderMayWaitForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{LeaseTimeout: 10 * time.Minute})
+		add(t, s, append(jobs(here, "a1"), jobs(there, "b1")...)...)
+		setDelay(s, "x", time.Hour)
+		waits, other := next(t, s), next(t, s)
+		ctx := waits.Context(t.Context())
+		turn, err := s.Wait(ctx, "x")
+		require.NoError(t, err)
+		turn.Done(scheduler.Outcome{})
+		drained := background(t.Context(), s)
+		waitFor(ctx, s, "x") // for an hour
+		waitFor(ctx, s, "x") // for two
+		require.NoError(t, s.Verify())
+		time.Sleep(2*time.Hour + 9*time.Minute)
+		require.EqualValues(t, 1, s.Stats().Lost, "others have their timeouts")
+		other.Done(scheduler.Outcome{})
+		require.Empty(t, drained)
+		waits.Requeue(scheduler.Outcome{}, time.Time{})
+		require.Equal(t, "a1", (<-drained).item)
+
+		add(t, s, jobs(here, "a2")...)
+		_, err = s.Wait(next(t, s).Context(t.Context()), "x")
+		require.NoError(t, err)
+		time.Sleep(10 * time.Minute)
+		s.TryNext(time.Now())
+		require.EqualValues(t, 3, s.Stats().Lost)
+		require.NoError(t, s.Verify())
+	})
+}
+
+// TestTooLateAfterTheOwnTurn: whether a deadline is too early is known at once, also if it is the turn
+// given back that sets the delay.
+func TestTooLateAfterTheOwnTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{HostDelay: time.Hour})
+		add(t, s, jobs(here, "a1")...)
+		lease := next(t, s)
+		lease.Arrived(time.Now())
+		ctx, cancel := context.WithTimeout(lease.Context(t.Context()), time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, err := s.Wait(ctx, "a")
+		require.ErrorAs(t, err, new(*scheduler.WaitError))
+		require.Zero(t, time.Since(began))
+		require.NoError(t, s.Verify())
+	})
+}
+
 // TestWaitSpacesAHost has simultaneous callers for two hosts of one address and one of another.
 func TestWaitSpacesAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

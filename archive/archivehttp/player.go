@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -116,7 +117,7 @@ func (p *Player) failLikeDecoder(resp *http.Response, v archive.Version) error {
 	if v.Content == (archive.Location{}) || resp.Body == http.NoBody {
 		return nil
 	}
-	rec, err := p.Archive.Read(v.Content)
+	rec, err := p.Archive.Content(v)
 	if err != nil {
 		return err
 	}
@@ -161,26 +162,51 @@ func (p *Player) find(req *http.Request, sent []byte) (v archive.Version, err er
 	// The URL is that which a Transport records.
 	var c archive.Capture
 	c.FromResponse(&http.Response{Request: req}, nil)
-	url := c.URL
-	if method(req) == http.MethodGet && req.Header.Get("Range") == "" {
-		return p.Archive.At(url, p.Time)
-	}
-	answers, err := p.Archive.Answers(url, method(req), req.Header.Get("Range"))
+	answers, err := p.answers(c.URL, method(req), req.Header.Get("Range"))
 	if err != nil {
 		return v, err
 	}
-	for i := len(answers) - 1; i >= 0; i-- {
-		if !p.Time.IsZero() && answers[i].Time.After(p.Time) {
+	for _, v := range slices.Backward(answers) {
+		if !p.Time.IsZero() && v.Time.After(p.Time) {
 			continue
 		}
-		if same, err := p.isAnswerTo(&answers[i], sent); same || err != nil {
-			return answers[i], err
+		if method(req) == http.MethodGet { // whatever its body
+			return v, nil
+		}
+		if same, err := p.isAnswerTo(&v, sent); same || err != nil {
+			return v, err
 		}
 	}
-	if method(req) == http.MethodGet { // the server may have ignored the range
-		return p.Archive.At(url, p.Time)
+	if method(req) == http.MethodGet && req.Header.Get("Range") != "" { // the server may have ignored it
+		return p.Archive.At(c.URL, p.Time)
 	}
 	return v, archive.ErrNotFound
+}
+
+// answers returns the versions that may answer a request, from the first to the last. A server may send a
+// part to a request that named none.
+func (p *Player) answers(url, method, byteRange string) ([]archive.Version, error) {
+	if byteRange != "" {
+		return p.Archive.Answers(url, method, byteRange)
+	}
+	parts, err := p.Archive.Answers(url, method, archive.Unasked)
+	if err != nil {
+		return nil, err
+	}
+	if method != http.MethodGet {
+		whole, err := p.Archive.Answers(url, method, "")
+		all := append(whole, parts...)
+		slices.SortStableFunc(all, func(a, b archive.Version) int { return a.Time.Compare(b.Time) })
+		return all, err
+	}
+	page, err := p.Archive.At(url, p.Time) // one look-up, however many versions there are
+	if errors.Is(err, archive.ErrNotFound) {
+		return parts, nil
+	}
+	at, _ := slices.BinarySearchFunc(parts, page.Time, func(v archive.Version, t time.Time) int {
+		return v.Time.Compare(t)
+	})
+	return slices.Insert(parts, at, page), err
 }
 
 // isAnswerTo reports whether the recorded request of a version has the same body. If only its

@@ -50,6 +50,10 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 			http.Redirect(w, r, "/file", http.StatusFound)
 		case "/broken":
 			http.Error(w, "broken", http.StatusServiceUnavailable)
+		case "/part":
+			w.Header().Set("Content-Range", "bytes 0-3/9")
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = w.Write([]byte("part"))
 		case "/empty":
 			w.WriteHeader(http.StatusNoContent)
 		case "/chunked":
@@ -84,6 +88,7 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 		{"GET", "/zipped", "", []string{"Accept-Encoding", "gzip"}},
 		{"HEAD", "/file", "", nil}, {"GET", "/file", "", []string{"Range", "bytes=2-5"}},
 		{"GET", "/file", "", nil}, {"HEAD", "/zipped", "", nil},
+		{"GET", "/part", "", nil}, {"POST", "/part", "form", nil},
 	}
 	type answer struct {
 		resp *http.Response

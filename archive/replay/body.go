@@ -63,7 +63,7 @@ func (v *Handler) open(version archive.Version) (*capture, error) {
 
 // openCapture is open with a bound on the decoded body.
 func openCapture(a *archive.Archive, version archive.Version, maxBody int64) (*capture, error) {
-	rec, err := a.Read(version.Content)
+	rec, err := a.Content(version)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -131,6 +132,35 @@ func TestDamageAfterOpen(t *testing.T) {
 	got := entriesFrom(t, s, 0)
 	slices.Sort(got)
 	require.Len(t, slices.Compact(got), 200)
+}
+
+// TestAStrayFileOfTheHighestNumber must not make the next file have number 0, which stands for none.
+func TestAStrayFileOfTheHighestNumber(t *testing.T) {
+	fs := vfs.NewMem()
+	s := mustOpen(t, fs, Options{Memory: tiny})
+	add(t, s, "first")
+	require.NoError(t, s.Close())
+	fs.Put(segmentName(math.MaxUint64), []byte("x"))
+	s = mustOpen(t, fs, Options{Memory: tiny})
+	n := 0
+	for ; s.Stats().Sweeps == 0; n++ {
+		add(t, s, page(n))
+	}
+	require.NoError(t, s.Close())
+	s = mustOpen(t, fs, Options{Memory: tiny})
+	for i := range n {
+		added, err := s.Add(page(i))
+		require.NoError(t, err)
+		require.False(t, added)
+	}
+	require.NoError(t, s.Close())
+}
+
+func TestNothingIsIndexedWithoutAnIndex(t *testing.T) {
+	for _, m := range []manifest{{width: 8, count: 1}, {width: 8, indexed: 1}} {
+		_, err := decodeManifest(m.encode())
+		require.ErrorIs(t, err, ErrCorrupt)
+	}
 }
 
 func FuzzManifest(f *testing.F) {

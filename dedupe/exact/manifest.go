@@ -63,6 +63,9 @@ func decodeManifest(b []byte) (*manifest, error) {
 	if m.width != 8 && m.width != 16 {
 		return nil, durable.Corrupt(manifestName, 0, "impossible width")
 	}
+	if m.index == 0 && (m.count != 0 || m.indexed > 0) {
+		return nil, durable.Corrupt(manifestName, 0, "has indexed entries and no index")
+	}
 	return m, nil
 }
 

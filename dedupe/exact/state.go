@@ -17,7 +17,9 @@ func (s *Set) load() error {
 		return fmt.Errorf("exact: list directory: %w", err)
 	}
 	for _, name := range names {
-		s.file = max(s.file, fileNumber(name))
+		if number := fileNumber(name); number < 1<<63 { // others are strays: no Set counts that far
+			s.file = max(s.file, number)
+		}
 	}
 	m, err := readManifest(s.fs, names)
 	if err != nil {

@@ -59,8 +59,9 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 		if found || err != nil {
 			return true, err
 		}
-		if !c.Cfg.Forever && c.Pages.Passed(c.Hosts.Until()) && !c.retrySoon() {
-			return false, nil
+		left, err := c.left()
+		if !left || err != nil {
+			return false, err
 		}
 	}
 	slot := time.NewTimer(max(c.Clock.Until(c.Pages.NextSlot()), time.Millisecond))
@@ -73,9 +74,28 @@ func (c *crawler) await(ctx context.Context) (left bool, err error) {
 	return true, nil
 }
 
+// left reports whether a page will be fetched if the crawl goes on.
+func (c *crawler) left() (bool, error) {
+	if c.Cfg.Forever || c.Pages.Discovered() > 0 || c.retrySoon() {
+		return true, nil
+	}
+	if waits := c.Hosts.Awaits(c.Clock.Now()); !waits || !c.Barred.Load() {
+		return waits, nil
+	}
+	for page, err := range c.Pages.All() {
+		if err != nil || page.State.Waits() && c.Filter.Bars(page.Item.URL) == "" {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
 // take starts processing a due page.
 func (c *crawler) take(it stage.Item) {
 	host, state := weburl.Host(it.URL), &it.Visit.State
+	c.Hosts.Arrived(host, *state)
+	due := state.Due
+	state.Postponed = false
 	if state.Relink {
 		relinked := c.archived.With(c.ending, it.URL, func(resp *fetch.Response) { c.links(it, resp) })
 		if state.Relink = !relinked; state.Relink {
@@ -86,12 +106,13 @@ func (c *crawler) take(it stage.Item) {
 		c.giveBack(it)
 		return
 	}
-	if pause := c.revisits.Quiet(it); pause > 0 {
-		c.postpone(it, c.Clock.Now().Add(pause).Unix())
-		return
+	if state.Retries() {
+		c.Retries.Begin(due)
 	}
-	if state.Failures > 0 {
-		c.Retries.Begin(state.Due)
+	if pause := c.revisits.Quiet(it); pause > 0 {
+		state.Due = c.Clock.Now().Add(pause).Unix()
+		c.giveBack(it)
+		return
 	}
 	if why := c.Filter.Check(it); why != "" { // the lists may have changed since it was discovered
 		c.Hosts.Hold(host, it.Visit.Addr)
@@ -103,7 +124,7 @@ func (c *crawler) take(it stage.Item) {
 	if addr, known := c.Resolver.Cached(host); known {
 		admit(stage.Finding{Addr: addr})
 	} else if !c.Finder.Find(c.ending, host, false, admit) {
-		c.postpone(it, c.Hosts.Postpone(c.Clock.Now().Add(c.Clock.Shown(stage.FindAgain))))
+		c.postpone(it, c.Clock.Now().Add(c.Clock.Shown(stage.FindAgain)).Unix())
 	}
 }
 
@@ -138,11 +159,10 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 // postpone returns a page to the store until the given Unix time.
 func (c *crawler) postpone(it stage.Item, until int64) {
 	state := &it.Visit.State
-	state.Due = until
-	// If that is soon, the store hands it out in its next slot at the earliest.
-	c.Hosts.Postpone(c.Pages.NextSlot())
+	state.Due, state.Postponed = until, state.Visited()
+	c.Hosts.Await(weburl.Host(it.URL), *state)
 	c.settle(it, stage.Interrupted)
-	if state.Failures > 0 {
+	if state.Retries() {
 		c.Retries.Expect(until)
 	}
 	c.giveBack(it)
@@ -284,6 +304,9 @@ func (c *crawler) visitEarly(it stage.Item) {
 	default:
 		c.early.Remove(it.URL)
 		return
+	}
+	if it.Visit.State.Retries() {
+		c.Retries.Begin(it.Visit.State.Due)
 	}
 	c.Hosts.Hold(weburl.Host(it.URL), it.Visit.Addr)
 	c.Tally.Open()

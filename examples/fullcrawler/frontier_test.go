@@ -48,27 +48,6 @@ func crawlSite(t *testing.T, cfg cockpit.Config, web stage.Network) *crawler {
 	return c
 }
 
-// TestACrawlEndsWithItsLastPage: if no page waits for its turn any more, there is nothing to wait for.
-func TestACrawlEndsWithItsLastPage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var last time.Time
-		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
-			last = time.Now()
-			if r.URL.Path == "/robots.txt" {
-				http.NotFound(w, r)
-				return
-			}
-			for page := range 300 {
-				fmt.Fprintf(w, "<a href=/%d>x</a>", page)
-			}
-		}}
-		cfg := siteConfig(t, "http://a.test/")
-		cfg.Delay = 100 * time.Millisecond
-		crawlSite(t, cfg, site.network(t, apart("a.test").String()))
-		require.Less(t, time.Since(last), 3*time.Second)
-	})
-}
-
 // TestAllSeedsAreVisited: a crawl does not end while pages wait for room, however little there is.
 func TestAllSeedsAreVisited(t *testing.T) {
 	const hosts = 40

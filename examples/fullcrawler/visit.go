@@ -17,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
+	"github.com/spinneret-go/spinneret/robots/usage"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -179,16 +180,18 @@ func (c *crawler) visitPage(
 		return false, given
 	}
 	defer c.client.Release(resp)
-	if it.Sitemap == nil && !c.unobjected(it, resp.Header) { // it is not archived, nor are its links followed
-		return false, c.Polite.Outcome(resp)
+	by := stage.Wall(resp)
+	o = c.Polite.Outcome(resp, by != "")
+	if it.Sitemap == nil && usage.FromHeader(resp.Header) != nil && !c.unobjected(it, resp.Header) {
+		return false, o // it is not archived, nor are its links followed
 	}
-	if by := stage.Wall(resp); by != "" { // it is not stored as the page, nor is it a change
+	if by != "" { // it is not stored as the page, nor is it a change
 		c.end(it, stage.Walled, by)
-		return false, c.Polite.Outcome(resp)
+		return false, o
 	}
 	if err := c.keep(resp, it.Visit.Signals); err != nil { // if the archive has failed, this becomes an interruption
 		c.end(it, stage.Unstored, err.Error())
-		return false, c.Polite.Outcome(resp)
+		return false, o
 	}
 	fate, why := c.evaluate(it, resp)
 	state := &it.Visit.State
@@ -200,13 +203,13 @@ func (c *crawler) visitPage(
 		state.Relink = false
 	}
 	c.end(it, fate, why)
-	return fate.Page() || fate == stage.Unchanged, c.Polite.Outcome(resp)
+	return fate.Page() || fate == stage.Unchanged, o
 }
 
 // links discovers the links of a page. For a sitemap it discovers the URLs in it, and returns the
 // sitemap's fate.
 func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate, why string) {
-	switch fate := stage.Classify(resp, nil); {
+	switch fate := stage.FateOf(resp); {
 	case fate == stage.Redirected:
 		c.redirect(it, resp.Location)
 	case fate.Page() && it.Sitemap != nil:
@@ -219,7 +222,7 @@ func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate,
 
 // evaluate determines the fate of a visited page and updates the page's state.
 func (c *crawler) evaluate(it stage.Item, resp *fetch.Response) (fate stage.Fate, why string) {
-	fate, why = stage.Classify(resp, nil), stage.Detail(resp)
+	fate, why = stage.FateOf(resp), stage.Detail(resp)
 	if fate == stage.SentAway {
 		it.Visit.RetryAfter = min(resp.RetryAfter, stage.MaxRetryAfter)
 	}
@@ -352,22 +355,24 @@ func (c *crawler) visitRobots(
 	}
 	defer c.client.Release(resp)
 	c.Tally.Robots()
-	if by := stage.Wall(resp); by != "" {
+	by := stage.Wall(resp)
+	outcome := func() scheduler.Outcome { return c.Polite.Outcome(resp, by != "") } // by the delay then
+	if by != "" {
 		c.Log.Warn("no robots.txt", "url", it.URL, "fate", string(stage.Walled), "why", by)
 	} else if err := c.keep(resp, ""); err != nil && !errors.Is(err, archive.ErrInvalid) {
 		c.Robots.Abandon(req)
-		return c.Polite.Outcome(resp)
+		return outcome()
 	}
 	if it.Hops < maxRobotsTries && stage.Classify(resp, nil) == stage.SentAway &&
 		0 < resp.RetryAfter && resp.RetryAfter <= c.Cfg.Wait {
 		it.Hops++
 		c.enqueue(it) // the scheduler obeys the Retry-After
-		return c.Polite.Outcome(resp)
+		return outcome()
 	}
 	answer := c.Robots.Answer(req, stage.RobotsResponse(resp), time.Now())
 	if answer.More {
 		c.enqueueRobots(answer.Next)
-		return c.Polite.Outcome(resp)
+		return outcome()
 	}
 	nearest := math.MaxInt
 	for _, waiting := range answer.Released {
@@ -375,7 +380,7 @@ func (c *crawler) visitRobots(
 		c.route(waiting)
 	}
 	c.learn(req.For, answer, nearest)
-	return c.Polite.Outcome(resp)
+	return outcome()
 }
 
 // get makes the request of an item. With a nil response it returns the outcome of the visit.

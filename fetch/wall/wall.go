@@ -34,7 +34,13 @@ type signal struct {
 	by           string
 	statuses     []int // nil means any
 	field, value string
-	parts        [2][]byte // of the body
+	parts        [2]part // of the body
+}
+
+// A part is searched by one of its bytes that is rarer in pages than letters and slashes.
+type part struct {
+	text []byte
+	rare int // index of that byte
 }
 
 var signals = []signal{
@@ -71,7 +77,26 @@ var signals = []signal{
 	{by: "go-away", parts: parts("/.well-known/.git.gammaspectra.live/git/go-away/", "")},
 }
 
-func parts(a, b string) [2][]byte { return [2][]byte{[]byte(a), []byte(b)} }
+func parts(a, b string) (p [2]part) {
+	for i, text := range []string{a, b} {
+		p[i] = part{[]byte(text), max(strings.IndexAny(text, "_-"), 0)}
+	}
+	return p
+}
+
+func (p part) in(body []byte) bool {
+	for from := p.rare; len(p.text) > 0; from++ {
+		next := bytes.IndexByte(body[min(from, len(body)):], p.text[p.rare])
+		if next < 0 {
+			return false
+		}
+		from += next
+		if bytes.HasPrefix(body[from-p.rare:], p.text) {
+			return true
+		}
+	}
+	return true
+}
 
 // Of returns whose wall has given an answer; "" means that it is none that is known. Only the start of
 // the body matters. It must be decoded.
@@ -95,5 +120,5 @@ func (s *signal) in(status int, header http.Header, body []byte) bool {
 			return false
 		}
 	}
-	return bytes.Contains(body, s.parts[0]) && bytes.Contains(body, s.parts[1])
+	return s.parts[0].in(body) && s.parts[1].in(body)
 }

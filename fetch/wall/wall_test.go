@@ -65,3 +65,16 @@ func Example() {
 	fmt.Println(wall.Of(200, header, []byte("<title>Just a moment...</title>")))
 	// Output: Cloudflare
 }
+
+// TestWhereverItIs: a mark is found at any place, behind any number of bytes that look like its start.
+func TestWhereverItIs(t *testing.T) {
+	const mark = "/.well-known/.git.gammaspectra.live/git/go-away/"
+	for n := range 3 * len(mark) {
+		for _, filler := range []string{"-", "/", "/.well-", mark[:len(mark)-1]} {
+			before := strings.Repeat(filler, n)[:n]
+			for _, body := range []string{before + mark, before + mark[:len(mark)-1], before + mark[1:]} {
+				require.Equal(t, strings.Contains(body, mark), wall.Of(200, nil, []byte(body)) == "go-away", body)
+			}
+		}
+	}
+}

@@ -7,9 +7,11 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 )
@@ -315,4 +317,41 @@ func TestNoPutTakesMoreThanItMay(t *testing.T) {
 		require.Positive(t, refused)
 		m.check()
 	}
+}
+
+// TestNearIsTheBeginningOfALeaf compares with the leaf that has the key, or would have it.
+func TestNearIsTheBeginningOfALeaf(t *testing.T) {
+	var trie Trie[uint32]
+	require.Equal(t, "any", trie.Near("any"))
+	for i := range 5000 {
+		trie.Set(fmt.Sprintf("%d.test", i*7919%5000), 0)
+	}
+	leaves := map[string]bool{}
+	for i := range 5000 {
+		key := fmt.Sprintf("%d.test", i)
+		near := trie.Near(key)
+		_, found := trie.Get(near)
+		require.True(t, found)
+		require.LessOrEqual(t, near, key)
+		require.Equal(t, near, trie.Near(near))
+		leaves[near] = true
+	}
+	require.Greater(t, len(leaves), 10)
+	require.Less(t, len(leaves), 500)
+}
+
+// TestValuesThatAreGoneTakeNoMemory deletes all values beside the trie. One chunk stays.
+func TestValuesThatAreGoneTakeNoMemory(t *testing.T) {
+	var trie Trie[*int]
+	const n = 5000
+	for i := range n {
+		trie.Set(fmt.Sprint(i), nil)
+	}
+	last := weak.Make(&trie.values.chunks[len(trie.values.chunks)-1].values[0])
+	for i := range n {
+		trie.Delete(fmt.Sprint(i))
+	}
+	runtime.GC()
+	require.Nil(t, last.Value())
+	runtime.KeepAlive(&trie)
 }

@@ -137,6 +137,18 @@ func (t *Trie[V]) From(prefix, key string) iter.Seq2[string, V] {
 	}
 }
 
+// Near returns the first of the keys that are in the same piece of memory as a key would be, or the key
+// itself if there is none. If SetWithin has no memory for a key, deleting entries from there on helps.
+func (t *Trie[V]) Near(key string) string {
+	s := scan{from: keyOf(key)}
+	if l, _, _ := s.locate(&t.tree); l.block != nil {
+		if s.copy(l, nil); len(s.items) > 0 {
+			return string(s.key(s.items[0]))
+		}
+	}
+	return key
+}
+
 // Memory returns the bytes in use by entries, without what values point to, and the bytes held:
 // those in use, and those free for later entries.
 func (t *Trie[V]) Memory() (used, reserved int) {

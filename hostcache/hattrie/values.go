@@ -3,6 +3,7 @@ package hattrie
 import (
 	"math"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -132,7 +133,7 @@ func (s *values[V]) drop(b []byte) {
 	if s.count--; s.count == 0 {
 		// Keep one chunk. Otherwise a trie at the boundary would allocate and free one over and
 		// over.
-		*s = values[V]{per: s.per, piece: s.piece, chunks: s.chunks[:1:1]}
+		*s = values[V]{per: s.per, piece: s.piece, chunks: slices.Clone(s.chunks[:1])}
 	}
 }
 

@@ -2,8 +2,12 @@ package resolve
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"net/netip"
 	"os"
 	"strconv"
@@ -76,20 +80,37 @@ func (s *system) refresh() *config {
 	if old := s.config.Load(); old != nil && stamps == s.stamps {
 		return old
 	}
-	c := new(config)
-	if f, err := os.Open(s.files[0]); err == nil {
-		*c = parseResolvConf(f)
-		f.Close()
-	} else {
-		c.missing = true
+	c := config{missing: true}
+	if old := s.config.Load(); old != nil {
+		c = *old
 	}
-	if f, err := os.Open(s.files[1]); err == nil {
-		c.hosts, _ = ParseHosts(f) // a bad line is skipped, as elsewhere
-		f.Close()
+	conf, confErr := readIfThere(s.files[0])
+	if hosts := c.hosts; confErr == nil {
+		c = config{missing: true}
+		if conf != nil {
+			c = parseResolvConf(bytes.NewReader(conf))
+		}
+		c.hosts = hosts
 	}
-	s.stamps = stamps
-	s.config.Store(c)
-	return c
+	table, hostsErr := readIfThere(s.files[1])
+	if hostsErr == nil {
+		c.hosts, _ = ParseHosts(bytes.NewReader(table)) // a bad line is skipped, as elsewhere
+	}
+	if confErr == nil && hostsErr == nil { // else what was known stays, and the next check tries again
+		s.stamps = stamps
+	}
+	s.config.Store(&c)
+	return &c
+}
+
+// readIfThere returns nil if there is no such file. Any other error says nothing about the file: the
+// process may have run out of descriptors.
+func readIfThere(file string) ([]byte, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return b, err
 }
 
 // names returns the names to query when looking up a name, as resolv.conf(5) describes.
@@ -117,6 +138,7 @@ func (c *config) names(name string) []string {
 func parseResolvConf(r io.Reader) config {
 	c := config{ndots: 1, timeout: DefaultTimeout, attempts: 2}
 	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, math.MaxInt)
 	for lines.Scan() {
 		text, _, _ := strings.Cut(lines.Text(), "#")
 		text, _, _ = strings.Cut(text, ";")
@@ -183,6 +205,7 @@ func (c *config) set(option string) {
 func ParseHosts(r io.Reader) (table map[string][]netip.Addr, err error) {
 	table = map[string][]netip.Addr{}
 	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, math.MaxInt)
 	for n := 1; lines.Scan(); n++ {
 		text, _, _ := strings.Cut(lines.Text(), "#")
 		fields := strings.Fields(text)

@@ -122,6 +122,53 @@ func TestTheSystemsFiles(t *testing.T) {
 	})
 }
 
+// TestFilesThatCannotBeReadAreReadAgain has a directory in the place of each file for a while, at the start and later.
+// What was known before stays: only a file that does not exist is missing.
+func TestFilesThatCannotBeReadAreReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conf, hosts := write(t, "resolv.conf", "nameserver 192.0.2.1\n"), write(t, "hosts", "192.0.2.77 file.test\n")
+		n := newNetwork(t, sample.handler())
+		r := resolve.New(resolve.Options{Dial: n.dial})
+		hide := func() {
+			for _, file := range []string{conf, hosts} {
+				require.NoError(t, os.Rename(file, file+"-away"))
+				require.NoError(t, os.Mkdir(file, 0o755))
+				info, err := os.Stat(file)
+				require.NoError(t, err)
+				if info.Size() > 30 { // nor does it look like another file, where directories have a size
+					require.NoError(t, os.Truncate(file+"-away", info.Size()))
+				}
+				require.NoError(t, os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)))
+				require.NoError(t, os.Chtimes(file+"-away", time.Unix(1, 0), time.Unix(1, 0)))
+			}
+		}
+		show := func() {
+			for _, file := range []string{conf, hosts} {
+				require.NoError(t, os.Remove(file))
+				require.NoError(t, os.Rename(file+"-away", file))
+			}
+			time.Sleep(5 * time.Second)
+		}
+		known := func(host string) {
+			t.Helper()
+			_, err := r.Addr(t.Context(), host)
+			require.NoError(t, err)
+			addr, ok := r.Cached("file.test")
+			require.True(t, ok)
+			require.Equal(t, "192.0.2.77", addr.String())
+		}
+		hide()
+		r.UseFiles(conf, hosts)
+		show()
+		known("plain.test")
+		hide()
+		time.Sleep(5 * time.Second)
+		known("both.test")
+		show()
+		known("alias.test")
+	})
+}
+
 // TestWithoutResolvConf uses package net, which knows how this system resolves names.
 func TestWithoutResolvConf(t *testing.T) {
 	r := resolve.New(resolve.Options{})
@@ -184,6 +231,9 @@ func TestParseHosts(t *testing.T) {
 	require.Len(t, table, 1, "the lines that are right")
 	_, err = resolve.ParseHosts(strings.NewReader(strings.Repeat("x", 100_000)))
 	require.Error(t, err)
+	table, err = resolve.ParseHosts(strings.NewReader("192.0.2.9" + strings.Repeat(" b.test", 20_000) + "\n192.0.2.2 c.test"))
+	require.NoError(t, err)
+	require.Contains(t, table, "c.test", "behind a long line")
 }
 
 // FuzzParseHosts writes the result, and parses it again.

@@ -105,6 +105,31 @@ func TestFailuresAreCachedBriefly(t *testing.T) {
 	})
 }
 
+// TestAFailureNobodyWaitsForIsForgotten has a look-up fail after its only caller has left, and after another one has
+// got an answer.
+func TestAFailureNobodyWaitsForIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		r := resolve.New(resolve.Options{Lookup: func(context.Context, string) ([]netip.Addr, time.Duration, error) {
+			if calls++; calls == 1 {
+				time.Sleep(time.Minute)
+				return nil, 0, resolve.ErrServerFailure
+			}
+			return addrs("192.0.2.1"), time.Hour, nil
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := r.Addr(ctx, "a.test")
+		require.Error(t, err)
+		_, err = r.Addr(t.Context(), "a.test")
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		_, err = r.Addr(t.Context(), "a.test")
+		require.NoError(t, err)
+		require.Equal(t, 2, calls)
+	})
+}
+
 // TestHalfAnAnswerIsNoWholeOne loses one kind of address: nobody has said that there is none.
 func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
 	records := zone{"a.test.": {a("a.test.", "192.0.2.9", 86400), a("a.test.", "2001:db8::9", 86400)}}

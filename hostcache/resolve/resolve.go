@@ -334,8 +334,7 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 		longest = min(longest, maxNegative)
 		err = hostcache.ErrNegative
 	case errors.Is(err, ErrServerFailure):
-		r.cache.Set(name, failed, min(failureTTL, longest))
-		return answer{}, 0, err // those who wait get to know what happened
+		return failed, min(failureTTL, longest), storedError{err}
 	}
 	a, ttl := newAnswer(found.addrs), min(max(found.ttl, r.opts.MinTTL), longest)
 	if found.half {
@@ -343,6 +342,11 @@ func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duratio
 	}
 	return a, ttl, err
 }
+
+// A storedError has a record of the failure cached. Those who wait get to know what happened.
+type storedError struct{ error }
+
+func (e storedError) Unwrap() []error { return []error{e.error, hostcache.ErrStored} }
 
 // ask queries the name servers, or Options.Lookup. A name that does not exist is errNotFound.
 func (r *Resolver) ask(ctx context.Context, name string) (found finding, err error) {

@@ -14,11 +14,16 @@ import (
 
 // EncodedBody is the key of a func(*http.Response) io.Writer, by which a layer gets bodies as they
 // were sent: see fetch.Client.Transport. CrawlDelay is the key of the time.Duration that a
-// robots.txt asks for: see package schedulerhttp. Unnamed struct types are identical in every
-// package, so layers of other modules can use the same keys.
+// robots.txt asks for: see package schedulerhttp. Pause is the key of a func() (resume func()), which
+// a layer calls before it keeps a request waiting: a layer above limits the time of the rest. Yield is
+// the key of another one, which a layer calls before a request waits for that of another caller: the
+// holder of a scheduler.Lease gives it back. Unnamed struct types are identical in every package, so
+// layers of other modules can use the same keys.
 type (
 	EncodedBody = struct{ EncodedBody struct{} }
 	CrawlDelay  = struct{ RobotsCrawlDelay struct{} }
+	Pause       = struct{ Pause struct{} }
+	Yield       = struct{ Yield struct{} }
 )
 
 // ErrCanceled is the error of a request whose field Cancel was closed, in the words of net/http.

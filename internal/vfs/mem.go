@@ -21,7 +21,7 @@ type Mem struct {
 	mu      sync.Mutex
 	names   map[string]*memFile
 	durable map[string]*memFile // as of the last Sync
-	changes []func(map[string]*memFile)
+	changes []memChange
 	locks   map[string]bool
 	steps   int
 	failAt  int
@@ -36,6 +36,21 @@ type memFile struct {
 	writes  []memWrite
 	mapped  bool // data may change at any time
 	flipped bool // data has changed other than by writes
+}
+
+// A memChange is a creation if there is no from, a removal if there is no file, or else a rename.
+type memChange struct {
+	from, to string
+	file     *memFile
+}
+
+func (c memChange) apply(names map[string]*memFile) {
+	if c.file == nil || names[c.from] == c.file { // else a crash has lost the creation of what is renamed
+		delete(names, c.from)
+	}
+	if c.file != nil {
+		names[c.to] = c.file
+	}
 }
 
 type memWrite struct {
@@ -122,15 +137,32 @@ func (m *Mem) Flip(name string, at int64, bit int) {
 	f.flipped = true
 }
 
-// Clone returns a copy of the visible state. The copy is durable and has no faults.
+// Clone returns the directory as found after a kill of the process: what it could read is there, and
+// what was not synced is as unsure as before. The copy has no faults and no locks.
 func (m *Mem) Clone() *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := NewMem()
-	for name, f := range m.names {
-		c.names[name] = &memFile{mem: c, data: slices.Clone(f.data), durable: slices.Clone(f.data)}
+	copies := map[*memFile]*memFile{nil: nil}
+	clone := func(f *memFile) *memFile {
+		if _, done := copies[f]; !done {
+			own := *f
+			own.mem, own.data, own.durable = c, slices.Clone(f.data), slices.Clone(f.durable)
+			own.writes = slices.Clone(f.writes)
+			copies[f] = &own
+		}
+		return copies[f]
 	}
-	c.durable = maps.Clone(c.names)
+	for name, f := range m.names {
+		c.names[name] = clone(f)
+	}
+	for name, f := range m.durable {
+		c.durable[name] = clone(f)
+	}
+	for _, change := range m.changes {
+		change.file = clone(change.file)
+		c.changes = append(c.changes, change)
+	}
 	return c
 }
 
@@ -145,7 +177,7 @@ func (m *Mem) Crash(random *rand.Rand) *Mem {
 	lost := random.Float64() // so that all of many changes survive as often as none
 	for _, change := range m.changes {
 		if random.Float64() >= lost {
-			change(names)
+			change.apply(names)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) { // one seed, one outcome
@@ -218,12 +250,12 @@ func (m *Mem) step() error {
 }
 
 // change applies a change of names, which a crash may undo.
-func (m *Mem) change(apply func(map[string]*memFile)) error {
+func (m *Mem) change(c memChange) error {
 	if err := m.step(); err != nil {
 		return err
 	}
-	apply(m.names)
-	m.changes = append(m.changes, apply)
+	c.apply(m.names)
+	m.changes = append(m.changes, c)
 	return nil
 }
 
@@ -232,7 +264,7 @@ func (m *Mem) Create(name string) (File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := &memFile{mem: m}
-	if err := m.change(func(names map[string]*memFile) { names[name] = f }); err != nil {
+	if err := m.change(memChange{to: name, file: f}); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -258,7 +290,7 @@ func (m *Mem) Map(name string, size int) (*Map, error) {
 			return nil, syscall.ENOSPC
 		}
 		f = &memFile{mem: m, data: make([]byte, size)}
-		if err := m.change(func(names map[string]*memFile) { names[name] = f }); err != nil {
+		if err := m.change(memChange{to: name, file: f}); err != nil {
 			return nil, err
 		}
 	}
@@ -274,12 +306,7 @@ func (m *Mem) Rename(from, to string) error {
 	if f == nil {
 		return &fs.PathError{Op: "rename", Path: from, Err: fs.ErrNotExist}
 	}
-	return m.change(func(names map[string]*memFile) {
-		if names[from] == f { // else a crash has lost its creation
-			delete(names, from)
-		}
-		names[to] = f
-	})
+	return m.change(memChange{from, to, f})
 }
 
 // Remove removes a file.
@@ -289,7 +316,7 @@ func (m *Mem) Remove(name string) error {
 	if m.names[name] == nil {
 		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
 	}
-	return m.change(func(names map[string]*memFile) { delete(names, name) })
+	return m.change(memChange{from: name})
 }
 
 // List returns the names of all files, in order.

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"strings"
@@ -202,7 +203,7 @@ func TestFlipAndClone(t *testing.T) {
 	m.Flip("a", 1, 0)
 	require.Equal(t, "acc", string(m.Data("a")))
 	require.Equal(t, "abc", string(c.Data("a")))
-	require.Equal(t, "abc", string(c.Crash(random(1)).Data("a")), "a clone is durable")
+	require.Equal(t, "abc", string(c.Crash(random(1)).Data("a")), "what is durable stays so")
 	require.Nil(t, m.Data("none"))
 }
 
@@ -249,4 +250,42 @@ func TestCrashOfATruncation(t *testing.T) {
 	require.ElementsMatch(t, []string{"=ab", "=abcd", "=abZ", "=abZd"}, keys(outcomes(m, "a")))
 	require.NoError(t, f.Sync())
 	require.ElementsMatch(t, []string{"=abZ"}, keys(outcomes(m, "a")))
+}
+
+// TestCloneKeepsUnsynced: what a killed process did not sync may get lost later, in the same ways.
+func TestCloneKeepsUnsynced(t *testing.T) {
+	m := NewMem()
+	m.Put("old", []byte("old"))
+	m.Put("gone", []byte("gone"))
+	f, err := m.Open("old")
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte("new"), 0)
+	require.NoError(t, err)
+	require.NoError(t, m.Rename("old", "name"))
+	require.NoError(t, m.Remove("gone"))
+	_, err = m.Create("created")
+	require.NoError(t, err)
+	mapped, err := m.Map("mapped", 512)
+	require.NoError(t, err)
+	c := m.Clone()
+	require.NoError(t, mapped.Write(0, []byte("later")))
+	require.NoError(t, f.Sync())
+	require.NoError(t, m.Sync())
+	names, err := c.List()
+	require.NoError(t, err)
+	require.Equal(t, []string{"created", "mapped", "name"}, names)
+	require.Equal(t, "new", string(c.Data("name")))
+	require.Equal(t, make([]byte, 512), c.Data("mapped"))
+	seen := map[string]bool{}
+	for seed := range uint64(300) {
+		found := c.Crash(random(seed))
+		names, err := found.List()
+		require.NoError(t, err)
+		for _, name := range names {
+			seen[name+"="+string(bytes.Trim(found.Data(name), "\x00"))] = true
+		}
+	}
+	for _, want := range []string{"old=old", "old=new", "name=old", "name=new", "gone=gone", "created=", "mapped="} {
+		require.True(t, seen[want], want)
+	}
 }

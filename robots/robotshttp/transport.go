@@ -8,8 +8,8 @@
 //
 // # Promises
 //
-// A request that robots.txt does not allow is not sent. It fails with a [robots.DisallowedError],
-// which names the rule and its line. Redirects are checked hop by hop, because a client sends each
+// A request that robots.txt does not allow is not sent, nor is one that it would not allow without the
+// dot segments of the path. It fails with a [robots.DisallowedError], which names the rule and its line. Redirects are checked hop by hop, because a client sends each
 // as a request. While a host's robots.txt cannot be fetched, requests to it fail with a
 // [robots.UnreachableError], which says why, and when the next attempt is.
 //
@@ -36,6 +36,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,8 @@ type Transport struct {
 
 // NewTransport returns a Transport that sends requests with base, or http.DefaultTransport if base
 // is nil. It keeps no goroutine running. o.Agent selects the rules and is not sent. Of o.Client
-// only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds.
+// only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds. It does
+// not include the time for which package schedulerhttp, placed below, makes such a request wait.
 func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
@@ -101,7 +103,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return refuse(r, err)
 		}
 	}
-	switch verdict := rules.Match(page); {
+	switch verdict := match(rules, page); {
 	case verdict.Allowed:
 		delay, _ := rules.Delay()
 		return t.base.RoundTrip(r.WithContext(context.WithValue(r.Context(), httpctx.CrawlDelay{}, delay)))
@@ -110,6 +112,42 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	entry, _ := t.cache.Entry(page)
 	return refuse(r, &robots.UnreachableError{URL: page, Reason: entry.Reason, Retry: entry.Expires, Err: failure})
+}
+
+// match returns the verdict on a URL, and on what a server makes of that: net/http sends dot segments
+// as they are, and the server resolves them after decoding. The stricter one counts.
+func match(rules robotstxt.Rules, page string) robotstxt.Verdict {
+	verdict := rules.Match(page)
+	if verdict.Allowed {
+		if resolved, differs := withoutDots(page); differs {
+			return rules.Match(resolved)
+		}
+	}
+	return verdict
+}
+
+var decoder = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/")
+
+// withoutDots returns the path and the query of a URL without its dot segments, if it has any.
+func withoutDots(page string) (resolved string, differs bool) {
+	_, rest, _ := strings.Cut(page, "://")
+	host := strings.IndexAny(rest, "/?")
+	if host < 0 {
+		return "", false
+	}
+	rest, query := rest[host:], ""
+	if i := strings.IndexByte(rest, '?'); i >= 0 {
+		rest, query = rest[:i], rest[i:]
+	}
+	decoded := decoder.Replace(rest)
+	if dotted := decoded + "/"; !strings.Contains(dotted, "/./") && !strings.Contains(dotted, "/../") {
+		return "", false
+	}
+	resolved = path.Clean(decoded)
+	if !strings.HasSuffix(resolved, "/") && strings.HasSuffix(strings.TrimRight(decoded, "."), "/") {
+		resolved += "/"
+	}
+	return resolved + query, true
 }
 
 // load is Load, unless another Transport with that cache has failed: its base may be a proxy or a
@@ -133,11 +171,11 @@ func (e *attemptError) Unwrap() error { return e.error }
 
 // isRules reports whether a URL is that of a robots.txt.
 func isRules(u *url.URL) bool {
-	path := u.Path
+	file := u.Path
 	if u.Opaque != "" {
-		path = strings.TrimPrefix(u.Opaque, "//"+u.Host)
+		file = strings.TrimPrefix(u.Opaque, "//"+u.Host)
 	}
-	return path == "/robots.txt" && u.RawQuery == ""
+	return file == "/robots.txt" && u.RawQuery == ""
 }
 
 // isNowhere reports whether a URL leads to no server that can have a robots.txt. The base says why.

@@ -145,6 +145,26 @@ func TestAnOpaqueURLIsChecked(t *testing.T) {
 	require.ErrorIs(t, get(url.URL{Opaque: ".evil.test/"}), robotstxt.ErrLocate)
 }
 
+// TestDotsLeadNowhereElse: servers resolve dot segments, which net/http sends as they are.
+func TestDotsLeadNowhereElse(t *testing.T) {
+	client, _ := newWeb().client(robots.Options{Agent: "foo"})
+	for _, disallowed := range []string{
+		"/x/../private/", "/x/%2e%2E/private/x", "/./private/x?a", "/.%2e/private/./", "/x%2f..%2Fprivate/y",
+		"/private/../", "/robots.txt/../private/x", "/%zz/../private/.", "//..//private//x",
+	} {
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "a.test", Opaque: "//a.test" + disallowed}}
+		_, err := client.Transport.RoundTrip(r)
+		require.ErrorIs(t, err, robots.ErrDisallowed, disallowed)
+	}
+	for _, allowed := range []string{
+		"", "?/../private/", "/x?/../private/", "/x/../private", "/.private/", "/.../private/", "/x/..private/", "/%252e%252e/",
+	} {
+		resp, err := client.Get("http://a.test" + allowed)
+		require.NoError(t, err, allowed)
+		require.NoError(t, resp.Body.Close())
+	}
+}
+
 // Each hop is a separate request, and so is each request for a robots.txt.
 // TestAFailureOfAnotherTenant: a Transport does not fail because the base of another one with the
 // same cache has failed in its place.

@@ -103,7 +103,7 @@ func Combine(statements ...[]Preference) []Preference {
 func preferences(
 	rules robotstxt.Rules, url string, parse func(string, int) []Preference, keys ...string,
 ) (found []Preference) {
-	longest, match := 0, robotstxt.Matcher(url)
+	longest, match := 0, (func(string) (int, bool))(nil) // few lines have a path
 	for record := range rules.Records() {
 		isKey := func(key string) bool { return strings.EqualFold(key, record.Key) }
 		if !slices.ContainsFunc(keys, isKey) {
@@ -112,6 +112,9 @@ func preferences(
 		octets, value := 0, record.Value
 		if strings.HasPrefix(value, "/") {
 			path, rest, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
+			if match == nil {
+				match = robotstxt.Matcher(url)
+			}
 			n, ok := match(path)
 			if !ok {
 				continue

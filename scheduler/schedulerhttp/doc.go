@@ -16,8 +16,8 @@
 // responses lengthen the delay, and Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
-// request is not written, and waits for the address as well. Behind an HTTP proxy addresses are
-// unknown, and only the delay of the host applies.
+// request is not written, and waits for the address as well: see [Transport.SetHost]. Behind an HTTP
+// proxy addresses are unknown, and only the delay of the host applies.
 //
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
 // answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
@@ -27,11 +27,11 @@
 // # Timeouts
 //
 // Requests wait in RoundTrip, so the Timeout of an [http.Client] and the deadline of a request's
-// context include the wait. If the host cannot be visited before it, the request fails at once, with
-// an error that wraps context.DeadlineExceeded and says when it can be visited.
-// A deadline that passes while the host is connected to or does not answer is a failure of the host. A
-// cancellation is not, nor a deadline within the body. To limit only the response time, set
-// ResponseHeaderTimeout and similar fields of the [http.Transport] below.
+// context include the wait. If the host cannot be visited before the deadline, the request fails
+// immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited.
+// A deadline that passes before the host answers is its failure, unlike a cancellation or a deadline
+// that passes within the body. To limit only the response time, set ResponseHeaderTimeout and similar
+// fields of the [http.Transport] below.
 //
 // # Crawl-delay
 //

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ type exchange struct {
 	lease    turn
 	named    string     // host:port of the server or the proxy of the next connection
 	dialing  bool       // the RoundTripper below looks for a connection
+	dialed   netip.Addr // of the server, if a connection to it was made
 	conn     net.Conn   // the one that may be written to; nil if there is none
 	granted  bool       // the lease is used, since something may have been written
 	answered bool       // a response has begun
@@ -58,6 +60,7 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 		}
 	}()
 	sent := r.WithContext(x.traced(ctx))
+	rename(sent, x.host)
 	if x.body != nil {
 		sent.Body = x.body
 		x.upload.Attach(sent)
@@ -67,6 +70,24 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 		resp.Request = r
 	}
 	return resp, err
+}
+
+// rename sends a request to the host that it has waited for. net/http has other tables for
+// international names, by which one may lead to another host. It requires that r is a copy.
+func rename(r *http.Request, host string) {
+	isForeign := func(c rune) bool { return c >= 0x80 }
+	if !strings.ContainsFunc(r.URL.Hostname(), isForeign) || strings.ContainsFunc(host, isForeign) {
+		return
+	}
+	u := *r.URL
+	u.Host = host
+	if port := r.URL.Port(); port != "" {
+		u.Host += ":" + port
+	}
+	if r.Host == r.URL.Host {
+		r.Host = u.Host
+	}
+	r.URL = &u
 }
 
 var errNothing = errors.New(
@@ -93,7 +114,11 @@ func (x *exchange) fail(err error) error {
 		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
 	}
 	o.Skipped = o.Skipped && !x.granted
+	granted, addr := x.granted, x.dialed
 	x.mu.Unlock()
+	if !granted && addr.IsValid() {
+		x.lease.Reach(addr) // the handshake has failed, which was a visit as well
+	}
 	x.end(o)
 	return err
 }
@@ -115,6 +140,7 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 			defer x.mu.Unlock()
 			x.named, x.dialing = hostPort, true
 		},
+		ConnectDone:          x.connectDone,
 		GotConn:              x.gotConn,
 		WroteHeaders:         x.wroteHeaders,
 		GotFirstResponseByte: x.gotFirstByte,
@@ -142,6 +168,16 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 		}
 	}
 	return httptrace.WithClientTrace(httpctx.WithTrace(ctx, &rest), trace)
+}
+
+// connectDone records the address of a server, which gotConn does not get if the TLS handshake fails.
+func (x *exchange) connectDone(_, addr string, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	host, _, _ := net.SplitHostPort(x.named)
+	if to, _ := netip.ParseAddrPort(addr); err == nil && hostOf(host) == x.host {
+		x.dialed = to.Addr().Unmap()
+	}
 }
 
 func (x *exchange) wasGranted() bool {

@@ -261,3 +261,23 @@ func TestHedgingOverHTTP2(t *testing.T) {
 	}
 	require.Zero(t, transport.Hosts().Stats().Out)
 }
+
+// TestConnectingTakesLongerThanLeases: a request does not connect for ever if each of its leases is
+// lost before it has a connection.
+func TestConnectingTakesLongerThanLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		connected := 0
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			connected++
+			trace := httptrace.ContextClientTrace(r.Context())
+			trace.GetConn("a.test:80")
+			time.Sleep(11 * time.Second)
+			trace.GotConn(httptrace.GotConnInfo{})
+			require.ErrorIs(t, r.Context().Err(), context.Canceled, "nothing may be sent")
+			return nil, context.Canceled
+		}), scheduler.Options{LeaseTimeout: 10 * time.Second})
+		_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://a.test/", nil))
+		require.ErrorContains(t, err, "connecting to a.test took longer than Options.LeaseTimeout")
+		require.Equal(t, 6, connected)
+	})
+}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -305,3 +307,37 @@ func TestLostLease(t *testing.T) {
 type unknown struct{ net.Conn }
 
 func (unknown) RemoteAddr() net.Addr { return nil }
+
+// TestAFailedHandshakeIsAVisit of its address, though there is no connection for the request. That of
+// a proxy is not the server's.
+func TestAFailedHandshakeIsAVisit(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	server, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	for _, proxied := range []bool{false, true} {
+		base := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, server.Host)
+		}}
+		if proxied {
+			base.Proxy = http.ProxyURL(server)
+		}
+		transport := schedulerhttp.NewTransport(base, scheduler.Options{})
+		for _, host := range []string{"a.test", "b.test"} {
+			_, err := (&http.Client{Transport: transport}).Get("https://" + host)
+			require.Error(t, err)
+		}
+		hosts := transport.Hosts()
+		require.Equal(t, !proxied, hosts.Explain("b.test").Addr.IsValid())
+		failures := map[string]int{}
+		for entry := range hosts.All(time.Now()) {
+			if entry.Addr.IsValid() {
+				failures[entry.Addr.String()] = entry.Failures
+			}
+		}
+		require.Equal(t, !proxied, failures["127.0.0.1"] == 1, "%v", failures)
+		base.CloseIdleConnections()
+	}
+}

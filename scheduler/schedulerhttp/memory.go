@@ -44,10 +44,9 @@ func newMemory() *memory {
 
 // longest returns the delay that a host has once one of its servers asks for a delay: no server, by
 // scheme or port, shortens what another one asks for, unless more than maxKept hosts have a delay and
-// this one was forgotten. A delay that is not positive cancels an earlier one of the same port.
+// this one was forgotten. A delay that is not positive cancels an earlier one of the same port. It
+// requires that m.mu is held.
 func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	all, known := m.delays[host]
 	all = slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
 	if delay > 0 {

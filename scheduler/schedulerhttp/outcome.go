@@ -38,7 +38,9 @@ func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome 
 	return o
 }
 
-// neverSent reports whether err means that no server was reached, for reasons on our side.
+// neverSent reports whether err means that no server was reached, for reasons on our side. A name
+// that is not found is one: there is nobody whose delay could start, although to other packages it
+// says something about the host.
 func neverSent(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) || neterr.Local(err)

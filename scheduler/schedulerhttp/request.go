@@ -22,7 +22,8 @@ type request struct {
 	waited        time.Duration // for leases
 }
 
-// maxRepeats bounds how often a request is written again because the RoundTripper below wants to.
+// maxRepeats bounds how often a request is written again because the RoundTripper below wants to, or
+// begins anew because its lease was lost while it connected.
 const maxRepeats = 5
 
 func (r *request) roundTrip() (*http.Response, error) {
@@ -39,7 +40,7 @@ func (r *request) roundTrip() (*http.Response, error) {
 			return x.begin(resp, r.Request), nil
 		}
 		again, granted, doubled := x.givenUp()
-		if granted {
+		if granted || !lease.Held() {
 			repeats++
 		}
 		switch {
@@ -51,6 +52,10 @@ func (r *request) roundTrip() (*http.Response, error) {
 			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
 			return nil, fmt.Errorf("schedulerhttp: a layer below sent a request to %s again before it had "+
 				"an answer: over HTTP/2 such a layer belongs above, or the server refused the request", r.host)
+		case repeats > maxRepeats && !granted:
+			body.end()
+			return nil, x.fail(fmt.Errorf("schedulerhttp: connecting to %s took longer than "+
+				"Options.LeaseTimeout, %d times or more", r.host, repeats))
 		case repeats > maxRepeats:
 			body.end()
 			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
@@ -74,6 +79,9 @@ func (r *request) wait() (turn, error) {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, most-r.waited)
 		defer stop()
+	}
+	if pause, ok := ctx.Value(httpctx.Pause{}).(func() (resume func())); ok {
+		defer pause()()
 	}
 	began := time.Now()
 	lease, err := r.transport.turns.wait(ctx, r.host)

@@ -79,7 +79,9 @@ func NewTransport(base http.RoundTripper, o scheduler.Options) *Transport {
 // Over returns a Transport whose requests wait for the hosts of a queue, which are named as in
 // [http.Request].URL, in lower case and ASCII. Use it for what a crawler needs besides the pages
 // that it has queued, such as robots.txt. A caller that holds a lease makes its requests with the
-// context of that, see [scheduler.Lease.Context]; it would wait for itself otherwise.
+// context of that, see [scheduler.Lease.Context]; it would wait for itself otherwise. Call Over once
+// for a queue, and With for further Transports: what the ports of a host ask for as a Crawl-delay is
+// not known to another Over, which shortens it.
 func Over[T any](base http.RoundTripper, s *scheduler.Scheduler[T]) *Transport {
 	t := &Transport{turns: queue[T]{s}, kept: newMemory()}
 	return t.With(base)
@@ -98,7 +100,8 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 }
 
 // SetHost sets what is known about a host, whatever the spelling of its name: see
-// [scheduler.Scheduler.SetHost].
+// [scheduler.Scheduler.SetHost]. A host whose address was not set costs that one connection without a
+// request, since only then the Transport knows; a TLS handshake that fails is a visit.
 func (t *Transport) SetHost(host string, h scheduler.Host) error {
 	return t.turns.SetHost(hostOf(host), h)
 }
@@ -114,16 +117,23 @@ func (t *Transport) CloseIdleConnections() {
 }
 
 // RoundTrip sends the request when its host may be visited, and also its address if that is known.
-// The host is that of the URL, whatever the field Host says. RoundTrip does not change the request.
-// Schemes other than http and https are left to the base.
+// The host is that of the URL, whatever the field Host says; the base gets a name in ASCII. RoundTrip
+// does not change the request. Schemes other than http and https are left to the base.
+//
+// A layer above can limit the time of a request without its waits. Under the key struct{ Pause struct{}
+// }{} its context has a func() (resume func()), which RoundTrip calls before each wait, and what that
+// returned after it. Package robots/robotshttp does this for requests for robots.txt.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL == nil || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 		return t.base.RoundTrip(r)
 	}
 	host := hostOf(r.URL.Hostname())
 	if delay, known := r.Context().Value(CrawlDelay{}).(time.Duration); known {
+		t.kept.mu.Lock() // until the delay is set, so that the last one set is the longest
 		longest := t.kept.longest(host, httpurl.Port(r.URL), delay)
-		if err := t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest}); err != nil {
+		err := t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest})
+		t.kept.mu.Unlock()
+		if err != nil {
 			return nil, refuse(r, err)
 		}
 	}

@@ -56,7 +56,7 @@ type Options struct {
 	Counters int
 
 	// Step is the minimum time between two lists, and the unit to which delays are rounded up.
-	// 0 means DefaultStep.
+	// 0 means DefaultStep; the minimum is a microsecond.
 	Step time.Duration
 }
 
@@ -90,7 +90,7 @@ func New[T any](o Options) *Scheduler[T] {
 		o.Step = DefaultStep
 	}
 	return &Scheduler[T]{
-		step:     o.Step,
+		step:     max(o.Step, time.Microsecond), // so that the steps of centuries can be counted
 		lists:    make([][]T, max(o.Lists, 2)),
 		counters: make([]int64, o.Counters),
 		current:  -1,

@@ -106,6 +106,16 @@ func TestSteppedLongestDelay(t *testing.T) {
 	require.False(t, s.Add(ip(3), 0, "c"), "nor from that of its last URL")
 }
 
+// TestSteppedClockJumps: with the shortest step, a clock that jumps ahead passes the most lists.
+func TestSteppedClockJumps(t *testing.T) {
+	s, now := New[string](Options{Step: 1}), steppedStart
+	for range 5 {
+		now = now.AddDate(250, 0, 0)
+		s.Next(now)
+	}
+	require.True(t, s.Add(ip(1), 0, "a"))
+}
+
 // visitAll visits what is queued, and calls Next once more, as the loop of the package's page does.
 func visitAll(s *Scheduler[string], now *time.Time) {
 	for {

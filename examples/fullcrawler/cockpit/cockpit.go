@@ -37,6 +37,7 @@ type Crawl struct {
 	Log      *slog.Logger
 	Say      func(string) // prints on the terminal
 	Paused   stage.Set    // hosts, by the operator
+	Barred   atomic.Bool  // pages that wait may be barred by the lists
 	Finder   *stage.Finder
 	Places   stage.Places  // of visits in progress
 	Room     chan struct{} // has an element for each page in flight

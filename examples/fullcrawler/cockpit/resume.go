@@ -136,15 +136,17 @@ func (c *Crawl) recall() (s stock, err error) {
 		state := page.State
 		fetched := !state.History.Last().IsZero()
 		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0)
+		host, retryAt := weburl.Host(page.Item.URL), int64(0)
+		c.Hosts.Await(host, state)
+		if state.Waits() {
+			retryAt = state.Due
+			c.Barred.CompareAndSwap(false, c.Filter.Bars(page.Item.URL) != "")
+		}
 		if state == (stage.State{}) || state.LeftOut {
 			continue
 		}
-		retryAt := int64(0)
-		if !state.Visited() {
-			retryAt = state.Due
-		}
-		c.Hosts.Recall(weburl.Host(page.Item.URL), fetched, stage.Seconds(state.Interval), retryAt)
-		if state.Failures > 0 {
+		c.Hosts.Recall(host, fetched, stage.Seconds(state.Interval), retryAt)
+		if state.Retries() {
 			c.Retries.Expect(state.Due)
 		}
 	}

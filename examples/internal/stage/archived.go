@@ -58,7 +58,7 @@ func (a archived) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := a.store.Read(version.Content)
+	record, err := a.store.Content(version)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,16 @@ func Classify(resp *fetch.Response, err error) Fate {
 	if err != nil {
 		return classifyError(err)
 	}
-	switch {
-	case Wall(resp) != "":
+	if Wall(resp) != "" {
 		return Walled
+	}
+	return FateOf(resp)
+}
+
+// FateOf is Classify for a response that no bot wall has given. To look for one takes longer than
+// all the rest.
+func FateOf(resp *fetch.Response) Fate {
+	switch {
 	case resp.NotModified() && conditional(resp):
 		return Unchanged
 	case resp.Location != "":
@@ -88,11 +95,9 @@ func classifyError(err error) Fate {
 	return Unresolved
 }
 
-// Detail returns the details of a fate: whose wall it is, the target of a redirect, or the status.
+// Detail returns the details of FateOf: the target of a redirect, or the status.
 func Detail(resp *fetch.Response) string {
-	switch by := Wall(resp); {
-	case by != "":
-		return by
+	switch {
 	case resp.Location != "":
 		return resp.Location
 	case resp.Status != http.StatusOK:

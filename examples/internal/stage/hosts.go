@@ -73,7 +73,7 @@ type HostTable struct {
 	addrs   map[netip.Addr]*share // with pages in flight or postponed
 	domains map[string]*share
 	places  map[place]*tenants
-	until   int64 // when the last page that was postponed, or found, is due
+	awaited *hostEntry // the last one found that was worth waiting for
 	commits uint32
 	time    virtualTime
 }
@@ -98,6 +98,9 @@ type hostEntry struct {
 	found   int64 // the turn of the next page that is found
 	blocked int64 // until when it is not visited
 	pace    int32 // between two visits; 0 means the delay of all
+
+	unvisited int32 // pages in the store that were never visited
+	postponed int32 // others there that were due
 }
 
 // A place is a registrable domain at an address.
@@ -212,15 +215,13 @@ func (b *HostTable) Discovered(it Item, allowed bool) {
 	}
 }
 
-// Found says that a page was found which is due at its Turn.
+// Found says that a page was found which is due at its Turn. It waits until Arrived is called.
 func (b *HostTable) Found(it Item, allowed bool) {
 	b.Discovered(it, allowed)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(weburl.Host(it.URL))
-	if at := b.foundTurn(e); at > b.time.virtual { // else it is due now
-		b.until = max(b.until, at)
-	}
+	e.unvisited++
 	if allowed && (b.limit == 0 || int(e.known) <= b.limit) { // the others take little time
 		e.found = max(e.found, b.time.virtual) + max(min(b.delay, b.paceOf(e)).Milliseconds(), 1)
 	}
@@ -288,7 +289,46 @@ func (b *HostTable) Recall(host string, fetched bool, interval time.Duration, re
 		e.load.Add(interval)
 	}
 	e.until = max(e.until, retryAt*1000)
-	b.until = max(b.until, e.until)
+}
+
+// Await counts a page of a host in the store, if it waits.
+func (b *HostTable) Await(host string, s State) { b.await(host, s, 1) }
+
+// Arrived says that a page was handed out in the state that was passed to Await.
+func (b *HostTable) Arrived(host string, s State) { b.await(host, s, -1) }
+
+func (b *HostTable) await(host string, s State, pages int32) {
+	if !s.Waits() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.entry(host); s.Postponed {
+		e.postponed += pages
+	} else {
+		e.unvisited += pages
+	}
+}
+
+// Awaits reports whether a page waits whose host can be visited within Wait. Pages of a full host
+// count: each gets its fate. Such hosts are common, so a walk over all of them is rare.
+func (b *HostTable) Awaits(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	soon := now.Add(b.Wait).UnixMilli()
+	worth := func(e *hostEntry) bool {
+		return e.blocked <= soon && (e.postponed > 0 || e.unvisited > 0)
+	}
+	if b.awaited != nil && worth(b.awaited) {
+		return true
+	}
+	for _, e := range b.hosts {
+		if worth(e) {
+			b.awaited = e
+			return true
+		}
+	}
+	return false
 }
 
 // An admission is the result of Take for a page that is due.
@@ -306,8 +346,8 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool) admission {
 	defer b.mu.Unlock()
 	e := b.entry(host)
 	if first && b.limit > 0 {
-		switch fetched := int(e.taken - e.first); {
-		case fetched >= b.limit || fetched+int(e.missed) >= triesShare*b.limit:
+		switch {
+		case b.full(e):
 			b.enter(host, e, addr)
 			return admission{Full: true}
 		case int(e.taken) >= b.limit: // of those in flight, some may turn out to be no pages
@@ -330,6 +370,12 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool) admission {
 	}
 	b.enter(host, e, addr)
 	return admission{}
+}
+
+// full reports whether a host has as many pages as it may have. It requires that b.mu is held.
+func (b *HostTable) full(e *hostEntry) bool {
+	fetched := int(e.taken - e.first)
+	return b.limit > 0 && (fetched >= b.limit || fetched+int(e.missed) >= triesShare*b.limit)
 }
 
 // Visited records how long a host takes for a visit and the delay after it, or if until is later
@@ -369,15 +415,6 @@ func (b *HostTable) Settle(host string, fetched, requested bool) {
 	}
 }
 
-// Postpone postpones a page for a reason other than lack of room, and returns its due time in Unix
-// time.
-func (b *HostTable) Postpone(until time.Time) int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.until = max(b.until, until.UnixMilli())
-	return until.Unix()
-}
-
 // LastAddr returns the address of a host when a page of it was last in flight. It is the best guess
 // while the resolver does not know: for pages without an address, room is not limited by address.
 func (b *HostTable) LastAddr(host string) netip.Addr {
@@ -395,13 +432,7 @@ const longestTurn = 24 * 60
 
 // postponeOf assigns the next turn of a host to a page. It requires that b.mu is held.
 func (b *HostTable) postponeOf(e *hostEntry) int64 {
-	blocked := max(e.blocked-b.time.now, 0)
 	e.until = max(e.until, b.time.of(e.blocked))
-	if blocked <= b.Wait.Milliseconds() {
-		return b.postpone(&e.share, b.paceOf(e))
-	}
-	until := b.until // the crawl does not wait for this page
-	defer func() { b.until = until }()
 	return b.postpone(&e.share, b.paceOf(e))
 }
 
@@ -414,7 +445,6 @@ func (b *HostTable) postpone(s *share, pace time.Duration) int64 {
 	each := max(int64(float64(pace.Milliseconds())*b.time.progress), min(pace, b.delay).Milliseconds(), 1)
 	s.until = max(s.until, b.time.virtual+each*int64(s.inFlight)-b.lead()) + each
 	s.until = min(s.until, b.time.virtual+longestTurn*b.horizon.Milliseconds())
-	b.until = max(b.until, s.until)
 	return s.until/1000 + 1
 }
 
@@ -441,16 +471,6 @@ func (b *HostTable) Fetched() (pages int) {
 		pages += int(e.taken - e.first)
 	}
 	return pages
-}
-
-// Until returns when the last of the postponed pages is due; the zero time if none ever was.
-func (b *HostTable) Until() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.until == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(b.until)
 }
 
 // Of returns how many pages of a host have been in flight, and how many visits a day they need.

@@ -22,7 +22,6 @@ func TestHostTable(t *testing.T) {
 	second := b.Take("a.test", nowhere, false).RetryAt
 	require.Equal(t, now.Unix()+5*room+15, first-1, "when the host is done with half of its pages in flight")
 	require.Equal(t, first+10, second, "and one delay later")
-	require.Equal(t, second-1, b.Until().Unix())
 	b.Leave("a.test", nowhere)
 	require.Zero(t, b.Take("a.test", nowhere, false).RetryAt)
 
@@ -168,4 +167,31 @@ func TestMemoryOfCrowdedHosts(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/hosts, uint64(5000), "bytes for each host")
 	require.Zero(t, testing.AllocsPerRun(100, func() { b.IsCrowded("http://h1.test/") }))
+}
+
+// TestAwaits: a crawl waits for pages that can be visited, and for no others.
+func TestAwaits(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	b := NewHostTable(time.Second, time.Minute, 2, 100)
+	b.Wait = time.Minute
+	b.Advance(now, now)
+	var visited State
+	visited.Failures = 1
+	postponed := State{Failures: 1, Postponed: true}
+	require.False(t, b.Awaits(now))
+	b.Await("a.test", visited)
+	require.False(t, b.Awaits(now), "its next visit is for a later day")
+	b.Found(Item{URL: "http://a.test/"}, true)
+	require.True(t, b.Awaits(now))
+	b.Visited("a.test", 0, now.Add(time.Hour))
+	require.False(t, b.Awaits(now), "the host pauses for longer than the crawl waits")
+	require.True(t, b.Awaits(now.Add(59*time.Minute)))
+	b.Visited("a.test", 0, now)
+	b.Arrived("a.test", State{})
+	require.False(t, b.Awaits(now))
+
+	b.Await("b.test", postponed)
+	require.True(t, b.Awaits(now), "a revisit that was due")
+	b.Arrived("b.test", postponed)
+	require.False(t, b.Awaits(now))
 }

@@ -103,7 +103,19 @@ func (o PagesOptions) withDefaults() PagesOptions {
 }
 
 func (o PagesOptions) store() satstore.Options {
-	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2}
+	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2, Merge: mergeVisit}
+}
+
+// mergeVisit applies an early visit to a record. Only the record tells whether the page is
+// postponed: that may have happened during the visit.
+func mergeVisit(url string, data, visit []byte) []byte {
+	_, before, err := ReadRecord(url, data)
+	it, state, e := ReadRecord(url, visit)
+	if err != nil || e != nil || state.Postponed == before.Postponed {
+		return visit
+	}
+	state.Postponed = before.Postponed
+	return AppendRecord(nil, it, state)
 }
 
 // Discover records a link to an item. If its URL is new, it is due at its Turn, at the earliest from
@@ -242,28 +254,23 @@ func (p *Pages) put(v *Visit, data []byte) error {
 // Early returns the item of a page that was visited and is not due before a time, for an early
 // visit after a hint. It takes a random read.
 func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
-	known, err := p.Find(url)
-	if errors.Is(err, satstore.ErrUnknown) {
-		return Item{}, false, nil
-	}
-	s := known.State
-	if err != nil || !s.Visited() || s.Failures > 0 || s.Due <= due.Unix() {
-		return Item{}, false, err
-	}
-	it = known.Item
-	it.Visit = &Visit{State: s, Before: s.History.Last(), item: it}
-	return it, true, nil
+	it, ok, err = p.before(url, due)
+	return it, ok && it.Visit.State.Failures == 0, err
 }
 
-// Failing returns the item of a page whose last visits failed, and that is not due before a time,
-// for an early visit.
+// Failing is Early for a page whose last visits failed.
 func (p *Pages) Failing(url string, due time.Time) (it Item, ok bool, err error) {
+	it, ok, err = p.before(url, due)
+	return it, ok && it.Visit.State.Failures > 0, err
+}
+
+func (p *Pages) before(url string, due time.Time) (it Item, ok bool, err error) {
 	known, err := p.Find(url)
 	if errors.Is(err, satstore.ErrUnknown) {
 		return Item{}, false, nil
 	}
 	s := known.State
-	if err != nil || s.Failures == 0 || s.Due <= due.Unix() {
+	if err != nil || !s.Visited() || s.Due <= due.Unix() {
 		return Item{}, false, err
 	}
 	it = known.Item
@@ -274,13 +281,6 @@ func (p *Pages) Failing(url string, due time.Time) (it Item, ok bool, err error)
 // Ahead reports whether the store has reached a slot in the future because the clock was wrong.
 // Returned pages would be due no earlier. RewritePages repairs that.
 func (p *Pages) Ahead(now time.Time) bool { return p.store.Now().Add(-p.unit).After(now) }
-
-// Passed reports whether all pages that were given back in time and are due by then have been handed
-// out. If there is none, that is so before then.
-func (p *Pages) Passed(t time.Time) bool {
-	t = t.Add(p.unit)
-	return !p.store.Now().Before(t) || p.store.Upcoming(t)[0] == 0 && p.Discovered() == 0
-}
 
 // Now returns the slot up to which pages have been handed out.
 func (p *Pages) Now() time.Time { return p.store.Now() }

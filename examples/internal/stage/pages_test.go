@@ -312,3 +312,21 @@ func TestFailedPrepare(t *testing.T) {
 	defer p.Close()
 	require.Len(t, due(t, p, 0), 1, "the visit is repeated")
 }
+
+// TestAnEarlyVisitDoesNotPostpone: whether a page is postponed is not known to a visit that was in
+// flight before it was.
+func TestAnEarlyVisitDoesNotPostpone(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	it := Item{URL: "http://a.test/"}
+	var visited State
+	visited.History = visited.History.Observe(revisit.Visit{At: now, Changed: true})
+	for _, postponed := range []bool{false, true} {
+		record, visit := visited, visited
+		record.Postponed, visit.Postponed, visit.Due = postponed, !postponed, 7
+		merged := mergeVisit(it.URL, AppendRecord(nil, it, record), AppendRecord(nil, it, visit))
+		_, state, err := ReadRecord(it.URL, merged)
+		require.NoError(t, err)
+		visit.Postponed = postponed
+		require.Equal(t, visit, state)
+	}
+}

@@ -151,12 +151,13 @@ func (p *Politeness) Pace(host string, took time.Duration) time.Duration {
 
 // Outcome starts the delays at the first byte of the response: by then the server has seen the
 // request, so no two requests can arrive closer than the delay. They start earlier if the time that
-// a request takes to arrive is known.
-func (p *Politeness) Outcome(resp *fetch.Response) scheduler.Outcome {
+// a request takes to arrive is known. After the answer of a bot wall the host gets a back-off: more
+// requests make a wall higher.
+func (p *Politeness) Outcome(resp *fetch.Response, walled bool) scheduler.Outcome {
 	p.ports.Answered(resp.URL)
 	o := scheduler.Outcome{
 		Start: resp.FirstByte, Took: resp.Wait(), Status: resp.Status,
-		Failed: Wall(resp) != "", // the host gets a back-off: more requests make a wall higher
+		Failed: walled,
 	}
 	if p.Overrides.Of(weburl.Host(resp.URL)).Concurrency > 1 {
 		o.Took = 0 // other requests do not wait for its slow pages
@@ -239,12 +240,13 @@ func (p *Politeness) Append(dst []byte) ([]byte, error) {
 // before the damage. In any case, even without a state, hosts count as just visited: the visits
 // before a crash are not recorded.
 func (p *Politeness) Restore(state []byte) error {
-	if err := p.Queue.Restore(scheduler.Entry{}, time.Now()); err != nil {
+	now := time.Now() // one for all, as each new time costs a look at all hosts
+	if err := p.Queue.Restore(scheduler.Entry{}, now); err != nil {
 		return err
 	}
 	for entry, err := range Entries[scheduler.Entry](state) {
 		if err == nil {
-			err = p.Queue.Restore(entry, time.Now())
+			err = p.Queue.Restore(entry, now)
 		}
 		if err != nil {
 			return err

@@ -29,10 +29,10 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 			want    time.Duration
 		}{
 			{"a response to the first attempt", func(url string) scheduler.Outcome {
-				return p.Outcome(&fetch.Response{URL: url, Attempts: 1, FirstByte: time.Now()})
+				return p.Outcome(&fetch.Response{URL: url, Attempts: 1, FirstByte: time.Now()}, false)
 			}, "a.test", 5 * time.Second},
 			{"a response to the third attempt", func(url string) scheduler.Outcome {
-				return p.Outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()})
+				return p.Outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()}, false)
 			}, "b.test", 15 * time.Second},
 			{"no response to three", func(url string) scheduler.Outcome {
 				return p.Sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
@@ -41,7 +41,7 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 				return p.Sent(&fetch.Error{Kind: fetch.TooManyAttempts, URL: url, Attempts: 3})
 			}, "slow.test", 3 * time.Minute},
 			{"a delay by the operator", func(url string) scheduler.Outcome {
-				return p.Outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()})
+				return p.Outcome(&fetch.Response{URL: url, Attempts: 3, FirstByte: time.Now()}, false)
 			}, "override.test", 6 * time.Minute},
 		} {
 			for range 2 {
@@ -66,7 +66,7 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 func TestAResponseMayOvertakeItsRequest(t *testing.T) {
 	p := NewPoliteness(PolitenessOptions{Arrival: time.Second})
 	now := time.Now()
-	o := p.Outcome(&fetch.Response{URL: "http://a.test/", FirstByte: now, Attempts: 1})
+	o := p.Outcome(&fetch.Response{URL: "http://a.test/", FirstByte: now, Attempts: 1}, false)
 	require.Zero(t, o.Took)
 	require.Equal(t, now, o.Start)
 }

@@ -77,8 +77,11 @@ func (r *Revisits) Next(it Item, fate Fate) time.Time {
 	if fresh := time.Unix(s.Fresh, 0); fate.Retry() == 0 && fresh.After(next) {
 		next = fresh // by the page's Cache-Control
 	}
+	if due := time.Unix(s.Due, 0); it.Visit.Early() && due.After(next) {
+		next = due // the store does not hand it out before
+	}
 	s.Due, s.LeftOut = next.Unix(), fate == Unwanted || fate == HostFull
-	if s.Failures > 0 && !s.LeftOut {
+	if s.Retries() {
 		r.Retries.Expect(s.Due)
 	}
 	if fate.Retry() == 0 {

@@ -32,12 +32,19 @@ type State struct {
 	// unknown.
 	Fresh int64
 
-	LeftOut bool // filters or limits of the operator exclude it
-	Relink  bool // its links must be checked again: the filters were widened
+	LeftOut   bool // filters or limits of the operator exclude it
+	Relink    bool // its links must be checked again: the filters were widened
+	Postponed bool // a visit after others, or a retry, was due, but there was no room for it
 }
 
 // Visited reports whether the page was ever requested.
 func (s State) Visited() bool { return !s.History.Last().IsZero() || s.Failures > 0 }
+
+// Waits reports whether a crawl does not end before the next visit, whenever it is due.
+func (s State) Waits() bool { return s.Postponed || !s.Visited() }
+
+// Retries reports whether the next visit is a retry.
+func (s State) Retries() bool { return s.Failures > 0 && !s.LeftOut }
 
 // maxValidator bounds the size of stored validators. Longer ones are rare, and only cost a full
 // response.
@@ -54,10 +61,11 @@ const (
 	wasVisited = 0x04
 	hasText    = 0x08
 
-	isLeftOut = 0x01
-	hasRelink = 0x02
-	hasFresh  = 0x04
-	isStrange = 0x08
+	isLeftOut   = 0x01
+	hasRelink   = 0x02
+	hasFresh    = 0x04
+	isStrange   = 0x08
+	isPostponed = 0x10
 )
 
 // ErrRecord is returned for bytes that are not a record of a page.
@@ -117,6 +125,9 @@ func appendFlags(b []byte, flags byte, it Item, s State) []byte {
 	if s.Relink {
 		more |= hasRelink
 	}
+	if s.Postponed {
+		more |= isPostponed
+	}
 	if s.Fresh != 0 {
 		more |= hasFresh
 	}
@@ -148,7 +159,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	}
 	if form == longForm {
 		more = r.bytes(1)[0]
-		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange) != 0
+		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange|isPostponed) != 0
 	}
 	it.URL = url
 	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
@@ -174,7 +185,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
 	}
 	s.LeftOut, s.Relink = more&isLeftOut != 0, more&hasRelink != 0
-	it.Strange = more&isStrange != 0
+	s.Postponed, it.Strange = more&isPostponed != 0, more&isStrange != 0
 	if r.bad || len(r.b) > 0 {
 		return Item{}, State{}, ErrRecord
 	}

@@ -1,7 +1,10 @@
 // Package linklist turns the links found on a page into the links that count for a ranking.
 package linklist
 
-import "math/bits"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
 // A Cleaner removes from a page's links those that do not count: links to the page itself, repeated
 // links, and ids from Limit on. The zero Cleaner is not usable: Limit must be set. It is not safe
@@ -79,6 +82,7 @@ func (c *Cleaner) Bytes() int { return (cap(c.buffer)+cap(c.own))*4 + cap(c.siev
 type sieve struct {
 	slots []uint64 // a round and an id; slots of other rounds are free
 	round uint64   // in the upper half
+	key   uint64   // of the hash: a page must not be able to choose ids that collide
 	shift uint8    // from a hash to a slot
 }
 
@@ -93,17 +97,20 @@ func (s *sieve) start(n int) {
 		width--
 	}
 	width = min(max(width, 6), 31)
-	s.shift = uint8(32 - width)
+	s.shift = uint8(64 - width)
 	s.round += 1 << 32
 	if len(s.slots) < 1<<width || s.round == 0 {
 		s.slots, s.round = make([]uint64, max(1<<width, len(s.slots))), 1<<32
+		s.key = rand.Uint64() | 1
 	}
 }
 
 // add reports whether id is new.
 func (s *sieve) add(id uint32) bool {
-	mask := uint32(1)<<(32-s.shift) - 1
-	for at := id * 0x9e3779b1 >> s.shift; ; at = (at + 1) & mask {
+	mask := uint64(1)<<(64-s.shift) - 1
+	hash := uint64(id) * s.key
+	hash = (hash ^ hash>>32) * s.key
+	for at := hash >> s.shift; ; at = (at + 1) & mask {
 		switch slot := &s.slots[at]; {
 		case *slot>>32 != s.round>>32:
 			*slot = s.round | uint64(id)

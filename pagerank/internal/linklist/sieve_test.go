@@ -58,3 +58,24 @@ func TestSieveStaysSmall(t *testing.T) {
 	require.True(t, s.add(1<<32-1))
 	require.False(t, s.add(1<<32-1))
 }
+
+// TestChosenIdsDoNotPileUp has a page with links to ids that a hash by the golden ratio alone would put side by side.
+func TestChosenIdsDoNotPileUp(t *testing.T) {
+	const n = 10_000
+	var s sieve
+	s.start(n)
+	for id, left := uint32(0), n; left > 0; id++ {
+		if id*0x9e3779b1 < 1<<32/20 {
+			require.True(t, s.add(id))
+			left--
+		}
+	}
+	longest, run := 0, 0
+	for _, slot := range s.slots {
+		if run++; slot == 0 {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	require.Less(t, longest, 500, "slots in use in a row")
+}

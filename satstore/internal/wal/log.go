@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -28,12 +29,14 @@ type Log struct {
 	lock    sync.Locker // guards the halves, the coder and the lengths
 
 	broken error // of the first sync that failed: those after it would prove nothing
+	closed bool  // guarded by io
 
 	files     []*File // the last one is active; the others stay until Release
 	unwritten []byte  // changes of the inactive half, to be written next
 	to        *File   // the file to write them to
 	group     []byte  // memory for a group
 
+	behind bool // unwritten did not fit in its half, so a kill loses it, and with it what follows
 	halves [2]half
 	active int
 	coder  coder
@@ -82,7 +85,7 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 			h.changes, l.coder = h.changes[:kept], was
 			return false, err
 		}
-		survives = true
+		survives = !l.behind
 	}
 	// Only the first change of a group wakes Commit. Those that follow before the sync share it.
 	if kept == 0 {
@@ -98,6 +101,9 @@ func (l *Log) Append(changes ...*Change) (survives bool, err error) {
 func (l *Log) Flush() error {
 	l.io.Lock()
 	defer l.io.Unlock()
+	if l.closed {
+		return fs.ErrClosed
+	}
 	return l.flush()
 }
 
@@ -109,12 +115,14 @@ func (l *Log) flush() error {
 	}
 	to := l.files[len(l.files)-1]
 	l.lock.Lock()
-	changes := l.halves[l.active].changes
+	h := l.halves[l.active]
+	changes := h.changes
 	if len(changes) == 0 {
 		l.lock.Unlock()
 		return nil
 	}
 	err := l.swap(to.number, to.end+groupHeader+int64(len(changes)))
+	l.behind = err == nil && len(changes) > h.room
 	l.lock.Unlock()
 	if err != nil {
 		return err
@@ -158,8 +166,12 @@ func (l *Log) write() error {
 	if f == l.files[len(l.files)-1] {
 		l.latest = f.end
 	}
+	l.behind = false
 	l.lock.Unlock()
 	l.unwritten, l.to = nil, nil
+	if len(l.group) > groupHeader+l.halves[0].room {
+		l.group = nil // there may never be such a large one again
+	}
 	return nil
 }
 
@@ -304,10 +316,14 @@ func (l *Log) Size() (all, newest int64) {
 	return l.length, l.latest + int64(len(l.halves[l.active].changes))
 }
 
-// Close closes the files. It must be the last call, and Commit must have returned.
+// Close closes the files, after the Sync and the Flush that run. Those that wait get an error. Nothing
+// else may be called during or after it, and Commit must have returned.
 func (l *Log) Close() (err error) {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	l.io.Lock()
 	defer l.io.Unlock()
+	l.closed = true
 	for _, f := range l.files {
 		err = errors.Join(err, f.Close())
 	}

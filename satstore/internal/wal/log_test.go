@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -445,5 +446,105 @@ func BenchmarkAppend(b *testing.B) {
 		if _, err := l.Append(h); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestClosed: a Sync or a Flush that waits while the log is closed writes neither to its files nor to
+// unmapped memory.
+func TestClosed(t *testing.T) {
+	for range 10 {
+		l := mustCreate(t, vfs.OS(t.TempDir()), 2<<10)
+		mustAppend(t, l, "a")
+		var waiting sync.WaitGroup
+		for range 3 {
+			waiting.Go(func() { _ = l.Sync() })
+			waiting.Go(func() { _ = l.Flush() })
+		}
+		mustAppend(t, l, "b")
+		require.NoError(t, l.Close())
+		require.ErrorIs(t, l.Sync(), fs.ErrClosed)
+		waiting.Wait()
+	}
+}
+
+// A writingFS calls a function before each write to a log.
+type writingFS struct {
+	*vfs.Mem
+	writes func()
+}
+
+type writingFile struct {
+	vfs.File
+	fs *writingFS
+}
+
+func (f *writingFS) Create(name string) (vfs.File, error) {
+	file, err := f.Mem.Create(name)
+	return writingFile{file, f}, err
+}
+
+func (f writingFile) WriteAt(b []byte, at int64) (int, error) {
+	if f.fs.writes != nil {
+		f.fs.writes()
+	}
+	return f.File.WriteAt(b, at)
+}
+
+// TestChangeBehindALargeGroup: a group that does not fit in the pending file is lost if the process
+// ends while it is being written, and with it the changes that follow. So these do not survive yet.
+func TestChangeBehindALargeGroup(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		fs := &writingFS{Mem: vfs.NewMem()}
+		l := mustCreate(t, fs, 2<<10)
+		mustAppend(t, l, "before")
+		survives, err := l.Append(added(strings.Repeat("x", 10_000)))
+		require.NoError(t, err)
+		require.False(t, survives)
+		appended := 0
+		fs.writes = func() {
+			survives, err := l.Append(added(fmt.Sprint("after ", appended)))
+			require.NoError(t, err)
+			require.False(t, survives)
+			appended++
+			ids, _ := replayed(t, fs.Clone(), 1)
+			require.Equal(t, []string{"before"}, ids)
+		}
+		if full {
+			fs.SetSpace(fs.Used() + 5000)
+			require.ErrorIs(t, l.Flush(), syscall.ENOSPC)
+			require.ErrorIs(t, l.Flush(), syscall.ENOSPC)
+			require.Equal(t, 2, appended)
+			fs.SetSpace(-1)
+		}
+		// Once it is written, they survive.
+		fs.writes = nil
+		require.NoError(t, l.Flush())
+		mustAppend(t, l, "last")
+		ids, _ := replayed(t, fs.Clone(), 1)
+		require.Len(t, ids, 3+appended)
+		require.NoError(t, l.Flush())
+		for _, h := range l.halves { // nor is its memory kept
+			require.LessOrEqual(t, cap(h.changes), h.room)
+		}
+		require.LessOrEqual(t, cap(l.group), 5000)
+		require.NoError(t, l.Close())
+	}
+}
+
+// TestGroupBehindAnUnsyncedLog: the offset up to which a group says that its log was synced is 0 while
+// an older log is not, as a crash may have lost the end of that.
+func TestGroupBehindAnUnsyncedLog(t *testing.T) {
+	fs := vfs.NewMem()
+	l := mustCreate(t, fs, 2<<10)
+	next, err := Create(fs, 2, 0)
+	require.NoError(t, err)
+	require.NoError(t, fs.Sync())
+	mustAppend(t, l, "old")
+	require.NoError(t, l.Rotate(next, func() {}))
+	mustAppend(t, l, "new")
+	require.NoError(t, l.Flush())
+	for seed := range uint64(50) {
+		ids, _ := replayed(t, fs.Crash(rand.New(rand.NewPCG(seed, 1))), 1) // no damage
+		require.Subset(t, []string{"old", "new"}, ids)
 	}
 }

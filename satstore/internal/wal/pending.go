@@ -52,7 +52,10 @@ func (h *half) begin(number uint64, end int64) error {
 	copy(head[:], pendingMagic)
 	binary.LittleEndian.PutUint64(head[8:], number)
 	binary.LittleEndian.PutUint64(head[16:], uint64(end))
-	h.changes, h.published, h.sum = h.changes[:0], 0, disk.Sum(head[8:])
+	if h.changes = h.changes[:0]; cap(h.changes) > h.room {
+		h.changes = make([]byte, 0, h.room) // there may never be so many again
+	}
+	h.published, h.sum = 0, disk.Sum(head[8:])
 	if h.file == nil {
 		return nil
 	}

@@ -1,0 +1,69 @@
+package robots
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/spinneret-go/spinneret/internal/httpctx"
+)
+
+// A limited context ends when a request has taken too long, without the time for which a layer below
+// keeps it waiting. It has no deadline, as that would include the wait: the layer would refuse at once
+// what is to wait for longer.
+type limited struct {
+	context.Context // of the caller
+	done            chan struct{}
+	end             func(error)
+	err             error // once done is closed
+	pause           func() (resume func())
+}
+
+// limit returns such a context. No time means no limit. stop must be called when the request is over.
+func limit(ctx context.Context, most time.Duration) (c *limited, stop func()) {
+	c = &limited{Context: ctx, done: make(chan struct{})}
+	var once sync.Once
+	c.end = func(err error) {
+		once.Do(func() {
+			c.err = err
+			close(c.done)
+		})
+	}
+	if err := ctx.Err(); err != nil {
+		c.end(err) // at once
+	}
+	unbind := context.AfterFunc(ctx, func() { c.end(ctx.Err()) })
+	stop = func() {
+		unbind()
+		c.end(context.Canceled)
+	}
+	if most > 0 {
+		timer := time.AfterFunc(most, func() { c.end(context.DeadlineExceeded) })
+		c.pause = func() func() {
+			timer.Stop()
+			return func() { timer.Reset(most) }
+		}
+	}
+	return c, stop
+}
+
+// Done implements context.Context.
+func (c *limited) Done() <-chan struct{} { return c.done }
+
+// Err implements context.Context.
+func (c *limited) Err() error {
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		return nil
+	}
+}
+
+// Value implements context.Context.
+func (c *limited) Value(key any) any {
+	if key == (httpctx.Pause{}) && c.pause != nil {
+		return c.pause
+	}
+	return c.Context.Value(key)
+}
