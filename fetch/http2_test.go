@@ -19,7 +19,6 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/memnet"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/http2"
 )
 
 // inMemory2 returns a client whose https://example.com/ is served by handler over HTTP/2 in this
@@ -254,26 +253,25 @@ func TestStreamsThatEndEarly(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	config := &tls.Config{Certificates: srv.TLS.Certificates, NextProtos: []string{"h2"}}
 	srv.Close()
-	for code, goAway := range map[http2.ErrCode]bool{
-		http2.ErrCodeInternal: false, http2.ErrCodeCancel: false, http2.ErrCodeNo: false, http2.ErrCodeEnhanceYourCalm: false,
-		http2.ErrCodeHTTP11Required: false, http2.ErrCodeConnect: true, http2.ErrCodeSettingsTimeout: true,
+	const preface, settings, headers = 24, "\x00\x00\x00\x04\x00\x00\x00\x00\x00", 1
+	const reset, goAway = "\x00\x00\x04\x03\x00\x00\x00\x00\x01", "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x01"
+	for name, frame := range map[string]string{
+		"NO_ERROR": reset + "\x00\x00\x00\x00", "INTERNAL_ERROR": reset + "\x00\x00\x00\x02", "CANCEL": reset + "\x00\x00\x00\x08",
+		"ENHANCE_YOUR_CALM": reset + "\x00\x00\x00\x0b", "HTTP_1_1_REQUIRED": reset + "\x00\x00\x00\x0d",
+		"GOAWAY": goAway + "\x00\x00\x00\x00", "GOAWAY with INTERNAL_ERROR": goAway + "\x00\x00\x00\x02",
 	} {
 		l, err := tls.Listen("tcp", "127.0.0.1:0", config)
 		require.NoError(t, err)
 		done := accept(l, func(s *session) {
-			_, _ = io.CopyN(io.Discard, s.br, int64(len(http2.ClientPreface)))
-			framer := http2.NewFramer(s, s.br)
-			_ = framer.WriteSettings()
-			for {
-				switch frame, err := framer.ReadFrame(); frame := frame.(type) {
-				case *http2.HeadersFrame:
-					if goAway {
-						_ = framer.WriteGoAway(frame.StreamID, code, nil)
-						return
-					}
-					_ = framer.WriteRSTStream(frame.StreamID, code)
-				default:
-					if err != nil {
+			_, _ = s.br.Discard(preface)
+			s.say(settings)
+			for head := make([]byte, 9); ; {
+				if _, err := io.ReadFull(s.br, head); err != nil {
+					return
+				}
+				_, _ = s.br.Discard(int(head[1])<<8 | int(head[2]))
+				if head[3] == headers {
+					if s.say(frame); strings.HasPrefix(frame, goAway) {
 						return
 					}
 				}
@@ -281,7 +279,7 @@ func TestStreamsThatEndEarly(t *testing.T) {
 		})
 		c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
 		failure := fails(t, c, "https://"+l.Addr().String()+"/")
-		require.Equal(t, fetch.Disconnected, failure.Kind, "%v: %v", code, failure)
+		require.Equal(t, fetch.Disconnected, failure.Kind, "%s: %v", name, failure)
 		require.True(t, failure.Temporary())
 		c.CloseIdleConnections()
 		l.Close()
