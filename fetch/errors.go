@@ -32,13 +32,15 @@ const (
 	Resolve        // the name has no address, or the look-up failed
 	ResolveTimeout // the look-up took too long
 	Blocked        // Reach allows none of the host's addresses, or the port is bad
-	Proxy          // the proxy is unreachable or refuses; not the server's doing
+	// The proxy is unreachable or refuses, which is not the server's doing. But to a plain http URL the
+	// server behind the proxy can answer 407, too.
+	Proxy
 	Connect        // refused, unreachable and similar
 	ConnectTimeout // no connection in time
 	TLS            // the handshake failed, for its certificate or otherwise
 	TLSTimeout     // the handshake took too long
 	HeadTimeout    // the head of the response was not complete in time
-	Disconnected   // the connection ended before the head was complete
+	Disconnected   // the connection, or its stream of HTTP/2, ended before the head was complete
 	Protocol       // the response is not HTTP
 	HeaderTooLarge // the head exceeds MaxHeader or MaxFields
 	// The server rejected three attempts in a row, each time in a way that asks for another one.
@@ -234,10 +236,20 @@ func disconnected(err error) bool {
 	if neterr.Reset(err) {
 		return true
 	}
-	// Neither of the two is exported by net/http.
+	// None of these is exported by net/http. The last is about one stream of HTTP/2.
 	text := err.Error()
 	return strings.Contains(text, "server closed idle connection") ||
-		strings.Contains(text, "http2: client connection lost")
+		strings.Contains(text, "http2: client connection lost") ||
+		strings.Contains(text, "http2: client conn could not be established") ||
+		strings.Contains(text, "http2: server sent GOAWAY") ||
+		strings.HasPrefix(text, "stream error: ") && strings.HasSuffix(text, "; received from peer")
+}
+
+// alerted reports whether err is an alert of TLS. A server that wants a certificate sends it after
+// the handshake (RFC 8446, 4.4.2.4).
+func alerted(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error"
 }
 
 // timedOut reports whether err says that a time limit was reached, whoever set it.

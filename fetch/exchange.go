@@ -265,6 +265,8 @@ func (x *exchange) classify(err error, o *Options) *Error {
 		return &Error{Kind: HeaderTooLarge, Addr: x.addr, Err: err}
 	case disconnected(err), x.heads != nil && x.heads.BrokeOff():
 		return &Error{Kind: Disconnected, Addr: x.addr, Err: err}
+	case alerted(err):
+		return &Error{Kind: TLS, Addr: x.addr, Err: err}
 	case x.attempts == 0: // Options.Wrap or the transport would not send it
 		return &Error{Kind: BadURL, Err: err}
 	}

@@ -246,3 +246,64 @@ func TestSmallFrames(t *testing.T) {
 		require.Len(t, r.Body, 20_000)
 	}
 }
+
+// A stream or a connection of HTTP/2 that ends before the answer is no more lasting a fault than a
+// connection of HTTP/1 that does.
+func TestStreamsThatEndEarly(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	config := &tls.Config{Certificates: srv.TLS.Certificates, NextProtos: []string{"h2"}}
+	srv.Close()
+	const preface, settings, headers = 24, "\x00\x00\x00\x04\x00\x00\x00\x00\x00", 1
+	const reset, goAway = "\x00\x00\x04\x03\x00\x00\x00\x00\x01", "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x01"
+	for name, frame := range map[string]string{
+		"NO_ERROR": reset + "\x00\x00\x00\x00", "INTERNAL_ERROR": reset + "\x00\x00\x00\x02", "CANCEL": reset + "\x00\x00\x00\x08",
+		"ENHANCE_YOUR_CALM": reset + "\x00\x00\x00\x0b", "HTTP_1_1_REQUIRED": reset + "\x00\x00\x00\x0d",
+		"GOAWAY": goAway + "\x00\x00\x00\x00", "GOAWAY with INTERNAL_ERROR": goAway + "\x00\x00\x00\x02",
+	} {
+		l, err := tls.Listen("tcp", "127.0.0.1:0", config)
+		require.NoError(t, err)
+		done := accept(l, func(s *session) {
+			_, _ = s.br.Discard(preface)
+			s.say(settings)
+			for head := make([]byte, 9); ; {
+				if _, err := io.ReadFull(s.br, head); err != nil {
+					return
+				}
+				_, _ = s.br.Discard(int(head[1])<<8 | int(head[2]))
+				if head[3] == headers {
+					if s.say(frame); strings.HasPrefix(frame, goAway) {
+						return
+					}
+				}
+			}
+		})
+		c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
+		failure := fails(t, c, "https://"+l.Addr().String()+"/")
+		require.Equal(t, fetch.Disconnected, failure.Kind, "%s: %v", name, failure)
+		require.True(t, failure.Temporary())
+		c.CloseIdleConnections()
+		l.Close()
+		done()
+	}
+}
+
+// That the server wants a certificate is known after the handshake of TLS 1.3, and is not an answer.
+func TestCertificateRequired(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		for _, http2 := range []bool{false, true} {
+			srv := httptest.NewUnstartedServer(nil)
+			srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+			srv.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: version, MaxVersion: version}
+			srv.EnableHTTP2 = http2
+			srv.StartTLS()
+			c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
+			failure := fails(t, c, srv.URL)
+			srv.Close()
+			if http2 && version == tls.VersionTLS13 && failure.Kind == fetch.Disconnected {
+				continue // net/http keeps the alert to itself if it comes before the request is sent
+			}
+			require.Equal(t, fetch.TLS, failure.Kind, "%x: %v", version, failure)
+			require.False(t, failure.Temporary())
+		}
+	}
+}
