@@ -291,46 +291,6 @@ func (b *HostTable) Recall(host string, fetched bool, interval time.Duration, re
 	e.until = max(e.until, retryAt*1000)
 }
 
-// Await counts a page of a host in the store, if it waits.
-func (b *HostTable) Await(host string, s State) { b.await(host, s, 1) }
-
-// Arrived says that a page was handed out in the state that was passed to Await.
-func (b *HostTable) Arrived(host string, s State) { b.await(host, s, -1) }
-
-func (b *HostTable) await(host string, s State, pages int32) {
-	if !s.Waits() {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e := b.entry(host); s.Postponed {
-		e.postponed += pages
-	} else {
-		e.unvisited += pages
-	}
-}
-
-// Awaits reports whether a page waits whose host can be visited within Wait. Pages of a full host
-// count: each gets its fate. Such hosts are common, so a walk over all of them is rare.
-func (b *HostTable) Awaits(now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	soon := now.Add(b.Wait).UnixMilli()
-	worth := func(e *hostEntry) bool {
-		return e.blocked <= soon && (e.postponed > 0 || e.unvisited > 0)
-	}
-	if b.awaited != nil && worth(b.awaited) {
-		return true
-	}
-	for _, e := range b.hosts {
-		if worth(e) {
-			b.awaited = e
-			return true
-		}
-	}
-	return false
-}
-
 // An admission is the result of Take for a page that is due.
 type admission struct {
 	Full    bool  // the host has as many pages as it may have; it is in flight all the same
@@ -346,8 +306,8 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool) admission {
 	defer b.mu.Unlock()
 	e := b.entry(host)
 	if first && b.limit > 0 {
-		switch {
-		case b.full(e):
+		switch fetched := int(e.taken - e.first); {
+		case fetched >= b.limit || fetched+int(e.missed) >= triesShare*b.limit:
 			b.enter(host, e, addr)
 			return admission{Full: true}
 		case int(e.taken) >= b.limit: // of those in flight, some may turn out to be no pages
@@ -370,12 +330,6 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool) admission {
 	}
 	b.enter(host, e, addr)
 	return admission{}
-}
-
-// full reports whether a host has as many pages as it may have. It requires that b.mu is held.
-func (b *HostTable) full(e *hostEntry) bool {
-	fetched := int(e.taken - e.first)
-	return b.limit > 0 && (fetched >= b.limit || fetched+int(e.missed) >= triesShare*b.limit)
 }
 
 // Visited records how long a host takes for a visit and the delay after it, or if until is later
