@@ -109,9 +109,9 @@ func TestFailuresAreCachedBriefly(t *testing.T) {
 // got an answer.
 func TestAFailureNobodyWaitsForIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int32
 		r := resolve.New(resolve.Options{Lookup: func(context.Context, string) ([]netip.Addr, time.Duration, error) {
-			if calls++; calls == 1 {
+			if calls.Add(1) == 1 {
 				time.Sleep(time.Minute)
 				return nil, 0, resolve.ErrServerFailure
 			}
@@ -126,7 +126,7 @@ func TestAFailureNobodyWaitsForIsForgotten(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, err = r.Addr(t.Context(), "a.test")
 		require.NoError(t, err)
-		require.Equal(t, 2, calls)
+		require.EqualValues(t, 2, calls.Load())
 	})
 }
 
