@@ -102,6 +102,7 @@ func Subcommands() map[string]subcommand {
 	var s scanning
 	var v serving
 	var m importing
+	var e erasing
 	return map[string]subcommand{
 		"help": {summary: "explain all flags", beside: true, run: func(_ context.Context, in call) error {
 			Help(in.out)
@@ -115,6 +116,10 @@ func Subcommands() map[string]subcommand {
 		"repair": {summary: "repair what check found, as far as possible", run: repair},
 		"explain": {
 			summary: "print what is known about URLs", args: "URL ...", run: explain,
+		},
+		"erase": {
+			summary: "erase pages from all files, and keep crawls from fetching them again; a HOST includes all hosts under it",
+			args:    "URL|PREFIX*|HOST ...", flags: e.flags, run: e.run,
 		},
 		"export": {
 			summary: "write a CDXJ index for pywb, or a WACZ file for ReplayWeb.page", args: "cdxj|wacz FILE", run: exportTo,
@@ -194,7 +199,7 @@ func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err 
 	if s.beside {
 		return s.run(ctx, in)
 	}
-	if name == "repair" || name == "import" {
+	if name == "repair" || name == "import" || name == "erase" {
 		d, err := existingDirectory(in.dir, name)
 		if err != nil {
 			return err
@@ -226,6 +231,11 @@ var errNoArchive = errors.New("no archive here")
 
 // withArchive opens the archive in a directory for reading, also while a crawl writes it.
 func withArchive(dir string, use func(a *archive.Archive) error) error {
+	return openArchive(dir, archive.Options{ReadOnly: true}, use)
+}
+
+// openArchive opens the archive in a directory, if there is one, for use.
+func openArchive(dir string, o archive.Options, use func(a *archive.Archive) error) error {
 	found := 0
 	for _, pattern := range []string{"*.warc*", "index*"} { // an index shows which files are lost
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -237,7 +247,7 @@ func withArchive(dir string, use func(a *archive.Archive) error) error {
 	if found == 0 {
 		return fmt.Errorf("%s: %w%s", dir, errNoArchive, otherCrawl(dir))
 	}
-	a, err := archive.Open(dir, archive.Options{ReadOnly: true})
+	a, err := archive.Open(dir, o)
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,7 @@ type Config struct {
 	LogFile     string // "" is none
 	DenyFile    string // "" is none
 	denyLines   []string
+	erasedLines []string
 	SeedFile    string // "" is none
 	DryRun      bool
 	Memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
@@ -269,12 +270,7 @@ func (c *Config) ReadDeny() error {
 		if err := c.Filter.Deny.Reload(bytes.NewReader(text), c.DenyFile); err != nil {
 			return err
 		}
-		c.denyLines = nil
-		for line := range strings.Lines(string(text)) {
-			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-				c.denyLines = append(c.denyLines, line)
-			}
-		}
+		c.denyLines = ruleLines(text)
 		return nil
 	})
 }

@@ -67,15 +67,23 @@ func OpenDirectory(path, command string) (*Directory, error) {
 	return d, nil
 }
 
-// Claim opens the directory of a crawl, and forgets its pages if the configuration says so.
+// Claim opens the directory of a crawl, forgets its pages if the configuration says so, and reads
+// what was erased there.
 func (c *Config) Claim() (*Directory, error) {
 	d, err := OpenDirectory(c.Out, "crawl")
-	if err == nil && c.Fresh {
-		if err = d.Forget(); err != nil {
-			err = errors.Join(err, d.Close())
-		}
+	if err != nil {
+		return nil, err
 	}
-	return d, err
+	if c.Fresh {
+		err = d.Forget()
+	}
+	if err == nil {
+		err = c.readErased()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
 }
 
 // existingDirectory opens a directory that a crawl has created.

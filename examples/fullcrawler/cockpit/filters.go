@@ -26,8 +26,9 @@ type Filters struct {
 	HostPages  int             `json:"hostPages"`
 	Include    []string        `json:"include,omitempty"`
 	Exclude    []string        `json:"exclude,omitempty"`
-	Deny       []string        `json:"deny,omitempty"`  // the lines of the list
-	Hosts      []string        `json:"hosts,omitempty"` // lines of the overrides
+	Deny       []string        `json:"deny,omitempty"`   // the lines of the list
+	Erased     []string        `json:"erased,omitempty"` // likewise
+	Hosts      []string        `json:"hosts,omitempty"`  // lines of the overrides
 	Resources  bool            `json:"resources,omitempty"`
 	Sitemaps   bool            `json:"sitemaps,omitempty"`
 	AnyAddress bool            `json:"anyAddress,omitempty"`
@@ -44,7 +45,7 @@ func (c *Config) Filters() Filters {
 	}
 	return Filters{
 		Scope: c.Reach, Depth: c.Filter.MaxDepth, HostPages: c.HostPages,
-		Include: text(c.Filter.Include), Exclude: text(c.Filter.Exclude), Deny: c.denyLines, Hosts: c.Overrides.Lines(),
+		Include: text(c.Filter.Include), Exclude: text(c.Filter.Exclude), Deny: c.denyLines, Erased: c.erasedLines, Hosts: c.Overrides.Lines(),
 		Resources: c.Resources, Sitemaps: c.Sitemaps, AnyAddress: c.Filter.Format.AnySuffix,
 		AsFound: c.AsFound,
 	}
@@ -70,7 +71,7 @@ func (f Filters) Wider(old Filters) bool {
 		!atMost(depth, before) || !atMost(f.HostPages, old.HostPages) ||
 		len(old.Include) > 0 && (len(f.Include) == 0 || lost(f.Include, old.Include)) ||
 		lost(old.Exclude, f.Exclude) ||
-		lost(old.Hosts, f.Hosts) ||
+		lost(old.Hosts, f.Hosts) || lost(old.Erased, f.Erased) ||
 		lost(rules(old.Deny), rules(f.Deny)) || lost(exceptions(f.Deny), exceptions(old.Deny)) ||
 		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress ||
 		f.AsFound && !old.AsFound

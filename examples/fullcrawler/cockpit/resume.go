@@ -76,20 +76,21 @@ func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 		return err
 	}
 	c.Pages = nil
-	change := func(s stage.State) (stage.State, bool) {
+	change := func(_ stage.Item, s *stage.State) stage.Rewrite {
 		if ahead {
-			s = broughtBack(s, now)
+			*s = broughtBack(*s, now)
 		}
 		switch {
 		case !wider:
-			return s, false
+			return stage.KeepDue
 		case s.LeftOut:
-			return stage.State{}, true
+			*s = stage.State{}
+			return stage.DueNow
 		case s.History.Last().IsZero():
-			return s, false
+			return stage.KeepDue
 		}
 		s.Relink = true
-		return s, true
+		return stage.DueNow
 	}
 	if err := stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change); err != nil {
 		return err

@@ -35,6 +35,7 @@ type Filter struct {
 	Include  []*regexp.Regexp // a URL must match one, unless it is a seed; empty means all
 	Exclude  []*regexp.Regexp // it must match none
 	Deny     *urlfilter.List  // nil denies nothing
+	Erased   *urlfilter.List  // what was erased on request, which no exception in Deny allows again
 	Hosts    *Overrides       // nil means no rules for single hosts
 	MaxDepth int              // links from a seed; negative means unlimited
 }
@@ -71,7 +72,7 @@ func (f *Filter) Bars(url string) Reason {
 	switch {
 	case f.Hosts.Of(weburl.Host(url)).Off:
 		return SwitchedOff
-	case !f.Deny.Match(url).Allowed:
+	case !f.Deny.Match(url).Allowed, !f.Erased.Match(url).Allowed:
 		return Denied
 	}
 	return ""

@@ -155,6 +155,23 @@ func (o *Order) Done(url string) {
 	o.frontier.Release(p.host)
 }
 
+// Forget forgets the URLs of pages of an order that was just read, and returns of how many. What
+// their links gave to other pages stays, as does the place of each in the numbering.
+func (o *Order) Forget(which func(url string) bool) (forgotten int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id := range o.pages {
+		p := &o.pages[id]
+		if p.url == "" || !which(p.url) {
+			continue
+		}
+		delete(o.ids, p.url)
+		p.url, p.at = "", isDone
+		forgotten++
+	}
+	return forgotten
+}
+
 // mostWeight bounds weights, and their inverses.
 const mostWeight = 8
 
@@ -177,12 +194,14 @@ type Ranked struct {
 	Score float64 `json:"score"`
 }
 
-// Top returns the n fetched pages with the highest scores.
+// Top returns the n fetched pages with the highest scores, without those that were forgotten.
 func (o *Order) Top(n int) (top []Ranked) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for id, score := range o.frontier.Top(n) {
-		top = append(top, Ranked{o.pages[id].url, score})
+		if url := o.pages[id].url; url != "" {
+			top = append(top, Ranked{url, score})
+		}
 	}
 	return top
 }

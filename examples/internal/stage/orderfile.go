@@ -15,7 +15,7 @@ import (
 
 // A saved order is a line with its version, the number of pages, the URL and the state of each page,
 // the CRC-32C of all that, and the output of the frontier. Numbers are uvarints, the checksum is
-// four bytes, little endian; a URL follows its length.
+// four bytes, little endian; a URL follows its length. A forgotten page has an empty URL.
 const (
 	orderKind    = "spinneret order"
 	orderVersion = 2
@@ -120,6 +120,7 @@ func (o *Order) readPages(r *summed) error {
 			return fmt.Errorf("%q is repeated, or has an invalid state", url)
 		}
 		o.pages[o.assign(url)].at = at
+		delete(o.ids, "")
 	}
 	return nil
 }
