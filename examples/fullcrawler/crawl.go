@@ -255,7 +255,7 @@ func (c *crawler) saveLoop(ctx context.Context) {
 		case <-politeness:
 			err = c.SavePolitenessIfUsed()
 		case <-caches:
-			err = c.SaveCaches()
+			err = c.SaveCaches(false)
 		case <-order:
 			err = c.SaveOrder()
 		}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -47,6 +48,10 @@ type Crawl struct {
 
 	log       *logFile
 	liveToken string // of the live page; "": it needs none
+
+	rules, politeness *stage.Journal
+	politeAgain       time.Time // when politeness may be saved again, unless a server asked for something
+	looked            int64     // names looked up when the addresses were last saved
 
 	opened bool         // the state of the scheduler has been restored
 	given  atomic.Int64 // visits started when politeness was last saved

@@ -61,15 +61,13 @@ func (c *Crawl) OpenCaches(web stage.Network) (err error) {
 	if c.Cfg.Bounds == fetch.Loopback {
 		c.Uplink.Probe = func(context.Context) error { return nil } // there is no network to fail
 	}
-	rules, err := os.ReadFile(c.file(RulesName))
-	if err == nil {
-		err = c.Robots.Restore(rules, time.Now(), c.asksAgain())
-	}
+	c.rules = stage.NewJournal(c.file(RulesName))
+	err = c.rules.Restore(func(data []byte) error { return c.Robots.Restore(data, time.Now(), c.asksAgain()) })
 	if errors.Is(err, durable.ErrVersion) { // saving would replace it
 		return fmt.Errorf("%s: %w", c.file(RulesName), err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.Warn("%s: %v: each robots.txt is fetched again", c.file(RulesName), err)
+	if err != nil {
+		c.Warn("%s: %v: each robots.txt after that is fetched again", c.file(RulesName), err)
 	}
 	if c.Rhythms, err = stage.OpenRhythms(c.file(RhythmName)); c.Rhythms == nil {
 		return err
@@ -92,32 +90,39 @@ func (c *Crawl) asksAgain() func(file string) bool {
 	return func(file string) bool { return c.Cfg.Fresh || seeds[file] }
 }
 
-// SaveCaches saves the caches that OpenCaches opened.
-func (c *Crawl) SaveCaches() error {
-	rules, err := c.Robots.Append(nil)
-	if err == nil {
-		err = stage.ReplaceFile(c.file(RulesName), rules)
+// SaveCaches saves what the caches that OpenCaches opened have learned. At a cost in proportion to
+// that: a file that has to be written as a whole waits until a good part of it has changed, unless the
+// crawl ends.
+func (c *Crawl) SaveCaches(ends bool) error {
+	err := c.Robots.Save(c.rules)
+	names := c.Resolver.Stats()
+	if loads := int64(names.Loads); ends || worthSaving(loads-c.looked, int64(names.Entries)) {
+		c.looked = loads
+		err = errors.Join(err, c.Resolver.Save())
 	}
-	return errors.Join(c.Resolver.Save(), err, c.Rhythms.Save())
+	if changed, hosts := c.Rhythms.Changed(); ends || worthSaving(changed, hosts) {
+		err = errors.Join(err, c.Rhythms.Save())
+	}
+	return err
 }
+
+// rewriteShare bounds the work of saving as a whole: a change costs as much as so many entries.
+const rewriteShare = 8
+
+// worthSaving reports whether enough has changed to write all entries of a file.
+func worthSaving(changed, entries int64) bool { return changed > 0 && changed*rewriteShare >= entries }
 
 // OpenPoliteness restores the state of the scheduler: which servers asked the crawler to retry
 // later, which are in trouble, and the Crawl-delays of all known rules. It needs all of these: when
 // one server of a host drops its delay, those of the others must stay.
 func (c *Crawl) OpenPoliteness() error {
-	state, err := os.ReadFile(c.file(StateName))
+	c.politeness = stage.NewJournal(c.file(StateName))
+	err := c.politeness.Restore(c.Polite.Restore)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, durable.ErrVersion), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s: %w", c.file(StateName), err)
 	case err != nil:
-		return err
-	default:
-		err := c.Polite.Restore(state)
-		if errors.Is(err, durable.ErrVersion) {
-			return fmt.Errorf("%s: %w", c.file(StateName), err)
-		}
-		if err != nil {
-			c.Warn("%s: %v: all other hosts get the usual delay", c.file(StateName), err)
-		}
+		c.Warn("%s: %v: all other hosts get the usual delay", c.file(StateName), err)
 	}
 	for url, delay := range c.Robots.Delays() {
 		c.Polite.SetDelay(url, delay)
@@ -129,16 +134,19 @@ func (c *Crawl) OpenPoliteness() error {
 // SavePoliteness saves the state of the scheduler.
 func (c *Crawl) SavePoliteness() error {
 	c.given.Store(c.Polite.Queue.Stats().Given)
-	state, err := c.Polite.Append(nil)
-	if err != nil {
-		return err
-	}
-	return stage.ReplaceFile(c.file(StateName), state)
+	began := time.Now()
+	err := c.Polite.Save(c.politeness)
+	c.politeAgain = time.Now().Add(politenessShare * time.Since(began))
+	return err
 }
 
-// SavePolitenessIfUsed calls SavePoliteness if there was a visit since the last save.
+// politenessShare bounds the time for looking at all hosts that have a state: one in so many seconds.
+const politenessShare = 100
+
+// SavePolitenessIfUsed calls SavePoliteness if there was a visit since the last save, and the time for
+// it has come.
 func (c *Crawl) SavePolitenessIfUsed() error {
-	if c.Polite.Queue.Stats().Given == c.given.Load() {
+	if c.Polite.Queue.Stats().Given == c.given.Load() || time.Now().Before(c.politeAgain) {
 		return nil
 	}
 	return c.SavePoliteness()
@@ -149,7 +157,7 @@ func (c *Crawl) SaveState() error {
 	if !c.opened {
 		return nil
 	}
-	return errors.Join(c.SavePoliteness(), c.SaveCaches(), c.SaveOrder())
+	return errors.Join(c.SavePoliteness(), c.SaveCaches(true), c.SaveOrder())
 }
 
 // OpenOrder loads the scores that an earlier crawl saved, if pages are ordered by rank. After a

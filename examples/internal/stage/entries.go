@@ -35,34 +35,40 @@ func AppendEntries[E any](dst []byte, entries iter.Seq[E]) ([]byte, error) {
 	return append(dst, endOfEntries...), nil
 }
 
-// Entries returns an iterator over the entries that AppendEntries wrote. An error gives the byte at
-// which the data is damaged or ends too early, or wraps durable.ErrVersion; it is yielded once and
-// ends the iteration.
+// Entries returns an iterator over the entries that AppendEntries wrote, in one or several calls. An
+// error gives the byte at which the data is damaged or ends too early, or wraps durable.ErrVersion; it
+// is yielded once and ends the iteration.
 func Entries[E any](data []byte) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
-		first, rest, _ := bytes.Cut(data, []byte("\n"))
-		if err := checkForm(string(first)+"\n", entriesKind, entriesVersion); err != nil {
-			var none E
-			if errors.Is(err, errForm) && isVersion1(data) {
-				err = fmt.Errorf("%w: %s 1", durable.ErrVersion, entriesKind)
-			}
-			yield(none, fmt.Errorf("byte 0: %w", err))
-			return
-		}
-		sum := uint32(0)
-		for string(rest) != endOfEntries {
-			var e E
+		var e E
+		rest := data
+		for first := true; first || len(rest) > 0; first = false {
 			line, after, _ := bytes.Cut(rest, []byte("\n"))
-			written, text, _ := bytes.Cut(line, []byte(" "))
-			sum = durable.SumOn(sum, text)
-			if string(written) != fmt.Sprintf("%08x", sum) || json.Unmarshal(text, &e) != nil {
-				yield(e, fmt.Errorf("byte %d: damaged or cut off", len(data)-len(rest)))
-				return
-			}
-			if !yield(e, nil) {
+			if err := checkForm(string(line)+"\n", entriesKind, entriesVersion); err != nil {
+				if errors.Is(err, errForm) && first && isVersion1(data) {
+					err = fmt.Errorf("%w: %s 1", durable.ErrVersion, entriesKind)
+				}
+				yield(e, fmt.Errorf("byte %d: %w", len(data)-len(rest), err))
 				return
 			}
 			rest = after
+			for sum, ended := uint32(0), false; ; {
+				if rest, ended = bytes.CutPrefix(rest, []byte(endOfEntries)); ended {
+					break
+				}
+				var e E
+				line, after, _ := bytes.Cut(rest, []byte("\n"))
+				written, text, _ := bytes.Cut(line, []byte(" "))
+				sum = durable.SumOn(sum, text)
+				if string(written) != fmt.Sprintf("%08x", sum) || json.Unmarshal(text, &e) != nil {
+					yield(e, fmt.Errorf("byte %d: damaged or cut off", len(data)-len(rest)))
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+				rest = after
+			}
 		}
 	}
 }

@@ -47,8 +47,9 @@ func (r *Rhythm) UnmarshalBinary(b []byte) error {
 // Rhythms stores the rhythms of many hosts, in a bounded number of bytes. Its methods are safe for
 // concurrent use.
 type Rhythms struct {
-	mu    sync.Mutex // held to change one
-	hosts *hostcache.Cache[Rhythm]
+	mu      sync.Mutex // held to change one
+	hosts   *hostcache.Cache[Rhythm]
+	changed int64 // visits since the last Save
 }
 
 // OpenRhythms returns the rhythms that Save wrote to a file, if it exists. If it is damaged, it
@@ -62,7 +63,19 @@ func OpenRhythms(file string) (*Rhythms, error) {
 }
 
 // Save writes all rhythms to the file.
-func (r *Rhythms) Save() error { return r.hosts.Save() }
+func (r *Rhythms) Save() error {
+	r.mu.Lock()
+	r.changed = 0
+	r.mu.Unlock()
+	return r.hosts.Save()
+}
+
+// Changed returns how many visits there were since the last Save, and how many hosts it would write.
+func (r *Rhythms) Changed() (visits, hosts int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed, int64(r.hosts.Len())
+}
 
 // Of returns the rhythm of a host.
 func (r *Rhythms) Of(host string) Rhythm {
@@ -88,6 +101,7 @@ func (r *Rhythms) Observe(host string, it Item, h revisit.History, v revisit.Vis
 	}
 	v.Elapsed = rhythm.Pulse.Observe(h, v)
 	r.hosts.Set(host, rhythm, keptRhythms)
+	r.changed++
 	return h.Observe(v)
 }
 

@@ -42,9 +42,10 @@ type Robots struct {
 	pending robots.Pending[Item]
 	agent   string
 
-	mu     sync.Mutex
-	silent map[string]failure  // servers that did not answer at all, by the URL of the robots.txt
-	unused map[string]struct{} // servers whose rules are from a file and not used yet
+	mu      sync.Mutex
+	silent  map[string]failure  // servers that did not answer at all, by the URL of the robots.txt
+	unused  map[string]struct{} // servers whose rules are from a file and not used yet
+	changed map[string]struct{} // servers that have answered, or not, since the last Save
 }
 
 // A failure is why a server gave no answer.
@@ -66,6 +67,7 @@ func NewRobots(agent string) *Robots {
 		agent:   agent,
 		silent:  map[string]failure{},
 		unused:  map[string]struct{}{},
+		changed: map[string]struct{}{},
 	}
 }
 
@@ -167,7 +169,7 @@ func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time)
 	delete(r.silent, req.For)
 	delete(r.unused, req.For)
 	r.mu.Unlock()
-	answer, released, err := r.pending.Store(req, resp, now)
+	answer, released, err := r.store(req, resp, now)
 	switch {
 	case err == nil && answer.Request != nil:
 		return Answered{More: true, Next: *answer.Request}
@@ -200,8 +202,19 @@ func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time
 	makeRoom(r.silent, maxSilent)
 	r.silent[req.For] = failure{fate, why}
 	r.mu.Unlock()
-	_, released, _ := r.pending.Store(req, robots.Response{Reason: why}, now) // its URL is valid
+	_, released, _ := r.store(req, robots.Response{Reason: why}, now) // its URL is valid
 	return released
+}
+
+// store stores a response, of which the next Save takes note.
+func (r *Robots) store(
+	req robots.Request, resp robots.Response, now time.Time,
+) (answer robots.Answer, released []Item, err error) {
+	answer, released, err = r.pending.Store(req, resp, now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed[req.For] = struct{}{}
+	return answer, released, err
 }
 
 // Refuse records that a robots.txt will not be requested. It returns the waiting items.

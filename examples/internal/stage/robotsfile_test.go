@@ -1,18 +1,29 @@
 package stage
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
+// savedRules returns a new file of all rules.
+func savedRules(t *testing.T, r *Robots) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "rules")
+	require.NoError(t, r.Save(NewJournal(name)))
+	saved, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return saved
+}
+
 func TestRulesAreSavedForTheNextCrawl(t *testing.T) {
 	first, now := NewRobots("spider"), time.Now()
 	first.Answer(asked(t, first, page("/1"), now), reply(200, "User-agent: spider\n"+
 		"Disallow: /2\nCrawl-delay: 7\nSitemap: http://b.example/s.xml"), now)
-	saved, err := first.Append(nil)
-	require.NoError(t, err)
+	saved := savedRules(t, first)
 
 	next := NewRobots("spider")
 	require.NoError(t, next.Restore(saved, time.Now(), nil))
@@ -32,8 +43,7 @@ func TestRulesAreSavedForTheNextCrawl(t *testing.T) {
 func TestOldRobotsAreForgotten(t *testing.T) {
 	first, now := NewRobots("spider"), time.Now()
 	first.Answer(asked(t, first, page("/1"), now), reply(200, ""), now)
-	saved, err := first.Append(nil)
-	require.NoError(t, err)
+	saved := savedRules(t, first)
 	for _, tt := range []struct {
 		days int
 		kept bool
