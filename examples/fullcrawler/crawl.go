@@ -243,8 +243,7 @@ func (c *crawler) work(ctx, fetching context.Context, visits *sync.WaitGroup) {
 
 // saveLoop saves until ctx ends: servers' requests immediately, the rest periodically.
 func (c *crawler) saveLoop(ctx context.Context) {
-	// The order is large: some hundred bytes for each page.
-	politeness, caches, order := time.Tick(time.Second), time.Tick(time.Minute), time.Tick(10*time.Minute)
+	politeness, caches := time.Tick(time.Second), time.Tick(time.Minute)
 	for {
 		var err error
 		select {
@@ -255,9 +254,7 @@ func (c *crawler) saveLoop(ctx context.Context) {
 		case <-politeness:
 			err = c.SavePolitenessIfUsed()
 		case <-caches:
-			err = c.SaveCaches(false)
-		case <-order:
-			err = c.SaveOrder()
+			err = errors.Join(c.SaveCaches(false), c.SaveOrder(false))
 		}
 		if err != nil {
 			c.stop(err)

@@ -213,12 +213,7 @@ func checkRhythms(_ context.Context, dir string, _ io.Writer) (result string, er
 
 func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, OrderName), func(file string) error {
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = stage.ReadOrder(f)
+		_, err := stage.OpenOrder(file)
 		return err
 	})
 }

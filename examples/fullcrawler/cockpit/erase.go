@@ -281,26 +281,18 @@ func (e *erasure) erasePages(context.Context) error {
 // eraseOrder erases the names of pages. Their scores and links remain, as numbers.
 func (e *erasure) eraseOrder(context.Context) error {
 	name, exists := e.file(OrderName)
-	if !exists {
+	if log, logged := e.file(stage.OrderLog(OrderName)); !exists && !logged {
 		return nil
+	} else if !exists {
+		return fmt.Errorf("%s continues %s, which is missing: remove it", log, name)
 	}
-	f, err := os.Open(name)
+	order, err := stage.OpenOrder(name)
 	if err != nil {
 		return err
 	}
-	order, err := stage.ReadOrder(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
 	n := order.Forget(e.gone)
-	if n > 0 {
-		err = stage.ReplaceWith(name, func(w io.Writer) error {
-			_, err := order.WriteTo(w)
-			return err
-		})
-	}
 	e.say(OrderName, "%s erased", counted(n, "name"))
-	return err
+	return order.Checkpoint()
 }
 
 // eraseCaches erases hosts from the files that save work when the crawl resumes. The rules of a host

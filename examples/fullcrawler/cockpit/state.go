@@ -1,13 +1,10 @@
 package cockpit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -157,42 +154,31 @@ func (c *Crawl) SaveState() error {
 	if !c.opened {
 		return nil
 	}
-	return errors.Join(c.SavePoliteness(), c.SaveCaches(true), c.SaveOrder())
+	return errors.Join(c.SavePoliteness(), c.SaveCaches(true), c.SaveOrder(true))
 }
 
 // OpenOrder loads the scores that an earlier crawl saved, if pages are ordered by rank. After a
 // crash those of the last minutes are missing. A crawl is correct without any scores.
-func (c *Crawl) OpenOrder() error {
+func (c *Crawl) OpenOrder() (err error) {
 	if !c.Cfg.ByRank {
 		return nil
 	}
-	c.Order = stage.NewOrder()
-	f, err := os.Open(c.file(OrderName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if c.Order, err = stage.OpenOrder(c.file(OrderName)); c.Order == nil {
 		return err
 	}
-	defer f.Close()
-	order, err := stage.ReadOrder(f)
-	if errors.Is(err, durable.ErrVersion) {
-		return fmt.Errorf("%s: %w", f.Name(), err)
-	}
 	if err != nil {
-		c.Warn("%s is damaged, so ranks start again: %v", f.Name(), err)
+		c.Warn("ranks start again with what precedes the damage: %v", err)
 	}
-	c.Order = cmp.Or(order, c.Order)
-	return nil
+	return c.Order.Save()
 }
 
 // SaveOrder saves the scores, if there are any.
-func (c *Crawl) SaveOrder() error {
-	if c.Order == nil {
+func (c *Crawl) SaveOrder(ends bool) error {
+	switch {
+	case c.Order == nil:
 		return nil
+	case ends:
+		return c.Order.Checkpoint()
 	}
-	return stage.ReplaceWith(c.file(OrderName), func(w io.Writer) error {
-		_, err := c.Order.WriteTo(w)
-		return err
-	})
+	return c.Order.Save()
 }

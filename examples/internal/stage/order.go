@@ -20,7 +20,8 @@ type Order struct {
 	ids      map[string]uint32 // by URL
 	pages    []orderedPage     // by id
 	hosts    map[string]uint32
-	out      []int // by host: items returned by Next and not done
+	out      []int     // by host: items returned by Next and not done
+	log      *orderLog // nil: it is not saved
 }
 
 type orderedPage struct {
@@ -97,6 +98,9 @@ func (o *Order) assign(url string) (id uint32) {
 	id = uint32(len(o.pages))
 	o.ids[url] = id
 	o.pages = append(o.pages, orderedPage{url: url, host: host, at: isAway})
+	if o.note(eventURL, uint32(len(url))); o.log != nil {
+		o.log.events = append(o.log.events, url...)
+	}
 	return id
 }
 
@@ -117,6 +121,7 @@ func (o *Order) Fetched(url string, links []string) {
 		}
 	}
 	o.frontier.Fetched(id, targets)
+	o.note(eventLinks, append([]uint32{id, uint32(len(targets))}, targets...)...)
 }
 
 // Next returns the item with the highest score among those whose host may have another one.
@@ -151,6 +156,7 @@ func (o *Order) Done(url string) {
 	}
 	p := &o.pages[id]
 	p.at = isDone
+	o.note(eventDone, id)
 	o.out[p.host]--
 	o.frontier.Release(p.host)
 }
