@@ -13,10 +13,11 @@ import (
 )
 
 // discover handles one URL that was found. It returns the canonical form, or "" if the URL is not
-// crawled.
+// crawled. A page on which it was found takes note if the deny list is the reason.
 func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	context := c.recent.ContextOf(it)
-	if why, met := c.recent.Find(raw, context); met {
+	why, met := c.recent.Find(raw, context)
+	if met && why != stage.Denied { // by a line that has to be known
 		return c.count(raw, why)
 	}
 	var err error
@@ -24,7 +25,11 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 		return c.count("", urlfilter.Malformed(err))
 	}
 	it.Strange = it.ByStrangers()
-	why := c.Filter.Check(it)
+	why = c.Filter.Check(it)
+	if why == stage.Denied && it.Visit != nil {
+		it.Visit.State.Barred |= stage.BarredBy(c.Filter.DeniedBy(it.URL))
+	}
+	it.Visit = nil
 	if why == "" {
 		why = c.traps.Admit(it)
 	}

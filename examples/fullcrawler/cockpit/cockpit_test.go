@@ -111,9 +111,12 @@ func TestBroughtBack(t *testing.T) {
 	now := time.Now()
 	visited := stage.State{Interval: 5, Due: now.Add(time.Hour).Unix()}
 	visited.History = visited.History.Observe(revisit.Visit{At: now.Add(-time.Hour)})
-	require.Equal(t, visited, broughtBack(visited, now))
+	before := visited
+	broughtBack(&visited, now)
+	require.Equal(t, before, visited)
 	failed := stage.State{Failures: 1, Due: now.Add(400 * 24 * time.Hour).Unix()}
-	require.Equal(t, now.Add(24*time.Hour).Unix(), broughtBack(failed, now).Due)
+	broughtBack(&failed, now)
+	require.Equal(t, now.Add(24*time.Hour).Unix(), failed.Due)
 }
 
 // TestASilentProgram: the user learns early what the protocol demands of a program, and a program

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -19,19 +20,13 @@ func (c *Crawl) OpenPages() (err error) {
 		return err
 	}
 	c.Hosts = c.newHosts()
-	stats := c.Pages.Stats()
-	now, filters := c.Clock.Now(), c.Cfg.Filters()
+	filters := c.Cfg.Filters()
 	before, known, err := ReadFilters(c.file(FiltersName))
 	if err != nil {
 		c.Warn("%v; all links are checked again", err)
 	}
-	wider := stats.Records > 0 && (!known || filters.Wider(before))
-	ahead := c.Pages.Ahead(now)
-	if wider || ahead {
-		if err := c.refuseOtherSeeds(); err != nil {
-			return err
-		}
-		if err := c.rewritePages(now, wider, ahead); err != nil {
+	if c.Pages.Stats().Records > 0 {
+		if err := c.makeDue(filters, before, known); err != nil {
 			return err
 		}
 	}
@@ -39,6 +34,59 @@ func (c *Crawl) OpenPages() (err error) {
 		return err
 	}
 	return filters.Write(c.file(FiltersName)) // last: a refused command leaves no trace
+}
+
+// makeDue makes pages due earlier that are due too late, if there are any.
+func (c *Crawl) makeDue(filters, before Filters, known bool) error {
+	now := c.Clock.Now()
+	var changes []func(stage.Item, *stage.State) stage.Rewrite
+	if c.Pages.Ahead(now) {
+		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
+		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return broughtBack(s, now) })
+	}
+	switch {
+	case !known || filters.widerBesideLists(before):
+		c.Warn("the filters are wider than before: the links of all pages are checked again")
+		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return relinked(s, true, true) })
+	case filters.Wider(before):
+		list := new(urlfilter.List)
+		lines := filters.lifted(before)
+		if err := list.Reload(strings.NewReader(strings.Join(lines, "\n")), FiltersName); err != nil {
+			return err
+		}
+		c.Warn("no longer denied: %s; the links of the pages that this concerns are checked again", strings.Join(lines, ", "))
+		bits := filters.barred(before)
+		changes = append(changes, func(it stage.Item, s *stage.State) stage.Rewrite {
+			return relinked(s, s.LeftOut && !list.Match(it.URL).Allowed, s.Barred&bits != 0)
+		})
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	change := func(it stage.Item, s *stage.State) (what stage.Rewrite) {
+		for _, change := range changes {
+			what = max(what, change(it, s))
+		}
+		return what
+	}
+	affected, err := c.affected(change)
+	if err == nil && (affected || c.Pages.Ahead(now)) {
+		err = c.rewritePages(change)
+	}
+	return err
+}
+
+// relinked makes a page due if it was left out and may no longer be, or if its links are to be checked.
+func relinked(s *stage.State, mayPass, mayLink bool) stage.Rewrite {
+	switch {
+	case s.LeftOut && mayPass:
+		*s = stage.State{}
+		return stage.DueNow
+	case s.LeftOut, s.History.Last().IsZero(), !mayLink:
+		return stage.KeepDue
+	}
+	s.Relink = true
+	return stage.DueNow
 }
 
 func (c *Crawl) newHosts() *stage.HostTable {
@@ -52,46 +100,25 @@ func (c *Crawl) newHosts() *stage.HostTable {
 	return hosts
 }
 
-// refuseOtherSeeds finds out in a pass of its own what recall finds out too late.
-func (c *Crawl) refuseOtherSeeds() error {
+// affected reports whether a rewrite changes any page. It also refuses other seeds, which recall would
+// do too late.
+func (c *Crawl) affected(change func(stage.Item, *stage.State) stage.Rewrite) (affected bool, err error) {
 	seeds := c.newSeedCheck()
 	for page, err := range c.Pages.All() {
 		if err != nil {
-			return err
+			return false, err
 		}
 		seeds.see(page.Item)
+		affected = affected || change(page.Item, &page.State) != stage.KeepDue
 	}
-	return seeds.verdict(c.Cfg.Out)
+	return affected, seeds.verdict(c.Cfg.Out)
 }
 
-// rewritePages makes pages due earlier that are due too late.
-func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
-	if wider {
-		c.Warn("the filters are wider than before: the links of all pages are checked again")
-	}
-	if ahead {
-		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
-	}
+func (c *Crawl) rewritePages(change func(stage.Item, *stage.State) stage.Rewrite) (err error) {
 	if err := c.Pages.Close(); err != nil {
 		return err
 	}
 	c.Pages = nil
-	change := func(_ stage.Item, s *stage.State) stage.Rewrite {
-		if ahead {
-			*s = broughtBack(*s, now)
-		}
-		switch {
-		case !wider:
-			return stage.KeepDue
-		case s.LeftOut:
-			*s = stage.State{}
-			return stage.DueNow
-		case s.History.Last().IsZero():
-			return stage.KeepDue
-		}
-		s.Relink = true
-		return stage.DueNow
-	}
 	if err := stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change); err != nil {
 		return err
 	}
@@ -101,7 +128,7 @@ func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 
 // broughtBack makes a page due that was visited in the future. Every interval in its history is
 // wrong, so the page gets a new history.
-func broughtBack(s stage.State, now time.Time) stage.State {
+func broughtBack(s *stage.State, now time.Time) stage.Rewrite {
 	const soon = 24 * time.Hour
 	if s.History.Last().After(now) {
 		s.History, s.Interval, s.Due = revisit.History{}, 0, now.Unix()
@@ -109,7 +136,7 @@ func broughtBack(s stage.State, now time.Time) stage.State {
 	if s.Failures > 0 {
 		s.Due = min(s.Due, now.Add(soon).Unix())
 	}
-	return s
+	return stage.KeepDue
 }
 
 // ErrOtherSeeds is wrapped by the error for a directory that holds another crawl.

@@ -49,8 +49,8 @@ func (f *Filter) Check(it Item) Reason {
 	page := it.Sitemap == nil
 	own := !page && Authority(it.URL) == it.Sitemap.Server
 	host := f.Hosts.Of(weburl.Host(it.URL))
-	if reason := f.Bars(it.URL); reason != "" {
-		return reason
+	if host.Off {
+		return SwitchedOff
 	}
 	switch {
 	case host.MaxDepth > 0 && it.Depth > host.MaxDepth:
@@ -64,7 +64,7 @@ func (f *Filter) Check(it Item) Reason {
 	case len(f.Include) > 0 && page && !it.Seeded() && !matchesAny(f.Include, it.URL):
 		return NotIncluded
 	}
-	return ""
+	return f.Bars(it.URL) // last: a link is only denied if nothing else excludes it
 }
 
 // Bars returns why nothing may be requested from a URL, not even a robots.txt, or "".
@@ -74,6 +74,17 @@ func (f *Filter) Bars(url string) Reason {
 		return SwitchedOff
 	case !f.Deny.Match(url).Allowed, !f.Erased.Match(url).Allowed:
 		return Denied
+	}
+	return ""
+}
+
+// DeniedBy returns the line that denies a URL, or "".
+func (f *Filter) DeniedBy(url string) string {
+	if v := f.Deny.Match(url); !v.Allowed {
+		return v.Entry
+	}
+	if v := f.Erased.Match(url); !v.Allowed {
+		return v.Entry
 	}
 	return ""
 }

@@ -32,10 +32,17 @@ type State struct {
 	// unknown.
 	Fresh int64
 
+	// Barred has a bit for each line of the operator's lists that excluded a link of the page: see BarredBy.
+	Barred uint64
+
 	LeftOut   bool // filters or limits of the operator exclude it
 	Relink    bool // its links must be checked again: the filters were widened
 	Postponed bool // a visit after others, or a retry, was due, but there was no room for it
 }
+
+// BarredBy returns the bit of a line in Barred. When the line is lifted, only pages with the bit have to
+// be read again: 63 of 64 pages with links that other lines exclude have another one.
+func BarredBy(line string) uint64 { return 1 << (durable.Sum([]byte(line)) % 64) }
 
 // Visited reports whether the page was ever requested.
 func (s State) Visited() bool { return !s.History.Last().IsZero() || s.Failures > 0 }
@@ -66,6 +73,7 @@ const (
 	hasFresh    = 0x04
 	isStrange   = 0x08
 	isPostponed = 0x10
+	hasBarred   = 0x20
 )
 
 // ErrRecord is returned for bytes that are not a record of a page.
@@ -110,6 +118,9 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	if s.Fresh != 0 {
 		b = binary.AppendVarint(b, s.Fresh)
 	}
+	if s.Barred != 0 {
+		b = binary.LittleEndian.AppendUint64(b, s.Barred)
+	}
 	b = appendText(b, short(s.Validators.ETag))
 	return appendText(b, short(s.Validators.LastModified))
 }
@@ -130,6 +141,9 @@ func appendFlags(b []byte, flags byte, it Item, s State) []byte {
 	}
 	if s.Fresh != 0 {
 		more |= hasFresh
+	}
+	if s.Barred != 0 {
+		more |= hasBarred
 	}
 	if more == 0 {
 		return append(b, flags)
@@ -159,7 +173,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	}
 	if form == longForm {
 		more = r.bytes(1)[0]
-		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange|isPostponed) != 0
+		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange|isPostponed|hasBarred) != 0
 	}
 	it.URL = url
 	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
@@ -181,6 +195,10 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 		if more&hasFresh != 0 {
 			s.Fresh = r.varint()
 			r.bad = r.bad || s.Fresh == 0
+		}
+		if more&hasBarred != 0 {
+			s.Barred = binary.LittleEndian.Uint64(r.bytes(8))
+			r.bad = r.bad || s.Barred == 0
 		}
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
 	}
