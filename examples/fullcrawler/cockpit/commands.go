@@ -112,6 +112,7 @@ func Subcommands() map[string]subcommand {
 			_, err := fmt.Fprintln(in.out, "fullcrawler", Version())
 			return err
 		}},
+		"health": {summary: "tell whether a crawl runs here, and its live page answers", run: health, beside: true},
 		"check":  {summary: "compare all files with their checksums and with each other", run: check},
 		"repair": {summary: "repair what check found, as far as possible", run: repair},
 		"explain": {

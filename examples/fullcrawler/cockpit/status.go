@@ -312,6 +312,8 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	if free, known := FreeSpace(c.Cfg.Out); known {
 		metric("gauge", "disk_free_bytes", "Room left on the disk of the crawl.", float64(free))
 	}
+	metric("gauge", "disk_reserve_bytes", "The room that -min-free keeps free.", float64(c.Cfg.MinFree))
+	metric("gauge", "memory_limit_bytes", "The budget of -memory; 0 is none.", float64(c.Cfg.Memory))
 	fmt.Fprintf(w, "# HELP spinneret_build_info The program.\n# TYPE spinneret_build_info gauge\n"+
 		"spinneret_build_info{version=%q,go=%q} 1\n", buildVersion(), runtime.Version())
 }
