@@ -22,7 +22,7 @@ import (
 // TestDeployFilesUseValidFlags compares the flags in deploy with the help.
 func TestDeployFilesUseValidFlags(t *testing.T) {
 	var help bytes.Buffer
-	cockpit.Help(&help)
+	cockpit.Help(&help, "all")
 	for name, command := range map[string]string{
 		"deploy/fullcrawler.service": `(?m)^ExecStart=.*$`,
 		"deploy/Containerfile":       `(?m)^(ENTRYPOINT|HEALTHCHECK).*$`,

@@ -69,8 +69,8 @@ func TestLimitsEstimateWhenTheyAreReached(t *testing.T) {
 	}
 	require.Equal(t, limitUse{"due now", "30", "in about 15s"}, got["due now"])
 	require.Equal(t, limitUse{"page limit", "40 of 100", "in about 30s"}, got["page limit"])
-	require.Equal(t, limitUse{"byte limit", "500.0 KB of 1.0 MB", "in about 10m0s"}, got["byte limit"])
-	require.Equal(t, limitUse{"time limit", "10m0s of 1h0m0s", "in about 50m0s"}, got["time limit"])
+	require.Equal(t, limitUse{"byte limit", "500.0 KB of 1.0 MB", "in about 10m"}, got["byte limit"])
+	require.Equal(t, limitUse{"time limit", "10m of 1h", "in about 50m"}, got["time limit"])
 	require.Contains(t, got["disk"].Used, " free")
 	for _, use := range c.limits(s, 0) {
 		if use.Name == "page limit" {

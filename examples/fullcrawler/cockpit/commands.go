@@ -29,16 +29,32 @@ func CommandLine(
 	cfg, err := ParseFlags(args, log)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		Help(out)
+		return cfg, false, Exit(log, helpAbout(out, wordAfterHelp(args)))
 	case err != nil:
 		Exit(log, err)
 		return cfg, false, 2
 	case cfg.DryRun:
 		return cfg, false, Exit(log, DryRun(cfg, out))
-	default:
-		return cfg, true, 0
 	}
-	return cfg, false, 0
+	return cfg, true, 0
+}
+
+// wordAfterHelp returns what a command line asks to be explained, or "".
+func wordAfterHelp(args []string) string {
+	for i, arg := range args[:max(len(args)-1, 0)] {
+		if name := strings.TrimLeft(arg, "-"); arg != name && (name == "h" || name == "help") {
+			return strings.Join(args[i+1:], " ")
+		}
+	}
+	return ""
+}
+
+// helpAbout explains a flag or a group of flags.
+func helpAbout(out io.Writer, word string) error {
+	if Help(out, word) {
+		return nil
+	}
+	return fmt.Errorf("%w: no flag is called %q: -h lists all", errUsage, word)
 }
 
 // findSubcommand returns the command in a command line and its arguments, or "". Only flags of the
@@ -104,10 +120,10 @@ func Subcommands() map[string]subcommand {
 	var m importing
 	var e erasing
 	return map[string]subcommand{
-		"help": {summary: "explain all flags", beside: true, run: func(_ context.Context, in call) error {
-			Help(in.out)
-			return nil
-		}},
+		"help": {
+			summary: "explain a flag, a group of flags or all, or list them", args: "[all|FLAG|GROUP]", beside: true,
+			run: func(_ context.Context, in call) error { return helpAbout(in.out, strings.Join(in.args, " ")) },
+		},
 		"version": {summary: "print the version", beside: true, run: func(_ context.Context, in call) error {
 			_, err := fmt.Fprintln(in.out, "fullcrawler", Version())
 			return err
@@ -340,7 +356,7 @@ func aboutPage(dir string, p *stage.Pages, c stage.Clock, url string) []Fact {
 		due = moment(c.Real(at))
 	}
 	if s.Interval > 0 {
-		due += fmt.Sprintf(", at an interval of %v", stage.Seconds(s.Interval))
+		due += ", at an interval of " + spell(stage.Seconds(s.Interval))
 		if c.Pace != 1 {
 			due += fmt.Sprintf(" on a clock that is %g times as fast", c.Pace)
 		}

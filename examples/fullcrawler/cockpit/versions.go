@@ -153,7 +153,7 @@ func (s *scanning) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.options.Workers, "workers", runtime.NumCPU(), "number of programs to run concurrently")
 	fs.IntVar(&s.options.RestartAfter, "restart", 0,
 		"restart each program after this many documents; 0: never")
-	fs.DurationVar(&s.options.Timeout, "timeout", time.Minute, "maximum time per document")
+	fs.Var(spanIn(&s.options.Timeout, time.Minute), "timeout", "maximum `duration` per document")
 	fs.BoolVar(&s.filter, "filter", false, "run the program once per document, with the text on its standard "+
 		"input instead of the protocol of package scan; for example: scan -filter wc -c")
 	fs.BoolVar(&s.options.Ordered, "ordered", false, "print results in document order")
