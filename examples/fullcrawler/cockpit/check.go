@@ -60,10 +60,12 @@ var parts = []part{
 
 // check reads every file of a crawl.
 func check(ctx context.Context, in call) error {
-	faults := 0
+	faults, began := 0, time.Now()
 	var unread error
 	for _, p := range parts {
+		done := showWork(in.log, func() string { return "reading " + p.name + sizeOf(in.dir, p) })
 		result, err := p.check(ctx, in.dir, in.out)
+		done()
 		switch {
 		case errors.Is(err, errNone):
 			result = "none"
@@ -79,11 +81,29 @@ func check(ctx context.Context, in call) error {
 		}
 		fmt.Fprintf(in.out, "%-16s %s\n", p.name, result)
 	}
+	fmt.Fprintf(in.out, "%-16s %s, in %s\n", "checked", counted(faults, "damaged part"),
+		spell(time.Since(began).Round(time.Millisecond)))
 	if faults > 0 {
 		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s repairs what can be repaired",
 			errFaults, faults, in.dir)
 	}
 	return unread
+}
+
+// sizeOf says how much there is to read of a large part.
+func sizeOf(dir string, p part) string {
+	pattern := map[string]string{"pages": filepath.Join(stage.PagesDir, "*"), "archive": "*.warc*"}[p.name]
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if pattern == "" || err != nil {
+		return ""
+	}
+	size := int64(0)
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			size += info.Size()
+		}
+	}
+	return fmt.Sprintf(": %s in %s", Size(size), counted(len(files), "file"))
 }
 
 // notDamage says whether an error is of this machine or of the caller: repair could only destroy
