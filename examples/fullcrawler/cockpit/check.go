@@ -1,7 +1,6 @@
 package cockpit
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -163,24 +162,15 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (result string
 }
 
 func checkLedger(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	f, err := os.Open(filepath.Join(dir, LedgerName))
+	bad, n := 0, 0
+	err = eachText(filepath.Join(dir, LedgerName), func(text []byte) error {
+		if n++; !json.Valid(text) {
+			bad++
+		}
+		return nil
+	})
 	if err != nil {
 		return "", missing(err)
-	}
-	defer f.Close()
-	bad, n := 0, 0
-	lines := bufio.NewReader(f)
-	for err == nil {
-		var text []byte
-		if text, err = lines.ReadBytes('\n'); len(text) > 0 {
-			n++
-			if !json.Valid(text) {
-				bad++
-			}
-		}
-	}
-	if err != io.EOF {
-		return "", err
 	}
 	if bad > 0 {
 		return "", fmt.Errorf("%d of %d lines are not JSON", bad, n)
@@ -355,30 +345,20 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 // repairLedger sets invalid lines aside.
 func repairLedger(dir string, say func(name, format string, args ...any)) error {
 	name := filepath.Join(dir, LedgerName)
-	in, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	var dropped []byte
-	err = stage.ReplaceWith(name, func(w io.Writer) error {
-		lines := bufio.NewReader(in)
-		for {
-			text, err := lines.ReadBytes('\n')
+	err := stage.ReplaceWith(name, func(w io.Writer) error {
+		err := eachText(name, func(text []byte) (err error) {
 			if json.Valid(text) {
-				if _, err := w.Write(text); err != nil {
-					return err
-				}
-			} else if len(text) > 0 {
+				_, err = w.Write(text)
+			} else {
 				dropped = append(append(dropped, bytes.TrimSuffix(text, []byte("\n"))...), '\n')
 			}
-			if err == io.EOF {
-				return appendTo(name+damagedLines, dropped)
-			}
-			if err != nil {
-				return err
-			}
+			return err
+		})
+		if err == nil {
+			err = appendTo(name+damagedLines, dropped)
 		}
+		return err
 	})
 	if err == nil {
 		say(LedgerName, "%d lines were set aside in %s", bytes.Count(dropped, []byte("\n")), LedgerName+damagedLines)
