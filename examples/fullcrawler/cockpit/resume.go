@@ -25,10 +25,8 @@ func (c *Crawl) OpenPages() (err error) {
 	if err != nil {
 		c.Warn("%v; all links are checked again", err)
 	}
-	if c.Pages.Stats().Records > 0 {
-		if err := c.makeDue(filters, before, known); err != nil {
-			return err
-		}
+	if err := c.makeDue(filters, before, known); err != nil {
+		return err
 	}
 	if _, err = c.recall(); err != nil {
 		return err
@@ -45,6 +43,7 @@ func (c *Crawl) makeDue(filters, before Filters, known bool) error {
 		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return broughtBack(s, now) })
 	}
 	switch {
+	case c.Pages.Stats().Records == 0:
 	case !known || filters.widerBesideLists(before):
 		c.Warn("the filters are wider than before: the links of all pages are checked again")
 		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return relinked(s, true, true) })
