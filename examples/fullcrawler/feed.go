@@ -120,6 +120,12 @@ func (c *crawler) take(it stage.Item) {
 		c.end(it, stage.Unwanted, string(why))
 		return
 	}
+	if c.Robots.Forbids(it.URL, time.Now()) { // it takes no turn from the pages that will be requested
+		c.Hosts.Hold(host, it.Visit.Addr)
+		c.Tally.Open()
+		c.route(it)
+		return
+	}
 	admit := func(f stage.Finding) { c.admit(it, f) }
 	if addr, known := c.Resolver.Cached(host); known {
 		admit(stage.Finding{Addr: addr})
