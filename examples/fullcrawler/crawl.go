@@ -50,7 +50,7 @@ type crawler struct {
 	committed chan struct{} // pages may have become due
 	changed   chan struct{} // a page was discovered or given back
 	asked     chan struct{} // a server made a request that a crash must not lose, such as Retry-After
-	early     stage.Set
+	longest   string        // URL of the page that waits longest, when last all were looked at
 	quota     *stage.Quota
 	traps     *stage.Traps // nil finds none
 	recent    *stage.RecentLinks
@@ -98,6 +98,7 @@ func openCrawler(
 		c.openArchive,
 		func() error { return c.openClients(web) },
 		c.OpenPoliteness,
+		c.OpenPauses,
 	} {
 		if err := open(); err != nil {
 			return c, c.Remedy(err)

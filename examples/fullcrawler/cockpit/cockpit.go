@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -37,6 +38,7 @@ type Crawl struct {
 	Log      *slog.Logger
 	Say      func(string) // prints on the terminal
 	Paused   stage.Set    // hosts, by the operator
+	pausing  sync.Mutex   // held to change and save them
 	Barred   atomic.Bool  // pages that wait may be barred by the lists
 	Finder   *stage.Finder
 	Places   stage.Places  // of visits in progress

@@ -83,8 +83,10 @@ func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 		switch {
 		case !wider:
 			return s, false
-		case s.LeftOut:
-			return stage.State{}, true
+		case s.LeftOut: // its history is as true as before
+			s.LeftOut, s.Failures, s.Due = false, 0, 0
+			s.Relink = !s.History.Last().IsZero()
+			return s, true
 		case s.History.Last().IsZero():
 			return s, false
 		}
@@ -125,17 +127,18 @@ func (c *Crawl) recall() (s stock, err error) {
 	c.Pages.Turn = c.Hosts.Turn
 	c.Hosts.Advance(c.Clock.Now(), c.Pages.Now())
 	seeds := c.newSeedCheck()
+	var scope span
 	for page, err := range c.Pages.All() {
 		if err != nil {
 			return s, err
 		}
 		s.count(page.State, c.Clock.Now())
 		if seeds.see(page.Item) {
-			c.Filter.Scope.Add(page.Item.URL)
+			scope.see(page)
 		}
 		state := page.State
 		fetched := !state.History.Last().IsZero()
-		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0)
+		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0 || state.LeftOut)
 		host, retryAt := weburl.Host(page.Item.URL), int64(0)
 		c.Hosts.Await(host, state)
 		if state.Waits() {
@@ -150,7 +153,39 @@ func (c *Crawl) recall() (s stock, err error) {
 			c.Retries.Expect(state.Due)
 		}
 	}
+	for _, url := range scope.urls() {
+		c.Filter.Scope.Add(url)
+	}
 	return s, seeds.verdict(c.Cfg.Out)
+}
+
+// A span has the seeds, and the pages that seeds have redirected to.
+type span struct {
+	seeds   []string
+	targets []string
+	hashes  map[uint64]bool // of the answers of both
+}
+
+func (s *span) see(page stage.Known) {
+	if s.hashes == nil {
+		s.hashes = map[uint64]bool{}
+	}
+	s.hashes[page.State.Hash] = true
+	if page.Item.Hops == 0 {
+		s.seeds = append(s.seeds, page.Item.URL)
+	} else {
+		s.targets = append(s.targets, page.Item.URL)
+	}
+}
+
+// urls returns those that span the scope. A page to which no seed redirects any more does not.
+func (s *span) urls() []string {
+	for _, url := range s.targets {
+		if s.hashes[stage.HashOfRedirect(url)] {
+			s.seeds = append(s.seeds, url)
+		}
+	}
+	return s.seeds
 }
 
 // A seedCheck compares the seeds of a directory with those of a command.

@@ -92,6 +92,34 @@ func (c *Crawl) asksAgain() func(file string) bool {
 	return func(file string) bool { return c.Cfg.Fresh || seeds[file] }
 }
 
+// OpenPauses restores which hosts the operator has paused. A restart is no reason to visit them.
+func (c *Crawl) OpenPauses() error {
+	saved, err := os.ReadFile(c.file(PausedName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for host, err := range stage.Entries[string](saved) {
+		if err != nil {
+			return fmt.Errorf("%s: %w: remove it, and pause hosts again", c.file(PausedName), err)
+		}
+		c.Paused.Add(host)
+		c.Warn("%s is still paused: resume it on the live page", host)
+	}
+	return nil
+}
+
+// savePauses requires that c.pausing is held.
+func (c *Crawl) savePauses() error {
+	hosts, err := stage.AppendEntries(nil, c.Paused.All())
+	if err != nil {
+		return err
+	}
+	return stage.ReplaceFile(c.file(PausedName), hosts)
+}
+
 // SaveCaches saves the caches that OpenCaches opened.
 func (c *Crawl) SaveCaches() error {
 	rules, err := c.Robots.Append(nil)

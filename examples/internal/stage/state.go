@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
 	webpage "github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -300,9 +301,17 @@ func textOf(resp *fetch.Response) (text []byte) {
 // contentHash is the hash of the page, or of the target of a redirect, whose body says nothing.
 func contentHash(resp *fetch.Response) uint64 {
 	if resp.Location != "" {
-		return sum([]byte(resp.Location), ofLocation)
+		return HashOfRedirect(resp.Location)
 	}
 	return sum(resp.Body, ofBody)
+}
+
+// HashOfRedirect returns the Hash of a page that redirects to a URL.
+func HashOfRedirect(to string) uint64 {
+	if canonical, err := weburl.Canonical(to); err == nil {
+		to = canonical
+	}
+	return sum([]byte(to), ofLocation)
 }
 
 // Prefixes of hashed data, so that neither an empty page nor one that consists of an address has
