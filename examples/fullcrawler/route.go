@@ -15,8 +15,8 @@ import (
 // discover handles one URL that was found. It returns the canonical form, or "" if the URL is not
 // crawled. On a crowded host only known pages are.
 func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
-	context := c.recent.ContextOf(it)
-	if why, met := c.recent.Find(raw, context); met {
+	context := c.recent.contextOf(it)
+	if why, met := c.recent.find(raw, context); met {
 		c.count(raw, why)
 		return orNone(raw, why)
 	}
@@ -28,7 +28,7 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	it.Strange = it.ByStrangers()
 	why := c.Filter.Check(it)
 	if why == "" {
-		why = c.traps.Admit(it)
+		why = c.traps.admit(it)
 	}
 	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrange(it.URL) {
 		why = stage.ManyStrange
@@ -41,7 +41,7 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 		stage.Wake(c.changed)
 	}
 	if why != "" || it.URL == raw {
-		c.recent.Keep(raw, context, why)
+		c.recent.keep(raw, context, why)
 	}
 	return orNone(it.URL, why)
 }

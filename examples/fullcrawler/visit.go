@@ -232,7 +232,7 @@ func (c *crawler) evaluate(it stage.Item, resp *fetch.Response) (fate stage.Fate
 	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
 	c.revisits.Observe(it, resp, change == stage.RealChange)
 	if fate.Page() {
-		c.traps.Note(it)
+		c.traps.note(it)
 	}
 	switch {
 	case change == stage.NoChange:

@@ -48,10 +48,9 @@ type Crawl struct {
 	Warnings []string // from before the log was open
 
 	log       *logFile
+	rewritten bool   // the pages have just been rewritten
 	liveToken string // of the live page; "": it needs none
 
-	opened bool         // the state of the scheduler has been restored
-	given  atomic.Int64 // visits started when politeness was last saved
 }
 
 // Why a crawl ends before its queue is empty.

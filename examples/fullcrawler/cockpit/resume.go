@@ -12,13 +12,9 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// OpenPages opens the pages, including those of earlier runs. If the filters are wider than they
-// were then, or if the clock was wrong, the pages are first rewritten.
-func (c *Crawl) OpenPages() (err error) {
-	if c.Pages, c.Clock, err = openPages(c.Cfg); err != nil {
-		return err
-	}
-	c.Hosts = c.newHosts()
+// Rewrite rewrites the pages of earlier runs if the filters are wider than they were then, or if the
+// clock was wrong. It reports whether it did; the pages are closed then.
+func (c *Crawl) Rewrite() (rewritten bool, err error) {
 	stats := c.Pages.Stats()
 	now, filters := c.Clock.Now(), c.Cfg.Filters()
 	before, known, err := ReadFilters(c.file(FiltersName))
@@ -27,18 +23,23 @@ func (c *Crawl) OpenPages() (err error) {
 	}
 	wider := stats.Records > 0 && (!known || filters.Wider(before))
 	ahead := c.Pages.Ahead(now)
-	if wider || ahead {
-		if err := c.refuseOtherSeeds(); err != nil {
-			return err
-		}
-		if err := c.rewritePages(now, wider, ahead); err != nil {
-			return err
-		}
+	if c.rewritten || !wider && !ahead {
+		return false, nil
 	}
-	if _, err = c.recall(); err != nil {
+	c.rewritten = true
+	if err := c.refuseOtherSeeds(); err != nil {
+		return false, err
+	}
+	return true, c.rewritePages(now, wider, ahead)
+}
+
+// Recall restores what can be derived from the pages.
+func (c *Crawl) Recall() error {
+	c.Hosts = c.newHosts()
+	if _, err := c.recall(); err != nil {
 		return err
 	}
-	return filters.Write(c.file(FiltersName)) // last: a refused command leaves no trace
+	return c.Cfg.Filters().Write(c.file(FiltersName)) // last: a refused command leaves no trace
 }
 
 func (c *Crawl) newHosts() *stage.HostTable {
@@ -65,7 +66,7 @@ func (c *Crawl) refuseOtherSeeds() error {
 }
 
 // rewritePages makes pages due earlier that are due too late.
-func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
+func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) error {
 	if wider {
 		c.Warn("the filters are wider than before: the links of all pages are checked again")
 	}
@@ -93,11 +94,7 @@ func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
 		s.Relink = true
 		return s, true
 	}
-	if err := stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change); err != nil {
-		return err
-	}
-	c.Pages, err = stage.OpenPages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock))
-	return err
+	return stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change)
 }
 
 // broughtBack makes a page due that was visited in the future. Every interval in its history is

@@ -79,15 +79,20 @@ const DefaultPagesMemory = 96 << 20
 
 // OpenPages opens the pages of a crawl, or begins an empty one, in a directory.
 func OpenPages(dir string, o PagesOptions) (*Pages, error) {
-	if err := finishReplace(dir, PagesDir); err != nil {
+	if err := FinishRewrite(dir); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
-	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.store())
+	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.Store())
 	if err != nil {
 		return nil, fmt.Errorf("open the pages: %w", err)
 	}
-	return &Pages{store: store, unit: o.Unit, seed: maphash.MakeSeed(), early: map[string]bool{}}, nil
+	return NewPages(store, o), nil
+}
+
+// NewPages returns the pages in a store with the options of o.Store.
+func NewPages(store *satstore.Store, o PagesOptions) *Pages {
+	unit := o.withDefaults().Unit
+	return &Pages{store: store, unit: unit, seed: maphash.MakeSeed(), early: map[string]bool{}}
 }
 
 func (o PagesOptions) withDefaults() PagesOptions {
@@ -103,7 +108,9 @@ func (o PagesOptions) withDefaults() PagesOptions {
 	return o
 }
 
-func (o PagesOptions) store() satstore.Options {
+// Store returns the options of the store.
+func (o PagesOptions) Store() satstore.Options {
+	o = o.withDefaults()
 	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2, Merge: mergeVisit}
 }
 

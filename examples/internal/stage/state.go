@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -46,6 +47,12 @@ func (s State) Waits() bool { return s.Postponed || !s.Visited() }
 
 // Retries reports whether the next visit is a retry.
 func (s State) Retries() bool { return s.Failures > 0 && !s.LeftOut }
+
+// Longest bounds the interval between visits.
+const Longest = 400 * 24 * time.Hour
+
+// Seconds converts the seconds of a record to a Duration.
+func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
 // maxValidator bounds the size of stored validators. Longer ones are rare, and only cost a full
 // response.
