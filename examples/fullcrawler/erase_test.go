@@ -142,6 +142,25 @@ func TestEraseAlsoErasesCopies(t *testing.T) {
 	require.Len(t, s.requested("/xq7-page"), requests+1)
 }
 
+// TestEraseIsRepeatable: an erasure that fails in the middle is completed by the same command.
+func TestEraseIsRepeatable(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	args := append([]string{"erase", "-out", cfg.Out, "-digest"}, toErase...)
+	broken := filepath.Join(cfg.Out, cockpit.OrderName)
+	good, err := os.ReadFile(broken)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(broken, good[:len(good)/2], 0o600))
+	status, output := run(t, args...)
+	require.Equal(t, 1, status, output)
+	require.Contains(t, output, "run the same command again for the rest")
+	require.Contains(t, output, "pages            8 pages erased")
+	require.Greater(t, len(naming(t, cfg.Out, "xq7")), 1)
+	require.NoError(t, os.WriteFile(broken, good, 0o600))
+	status, output = run(t, args...)
+	require.Zero(t, status, output)
+	require.Equal(t, []string{cockpit.ErasedName}, naming(t, cfg.Out, "xq7"))
+}
+
 // TestEraseRefuses what it does not understand, and a directory in use, before it changes anything.
 func TestEraseRefuses(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package cockpit
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -64,10 +63,12 @@ var parts = []part{
 
 // check reads every file of a crawl.
 func check(ctx context.Context, in call) error {
-	faults := 0
+	faults, began := 0, time.Now()
 	var unread error
 	for _, p := range parts {
+		done := showWork(in.log, func() string { return "reading " + p.name + sizeOf(in.dir, p) })
 		result, err := p.check(ctx, in.dir, in.out)
+		done()
 		switch {
 		case errors.Is(err, errNone):
 			result = "none"
@@ -83,11 +84,29 @@ func check(ctx context.Context, in call) error {
 		}
 		fmt.Fprintf(in.out, "%-16s %s\n", p.name, result)
 	}
+	fmt.Fprintf(in.out, "%-16s %s, in %s\n", "checked", counted(faults, "damaged part"),
+		spell(time.Since(began).Round(time.Millisecond)))
 	if faults > 0 {
 		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s repairs what can be repaired",
 			errFaults, faults, in.dir)
 	}
 	return unread
+}
+
+// sizeOf says how much there is to read of a large part.
+func sizeOf(dir string, p part) string {
+	pattern := map[string]string{"pages": filepath.Join(stage.PagesDir, "*"), "archive": "*.warc*"}[p.name]
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if pattern == "" || err != nil {
+		return ""
+	}
+	size := int64(0)
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			size += info.Size()
+		}
+	}
+	return fmt.Sprintf(": %s in %s", Size(size), counted(len(files), "file"))
 }
 
 // notDamage says whether an error is of this machine or of the caller: repair could only destroy
@@ -147,24 +166,15 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (result string
 }
 
 func checkLedger(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	f, err := os.Open(filepath.Join(dir, LedgerName))
+	bad, n := 0, 0
+	err = eachText(filepath.Join(dir, LedgerName), func(text []byte) error {
+		if n++; !json.Valid(text) {
+			bad++
+		}
+		return nil
+	})
 	if err != nil {
 		return "", missing(err)
-	}
-	defer f.Close()
-	bad, n := 0, 0
-	lines := bufio.NewReader(f)
-	for err == nil {
-		var text []byte
-		if text, err = lines.ReadBytes('\n'); len(text) > 0 {
-			n++
-			if !json.Valid(text) {
-				bad++
-			}
-		}
-	}
-	if err != io.EOF {
-		return "", err
 	}
 	if bad > 0 {
 		return "", fmt.Errorf("%d of %d lines are not JSON", bad, n)
@@ -339,30 +349,20 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 // repairLedger sets invalid lines aside.
 func repairLedger(dir string, say func(name, format string, args ...any)) error {
 	name := filepath.Join(dir, LedgerName)
-	in, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	var dropped []byte
-	err = stage.ReplaceWith(name, func(w io.Writer) error {
-		lines := bufio.NewReader(in)
-		for {
-			text, err := lines.ReadBytes('\n')
+	err := stage.ReplaceWith(name, func(w io.Writer) error {
+		err := eachText(name, func(text []byte) (err error) {
 			if json.Valid(text) {
-				if _, err := w.Write(text); err != nil {
-					return err
-				}
-			} else if len(text) > 0 {
+				_, err = w.Write(text)
+			} else {
 				dropped = append(append(dropped, bytes.TrimSuffix(text, []byte("\n"))...), '\n')
 			}
-			if err == io.EOF {
-				return appendTo(name+damagedLines, dropped)
-			}
-			if err != nil {
-				return err
-			}
+			return err
+		})
+		if err == nil {
+			err = appendTo(name+damagedLines, dropped)
 		}
+		return err
 	})
 	if err == nil {
 		say(LedgerName, "%d lines were set aside in %s", bytes.Count(dropped, []byte("\n")), LedgerName+damagedLines)

@@ -82,10 +82,12 @@ func TestLimitsEstimateWhenTheyAreReached(t *testing.T) {
 
 // TestStatusLineFitsTheTerminal: it is never longer than one line.
 func TestStatusLineFitsTheTerminal(t *testing.T) {
-	require.Equal(t, "short", narrow("short"))
-	long := narrow(strings.Repeat("ä", 200))
+	require.Equal(t, "short", narrow("short", 40))
+	long := narrow(strings.Repeat("ä", 200), columns)
 	require.Less(t, utf8.RuneCountInString(long), columns)
 	require.True(t, strings.HasSuffix(long, "…"))
+	require.Equal(t, 39, utf8.RuneCountInString(narrow(strings.Repeat("x", 200), 40)))
+	require.Equal(t, "…", narrow("a terminal of one column", 1))
 }
 
 // TestAHostIsFoundByEitherScheme, unless the user gives one.

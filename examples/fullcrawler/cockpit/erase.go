@@ -1,7 +1,6 @@
 package cockpit
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,18 +116,18 @@ func (e *erasure) eraseArchive(ctx context.Context) error {
 			return err
 		}
 		var selected []archive.Selection
+		for digest, urls := range same { // first: a second attempt finds only what is still there
+			selected = append(selected, archive.Selection{Digest: digest})
+			for _, url := range urls {
+				e.say("archive", "the same contents, which a crawl may fetch again: %s", url)
+			}
+		}
 		for _, t := range e.targets {
 			s, err := t.selections(a)
 			if err != nil {
 				return err
 			}
 			selected = append(selected, s...)
-		}
-		for digest, urls := range same {
-			selected = append(selected, archive.Selection{Digest: digest})
-			for _, url := range urls {
-				e.say("archive", "the same contents, which a crawl may fetch again: %s", url)
-			}
 		}
 		erased, files := 0, 0
 		for _, s := range selected {
@@ -388,63 +387,38 @@ func (e *erasure) eraseLedgers(ctx context.Context) error {
 }
 
 func (e *erasure) eraseLedger(ctx context.Context, file string) (erased int, err error) {
-	rewrite := func(w io.Writer) (erased int, err error) {
-		return erased, eachLedgerLine(file, func(text []byte, line Line) error {
-			if !e.gone(line.URL) && !e.named(line.Why) {
-				_, err := w.Write(text)
-				return err
+	rewrite := func(w io.Writer) error {
+		erased = 0
+		return eachText(file, func(text []byte) error {
+			var line Line
+			if json.Unmarshal(text, &line) != nil { // it is damaged, and may still name something
+				line = Line{Why: string(text)}
 			}
-			erased++
-			if e.gone(line.URL) {
+			gone, named := e.gone(line.URL), e.named(line.Why)
+			switch {
+			case gone, named && line.URL == "":
+				erased++
 				return ctx.Err()
+			case named:
+				erased++
+				line.Why = "erased"
+				text, _ = line.appendJSON(nil) // it was read
+				text = append(text, '\n')
 			}
-			line.Why = "erased"
-			text, err := line.appendJSON(nil)
-			if err == nil {
-				_, err = w.Write(append(text, '\n'))
-			}
+			_, err := w.Write(text)
 			return err
 		})
 	}
-	if erased, err = rewrite(io.Discard); err != nil || erased == 0 {
+	if err := rewrite(io.Discard); err != nil || erased == 0 {
 		return 0, err
 	}
-	return erased, stage.ReplaceWith(file, func(w io.Writer) (err error) {
-		erased, err = rewrite(w)
-		return err
-	})
+	err = stage.ReplaceWith(file, rewrite)
+	return erased, err
 }
 
 // named reports whether a text names something that is to be erased.
 func (e *erasure) named(text string) bool {
 	return slices.ContainsFunc(e.targets, func(t target) bool { return strings.Contains(text, t.name()) })
-}
-
-// eachLedgerLine passes the lines of a ledger to use, those that are not JSON with a zero Line.
-func eachLedgerLine(file string, use func(text []byte, line Line) error) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for lines := bufio.NewReader(f); ; {
-		text, readErr := lines.ReadBytes('\n')
-		if readErr != nil && readErr != io.EOF {
-			return readErr
-		}
-		if len(text) > 0 {
-			var line Line
-			if json.Unmarshal(text, &line) != nil {
-				line = Line{}
-			}
-			if err := use(text, line); err != nil {
-				return err
-			}
-		}
-		if readErr == io.EOF {
-			return nil
-		}
-	}
 }
 
 // reportRest names what may still have something of the targets.
