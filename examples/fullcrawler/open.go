@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +116,8 @@ func (c *crawler) openOrder() error {
 	if !c.Cfg.ByRank {
 		return nil
 	}
-	c.Order = stage.NewOrder(pagerank.New)
+	options := pagerank.Options{Limit: stage.MaxOrdered}
+	c.Order = stage.NewOrder(pagerank.NewURLs(options))
 	f, err := os.Open(c.file(cockpit.OrderName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -126,14 +126,14 @@ func (c *crawler) openOrder() error {
 		return err
 	}
 	defer f.Close()
-	order, err := stage.ReadOrder(f)
-	if errors.Is(err, durable.ErrVersion) {
+	switch ranks, err := pagerank.ReadURLs(f, options); {
+	case errors.Is(err, durable.ErrVersion):
 		return fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	if err != nil {
+	case err != nil:
 		c.Warn("%s is damaged, so ranks start again: %v", f.Name(), err)
+	default:
+		c.Order = stage.NewOrder(ranks)
 	}
-	c.Order = cmp.Or(order, c.Order)
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/satstore"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -221,7 +222,7 @@ func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err 
 			return err
 		}
 		defer f.Close()
-		_, err = stage.ReadOrder(f)
+		_, err = pagerank.ReadURLs(f, pagerank.Options{Limit: stage.MaxOrdered})
 		return err
 	})
 }

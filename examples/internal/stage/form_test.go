@@ -37,11 +37,6 @@ func TestOtherVersions(t *testing.T) {
 	_, err = readEntries(rest)
 	require.ErrorIs(t, err, durable.ErrVersion, "version 1 had no first line")
 
-	for _, other := range []string{"spinneret order 1\n\x00????", formLine(orderKind, 3) + "?"} {
-		_, err := ReadOrder(bytes.NewReader([]byte(other)))
-		require.ErrorIs(t, err, durable.ErrVersion, other)
-	}
-
 	record := AppendRecord(nil, Item{}, State{})
 	record[0] ^= 0x60
 	_, _, err = ReadRecord("https://a.test/", record)

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"io"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -12,92 +13,43 @@ import (
 const perHost = 2
 
 // An Order returns items by the PageRank of their pages among those fetched so far, instead of in
-// the order of discovery. It keeps the URLs of all pages that it has seen, about 200 bytes each.
-// Its methods are safe for concurrent use.
+// the order of discovery. Its methods are safe for concurrent use.
 type Order struct {
-	mu       sync.Mutex
-	frontier *pagerank.Frontier
-	ids      map[string]uint32 // by URL
-	pages    []orderedPage     // by id
-	hosts    map[string]uint32
-	out      []int // by host: items returned by Next and not done
+	mu    sync.Mutex
+	ranks *pagerank.URLs
+	items map[string]Item // in the queue, by URL
+	out   map[string]bool // URLs returned by Next and not done
+	busy  map[string]int  // how many of them a host has
 }
 
-type orderedPage struct {
-	url  string
-	item Item // until Next returns it
-	host uint32
-	at   orderedAt
-
-	fetched bool // and so no longer in the frontier's queue
-}
-
-// An orderedAt is the state of a page.
-type orderedAt uint8
-
-const (
-	inQueue orderedAt = iota
-	isOut             // with the caller of Next
-	isDone            // the visit has ended
-	isAway            // its item is not here yet: only links to it, or an entry of an earlier crawl
-)
-
-// NewOrder returns an empty Order with a new frontier.
-func NewOrder(frontier func(pagerank.Options) *pagerank.Frontier) *Order {
-	o := &Order{ids: map[string]uint32{}, hosts: map[string]uint32{}}
-	o.frontier = frontier(o.options())
-	return o
-}
-
-func (o *Order) options() pagerank.Options {
-	return pagerank.Options{Host: func(id uint32) uint32 {
-		if int(id) >= len(o.pages) { // in a foreign file
-			return 0
-		}
-		return o.pages[id].host
-	}}
+// NewOrder returns an Order with the ranks of an earlier crawl, or with none. Pages in their queue are
+// not returned before they are added.
+func NewOrder(ranks *pagerank.URLs) *Order {
+	return &Order{
+		ranks: ranks,
+		items: map[string]Item{}, out: map[string]bool{}, busy: map[string]int{},
+	}
 }
 
 // MaxOrdered bounds the pages of an Order, and so its memory.
 const MaxOrdered = 2_000_000
 
-// Add adds an item that is not visited yet. It returns false if its page is here or done already,
-// or if there is no room.
+// Add adds an item that is not visited yet. It returns false if its page is here, or was fetched
+// already, or if there is no room.
 func (o *Order) Add(it Item) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, ok := o.idOf(it.URL)
-	if !ok || o.pages[id].at != isAway || o.pages[id].fetched {
+	if _, here := o.items[it.URL]; here || o.out[it.URL] {
 		return false
 	}
-	p := &o.pages[id]
-	p.item, p.at = it, inQueue
-	o.frontier.Discover(id)
+	// Links may have queued it before. Afterwards it is queued, unless it was fetched.
+	o.ranks.Drop(it.URL)
+	queued := o.ranks.Stats().Queued
+	if !o.ranks.Discover(it.URL) || o.ranks.Stats().Queued == queued {
+		return false
+	}
+	o.items[it.URL] = it
 	return true
-}
-
-// idOf returns the id of a URL, and assigns one to a new URL. It returns false if there is no room.
-func (o *Order) idOf(url string) (id uint32, ok bool) {
-	id, ok = o.ids[url]
-	if !ok && len(o.pages) < MaxOrdered {
-		return o.assign(url), true
-	}
-	return id, ok
-}
-
-// assign gives a URL the next id.
-func (o *Order) assign(url string) (id uint32) {
-	name := weburl.Host(url)
-	host, known := o.hosts[name]
-	if !known {
-		host = uint32(len(o.out))
-		o.hosts[name] = host
-		o.out = append(o.out, 0)
-	}
-	id = uint32(len(o.pages))
-	o.ids[url] = id
-	o.pages = append(o.pages, orderedPage{url: url, host: host, at: isAway})
-	return id
 }
 
 // Fetched records the links of a page that Next returned, or that was never added. Pages that are
@@ -105,38 +57,30 @@ func (o *Order) assign(url string) (id uint32) {
 func (o *Order) Fetched(url string, links []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, ok := o.idOf(url)
-	if !ok || o.pages[id].at == inQueue { // its item would be lost
-		return
+	if _, here := o.items[url]; !here { // or it would be lost
+		o.ranks.Fetched(url, links)
 	}
-	o.pages[id].fetched = true
-	targets := make([]uint32, 0, len(links))
-	for _, link := range links {
-		if to, ok := o.idOf(link); ok {
-			targets = append(targets, to)
-		}
-	}
-	o.frontier.Fetched(id, targets)
 }
 
 // Next returns the item with the highest score among those whose host may have another one.
 func (o *Order) Next() (it Item, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ready := func(host uint32) bool { return o.out[host] < perHost }
+	ready := func(host string) bool { return o.busy[host] < perHost }
 	for {
-		id, ok := o.frontier.NextReady(ready)
+		url, ok := o.ranks.NextReady(ready)
 		if !ok {
 			return it, false
 		}
-		p := &o.pages[id]
-		if p.at != inQueue { // Add brings it back; try the next one
-			o.frontier.Release(p.host)
+		host := weburl.Host(url)
+		it, ok := o.items[url]
+		if !ok { // only links to it are here; Add brings it back
+			o.ranks.Release(host)
 			continue
 		}
-		it, p.item = p.item, Item{}
-		p.at = isOut
-		o.out[p.host]++
+		delete(o.items, url)
+		o.out[url] = true
+		o.busy[host]++
 		return it, true
 	}
 }
@@ -145,14 +89,22 @@ func (o *Order) Next() (it Item, ok bool) {
 func (o *Order) Done(url string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, known := o.ids[url]
-	if !known || o.pages[id].at != isOut {
+	if !o.out[url] {
 		return
 	}
-	p := &o.pages[id]
-	p.at = isDone
-	o.out[p.host]--
-	o.frontier.Release(p.host)
+	delete(o.out, url)
+	host := weburl.Host(url)
+	if o.busy[host]--; o.busy[host] == 0 {
+		delete(o.busy, host)
+	}
+	o.ranks.Release(host)
+}
+
+// WriteTo saves the ranks. Items are not saved: they are added again.
+func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ranks.WriteTo(w)
 }
 
 // mostWeight bounds weights, and their inverses.
@@ -162,13 +114,13 @@ const mostWeight = 8
 func (o *Order) Weight(url string) float64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	stats := o.frontier.Stats()
-	id, known := o.ids[url]
+	stats := o.ranks.Stats()
+	id, known := o.ranks.ID(url)
 	if !known || stats.Total <= 0 {
 		return 1
 	}
 	mean := stats.Total / float64(stats.Known)
-	return min(max(o.frontier.Score(id)/mean, 1.0/mostWeight), mostWeight)
+	return min(max(o.ranks.Frontier().Score(id)/mean, 1.0/mostWeight), mostWeight)
 }
 
 // A Ranked is a page with its score.
@@ -181,8 +133,8 @@ type Ranked struct {
 func (o *Order) Top(n int) (top []Ranked) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id, score := range o.frontier.Top(n) {
-		top = append(top, Ranked{o.pages[id].url, score})
+	for id, score := range o.ranks.Frontier().Top(n) {
+		top = append(top, Ranked{o.ranks.URL(id), score})
 	}
 	return top
 }
