@@ -233,7 +233,7 @@ func (c *crawler) evaluate(it stage.Item, resp *fetch.Response) (fate stage.Fate
 	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
 	c.revisits.Observe(it, resp, change == stage.RealChange)
 	if fate.Page() {
-		c.traps.Note(it)
+		c.traps.note(it)
 	}
 	switch {
 	case change == stage.NoChange:
@@ -255,7 +255,7 @@ func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 	var links []string
 	stage.Extract(resp, c.Cfg.Agent, c.Cfg.Resources, func(url string, why stage.Reason) {
 		to := c.follow(stage.Item{URL: url, Depth: it.Depth + 1, From: it.URL, Visit: it.Visit}, why)
-		if c.Order != nil && to != "" {
+		if c.Order != nil && to != "" && !c.Hosts.IsCrowded(to) { // an endless host would fill the order
 			links = append(links, to)
 		}
 		if siblings > 0 && weburl.Host(to) == host {
@@ -290,9 +290,6 @@ func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string)
 		entries++
 		entry.Visit = it.Visit
 		url := c.follow(entry, why)
-		if url == "" && why == "" && c.Hosts.IsCrowded(entry.URL) { // it may be known all the same
-			url, _ = stage.StepsFor(entry, c.Cfg.AsFound).Canonical(entry.URL)
-		}
 		modified := time.Unix(entry.LastMod, 0)
 		if url != "" && !last.IsZero() && modified.After(last) {
 			c.reconsider(url, modified)

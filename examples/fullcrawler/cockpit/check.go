@@ -15,10 +15,14 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/hostcache"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/satstore"
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // errFaults is returned by check if it found faults.
@@ -193,7 +197,7 @@ func checkFilters(_ context.Context, dir string, _ io.Writer) (result string, er
 func checkPoliteness(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	state, err := os.ReadFile(filepath.Join(dir, StateName))
 	if err == nil {
-		err = stage.NewPoliteness(stage.PolitenessOptions{}).Restore(state)
+		err = stage.NewPoliteness(stage.PolitenessOptions{}, scheduler.New[stage.Item](scheduler.Options{})).Restore(state)
 	}
 	return "sound", missing(err)
 }
@@ -208,21 +212,21 @@ func checkHosts(_ context.Context, dir string, _ io.Writer) (result string, err 
 func checkRules(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	saved, err := os.ReadFile(filepath.Join(dir, RulesName))
 	if err == nil {
-		err = stage.NewRobots("").Restore(saved, time.Now(), nil)
+		err = stage.NewRobots("", robots.NewCache(robots.Options{})).Restore(saved, time.Now(), nil)
 	}
 	return "sound", missing(err)
 }
 
 func checkRhythms(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, RhythmName), func(file string) error {
-		_, err := stage.OpenRhythms(file)
+		_, err := hostcache.Open[stage.Rhythm](file, hostcache.Options{})
 		return err
 	})
 }
 
 func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, OrderName), func(file string) error {
-		_, err := stage.OpenOrder(file)
+		_, err := stage.OpenOrder(file, pagerank.New)
 		return err
 	})
 }

@@ -165,5 +165,6 @@ const (
 	RhythmName = "rhythm.cache" // when hosts publish, and how reliable their sitemaps are
 	OrderName  = "rank.cache"   // scores and links of pages
 	StateName  = "politeness.state"
+	PausedName = "paused.state" // hosts, by the operator
 	BeganName  = "began"
 )

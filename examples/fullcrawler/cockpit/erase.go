@@ -19,6 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache"
+	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -285,7 +286,7 @@ func (e *erasure) eraseOrder(context.Context) error {
 	} else if !exists {
 		return fmt.Errorf("%s continues %s, which is missing: remove it", log, name)
 	}
-	order, err := stage.OpenOrder(name)
+	order, err := stage.OpenOrder(name, pagerank.New)
 	if err != nil {
 		return err
 	}

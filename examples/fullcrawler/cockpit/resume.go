@@ -13,29 +13,35 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// OpenPages opens the pages, including those of earlier runs. If the filters are wider than they
-// were then, or if the clock was wrong, the pages are first rewritten.
-func (c *Crawl) OpenPages() (err error) {
-	if c.Pages, c.Clock, err = openPages(c.Cfg); err != nil {
-		return err
+// Rewrite rewrites the pages of earlier runs if the filters are wider than they were then, or if the
+// clock was wrong. It reports whether it did; the pages are closed then.
+func (c *Crawl) Rewrite() (rewritten bool, err error) {
+	if c.rewritten {
+		return false, nil
 	}
-	c.Hosts = c.newHosts()
 	filters := c.Cfg.Filters()
 	before, known, err := ReadFilters(c.file(FiltersName))
 	if err != nil {
 		c.Warn("%v; all links are checked again", err)
 	}
-	if err := c.makeDue(filters, before, known); err != nil {
-		return err
+	if c.Pages.Stats().Records == 0 && !c.Pages.Ahead(c.Clock.Now()) {
+		return false, nil
 	}
-	if _, err = c.recall(); err != nil {
-		return err
-	}
-	return filters.Write(c.file(FiltersName)) // last: a refused command leaves no trace
+	c.rewritten, err = c.makeDue(filters, before, known)
+	return c.rewritten, err
 }
 
-// makeDue makes pages due earlier that are due too late, if there are any.
-func (c *Crawl) makeDue(filters, before Filters, known bool) error {
+// Recall restores what can be derived from the pages.
+func (c *Crawl) Recall() error {
+	c.Hosts = c.newHosts()
+	if _, err := c.recall(); err != nil {
+		return err
+	}
+	return c.Cfg.Filters().Write(c.file(FiltersName)) // last: a refused command leaves no trace
+}
+
+// makeDue makes pages due earlier that are due too late, and reports whether there are any.
+func (c *Crawl) makeDue(filters, before Filters, known bool) (rewritten bool, err error) {
 	now := c.Clock.Now()
 	var changes []func(stage.Item, *stage.State) stage.Rewrite
 	if c.Pages.Ahead(now) {
@@ -51,7 +57,7 @@ func (c *Crawl) makeDue(filters, before Filters, known bool) error {
 		list := new(urlfilter.List)
 		lines := filters.lifted(before)
 		if err := list.Reload(strings.NewReader(strings.Join(lines, "\n")), FiltersName); err != nil {
-			return err
+			return false, err
 		}
 		c.Warn("no longer denied: %s; the links of the pages that this concerns are checked again", strings.Join(lines, ", "))
 		bits := filters.barred(before)
@@ -60,7 +66,7 @@ func (c *Crawl) makeDue(filters, before Filters, known bool) error {
 		})
 	}
 	if len(changes) == 0 {
-		return nil
+		return false, nil
 	}
 	change := func(it stage.Item, s *stage.State) (what stage.Rewrite) {
 		for _, change := range changes {
@@ -69,17 +75,18 @@ func (c *Crawl) makeDue(filters, before Filters, known bool) error {
 		return what
 	}
 	affected, err := c.affected(change)
-	if err == nil && (affected || c.Pages.Ahead(now)) {
-		err = c.rewritePages(change)
+	if err != nil || !affected && !c.Pages.Ahead(now) {
+		return false, err
 	}
-	return err
+	return true, c.rewritePages(change)
 }
 
 // relinked makes a page due if it was left out and may no longer be, or if its links are to be checked.
 func relinked(s *stage.State, mayPass, mayLink bool) stage.Rewrite {
 	switch {
-	case s.LeftOut && mayPass:
-		*s = stage.State{}
+	case s.LeftOut && mayPass: // its history is as true as before
+		s.LeftOut, s.Failures, s.Due = false, 0, 0
+		s.Relink = !s.History.Last().IsZero()
 		return stage.DueNow
 	case s.LeftOut, s.History.Last().IsZero(), !mayLink:
 		return stage.KeepDue
@@ -113,16 +120,12 @@ func (c *Crawl) affected(change func(stage.Item, *stage.State) stage.Rewrite) (a
 	return affected, seeds.verdict(c.Cfg.Out)
 }
 
-func (c *Crawl) rewritePages(change func(stage.Item, *stage.State) stage.Rewrite) (err error) {
+func (c *Crawl) rewritePages(change func(stage.Item, *stage.State) stage.Rewrite) error {
 	if err := c.Pages.Close(); err != nil {
 		return err
 	}
 	c.Pages = nil
-	if err := stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change); err != nil {
-		return err
-	}
-	c.Pages, err = stage.OpenPages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock))
-	return err
+	return stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change)
 }
 
 // broughtBack makes a page due that was visited in the future. Every interval in its history is
@@ -152,17 +155,18 @@ func (c *Crawl) recall() (s stock, err error) {
 	c.Pages.Turn = c.Hosts.Turn
 	c.Hosts.Advance(c.Clock.Now(), c.Pages.Now())
 	seeds := c.newSeedCheck()
+	var scope span
 	for page, err := range c.Pages.All() {
 		if err != nil {
 			return s, err
 		}
 		s.count(page.State, c.Clock.Now())
 		if seeds.see(page.Item) {
-			c.Filter.Scope.Add(page.Item.URL)
+			scope.see(page)
 		}
 		state := page.State
 		fetched := !state.History.Last().IsZero()
-		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0)
+		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0 || state.LeftOut)
 		host, retryAt := weburl.Host(page.Item.URL), int64(0)
 		c.Hosts.Await(host, state)
 		if state.Waits() {
@@ -177,7 +181,39 @@ func (c *Crawl) recall() (s stock, err error) {
 			c.Retries.Expect(state.Due)
 		}
 	}
+	for _, url := range scope.urls() {
+		c.Filter.Scope.Add(url)
+	}
 	return s, seeds.verdict(c.Cfg.Out)
+}
+
+// A span has the seeds, and the pages that seeds have redirected to.
+type span struct {
+	seeds   []string
+	targets []string
+	hashes  map[uint64]bool // of the answers of both
+}
+
+func (s *span) see(page stage.Known) {
+	if s.hashes == nil {
+		s.hashes = map[uint64]bool{}
+	}
+	s.hashes[page.State.Hash] = true
+	if page.Item.Hops == 0 {
+		s.seeds = append(s.seeds, page.Item.URL)
+	} else {
+		s.targets = append(s.targets, page.Item.URL)
+	}
+}
+
+// urls returns those that span the scope. A page to which no seed redirects any more does not.
+func (s *span) urls() []string {
+	for _, url := range s.targets {
+		if s.hashes[stage.HashOfRedirect(url)] {
+			s.seeds = append(s.seeds, url)
+		}
+	}
+	return s.seeds
 }
 
 // A seedCheck compares the seeds of a directory with those of a command.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/robots"
+
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
@@ -84,7 +86,7 @@ func TestAJournalCostsWhatChanges(t *testing.T) {
 
 // TestRobotsSaveWhatChanged appends the rules of one server to those of many.
 func TestRobotsSaveWhatChanged(t *testing.T) {
-	r, now := NewRobots("spider"), time.Now()
+	r, now := NewRobots("spider", robots.NewCache(robots.Options{Agent: "spider", Patience: -1})), time.Now()
 	answer := func(host, text string) {
 		req := asked(t, r, Item{URL: "http://" + host + "/"}, now)
 		r.Answer(req, reply(200, text), now)
@@ -107,7 +109,7 @@ func TestRobotsSaveWhatChanged(t *testing.T) {
 
 	saved, err := os.ReadFile(name)
 	require.NoError(t, err)
-	next := NewRobots("spider")
+	next := NewRobots("spider", robots.NewCache(robots.Options{Agent: "spider", Patience: -1}))
 	require.NoError(t, next.Restore(saved, now, nil))
 	require.Equal(t, Disallowed, next.Rule(Item{URL: "http://h7.example/new"}, now).Fate)
 	require.Equal(t, Go, next.Rule(Item{URL: "http://h7.example/xxxx"}, now).Step)
@@ -116,7 +118,7 @@ func TestRobotsSaveWhatChanged(t *testing.T) {
 // TestPolitenessSavesWhatChanged: also that a host is in its default state again.
 func TestPolitenessSavesWhatChanged(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "state")
-	p, j := NewPoliteness(PolitenessOptions{Delay: time.Second}), NewJournal(name)
+	p, j := newPoliteness(PolitenessOptions{Delay: time.Second}), NewJournal(name)
 	for n := range 200 {
 		p.SetDelay(fmt.Sprintf("http://h%d.example/robots.txt", n), time.Minute)
 	}
@@ -132,7 +134,7 @@ func TestPolitenessSavesWhatChanged(t *testing.T) {
 
 	saved, err := os.ReadFile(name)
 	require.NoError(t, err)
-	next, got := NewPoliteness(PolitenessOptions{Delay: time.Second}), map[string]scheduler.Entry{}
+	next, got := newPoliteness(PolitenessOptions{Delay: time.Second}), map[string]scheduler.Entry{}
 	require.NoError(t, next.Restore(saved))
 	for e := range next.Queue.All(time.Now()) {
 		got[e.Host] = e

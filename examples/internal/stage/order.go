@@ -43,10 +43,10 @@ const (
 	isAway            // its item is not here yet: only links to it, or an entry of an earlier crawl
 )
 
-// NewOrder returns an empty Order.
-func NewOrder() *Order {
+// NewOrder returns an empty Order with a new frontier.
+func NewOrder(frontier func(pagerank.Options) *pagerank.Frontier) *Order {
 	o := &Order{ids: map[string]uint32{}, hosts: map[string]uint32{}}
-	o.frontier = pagerank.New(o.options())
+	o.frontier = frontier(o.options())
 	return o
 }
 

@@ -67,7 +67,7 @@ func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
 // are added again, with their old scores. Errors wrap [ErrOrder], durable.ErrVersion,
 // or those of pagerank.Read; memory is bounded by the size of the input.
 func ReadOrder(r io.Reader) (*Order, error) {
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	in := bufio.NewReader(r)
 	sum := crc32.New(castagnoli)
 	if err := o.readPages(&summed{in, sum}); errors.Is(err, durable.ErrVersion) {

@@ -13,6 +13,7 @@ import (
 	"os"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/pagerank"
 )
 
 // An order on disk is the file that [Order.WriteTo] wrote, and a log of what has happened since. To
@@ -44,11 +45,11 @@ type orderLog struct {
 	stale  bool   // the file has to be written before the log goes on
 }
 
-// OpenOrder returns the order that is saved in a file and its log, or an empty one. After damage it
+// OpenOrder returns the order that is saved in a file and its log, or an empty one with a new frontier. After damage it
 // returns what precedes that in the log, or an empty order if it is in the file, with an error. With an
 // error that wraps durable.ErrVersion, or is of the disk, the order is nil.
-func OpenOrder(name string) (*Order, error) {
-	o, log, err := readOrderFile(name)
+func OpenOrder(name string, frontier func(pagerank.Options) *pagerank.Frontier) (*Order, error) {
+	o, log, err := readOrderFile(name, frontier)
 	if o == nil {
 		return nil, err
 	}
@@ -126,11 +127,13 @@ func (o *Order) Checkpoint() error {
 }
 
 // readOrderFile reads the file, and begins its log.
-func readOrderFile(name string) (*Order, *orderLog, error) {
+func readOrderFile(
+	name string, frontier func(pagerank.Options) *pagerank.Frontier,
+) (*Order, *orderLog, error) {
 	log := &orderLog{name: name, most: leastLog}
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return NewOrder(), log, nil
+		return NewOrder(frontier), log, nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -143,7 +146,7 @@ func readOrderFile(name string) (*Order, *orderLog, error) {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err != nil {
-		return NewOrder(), log, fmt.Errorf("%s: %w", name, err)
+		return NewOrder(frontier), log, fmt.Errorf("%s: %w", name, err)
 	}
 	if _, err := io.Copy(io.Discard, all); err != nil {
 		return nil, nil, err

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/pagerank"
 )
 
 // requireSameOrder compares the scores and the pages that may still be added.
@@ -29,7 +31,7 @@ func TestAnOrderSurvivesKills(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "order")
 		url := func() string { return fmt.Sprintf("http://h%d.test/%d", random.IntN(5), random.IntN(60)) }
 		for range 6 {
-			o, err := OpenOrder(name)
+			o, err := OpenOrder(name, pagerank.New)
 			require.NoError(t, err)
 			require.NoError(t, o.Save())
 			for range 40 {
@@ -60,7 +62,7 @@ func TestAnOrderSurvivesKills(t *testing.T) {
 			} else {
 				require.NoError(t, o.Save())
 			}
-			again, err := OpenOrder(name)
+			again, err := OpenOrder(name, pagerank.New)
 			require.NoError(t, err)
 			requireSameOrder(t, o, again)
 		}
@@ -70,7 +72,7 @@ func TestAnOrderSurvivesKills(t *testing.T) {
 // TestADamagedOrderLog: what precedes the damage counts. A log never continues another file.
 func TestADamagedOrderLog(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "order")
-	o, err := OpenOrder(name)
+	o, err := OpenOrder(name, pagerank.New)
 	require.NoError(t, err)
 	o.Fetched("http://a.test/", []string{"http://b.test/"})
 	require.NoError(t, o.Save())
@@ -82,7 +84,7 @@ func TestADamagedOrderLog(t *testing.T) {
 	require.NoError(t, err)
 	for n := range whole {
 		require.NoError(t, os.WriteFile(OrderLog(name), whole[:n], 0o600))
-		cut, err := OpenOrder(name)
+		cut, err := OpenOrder(name, pagerank.New)
 		require.Equal(t, n != 0 && n != len(first), err != nil, n)
 		if n >= len(first) {
 			require.GreaterOrEqual(t, len(cut.pages), 2, n)
@@ -91,18 +93,18 @@ func TestADamagedOrderLog(t *testing.T) {
 		bad := append([]byte{}, whole...)
 		bad[n] ^= 1
 		require.NoError(t, os.WriteFile(OrderLog(name), bad, 0o600))
-		_, err = OpenOrder(name)
+		_, err = OpenOrder(name, pagerank.New)
 		require.Error(t, err, n)
 	}
 	require.NoError(t, os.WriteFile(OrderLog(name), whole, 0o600))
-	o, err = OpenOrder(name)
+	o, err = OpenOrder(name, pagerank.New)
 	require.NoError(t, err)
 	require.NoError(t, o.Save())
 	require.NoFileExists(t, OrderLog(name))
 	o.Fetched("http://d.test/", nil)
 	require.NoError(t, o.Save())
 	require.NoError(t, os.Remove(name))
-	o, err = OpenOrder(name)
+	o, err = OpenOrder(name, pagerank.New)
 	require.NoError(t, err)
 	require.Empty(t, o.pages, "it was the log of another file")
 	require.NoError(t, o.Save())
@@ -112,7 +114,7 @@ func TestADamagedOrderLog(t *testing.T) {
 // TestSavingAnOrderCostsWhatChanges, and keeps nobody waiting.
 func TestSavingAnOrderCostsWhatChanges(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "order")
-	o, err := OpenOrder(name)
+	o, err := OpenOrder(name, pagerank.New)
 	require.NoError(t, err)
 	for n := range 10_000 {
 		o.Fetched(fmt.Sprint("http://a.test/", n), []string{fmt.Sprint("http://a.test/", n+1)})

@@ -45,8 +45,8 @@ type Politeness struct {
 	saved map[entryOwner]uint32 // checksums of the entries in the file
 }
 
-// NewPoliteness returns a queue with the options o, and without a bound of its own.
-func NewPoliteness(o PolitenessOptions) *Politeness {
+// Scheduler returns the options of the queue, which has no bound of its own.
+func (o PolitenessOptions) Scheduler() scheduler.Options {
 	options := scheduler.Options{
 		HostDelay: o.Delay,
 		Backoff:   o.Backoff,
@@ -68,7 +68,12 @@ func NewPoliteness(o PolitenessOptions) *Politeness {
 		options.MaxPerHost, options.MaxPerAddr = MaxConcurrency, MaxConcurrency
 		options.MaxPerGroup, options.HostDelay = MaxConcurrency, max(o.Delay, 1)
 	}
-	return &Politeness{PolitenessOptions: o, Queue: scheduler.New[Item](options)}
+	return options
+}
+
+// NewPoliteness makes a queue with the options of o.Scheduler polite.
+func NewPoliteness(o PolitenessOptions, queue *scheduler.Scheduler[Item]) *Politeness {
+	return &Politeness{PolitenessOptions: o, Queue: queue}
 }
 
 // Enqueue queues an item of a host at an address; the zero Addr means unknown.

@@ -49,9 +49,9 @@ func replace(dir, name string) error {
 	return vfs.RenameDir(at+freshDir, at)
 }
 
-// finishReplace completes or undoes an interrupted replacement.
-func finishReplace(dir, name string) error {
-	at := filepath.Join(dir, name)
+// FinishRewrite completes or undoes a rewrite of the pages that was interrupted.
+func FinishRewrite(dir string) error {
+	at := filepath.Join(dir, PagesDir)
 	_, err := os.Stat(at)
 	if errors.Is(err, fs.ErrNotExist) { // so the new one is complete
 		if err = vfs.RenameDir(at+freshDir, at); errors.Is(err, fs.ErrNotExist) {
@@ -78,16 +78,15 @@ const (
 // results to a new store that begins at o.Start and replaces the old one. No file has anything of a
 // page that was removed. It takes one pass over the store. The pages must not be open.
 func RewritePages(dir string, o PagesOptions, change func(Item, *State) Rewrite) error {
-	if err := finishReplace(dir, PagesDir); err != nil {
+	if err := FinishRewrite(dir); err != nil {
 		return err
 	}
-	o = o.withDefaults()
 	at := filepath.Join(dir, PagesDir)
-	old, err := satstore.Open(at, o.store())
+	old, err := satstore.Open(at, o.Store())
 	if err != nil {
 		return fmt.Errorf("open the pages: %w", err)
 	}
-	fresh, err := satstore.Open(at+freshDir, o.store())
+	fresh, err := satstore.Open(at+freshDir, o.Store())
 	if err != nil {
 		return errors.Join(fmt.Errorf("rewrite the pages: %w", err), old.Close())
 	}

@@ -57,10 +57,9 @@ type failure struct {
 // maxSilent bounds the failures that are remembered in detail; of others only the fact is known.
 const maxSilent = 100_000
 
-// NewRobots returns an empty table for a crawler with the given name.
-func NewRobots(agent string) *Robots {
-	// A request waits in the queue like any other, for any time, and is not lost.
-	rules := robots.NewCache(robots.Options{Agent: agent, Patience: -1})
+// NewRobots returns a table with the rules for a crawler with the given name. The rules must be
+// patient: a request waits in the queue like any other, for any time, and is not lost.
+func NewRobots(agent string, rules *robots.Cache) *Robots {
 	return &Robots{
 		rules:   rules,
 		pending: robots.Pending[Item]{Cache: rules, Max: -1}, // the crawl bounds its open items

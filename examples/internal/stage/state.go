@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
 	webpage "github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -52,6 +54,12 @@ func (s State) Waits() bool { return s.Postponed || !s.Visited() }
 
 // Retries reports whether the next visit is a retry.
 func (s State) Retries() bool { return s.Failures > 0 && !s.LeftOut }
+
+// Longest bounds the interval between visits.
+const Longest = 400 * 24 * time.Hour
+
+// Seconds converts the seconds of a record to a Duration.
+func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
 // maxValidator bounds the size of stored validators. Longer ones are rare, and only cost a full
 // response.
@@ -318,9 +326,17 @@ func textOf(resp *fetch.Response) (text []byte) {
 // contentHash is the hash of the page, or of the target of a redirect, whose body says nothing.
 func contentHash(resp *fetch.Response) uint64 {
 	if resp.Location != "" {
-		return sum([]byte(resp.Location), ofLocation)
+		return HashOfRedirect(resp.Location)
 	}
 	return sum(resp.Body, ofBody)
+}
+
+// HashOfRedirect returns the Hash of a page that redirects to a URL.
+func HashOfRedirect(to string) uint64 {
+	if canonical, err := weburl.Canonical(to); err == nil {
+		to = canonical
+	}
+	return sum([]byte(to), ofLocation)
 }
 
 // Prefixes of hashed data, so that neither an empty page nor one that consists of an address has
