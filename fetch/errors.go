@@ -124,6 +124,7 @@ type Error struct {
 	// Attempts is how many requests may have reached the server. Each of them calls for a
 	// politeness delay.
 	Attempts int
+	answered bool // the head of a response had arrived
 }
 
 // Error returns one line, such as "fetch: http://a.test/: resolve: no such host".
@@ -161,14 +162,25 @@ func (e *Error) Timeout() bool {
 	return e.Kind.Timeout() || e.Kind == Canceled && timedOut(e.Err)
 }
 
-// Local reports whether the error says nothing about the server: the request was not sent, the body
-// exceeds a limit of the Client, or a resource was missing.
+// Local reports whether the error says nothing about the server: the request could not be sent, the
+// caller left, the body exceeds a limit of the Client, or a resource was missing. The server may have
+// got a request nevertheless: see Sent. A deadline of the caller that passes before the server answers
+// is not Local, unlike one that passes before the server is dialed or within the body.
 func (e *Error) Local() bool {
 	switch e.Kind {
-	case NoAgent, NoContact, BadURL, Blocked, Proxy, Canceled, CutLength, CutRatio, CutMemory:
+	case NoAgent, NoContact, BadURL, Blocked, Proxy, CutLength, CutRatio, CutMemory:
 		return true
+	case Canceled:
+		return e.answered || !e.Sent() || !timedOut(e.Err)
 	}
 	return neterr.Local(e.Err)
+}
+
+// Sent reports whether the server may have noticed the Get: a request may have reached it, or a
+// connection was attempted. Then the next one has to wait for the politeness delay, also if the
+// error is Local.
+func (e *Error) Sent() bool {
+	return e.Attempts > 0 || e.Addr.IsValid() && !neterr.Local(e.Err)
 }
 
 // Temporary reports whether the same Get may succeed later, without a change of the URL, the
