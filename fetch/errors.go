@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -249,12 +250,29 @@ func disconnected(err error) bool {
 		return true
 	}
 	// None of these is exported by net/http. The last is about one stream of HTTP/2.
+	return says(err, "server closed idle connection", "client connection lost",
+		"client conn could not be established", "server sent GOAWAY") || resets(err, "received from peer")
+}
+
+// says reports whether one of the errors of err begins with one of some texts of net/http, after the
+// name of its package. Elsewhere in an error there may be what the server has sent.
+func says(err error, texts ...string) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "http: "), "http2: ")
+		begins := func(with string) bool { return strings.HasPrefix(text, with) }
+		if slices.ContainsFunc(texts, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// resets reports whether err is the end of a stream of HTTP/2 for a cause. A cause with something that
+// the server has sent ends in a quotation mark.
+func resets(err error, cause string) bool {
 	text := err.Error()
-	return strings.Contains(text, "server closed idle connection") ||
-		strings.Contains(text, "http2: client connection lost") ||
-		strings.Contains(text, "http2: client conn could not be established") ||
-		strings.Contains(text, "http2: server sent GOAWAY") ||
-		strings.HasPrefix(text, "stream error: ") && strings.HasSuffix(text, "; received from peer")
+	return strings.HasPrefix(text, "stream error: ") &&
+		(strings.HasSuffix(text, "; "+cause) || strings.HasSuffix(text, "; http2: "+cause))
 }
 
 // alerted reports whether err is an alert of TLS. A server that wants a certificate sends it after

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -298,8 +297,7 @@ func (x *exchange) headTooLarge(err error, limit int64) bool {
 		// For a head that was cut within a line, net/http only says that it is malformed.
 		return x.heads.TooLarge(limit)
 	}
-	// HTTP/2 reports its limits only as texts, if at all. The second is for interim responses.
-	text := err.Error()
-	return x.peer.flooded() || strings.Contains(text, "header list larger than") ||
-		strings.Contains(text, "header list too large")
+	// HTTP/2 reports its limits only as texts, if at all. The last is for interim responses.
+	return x.peer.flooded() || says(err, "request header list larger than") ||
+		resets(err, "response header list larger than advertised limit") || resets(err, "header list too large")
 }
