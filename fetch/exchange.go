@@ -136,8 +136,8 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	if conn, ok := info.Conn.(*httpwire.Conn); ok {
 		x.heads = conn.Begin()
 	}
-	if !http1 {
-		x.peer.join(headRoom + x.watch.opts.MaxHeader)
+	if state != nil {
+		x.peer.join(headRoom+x.watch.opts.MaxHeader, !http1)
 	}
 	return true
 }
@@ -169,7 +169,7 @@ func (x *exchange) read(n int) {
 	x.mu.Lock()
 	peer := x.peer
 	x.mu.Unlock()
-	peer.expect(roomPerByte * int64(n))
+	peer.read(n)
 }
 
 // sent records that n bytes of the request's body are sent.
@@ -290,7 +290,7 @@ func (x *exchange) unconnected(err error) *Error {
 
 // headTooLarge requires that x.mu is held.
 func (x *exchange) headTooLarge(err error, limit int64) bool {
-	if errors.Is(err, httpwire.ErrFields) {
+	if errors.Is(err, httpwire.ErrFields) || x.peer.flooded() {
 		return true
 	}
 	if x.heads != nil {
@@ -298,6 +298,6 @@ func (x *exchange) headTooLarge(err error, limit int64) bool {
 		return x.heads.TooLarge(limit)
 	}
 	// HTTP/2 reports its limits only as texts, if at all. The last is for interim responses.
-	return x.peer.flooded() || says(err, "request header list larger than") ||
+	return says(err, "request header list larger than") ||
 		resets(err, "response header list larger than advertised limit") || resets(err, "header list too large")
 }
