@@ -422,13 +422,9 @@ func outcome(start time.Time, resp *fetch.Response) scheduler.Outcome {
 
 // failure counts the delays from now, unless nothing was sent.
 func failure(start time.Time, err error) scheduler.Outcome {
-	for _, unsent := range []fetch.Kind{fetch.Blocked, fetch.BadURL, fetch.Resolve} {
-		if errors.Is(err, unsent) {
-			return skipped
-		}
+	o := schedulerhttp.Outcome(start, nil, err)
+	if o.Skipped {
+		return skipped
 	}
-	if errors.Is(err, fetch.Canceled) {
-		return scheduler.Outcome{Start: time.Now()}
-	}
-	return schedulerhttp.Outcome(start, nil, err)
+	return o
 }

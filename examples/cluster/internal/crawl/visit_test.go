@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -62,20 +63,25 @@ func TestDelaysCountFromTheFirstByte(t *testing.T) {
 }
 
 func TestAnUnsentRequestIsNoVisit(t *testing.T) {
-	for kind, want := range map[fetch.Kind]scheduler.Outcome{
-		fetch.Blocked:     {Skipped: true},
-		fetch.BadURL:      {Skipped: true},
-		fetch.Resolve:     {Skipped: true},
-		fetch.Connect:     {Failed: true},
-		fetch.HeadTimeout: {Failed: true},
-		fetch.Canceled:    {},
+	for _, tt := range []struct {
+		failed fetch.Error
+		want   scheduler.Outcome
+	}{
+		{fetch.Error{Kind: fetch.Blocked}, scheduler.Outcome{Skipped: true}},
+		{fetch.Error{Kind: fetch.BadURL}, scheduler.Outcome{Skipped: true}},
+		{fetch.Error{Kind: fetch.BadURL, Attempts: 1}, scheduler.Outcome{}},
+		{fetch.Error{Kind: fetch.Resolve, Err: &net.DNSError{Err: "no such host"}}, scheduler.Outcome{Skipped: true}},
+		{fetch.Error{Kind: fetch.Connect, Err: errors.New("x")}, scheduler.Outcome{Failed: true}},
+		{fetch.Error{Kind: fetch.HeadTimeout, Attempts: 1}, scheduler.Outcome{Failed: true}},
+		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled}, scheduler.Outcome{Skipped: true}},
+		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled, Attempts: 1}, scheduler.Outcome{}},
 	} {
-		got := failure(time.Now(), fmt.Errorf("wrapped: %w", &fetch.Error{Kind: kind, Err: errors.New("x")}))
-		if !want.Skipped {
-			require.False(t, got.Start.IsZero(), "%v: the server may have been disturbed", kind)
+		got := failure(time.Now(), fmt.Errorf("wrapped: %w", &tt.failed))
+		if !tt.want.Skipped {
+			require.False(t, got.Start.IsZero(), "%+v: the server may have been disturbed", tt.failed)
 		}
 		got.Start = time.Time{}
-		require.Equal(t, want, got, "%v", kind)
+		require.Equal(t, tt.want, got, "%+v", tt.failed)
 	}
 }
 
