@@ -48,7 +48,6 @@ var forEmbedders = map[string][]string{
 	"robots/robotshttp":       {"Transport.Cache"},
 	"robots/robotstag":        {"Directives.MayIndex"},
 	"robots/robotstxt":        {"File.Sitemaps", "Rules.Named", "Rules.Patterns"},
-	"robots/usage":            {"HeaderLicenses", "Licenses"},
 	"satstore":                {"Record.At", "Record.Delete", "Store.Backup", "Store.Delete"},
 	"scheduler":               {"Lease.Task"},
 	"scheduler/schedulerhttp": {"Transport.Hosts", "Transport.SetHost"},
