@@ -118,7 +118,7 @@ func (s *Store) Update(id string, data []byte) error {
 	}
 	return s.changeKnown(id, len(data), func(_ idset.Key, seq uint64) (survives bool, err error) {
 		waiting := int64(0)
-		if b := s.numbers[s.places.get(seq)]; b != nil {
+		if b := s.bucketOf(seq); b != nil {
 			waiting = b.mail[seq].size()
 		}
 		if waiting+int64(len(data)) > min(max(s.o.Buffer/4, MaxData), maxWaiting) {

@@ -26,7 +26,7 @@ const (
 )
 
 // magic names the version of all files of a store. It is on disk. Do not change it; add a version.
-const magic = "SATCHK7\n"
+const magic = "SATCHK8\n"
 
 // Limits of a Manifest.
 const (
@@ -34,6 +34,7 @@ const (
 	MaxDue     = 50_000  // buckets that are due
 	MaxSeq     = 1 << 40 // sequence numbers
 	MinUnit    = time.Millisecond
+	NoNumber   = 1<<16 - 1 // is not the number of a bucket
 )
 
 // A Manifest is the state of a store at a checkpoint. It is not safe for concurrent use.
@@ -47,7 +48,6 @@ type Manifest struct {
 	NextSeq    uint64
 	Records    int64
 	Lost       Lost
-	Retired    []Retired
 	Ends       []int64 // of the calendar's levels
 	IDs        idset.State
 	Pages      []extent.Extent // of the bucket index; those with Size 0 are not saved
@@ -59,13 +59,6 @@ type Manifest struct {
 // Lost counts entries that splits could not move because of damage: records whose ids are still
 // known, and messages.
 type Lost struct{ Records, Messages uint64 }
-
-// A Retired number is that of a bucket that is gone. Pages of the bucket index that were saved before
-// a generation may contain it for lost records.
-type Retired struct {
-	Number     uint16
-	Generation uint32
-}
 
 // A Split is the progress of the split of a bucket.
 type Split struct {
@@ -122,11 +115,6 @@ func (m *Manifest) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(m.Records))
 	b = binary.AppendUvarint(b, m.Lost.Records)
 	b = binary.AppendUvarint(b, m.Lost.Messages)
-	b = binary.AppendUvarint(b, uint64(len(m.Retired)))
-	for _, r := range m.Retired {
-		b = binary.AppendUvarint(b, uint64(r.Number))
-		b = binary.AppendUvarint(b, uint64(r.Generation))
-	}
 	b = binary.AppendUvarint(b, uint64(len(m.Ends)))
 	for _, end := range m.Ends {
 		b = binary.AppendVarint(b, end)
@@ -195,11 +183,6 @@ func decode(b []byte, at int64) (*Manifest, error) {
 		NextSeq:    d.Number(MaxSeq),
 		Records:    int64(d.Number(MaxSeq)),
 		Lost:       Lost{d.Uvarint(), d.Uvarint()},
-	}
-	for n := d.Length(1<<16 - 1); len(m.Retired) < n && !d.Bad; {
-		m.Retired = append(m.Retired, Retired{
-			uint16(d.Length(1<<16 - 1)), uint32(d.Number(uint64(m.Generation))),
-		})
 	}
 	for n := d.Length(64); len(m.Ends) < n && !d.Bad; {
 		m.Ends = append(m.Ends, d.Varint())
@@ -277,13 +260,7 @@ func (m *Manifest) sound() bool {
 }
 
 func (m *Manifest) soundBuckets() bool {
-	numbers := map[uint16]bool{0: true}
-	for _, r := range m.Retired {
-		if numbers[r.Number] {
-			return false
-		}
-		numbers[r.Number] = true
-	}
+	numbers := map[uint16]bool{0: true, NoNumber: true}
 	for i := range m.Buckets {
 		k := &m.Buckets[i]
 		ahead := k.Start > m.Now || m.Split != nil && i == m.Due && k.spread(m)
