@@ -172,6 +172,9 @@ func (s *Store) snapshot(last bool) *snapshot {
 		snap.m.Split = &manifest.Split{
 			Moved: p.moved, Skipped: p.skipped, Forwarded: p.forwarded, Into: len(p.into),
 		}
+		if len(p.into) > 0 {
+			snap.m.Split.At = slices.Index(s.due, p.into[0])
+		}
 	}
 	for b := range s.buckets {
 		snap.m.Buckets = append(snap.m.Buckets, manifest.Bucket{

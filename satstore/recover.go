@@ -152,11 +152,7 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		s.number(b.number, b)
 	}
 	if p := s.split; p != nil {
-		for _, b := range s.due {
-			if p.leadsTo(b) && len(p.into) < m.Split.Into {
-				p.into = append(p.into, b)
-			}
-		}
+		p.into = slices.Clone(s.due[m.Split.At:][:m.Split.Into])
 		fits = fits && (len(p.into) > 0 || s.calendar.Fits(p.bucket.start, p.bucket.width))
 	}
 	if _, err := s.losses(); err != nil {

@@ -204,7 +204,7 @@ func (s *state) markGone(b *bucket, record uint64) {
 // dropIfPast drops a bucket of a past slot with its last record, at the same change in a replay.
 // The bucket of the current slot stays even if it is empty, for records that are due now.
 func (s *state) dropIfPast(b *bucket) {
-	if b.left() > 0 || b.start >= s.calendar.Now() {
+	if b.left() > 0 || b.start >= s.calendar.Now() || s.split.leadsTo(b) { // more may come
 		return
 	}
 	if i := slices.Index(s.due, b); i >= 0 { // it is not being spread
@@ -218,6 +218,9 @@ func (s *state) addMessage(seq uint64, m message) {
 	b := s.bucketOf(seq)
 	if b == nil {
 		return
+	}
+	if !b.loaded && b.start <= s.calendar.Now() {
+		b.late.count(seq, m)
 	}
 	if s.split.leadsTo(b) {
 		// Older messages for the record may still be in the bucket that is being split. They come
@@ -251,16 +254,29 @@ func (s *state) advance(slot int64, parts uint64) {
 	s.due = kept
 	switch {
 	case b == nil:
-	case parts > 1:
-		s.split = &split{bucket: b}
-		for range parts {
-			into := s.newBucket(slot, 1)
-			s.due, s.split.into = append(s.due, into), append(s.split.into, into)
-		}
 	default:
 		s.due = append(s.due, b)
+		if parts > 1 {
+			s.spread(b, parts)
+		}
 	}
 	s.startNextSplit()
+}
+
+// spread begins to spread a bucket that is due, none of whose records was handed out, over others that
+// take its place.
+func (s *state) spread(b *bucket, parts uint64) {
+	s.split = &split{bucket: b}
+	if b.late == nil {
+		b.late = lateMail{}
+	}
+	for range parts {
+		into := s.newBucket(b.start, 1)
+		into.late = b.late
+		s.split.into = append(s.split.into, into)
+	}
+	at := slices.Index(s.due, b)
+	s.due = slices.Replace(s.due, at, at+1, s.split.into...)
 }
 
 // startNextSplit begins the next split if one is due.
@@ -288,6 +304,9 @@ type split struct {
 
 // leadsTo reports whether records may move to a bucket.
 func (p *split) leadsTo(b *bucket) bool {
+	if p != nil && len(p.into) > 0 {
+		return slices.Contains(p.into, b)
+	}
 	return p != nil && b != p.bucket && b.start >= p.bucket.start &&
 		b.start < p.bucket.start+p.bucket.width
 }

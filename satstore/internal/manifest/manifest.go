@@ -65,7 +65,8 @@ type Split struct {
 	Moved     uint64 // records that have moved, or were skipped
 	Skipped   uint64 // records that could not be read
 	Forwarded uint64 // messages that have moved, after all records
-	Into      int    // buckets over which it is spread: those of its slot that are due, in order
+	Into      int    // buckets over which it is spread; they are due
+	At        int    // number of the first of those
 }
 
 // A Bucket describes the part of a bucket that is on disk. It is not safe for concurrent use.
@@ -129,6 +130,7 @@ func (m *Manifest) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, m.Split.Skipped)
 		b = binary.AppendUvarint(b, m.Split.Forwarded)
 		b = binary.AppendUvarint(b, uint64(m.Split.Into))
+		b = binary.AppendUvarint(b, uint64(m.Split.At))
 	}
 	b = binary.AppendUvarint(b, uint64(len(m.Buckets)))
 	for i := range m.Buckets {
@@ -197,7 +199,7 @@ func decode(b []byte, at int64) (*Manifest, error) {
 	if d.Byte() != 0 {
 		m.Split = &Split{
 			Moved: d.Uvarint(), Skipped: d.Uvarint(), Forwarded: d.Uvarint(),
-			Into: d.Length(m.Due),
+			Into: d.Length(m.Due), At: d.Length(m.Due),
 		}
 	}
 	for n := d.Length(MaxBuckets); len(m.Buckets) < n && !d.Bad; {
@@ -263,7 +265,10 @@ func (m *Manifest) soundBuckets() bool {
 	numbers := map[uint16]bool{0: true, NoNumber: true}
 	for i := range m.Buckets {
 		k := &m.Buckets[i]
-		ahead := k.Start > m.Now || m.Split != nil && i == m.Due && k.spread(m)
+		ahead := k.Start > m.Now
+		if m.Split != nil && i == m.Due && m.Split.Into > 0 {
+			ahead = k.spread(m)
+		}
 		if numbers[k.Number] || k.ID >= m.NextBucket || !k.sound(m, i < m.Due) ||
 			i >= m.Due && !ahead {
 			return false
@@ -292,10 +297,19 @@ func (k *Bucket) sound(m *Manifest, due bool) bool {
 	return fits && uint64(done) <= k.Gone
 }
 
-// spread reports whether a bucket may be a due one that is still being spread because it has too
-// many messages.
+// spread reports whether a bucket may be a due one that is being spread because it has too many
+// messages.
 func (k *Bucket) spread(m *Manifest) bool {
-	return k.Start == m.Now && k.Width == 1 && m.Due > 0 && m.Buckets[m.Due-1].Start == m.Now
+	from, to := m.Split.At, m.Split.At+m.Split.Into
+	if k.Width != 1 || k.Start > m.Now || to > m.Due {
+		return false
+	}
+	for i := from; i < to; i++ {
+		if m.Buckets[i].Start != k.Start {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Part) sound(m *Manifest, whole bool) bool {
