@@ -105,7 +105,7 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 		v.report(err)
 		v.noIDs = true
 	}
-	v.report(s.replay(m.Log))
+	s.rescue(m.Log, v.report)
 	for _, err := range s.damage {
 		v.report(err)
 	}
@@ -136,7 +136,7 @@ func (v *salvage) openIDs(state idset.State) error {
 // is of no use: records in damaged blocks must lead nowhere. The damage will be found again.
 func (v *salvage) places() {
 	s, r := v.old, extent.NewReader(v.old.file, nil, nil)
-	skip := func(uint64, error) error { return nil }
+	skip := func(_, _ uint64, _ error) error { return nil }
 	for b := range s.buckets {
 		_, _ = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
 			if !s.hasMoved(b, at) && e.seq < s.seq {
@@ -164,7 +164,9 @@ func (v *salvage) copyAll() (err error) {
 	}}
 	for b := range v.old.buckets {
 		if _, walked := from.each(b, func(e entry, m *mail) bool {
-			if !m.deletes() && v.batch.add(copied{v.old.item(e, nil), e.seq, m.all()}) {
+			if e.seq == noRecord {
+				v.done.Lost++
+			} else if !m.deletes() && v.batch.add(copied{v.old.item(e, nil), e.seq, m.all()}) {
 				err = v.flush()
 			}
 			return err == nil
