@@ -288,15 +288,19 @@ func (r *Resolver) answer(ctx context.Context, name string) (answer, error) {
 		switch {
 		case err != nil || a.Failed == 0:
 			return a, err
-		case a.Failed != r.outages.Load()+1: // it was the fault of an outage
+		case r.isStale(a):
 		case a.N4 > 0 || a.N6 > 0:
 			return a, nil
 		default:
 			return a, errFailedBefore
 		}
-		r.cache.Set(name, answer{}, 0)
+		r.cache.Drop(name, r.isStale)
 	}
 }
+
+// isStale reports whether an answer, or half of it, is missing for the fault of an outage that is over,
+// or was found to be one since.
+func (r *Resolver) isStale(a answer) bool { return a.Failed != 0 && a.Failed != r.outages.Load()+1 }
 
 // local appends the addresses that need no name server.
 func (r *Resolver) local(to []netip.Addr, name string) []netip.Addr {
