@@ -85,6 +85,8 @@ func (h History) fault() string {
 		return "visits without outcomes"
 	case h.changes > 0 && h.shortest == 0:
 		return "changes without an interval"
+	case max(h.shortest, h.plan.from) > longestShort:
+		return "an interval beyond all times"
 	// Each interval takes a second at least, and halving leaves it so.
 	case h.total < uint32(h.visits):
 		return "more visits than seconds"
@@ -206,15 +208,18 @@ func (p Pulse) fault() string {
 		}
 		return ""
 	}
-	if p.pace.unpack() < leastPace/2 {
-		return "a host that stands still"
+	if int(p.newest) > spanOf(math.MaxUint32) {
+		return "a visit after 2106"
+	}
+	if p.pace.unpack() < leastPace/2 || p.pace > longestShort {
+		return "a pace out of bounds"
 	}
 	if !(math.Abs(float64(p.lead)) <= leadMost) {
 		return "a lead out of bounds"
 	}
 	for _, s := range p.activity {
-		if min(s.changes.unpack(), s.visits.unpack()) < pulsePrior/2 {
-			return "a span without its prior"
+		if min(s.changes.unpack(), s.visits.unpack()) < pulsePrior/2 || max(s.changes, s.visits) > longestShort {
+			return "a span out of bounds"
 		}
 	}
 	return ""
@@ -238,10 +243,10 @@ func (k *Hints) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("revisit: %w: hints: %d bytes instead of %d", ErrCorrupt, len(b), hintsSize)
 	}
 	var read [4]float32
-	for i := range read {
+	for i, most := range [4]float32{hintsChanges, hintsChanges, hintsMost, hintsMost} {
 		bits := binary.LittleEndian.Uint32(b[4*i:])
 		read[i] = math.Float32frombits(bits)
-		if !(bits == 0 || read[i] > 0 && read[i] <= math.MaxFloat32) {
+		if !(bits == 0 || read[i] > 0 && read[i] <= most) {
 			return fmt.Errorf("revisit: %w: hints: a count of %v", ErrCorrupt, read[i])
 		}
 	}
