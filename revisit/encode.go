@@ -260,30 +260,6 @@ func (k Hints) MarshalText() ([]byte, error) { return marshalText(k) }
 // UnmarshalText sets k to what MarshalText wrote, with the errors of UnmarshalBinary.
 func (k *Hints) UnmarshalText(b []byte) error { return unmarshalText(k, b, hintsSize) }
 
-// demandSize is the length of an encoded Demand.
-const demandSize = 8
-
-// AppendBinary appends the 8 bytes of d to b. The error is always nil.
-func (d Demand) AppendBinary(b []byte) ([]byte, error) {
-	return binary.LittleEndian.AppendUint64(b, d.visits), nil
-}
-
-// UnmarshalBinary sets d to what AppendBinary wrote. If b is not the encoding of a Demand, the error
-// wraps [ErrCorrupt] and d is unchanged.
-func (d *Demand) UnmarshalBinary(b []byte) error {
-	if len(b) != demandSize {
-		return fmt.Errorf("revisit: %w: demand: %d bytes instead of %d", ErrCorrupt, len(b), demandSize)
-	}
-	d.visits = binary.LittleEndian.Uint64(b)
-	return nil
-}
-
-// MarshalText returns d in base64, or nothing if it is the zero Demand. The error is always nil.
-func (d Demand) MarshalText() ([]byte, error) { return marshalText(d) }
-
-// UnmarshalText sets d to what MarshalText wrote, with the errors of UnmarshalBinary.
-func (d *Demand) UnmarshalText(b []byte) error { return unmarshalText(d, b, demandSize) }
-
 // marshalText returns v in base64, or nothing if it is zero.
 func marshalText[T interface {
 	comparable
