@@ -202,11 +202,11 @@ func (p *Pulse) UnmarshalText(b []byte) error { return unmarshalText(p, b, pulse
 
 // fault names the first violated invariant of Observe, or returns "".
 func (p Pulse) fault() string {
-	if p.newest == 0 {
-		if p != (Pulse{}) {
-			return "something seen without visits"
-		}
+	if p == (Pulse{}) {
 		return ""
+	}
+	if p.newest == 0 {
+		return "something seen without visits"
 	}
 	if int(p.newest) > spanOf(math.MaxUint32) {
 		return "a visit after 2106"
