@@ -45,7 +45,8 @@ type Options struct {
 }
 
 // A Cache stores a value of type V per host, for a limited time. Names are compared byte by byte,
-// so spell each host in one way. Its methods are safe for concurrent use.
+// so spell each host in one way. Its methods are safe for concurrent use. Use [New] or [Open]: a Cache
+// has no zero value.
 type Cache[V any] struct {
 	epoch  time.Time // expiry times count from here
 	seed   maphash.Seed

@@ -34,7 +34,7 @@ func (r *Resolver) query(ctx context.Context, c *config, fqdn string) (finding, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	v4 := r.begin(ctx, c, fqdn, dnsmessage.TypeA)
-	if c.only4 {
+	if c.only4 || fqdn == root { // any answer will do for the root
 		found := <-v4.done
 		return finding{addrs: found.addrs, ttl: found.ttl}, found.err
 	}

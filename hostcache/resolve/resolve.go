@@ -227,12 +227,14 @@ func (r *Resolver) Cached(host string) (addr netip.Addr, known bool) {
 	return addrs[0], true
 }
 
+// root is the name of the root of all names.
+const root = "."
+
 // Ping queries the name servers for the root of all names, which all of them know, and caches
 // nothing. An error means that no name can be looked up now. The failures of other names are then
 // not theirs: those that are cached when Ping begins to fail, and when it succeeds again, are
 // forgotten.
 func (r *Resolver) Ping(ctx context.Context) error {
-	const root = "."
 	_, err := r.ask(ctx, root)
 	down := uint32(1)
 	if err == nil || err == errNotFound { // that it has no address is an answer
