@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
@@ -146,7 +147,7 @@ func parseDelay(args []string) (instruction, error) {
 	if err != nil {
 		return instruction{}, err
 	}
-	host := crawl.Host(seed)
+	host := weburl.Host(seed)
 	return instruction{change: func(s *crawl.Settings) error {
 		if delay == 0 {
 			delete(s.Delays, host)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
 // serveStatus serves the status as a page (with each partition at /?partitions), and as metrics for
@@ -89,7 +88,10 @@ func (l *look) metrics(w io.Writer) {
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
 	}
-	l.workMetrics(w)
+	describe(w, "process_partitions", "partitions that a process owns")
+	for _, m := range l.members {
+		fmt.Fprintf(w, "cluster_process_partitions{process=%q} %d\n", m.ID, m.Owned)
+	}
 	describe(w, "heap_bytes", "live heap of a process at its last garbage collection")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_heap_bytes{process=%q} %d\n", m.ID, m.Heap)
@@ -110,27 +112,6 @@ func (l *look) metrics(w io.Writer) {
 	} {
 		describe(w, g.name, g.help)
 		fmt.Fprintf(w, "cluster_%s %g\n", g.name, g.value)
-	}
-}
-
-// workMetrics writes the partitions and the load of each process.
-func (l *look) workMetrics(w io.Writer) {
-	for _, g := range []struct {
-		name, help string
-		value      func(work crawl.Work) float64
-	}{
-		{"process_partitions", "partitions of a module that a process owns",
-			func(work crawl.Work) float64 { return float64(work.Parts) }},
-		{"process_load", "seconds of work per second of a process for a module, over all partitions",
-			func(work crawl.Work) float64 { return work.Load }},
-	} {
-		describe(w, g.name, g.help)
-		for _, m := range l.members {
-			for _, module := range message.Partitioned() {
-				fmt.Fprintf(w, "cluster_%s{process=%q,module=%q} %g\n",
-					g.name, m.ID, module, g.value(m.Work[module]))
-			}
-		}
 	}
 }
 

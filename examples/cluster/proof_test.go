@@ -112,7 +112,7 @@ func (s *siege) enlist(t *testing.T, broker, name, dir string) {
 	t.Helper()
 	d := newDoor(t, broker)
 	args := []string{"run", "-nats", "nats://" + d.addr(), "-name", name, "-dir", dir, "-log", "error",
-		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-balance", "500ms", "-hosts", s.hosts,
+		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-hosts", s.hosts,
 		"-web-port", strconv.Itoa(s.trial.port)}
 	s.doors, s.args = append(s.doors, d), append(s.args, args)
 	s.members = append(s.members, start(t, nil, args...))

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -87,8 +86,8 @@ func (s summary) write(out io.Writer, processes int) {
 	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n",
 		100*s.full, s.lost)
 	if s.dropped > 0 {
-		fmt.Fprintf(out, "dropped    %d links and pages for lack of room: raise the bound with "+
-			"\"cluster create -apply -stream-bytes N\", or -waiting\n", s.dropped)
+		fmt.Fprintf(out, "dropped    %d links and pages for lack of room: raise max_bytes of the "+
+			"streams with \"nats stream edit\"; a crawl created with a larger -waiting has more\n", s.dropped)
 	}
 	fmt.Fprintln(out)
 }
@@ -99,20 +98,12 @@ func dropped(counts map[string]int64) int64 {
 	return counts[string(stage.QueueFull)]
 }
 
-// writeProcesses writes a table of the processes: the partitions and load of each by module, the
-// stored responses and the memory.
+// writeProcesses writes a table of the processes: the partitions, stored responses and memory of
+// each.
 func writeProcesses(w io.Writer, members []crawl.Member, at time.Time) {
-	fmt.Fprint(w, "process\t")
-	for _, m := range message.Partitioned() {
-		fmt.Fprintf(w, "%s\tload\t", m)
-	}
-	fmt.Fprintln(w, "responses\tper second\tlive heap\tresident\tup\t")
+	fmt.Fprintln(w, "process\tpartitions\tresponses\tper second\tlive heap\tresident\tup\t")
 	for _, m := range members {
-		fmt.Fprintf(w, "%s\t", m.ID)
-		for _, module := range message.Partitioned() {
-			fmt.Fprintf(w, "%d\t%.2f\t", m.Work[module].Parts, m.Work[module].Load)
-		}
-		fmt.Fprintf(w, "%d\t%.1f\t%s\t%s\t%s\t\n", m.Visits, m.Rate,
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t\n", m.ID, m.Owned, m.Visits, m.Rate,
 			mebibytes(m.Heap), mebibytes(m.Resident), at.Sub(m.Started).Round(time.Second))
 	}
 }

@@ -199,7 +199,7 @@ func decodeOptions(value []byte) (Options, error) {
 }
 
 // Create creates a crawl, or opens an existing one. If that has other options, Create returns the
-// crawl and [ErrDiffers]; [Crawl.Apply] may then change the options.
+// crawl and [ErrDiffers].
 func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	o = o.withDefaults()
 	if _, err := o.filter(Settings{}); err != nil {
@@ -215,9 +215,7 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	}
 	c, err := Open(ctx, bus)
 	if err == nil {
-		if all := c.Options.Differences(o); len(all) > 0 {
-			err = differs(all)
-		}
+		err = c.Options.differs(o)
 	}
 	return c, err
 }

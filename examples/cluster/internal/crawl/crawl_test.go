@@ -307,13 +307,6 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 	require.ErrorIs(t, err, ErrDiffers)
 	require.ErrorContains(t, err, "-delay is 20ms, not 1h0m0s")
 	require.Equal(t, first.Options, second.Options, "the existing options stay")
-	o.Delay, o.FetchParts = time.Hour, 99
-	require.ErrorIs(t, second.Apply(t.Context(), o), ErrDiffers)
-	o.FetchParts = first.FetchParts
-	require.NoError(t, second.Apply(t.Context(), o))
-	second, err = Open(t.Context(), bus)
-	require.NoError(t, err)
-	require.Equal(t, time.Hour, second.Delay)
 	_, err = first.NewWorker(WorkerOptions{})
 	require.ErrorContains(t, err, "directory")
 }

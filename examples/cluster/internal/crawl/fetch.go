@@ -443,7 +443,6 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 	t := lease.Item()
 	begun := time.Now()
 	v := f.visit(ctx, t.item)
-	f.claim.Worked(time.Since(begun))
 	f.opts.Log.Debug("visit", "url", t.item.URL, "fate", v.fate, "took", time.Since(begun))
 	if v.requeue {
 		lease.Requeue(v.outcome, v.notBefore)

@@ -235,29 +235,8 @@ func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 
 // A Member is a process of the crawl as the others see it.
 type Member struct {
-	ID   string
-	Work map[message.Module]Work // nil if unknown
+	ID string
 	Report
-}
-
-// A Work is the share of a process in one module.
-type Work struct {
-	Parts int     // partitions that it owns
-	Load  float64 // seconds of work per second, as a mean of the last minute
-}
-
-// workOf adds up the loads of partitions, which are thousandths.
-func workOf(loads map[string]map[int]int) map[message.Module]Work {
-	work := map[message.Module]Work{}
-	for _, m := range message.Partitioned() {
-		parts := loads[m.String()]
-		sum := 0
-		for _, load := range parts {
-			sum += load
-		}
-		work[m] = Work{len(parts), float64(sum) / 1000}
-	}
-	return work
 }
 
 // Members returns the processes that are alive, or were until a moment ago.
@@ -267,7 +246,7 @@ func (c *Crawl) Members(ctx context.Context) (members []Member, err error) {
 		return nil, err
 	}
 	for id, s := range sessions {
-		m := Member{ID: id, Work: workOf(s.Loads)}
+		m := Member{ID: id}
 		if s.Report != nil {
 			if err := json.Unmarshal(s.Report, &m.Report); err != nil {
 				return nil, fmt.Errorf("crawl: report of %s: %w", id, err)

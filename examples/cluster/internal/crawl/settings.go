@@ -23,8 +23,6 @@ type Settings struct {
 	Delays map[string]time.Duration `json:",omitempty"` // minimum delays of hosts
 	Scope  string                   `json:",omitempty"` // replaces that of the options; "" does not
 	Seeds  []string                 `json:",omitempty"` // in addition to those of the options, for the scope
-
-	Options int `json:",omitempty"` // number of changes of the options
 }
 
 const settingsKey = "word" // stored by existing crawls; do not change it
@@ -101,11 +99,8 @@ type followed struct {
 	changed  chan struct{} // closed when there are later ones
 }
 
-// Reasons other than its context that end the run of a process.
-var (
-	errDrained = errors.New("crawl: drained by the operator")
-	errReload  = errors.New("crawl: options have changed")
-)
+// errDrained ends the run of a process.
+var errDrained = errors.New("crawl: drained by the operator")
 
 // obeySettings follows the settings until ctx ends. It calls end with the reason if the partitions
 // must be given back.
@@ -140,12 +135,9 @@ func (w *Worker) follow(settings Settings, revision uint64, end func(why error))
 	w.opts.Log.Info("control", "revision", revision, "paused", settings.Paused,
 		"deny", len(settings.Deny), "delays", len(settings.Delays),
 		"drain", strings.Join(settings.Drain, " "))
-	switch {
-	case settings.drains(w.opts.Name) || settings.drains(w.member.ID()):
+	if settings.drains(w.opts.Name) || settings.drains(w.member.ID()) {
 		w.opts.Log.Info("drained: this process ends; \"cluster resume\" allows it to start again")
 		end(errDrained)
-	case settings.Options != before.Options:
-		end(errReload)
 	}
 	return nil
 }

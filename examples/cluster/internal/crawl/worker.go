@@ -32,7 +32,6 @@ type WorkerOptions struct {
 	Requests int
 	Window   int           // items in memory for each partition of fetch; 0 means 65536, the most
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
-	Balance  time.Duration // see engine.Options; 0 means that of package engine
 	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
 	// Ahead is how far the window reaches for one host or address: URLs that could not be fetched
@@ -106,7 +105,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 		parts[m] = c.Parts()[m]
 	}
 	w.member = engine.NewMember(c.Leases, engine.Options{
-		Name: o.Name, TTL: o.TTL, Balance: o.Balance, Parts: parts, Run: w.runner(),
+		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
 		Report: func() any { return w.Report() },
 	})
 	if parts[message.Fetch] > 0 {
@@ -164,36 +163,29 @@ func (w *Worker) runner() engine.Runner {
 // all results are stored. It fails if this process cannot continue, for example because its disk is
 // full.
 func (w *Worker) Run(ctx context.Context) (err error) {
-	for again := true; again && err == nil; {
-		run, end := context.WithCancelCause(ctx)
-		// Before the first request, so that a process that starts during a pause makes none.
-		var settings Settings
-		var revision uint64
-		if settings, revision, err = w.Settings(ctx); err == nil {
-			err = w.follow(settings, revision, end)
-		}
-		if err == nil {
-			err = w.announce(ctx)
-		}
-		if err != nil {
-			end(nil)
-			return errors.Join(err, w.close())
-		}
-		var following sync.WaitGroup
-		until, stop := context.WithCancel(context.WithoutCancel(ctx))
-		following.Go(func() { w.obeySettings(until, func(why error) { end(why) }) })
-		if context.Cause(run) == nil {
-			err = w.member.Run(run)
-		}
-		stop()
-		following.Wait()
-		again = errors.Is(context.Cause(run), errReload) && ctx.Err() == nil
-		if again && err == nil {
-			err = w.reload(ctx)
-		}
-		end(nil)
+	run, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer func() { err = errors.Join(err, w.close()) }()
+	// Before the first request, so that a process that starts during a pause makes none.
+	settings, revision, err := w.Settings(ctx)
+	if err == nil {
+		err = w.follow(settings, revision, end)
 	}
-	return errors.Join(err, w.close())
+	if err == nil {
+		err = w.announce(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	var following sync.WaitGroup
+	until, stop := context.WithCancel(context.WithoutCancel(ctx))
+	following.Go(func() { w.obeySettings(until, end) })
+	if run.Err() == nil {
+		err = w.member.Run(run)
+	}
+	stop()
+	following.Wait()
+	return err
 }
 
 func (w *Worker) close() error {
@@ -202,28 +194,6 @@ func (w *Worker) close() error {
 	}
 	w.client.CloseIdleConnections()
 	return w.store.Close()
-}
-
-// reload adopts the crawl's options. It requires that the process owns no partition.
-func (w *Worker) reload(ctx context.Context) error {
-	c, err := Open(ctx, w.Bus)
-	if err != nil {
-		return err
-	}
-	w.Options = c.Options
-	before := w.settings.Load()
-	f, err := w.filter(before.Settings)
-	if err != nil {
-		return err
-	}
-	w.settings.Store(&followed{before.Settings, before.revision, f, make(chan struct{})})
-	close(before.changed)
-	w.opts.Log.Info("options have changed")
-	if w.client == nil {
-		return nil
-	}
-	w.client.CloseIdleConnections()
-	return w.newClient()
 }
 
 // A Report describes a process.
@@ -236,7 +206,7 @@ type Report struct {
 	// Resident is the memory of the process: heap, garbage, stacks and everything else. 0 means
 	// unknown.
 	Resident uint64
-	Revision uint64 `json:"Word"` // of the settings that the process follows
+	Revision uint64 // of the settings that the process follows
 }
 
 // Report describes the process.

@@ -107,8 +107,7 @@ type fold struct {
 	asked    bool      // a flush was requested and has not arrived
 	ticked   time.Time // when a Timed state was last told the time
 	saved    time.Time
-	blocked  time.Duration // total time that brokers took to store messages and state
-	whole    int           // chunks of the whole state when this owner wrote it; 0 before
+	whole    int // chunks of the whole state when this owner wrote it; 0 before
 
 	dests   map[dest]*outbox
 	sent    map[dest]uint64 // numbers of the last messages, as of the last checkpoint
@@ -231,8 +230,6 @@ func (f *fold) loop(
 // take applies one message. It returns done after a checkpoint when the partition is given up.
 func (f *fold) take(ctx context.Context, d jet.Delivery, leaving bool) (done bool, err error) {
 	f.seq = d.Seq
-	begun, blocked := time.Now(), f.blocked
-	defer func() { f.claim.Worked(time.Since(begun) - (f.blocked - blocked)) }()
 	emit := func(to message.Module, part int, it message.Item) {
 		if err == nil {
 			err = f.emit(ctx, dest{to, part}, it)
@@ -330,8 +327,6 @@ func (f *fold) send(ctx context.Context, box *outbox) error {
 	items, n := box.items, box.n
 	box.items, box.n = make([]byte, 0, len(items)), 0
 	f.gathered -= n
-	begun := time.Now()
-	defer func() { f.blocked += time.Since(begun) }()
 	return box.pipe.Send(ctx, n, items)
 }
 
@@ -352,8 +347,6 @@ func (f *fold) sendOn(ctx context.Context) error {
 // the state has caused must be with the broker. Only after the commit may the stream delete the
 // messages that are part of the state.
 func (f *fold) checkpoint(ctx context.Context) error {
-	begun := time.Now()
-	defer func() { f.blocked += time.Since(begun) }()
 	root := &f.keeper.Root
 	for to, box := range f.dests {
 		if err := box.pipe.Flush(ctx); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
@@ -23,16 +22,6 @@ type Claim struct {
 	Guard func() error
 	// Quit is closed when the partition should be released in an orderly way.
 	Quit <-chan struct{}
-
-	worked *atomic.Int64 // nanoseconds; nil if not measured
-}
-
-// Worked adds to the time that the partition has worked. Partitions move from members that work
-// much to those that work little. It is safe for concurrent use.
-func (c Claim) Worked(d time.Duration) {
-	if c.worked != nil {
-		c.worked.Add(int64(d))
-	}
 }
 
 // A Runner works on a partition until the claim's Quit is closed, and then finishes its current
@@ -44,10 +33,7 @@ type Options struct {
 	Name  string                 // begins the member's id; "" means "member"
 	TTL   time.Duration          // of the session; 0 means DefaultTTL
 	Parts map[message.Module]int // partitions of the modules that it runs; nil means none
-	// Balance is how often a partition may move because loads are uneven; 0 means DefaultBalance, a
-	// negative one never.
-	Balance time.Duration
-	Run     Runner // nil means that the member only watches
+	Run   Runner                 // nil means that the member only watches
 	// Report describes the member to operators; nil means no description.
 	Report func() any
 }
@@ -62,18 +48,13 @@ type Member struct {
 	pulse  *pulse // nil before the first session
 	owned  map[string]*ownership
 	failed error // why a partition cannot continue in this process
-
-	// steady is since when the shares of a module have been settled; used by one goroutine at a
-	// time.
-	steady map[message.Module]time.Time
 }
 
 // An ownership is a partition that this member runs.
 type ownership struct {
 	claim    Claim
 	revision uint64
-	meter    meter // under the member's mutex
-	leaving  bool  // quit was called; under the member's mutex
+	leaving  bool // quit was called; under the member's mutex
 	quit     func()
 	done     chan struct{}
 }
@@ -83,16 +64,10 @@ func NewMember(table *jet.Table, o Options) *Member {
 	if o.TTL == 0 {
 		o.TTL = DefaultTTL
 	}
-	if o.Balance == 0 {
-		o.Balance = DefaultBalance
-	}
 	if o.Name == "" {
 		o.Name = "member"
 	}
-	return &Member{
-		opts: o, table: table, view: newView(), owned: map[string]*ownership{},
-		steady: map[message.Module]time.Time{},
-	}
+	return &Member{opts: o, table: table, view: newView(), owned: map[string]*ownership{}}
 }
 
 // Check fails while the member has no valid session.
@@ -209,7 +184,7 @@ func (m *Member) failure() error {
 }
 
 func (m *Member) session() Session {
-	s := Session{TTL: m.opts.TTL, Loads: m.loads(time.Now())}
+	s := Session{TTL: m.opts.TTL}
 	for module := range m.opts.Parts {
 		s.Modules = append(s.Modules, module.String())
 	}
@@ -259,7 +234,6 @@ func (m *Member) reconcile(ctx context.Context, p *pulse) {
 		if mine > share {
 			m.giveAway(module, mine-share)
 		}
-		m.balance(ctx, module, parts, p.id)
 	}
 }
 
@@ -289,8 +263,7 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 	}
 	quit := make(chan struct{})
 	o := &ownership{
-		claim:    Claim{module, part, next.Epoch, p.check, quit, new(atomic.Int64)},
-		meter:    meter{start: time.Now(), last: time.Now()},
+		claim:    Claim{module, part, next.Epoch, p.check, quit},
 		revision: revision,
 		quit:     sync.OnceFunc(func() { close(quit) }),
 		done:     make(chan struct{}),
@@ -344,23 +317,16 @@ func (m *Member) run(ctx context.Context, key string, o *ownership) {
 	}
 }
 
-// giveAway releases n partitions of a module, first the one that is to move.
+// giveAway releases n partitions of a module.
 func (m *Member) giveAway(module message.Module, n int) {
-	_, now := m.view.loads(module)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	quit := func(o *ownership) {
-		if o != nil && n > 0 && o.claim.Module == module && !o.leaving {
+	for _, o := range m.owned {
+		if n > 0 && o.claim.Module == module && !o.leaving {
 			o.leaving = true
 			o.quit()
 			n--
 		}
-	}
-	if len(now.More) > 0 {
-		quit(m.owned[leaseKey(module, now.Give)])
-	}
-	for _, o := range m.owned {
-		quit(o)
 	}
 }
 

@@ -48,9 +48,7 @@ type Session struct {
 	Modules []string // whose partitions it takes
 	Dead    bool     `json:",omitempty"` // it has ended, or others found it silent
 	TTL     time.Duration
-	// Loads has thousandths of a second of work per second, by module and partition.
-	Loads  map[string]map[int]int `json:",omitempty"`
-	Report json.RawMessage        `json:",omitempty"` // for operators
+	Report  json.RawMessage `json:",omitempty"` // for operators
 }
 
 // runs reports whether the member takes partitions of the module.

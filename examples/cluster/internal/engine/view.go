@@ -17,7 +17,6 @@ type view struct {
 	mu       sync.Mutex
 	sessions map[string]seenSession // by id
 	leases   map[string]seenLease   // by key
-	shifts   map[string]seenShift   // by key
 	whole    bool                   // the initial content is complete
 }
 
@@ -35,10 +34,7 @@ type seenLease struct {
 }
 
 func newView() *view {
-	return &view{
-		sessions: map[string]seenSession{}, leases: map[string]seenLease{},
-		shifts: map[string]seenShift{},
-	}
+	return &view{sessions: map[string]seenSession{}, leases: map[string]seenLease{}}
 }
 
 // see processes one entry of the table.
@@ -55,14 +51,6 @@ func (v *view) see(e *jet.Entry) {
 			s.Dead = true
 		}
 		v.sessions[id] = seenSession{s, e.Revision, e.Seen, e.Stored}
-		return
-	}
-	if strings.HasPrefix(e.Key, shiftPrefix) {
-		var s shift
-		if e.Value != nil && json.Unmarshal(e.Value, &s) != nil {
-			s = shift{} // shares are equal, and the next move replaces it
-		}
-		v.shifts[e.Key] = seenShift{s, e.Revision}
 		return
 	}
 	var l Lease
@@ -91,19 +79,16 @@ func (v *view) silent(now time.Time, ttl time.Duration) map[string]seenSession {
 }
 
 // share returns how many partitions of a module a member should have. The remainder of the division
-// goes to the first ids in order, so all members agree and none is left out. If loads are uneven, a
-// shift is added.
+// goes to the first ids in order, so all members agree and none is left out.
 func (v *view) share(m message.Module, parts int, member string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	members, before := 0, 0
-	var ids []string
 	for id, s := range v.sessions {
 		if s.Dead || !s.runs(m) {
 			continue
 		}
 		members++
-		ids = append(ids, id)
 		if id < member {
 			before++
 		}
@@ -114,9 +99,6 @@ func (v *view) share(m message.Module, parts int, member string) int {
 	share := parts / members
 	if before < parts%members {
 		share++
-	}
-	if s := v.shifts[shiftPrefix+m.String()]; s.holds(ids) {
-		share += s.More[member]
 	}
 	return share
 }
