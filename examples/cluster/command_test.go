@@ -187,8 +187,8 @@ func TestACrawlByCommands(t *testing.T) {
 	require.Contains(t, log, "not created yet")
 	tr := begin(t, urls, 1)
 	// One process runs dedupe and hosts, another one fetches.
-	start(t, nil, "run", "-nats", urls, "-modules", "dedupe,hosts", "-name", "states", "-hosts", tr.hosts)
-	start(t, nil, "run", "-nats", urls, "-modules", "fetch", "-name", "fetch", "-hosts", tr.hosts,
+	start(t, nil, "run", "-nats", urls, "-modules", "dedupe,hosts", "-name", "states", "-commit", "20ms", "-hosts", tr.hosts)
+	start(t, nil, "run", "-nats", urls, "-modules", "fetch", "-name", "fetch", "-commit", "20ms", "-hosts", tr.hosts,
 		"-workers", strconv.Itoa(fetchers), "-dir", t.TempDir(), "-web-port", strconv.Itoa(tr.port))
 	tr.seed(t, "states", "fetch")
 	status, _, log = do(t, "wait", "-nats", urls, "-every", "50ms")

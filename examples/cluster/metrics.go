@@ -107,7 +107,7 @@ func (l *look) metrics(w io.Writer) {
 	}{
 		{"processes", "processes that are alive", float64(len(l.members))},
 		{"partitions_without_owner", "partitions without a live owner", float64(len(s.ownerless))},
-		{"messages_lost_total", "messages that the brokers acknowledged and lost", float64(s.lost)},
+		{"items_lost_total", "items that the brokers acknowledged and lost", float64(s.lost)},
 		{"paused", "1 while the crawl is paused", b2f(l.settings.Paused)},
 	} {
 		describe(w, g.name, g.help)

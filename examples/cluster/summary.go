@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -18,7 +19,7 @@ type summary struct {
 	rate      float64
 	open      int    // URLs that wait in a partition
 	lag       uint64 // messages in flight
-	lost      int64  // messages that the brokers have lost
+	lost      int64  // items that the brokers have lost
 	dropped   int64  // links and pages for which there was no room
 	parts     int
 	ownerless []string // partitions
@@ -40,7 +41,7 @@ func (l *look) summary(last look) summary {
 		}
 	}
 	counts := l.counts()
-	s.admitted, s.lost = counts["URLs admitted"], counts["messages lost by the broker"]
+	s.admitted, s.lost = counts["URLs admitted"], counts[engine.CountLost]
 	s.dropped = dropped(counts)
 	before := map[string]int64{}
 	for _, m := range last.members {
@@ -83,7 +84,7 @@ func (s summary) write(out io.Writer, processes int) {
 		s.admitted, s.open, s.lag)
 	fmt.Fprintf(out, "processes  %d alive, %s resident, %d partitions\n",
 		processes, mebibytes(s.resident), s.parts)
-	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n",
+	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d items lost\n",
 		100*s.full, s.lost)
 	if s.dropped > 0 {
 		fmt.Fprintf(out, "dropped    %d links and pages for lack of room: raise max_bytes of the "+

@@ -17,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -169,6 +170,9 @@ func run(fs *flag.FlagSet) action {
 	fs.IntVar(&o.Requests, "requests", 0,
 		"maximum requests in flight in this process; 0: only -workers limits them")
 	fs.IntVar(&o.Window, "window", 1<<16, "maximum URLs in memory for each partition of fetch, up to 65536")
+	fs.DurationVar(&o.Every, "commit", engine.DefaultEvery,
+		"how long results wait to be committed together; a killed process repeats as much. Links to "+
+			"partitions of other processes wait five times as long")
 	fs.DurationVar(&o.TTL, "ttl", 0,
 		"time without a renewal after which a process counts as dead (default 3s)")
 	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, consulted before DNS")

@@ -23,7 +23,7 @@ func worker(t *testing.T, url string, web *webtest.Web, name string, change func
 	c, err := Open(t.Context(), connect(t, url))
 	require.NoError(t, err)
 	o := WorkerOptions{
-		Name: name, Workers: 4, TTL: time.Minute, Every: 50 * time.Millisecond,
+		Name: name, Workers: 4, TTL: time.Minute, Every: 10 * time.Millisecond,
 		Dir: filepath.Join(t.TempDir(), name), Dial: web.Dial, Lookup: lookupIn(web),
 	}
 	if change != nil {

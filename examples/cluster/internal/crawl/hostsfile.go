@@ -35,7 +35,7 @@ type record struct {
 
 	More bool `json:",omitempty"` // continues the items of the previous line
 
-	Waiting []byte `json:",omitempty"` // a message with the items
+	Waiting []byte `json:",omitempty"` // the encoded items
 }
 
 // Bounds of the items of a record. Together with a robots.txt of maximum length, which JSON makes a
@@ -107,8 +107,7 @@ func (w *recordWriter) write(r record, waiting []message.Item) {
 	for {
 		n := fitting(waiting)
 		if n > 0 {
-			m := message.Message{Items: waiting[:n]}
-			r.Waiting = m.Append(nil)
+			r.Waiting = message.AppendItems(nil, waiting[:n])
 		}
 		line, _ := json.Marshal(r) // cannot fail for these types
 		if len(w.buf)+len(line) > w.size {
@@ -150,11 +149,10 @@ func (s *hosts) Load(chunk []byte) error {
 func (s *hosts) load(r record) error {
 	var waiting []message.Item
 	if r.Waiting != nil {
-		m, err := message.Decode(r.Waiting)
-		if err != nil {
+		var err error
+		if waiting, err = message.DecodeItems(r.Waiting); err != nil {
 			return err
 		}
-		waiting = m.Items
 	}
 	switch {
 	case r.Host != "":

@@ -55,7 +55,7 @@ func (c *cable) process(t *testing.T, url string, log *strings.Builder) *Worker 
 	crawl, err := Open(t.Context(), connect(t, url))
 	require.NoError(t, err)
 	w, err := crawl.NewWorker(WorkerOptions{
-		Name: "p", Workers: 4, TTL: time.Minute, Every: 100 * time.Millisecond,
+		Name: "p", Workers: 4, TTL: time.Minute, Every: 10 * time.Millisecond,
 		Dir: filepath.Join(t.TempDir(), "p"), Dial: c.dial, Lookup: c.lookup,
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	})

@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ const levelSeeds = 0.5
 
 // Seed sends seeds, in canonical form, to the crawl, and returns when the broker has them.
 // It waits while the crawl has no room. The same list can be sent again, for example after the
-// program was killed: URLs that have arrived are not added twice.
+// program was killed: dedupe knows what has arrived.
 func (c *Crawl) Seed(ctx context.Context, urls []string) error {
 	return c.send(ctx, urls, time.Time{})
 }
@@ -30,48 +31,40 @@ func (c *Crawl) Revisit(ctx context.Context, urls []string) error {
 	return c.send(ctx, urls, time.Now().Truncate(time.Second).Add(time.Second))
 }
 
+// maxGathered is how many seeds go in one message.
+const maxGathered = 256
+
 // send is Seed for pages that changed at the given time; zero means unknown.
 func (c *Crawl) send(ctx context.Context, urls []string, changed time.Time) error {
-	// Each list is a source of its own, with its own message numbers.
-	list := message.Hash(strings.Join(urls, "\n"))
-	if !changed.IsZero() {
-		list = message.Hash(changed.String() + strings.Join(urls, "\n"))
-	}
-	from := message.Source{Module: message.Seeder, Part: uint32(list)}
-	always := func() error { return nil }
-	pipes := make([]*jet.Pipe, c.DedupeParts)
-	batches := make([][]byte, c.DedupeParts)
-	sizes := make([]int, c.DedupeParts)
-	for part := range pipes {
-		pipes[part] = c.Bus.NewPipe(message.Dedupe, part, from, 0, 1, always)
-		defer pipes[part].Close()
-	}
-	send := func(part int) error {
+	batches := make([][]message.Item, c.DedupeParts)
+	flush := func(part int) error {
+		if len(batches[part]) == 0 {
+			return nil
+		}
 		if err := c.waitForRoom(ctx, part); err != nil {
 			return err
 		}
-		err := pipes[part].Send(ctx, sizes[part], batches[part])
-		// The pipe holds the old batch until the broker has it, so this starts a new one.
-		batches[part], sizes[part] = nil, 0
-		return err
+		pipe := c.Bus.NewPipe(message.Dedupe, part, nil)
+		defer pipe.Close()
+		parcel := jet.Parcel{From: message.Source{Module: message.Seeder}, N: len(batches[part])}
+		for i := range batches[part] {
+			parcel.Items = batches[part][i].Append(parcel.Items)
+		}
+		pipe.Send(parcel)
+		batches[part] = batches[part][:0]
+		return pipe.Flush(ctx)
 	}
 	for _, url := range urls {
 		part := c.urlPart(url)
-		it := message.Item{Kind: message.Page, URL: url, LastMod: changed}
-		batches[part] = it.Append(batches[part])
-		if sizes[part]++; sizes[part] == maxGathered {
-			if err := send(part); err != nil {
+		batches[part] = append(batches[part], message.Item{Kind: message.Page, URL: url, LastMod: changed})
+		if len(batches[part]) == maxGathered {
+			if err := flush(part); err != nil {
 				return err
 			}
 		}
 	}
-	for part, pipe := range pipes {
-		if sizes[part] > 0 {
-			if err := send(part); err != nil {
-				return err
-			}
-		}
-		if err := pipe.Flush(ctx); err != nil {
+	for part := range batches {
+		if err := flush(part); err != nil {
 			return err
 		}
 	}
@@ -97,20 +90,28 @@ func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 // direction of the flow, such a message may be counted twice but is never missed.
 func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 	parts := c.Parts()
-	onTheWay := 0
+	onTheWay, waiting := 0, 0
 	for _, m := range message.Partitioned() {
 		level, err := c.Bus.Level(ctx, m, part%parts[m])
 		if err != nil || level.Share >= levelSeeds {
 			return false
 		}
-		if m != message.Fetch {
-			onTheWay += int(level.Messages) * parts[m] / parts[message.Hosts]
+		if m == message.Fetch {
+			break
 		}
+		root, err := engine.ReadRoot(ctx, c.States, m, part%parts[m])
+		if err != nil {
+			return false
+		}
+		lag := level.Last - min(level.Last, root.Seq)
+		onTheWay += (int(lag)*itemsGuess + root.Waiting()) * parts[m] / parts[message.Hosts]
+		waiting = root.Open
 	}
-	root, err := engine.ReadRoot(ctx, c.States, message.Hosts, part%c.HostsParts)
-	waiting := root.Open + onTheWay*maxGathered
-	return err == nil && float64(waiting) < levelSeeds*float64(c.Waiting)
+	return float64(waiting+onTheWay) < levelSeeds*float64(c.Waiting)
 }
+
+// itemsGuess is how many items a message is taken to have by those who do not read it.
+const itemsGuess = 64
 
 // planHasRoom examines the pages of a partition of dedupe that were postponed or failed. They are
 // in memory, like those that wait in hosts. Due pages do not wait for this room: sending them out
@@ -161,20 +162,23 @@ func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
 
 // Finished reports whether nothing is left to do. That remains so unless seeds come.
 //
-// In a first pass each partition must be idle: its state reaches to the end of its stream, and
-// nothing waits. In a second pass no stream may have grown. An idle partition gets work only
-// through a message in its stream. So if there was work left at the end of the first pass, then its
-// partition got a message after it was examined, and its stream has grown.
+// In a first pass each partition must be idle: its state reaches to the end of its stream, nothing
+// waits, and the brokers have all that it has sent. In a second pass no stream may have grown. An
+// idle partition gets work only through a message in its stream. So if there was work left at the
+// end of the first pass, then its partition got a message after it was examined, and its stream has
+// grown.
 //
-// A server that has just become the leader of a stream may not know its end yet. So the messages
-// that partitions sent to each other are also counted: all must have been received.
+// A server that has just become the leader of a stream may not know its end yet. So the items that
+// partitions have sent to each other are also counted: all must have been received. It fails if a
+// partition has received more than was sent: then a message was forged, and hides genuine ones.
 func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	first, err := c.Look(ctx)
 	if err != nil {
 		return false, err
 	}
-	for _, p := range first {
-		if p.Root.Seq != p.Level.Last || p.Root.Open > 0 {
+	for i := range first {
+		p := &first[i]
+		if p.Root.Seq != p.Level.Last || p.Root.Open > 0 || p.Root.Waiting() > 0 {
 			return false, nil
 		}
 	}
@@ -190,13 +194,9 @@ func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// allTaken reports whether every message between partitions has been received.
+// allTaken reports whether every item between partitions has been received.
 func allTaken(parts []Part) (bool, error) {
-	type place struct {
-		module message.Module
-		part   int
-	}
-	marks := map[place]message.Marks{}
+	marks := map[engine.Dest]message.Marks{}
 	for _, p := range parts {
 		if p.Root.Marks == nil {
 			continue
@@ -205,25 +205,36 @@ func allTaken(parts []Part) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		marks[place{p.Module, p.Part}] = m
+		marks[engine.Dest{To: p.Module, Part: p.Part}] = m
 	}
 	for _, p := range parts {
 		from := message.Source{Module: p.Module, Part: uint32(p.Part)}
 		for _, s := range p.Root.Sent {
-			m := marks[place{s.To, s.Part}]
-			if !m.Reached(from, s.Epoch, s.Number) {
+			m := marks[s.Dest]
+			switch got := m.Last(from); {
+			case got < s.Number:
 				return false, nil
+			case got > s.Number:
+				return false, fmt.Errorf("%w: %s %d has %d items of %s %d, which has sent %d",
+					ErrForged, s.To, s.Part, got, p.Module, p.Part, s.Number)
 			}
 		}
 	}
 	return true, nil
 }
 
+// ErrForged means that a partition has received items that no partition has sent.
+var ErrForged = errors.New("crawl: forged messages: pages may be missing; change the workers' " +
+	"credentials and start a new crawl")
+
 // Wait returns when nothing is left to do. It survives servers that are away for a while.
 func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 	for {
-		if done, err := c.Finished(ctx); done && err == nil {
+		switch done, err := c.Finished(ctx); {
+		case done && err == nil:
 			return nil
+		case errors.Is(err, ErrForged):
+			return err
 		}
 		select {
 		case <-ctx.Done():

@@ -32,7 +32,7 @@ type WorkerOptions struct {
 	Requests int
 	Window   int           // items in memory for each partition of fetch; 0 means 65536, the most
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
-	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
+	Every    time.Duration // see engine.FoldOptions; 0 means engine.DefaultEvery
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
 	// Ahead is how far the window reaches for one host or address: URLs that could not be fetched
 	// within that time are postponed. 0 means DefaultAhead.
@@ -52,6 +52,7 @@ type Worker struct {
 	*Crawl
 	opts     WorkerOptions
 	member   *engine.Member
+	post     *engine.Post
 	names    *resolve.Resolver
 	turns    *stage.Lookups // of names
 	uplink   *stage.Uplink
@@ -78,6 +79,9 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Ahead == 0 {
 		o.Ahead = DefaultAhead
 	}
+	if o.Every == 0 {
+		o.Every = engine.DefaultEvery
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -99,6 +103,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Requests > 0 {
 		w.slots = make(chan struct{}, o.Requests)
 	}
+	w.post = engine.NewPost(c.Bus, o.Every, func(d engine.Dest) bool { return w.member.Owns(d) })
 	// A member counts only for the modules that it runs: this keeps the shares of others right.
 	parts := map[message.Module]int{}
 	for _, m := range o.Modules {
@@ -150,7 +155,7 @@ func (w *Worker) newClient() (err error) {
 
 // runner runs the partitions of all modules.
 func (w *Worker) runner() engine.Runner {
-	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Every: w.opts.Every, Room: w.hasRoom}
+	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Every: w.opts.Every, Room: w.hasRoom}
 	o.New = func(int) engine.State { return newSeen(&w.Options) }
 	runners := map[message.Module]engine.Runner{message.Fetch: w.fetch, message.Dedupe: engine.Fold(o)}
 	o.New = func(part int) engine.State { return newHosts(&w.Options, part) }
@@ -189,6 +194,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 }
 
 func (w *Worker) close() error {
+	w.post.Close()
 	if w.client == nil {
 		return nil
 	}

@@ -331,7 +331,7 @@ func TestAFoldIsExactAcrossOwners(t *testing.T) {
 		c.Quit = quit
 		quits = append(quits, quit)
 		run := Fold(FoldOptions{
-			Bus: bus, States: states, Every: 5 * time.Millisecond,
+			Bus: bus, States: states, Every: 5 * time.Millisecond, Post: newPost(t, bus),
 			New: func(int) State { return &adder{counts: map[string]int64{}} },
 		})
 		running.Go(func() {
@@ -360,6 +360,11 @@ func TestAFoldIsExactAcrossOwners(t *testing.T) {
 	level, err := bus.Level(t.Context(), message.Dedupe, 0)
 	require.NoError(t, err)
 	until(t, reached(level.Last))
+	until(t, func() bool {
+		root, err := ReadRoot(t.Context(), states, message.Dedupe, 0)
+		require.NoError(t, err)
+		return root.Waiting() == 0
+	})
 	requireSums(t, bus, numbers)
 	// A previous owner with nothing left to read does not notice that it was replaced.
 	for i := 0; i < len(quits); i += 2 {
@@ -368,22 +373,29 @@ func TestAFoldIsExactAcrossOwners(t *testing.T) {
 	running.Wait()
 }
 
+// newPost returns a post that treats all partitions as those of the process.
+func newPost(t *testing.T, bus *jet.Bus) *Post {
+	p := NewPost(bus, 5*time.Millisecond, func(Dest) bool { return true })
+	t.Cleanup(p.Close)
+	return p
+}
+
 // feedNumbers sends the numbers from 1 to n to the fold.
 func feedNumbers(ctx context.Context, bus *jet.Bus, n uint32) error {
-	from := message.Source{Module: message.Seeder}
-	p := bus.NewPipe(message.Dedupe, 0, from, 0, 1, func() error { return nil })
+	p := bus.NewPipe(message.Dedupe, 0, nil)
 	defer p.Close()
 	for i := uint32(1); i <= n; i += 10 {
-		var items []byte
+		parcel := jet.Parcel{From: message.Source{Module: message.Fetch}, First: uint64(i), N: 10}
 		for j := i; j < i+10; j++ {
 			it := message.Item{Kind: message.Page, URL: "x", Depth: j}
-			items = it.Append(items)
+			parcel.Items = it.Append(parcel.Items)
 		}
-		if err := p.Send(ctx, 10, items); err != nil {
+		p.Send(parcel)
+		if err := p.Flush(ctx); err != nil {
 			return err
 		}
 	}
-	return p.Flush(ctx)
+	return nil
 }
 
 // requireSums checks the messages that the fold has sent.
@@ -401,12 +413,11 @@ func requireSums(t *testing.T, bus *jet.Bus, n int) {
 			seq = d.Seq
 			m, err := message.Decode(d.Data)
 			require.NoError(t, err)
-			if !marks.Take(&m) {
-				continue
-			}
-			for _, it := range m.Items {
-				require.Empty(t, got[it.Depth], "number %d arrived twice", it.Depth)
-				got[it.Depth] = it.URL
+			for _, p := range m.Parcels {
+				for _, it := range p.Items[marks.Take(p, len(p.Items)):] {
+					require.Empty(t, got[it.Depth], "number %d arrived twice", it.Depth)
+					got[it.Depth] = it.URL
+				}
 			}
 		}
 		require.Zero(t, marks.Lost())

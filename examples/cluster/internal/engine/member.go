@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
@@ -22,6 +23,15 @@ type Claim struct {
 	Guard func() error
 	// Quit is closed when the partition should be released in an orderly way.
 	Quit <-chan struct{}
+
+	idle *atomic.Bool // nil if nobody asks
+}
+
+// Report tells the member whether the partition has nothing to do. It is safe for concurrent use.
+func (c Claim) Report(idle bool) {
+	if c.idle != nil {
+		c.idle.Store(idle)
+	}
 }
 
 // A Runner works on a partition until the claim's Quit is closed, and then finishes its current
@@ -184,7 +194,7 @@ func (m *Member) failure() error {
 }
 
 func (m *Member) session() Session {
-	s := Session{TTL: m.opts.TTL}
+	s := Session{TTL: m.opts.TTL, Idle: m.idle()}
 	for module := range m.opts.Parts {
 		s.Modules = append(s.Modules, module.String())
 	}
@@ -193,6 +203,21 @@ func (m *Member) session() Session {
 	}
 	return s
 }
+
+// idle reports whether no partition of this member has anything to do.
+func (m *Member) idle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range m.owned {
+		if !o.claim.idle.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// Owns reports whether this member runs a partition.
+func (m *Member) Owns(d Dest) bool { return m.runs(leaseKey(d.To, d.Part)) }
 
 // beat renews the session until it is lost.
 func (m *Member) beat(ctx context.Context, p *pulse) {
@@ -263,7 +288,7 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 	}
 	quit := make(chan struct{})
 	o := &ownership{
-		claim:    Claim{module, part, next.Epoch, p.check, quit},
+		claim:    Claim{module, part, next.Epoch, p.check, quit, new(atomic.Bool)},
 		revision: revision,
 		quit:     sync.OnceFunc(func() { close(quit) }),
 		done:     make(chan struct{}),

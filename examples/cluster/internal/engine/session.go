@@ -47,6 +47,7 @@ const DefaultTTL = 3 * time.Second
 type Session struct {
 	Modules []string // whose partitions it takes
 	Dead    bool     `json:",omitempty"` // it has ended, or others found it silent
+	Idle    bool     `json:",omitempty"` // none of its partitions has anything to do
 	TTL     time.Duration
 	Report  json.RawMessage `json:",omitempty"` // for operators
 }

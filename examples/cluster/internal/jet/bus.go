@@ -64,7 +64,8 @@ type Bus struct {
 	opts  Options
 	crawl string
 
-	silent atomic.Bool // the brokers did not answer, and that was reported
+	sent   atomic.Int64 // messages that the brokers have acknowledged
+	silent atomic.Bool  // the brokers did not answer, and that was reported
 	mu     sync.Mutex
 	told   time.Time // of the last report
 
@@ -200,6 +201,9 @@ func Redacted(urls string) string {
 	}
 	return strings.Join(all, ",")
 }
+
+// Sent returns how many messages the brokers have acknowledged to this process.
+func (b *Bus) Sent() int64 { return b.sent.Load() }
 
 // Close ends the connection. Operations in progress fail.
 func (b *Bus) Close() { b.conn.Close() }
