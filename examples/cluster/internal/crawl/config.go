@@ -73,7 +73,8 @@ type Options struct {
 	// NoSitemaps leaves out the sitemaps that robots.txt files name; false means that they are
 	// read.
 	NoSitemaps bool
-	// RulesTTL bounds the lifetime of a robots.txt; 0 means 24 hours, see RFC 9309 §2.4.
+	// RulesTTL bounds the lifetime of a robots.txt and of an address; 0 means 24 hours, see RFC 9309
+	// §2.4.
 	RulesTTL time.Duration
 	// Deny has entries of a urlfilter.List: URLs that are never requested. nil denies nothing.
 	Deny []string

@@ -454,9 +454,24 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 	return nil
 }
 
+// borrowPause is how long a task waits if another partition uses its address.
+const borrowPause = 300 * time.Millisecond
+
 // do performs the task of a lease, and reports whether the worker can continue.
 func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bool, err error) {
 	t := lease.Item()
+	giveBack, ok := f.member.Borrow(ctx, f.claim, t.item.Addr,
+		message.AddrPart(t.item.Addr, f.FetchParts) == f.claim.Part, max(f.Delay, 0))
+	if !ok {
+		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Now().Add(borrowPause))
+		return true, nil
+	}
+	defer giveBack()
+	// The host may have moved since this task was queued, and the scheduler knows its latest address.
+	if !lease.Reach(t.item.Addr) {
+		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
+		return true, nil
+	}
 	begun := time.Now()
 	v := f.visit(ctx, t.item)
 	f.opts.Log.Debug("visit", "url", t.item.URL, "fate", v.fate, "took", time.Since(begun))

@@ -23,6 +23,7 @@ import (
 type record struct {
 	Host   string     `json:",omitempty"`
 	Addr   netip.Addr `json:",omitzero"`
+	Home   int        `json:",omitempty"`
 	Pages  int        `json:",omitempty"`
 	Until  time.Time  `json:",omitzero"`
 	Asking bool       `json:",omitempty"`
@@ -64,7 +65,7 @@ func (s *hosts) Changes(all bool, size int) [][]byte {
 	for name := range changed(all, s.hosts, s.dirtyHosts) {
 		h := s.hosts[name]
 		w.write(record{
-			Host: name, Addr: h.addr, Pages: h.pages, Until: h.until, Asking: h.asking,
+			Host: name, Addr: h.addr, Home: h.home, Pages: h.pages, Until: h.until, Asking: h.asking,
 			Silent: h.silent,
 		}, h.waiting)
 	}
@@ -164,7 +165,7 @@ func (s *hosts) load(r record) error {
 		if !r.More {
 			s.waiting -= len(h.waiting)
 			*h = host{
-				addr: r.Addr, until: r.Until, pages: r.Pages, asking: r.Asking, silent: r.Silent,
+				addr: r.Addr, home: r.Home, until: r.Until, pages: r.Pages, asking: r.Asking, silent: r.Silent,
 			}
 		}
 		h.waiting = append(h.waiting, waiting...)

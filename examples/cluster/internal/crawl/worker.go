@@ -94,6 +94,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	// The partitions of hosts store the addresses; this resolver only joins concurrent lookups.
 	w.names = resolve.New(resolve.Options{
 		Lookup: o.Lookup, Hosts: o.Hosts, MaxQueries: 2*stage.MaxLookups + 16,
+		MinTTL: min(resolve.DefaultMinTTL, c.RulesTTL),
 	})
 	w.turns = stage.NewLookups()
 	w.uplink = stage.NewUplink(w.names.Ping, w.tellTrouble)
@@ -248,7 +249,7 @@ const askAgain = time.Minute
 
 // locate looks up the address of a host. It waits while this machine is offline.
 func (w *Worker) locate(ctx context.Context, host string) message.Item {
-	found := message.Item{Kind: message.Located, URL: host, Delay: errorTTL}
+	found := message.Item{Kind: message.Located, URL: host, Delay: min(errorTTL, w.RulesTTL)}
 	for w.uplink.Wait(ctx) {
 		began := time.Now()
 		_, known := w.names.Cached(host) // by a hosts file: then no name server has answered

@@ -58,6 +58,10 @@ type Member struct {
 	pulse  *pulse // nil before the first session
 	owned  map[string]*ownership
 	failed error // why a partition cannot continue in this process
+
+	held    map[string]*hold     // addresses that a partition has a lease of, by key
+	entered map[uint64]int       // requests without a lease in flight, by the revision that they heed
+	resting map[string]time.Time // when to try again to get an address, by key
 }
 
 // An ownership is a partition that this member runs.
@@ -77,7 +81,8 @@ func NewMember(table *jet.Table, o Options) *Member {
 	if o.Name == "" {
 		o.Name = "member"
 	}
-	return &Member{opts: o, table: table, view: newView(), owned: map[string]*ownership{}}
+	return &Member{opts: o, table: table, view: newView(), owned: map[string]*ownership{},
+		held: map[string]*hold{}, entered: map[uint64]int{}, resting: map[string]time.Time{}}
 }
 
 // Check fails while the member has no valid session.
@@ -194,7 +199,7 @@ func (m *Member) failure() error {
 }
 
 func (m *Member) session() Session {
-	s := Session{TTL: m.opts.TTL, Idle: m.idle()}
+	s := Session{TTL: m.opts.TTL, Idle: m.idle(), Seen: m.seen()}
 	for module := range m.opts.Parts {
 		s.Modules = append(s.Modules, module.String())
 	}
@@ -244,6 +249,7 @@ func (m *Member) reconcile(ctx context.Context, p *pulse) {
 	if m.view.heard(p.id).IsZero() {
 		return // the view is older than this session
 	}
+	m.giveBack(ctx)
 	for module, parts := range m.opts.Parts {
 		share := m.view.share(module, parts, p.id)
 		mine := m.running(module)

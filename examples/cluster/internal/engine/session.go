@@ -47,6 +47,7 @@ const DefaultTTL = 3 * time.Second
 type Session struct {
 	Modules []string // whose partitions it takes
 	Dead    bool     `json:",omitempty"` // it has ended, or others found it silent
+	Seen    uint64   // revision of the table that all its requests heed
 	Idle    bool     `json:",omitempty"` // none of its partitions has anything to do
 	TTL     time.Duration
 	Report  json.RawMessage `json:",omitempty"` // for operators
@@ -62,10 +63,11 @@ func (s *Session) runs(m message.Module) bool {
 	return false
 }
 
-// A Lease names the owner of a partition.
+// A Lease names the owner of a partition or of an address.
 type Lease struct {
 	Owner string // the id of a session; "" if the partition was given back
 	Epoch uint64 // higher with each owner
+	Part  int    `json:",omitempty"` // of fetch, for which the owner has an address
 }
 
 const sessionPrefix = "session."

@@ -17,6 +17,7 @@ type view struct {
 	mu       sync.Mutex
 	sessions map[string]seenSession // by id
 	leases   map[string]seenLease   // by key
+	revision uint64                 // of the last entry
 	whole    bool                   // the initial content is complete
 }
 
@@ -45,6 +46,7 @@ func (v *view) see(e *jet.Entry) {
 		v.whole = true
 		return
 	}
+	v.revision = max(v.revision, e.Revision)
 	if id, ok := strings.CutPrefix(e.Key, sessionPrefix); ok {
 		var s Session
 		if e.Value == nil || json.Unmarshal(e.Value, &s) != nil {
@@ -108,7 +110,44 @@ func (v *view) free(m message.Module, part int) (seenLease, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	lease := v.leases[leaseKey(m, part)]
-	return lease, v.whole && (lease.Owner == "" || v.sessions[lease.Owner].Dead)
+	return lease, v.whole && v.isFree(lease.Lease)
+}
+
+// isFree reports whether no live member has a lease. It requires that v.mu is held.
+func (v *view) isFree(l Lease) bool { return l.Owner == "" || v.sessions[l.Owner].Dead }
+
+// available is isFree for a view that is complete.
+func (v *view) available(l Lease) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.whole && v.isFree(l)
+}
+
+// lease returns the lease of a key, and whether there may be one.
+func (v *view) lease(key string) (l seenLease, known bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	l, known = v.leases[key]
+	return l, known || !v.whole
+}
+
+// last returns the revision of the last entry seen.
+func (v *view) last() uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.revision
+}
+
+// allSeen reports whether all members heed what the table has had since a revision.
+func (v *view) allSeen(revision uint64) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, s := range v.sessions {
+		if !s.Dead && s.Seen < revision {
+			return false
+		}
+	}
+	return v.whole
 }
 
 // heard returns when a session was last seen to change.
