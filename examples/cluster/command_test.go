@@ -112,8 +112,7 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	part := func(m message.Module, seq, last uint64, fetched int64) crawl.Part {
 		return crawl.Part{
 			Module: m, Part: 3, Owner: "a-1", Epoch: 4,
-			Level: jet.Level{Last: last, Share: 0.125},
-			Root:  engine.Root{Seq: seq, Open: 7, Counts: map[string]int64{"fetched": fetched}},
+			Root: engine.Root{Seq: seq, Last: last, Full: 0.125, Open: 7, Counts: map[string]int64{"fetched": fetched}},
 		}
 	}
 	last := look{at: at.Add(-10 * time.Second), parts: []crawl.Part{part(message.Fetch, 100, 120, 1)}}
@@ -215,6 +214,13 @@ func TestACrawlByCommands(t *testing.T) {
 	require.Regexp(t, `(?m)^ *states-[0-9a-f]+ +4 +0 `, read(""))
 	require.Regexp(t, `(?m)^ *fetch-[0-9a-f]+ +4 +[1-9]`, read(""))
 	require.NotContains(t, read(""), "fetch.3")
+	request, err := http.NewRequest(http.MethodGet, page, nil)
+	require.NoError(t, err)
+	request.Host = "rebound.example"
+	resp, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode)
 	require.Contains(t, read("?partitions"), "fetch.3")
 	metrics := read("metrics")
 	require.Regexp(t, `\ncluster_process_partitions\{process="fetch-[0-9a-f]+"\} 4\n`, metrics)

@@ -41,13 +41,29 @@ func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer
 	mux.HandleFunc("GET /metrics", answer(func(now look, w io.Writer, _ url.Values) {
 		now.metrics(w)
 	}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: addressed(mux), ReadHeaderTimeout: 10 * time.Second}
 	unhook := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer unhook()
 	if err := server.Serve(l); ctx.Err() == nil {
 		return err
 	}
 	return nil
+}
+
+// addressed refuses requests for a name other than localhost: a page of another origin can make a
+// browser send them, with a name that it resolves to this server.
+func addressed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if net.ParseIP(strings.Trim(host, "[]")) == nil && host != "localhost" {
+			http.Error(w, "address this server by its IP address or as localhost", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // metrics writes the snapshot in the Prometheus text format.
@@ -60,13 +76,13 @@ func (l *look) metrics(w io.Writer) {
 			return float64(p.Lag())
 		}},
 		{"messages_total", "messages sent to the partition", func(p *crawl.Part) float64 {
-			return float64(p.Level.Last)
+			return float64(p.Root.Last)
 		}},
 		{"waiting_items", "items that wait for an answer or a delay", func(p *crawl.Part) float64 {
 			return float64(p.Root.Open)
 		}},
 		{"full_ratio", "used share of the stream's bound", func(p *crawl.Part) float64 {
-			return p.Level.Share
+			return p.Root.Full
 		}},
 		{"epoch", "owners that the partition has had", func(p *crawl.Part) float64 {
 			return float64(p.Epoch)
@@ -91,6 +107,10 @@ func (l *look) metrics(w io.Writer) {
 	describe(w, "process_partitions", "partitions that a process owns")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_process_partitions{process=%q} %d\n", m.ID, m.Owned)
+	}
+	describe(w, "sent_total", "messages that a process has sent to partitions")
+	for _, m := range l.members {
+		fmt.Fprintf(w, "cluster_sent_total{process=%q} %d\n", m.ID, m.Sent)
 	}
 	describe(w, "heap_bytes", "live heap of a process at its last garbage collection")
 	for _, m := range l.members {

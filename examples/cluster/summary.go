@@ -35,7 +35,7 @@ func (l *look) summary(last look) summary {
 		p := &l.parts[i]
 		s.open += p.Root.Open
 		s.lag += p.Lag()
-		s.full = max(s.full, p.Level.Share)
+		s.full = max(s.full, p.Root.Full)
 		if p.Owner == "" {
 			s.ownerless = append(s.ownerless, partName(*p))
 		}

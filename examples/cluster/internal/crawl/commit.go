@@ -206,7 +206,7 @@ func (c *committer) commit(ctx context.Context) error {
 	c.mu.Lock()
 	c.window.slide()
 	root.Seq, root.Open = c.window.low, c.window.open
-	root.Lag, root.Full = c.last-min(c.window.low+uint64(len(c.window.slots)), c.last), c.share
+	root.Last, root.Full = c.last, c.share
 	root.Marks = c.window.marks.Append(nil)
 	done := c.window.appendDone(nil)
 	c.doneSize.Store(int64(len(done)))

@@ -109,11 +109,11 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 	}
 	f.last = last
 	extra, err := decodeExtra(root.Extra)
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.window.restore(root.Seq, marks, extra.done)
 	}
-	if err := f.window.restore(root.Seq, marks, extra.done); err != nil {
-		return err
+	if err != nil {
+		return &engine.StateError{Module: f.claim.Module, Part: f.claim.Part, Err: err}
 	}
 	maps.Copy(f.counts, root.Counts)
 	f.queue = scheduler.New[task](f.politeness())

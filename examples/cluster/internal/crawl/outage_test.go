@@ -137,7 +137,7 @@ func TestDeadNameServersDelayOnlyTheirHosts(t *testing.T) {
 			time.Sleep(time.Second)
 			return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, 0, nil
 		}
-		w := &Worker{
+		w := &Worker{Crawl: &Crawl{Options: Options{}.withDefaults()},
 			opts:  WorkerOptions{Log: slog.New(slog.DiscardHandler)},
 			names: resolve.New(resolve.Options{Lookup: lookup}), turns: stage.NewLookups(),
 		}

@@ -22,20 +22,20 @@ const levelSeeds = 0.5
 // It waits while the crawl has no room. The same list can be sent again, for example after the
 // program was killed: dedupe knows what has arrived.
 func (c *Crawl) Seed(ctx context.Context, urls []string) error {
-	return c.send(ctx, urls, time.Time{})
+	return c.send(ctx, urls, false)
 }
 
-// Revisit makes pages due now, as if a sitemap said that they have changed. Pages that the crawl
-// does not know are seeds.
+// Revisit makes pages due now, even those whose visits have ended. Pages that the crawl does not know
+// are seeds.
 func (c *Crawl) Revisit(ctx context.Context, urls []string) error {
-	return c.send(ctx, urls, time.Now().Truncate(time.Second).Add(time.Second))
+	return c.send(ctx, urls, true)
 }
 
 // maxGathered is how many seeds go in one message.
 const maxGathered = 256
 
-// send is Seed for pages that changed at the given time; zero means unknown.
-func (c *Crawl) send(ctx context.Context, urls []string, changed time.Time) error {
+// send is Seed, or Revisit if the pages are to be visited again.
+func (c *Crawl) send(ctx context.Context, urls []string, again bool) error {
 	batches := make([][]message.Item, c.DedupeParts)
 	flush := func(part int) error {
 		if len(batches[part]) == 0 {
@@ -56,7 +56,7 @@ func (c *Crawl) send(ctx context.Context, urls []string, changed time.Time) erro
 	}
 	for _, url := range urls {
 		part := c.urlPart(url)
-		batches[part] = append(batches[part], message.Item{Kind: message.Page, URL: url, LastMod: changed})
+		batches[part] = append(batches[part], message.Item{Kind: message.Page, URL: url, Again: again})
 		if len(batches[part]) == maxGathered {
 			if err := flush(part); err != nil {
 				return err
@@ -124,40 +124,32 @@ func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
 // SeedWaits returns how often a seed had to wait because the crawl had no room.
 func (c *Crawl) SeedWaits() int64 { return c.seedWaits.Load() }
 
-// A Part is the progress of one partition. It is not safe for concurrent use.
+// A Part is the progress of one partition, as of its last commit. It is not safe for concurrent use.
 type Part struct {
 	Module message.Module
 	Part   int
 	Owner  string // "" if it has none
 	Epoch  uint64
-	Level  jet.Level
 	Root   engine.Root
 }
 
-// Lag returns how many messages the state does not reflect yet.
-func (p *Part) Lag() uint64 { return p.Level.Last - min(p.Root.Seq, p.Level.Last) }
+// Lag returns how many messages the state does not reflect.
+func (p *Part) Lag() uint64 { return p.Root.Last - min(p.Root.Seq, p.Root.Last) }
 
-// Look returns the progress of all partitions.
+// Look returns the progress of all partitions, in a few requests.
 func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
+	roots, err := engine.ReadRoots(ctx, c.States)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := engine.ReadLeases(ctx, c.Leases)
 	for _, m := range message.Partitioned() {
 		for part := range c.Parts()[m] {
-			p := Part{Module: m, Part: part}
-			// The state first: then the lag can only be overestimated.
-			if p.Root, err = engine.ReadRoot(ctx, c.States, m, part); err != nil {
-				return nil, err
-			}
-			if p.Level, err = c.Bus.Level(ctx, m, part); err != nil {
-				return nil, err
-			}
-			lease, err := engine.ReadLease(ctx, c.Leases, m, part)
-			if err != nil {
-				return nil, err
-			}
-			p.Owner, p.Epoch = lease.Owner, lease.Epoch
-			parts = append(parts, p)
+			lease := leases[engine.LeaseKey(m, part)]
+			parts = append(parts, Part{m, part, lease.Owner, lease.Epoch, roots[engine.RootKey(m, part)]})
 		}
 	}
-	return parts, nil
+	return parts, err
 }
 
 // Finished reports whether nothing is left to do. That remains so unless seeds come.
@@ -165,8 +157,8 @@ func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
 // In a first pass each partition must be idle: its state reaches to the end of its stream, nothing
 // waits, and the brokers have all that it has sent. In a second pass no stream may have grown. An
 // idle partition gets work only through a message in its stream. So if there was work left at the
-// end of the first pass, then its partition got a message after it was examined, and its stream has
-// grown.
+// end of the first pass, then its partition got a message after it was examined, and its stream is
+// longer than its state says.
 //
 // A server that has just become the leader of a stream may not know its end yet. So the items that
 // partitions have sent to each other are also counted: all must have been received. It fails if a
@@ -176,9 +168,8 @@ func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for i := range first {
-		p := &first[i]
-		if p.Root.Seq != p.Level.Last || p.Root.Open > 0 || p.Root.Waiting() > 0 {
+	for _, p := range first {
+		if p.Lag() > 0 || p.Root.Open > 0 || p.Root.Waiting() > 0 {
 			return false, nil
 		}
 	}
@@ -187,7 +178,7 @@ func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	}
 	for _, p := range first {
 		level, err := c.Bus.Level(ctx, p.Module, p.Part)
-		if err != nil || level.Last != p.Level.Last {
+		if err != nil || level.Last != p.Root.Seq {
 			return false, err
 		}
 	}
@@ -227,9 +218,21 @@ func allTaken(parts []Part) (bool, error) {
 var ErrForged = errors.New("crawl: forged messages: pages may be missing; change the workers' " +
 	"credentials and start a new crawl")
 
-// Wait returns when nothing is left to do. It survives servers that are away for a while.
+// Wait returns when nothing is left to do. It survives servers that are away for a while. It looks
+// into the streams only when all processes report that they have nothing to do.
 func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 	for {
+		err := engine.WatchSessions(ctx, c.Leases, func(alive map[string]engine.Session) bool {
+			for _, s := range alive {
+				if !s.Idle {
+					return false
+				}
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
 		switch done, err := c.Finished(ctx); {
 		case done && err == nil:
 			return nil
@@ -256,6 +259,10 @@ func (c *Crawl) Members(ctx context.Context) (members []Member, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return membersOf(sessions)
+}
+
+func membersOf(sessions map[string]engine.Session) (members []Member, err error) {
 	for id, s := range sessions {
 		m := Member{ID: id}
 		if s.Report != nil {

@@ -51,10 +51,16 @@ func (s *seen) Apply(it message.Item, at time.Time, emit engine.Emit) {
 	}
 	key := pageKey(it.URL, it.Kind == message.Sitemap)
 	if _, old := s.keys[key]; old {
+		if it.Again && s.requested(key, at) {
+			s.counts[countAgain]++
+			emit(message.Hosts, s.crawl.partOfHost(it.URL), it)
+			return
+		}
 		s.counts[countDuplicates]++
 		s.hinted(key, it.LastMod, at)
 		return
 	}
+	it.Again = false
 	s.keys[key] = struct{}{}
 	s.fresh = append(s.fresh, key)
 	s.counts[countURLs]++

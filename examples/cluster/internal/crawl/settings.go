@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
@@ -78,15 +79,23 @@ func (c *Crawl) Change(
 // maxSettings is below the size limit of a value of a table.
 const maxSettings = 900 << 10
 
-// Followers returns which processes follow the settings of a revision, and which do not yet.
+// Followers waits until all processes follow the settings of a revision, or ctx ends, and returns
+// those that do and those that do not yet.
 func (c *Crawl) Followers(ctx context.Context, revision uint64) (follow, lag []string, err error) {
-	members, err := c.Members(ctx)
-	for _, m := range members {
-		if m.Revision >= revision {
-			follow = append(follow, m.ID)
-		} else {
-			lag = append(lag, m.ID)
+	err = engine.WatchSessions(ctx, c.Leases, func(alive map[string]engine.Session) bool {
+		members, _ := membersOf(alive) // those whose report cannot be read do not follow
+		follow, lag = nil, nil
+		for _, m := range members {
+			if m.Revision >= revision {
+				follow = append(follow, m.ID)
+			} else {
+				lag = append(lag, m.ID)
+			}
 		}
+		return len(lag) == 0
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
 	}
 	return follow, lag, err
 }

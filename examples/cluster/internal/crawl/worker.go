@@ -31,6 +31,7 @@ type WorkerOptions struct {
 	// Requests bounds the requests in flight of the whole process; 0 means that only Workers does.
 	Requests int
 	Window   int           // items in memory for each partition of fetch; 0 means 65536, the most
+	Rest     time.Duration // see engine.Options; 0 means that of package engine
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
 	Every    time.Duration // see engine.FoldOptions; 0 means engine.DefaultEvery
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
@@ -61,8 +62,13 @@ type Worker struct {
 	client   *fetch.Client    // nil without fetch
 	store    *archive.Archive // nil without fetch
 	visits   atomic.Int64
-	slots    chan struct{} // has a value for each request in flight; nil without a bound
-	start    time.Time
+	room     struct { // what hasRoom said lately: partitions have few reasons to ask it again
+		sync.Mutex
+		at  time.Time
+		yes bool
+	}
+	slots chan struct{} // has a value for each request in flight; nil without a bound
+	start time.Time
 }
 
 // NewWorker returns a process that takes part in the crawl as soon as it runs.
@@ -112,7 +118,10 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	}
 	w.member = engine.NewMember(c.Leases, engine.Options{
 		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
-		Report: func() any { return w.Report() },
+		Report: func() any { return w.Report() }, Rest: o.Rest,
+		Failed: func(c engine.Claim, err error) {
+			o.Log.Error("a partition has failed", "module", c.Module, "part", c.Part, "err", err)
+		},
 	})
 	if parts[message.Fetch] > 0 {
 		if err := w.openFetch(); err != nil {
@@ -156,7 +165,7 @@ func (w *Worker) newClient() (err error) {
 
 // runner runs the partitions of all modules.
 func (w *Worker) runner() engine.Runner {
-	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Every: w.opts.Every, Room: w.hasRoom}
+	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Every: w.opts.Every, Room: w.recentRoom}
 	o.New = func(int) engine.State { return newSeen(&w.Options) }
 	runners := map[message.Module]engine.Runner{message.Fetch: w.fetch, message.Dedupe: engine.Fold(o)}
 	o.New = func(part int) engine.State { return newHosts(&w.Options, part) }
@@ -166,8 +175,8 @@ func (w *Worker) runner() engine.Runner {
 }
 
 // Run takes part in the crawl until ctx ends or the operator drains this process, and returns when
-// all results are stored. It fails if this process cannot continue, for example because its disk is
-// full.
+// all results are stored. If a partition fails because of this process, for example because its disk
+// is full, the process leaves the module to others for a while.
 func (w *Worker) Run(ctx context.Context) (err error) {
 	run, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -187,7 +196,7 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	until, stop := context.WithCancel(context.WithoutCancel(ctx))
 	following.Go(func() { w.obeySettings(until, end) })
 	if run.Err() == nil {
-		err = w.member.Run(run)
+		w.member.Run(run)
 	}
 	stop()
 	following.Wait()
@@ -203,10 +212,24 @@ func (w *Worker) close() error {
 	return w.store.Close()
 }
 
+// roomEvery is how long the answer of hasRoom is used by all partitions of a process.
+const roomEvery = time.Second
+
+// recentRoom is hasRoom, asked rarely.
+func (w *Worker) recentRoom(ctx context.Context, part int) bool {
+	w.room.Lock()
+	defer w.room.Unlock()
+	if time.Since(w.room.at) >= roomEvery {
+		w.room.yes, w.room.at = w.hasRoom(ctx, part), time.Now()
+	}
+	return w.room.yes
+}
+
 // A Report describes a process.
 type Report struct {
 	Owned   int     // partitions
 	Visits  int64   // responses stored
+	Sent    int64   // messages to partitions
 	Rate    float64 // visits per second, since the process started
 	Started time.Time
 	Heap    uint64 // bytes in use at the last garbage collection
@@ -223,7 +246,7 @@ func (w *Worker) Report() Report {
 	metrics.Read(heap)
 	return Report{
 		Heap: heap[0].Value.Uint64(), Resident: resident(), Revision: w.settings.Load().revision,
-		Owned: w.member.Owned(), Visits: n, Started: w.start,
+		Owned: w.member.Owned(), Visits: n, Sent: w.Bus.Sent(), Started: w.start,
 		Rate: float64(n) / max(time.Since(w.start).Seconds(), 1e-9),
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,12 +103,9 @@ func join(t *testing.T, leases *jet.Table, name string, run Runner) (m *Member, 
 		Parts: map[message.Module]int{message.Fetch: parts},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- m.Run(ctx) }()
-	leave = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	done := make(chan struct{})
+	go func() { m.Run(ctx); close(done) }()
+	leave = sync.OnceFunc(func() { cancel(); <-done })
 	t.Cleanup(leave)
 	return m, leave
 }
@@ -169,7 +167,7 @@ func TestALeaseThatNobodyRunsIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	put(sessionPrefix+"z", Session{Modules: []string{message.Fetch.String()}})
 	for part := range parts {
-		put(leaseKey(message.Fetch, part), Lease{Owner: p.id, Epoch: 5})
+		put(LeaseKey(message.Fetch, part), Lease{Owner: p.id, Epoch: 5})
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() { m.watch(ctx) })
@@ -194,14 +192,78 @@ func TestALeaseThatNobodyRunsIsTaken(t *testing.T) {
 	watching.Wait()
 }
 
-func TestAFailedPartitionEndsTheProcess(t *testing.T) {
-	_, leases, _ := setup(t)()
+// TestAFailedPartitionIsLeftToOthers has a member whose disk is full: it reports that, leaves the
+// module to the other one, and tries again after a while.
+func TestAFailedPartitionIsLeftToOthers(t *testing.T) {
+	connect := setup(t)
+	_, leases, _ := connect()
 	broken := errors.New("disk is full")
-	m := NewMember(leases, Options{
-		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Fetch: 1},
-		Run: func(context.Context, Claim) error { return broken },
+	var failures, works atomic.Int64
+	full := NewMember(leases, Options{
+		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Fetch: 2}, Rest: time.Second,
+		Run:    func(context.Context, Claim) error { return broken },
+		Failed: func(_ Claim, err error) { require.ErrorIs(t, err, broken); failures.Add(1) },
 	})
-	require.ErrorIs(t, m.Run(t.Context()), broken)
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	running.Go(func() { full.Run(ctx) })
+	until(t, func() bool { return failures.Load() > 0 })
+	_, leases, _ = connect()
+	fine := NewMember(leases, Options{
+		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Fetch: 2},
+		Run: func(_ context.Context, c Claim) error { works.Add(1); <-c.Quit; works.Add(-1); return nil },
+	})
+	running.Go(func() { fine.Run(ctx) })
+	until(t, func() bool { return works.Load() == 2 })
+	tried := failures.Load()
+	until(t, func() bool { return failures.Load() > tried })
+	cancel()
+	running.Wait()
+}
+
+// TestAnUnreadableStateEndsOnlyItsPartition damages a chunk of one of two partitions.
+func TestAnUnreadableStateEndsOnlyItsPartition(t *testing.T) {
+	bus, leases, states := setup(t)()
+	require.NoError(t, bus.CreateStreams(t.Context(), message.Dedupe, 2))
+	k, err := Keep(t.Context(), states, claim(1))
+	require.NoError(t, err)
+	require.NoError(t, k.AddChunk(t.Context(), []byte("short")))
+	require.NoError(t, k.Store(t.Context()))
+	failed := make(chan error, 9)
+	fold := Fold(FoldOptions{
+		Bus: bus, States: states, Post: newPost(t, bus), Every: 5 * time.Millisecond,
+		New: func(int) State { return &strict{adder{counts: map[string]int64{}}} },
+	})
+	m := NewMember(leases, Options{
+		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Dedupe: 2},
+		Run: func(ctx context.Context, c Claim) error {
+			c.Epoch += 9 // that of the damaged state was taken above
+			return fold(ctx, c)
+		},
+		Failed: func(_ Claim, err error) { failed <- err },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx) })
+	err = <-failed
+	require.ErrorContains(t, err, "the state of dedupe 0 cannot be read")
+	require.ErrorContains(t, err, "chunk.dedupe.0.1.1")
+	until(t, func() bool { return m.Owns(Dest{message.Dedupe, 1}) })
+	time.Sleep(time.Second) // several looks for partitions
+	require.True(t, m.Owns(Dest{message.Dedupe, 1}))
+	require.Empty(t, failed, "it is not tried again")
+	cancel()
+	running.Wait()
+}
+
+// strict is an adder that notices damage.
+type strict struct{ adder }
+
+func (s *strict) Load(chunk []byte) error {
+	if len(chunk) != 8 {
+		return errors.New("damaged")
+	}
+	return s.adder.Load(chunk)
 }
 
 // claim returns the claim of an owner that is never lost.

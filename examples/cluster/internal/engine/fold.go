@@ -285,7 +285,7 @@ func (f *fold) checkpoint(ctx context.Context) error {
 	if anew {
 		f.whole = len(root.Chunks)
 	}
-	root.Seq, root.Open, root.Lag = f.seq, f.state.Open(), f.last-min(f.seq, f.last)
+	root.Seq, root.Open, root.Last = f.seq, f.state.Open(), f.last
 	root.Counts = Counted(f.state.Counts(), &f.marks)
 	root.Marks = f.marks.Append(nil)
 	f.dirty = time.Time{}

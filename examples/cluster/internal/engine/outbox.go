@@ -23,6 +23,20 @@ type Dest struct {
 // a site's links mostly lead to pages of the same site.
 const othersLinger = 5
 
+// MessageRate returns how many messages per second all processes send to the partitions of a module
+// that get that many items per second in all. From the first item for a partition on, a process waits
+// for others; so between two messages are that time, and the time until the next item comes.
+func MessageRate(items, processes, partitions float64, every time.Duration) float64 {
+	if items <= 0 {
+		return 0
+	}
+	pairs := processes * partitions
+	gap := pairs / items
+	own := 1 / (every.Seconds() + gap)
+	others := 1 / (othersLinger*every.Seconds() + gap)
+	return partitions*own + (pairs-partitions)*others
+}
+
 // A Post sends what the partitions of one process have for others. It gathers items for a while:
 // with many partitions, each has only an item or two for another one each second, and only together
 // do they fill messages. Its methods are safe for concurrent use.

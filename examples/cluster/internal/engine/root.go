@@ -22,7 +22,7 @@ type Root struct {
 	Serial uint64 // counts the chunks that this owner has written
 	Chunks []Chunk
 	Sent   []Sent           `json:",omitempty"`
-	Lag    uint64           `json:",omitempty"` // messages of the stream that were not read by then
+	Last   uint64           `json:",omitempty"` // the last message of the stream, as far as it was known
 	Full   float64          `json:",omitempty"` // share of the stream's bound that was used
 	Extra  []byte           `json:",omitempty"` // additional state of the module
 	Counts map[string]int64 `json:",omitempty"` // for operators
@@ -60,6 +60,21 @@ func (r *Root) Waiting() (n int) {
 type Chunk struct {
 	Key  string
 	Size int
+}
+
+// ReadRoots reads the roots of all partitions, by [RootKey]. However many they are, that is a few
+// requests.
+func ReadRoots(ctx context.Context, states *jet.Table) (map[string]Root, error) {
+	values, err := states.Under(ctx, "root.")
+	roots := make(map[string]Root, len(values))
+	for key, value := range values {
+		var r Root
+		if err := json.Unmarshal(value, &r); err != nil {
+			return nil, fmt.Errorf("engine: %s: %w", key, err)
+		}
+		roots[key] = r
+	}
+	return roots, err
 }
 
 // RootKey names the root of a partition in the table of states.
@@ -113,7 +128,7 @@ func newKeeper(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error)
 	k := &Keeper{states: states, cell: cell, claim: c}
 	if value != nil {
 		if err := json.Unmarshal(value, &k.Root); err != nil {
-			return nil, fmt.Errorf("engine: root of %s %d: %w", c.Module, c.Part, err)
+			return nil, k.unreadable(ctx, err)
 		}
 	}
 	if k.Root.Epoch >= c.Epoch {
@@ -130,7 +145,7 @@ func (k *Keeper) Position(ctx context.Context, bus *jet.Bus) (m message.Marks, l
 	root := &k.Root
 	if root.Marks != nil {
 		if m, err = message.DecodeMarks(string(root.Marks)); err != nil {
-			return m, 0, err
+			return m, 0, k.unreadable(ctx, err)
 		}
 	}
 	level, err := bus.LevelFrom(ctx, k.claim.Module, k.claim.Part, root.Seq)
@@ -195,12 +210,12 @@ func (k *Keeper) OpenOutbox(ctx context.Context, post *Post) (*Outbox, error) {
 		for _, c := range s.Chunks {
 			data, err := k.chunk(ctx, c)
 			if err != nil {
-				return nil, err
+				return nil, k.unreadable(ctx, err)
 			}
 			s.Items = append(s.Items, data...)
 		}
 		if err := o.restore(s); err != nil {
-			return nil, err
+			return nil, k.unreadable(ctx, err)
 		}
 	}
 	o.Committed()
@@ -237,11 +252,11 @@ func (k *Keeper) Drop(ctx context.Context, chunks []Chunk) {
 func (k *Keeper) Load(ctx context.Context, load func(data []byte) error) error {
 	for _, c := range k.Root.Chunks {
 		data, err := k.chunk(ctx, c)
-		if err != nil {
-			return err
+		if err == nil {
+			err = load(data)
 		}
-		if err := load(data); err != nil {
-			return fmt.Errorf("engine: %s: %w", c.Key, err)
+		if err != nil {
+			return k.unreadable(ctx, fmt.Errorf("%s: %w", c.Key, err))
 		}
 	}
 	return nil

@@ -72,7 +72,8 @@ type Lease struct {
 
 const sessionPrefix = "session."
 
-func leaseKey(m message.Module, part int) string {
+// LeaseKey names the lease of a partition.
+func LeaseKey(m message.Module, part int) string {
 	return fmt.Sprintf("lease.%s.%d", m, part)
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -109,7 +110,7 @@ func (v *view) share(m message.Module, parts int, member string) int {
 func (v *view) free(m message.Module, part int) (seenLease, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	lease := v.leases[leaseKey(m, part)]
+	lease := v.leases[LeaseKey(m, part)]
 	return lease, v.whole && v.isFree(lease.Lease)
 }
 
@@ -157,15 +158,18 @@ func (v *view) heard(id string) time.Time {
 	return v.sessions[id].seen
 }
 
-// ReadLease returns the lease of a partition.
-func ReadLease(
-	ctx context.Context, leases *jet.Table, m message.Module, part int,
-) (l Lease, err error) {
-	value, err := leases.Get(ctx, leaseKey(m, part))
-	if err == nil && value != nil {
-		err = json.Unmarshal(value, &l)
+// ReadLeases reads the leases of all partitions, by [LeaseKey].
+func ReadLeases(ctx context.Context, leases *jet.Table) (map[string]Lease, error) {
+	values, err := leases.Under(ctx, "lease.")
+	all := make(map[string]Lease, len(values))
+	for key, value := range values {
+		var l Lease
+		if err := json.Unmarshal(value, &l); err != nil {
+			return nil, fmt.Errorf("engine: %s: %w", key, err)
+		}
+		all[key] = l
 	}
-	return l, err
+	return all, err
 }
 
 // clockError is how much the clocks of the broker and of an operator's machine may differ before
@@ -180,22 +184,41 @@ func (s seenSession) silent(now time.Time) bool {
 
 // ReadSessions returns the members that are alive, or were half a minute ago.
 func ReadSessions(ctx context.Context, leases *jet.Table) (map[string]Session, error) {
-	seen := newView()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	leases.Watch(ctx, func(e *jet.Entry) {
-		if seen.see(e); e == nil {
-			cancel() // the content is complete
+	var last map[string]Session
+	err := WatchSessions(ctx, leases, func(alive map[string]Session) bool {
+		last = alive
+		return true
+	})
+	return last, err
+}
+
+// WatchSessions calls look with the members that are alive, once and whenever one of them has
+// changed, until it returns true.
+func WatchSessions(
+	ctx context.Context, leases *jet.Table, look func(alive map[string]Session) (enough bool),
+) error {
+	seen, done := newView(), false
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	leases.Watch(watching, func(e *jet.Entry) {
+		seen.see(e)
+		if !seen.whole || done {
+			return
+		}
+		alive := map[string]Session{}
+		for id, s := range seen.sessions {
+			if !s.Dead && s.revision > 0 && !s.silent(time.Now()) {
+				alive[id] = s.Session
+			}
+		}
+		if done = look(alive); done {
+			cancel()
 		}
 	})
-	if !seen.whole {
-		return nil, context.Cause(ctx)
+	if done {
+		return nil
 	}
-	alive := map[string]Session{}
-	for id, s := range seen.sessions {
-		if !s.Dead && s.revision > 0 && !s.silent(time.Now()) {
-			alive[id] = s.Session
-		}
-	}
-	return alive, nil
+	return context.Cause(ctx)
 }
