@@ -215,7 +215,7 @@ func (m *mover) complete() error {
 		{Name: "reason", Value: m.Reason}, {Name: "versions", Value: strconv.Itoa(m.report.Erased)},
 		{Name: "records", Value: strconv.FormatInt(m.report.Records, 10)},
 		{Name: "bytes", Value: strconv.FormatInt(m.bytes, 10)}}
-	err := m.write(&h, bytes.NewReader(warc.Info(append(fields, m.kept...)...)))
+	err := m.write(&h, bytes.NewReader(warc.Fields(append(fields, m.kept...)).Block()))
 	if err == nil {
 		err = m.out.file.Sync()
 	}

@@ -97,7 +97,9 @@ func (a *Archive) dict(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	dict, err := warc.ReadDict(f)
+	r := a.readerWith(nil)
+	defer r.close()
+	dict, err := r.warc.ReadDict(f)
 	switch {
 	case errors.Is(err, warc.ErrDamaged):
 		return nil, nil

@@ -53,7 +53,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	a = a.now()
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
 		ends: map[string]int64{}, holes: map[string][]hole{}, kept: map[string]tombstone{},
-		bodies: extsort.New(DefaultMemory)}
+		bodies: extsort.New(defaultMemory)}
 	defer v.bodies.Close()
 	ends := a.known()
 	names, err := a.files.list()
