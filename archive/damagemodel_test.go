@@ -38,7 +38,7 @@ func TestDamageMatchesModel(t *testing.T) {
 		}
 		return
 	}
-	seeds := uint64(120)
+	seeds := uint64(60)
 	if testing.Short() {
 		seeds = 16
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/archive/internal/coding"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -126,7 +125,7 @@ func (m *mover) promote(key string, fields warc.Fields, head []byte, stored *ent
 		h.Extra = append(h.Extra, warc.Field{Name: "WARC-Payload-Digest", Value: d.String()})
 	}
 	block := &reopened{open: func() (*warc.Record, error) { return m.archive.Content(v) }, head: head, body: true}
-	if coding.Chunked(head) {
+	if (&warc.HTTP{Head: head}).Chunked() {
 		n, err := io.Copy(io.Discard, block)
 		if err != nil {
 			return err
