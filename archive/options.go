@@ -98,8 +98,8 @@ type Options struct {
 
 	// Reindex makes a new index from the files in the directory and those that were imported. The
 	// old one stays valid until the first part of the new one is written. [Archive.Recovered] then
-	// lists all files and all damage, and, if the old index was readable, its versions that the
-	// files lack. false means that the existing index is updated.
+	// lists all files and all damage, and, this once, what the old index knew and the files lack.
+	// false means that the existing index is updated.
 	Reindex bool
 
 	// ReadOnly opens an archive for reading only, also while another one writes it, in this process
