@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -90,6 +91,9 @@ func TestErasedPagesAreInNoFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, rotated)
 	require.NoError(t, os.WriteFile(filepath.Join(cfg.Out, "pages.damaged"), nil, 0o666))
+	paused, err := stage.AppendEntries(nil, slices.Values([]string{"b.test", "www.xq7.test"}))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(cfg.Out, cockpit.PausedName), paused, 0o600))
 
 	status, output := run(t, append([]string{"erase", "-out", cfg.Out, "-reason", "asked by mail"}, toErase...)...)
 	require.Zero(t, status, output)
@@ -108,6 +112,7 @@ func TestErasedPagesAreInNoFile(t *testing.T) {
 	require.Contains(t, output, "0 lines erased")
 
 	require.Len(t, versionsOf(t, cfg.Out, "http://a.test/copy"), copies)
+	require.NoError(t, os.Remove(filepath.Join(cfg.Out, cockpit.PausedName)))
 	requests := len(s.requested("xq7"))
 	c := crawlSite(t, cfg, s.network(t, loopback("").String()))
 	require.Len(t, s.requested("xq7"), requests)

@@ -311,6 +311,13 @@ func (e *erasure) eraseCaches(context.Context) error {
 		return err
 	}
 	e.say(StateName, "%s erased", counted(states, "host"))
+	paused, err := eraseEntries(e, PausedName, hosts)
+	if err != nil {
+		return err
+	}
+	if paused > 0 {
+		e.say(PausedName, "%s erased", counted(paused, "host"))
+	}
 	name, exists := e.file(HostsName)
 	if exists && slices.ContainsFunc(e.targets, func(t target) bool { return t.host != "" }) {
 		if err := os.Remove(name); err != nil {
