@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -325,6 +326,24 @@ func TestVerifyProvesAnErasure(t *testing.T) {
 	_, err = a.Verify(t.Context(), func(f Fault) { found = append(found, f.Err) })
 	require.NoError(t, err)
 	require.Equal(t, []error{errKept}, found)
+}
+
+// Two erasures at one instant are told apart, as after a clock that was set back.
+func TestVerifyKnowsTheLastErasure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := openDir(t, t.TempDir(), Options{})
+		for i := range 9 {
+			_, err := a.Append(page(fmt.Sprint("http://a.test/", i), "x"))
+			require.NoError(t, err)
+		}
+		for i := range 8 {
+			_, err := a.Erase(t.Context(), Selection{URL: fmt.Sprint("http://a.test/", i)}, "asked for")
+			require.NoError(t, err)
+		}
+		report, err := a.Verify(t.Context(), func(f Fault) { t.Error(f) })
+		require.NoError(t, err)
+		require.Zero(t, report.Faults)
+	})
 }
 
 // The last change of a page was a body of another page, which is erased, so that it moved. A 304 still

@@ -93,7 +93,7 @@ type verifier struct {
 
 // tombstone is what an erasure has left of a file.
 type tombstone struct {
-	time int64
+	in   string // file, whose name says when it was made, also if the clock was set back since
 	size int64
 	sum  string // of the file without holes
 }
@@ -183,7 +183,6 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 
 // erasure takes note of a tombstone, or of a record in the place of an erased one.
 func (v *verifier) erasure(rec *warc.Record, name string) error {
-	date, _ := rec.Fields().Date()
 	if rec.Get("Content-Type") == "" {
 		err := rec.Close()
 		v.holes[name] = append(v.holes[name], hole{offset: rec.Offset, length: rec.Length})
@@ -194,9 +193,9 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 		return err
 	}
 	for line := range strings.Lines(string(block)) {
-		t := tombstone{time: microseconds(date)}
+		t := tombstone{in: name}
 		words := strings.SplitN(strings.TrimSpace(line), " ", 4)
-		if words[0] != "kept:" || len(words) < 4 || t.time < v.kept[words[3]].time {
+		if words[0] != "kept:" || len(words) < 4 || t.in < v.kept[words[3]].in {
 			continue
 		}
 		t.sum = words[1]
