@@ -123,56 +123,6 @@ func TestTheStateOfAFetcherIsReadBack(t *testing.T) {
 	}
 }
 
-// fetcherClaim is an ownership that is never lost.
-func fetcherClaim() engine.Claim {
-	return engine.Claim{Module: message.Fetch, Part: 2, Epoch: 9, Guard: func() error { return nil }}
-}
-
-func TestAnOutboxGathersAndSendsAll(t *testing.T) {
-	bus := connect(t, startBroker(t).URL())
-	require.NoError(t, bus.CreateStreams(t.Context(), message.Dedupe, 1))
-	o := newOutbox(bus, fetcherClaim())
-	defer o.close()
-	to := address{message.Dedupe, 0}
-	const n = maxGathered + 3
-	for i := range n {
-		require.NoError(t, o.put(t.Context(), to, page(fmt.Sprintf("http://a.test/%d", i))))
-	}
-	require.NoError(t, o.flush(t.Context(), to))
-	require.NoError(t, o.flush(t.Context(), to), "there is nothing more to send")
-	require.Equal(t, []engine.Sent{{To: message.Dedupe, Part: 0, Epoch: 9, Number: 2}}, o.sent())
-
-	reader := bus.Read(message.Dedupe, 0, 1)
-	defer reader.Stop()
-	var marks message.Marks
-	var urls []string
-	for len(urls) < n {
-		d, err := reader.Next(t.Context())
-		require.NoError(t, err)
-		m, err := message.Decode(d.Data)
-		require.NoError(t, err)
-		require.True(t, marks.Take(&m))
-		require.Equal(t, message.Source{Module: message.Fetch, Part: 2}, m.From)
-		require.EqualValues(t, 9, m.Epoch)
-		for _, it := range m.Items {
-			urls = append(urls, it.URL)
-		}
-	}
-	for i, url := range urls {
-		require.Equal(t, fmt.Sprintf("http://a.test/%d", i), url)
-	}
-}
-
-// TestARecentLinkIsNotSentAgain requires that the latest links are remembered, and that a new link
-// is taken for an old one only if the whole hash is equal.
-func TestARecentLinkIsNotSentAgain(t *testing.T) {
-	o := newOutbox(nil, fetcherClaim())
-	for i := range 100_000 {
-		require.False(t, o.sentRecently(fmt.Sprintf("http://a.test/%d", i)), "link %d is new", i)
-		require.True(t, o.sentRecently(fmt.Sprintf("http://a.test/%d", i)))
-	}
-}
-
 func TestOptionsHaveDefaults(t *testing.T) {
 	o := Options{}.withDefaults()
 	require.Equal(t, 5*time.Second, o.Delay)
