@@ -18,8 +18,9 @@ type spool struct {
 	cut  bool    // they were more than max
 	data *[]byte // nil once there is a file
 	file *os.File
-	size int64 // of the file
-	err  error // the first one
+	name string // of the file; "" if it has none any more
+	size int64  // of the file
+	err  error  // the first one
 }
 
 // buffers are reused.
@@ -43,14 +44,24 @@ func (s *spool) write(p []byte) {
 		return
 	}
 	if s.file == nil {
-		s.file, s.err = os.CreateTemp("", "archivehttp-")
-		if s.err != nil {
-			s.err = fmt.Errorf("temporary file: %w", s.err)
-		}
+		s.create()
 		s.append(*s.data)
 		s.free()
 	}
 	s.append(p)
+}
+
+// create makes a temporary file. Where the system can, it has no name, so that it goes with the
+// process, however that ends.
+func (s *spool) create() {
+	s.file, s.err = os.CreateTemp("", "archivehttp-")
+	if s.err != nil {
+		s.err = fmt.Errorf("temporary file: %w", s.err)
+		return
+	}
+	if name := s.file.Name(); os.Remove(name) != nil {
+		s.name = name
+	}
 }
 
 func (s *spool) append(p []byte) {
@@ -80,8 +91,11 @@ func (s *spool) close() {
 	s.free()
 	if s.file != nil {
 		_ = s.file.Close()
-		_ = os.Remove(s.file.Name())
 		s.file = nil
+	}
+	if s.name != "" {
+		_ = os.Remove(s.name)
+		s.name = ""
 	}
 }
 
