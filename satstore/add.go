@@ -107,19 +107,20 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 // message waits until it is due again, and takes memory until the record is returned.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData. If the record is due or out, its messages together may have a quarter of [Options].Buffer,
-// or MaxData if that is more, but at most a GiB: one more is ErrSize. Messages for a record of a later
-// unit are on disk, and not counted. Due, Scan, Get, Backup and Repair hold all messages for one record
-// in memory at once, whatever they take. So a caller should not send without end to a record that is
-// not due.
+// MaxData. If the record is due or out, the messages that arrived for it since then may have a quarter
+// of [Options].Buffer together, or MaxData if that is more, but at most a GiB: one more is ErrSize.
+// Until Due reads the unit, its records share 256 such limits. Messages for a record of a later unit are
+// on disk, and not counted. Due, Scan, Get, Backup and Repair hold all messages for one record in
+// memory at once, whatever they take. So a caller should not send without end to a record that is not
+// due.
 func (s *Store) Update(id string, data []byte) error {
 	if len(data) > MaxData {
 		return ErrSize
 	}
 	return s.changeKnown(id, len(data), func(_ idset.Key, seq uint64) (survives bool, err error) {
 		waiting := int64(0)
-		if b := s.numbers[s.places.get(seq)]; b != nil {
-			waiting = b.mail[seq].size()
+		if b := s.bucketOf(seq); b != nil {
+			waiting = b.waiting(seq)
 		}
 		if waiting+int64(len(data)) > min(max(s.o.Buffer/4, MaxData), maxWaiting) {
 			return true, ErrSize

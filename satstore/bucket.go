@@ -25,6 +25,26 @@ type bucket struct {
 	next   uint64   // record to read next
 	mail   mailbox  // for records that were not handed out since
 	loaded bool     // mail holds the messages
+	late   lateMail // messages that arrived before they were loaded
+}
+
+// lateMail counts the bytes of messages that arrive for a bucket that is due, but not read yet. Records
+// share its counters, so that it stays small: each is at least what one of its records has.
+type lateMail map[uint8]int64
+
+func (l *lateMail) count(seq uint64, m message) {
+	if *l == nil {
+		*l = lateMail{}
+	}
+	(*l)[uint8(seq)] += mailSize + int64(len(m.payload))
+}
+
+// waiting returns about how many bytes of messages wait for a record of a bucket that is due.
+func (b *bucket) waiting(seq uint64) int64 {
+	if b.loaded {
+		return b.mail[seq].size()
+	}
+	return b.late[uint8(seq)]
 }
 
 // A message is left for a record by Update or Delete.

@@ -36,8 +36,8 @@ func (s *Store) Check() error {
 	if _, damage, err := manifest.Load(s.fs); err != nil || damage != nil {
 		c.report(errors.Join(err, damage))
 	}
-	if lost, err := s.losses(); err != nil {
-		c.bad = lost.Records > 0 // their ids are still known
+	if _, err := s.losses(); err != nil {
+		c.bad = s.split != nil && s.split.skipped > 0 // the walk leaves them out
 		c.report(err)
 	}
 	for i, p := range s.places.pages {
@@ -105,18 +105,34 @@ func sumOf(key idset.Key, seq uint64) uint64 {
 	return uint64(disk.Sum(binary.LittleEndian.AppendUint64(key[:], seq)))
 }
 
-// index compares the ids with the records.
+// index compares the ids with the records, and their number with the counts. Ids of lost records are
+// known and counted, but lead nowhere.
 func (c *checker) index() {
 	if c.records != c.s.records && !c.bad {
 		reason := fmt.Sprintf("%d records and not %d", c.records, c.s.records)
 		c.report(disk.Corrupt(extent.Name, 0, reason))
 	}
-	sum := uint64(0)
-	err := c.s.ids.All(func(key idset.Key, seq uint64) { sum += sumOf(key, seq) })
-	if err == nil && sum != c.sum && !c.bad {
-		err = disk.Corrupt("ids-*", 0, "the ids are not those of the records")
-	}
-	if err != nil {
+	sum, ids, lost := uint64(0), uint64(0), uint64(0)
+	err := c.s.ids.All(func(key idset.Key, seq uint64) {
+		ids++
+		if c.s.bucketOf(seq) == nil && c.s.places.get(seq) != 0 {
+			lost++
+		} else {
+			sum += sumOf(key, seq)
+		}
+	})
+	counted, reason := c.s.lost.Records, ""
+	switch {
+	case err != nil:
 		c.report(err)
+	case ids != uint64(c.s.records)+counted:
+		reason = fmt.Sprintf("%d ids of %d records and %d lost ones", ids, c.s.records, counted)
+	case lost != counted:
+		reason = fmt.Sprintf("the ids of %d lost records and not %d", lost, counted)
+	case sum != c.sum && !c.bad:
+		reason = "the ids are not those of the records"
+	}
+	if reason != "" {
+		c.report(disk.Corrupt("ids-*", 0, reason))
 	}
 }

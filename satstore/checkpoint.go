@@ -64,6 +64,7 @@ func (s *Store) checkpoint(last bool) error {
 
 func (s *Store) replaceCheckpoint(last bool) error {
 	s.shrink()
+	s.searchRetired()
 	snap, err := s.takeSnapshot(last)
 	if err != nil {
 		return err
@@ -129,9 +130,19 @@ func (s *Store) rotate(next *wal.File, last bool) (snap *snapshot, err error) {
 // of the index.
 const pageShare = 16
 
-// maxRetired is how many numbers of buckets may be retired before a checkpoint saves the whole
-// bucket index. Numbers have 16 bits.
-const maxRetired = 1000
+// searchRetired forgets the retired numbers, a page of the bucket index at a time, since the index
+// grows with the number of records. New pages have none of them.
+func (s *Store) searchRetired() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	retired, pages := slices.Clone(s.retired), slices.Clone(s.places.pages)
+	for i := 0; i < len(pages) && len(retired) > 0; i++ {
+		s.forgetRetired(pages[i:i+1], retired)
+		s.mu.Unlock()
+		s.mu.Lock()
+	}
+	s.reuseRetired(len(retired))
+}
 
 // snapshot requires that s.mu is held.
 func (s *Store) snapshot(last bool) *snapshot {
@@ -142,11 +153,12 @@ func (s *Store) snapshot(last bool) *snapshot {
 	}
 	snap.mine = append(snap.mine, s.takeAll()...)
 	pages := max(1, int(s.o.Buffer/pageShare/(2*pageNumbers)))
-	switch {
-	case last: // the store is being closed
+	if last { // the store is being closed
 		pages = -1
-	case len(s.retired) > maxRetired:
-		pages = len(s.places.pages)
+	}
+	if len(s.retired) > 0 { // since the search, which is rare
+		s.forgetRetired(s.places.pages, s.retired)
+		s.reuseRetired(len(s.retired))
 	}
 	snap.pages = s.places.images(pages)
 	s.ids.Freeze()
@@ -154,12 +166,14 @@ func (s *Store) snapshot(last bool) *snapshot {
 	snap.m = manifest.Manifest{
 		Unit: s.o.Unit, Shape: s.o.test.shape, Generation: s.generation, Now: s.calendar.Now(),
 		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Lost: s.lost,
-		Retired: slices.Clone(s.retired), Ends: s.calendar.Ends(),
-		Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
+		Ends: s.calendar.Ends(), Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
 	}
 	if p := s.split; p != nil {
 		snap.m.Split = &manifest.Split{
 			Moved: p.moved, Skipped: p.skipped, Forwarded: p.forwarded, Into: len(p.into),
+		}
+		if len(p.into) > 0 {
+			snap.m.Split.At = slices.Index(s.due, p.into[0])
 		}
 	}
 	for b := range s.buckets {
@@ -294,7 +308,6 @@ func (s *Store) finish(snap *snapshot) {
 		}
 		page.saved = p.saved
 	}
-	s.reuseRetired(snap.m.Pages)
 	s.pool.SetLimit(s.o.Buffer) // a replay may have raised it
 	s.stats.Checkpoints++
 	s.request(&s.merger)

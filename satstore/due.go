@@ -189,9 +189,11 @@ func (r *cursor) bucket(ctx context.Context, limit int64) (*bucket, error) {
 			err, s.damage = s.damage[0], s.damage[1:]
 		}
 		var b *bucket
+		parts := uint64(1)
 		if i := slices.IndexFunc(s.due, (*bucket).unread); i >= 0 {
 			b = s.due[i]
 			b.loaded = b.loaded || b.messages.Count() == 0
+			parts = s.partsOfDue(b)
 		}
 		ready := b != nil && b.loaded
 		spread := s.split != nil && len(s.split.into) > 0
@@ -204,6 +206,8 @@ func (r *cursor) bucket(ctx context.Context, limit int64) (*bucket, error) {
 			return nil, err
 		case ready:
 			return b, nil
+		case b != nil && parts > 1:
+			err = s.spreadDue(ctx, b)
 		case b != nil:
 			err = s.loadMail(b)
 		default:
@@ -221,15 +225,58 @@ func (r *cursor) bucket(ctx context.Context, limit int64) (*bucket, error) {
 // maxParts bounds the number of buckets over which a bucket with too many messages is spread.
 const maxParts = 256
 
-// advanceTo begins the next slot in which something is due, up to a limit. It reports whether the
-// caller should look again.
-func (s *Store) advanceTo(ctx context.Context, limit int64) (more bool, err error) {
-	stop := context.AfterFunc(ctx, func() {
+// wakeAtEnd ends waits when ctx ends, until stop is called.
+func (s *Store) wakeAtEnd(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
 		s.mu.Lock() // so that it does not come between the look at ctx and the wait
 		defer s.mu.Unlock()
 		s.changed.Broadcast()
 	})
-	defer stop()
+}
+
+// awaitSplit waits for progress of a split, or for the end of ctx. It requires that s.mu is held, and
+// releases it to wait.
+func (s *Store) awaitSplit(ctx context.Context) {
+	s.request(&s.splitter)
+	if ctx.Err() == nil {
+		s.wait()
+	}
+}
+
+// partsOfDue returns the number of buckets over which to spread a bucket that is due, as messages have
+// arrived since its slot began. It tolerates half of the buffers, since some parts of a spread get more
+// than others. None of its records may have been handed out, as those must keep their positions.
+func (s *Store) partsOfDue(b *bucket) uint64 {
+	if b.loaded || b.mailBytes() <= s.o.Buffer/2 || b.next > 0 || len(b.done) > 0 || len(s.due)+maxParts >= manifest.MaxDue {
+		return 1
+	}
+	return min(s.partsOf(b), b.records.Count())
+}
+
+// spreadDue begins to spread a bucket that is due, or waits until it can.
+func (s *Store) spreadDue(ctx context.Context, b *bucket) error {
+	defer s.wakeAtEnd(ctx)()
+	return s.change(wal.MaxSize(0), func() (survives bool, err error) {
+		parts := s.partsOfDue(b)
+		switch {
+		case b.dead || parts < 2:
+			return true, nil
+		case s.split != nil:
+			s.awaitSplit(ctx)
+			return true, nil
+		}
+		survives, err = s.logChange(&wal.Change{Kind: wal.Spread, Bucket: b.id, Count: parts})
+		if err == nil {
+			s.spread(b, parts)
+		}
+		return survives, err
+	})
+}
+
+// advanceTo begins the next slot in which something is due, up to a limit. It reports whether the
+// caller should look again.
+func (s *Store) advanceTo(ctx context.Context, limit int64) (more bool, err error) {
+	defer s.wakeAtEnd(ctx)()
 	err = s.change(wal.MaxSize(0), func() (survives bool, err error) {
 		now, spread := s.calendar.Now(), s.split != nil && len(s.split.into) > 0
 		if more = now < limit || spread; !more {
@@ -239,12 +286,9 @@ func (s *Store) advanceTo(ctx context.Context, limit int64) (more bool, err erro
 			return true, fmt.Errorf("satstore: records of %d past units are out: return some", n)
 		}
 		to := s.reach(limit)
-		parts := s.partsOf(to)
+		parts := s.partsOf(s.calendar.Peek(to))
 		if to == now || parts > 1 && s.split != nil {
-			s.request(&s.splitter)
-			if ctx.Err() == nil {
-				s.wait()
-			}
+			s.awaitSplit(ctx)
 			return true, nil
 		}
 		// The log says only that a slot began, since a replay makes the same moves.
@@ -265,10 +309,9 @@ func (s *state) reach(slot int64) int64 {
 	return s.calendar.Next(slot)
 }
 
-// partsOf returns the number of buckets over which to spread the bucket of a slot, so that the
+// partsOf returns the number of buckets over which to spread a bucket that may be nil, so that the
 // messages of each take at most as much memory as a quarter of the buffers.
-func (s *Store) partsOf(slot int64) uint64 {
-	b := s.calendar.Peek(slot)
+func (s *Store) partsOf(b *bucket) uint64 {
 	if b == nil {
 		return 1
 	}
@@ -285,7 +328,7 @@ func (s *Store) loadMail(b *bucket) error {
 		s.mu.Lock()
 		count := b.messages.Count()
 		if b.dead || read == count {
-			b.mail, b.loaded = mail, true
+			b.mail, b.loaded, b.late = mail, true, nil
 			s.keepDamage(damage...)
 			s.mu.Unlock()
 			return nil

@@ -9,16 +9,26 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
 // lostRecords returns a store whose bucket index has several pages and which has lost 200 records in
-// a split. The checkpoint that follows saves another page than that of the lost records.
-func lostRecords(t *testing.T) (fs *vfs.Mem, s *Store, number uint16) {
+// a split, numbered from 2. The checkpoint that follows saves another page than that of the lost
+// records. If moved, a visit has moved them since their page was saved. It returns the number of the
+// bucket that the saved page has for them.
+func lostRecords(t *testing.T, moved bool) (fs *vfs.Mem, s *Store, number uint16) {
 	fs = vfs.NewMem()
 	s = mustOpen(t, fs, small(Options{Buffer: 1 << 20}))
+	mustAdd(t, s, "x", 1000, "") // the number of its bucket will be free
+	mustAdd(t, s, "far", 900_000, "")
+	due(t, s, 1000, func(r *Record) { require.NoError(t, r.Delete()) })
 	var items []Item
+	slot := int64(1060)
+	if moved {
+		slot = 1001
+	}
 	for i := range 200 {
-		items = append(items, Item{fmt.Sprint("lost", i), at(1060), []byte("data")})
+		items = append(items, Item{fmt.Sprint("lost", i), at(slot), []byte("data")})
 	}
 	for i := range 3 * pageNumbers {
 		items = append(items, Item{fmt.Sprint("fill", i), at(900_000), nil})
@@ -28,24 +38,28 @@ func lostRecords(t *testing.T) (fs *vfs.Mem, s *Store, number uint16) {
 	for range 5 { // all pages are saved
 		require.NoError(t, s.checkpointNow())
 	}
-	var lossy *bucket
-	for b := range s.buckets {
-		if b.start <= 1060 && 1060 < b.start+b.width {
-			lossy = b
-		}
-	}
-	for _, e := range lossy.records.Extents() {
-		fs.Flip(extent.Name, e.Offset()+40, 0)
-	}
-	// The next page to save is the third one.
+	number = s.places.get(2)
+	// The next page to save is the third one, and then the fourth.
 	require.NoError(t, s.Delete("fill70000"))
 	require.NoError(t, s.checkpointNow())
 	require.NoError(t, s.Delete("fill140000"))
 	require.NoError(t, s.Delete("fill190000"))
+	if moved {
+		for r, err := range s.Due(t.Context(), at(1001)) {
+			require.NoError(t, err)
+			require.NoError(t, r.Reschedule(at(1060), r.Data))
+		}
+		require.NoError(t, s.checkpointNow())
+	}
+	lossy := s.bucketOf(2)
+	require.Equal(t, moved, lossy.number != number)
+	for _, e := range lossy.records.Extents() {
+		fs.Flip(extent.Name, e.Offset()+40, 0)
+	}
 	require.NoError(t, s.pass(1058))
 	require.True(t, lossy.dead)
 	require.EqualValues(t, 200, s.lost.Records)
-	return fs, s, lossy.number
+	return fs, s, number
 }
 
 // TestLostRecordsLeadNowhere: after a crash, the ids of records that a split has lost must not lead
@@ -54,66 +68,105 @@ func lostRecords(t *testing.T) (fs *vfs.Mem, s *Store, number uint16) {
 // bucket, or write a checkpoint that it cannot read.
 func TestLostRecordsLeadNowhere(t *testing.T) {
 	t.Parallel()
-	for _, live := range []int{9, 199} {
-		for _, checkpoints := range []int{1, 5} {
-			t.Run(fmt.Sprint("live=", live, "/checkpoints=", checkpoints), func(t *testing.T) {
-				fs, s, number := lostRecords(t)
-				slot := nowOf(s) + 1
-				for ; s.numbers[number] == nil && slot < 1120; slot++ { // takes every number that is free
-					mustAdd(t, s, fmt.Sprint("one", slot), slot, "")
-				}
-				for i := range live {
-					mustAdd(t, s, fmt.Sprint("live", i), slot-1, "live")
-				}
-				for range checkpoints {
-					require.NoError(t, s.checkpointNow())
-				}
-				want := datasOf(t, s)
-				abandon(s)
-				fs = fs.Clone()
-				s = mustOpen(t, fs, s.o)
-				for i := range 200 {
-					require.NoError(t, s.Delete(fmt.Sprint("lost", i)))
-				}
-				require.Zero(t, s.lost)
-				require.Equal(t, want, datasOf(t, s))
-				require.NoError(t, s.Check())
-				// Records that stay out are due again after Close.
-				for _, err := range s.Due(t.Context(), at(slot+200)) {
-					if err != nil {
-						require.ErrorIs(t, err, ErrCorrupt)
-					}
-				}
-				require.NoError(t, s.Close())
-				s = mustOpen(t, fs, s.o)
-				require.Equal(t, want, datasOf(t, s))
-				require.NoError(t, s.Check())
-			})
+	for _, moved := range []bool{false, true} {
+		for live, checkpoints := range map[int]int{9: 1, 199: 5} {
+			name := fmt.Sprint("moved=", moved, "/live=", live, "/checkpoints=", checkpoints)
+			t.Run(name, func(t *testing.T) { requireNoLead(t, moved, live, checkpoints) })
 		}
 	}
 }
 
-// TestRetiredNumbers: the number of a bucket with lost records is reused once all pages of the
-// bucket index have been saved, also after a crash, and despite a checkpoint that fails.
+func requireNoLead(t *testing.T, moved bool, live, checkpoints int) {
+	fs, s, number := lostRecords(t, moved)
+	slot := nowOf(s) + 1
+	for ; s.numbers[number] == nil && slot < 1120; slot++ { // takes every number that is free
+		mustAdd(t, s, fmt.Sprint("one", slot), slot, "")
+	}
+	for i := range live {
+		mustAdd(t, s, fmt.Sprint("live", i), slot-1, "live")
+	}
+	for range checkpoints {
+		require.NoError(t, s.checkpointNow())
+	}
+	want := datasOf(t, s)
+	abandon(s)
+	fs = fs.Clone()
+	s = mustOpen(t, fs, s.o)
+	for i := range 200 {
+		require.NoError(t, s.Delete(fmt.Sprint("lost", i)))
+	}
+	require.Zero(t, s.lost)
+	require.Equal(t, want, datasOf(t, s))
+	require.NoError(t, s.Check())
+	// Records that stay out are due again after Close.
+	for _, err := range s.Due(t.Context(), at(slot+200)) {
+		if err != nil {
+			require.ErrorIs(t, err, ErrCorrupt)
+		}
+	}
+	require.NoError(t, s.Close())
+	s = mustOpen(t, fs, s.o)
+	require.Equal(t, want, datasOf(t, s))
+	require.NoError(t, s.Check())
+}
+
+// TestChangesOfLostRecords: a store that has lost records and was killed takes messages for them and
+// deletes them, in Open and Repair, too, if such a change is in the log. Check still compares the ids
+// with the records.
+func TestChangesOfLostRecords(t *testing.T) {
+	t.Parallel()
+	for _, moved := range []bool{false, true} {
+		fs, s, _ := lostRecords(t, moved)
+		want := datasOf(t, s)
+		mustAdd(t, s, "more", 900_000, "")
+		require.NoError(t, s.checkpointNow())
+		require.NoError(t, s.Delete("lost5"))
+		require.NoError(t, s.Update("lost6", []byte("m")))
+		require.NoError(t, s.Sync())
+		abandon(s)
+		done, err := repair(fs.Clone(), vfs.NewMem(), s.o)
+		require.NoError(t, err)
+		require.EqualValues(t, len(want)+1, done.Records)
+		require.EqualValues(t, 199, done.Lost)
+
+		s = mustOpen(t, fs.Clone(), s.o)
+		require.EqualValues(t, 199, s.lost.Records)
+		require.Len(t, datasOf(t, s), len(want)+1)
+		for i := range 200 {
+			err := s.Update(fmt.Sprint("lost", i), []byte("m"))
+			require.Equal(t, i == 5, errors.Is(err, ErrUnknown))
+		}
+		require.Len(t, unjoin(s.Check()), 1, "that there was a loss")
+		s.ids.Delete(idset.KeyOf("fill7"))
+		require.Len(t, unjoin(s.Check()), 2)
+		s.ids.Put(idset.Key{1}, 3)
+		require.Len(t, unjoin(s.Check()), 2)
+	}
+}
+
+func unjoin(err error) []error {
+	joined, _ := err.(interface{ Unwrap() []error })
+	return joined.Unwrap()
+}
+
+// TestRetiredNumbers: the number of a bucket with lost records is reused once no page of the bucket
+// index has it, and the first checkpoint after the loss saves those that had it, even after one that
+// has failed.
 func TestRetiredNumbers(t *testing.T) {
 	t.Parallel()
-	fs, s, number := lostRecords(t)
-	require.Len(t, s.retired, 1)
-	require.NoError(t, s.checkpointNow()) // saves another page
-	require.Len(t, s.retired, 1)
+	fs, s, number := lostRecords(t, false)
+	require.Equal(t, []uint16{number}, s.retired)
 	require.NotContains(t, s.spare, number)
 	fs.FailAt(fs.Steps()+3, errors.New("bad disk"))
 	require.Error(t, s.checkpointNow())
 	fs.FailAt(0, nil)
-	require.Len(t, s.retired, 1)
-	abandon(s)
-	s = mustOpen(t, fs.Clone(), s.o)
-	require.Zero(t, s.places.get(0))
-	for range 5 {
-		require.NoError(t, s.checkpointNow())
-	}
+	require.NoError(t, s.Sync())
 	require.Empty(t, s.retired)
 	require.Contains(t, s.spare, number)
+	abandon(s)
+	s = mustOpen(t, fs.Clone(), s.o)
+	require.EqualValues(t, lostNumber, s.places.get(2))
+	require.Equal(t, uint64(200), s.lost.Records)
 }
 
 // TestUnsoundCheckpoint: a state that Open would refuse never replaces a checkpoint.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 )
 
 // places is the bucket index: for each sequence number, the 16-bit number of the bucket that holds
@@ -18,10 +19,15 @@ type places struct {
 
 const pageNumbers = 64 << 10
 
+// lostNumber stands for the bucket of records that were lost in a split. Their ids are still known,
+// but nothing leads to them. It is on disk.
+const lostNumber = manifest.NoNumber
+
 type page struct {
 	numbers *[pageNumbers]uint16 // nil if all are 0: none was used yet, or all records are gone
 	used    int                  // numbers that are not 0
 	changed bool                 // since it was last saved
+	urgent  bool                 // the next checkpoint must save it, whatever the rotation
 	saved   extent.Extent        // if its Size is 0, the page was empty at the checkpoint Generation
 }
 
@@ -43,7 +49,7 @@ func (p *places) set(seq uint64, number uint16) {
 	*was, at.changed = number, true
 	if number == 0 {
 		if at.used--; at.used == 0 {
-			at.numbers, at.changed = nil, false
+			at.numbers, at.changed, at.urgent = nil, false, false
 		}
 	}
 }
@@ -55,13 +61,11 @@ func (p *places) get(seq uint64) uint16 {
 	return p.pages[seq/pageNumbers].numbers[seq%pageNumbers]
 }
 
-// clear sets all entries that are a number to 0.
-func (p *places) clear(number uint16) {
-	for i, page := range p.pages {
-		for n := 0; page.numbers != nil && n < pageNumbers; n++ {
-			if page.numbers[n] == number {
-				p.set(uint64(i)*pageNumbers+uint64(n), 0)
-			}
+// lose replaces the numbers of a set by lostNumber.
+func (p *page) lose(gone map[uint16]bool) {
+	for i := 0; p.numbers != nil && i < pageNumbers; i++ {
+		if n := p.numbers[i]; n != 0 && gone[n] {
+			p.numbers[i], p.changed, p.urgent = lostNumber, true, true
 		}
 	}
 }
@@ -70,27 +74,37 @@ func (p *places) clear(number uint16) {
 type pageImage struct {
 	index   int
 	numbers *[pageNumbers]uint16
+	urgent  bool
 	saved   extent.Extent
 }
 
-// images returns copies of up to most pages that have changed, in rotation. If most is negative, it
-// returns all of them without a copy, and nothing may change until they are written.
+// images returns copies of the urgent pages, and of other ones that have changed, in rotation, up to
+// most in all. If most is negative, it returns all pages that have changed without a copy, and nothing
+// may change until they are written.
 func (p *places) images(most int) (images []*pageImage) {
+	take := func(index int) {
+		page := p.pages[index]
+		image := &pageImage{index: index, numbers: page.numbers, urgent: page.urgent}
+		if most >= 0 {
+			copied := *page.numbers
+			image.numbers = &copied
+		}
+		page.changed, page.urgent = false, false
+		images = append(images, image)
+	}
+	for i, page := range p.pages {
+		if page.urgent {
+			take(i)
+		}
+	}
 	for range p.pages {
-		if len(images) == most {
-			return images
+		if most >= 0 && len(images) >= most {
+			break
 		}
 		index := p.turn % len(p.pages)
-		if p.turn = index + 1; !p.pages[index].changed {
-			continue
+		if p.turn = index + 1; p.pages[index].changed {
+			take(index)
 		}
-		p.pages[index].changed = false
-		numbers := p.pages[index].numbers
-		if most >= 0 {
-			copied := *numbers
-			numbers = &copied
-		}
-		images = append(images, &pageImage{index: index, numbers: numbers})
 	}
 	return images
 }
@@ -99,7 +113,7 @@ func (p *places) images(most int) (images []*pageImage) {
 func (p *places) keep(images []*pageImage) {
 	for _, image := range images {
 		if page := p.pages[image.index]; page.numbers != nil {
-			page.changed = true
+			page.changed, page.urgent = true, page.urgent || image.urgent
 		}
 	}
 }
@@ -113,16 +127,22 @@ func (p *pageImage) encode() []byte {
 	return b
 }
 
-// decode undoes encode. It reports whether b has the right size.
-func (p *page) decode(b []byte) bool {
+// decode undoes encode, except for the numbers of buckets that are gone. They are those of deleted
+// records, and another bucket may get them. It reports whether b has the right size.
+func (p *page) decode(b []byte, exists func(number uint16) bool) bool {
 	if len(b) != 2*pageNumbers {
 		return false
 	}
 	p.numbers = new([pageNumbers]uint16)
 	for i := range p.numbers {
-		if p.numbers[i] = binary.LittleEndian.Uint16(b[2*i:]); p.numbers[i] != 0 {
+		n := binary.LittleEndian.Uint16(b[2*i:])
+		if n != 0 && (n == lostNumber || exists(n)) {
+			p.numbers[i] = n
 			p.used++
 		}
+	}
+	if p.used == 0 {
+		p.numbers = nil
 	}
 	return true
 }

@@ -152,24 +152,14 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		s.number(b.number, b)
 	}
 	if p := s.split; p != nil {
-		for _, b := range s.due {
-			if p.leadsTo(b) && len(p.into) < m.Split.Into {
-				p.into = append(p.into, b)
-			}
-		}
+		p.into = slices.Clone(s.due[m.Split.At:][:m.Split.Into])
 		fits = fits && (len(p.into) > 0 || s.calendar.Fits(p.bucket.start, p.bucket.width))
 	}
 	if _, err := s.losses(); err != nil {
 		s.keepDamage(err)
 	}
-	s.retired = m.Retired
-	retired := map[uint16]bool{}
-	for _, r := range m.Retired {
-		s.number(r.Number, nil)
-		retired[r.Number] = true
-	}
 	for i := range s.numbers {
-		if i > 0 && s.numbers[i] == nil && !retired[uint16(i)] {
+		if i > 0 && s.numbers[i] == nil {
 			s.spare = append(s.spare, uint16(i))
 		}
 	}
@@ -233,15 +223,12 @@ func (s *Store) loadPlaces(m *manifest.Manifest) error {
 			return err
 		}
 	}
-	s.clearRetired()
 	return nil
 }
 
-// clearRetired clears the entries of lost records in pages that were saved before the loss.
-func (s *state) clearRetired() {
-	for _, r := range s.retired {
-		s.places.clear(r.Number)
-	}
+// exists reports whether a bucket has a number.
+func (s *state) exists(number uint16) bool {
+	return int(number) < len(s.numbers) && s.numbers[number] != nil
 }
 
 // readPage reads a saved page.
@@ -251,7 +238,7 @@ func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 		return err
 	}
 	b, _, reason := extent.Open(image)
-	if reason == "" && (b.Magic != extent.Places || b.Bucket != uint64(index) || !p.decode(b.Raw)) {
+	if reason == "" && (b.Magic != extent.Places || b.Bucket != uint64(index) || !p.decode(b.Raw, s.exists)) {
 		reason = "a page of the bucket index is misplaced"
 	}
 	if reason != "" {

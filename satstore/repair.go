@@ -27,8 +27,9 @@ type Repaired struct {
 // the checkpoint. A damaged block loses its records. A record whose id was deleted stays deleted
 // even if the message that says so is lost, as long as the id index is intact; without the index,
 // it is copied unless its id was added again. A damaged group in the log loses the changes
-// after it; so does a damaged block that a logged change refers to. Overdue records become due in
-// the current unit.
+// after it. If the log moves records between buckets and a block of those is damaged, the visits that
+// follow in the log are lost, but not the additions, messages and deletions; Findings say where, and
+// how many. Overdue records become due in the current unit.
 func Repair(from, to string) (Repaired, error) {
 	if err := vfs.MakeDir(to, 0o700); err != nil {
 		return Repaired{}, fmt.Errorf("satstore: make directory: %w", err)
@@ -65,9 +66,15 @@ type salvage struct {
 }
 
 func (v *salvage) report(err error) {
-	if err != nil && len(v.done.Findings) < maxFindings {
-		v.done.Findings = append(v.done.Findings, err)
+	if err == nil || len(v.done.Findings) >= maxFindings {
+		return
 	}
+	for _, known := range v.done.Findings { // a block may be needed more than once
+		if known.Error() == err.Error() {
+			return
+		}
+	}
+	v.done.Findings = append(v.done.Findings, err)
 }
 
 // open loads the old store.
@@ -93,12 +100,12 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	if err != nil {
 		return errors.Join(err, s.closeFiles())
 	}
-	v.places(m)
+	v.places()
 	if err := v.openIDs(m.IDs); err != nil {
 		v.report(err)
 		v.noIDs = true
 	}
-	v.report(s.replay(m.Log))
+	s.rescue(m.Log, v.report)
 	for _, err := range s.damage {
 		v.report(err)
 	}
@@ -125,18 +132,11 @@ func (v *salvage) openIDs(state idset.State) error {
 	return nil
 }
 
-// places restores the bucket index, for changes in the log. The damage will be found again.
-func (v *salvage) places(m *manifest.Manifest) {
+// places makes a bucket index of the records that are readable, for changes in the log. The saved one
+// is of no use: records in damaged blocks must lead nowhere. The damage will be found again.
+func (v *salvage) places() {
 	s, r := v.old, extent.NewReader(v.old.file, nil, nil)
-	skip := func(uint64, error) error { return nil }
-	for i, e := range m.Pages {
-		p := &page{}
-		if e.Size > 0 && s.readPage(p, i, e) != nil {
-			p = &page{}
-		}
-		s.places.pages = append(s.places.pages, p)
-	}
-	s.clearRetired()
+	skip := func(_, _ uint64, _ error) error { return nil }
 	for b := range s.buckets {
 		_, _ = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
 			if !s.hasMoved(b, at) && e.seq < s.seq {
@@ -164,7 +164,9 @@ func (v *salvage) copyAll() (err error) {
 	}}
 	for b := range v.old.buckets {
 		if _, walked := from.each(b, func(e entry, m *mail) bool {
-			if !m.deletes() && v.batch.add(copied{v.old.item(e, nil), e.seq, m.all()}) {
+			if e.seq == noRecord {
+				v.done.Lost++
+			} else if !m.deletes() && v.batch.add(copied{v.old.item(e, nil), e.seq, m.all()}) {
 				err = v.flush()
 			}
 			return err == nil

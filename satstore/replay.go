@@ -14,13 +14,22 @@ import (
 
 // replay repeats the changes of a log and of the logs that continue it.
 func (s *Store) replay(log uint64) error {
-	r := &replayer{
+	r := s.newReplayer()
+	return r.run(log, r.repeat)
+}
+
+func (s *Store) newReplayer() *replayer {
+	return &replayer{
 		s: s, blocks: map[uint64][]*oldBlock{}, splits: extent.NewReader(s.file, nil, nil),
 		reader: extent.NewReader(s.file, nil, nil),
 	}
+}
+
+func (r *replayer) run(log uint64, repeat func(*wal.Change) error) error {
+	s := r.s
 	// The checkpoint may be from just before a due split began.
 	s.startNextSplit()
-	done, err := wal.Replay(s.fs, log, r.repeat)
+	done, err := wal.Replay(s.fs, log, repeat)
 	s.stats.Replayed, s.stats.Cut = done.Changes, done.Cut
 	s.lastLog = max(s.lastLog, done.Last)
 	return err
@@ -34,6 +43,7 @@ type replayer struct {
 	splits *extent.Reader         // of the bucket that is being split
 	blocks map[uint64][]*oldBlock // by bucket, in order
 	kept   int                    // bytes in blocks
+	last   extent.Block           // position of the last one that load read, or failed to read
 }
 
 // An oldBlock is a block of a bucket that was due, with the offsets of its entries.
@@ -70,6 +80,8 @@ func (r *replayer) repeat(h *wal.Change) error {
 			return wal.Misfit(fmt.Sprintf("unit %d cannot begin", h.Slot))
 		}
 		s.advance(h.Slot, h.Count)
+	case wal.Spread:
+		return r.spread(h)
 	case wal.Split:
 		return r.split(h.Count)
 	case wal.Skip:
@@ -87,6 +99,17 @@ func (r *replayer) relieve() {
 	if r.s.write(r.s.takeAll()) != nil {
 		r.s.pool.SetLimit(2 * r.s.pool.Limit())
 	}
+}
+
+// spread repeats the beginning of a spread.
+func (r *replayer) spread(h *wal.Change) error {
+	for _, b := range r.s.due {
+		if b.id == h.Bucket && r.s.split == nil && h.Count > 1 && h.Count <= maxParts && b.done == nil {
+			r.s.spread(b, h.Count)
+			return nil
+		}
+	}
+	return wal.Misfit(fmt.Sprintf("bucket %d cannot be spread", h.Bucket))
 }
 
 // split repeats one step of a split.
@@ -193,6 +216,7 @@ func (r *replayer) cached(b *bucket, record uint64) *oldBlock {
 func (r *replayer) load(b *bucket, record uint64) (*oldBlock, error) {
 	r.reader.Open(&b.records, b.id, extent.Records)
 	found, err := r.reader.Next(record)
+	r.last = extent.Block{Bucket: b.id, First: found.First, Count: found.Count}
 	if err != nil {
 		return nil, err
 	}

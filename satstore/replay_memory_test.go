@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
 // TestReplayMemory: what a replay keeps of old blocks is bounded in bytes, however large they are.
@@ -20,7 +19,7 @@ func TestReplayMemory(t *testing.T) {
 		mustAdd(t, s, fmt.Sprint(i), 1000, strings.Repeat("x", MaxData))
 	}
 	require.NoError(t, s.checkpointNow())
-	r := &replayer{s: s, blocks: map[uint64][]*oldBlock{}, reader: extent.NewReader(s.file, nil, nil)}
+	r := s.newReplayer()
 	for i := range uint64(records) {
 		e, err := r.entry(s.due[0], i)
 		require.NoError(t, err)

@@ -76,9 +76,29 @@ func (s *Store) Get(id string) (Item, error) {
 type view struct {
 	s       *Store
 	buckets []*bucket
-	split   *split     // a copy of the one in progress, if its records may be in the buckets
-	pin     uint64     // of its extents
-	damaged damageFunc // nil means that the first damage ends a walk
+	split   *split   // a copy of the one in progress, if its records may be in the buckets
+	pin     uint64   // of its extents
+	damaged lostFunc // nil means that the first damage ends a walk
+}
+
+// A lostFunc is called with the number of records that cannot be read, and the reason. It returns nil to
+// continue with the records after them.
+type lostFunc func(records uint64, err error) error
+
+// count returns a damageFunc that counts the records of b which had not been returned.
+func (f lostFunc) count(b *bucket) damageFunc {
+	if f == nil {
+		return nil
+	}
+	return func(from, to uint64, err error) error {
+		n := to - from
+		for at := from; at < min(to, 64*uint64(len(b.done))); at++ {
+			if b.isDone(at) {
+				n--
+			}
+		}
+		return f(n, err)
+	}
 }
 
 // view copies the buckets for which want returns true.
@@ -142,7 +162,7 @@ func (v *view) each(b *bucket, visit func(e entry, m *mail) bool) (more bool, er
 		if err != nil {
 			return false, err
 		}
-		more, err = walkRecords(r, b, moved, b.records.Count(), damaged, func(at uint64, e entry) bool {
+		more, err = walkRecords(r, b, moved, b.records.Count(), damaged.count(b), func(at uint64, e entry) bool {
 			return e.seq%passes != pass || b.isDone(at) || visit(e, mail[e.seq])
 		})
 		if err != nil || !more {
@@ -168,10 +188,11 @@ func (v *view) mailBytes(b *bucket) int64 {
 
 // mail returns the messages for records of a bucket. A record that a split has moved may have
 // messages in two places. Those that have moved as well are older.
-func (v *view) mail(b *bucket, damaged damageFunc, want func(seq uint64) bool) (mailbox, error) {
+func (v *view) mail(b *bucket, damaged lostFunc, want func(seq uint64) bool) (mailbox, error) {
 	var mail mailbox
-	if found := damaged; found != nil {
-		damaged = func(_ uint64, err error) error { return found(0, err) }
+	var skip damageFunc
+	if damaged != nil {
+		skip = func(_, _ uint64, err error) error { return damaged(0, err) }
 	}
 	r := extent.NewReader(v.s.file, nil, nil)
 	keep := func(_, seq uint64, m message) bool {
@@ -184,13 +205,13 @@ func (v *view) mail(b *bucket, damaged damageFunc, want func(seq uint64) bool) (
 	if v.isSplit(b) {
 		from = v.split.forwarded
 	}
-	_, err := walkMessages(r, b, from, b.messages.Count(), damaged, keep)
+	_, err := walkMessages(r, b, from, b.messages.Count(), skip, keep)
 	if err == nil && !v.isSplit(b) && v.split.leadsTo(b) {
-		if damaged != nil { // it is known from the bucket that is being split
-			damaged = func(uint64, error) error { return nil }
+		if skip != nil { // it is known from the bucket that is being split
+			skip = func(_, _ uint64, _ error) error { return nil }
 		}
 		from := v.split.bucket
-		_, err = walkMessages(r, from, v.split.forwarded, from.messages.Count(), damaged, keep)
+		_, err = walkMessages(r, from, v.split.forwarded, from.messages.Count(), skip, keep)
 	}
 	return mail, err
 }

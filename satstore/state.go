@@ -23,12 +23,12 @@ type state struct {
 	due        []*bucket // for slots up to now, the oldest first
 	split      *split    // in progress, or nil
 	places     places
-	numbers    []*bucket          // by bucket.number; number 0 is not used
-	spare      []uint16           // numbers that are not in use
-	retired    []manifest.Retired // numbers that saved pages of the bucket index may still contain
-	generation uint32             // of the next checkpoint
-	bucketID   uint64             // of the next bucket
-	seq        uint64             // of the next record
+	numbers    []*bucket // by bucket.number; number 0 is not used
+	spare      []uint16  // numbers that are not in use
+	retired    []uint16  // numbers that the bucket index still contains for lost records
+	generation uint32    // of the next checkpoint
+	bucketID   uint64    // of the next bucket
+	seq        uint64    // of the next record
 	records    int64
 	damage     []error       // found by splits and with messages, for Due to report
 	lost       manifest.Lost // in splits, since the store was created
@@ -73,30 +73,42 @@ func (s *state) dropBucket(b *bucket) {
 	s.spare = append(s.spare, b.number)
 }
 
-// retireBucket drops a bucket with records in damaged blocks. Their ids stay known, so their entries
-// in the bucket index must not lead to another bucket. But recovery cannot find out that they were
-// cleared: a checkpoint saves only some pages, and nothing readable names these records. So the
-// number is not reused until every page has been saved without it. Checkpoints list such numbers,
-// and Open clears them again.
+// retireBucket drops a bucket with records in damaged blocks. Their ids stay known, and nothing
+// readable names them, so their entries in the bucket index cannot be changed one by one. Until
+// forgetRetired has searched the whole index for the number, no other bucket gets it.
+//
+// A crash must not bring the entries back either. A page that was saved earlier may even have another
+// number for such a record, from before its last visit, and Open cannot know better, as it can no
+// longer read where the record went. So the first checkpoint without the bucket saves each page that
+// had its number.
 func (s *state) retireBucket(b *bucket) {
-	s.places.clear(b.number)
 	s.emptyBucket(b)
-	s.retired = append(s.retired, manifest.Retired{Number: b.number, Generation: s.generation})
+	s.retired = append(s.retired, b.number)
 }
 
-// reuseRetired makes the numbers available that are in none of the saved pages.
-func (s *state) reuseRetired(pages []extent.Extent) {
-	since := s.generation
-	for _, e := range pages {
-		since = min(since, e.Generation)
+// forgetRetired replaces the retired numbers in a range of pages of the bucket index.
+func (s *state) forgetRetired(pages []*page, retired []uint16) {
+	gone := make(map[uint16]bool, len(retired))
+	for _, n := range retired {
+		gone[n] = true
 	}
-	s.retired = slices.DeleteFunc(s.retired, func(r manifest.Retired) bool {
-		if r.Generation > since {
-			return false
-		}
-		s.spare = append(s.spare, r.Number)
-		return true
-	})
+	for _, p := range pages {
+		p.lose(gone)
+	}
+}
+
+// reuseRetired makes the first n retired numbers available, which are in no page.
+func (s *state) reuseRetired(n int) {
+	s.spare = append(s.spare, s.retired[:n]...)
+	s.retired = s.retired[n:]
+}
+
+// bucketOf returns the bucket of a record, or nil if the record is gone or lost.
+func (s *state) bucketOf(seq uint64) *bucket {
+	if n := int(s.places.get(seq)); n < len(s.numbers) {
+		return s.numbers[n]
+	}
+	return nil
 }
 
 func (s *state) emptyBucket(b *bucket) {
@@ -119,14 +131,14 @@ func (s *state) currentBucket() *bucket {
 }
 
 // place appends a record to the bucket of its slot.
-func (s *state) place(e entry) {
-	b := (*bucket)(nil)
-	if e.slot <= s.calendar.Now() {
-		b = s.currentBucket()
-	} else {
-		b = s.calendar.At(min(e.slot, calendar.MaxSlot+1))
+func (s *state) place(e entry) { s.placeIn(s.bucketFor(e.slot), e) }
+
+// bucketFor returns the bucket for new records of a slot.
+func (s *state) bucketFor(slot int64) *bucket {
+	if slot <= s.calendar.Now() {
+		return s.currentBucket()
 	}
-	s.placeIn(b, e)
+	return s.calendar.At(min(slot, calendar.MaxSlot+1))
 }
 
 func (s *state) placeIn(b *bucket, e entry) {
@@ -159,9 +171,12 @@ func (s *state) drop(b *bucket, record, seq uint64) {
 // year. Until then the bucket index says that the record is gone, and the message says so to
 // recovery and to readers of a view.
 func (s *state) remove(seq uint64) {
-	b := s.numbers[s.places.get(seq)]
-	if b == nil { // it was in a damaged block
-		s.lost.Records -= min(1, s.lost.Records)
+	b := s.bucketOf(seq)
+	if b == nil {
+		if s.places.get(seq) != 0 { // it was in a damaged block
+			s.places.set(seq, 0)
+			s.lost.Records -= min(1, s.lost.Records)
+		}
 		return
 	}
 	s.addMessageTo(b, seq, message{delete: true})
@@ -189,7 +204,7 @@ func (s *state) markGone(b *bucket, record uint64) {
 // dropIfPast drops a bucket of a past slot with its last record, at the same change in a replay.
 // The bucket of the current slot stays even if it is empty, for records that are due now.
 func (s *state) dropIfPast(b *bucket) {
-	if b.left() > 0 || b.start >= s.calendar.Now() {
+	if b.left() > 0 || b.start >= s.calendar.Now() || s.split.leadsTo(b) { // more may come
 		return
 	}
 	if i := slices.Index(s.due, b); i >= 0 { // it is not being spread
@@ -200,9 +215,12 @@ func (s *state) dropIfPast(b *bucket) {
 
 // addMessage appends a message to the bucket of its record. If the record is gone, it is dropped.
 func (s *state) addMessage(seq uint64, m message) {
-	b := s.numbers[s.places.get(seq)]
+	b := s.bucketOf(seq)
 	if b == nil {
 		return
+	}
+	if !b.loaded && b.start <= s.calendar.Now() {
+		b.late.count(seq, m)
 	}
 	if s.split.leadsTo(b) {
 		// Older messages for the record may still be in the bucket that is being split. They come
@@ -236,16 +254,29 @@ func (s *state) advance(slot int64, parts uint64) {
 	s.due = kept
 	switch {
 	case b == nil:
-	case parts > 1:
-		s.split = &split{bucket: b}
-		for range parts {
-			into := s.newBucket(slot, 1)
-			s.due, s.split.into = append(s.due, into), append(s.split.into, into)
-		}
 	default:
 		s.due = append(s.due, b)
+		if parts > 1 {
+			s.spread(b, parts)
+		}
 	}
 	s.startNextSplit()
+}
+
+// spread begins to spread a bucket that is due, none of whose records was handed out, over others that
+// take its place.
+func (s *state) spread(b *bucket, parts uint64) {
+	s.split = &split{bucket: b}
+	if b.late == nil {
+		b.late = lateMail{}
+	}
+	for range parts {
+		into := s.newBucket(b.start, 1)
+		into.late = b.late
+		s.split.into = append(s.split.into, into)
+	}
+	at := slices.Index(s.due, b)
+	s.due = slices.Replace(s.due, at, at+1, s.split.into...)
 }
 
 // startNextSplit begins the next split if one is due.
@@ -273,6 +304,9 @@ type split struct {
 
 // leadsTo reports whether records may move to a bucket.
 func (p *split) leadsTo(b *bucket) bool {
+	if p != nil && len(p.into) > 0 {
+		return slices.Contains(p.into, b)
+	}
 	return p != nil && b != p.bucket && b.start >= p.bucket.start &&
 		b.start < p.bucket.start+p.bucket.width
 }
@@ -373,7 +407,7 @@ func (s *state) moveEntries(next batch) {
 		}
 	}
 	for _, m := range next.messages {
-		switch b := s.numbers[s.places.get(m.seq)]; b {
+		switch b := s.bucketOf(m.seq); b {
 		case nil: // it was deleted
 		case p.bucket: // it could not be read; here, its messages would never end
 			s.lost.Messages++

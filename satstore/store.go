@@ -181,19 +181,25 @@ func (s *Store) closeFiles() (err error) {
 // change and applies it to the state, or refuses it. When change returns, the change survives the
 // process.
 func (s *Store) change(size int, do func() (survives bool, err error)) error {
-	s.mu.Lock()
-	survives, err := true, s.awaitRoom(size)
-	if err == nil {
-		survives, err = do()
-	}
-	if err == nil {
-		s.requestWork()
-	}
-	s.mu.Unlock()
+	survives, err := s.changeState(size, do)
 	if err == nil && !survives {
 		err = s.flushLog()
 	}
 	return err
+}
+
+func (s *Store) changeState(
+	size int, do func() (survives bool, err error),
+) (survives bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err = s.awaitRoom(size); err != nil {
+		return true, err
+	}
+	if survives, err = do(); err == nil {
+		s.requestWork()
+	}
+	return survives, err
 }
 
 // awaitRoom waits until there is room for a change. It requires that s.mu is held, and releases it
@@ -258,8 +264,13 @@ const idChange = 64
 // logIsLong reports whether it is time for a checkpoint.
 func (s *Store) logIsLong() bool {
 	_, newest := s.log.Size()
-	return max(newest, s.idChanges*idChange) > max(s.o.Buffer, int64(s.o.test.pending/4))
+	return max(newest, s.idChanges*idChange) > max(s.o.Buffer, int64(s.o.test.pending/4)) ||
+		len(s.retired) > maxRetired
 }
+
+// maxRetired bounds the numbers of buckets that wait for a checkpoint to become available. Numbers
+// have 16 bits.
+const maxRetired = 1000
 
 // refusal returns why the store cannot be changed. It requires that s.mu is held.
 func (s *Store) refusal() error {

@@ -10,13 +10,13 @@ import (
 // Everything that reads more than one block of a bucket reads it here: Scan, Check, Repair,
 // recovery and the messages of a bucket that is due.
 
-// A damageFunc is called with the number of entries that cannot be read, and the reason. It returns
+// A damageFunc is called with the range of entries that cannot be read, and the reason. It returns
 // nil to continue with the entries after them.
-type damageFunc func(entries uint64, err error) error
+type damageFunc func(from, to uint64, err error) error
 
 // keepDamage collects the damage, up to a limit.
 func keepDamage(found *[]error) damageFunc {
-	return func(_ uint64, err error) error {
+	return func(_, _ uint64, err error) error {
 		if !errors.Is(err, ErrCorrupt) {
 			return err
 		}
@@ -70,7 +70,7 @@ func walk(
 	for from < to {
 		got, err := walkBlock(r, from, to, take)
 		if err != nil && got.lost > 0 && damaged != nil {
-			err = damaged(got.lost, err)
+			err = damaged(got.next-got.lost, got.next, err)
 		}
 		if err != nil || !got.more {
 			return false, err

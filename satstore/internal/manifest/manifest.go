@@ -26,7 +26,7 @@ const (
 )
 
 // magic names the version of all files of a store. It is on disk. Do not change it; add a version.
-const magic = "SATCHK7\n"
+const magic = "SATCHK8\n"
 
 // Limits of a Manifest.
 const (
@@ -34,6 +34,7 @@ const (
 	MaxDue     = 50_000  // buckets that are due
 	MaxSeq     = 1 << 40 // sequence numbers
 	MinUnit    = time.Millisecond
+	NoNumber   = 1<<16 - 1 // is not the number of a bucket
 )
 
 // A Manifest is the state of a store at a checkpoint. It is not safe for concurrent use.
@@ -47,7 +48,6 @@ type Manifest struct {
 	NextSeq    uint64
 	Records    int64
 	Lost       Lost
-	Retired    []Retired
 	Ends       []int64 // of the calendar's levels
 	IDs        idset.State
 	Pages      []extent.Extent // of the bucket index; those with Size 0 are not saved
@@ -60,19 +60,13 @@ type Manifest struct {
 // known, and messages.
 type Lost struct{ Records, Messages uint64 }
 
-// A Retired number is that of a bucket that is gone. Pages of the bucket index that were saved before
-// a generation may contain it for lost records.
-type Retired struct {
-	Number     uint16
-	Generation uint32
-}
-
 // A Split is the progress of the split of a bucket.
 type Split struct {
 	Moved     uint64 // records that have moved, or were skipped
 	Skipped   uint64 // records that could not be read
 	Forwarded uint64 // messages that have moved, after all records
-	Into      int    // buckets over which it is spread: those of its slot that are due, in order
+	Into      int    // buckets over which it is spread; they are due
+	At        int    // number of the first of those
 }
 
 // A Bucket describes the part of a bucket that is on disk. It is not safe for concurrent use.
@@ -122,11 +116,6 @@ func (m *Manifest) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(m.Records))
 	b = binary.AppendUvarint(b, m.Lost.Records)
 	b = binary.AppendUvarint(b, m.Lost.Messages)
-	b = binary.AppendUvarint(b, uint64(len(m.Retired)))
-	for _, r := range m.Retired {
-		b = binary.AppendUvarint(b, uint64(r.Number))
-		b = binary.AppendUvarint(b, uint64(r.Generation))
-	}
 	b = binary.AppendUvarint(b, uint64(len(m.Ends)))
 	for _, end := range m.Ends {
 		b = binary.AppendVarint(b, end)
@@ -141,6 +130,7 @@ func (m *Manifest) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, m.Split.Skipped)
 		b = binary.AppendUvarint(b, m.Split.Forwarded)
 		b = binary.AppendUvarint(b, uint64(m.Split.Into))
+		b = binary.AppendUvarint(b, uint64(m.Split.At))
 	}
 	b = binary.AppendUvarint(b, uint64(len(m.Buckets)))
 	for i := range m.Buckets {
@@ -196,11 +186,6 @@ func decode(b []byte, at int64) (*Manifest, error) {
 		Records:    int64(d.Number(MaxSeq)),
 		Lost:       Lost{d.Uvarint(), d.Uvarint()},
 	}
-	for n := d.Length(1<<16 - 1); len(m.Retired) < n && !d.Bad; {
-		m.Retired = append(m.Retired, Retired{
-			uint16(d.Length(1<<16 - 1)), uint32(d.Number(uint64(m.Generation))),
-		})
-	}
 	for n := d.Length(64); len(m.Ends) < n && !d.Bad; {
 		m.Ends = append(m.Ends, d.Varint())
 	}
@@ -214,7 +199,7 @@ func decode(b []byte, at int64) (*Manifest, error) {
 	if d.Byte() != 0 {
 		m.Split = &Split{
 			Moved: d.Uvarint(), Skipped: d.Uvarint(), Forwarded: d.Uvarint(),
-			Into: d.Length(m.Due),
+			Into: d.Length(m.Due), At: d.Length(m.Due),
 		}
 	}
 	for n := d.Length(MaxBuckets); len(m.Buckets) < n && !d.Bad; {
@@ -277,16 +262,13 @@ func (m *Manifest) sound() bool {
 }
 
 func (m *Manifest) soundBuckets() bool {
-	numbers := map[uint16]bool{0: true}
-	for _, r := range m.Retired {
-		if numbers[r.Number] {
-			return false
-		}
-		numbers[r.Number] = true
-	}
+	numbers := map[uint16]bool{0: true, NoNumber: true}
 	for i := range m.Buckets {
 		k := &m.Buckets[i]
-		ahead := k.Start > m.Now || m.Split != nil && i == m.Due && k.spread(m)
+		ahead := k.Start > m.Now
+		if m.Split != nil && i == m.Due && m.Split.Into > 0 {
+			ahead = k.spread(m)
+		}
 		if numbers[k.Number] || k.ID >= m.NextBucket || !k.sound(m, i < m.Due) ||
 			i >= m.Due && !ahead {
 			return false
@@ -315,10 +297,19 @@ func (k *Bucket) sound(m *Manifest, due bool) bool {
 	return fits && uint64(done) <= k.Gone
 }
 
-// spread reports whether a bucket may be a due one that is still being spread because it has too
-// many messages.
+// spread reports whether a bucket may be a due one that is being spread because it has too many
+// messages.
 func (k *Bucket) spread(m *Manifest) bool {
-	return k.Start == m.Now && k.Width == 1 && m.Due > 0 && m.Buckets[m.Due-1].Start == m.Now
+	from, to := m.Split.At, m.Split.At+m.Split.Into
+	if k.Width != 1 || k.Start > m.Now || to > m.Due {
+		return false
+	}
+	for i := from; i < to; i++ {
+		if m.Buckets[i].Start != k.Start {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Part) sound(m *Manifest, whole bool) bool {

@@ -20,7 +20,7 @@ import (
 func example() *Manifest {
 	return &Manifest{
 		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
-		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Lost: Lost{70, 300}, Retired: []Retired{{7, 6}, {5, 7}}, Ends: []int64{64, 1 << 14},
+		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Lost: Lost{70, 300}, Ends: []int64{64, 1 << 14},
 		IDs: idset.State{Last: 4, Runs: []table.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
 		Pages: []extent.Extent{
 			{}, {At: 90, Size: 1 << 17, Generation: 2}, {At: 200, Size: 1 << 17, Generation: 7},
@@ -129,9 +129,7 @@ func TestUnsound(t *testing.T) {
 		"more skipped than moved":       func(m *Manifest) { m.Split.Skipped = 4 },
 		"more forwarded than there was": func(m *Manifest) { m.Split.Forwarded = 2 },
 		"a number given twice":          func(m *Manifest) { split(m).Number = 4 },
-		"a retired number in use":       func(m *Manifest) { m.Retired[0].Number = 4 },
-		"a retired number twice":        func(m *Manifest) { m.Retired[0].Number = 5 },
-		"a number retired later":        func(m *Manifest) { m.Retired[0].Generation = 8 },
+		"no number":                     func(m *Manifest) { m.Buckets[0].Number = NoNumber },
 		"more gone than there were":     func(m *Manifest) { split(m).Gone = 10 },
 		"number 0":                      func(m *Manifest) { split(m).Number = 0 },
 		"a bucket of a later time":      func(m *Manifest) { split(m).ID = 9 },

@@ -29,6 +29,8 @@ const (
 	Advance Kind = 7 // a later slot begins: Slot, Count of the buckets over which it is spread
 	Split   Kind = 8 // entries of the bucket that is being split move: Count
 	rotate  Kind = 9 // the log ends, and the next one continues it
+
+	Spread Kind = 10 // a bucket that is due is spread over others: Bucket, Count of those
 )
 
 // MaxID and MaxData bound the ID and the Data of a change, in bytes.
@@ -54,6 +56,10 @@ type Change struct {
 	ID     string
 	Data   []byte // a decoded Move has a diff here: see ApplyDiff
 	Old    []byte // the data that a Move replaces; not in the log
+
+	// Of a decoded change: the log that it is in, and the offset after its group.
+	Log uint64
+	End int64
 }
 
 // MaxSize returns the maximum size of a change with the given bytes of ID and Data.
@@ -104,6 +110,8 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 		c.base = h.Slot
 	case Split, Skip:
 		dst = binary.AppendUvarint(dst, h.Count)
+	case Spread:
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, h.Bucket), h.Count)
 	}
 	return dst
 }
@@ -134,6 +142,8 @@ func (c *coder) take(d *disk.Decoder) (h Change) {
 		c.base = h.Slot
 	case Split, Skip:
 		h.Count = d.Uvarint()
+	case Spread:
+		h.Bucket, h.Count = d.Uvarint(), d.Uvarint()
 	case rotate:
 	default:
 		d.Bad = true

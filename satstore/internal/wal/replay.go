@@ -109,6 +109,7 @@ func (r *replayer) group(changes []byte) (more bool, err error) {
 		if h.Kind == rotate {
 			return true, nil
 		}
+		h.Log, h.End = r.file.number, int64(r.file.at)
 		err := r.visit(&h)
 		var misfit Misfit
 		if errors.As(err, &misfit) {

@@ -1,0 +1,130 @@
+package satstore
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// mailInMemory returns how many bytes of messages are in memory.
+func (s *Store) mailInMemory() (bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for b := range s.buckets {
+		for _, m := range b.mail {
+			bytes += m.bytes
+		}
+	}
+	return bytes
+}
+
+// TestLateMessages: messages that arrive once their unit has begun, but before Due reads it, need no
+// more memory than those that were there before. The records keep their order and their messages, after
+// a kill at any step, too, and whether the unit is the current one or a past one.
+func TestLateMessages(t *testing.T) {
+	t.Parallel()
+	for _, now := range []int64{1001, 1004} {
+		fs, o := vfs.NewMem(), small(Options{Buffer: 16 << 10})
+		s := mustOpen(t, fs, o)
+		want := map[string]string{}
+		send := func(i int, text string) {
+			id := fmt.Sprint("https://a.test/", i)
+			require.NoError(t, s.Update(id, []byte(text)))
+			want[id] += "+" + text
+		}
+		for i := range 60 {
+			id := fmt.Sprint("https://a.test/", i)
+			mustAdd(t, s, id, 1001, "x")
+			want[id] = "x"
+		}
+		for i := range 10 {
+			id := fmt.Sprint("later", i)
+			mustAdd(t, s, id, 1004, "x")
+			want[id] = "x"
+		}
+		for slot := int64(1001); slot <= now; slot++ {
+			require.NoError(t, s.pass(slot))
+		}
+		mustAdd(t, s, "at once", 0, "x")
+		want["at once"] = "x"
+		for n := range 20 {
+			for i := range 60 {
+				send(i, strings.Repeat(fmt.Sprint(n%10), 30))
+			}
+		}
+		for steps := 0; ; steps++ {
+			killed := mustOpen(t, fs.Clone(), o)
+			require.Equal(t, want, datasOf(t, killed))
+			require.NoError(t, killed.Check())
+			require.NoError(t, killed.Close())
+			s.mu.Lock()
+			b := s.due[0]
+			parts := s.partsOfDue(b)
+			s.mu.Unlock()
+			if parts == 1 {
+				break
+			}
+			require.Less(t, steps, 1000)
+			s.o.test.work = nil // so that the spread is half done
+			require.NoError(t, s.spreadDue(t.Context(), b))
+			s.o.test.work = workNow
+			send(7, "during the spread")
+			require.NoError(t, s.checkpointNow())
+			killed = mustOpen(t, fs.Clone(), o)
+			require.Equal(t, want, datasOf(t, killed))
+			require.NoError(t, killed.Check())
+			require.NoError(t, killed.Close())
+		}
+		next, most := 0, int64(0)
+		due(t, s, now, func(r *Record) {
+			require.Equal(t, want[r.ID], string(r.Data), r.ID)
+			if strings.HasPrefix(r.ID, "https") {
+				require.Equal(t, fmt.Sprint("https://a.test/", next), r.ID, "the order of arrival")
+				next++
+			}
+			most = max(most, s.mailInMemory())
+			delete(want, r.ID)
+			require.NoError(t, r.Reschedule(at(1010), r.Data))
+		})
+		require.Equal(t, 60, next)
+		require.LessOrEqual(t, most, o.Buffer)
+		require.NoError(t, s.Check())
+		require.NoError(t, s.Close())
+		s = mustOpen(t, fs, o)
+		require.NoError(t, s.Check())
+	}
+}
+
+// TestMessagesOfADueRecordAreBounded: also before Due reads its unit, and after Open.
+func TestMessagesOfADueRecordAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, begun := range []bool{false, true} {
+		fs := vfs.NewMem()
+		o := small(Options{Buffer: 4 << 20, test: testOptions{page: 4 << 10, pending: 8 << 20}})
+		s := mustOpen(t, fs, o)
+		mustAdd(t, s, "a", 1000, "x")
+		mustAdd(t, s, "b", 1000, "x")
+		require.NoError(t, s.Close())
+		s = mustOpen(t, fs, o)
+		if begun {
+			for r, err := range s.Due(t.Context(), at(1000)) {
+				require.NoError(t, err)
+				require.Equal(t, "a", r.ID)
+				break
+			}
+		}
+		for _, id := range []string{"a", "b"} {
+			n := 0
+			for ; s.Update(id, make([]byte, 100<<10)) == nil; n++ {
+				require.Less(t, n, 100)
+			}
+			require.Equal(t, 10, n, "a MiB")
+			require.ErrorIs(t, s.Update(id, make([]byte, 100<<10)), ErrSize)
+		}
+		require.NoError(t, s.Close())
+	}
+}
