@@ -15,7 +15,8 @@ const maxLen = 64
 
 // The groups of form.
 const (
-	digits = iota + 1
+	weekday = iota + 1
+	digits
 	isoYear
 	isoMonth
 	isoDay
@@ -31,19 +32,16 @@ const (
 	zone
 )
 
-// form matches a date. Which weekday it is is not checked: pages get it wrong, and the rest of the date
-// is unambiguous. But it must be one, and the name of a zone must look like one, which ends in T for
-// time: next to a date there may be words of other meanings. Every repetition matches one kind of text,
-// so that the work is linear.
+// form matches a date. Every repetition matches one kind of text, so that the work is linear.
 var form = sync.OnceValue(func() *regexp.Regexp {
 	const (
-		weekday = `(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?,? +)?`
+		weekday = `(?:([a-z]{3,9}),? +)?`
 		iso     = `(\d{4})(?:[-/](\d\d?)(?:[-/](\d\d?))?)?`
 		compact = `(\d{8})`
 		rfc     = `(\d\d?)[- ] *([a-z]{3})[a-z]*[-, ] *(\d{4}|\d\d)`
 		us      = `([a-z]{3})[a-z]* +(\d\d?),? +(?:(\d\d?:\d\d(?::\d\d)?) +)?(\d{4})`
 		time    = `(\d\d?:\d\d(?::\d\d)?)(?:[.,]\d+)?(?: *([ap])(?:m\b|\.m\.?))?`
-		zone    = `([a-z]?|utc|ms[kd]|[a-z]{1,4}t|[+-]\d\d:?(?:\d\d)?)`
+		zone    = `([a-z]*|[+-]\d\d:?(?:\d\d)?)`
 	)
 	return regexp.MustCompile(`(?i)^` + weekday + `(?:` + compact + `|` + iso + `|` + rfc + `|` + us + `)` +
 		`(?:[t ] *(?:` + time + ` *` + zone + `)?)?$`)
@@ -71,7 +69,7 @@ func Parse(s string) (date time.Time, ok bool) {
 		return date.UTC().Truncate(time.Second), true
 	}
 	m := form().FindStringSubmatch(s)
-	if m == nil {
+	if m == nil || !isWeekday(m[weekday]) {
 		return date, false
 	}
 	switch {
@@ -150,10 +148,25 @@ func ofHalf(seconds int, half string) (ofDay int, ok bool) {
 	return seconds, true
 }
 
+// isWeekday reports whether a word is that of a day, if there is one, in full or cut. Which day it is
+// does not matter: pages get it wrong, and the rest of the date is unambiguous. But next to a date there
+// may be words of other meanings.
+func isWeekday(word string) bool {
+	const all = "monday tuesday wednesday thursday friday saturday sunday"
+	return word == "" || strings.Contains(" "+all, " "+strings.ToLower(word))
+}
+
+// isZone reports whether a word looks like the name of a zone: most end in T, for time.
+func isZone(word string) bool {
+	return len(word) <= 1 || word == "UTC" || word == "MSK" || word == "MSD" ||
+		len(word) <= 5 && word[len(word)-1] == 'T'
+}
+
 // offset returns how many seconds a zone is ahead of UTC, and whether there can be such a zone.
 func offset(zone string) (seconds int, ok bool) {
 	if zone == "" || zone[0] != '+' && zone[0] != '-' {
-		return zones[strings.ToUpper(zone)] * 3600, true
+		zone = strings.ToUpper(zone)
+		return zones[zone] * 3600, isZone(zone)
 	}
 	hours, minutes := number(zone[1:3]), number(strings.TrimPrefix(zone[3:], ":"))
 	seconds = hours*3600 + minutes*60
