@@ -139,13 +139,20 @@ func (s *Store) Update(id string, data []byte) error {
 func (s *Store) Delete(id string) error {
 	return s.changeKnown(id, 0, func(key idset.Key, seq uint64) (survives bool, err error) {
 		survives, err = s.logChange(&wal.Change{Kind: wal.Delete, Seq: seq, Key: key})
-		if err == nil {
-			s.remove(seq)
-			s.ids.Delete(key)
-			s.idChanges++
-			s.stats.Messages++
+		if err != nil {
+			return false, err
 		}
-		return survives, err
+		b := s.bucketOf(seq)
+		s.remove(seq)
+		s.ids.Delete(key)
+		s.idChanges++
+		s.stats.Messages++
+		if b == nil || b.dead || b.start > s.calendar.Now() || b.loaded || !b.wasteful() ||
+			s.split != nil || !s.spreadable(b) {
+			return survives, nil
+		}
+		// It is due, but Due has not begun to read it.
+		return s.spreadOver(b, 1)
 	})
 }
 
