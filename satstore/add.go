@@ -104,7 +104,8 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 
 // Update leaves a message for the record with an id. [Options].Merge applies it when the record is
 // next due. Messages for one record are applied in the order of the calls. If the record is out, a
-// message waits until it is due again, and takes memory until the record is returned.
+// message waits until it is due again, and takes memory until the record is returned. Messages that
+// arrive for the unit that Due is reading take memory, too.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
 // MaxData. If the record is due or out, the messages that arrived for it since then may have a quarter
