@@ -1,6 +1,7 @@
 package spinneret_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotshttp"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -55,6 +58,63 @@ func TestTheDelayOfAnotherHost(t *testing.T) {
 		server.Close()
 		require.Len(t, asked, 2)
 	}
+}
+
+// TestASilentHostHasBeenAsked: a crawler whose deadline for a page passes while the host keeps silent has
+// made a request, whichever client reports that.
+func TestASilentHostHasBeenAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		dial := func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				if _, err := http.ReadRequest(bufio.NewReader(theirs)); err == nil {
+					asked.Add(1)
+				}
+				_, _ = io.Copy(io.Discard, theirs)
+			}()
+			return ours, nil
+		}
+		c, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Dial: dial})
+		require.NoError(t, err)
+		do := func(rt http.RoundTripper) func(context.Context) error {
+			return func(ctx context.Context) error {
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
+				require.NoError(t, err)
+				_, err = (&http.Client{Transport: rt}).Do(r)
+				return err
+			}
+		}
+		for name, get := range map[string]func(context.Context) error{
+			"fetch.Client": func(ctx context.Context) error {
+				_, err := c.Get(ctx, "http://127.0.0.1/")
+				return err
+			},
+			"http.Client over it": do(c.Transport()),
+			"net/http":            do(&http.Transport{DialContext: dial}),
+		} {
+			asked.Store(0)
+			queue := scheduler.New[string](scheduler.Options{HostDelay: 5 * time.Second})
+			for i := range 100 {
+				queue.Add(scheduler.Task[string]{Host: "a.test", Item: fmt.Sprint(i)})
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			for {
+				lease, err := queue.Next(ctx)
+				if err != nil {
+					break
+				}
+				page, stop := context.WithTimeout(ctx, 200*time.Millisecond)
+				start := time.Now()
+				o := schedulerhttp.Outcome(start, nil, get(page))
+				stop()
+				require.True(t, o.Failed && !o.Skipped, "%s: %+v", name, o)
+				lease.Done(o)
+			}
+			cancel()
+			require.Equal(t, int32(1), asked.Load(), name)
+		}
+	})
 }
 
 // A site answers all requests at once, and notes them with their times.

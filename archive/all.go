@@ -49,7 +49,7 @@ func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
 	if !isImport(name) {
 		name = strings.TrimSuffix(name, unfinished)
 	}
-	end, known := a.now().index.end(name)
+	state, known := a.now().index.state(name)
 	if !known {
 		return nil, fmt.Errorf("archive: open %s: %w", name, os.ErrNotExist)
 	}
@@ -57,7 +57,7 @@ func (a *Archive) OpenFile(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	section := io.NewSectionReader(f, 0, end)
+	section := io.NewSectionReader(f, 0, state.end)
 	return &part{section, f, name, section}, nil
 }
 

@@ -22,10 +22,6 @@ type asked struct{ method, part string }
 // Bounds of what is kept in a key, in bytes. Real values are far shorter.
 const maxMethod, maxPart = 32, 128
 
-// Unasked is the [Version.Range] of a part that a server sent although the request named none. It is not
-// a version of the page.
-const Unasked = "unasked"
-
 // askedMark separates the key of a URL from what was asked of it. It sorts such versions after
 // those of the URL, and before those of any other: no URL contains it, except for the hashed end of
 // a long one, which extends to the NUL.

@@ -12,7 +12,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/spinneret-go/spinneret/archive/internal/coding"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -189,5 +188,5 @@ func headLen(message []byte) int {
 
 // chunked reports whether a reader of the response expects chunks after the head.
 func (c *Capture) chunked() bool {
-	return !bytes.HasPrefix(c.Request, []byte("HEAD ")) && coding.Chunked(c.Head)
+	return !bytes.HasPrefix(c.Request, []byte("HEAD ")) && (&warc.HTTP{Head: c.Head}).Chunked()
 }

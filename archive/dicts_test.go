@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -82,7 +83,7 @@ func withDict(t testing.TB, plain, dict []byte) []byte {
 	t.Helper()
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderDict(dict), zstd.WithEncoderConcurrency(1))
 	require.NoError(t, err)
-	out := warc.AppendDict(nil, dict)
+	out := zdict.Append(nil, dict)
 	for rec, err := range warc.NewReader(bytes.NewReader(plain), warc.ReaderOptions{}).Records() {
 		require.NoError(t, err)
 		require.NoError(t, rec.Close())

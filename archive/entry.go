@@ -112,7 +112,7 @@ var sums = []struct {
 
 // parseDigest returns an empty digest if it cannot parse the text.
 func parseDigest(labelled string) digest {
-	algorithm, sum, ok := warc.ParseDigest(labelled)
+	algorithm, sum, ok := warc.Field{Value: labelled}.Digest()
 	if !ok {
 		return ""
 	}

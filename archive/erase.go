@@ -193,7 +193,7 @@ func (e *erasure) prepare() (err error) {
 // erased already is not found again.
 func (e *erasure) run(ctx context.Context) (err error) {
 	a := e.archive
-	e.dropped = extsort.New(DefaultMemory)
+	e.dropped = extsort.New(defaultMemory)
 	defer e.dropped.Close()
 	e.erased, e.holes = map[string]bool{}, map[string]holes{}
 	names, err := a.files.list()

@@ -79,8 +79,8 @@ func (a *Archive) sweepErase() error {
 		case moving:
 			left = isOurs(of)
 		case moved:
-			end, _ := a.index.end(of)
-			left = isOurs(of) && end == 0
+			state, _ := a.index.state(of)
+			left = isOurs(of) && state.end == 0
 		case erasing:
 			final := strings.TrimSuffix(of, unfinished)
 			left = isWARC(of) && (slices.Contains(names, of) || slices.Contains(names, final))

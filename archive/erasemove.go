@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/archive/internal/coding"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -126,7 +125,7 @@ func (m *mover) promote(key string, fields warc.Fields, head []byte, stored *ent
 		h.Extra = append(h.Extra, warc.Field{Name: "WARC-Payload-Digest", Value: d.String()})
 	}
 	block := &reopened{open: func() (*warc.Record, error) { return m.archive.Content(v) }, head: head, body: true}
-	if coding.Chunked(head) {
+	if (&warc.HTTP{Head: head}).Chunked() {
 		n, err := io.Copy(io.Discard, block)
 		if err != nil {
 			return err
@@ -215,7 +214,7 @@ func (m *mover) complete() error {
 		{Name: "reason", Value: m.Reason}, {Name: "versions", Value: strconv.Itoa(m.report.Erased)},
 		{Name: "records", Value: strconv.FormatInt(m.report.Records, 10)},
 		{Name: "bytes", Value: strconv.FormatInt(m.bytes, 10)}}
-	err := m.write(&h, bytes.NewReader(warc.Info(append(fields, m.kept...)...)))
+	err := m.write(&h, bytes.NewReader(warc.Fields(append(fields, m.kept...)).Block()))
 	if err == nil {
 		err = m.out.file.Sync()
 	}

@@ -131,17 +131,17 @@ func ExampleSnapshot_Scan() {
 func ExampleArchive_Files() {
 	dir, _ := os.MkdirTemp("", "archive")
 	defer os.RemoveAll(dir)
-	a, _ := archive.Open(dir, archive.Options{Prefix: "daily", MaxFile: 1})
+	a, _ := archive.Open(dir, archive.Options{MaxFile: 1})
 	for day := range 2 {
 		_, _ = a.Append(visited("https://www.example.org/", monday.AddDate(0, 0, day), "hello"))
 	}
 	files, _ := a.Files()
 	for _, name := range files {
-		fmt.Println(name[:len("daily-20")], filepath.Ext(name))
+		fmt.Println(name[:len("spinneret-20")], filepath.Ext(name))
 	}
 	fmt.Println(a.Close())
 	// Output:
-	// daily-20 .gz
-	// daily-20 .open
+	// spinneret-20 .gz
+	// spinneret-20 .open
 	// <nil>
 }

@@ -38,7 +38,7 @@ func newFiles(dir vfs.FS, s settings) (*files, error) {
 		clock.seen(name)
 	}
 	f.another = func() *output {
-		return &output{dir: dir, prefix: s.prefix, info: s.info,
+		return &output{dir: dir, info: s.info,
 			encoder: newEncoder(s.encoder), maxFile: s.maxFile, syncEvery: s.syncEvery,
 			finished: s.encoder.Compression.Extension(), clock: clock}
 	}

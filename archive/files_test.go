@@ -165,7 +165,7 @@ func TestLevels(t *testing.T) {
 func TestFilesRollOver(t *testing.T) {
 	for _, max := range []int64{1, 2000, 5000} {
 		t.Run(fmt.Sprintf("max=%d", max), func(t *testing.T) {
-			a, m := openMemory(t, Options{MaxFile: max, Prefix: "my_crawl"})
+			a, m := openMemory(t, Options{MaxFile: max})
 			want := map[string]Location{}
 			for i := range 30 {
 				url := fmt.Sprintf("http://a.test/%d", i)

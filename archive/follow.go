@@ -90,29 +90,34 @@ func (f *follower) refresh(a *Archive) error {
 }
 
 // refreshLocked brings the view up to date. The writer may remove a run between the reading of the
-// manifest and of the run; then there is a new manifest. It requires that f.mu is held.
+// manifest and of the run; then there is a new manifest. Or a run is damaged. It requires that f.mu is
+// held.
 func (f *follower) refreshLocked(a *Archive) (err error) {
 	defer func() { f.due.Store(time.Now().Add(followEvery).UnixNano()) }()
 	if a.files.isClosed() {
 		return ErrClosed
 	}
-	for range 10 {
-		if err = f.try(a); !errors.Is(err, fs.ErrNotExist) {
+	for damaged, tries := false, 0; tries < 10; tries++ {
+		err = f.try(a, damaged)
+		if damaged = errors.Is(err, ErrIndex); !damaged && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return err
 }
 
-// try makes or extends the view. It requires that f.mu is held.
-func (f *follower) try(a *Archive) error {
+// try makes or extends the view, without the index on disk if that is damaged. It requires that f.mu is
+// held.
+func (f *follower) try(a *Archive, damaged bool) error {
 	manifest, err := durable.ReadFile(a.fs, lsm.ManifestName(indexName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	view := f.view.Load()
-	if view == nil || f.stale || !bytes.Equal(manifest, f.manifest) || view.index.damaged.Load() {
-		if view, err = a.newView(); err != nil {
+	same := view != nil && bytes.Equal(manifest, f.manifest)
+	damaged = damaged || same && view.index.damaged.Load() // reading it again would find the same
+	if !same || damaged || f.stale {
+		if view, err = a.newView(damaged); err != nil {
 			return err
 		}
 		f.settled = map[string]bool{}
@@ -125,11 +130,15 @@ func (f *follower) try(a *Archive) error {
 	return nil
 }
 
-// newView opens the index as it is on disk. It is a cache: without a sound one, all files are read.
-func (a *Archive) newView() (*Archive, error) {
+// newView opens the index as it is on disk, unless it is known to be damaged. It is a cache: without a
+// sound one, all files are read.
+func (a *Archive) newView(damaged bool) (*Archive, error) {
 	view := &Archive{environment: a.environment, files: a.files}
-	var err error
-	if view.index, err = openIndex(a.fs, readIndex); errors.Is(err, ErrIndex) {
+	err := ErrIndex
+	if !damaged {
+		view.index, err = openIndex(a.fs, readIndex)
+	}
+	if errors.Is(err, ErrIndex) {
 		view.index, err = openIndex(a.fs, noIndex)
 	}
 	if err != nil {

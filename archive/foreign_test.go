@@ -20,6 +20,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -112,7 +113,7 @@ func TestBrokenDictionary(t *testing.T) {
 	file := dictDir(t, from, encoderDict(t))[0]
 	whole, err := os.ReadFile(filepath.Join(from, file))
 	require.NoError(t, err)
-	preface := len(warc.AppendDict(nil, encoderDict(t)))
+	preface := len(zdict.Append(nil, encoderDict(t)))
 	for _, cut := range []int{1, 4, 6, 8, 100, preface - 1, preface, preface + 5} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, file)

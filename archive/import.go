@@ -151,8 +151,8 @@ func (a *Archive) known() map[string]int64 {
 		ends[path] = 0
 	}
 	for name, f := range a.index.indexedFiles() {
-		if f.end > 0 || isImport(name) {
-			ends[name] = f.end
+		if f.known > 0 {
+			ends[name] = f.known
 		}
 	}
 	return ends

@@ -57,6 +57,7 @@ type index struct {
 type indexed struct {
 	number   uint32
 	end      int64 // of the indexed part
+	known    int64 // the largest end ever: a file that is shorter has lost something
 	salvaged bool  // records after damage were indexed
 }
 
@@ -82,6 +83,9 @@ func openIndex(files vfs.FS, how int) (*index, error) {
 	if err := x.load(meta); err != nil {
 		tree.Close()
 		return nil, err
+	}
+	if anew {
+		x.remember(files)
 	}
 	return x, nil
 }
@@ -154,6 +158,7 @@ func (x *index) report() error {
 const (
 	flagBodies   = 1
 	flagSalvaged = 1
+	flagLonger   = 2 // it was known to be longer
 )
 
 // load parses the list of files.
@@ -165,14 +170,41 @@ func (x *index) load(meta []byte) error {
 	x.bodies = c.next()&flagBodies != 0
 	for c.ok && len(c.rest) > 0 {
 		flags, end := c.next(), int64(c.uvarint())
+		known := end
+		if flags&flagLonger != 0 {
+			known += int64(c.uvarint())
+		}
 		name := string(c.take(c.uvarint()))
-		if !c.ok || name == "" || x.files[name] != nil || end < 0 {
+		if !c.ok || name == "" || x.files[name] != nil || end < 0 || known < end {
 			return fmt.Errorf("%w: broken list of files", ErrIndex)
 		}
-		x.files[name] = &indexed{uint32(len(x.names)), end, flags&flagSalvaged != 0}
+		x.files[name] = &indexed{uint32(len(x.names)), end, known, flags&flagSalvaged != 0}
 		x.names = append(x.names, name)
 	}
 	return nil
+}
+
+// remember gives a new index the files that the one on disk knew, and their lengths: else a file that
+// has lost its end, or all, would seem sound.
+func (x *index) remember(files vfs.FS) {
+	before := &index{files: map[string]*indexed{}}
+	if before.load(lsm.Meta(files, indexName)) != nil {
+		return
+	}
+	x.names = before.names
+	for name, f := range before.files {
+		x.files[name] = &indexed{number: f.number, known: f.known}
+	}
+}
+
+// forget takes the files for what they are now.
+func (x *index) forget() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, f := range x.files {
+		x.dirty = x.dirty || f.known != f.end
+		f.known = f.end
+	}
 }
 
 // list is the inverse of load. It requires that x.mu is held.
@@ -187,7 +219,13 @@ func (x *index) list() []byte {
 		if f.salvaged {
 			flags |= flagSalvaged
 		}
+		if f.known > f.end {
+			flags |= flagLonger
+		}
 		meta = binary.AppendUvarint(append(meta, flags), uint64(f.end))
+		if f.known > f.end {
+			meta = binary.AppendUvarint(meta, uint64(f.known-f.end))
+		}
 		meta = append(binary.AppendUvarint(meta, uint64(len(name))), name...)
 	}
 	return meta
@@ -213,15 +251,14 @@ func (x *index) fileLocked(name string) *indexed {
 	return f
 }
 
-// end returns the indexed length of a WARC file, if it is known.
-func (x *index) end(name string) (int64, bool) {
+// state returns what is known of a WARC file, if it is known.
+func (x *index) state(name string) (indexed, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	f := x.files[name]
-	if f == nil {
-		return 0, false
+	if f := x.files[name]; f != nil {
+		return *f, true
 	}
-	return f.end, true
+	return indexed{}, false
 }
 
 // name returns the name of a WARC file by its number.
@@ -253,7 +290,7 @@ func (x *index) add(file, url string, e *entry, body digest, end int64) {
 	defer x.mu.Unlock()
 	f := x.fileLocked(file)
 	x.dirty = x.dirty || f.end != end || e != nil
-	f.end = end
+	f.end, f.known = end, max(f.known, end)
 	if e != nil {
 		e.file = f.number
 		x.lsm().Put(appendKey(make([]byte, 0, len(url)+1+tailSize), url, e),

@@ -162,9 +162,9 @@ func TestIndexMatchesModel(t *testing.T) {
 				default:
 					k := m.randomEntry(r)
 					x.add(k.file, k.url, &k.entry, "", int64(i))
-					end, ok := x.end(k.file)
+					state, ok := x.state(k.file)
 					require.True(t, ok)
-					require.EqualValues(t, i, end)
+					require.EqualValues(t, i, state.end)
 					m.add(k)
 				}
 				requireIndex(t, x, m, r)
@@ -203,7 +203,7 @@ func TestNumbersOfFiles(t *testing.T) {
 	}
 	require.Empty(t, x.name(99))
 	require.Empty(t, x.name(math.MaxUint32), "also if int has 32 bits")
-	_, known := x.end("d")
+	_, known := x.state("d")
 	require.False(t, known)
 	require.False(t, x.dirty, "lookups change nothing")
 	require.NoError(t, x.close(true))

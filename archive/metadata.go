@@ -21,7 +21,7 @@ func (a *Archive) AppendMetadata(of Location, fields ...warc.Field) (Location, e
 	}
 	defer rec.release()
 	c := Capture{URL: rec.Fields().URI("WARC-Target-URI"), about: rec.Get("WARC-Record-ID"),
-		Body: warc.Info(fields...)}
+		Body: warc.Fields(fields).Block()}
 	c.Time, _ = rec.Fields().Date()
 	if err := rec.Close(); err != nil { // damage in the fields shows there
 		return Location{}, fmt.Errorf("archive: record %v: %w", of, err)

@@ -13,25 +13,25 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// maxPrefix leaves room for the rest of the name within the usual limit of 255 bytes.
-const maxPrefix = 128
-
 // Names use a small alphabet: they end up in shells, in URLs and on other systems.
 const (
 	alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	specURL      = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 )
 
-// Defaults of [Options] and [Query], and limits of memory in bytes.
+// Limits of memory in bytes, and [Version.Range] of a part that a server sent although the request named
+// none. Such a part is not a version of the page.
 const (
-	DefaultMaxFile   = 1 << 30
-	DefaultPrefix    = "spinneret"
-	DefaultLevel     = warc.DefaultLevel
-	DefaultSyncEvery = 64 << 20
-	DefaultMemory    = 64 << 20 // of a Query
-
 	MaxRaw  = 64 << 20 // of the record of a Document; larger ones have to be read from their file
 	MaxBody = 64 << 20 // of a body that Archive.Body returns
+	Unasked = "unasked"
+)
+
+// Defaults of [Options] and [Query].
+const (
+	defaultMaxFile   = 1 << 30
+	defaultSyncEvery = 64 << 20
+	defaultMemory    = 64 << 20 // of a Query
 )
 
 // Options configures an [Archive]. The zero Options is the recommendation.
@@ -40,10 +40,6 @@ type Options struct {
 	// is never split. 0 means 1 GiB, as the standard recommends. Negative means one file without
 	// limit.
 	MaxFile int64
-
-	// Prefix is the prefix of the file names: letters, digits, dots, hyphens and underscores. ""
-	// means "spinneret".
-	Prefix string
 
 	// Compression is how records are compressed. 0 means warc.Gzip, which every tool reads;
 	// warc.Zstd is faster. warc.None is refused: no checksum would protect the headers of records,
@@ -102,8 +98,8 @@ type Options struct {
 
 	// Reindex makes a new index from the files in the directory and those that were imported. The
 	// old one stays valid until the first part of the new one is written. [Archive.Recovered] then
-	// lists all files and all damage, and, if the old index was readable, its versions that the
-	// files lack. false means that the existing index is updated.
+	// lists all files and all damage, and, this once, what the old index knew and the files lack.
+	// false means that the existing index is updated.
 	Reindex bool
 
 	// ReadOnly opens an archive for reading only, also while another one writes it, in this process
@@ -116,7 +112,6 @@ type Options struct {
 
 // settings are validated options.
 type settings struct {
-	prefix      string
 	info        []byte
 	encoder     warc.EncoderOptions
 	maxFile     int64
@@ -127,11 +122,10 @@ type settings struct {
 // validate checks the options and applies defaults, before the disk is touched.
 func (o Options) validate() (s settings, err error) {
 	s = settings{
-		prefix: cmp.Or(o.Prefix, DefaultPrefix),
 		encoder: warc.EncoderOptions{Compression: o.Compression, Level: o.Level,
 			NoBlockDigest: o.NoBlockDigest},
-		maxFile:     cmp.Or(o.MaxFile, DefaultMaxFile),
-		syncEvery:   cmp.Or(o.SyncEvery, DefaultSyncEvery),
+		maxFile:     cmp.Or(o.MaxFile, defaultMaxFile),
+		syncEvery:   cmp.Or(o.SyncEvery, defaultSyncEvery),
 		compressors: o.Compressors,
 	}
 	if s.compressors <= 0 {
@@ -144,17 +138,8 @@ func (o Options) validate() (s settings, err error) {
 		return s, errors.New("archive: open: Compression: headers of records would have no checksum: " +
 			"set Level to -1, which compresses nothing")
 	}
-	if !isFileName(s.prefix) {
-		return s, fmt.Errorf("archive: open: Prefix %.100q cannot begin a file name", s.prefix)
-	}
 	s.info, err = infoBlock(o.Info)
 	return s, err
-}
-
-// isFileName reports whether a prefix can begin a file name on every system, and not a hidden one.
-func isFileName(prefix string) bool {
-	return len(prefix) <= maxPrefix && !strings.HasPrefix(prefix, ".") &&
-		strings.Trim(prefix, alphanumeric+"-._") == ""
 }
 
 // infoBlock encodes the block of the warcinfo records: the default fields, replaced or followed by
@@ -173,7 +158,7 @@ func infoBlock(info map[string]string) ([]byte, error) {
 		}
 		list = append(list, warc.Field{Name: name, Value: fields[name]})
 	}
-	return warc.Info(list...), nil
+	return warc.Fields(list).Block(), nil
 }
 
 // fieldFault returns why a field would not be one line, or "" if it is valid. It keeps a value from

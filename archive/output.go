@@ -24,7 +24,6 @@ type output struct {
 	id atomic.Pointer[warc.ID] // of the warcinfo record of file, or the next one
 
 	dir       vfs.FS
-	prefix    string
 	finished  string // the file name extension
 	maxFile   int64  // negative: no limit
 	syncEvery int64  // negative: only at the end
@@ -107,12 +106,12 @@ func (o *output) createAs(name, onDisk string, now time.Time) error {
 // markSize is the number of bytes of the ID of a file that are in its name. No body can know them.
 const markSize = 6
 
-// newName makes a name of the prefix, the time, the serial of the file and the end of its ID. That
+// newName makes a name of a prefix, the time, the serial of the file and the end of its ID. That
 // makes it unique among archives with the same prefix and millisecond, whose files may be mixed
 // later, and tells the ID of a file whose first record is damaged.
 func (o *output) newName(now time.Time) string {
 	id := o.id.Load()
-	return fmt.Sprintf("%s-%017d-%05d-%x%s", o.prefix, o.clock.stamp(now), o.serial,
+	return fmt.Sprintf("spinneret-%017d-%05d-%x%s", o.clock.stamp(now), o.serial,
 		id[len(id)-markSize:], o.finished)
 }
 

@@ -97,7 +97,9 @@ func (a *Archive) dict(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	dict, err := warc.ReadDict(f)
+	r := a.readerWith(nil)
+	defer r.close()
+	dict, err := r.warc.ReadDict(f)
 	switch {
 	case errors.Is(err, warc.ErrDamaged):
 		return nil, nil
@@ -317,8 +319,8 @@ func (a *Archive) walk(f io.ReaderAt, name string, from, to int64, visit func(*w
 		if err == nil {
 			err = visit(rec)
 		}
-		var damage *warc.DamageError
-		if errors.As(err, &damage) {
+		var damage *warc.DamageError // which errors.As makes of other damage, too: that of the index
+		if errors.Is(err, warc.ErrDamaged) && errors.As(err, &damage) {
 			err = damaged(damage)
 		}
 		if err != nil {

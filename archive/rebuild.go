@@ -65,10 +65,11 @@ func (x *index) lend(fresh *index) map[string]int64 {
 	defer x.mu.RUnlock()
 	ends := map[string]int64{}
 	fresh.names, fresh.bodies, fresh.limit = slices.Clone(x.names), x.bodies, x.limit
+	fresh.files = map[string]*indexed{}
 	fresh.force = x.force
 	for name, f := range x.files {
 		ends[name] = f.end
-		fresh.files[name] = &indexed{number: f.number, salvaged: f.salvaged}
+		fresh.files[name] = &indexed{number: f.number, known: f.known, salvaged: f.salvaged}
 	}
 	return ends
 }

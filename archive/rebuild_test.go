@@ -3,6 +3,7 @@ package archive
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"syscall"
 	"testing"
@@ -119,4 +120,111 @@ func TestBackgroundErrorsAreTold(t *testing.T) {
 	require.ErrorIs(t, a.Sync(), syscall.EIO)
 	require.NoError(t, a.Sync())
 	require.NoError(t, a.Close())
+}
+
+// The index is damaged when Open needs it, to index what a killed process has appended. That is no damage of
+// the WARC file, whose captures must not be cut off.
+func TestIndexDamageIsNotThatOfAFile(t *testing.T) {
+	const pages = 400
+	whole := vfs.NewMem()
+	a, err := OpenOn(whole, Options{})
+	require.NoError(t, err)
+	for i := range pages {
+		require.NoError(t, appendText(a, fmt.Sprint("http://a.test/", i), "text", 1))
+	}
+	require.NoError(t, a.Close())
+	a, err = OpenOn(whole, Options{})
+	require.NoError(t, err)
+	for i := range pages {
+		_, err = a.Append(visit{fmt.Sprint("http://a.test/", i), someTime.Add(2 * time.Hour), 404, "gone"}.capture())
+		require.NoError(t, err)
+	}
+	killed := whole.Clone()
+	names, err := killed.List()
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasPrefix(name, indexName+"-") {
+			for at := int64(100); at < 8_000; at += 1000 { // of blocks, which only look-ups read
+				killed.Flip(name, at, 3)
+			}
+		}
+	}
+	reader, err := follow("/archive", killed, Options{ReadOnly: true})
+	require.NoError(t, err)
+	require.Equal(t, 2*pages, requireBodies(t, reader))
+	require.NoError(t, reader.Close())
+	a, err = openOrRebuild("/archive", killed, Options{})
+	require.NoError(t, err)
+	require.Empty(t, a.Recovered().Damage)
+	require.Equal(t, 2*pages, requireBodies(t, a))
+	require.NoError(t, a.Close())
+}
+
+// A file that was cut between two records, or is gone, is reported though the index that knew it is
+// damaged, whatever part of that, and at each Open, until Reindex takes the files for what they are.
+func TestLossIsReportedWithADamagedIndex(t *testing.T) {
+	for _, broken := range []string{indexName + ".manifest", indexName + "-00000001", indexName + ".meta"} {
+		for _, gone := range []bool{false, true} {
+			files := vfs.NewMem()
+			a, err := OpenOn(files, Options{MaxFile: 1})
+			require.NoError(t, err)
+			var last Location
+			for i := range 3 {
+				last, err = a.Append(page(fmt.Sprint("http://a.test/", i), "text"))
+				require.NoError(t, err)
+			}
+			require.NoError(t, a.Close())
+			require.NoError(t, files.Remove(broken))
+			if gone {
+				require.NoError(t, files.Remove(last.File))
+			} else {
+				files.Put(last.File, files.Data(last.File)[:last.Offset])
+			}
+			for range 2 {
+				a, err = openOrRebuild("/archive", files, Options{})
+				require.NoError(t, err)
+				if gone {
+					require.Equal(t, []string{last.File}, a.Missing(), broken)
+				} else {
+					require.Len(t, a.Recovered().Damage, 1, broken)
+					require.Equal(t, last.File, a.Recovered().Damage[0].File)
+					require.Equal(t, last.Offset, a.Recovered().Damage[0].Offset)
+				}
+				faults, _ := verify(t, a)
+				require.NotEmpty(t, faults)
+				require.Equal(t, last.File, faults[0].File)
+				require.NoError(t, a.Close())
+			}
+			report, err := RepairOn(files, Options{})
+			require.NoError(t, err)
+			require.Equal(t, gone, len(report.Missing) == 1)
+			require.Equal(t, !gone, len(report.Damage) == 1)
+			report, err = RepairOn(files, Options{})
+			require.NoError(t, err)
+			require.Empty(t, report.Missing)
+			require.Empty(t, report.Damage)
+		}
+	}
+}
+
+// A sync fails, and the system takes what it has in memory for what is on disk. The next process finds the
+// captures there, and refers to them: they are written once more, so that a power failure takes neither.
+func TestCapturesAfterAFailedSyncAreWrittenAgain(t *testing.T) {
+	for seed := range uint64(20) {
+		files := vfs.NewMem()
+		a, err := OpenOn(files, Options{Level: -1})
+		require.NoError(t, err)
+		require.NoError(t, appendText(a, "http://a.test/", "text", 1))
+		files.FailAt(files.Steps()+1, syscall.EIO)
+		require.ErrorIs(t, a.Sync(), syscall.EIO)
+		files = files.Clone()
+		a, err = OpenOn(files, Options{Level: -1})
+		require.NoError(t, err)
+		require.NoError(t, appendText(a, "http://a.test/", "text", 2)) // again, as Sync has asked for
+		require.NoError(t, a.Sync())
+		a, err = OpenOn(files.Crash(rand.New(rand.NewPCG(seed, 0))), Options{})
+		require.NoError(t, err)
+		require.Equal(t, 2, requireBodies(t, a))
+		require.NoError(t, a.Close())
+	}
 }

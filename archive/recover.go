@@ -58,8 +58,14 @@ func (a *Archive) recoverFile(onDisk string) (t tail, err error) {
 	if err != nil {
 		return t, err
 	}
-	t, err = a.update(f, name, size)
-	if err == nil && name != onDisk && isOurs(name) && !a.readOnly {
+	crashed := name != onDisk && isOurs(name) && !a.readOnly
+	if state, _ := a.index.state(name); crashed {
+		err = writeAgain(f, state.end, size)
+	}
+	if err == nil {
+		t, err = a.update(f, name, size)
+	}
+	if err == nil && crashed {
 		err = a.finishCrashed(f, name, &t, size)
 	}
 	a.found.count(&t)
@@ -67,6 +73,23 @@ func (a *Archive) recoverFile(onDisk string) (t tail, err error) {
 		a.index.file(name) // even if nothing in it can be read: Verify reports it
 	}
 	return t, err
+}
+
+// writeAgain writes a part of the file of a crashed writer once more, and forces it to disk. If a sync of
+// the writer has failed, the system takes what it has in memory for what is on disk, and a sync alone would
+// succeed in vain. Captures that are appended from now on may refer to these.
+func writeAgain(f vfs.File, from, to int64) error {
+	buf := make([]byte, min(max(to-from, 0), 1<<20))
+	for ; from < to; from += int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), to-from)]
+		if n, err := f.ReadAt(buf, from); n < len(buf) {
+			return err
+		}
+		if _, err := f.WriteAt(buf, from); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
 }
 
 // finishCrashed truncates the file of a crashed writer after its last complete capture, and gives
@@ -179,13 +202,18 @@ const maxTail = 16 << 20
 // update indexes the new part of a file. If the file is shorter than it was, the disk has lost
 // synced data, or the file was replaced. The entries stay, so that the loss is visible.
 func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err error) {
-	end, _ := a.index.end(name)
-	if size >= end {
-		return a.indexFile(f, name, end, size)
+	was, _ := a.index.state(name)
+	if t = (tail{whole: was.end, broken: -1}); size >= was.end {
+		t, err = a.indexFile(f, name, was.end, size)
 	}
-	t = tail{whole: end, broken: -1}
+	if err != nil || size >= was.known {
+		return t, err
+	}
 	lost, err := a.index.countAfter(name, size)
-	t.add(Fault{File: name, Offset: size, Length: end - size, Versions: lost, Err: errShorter})
+	if n, counted := a.before[name]; counted {
+		lost = n - t.Versions
+	}
+	t.add(Fault{File: name, Offset: size, Length: was.known - size, Versions: lost, Err: errShorter})
 	return t, err
 }
 

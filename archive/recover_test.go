@@ -117,9 +117,9 @@ func TestOtherFilesInTheDirectory(t *testing.T) {
 // The pattern of own files matches all names that newName returns, and no others.
 func TestOwnNames(t *testing.T) {
 	c := &clock{}
-	o := &output{prefix: "a-b", finished: warc.Zstd.Extension(), clock: c}
+	o := &output{finished: warc.Zstd.Extension(), clock: c}
 	o.renew()
-	last := "a-b-99991231235959998-00000-1a2b3c4d5e6f.warc.gz" // the clock was wrong once
+	last := "spinneret-99991231235959998-00000-1a2b3c4d5e6f.warc.gz" // the clock was wrong once
 	c.seen(last + unfinished)
 	c.seen("a-b-99991231235959999.warc.gz")
 	for i := range 20 {

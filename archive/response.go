@@ -179,32 +179,3 @@ func (b *responseBody) Close() error {
 type closedBody struct{}
 
 func (closedBody) Read([]byte) (int, error) { return 0, http.ErrBodyReadAfterClose }
-
-// AppendResponse appends a response that the caller got by other means than package archivehttp: see
-// [Capture.FromResponse]. It reads the body, of which it keeps [MaxBody] bytes, and replaces it by
-// one with the same bytes and the same error, so that the caller can go on.
-func (a *Archive) AppendResponse(resp *http.Response) (Location, error) {
-	data, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
-	var c Capture
-	c.FromResponse(resp, data)
-	rest := []io.Reader{bytes.NewReader(data), resp.Body}
-	switch {
-	case err != nil:
-		c.Truncated = "disconnect"
-		rest[1] = failing{err}
-	case len(data) > MaxBody:
-		c.Body, c.Truncated = data[:MaxBody], "length"
-	}
-	resp.Body = &restored{io.MultiReader(rest...), resp.Body}
-	return a.Append(c)
-}
-
-// restored is a body that was read, and can be read again.
-type restored struct {
-	io.Reader
-	io.Closer
-}
-
-type failing struct{ err error }
-
-func (f failing) Read([]byte) (int, error) { return 0, f.err }

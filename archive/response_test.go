@@ -2,9 +2,7 @@ package archive
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,26 +69,6 @@ func TestResponse(t *testing.T) {
 	etag, _, err := a.Validators(v)
 	require.NoError(t, err)
 	require.Equal(t, `"1"`, etag)
-}
-
-// The caller of AppendResponse can read the body afterwards, with its error.
-func TestAppendResponse(t *testing.T) {
-	a := openDir(t, t.TempDir(), Options{})
-	for _, failure := range []error{io.EOF, errors.New("reset")} {
-		req, err := http.NewRequest("GET", "http://a.test/", nil)
-		require.NoError(t, err)
-		resp := &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req,
-			ContentLength: -1, Body: io.NopCloser(io.MultiReader(strings.NewReader("some"), failing{failure}))}
-		_, err = a.AppendResponse(resp)
-		require.NoError(t, err)
-		text, err := io.ReadAll(resp.Body)
-		require.Equal(t, "some", string(text))
-		require.Equal(t, failure == io.EOF, err == nil)
-		v, err := a.At("http://a.test/", time.Time{})
-		require.NoError(t, err)
-		require.Equal(t, failure != io.EOF, v.Truncated)
-		require.Equal(t, "some", body(t, a, v))
-	}
 }
 
 // Secrets in heads are not recorded, unless they are asked for, and others may read no file.

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
 	"github.com/spinneret-go/spinneret/archive/scan"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -53,7 +54,7 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 		send := scan.Document{Value: v, Data: doc.Raw, Err: err,
 			Decode: func(file []byte) ([]byte, error) { return decodeRaw(file, &v) }}
 		if len(doc.dict) > 0 {
-			data = append(warc.AppendDict(data[:0], doc.dict), doc.Raw...)
+			data = append(zdict.Append(data[:0], doc.dict), doc.Raw...)
 			send.Data = data
 		}
 		send.Meta, err = json.Marshal(metadata{doc.URL, doc.Time, doc.Status, doc.Media,

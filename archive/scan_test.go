@@ -1,13 +1,13 @@
 package archive
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,15 +38,23 @@ func read(data []byte) ([]byte, error) {
 	return io.ReadAll(h.Body)
 }
 
+// serveScan is a worker.
 func serveScan() {
-	_ = scan.Serve(os.Stdin, os.Stdout, func(meta, data []byte) ([]byte, error) {
-		var m metadata
-		if err := json.Unmarshal(meta, &m); err != nil {
-			return nil, err
+	for in := bufio.NewReader(os.Stdin); ; {
+		var id, metaSize, size int
+		if _, err := fmt.Fscanf(in, "DOC %d %d %d\n", &id, &metaSize, &size); err != nil {
+			return
 		}
-		text, err := read(data)
-		return fmt.Appendf(nil, "%s %d %s", m.URL, m.Time.UnixMicro(), text), err
-	})
+		both := make([]byte, metaSize+size)
+		_, err := io.ReadFull(in, both)
+		must(err)
+		var m metadata
+		must(json.Unmarshal(both[:metaSize], &m))
+		text, err := read(both[metaSize:])
+		must(err)
+		out := fmt.Sprintf("%s %d %s", m.URL, m.Time.UnixMicro(), text)
+		fmt.Printf("OK %d %d\n%s", id, len(out), out)
+	}
 }
 
 // Workers of both kinds get every document of a snapshot, with all compressions.
@@ -57,12 +65,9 @@ func TestScanMatchesSnapshot(t *testing.T) {
 			text, err := read(doc.Data)
 			return fmt.Appendf(nil, "%s %d %s", v.URL, v.Time.UnixMicro(), text), err
 		}),
-		"process": scan.Process(func() *exec.Cmd {
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), scanChild+"=1")
-			return cmd
-		}),
+		"process": scan.Command(os.Args[0]),
 	}
+	t.Setenv(scanChild, "1") // of the processes
 	for i, opts := range []Options{{MaxFile: 6000}, {Compression: warc.Zstd}, {}} {
 		a, m := randomArchive(t, uint64(i), 80, opts)
 		if i == 2 { // with a dictionary

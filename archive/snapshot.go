@@ -81,7 +81,7 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	}
 	a = a.now()
 	if q.Memory <= 0 {
-		q.Memory = DefaultMemory
+		q.Memory = defaultMemory
 	}
 	if q.Relations == 0 {
 		q.Relations = allen.Latest

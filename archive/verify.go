@@ -53,7 +53,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	a = a.now()
 	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
 		ends: map[string]int64{}, holes: map[string][]hole{}, kept: map[string]tombstone{},
-		bodies: extsort.New(DefaultMemory)}
+		bodies: extsort.New(defaultMemory)}
 	defer v.bodies.Close()
 	ends := a.known()
 	names, err := a.files.list()
@@ -337,70 +337,38 @@ func (v *verifier) entry(e *entry, url string, loc Location) error {
 	return nil
 }
 
-// reindex opens an archive with [Options.Reindex].
+// reindex opens an archive with [Options.Reindex]. What the old index knew and the files lack is
+// reported this once.
 func reindex(dir string, files vfs.FS, opts Options) (*Archive, error) {
 	before, err := lastKnown(files)
 	if err != nil {
 		return nil, err
 	}
-	a, err := openArchive(dir, files, opts, true)
-	if err != nil {
-		return nil, err
+	a, err := openAnew(dir, files, opts, before)
+	if err == nil {
+		a.index.forget()
 	}
-	err = a.compare(before)
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
-	return a, nil
+	return a, err
 }
 
-// compare adds versions of the old index that the files lack to the report.
-func (a *Archive) compare(before map[string]count) error {
-	now, err := a.index.counts()
-	if err != nil {
-		return err
-	}
-	a.found.Missing = a.Missing()
-	belongs := a.known()
-	for name, was := range before {
-		end, found := belongs[name]
-		switch {
-		case !found && was.end > 0 && !exists(a.fs, name):
-			a.found.Missing = append(a.found.Missing, name)
-		case slices.Contains(a.found.Missing, name):
-		case end < was.end && was.versions > now[name].versions:
-			a.found.add(Fault{File: name, Offset: end, Length: was.end - end,
-				Versions: was.versions - now[name].versions, Err: errShorter})
+// openAnew opens an archive with a new index. before has the number of versions of each file, if known.
+func openAnew(dir string, files vfs.FS, opts Options, before map[string]int) (*Archive, error) {
+	a, err := openArchive(dir, files, opts, before, true)
+	if err == nil {
+		missing := a.Missing()
+		for name := range a.index.indexedFiles() {
+			if isImport(name) && !a.imports.has(name) && !slices.Contains(missing, name) {
+				missing = append(missing, name) // somebody has removed it from the list
+			}
 		}
+		slices.Sort(missing)
+		a.found.Missing = missing
 	}
-	slices.Sort(a.found.Missing)
-	return nil
+	return a, err
 }
 
-// count is the indexed length and the number of indexed versions of a file.
-type count struct {
-	end      int64
-	versions int
-}
-
-// counts returns the counts of each file.
-func (x *index) counts() (map[string]count, error) {
-	versions := map[uint32]int{}
-	for l, err := range x.scan(urlkey.All) {
-		if err != nil {
-			return nil, err
-		}
-		versions[l.entry.file]++
-	}
-	all := map[string]count{}
-	for name, f := range x.indexedFiles() {
-		all[name] = count{f.end, versions[f.number]}
-	}
-	return all, nil
-}
-
-// lastKnown returns the counts of the old index, or none if it is broken.
-func lastKnown(files vfs.FS) (map[string]count, error) {
+// lastKnown returns the number of versions of each file in the old index, or nil if it is broken.
+func lastKnown(files vfs.FS) (map[string]int, error) {
 	l, err := lock(files)
 	if err != nil {
 		return nil, fmt.Errorf("archive: reindex: %w", err)
@@ -411,9 +379,12 @@ func lastKnown(files vfs.FS) (map[string]count, error) {
 		return nil, nil
 	}
 	defer func() { _ = x.close(false) }() // it was only read
-	all, err := x.counts()
-	if err != nil {
-		return nil, nil
+	versions := map[string]int{}
+	for l, err := range x.scan(urlkey.All) {
+		if err != nil {
+			return nil, nil
+		}
+		versions[x.name(l.entry.file)]++
 	}
-	return all, nil
+	return versions, nil
 }

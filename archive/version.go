@@ -126,7 +126,7 @@ type reference struct {
 }
 
 func refersTo(fields warc.Fields) reference {
-	date, ok := warc.ParseDate(fields.Get("WARC-Refers-To-Date"))
+	date, ok := warc.Field{Value: fields.Get("WARC-Refers-To-Date")}.Date()
 	return reference{fields.URI("WARC-Refers-To-Target-URI"), microseconds(date), ok}
 }
 

@@ -37,7 +37,12 @@ func (g *growth) init(o Options, shards int) {
 // begin starts a layer. It requires that g.mu is held, or that g is not shared yet.
 func (g *growth) begin(layer int64) {
 	g.bytes += g.sizeOf(layer)
-	g.limit.Store(g.settled.Load() + g.keysOf(layer))
+	limit := g.settled.Load() + g.keysOf(layer)
+	if g.plan.Generations > 0 {
+		// Some of what the shards report from now on is in the layer before.
+		limit += g.unreported()
+	}
+	g.limit.Store(limit)
 	g.latest.Store(layer)
 }
 
@@ -97,13 +102,26 @@ func (g *growth) listSize() int {
 	return (g.plan.Recent-1)/g.shards + 1
 }
 
+// unreported returns how many hashes the shards may have in their layers without having said so.
+func (g *growth) unreported() int64 { return int64(g.shards) * int64(g.step-1) }
+
 // newLayer returns one shard's part of a layer.
 func (g *growth) newLayer(layer int64) *layers.Layer {
-	return layers.New(float64(g.keysOf(layer))/float64(g.shards), g.rateOf(layer))
+	return layers.New(g.shareOf(layer), g.rateOf(layer))
+}
+
+// shareOf returns for how many hashes a shard's part of a layer has room. A layer of a Filter that
+// forgets may get more than it is designed for: what was not reported when it began, and when it ended.
+func (g *growth) shareOf(layer int64) float64 {
+	keys := g.keysOf(layer)
+	if g.plan.Generations > 0 {
+		keys += 2 * g.unreported()
+	}
+	return float64(keys) / float64(g.shards)
 }
 
 func (g *growth) sizeOf(layer int64) int64 {
-	bits, _ := layers.Size(float64(g.keysOf(layer)), g.rateOf(layer))
+	bits, _ := layers.Size(g.shareOf(layer)*float64(g.shards), g.rateOf(layer))
 	return int64(bits / 8)
 }
 

@@ -33,9 +33,9 @@ type Options struct {
 	MaxBytes int64
 
 	// Generations makes a Filter that forgets, for endless crawls. Zero or negative means that it
-	// never forgets. Otherwise a URL is remembered until Capacity other URLs were added since it
-	// was last added, and for at most 1/Generations of that longer. The memory is then constant,
-	// and MaxBytes has no effect.
+	// never forgets. Otherwise a URL is remembered for at least the next Capacity calls of Add, and
+	// forgotten about 1/Generations later. URLs that are added again count too, but at most once in
+	// Capacity/Generations. The memory is then constant, and MaxBytes has no effect.
 	Generations int
 }
 

@@ -110,20 +110,17 @@ func Read(r io.Reader, o Options) (*Filter, error) {
 // A reader reads what WriteTo wrote.
 type reader struct{ *durable.StreamReader }
 
-// words reads n words. Beyond 8 MiB it allocates memory only as the words arrive, so a wrong number
-// costs at most that, or twice the memory of the actual input.
-func (r *reader) words(n int) []uint64 {
+// words reads n words. It allocates memory as they arrive, so a forged number costs little more than
+// the words that are there.
+func (r *reader) words(n int) (words []uint64) {
 	const piece = 1 << 12
-	words := make([]uint64, 0, min(n, 1<<20))
 	var b [8 * piece]byte
 	for len(words) < n && r.Err == nil {
-		part := b[:8*min(n-len(words), piece)]
-		r.Fill(part)
-		if len(words)+len(part)/8 > cap(words) {
-			grown := make([]uint64, len(words), min(n, 2*cap(words)))
-			copy(grown, words)
-			words = grown
+		if len(words) == cap(words) {
+			words = append(make([]uint64, 0, min(n, max(piece, 2*cap(words)))), words...)
 		}
+		part := b[:8*min(cap(words)-len(words), piece)]
+		r.Fill(part)
 		for ; len(part) > 0; part = part[8:] {
 			words = append(words, binary.LittleEndian.Uint64(part))
 		}
@@ -171,24 +168,39 @@ func (r *reader) filter(plan Options) *Filter {
 
 // shard reads what shard.writeTo wrote.
 func (r *reader) shard(s *shard) {
-	s.added = r.number(math.MaxInt)
-	s.settled = r.number(math.MaxInt / maxShards)
+	const most = math.MaxInt / maxShards // so that no sum of them overflows
+	s.added, s.settled = r.number(most), r.number(most)
 	s.reported = s.settled
 	s.latest = int64(r.number(math.MaxUint32))
 	count := r.number(maxLayers)
-	entries := r.number(math.MaxInt)
+	entries := r.number(most)
 	if r.Err == nil && !s.plausible(count, entries) {
 		r.Fail("impossible sizes of a shard")
 	}
+	left := s.settled // hashes that are in no layer yet
 	for i := 0; r.Err == nil && i < count; i++ {
-		s.layers = append(s.layers, r.layer(s.growth, s.latest-int64(count-1-i)))
+		layer := r.layer(s.growth, s.latest-int64(count-1-i), left)
+		if layer != nil {
+			left -= layer.Keys()
+			s.layers = append(s.layers, layer)
+		}
 	}
+	if left > 0 && s.growth.plan.Generations == 0 {
+		r.Fail("%d hashes are in no layer", left)
+	}
+	held := s.settled // hashes that are in a layer, or only in the list
 	for ; r.Err == nil && entries > 0; entries-- {
 		hash, layer := r.Word(), r.Word()
-		if layer > uint64(s.latest) {
-			r.Fail("a URL is in a layer that does not exist")
+		if layer > uint64(s.latest) || s.recent.Contains(hash) {
+			r.Fail("a URL is in a layer that does not exist, or twice in the list")
+		}
+		if layer == 0 {
+			held++
 		}
 		s.recent.Add(hash, uint32(layer))
+	}
+	if s.added > held {
+		r.Fail("%d new URLs, but %d hashes", s.added, held)
 	}
 }
 
@@ -202,11 +214,11 @@ func (s *shard) plausible(layers, entries int) bool {
 	return layers > 0 && int64(layers) <= s.latest && entries <= s.growth.listSize()
 }
 
-// layer reads a layer. Its size follows from the plan, except for rounding on another machine. Any
-// other size is rejected before memory is allocated for it.
-func (r *reader) layer(g *growth, number int64) *layers.Layer {
-	size, functions, keys := r.Word(), r.Word(), r.number(math.MaxInt)
-	want, wantFunctions := layers.Size(float64(g.keysOf(number))/float64(g.shards), g.rateOf(number))
+// layer reads a layer of at most so many keys. Its size follows from the plan, except for rounding on
+// another machine. Any other size is rejected before memory is allocated for it.
+func (r *reader) layer(g *growth, number int64, most int) *layers.Layer {
+	size, functions, keys := r.Word(), r.Word(), r.number(uint64(most))
+	want, wantFunctions := layers.Size(g.shareOf(number), g.rateOf(number))
 	wrong := max(size, want)-min(size, want) > want/1000+1
 	if size == 0 || size > min(maxLayerBits, math.MaxInt) || wrong || functions != wantFunctions {
 		r.Fail("a layer's size does not fit the plan")

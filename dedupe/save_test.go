@@ -9,12 +9,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/internal/layers"
 	"github.com/spinneret-go/spinneret/dedupe/internal/siphash"
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
@@ -216,6 +218,11 @@ func TestForgedFiltersAreRefused(t *testing.T) {
 		{"an entry of a future layer", func(f *Filter) {
 			f.shards[0].recent.Add(listed, uint32(f.shards[0].latest+1))
 		}, ErrCorrupt},
+		{"counts whose sum overflows", func(f *Filter) {
+			f.shards[0].added, f.shards[1].added = math.MaxInt, math.MaxInt
+		}, ErrCorrupt},
+		{"more new URLs than hashes", func(f *Filter) { f.shards[0].added += 100 }, ErrCorrupt},
+		{"more hashes in layers than were added", func(f *Filter) { f.shards[0].settled = 0 }, ErrCorrupt},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, generations := range []int{0, 3} {
@@ -233,6 +240,30 @@ func TestForgedFiltersAreRefused(t *testing.T) {
 				require.ErrorIs(t, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestForgedSizesTakeNoMemory reads files that promise large layers and end early.
+func TestForgedSizesTakeNoMemory(t *testing.T) {
+	o := Options{Capacity: 1 << 26}
+	for _, there := range []int{0, 1 << 10, 1 << 16} {
+		var out bytes.Buffer
+		w := durable.NewStreamWriter(&out, magic)
+		p := o.withDefaults()
+		w.Words(1, 2, uint64(p.Capacity), math.Float64bits(p.Rate), 0, 0, 1, 0, 0, 1, 1, 0)
+		bits, functions := layers.Size(float64(p.Capacity), p.Rate*15/16)
+		w.Words(bits, functions, 0)
+		w.Words(make([]uint64, there)...)
+		_, err := w.Close()
+		require.NoError(t, err)
+		stored := out.Bytes()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = Read(bytes.NewReader(stored), o)
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorContains(t, err, "missing")
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<18+6*len(stored)))
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	b := bodyReader{c: c, x: x, limit: limit, codings: content.Of(resp.Header["Content-Encoding"])}
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
-	r.memory = &memory{b.held, [2][]byte{r.Raw}}
+	r.memory = &memory{held: b.held, buffers: [2][]byte{r.Raw}}
 	if !sameMemory(r.Raw, r.Body) {
 		r.memory.buffers[1] = r.Body
 	}

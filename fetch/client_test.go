@@ -3,8 +3,10 @@ package fetch_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -294,6 +296,35 @@ func TestRelease(t *testing.T) {
 		c.Release(r) // a second Release does nothing
 	}
 	c.Release(nil)
+}
+
+// Copies of a Response share its memory, which is returned once, whoever comes first: else two later
+// responses would share a buffer.
+func TestReleaseOfCopies(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat(r.URL.RawQuery, 3000))
+	}))
+	defer server.Close()
+	c := newClient(t, fetch.Options{MaxMemory: 64 << 20})
+	for range 200 {
+		r := get(t, c, server.URL+"/?x")
+		var group sync.WaitGroup
+		start := make(chan struct{})
+		for range 4 {
+			same := *r
+			group.Go(func() {
+				<-start
+				c.Release(&same)
+			})
+		}
+		close(start)
+		group.Wait()
+		a, b := get(t, c, server.URL+"/?a"), get(t, c, server.URL+"/?b")
+		require.Equal(t, strings.Repeat("a", 3000), string(a.Body))
+		require.Equal(t, strings.Repeat("b", 3000), string(b.Body))
+		c.Release(a)
+		c.Release(b)
+	}
 }
 
 // TestHooks checks the arguments of Options.Dial and Options.Resolve.

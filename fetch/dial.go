@@ -21,11 +21,13 @@ import (
 const maxAddrs = 4
 
 // peer is a connection that knows the address that was dialed, even if Options.Dial returns
-// something without a network address. Over HTTP/2, it also bounds what the server may send
-// unasked: net/http drops frames of unknown types, but reads all of them and logs each.
+// something without a network address. Over TLS, it also bounds what the server may send unasked:
+// net/http drops frames of HTTP/2 of unknown types, but reads all of them and logs each, and crypto/tls
+// reads megabytes of session tickets for each byte of a response.
 type peer struct {
 	net.Conn
 	addr    netip.AddrPort // of the server; invalid if only a proxy knows it
+	perByte int64          // the room for each byte of a body; set before metered
 	metered atomic.Bool    // whether room counts
 	room    atomic.Int64   // bytes that may still come
 
@@ -36,19 +38,20 @@ type peer struct {
 
 // The room that a server gets: for an idle connection, for the head of a response, for the first
 // part of a body, which comes before anybody reads it, and for each byte of a body that was read.
-// Frames of a single byte take 32 each, and after bodyRoom few servers send such. For each piece of
-// a request's body, it may update two windows. Pings make no room, since a server may send them
-// without end.
+// Frames of a single byte take 32 each, and after bodyRoom few servers of HTTP/2 send such. Those of
+// HTTP/1 that do are older, and have a chunk in a record of 28 bytes. For each piece of a request's body,
+// the server may update two windows. Pings make no room, since a server may send them without end.
 const (
 	idleRoom     = 64 << 10
 	headRoom     = 64 << 10 // and MaxHeader
 	bodyRoom     = 2 * streamBuffer
-	roomPerByte  = 4
+	roomPerByte1 = 32  // HTTP/1
+	roomPerByte2 = 4   // HTTP/2
 	roomPerPiece = 100 // and a byte for 16
 )
 
 // errRoom is the error of a connection over which too much came unasked.
-var errRoom = errors.New("too many frames beside those of responses")
+var errRoom = errors.New("too many frames or records beside those of responses")
 
 // peerOf returns the peer below a connection of the transport, or nil.
 func peerOf(conn net.Conn) *peer {
@@ -63,21 +66,25 @@ func peerOf(conn net.Conn) *peer {
 	return nil
 }
 
-// meter begins to count what comes over a new connection of HTTP/2.
-func (p *peer) meter() {
+// meter begins to count what comes over a new connection.
+func (p *peer) meter(http2 bool) {
+	p.perByte = roomPerByte1
+	if http2 {
+		p.perByte = roomPerByte2
+	}
 	p.room.Store(idleRoom)
 	p.metered.Store(true)
 }
 
-// join adds a request to a connection of HTTP/2, and gives the server room for n bytes.
-func (p *peer) join(n int64) {
+// join adds a request to a connection with TLS, and gives the server room for n bytes.
+func (p *peer) join(n int64, http2 bool) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.metered.Load() {
-		p.meter() // a connection through a proxy, whose handshake net/http has done
+		p.meter(http2) // a connection through a proxy, whose handshake net/http has done
 	}
 	p.streams++
 	p.joined++
@@ -95,6 +102,13 @@ func (p *peer) leave() {
 	if p.streams--; p.streams == 0 {
 		p.room.Store(min(p.room.Load(), idleRoom+(1+p.joined)*streamBuffer))
 		p.joined = 0
+	}
+}
+
+// read gives the server room for what is beside n bytes of a body.
+func (p *peer) read(n int) {
+	if p != nil && p.metered.Load() {
+		p.room.Add(p.perByte * int64(n))
 	}
 }
 
@@ -174,8 +188,8 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 		return nil, &Error{Kind: pick(err, TLS, TLSTimeout), Addr: p.addr, Err: neterr.Handshake(err)}
 	}
 	state := conn.ConnectionState()
-	if state.NegotiatedProtocol == "h2" {
-		p.meter()
+	http2 := state.NegotiatedProtocol == "h2"
+	if p.meter(http2); http2 {
 		return conn, nil
 	}
 	w := c.recorded(conn, hostport)

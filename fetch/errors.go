@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -124,6 +125,7 @@ type Error struct {
 	// Attempts is how many requests may have reached the server. Each of them calls for a
 	// politeness delay.
 	Attempts int
+	answered bool // the head of a response had arrived
 }
 
 // Error returns one line, such as "fetch: http://a.test/: resolve: no such host".
@@ -161,14 +163,25 @@ func (e *Error) Timeout() bool {
 	return e.Kind.Timeout() || e.Kind == Canceled && timedOut(e.Err)
 }
 
-// Local reports whether the error says nothing about the server: the request was not sent, the body
-// exceeds a limit of the Client, or a resource was missing.
+// Local reports whether the error says nothing about the server: the request could not be sent, the
+// caller left, the body exceeds a limit of the Client, or a resource was missing. The server may have
+// got a request nevertheless: see Sent. A deadline of the caller that passes before the server answers
+// is not Local, unlike one that passes before the server is dialed or within the body.
 func (e *Error) Local() bool {
 	switch e.Kind {
-	case NoAgent, NoContact, BadURL, Blocked, Proxy, Canceled, CutLength, CutRatio, CutMemory:
+	case NoAgent, NoContact, BadURL, Blocked, Proxy, CutLength, CutRatio, CutMemory:
 		return true
+	case Canceled:
+		return e.answered || !e.Sent() || !timedOut(e.Err)
 	}
 	return neterr.Local(e.Err)
+}
+
+// Sent reports whether the server may have noticed the Get: a request may have reached it, or a
+// connection was attempted. Then the next one has to wait for the politeness delay, also if the
+// error is Local.
+func (e *Error) Sent() bool {
+	return e.Attempts > 0 || e.Addr.IsValid() && !neterr.Local(e.Err)
 }
 
 // Temporary reports whether the same Get may succeed later, without a change of the URL, the
@@ -237,12 +250,29 @@ func disconnected(err error) bool {
 		return true
 	}
 	// None of these is exported by net/http. The last is about one stream of HTTP/2.
+	return says(err, "server closed idle connection", "client connection lost",
+		"client conn could not be established", "server sent GOAWAY") || resets(err, "received from peer")
+}
+
+// says reports whether one of the errors of err begins with one of some texts of net/http, after the
+// name of its package. Elsewhere in an error there may be what the server has sent.
+func says(err error, texts ...string) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "http: "), "http2: ")
+		begins := func(with string) bool { return strings.HasPrefix(text, with) }
+		if slices.ContainsFunc(texts, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// resets reports whether err is the end of a stream of HTTP/2 for a cause. A cause with something that
+// the server has sent ends in a quotation mark.
+func resets(err error, cause string) bool {
 	text := err.Error()
-	return strings.Contains(text, "server closed idle connection") ||
-		strings.Contains(text, "http2: client connection lost") ||
-		strings.Contains(text, "http2: client conn could not be established") ||
-		strings.Contains(text, "http2: server sent GOAWAY") ||
-		strings.HasPrefix(text, "stream error: ") && strings.HasSuffix(text, "; received from peer")
+	return strings.HasPrefix(text, "stream error: ") &&
+		(strings.HasSuffix(text, "; "+cause) || strings.HasSuffix(text, "; http2: "+cause))
 }
 
 // alerted reports whether err is an alert of TLS. A server that wants a certificate sends it after

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"strings"
@@ -81,6 +83,9 @@ func TestGetFails(t *testing.T) {
 		{"another protocol", says("SSH-2.0-OpenSSH_9.9\r\n"), fetch.Protocol, false},
 		{"no status", says("HTTP/1.1 abc\r\n\r\n"), fetch.Protocol, false},
 		{"a field without a colon", says(ok + "nonsense\r\n\r\n"), fetch.Protocol, false},
+		{"a field without a colon that quotes net/http", says(ok + "server closed idle connection\r\n\r\n"),
+			fetch.Protocol, false},
+		{"a status line that quotes net/http", says("SSH http2: client connection lost\r\n\r\n"), fetch.Protocol, false},
 		{"two lengths", says(ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx"),
 			fetch.Protocol, false},
 		{"a switch of protocols", says("HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"),
@@ -130,7 +135,7 @@ func TestLocalFailuresToConnect(t *testing.T) {
 		e := fails(t, newClient(t, opts), "http://a.test/")
 		require.Equal(t, fetch.Connect, e.Kind)
 		require.Equal(t, "[2606:2800:21f::1]:80", e.Addr.String())
-		require.True(t, e.Local(), "%v", e)
+		requireBlame(t, e, true, false)
 		opts.Resolve = resolveTo("2606:2800:21f::1", "192.0.2.1")
 		e = fails(t, newClient(t, opts), "http://a.test/")
 		require.ErrorIs(t, e, syscall.ECONNREFUSED)
@@ -200,12 +205,60 @@ func TestCallersContext(t *testing.T) {
 				require.ErrorIs(t, err, fetch.Canceled)
 				require.ErrorIs(t, err, why)
 				require.Equal(t, 3500*time.Millisecond, time.Since(start))
+				requireBlame(t, err, true, true)
 
 				ctx, late := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 				defer late()
 				_, err = c.Get(ctx, "http://a.test/")
 				require.ErrorIs(t, err, fetch.Canceled, "a deadline of the caller cancels as well")
 				require.ErrorIs(t, err, context.DeadlineExceeded)
+				requireBlame(t, err, tt.name == "in the body", true)
+			})
+		})
+	}
+}
+
+// requireBlame checks whether an error says nothing about the server, and whether that may have noticed
+// the request.
+func requireBlame(t *testing.T, err error, local, sent bool) {
+	t.Helper()
+	var e *fetch.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, local, e.Local(), "%v", err)
+	require.Equal(t, sent, e.Sent(), "%v", err)
+	require.Equal(t, sent, neterr.Sent(fmt.Errorf("wrapped: %w", err)))
+}
+
+// A caller who leaves before the server is dialed has not disturbed it. One who waits in vain for the
+// connection, until a deadline, has.
+func TestCallersWhoLeaveEarly(t *testing.T) {
+	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for name, tt := range map[string]struct {
+		opts fetch.Options
+		sent bool
+	}{
+		"while it is resolved": {fetch.Options{Resolve: func(ctx context.Context, _ string) ([]netip.Addr, error) {
+			return nil, never(ctx)
+		}}, false},
+		"while it is dialed": {fetch.Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return nil, never(ctx)
+		}}, true},
+		"while a layer below Get holds it back": {fetch.Options{Wrap: func(http.RoundTripper) http.RoundTripper {
+			return tripper(func(r *http.Request) (*http.Response, error) { return nil, never(r.Context()) })
+		}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, stop := inMemory(t, tt.opts, silent)
+				defer stop()
+				ctx, late := context.WithTimeout(t.Context(), time.Second)
+				defer late()
+				_, err := c.Get(ctx, "http://a.test/")
+				requireBlame(t, err, !tt.sent, tt.sent)
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				_, err = c.Get(ctx, "http://a.test/")
+				requireBlame(t, err, true, tt.sent)
 			})
 		})
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -137,8 +136,8 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	if conn, ok := info.Conn.(*httpwire.Conn); ok {
 		x.heads = conn.Begin()
 	}
-	if !http1 {
-		x.peer.join(headRoom + x.watch.opts.MaxHeader)
+	if state != nil {
+		x.peer.join(headRoom+x.watch.opts.MaxHeader, !http1)
 	}
 	return true
 }
@@ -170,7 +169,7 @@ func (x *exchange) read(n int) {
 	x.mu.Lock()
 	peer := x.peer
 	x.mu.Unlock()
-	peer.expect(roomPerByte * int64(n))
+	peer.read(n)
 }
 
 // sent records that n bytes of the request's body are sent.
@@ -202,12 +201,13 @@ func (x *exchange) end() {
 	}
 }
 
-// canceled returns the error of an exchange whose caller's context has ended.
+// canceled returns the error of an exchange whose caller's context has ended within the body.
 func (x *exchange) canceled(url string) *Error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return &Error{
 		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
+		answered: true,
 	}
 }
 
@@ -290,15 +290,14 @@ func (x *exchange) unconnected(err error) *Error {
 
 // headTooLarge requires that x.mu is held.
 func (x *exchange) headTooLarge(err error, limit int64) bool {
-	if errors.Is(err, httpwire.ErrFields) {
+	if errors.Is(err, httpwire.ErrFields) || x.peer.flooded() {
 		return true
 	}
 	if x.heads != nil {
 		// For a head that was cut within a line, net/http only says that it is malformed.
 		return x.heads.TooLarge(limit)
 	}
-	// HTTP/2 reports its limits only as texts, if at all. The second is for interim responses.
-	text := err.Error()
-	return x.peer.flooded() || strings.Contains(text, "header list larger than") ||
-		strings.Contains(text, "header list too large")
+	// HTTP/2 reports its limits only as texts, if at all. The last is for interim responses.
+	return says(err, "request header list larger than") ||
+		resets(err, "response header list larger than advertised limit") || resets(err, "header list too large")
 }

@@ -174,20 +174,20 @@ func (c *Client) send(x *exchange, req *http.Request) (*http.Response, *Error) {
 // Release takes the bodies from r and recycles their memory: neither Raw nor Body, nor any slice of
 // them, may be used afterwards. It also returns their share of Options.MaxMemory. Without Release
 // that happens when r is garbage-collected, which may be late. Release each response as you would
-// close a file; a second time does nothing, also for a copy of r. A nil r, as of a Get that failed,
-// is ignored.
+// close a file; a second time does nothing, also for a copy of r, which another goroutine may release
+// meanwhile. A nil r, as of a Get that failed, is ignored.
 func (c *Client) Release(r *Response) {
 	if r == nil {
 		return
 	}
-	if m := r.memory; m != nil {
+	if m := r.memory; m != nil && m.released.CompareAndSwap(false, true) {
 		if m.held != nil {
 			m.held.shrink(0)
 		}
 		for _, buf := range m.buffers {
 			c.buffers.put(buf)
 		}
-		*m = memory{}
+		m.held, m.buffers = nil, [2][]byte{}
 	}
 	r.Raw, r.Body = nil, nil
 }

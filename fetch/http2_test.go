@@ -259,6 +259,7 @@ func TestStreamsThatEndEarly(t *testing.T) {
 		"NO_ERROR": reset + "\x00\x00\x00\x00", "INTERNAL_ERROR": reset + "\x00\x00\x00\x02", "CANCEL": reset + "\x00\x00\x00\x08",
 		"ENHANCE_YOUR_CALM": reset + "\x00\x00\x00\x0b", "HTTP_1_1_REQUIRED": reset + "\x00\x00\x00\x0d",
 		"GOAWAY": goAway + "\x00\x00\x00\x00", "GOAWAY with INTERNAL_ERROR": goAway + "\x00\x00\x00\x02",
+		"GOAWAY that quotes net/http": "\x00\x00\x21" + goAway[3:] + "\x00\x00\x00\x02header list larger than x",
 	} {
 		l, err := tls.Listen("tcp", "127.0.0.1:0", config)
 		require.NoError(t, err)

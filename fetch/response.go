@@ -6,11 +6,15 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
-// memory is what Release takes back. Copies of a Response share it, and it is returned once.
+// memory is what Release takes back. Copies of a Response share it, and it is returned once, by
+// whoever sets released.
 type memory struct {
+	released atomic.Bool
+
 	held    *reservation
 	buffers [2][]byte // of Raw and Body; those may be cut by the caller
 }

@@ -45,7 +45,8 @@ type Options struct {
 }
 
 // A Cache stores a value of type V per host, for a limited time. Names are compared byte by byte,
-// so spell each host in one way. Its methods are safe for concurrent use.
+// so spell each host in one way. Its methods are safe for concurrent use. Use [New] or [Open]: a Cache
+// has no zero value.
 type Cache[V any] struct {
 	epoch  time.Time // expiry times count from here
 	seed   maphash.Seed
@@ -240,6 +241,23 @@ func (c *Cache[V]) set(host string, v V, ttl time.Duration, negative bool, by *f
 	s.put(key, newSlot(v, c.deadline(ttl), negative), c.now())
 }
 
+// Drop removes the entry of a host if stale reports that of its value. Unlike Set, it does not end a
+// call of a loader, so of many callers who drop the same value, one loads a new one and all get it.
+// stale must not use the Cache.
+func (c *Cache[V]) Drop(host string, stale func(V) bool) {
+	if len(host) > MaxHost {
+		return
+	}
+	var buf [MaxHost]byte
+	key := reversed(buf[:0], host)
+	s := c.shard(host)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, found := s.trie.Get(key); found && !e.negative() && stale(e.value) {
+		s.trie.Delete(key)
+	}
+}
+
 // restore adds an entry of another Cache. If there is one already, the one that expires later
 // stays. An expired entry is ignored. Times are rounded up to milliseconds. It is an error if the
 // host is longer than [MaxHost], or if the entry expires in more than a thousand years.
@@ -368,7 +386,7 @@ func (c *Cache[V]) Len() int { return c.Stats().Entries }
 type Stats struct {
 	Entries  int // including negative and expired ones
 	Bytes    int // held for entries, without what their values point to
-	InFlight int // loaders that are running
+	InFlight int // loaders that are running, including those whose callers have left
 
 	Hits    uint64 // lookups that found an entry, possibly a negative one
 	Misses  uint64 // lookups that did not
@@ -385,7 +403,7 @@ func (c *Cache[V]) Stats() (total Stats) {
 		_, reserved := s.trie.Memory()
 		total.Entries += s.trie.Len()
 		total.Bytes += reserved
-		total.InFlight += len(s.flights)
+		total.InFlight += s.counts.InFlight
 		total.Hits += s.counts.Hits
 		total.Misses += s.counts.Misses
 		total.Loads += s.counts.Loads

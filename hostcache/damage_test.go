@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/hostcache"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -184,6 +186,7 @@ func TestFramesCannotBeLostOrMoved(t *testing.T) {
 // TestForgedEntriesAreRefused has entries that Save does not write, with correct checksums.
 func TestForgedEntriesAreRefused(t *testing.T) {
 	many := string(binary.AppendUvarint(nil, math.MaxUint64))
+	far := string(binary.AppendUvarint(nil, 1<<50))
 	for _, tt := range []struct {
 		name, payload, reason string // "" if it is right
 	}{
@@ -195,7 +198,8 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 		{"a value beyond the end", "\x01a\x00\x02v", "something is missing"},
 		{"no value", "\x01a\x00", "something is missing"},
 		{"no time", "\x01a", "something is missing"},
-		{"a time beyond all", "\x01a" + many + "\x01v", "expires in the year"},
+		{"a time beyond all", "\x01a" + many + "\x01v", "a time: "},
+		{"a time far away", "\x01a" + far + "\x01v", "expires in the year"},
 		{"a length beyond all", "\x01a\x00" + many + "v", "bytes of a value"},
 		{"a number without end", "\x01a" + strings.Repeat("\xff", 20), "without an end"},
 		{"a host that is too long", "\xfe" + strings.Repeat("a", 254) + "\x00\x00", "host of 254 bytes"},
@@ -211,6 +215,26 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 		})
 	}
 	require.Contains(t, refused(t, hostcache.Forge("int32", nil)).Reason, "values of type int32, not string")
+
+	var never bytes.Buffer
+	w := durable.NewStreamWriter(&never, "SPNHOST3")
+	w.Words(1 << 63)
+	_, err := w.Close()
+	require.NoError(t, err)
+	require.Contains(t, refused(t, never.Bytes()).Reason, "it was saved at")
+}
+
+// TestForgedLengthsTakeNoMemory: a value of 32 MiB is permitted, but must be there.
+func TestForgedLengthsTakeNoMemory(t *testing.T) {
+	length := string(binary.AppendUvarint(nil, 32<<20))
+	for _, there := range []int{0, 1 << 10, 1 << 16} {
+		file := hostcache.Forge("string", []byte("\x01a\x00"+length+strings.Repeat("v", there)))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		refused(t, file)
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<18+6*len(file)))
+	}
 }
 
 // TestRestoringAllGivesTheSame restores the entries of All in any order, and repeatedly.

@@ -1,6 +1,7 @@
 package hostcache
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -37,8 +37,9 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 // is no such file. Entries that have expired, or do not fit into Options.MaxBytes, are left out.
 //
 // If the file is damaged, or has values of another type, the error is a [CorruptError]. The Cache
-// is usable even then: it has the entries before the damage, and Save replaces the file. With any
-// other error, such as [ErrVersion], the Cache is nil.
+// is usable even then: it has the entries before the damage, and Save replaces the file. If the type
+// cannot decode a value, only that entry is missing. With any other error, such as [ErrVersion], the
+// Cache is nil.
 //
 // The type V must have the methods AppendBinary or MarshalBinary, and UnmarshalBinary, or be a
 // string, or have a fixed size as in encoding/binary.
@@ -77,16 +78,43 @@ func Open[V any](file string, o Options) (*Cache[V], error) {
 // replaces the old one when it is complete and on disk, and keeps its mode. A symbolic link stays, and
 // several processes may save to one file. Entries that change during the call are saved in their old
 // or in their new state.
-func (c *Cache[V]) Save() (err error) {
+//
+// A value that cannot be encoded, or has more than 32 MiB, is left out. The other entries are saved, and
+// the error names the host.
+func (c *Cache[V]) Save() error {
 	if c.file == "" {
 		return errors.New("hostcache: save: the cache has no file: make it with Open, not with New")
 	}
 	c.saves.Lock()
 	defer c.saves.Unlock()
-	if err := durable.WriteFileIn(c.dir, c.file, c.write); err != nil {
+	var omitted omissions
+	err := durable.WriteFileIn(c.dir, c.file, func(to io.Writer) error { return c.write(to, &omitted) })
+	if err == nil {
+		err = omitted.err()
+	}
+	if err != nil {
 		return fmt.Errorf("hostcache: save: %w", err)
 	}
 	return nil
+}
+
+// Omissions are the entries that were not saved.
+type omissions struct {
+	first error
+	count int
+}
+
+func (o *omissions) add(host string, err error) {
+	if o.count++; o.count == 1 {
+		o.first = fmt.Errorf("value of %s: %w", host, err)
+	}
+}
+
+func (o *omissions) err() error {
+	if o.count > 1 {
+		return fmt.Errorf("all but %d entries: %w", o.count, o.first)
+	}
+	return o.first
 }
 
 // The format is described in FORMAT.md. These constants are on disk: do not change them, but add a
@@ -98,36 +126,39 @@ const (
 	// These bound the memory that reading takes.
 	maxValue  = 32 << 20
 	maxLayout = 1 << 10
+
+	// lastTime is beyond the time of all entries, in milliseconds. Sums of such times do not overflow.
+	lastTime = 1 << 50
 )
 
 // write writes the file.
-func (c *Cache[V]) write(to io.Writer) error {
+func (c *Cache[V]) write(to io.Writer, omitted *omissions) error {
 	w := durable.NewStreamWriter(to, fileMagic)
 	w.Words(uint64(time.Now().UnixMilli()))
 	w.Uvarint(uint64(len(c.codec.layout)))
 	w.Buf = append(w.Buf, c.codec.layout...)
 	var value []byte
-	var err error
 	for host, e := range c.under("") {
-		value = value[:0]
 		if !e.negative {
-			if value, err = c.codec.append(value, e.value); err != nil {
-				return fmt.Errorf("value of %s: %w", host, err)
+			var err error
+			if value, err = c.codec.append(value[:0], e.value); err == nil && len(value) > maxValue {
+				err = fmt.Errorf("%d bytes are too many", len(value))
 			}
-		}
-		if len(value) > maxValue {
-			return fmt.Errorf("value of %s: %d bytes are too many", host, len(value))
+			if err != nil {
+				omitted.add(host, err)
+				continue
+			}
 		}
 		w.Buf = append(append(w.Buf, byte(len(host))), host...)
 		w.Uvarint(expiryOnDisk(e.expires, e.negative))
 		if !e.negative {
 			w.Uvarint(uint64(len(value)))
-			if _, err = w.Write(value); err != nil {
+			if _, err := w.Write(value); err != nil {
 				return err
 			}
 		}
 	}
-	_, err = w.Close()
+	_, err := w.Close()
 	return err
 }
 
@@ -146,17 +177,24 @@ func expiryOnDisk(t time.Time, negative bool) (n uint64) {
 // read reads the file.
 func (c *Cache[V]) read(from io.Reader) error {
 	r := durable.NewStreamReader(from, fileMagic, oldMagic)
-	saved := int64(r.Word())
+	saved := r.Word()
+	if saved > lastTime {
+		r.Fail("it was saved at %d", saved)
+	}
 	layout := make([]byte, r.Uvarint(maxLayout, "bytes of a type's name"))
 	r.Fill(layout)
 	if string(layout) != c.codec.layout {
 		r.Fail("it has values of type %s, not %s", layout, c.codec.layout)
 	}
 	// If the clock was ahead when the file was written, its times are shifted back.
-	ahead := max(saved-time.Now().UnixMilli(), 0)
+	ahead := max(int64(saved)-time.Now().UnixMilli(), 0)
 	var space []byte
+	var undecoded error // of the first value
 	for r.More() {
-		space = c.readEntry(r, ahead, space)
+		var err error
+		if space, err = c.readEntry(r, ahead, space[:0]); undecoded == nil {
+			undecoded = err
+		}
 	}
 	if err := r.End(); err != nil {
 		return err
@@ -166,34 +204,38 @@ func (c *Cache[V]) read(from io.Reader) error {
 	} else if err != io.EOF {
 		return err
 	}
-	return r.Err
+	return cmp.Or(r.Err, undecoded)
 }
 
-// readEntry reads and restores an entry. It returns the space for the next value.
-func (c *Cache[V]) readEntry(r *durable.StreamReader, ahead int64, space []byte) []byte {
+// readEntry reads and restores an entry. The value's bytes are appended to space, which is returned for
+// the next one. The error is that of a value which its type cannot decode: it has a length, so the
+// entries after it can be read.
+func (c *Cache[V]) readEntry(r *durable.StreamReader, ahead int64, space []byte) ([]byte, error) {
+	begin := r.Offset()
 	var buf [math.MaxUint8]byte
 	name := buf[:r.Byte()]
 	r.Fill(name)
 	host := string(name)
-	expiry := r.Uvarint(math.MaxUint64, "a time")
+	expiry := r.Uvarint(lastTime<<1|1, "a time")
 	e := entry[V]{negative: expiry&1 != 0}
 	if expiry > 1 {
 		e.expires = time.UnixMilli(int64(expiry>>1) - ahead)
 	}
+	var err error
 	if !e.negative {
-		length := int(r.Uvarint(maxValue, "bytes of a value"))
-		space = slices.Grow(space[:0], length)[:length]
-		r.Fill(space)
+		space = r.Append(space, int(r.Uvarint(maxValue, "bytes of a value")))
 		if r.Err == nil {
-			if err := c.codec.decode(space, &e.value); err != nil {
-				r.Fail("value of %s: %v", host, err)
-			}
+			err = c.codec.decode(space, &e.value)
 		}
 	}
-	if r.Err == nil {
+	switch {
+	case r.Err != nil:
+	case err != nil:
+		return space, durable.Corrupt(c.file, begin, fmt.Sprintf("value of %s: %v", host, err))
+	default:
 		if err := c.restore(host, e); err != nil {
 			r.Fail("%v", err)
 		}
 	}
-	return space
+	return space, nil
 }

@@ -202,16 +202,62 @@ func TestSaveKeepsPlaceAndMode(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// TestAValueThatCannotBeSavedIsLeftOut names it, and saves all others.
+func TestAValueThatCannotBeSavedIsLeftOut(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	c := open[stubborn](t, file)
+	for i := range 100 {
+		c.Set(fmt.Sprintf("%d.test", i), stubborn{}, time.Hour)
+	}
+	c.SetNegative("absent.test", time.Hour)
+	c.Set("bad.test", stubborn{fail: true}, time.Hour)
+	err := c.Save()
+	require.ErrorIs(t, err, errStubborn)
+	require.ErrorContains(t, err, "hostcache: save: value of bad.test: stubborn")
+	require.Equal(t, 101, open[stubborn](t, file).Len())
+	c.Set("large.test", stubborn{size: 33 << 20}, time.Hour)
+	require.ErrorContains(t, c.Save(), "all but 2 entries: value of ")
+	require.Equal(t, 101, open[stubborn](t, file).Len())
+	c.Delete("bad.test")
+	require.ErrorContains(t, c.Save(), "value of large.test: 34603008 bytes are too many")
+	c.Delete("large.test")
+	require.NoError(t, c.Save())
+}
+
+// TestAValueThatCannotBeDecodedIsLeftOut has a type that refuses some of the values it has written.
+func TestAValueThatCannotBeDecodedIsLeftOut(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	c := open[forgetful](t, file)
+	for i := range forgetful(100) {
+		c.Set(fmt.Sprintf("%d.test", i), i, time.Hour)
+	}
+	require.NoError(t, c.Save())
+	again, err := hostcache.Open[forgetful](file, hostcache.Options{})
+	var corrupt *hostcache.CorruptError
+	require.ErrorAs(t, err, &corrupt)
+	require.Equal(t, file, corrupt.File)
+	require.Contains(t, corrupt.Reason, "value of 13.test: an unlucky number")
+	require.Equal(t, 99, again.Len())
+}
+
+// A forgetful number is written, and one of them is not read again.
+type forgetful byte
+
+func (n forgetful) AppendBinary(b []byte) ([]byte, error) { return append(b, byte(n)), nil }
+
+func (n *forgetful) UnmarshalBinary(b []byte) error {
+	if *n = forgetful(b[0]); *n == 13 {
+		return errors.New("an unlucky number")
+	}
+	return nil
+}
+
 // TestAFailedSaveLeavesTheOldFile fails the write and the rename. Nothing else may be left.
 func TestAFailedSaveLeavesTheOldFile(t *testing.T) {
 	dir := t.TempDir()
 	c := open[stubborn](t, filepath.Join(dir, "hosts"))
 	c.Set("a.test", stubborn{}, time.Hour)
 	require.NoError(t, c.Save())
-	c.Set("b.test", stubborn{fail: true}, time.Hour)
-	require.ErrorContains(t, c.Save(), "value of b.test: stubborn")
-	c.Set("b.test", stubborn{size: 33 << 20}, time.Hour)
-	require.ErrorContains(t, c.Save(), "too many")
 	c.Set("b.test", stubborn{panics: true}, time.Hour)
 	require.PanicsWithValue(t, "stubborn", func() { _ = c.Save() })
 	require.Equal(t, 1, open[stubborn](t, filepath.Join(dir, "hosts")).Len())
@@ -269,6 +315,8 @@ func TestTypesWithLongNamesAreRefused(t *testing.T) {
 	require.Equal(t, 1, open[w[uint8]](t, name).Len())
 }
 
+var errStubborn = errors.New("stubborn")
+
 // A stubborn value cannot be saved, in one way or another.
 type stubborn struct {
 	size         int
@@ -280,7 +328,7 @@ func (s stubborn) AppendBinary(b []byte) ([]byte, error) {
 		panic("stubborn")
 	}
 	if s.fail {
-		return nil, errors.New("stubborn")
+		return nil, errStubborn
 	}
 	return append(b, make([]byte, s.size)...), nil
 }

@@ -73,6 +73,7 @@ func (c *Cache[V]) start(ctx context.Context, s *shard[V], host string, load Loa
 	f := &flight[V]{done: make(chan struct{}), cancel: cancel, err: errNoReturn}
 	s.flights[host] = f
 	s.counts.Loads++
+	s.counts.InFlight++
 	go func() {
 		defer cancel()
 		defer close(f.done)
@@ -90,10 +91,11 @@ func (c *Cache[V]) start(ctx context.Context, s *shard[V], host string, load Loa
 	return f
 }
 
-// end is called when a flight has its result.
+// end is called when a loader has returned.
 func (s *shard[V]) end(host string, f *flight[V]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.counts.InFlight--
 	if s.flights[host] == f {
 		delete(s.flights, host)
 	}

@@ -208,9 +208,58 @@ func TestAnAbandonedLoaderHoldsNobodyUp(t *testing.T) {
 		v, err := c.Load(t.Context(), "a.test", returns("of the second one", time.Hour, nil))
 		require.NoError(t, err)
 		require.Equal(t, "of the second one", v)
+		require.Equal(t, 1, c.Stats().InFlight, "the abandoned one runs")
 		time.Sleep(time.Minute)
+		require.Zero(t, c.Stats().InFlight)
 		v, _ = c.Get("a.test")
 		require.Equal(t, "of the second one", v)
+	})
+}
+
+// TestLoadersInFlightAreCounted until they return, whatever happens to their host meanwhile.
+func TestLoadersInFlightAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := hostcache.New[string](hostcache.Options{})
+		for range 3 {
+			go func() { _, _ = c.Load(t.Context(), "a.test", slow[string](time.Second)) }()
+			synctest.Wait()
+			c.Set("a.test", "", 0)
+		}
+		require.Equal(t, 3, c.Stats().InFlight)
+		time.Sleep(2 * time.Second)
+		require.Zero(t, c.Stats().InFlight)
+	})
+}
+
+// TestDropEndsNoFlight: whoever finds that a value is stale may have been overtaken by one who loads it.
+func TestDropEndsNoFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := hostcache.New[string](hostcache.Options{})
+		isOld := func(v string) bool { return v == "old" }
+		c.Set("a.test", "old", time.Hour)
+		c.Set("b.test", "new", time.Hour)
+		c.SetNegative("c.test", time.Hour)
+		var calls, right atomic.Int32
+		load := func(context.Context, string) (string, time.Duration, error) {
+			calls.Add(1)
+			time.Sleep(time.Second)
+			return "new", time.Hour, nil
+		}
+		for range 10 {
+			for _, host := range []string{"a.test", "b.test", "c.test", strings.Repeat("d", 300)} {
+				c.Drop(host, isOld)
+			}
+			go func() {
+				if v, err := c.Load(t.Context(), "a.test", load); v == "new" && err == nil {
+					right.Add(1)
+				}
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Second)
+		require.EqualValues(t, 1, calls.Load())
+		require.EqualValues(t, 10, right.Load())
+		require.Equal(t, 3, c.Len())
 	})
 }
 

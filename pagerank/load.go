@@ -83,6 +83,23 @@ func (d *decoder) count(limit int) uint64 {
 	return n
 }
 
+// Bounds of the numbers in a file. They are far beyond those of any crawl, and keep all sums finite.
+const (
+	mostScore  = 1e60
+	mostCash   = 1 << 33 // a seed's for each id
+	mostCredit = 1 << 60
+)
+
+// score reads a score, or a sum of some.
+func (d *decoder) score() float64 {
+	v := d.Float()
+	if math.Abs(v) > mostScore {
+		d.Fail("a score of %v", v)
+		return 0
+	}
+	return v
+}
+
 func (d *decoder) end() error {
 	if err := d.End(); err != nil {
 		return fmt.Errorf("pagerank: read: %w", err)
@@ -97,8 +114,8 @@ func (f *Frontier) readHead(d *decoder) (n uint64) {
 	if damping := d.Float(); damping != f.opts.Damping && d.Err == nil {
 		d.Err = fmt.Errorf("%w: damping %v, now %v", ErrOptions, damping, f.opts.Damping)
 	}
-	f.sums.put = d.Float()
-	zigzag := d.Uvarint(math.MaxUint64, "credit")
+	f.sums.put = d.score()
+	zigzag := d.Uvarint(2*mostCredit, "credit")
 	f.sums.credit = int64(zigzag>>1) ^ -int64(zigzag&1)
 	f.sums.updates = d.Uvarint(math.MaxInt64, "updates")
 	return d.count(f.opts.Limit)
@@ -118,7 +135,7 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 		d.Fail("node %d has state %#x", id, state)
 		return
 	}
-	n.score = d.Float()
+	n.score = d.score()
 	if isNew {
 		n.next = always
 	} else if state&queued != 0 {
@@ -133,14 +150,14 @@ func (f *Frontier) readNode(d *decoder, id uint32, all uint64) {
 	n.state = state
 	if f.blends() {
 		cash := d.Float32()
-		if cash < 0 {
+		if cash < 0 || cash > mostCash {
 			d.Fail("node %d has cash %v", id, cash)
 			return
 		}
 		f.hosts.cash[id] = cash
 	}
 	if f.keeps() && state&linked != 0 {
-		f.passed[id] = d.Float()
+		f.passed[id] = d.score()
 	}
 	if state&kept != 0 {
 		f.readLinks(d, id, all)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -295,4 +296,27 @@ func TestANumberWithoutAnEndIsRefused(t *testing.T) {
 	long := append(bytes.Repeat([]byte{0x80}, 10), body[credit])
 	_, err := Read(bytes.NewReader(forged(magic, slices.Concat(body[:credit], long, body[credit+1:]))), Options{})
 	require.ErrorIs(t, err, ErrCorrupt)
+}
+
+// TestForgedNumbersAreRefused has numbers whose sums would be infinite, or overflow.
+func TestForgedNumbersAreRefused(t *testing.T) {
+	opts := Options{Host: tenPerHost}
+	for name, forge := range map[string]func(f *Frontier){
+		"a score":          func(f *Frontier) { f.nodes[0].score = math.MaxFloat64 },
+		"a negative score": func(f *Frontier) { f.nodes[1].score = -1e300 },
+		"what was passed":  func(f *Frontier) { f.passed[0] = -math.MaxFloat64 },
+		"what was put in":  func(f *Frontier) { f.sums.put = math.MaxFloat64 },
+		"cash":             func(f *Frontier) { f.hosts.cash[1] = math.MaxFloat32 },
+		"credit":           func(f *Frontier) { f.sums.credit = math.MaxInt64 },
+		"debt":             func(f *Frontier) { f.sums.credit = math.MinInt64 },
+	} {
+		f := New(opts)
+		f.Discover(2)
+		f.Fetched(0, []uint32{1, 12})
+		_, err := Read(bytes.NewReader(saved(t, f)), opts)
+		require.NoError(t, err)
+		forge(f)
+		_, err = Read(bytes.NewReader(saved(t, f)), opts)
+		require.ErrorIs(t, err, ErrCorrupt, name)
+	}
 }

@@ -85,6 +85,8 @@ func (h History) fault() string {
 		return "visits without outcomes"
 	case h.changes > 0 && h.shortest == 0:
 		return "changes without an interval"
+	case max(h.shortest, h.plan.from) > longestShort:
+		return "an interval beyond all times"
 	// Each interval takes a second at least, and halving leaves it so.
 	case h.total < uint32(h.visits):
 		return "more visits than seconds"
@@ -200,21 +202,24 @@ func (p *Pulse) UnmarshalText(b []byte) error { return unmarshalText(p, b, pulse
 
 // fault names the first violated invariant of Observe, or returns "".
 func (p Pulse) fault() string {
-	if p.newest == 0 {
-		if p != (Pulse{}) {
-			return "something seen without visits"
-		}
+	if p == (Pulse{}) {
 		return ""
 	}
-	if p.pace.unpack() < leastPace/2 {
-		return "a host that stands still"
+	if p.newest == 0 {
+		return "something seen without visits"
+	}
+	if int(p.newest) > spanOf(math.MaxUint32) {
+		return "a visit after 2106"
+	}
+	if p.pace.unpack() < leastPace/2 || p.pace > longestShort {
+		return "a pace out of bounds"
 	}
 	if !(math.Abs(float64(p.lead)) <= leadMost) {
 		return "a lead out of bounds"
 	}
 	for _, s := range p.activity {
-		if min(s.changes.unpack(), s.visits.unpack()) < pulsePrior/2 {
-			return "a span without its prior"
+		if min(s.changes.unpack(), s.visits.unpack()) < pulsePrior/2 || max(s.changes, s.visits) > longestShort {
+			return "a span out of bounds"
 		}
 	}
 	return ""
@@ -238,10 +243,10 @@ func (k *Hints) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("revisit: %w: hints: %d bytes instead of %d", ErrCorrupt, len(b), hintsSize)
 	}
 	var read [4]float32
-	for i := range read {
+	for i, most := range [4]float32{hintsChanges, hintsChanges, hintsMost, hintsMost} {
 		bits := binary.LittleEndian.Uint32(b[4*i:])
 		read[i] = math.Float32frombits(bits)
-		if !(bits == 0 || read[i] > 0 && read[i] <= math.MaxFloat32) {
+		if !(bits == 0 || read[i] > 0 && read[i] <= most) {
 			return fmt.Errorf("revisit: %w: hints: a count of %v", ErrCorrupt, read[i])
 		}
 	}
@@ -254,30 +259,6 @@ func (k Hints) MarshalText() ([]byte, error) { return marshalText(k) }
 
 // UnmarshalText sets k to what MarshalText wrote, with the errors of UnmarshalBinary.
 func (k *Hints) UnmarshalText(b []byte) error { return unmarshalText(k, b, hintsSize) }
-
-// demandSize is the length of an encoded Demand.
-const demandSize = 8
-
-// AppendBinary appends the 8 bytes of d to b. The error is always nil.
-func (d Demand) AppendBinary(b []byte) ([]byte, error) {
-	return binary.LittleEndian.AppendUint64(b, d.visits), nil
-}
-
-// UnmarshalBinary sets d to what AppendBinary wrote. If b is not the encoding of a Demand, the error
-// wraps [ErrCorrupt] and d is unchanged.
-func (d *Demand) UnmarshalBinary(b []byte) error {
-	if len(b) != demandSize {
-		return fmt.Errorf("revisit: %w: demand: %d bytes instead of %d", ErrCorrupt, len(b), demandSize)
-	}
-	d.visits = binary.LittleEndian.Uint64(b)
-	return nil
-}
-
-// MarshalText returns d in base64, or nothing if it is the zero Demand. The error is always nil.
-func (d Demand) MarshalText() ([]byte, error) { return marshalText(d) }
-
-// UnmarshalText sets d to what MarshalText wrote, with the errors of UnmarshalBinary.
-func (d *Demand) UnmarshalText(b []byte) error { return unmarshalText(d, b, demandSize) }
 
 // marshalText returns v in base64, or nothing if it is zero.
 func marshalText[T interface {

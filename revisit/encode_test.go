@@ -16,7 +16,6 @@ func TestJSONKeepsEverything(t *testing.T) {
 		Prior  Prior
 		Pulse  Pulse
 		Hints  Hints
-		Demand Demand
 		Policy Bayes
 		MLE    MLE
 	}
@@ -24,17 +23,15 @@ func TestJSONKeepsEverything(t *testing.T) {
 	hints := Hints{}
 	hints.Observe(h, Visit{At: h.Last().Add(dayLong), Changed: true}, 1)
 	pulse := pulseOf([]byte{24, 0, 24, 1, 24, 2, 24, 5})
-	var demand Demand
-	demand.Add(time.Hour)
 	prior := Fit([]History{h}, Prior{})
-	for _, want := range []record{{}, {h, prior, pulse, hints, demand, Feed(), MLE{Rep: Shortest}}} {
+	for _, want := range []record{{}, {h, prior, pulse, hints, Feed(), MLE{Rep: Shortest}}} {
 		text, err := json.Marshal(want)
 		require.NoError(t, err)
 		var got record
 		require.NoError(t, json.Unmarshal(text, &got), "%s", text)
 		require.Equal(t, want, got)
 	}
-	for _, v := range []any{new(History), new(Prior), new(Pulse), new(Hints), new(Demand)} {
+	for _, v := range []any{new(History), new(Prior), new(Pulse), new(Hints)} {
 		text, err := json.Marshal(v)
 		require.NoError(t, err)
 		require.Equal(t, `""`, string(text), "%T", v)

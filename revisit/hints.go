@@ -18,6 +18,11 @@ const (
 	hintsWrong  = 1.0 / 30 // a day
 	hintsCount  = 1        // weight of the prior, in changes
 	hintsFade   = 1000     // number of changes beyond which old ones fade
+
+	// Bounds that keep the estimates finite: of hints at one visit, of changes, and of the other counts.
+	hintsVisit   = 1000
+	hintsChanges = 1 << 17
+	hintsMost    = 1 << 40
 )
 
 // Observe adds a visit to the page with the history h. Call it before adding the visit to h itself.
@@ -30,8 +35,8 @@ func (k *Hints) Observe(h History, v Visit, n int) {
 	if !ok {
 		return
 	}
-	seconds, hints := float64(gap), float64(max(n, 0))
-	k.days += float32(seconds / day)
+	seconds, hints := float64(gap), float64(min(max(n, 0), hintsVisit))
+	k.days = min(k.days+float32(seconds/day), hintsMost)
 	right := 0.0
 	if v.Changed {
 		announced, silent := k.expect(&h, seconds, hints)
@@ -39,7 +44,7 @@ func (k *Hints) Observe(h History, v Visit, n int) {
 		k.announced += float32(announced)
 		k.silent += float32(silent)
 	}
-	k.wrong += float32(hints - right)
+	k.wrong = min(k.wrong+float32(hints-right), hintsMost)
 	if k.announced+k.silent > hintsFade {
 		*k = Hints{k.announced / 2, k.silent / 2, k.wrong / 2, k.days / 2}
 	}
@@ -71,7 +76,7 @@ func (h *History) usualRate() float64 {
 
 // estimate returns the share of changes that are announced, and the wrong hints per second.
 func (k *Hints) estimate() (recall, wrong float64) {
-	changes := float64(k.announced+k.silent) + hintsCount
+	changes := float64(k.announced) + float64(k.silent) + hintsCount
 	recall = (float64(k.announced) + hintsRecall*hintsCount) / changes
 	wrong = (float64(k.wrong) + hintsWrong) / (float64(k.days) + 1)
 	return recall, wrong / day
@@ -101,10 +106,10 @@ func (k *Hints) hear(weights *[cells]float64, prior *Prior, seconds float64, hin
 		bits[i] = announced*seconds*math.Log2E - float64(hints)*math.Log2(1+announced/wrong)
 		best = min(best, bits[i])
 	}
-	woke := wake * seconds / (1 + wake*seconds)
+	woke, usual := wake*seconds/(1+wake*seconds), prior.scaled()
 	sum := 0.0
 	for i := range weights {
-		weights[i] = (weights[i] + woke*float64(prior.weight[i])) * math.Exp2(best-bits[i])
+		weights[i] = (weights[i] + woke*float64(usual.weight[i])) * math.Exp2(best-bits[i])
 		sum += weights[i]
 	}
 	for i := range weights {

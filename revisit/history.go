@@ -206,6 +206,9 @@ type short uint16
 
 const mantissaBits = 11
 
+// longestShort is the highest that shorten returns.
+var longestShort = shorten(math.MaxUint32)
+
 // shorten rounds s to the nearest short.
 func shorten(s uint32) short {
 	const implicit = 1 << mantissaBits

@@ -15,18 +15,6 @@ const (
 	Mean                           // the mean interval
 )
 
-// String returns the paper's name: "mix", "min" or "avg".
-func (r Representative) String() string {
-	switch r {
-	case Shortest:
-		return "min"
-	case Mean:
-		return "avg"
-	default:
-		return "mix"
-	}
-}
-
 // MLE waits for a share of the page's mean interval between changes, estimated by maximum
 // likelihood: equations 4 and 5 of Tamura and Kitsuregawa, "Evaluation of Scheduling Methods of an
 // Incremental Crawler for Large Scale Web Archives" (2008). If T is the time since the first visit,

@@ -80,7 +80,7 @@ func (p *Prior) explain(h *History, sum *[cells]float64) {
 	}
 }
 
-// scaled returns p with weights that add up to 1, as Fit needs them to mix priors.
+// scaled returns p with weights that add up to 1, for mixing it with other distributions.
 func (p *Prior) scaled() (q Prior) {
 	sum := float32(0)
 	for _, w := range p.weight {

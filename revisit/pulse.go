@@ -99,14 +99,15 @@ func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 	return p.Elapsed(h.Last(), v.At)
 }
 
-// Elapsed returns the time on the clock of the host between two times. Earlier than the last 28
-// days, and for a host without a rhythm, it is real time.
+// Elapsed returns the time on the clock of the host between two times, with a rhythm at most a century.
+// Earlier than the last 28 days, and for a host without a rhythm, it is real time.
 func (p *Pulse) Elapsed(since, now time.Time) time.Duration {
 	if p.lead <= leadOn {
 		return max(0, now.Sub(since))
 	}
 	from, to := unixSeconds(since), unixSeconds(now)
-	return time.Duration(p.elapsed(from, max(from, to)) * float64(time.Second))
+	// A single busy span may count as millions of years.
+	return time.Duration(min(p.elapsed(from, max(from, to)), century.Seconds()) * float64(time.Second))
 }
 
 // before reports whether a time is before the spans.

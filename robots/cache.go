@@ -119,14 +119,18 @@ func (c *Cache) Lookup(url string, now time.Time) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	answer, _, err := c.lookup(origin, now)
+	answer, _, err := c.lookup(origin, now, true)
 	return answer, err
 }
 
-// lookup also returns the request that is in flight, whoever has it. It takes c.mu itself.
-func (c *Cache) lookup(origin string, now time.Time) (Answer, Request, error) {
+// lookup also returns the request that is in flight, whoever has it. If the caller has no room for what
+// waits, the answer is what is known, or ErrFull. It takes c.mu itself.
+func (c *Cache) lookup(origin string, now time.Time, room bool) (Answer, Request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if h := c.hosts[origin]; !room && (h == nil || !h.fresh(now, &c.options)) {
+		return Answer{}, Request{}, ErrFull
+	}
 	answer, h := c.ask(origin, now)
 	if answer.Request == nil {
 		return answer, h.flight, nil
@@ -175,7 +179,7 @@ func (c *Cache) use(h *host) Answer {
 		c.failing.MoveToFront(h.place)
 	}
 	file := h.current()
-	if h.rulesOf != file {
+	if h.rulesOf != file { // compiled before, without the lock
 		h.rules, h.rulesOf = file.Rules(c.options.Agent), file
 	}
 	c.weigh(h) // compiled rules take memory, also those that the caller has asked for
@@ -325,14 +329,18 @@ func (c *Cache) unlist(h *host) {
 	}
 }
 
-// park marks a host without a request in flight as most recently used.
+// park marks a host without a request in flight as most recently used. One of which nothing is known,
+// since its request was abandoned, is the first that has to go.
 func (c *Cache) park(h *host) {
 	c.unlist(h)
-	in := &c.idle
-	if h.Failures > 0 && h.file == nil {
-		in = &c.failing
+	switch {
+	case !h.known():
+		h.place = c.idle.PushBack(h)
+	case h.Failures > 0 && h.file == nil:
+		h.place = c.failing.PushFront(h)
+	default:
+		h.place = c.idle.PushFront(h)
 	}
-	h.place = in.PushFront(h)
 }
 
 // land ends a flight and wakes every Load that is waiting for it.
@@ -352,8 +360,8 @@ func (h *host) wake(err error) {
 	}
 }
 
-// evict drops the least recently used hosts in idle, but not the one to keep, until the cache is
-// within its bound. Of failing ones it drops only the copy, since they may have asked for a pause: the
+// evict drops the least recently used hosts in idle, but not the one to keep if anything is known of
+// it, until the cache is within its bound. Of failing ones it drops only the copy, since they may have asked for a pause: the
 // long files of others must not make it forget that. But they keep at most half of the cache, or
 // somebody who invents names would leave no room for files.
 func (c *Cache) evict(keep *host) {
@@ -379,7 +387,7 @@ func (c *Cache) evict(keep *host) {
 // oldest returns the least recently used host but the one to keep.
 func oldest(l *list.List, keep *host) *host {
 	e := l.Back()
-	if e != nil && e.Value.(*host) == keep {
+	if e != nil && e.Value.(*host) == keep && keep.known() {
 		e = e.Prev()
 	}
 	if e == nil {

@@ -89,12 +89,19 @@ func redirectTarget(req Request, resp Response) (target string, ok bool) {
 		return "", false
 	}
 	to, err := base.Parse(location)
-	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+	if err != nil {
 		return "", false
 	}
 	to.User, to.Fragment, to.RawFragment = nil, "", "" // which a client does not send, or should not
 	target = asciiOnly(to.String())
-	return target, len(target) <= maxTarget
+	return target, isTarget(target)
+}
+
+// isTarget reports whether a redirect to a URL is followed.
+func isTarget(target string) bool {
+	to, err := url.Parse(target)
+	return err == nil && to.Host != "" && (to.Scheme == "http" || to.Scheme == "https") &&
+		len(target) <= maxTarget && asciiOnly(target) == target
 }
 
 // asciiOnly escapes the non-ASCII bytes that url.URL leaves in a query.
@@ -183,13 +190,16 @@ func (s *state) fail(resp Response, now time.Time, o *Options) {
 		s.FailedSince = now
 	}
 	s.Status, s.Reason = resp.Status, resp.reason()
-	s.Failures++
+	s.Failures = min(s.Failures+1, maxFailures)
 	wait := max(0, min(o.Retry, o.MaxRetry))
 	for i := 1; i < min(s.Failures, 64); i++ {
 		wait += min(wait, o.MaxRetry-wait) // doubles, but cannot overflow
 	}
 	s.Expires = now.Add(max(wait, min(httpfield.RetryAfter(resp.Header, now), longestWait)))
 }
+
+// maxFailures is where the count of failures ends. By then they are a thousand years old.
+const maxFailures = 10_000_000
 
 // maxReason bounds the length of Entry.Reason in bytes. An error may quote a URL or more.
 const maxReason = 512
@@ -217,12 +227,16 @@ func (s *state) current() *robotstxt.File {
 	return s.file
 }
 
-// fresh reports whether the state may be used without another request. An expiry further in the
+// fresh reports whether the state may be used without another request. An expiry much further in the
 // future than any response can set comes from a clock that was wrong.
 func (s *state) fresh(now time.Time, o *Options) bool {
 	left := s.Expires.Sub(now)
-	return left > 0 && left <= max(o.MaxTTL, o.MaxRetry, longestWait)
+	return left > 0 && left-skew <= max(o.MaxTTL, o.MaxRetry, longestWait)
 }
+
+// skew is how much earlier a caller's now may be than that of a response which came while it waited
+// for the lock, or which another machine saved.
+const skew = time.Hour
 
 // ttl returns how long a response is valid: as long as it says, within the bounds of the options,
 // or MaxTTL if it says nothing.

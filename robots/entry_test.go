@@ -394,6 +394,37 @@ func TestTimesThatNoResponseSets(t *testing.T) {
 	ask(t, c, page, noon)
 }
 
+// TestANowBeforeTheAnswer: who has read the clock before the response came, and had to wait for it, asks
+// for nothing again.
+func TestANowBeforeTheAnswer(t *testing.T) {
+	for _, resp := range []Response{
+		whole(200, nil, noAs), {Status: 404}, {Status: 503}, {Status: 503, Header: fields("Retry-After", "86400")},
+	} {
+		for _, o := range []Options{{}, {MaxTTL: math.MaxInt64}, {MinTTL: time.Minute, MaxTTL: time.Minute}} {
+			c := NewCache(o)
+			got := tell(t, c, ask(t, c, page, noon), resp, noon)
+			for _, before := range []time.Duration{1, time.Second, time.Minute} {
+				answer, err := c.Lookup(page, noon.Add(-before))
+				require.NoError(t, err)
+				require.Nil(t, answer.Request, "%+v", resp)
+				require.Equal(t, got.rules, answer.Rules)
+			}
+		}
+	}
+}
+
+// TestFailuresDoNotOverflow: what is saved can be restored, however long the host was down.
+func TestFailuresDoNotOverflow(t *testing.T) {
+	c := NewCache(Options{})
+	down := Entry{URL: where, Failures: maxFailures, FailedSince: noon, Expires: noon, Status: 503, Reason: "status 503 Service Unavailable"}
+	require.NoError(t, c.Restore(down))
+	tell(t, c, ask(t, c, page, noon), Response{Status: 503}, noon)
+	down.Expires = noon.Add(time.Hour)
+	entry, _ := c.Entry(page)
+	require.Equal(t, down, entry)
+	requireSaved(t, c)
+}
+
 func TestRedirectsAreKeptAsASCII(t *testing.T) {
 	c := NewCache(Options{})
 	answer, err := c.Store(ask(t, c, page, noon), whole(301, fields("Location", "/\u00e9?\u00e9 \xff"), ""), noon)

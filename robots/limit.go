@@ -33,18 +33,24 @@ func limit(ctx context.Context, most time.Duration) (c *limited, stop func()) {
 		c.end(err) // at once
 	}
 	unbind := context.AfterFunc(ctx, func() { c.end(ctx.Err()) })
-	stop = func() {
-		unbind()
-		c.end(context.Canceled)
-	}
+	var timer *time.Timer // which keeps the context in memory until it fires or is stopped
 	if most > 0 {
-		timer := time.AfterFunc(most, func() { c.end(context.DeadlineExceeded) })
+		timer = time.AfterFunc(most, func() { c.end(context.DeadlineExceeded) })
 		c.pause = func() func() {
 			timer.Stop()
-			return func() { timer.Reset(most) }
+			return func() {
+				if timer.Reset(most); c.Err() != nil {
+					timer.Stop()
+				}
+			}
 		}
 	}
-	return c, stop
+	return c, func() {
+		unbind()
+		if c.end(context.Canceled); timer != nil {
+			timer.Stop()
+		}
+	}
 }
 
 // Done implements context.Context.

@@ -34,14 +34,15 @@ func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
 // An unreachable host is not an error: its rules forbid everything, or are those of the last copy.
 // The error is ctx's, [robotstxt.ErrLocate], or the client's if the fault is local: no request was
 // sent, or the network, resolver or proxy of this machine failed, which says nothing about the
-// host. Rules returned with an error forbid everything.
+// host. After a redirect, only lack of resources and the failure of a proxy are: where a host sends
+// its visitors is its own doing. Rules returned with an error forbid everything.
 func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 	origin, err := rep.Origin(url)
 	if err != nil {
 		return robotstxt.Rules{}, err
 	}
 	for {
-		answer, flight, landed := c.join(origin, time.Now())
+		answer, flight, landed := c.join(origin)
 		switch {
 		case answer.Known:
 			return answer.Rules, nil
@@ -60,10 +61,10 @@ func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 
 // join is Lookup for callers that wait. Such a caller has at most one flight and never loses it, so
 // ErrFull does not apply. It also returns the landing to wait for.
-func (c *Cache) join(origin string, now time.Time) (Answer, *host, *landing) {
+func (c *Cache) join(origin string) (Answer, *host, *landing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	answer, h := c.ask(origin, now)
+	answer, h := c.ask(origin, time.Now())
 	if h.landed == nil && answer == (Answer{}) {
 		h.landed = &landing{done: make(chan struct{})}
 	}
@@ -147,21 +148,8 @@ const hangTime = 5 * time.Second
 func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 	inner, stop := limit(ctx, c.options.Client.Timeout)
 	defer stop()
-	var tried atomic.Bool               // set once a layer below has tried to reach the host
-	var since atomic.Pointer[time.Time] // when it last did
-	begin := func() {
-		now := time.Now()
-		since.Store(&now)
-	}
-	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
-		GetConn:      func(string) { tried.Store(true) },
-		ConnectStart: func(string, string) { begin() },
-		GotConn:      func(httptrace.GotConnInfo) { tried.Store(false) },
-		WroteHeaders: func() {
-			begin()
-			tried.Store(true)
-		},
-	}), http.MethodGet, req.URL, nil)
+	var a attempt
+	r, err := http.NewRequestWithContext(a.trace(inner), http.MethodGet, req.URL, nil)
 	if err != nil {
 		return &Response{Reason: err.Error()}, nil // a redirect to what is not a URL
 	}
@@ -169,9 +157,7 @@ func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 	setField(r.Header, "If-None-Match", req.ETag)
 	setField(r.Header, "If-Modified-Since", req.LastModified)
 	resp, err := c.transport.RoundTrip(r)
-	if err != nil && (isLocal(err) || !tried.Load() && !neterr.Network(err)) {
-		return nil, &loadError{req.URL, cause.Of(ctx), err}
-	}
+	late := inner.Err() != nil && cause.Of(ctx) == nil && a.reaches() // in whatever words err says so
 	most := bodyTime
 	if err == nil && resp != nil && !found(resp.StatusCode) {
 		most = drainTime
@@ -179,14 +165,77 @@ func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 	slow := time.AfterFunc(most, stop)
 	defer slow.Stop()
 	response, ended := ReadResponse(resp, err), cause.Of(ctx)
-	if ended == nil {
-		return &response, nil
-	}
-	began := since.Load()
-	if ctx.Err() == context.DeadlineExceeded && tried.Load() && began != nil && time.Since(*began) >= hangTime {
+	switch {
+	case ended != nil && ctx.Err() == context.DeadlineExceeded && a.silent() >= hangTime:
 		return &Response{Reason: "no answer before the deadline"}, ended
+	case err != nil && !late && a.isLocal(err, req.Hop):
+		return nil, &loadError{req.URL, ended, err}
+	case ended != nil:
+		return nil, ended
 	}
-	return nil, ended
+	return &response, nil
+}
+
+// An attempt is what httptrace tells of a request.
+type attempt struct {
+	tried atomic.Bool               // a layer below tries to reach the host now
+	since atomic.Pointer[time.Time] // when it began to; nil before
+}
+
+// trace returns the context of the request. A host with many addresses that do not answer is silent
+// since the first of them was tried.
+func (a *attempt) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) {
+			a.since.Store(nil)
+			a.tried.Store(true)
+		},
+		ConnectStart: func(string, string) {
+			now := time.Now()
+			a.since.CompareAndSwap(nil, &now)
+		},
+		GotConn: func(httptrace.GotConnInfo) { a.tried.Store(false) },
+		WroteHeaders: func() {
+			now := time.Now()
+			a.since.Store(&now)
+			a.tried.Store(true)
+		},
+	})
+}
+
+// reaches reports whether the host is what the request waits for: its name has been looked up.
+func (a *attempt) reaches() bool { return a.tried.Load() && a.since.Load() != nil }
+
+// silent returns for how long the host has not answered.
+func (a *attempt) silent() time.Duration {
+	if since := a.since.Load(); since != nil && a.tried.Load() {
+		return time.Since(*since)
+	}
+	return 0
+}
+
+// isLocal reports whether an error is no failure of the host: this machine, its resolver or its proxy
+// has failed, or nothing was sent. If such a failure were blamed on the host, every host requested at
+// that time would become off limits.
+//
+// After a redirect it is the host's: where it leads, such as to an address that a layer below refuses
+// or to a name that cannot be looked up, is the doing of the host, which would otherwise be asked
+// again for each page. Only what would befall any request stays ours.
+func (a *attempt) isLocal(err error, hop int) bool {
+	local := neterr.Local(err)
+	if hop > 0 {
+		var op *net.OpError
+		return neterr.Exhausted(err) || errors.As(err, &op) && op.Op == "proxyconnect" ||
+			local && errors.Is(err, context.DeadlineExceeded) // that of ctx, which a layer below finds too early
+	}
+	var dns *net.DNSError
+	switch {
+	case local: // first, since the name that is not found may be the proxy's
+		return true
+	case errors.As(err, &dns):
+		return !dns.IsNotFound
+	}
+	return !a.tried.Load() && !neterr.Network(err)
 }
 
 // loadError is a local failure. An http.Client asks the error itself whether it is a timeout, not
@@ -224,14 +273,4 @@ func setField(h http.Header, name, value string) {
 	if value != "" {
 		h.Set(name, value)
 	}
-}
-
-// isLocal reports whether an error is a failure of this machine, its resolver or its proxy. If such
-// a failure were blamed on the host, every host requested at that time would become off limits.
-func isLocal(err error) bool {
-	if neterr.Local(err) { // first, since the name that is not found may be the proxy's
-		return true
-	}
-	var dns *net.DNSError
-	return errors.As(err, &dns) && !dns.IsNotFound
 }

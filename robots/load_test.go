@@ -9,16 +9,19 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
@@ -246,6 +249,64 @@ func TestOurOwnFailuresAreNotTheHosts(t *testing.T) {
 	}
 }
 
+// A refusal is the error of a layer that sends nothing, such as a guard.
+type refusal struct{ error }
+
+func (refusal) Local() bool     { return true }
+func (r refusal) Unwrap() error { return r.error }
+
+// TestWhereARedirectLeadsIsTheHostsDoing: the host is not asked again for each page because nobody can
+// follow its redirect. What would befall any request is still ours.
+func TestWhereARedirectLeadsIsTheHostsDoing(t *testing.T) {
+	w := newWeb(0)
+	load := func(failure error) (asked int, err error) {
+		c := w.cache(Options{})
+		w.answers[where] = func(*http.Request) (*http.Response, error) { return nil, failure }
+		w.log = nil
+		for range 10 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			_, err = c.Allowed(ctx, "http://r.test/a")
+			cancel()
+		}
+		entry, known := c.Entry("http://r.test/a")
+		require.Equal(t, err == nil, known)
+		require.Equal(t, err == nil, entry.Failures == 1)
+		return len(w.log) / 2, err
+	}
+	for _, theirs := range []error{
+		refusal{errors.New("10.0.0.1 is refused")},
+		errors.New("the transport knows no such port"),
+		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
+		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "i/o timeout", IsTimeout: true}},
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)},
+		&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
+	} {
+		asked, err := load(theirs)
+		require.NoError(t, err)
+		require.Equal(t, 1, asked, theirs)
+	}
+	for _, ours := range []error{
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)},
+		&net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED},
+		refusal{context.DeadlineExceeded}, // the deadline of the caller is too early for a layer below
+	} {
+		asked, err := load(ours)
+		require.ErrorIs(t, err, ours)
+		require.Equal(t, 10, asked)
+	}
+	w.answers[where] = func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, refusal{r.Context().Err()}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	c := w.cache(Options{})
+	_, err := c.Allowed(ctx, "http://r.test/a")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, known := c.Entry("http://r.test/a")
+	require.False(t, known)
+}
+
 // TestAConnectionIsNotYetARequest: a lower layer may wait on a connection before it sends anything.
 func TestAConnectionIsNotYetARequest(t *testing.T) {
 	for _, wrote := range []bool{false, true} {
@@ -311,6 +372,12 @@ func TestAHostThatHangs(t *testing.T) {
 		w := newWeb(0)
 		steps := map[string]func(*httptrace.ClientTrace){
 			"connects": func(trace *httptrace.ClientTrace) { trace.ConnectStart("tcp", "192.0.2.1:443") },
+			"connects to many addresses": func(trace *httptrace.ClientTrace) {
+				for range 10 {
+					trace.ConnectStart("tcp", "192.0.2.1:443")
+					time.Sleep(300 * time.Millisecond)
+				}
+			},
 			"holds a connection": func(trace *httptrace.ClientTrace) {
 				trace.ConnectStart("tcp", "192.0.2.1:443")
 				trace.GotConn(httptrace.GotConnInfo{})
@@ -347,6 +414,69 @@ func TestAHostThatHangs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAFileThatNeverComes is that of an unreachable host, also if the layer below calls the end of the
+// context a failure of its own. Before the host's name is looked up, it is none of the host's.
+func TestAFileThatNeverComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, lookedUp := range []bool{true, false} {
+			w := newWeb(0)
+			w.answers[where] = func(r *http.Request) (*http.Response, error) {
+				trace := httptrace.ContextClientTrace(r.Context())
+				trace.GetConn("h.test:443")
+				if lookedUp {
+					trace.ConnectStart("tcp", "192.0.2.1:443")
+				}
+				<-r.Context().Done()
+				return nil, refusal{r.Context().Err()}
+			}
+			for _, most := range []time.Duration{0, 10 * time.Second} {
+				c := w.cache(Options{})
+				c.options.Client.Timeout = 20 * time.Second
+				w.log = nil
+				for range 5 {
+					ctx, cancel := t.Context(), func() {}
+					if most != 0 {
+						ctx, cancel = context.WithTimeout(ctx, most)
+					}
+					allowed, _ := c.Allowed(ctx, page)
+					require.False(t, allowed)
+					cancel()
+				}
+				entry, _ := c.Entry(page)
+				if lookedUp {
+					require.Len(t, w.log, 1, most)
+					require.Equal(t, 1, entry.Failures)
+				} else {
+					require.Len(t, w.log, 5, most)
+					require.Zero(t, entry.Failures)
+				}
+			}
+		}
+	})
+}
+
+// TestALimitKeepsNothing: a context that has ended, and whatever it carries, is not kept until its time
+// would have been over.
+func TestALimitKeepsNothing(t *testing.T) {
+	type key struct{}
+	carried := func() weak.Pointer[[1024]byte] {
+		value := new([1024]byte)
+		ctx, stop := limit(context.WithValue(context.Background(), key{}, value), time.Hour)
+		resume := ctx.Value(httpctx.Pause{}).(func() func())()
+		resume()
+		stop()
+		resume()
+		require.Error(t, ctx.Err())
+		return weak.Make(value)
+	}()
+	for range 100 {
+		if runtime.GC(); carried.Value() == nil {
+			return
+		}
+	}
+	t.Error("the value of a context that has ended is still in memory")
 }
 
 // TestWaitsBelowAreNotLimited: a layer that makes a request wait says so, and nothing below it knows

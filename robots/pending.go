@@ -60,17 +60,12 @@ func (p *Pending[T]) Lookup(url string, item T, now time.Time) (answer Answer, r
 	// No other call may release the item between the lookup and the parking.
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	answer, out, err := p.Cache.lookup(origin, now)
+	answer, out, err := p.Cache.lookup(origin, now, p.count < p.limit())
 	switch {
 	case err != nil:
 		return answer, nil, err
 	case answer.Known:
 		return answer, p.remove(origin, out.Flight), nil
-	case p.count >= p.limit():
-		if answer.Request != nil {
-			p.Cache.Abandon(*answer.Request)
-		}
-		return Answer{}, nil, ErrFull
 	}
 	host := p.hosts[origin]
 	if host == nil {

@@ -75,8 +75,46 @@ func TestPendingIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, answer.Request)
 
+	_, err = p.Cache.Store(*answer.Request, whole(404, nil, ""), noon)
+	require.NoError(t, err)
+	_, _, err = p.Lookup(page, 4, noon.Add(time.Hour))
+	require.NoError(t, err)
+	answer, ready, err := p.Lookup("https://other.test/", 5, noon)
+	require.NoError(t, err)
+	require.True(t, answer.Known, "what is known needs no room")
+	require.Equal(t, []int{3}, ready)
+
 	require.Equal(t, 1_000_000, (&Pending[int]{}).limit())
 	require.Greater(t, (&Pending[int]{Max: -1}).limit(), 1_000_000)
+}
+
+// TestWhoIsRefusedTakesNoRoom: neither a full Pending nor a request that is never made costs others
+// their files.
+func TestWhoIsRefusedTakesNoRoom(t *testing.T) {
+	c := NewCache(Options{MaxBytes: 100_000})
+	p := &Pending[int]{Cache: c, Max: 10}
+	urls := make([]string, 20)
+	for i := range urls {
+		urls[i] = fmt.Sprintf("https://good%d.test/", i)
+		tell(t, c, ask(t, c, urls[i], noon), whole(200, nil, noAs), noon)
+	}
+	for i := range 10 {
+		_, _, err := p.Lookup("https://slow.test/", i, noon)
+		require.NoError(t, err)
+	}
+	for i := range 1000 {
+		url := fmt.Sprintf("https://n%d.test/", i)
+		_, _, err := p.Lookup(url, i, noon)
+		require.ErrorIs(t, err, ErrFull)
+	}
+	require.Equal(t, Stats{Hosts: 21, InFlight: 1, Bytes: c.Stats().Bytes}, c.Stats())
+	for i := range 1000 {
+		c.Abandon(ask(t, c, fmt.Sprintf("https://n%d.test/", i), noon))
+	}
+	for _, url := range urls {
+		_, known := c.Get(url, noon)
+		require.True(t, known, url)
+	}
 }
 
 // TestAFlightOfSomebodyElse: Store would never learn when it ends, so the item must not wait for

@@ -76,10 +76,14 @@ func (c *Cache) Restore(e Entry) error {
 	if e.Source != "" {
 		restored.file = robotstxt.Parse(e.Body)
 	}
+	file := restored.current()
+	rules := file.Rules(c.options.Agent) // compiled without the lock
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.host(origin)
-	h.merge(&restored)
+	if h.merge(&restored); h.current() == file {
+		h.rules, h.rulesOf = rules, file
+	}
 	if h.flight.Flight == 0 {
 		c.park(h)
 	}
@@ -101,6 +105,8 @@ func (e *Entry) check() error {
 		return e.wrong("Expires", "missing")
 	case e.Failures < 0 || (e.Failures == 0) != e.FailedSince.IsZero():
 		return e.wrong("Failures", "does not agree with FailedSince")
+	case e.Failures > maxFailures:
+		return e.wrong("Failures", "too many")
 	case e.Failures == 0 && e.Reason != "":
 		return e.wrong("Reason", "nothing failed")
 	case len(e.Reason) > maxReason:
@@ -113,6 +119,8 @@ func (e *Entry) check() error {
 		return e.wrong("Fetched", "missing, although there is a file")
 	case e.Failures == 0 && (e.Source != "") != (found(e.Status) || e.Status == http.StatusNotModified):
 		return e.wrong("Source", "does not agree with Status")
+	case e.Source != "" && e.Source != e.URL && !isTarget(e.Source):
+		return e.wrong("Source", "no redirect leads there")
 	case !canBeSent(e.ETag) || !canBeSent(e.LastModified):
 		return e.wrong("ETag or LastModified", "cannot be sent")
 	case e.Source == "" && (len(e.Body) > 0 || e.ETag != "" || e.LastModified != ""):

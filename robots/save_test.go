@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -254,8 +255,7 @@ func TestRestoreKeepsTheBound(t *testing.T) {
 	require.Greater(t, c.Stats().Hosts, 20)
 }
 
-// A raw body, as from an archive, is cleaned like that of a response.
-// TestRestoredRulesKeepTheBound: compiled rules take memory too, and are compiled at the first use.
+// TestRestoredRulesKeepTheBound: compiled rules take memory too.
 func TestRestoredRulesKeepTheBound(t *testing.T) {
 	const bound = 8 << 20
 	file := "user-agent: *\n" + strings.Repeat("disallow: /\xff*\n", 5000)
@@ -277,6 +277,20 @@ func TestRestoredRulesKeepTheBound(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
+// TestRulesAreCompiledBefore: a long file takes a while to compile, during which nobody could use the
+// cache if that were left to the first use.
+func TestRulesAreCompiledBefore(t *testing.T) {
+	c := NewCache(Options{Agent: "foo"})
+	e := Entry{URL: where, Status: 200, Fetched: noon, Expires: noon, Source: where, Body: []byte(noAs)}
+	require.NoError(t, c.Restore(e))
+	file := c.hosts["https://h.test"].file
+	size := file.Size()
+	require.Greater(t, size, robotstxt.Parse(e.Body).Size())
+	_ = file.Rules("foo")
+	require.Equal(t, size, file.Size(), "compiled already")
+}
+
+// A raw body, as from an archive, is cleaned like that of a response.
 func TestRestoreParses(t *testing.T) {
 	c := NewCache(Options{})
 	require.NoError(t, c.Restore(Entry{URL: where, Status: 200, Fetched: noon, Expires: noon.Add(time.Hour),
@@ -310,6 +324,10 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 	}
 	for _, bad := range []Entry{
 		{}, {URL: "about:blank"}, {URL: page, Expires: noon}, {URL: where, Expires: noon},
+		{URL: where, Expires: noon, Failures: math.MaxInt, FailedSince: noon},
+		{URL: where, Expires: noon, Fetched: noon, Status: 200, Source: "\xff no URL\n"},
+		{URL: where, Expires: noon, Fetched: noon, Status: 200, Source: "file:///etc/passwd"},
+		{URL: where, Expires: noon, Fetched: noon, Status: 200, Source: where + "?" + endless},
 		{URL: where, Expires: noon, Failures: 1}, {URL: where, Expires: noon, FailedSince: noon, Fetched: noon},
 		{URL: where, Expires: noon, Failures: 1, FailedSince: noon, Source: where},
 		{URL: where, Expires: noon, Failures: 1, FailedSince: noon, ETag: "x"},

@@ -170,6 +170,7 @@ func (e *engine) extraOf(i uint32) *extra {
 	p, due := e.at(i), *e.due(i)
 	if p.extra == 0 {
 		p.extra = e.extras.alloc()
+		e.calls[0].alloc() // same number: the slabs are used in step
 		start := int64(longAgo)
 		if due != longAgo {
 			// If due is never, this is not the start, but a longer delay also ends at never.
@@ -194,6 +195,7 @@ func (e *engine) updateDue(i uint32) {
 		!x.ranked && x.waiters == 0 && x.spent == 0
 	if isUsual && (x.raised == 0 || p.out == 0) {
 		e.extras.release(p.extra)
+		e.calls[0].release(p.extra)
 		p.extra = 0
 	}
 }
@@ -201,6 +203,7 @@ func (e *engine) updateDue(i uint32) {
 // setDelays remembers the delays of a Host. Zero leaves an earlier one.
 func (e *engine) setDelays(host uint32, wanted, asked time.Duration) {
 	usual := e.delay[aHost] // a delay up to that need not be stored
+	asked = min(asked, time.Duration(retention))
 	if wanted == 0 && asked == 0 ||
 		e.at(host).extra == 0 && int64(wanted) <= usual && int64(asked) <= usual {
 		return

@@ -28,6 +28,7 @@ type engine struct {
 
 	directory
 	extras slab[extra]
+	calls  timers // of the extras, for the lists of called hosts; they are never due
 	tasks  slab[task]
 
 	// The wheel contains every host that waits for its delay, and every shared limiter that hosts

@@ -190,7 +190,7 @@ func (s *Scheduler[T]) explainShared(r *Reason, host uint32, since func(i uint32
 			return
 		}
 	}
-	if e.shared(shared[at]).head != host {
+	if e.frontOf(e.shared(shared[at])) != host {
 		r.Rule = "its turn at " + names[at]
 	}
 }

@@ -114,18 +114,28 @@ func (l *Lease[T]) lock() bool {
 // turn of the lease, so that no caller waits for what it holds itself, nor two for each other. So does
 // package robots, before one caller waits for the robots.txt that another one fetches. What remains is
 // the task: [Lease.Held] is false, and Done and Requeue ignore the outcome. Options.LeaseTimeout stops
-// during such a wait, and starts again after it. A caller that holds several leases makes the context
-// of one from that of another.
+// during such a wait, and starts again after it. A caller that holds several leases, of one
+// Scheduler or of several, makes the context of one from that of another.
 func (l *Lease[T]) Context(ctx context.Context) context.Context {
 	key := holderKey[T]{l.s}
 	outer, _ := ctx.Value(key).(*holder[T])
+	others, _ := ctx.Value(yieldKey{}).(func() (resume func()))
 	ctx = context.WithValue(ctx, key, &holder[T]{l, outer})
-	return context.WithValue(ctx, yieldKey{}, func() (resume func()) { return l.s.yield(ctx) })
+	return context.WithValue(ctx, yieldKey{}, func() (resume func()) { return l.yield(others) })
 }
 
 // yieldKey is the key of a func() (resume func()), which a layer calls before a request waits for
 // that of another caller. It is that of internal/httpctx, which imports too much to be imported here.
 type yieldKey = struct{ Yield struct{} }
+
+// yield gives back the turns of all leases that a context carries, of whichever Scheduler, while their
+// holder waits for others.
+func yield(ctx context.Context) (resume func()) {
+	if all, ok := ctx.Value(yieldKey{}).(func() (resume func())); ok {
+		return all()
+	}
+	return func() {}
+}
 
 // A holder is the caller with a context: it holds a lease, and those of the context that this one
 // was made from.
@@ -137,14 +147,23 @@ type holder[T any] struct {
 // holderKey is the key of a holder in a context.
 type holderKey[T any] struct{ s *Scheduler[T] }
 
-// yield gives back the turns of the leases that a context carries while its holder waits for others.
-func (s *Scheduler[T]) yield(ctx context.Context) (resume func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.present()
-	held := s.spend(ctx)
-	s.changed()
-	return func() { s.waited(held) }
+// yield gives back the turn of a lease while its holder waits for others, and those of the leases in
+// the context that this one was added to.
+func (l *Lease[T]) yield(others func() (resume func())) (resume func()) {
+	again := func() {}
+	if others != nil {
+		again = others()
+	}
+	if !l.lock() {
+		return again
+	}
+	defer l.s.mu.Unlock()
+	l.s.engine.spend(l.flight)
+	l.s.changed()
+	return func() {
+		again()
+		l.s.waited([]*Lease[T]{l})
+	}
 }
 
 // spend gives back the turns of the outstanding leases that a context carries, whose holder is about

@@ -32,38 +32,28 @@ type sharedLimiter struct {
 const sharedBit = 1 << 31
 
 // A waitlist has the hosts that wait for a shared limiter, in the order in which they get it: those
-// with a caller of Wait, then others at the front, then the rest.
+// at the front, then the rest. Those with a caller of Wait come before all others, in the order in which
+// they were called. They keep their place among the others, for the case that the caller gives up.
 type waitlist struct {
 	chain
-	lastCalled uint32 // of the hosts with a caller of Wait; 0 if there is none
-	lastFront  uint32 // of these and the others at the front; 0 if there is none
+	lastFront uint32 // of the hosts at the front; 0 if there is none
+	called    chain  // of the extras of the hosts with a caller
 }
 
 // join requires that the host is in no chain.
-func (w *waitlist) join(timers *timers, host uint32, called, front bool) {
-	switch {
-	case called:
-		w.insert(timers, host, w.lastCalled)
-		if w.lastFront == w.lastCalled {
-			w.lastFront = host
-		}
-		w.lastCalled = host
-	case front:
-		w.insert(timers, host, w.lastFront)
-		w.lastFront = host
-	default:
+func (w *waitlist) join(timers *timers, host uint32, front bool) {
+	if !front {
 		w.push(timers, host)
+		return
 	}
+	w.insert(timers, host, w.lastFront)
+	w.lastFront = host
 }
 
 // leave requires that the host is in the waitlist.
 func (w *waitlist) leave(timers *timers, host uint32) {
-	before := timers.at(host).prev
 	if w.lastFront == host {
-		w.lastFront = before
-	}
-	if w.lastCalled == host {
-		w.lastCalled = before
+		w.lastFront = timers.at(host).prev
 	}
 	w.remove(timers, host)
 }
@@ -98,6 +88,7 @@ type extra struct {
 
 	// Only hosts have the rest.
 	waiters uint32             // callers of Wait
+	calls   uint32             // the shared limiter in whose list of called hosts it is; 0 if in none
 	spent   uint32             // leases of which only the task is left; the host stays known
 	wanted  int64              // Host.Delay; 0 if that is not more than the default
 	asked   int64              // Host.CrawlDelay, likewise

@@ -160,7 +160,8 @@ func (e *engine) restore(i uint32, entry Entry, retry int64) {
 	x.slow = [3]int64{slow, slow, slow}
 	if e.at(i).kind == aHost {
 		x.slow = [3]int64{slow}
-		x.wanted, x.asked = max(x.wanted, int64(entry.Delay)), max(x.asked, int64(entry.CrawlDelay))
+		x.wanted = max(x.wanted, int64(entry.Delay))
+		x.asked = max(x.asked, min(int64(entry.CrawlDelay), retention))
 	}
 	if retry > e.now {
 		x.retry = max(x.retry, min(retry, later(e.now, e.longestPause(e.at(i).kind, x))))

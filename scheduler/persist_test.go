@@ -76,6 +76,27 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestACrawlDelayIsAtMostADay, whoever says so: a site, or a file that was written by another program.
+func TestACrawlDelayIsAtMostADay(t *testing.T) {
+	for name, set := range map[string]func(s *scheduler.Scheduler[string]) error{
+		"set": func(s *scheduler.Scheduler[string]) error {
+			return s.SetHost("a", scheduler.Host{CrawlDelay: math.MaxInt64})
+		},
+		"restored": func(s *scheduler.Scheduler[string]) error {
+			return s.Restore(scheduler.Entry{Host: "a", CrawlDelay: math.MaxInt64}, start)
+		},
+	} {
+		s := scheduler.New[string](scheduler.Options{})
+		require.NoError(t, set(s), name)
+		require.NoError(t, s.Add(scheduler.Task[string]{Host: "a"}))
+		if lease, _ := s.TryNext(start); lease != nil {
+			lease.Requeue(scheduler.Outcome{}, time.Time{})
+		}
+		_, wait := s.TryNext(start)
+		require.Equal(t, 24*time.Hour, wait, name)
+	}
+}
+
 // TestRestoreIntoASchedulerInUse: Restore works at any time.
 func TestRestoreIntoASchedulerInUse(t *testing.T) {
 	s := scheduler.New[string](scheduler.Options{})

@@ -66,7 +66,8 @@ type Host struct {
 
 	// Delay is the minimum delay between two leases that the operator wants, and CrawlDelay that
 	// which the site asks for. They are kept apart, and the longer one applies. A value up to
-	// Options.HostDelay, such as -1, cancels an earlier one.
+	// Options.HostDelay, such as -1, cancels an earlier one. A CrawlDelay counts as at most a day,
+	// after which its robots.txt is out of date.
 	Delay, CrawlDelay time.Duration
 }
 

@@ -103,7 +103,7 @@ func (e *engine) sharedBelongs(i uint32, p *sharedLimiter) state {
 	case *e.due(i) > e.now:
 		return waiting
 	}
-	return ready + state(e.level(e.host(p.head)))
+	return ready + state(e.level(e.host(e.frontOf(p))))
 }
 
 // list puts a limiter that is in no list into that of a state.
@@ -174,6 +174,14 @@ func (e *engine) level(h *hostLimiter) uint8 {
 	return e.tasks.at(e.firstTask(h)).priority
 }
 
+// frontOf returns the host whose turn it is in a waitlist that is not empty.
+func (e *engine) frontOf(p *sharedLimiter) (host uint32) {
+	if p.called.head != 0 {
+		return e.extras.at(p.called.head).owner
+	}
+	return p.head
+}
+
 // isOpen reports whether a shared limiter can be leased now.
 func (e *engine) isOpen(i uint32) bool {
 	p := e.at(i)
@@ -194,29 +202,56 @@ func (e *engine) waitlistOf(h *hostLimiter) (shared uint32) {
 	return h.addr
 }
 
-// join puts a host into the waitlist of a shared limiter. Hosts with a caller of Wait come first:
-// if all goroutines of a crawler are in Wait, none leases the others. For the same reason they end
-// the hold of a group for a host without one.
+// join puts a host into the waitlist of a shared limiter.
 func (e *engine) join(host, shared uint32, front bool) {
 	e.joins++
 	h, p := e.host(host), e.shared(shared)
-	called := e.hasWaiters(h)
-	p.join(&e.timers, host, called, front)
+	p.join(&e.timers, host, front)
 	if p.kind == aGroup {
 		e.setState(&h.limiter, atGroup)
 	} else {
 		e.setState(&h.limiter, atAddr)
 	}
-	if called && p.holder != 0 && !e.hasWaiters(e.host(p.holder)) {
-		e.free(shared)
+	if e.hasWaiters(h) {
+		e.call(host, shared)
 	}
+	e.settleTurn(shared)
+}
+
+// settleTurn settles a shared limiter after its first host may have changed.
+func (e *engine) settleTurn(shared uint32) {
+	p := e.shared(shared)
 	if p.state != waiting && p.state != leased { // these do not depend on who waits
 		e.settle(shared)
 	}
 }
 
+// call lets a host in a waitlist come before those without a caller of Wait: if all goroutines of a
+// crawler are in Wait, none leases the others. For the same reason it ends the hold of a group for a
+// host without one.
+func (e *engine) call(host, shared uint32) {
+	p, extra := e.shared(shared), e.host(host).extra
+	p.called.push(&e.calls, extra)
+	e.extras.at(extra).calls = shared
+	if p.holder != 0 && !e.hasWaiters(e.host(p.holder)) {
+		e.free(shared)
+	}
+}
+
+// uncall is the inverse of call, if the host was called.
+func (e *engine) uncall(h *hostLimiter) {
+	if h.extra == 0 {
+		return
+	}
+	if x := e.extras.at(h.extra); x.calls != 0 {
+		e.shared(x.calls).called.remove(&e.calls, h.extra)
+		x.calls = 0
+	}
+}
+
 // quit takes a host out of its waitlist, and leaves the shared limiter where it is.
 func (e *engine) quit(host uint32, h *hostLimiter) {
+	e.uncall(h)
 	e.shared(e.waitlistOf(h)).leave(&e.timers, host)
 	e.setState(&h.limiter, idle)
 }
@@ -263,7 +298,7 @@ func (e *engine) unholdAll(addr uint32) {
 	}
 }
 
-// addWaiter adds a caller of Wait to a host, and moves the host to the front of its waitlist.
+// addWaiter adds a caller of Wait to a host, whose turn then comes before that of others.
 func (e *engine) addWaiter(host uint32) {
 	x := e.extraOf(host)
 	if x.waiters++; x.waiters > 1 {
@@ -271,22 +306,22 @@ func (e *engine) addWaiter(host uint32) {
 	}
 	if h := e.host(host); h.state == atAddr || h.state == atGroup {
 		shared := e.waitlistOf(h)
-		e.quit(host, h)
-		e.join(host, shared, true)
+		e.call(host, shared)
+		e.settleTurn(shared)
 	} else {
 		e.settle(host)
 	}
 }
 
-// removeWaiter is the inverse of addWaiter.
+// removeWaiter is the inverse of addWaiter. A host with tasks is then where it would be if nobody had
+// called.
 func (e *engine) removeWaiter(host uint32) {
 	h := e.host(host)
-	e.extras.at(h.extra).waiters--
-	e.updateDue(host)
-	if !e.hasWaiters(h) {
-		e.unlist(host, &h.limiter) // its place is among the hosts with callers of Wait
-		e.settle(host)
+	x := e.extras.at(h.extra)
+	if x.waiters--; x.waiters == 0 {
+		e.uncall(h)
 	}
+	e.updateDue(host)
 }
 
 // serve removes the first host from the waitlist of a shared limiter that is open and in no list,
@@ -309,7 +344,7 @@ func (e *engine) removeWaiter(host uint32) {
 func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 	p := e.shared(shared)
 	for p.head != 0 {
-		host := p.head
+		host := e.frontOf(p)
 		h := e.host(host)
 		if e.level(h) < level {
 			break
@@ -350,5 +385,6 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 func (e *engine) mayPass(h *hostLimiter, other uint32, at kind) bool {
 	p := e.shared(other)
 	goesFirst := at == aGroup || e.hasWaiters(h)
-	return p.holder == 0 && e.isOpen(other) && (p.head == 0 || goesFirst && p.lastFront == 0)
+	return p.holder == 0 && e.isOpen(other) &&
+		(p.head == 0 || goesFirst && p.lastFront == 0 && p.called.head == 0)
 }

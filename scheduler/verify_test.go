@@ -107,14 +107,26 @@ func (v *verifier) shared(i uint32) {
 	e, p := v.e, v.e.shared(i)
 	v.limiter(i, e.sharedBelongs(i, p))
 	v.check(p.hosts == v.hosts[i] && p.tasks == v.tasks[i], "shared limiter %x: hosts or tasks miscounted", i)
-	before, waits := uint32(0), map[uint32]bool{0: true}
+	before, waits, called := uint32(0), map[uint32]bool{0: true}, map[uint32]bool{}
 	for host := p.head; host != 0; host = e.timers.at(host).next {
 		h := e.host(host)
 		v.check(e.timers.at(host).prev == before, "the links of host %d", host)
 		v.check((h.state == atAddr || h.state == atGroup) && e.waitlistOf(h) == i, "host %d is in another list", host)
 		before, waits[host] = host, true
+		if e.hasWaiters(h) {
+			called[host] = true
+		}
 	}
-	v.check(p.tail == before && waits[p.lastCalled] && waits[p.lastFront], "the ends of waitlist %x", i)
+	v.check(p.tail == before && waits[p.lastFront], "the ends of waitlist %x", i)
+	before = 0
+	for n := p.called.head; n != 0; n = e.calls.at(n).next {
+		x := e.extras.at(n)
+		v.check(e.calls.at(n).prev == before, "the links of extra %d", n)
+		v.check(waits[x.owner] && x.waiters > 0 && x.calls == i, "host %d is not called", x.owner)
+		before = n
+		delete(called, x.owner)
+	}
+	v.check(p.called.tail == before && len(called) == 0, "the called ones of waitlist %x", i)
 	if p.holder != 0 {
 		v.holders++
 	}

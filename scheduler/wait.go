@@ -169,6 +169,11 @@ func (s *Scheduler[T]) waitLease(
 	w := s.blocked.add(i)
 	s.changed()
 	s.mu.Unlock()
+	select {
+	case <-w.ended:
+	default:
+		defer yield(ctx)() // the leases of other Schedulers, whose holder waits now as well
+	}
 	return s.await(ctx, w, lease)
 }
 
@@ -177,13 +182,16 @@ func (s *Scheduler[T]) waitLease(
 // concurrent use.
 type WaitError struct {
 	Host  string
-	Until time.Time // the host is not leased before, as far as is known
+	Until time.Time // the host is not leased before, as far as is known; zero means ever
 
 	cause error // of the context's end
 }
 
 // Error says which host may not be visited, and when it may.
 func (e *WaitError) Error() string {
+	if e.Until.IsZero() {
+		return "scheduler: " + e.Host + " is paused forever, by what it asked for or what was set for it"
+	}
 	return fmt.Sprintf("scheduler: %s may not be visited before %s, which is too late",
 		e.Host, e.Until.Format(time.RFC3339))
 }

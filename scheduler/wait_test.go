@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"sync"
 	"testing"
@@ -254,6 +255,107 @@ func TestWaitFailsEarly(t *testing.T) {
 		cancel()
 		_, err = s.Wait(ctx, "b")
 		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// TestACallerWhoGivesUpCostsNoTurn: a, b and c share an address, a group, or both, and callers of Wait
+// for a give up before each of its turns.
+func TestACallerWhoGivesUpCostsNoTurn(t *testing.T) {
+	for _, shared := range []scheduler.Host{{Addr: here}, {Group: "g"}, {Addr: here, Group: "g"}} {
+		for _, callers := range []int{0, 1, 2} {
+			synctest.Test(t, func(t *testing.T) {
+				s := scheduler.New[string](scheduler.Options{HostDelay: -1, AddrDelay: time.Second, GroupDelay: time.Second})
+				for _, host := range []string{"b", "c", "a"} {
+					s.SetHost(host, shared)
+					for range 30 {
+						require.NoError(t, s.Add(scheduler.Task[string]{Host: host}))
+					}
+				}
+				given := map[string]int{}
+				for range 30 {
+					lease, err := s.Next(t.Context())
+					require.NoError(t, err)
+					given[lease.Host()]++
+					for range callers {
+						ctx, cancel := context.WithCancel(t.Context())
+						call := waitFor(ctx, s, "a")
+						synctest.Wait()
+						require.NoError(t, s.Verify())
+						cancel()
+						<-call
+						require.NoError(t, s.Verify())
+					}
+					lease.Done(scheduler.Outcome{})
+				}
+				require.Equal(t, map[string]int{"a": 10, "b": 10, "c": 10}, given, "%+v, %d", shared, callers)
+			})
+		}
+	}
+}
+
+// TestLeasesOfSeveralSchedulers: whoever waits holds no turn of another Scheduler that somebody else
+// waits for.
+func TestLeasesOfSeveralSchedulers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites := scheduler.New[string](scheduler.Options{HostDelay: time.Second})
+		tenants := scheduler.New[int](scheduler.Options{HostDelay: time.Second})
+		require.NoError(t, sites.Add(scheduler.Task[string]{Host: "site"}))
+		require.NoError(t, tenants.Add(scheduler.Task[int]{Host: "tenant"}))
+		site := next(t, sites)
+		tenant, err := tenants.Next(t.Context())
+		require.NoError(t, err)
+		both := tenant.Context(site.Context(t.Context()))
+
+		resume := both.Value(struct{ Yield struct{} }{}).(func() func())()
+		require.False(t, site.Held())
+		require.False(t, tenant.Held())
+		lease, err := sites.Wait(t.Context(), "site")
+		require.NoError(t, err)
+		resume()
+		time.Sleep(11 * time.Minute)
+		sites.TryNext(time.Now())
+		require.EqualValues(t, 2, sites.Stats().Lost, "the timeouts start again after the wait")
+		lease.Done(scheduler.Outcome{})
+
+		// Each of two callers holds what the other one waits for.
+		require.NoError(t, sites.Add(scheduler.Task[string]{Host: "site"}))
+		require.NoError(t, tenants.Add(scheduler.Task[int]{Host: "tenant"}))
+		site = next(t, sites)
+		tenant, err = tenants.Next(t.Context())
+		require.NoError(t, err)
+		began := time.Now()
+		ended := make(chan error, 2)
+		go func() {
+			turn, err := tenants.Wait(site.Context(t.Context()), "tenant")
+			turn.Done(scheduler.Outcome{})
+			site.Done(scheduler.Outcome{Skipped: true})
+			ended <- err
+		}()
+		go func() {
+			turn, err := sites.Wait(tenant.Context(t.Context()), "site")
+			turn.Done(scheduler.Outcome{})
+			tenant.Done(scheduler.Outcome{Skipped: true})
+			ended <- err
+		}()
+		require.NoError(t, <-ended)
+		require.NoError(t, <-ended)
+		require.LessOrEqual(t, time.Since(began), time.Minute, "neither waits for a timeout")
+		require.NoError(t, sites.Verify())
+		require.NoError(t, tenants.Verify())
+	})
+}
+
+// TestNeverIsNoTime: the error of a host that is paused forever names no date.
+func TestNeverIsNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[string](scheduler.Options{MaxRetryAfter: -1})
+		lease, err := s.Wait(t.Context(), "a")
+		require.NoError(t, err)
+		lease.Done(scheduler.Outcome{RetryAfter: time.Now().Add(math.MaxInt64)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = s.Wait(ctx, "a")
+		require.EqualError(t, err, "scheduler: a is paused forever, by what it asked for or what was set for it")
 	})
 }
 

@@ -120,6 +120,15 @@ func site() http.Handler {
 		w.Header().Set("Content-Encoding", "gzip")
 		fmt.Fprint(w, "this is not gzip")
 	})
+	mux.HandleFunc("/morethangzip", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		for range 2 { // two members are one body
+			zw := gzip.NewWriter(w)
+			fmt.Fprint(zw, "hello")
+			_ = zw.Close()
+		}
+		fmt.Fprint(w, "trailing")
+	})
 	mux.HandleFunc("/emptygzip", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 	})

@@ -1,6 +1,7 @@
 package archivehttp
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,9 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
 
@@ -170,26 +171,47 @@ func (r *recorder) finish(truncated string) {
 	*c = archive.Capture{}
 }
 
-// gunzipped decompresses a recorded body, as net/http does: without limits.
+// gunzipped decompresses a recorded body as net/http does: without limits, and with the errors of package
+// gzip, also for what is behind the end. As with net/http, Close may be called while another goroutine is
+// in Read.
 type gunzipped struct {
-	raw  *recorder
-	text *content.Reader
+	raw    *recorder
+	text   *gzip.Reader // nil before the first Read and after an error
+	err    error        // that ended it
+	closed atomic.Bool
 }
 
+var gunzips sync.Pool // of *gzip.Reader
+
 // Read implements io.Reader.
-func (g gunzipped) Read(p []byte) (int, error) {
-	n, err := g.text.Read(p)
-	if err == content.ErrClosed {
+func (g *gunzipped) Read(p []byte) (n int, err error) {
+	switch {
+	case g.closed.Load():
 		return g.raw.Read(p) // returns the error of a closed body
+	case g.err != nil:
+		return 0, g.err
+	case g.text == nil:
+		g.text, _ = gunzips.Get().(*gzip.Reader)
+		if g.text == nil {
+			g.text = new(gzip.Reader)
+		}
+		if g.err = g.text.Reset(g.raw); g.err == nil {
+			return g.Read(p)
+		}
+	default:
+		n, g.err = g.text.Read(p)
 	}
-	return n, err
+	if g.err != nil {
+		gunzips.Put(g.text)
+		g.text = nil
+	}
+	return n, g.err
 }
 
 // Close implements io.Closer.
-func (g gunzipped) Close() error {
-	err := g.raw.Close()
-	_ = g.text.Close() // has no error
-	return err
+func (g *gunzipped) Close() error {
+	g.closed.Store(true)
+	return g.raw.Close()
 }
 
 // A recordError is a failure of this machine, not of the server. Layers above see that.

@@ -61,7 +61,7 @@ func TestTransparent(t *testing.T) {
 				base.DisableCompression = disabled
 				plain := &http.Client{Transport: base}
 				recorded, a := client(t, base)
-				for _, path := range []string{"/gzip", "/notgzip", "/emptygzip", "/chunks",
+				for _, path := range []string{"/gzip", "/notgzip", "/emptygzip", "/morethangzip", "/chunks",
 					"/empty", "/204", "/304", "/404", "/redirect", "/hints", "/broken", "/abort"} {
 					for _, method := range []string{"GET", "HEAD", "POST"} {
 						for _, read := range []int64{1 << 30, 3} {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
-	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
 
@@ -263,7 +262,7 @@ func (x *exchange) record(resp *http.Response) {
 	resp.Body = r
 	coding := resp.Header.Get("Content-Encoding")
 	if x.decodes && resp.ContentLength != 0 && strings.EqualFold(coding, "gzip") {
-		resp.Body = gunzipped{r, content.NewReader(r, "gzip", content.Options{})}
+		resp.Body = &gunzipped{raw: r}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
 		resp.ContentLength, resp.Uncompressed = -1, true

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/export"
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
@@ -96,7 +97,7 @@ func withDict(t testing.TB, dir string) {
 			require.NoError(t, err)
 			plain, err := io.ReadAll(z)
 			require.NoError(t, errors.Join(err, f.Close()))
-			out := warc.AppendDict(nil, dict)
+			out := zdict.Append(nil, dict)
 			for rec, err := range warc.NewReader(bytes.NewReader(plain), warc.ReaderOptions{}).Records() {
 				require.NoError(t, err)
 				require.NoError(t, rec.Close())

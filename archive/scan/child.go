@@ -13,33 +13,29 @@ import (
 // Command starts child processes that speak the protocol of the package comment. Their standard
 // error is that of this process.
 func Command(name string, args ...string) Work {
-	return Process(func() *exec.Cmd {
+	return Work{func(o Options) (worker, error) {
 		cmd := exec.Command(name, args...)
 		cmd.Stderr = os.Stderr
-		return cmd
-	})
+		return startChild(o, cmd)
+	}}
 }
 
-// Process is like Command, for callers that set more than arguments, such as the environment or a
-// memory limit. command must not set standard input and output.
-func Process(command func() *exec.Cmd) Work {
-	return Work{func(o Options) (worker, error) {
-		cmd := command()
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			return nil, err
-		}
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			_ = in.Close()
-			return nil, err
-		}
-		return &child{cmd: cmd, in: in, out: out, w: bufio.NewWriter(in), r: bufio.NewReader(out),
-			maxReply: o.MaxReply}, nil
-	}}
+// startChild starts a worker in a process.
+func startChild(o Options, cmd *exec.Cmd) (worker, error) {
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		_ = in.Close()
+		return nil, err
+	}
+	return &child{cmd: cmd, in: in, out: out, w: bufio.NewWriter(in), r: bufio.NewReader(out),
+		maxReply: o.MaxReply}, nil
 }
 
 // child is a process. Its methods are safe as [worker] requires.
@@ -135,45 +131,4 @@ func readReply(r *bufio.Reader, number int64, maxReply int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s", ErrFailed, reply.Bytes())
 	}
 	return reply.Bytes(), nil
-}
-
-// Serve is the child's side of the protocol. It calls work with each document from r, until the end
-// of r, and writes the replies to w. The slices are only valid until work returns. If w is the
-// standard output, the program must not print anything else there.
-func Serve(r io.Reader, w io.Writer, work func(meta, data []byte) ([]byte, error)) error {
-	in, out := bufio.NewReader(r), bufio.NewWriter(w)
-	var meta, data bytes.Buffer
-	for {
-		line, err := readLine(in)
-		if err == io.EOF {
-			return nil
-		}
-		var id, metaSize, dataSize int64
-		if err == nil {
-			_, err = fmt.Sscanf(line, "DOC %d %d %d", &id, &metaSize, &dataSize)
-		}
-		if err == nil && (metaSize < 0 || dataSize < 0) {
-			err = errors.New("negative length")
-		}
-		meta.Reset()
-		data.Reset()
-		if err == nil {
-			_, err = io.CopyN(&meta, in, metaSize)
-		}
-		if err == nil {
-			_, err = io.CopyN(&data, in, dataSize)
-		}
-		if err != nil {
-			return fmt.Errorf("scan: serve: read document: %w", err)
-		}
-		word, reply := "OK", []byte(nil)
-		if reply, err = work(meta.Bytes(), data.Bytes()); err != nil {
-			word, reply = "FAIL", []byte(err.Error())
-		}
-		_, _ = fmt.Fprintf(out, "%s %d %d\n", word, id, len(reply)) // Flush returns the error
-		_, _ = out.Write(reply)
-		if err := out.Flush(); err != nil {
-			return fmt.Errorf("scan: serve: write reply: %w", err)
-		}
-	}
 }

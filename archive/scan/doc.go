@@ -30,7 +30,7 @@
 //	      or: FAIL id length LF message
 //
 // At the end of its input it must send all replies and exit. An invalid reply counts as a death, as
-// does an exit with missing replies. [Serve] is the child's side for programs in Go.
+// does an exit with missing replies.
 //
 // # What it does not do
 //

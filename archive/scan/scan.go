@@ -29,8 +29,8 @@ var errEnded = errors.New("scan: ended")
 
 // Defaults of [Options].
 const (
-	DefaultDepth    = 2
-	DefaultMaxReply = 64 << 20
+	defaultDepth    = 2
+	defaultMaxReply = 64 << 20
 )
 
 // maxDeaths times the number of workers is the number of deaths in a row that ends a scan.
@@ -64,7 +64,7 @@ type Options struct {
 	Progress func(Stats)
 }
 
-// Work is a kind of worker: see [Filter], [Command], [Process] and [Func]. Its zero value is not
+// Work is a kind of worker: see [Filter], [Command] and [Func]. Its zero value is not
 // valid.
 type Work struct {
 	start func(o Options) (worker, error)
@@ -140,10 +140,10 @@ func Run(ctx context.Context, documents iter.Seq2[Document, error], work Work,
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
 	if opts.Depth <= 0 {
-		opts.Depth = DefaultDepth
+		opts.Depth = defaultDepth
 	}
 	if opts.MaxReply <= 0 {
-		opts.MaxReply = DefaultMaxReply
+		opts.MaxReply = defaultMaxReply
 	}
 	return func(yield func(Result, error) bool) {
 		open := 16 * opts.Workers * opts.Depth

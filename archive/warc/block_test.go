@@ -197,7 +197,7 @@ func TestParseDigest(t *testing.T) {
 		{"a sum with invalid characters", "sha1:" + strings.Repeat("1", 32), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			algorithm, sum, ok := ParseDigest(tt.labelled)
+			algorithm, sum, ok := Field{Value: tt.labelled}.Digest()
 			require.Equal(t, tt.algorithm, algorithm)
 			require.Equal(t, tt.algorithm != "", ok)
 			if algorithm == "sha1" {

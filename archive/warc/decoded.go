@@ -28,7 +28,7 @@ func (h *HTTP) Decoded(limit int64) (io.Reader, error) {
 		Brotli: br.Open, Max: limit, Ratio: maxDecodedRatio, Free: freeDecoded, Lenient: true,
 	}
 	if limit <= 0 {
-		o.Max = DefaultMaxDecoded
+		o.Max = defaultMaxDecoded
 	}
 	if !o.Known(codings) {
 		return nil, fmt.Errorf("warc: decode body: %w %.40q", content.ErrUnknown, codings)

@@ -8,18 +8,16 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
-)
 
-// dictMagic begins the skippable frame with the dictionary of a file, as in the IIPC's
-// specification of zstd in WARC files.
-const dictMagic = "\x5d\x2a\x4d\x18"
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
+)
 
 // maxDict bounds the dictionary of a file. Usual sizes are tens to hundreds of kilobytes.
 const maxDict = 16 << 20
 
 // isSkippable reports whether a frame without content begins: magic numbers 0x184d2a50 to 5f.
 func isSkippable(magic []byte) bool {
-	return len(magic) >= 4 && magic[0]&0xf0 == 0x50 && string(magic[1:4]) == dictMagic[1:]
+	return len(magic) >= 4 && magic[0]&0xf0 == 0x50 && string(magic[1:4]) == zdict.Magic[1:]
 }
 
 // skippable reads such a frame, and returns its dictionary, if any.
@@ -29,7 +27,7 @@ func (s *source) skippable() (dict []byte, err error) {
 		return nil, err
 	}
 	size := int64(binary.LittleEndian.Uint32(head[4:]))
-	if string(head[:4]) != dictMagic {
+	if string(head[:4]) != zdict.Magic {
 		_, err := io.CopyN(io.Discard, s, size)
 		return nil, err
 	}
@@ -66,13 +64,12 @@ func unpackDict(dict []byte) ([]byte, error) {
 	return zs.DecodeAll(dict, nil)
 }
 
-// ReadDict returns the dictionary that a file begins with, or nil if there is none. Readers that
-// start elsewhere in the file need it. A broken or truncated dictionary is a [DamageError].
-func ReadDict(f io.ReaderAt) ([]byte, error) {
-	r := NewReader(nil, ReaderOptions{})
+// ReadDict returns the dictionary that a file begins with, or nil if there is none, for readers that
+// start elsewhere in the file. A broken or truncated dictionary is a [DamageError]. Call ResetAt after it.
+func (r *Reader) ReadDict(f io.ReaderAt) ([]byte, error) {
 	r.ResetAt(f, 0, 1<<62)
-	magic, err := r.src.Peek(len(dictMagic))
-	if err == nil && string(magic) == dictMagic {
+	magic, err := r.src.Peek(len(zdict.Magic))
+	if err == nil && string(magic) == zdict.Magic {
 		var dict []byte
 		if dict, err = r.src.skippable(); err == nil {
 			dict, err = unpackDict(dict)
@@ -89,12 +86,4 @@ func ReadDict(f io.ReaderAt) ([]byte, error) {
 		err = nil
 	}
 	return nil, err
-}
-
-// AppendDict appends the dictionary frame that begins a file whose records need it.
-func AppendDict(dst, dict []byte) []byte {
-	n := len(dict)
-	dst = append(dst, dictMagic...)
-	dst = append(dst, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
-	return append(dst, dict...)
 }

@@ -18,11 +18,11 @@ var algorithms = map[string]func() hash.Hash{
 	"sha256": sha256.New, "sha-256": sha256.New, "sha512": sha512.New, "sha-512": sha512.New,
 }
 
-// ParseDigest splits a labelled digest into the algorithm, in lower case and without hyphen, and
-// the sum. Sums are in base 32 or hexadecimal, of any case. ok is false for an unknown algorithm or
-// an invalid sum.
-func ParseDigest(labelled string) (algorithm string, sum []byte, ok bool) {
-	label, value, _ := strings.Cut(labelled, ":")
+// Digest splits a labelled digest into the algorithm, in lower case and without hyphen, and the sum.
+// Sums are in base 32 or hexadecimal, of any case. ok is false for an unknown algorithm or an invalid
+// sum.
+func (f Field) Digest() (algorithm string, sum []byte, ok bool) {
+	label, value, _ := strings.Cut(f.Value, ":")
 	label = strings.ToLower(label)
 	make, known := algorithms[label]
 	if !known {
@@ -50,7 +50,7 @@ type check struct {
 // begin starts a block. A block with an unknown kind of digest is not verified.
 func (c *check) begin(labelled string) {
 	c.hash = nil
-	algorithm, sum, ok := ParseDigest(labelled)
+	algorithm, sum, ok := Field{Value: labelled}.Digest()
 	if !ok {
 		return
 	}

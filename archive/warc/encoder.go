@@ -1,7 +1,6 @@
 package warc
 
 import (
-	"bytes"
 	"crypto/sha1"
 	"fmt"
 	"hash"
@@ -215,11 +214,10 @@ func (e *Encoder) finish(w io.Writer, h *Head, err error) (raw, packed int64, _ 
 	return raw, e.out.n, err
 }
 
-// Info encodes the block of a warcinfo or metadata record, of type application/warc-fields.
-func Info(fields ...Field) []byte {
-	var b bytes.Buffer
-	for _, f := range fields {
-		b.Write(appendField(nil, f.Name, f.Value))
+// Block encodes the block of a warcinfo or metadata record, of type application/warc-fields.
+func (f Fields) Block() (block []byte) {
+	for i := range f {
+		block = appendField(block, f[i].Name, f[i].Value)
 	}
-	return b.Bytes()
+	return block
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
 )
 
 // packing is how a file is compressed. Only other programs write files with a dictionary.
@@ -100,7 +102,7 @@ func write(t testing.TB, o packing, n int) *written {
 	w := &written{}
 	buf := &bytes.Buffer{}
 	if o.Dict != nil {
-		buf.Write(AppendDict(nil, o.Dict))
+		buf.Write(zdict.Append(nil, o.Dict))
 	}
 	for i := range n {
 		entry := sample(i)

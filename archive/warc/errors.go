@@ -19,11 +19,19 @@ var (
 	ErrTooLarge = content.ErrTooLarge
 )
 
-// Defaults of options.
+// Defaults of options, profiles, and the limit of lines in the header of a record and in the head of an HTTP
+// message: each costs far more than its bytes, and in a compressed file the same line again costs next to
+// no bytes.
 const (
-	DefaultLevel      = 6         // in EncoderOptions, with Gzip
-	DefaultMaxHeader  = 1 << 20   // in ReaderOptions
-	DefaultMaxDecoded = 256 << 20 // as the limit of HTTP.Decoded
+	DefaultLevel = 6 // in EncoderOptions, with Gzip
+	MaxLines     = 1000
+
+	// The profiles of revisit records, WARC 1.1 section 6.7.
+	ProfileIdentical   = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+	ProfileNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+
+	defaultMaxHeader  = 1 << 20   // in ReaderOptions
+	defaultMaxDecoded = 256 << 20 // as the limit of HTTP.Decoded
 )
 
 // DamageError is damage at a position of a file.

@@ -49,17 +49,17 @@ func (f Fields) URI(name string) string {
 
 // Date returns WARC-Date, including fractions of seconds, which WARC 1.1 allows, and whether it is
 // valid.
-func (f Fields) Date() (time.Time, bool) { return ParseDate(f.Get("WARC-Date")) }
+func (f Fields) Date() (time.Time, bool) { return Field{Value: f.Get("WARC-Date")}.Date() }
 
 // dateLayouts are the layouts of WARC 1.1, section 5.4. A less precise date means the start of its
 // period.
 var dateLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04Z", "2006-01-02", "2006-01", "2006"}
 
-// ParseDate parses a date of WARC-Date or WARC-Refers-To-Date, and reports whether it is valid. A
-// year must have four digits in UTC.
-func ParseDate(value string) (time.Time, bool) {
+// Date parses WARC-Date or WARC-Refers-To-Date, and reports whether it is valid. A year must have four
+// digits in UTC.
+func (f Field) Date() (time.Time, bool) {
 	for _, layout := range dateLayouts {
-		if t, err := time.Parse(layout, value); err == nil && hasFourDigits(t) {
+		if t, err := time.Parse(layout, f.Value); err == nil && hasFourDigits(t) {
 			return t.UTC(), true
 		}
 	}

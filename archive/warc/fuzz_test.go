@@ -140,12 +140,12 @@ func FuzzParseDigest(f *testing.F) {
 	f.Add("SHA-256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
 	f.Add("md5:d41d8cd98f00b204e9800998ecf8427e")
 	f.Fuzz(func(t *testing.T, labelled string) {
-		algorithm, sum, ok := ParseDigest(labelled)
+		algorithm, sum, ok := Field{Value: labelled}.Digest()
 		if !ok {
 			return
 		}
 		require.Equal(t, algorithms[algorithm]().Size(), len(sum))
-		again, sum2, ok := ParseDigest(strings.ToUpper(labelled))
+		again, sum2, ok := Field{Value: strings.ToUpper(labelled)}.Digest()
 		require.True(t, ok)
 		require.Equal(t, algorithm, again)
 		require.Equal(t, sum, sum2)

@@ -13,12 +13,6 @@ import (
 	"time"
 )
 
-// The profiles of revisit records, WARC 1.1 section 6.7.
-const (
-	ProfileIdentical   = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-	ProfileNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-)
-
 // ID is a random UUID, version 4 of RFC 9562. The zero ID means none.
 type ID [16]byte
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
 )
 
 // counted counts the bytes read from a file, including those read again.
@@ -129,11 +131,11 @@ func TestCodingsOfAMessage(t *testing.T) {
 // tools cannot represent it.
 func TestDatesBeyondFourDigits(t *testing.T) {
 	for _, value := range []string{"0000-01-01T00:30:00+01:00", "9999-12-31T23:30:00-01:00"} {
-		_, ok := ParseDate(value)
+		_, ok := Field{Value: value}.Date()
 		require.False(t, ok, value)
 	}
 	for _, value := range []string{"0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z"} {
-		_, ok := ParseDate(value)
+		_, ok := Field{Value: value}.Date()
 		require.True(t, ok, value)
 	}
 }
@@ -213,8 +215,8 @@ func TestRequire(t *testing.T) {
 // A broken dictionary is damage; a file without a dictionary is not.
 func TestReadDict(t *testing.T) {
 	dict := someDict()
-	whole := AppendDict(nil, dict)
-	broken := AppendDict(nil, []byte("\x28\xb5\x2f\xfdxxxxxxxx"))
+	whole := zdict.Append(nil, dict)
+	broken := zdict.Append(nil, []byte("\x28\xb5\x2f\xfdxxxxxxxx"))
 	for _, tt := range []struct {
 		name, file string
 		want       []byte
@@ -225,11 +227,11 @@ func TestReadDict(t *testing.T) {
 		{"a file without one", "WARC/1.0\r\n", nil, false},
 		{"truncated", string(whole[:len(whole)/2]), nil, true},
 		{"truncated in its header", string(whole[:6]), nil, true},
-		{"too large", dictMagic + "\xff\xff\xff\xff", nil, true},
+		{"too large", zdict.Magic + "\xff\xff\xff\xff", nil, true},
 		{"broken compression", string(broken), nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ReadDict(strings.NewReader(tt.file))
+			got, err := NewReader(nil, ReaderOptions{}).ReadDict(strings.NewReader(tt.file))
 			require.Equal(t, tt.damaged, err != nil)
 			if tt.damaged {
 				require.ErrorIs(t, err, ErrDamaged)

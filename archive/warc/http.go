@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/spinneret-go/spinneret/archive/internal/coding"
 )
 
 // maxHead bounds the head of an HTTP message in a block.
@@ -53,16 +51,13 @@ func (h *HTTP) Status() int {
 // maxCode is the maximum length of a status code with leading zeros.
 const maxCode = 8
 
-// Get returns the value of the first field of that name, ignoring case, or "". A value on several
-// lines has a space between them (RFC 9112, section 5.2).
+// Get returns the value of the first field of that name, ignoring case, or "".
 func (h *HTTP) Get(name string) string {
-	_, fields, _ := bytes.Cut(h.Head, []byte("\n"))
-	for len(fields) > 0 {
-		var line []byte
-		line, fields, _ = bytes.Cut(fields, []byte("\n"))
-		key, value, found := bytes.Cut(line, []byte(":"))
-		if found && len(key) == len(name) && strings.EqualFold(string(key), name) {
-			return unfold(value, fields)
+	_, rest, _ := bytes.Cut(h.Head, []byte("\n"))
+	for len(rest) > 0 {
+		var key, value []byte
+		if key, value, rest = cutField(rest); len(key) == len(name) && strings.EqualFold(string(key), name) {
+			return unfold(value)
 		}
 	}
 	return ""
@@ -71,28 +66,86 @@ func (h *HTTP) Get(name string) string {
 // Header returns the fields, as net/http has them.
 func (h *HTTP) Header() http.Header {
 	header := http.Header{}
-	_, fields, _ := bytes.Cut(h.Head, []byte("\n"))
-	for len(fields) > 0 {
-		var line []byte
-		line, fields, _ = bytes.Cut(fields, []byte("\n"))
-		name, value, found := bytes.Cut(line, []byte(":"))
-		if found && len(name) > 0 && name[0] != ' ' && name[0] != '\t' {
-			header.Add(string(bytes.TrimRight(name, " \t")), unfold(value, fields))
+	_, rest, _ := bytes.Cut(h.Head, []byte("\n"))
+	for len(rest) > 0 {
+		var name, value []byte
+		if name, value, rest = cutField(rest); len(name) > 0 && name[0] != ' ' && name[0] != '\t' {
+			header.Add(string(bytes.TrimRight(name, " \t")), unfold(value))
 		}
 	}
 	return header
 }
 
-// unfold joins the first line of a value and its continuation lines.
-func unfold(line, rest []byte) string {
-	const space = " \t\r"
-	line = bytes.Trim(line, space)
-	value := line[:len(line):len(line)] // so that append does not write into the head
-	for len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\t') {
-		line, rest, _ = bytes.Cut(rest, []byte("\n"))
-		value = append(append(value, ' '), bytes.Trim(line, space)...)
+// Chunked reports whether the body after the head should be chunked, unless it answers a HEAD request:
+// the last transfer coding is chunked, which is only valid there. There may be several such fields, which
+// together are one list (RFC 9110, section 5.3).
+func (h *HTTP) Chunked() bool {
+	line, rest, _ := bytes.Cut(h.Head, []byte("\n"))
+	last := ""
+	for len(rest) > 0 {
+		var name, value []byte
+		name, value, rest = cutField(rest)
+		if !bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+			continue
+		}
+		if list := strings.Trim(unfold(value), ", \t"); list != "" { // empty elements are ignored (section 5.6.1)
+			last = list
+		}
 	}
-	return string(bytes.Trim(value, " "))
+	coding := strings.TrimLeft(last[strings.LastIndexByte(last, ',')+1:], " \t")
+	return strings.EqualFold(coding, "chunked") && hasTransferCoding(line)
+}
+
+// hasTransferCoding reports whether Transfer-Encoding has a meaning in a message with this first line.
+// HTTP/1.0 does not define it (RFC 9112, section 6.1), nor does HTTP/2. 1xx, 204 and 304 have no body
+// (section 6.3), though a 304 may repeat the field of the response that it confirms.
+func hasTransferCoding(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte("HTTP/")) { // of a request
+		return bytes.HasSuffix(bytes.TrimRight(line, "\r"), []byte(" HTTP/1.1"))
+	}
+	version, code, _ := bytes.Cut(line, []byte(" "))
+	if !bytes.HasPrefix(version, []byte("HTTP/1.")) || string(version) == "HTTP/1.0" {
+		return false
+	}
+	code = bytes.TrimLeft(code, " ")
+	return !bytes.HasPrefix(code, []byte("1")) && !bytes.HasPrefix(code, []byte("204")) &&
+		!bytes.HasPrefix(code, []byte("304"))
+}
+
+// cutField cuts the first field off. A line that begins with white space continues the field before it:
+// senders must no longer fold lines, but recipients may accept them (RFC 9112, section 5.2). The name of a
+// line without a colon is empty.
+func cutField(fields []byte) (name, value, rest []byte) {
+	n := 0
+	for {
+		i := bytes.IndexByte(fields[n:], '\n')
+		if i < 0 {
+			n = len(fields)
+			break
+		}
+		if n += i + 1; n == len(fields) || fields[n] != ' ' && fields[n] != '\t' {
+			break
+		}
+	}
+	name, value, found := bytes.Cut(fields[:n], []byte(":"))
+	if !found {
+		name = nil
+	}
+	return name, value, fields[n:]
+}
+
+// unfold joins the lines of a value with a space.
+func unfold(value []byte) string {
+	const space = " \t\r\n"
+	value = bytes.Trim(value, space)
+	if bytes.IndexByte(value, '\n') < 0 {
+		return string(value)
+	}
+	var lines []string
+	for line := range strings.Lines(string(value)) {
+		lines = append(lines, strings.Trim(line, space))
+	}
+	return strings.Join(lines, " ")
 }
 
 // HTTP splits the block into the head and the body of an HTTP message. A body that should be
@@ -108,7 +161,7 @@ func (rec *Record) HTTP() (*HTTP, error) {
 		return nil, err
 	}
 	h := &HTTP{Head: head, Body: body, Size: size - int64(len(head))}
-	if coding.Chunked(head) && beginsChunk(body) {
+	if h.Chunked() && beginsChunk(body) {
 		h.Body, h.Size = &throughout{&chunks{r: body}, body}, -1
 	}
 	return h, nil

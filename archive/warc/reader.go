@@ -40,10 +40,6 @@ type ReaderOptions struct {
 // recommends supporting 8 MiB; only the highest levels of zstd exceed this limit.
 const maxWindow = 32 << 20
 
-// MaxLines bounds the lines of a record's header, and of the head of an HTTP message. Each costs far
-// more than its bytes, and in a compressed file the same line again costs next to no bytes.
-const MaxLines = 1000
-
 // freeExpanded is how many decompressed bytes of a member are always read, see SetMaxRatio.
 const freeExpanded = 64 << 10
 
@@ -105,7 +101,7 @@ type Reader struct {
 // damage, r has to be an [io.Seeker].
 func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	if opts.MaxHeader <= 0 {
-		opts.MaxHeader = DefaultMaxHeader
+		opts.MaxHeader = defaultMaxHeader
 	}
 	reader := &Reader{opts: opts, dict: opts.Dict, src: newSource(r),
 		inner: bufio.NewReaderSize(nil, bodyBuffer)}

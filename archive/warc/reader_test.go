@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/internal/zdict"
 )
 
 // copied is a copy of a record.
@@ -194,8 +196,8 @@ func TestDamageIsReportedAndSkipped(t *testing.T) {
 		{"zstd, truncated", zs[:len(zs)-20], "", zs},
 		{"zstd, checksum changed", zs[:len(zs)-4] + "\xff\xff" + zs[len(zs)-2:], "CRC", zs},
 		{"zstd, a reserved kind of block", zs[:8] + "\x07\x00\x00", "", zs},
-		{"a truncated dictionary", dictMagic + "\xff\xff\x00\x00xx", "the middle", zs},
-		{"a dictionary too large", dictMagic + "\xff\xff\xff\xffxx", "too large", zs},
+		{"a truncated dictionary", zdict.Magic + "\xff\xff\x00\x00xx", "the middle", zs},
+		{"a dictionary too large", zdict.Magic + "\xff\xff\xff\xffxx", "too large", zs},
 		{"ARC", "filedesc://IAH-1.arc 0.0.0.0 text/plain 1\r\n", "neither a record", good},
 	}
 	for _, tt := range tests {

@@ -68,17 +68,15 @@ func BenchmarkDefer(b *testing.B) {
 		sizes = sizes[:1]
 	}
 	for _, urls := range sizes {
-		for _, wide := range []bool{false, true} {
-			b.Run(fmt.Sprintf("urls=%d/wide=%v", urls, wide), func(b *testing.B) {
-				for b.Loop() {
-					b.StopTimer()
-					dir := b.TempDir()
-					b.StartTimer()
-					benchDefer(b, dir, urls, Options{Memory: int64(urls) * 86 / 20, Wide: wide})
-				}
-				b.ReportMetric(10*float64(urls)*float64(b.N)/b.Elapsed().Seconds(), "urls/s")
-			})
-		}
+		b.Run(fmt.Sprintf("urls=%d", urls), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				dir := b.TempDir()
+				b.StartTimer()
+				benchDefer(b, dir, urls, Options{Memory: int64(urls) * 86 / 20})
+			}
+			b.ReportMetric(10*float64(urls)*float64(b.N)/b.Elapsed().Seconds(), "urls/s")
+		})
 	}
 }
 
@@ -132,7 +130,7 @@ func BenchmarkRecent(b *testing.B) {
 func ownList(memory int64) func(uint64) bool {
 	list := newRecent(memory)
 	return func(id uint64) bool {
-		f := fingerprint{id}
+		f := fingerprint(id)
 		if list.has(f) {
 			return true
 		}

@@ -20,7 +20,7 @@ import (
 // have a prefix of the added URLs, with everything that a Sync acknowledged, and must be usable.
 func TestPowerFailure(t *testing.T) {
 	const urls = 80
-	for _, o := range []Options{{Memory: tiny}, {Memory: small, Wide: true}} {
+	for _, o := range []Options{{Memory: tiny}, {Memory: small}} {
 		// play adds URLs until it fails, and returns how many were synced and added by then.
 		play := func(fs *vfs.Mem) (synced, added int) {
 			s, err := open(fs, o)

@@ -157,7 +157,7 @@ func TestAStrayFileOfTheHighestNumber(t *testing.T) {
 }
 
 func TestNothingIsIndexedWithoutAnIndex(t *testing.T) {
-	for _, m := range []manifest{{width: 8, count: 1}, {width: 8, indexed: 1}} {
+	for _, m := range []manifest{{count: 1}, {indexed: 1}} {
 		_, err := decodeManifest(m.encode())
 		require.ErrorIs(t, err, ErrCorrupt)
 	}
@@ -165,7 +165,7 @@ func TestNothingIsIndexedWithoutAnIndex(t *testing.T) {
 
 func FuzzManifest(f *testing.F) {
 	m := &manifest{
-		width: 8, trimmed: 3, indexed: 9, index: 4, count: 9,
+		trimmed: 3, indexed: 9, index: 4, count: 9,
 		segments: []segment{{2, 0, 100}, {3, 7, 0}},
 	}
 	f.Add(m.encode())

@@ -88,7 +88,7 @@ func (s *Set) Defer(url string, data []byte) error {
 		return err
 	}
 	d.sightings = append(d.sightings, newSighting(print, place))
-	d.digits[print[0]>>(64-digitBits)]++
+	d.digits[print>>(64-digitBits)]++
 	s.recent.add(print)
 	s.stats.Lookups++
 	return nil

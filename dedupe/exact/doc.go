@@ -30,10 +30,9 @@
 // # Limits
 //
 // Two URLs with the same fingerprint count as one. Fingerprints are SipHash with a secret random
-// key, so nobody can make them collide. By chance, n*n/2^65 of n URLs do: 0.03 of a billion, and
-// with Options.Wide, which makes them 128 bits, 10^-21 of a billion. The memory per URL is
-// configurable; see Options. On disk, a URL takes 8 or 16 bytes, plus its length and 9 bytes until
-// it is trimmed.
+// key, so nobody can make them collide. By chance, n*n/2^65 of n URLs do: 0.03 of a billion, and 3
+// of ten billion. The memory per URL is configurable; see Options. On disk, a URL takes 8 bytes, plus
+// its length and 9 bytes until it is trimmed.
 //
 // # Format
 //

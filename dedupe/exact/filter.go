@@ -26,11 +26,11 @@ func newFilter(memory int64) filter {
 
 // addNew adds a fingerprint and reports whether it is certainly new.
 func (f filter) addNew(print fingerprint) (isNew bool) {
-	at, _ := bits.Mul64(print[0], uint64(len(f.lines)))
+	at, _ := bits.Mul64(uint64(print), uint64(len(f.lines)))
 	line := &f.lines[at]
 	// The low bits were not used yet. The product spreads them over the word, and each nine bits of
 	// it select a bit of the line.
-	spots := print[0] * 0x9e3779b97f4a7c15
+	spots := uint64(print) * 0x9e3779b97f4a7c15
 	for range functions {
 		spots = bits.RotateLeft64(spots, lineBits)
 		word, bit := &line[spots>>6%8], uint64(1)<<(spots%64)

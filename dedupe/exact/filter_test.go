@@ -17,10 +17,10 @@ func TestFilterNeverReportsKnownAsNew(t *testing.T) {
 		require.LessOrEqual(t, int64(len(f.lines))*lineBytes, max(memory, lineBytes))
 		prints := make([]fingerprint, 20_000)
 		for i := range prints {
-			prints[i] = fingerprint{random.Uint64()}
+			prints[i] = fingerprint(random.Uint64())
 			f.addNew(prints[i])
 		}
-		prints = append(prints, fingerprint{0, 1}, fingerprint{^uint64(0)})
+		prints = append(prints, 1, math.MaxUint64)
 		for i, print := range prints {
 			f.addNew(print)
 			require.False(t, f.addNew(print), i)
@@ -36,7 +36,7 @@ func TestFilterErrors(t *testing.T) {
 		const urls = 100_000
 		f := newFilter(urls * int64(bits) / 8)
 		for range urls {
-			f.addNew(fingerprint{random.Uint64()})
+			f.addNew(fingerprint(random.Uint64()))
 		}
 		unsure := 0
 		const tries = 50_000
@@ -45,7 +45,7 @@ func TestFilterErrors(t *testing.T) {
 			if i%100 == 0 {
 				copy(f.lines, lines) // undo the adds
 			}
-			if !f.addNew(fingerprint{random.Uint64()}) {
+			if !f.addNew(fingerprint(random.Uint64())) {
 				unsure++
 			}
 		}
@@ -68,11 +68,11 @@ func lineError(mean float64) (sum float64) {
 
 func TestFilterMarksWhatIsNew(t *testing.T) {
 	f := newFilter(1000)
-	f.addNew(fingerprint{5, 7})
+	f.addNew(5)
 	all := []sighting{
-		newSighting(fingerprint{5, 7}, 1),
-		newSighting(fingerprint{6}, 2),
-		newSighting(fingerprint{1 << 60}, 3),
+		newSighting(5, 1),
+		newSighting(6, 2),
+		newSighting(1<<60, 3),
 	}
 	require.EqualValues(t, 2, f.mark(all))
 	require.False(t, all[0].isNew())

@@ -107,15 +107,12 @@ func page(i int) string { return fmt.Sprint("https://a.test/", i) }
 // longURL returns a URL of n bytes.
 func longURL(n int) string { return page(1) + strings.Repeat("x", n-len(page(1))) }
 
-// randomPrints returns sorted distinct fingerprints. With a mask for the first word, many share it.
-func randomPrints(random *rand.Rand, n, width int, mask uint64) []fingerprint {
-	met := map[fingerprint]bool{{}: true}
+// randomPrints returns sorted distinct fingerprints. With a mask, they are crowded.
+func randomPrints(random *rand.Rand, n int, mask uint64) []fingerprint {
+	met := map[fingerprint]bool{0: true}
 	var prints []fingerprint
 	for range n {
-		f := fingerprint{random.Uint64() & mask}
-		if width == 16 {
-			f[1] = random.Uint64()
-		}
+		f := fingerprint(random.Uint64() & mask)
 		if !met[f] {
 			met[f] = true
 			prints = append(prints, f)

@@ -31,7 +31,7 @@ func FuzzHistory(f *testing.F) {
 		f.Add(history)
 	}
 	f.Fuzz(func(t *testing.T, history []byte) {
-		for _, o := range []Options{{Memory: tiny}, {Memory: small, Wide: true}} {
+		for _, o := range []Options{{Memory: tiny}, {Memory: small}} {
 			p := &player{
 				t: t, options: o, fs: vfs.NewMem(), random: rand.New(rand.NewPCG(uint64(len(history)), 0)),
 			}

@@ -1,7 +1,6 @@
 package exact
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -13,24 +12,17 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// A fingerprint stands for a URL. Narrow ones leave the second word 0.
-type fingerprint [2]uint64
-
-func (f fingerprint) compare(g fingerprint) int {
-	return cmp.Or(cmp.Compare(f[0], g[0]), cmp.Compare(f[1], g[1]))
-}
-
-// less is compare(g) < 0, small enough to be inlined.
-func (f fingerprint) less(g fingerprint) bool {
-	return f[0] < g[0] || f[0] == g[0] && f[1] < g[1]
-}
+// A fingerprint stands for a URL. Zero is that of none.
+type fingerprint uint64
 
 // These constants are on disk. Do not change them; add a version.
 const (
 	indexMagic   = "SPNXIDX2"
 	indexHeader  = 8 + 4 + 8 + 4 // magic, width, count, checksum; zeros up to the first page
+	printSize    = 8             // of a fingerprint, the width
 	pageSize     = 4 << 10
 	pageChecksum = 4
+	perPage      = (pageSize - pageChecksum) / printSize
 )
 
 // An index is a file of fingerprints in ascending order, and never changes. Its pages begin at
@@ -42,7 +34,6 @@ const (
 type index struct {
 	number uint64
 	count  int64
-	width  int      // bytes of a fingerprint on disk, 8 or 16
 	file   vfs.File // nil if the index is empty and has no file
 	firsts []fingerprint
 }
@@ -51,9 +42,7 @@ func indexName(number uint64) string { return fmt.Sprintf("index-%08d", number) 
 
 func (x *index) name() string { return indexName(x.number) }
 
-func (x *index) perPage() int64 { return int64((pageSize - pageChecksum) / x.width) }
-
-func (x *index) pages() int64 { return (x.count + x.perPage() - 1) / x.perPage() }
+func (x *index) pages() int64 { return (x.count + perPage - 1) / perPage }
 
 // offset returns where a page begins. The header takes the place of a page.
 func (x *index) offset(page int64) int64 { return (1 + page) * pageSize }
@@ -62,12 +51,12 @@ func (x *index) fileSize() int64 { return x.offset(x.pages()) }
 
 // used returns how many bytes of a page are fingerprints.
 func (x *index) used(page int64) int {
-	return int(min(x.perPage(), x.count-page*x.perPage())) * x.width
+	return int(min(perPage, x.count-page*perPage)) * printSize
 }
 
 func (x *index) header() []byte {
 	b := append(make([]byte, 0, pageSize), indexMagic...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(x.width))
+	b = binary.LittleEndian.AppendUint32(b, printSize)
 	b = binary.LittleEndian.AppendUint64(b, uint64(x.count))
 	b = binary.LittleEndian.AppendUint32(b, durable.Sum(b))
 	return b[:pageSize]
@@ -85,13 +74,8 @@ func (x *index) check(page int64, b []byte) ([]byte, error) {
 }
 
 // decode reads the i-th fingerprint of a page. They are big endian, so that dumps are sorted.
-func (x *index) decode(b []byte, i int) (f fingerprint) {
-	b = b[i*x.width:]
-	f[0] = binary.BigEndian.Uint64(b)
-	if x.width == 16 {
-		f[1] = binary.BigEndian.Uint64(b[8:])
-	}
-	return f
+func decode(b []byte, i int) fingerprint {
+	return fingerprint(binary.BigEndian.Uint64(b[i*printSize:]))
 }
 
 var pageBuffers = sync.Pool{New: func() any { return new([pageSize]byte) }}
@@ -111,32 +95,32 @@ func (x *index) has(f fingerprint) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	low, high := 0, len(prints)/x.width
+	low, high := 0, len(prints)/printSize
 	for low < high {
-		if middle := int(uint(low+high) / 2); x.decode(prints, middle).less(f) {
+		if middle := int(uint(low+high) / 2); decode(prints, middle) < f {
 			low = middle + 1
 		} else {
 			high = middle
 		}
 	}
-	return low < len(prints)/x.width && x.decode(prints, low) == f, nil
+	return low < len(prints)/printSize && decode(prints, low) == f, nil
 }
 
 // find returns the only page that can have f, or -1 if none can. Fingerprints are distributed
 // evenly, so the page is close to the guess, whatever the size of the index.
 func (x *index) find(f fingerprint) (page int64) {
 	pages := len(x.firsts)
-	guess, _ := bits.Mul64(f[0], uint64(pages))
+	guess, _ := bits.Mul64(uint64(f), uint64(pages))
 	// Pages below low start at or below f, and pages from high on start above it.
 	low, high := int(guess), int(guess)
-	for step := 4; low > 0 && f.less(x.firsts[low-1]); step *= 2 {
+	for step := 4; low > 0 && f < x.firsts[low-1]; step *= 2 {
 		low, high = max(low-step, 0), low-1
 	}
-	for step := 4; high < pages && !f.less(x.firsts[high]); step *= 2 {
+	for step := 4; high < pages && f >= x.firsts[high]; step *= 2 {
 		low, high = high+1, min(high+step, pages)
 	}
 	for low < high {
-		if middle := (low + high) / 2; f.less(x.firsts[middle]) {
+		if middle := (low + high) / 2; f < x.firsts[middle] {
 			high = middle
 		} else {
 			low = middle + 1
@@ -179,8 +163,8 @@ func (r *indexReader) page(n int64) ([]byte, error) {
 // openIndex opens an index, reads all of it, and passes each fingerprint to visit. It checks the
 // order as well as the checksums: an index that was forged, or written by a program with a bug,
 // must not lose URLs.
-func openIndex(fs vfs.FS, number uint64, width int, visit func(fingerprint)) (*index, error) {
-	x := &index{number: number, width: width}
+func openIndex(fs vfs.FS, number uint64, visit func(fingerprint)) (*index, error) {
+	x := &index{number: number}
 	var err error
 	if x.file, err = fs.Open(x.name()); err != nil {
 		return nil, fmt.Errorf("exact: open index: %w", err)
@@ -210,15 +194,15 @@ func (x *index) readAll(visit func(fingerprint)) error {
 		return durable.Corrupt(x.name(), size, "wrong file size")
 	}
 	var bytes int64
-	reader, last := &indexReader{index: x, ahead: maxAhead, bytes: &bytes}, fingerprint{}
+	reader, last := &indexReader{index: x, ahead: maxAhead, bytes: &bytes}, fingerprint(0)
 	for n := range x.pages() {
 		b, err := reader.page(n)
 		if err != nil {
 			return err
 		}
-		for i := range len(b) / x.width {
-			f := x.decode(b, i)
-			if !last.less(f) {
+		for i := range len(b) / printSize {
+			f := decode(b, i)
+			if f <= last {
 				return durable.Corrupt(x.name(), x.offset(n), "fingerprints out of order")
 			}
 			if i == 0 {
@@ -246,9 +230,9 @@ func (j *join) expect(lookups int64) {
 
 // has reports whether the index has a fingerprint.
 func (j *join) has(f fingerprint) (bool, error) {
-	if !f.less(j.end) {
+	if f >= j.end {
 		page := j.find(f)
-		j.rest, j.end = nil, fingerprint{} // if the page cannot be read
+		j.rest, j.end = nil, 0 // if the page cannot be read
 		if page >= 0 {
 			b, err := j.page(page)
 			if err != nil {
@@ -258,8 +242,8 @@ func (j *join) has(f fingerprint) (bool, error) {
 		}
 		j.end = j.begin(page + 1)
 	}
-	j.rest = j.skip(j.rest, f)
-	return len(j.rest) > 0 && j.decode(j.rest, 0) == f, nil
+	j.rest = skip(j.rest, f)
+	return len(j.rest) > 0 && decode(j.rest, 0) == f, nil
 }
 
 // begin returns the first fingerprint of a page, or the greatest possible one after the last page.
@@ -267,27 +251,27 @@ func (x *index) begin(page int64) fingerprint {
 	if page < int64(len(x.firsts)) {
 		return x.firsts[page]
 	}
-	return fingerprint{math.MaxUint64, math.MaxUint64}
+	return math.MaxUint64
 }
 
 // skip drops the fingerprints below f from the start of a page. There are few of them if batches
 // are large. Counting how many of eight are below f needs no branches, which would be
 // unpredictable.
-func (x *index) skip(b []byte, f fingerprint) []byte {
+func skip(b []byte, f fingerprint) []byte {
 	const few = 8
-	for leap := few * x.width; len(b) >= leap; {
+	for leap := few * printSize; len(b) >= leap; {
 		below := uint64(0)
-		for at := 0; at < leap; at += x.width {
-			_, borrow := bits.Sub64(binary.BigEndian.Uint64(b[at:]), f[0], 0)
+		for at := 0; at < leap; at += printSize {
+			_, borrow := bits.Sub64(binary.BigEndian.Uint64(b[at:]), uint64(f), 0)
 			below += borrow
 		}
-		b = b[int(below)*x.width:]
+		b = b[int(below)*printSize:]
 		if below < few {
 			break
 		}
 	}
-	for len(b) > 0 && x.decode(b, 0).less(f) {
-		b = b[x.width:]
+	for len(b) > 0 && decode(b, 0) < f {
+		b = b[printSize:]
 	}
 	return b
 }

@@ -2,6 +2,7 @@ package exact
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // indexOf returns the result of a sweep that merges sorted fingerprints with an old index.
 func indexOf(t testing.TB, fs vfs.FS, number uint64, old *index, prints []fingerprint) *index {
 	t.Helper()
-	table := newTable(int64(16*(2*len(prints)+2*tableSlack)), old.width/8)
+	table := newTable(int64(8 * (2*len(prints) + 2*tableSlack)))
 	for _, f := range prints {
 		table.add(f)
 	}
@@ -32,27 +33,25 @@ func indexOf(t testing.TB, fs vfs.FS, number uint64, old *index, prints []finger
 // TestIndexHasWhatWasSwept looks up fingerprints in indexes of several pages, one by one and in
 // batches, and compares with a sorted list.
 func TestIndexHasWhatWasSwept(t *testing.T) {
-	for _, width := range []int{8, 16} {
-		for _, mask := range []uint64{^uint64(0), 0x3ff << 54, 0x3ff} {
-			for _, size := range []int{1, 10, 3000} {
-				name := fmt.Sprintf("width=%d/mask=%x/size=%d", width, mask, size)
-				t.Run(name, func(t *testing.T) { testIndex(t, width, mask|1, size) })
-			}
+	for _, mask := range []uint64{^uint64(0), 0x3ffff << 46, 0x3ffff} {
+		for _, size := range []int{1, 10, 3000} {
+			name := fmt.Sprintf("mask=%x/size=%d", mask, size)
+			t.Run(name, func(t *testing.T) { testIndex(t, mask|1, size) })
 		}
 	}
 }
 
-func testIndex(t *testing.T, width int, mask uint64, size int) {
+func testIndex(t *testing.T, mask uint64, size int) {
 	random := rand.New(rand.NewPCG(1, 0))
-	prints := randomPrints(random, size, width, mask)
+	prints := randomPrints(random, size, mask)
 	fs := newFaultyFS()
-	x := indexOf(t, fs, 1, &index{width: width}, prints)
+	x := indexOf(t, fs, 1, &index{}, prints)
 	for n := range 300 {
 		f := prints[random.IntN(len(prints))]
 		if n%2 == 0 {
-			f = fingerprint{random.Uint64() & mask, uint64(random.IntN(2)) * f[1]}
+			f = fingerprint(random.Uint64() & mask)
 		}
-		_, known := slices.BinarySearchFunc(prints, f, fingerprint.compare)
+		_, known := slices.BinarySearch(prints, f)
 		before := fs.reads.Load()
 		found, err := x.has(f)
 		require.NoError(t, err)
@@ -60,15 +59,15 @@ func testIndex(t *testing.T, width int, mask uint64, size int) {
 		require.LessOrEqual(t, fs.reads.Load()-before, int64(1))
 	}
 	for _, n := range []int{1, 20, 5000} {
-		asked := randomPrints(random, n/2, width, mask)
+		asked := randomPrints(random, n/2, mask)
 		for range n / 2 {
 			asked = append(asked, prints[random.IntN(len(prints))])
 		}
-		asked = append(asked, prints[0], prints[len(prints)-1], fingerprint{1}, fingerprint{^uint64(0)})
+		asked = append(asked, prints[0], prints[len(prints)-1], 1, math.MaxUint64)
 		var all, want []sighting
 		for i, f := range slices.Compact(sortedPrints(asked)) {
 			s := newSighting(f, int64(i))
-			_, known := slices.BinarySearchFunc(prints, f, fingerprint.compare)
+			_, known := slices.BinarySearch(prints, f)
 			if i%5 == 0 && !known {
 				s.setNew()
 			}
@@ -102,28 +101,26 @@ func testIndex(t *testing.T, width int, mask uint64, size int) {
 
 // TestSweepsKeepAll sweeps repeatedly, and reads each result as Open does.
 func TestSweepsKeepAll(t *testing.T) {
-	for _, width := range []int{8, 16} {
-		random := rand.New(rand.NewPCG(2, 0))
-		all := randomPrints(random, 20_000, width, ^uint64(0))
-		parts := make([][]fingerprint, 5)
-		for _, f := range all {
-			part := min(random.IntN(9), 4)
-			parts[part] = append(parts[part], f)
-		}
-		parts[2] = nil // nothing new
-		fs := vfs.NewMem()
-		x := &index{width: width}
-		var want []fingerprint
-		for i, part := range parts {
-			x = indexOf(t, fs, uint64(i+1), x, part)
-			want = sortedPrints(append(want, part...))
-			var got []fingerprint
-			opened, err := openIndex(fs, x.number, width, func(f fingerprint) { got = append(got, f) })
-			require.NoError(t, err)
-			require.Equal(t, want, got)
-			require.Equal(t, x.firsts, opened.firsts)
-			require.Equal(t, x.count, opened.count)
-		}
+	random := rand.New(rand.NewPCG(2, 0))
+	all := randomPrints(random, 20_000, ^uint64(0))
+	parts := make([][]fingerprint, 5)
+	for _, f := range all {
+		part := min(random.IntN(9), 4)
+		parts[part] = append(parts[part], f)
+	}
+	parts[2] = nil // nothing new
+	fs := vfs.NewMem()
+	x := &index{}
+	var want []fingerprint
+	for i, part := range parts {
+		x = indexOf(t, fs, uint64(i+1), x, part)
+		want = sortedPrints(append(want, part...))
+		var got []fingerprint
+		opened, err := openIndex(fs, x.number, func(f fingerprint) { got = append(got, f) })
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.Equal(t, x.firsts, opened.firsts)
+		require.Equal(t, x.count, opened.count)
 	}
 }
 
@@ -133,13 +130,13 @@ func TestFindIsExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 0))
 	for _, pages := range []int{0, 1, 2, 3, 100, 5000} {
 		for _, mask := range []uint64{^uint64(0), 0xffff << 48, 0xffff} {
-			x := &index{width: 8, firsts: randomPrints(random, pages, 8, mask|1)}
+			x := &index{firsts: randomPrints(random, pages, mask|1)}
 			for range 500 {
-				f := fingerprint{random.Uint64() & mask}
+				f := fingerprint(random.Uint64() & mask)
 				if pages > 0 && random.IntN(2) == 0 {
 					f = x.firsts[random.IntN(len(x.firsts))]
 				}
-				at, found := slices.BinarySearchFunc(x.firsts, f, fingerprint.compare)
+				at, found := slices.BinarySearch(x.firsts, f)
 				if !found {
 					at--
 				}

@@ -26,7 +26,6 @@ const (
 // A manifest is the state of a Set, except for the contents of its files and the end of its log.
 type manifest struct {
 	key      siphash.Key
-	width    int       // of a fingerprint, 8 or 16
 	trimmed  uint64    // entries below it are gone
 	indexed  uint64    // entries below it are in the index
 	index    uint64    // number of the index, 0 if there is none
@@ -40,7 +39,7 @@ func (m *manifest) encode() []byte {
 	b.WriteString(manifestHead)
 	key := m.key.Bytes()
 	fmt.Fprintf(&b, "key %x\nwidth %d\ntrimmed %d\nindexed %d\nindex %d %d\n",
-		key, m.width, m.trimmed, m.indexed, m.index, m.count)
+		key, printSize, m.trimmed, m.indexed, m.index, m.count)
 	for _, s := range m.segments {
 		fmt.Fprintf(&b, "log %d %d %d\n", s.number, s.first, s.size)
 	}
@@ -59,9 +58,6 @@ func decodeManifest(b []byte) (*manifest, error) {
 			return nil, durable.Version(manifestName, string(head))
 		}
 		return nil, durable.Corrupt(manifestName, 0, "damaged")
-	}
-	if m.width != 8 && m.width != 16 {
-		return nil, durable.Corrupt(manifestName, 0, "impossible width")
 	}
 	if m.index == 0 && (m.count != 0 || m.indexed > 0) {
 		return nil, durable.Corrupt(manifestName, 0, "has indexed entries and no index")
@@ -85,8 +81,6 @@ func (m *manifest) decodeLine(line string) {
 		var key [siphash.KeySize]byte
 		_, _ = hex.Decode(key[:], []byte(rest[:min(len(rest), 2*len(key))]))
 		m.key = siphash.KeyOf(key)
-	case "width":
-		_, _ = fmt.Sscan(rest, &m.width)
 	case "trimmed":
 		_, _ = fmt.Sscan(rest, &m.trimmed)
 	case "indexed":

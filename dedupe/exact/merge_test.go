@@ -110,7 +110,7 @@ func TestMergeLetsOthersIn(t *testing.T) {
 func TestCallsBetweenSteps(t *testing.T) {
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		s := mustOpen(t, vfs.NewMem(), Options{Memory: small, Wide: seed%2 == 0})
+		s := mustOpen(t, vfs.NewMem(), Options{Memory: small})
 		s.segmentSize = 5000
 		if seed%3 == 0 { // the filter rules nothing out
 			s.filter = newFilter(1)

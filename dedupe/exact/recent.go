@@ -2,15 +2,15 @@ package exact
 
 // recent is a list of the latest fingerprints in a fixed amount of memory without pointers. It is
 // divided into sets of a cache line, each with its own order, and a fingerprint can be in one set
-// only. So its order is less exact than that of a linked list with a map, but seven times as many
+// only. So its order is less exact than that of a linked list with a map, but 14 times as many
 // entries fit into the same memory, and a search reads one cache line.
 type recent struct {
 	sets [][setSize]fingerprint // a power of two
 }
 
 const (
-	setSize  = 4
-	setBytes = setSize * 16
+	setSize  = 8
+	setBytes = setSize * printSize
 )
 
 func newRecent(memory int64) recent {
@@ -24,7 +24,7 @@ func newRecent(memory int64) recent {
 // of returns the set of a fingerprint, selected by its low bits: the index and the filter use the
 // high ones.
 func (r recent) of(f fingerprint) *[setSize]fingerprint {
-	return &r.sets[f[0]&uint64(len(r.sets)-1)]
+	return &r.sets[uint64(f)&uint64(len(r.sets)-1)]
 }
 
 // has reports whether the fingerprint is in the list. If so, it becomes the latest.

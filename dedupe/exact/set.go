@@ -17,7 +17,6 @@ var (
 	ErrLocked   = errors.New("exact: set is already open, here or in another process")
 	ErrTooLarge = errors.New("exact: URL and data are larger than MaxEntry")
 	ErrTrimmed  = errors.New("exact: entries were trimmed")
-	ErrOptions  = errors.New("exact: the Set was created with another Options.Wide")
 	ErrFailed   = errors.New("exact: disk failed, close the Set and open it again")
 )
 
@@ -37,10 +36,6 @@ type Options struct {
 	// byte per known URL keeps the filter useful; one byte per ten URLs keeps rewrites of the index
 	// rare. The index takes another 0.4 % of its size in memory, and a rewrite 1 MB.
 	Memory int64
-
-	// Wide selects fingerprints of 128 bits. false means 64 bits. It must be the same each time the
-	// Set is opened.
-	Wide bool
 }
 
 // A Set remembers URLs on disk. Its methods are safe for concurrent use.
@@ -128,9 +123,9 @@ func open(fs vfs.FS, o Options) (*Set, error) {
 		fs: fs, lock: lock, options: o, segmentSize: maxSegment, stepPages: maxAhead,
 		recent: newRecent(o.Memory / 16),
 		filter: newFilter(o.Memory / 4),
-		fresh:  newTable(o.Memory*3/32, o.width()/8),
-		frozen: newTable(o.Memory*3/32, o.width()/8),
-		index:  &index{width: o.width()},
+		fresh:  newTable(o.Memory * 3 / 32),
+		frozen: newTable(o.Memory * 3 / 32),
+		index:  &index{},
 	}
 	s.deferred = newDeferred(fs, o.Memory, &s.stats.Written)
 	if err := s.load(); err != nil {
@@ -138,13 +133,6 @@ func open(fs vfs.FS, o Options) (*Set, error) {
 		return nil, err
 	}
 	return s, nil
-}
-
-func (o Options) width() int {
-	if o.Wide {
-		return 16
-	}
-	return 8
 }
 
 // Add remembers url and reports whether it is new. If several goroutines add the same new URL at
@@ -208,17 +196,7 @@ func (s *Set) payDebt() error {
 }
 
 // fingerprint never returns the zero fingerprint, which stands for none.
-func (s *Set) fingerprint(url string) (f fingerprint) {
-	if s.options.Wide {
-		f[0], f[1] = s.key.Sum128(url)
-	} else {
-		f[0] = s.key.Sum64(url)
-	}
-	if f == (fingerprint{}) {
-		f[0] = 1
-	}
-	return f
-}
+func (s *Set) fingerprint(url string) fingerprint { return fingerprint(max(s.key.Sum64(url), 1)) }
 
 // refusal returns why the Set cannot be used. It requires that s.mu is held.
 func (s *Set) refusal() error {

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// A sighting is a URL that waits for the next merge: the words of its fingerprint, and the place of
+// A sighting is a URL that waits for the next merge: its fingerprint, and the place of
 // its item in the pile, shifted left by one bit. The lowest bit is set if the filter found the URL
 // to be certainly new. Places grow, so they also tell which sighting came first.
 //
 // It is an array, not a struct, so that the sort can index its words. Sightings take most of a
 // Set's memory, and the more of them fit, the fewer passes over the disk there are. So everything
 // else that belongs to a sighting is in the pile.
-type sighting [3]uint64
+type sighting [2]uint64
 
 // The words by which sightings are sorted.
 const (
 	byPrint = 0
-	byPlace = 2
+	byPlace = 1
 )
 
-const sightingBytes = 3 * 8
+const sightingBytes = 2 * 8
 
 // newSighting returns a sighting that is not marked as new.
 func newSighting(f fingerprint, place int64) sighting {
-	return sighting{f[0], f[1], uint64(place) << 1}
+	return sighting{uint64(f), uint64(place) << 1}
 }
 
-func (s sighting) print() fingerprint { return fingerprint{s[0], s[1]} }
+func (s sighting) print() fingerprint { return fingerprint(s[byPrint]) }
 
 func (s sighting) place() int64 { return int64(s[byPlace] >> 1) }
 
@@ -46,7 +46,7 @@ const (
 	smallBucket = 24 // sightings for which an insertion sort is fastest
 )
 
-// sortWords sorts by one word, and if that is equal, by the others in cyclic order. It is a radix
+// sortWords sorts by one word, and if that is equal, by the other one. It is a radix
 // sort: as fingerprints and places are distributed evenly, their highest bits divide them into
 // small buckets. It works in place, which leaves the memory of a copy for more sightings (McIlroy,
 // Bostic and McIlroy, "Engineering radix sort", 1993). All words must be equal in the bits above
@@ -146,11 +146,7 @@ func sortBucket(all []sighting, word int) {
 	}
 }
 
-// compare orders by the word, and then by the words that follow it, in cyclic order.
+// compare orders by the word, and then by the other one.
 func (s sighting) compare(other sighting, word int) int {
-	if c := cmp.Compare(s[word], other[word]); c != 0 {
-		return c
-	}
-	second, third := (word+1)%len(s), (word+2)%len(s)
-	return cmp.Or(cmp.Compare(s[second], other[second]), cmp.Compare(s[third], other[third]))
+	return cmp.Or(cmp.Compare(s[word], other[word]), cmp.Compare(s[1-word], other[1-word]))
 }

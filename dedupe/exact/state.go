@@ -28,9 +28,6 @@ func (s *Set) load() error {
 	if m == nil {
 		return s.create(names)
 	}
-	if m.width != s.options.width() {
-		return ErrOptions
-	}
 	// A process that was killed may have replaced the manifest without syncing that.
 	if err := s.fs.Sync(); err != nil {
 		return fmt.Errorf("exact: sync directory: %w", err)
@@ -68,7 +65,7 @@ func (s *Set) create(names []string) error {
 func (s *Set) restore(m *manifest) error {
 	s.onDisk, s.key, s.trimmed, s.indexed = m, m.key, m.trimmed, m.indexed
 	if m.index > 0 {
-		x, err := openIndex(s.fs, m.index, m.width, func(f fingerprint) { s.filter.addNew(f) })
+		x, err := openIndex(s.fs, m.index, func(f fingerprint) { s.filter.addNew(f) })
 		if err != nil {
 			return err
 		}
@@ -275,7 +272,7 @@ func (s *Set) manifest() *manifest {
 		s.older = s.older[1:]
 	}
 	m := &manifest{
-		key: s.key, width: s.options.width(), trimmed: s.trimmed, indexed: s.indexed,
+		key: s.key, trimmed: s.trimmed, indexed: s.indexed,
 		index: s.index.number, count: s.index.count, segments: slices.Clone(s.older),
 	}
 	if s.log.file != nil {

@@ -30,7 +30,7 @@ type sweep struct {
 
 // newSweep starts a sweep of the entries of a table, none of which are in the old index.
 func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64) (*sweep, error) {
-	x := &index{number: number, count: old.count + int64(frozen.n), width: old.width}
+	x := &index{number: number, count: old.count + int64(frozen.n)}
 	var err error
 	if x.file, err = fs.Create(x.name()); err != nil {
 		return nil, fmt.Errorf("exact: create index: %w", err)
@@ -77,7 +77,7 @@ func (w *sweep) step(pages int64) (err error) {
 		default:
 			rest := w.old
 			if len(rest) > 0 {
-				rest = w.skip(rest, w.head)
+				rest = skip(rest, w.head)
 				w.add(w.old[:len(w.old)-len(rest)])
 			}
 			if w.old = rest; len(rest) > 0 || w.next == w.from.pages() {
@@ -97,10 +97,9 @@ func (w *sweep) flush() error {
 
 // addNew adds the head of news.
 func (w *sweep) addNew() {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:], w.head[0])
-	binary.BigEndian.PutUint64(b[8:], w.head[1])
-	w.add(b[:w.width])
+	var b [printSize]byte
+	binary.BigEndian.PutUint64(b[:], uint64(w.head))
+	w.add(b[:])
 	w.head, w.more = w.news()
 }
 
@@ -108,9 +107,9 @@ func (w *sweep) addNew() {
 func (w *sweep) add(prints []byte) {
 	for len(prints) > 0 {
 		if len(w.page) == 0 {
-			w.firsts = append(w.firsts, w.decode(prints, 0))
+			w.firsts = append(w.firsts, decode(prints, 0))
 		}
-		room := int(w.perPage())*w.width - len(w.page)
+		room := perPage*printSize - len(w.page)
 		n := min(room, len(prints))
 		w.page = append(w.page, prints[:n]...)
 		prints = prints[n:]

@@ -9,9 +9,8 @@ import "math/bits"
 // hash tables", 1974). A sweep can then merge the table into the index without sorting it first,
 // and a search ends as soon as it meets a greater entry.
 type table struct {
-	slots []uint64 // words of fingerprints; an empty slot is zero
-	words int      // per fingerprint, 1 or 2
-	homes uint64   // slots at which the search for a fingerprint may start
+	slots []fingerprint // an empty slot is zero
+	homes uint64        // slots at which the search for a fingerprint may start
 	n     int
 }
 
@@ -25,11 +24,9 @@ const (
 	tableLoad = 6
 )
 
-func newTable(memory int64, words int) *table {
-	homes := max(memory/int64(8*words)-tableSlack, 32)
-	return &table{
-		slots: make([]uint64, int(homes+tableSlack)*words), words: words, homes: uint64(homes),
-	}
+func newTable(memory int64) *table {
+	homes := max(memory/printSize-tableSlack, 32)
+	return &table{slots: make([]fingerprint, homes+tableSlack), homes: uint64(homes)}
 }
 
 // limit returns the maximum number of entries.
@@ -37,24 +34,12 @@ func (t *table) limit() int { return int(t.homes) * tableLoad / 8 }
 
 func (t *table) full() bool { return t.n >= t.limit() }
 
-func (t *table) at(slot int) (f fingerprint) {
-	copy(f[:t.words], t.slots[slot*t.words:])
-	return f
-}
-
 // seek returns the slot of a fingerprint, or the slot where it has to be inserted.
 func (t *table) seek(f fingerprint) (slot int, found bool) {
-	home, _ := bits.Mul64(f[0], t.homes)
-	if t.words == 1 {
-		for slot = int(home); t.slots[slot] < f[0] && t.slots[slot] != 0; slot++ {
-		}
-		return slot, t.slots[slot] == f[0]
+	home, _ := bits.Mul64(uint64(f), t.homes)
+	for slot = int(home); t.slots[slot] < f && t.slots[slot] != 0; slot++ {
 	}
-	for slot = int(home); ; slot++ {
-		if g := t.at(slot); g == (fingerprint{}) || !g.less(f) {
-			return slot, g == f
-		}
-	}
+	return slot, t.slots[slot] == f
 }
 
 // has reports whether the table has a fingerprint.
@@ -70,14 +55,14 @@ func (t *table) add(f fingerprint) {
 		return
 	}
 	end := slot
-	for t.at(end) != (fingerprint{}) {
+	for t.slots[end] != 0 {
 		end++
 	}
-	if (end+1)*t.words == len(t.slots) { // does not happen with hashes
-		t.slots = append(t.slots, make([]uint64, tableSlack*t.words)...)
+	if end+1 == len(t.slots) { // does not happen with hashes
+		t.slots = append(t.slots, make([]fingerprint, tableSlack)...)
 	}
-	copy(t.slots[(slot+1)*t.words:], t.slots[slot*t.words:end*t.words])
-	copy(t.slots[slot*t.words:], f[:t.words])
+	copy(t.slots[slot+1:], t.slots[slot:end])
+	t.slots[slot] = f
 	t.n++
 }
 
@@ -90,12 +75,12 @@ func (t *table) clear() {
 func (t *table) ascending() func() (fingerprint, bool) {
 	slot := 0
 	return func() (fingerprint, bool) {
-		for ; slot*t.words < len(t.slots); slot++ {
-			if f := t.at(slot); f != (fingerprint{}) {
+		for ; slot < len(t.slots); slot++ {
+			if f := t.slots[slot]; f != 0 {
 				slot++
 				return f, true
 			}
 		}
-		return fingerprint{}, false
+		return 0, false
 	}
 }

@@ -73,7 +73,7 @@ func tortureOne(t *testing.T, seed uint64, at int, faults ...error) (steps int) 
 	random := rand.New(rand.NewPCG(seed, 2))
 	v := &victim{
 		t: t, random: random, fs: vfs.NewMem(), tried: map[string]bool{},
-		options: Options{Memory: []int64{tiny, 3 << 10, small}[random.IntN(3)], Wide: random.IntN(2) == 0},
+		options: Options{Memory: []int64{tiny, 3 << 10, small}[random.IntN(3)]},
 	}
 	ok := false
 	defer func() {

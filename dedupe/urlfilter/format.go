@@ -39,110 +39,70 @@ func Malformed(err error) Reason {
 	return NotURL
 }
 
-// Defaults for zero fields of [Format]. The limits of segments are those of Heritrix, proven for
-// twenty years.
+// The limits of [Format]. Those of segments are Heritrix's, proven for twenty years.
 const (
-	DefaultMaxLength   = 2083 // the limit of old browsers, which sites still observe
-	DefaultMaxSegments = 20
-	DefaultMaxRepeats  = 3
-	DefaultMaxParams   = 30
+	maxLength   = 2083 // of a URL in bytes: the limit of old browsers, which sites still observe
+	maxSegments = 20
+	maxRepeats  = 3 // broken relative links create paths such as /a/b/a/b/a/b
+	maxParams   = 30
 )
 
-// Format has limits on the form of a URL. The zero Format is for the public web: of 730,000 URLs of
-// two crawls and a list of downloads it rejects 183, of which 28 lead to a page. In each field, a
-// negative number disables the check.
+// Format has limits on the form of a URL. Of 730,000 URLs of two crawls and a list of downloads, the
+// zero Format rejects 183, of which 28 lead to a page.
 type Format struct {
 	// AnySuffix accepts hosts without a public suffix, such as those of an intranet. false means
 	// that only addresses and names under listed suffixes are accepted.
 	AnySuffix bool
-
-	// MaxLength is the maximum length of a URL in bytes. 0 means DefaultMaxLength.
-	MaxLength int
-
-	// MaxSegments is the maximum number of segments of the path. 0 means DefaultMaxSegments. A
-	// path of more than 64 is always too deep.
-	MaxSegments int
-
-	// MaxRepeats is how often the same segment may occur in a path. Broken relative links create
-	// such paths: /a/b/a/b/a/b. 0 means DefaultMaxRepeats.
-	MaxRepeats int
-
-	// MaxParams is the maximum number of query parameters; more than 64 are always too many.
-	// MaxRepeats bounds how often the same parameter may have the same value. 0 means
-	// DefaultMaxParams.
-	MaxParams int
 }
 
-// Check returns why a canonical URL is rejected, or Fine.
+// Check returns why a canonical URL is rejected, or Fine. A URL has at most 2083 bytes, 20 segments of
+// the path, and 30 parameters of the query. No segment and no parameter, with its value, may occur more
+// than three times.
 func (f Format) Check(url string) Reason {
-	if exceeds(len(url), f.MaxLength, DefaultMaxLength) {
+	if len(url) > maxLength {
 		return TooLong
 	}
 	if !f.AnySuffix && !isListed(weburl.Host(url)) {
 		return UnknownSuffix
 	}
 	path, query, _ := strings.Cut(afterHost(url), "?")
-	if reason := f.checkPath(path); reason != Fine {
-		return reason
-	}
-	return f.checkQuery(query)
-}
-
-// exceeds reports whether n is above a bound, where 0 means the default and a negative bound means
-// none.
-func exceeds(n, bound, standard int) bool {
-	if bound == 0 {
-		bound = standard
-	}
-	return bound > 0 && n > bound
-}
-
-// maxParts bounds the work of comparing each part of a path or query with all others.
-const maxParts = 64
-
-// parts are the segments of a path or the parameters of a query.
-type parts struct {
-	array [maxParts]string
-	n     int
-}
-
-// split cuts text at each separator. It reports whether there are at most maxParts.
-func (p *parts) split(text, separator string) bool {
-	for more := true; more; p.n++ {
-		if p.n == maxParts {
-			return false
-		}
-		p.array[p.n], text, more = strings.Cut(text, separator)
-	}
-	return true
-}
-
-func (p *parts) all() []string { return p.array[:p.n] }
-
-func (f Format) checkPath(path string) Reason {
-	if f.cannotExceed(path, "/", f.MaxSegments, DefaultMaxSegments) {
-		return Fine
-	}
-	var segments parts
-	fits := segments.split(strings.Trim(path, "/"), "/")
-	if !fits || exceeds(segments.n, f.MaxSegments, DefaultMaxSegments) {
+	if many, repeats := check(path, "/", maxSegments); many {
 		return TooDeep
+	} else if repeats {
+		return Repeating
 	}
-	if f.repeats(segments.all()) {
+	if many, repeats := check(query, "&", maxParams); many {
+		return ManyParams
+	} else if repeats {
 		return Repeating
 	}
 	return Fine
 }
 
-// cannotExceed reports whether a text has too few separators to exceed any bound, as in most URLs.
-// Counting them is cheaper than splitting.
-func (f Format) cannotExceed(text, separator string, bound, standard int) bool {
+// check reports whether a text has more parts than permitted, or else one part too often. Slashes at
+// both ends of a path separate nothing.
+func check(text, separator string, most int) (many, repeats bool) {
+	// Most texts have few parts, and counting separators is cheaper than splitting.
+	if strings.Count(text, separator) < maxRepeats {
+		return false, false
+	}
+	if separator == "/" {
+		text = strings.Trim(text, "/")
+	}
 	n := strings.Count(text, separator) + 1
-	return n <= maxParts && !exceeds(n, bound, standard) && !exceeds(n, f.MaxRepeats, DefaultMaxRepeats)
+	if n > most {
+		return true, false
+	}
+	var array [maxParams]string
+	parts := array[:0]
+	for part := range strings.SplitSeq(text, separator) {
+		parts = append(parts, part)
+	}
+	return false, repeat(parts)
 }
 
-// repeats reports whether a part occurs too often.
-func (f Format) repeats(parts []string) bool {
+// repeat reports whether a part occurs too often.
+func repeat(parts []string) bool {
 	for i, part := range parts {
 		count := 1
 		for _, other := range parts[:i] {
@@ -150,28 +110,11 @@ func (f Format) repeats(parts []string) bool {
 				count++
 			}
 		}
-		if exceeds(count, f.MaxRepeats, DefaultMaxRepeats) {
+		if count > maxRepeats {
 			return true
 		}
 	}
 	return false
-}
-
-func (f Format) checkQuery(query string) Reason {
-	if query == "" {
-		return Fine
-	}
-	if f.cannotExceed(query, "&", f.MaxParams, DefaultMaxParams) {
-		return Fine
-	}
-	var params parts
-	if !params.split(query, "&") || exceeds(params.n, f.MaxParams, DefaultMaxParams) {
-		return ManyParams
-	}
-	if f.repeats(params.all()) {
-		return Repeating
-	}
-	return Fine
 }
 
 // isListed reports whether a host is an address, or under a suffix of the public suffix list. The

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +13,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/archive/export"
-	"github.com/spinneret-go/spinneret/archive/replay"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 )
 
@@ -110,67 +105,4 @@ func finished(dir string, log io.Writer) (files []string, err error) {
 	}
 	slices.Sort(files)
 	return files, nil
-}
-
-// serve shows a merged view in a browser, as of any time.
-func serve(fs *flag.FlagSet) action {
-	view := fs.String("view", "view", "`directory` made by \"cluster merge\"")
-	addr := fs.String("listen", "127.0.0.1:9701", "`address` to listen on")
-	return func(ctx context.Context, _ []string, out, _ io.Writer) error {
-		a, err := existing(*view)
-		if err != nil {
-			return err
-		}
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *addr)
-		if err != nil {
-			return errors.Join(err, a.Close())
-		}
-		fmt.Fprintf(out, "http://%s/\n", l.Addr())
-		handler := replay.New(a, replay.Options{Title: "Crawl"})
-		server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-		defer stop()
-		if err = server.Serve(l); ctx.Err() != nil {
-			err = nil
-		}
-		return errors.Join(err, a.Close())
-	}
-}
-
-// exportView writes a merged view in a format that other programs read.
-func exportView(fs *flag.FlagSet) action {
-	view := fs.String("view", "view", "`directory` made by \"cluster merge\"")
-	return func(_ context.Context, args []string, _, _ io.Writer) (err error) {
-		if len(args) != 1 {
-			return fmt.Errorf("%w: want one file name that ends in .cdxj or .wacz", errUsage)
-		}
-		write := map[string]func(io.Writer, *archive.Archive) error{
-			".cdxj": export.CDXJ,
-			".wacz": func(w io.Writer, a *archive.Archive) error {
-				return export.WACZ(w, a, export.Options{Title: "Crawl"})
-			},
-		}[filepath.Ext(args[0])]
-		if write == nil {
-			return fmt.Errorf("%w: %s: want a name that ends in .cdxj or .wacz", errUsage, args[0])
-		}
-		a, err := existing(*view)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, a.Close()) }()
-		f, err := os.Create(args[0])
-		if err != nil {
-			return err
-		}
-		w := bufio.NewWriterSize(f, 1<<20)
-		return errors.Join(write(w, a), w.Flush(), f.Close())
-	}
-}
-
-// existing opens an existing view.
-func existing(dir string) (*archive.Archive, error) {
-	if _, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("%w; make the view with \"cluster merge\"", err)
-	}
-	return archive.Open(dir, archive.Options{})
 }

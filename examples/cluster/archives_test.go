@@ -2,12 +2,9 @@ package main
 
 import (
 	"io"
-	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,21 +52,4 @@ func TestOneViewHasWhatAllProcessesFetched(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, a.Close())
-
-	index := filepath.Join(t.TempDir(), "all.cdxj")
-	status, _, log = do(t, "export", "-view", view, index)
-	require.Zero(t, status, log)
-	lines, err := os.ReadFile(index)
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, strings.Count(string(lines), "\n"), len(tr.reachable()))
-
-	c := start(t, nil, "serve", "-view", view, "-listen", "127.0.0.1:0")
-	client := http.Client{Timeout: 10 * time.Second}
-	resp, err := client.Get(c.line(t))
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	status, _, log = do(t, "serve", "-view", filepath.Join(view, "none"))
-	require.Equal(t, 1, status)
-	require.Contains(t, log, "cluster merge")
 }

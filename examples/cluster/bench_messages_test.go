@@ -74,9 +74,11 @@ func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	post := engine.NewPost(reading, engine.DefaultEvery, func(engine.Dest) bool { return true })
+	defer post.Close()
 	quit := make(chan struct{})
 	fold := engine.Fold(engine.FoldOptions{
-		Bus: reading, States: states,
+		Bus: reading, States: states, Post: post,
 		New: func(int) engine.State { return &tally{counts: map[string]int64{}} },
 	})
 	for part := range l.parts {
@@ -106,19 +108,22 @@ func (l load) send(ctx context.Context, bus *jet.Bus) error {
 	errs := make(chan error, l.parts)
 	for part := range l.parts {
 		writing.Go(func() {
-			from := message.Source{Module: message.Seeder}
-			p := bus.NewPipe(message.Dedupe, part, from, 0, 1, func() error { return nil })
+			p := bus.NewPipe(message.Dedupe, part, nil)
 			defer p.Close()
+			inFlight := make(chan struct{}, 64)
+			next := uint64(1)
 			for left := l.share(part); left > 0; left -= l.batch {
 				n := min(left, l.batch)
 				items := make([]byte, 0, n*(l.size+8))
 				for range n {
 					items = it.Append(items)
 				}
-				if err := p.Send(ctx, n, items); err != nil {
-					errs <- err
-					return
-				}
+				inFlight <- struct{}{}
+				p.Send(jet.Parcel{
+					From: message.Source{Module: message.Fetch}, First: next, N: n, Items: items,
+					Acked: func() { <-inFlight },
+				})
+				next += uint64(n)
 			}
 			errs <- p.Flush(ctx)
 		})

@@ -276,7 +276,7 @@ func (s trialCrawl) members(
 	for i := range n {
 		name := fmt.Sprintf("p%d", i)
 		m := program(ctx, self, log, "run", "-nats", urls, "-name", name,
-			"-dir", filepath.Join(dir, name), "-requests", strconv.Itoa(s.requests),
+			"-dir", filepath.Join(dir, name), "-commit", "200ms", "-requests", strconv.Itoa(s.requests),
 			"-hosts", hosts, "-web-port", strconv.Itoa(port))
 		if err := m.Start(); err != nil {
 			return members, err

@@ -112,8 +112,7 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	part := func(m message.Module, seq, last uint64, fetched int64) crawl.Part {
 		return crawl.Part{
 			Module: m, Part: 3, Owner: "a-1", Epoch: 4,
-			Level: jet.Level{Last: last, Share: 0.125},
-			Root:  engine.Root{Seq: seq, Open: 7, Counts: map[string]int64{"fetched": fetched}},
+			Root: engine.Root{Seq: seq, Last: last, Full: 0.125, Open: 7, Counts: map[string]int64{"fetched": fetched}},
 		}
 	}
 	last := look{at: at.Add(-10 * time.Second), parts: []crawl.Part{part(message.Fetch, 100, 120, 1)}}
@@ -121,10 +120,7 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 		at:    at,
 		parts: []crawl.Part{part(message.Fetch, 150, 170, 30), part(message.Hosts, 5, 5, 12)},
 		members: []crawl.Member{{
-			ID: "a-1", Work: map[message.Module]crawl.Work{
-				message.Hosts: {Parts: 1, Load: 0.126}, message.Fetch: {Parts: 1, Load: 3.5},
-			},
-			Report: crawl.Report{
+			ID: "a-1", Report: crawl.Report{
 				Owned: 2, Visits: 42, Rate: 4.2, Started: at.Add(-time.Minute), Heap: 3 << 19, Resident: 5 << 20,
 			},
 		}},
@@ -139,9 +135,8 @@ func TestStatusShowsPartitionsProcessesAndCounts(t *testing.T) {
 	}
 	require.Equal(t, []string{"fetch.3", "4", "170", "20", "7", "12.5", "%", "5", "a-1"}, lines["fetch.3"])
 	require.Equal(t, []string{"hosts.3", "4", "5", "0", "7", "12.5", "%", "-", "a-1"}, lines["hosts.3"])
-	require.Equal(t, []string{"process", "dedupe", "load", "hosts", "load", "fetch", "load", "responses"},
-		lines["process"][:8])
-	require.Equal(t, []string{"a-1", "0", "0.00", "1", "0.13", "1", "3.50", "42", "4.2", "1.5", "MiB", "5.0", "MiB", "1m0s"}, lines["a-1"])
+	require.Equal(t, []string{"process", "partitions", "responses"}, lines["process"][:3])
+	require.Equal(t, []string{"a-1", "2", "42", "4.2", "1.5", "MiB", "5.0", "MiB", "1m0s"}, lines["a-1"])
 	require.True(t, strings.HasPrefix(out.String(), "crawl      running\n"), out.String())
 	require.Contains(t, out.String(), "14 waiting, 20 messages in flight")
 	require.NotContains(t, out.String(), "dropped")
@@ -191,8 +186,8 @@ func TestACrawlByCommands(t *testing.T) {
 	require.Contains(t, log, "not created yet")
 	tr := begin(t, urls, 1)
 	// One process runs dedupe and hosts, another one fetches.
-	start(t, nil, "run", "-nats", urls, "-modules", "dedupe,hosts", "-name", "states", "-hosts", tr.hosts)
-	start(t, nil, "run", "-nats", urls, "-modules", "fetch", "-name", "fetch", "-hosts", tr.hosts,
+	start(t, nil, "run", "-nats", urls, "-modules", "dedupe,hosts", "-name", "states", "-commit", "20ms", "-hosts", tr.hosts)
+	start(t, nil, "run", "-nats", urls, "-modules", "fetch", "-name", "fetch", "-commit", "20ms", "-hosts", tr.hosts,
 		"-workers", strconv.Itoa(fetchers), "-dir", t.TempDir(), "-web-port", strconv.Itoa(tr.port))
 	tr.seed(t, "states", "fetch")
 	status, _, log = do(t, "wait", "-nats", urls, "-every", "50ms")
@@ -216,13 +211,19 @@ func TestACrawlByCommands(t *testing.T) {
 		require.NoError(t, err)
 		return string(body)
 	}
-	require.Regexp(t, `(?m)^ *states-[0-9a-f]+ +2 +[0-9.]+ +2 +[0-9.]+ +0 +0\.00 `, read(""))
-	require.Regexp(t, `(?m)^ *fetch-[0-9a-f]+ +0 +0\.00 +0 +0\.00 +4 +[0-9.]+ `, read(""))
+	require.Regexp(t, `(?m)^ *states-[0-9a-f]+ +4 +0 `, read(""))
+	require.Regexp(t, `(?m)^ *fetch-[0-9a-f]+ +4 +[1-9]`, read(""))
 	require.NotContains(t, read(""), "fetch.3")
+	request, err := http.NewRequest(http.MethodGet, page, nil)
+	require.NoError(t, err)
+	request.Host = "rebound.example"
+	resp, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode)
 	require.Contains(t, read("?partitions"), "fetch.3")
 	metrics := read("metrics")
-	require.Regexp(t, `\ncluster_process_partitions\{process="fetch-[0-9a-f]+",module="fetch"\} 4\n`, metrics)
-	require.Regexp(t, `\ncluster_process_load\{process="fetch-[0-9a-f]+",module="fetch"\} [0-9.]*[1-9]\n`, metrics)
+	require.Regexp(t, `\ncluster_process_partitions\{process="fetch-[0-9a-f]+"\} 4\n`, metrics)
 	require.Contains(t, metrics, "\n# TYPE cluster_partition_messages_total counter\n")
 	require.Contains(t, metrics, "\ncluster_partition_lag_messages{module=\"hosts\",part=\"1\"} 0\n")
 	require.Contains(t, metrics,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
@@ -66,24 +67,25 @@ func (i instruction) send(
 func followed(
 	ctx context.Context, c *crawl.Crawl, revision uint64, patience time.Duration, out io.Writer,
 ) error {
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		follow, lag, err := c.Followers(ctx, revision)
-		if err != nil {
-			return err
-		}
-		if len(lag) > 0 && time.Now().Before(end) {
-			continue
-		}
-		if len(follow)+len(lag) == 0 {
-			fmt.Fprintln(out, "saved; no process is running, and those that start will follow")
-			return nil
-		}
-		fmt.Fprintf(out, "saved; %d processes follow\n", len(follow))
-		if len(lag) > 0 {
-			fmt.Fprintf(out, "not yet: %s\n", strings.Join(lag, " "))
-		}
+	if patience <= 0 {
+		fmt.Fprintln(out, "saved")
 		return nil
 	}
+	attempt, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	follow, lag, err := c.Followers(attempt, revision)
+	switch {
+	case err != nil:
+		return err
+	case len(follow)+len(lag) == 0:
+		fmt.Fprintln(out, "saved; no process is running, and those that start will follow")
+		return nil
+	}
+	fmt.Fprintf(out, "saved; %d processes follow\n", len(follow))
+	if len(lag) > 0 {
+		fmt.Fprintf(out, "not yet: %s\n", strings.Join(lag, " "))
+	}
+	return nil
 }
 
 // simply returns the parser of an instruction that changes the settings and takes no arguments.
@@ -146,7 +148,7 @@ func parseDelay(args []string) (instruction, error) {
 	if err != nil {
 		return instruction{}, err
 	}
-	host := crawl.Host(seed)
+	host := weburl.Host(seed)
 	return instruction{change: func(s *crawl.Settings) error {
 		if delay == 0 {
 			delete(s.Delays, host)
@@ -182,10 +184,6 @@ func parseAdd(args []string) (instruction, error) {
 func parseRevisit(args []string) (instruction, error) {
 	urls, err := canonical(args)
 	return instruction{then: func(ctx context.Context, c *crawl.Crawl) error {
-		if c.Options.Revisit <= 0 {
-			return errors.New("the crawl was created without -revisit and visits each page once; " +
-				"\"cluster add\" adds pages")
-		}
 		return c.Revisit(ctx, urls)
 	}}, err
 }

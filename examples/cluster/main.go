@@ -67,8 +67,6 @@ var verbs = []verb{
 	{"plan", "compute what a crawl needs: brokers, disks, memory, partitions", bare(plan)},
 	{"archives", "list where the processes have stored what they fetched", bare(archives)},
 	{"merge", "make one view of the archives of many processes", listed(merge)},
-	{"serve", "show a merged view in a browser", bare(serve)},
-	{"export", "write a merged view as CDXJ or WACZ", listed(exportView)},
 }
 
 // A setter sets up the flags of a verb.

@@ -135,7 +135,7 @@ func TestASlowConsumerDoesNotGrowMemory(t *testing.T) {
 	t.Parallel()
 	const (
 		waiting, window = 2000, 2000
-		inPipes         = 2 * 2 * 32 * 64 // URLs, between the three modules
+		inPipes         = 2 * 64 * 64 // URLs, between the three modules
 		perURL          = 512
 		keys            = 1 << 20 // of dedupe, which are never removed
 		bound           = (waiting+window+inPipes)*perURL + keys

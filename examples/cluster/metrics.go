@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
 // serveStatus serves the status as a page (with each partition at /?partitions), and as metrics for
@@ -42,13 +41,29 @@ func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer
 	mux.HandleFunc("GET /metrics", answer(func(now look, w io.Writer, _ url.Values) {
 		now.metrics(w)
 	}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: addressed(mux), ReadHeaderTimeout: 10 * time.Second}
 	unhook := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer unhook()
 	if err := server.Serve(l); ctx.Err() == nil {
 		return err
 	}
 	return nil
+}
+
+// addressed refuses requests for a name other than localhost: a page of another origin can make a
+// browser send them, with a name that it resolves to this server.
+func addressed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		if net.ParseIP(strings.Trim(host, "[]")) == nil && host != "localhost" {
+			http.Error(w, "address this server by its IP address or as localhost", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // metrics writes the snapshot in the Prometheus text format.
@@ -61,13 +76,13 @@ func (l *look) metrics(w io.Writer) {
 			return float64(p.Lag())
 		}},
 		{"messages_total", "messages sent to the partition", func(p *crawl.Part) float64 {
-			return float64(p.Level.Last)
+			return float64(p.Root.Last)
 		}},
 		{"waiting_items", "items that wait for an answer or a delay", func(p *crawl.Part) float64 {
 			return float64(p.Root.Open)
 		}},
 		{"full_ratio", "used share of the stream's bound", func(p *crawl.Part) float64 {
-			return p.Level.Share
+			return p.Root.Full
 		}},
 		{"epoch", "owners that the partition has had", func(p *crawl.Part) float64 {
 			return float64(p.Epoch)
@@ -89,7 +104,14 @@ func (l *look) metrics(w io.Writer) {
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
 	}
-	l.workMetrics(w)
+	describe(w, "process_partitions", "partitions that a process owns")
+	for _, m := range l.members {
+		fmt.Fprintf(w, "cluster_process_partitions{process=%q} %d\n", m.ID, m.Owned)
+	}
+	describe(w, "sent_total", "messages that a process has sent to partitions")
+	for _, m := range l.members {
+		fmt.Fprintf(w, "cluster_sent_total{process=%q} %d\n", m.ID, m.Sent)
+	}
 	describe(w, "heap_bytes", "live heap of a process at its last garbage collection")
 	for _, m := range l.members {
 		fmt.Fprintf(w, "cluster_heap_bytes{process=%q} %d\n", m.ID, m.Heap)
@@ -105,32 +127,11 @@ func (l *look) metrics(w io.Writer) {
 	}{
 		{"processes", "processes that are alive", float64(len(l.members))},
 		{"partitions_without_owner", "partitions without a live owner", float64(len(s.ownerless))},
-		{"messages_lost_total", "messages that the brokers acknowledged and lost", float64(s.lost)},
+		{"items_lost_total", "items that the brokers acknowledged and lost", float64(s.lost)},
 		{"paused", "1 while the crawl is paused", b2f(l.settings.Paused)},
 	} {
 		describe(w, g.name, g.help)
 		fmt.Fprintf(w, "cluster_%s %g\n", g.name, g.value)
-	}
-}
-
-// workMetrics writes the partitions and the load of each process.
-func (l *look) workMetrics(w io.Writer) {
-	for _, g := range []struct {
-		name, help string
-		value      func(work crawl.Work) float64
-	}{
-		{"process_partitions", "partitions of a module that a process owns",
-			func(work crawl.Work) float64 { return float64(work.Parts) }},
-		{"process_load", "seconds of work per second of a process for a module, over all partitions",
-			func(work crawl.Work) float64 { return work.Load }},
-	} {
-		describe(w, g.name, g.help)
-		for _, m := range l.members {
-			for _, module := range message.Partitioned() {
-				fmt.Fprintf(w, "cluster_%s{process=%q,module=%q} %g\n",
-					g.name, m.ID, module, g.value(m.Work[module]))
-			}
-		}
 	}
 }
 

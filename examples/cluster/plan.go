@@ -8,6 +8,7 @@ import (
 	"math"
 	"text/tabwriter"
 
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
@@ -20,8 +21,7 @@ const (
 	plannedDisk = 220     // of a page that is visited again, in the state
 	plannedRAM  = 380     // the same in its owner's memory
 	hostBytes   = 3 << 10 // of a host with its robots.txt, on disk and in memory
-	perMessage  = 40      // items, an assumption: a message of links has up to 64
-	rootBytes   = 4 << 10 // stored by fetch with a page, an assumed worst case
+	rootBytes   = 4 << 10 // stored by a partition once a second, an assumed worst case
 	brokerRate  = 250_000 // messages per second, and their bytes, measured with three brokers and
 	brokerBytes = 125e6   // three replicas on one machine: see the README's figures
 	brokerShare = 0.4     // of that, to leave room for elections and repairs
@@ -56,9 +56,7 @@ type provision struct {
 func provide(n need) provision {
 	urls := n.pages * n.fresh // known in the end, visited or not
 	p := provision{
-		days: n.pages / n.rate / 86400,
-		// Each link goes to dedupe unless it was sent recently, and each new URL to hosts and fetch.
-		messages:   n.rate * (n.links + 2*n.fresh + 2) / perMessage,
+		days:       n.pages / n.rate / 86400,
 		frontier:   (urls - n.pages) * itemBytes,
 		state:      urls*seenBytes + n.hosts*hostBytes,
 		memory:     urls*seenMemory + n.hosts*hostBytes,
@@ -68,11 +66,19 @@ func provide(n need) provision {
 	if n.again {
 		p.state += n.pages * plannedDisk
 		p.memory += n.pages * plannedRAM
-		p.messages += n.rate * 2 / perMessage
+		n.links++ // a report
+		n.fresh++ // in this case, one that comes again
 	}
-	// A message has some dozens of items, and is acknowledged once.
-	p.traffic = p.messages*perMessage*itemBytes + n.rate*rootBytes
-	load := max((p.messages+n.rate)/brokerRate, p.traffic/brokerBytes)
+	// Each link goes to dedupe unless it was sent recently, and each new URL to hosts and fetch.
+	items := 0.0
+	for _, perPage := range []float64{n.links, n.fresh, n.fresh} {
+		items += n.rate * perPage
+		p.messages += engine.MessageRate(n.rate*perPage, n.machines, p.partitions, engine.DefaultEvery)
+	}
+	// What a partition sends is also part of its root, until it is acknowledged.
+	commits := 3 * p.partitions / engine.DefaultEvery.Seconds()
+	p.traffic = 2*items*itemBytes + commits*rootBytes
+	load := max((p.messages+commits)/brokerRate, p.traffic/brokerBytes)
 	groups := max(1, math.Ceil(load/brokerShare))
 	p.brokers = 3 * groups
 	p.bound = max(2*p.frontier/p.partitions, jet.DefaultMaxBytes)
@@ -103,8 +109,8 @@ func plan(fs *flag.FlagSet) action {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, line := range []struct{ what, much string }{
 			{"time", fmt.Sprintf("%.1f days at %.0f pages/s", p.days, n.rate)},
-			{"messages", fmt.Sprintf("%.0f per second; with states %s/s",
-				p.messages, bytesOf(p.traffic))},
+			{"messages", fmt.Sprintf("%.0f per second, %.2f for a page; with states %s/s",
+				p.messages, p.messages/n.rate, bytesOf(p.traffic))},
 			{"brokers", fmt.Sprintf("%.0f, in groups of three", p.brokers)},
 			{"streams, each replica", bytesOf(p.frontier) + " at worst"},
 			{"states, each replica", bytesOf(p.state) + ", " +

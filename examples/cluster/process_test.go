@@ -179,7 +179,7 @@ func (tr *trial) member(t *testing.T, name string, wrap ...string) *child {
 func (tr *trial) runArgs(t *testing.T, name string) []string {
 	t.Helper()
 	return []string{"run", "-log", "error", "-nats", tr.urls, "-name", name, "-dir", filepath.Join(t.TempDir(), name),
-		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-hosts", tr.hosts,
+		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-commit", "20ms", "-hosts", tr.hosts,
 		"-web-port", strconv.Itoa(tr.port)}
 }
 
@@ -216,7 +216,12 @@ func (tr *trial) owned(t *testing.T, name string) (parts []string) {
 	return parts
 }
 
-// inFlight returns the maximum number of repeated fetches: those in flight at each change of an
+// perCommit is the maximum number of fetches of a partition that are not committed yet: the requests
+// in flight, the results that wait for a commit that takes long, and those of the time between two
+// commits, in which an address gets one request at most, and a partition has few of twelve.
+const perCommit = fetchers + (fetchers + 1) + 6
+
+// inFlight returns the maximum number of repeated fetches: those not committed at each change of an
 // owner.
 func (tr *trial) inFlight(t *testing.T) int {
 	t.Helper()
@@ -228,7 +233,7 @@ func (tr *trial) inFlight(t *testing.T) int {
 			changes += int(p.Epoch) - 1
 		}
 	}
-	return fetchers * changes
+	return perCommit * changes
 }
 
 // finish waits for the end of the crawl. Then each reachable page must have been fetched, with no

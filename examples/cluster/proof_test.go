@@ -112,7 +112,7 @@ func (s *siege) enlist(t *testing.T, broker, name, dir string) {
 	t.Helper()
 	d := newDoor(t, broker)
 	args := []string{"run", "-nats", "nats://" + d.addr(), "-name", name, "-dir", dir, "-log", "error",
-		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-balance", "500ms", "-hosts", s.hosts,
+		"-workers", strconv.Itoa(fetchers), "-ttl", "1s", "-commit", "20ms", "-hosts", s.hosts,
 		"-web-port", strconv.Itoa(s.trial.port)}
 	s.doors, s.args = append(s.doors, d), append(s.args, args)
 	s.members = append(s.members, start(t, nil, args...))
@@ -181,7 +181,7 @@ func (s *siege) check(t *testing.T) {
 	require.NotEmpty(t, blocked, "no host has sent a Retry-After")
 	require.Empty(t, webtest.Violations(log, func(string) time.Duration { return s.delay },
 		func(netip.Addr) time.Duration { return s.delay }))
-	require.Zero(t, s.fates(t)["messages lost by the broker"])
+	require.Zero(t, s.fates(t)["items lost by the broker"])
 	t.Logf("%d pages, %d of them fetched twice (limit %d)", len(fetched), again, twice)
 }
 

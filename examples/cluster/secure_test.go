@@ -169,7 +169,7 @@ func TestACrawlOverTLSWithDocumentedPermissions(t *testing.T) {
 		"-loopback", "-scope", "any", "-depth", "-1", "-delay", tr.delay.String(), "-dedupe", "2",
 		"-hosts", "2", "-fetch", "2", "-stream-bytes", "16777216", tr.seeds[0])...)
 	require.Zero(t, status, log)
-	start(t, nil, append(append([]string{"run"}, secured...), "-hosts", tr.hosts, "-web-port",
+	start(t, nil, append(append([]string{"run"}, secured...), "-commit", "20ms", "-hosts", tr.hosts, "-web-port",
 		strconv.Itoa(tr.port), "-dir", t.TempDir())...)
 	status, _, log = do(t, append(append([]string{"wait"}, secured...), "-every", "50ms")...)
 	require.Zero(t, status, log)

@@ -145,7 +145,7 @@ func (l *look) showParts(out io.Writer, last look) {
 			rate = fmt.Sprintf("%.0f", (float64(p.Root.Seq)-float64(seq))/l.at.Sub(last.at).Seconds())
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%s\t  %s\t\n", partName(p), p.Epoch,
-			p.Level.Last, p.Lag(), p.Root.Open, 100*p.Level.Share, rate, p.Owner)
+			p.Root.Last, p.Lag(), p.Root.Open, 100*p.Root.Full, rate, p.Owner)
 	}
 	w.Flush()
 }

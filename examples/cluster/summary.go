@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -19,7 +19,7 @@ type summary struct {
 	rate      float64
 	open      int    // URLs that wait in a partition
 	lag       uint64 // messages in flight
-	lost      int64  // messages that the brokers have lost
+	lost      int64  // items that the brokers have lost
 	dropped   int64  // links and pages for which there was no room
 	parts     int
 	ownerless []string // partitions
@@ -35,13 +35,13 @@ func (l *look) summary(last look) summary {
 		p := &l.parts[i]
 		s.open += p.Root.Open
 		s.lag += p.Lag()
-		s.full = max(s.full, p.Level.Share)
+		s.full = max(s.full, p.Root.Full)
 		if p.Owner == "" {
 			s.ownerless = append(s.ownerless, partName(*p))
 		}
 	}
 	counts := l.counts()
-	s.admitted, s.lost = counts["URLs admitted"], counts["messages lost by the broker"]
+	s.admitted, s.lost = counts["URLs admitted"], counts[engine.CountLost]
 	s.dropped = dropped(counts)
 	before := map[string]int64{}
 	for _, m := range last.members {
@@ -84,11 +84,11 @@ func (s summary) write(out io.Writer, processes int) {
 		s.admitted, s.open, s.lag)
 	fmt.Fprintf(out, "processes  %d alive, %s resident, %d partitions\n",
 		processes, mebibytes(s.resident), s.parts)
-	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d messages lost\n",
+	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d items lost\n",
 		100*s.full, s.lost)
 	if s.dropped > 0 {
-		fmt.Fprintf(out, "dropped    %d links and pages for lack of room: raise the bound with "+
-			"\"cluster create -apply -stream-bytes N\", or -waiting\n", s.dropped)
+		fmt.Fprintf(out, "dropped    %d links and pages for lack of room: raise max_bytes of the "+
+			"streams with \"nats stream edit\"; a crawl created with a larger -waiting has more\n", s.dropped)
 	}
 	fmt.Fprintln(out)
 }
@@ -99,20 +99,12 @@ func dropped(counts map[string]int64) int64 {
 	return counts[string(stage.QueueFull)]
 }
 
-// writeProcesses writes a table of the processes: the partitions and load of each by module, the
-// stored responses and the memory.
+// writeProcesses writes a table of the processes: the partitions, stored responses and memory of
+// each.
 func writeProcesses(w io.Writer, members []crawl.Member, at time.Time) {
-	fmt.Fprint(w, "process\t")
-	for _, m := range message.Partitioned() {
-		fmt.Fprintf(w, "%s\tload\t", m)
-	}
-	fmt.Fprintln(w, "responses\tper second\tlive heap\tresident\tup\t")
+	fmt.Fprintln(w, "process\tpartitions\tresponses\tper second\tlive heap\tresident\tup\t")
 	for _, m := range members {
-		fmt.Fprintf(w, "%s\t", m.ID)
-		for _, module := range message.Partitioned() {
-			fmt.Fprintf(w, "%d\t%.2f\t", m.Work[module].Parts, m.Work[module].Load)
-		}
-		fmt.Fprintf(w, "%d\t%.1f\t%s\t%s\t%s\t\n", m.Visits, m.Rate,
+		fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%s\t\n", m.ID, m.Owned, m.Visits, m.Rate,
 			mebibytes(m.Heap), mebibytes(m.Resident), at.Sub(m.Started).Round(time.Second))
 	}
 }

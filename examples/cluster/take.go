@@ -57,7 +57,6 @@ func create(fs *flag.FlagSet) action {
 	fs.BoolVar(&o.NoSitemaps, "no-sitemaps", false, "do not read the sitemaps that robots.txt names")
 	deny := fs.String("deny", "", "`file` with hosts, URL prefixes and /regexps/ never to fetch, one per line")
 	fs.BoolVar(&o.Loopback, "loopback", false, "crawl only addresses of this machine; needs no -contact")
-	apply := fs.Bool("apply", false, "change the options of an existing crawl to these")
 	file := fs.String("seeds", "", "`file` with seed URLs, one per line")
 	return func(ctx context.Context, args []string, out, log io.Writer) error {
 		seeds, err := readSeeds(args, *file, log)
@@ -85,13 +84,7 @@ func create(fs *flag.FlagSet) action {
 			o.Seeds = seeds
 		}
 		err = withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
-			c, err := createOn(ctx, bus, o, *apply, out)
-			if err == nil && *apply {
-				err = growStreams(ctx, c, fs)
-			}
-			if err == nil {
-				err = streamsDiffer(ctx, bus, log)
-			}
+			c, err := crawl.Create(ctx, bus, o)
 			if err != nil {
 				return err
 			}
@@ -103,56 +96,6 @@ func create(fs *flag.FlagSet) action {
 		fmt.Fprintf(out, "seeds: %d; now start as many \"cluster run\" as you like\n", len(seeds))
 		return nil
 	}
-}
-
-// createOn creates a crawl, or with apply changes the options of an existing one.
-func createOn(
-	ctx context.Context, bus *jet.Bus, o crawl.Options, apply bool, out io.Writer,
-) (*crawl.Crawl, error) {
-	c, err := crawl.Create(ctx, bus, o)
-	if errors.Is(err, crawl.ErrDiffers) && apply {
-		for _, d := range c.Differences(o) {
-			fmt.Fprintln(out, d)
-		}
-		err = c.Apply(ctx, o)
-	}
-	if errors.Is(err, crawl.ErrDiffers) {
-		err = fmt.Errorf("%w\n%s", err, aboutDifferences(c.Differences(o)))
-	}
-	return c, err
-}
-
-// growStreams raises the size limits of the streams to -stream-bytes, if that was given.
-func growStreams(ctx context.Context, c *crawl.Crawl, fs *flag.FlagSet) (err error) {
-	fs.Visit(func(f *flag.Flag) {
-		for _, m := range message.Partitioned() {
-			if f.Name == "stream-bytes" && err == nil {
-				err = c.Bus.Grow(ctx, m, c.Parts()[m])
-			}
-		}
-	})
-	return err
-}
-
-// aboutDifferences says what to do about options that differ.
-func aboutDifferences(all []crawl.Difference) string {
-	for _, d := range all {
-		if d.Fixed {
-			return "use another -crawl NAME for a crawl with these options; \"cluster add\" adds seeds " +
-				"to the existing one without changing its options"
-		}
-	}
-	return "use -apply to change the options; \"cluster add\" adds seeds without changing them"
-}
-
-// streamsDiffer reports how the streams of an existing crawl differ from the requested ones.
-func streamsDiffer(ctx context.Context, bus *jet.Bus, log io.Writer) error {
-	all, err := bus.Differs(ctx, message.Fetch, 0)
-	for _, d := range all {
-		fmt.Fprintf(log, "cluster: %s, unchanged; -apply with -stream-bytes raises the bound, "+
-			"\"nats stream edit\" changes anything else\n", d)
-	}
-	return err
 }
 
 // readLines returns the lines of a file, or none without a name.
@@ -217,11 +160,8 @@ func run(fs *flag.FlagSet) action {
 	var modules, hosts string
 	var port int
 	var level slog.Level
-	var listen string
 	name, _ := os.Hostname()
 	fs.TextVar(&level, "log", slog.LevelInfo, "log `level`: debug, info, warn or error")
-	fs.StringVar(&listen, "listen", "",
-		"serve /metrics, /healthz and /debug/pprof/ at this `address`, which must not be public")
 	fs.StringVar(&modules, "modules", "dedupe,hosts,fetch", "`modules` whose partitions this process takes, separated by commas")
 	fs.StringVar(&o.Name, "name", name, "`name` of this process, for the operator")
 	fs.StringVar(&o.Dir, "dir", "archive", "`directory` for the archive of this process")
@@ -230,8 +170,9 @@ func run(fs *flag.FlagSet) action {
 	fs.IntVar(&o.Requests, "requests", 0,
 		"maximum requests in flight in this process; 0: only -workers limits them")
 	fs.IntVar(&o.Window, "window", 1<<16, "maximum URLs in memory for each partition of fetch, up to 65536")
-	fs.DurationVar(&o.Balance, "balance", engine.DefaultBalance,
-		"minimum time between two moves of a partition to a less busy process; negative: no moves")
+	fs.DurationVar(&o.Every, "commit", engine.DefaultEvery,
+		"how long results wait to be committed together; a killed process repeats as much. Links to "+
+			"partitions of other processes wait five times as long")
 	fs.DurationVar(&o.TTL, "ttl", 0,
 		"time without a renewal after which a process counts as dead (default 3s)")
 	fs.StringVar(&hosts, "hosts", "", "`file` in the format of /etc/hosts, consulted before DNS")
@@ -247,16 +188,13 @@ func run(fs *flag.FlagSet) action {
 		if port != 0 {
 			o.Dial = dialPort(port)
 		}
-		at.Name, o.Log = o.Name, newLog(log, level, o.Name)
+		at.Name, o.Log = o.Name, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level})).With("process", o.Name)
 		return withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
 			c, err := opened(ctx, bus, log)
 			if err != nil {
 				return err
 			}
 			w, err := c.NewWorker(o)
-			if err == nil && listen != "" {
-				err = listenWorker(ctx, listen, w, o.Log)
-			}
 			if err != nil {
 				return err
 			}

@@ -73,7 +73,10 @@ func (s *Signer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Etag", fmt.Sprintf(`"%x"`, digest[:8]))
 	h.Set("Cache-Control", fmt.Sprintf("max-age=%d", int(directoryAge.Seconds())))
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	whole := *r // the digest is that of the whole directory
+	whole.Header = r.Header.Clone()
+	whole.Header.Del("Range")
+	http.ServeContent(w, &whole, "", time.Time{}, bytes.NewReader(body))
 }
 
 // signDirectory proves with each key that it belongs to host.

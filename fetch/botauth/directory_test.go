@@ -37,6 +37,24 @@ func TestDirectoryOfTheDraft(t *testing.T) {
 	require.Equal(t, http.StatusNotModified, again.StatusCode)
 }
 
+// The signatures are about the digest of the whole directory, so nobody gets a part of it.
+func TestDirectoryIsWhole(t *testing.T) {
+	client := host(newSigner(t, crawler))
+	_, want := read(t, client, "https://crawler.test"+botauth.DirectoryPath)
+	for _, part := range []string{"bytes=0-9", "bytes=5-6,8-9", "bytes=10000-"} {
+		req, err := http.NewRequest(http.MethodGet, directoryURL, nil)
+		require.NoError(t, err)
+		req.Header.Set("Range", part)
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.Equal(t, want, string(body))
+		require.Equal(t, part, req.Header.Get("Range"))
+	}
+}
+
 // The directory is not signed for a foreign host: the signature would assert that the keys belong
 // to that host.
 func TestDirectoryIsSignedForItsHostOnly(t *testing.T) {

@@ -244,6 +244,9 @@ func (j *Jar) dropExpired(site string, now time.Time) []*cookie {
 		delete(j.sites, site)
 		return nil
 	}
+	if cap(left) > 2*len(left) { // a response may set thousands, most of which expire at once
+		left = slices.Clone(left)
+	}
 	j.sites[site] = left
 	return left
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -269,6 +270,18 @@ func TestOnlyTheCookieIsKept(t *testing.T) {
 		set(t, jar, fmt.Sprintf("https://h%d.test/d/%s", i, rest), "a=b; X="+rest)
 	}
 	require.Less(t, heap(), before+4<<20)
+	require.Equal(t, 3000, jar.Held())
+}
+
+// Thousands of fields that delete a cookie leave no room behind.
+func TestDeletedCookiesTakeNoMemory(t *testing.T) {
+	jar := new(cookies.Jar)
+	before := heap()
+	fields := slices.Repeat([]string{"a=;Max-Age=0"}, 2900)
+	for i := range 3000 {
+		set(t, jar, fmt.Sprintf("https://h%d.test/", i), append(fields, "a="+strings.Repeat("v", 4000))...)
+	}
+	require.Less(t, heap(), before+18<<20)
 	require.Equal(t, 3000, jar.Held())
 }
 

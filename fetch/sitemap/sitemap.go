@@ -19,8 +19,12 @@ const (
 	MaxRatio   = 100      // bytes of a gzip file's content per byte, above an allowance of 64 KiB
 )
 
-// maxURL is the length in bytes beyond which a URL is left out.
-const maxURL = 8 << 10
+// maxURL is the length in bytes beyond which a URL is left out, and maxAdded the total by which URLs may
+// be longer than what the document says, with each byte escaped: a base can make short URLs long.
+const (
+	maxURL   = 8 << 10
+	maxAdded = 8 << 20
+)
 
 // The errors that end an iteration early.
 var (
@@ -56,7 +60,8 @@ type Entry struct {
 // It reads no more of r than necessary, and never more than MaxBytes. Entries without a usable URL
 // are left out. The time is linear in what is read, also if nothing is yielded. To stop a loop that
 // is waiting for its next entry, make r fail: it is read in pieces of 4 KiB. An error is yielded
-// once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], a base that is not an absolute URL,
+// once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], also for URLs that a base makes far longer
+// than the document, a base that is not an absolute URL,
 // io.ErrUnexpectedEOF for a document that ends within a tag, or an error of r. The entries before
 // it are valid.
 func Entries(r io.Reader, base string) iter.Seq2[Entry, error] {
@@ -77,6 +82,7 @@ type lister struct {
 	src   source
 	refs  weburl.Resolver
 	left  int // entries until MaxEntries
+	added int // bytes of URLs that are not in the document
 	total int // bytes that may be read
 	buf   []byte
 }
@@ -147,6 +153,9 @@ func (l *lister) emit(e Entry, raw []byte) error {
 	var ok bool
 	if l.buf, ok = l.refs.Append(l.buf[:0], raw); !ok || len(l.buf) > maxURL {
 		return nil
+	}
+	if l.added += max(len(l.buf)-len("%00")*len(raw), 0); l.added > maxAdded {
+		return ErrTooLarge
 	}
 	e.URL = string(l.buf)
 	if !l.yield(e, nil) {

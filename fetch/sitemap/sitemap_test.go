@@ -282,6 +282,32 @@ func TestSitemapLimits(t *testing.T) {
 	}
 }
 
+// A base makes each of 50,000 URLs as long as itself. What the document says itself may be long.
+func TestALongBase(t *testing.T) {
+	t.Parallel()
+	total := func(text string) (entries, bytes int, err error) {
+		for e, err := range sitemap.Entries(strings.NewReader(text), sitemapURL) {
+			if err != nil {
+				return entries, bytes, err
+			}
+			entries, bytes = entries+1, bytes+len(e.URL)
+		}
+		return entries, bytes, nil
+	}
+	base := "https://a.test/" + strings.Repeat("d/", 4000)
+	_, bytes, err := total(`<urlset xml:base="` + base + `">` + strings.Repeat("<url><loc>x</loc></url>", 5000))
+	require.ErrorIs(t, err, sitemap.ErrTooLarge)
+	require.LessOrEqual(t, bytes, 9<<20)
+
+	for _, path := range []string{strings.Repeat("d/", 4000), strings.Repeat("é", 1000)} {
+		n := 16<<20/len(path) + 1
+		entries, bytes, err := total("<urlset>" + strings.Repeat("<url><loc>https://a.test/"+path+"</loc></url>", n))
+		require.NoError(t, err)
+		require.Equal(t, n, entries)
+		require.Greater(t, bytes, 16<<20)
+	}
+}
+
 // The limit on a whole document is lowered, because parsing 50 MiB takes long.
 func TestSitemapOfManyBytes(t *testing.T) {
 	for _, h := range []*hostile{

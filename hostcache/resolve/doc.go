@@ -18,8 +18,8 @@
 // that a server answered without a result: the servers of the domain are broken, or ours has no
 // network ([Resolver.Ping] tells). It is cached for 30 seconds (RFC 9520). [ErrUnreachable] means
 // that no server answered: a local fault, not cached. If the context ends, its cause is wrapped.
-// If the query for one kind of address fails, the addresses of the other kind are the answer for 30
-// seconds, and a caller that wants only the former gets ErrServerFailure.
+// If the query for one kind of address fails or takes a second longer, the addresses of the other kind
+// are the answer for 30 seconds, and a caller that wants only the former gets ErrServerFailure.
 //
 // # Trust
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -167,7 +168,11 @@ func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
 					require.False(t, dns.IsNotFound)
 					require.True(t, dns.IsTemporary)
 				}
-				require.Len(t, n.questions(), 3, "cached")
+				asked := 3 // a server that fails is tried twice
+				if silent {
+					asked = 2
+				}
+				require.Len(t, n.questions(), asked, "cached")
 				broken.Store(false)
 				time.Sleep(29 * time.Second)
 				got, err := r.LookupNetIP(t.Context(), "ip", "a.test")
@@ -290,5 +295,81 @@ func TestServersThatDoNotAnswerAreAskedLast(t *testing.T) {
 		require.NoError(t, err, "the second is down, and the first is back")
 		require.Equal(t, "192.0.2.10", addr.String())
 		require.Zero(t, time.Since(begun))
+	})
+}
+
+// TestServersThatFailKeepTheirPlace: SERVFAIL for one name is an answer, and a domain may provoke it. So
+// it does not change the order of the servers, while silence does.
+func TestServersThatFailKeepTheirPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, zone{}.handler(func(m *message) { m.RCode = dnsmessage.RCodeServerFailure }))
+		n.serve(two, sample.handler())
+		asked := func(r *resolve.Resolver, host string) (servers string) {
+			n.questions()
+			_, _ = r.LookupNetIP(t.Context(), "ip", host)
+			for _, q := range n.questions() {
+				servers += q[:5]
+			}
+			return servers
+		}
+		r := n.resolver(resolve.Options{}, one, two)
+		for i := range 3 {
+			require.Contains(t, asked(r, fmt.Sprintf("%d.test", i)), "udp 1", "look-up %d", i)
+		}
+		r = n.resolver(resolve.Options{}, three, one, two) // nobody listens at the third
+		asked(r, "a.test")
+		require.NotContains(t, asked(r, "b.test"), "udp 3")
+		require.Contains(t, asked(r, "c.test"), "udp 1", "it answers, if only that it failed")
+	})
+}
+
+// TestAnAnswerDoesNotWaitForASilentKind has queries for one kind of address dropped on the way.
+func TestAnAnswerDoesNotWaitForASilentKind(t *testing.T) {
+	for _, dropped := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNetwork(t, func(q message) [][]byte {
+				if q.Questions[0].Type == dropped {
+					return nil
+				}
+				time.Sleep(100 * time.Millisecond)
+				return sample.answer(q)
+			})
+			r := n.resolver(resolve.Options{})
+			begun := time.Now()
+			_, err := r.Addr(t.Context(), "both.test")
+			require.NoError(t, err)
+			require.Equal(t, 1100*time.Millisecond, time.Since(begun))
+			begun = time.Now()
+			_, err = r.Addr(t.Context(), "none.test")
+			require.True(t, isNotFound(err))
+			require.Equal(t, 1100*time.Millisecond, time.Since(begun))
+			if dropped == dnsmessage.TypeAAAA {
+				require.NoError(t, r.Ping(t.Context()), "the root has no address of either kind")
+			}
+		})
+	}
+}
+
+// TestManyFindTheFailureOfAnOutage at once: one of them asks again, for all.
+func TestManyFindTheFailureOfAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, zone{}.handler(func(m *message) { m.RCode = dnsmessage.RCodeServerFailure }))
+		r := n.resolver(resolve.Options{})
+		_, err := r.Addr(t.Context(), "a.test")
+		require.ErrorIs(t, err, resolve.ErrServerFailure)
+		require.Error(t, r.Ping(t.Context()))
+		up := zone{"a.test.": {a("a.test.", "192.0.2.9", 3600)}}
+		n.serve(one, func(q message) [][]byte { time.Sleep(time.Second); return up.answer(q) })
+		require.NoError(t, r.Ping(t.Context()))
+		n.questions()
+		var wait sync.WaitGroup
+		for range 200 {
+			wait.Go(func() {
+				_, err := r.Addr(t.Context(), "a.test")
+				require.NoError(t, err)
+			})
+		}
+		wait.Wait()
+		require.Len(t, n.questions(), 2)
 	})
 }

@@ -96,8 +96,8 @@ func (q *question) parse(b []byte, exact bool) (*message, error) {
 	asked, err := p.AllQuestions()
 	isError := h.RCode != dnsmessage.RCodeSuccess && !m.noName
 	switch {
-	case err == nil && len(asked) == 0 && isError:
-		return m, nil // a server that did not understand the question
+	case isError && len(asked) == 0:
+		return m, nil // a server that did not understand the question, and may have sent half of it
 	case err != nil || len(asked) != 1 || !q.matches(asked[0]):
 		return nil, errStray
 	case exact && asked[0].Name != q.name:

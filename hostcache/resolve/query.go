@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"sync"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -22,19 +21,75 @@ type finding struct {
 	half  bool // the kind of address that is not among addrs is unknown: the query for it failed
 }
 
+// secondKind is how long the answer for one kind of address waits for that of the other. Some networks
+// drop queries for IPv6, which would otherwise hold up each look-up until all tries have failed.
+const secondKind = time.Second
+
+// errSecondKind means that the other answer did not come in that time.
+var errSecondKind = errors.New("no answer for the other kind of address")
+
 // query asks for the addresses of a name, IPv4 and IPv6 at the same time. With an error, the finding
 // has the ttl of it.
 func (r *Resolver) query(ctx context.Context, c *config, fqdn string) (finding, error) {
-	var v4, v6 result
-	var wait sync.WaitGroup
-	if !c.only4 {
-		wait.Go(func() { v6 = r.follow(ctx, c, fqdn, dnsmessage.TypeAAAA) })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	v4 := r.begin(ctx, c, fqdn, dnsmessage.TypeA)
+	if c.only4 || fqdn == root { // any answer will do for the root
+		found := <-v4.done
+		return finding{addrs: found.addrs, ttl: found.ttl}, found.err
 	}
-	v4 = r.follow(ctx, c, fqdn, dnsmessage.TypeA)
-	wait.Wait()
-	if c.only4 {
-		return finding{addrs: v4.addrs, ttl: v4.ttl}, v4.err
+	v6 := r.begin(ctx, c, fqdn, dnsmessage.TypeAAAA)
+	select {
+	case found := <-v4.done:
+		return merge(found, v6.after(found))
+	case found := <-v6.done:
+		return merge(v4.after(found), found)
 	}
+}
+
+// A pending is a query for one kind of address, and those that its aliases take.
+type pending struct {
+	begun chan struct{} // closed once it has a slot
+	done  chan result
+}
+
+func (r *Resolver) begin(ctx context.Context, c *config, fqdn string, kind dnsmessage.Type) *pending {
+	p := &pending{make(chan struct{}), make(chan result, 1)}
+	go func() {
+		if err := r.acquire(ctx); err != nil {
+			p.done <- result{err: err}
+			return
+		}
+		defer func() { <-r.slots }()
+		close(p.begun)
+		p.done <- r.follow(ctx, c, fqdn, kind)
+	}()
+	return p
+}
+
+// after returns the result once that for the other kind is known. If the latter is all that is needed, it
+// does not wait for long.
+func (p *pending) after(other result) result {
+	if other.err != nil && !other.noName {
+		return <-p.done
+	}
+	select {
+	case found := <-p.done:
+		return found
+	case <-p.begun: // waiting for a slot is not the server's fault
+	}
+	patience := time.NewTimer(secondKind)
+	defer patience.Stop()
+	select {
+	case found := <-p.done:
+		return found
+	case <-patience.C:
+		return result{err: errSecondKind}
+	}
+}
+
+// merge returns what both results say about the name.
+func merge(v4, v6 result) (finding, error) {
 	// One kind of address is enough, and a name that does not exist has none of the other kind.
 	switch {
 	case v4.err == nil && v6.err == nil:
@@ -100,7 +155,7 @@ func (r *Resolver) exchange(ctx context.Context, c *config, name string, kind dn
 		return nil, fmt.Errorf("%w: none is configured", ErrUnreachable)
 	}
 	var failed, lost error
-	first := int(r.first.Load())
+	first, alive := int(r.first.Load()), false
 	if c.rotate {
 		first = rand.IntN(len(c.servers))
 	}
@@ -108,11 +163,13 @@ func (r *Resolver) exchange(ctx context.Context, c *config, name string, kind dn
 		for i := range c.servers {
 			number := (first + i) % len(c.servers)
 			m, err := r.try(ctx, c, c.servers[number], q)
+			if answered := err == nil || errors.Is(err, ErrServerFailure); answered && !alive {
+				if alive = true; i > 0 {
+					r.first.Store(uint32(number)) // those before it are silent
+				}
+			}
 			switch {
 			case err == nil:
-				if i > 0 {
-					r.first.Store(uint32(number)) // the others do not work
-				}
 				return m, nil
 			case ctx.Err() != nil:
 				return nil, context.Cause(ctx)
@@ -132,12 +189,6 @@ func (r *Resolver) exchange(ctx context.Context, c *config, name string, kind dn
 // try queries one server, over UDP and if necessary over TCP.
 func (r *Resolver) try(ctx context.Context, c *config, server netip.AddrPort, q *question,
 ) (m *message, err error) {
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 	timeout := c.timeout
 	if r.opts.Timeout > 0 {
 		timeout = r.opts.Timeout

@@ -72,7 +72,8 @@ type Options struct {
 	// names.
 	MaxBytes int
 
-	// MaxQueries bounds the queries in flight; others wait. 0 means DefaultMaxQueries.
+	// MaxQueries bounds the queries in flight, or the calls of Lookup; others wait. 0 means
+	// DefaultMaxQueries.
 	MaxQueries int
 
 	// Timeout limits one try with one server. 0 means that of resolv.conf, or DefaultTimeout.
@@ -108,7 +109,7 @@ type Resolver struct {
 	cache  *hostcache.Cache[answer]
 	system *system
 	load   hostcache.Loader[answer]
-	slots  chan struct{} // has a value for each query in flight
+	slots  chan struct{} // has a value for each query in flight, see acquire
 	first  atomic.Uint32 // number of the server that is asked first
 
 	outages atomic.Uint32 // odd while Ping fails; cached failures count until it changes
@@ -226,12 +227,14 @@ func (r *Resolver) Cached(host string) (addr netip.Addr, known bool) {
 	return addrs[0], true
 }
 
+// root is the name of the root of all names.
+const root = "."
+
 // Ping queries the name servers for the root of all names, which all of them know, and caches
 // nothing. An error means that no name can be looked up now. The failures of other names are then
 // not theirs: those that are cached when Ping begins to fail, and when it succeeds again, are
 // forgotten.
 func (r *Resolver) Ping(ctx context.Context) error {
-	const root = "."
 	_, err := r.ask(ctx, root)
 	down := uint32(1)
 	if err == nil || err == errNotFound { // that it has no address is an answer
@@ -288,15 +291,19 @@ func (r *Resolver) answer(ctx context.Context, name string) (answer, error) {
 		switch {
 		case err != nil || a.Failed == 0:
 			return a, err
-		case a.Failed != r.outages.Load()+1: // it was the fault of an outage
+		case r.isStale(a):
 		case a.N4 > 0 || a.N6 > 0:
 			return a, nil
 		default:
 			return a, errFailedBefore
 		}
-		r.cache.Set(name, answer{}, 0)
+		r.cache.Drop(name, r.isStale)
 	}
 }
+
+// isStale reports whether an answer, or half of it, is missing for the fault of an outage that is over,
+// or was found to be one since.
+func (r *Resolver) isStale(a answer) bool { return a.Failed != 0 && a.Failed != r.outages.Load()+1 }
 
 // local appends the addresses that need no name server.
 func (r *Resolver) local(to []netip.Addr, name string) []netip.Addr {
@@ -353,12 +360,12 @@ func (r *Resolver) ask(ctx context.Context, name string) (found finding, err err
 	c := r.system.refresh()
 	switch {
 	case r.opts.Lookup != nil:
-		found.addrs, found.ttl, err = r.opts.Lookup(ctx, name)
+		found, err = r.lookUp(ctx, name, r.opts.Lookup)
 	case r.opts.Servers != nil:
 		plain := config{servers: r.opts.Servers, ndots: 1, attempts: 2, timeout: DefaultTimeout}
 		return r.askServers(ctx, &plain, name)
 	case c.missing:
-		found.addrs, err = net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		found, err = r.lookUp(ctx, name, lookupOfNet)
 	default:
 		return r.askServers(ctx, c, name)
 	}
@@ -368,6 +375,32 @@ func (r *Resolver) ask(ctx context.Context, name string) (found finding, err err
 		err = errNotFound
 	}
 	return found, err
+}
+
+// lookUp calls a Lookup, as one query.
+func (r *Resolver) lookUp(ctx context.Context, name string, lookup Lookup) (found finding, err error) {
+	if err := r.acquire(ctx); err != nil {
+		return found, err
+	}
+	defer func() { <-r.slots }()
+	found.addrs, found.ttl, err = lookup(ctx, name)
+	return found, err
+}
+
+// lookupOfNet is package net's, which has no ttl.
+func lookupOfNet(ctx context.Context, name string) ([]netip.Addr, time.Duration, error) {
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	return addrs, 0, err
+}
+
+// acquire waits until there may be one more query. It ends with a value received from r.slots.
+func (r *Resolver) acquire(ctx context.Context) error {
+	select {
+	case r.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // askServers tries the names of the search list.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,7 +199,7 @@ func TestQueriesInFlightAreBounded(t *testing.T) {
 			running++
 			most = max(most, running)
 			mu.Unlock()
-			time.Sleep(time.Second)
+			time.Sleep(time.Second / 4)
 			mu.Lock()
 			running--
 			mu.Unlock()
@@ -214,6 +215,36 @@ func TestQueriesInFlightAreBounded(t *testing.T) {
 		}
 		wait.Wait()
 		require.Equal(t, 7, most)
+		require.Len(t, n.questions(), 200, "waiting for a slot makes no half answers")
+	})
+}
+
+// TestCallsOfALookupAreBounded as queries are.
+func TestCallsOfALookupAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int32
+		r := resolve.New(resolve.Options{MaxQueries: 7, Lookup: func(context.Context, string) (
+			[]netip.Addr, time.Duration, error) {
+			n := running.Add(1)
+			defer running.Add(-1)
+			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+			}
+			time.Sleep(time.Second)
+			return addrs("192.0.2.1"), time.Hour, nil
+		}})
+		var wait sync.WaitGroup
+		for i := range 100 {
+			wait.Go(func() {
+				_, err := r.Addr(t.Context(), fmt.Sprintf("%d.test", i))
+				require.NoError(t, err)
+			})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		_, err := r.Addr(ctx, "late.test")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		wait.Wait()
+		require.EqualValues(t, 7, most.Load())
 	})
 }
 

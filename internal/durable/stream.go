@@ -271,6 +271,20 @@ func (r *StreamReader) Fill(b []byte) {
 	}
 }
 
+// Append reads n bytes and appends them to b. It takes memory as they arrive, so a forged length costs
+// little more than the bytes that are there.
+func (r *StreamReader) Append(b []byte, n int) []byte {
+	for n > 0 && r.More() {
+		part := r.frame[:min(n, len(r.frame))]
+		r.frame, n = r.frame[len(part):], n-len(part)
+		b = append(b, part...)
+	}
+	if n > 0 {
+		r.Fail("something is missing")
+	}
+	return b
+}
+
 // Byte reads a byte.
 func (r *StreamReader) Byte() byte {
 	if len(r.frame) > 0 { // nearly always

@@ -30,9 +30,9 @@ var forInterfaces = []string{
 // forEmbedders are exports that only programs outside this repository call, by package. Nothing is
 // added here without such a program: an Example is not a use.
 var forEmbedders = map[string][]string{
-	"archive":                 {"Archive.AppendResponse", "Archive.Erase", "Archive.Validators"},
+	"archive":                 {"Archive.Erase", "Archive.Validators"},
 	"archive/replay":          {"Changes"},
-	"archive/scan":            {"Func", "Process", "Serve"},
+	"archive/scan":            {"Func"},
 	"archive/warc":            {"Fields.Values"},
 	"dedupe":                  {"Read", "Filter.WriteFile"},
 	"dedupe/exact":            {"Set.Add", "Set.Entries", "Set.Sync", "Set.Trim"},
@@ -48,7 +48,6 @@ var forEmbedders = map[string][]string{
 	"robots/robotshttp":       {"Transport.Cache"},
 	"robots/robotstag":        {"Directives.MayIndex"},
 	"robots/robotstxt":        {"File.Sitemaps", "Rules.Named", "Rules.Patterns"},
-	"robots/usage":            {"HeaderLicenses", "Licenses"},
 	"satstore":                {"Record.At", "Record.Delete", "Store.Backup", "Store.Delete"},
 	"scheduler":               {"Lease.Task"},
 	"scheduler/schedulerhttp": {"Transport.Hosts", "Transport.SetHost"},

@@ -58,7 +58,8 @@ func TestReadmeShowsExamplesOnly(t *testing.T) {
 func TestReadmeGivesTheCommandThatCIRuns(t *testing.T) {
 	require.Contains(t, readRoot(t, "README.md"), "\n    go test -short ./...\n")
 	require.Contains(t, readRoot(t, ".ci/run"), "\nshort=-short\n")
-	require.Contains(t, readRoot(t, ".ci/run"), "\ngo test -race $short ./...\n")
+	require.Contains(t, readRoot(t, ".ci/run"), "go test $short \"${plain[@]}\"\n")
+	require.Contains(t, readRoot(t, ".ci/run"), "go test -race $short \"${raced[@]}\"\n")
 }
 
 var goLine = regexp.MustCompile(`(?m)^(?:go|toolchain) (.*)$`)

@@ -25,6 +25,14 @@ func Local(err error) bool {
 	return Exhausted(err) || is(err, unconnected) || proxy(err)
 }
 
+// Sent reports whether a server may have noticed the request that has failed: an error of err has a
+// method Sent() bool that returns true. An error can be Local nevertheless, such as that of a caller
+// who did not wait for the answer.
+func Sent(err error) bool {
+	var of interface{ Sent() bool }
+	return errors.As(err, &of) && of.Sent()
+}
+
 // Network reports whether an error is one of a network that was tried: of a connection, a look-up,
 // or a connection that ended. Errors of files have the same numbers, but not the same types.
 func Network(err error) bool {

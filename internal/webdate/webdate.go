@@ -31,17 +31,19 @@ const (
 	zone
 )
 
-// form matches a date. A weekday is not checked: pages get it wrong, and the rest of the date is
-// unambiguous. Every repetition matches one kind of text, so that the work is linear.
+// form matches a date. Which weekday it is is not checked: pages get it wrong, and the rest of the date
+// is unambiguous. But it must be one, and the name of a zone must look like one, which ends in T for
+// time: next to a date there may be words of other meanings. Every repetition matches one kind of text,
+// so that the work is linear.
 var form = sync.OnceValue(func() *regexp.Regexp {
 	const (
-		weekday = `(?:[a-z]{3,9},? +)?`
+		weekday = `(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?,? +)?`
 		iso     = `(\d{4})(?:[-/](\d\d?)(?:[-/](\d\d?))?)?`
 		compact = `(\d{8})`
 		rfc     = `(\d\d?)[- ] *([a-z]{3})[a-z]*[-, ] *(\d{4}|\d\d)`
 		us      = `([a-z]{3})[a-z]* +(\d\d?),? +(?:(\d\d?:\d\d(?::\d\d)?) +)?(\d{4})`
 		time    = `(\d\d?:\d\d(?::\d\d)?)(?:[.,]\d+)?(?: *([ap])(?:m\b|\.m\.?))?`
-		zone    = `([a-z]*|[+-]\d\d:?(?:\d\d)?)`
+		zone    = `([a-z]?|utc|ms[kd]|[a-z]{1,4}t|[+-]\d\d:?(?:\d\d)?)`
 	)
 	return regexp.MustCompile(`(?i)^` + weekday + `(?:` + compact + `|` + iso + `|` + rfc + `|` + us + `)` +
 		`(?:[t ] *(?:` + time + ` *` + zone + `)?)?$`)

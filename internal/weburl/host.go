@@ -3,16 +3,21 @@ package weburl
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
 
-// maxUnicodeHost bounds, in bytes, the names that are passed to idna: punycode takes quadratic
-// time. No resolvable name is longer. It has at most 255 bytes of punycode, in which each non-ASCII
-// character takes at least one byte, but at most four in UTF-8.
-const maxUnicodeHost = 1 << 10
+// The names that are passed to idna have at most maxName characters, and each label at most maxForeign
+// different ones that are not ASCII: punycode takes time proportional to the product. No resolvable
+// name has more, since each character takes at least one byte of its punycode.
+const (
+	maxName    = 255
+	maxForeign = 63
+)
 
 // toASCII maps names by the standard: non-transitional processing, with the checks that browsers
 // make.
@@ -78,6 +83,25 @@ func parseHost(in string, special bool) (string, error) {
 	return in, nil
 }
 
+// A lastHost remembers what an international name became. Most links of a page lead to few hosts, and
+// mapping a name takes longer than all the rest of the parser.
+type lastHost struct {
+	in, out string
+	err     error
+}
+
+// parse is parseHost of a special scheme.
+func (l *lastHost) parse(in string) (string, error) {
+	if l == nil || isASCII(in) {
+		return parseHost(in, true)
+	}
+	if l.in != in {
+		out, err := parseHost(in, true)
+		*l = lastHost{in, out, err}
+	}
+	return l.out, l.err
+}
+
 // mapDomain decodes and maps a domain that is not plain lowercase ASCII. Escapes are decoded first,
 // since "%C3%BC.test" and "ü.test" are the same name.
 func mapDomain(in string) (string, error) {
@@ -87,7 +111,7 @@ func mapDomain(in string) (string, error) {
 		// check whether punycode in them is valid, and in some real names it is not.
 		name = strings.ToLower(name)
 	} else {
-		if len(name) > maxUnicodeHost {
+		if isLong(name) {
 			return "", ParseError{ErrHost, "too long"}
 		}
 		name = strings.ToValidUTF8(name, "\uFFFD")
@@ -108,6 +132,28 @@ func mapDomain(in string) (string, error) {
 		return "", ParseError{ErrHost, "forbidden character"}
 	}
 	return name, nil
+}
+
+// isLong reports whether a name has too many characters, or a label of it too many different ones.
+func isLong(name string) bool {
+	var foreign [maxForeign]rune
+	total, n := 0, 0
+	for _, c := range name {
+		total++
+		switch {
+		case total > maxName:
+			return true
+		case c == '.', c == '\u3002', c == '\uFF0E', c == '\uFF61': // which all separate labels
+			n = 0
+		case c < utf8.RuneSelf || slices.Contains(foreign[:n], c):
+		case n == maxForeign:
+			return true
+		default:
+			foreign[n] = c
+			n++
+		}
+	}
+	return false
 }
 
 // mayBeNewer reports whether a name has a character from U+04C0 on, which begins with a byte of at

@@ -19,6 +19,10 @@ func ParseEncoded(raw string, base *URL, encoder Encoder) (URL, error) {
 		return u, nil
 	}
 	p := parser{base: base, encoder: encoder}
+	return p.parse(raw)
+}
+
+func (p *parser) parse(raw string) (URL, error) {
 	head := p.cutTail(trim(raw))
 	if err := p.parseHead(head); err != nil {
 		return URL{}, err
@@ -31,8 +35,9 @@ type parser struct {
 	url     URL
 	base    *URL
 	encoder Encoder
-	special bool   // the scheme of url is special
-	query   string // as written
+	last    *lastHost // nil for none
+	special bool      // the scheme of url is special
+	query   string    // as written
 }
 
 // cutTail cuts off the fragment and the raw query. The encoding of the query depends on the scheme,
@@ -214,7 +219,7 @@ func (p *parser) parseAuthority(rest string) error {
 	if host == "" && (p.special || hasPort) {
 		return ParseError{ErrHost, "empty"}
 	}
-	name, err := parseHost(host, p.special)
+	name, err := p.parseHost(host)
 	if err != nil {
 		return err
 	}
@@ -224,6 +229,13 @@ func (p *parser) parseAuthority(rest string) error {
 	}
 	p.setPathAfterHost(path)
 	return nil
+}
+
+func (p *parser) parseHost(host string) (string, error) {
+	if p.special {
+		return p.last.parse(host)
+	}
+	return parseHost(host, false)
 }
 
 // inheritAuthority copies everything between the scheme and the path from the base.

@@ -19,6 +19,7 @@ type Resolver struct {
 	page []byte // base without query, fragment and credentials
 	root int    // index in page of the path
 	dir  int    // index in page of the last segment of the path
+	last lastHost
 }
 
 // Reset sets the base of the next references.
@@ -44,7 +45,8 @@ func (r *Resolver) Append(dst, ref []byte) ([]byte, bool) {
 	if isForeign(ref) {
 		return dst, false
 	}
-	u, err := ParseEncoded(string(ref), &r.base, r.Encoder)
+	p := parser{base: &r.base, encoder: r.Encoder, last: &r.last}
+	u, err := p.parse(string(ref))
 	if err != nil || !IsWeb(&u) {
 		return dst, false
 	}

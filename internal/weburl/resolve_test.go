@@ -81,3 +81,57 @@ func TestResolverCopiesWithoutAllocations(t *testing.T) {
 		require.Zero(t, testing.AllocsPerRun(10, func() { buf, _ = r.Append(buf[:0], b) }), ref)
 	}
 }
+
+// TestLongInternationalNames: nothing but punycode costs more than a few steps for each byte, so names of
+// too many different characters are refused before that.
+func TestLongInternationalNames(t *testing.T) {
+	han := func(from, n int) string {
+		var name strings.Builder
+		for i := range n {
+			name.WriteRune(rune(0x4e00 + from + i))
+		}
+		return name.String()
+	}
+	for name, fine := range map[string]bool{
+		han(0, 63):                     true,
+		han(0, 64):                     false,
+		han(0, 340):                    false,
+		"a." + han(0, 63) + "a.test":   true,
+		"a." + han(0, 64) + ".test":    false,
+		han(0, 63) + "。" + han(63, 63): true, // which also separates labels
+		han(0, 63) + "." + han(9, 63) + "." + han(0, 63): true,
+		strings.Repeat("é", 255):                         true,
+		strings.Repeat("é", 256):                         false,
+		strings.Repeat("%c3%a9", 256):                    false,
+		strings.Repeat("a", 2000):                        true, // costs nothing
+	} {
+		_, err := HostName(name)
+		require.Equal(t, fine, err == nil, "%q: %v", name, err)
+	}
+}
+
+// TestTheLastHostIsRemembered, and no other.
+func TestTheLastHostIsRemembered(t *testing.T) {
+	base, err := Parse("http://a.test/", nil)
+	require.NoError(t, err)
+	var r Resolver
+	r.Reset(base)
+	for _, ref := range []string{
+		"//é.test/1", "//é.test/2", "//É.test:8/", "//é.test", "http://ab\u200Dc.test/", "//ab\u200Dc.test/x", "//é.test/3",
+		"ftp://é.test/", "//b.test/", "//%C3%A9.test/", "//é.test/", "//xn--/", "//é..test/", "/é",
+	} {
+		want, wrong := Parse(ref, &base)
+		got, ok := r.Append(nil, []byte(ref))
+		require.Equal(t, wrong == nil && IsWeb(&want), ok, ref)
+		if ok {
+			require.Equal(t, want.String(), string(got), ref)
+		}
+	}
+	once := testing.AllocsPerRun(10, func() { r.Append(nil, []byte("//é.test/")) })
+	changing := 0
+	each := testing.AllocsPerRun(10, func() {
+		changing++
+		r.Append(nil, []byte("//"+strings.Repeat("é", 1+changing%2)+".test/"))
+	})
+	require.Less(t, once+2, each)
+}

@@ -9,8 +9,9 @@
 // # Promises
 //
 // A request that robots.txt does not allow is not sent, nor is one that it would not allow without the
-// dot segments of the path. It fails with a [robots.DisallowedError], which names the rule and its line. Redirects are checked hop by hop, because a client sends each
-// as a request. While a host's robots.txt cannot be fetched, requests to it fail with a
+// dot segments of the path, in any of the ways in which servers resolve those. It fails with a
+// [robots.DisallowedError], which names the rule and its line. Redirects are checked hop by hop,
+// because a client sends each as a request. While a host's robots.txt cannot be fetched, requests to it fail with a
 // [robots.UnreachableError], which says why, and when the next attempt is.
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
@@ -36,7 +37,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -114,42 +114,6 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return refuse(r, &robots.UnreachableError{URL: page, Reason: entry.Reason, Retry: entry.Expires, Err: failure})
 }
 
-// match returns the verdict on a URL, and on what a server makes of that: net/http sends dot segments
-// as they are, and the server resolves them after decoding. The stricter one counts.
-func match(rules robotstxt.Rules, page string) robotstxt.Verdict {
-	verdict := rules.Match(page)
-	if verdict.Allowed {
-		if resolved, differs := withoutDots(page); differs {
-			return rules.Match(resolved)
-		}
-	}
-	return verdict
-}
-
-var decoder = strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/")
-
-// withoutDots returns the path and the query of a URL without its dot segments, if it has any.
-func withoutDots(page string) (resolved string, differs bool) {
-	_, rest, _ := strings.Cut(page, "://")
-	host := strings.IndexAny(rest, "/?")
-	if host < 0 {
-		return "", false
-	}
-	rest, query := rest[host:], ""
-	if i := strings.IndexByte(rest, '?'); i >= 0 {
-		rest, query = rest[:i], rest[i:]
-	}
-	decoded := decoder.Replace(rest)
-	if dotted := decoded + "/"; !strings.Contains(dotted, "/./") && !strings.Contains(dotted, "/../") {
-		return "", false
-	}
-	resolved = path.Clean(decoded)
-	if !strings.HasSuffix(resolved, "/") && strings.HasSuffix(strings.TrimRight(decoded, "."), "/") {
-		resolved += "/"
-	}
-	return resolved + query, true
-}
-
 // load is Load, unless another Transport with that cache has failed: its base may be a proxy or a
 // recorder that t does not use.
 func (t *Transport) load(ctx context.Context, page string) (rules robotstxt.Rules, err error) {
@@ -214,11 +178,8 @@ type rulesKey struct{}
 
 // Value implements context.Context.
 func (c rulesContext) Value(key any) any {
-	switch key {
-	case rulesKey{}:
+	if key == (rulesKey{}) {
 		return c
-	case httpctx.CrawlDelay{}, httpctx.EncodedBody{}:
-		return nil
 	}
 	return c.Context.Value(key)
 }

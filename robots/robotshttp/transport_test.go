@@ -165,7 +165,42 @@ func TestDotsLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// Each hop is a separate request, and so is each request for a robots.txt.
+// TestServersResolveDotsDifferently: the strictest reading of a path counts.
+func TestServersResolveDotsDifferently(t *testing.T) {
+	w := newWeb()
+	w.pages["http://d.test/robots.txt"] = "user-agent: *\ndisallow: /private\ndisallow: /z/secret\ndisallow: /deep/x/y\n"
+	client, _ := w.client(robots.Options{Agent: "foo"})
+	send := func(target string) error {
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: "d.test", Opaque: "//d.test" + target}}
+		resp, err := client.Transport.RoundTrip(r)
+		if err == nil {
+			return resp.Body.Close()
+		}
+		return err
+	}
+	for _, disallowed := range []string{
+		"/y/../private/page", "/y%2fz/../private/page", "/y%2Fz/%2e%2E/private/page", // an escaped slash is not one
+		"/y%2fz/../../private/page", "/y%2f..%2fprivate", // or is one
+		"/z//../secret/page", "/z//%2e%2e/secret/page", // slashes are not merged
+		"/y//../private/page", "/y//z/../../private/page", // or are merged before,
+		"/z//a/../secret", "/deep//y/../x//y", // or after
+		`/x\..\private`, "/x%5c..%5Cprivate", `/x\y/../private`, `/x/y\..\..\private`, `/x%2f..\private`,
+		"/x/..//private", "/x/../private?/../a",
+	} {
+		require.ErrorIs(t, send(disallowed), robots.ErrDisallowed, disallowed)
+	}
+	for _, allowed := range []string{
+		"/y%2fz/../public", "/z//../public", `/x\..\public`, "/z/../secret", "/y%2f..private", `/x\private`,
+		"/y%2fprivate/..", "/x?/../private", "//private", "/x//private",
+	} {
+		require.NoError(t, send(allowed), allowed)
+	}
+	r, err := http.NewRequest(http.MethodGet, `http://d.test/x\..\private`, nil)
+	require.NoError(t, err)
+	_, err = client.Transport.RoundTrip(r)
+	require.ErrorIs(t, err, robots.ErrDisallowed)
+}
+
 // TestAFailureOfAnotherTenant: a Transport does not fail because the base of another one with the
 // same cache has failed in its place.
 func TestAFailureOfAnotherTenant(t *testing.T) {
@@ -193,6 +228,7 @@ func TestAFailureOfAnotherTenant(t *testing.T) {
 	})
 }
 
+// Each hop is a separate request, and so is each request for a robots.txt.
 func TestRedirectsAreCheckedHopByHop(t *testing.T) {
 	w := newWeb()
 	client, _ := w.client(robots.Options{Agent: "foo"})
@@ -330,7 +366,6 @@ func TestRequestsStayAsTheyAre(t *testing.T) {
 	require.Nil(t, r.Context().Value(struct{ RobotsCrawlDelay struct{} }{}))
 }
 
-// TestOverARealServer closes its connections through the client.
 // TestTheTraceIsThatOfThePage: the request for robots.txt is not the one that a client traces, and what
 // layers below are told about a page does not hold for it.
 func TestTheTraceIsThatOfThePage(t *testing.T) {
@@ -403,6 +438,7 @@ func TestTimeoutsAreTimeouts(t *testing.T) {
 	})
 }
 
+// TestOverARealServer closes its connections through the client.
 func TestOverARealServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {

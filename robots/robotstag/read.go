@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/spinneret-go/spinneret/internal/webdate"
@@ -47,9 +48,10 @@ func (d *Directives) set(key, value string) bool {
 		return i >= 0
 	case "unavailable_after":
 		date, ok := webdate.Parse(value)
-		if ok {
-			d.Unavailable = earlier(d.Unavailable, date)
+		if ok && date.IsZero() { // a date in the past, but the zero time would mean never
+			date = date.Add(time.Second)
 		}
+		d.Unavailable = earlier(d.Unavailable, date)
 		return ok
 	default:
 		// The value of a flag is ignored. Ignoring the whole directive would be the less careful
@@ -118,35 +120,28 @@ func (d *Directives) read(field, own, marks string) {
 // add adds one item. Words separated by blanks are read as if separated by commas. So a value is one
 // word, unless it is a date, and what follows it is read like the next item.
 func (d *Directives) add(item, own string) {
-	allKnown := true
 	for text := item; text != ""; {
 		words, value, colon := cutKey(text)
-		key, ok := "", true
+		key := ""
 		for word := range strings.FieldsSeq(words) {
-			allKnown = (key == "" || d.set(key, "")) && allKnown
+			d.set(key, "")
 			key = word
 		}
-		text = ""
-		switch {
-		case colon:
-			text, ok = d.assign(key, value, own)
-		case key != "":
-			ok = d.set(key, "")
+		if !colon {
+			d.set(key, "")
+			return
 		}
-		allKnown = allKnown && ok
-	}
-	if !allKnown {
-		d.Other = append(d.Other, strings.Clone(item))
+		text = d.assign(key, value, own)
 	}
 }
 
 // assign applies a directive with the value at the start of some text. It returns what does not
-// belong to the value, and whether the directive is known. Only an unknown directive may have another
-// directive as its value.
-func (d *Directives) assign(key, text, own string) (rest string, ok bool) {
+// belong to the value. Only an unknown directive may have another directive as its value.
+func (d *Directives) assign(key, text, own string) (rest string) {
 	if key == "unavailable_after" {
 		n := leadingDate(text)
-		return strings.TrimSpace(text[n:]), d.set(key, trimValue(text[:n]))
+		d.set(key, trimValue(text[:n]))
+		return strings.TrimSpace(text[n:])
 	}
 	// A word ends at the next colon, too, or many of them would each be read up to the next blank.
 	n := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ':' || r == '=' })
@@ -157,15 +152,12 @@ func (d *Directives) assign(key, text, own string) (rest string, ok bool) {
 	switch {
 	case !known(key):
 		if key == "" || names(key, own) {
-			return text, key != "" // a name that follows a blank
+			return text // a name that follows a blank
 		}
-		return rest, false
-	case !d.set(key, word):
-		return text, false
-	case !hasValue(key) && known(strings.ToLower(word)):
-		return text, true
+	case !d.set(key, word), !hasValue(key) && known(strings.ToLower(word)):
+		return text
 	}
-	return rest, true
+	return rest
 }
 
 // dateEnd returns where the date of the last unavailable_after in an item ends, or 0 if there is

@@ -8,8 +8,8 @@
 // # Promises
 //
 // It fails closed: where the text is ambiguous, the stricter reading counts, and an unknown
-// directive never hides a known one. Sources may be merged in any order; the most restrictive wins.
-// Reading is linear in the text and never fails.
+// directive, or a date, never hides a known one. Sources may be merged in any order; the most restrictive wins.
+// Reading is linear in the text and never fails; merging takes constant time and keeps no text.
 //
 // # What it does not do
 //
@@ -43,9 +43,6 @@ type Directives struct {
 	MaxVideoPreview Limit     // seconds of a preview
 	MaxImagePreview string    // none, standard or large; empty if the page does not say
 	Unavailable     time.Time // unavailable_after: do not show the page from then on; zero is never
-
-	// Other has the unknown directives, as written, sorted, each once.
-	Other []string
 }
 
 // Limit is a number that may be unlimited. The zero Limit is unlimited, as is -1 in a page.
@@ -73,7 +70,6 @@ func FromHeader(h http.Header, agent string) (d Directives) {
 	for _, field := range h.Values("Robots-Tag") {
 		d.read(field, own, ":=")
 	}
-	d.tidy()
 	return d
 }
 
@@ -83,7 +79,6 @@ func FromHeader(h http.Header, agent string) (d Directives) {
 func FromMeta(name, content, agent string) (d Directives) {
 	if names(strings.TrimSpace(name), rep.OwnToken(agent)) {
 		d.read(content, "", "")
-		d.tidy()
 	}
 	return d
 }
@@ -107,8 +102,6 @@ func (d Directives) Merge(other Directives) Directives {
 	d.MaxVideoPreview = d.MaxVideoPreview.lower(other.MaxVideoPreview)
 	d.MaxImagePreview = smaller(d.MaxImagePreview, other.MaxImagePreview)
 	d.Unavailable = earlier(d.Unavailable, other.Unavailable)
-	d.Other = slices.Concat(d.Other, other.Other)
-	d.tidy()
 	return d
 }
 
@@ -119,12 +112,6 @@ func (d Directives) MayIndex(at time.Time, embedded bool) bool {
 		return false
 	}
 	return !d.NoIndex || embedded && d.IndexIfEmbedded
-}
-
-// tidy sorts Other, removes duplicates and copies it.
-func (d *Directives) tidy() {
-	slices.Sort(d.Other)
-	d.Other = append([]string(nil), slices.Compact(d.Other)...)
 }
 
 func (l Limit) lower(other Limit) Limit {

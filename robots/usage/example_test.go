@@ -29,24 +29,10 @@ func ExampleCombine() {
 
 // A crawler that is asked to pay should not look like one that was refused.
 func ExampleDemandOf() {
-	h := http.Header{
-		"Www-Authenticate": {`License error="missing_token"`},
-		"Link":             {`</rsl.xml>; rel="license"; type="application/rsl+xml"`},
-	}
+	h := http.Header{"Www-Authenticate": {`License error="missing_token"`}}
 	if usage.DemandOf(http.StatusUnauthorized, h) == usage.LicenseNeeded {
-		for license := range usage.HeaderLicenses(h, "https://example.com/article") {
-			fmt.Println("the terms:", license.URL)
-		}
+		fmt.Println("a license is needed")
 	}
 	// Output:
-	// the terms: https://example.com/rsl.xml
-}
-
-func ExampleLicenses() {
-	file := robotstxt.Parse([]byte("License: /license.xml\nUser-agent: *\nAllow: /\n"))
-	for license := range usage.Licenses(file, "https://example.com/robots.txt") {
-		fmt.Println(license.URL, license.Line)
-	}
-	// Output:
-	// https://example.com/license.xml 1
+	// a license is needed
 }

@@ -8,26 +8,22 @@
 //
 // It follows drafts and changes with them, so it does not promise the compatibility of the other
 // packages: Content-Signal by contentsignals.org, Content-Usage by draft-ietf-aipref-attach-05 and
-// draft-ietf-aipref-vocab (August 2026), and License by Really Simple Licensing (RSL) 1.0. A server
-// may also demand a license or a payment: see [DemandOf].
+// draft-ietf-aipref-vocab (August 2026). A server may also demand a license, by Really Simple
+// Licensing (RSL) 1.0, or a payment: see [DemandOf].
 //
 // # What it does not do
 //
 // A preference is about the use of content after the fetch. It changes no verdict of robots.txt,
-// and the package enforces none. It neither fetches licenses nor pays. Lines are parsed at each
+// and the package enforces none. It neither finds licenses nor pays. Lines are parsed at each
 // call, which takes microseconds; with 26,000 lines in 500 KiB of a hostile file, much longer.
 package usage
 
 import (
 	"cmp"
-	"hash/maphash"
-	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/spinneret-go/spinneret/internal/httpfield"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
@@ -155,67 +151,6 @@ func parseUsage(value string, line int) (list []Preference) {
 		}
 	}
 	return list
-}
-
-// License is the location of terms of use, in the form of RSL: of a License line or a Link field.
-type License struct {
-	URL  string
-	Line int // of the robots.txt; 0 if it comes from a header
-}
-
-// Licenses yields the licenses that a file names, each once, in order. They are for the whole site
-// and all crawlers. They should be absolute; others are resolved against fileURL, where the file
-// was found. Results that are not URLs of http or https are left out. As with
-// [robotstxt.File.SitemapURLs], all URLs together may take hundreds of megabytes.
-func Licenses(file *robotstxt.File, fileURL string) iter.Seq[License] {
-	return licenses(fileURL, func(yield func(string, int) bool) {
-		for record := range file.Records() {
-			if strings.EqualFold(record.Key, "License") && record.Value != "" &&
-				!yield(record.Value, record.Line) {
-				return
-			}
-		}
-	})
-}
-
-// HeaderLicenses yields the licenses of a response from the given URL, as [Licenses] does: those
-// of its Link fields with the relation license and the type application/rsl+xml.
-func HeaderLicenses(h http.Header, url string) iter.Seq[License] {
-	return licenses(url, func(yield func(string, int) bool) {
-		for _, field := range h["Link"] {
-			for target, params := range httpfield.Links(field) {
-				rels := strings.Fields(strings.ToLower(params["rel"]))
-				if slices.Contains(rels, "license") && params["anchor"] == "" &&
-					strings.EqualFold(params["type"], "application/rsl+xml") && !yield(target, 0) {
-					return
-				}
-			}
-		}
-	})
-}
-
-// licenses resolves references with their lines, and yields each result once.
-func licenses(from string, refs iter.Seq2[string, int]) iter.Seq[License] {
-	return func(yield func(License) bool) {
-		base, err := url.Parse(from)
-		if err != nil {
-			base = &url.URL{}
-		}
-		seed, seen := maphash.MakeSeed(), make(map[uint64]bool)
-		for ref, line := range refs {
-			found, err := base.Parse(ref)
-			if err != nil || found.Host == "" || found.Scheme != "http" && found.Scheme != "https" {
-				continue
-			}
-			where := found.String()
-			if hash := maphash.String(seed, where); !seen[hash] {
-				seen[hash] = true
-				if !yield(License{where, line}) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Demand is what a server wants before it sends a resource.

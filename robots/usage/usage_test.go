@@ -114,22 +114,6 @@ func TestCombine(t *testing.T) {
 	require.Empty(t, Combine())
 }
 
-func TestHeaderLicenses(t *testing.T) {
-	const url = "https://h.test/a/b"
-	rsl := func(refs ...string) (fields []string) {
-		for _, ref := range refs {
-			fields = append(fields, "<"+ref+`>; type="application/RSL+xml"; rel="nofollow License"`)
-		}
-		return fields
-	}
-	require.Equal(t, []License{{"https://h.test/a/l.xml", 0}, {"http://o.test/m", 0}},
-		slices.Collect(HeaderLicenses(http.Header{"Link": rsl("l.xml", "http://o.test/m", "/a/l.xml", "mailto:a@h.test")}, url)))
-	require.Empty(t, slices.Collect(HeaderLicenses(http.Header{"Link": {
-		`</l>; rel=license`, `</l>; type="application/rsl+xml"`,
-		`</l>; rel=license; type="application/rsl+xml"; anchor="/other"`, `/l; rel=license`,
-	}}, url)))
-}
-
 func TestDemands(t *testing.T) {
 	license := http.Header{"Www-Authenticate": {"Basic realm=x", "  license"}}
 	for status, want := range map[int]Demand{
@@ -146,14 +130,6 @@ func TestDemands(t *testing.T) {
 		require.Equal(t, want, DemandOf(401, http.Header{"Www-Authenticate": {challenge}}), challenge)
 	}
 	require.Equal(t, NoDemand, DemandOf(401, http.Header{"Www-Authenticate": {"Licensed x"}}))
-}
-
-func TestLicenses(t *testing.T) {
-	file := robotstxt.Parse([]byte("license: https://rsl.test/l.xml\nuser-agent: a\nLicense: /l.xml\n" +
-		"license: mailto:x\nlicense:\ndisallow: /\nlicense: https://rsl.test/l.xml\nlicense: http://%zz\n"))
-	require.Equal(t, []License{{"https://rsl.test/l.xml", 1}, {"https://h.test/l.xml", 3}}, slices.Collect(Licenses(file, "https://h.test/robots.txt")))
-	require.Equal(t, []License{{"https://rsl.test/l.xml", 1}}, slices.Collect(Licenses(file, "%")))
-	require.Empty(t, slices.Collect(Licenses(nil, "https://h.test/")))
 }
 
 // FuzzPreferences asserts that preferences come sorted, each once, with a line that exists, and only
@@ -175,6 +151,5 @@ func FuzzPreferences(f *testing.F) {
 				}
 			}
 		}
-		_ = slices.Collect(Licenses(rules.File(), "https://h.test/robots.txt"))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"weak"
@@ -44,21 +45,28 @@ func newMemory() *memory {
 
 // longest returns the delay that a host has once one of its servers asks for a delay: no server, by
 // scheme or port, shortens what another one asks for, unless more than maxKept hosts have a delay and
-// this one was forgotten. A delay that is not positive cancels an earlier one of the same port. It
-// requires that m.mu is held.
+// this one was forgotten. A delay that is not positive cancels an earlier one of the same port. If that
+// has not asked for any here, the host may have a restored one that another port asked for: longest
+// returns 0, which leaves it. It requires that m.mu is held.
 func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
 	all, known := m.delays[host]
-	all = slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
+	others := slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
+	cancels := len(others) < len(all)
+	all = others
 	if delay > 0 {
-		all = append(all, asked{port, delay})
+		all = append(all, asked{strings.Clone(port), delay})
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0 && cancels:
 		delete(m.delays, host)
 		return -1
+	case len(all) == 0:
+		return 0
 	}
 	slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(b.delay, a.delay) })
 	if !known {
 		m.makeRoom()
+		host = strings.Clone(host) // it may be a part of a long URL
 	}
 	m.delays[host] = all[:min(len(all), maxPorts)]
 	return all[0].delay

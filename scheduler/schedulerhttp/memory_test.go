@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -98,6 +99,62 @@ func TestCrawlDelaysOfPorts(t *testing.T) {
 			last = time.Now()
 		}
 	})
+}
+
+// TestRestoredCrawlDelays: what a server has asked for before a restart is not canceled by another server
+// of the host, which has never asked for anything.
+func TestRestoredCrawlDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := roundTrip(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		})
+		get := func(transport http.RoundTripper, url string, delay time.Duration) (waited time.Duration) {
+			start := time.Now()
+			ctx := context.WithValue(t.Context(), schedulerhttp.CrawlDelay{}, delay)
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			require.NoError(t, err)
+			_, err = transport.RoundTrip(r)
+			require.NoError(t, err)
+			return time.Since(start)
+		}
+		before := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: time.Second})
+		get(before, "https://a.test/", 10*time.Minute)
+		after := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: time.Second})
+		for e := range before.Hosts().All(time.Now()) {
+			require.NoError(t, after.Hosts().Restore(e, time.Now()))
+		}
+		get(after, "http://a.test/", 0)
+		require.Equal(t, 10*time.Minute, get(after, "http://a.test/", 0))
+		require.Equal(t, 10*time.Minute, get(after, "https://a.test/", 10*time.Minute))
+		require.Equal(t, time.Second, get(after, "https://a.test/", 0), "canceled by the port that asked")
+	})
+}
+
+// TestDelaysDoNotKeepURLs: the name of a host is a few bytes of its URL, which may be long.
+func TestDelaysDoNotKeepURLs(t *testing.T) {
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	})
+	transport := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: time.Second})
+	heap := func() (bytes uint64) {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	const hosts, length = 100, 100 << 10
+	for i := range hosts {
+		ctx := context.WithValue(t.Context(), schedulerhttp.CrawlDelay{}, time.Second)
+		url := fmt.Sprintf("http://host%d.test:%d/", i, 8000+i) + strings.Repeat("x", length)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		require.NoError(t, err)
+		_, err = transport.RoundTrip(r)
+		require.NoError(t, err)
+	}
+	require.Less(t, int64(heap()-before), int64(hosts*length/10))
+	runtime.KeepAlive(transport)
 }
 
 // TestManyPorts: a host that asks for delays on very many ports gets the longest, in little memory.

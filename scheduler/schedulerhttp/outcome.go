@@ -20,7 +20,8 @@ import (
 //
 // A name that does not resolve, a broken network, a proxy that fails or too many open files are not
 // the server's fault: the visit counts as skipped. So does an error with a method Local() bool that
-// returns true, as layers return that refuse a request or fail themselves. A canceled request is
+// returns true, as layers return that refuse a request or fail themselves, unless an error also has a
+// method Sent() bool that returns true, as a fetch.Error has. A canceled request is
 // not a failure either, but it may have reached the server. If the context was canceled with a
 // cause, err is that cause: pass context.Canceled in its place.
 func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome {
@@ -40,8 +41,9 @@ func Outcome(start time.Time, resp *http.Response, err error) scheduler.Outcome 
 
 // neverSent reports whether err means that no server was reached, for reasons on our side. A name
 // that is not found is one: there is nobody whose delay could start, although to other packages it
-// says something about the host.
+// says something about the host. That an error says nothing about the server is not enough: a caller
+// who left may have left after the request.
 func neverSent(err error) bool {
 	var dns *net.DNSError
-	return errors.As(err, &dns) || neterr.Local(err)
+	return (errors.As(err, &dns) || neterr.Local(err)) && !neterr.Sent(err)
 }

@@ -18,6 +18,12 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
+// sentError is an error of a request that says nothing about the server, which may have got it.
+type sentError struct{ error }
+
+func (sentError) Local() bool { return true }
+func (sentError) Sent() bool  { return true }
+
 // header returns a header from alternating names and values.
 func header(pairs ...string) http.Header {
 	h := http.Header{}
@@ -89,6 +95,14 @@ func TestOutcome(t *testing.T) {
 			want: func(_, now time.Time) scheduler.Outcome {
 				return scheduler.Outcome{Start: now, Skipped: true}
 			},
+		},
+		"a caller who left after the request": {
+			err:  &url.Error{Op: "Get", URL: "http://a.test/", Err: sentError{context.Canceled}},
+			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now} },
+		},
+		"a name that is no longer found after the first attempt": {
+			err:  sentError{&net.DNSError{Name: "a.test"}},
+			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now} },
 		},
 		"nothing": {
 			want: func(_, now time.Time) scheduler.Outcome { return scheduler.Outcome{Start: now} },

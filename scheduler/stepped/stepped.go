@@ -24,7 +24,10 @@
 //
 // Its price, as the paper says: nothing is visited during the wait for a step; a list takes as long
 // as its slowest page; an address with too many URLs loses those that do not fit into the lists. It
-// knows only the delays of addresses.
+// knows only the delays of addresses. IPv4 addresses with the same last two octets share one of the
+// default counters, so whoever rents such an address can keep a site from being visited, by a delay of
+// a day and a few URLs. Bound the delays that you pass to Add, or take package scheduler, in which
+// strangers share no counter.
 package stepped
 
 import (

@@ -125,7 +125,7 @@ func TestTreeMatchesModel(t *testing.T) {
 			tree.Close()
 			names, err := files.List()
 			require.NoError(t, err)
-			require.Len(t, names, len(st.Names("index-"))+1, "merged runs are removed")
+			require.Len(t, names, len(st.Names("index-"))+2, "merged runs are removed")
 			require.ErrorIs(t, tree.Around(new(Neighbors), []byte("a/"), 2), ErrClosed)
 		})
 	}

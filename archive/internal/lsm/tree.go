@@ -20,6 +20,8 @@ const (
 	magic       = "SPNINDX3"
 	magicBefore = "SPININX2"
 	manifestEnd = ".manifest"
+	metaMagic   = "SPNMETA1"
+	metaEnd     = ".meta"
 )
 
 // maxMemory bounds the memory of indexes and filters of runs, of which an entry takes two bytes.
@@ -60,7 +62,7 @@ type Tree struct {
 }
 
 // Open returns a tree and the meta of the last commit. Only one process may have it open. It
-// removes files that a crash left behind.
+// removes files that a crash left behind, and makes the copy of the meta anew if it is damaged.
 func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	if opts.Name == "" {
 		opts.Name = "index"
@@ -71,7 +73,7 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	t = &Tree{fs: files, opts: opts, active: &memtable{}, saved: true}
 	st := table.State{}
 	if !opts.New {
-		if st, t.meta, err = t.readManifest(); err != nil {
+		if st, t.meta, err = readManifest(files, opts.Name); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -83,7 +85,12 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 		return nil, nil, fmt.Errorf("lsm: %w", err)
 	}
 	if !opts.New && !opts.ReadOnly { // a new tree does not touch the old one until it replaces it
-		if err := t.table.Sweep(); err != nil {
+		err := t.table.Sweep()
+		copied, unread := readMeta(files, opts.Name)
+		if err == nil && len(t.meta) > 0 && (unread != nil || !bytes.Equal(copied, t.meta)) {
+			err = t.copyMeta(t.meta)
+		}
+		if err != nil {
 			t.table.Close()
 			return nil, nil, fmt.Errorf("lsm: %w", err)
 		}
@@ -91,14 +98,41 @@ func Open(files vfs.FS, opts Options) (t *Tree, meta []byte, err error) {
 	return t, t.meta, nil
 }
 
+// Meta returns the meta of a tree that may be damaged, as far as it is known: it is in the manifest and
+// in a file of its own, so that one of them may be damaged.
+func Meta(files vfs.FS, name string) []byte {
+	if _, meta, err := readManifest(files, name); err == nil && meta != nil {
+		return meta
+	}
+	meta, _ := readMeta(files, name)
+	return meta
+}
+
+// readMeta reads the copy of the meta.
+func readMeta(files vfs.FS, name string) ([]byte, error) {
+	data, err := durable.ReadFile(files, name+metaEnd)
+	if err != nil {
+		return nil, err
+	}
+	return durable.Unseal(name+metaEnd, 0, metaMagic, data)
+}
+
+// copyMeta replaces the copy of the meta.
+func (t *Tree) copyMeta(meta []byte) error {
+	return durable.Replace(t.fs, t.opts.Name+metaEnd, durable.Seal(metaMagic, meta))
+}
+
 // ManifestName returns the name of the file that each commit replaces.
 func ManifestName(name string) string { return name + manifestEnd }
 
-// readManifest returns the zero State if there is no manifest.
-func (t *Tree) readManifest() (st table.State, meta []byte, err error) {
-	name := ManifestName(t.opts.Name)
-	data, err := durable.ReadFile(t.fs, name)
+// readManifest returns the zero State if there is no manifest, and never was one.
+func readManifest(files vfs.FS, tree string) (st table.State, meta []byte, err error) {
+	name := ManifestName(tree)
+	data, err := durable.ReadFile(files, name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if meta, err := readMeta(files, tree); err == nil && len(meta) > 0 {
+			return st, nil, fmt.Errorf("lsm: %w", durable.Corrupt(name, 0, "the file is missing"))
+		}
 		return st, nil, nil
 	}
 	if err == nil {
@@ -214,6 +248,10 @@ func (t *Tree) Commit() error {
 	}
 	if err := t.writeManifest(frozen.meta); err != nil {
 		return err
+	}
+	// The copy comes last: where there is one, there was a manifest.
+	if err := t.copyMeta(frozen.meta); err != nil {
+		return fmt.Errorf("lsm: %w", err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package siphash computes SipHash-2-4 of strings, with 64 or 128 bits.
+// Package siphash computes SipHash-2-4 of strings.
 //
 // SipHash (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) is a keyed function
 // that cannot be distinguished from a random one without the key. A crawler needs that: the author
@@ -45,20 +45,6 @@ func (k Key) Sum64(s string) uint64 {
 	v.v2 ^= 0xff
 	v.finish()
 	return v.v0 ^ v.v1 ^ v.v2 ^ v.v3
-}
-
-// Sum128 returns the 128-bit hash, which is unrelated to the 64-bit hash. The first word is the
-// first eight bytes, little endian, of the result of the authors' function.
-func (k Key) Sum128(s string) (first, second uint64) {
-	v := k.start()
-	v.v1 ^= 0xee
-	v.absorb(s)
-	v.v2 ^= 0xee
-	v.finish()
-	first = v.v0 ^ v.v1 ^ v.v2 ^ v.v3
-	v.v1 ^= 0xdd
-	v.finish()
-	return first, v.v0 ^ v.v1 ^ v.v2 ^ v.v3
 }
 
 // state is the paper's internal state.

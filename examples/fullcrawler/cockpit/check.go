@@ -63,7 +63,7 @@ var parts = []part{
 
 // check reads every file of a crawl.
 func check(ctx context.Context, in call) error {
-	faults, began := 0, time.Now()
+	faults := 0
 	var unread error
 	for _, p := range parts {
 		done := showWork(in.log, func() string { return "reading " + p.name + sizeOf(in.dir, p) })
@@ -84,8 +84,7 @@ func check(ctx context.Context, in call) error {
 		}
 		fmt.Fprintf(in.out, "%-16s %s\n", p.name, result)
 	}
-	fmt.Fprintf(in.out, "%-16s %s, in %s\n", "checked", counted(faults, "damaged part"),
-		spell(time.Since(began).Round(time.Millisecond)))
+	fmt.Fprintf(in.out, "%-16s %d of %d parts\n", "faults in", faults, len(parts))
 	if faults > 0 {
 		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s repairs what can be repaired",
 			errFaults, faults, in.dir)

@@ -49,6 +49,7 @@ func (c *Crawl) makeDue(filters, before Filters, known bool) (rewritten bool, er
 		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return broughtBack(s, now) })
 	}
 	switch {
+	case c.Pages.Stats().Records == 0:
 	case !known || filters.widerBesideLists(before):
 		c.Warn("the filters are wider than before: the links of all pages are checked again")
 		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return relinked(s, true, true) })

@@ -3,11 +3,13 @@ package crawl
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,13 +19,31 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
+// A lockedLog may be read while it is written.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // worker is process with other options.
 func worker(t *testing.T, url string, web *webtest.Web, name string, change func(o *WorkerOptions)) *Worker {
 	t.Helper()
 	c, err := Open(t.Context(), connect(t, url))
 	require.NoError(t, err)
 	o := WorkerOptions{
-		Name: name, Workers: 4, TTL: time.Minute, Every: 50 * time.Millisecond,
+		Name: name, Workers: 4, TTL: time.Minute, Every: 10 * time.Millisecond,
 		Dir: filepath.Join(t.TempDir(), name), Dial: web.Dial, Lookup: lookupIn(web),
 	}
 	if change != nil {
@@ -126,7 +146,7 @@ func requirePause(t *testing.T, web *webtest.Web, pause time.Duration) {
 }
 
 // TestAFullDiskDoesNotForgetRetryAfter lets the first owner's archive fail when the server sends a
-// Retry-After. That process ends, and the next one still waits.
+// Retry-After. That process leaves fetching to others, and the next owner still waits.
 func TestAFullDiskDoesNotForgetRetryAfter(t *testing.T) {
 	t.Parallel()
 	const pause = 2 * time.Second
@@ -144,9 +164,18 @@ func TestAFullDiskDoesNotForgetRetryAfter(t *testing.T) {
 	web := serve(t, webtest.Options{Handlers: map[string]http.Handler{"busy.test": handler}})
 	url, c := begin(t, web, func(o *Options) { o.Retries, o.Retry, o.Delay = 5, time.Millisecond, -1 })
 	require.NoError(t, c.Seed(t.Context(), []string{"http://busy.test/1", "http://busy.test/2"}))
-	first = worker(t, url, web, "first", nil)
-	require.ErrorContains(t, first.Run(t.Context()), "store http://busy.test/")
-	run(t, worker(t, url, web, "second", nil))
+	var log lockedLog
+	first = worker(t, url, web, "first", func(o *WorkerOptions) {
+		o.Rest, o.Log = time.Hour, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- first.Run(ctx) }()
+	for !strings.Contains(log.String(), "store http://busy.test/") {
+		time.Sleep(time.Millisecond)
+	}
+	run(t, worker(t, url, web, "second", nil)) // the first one runs the other modules
+	defer func() { cancel(); <-ended }()
 	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
 	requirePause(t, web, pause)
 }

@@ -3,7 +3,6 @@ package crawl
 import (
 	"context"
 	"encoding/binary"
-	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -111,78 +110,129 @@ func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err
 	return old, flush()
 }
 
-// commitAll commits the results of the workers until f.done is closed. Results that arrive during a
-// commit go into the next one together.
+// A committer collects the results of the workers of a partition and commits them together.
+type committer struct {
+	*fetcher
+	learned memory
+	dirty   time.Time      // since when there is a result that is not committed; zero: there is none
+	waiting []chan<- error // workers that wait until their result is committed
+}
+
+// commitAll commits the results of the workers until f.done is closed. A result waits for others,
+// unless a worker waits for it: what a server has asked for must not be forgotten.
 func (f *fetcher) commitAll(ctx context.Context) error {
-	var learned memory
-	for first := range f.done {
-		batch := f.gather(first)
-		f.mu.Lock()
-		for _, r := range batch {
-			if r.fate != "" {
-				f.window.finish(r.task.seq, r.task.place)
-				f.counts[string(r.fate)]++
-			}
-			learned.recent = append(learned.recent, r.learned...)
+	c := &committer{fetcher: f}
+	ticks := time.NewTicker(min(f.opts.Every, tendEvery))
+	defer ticks.Stop()
+	for open := true; open; {
+		f.reportIdle(c.dirty.IsZero())
+		done := f.done
+		if f.out.Full() {
+			done = nil // the workers wait, too
 		}
-		f.window.slide()
-		root := &f.keeper.Root
-		root.Seq, root.Open = f.window.low, f.window.open
-		root.Marks = f.window.marks.Append(nil)
-		done := f.window.appendDone(nil)
-		f.doneSize.Store(int64(len(done)))
-		root.Counts = maps.Clone(f.counts)
-		if lost := f.window.head.Lost(); lost > 0 {
-			root.Counts[engine.CountLost] = int64(lost)
-		}
-		f.mu.Unlock()
-		old, err := learned.learn(ctx, f)
-		if err != nil {
-			return err
-		}
-		recent, err := stage.AppendEntries(nil, slices.Values(learned.recent))
-		if err != nil {
-			return err
-		}
-		root.Extra = extra{done, learned.whole, recent}.encode()
-		// Unfinished workers may have counted messages that are not with the broker yet, so this
-		// count may be ahead. The last of them writes the root again.
-		root.Sent = f.out.sent()
-		err = f.keeper.Store(ctx)
-		// Only now may the workers continue: their results are durable.
-		for _, r := range batch {
-			if r.committed != nil {
-				r.committed <- err
-			}
-		}
-		if err != nil {
-			return err
-		}
-		f.keeper.Drop(ctx, old)
 		select {
-		case f.room <- struct{}{}:
-		default:
+		case r, ok := <-done:
+			if open = ok; ok {
+				c.collect(r)
+			}
+		case <-f.out.Moved():
+			c.changed()
+		case <-ticks.C:
+		case <-ctx.Done():
+			c.answer(ctx.Err())
+			return ctx.Err()
 		}
-		f.committed.Store(root.Seq)
+		if c.dirty.IsZero() || open && len(c.waiting) == 0 && !f.out.Full() && time.Since(c.dirty) < f.opts.Every {
+			continue
+		}
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// gather returns a result together with those that have arrived since.
-func (f *fetcher) gather(first result) []result {
-	batch := []result{first}
-	for range cap(f.done) {
+// reportIdle tells the member whether the partition has anything to do.
+func (f *fetcher) reportIdle(clean bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.claim.Report(clean && f.window.open == 0 && f.window.low >= f.last && f.out.Empty())
+}
+
+// changed notes that there is something to commit.
+func (c *committer) changed() {
+	if c.dirty.IsZero() {
+		c.dirty = time.Now()
+	}
+}
+
+// collect takes a result, and those that have arrived since.
+func (c *committer) collect(r result) {
+	c.changed()
+	for more := true; more; {
+		c.mu.Lock()
+		if r.fate != "" {
+			c.window.finish(r.task.seq, r.task.place)
+			c.counts[string(r.fate)]++
+		}
+		c.mu.Unlock()
+		c.learned.recent = append(c.learned.recent, r.learned...)
+		for _, s := range r.items {
+			c.out.Put(s.To, s.Part, s.item)
+		}
+		if r.committed != nil {
+			c.waiting = append(c.waiting, r.committed)
+		}
 		select {
-		case r, ok := <-f.done:
-			if !ok {
-				return batch
-			}
-			batch = append(batch, r)
+		case r, more = <-c.done:
 		default:
-			return batch
+			more = false
 		}
 	}
-	return batch
+}
+
+// answer lets the workers continue.
+func (c *committer) answer(err error) {
+	for _, committed := range c.waiting {
+		committed <- err
+	}
+	c.waiting = nil
+}
+
+// commit stores the root of the partition.
+func (c *committer) commit(ctx context.Context) error {
+	c.dirty = time.Time{}
+	root := &c.keeper.Root
+	c.mu.Lock()
+	c.window.slide()
+	root.Seq, root.Open = c.window.low, c.window.open
+	root.Last, root.Full = c.last, c.share
+	root.Marks = c.window.marks.Append(nil)
+	done := c.window.appendDone(nil)
+	c.doneSize.Store(int64(len(done)))
+	root.Counts = engine.Counted(c.counts, &c.window.head)
+	c.mu.Unlock()
+	old, err := c.learned.learn(ctx, c.fetcher)
+	if err != nil {
+		return err
+	}
+	recent, err := stage.AppendEntries(nil, slices.Values(c.learned.recent))
+	if err != nil {
+		return err
+	}
+	root.Extra = extra{done, c.learned.whole, recent}.encode()
+	err = c.keeper.Commit(ctx, c.out)
+	c.answer(err)
+	if err != nil {
+		return err
+	}
+	c.keeper.Drop(ctx, old)
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+	c.committed.Store(root.Seq)
+	return nil
 }
 
 // skip counts a link that is not followed.

@@ -33,6 +33,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/robots"
 )
 
@@ -73,7 +75,8 @@ type Options struct {
 	// NoSitemaps leaves out the sitemaps that robots.txt files name; false means that they are
 	// read.
 	NoSitemaps bool
-	// RulesTTL bounds the lifetime of a robots.txt; 0 means 24 hours, see RFC 9309 §2.4.
+	// RulesTTL bounds the lifetime of a robots.txt and of an address; 0 means 24 hours, see RFC 9309
+	// §2.4.
 	RulesTTL time.Duration
 	// Deny has entries of a urlfilter.List: URLs that are never requested. nil denies nothing.
 	Deny []string
@@ -84,8 +87,9 @@ type Options struct {
 
 	Loopback bool // only addresses of this machine may be visited; false means only public ones
 
-	// Seeds define the scope; nil means none, which is enough for the scope "any".
-	Seeds []string
+	// Seeds define the scope; nil means none, which is enough for the scope "any". They are stored
+	// apart from the other options, as there may be more of them than fit into a value.
+	Seeds []string `json:"-"`
 }
 
 // DefaultParts is how many partitions a module has. A module can be spread over as many processes.
@@ -167,7 +171,7 @@ var ErrNone = errors.New("crawl: not created yet")
 const optionsKey = "options"
 
 // format is the version of messages and states. A crawl of another version cannot be continued.
-const format = 1
+const format = 2
 
 // ErrFormat means that an incompatible version of the program created the crawl.
 var ErrFormat = errors.New("crawl: made by another version of this program: finish it with that " +
@@ -175,33 +179,85 @@ var ErrFormat = errors.New("crawl: made by another version of this program: fini
 
 // A stored is the form in which the broker stores the options.
 type stored struct {
-	Format int
+	Format    int
+	SeedLists []string `json:",omitempty"` // keys of the values with the seeds
 	Options
 }
 
-func (o Options) encode() ([]byte, error) {
-	value, err := json.Marshal(stored{format, o})
-	if err != nil {
-		return nil, fmt.Errorf("crawl: encode options: %w", err)
+// maxList bounds a value with seeds, well below the limit of messages.
+const maxList = 512 << 10
+
+// store stores the options unless another process was faster. The seeds come first, so that nobody
+// sees options without them.
+func (c *Crawl) store(ctx context.Context, o Options) error {
+	cell, present, err := c.States.Cell(ctx, optionsKey)
+	if err != nil || present != nil {
+		return err
 	}
-	return value, nil
+	s := stored{Format: format, Options: o}
+	name := message.Hash(strings.Join(o.Seeds, "\n"))
+	for left := o.Seeds; len(left) > 0; {
+		n, size := 0, 0
+		for n < len(left) && size+len(left[n]) < maxList {
+			size += len(left[n]) + 1
+			n++
+		}
+		key := fmt.Sprintf("seeds.%016x.%d", name, len(s.SeedLists))
+		if err := c.States.Put(ctx, key, []byte(strings.Join(left[:n], "\n"))); err != nil {
+			return err
+		}
+		s.SeedLists, left = append(s.SeedLists, key), left[n:]
+	}
+	value, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("crawl: encode options: %w", err)
+	}
+	if err := cell.Store(ctx, value); !errors.Is(err, jet.ErrFenced) {
+		return err
+	}
+	return nil
 }
 
-func decodeOptions(value []byte) (Options, error) {
+// load loads the options.
+func (c *Crawl) load(ctx context.Context, value []byte) error {
 	var s stored
 	if err := json.Unmarshal(value, &s); err != nil {
-		return Options{}, fmt.Errorf("crawl: options: %w", err)
+		return fmt.Errorf("crawl: options: %w", err)
 	}
 	if s.Format != format {
-		return Options{}, fmt.Errorf("%w (format %d, this version has %d)", ErrFormat, s.Format, format)
+		return fmt.Errorf("%w (format %d, this version has %d)", ErrFormat, s.Format, format)
 	}
-	return s.withDefaults(), nil
+	c.Options = s.withDefaults()
+	for _, key := range s.SeedLists {
+		list, err := c.States.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		c.Seeds = append(c.Seeds, strings.Split(string(list), "\n")...)
+	}
+	return nil
+}
+
+// thin returns the seeds that define the scope: if that is hosts or domains, one seed of each host.
+func thin(scope string, seeds []string) (few []string) {
+	if scope != string(urlfilter.Host) && scope != string(urlfilter.Domain) {
+		return seeds
+	}
+	known := map[string]bool{}
+	for _, seed := range seeds {
+		if host := stage.Authority(seed); !known[host] {
+			known[host] = true
+			few = append(few, seed)
+		}
+	}
+	return few
 }
 
 // Create creates a crawl, or opens an existing one. If that has other options, Create returns the
-// crawl and [ErrDiffers]; [Crawl.Apply] may then change the options.
+// crawl and [ErrDiffers].
 func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	o = o.withDefaults()
+	o.Seeds = thin(o.Scope, o.Seeds)
 	if _, err := o.filter(Settings{}); err != nil {
 		return nil, err
 	}
@@ -215,9 +271,7 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	}
 	c, err := Open(ctx, bus)
 	if err == nil {
-		if all := c.Options.Differences(o); len(all) > 0 {
-			err = differs(all)
-		}
+		err = c.Options.differs(o)
 	}
 	return c, err
 }
@@ -232,25 +286,20 @@ func (o Options) create(ctx context.Context, bus *jet.Bus) error {
 	if err != nil {
 		return err
 	}
-	if err := o.createStreams(ctx, bus); err != nil {
-		return err
+	if err = o.createStreams(ctx, bus); err == nil {
+		err = c.store(ctx, o)
 	}
-	cell, present, err := c.States.Cell(ctx, optionsKey)
-	if err != nil || present != nil {
-		return err
+	// Streams of a crawl that could not be created would continue to reserve disk, and brokers that
+	// have reserved too much do not even allow them to shrink.
+	if _, none := Open(ctx, bus); err != nil && errors.Is(none, ErrNone) {
+		for _, m := range message.Partitioned() {
+			err = errors.Join(err, bus.RemoveStreams(ctx, m, o.Parts()[m]))
+		}
 	}
-	value, err := o.encode()
-	if err != nil {
-		return err
-	}
-	if err := cell.Store(ctx, value); !errors.Is(err, jet.ErrFenced) {
-		return err
-	}
-	return nil // another process was faster
+	return err
 }
 
-// createStreams creates the streams of all modules. If the brokers have no room for all of them, it
-// removes them again: brokers that have reserved too much do not even allow them to shrink.
+// createStreams creates the streams of all modules.
 func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 	made := 0
 	for _, m := range message.Partitioned() {
@@ -258,9 +307,6 @@ func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
 		if room := (*jet.RoomError)(nil); errors.As(err, &room) {
 			room.Made += made
 			room.Streams = o.DedupeParts + o.HostsParts + o.FetchParts
-			for _, m := range message.Partitioned() {
-				err = errors.Join(err, bus.RemoveStreams(ctx, m, o.Parts()[m]))
-			}
 		}
 		if err != nil {
 			return err
@@ -287,8 +333,7 @@ func Open(ctx context.Context, bus *jet.Bus) (*Crawl, error) {
 	case value == nil:
 		return nil, ErrNone
 	}
-	c.Options, err = decodeOptions(value)
-	return c, err
+	return c, c.load(ctx, value)
 }
 
 // tables opens the tables of a crawl.

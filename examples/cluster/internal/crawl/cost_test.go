@@ -21,12 +21,12 @@ func TestThePlanKnowsWhatAPageCosts(t *testing.T) {
 		text := fmt.Sprintf("https://www.example%04d.test/%d/", i%1000, i)
 		return text + strings.Repeat("x", 70-len(text))
 	}
-	batch := message.Message{Number: 1 << 20, Base: 1 << 20, Epoch: 3}
+	batch := message.Parcel{First: 1 << 20}
 	for i := range 40 {
 		batch.Items = append(batch.Items, message.Item{Kind: message.Page, URL: url(i), Depth: 3,
 			Addr: located("", "192.0.2.1").Addr, Until: newYear})
 	}
-	item := len(batch.Append(nil)) / len(batch.Items)
+	item := len((&message.Message{Parcels: []message.Parcel{batch}}).Append(nil)) / len(batch.Items)
 	o := Options{}.withDefaults()
 	s := newSeen(&o)
 	before := liveBytes()

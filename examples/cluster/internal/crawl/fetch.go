@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
@@ -17,33 +18,34 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// How long workers wait before they send links that do not fill a message: others may add to it.
-const linger = 5 * time.Millisecond
-
 // A fetcher is one partition of fetch while this process owns it.
 //
 // Its reader takes messages from the stream while there is room for their items, and hands the
-// items to the scheduler. A worker gets a lease, fetches, stores and parses. Before it takes the
-// next lease, it waits until the links are with the broker and the item is committed. So if the
-// process is killed, at most one item per worker is fetched again.
+// items to the scheduler. A worker gets a lease, fetches, stores and parses, and takes the next one.
+// The results are committed together with the links, once a second. So if the process is killed, the
+// pages of its last second are fetched again.
 type fetcher struct {
 	*Worker
 	claim   engine.Claim
 	keeper  *engine.Keeper
 	queue   *scheduler.Scheduler[task]
-	out     *outbox
+	out     *engine.Outbox
+	recent  *dedupe.Filter // links that were sent: most links of a site are on all of its pages
 	started time.Time
 	slow    map[string]time.Time // hosts with a longer delay, and when they may first be visited
 	loads   *loads
 
 	mu     sync.Mutex
 	window window
+	last   uint64        // the last message of the stream, as far as it is known; under mu
+	share  float64       // of the stream's bound that is used; under mu
 	room   chan struct{} // gets a value when there may be room for more items
 
 	done      chan result
 	committed atomic.Uint64    // messages up to this one are committed
 	doneSize  atomic.Int64     // bytes of the window when it was last committed
 	full      atomic.Bool      // the stream is nearly full: links are dropped
+	grown     atomic.Bool      // the stream may have grown since its level was looked at
 	counts    map[string]int64 // fates, and links that were not followed; under mu
 }
 
@@ -58,18 +60,29 @@ type task struct {
 type result struct {
 	task      task
 	fate      stage.Fate
+	items     []sending    // that follow from it
 	committed chan<- error // nil if no worker waits
 
 	// What the scheduler has learned from it and must not lose; nil if nothing.
 	learned []scheduler.Entry
 }
 
+// A sending is an item for a partition.
+type sending struct {
+	engine.Dest
+	item message.Item
+}
+
+// recentLinks remembers 100,000 links in 0.9 MB. A forgotten link is sent again, and dedupe drops it.
+// At most one of a billion new links is taken for an old one, and no site can choose which.
+var recentLinks = dedupe.Options{Capacity: 100_000, Rate: 1e-9, Generations: 2}
+
 // fetch runs a partition.
 func (w *Worker) fetch(ctx context.Context, c engine.Claim) error {
 	f := &fetcher{
 		Worker: w, claim: c, started: time.Now(), slow: map[string]time.Time{},
 		room: make(chan struct{}, 1), done: make(chan result, w.opts.Workers+1),
-		counts: map[string]int64{}, loads: newLoads(w.opts.Ahead),
+		counts: map[string]int64{}, loads: newLoads(w.opts.Ahead), recent: dedupe.New(recentLinks),
 	}
 	if err := f.restore(ctx); err != nil {
 		return err
@@ -84,27 +97,23 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 		return err
 	}
 	root := &f.keeper.Root
-	var marks message.Marks
-	if root.Marks != nil {
-		if marks, err = message.DecodeMarks(string(root.Marks)); err != nil {
-			return err
-		}
-	}
-	level, err := f.Bus.LevelFrom(ctx, f.claim.Module, f.claim.Part, root.Seq)
+	reached := root.Seq
+	marks, last, err := f.keeper.Position(ctx, f.Bus)
 	if err != nil {
 		return err
 	}
 	// If the broker has lost its disk, it numbers messages from the start. Then the list of
 	// finished items is meaningless, since new messages will have the same numbers.
-	if level.Last < root.Seq {
-		root.Seq, root.Extra = level.Last, nil
+	if root.Seq < reached {
+		root.Extra = nil
 	}
+	f.last = last
 	extra, err := decodeExtra(root.Extra)
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.window.restore(root.Seq, marks, extra.done)
 	}
-	if err := f.window.restore(root.Seq, marks, extra.done); err != nil {
-		return err
+	if err != nil {
+		return &engine.StateError{Module: f.claim.Module, Part: f.claim.Part, Err: err}
 	}
 	maps.Copy(f.counts, root.Counts)
 	f.queue = scheduler.New[task](f.politeness())
@@ -113,8 +122,8 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	f.out = newOutbox(f.Bus, f.claim)
-	return nil
+	f.out, err = f.keeper.OpenOutbox(ctx, f.post)
+	return err
 }
 
 // remember gives the scheduler what the previous owner had learned.
@@ -156,10 +165,8 @@ func (f *fetcher) politeness() scheduler.Options {
 // run works until the claim is released or lost.
 //
 // The order of shutdown matters. First run takes no new tasks. Then the workers finish their
-// current ones, which still needs the pipes and the committer. The committer ends when no more
-// results can come, and the pipes end last.
+// current ones, which still needs the committer. The committer ends when no more results can come.
 func (f *fetcher) run(ctx context.Context) error {
-	defer f.out.close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	taking, stopTaking := context.WithCancel(ctx) // of messages and leases
@@ -225,15 +232,26 @@ func (f *fetcher) read(ctx context.Context) error {
 		if err != nil {
 			m = message.Message{} // it can never be decoded
 		}
+		forged, err := engine.Expose(ctx, f.States, f.claim, &f.window.head, &m)
+		if err != nil {
+			return err
+		}
+		f.grown.Store(true)
 		f.mu.Lock()
+		f.counts[engine.CountForged] += forged
+		f.last = max(f.last, d.Seq+d.Pending)
 		places, err := f.window.add(d.Seq, &m)
 		f.mu.Unlock()
 		if err != nil {
 			return err
 		}
+		var items []message.Item
+		for _, p := range m.Parcels {
+			items = append(items, p.Items...)
+		}
 		var late []task
 		for _, place := range places {
-			t := task{d.Seq, place, m.Items[place]}
+			t := task{d.Seq, place, items[place]}
 			until, err := f.enqueue(t)
 			if err != nil {
 				return err
@@ -278,6 +296,7 @@ func (f *fetcher) waitForRoom(ctx context.Context) bool {
 		if small && open < f.opts.Window {
 			return true
 		}
+		f.grown.Store(true) // unseen, as nobody reads
 		select {
 		case <-f.room:
 		case <-ctx.Done():
@@ -338,31 +357,25 @@ func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 // postpone sends tasks back to the plan, each until the Due of its item. It reports whether this
 // process still owns the partition.
 func (f *fetcher) postpone(ctx context.Context, late []task) bool {
-	if len(late) == 0 {
-		return true
-	}
-	touched := map[address]struct{}{}
-	err := f.pass(ctx, touched, func() error {
-		for _, t := range late {
-			due := t.item.Due.UTC().Truncate(time.Second).Add(time.Second)
-			it, _ := report(t.item, stateOf(t.item), due) // true, as it is due
-			if err := f.plan(ctx, it, touched); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 	for _, t := range late {
-		if err != nil {
-			return false
-		}
+		due := t.item.Due.UTC().Truncate(time.Second).Add(time.Second)
+		it, _ := report(t.item, stateOf(t.item), due) // true, as it is due
 		select {
-		case f.done <- result{task: t, fate: postponed}:
+		case f.done <- result{task: t, fate: postponed, items: []sending{f.toDedupe(it)}}:
 		case <-ctx.Done():
 			return false
 		}
 	}
 	return true
+}
+
+// toDedupe and toHosts address an item.
+func (f *fetcher) toDedupe(it message.Item) sending {
+	return sending{engine.Dest{To: message.Dedupe, Part: f.urlPart(it.URL)}, it}
+}
+
+func (f *fetcher) toHosts(it message.Item, url string) sending {
+	return sending{engine.Dest{To: message.Hosts, Part: f.partOfHost(url)}, it}
 }
 
 // obey applies the operator's settings for hosts to the queued tasks.
@@ -384,30 +397,34 @@ func (f *fetcher) obey(ctx context.Context) {
 const (
 	levelFull = 0.9
 	levelRoom = 0.85
-	tendEvery = 200 * time.Millisecond
+	tendEvery = time.Second
 )
 
 // tend deletes finished messages from the stream, and notices when the stream, which is this
 // partition's share of the frontier, is nearly full. Links are spread evenly, so then the other
 // streams are nearly full, too. Further links are counted but not followed: a worker that waited
-// with them would hold up the fetches that make room.
+// with them would hold up the fetches that make room. While nothing arrives, it asks the broker
+// nothing.
 func (f *fetcher) tend(ctx context.Context) {
 	for forgot := uint64(0); ctx.Err() == nil; {
 		if committed := f.committed.Load(); committed > forgot {
 			if f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, committed) == nil {
 				forgot = committed
+				f.grown.Store(true) // or shrunk
 			}
 		}
-		if level, err := f.Bus.Level(ctx, f.claim.Module, f.claim.Part); err == nil {
-			switch {
-			case level.Share > levelFull:
-				f.full.Store(true)
-			case level.Share < levelRoom:
-				f.full.Store(false)
+		if f.grown.Swap(false) {
+			if level, err := f.Bus.Level(ctx, f.claim.Module, f.claim.Part); err == nil {
+				f.mu.Lock()
+				f.share = level.Share
+				f.mu.Unlock()
+				if level.Share > levelFull || level.Share < levelRoom {
+					f.full.Store(level.Share > levelFull)
+				}
 			}
 		}
 		select {
-		case <-time.After(tendEvery):
+		case <-time.After(min(5*f.opts.Every, 5*tendEvery)):
 		case <-ctx.Done():
 		}
 	}
@@ -437,13 +454,26 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 	return nil
 }
 
-// do performs the task of a lease. It returns when the result is committed, and reports whether the
-// worker can continue.
+// borrowPause is how long a task waits if another partition uses its address.
+const borrowPause = 300 * time.Millisecond
+
+// do performs the task of a lease, and reports whether the worker can continue.
 func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bool, err error) {
 	t := lease.Item()
+	giveBack, ok := f.member.Borrow(ctx, f.claim, t.item.Addr,
+		message.AddrPart(t.item.Addr, f.FetchParts) == f.claim.Part, max(f.Delay, 0))
+	if !ok {
+		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Now().Add(borrowPause))
+		return true, nil
+	}
+	defer giveBack()
+	// The host may have moved since this task was queued, and the scheduler knows its latest address.
+	if !lease.Reach(t.item.Addr) {
+		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
+		return true, nil
+	}
 	begun := time.Now()
 	v := f.visit(ctx, t.item)
-	f.claim.Worked(time.Since(begun))
 	f.opts.Log.Debug("visit", "url", t.item.URL, "fate", v.fate, "took", time.Since(begun))
 	if v.requeue {
 		lease.Requeue(v.outcome, v.notBefore)
@@ -451,16 +481,18 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 		// The delays run from the request, so the host need not wait until the broker has answered.
 		lease.Done(v.outcome)
 	}
-	r := result{task: t, fate: v.fate, learned: learned(lease.Host(), t.item.Addr, v.outcome)}
+	r := result{
+		task: t, fate: v.fate, items: v.items, learned: learned(lease.Host(), t.item.Addr, v.outcome),
+	}
 	if v.err != nil {
 		// The next owner fetches this again, but not before the server permits.
-		if r.fate = ""; r.learned != nil && !errors.Is(v.err, errAbandoned) {
+		if r.fate, r.items = "", nil; r.learned != nil && !errors.Is(v.err, errAbandoned) {
 			f.commit(ctx, r)
 		}
 		return false, v.err
 	}
 	if v.requeue {
-		r.fate = ""
+		r.fate, r.items = "", nil
 		if r.learned == nil {
 			return true, nil
 		}
@@ -470,14 +502,22 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 	return f.commit(ctx, r), nil
 }
 
-// commit hands a result to the committer and reports whether it was committed.
+// commit hands a result to the committer. If the scheduler has learned something that must not be
+// lost, it waits until that is stored: the death of this process must not lead to an early request.
+// It reports whether the worker can continue.
 func (f *fetcher) commit(ctx context.Context, r result) bool {
-	committed := make(chan error, 1)
-	r.committed = committed
+	var committed chan error
+	if r.learned != nil {
+		committed = make(chan error, 1)
+		r.committed = committed
+	}
 	select {
 	case f.done <- r:
 	case <-ctx.Done():
 		return false
+	}
+	if committed == nil {
+		return true
 	}
 	select {
 	case err := <-committed:

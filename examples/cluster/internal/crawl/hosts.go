@@ -41,6 +41,7 @@ type hosts struct {
 // A host is the state of one host.
 type host struct {
 	addr    netip.Addr // invalid if the host is not known to exist
+	home    int        // its partition of fetch, from 1: that of the first address; 0 before
 	until   time.Time  // when to look it up again
 	pages   int        // admitted so far
 	silent  bool       // no name server answered
@@ -200,7 +201,7 @@ func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
 func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 	name := hostOf(it.URL)
 	if addr, ok := stage.Literal(name); ok {
-		s.fetch(it, addr, emit)
+		s.fetch(it, addr, message.AddrPart(addr, s.crawl.FetchParts), emit)
 		return
 	}
 	h := s.hosts[name]
@@ -219,13 +220,15 @@ func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 	case !h.addr.IsValid():
 		s.unknown(it, h, at, emit)
 	default:
-		s.fetch(it, h.addr, emit)
+		s.fetch(it, h.addr, h.home-1, emit)
 	}
 }
 
-func (s *hosts) fetch(it message.Item, addr netip.Addr, emit engine.Emit) {
+// fetch sends an item to a partition of fetch. A host keeps the partition of its first address:
+// if it moved, two partitions would visit it until the first one has no more URLs of it.
+func (s *hosts) fetch(it message.Item, addr netip.Addr, part int, emit engine.Emit) {
 	it.Addr = addr
-	emit(message.Fetch, message.AddrPart(addr, s.crawl.FetchParts), it)
+	emit(message.Fetch, part, it)
 }
 
 // unknown ends an item whose host does not exist, or whose name servers have no answer.
@@ -256,7 +259,10 @@ func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
 	// With a lifetime of zero, the items that this answer releases would request it again, and so
 	// on forever.
 	h.silent = it.Status != 0
-	h.asking, h.addr, h.until = false, it.Addr, at.Add(max(it.Delay, time.Minute))
+	h.asking, h.addr, h.until = false, it.Addr, at.Add(max(it.Delay, min(time.Minute, s.crawl.RulesTTL)))
+	if h.home == 0 && h.addr.IsValid() {
+		h.home = message.AddrPart(h.addr, s.crawl.FetchParts) + 1
+	}
 	waiting := h.waiting
 	h.waiting = nil
 	s.waiting -= len(waiting)

@@ -23,6 +23,7 @@ import (
 type record struct {
 	Host   string     `json:",omitempty"`
 	Addr   netip.Addr `json:",omitzero"`
+	Home   int        `json:",omitempty"`
 	Pages  int        `json:",omitempty"`
 	Until  time.Time  `json:",omitzero"`
 	Asking bool       `json:",omitempty"`
@@ -35,7 +36,7 @@ type record struct {
 
 	More bool `json:",omitempty"` // continues the items of the previous line
 
-	Waiting []byte `json:",omitempty"` // a message with the items
+	Waiting []byte `json:",omitempty"` // the encoded items
 }
 
 // Bounds of the items of a record. Together with a robots.txt of maximum length, which JSON makes a
@@ -64,7 +65,7 @@ func (s *hosts) Changes(all bool, size int) [][]byte {
 	for name := range changed(all, s.hosts, s.dirtyHosts) {
 		h := s.hosts[name]
 		w.write(record{
-			Host: name, Addr: h.addr, Pages: h.pages, Until: h.until, Asking: h.asking,
+			Host: name, Addr: h.addr, Home: h.home, Pages: h.pages, Until: h.until, Asking: h.asking,
 			Silent: h.silent,
 		}, h.waiting)
 	}
@@ -107,8 +108,7 @@ func (w *recordWriter) write(r record, waiting []message.Item) {
 	for {
 		n := fitting(waiting)
 		if n > 0 {
-			m := message.Message{Items: waiting[:n]}
-			r.Waiting = m.Append(nil)
+			r.Waiting = message.AppendItems(nil, waiting[:n])
 		}
 		line, _ := json.Marshal(r) // cannot fail for these types
 		if len(w.buf)+len(line) > w.size {
@@ -150,11 +150,10 @@ func (s *hosts) Load(chunk []byte) error {
 func (s *hosts) load(r record) error {
 	var waiting []message.Item
 	if r.Waiting != nil {
-		m, err := message.Decode(r.Waiting)
-		if err != nil {
+		var err error
+		if waiting, err = message.DecodeItems(r.Waiting); err != nil {
 			return err
 		}
-		waiting = m.Items
 	}
 	switch {
 	case r.Host != "":
@@ -166,7 +165,7 @@ func (s *hosts) load(r record) error {
 		if !r.More {
 			s.waiting -= len(h.waiting)
 			*h = host{
-				addr: r.Addr, until: r.Until, pages: r.Pages, asking: r.Asking, silent: r.Silent,
+				addr: r.Addr, home: r.Home, until: r.Until, pages: r.Pages, asking: r.Asking, silent: r.Silent,
 			}
 		}
 		h.waiting = append(h.waiting, waiting...)

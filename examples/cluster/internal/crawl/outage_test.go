@@ -55,7 +55,7 @@ func (c *cable) process(t *testing.T, url string, log *strings.Builder) *Worker 
 	crawl, err := Open(t.Context(), connect(t, url))
 	require.NoError(t, err)
 	w, err := crawl.NewWorker(WorkerOptions{
-		Name: "p", Workers: 4, TTL: time.Minute, Every: 100 * time.Millisecond,
+		Name: "p", Workers: 4, TTL: time.Minute, Every: 10 * time.Millisecond,
 		Dir: filepath.Join(t.TempDir(), "p"), Dial: c.dial, Lookup: c.lookup,
 		Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
@@ -137,7 +137,7 @@ func TestDeadNameServersDelayOnlyTheirHosts(t *testing.T) {
 			time.Sleep(time.Second)
 			return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, 0, nil
 		}
-		w := &Worker{
+		w := &Worker{Crawl: &Crawl{Options: Options{}.withDefaults()},
 			opts:  WorkerOptions{Log: slog.New(slog.DiscardHandler)},
 			names: resolve.New(resolve.Options{Lookup: lookup}), turns: stage.NewLookups(),
 		}

@@ -120,6 +120,21 @@ func (p *plan) hinted(key uint64, changed, at time.Time) {
 	p.dirty[key] = page.url
 }
 
+// requested makes a known page due for an operator. It reports whether there is no plan for the page:
+// it has ended, or its first visit is still to come.
+func (p *plan) requested(key uint64, at time.Time) (unplanned bool) {
+	page := p.pages[key]
+	if page == nil {
+		return true
+	}
+	if !page.out && page.due > at.Unix() {
+		page.due = at.Unix()
+		heap.Fix(p, page.at)
+		p.dirty[key] = page.url
+	}
+	return false
+}
+
 // advance sends out the due pages.
 func (p *plan) advance(at time.Time, send func(it message.Item)) {
 	for range maxAdvance {

@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,59 +20,51 @@ const levelSeeds = 0.5
 
 // Seed sends seeds, in canonical form, to the crawl, and returns when the broker has them.
 // It waits while the crawl has no room. The same list can be sent again, for example after the
-// program was killed: URLs that have arrived are not added twice.
+// program was killed: dedupe knows what has arrived.
 func (c *Crawl) Seed(ctx context.Context, urls []string) error {
-	return c.send(ctx, urls, time.Time{})
+	return c.send(ctx, urls, false)
 }
 
-// Revisit makes pages due now, as if a sitemap said that they have changed. Pages that the crawl
-// does not know are seeds.
+// Revisit makes pages due now, even those whose visits have ended. Pages that the crawl does not know
+// are seeds.
 func (c *Crawl) Revisit(ctx context.Context, urls []string) error {
-	return c.send(ctx, urls, time.Now().Truncate(time.Second).Add(time.Second))
+	return c.send(ctx, urls, true)
 }
 
-// send is Seed for pages that changed at the given time; zero means unknown.
-func (c *Crawl) send(ctx context.Context, urls []string, changed time.Time) error {
-	// Each list is a source of its own, with its own message numbers.
-	list := message.Hash(strings.Join(urls, "\n"))
-	if !changed.IsZero() {
-		list = message.Hash(changed.String() + strings.Join(urls, "\n"))
-	}
-	from := message.Source{Module: message.Seeder, Part: uint32(list)}
-	always := func() error { return nil }
-	pipes := make([]*jet.Pipe, c.DedupeParts)
-	batches := make([][]byte, c.DedupeParts)
-	sizes := make([]int, c.DedupeParts)
-	for part := range pipes {
-		pipes[part] = c.Bus.NewPipe(message.Dedupe, part, from, 0, 1, always)
-		defer pipes[part].Close()
-	}
-	send := func(part int) error {
+// maxGathered is how many seeds go in one message.
+const maxGathered = 256
+
+// send is Seed, or Revisit if the pages are to be visited again.
+func (c *Crawl) send(ctx context.Context, urls []string, again bool) error {
+	batches := make([][]message.Item, c.DedupeParts)
+	flush := func(part int) error {
+		if len(batches[part]) == 0 {
+			return nil
+		}
 		if err := c.waitForRoom(ctx, part); err != nil {
 			return err
 		}
-		err := pipes[part].Send(ctx, sizes[part], batches[part])
-		// The pipe holds the old batch until the broker has it, so this starts a new one.
-		batches[part], sizes[part] = nil, 0
-		return err
+		pipe := c.Bus.NewPipe(message.Dedupe, part, nil)
+		defer pipe.Close()
+		parcel := jet.Parcel{From: message.Source{Module: message.Seeder}, N: len(batches[part])}
+		for i := range batches[part] {
+			parcel.Items = batches[part][i].Append(parcel.Items)
+		}
+		pipe.Send(parcel)
+		batches[part] = batches[part][:0]
+		return pipe.Flush(ctx)
 	}
 	for _, url := range urls {
 		part := c.urlPart(url)
-		it := message.Item{Kind: message.Page, URL: url, LastMod: changed}
-		batches[part] = it.Append(batches[part])
-		if sizes[part]++; sizes[part] == maxGathered {
-			if err := send(part); err != nil {
+		batches[part] = append(batches[part], message.Item{Kind: message.Page, URL: url, Again: again})
+		if len(batches[part]) == maxGathered {
+			if err := flush(part); err != nil {
 				return err
 			}
 		}
 	}
-	for part, pipe := range pipes {
-		if sizes[part] > 0 {
-			if err := send(part); err != nil {
-				return err
-			}
-		}
-		if err := pipe.Flush(ctx); err != nil {
+	for part := range batches {
+		if err := flush(part); err != nil {
 			return err
 		}
 	}
@@ -97,20 +90,28 @@ func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 // direction of the flow, such a message may be counted twice but is never missed.
 func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 	parts := c.Parts()
-	onTheWay := 0
+	onTheWay, waiting := 0, 0
 	for _, m := range message.Partitioned() {
 		level, err := c.Bus.Level(ctx, m, part%parts[m])
 		if err != nil || level.Share >= levelSeeds {
 			return false
 		}
-		if m != message.Fetch {
-			onTheWay += int(level.Messages) * parts[m] / parts[message.Hosts]
+		if m == message.Fetch {
+			break
 		}
+		root, err := engine.ReadRoot(ctx, c.States, m, part%parts[m])
+		if err != nil {
+			return false
+		}
+		lag := level.Last - min(level.Last, root.Seq)
+		onTheWay += (int(lag)*itemsGuess + root.Waiting()) * parts[m] / parts[message.Hosts]
+		waiting = root.Open
 	}
-	root, err := engine.ReadRoot(ctx, c.States, message.Hosts, part%c.HostsParts)
-	waiting := root.Open + onTheWay*maxGathered
-	return err == nil && float64(waiting) < levelSeeds*float64(c.Waiting)
+	return float64(waiting+onTheWay) < levelSeeds*float64(c.Waiting)
 }
+
+// itemsGuess is how many items a message is taken to have by those who do not read it.
+const itemsGuess = 64
 
 // planHasRoom examines the pages of a partition of dedupe that were postponed or failed. They are
 // in memory, like those that wait in hosts. Due pages do not wait for this room: sending them out
@@ -123,58 +124,52 @@ func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
 // SeedWaits returns how often a seed had to wait because the crawl had no room.
 func (c *Crawl) SeedWaits() int64 { return c.seedWaits.Load() }
 
-// A Part is the progress of one partition. It is not safe for concurrent use.
+// A Part is the progress of one partition, as of its last commit. It is not safe for concurrent use.
 type Part struct {
 	Module message.Module
 	Part   int
 	Owner  string // "" if it has none
 	Epoch  uint64
-	Level  jet.Level
 	Root   engine.Root
 }
 
-// Lag returns how many messages the state does not reflect yet.
-func (p *Part) Lag() uint64 { return p.Level.Last - min(p.Root.Seq, p.Level.Last) }
+// Lag returns how many messages the state does not reflect.
+func (p *Part) Lag() uint64 { return p.Root.Last - min(p.Root.Seq, p.Root.Last) }
 
-// Look returns the progress of all partitions.
+// Look returns the progress of all partitions, in a few requests.
 func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
+	roots, err := engine.ReadRoots(ctx, c.States)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := engine.ReadLeases(ctx, c.Leases)
 	for _, m := range message.Partitioned() {
 		for part := range c.Parts()[m] {
-			p := Part{Module: m, Part: part}
-			// The state first: then the lag can only be overestimated.
-			if p.Root, err = engine.ReadRoot(ctx, c.States, m, part); err != nil {
-				return nil, err
-			}
-			if p.Level, err = c.Bus.Level(ctx, m, part); err != nil {
-				return nil, err
-			}
-			lease, err := engine.ReadLease(ctx, c.Leases, m, part)
-			if err != nil {
-				return nil, err
-			}
-			p.Owner, p.Epoch = lease.Owner, lease.Epoch
-			parts = append(parts, p)
+			lease := leases[engine.LeaseKey(m, part)]
+			parts = append(parts, Part{m, part, lease.Owner, lease.Epoch, roots[engine.RootKey(m, part)]})
 		}
 	}
-	return parts, nil
+	return parts, err
 }
 
 // Finished reports whether nothing is left to do. That remains so unless seeds come.
 //
-// In a first pass each partition must be idle: its state reaches to the end of its stream, and
-// nothing waits. In a second pass no stream may have grown. An idle partition gets work only
-// through a message in its stream. So if there was work left at the end of the first pass, then its
-// partition got a message after it was examined, and its stream has grown.
+// In a first pass each partition must be idle: its state reaches to the end of its stream, nothing
+// waits, and the brokers have all that it has sent. In a second pass no stream may have grown. An
+// idle partition gets work only through a message in its stream. So if there was work left at the
+// end of the first pass, then its partition got a message after it was examined, and its stream is
+// longer than its state says.
 //
-// A server that has just become the leader of a stream may not know its end yet. So the messages
-// that partitions sent to each other are also counted: all must have been received.
+// A server that has just become the leader of a stream may not know its end yet. So the items that
+// partitions have sent to each other are also counted: all must have been received. It fails if a
+// partition has received more than was sent: then a message was forged, and hides genuine ones.
 func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	first, err := c.Look(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, p := range first {
-		if p.Root.Seq != p.Level.Last || p.Root.Open > 0 {
+		if p.Lag() > 0 || p.Root.Open > 0 || p.Root.Waiting() > 0 {
 			return false, nil
 		}
 	}
@@ -183,20 +178,16 @@ func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	}
 	for _, p := range first {
 		level, err := c.Bus.Level(ctx, p.Module, p.Part)
-		if err != nil || level.Last != p.Level.Last {
+		if err != nil || level.Last != p.Root.Seq {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// allTaken reports whether every message between partitions has been received.
+// allTaken reports whether every item between partitions has been received.
 func allTaken(parts []Part) (bool, error) {
-	type place struct {
-		module message.Module
-		part   int
-	}
-	marks := map[place]message.Marks{}
+	marks := map[engine.Dest]message.Marks{}
 	for _, p := range parts {
 		if p.Root.Marks == nil {
 			continue
@@ -205,25 +196,48 @@ func allTaken(parts []Part) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		marks[place{p.Module, p.Part}] = m
+		marks[engine.Dest{To: p.Module, Part: p.Part}] = m
 	}
 	for _, p := range parts {
 		from := message.Source{Module: p.Module, Part: uint32(p.Part)}
 		for _, s := range p.Root.Sent {
-			m := marks[place{s.To, s.Part}]
-			if !m.Reached(from, s.Epoch, s.Number) {
+			m := marks[s.Dest]
+			switch got := m.Last(from); {
+			case got < s.Number:
 				return false, nil
+			case got > s.Number:
+				return false, fmt.Errorf("%w: %s %d has %d items of %s %d, which has sent %d",
+					ErrForged, s.To, s.Part, got, p.Module, p.Part, s.Number)
 			}
 		}
 	}
 	return true, nil
 }
 
-// Wait returns when nothing is left to do. It survives servers that are away for a while.
+// ErrForged means that a partition has received items that no partition has sent.
+var ErrForged = errors.New("crawl: forged messages: pages may be missing; change the workers' " +
+	"credentials and start a new crawl")
+
+// Wait returns when nothing is left to do. It survives servers that are away for a while. It looks
+// into the streams only when all processes report that they have nothing to do.
 func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 	for {
-		if done, err := c.Finished(ctx); done && err == nil {
+		err := engine.WatchSessions(ctx, c.Leases, func(alive map[string]engine.Session) bool {
+			for _, s := range alive {
+				if !s.Idle {
+					return false
+				}
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		switch done, err := c.Finished(ctx); {
+		case done && err == nil:
 			return nil
+		case errors.Is(err, ErrForged):
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -235,29 +249,8 @@ func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 
 // A Member is a process of the crawl as the others see it.
 type Member struct {
-	ID   string
-	Work map[message.Module]Work // nil if unknown
+	ID string
 	Report
-}
-
-// A Work is the share of a process in one module.
-type Work struct {
-	Parts int     // partitions that it owns
-	Load  float64 // seconds of work per second, as a mean of the last minute
-}
-
-// workOf adds up the loads of partitions, which are thousandths.
-func workOf(loads map[string]map[int]int) map[message.Module]Work {
-	work := map[message.Module]Work{}
-	for _, m := range message.Partitioned() {
-		parts := loads[m.String()]
-		sum := 0
-		for _, load := range parts {
-			sum += load
-		}
-		work[m] = Work{len(parts), float64(sum) / 1000}
-	}
-	return work
 }
 
 // Members returns the processes that are alive, or were until a moment ago.
@@ -266,8 +259,12 @@ func (c *Crawl) Members(ctx context.Context) (members []Member, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return membersOf(sessions)
+}
+
+func membersOf(sessions map[string]engine.Session) (members []Member, err error) {
 	for id, s := range sessions {
-		m := Member{ID: id, Work: workOf(s.Loads)}
+		m := Member{ID: id}
 		if s.Report != nil {
 			if err := json.Unmarshal(s.Report, &m.Report); err != nil {
 				return nil, fmt.Errorf("crawl: report of %s: %w", id, err)

@@ -51,10 +51,16 @@ func (s *seen) Apply(it message.Item, at time.Time, emit engine.Emit) {
 	}
 	key := pageKey(it.URL, it.Kind == message.Sitemap)
 	if _, old := s.keys[key]; old {
+		if it.Again && s.requested(key, at) {
+			s.counts[countAgain]++
+			emit(message.Hosts, s.crawl.partOfHost(it.URL), it)
+			return
+		}
 		s.counts[countDuplicates]++
 		s.hinted(key, it.LastMod, at)
 		return
 	}
+	it.Again = false
 	s.keys[key] = struct{}{}
 	s.fresh = append(s.fresh, key)
 	s.counts[countURLs]++
@@ -85,7 +91,7 @@ func (s *seen) Counts() map[string]int64 { return s.counts }
 // The first byte of a chunk is its kind.
 const (
 	chunkKeys = 1 // eight bytes each
-	chunkPlan = 2 // a message with planned pages
+	chunkPlan = 2 // encoded planned pages
 )
 
 // Changes returns the new keys, which never change or disappear, and the changes of the plan.
@@ -110,20 +116,20 @@ func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 		}
 		chunks, keys = append(chunks, chunk), keys[n:]
 	}
-	var m message.Message
+	var items []message.Item
 	bytes := 0
 	end := func() {
-		if len(m.Items) > 0 {
-			chunks = append(chunks, m.Append([]byte{chunkPlan}))
-			m.Items, bytes = m.Items[:0], 0
+		if len(items) > 0 {
+			chunks = append(chunks, message.AppendItems([]byte{chunkPlan}, items))
+			items, bytes = items[:0], 0
 		}
 	}
 	for key, url := range s.dirty {
 		it := s.item(key, url)
-		if bytes += len(it.URL) + len(it.State) + 32; bytes > size || len(m.Items) == maxPlanned {
+		if bytes += len(it.URL) + len(it.State) + 32; bytes > size || len(items) == maxPlanned {
 			end()
 		}
-		m.Items = append(m.Items, it)
+		items = append(items, it)
 	}
 	end()
 	s.fresh = s.fresh[:0]
@@ -142,8 +148,8 @@ func (s *seen) Load(chunk []byte) error {
 	kind, rest := chunk[0], chunk[1:]
 	switch {
 	case kind == chunkPlan:
-		m, err := message.Decode(rest)
-		for _, it := range m.Items {
+		items, err := message.DecodeItems(rest)
+		for _, it := range items {
 			if err == nil {
 				err = s.load(it)
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
@@ -23,8 +24,6 @@ type Settings struct {
 	Delays map[string]time.Duration `json:",omitempty"` // minimum delays of hosts
 	Scope  string                   `json:",omitempty"` // replaces that of the options; "" does not
 	Seeds  []string                 `json:",omitempty"` // in addition to those of the options, for the scope
-
-	Options int `json:",omitempty"` // number of changes of the options
 }
 
 const settingsKey = "word" // stored by existing crawls; do not change it
@@ -80,15 +79,23 @@ func (c *Crawl) Change(
 // maxSettings is below the size limit of a value of a table.
 const maxSettings = 900 << 10
 
-// Followers returns which processes follow the settings of a revision, and which do not yet.
+// Followers waits until all processes follow the settings of a revision, or ctx ends, and returns
+// those that do and those that do not yet.
 func (c *Crawl) Followers(ctx context.Context, revision uint64) (follow, lag []string, err error) {
-	members, err := c.Members(ctx)
-	for _, m := range members {
-		if m.Revision >= revision {
-			follow = append(follow, m.ID)
-		} else {
-			lag = append(lag, m.ID)
+	err = engine.WatchSessions(ctx, c.Leases, func(alive map[string]engine.Session) bool {
+		members, _ := membersOf(alive) // those whose report cannot be read do not follow
+		follow, lag = nil, nil
+		for _, m := range members {
+			if m.Revision >= revision {
+				follow = append(follow, m.ID)
+			} else {
+				lag = append(lag, m.ID)
+			}
 		}
+		return len(lag) == 0
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
 	}
 	return follow, lag, err
 }
@@ -101,11 +108,8 @@ type followed struct {
 	changed  chan struct{} // closed when there are later ones
 }
 
-// Reasons other than its context that end the run of a process.
-var (
-	errDrained = errors.New("crawl: drained by the operator")
-	errReload  = errors.New("crawl: options have changed")
-)
+// errDrained ends the run of a process.
+var errDrained = errors.New("crawl: drained by the operator")
 
 // obeySettings follows the settings until ctx ends. It calls end with the reason if the partitions
 // must be given back.
@@ -140,12 +144,9 @@ func (w *Worker) follow(settings Settings, revision uint64, end func(why error))
 	w.opts.Log.Info("control", "revision", revision, "paused", settings.Paused,
 		"deny", len(settings.Deny), "delays", len(settings.Delays),
 		"drain", strings.Join(settings.Drain, " "))
-	switch {
-	case settings.drains(w.opts.Name) || settings.drains(w.member.ID()):
+	if settings.drains(w.opts.Name) || settings.drains(w.member.ID()) {
 		w.opts.Log.Info("drained: this process ends; \"cluster resume\" allows it to start again")
 		end(errDrained)
-	case settings.Options != before.Options:
-		end(errReload)
 	}
 	return nil
 }

@@ -366,12 +366,12 @@ func TestAStateOfManyWaitingPagesIsCutIntoChunks(t *testing.T) {
 func TestACrawlIsNotFinishedWhileAMessageIsInFlight(t *testing.T) {
 	var marks message.Marks
 	from := message.Source{Module: message.Dedupe, Part: 1}
-	marks.Take(&message.Message{From: from, Number: 1, Base: 1})
+	marks.Take(message.Parcel{From: from, First: 1}, 1)
 	parts := []Part{
 		{Module: message.Hosts, Part: 4, Root: engine.Root{Marks: marks.Append(nil)}},
 		{Module: message.Dedupe, Part: 0},
 		{Module: message.Dedupe, Part: 1, Root: engine.Root{Sent: []engine.Sent{
-			{To: message.Hosts, Part: 4, Number: 1},
+			{Dest: engine.Dest{To: message.Hosts, Part: 4}, Number: 1},
 		}}},
 	}
 	all, err := allTaken(parts)
@@ -381,10 +381,13 @@ func TestACrawlIsNotFinishedWhileAMessageIsInFlight(t *testing.T) {
 	all, err = allTaken(parts)
 	require.NoError(t, err)
 	require.False(t, all)
-	parts[2].Root.Sent[0] = engine.Sent{To: message.Hosts, Part: 5, Number: 1}
+	parts[2].Root.Sent[0] = engine.Sent{Dest: engine.Dest{To: message.Hosts, Part: 5}, Number: 1}
 	all, err = allTaken(parts)
 	require.NoError(t, err)
 	require.False(t, all, "that partition has received nothing")
+	parts[2].Root.Sent = []engine.Sent{{Dest: engine.Dest{To: message.Hosts, Part: 4}}}
+	_, err = allTaken(parts)
+	require.ErrorIs(t, err, ErrForged, "nobody has sent what it has received")
 	parts[0].Root.Marks = []byte{1}
 	_, err = allTaken(parts)
 	require.Error(t, err)
@@ -428,13 +431,13 @@ func TestItemsWithoutANameAreIgnored(t *testing.T) {
 func TestWaitingItemsRetainNothingElse(t *testing.T) {
 	const messages = 500
 	first := func(i int) message.Item {
-		m := message.Message{Items: []message.Item{
+		m := message.Message{Parcels: []message.Parcel{{Items: []message.Item{
 			{Kind: message.Page, URL: fmt.Sprintf("http://a.test/%d", i), Delay: 24 * time.Hour},
 			{Kind: message.Answer, URL: "http://b.test/robots.txt", Body: strings.Repeat("x", 64<<10)},
-		}}
+		}}}}
 		decoded, err := message.Decode(m.Append(nil))
 		require.NoError(t, err)
-		return decoded.Items[0]
+		return decoded.Parcels[0].Items[0]
 	}
 	f := &fetcher{
 		Worker: &Worker{Crawl: &Crawl{}}, slow: map[string]time.Time{}, loads: newLoads(1000 * 24 * time.Hour),

@@ -31,16 +31,16 @@ const maxRedirects = 10
 type visited struct {
 	fate      stage.Fate
 	outcome   scheduler.Outcome
+	items     []sending // that follow from it
 	requeue   bool      // do it later, in this process
 	notBefore time.Time // for requeue
 	err       error
 }
 
-// visit performs the task of an item. If it returns a fate, the broker has all items that follow
-// from the visit.
+// visit performs the task of an item.
 func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 	settings := f.settings.Load()
-	if v, done := f.unwanted(ctx, it, settings.filter); done {
+	if v, done := f.unwanted(it, settings.filter); done {
 		return v
 	}
 	if it.Kind != message.Rules && !it.Until.IsZero() && time.Now().After(it.Until) {
@@ -67,47 +67,35 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 	_, err = f.store.Append(stage.Capture(resp))
 	switch {
 	case errors.Is(err, archive.ErrInvalid): // a response that no record can hold
-		err = f.over(ctx, it, state, stage.Unstored, o)
-		return visited{fate: stage.Unstored, outcome: o, err: err}
+		return f.over(it, state, stage.Unstored, o)
 	case err != nil:
 		return visited{outcome: o, err: fmt.Errorf("crawl: store %s: %w", it.URL, err)}
 	}
 	// From here on a page may be fetched and stored twice, but its links are not lost: it is
-	// finished only when the broker has them.
+	// finished only when they are committed, too.
 	f.visits.Add(1)
 	if it.Kind == message.Rules {
-		err = f.answer(ctx, it, answerOf(resp))
-		return visited{fate: stage.Classify(resp, nil), outcome: o, err: err}
+		return visited{fate: stage.Classify(resp, nil), outcome: o, items: f.answer(it, answerOf(resp))}
 	}
-	fate, err := f.follow(ctx, it, &state, resp, o)
-	return visited{fate: fate, outcome: o, err: err}
+	return f.follow(it, state, resp, o)
 }
 
 // skipped is the outcome of a lease without a request.
 var skipped = scheduler.Outcome{Skipped: true}
 
 // unwanted ends an item without a request if the operator does not want it.
-func (f *fetcher) unwanted(
-	ctx context.Context, it message.Item, wanted *filter,
-) (v visited, done bool) {
-	v.outcome = skipped
-	switch {
+func (f *fetcher) unwanted(it message.Item, wanted *filter) (v visited, done bool) {
+	fate := stage.Unwanted
+	switch denied := wanted.denies(it.URL); {
 	case it.Kind == message.Rules:
-		if !wanted.denies(it.URL) {
-			return v, false
-		}
-		v.fate = refused
-		v.err = f.answer(ctx, it, message.Item{Status: statusDenied})
-		return v, true
-	case wanted.denies(it.URL):
-		v.fate = refused
-	case wanted.check(it) != urlfilter.Fine:
-		v.fate = stage.Unwanted
-	default:
+		answer := f.answer(it, message.Item{Status: statusDenied})
+		return visited{fate: refused, outcome: skipped, items: answer}, denied
+	case denied:
+		fate = refused
+	case wanted.check(it) == urlfilter.Fine:
 		return v, false
 	}
-	v.err = f.over(ctx, it, stateOf(it), v.fate, v.outcome)
-	return v, true
+	return f.over(it, stateOf(it), fate, skipped), true
 }
 
 // failed handles a request without a response.
@@ -124,11 +112,10 @@ func (f *fetcher) failed(
 		}
 	}
 	if it.Kind == message.Rules {
-		v.err = f.answer(ctx, it, message.Item{})
-	} else {
-		v.err = f.over(ctx, it, state, v.fate, v.outcome)
+		v.items = f.answer(it, message.Item{})
+		return v
 	}
-	return v
+	return f.over(it, state, v.fate, v.outcome)
 }
 
 // ours reports whether a request failed because of this machine, for example without a network, and
@@ -146,35 +133,24 @@ func (f *fetcher) ours(
 	return scheduler.Outcome{Start: time.Now()}, true
 }
 
-// over reports a page without links.
+// over ends a page without links.
 func (f *fetcher) over(
-	ctx context.Context, it message.Item, state stage.State, fate stage.Fate, o scheduler.Outcome,
-) error {
-	touched := map[address]struct{}{}
-	return f.pass(ctx, touched, func() error { return f.report(ctx, it, state, fate, o, touched) })
+	it message.Item, state stage.State, fate stage.Fate, o scheduler.Outcome,
+) visited {
+	v := visited{fate: fate, outcome: o}
+	f.report(&v, it, state)
+	return v
 }
 
 // report tells the page's partition of dedupe the fate of a page that is to be visited again.
-func (f *fetcher) report(
-	ctx context.Context, it message.Item, state stage.State, fate stage.Fate, o scheduler.Outcome,
-	touched map[address]struct{},
-) error {
-	due := f.next(fate, &state, time.Now(), o.RetryAfter)
-	if due.IsZero() && mayPass[fate] {
+func (f *fetcher) report(v *visited, it message.Item, state stage.State) {
+	due := f.next(v.fate, &state, time.Now(), v.outcome.RetryAfter)
+	if due.IsZero() && mayPass[v.fate] {
 		f.skip(urlfilter.Reason(gaveUp))
 	}
-	r, ok := report(it, state, due)
-	if !ok {
-		return nil
+	if r, ok := report(it, state, due); ok {
+		v.items = append(v.items, f.toDedupe(r))
 	}
-	return f.plan(ctx, r, touched)
-}
-
-// plan sends a report.
-func (f *fetcher) plan(ctx context.Context, r message.Item, touched map[address]struct{}) error {
-	to := address{message.Dedupe, f.urlPart(r.URL)}
-	touched[to] = struct{}{}
-	return f.out.put(ctx, to, r)
 }
 
 // recheck checks whether robots.txt still allows a page that has waited until its rules expired. If
@@ -194,14 +170,12 @@ func (f *fetcher) recheck(ctx context.Context, it message.Item) (v visited, done
 	case verdict.Allowed:
 		return v, false
 	case verdict.Line > 0:
-		v.fate = stage.Disallowed
-	default:
-		v.fate = stage.RobotsUnreachable
-		entry, _ := f.rules.Entry(it.URL)
-		v.outcome.RetryAfter = entry.Expires
+		return f.over(it, stateOf(it), stage.Disallowed, skipped), true
 	}
-	v.err = f.over(ctx, it, stateOf(it), v.fate, v.outcome)
-	v.outcome = skipped
+	entry, _ := f.rules.Entry(it.URL)
+	v = f.over(it, stateOf(it), stage.RobotsUnreachable,
+		scheduler.Outcome{Skipped: true, RetryAfter: entry.Expires})
+	v.outcome = skipped // the host has asked for nothing
 	return v, true
 }
 
@@ -244,11 +218,7 @@ func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Requ
 	if err == nil && answer.Request != nil {
 		f.rules.Abandon(*answer.Request)
 		it.Again, it.Addr, it.Until = true, netip.Addr{}, time.Time{}
-		to := address{message.Hosts, f.partOfHost(it.URL)}
-		v.requeue, v.fate = false, rechecked
-		v.err = f.pass(ctx, map[address]struct{}{to: {}}, func() error {
-			return f.out.put(ctx, to, it)
-		})
+		v.requeue, v.fate, v.items = false, rechecked, []sending{f.toHosts(it, it.URL)}
 	}
 	return v
 }
@@ -272,13 +242,10 @@ func (f *fetcher) get(
 	return resp, err
 }
 
-// answer sends the result of a request for a robots.txt to the partition that waits for it.
-func (f *fetcher) answer(ctx context.Context, it, answer message.Item) error {
+// answer is the result of a request for a robots.txt, for the partition that waits for it.
+func (f *fetcher) answer(it, answer message.Item) []sending {
 	answer.Kind, answer.URL, answer.For, answer.Hops = message.Answer, it.URL, it.For, it.Hops
-	to := address{message.Hosts, f.partOfHost(it.For)}
-	return f.pass(ctx, map[address]struct{}{to: {}}, func() error {
-		return f.out.put(ctx, to, answer)
-	})
+	return []sending{f.toHosts(answer, it.For)}
 }
 
 // answerOf converts a response for a robots.txt to an answer.
@@ -295,45 +262,37 @@ func answerOf(resp *fetch.Response) message.Item {
 	return answer
 }
 
-// follow sends on the links of a page and when it is due again, and returns the page's fate.
+// follow collects the links of a page and when it is due again.
 func (f *fetcher) follow(
-	ctx context.Context, it message.Item, state *stage.State, resp *fetch.Response,
-	o scheduler.Outcome,
-) (stage.Fate, error) {
-	fate := stage.Classify(resp, nil)
-	if fate.Page() || fate == stage.Unchanged || fate == stage.Redirected {
+	it message.Item, state stage.State, resp *fetch.Response, o scheduler.Outcome,
+) visited {
+	v := visited{fate: stage.Classify(resp, nil), outcome: o}
+	if v.fate.Page() || v.fate == stage.Unchanged || v.fate == stage.Redirected {
 		modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // zero if it is invalid
 		visit := revisit.Visit{At: resp.FirstByte, LastModified: modified}
 		visit.Changed = state.Compare(resp, false) == stage.RealChange
 		state.History = state.History.Observe(visit)
 	}
-	touched := map[address]struct{}{}
-	err := f.pass(ctx, touched, func() (err error) {
-		switch {
-		case fate == stage.Redirected && int(it.Hops) >= maxRedirects:
-			fate = stage.TooManyRedirects
-		case fate == stage.Redirected:
-			next := it
-			next.URL, next.Hops = resp.Location, it.Hops+1
-			err = f.link(ctx, fresh(next), touched)
-		case fate.Page() && it.Kind == message.Sitemap:
-			fate, err = f.list(ctx, it, resp, touched)
-		case fate.Page():
-			stage.Extract(resp, f.Agent, false, func(url string, why stage.Reason) {
-				if why != "" {
-					f.skip(why)
-				} else if err == nil {
-					link := message.Item{Kind: message.Page, URL: url, Depth: it.Depth + 1}
-					err = f.link(ctx, link, touched)
-				}
-			})
-		}
-		if err == nil {
-			err = f.report(ctx, it, *state, fate, o, touched)
-		}
-		return err
-	})
-	return fate, err
+	switch {
+	case v.fate == stage.Redirected && int(it.Hops) >= maxRedirects:
+		v.fate = stage.TooManyRedirects
+	case v.fate == stage.Redirected:
+		next := it
+		next.URL, next.Hops = resp.Location, it.Hops+1
+		f.link(&v, fresh(next))
+	case v.fate.Page() && it.Kind == message.Sitemap:
+		f.list(&v, it, resp)
+	case v.fate.Page():
+		stage.Extract(resp, f.Agent, false, func(url string, why stage.Reason) {
+			if why != "" {
+				f.skip(why)
+				return
+			}
+			f.link(&v, message.Item{Kind: message.Page, URL: url, Depth: it.Depth + 1})
+		})
+	}
+	f.report(&v, it, state)
+	return v
 }
 
 // fresh returns an item as a new one.
@@ -344,68 +303,41 @@ func fresh(it message.Item) message.Item {
 	}
 }
 
-// list sends on the entries of a sitemap.
-func (f *fetcher) list(
-	ctx context.Context, it message.Item, resp *fetch.Response, touched map[address]struct{},
-) (fate stage.Fate, err error) {
+// list collects the entries of a sitemap.
+func (f *fetcher) list(v *visited, it message.Item, resp *fetch.Response) {
 	n := 0
+	v.fate = stage.Listed
 	broken := stage.List(resp, knownOf(it), func(entry stage.Item, why stage.Reason) {
 		if n++; why != "" {
 			f.skip(why)
-		} else if err == nil {
-			err = f.link(ctx, itemOf(entry), touched)
+			return
 		}
+		f.link(v, itemOf(entry))
 	})
 	if broken != nil && n == 0 {
-		return stage.NoSitemap, err
+		v.fate = stage.NoSitemap
 	}
-	return stage.Listed, err
 }
 
-// link sends one link on, unless its target is not crawled.
-func (f *fetcher) link(ctx context.Context, it message.Item, touched map[address]struct{}) error {
+// link adds a link, unless its target is not crawled.
+func (f *fetcher) link(v *visited, it message.Item) {
 	url, err := weburl.Canonical(it.URL)
 	if err != nil {
 		f.skip(urlfilter.Malformed(err))
-		return nil
+		return
 	}
 	it.URL = strings.Clone(url)
+	to := f.toDedupe(it)
 	why := f.settings.Load().filter.check(it)
 	switch {
 	case why != "":
 		f.skip(why)
-		return nil
-	case f.full.Load():
+	case f.full.Load() || f.post.Full(to.Dest):
 		f.skip(stage.Reason(stage.QueueFull))
-		return nil
-	}
-	to := address{message.Dedupe, f.urlPart(url)}
-	touched[to] = struct{}{} // even if another worker has just put it there, and waits for it
 	// An entry of a sitemap has news about a page, and a sitemap may have the URL of a page.
-	if it.Kind == message.Page && it.LastMod.IsZero() && f.out.sentRecently(url) {
-		return nil
+	case it.Kind != message.Page || !it.LastMod.IsZero() || f.recent.Add(url):
+		v.items = append(v.items, to)
 	}
-	return f.out.put(ctx, to, it)
-}
-
-// pass calls put, and returns when the broker has its items and all others for the touched
-// partitions. It returns errAbandoned if this process may no longer send.
-func (f *fetcher) pass(
-	ctx context.Context, touched map[address]struct{}, put func() error,
-) error {
-	err := put()
-	if err == nil && len(touched) > 0 {
-		time.Sleep(linger)
-		for to := range touched {
-			if err = f.out.flush(ctx, to); err != nil {
-				break
-			}
-		}
-	}
-	if err != nil {
-		return errAbandoned
-	}
-	return nil
 }
 
 // outcome counts the delays from the first byte of the response: by then the request has arrived,
@@ -422,13 +354,9 @@ func outcome(start time.Time, resp *fetch.Response) scheduler.Outcome {
 
 // failure counts the delays from now, unless nothing was sent.
 func failure(start time.Time, err error) scheduler.Outcome {
-	for _, unsent := range []fetch.Kind{fetch.Blocked, fetch.BadURL, fetch.Resolve} {
-		if errors.Is(err, unsent) {
-			return skipped
-		}
+	o := schedulerhttp.Outcome(start, nil, err)
+	if o.Skipped {
+		return skipped
 	}
-	if errors.Is(err, fetch.Canceled) {
-		return scheduler.Outcome{Start: time.Now()}
-	}
-	return schedulerhttp.Outcome(start, nil, err)
+	return o
 }

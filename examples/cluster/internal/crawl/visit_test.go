@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -62,20 +63,25 @@ func TestDelaysCountFromTheFirstByte(t *testing.T) {
 }
 
 func TestAnUnsentRequestIsNoVisit(t *testing.T) {
-	for kind, want := range map[fetch.Kind]scheduler.Outcome{
-		fetch.Blocked:     {Skipped: true},
-		fetch.BadURL:      {Skipped: true},
-		fetch.Resolve:     {Skipped: true},
-		fetch.Connect:     {Failed: true},
-		fetch.HeadTimeout: {Failed: true},
-		fetch.Canceled:    {},
+	for _, tt := range []struct {
+		failed fetch.Error
+		want   scheduler.Outcome
+	}{
+		{fetch.Error{Kind: fetch.Blocked}, scheduler.Outcome{Skipped: true}},
+		{fetch.Error{Kind: fetch.BadURL}, scheduler.Outcome{Skipped: true}},
+		{fetch.Error{Kind: fetch.BadURL, Attempts: 1}, scheduler.Outcome{}},
+		{fetch.Error{Kind: fetch.Resolve, Err: &net.DNSError{Err: "no such host"}}, scheduler.Outcome{Skipped: true}},
+		{fetch.Error{Kind: fetch.Connect, Err: errors.New("x")}, scheduler.Outcome{Failed: true}},
+		{fetch.Error{Kind: fetch.HeadTimeout, Attempts: 1}, scheduler.Outcome{Failed: true}},
+		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled}, scheduler.Outcome{Skipped: true}},
+		{fetch.Error{Kind: fetch.Canceled, Err: context.Canceled, Attempts: 1}, scheduler.Outcome{}},
 	} {
-		got := failure(time.Now(), fmt.Errorf("wrapped: %w", &fetch.Error{Kind: kind, Err: errors.New("x")}))
-		if !want.Skipped {
-			require.False(t, got.Start.IsZero(), "%v: the server may have been disturbed", kind)
+		got := failure(time.Now(), fmt.Errorf("wrapped: %w", &tt.failed))
+		if !tt.want.Skipped {
+			require.False(t, got.Start.IsZero(), "%+v: the server may have been disturbed", tt.failed)
 		}
 		got.Start = time.Time{}
-		require.Equal(t, want, got, "%v", kind)
+		require.Equal(t, tt.want, got, "%+v", tt.failed)
 	}
 }
 
@@ -114,56 +120,6 @@ func TestTheStateOfAFetcherIsReadBack(t *testing.T) {
 	for _, corrupt := range []string{"", "\x05abcd", "\xff"} {
 		_, err = decodeExtra([]byte(corrupt))
 		require.Error(t, err)
-	}
-}
-
-// fetcherClaim is an ownership that is never lost.
-func fetcherClaim() engine.Claim {
-	return engine.Claim{Module: message.Fetch, Part: 2, Epoch: 9, Guard: func() error { return nil }}
-}
-
-func TestAnOutboxGathersAndSendsAll(t *testing.T) {
-	bus := connect(t, startBroker(t).URL())
-	require.NoError(t, bus.CreateStreams(t.Context(), message.Dedupe, 1))
-	o := newOutbox(bus, fetcherClaim())
-	defer o.close()
-	to := address{message.Dedupe, 0}
-	const n = maxGathered + 3
-	for i := range n {
-		require.NoError(t, o.put(t.Context(), to, page(fmt.Sprintf("http://a.test/%d", i))))
-	}
-	require.NoError(t, o.flush(t.Context(), to))
-	require.NoError(t, o.flush(t.Context(), to), "there is nothing more to send")
-	require.Equal(t, []engine.Sent{{To: message.Dedupe, Part: 0, Epoch: 9, Number: 2}}, o.sent())
-
-	reader := bus.Read(message.Dedupe, 0, 1)
-	defer reader.Stop()
-	var marks message.Marks
-	var urls []string
-	for len(urls) < n {
-		d, err := reader.Next(t.Context())
-		require.NoError(t, err)
-		m, err := message.Decode(d.Data)
-		require.NoError(t, err)
-		require.True(t, marks.Take(&m))
-		require.Equal(t, message.Source{Module: message.Fetch, Part: 2}, m.From)
-		require.EqualValues(t, 9, m.Epoch)
-		for _, it := range m.Items {
-			urls = append(urls, it.URL)
-		}
-	}
-	for i, url := range urls {
-		require.Equal(t, fmt.Sprintf("http://a.test/%d", i), url)
-	}
-}
-
-// TestARecentLinkIsNotSentAgain requires that the latest links are remembered, and that a new link
-// is taken for an old one only if the whole hash is equal.
-func TestARecentLinkIsNotSentAgain(t *testing.T) {
-	o := newOutbox(nil, fetcherClaim())
-	for i := range 100_000 {
-		require.False(t, o.sentRecently(fmt.Sprintf("http://a.test/%d", i)), "link %d is new", i)
-		require.True(t, o.sentRecently(fmt.Sprintf("http://a.test/%d", i)))
 	}
 }
 

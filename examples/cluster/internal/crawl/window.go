@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
@@ -28,10 +29,16 @@ type window struct {
 
 // A slot is one message of a window.
 type slot struct {
-	msg  message.Message // without its items
-	left int             // items that are not done
-	n    int             // items
-	done []uint64        // a bit for each; nil once all are done
+	msg  []header
+	left int      // items that are not done
+	n    int      // items
+	done []uint64 // a bit for each; nil once all are done
+}
+
+// A header is a parcel without its n items.
+type header struct {
+	message.Parcel
+	n int
 }
 
 // A span is a number of consecutive messages that are done completely.
@@ -43,8 +50,8 @@ var errOrder = errors.New("crawl: messages out of order")
 // errState means that the stored state of a partition cannot be read.
 var errState = errors.New("crawl: state of fetch: corrupt")
 
-// add adds the next message. It returns the places of the items to do: none if the message is
-// ignored.
+// add adds the next message. It returns the places of the items to do, counted through all parcels:
+// none if the message is ignored.
 func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	// The stream has deleted the missing messages, or the broker has lost them: they cannot be
 	// done.
@@ -59,24 +66,33 @@ func (w *window) add(seq uint64, m *message.Message) (places []int, err error) {
 	if seq != w.low+uint64(len(w.slots))+1 {
 		return nil, fmt.Errorf("%w: %d behind %d", errOrder, seq, w.low+uint64(len(w.slots)))
 	}
-	s := slot{msg: *m}
-	s.msg.Items = nil
-	taken := w.head.Take(m)
-	switch {
-	case w.ran(seq): // so its items do not matter
-	case taken:
-		s.n = len(m.Items)
-		s.done = make([]uint64, (s.n+63)/64)
-		if kept := w.before[seq]; len(kept) == len(s.done) {
-			s.done = kept
+	var s slot
+	var taken []int
+	for _, p := range m.Parcels {
+		n := len(p.Items)
+		p.Items = nil
+		s.msg = append(s.msg, header{p, n})
+		for i := w.head.Take(p, n); i < n; i++ {
+			taken = append(taken, s.n+i)
 		}
-		for i := range s.n {
-			if s.done[i/64]>>(i%64)&1 == 0 {
+		s.n += n
+	}
+	if !w.ran(seq) { // if it ran, its items do not matter
+		kept := w.before[seq]
+		s.done = make([]uint64, (s.n+63)/64)
+		for i := range s.done {
+			s.done[i] = math.MaxUint64
+		}
+		for _, i := range taken {
+			if i/64 >= len(kept) || kept[i/64]>>(i%64)&1 == 0 {
+				s.done[i/64] &^= 1 << (i % 64)
 				places = append(places, i)
 			}
 		}
-		s.left = len(places)
-		w.open += s.left
+		w.open += len(places)
+	}
+	if s.left = len(places); s.left == 0 {
+		s.done = nil
 	}
 	delete(w.before, seq)
 	w.slots = append(w.slots, s)
@@ -126,7 +142,9 @@ func (w *window) finish(seq uint64, place int) {
 func (w *window) slide() bool {
 	n := 0
 	for n < len(w.slots) && w.slots[n].left == 0 {
-		w.marks.Take(&w.slots[n].msg)
+		for _, h := range w.slots[n].msg {
+			w.marks.Take(h.Parcel, h.n)
+		}
 		n++
 	}
 	w.low += uint64(n)

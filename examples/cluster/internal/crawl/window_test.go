@@ -14,18 +14,28 @@ import (
 
 // stream returns random messages of a partition of fetch, some of them repeated.
 func stream(r *rand.Rand, n int) (all []message.Message) {
-	number := uint64(1)
+	next := map[uint32]uint64{}
 	for len(all) < n {
-		m := message.Message{From: message.Source{Module: message.Hosts}, Number: number, Base: 1}
-		m.Items = make([]message.Item, r.IntN(130))
-		if r.IntN(5) == 0 && number > 1 {
-			m.Number = 1 + r.Uint64N(number-1)
-		} else {
-			number++
+		var m message.Message
+		for range 1 + r.IntN(3) {
+			from := message.Source{Module: message.Hosts, Part: r.Uint32N(2)}
+			p := message.Parcel{From: from, First: next[from.Part] + 1, Items: make([]message.Item, r.IntN(70))}
+			if r.IntN(5) == 0 {
+				p.First -= r.Uint64N(p.First) // some of them again
+			}
+			next[from.Part] = max(next[from.Part], p.First+uint64(len(p.Items))-1)
+			m.Parcels = append(m.Parcels, p)
 		}
 		all = append(all, m)
 	}
 	return all
+}
+
+// numbered returns a message with n items of one source.
+func numbered(first uint64, n int) message.Message {
+	return message.Message{Parcels: []message.Parcel{{
+		From: message.Source{Module: message.Hosts}, First: first, Items: make([]message.Item, n),
+	}}}
 }
 
 // TestEachItemIsDoneOnce replaces the owner of a window at random times, and compares the items
@@ -38,8 +48,8 @@ func TestEachItemIsDoneOnce(t *testing.T) {
 			want := 0
 			var all message.Marks
 			for i := range messages {
-				if all.Take(&messages[i]) {
-					want += len(messages[i].Items)
+				for _, p := range messages[i].Parcels {
+					want += len(p.Items) - all.Take(p, len(p.Items))
 				}
 			}
 			done := map[[2]uint64]int{}
@@ -85,7 +95,7 @@ func TestEachItemIsDoneOnce(t *testing.T) {
 func TestAGapCountsAsDone(t *testing.T) {
 	var w window
 	require.NoError(t, w.restore(5, message.Marks{}, nil))
-	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 1)}
+	m := numbered(1, 1)
 	places, err := w.add(9, &m)
 	require.NoError(t, err)
 	require.Equal(t, []int{0}, places)
@@ -103,7 +113,7 @@ func TestAGapCountsAsDone(t *testing.T) {
 // messages after the window.
 func TestALeadingGapCostsNothing(t *testing.T) {
 	const first = 1 << 16
-	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
+	m := numbered(1, 2)
 	var before, w window
 	require.NoError(t, before.restore(4, message.Marks{}, nil))
 	_, err := before.add(5, &m)
@@ -121,10 +131,10 @@ func TestALeadingGapCostsNothing(t *testing.T) {
 func TestASlowHostDoesNotGrowTheState(t *testing.T) {
 	var w window
 	require.NoError(t, w.restore(0, message.Marks{}, nil))
-	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
+	m := numbered(1, 2)
 	const messages = 100_000
 	for seq := uint64(1); seq <= messages; seq++ {
-		m.Number = seq
+		m = numbered(2*seq-1, 2)
 		places, err := w.add(seq, &m)
 		require.NoError(t, err)
 		for _, place := range places {
@@ -145,7 +155,7 @@ func TestASlowHostDoesNotGrowTheState(t *testing.T) {
 		if !next.rereading() {
 			t.Fatalf("message %d would not be read, and low could never move", seq)
 		}
-		m.Number = seq
+		m = numbered(2*seq-1, 2)
 		places, err := next.add(seq, &m)
 		require.NoError(t, err)
 		if seq == 1 {
@@ -165,7 +175,7 @@ func TestASlowHostDoesNotGrowTheState(t *testing.T) {
 func TestAFullWindowIsReadOn(t *testing.T) {
 	var w window
 	require.NoError(t, w.restore(0, message.Marks{}, nil))
-	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 2)}
+	m := numbered(1, 2)
 	_, err := w.add(1, &m)
 	require.NoError(t, err)
 	w.finish(1, 0)
@@ -185,7 +195,7 @@ func TestAFullWindowIsReadOn(t *testing.T) {
 func FuzzRestoreWindow(f *testing.F) {
 	var w window
 	_ = w.restore(3, message.Marks{}, nil)
-	m := message.Message{Number: 1, Base: 1, Items: make([]message.Item, 70)}
+	m := numbered(1, 70)
 	_, _ = w.add(4, &m)
 	w.finish(4, 66)
 	for range 3 {

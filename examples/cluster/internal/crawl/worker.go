@@ -31,9 +31,9 @@ type WorkerOptions struct {
 	// Requests bounds the requests in flight of the whole process; 0 means that only Workers does.
 	Requests int
 	Window   int           // items in memory for each partition of fetch; 0 means 65536, the most
+	Rest     time.Duration // see engine.Options; 0 means that of package engine
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
-	Balance  time.Duration // see engine.Options; 0 means that of package engine
-	Every    time.Duration // see engine.FoldOptions; 0 means that of package engine
+	Every    time.Duration // see engine.FoldOptions; 0 means engine.DefaultEvery
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
 	// Ahead is how far the window reaches for one host or address: URLs that could not be fetched
 	// within that time are postponed. 0 means DefaultAhead.
@@ -53,6 +53,7 @@ type Worker struct {
 	*Crawl
 	opts     WorkerOptions
 	member   *engine.Member
+	post     *engine.Post
 	names    *resolve.Resolver
 	turns    *stage.Lookups // of names
 	uplink   *stage.Uplink
@@ -61,8 +62,13 @@ type Worker struct {
 	client   *fetch.Client    // nil without fetch
 	store    *archive.Archive // nil without fetch
 	visits   atomic.Int64
-	slots    chan struct{} // has a value for each request in flight; nil without a bound
-	start    time.Time
+	room     struct { // what hasRoom said lately: partitions have few reasons to ask it again
+		sync.Mutex
+		at  time.Time
+		yes bool
+	}
+	slots chan struct{} // has a value for each request in flight; nil without a bound
+	start time.Time
 }
 
 // NewWorker returns a process that takes part in the crawl as soon as it runs.
@@ -79,6 +85,9 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Ahead == 0 {
 		o.Ahead = DefaultAhead
 	}
+	if o.Every == 0 {
+		o.Every = engine.DefaultEvery
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -91,6 +100,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	// The partitions of hosts store the addresses; this resolver only joins concurrent lookups.
 	w.names = resolve.New(resolve.Options{
 		Lookup: o.Lookup, Hosts: o.Hosts, MaxQueries: 2*stage.MaxLookups + 16,
+		MinTTL: min(resolve.DefaultMinTTL, c.RulesTTL),
 	})
 	w.turns = stage.NewLookups()
 	w.uplink = stage.NewUplink(w.names.Ping, w.tellTrouble)
@@ -100,14 +110,18 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Requests > 0 {
 		w.slots = make(chan struct{}, o.Requests)
 	}
+	w.post = engine.NewPost(c.Bus, o.Every, func(d engine.Dest) bool { return w.member.Owns(d) })
 	// A member counts only for the modules that it runs: this keeps the shares of others right.
 	parts := map[message.Module]int{}
 	for _, m := range o.Modules {
 		parts[m] = c.Parts()[m]
 	}
 	w.member = engine.NewMember(c.Leases, engine.Options{
-		Name: o.Name, TTL: o.TTL, Balance: o.Balance, Parts: parts, Run: w.runner(),
-		Report: func() any { return w.Report() },
+		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
+		Report: func() any { return w.Report() }, Rest: o.Rest,
+		Failed: func(c engine.Claim, err error) {
+			o.Log.Error("a partition has failed", "module", c.Module, "part", c.Part, "err", err)
+		},
 	})
 	if parts[message.Fetch] > 0 {
 		if err := w.openFetch(); err != nil {
@@ -151,7 +165,7 @@ func (w *Worker) newClient() (err error) {
 
 // runner runs the partitions of all modules.
 func (w *Worker) runner() engine.Runner {
-	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Every: w.opts.Every, Room: w.hasRoom}
+	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Every: w.opts.Every, Room: w.recentRoom}
 	o.New = func(int) engine.State { return newSeen(&w.Options) }
 	runners := map[message.Module]engine.Runner{message.Fetch: w.fetch, message.Dedupe: engine.Fold(o)}
 	o.New = func(part int) engine.State { return newHosts(&w.Options, part) }
@@ -161,42 +175,36 @@ func (w *Worker) runner() engine.Runner {
 }
 
 // Run takes part in the crawl until ctx ends or the operator drains this process, and returns when
-// all results are stored. It fails if this process cannot continue, for example because its disk is
-// full.
+// all results are stored. If a partition fails because of this process, for example because its disk
+// is full, the process leaves the module to others for a while.
 func (w *Worker) Run(ctx context.Context) (err error) {
-	for again := true; again && err == nil; {
-		run, end := context.WithCancelCause(ctx)
-		// Before the first request, so that a process that starts during a pause makes none.
-		var settings Settings
-		var revision uint64
-		if settings, revision, err = w.Settings(ctx); err == nil {
-			err = w.follow(settings, revision, end)
-		}
-		if err == nil {
-			err = w.announce(ctx)
-		}
-		if err != nil {
-			end(nil)
-			return errors.Join(err, w.close())
-		}
-		var following sync.WaitGroup
-		until, stop := context.WithCancel(context.WithoutCancel(ctx))
-		following.Go(func() { w.obeySettings(until, func(why error) { end(why) }) })
-		if context.Cause(run) == nil {
-			err = w.member.Run(run)
-		}
-		stop()
-		following.Wait()
-		again = errors.Is(context.Cause(run), errReload) && ctx.Err() == nil
-		if again && err == nil {
-			err = w.reload(ctx)
-		}
-		end(nil)
+	run, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer func() { err = errors.Join(err, w.close()) }()
+	// Before the first request, so that a process that starts during a pause makes none.
+	settings, revision, err := w.Settings(ctx)
+	if err == nil {
+		err = w.follow(settings, revision, end)
 	}
-	return errors.Join(err, w.close())
+	if err == nil {
+		err = w.announce(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	var following sync.WaitGroup
+	until, stop := context.WithCancel(context.WithoutCancel(ctx))
+	following.Go(func() { w.obeySettings(until, end) })
+	if run.Err() == nil {
+		w.member.Run(run)
+	}
+	stop()
+	following.Wait()
+	return err
 }
 
 func (w *Worker) close() error {
+	w.post.Close()
 	if w.client == nil {
 		return nil
 	}
@@ -204,39 +212,31 @@ func (w *Worker) close() error {
 	return w.store.Close()
 }
 
-// reload adopts the crawl's options. It requires that the process owns no partition.
-func (w *Worker) reload(ctx context.Context) error {
-	c, err := Open(ctx, w.Bus)
-	if err != nil {
-		return err
+// roomEvery is how long the answer of hasRoom is used by all partitions of a process.
+const roomEvery = time.Second
+
+// recentRoom is hasRoom, asked rarely.
+func (w *Worker) recentRoom(ctx context.Context, part int) bool {
+	w.room.Lock()
+	defer w.room.Unlock()
+	if time.Since(w.room.at) >= roomEvery {
+		w.room.yes, w.room.at = w.hasRoom(ctx, part), time.Now()
 	}
-	w.Options = c.Options
-	before := w.settings.Load()
-	f, err := w.filter(before.Settings)
-	if err != nil {
-		return err
-	}
-	w.settings.Store(&followed{before.Settings, before.revision, f, make(chan struct{})})
-	close(before.changed)
-	w.opts.Log.Info("options have changed")
-	if w.client == nil {
-		return nil
-	}
-	w.client.CloseIdleConnections()
-	return w.newClient()
+	return w.room.yes
 }
 
 // A Report describes a process.
 type Report struct {
 	Owned   int     // partitions
 	Visits  int64   // responses stored
+	Sent    int64   // messages to partitions
 	Rate    float64 // visits per second, since the process started
 	Started time.Time
 	Heap    uint64 // bytes in use at the last garbage collection
 	// Resident is the memory of the process: heap, garbage, stacks and everything else. 0 means
 	// unknown.
 	Resident uint64
-	Revision uint64 `json:"Word"` // of the settings that the process follows
+	Revision uint64 // of the settings that the process follows
 }
 
 // Report describes the process.
@@ -246,7 +246,7 @@ func (w *Worker) Report() Report {
 	metrics.Read(heap)
 	return Report{
 		Heap: heap[0].Value.Uint64(), Resident: resident(), Revision: w.settings.Load().revision,
-		Owned: w.member.Owned(), Visits: n, Started: w.start,
+		Owned: w.member.Owned(), Visits: n, Sent: w.Bus.Sent(), Started: w.start,
 		Rate: float64(n) / max(time.Since(w.start).Seconds(), 1e-9),
 	}
 }
@@ -272,7 +272,7 @@ const askAgain = time.Minute
 
 // locate looks up the address of a host. It waits while this machine is offline.
 func (w *Worker) locate(ctx context.Context, host string) message.Item {
-	found := message.Item{Kind: message.Located, URL: host, Delay: errorTTL}
+	found := message.Item{Kind: message.Located, URL: host, Delay: min(errorTTL, w.RulesTTL)}
 	for w.uplink.Wait(ctx) {
 		began := time.Now()
 		_, known := w.names.Cached(host) // by a hosts file: then no name server has answered

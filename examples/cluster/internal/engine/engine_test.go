@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -102,12 +103,9 @@ func join(t *testing.T, leases *jet.Table, name string, run Runner) (m *Member, 
 		Parts: map[message.Module]int{message.Fetch: parts},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- m.Run(ctx) }()
-	leave = sync.OnceFunc(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
+	done := make(chan struct{})
+	go func() { m.Run(ctx); close(done) }()
+	leave = sync.OnceFunc(func() { cancel(); <-done })
 	t.Cleanup(leave)
 	return m, leave
 }
@@ -169,7 +167,7 @@ func TestALeaseThatNobodyRunsIsTaken(t *testing.T) {
 	require.NoError(t, err)
 	put(sessionPrefix+"z", Session{Modules: []string{message.Fetch.String()}})
 	for part := range parts {
-		put(leaseKey(message.Fetch, part), Lease{Owner: p.id, Epoch: 5})
+		put(LeaseKey(message.Fetch, part), Lease{Owner: p.id, Epoch: 5})
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() { m.watch(ctx) })
@@ -194,14 +192,78 @@ func TestALeaseThatNobodyRunsIsTaken(t *testing.T) {
 	watching.Wait()
 }
 
-func TestAFailedPartitionEndsTheProcess(t *testing.T) {
-	_, leases, _ := setup(t)()
+// TestAFailedPartitionIsLeftToOthers has a member whose disk is full: it reports that, leaves the
+// module to the other one, and tries again after a while.
+func TestAFailedPartitionIsLeftToOthers(t *testing.T) {
+	connect := setup(t)
+	_, leases, _ := connect()
 	broken := errors.New("disk is full")
-	m := NewMember(leases, Options{
-		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Fetch: 1},
-		Run: func(context.Context, Claim) error { return broken },
+	var failures, works atomic.Int64
+	full := NewMember(leases, Options{
+		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Fetch: 2}, Rest: time.Second,
+		Run:    func(context.Context, Claim) error { return broken },
+		Failed: func(_ Claim, err error) { require.ErrorIs(t, err, broken); failures.Add(1) },
 	})
-	require.ErrorIs(t, m.Run(t.Context()), broken)
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	running.Go(func() { full.Run(ctx) })
+	until(t, func() bool { return failures.Load() > 0 })
+	_, leases, _ = connect()
+	fine := NewMember(leases, Options{
+		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Fetch: 2},
+		Run: func(_ context.Context, c Claim) error { works.Add(1); <-c.Quit; works.Add(-1); return nil },
+	})
+	running.Go(func() { fine.Run(ctx) })
+	until(t, func() bool { return works.Load() == 2 })
+	tried := failures.Load()
+	until(t, func() bool { return failures.Load() > tried })
+	cancel()
+	running.Wait()
+}
+
+// TestAnUnreadableStateEndsOnlyItsPartition damages a chunk of one of two partitions.
+func TestAnUnreadableStateEndsOnlyItsPartition(t *testing.T) {
+	bus, leases, states := setup(t)()
+	require.NoError(t, bus.CreateStreams(t.Context(), message.Dedupe, 2))
+	k, err := Keep(t.Context(), states, claim(1))
+	require.NoError(t, err)
+	require.NoError(t, k.AddChunk(t.Context(), []byte("short")))
+	require.NoError(t, k.Store(t.Context()))
+	failed := make(chan error, 9)
+	fold := Fold(FoldOptions{
+		Bus: bus, States: states, Post: newPost(t, bus), Every: 5 * time.Millisecond,
+		New: func(int) State { return &strict{adder{counts: map[string]int64{}}} },
+	})
+	m := NewMember(leases, Options{
+		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Dedupe: 2},
+		Run: func(ctx context.Context, c Claim) error {
+			c.Epoch += 9 // that of the damaged state was taken above
+			return fold(ctx, c)
+		},
+		Failed: func(_ Claim, err error) { failed <- err },
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx) })
+	err = <-failed
+	require.ErrorContains(t, err, "the state of dedupe 0 cannot be read")
+	require.ErrorContains(t, err, "chunk.dedupe.0.1.1")
+	until(t, func() bool { return m.Owns(Dest{message.Dedupe, 1}) })
+	time.Sleep(time.Second) // several looks for partitions
+	require.True(t, m.Owns(Dest{message.Dedupe, 1}))
+	require.Empty(t, failed, "it is not tried again")
+	cancel()
+	running.Wait()
+}
+
+// strict is an adder that notices damage.
+type strict struct{ adder }
+
+func (s *strict) Load(chunk []byte) error {
+	if len(chunk) != 8 {
+		return errors.New("damaged")
+	}
+	return s.adder.Load(chunk)
 }
 
 // claim returns the claim of an owner that is never lost.
@@ -331,7 +393,7 @@ func TestAFoldIsExactAcrossOwners(t *testing.T) {
 		c.Quit = quit
 		quits = append(quits, quit)
 		run := Fold(FoldOptions{
-			Bus: bus, States: states, Every: 5 * time.Millisecond,
+			Bus: bus, States: states, Every: 5 * time.Millisecond, Post: newPost(t, bus),
 			New: func(int) State { return &adder{counts: map[string]int64{}} },
 		})
 		running.Go(func() {
@@ -360,6 +422,11 @@ func TestAFoldIsExactAcrossOwners(t *testing.T) {
 	level, err := bus.Level(t.Context(), message.Dedupe, 0)
 	require.NoError(t, err)
 	until(t, reached(level.Last))
+	until(t, func() bool {
+		root, err := ReadRoot(t.Context(), states, message.Dedupe, 0)
+		require.NoError(t, err)
+		return root.Waiting() == 0
+	})
 	requireSums(t, bus, numbers)
 	// A previous owner with nothing left to read does not notice that it was replaced.
 	for i := 0; i < len(quits); i += 2 {
@@ -368,22 +435,29 @@ func TestAFoldIsExactAcrossOwners(t *testing.T) {
 	running.Wait()
 }
 
+// newPost returns a post that treats all partitions as those of the process.
+func newPost(t *testing.T, bus *jet.Bus) *Post {
+	p := NewPost(bus, 5*time.Millisecond, func(Dest) bool { return true })
+	t.Cleanup(p.Close)
+	return p
+}
+
 // feedNumbers sends the numbers from 1 to n to the fold.
 func feedNumbers(ctx context.Context, bus *jet.Bus, n uint32) error {
-	from := message.Source{Module: message.Seeder}
-	p := bus.NewPipe(message.Dedupe, 0, from, 0, 1, func() error { return nil })
+	p := bus.NewPipe(message.Dedupe, 0, nil)
 	defer p.Close()
 	for i := uint32(1); i <= n; i += 10 {
-		var items []byte
+		parcel := jet.Parcel{From: message.Source{Module: message.Fetch}, First: uint64(i), N: 10}
 		for j := i; j < i+10; j++ {
 			it := message.Item{Kind: message.Page, URL: "x", Depth: j}
-			items = it.Append(items)
+			parcel.Items = it.Append(parcel.Items)
 		}
-		if err := p.Send(ctx, 10, items); err != nil {
+		p.Send(parcel)
+		if err := p.Flush(ctx); err != nil {
 			return err
 		}
 	}
-	return p.Flush(ctx)
+	return nil
 }
 
 // requireSums checks the messages that the fold has sent.
@@ -401,12 +475,11 @@ func requireSums(t *testing.T, bus *jet.Bus, n int) {
 			seq = d.Seq
 			m, err := message.Decode(d.Data)
 			require.NoError(t, err)
-			if !marks.Take(&m) {
-				continue
-			}
-			for _, it := range m.Items {
-				require.Empty(t, got[it.Depth], "number %d arrived twice", it.Depth)
-				got[it.Depth] = it.URL
+			for _, p := range m.Parcels {
+				for _, it := range p.Items[marks.Take(p, len(p.Items)):] {
+					require.Empty(t, got[it.Depth], "number %d arrived twice", it.Depth)
+					got[it.Depth] = it.URL
+				}
 			}
 		}
 		require.Zero(t, marks.Lost())

@@ -10,9 +10,8 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A State is a partition of a module that consists only of state. Its behavior must depend only on
-// the items that it gets and on their times: a new owner reads the same messages, and must reach
-// the same state and send the same messages.
+// A State is a partition of a module that consists only of state. Its methods are called by one
+// goroutine at a time.
 type State interface {
 	// Apply processes one item. Resulting items go to emit.
 	Apply(it message.Item, at time.Time, emit Emit)
@@ -30,8 +29,7 @@ type State interface {
 	Counts() map[string]int64
 }
 
-// A Timed state also has tasks that become due. An owner that finds one due sends a message to its
-// own partition. All owners see the time of that message, so they agree on what was done when.
+// A Timed state also has tasks that become due.
 type Timed interface {
 	State
 	// Advance performs the tasks that are due at a time.
@@ -49,6 +47,8 @@ type FoldOptions struct {
 	Bus *jet.Bus
 	// States stores the states. It is required; nil means none.
 	States *jet.Table
+	// Post sends what the states emit. It is required; nil means none.
+	Post *Post
 	// New returns an empty state. It is required; nil means none.
 	New func(part int) State
 	// Ask answers the questions of a State. It is called for all of them at the same time, so it
@@ -57,39 +57,35 @@ type FoldOptions struct {
 	// Room reports whether the crawl has room for the due tasks of a partition. nil means that it
 	// always has.
 	Room func(ctx context.Context, part int) bool
-	// Every is the interval between checkpoints while messages arrive. The last messages are
-	// committed sooner. 0 means a second.
+	// Every is how long a change waits for others until they are committed together. 0 means
+	// DefaultEvery.
 	Every time.Duration
 }
 
-// Bounds of how the items of one partition for another are gathered. The paper's modules send
-// single URLs; a broker takes fifty at nearly the price of one.
+// DefaultEvery is how long a change waits to be committed. A killed process repeats what it has done
+// in that time.
+const DefaultEvery = time.Second
+
 const (
-	maxBatch      = 64
-	maxBatchBytes = 64 << 10
-
-	// flushEvery bounds the messages after which collected items are sent. It counts in the
-	// stream's sequence, so all owners send at the same positions.
-	flushEvery = 64
-
-	idleTick   = 10 * time.Millisecond
 	timedEvery = 200 * time.Millisecond // the interval at which a Timed state is told the time
-	quietTicks = 10                     // without a message, after which a checkpoint is made
 	minChanges = 64                     // fewer chunks of changes never cause a rewrite of the state
-	quitFlush  = 2 * time.Second
 	deliveries = 256
+	purgeAfter = 5 // times Every, the interval at which read messages are deleted
 )
 
-// CountLost is the name of the count of messages that the broker acknowledged and never delivered.
-const CountLost = "messages lost by the broker"
+// CountLost is the name of the count of items that the broker acknowledged and never delivered.
+const CountLost = "items lost by the broker"
+
+// CountForged is the name of the count of parcels that no partition has sent.
+const CountForged = "forged parcels ignored"
 
 // Fold returns a runner for partitions that consist only of state.
 func Fold(o FoldOptions) Runner {
 	if o.Every == 0 {
-		o.Every = time.Second
+		o.Every = DefaultEvery
 	}
 	return func(ctx context.Context, c Claim) error {
-		f := &fold{FoldOptions: o, claim: c, dests: map[dest]*outbox{}, sent: map[dest]uint64{}}
+		f := &fold{FoldOptions: o, claim: c, answers: make(chan message.Item, deliveries)}
 		return f.run(ctx)
 	}
 }
@@ -101,30 +97,16 @@ type fold struct {
 	keeper *Keeper
 	state  State
 	marks  message.Marks
+	out    *Outbox
 
-	seq      uint64    // of the last applied message
-	gathered int       // items not sent yet
-	asked    bool      // a flush was requested and has not arrived
-	ticked   time.Time // when a Timed state was last told the time
-	saved    time.Time
-	blocked  time.Duration // total time that brokers took to store messages and state
-	whole    int           // chunks of the whole state when this owner wrote it; 0 before
-
-	dests   map[dest]*outbox
-	sent    map[dest]uint64 // numbers of the last messages, as of the last checkpoint
-	answers *jet.Pipe
-}
-
-type dest struct {
-	module message.Module
-	part   int
-}
-
-// An outbox collects the items of a fold for one partition.
-type outbox struct {
-	pipe  *jet.Pipe
-	n     int
-	items []byte
+	seq     uint64    // of the last applied message
+	last    uint64    // of the last one in the stream, as far as it is known
+	dirty   time.Time // since when there is a change that is not committed; zero: there is none
+	ticked  time.Time // when a Timed state was last told the time
+	purged  time.Time
+	asking  int // questions without an answer
+	whole   int // chunks of the whole state when this owner wrote it; 0 before
+	answers chan message.Item
 }
 
 func (f *fold) run(ctx context.Context) (err error) {
@@ -134,15 +116,8 @@ func (f *fold) run(ctx context.Context) (err error) {
 		return err
 	}
 	var background sync.WaitGroup
-	defer f.closePipes()
 	defer background.Wait()
 	defer cancel()
-
-	if f.Ask != nil {
-		from := message.Source{Module: message.Lookup, Part: uint32(f.claim.Part)}
-		f.answers = f.Bus.NewPipe(
-			f.claim.Module, f.claim.Part, from, f.claim.Epoch, 1, f.claim.Guard)
-	}
 	// Reading runs ahead of applying, so that the network and the state do not wait for each other.
 	incoming := make(chan jet.Delivery, deliveries)
 	reader := f.Bus.Read(f.claim.Module, f.claim.Part, f.seq+1)
@@ -172,199 +147,128 @@ func (f *fold) restore(ctx context.Context) (err error) {
 	if err := f.keeper.Load(ctx, f.state.Load); err != nil {
 		return err
 	}
-	root := &f.keeper.Root
-	if root.Marks != nil {
-		if f.marks, err = message.DecodeMarks(string(root.Marks)); err != nil {
-			return err
-		}
-	}
-	maps.Copy(f.state.Counts(), root.Counts)
-	for _, s := range root.Sent {
-		f.sent[dest{s.To, s.Part}] = s.Number
-	}
-	level, err := f.Bus.LevelFrom(ctx, f.claim.Module, f.claim.Part, root.Seq)
-	if err != nil {
+	if f.marks, f.last, err = f.keeper.Position(ctx, f.Bus); err != nil {
 		return err
 	}
-	// A broker that has lost its disk numbers messages from the start. The lost ones are gone; new
-	// ones must not be taken for old ones.
-	root.Seq = min(root.Seq, level.Last)
-	f.seq, f.saved = root.Seq, time.Now()
-	return nil
+	maps.Copy(f.state.Counts(), f.keeper.Root.Counts)
+	f.seq = f.keeper.Root.Seq
+	f.out, err = f.keeper.OpenOutbox(ctx, f.Post)
+	return err
 }
 
 func (f *fold) loop(
 	ctx context.Context, incoming <-chan jet.Delivery, background *sync.WaitGroup,
 ) error {
-	ticks := time.NewTicker(idleTick)
+	ticks := time.NewTicker(min(f.Every, timedEvery))
 	defer ticks.Stop()
-	quit, deadline := f.claim.Quit, (<-chan time.Time)(nil)
-	still := 0 // ticks without a message
+	quit := f.claim.Quit
 	for {
 		f.ask(ctx, background)
+		f.claim.Report(f.dirty.IsZero() && f.seq >= f.last && f.asking == 0 &&
+			f.out.Empty() && f.state.Open() == 0)
+		read := incoming
+		if f.out.Full() || quit == nil {
+			read = nil
+		}
 		select {
-		case d := <-incoming:
-			still = 0
-			done, err := f.take(ctx, d, quit == nil)
-			if done || err != nil {
+		case d := <-read:
+			if err := f.take(ctx, d); err != nil {
 				return err
 			}
+		case it := <-f.answers:
+			f.asking--
+			f.state.Apply(it, time.Now(), f.out.Put)
+			f.changed()
+		case <-f.out.Moved():
+			f.changed()
 		case <-ticks.C:
 			f.tick(ctx)
-			if still > 0 || quit == nil {
-				done, err := f.idle(ctx, still, quit == nil)
-				if done || err != nil {
-					return err
-				}
-			}
-			still++
 		case <-quit:
-			quit, deadline = nil, time.After(quitFlush)
-		case <-deadline: // the broker is unreachable, or messages keep arriving
-			return nil // the next owner reads the rest
+			quit = nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		if quit == nil || !f.dirty.IsZero() && (time.Since(f.dirty) >= f.Every || f.out.Full()) {
+			if err := f.checkpoint(ctx); err != nil || quit == nil {
+				return err
+			}
+		}
 	}
 }
 
-// take applies one message. It returns done after a checkpoint when the partition is given up.
-func (f *fold) take(ctx context.Context, d jet.Delivery, leaving bool) (done bool, err error) {
-	f.seq = d.Seq
-	begun, blocked := time.Now(), f.blocked
-	defer func() { f.claim.Worked(time.Since(begun) - (f.blocked - blocked)) }()
-	emit := func(to message.Module, part int, it message.Item) {
-		if err == nil {
-			err = f.emit(ctx, dest{to, part}, it)
-		}
+// changed notes that there is something to commit.
+func (f *fold) changed() {
+	if f.dirty.IsZero() {
+		f.dirty = time.Now()
 	}
+}
+
+// take applies one message.
+func (f *fold) take(ctx context.Context, d jet.Delivery) error {
+	f.seq, f.last = d.Seq, max(f.last, d.Seq+d.Pending)
+	f.changed()
 	m, garbled := message.Decode(d.Data)
-	if garbled == nil && f.marks.Take(&m) { // a message that cannot be decoded is skipped
-		for _, it := range m.Items {
-			f.state.Apply(it, d.Time, emit)
+	if garbled != nil {
+		return nil // it can never be decoded
+	}
+	forged, err := Expose(ctx, f.States, f.claim, &f.marks, &m)
+	if err != nil {
+		return err
+	}
+	f.state.Counts()[CountForged] += forged
+	for _, p := range m.Parcels {
+		for _, it := range p.Items[f.marks.Take(p, len(p.Items)):] {
+			f.state.Apply(it, d.Time, f.out.Put)
 		}
 	}
-	if timed, ok := f.state.(Timed); ok && m.Tick {
-		timed.Advance(d.Time, emit)
-	}
-	if err != nil || !m.Flush && d.Seq%flushEvery != 0 {
-		return false, err
-	}
-	if err := f.sendOn(ctx); err != nil {
-		return false, err
-	}
-	if leaving || time.Since(f.saved) >= f.Every {
-		err = f.checkpoint(ctx)
-	}
-	return leaving, err
+	return nil
 }
 
-// idle ensures that collected items are sent on even if no messages arrive. This process cannot
-// simply choose when: the next owner would not know where it did. So it sends a message to its own
-// partition, which all owners see at the same position.
-//
-// A polite crawl brings a partition a few messages per second. If the state were committed after
-// each of them, the broker would have more work with states than with messages.
-func (f *fold) idle(ctx context.Context, still int, leaving bool) (done bool, err error) {
-	due := still >= quietTicks || time.Since(f.saved) >= f.Every
-	switch {
-	case f.gathered > 0 && !f.asked:
-		m := message.Message{
-			From: message.Source{Module: f.claim.Module, Part: uint32(f.claim.Part)}, Flush: true,
+// Expose finds the parcels of a message that continue after a gap although their source has not sent
+// so many items. They are forged, and would hide the items that the source is going to send, so they
+// lose their Head: then the marks ignore them. Gaps are rare, so this rarely asks the brokers.
+func Expose(
+	ctx context.Context, states *jet.Table, c Claim, marks *message.Marks, m *message.Message,
+) (forged int64, err error) {
+	for i := range m.Parcels {
+		p := &m.Parcels[i]
+		if !marks.Gap(*p) {
+			continue
 		}
-		if f.claim.Guard() != nil {
-			return false, ErrLost
+		source, err := ReadRoot(ctx, states, p.From.Module, int(p.From.Part))
+		if err != nil {
+			return 0, err
 		}
-		// If it cannot be sent now, the next tick tries again.
-		f.asked = f.Bus.Tell(ctx, f.claim.Module, f.claim.Part, m.Append(nil)) == nil
-	case f.gathered == 0 && (leaving || due && f.seq > f.keeper.Root.Seq):
-		if err := f.checkpoint(ctx); err != nil {
-			return false, err
+		if p.First+uint64(len(p.Items))-1 > source.SentTo(Dest{c.Module, c.Part}) {
+			p.Head = false
+			forged++
 		}
-		return leaving, nil
 	}
-	return false, nil
+	return forged, nil
 }
 
 // tick tells a Timed state the time if a task is due. Due tasks wait while the crawl has no room
 // for them: they are not urgent, and pages that already wait come first.
 func (f *fold) tick(ctx context.Context) {
 	timed, ok := f.state.(Timed)
-	if !ok || time.Since(f.ticked) < timedEvery {
+	if !ok || time.Since(f.ticked) < timedEvery || f.out.Full() {
 		return
 	}
 	next := timed.Next()
-	if next.IsZero() || time.Now().Before(next) || f.claim.Guard() != nil {
+	if next.IsZero() || time.Now().Before(next) {
 		return
 	}
 	f.ticked = time.Now()
-	if f.Room != nil && !f.Room(ctx, f.claim.Part) {
-		return
+	if f.Room == nil || f.Room(ctx, f.claim.Part) {
+		timed.Advance(time.Now(), f.out.Put)
+		f.changed()
 	}
-	m := message.Message{
-		From:  message.Source{Module: f.claim.Module, Part: uint32(f.claim.Part)},
-		Flush: true, Tick: true,
-	}
-	_ = f.Bus.Tell(ctx, f.claim.Module, f.claim.Part, m.Append(nil)) // or the next time
 }
 
-// emit collects an item for a partition.
-func (f *fold) emit(ctx context.Context, to dest, it message.Item) error {
-	box := f.dests[to]
-	if box == nil {
-		from := message.Source{Module: f.claim.Module, Part: uint32(f.claim.Part)}
-		// All owners send the same messages, so the messages need no epoch.
-		box = &outbox{pipe: f.Bus.NewPipe(to.module, to.part, from, 0, f.sent[to]+1, f.claim.Guard)}
-		f.dests[to] = box
-	}
-	box.items = it.Append(box.items)
-	box.n++
-	f.gathered++
-	if box.n >= maxBatch || len(box.items) >= maxBatchBytes {
-		return f.send(ctx, box)
-	}
-	return nil
-}
-
-func (f *fold) send(ctx context.Context, box *outbox) error {
-	items, n := box.items, box.n
-	box.items, box.n = make([]byte, 0, len(items)), 0
-	f.gathered -= n
-	begun := time.Now()
-	defer func() { f.blocked += time.Since(begun) }()
-	return box.pipe.Send(ctx, n, items)
-}
-
-// sendOn sends all collected items.
-func (f *fold) sendOn(ctx context.Context) error {
-	for _, box := range f.dests {
-		if box.n > 0 {
-			if err := f.send(ctx, box); err != nil {
-				return err
-			}
-		}
-	}
-	f.asked = false
-	return nil
-}
-
-// checkpoint commits the state. It requires that no items are collected. First the messages that
-// the state has caused must be with the broker. Only after the commit may the stream delete the
-// messages that are part of the state.
+// checkpoint commits the state and what it has emitted. Only after the commit may the stream delete
+// the messages that are part of the state.
 func (f *fold) checkpoint(ctx context.Context) error {
-	begun := time.Now()
-	defer func() { f.blocked += time.Since(begun) }()
 	root := &f.keeper.Root
-	for to, box := range f.dests {
-		if err := box.pipe.Flush(ctx); err != nil {
-			return err
-		}
-		f.sent[to] = box.pipe.Next() - 1
-	}
-	root.Sent = root.Sent[:0]
-	for to, number := range f.sent {
-		root.Sent = append(root.Sent, Sent{To: to.module, Part: to.part, Number: number})
-	}
 	var old []Chunk
 	// Each checkpoint adds a chunk, and a new owner must read them all. Once there are as many as
 	// the whole state needs, the whole state replaces them. Earlier would not pay: a large state
@@ -381,42 +285,45 @@ func (f *fold) checkpoint(ctx context.Context) error {
 	if anew {
 		f.whole = len(root.Chunks)
 	}
-	root.Seq, root.Open, root.Counts = f.seq, f.state.Open(), maps.Clone(f.state.Counts())
-	if lost := f.marks.Lost(); lost > 0 {
-		root.Counts[CountLost] = int64(lost)
-	}
+	root.Seq, root.Open, root.Last = f.seq, f.state.Open(), f.last
+	root.Counts = Counted(f.state.Counts(), &f.marks)
 	root.Marks = f.marks.Append(nil)
+	f.dirty = time.Time{}
 	// This one write makes all of the above effective, or none of it.
-	if err := f.keeper.Store(ctx); err != nil {
+	if err := f.keeper.Commit(ctx, f.out); err != nil {
 		return err
 	}
-	f.saved = time.Now()
 	f.keeper.Drop(ctx, old)
-	_ = f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, f.seq) // or after the next checkpoint
+	if time.Since(f.purged) >= purgeAfter*f.Every {
+		f.purged = time.Now()
+		_ = f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, f.seq) // or after a later checkpoint
+	}
 	return nil
 }
 
-// ask starts to answer the questions of the state. The answers arrive as messages, like all input
-// of the state.
+// Counted returns a copy of counts for the root, without zeros and with what the broker has lost.
+func Counted(counts map[string]int64, marks *message.Marks) map[string]int64 {
+	all := maps.Clone(counts)
+	maps.DeleteFunc(all, func(_ string, n int64) bool { return n == 0 })
+	if lost := marks.Lost(); lost > 0 {
+		all[CountLost] = int64(lost)
+	}
+	return all
+}
+
+// ask starts to answer the questions of the state.
 func (f *fold) ask(ctx context.Context, background *sync.WaitGroup) {
 	if f.Ask == nil {
 		return
 	}
 	for _, want := range f.state.Wants() {
+		f.asking++
 		background.Go(func() {
 			it := f.Ask(ctx, want)
-			if ctx.Err() == nil {
-				_ = f.answers.Send(ctx, 1, it.Append(nil)) // fails only with the ownership
+			select {
+			case f.answers <- it:
+			case <-ctx.Done():
 			}
 		})
-	}
-}
-
-func (f *fold) closePipes() {
-	for _, box := range f.dests {
-		box.pipe.Close()
-	}
-	if f.answers != nil {
-		f.answers.Close()
 	}
 }

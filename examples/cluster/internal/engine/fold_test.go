@@ -2,11 +2,13 @@ package engine
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
@@ -39,9 +41,10 @@ func newFold(t *testing.T, s State) *fold {
 	c := claim(1)
 	keeper, err := Keep(t.Context(), states, c)
 	require.NoError(t, err)
+	post := newPost(t, bus)
 	return &fold{
-		FoldOptions: FoldOptions{Bus: bus, States: states, Every: time.Hour}, claim: c, keeper: keeper,
-		state: s,
+		FoldOptions: FoldOptions{Bus: bus, States: states, Every: time.Hour, Post: post}, claim: c,
+		keeper: keeper, state: s, out: newOutbox(post, c),
 	}
 }
 
@@ -68,30 +71,56 @@ func TestAStateIsRewrittenInProportion(t *testing.T) {
 	}
 }
 
-// TestAPauseIsNoReasonForACheckpoint requires that a pause between two messages does not cause a
-// checkpoint: a polite crawl consists of pauses.
-func TestAPauseIsNoReasonForACheckpoint(t *testing.T) {
-	f := newFold(t, &hoard{size: 1, adder: adder{counts: map[string]int64{}}})
-	for _, step := range []struct {
-		name        string
-		still       int
-		saved       time.Time
-		leaving     bool
-		checkpoints int
-	}{
-		{"a pause", 1, time.Now(), false, 0},
-		{"a long silence", quietTicks, time.Now(), false, 1},
-		{"a pause after the interval", 1, time.Now().Add(-f.Every), false, 2},
-		{"the partition is given up", 1, time.Now(), true, 3},
-	} {
-		f.seq++
-		f.saved = step.saved
-		done, err := f.idle(t.Context(), step.still, step.leaving)
-		require.NoError(t, err, step.name)
-		require.Equal(t, step.leaving, done, step.name)
-		require.EqualValues(t, step.checkpoints, f.keeper.Root.Serial, step.name)
+// TestAForgedMessageHidesNothing sends a parcel with a number that its source has not reached, as
+// somebody with a worker's credentials could: the genuine ones must be taken all the same.
+func TestAForgedMessageHidesNothing(t *testing.T) {
+	s := &adder{counts: map[string]int64{}}
+	f := newFold(t, s)
+	from := message.Source{Module: message.Fetch, Part: 0}
+	take := func(first uint64, head bool) {
+		m := message.Message{Parcels: []message.Parcel{{
+			From: from, First: first, Head: head, Items: []message.Item{{Kind: message.Page, URL: "x", Depth: 1}},
+		}}}
+		require.NoError(t, f.take(t.Context(), jet.Delivery{Seq: f.seq + 1, Data: m.Append(nil)}))
 	}
-	_, err := f.idle(t.Context(), quietTicks, false)
+	take(1, true)
+	take(1<<62, true)
+	require.EqualValues(t, 1, s.sum)
+	take(2, true)
+	require.EqualValues(t, 2, s.sum)
+	require.EqualValues(t, 1, s.counts[CountForged])
+	// The broker has lost what the source has committed: the source's root tells the difference.
+	c := claim(1)
+	c.Module = message.Fetch
+	source, err := Keep(t.Context(), f.States, c)
 	require.NoError(t, err)
-	require.EqualValues(t, 3, f.keeper.Root.Serial, "nothing has changed")
+	source.Root.Sent = []Sent{{Dest: Dest{message.Dedupe, 0}, Number: 5}}
+	require.NoError(t, source.Store(t.Context()))
+	take(5, true)
+	require.EqualValues(t, 3, s.sum)
+	require.EqualValues(t, 2, f.marks.Lost())
+}
+
+// TestALargeOutboxIsKeptInChunks commits more than fits into a root. The next owner sends it.
+func TestALargeOutboxIsKeptInChunks(t *testing.T) {
+	f := newFold(t, &adder{counts: map[string]int64{}})
+	big := message.Item{Kind: message.Answer, URL: "x", Body: strings.Repeat("y", maxChunk)}
+	for range 3 {
+		f.out.Put(message.Dedupe, 0, big)
+	}
+	require.True(t, f.out.Full())
+	require.NoError(t, f.keeper.Commit(t.Context(), f.out))
+	require.Len(t, f.keeper.Root.Sent[0].Chunks, 4)
+	require.NoError(t, f.keeper.Commit(t.Context(), f.out))
+	next, err := Keep(t.Context(), f.States, claim(2))
+	require.NoError(t, err)
+	require.Equal(t, 3, next.Root.Waiting())
+	out, err := next.OpenOutbox(t.Context(), newPost(t, f.Bus))
+	require.NoError(t, err)
+	for !out.Empty() {
+		<-out.Moved()
+	}
+	require.NoError(t, next.Commit(t.Context(), out))
+	require.Zero(t, next.Root.Waiting())
+	require.EqualValues(t, 3, next.Root.SentTo(Dest{message.Dedupe, 0}))
 }

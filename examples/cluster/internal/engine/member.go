@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -24,14 +25,13 @@ type Claim struct {
 	// Quit is closed when the partition should be released in an orderly way.
 	Quit <-chan struct{}
 
-	worked *atomic.Int64 // nanoseconds; nil if not measured
+	idle *atomic.Bool // nil if nobody asks
 }
 
-// Worked adds to the time that the partition has worked. Partitions move from members that work
-// much to those that work little. It is safe for concurrent use.
-func (c Claim) Worked(d time.Duration) {
-	if c.worked != nil {
-		c.worked.Add(int64(d))
+// Report tells the member whether the partition has nothing to do. It is safe for concurrent use.
+func (c Claim) Report(idle bool) {
+	if c.idle != nil {
+		c.idle.Store(idle)
 	}
 }
 
@@ -44,13 +44,46 @@ type Options struct {
 	Name  string                 // begins the member's id; "" means "member"
 	TTL   time.Duration          // of the session; 0 means DefaultTTL
 	Parts map[message.Module]int // partitions of the modules that it runs; nil means none
-	// Balance is how often a partition may move because loads are uneven; 0 means DefaultBalance, a
-	// negative one never.
-	Balance time.Duration
-	Run     Runner // nil means that the member only watches
+	Run   Runner                 // nil means that the member only watches
 	// Report describes the member to operators; nil means no description.
 	Report func() any
+	// Rest is how long the member takes no partitions of a module after one has failed because of
+	// this process, such as its disk; 0 means DefaultRest. Other members take them.
+	Rest time.Duration
+	// Failed is told why a partition has ended; nil means that nobody is told. Several goroutines may
+	// call it.
+	Failed func(c Claim, err error)
 }
+
+// DefaultRest is as long as an operator may take to free a disk a little.
+const DefaultRest = time.Minute
+
+// A StateError means that the stored state of a partition cannot be read. No process can run the
+// partition, and the others continue.
+type StateError struct {
+	Module message.Module
+	Part   int
+	Err    error
+}
+
+func (e *StateError) Error() string {
+	return fmt.Sprintf("engine: the state of %s %d cannot be read, so nobody runs this partition: %v",
+		e.Module, e.Part, e.Err)
+}
+
+// Unwrap returns what is wrong with the state.
+func (e *StateError) Unwrap() error { return e.Err }
+
+// unreadable marks an error of reading the state of a partition, unless it is about the ownership.
+func (k *Keeper) unreadable(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || theirs(err) {
+		return err
+	}
+	return &StateError{k.claim.Module, k.claim.Part, err}
+}
+
+// theirs reports whether an error means that another member has taken over.
+func theirs(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, jet.ErrFenced) }
 
 // A Member is one process of a crawl. Its methods are safe for concurrent use.
 type Member struct {
@@ -58,22 +91,22 @@ type Member struct {
 	table *jet.Table
 	view  *view
 
-	mu     sync.Mutex
-	pulse  *pulse // nil before the first session
-	owned  map[string]*ownership
-	failed error // why a partition cannot continue in this process
+	mu         sync.Mutex
+	pulse      *pulse // nil before the first session
+	owned      map[string]*ownership
+	unreadable map[string]bool              // partitions whose state this process cannot read
+	rest       map[message.Module]time.Time // until when no partition of a module is taken
 
-	// steady is since when the shares of a module have been settled; used by one goroutine at a
-	// time.
-	steady map[message.Module]time.Time
+	held    map[string]*hold     // addresses that a partition has a lease of, by key
+	entered map[uint64]int       // requests without a lease in flight, by the revision that they heed
+	resting map[string]time.Time // when to try again to get an address, by key
 }
 
 // An ownership is a partition that this member runs.
 type ownership struct {
 	claim    Claim
 	revision uint64
-	meter    meter // under the member's mutex
-	leaving  bool  // quit was called; under the member's mutex
+	leaving  bool // quit was called; under the member's mutex
 	quit     func()
 	done     chan struct{}
 }
@@ -83,16 +116,18 @@ func NewMember(table *jet.Table, o Options) *Member {
 	if o.TTL == 0 {
 		o.TTL = DefaultTTL
 	}
-	if o.Balance == 0 {
-		o.Balance = DefaultBalance
-	}
 	if o.Name == "" {
 		o.Name = "member"
 	}
-	return &Member{
-		opts: o, table: table, view: newView(), owned: map[string]*ownership{},
-		steady: map[message.Module]time.Time{},
+	if o.Rest == 0 {
+		o.Rest = DefaultRest
 	}
+	if o.Failed == nil {
+		o.Failed = func(Claim, error) {}
+	}
+	return &Member{opts: o, table: table, view: newView(), owned: map[string]*ownership{},
+		unreadable: map[string]bool{}, rest: map[message.Module]time.Time{},
+		held: map[string]*hold{}, entered: map[uint64]int{}, resting: map[string]time.Time{}}
 }
 
 // Check fails while the member has no valid session.
@@ -123,9 +158,8 @@ func (m *Member) Owned() int {
 	return len(m.owned)
 }
 
-// Run participates until ctx ends, and then releases all partitions in an orderly way. It fails if
-// a partition cannot continue because of this process.
-func (m *Member) Run(ctx context.Context) error {
+// Run participates until ctx ends, and then releases all partitions in an orderly way.
+func (m *Member) Run(ctx context.Context) {
 	look, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	var looking sync.WaitGroup
@@ -133,11 +167,8 @@ func (m *Member) Run(ctx context.Context) error {
 	defer cancel()
 	looking.Go(func() { m.watch(look) })
 	for ctx.Err() == nil {
-		if err := m.live(ctx); err != nil {
-			return err
-		}
+		m.live(ctx)
 	}
-	return nil
 }
 
 // watch updates the view. It replaces a watcher that does not even deliver this member's own
@@ -168,10 +199,10 @@ func (m *Member) watch(ctx context.Context) {
 const lookEvery = 300 * time.Millisecond
 
 // live is one session, from its announcement until it is lost or ctx ends.
-func (m *Member) live(ctx context.Context) error {
+func (m *Member) live(ctx context.Context) {
 	p, err := begin(ctx, m.table, m.opts.Name, m.opts.TTL, m.session())
 	if err != nil {
-		return nil // ctx has ended
+		return // ctx has ended
 	}
 	m.mu.Lock()
 	m.pulse = p
@@ -182,7 +213,7 @@ func (m *Member) live(ctx context.Context) error {
 	stop, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
 	beating.Go(func() { defer abort(); m.beat(stop, p) })
 
-	for ctx.Err() == nil && work.Err() == nil && m.failure() == nil {
+	for ctx.Err() == nil && work.Err() == nil {
 		m.reconcile(work, p)
 		select {
 		case <-ctx.Done():
@@ -199,19 +230,21 @@ func (m *Member) live(ctx context.Context) error {
 	farewell := m.session()
 	farewell.Dead = true
 	p.renew(context.WithoutCancel(ctx), farewell)
-	return m.failure()
 }
 
-func (m *Member) failure() error {
+// rests reports whether the member takes no partitions of a module at present.
+func (m *Member) rests(module message.Module) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.failed
+	return time.Now().Before(m.rest[module])
 }
 
 func (m *Member) session() Session {
-	s := Session{TTL: m.opts.TTL, Loads: m.loads(time.Now())}
+	s := Session{TTL: m.opts.TTL, Idle: m.idle(), Seen: m.seen()}
 	for module := range m.opts.Parts {
-		s.Modules = append(s.Modules, module.String())
+		if !m.rests(module) {
+			s.Modules = append(s.Modules, module.String())
+		}
 	}
 	if m.opts.Report != nil {
 		s.Report, _ = json.Marshal(m.opts.Report()) // left out if it fails
@@ -219,11 +252,31 @@ func (m *Member) session() Session {
 	return s
 }
 
+// idle reports whether no partition of this member has anything to do.
+func (m *Member) idle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, o := range m.owned {
+		if !o.claim.idle.Load() {
+			return false
+		}
+	}
+	return true
+}
+
+// Owns reports whether this member runs a partition.
+func (m *Member) Owns(d Dest) bool { return m.runs(LeaseKey(d.To, d.Part)) }
+
 // beat renews the session until it is lost.
 func (m *Member) beat(ctx context.Context, p *pulse) {
-	for ctx.Err() == nil {
-		pause(ctx, m.opts.TTL/4)
-		if ctx.Err() == nil && !p.renew(ctx, m.session()) && !p.adopt(ctx) {
+	for idle, last := false, time.Now(); ctx.Err() == nil; {
+		pause(ctx, min(m.opts.TTL/4, lookEvery))
+		s := m.session()
+		if s.Idle == idle && time.Since(last) < m.opts.TTL/4 {
+			continue // what others wait for is told at once
+		}
+		idle, last = s.Idle, time.Now()
+		if ctx.Err() == nil && !p.renew(ctx, s) && !p.adopt(ctx) {
 			p.end()
 		}
 		if p.check() != nil {
@@ -244,9 +297,12 @@ func (m *Member) reconcile(ctx context.Context, p *pulse) {
 	if m.view.heard(p.id).IsZero() {
 		return // the view is older than this session
 	}
+	m.giveBack(ctx)
 	for module, parts := range m.opts.Parts {
-		share := m.view.share(module, parts, p.id)
-		mine := m.running(module)
+		share, mine := 0, m.running(module)
+		if !m.rests(module) {
+			share = m.view.share(module, parts, p.id)
+		}
 		// At random, so that members do not all try for the same one and fail.
 		for _, part := range rand.Perm(parts) {
 			switch {
@@ -259,7 +315,6 @@ func (m *Member) reconcile(ctx context.Context, p *pulse) {
 		if mine > share {
 			m.giveAway(module, mine-share)
 		}
-		m.balance(ctx, module, parts, p.id)
 	}
 }
 
@@ -276,9 +331,12 @@ func (m *Member) running(module message.Module) (n int) {
 
 // take tries to acquire one partition, and runs it if that succeeds.
 func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part int) bool {
-	key := leaseKey(module, part)
+	key := LeaseKey(module, part)
 	lease, free := m.view.free(module, part)
-	if !free && lease.Owner != p.id || m.runs(key) || p.check() != nil {
+	m.mu.Lock()
+	unreadable := m.unreadable[key]
+	m.mu.Unlock()
+	if !free && lease.Owner != p.id || unreadable || m.runs(key) || p.check() != nil {
 		return false
 	}
 	next := Lease{Owner: p.id, Epoch: lease.Epoch + 1}
@@ -289,8 +347,7 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 	}
 	quit := make(chan struct{})
 	o := &ownership{
-		claim:    Claim{module, part, next.Epoch, p.check, quit, new(atomic.Int64)},
-		meter:    meter{start: time.Now(), last: time.Now()},
+		claim:    Claim{module, part, next.Epoch, p.check, quit, new(atomic.Bool)},
 		revision: revision,
 		quit:     sync.OnceFunc(func() { close(quit) }),
 		done:     make(chan struct{}),
@@ -306,7 +363,7 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 // a lease, or lost its return, and the answer did not come in time. No other member would take such
 // a partition, since its owner is alive. take does, if there is room.
 func (m *Member) release(ctx context.Context, p *pulse, module message.Module, part int) {
-	key := leaseKey(module, part)
+	key := LeaseKey(module, part)
 	lease, _ := m.view.free(module, part)
 	if lease.Owner == p.id && !m.runs(key) {
 		m.table.Try(ctx, key, returned(lease.Epoch), lease.revision)
@@ -337,30 +394,28 @@ func (m *Member) run(ctx context.Context, key string, o *ownership) {
 	defer m.mu.Unlock()
 	delete(m.owned, key)
 	// If another member has taken over, this process has not failed. Any other error would occur
-	// again and again in this process, so it should end.
-	theirs := errors.Is(err, ErrLost) || errors.Is(err, jet.ErrFenced) || ctx.Err() != nil
-	if err != nil && !theirs && m.failed == nil {
-		m.failed = err
+	// again and again, with this partition or with any other one of the module.
+	if err == nil || theirs(err) || ctx.Err() != nil {
+		return
 	}
+	if broken := (*StateError)(nil); errors.As(err, &broken) {
+		m.unreadable[key] = true
+	} else {
+		m.rest[o.claim.Module] = time.Now().Add(m.opts.Rest)
+	}
+	m.opts.Failed(o.claim, err)
 }
 
-// giveAway releases n partitions of a module, first the one that is to move.
+// giveAway releases n partitions of a module.
 func (m *Member) giveAway(module message.Module, n int) {
-	_, now := m.view.loads(module)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	quit := func(o *ownership) {
-		if o != nil && n > 0 && o.claim.Module == module && !o.leaving {
+	for _, o := range m.owned {
+		if n > 0 && o.claim.Module == module && !o.leaving {
 			o.leaving = true
 			o.quit()
 			n--
 		}
-	}
-	if len(now.More) > 0 {
-		quit(m.owned[leaseKey(module, now.Give)])
-	}
-	for _, o := range m.owned {
-		quit(o)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
@@ -21,22 +22,59 @@ type Root struct {
 	Serial uint64 // counts the chunks that this owner has written
 	Chunks []Chunk
 	Sent   []Sent           `json:",omitempty"`
+	Last   uint64           `json:",omitempty"` // the last message of the stream, as far as it was known
+	Full   float64          `json:",omitempty"` // share of the stream's bound that was used
 	Extra  []byte           `json:",omitempty"` // additional state of the module
 	Counts map[string]int64 `json:",omitempty"` // for operators
 }
 
-// A Sent is the number of messages that a partition has sent to another one.
+// A Sent has the items of a partition for another one: how many there were, and the last ones, which
+// the broker had not acknowledged.
 type Sent struct {
-	To     message.Module
-	Part   int
-	Epoch  uint64 // under which they are counted
-	Number uint64 // of the last one
+	Dest
+	Number uint64  // of the last item
+	N      int     `json:",omitempty"` // items that were not acknowledged
+	Items  []byte  `json:",omitempty"` // those, encoded, unless they are in chunks
+	Chunks []Chunk `json:",omitempty"`
+}
+
+// SentTo returns the number of the last item for a partition.
+func (r *Root) SentTo(d Dest) uint64 {
+	for _, s := range r.Sent {
+		if s.Dest == d {
+			return s.Number
+		}
+	}
+	return 0
+}
+
+// Waiting returns how many items for other partitions the broker had not acknowledged.
+func (r *Root) Waiting() (n int) {
+	for _, s := range r.Sent {
+		n += s.N
+	}
+	return n
 }
 
 // A Chunk is a part of the state that is too big for the root. It is never overwritten.
 type Chunk struct {
 	Key  string
 	Size int
+}
+
+// ReadRoots reads the roots of all partitions, by [RootKey]. However many they are, that is a few
+// requests.
+func ReadRoots(ctx context.Context, states *jet.Table) (map[string]Root, error) {
+	values, err := states.Under(ctx, "root.")
+	roots := make(map[string]Root, len(values))
+	for key, value := range values {
+		var r Root
+		if err := json.Unmarshal(value, &r); err != nil {
+			return nil, fmt.Errorf("engine: %s: %w", key, err)
+		}
+		roots[key] = r
+	}
+	return roots, err
 }
 
 // RootKey names the root of a partition in the table of states.
@@ -90,7 +128,7 @@ func newKeeper(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error)
 	k := &Keeper{states: states, cell: cell, claim: c}
 	if value != nil {
 		if err := json.Unmarshal(value, &k.Root); err != nil {
-			return nil, fmt.Errorf("engine: root of %s %d: %w", c.Module, c.Part, err)
+			return nil, k.unreadable(ctx, err)
 		}
 	}
 	if k.Root.Epoch >= c.Epoch {
@@ -100,6 +138,21 @@ func newKeeper(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error)
 	// Keys of chunks contain the epoch: a previous owner cannot overwrite the chunks of this one.
 	k.Root.Epoch, k.Root.Serial = c.Epoch, 0
 	return k, nil
+}
+
+// Position returns where the previous owner stopped reading, and the last message of the stream.
+func (k *Keeper) Position(ctx context.Context, bus *jet.Bus) (m message.Marks, last uint64, err error) {
+	root := &k.Root
+	if root.Marks != nil {
+		if m, err = message.DecodeMarks(string(root.Marks)); err != nil {
+			return m, 0, k.unreadable(ctx, err)
+		}
+	}
+	level, err := bus.LevelFrom(ctx, k.claim.Module, k.claim.Part, root.Seq)
+	// A broker that has lost its disk numbers messages from the start. The lost ones are gone; new
+	// ones must not be taken for old ones.
+	root.Seq = min(root.Seq, level.Last)
+	return m, level.Last, err
 }
 
 // Store writes the root. It fails with jet.ErrFenced if the partition has a new owner.
@@ -117,16 +170,75 @@ func (k *Keeper) Store(ctx context.Context) error {
 // maxChunk is the size of a chunk, well below the limit of messages.
 const maxChunk = 512 << 10
 
+// maxInline bounds the items for a partition that are part of the root itself.
+const maxInline = 8 << 10
+
+// Commit stores the root with the content of an outbox, and then sends it.
+func (k *Keeper) Commit(ctx context.Context, o *Outbox) error {
+	var old []Chunk
+	for _, s := range k.Root.Sent {
+		old = append(old, s.Chunks...)
+	}
+	sent := o.Sent()
+	for i := range sent {
+		s := &sent[i]
+		if len(s.Items) <= maxInline {
+			continue
+		}
+		for part := range slices.Chunk(s.Items, maxChunk) {
+			chunk, err := k.write(ctx, part)
+			if err != nil {
+				return err
+			}
+			s.Chunks = append(s.Chunks, chunk)
+		}
+		s.Items = nil
+	}
+	k.Root.Sent = sent
+	if err := k.Store(ctx); err != nil {
+		return err
+	}
+	o.Committed()
+	k.Drop(ctx, old)
+	return nil
+}
+
+// OpenOutbox returns the outbox of the partition, and sends what the previous owner has not.
+func (k *Keeper) OpenOutbox(ctx context.Context, post *Post) (*Outbox, error) {
+	o := newOutbox(post, k.claim)
+	for _, s := range k.Root.Sent {
+		for _, c := range s.Chunks {
+			data, err := k.chunk(ctx, c)
+			if err != nil {
+				return nil, k.unreadable(ctx, err)
+			}
+			s.Items = append(s.Items, data...)
+		}
+		if err := o.restore(s); err != nil {
+			return nil, k.unreadable(ctx, err)
+		}
+	}
+	o.Committed()
+	return o, nil
+}
+
 // AddChunk writes a chunk. It is part of the state once the root is stored.
 func (k *Keeper) AddChunk(ctx context.Context, data []byte) error {
+	chunk, err := k.write(ctx, data)
+	if err == nil {
+		k.Root.Chunks = append(k.Root.Chunks, chunk)
+	}
+	return err
+}
+
+func (k *Keeper) write(ctx context.Context, data []byte) (Chunk, error) {
 	k.Root.Serial++
 	c := k.claim
 	key := fmt.Sprintf("chunk.%s.%d.%d.%d", c.Module, c.Part, c.Epoch, k.Root.Serial)
 	if err := k.states.Put(ctx, key, data); err != nil {
-		return fmt.Errorf("engine: write %s: %w", key, err)
+		return Chunk{}, fmt.Errorf("engine: write %s: %w", key, err)
 	}
-	k.Root.Chunks = append(k.Root.Chunks, Chunk{key, len(data)})
-	return nil
+	return Chunk{key, len(data)}, nil
 }
 
 // Drop removes unused chunks. A chunk that cannot be removed does no harm.
@@ -140,11 +252,11 @@ func (k *Keeper) Drop(ctx context.Context, chunks []Chunk) {
 func (k *Keeper) Load(ctx context.Context, load func(data []byte) error) error {
 	for _, c := range k.Root.Chunks {
 		data, err := k.chunk(ctx, c)
-		if err != nil {
-			return err
+		if err == nil {
+			err = load(data)
 		}
-		if err := load(data); err != nil {
-			return fmt.Errorf("engine: %s: %w", c.Key, err)
+		if err != nil {
+			return k.unreadable(ctx, fmt.Errorf("%s: %w", c.Key, err))
 		}
 	}
 	return nil

@@ -47,10 +47,10 @@ const DefaultTTL = 3 * time.Second
 type Session struct {
 	Modules []string // whose partitions it takes
 	Dead    bool     `json:",omitempty"` // it has ended, or others found it silent
+	Seen    uint64   // revision of the table that all its requests heed
+	Idle    bool     `json:",omitempty"` // none of its partitions has anything to do
 	TTL     time.Duration
-	// Loads has thousandths of a second of work per second, by module and partition.
-	Loads  map[string]map[int]int `json:",omitempty"`
-	Report json.RawMessage        `json:",omitempty"` // for operators
+	Report  json.RawMessage `json:",omitempty"` // for operators
 }
 
 // runs reports whether the member takes partitions of the module.
@@ -63,15 +63,17 @@ func (s *Session) runs(m message.Module) bool {
 	return false
 }
 
-// A Lease names the owner of a partition.
+// A Lease names the owner of a partition or of an address.
 type Lease struct {
 	Owner string // the id of a session; "" if the partition was given back
 	Epoch uint64 // higher with each owner
+	Part  int    `json:",omitempty"` // of fetch, for which the owner has an address
 }
 
 const sessionPrefix = "session."
 
-func leaseKey(m message.Module, part int) string {
+// LeaseKey names the lease of a partition.
+func LeaseKey(m message.Module, part int) string {
 	return fmt.Sprintf("lease.%s.%d", m, part)
 }
 

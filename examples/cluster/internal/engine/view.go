@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,7 @@ type view struct {
 	mu       sync.Mutex
 	sessions map[string]seenSession // by id
 	leases   map[string]seenLease   // by key
-	shifts   map[string]seenShift   // by key
+	revision uint64                 // of the last entry
 	whole    bool                   // the initial content is complete
 }
 
@@ -35,10 +36,7 @@ type seenLease struct {
 }
 
 func newView() *view {
-	return &view{
-		sessions: map[string]seenSession{}, leases: map[string]seenLease{},
-		shifts: map[string]seenShift{},
-	}
+	return &view{sessions: map[string]seenSession{}, leases: map[string]seenLease{}}
 }
 
 // see processes one entry of the table.
@@ -49,20 +47,13 @@ func (v *view) see(e *jet.Entry) {
 		v.whole = true
 		return
 	}
+	v.revision = max(v.revision, e.Revision)
 	if id, ok := strings.CutPrefix(e.Key, sessionPrefix); ok {
 		var s Session
 		if e.Value == nil || json.Unmarshal(e.Value, &s) != nil {
 			s.Dead = true
 		}
 		v.sessions[id] = seenSession{s, e.Revision, e.Seen, e.Stored}
-		return
-	}
-	if strings.HasPrefix(e.Key, shiftPrefix) {
-		var s shift
-		if e.Value != nil && json.Unmarshal(e.Value, &s) != nil {
-			s = shift{} // shares are equal, and the next move replaces it
-		}
-		v.shifts[e.Key] = seenShift{s, e.Revision}
 		return
 	}
 	var l Lease
@@ -91,19 +82,16 @@ func (v *view) silent(now time.Time, ttl time.Duration) map[string]seenSession {
 }
 
 // share returns how many partitions of a module a member should have. The remainder of the division
-// goes to the first ids in order, so all members agree and none is left out. If loads are uneven, a
-// shift is added.
+// goes to the first ids in order, so all members agree and none is left out.
 func (v *view) share(m message.Module, parts int, member string) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	members, before := 0, 0
-	var ids []string
 	for id, s := range v.sessions {
 		if s.Dead || !s.runs(m) {
 			continue
 		}
 		members++
-		ids = append(ids, id)
 		if id < member {
 			before++
 		}
@@ -115,9 +103,6 @@ func (v *view) share(m message.Module, parts int, member string) int {
 	if before < parts%members {
 		share++
 	}
-	if s := v.shifts[shiftPrefix+m.String()]; s.holds(ids) {
-		share += s.More[member]
-	}
 	return share
 }
 
@@ -125,8 +110,45 @@ func (v *view) share(m message.Module, parts int, member string) int {
 func (v *view) free(m message.Module, part int) (seenLease, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	lease := v.leases[leaseKey(m, part)]
-	return lease, v.whole && (lease.Owner == "" || v.sessions[lease.Owner].Dead)
+	lease := v.leases[LeaseKey(m, part)]
+	return lease, v.whole && v.isFree(lease.Lease)
+}
+
+// isFree reports whether no live member has a lease. It requires that v.mu is held.
+func (v *view) isFree(l Lease) bool { return l.Owner == "" || v.sessions[l.Owner].Dead }
+
+// available is isFree for a view that is complete.
+func (v *view) available(l Lease) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.whole && v.isFree(l)
+}
+
+// lease returns the lease of a key, and whether there may be one.
+func (v *view) lease(key string) (l seenLease, known bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	l, known = v.leases[key]
+	return l, known || !v.whole
+}
+
+// last returns the revision of the last entry seen.
+func (v *view) last() uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.revision
+}
+
+// allSeen reports whether all members heed what the table has had since a revision.
+func (v *view) allSeen(revision uint64) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, s := range v.sessions {
+		if !s.Dead && s.Seen < revision {
+			return false
+		}
+	}
+	return v.whole
 }
 
 // heard returns when a session was last seen to change.
@@ -136,15 +158,18 @@ func (v *view) heard(id string) time.Time {
 	return v.sessions[id].seen
 }
 
-// ReadLease returns the lease of a partition.
-func ReadLease(
-	ctx context.Context, leases *jet.Table, m message.Module, part int,
-) (l Lease, err error) {
-	value, err := leases.Get(ctx, leaseKey(m, part))
-	if err == nil && value != nil {
-		err = json.Unmarshal(value, &l)
+// ReadLeases reads the leases of all partitions, by [LeaseKey].
+func ReadLeases(ctx context.Context, leases *jet.Table) (map[string]Lease, error) {
+	values, err := leases.Under(ctx, "lease.")
+	all := make(map[string]Lease, len(values))
+	for key, value := range values {
+		var l Lease
+		if err := json.Unmarshal(value, &l); err != nil {
+			return nil, fmt.Errorf("engine: %s: %w", key, err)
+		}
+		all[key] = l
 	}
-	return l, err
+	return all, err
 }
 
 // clockError is how much the clocks of the broker and of an operator's machine may differ before
@@ -159,22 +184,41 @@ func (s seenSession) silent(now time.Time) bool {
 
 // ReadSessions returns the members that are alive, or were half a minute ago.
 func ReadSessions(ctx context.Context, leases *jet.Table) (map[string]Session, error) {
-	seen := newView()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	leases.Watch(ctx, func(e *jet.Entry) {
-		if seen.see(e); e == nil {
-			cancel() // the content is complete
+	var last map[string]Session
+	err := WatchSessions(ctx, leases, func(alive map[string]Session) bool {
+		last = alive
+		return true
+	})
+	return last, err
+}
+
+// WatchSessions calls look with the members that are alive, once and whenever one of them has
+// changed, until it returns true.
+func WatchSessions(
+	ctx context.Context, leases *jet.Table, look func(alive map[string]Session) (enough bool),
+) error {
+	seen, done := newView(), false
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	leases.Watch(watching, func(e *jet.Entry) {
+		seen.see(e)
+		if !seen.whole || done {
+			return
+		}
+		alive := map[string]Session{}
+		for id, s := range seen.sessions {
+			if !s.Dead && s.revision > 0 && !s.silent(time.Now()) {
+				alive[id] = s.Session
+			}
+		}
+		if done = look(alive); done {
+			cancel()
 		}
 	})
-	if !seen.whole {
-		return nil, context.Cause(ctx)
+	if done {
+		return nil
 	}
-	alive := map[string]Session{}
-	for id, s := range seen.sessions {
-		if !s.Dead && s.revision > 0 && !s.silent(time.Now()) {
-			alive[id] = s.Session
-		}
-	}
-	return alive, nil
+	return context.Cause(ctx)
 }

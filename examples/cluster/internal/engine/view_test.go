@@ -62,7 +62,7 @@ func TestAPartitionIsFreeWithoutALiveOwner(t *testing.T) {
 	v.see(entry(t, "session.a", Session{}, 1, time.Time{}))
 	v.see(entry(t, "session.b", Session{Dead: true}, 2, time.Time{}))
 	for part, owner := range []string{"a", "b", "", "gone"} {
-		v.see(entry(t, leaseKey(message.Fetch, part), Lease{Owner: owner, Epoch: 7}, 3, time.Time{}))
+		v.see(entry(t, LeaseKey(message.Fetch, part), Lease{Owner: owner, Epoch: 7}, 3, time.Time{}))
 	}
 	v.see(nil)
 	require.False(t, free(0))
@@ -142,7 +142,7 @@ func TestAnOwnerThatIsNotKnownYetIsAlive(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	v := newView()
 	v.see(nil)
-	v.see(entry(t, leaseKey(message.Fetch, 0), Lease{Owner: "b", Epoch: 7}, 3, at))
+	v.see(entry(t, LeaseKey(message.Fetch, 0), Lease{Owner: "b", Epoch: 7}, 3, at))
 	_, free := v.free(message.Fetch, 0)
 	require.False(t, free)
 	require.Empty(t, v.silent(at.Add(time.Second), time.Second))
@@ -153,14 +153,14 @@ func TestAnOwnerThatIsNotKnownYetIsAlive(t *testing.T) {
 
 	v.see(entry(t, "session.b", Session{Modules: []string{"fetch"}}, 4, at.Add(time.Second)))
 	require.Empty(t, v.silent(at.Add(time.Second+1), time.Second))
-	v.see(entry(t, leaseKey(message.Fetch, 1), Lease{Owner: "b", Epoch: 7}, 5, at.Add(time.Hour)))
+	v.see(entry(t, LeaseKey(message.Fetch, 1), Lease{Owner: "b", Epoch: 7}, 5, at.Add(time.Hour)))
 	require.Equal(t, at.Add(time.Second), v.heard("b"), "a lease does not show that its owner is alive")
 }
 
 func TestAnOwnerWithoutASessionIsNotAMember(t *testing.T) {
 	_, leases, _ := setup(t)()
 	for key, value := range map[string]any{
-		leaseKey(message.Fetch, 0): Lease{Owner: "nobody", Epoch: 1},
+		LeaseKey(message.Fetch, 0): Lease{Owner: "nobody", Epoch: 1},
 		sessionPrefix + "a":        Session{Modules: []string{"fetch"}},
 		sessionPrefix + "b":        Session{Dead: true},
 	} {

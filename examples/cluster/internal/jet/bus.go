@@ -64,7 +64,8 @@ type Bus struct {
 	opts  Options
 	crawl string
 
-	silent atomic.Bool // the brokers did not answer, and that was reported
+	sent   atomic.Int64 // messages that the brokers have acknowledged
+	silent atomic.Bool  // the brokers did not answer, and that was reported
 	mu     sync.Mutex
 	told   time.Time // of the last report
 
@@ -201,6 +202,9 @@ func Redacted(urls string) string {
 	return strings.Join(all, ",")
 }
 
+// Sent returns how many messages the brokers have acknowledged to this process.
+func (b *Bus) Sent() int64 { return b.sent.Load() }
+
 // Close ends the connection. Operations in progress fail.
 func (b *Bus) Close() { b.conn.Close() }
 
@@ -290,55 +294,6 @@ func (b *Bus) RemoveStreams(ctx context.Context, m message.Module, parts int) er
 		}
 	}
 	return nil
-}
-
-// Grow raises the bounds of the streams of a module to the bound in the options of this connection.
-// It lowers none, since that would remove messages.
-func (b *Bus) Grow(ctx context.Context, m message.Module, parts int) error {
-	for part := range parts {
-		err := b.retry(ctx, func() error {
-			attempt, cancel := context.WithTimeout(ctx, requestTimeout)
-			defer cancel()
-			stream, err := b.js.Stream(attempt, b.stream(m, part))
-			if err != nil || stream.CachedInfo().Config.MaxBytes >= b.opts.MaxBytes {
-				return err
-			}
-			config := stream.CachedInfo().Config
-			config.MaxBytes = b.opts.MaxBytes
-			_, err = b.js.UpdateStream(attempt, config)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("jet: raise the bound of %s: %w", b.stream(m, part), err)
-		}
-	}
-	return nil
-}
-
-// Differs describes how the stream of a partition, and the tables, differ from the options of this
-// connection.
-func (b *Bus) Differs(ctx context.Context, m message.Module, part int) (all []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	stream, err := b.js.Stream(ctx, b.stream(m, part))
-	if err != nil {
-		return nil, fmt.Errorf("jet: look at %s: %w", b.stream(m, part), err)
-	}
-	is := stream.CachedInfo().Config
-	if is.MaxBytes != b.opts.MaxBytes {
-		all = append(all, fmt.Sprintf("stream-bytes is %d, not %d", is.MaxBytes, b.opts.MaxBytes))
-	}
-	if is.Replicas != b.opts.Replicas {
-		all = append(all, fmt.Sprintf("replicas is %d, not %d", is.Replicas, b.opts.Replicas))
-	}
-	states := "KV_" + b.crawl + "-states"
-	if stream, err = b.js.Stream(ctx, states); err != nil {
-		return nil, fmt.Errorf("jet: look at %s: %w", states, err)
-	}
-	if n := stream.CachedInfo().Config.Replicas; n != is.Replicas {
-		all = append(all, fmt.Sprintf("replicas of the tables is %d, not %d", n, b.opts.Replicas))
-	}
-	return all, nil
 }
 
 // tries is how often a request is repeated that servers may not answer just after their start.

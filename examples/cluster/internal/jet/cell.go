@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -265,24 +265,33 @@ func (t *Table) follow(ctx context.Context, watcher jetstream.KeyWatcher, see fu
 	}
 }
 
-// Under returns the values whose keys begin with a prefix.
-func (t *Table) Under(ctx context.Context, prefix string) (map[string][]byte, error) {
-	values, whole := map[string][]byte{}, false
-	watching, cancel := context.WithCancel(ctx)
-	defer cancel()
-	t.Watch(watching, func(e *Entry) {
-		switch {
-		case e == nil:
-			whole = true
-			cancel() // the content is complete
-		case strings.HasPrefix(e.Key, prefix):
-			values[e.Key] = e.Value
+// Under returns the values whose keys begin with a prefix, which ends with a dot. However many they
+// are, that is a few requests.
+func (t *Table) Under(ctx context.Context, prefix string) (values map[string][]byte, err error) {
+	err = t.bus.untilAnswered(ctx, func(ctx context.Context) error {
+		values = map[string][]byte{}
+		watcher, err := t.kv.Watch(ctx, prefix+">")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = watcher.Stop() }() // it may have ended already
+		for {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case e, ok := <-watcher.Updates():
+				switch {
+				case !ok:
+					return nats.ErrDisconnected
+				case e == nil: // the content is complete
+					return nil
+				case e.Operation() == jetstream.KeyValuePut:
+					values[e.Key()] = e.Value()
+				}
+			}
 		}
 	})
-	if !whole {
-		return nil, context.Cause(ctx)
-	}
-	return values, nil
+	return values, err
 }
 
 // Leader returns the name of the server that leads the replicas of the table.

@@ -3,7 +3,6 @@ package jet
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,50 +32,73 @@ func broker(t *testing.T, bytes int64) *Bus {
 	return b
 }
 
-var (
-	source  = message.Source{Module: message.Hosts, Part: 3}
-	allowed = func() error { return nil }
-)
+var source = message.Source{Module: message.Hosts, Part: 3}
 
-// parcelOf returns the items of a message with a number.
-func parcelOf(n uint64) []byte {
+// parcelOf returns a parcel with the item of a number.
+func parcelOf(n uint64) Parcel {
 	it := message.Item{Kind: message.Page, URL: string(binary.BigEndian.AppendUint64(nil, n))}
-	return it.Append(nil)
+	return Parcel{From: source, First: n, N: 1, Items: it.Append(nil)}
 }
 
-// numberIn is the inverse of parcelOf.
-func numberIn(t *testing.T, d Delivery) (m message.Message, n uint64) {
+// numbersIn is the inverse of parcelOf for the accepted items of a message.
+func numbersIn(t *testing.T, d Delivery, marks *message.Marks) (all []uint64) {
 	t.Helper()
 	m, err := message.Decode(d.Data)
 	require.NoError(t, err)
-	require.Len(t, m.Items, 1)
-	return m, binary.BigEndian.Uint64([]byte(m.Items[0].URL))
+	for _, p := range m.Parcels {
+		require.Equal(t, source, p.From)
+		for _, it := range p.Items[marks.Take(p, len(p.Items)):] {
+			all = append(all, binary.BigEndian.Uint64([]byte(it.URL)))
+		}
+	}
+	return all
 }
 
 func TestAPipeKeepsOrder(t *testing.T) {
 	b := broker(t, 0)
-	p := b.NewPipe(message.Dedupe, 0, source, 7, 1, allowed)
+	p := b.NewPipe(message.Dedupe, 0, nil)
 	defer p.Close()
 	const n = 500
-	for i := range uint64(n) {
-		require.NoError(t, p.Send(t.Context(), 1, parcelOf(i)))
+	acked := 0
+	for i := uint64(1); i <= n; i++ {
+		parcel := parcelOf(i)
+		parcel.Acked = func() { acked++ }
+		p.Send(parcel)
 	}
 	require.NoError(t, p.Flush(t.Context()))
-	require.EqualValues(t, n+1, p.Next())
+	require.Equal(t, n, acked)
 	r := b.Read(message.Dedupe, 0, 1)
 	defer r.Stop()
 	var marks message.Marks
-	for i := range uint64(n) {
+	for next := uint64(1); next <= n; {
 		d, err := r.Next(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, i+1, d.Seq)
-		m, got := numberIn(t, d)
-		require.True(t, marks.Take(&m))
-		require.Equal(t, i, got)
-		require.Equal(t, source, m.From)
-		require.EqualValues(t, 7, m.Epoch)
+		for _, got := range numbersIn(t, d, &marks) {
+			require.Equal(t, next, got)
+			next++
+		}
 	}
 	require.Zero(t, marks.Lost())
+}
+
+// TestAPipeGathersParcels requires that what comes within the time that parcels wait goes in one
+// message, that a full message does not wait, and that a hurry ends waiting.
+func TestAPipeGathersParcels(t *testing.T) {
+	b := broker(t, 0)
+	p := b.NewPipe(message.Dedupe, 0, func() time.Duration { return time.Hour })
+	defer p.Close()
+	for i := uint64(1); i <= 300; i++ {
+		p.Send(parcelOf(i))
+	}
+	require.Zero(t, b.Sent())
+	require.NoError(t, p.Flush(t.Context()))
+	require.EqualValues(t, 1, b.Sent())
+	big := parcelOf(301)
+	big.Items = (&message.Item{Kind: message.Answer, URL: "x", Body: strings.Repeat("y", maxMessage)}).Append(nil)
+	p.Send(big)
+	for b.Sent() < 2 {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func TestAReaderContinuesWhereItStopped(t *testing.T) {
@@ -154,18 +175,15 @@ func TestAStreamThatLostItsEndIsReported(t *testing.T) {
 
 // TestAFullStreamMakesThePipeWait fills a stream, and frees space only when the pipe has noticed.
 func TestAFullStreamMakesThePipeWait(t *testing.T) {
-	b := broker(t, 50_000)
-	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
+	b := broker(t, 150_000)
+	p := b.NewPipe(message.Dedupe, 0, nil)
 	defer p.Close()
 	const n = 100
 	big := (&message.Item{Kind: message.Answer, URL: "x", Body: strings.Repeat("y", 2000)}).Append(nil)
 	sent := make(chan error, 1)
 	go func() {
-		for range n {
-			if err := p.Send(t.Context(), 1, big); err != nil {
-				sent <- err
-				return
-			}
+		for i := range uint64(n) {
+			p.Send(Parcel{From: source, First: i + 1, N: 1, Items: big})
 		}
 		sent <- p.Flush(t.Context())
 	}()
@@ -174,8 +192,8 @@ func TestAFullStreamMakesThePipeWait(t *testing.T) {
 	}
 	level, err := b.Level(t.Context(), message.Dedupe, 0)
 	require.NoError(t, err)
-	require.Less(t, level.Messages, uint64(n), "the broker accepted no more than its bound")
-	require.Greater(t, level.Share, 0.9)
+	require.LessOrEqual(t, level.Bytes, uint64(150_000), "the broker accepted no more than its bound")
+	require.True(t, p.Full())
 
 	r := b.Read(message.Dedupe, 0, 1)
 	defer r.Stop()
@@ -185,8 +203,8 @@ func TestAFullStreamMakesThePipeWait(t *testing.T) {
 		require.NoError(t, err)
 		m, err := message.Decode(d.Data)
 		require.NoError(t, err)
-		if marks.Take(&m) {
-			taken++
+		for _, p := range m.Parcels {
+			taken += len(p.Items) - marks.Take(p, len(p.Items))
 		}
 		require.NoError(t, b.Forget(t.Context(), message.Dedupe, 0, d.Seq))
 	}
@@ -194,52 +212,31 @@ func TestAFullStreamMakesThePipeWait(t *testing.T) {
 	require.Zero(t, marks.Lost())
 }
 
-func TestAPipeFailsWithItsGuard(t *testing.T) {
-	b := broker(t, 0)
-	var lost atomic.Bool
-	errLost := errors.New("lost")
-	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, func() error {
-		if lost.Load() {
-			return errLost
-		}
-		return nil
-	})
-	defer p.Close()
-	require.NoError(t, p.Send(t.Context(), 1, parcelOf(1)))
-	require.NoError(t, p.Flush(t.Context()))
-	lost.Store(true)
-	require.NoError(t, p.Send(t.Context(), 1, parcelOf(2)), "it is only queued")
-	require.ErrorIs(t, p.Flush(t.Context()), errLost)
-	require.ErrorIs(t, p.Send(t.Context(), 1, parcelOf(3)), errLost)
-	level, err := b.Level(t.Context(), message.Dedupe, 0)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, level.Last)
-}
-
 // TestAPipeContinuesWhenABrokerStartsAnew deletes everything from a stream, as when servers lose
 // their disks. The pipe sends each message once, whatever the sequences were before.
 func TestAPipeContinuesWhenABrokerStartsAnew(t *testing.T) {
 	b := broker(t, 0)
-	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
+	p := b.NewPipe(message.Dedupe, 0, nil)
 	defer p.Close()
-	for i := range uint64(9) {
-		require.NoError(t, p.Send(t.Context(), 1, parcelOf(i)))
+	for i := uint64(1); i < 9; i++ {
+		p.Send(parcelOf(i))
 	}
 	require.NoError(t, p.Flush(t.Context()))
 	require.NoError(t, b.js.DeleteStream(t.Context(), b.stream(message.Dedupe, 0)))
 	require.NoError(t, b.CreateStreams(t.Context(), message.Dedupe, 1))
-	require.NoError(t, p.Send(t.Context(), 1, parcelOf(9)))
+	p.Send(parcelOf(9))
 	require.NoError(t, p.Flush(t.Context()))
 	level, err := b.Level(t.Context(), message.Dedupe, 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, level.Messages)
 }
 
-func TestAClosedPipeAcceptsNothing(t *testing.T) {
+func TestAClosedPipeSendsNothing(t *testing.T) {
 	b := broker(t, 0)
-	p := b.NewPipe(message.Dedupe, 0, source, 0, 1, allowed)
+	p := b.NewPipe(message.Dedupe, 0, func() time.Duration { return time.Hour })
+	p.Send(parcelOf(1))
 	p.Close()
-	require.ErrorIs(t, p.Send(t.Context(), 1, parcelOf(1)), ErrClosed)
+	require.ErrorIs(t, p.Flush(t.Context()), ErrClosed)
 }
 
 // brokers starts three brokers with three replicas of everything.

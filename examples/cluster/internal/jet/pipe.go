@@ -12,119 +12,131 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// ErrClosed means that a Pipe accepts no more messages.
-var ErrClosed = errors.New("jet: pipe is closed")
+// Bounds of what is sent together. A broker takes 64 KiB at nearly the price of one URL, and a round
+// trip to three brokers takes as long as dozens of messages.
+const (
+	maxMessage = 64 << 10
+	window     = 32 // messages in flight
+)
 
-// window is how many messages of a Pipe are in flight at a time, and how many more may wait.
-const window = 32
+// A Parcel is a run of encoded items from one source.
+type Parcel struct {
+	From  message.Source
+	First uint64 // number of the first item, see message.Parcel
+	N     int
+	Items []byte
+	Acked func() // called once the broker has the parcel; nil means nothing to do
+}
 
-// A Pipe sends the messages of one source to one partition, and preserves their order in spite of
-// failures: if a message is not acknowledged, it is sent again together with all later ones, and
-// the reader ignores duplicates (see message.Marks). If the partition is full, Send waits. Its
-// methods are safe for concurrent use.
+// A Pipe sends the parcels of all partitions of a process to one partition. It gathers parcels for a
+// while, so that a message has many, and preserves their order in spite of failures: if a message
+// is not acknowledged, it is sent again together with all later ones, and the reader ignores
+// duplicates (see message.Marks). Its methods are safe for concurrent use.
 type Pipe struct {
 	bus     *Bus
 	subject string
-	guard   func() error // fails when the source may no longer write
-	header  message.Message
-	waits   atomic.Int64 // times that the stream was full
+	linger  func() time.Duration
+	full    atomic.Bool  // the stream has refused the last message
+	waits   atomic.Int64 // times that it did
+	sent    *atomic.Int64
 
 	mu      sync.Mutex
-	queue   []parcel // not acknowledged, in order; the first ones are in flight
-	next    uint64   // number of the next message
-	acked   uint64   // number of the last acknowledged one
-	err     error    // why it has ended
+	queue   []Parcel // not acknowledged, in order
+	bytes   int
+	due     time.Time // when to send what is queued
 	changed chan struct{}
+	closed  bool
 	done    chan struct{} // closed when run has returned
 	stop    context.CancelFunc
 }
 
-// A parcel is a message before it has a header.
-type parcel struct {
-	number uint64
-	count  int
-	items  []byte
-}
-
-// NewPipe returns a pipe for messages from a source, numbered from first on. Before each message it
-// calls guard; an error of guard ends the pipe.
-func (b *Bus) NewPipe(
-	m message.Module, part int, from message.Source, epoch, first uint64, guard func() error,
-) *Pipe {
-	// A pipe lives until it is closed, whatever becomes of ctx: queued messages must arrive even
-	// while their owner shuts down.
+// NewPipe returns a pipe to a partition. Parcels wait for others for the time that linger returns;
+// nil means that they do not.
+func (b *Bus) NewPipe(m message.Module, part int, linger func() time.Duration) *Pipe {
+	if linger == nil {
+		linger = func() time.Duration { return 0 }
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Pipe{
-		bus: b, subject: b.subject(m, part), guard: guard,
-		header: message.Message{From: from, Epoch: epoch},
-		next:   first, acked: first - 1,
+		bus: b, subject: b.subject(m, part), linger: linger, sent: &b.sent,
 		changed: make(chan struct{}), done: make(chan struct{}), stop: stop,
 	}
 	go p.run(ctx)
 	return p
 }
 
-// Send queues a message of n encoded items, which it takes over. It waits while too many are
-// queued.
-func (p *Pipe) Send(ctx context.Context, n int, items []byte) error {
+// Send queues a parcel, which it takes over.
+func (p *Pipe) Send(parcel Parcel) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.queue) >= 2*window && p.err == nil {
-		if err := p.await(ctx); err != nil {
-			return err
-		}
+	if len(p.queue) == 0 {
+		p.due = time.Now().Add(p.linger())
 	}
-	if p.err != nil {
-		return p.err
+	p.queue = append(p.queue, parcel)
+	if p.bytes += len(parcel.Items); p.bytes >= maxMessage {
+		p.due = time.Time{}
 	}
-	p.queue = append(p.queue, parcel{p.next, n, items})
-	p.next++
 	p.wake()
-	return nil
 }
 
-// Flush waits until the broker has stored all messages sent before.
-func (p *Pipe) Flush(ctx context.Context) error {
+// Hurry sends what is queued without waiting for more.
+func (p *Pipe) Hurry() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for last := p.next - 1; p.acked < last; {
-		if p.err != nil {
-			return p.err
+	p.due = time.Time{}
+	p.wake()
+}
+
+// Flush hurries, and waits until the broker has stored all parcels.
+func (p *Pipe) Flush(ctx context.Context) error {
+	p.Hurry()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.queue) > 0 {
+		if p.closed {
+			return ErrClosed
 		}
-		if err := p.await(ctx); err != nil {
+		if err := p.await(ctx, time.Time{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Next returns the number that the next message will have.
-func (p *Pipe) Next() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.next
-}
+// ErrClosed means that a Pipe was closed before it had sent everything.
+var ErrClosed = errors.New("jet: pipe is closed")
+
+// Full reports whether the partition had no room for the last message.
+func (p *Pipe) Full() bool { return p.full.Load() }
 
 // Waits returns how often the partition had no room.
 func (p *Pipe) Waits() int64 { return p.waits.Load() }
 
-// Close ends the pipe. Unacknowledged messages may or may not arrive.
+// Close ends the pipe. Unacknowledged parcels may or may not arrive.
 func (p *Pipe) Close() {
 	p.stop()
 	<-p.done
 }
 
-// await releases the lock until something changes. It requires that p.mu is held.
-func (p *Pipe) await(ctx context.Context) error {
+// await releases the lock until something changes or, unless it is zero, until a time. It requires
+// that p.mu is held.
+func (p *Pipe) await(ctx context.Context, until time.Time) error {
 	changed := p.changed
+	var late <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		late = timer.C
+	}
 	p.mu.Unlock()
 	defer p.mu.Lock()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-changed:
-		return nil
+	case <-late:
 	}
+	return nil
 }
 
 // wake wakes all waiting calls. It requires that p.mu is held.
@@ -133,42 +145,85 @@ func (p *Pipe) wake() {
 	p.changed = make(chan struct{})
 }
 
-// run sends queued messages, a window at a time, until the pipe is closed.
+// run sends queued parcels until the pipe is closed.
 func (p *Pipe) run(ctx context.Context) {
 	defer close(p.done)
-	err := p.sendAll(ctx)
+	for {
+		batch, ok := p.next(ctx)
+		if !ok {
+			break
+		}
+		kept, err := p.sendBatch(ctx, batch)
+		p.full.Store(errorCode(err) == codeFull)
+		p.acknowledge(batch[:kept], kept == len(batch))
+		if err != nil {
+			pause := reconnectWait
+			if p.Full() {
+				p.waits.Add(1)
+				pause /= 2
+			}
+			sleep(ctx, pause)
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.err = err
+	p.closed = true
 	p.wake()
 }
 
-func (p *Pipe) sendAll(ctx context.Context) error {
-	for {
-		p.mu.Lock()
-		for len(p.queue) == 0 {
-			if p.await(ctx) != nil {
-				p.mu.Unlock()
-				return ErrClosed
-			}
+// codeFull is the error code for a full stream.
+const codeFull = 10077
+
+// next waits until parcels are due and cuts them into messages, of a window at most.
+func (p *Pipe) next(ctx context.Context) (batch [][]Parcel, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.queue) == 0 || time.Now().Before(p.due) {
+		until := p.due
+		if len(p.queue) == 0 {
+			until = time.Time{}
 		}
-		batch, base := p.queue[:min(len(p.queue), window)], p.acked+1
-		p.mu.Unlock()
-		kept, err := p.sendBatch(ctx, batch, base)
-		p.mu.Lock()
-		p.queue = p.queue[kept:]
-		p.acked += uint64(kept)
-		p.wake()
-		p.mu.Unlock()
-		switch {
-		case ctx.Err() != nil:
-			return ErrClosed
-		case errors.Is(err, errForbidden):
-			return err
-		case err != nil && !sleep(ctx, p.pause(err)):
-			return ErrClosed
+		if p.await(ctx, until) != nil {
+			return nil, false
 		}
 	}
+	first, bytes := 0, 0
+	for i := range p.queue {
+		if i > first && bytes+len(p.queue[i].Items) > maxMessage {
+			if batch = append(batch, p.queue[first:i:i]); len(batch) == window {
+				return batch, true
+			}
+			first, bytes = i, 0
+		}
+		bytes += len(p.queue[i].Items)
+	}
+	return append(batch, p.queue[first:]), ctx.Err() == nil
+}
+
+// acknowledge removes the parcels of the first messages, which the broker has. After all of a batch,
+// those that came meanwhile wait for others again.
+func (p *Pipe) acknowledge(kept [][]Parcel, all bool) {
+	for _, parcels := range kept {
+		p.sent.Add(1)
+		for _, parcel := range parcels {
+			if parcel.Acked != nil {
+				parcel.Acked()
+			}
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, parcels := range kept {
+		for i := range parcels {
+			p.bytes -= len(p.queue[i].Items)
+			p.queue[i] = Parcel{}
+		}
+		p.queue = p.queue[len(parcels):]
+	}
+	if all && p.bytes < maxMessage {
+		p.due = time.Now().Add(p.linger())
+	}
+	p.wake()
 }
 
 // errLate means that a message was neither acknowledged nor refused.
@@ -177,38 +232,26 @@ var errLate = errors.New("jet: message not acknowledged")
 // errOrder means that messages were stored in another order than they were sent.
 var errOrder = errors.New("jet: messages stored out of order")
 
-// errForbidden marks the errors of guard.
-var errForbidden = errors.New("jet: no longer allowed to write")
-
-// pause returns how long to wait before messages are sent again.
-func (p *Pipe) pause(err error) time.Duration {
-	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == codeFull {
-		p.waits.Add(1)
-		return reconnectWait / 2
+// encode returns a message with parcels. Their headers tell the reader which source has sent
+// nothing that is older and not acknowledged.
+func encode(parcels []Parcel, heads map[message.Source]bool) []byte {
+	data := message.AppendVersion(nil)
+	for _, parcel := range parcels {
+		header := message.Parcel{From: parcel.From, First: parcel.First, Head: !heads[parcel.From]}
+		heads[parcel.From] = true
+		data = append(header.AppendHeader(data, parcel.N), parcel.Items...)
 	}
-	return reconnectWait
+	return data
 }
-
-// codeFull is the error code for a full stream.
-const codeFull = 10077
 
 // sendBatch sends messages and returns how many of the first ones were acknowledged. It waits for
 // the results of all: otherwise a late message could overtake its own repetition.
-func (p *Pipe) sendBatch(ctx context.Context, batch []parcel, base uint64) (kept int, err error) {
-	// Send the whole batch before waiting for the first answer: a round trip to three servers takes
-	// as long as dozens of messages.
+func (p *Pipe) sendBatch(ctx context.Context, batch [][]Parcel) (kept int, err error) {
 	futures := make([]jetstream.PubAckFuture, 0, len(batch))
-	for _, parcel := range batch {
-		if err = p.guard(); err != nil {
-			err = errors.Join(errForbidden, err)
-			break
-		}
-		m := p.header
-		m.Number, m.Base = parcel.number, base
-		data := m.AppendHeader(make([]byte, 0, len(parcel.items)+48), parcel.count)
+	heads := map[message.Source]bool{}
+	for _, parcels := range batch {
 		var future jetstream.PubAckFuture
-		future, err = p.bus.js.PublishAsync(p.subject, append(data, parcel.items...),
+		future, err = p.bus.js.PublishAsync(p.subject, encode(parcels, heads),
 			jetstream.WithStallWait(ackTimeout))
 		if err != nil {
 			break
@@ -233,7 +276,7 @@ func (p *Pipe) sendBatch(ctx context.Context, batch []parcel, base uint64) (kept
 				place = ack.Sequence
 			}
 		case failed := <-future.Err():
-			if inOrder && !errors.Is(err, errForbidden) {
+			if inOrder {
 				err = failed
 			}
 			inOrder = false

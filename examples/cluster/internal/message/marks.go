@@ -9,60 +9,47 @@ import (
 	"slices"
 )
 
-// Marks has the position of a partition in the messages of each source. Messages may arrive in any
-// order, repeatedly, and from replaced owners; Marks accepts each message once and in order:
+// Marks has the position of a partition in the items of each source. Parcels may arrive in any
+// order, repeatedly, and cut differently each time; Marks accepts each item once and in order:
 //
-//   - Within one epoch, numbers are accepted without a gap. A message that comes too early is ignored,
-//     since its source sends it again after the missing ones. A duplicate is ignored, too.
-//   - A higher epoch starts at 1. From then on lower epochs are ignored.
-//   - Base distinguishes a gap that will be filled from one that will not: messages below Base were
-//     acknowledged, so if one has not arrived by now, the broker has lost it. Then the partition
-//     continues after the gap and counts the missing messages.
+//   - Items are accepted without a gap. A parcel that comes too early is ignored, since its source
+//     sends it again after the missing ones. Items that were accepted before are skipped.
+//   - Head distinguishes a gap that will be filled from one that will not: what precedes the head was
+//     acknowledged, so if it has not arrived by now, the broker has lost it. Then the partition
+//     continues after the gap and counts the missing items.
 //
 // The zero Marks is empty and ready to use, by one goroutine at a time.
 type Marks struct {
-	last map[Source]mark
+	last map[Source]uint64
 	lost uint64
 }
 
-type mark struct{ epoch, number uint64 }
-
-// Take reports whether the message is the next one of its source, and if so advances the mark.
-// Messages without a number are never accepted.
-func (m *Marks) Take(msg *Message) bool {
-	last := m.last[msg.From]
-	if msg.Number == 0 || msg.Epoch < last.epoch {
-		return false
-	}
-	if msg.Epoch > last.epoch {
-		last = mark{epoch: msg.Epoch}
-	}
-	next := last.number + 1
-	if msg.Number < next || msg.Number > next && msg.Base <= next {
-		return false
-	}
-	if msg.Number > next {
-		// Of the messages from next on, those below Base are lost. Those from Base on are being
-		// sent again, unless this is the first of them.
-		if msg.Number != msg.Base {
-			return false
-		}
-		m.lost += msg.Number - next
+// Take returns how many of the n items of a parcel to skip, and accepts the others.
+func (m *Marks) Take(p Parcel, n int) (skip int) {
+	next := m.last[p.From] + 1
+	switch end := p.First + uint64(n); {
+	case p.First == 0 && p.From.Module == Seeder:
+		return 0
+	case p.First == 0, end <= next, p.First > next && !p.Head:
+		return n
+	case p.First > next:
+		m.lost += p.First - next
+		next = p.First
 	}
 	if m.last == nil {
-		m.last = map[Source]mark{}
+		m.last = map[Source]uint64{}
 	}
-	m.last[msg.From] = mark{msg.Epoch, msg.Number}
-	return true
+	m.last[p.From] = p.First + uint64(n) - 1
+	return int(next - p.First)
 }
 
-// Reached reports whether the messages of a source were accepted up to a number of an epoch.
-func (m *Marks) Reached(from Source, epoch, number uint64) bool {
-	last := m.last[from]
-	return number == 0 || last.epoch > epoch || last.epoch == epoch && last.number >= number
-}
+// Gap reports whether accepting a parcel means that items before it are lost.
+func (m *Marks) Gap(p Parcel) bool { return p.Head && p.First > m.last[p.From]+1 }
 
-// Lost returns how many messages the broker acknowledged and never delivered.
+// Last returns the number of the last accepted item of a source.
+func (m *Marks) Last(from Source) uint64 { return m.last[from] }
+
+// Lost returns how many items the broker acknowledged and never delivered.
 func (m *Marks) Lost() uint64 { return m.lost }
 
 // Clone returns a copy.
@@ -82,8 +69,7 @@ func (m *Marks) Append(dst []byte) []byte {
 	for _, s := range sources {
 		dst = append(dst, byte(s.Module))
 		dst = binary.AppendUvarint(dst, uint64(s.Part))
-		dst = binary.AppendUvarint(dst, m.last[s].epoch)
-		dst = binary.AppendUvarint(dst, m.last[s].number)
+		dst = binary.AppendUvarint(dst, m.last[s])
 	}
 	return dst
 }
@@ -91,13 +77,13 @@ func (m *Marks) Append(dst []byte) []byte {
 // DecodeMarks decodes the output of Append.
 func DecodeMarks(data string) (Marks, error) {
 	d := decoder{rest: data}
-	m := Marks{lost: d.uint(math.MaxUint64), last: map[Source]mark{}}
+	m := Marks{lost: d.uint(math.MaxUint64), last: map[Source]uint64{}}
 	for range d.uint(math.MaxUint32) {
 		if d.failed {
 			break
 		}
 		s := Source{Module(d.byte()), uint32(d.uint(math.MaxUint32))}
-		m.last[s] = mark{d.uint(math.MaxUint64), d.uint(math.MaxUint64)}
+		m.last[s] = d.uint(math.MaxUint64)
 	}
 	if d.failed || d.rest != "" {
 		return Marks{}, fmt.Errorf("%w: marks", ErrCorrupt)

@@ -1,11 +1,13 @@
 // Package message encodes the messages between the modules of a crawl.
 //
-// A [Message] is a batch of [Item] values from one source: what the paper (Ueda et al., "A parallel
-// distributed crawler of producer-consumer modules") calls CrawlingData, some dozens at a time. The
-// encoding is canonical: what [Decode] accepts, [Message.Append] writes to the same bytes.
+// A [Message] carries [Parcel] values of the partitions of one process to one partition, and a parcel
+// a run of [Item] values of one partition: what the paper (Ueda et al., "A parallel distributed
+// crawler of producer-consumer modules") calls CrawlingData, some dozens at a time. The encoding is
+// canonical: what [Decode] accepts, [Message.Append] writes to the same bytes.
 //
-// The messages of a source to one stream are numbered. The numbers make delivery exactly once,
-// where the broker only guarantees at least once: see [Marks].
+// The items of a partition for another one are numbered. The numbers make delivery exactly once,
+// where the broker only guarantees at least once, and however items are cut into messages: see
+// [Marks].
 //
 // Partitions are chosen by [Hash], which is the same on every machine and in every version.
 package message
@@ -32,14 +34,13 @@ const (
 	Dedupe               // lets each URL pass once, by h(URL)
 	Hosts                // knows addresses and robots.txt, by h(host)
 	Fetch                // schedules, fetches, stores and parses, by h(address)
-	Lookup               // answers of name servers, on their way to Hosts
 	modules
 )
 
 // Partitioned returns the modules that have partitions, in the order of the flow.
 func Partitioned() []Module { return []Module{Dedupe, Hosts, Fetch} }
 
-var moduleNames = [modules]string{"seeder", "dedupe", "hosts", "fetch", "lookup"}
+var moduleNames = [modules]string{"seeder", "dedupe", "hosts", "fetch"}
 
 // String returns the name of the module on the command line and in subjects.
 func (m Module) String() string {
@@ -110,26 +111,24 @@ type Source struct {
 	Part   uint32
 }
 
-// A Message is a batch of items from one source to one partition. It is not safe for concurrent
-// use.
-type Message struct {
-	From  Source
-	Epoch uint64 // of the ownership under which From writes; 0 if its messages never differ
-	// Number counts the messages of From, under this Epoch, to this partition: 1, 2, 3 …
-	Number uint64
-	// Base is the first number that the broker had not acknowledged when this was sent.
-	Base uint64
-	// Flush asks the partition to send on the items that it has collected. Such a message has no
-	// number and no items. A Tick is a Flush with a time: items that are due by then are sent on,
-	// too.
-	Flush, Tick bool
-	Items       []Item
+// A Parcel is a run of items from one source. It is not safe for concurrent use.
+type Parcel struct {
+	From Source
+	// First is the number of the first item. The items of From to a partition are numbered 1, 2, 3 …
+	// 0 means that they have no numbers, since receiving them twice does no harm: seeds.
+	First uint64
+	// Head marks the first items of From that the broker had not acknowledged when this was sent.
+	Head  bool
+	Items []Item
 }
 
-// version is the first byte of each message.
-const version = 2
+// A Message is what one process has for one partition. It is not safe for concurrent use.
+type Message struct{ Parcels []Parcel }
 
-// maxItems bounds the number of items that a message may announce.
+// version is the first byte of each message.
+const version = 3
+
+// maxItems bounds the number of items that a parcel may announce.
 const maxItems = 1 << 16
 
 // The bits of an item's second and third byte mark the fields that follow: those that are not zero.
@@ -154,29 +153,30 @@ const (
 
 // Append appends the encoded message to dst and returns the longer slice.
 func (m *Message) Append(dst []byte) []byte {
-	dst = m.AppendHeader(dst, len(m.Items))
-	for i := range m.Items {
-		dst = m.Items[i].Append(dst)
+	dst = AppendVersion(dst)
+	for i := range m.Parcels {
+		p := &m.Parcels[i]
+		dst = p.AppendHeader(dst, len(p.Items))
+		for j := range p.Items {
+			dst = p.Items[j].Append(dst)
+		}
 	}
 	return dst
 }
 
-// AppendHeader is Append for a message whose n items were encoded before and are appended by the
-// caller. A message that is sent again gets a new header, as its Base may have grown.
-func (m *Message) AppendHeader(dst []byte, n int) []byte {
-	dst = append(dst, version, byte(m.From.Module))
-	dst = binary.AppendUvarint(dst, uint64(m.From.Part))
-	flush := byte(0)
-	switch {
-	case m.Tick:
-		flush = 2
-	case m.Flush:
-		flush = 1
+// AppendVersion begins a message whose parcels the caller appends.
+func AppendVersion(dst []byte) []byte { return append(dst, version) }
+
+// AppendHeader appends what precedes the n items of a parcel, which were encoded before and are
+// appended by the caller. When a parcel is sent again, it may have become the head.
+func (p *Parcel) AppendHeader(dst []byte, n int) []byte {
+	dst = append(dst, byte(p.From.Module))
+	dst = binary.AppendUvarint(dst, uint64(p.From.Part))
+	first := p.First << 1
+	if p.Head {
+		first |= 1
 	}
-	dst = append(dst, flush)
-	dst = binary.AppendUvarint(dst, m.Epoch)
-	dst = binary.AppendUvarint(dst, m.Number)
-	dst = binary.AppendUvarint(dst, m.Base)
+	dst = binary.AppendUvarint(dst, first)
 	return binary.AppendUvarint(dst, uint64(n))
 }
 
@@ -243,28 +243,58 @@ func Decode(data []byte) (m Message, err error) {
 	if v := d.byte(); v != version && !d.failed {
 		return m, fmt.Errorf("%w: version %d, want %d", ErrCorrupt, v, version)
 	}
-	m.From.Module = Module(d.byte())
-	m.From.Part = uint32(d.uint(math.MaxUint32))
-	flush := d.byte()
-	m.Flush, m.Tick = flush >= 1, flush == 2
-	m.Epoch, m.Number, m.Base = d.uint(math.MaxUint64), d.uint(math.MaxUint64), d.uint(math.MaxUint64)
-	n := d.uint(maxItems)
-	if m.From.Module >= modules || flush > 2 || n > uint64(len(d.rest)) {
-		d.failed = true
+	for d.rest != "" && !d.failed {
+		m.Parcels = append(m.Parcels, d.parcel())
 	}
-	if !d.failed && n > 0 {
-		m.Items = make([]Item, 0, n)
-	}
-	for range n {
-		if d.failed {
-			break
-		}
-		m.Items = append(m.Items, d.item())
-	}
-	if d.failed || d.rest != "" {
+	if d.failed {
 		return Message{}, fmt.Errorf("%w: byte %d of %d", ErrCorrupt, len(data)-len(d.rest), len(data))
 	}
 	return m, nil
+}
+
+// AppendItems appends encoded items to dst and returns the longer slice.
+func AppendItems(dst []byte, items []Item) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(items)))
+	for i := range items {
+		dst = items[i].Append(dst)
+	}
+	return dst
+}
+
+// DecodeItems decodes the output of AppendItems.
+func DecodeItems(data []byte) ([]Item, error) {
+	d := decoder{rest: string(data)}
+	items := d.items(d.uint(math.MaxInt32))
+	if d.failed || d.rest != "" {
+		return nil, fmt.Errorf("%w: byte %d of %d", ErrCorrupt, len(data)-len(d.rest), len(data))
+	}
+	return items, nil
+}
+
+func (d *decoder) parcel() (p Parcel) {
+	p.From.Module = Module(d.byte())
+	p.From.Part = uint32(d.uint(math.MaxUint32))
+	first := d.uint(math.MaxUint64)
+	p.First, p.Head = first>>1, first&1 == 1
+	d.failed = d.failed || p.From.Module >= modules
+	p.Items = d.items(d.uint(maxItems))
+	return p
+}
+
+func (d *decoder) items(n uint64) []Item {
+	if n > uint64(len(d.rest)) {
+		d.failed = true
+	}
+	if d.failed {
+		return nil
+	}
+	items := make([]Item, 0, n)
+	for range n {
+		if items = append(items, d.item()); d.failed {
+			return nil
+		}
+	}
+	return items
 }
 
 // A decoder reads from the front of its input. After the first error it returns zeros.

@@ -12,8 +12,8 @@ import (
 )
 
 // whole is a message with every field of every kind of item.
-var whole = Message{
-	From: Source{Fetch, 300}, Epoch: 7, Number: 1 << 40, Base: 1<<40 - 3,
+var whole = Message{Parcels: []Parcel{{From: Source{Seeder, 0}, Items: []Item{}}, {
+	From: Source{Fetch, 300}, First: 1 << 40, Head: true,
 	Items: []Item{
 		{Kind: Page, URL: "http://a.test/"},
 		{
@@ -31,15 +31,13 @@ var whole = Message{
 		{Kind: Sitemap, URL: "http://i.test/s.xml", For: "i.test", LastMod: time.Unix(1, 0).UTC(), Again: true,
 			Until: time.Unix(2e9, 0).UTC()},
 	},
-}
+}}}
 
 func TestDecodingInvertsEncoding(t *testing.T) {
 	for name, m := range map[string]Message{
 		"a message with all fields": whole,
-		"a message without items":   {From: Source{Seeder, 0}, Number: 1, Base: 1},
-		"a request to flush":        {From: Source{Hosts, 2}, Flush: true},
-		"a request with the time":   {From: Source{Hosts, 2}, Flush: true, Tick: true},
-		"the largest numbers":       {Epoch: 1<<64 - 1, Number: 1<<64 - 1, Base: 1<<64 - 1},
+		"a message without parcels": {},
+		"the largest number":        {Parcels: []Parcel{{First: 1<<63 - 1, Items: []Item{}}}},
 	} {
 		got, err := Decode(m.Append(nil))
 		require.NoError(t, err, name)
@@ -48,13 +46,21 @@ func TestDecodingInvertsEncoding(t *testing.T) {
 }
 
 func TestItemsMayBeEncodedBeforeTheHeader(t *testing.T) {
-	var items []byte
-	for i := range whole.Items {
-		items = whole.Items[i].Append(items)
+	data := AppendVersion(nil)
+	for _, p := range whole.Parcels {
+		var items []byte
+		for i := range p.Items {
+			items = p.Items[i].Append(items)
+		}
+		data = append(p.AppendHeader(data, len(p.Items)), items...)
 	}
-	header := whole
-	header.Items = nil
-	require.Equal(t, whole.Append(nil), append(header.AppendHeader(nil, len(whole.Items)), items...))
+	require.Equal(t, whole.Append(nil), data)
+	items := whole.Parcels[1].Items
+	got, err := DecodeItems(AppendItems(nil, items))
+	require.NoError(t, err)
+	require.Equal(t, items, got)
+	_, err = DecodeItems(append(AppendItems(nil, items), 0))
+	require.ErrorIs(t, err, ErrCorrupt)
 }
 
 // TestAPageIsSmall bounds the size of an item without the text of its URL.
@@ -67,26 +73,30 @@ func TestAPageIsSmall(t *testing.T) {
 
 func TestInvalidMessagesAreRejected(t *testing.T) {
 	good := whole.Append(nil)
+	first := len((&Message{Parcels: whole.Parcels[:1]}).Append(nil))
 	for n := range good {
+		if n == 1 || n == first {
+			continue // a whole message with fewer parcels
+		}
 		_, err := Decode(good[:n])
 		require.ErrorIs(t, err, ErrCorrupt, "cut after %d bytes", n)
 	}
 	for name, data := range map[string][]byte{
-		"another version":              append([]byte{3}, good[1:]...),
+		"another version":              append([]byte{2}, good[1:]...),
 		"trailing bytes":               append(bytes.Clone(good), 0),
-		"an unknown module":            {2, byte(modules), 0, 0, 0, 0, 0, 0},
-		"an unknown kind":              {2, 0, 0, 0, 0, 0, 0, 1, byte(kinds), 0, 0, 0},
-		"no kind":                      {2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
-		"more items than bytes":        {2, 0, 0, 0, 0, 0, 0, 0x7f},
-		"a number that is not minimal": {2, 0, 0x80, 0, 0, 0, 0, 0, 0},
-		"a number of more than 64 bits": append([]byte{2, 0, 0, 0},
-			0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0),
-		"a field that is present but zero": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasDepth, 0, 0, 0},
-		"a text that is present but empty": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasBody, 0, 0, 0},
-		"an unknown field":                 {2, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0x80, 0},
-		"a time out of range": append([]byte{2, 0, 0, 0, 0, 0, 0, 1, 1, 0, hasDue >> 8, 0},
+		"an unknown module":            {3, byte(modules), 0, 0, 0},
+		"an unknown kind":              {3, 0, 0, 0, 1, byte(kinds), 0, 0, 0},
+		"no kind":                      {3, 0, 0, 0, 1, 0, 0, 0, 0},
+		"more items than bytes":        {3, 0, 0, 0, 0x7f},
+		"a number that is not minimal": {3, 0, 0x80, 0, 0, 0},
+		"a number of more than 64 bits": append([]byte{3, 0, 0},
+			0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0),
+		"a field that is present but zero": {3, 0, 0, 0, 1, 1, hasDepth, 0, 0, 0},
+		"a text that is present but empty": {3, 0, 0, 0, 1, 1, hasBody, 0, 0, 0},
+		"an unknown field":                 {3, 0, 0, 0, 1, 1, 0, 0x80, 0},
+		"a time out of range": append([]byte{3, 0, 0, 0, 1, 1, 0, hasDue >> 8, 0},
 			0xff, 0xff, 0xff, 0xff, 0xff, 0x7f),
-		"an address of five bytes": {2, 0, 0, 0, 0, 0, 0, 1, 1, hasAddr, 0, 0, 5, 1, 2, 3, 4, 5},
+		"an address of five bytes": {3, 0, 0, 0, 1, 1, hasAddr, 0, 0, 5, 1, 2, 3, 4, 5},
 	} {
 		_, err := Decode(data)
 		require.ErrorIs(t, err, ErrCorrupt, name)
@@ -95,7 +105,7 @@ func TestInvalidMessagesAreRejected(t *testing.T) {
 
 func FuzzDecodeIsTheInverseOfAppend(f *testing.F) {
 	f.Add(whole.Append(nil))
-	f.Add((&Message{From: Source{Hosts, 2}, Flush: true}).Append(nil))
+	f.Add((&Message{Parcels: []Parcel{{From: Source{Hosts, 2}}}}).Append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Decode(data)
 		if err != nil {
@@ -110,7 +120,7 @@ func TestModulesHaveNames(t *testing.T) {
 	for m := range modules {
 		require.NotEmpty(t, m.String())
 		parsed, err := ParseModule(m.String())
-		if m == Seeder || m == Lookup {
+		if m == Seeder {
 			require.Error(t, err, "%s has no partitions", m)
 			continue
 		}

@@ -1,0 +1,97 @@
+package robotshttp
+
+import (
+	"iter"
+	"strings"
+
+	"github.com/spinneret-go/spinneret/robots/robotstxt"
+)
+
+// match returns the verdict on a URL, and on what a server may make of that: net/http sends dot
+// segments as they are, and each server resolves them in its own way. The strictest verdict counts.
+func match(rules robotstxt.Rules, page string) robotstxt.Verdict {
+	verdict := rules.Match(page)
+	if verdict.Allowed {
+		for resolved := range readings(page) {
+			if verdict := rules.Match(resolved); !verdict.Allowed {
+				return verdict
+			}
+		}
+	}
+	return verdict
+}
+
+// decoders say what separates segments: a slash; that or an escaped one, for servers that decode first;
+// that or a backslash, as for browsers and for servers on Windows; or any of them. The last one finds
+// dot segments wherever another one does. An escaped dot is a dot for all (RFC 3986, 6.2.2.2), and
+// net/http sends a backslash escaped.
+var decoders = [...]*strings.Replacer{
+	strings.NewReplacer("%2e", ".", "%2E", "."),
+	strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/"),
+	strings.NewReplacer("%2e", ".", "%2E", ".", `\`, "/", "%5c", "/", "%5C", "/"),
+	strings.NewReplacer("%2e", ".", "%2E", ".", "%2f", "/", "%2F", "/", `\`, "/", "%5c", "/", "%5C", "/"),
+}
+
+// readings yields a URL as servers read it if its path has dot segments. They differ in what separates
+// segments, and whether they merge slashes: not at all (RFC 3986, 5.2.4), before they resolve the dot
+// segments, as nginx does, or after that, as Apache does.
+func readings(page string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		path, query, start := page, "", strings.Index(page, "://")+len("://")
+		if i := strings.IndexByte(page, '?'); i >= 0 {
+			path, query = page[:i], page[i:]
+		}
+		host := strings.IndexByte(path[min(start, len(path)):], '/')
+		if host < 0 {
+			return
+		}
+		origin, path := path[:start+host], path[start+host:]
+		if !hasDots(decoders[len(decoders)-1].Replace(path)) {
+			return
+		}
+		for _, decoder := range decoders {
+			decoded := decoder.Replace(path)
+			resolved := withoutDots(decoded)
+			for _, reading := range []string{resolved, merged(resolved), withoutDots(merged(decoded))} {
+				if !yield(origin + reading + query) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func hasDots(path string) bool {
+	return strings.Contains(path, "/./") || strings.Contains(path, "/../") ||
+		strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..")
+}
+
+// withoutDots resolves the dot segments of a path, which begins with a slash.
+func withoutDots(path string) string {
+	segments := strings.Split(path[1:], "/")
+	kept := make([]string, 0, len(segments))
+	for i, segment := range segments {
+		switch {
+		case segment != "." && segment != "..":
+			kept = append(kept, segment)
+			continue
+		case segment == ".." && len(kept) > 0:
+			kept = kept[:len(kept)-1]
+		}
+		if i == len(segments)-1 {
+			kept = append(kept, "") // it names a directory
+		}
+	}
+	return "/" + strings.Join(kept, "/")
+}
+
+// merged replaces each run of slashes by one.
+func merged(path string) string {
+	out := make([]byte, 0, len(path))
+	for i := range len(path) {
+		if path[i] != '/' || i == 0 || path[i-1] != '/' {
+			out = append(out, path[i])
+		}
+	}
+	return string(out)
+}
