@@ -104,7 +104,8 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 
 // Update leaves a message for the record with an id. [Options].Merge applies it when the record is
 // next due. Messages for one record are applied in the order of the calls. If the record is out, a
-// message waits until it is due again, and takes memory until the record is returned.
+// message waits until it is due again, and takes memory until the record is returned. Messages that
+// arrive for the unit that Due is reading take memory, too.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
 // MaxData. If the record is due or out, the messages that arrived for it since then may have a quarter
@@ -139,13 +140,20 @@ func (s *Store) Update(id string, data []byte) error {
 func (s *Store) Delete(id string) error {
 	return s.changeKnown(id, 0, func(key idset.Key, seq uint64) (survives bool, err error) {
 		survives, err = s.logChange(&wal.Change{Kind: wal.Delete, Seq: seq, Key: key})
-		if err == nil {
-			s.remove(seq)
-			s.ids.Delete(key)
-			s.idChanges++
-			s.stats.Messages++
+		if err != nil {
+			return false, err
 		}
-		return survives, err
+		b := s.bucketOf(seq)
+		s.remove(seq)
+		s.ids.Delete(key)
+		s.idChanges++
+		s.stats.Messages++
+		if b == nil || b.dead || b.start > s.calendar.Now() || b.loaded || !b.wasteful() ||
+			s.split != nil || !s.spreadable(b) {
+			return survives, nil
+		}
+		// It is due, but Due has not begun to read it.
+		return s.spreadOver(b, 1)
 	})
 }
 

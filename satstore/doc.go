@@ -44,7 +44,7 @@ package satstore
 //   - bucket: the records of one or more slots, and the messages for them
 //   - part: the records or the messages of a bucket, a sequence of numbered entries
 //   - record: its number in its part never changes; its sequence number, seq, never in its life
-//   - mail: messages in memory, by the seq of their record
+//   - mail: messages in memory, by the seq of their record; late mail came before Due read the bucket
 //   - bucket index, places: the bucket of each seq, or 0 for a record that is gone
 //   - block: 64 KiB of entries with a checksum; extent: some blocks in the file, written at once
 //   - group: entries in buffers that become an extent; in the log, changes that are written at once

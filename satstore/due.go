@@ -115,7 +115,7 @@ func (s *Store) takeMail(r *Record, merged int) (mail []message, live bool) {
 	defer s.mu.Unlock()
 	s.stats.Merged += int64(merged)
 	if s.places.get(r.seq) == 0 {
-		delete(r.bucket.mail, r.seq)
+		r.bucket.setDone(r.record) // so that its space is freed
 		r.markReturned()
 		return nil, false
 	}
@@ -247,10 +247,15 @@ func (s *Store) awaitSplit(ctx context.Context) {
 // arrived since its slot began. It tolerates half of the buffers, since some parts of a spread get more
 // than others. None of its records may have been handed out, as those must keep their positions.
 func (s *Store) partsOfDue(b *bucket) uint64 {
-	if b.loaded || b.mailBytes() <= s.o.Buffer/2 || b.next > 0 || len(b.done) > 0 || len(s.due)+maxParts >= manifest.MaxDue {
+	if b.loaded || b.mailBytes() <= s.o.Buffer/2 || !s.spreadable(b) {
 		return 1
 	}
 	return min(s.partsOf(b), b.records.Count())
+}
+
+// spreadable reports whether a bucket that is due may be spread, once there is no other split.
+func (s *Store) spreadable(b *bucket) bool {
+	return b.next == 0 && len(b.done) == 0 && len(s.due)+maxParts < manifest.MaxDue
 }
 
 // spreadDue begins to spread a bucket that is due, or waits until it can.
@@ -265,12 +270,17 @@ func (s *Store) spreadDue(ctx context.Context, b *bucket) error {
 			s.awaitSplit(ctx)
 			return true, nil
 		}
-		survives, err = s.logChange(&wal.Change{Kind: wal.Spread, Bucket: b.id, Count: parts})
-		if err == nil {
-			s.spread(b, parts)
-		}
-		return survives, err
+		return s.spreadOver(b, parts)
 	})
+}
+
+// spreadOver begins to spread a bucket that is due. It requires that there is no other split.
+func (s *Store) spreadOver(b *bucket, parts uint64) (survives bool, err error) {
+	survives, err = s.logChange(&wal.Change{Kind: wal.Spread, Bucket: b.id, Count: parts})
+	if err == nil {
+		s.spread(b, parts)
+	}
+	return survives, err
 }
 
 // advanceTo begins the next slot in which something is due, up to a limit. It reports whether the

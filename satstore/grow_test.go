@@ -2,6 +2,7 @@ package satstore
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,4 +119,77 @@ func TestDeleteReadsNothing(t *testing.T) {
 	require.Equal(t, looked, s.Stats().BytesRead)
 	require.NoError(t, s.Check())
 	require.Len(t, contents(t, s), 500/3)
+}
+
+// TestDueRecordsThatComeAndGo: a record that is due, deleted by its id and added again takes no more
+// space each time, whether Due reads its unit in between or not, and while another record stays.
+func TestDueRecordsThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	for _, read := range []bool{false, true} {
+		fs, o := vfs.NewMem(), small(Options{Buffer: 64 << 10})
+		s := mustOpen(t, fs, o)
+		mustAdd(t, s, "stays", 1000, "x")
+		for i := range 3000 {
+			mustAdd(t, s, "a", 1000, strings.Repeat("x", 1000))
+			var out *Record
+			if read && i%10 == 0 {
+				for r, err := range s.Due(t.Context(), at(1000)) {
+					require.NoError(t, err)
+					if r.ID == "a" {
+						out = r
+					}
+				}
+			}
+			require.NoError(t, s.Delete("a"))
+			if out != nil {
+				require.NoError(t, out.Delete())
+			}
+			if i%500 == 0 {
+				killed := mustOpen(t, fs.Clone(), o)
+				require.Equal(t, map[string]string{"stays": "x"}, datasOf(t, killed))
+				require.NoError(t, killed.Check())
+				require.NoError(t, killed.Close())
+			}
+		}
+		if read { // the deleted ones
+			for _, err := range s.Due(t.Context(), at(1000)) {
+				require.NoError(t, err)
+			}
+		}
+		for range 2 {
+			require.NoError(t, s.checkpointNow())
+		}
+		stats := s.Stats()
+		require.Less(t, stats.DiskSize-stats.DiskFree, int64(1<<20), "of 3 MB")
+		require.NoError(t, s.Check())
+		require.NoError(t, s.Close())
+		s = mustOpen(t, fs, o)
+		require.Equal(t, map[string]string{"stays": "x"}, datasOf(t, s))
+	}
+}
+
+// TestDeletesDuringASplit: a bucket most of whose records were deleted while another one was being
+// split is rewritten after that.
+func TestDeletesDuringASplit(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t, vfs.NewMem(), small(Options{Buffer: 1 << 20}))
+	for i := range 600 {
+		mustAdd(t, s, fmt.Sprint("far", i), 5000, "x")
+	}
+	mustAdd(t, s, "near", 1060, "x")
+	s.o.test.work = nil // so that the split stays
+	for s.split == nil {
+		_, err := s.advanceTo(t.Context(), s.reach(1060))
+		require.NoError(t, err)
+	}
+	for i := range 599 {
+		require.NoError(t, s.Delete(fmt.Sprint("far", i)))
+	}
+	far := s.bucketOf(599)
+	s.o.test.work = workNow
+	require.NoError(t, s.Delete("near"))
+	mustAdd(t, s, "near", 1060, "x")
+	require.True(t, far.dead)
+	require.Less(t, s.bucketOf(599).records.Count(), uint64(2))
+	require.NoError(t, s.Check())
 }

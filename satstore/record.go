@@ -60,6 +60,7 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 			return true, ErrDone
 		}
 		if s.places.get(r.seq) == 0 { // Store.Delete has removed it
+			b.setDone(r.record) // so that its space is freed
 			r.markReturned()
 			return true, nil
 		}
@@ -106,6 +107,7 @@ func (r *Record) Delete() error {
 			return true, ErrDone
 		}
 		if s.places.get(r.seq) == 0 { // Store.Delete has removed it
+			b.setDone(r.record) // so that its space is freed
 			r.markReturned()
 			return true, nil
 		}

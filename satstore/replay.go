@@ -104,7 +104,7 @@ func (r *replayer) relieve() {
 // spread repeats the beginning of a spread.
 func (r *replayer) spread(h *wal.Change) error {
 	for _, b := range r.s.due {
-		if b.id == h.Bucket && r.s.split == nil && h.Count > 1 && h.Count <= maxParts && b.done == nil {
+		if b.id == h.Bucket && r.s.split == nil && h.Count > 0 && h.Count <= maxParts && b.done == nil {
 			r.s.spread(b, h.Count)
 			return nil
 		}

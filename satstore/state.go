@@ -184,15 +184,24 @@ func (s *state) remove(seq uint64) {
 	s.records--
 	b.gone++
 	s.dropIfPast(b)
-	if s.split == nil && b.start > s.calendar.Now() && b.gone > minGone && b.gone > b.left() {
-		// Otherwise a record that is deleted and added again would take space each time.
-		s.calendar.Take(b.start)
-		s.split = &split{bucket: b}
+	delete(b.mail, seq)
+	if s.split == nil && b.start > s.calendar.Now() && b.wasteful() {
+		s.rewrite(b)
 	}
 }
 
 // minGone is how many deleted records a bucket may have without being rewritten.
 const minGone = 256
+
+// wasteful reports whether most records of a bucket were deleted. Unless it is rewritten then, a record
+// that is deleted and added again takes space each time.
+func (b *bucket) wasteful() bool { return b.gone > minGone && b.gone > b.left() }
+
+// rewrite begins to move the records of a bucket of the calendar to a new one.
+func (s *state) rewrite(b *bucket) {
+	s.calendar.Take(b.start)
+	s.split = &split{bucket: b}
+}
 
 // markGone records that a record is no longer in a bucket that is due.
 func (s *state) markGone(b *bucket, record uint64) {
@@ -264,7 +273,7 @@ func (s *state) advance(slot int64, parts uint64) {
 }
 
 // spread begins to spread a bucket that is due, none of whose records was handed out, over others that
-// take its place.
+// take its place: several if it has many messages, or one if it is wasteful.
 func (s *state) spread(b *bucket, parts uint64) {
 	s.split = &split{bucket: b}
 	if b.late == nil {
@@ -279,11 +288,20 @@ func (s *state) spread(b *bucket, parts uint64) {
 	s.due = slices.Replace(s.due, at, at+1, s.split.into...)
 }
 
-// startNextSplit begins the next split if one is due.
+// startNextSplit begins the next split if one is due. Buckets that became wasteful during the last one
+// come after those that have come near.
 func (s *state) startNextSplit() {
-	if s.split == nil {
-		if b := s.calendar.Split(); b != nil {
-			s.split = &split{bucket: b}
+	if s.split != nil {
+		return
+	}
+	if b := s.calendar.Split(); b != nil {
+		s.split = &split{bucket: b}
+		return
+	}
+	for b := range s.calendar.All {
+		if b.wasteful() {
+			s.rewrite(b)
+			return
 		}
 	}
 }

@@ -30,7 +30,7 @@ const (
 	Split   Kind = 8 // entries of the bucket that is being split move: Count
 	rotate  Kind = 9 // the log ends, and the next one continues it
 
-	Spread Kind = 10 // a bucket that is due is spread over others: Bucket, Count of those
+	Spread Kind = 10 // a bucket that is due is spread over one or more: Bucket, Count of those
 )
 
 // MaxID and MaxData bound the ID and the Data of a change, in bytes.
