@@ -12,6 +12,9 @@ import (
 // TestRecoveryOfAGrowingStore: after a kill, Open reads what was written since the pages of the bucket
 // index were saved, also while each checkpoint has pages that were never saved.
 func TestRecoveryOfAGrowingStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("adds 900,000 records")
+	}
 	t.Parallel()
 	fs, o := vfs.NewMem(), logged()
 	o.Buffer, o.test.work = 1<<20, workNow // a checkpoint saves one page, and has more than one new one

@@ -33,8 +33,11 @@ func TestTorture(t *testing.T) {
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
 	}
-	end := time.Now().Add(*torture)
-	for n := uint64(0); n < 4 || time.Now().Before(end); n++ {
+	end, least := time.Now().Add(*torture), uint64(4)
+	if testing.Short() {
+		least = 1
+	}
+	for n := uint64(0); n < least || time.Now().Before(end); n++ {
 		if ok := t.Run(fmt.Sprint("seed=", first+n), func(t *testing.T) {
 			newTorturer(t, first+n).run(6)
 		}); !ok {

@@ -194,6 +194,7 @@ func crawlRudely(
 		})
 		rudely(t.Context(), web, make(over(t, web), h), h)
 		log, f = web.Log(), evaluate(web)
+		time.Sleep(h.timeout) // a client's timer for a body that it left open; time stops when this function returns
 	})
 	return log, f
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -57,36 +58,36 @@ func TestInvalidFlags(t *testing.T) {
 	crawl := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(crawl, cockpit.BeganName), nil, 0o600))
 	for want, args := range map[string][]string{
-		"-contact is missing":        {"www.example.org"},
-		`-contact "me": want a URL`:  {"-contact", "me", "www.example.org"},
-		"(did you mean -pages?)":     {"-page", "5", "www.example.org"},
-		"none of the seeds is a URL": {"http://"},
-		"want page, prefix":          {"-scope", "galaxy"},
-		"at least 1":                 {"-concurrency", "0"},
-		"no such file":               {"-seeds", "/no/such/file"},
-		"is neither a host":          {"-deny", write(t, "a b")},
-		"hosts file":                 {"-hosts", write(t, "a.test 127.0.0.1")},
-		"-group: open":               {"-group", "/no/such/file"},
-		"not a range such as":        {"-shared", write(t, "192.0.2.1-192.0.2.9")},
-		"-overrides: ":               {"-overrides", write(t, "a.test speed=3")},
-		"missing closing":            {"-include", "("},
-		"unknown flag -no-such-flag": {"-no-such-flag"},
-		"none of the seeds":          {"-seeds", empty},
-		"-pace must be positive":     {"-pace", "NaN"},
-		"at most 1e+06":              {"-pace", "1e9"},
-		"-level must be at least 1":  {"-level", "0"},
-		"-level must be at most 9":   {"-level", "10"},
-		"gzip and 4 for zstd":        {"-level", "5", "-archive", "zstd"},
-		"robots.txt cannot name it":  {"-agent", "example bot"},
-		`-agent "": `:                {"-agent", ""},
-		"-agent and -contact set":    {"-header", "user-agent: examplebot"},
-		"control character":          {"-header", "A: b\nc: d"},
-		"proxy scheme":               {"-proxy", "proxy.example"},
-		"without -private":           {"-private", "http://127.0.0.1/"},
-		"10ms is too short":          {"-private", "-contact", "me@example.org", "-delay", "10ms", "localhost"},
-		"-cookies: open":             {"-cookies", "/no/such/file"},
-		"-config: open":              {"-config", "/no/such/file"},
-		"-scope: ":                   {"-scope", "galaxy"},
+		"-contact is missing":         {"www.example.org"},
+		`-contact "me": want a URL`:   {"-contact", "me", "www.example.org"},
+		"(did you mean -pages?)":      {"-page", "5", "www.example.org"},
+		"none of the seeds is a URL":  {"http://"},
+		"want page, prefix":           {"-scope", "galaxy"},
+		"at least 1":                  {"-concurrency", "0"},
+		"no such file":                {"-seeds", "/no/such/file"},
+		"is neither a host":           {"-deny", write(t, "a b")},
+		"hosts file":                  {"-hosts", write(t, "a.test 127.0.0.1")},
+		"-group: open":                {"-group", "/no/such/file"},
+		"not a range such as":         {"-shared", write(t, "192.0.2.1-192.0.2.9")},
+		"-overrides: ":                {"-overrides", write(t, "a.test speed=3")},
+		"missing closing":             {"-include", "("},
+		"unknown flag -no-such-flag":  {"-no-such-flag"},
+		"none of the seeds":           {"-seeds", empty},
+		"-pace NaN: want more than 0": {"-pace", "NaN"},
+		"at most 1e+06":               {"-pace", "1e9"},
+		"-level 0: want at least 1":   {"-level", "0"},
+		"-level 10: want at most 9":   {"-level", "10"},
+		"gzip and 4 for zstd":         {"-level", "5", "-archive", "zstd"},
+		"sites can write into robots": {"-agent", "example bot"},
+		`-agent "": `:                 {"-agent", ""},
+		"-agent and -contact set":     {"-header", "user-agent: examplebot"},
+		"control character":           {"-header", "A: b\nc: d"},
+		"proxy scheme":                {"-proxy", "proxy.example"},
+		"without -private":            {"-private", "http://127.0.0.1/"},
+		"10ms is too short":           {"-private", "-contact", "me@example.org", "-delay", "10ms", "localhost"},
+		"-cookies: open":              {"-cookies", "/no/such/file"},
+		"-config: open":               {"-config", "/no/such/file"},
+		"-scope: ":                    {"-scope", "galaxy"},
 		"usage: fullcrawler export [flags] cdxj|wacz FILE (": {"export", "-out", crawl, "wacz"},
 	} {
 		var log bytes.Buffer
@@ -128,13 +129,31 @@ func TestInvalidSeedsAreReportedAndCounted(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	var log, same bytes.Buffer
-	require.Zero(t, command(t.Context(), []string{"-help"}, &log, io.Discard))
-	require.Zero(t, command(t.Context(), []string{"help"}, &same, io.Discard))
-	require.Equal(t, log.String(), same.String())
-	require.Contains(t, log.String(), "-contact URL")
-	require.Contains(t, log.String(), "\nPoliteness:\n")
-	require.Equal(t, 1, strings.Count(log.String(), "  -scope "))
+	help := func(args ...string) string {
+		var log bytes.Buffer
+		require.Zero(t, command(t.Context(), args, &log, &log), "%q", args)
+		return log.String()
+	}
+	for _, args := range [][]string{{"-h", "all"}, {"help", "all"}, {"-help", "all"}} {
+		require.Contains(t, help(args...), "-contact URL")
+		require.Contains(t, help(args...), "\nPoliteness:\n")
+		require.Equal(t, 1, strings.Count(help(args...), "  -scope "))
+	}
+	short := help("-h")
+	require.Equal(t, short, help("help"))
+	require.LessOrEqual(t, strings.Count(short, "\n"), 40, "one screen")
+	for line := range strings.Lines(short) {
+		require.LessOrEqual(t, len(line), 100, line)
+	}
+	for _, all := range regexp.MustCompile(`(?m)^  (-[a-z0-9-]+)`).FindAllStringSubmatch(help("-h", "all"), -1) {
+		require.Contains(t, short, all[1])
+	}
+	require.Contains(t, help("-h", "-deny"), "SIGHUP")
+	require.NotContains(t, help("-h", "deny"), "-depth")
+	require.Contains(t, help("help", "limits"), "-pages int")
+	var log bytes.Buffer
+	require.Equal(t, 1, command(t.Context(), []string{"-h", "denny"}, io.Discard, &log))
+	require.Contains(t, log.String(), `no flag is called "denny"`)
 	log.Reset()
 	require.Zero(t, command(t.Context(), []string{"check", "-h"}, &log, io.Discard))
 	require.Contains(t, log.String(), "fullcrawler check")

@@ -3,13 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -45,69 +42,29 @@ type crawler struct {
 	client   *fetch.Client
 	archived *stage.Archived
 	ledger   *cockpit.Ledger
-	revisits *stage.Revisits
+	revisits *revisits
 
 	committed chan struct{} // pages may have become due
 	changed   chan struct{} // a page was discovered or given back
 	asked     chan struct{} // a server made a request that a crash must not lose, such as Retry-After
-	early     stage.Set
+	longest   string        // URL of the page that waits longest, when last all were looked at
 	quota     *stage.Quota
-	traps     *stage.Traps // nil finds none
-	recent    *stage.RecentLinks
+	traps     *traps // nil finds none
+	recent    *recentLinks
 
 	foreignRules stage.Counts // requests for the robots.txt of other hosts, by host
 	seeds        seedAnswers
 
+	opened      bool // everything has been restored
+	rules       *stage.Journal
+	politeness  *stage.Journal
+	given       atomic.Int64 // visits started when politeness was last saved
+	politeAgain time.Time    // when politeness may be saved again, unless a server asked for something
+	looked      int64        // names looked up when the addresses were last saved
+
 	ending context.Context // ends when the crawl has to; its cause says why
 	stop   context.CancelCauseFunc
 	broken atomic.Pointer[error] // the first failure, even one during the shutdown
-}
-
-// openCrawler connects the packages, and resumes an earlier crawl in the same directory. The
-// crawler closes the directory.
-func openCrawler(
-	d *cockpit.Directory, cfg cockpit.Config, web stage.Network,
-) (c *crawler, err error) {
-	signal := func() chan struct{} { return make(chan struct{}, 1) }
-	c = &crawler{dir: d, committed: signal(), changed: signal(), asked: signal()}
-	c.Crawl = cockpit.Crawl{
-		Cfg: cfg, Robots: stage.NewRobots(cfg.Agent), Filter: cfg.Filter, Tally: cockpit.NewTally(),
-		Polite: stage.NewPoliteness(cfg.Politeness()), Room: make(chan struct{}, cfg.Queue),
-		Places: make(stage.Places, cfg.Concurrency),
-		Log:    slog.New(slog.DiscardHandler), Say: func(string) {},
-	}
-	c.Filter.Hosts = cfg.Overrides
-	c.Filter.Scope = &urlfilter.Scope{Reach: cfg.Reach}
-	c.quota, c.traps, c.recent = stage.NewQuota(cfg.Pages), stage.NewTraps(cfg.Traps), stage.NewRecentLinks()
-	ending, end := context.WithCancelCause(context.Background())
-	c.ending, c.stop = ending, func(why error) {
-		if why != nil && !cockpit.Paused(why) {
-			c.broken.CompareAndSwap(nil, &why)
-		}
-		end(why)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.close())
-		}
-	}()
-	for _, open := range []func() error{
-		c.OpenPages,
-		c.OpenOrder,
-		func() error { return c.OpenCaches(web) },
-		c.openArchive,
-		func() error { return c.openClients(web) },
-		c.OpenPoliteness,
-	} {
-		if err := open(); err != nil {
-			return c, c.Remedy(err)
-		}
-	}
-	c.revisits = &stage.Revisits{
-		Policy: cfg.RevisitPolicy(), Clock: c.Clock, Unit: cockpit.UnitFor(c.Clock.Pace), Order: c.Order,
-		Rhythms: c.Rhythms, Hosts: c.Hosts, Retries: &c.Retries,
-	}
-	return c, nil
 }
 
 // goOn makes a crawl that was reopened go on where the last one ended: the limits apply to both.
@@ -117,36 +74,6 @@ func (c *crawler) goOn(last *crawler) {
 	if c.quota.Spent() {
 		c.stop(cockpit.ErrPageLimit)
 	}
-}
-
-// openClients creates the clients that fetch pages from servers and reread them from the archive.
-func (c *crawler) openClients(web stage.Network) error {
-	options, err := c.Cfg.FetchOptions(web)
-	if err == nil {
-		c.client, err = fetch.New(options)
-	}
-	if err == nil {
-		c.archived, err = stage.NewArchived(c.Store, options)
-	}
-	return err
-}
-
-func (c *crawler) openArchive() (err error) {
-	if c.Cfg.Archive != cockpit.NoArchive {
-		c.Store, err = archive.Open(c.Cfg.Out, archive.Options{
-			Compression: map[string]warc.Compression{"gzip": warc.Gzip, "zstd": warc.Zstd}[c.Cfg.Archive],
-			Level:       c.Cfg.Level, NoBlockDigest: c.Cfg.NoBlockDigest, Share: true,
-			Redact: c.Cfg.Redacts,
-			Info: map[string]string{
-				"software": "spinneret fullcrawler", "operator": c.Cfg.Contact, "robots": "obey",
-			},
-		})
-	}
-	if err != nil {
-		return err
-	}
-	c.ledger, err = cockpit.OpenLedger(c.Cfg.Out, c.Cfg.LedgerSize)
-	return err
 }
 
 // run crawls until nothing is left, a limit is reached, user ends or the archive fails. It returns
@@ -206,13 +133,13 @@ func (c *crawler) discoverSeed(url string) {
 // widen adds a URL to those that define the scope.
 func (c *crawler) widen(seed string) {
 	c.Filter.Scope.Add(seed)
-	c.recent.Forget()
+	c.recent.forget()
 }
 
 // reload reloads the lists. If they let more URLs pass, the crawl starts over.
 func (c *crawler) reload() {
 	err := c.Reload(c.discoverSeed)
-	c.recent.Forget()
+	c.recent.forget()
 	if err != nil {
 		c.stop(err)
 	}
@@ -243,50 +170,22 @@ func (c *crawler) work(ctx, fetching context.Context, visits *sync.WaitGroup) {
 
 // saveLoop saves until ctx ends: servers' requests immediately, the rest periodically.
 func (c *crawler) saveLoop(ctx context.Context) {
-	// The order is large: some hundred bytes for each page.
-	politeness, caches, order := time.Tick(time.Second), time.Tick(time.Minute), time.Tick(10*time.Minute)
+	politeness, caches := time.Tick(time.Second), time.Tick(time.Minute)
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.asked:
-			err = c.SavePoliteness()
+			err = c.savePoliteness()
 		case <-politeness:
-			err = c.SavePolitenessIfUsed()
+			err = c.savePolitenessIfUsed()
 		case <-caches:
-			err = c.SaveCaches()
-		case <-order:
-			err = c.SaveOrder()
+			err = errors.Join(c.saveCaches(false), c.saveOrder(false))
 		}
 		if err != nil {
 			c.stop(err)
 			return
 		}
 	}
-}
-
-// close closes everything. State that can be rebuilt is saved last: on a full disk, the pages and
-// the archive come first.
-func (c *crawler) close() (err error) {
-	for _, server := range c.Servers {
-		err = errors.Join(err, server.Close())
-	}
-	if c.client != nil {
-		c.client.CloseIdleConnections()
-	}
-	if c.Store != nil {
-		err = errors.Join(err, c.Store.Close())
-	}
-	if c.Pages != nil && c.ledger != nil {
-		_, e := c.commit()
-		err = errors.Join(err, e)
-	}
-	if c.Pages != nil {
-		err = errors.Join(err, c.Pages.Close())
-	}
-	if c.ledger != nil {
-		err = errors.Join(err, c.ledger.Close())
-	}
-	return errors.Join(err, c.SaveState(), c.dir.Close())
 }

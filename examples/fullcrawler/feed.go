@@ -82,12 +82,22 @@ func (c *crawler) left() (bool, error) {
 	if waits := c.Hosts.Awaits(c.Clock.Now()); !waits || !c.Barred.Load() {
 		return waits, nil
 	}
+	waits := func(page stage.Known) bool { return page.State.Waits() && c.Filter.Bars(page.Item.URL) == "" }
+	if page, err := c.Pages.Find(c.longest); err == nil && waits(page) {
+		return true, nil
+	}
+	// The counts include pages that the lists bar. A pass over all pages is long, so the page that
+	// waits longest makes the next one unnecessary for as long as possible.
+	latest := int64(-1)
 	for page, err := range c.Pages.All() {
-		if err != nil || page.State.Waits() && c.Filter.Bars(page.Item.URL) == "" {
+		if err != nil {
 			return true, err
 		}
+		if waits(page) && page.State.Due > latest {
+			c.longest, latest = page.Item.URL, page.State.Due
+		}
 	}
-	return false, nil
+	return latest >= 0, nil
 }
 
 // take starts processing a due page.
@@ -101,6 +111,11 @@ func (c *crawler) take(it stage.Item) {
 		if state.Relink = !relinked; state.Relink {
 			state.Due = 0 // only a visit can tell
 		}
+	}
+	if c.Pages.IsEarly(it.URL) { // when it is due will be known when that visit is recorded
+		state.Due = c.revisits.Soon().Unix()
+		c.giveBack(it)
+		return
 	}
 	if time.Unix(state.Due, 0).After(c.revisits.Soon()) { // it was visited early
 		c.giveBack(it)
@@ -118,6 +133,12 @@ func (c *crawler) take(it stage.Item) {
 		c.Hosts.Hold(host, it.Visit.Addr)
 		c.Tally.Open()
 		c.end(it, stage.Unwanted, string(why))
+		return
+	}
+	if c.Robots.Forbids(it.URL, time.Now()) { // it takes no turn from the pages that will be requested
+		c.Hosts.Hold(host, it.Visit.Addr)
+		c.Tally.Open()
+		c.route(it)
 		return
 	}
 	admit := func(f stage.Finding) { c.admit(it, f) }
@@ -192,9 +213,6 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 		c.Order.Done(it.URL)
 	}
 	c.Hosts.Leave(host, it.Visit.Addr)
-	if it.Visit.Early() {
-		c.early.Remove(it.URL)
-	}
 	next := time.Time{}
 	if fate != stage.Interrupted { // when the crawl resumes, such a page is due as before
 		next = c.revisits.Next(it, fate)
@@ -203,6 +221,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 		c.stop(err)
 	}
 	if next.IsZero() {
+		c.Pages.Forgo(it.Visit)
 		<-c.Room
 		stage.Wake(c.changed)
 		return
@@ -289,20 +308,21 @@ func (c *crawler) askAgain(seed string) {
 	if err != nil {
 		c.stop(err)
 	}
-	if found && c.Filter.Check(it) == "" {
+	switch {
+	case !found:
+	case c.Filter.Check(it) == "":
 		c.visitEarly(it)
+	default:
+		c.Pages.Forgo(it.Visit)
 	}
 }
 
 // visitEarly visits a page before it is due, if there is room.
 func (c *crawler) visitEarly(it stage.Item) {
-	if !c.early.Add(it.URL) {
-		return
-	}
 	select {
 	case c.Room <- struct{}{}:
 	default:
-		c.early.Remove(it.URL)
+		c.Pages.Forgo(it.Visit)
 		return
 	}
 	if it.Visit.State.Retries() {
@@ -331,12 +351,14 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 	switch {
 	case visit:
 		c.visitEarly(it)
-	case note && c.early.Add(url):
-		defer c.early.Remove(url)
+	case note:
 		select {
 		case c.Room <- struct{}{}:
 			c.giveBack(it)
 		default:
+			c.Pages.Forgo(it.Visit)
 		}
+	default:
+		c.Pages.Forgo(it.Visit)
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -96,6 +98,59 @@ func TestDeniedPagesComeBack(t *testing.T) {
 		crawlWeb(t, web, cfg)
 		requireAllPages(t, web)
 	})
+}
+
+// TestALiftedLineConcernsFewPages: without an archive, pages are fetched again for their links. Those
+// that had no link that the line denied are not.
+func TestALiftedLineConcernsFewPages(t *testing.T) {
+	links := map[string]string{
+		"/": "<a href=/1><a href=/2><a href=/3>", "/1": "<a href=http://lifted.test/>", "/2": "<a href=http://denied.test/>",
+		"/3": "<a href=/><a href=http://except.denied.test/><a href=http://lifted.test/deep/>",
+	}
+	for name, tt := range map[string]struct {
+		lines []string
+		again []string // pages of a.test
+		found []string // of the other hosts
+	}{
+		"one of two":    {[]string{"denied.test"}, []string{"/1", "/3"}, []string{"http://lifted.test/", "http://lifted.test/deep/"}},
+		"an exception":  {[]string{"denied.test", "lifted.test", "+except.denied.test"}, []string{"/1", "/2", "/3"}, []string{"http://except.denied.test/"}},
+		"what is known": {[]string{"denied.test", "http://lifted.test/deep"}, []string{"/1", "/3"}, []string{"http://lifted.test/"}},
+		"nothing":       {[]string{"denied.test", "lifted.test"}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/robots.txt" {
+						http.NotFound(w, r)
+						return
+					}
+					if r.Host == "a.test" {
+						fmt.Fprint(w, links[r.URL.Path])
+					}
+				}}
+				web := s.network(t, loopback("").String())
+				cfg := siteConfig(t, "http://a.test/")
+				cfg.Archive = cockpit.NoArchive
+				deny(t, &cfg, "denied.test", "# a comment", "  lifted.test  ", "unused.test")
+				crawlSite(t, cfg, web)
+				require.Len(t, s.requested("http://a.test/"), 5)
+				deny(t, &cfg, append(tt.lines, "unused.test")...)
+				crawlSite(t, cfg, web)
+				deny(t, &cfg, tt.lines...) // a line that denied nothing
+				crawlSite(t, cfg, web)
+				var again, found []string
+				for _, url := range s.requested("")[5:] {
+					if path, own := strings.CutPrefix(url, "http://a.test"); own {
+						again = append(again, path)
+					} else if !strings.HasSuffix(url, "/robots.txt") {
+						found = append(found, url)
+					}
+				}
+				require.ElementsMatch(t, tt.again, again)
+				require.ElementsMatch(t, tt.found, found)
+			})
+		})
+	}
 }
 
 func TestWider(t *testing.T) {

@@ -39,7 +39,36 @@ func TestByteCounts(t *testing.T) {
 	}
 	for _, text := range []string{"", "GB", "-1", "1e30", "12 parsecs", "NaN"} {
 		var b cockpit.ByteCount
-		require.ErrorContains(t, b.Set(text), "not a number of bytes", text)
+		require.ErrorContains(t, b.Set(text), "want a number of bytes", text)
+	}
+}
+
+// TestUnitsReadWhatTheyPrint: exactly, so that a value can be copied from the help into a command.
+func TestUnitsReadWhatTheyPrint(t *testing.T) {
+	for bytes, want := range map[cockpit.ByteCount]string{
+		0: "0", 7: "7B", 1000: "1KB", 1024: "1KiB", 512 << 20: "512MiB", 20e9: "20GB", 1 << 30: "1GiB", 1<<30 + 1: "1073741825B",
+	} {
+		require.Equal(t, want, bytes.String())
+		var again cockpit.ByteCount
+		require.NoError(t, again.Set(want))
+		require.Equal(t, bytes, again)
+	}
+	const day = 24 * time.Hour
+	for duration, want := range map[time.Duration]string{
+		0: "0s", 500 * time.Millisecond: "500ms", 5 * time.Second: "5s", 3 * time.Minute: "3m", time.Hour: "1h",
+		90 * time.Minute: "1h30m", time.Hour + time.Second: "1h0m1s", 400 * day: "400d", 36 * time.Hour: "1d12h", -time.Second: "-1s",
+	} {
+		span := cockpit.Span(duration)
+		require.Equal(t, want, span.String())
+		var again cockpit.Span
+		require.NoError(t, again.Set(want))
+		require.Equal(t, span, again)
+	}
+	var half cockpit.Span
+	require.NoError(t, half.Set("0.5d"))
+	require.Equal(t, "12h", half.String())
+	for _, text := range []string{"", "d", "1", "1d2", "3 days", "1e9d", "99999999999d", "1.2.3d", "-1d"} {
+		require.ErrorContains(t, new(cockpit.Span).Set(text), "want a duration", text)
 	}
 }
 
@@ -92,7 +121,7 @@ func TestInvalidCommandLines(t *testing.T) {
 	for want, args := range map[string][]string{
 		`did you mean "check"?`:                            {"chekc"},
 		`did you mean "snapshot"?`:                         {"snapshto", "-at", "2026-01-01"},
-		"commands: check, explain, export":                 {"crossword"},
+		"commands: check, erase, explain":                  {"crossword"},
 		"check is a command, and takes only its own flags": {"-delay", "1s", "check"},
 		`check takes no arguments: "mydir"`:                {"check", "mydir"},
 		`snapshot takes no arguments: "www.x.org"`:         {"-out", "x", "snapshot", "www.x.org"},
@@ -102,15 +131,23 @@ func TestInvalidCommandLines(t *testing.T) {
 		`"-fresh" is not a URL`:                            {"--", "-fresh"},
 		`unknown flag -forevr (did you mean -forever?)`:    {"-forevr"},
 		"unknown flag -listn (did you mean -listen?)":      {"serve", "-listn", "127.0.0.1:0"},
-		"-delay must be 0 or more":                         {"-delay", "-1s"},
+		"-delay -1s: want 0 or more":                       {"-delay", "-1s"},
 		"-delay 0s is too short":                           {"-delay", "0", "-contact", "me@example.org", "a.example"},
 		"-delay 500ms is too short":                        {"-delay", "500ms", "-contact", "me@example.org", "a.example"},
 		"-pace is for the built-in web":                    {"-pace", "5", "-contact", "me@example.org", "a.example"},
-		"-timeout must be positive":                        {"-timeout", "0"},
-		"-max-body must be positive":                       {"-max-body", "0"},
+		"-timeout 0s: want more than 0":                    {"-timeout", "0"},
+		"-max-body 0: want more than 0":                    {"-max-body", "0"},
 		`-dns "ns.test": want an IP`:                       {"-dns", "ns.test"},
-		"-price must be positive":                          {"-price", "0"},
-		"-most must be -least or more":                     {"-most", "1m"},
+		"-price 0: want more than 0":                       {"-price", "0"},
+		"-most 1m: want at least -least, 1h":               {"-most", "1m"},
+		`-pages "many": want a whole number`:               {"-pages", "many"},
+		`-pages "1e99": want a whole number`:               {"-pages", "1e99"},
+		`-price "x": want a number`:                        {"-price", "x"},
+		`-forever "maybe": want true or false`:             {"-forever=maybe"},
+		`-time "soon": want a duration such as`:            {"-time", "soon"},
+		`-memory "12 parsecs": want a number of bytes`:     {"-memory", "12 parsecs"},
+		"-out needs a value: `directory`":                  {"-out"},
+		`:2: -time "10x": want a duration such as`:         {"-config", write(t, "forever\ntime 10x")},
 	} {
 		status, output := run(t, args...)
 		require.Equal(t, 2, status, "%q", args)

@@ -2,8 +2,8 @@
 // arguments it crawls a small virtual web that it serves itself on the loopback interface.
 //
 // It also shows how the packages of this library fit together. Read this file, then crawl.go,
-// feed.go, route.go and visit.go. They connect the packages in the order in which a page passes
-// through them.
+// open.go, feed.go, route.go, visit.go and revisits.go. They open the packages and call them in the
+// order in which a page passes through them.
 package main
 
 import (

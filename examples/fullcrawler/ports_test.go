@@ -70,7 +70,7 @@ func TestALostServerIsRetriedLessAndLess(t *testing.T) {
 			func(_ string, n int) bool { return n > 2 })
 		require.Greater(t, len(at), 4)
 		// At least 1, 2 and 4 minutes, a tenth more at most, and then the next turn of the host.
-		require.Equal(t, []time.Duration{0, 1, 2, 5, 10}, minutes(at[:5]))
+		require.Equal(t, []time.Duration{0, 1, 2, 4, 9}, minutes(at[:5]))
 	})
 }
 

@@ -54,7 +54,7 @@ func newLockstep(t *testing.T, caches ...*dedupe.LinkCache) *lockstep {
 		require.NoError(t, cfg.ReadOverrides())
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
-		c.recent.Links = links
+		c.recent.links = links
 		c.Hosts.Strangers = 1 << 30 // what counts as one depends on which links are known by now
 		c.seed()
 		l.crawlers = append(l.crawlers, c)
@@ -165,7 +165,7 @@ func TestACrawlWithoutRecentLinks(t *testing.T) {
 		c, err := newCrawler(cfg, on(web))
 		require.NoError(t, err)
 		if !cached {
-			c.recent.Links = nil
+			c.recent.links = nil
 		}
 		require.NoError(t, c.run(t.Context()))
 		_, counts, _ := strings.Cut(fmt.Sprintf("%+v", c.Tally.Sum()), " ")

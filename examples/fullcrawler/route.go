@@ -13,49 +13,65 @@ import (
 )
 
 // discover handles one URL that was found. It returns the canonical form, or "" if the URL is not
-// crawled.
+// crawled. On a crowded host only known pages are. A page on which it was found takes note if the deny
+// list is the reason.
 func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
-	context := c.recent.ContextOf(it)
-	if why, met := c.recent.Find(raw, context); met {
-		return c.count(raw, why)
+	context := c.recent.contextOf(it)
+	why, met := c.recent.find(raw, context)
+	if met && why != stage.Denied { // by a line that has to be known
+		c.count(raw, why)
+		return orNone(raw, why)
 	}
 	var err error
 	if it.URL, err = stage.StepsFor(it, c.Cfg.AsFound).Canonical(raw); err != nil {
-		return c.count("", urlfilter.Malformed(err))
+		c.count("", urlfilter.Malformed(err))
+		return ""
 	}
 	it.Strange = it.ByStrangers()
-	why := c.Filter.Check(it)
+	why = c.Filter.Check(it)
+	if why == stage.Denied && it.Visit != nil {
+		it.Visit.State.Barred |= stage.BarredBy(c.Filter.DeniedBy(it.URL))
+	}
+	it.Visit = nil
 	if why == "" {
-		why = c.traps.Admit(it)
+		why = c.traps.admit(it)
 	}
 	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrange(it.URL) {
 		why = stage.ManyStrange
 	}
-	if canonical = c.count(it.URL, why); canonical != "" {
+	if c.count(it.URL, why) {
 		if err := c.Pages.Discover(it); err != nil {
 			c.stop(err)
 			return ""
 		}
 		stage.Wake(c.changed)
 	}
-	if why != "" || canonical == raw {
-		c.recent.Keep(raw, context, why)
+	if why != "" || it.URL == raw {
+		c.recent.keep(raw, context, why)
 	}
-	return canonical
+	return orNone(it.URL, why)
 }
 
-// count counts a link that passes the filters, or the reason why it does not. It returns "" if the
-// link is not followed.
-func (c *crawler) count(url string, why stage.Reason) string {
+// orNone returns a URL, or "" if there is a reason not to crawl it.
+func orNone(url string, why stage.Reason) string {
+	if why != "" {
+		return ""
+	}
+	return url
+}
+
+// count counts a link that passes the filters, or the reason why it does not. It returns false if
+// the link cannot be a new page.
+func (c *crawler) count(url string, why stage.Reason) (followed bool) {
 	if why == "" && c.Hosts.IsCrowded(url) {
 		why = stage.CrowdedHost
 	}
 	if why != "" {
 		c.Tally.Skip(why)
-		return ""
+		return false
 	}
 	c.Tally.Discovered()
-	return url
+	return true
 }
 
 // advance routes the next items in the order of their ranks, while there is room.

@@ -209,6 +209,7 @@ func (c *crawler) visitPage(
 // links discovers the links of a page. For a sitemap it discovers the URLs in it, and returns the
 // sitemap's fate.
 func (c *crawler) links(it stage.Item, resp *fetch.Response) (listed stage.Fate, why string) {
+	it.Visit.State.Barred = 0
 	switch fate := stage.FateOf(resp); {
 	case fate == stage.Redirected:
 		c.redirect(it, resp.Location)
@@ -232,7 +233,7 @@ func (c *crawler) evaluate(it stage.Item, resp *fetch.Response) (fate stage.Fate
 	change := it.Visit.State.Compare(resp, c.Cfg.Texts)
 	c.revisits.Observe(it, resp, change == stage.RealChange)
 	if fate.Page() {
-		c.traps.Note(it)
+		c.traps.note(it)
 	}
 	switch {
 	case change == stage.NoChange:
@@ -253,8 +254,8 @@ func (c *crawler) extract(it stage.Item, resp *fetch.Response) {
 	}
 	var links []string
 	stage.Extract(resp, c.Cfg.Agent, c.Cfg.Resources, func(url string, why stage.Reason) {
-		to := c.follow(stage.Item{URL: url, Depth: it.Depth + 1, From: it.URL}, why)
-		if c.Order != nil && to != "" {
+		to := c.follow(stage.Item{URL: url, Depth: it.Depth + 1, From: it.URL, Visit: it.Visit}, why)
+		if c.Order != nil && to != "" && !c.Hosts.IsCrowded(to) { // an endless host would fill the order
 			links = append(links, to)
 		}
 		if siblings > 0 && weburl.Host(to) == host {
@@ -287,10 +288,8 @@ func (c *crawler) list(it stage.Item, resp *fetch.Response) (stage.Fate, string)
 	last := it.Visit.Before
 	err := stage.List(resp, it, func(entry stage.Item, why stage.Reason) {
 		entries++
+		entry.Visit = it.Visit
 		url := c.follow(entry, why)
-		if url == "" && why == "" && c.Hosts.IsCrowded(entry.URL) { // it may be known all the same
-			url, _ = stage.StepsFor(entry, c.Cfg.AsFound).Canonical(entry.URL)
-		}
 		modified := time.Unix(entry.LastMod, 0)
 		if url != "" && !last.IsZero() && modified.After(last) {
 			c.reconsider(url, modified)

@@ -1,7 +1,6 @@
 package cockpit
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,10 +15,14 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/hostcache"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/neterr"
+	"github.com/spinneret-go/spinneret/pagerank"
+	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/satstore"
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // errFaults is returned by check if it found faults.
@@ -60,10 +63,12 @@ var parts = []part{
 
 // check reads every file of a crawl.
 func check(ctx context.Context, in call) error {
-	faults := 0
+	faults, began := 0, time.Now()
 	var unread error
 	for _, p := range parts {
+		done := showWork(in.log, func() string { return "reading " + p.name + sizeOf(in.dir, p) })
 		result, err := p.check(ctx, in.dir, in.out)
+		done()
 		switch {
 		case errors.Is(err, errNone):
 			result = "none"
@@ -79,11 +84,29 @@ func check(ctx context.Context, in call) error {
 		}
 		fmt.Fprintf(in.out, "%-16s %s\n", p.name, result)
 	}
+	fmt.Fprintf(in.out, "%-16s %s, in %s\n", "checked", counted(faults, "damaged part"),
+		spell(time.Since(began).Round(time.Millisecond)))
 	if faults > 0 {
 		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s repairs what can be repaired",
 			errFaults, faults, in.dir)
 	}
 	return unread
+}
+
+// sizeOf says how much there is to read of a large part.
+func sizeOf(dir string, p part) string {
+	pattern := map[string]string{"pages": filepath.Join(stage.PagesDir, "*"), "archive": "*.warc*"}[p.name]
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if pattern == "" || err != nil {
+		return ""
+	}
+	size := int64(0)
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			size += info.Size()
+		}
+	}
+	return fmt.Sprintf(": %s in %s", Size(size), counted(len(files), "file"))
 }
 
 // notDamage says whether an error is of this machine or of the caller: repair could only destroy
@@ -143,24 +166,15 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (result string
 }
 
 func checkLedger(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	f, err := os.Open(filepath.Join(dir, LedgerName))
+	bad, n := 0, 0
+	err = eachText(filepath.Join(dir, LedgerName), func(text []byte) error {
+		if n++; !json.Valid(text) {
+			bad++
+		}
+		return nil
+	})
 	if err != nil {
 		return "", missing(err)
-	}
-	defer f.Close()
-	bad, n := 0, 0
-	lines := bufio.NewReader(f)
-	for err == nil {
-		var text []byte
-		if text, err = lines.ReadBytes('\n'); len(text) > 0 {
-			n++
-			if !json.Valid(text) {
-				bad++
-			}
-		}
-	}
-	if err != io.EOF {
-		return "", err
 	}
 	if bad > 0 {
 		return "", fmt.Errorf("%d of %d lines are not JSON", bad, n)
@@ -184,7 +198,7 @@ func checkFilters(_ context.Context, dir string, _ io.Writer) (result string, er
 func checkPoliteness(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	state, err := os.ReadFile(filepath.Join(dir, StateName))
 	if err == nil {
-		err = stage.NewPoliteness(stage.PolitenessOptions{}).Restore(state)
+		err = stage.NewPoliteness(stage.PolitenessOptions{}, scheduler.New[stage.Item](scheduler.Options{})).Restore(state)
 	}
 	return "sound", missing(err)
 }
@@ -199,26 +213,21 @@ func checkHosts(_ context.Context, dir string, _ io.Writer) (result string, err 
 func checkRules(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	saved, err := os.ReadFile(filepath.Join(dir, RulesName))
 	if err == nil {
-		err = stage.NewRobots("").Restore(saved, time.Now(), nil)
+		err = stage.NewRobots("", robots.NewCache(robots.Options{})).Restore(saved, time.Now(), nil)
 	}
 	return "sound", missing(err)
 }
 
 func checkRhythms(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, RhythmName), func(file string) error {
-		_, err := stage.OpenRhythms(file)
+		_, err := hostcache.Open[stage.Rhythm](file, hostcache.Options{})
 		return err
 	})
 }
 
 func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, OrderName), func(file string) error {
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = stage.ReadOrder(f)
+		_, err := stage.OpenOrder(file, pagerank.New)
 		return err
 	})
 }
@@ -340,30 +349,20 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 // repairLedger sets invalid lines aside.
 func repairLedger(dir string, say func(name, format string, args ...any)) error {
 	name := filepath.Join(dir, LedgerName)
-	in, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
 	var dropped []byte
-	err = stage.ReplaceWith(name, func(w io.Writer) error {
-		lines := bufio.NewReader(in)
-		for {
-			text, err := lines.ReadBytes('\n')
+	err := stage.ReplaceWith(name, func(w io.Writer) error {
+		err := eachText(name, func(text []byte) (err error) {
 			if json.Valid(text) {
-				if _, err := w.Write(text); err != nil {
-					return err
-				}
-			} else if len(text) > 0 {
+				_, err = w.Write(text)
+			} else {
 				dropped = append(append(dropped, bytes.TrimSuffix(text, []byte("\n"))...), '\n')
 			}
-			if err == io.EOF {
-				return appendTo(name+damagedLines, dropped)
-			}
-			if err != nil {
-				return err
-			}
+			return err
+		})
+		if err == nil {
+			err = appendTo(name+damagedLines, dropped)
 		}
+		return err
 	})
 	if err == nil {
 		say(LedgerName, "%d lines were set aside in %s", bytes.Count(dropped, []byte("\n")), LedgerName+damagedLines)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -37,6 +38,7 @@ type Crawl struct {
 	Log      *slog.Logger
 	Say      func(string) // prints on the terminal
 	Paused   stage.Set    // hosts, by the operator
+	pausing  sync.Mutex   // held to change and save them
 	Barred   atomic.Bool  // pages that wait may be barred by the lists
 	Finder   *stage.Finder
 	Places   stage.Places  // of visits in progress
@@ -46,10 +48,9 @@ type Crawl struct {
 	Warnings []string // from before the log was open
 
 	log       *logFile
+	rewritten bool   // the pages have just been rewritten
 	liveToken string // of the live page; "": it needs none
 
-	opened bool         // the state of the scheduler has been restored
-	given  atomic.Int64 // visits started when politeness was last saved
 }
 
 // Why a crawl ends before its queue is empty.

@@ -69,8 +69,8 @@ func TestLimitsEstimateWhenTheyAreReached(t *testing.T) {
 	}
 	require.Equal(t, limitUse{"due now", "30", "in about 15s"}, got["due now"])
 	require.Equal(t, limitUse{"page limit", "40 of 100", "in about 30s"}, got["page limit"])
-	require.Equal(t, limitUse{"byte limit", "500.0 KB of 1.0 MB", "in about 10m0s"}, got["byte limit"])
-	require.Equal(t, limitUse{"time limit", "10m0s of 1h0m0s", "in about 50m0s"}, got["time limit"])
+	require.Equal(t, limitUse{"byte limit", "500.0 KB of 1.0 MB", "in about 10m"}, got["byte limit"])
+	require.Equal(t, limitUse{"time limit", "10m of 1h", "in about 50m"}, got["time limit"])
 	require.Contains(t, got["disk"].Used, " free")
 	for _, use := range c.limits(s, 0) {
 		if use.Name == "page limit" {
@@ -82,10 +82,12 @@ func TestLimitsEstimateWhenTheyAreReached(t *testing.T) {
 
 // TestStatusLineFitsTheTerminal: it is never longer than one line.
 func TestStatusLineFitsTheTerminal(t *testing.T) {
-	require.Equal(t, "short", narrow("short"))
-	long := narrow(strings.Repeat("ä", 200))
+	require.Equal(t, "short", narrow("short", 40))
+	long := narrow(strings.Repeat("ä", 200), columns)
 	require.Less(t, utf8.RuneCountInString(long), columns)
 	require.True(t, strings.HasSuffix(long, "…"))
+	require.Equal(t, 39, utf8.RuneCountInString(narrow(strings.Repeat("x", 200), 40)))
+	require.Equal(t, "…", narrow("a terminal of one column", 1))
 }
 
 // TestAHostIsFoundByEitherScheme, unless the user gives one.
@@ -111,9 +113,12 @@ func TestBroughtBack(t *testing.T) {
 	now := time.Now()
 	visited := stage.State{Interval: 5, Due: now.Add(time.Hour).Unix()}
 	visited.History = visited.History.Observe(revisit.Visit{At: now.Add(-time.Hour)})
-	require.Equal(t, visited, broughtBack(visited, now))
+	before := visited
+	broughtBack(&visited, now)
+	require.Equal(t, before, visited)
 	failed := stage.State{Failures: 1, Due: now.Add(400 * 24 * time.Hour).Unix()}
-	require.Equal(t, now.Add(24*time.Hour).Unix(), broughtBack(failed, now).Due)
+	broughtBack(&failed, now)
+	require.Equal(t, now.Add(24*time.Hour).Unix(), failed.Due)
 }
 
 // TestASilentProgram: the user learns early what the protocol demands of a program, and a program

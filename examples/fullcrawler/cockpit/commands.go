@@ -29,16 +29,32 @@ func CommandLine(
 	cfg, err := ParseFlags(args, log)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		Help(out)
+		return cfg, false, Exit(log, helpAbout(out, wordAfterHelp(args)))
 	case err != nil:
 		Exit(log, err)
 		return cfg, false, 2
 	case cfg.DryRun:
 		return cfg, false, Exit(log, DryRun(cfg, out))
-	default:
-		return cfg, true, 0
 	}
-	return cfg, false, 0
+	return cfg, true, 0
+}
+
+// wordAfterHelp returns what a command line asks to be explained, or "".
+func wordAfterHelp(args []string) string {
+	for i, arg := range args[:max(len(args)-1, 0)] {
+		if name := strings.TrimLeft(arg, "-"); arg != name && (name == "h" || name == "help") {
+			return strings.Join(args[i+1:], " ")
+		}
+	}
+	return ""
+}
+
+// helpAbout explains a flag or a group of flags.
+func helpAbout(out io.Writer, word string) error {
+	if Help(out, word) {
+		return nil
+	}
+	return fmt.Errorf("%w: no flag is called %q: -h lists all", errUsage, word)
 }
 
 // findSubcommand returns the command in a command line and its arguments, or "". Only flags of the
@@ -102,19 +118,25 @@ func Subcommands() map[string]subcommand {
 	var s scanning
 	var v serving
 	var m importing
+	var e erasing
 	return map[string]subcommand{
-		"help": {summary: "explain all flags", beside: true, run: func(_ context.Context, in call) error {
-			Help(in.out)
-			return nil
-		}},
+		"help": {
+			summary: "explain a flag, a group of flags or all, or list them", args: "[all|FLAG|GROUP]", beside: true,
+			run: func(_ context.Context, in call) error { return helpAbout(in.out, strings.Join(in.args, " ")) },
+		},
 		"version": {summary: "print the version", beside: true, run: func(_ context.Context, in call) error {
 			_, err := fmt.Fprintln(in.out, "fullcrawler", Version())
 			return err
 		}},
+		"health": {summary: "tell whether a crawl runs here, and its live page answers", run: health, beside: true},
 		"check":  {summary: "compare all files with their checksums and with each other", run: check},
 		"repair": {summary: "repair what check found, as far as possible", run: repair},
 		"explain": {
 			summary: "print what is known about URLs", args: "URL ...", run: explain,
+		},
+		"erase": {
+			summary: "erase pages from all files, and keep crawls from fetching them again; a HOST includes all hosts under it",
+			args:    "URL|PREFIX*|HOST ...", flags: e.flags, run: e.run,
 		},
 		"export": {
 			summary: "write a CDXJ index for pywb, or a WACZ file for ReplayWeb.page", args: "cdxj|wacz FILE", run: exportTo,
@@ -194,7 +216,7 @@ func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err 
 	if s.beside {
 		return s.run(ctx, in)
 	}
-	if name == "repair" || name == "import" {
+	if name == "repair" || name == "import" || name == "erase" {
 		d, err := existingDirectory(in.dir, name)
 		if err != nil {
 			return err
@@ -226,6 +248,11 @@ var errNoArchive = errors.New("no archive here")
 
 // withArchive opens the archive in a directory for reading, also while a crawl writes it.
 func withArchive(dir string, use func(a *archive.Archive) error) error {
+	return openArchive(dir, archive.Options{ReadOnly: true}, use)
+}
+
+// openArchive opens the archive in a directory, if there is one, for use.
+func openArchive(dir string, o archive.Options, use func(a *archive.Archive) error) error {
 	found := 0
 	for _, pattern := range []string{"*.warc*", "index*"} { // an index shows which files are lost
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -237,7 +264,7 @@ func withArchive(dir string, use func(a *archive.Archive) error) error {
 	if found == 0 {
 		return fmt.Errorf("%s: %w%s", dir, errNoArchive, otherCrawl(dir))
 	}
-	a, err := archive.Open(dir, archive.Options{ReadOnly: true})
+	a, err := archive.Open(dir, o)
 	if err != nil {
 		return err
 	}
@@ -329,7 +356,7 @@ func aboutPage(dir string, p *stage.Pages, c stage.Clock, url string) []Fact {
 		due = moment(c.Real(at))
 	}
 	if s.Interval > 0 {
-		due += fmt.Sprintf(", at an interval of %v", stage.Seconds(s.Interval))
+		due += ", at an interval of " + spell(stage.Seconds(s.Interval))
 		if c.Pace != 1 {
 			due += fmt.Sprintf(" on a clock that is %g times as fast", c.Pace)
 		}

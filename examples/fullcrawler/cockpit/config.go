@@ -66,6 +66,7 @@ type Config struct {
 	LogFile     string // "" is none
 	DenyFile    string // "" is none
 	denyLines   []string
+	erasedLines []string
 	SeedFile    string // "" is none
 	DryRun      bool
 	Memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
@@ -119,22 +120,26 @@ const (
 	leastDelay   = time.Second
 )
 
+// usage is the first part of the short help, with a place for the names of the commands.
 const usage = `fullcrawler crawls websites politely and stores the pages as WARC files.
 
-	fullcrawler                                     crawl a small web that it serves itself
-	fullcrawler [flags] URL ...                     crawl real sites
-	fullcrawler -contact https://you.example/bot https://www.example.org/
-	fullcrawler serve                               browse the archive
-	fullcrawler check|repair                        find and repair damage
-	fullcrawler explain|export|scan|snapshot        other uses of the archive; -h explains each
+  fullcrawler                                     crawl a small web that it serves itself
+  fullcrawler [flags] URL ...                     crawl real sites, such as:
+  fullcrawler -contact https://you.example/bot https://www.example.org/
+  fullcrawler COMMAND                             one of these:
+    %s
 
-It obeys robots.txt, and reads the sitemaps named there. It sends one request at a time to a host. The
-delay between two requests to a host or an address is the longest of -delay, the site's Crawl-delay, and
-five times the latency of the last response.
+The same command resumes a crawl. -h all explains all flags, -h NAME one flag or group,
+and COMMAND -h the flags of a command.
+`
+
+// about is the first part of the long help.
+const about = `fullcrawler obeys robots.txt, and reads the sitemaps named there. It sends one request at a time to a
+host. The delay between two requests to a host or an address is the longest of -delay, the site's
+Crawl-delay, and five times the latency of the last response.
 
 After Ctrl-C, a limit, a full disk or a power failure, the same command resumes the crawl. Pages are
 visited again when they are likely to have changed: in a later run or, with -forever, in the same one.
-
 `
 
 // A commandLine has the values of the flags before they are checked.
@@ -148,17 +153,17 @@ type commandLine struct {
 	configFile                    string
 	private, own                  bool
 	given                         map[string]bool // flags, by name
+	flags                         *flag.FlagSet
 	revisiting                    revisiting
-	sizes                         sizes
 	include, exclude              patterns
 }
 
 // ParseFlags reads the command line. Lines of a seed file that are not URLs are reported on log.
 // The error is flag.ErrHelp if help is requested: see [Help].
 func ParseFlags(args []string, log io.Writer) (Config, error) {
-	l := commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20, ledger: 1 << 30}}
-	l.Filter.Deny = new(urlfilter.List)
 	fs := flag.NewFlagSet("fullcrawler", flag.ContinueOnError)
+	l := commandLine{flags: fs}
+	l.Filter.Deny = new(urlfilter.List)
 	fs.SetOutput(io.Discard) // a wrong flag gets one line, not the whole help
 	for _, group := range flagGroups {
 		group.define(&l, fs)
@@ -208,8 +213,6 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		}
 	}
 	c.Filter.Include, c.Filter.Exclude = l.include, l.exclude
-	c.Bytes, c.MinFree, c.Memory = int64(l.sizes.bytes), int64(l.sizes.minFree), int64(l.sizes.memory)
-	c.LedgerSize = int64(l.sizes.ledger)
 	if 0 < c.Memory && c.Memory < leastMemory {
 		return *c, fmt.Errorf("-memory %s is too little: at least %s, or 0 for no limit", Size(c.Memory), Size(leastMemory))
 	}
@@ -269,12 +272,7 @@ func (c *Config) ReadDeny() error {
 		if err := c.Filter.Deny.Reload(bytes.NewReader(text), c.DenyFile); err != nil {
 			return err
 		}
-		c.denyLines = nil
-		for line := range strings.Lines(string(text)) {
-			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-				c.denyLines = append(c.denyLines, line)
-			}
-		}
+		c.denyLines = ruleLines(text)
 		return nil
 	})
 }
@@ -407,15 +405,15 @@ func (l *commandLine) checkNumbers() error {
 		{"shared-after", l.SharedAfter < 0, "0 or more"},
 		{"queue", l.Queue < 1, "at least 1"},
 		{"concurrency", l.Concurrency < 1, "at least 1"},
-		{"timeout", l.Timeout <= 0, "positive"},
-		{"max-body", l.MaxBody <= 0, "positive"},
-		{"price", l.given["price"] && !(l.revisiting.price > 0), "positive"},
-		{"least", l.revisiting.least <= 0, "positive"},
-		{"most", l.revisiting.most < l.revisiting.least, "-least or more"},
-		{"pace", !(l.Pace > 0 && l.Pace <= stage.MaxPace), fmt.Sprintf("positive, and at most %g", float64(stage.MaxPace))},
+		{"timeout", l.Timeout <= 0, "more than 0"},
+		{"max-body", l.MaxBody <= 0, "more than 0"},
+		{"price", l.given["price"] && !(l.revisiting.price > 0), "more than 0"},
+		{"least", l.revisiting.least <= 0, "more than 0"},
+		{"most", l.revisiting.most < l.revisiting.least, "at least -least, " + spell(l.revisiting.least)},
+		{"pace", !(l.Pace > 0 && l.Pace <= stage.MaxPace), fmt.Sprintf("more than 0, and at most %g", float64(stage.MaxPace))},
 	} {
 		if limit.bad {
-			return fmt.Errorf("-%s must be %s", limit.name, limit.want)
+			return fmt.Errorf("-%s %v: want %s", limit.name, l.flags.Lookup(limit.name).Value, limit.want)
 		}
 	}
 	return nil
@@ -446,9 +444,9 @@ func (l *commandLine) check() error {
 	case len(c.Seeds) == 0 && !c.Demo:
 		return errors.New("none of the seeds is a URL")
 	case !agentForm.MatchString(c.Agent):
-		return fmt.Errorf("-agent %q: robots.txt cannot name it; want a name such as examplebot", c.Agent)
+		return fmt.Errorf("-agent %q: want a name that sites can write into robots.txt, such as examplebot", c.Agent)
 	case l.given["level"] && c.Archive == "gzip" && c.Level > 9, c.Archive == "zstd" && c.Level > 4:
-		return errors.New("-level must be at most 9 for gzip and 4 for zstd")
+		return fmt.Errorf("-level %d: want at most 9 for gzip and 4 for zstd", c.Level)
 	case c.Archive != "gzip" && c.Archive != "zstd" && c.Archive != NoArchive:
 		return fmt.Errorf("-archive %q: want gzip, zstd or none", c.Archive)
 	case !local && c.Contact == "":
@@ -458,8 +456,8 @@ func (l *commandLine) check() error {
 		return fmt.Errorf("-contact %q: want a URL or an e-mail address, such as https://you.example/bot",
 			c.Contact)
 	case !local && !l.own && c.Delay < leastDelay:
-		return fmt.Errorf("-delay %v is too short for hosts of others: at least %v, or -own if they are "+
-			"your own", c.Delay, leastDelay)
+		return fmt.Errorf("-delay %s is too short for hosts of others: at least %s, or -own if they are "+
+			"your own", spell(c.Delay), spell(leastDelay))
 	case !local && c.Pace != 1:
 		return errors.New("-pace is for the built-in web and for hosts on loopback")
 	case l.private && !c.Demo:

@@ -67,15 +67,23 @@ func OpenDirectory(path, command string) (*Directory, error) {
 	return d, nil
 }
 
-// Claim opens the directory of a crawl, and forgets its pages if the configuration says so.
+// Claim opens the directory of a crawl, forgets its pages if the configuration says so, and reads
+// what was erased there.
 func (c *Config) Claim() (*Directory, error) {
 	d, err := OpenDirectory(c.Out, "crawl")
-	if err == nil && c.Fresh {
-		if err = d.Forget(); err != nil {
-			err = errors.Join(err, d.Close())
-		}
+	if err != nil {
+		return nil, err
 	}
-	return d, err
+	if c.Fresh {
+		err = d.Forget()
+	}
+	if err == nil {
+		err = c.readErased()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
 }
 
 // existingDirectory opens a directory that a crawl has created.
@@ -142,7 +150,7 @@ func heldError(path string) error {
 // complete crawl or none.
 func (d *Directory) Forget() error {
 	err := stage.ForgetPages(d.path)
-	for _, name := range []string{FiltersName, OrderName, BeganName} {
+	for _, name := range []string{FiltersName, OrderName, stage.OrderLog(OrderName), BeganName} {
 		if e := os.Remove(filepath.Join(d.path, name)); !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
@@ -157,5 +165,6 @@ const (
 	RhythmName = "rhythm.cache" // when hosts publish, and how reliable their sitemaps are
 	OrderName  = "rank.cache"   // scores and links of pages
 	StateName  = "politeness.state"
+	PausedName = "paused.state" // hosts, by the operator
 	BeganName  = "began"
 )

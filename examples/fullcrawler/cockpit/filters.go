@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -26,8 +27,9 @@ type Filters struct {
 	HostPages  int             `json:"hostPages"`
 	Include    []string        `json:"include,omitempty"`
 	Exclude    []string        `json:"exclude,omitempty"`
-	Deny       []string        `json:"deny,omitempty"`  // the lines of the list
-	Hosts      []string        `json:"hosts,omitempty"` // lines of the overrides
+	Deny       []string        `json:"deny,omitempty"`   // the lines of the list
+	Erased     []string        `json:"erased,omitempty"` // likewise
+	Hosts      []string        `json:"hosts,omitempty"`  // lines of the overrides
 	Resources  bool            `json:"resources,omitempty"`
 	Sitemaps   bool            `json:"sitemaps,omitempty"`
 	AnyAddress bool            `json:"anyAddress,omitempty"`
@@ -44,7 +46,7 @@ func (c *Config) Filters() Filters {
 	}
 	return Filters{
 		Scope: c.Reach, Depth: c.Filter.MaxDepth, HostPages: c.HostPages,
-		Include: text(c.Filter.Include), Exclude: text(c.Filter.Exclude), Deny: c.denyLines, Hosts: c.Overrides.Lines(),
+		Include: text(c.Filter.Include), Exclude: text(c.Filter.Exclude), Deny: c.denyLines, Erased: c.erasedLines, Hosts: c.Overrides.Lines(),
 		Resources: c.Resources, Sitemaps: c.Sitemaps, AnyAddress: c.Filter.Format.AnySuffix,
 		AsFound: c.AsFound,
 	}
@@ -52,17 +54,44 @@ func (c *Config) Filters() Filters {
 
 // Wider reports whether f lets anything pass that old did not.
 func (f Filters) Wider(old Filters) bool {
+	return f.widerBesideLists(old) || len(f.lifted(old)) > 0
+}
+
+// lifted returns the lines that denied something and no longer do, as a deny list. An exception that is
+// new counts as such a line.
+func (f Filters) lifted(old Filters) (lines []string) {
+	for _, line := range slices.Concat(old.Deny, old.Erased) {
+		if line[0] != '+' && !slices.Contains(f.Deny, line) && !slices.Contains(f.Erased, line) {
+			lines = append(lines, line)
+		}
+	}
+	for _, line := range f.Deny {
+		if line[0] == '+' && !slices.Contains(old.Deny, line) {
+			lines = append(lines, strings.TrimSpace(line[1:]))
+		}
+	}
+	return lines
+}
+
+// barred returns the bits of lifted lines in stage.State.Barred. Which lines a new exception overrides
+// is not known, so it has all bits.
+func (f Filters) barred(old Filters) (bits uint64) {
+	for _, line := range f.lifted(old) {
+		if !slices.Contains(old.Deny, line) && !slices.Contains(old.Erased, line) {
+			return math.MaxUint64
+		}
+		bits |= stage.BarredBy(line)
+	}
+	return bits
+}
+
+// widerBesideLists is Wider for everything but the deny lists.
+func (f Filters) widerBesideLists(old Filters) bool {
 	atMost := func(limit, before int) bool { // 0 and less are no limit
 		return before <= 0 || limit > 0 && limit <= before
 	}
 	lost := func(before, now []string) bool {
 		return slices.ContainsFunc(before, func(rule string) bool { return !slices.Contains(now, rule) })
-	}
-	exceptions := func(lines []string) (plus []string) {
-		return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, "+") })
-	}
-	rules := func(lines []string) []string {
-		return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return strings.HasPrefix(l, "+") })
 	}
 	reaches := []urlfilter.Reach{urlfilter.Page, urlfilter.Prefix, urlfilter.Host, urlfilter.Domain, urlfilter.Any}
 	depth, before := f.Depth+1, old.Depth+1 // 0 and less are no limit
@@ -71,7 +100,6 @@ func (f Filters) Wider(old Filters) bool {
 		len(old.Include) > 0 && (len(f.Include) == 0 || lost(f.Include, old.Include)) ||
 		lost(old.Exclude, f.Exclude) ||
 		lost(old.Hosts, f.Hosts) ||
-		lost(rules(old.Deny), rules(f.Deny)) || lost(exceptions(f.Deny), exceptions(old.Deny)) ||
 		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress ||
 		f.AsFound && !old.AsFound
 }

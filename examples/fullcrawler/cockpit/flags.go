@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,41 +40,6 @@ func (p *patterns) Set(text string) error {
 	return err
 }
 
-// A ByteCount is a flag such as 20GB. It is not safe for concurrent use.
-type ByteCount int64
-
-// units are the suffixes of a number of bytes.
-var units = []struct {
-	name  string
-	bytes float64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}, {"", 1},
-}
-
-// String returns the bytes as people read them.
-func (b *ByteCount) String() string { return Size(int64(*b)) }
-
-// Set reads a number with or without a unit.
-func (b *ByteCount) Set(text string) error {
-	for _, unit := range units {
-		number, found := strings.CutSuffix(strings.ToLower(text), strings.ToLower(unit.name))
-		if !found {
-			continue
-		}
-		value, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(value >= 0) || value*unit.bytes > 1<<60 {
-			break
-		}
-		*b = ByteCount(value * unit.bytes)
-		return nil
-	}
-	return fmt.Errorf("%q is not a number of bytes such as 20GB or 512MiB", text)
-}
-
-// sizes are the flags that count bytes.
-type sizes struct{ bytes, minFree, memory, ledger ByteCount }
-
 // revisiting are the flags of the policy.
 type revisiting struct {
 	name        string
@@ -88,8 +52,8 @@ func (r *revisiting) flags(fs *flag.FlagSet) {
 		"revisit policy: bayes, feed (bayes for what changes within the hour), mle, aimd, or an interval such as 24h")
 	fs.Float64Var(&r.price, "price", 0, "cost of a visit, for bayes, feed and mle: a higher one means fewer visits "+
 		"(default 0.5, and 1 for mle)")
-	fs.DurationVar(&r.least, "least", time.Hour, "minimum time between two visits of a page")
-	fs.DurationVar(&r.most, "most", stage.Longest, "maximum time between two visits of a page")
+	fs.Var(spanIn(&r.least, time.Hour), "least", "minimum `duration` between two visits of a page")
+	fs.Var(spanIn(&r.most, stage.Longest), "most", "maximum `duration` between two visits of a page")
 }
 
 func (r *revisiting) policy() (revisit.Policy, error) {
@@ -111,22 +75,13 @@ func parseArgs(fs *flag.FlagSet, args []string) (rest []string, err error) {
 	}
 }
 
-// flagError adds the flag that was probably meant.
-func flagError(fs *flag.FlagSet, err error) error {
-	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
-	if !unknown {
-		return err
-	}
-	return unknownFlag(fs, strings.TrimPrefix(name, "-"))
-}
-
 func unknownFlag(fs *flag.FlagSet, name string) error {
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	if near := nearest(name, names); near != "" {
 		return fmt.Errorf("unknown flag -%s (did you mean -%s?)", name, near)
 	}
-	return fmt.Errorf("unknown flag -%s; -help lists all", name)
+	return fmt.Errorf("unknown flag -%s; -h lists all", name)
 }
 
 // nearest returns the most similar name, or "".
@@ -218,7 +173,7 @@ func setFlag(fs *flag.FlagSet, key, value string) error {
 		return fmt.Errorf("-%s needs a value", key)
 	}
 	if err := fs.Set(key, value); err != nil {
-		return fmt.Errorf("-%s %q: %w", key, value, err)
+		return fmt.Errorf("-%s %q: %w", key, value, wanted(f, err))
 	}
 	return nil
 }
@@ -237,8 +192,8 @@ func ParsePolicy(name string, price float64, least, most time.Duration) (revisit
 	case "aimd":
 		return revisit.AIMD{Min: least, Max: most}, nil
 	}
-	every, err := time.ParseDuration(name)
-	if err != nil || every <= 0 {
+	var every Span
+	if err := every.Set(name); err != nil || every <= 0 {
 		return nil, fmt.Errorf("-revisit %q: want bayes, feed, mle, aimd or an interval such as 24h", name)
 	}
 	return revisit.Every(every), nil

@@ -4,6 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
@@ -28,16 +31,56 @@ var flagGroups = []flagGroup{
 	{"Monitoring", (*commandLine).watchFlags},
 }
 
-// Help writes the usage of the program, with its flags in groups.
-func Help(w io.Writer) {
-	fmt.Fprint(w, usage)
-	for _, group := range flagGroups {
-		fs := flag.NewFlagSet("", flag.ContinueOnError)
-		group.define(&commandLine{sizes: sizes{minFree: 1 << 30, memory: 512 << 20, ledger: 1 << 30}}, fs)
-		fs.SetOutput(w)
-		fmt.Fprintf(w, "\n%s:\n", group.title)
-		fs.PrintDefaults()
+// Help writes the usage of the program: about all flags in groups, one group or flag, or with "" the
+// names of all on one screen. It reports whether it knows the word.
+func Help(w io.Writer, word string) (known bool) {
+	if word == "" {
+		fmt.Fprintf(w, usage, strings.Join(slices.Sorted(maps.Keys(Subcommands())), " "))
+		for _, group := range flagGroups {
+			fmt.Fprintf(w, "\n%s:\n%s", group.title, flagNames(group.flagSet()))
+		}
+		return true
 	}
+	if word == "all" {
+		fmt.Fprint(w, about)
+	}
+	word = strings.TrimLeft(word, "-")
+	for _, group := range flagGroups {
+		fs := group.flagSet()
+		fs.SetOutput(w)
+		if word == "all" || strings.EqualFold(word, group.title) {
+			known = true
+			fmt.Fprintf(w, "\n%s:\n", group.title)
+			fs.PrintDefaults()
+		} else if f := fs.Lookup(word); f != nil {
+			known = true
+			one := flag.NewFlagSet("", flag.ContinueOnError)
+			one.SetOutput(w)
+			one.Var(f.Value, f.Name, f.Usage)
+			one.PrintDefaults()
+		}
+	}
+	return known
+}
+
+// flagSet returns the flags of a group, for the help.
+func (g flagGroup) flagSet() *flag.FlagSet {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	g.define(new(commandLine), fs)
+	return fs
+}
+
+// flagNames returns the names of flags, in lines that fit on any terminal.
+func flagNames(fs *flag.FlagSet) (lines string) {
+	line := " "
+	fs.VisitAll(func(f *flag.Flag) {
+		if len(line)+len(f.Name)+2 >= columns {
+			lines += line + "\n"
+			line = " "
+		}
+		line += " -" + f.Name
+	})
+	return lines + line + "\n"
 }
 
 // identityFlags set who crawls, and where the result goes.
@@ -98,9 +141,9 @@ func (l *commandLine) revisitFlags(fs *flag.FlagSet) {
 
 // politenessFlags set the delays.
 func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
-	fs.DurationVar(&l.Delay, "delay", defaultDelay, "minimum delay between requests to a host or address; "+
+	fs.Var(spanIn(&l.Delay, defaultDelay), "delay", "minimum `duration` between requests to a host or address; "+
 		"0.5s by default without seeds; less than 1s only on loopback or with -own")
-	fs.DurationVar(&l.Arrival, "arrival", 0, "maximum time that a request takes to reach its server: delays "+
+	fs.Var(spanIn(&l.Arrival, 0), "arrival", "maximum `duration` that a request takes to reach its server: delays "+
 		"start then, and a slow page delays only its own host; 0: delays start with the first byte of the "+
 		"response")
 	fs.StringVar(&l.groups, "group", "", "hosts that share a delay: domain, for all hosts of a registrable "+
@@ -120,16 +163,16 @@ func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 // limitFlags limit what the crawl uses, on this machine and on servers.
 func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 	fs.Int64Var(&l.Pages, "pages", 0, "stop after this many pages; 0: no limit")
-	fs.Var(&l.sizes.bytes, "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
-	fs.DurationVar(&l.Duration, "time", 0, "stop after this time; 0: no limit")
-	fs.DurationVar(&l.Wait, "wait", 3*time.Minute,
-		"how long to wait for retries if there is nothing else to do")
-	fs.Var(&l.sizes.minFree, "min-free", "stop when the disk has fewer than this many `bytes` left")
-	fs.Var(&l.sizes.memory, "memory",
+	fs.Var(bytesIn(&l.Bytes, 0), "bytes", "stop after this many `bytes` of bodies, such as 20GB; 0: no limit")
+	fs.Var(spanIn(&l.Duration, 0), "time", "stop after this `duration`, such as 12h or 30d; 0: no limit")
+	fs.Var(spanIn(&l.Wait, 3*time.Minute), "wait",
+		"maximum `duration` of waiting for retries if there is nothing else to do")
+	fs.Var(bytesIn(&l.MinFree, 1<<30), "min-free", "stop when the disk has fewer than this many `bytes` left")
+	fs.Var(bytesIn(&l.Memory, 512<<20), "memory",
 		"approximate memory budget in `bytes`: stop when nine tenths are in use; 0: no limit")
 	fs.IntVar(&l.Queue, "queue", 100_000, "maximum number of pages in flight; others wait on disk")
-	fs.DurationVar(&l.Timeout, "timeout", fetch.DefaultTimeout, "maximum duration of a request")
-	fs.Int64Var(&l.MaxBody, "max-body", fetch.DefaultMaxBody, "cut pages after this many `bytes`")
+	fs.Var(spanIn(&l.Timeout, fetch.DefaultTimeout), "timeout", "maximum `duration` of a request")
+	fs.Var(bytesIn(&l.MaxBody, fetch.DefaultMaxBody), "max-body", "cut pages after this many `bytes`")
 }
 
 // networkFlags set how requests are sent.
@@ -159,5 +202,5 @@ func (l *commandLine) watchFlags(fs *flag.FlagSet) {
 	})
 	fs.BoolVar(&l.Pprof, "pprof", false, "serve profiles of this process on the live page, at /debug/pprof/")
 	fs.StringVar(&l.LogFile, "log", "", "`file` to append a structured log to, in lines of JSON; SIGHUP reopens it")
-	fs.Var(&l.sizes.ledger, "ledger", "start a new fates.jsonl when it has this many `bytes`; 0: never")
+	fs.Var(bytesIn(&l.LedgerSize, 1<<30), "ledger", "start a new fates.jsonl when it has this many `bytes`; 0: never")
 }

@@ -3,6 +3,7 @@ package cockpit
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -98,24 +99,33 @@ func lastLine(dir, url string) (last Line, err error) {
 	if err != nil {
 		return last, err
 	}
-	f, err := os.Open(filepath.Join(dir, LedgerName))
-	if err != nil {
-		return last, err
-	}
-	defer f.Close()
-	lines := bufio.NewReader(f)
-	for err == nil {
-		var text []byte
+	err = eachText(filepath.Join(dir, LedgerName), func(text []byte) error {
 		var line Line
-		text, err = lines.ReadBytes('\n')
 		if bytes.Contains(text, field) && json.Unmarshal(text, &line) == nil && line.URL == url {
 			last = line
+		}
+		return nil
+	})
+	return last, err
+}
+
+// eachText passes the lines of a file to use, each with its end.
+func eachText(name string, use func(text []byte) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for lines := bufio.NewReader(f); err == nil; {
+		var text []byte
+		if text, err = lines.ReadBytes('\n'); len(text) > 0 && (err == nil || err == io.EOF) {
+			err = cmp.Or(use(text), err)
 		}
 	}
 	if err == io.EOF {
 		err = nil
 	}
-	return last, err
+	return err
 }
 
 // Write appends the line of a visit. The line is in the file after a second, or after the next

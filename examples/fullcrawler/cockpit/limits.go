@@ -21,7 +21,7 @@ func (c *Crawl) limits(s summary, rate float64) []limitUse {
 	add := func(name, used string, left float64) { // seconds; less than 0 is unknown
 		use := limitUse{Name: name, Used: used}
 		if left >= 0 && left < float64(stage.Longest/time.Second) {
-			use.Left = "in about " + time.Duration(left*float64(time.Second)).Round(time.Second).String()
+			use.Left = "in about " + spell(time.Duration(left*float64(time.Second)).Round(time.Second))
 		}
 		uses = append(uses, use)
 	}
@@ -42,7 +42,7 @@ func (c *Crawl) limits(s summary, rate float64) []limitUse {
 		add("byte limit", Size(s.Bytes)+" of "+Size(most), in(float64(most-s.Bytes), perSecond))
 	}
 	if most := c.Cfg.Duration; most > 0 {
-		add("time limit", fmt.Sprintf("%v of %v", s.took.Round(time.Second), most), (most - s.took).Seconds())
+		add("time limit", spell(s.took.Round(time.Second))+" of "+spell(most), (most - s.took).Seconds())
 	}
 	if free, known := FreeSpace(c.Cfg.Out); known && c.Cfg.MinFree > 0 {
 		add("disk", Size(free)+" free", -1)

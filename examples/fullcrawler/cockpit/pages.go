@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // slotUnit is the resolution of due times: within it, the order of pages does not matter. Pages that
@@ -47,12 +46,4 @@ func (c *Config) Politeness() stage.PolitenessOptions {
 		o.Overrides = c.Overrides
 	}
 	return o
-}
-
-// RevisitPolicy returns the policy, by default revisit.Bayes.
-func (c *Config) RevisitPolicy() revisit.Policy {
-	if c.Policy == nil {
-		return revisit.Bayes{}
-	}
-	return c.Policy
 }

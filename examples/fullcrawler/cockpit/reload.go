@@ -38,6 +38,7 @@ func (c *Crawl) Reload(seed func(url string)) error {
 	}
 	tell("log", c.log.reopen())
 	tell("deny list", c.Cfg.ReadDeny())
+	tell("list of what was erased", c.Cfg.readErased())
 	tell("overrides", c.Cfg.ReadOverrides())
 	c.Barred.Store(true)
 	if c.Cfg.SeedFile != "-" { // standard input can be read only once

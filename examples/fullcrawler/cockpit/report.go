@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,46 +13,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
-
-// How often the progress line is updated: on a terminal, and in a file, where lines accumulate.
-const (
-	progressOnTerminal = 250 * time.Millisecond
-	progressInFile     = 10 * time.Second
-)
-
-// ShowProgress keeps one line up to date on w until the returned function is called.
-func (c *Crawl) ShowProgress(w io.Writer) (done func()) {
-	every, start, end := progressInFile, "", "\n"
-	line := func(text string) string { return text }
-	if isTerminal(w) {
-		every, start, end, line = progressOnTerminal, "\r\x1b[K", "", narrow
-	}
-	quit, finished := make(chan struct{}), make(chan struct{})
-	messages := make(chan string, 1)
-	c.Say = func(text string) {
-		select {
-		case messages <- text:
-		case <-quit:
-		}
-	}
-	go func() {
-		defer close(finished)
-		ticks := time.NewTicker(every)
-		defer ticks.Stop()
-		for {
-			select {
-			case <-ticks.C:
-				fmt.Fprint(w, start, line(c.Progress()), end)
-			case text := <-messages:
-				fmt.Fprint(w, start, text, "\n")
-			case <-quit:
-				fmt.Fprint(w, start)
-				return
-			}
-		}
-	}()
-	return func() { close(quit); <-finished }
-}
 
 // Show makes a crawl visible: its log, its live page and its warnings. The crawl must end before
 // hide is called.
@@ -84,15 +43,6 @@ func (c *Crawl) Show(d *Directory, w io.Writer) (hide func() error, err error) {
 	return file.Close, nil
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // TellTrouble reports trouble of this machine on the terminal and in the log; "" means that it is
 // over.
 func (c *Crawl) TellTrouble(trouble string) {
@@ -112,20 +62,12 @@ func (c *Crawl) Progress() string {
 	}
 	s, queue := c.Tally.Sum(), c.Polite.Queue.Stats()
 	store := c.Pages.Stats()
-	return fmt.Sprintf("%s  %d pages  %s  %.1f/s  %d hosts (%d wait)  %d due  %d known",
-		s.took.Round(time.Second), s.Pages, Size(s.Bytes), s.rate(), c.Hosts.Count(), queue.Waiting,
-		store.Due, store.Records)
-}
-
-// columns is the least width of a terminal. A longer line would scroll at each update.
-const columns = 80
-
-// narrow truncates a line to the width of a terminal.
-func narrow(line string) string {
-	if letters := []rune(line); len(letters) >= columns {
-		return string(letters[:columns-2]) + "…"
+	got := fmt.Sprintf("%d pages  %s  %.1f/s", s.Pages, Size(s.Bytes), s.rate())
+	if s.Pages == 0 { // the first delay of each host goes to its rules
+		got = counted(s.robots, "robots.txt file") + ", no page yet"
 	}
-	return line
+	return fmt.Sprintf("%s  %s  %d hosts (%d wait)  %d due  %d known",
+		spell(s.took.Round(time.Second)), got, c.Hosts.Count(), queue.Waiting, store.Due, store.Records)
 }
 
 // rate returns the pages per second so far.

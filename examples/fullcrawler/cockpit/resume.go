@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -12,33 +13,85 @@ import (
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// OpenPages opens the pages, including those of earlier runs. If the filters are wider than they
-// were then, or if the clock was wrong, the pages are first rewritten.
-func (c *Crawl) OpenPages() (err error) {
-	if c.Pages, c.Clock, err = openPages(c.Cfg); err != nil {
-		return err
+// Rewrite rewrites the pages of earlier runs if the filters are wider than they were then, or if the
+// clock was wrong. It reports whether it did; the pages are closed then.
+func (c *Crawl) Rewrite() (rewritten bool, err error) {
+	if c.rewritten {
+		return false, nil
 	}
-	c.Hosts = c.newHosts()
-	stats := c.Pages.Stats()
-	now, filters := c.Clock.Now(), c.Cfg.Filters()
+	filters := c.Cfg.Filters()
 	before, known, err := ReadFilters(c.file(FiltersName))
 	if err != nil {
 		c.Warn("%v; all links are checked again", err)
 	}
-	wider := stats.Records > 0 && (!known || filters.Wider(before))
-	ahead := c.Pages.Ahead(now)
-	if wider || ahead {
-		if err := c.refuseOtherSeeds(); err != nil {
-			return err
-		}
-		if err := c.rewritePages(now, wider, ahead); err != nil {
-			return err
-		}
+	if c.Pages.Stats().Records == 0 && !c.Pages.Ahead(c.Clock.Now()) {
+		return false, nil
 	}
-	if _, err = c.recall(); err != nil {
+	c.rewritten, err = c.makeDue(filters, before, known)
+	return c.rewritten, err
+}
+
+// Recall restores what can be derived from the pages.
+func (c *Crawl) Recall() error {
+	c.Hosts = c.newHosts()
+	if _, err := c.recall(); err != nil {
 		return err
 	}
-	return filters.Write(c.file(FiltersName)) // last: a refused command leaves no trace
+	return c.Cfg.Filters().Write(c.file(FiltersName)) // last: a refused command leaves no trace
+}
+
+// makeDue makes pages due earlier that are due too late, and reports whether there are any.
+func (c *Crawl) makeDue(filters, before Filters, known bool) (rewritten bool, err error) {
+	now := c.Clock.Now()
+	var changes []func(stage.Item, *stage.State) stage.Rewrite
+	if c.Pages.Ahead(now) {
+		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
+		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return broughtBack(s, now) })
+	}
+	switch {
+	case !known || filters.widerBesideLists(before):
+		c.Warn("the filters are wider than before: the links of all pages are checked again")
+		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return relinked(s, true, true) })
+	case filters.Wider(before):
+		list := new(urlfilter.List)
+		lines := filters.lifted(before)
+		if err := list.Reload(strings.NewReader(strings.Join(lines, "\n")), FiltersName); err != nil {
+			return false, err
+		}
+		c.Warn("no longer denied: %s; the links of the pages that this concerns are checked again", strings.Join(lines, ", "))
+		bits := filters.barred(before)
+		changes = append(changes, func(it stage.Item, s *stage.State) stage.Rewrite {
+			return relinked(s, s.LeftOut && !list.Match(it.URL).Allowed, s.Barred&bits != 0)
+		})
+	}
+	if len(changes) == 0 {
+		return false, nil
+	}
+	change := func(it stage.Item, s *stage.State) (what stage.Rewrite) {
+		for _, change := range changes {
+			what = max(what, change(it, s))
+		}
+		return what
+	}
+	affected, err := c.affected(change)
+	if err != nil || !affected && !c.Pages.Ahead(now) {
+		return false, err
+	}
+	return true, c.rewritePages(change)
+}
+
+// relinked makes a page due if it was left out and may no longer be, or if its links are to be checked.
+func relinked(s *stage.State, mayPass, mayLink bool) stage.Rewrite {
+	switch {
+	case s.LeftOut && mayPass: // its history is as true as before
+		s.LeftOut, s.Failures, s.Due = false, 0, 0
+		s.Relink = !s.History.Last().IsZero()
+		return stage.DueNow
+	case s.LeftOut, s.History.Last().IsZero(), !mayLink:
+		return stage.KeepDue
+	}
+	s.Relink = true
+	return stage.DueNow
 }
 
 func (c *Crawl) newHosts() *stage.HostTable {
@@ -52,55 +105,31 @@ func (c *Crawl) newHosts() *stage.HostTable {
 	return hosts
 }
 
-// refuseOtherSeeds finds out in a pass of its own what recall finds out too late.
-func (c *Crawl) refuseOtherSeeds() error {
+// affected reports whether a rewrite changes any page. It also refuses other seeds, which recall would
+// do too late.
+func (c *Crawl) affected(change func(stage.Item, *stage.State) stage.Rewrite) (affected bool, err error) {
 	seeds := c.newSeedCheck()
 	for page, err := range c.Pages.All() {
 		if err != nil {
-			return err
+			return false, err
 		}
 		seeds.see(page.Item)
+		affected = affected || change(page.Item, &page.State) != stage.KeepDue
 	}
-	return seeds.verdict(c.Cfg.Out)
+	return affected, seeds.verdict(c.Cfg.Out)
 }
 
-// rewritePages makes pages due earlier that are due too late.
-func (c *Crawl) rewritePages(now time.Time, wider, ahead bool) (err error) {
-	if wider {
-		c.Warn("the filters are wider than before: the links of all pages are checked again")
-	}
-	if ahead {
-		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
-	}
+func (c *Crawl) rewritePages(change func(stage.Item, *stage.State) stage.Rewrite) error {
 	if err := c.Pages.Close(); err != nil {
 		return err
 	}
 	c.Pages = nil
-	change := func(s stage.State) (stage.State, bool) {
-		if ahead {
-			s = broughtBack(s, now)
-		}
-		switch {
-		case !wider:
-			return s, false
-		case s.LeftOut:
-			return stage.State{}, true
-		case s.History.Last().IsZero():
-			return s, false
-		}
-		s.Relink = true
-		return s, true
-	}
-	if err := stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change); err != nil {
-		return err
-	}
-	c.Pages, err = stage.OpenPages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock))
-	return err
+	return stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change)
 }
 
 // broughtBack makes a page due that was visited in the future. Every interval in its history is
 // wrong, so the page gets a new history.
-func broughtBack(s stage.State, now time.Time) stage.State {
+func broughtBack(s *stage.State, now time.Time) stage.Rewrite {
 	const soon = 24 * time.Hour
 	if s.History.Last().After(now) {
 		s.History, s.Interval, s.Due = revisit.History{}, 0, now.Unix()
@@ -108,7 +137,7 @@ func broughtBack(s stage.State, now time.Time) stage.State {
 	if s.Failures > 0 {
 		s.Due = min(s.Due, now.Add(soon).Unix())
 	}
-	return s
+	return stage.KeepDue
 }
 
 // ErrOtherSeeds is wrapped by the error for a directory that holds another crawl.
@@ -125,17 +154,18 @@ func (c *Crawl) recall() (s stock, err error) {
 	c.Pages.Turn = c.Hosts.Turn
 	c.Hosts.Advance(c.Clock.Now(), c.Pages.Now())
 	seeds := c.newSeedCheck()
+	var scope span
 	for page, err := range c.Pages.All() {
 		if err != nil {
 			return s, err
 		}
 		s.count(page.State, c.Clock.Now())
 		if seeds.see(page.Item) {
-			c.Filter.Scope.Add(page.Item.URL)
+			scope.see(page)
 		}
 		state := page.State
 		fetched := !state.History.Last().IsZero()
-		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0)
+		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0 || state.LeftOut)
 		host, retryAt := weburl.Host(page.Item.URL), int64(0)
 		c.Hosts.Await(host, state)
 		if state.Waits() {
@@ -150,7 +180,39 @@ func (c *Crawl) recall() (s stock, err error) {
 			c.Retries.Expect(state.Due)
 		}
 	}
+	for _, url := range scope.urls() {
+		c.Filter.Scope.Add(url)
+	}
 	return s, seeds.verdict(c.Cfg.Out)
+}
+
+// A span has the seeds, and the pages that seeds have redirected to.
+type span struct {
+	seeds   []string
+	targets []string
+	hashes  map[uint64]bool // of the answers of both
+}
+
+func (s *span) see(page stage.Known) {
+	if s.hashes == nil {
+		s.hashes = map[uint64]bool{}
+	}
+	s.hashes[page.State.Hash] = true
+	if page.Item.Hops == 0 {
+		s.seeds = append(s.seeds, page.Item.URL)
+	} else {
+		s.targets = append(s.targets, page.Item.URL)
+	}
+}
+
+// urls returns those that span the scope. A page to which no seed redirects any more does not.
+func (s *span) urls() []string {
+	for _, url := range s.targets {
+		if s.hashes[stage.HashOfRedirect(url)] {
+			s.seeds = append(s.seeds, url)
+		}
+	}
+	return s.seeds
 }
 
 // A seedCheck compares the seeds of a directory with those of a command.
@@ -223,11 +285,11 @@ func DryRun(cfg Config, out io.Writer) error {
 	delay := max(cfg.Delay, time.Millisecond)
 	fmt.Fprintf(out, "%s, %s known, %d never visited, %d due now\n",
 		counted(c.Hosts.Count(), "host"), counted(s.pages, "page"), s.fresh, s.due)
-	fmt.Fprintf(out, "%v between two requests to a host, or its Crawl-delay: at most %.0f a day per host\n",
-		cfg.Delay, float64(24*time.Hour)/float64(delay))
+	fmt.Fprintf(out, "%s between two requests to a host, or its Crawl-delay: at most %.0f a day per host\n",
+		spell(cfg.Delay), float64(24*time.Hour)/float64(delay))
 	busiest, most := c.Hosts.Busiest(20)
-	fmt.Fprintf(out, "the largest host has %d pages; to fetch each once takes %v\n\n%8s %14s  %s\n", most,
-		(time.Duration(most) * cfg.Delay).Round(time.Second), "known", "visits a day", "host")
+	fmt.Fprintf(out, "the largest host has %d pages; to fetch each once takes %s\n\n%8s %14s  %s\n", most,
+		spell((time.Duration(most) * cfg.Delay).Round(time.Second)), "known", "visits a day", "host")
 	for _, host := range busiest {
 		_, load := c.Hosts.Of(host)
 		fmt.Fprintf(out, "%8d %14.1f  %s\n", c.Hosts.Known(host), load, host)

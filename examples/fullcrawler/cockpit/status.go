@@ -37,12 +37,10 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 		answerJSON(w, c.explain(r.FormValue("q")))
 	})
 	mux.HandleFunc("POST /api/pause", func(w http.ResponseWriter, r *http.Request) {
-		c.Paused.Add(r.FormValue("host"))
-		w.WriteHeader(http.StatusNoContent)
+		c.pause(w, func() { c.Paused.Add(r.FormValue("host")) })
 	})
 	mux.HandleFunc("POST /api/resume", func(w http.ResponseWriter, r *http.Request) {
-		c.Paused.Remove(r.FormValue("host"))
-		w.WriteHeader(http.StatusNoContent)
+		c.pause(w, func() { c.Paused.Remove(r.FormValue("host")) })
 	})
 	c.remoteCommands(mux)
 	mux.HandleFunc("GET /metrics", c.metrics)
@@ -70,6 +68,18 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 			pages.ServeHTTP(w, r)
 		}
 	})
+}
+
+// pause changes which hosts are paused, in this crawl and when it resumes.
+func (c *Crawl) pause(w http.ResponseWriter, change func()) {
+	c.pausing.Lock()
+	defer c.pausing.Unlock()
+	change()
+	if err := c.savePauses(); err != nil {
+		http.Error(w, "until the crawl ends: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // archivePath is where the live page shows the archive.
@@ -312,6 +322,8 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	if free, known := FreeSpace(c.Cfg.Out); known {
 		metric("gauge", "disk_free_bytes", "Room left on the disk of the crawl.", float64(free))
 	}
+	metric("gauge", "disk_reserve_bytes", "The room that -min-free keeps free.", float64(c.Cfg.MinFree))
+	metric("gauge", "memory_limit_bytes", "The budget of -memory; 0 is none.", float64(c.Cfg.Memory))
 	fmt.Fprintf(w, "# HELP spinneret_build_info The program.\n# TYPE spinneret_build_info gauge\n"+
 		"spinneret_build_info{version=%q,go=%q} 1\n", buildVersion(), runtime.Version())
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -33,29 +34,24 @@ func exportTo(ctx context.Context, in call) error {
 		return errUsage
 	}
 	return withArchive(in.dir, func(a *archive.Archive) error {
-		export := func(w io.Writer) error { return exports[in.args[0]](contextWriter{ctx, w}, a) }
-		if in.args[1] == "-" {
+		var written atomic.Int64
+		export := func(w io.Writer) error { return exports[in.args[0]](countedWriter{ctx, w, &written}, a) }
+		name, began := in.args[1], time.Now()
+		if name == "-" {
 			return export(in.out)
 		}
-		name := in.args[1]
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 			return fmt.Errorf("%s is not a file: - writes to standard output", name)
 		}
-		return stage.ReplaceWith(name, export)
+		done := showWork(in.log, func() string { return name + ": " + Size(written.Load()) + " written" })
+		err := stage.ReplaceWith(name, export)
+		if done(); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(in.out, "%s: %s in %s\n", name, Size(written.Load()),
+			spell(time.Since(began).Round(time.Millisecond)))
+		return err
 	})
-}
-
-// A contextWriter fails once its context has ended. It is as safe for concurrent use as its Writer.
-type contextWriter struct {
-	ctx context.Context
-	io.Writer
-}
-
-func (w contextWriter) Write(p []byte) (int, error) {
-	if err := context.Cause(w.ctx); err != nil {
-		return 0, err
-	}
-	return w.Writer.Write(p)
 }
 
 // querying are the flags that choose versions.
@@ -153,7 +149,7 @@ func (s *scanning) flags(fs *flag.FlagSet) {
 	fs.IntVar(&s.options.Workers, "workers", runtime.NumCPU(), "number of programs to run concurrently")
 	fs.IntVar(&s.options.RestartAfter, "restart", 0,
 		"restart each program after this many documents; 0: never")
-	fs.DurationVar(&s.options.Timeout, "timeout", time.Minute, "maximum time per document")
+	fs.Var(spanIn(&s.options.Timeout, time.Minute), "timeout", "maximum `duration` per document")
 	fs.BoolVar(&s.filter, "filter", false, "run the program once per document, with the text on its standard "+
 		"input instead of the protocol of package scan; for example: scan -filter wc -c")
 	fs.BoolVar(&s.options.Ordered, "ordered", false, "print results in document order")

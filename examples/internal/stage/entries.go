@@ -3,74 +3,61 @@ package stage
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
-// endOfEntries is the last line that AppendEntries writes. Without it the data is incomplete.
-const endOfEntries = "end\n"
-
-// The first line. Version 1 had none.
+// The magics of saved entries, and of the lines of text that earlier versions wrote.
 const (
-	entriesKind    = "spinneret entries"
-	entriesVersion = 2
+	entriesMagic    = "SPNENTR3"
+	oldEntriesMagic = "spinnere"
 )
 
-// AppendEntries appends the saved state of a package, such as scheduler.Scheduler.All: a line with
-// the version, and a line of JSON for each entry, after the checksum of the entries so far.
+// AppendEntries appends the saved state of a package, such as scheduler.Scheduler.All: a stream of
+// package durable, with the length of each entry and its JSON.
 func AppendEntries[E any](dst []byte, entries iter.Seq[E]) ([]byte, error) {
-	dst = append(dst, formLine(entriesKind, entriesVersion)...)
-	sum := uint32(0)
+	to := bytes.NewBuffer(dst)
+	w := durable.NewStreamWriter(to, entriesMagic)
 	for e := range entries {
 		text, err := json.Marshal(e)
 		if err != nil {
 			return dst, fmt.Errorf("stage: write %T: %w", e, err)
 		}
-		sum = durable.SumOn(sum, text)
-		dst = fmt.Appendf(dst, "%08x %s\n", sum, text)
+		w.Uvarint(uint64(len(text)))
+		w.Buf = append(w.Buf, text...)
+		w.Flush()
 	}
-	return append(dst, endOfEntries...), nil
+	_, err := w.Close()
+	return to.Bytes(), err
 }
 
-// Entries returns an iterator over the entries that AppendEntries wrote. An error gives the byte at
-// which the data is damaged or ends too early, or wraps durable.ErrVersion; it is yielded once and
-// ends the iteration.
+// Entries returns an iterator over the entries that AppendEntries wrote, in one or several calls. An
+// error gives the byte at which the data is damaged or ends too early, or wraps durable.ErrVersion; it
+// is yielded once and ends the iteration.
 func Entries[E any](data []byte) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
-		first, rest, _ := bytes.Cut(data, []byte("\n"))
-		if err := checkForm(string(first)+"\n", entriesKind, entriesVersion); err != nil {
-			var none E
-			if errors.Is(err, errForm) && isVersion1(data) {
-				err = fmt.Errorf("%w: %s 1", durable.ErrVersion, entriesKind)
+		in := bytes.NewReader(data)
+		for first := true; first || in.Len() > 0; first = false {
+			at := len(data) - in.Len()
+			r := durable.NewStreamReader(in, entriesMagic, oldEntriesMagic)
+			for r.More() {
+				text := make([]byte, r.Uvarint(uint64(len(data)), "bytes"))
+				r.Fill(text)
+				var e E
+				if r.Err == nil && json.Unmarshal(text, &e) != nil {
+					r.Fail("not an entry")
+				}
+				if r.Err == nil && !yield(e, nil) {
+					return
+				}
 			}
-			yield(none, fmt.Errorf("byte 0: %w", err))
-			return
-		}
-		sum := uint32(0)
-		for string(rest) != endOfEntries {
-			var e E
-			line, after, _ := bytes.Cut(rest, []byte("\n"))
-			written, text, _ := bytes.Cut(line, []byte(" "))
-			sum = durable.SumOn(sum, text)
-			if string(written) != fmt.Sprintf("%08x", sum) || json.Unmarshal(text, &e) != nil {
-				yield(e, fmt.Errorf("byte %d: damaged or cut off", len(data)-len(rest)))
+			if r.Err != nil {
+				var none E
+				yield(none, fmt.Errorf("after byte %d: %w", at, r.Err))
 				return
 			}
-			if !yield(e, nil) {
-				return
-			}
-			rest = after
 		}
 	}
-}
-
-// isVersion1 reports whether data begins with a sound entry, or has none.
-func isVersion1(data []byte) bool {
-	line, _, _ := bytes.Cut(data, []byte("\n"))
-	written, text, _ := bytes.Cut(line, []byte(" "))
-	return string(data) == endOfEntries ||
-		json.Valid(text) && string(written) == fmt.Sprintf("%08x", durable.Sum(text))
 }

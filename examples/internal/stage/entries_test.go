@@ -1,10 +1,13 @@
 package stage
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 type entry struct {
@@ -56,13 +59,28 @@ func TestDamagedEntries(t *testing.T) {
 	}
 }
 
+// TestOtherVersions reads what other versions have written.
+func TestOtherVersions(t *testing.T) {
+	var later bytes.Buffer
+	_, err := durable.NewStreamWriter(&later, "SPNENTR4").Close()
+	require.NoError(t, err)
+	for _, other := range []string{"spinneret entries 2 e3cd9d4d\nend\n", later.String()} {
+		_, err := readEntries([]byte(other))
+		require.ErrorIs(t, err, durable.ErrVersion, other)
+	}
+	record := AppendRecord(nil, Item{}, State{})
+	record[0] ^= 0x60
+	_, _, err = ReadRecord("https://a.test/", record)
+	require.ErrorIs(t, err, durable.ErrVersion)
+	require.NotErrorIs(t, err, ErrRecord)
+}
+
 // FuzzEntries checks that entries that were read are written unchanged.
 func FuzzEntries(f *testing.F) {
 	good, err := AppendEntries(nil, slices.Values([]entry{{"a", 1}, {"b", 2}}))
 	require.NoError(f, err)
 	f.Add(good)
-	f.Add([]byte("end\n"))
-	f.Add([]byte("00000000 \nend\n"))
+	f.Add([]byte(entriesMagic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		once, err := readEntries(data)
 		if err != nil {

@@ -35,6 +35,7 @@ type Filter struct {
 	Include  []*regexp.Regexp // a URL must match one, unless it is a seed; empty means all
 	Exclude  []*regexp.Regexp // it must match none
 	Deny     *urlfilter.List  // nil denies nothing
+	Erased   *urlfilter.List  // what was erased on request, which no exception in Deny allows again
 	Hosts    *Overrides       // nil means no rules for single hosts
 	MaxDepth int              // links from a seed; negative means unlimited
 }
@@ -48,8 +49,8 @@ func (f *Filter) Check(it Item) Reason {
 	page := it.Sitemap == nil
 	own := !page && Authority(it.URL) == it.Sitemap.Server
 	host := f.Hosts.Of(weburl.Host(it.URL))
-	if reason := f.Bars(it.URL); reason != "" {
-		return reason
+	if host.Off {
+		return SwitchedOff
 	}
 	switch {
 	case host.MaxDepth > 0 && it.Depth > host.MaxDepth:
@@ -63,7 +64,7 @@ func (f *Filter) Check(it Item) Reason {
 	case len(f.Include) > 0 && page && !it.Seeded() && !matchesAny(f.Include, it.URL):
 		return NotIncluded
 	}
-	return ""
+	return f.Bars(it.URL) // last: a link is only denied if nothing else excludes it
 }
 
 // Bars returns why nothing may be requested from a URL, not even a robots.txt, or "".
@@ -71,8 +72,19 @@ func (f *Filter) Bars(url string) Reason {
 	switch {
 	case f.Hosts.Of(weburl.Host(url)).Off:
 		return SwitchedOff
-	case !f.Deny.Match(url).Allowed:
+	case !f.Deny.Match(url).Allowed, !f.Erased.Match(url).Allowed:
 		return Denied
+	}
+	return ""
+}
+
+// DeniedBy returns the line that denies a URL, or "".
+func (f *Filter) DeniedBy(url string) string {
+	if v := f.Deny.Match(url); !v.Allowed {
+		return v.Entry
+	}
+	if v := f.Erased.Match(url); !v.Allowed {
+		return v.Entry
 	}
 	return ""
 }

@@ -2,7 +2,6 @@ package stage
 
 import (
 	"bytes"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,26 +24,10 @@ func TestFormsTellVersionsFromDamage(t *testing.T) {
 	}
 }
 
-// TestOtherVersions reads the files of other versions, earlier ones among them.
-func TestOtherVersions(t *testing.T) {
-	for _, other := range []string{"end\n", formLine(entriesKind, 1) + "?"} {
-		_, err := readEntries([]byte(other))
-		require.ErrorIs(t, err, durable.ErrVersion, other)
-	}
-	good, err := AppendEntries(nil, slices.Values([]entry{{"a", 1}}))
-	require.NoError(t, err)
-	_, rest, _ := bytes.Cut(good, []byte("\n"))
-	_, err = readEntries(rest)
-	require.ErrorIs(t, err, durable.ErrVersion, "version 1 had no first line")
-
+// TestOtherOrders reads the files of other versions, an earlier one among them.
+func TestOtherOrders(t *testing.T) {
 	for _, other := range []string{"spinneret order 1\n\x00????", formLine(orderKind, 3) + "?"} {
 		_, err := ReadOrder(bytes.NewReader([]byte(other)))
 		require.ErrorIs(t, err, durable.ErrVersion, other)
 	}
-
-	record := AppendRecord(nil, Item{}, State{})
-	record[0] ^= 0x60
-	_, _, err = ReadRecord("https://a.test/", record)
-	require.ErrorIs(t, err, durable.ErrVersion)
-	require.NotErrorIs(t, err, ErrRecord)
 }

@@ -20,7 +20,8 @@ type Order struct {
 	ids      map[string]uint32 // by URL
 	pages    []orderedPage     // by id
 	hosts    map[string]uint32
-	out      []int // by host: items returned by Next and not done
+	out      []int     // by host: items returned by Next and not done
+	log      *orderLog // nil: it is not saved
 }
 
 type orderedPage struct {
@@ -42,10 +43,10 @@ const (
 	isAway            // its item is not here yet: only links to it, or an entry of an earlier crawl
 )
 
-// NewOrder returns an empty Order.
-func NewOrder() *Order {
+// NewOrder returns an empty Order with a new frontier.
+func NewOrder(frontier func(pagerank.Options) *pagerank.Frontier) *Order {
 	o := &Order{ids: map[string]uint32{}, hosts: map[string]uint32{}}
-	o.frontier = pagerank.New(o.options())
+	o.frontier = frontier(o.options())
 	return o
 }
 
@@ -97,6 +98,9 @@ func (o *Order) assign(url string) (id uint32) {
 	id = uint32(len(o.pages))
 	o.ids[url] = id
 	o.pages = append(o.pages, orderedPage{url: url, host: host, at: isAway})
+	if o.note(eventURL, uint32(len(url))); o.log != nil {
+		o.log.events = append(o.log.events, url...)
+	}
 	return id
 }
 
@@ -117,6 +121,7 @@ func (o *Order) Fetched(url string, links []string) {
 		}
 	}
 	o.frontier.Fetched(id, targets)
+	o.note(eventLinks, append([]uint32{id, uint32(len(targets))}, targets...)...)
 }
 
 // Next returns the item with the highest score among those whose host may have another one.
@@ -151,8 +156,26 @@ func (o *Order) Done(url string) {
 	}
 	p := &o.pages[id]
 	p.at = isDone
+	o.note(eventDone, id)
 	o.out[p.host]--
 	o.frontier.Release(p.host)
+}
+
+// Forget forgets the URLs of pages of an order that was just read, and returns of how many. What
+// their links gave to other pages stays, as does the place of each in the numbering.
+func (o *Order) Forget(which func(url string) bool) (forgotten int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id := range o.pages {
+		p := &o.pages[id]
+		if p.url == "" || !which(p.url) {
+			continue
+		}
+		delete(o.ids, p.url)
+		p.url, p.at = "", isDone
+		forgotten++
+	}
+	return forgotten
 }
 
 // mostWeight bounds weights, and their inverses.
@@ -177,12 +200,14 @@ type Ranked struct {
 	Score float64 `json:"score"`
 }
 
-// Top returns the n fetched pages with the highest scores.
+// Top returns the n fetched pages with the highest scores, without those that were forgotten.
 func (o *Order) Top(n int) (top []Ranked) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for id, score := range o.frontier.Top(n) {
-		top = append(top, Ranked{o.pages[id].url, score})
+		if url := o.pages[id].url; url != "" {
+			top = append(top, Ranked{url, score})
+		}
 	}
 	return top
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/pagerank"
 )
 
 func next(t *testing.T, o *Order) string {
@@ -16,7 +18,7 @@ func next(t *testing.T, o *Order) string {
 
 func TestOrderPrefersLinkedPages(t *testing.T) {
 	const a, b, c, d = "http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/"
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	o.Add(Item{URL: a})
 	o.Add(Item{URL: b})
 	require.Equal(t, a, next(t, o))
@@ -35,7 +37,7 @@ func TestOrderPrefersLinkedPages(t *testing.T) {
 }
 
 func TestOrderBoundsItemsPerHost(t *testing.T) {
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	urls := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1"}
 	for _, url := range urls {
 		o.Add(Item{URL: url})
@@ -56,7 +58,7 @@ func TestOrderBoundsItemsPerHost(t *testing.T) {
 
 func TestOrderCountsLinksToLaterPages(t *testing.T) {
 	const a, b, c, d = "http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/"
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	o.Add(Item{URL: a})
 	require.Equal(t, a, next(t, o))
 	o.Fetched(a, []string{c})
@@ -72,7 +74,7 @@ func TestOrderCountsLinksToLaterPages(t *testing.T) {
 
 func TestOrderDoesNotRepeatFetchedPages(t *testing.T) {
 	const a, b = "http://a.test/", "http://b.test/"
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	o.Fetched(a, []string{b})
 	require.False(t, o.Add(Item{URL: a}), "it was fetched already")
 	o.Add(Item{URL: b})
@@ -90,7 +92,7 @@ func TestOrderDoesNotRepeatFetchedPages(t *testing.T) {
 
 func TestOrderDoesNotWaitForMissingItems(t *testing.T) {
 	const a, b, c, d = "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	for _, url := range []string{a, b, c} {
 		o.Add(Item{URL: url})
 	}
@@ -105,7 +107,7 @@ func TestOrderDoesNotWaitForMissingItems(t *testing.T) {
 
 // savedOrder returns a saved order with a page in each state.
 func savedOrder(t testing.TB) []byte {
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	for _, url := range []string{"http://a.test/done", "http://a.test/out", "http://b.test/low", "http://b.test/high"} {
 		o.Add(Item{URL: url})
 	}
@@ -139,7 +141,7 @@ func TestOrderSaved(t *testing.T) {
 
 func TestOrderSavedWhileAHostWasBusy(t *testing.T) {
 	urls := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"}
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	for _, url := range urls {
 		o.Add(Item{URL: url})
 	}

@@ -15,7 +15,7 @@ import (
 
 // A saved order is a line with its version, the number of pages, the URL and the state of each page,
 // the CRC-32C of all that, and the output of the frontier. Numbers are uvarints, the checksum is
-// four bytes, little endian; a URL follows its length.
+// four bytes, little endian; a URL follows its length. A forgotten page has an empty URL.
 const (
 	orderKind    = "spinneret order"
 	orderVersion = 2
@@ -67,7 +67,7 @@ func (o *Order) WriteTo(w io.Writer) (n int64, err error) {
 // are added again, with their old scores. Errors wrap [ErrOrder], durable.ErrVersion,
 // or those of pagerank.Read; memory is bounded by the size of the input.
 func ReadOrder(r io.Reader) (*Order, error) {
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	in := bufio.NewReader(r)
 	sum := crc32.New(castagnoli)
 	if err := o.readPages(&summed{in, sum}); errors.Is(err, durable.ErrVersion) {
@@ -120,6 +120,7 @@ func (o *Order) readPages(r *summed) error {
 			return fmt.Errorf("%q is repeated, or has an invalid state", url)
 		}
 		o.pages[o.assign(url)].at = at
+		delete(o.ids, "")
 	}
 	return nil
 }

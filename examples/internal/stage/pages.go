@@ -40,6 +40,7 @@ type Pages struct {
 	discovered []satstore.Item // to be added
 	recent     [1 << 16]uint64 // hashes of the latest discoveries, each in its slot
 	found      int             // since the last Commit
+	early      map[string]bool // URLs of early visits that are not recorded yet
 	closed     bool
 
 	adding     sync.Mutex // held while discoveries are added
@@ -49,8 +50,8 @@ type Pages struct {
 // discoveries is the number of links added at a time.
 const discoveries = 4096
 
-// A Visit is a page that was handed out, with its state. It must be returned with GiveBack. It is
-// not safe for concurrent use.
+// A Visit is a page that was handed out, with its state. It must be returned with GiveBack, or, if it
+// was handed out early and not visited, with Forgo. It is not safe for concurrent use.
 type Visit struct {
 	State      State
 	Before     time.Time     // of the previous visit; zero if there was none
@@ -78,15 +79,20 @@ const DefaultPagesMemory = 96 << 20
 
 // OpenPages opens the pages of a crawl, or begins an empty one, in a directory.
 func OpenPages(dir string, o PagesOptions) (*Pages, error) {
-	if err := finishReplace(dir, PagesDir); err != nil {
+	if err := FinishRewrite(dir); err != nil {
 		return nil, err
 	}
-	o = o.withDefaults()
-	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.store())
+	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.Store())
 	if err != nil {
 		return nil, fmt.Errorf("open the pages: %w", err)
 	}
-	return &Pages{store: store, unit: o.Unit, seed: maphash.MakeSeed()}, nil
+	return NewPages(store, o), nil
+}
+
+// NewPages returns the pages in a store with the options of o.Store.
+func NewPages(store *satstore.Store, o PagesOptions) *Pages {
+	unit := o.withDefaults().Unit
+	return &Pages{store: store, unit: unit, seed: maphash.MakeSeed(), early: map[string]bool{}}
 }
 
 func (o PagesOptions) withDefaults() PagesOptions {
@@ -102,7 +108,9 @@ func (o PagesOptions) withDefaults() PagesOptions {
 	return o
 }
 
-func (o PagesOptions) store() satstore.Options {
+// Store returns the options of the store.
+func (o PagesOptions) Store() satstore.Options {
+	o = o.withDefaults()
 	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2, Merge: mergeVisit}
 }
 
@@ -237,9 +245,26 @@ func (p *Pages) Commit(prepare func() error) (done Recorded, err error) {
 		if err := p.put(v, data); err != nil {
 			return done, err
 		}
+		p.Forgo(v)
 		done.Visits++
 	}
 	return done, nil
+}
+
+// Forgo ends an early visit that changes nothing.
+func (p *Pages) Forgo(v *Visit) {
+	if v.Early() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.early, v.item.URL)
+	}
+}
+
+// IsEarly reports whether an early visit of a page is under way, or not recorded yet.
+func (p *Pages) IsEarly(url string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.early[url]
 }
 
 // put records a visit. The changes of an early visit are a message to the record, which is merged
@@ -252,25 +277,36 @@ func (p *Pages) put(v *Visit, data []byte) error {
 }
 
 // Early returns the item of a page that was visited and is not due before a time, for an early
-// visit after a hint. It takes a random read.
+// visit after a hint. It takes a random read. Until the visit is recorded, the store still has the
+// state before it, so there is no second one.
 func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
-	it, ok, err = p.before(url, due)
-	return it, ok && it.Visit.State.Failures == 0, err
+	return p.before(url, due, false)
 }
 
 // Failing is Early for a page whose last visits failed.
 func (p *Pages) Failing(url string, due time.Time) (it Item, ok bool, err error) {
-	it, ok, err = p.before(url, due)
-	return it, ok && it.Visit.State.Failures > 0, err
+	return p.before(url, due, true)
 }
 
-func (p *Pages) before(url string, due time.Time) (it Item, ok bool, err error) {
+func (p *Pages) before(url string, due time.Time, failing bool) (it Item, ok bool, err error) {
+	p.mu.Lock()
+	taken := p.early[url]
+	p.early[url] = true
+	p.mu.Unlock()
+	if taken {
+		return Item{}, false, nil
+	}
+	defer func() {
+		if !ok {
+			p.Forgo(&Visit{item: Item{URL: url}})
+		}
+	}()
 	known, err := p.Find(url)
 	if errors.Is(err, satstore.ErrUnknown) {
 		return Item{}, false, nil
 	}
 	s := known.State
-	if err != nil || !s.Visited() || s.Due <= due.Unix() {
+	if err != nil || !s.Visited() || s.Due <= due.Unix() || failing != (s.Failures > 0) {
 		return Item{}, false, err
 	}
 	it = known.Item

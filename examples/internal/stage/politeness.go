@@ -41,10 +41,12 @@ type Politeness struct {
 	lanes       Lanes
 	delays      CrawlDelays
 	ports       Ports
+
+	saved map[entryOwner]uint32 // checksums of the entries in the file
 }
 
-// NewPoliteness returns a queue with the options o, and without a bound of its own.
-func NewPoliteness(o PolitenessOptions) *Politeness {
+// Scheduler returns the options of the queue, which has no bound of its own.
+func (o PolitenessOptions) Scheduler() scheduler.Options {
 	options := scheduler.Options{
 		HostDelay: o.Delay,
 		Backoff:   o.Backoff,
@@ -66,7 +68,12 @@ func NewPoliteness(o PolitenessOptions) *Politeness {
 		options.MaxPerHost, options.MaxPerAddr = MaxConcurrency, MaxConcurrency
 		options.MaxPerGroup, options.HostDelay = MaxConcurrency, max(o.Delay, 1)
 	}
-	return &Politeness{PolitenessOptions: o, Queue: scheduler.New[Item](options)}
+	return options
+}
+
+// NewPoliteness makes a queue with the options of o.Scheduler polite.
+func NewPoliteness(o PolitenessOptions, queue *scheduler.Scheduler[Item]) *Politeness {
+	return &Politeness{PolitenessOptions: o, Queue: queue}
 }
 
 // Enqueue queues an item of a host at an address; the zero Addr means unknown.
@@ -229,28 +236,4 @@ func (p *Politeness) Saw(
 	}
 	busy := o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable
 	return p.Shared.Saw(addr, host, alike, o.Failed || busy)
-}
-
-// Append appends the state of the queue, for the Restore of a later crawl.
-func (p *Politeness) Append(dst []byte) ([]byte, error) {
-	return AppendEntries(dst, p.Queue.All(time.Now()))
-}
-
-// Restore restores the state of an earlier queue. If the state is damaged, it restores the entries
-// before the damage. In any case, even without a state, hosts count as just visited: the visits
-// before a crash are not recorded.
-func (p *Politeness) Restore(state []byte) error {
-	now := time.Now() // one for all, as each new time costs a look at all hosts
-	if err := p.Queue.Restore(scheduler.Entry{}, now); err != nil {
-		return err
-	}
-	for entry, err := range Entries[scheduler.Entry](state) {
-		if err == nil {
-			err = p.Queue.Restore(entry, now)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

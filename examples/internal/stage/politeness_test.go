@@ -20,7 +20,7 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		overrides := &Overrides{}
 		require.NoError(t, overrides.Reload(strings.NewReader("override.test delay=2m")))
-		p := NewPoliteness(PolitenessOptions{Delay: 5 * time.Second, Overrides: overrides})
+		p := newPoliteness(PolitenessOptions{Delay: 5 * time.Second, Overrides: overrides})
 		p.delays.Set("slow.test", "http://slow.test/robots.txt", time.Minute)
 		for _, tt := range []struct {
 			name    string
@@ -64,7 +64,7 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 // TestAResponseMayOvertakeItsRequest, as may seem to happen with HTTP/2. Then the latency of the
 // server is unknown, and the host must not get an endless delay.
 func TestAResponseMayOvertakeItsRequest(t *testing.T) {
-	p := NewPoliteness(PolitenessOptions{Arrival: time.Second})
+	p := newPoliteness(PolitenessOptions{Arrival: time.Second})
 	now := time.Now()
 	o := p.Outcome(&fetch.Response{URL: "http://a.test/", FirstByte: now, Attempts: 1}, false)
 	require.Zero(t, o.Took)
@@ -78,7 +78,7 @@ func TestRepeatedAddressCountsOnce(t *testing.T) {
 	for _, all := range [][]netip.Addr{
 		{addr, addr}, {addr, netip.MustParseAddr("2001:db8::1")}, {addr, other},
 	} {
-		p := NewPoliteness(PolitenessOptions{Shared: NewSharedAddrs(nil, DefaultSharedAfter)})
+		p := newPoliteness(PolitenessOptions{Shared: NewSharedAddrs(nil, DefaultSharedAfter)})
 		for n := range DefaultSharedAfter / spreadShare {
 			p.Saw(fmt.Sprintf("site%d.org", n), addr, all, scheduler.Outcome{Status: 200})
 		}
@@ -90,7 +90,7 @@ func TestRepeatedAddressCountsOnce(t *testing.T) {
 // beyond a million.
 func TestCrawlDelaySurvivesIdleHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPoliteness(PolitenessOptions{Delay: time.Second})
+		p := newPoliteness(PolitenessOptions{Delay: time.Second})
 		require.Equal(t, time.Minute, p.SetDelay("http://slow.test/", time.Minute))
 		for _, idle := range []time.Duration{0, 100 * time.Hour} {
 			time.Sleep(idle)
@@ -117,7 +117,7 @@ func TestRetryAfterWithSeveralRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		overrides := &Overrides{}
 		require.NoError(t, overrides.Reload(strings.NewReader("busy.test concurrency=2")))
-		p := NewPoliteness(PolitenessOptions{Delay: time.Second, Overrides: overrides})
+		p := newPoliteness(PolitenessOptions{Delay: time.Second, Overrides: overrides})
 		for range 3 {
 			require.NoError(t, p.Enqueue(Item{URL: "http://busy.test/"}, netip.Addr{}))
 		}
@@ -143,4 +143,8 @@ func TestRetryAfterWithSeveralRequests(t *testing.T) {
 		require.Less(t, time.Since(start), 67*time.Minute)
 		dones[1](scheduler.Outcome{})
 	})
+}
+
+func newPoliteness(o PolitenessOptions) *Politeness {
+	return NewPoliteness(o, scheduler.New[Item](o.Scheduler()))
 }

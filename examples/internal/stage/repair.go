@@ -21,14 +21,13 @@ type PagesRepair struct {
 // store's checkpoint is unreadable, all pages are lost. The damaged store is set aside. The pages
 // must not be open.
 func RepairPages(dir string, o PagesOptions) (done PagesRepair, err error) {
-	if err := finishReplace(dir, PagesDir); err != nil {
+	if err := FinishRewrite(dir); err != nil {
 		return done, err
 	}
-	o = o.withDefaults()
 	if done, err = repairStore(dir, o); err != nil {
 		return done, err
 	}
-	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.store())
+	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.Store())
 	if err != nil {
 		return done, fmt.Errorf("repair the pages: %w", err)
 	}
@@ -39,7 +38,7 @@ func RepairPages(dir string, o PagesOptions) (done PagesRepair, err error) {
 // repairStore replaces the store unless it is intact.
 func repairStore(dir string, o PagesOptions) (done PagesRepair, err error) {
 	at := filepath.Join(dir, PagesDir)
-	store, err := satstore.Open(at, o.store())
+	store, err := satstore.Open(at, o.Store())
 	if err == nil {
 		if err = errors.Join(store.Check(), store.Close()); err == nil {
 			return done, nil

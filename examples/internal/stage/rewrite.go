@@ -49,9 +49,9 @@ func replace(dir, name string) error {
 	return vfs.RenameDir(at+freshDir, at)
 }
 
-// finishReplace completes or undoes an interrupted replacement.
-func finishReplace(dir, name string) error {
-	at := filepath.Join(dir, name)
+// FinishRewrite completes or undoes a rewrite of the pages that was interrupted.
+func FinishRewrite(dir string) error {
+	at := filepath.Join(dir, PagesDir)
 	_, err := os.Stat(at)
 	if errors.Is(err, fs.ErrNotExist) { // so the new one is complete
 		if err = vfs.RenameDir(at+freshDir, at); errors.Is(err, fs.ErrNotExist) {
@@ -64,20 +64,29 @@ func finishReplace(dir, name string) error {
 	return errors.Join(os.RemoveAll(at+freshDir), os.RemoveAll(at+goneDir))
 }
 
-// RewritePages passes every page of a crawl to change, and writes the results to a new store that
-// begins at o.Start and replaces the old one. A page is due at the Due of its State, or now if
-// change says so. It takes one pass over the store. The pages must not be open.
-func RewritePages(dir string, o PagesOptions, change func(State) (changed State, now bool)) error {
-	if err := finishReplace(dir, PagesDir); err != nil {
+// A Rewrite is what RewritePages does with a page.
+type Rewrite int
+
+// The kinds of rewrites.
+const (
+	KeepDue Rewrite = iota // the page is due at the Due of its State
+	DueNow
+	Remove
+)
+
+// RewritePages passes every page of a crawl to change, which may change the state, and writes the
+// results to a new store that begins at o.Start and replaces the old one. No file has anything of a
+// page that was removed. It takes one pass over the store. The pages must not be open.
+func RewritePages(dir string, o PagesOptions, change func(Item, *State) Rewrite) error {
+	if err := FinishRewrite(dir); err != nil {
 		return err
 	}
-	o = o.withDefaults()
 	at := filepath.Join(dir, PagesDir)
-	old, err := satstore.Open(at, o.store())
+	old, err := satstore.Open(at, o.Store())
 	if err != nil {
 		return fmt.Errorf("open the pages: %w", err)
 	}
-	fresh, err := satstore.Open(at+freshDir, o.store())
+	fresh, err := satstore.Open(at+freshDir, o.Store())
 	if err != nil {
 		return errors.Join(fmt.Errorf("rewrite the pages: %w", err), old.Close())
 	}
@@ -88,7 +97,7 @@ func RewritePages(dir string, o PagesOptions, change func(State) (changed State,
 	return replace(dir, PagesDir)
 }
 
-func rewrite(old, fresh *satstore.Store, change func(State) (State, bool)) error {
+func rewrite(old, fresh *satstore.Store, change func(Item, *State) Rewrite) error {
 	const most = 4096
 	batch := make([]satstore.Item, 0, most)
 	flush := func() error {
@@ -104,9 +113,12 @@ func rewrite(old, fresh *satstore.Store, change func(State) (State, bool)) error
 		if err != nil {
 			return fmt.Errorf("%w: %q", err, record.ID)
 		}
-		state, now := change(state)
+		what := change(it, &state)
+		if what == Remove {
+			continue
+		}
 		item := satstore.Item{ID: record.ID, Data: AppendRecord(nil, it, state)}
-		if !now {
+		if what == KeepDue {
 			item.At = time.Unix(state.Due, 0)
 		}
 		batch = append(batch, item)

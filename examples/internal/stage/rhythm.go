@@ -47,26 +47,30 @@ func (r *Rhythm) UnmarshalBinary(b []byte) error {
 // Rhythms stores the rhythms of many hosts, in a bounded number of bytes. Its methods are safe for
 // concurrent use.
 type Rhythms struct {
-	mu    sync.Mutex // held to change one
-	hosts *hostcache.Cache[Rhythm]
-}
+	Hosts *hostcache.Cache[Rhythm] // set it first
 
-// OpenRhythms returns the rhythms that Save wrote to a file, if it exists. If it is damaged, it
-// returns those before the damage, with an error.
-func OpenRhythms(file string) (*Rhythms, error) {
-	hosts, err := hostcache.Open[Rhythm](file, hostcache.Options{})
-	if hosts == nil {
-		return nil, err
-	}
-	return &Rhythms{hosts: hosts}, err
+	mu      sync.Mutex // held to change one
+	changed int64      // visits since the last Save
 }
 
 // Save writes all rhythms to the file.
-func (r *Rhythms) Save() error { return r.hosts.Save() }
+func (r *Rhythms) Save() error {
+	r.mu.Lock()
+	r.changed = 0
+	r.mu.Unlock()
+	return r.Hosts.Save()
+}
+
+// Changed returns how many visits there were since the last Save, and how many hosts it would write.
+func (r *Rhythms) Changed() (visits, hosts int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed, int64(r.Hosts.Len())
+}
 
 // Of returns the rhythm of a host.
 func (r *Rhythms) Of(host string) Rhythm {
-	rhythm, _ := r.hosts.Get(host)
+	rhythm, _ := r.Hosts.Get(host)
 	return rhythm
 }
 
@@ -87,7 +91,8 @@ func (r *Rhythms) Observe(host string, it Item, h revisit.History, v revisit.Vis
 		rhythm.Hints.Observe(h, v, hints)
 	}
 	v.Elapsed = rhythm.Pulse.Observe(h, v)
-	r.hosts.Set(host, rhythm, keptRhythms)
+	r.Hosts.Set(host, rhythm, keptRhythms)
+	r.changed++
 	return h.Observe(v)
 }
 
@@ -119,7 +124,7 @@ func (r *Rhythms) Quiet(host string, it Item, b revisit.Bayes, h revisit.History
 	}
 	waited, hinted := rhythm.Pulse.Elapsed(h.Last(), now), it.Hinted(h, now)
 	// Less than the price, and not only by rounding.
-	enough := min(priceOf(b), b.Worth(h, passed))
+	enough := min(PriceOf(b), b.Worth(h, passed))
 	if rhythm.worth(it, b, h, waited, hinted) >= enough {
 		return 0
 	}
@@ -135,14 +140,15 @@ func (r *Rhythms) Quiet(host string, it Item, b revisit.Bayes, h revisit.History
 // of a span in a Pulse.
 const longestQuiet = 48 * time.Hour
 
-// priceOf and most return those of a policy.
-func priceOf(b revisit.Bayes) float64 {
+// PriceOf returns the price of a visit.
+func PriceOf(b revisit.Bayes) float64 {
 	if b.Price == 0 {
 		return revisit.DefaultPrice
 	}
 	return b.Price
 }
 
+// most returns the longest interval.
 func most(b revisit.Bayes) time.Duration {
 	if b.Max == 0 {
 		return revisit.DefaultMax

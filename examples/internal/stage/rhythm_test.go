@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/hostcache"
+	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -22,7 +23,7 @@ var rhythmBegin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // ten at a time, and reliable sitemaps report it. It returns the history of a page that was visited
 // since the last such day, but not recently.
 func watched(t *testing.T, file string, sitemaps bool) (r *Rhythms, it Item, h revisit.History, now time.Time) {
-	r, err := OpenRhythms(file)
+	r, err := openRhythms(file)
 	require.NoError(t, err)
 	random := rand.New(rand.NewPCG(7, 0))
 	const pages, days = 100, 238
@@ -92,8 +93,8 @@ func TestSilenceOfAReliableHost(t *testing.T) {
 func TestRhythmsAreSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rhythm")
 	r, _, _, _ := watched(t, file, true)
-	require.NoError(t, r.Save())
-	again, err := OpenRhythms(file)
+	require.NoError(t, r.Hosts.Save())
+	again, err := openRhythms(file)
 	require.NoError(t, err)
 	require.NotZero(t, again.Of("a.test"))
 	require.Equal(t, r.Of("a.test"), again.Of("a.test"))
@@ -102,14 +103,14 @@ func TestRhythmsAreSaved(t *testing.T) {
 	var rhythm Rhythm
 	require.ErrorIs(t, rhythm.UnmarshalBinary(make([]byte, 9)), revisit.ErrCorrupt)
 	require.NoError(t, os.WriteFile(file, []byte("no snapshot"), 0o666))
-	_, err = OpenRhythms(file)
+	_, err = openRhythms(file)
 	require.ErrorIs(t, err, hostcache.ErrCorrupt)
 }
 
 // TestWeights: a page with many links weighs more than the others, and an unknown one has the mean
 // weight.
 func TestWeights(t *testing.T) {
-	o := NewOrder()
+	o := NewOrder(pagerank.New)
 	pages := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"}
 	for _, url := range pages {
 		o.Fetched(url, []string{"http://b.test/"})
@@ -117,4 +118,9 @@ func TestWeights(t *testing.T) {
 	require.Greater(t, o.Weight("http://b.test/"), 1.5)
 	require.Less(t, o.Weight(pages[0]), 1.0)
 	require.InDelta(t, 1, o.Weight("http://c.test/"), 0)
+}
+
+func openRhythms(file string) (*Rhythms, error) {
+	hosts, err := hostcache.Open[Rhythm](file, hostcache.Options{})
+	return &Rhythms{Hosts: hosts}, err
 }

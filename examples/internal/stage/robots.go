@@ -42,9 +42,10 @@ type Robots struct {
 	pending robots.Pending[Item]
 	agent   string
 
-	mu     sync.Mutex
-	silent map[string]failure  // servers that did not answer at all, by the URL of the robots.txt
-	unused map[string]struct{} // servers whose rules are from a file and not used yet
+	mu      sync.Mutex
+	silent  map[string]failure  // servers that did not answer at all, by the URL of the robots.txt
+	unused  map[string]struct{} // servers whose rules are from a file and not used yet
+	changed map[string]struct{} // servers that have answered, or not, since the last Save
 }
 
 // A failure is why a server gave no answer.
@@ -56,16 +57,16 @@ type failure struct {
 // maxSilent bounds the failures that are remembered in detail; of others only the fact is known.
 const maxSilent = 100_000
 
-// NewRobots returns an empty table for a crawler with the given name.
-func NewRobots(agent string) *Robots {
-	// A request waits in the queue like any other, for any time, and is not lost.
-	rules := robots.NewCache(robots.Options{Agent: agent, Patience: -1})
+// NewRobots returns a table with the rules for a crawler with the given name. The rules must be
+// patient: a request waits in the queue like any other, for any time, and is not lost.
+func NewRobots(agent string, rules *robots.Cache) *Robots {
 	return &Robots{
 		rules:   rules,
 		pending: robots.Pending[Item]{Cache: rules, Max: -1}, // the crawl bounds its open items
 		agent:   agent,
 		silent:  map[string]failure{},
 		unused:  map[string]struct{}{},
+		changed: map[string]struct{}{},
 	}
 }
 
@@ -167,7 +168,7 @@ func (r *Robots) Answer(req robots.Request, resp robots.Response, now time.Time)
 	delete(r.silent, req.For)
 	delete(r.unused, req.For)
 	r.mu.Unlock()
-	answer, released, err := r.pending.Store(req, resp, now)
+	answer, released, err := r.store(req, resp, now)
 	switch {
 	case err == nil && answer.Request != nil:
 		return Answered{More: true, Next: *answer.Request}
@@ -200,8 +201,19 @@ func (r *Robots) Silent(req robots.Request, fate Fate, why string, now time.Time
 	makeRoom(r.silent, maxSilent)
 	r.silent[req.For] = failure{fate, why}
 	r.mu.Unlock()
-	_, released, _ := r.pending.Store(req, robots.Response{Reason: why}, now) // its URL is valid
+	_, released, _ := r.store(req, robots.Response{Reason: why}, now) // its URL is valid
 	return released
+}
+
+// store stores a response, of which the next Save takes note.
+func (r *Robots) store(
+	req robots.Request, resp robots.Response, now time.Time,
+) (answer robots.Answer, released []Item, err error) {
+	answer, released, err = r.pending.Store(req, resp, now)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changed[req.For] = struct{}{}
+	return answer, released, err
 }
 
 // Refuse records that a robots.txt will not be requested. It returns the waiting items.

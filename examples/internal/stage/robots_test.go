@@ -29,7 +29,7 @@ func reply(status int, body string) robots.Response {
 }
 
 func TestRobotsParksItemsUntilTheResponse(t *testing.T) {
-	r, now := NewRobots("spider"), time.Now()
+	r, now := newRobots(), time.Now()
 	req := asked(t, r, page("/1"), now)
 	require.Equal(t, robotsFile, req.URL)
 	require.Equal(t, Ruling{Step: Wait}, r.Rule(page("/2"), now.Add(48*time.Hour)), "however long it takes")
@@ -47,7 +47,7 @@ func TestRobotsParksItemsUntilTheResponse(t *testing.T) {
 }
 
 func TestRobotsFollowsRedirects(t *testing.T) {
-	r, now := NewRobots("spider"), time.Now()
+	r, now := newRobots(), time.Now()
 	req := asked(t, r, page("/1"), now)
 	moved := reply(301, "")
 	moved.Header.Set("Location", "http://b.example/r.txt")
@@ -62,7 +62,7 @@ func TestRobotsFollowsRedirects(t *testing.T) {
 }
 
 func TestRobotsRequestsTheFileAgainAfterADay(t *testing.T) {
-	r, now := NewRobots("spider"), time.Now()
+	r, now := newRobots(), time.Now()
 	r.Answer(asked(t, r, page("/1"), now), reply(404, ""), now)
 	require.Equal(t, Go, r.Rule(page("/1"), now.Add(24*time.Hour-1)).Step)
 	req := asked(t, r, page("/1"), now.Add(24*time.Hour))
@@ -77,14 +77,14 @@ func TestRobotsByStatus(t *testing.T) {
 		200: Disallowed, 403: "", 404: "",
 		429: RobotsUnreachable, 500: RobotsUnreachable, 503: RobotsUnreachable,
 	} {
-		r, now := NewRobots("spider"), time.Now()
+		r, now := newRobots(), time.Now()
 		r.Answer(asked(t, r, page("/"), now), reply(status, "User-agent: *\nDisallow: /"), now)
 		require.Equal(t, want, r.Rule(page("/"), now).Fate, "status %d", status)
 	}
 }
 
 func TestSilentServer(t *testing.T) {
-	r, now := NewRobots("spider"), time.Now()
+	r, now := newRobots(), time.Now()
 	released := r.Silent(asked(t, r, page("/1"), now), Refused, "connection refused", now)
 	require.Equal(t, []Item{page("/1")}, released)
 	require.Equal(t, Ruling{Step: Stop, Fate: Refused, Why: "connection refused"}, r.Rule(page("/2"), now))
@@ -107,5 +107,9 @@ func TestIncompleteFileAllowsNothing(t *testing.T) {
 }
 
 func TestRobotsWithoutAFileAllowNothing(t *testing.T) {
-	require.Equal(t, Stop, NewRobots("spider").Rule(Item{URL: "gopher://a.example/"}, time.Now()).Step)
+	require.Equal(t, Stop, newRobots().Rule(Item{URL: "gopher://a.example/"}, time.Now()).Step)
+}
+
+func newRobots() *Robots {
+	return NewRobots("spider", robots.NewCache(robots.Options{Agent: "spider", Patience: -1}))
 }

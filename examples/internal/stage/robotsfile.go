@@ -13,10 +13,22 @@ import (
 // changed.
 const keptRules = 30 * 24 * time.Hour
 
-// Append appends the rules of all servers, for the Restore of a later crawl.
-func (r *Robots) Append(dst []byte) ([]byte, error) { return AppendEntries(dst, r.rules.All()) }
+// Save saves the rules of all servers, for the Restore of a later crawl.
+func (r *Robots) Save(to *Journal) error {
+	r.mu.Lock()
+	changed := r.changed
+	r.changed = map[string]struct{}{}
+	r.mu.Unlock()
+	var entries []robots.Entry
+	for url := range changed {
+		if e, known := r.rules.Entry(url); known { // it may have been evicted
+			entries = append(entries, e)
+		}
+	}
+	return SaveEntries(to, entries, func() ([]byte, error) { return AppendEntries(nil, r.rules.All()) })
+}
 
-// Restore restores the output of Append. Rules from the future, because of a wrong clock, count as
+// Restore restores what Save wrote. Rules from the future, because of a wrong clock, count as
 // expired, and so do failures of servers for which again, unless it is nil, returns true. If the
 // data is damaged, it restores the entries before the damage.
 func (r *Robots) Restore(data []byte, now time.Time, again func(file string) bool) error {

@@ -1,20 +1,31 @@
 package stage
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
+// savedRules returns a new file of all rules.
+func savedRules(t *testing.T, r *Robots) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "rules")
+	require.NoError(t, r.Save(NewJournal(name)))
+	saved, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return saved
+}
+
 func TestRulesAreSavedForTheNextCrawl(t *testing.T) {
-	first, now := NewRobots("spider"), time.Now()
+	first, now := newRobots(), time.Now()
 	first.Answer(asked(t, first, page("/1"), now), reply(200, "User-agent: spider\n"+
 		"Disallow: /2\nCrawl-delay: 7\nSitemap: http://b.example/s.xml"), now)
-	saved, err := first.Append(nil)
-	require.NoError(t, err)
+	saved := savedRules(t, first)
 
-	next := NewRobots("spider")
+	next := newRobots()
 	require.NoError(t, next.Restore(saved, time.Now(), nil))
 	require.Equal(t, Ruling{
 		Step: Stop, Fate: Disallowed, Why: "line 2 of http://a.example/robots.txt: /2",
@@ -30,20 +41,19 @@ func TestRulesAreSavedForTheNextCrawl(t *testing.T) {
 
 // TestOldRobotsAreForgotten a month after they have expired.
 func TestOldRobotsAreForgotten(t *testing.T) {
-	first, now := NewRobots("spider"), time.Now()
+	first, now := newRobots(), time.Now()
 	first.Answer(asked(t, first, page("/1"), now), reply(200, ""), now)
-	saved, err := first.Append(nil)
-	require.NoError(t, err)
+	saved := savedRules(t, first)
 	for _, tt := range []struct {
 		days int
 		kept bool
 	}{{0, true}, {30, true}, {32, false}} {
-		next := NewRobots("spider")
+		next := newRobots()
 		require.NoError(t, next.Restore(saved, now.AddDate(0, 0, tt.days), nil))
 		require.Equal(t, tt.kept, next.rules.Stats().Hosts == 1, "after %d days", tt.days)
 	}
 }
 
 func TestDamagedRules(t *testing.T) {
-	require.ErrorContains(t, NewRobots("spider").Restore([]byte("nonsense"), time.Now(), nil), "byte 0")
+	require.ErrorContains(t, newRobots().Restore([]byte("nonsense"), time.Now(), nil), "byte 0")
 }

@@ -1,6 +1,11 @@
 package stage
 
-import "sync"
+import (
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+)
 
 // Set is a set of strings, such as URLs or hosts. The zero Set is empty. Its methods are safe for
 // concurrent use.
@@ -36,6 +41,13 @@ func (s *Set) Remove(member string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.members, member)
+}
+
+// All returns an iterator over the present members.
+func (s *Set) All() iter.Seq[string] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Values(slices.Sorted(maps.Keys(s.members)))
 }
 
 // Wake wakes a waiter of c, or the next one.

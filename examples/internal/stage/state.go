@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/fetch"
 	webpage "github.com/spinneret-go/spinneret/fetch/page"
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -32,10 +34,17 @@ type State struct {
 	// unknown.
 	Fresh int64
 
+	// Barred has a bit for each line of the operator's lists that excluded a link of the page: see BarredBy.
+	Barred uint64
+
 	LeftOut   bool // filters or limits of the operator exclude it
 	Relink    bool // its links must be checked again: the filters were widened
 	Postponed bool // a visit after others, or a retry, was due, but there was no room for it
 }
+
+// BarredBy returns the bit of a line in Barred. When the line is lifted, only pages with the bit have to
+// be read again: 63 of 64 pages with links that other lines exclude have another one.
+func BarredBy(line string) uint64 { return 1 << (durable.Sum([]byte(line)) % 64) }
 
 // Visited reports whether the page was ever requested.
 func (s State) Visited() bool { return !s.History.Last().IsZero() || s.Failures > 0 }
@@ -45,6 +54,12 @@ func (s State) Waits() bool { return s.Postponed || !s.Visited() }
 
 // Retries reports whether the next visit is a retry.
 func (s State) Retries() bool { return s.Failures > 0 && !s.LeftOut }
+
+// Longest bounds the interval between visits.
+const Longest = 400 * 24 * time.Hour
+
+// Seconds converts the seconds of a record to a Duration.
+func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
 // maxValidator bounds the size of stored validators. Longer ones are rare, and only cost a full
 // response.
@@ -66,6 +81,7 @@ const (
 	hasFresh    = 0x04
 	isStrange   = 0x08
 	isPostponed = 0x10
+	hasBarred   = 0x20
 )
 
 // ErrRecord is returned for bytes that are not a record of a page.
@@ -110,6 +126,9 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	if s.Fresh != 0 {
 		b = binary.AppendVarint(b, s.Fresh)
 	}
+	if s.Barred != 0 {
+		b = binary.LittleEndian.AppendUint64(b, s.Barred)
+	}
 	b = appendText(b, short(s.Validators.ETag))
 	return appendText(b, short(s.Validators.LastModified))
 }
@@ -130,6 +149,9 @@ func appendFlags(b []byte, flags byte, it Item, s State) []byte {
 	}
 	if s.Fresh != 0 {
 		more |= hasFresh
+	}
+	if s.Barred != 0 {
+		more |= hasBarred
 	}
 	if more == 0 {
 		return append(b, flags)
@@ -159,7 +181,7 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	}
 	if form == longForm {
 		more = r.bytes(1)[0]
-		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange|isPostponed) != 0
+		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange|isPostponed|hasBarred) != 0
 	}
 	it.URL = url
 	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
@@ -181,6 +203,10 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 		if more&hasFresh != 0 {
 			s.Fresh = r.varint()
 			r.bad = r.bad || s.Fresh == 0
+		}
+		if more&hasBarred != 0 {
+			s.Barred = binary.LittleEndian.Uint64(r.bytes(8))
+			r.bad = r.bad || s.Barred == 0
 		}
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
 	}
@@ -300,9 +326,17 @@ func textOf(resp *fetch.Response) (text []byte) {
 // contentHash is the hash of the page, or of the target of a redirect, whose body says nothing.
 func contentHash(resp *fetch.Response) uint64 {
 	if resp.Location != "" {
-		return sum([]byte(resp.Location), ofLocation)
+		return HashOfRedirect(resp.Location)
 	}
 	return sum(resp.Body, ofBody)
+}
+
+// HashOfRedirect returns the Hash of a page that redirects to a URL.
+func HashOfRedirect(to string) uint64 {
+	if canonical, err := weburl.Canonical(to); err == nil {
+		to = canonical
+	}
+	return sum([]byte(to), ofLocation)
 }
 
 // Prefixes of hashed data, so that neither an empty page nor one that consists of an address has

@@ -24,6 +24,7 @@ func visitedState() State {
 		Fresh:      at.Add(time.Minute).Unix(),
 		Validators: fetch.Validators{ETag: `"x"`, LastModified: "Fri, 02 Jan 2026 03:04:05 GMT"},
 		Text:       simhash.Print{Words: 1, Near: 2},
+		Barred:     BarredBy("b.test"),
 		Failures:   3, Due: at.Unix() + 7200, Interval: 3600,
 	}
 }
@@ -40,7 +41,7 @@ func TestRecordsAreReturnedUnchanged(t *testing.T) {
 		"a time before 1970":                           {it: Item{LastMod: -5}, most: 4},
 		"a sitemap":                                    {it: Item{Sitemap: &Sitemap{Server: "example.org"}}, most: 16},
 		"a sitemap listed in an index":                 {it: Item{Sitemap: &Sitemap{Server: "example.org", Nested: true}}, most: 16},
-		"a visited page":                               {it: Item{Depth: 1}, state: visitedState(), most: 121},
+		"a visited page":                               {it: Item{Depth: 1}, state: visitedState(), most: 129},
 		"a postponed page":                             {state: State{Due: 5}, most: 60},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -157,7 +157,11 @@ func TestModel(t *testing.T) {
 func TestFailedSteps(t *testing.T) {
 	bad := errors.New("bad disk")
 	failed := 0
-	for nth := 1; nth < 30; nth++ {
+	step := 1
+	if testing.Short() {
+		step = 3
+	}
+	for nth := 1; nth < 30; nth += step {
 		w := newWorld(3)
 		for range 3 {
 			w.change(1500)
@@ -180,7 +184,7 @@ func TestFailedSteps(t *testing.T) {
 		w.reopen(t)
 		w.compare(t)
 	}
-	require.Greater(t, failed, 5)
+	require.Greater(t, failed, 2)
 }
 
 // TestConcurrentLookUps looks up keys while runs are replaced.
@@ -191,11 +195,13 @@ func TestConcurrentLookUps(t *testing.T) {
 	var others sync.WaitGroup
 	for range 3 {
 		others.Go(func() {
-			for range 200 {
+			for range 40 {
 				values, err := w.x.Find(fixed)
 				require.NoError(t, err)
 				for i, key := range fixed {
-					require.Equal(t, w.want[key], values[i])
+					if values[i] != w.want[key] {
+						t.Errorf("%v is %d, not %d", key, values[i], w.want[key])
+					}
 				}
 			}
 		})
@@ -268,7 +274,9 @@ func TestNewIDsReadNothing(t *testing.T) {
 	values, err = x.Find(known)
 	require.NoError(t, err)
 	for n := range known {
-		require.EqualValues(t, n, values[n])
+		if values[n] != uint64(n) {
+			t.Fatalf("%d is %d", n, values[n])
+		}
 	}
 	require.Less(t, fs.read, int64(148*options.Block), "each block once")
 }

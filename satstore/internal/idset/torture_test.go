@@ -34,7 +34,11 @@ func TestTorture(t *testing.T) {
 		}
 		return
 	}
-	for seed := range uint64(10) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		tortureAll(t, seed, 9)
 	}
 }

@@ -1,4 +1,4 @@
-package stage
+package main
 
 import (
 	"fmt"
@@ -8,18 +8,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // TestImportantPagesCostLess: under -order rank, a visit costs less the more important the page is,
 // with policies that have a price.
 func TestImportantPagesCostLess(t *testing.T) {
-	r := Revisits{Order: NewOrder(), Policy: revisit.Bayes{}}
+	r := revisits{Order: stage.NewOrder(pagerank.New), Policy: revisit.Bayes{}}
 	for n := range 5 {
 		r.Order.Fetched(fmt.Sprint("http://a.test/", n), []string{"http://b.test/"})
 	}
-	require.Less(t, priceOf(r.PolicyOf("http://b.test/").(revisit.Bayes)), revisit.DefaultPrice)
-	require.Greater(t, priceOf(r.PolicyOf("http://a.test/1").(revisit.Bayes)), revisit.DefaultPrice)
+	require.Less(t, stage.PriceOf(r.PolicyOf("http://b.test/").(revisit.Bayes)), revisit.DefaultPrice)
+	require.Greater(t, stage.PriceOf(r.PolicyOf("http://a.test/1").(revisit.Bayes)), revisit.DefaultPrice)
 	r.Policy = revisit.Every(time.Hour)
 	require.Equal(t, r.Policy, r.PolicyOf("http://b.test/"))
 	r.Policy, r.Order = revisit.Bayes{Price: 2}, nil
@@ -29,15 +31,15 @@ func TestImportantPagesCostLess(t *testing.T) {
 // TestCrowdedHostOverflow: intervals beyond the range of a Duration do not become zero.
 func TestCrowdedHostOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := Revisits{
-			Clock: Clock{Began: time.Now(), Pace: 1}, Policy: revisit.Every(200 * 24 * time.Hour),
-			Hosts: NewHostTable(time.Hour, time.Minute, 0, 1), Retries: new(Retries),
+		r := revisits{
+			Clock: stage.Clock{Began: time.Now(), Pace: 1}, Policy: revisit.Every(200 * 24 * time.Hour),
+			Hosts: stage.NewHostTable(time.Hour, time.Minute, 0, 1), Retries: new(stage.Retries),
 		}
 		for range 20_000 {
 			r.Hosts.UpdateLoad("a.test", 0, time.Hour)
 		}
-		it := Item{URL: "http://a.test/", Visit: &Visit{}}
+		it := stage.Item{URL: "http://a.test/", Visit: &stage.Visit{}}
 		it.Visit.State.History = it.Visit.State.History.Observe(revisit.Visit{At: time.Now()})
-		require.Equal(t, time.Now().Add(Longest), r.Next(it, Fetched))
+		require.Equal(t, time.Now().Add(stage.Longest), r.Next(it, stage.Fetched))
 	})
 }

@@ -1,4 +1,4 @@
-package stage
+package main
 
 import (
 	"cmp"
@@ -6,40 +6,35 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
-// Longest bounds the interval between visits.
-const Longest = 400 * 24 * time.Hour
-
-// Seconds converts the seconds of a record to a Duration.
-func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
-
-// Revisits decides when pages are revisited: by their own changes, by those of their hosts, and by
+// revisits decide when pages are visited again: by their own changes, by those of their hosts, and by
 // their importance. Its fields must be set first. Its methods are safe for concurrent use.
-type Revisits struct {
+type revisits struct {
 	Policy  revisit.Policy
-	Clock   Clock
+	Clock   stage.Clock
 	Unit    time.Duration // of the slots of pages
-	Order   *Order        // nil if all pages matter equally
-	Rhythms *Rhythms
-	Hosts   *HostTable
-	Retries *Retries
+	Order   *stage.Order  // nil if all pages matter equally
+	Rhythms *stage.Rhythms
+	Hosts   *stage.HostTable
+	Retries *stage.Retries
 }
 
 // PolicyOf returns the policy for a page. If pages are ranked, visits to important ones cost less.
-func (r *Revisits) PolicyOf(url string) revisit.Policy {
+func (r *revisits) PolicyOf(url string) revisit.Policy {
 	bayes, weighs := r.Policy.(revisit.Bayes)
 	if !weighs || r.Order == nil {
 		return r.Policy
 	}
-	bayes.Price = priceOf(bayes) / r.Order.Weight(url)
+	bayes.Price = stage.PriceOf(bayes) / r.Order.Weight(url)
 	return bayes
 }
 
 // Observe adds a visit to the history of its page, and to the rhythm of its host.
-func (r *Revisits) Observe(it Item, resp *fetch.Response, changed bool) {
+func (r *revisits) Observe(it stage.Item, resp *fetch.Response, changed bool) {
 	modified, _ := http.ParseTime(resp.Header.Get("Last-Modified")) // the zero time if invalid
 	state := &it.Visit.State
 	at := r.Clock.At(resp.Start)
@@ -49,21 +44,21 @@ func (r *Revisits) Observe(it Item, resp *fetch.Response, changed bool) {
 	state.History = r.Rhythms.Observe(weburl.Host(it.URL), it, state.History,
 		revisit.Visit{At: at, Changed: changed, LastModified: modified})
 	state.Fresh = 0
-	if fresh := min(resp.Fresh, Longest); fresh > 0 {
+	if fresh := min(resp.Fresh, stage.Longest); fresh > 0 {
 		state.Fresh = r.Clock.Now().Add(fresh).Unix()
 	}
 }
 
 // Next returns when the page is due again, given its fate.
-func (r *Revisits) Next(it Item, fate Fate) time.Time {
+func (r *revisits) Next(it stage.Item, fate stage.Fate) time.Time {
 	s, now, host := &it.Visit.State, r.Clock.Now(), weburl.Host(it.URL)
-	before, interval, wait := Seconds(s.Interval), time.Duration(0), time.Duration(0)
+	before, interval, wait := stage.Seconds(s.Interval), time.Duration(0), time.Duration(0)
 	switch after := fate.Retry(); {
 	case after == 0:
 		interval = r.PolicyOf(it.URL).Next(s.History).Truncate(time.Second)
 		s.Interval = int64(interval / time.Second)
 		stretched := float64(interval) * r.Hosts.UpdateLoad(host, before, interval)
-		wait = time.Duration(min(stretched, float64(Longest))) // more may overflow a Duration
+		wait = time.Duration(min(stretched, float64(stage.Longest))) // more may overflow a Duration
 	default:
 		wait = after << min(s.Failures, 6)
 		if it.Visit.RetryAfter > 0 {
@@ -73,14 +68,14 @@ func (r *Revisits) Next(it Item, fate Fate) time.Time {
 		s.Interval = 0
 		r.Hosts.UpdateLoad(host, before, 0)
 	}
-	next := now.Add(min(max(wait, time.Second), Longest))
+	next := now.Add(min(max(wait, time.Second), stage.Longest))
 	if fresh := time.Unix(s.Fresh, 0); fate.Retry() == 0 && fresh.After(next) {
 		next = fresh // by the page's Cache-Control
 	}
 	if due := time.Unix(s.Due, 0); it.Visit.Early() && due.After(next) {
 		next = due // the store does not hand it out before
 	}
-	s.Due, s.LeftOut = next.Unix(), fate == Unwanted || fate == HostFull
+	s.Due, s.LeftOut = next.Unix(), fate == stage.Unwanted || fate == stage.HostFull
 	if s.Retries() {
 		r.Retries.Expect(s.Due)
 	}
@@ -91,7 +86,7 @@ func (r *Revisits) Next(it Item, fate Fate) time.Time {
 }
 
 // Quiet returns for how long to postpone a due page, because its host has been quiet.
-func (r *Revisits) Quiet(it Item) time.Duration {
+func (r *revisits) Quiet(it stage.Item) time.Duration {
 	state := &it.Visit.State
 	bayes, weighs := r.PolicyOf(it.URL).(revisit.Bayes)
 	if !weighs || !state.Visited() || state.Failures > 0 || state.Relink || it.Sitemap != nil {
@@ -105,19 +100,19 @@ func (r *Revisits) Quiet(it Item) time.Duration {
 }
 
 // Publishing reports whether a host's pages change at twice their usual rate.
-func (r *Revisits) Publishing(host string) bool {
+func (r *revisits) Publishing(host string) bool {
 	const lately = 48 * time.Hour
 	rhythm, now := r.Rhythms.Of(host), r.Clock.Now()
 	return rhythm.Pulse.Elapsed(now.Add(-lately), now) >= 2*lately
 }
 
 // Soon is when a page is due that is not worth an early visit: its slot may have begun.
-func (r *Revisits) Soon() time.Time { return r.Clock.Now().Add(2 * r.Unit) }
+func (r *revisits) Soon() time.Time { return r.Clock.Now().Add(2 * r.Unit) }
 
 // Hint applies the report of a sitemap on when a known page was modified, or, with the zero time,
 // that its host publishes. It returns the updated page. visit means that an early visit is worth
 // it, and note that the hint is worth recording.
-func (r *Revisits) Hint(it Item, modified time.Time) (hinted Item, visit, note bool) {
+func (r *revisits) Hint(it stage.Item, modified time.Time) (hinted stage.Item, visit, note bool) {
 	now := r.Clock.Now()
 	history := it.Visit.State.History
 	news := modified.After(history.Last()) && !modified.After(now)
@@ -132,7 +127,7 @@ func (r *Revisits) Hint(it Item, modified time.Time) (hinted Item, visit, note b
 }
 
 // worthwhile weighs an early visit against its price. Policies without a price always visit.
-func (r *Revisits) worthwhile(it Item, now time.Time) bool {
+func (r *revisits) worthwhile(it stage.Item, now time.Time) bool {
 	h := it.Visit.State.History
 	if time.Unix(it.Visit.State.Fresh, 0).After(now) && !it.Hinted(h, now) {
 		return false
@@ -144,5 +139,5 @@ func (r *Revisits) worthwhile(it Item, now time.Time) bool {
 	if now.Sub(h.Last()) < cmp.Or(bayes.Min, revisit.DefaultMin) {
 		return false
 	}
-	return r.Rhythms.Worth(weburl.Host(it.URL), it, bayes, h, now) >= priceOf(bayes)
+	return r.Rhythms.Worth(weburl.Host(it.URL), it, bayes, h, now) >= stage.PriceOf(bayes)
 }

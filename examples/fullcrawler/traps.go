@@ -1,4 +1,4 @@
-package stage
+package main
 
 import (
 	"strconv"
@@ -7,12 +7,14 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/simhash"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// Traps finds the parts of hosts that a server generates without end. Pages that other sites have
-// found are no evidence of a trap ([Item].Strange): some hosts answer for each page that does not
-// exist with the same one. It lives in memory: after a restart each trap is found again. Its methods are safe for concurrent use.
-type Traps struct {
+// traps find the parts of hosts that a server generates without end. Pages that other sites have
+// found are no evidence of a trap (Strange): some hosts answer for each page that does not
+// exist with the same one. They live in
+// memory: after a restart each is found again. Their methods are safe for concurrent use.
+type traps struct {
 	limits   trap.Limits
 	contents *dedupe.Filter // of the pages of each host
 }
@@ -20,29 +22,29 @@ type Traps struct {
 // maxContents is the minimum number of contents that are remembered, in about 4 MB.
 const maxContents = 1 << 20
 
-// NewTraps finds a trap after the given number of pages in a row without new content; 0 means
-// never, by a nil Traps.
-func NewTraps(repeats int) *Traps {
+// newTraps finds a trap after the given number of pages in a row without new content; 0 means
+// never, by a nil traps.
+func newTraps(repeats int, contents *dedupe.Filter) *traps {
 	if repeats <= 0 {
 		return nil
 	}
-	return &Traps{
+	return &traps{
 		limits:   trap.Limits{Repeats: repeats},
-		contents: dedupe.New(dedupe.Options{Capacity: maxContents, Generations: 2}),
+		contents: contents,
 	}
 }
 
-// Admit returns why a URL is not followed, or "".
-func (t *Traps) Admit(it Item) Reason {
+// admit returns why a URL is not followed, or "".
+func (t *traps) admit(it stage.Item) stage.Reason {
 	if t == nil || it.Seeded() {
 		return ""
 	}
 	return t.limits.Admit(it.URL)
 }
 
-// Note records a page after its first visit. Its text is better evidence than its bytes, if it was
+// note records a page after its first visit. Its text is better evidence than its bytes, if it was
 // extracted: a calendar without events has another date on each page.
-func (t *Traps) Note(it Item) {
+func (t *traps) note(it stage.Item) {
 	if t == nil || it.Sitemap != nil || !it.Visit.Before.IsZero() {
 		return
 	}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/revisit"
+)
+
+const day = 24 * time.Hour
+
+// TestHintsForACrowdedHost: a sitemap says that a known page has changed. That is no new page, so it
+// does not matter how many links of the host are known.
+func TestHintsForACrowdedHost(t *testing.T) {
+	for name, limit := range map[string]int{"with room": 0, "crowded": 20} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var modified atomic.Bool
+				site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+					switch r.URL.Path {
+					case "/robots.txt":
+						fmt.Fprint(w, "Sitemap: http://a.test/map.xml")
+					case "/map.xml":
+						at := time.Now()
+						fmt.Fprintf(w, "<urlset><!-- %v -->", at)
+						if modified.Load() {
+							fmt.Fprintf(w, "<url><loc>http://a.test/x3</loc><lastmod>%s</lastmod></url>", at.Format(time.RFC3339))
+						}
+						fmt.Fprint(w, "</urlset>")
+					case "/":
+						for n := range 60 {
+							fmt.Fprintf(w, "<a href=/x%d>x</a>", n)
+						}
+					}
+				}}
+				cfg := siteConfig(t, "http://a.test/")
+				cfg.HostPages, cfg.Policy = limit, sitemapsDaily{}
+				web := site.network(t, "127.9.9.9")
+				for range 2 {
+					c := crawlSite(t, cfg, web)
+					require.Equal(t, limit > 0, c.Hosts.IsCrowded("http://a.test/"))
+					time.Sleep(day + time.Hour)
+				}
+				before := len(site.requested("/x3"))
+				modified.Store(true)
+				time.Sleep(2 * time.Second)
+				pages := len(site.requested("/x"))
+				crawlSite(t, cfg, web)
+				require.Len(t, site.requested("/x3"), before+1)
+				require.Len(t, site.requested("/x"), pages+1, "nothing else is due")
+			})
+		})
+	}
+}
+
+// TestOffLeavesTheHistory of a page: once the host is on again, its pages are revisited like any others.
+func TestOffLeavesTheHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var conditional atomic.Int64
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("ETag", `"1"`)
+			if r.Header.Get("If-None-Match") != "" {
+				conditional.Add(1)
+				w.WriteHeader(http.StatusNotModified)
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.Policy, cfg.OverrideFile, cfg.Overrides = sitemapsDaily{}, write(t, ""), &stage.Overrides{}
+		web := site.network(t, "127.9.9.9")
+		override := func(line string) { require.NoError(t, cfg.Overrides.Reload(strings.NewReader(line))) }
+		for _, line := range []string{"", "", "a.test off", ""} {
+			override(line)
+			crawlSite(t, cfg, web)
+			time.Sleep(101 * day)
+		}
+		require.EqualValues(t, 2, conditional.Load(), "its validators are known")
+		pages := openPagesOf(t, cfg)
+		page, err := pages.Find("http://a.test/")
+		require.NoError(t, err)
+		visits, _ := page.State.History.Visits()
+		require.Equal(t, 2, visits, "the intervals between three visits")
+		require.NoError(t, pages.Close())
+	})
+}
+
+func openPagesOf(t *testing.T, cfg cockpit.Config) *stage.Pages {
+	t.Helper()
+	pages, err := stage.OpenPages(cfg.Out, cockpit.PagesOptions(cfg, stage.Clock{Began: time.Now(), Pace: 1}))
+	require.NoError(t, err)
+	return pages
+}
+
+// TestASeedThatRedirectsElsewhere: where a seed leads is in the scope for as long as it leads there.
+func TestASeedThatRedirectsElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var to atomic.Value
+		to.Store("http://parking.test")
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.Host == "a.test":
+				http.Redirect(w, r, to.Load().(string), http.StatusFound)
+			default:
+				fmt.Fprintf(w, "<p>%s at %v<a href=/more>more</a>", r.Host, time.Now())
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.Reach, cfg.Policy = urlfilter.Host, revisit.Every(day)
+		web := site.network(t, "127.9.9.9")
+		for _, tt := range []struct {
+			to              string
+			parking, honest int
+		}{
+			{"http://parking.test", 2, 0},
+			{"http://parking.test", 4, 0},
+			{"http://honest.test", 6, 2}, // learned during that run
+			{"http://honest.test", 6, 4},
+			{"http://honest.test", 6, 6},
+		} {
+			to.Store(tt.to)
+			crawlSite(t, cfg, web)
+			time.Sleep(day + time.Hour)
+			require.Len(t, pagesOf(site, "parking.test"), tt.parking)
+			require.Len(t, pagesOf(site, "honest.test"), tt.honest)
+		}
+	})
+}
+
+// pagesOf returns the requests for pages of a host.
+func pagesOf(site *fakeSite, host string) (urls []string) {
+	for _, url := range site.requested(host) {
+		if !strings.HasSuffix(url, "/robots.txt") {
+			urls = append(urls, url)
+		}
+	}
+	return urls
+}
+
+// TestAPauseOutlivesTheRun: a host that the operator has paused is not visited after a restart.
+func TestAPauseOutlivesTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				http.NotFound(w, r)
+			}
+		}}
+		cfg := siteConfig(t, "http://h1.test/", "http://h2.test/")
+		web := site.network(t, apart("h1.test").String(), apart("h2.test").String())
+		post := func(c *crawler, path string) {
+			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(url.Values{"host": {"h1.test"}}.Encode()))
+			r.Host = "127.0.0.1"
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			answer := httptest.NewRecorder()
+			c.StatusHandler("127.0.0.1:0").ServeHTTP(answer, r)
+			require.Equal(t, http.StatusNoContent, answer.Code, answer.Body)
+		}
+		c, err := newCrawler(cfg, web)
+		require.NoError(t, err)
+		post(c, "/api/pause")
+		require.NoError(t, c.close())
+		c, err = newCrawler(cfg, web)
+		require.NoError(t, err)
+		time.AfterFunc(time.Hour, func() {
+			require.Empty(t, pagesOf(site, "h1.test"))
+			require.Len(t, pagesOf(site, "h2.test"), 1)
+			post(c, "/api/resume")
+		})
+		require.NoError(t, c.run(t.Context()))
+		require.Len(t, pagesOf(site, "h1.test"), 1)
+		c, err = newCrawler(cfg, web)
+		require.NoError(t, err)
+		require.False(t, c.Paused.Has("h1.test"))
+		require.NoError(t, c.close())
+	})
+}

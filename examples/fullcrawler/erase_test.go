@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+)
+
+// forgettable is a site with pages whose URLs contain "xq7", which can be searched for.
+func forgettable() *fakeSite {
+	return &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			fmt.Fprintf(w, "User-agent: *\nCrawl-delay: 0.05\nDisallow: /closed\n# of %s\n", r.Host)
+		case "/old":
+			http.Redirect(w, r, "http://xq7.test/moved", http.StatusMovedPermanently)
+		case "/copy", "/xq7-page":
+			fmt.Fprint(w, "<p>the same text in two places")
+		default:
+			fmt.Fprintf(w, "<p>%s%s<p><a href=/sub>next</a>", r.Host, strings.ReplaceAll(r.URL.Path, "xq7", ""))
+		}
+	}}
+}
+
+// crawlForgettable crawls pages of the site three times, a month apart, so that all files of a crawl
+// exist. What follows happens later, in real time.
+func crawlForgettable(t *testing.T) (cfg cockpit.Config, s *fakeSite) {
+	t.Helper()
+	dir := t.TempDir()
+	s = forgettable()
+	synctest.Test(t, func(t *testing.T) {
+		cfg = siteConfig(t, "http://a.test/", "http://a.test/copy", "http://a.test/xq7-page", "http://a.test/old",
+			"http://a.test/xq7-dir/1", "http://a.test/xq7-dir/2", "http://xq7.test/", "http://www.xq7.test/deep",
+			"http://b.test/")
+		cfg.Out, cfg.ByRank, cfg.LedgerSize = dir, true, 500
+		for range 3 {
+			crawlSite(t, cfg, s.network(t, loopback("").String()))
+			time.Sleep(30 * 24 * time.Hour)
+		}
+	})
+	cfg.Delay = time.Millisecond
+	return cfg, s
+}
+
+// naming returns the files of a crawl that contain a text. Records of the archive are decompressed;
+// the contents of other pages do not count.
+func naming(t *testing.T, dir, text string) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, ".warc.gz") {
+			return err
+		}
+		bytes, err := os.ReadFile(path)
+		if strings.Contains(string(bytes), text) {
+			names = append(names, entry.Name())
+		}
+		return err
+	}))
+	for _, r := range readArchive(t, dir) {
+		if strings.Contains(r.url, text) || r.url != "http://a.test/old" && strings.Contains(string(r.block), text) {
+			names = append(names, "record of "+r.url)
+		}
+	}
+	return names
+}
+
+var toErase = []string{"xq7.test", "http://a.test/xq7-dir/*", "https://a.test/xq7-page"}
+
+// TestErasedPagesAreInNoFile: what was erased is in no file of the crawl, the rest of the crawl is what
+// it was, and a crawl that goes on does not fetch it again.
+func TestErasedPagesAreInNoFile(t *testing.T) {
+	cfg, s := crawlForgettable(t)
+	before := naming(t, cfg.Out, "xq7")
+	require.Greater(t, len(before), 8, "%q", before)
+	copies := len(versionsOf(t, cfg.Out, "http://a.test/copy"))
+	require.Positive(t, copies)
+	rotated, err := filepath.Glob(filepath.Join(cfg.Out, "fates-*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, rotated)
+	require.NoError(t, os.WriteFile(filepath.Join(cfg.Out, "pages.damaged"), nil, 0o666))
+
+	status, output := run(t, append([]string{"erase", "-out", cfg.Out, "-reason", "asked by mail"}, toErase...)...)
+	require.Zero(t, status, output)
+	require.Contains(t, output, "asked by mail")
+	require.Contains(t, output, "pages            8 pages erased")
+	require.Contains(t, output, filepath.Join(cfg.Out, "pages.damaged")+": this command does not read it")
+	require.NotContains(t, output, "index")
+	require.Equal(t, []string{cockpit.ErasedName}, naming(t, cfg.Out, "xq7"))
+	status, output = run(t, "check", "-out", cfg.Out)
+	require.Zero(t, status, output)
+
+	status, output = run(t, append([]string{"erase", "-out", cfg.Out}, toErase...)...)
+	require.Zero(t, status, output)
+	require.Contains(t, output, "0 lines added")
+	require.Contains(t, output, "0 versions erased, 0 files rewritten")
+	require.Contains(t, output, "0 lines erased")
+
+	require.Len(t, versionsOf(t, cfg.Out, "http://a.test/copy"), copies)
+	requests := len(s.requested("xq7"))
+	c := crawlSite(t, cfg, s.network(t, loopback("").String()))
+	require.Len(t, s.requested("xq7"), requests)
+	require.Positive(t, c.Tally.Sum().Fates[stage.Unchanged], "the others are known as before")
+	require.Equal(t, []string{cockpit.ErasedName, cockpit.FiltersName}, naming(t, cfg.Out, "xq7"))
+	require.Empty(t, versionsOf(t, cfg.Out, "http://a.test/xq7-page"))
+}
+
+func versionsOf(t *testing.T, dir, url string) []archive.Version {
+	t.Helper()
+	a, err := archive.Open(dir, archive.Options{ReadOnly: true})
+	require.NoError(t, err)
+	defer a.Close()
+	versions, err := a.Versions(url)
+	require.NoError(t, err)
+	return versions
+}
+
+// TestEraseAlsoErasesCopies: with -digest the contents are gone under any URL. With -allow a crawl may
+// find the page again.
+func TestEraseAlsoErasesCopies(t *testing.T) {
+	cfg, s := crawlForgettable(t)
+	status, output := run(t, "erase", "-out", cfg.Out, "-digest", "-allow", "http://a.test/xq7-page")
+	require.Zero(t, status, output)
+	require.Contains(t, output, "http://a.test/copy")
+	require.Empty(t, versionsOf(t, cfg.Out, "http://a.test/copy"))
+	require.NotEmpty(t, versionsOf(t, cfg.Out, "http://b.test/"))
+	require.NotContains(t, strings.Join(naming(t, cfg.Out, "xq7-page"), " "), "a.test")
+	require.NoFileExists(t, filepath.Join(cfg.Out, cockpit.ErasedName))
+	requests := len(s.requested("/xq7-page"))
+	crawlSite(t, cfg, s.network(t, loopback("").String()))
+	require.Len(t, s.requested("/xq7-page"), requests+1)
+}
+
+// TestEraseIsRepeatable: an erasure that fails in the middle is completed by the same command.
+func TestEraseIsRepeatable(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	args := append([]string{"erase", "-out", cfg.Out, "-digest"}, toErase...)
+	broken := filepath.Join(cfg.Out, cockpit.OrderName)
+	good, err := os.ReadFile(broken)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(broken, good[:len(good)/2], 0o600))
+	status, output := run(t, args...)
+	require.Equal(t, 1, status, output)
+	require.Contains(t, output, "run the same command again for the rest")
+	require.Contains(t, output, "pages            8 pages erased")
+	require.Greater(t, len(naming(t, cfg.Out, "xq7")), 1)
+	require.NoError(t, os.WriteFile(broken, good, 0o600))
+	status, output = run(t, args...)
+	require.Zero(t, status, output)
+	require.Equal(t, []string{cockpit.ErasedName}, naming(t, cfg.Out, "xq7"))
+}
+
+// TestEraseRefuses what it does not understand, and a directory in use, before it changes anything.
+func TestEraseRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	status, output := run(t, "-delay", "1ms", "-pages", "20", "-out", dir)
+	require.Zero(t, status, output)
+	before := tree(t, dir)
+	for arg, want := range map[string]string{
+		"": "nor a host", "com": "many owners", "co.uk": "many owners", "a.test:8080": "nor a host", "*": "URL", "http://*": "URL",
+		"no host": "nor a host",
+	} {
+		status, output := run(t, "erase", "-out", dir, arg)
+		require.Equal(t, 2, status, "%q: %s", arg, output)
+		require.Contains(t, output, want, "%q", arg)
+	}
+	d, err := cockpit.OpenDirectory(dir, "crawl")
+	require.NoError(t, err)
+	status, output = run(t, "erase", "-out", dir, "http://h00001.vweb.test/")
+	require.Equal(t, 1, status)
+	require.Contains(t, output, fmt.Sprint("process ", os.Getpid()))
+	require.Contains(t, output, "stop it first")
+	require.NoError(t, d.Close())
+	require.Equal(t, before, tree(t, dir))
+}
