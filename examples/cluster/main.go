@@ -7,7 +7,7 @@
 //	cluster wait                     wait until nothing is left to fetch
 //	cluster pause, drain, deny …     control the crawl while it runs
 //
-// README.md explains how it works and how to run it in production.
+// README.md explains how it works, and OPERATING.md how to run it in production.
 package main
 
 import (

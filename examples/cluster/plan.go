@@ -23,7 +23,7 @@ const (
 	hostBytes   = 3 << 10 // of a host with its robots.txt, on disk and in memory
 	rootBytes   = 4 << 10 // stored by a partition once a second, an assumed worst case
 	brokerRate  = 250_000 // messages per second, and their bytes, measured with three brokers and
-	brokerBytes = 125e6   // three replicas on one machine: see the README's figures
+	brokerBytes = 125e6   // three replicas on one machine: see OPERATING.md's figures
 	brokerShare = 0.4     // of that, to leave room for elections and repairs
 	rewrites    = 3       // disk used by a state until it is rewritten, as a multiple of its size
 )

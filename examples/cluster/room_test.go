@@ -19,7 +19,7 @@ func creation(urls string, more ...string) []string {
 		append(more, "http://a.test/")...)
 }
 
-// TestTheDefaultCrawlFitsOnALaptop gives a broker the disk space stated in README.md.
+// TestTheDefaultCrawlFitsOnALaptop gives a broker the disk space stated in OPERATING.md.
 func TestTheDefaultCrawlFitsOnALaptop(t *testing.T) {
 	t.Parallel()
 	s, err := jet.StartServer(jet.ServerOptions{Dir: t.TempDir(), MaxStore: 48 * jet.DefaultMaxBytes})

@@ -132,10 +132,10 @@ func (f *fortress) user(t *testing.T, name string, subjects ...string) (file str
 	return file
 }
 
-// needed returns the subjects that README.md says a user needs.
+// needed returns the subjects that OPERATING.md says a user needs.
 func needed(t *testing.T) (subjects []string) {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
+	readme, err := os.ReadFile("OPERATING.md")
 	require.NoError(t, err)
 	_, rest, ok := strings.Cut(string(readme), "The user needs")
 	require.True(t, ok)
@@ -156,7 +156,7 @@ func without(subjects []string, subject string) (rest []string) {
 	return rest
 }
 
-// TestACrawlOverTLSWithDocumentedPermissions crawls with exactly the permissions that README.md
+// TestACrawlOverTLSWithDocumentedPermissions crawls with exactly the permissions that OPERATING.md
 // lists, so it fails if one is missing there.
 func TestACrawlOverTLSWithDocumentedPermissions(t *testing.T) {
 	t.Parallel()

@@ -74,15 +74,6 @@ func (p *Post) pipe(d Dest) *jet.Pipe {
 // Full reports whether a partition had no room for the last message.
 func (p *Post) Full(d Dest) bool { return p.pipe(d).Full() }
 
-// Hurry sends everything that waits for more.
-func (p *Post) Hurry() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, pipe := range p.pipes {
-		pipe.Hurry()
-	}
-}
-
 // Close ends the post. What it has not sent is in the states of the partitions, whose next owners
 // send it.
 func (p *Post) Close() {

@@ -36,9 +36,8 @@ type Pipe struct {
 	bus     *Bus
 	subject string
 	linger  func() time.Duration
-	full    atomic.Bool  // the stream has refused the last message
-	waits   atomic.Int64 // times that it did
-	sent    *atomic.Int64
+	full    atomic.Bool   // the stream has refused the last message
+	sent    *atomic.Int64 // messages acknowledged to the process
 
 	mu      sync.Mutex
 	queue   []Parcel // not acknowledged, in order
@@ -79,19 +78,12 @@ func (p *Pipe) Send(parcel Parcel) {
 	p.wake()
 }
 
-// Hurry sends what is queued without waiting for more.
-func (p *Pipe) Hurry() {
+// Flush sends what is queued without waiting for more, and returns when the broker has stored it.
+func (p *Pipe) Flush(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.due = time.Time{}
 	p.wake()
-}
-
-// Flush hurries, and waits until the broker has stored all parcels.
-func (p *Pipe) Flush(ctx context.Context) error {
-	p.Hurry()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for len(p.queue) > 0 {
 		if p.closed {
 			return ErrClosed
@@ -108,9 +100,6 @@ var ErrClosed = errors.New("jet: pipe is closed")
 
 // Full reports whether the partition had no room for the last message.
 func (p *Pipe) Full() bool { return p.full.Load() }
-
-// Waits returns how often the partition had no room.
-func (p *Pipe) Waits() int64 { return p.waits.Load() }
 
 // Close ends the pipe. Unacknowledged parcels may or may not arrive.
 func (p *Pipe) Close() {
@@ -159,7 +148,6 @@ func (p *Pipe) run(ctx context.Context) {
 		if err != nil {
 			pause := reconnectWait
 			if p.Full() {
-				p.waits.Add(1)
 				pause /= 2
 			}
 			sleep(ctx, pause)

@@ -40,7 +40,7 @@ func advice(err error) string {
 		errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
 		return "use -creds to name a file with the credentials of a user that the brokers accept"
 	case errors.Is(err, nats.ErrPermissionViolation):
-		return "give the user the permissions that README.md lists under \"Brokers for real\""
+		return "give the user the permissions that OPERATING.md lists under \"Brokers for real\""
 	}
 	return ""
 }
