@@ -120,10 +120,11 @@ func (e *encoder) revisit(c *Capture, of original) error {
 // A chunked body is written as one chunk, because the head is evidence and must not change. The
 // payload is the body without chunks, so that equal bodies have equal digests.
 func (e *encoder) response(c *Capture) error {
+	chunked := c.chunked()
 	switch {
-	case !c.chunked() && c.Large != nil:
+	case !chunked && c.Large != nil:
 		return e.large(c, nil, nil)
-	case !c.chunked():
+	case !chunked:
 		return e.record(c.Head, c.Body)
 	case c.bodySize() == 0:
 		return e.record(c.Head, lastChunk)

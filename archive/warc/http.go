@@ -81,19 +81,19 @@ func (h *HTTP) Header() http.Header {
 // together are one list (RFC 9110, section 5.3).
 func (h *HTTP) Chunked() bool {
 	line, rest, _ := bytes.Cut(h.Head, []byte("\n"))
-	last := ""
+	var last []byte
 	for len(rest) > 0 {
 		var name, value []byte
 		name, value, rest = cutField(rest)
 		if !bytes.EqualFold(name, []byte("Transfer-Encoding")) {
 			continue
 		}
-		if list := strings.Trim(unfold(value), ", \t"); list != "" { // empty elements are ignored (section 5.6.1)
+		if list := bytes.Trim(value, ", \t\r\n"); len(list) > 0 { // empty elements are ignored (section 5.6.1)
 			last = list
 		}
 	}
-	coding := strings.TrimLeft(last[strings.LastIndexByte(last, ',')+1:], " \t")
-	return strings.EqualFold(coding, "chunked") && hasTransferCoding(line)
+	coding := bytes.TrimLeft(last[bytes.LastIndexByte(last, ',')+1:], " \t\r\n")
+	return bytes.EqualFold(coding, []byte("chunked")) && hasTransferCoding(line)
 }
 
 // hasTransferCoding reports whether Transfer-Encoding has a meaning in a message with this first line.
