@@ -75,14 +75,13 @@ func ExampleRules_Patterns() {
 }
 
 // Records that the package gives no meaning to are there, too.
-func ExampleFile_Records() {
+func ExampleRules_Records() {
 	file := robotstxt.Parse([]byte("User-agent: *\nLLM-Policy: ask # first\nSitemap: /map.xml\n"))
-	for record := range file.Records() {
+	for record := range file.Rules("examplebot").Records() {
 		fmt.Printf("%+v\n", record)
 	}
 	fmt.Println(slices.Collect(file.SitemapURLs("https://example.com/robots.txt")))
 	// Output:
 	// {Line:2 Key:LLM-Policy Value:ask}
-	// {Line:3 Key:Sitemap Value:/map.xml}
 	// [https://example.com/map.xml]
 }

@@ -178,10 +178,6 @@ type Record struct {
 	Value string // as written, without comment and blanks around it; may be empty
 }
 
-// Records yields all records of the file in order, unknown ones included. It rereads the text each
-// time.
-func (f *File) Records() iter.Seq[Record] { return records(f.lines()) }
-
 // records skips User-agent, Allow and Disallow.
 func records(lines iter.Seq[line]) iter.Seq[Record] {
 	return func(yield func(Record) bool) {

@@ -14,25 +14,6 @@ const manyRecords = "Host: h.test # main\nX-Early: 1\nuser-agent: foo\nX-Foo : a
 	"user-agent: *\nNoindex: /a\nLicense: https://h.test/l.xml\nx-empty:\nuser-agent: foo\nx-foo: late\n"
 
 // Records unknown to the package must be accessible, with their lines.
-func TestRecordsOfFile(t *testing.T) {
-	file := Parse([]byte(manyRecords))
-	require.Equal(t, []Record{
-		{1, "Host", "h.test"},
-		{2, "X-Early", "1"},
-		{4, "X-Foo", "a b:c"},
-		{5, "nocolon", "value"},
-		{8, "sitemap", "/s.xml"},
-		{9, "Crawl-Delay", "3"},
-		{11, "Noindex", "/a"},
-		{12, "License", "https://h.test/l.xml"},
-		{13, "x-empty", ""},
-		{15, "x-foo", "late"},
-	}, slices.Collect(file.Records()))
-	for range file.Records() {
-		break
-	}
-}
-
 func TestRecordsOfRules(t *testing.T) {
 	file := Parse([]byte(manyRecords))
 	require.Equal(t, []Record{
@@ -75,7 +56,6 @@ func TestWhatIsNotKnownIsForbidden(t *testing.T) {
 		require.Empty(t, slices.Collect(rules.Records()))
 	}
 	require.Empty(t, file.Sitemaps())
-	require.Empty(t, slices.Collect(file.Records()))
 	require.Empty(t, file.String())
 	require.Zero(t, file.Size())
 }

@@ -30,10 +30,6 @@ func FuzzMatch(f *testing.F) {
 		if len(body) > 1<<12 || len(url) > 1<<8 || !readableByReference(body) {
 			t.Skip("the reference is slow, and reads no UTF-16")
 		}
-		all, wantAll := slices.Collect(file.Records()), refRecords(string(body), "")
-		if !slices.Equal(all, wantAll) {
-			t.Errorf("Records of %q = %+v, want %+v", body, all, wantAll)
-		}
 		path, _, _ := strings.Cut("/x/../"+url, "#")
 		for i, agent := range append([]string{agent}, refAgents(text)...) {
 			if i > 8 {
