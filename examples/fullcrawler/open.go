@@ -159,7 +159,7 @@ func (c *crawler) openScheduler() error {
 	c.politeness = stage.NewJournal(c.file(cockpit.StateName))
 	err := c.politeness.Restore(c.Polite.Restore)
 	switch {
-	case errors.Is(err, durable.ErrVersion), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, durable.ErrVersion), errors.As(err, new(*fs.PathError)): // saving would replace it
 		return fmt.Errorf("%s: %w", c.file(cockpit.StateName), err)
 	case err != nil:
 		c.Warn("%s: %v: all other hosts get the usual delay", c.file(cockpit.StateName), err)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -55,6 +56,7 @@ var parts = []part{
 	{BeganName, checkClock, "the pages' clock starts over"},
 	{FiltersName, checkFilters, "the links of all pages are checked again"},
 	{StateName, checkPoliteness, "all hosts get the usual delay"},
+	{PausedName, checkPaused, "pause hosts again"},
 	{HostsName, checkHosts, "all hosts are looked up again"},
 	{RulesName, checkRules, "each robots.txt is fetched again"},
 	{RhythmName, checkRhythms, "the rhythms of hosts are learned again"},
@@ -202,6 +204,19 @@ func checkPoliteness(_ context.Context, dir string, _ io.Writer) (result string,
 	return "sound", missing(err)
 }
 
+func checkPaused(_ context.Context, dir string, _ io.Writer) (result string, err error) {
+	saved, err := os.ReadFile(filepath.Join(dir, PausedName))
+	if err != nil {
+		return "", missing(err)
+	}
+	for _, err := range stage.Entries[string](saved) {
+		if err != nil {
+			return "", err
+		}
+	}
+	return "sound", nil
+}
+
 func checkHosts(_ context.Context, dir string, _ io.Writer) (result string, err error) {
 	return checkCache(filepath.Join(dir, HostsName), func(file string) error {
 		_, err := resolve.Open(file, resolve.Options{})
@@ -225,10 +240,13 @@ func checkRhythms(_ context.Context, dir string, _ io.Writer) (result string, er
 }
 
 func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	return checkCache(filepath.Join(dir, OrderName), func(file string) error {
-		_, err := stage.OpenOrder(file, pagerank.New)
-		return err
-	})
+	file := filepath.Join(dir, OrderName)
+	_, err = os.Stat(file)
+	if _, e := os.Stat(stage.OrderLog(file)); err != nil && e != nil { // a first crawl has only a log
+		return "", missing(err)
+	}
+	_, err = stage.OpenOrder(file, pagerank.New)
+	return "sound", err
 }
 
 // checkCache checks a file whose reader treats a missing file as an empty one.
@@ -281,6 +299,10 @@ func repair(ctx context.Context, in call) error {
 			err = repairArchive(in.dir, say)
 		case LedgerName:
 			err = repairLedger(in.dir, say)
+		case StateName, RulesName:
+			err = repairEntries(in.dir, p.name, say)
+		case OrderName:
+			err = repairOrder(in.dir, p.loss, say)
 		default:
 			var aside string
 			if aside, err = stage.SetAside(filepath.Join(in.dir, p.name)); err == nil {
@@ -290,6 +312,53 @@ func repair(ctx context.Context, in call) error {
 		failed = errors.Join(failed, err)
 	}
 	return failed
+}
+
+// repairEntries keeps the entries before the damage, as a crawl would.
+func repairEntries(dir, name string, say func(name, format string, args ...any)) error {
+	path := filepath.Join(dir, name)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var kept []json.RawMessage
+	for entry, err := range stage.Entries[json.RawMessage](data) {
+		if err == nil {
+			kept = append(kept, entry)
+		}
+	}
+	aside, err := stage.SetAside(path)
+	if err != nil {
+		return err
+	}
+	say(name, "set aside as %s; what precedes the damage is kept (%d)", filepath.Base(aside), len(kept))
+	if data, err = stage.AppendEntries(nil, slices.Values(kept)); err != nil {
+		return err
+	}
+	return stage.ReplaceFile(path, data)
+}
+
+// repairOrder keeps what precedes the damage of the log, if the file is sound.
+func repairOrder(dir, loss string, say func(name, format string, args ...any)) error {
+	path := filepath.Join(dir, OrderName)
+	f, err := os.Open(path)
+	if err == nil {
+		_, err = stage.ReadOrder(f)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		aside, err := stage.SetAside(path)
+		if err == nil {
+			say(OrderName, "set aside as %s: %s", filepath.Base(aside), loss)
+		}
+		return err
+	}
+	order, err := stage.OpenOrder(path, pagerank.New)
+	if order == nil {
+		return err
+	}
+	say(OrderName, "what precedes the damage is kept")
+	return order.Checkpoint()
 }
 
 // repairPages keeps the pages that can be read, and rebuilds the set of URLs from them. The next

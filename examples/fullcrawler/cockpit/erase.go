@@ -281,10 +281,8 @@ func (e *erasure) erasePages(context.Context) error {
 // eraseOrder erases the names of pages. Their scores and links remain, as numbers.
 func (e *erasure) eraseOrder(context.Context) error {
 	name, exists := e.file(OrderName)
-	if log, logged := e.file(stage.OrderLog(OrderName)); !exists && !logged {
+	if _, logged := e.file(stage.OrderLog(OrderName)); !exists && !logged {
 		return nil
-	} else if !exists {
-		return fmt.Errorf("%s continues %s, which is missing: remove it", log, name)
 	}
 	order, err := stage.OpenOrder(name, pagerank.New)
 	if err != nil {

@@ -55,7 +55,7 @@ func OpenOrder(name string, frontier func(pagerank.Options) *pagerank.Frontier) 
 	}
 	if err == nil {
 		err = o.readLog(OrderLog(name), log.base)
-		if errors.Is(err, durable.ErrVersion) {
+		if errors.Is(err, durable.ErrVersion) || errors.As(err, new(*fs.PathError)) {
 			return nil, err
 		}
 	}
@@ -109,6 +109,7 @@ const leastLog, logShare = 64 << 20, 8
 func (o *Order) Checkpoint() error {
 	var size int64
 	sum := crc32.New(castagnoli)
+	o.log.stale = true // unless it succeeds: the events are gone
 	o.mu.Lock()
 	o.log.events = o.log.events[:0]
 	o.mu.Unlock()

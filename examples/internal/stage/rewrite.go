@@ -118,7 +118,7 @@ func rewrite(old, fresh *satstore.Store, change func(Item, *State) Rewrite) erro
 			continue
 		}
 		item := satstore.Item{ID: record.ID, Data: AppendRecord(nil, it, state)}
-		if what == KeepDue {
+		if what == KeepDue && (!state.Relink || state.Failures > 0) { // the store has it due now, until it is reread
 			item.At = time.Unix(state.Due, 0)
 		}
 		batch = append(batch, item)

@@ -34,10 +34,14 @@ func (r *Robots) Save(to *Journal) error {
 func (r *Robots) Restore(data []byte, now time.Time, again func(file string) bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	latest := map[string]robots.Entry{}
+	var damage error
 	for e, err := range Entries[robots.Entry](data) {
-		if err != nil {
-			return err
+		if damage = err; err == nil {
+			latest[e.URL] = e
 		}
+	}
+	for _, e := range latest {
 		if e.Fetched.After(now) || e.FailedSince.After(now) || e.Failures > 0 && again != nil && again(e.URL) {
 			e.Expires = now
 		}
@@ -49,7 +53,7 @@ func (r *Robots) Restore(data []byte, now time.Time, again func(file string) boo
 		}
 		r.unused[e.URL] = struct{}{}
 	}
-	return nil
+	return damage
 }
 
 // Delays yields the Crawl-delays of all servers whose rules are known, by the URL of the

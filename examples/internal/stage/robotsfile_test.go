@@ -57,3 +57,29 @@ func TestOldRobotsAreForgotten(t *testing.T) {
 func TestDamagedRules(t *testing.T) {
 	require.ErrorContains(t, newRobots().Restore([]byte("nonsense"), time.Now(), nil), "byte 0")
 }
+
+// A server fails, a -fresh run asks it again and gets an answer; the next run.
+func TestTheLastEntryOfAServerCounts(t *testing.T) {
+	name, now := filepath.Join(t.TempDir(), "rules"), time.Now()
+	page := Item{URL: "http://a.test/"}
+	open := func(again bool) (*Robots, *Journal) {
+		r, j := newRobots(), NewJournal(name)
+		require.NoError(t, j.Restore(func(data []byte) error {
+			return r.Restore(data, now, func(string) bool { return again })
+		}))
+		return r, j
+	}
+	r, j := open(false)
+	r.Silent(asked(t, r, page, now), RobotsUnreachable, "no answer", now)
+	require.NoError(t, r.Save(j))
+	now = now.Add(time.Second)
+	r, j = open(true)
+	r.Answer(asked(t, r, page, now), reply(200, "User-agent: *\nDisallow: /x"), now)
+	require.Equal(t, Go, r.Rule(page, now).Step)
+	require.NoError(t, r.Save(j))
+	now = now.Add(time.Second)
+	r, _ = open(false)
+	e, _ := r.rules.Entry(page.URL)
+	require.Zero(t, e.Failures)
+	require.Equal(t, Go, r.Rule(page, now).Step)
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/pagerank"
+)
+
+func twoNeighbors() *fakeSite {
+	return &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			http.NotFound(w, r)
+		case "/":
+			fmt.Fprint(w, "<a href=/1><a href=/2><a href=http://one.test/p>")
+		case "/1":
+			fmt.Fprint(w, "<a href=http://two.test/p>")
+		}
+	}}
+}
+
+// What was erased is taken from the list with an editor.
+func TestWhatIsNoLongerErasedComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := twoNeighbors()
+		web := s.network(t, loopback("").String())
+		cfg := siteConfig(t, "http://a.test/")
+		crawlSite(t, cfg, web)
+		require.Len(t, s.requested("http://one.test/p"), 1)
+		status, output := run(t, "erase", "-out", cfg.Out, "http://one.test/p")
+		require.Zero(t, status, output)
+		crawlSite(t, cfg, web)
+		require.NoError(t, os.Remove(filepath.Join(cfg.Out, cockpit.ErasedName)))
+		crawlSite(t, cfg, web)
+		require.Len(t, s.requested("http://one.test/p"), 2)
+	})
+}
+
+// A directory whose pages have no bits, as an older version wrote it.
+func TestLiftingALineInAnOlderDirectory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := twoNeighbors()
+		web := s.network(t, loopback("").String())
+		cfg := siteConfig(t, "http://a.test/")
+		lifted := cfg
+		deny(t, &cfg, "one.test")
+		crawlSite(t, cfg, web)
+		require.NoError(t, stage.RewritePages(cfg.Out, cockpit.PagesOptions(cfg, stage.Clock{Began: time.Now(), Pace: 1}),
+			func(_ stage.Item, s *stage.State) stage.Rewrite { s.Barred = 0; return stage.KeepDue }))
+		name := filepath.Join(cfg.Out, cockpit.FiltersName)
+		old, _, err := cockpit.ReadFilters(name)
+		require.NoError(t, err)
+		old.Barred = false
+		require.NoError(t, old.Write(name))
+		crawlSite(t, lifted, web)
+		require.Len(t, s.requested("http://one.test/p"), 1)
+	})
+}
+
+// A second line is lifted, or a page erased, before the crawl has reread pages for the first.
+func TestASecondRewriteKeepsTheFirst(t *testing.T) {
+	for _, second := range []string{"lift", "erase", "none"} {
+		t.Run(second, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := twoNeighbors()
+				web := s.network(t, loopback("").String())
+				cfg := siteConfig(t, "http://a.test/")
+				deny(t, &cfg, "one.test", "two.test")
+				crawlSite(t, cfg, web)
+				deny(t, &cfg, "two.test")
+				c, err := newCrawler(cfg, web) // rewrites, and ends at once
+				require.NoError(t, err)
+				require.NoError(t, c.close())
+				switch second {
+				case "lift":
+					deny(t, &cfg)
+				case "erase":
+					status, output := run(t, "erase", "-out", cfg.Out, "http://a.test/1")
+					require.Zero(t, status, output)
+				}
+				crawlSite(t, cfg, web)
+				require.Len(t, s.requested("http://one.test/p"), 1)
+			})
+		})
+	}
+}
+
+// The tail of a journal is torn, as by a full disk.
+func TestRepairKeepsWhatPrecedesATornTail(t *testing.T) {
+	for _, name := range []string{cockpit.StateName, cockpit.RulesName, stage.OrderLog(cockpit.OrderName)} {
+		t.Run(name, func(t *testing.T) {
+			cfg, _ := crawlForgettable(t)
+			file := filepath.Join(cfg.Out, name)
+			if name == stage.OrderLog(cockpit.OrderName) {
+				o, err := stage.OpenOrder(filepath.Join(cfg.Out, cockpit.OrderName), pagerank.New)
+				require.NoError(t, err)
+				o.Fetched("http://new.test/", []string{"http://new.test/2"})
+				require.NoError(t, o.Save())
+			} else {
+				saved, err := os.ReadFile(file)
+				require.NoError(t, err)
+				more, err := stage.AppendEntries(saved, func(func(map[string]string) bool) {})
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(file, more, 0o600))
+			}
+			info, err := os.Stat(file)
+			require.NoError(t, err)
+			require.NoError(t, os.Truncate(file, info.Size()-1))
+			status, output := run(t, "repair", "-out", cfg.Out)
+			require.Zero(t, status, output)
+			status, output = run(t, "check", "-out", cfg.Out)
+			require.Zero(t, status, output)
+			for _, n := range []string{cockpit.StateName, cockpit.RulesName, cockpit.OrderName} {
+				require.FileExists(t, filepath.Join(cfg.Out, n))
+			}
+		})
+	}
+}
+
+// A first crawl by rank is killed: there is a log, but no file yet.
+func TestEraseWithALogOnly(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	name := filepath.Join(cfg.Out, cockpit.OrderName)
+	require.NoError(t, os.Remove(name))
+	o, err := stage.OpenOrder(name, pagerank.New)
+	require.NoError(t, err)
+	require.NoError(t, o.Save())
+	o.Fetched("http://a.test/", []string{"http://b.test/"})
+	require.NoError(t, o.Save()) // as saveLoop does; no file is written before the end
+	require.NoFileExists(t, name)
+	status, output := run(t, "erase", "-out", cfg.Out, "http://a.test/xq7-page")
+	require.Zero(t, status, output)
+}
+
+// A file that this machine cannot read (here: ELOOP) is not damaged.
+func TestAnUnreadableState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := twoNeighbors()
+		web := s.network(t, loopback("").String())
+		cfg := siteConfig(t, "http://a.test/")
+		crawlSite(t, cfg, web)
+		name := filepath.Join(cfg.Out, cockpit.StateName)
+		require.NoError(t, os.Remove(name))
+		require.NoError(t, os.Symlink(name, name))
+		c, err := newCrawler(cfg, web)
+		if c != nil && err == nil {
+			t.Log(c.Warnings)
+			require.NoError(t, c.close())
+		}
+		require.Error(t, err)
+	})
+}
+
+func TestAnUnreadableOrderLog(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "order")
+	require.NoError(t, os.Symlink(stage.OrderLog(name), stage.OrderLog(name)))
+	o, err := stage.OpenOrder(name, pagerank.New)
+	require.Error(t, err)
+	require.Nil(t, o, "an error of the disk")
+}
+
+// paused.state is damaged.
+func TestPausesAreChecked(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	require.NoError(t, os.WriteFile(filepath.Join(cfg.Out, cockpit.PausedName), []byte("damaged"), 0o600))
+	status, output := run(t, "check", "-out", cfg.Out)
+	require.NotZero(t, status, output)
+	require.Contains(t, output, cockpit.PausedName)
+}
