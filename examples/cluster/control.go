@@ -126,7 +126,7 @@ func parseAllow(entries []string) (instruction, error) {
 		for _, entry := range entries {
 			if !slices.Contains(s.Deny, entry) {
 				return fmt.Errorf("%q was not denied by \"cluster deny\"; \"cluster settings\" lists "+
-					"what was, and \"cluster create -apply\" changes the list of -deny", entry)
+					"what was; the list of -deny cannot change", entry)
 			}
 		}
 		s.Deny = slices.DeleteFunc(s.Deny, func(e string) bool {

@@ -218,11 +218,15 @@ func allTaken(parts []Part) (bool, error) {
 var ErrForged = errors.New("crawl: forged messages: pages may be missing; change the workers' " +
 	"credentials and start a new crawl")
 
+// waitAtMost is how long Wait relies on reports: a process that was killed sends no more.
+const waitAtMost = 15 * time.Second
+
 // Wait returns when nothing is left to do. It survives servers that are away for a while. It looks
 // into the streams only when all processes report that they have nothing to do.
 func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 	for {
-		err := engine.WatchSessions(ctx, c.Leases, func(alive map[string]engine.Session) bool {
+		watch, stop := context.WithTimeout(ctx, waitAtMost)
+		err := engine.WatchSessions(watch, c.Leases, func(alive map[string]engine.Session) bool {
 			for _, s := range alive {
 				if !s.Idle {
 					return false
@@ -230,7 +234,8 @@ func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 			}
 			return true
 		})
-		if err != nil {
+		stop()
+		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 			return err
 		}
 		switch done, err := c.Finished(ctx); {

@@ -67,10 +67,10 @@ func (m *Member) Borrow(
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.held[key]
-	if h == nil || h.lease != lease {
+	if h == nil || h.lease != lease || h.ready.IsZero() {
 		now := time.Now()
 		h = &hold{
-			lease: lease, ready: now.Add(delay), until: now.Add(min((tenure+1)*delay, maxTenure)),
+			lease: lease, ready: now.Add(delay), until: now.Add(delay + min(tenure*delay, maxTenure)),
 		}
 		m.held[key] = h
 	}
@@ -111,9 +111,16 @@ func (m *Member) seen() uint64 {
 	return seen
 }
 
-// giveBack returns the addresses whose time is over.
+// giveBack returns the addresses whose time is over, and those that no partition has asked for since
+// the lease was written, or whose return has failed.
 func (m *Member) giveBack(ctx context.Context) {
+	mine := m.view.addresses(m.ID())
 	m.mu.Lock()
+	for key, lease := range mine {
+		if m.held[key] == nil {
+			m.held[key] = &hold{lease: lease, until: time.Now().Add(maxTenure)}
+		}
+	}
 	maps.DeleteFunc(m.resting, func(_ string, until time.Time) bool { return time.Now().After(until) })
 	over := map[string]*hold{}
 	for key, h := range m.held {

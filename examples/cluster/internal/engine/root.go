@@ -170,8 +170,9 @@ func (k *Keeper) Store(ctx context.Context) error {
 // maxChunk is the size of a chunk, well below the limit of messages.
 const maxChunk = 512 << 10
 
-// maxInline bounds the items for a partition that are part of the root itself.
-const maxInline = 8 << 10
+// maxInline bounds the items, for all partitions together, that are part of the root itself: there
+// may be thousands of partitions, and a root has to fit into a message.
+const maxInline = 64 << 10
 
 // Commit stores the root with the content of an outbox, and then sends it.
 func (k *Keeper) Commit(ctx context.Context, o *Outbox) error {
@@ -179,10 +180,11 @@ func (k *Keeper) Commit(ctx context.Context, o *Outbox) error {
 	for _, s := range k.Root.Sent {
 		old = append(old, s.Chunks...)
 	}
-	sent := o.Sent()
+	sent, inline := o.Sent(), 0
 	for i := range sent {
 		s := &sent[i]
-		if len(s.Items) <= maxInline {
+		if inline+len(s.Items) <= maxInline {
+			inline += len(s.Items)
 			continue
 		}
 		for part := range slices.Chunk(s.Items, maxChunk) {

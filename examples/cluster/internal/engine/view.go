@@ -132,6 +132,19 @@ func (v *view) lease(key string) (l seenLease, known bool) {
 	return l, known || !v.whole
 }
 
+// addresses returns the leases of addresses that a session has, by key.
+func (v *view) addresses(id string) map[string]seenLease {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	mine := map[string]seenLease{}
+	for key, l := range v.leases {
+		if l.Owner == id && strings.HasPrefix(key, "addr.") {
+			mine[key] = l
+		}
+	}
+	return mine
+}
+
 // last returns the revision of the last entry seen.
 func (v *view) last() uint64 {
 	v.mu.Lock()

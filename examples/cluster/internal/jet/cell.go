@@ -268,8 +268,13 @@ func (t *Table) follow(ctx context.Context, watcher jetstream.KeyWatcher, see fu
 // Under returns the values whose keys begin with a prefix, which ends with a dot. However many they
 // are, that is a few requests.
 func (t *Table) Under(ctx context.Context, prefix string) (values map[string][]byte, err error) {
-	err = t.bus.untilAnswered(ctx, func(ctx context.Context) error {
+	err = t.bus.untilAnswered(ctx, func(context.Context) error {
 		values = map[string][]byte{}
+		// However long the values take, they must keep coming.
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		late := time.AfterFunc(requestTimeout, func() { cancel(context.DeadlineExceeded) })
+		defer late.Stop()
 		watcher, err := t.kv.Watch(ctx, prefix+">")
 		if err != nil {
 			return err
@@ -278,8 +283,9 @@ func (t *Table) Under(ctx context.Context, prefix string) (values map[string][]b
 		for {
 			select {
 			case <-ctx.Done():
-				return ctx.Err()
+				return context.Cause(ctx)
 			case e, ok := <-watcher.Updates():
+				late.Reset(requestTimeout)
 				switch {
 				case !ok:
 					return nats.ErrDisconnected
