@@ -83,11 +83,13 @@ func (x *index) adopt(fresh *index, ends map[string]int64, incomplete error) {
 		fresh.lsm().Put(key, value)
 	}
 	for name, end := range ends {
+		f := x.files[name]
 		if done := fresh.files[name].end; done == 0 || incomplete != nil {
-			x.files[name].end = done
+			f.end = done
 		} else {
-			x.files[name].end = max(x.files[name].end, end)
+			f.end = max(f.end, end)
 		}
+		f.known = max(f.known, f.end)
 	}
 	x.retired = append(x.retired, old)
 	x.tree.Store(fresh.lsm())

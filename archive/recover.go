@@ -211,7 +211,7 @@ func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err er
 	}
 	lost, err := a.index.countAfter(name, size)
 	if n, counted := a.before[name]; counted {
-		lost = n - t.Versions
+		lost = max(n-t.Versions, 0)
 	}
 	t.add(Fault{File: name, Offset: size, Length: was.known - size, Versions: lost, Err: errShorter})
 	return t, err

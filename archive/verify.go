@@ -193,7 +193,7 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 		return err
 	}
 	for line := range strings.Lines(string(block)) {
-		t := tombstone{in: name}
+		t := tombstone{in: ours.FindString(name)} // without the prefix
 		words := strings.SplitN(strings.TrimSpace(line), " ", 4)
 		if words[0] != "kept:" || len(words) < 4 || t.in < v.kept[words[3]].in {
 			continue
@@ -355,8 +355,8 @@ func openAnew(dir string, files vfs.FS, opts Options, before map[string]int) (*A
 	a, err := openArchive(dir, files, opts, before, true)
 	if err == nil {
 		missing := a.Missing()
-		for name := range a.index.indexedFiles() {
-			if isImport(name) && !a.imports.has(name) && !slices.Contains(missing, name) {
+		for name, f := range a.index.indexedFiles() {
+			if f.known > 0 && isImport(name) && !a.imports.has(name) && !slices.Contains(missing, name) {
 				missing = append(missing, name) // somebody has removed it from the list
 			}
 		}

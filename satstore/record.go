@@ -93,7 +93,7 @@ func (s *Store) logMove(move *wal.Change, seq uint64, later []message) (bool, er
 	first := *move // otherwise move would always escape to the heap
 	changes := []*wal.Change{&first}
 	for _, m := range later {
-		changes = append(changes, &wal.Change{Kind: wal.Update, Seq: seq, Data: m.payload})
+		changes = append(changes, &wal.Change{Kind: wal.Again, Seq: seq, Data: m.payload})
 	}
 	return s.logChange(changes...)
 }

@@ -100,7 +100,7 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	if err != nil {
 		return errors.Join(err, s.closeFiles())
 	}
-	v.places()
+	v.places(m)
 	if err := v.openIDs(m.IDs); err != nil {
 		v.report(err)
 		v.noIDs = true
@@ -132,18 +132,35 @@ func (v *salvage) openIDs(state idset.State) error {
 	return nil
 }
 
-// places makes a bucket index of the records that are readable, for changes in the log. The saved one
-// is of no use: records in damaged blocks must lead nowhere. The damage will be found again.
-func (v *salvage) places() {
+// places makes a bucket index of the records that are readable, for changes in the log: records in
+// damaged blocks must lead nowhere. The saved one says which were deleted, even if the message that says
+// so is damaged, and which were lost before. The damage will be found again.
+func (v *salvage) places(m *manifest.Manifest) {
 	s, r := v.old, extent.NewReader(v.old.file, nil, nil)
 	skip := func(_, _ uint64, _ error) error { return nil }
-	for b := range s.buckets {
-		_, _ = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
-			if !s.hasMoved(b, at) && e.seq < s.seq {
-				s.places.set(e.seq, b.number)
+	saved := places{}
+	for i, e := range m.Pages {
+		p := &page{saved: e}
+		if e.Size > 0 && s.readPage(p, i, e) != nil {
+			p = &page{}
+		}
+		saved.pages = append(saved.pages, p)
+		for n := 0; p.numbers != nil && n < pageNumbers; n++ {
+			if p.numbers[n] == lostNumber {
+				s.places.set(uint64(i)*pageNumbers+uint64(n), lostNumber)
 			}
-			return true
-		})
+		}
+	}
+	for b := range s.buckets {
+		for _, x := range b.records.Extents() {
+			_, _ = walkRecords(r, b, x.First, x.First+uint64(x.Count), skip, func(at uint64, e entry) bool {
+				gone := x.Generation <= saved.since(e.seq) && saved.get(e.seq) == 0
+				if !gone && !s.hasMoved(b, at) && e.seq < s.seq {
+					s.places.set(e.seq, b.number)
+				}
+				return true
+			})
+		}
 	}
 	for b := range s.buckets {
 		_, _ = walkMessages(r, b, 0, b.messages.Count(), skip, func(_, seq uint64, m message) bool {

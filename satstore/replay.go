@@ -70,7 +70,7 @@ func (r *replayer) repeat(h *wal.Change) error {
 	case wal.Add:
 		s.ids.Put(idset.KeyOf(h.ID), s.seq)
 		s.add(h.Slot, []byte(h.ID), h.Data)
-	case wal.Update:
+	case wal.Update, wal.Again:
 		s.addMessage(h.Seq, message{payload: h.Data})
 	case wal.Delete:
 		s.remove(h.Seq)

@@ -43,7 +43,8 @@ func (s *Store) rescue(log uint64, report func(error)) {
 }
 
 func (x *rescuer) repeat(h *wal.Change) (err error) {
-	if s := x.s; (h.Kind == wal.Update || h.Kind == wal.Delete) && s.bucketOf(h.Seq) == nil {
+	if s := x.s; (h.Kind == wal.Update || h.Kind == wal.Delete) && s.bucketOf(h.Seq) == nil &&
+		s.places.get(h.Seq) != lostNumber {
 		x.shifted = true // a message was counted, or a record was not to move
 		if h.Kind == wal.Delete {
 			s.lost.Records -= min(1, s.lost.Records)
@@ -111,7 +112,7 @@ func (x *rescuer) repeatAnywhere(h *wal.Change) error {
 			return nil
 		}
 	}
-	if h.Kind != wal.Advance {
+	if h.Kind != wal.Advance && h.Kind != wal.Again {
 		x.skipped++
 	}
 	return nil

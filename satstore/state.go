@@ -213,10 +213,11 @@ func (s *state) markGone(b *bucket, record uint64) {
 // dropIfPast drops a bucket of a past slot with its last record, at the same change in a replay.
 // The bucket of the current slot stays even if it is empty, for records that are due now.
 func (s *state) dropIfPast(b *bucket) {
-	if b.left() > 0 || b.start >= s.calendar.Now() || s.split.leadsTo(b) { // more may come
+	if b.left() > 0 || b.start > s.calendar.Now() || s.split.leadsTo(b) { // more may come
 		return
 	}
-	if i := slices.Index(s.due, b); i >= 0 { // it is not being spread
+	i, last := slices.Index(s.due, b), len(s.due)-1
+	if i >= 0 && (i < last || b.start < s.calendar.Now()) { // it is not being spread
 		s.dropBucket(b)
 		s.due = slices.Delete(s.due, i, i+1)
 	}
@@ -473,5 +474,8 @@ func (s *state) endSplit() {
 		s.dropBucket(p.bucket)
 	}
 	s.split = nil
+	for _, b := range p.into {
+		s.dropIfPast(b)
+	}
 	s.startNextSplit()
 }

@@ -127,9 +127,9 @@ func cutField(fields []byte) (name, value, rest []byte) {
 			break
 		}
 	}
-	name, value, found := bytes.Cut(fields[:n], []byte(":"))
-	if !found {
-		name = nil
+	line, _, _ := bytes.Cut(fields[:n], []byte("\n"))
+	if i := bytes.IndexByte(line, ':'); i >= 0 {
+		name, value = fields[:i], fields[i+1:n]
 	}
 	return name, value, fields[n:]
 }

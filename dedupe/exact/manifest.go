@@ -57,6 +57,9 @@ func decodeManifest(b []byte) (*manifest, error) {
 		if head, _, _ := bytes.Cut(b, []byte{'\n'}); isManifest(b) && string(head)+"\n" != manifestHead {
 			return nil, durable.Version(manifestName, string(head))
 		}
+		if isManifest(b) && bytes.Contains(b, []byte("\nwidth 16\n")) {
+			return nil, durable.Version(manifestName, "fingerprints of 128 bits")
+		}
 		return nil, durable.Corrupt(manifestName, 0, "damaged")
 	}
 	if m.index == 0 && (m.count != 0 || m.indexed > 0) {

@@ -31,6 +31,7 @@ const (
 	rotate  Kind = 9 // the log ends, and the next one continues it
 
 	Spread Kind = 10 // a bucket that is due is spread over one or more: Bucket, Count of those
+	Again  Kind = 11 // an Update that was logged before, and follows the Move of its record: Seq, Data
 )
 
 // MaxID and MaxData bound the ID and the Data of a change, in bytes.
@@ -99,7 +100,7 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 		dst = appendSized(dst, h.Old, h.Data)
 	case Drop:
 		dst = append(c.appendPlace(dst, h), h.Key[:]...)
-	case Update:
+	case Update, Again:
 		dst = binary.AppendUvarint(dst, h.Seq)
 		dst = disk.AppendBytes(dst, h.Data)
 	case Delete:
@@ -130,7 +131,7 @@ func (c *coder) take(d *disk.Decoder) (h Change) {
 	case Drop:
 		c.takePlace(d, &h)
 		copy(h.Key[:], d.Take(KeySize))
-	case Update:
+	case Update, Again:
 		h.Seq = d.Uvarint()
 		h.Data = d.Bytes(MaxData)
 	case Delete:
