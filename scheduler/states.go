@@ -320,6 +320,9 @@ func (e *engine) removeWaiter(host uint32) {
 	x := e.extras.at(h.extra)
 	if x.waiters--; x.waiters == 0 {
 		e.uncall(h)
+		if h.group != 0 && e.shared(h.group).called.head != 0 {
+			e.unhold(host) // for a caller of another host, who came while this one had one as well
+		}
 	}
 	e.updateDue(host)
 }
