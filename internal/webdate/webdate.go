@@ -152,14 +152,17 @@ func ofHalf(seconds int, half string) (ofDay int, ok bool) {
 // does not matter: pages get it wrong, and the rest of the date is unambiguous. But next to a date there
 // may be words of other meanings.
 func isWeekday(word string) bool {
-	const all = "monday tuesday wednesday thursday friday saturday sunday"
+	const all = "monday tuesday wednesday weds thursday friday saturday sunday"
 	return word == "" || strings.Contains(" "+all, " "+strings.ToLower(word))
 }
 
 // isZone reports whether a word looks like the name of a zone: most end in T, for time.
 func isZone(word string) bool {
-	return len(word) <= 1 || word == "UTC" || word == "MSK" || word == "MSD" ||
-		len(word) <= 5 && word[len(word)-1] == 'T'
+	switch word {
+	case "UTC", "MSK", "MSD", "MEZ", "MESZ", "WIB", "WITA":
+		return true
+	}
+	return len(word) <= 1 || len(word) <= 5 && word[len(word)-1] == 'T'
 }
 
 // offset returns how many seconds a zone is ahead of UTC, and whether there can be such a zone.

@@ -119,3 +119,15 @@ func TestNoSuchTime(t *testing.T) {
 		require.False(t, ok, text)
 	}
 }
+
+// Days and zones that are written in uncommon ways are read, other words are not.
+func TestUncommonWords(t *testing.T) {
+	for text, read := range map[string]bool{
+		"Weds, 05 Mar 2025 10:00:00 GMT": true, "05 Mar 2025 10:00:00 MEZ": true, "05 Mar 2025 10:00:00 WIB": true,
+		"noindex, 05 Mar 2025 10:00:00 GMT": false, "05 Mar 2025 10:00:00 none": false,
+	} {
+		if _, ok := Parse(text); ok != read {
+			t.Errorf("Parse(%q) reads it: %t", text, ok)
+		}
+	}
+}
