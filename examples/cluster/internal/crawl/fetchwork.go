@@ -1,0 +1,107 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/scheduler"
+)
+
+// work does tasks until taking or ctx ends, or the partition cannot continue.
+func (f *fetcher) work(ctx, taking context.Context) error {
+	for f.unpaused(taking) && f.uplink.Wait(taking) {
+		lease, err := f.queue.Next(taking)
+		if err != nil {
+			return nil
+		}
+		if f.settings.Load().Paused { // the pause began while this worker waited
+			lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
+			continue
+		}
+		done, err := f.do(ctx, lease)
+		switch {
+		case errors.Is(err, errAbandoned):
+			return nil
+		case err != nil:
+			return err
+		case !done:
+			return nil // the committer returns the reason
+		}
+	}
+	return nil
+}
+
+// borrowPause is how long a task waits if another partition uses its address.
+const borrowPause = 300 * time.Millisecond
+
+// do performs the task of a lease, and reports whether the worker can continue.
+func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bool, err error) {
+	t := lease.Item()
+	giveBack, ok := f.member.Borrow(ctx, f.claim, t.item.Addr,
+		message.AddrPart(t.item.Addr, f.FetchParts) == f.claim.Part, max(f.Delay, 0))
+	if !ok {
+		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Now().Add(borrowPause))
+		return true, nil
+	}
+	defer giveBack()
+	// The host may have moved since this task was queued, and the scheduler knows its latest address.
+	if !lease.Reach(t.item.Addr) {
+		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
+		return true, nil
+	}
+	begun := time.Now()
+	v := f.visit(ctx, t.item)
+	f.opts.Log.Debug("visit", "url", t.item.URL, "fate", v.fate, "took", time.Since(begun))
+	if v.requeue {
+		lease.Requeue(v.outcome, v.notBefore)
+	} else {
+		// The delays run from the request, so the host need not wait until the broker has answered.
+		lease.Done(v.outcome)
+	}
+	r := result{
+		task: t, fate: v.fate, items: v.items, learned: learned(lease.Host(), t.item.Addr, v.outcome),
+	}
+	if v.err != nil {
+		// The next owner fetches this again, but not before the server permits.
+		if r.fate, r.items = "", nil; r.learned != nil && !errors.Is(v.err, errAbandoned) {
+			f.commit(ctx, r)
+		}
+		return false, v.err
+	}
+	if v.requeue {
+		r.fate, r.items = "", nil
+		if r.learned == nil {
+			return true, nil
+		}
+	} else if t.item.Kind != message.Rules {
+		f.loads.done(lease.Host(), t.item.Addr, time.Now())
+	}
+	return f.commit(ctx, r), nil
+}
+
+// commit hands a result to the committer. If the scheduler has learned something that must not be
+// lost, it waits until that is stored: the death of this process must not lead to an early request.
+// It reports whether the worker can continue.
+func (f *fetcher) commit(ctx context.Context, r result) bool {
+	var committed chan error
+	if r.learned != nil {
+		committed = make(chan error, 1)
+		r.committed = committed
+	}
+	select {
+	case f.done <- r:
+	case <-ctx.Done():
+		return false
+	}
+	if committed == nil {
+		return true
+	}
+	select {
+	case err := <-committed:
+		return err == nil
+	case <-ctx.Done():
+		return false
+	}
+}
