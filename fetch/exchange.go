@@ -207,7 +207,7 @@ func (x *exchange) canceled(url string) *Error {
 	defer x.mu.Unlock()
 	return &Error{
 		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
-		answered: true,
+		left: true,
 	}
 }
 
@@ -234,13 +234,14 @@ func (x *exchange) failure(err error, o *Options) *Error {
 // last.
 func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
-	left := httpctx.Ended(x.parent, x.quit)
+	ended := httpctx.Ended(x.parent, x.quit)
+	left := ended != nil && !timedOut(ended)
 	if x.parent.Err() != nil {
-		left = context.Cause(x.parent) // alone, as net/http returns it
+		ended = context.Cause(x.parent) // alone, as net/http returns it
 	}
 	switch {
-	case left != nil:
-		return &Error{Kind: Canceled, Addr: x.addr, Err: left}
+	case ended != nil:
+		return &Error{Kind: Canceled, Addr: x.addr, Err: ended, left: left}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
 	case x.upload.Failed():
@@ -290,7 +291,7 @@ func (x *exchange) unconnected(err error) *Error {
 
 // headTooLarge requires that x.mu is held.
 func (x *exchange) headTooLarge(err error, limit int64) bool {
-	if errors.Is(err, httpwire.ErrFields) || x.peer.flooded() {
+	if errors.Is(err, httpwire.ErrFields) || x.interim > limit || x.peer.flooded() {
 		return true
 	}
 	if x.heads != nil {
