@@ -194,6 +194,9 @@ func (x *exchange) end() {
 	x.cancel(nil)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.firstByteAt.IsZero() {
+		x.peer.expect(streamBuffer) // the response may still come, as after a body that nobody wanted
+	}
 	x.peer.leave()
 	x.peer = nil
 	if x.heads != nil {

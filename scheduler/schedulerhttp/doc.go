@@ -37,5 +37,6 @@
 //
 // A layer above that reads robots.txt passes the Crawl-delay of a request's host in the request's
 // context, under the key [CrawlDelay], as a time.Duration. Zero cancels an earlier one of the same
-// port; the longest of a host's ports counts. Package robots/robotshttp does this.
+// port; the longest of a host's ports counts. A delay that was restored counts until the first request
+// to the host with such a value. Package robots/robotshttp does this.
 package schedulerhttp

@@ -22,7 +22,8 @@ type WaitError = scheduler.WaitError
 type Transport struct {
 	// MaxWait bounds how long a request waits for its host and its address, the time of connecting
 	// not included. A request that would wait longer fails with a [WaitError], at once if that is
-	// known beforehand. 0 means that it waits as long as its context allows.
+	// known beforehand. Less than 10 ms counts as that, for which a request that need not wait may be
+	// held up by this machine. 0 means that it waits as long as its context allows.
 	MaxWait time.Duration
 
 	// Failure reports whether a response counts as a failure, which lengthens the delays of its
