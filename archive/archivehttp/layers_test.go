@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
 
 // socks starts a SOCKS5 proxy (RFC 1928) without authentication for addresses of IPv4.
@@ -195,4 +198,44 @@ func TestOpaqueURL(t *testing.T) {
 		require.Equal(t, "127.0.0.1", r.fields.Get("WARC-IP-Address"))
 	}
 	require.Contains(t, requests[1].block, "GET "+s.URL+"/po%73t HTTP/1.1\r\n")
+}
+
+// A layer below that follows redirects, as those of clients do that are made a RoundTripper, sends another
+// request than that of the client. What came is recorded as the answer to that, and the client sees where
+// it came from, as without the recorder.
+func TestRedirectsBelow(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "the page of another host")
+	}))
+	defer other.Close()
+	site := httptest.NewServer(http.RedirectHandler(other.URL+"/new", http.StatusFound))
+	defer site.Close()
+	plain := &http.Transport{}
+	defer plain.CloseIdleConnections()
+	tapping := roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := plain.RoundTrip(r)
+		if err == nil && resp.StatusCode == http.StatusOK {
+			tap := r.Context().Value(httpctx.EncodedBody{}).(func(*http.Response) io.Writer)
+			resp.Body = io.NopCloser(&tee{resp.Body, tap(resp)})
+		}
+		return resp, err
+	})
+	for name, base := range map[string]http.RoundTripper{"plain": plain, "tapping": tapping} {
+		c, a := client(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			return (&http.Client{Transport: base}).Do(r)
+		}))
+		resp, err := c.Post(site.URL+"/old", "text/plain", strings.NewReader("text"))
+		require.NoError(t, err, name)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, other.URL+"/new", resp.Request.URL.String())
+		request, response := only(t, a, other.URL+"/new")
+		require.Regexp(t, `^GET /new HTTP/1\.1\r\nHost: `+strings.TrimPrefix(other.URL, "http://"), request.block)
+		require.True(t, strings.HasSuffix(request.block, "\r\n\r\n"), "%q: the body of the first request is none of this one", request.block)
+		require.Empty(t, request.fields.Get("WARC-Truncated"))
+		require.Equal(t, "127.0.0.1", response.fields.Get("WARC-IP-Address"))
+		_, err = a.At(site.URL+"/old", time.Time{})
+		require.ErrorIs(t, err, archive.ErrNotFound)
+	}
 }

@@ -62,7 +62,7 @@ func (s *sending) Read(p []byte) (int, error) {
 
 // request returns head followed by the body, and why the body is truncated, if it is. net/http
 // stops reading at the length of a body and may not see [io.EOF].
-func (s *sending) request(head []byte, length int64, chunked bool) (request []byte, cut string) {
+func (s *sending) request(head []byte, length int64) (request []byte, cut string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -72,7 +72,7 @@ func (s *sending) request(head []byte, length int64, chunked bool) (request []by
 		cut = "unspecified" // the server responded before it received everything
 	}
 	request = bytes.Clone(head)
-	if !chunked {
+	if !hasChunks(head) {
 		return append(request, s.data...), cut
 	}
 	if len(s.data) > 0 { // one chunk, as in the body of a response
