@@ -92,24 +92,43 @@ func TestTimeOfAHeldRequest(t *testing.T) {
 	require.False(t, v.Time.Before(sent.Truncate(time.Microsecond)), "%v, sent %v", v.Time, sent)
 }
 
-// A body that breaks off between two members of gzip looks complete to a decoder. It is not.
-func TestBreakBetweenMembers(t *testing.T) {
-	var member bytes.Buffer
-	w := gzip.NewWriter(&member)
+// What is behind a member of gzip is read as net/http does, and only a body that was read to its end is
+// whole: one that breaks off between two members looks complete to a decoder, but is not.
+func TestBehindAMember(t *testing.T) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
 	_, err := io.WriteString(w, "the first half")
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	url := raw(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s",
-		2*member.Len(), member.String()))
-	c, a := client(t, nil)
-	resp, err := c.Get(url + "/")
-	require.NoError(t, err)
-	body, err := io.ReadAll(resp.Body)
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.Equal(t, "the first half", string(body))
-	require.NoError(t, resp.Body.Close())
-	_, response := only(t, a, url+"/")
-	require.Equal(t, "disconnect", response.fields.Get("WARC-Truncated"))
+	member := b.String()
+	for _, behind := range []string{"", "x", strings.Repeat("\x00", 20), strings.Repeat("x", 20_000), member, member + "x", member[:5]} {
+		for form, head := range map[string]string{
+			"length":  fmt.Sprintf("Content-Length: %d\r\n\r\n", len(member+behind)),
+			"cut":     fmt.Sprintf("Content-Length: %d\r\n\r\n", len(member+behind)+5),
+			"chunked": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", len(member+behind)),
+			"closed":  "Connection: close\r\n\r\n",
+		} {
+			body, end := member+behind, ""
+			if form == "chunked" {
+				end = "\r\n0\r\n\r\n"
+			}
+			url := raw(t, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"+head+body+end)
+			recording, a := client(t, nil)
+			plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			said := see(t, plain, http.MethodGet, url+"/", nil, 1<<20)
+			require.Equal(t, said, see(t, recording, http.MethodGet, url+"/", nil, 1<<20))
+			_, response := only(t, a, url+"/")
+			cut := response.fields.Get("WARC-Truncated")
+			switch whole := strings.HasSuffix(response.block, body+end); {
+			case form == "cut" && cut != "unspecified":
+				require.Equal(t, "disconnect", cut, "%.5q", behind)
+			case cut == "":
+				require.True(t, whole, "%.5q, %s", behind, form)
+			default: // it was not read to its end, since the decoder had failed before
+				require.Contains(t, said.bodyErr, "gzip", "%.5q, %s", behind, form)
+			}
+		}
+	}
 }
 
 // What an http.Transport was told before it was given to NewTransport is obeyed.

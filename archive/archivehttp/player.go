@@ -27,7 +27,8 @@ var ErrNotRecorded = errors.New("archivehttp: not recorded")
 // A request is answered if one with the same URL and method was recorded: the last one by Time. The
 // body of a POST must be the same, too, and a range only if the server answered with a part. All
 // other fields are ignored. Redirects, errors and truncated bodies come as they came. Bodies come
-// without their content coding, whatever the request accepts.
+// without their content coding, whatever the request accepts, and without what is behind the end of
+// that, at which net/http fails and others do not.
 //
 // Its fields must not change once it is in use. Its methods are safe for concurrent use.
 type Player struct {
