@@ -162,6 +162,26 @@ func TestHeadTimeoutOfALaterAttempt(t *testing.T) {
 	})
 }
 
+// A layer may send the request twice at the same time, and another one hold both back.
+func TestHeldBackTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{Wrap: func(next http.RoundTripper) http.RoundTripper {
+			return tripper(func(r *http.Request) (*http.Response, error) {
+				go func() { _, _ = next.RoundTrip(r) }()
+				return next.RoundTrip(r)
+			})
+		}}, silent)
+		defer stop()
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { time.Sleep(time.Second) },
+		})
+		start := time.Now()
+		_, err := c.Get(ctx, "http://a.test/")
+		require.ErrorIs(t, err, fetch.HeadTimeout)
+		require.Equal(t, fetch.DefaultHeadTimeout+time.Second, time.Since(start))
+	})
+}
+
 // A deadConn swallows what is written once its network has died, and nothing arrives any more.
 type deadConn struct {
 	net.Conn

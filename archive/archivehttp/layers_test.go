@@ -258,3 +258,10 @@ func TestRedirectsBelow(t *testing.T) {
 		require.ErrorIs(t, err, archive.ErrNotFound)
 	}
 }
+
+// A base that returns nothing breaks its contract, and the client gets an error.
+func TestNeitherResponseNorError(t *testing.T) {
+	c, _ := client(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil }))
+	_, err := c.Get("http://a.test/")
+	require.ErrorContains(t, err, "neither a response nor an error")
+}

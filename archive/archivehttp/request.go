@@ -3,7 +3,6 @@ package archivehttp
 import (
 	"bytes"
 	"io"
-	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,21 +15,8 @@ type sentBody struct {
 	last atomic.Pointer[sending]
 }
 
-// wrap makes a request record its body.
-func (s *sentBody) wrap(req *http.Request) {
-	req.Body = s.record(req.Body)
-	if again := req.GetBody; again != nil {
-		req.GetBody = func() (io.ReadCloser, error) {
-			body, err := again()
-			if err != nil {
-				return nil, err
-			}
-			return s.record(body), nil
-		}
-	}
-}
-
-func (s *sentBody) record(body io.ReadCloser) *sending {
+// record records a body. It is for upload.Wrap.
+func (s *sentBody) record(body io.ReadCloser) io.ReadCloser {
 	r := &sending{ReadCloser: body, max: s.max}
 	s.last.Store(r)
 	return r

@@ -15,6 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
+	"github.com/spinneret-go/spinneret/internal/upload"
 )
 
 // Defaults of the fields of a [Transport], in bytes.
@@ -88,6 +89,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		base = t.observed // a clone does not know the protocols that were registered with it
 	}
 	resp, err := base.RoundTrip(x.req)
+	if resp == nil && err == nil {
+		err = errNothing
+	}
 	if err != nil {
 		x.discard(nil)
 		return nil, err
@@ -98,6 +102,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return resp, nil
 }
+
+var errNothing = errors.New("archivehttp: the RoundTripper below returned neither a response nor an error")
 
 // takeFailure returns the errors that no RoundTrip has returned.
 func (t *Transport) takeFailure() error {
@@ -174,7 +180,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	}
 	if req.Body != nil && req.Body != http.NoBody {
 		x.sent = &sentBody{max: max(cmp.Or(t.MaxRequest, DefaultMaxRequest), 0)}
-		x.sent.wrap(x.req)
+		upload.Wrap(x.req, x.sent.record)
 	}
 	return x
 }

@@ -12,7 +12,8 @@
 // dot segments of the path, in any of the ways in which servers resolve those. It fails with a
 // [robots.DisallowedError], which names the rule and its line. Redirects are checked hop by hop,
 // because a client sends each as a request. While a host's robots.txt cannot be fetched, requests to it fail with a
-// [robots.UnreachableError], which says why, and when the next attempt is. If it redirects to another
+// [robots.UnreachableError], which says why, and when the next attempt is. So a layer below that limits
+// bodies has to let 500 KiB pass, which is how much of the file is read. If it redirects to another
 // host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309, 2.3.1.2).
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
