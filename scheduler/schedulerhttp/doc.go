@@ -21,8 +21,8 @@
 //
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
 // answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
-// and is called again with the next lease: a retry succeeds then, but nothing that needs two
-// answers. Each retry may cost the host a connection, and the response before it counts for nothing. One that sends a request twice at the same time fails over HTTP/2.
+// and is called again with the next lease: a retry succeeds then, though it may cost a connection,
+// but nothing that needs two answers. One that sends a request twice at once fails over HTTP/2.
 //
 // # Timeouts
 //
@@ -37,6 +37,5 @@
 //
 // A layer above that reads robots.txt passes the Crawl-delay of a request's host in the request's
 // context, under the key [CrawlDelay], as a time.Duration. Zero cancels an earlier one of the same
-// port; the longest of a host's ports counts. A delay that was restored counts until the first request
-// to the host with such a value. Package robots/robotshttp does this.
+// port; the longest of a host's ports counts. Package robots/robotshttp does this.
 package schedulerhttp

@@ -141,7 +141,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return (&request{Request: r, transport: t, host: host}).roundTrip()
 }
 
-// CrawlDelay is the key of a time.Duration in the context of a request: what robots.txt asks for.
+// CrawlDelay is the key of a time.Duration in the context of a request: what robots.txt asks for. A
+// delay that was restored counts until the first request to the host with such a value.
 // Since its type has no name, layers of other modules can use it without importing this package.
 type CrawlDelay = httpctx.CrawlDelay
 
