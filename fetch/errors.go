@@ -158,7 +158,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// Timeout reports whether a time limit was reached, the Client's or the caller's.
+// Timeout reports whether a time limit was reached, the Client's or the caller's. As with net/http, a
+// cause that the caller has given his own limit hides it.
 func (e *Error) Timeout() bool {
 	return e.Kind.Timeout() || e.Kind == Canceled && timedOut(e.Err)
 }

@@ -204,16 +204,6 @@ func (x *exchange) end() {
 	}
 }
 
-// canceled returns the error of an exchange whose caller's context has ended within the body.
-func (x *exchange) canceled(url string) *Error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return &Error{
-		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
-		left: true,
-	}
-}
-
 // cut returns the error of a body that ended too early.
 func (x *exchange) cut(kind Kind, cause error) *Error {
 	x.mu.Lock()
