@@ -103,24 +103,18 @@ func (c *connection) tls() *tls.ConnectionState {
 	return nil
 }
 
-// proxied reports whether TLS to the server is inside another connection, which is plain or has
-// TLS of its own. That is how net/http reaches a server through a proxy.
-func (c *connection) proxied() bool {
+// viaProxy reports whether a request on the wire went through a proxy. To reach a server with TLS,
+// net/http puts that inside another connection, which is plain or has TLS of its own. Other requests to a
+// proxy have an absolute URL. net/http also writes one to a server if Opaque says so, as that of a path
+// which begins with two slashes must.
+func (c *connection) viaProxy(request []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if secure, ok := c.conn.(*tls.Conn); ok {
-		_, within := secure.NetConn().(*httpwire.Conn)
-		return within
+		if _, within := secure.NetConn().(*httpwire.Conn); within {
+			return true
+		}
 	}
-	return false
-}
-
-// toProxy reports whether a request on the wire is one to a proxy: such a request has an absolute
-// URL. net/http also writes one to a server if Opaque says so, as that of a path which begins with
-// two slashes must.
-func (c *connection) toProxy(request []byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if direct, _ := c.direct(); direct {
 		return false
 	}

@@ -287,16 +287,17 @@ func (x *exchange) capture(resp *http.Response) (c archive.Capture) {
 	c.FromResponse(resp, nil)
 	c.Time, c.Truncated = x.conn.sentAt(x.started), ""
 	request, response, ok := x.conn.heads(resp)
+	proxied := x.conn.viaProxy(request)
 	if ok {
 		c.Head, c.Rebuilt = response, false
 		// The head for a proxy has a different first line, and maybe a password.
-		if len(request) > 0 && !x.conn.proxied() && !x.conn.toProxy(request) {
+		if len(request) > 0 && !proxied {
 			c.Request = request
 		} else {
 			c.Rebuilt = true
 		}
 	}
-	if !x.conn.proxied() && !x.conn.toProxy(request) {
+	if !proxied {
 		c.Addr = x.conn.addr()
 	}
 	if len(c.Head) > maxHead || bytes.Count(c.Head, []byte("\n")) > warc.MaxLines {
