@@ -182,7 +182,7 @@ func (s *Scheduler[T]) waitLease(
 // concurrent use.
 type WaitError struct {
 	Host  string
-	Until time.Time // the host is not leased before, as far as is known; zero means ever
+	Until time.Time // the host is not leased earlier, as far as is known; zero if it never is
 
 	cause error // of the context's end
 }

@@ -15,8 +15,7 @@ const maxLen = 64
 
 // The groups of form.
 const (
-	weekday = iota + 1
-	digits
+	digits = iota + 1
 	isoYear
 	isoMonth
 	isoDay
@@ -32,16 +31,19 @@ const (
 	zone
 )
 
-// form matches a date. Every repetition matches one kind of text, so that the work is linear.
+// form matches a date. Words that stand for a weekday or a zone are not looked up, or dates would be lost
+// in languages and zones that nobody thought of: which day of the week it is does not matter, as pages get
+// it wrong and the rest of the date is unambiguous. Callers whose dates stand next to words of other
+// meanings have to know those. Every repetition matches one kind of text, so that the work is linear.
 var form = sync.OnceValue(func() *regexp.Regexp {
 	const (
-		weekday = `(?:([a-z]{3,9}),? +)?`
+		weekday = `(?:\pL{2,12}\.?,? +)?`
 		iso     = `(\d{4})(?:[-/](\d\d?)(?:[-/](\d\d?))?)?`
 		compact = `(\d{8})`
 		rfc     = `(\d\d?)[- ] *([a-z]{3})[a-z]*[-, ] *(\d{4}|\d\d)`
 		us      = `([a-z]{3})[a-z]* +(\d\d?),? +(?:(\d\d?:\d\d(?::\d\d)?) +)?(\d{4})`
 		time    = `(\d\d?:\d\d(?::\d\d)?)(?:[.,]\d+)?(?: *([ap])(?:m\b|\.m\.?))?`
-		zone    = `([a-z]*|[+-]\d\d:?(?:\d\d)?)`
+		zone    = `([a-z]{0,5}|[+-]\d\d:?(?:\d\d)?)`
 	)
 	return regexp.MustCompile(`(?i)^` + weekday + `(?:` + compact + `|` + iso + `|` + rfc + `|` + us + `)` +
 		`(?:[t ] *(?:` + time + ` *` + zone + `)?)?$`)
@@ -69,7 +71,7 @@ func Parse(s string) (date time.Time, ok bool) {
 		return date.UTC().Truncate(time.Second), true
 	}
 	m := form().FindStringSubmatch(s)
-	if m == nil || !isWeekday(m[weekday]) {
+	if m == nil {
 		return date, false
 	}
 	switch {
@@ -148,28 +150,10 @@ func ofHalf(seconds int, half string) (ofDay int, ok bool) {
 	return seconds, true
 }
 
-// isWeekday reports whether a word is that of a day, if there is one, in full or cut. Which day it is
-// does not matter: pages get it wrong, and the rest of the date is unambiguous. But next to a date there
-// may be words of other meanings.
-func isWeekday(word string) bool {
-	const all = "monday tuesday wednesday weds thursday friday saturday sunday"
-	return word == "" || strings.Contains(" "+all, " "+strings.ToLower(word))
-}
-
-// isZone reports whether a word looks like the name of a zone: most end in T, for time.
-func isZone(word string) bool {
-	switch word {
-	case "UTC", "MSK", "MSD", "MEZ", "MESZ", "WIB", "WITA":
-		return true
-	}
-	return len(word) <= 1 || len(word) <= 5 && word[len(word)-1] == 'T'
-}
-
 // offset returns how many seconds a zone is ahead of UTC, and whether there can be such a zone.
 func offset(zone string) (seconds int, ok bool) {
 	if zone == "" || zone[0] != '+' && zone[0] != '-' {
-		zone = strings.ToUpper(zone)
-		return zones[zone] * 3600, isZone(zone)
+		return zones[strings.ToUpper(zone)] * 3600, true
 	}
 	hours, minutes := number(zone[1:3]), number(strings.TrimPrefix(zone[3:], ":"))
 	seconds = hours*3600 + minutes*60

@@ -72,8 +72,7 @@ func TestParse(t *testing.T) {
 	for _, text := range []string{
 		"", "now", "yesterday", "Wed,", "@", "1", "12345", "1997-13-01", "1997-00-01", "1997-02-31", "31 Feb 1997",
 		"16 Foo 1997", "Sommer 1997", "Wed, 1997-07", "16 Anf 1997", "Foo 16, 1997", "1997-07-16 GMT", "1997-07-16 25:00", "1997-07-16 19:60",
-		"noindex, 16 Jul 1997", "none 1997-07-16", "16 Jul 1997 19:20 noai", "1997-07-16T19:20 none",
-		"16 Jul 1997 19:20:00 XYZ", "Sommer, 16 Jul 1997",
+		"Wed Wed 16 Jul 1997", "16 Jul 1997 19:20 noindex", "1 16 Jul 1997",
 		"16 Jul 97 1500 UT", "16 Jul 1997 15:00:00 +9x", "16 Jul 1997 15:00:00 GMT, noindex",
 		"Jul 16 19:20:00 1997 19:20:00", "16 Jul 1997 15:00:00 " + strings.Repeat("a", 64), strings.Repeat("1", 100),
 	} {
@@ -120,14 +119,15 @@ func TestNoSuchTime(t *testing.T) {
 	}
 }
 
-// Days and zones that are written in uncommon ways are read, other words are not.
-func TestUncommonWords(t *testing.T) {
-	for text, read := range map[string]bool{
-		"Weds, 05 Mar 2025 10:00:00 GMT": true, "05 Mar 2025 10:00:00 MEZ": true, "05 Mar 2025 10:00:00 WIB": true,
-		"noindex, 05 Mar 2025 10:00:00 GMT": false, "05 Mar 2025 10:00:00 none": false,
+// Words that nobody knows hide no date that is unambiguous without them.
+func TestUnknownWords(t *testing.T) {
+	for _, text := range []string{
+		"Weds, 05 Mar 2025 10:00:00 GMT", "Mit, 05 Mar 2025 10:00:00 +0000", "Mier 05 Mar 2025 10:00:00",
+		"mi\u00e9., 05 Mar 2025 10:00", "\u0441\u0440, 05 Mar 2025 10:00:00 GMT", "Mi 2025-03-05 10:00", "St\u0159eda, 5 Mar 2025 10:00",
+		"05 Mar 2025 10:00:00 MEZ", "05 Mar 2025 10:00:00 WIB", "05 Mar 2025 10:00:00 AoE",
 	} {
-		if _, ok := Parse(text); ok != read {
-			t.Errorf("Parse(%q) reads it: %t", text, ok)
-		}
+		date, ok := Parse(text)
+		require.True(t, ok, text)
+		require.Equal(t, time.Date(2025, 3, 5, 10, 0, 0, 0, time.UTC), date, text)
 	}
 }
