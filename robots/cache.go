@@ -45,6 +45,15 @@ type host struct {
 	answered uint64        // the last flight whose response was taken, or that was before the host
 	place    *list.Element // in idle, failing or given; nil while Load waits for the response
 	landed   *landing      // made when a Load waits, closed when the flight ends
+	lead     *lead         // of a flight that has got no conclusive answer; nil without a redirect
+}
+
+// A lead is where a redirect led. The next flight starts there, or a host would be asked again for
+// each page while the one that it names is paused, and no caller has time to wait for that.
+type lead struct {
+	url string
+	hop int
+	at  time.Time
 }
 
 // A landing is the end of a flight that calls of Load wait for.
@@ -224,7 +233,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	}
 	if next, more := h.take(req, resp, file, now, &c.options); more {
 		next.Flight = h.flight.Flight
-		h.flight, h.began = next, now
+		h.flight, h.began, h.lead = next, now, &lead{next.URL, next.Hop, now}
 		if h.place != nil {
 			c.given.MoveToBack(h.place)
 		}
@@ -233,7 +242,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 		return h.needed(), nil
 	}
 	h.rules, h.rulesOf = rules, file
-	h.answered = req.Flight
+	h.answered, h.lead = req.Flight, nil
 	if req.Flight == h.flight.Flight {
 		c.land(h, nil)
 	} else {
@@ -261,7 +270,8 @@ func (h *host) awaits(req Request, now time.Time, o *Options) bool {
 
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
 // to do with the host, such as the end of the caller's context. The next Lookup returns a new
-// Request. One that a Load makes stays in flight.
+// Request, which goes on where the last redirect led, if that came less than Options.MaxRetry ago.
+// One that a Load makes stays in flight.
 func (c *Cache) Abandon(req Request) { c.abandon(req, false, nil) }
 
 // abandon also ends the calls of Load that wait for the request, if there is an error. The request
@@ -315,6 +325,9 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 	c.unlist(h)
 	c.flights++
 	h.flight, h.began = h.request(h.URL, 0), now
+	if l := h.lead; l != nil && now.Before(l.at.Add(c.options.MaxRetry)) && now.After(l.at.Add(-skew)) {
+		h.flight = h.request(l.url, l.hop)
+	}
 	h.flight.Flight = c.flights
 	c.weigh(h)
 	return h
@@ -423,8 +436,11 @@ func (c *Cache) weigh(h *host) {
 	c.bytes -= h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
 		len(h.Reason)
-	if h.flight.Flight != 0 {
+	switch {
+	case h.flight.Flight != 0:
 		h.cost += maxTarget // that of a redirect, which must not be refused for lack of room
+	case h.lead != nil:
+		h.cost += leadCost + len(h.lead.url)
 	}
 	if h.file != nil {
 		h.cost += h.file.Size()
@@ -432,5 +448,5 @@ func (c *Cache) weigh(h *host) {
 	c.bytes += h.cost
 }
 
-// hostCost is the memory of a host without its strings and its file.
-const hostCost = 768
+// hostCost is the memory of a host without its strings and its file, leadCost that of a lead.
+const hostCost, leadCost = 768, 48
