@@ -534,6 +534,7 @@ func TestWaitsBelowAreNotLimited(t *testing.T) {
 				resume := pause()
 				time.Sleep(wait)
 				resume()
+				defer resume() // it has no effect any more
 			}
 			inner, cancel := context.WithCancel(r.Context())
 			defer cancel()
