@@ -45,11 +45,12 @@ type host struct {
 	answered uint64        // the last flight whose response was taken, or that was before the host
 	place    *list.Element // in idle, failing or given; nil while Load waits for the response
 	landed   *landing      // made when a Load waits, closed when the flight ends
-	lead     *lead         // of a flight that has got no conclusive answer; nil without a redirect
+	lead     *lead         // of the last Load, if it has not got to the end of the redirects
 }
 
-// A lead is where a redirect led. The next flight starts there, or a host would be asked again for
-// each page while the one that it names is paused, and no caller has time to wait for that.
+// A lead is where a redirect led that a Load could not follow. The next Load starts there, or a host
+// would be asked again for each page while the one that it names is paused, and no caller has time to
+// wait for that.
 type lead struct {
 	url string
 	hop int
@@ -233,7 +234,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 	}
 	if next, more := h.take(req, resp, file, now, &c.options); more {
 		next.Flight = h.flight.Flight
-		h.flight, h.began, h.lead = next, now, &lead{next.URL, next.Hop, now}
+		h.flight, h.began = next, now
 		if h.place != nil {
 			c.given.MoveToBack(h.place)
 		}
@@ -270,8 +271,7 @@ func (h *host) awaits(req Request, now time.Time, o *Options) bool {
 
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
 // to do with the host, such as the end of the caller's context. The next Lookup returns a new
-// Request, which goes on where the last redirect led, if that came less than Options.MaxRetry ago.
-// One that a Load makes stays in flight.
+// Request. One that a Load makes stays in flight.
 func (c *Cache) Abandon(req Request) { c.abandon(req, false, nil) }
 
 // abandon also ends the calls of Load that wait for the request, if there is an error. The request
@@ -283,6 +283,9 @@ func (c *Cache) abandon(req Request, load bool, err error) {
 		case load && req.Hop < h.flight.Hop: // a Pending has taken over
 			h.place = c.given.PushBack(h)
 		default:
+			if load && req.Hop > 0 {
+				h.lead = &lead{req.URL, req.Hop, h.began}
+			}
 			c.land(h, err)
 			c.evict(h)
 		}
@@ -325,9 +328,6 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 	c.unlist(h)
 	c.flights++
 	h.flight, h.began = h.request(h.URL, 0), now
-	if l := h.lead; l != nil && now.Before(l.at.Add(c.options.MaxRetry)) && now.After(l.at.Add(-skew)) {
-		h.flight = h.request(l.url, l.hop)
-	}
 	h.flight.Flight = c.flights
 	c.weigh(h)
 	return h
