@@ -119,6 +119,37 @@ func TestNoSuchTime(t *testing.T) {
 	}
 }
 
+// TestForms has what the standards and programs write less often.
+func TestForms(t *testing.T) {
+	want := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, text := range []string{
+		"Tue, 2 Jan 2024 03:04:05 +0000 (UTC)", "Tue, 2 Jan 2024 04:04:05 +0100 (Central European Time)",
+		"20240102T030405Z", "20240102T030405", "20240102T050405+02", "2024-01-02T030405Z", "20240102 03:04:05",
+		"Tue Jan 2 03:04:05 UTC 2024", "Mon Jan  1 19:04:05 PST 2024", "2024-01-02 03:04:05 +0000 UTC",
+		"2024-01-02 05:04:05 +0200 CEST", "Tue Jan 02 2024 05:04:05 GMT+0200 (CEST)", "Jan. 2, 2024 03:04:05",
+		"2nd January 2024 03:04:05", "Tuesday, January 2nd, 2024 03:04:05", "2. Jan. 2024 5:04:05 UTC+2",
+		"Mon, 01 Jan 2024 21:34:05 GMT-5:30", "2 Jan 2024 08:34:05 +530",
+	} {
+		date, ok := Parse(text)
+		require.True(t, ok, text)
+		require.Equal(t, want, date, text)
+	}
+	for _, text := range []string{
+		"2023-12-31T24:00:00Z", "Sun, 31 Dec 2023 23:59:60 GMT", "20231231T2400", "Sun Dec 31 24:00 2023",
+	} {
+		date, ok := Parse(text)
+		require.True(t, ok, text)
+		require.Equal(t, time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), date, text)
+	}
+	for _, text := range []string{
+		"20240102030405", "2024-01-02 0304", "20240102T03040", "2024-01-02T24:00:01", "2024-01-02T23:59:61",
+		"Jan 2 foo 2024", "2024-01-02 (UTC)", "2024-01-02T10:00 GMT+0200 more words",
+	} {
+		_, ok := Parse(text)
+		require.False(t, ok, text)
+	}
+}
+
 // Words that nobody knows hide no date that is unambiguous without them.
 func TestUnknownWords(t *testing.T) {
 	for _, text := range []string{

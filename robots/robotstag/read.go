@@ -192,7 +192,7 @@ func leadingDate(text string) int {
 		if isEnd(text[n-1]) || n < len(text) && !isEnd(text[n]) {
 			continue
 		}
-		isDirective := func(word string) bool { return known(strings.ToLower(strings.Trim(word, `",`))) }
+		isDirective := func(word string) bool { return known(strings.ToLower(strings.Trim(word, `",()`))) }
 		_, ok := webdate.Parse(trimValue(text[:n]))
 		if ok && !slices.ContainsFunc(strings.Fields(text[:n]), isDirective) {
 			return n

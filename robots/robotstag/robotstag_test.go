@@ -204,6 +204,8 @@ func TestADateHidesNothing(t *testing.T) {
 		"unavailable_after: noindex, 1 Jan 2030":                    "noindex",
 		"unavailable_after: nofollow 1 Jan 2030, noarchive":         "nofollow, noarchive",
 		"unavailable_after: noai, 2030-01-01":                       "noai",
+		"unavailable_after: 1 Jan 2030 15:00 UTC+2, noarchive":      "noarchive, unavailable_after:2030-01-01T13:00:00Z",
+		"unavailable_after: 1 Jan 2030 15:00 +0200 noai":            "noai, unavailable_after:2030-01-01T13:00:00Z",
 		"unavailable_after: Mit, 2 Jan 2030 15:00, noarchive":       "noarchive, unavailable_after:2030-01-02T15:00:00Z",
 		"unavailable_after: 0001-01-01T00:00:00Z":                   "unavailable_after:0001-01-01T00:00:01Z",
 		"unavailable_after: 2030-01-01, unavailable_after: 0001":    "unavailable_after:0001-01-01T00:00:01Z",
