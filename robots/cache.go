@@ -282,6 +282,7 @@ func (c *Cache) abandon(req Request, load bool, err error) {
 		case req.Flight == 0 || h.flight.Flight != req.Flight || load != (h.place == nil):
 		case load && req.Hop < h.flight.Hop: // a Pending has taken over
 			h.place = c.given.PushBack(h)
+			h.wake(nil) // those who wait have no limit yet, and this flight may get lost
 		default:
 			if load && req.Hop > 0 {
 				h.lead = &lead{req.URL, req.Hop, h.began}
