@@ -70,7 +70,8 @@ func shape(t reflect.Type) string {
 		return fmt.Sprintf("[%d]%s", t.Len(), shape(t.Elem()))
 	case reflect.Struct:
 		text := "{"
-		for field := range t.Fields() {
+		for i := range t.NumField() {
+			field := t.Field(i)
 			text += field.Name + " " + shape(field.Type) + ";"
 		}
 		return text + "}"
