@@ -52,7 +52,7 @@ type crawler struct {
 	traps     *traps // nil finds none
 	recent    *recentLinks
 
-	foreignRules stage.Counts // requests for the robots.txt of other hosts, by host
+	foreignRules stage.Counts // requests for the robots.txt of other sites, by day and host
 	seeds        seedAnswers
 
 	opened      bool // everything has been restored

@@ -147,3 +147,59 @@ func TestSlowHostsOfOneOwner(t *testing.T) {
 		require.Greater(t, len(s.requested("evil.com/")), slow*3/2, "it gets what others leave")
 	})
 }
+
+// TestSitemapsThatStrangersName are at most as many as their links to a host.
+func TestSitemapsThatStrangersName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages, made = 30, 100
+		s := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			evil := strings.HasSuffix(r.Host, "evil.com")
+			switch {
+			case r.URL.Path == "/robots.txt" && evil:
+				for n := range made {
+					fmt.Fprintf(w, "Sitemap: http://h99.victim.de/%s/%d.xml\n", r.Host, n)
+				}
+			case r.URL.Path == "/" && r.Host == "h99.victim.de":
+				for n := range pages {
+					fmt.Fprintf(w, "<a href=/%d>", n)
+				}
+			case strings.HasSuffix(r.URL.Path, ".xml"), r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			}
+		}}
+		seeds, addrs := []string{"http://h99.victim.de/"}, []string{apart("h99.").String()}
+		for n := range 4 {
+			host := fmt.Sprintf("h%d.evil.com", n)
+			seeds, addrs = append(seeds, "http://"+host+"/"), append(addrs, apart(host).String())
+		}
+		cfg := siteConfig(t, seeds...)
+		cfg.Sitemaps, cfg.HostPages = true, 40
+		crawlSite(t, cfg, s.network(t, addrs...))
+		require.Len(t, s.requested("http://h99.victim.de/"), pages+2+cfg.HostPages/8)
+	})
+}
+
+// TestRobotsWithinASite: www.victim.de may have the rules of victim.de, however many strangers lead there.
+func TestRobotsWithinASite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/robots.txt" && r.Host != "h201.victim.de":
+				http.Redirect(w, r, "http://h201.victim.de/robots.txt", http.StatusFound)
+			case r.Host == "h200.victim.de":
+				fmt.Fprint(w, "<a href=/page>")
+			}
+		}}
+		seeds, addrs := []string{}, []string{apart("h200.").String(), apart("h201.").String()}
+		for n := range maxForeignRules + 10 {
+			host := fmt.Sprintf("h%d.evil.com", n)
+			seeds, addrs = append(seeds, "http://"+host+"/"), append(addrs, apart(host).String())
+		}
+		cfg := siteConfig(t, seeds...)
+		web := s.network(t, addrs...)
+		crawlSite(t, cfg, web)
+		cfg.Seeds = append(cfg.Seeds, "http://h200.victim.de/")
+		crawlSite(t, cfg, web)
+		require.Len(t, s.requested("http://h200.victim.de/page"), 1)
+	})
+}

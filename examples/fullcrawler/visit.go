@@ -322,7 +322,7 @@ func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 	if !c.Cfg.Sitemaps || c.Cfg.Reach == urlfilter.Page || nearest == math.MaxInt {
 		return
 	}
-	it := stage.Item{Depth: nearest, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
+	it := stage.Item{Depth: nearest, From: url, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
 	for n, sitemap := range rules.Sitemaps {
 		if n < maxSitemaps {
 			c.discover(sitemap, it)
