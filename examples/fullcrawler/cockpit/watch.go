@@ -15,9 +15,6 @@ const limitsEvery = time.Second
 // would run ever more often and free ever less.
 const memoryShare = 0.9
 
-// memoryPeak times the memory ends the crawl at once.
-const memoryPeak = 1.5
-
 // MemoryChecks is how many checks in a row must find more before the crawl ends. A server can cause
 // a short peak by sending several large pages at the same time.
 const MemoryChecks = 60
@@ -72,7 +69,7 @@ func (c *Crawl) OverMemory(fullFor *int) error {
 		*fullFor = 0
 		return nil
 	}
-	if *fullFor++; *fullFor < MemoryChecks && float64(used) < memoryPeak*float64(c.Cfg.Memory) {
+	if *fullFor++; *fullFor < MemoryChecks {
 		return nil
 	}
 	return fmt.Errorf("%w: %s in use of the %s that -memory allows; give it more", ErrMemoryLimit,
