@@ -104,31 +104,26 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 
 // Update leaves a message for the record with an id. [Options].Merge applies it when the record is
 // next due. Messages for one record are applied in the order of the calls. If the record is out, a
-// message waits until it is due again, and takes memory until the record is returned. Messages that
-// arrive for the unit that Due is reading take memory, too.
+// message waits until it is due again.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData. If the record is due or out, the messages that arrived for it since then may have a quarter
-// of [Options].Buffer together, or MaxData if that is more, but at most a GiB: one more is ErrSize.
-// Until Due reads the unit, its records share 256 such limits. Messages for a record of a later unit are
-// on disk, and not counted. Due, Scan, Get, Backup and Repair hold all messages for one record in
-// memory at once, whatever they take. So a caller should not send without end to a record that is not
-// due.
+// MaxData. Messages for records that are out, or in a part of a unit that Due has begun to read, are in
+// memory, about 160 bytes more than their data each. Together they may take [Options].Buffer, at least
+// MaxData and at most a GiB: one more is ErrSize until records are returned. All others are on disk.
+// Due, Scan, Get, Backup and Repair hold all messages for one record in memory at once, whatever they
+// take. So a caller should not send without end to a record that is not due.
 func (s *Store) Update(id string, data []byte) error {
 	if len(data) > MaxData {
 		return ErrSize
 	}
 	return s.changeKnown(id, len(data), func(_ idset.Key, seq uint64) (survives bool, err error) {
-		waiting := int64(0)
-		if b := s.bucketOf(seq); b != nil {
-			waiting = b.waiting(seq)
-		}
-		if waiting+int64(len(data)) > min(max(s.o.Buffer/4, MaxData), maxWaiting) {
+		m := message{payload: data}
+		if b := s.bucketOf(seq); b != nil && b.loaded && s.waiting+m.size() > s.maxWaiting() {
 			return true, ErrSize
 		}
 		survives, err = s.logChange(&wal.Change{Kind: wal.Update, Seq: seq, Data: data})
 		if err == nil {
-			s.addMessage(seq, message{payload: data})
+			s.addMessage(seq, m)
 			s.stats.Messages++
 		}
 		return survives, err
@@ -176,9 +171,9 @@ func (s *Store) changeKnown(
 	})
 }
 
-// maxWaiting bounds the messages that are logged together with the visit of their record, so that
-// the length of a group of the log fits in 32 bits.
-const maxWaiting = 1 << 30
+// maxWaiting bounds the messages in memory. Those for a record are logged together with its visit, and
+// the length of a group of the log has 32 bits.
+func (s *Store) maxWaiting() int64 { return min(max(s.o.Buffer, MaxData+mailSize), 1<<30) }
 
 // seqOf returns the sequence number of an id, or idset.None.
 func (s *Store) seqOf(key idset.Key) (uint64, error) {

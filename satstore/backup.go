@@ -166,8 +166,8 @@ func (s *Store) copyTo(to *Store) error {
 	}
 	for _, b := range v.buckets {
 		var failed error
-		_, err := v.each(b, func(e entry, m *mail) bool {
-			if !m.deletes() && batch.add(copied{s.item(e, nil), e.seq, m.all()}) {
+		_, err := v.each(b, func(e entry, m []message) bool {
+			if !deletes(m) && batch.add(copied{s.item(e, nil), e.seq, m}) {
 				failed = flush()
 			}
 			return failed == nil

@@ -119,8 +119,8 @@ func (s *Store) takeMail(r *Record, merged int) (mail []message, live bool) {
 		r.markReturned()
 		return nil, false
 	}
-	r.bucket.mail.drop(r.seq, merged)
-	return r.bucket.mail[r.seq].all(), true
+	s.dropMail(r.bucket, r.seq, merged)
+	return r.bucket.mail[r.seq], true
 }
 
 // handedOut records that the first n records are out and the others are not.
@@ -338,7 +338,8 @@ func (s *Store) loadMail(b *bucket) error {
 		s.mu.Lock()
 		count := b.messages.Count()
 		if b.dead || read == count {
-			b.mail, b.loaded, b.late = mail, true, nil
+			b.mail, b.loaded = mail, true
+			s.waiting += mail.size()
 			s.keepDamage(damage...)
 			s.mu.Unlock()
 			return nil

@@ -180,10 +180,10 @@ func (v *salvage) copyAll() (err error) {
 		return nil
 	}}
 	for b := range v.old.buckets {
-		if _, walked := from.each(b, func(e entry, m *mail) bool {
+		if _, walked := from.each(b, func(e entry, m []message) bool {
 			if e.seq == noRecord {
 				v.done.Lost++
-			} else if !m.deletes() && v.batch.add(copied{v.old.item(e, nil), e.seq, m.all()}) {
+			} else if !deletes(m) && v.batch.add(copied{v.old.item(e, nil), e.seq, m}) {
 				err = v.flush()
 			}
 			return err == nil

@@ -22,8 +22,8 @@ func (s *Store) Scan() iter.Seq2[Item, error] {
 		}
 		defer v.release()
 		for _, b := range v.buckets {
-			more, err := v.each(b, func(e entry, m *mail) bool {
-				return m.deletes() || yield(s.item(e, m), nil)
+			more, err := v.each(b, func(e entry, m []message) bool {
+				return deletes(m) || yield(s.item(e, m), nil)
 			})
 			if err != nil {
 				yield(Item{}, err)
@@ -36,9 +36,9 @@ func (s *Store) Scan() iter.Seq2[Item, error] {
 }
 
 // item returns a copy of a record, with messages merged.
-func (s *Store) item(e entry, m *mail) Item {
+func (s *Store) item(e entry, m []message) Item {
 	item := Item{string(e.id), timeOf(e.slot, s.o.Unit), slices.Clone(e.data)}
-	for _, message := range m.all() {
+	for _, message := range m {
 		item.Data = s.o.Merge(item.ID, item.Data, message.payload)
 	}
 	return item
@@ -59,8 +59,8 @@ func (s *Store) Get(id string) (Item, error) {
 	defer v.release()
 	item, found := Item{}, ErrUnknown
 	for _, b := range v.buckets {
-		if _, err := v.each(b, func(e entry, m *mail) bool {
-			if e.seq == seq && !m.deletes() {
+		if _, err := v.each(b, func(e entry, m []message) bool {
+			if e.seq == seq && !deletes(m) {
 				item, found = s.item(e, m), nil
 			}
 			return e.seq != seq
@@ -149,7 +149,7 @@ func (v *view) release() {
 // each visits the records of a bucket with their messages, until visit returns false. If the
 // messages do not fit in a quarter of the buffers, it makes several passes, each with a part of the
 // records.
-func (v *view) each(b *bucket, visit func(e entry, m *mail) bool) (more bool, err error) {
+func (v *view) each(b *bucket, visit func(e entry, m []message) bool) (more bool, err error) {
 	moved, damaged := uint64(0), v.damaged
 	if v.isSplit(b) {
 		moved = v.split.moved
