@@ -19,6 +19,7 @@ type bucket struct {
 	messages extent.Part
 	gone     uint64 // records that have left or were deleted
 	dead     bool   // all of its records are gone, and its space is free
+	holes    bool   // during Repair: some of its records could not be read
 
 	// These are used once the bucket is due.
 	done   []uint64 // a bit per record that was returned
@@ -110,6 +111,10 @@ type entry struct {
 	slot     int64
 	id, data []byte
 }
+
+// noRecord is the number of an entry that stands for a record that Repair could not read. It is never
+// on disk.
+const noRecord = 1<<64 - 1
 
 // place appends a record. It may use scratch as memory, and returns it.
 func (b *bucket) place(pool *extent.Pool, e entry, scratch []byte) []byte {

@@ -27,9 +27,9 @@ type Repaired struct {
 // the checkpoint. A damaged block loses its records. A record whose id was deleted stays deleted
 // even if the message that says so is lost, as long as the id index is intact; without the index,
 // it is copied unless its id was added again. A damaged group in the log loses the changes
-// after it. If the log moves records between buckets and a block of those is damaged, the visits that
-// follow in the log are lost, but not the additions, messages and deletions; Findings say where, and
-// how many. Overdue records become due in the current unit.
+// after it. If the log moves records between buckets and a block of those is damaged, or one that was
+// lost before had messages, the visits that follow in the log are lost, but not the additions, messages
+// and deletions; Findings say where, and how many. Overdue records become due in the current unit.
 func Repair(from, to string) (Repaired, error) {
 	if err := vfs.MakeDir(to, 0o700); err != nil {
 		return Repaired{}, fmt.Errorf("satstore: make directory: %w", err)
@@ -153,7 +153,11 @@ func (v *salvage) places(m *manifest.Manifest) {
 	}
 	for b := range s.buckets {
 		for _, x := range b.records.Extents() {
-			_, _ = walkRecords(r, b, x.First, x.First+uint64(x.Count), skip, func(at uint64, e entry) bool {
+			damaged := func(_, _ uint64, _ error) error {
+				b.holes = true
+				return nil
+			}
+			_, _ = walkRecords(r, b, x.First, x.First+uint64(x.Count), damaged, func(at uint64, e entry) bool {
 				gone := x.Generation <= saved.since(e.seq) && saved.get(e.seq) == 0
 				if !gone && !s.hasMoved(b, at) && e.seq < s.seq {
 					s.places.set(e.seq, b.number)

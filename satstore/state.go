@@ -145,7 +145,11 @@ func (s *state) bucketFor(slot int64) *bucket {
 
 func (s *state) placeIn(b *bucket, e entry) {
 	s.scratch = b.place(s.pool, e, s.scratch)
-	s.places.set(e.seq, b.number)
+	if e.seq == noRecord {
+		b.holes = true
+	} else {
+		s.places.set(e.seq, b.number)
+	}
 }
 
 // add adds a new record.
@@ -422,7 +426,7 @@ func (p *split) read(
 func (s *state) moveEntries(next batch) {
 	p := s.split
 	for i, e := range next.records {
-		if s.places.get(e.seq) == 0 {
+		if s.places.get(e.seq) == 0 && e.seq != noRecord {
 			continue // it was deleted
 		}
 		p.bucket.gone++
