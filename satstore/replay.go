@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -15,7 +16,7 @@ import (
 // replay repeats the changes of a log and of the logs that continue it.
 func (s *Store) replay(log uint64) error {
 	r := s.newReplayer()
-	return r.run(log, r.repeat)
+	return r.run(s.fs, log, r.repeat)
 }
 
 func (s *Store) newReplayer() *replayer {
@@ -25,11 +26,11 @@ func (s *Store) newReplayer() *replayer {
 	}
 }
 
-func (r *replayer) run(log uint64, repeat func(*wal.Change) error) error {
+func (r *replayer) run(fs vfs.FS, log uint64, repeat func(*wal.Change) error) error {
 	s := r.s
 	// The checkpoint may be from just before a due split began.
 	s.startNextSplit()
-	done, err := wal.Replay(s.fs, log, repeat)
+	done, err := wal.Replay(fs, log, repeat)
 	s.stats.Replayed, s.stats.Cut = done.Changes, done.Cut
 	s.lastLog = max(s.lastLog, done.Last)
 	return err

@@ -3,6 +3,7 @@ package satstore
 import (
 	"fmt"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -32,7 +33,8 @@ type rescuer struct {
 // repeat.
 func (s *Store) rescue(log uint64, report func(error)) {
 	x := &rescuer{replayer: s.newReplayer(), report: report}
-	report(x.run(log, x.repeat))
+	// Changes after an unreadable sector are lost, but not those before it.
+	report(x.run(durable.Salvage(s.fs), log, x.repeat))
 	if x.stopped != nil {
 		report(x.stopped)
 		report(fmt.Errorf("satstore: %d visits and steps of splits in the log could not be repeated "+

@@ -348,9 +348,9 @@ func firstSize(b []byte) int {
 	return len(b) / 2
 }
 
-// Load reads the file. If one copy is damaged, it returns the other one, and the damage.
+// Load reads the file. If one copy is damaged or unreadable, it returns the other one, and the damage.
 func Load(fs vfs.FS) (m *Manifest, damage, err error) {
-	b, err := durable.ReadFile(fs, Name)
+	b, err := durable.ReadFile(durable.Salvage(fs), Name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("satstore: %w", err)
 	}
