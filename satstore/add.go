@@ -1,6 +1,8 @@
 package satstore
 
 import (
+	"cmp"
+	"errors"
 	"time"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -27,7 +29,9 @@ func (s *Store) Add(id string, at time.Time, data []byte) (added bool, err error
 }
 
 // AddBatch adds records and returns how many it added. It skips known ids, and ids that are
-// repeated in the batch. After an error, the items before the one that failed have been added.
+// repeated in the batch. After an error, the items before the one that failed have been added. Items
+// whose ids cannot be looked up, because of damage to the id index, are not added, but all others are,
+// and the error is a [CorruptError].
 func (s *Store) AddBatch(items []Item) (added int, err error) {
 	err = s.AddEach(items, func(Item) { added++ })
 	return added, err
@@ -43,9 +47,9 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 	}
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	fresh, err := s.newKeys(items)
-	if err != nil {
-		return err
+	fresh, damage := s.newKeys(items)
+	if fresh == nil {
+		return damage
 	}
 	var id []byte
 	for i, item := range items {
@@ -77,18 +81,20 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 			return err
 		}
 	}
-	return nil
+	return damage
 }
 
-// newKeys returns the key of each item that is new, and zero for the others. It requires that
-// s.adding is held.
-func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
-	keys := make([]idset.Key, len(items))
+// newKeys returns the key of each item that is new, and zero for the others. If damage is not nil, some
+// could not be looked up. It requires that s.adding is held.
+func (s *Store) newKeys(items []Item) (keys []idset.Key, damage error) {
+	keys = make([]idset.Key, len(items))
 	for i := range items {
 		keys[i] = idset.KeyOf(items[i].ID)
 	}
 	known, err := s.ids.Find(keys)
-	if err != nil {
+	if errors.Is(err, ErrCorrupt) {
+		known, damage = s.findEach(keys)
+	} else if err != nil {
 		return nil, err
 	}
 	// No id has the zero key: it would take 2^127 attempts to find one.
@@ -99,7 +105,20 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 		}
 		met[key] = true
 	}
-	return keys, nil
+	return keys, damage
+}
+
+// findEach looks up keys one by one, so that damage affects only those in damaged blocks. The number of
+// such a key is 0.
+func (s *Store) findEach(keys []idset.Key) (seqs []uint64, damage error) {
+	seqs = make([]uint64, len(keys))
+	for i, key := range keys {
+		seq, err := s.seqOf(key)
+		if damage = cmp.Or(damage, err); err == nil {
+			seqs[i] = seq
+		}
+	}
+	return seqs, damage
 }
 
 // Update leaves a message for the record with an id. [Options].Merge applies it when the record is

@@ -33,6 +33,7 @@ type Store struct {
 	cursor      *cursor         // of Due
 	unwritten   []*extent.Group // that could not be written
 	lastLog     uint64          // number of the newest log file; guarded by checkpoints
+	first       *wal.File       // becomes log with the first checkpoint; guarded likewise
 	leftovers   []string        // files to remove after the next checkpoint
 	out         int64           // records handed out and not returned
 	unmergeable bool            // the id index has damage that ends its merges
@@ -169,6 +170,9 @@ func (s *Store) Close() error {
 func (s *Store) closeFiles() (err error) {
 	if s.log != nil {
 		err = s.log.Close()
+	}
+	if s.first != nil {
+		err = errors.Join(err, s.first.Close())
 	}
 	if s.file != nil {
 		err = errors.Join(err, s.file.Close())
