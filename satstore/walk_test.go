@@ -416,3 +416,37 @@ func TestReadsThatFailOnce(t *testing.T) {
 	}
 	require.Greater(t, failed, 5)
 }
+
+// TestScanOfManyMessages: more messages than fit in memory are read several times, but the records come
+// once, in their order, and are not read again for each part. Get reads the bucket once.
+func TestScanOfManyMessages(t *testing.T) {
+	t.Parallel()
+	const records = 6000
+	s := mustOpen(t, vfs.NewMem(), small(Options{Buffer: 256 << 10}))
+	var items []Item
+	for i := range records {
+		items = append(items, Item{fmt.Sprintf("%05d", i), at(1100), make([]byte, 1000)})
+	}
+	_, err := s.AddBatch(items)
+	require.NoError(t, err)
+	for i := range items {
+		require.NoError(t, s.Update(items[records-1-i].ID, []byte("m")))
+	}
+	require.NoError(t, s.checkpointNow())
+	b := s.bucketOf(0)
+	parts := b.mailBytes()/(s.o.Buffer/4) + 1
+	require.Greater(t, parts, int64(10))
+	before, n := s.Stats().BytesRead, 0
+	for item, err := range s.Scan() {
+		require.NoError(t, err)
+		require.Equal(t, items[n].ID, item.ID)
+		require.Equal(t, "+m", string(item.Data[1000:]))
+		n++
+	}
+	require.Equal(t, records, n)
+	read := s.Stats().BytesRead - before
+	require.Less(t, read, 5*b.records.Bytes()+2*parts*b.messages.Bytes())
+	_, err = s.Get(items[records-1].ID)
+	require.NoError(t, err)
+	require.Less(t, s.Stats().BytesRead-before-read, 2*(b.records.Bytes()+b.messages.Bytes()))
+}
