@@ -126,9 +126,10 @@ func (s *Store) findEach(keys []idset.Key) (seqs []uint64, damage error) {
 // message waits until it is due again.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData. Messages for records that are out, or in a part of a unit that Due has begun to read, are in
-// memory, about 160 bytes more than their data each. Together they may take [Options].Buffer, at least
-// MaxData and at most a GiB: one more is ErrSize until records are returned. All others are on disk.
+// MaxData. Messages for records that are out, or in a part of a unit that Due has begun to read, also
+// before the last Open, are in memory, about 160 bytes more than their data each. Together they may take
+// [Options].Buffer, at least MaxData and at most a GiB: one more is ErrSize until records are returned.
+// All others are on disk.
 // Due, Scan, Get, Backup and Repair hold all messages for one record in memory at once, whatever they
 // take. So a caller should not send without end to a record that is not due.
 func (s *Store) Update(id string, data []byte) error {
@@ -137,7 +138,7 @@ func (s *Store) Update(id string, data []byte) error {
 	}
 	return s.changeKnown(id, len(data), func(_ idset.Key, seq uint64) (survives bool, err error) {
 		m := message{payload: data}
-		if b := s.bucketOf(seq); b != nil && b.loaded && s.waiting+m.size() > s.maxWaiting() {
+		if memory := s.memoryFor(seq, m); memory > 0 && s.waiting+memory > s.maxWaiting() {
 			return true, ErrSize
 		}
 		survives, err = s.logChange(&wal.Change{Kind: wal.Update, Seq: seq, Data: data})
@@ -188,6 +189,19 @@ func (s *Store) changeKnown(
 		}
 		return do(key, seq)
 	})
+}
+
+// memoryFor returns how much memory a message for a record takes now or at the next Due, or 0 if Due can
+// read it in a part that fits. A bucket of which records were returned before Open has no parts.
+func (s *Store) memoryFor(seq uint64, m message) int64 {
+	switch b := s.bucketOf(seq); {
+	case b == nil || b.start > s.calendar.Now() || !b.loaded && s.spreadable(b):
+		return 0
+	case b.loaded:
+		return m.size()
+	default:
+		return b.mailBytes() + m.size()
+	}
 }
 
 // maxWaiting bounds the messages in memory. Those for a record are logged together with its visit, and

@@ -366,7 +366,7 @@ func (s *Store) loadMail(b *bucket) error {
 		}
 		s.mu.Unlock()
 		_, err := walkMessages(r, b, read, count, keepDamage(&damage), func(_, seq uint64, m message) bool {
-			if !m.delete {
+			if !m.delete && s.has(b, seq) { // a bucket may have messages for records that left it long ago
 				mail.post(seq, m)
 			}
 			return true
@@ -376,6 +376,13 @@ func (s *Store) loadMail(b *bucket) error {
 		}
 		read = count
 	}
+}
+
+// has reports whether a record is in a bucket.
+func (s *Store) has(b *bucket, seq uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.places.get(seq) == b.number
 }
 
 // newChunk returns the records of a block that are to be handed out, or nil if there are none.

@@ -146,3 +146,37 @@ func TestMessagesInMemoryAreBounded(t *testing.T) {
 	require.NoError(t, s.Check())
 	require.NoError(t, s.Close())
 }
+
+// TestMessagesForABegunBucket: a bucket of which a record was returned before Open is read at once. The
+// messages for it are bounded, too, and those that were merged before take no memory.
+func TestMessagesForABegunBucket(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	o := small(Options{Buffer: 1 << 20, test: testOptions{page: 4 << 10, pending: 2 << 20}})
+	s := mustOpen(t, fs, o)
+	for i := range 3 {
+		mustAdd(t, s, fmt.Sprint(i), 1000, "x")
+	}
+	for range 4 {
+		require.NoError(t, s.Update("0", make([]byte, 100<<10)))
+	}
+	for r, err := range s.Due(t.Context(), at(1000)) {
+		require.NoError(t, err)
+		require.NoError(t, r.Reschedule(at(1001), nil))
+		break
+	}
+	require.NoError(t, s.Close())
+	s = mustOpen(t, fs, o)
+	n := 0
+	for ; s.Update("1", make([]byte, 100<<10)) == nil; n++ {
+		require.Less(t, n, 10)
+	}
+	require.Equal(t, 6, n, "with those that are there")
+	require.ErrorIs(t, s.Update("2", make([]byte, 100<<10)), ErrSize)
+	for r, err := range s.Due(t.Context(), at(1000)) {
+		require.NoError(t, err)
+		require.LessOrEqual(t, s.mailInMemory(t), int64(6*(100<<10+mailSize)))
+		require.NoError(t, r.Delete())
+	}
+	require.Zero(t, s.mailInMemory(t))
+}

@@ -68,6 +68,12 @@ func (r *replayer) repeat(h *wal.Change) error {
 	}
 	// As the methods do, but without their checks: the log has only changes that passed them.
 	switch h.Kind {
+	case wal.Update, wal.Again, wal.Delete:
+		if s.unsure && s.bucketOf(h.Seq) == nil && s.places.get(h.Seq) != lostNumber {
+			return wal.Misfit(fmt.Sprintf("a message for record %d, which is in a damaged block", h.Seq))
+		}
+	}
+	switch h.Kind {
 	case wal.Add:
 		s.ids.Put(idset.KeyOf(h.ID), s.seq)
 		s.add(h.Slot, []byte(h.ID), h.Data)

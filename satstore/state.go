@@ -33,6 +33,7 @@ type state struct {
 	waiting    int64         // bytes of messages in memory
 	damage     []error       // found by splits and with messages, for Due to report
 	lost       manifest.Lost // in splits, since the store was created
+	unsure     bool          // recovery met damage, so the places of some records are unknown
 	scratch    []byte        // for one entry
 }
 

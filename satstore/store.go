@@ -55,6 +55,9 @@ const lockName = "lock"
 // Open opens the store in a directory, and creates both if they do not exist. Options that
 // contradict an existing store are [ErrOptions]. A store that another process has open is
 // [ErrLocked].
+//
+// A damaged block of records or messages does not prevent Open, unless the store was not closed and the
+// changes since the last checkpoint need the block: then it is a [CorruptError], and [Repair] helps.
 func Open(dir string, o Options) (*Store, error) {
 	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("satstore: make directory: %w", err)
