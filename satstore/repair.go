@@ -23,7 +23,7 @@ type Repaired struct {
 }
 
 // Repair copies everything readable from a damaged store to a new one. It does not change the old
-// store. Both indexes are rebuilt, so damage to them loses nothing; nor does damage to one copy of
+// store, which may be on a disk that can only be read. Both indexes are rebuilt, so damage to them loses nothing; nor does damage to one copy of
 // the checkpoint. A damaged block loses its records. A record whose id was deleted stays deleted
 // even if the message that says so is lost, as long as the id index is intact; without the index,
 // it is copied unless its id was added again. A damaged group in the log loses the changes
@@ -34,7 +34,7 @@ func Repair(from, to string) (Repaired, error) {
 	if err := vfs.MakeDir(to, 0o700); err != nil {
 		return Repaired{}, fmt.Errorf("satstore: make directory: %w", err)
 	}
-	return repair(vfs.OS(from), vfs.OS(to), Options{})
+	return repair(vfs.Shared{OS: vfs.OS(from)}, vfs.OS(to), Options{})
 }
 
 func repair(from, to vfs.FS, o Options) (done Repaired, err error) {

@@ -89,3 +89,35 @@ func TestUnreadableSectorOfALog(t *testing.T) {
 	require.Less(t, done.Records, int64(50))
 	require.ErrorIs(t, errors.Join(done.Findings...), ErrCorrupt)
 }
+
+// TestOneWrongRead: a bit that is wrong in one read, but not on the disk, costs nothing, even if a split
+// reads it, which gives up damaged records.
+func TestOneWrongRead(t *testing.T) {
+	t.Parallel()
+	o := small(Options{Buffer: 1 << 20})
+	fs := &faultyFS{Mem: vfs.NewMem()}
+	s := mustOpen(t, fs, o)
+	for i := range 300 {
+		mustAdd(t, s, fmt.Sprint(i), 1100, "x")
+		require.NoError(t, s.Update(fmt.Sprint(i), []byte("m")))
+	}
+	require.NoError(t, s.checkpointNow())
+	b, wrong := s.bucketOf(0), map[int64]int{}
+	require.NotEqual(t, 1, b.width)
+	for _, p := range []*extent.Part{&b.records, &b.messages} {
+		wrong[p.Extents()[0].Offset()] = 2
+	}
+	fs.beforeRead = func(name string, at int64) {
+		if name == extent.Name && wrong[at] > 0 { // wrong before the first read, right before the next
+			wrong[at]--
+			fs.Flip(name, at+40, 0)
+		}
+	}
+	n := 0
+	for r, err := range s.Due(t.Context(), at(1100)) {
+		require.NoError(t, err)
+		require.Equal(t, "x+m", string(r.Data))
+		n++
+	}
+	require.Equal(t, 300, n)
+}
