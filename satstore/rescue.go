@@ -76,8 +76,8 @@ func (x *rescuer) visit(h *wal.Change) error {
 	if b == nil {
 		return x.replayer.visit(h) // which says why
 	}
-	if !x.isBad(b, h.Record) {
-		e, err := x.entry(b, h.Record)
+	if !x.bad.Has(b.id, h.Record) {
+		e, err := x.entry(b, h)
 		if err == nil && e.seq != noRecord {
 			return x.replayer.visit(h)
 		}
@@ -105,11 +105,6 @@ func (x *rescuer) mayDiffer() bool {
 		}
 	}
 	return false
-}
-
-func (x *rescuer) isBad(b *bucket, record uint64) bool {
-	return x.bad.Bucket == b.id && x.bad.First <= record &&
-		record < x.bad.First+uint64(x.bad.Count)
 }
 
 // repeatAnywhere repeats a change if it does not depend on positions, and counts it if it does.
