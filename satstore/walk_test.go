@@ -364,7 +364,7 @@ func (b *balkyFS) Create(name string) (vfs.File, error) {
 }
 
 func (f balkyFile) ReadAt(b []byte, at int64) (int, error) {
-	if n := f.fs.reads.Add(1); n == f.fs.failAt || n == f.fs.failAt+1 { // the first is tried again
+	if n := f.fs.reads.Add(1) - f.fs.failAt; f.fs.failAt > 0 && (n == 0 || n == 1) { // one is tried again
 		return 0, errBalky
 	}
 	return f.File.ReadAt(b, at)
