@@ -29,9 +29,9 @@ func (s *Store) Add(id string, at time.Time, data []byte) (added bool, err error
 }
 
 // AddBatch adds records and returns how many it added. It skips known ids, and ids that are
-// repeated in the batch. After an error, the items before the one that failed have been added. Items
-// whose ids cannot be looked up, because of damage to the id index, are not added, but all others are,
-// and the error is a [CorruptError].
+// repeated in the batch. [ErrSize] means that it has added none. After another error, the items before
+// the one that failed have been added. Items whose ids cannot be looked up, because of damage to the id
+// index, are not added, but all others are, and the error is a [CorruptError].
 func (s *Store) AddBatch(items []Item) (added int, err error) {
 	err = s.AddEach(items, func(Item) { added++ })
 	return added, err
@@ -59,8 +59,7 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 		// Each item is a separate change: the log needs no room for all of them at once, and a
 		// crash leaves a prefix of the batch.
 		added := false
-		size := len(item.ID) + len(item.Data)
-		err := s.change(wal.MaxSize(size), func() (survives bool, err error) {
+		err := s.change(wal.MaxSize(len(item.ID)+len(item.Data)), func() (survives bool, err error) {
 			slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
 			survives, err = s.logChange(
 				&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data})
@@ -69,8 +68,6 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 				s.idChanges++
 				id = append(id[:0], item.ID...)
 				s.add(slot, id, item.Data)
-				s.stats.Added++
-				s.stats.UserBytes += int64(size)
 			}
 			return survives, err
 		})
@@ -129,9 +126,8 @@ func (s *Store) findEach(keys []idset.Key) (seqs []uint64, damage error) {
 // MaxData. Messages for records that are out, or in a part of a unit that Due has begun to read, also
 // before the last Open, are in memory, about 160 bytes more than their data each. Together they may take
 // [Options].Buffer, at least MaxData and at most a GiB: one more is ErrSize until records are returned.
-// All others are on disk.
-// Due, Scan, Get, Backup and Repair hold all messages for one record in memory at once, whatever they
-// take. So a caller should not send without end to a record that is not due.
+// All others are on disk. Due, Scan, Get, Backup and Repair hold all messages for one record in memory
+// at once, whatever they take. So a caller should not send without end to a record that is not due.
 func (s *Store) Update(id string, data []byte) error {
 	if len(data) > MaxData {
 		return ErrSize
@@ -144,7 +140,6 @@ func (s *Store) Update(id string, data []byte) error {
 		survives, err = s.logChange(&wal.Change{Kind: wal.Update, Seq: seq, Data: data})
 		if err == nil {
 			s.addMessage(seq, m)
-			s.stats.Messages++
 		}
 		return survives, err
 	})
@@ -162,7 +157,6 @@ func (s *Store) Delete(id string) error {
 		s.remove(seq)
 		s.ids.Delete(key)
 		s.idChanges++
-		s.stats.Messages++
 		if b == nil || b.dead || b.start > s.calendar.Now() || b.loaded || !b.wasteful() ||
 			s.split != nil || !s.spreadable(b) {
 			return survives, nil

@@ -29,10 +29,11 @@ import (
 // messages are lost. So are records in damaged blocks that the store has to move; each Open reports
 // how many, in one CorruptError, and their ids stay known until Delete or Repair.
 //
-// Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any
-// goroutine, even many units later. Records that were not returned are due again after a crash or
-// Close. Time does not go back: after a call with a later time, an earlier one still yields what
-// is already due. Only one Due can run at a time: another one is [ErrBusy], and so is the next unit while
+// Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any goroutine,
+// even many units later. Until its last record is returned, a unit takes a bit for each record that it
+// had, in memory and in checkpoints. Records that were not returned are due again after a crash or
+// Close. Time does not go back: after a call with a later time, an earlier one still yields what is
+// already due. Only one Due can run at a time: another one is [ErrBusy], and so is the next unit while
 // records of 49,744 past units are out. Due reads a few MiB ahead.
 func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
@@ -116,7 +117,6 @@ func (c *chunk) yieldRecords(yield func(*Record, error) bool) bool {
 func (s *Store) takeMail(r *Record, merged int) (mail []message, live bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Merged += int64(merged)
 	if s.places.get(r.seq) == 0 {
 		r.bucket.setDone(r.record) // so that its space is freed
 		r.markReturned()

@@ -79,8 +79,6 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 			s.addMessage(r.seq, m)
 		}
 		r.markReturned()
-		s.stats.Rescheduled++
-		s.stats.UserBytes += int64(r.idSize) + int64(len(data))
 		return survives, nil
 	})
 }
