@@ -68,6 +68,7 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 				s.idChanges++
 				id = append(id[:0], item.ID...)
 				s.add(slot, id, item.Data)
+				s.stats.Added++
 			}
 			return survives, err
 		})

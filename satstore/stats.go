@@ -19,6 +19,7 @@ type Stats struct {
 	// Lag is the time since the end of the current unit: how far the store is behind the clock.
 	Lag time.Duration
 
+	Added       int64 // records
 	Split       int64 // records that moved from a coarse bucket to a finer one
 	Replayed    int64 // changes that Open read from the log
 	Cut         int64 // bytes at the end of the log that Open found incomplete, as after a crash
