@@ -12,12 +12,13 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Backup copies the current state of the store to another directory, which must be empty or not
-// exist. The copy is an ordinary store; messages wait in it as in the original. Overdue records are
-// due in its current unit. Backup takes a few microseconds per record, or more if buckets have many
-// messages, see [Store.Scan], and does not block other calls. It writes to a directory with the suffix ".partial" and renames that at the end, so a backup
-// is either complete or absent. What an earlier Backup left there is replaced; anything else is an
-// error, and so is another Backup that is writing there.
+// Backup copies the current state of the store to another directory, which must be empty or not exist.
+// The copy is an ordinary store; messages wait in it as in the original. Overdue records are due in
+// its current unit. Backup takes a few microseconds per record, or more if buckets have many messages,
+// see [Store.Scan], and does not block other calls. It writes to a directory with the suffix
+// ".partial" and renames that at the end, so a backup is either complete or absent. What an earlier
+// Backup left there is replaced; anything else is an error, and so is another Backup that is writing
+// there.
 func (s *Store) Backup(dir string) error {
 	if err := s.backup(dir); err != nil {
 		return fmt.Errorf("satstore: back up: %w", err)

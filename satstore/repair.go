@@ -23,13 +23,14 @@ type Repaired struct {
 }
 
 // Repair copies everything readable from a damaged store to a new one. It does not change the old
-// store, which may be on a disk that can only be read. Both indexes are rebuilt, so damage to them loses nothing; nor does damage to one copy of
-// the checkpoint. A damaged block loses its records. A record whose id was deleted stays deleted
-// even if the message that says so is lost, as long as the id index is intact; without the index,
-// it is copied unless its id was added again. A damaged group in the log loses the changes
-// after it. If the log moves records between buckets and a block of those is damaged, or one that was
-// lost before had messages, the visits that follow in the log are lost, but not the additions, messages
-// and deletions; Findings say where, and how many. Overdue records become due in the current unit.
+// store, which may be on a disk that can only be read. Both indexes are rebuilt, so damage to them
+// loses nothing; nor does damage to one copy of the checkpoint. A damaged block loses its records. A
+// record whose id was deleted stays deleted even if the message that says so is lost, as long as the
+// id index is intact; without the index, it is copied unless its id was added again. A damaged group
+// in the log loses the changes after it. If the log moves records between buckets and a block of those
+// is damaged, or one that was lost before had messages, the visits that follow in the log are lost,
+// but not the additions, messages and deletions; Findings say where, and how many. Overdue records
+// become due in the current unit.
 func Repair(from, to string) (Repaired, error) {
 	if err := vfs.MakeDir(to, 0o700); err != nil {
 		return Repaired{}, fmt.Errorf("satstore: make directory: %w", err)
