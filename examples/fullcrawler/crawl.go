@@ -140,6 +140,7 @@ func (c *crawler) widen(seed string) {
 func (c *crawler) reload() {
 	err := c.Reload(c.discoverSeed)
 	c.recent.forget()
+	c.Polite.Reloaded()
 	if err != nil {
 		c.stop(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
+	"github.com/spinneret-go/spinneret/revisit"
 )
 
 // TestASecondReloadHidesNothing: the pages have to be rewritten for a shorter list, and until that is done
@@ -201,5 +202,68 @@ func TestRobotsWithinASite(t *testing.T) {
 		cfg.Seeds = append(cfg.Seeds, "http://h200.victim.de/")
 		crawlSite(t, cfg, web)
 		require.Len(t, s.requested("http://h200.victim.de/page"), 1)
+	})
+}
+
+// TestALongerDelayCountsAtOnce, also for pages that are in the queue already.
+func TestALongerDelayCountsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var times []time.Time
+		s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			times = append(times, time.Now())
+			switch r.URL.Path {
+			case "/robots.txt":
+				http.NotFound(w, r)
+			case "/":
+				for n := range 20 {
+					fmt.Fprintf(w, "<a href=/%d>", n)
+				}
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		cfg.OverrideFile = write(t, "b.test delay=1s\n")
+		require.NoError(t, cfg.ReadOverrides())
+		c, err := newCrawler(cfg, s.network(t, loopback("").String()))
+		require.NoError(t, err)
+		hide, err := c.Show(nil, io.Discard)
+		require.NoError(t, err)
+		defer hide()
+		began := time.Now()
+		changed := time.AfterFunc(10*cfg.Delay, func() {
+			require.NoError(t, os.WriteFile(cfg.OverrideFile, []byte("a.test delay=1h\n"), 0o600))
+			c.reload()
+		})
+		defer changed.Stop()
+		require.NoError(t, c.run(t.Context()))
+		require.Len(t, times, 22)
+		for n, at := range times[1:] {
+			if times[n].After(began.Add(11 * cfg.Delay)) {
+				require.GreaterOrEqual(t, at.Sub(times[n]), time.Hour, n)
+			}
+		}
+	})
+}
+
+// TestASeedThatLeadsElsewhereEachTime does not lead the crawl through the web.
+func TestASeedThatLeadsElsewhereEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		visits := 0
+		s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.Host == "seed.test":
+				visits++
+				http.Redirect(w, r, fmt.Sprintf("http://v%d.test/", visits), http.StatusFound)
+			}
+		}}
+		cfg := siteConfig(t, "http://seed.test/")
+		cfg.Reach, cfg.Policy, cfg.Forever, cfg.Duration = urlfilter.Host, revisit.Every(24*time.Hour), true, 5*24*time.Hour
+		c, err := newCrawler(cfg, s.network(t, loopback("").String()))
+		require.NoError(t, err)
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+		require.Greater(t, visits, 3)
+		require.NotEmpty(t, s.requested("http://v1.test/"))
+		require.Empty(t, s.requested("http://v2.test/"))
 	})
 }
