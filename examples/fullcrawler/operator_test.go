@@ -267,3 +267,19 @@ func TestASeedThatLeadsElsewhereEachTime(t *testing.T) {
 		require.Empty(t, s.requested("http://v2.test/"))
 	})
 }
+
+// TestResultsThatCannotBeWritten are no success.
+func TestResultsThatCannotBeWritten(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	for _, args := range [][]string{{"check"}, {"explain", "http://a.test/"}, {"version"}} {
+		args = append(args, "-out", cfg.Out)
+		if args[0] == "version" {
+			args = args[:1]
+		}
+		require.Equal(t, 1, command(t.Context(), args, failingWriter{}, io.Discard), args)
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }

@@ -49,7 +49,7 @@ func (c *Crawl) Reload(seed func(url string)) error {
 	now := c.Cfg.Filters()
 	c.wider = c.wider || now.Wider(before)
 	if c.wider {
-		return fmt.Errorf("the deny list is shorter: %w", ErrReopen)
+		return fmt.Errorf("the lists let more URLs pass: %w", ErrReopen)
 	}
 	return now.Write(filepath.Join(c.Cfg.Out, FiltersName))
 }
