@@ -120,7 +120,7 @@ func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	bytes := 0
 	end := func() {
 		if len(items) > 0 {
-			chunks = append(chunks, message.AppendItems([]byte{chunkPlan}, items))
+			chunks = append(chunks, message.Encode([]byte{chunkPlan}, items...))
 			items, bytes = items[:0], 0
 		}
 	}
@@ -148,7 +148,7 @@ func (s *seen) Load(chunk []byte) error {
 	kind, rest := chunk[0], chunk[1:]
 	switch {
 	case kind == chunkPlan:
-		items, err := message.DecodeItems(rest)
+		items, err := message.Decode(rest)
 		for _, it := range items {
 			if err == nil {
 				err = s.load(it)

@@ -2,26 +2,12 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
-
-func TestARootWithManyDestinations(t *testing.T) {
-	f := newFold(t, &adder{counts: map[string]int64{}})
-	for i := range 15000 { // links of one page or sitemap
-		url := fmt.Sprintf("https://host.example.org/some/path/of/a/page-%05d.html", i)
-		f.out.Put(message.Dedupe, message.Part(url, 128), message.Item{Kind: message.Page, URL: url})
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	require.NoError(t, f.keeper.Commit(ctx, f.out))
-}
 
 func lonelyMember(t *testing.T) (*Member, func()) {
 	_, leases, _ := setup(t)()

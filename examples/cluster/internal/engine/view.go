@@ -107,10 +107,10 @@ func (v *view) share(m message.Module, parts int, member string) int {
 }
 
 // free returns a partition's lease if no live member has it.
-func (v *view) free(m message.Module, part int) (seenLease, bool) {
+func (v *view) free(d message.Dest) (seenLease, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	lease := v.leases[LeaseKey(m, part)]
+	lease := v.leases[LeaseKey(d)]
 	return lease, v.whole && v.isFree(lease.Lease)
 }
 
