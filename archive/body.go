@@ -73,9 +73,7 @@ func openBody(rec *warc.Record, v *Version, limit int64) (
 		}
 		raw := message.Body
 		size = message.Size
-		if b.Reader, err = message.Decoded(limit); err != nil {
-			return nil, 0, false, err
-		}
+		b.Reader = message.Decoded(limit)
 		if decoded = b.Reader != raw; decoded {
 			size = -1
 		}

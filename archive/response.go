@@ -114,7 +114,7 @@ func (h *responseHead) response(media string) *http.Response {
 	}
 	line, _, _ := bytes.Cut(h.Head, []byte("\n"))
 	version, status, _ := strings.Cut(strings.TrimRight(string(line), "\r"), " ")
-	resp := &http.Response{Status: status, StatusCode: h.Status(), Header: h.Header(), Proto: version}
+	resp := &http.Response{Status: strings.TrimLeft(status, " "), StatusCode: h.Status(), Header: h.Header(), Proto: version}
 	if h.protocol != "" {
 		resp.Proto = h.protocol
 	}

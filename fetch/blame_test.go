@@ -2,6 +2,7 @@ package fetch_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -110,19 +111,40 @@ func TestHooksThatReturnNothing(t *testing.T) {
 	}
 }
 
-// A proxy that says nothing has not heard of the server yet.
+// A proxy that says nothing has not heard of the server yet. Once it has, silence is the server's.
 func TestASilentProxy(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	certificate := &tls.Config{Certificates: srv.TLS.Certificates}
+	srv.Close()
+	const connected = "HTTP/1.1 200 OK\r\n\r\n"
 	for _, limit := range []fetch.Options{{ConnectTimeout: time.Second}, {Timeout: time.Second}} {
-		for _, scheme := range []string{"socks5", "socks5h"} {
-			for answer, want := range map[string]fetch.Kind{"": fetch.Proxy, "\x05\x00": fetch.ConnectTimeout} {
-				synctest.Test(t, func(t *testing.T) {
-					limit.Proxy = scheme + "://192.0.2.1:1080"
-					c, stop := inMemory(t, limit, greeted(answer))
-					defer stop()
-					e := fails(t, c, "http://127.0.0.1/")
-					require.Equal(t, want, e.Kind, "%+v, %q: %v", limit, answer, e)
-				})
-			}
+		for name, tt := range map[string]struct {
+			proxy string
+			serve server
+			want  fetch.Kind
+		}{
+			"SOCKS":                {"socks5", silent, fetch.Proxy},
+			"SOCKS, later":         {"socks5", greeted("\x05\x00"), fetch.ConnectTimeout},
+			"SOCKS, names":         {"socks5h", silent, fetch.Proxy},
+			"SOCKS, names, later":  {"socks5h", greeted("\x05\x00"), fetch.ConnectTimeout},
+			"HTTP":                 {"http", silent, fetch.ConnectTimeout},
+			"HTTP, connected":      {"http", greeted(connected), fetch.TLSTimeout},
+			"HTTPS":                {"https", silent, fetch.Proxy},
+			"HTTPS, connected":     {"https", overTLS(certificate, greeted(connected)), fetch.TLSTimeout},
+			"none, in a handshake": {"", silent, fetch.TLSTimeout},
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				opts := limit
+				if tt.proxy != "" {
+					opts.Proxy = tt.proxy + "://192.0.2.1:1080"
+				}
+				opts.TLSConfig = &tls.Config{InsecureSkipVerify: true}
+				c, stop := inMemory(t, opts, tt.serve)
+				defer stop()
+				e := fails(t, c, "https://127.0.0.1/")
+				require.Equal(t, tt.want, e.Kind, "%s, %+v: %v", name, limit, e)
+				require.Equal(t, tt.want == fetch.Proxy, e.Local())
+			})
 		}
 	}
 }

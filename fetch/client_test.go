@@ -245,6 +245,32 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// A response is that of the request that was sent: to the client, which need not know of one that was
+// signed, and to a layer above, which has to know of a redirect that was followed.
+func TestRequestOfAResponse(t *testing.T) {
+	base := listen(t, func(s *session) {
+		answer := ok + "\r\npage"
+		if strings.HasPrefix(s.request(), "GET /old ") {
+			answer = "HTTP/1.1 302 Found\r\nLocation: /new\r\n\r\n"
+		}
+		s.say(answer)
+	})
+	c := newClient(t, fetch.Options{Wrap: func(next http.RoundTripper) http.RoundTripper {
+		return tripper(func(req *http.Request) (*http.Response, error) {
+			return (&http.Client{Transport: next}).Do(req.Clone(req.Context()))
+		})
+	}})
+	for path, want := range map[string]string{"/new": "/new", "/old": "/new"} {
+		req := request(t, base+path)
+		resp, err := c.Transport().RoundTrip(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, path == want, resp.Request == req)
+		require.Equal(t, want, resp.Request.URL.Path)
+		require.NoError(t, resp.Request.Context().Err())
+	}
+}
+
 // The caller's wrapper may answer by itself, without a server.
 func TestWrapThatAnswers(t *testing.T) {
 	for value, want := range map[string]time.Duration{

@@ -125,7 +125,7 @@ type Error struct {
 	// Attempts is how many requests may have reached the server. Each of them calls for a
 	// politeness delay.
 	Attempts int
-	answered bool // the head of a response had arrived
+	left     bool // the caller left, or a deadline of his passed within the body
 }
 
 // Error returns one line, such as "fetch: http://a.test/: resolve: no such host".
@@ -158,7 +158,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// Timeout reports whether a time limit was reached, the Client's or the caller's.
+// Timeout reports whether a time limit was reached, the Client's or the caller's. As with net/http, a
+// cause that the caller has given his own limit hides it.
 func (e *Error) Timeout() bool {
 	return e.Kind.Timeout() || e.Kind == Canceled && timedOut(e.Err)
 }
@@ -166,13 +167,14 @@ func (e *Error) Timeout() bool {
 // Local reports whether the error says nothing about the server: the request could not be sent, the
 // caller left, the body exceeds a limit of the Client, or a resource was missing. The server may have
 // got a request nevertheless: see Sent. A deadline of the caller that passes before the server answers
-// is not Local, unlike one that passes before the server is dialed or within the body.
+// is not Local, whatever cause context.WithTimeoutCause gives it, unlike one that passes before the
+// server is dialed or within the body. A caller who has reasons of his own to leave cancels.
 func (e *Error) Local() bool {
 	switch e.Kind {
 	case NoAgent, NoContact, BadURL, Blocked, Proxy, CutLength, CutRatio, CutMemory:
 		return true
 	case Canceled:
-		return e.answered || !e.Sent() || !timedOut(e.Err)
+		return e.left || !e.Sent()
 	}
 	return neterr.Local(e.Err)
 }

@@ -207,12 +207,14 @@ func TestCallersContext(t *testing.T) {
 				require.Equal(t, 3500*time.Millisecond, time.Since(start))
 				requireBlame(t, err, true, true)
 
-				ctx, late := context.WithTimeout(t.Context(), 3500*time.Millisecond)
-				defer late()
-				_, err = c.Get(ctx, "http://a.test/")
-				require.ErrorIs(t, err, fetch.Canceled, "a deadline of the caller cancels as well")
-				require.ErrorIs(t, err, context.DeadlineExceeded)
-				requireBlame(t, err, tt.name == "in the body", true)
+				for _, cause := range []error{nil, why} {
+					ctx, late := context.WithTimeoutCause(t.Context(), 3500*time.Millisecond, cause)
+					defer late()
+					_, err = c.Get(ctx, "http://a.test/")
+					require.ErrorIs(t, err, fetch.Canceled, "a deadline of the caller cancels as well")
+					require.ErrorIs(t, err, context.Cause(ctx))
+					requireBlame(t, err, tt.name == "in the body", true)
+				}
 			})
 		})
 	}

@@ -194,20 +194,13 @@ func (x *exchange) end() {
 	x.cancel(nil)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.firstByteAt.IsZero() {
+		x.peer.expect(streamBuffer) // the response may still come, as after a body that nobody wanted
+	}
 	x.peer.leave()
 	x.peer = nil
 	if x.heads != nil {
 		x.heads.Detach()
-	}
-}
-
-// canceled returns the error of an exchange whose caller's context has ended within the body.
-func (x *exchange) canceled(url string) *Error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return &Error{
-		Kind: Canceled, URL: url, Addr: x.addr, Err: context.Cause(x.parent), Attempts: x.attempts,
-		answered: true,
 	}
 }
 
@@ -234,13 +227,14 @@ func (x *exchange) failure(err error, o *Options) *Error {
 // last.
 func (x *exchange) classify(err error, o *Options) *Error {
 	var dialed *Error
-	left := httpctx.Ended(x.parent, x.quit)
+	ended := httpctx.Ended(x.parent, x.quit)
+	left := ended != nil && !timedOut(ended)
 	if x.parent.Err() != nil {
-		left = context.Cause(x.parent) // alone, as net/http returns it
+		ended = context.Cause(x.parent) // alone, as net/http returns it
 	}
 	switch {
-	case left != nil:
-		return &Error{Kind: Canceled, Addr: x.addr, Err: left}
+	case ended != nil:
+		return &Error{Kind: Canceled, Addr: x.addr, Err: ended, left: left}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
 	case x.upload.Failed():
@@ -290,7 +284,7 @@ func (x *exchange) unconnected(err error) *Error {
 
 // headTooLarge requires that x.mu is held.
 func (x *exchange) headTooLarge(err error, limit int64) bool {
-	if errors.Is(err, httpwire.ErrFields) || x.peer.flooded() {
+	if errors.Is(err, httpwire.ErrFields) || x.interim > limit || x.peer.flooded() {
 		return true
 	}
 	if x.heads != nil {

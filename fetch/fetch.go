@@ -125,7 +125,9 @@ func (c *Client) Do(ctx context.Context, request Request) (*Response, error) {
 	// must not mistake it for the server's doing.
 	if ctx.Err() != nil && (r.RawCut != Whole || r.Truncated == CutTime || r.Truncated == CutMemory) {
 		c.Release(r)
-		return nil, x.canceled(withoutPassword(request.URL))
+		err := x.cut(Canceled, context.Cause(ctx))
+		err.URL, err.left = withoutPassword(request.URL), true
+		return nil, err
 	}
 	x.describe(r)
 	return r, nil

@@ -110,25 +110,34 @@ func TestBothFamiliesAreTried(t *testing.T) {
 	}
 }
 
-// A hook for interim responses does not lift the limit for the sum of their heads.
+// Interim responses without end cost a bounded number of bytes and fields, whether there is a hook for
+// them or not.
 func TestInterimResponsesAreBounded(t *testing.T) {
-	var sent atomic.Int64
-	base := listen(t, repeats("", "HTTP/1.1 103 Early Hints\r\n\r\n", &sent))
-	c := newClient(t, fetch.Options{})
-	seen := 0
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		Got1xxResponse: func(int, textproto.MIMEHeader) error { seen++; return nil },
+	urls, opts := both(t, func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			w.WriteHeader(http.StatusEarlyHints)
+		}
 	})
-	_, err := c.Get(ctx, base)
-	require.ErrorIs(t, err, fetch.HeaderTooLarge)
-	require.NotZero(t, seen)
+	c := newClient(t, opts)
+	for _, base := range urls {
+		e := fails(t, c, base)
+		require.Equal(t, fetch.HeaderTooLarge, e.Kind, "%v", e)
 
-	refused := errors.New("refused")
-	ctx = httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		Got1xxResponse: func(int, textproto.MIMEHeader) error { return refused },
-	})
-	_, err = c.Get(ctx, base)
-	require.ErrorIs(t, err, refused)
+		seen := 0
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			Got1xxResponse: func(int, textproto.MIMEHeader) error { seen++; return nil },
+		})
+		_, err := c.Get(ctx, base)
+		require.ErrorIs(t, err, fetch.HeaderTooLarge)
+		require.NotZero(t, seen)
+
+		refused := errors.New("refused")
+		ctx = httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			Got1xxResponse: func(int, textproto.MIMEHeader) error { return refused },
+		})
+		_, err = c.Get(ctx, base)
+		require.ErrorContains(t, err, refused.Error()) // net/http does not wrap what it tells a stream of HTTP/2
+	}
 }
 
 // The time for a response's head starts anew with each attempt, and does not run while a layer above
@@ -150,6 +159,26 @@ func TestHeadTimeoutOfALaterAttempt(t *testing.T) {
 		r, err := c.Get(ctx, "http://a.test/")
 		require.NoError(t, err)
 		require.Equal(t, 2, r.Attempts)
+	})
+}
+
+// A layer may send the request twice at the same time, and another one hold both back.
+func TestHeldBackTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, stop := inMemory(t, fetch.Options{Wrap: func(next http.RoundTripper) http.RoundTripper {
+			return tripper(func(r *http.Request) (*http.Response, error) {
+				go func() { _, _ = next.RoundTrip(r) }()
+				return next.RoundTrip(r)
+			})
+		}}, silent)
+		defer stop()
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { time.Sleep(time.Second) },
+		})
+		start := time.Now()
+		_, err := c.Get(ctx, "http://a.test/")
+		require.ErrorIs(t, err, fetch.HeadTimeout)
+		require.Equal(t, fetch.DefaultHeadTimeout+time.Second, time.Since(start))
 	})
 }
 

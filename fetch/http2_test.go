@@ -188,7 +188,10 @@ func TestFramesWithoutEnd(t *testing.T) {
 					sent.Add(int64(len(tt.frames)))
 				}
 			})
-			c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
+			// No limit on time may come first, however slowly megabytes of frames are read and logged here.
+			c := newClient(t, fetch.Options{
+				Timeout: -1, HeadTimeout: time.Hour, MinRate: -1, TLSConfig: &tls.Config{InsecureSkipVerify: true},
+			})
 			r, err := c.Get(t.Context(), "https://"+l.Addr().String()+"/")
 			if tt.want != nil {
 				require.ErrorIs(t, err, tt.want)
@@ -237,7 +240,7 @@ func TestSmallFrames(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()
-	c := newClient(t, fetch.Options{TLSConfig: &tls.Config{InsecureSkipVerify: true}})
+	c := newClient(t, fetch.Options{Timeout: -1, MinRate: -1, TLSConfig: &tls.Config{InsecureSkipVerify: true}})
 	for range 2 {
 		r, err := c.Get(t.Context(), s.URL)
 		require.NoError(t, err)

@@ -184,7 +184,7 @@ func TestForgottenResponsesReturnTheirMemory(t *testing.T) {
 			s.say(fmt.Sprintf("%sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", ok, len(small), small))
 		}
 	})
-	c := newClient(t, fetch.Options{MaxMemory: 4 * int64(len(text)+1), MaxRatio: -1, Timeout: time.Second})
+	c := newClient(t, fetch.Options{MaxMemory: 4 * int64(len(text)+1), MaxRatio: -1, Timeout: 5 * time.Second})
 	for range 3 {
 		for runtime.GC(); ; runtime.GC() { // cleanups run some time after a collection
 			if r := get(t, c, base); r.Truncated != fetch.CutMemory {

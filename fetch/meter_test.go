@@ -1,6 +1,7 @@
 package fetch_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"
@@ -95,24 +96,28 @@ func (l *slowLine) hold(held bool) {
 	}
 }
 
-// Bodies that nobody wanted may still come when their requests are over. The next request on the
-// connection is innocent, and so is the server.
+// Bodies that nobody wanted may still come when their requests are over, whether their heads had come
+// or not. The next request on the connection is innocent, and so is the server.
 func TestUnwantedBodies(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	cert := srv.TLS.Certificates[0]
 	srv.Close()
 	leaf, err := x509.ParseCertificate(cert.Certificate[0])
 	require.NoError(t, err)
-	for _, n := range []int{1, 4, 16} {
+	for _, n := range []int{1, 4, 16, -4, -16} { // negative: before the head
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(leaf.NotBefore.Add(time.Hour)))
 			closed := make(chan struct{})
+			early := n < 0
+			n := max(n, -n)
 			var line *slowLine
 			c, stop := inMemory2(t, fetch.Options{}, cert, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/big" {
 					return
 				}
-				_ = http.NewResponseController(w).Flush()
+				if !early {
+					_ = http.NewResponseController(w).Flush()
+				}
 				<-closed
 				_, _ = w.Write(make([]byte, 1<<20))
 			}, func(conn net.Conn) net.Conn {
@@ -121,16 +126,28 @@ func TestUnwantedBodies(t *testing.T) {
 			})
 			defer stop()
 			get(t, c, "https://example.com/")
-			bodies := make([]io.Closer, n)
-			for i := range bodies {
-				resp, err := c.Transport().RoundTrip(request(t, "https://example.com/big"))
-				require.NoError(t, err)
-				bodies[i] = resp.Body
+			ctx, cancel := context.WithCancel(t.Context())
+			var over sync.WaitGroup
+			leave := make(chan struct{})
+			for range n {
+				over.Go(func() {
+					resp, err := c.Transport().RoundTrip(request(t, "https://example.com/big").WithContext(ctx))
+					if early {
+						require.ErrorIs(t, err, fetch.Canceled)
+						return
+					}
+					require.NoError(t, err)
+					<-leave
+					require.NoError(t, resp.Body.Close())
+				})
 			}
+			synctest.Wait()
 			line.hold(true)
-			for _, body := range bodies {
-				require.NoError(t, body.Close())
+			if close(leave); early {
+				cancel()
 			}
+			over.Wait()
+			defer cancel()
 			next := make(chan error)
 			go func() {
 				_, err := c.Get(t.Context(), "https://example.com/")
@@ -140,7 +157,7 @@ func TestUnwantedBodies(t *testing.T) {
 			close(closed)
 			synctest.Wait()
 			line.hold(false)
-			require.NoError(t, <-next, "after %d bodies", n)
+			require.NoError(t, <-next, "after %d bodies, early: %v", n, early)
 		})
 	}
 }

@@ -51,8 +51,9 @@ const (
 	// 8,000.
 	MaxURL = 8 << 10
 
-	// MaxFields is the limit on the fields in a response's head, interim responses included. Sites
-	// send a few dozen. Each takes about 150 bytes of memory, however short it is on the wire.
+	// MaxFields is the limit on the fields in a response's head. Sites send a few dozen. Each takes
+	// about 150 bytes of memory, however short it is on the wire. Those of interim responses count
+	// over HTTP/1; over HTTP/2 each counts for 32 bytes of MaxHeader.
 	MaxFields = 1000
 
 	// Grace is the time that a body may take whatever its size and Options.MinRate, and again for

@@ -30,6 +30,7 @@ type watch struct {
 
 	paused    time.Time // since when nobody reads the body: MinRate does not count; zero while it does
 	suspended time.Time // since when the request is held back: no limit counts; zero while they do
+	holding   int       // layers that hold it back; several if one in between sends it more than once
 }
 
 // begin starts the watch.
@@ -108,12 +109,17 @@ func (w *watch) resume() {
 func (w *watch) suspend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.suspended = time.Now()
+	if w.holding++; w.holding == 1 {
+		w.suspended = time.Now()
+	}
 }
 
 func (w *watch) proceed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.holding--; w.holding > 0 {
+		return
+	}
 	now := time.Now()
 	w.start, w.suspended = w.start.Add(now.Sub(w.suspended)), time.Time{}
 	if w.timer != nil {

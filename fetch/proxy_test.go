@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spinneret-go/spinneret/fetch"
@@ -64,7 +65,6 @@ func TestServersBehindAProxyAreToBlame(t *testing.T) {
 	urls, certificate, opts := proxies(t)
 	old := certificate.Clone()
 	old.MinVersion, old.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
-	var answers atomic.Int32
 	for name, tt := range map[string]struct {
 		serve server
 		kind  fetch.Kind
@@ -74,52 +74,32 @@ func TestServersBehindAProxyAreToBlame(t *testing.T) {
 		"a record without a meaning":  {greeted("\x16\x03\x03\x00\x04\x02\x00\x00\x00"), fetch.TLS},
 		"no TLS":                      {greeted("HTTP/1.1 400 Bad Request\r\n\r\n"), fetch.TLS},
 		"the end in the handshake":    {func(s *session) { _, _ = s.br.Peek(1) }, fetch.TLS},
-		"silence in the handshake":    {silent, fetch.TLSTimeout},
 		"the end without an answer":   {overTLS(certificate, func(s *session) { s.request() }), fetch.Disconnected},
 		"a status of proxies":         {overTLS(certificate, says("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")), fetch.Whole},
 		"a failure after a dead conn": {nil, fetch.TLS},
 	} {
 		serve := tt.serve
 		if serve == nil { // the second request of a connection gets no answer, and the second handshake fails
-			serve = func(s *session) {
-				if answers.Add(1)%2 == 0 {
-					greeted("\x15\x03\x03\x00\x02\x02\x28")(s)
-					return
-				}
-				overTLS(certificate, func(s *session) {
-					s.request()
-					s.say(ok + "Content-Length: 2\r\n\r\nok")
-					s.request()
-				})(s)
-			}
+			serve = oneAnswer(certificate, greeted("\x15\x03\x03\x00\x02\x02\x28"))
 		}
 		base := strings.Replace(listen(t, serve), "http:", "https:", 1)
 		for _, proxy := range append(urls, "") {
-			for _, limit := range []string{"ConnectTimeout", "Timeout"} {
-				opts := opts
-				opts.Proxy = proxy
-				switch { // only silence takes time
-				case tt.kind == fetch.TLSTimeout && limit == "Timeout":
-					opts.Timeout = time.Second
-				case tt.kind == fetch.TLSTimeout:
-					opts.ConnectTimeout = time.Second
-				}
-				c := newClient(t, opts)
-				if tt.kind == fetch.Whole {
-					require.Equal(t, 407, get(t, c, base).Status)
-					continue
-				}
-				attempts := 0
-				if tt.serve == nil {
-					get(t, c, base)
-					attempts = 1
-				}
-				e := fails(t, c, base)
-				require.Equal(t, tt.kind, e.Kind, "%s through %q: %v", name, proxy, e)
-				require.False(t, e.Local())
-				if attempts > 0 {
-					require.Equal(t, attempts, e.Attempts)
-				}
+			opts.Proxy = proxy
+			c := newClient(t, opts)
+			if tt.kind == fetch.Whole {
+				require.Equal(t, 407, get(t, c, base).Status)
+				continue
+			}
+			attempts := 0
+			if tt.serve == nil {
+				get(t, c, base)
+				attempts = 1
+			}
+			e := fails(t, c, base)
+			require.Equal(t, tt.kind, e.Kind, "%s through %q: %v", name, proxy, e)
+			require.False(t, e.Local())
+			if attempts > 0 {
+				require.Equal(t, attempts, e.Attempts)
 			}
 		}
 	}
@@ -140,49 +120,50 @@ func TestBadProxies(t *testing.T) {
 		require.Equal(t, "secure", string(r.Body), proxy)
 		require.NotNil(t, r.TLS)
 	}
-	var handshakes atomic.Int32
-	once := func(s *session) { // it serves one connection and then stalls
-		if handshakes.Add(1)%2 == 1 {
-			overTLS(certificate, func(s *session) {
-				s.request()
-				s.say(ok + "Content-Length: 2\r\n\r\nok")
-				s.request()
-			})(s)
-			return
-		}
-		silent(s)
-	}
-	for name, serve := range map[string]server{
-		"another certificate": overTLS(certificate, tunnel),
-		"plain text":          greeted("HTTP/1.1 400 Bad Request\r\n\r\n"),
-		"an alert":            greeted("\x15\x03\x03\x00\x02\x02\x28"),
-		"silence":             silent,
-		"the end":             func(*session) {},
-		"silence later":       once,
+	for name, serve := range map[string]func() server{
+		"another certificate": func() server { return overTLS(certificate, tunnel) },
+		"plain text":          func() server { return greeted("HTTP/1.1 400 Bad Request\r\n\r\n") },
+		"an alert":            func() server { return greeted("\x15\x03\x03\x00\x02\x02\x28") },
+		"silence":             func() server { return silent },
+		"the end":             func() server { return func(*session) {} },
+		"silence later":       func() server { return oneAnswer(certificate, silent) },
 	} {
-		proxy := strings.Replace(listen(t, serve), "http:", "https:", 1)
 		for _, url := range []string{"http://127.0.0.1:2/", "https://127.0.0.1:2/"} {
-			for _, limit := range []string{"ConnectTimeout", "Timeout"} {
-				opts := fetch.Options{Proxy: proxy, ConnectTimeout: 300 * time.Millisecond}
-				if limit == "Timeout" {
-					opts.Timeout, opts.ConnectTimeout = opts.ConnectTimeout, 0
-				}
-				if name == "silence later" {
-					opts.TLSConfig = &tls.Config{InsecureSkipVerify: true}
-				}
-				c := newClient(t, opts)
-				if name == "silence later" {
-					if url = "http://127.0.0.1:2/"; string(get(t, c, url).Body) != "ok" {
-						t.Fatal("no proxy")
+			for _, opts := range []fetch.Options{{ConnectTimeout: time.Second}, {Timeout: time.Second}} {
+				synctest.Test(t, func(t *testing.T) {
+					opts.Proxy = "https://192.0.2.1:3128"
+					opts.TLSConfig = &tls.Config{InsecureSkipVerify: name == "silence later"}
+					c, stop := inMemory(t, opts, serve())
+					defer stop()
+					if name == "silence later" {
+						url = "http://127.0.0.1:2/"
+						require.Equal(t, "ok", string(get(t, c, url).Body))
 					}
-				}
-				e := fails(t, c, url)
-				var op *net.OpError
-				require.Equal(t, fetch.Proxy, e.Kind, "%s, %s, %s: %v", name, url, limit, e)
-				require.ErrorAs(t, e, &op)
-				require.Equal(t, "proxyconnect", op.Op)
+					e := fails(t, c, url)
+					var op *net.OpError
+					require.Equal(t, fetch.Proxy, e.Kind, "%s, %s, %+v: %v", name, url, opts, e)
+					require.ErrorAs(t, e, &op)
+					require.Equal(t, "proxyconnect", op.Op)
+				})
 			}
 		}
+	}
+}
+
+// oneAnswer serves one request of the first connection over TLS, and the second connection with serve.
+func oneAnswer(certificate *tls.Config, serve server) server {
+	var connections atomic.Int32
+	first := overTLS(certificate, func(s *session) {
+		s.request()
+		s.say(ok + "Content-Length: 2\r\n\r\nok")
+		s.request()
+	})
+	return func(s *session) {
+		if connections.Add(1)%2 == 1 {
+			first(s)
+			return
+		}
+		serve(s)
 	}
 }
 

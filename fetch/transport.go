@@ -57,7 +57,8 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.upload.Sent = x.sent
 		x.upload.Attach(&out)
 	}
-	resp, failure := c.send(x, out.WithContext(x.ctx))
+	sent := out.WithContext(x.ctx)
+	resp, failure := c.send(x, sent)
 	if failure != nil {
 		x.end()
 		return nil, failure
@@ -70,7 +71,11 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		c.guard(resp, x, decode, tap)
 	}
-	resp.Request = req
+	if of := resp.Request; of == nil || of.URL == nil || *of.URL == *sent.URL {
+		resp.Request = req
+	} else { // Options.Wrap has followed a redirect
+		resp.Request = of.WithContext(req.Context())
+	}
 	return resp, nil
 }
 

@@ -38,7 +38,7 @@ func ReadURLs(r io.Reader, opts Options) (*URLs, error) {
 		url = append(url[:shared], make([]byte, length)...)
 		d.Fill(url[shared:])
 		if d.Err == nil {
-			if u.id(string(url)); uint64(u.urls.n) != i+1 {
+			if u.assign(string(url)); uint64(u.urls.n) != i+1 {
 				d.Fail("%q is there twice", url)
 			}
 		}

@@ -1,6 +1,9 @@
 package pagerank
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // URLs is a [Frontier] for URLs instead of ids, with its own table of ids. A URL takes 40 to 60
 // bytes in the table, about half of its text; a Go map and a slice take 150. Adding or finding one
@@ -31,13 +34,14 @@ func NewURLs(opts Options) *URLs {
 }
 
 // Discover queues a URL: a seed, one that could not be fetched, or one whose Options.Score has
-// changed. A fetched URL is ignored. It returns false if the URL was dropped.
+// changed. It returns false if the URL is not in the queue then: it was fetched, or there is no room
+// for it.
 func (u *URLs) Discover(url string) (ok bool) {
 	id, ok := u.id(url)
 	if ok {
 		u.frontier.Discover(id)
 	}
-	return ok
+	return ok && u.frontier.nodes[id].state&(queued|aside) != 0
 }
 
 // Fetched reports that a page was fetched and which URLs it links to. See [Frontier.Fetched].
@@ -62,13 +66,13 @@ func (u *URLs) Next() (url string, ok bool) {
 }
 
 // NextReady is Next for a polite crawler: it returns only URLs of hosts that are ready. A host that
-// is not ready is skipped until Release. See [Frontier.NextReady].
+// is not ready is skipped until Release. It is in lower case, without a port. See [Frontier.NextReady].
 func (u *URLs) NextReady(ready func(host string) bool) (url string, ok bool) {
 	id, ok := u.frontier.NextReady(func(host uint32) bool { return ready(string(u.hosts.bytes(host))) })
 	return u.name(id, ok)
 }
 
-// Release reports that a host may be visited again. See [Frontier.Release].
+// Release reports that a host may be visited again, as NextReady has named it. See [Frontier.Release].
 func (u *URLs) Release(host string) {
 	if id, ok := u.hosts.lookup(host); ok {
 		u.frontier.Release(id)
@@ -81,6 +85,31 @@ func (u *URLs) Drop(url string) {
 		u.frontier.Drop(id)
 	}
 }
+
+// Forget erases the URLs for which it is asked, for those whose pages must not be named any longer. They
+// leave the queue, and are unknown from then on. Their ids stay, and with them what their links
+// gave to other pages; URL returns "" for these. Memory and files hold nothing of the text, but for
+// the names of hosts in memory. It takes about a microsecond for each URL that is known.
+func (u *URLs) Forget(which func(url string) bool) (forgotten int) {
+	old := u.urls
+	u.urls = names{}
+	old.all(func(url []byte) bool {
+		id, name := u.urls.n, string(url)
+		if !isForgotten(name) && which(name) {
+			name = fmt.Sprint(forgottenMark, id)
+			u.frontier.Drop(uint32(id))
+			forgotten++
+		}
+		u.urls.add(name)
+		return true
+	})
+	return forgotten
+}
+
+// A forgotten URL is replaced by a text that no URL is: this byte, and its id.
+const forgottenMark = "\x00"
+
+func isForgotten(url string) bool { return strings.HasPrefix(url, forgottenMark) }
 
 // Stats returns the figures of the Frontier. Bytes includes the table, and Dropped is set.
 func (u *URLs) Stats() Stats {
@@ -100,6 +129,9 @@ func (u *URLs) ID(url string) (id uint32, ok bool) { return u.urls.lookup(url) }
 // URL returns the URL of an id, and "" if there is none.
 func (u *URLs) URL(id uint32) string {
 	url, _ := u.name(id, int64(id) < int64(u.urls.n))
+	if isForgotten(url) {
+		return ""
+	}
 	return url
 }
 
@@ -112,19 +144,28 @@ func (u *URLs) name(id uint32, ok bool) (string, bool) {
 
 // id returns the id of a URL. A new URL gets an id if there is room.
 func (u *URLs) id(url string) (id uint32, ok bool) {
+	if isForgotten(url) {
+		u.dropped++
+		return 0, false
+	}
 	if len(url) > longestURL || u.urls.n >= u.frontier.opts.Limit {
 		if id, ok = u.urls.lookup(url); !ok {
 			u.dropped++
 		}
 		return id, ok
 	}
+	return u.assign(url), true
+}
+
+// assign returns the id of a URL for which there is room.
+func (u *URLs) assign(url string) (id uint32) {
 	id, added := u.urls.add(url)
 	if added {
 		host, _ := u.hosts.add(hostOf(url))
 		u.frontier.cover(uint64(id) + 1)
 		u.frontier.nodes[id].host = host
 	}
-	return id, true
+	return id
 }
 
 // hostOf returns the host of a URL in lower case, without user and port; "" if it has none.

@@ -21,16 +21,15 @@ import (
 // use.
 type connection struct {
 	mu   sync.Mutex
-	url  *url.URL  // of the request
+	url  *url.URL  // of the request; set by heads
 	at   time.Time // when the connection was chosen; zero before
 	conn net.Conn
 	kept *httpwire.Heads // nil if it cannot be observed
 }
 
-// observe returns a context that sets c to the connection of a request for u, or to the last one if
-// the request is retried.
-func (c *connection) observe(ctx context.Context, u *url.URL) context.Context {
-	c.url = u
+// observe returns a context that sets c to the connection of a request, or to the last one if a layer
+// below makes several requests of it.
+func (c *connection) observe(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			c.mu.Lock()
@@ -47,6 +46,7 @@ func (c *connection) observe(ctx context.Context, u *url.URL) context.Context {
 func (c *connection) heads(resp *http.Response) (request, response []byte, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.url = resp.Request.URL
 	if c.kept == nil || resp.ProtoMajor != 1 {
 		return nil, nil, false
 	}
@@ -69,7 +69,7 @@ func (c *connection) sentAt(asked time.Time) time.Time {
 func (c *connection) addr() netip.Addr {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.url == nil || c.conn == nil || c.conn.RemoteAddr() == nil {
+	if c.conn == nil || c.conn.RemoteAddr() == nil {
 		return netip.Addr{}
 	}
 	addr, _ := netip.ParseAddrPort(c.conn.RemoteAddr().String())
@@ -87,7 +87,7 @@ func (c *connection) addr() netip.Addr {
 // c.mu is held.
 func (c *connection) direct() (direct, known bool) {
 	w, ok := c.conn.(*httpwire.Conn)
-	if !ok || w.Dialed == "" || c.url == nil {
+	if !ok || w.Dialed == "" {
 		return false, false
 	}
 	return httpurl.IsServer(w.Dialed, c.url), true
@@ -103,24 +103,18 @@ func (c *connection) tls() *tls.ConnectionState {
 	return nil
 }
 
-// proxied reports whether TLS to the server is inside another connection, which is plain or has
-// TLS of its own. That is how net/http reaches a server through a proxy.
-func (c *connection) proxied() bool {
+// viaProxy reports whether a request on the wire went through a proxy. To reach a server with TLS,
+// net/http puts that inside another connection, which is plain or has TLS of its own. Other requests to a
+// proxy have an absolute URL. net/http also writes one to a server if Opaque says so, as that of a path
+// which begins with two slashes must.
+func (c *connection) viaProxy(request []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if secure, ok := c.conn.(*tls.Conn); ok {
-		_, within := secure.NetConn().(*httpwire.Conn)
-		return within
+		if _, within := secure.NetConn().(*httpwire.Conn); within {
+			return true
+		}
 	}
-	return false
-}
-
-// toProxy reports whether a request on the wire is one to a proxy: such a request has an absolute
-// URL. net/http also writes one to a server if Opaque says so, as that of a path which begins with
-// two slashes must.
-func (c *connection) toProxy(request []byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if direct, _ := c.direct(); direct {
 		return false
 	}

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/httpctx"
 )
 
 // socks starts a SOCKS5 proxy (RFC 1928) without authentication for addresses of IPv4.
@@ -89,24 +92,43 @@ func TestTimeOfAHeldRequest(t *testing.T) {
 	require.False(t, v.Time.Before(sent.Truncate(time.Microsecond)), "%v, sent %v", v.Time, sent)
 }
 
-// A body that breaks off between two members of gzip looks complete to a decoder. It is not.
-func TestBreakBetweenMembers(t *testing.T) {
-	var member bytes.Buffer
-	w := gzip.NewWriter(&member)
+// What is behind a member of gzip is read as net/http does, and only a body that was read to its end is
+// whole: one that breaks off between two members looks complete to a decoder, but is not.
+func TestBehindAMember(t *testing.T) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
 	_, err := io.WriteString(w, "the first half")
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	url := raw(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s",
-		2*member.Len(), member.String()))
-	c, a := client(t, nil)
-	resp, err := c.Get(url + "/")
-	require.NoError(t, err)
-	body, err := io.ReadAll(resp.Body)
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	require.Equal(t, "the first half", string(body))
-	require.NoError(t, resp.Body.Close())
-	_, response := only(t, a, url+"/")
-	require.Equal(t, "disconnect", response.fields.Get("WARC-Truncated"))
+	member := b.String()
+	for _, behind := range []string{"", "x", strings.Repeat("\x00", 20), strings.Repeat("x", 20_000), member, member + "x", member[:5]} {
+		for form, head := range map[string]string{
+			"length":  fmt.Sprintf("Content-Length: %d\r\n\r\n", len(member+behind)),
+			"cut":     fmt.Sprintf("Content-Length: %d\r\n\r\n", len(member+behind)+5),
+			"chunked": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n", len(member+behind)),
+			"closed":  "Connection: close\r\n\r\n",
+		} {
+			body, end := member+behind, ""
+			if form == "chunked" {
+				end = "\r\n0\r\n\r\n"
+			}
+			url := raw(t, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"+head+body+end)
+			recording, a := client(t, nil)
+			plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			said := see(t, plain, http.MethodGet, url+"/", nil, 1<<20)
+			require.Equal(t, said, see(t, recording, http.MethodGet, url+"/", nil, 1<<20))
+			_, response := only(t, a, url+"/")
+			cut := response.fields.Get("WARC-Truncated")
+			switch whole := strings.HasSuffix(response.block, body+end); {
+			case form == "cut" && cut != "unspecified":
+				require.Equal(t, "disconnect", cut, "%.5q", behind)
+			case cut == "":
+				require.True(t, whole, "%.5q, %s", behind, form)
+			default: // it was not read to its end, since the decoder had failed before
+				require.Contains(t, said.bodyErr, "gzip", "%.5q, %s", behind, form)
+			}
+		}
+	}
 }
 
 // What an http.Transport was told before it was given to NewTransport is obeyed.
@@ -195,4 +217,51 @@ func TestOpaqueURL(t *testing.T) {
 		require.Equal(t, "127.0.0.1", r.fields.Get("WARC-IP-Address"))
 	}
 	require.Contains(t, requests[1].block, "GET "+s.URL+"/po%73t HTTP/1.1\r\n")
+}
+
+// A layer below that follows redirects, as those of clients do that are made a RoundTripper, sends another
+// request than that of the client. What came is recorded as the answer to that, and the client sees where
+// it came from, as without the recorder.
+func TestRedirectsBelow(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "the page of another host")
+	}))
+	defer other.Close()
+	site := httptest.NewServer(http.RedirectHandler(other.URL+"/new", http.StatusFound))
+	defer site.Close()
+	plain := &http.Transport{}
+	defer plain.CloseIdleConnections()
+	tapping := roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := plain.RoundTrip(r)
+		if err == nil && resp.StatusCode == http.StatusOK {
+			tap := r.Context().Value(httpctx.EncodedBody{}).(func(*http.Response) io.Writer)
+			resp.Body = io.NopCloser(&tee{resp.Body, tap(resp)})
+		}
+		return resp, err
+	})
+	for name, base := range map[string]http.RoundTripper{"plain": plain, "tapping": tapping} {
+		c, a := client(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			return (&http.Client{Transport: base}).Do(r)
+		}))
+		resp, err := c.Post(site.URL+"/old", "text/plain", strings.NewReader("text"))
+		require.NoError(t, err, name)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, other.URL+"/new", resp.Request.URL.String())
+		request, response := only(t, a, other.URL+"/new")
+		require.Regexp(t, `^GET /new HTTP/1\.1\r\nHost: `+strings.TrimPrefix(other.URL, "http://"), request.block)
+		require.True(t, strings.HasSuffix(request.block, "\r\n\r\n"), "%q: the body of the first request is none of this one", request.block)
+		require.Empty(t, request.fields.Get("WARC-Truncated"))
+		require.Equal(t, "127.0.0.1", response.fields.Get("WARC-IP-Address"))
+		_, err = a.At(site.URL+"/old", time.Time{})
+		require.ErrorIs(t, err, archive.ErrNotFound)
+	}
+}
+
+// A base that returns nothing breaks its contract, and the client gets an error.
+func TestNeitherResponseNorError(t *testing.T) {
+	c, _ := client(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, nil }))
+	_, err := c.Get("http://a.test/")
+	require.ErrorContains(t, err, "neither a response nor an error")
 }

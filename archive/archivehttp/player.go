@@ -27,7 +27,8 @@ var ErrNotRecorded = errors.New("archivehttp: not recorded")
 // A request is answered if one with the same URL and method was recorded: the last one by Time. The
 // body of a POST must be the same, too, and a range only if the server answered with a part. All
 // other fields are ignored. Redirects, errors and truncated bodies come as they came. Bodies come
-// without their content coding, whatever the request accepts.
+// without their content coding, whatever the request accepts, and without what is behind the end of
+// that, at which net/http fails and others do not.
 //
 // Its fields must not change once it is in use. Its methods are safe for concurrent use.
 type Player struct {
@@ -111,8 +112,8 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 	return resp, nil
 }
 
-// failLikeDecoder makes a body fail that does not have the content coding in its head. The archive
-// returns it as it is, but a client that decodes got an error.
+// failLikeDecoder makes a body fail that is no gzip although its head says so. The archive returns it as
+// it is, but net/http, which decodes that coding alone, got an error.
 func (p *Player) failLikeDecoder(resp *http.Response, v archive.Version) error {
 	if v.Content == (archive.Location{}) || resp.Body == http.NoBody {
 		return nil
@@ -126,12 +127,11 @@ func (p *Player) failLikeDecoder(resp *http.Response, v archive.Version) error {
 	if err != nil {
 		return err
 	}
-	codings := content.Of(message.Header()["Content-Encoding"])
+	const coding = "gzip"
 	head := make([]byte, 16)
 	n, _ := io.ReadFull(message.Body, head) // an error comes again when the client reads
-	last := codings[strings.LastIndexByte(codings, ',')+1:]
-	if n > 0 && last != "" && !content.Fits(codings, head[:n]) {
-		resp.Body = decoding{content.NewReader(resp.Body, last, content.Options{}), resp.Body}
+	if n > 0 && strings.EqualFold(message.Get("Content-Encoding"), coding) && !content.Fits(coding, head[:n]) {
+		resp.Body = decoding{content.NewReader(resp.Body, coding, content.Options{}), resp.Body}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
 		resp.ContentLength, resp.Uncompressed = -1, true

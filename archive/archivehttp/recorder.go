@@ -19,11 +19,11 @@ import (
 // recorder is the body of a response that is recorded while it is read. Close may be called while
 // another goroutine is in Read, as net/http allows.
 type recorder struct {
-	x       *exchange
-	src     io.ReadCloser
-	want    int64 // bytes as sent, or -1 if the head does not say
-	chunked bool  // the request's body
-	tapped  bool  // src is decoded, and a tap receives the bytes as sent
+	x      *exchange
+	req    *http.Request // as it was sent
+	src    io.ReadCloser
+	want   int64 // bytes as sent, or -1 if the head does not say
+	tapped bool  // src is decoded, and a tap receives the bytes as sent
 
 	mu      sync.Mutex // guards what follows
 	capture archive.Capture
@@ -155,9 +155,8 @@ func (r *recorder) finish(truncated string) {
 		} else if r.spool.cut {
 			c.Truncated = "length"
 		}
-		if sent := r.x.sent; sent != nil {
-			c.Request, c.RequestTruncated = sent.last.Load().request(c.Request, r.x.req.ContentLength,
-				r.chunked)
+		if sent := r.x.sent; sent != nil && r.req.Body != nil && r.req.Body != http.NoBody {
+			c.Request, c.RequestTruncated = sent.last.Load().request(c.Request, r.req.ContentLength)
 		}
 		_, r.err = r.x.t.archive.Append(*c)
 	}

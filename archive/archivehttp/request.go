@@ -3,7 +3,6 @@ package archivehttp
 import (
 	"bytes"
 	"io"
-	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,21 +15,8 @@ type sentBody struct {
 	last atomic.Pointer[sending]
 }
 
-// wrap makes a request record its body.
-func (s *sentBody) wrap(req *http.Request) {
-	req.Body = s.record(req.Body)
-	if again := req.GetBody; again != nil {
-		req.GetBody = func() (io.ReadCloser, error) {
-			body, err := again()
-			if err != nil {
-				return nil, err
-			}
-			return s.record(body), nil
-		}
-	}
-}
-
-func (s *sentBody) record(body io.ReadCloser) *sending {
+// record records a body. It is for upload.Wrap.
+func (s *sentBody) record(body io.ReadCloser) io.ReadCloser {
 	r := &sending{ReadCloser: body, max: s.max}
 	s.last.Store(r)
 	return r
@@ -62,7 +48,7 @@ func (s *sending) Read(p []byte) (int, error) {
 
 // request returns head followed by the body, and why the body is truncated, if it is. net/http
 // stops reading at the length of a body and may not see [io.EOF].
-func (s *sending) request(head []byte, length int64, chunked bool) (request []byte, cut string) {
+func (s *sending) request(head []byte, length int64) (request []byte, cut string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -72,7 +58,7 @@ func (s *sending) request(head []byte, length int64, chunked bool) (request []by
 		cut = "unspecified" // the server responded before it received everything
 	}
 	request = bytes.Clone(head)
-	if !chunked {
+	if !hasChunks(head) {
 		return append(request, s.data...), cut
 	}
 	if len(s.data) > 0 { // one chunk, as in the body of a response

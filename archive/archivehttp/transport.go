@@ -15,6 +15,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
+	"github.com/spinneret-go/spinneret/internal/upload"
 )
 
 // Defaults of the fields of a [Transport], in bytes.
@@ -88,14 +89,21 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		base = t.observed // a clone does not know the protocols that were registered with it
 	}
 	resp, err := base.RoundTrip(x.req)
+	if resp == nil && err == nil {
+		err = errNothing
+	}
 	if err != nil {
 		x.discard(nil)
 		return nil, err
 	}
-	resp.Request = req
 	x.record(resp)
+	if resp.Request == nil || resp.Request == x.req { // and not that of a layer that has followed a redirect
+		resp.Request = req
+	}
 	return resp, nil
 }
+
+var errNothing = errors.New("archivehttp: the RoundTripper below returned neither a response nor an error")
 
 // takeFailure returns the errors that no RoundTrip has returned.
 func (t *Transport) takeFailure() error {
@@ -151,7 +159,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	if t.observed != nil {
 		ctx = httpctx.WithHandshake(ctx)
 	}
-	ctx = x.conn.observe(ctx, req.URL)
+	ctx = x.conn.observe(ctx)
 	if req.Header.Get("Upgrade") != "" {
 		ctx = context.WithValue(ctx, onlyHTTP1{}, true)
 	}
@@ -172,7 +180,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 	}
 	if req.Body != nil && req.Body != http.NoBody {
 		x.sent = &sentBody{max: max(cmp.Or(t.MaxRequest, DefaultMaxRequest), 0)}
-		x.sent.wrap(x.req)
+		upload.Wrap(x.req, x.sent.record)
 	}
 	return x
 }
@@ -192,7 +200,7 @@ func (x *exchange) tap(resp *http.Response) io.Writer {
 	if x.over {
 		return above
 	}
-	r := x.recorder(resp, cmp.Or(resp.Request, x.req))
+	r := x.recorder(resp)
 	r.tapped, r.want = true, resp.ContentLength
 	if len(x.tapped) == maxTapped {
 		x.tapped[0].r.discard()
@@ -224,10 +232,15 @@ func (x *exchange) discard(resp *http.Response) (kept *recorder) {
 	return kept
 }
 
-// recorder returns a recorder of a response and its request, both as they were sent.
-func (x *exchange) recorder(resp *http.Response, req *http.Request) *recorder {
-	r := &recorder{x: x, want: -1, spool: spool{max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
-	r.capture, r.chunked = x.capture(resp, req)
+// recorder returns a recorder of a response and its request, both as they were sent. If a layer below
+// has made another request of it, as one that follows redirects does, the response names that.
+func (x *exchange) recorder(resp *http.Response) *recorder {
+	sent := *resp
+	if sent.Request == nil || sent.Request.URL == nil {
+		sent.Request = x.req
+	}
+	r := &recorder{x: x, want: -1, req: sent.Request, spool: spool{max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
+	r.capture = x.capture(&sent)
 	return r
 }
 
@@ -238,7 +251,7 @@ func (x *exchange) record(resp *http.Response) {
 	}
 	r := x.discard(resp)
 	if r == nil {
-		r = x.recorder(resp, x.req)
+		r = x.recorder(resp)
 	}
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
@@ -256,7 +269,7 @@ func (x *exchange) record(resp *http.Response) {
 	if !r.tapped {
 		r.want = resp.ContentLength
 	}
-	if x.req.Method == http.MethodHead {
+	if r.req.Method == http.MethodHead {
 		r.want = 0
 	}
 	resp.Body = r
@@ -269,35 +282,32 @@ func (x *exchange) record(resp *http.Response) {
 	}
 }
 
-// capture describes a response before its body is read. chunked reports whether the request's body
-// was sent in chunks.
-func (x *exchange) capture(
-	resp *http.Response, req *http.Request,
-) (c archive.Capture, chunked bool) {
-	sent := *resp
-	sent.Request = req
-	c.FromResponse(&sent, nil)
+// capture describes a response before its body is read.
+func (x *exchange) capture(resp *http.Response) (c archive.Capture) {
+	c.FromResponse(resp, nil)
 	c.Time, c.Truncated = x.conn.sentAt(x.started), ""
 	request, response, ok := x.conn.heads(resp)
+	proxied := x.conn.viaProxy(request)
 	if ok {
 		c.Head, c.Rebuilt = response, false
 		// The head for a proxy has a different first line, and maybe a password.
-		if len(request) > 0 && !x.conn.proxied() && !x.conn.toProxy(request) {
+		if len(request) > 0 && !proxied {
 			c.Request = request
 		} else {
 			c.Rebuilt = true
 		}
 	}
-	if !x.conn.proxied() && !x.conn.toProxy(request) {
+	if !proxied {
 		c.Addr = x.conn.addr()
 	}
 	if len(c.Head) > maxHead || bytes.Count(c.Head, []byte("\n")) > warc.MaxLines {
-		sent.Header = shortened(resp.Header)
-		var short archive.Capture
-		short.FromResponse(&sent, nil)
-		c.Head, c.Rebuilt = short.Head, true
+		short := *resp
+		short.Header = shortened(resp.Header)
+		var rebuilt archive.Capture
+		rebuilt.FromResponse(&short, nil)
+		c.Head, c.Rebuilt = rebuilt.Head, true
 	}
-	return c, hasChunks(c.Request)
+	return c
 }
 
 // shortened returns the fields of a head that is too long to be recorded without which its body

@@ -76,11 +76,7 @@ func title(doc *archive.Document) string {
 	if err != nil {
 		return ""
 	}
-	body, err := message.Decoded(0)
-	if err != nil {
-		return ""
-	}
-	start, _ := io.ReadAll(io.LimitReader(body, titleWithin))
+	start, _ := io.ReadAll(io.LimitReader(message.Decoded(0), titleWithin))
 	text, err := charset.NewReader(bytes.NewReader(start), message.Get("Content-Type"))
 	if err != nil {
 		return ""

@@ -76,10 +76,7 @@ func openCapture(a *archive.Archive, version archive.Version, maxBody int64) (*c
 			return nil, err
 		}
 		c.kind = c.head.Get("Content-Type")
-		if c.body, err = c.head.Decoded(maxBody); err != nil {
-			c.close()
-			return nil, err
-		}
+		c.body = c.head.Decoded(maxBody)
 	}
 	c.normalizeKind()
 	return c, nil

@@ -98,6 +98,8 @@ func TestReplayOfTypesAndEncodings(t *testing.T) {
 		{"a compressed page", "zip", "text/html; charset=utf-8", "<p>packed"},
 		{"a page falsely declared as compressed", "nozip", "text/html; charset=utf-8",
 			"<p>unpacked"},
+		{"a page with an unknown coding", "odd", "text/html; charset=utf-8", "?"},
+		{"a page with too many codings", "deep", "text/html; charset=utf-8", "?"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := ask(t, v, v.replayOf(days(0), "http://a.example/"+tt.path))
@@ -106,10 +108,6 @@ func TestReplayOfTypesAndEncodings(t *testing.T) {
 			require.Equal(t, tt.body, w.Body.String())
 			require.Contains(t, w.Header().Get("Content-Security-Policy"), "sandbox")
 		})
-	}
-	for _, path := range []string{"odd", "deep"} {
-		require.Equal(t, http.StatusBadGateway,
-			ask(t, v, v.replayOf(days(0), "http://a.example/"+path)).Code, path)
 	}
 }
 

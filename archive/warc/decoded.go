@@ -1,7 +1,6 @@
 package warc
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spinneret-go/spinneret/internal/content"
@@ -17,13 +16,11 @@ const (
 
 // Decoded returns Body without its content codings: gzip, deflate, br and zstd. It ends with
 // [ErrTooLarge] after limit bytes, or after 1 MiB and 200 times the stored size. A limit of 0 or
-// less means 256 MiB. A body without a content coding is returned as it is, and so is one that does
-// not begin like gzip or zstd: some writers decode the body and keep the field.
-func (h *HTTP) Decoded(limit int64) (io.Reader, error) {
+// less means 256 MiB. A body without a content coding is returned as it is, and so is one whose coding
+// is unknown, since many servers send "utf-8" or "none" there, that has more than three, or that does not
+// begin like gzip or zstd: some writers decode the body and keep the field.
+func (h *HTTP) Decoded(limit int64) io.Reader {
 	codings := content.Of([]string{h.Get("Content-Encoding")})
-	if codings == "" {
-		return h.Body, nil
-	}
 	o := content.Options{
 		Brotli: br.Open, Max: limit, Ratio: maxDecodedRatio, Free: freeDecoded, Lenient: true,
 	}
@@ -31,9 +28,9 @@ func (h *HTTP) Decoded(limit int64) (io.Reader, error) {
 		o.Max = defaultMaxDecoded
 	}
 	if !o.Known(codings) {
-		return nil, fmt.Errorf("warc: decode body: %w %.40q", content.ErrUnknown, codings)
+		return h.Body
 	}
-	return &throughout{content.NewReader(h.Body, codings, o), h.Body}, nil
+	return &throughout{content.NewReader(h.Body, codings, o), h.Body}
 }
 
 // throughout is a body that ends before its record does. At its end it reads the rest of the record,

@@ -183,16 +183,12 @@ func TestTheLivePageOffersTheCommands(t *testing.T) {
 		return resp.StatusCode, string(body)
 	}
 	for path, want := range map[string]string{
-		"api/check":                                "0 faults",
-		"api/snapshot?host=h00000.vweb.test":       "http://h00000.vweb.test/",
-		"api/export/cdxj":                          "test,vweb,h00000)/",
-		"api/export/wacz":                          "datapackage.json",
-		"api/explain?q=http://h00000.vweb.test/":   "last visit",
-		"api/snapshot?host=h00001.vweb.test&at=no": "want a time such as",
+		"api/check":                              "0 faults",
+		"api/explain?q=http://h00000.vweb.test/": "last visit",
 	} {
 		status, text := get(at + path)
 		require.Contains(t, text, want, path)
-		require.Equal(t, strings.Contains(path, "at=no"), status != 200, path)
+		require.Equal(t, 200, status, path)
 	}
 	status, text := get(at + "archive/")
 	require.Equal(t, 200, status)

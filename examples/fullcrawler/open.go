@@ -19,7 +19,6 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/internal/durable"
-	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/revisit"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
@@ -115,7 +114,7 @@ func (c *crawler) openOrder() (err error) {
 	if !c.Cfg.ByRank {
 		return nil
 	}
-	if c.Order, err = stage.OpenOrder(c.file(cockpit.OrderName), pagerank.New); c.Order == nil {
+	if c.Order, err = stage.OpenOrder(c.file(cockpit.OrderName)); c.Order == nil {
 		return err
 	}
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // TestImportantPagesCostLess: under -order rank, a visit costs less the more important the page is,
 // with policies that have a price.
 func TestImportantPagesCostLess(t *testing.T) {
-	r := revisits{Order: stage.NewOrder(pagerank.New), Policy: revisit.Bayes{}}
+	r := revisits{Order: stage.NewOrder(pagerank.NewURLs(stage.OrderOptions())), Policy: revisit.Bayes{}}
 	for n := range 5 {
 		r.Order.Fetched(fmt.Sprint("http://a.test/", n), []string{"http://b.test/"})
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/pagerank"
 )
 
 func twoNeighbors() *fakeSite {
@@ -102,7 +101,7 @@ func TestRepairKeepsWhatPrecedesATornTail(t *testing.T) {
 			cfg, _ := crawlForgettable(t)
 			file := filepath.Join(cfg.Out, name)
 			if name == stage.OrderLog(cockpit.OrderName) {
-				o, err := stage.OpenOrder(filepath.Join(cfg.Out, cockpit.OrderName), pagerank.New)
+				o, err := stage.OpenOrder(filepath.Join(cfg.Out, cockpit.OrderName))
 				require.NoError(t, err)
 				o.Fetched("http://new.test/", []string{"http://new.test/2"})
 				require.NoError(t, o.Save())
@@ -132,7 +131,7 @@ func TestEraseWithALogOnly(t *testing.T) {
 	cfg, _ := crawlForgettable(t)
 	name := filepath.Join(cfg.Out, cockpit.OrderName)
 	require.NoError(t, os.Remove(name))
-	o, err := stage.OpenOrder(name, pagerank.New)
+	o, err := stage.OpenOrder(name)
 	require.NoError(t, err)
 	require.NoError(t, o.Save())
 	o.Fetched("http://a.test/", []string{"http://b.test/"})
@@ -164,7 +163,7 @@ func TestAnUnreadableState(t *testing.T) {
 func TestAnUnreadableOrderLog(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "order")
 	require.NoError(t, os.Symlink(stage.OrderLog(name), stage.OrderLog(name)))
-	o, err := stage.OpenOrder(name, pagerank.New)
+	o, err := stage.OpenOrder(name)
 	require.Error(t, err)
 	require.Nil(t, o, "an error of the disk")
 }

@@ -1,4 +1,4 @@
-// Package upload tells the failures of a request's own body from those of the server.
+// Package upload watches the bodies of requests, and tells their failures from those of the server.
 package upload
 
 import (
@@ -20,18 +20,25 @@ func (w *Watch) Failed() bool { return w.failed.Load() }
 
 // Attach makes the bodies of req, of which it changes the fields, report to w.
 func (w *Watch) Attach(req *http.Request) {
+	length := req.ContentLength
+	Wrap(req, func(of io.ReadCloser) io.ReadCloser {
+		return &body{ReadCloser: of, watch: w, left: length, known: length > 0}
+	})
+}
+
+// Wrap puts what wrap returns in place of the body of req, if it has one, and of those of GetBody.
+func Wrap(req *http.Request, wrap func(io.ReadCloser) io.ReadCloser) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return
 	}
-	req.Body = &body{ReadCloser: req.Body, watch: w, left: req.ContentLength, known: req.ContentLength > 0}
+	req.Body = wrap(req.Body)
 	if again := req.GetBody; again != nil {
-		length := req.ContentLength
 		req.GetBody = func() (io.ReadCloser, error) {
 			another, err := again()
 			if err != nil {
 				return nil, err
 			}
-			return &body{ReadCloser: another, watch: w, left: length, known: length > 0}, nil
+			return wrap(another), nil
 		}
 	}
 }

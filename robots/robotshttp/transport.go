@@ -12,7 +12,9 @@
 // dot segments of the path, in any of the ways in which servers resolve those. It fails with a
 // [robots.DisallowedError], which names the rule and its line. Redirects are checked hop by hop,
 // because a client sends each as a request. While a host's robots.txt cannot be fetched, requests to it fail with a
-// [robots.UnreachableError], which says why, and when the next attempt is.
+// [robots.UnreachableError], which says why, and when the next attempt is. So a layer below that limits
+// bodies has to let 500 KiB pass, which is how much of the file is read. If it redirects to another
+// host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309, 2.3.1.2).
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
 // and guard them like any other. They carry the User-Agent of the request that needs them; if it
@@ -97,7 +99,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var failure error
 	if !known {
 		// The trace and the crawl delay of a page are not those of the robots.txt.
-		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, r.Header["User-Agent"], &failure}
+		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, r.URL.Host, r.Header["User-Agent"], &failure}
 		var err error
 		if rules, err = t.load(ctx, page); err != nil {
 			return refuse(r, err)
@@ -169,6 +171,7 @@ func refuse(r *http.Request, err error) (*http.Response, error) {
 type rulesContext struct {
 	context.Context
 	by    *Transport // of the request that needs the file
+	host  string     // of that request
 	agent []string   // its User-Agent: servers may answer other agents differently
 	err   *error     // set to the error of base, if any
 }
@@ -198,7 +201,7 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.agent != nil {
 		r.Header["User-Agent"] = c.agent // which may be one empty string, to send none
 	}
-	resp, err := c.by.base.RoundTrip(r)
+	resp, err := c.roundTrip(r)
 	if err != nil {
 		err = neterr.Handshake(err)
 		*c.err = err
@@ -206,4 +209,16 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	*c.err = nil
 	return resp, nil
+}
+
+// roundTrip sends a request for a robots.txt, or that of a redirect from there. Another host must not have
+// us ask this one for what it forbids.
+func (c rulesContext) roundTrip(r *http.Request) (*http.Response, error) {
+	if page := httpurl.Requested(r.URL); r.URL.Host != c.host && !isRules(r.URL) {
+		rules, known := c.by.cache.Get(page, time.Now())
+		if verdict := match(rules, page); known && !verdict.Allowed {
+			return nil, &robots.DisallowedError{URL: page, Verdict: verdict}
+		}
+	}
+	return c.by.base.RoundTrip(r)
 }

@@ -478,3 +478,34 @@ func BenchmarkRoundTrip(b *testing.B) {
 		})
 	}
 }
+
+// TestRedirectsToWhatIsForbidden: a site cannot have us ask another one for what that forbids. Its own rules
+// may be at a place that they forbid.
+func TestRedirectsToWhatIsForbidden(t *testing.T) {
+	var asked []string
+	location := ""
+	transport := robotshttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.String())
+		resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
+		resp.Body = io.NopCloser(strings.NewReader("User-agent: *\nDisallow: /private\n"))
+		if r.URL.Path == "/robots.txt" && r.URL.Host != "a.test" {
+			resp.StatusCode = http.StatusFound
+			resp.Header.Set("Location", location)
+		}
+		return resp, nil
+	}), robots.Options{})
+	get := func(url string) error {
+		_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, url, nil))
+		return err
+	}
+	require.NoError(t, get("http://a.test/"))
+	location = "http://a.test/private/delete?id=1"
+	require.ErrorIs(t, get("http://b.test/"), robots.ErrUnreachable)
+	require.NotContains(t, asked, location)
+	location = "http://a.test/robots/of-all-sites.txt"
+	require.NoError(t, get("http://c.test/"))
+	require.Contains(t, asked, location)
+	location = "/private/robots.txt"
+	require.NoError(t, get("http://d.test/"))
+	require.ErrorIs(t, get("http://d.test/private/x"), robots.ErrDisallowed)
+}

@@ -21,8 +21,8 @@
 //
 // A layer that makes several requests of one belongs above, so that each of them waits: one that
 // answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
-// and is called again with the next lease: a retry succeeds then, but nothing that needs two
-// answers. One that sends a request twice at the same time fails over HTTP/2.
+// and is called again with the next lease: a retry succeeds then, though it may cost a connection,
+// but nothing that needs two answers. One that sends a request twice at once fails over HTTP/2.
 //
 // # Timeouts
 //

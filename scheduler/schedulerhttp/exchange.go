@@ -206,7 +206,6 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.dialing = false
 	if !x.again && !x.granted && x.mayVisit(x.addrOf(info.Conn)) {
 		x.granted, x.conn, x.start = true, info.Conn, time.Now()
-		x.transport.kept.join(info.Conn)
 		return
 	}
 	if !x.granted {
@@ -228,25 +227,22 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 // connection, another lease would lead to the same: the exchange fails. (The server may also have
 // refused the stream. One that is shutting down gets the new attempt on another connection.)
 //
-// A connection without TLS that other exchanges use may be of either kind: HTTP/2, or one of HTTP/1
-// that net/http passes on before its last reader knows that the body has ended. The context ends in
-// that case, and wroteHeaders closes the connection if it turns out to be of HTTP/1.
+// A connection without TLS may be of either kind, and others may use it: with HTTP/2, or because
+// net/http passes it on before its last reader knows that the body has ended. So the context ends, and
+// wroteHeaders closes the connection if it turns out to be of HTTP/1. That is known if an earlier attempt
+// is under way on another connection: it goes on, and this one is closed at once.
 func (x *exchange) giveUp(conn net.Conn) {
 	if conn == nil || isHTTP2(conn) {
 		x.doubled = x.doubled || conn != nil && !x.answered && isKey(conn) && conn == x.conn
 		x.cancel()
 		return
 	}
-	own := x.conn != nil && isKey(conn) && conn == x.conn // an earlier attempt is over
-	if own || !x.granted {
-		x.cancel()
-	}
-	if x.transport.kept.isShared(conn, own) {
-		x.cancel()
-		x.refused = append(x.refused, conn)
+	if own := isKey(conn) && conn == x.conn; x.granted && !own {
+		_ = conn.Close()
 		return
 	}
-	_ = conn.Close()
+	x.cancel()
+	x.refused = append(x.refused, conn)
 }
 
 // isHTTP2 reports whether HTTP/2 was agreed upon for a connection.
@@ -392,9 +388,6 @@ func (x *exchange) finish() {
 	}
 	x.ended = true
 	x.cancel()
-	if x.conn != nil {
-		x.transport.kept.leave(x.conn)
-		x.conn = nil // the caller may keep the response
-	}
+	x.conn = nil // the caller may keep the response
 	x.lease.Done(x.outcome)
 }

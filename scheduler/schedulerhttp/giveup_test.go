@@ -43,6 +43,7 @@ func TestAKeptConnectionIsClosed(t *testing.T) {
 		for range 2 {
 			trace.GetConn("a.test:80")
 			trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
+			trace.WroteHeaders()
 		}
 		require.ErrorIs(t, r.Context().Err(), context.Canceled)
 		return nil, context.Canceled
@@ -84,6 +85,46 @@ func TestAConnectionThatIsPassedOn(t *testing.T) {
 			require.Error(t, err)
 			require.Equal(t, proto == 1, kept.closed.Load())
 		})
+	}
+}
+
+// TestSharedBase has a request that is given up on a connection which a client of another Transport uses.
+func TestSharedBase(t *testing.T) {
+	for _, http2 := range []bool{true, false} {
+		release := make(chan struct{})
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				_ = http.NewResponseController(w).Flush()
+				<-release
+				_, _ = io.WriteString(w, "text")
+			}
+		}))
+		protocols := new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(http2)
+		protocols.SetHTTP1(!http2)
+		server.Config.Protocols = protocols
+		server.Start()
+		defer server.Close()
+		base := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+		}}
+		defer base.CloseIdleConnections()
+		other := &http.Client{Transport: schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1})}
+		slow, err := other.Get("http://a.test/slow")
+		require.NoError(t, err)
+		transport := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1, AddrDelay: time.Hour})
+		transport.MaxWait = time.Minute
+		client := &http.Client{Transport: transport}
+		resp, err := client.Get("http://b.test/")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		_, err = client.Get("http://a.test/") // at the same address
+		require.ErrorAs(t, err, new(*schedulerhttp.WaitError))
+		close(release)
+		text, err := io.ReadAll(slow.Body)
+		require.NoError(t, err)
+		require.Equal(t, "text", string(text))
+		require.NoError(t, slow.Body.Close())
 	}
 }
 

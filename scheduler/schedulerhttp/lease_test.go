@@ -202,6 +202,22 @@ func TestMaxWait(t *testing.T) {
 	})
 }
 
+// TestNoWaitAtAll: the shortest MaxWait refuses what would have to wait, and nothing else.
+func TestNoWaitAtAll(t *testing.T) {
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+	}), scheduler.Options{HostDelay: time.Hour})
+	transport.MaxWait = 1
+	for host := range 100 {
+		url := fmt.Sprintf("http://a%d.test/", host)
+		_, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, url, nil))
+		require.NoError(t, err)
+		_, err = transport.RoundTrip(httptest.NewRequest(http.MethodGet, url, nil))
+		var wait *schedulerhttp.WaitError
+		require.ErrorAs(t, err, &wait)
+	}
+}
+
 // TestTenants has transports with a base each, which keep the delays together.
 func TestTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,11 +13,10 @@ import (
 	"weak"
 )
 
-// A memory is what the Transports with the same hosts know about connections and servers. Its
+// A memory is what the Transports with the same hosts know about servers and connections. Its
 // methods are safe for concurrent use.
 type memory struct {
 	mu      sync.Mutex
-	users   map[net.Conn]int                    // exchanges that use a connection
 	proxies map[weak.Pointer[tls.Conn]]struct{} // connections through proxies, until they are freed
 	delays  map[string][]asked                  // by host, for each server that asks for one
 }
@@ -37,7 +36,6 @@ const (
 
 func newMemory() *memory {
 	return &memory{
-		users:   map[net.Conn]int{},
 		proxies: map[weak.Pointer[tls.Conn]]struct{}{},
 		delays:  map[string][]asked{},
 	}
@@ -45,23 +43,19 @@ func newMemory() *memory {
 
 // longest returns the delay that a host has once one of its servers asks for a delay: no server, by
 // scheme or port, shortens what another one asks for, unless more than maxKept hosts have a delay and
-// this one was forgotten. A delay that is not positive cancels an earlier one of the same port. If that
-// has not asked for any here, the host may have a restored one that another port asked for: longest
-// returns 0, which leaves it. It requires that m.mu is held.
+// this one was forgotten. A delay that is not positive cancels an earlier one of the same port, and -1
+// that of the host. So the first server replaces a delay that was restored, which nobody would cancel
+// otherwise; if it was that of another one, the next request there brings it back. It requires that m.mu
+// is held.
 func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
 	all, known := m.delays[host]
-	others := slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
-	cancels := len(others) < len(all)
-	all = others
+	all = slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
 	if delay > 0 {
 		all = append(all, asked{strings.Clone(port), delay})
 	}
-	switch {
-	case len(all) == 0 && cancels:
+	if len(all) == 0 {
 		delete(m.delays, host)
 		return -1
-	case len(all) == 0:
-		return 0
 	}
 	slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(b.delay, a.delay) })
 	if !known {
@@ -80,41 +74,6 @@ func (m *memory) makeRoom() {
 		}
 		delete(m.delays, host)
 	}
-}
-
-// join records that an exchange uses a connection.
-func (m *memory) join(conn net.Conn) {
-	if isKey(conn) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.users[conn]++
-	}
-}
-
-// leave is the inverse of join.
-func (m *memory) leave(conn net.Conn) {
-	if isKey(conn) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.users[conn]--; m.users[conn] <= 0 {
-			delete(m.users, conn)
-		}
-	}
-}
-
-// isShared reports whether other exchanges use a connection than the one that asks, which may have
-// joined it.
-func (m *memory) isShared(conn net.Conn, joined bool) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	others := 0
-	if isKey(conn) {
-		others = m.users[conn]
-	}
-	if joined {
-		others--
-	}
-	return others > 0
 }
 
 // isProxy reports whether a connection leads to a proxy. net/http names the proxy when it makes the

@@ -101,8 +101,8 @@ func TestCrawlDelaysOfPorts(t *testing.T) {
 	})
 }
 
-// TestRestoredCrawlDelays: what a server has asked for before a restart is not canceled by another server
-// of the host, which has never asked for anything.
+// TestRestoredCrawlDelays: a delay that was restored counts until a server of the host is asked, since it
+// may have dropped it meanwhile. Each request waits at least for what its own server asks for.
 func TestRestoredCrawlDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -118,15 +118,21 @@ func TestRestoredCrawlDelays(t *testing.T) {
 			return time.Since(start)
 		}
 		before := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: time.Second})
-		get(before, "https://a.test/", 10*time.Minute)
-		after := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: time.Second})
-		for e := range before.Hosts().All(time.Now()) {
-			require.NoError(t, after.Hosts().Restore(e, time.Now()))
+		for _, dropped := range []bool{true, false} {
+			get(before, "https://a.test/", 10*time.Minute)
+			after := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: time.Second})
+			for e := range before.Hosts().All(time.Now()) {
+				require.NoError(t, after.Hosts().Restore(e, time.Now()))
+			}
+			if dropped {
+				require.Equal(t, time.Second, get(after, "https://a.test/", 0))
+				require.Equal(t, time.Second, get(after, "https://a.test/", 0))
+				continue
+			}
+			require.Equal(t, 5*time.Second, get(after, "http://a.test/", 5*time.Second))
+			require.Equal(t, 10*time.Minute, get(after, "https://a.test/", 10*time.Minute), "from its own server")
+			require.Equal(t, 10*time.Minute, get(after, "http://a.test/", 5*time.Second), "the longest")
 		}
-		get(after, "http://a.test/", 0)
-		require.Equal(t, 10*time.Minute, get(after, "http://a.test/", 0))
-		require.Equal(t, 10*time.Minute, get(after, "https://a.test/", 10*time.Minute))
-		require.Equal(t, time.Second, get(after, "https://a.test/", 0), "canceled by the port that asked")
 	})
 }
 

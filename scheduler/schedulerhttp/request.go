@@ -26,6 +26,10 @@ type request struct {
 // begins anew because its lease was lost while it connected.
 const maxRepeats = 5
 
+// minWait is the shortest wait for a lease. If its context had ended, Wait would not look whether the host
+// is free, nor return a WaitError.
+const minWait = 10 * time.Millisecond
+
 func (r *request) roundTrip() (*http.Response, error) {
 	body, repeats := newBody(r.Body), 0
 	for {
@@ -77,7 +81,7 @@ func (r *request) wait() (turn, error) {
 	defer cancel()
 	if most := r.transport.MaxWait; most > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, most-r.waited)
+		ctx, stop = context.WithTimeout(ctx, max(most-r.waited, minWait))
 		defer stop()
 	}
 	if pause, ok := ctx.Value(httpctx.Pause{}).(func() (resume func())); ok {

@@ -22,7 +22,8 @@ type WaitError = scheduler.WaitError
 type Transport struct {
 	// MaxWait bounds how long a request waits for its host and its address, the time of connecting
 	// not included. A request that would wait longer fails with a [WaitError], at once if that is
-	// known beforehand. 0 means that it waits as long as its context allows.
+	// known beforehand. Less than 10 ms counts as that, for which a request that need not wait may be
+	// held up by this machine. 0 means that it waits as long as its context allows.
 	MaxWait time.Duration
 
 	// Failure reports whether a response counts as a failure, which lengthens the delays of its
@@ -140,7 +141,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return (&request{Request: r, transport: t, host: host}).roundTrip()
 }
 
-// CrawlDelay is the key of a time.Duration in the context of a request: what robots.txt asks for.
+// CrawlDelay is the key of a time.Duration in the context of a request: what robots.txt asks for. A
+// delay that was restored counts until the first request to the host with such a value.
 // Since its type has no name, layers of other modules can use it without importing this package.
 type CrawlDelay = httpctx.CrawlDelay
 

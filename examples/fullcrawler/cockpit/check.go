@@ -20,7 +20,6 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/neterr"
-	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/satstore"
 	"github.com/spinneret-go/spinneret/scheduler"
@@ -245,7 +244,7 @@ func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err 
 	if _, e := os.Stat(stage.OrderLog(file)); err != nil && e != nil { // a first crawl has only a log
 		return "", missing(err)
 	}
-	_, err = stage.OpenOrder(file, pagerank.New)
+	_, err = stage.OpenOrder(file)
 	return "sound", err
 }
 
@@ -341,19 +340,18 @@ func repairEntries(dir, name string, say func(name, format string, args ...any))
 // repairOrder keeps what precedes the damage of the log, if the file is sound.
 func repairOrder(dir, loss string, say func(name, format string, args ...any)) error {
 	path := filepath.Join(dir, OrderName)
-	f, err := os.Open(path)
-	if err == nil {
-		_, err = stage.ReadOrder(f)
-		err = errors.Join(err, f.Close())
+	err := stage.CheckOrder(path)
+	if errors.Is(err, durable.ErrVersion) || errors.As(err, new(*fs.PathError)) {
+		return err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		aside, err := stage.SetAside(path)
 		if err == nil {
 			say(OrderName, "set aside as %s: %s", filepath.Base(aside), loss)
 		}
 		return err
 	}
-	order, err := stage.OpenOrder(path, pagerank.New)
+	order, err := stage.OpenOrder(path)
 	if order == nil {
 		return err
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/hostcache"
-	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -284,7 +283,7 @@ func (e *erasure) eraseOrder(context.Context) error {
 	if _, logged := e.file(stage.OrderLog(OrderName)); !exists && !logged {
 		return nil
 	}
-	order, err := stage.OpenOrder(name, pagerank.New)
+	order, err := stage.OpenOrder(name)
 	if err != nil {
 		return err
 	}

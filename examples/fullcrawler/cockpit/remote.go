@@ -10,49 +10,8 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// A running crawl has exclusive use of its directory. So its live page offers what the commands do.
-func (c *Crawl) remoteCommands(mux *http.ServeMux) {
-	mux.HandleFunc("GET /api/check", c.remoteCheck)
-	mux.HandleFunc("GET /api/snapshot", c.withStore(func(w http.ResponseWriter, r *http.Request) error {
-		q := querying{
-			at: r.FormValue("at"), host: r.FormValue("host"), site: r.FormValue("site"),
-			prefix: r.FormValue("prefix"), failed: r.FormValue("failed") != "",
-		}
-		query, err := q.query()
-		if err != nil {
-			return err
-		}
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		return list(c.Store, query, w)
-	}))
-	for form, export := range exports {
-		mux.HandleFunc("GET /api/export/"+form, c.withStore(
-			func(w http.ResponseWriter, _ *http.Request) error {
-				w.Header().Set("Content-Disposition", "attachment; filename=crawl."+form)
-				w.Header().Set("Content-Type", "application/octet-stream")
-				return export(w, c.Store)
-			}))
-	}
-}
-
-// withStore responds with an error if there is no archive, or if the handler returns an error.
-func (c *Crawl) withStore(
-	answer func(http.ResponseWriter, *http.Request) error,
-) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		err := errNoArchive
-		if c.Store != nil {
-			err = answer(w, r)
-		}
-		if err != nil {
-			c.Log.Error("live page", "path", r.URL.Path, "error", err)
-			http.Error(w, err.Error(), http.StatusBadRequest)
-		}
-	}
-}
-
-// remoteCheck reads all pages, and compares the archive with its checksums, as check does. What
-// check finds out about the pages' index would take the crawl's exclusive use of it.
+// remoteCheck is what check can do while a crawl has exclusive use of its directory: it reads all pages,
+// and compares the archive with its checksums.
 func (c *Crawl) remoteCheck(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	n := 0

@@ -42,7 +42,7 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	mux.HandleFunc("POST /api/resume", func(w http.ResponseWriter, r *http.Request) {
 		c.pause(w, func() { c.Paused.Remove(r.FormValue("host")) })
 	})
-	c.remoteCommands(mux)
+	mux.HandleFunc("GET /api/check", c.remoteCheck)
 	mux.HandleFunc("GET /metrics", c.metrics)
 	if c.Cfg.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)

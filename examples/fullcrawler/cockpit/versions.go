@@ -110,31 +110,29 @@ func listingOf(v *archive.Version) Listing {
 		v.Content.File, v.Content.Offset}
 }
 
+// list writes the versions of a query as lines of JSON.
 func (q *querying) list(_ context.Context, in call) error {
 	query, err := q.query()
 	if err != nil {
 		return err
 	}
-	return withArchive(in.dir, func(a *archive.Archive) error { return list(a, query, in.out) })
-}
-
-// list writes the versions of a query as lines of JSON.
-func list(a *archive.Archive, query archive.Query, out io.Writer) (err error) {
-	snapshot, err := a.Snapshot(query)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, snapshot.Close()) }()
-	lines := json.NewEncoder(out)
-	for v, err := range snapshot.Versions() {
+	return withArchive(in.dir, func(a *archive.Archive) (err error) {
+		snapshot, err := a.Snapshot(query)
 		if err != nil {
 			return err
 		}
-		if err := lines.Encode(listingOf(&v)); err != nil {
-			return err
+		defer func() { err = errors.Join(err, snapshot.Close()) }()
+		lines := json.NewEncoder(in.out)
+		for v, err := range snapshot.Versions() {
+			if err != nil {
+				return err
+			}
+			if err := lines.Encode(listingOf(&v)); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // scanning are the flags of a scan.

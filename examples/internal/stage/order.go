@@ -12,96 +12,45 @@ import (
 const perHost = 2
 
 // An Order returns items by the PageRank of their pages among those fetched so far, instead of in
-// the order of discovery. It keeps the URLs of all pages that it has seen, about 200 bytes each.
-// Its methods are safe for concurrent use.
+// the order of discovery. Its methods are safe for concurrent use.
 type Order struct {
-	mu       sync.Mutex
-	frontier *pagerank.Frontier
-	ids      map[string]uint32 // by URL
-	pages    []orderedPage     // by id
-	hosts    map[string]uint32
-	out      []int     // by host: items returned by Next and not done
-	log      *orderLog // nil: it is not saved
-}
-
-type orderedPage struct {
-	url  string
-	item Item // until Next returns it
-	host uint32
-	at   orderedAt
-
-	fetched bool // and so no longer in the frontier's queue
-}
-
-// An orderedAt is the state of a page.
-type orderedAt uint8
-
-const (
-	inQueue orderedAt = iota
-	isOut             // with the caller of Next
-	isDone            // the visit has ended
-	isAway            // its item is not here yet: only links to it, or an entry of an earlier crawl
-)
-
-// NewOrder returns an empty Order with a new frontier.
-func NewOrder(frontier func(pagerank.Options) *pagerank.Frontier) *Order {
-	o := &Order{ids: map[string]uint32{}, hosts: map[string]uint32{}}
-	o.frontier = frontier(o.options())
-	return o
-}
-
-func (o *Order) options() pagerank.Options {
-	return pagerank.Options{Host: func(id uint32) uint32 {
-		if int(id) >= len(o.pages) { // in a foreign file
-			return 0
-		}
-		return o.pages[id].host
-	}}
+	mu    sync.Mutex
+	ranks *pagerank.URLs
+	items map[string]Item // in the queue, by URL
+	out   map[string]bool // URLs returned by Next and not done
+	busy  map[string]int  // how many of them a host has
+	log   *orderLog       // nil: it is not saved
 }
 
 // MaxOrdered bounds the pages of an Order, and so its memory.
 const MaxOrdered = 2_000_000
 
-// Add adds an item that is not visited yet. It returns false if its page is here or done already,
-// or if there is no room.
+// OrderOptions are those of the ranks in an Order.
+func OrderOptions() pagerank.Options { return pagerank.Options{Limit: MaxOrdered} }
+
+// NewOrder returns an Order with the ranks of an earlier crawl, or with none. Pages in their queue are
+// not returned before they are added.
+func NewOrder(ranks *pagerank.URLs) *Order {
+	return &Order{
+		ranks: ranks,
+		items: map[string]Item{}, out: map[string]bool{}, busy: map[string]int{},
+	}
+}
+
+// Add adds an item that is not visited yet. It returns false if its page is here, or was fetched
+// already, or if there is no room.
 func (o *Order) Add(it Item) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, ok := o.idOf(it.URL)
-	if !ok || o.pages[id].at != isAway || o.pages[id].fetched {
+	if _, here := o.items[it.URL]; here || o.out[it.URL] {
 		return false
 	}
-	p := &o.pages[id]
-	p.item, p.at = it, inQueue
-	o.frontier.Discover(id)
+	o.log.discovered(o.ranks, it.URL)
+	if !o.ranks.Discover(it.URL) {
+		return false
+	}
+	o.items[it.URL] = it
 	return true
-}
-
-// idOf returns the id of a URL, and assigns one to a new URL. It returns false if there is no room.
-func (o *Order) idOf(url string) (id uint32, ok bool) {
-	id, ok = o.ids[url]
-	if !ok && len(o.pages) < MaxOrdered {
-		return o.assign(url), true
-	}
-	return id, ok
-}
-
-// assign gives a URL the next id.
-func (o *Order) assign(url string) (id uint32) {
-	name := weburl.Host(url)
-	host, known := o.hosts[name]
-	if !known {
-		host = uint32(len(o.out))
-		o.hosts[name] = host
-		o.out = append(o.out, 0)
-	}
-	id = uint32(len(o.pages))
-	o.ids[url] = id
-	o.pages = append(o.pages, orderedPage{url: url, host: host, at: isAway})
-	if o.note(eventURL, uint32(len(url))); o.log != nil {
-		o.log.events = append(o.log.events, url...)
-	}
-	return id
 }
 
 // Fetched records the links of a page that Next returned, or that was never added. Pages that are
@@ -109,39 +58,32 @@ func (o *Order) assign(url string) (id uint32) {
 func (o *Order) Fetched(url string, links []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, ok := o.idOf(url)
-	if !ok || o.pages[id].at == inQueue { // its item would be lost
+	if _, here := o.items[url]; here { // it would be lost
 		return
 	}
-	o.pages[id].fetched = true
-	targets := make([]uint32, 0, len(links))
-	for _, link := range links {
-		if to, ok := o.idOf(link); ok {
-			targets = append(targets, to)
-		}
-	}
-	o.frontier.Fetched(id, targets)
-	o.note(eventLinks, append([]uint32{id, uint32(len(targets))}, targets...)...)
+	o.log.fetched(o.ranks, url, links)
+	o.ranks.Fetched(url, links)
 }
 
 // Next returns the item with the highest score among those whose host may have another one.
 func (o *Order) Next() (it Item, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ready := func(host uint32) bool { return o.out[host] < perHost }
+	ready := func(host string) bool { return o.busy[host] < perHost }
 	for {
-		id, ok := o.frontier.NextReady(ready)
+		url, ok := o.ranks.NextReady(ready)
 		if !ok {
 			return it, false
 		}
-		p := &o.pages[id]
-		if p.at != inQueue { // Add brings it back; try the next one
-			o.frontier.Release(p.host)
+		host := weburl.Host(url)
+		it, ok := o.items[url]
+		if !ok { // only links to it are here, or it is out; Add brings it back
+			o.ranks.Release(host)
 			continue
 		}
-		it, p.item = p.item, Item{}
-		p.at = isOut
-		o.out[p.host]++
+		delete(o.items, url)
+		o.out[url] = true
+		o.busy[host]++
 		return it, true
 	}
 }
@@ -150,32 +92,23 @@ func (o *Order) Next() (it Item, ok bool) {
 func (o *Order) Done(url string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id, known := o.ids[url]
-	if !known || o.pages[id].at != isOut {
+	if !o.out[url] {
 		return
 	}
-	p := &o.pages[id]
-	p.at = isDone
-	o.note(eventDone, id)
-	o.out[p.host]--
-	o.frontier.Release(p.host)
+	delete(o.out, url)
+	host := weburl.Host(url)
+	if o.busy[host]--; o.busy[host] == 0 {
+		delete(o.busy, host)
+	}
+	o.ranks.Release(host)
 }
 
-// Forget forgets the URLs of pages of an order that was just read, and returns of how many. What
-// their links gave to other pages stays, as does the place of each in the numbering.
+// Forget erases the URLs of pages from an order that was just read. What their links gave to other
+// pages stays. Checkpoint makes it durable.
 func (o *Order) Forget(which func(url string) bool) (forgotten int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id := range o.pages {
-		p := &o.pages[id]
-		if p.url == "" || !which(p.url) {
-			continue
-		}
-		delete(o.ids, p.url)
-		p.url, p.at = "", isDone
-		forgotten++
-	}
-	return forgotten
+	return o.ranks.Forget(which)
 }
 
 // mostWeight bounds weights, and their inverses.
@@ -185,13 +118,13 @@ const mostWeight = 8
 func (o *Order) Weight(url string) float64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	stats := o.frontier.Stats()
-	id, known := o.ids[url]
+	stats := o.ranks.Stats()
+	id, known := o.ranks.ID(url)
 	if !known || stats.Total <= 0 {
 		return 1
 	}
 	mean := stats.Total / float64(stats.Known)
-	return min(max(o.frontier.Score(id)/mean, 1.0/mostWeight), mostWeight)
+	return min(max(o.ranks.Frontier().Score(id)/mean, 1.0/mostWeight), mostWeight)
 }
 
 // A Ranked is a page with its score.
@@ -204,8 +137,8 @@ type Ranked struct {
 func (o *Order) Top(n int) (top []Ranked) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id, score := range o.frontier.Top(n) {
-		if url := o.pages[id].url; url != "" {
+	for id, score := range o.ranks.Frontier().Top(n) {
+		if url := o.ranks.URL(id); url != "" {
 			top = append(top, Ranked{url, score})
 		}
 	}

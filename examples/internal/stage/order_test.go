@@ -1,11 +1,15 @@
 package stage
 
 import (
+	"bufio"
 	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
@@ -18,7 +22,7 @@ func next(t *testing.T, o *Order) string {
 
 func TestOrderPrefersLinkedPages(t *testing.T) {
 	const a, b, c, d = "http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/"
-	o := NewOrder(pagerank.New)
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
 	o.Add(Item{URL: a})
 	o.Add(Item{URL: b})
 	require.Equal(t, a, next(t, o))
@@ -37,7 +41,7 @@ func TestOrderPrefersLinkedPages(t *testing.T) {
 }
 
 func TestOrderBoundsItemsPerHost(t *testing.T) {
-	o := NewOrder(pagerank.New)
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
 	urls := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1"}
 	for _, url := range urls {
 		o.Add(Item{URL: url})
@@ -58,7 +62,7 @@ func TestOrderBoundsItemsPerHost(t *testing.T) {
 
 func TestOrderCountsLinksToLaterPages(t *testing.T) {
 	const a, b, c, d = "http://a.test/", "http://b.test/", "http://c.test/", "http://d.test/"
-	o := NewOrder(pagerank.New)
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
 	o.Add(Item{URL: a})
 	require.Equal(t, a, next(t, o))
 	o.Fetched(a, []string{c})
@@ -74,7 +78,7 @@ func TestOrderCountsLinksToLaterPages(t *testing.T) {
 
 func TestOrderDoesNotRepeatFetchedPages(t *testing.T) {
 	const a, b = "http://a.test/", "http://b.test/"
-	o := NewOrder(pagerank.New)
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
 	o.Fetched(a, []string{b})
 	require.False(t, o.Add(Item{URL: a}), "it was fetched already")
 	o.Add(Item{URL: b})
@@ -82,17 +86,24 @@ func TestOrderDoesNotRepeatFetchedPages(t *testing.T) {
 	require.Equal(t, b, next(t, o), "a was fetched before Next returned it")
 	o.Fetched(b, nil) // b is still in flight
 
-	var file bytes.Buffer
-	_, err := o.WriteTo(&file)
-	require.NoError(t, err)
-	o, err = ReadOrder(&file)
-	require.NoError(t, err)
+	o = reread(t, o)
 	require.False(t, o.Add(Item{URL: b}))
+}
+
+// reread returns what is read of an order that was written.
+func reread(t *testing.T, o *Order) *Order {
+	t.Helper()
+	var file bytes.Buffer
+	_, err := o.ranks.WriteTo(&file)
+	require.NoError(t, err)
+	ranks, err := readRanks(bufio.NewReader(&file))
+	require.NoError(t, err)
+	return NewOrder(ranks)
 }
 
 func TestOrderDoesNotWaitForMissingItems(t *testing.T) {
 	const a, b, c, d = "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"
-	o := NewOrder(pagerank.New)
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
 	for _, url := range []string{a, b, c} {
 		o.Add(Item{URL: url})
 	}
@@ -105,9 +116,8 @@ func TestOrderDoesNotWaitForMissingItems(t *testing.T) {
 	require.Equal(t, c, next(t, o), "d has a higher score, but was not added")
 }
 
-// savedOrder returns a saved order with a page in each state.
-func savedOrder(t testing.TB) []byte {
-	o := NewOrder(pagerank.New)
+func TestOrderSaved(t *testing.T) {
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
 	for _, url := range []string{"http://a.test/done", "http://a.test/out", "http://b.test/low", "http://b.test/high"} {
 		o.Add(Item{URL: url})
 	}
@@ -116,16 +126,7 @@ func savedOrder(t testing.TB) []byte {
 	}
 	o.Done("http://a.test/done")
 	o.Fetched("http://a.test/done", []string{"http://b.test/high", "http://c.test/linked"})
-	var file bytes.Buffer
-	n, err := o.WriteTo(&file)
-	require.NoError(t, err)
-	require.EqualValues(t, file.Len(), n)
-	return file.Bytes()
-}
-
-func TestOrderSaved(t *testing.T) {
-	o, err := ReadOrder(bytes.NewReader(savedOrder(t)))
-	require.NoError(t, err)
+	o = reread(t, o)
 	_, ok := o.Next()
 	require.False(t, ok, "the items have not been added")
 	require.False(t, o.Add(Item{URL: "http://a.test/done"}))
@@ -141,7 +142,7 @@ func TestOrderSaved(t *testing.T) {
 
 func TestOrderSavedWhileAHostWasBusy(t *testing.T) {
 	urls := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"}
-	o := NewOrder(pagerank.New)
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
 	for _, url := range urls {
 		o.Add(Item{URL: url})
 	}
@@ -149,11 +150,7 @@ func TestOrderSavedWhileAHostWasBusy(t *testing.T) {
 	next(t, o)
 	_, ok := o.Next()
 	require.False(t, ok, "two are in flight")
-	var file bytes.Buffer
-	_, err := o.WriteTo(&file)
-	require.NoError(t, err)
-	o, err = ReadOrder(&file)
-	require.NoError(t, err)
+	o = reread(t, o)
 	for _, url := range urls {
 		o.Add(Item{URL: url})
 	}
@@ -165,30 +162,52 @@ func TestOrderSavedWhileAHostWasBusy(t *testing.T) {
 	require.ElementsMatch(t, urls, got)
 }
 
-func TestOrderFromABrokenFile(t *testing.T) {
-	good := savedOrder(t)
-	for n := range good {
-		_, err := ReadOrder(bytes.NewReader(good[:n]))
-		require.Error(t, err, n)
-		bad := bytes.Clone(good)
-		bad[n] ^= 1
-		_, err = ReadOrder(bytes.NewReader(bad))
-		require.Error(t, err, n)
-	}
+func TestForgottenPagesAreNotNamed(t *testing.T) {
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
+	o.Fetched("http://a.test/", []string{"http://b.test/"})
+	o.Fetched("http://b.test/", []string{"http://a.test/"})
+	require.Equal(t, 1, o.Forget(func(url string) bool { return url == "http://b.test/" }))
+	o = reread(t, o)
+	require.Equal(t, "http://a.test/", o.Top(2)[0].URL)
+	require.Len(t, o.Top(2), 1)
+	require.True(t, o.Add(Item{URL: "http://b.test/"}))
 }
 
-func FuzzReadOrder(f *testing.F) {
-	f.Add(savedOrder(f))
-	f.Add([]byte(formLine(orderKind, orderVersion)))
-	f.Fuzz(func(t *testing.T, file []byte) {
-		o, err := ReadOrder(bytes.NewReader(file))
-		if err != nil {
-			return
+// TestOtherOrders reads what earlier versions wrote.
+func TestOtherOrders(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "order")
+	old := []byte("spinneret order 2 12345678\n")
+	require.NoError(t, os.WriteFile(name, old, 0o600))
+	o, err := OpenOrder(name)
+	require.Nil(t, o)
+	require.ErrorIs(t, err, durable.ErrVersion)
+	require.ErrorIs(t, CheckOrder(name), durable.ErrVersion)
+	now, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, old, now)
+}
+
+// FuzzOrderEvents applies any events: memory is bounded, and what they leave can be saved.
+func FuzzOrderEvents(f *testing.F) {
+	log := &orderLog{}
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
+	o.log = log
+	o.Fetched("http://a.test/", []string{"http://b.test/", "http://a.test/"})
+	o.Add(Item{URL: "http://c.test/"})
+	f.Add(log.events)
+	f.Fuzz(func(t *testing.T, events []byte) {
+		var stream bytes.Buffer
+		w := durable.NewStreamWriter(&stream, orderLogMagic)
+		_, err := w.Write(events)
+		require.NoError(t, err)
+		_, err = w.Close()
+		require.NoError(t, err)
+		o := NewOrder(pagerank.NewURLs(OrderOptions()))
+		r := durable.NewStreamReader(&stream, orderLogMagic)
+		for r.More() {
+			o.apply(r)
 		}
-		var again bytes.Buffer
-		_, err = o.WriteTo(&again)
-		require.NoError(t, err)
-		_, err = ReadOrder(&again)
-		require.NoError(t, err)
+		require.LessOrEqual(t, o.ranks.Stats().Known, len(events))
+		requireSameOrder(t, o, reread(t, o))
 	})
 }

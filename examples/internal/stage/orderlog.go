@@ -16,26 +16,29 @@ import (
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// An order on disk is the file that [Order.WriteTo] wrote, and a log of what has happened since. To
-// write the file takes a second for a million pages, for which other calls wait, so that is done when
+// An order on disk is the file that [pagerank.URLs.WriteTo] wrote, and a log of what has happened since.
+// To write the file takes a second for a million pages, for which other calls wait, so that is done when
 // a crawl begins and ends. In between, Save appends to the log: a sequence of streams of package
-// durable, with the events below. Numbers are uvarints.
+// durable, with the events below. Numbers are uvarints. A URL that has an id is one more than that, others
+// are 0, the length, and the text: applied in their order, the events assign the ids that they use.
 //
 // A log begins with the checksum of its file. If that differs, the process ended before it removed the
 // log: what it says is in the file.
 const (
 	orderLogMagic = "SPNORDL1"
 
-	eventURL   = 0 // a URL gets the next number: its length, and the URL
-	eventLinks = 1 // the links of a page: its number, how many, and their numbers
-	eventDone  = 2 // a visit has ended: the number of the page
-	eventBase  = 3 // the first event: the CRC-32C of the file, 0 if there was none
+	eventFetched    = 0 // a page, how many links it has, and these
+	eventDiscovered = 1 // a URL that had no id
+	eventBase       = 2 // the first event: the CRC-32C of the file, 0 if there was none
+
+	mostLogged = 1 << 20 // links of a page
 )
 
 // OrderLog returns the name of the log that belongs to a file.
 func OrderLog(name string) string { return name + ".log" }
 
-// An orderLog is where the events of an order go. It is not safe for concurrent use.
+// An orderLog is where the events of an order go. A nil one ignores them. It is not safe for concurrent
+// use.
 type orderLog struct {
 	name   string // of the file
 	events []byte // since the last Save
@@ -45,11 +48,11 @@ type orderLog struct {
 	stale  bool   // the file has to be written before the log goes on
 }
 
-// OpenOrder returns the order that is saved in a file and its log, or an empty one with a new frontier. After damage it
+// OpenOrder returns the order that is saved in a file and its log, or an empty one. After damage it
 // returns what precedes that in the log, or an empty order if it is in the file, with an error. With an
 // error that wraps durable.ErrVersion, or is of the disk, the order is nil.
-func OpenOrder(name string, frontier func(pagerank.Options) *pagerank.Frontier) (*Order, error) {
-	o, log, err := readOrderFile(name, frontier)
+func OpenOrder(name string) (*Order, error) {
+	o, log, err := readOrderFile(name)
 	if o == nil {
 		return nil, err
 	}
@@ -114,7 +117,9 @@ func (o *Order) Checkpoint() error {
 	o.log.events = o.log.events[:0]
 	o.mu.Unlock()
 	err := ReplaceWith(o.log.name, func(w io.Writer) (err error) {
-		size, err = o.WriteTo(io.MultiWriter(w, sum))
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		size, err = o.ranks.WriteTo(io.MultiWriter(w, sum))
 		return err
 	})
 	if err != nil {
@@ -128,26 +133,25 @@ func (o *Order) Checkpoint() error {
 }
 
 // readOrderFile reads the file, and begins its log.
-func readOrderFile(
-	name string, frontier func(pagerank.Options) *pagerank.Frontier,
-) (*Order, *orderLog, error) {
+func readOrderFile(name string) (*Order, *orderLog, error) {
 	log := &orderLog{name: name, most: leastLog}
+	empty := NewOrder(pagerank.NewURLs(OrderOptions()))
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return NewOrder(frontier), log, nil
+		return empty, log, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
 	sum := crc32.New(castagnoli)
-	all := io.TeeReader(f, sum)
-	o, err := ReadOrder(all)
+	all := bufio.NewReader(io.TeeReader(f, sum))
+	ranks, err := readRanks(all)
 	if errors.Is(err, durable.ErrVersion) {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err != nil {
-		return NewOrder(frontier), log, fmt.Errorf("%s: %w", name, err)
+		return empty, log, fmt.Errorf("%s: %w", name, err)
 	}
 	if _, err := io.Copy(io.Discard, all); err != nil {
 		return nil, nil, err
@@ -156,7 +160,22 @@ func readOrderFile(
 	if err == nil {
 		log.base, log.most = sum.Sum32(), max(leastLog, logShare*info.Size())
 	}
-	return o, log, err
+	return NewOrder(ranks), log, err
+}
+
+// readRanks reads a file, if it is not in the form that earlier versions wrote.
+func readRanks(r *bufio.Reader) (*pagerank.URLs, error) {
+	const old = "spinneret order "
+	if begin, _ := r.Peek(len(old)); string(begin) == old {
+		return nil, fmt.Errorf("%w: it is of an earlier one", durable.ErrVersion)
+	}
+	return pagerank.ReadURLs(r, OrderOptions())
+}
+
+// CheckOrder reads a file without its log. A missing one is sound.
+func CheckOrder(name string) error {
+	_, _, err := readOrderFile(name)
+	return err
 }
 
 // readLog applies the log, if there is one, and if it is that of a file with a checksum.
@@ -189,43 +208,63 @@ func (o *Order) readLog(name string, base uint32) error {
 
 // apply applies one event.
 func (o *Order) apply(r *durable.StreamReader) {
-	page := func() uint32 { return uint32(r.Uvarint(uint64(max(len(o.pages), 1)-1), "a page")) }
 	switch kind := r.Byte(); kind {
-	case eventURL:
-		url := make([]byte, r.Uvarint(longestURL, "bytes of a URL"))
-		r.Fill(url)
-		if r.Err == nil && len(o.pages) < MaxOrdered {
-			o.idOf(string(url))
+	case eventFetched:
+		url := readURL(r, o.ranks)
+		var links []string
+		for n := r.Uvarint(mostLogged, "links"); n > 0 && r.Err == nil; n-- {
+			links = append(links, readURL(r, o.ranks))
 		}
-	case eventLinks:
-		id := page()
-		targets := make([]uint32, r.Uvarint(mostLogged, "links"))
-		for i := range targets {
-			targets[i] = page()
+		if r.Err == nil {
+			o.ranks.Fetched(url, links)
 		}
-		if r.Err == nil && len(o.pages) > 0 {
-			o.pages[id].fetched = true
-			o.frontier.Fetched(id, targets)
-		}
-	case eventDone:
-		if id := page(); r.Err == nil && len(o.pages) > 0 {
-			o.pages[id].at = isDone
+	case eventDiscovered:
+		if url := readURL(r, o.ranks); r.Err == nil {
+			o.ranks.Discover(url)
 		}
 	default:
 		r.Fail("an event of kind %d", kind)
 	}
 }
 
-// mostLogged bounds the links of a page in the log, and so the memory that a forged number takes.
-const mostLogged = 1 << 20
+// readURL reads what orderLog.url wrote.
+func readURL(r *durable.StreamReader, ranks *pagerank.URLs) string {
+	known := uint64(ranks.Stats().Known)
+	if id := r.Uvarint(known, "an id"); id > 0 {
+		return ranks.URL(uint32(id - 1))
+	}
+	return string(r.Append(nil, int(r.Uvarint(math.MaxInt32, "bytes of a URL"))))
+}
 
-// note adds an event to the log, if the order has one. It requires that o.mu is held.
-func (o *Order) note(kind byte, numbers ...uint32) {
-	if o.log == nil {
+// fetched notes that a page was fetched.
+func (l *orderLog) fetched(ranks *pagerank.URLs, page string, links []string) {
+	if l == nil || len(links) > mostLogged {
 		return
 	}
-	o.log.events = append(o.log.events, kind)
-	for _, n := range numbers {
-		o.log.events = binary.AppendUvarint(o.log.events, uint64(n))
+	l.events = append(l.events, eventFetched)
+	l.url(ranks, page)
+	l.events = binary.AppendUvarint(l.events, uint64(len(links)))
+	for _, link := range links {
+		l.url(ranks, link)
 	}
+}
+
+// discovered notes that a URL gets an id.
+func (l *orderLog) discovered(ranks *pagerank.URLs, url string) {
+	if l == nil {
+		return
+	}
+	if _, known := ranks.ID(url); !known {
+		l.events = append(l.events, eventDiscovered)
+		l.url(ranks, url)
+	}
+}
+
+func (l *orderLog) url(ranks *pagerank.URLs, url string) {
+	if id, known := ranks.ID(url); known {
+		l.events = binary.AppendUvarint(l.events, uint64(id)+1)
+		return
+	}
+	l.events = binary.AppendUvarint(append(l.events, 0), uint64(len(url)))
+	l.events = append(l.events, url...)
 }

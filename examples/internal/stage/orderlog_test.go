@@ -8,18 +8,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/spinneret-go/spinneret/pagerank"
 )
 
-// requireSameOrder compares the scores and the pages that may still be added.
+// requireSameOrder compares the ids, the scores, and the pages that may still be added.
 func requireSameOrder(t *testing.T, want, got *Order) {
 	t.Helper()
-	require.Equal(t, len(want.pages), len(got.pages))
-	for id, p := range want.pages {
-		require.Equal(t, p.url, got.pages[id].url)
-		require.InDelta(t, want.frontier.Score(uint32(id)), got.frontier.Score(uint32(id)), 1e-9, p.url)
-		require.Equal(t, p.at == isDone || p.fetched, got.pages[id].at == isDone || got.pages[id].fetched, p.url)
+	require.Equal(t, want.ranks.Stats().Known, got.ranks.Stats().Known)
+	require.Equal(t, want.ranks.Stats().Fetched, got.ranks.Stats().Fetched)
+	for id, score := range want.ranks.Frontier().All() {
+		require.Equal(t, want.ranks.URL(id), got.ranks.URL(id))
+		require.InDelta(t, score, got.ranks.Frontier().Score(id), 1e-9, want.ranks.URL(id))
 	}
 }
 
@@ -31,7 +29,7 @@ func TestAnOrderSurvivesKills(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "order")
 		url := func() string { return fmt.Sprintf("http://h%d.test/%d", random.IntN(5), random.IntN(60)) }
 		for range 6 {
-			o, err := OpenOrder(name, pagerank.New)
+			o, err := OpenOrder(name)
 			require.NoError(t, err)
 			require.NoError(t, o.Save())
 			for range 40 {
@@ -62,7 +60,7 @@ func TestAnOrderSurvivesKills(t *testing.T) {
 			} else {
 				require.NoError(t, o.Save())
 			}
-			again, err := OpenOrder(name, pagerank.New)
+			again, err := OpenOrder(name)
 			require.NoError(t, err)
 			requireSameOrder(t, o, again)
 		}
@@ -72,7 +70,7 @@ func TestAnOrderSurvivesKills(t *testing.T) {
 // TestADamagedOrderLog: what precedes the damage counts. A log never continues another file.
 func TestADamagedOrderLog(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "order")
-	o, err := OpenOrder(name, pagerank.New)
+	o, err := OpenOrder(name)
 	require.NoError(t, err)
 	o.Fetched("http://a.test/", []string{"http://b.test/"})
 	require.NoError(t, o.Save())
@@ -84,29 +82,29 @@ func TestADamagedOrderLog(t *testing.T) {
 	require.NoError(t, err)
 	for n := range whole {
 		require.NoError(t, os.WriteFile(OrderLog(name), whole[:n], 0o600))
-		cut, err := OpenOrder(name, pagerank.New)
+		cut, err := OpenOrder(name)
 		require.Equal(t, n != 0 && n != len(first), err != nil, n)
 		if n >= len(first) {
-			require.GreaterOrEqual(t, len(cut.pages), 2, n)
+			require.GreaterOrEqual(t, cut.ranks.Stats().Known, 2, n)
 			require.False(t, cut.Add(Item{URL: "http://a.test/"}))
 		}
 		bad := append([]byte{}, whole...)
 		bad[n] ^= 1
 		require.NoError(t, os.WriteFile(OrderLog(name), bad, 0o600))
-		_, err = OpenOrder(name, pagerank.New)
+		_, err = OpenOrder(name)
 		require.Error(t, err, n)
 	}
 	require.NoError(t, os.WriteFile(OrderLog(name), whole, 0o600))
-	o, err = OpenOrder(name, pagerank.New)
+	o, err = OpenOrder(name)
 	require.NoError(t, err)
 	require.NoError(t, o.Save())
 	require.NoFileExists(t, OrderLog(name))
 	o.Fetched("http://d.test/", nil)
 	require.NoError(t, o.Save())
 	require.NoError(t, os.Remove(name))
-	o, err = OpenOrder(name, pagerank.New)
+	o, err = OpenOrder(name)
 	require.NoError(t, err)
-	require.Empty(t, o.pages, "it was the log of another file")
+	require.Zero(t, o.ranks.Stats().Known, "it was the log of another file")
 	require.NoError(t, o.Save())
 	require.NoFileExists(t, OrderLog(name))
 }
@@ -114,7 +112,7 @@ func TestADamagedOrderLog(t *testing.T) {
 // TestSavingAnOrderCostsWhatChanges, and keeps nobody waiting.
 func TestSavingAnOrderCostsWhatChanges(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "order")
-	o, err := OpenOrder(name, pagerank.New)
+	o, err := OpenOrder(name)
 	require.NoError(t, err)
 	for n := range 10_000 {
 		o.Fetched(fmt.Sprint("http://a.test/", n), []string{fmt.Sprint("http://a.test/", n+1)})

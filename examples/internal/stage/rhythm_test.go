@@ -110,7 +110,7 @@ func TestRhythmsAreSaved(t *testing.T) {
 // TestWeights: a page with many links weighs more than the others, and an unknown one has the mean
 // weight.
 func TestWeights(t *testing.T) {
-	o := NewOrder(pagerank.New)
+	o := NewOrder(pagerank.NewURLs(OrderOptions()))
 	pages := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"}
 	for _, url := range pages {
 		o.Fetched(url, []string{"http://b.test/"})
