@@ -49,6 +49,7 @@ func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 		if t.kv, err = b.js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 			t.kv, err = b.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 				Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
+				LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
 			})
 			if errors.Is(err, jetstream.ErrBucketExists) {
 				t.kv, err = b.js.KeyValue(ctx, bucket)
@@ -151,7 +152,7 @@ func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error)
 // An Entry is a value as delivered to a watcher.
 type Entry struct {
 	Key      string
-	Value    []byte // nil if it was deleted other than by Delete
+	Value    []byte // nil if it has expired, or was deleted other than by Delete
 	Revision uint64
 	Seen     time.Time // when this process saw it
 	Stored   time.Time // by the clock of the broker
@@ -169,6 +170,16 @@ func (t *Table) Try(ctx context.Context, key string, value []byte, revision uint
 		t.bus.wait(err)
 	}
 	return err == nil, next
+}
+
+// TryFor is Try for a value that the broker removes after a time, in whole seconds. Watchers see that
+// as an entry without a value.
+func (t *Table) TryFor(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := t.bus.js.Publish(ctx, "$KV."+t.kv.Bucket()+"."+key, value,
+		jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(ttl))
+	return err == nil
 }
 
 // Watch calls see with all values and then with each change, until ctx ends. A nil entry follows
