@@ -120,9 +120,6 @@ func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
 	return err == nil && float64(root.Open) < 0.5*float64(c.Waiting)
 }
 
-// SeedWaits returns how often a seed had to wait because the crawl had no room.
-func (c *Crawl) SeedWaits() int64 { return c.seedWaits.Load() }
-
 // A Part is the progress of one partition, as of its last commit. It is not safe for concurrent use.
 type Part struct {
 	message.Dest

@@ -261,9 +261,6 @@ func (m *Member) idle() bool {
 	return true
 }
 
-// Owns reports whether this member runs a partition.
-func (m *Member) Owns(d message.Dest) bool { return m.runs(LeaseKey(d)) }
-
 // beat renews the session until it is lost.
 func (m *Member) beat(ctx context.Context, p *pulse) {
 	for idle, last := false, time.Now(); ctx.Err() == nil; {

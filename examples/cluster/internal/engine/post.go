@@ -40,9 +40,6 @@ func (o *Outbox) Put(to message.Module, part int, it message.Item) {
 // Full reports whether the partition has to commit before it goes on.
 func (o *Outbox) Full() bool { return o.size > maxOutbox }
 
-// Empty reports whether there is nothing to send.
-func (o *Outbox) Empty() bool { return o.size == 0 }
-
 // A Post commits what the partitions of one process have done, all together: with many partitions,
 // each has only an item or two for another one each second, and only together do they fill messages.
 // So partitions commit in step, at the ticks of the post. Its methods are safe for concurrent use.

@@ -383,29 +383,30 @@ func (b *Bus) Level(ctx context.Context) (level Level, err error) {
 	return level, nil
 }
 
-// Records returns the records of all partitions, and Ends the sequence of the last message to each.
-// However many they are, that is a few requests.
+// Records returns the records of all partitions. However many they are, that is a few requests.
 func (b *Bus) Records(ctx context.Context) (records map[message.Dest][]byte, err error) {
 	records = map[message.Dest][]byte{}
-	prefix := b.crawl + ".record."
-	err = b.latest(ctx, b.crawl, prefix+">", false, func(subject string, _ uint64, data []byte) {
-		if d, ok := message.ParseDest(strings.TrimPrefix(subject, prefix)); ok {
-			records[d] = data
-		}
-	})
+	err = b.latestOf(ctx, ".record.", false, func(d message.Dest, _ uint64, data []byte) { records[d] = data })
 	return records, err
 }
 
 // Ends returns the sequence of the last message to each partition, of those that are not removed.
 func (b *Bus) Ends(ctx context.Context) (ends map[message.Dest]uint64, err error) {
 	ends = map[message.Dest]uint64{}
-	prefix := b.crawl + ".in."
-	err = b.latest(ctx, b.crawl, prefix+">", true, func(subject string, seq uint64, _ []byte) {
+	err = b.latestOf(ctx, ".in.", true, func(d message.Dest, seq uint64, _ []byte) { ends[d] = seq })
+	return ends, err
+}
+
+// latestOf is latest for the subjects of partitions.
+func (b *Bus) latestOf(
+	ctx context.Context, kind string, headers bool, see func(d message.Dest, seq uint64, data []byte),
+) error {
+	prefix := b.crawl + kind
+	return b.latest(ctx, b.crawl, prefix+">", headers, func(subject string, seq uint64, data []byte) {
 		if d, ok := message.ParseDest(strings.TrimPrefix(subject, prefix)); ok {
-			ends[d] = seq
+			see(d, seq, data)
 		}
 	})
-	return ends, err
 }
 
 // latest calls see with the last message of each subject of a stream that matches a filter, if
