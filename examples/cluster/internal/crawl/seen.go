@@ -126,9 +126,11 @@ func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	}
 	for key, url := range s.dirty {
 		it := s.item(key, url)
-		if bytes += len(it.URL) + len(it.State) + 32; bytes > size || len(items) == maxPlanned {
+		length := len(it.URL) + 4*len(it.State)/3 + lineBytes
+		if bytes+length > size {
 			end()
 		}
+		bytes += length
 		items = append(items, it)
 	}
 	end()
@@ -137,8 +139,9 @@ func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	return chunks
 }
 
-// maxPlanned keeps a chunk of the plan below the size limit of a message.
-const maxPlanned = 1 << 15
+// lineBytes is as many as a planned page takes as JSON, without its URL and its state. It keeps a chunk
+// of the plan below the size limit of a message.
+const lineBytes = 128
 
 // Load adds the content of a chunk.
 func (s *seen) Load(chunk []byte) error {

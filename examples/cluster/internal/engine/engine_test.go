@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -439,6 +440,20 @@ func TestABatchHasABound(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, level.Held, dests)
 	require.EqualValues(t, 3*dests, bus.Sent(), "three partitions fit into a batch")
+}
+
+// TestAnOutboxOfAnySizeFitsIntoABatch releases many long URLs at once.
+func TestAnOutboxOfAnySizeFitsIntoABatch(t *testing.T) {
+	var out Outbox
+	url := "http://a.test/" + strings.Repeat("x", 2000)
+	for range 1 << 15 {
+		out.Put(message.Fetch, 0, message.Item{Kind: message.Page, URL: url})
+	}
+	pieces := out.pieces[message.Dest{To: message.Fetch}]
+	require.Less(t, len(pieces), maxUsual/jet.MaxMessage+out.size/jet.LargestMessage+10)
+	for _, piece := range pieces {
+		require.LessOrEqual(t, len(piece), jet.LargestMessage)
+	}
 }
 
 // adder is a state that adds up numbers, and sends each one on with the sum so far. This shows if

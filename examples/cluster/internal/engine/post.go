@@ -10,8 +10,13 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// maxOutbox bounds the items of a partition that are not committed.
-const maxOutbox = 192 << 10
+// maxOutbox bounds the items of a partition that are not committed; those that follow from one message
+// may exceed it. A few robots.txt can release all that waits in a partition of hosts, so beyond
+// maxUsual messages are larger, lest a batch has too many.
+const (
+	maxOutbox = 192 << 10
+	maxUsual  = 16 << 20
+)
 
 // An Outbox has the items that have resulted from messages since the last commit. They are sent
 // together with the state that has caused them. It is not safe for concurrent use.
@@ -25,15 +30,17 @@ func (o *Outbox) Put(to message.Module, part int, it message.Item) {
 	if o.pieces == nil {
 		o.pieces = map[message.Dest][][]byte{}
 	}
-	d := message.Dest{To: to, Part: part}
-	pieces := o.pieces[d]
-	if n := len(pieces); n == 0 || len(pieces[n-1]) >= jet.MaxMessage {
-		pieces = append(pieces, nil)
+	d, item, limit := message.Dest{To: to, Part: part}, message.Encode(nil, it), jet.MaxMessage
+	if o.size > maxUsual {
+		limit = jet.LargestMessage
 	}
-	last := &pieces[len(pieces)-1]
-	before := len(*last)
-	*last = message.Encode(*last, it)
-	o.size += len(*last) - before
+	pieces := o.pieces[d]
+	n := len(pieces)
+	if n == 0 || len(pieces[n-1])+len(item) > limit {
+		pieces, n = append(pieces, nil), n+1
+	}
+	pieces[n-1] = append(pieces[n-1], item...)
+	o.size += len(item)
 	o.pieces[d] = pieces
 }
 

@@ -23,6 +23,9 @@ const MaxBatch = 1000
 // price of one URL.
 const MaxMessage = 64 << 10
 
+// LargestMessage bounds one that is made of several items if there are very many.
+const LargestMessage = 896 << 10
+
 // A Record is the state of a partition. No two writers may store equal values: a writer recognizes
 // its own by them if the answer was lost.
 type Record struct {
