@@ -39,6 +39,12 @@ func CommandLine(
 	return cfg, true, 0
 }
 
+// Crawls reports whether a command line is that of a crawl.
+func Crawls(args []string) bool {
+	name, _, _ := findSubcommand(args)
+	return name == ""
+}
+
 // wordAfterHelp returns what a command line asks to be explained, or "".
 func wordAfterHelp(args []string) string {
 	for i, arg := range args[:max(len(args)-1, 0)] {
