@@ -113,6 +113,7 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 			return ctx.Err()
 		}
 		c.missed = ticked && c.pending != nil
+		f.overdue.Store(c.missed)
 		hurry := !open || len(c.waiting) > 0
 		if c.dirty && c.pending == nil && (ticked || hurry || f.out.Full()) {
 			if err := c.commit(ctx, hurry); err != nil {

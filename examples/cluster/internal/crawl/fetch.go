@@ -41,6 +41,7 @@ type fetcher struct {
 	room   chan struct{} // gets a value when there may be room for more items
 
 	done      chan result
+	overdue   atomic.Bool      // a commit takes long: the brokers may be out of reach
 	committed atomic.Uint64    // messages up to this one are committed
 	doneSize  atomic.Int64     // bytes of the window when it was last committed
 	counts    map[string]int64 // fates, and links that were not followed; under mu
