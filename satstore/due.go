@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"syscall"
 	"time"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
@@ -27,7 +28,8 @@ import (
 // aside and continues with the records after it, or with the next call. Records that are set aside
 // stay in the store, and their ids known, until [Repair]; the next Open reports them again. Damaged
 // messages are lost. So are records in damaged blocks that the store has to move; each Open reports
-// how many, in one CorruptError, and their ids stay known until Delete or Repair.
+// how many, in one CorruptError, and their ids stay known until Delete or Repair. A block that the disk
+// cannot read is lost only if the disk could not for a minute; its error wraps EIO, too.
 //
 // Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any goroutine,
 // even many units later. Until its last record is returned, a unit takes a bit for each record that it
@@ -212,7 +214,7 @@ func (r *cursor) bucket(ctx context.Context, limit int64) (*bucket, error) {
 		case b != nil && parts > 1:
 			err = s.spreadDue(ctx, b)
 		case b != nil:
-			err = s.loadMail(b)
+			err = s.readAgain(ctx, func(last bool) error { return s.loadMail(b, last) })
 		default:
 			more, err = s.advanceTo(ctx, limit)
 			if !more && err == nil && !spread { // a spread may have ended since
@@ -349,23 +351,30 @@ func (s *Store) partsOf(b *bucket) uint64 {
 }
 
 // loadMail reads the messages for a bucket that is due. It holds no lock while it reads. Messages
-// that are damaged are lost; Due reports each block.
-func (s *Store) loadMail(b *bucket) error {
+// that are damaged are lost; Due reports each block. Those that the disk cannot read are an error, except
+// at the last try.
+func (s *Store) loadMail(b *bucket, last bool) error {
 	var mail mailbox
 	var damage []error
+	keep := keepDamage(&damage)
+	damaged := func(from, to uint64, err error) error {
+		if errors.Is(err, syscall.EIO) && !last {
+			return err
+		}
+		return keep(from, to, err)
+	}
 	r := extent.NewReader(s.file, &s.mu, nil)
 	for read := uint64(0); ; {
 		s.mu.Lock()
 		count := b.messages.Count()
 		if b.dead || read == count {
-			b.mail, b.loaded = mail, true
-			s.waiting += mail.size()
+			s.adoptMail(b, mail)
 			s.keepDamage(damage...)
 			s.mu.Unlock()
 			return nil
 		}
 		s.mu.Unlock()
-		_, err := walkMessages(r, b, read, count, keepDamage(&damage), func(_, seq uint64, m message) bool {
+		_, err := walkMessages(r, b, read, count, damaged, func(_, seq uint64, m message) bool {
 			if !m.delete && s.has(b, seq) { // a bucket may have messages for records that left it long ago
 				mail.post(seq, m)
 			}
@@ -376,6 +385,21 @@ func (s *Store) loadMail(b *bucket) error {
 		}
 		read = count
 	}
+}
+
+// adoptMail gives a bucket its messages. Some records may have been deleted since they were read, and
+// nobody would drop the messages for these. It requires that Store.mu is held.
+func (s *Store) adoptMail(b *bucket, mail mailbox) {
+	if b.dead {
+		return
+	}
+	for seq := range mail {
+		if s.places.get(seq) != b.number {
+			delete(mail, seq)
+		}
+	}
+	b.mail, b.loaded = mail, true
+	s.waiting += mail.size()
 }
 
 // has reports whether a record is in a bucket.

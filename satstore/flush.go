@@ -1,8 +1,11 @@
 package satstore
 
 import (
+	"context"
 	"errors"
 	"math"
+	"syscall"
+	"time"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -117,12 +120,51 @@ func (s *Store) moveSplit() error {
 			return nil
 		}
 		// Only this goroutine advances the split and takes entries out of its bucket.
-		next, lost, err := p.read(r, what, math.MaxUint64)
+		var next batch
+		var lost uint64
+		err := s.readAgain(context.Background(), func(bool) (err error) {
+			r.Forget()
+			next, lost, err = p.read(r, what, math.MaxUint64)
+			return err
+		})
+		if s.stopping() {
+			return nil
+		}
+		if errors.Is(err, syscall.EIO) { // a disk that is gone cannot do this either
+			if gone := s.file.Sync(); gone != nil {
+				return gone
+			}
+		}
 		if err != nil && (lost == 0 || !errors.Is(err, ErrCorrupt)) {
 			return err
 		}
 		if err := s.moveBatch(next, lost, err); err != nil {
 			return err
+		}
+	}
+}
+
+// A disk that does not answer for a moment, since a cable was pulled or a path timed out, says the same
+// of each sector as one that has lost it. Nothing is given up before it has been asked for a minute.
+const (
+	readTries = 7
+	readPause = 10 * time.Second
+)
+
+// readAgain calls read again, after a pause, while the disk cannot read. With last, it will not be called
+// again.
+func (s *Store) readAgain(ctx context.Context, read func(last bool) error) error {
+	for try := 1; ; try++ {
+		err := read(try == readTries)
+		if try == readTries || !errors.Is(err, syscall.EIO) {
+			return err
+		}
+		select {
+		case <-time.After(readPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.stop:
+			return ErrClosed
 		}
 	}
 }

@@ -236,3 +236,40 @@ func TestRecordsAfterTheRestIsGone(t *testing.T) {
 	require.Nil(t, c)
 	require.Equal(t, []string{"b"}, due(t, s, 1000, nil))
 }
+
+// TestDeletedWhileMessagesAreRead: messages for a record that is deleted while Due reads them do not count
+// as waiting, whether or not its unit ends with it.
+func TestDeletedWhileMessagesAreRead(t *testing.T) {
+	for _, others := range []int{0, 1} {
+		fs := &faultyFS{Mem: vfs.NewMem()}
+		o := small(Options{Buffer: 2 << 20, test: testOptions{page: 4 << 10, pending: 2 << 20}})
+		s := mustOpen(t, fs, o)
+		mustAdd(t, s, "a", 1001, "x")
+		for i := range others {
+			mustAdd(t, s, fmt.Sprint("other", i), 1001, "x")
+		}
+		mustAdd(t, s, "b", 1002, "x")
+		take(t, s, 1002)
+		require.NoError(t, s.Close())
+		s = mustOpen(t, fs, o)
+		for range 3 { // extents
+			for range 3 {
+				require.NoError(t, s.Update("a", make([]byte, 100<<10)))
+			}
+			require.NoError(t, s.checkpointNow())
+		}
+		extents, deleted := s.bucketOf(0).messages.Extents(), false
+		fs.beforeRead = func(name string, at int64) {
+			if !deleted && name == extent.Name && at == extents[len(extents)-1].Offset() {
+				deleted = true
+				require.NoError(t, s.Delete("a"))
+			}
+		}
+		ids, damage := take(t, s, 1002)
+		require.True(t, deleted)
+		require.Empty(t, damage)
+		require.Len(t, ids, 1+others)
+		require.Zero(t, s.waiting)
+		require.NoError(t, s.Close())
+	}
+}

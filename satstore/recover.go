@@ -234,15 +234,13 @@ func (s *state) exists(number uint16) bool {
 // readPage reads a saved page.
 func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 	image := make([]byte, e.Size)
-	if err := s.file.Read(image, e); err != nil {
-		return err
-	}
+	unread := s.file.Read(image, e)
 	b, _, reason := extent.Open(image)
 	if reason == "" && (b.Magic != extent.Places || b.Bucket != uint64(index) || !p.decode(b.Raw, s.exists)) {
 		reason = "a page of the bucket index is misplaced"
 	}
 	if reason != "" {
-		return disk.Corrupt(extent.Name, e.Offset(), reason)
+		return cmp.Or(unread, disk.Corrupt(extent.Name, e.Offset(), reason))
 	}
 	return nil
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,8 +49,9 @@ func (f sectorFile) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // TestUnreadableSector: it costs what a flipped bit costs, and the store goes on.
-func TestUnreadableSector(t *testing.T) {
-	t.Parallel()
+func TestUnreadableSector(t *testing.T) { synctest.Test(t, testUnreadableSector) }
+
+func testUnreadableSector(t *testing.T) {
 	o := small(Options{Buffer: 1 << 20})
 	fs := vfs.NewMem()
 	s := mustOpen(t, fs, o)
@@ -120,4 +124,66 @@ func TestOneWrongRead(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 300, n)
+}
+
+// TestDiskAwayForAMoment: a disk that cannot read for a while costs nothing, although a split and the
+// messages of a slot that begins give up what is damaged.
+func TestDiskAwayForAMoment(t *testing.T) {
+	for _, slot := range []int64{1001, 1100} { // fine or coarse
+		synctest.Test(t, func(t *testing.T) {
+			fs := &faultyFS{Mem: vfs.NewMem()}
+			o := small(Options{Buffer: 1 << 20})
+			s := mustOpen(t, fs, o)
+			for i := range 300 {
+				mustAdd(t, s, fmt.Sprint(i), slot, "x")
+				require.NoError(t, s.Update(fmt.Sprint(i), []byte("m")))
+			}
+			require.NoError(t, s.checkpointNow())
+			back := time.Now().Add(30 * time.Second)
+			fs.before = func(what, name string) error {
+				if what == "read" && name == extent.Name && time.Now().Before(back) {
+					return syscall.EIO
+				}
+				return nil
+			}
+			n := 0
+			for r, err := range s.Due(t.Context(), at(slot)) {
+				require.NoError(t, err)
+				require.Equal(t, "x+m", string(r.Data))
+				n++
+			}
+			require.Equal(t, 300, n)
+			require.NoError(t, s.Close())
+		})
+	}
+}
+
+// TestDiskGone: a split gives nothing up if the disk can do nothing at all.
+func TestDiskGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := &atomic.Bool{}
+		fs := &faultyFS{Mem: vfs.NewMem()}
+		fs.before = func(what, name string) error {
+			if (what == "read" || what == "sync") && name == extent.Name && gone.Load() {
+				return syscall.EIO
+			}
+			return nil
+		}
+		s := mustOpen(t, fs, small(Options{Buffer: 1 << 20}))
+		for i := range 300 {
+			mustAdd(t, s, fmt.Sprint(i), 1100, "x")
+		}
+		require.NoError(t, s.checkpointNow())
+		gone.Store(true)
+		for r, err := range s.Due(t.Context(), at(1100)) {
+			require.Nil(t, r)
+			require.ErrorIs(t, err, ErrReadOnly)
+		}
+		gone.Store(false)
+		require.NoError(t, s.Sync())
+		ids, damage := take(t, s, 1100)
+		require.Len(t, ids, 300)
+		require.Empty(t, damage)
+		require.NoError(t, s.Close())
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -23,7 +24,6 @@ const FileHeader = "SATBKT2\n"
 // reused only after the next checkpoint, and not while a reader that began before is still reading.
 type File struct {
 	file    vfs.File
-	salvage vfs.File    // the file, with zeros for what is unreadable: each block has a checksum
 	writers chan []byte // memory for the extents being written
 
 	mu       sync.Mutex
@@ -51,7 +51,7 @@ func Create(fs vfs.FS, writers int) (*File, error) {
 }
 
 func newFile(file vfs.File, writers int) *File {
-	f := &File{file: file, salvage: durable.SalvageFile(file), writers: make(chan []byte, writers)}
+	f := &File{file: file, writers: make(chan []byte, writers)}
 	for range writers {
 		f.writers <- nil
 	}
@@ -209,7 +209,7 @@ func (f *File) giveBack(s Span) {
 }
 
 // Lower copies an extent to a gap nearer the beginning of the file. It reports whether there was
-// one. The old space stays in use, also if a part of the extent is unreadable, perhaps not for ever.
+// one. The old space stays in use, also if a part of the extent is damaged, perhaps only in this read.
 func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	f.mu.Lock()
 	at, fits := f.space.takeBelow(e.Span().N, e.At)
@@ -221,6 +221,9 @@ func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	to.At = at
 	image := make([]byte, e.Size, int(e.Span().N)*grain)
 	if err = disk.ReadFull(f.file, Name, image, e.Offset()); err == nil {
+		err = sound(e, image)
+	}
+	if err == nil {
 		err = f.writeAt(to, image)
 	}
 	if err != nil {
@@ -230,10 +233,28 @@ func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	return to, true, nil
 }
 
-// Read fills b, which must have the size of the extent. Sectors that the disk cannot read are zeros, so
-// that the checksums of blocks say which are lost.
+// sound returns an error if a block of an extent is damaged.
+func sound(e Extent, image []byte) error {
+	for at := 0; at < len(image); {
+		_, size, reason := Open(image[at:])
+		if reason != "" {
+			return disk.Corrupt(Name, e.Offset()+int64(at), reason)
+		}
+		at += size
+	}
+	return nil
+}
+
+// Read fills b, which must have the size of the extent. If the disk cannot read some sectors, the error
+// wraps EIO, and those are zeros, so that the checksums of blocks say which are lost.
 func (f *File) Read(b []byte, e Extent) error {
-	return disk.ReadFull(f.salvage, Name, b, e.Offset())
+	err := disk.ReadFull(f.file, Name, b, e.Offset())
+	if errors.Is(err, syscall.EIO) {
+		if other := disk.ReadFull(durable.SalvageFile(f.file), Name, b, e.Offset()); other != nil {
+			return other
+		}
+	}
+	return err
 }
 
 // Release frees space after the next checkpoint.

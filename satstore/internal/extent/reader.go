@@ -3,9 +3,11 @@ package extent
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
@@ -23,6 +25,7 @@ type Reader struct {
 
 	extent Extent // that data holds; its Size is 0 if none
 	data   []byte
+	unread error  // why some of data are zeros; nil if none
 	at     int    // of the next block in data
 	first  uint64 // of the entries in that block
 
@@ -52,6 +55,12 @@ func NewReader(file *File, lock sync.Locker, ahead func() []Extent) *Reader {
 	return &Reader{file: file, lock: lock, ahead: ahead}
 }
 
+// Forget makes the reader read again what it holds.
+func (r *Reader) Forget() {
+	r.Close()
+	r.extent = Extent{}
+}
+
 // NoMore is an ahead function for readers that stop at the end of their part.
 func NoMore() []Extent { return nil }
 
@@ -79,8 +88,7 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 		was := e
 		e, found = r.locate(entry)
 		again = e != was
-		r.extent = Extent{}
-		r.Close()
+		r.Forget()
 	}
 	return found, nil
 }
@@ -146,13 +154,22 @@ func (r *Reader) read(e Extent, entry uint64) (Block, error) {
 			r.skip()
 			found = Block{First: first, Count: uint32(r.first - first)}
 			if entry < r.first {
-				return found, disk.Corrupt(Name, offset, reason)
+				return found, r.corrupt(offset, reason)
 			}
 		}
 		if entry < r.first {
 			return found, nil
 		}
 	}
+}
+
+// corrupt returns the error of a damaged block. If that is because the disk did not answer, it wraps EIO,
+// too: then the block may be there later.
+func (r *Reader) corrupt(offset int64, reason string) error {
+	if r.unread != nil {
+		return fmt.Errorf("%w: %w", disk.Corrupt(Name, offset, "the disk cannot read this"), r.unread)
+	}
+	return disk.Corrupt(Name, offset, reason)
 }
 
 // open returns the block of the part that begins at an offset in r.data.
@@ -203,10 +220,10 @@ func (r *Reader) fetch(e Extent) error {
 	r.readOn()
 	f := r.fetches[0]
 	r.fetches = r.fetches[1:]
-	if <-f.done; f.err != nil {
+	if <-f.done; f.err != nil && !errors.Is(f.err, syscall.EIO) {
 		return f.err
 	}
-	r.data, r.extent, r.at, r.first = f.data, e, 0, e.First
+	r.data, r.unread, r.extent, r.at, r.first = f.data, f.err, e, 0, e.First
 	return nil
 }
 
