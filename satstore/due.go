@@ -394,7 +394,7 @@ func (s *Store) adoptMail(b *bucket, mail mailbox) {
 		return
 	}
 	for seq := range mail {
-		if s.places.get(seq) != b.number {
+		if at := s.places.get(seq); at != b.number && at != strayNumber {
 			delete(mail, seq)
 		}
 	}
@@ -406,7 +406,8 @@ func (s *Store) adoptMail(b *bucket, mail mailbox) {
 func (s *Store) has(b *bucket, seq uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.places.get(seq) == b.number
+	at := s.places.get(seq)
+	return at == b.number || at == strayNumber
 }
 
 // newChunk returns the records of a block that are to be handed out, or nil if there are none.
@@ -479,7 +480,7 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 func (s *Store) placed(c *chunk) bool {
 	strays := 0
 	for i := range c.records {
-		if at := s.places.get(c.records[i].seq); at != c.bucket.number && at != 0 {
+		if at := s.places.get(c.records[i].seq); at != c.bucket.number && at != 0 && at != strayNumber {
 			strays++
 		}
 	}

@@ -23,6 +23,11 @@ const pageNumbers = 64 << 10
 // but nothing leads to them. It is on disk.
 const lostNumber = manifest.NoNumber
 
+// strayNumber stands for the bucket of records whose ids are known, but not where they are, as Open could
+// not read a block that says so. Whoever reads such a record takes it for one of the bucket in which it
+// is; until then, nothing leads to it. It is on disk.
+const strayNumber = lostNumber - 1
+
 type page struct {
 	numbers *[pageNumbers]uint16 // nil if all are 0: none was used yet, or all records are gone
 	used    int                  // numbers that are not 0
@@ -136,7 +141,7 @@ func (p *page) decode(b []byte, exists func(number uint16) bool) bool {
 	p.numbers = new([pageNumbers]uint16)
 	for i := range p.numbers {
 		n := binary.LittleEndian.Uint16(b[2*i:])
-		if n != 0 && (n == lostNumber || exists(n)) {
+		if n != 0 && (n >= strayNumber || exists(n)) {
 			p.numbers[i] = n
 			p.used++
 		}

@@ -331,8 +331,9 @@ func (s *Store) findDeletions(r *extent.Reader, l later, damaged damageFunc) err
 
 // correctPlaces corrects the bucket index after findPlaces has met damage. A record that came to a
 // damaged block still has its older place, and so has one whose deletion is in such a block. Then a
-// bucket has more places than records, or damage of its own. Records that cannot be found there lead
-// nowhere from now on, as those that were deleted; but their ids stay known.
+// bucket has more places than records, or damage of its own. Records that cannot be found there, and all
+// others without a place whose ids are known, are strays from now on: the damage may be gone when their
+// bucket is read the next time.
 func (s *Store) correctPlaces(damaged map[*bucket]bool) error {
 	counts := make([]uint64, len(s.numbers))
 	for _, p := range s.places.pages {
@@ -355,6 +356,13 @@ func (s *Store) correctPlaces(damaged map[*bucket]bool) error {
 				s.places.set(seq, 0)
 			}
 		}
+	}
+	if err := s.ids.All(func(_ idset.Key, seq uint64) {
+		if seq < s.seq && s.places.get(seq) == 0 {
+			s.places.set(seq, strayNumber)
+		}
+	}); err != nil && !errors.Is(err, ErrCorrupt) {
+		return err
 	}
 	return nil
 }

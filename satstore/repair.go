@@ -147,8 +147,8 @@ func (v *salvage) places(m *manifest.Manifest) {
 		}
 		saved.pages = append(saved.pages, p)
 		for n := 0; p.numbers != nil && n < pageNumbers; n++ {
-			if p.numbers[n] == lostNumber {
-				s.places.set(uint64(i)*pageNumbers+uint64(n), lostNumber)
+			if at := p.numbers[n]; at >= strayNumber {
+				s.places.set(uint64(i)*pageNumbers+uint64(n), at)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func (s *Store) rescue(log uint64, report func(error)) {
 func (x *rescuer) repeat(h *wal.Change) (err error) {
 	switch s := x.s; h.Kind {
 	case wal.Update, wal.Again, wal.Delete:
-		if s.bucketOf(h.Seq) != nil || s.places.get(h.Seq) == lostNumber {
+		if s.bucketOf(h.Seq) != nil || s.places.get(h.Seq) >= strayNumber {
 			break
 		}
 		x.unknown++

@@ -180,9 +180,8 @@ func (s *state) drop(b *bucket, record, seq uint64) {
 func (s *state) remove(seq uint64) {
 	b := s.bucketOf(seq)
 	if b == nil {
-		if s.places.get(seq) != 0 { // it was in a damaged block
-			s.places.set(seq, 0)
-			s.lost.Records -= min(1, s.lost.Records)
+		if s.places.get(seq) != 0 {
+			s.removeStray(seq)
 		}
 		return
 	}
@@ -195,6 +194,29 @@ func (s *state) remove(seq uint64) {
 	if s.split == nil && b.start > s.calendar.Now() && b.wasteful() {
 		s.rewrite(b)
 	}
+}
+
+// removeStray removes a record that is lost or not found. If it is in a bucket after all, that bucket
+// has one record more than we count, until endSplit.
+func (s *state) removeStray(seq uint64) {
+	s.places.set(seq, 0)
+	if p := s.places.pages[seq/pageNumbers]; p.changed {
+		p.urgent = true // no message says so
+	}
+	if s.lost.Records > 0 {
+		s.lost.Records--
+	} else {
+		s.records--
+	}
+}
+
+// excess returns how many records in buckets were removed as strays.
+func (s *state) excess() uint64 {
+	n := -s.records
+	for b := range s.buckets {
+		n += int64(b.left())
+	}
+	return uint64(max(0, n))
 }
 
 // minGone is how many deleted records a bucket may have without being rewritten.
@@ -479,6 +501,7 @@ func (s *state) endSplit() {
 		return
 	}
 	if left := p.bucket.left(); left > 0 { // in damaged blocks, which do not say which they are
+		left -= min(left, s.excess())
 		s.records -= int64(left)
 		s.lost.Records += left
 		s.retireBucket(p.bucket)

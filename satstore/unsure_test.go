@@ -106,3 +106,79 @@ func TestOpenBesideDamage(t *testing.T) {
 		require.NoError(t, s.Close())
 	}
 }
+
+// unsureDamage returns the disk of unsureStore, and damages the records that moved there before the last
+// checkpoint, so that Open does not find them. It returns how to undo that.
+func unsureDamage(t *testing.T) (fs *vfs.Mem, o Options, undo func()) {
+	fs, o = unsureStore(t, false)
+	s := mustOpen(t, fs.Clone(), o)
+	e := s.bucketOf(100).records.Extents()[0]
+	require.NoError(t, s.Close())
+	flip := func() { fs.Flip(extent.Name, e.Offset()+33, 0) }
+	flip()
+	return fs, o, flip
+}
+
+// TestUnsureRecordsAreThere: records that Open cannot find, as a block is unreadable at that moment, are
+// handed out, split and repaired like others if it is readable later, unless they were deleted.
+func TestUnsureRecordsAreThere(t *testing.T) {
+	t.Parallel()
+	for _, again := range []bool{false, true} {
+		fs, o, undo := unsureDamage(t)
+		s := mustOpen(t, fs, o)
+		require.Equal(t, uint16(strayNumber), s.places.get(20))
+		undo()
+		require.NoError(t, s.Check())
+		require.NoError(t, s.Delete("near20"))
+		require.NoError(t, s.Check())
+		if again {
+			require.NoError(t, s.Close())
+			s = mustOpen(t, fs, o)
+		}
+		_, _ = take(t, s, 1001) // reports what Open met
+		ids, damage := take(t, s, 2000)
+		require.Empty(t, damage)
+		require.Len(t, ids, 299) // and one that was logged
+		require.NotContains(t, ids, "near20")
+		require.Zero(t, s.lost)
+		require.NoError(t, s.Close())
+		repaired := vfs.NewMem()
+		done, err := repair(fs, repaired, o)
+		require.NoError(t, err)
+		require.Zero(t, done.Lost)
+		require.EqualValues(t, 2*pageNumbers+1000-1, done.Records) // two deleted, one logged
+		s = mustOpen(t, fs, o)
+		require.NoError(t, s.Check())
+		ids, _ = take(t, s, 2000)
+		require.Len(t, ids, 299)
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestUnsureRecordsAreLost: damage that stays is counted once a split has met it, until the ids of the
+// records are deleted.
+func TestUnsureRecordsAreLost(t *testing.T) {
+	t.Parallel()
+	for _, before := range []int{0, 5} { // deleted before the split
+		fs, o, _ := unsureDamage(t)
+		s := mustOpen(t, fs, o)
+		for i := range before {
+			require.NoError(t, s.Delete(fmt.Sprint("near", i)))
+		}
+		_, damage := take(t, s, 1999)
+		require.NotEmpty(t, damage)
+		require.Greater(t, s.lost.Records, uint64(50))
+		require.Less(t, s.lost.Records, uint64(90))
+		for i := before; i < 300; i++ {
+			require.NoError(t, s.Delete(fmt.Sprint("near", i)))
+		}
+		require.Zero(t, s.lost.Records)
+		require.NoError(t, s.Check())
+		require.NoError(t, s.Close())
+		s = mustOpen(t, fs, o)
+		_, damage = take(t, s, 1999)
+		require.Empty(t, damage)
+		require.NoError(t, s.Check())
+		require.NoError(t, s.Close())
+	}
+}

@@ -34,7 +34,7 @@ const (
 	MaxDue     = 50_000  // buckets that are due
 	MaxSeq     = 1 << 40 // sequence numbers
 	MinUnit    = time.Millisecond
-	NoNumber   = 1<<16 - 1 // is not the number of a bucket
+	NoNumber   = 1<<16 - 1 // neither it nor the one before is the number of a bucket
 )
 
 // A Manifest is the state of a store at a checkpoint. It is not safe for concurrent use.
@@ -262,7 +262,7 @@ func (m *Manifest) sound() bool {
 }
 
 func (m *Manifest) soundBuckets() bool {
-	numbers := map[uint16]bool{0: true, NoNumber: true}
+	numbers := map[uint16]bool{0: true, NoNumber: true, NoNumber - 1: true}
 	for i := range m.Buckets {
 		k := &m.Buckets[i]
 		ahead := k.Start > m.Now
