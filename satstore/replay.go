@@ -28,7 +28,10 @@ func (r *replayer) run(fs vfs.FS, log uint64, repeat func(*wal.Change) error) er
 	s := r.s
 	// The checkpoint may be from just before a due split began.
 	s.startNextSplit()
-	done, err := wal.Replay(fs, log, r.readAhead, repeat)
+	done, err := wal.Replay(fs, log, r.begin, func(h *wal.Change) error {
+		r.at++
+		return repeat(h)
+	})
 	s.stats.Replayed, s.stats.Cut = done.Changes, done.Cut
 	s.lastLog = max(s.lastLog, done.Last)
 	return err
@@ -38,13 +41,19 @@ func (r *replayer) run(fs vfs.FS, log uint64, repeat func(*wal.Change) error) er
 // the space of a bucket is reused only after the next checkpoint.
 //
 // Callers return records in any order, and their buckets may be much larger than memory. So the
-// replayer reads the old entries of many visits together, in the order of their positions.
+// replayer reads the old entries of many visits together, in the order of their positions. A bucket gets
+// most of its records by splits, before its slot begins, and they are read after that.
 type replayer struct {
 	s      *Store
 	reader *extent.Reader // of buckets that are due
 	splits *extent.Reader // of the bucket that is being split
 	old    oldBlock       // the last one that was read
 	last   extent.Block   // position of the last one that load read, or failed to read
+
+	window []wal.Change // the next changes of the log
+	at     int          // of the change in it after the one that is repeated
+	ahead  int          // up to which the old entries of visits were read
+	grown  bool         // since then, a bucket has become due, or got its records
 }
 
 // An oldBlock is a block of a bucket, with the offsets of its entries.
@@ -58,42 +67,49 @@ type oldBlock struct {
 // maxAhead bounds the memory for old entries that are read ahead, in bytes.
 const maxAhead = 64 << 20
 
-// readAhead sets the Old of visits to the old entries of their records. It leaves out those of buckets
-// that do not exist yet, and what cannot be read: visit tries again.
-func (r *replayer) readAhead(changes []wal.Change) {
+// begin notes the next changes of the log.
+func (r *replayer) begin(changes []wal.Change) { r.window, r.at, r.ahead = changes, 0, 0 }
+
+// readAhead sets the Old of the next visits to the old entries of their records, as far as their memory
+// allows. It leaves out records that are not there yet, and what cannot be read: visit tries again.
+func (r *replayer) readAhead() {
+	for i := range r.window[:r.at] {
+		r.window[i].Old = nil
+	}
+	buckets := map[uint64]*bucket{}
+	for b := range r.s.buckets {
+		buckets[b.id] = b
+	}
 	var visits []*wal.Change
-	for i := range changes {
-		if h := &changes[i]; h.Kind == wal.Move || h.Kind == wal.Drop {
+	size, room := 0, maxAhead
+	for r.ahead = r.at; r.ahead < len(r.window) && size < maxAhead; r.ahead++ {
+		h := &r.window[r.ahead]
+		if h.Kind != wal.Move && h.Kind != wal.Drop {
+			continue
+		}
+		if n := len(h.Old); n > 0 {
+			size, room = size+n, room-n
+		} else if b := buckets[h.Bucket]; b != nil && h.Record < b.records.Count() {
+			size += int(b.records.Bytes() / int64(b.records.Count()))
 			visits = append(visits, h)
 		}
 	}
 	slices.SortFunc(visits, func(g, h *wal.Change) int {
 		return cmp.Or(cmp.Compare(g.Bucket, h.Bucket), cmp.Compare(g.Record, h.Record))
 	})
-	buckets := map[uint64]*bucket{}
-	for b := range r.s.buckets {
-		buckets[b.id] = b
-	}
-	var memory []byte
 	var lost extent.Block
-	for n, size := 0, 0; n < len(visits) && size < maxAhead; n++ {
+	for n := 0; n < len(visits) && room > 0; n++ {
 		h := visits[n]
-		b := buckets[h.Bucket]
-		if b == nil || h.Record >= b.records.Count() || lost.Has(h.Bucket, h.Record) {
+		if lost.Has(h.Bucket, h.Record) {
 			continue
 		}
-		raw, err := r.raw(b, h.Record)
+		raw, err := r.raw(buckets[h.Bucket], h.Record)
 		if err != nil {
 			lost = r.last
 			continue
 		}
-		if cap(memory)-len(memory) < len(raw) {
-			memory = make([]byte, 0, max(256<<10, len(raw)))
-		}
-		at := len(memory)
-		memory = append(memory, raw...)
-		h.Old = memory[at:]
-		size += len(raw)
+		h.Old = slices.Clone(raw)
+		room -= len(raw)
 	}
 }
 
@@ -123,6 +139,7 @@ func (r *replayer) repeat(h *wal.Change) error {
 			return wal.Misfit(fmt.Sprintf("unit %d cannot begin", h.Slot))
 		}
 		s.advance(h.Slot, h.Count)
+		r.grown = true
 	case wal.Spread:
 		return r.spread(h)
 	case wal.Split:
@@ -174,7 +191,9 @@ func (r *replayer) split(count uint64) error {
 		if n == 0 && count > 0 {
 			return wal.Misfit("a split has no more entries")
 		}
+		p := s.split
 		s.moveEntries(next)
+		r.grown = r.grown || s.split != p
 		count -= n
 	}
 	return nil
@@ -227,6 +246,12 @@ func (r *replayer) bucket(h *wal.Change) *bucket {
 
 // entry returns the record of a visit, as it is in its bucket.
 func (r *replayer) entry(b *bucket, h *wal.Change) (entry, error) {
+	if h.Old == nil && (r.grown || r.at > r.ahead) {
+		r.at--
+		r.readAhead()
+		r.at++
+		r.grown = false
+	}
 	raw := h.Old
 	if raw == nil {
 		var err error
