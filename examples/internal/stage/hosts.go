@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -261,9 +260,10 @@ func (b *HostTable) IsCrowded(url string) bool {
 }
 
 // TakesStrange reports whether a page that only other sites link to may be known. The front page of
-// a host may in any case: it leads to the others, however many links strangers have made up.
+// a host may in any case, at the usual ports: it leads to the others, however many links strangers have made
+// up.
 func (b *HostTable) TakesStrange(url string) bool {
-	if strings.HasSuffix(url, "://"+Authority(url)+"/") {
+	if host := weburl.Host(url); url == "http://"+host+"/" || url == "https://"+host+"/" {
 		return true
 	}
 	b.mu.Lock()

@@ -224,3 +224,20 @@ func TestHostsOfAnOwnerAreEarned(t *testing.T) {
 	b.Recall(name(10), true, 0, 0)
 	require.Equal(t, 11*hostsEarned, find(7*freeHosts, 8*freeHosts, own))
 }
+
+// TestFrontPagesOfPorts: strangers cannot have each port of a host asked.
+func TestFrontPagesOfPorts(t *testing.T) {
+	b := NewHostTable(time.Second, Horizon, 80, 1000)
+	taken := 0
+	for port := range 1000 {
+		if url := fmt.Sprintf("http://a.test:%d/", 20_000+port); b.TakesStrange(url) {
+			b.Discovered(Item{URL: url, Strange: true}, true)
+			b.Committed()
+			taken++
+		}
+	}
+	require.Equal(t, b.Strangers, taken)
+	for _, url := range []string{"http://a.test/", "https://a.test/", "http://[2001:db8::1]/"} {
+		require.True(t, b.TakesStrange(url), url)
+	}
+}
