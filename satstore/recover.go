@@ -347,50 +347,52 @@ func (s *Store) correctPlaces(damaged map[*bucket]bool) error {
 		if !damaged[b] && counts[b.number] <= b.left() {
 			continue
 		}
-		found, err := s.recordsOf(b)
-		if err != nil {
+		if err := s.correctPlacesIn(b); err != nil {
 			return err
 		}
-		for seq := uint64(0); seq < s.seq; seq++ {
-			if s.places.get(seq) == b.number && found.get(seq) == 0 {
-				s.places.set(seq, 0)
-			}
-		}
 	}
-	if err := s.ids.All(func(_ idset.Key, seq uint64) {
+	return s.ids.All(func(_ idset.Key, seq uint64) {
 		if seq < s.seq && s.places.get(seq) == 0 {
 			s.places.set(seq, strayNumber)
 		}
-	}); err != nil && !errors.Is(err, ErrCorrupt) {
-		return err
+	})
+}
+
+// correctPlacesIn corrects the places of records of a bucket.
+func (s *Store) correctPlacesIn(b *bucket) error {
+	found, err := s.recordsOf(b)
+	for seq := uint64(0); seq < s.seq && err == nil; seq++ {
+		if s.places.get(seq) == b.number && found.get(seq) == 0 {
+			s.places.set(seq, 0)
+		}
 	}
-	return nil
+	return err
 }
 
 // recordsOf returns the records that are readable in a bucket, and have a known id.
 func (s *Store) recordsOf(b *bucket) (found places, err error) {
 	var keys []idset.Key
 	var seqs []uint64
-	check := func() {
+	check := func() error {
 		known, err := s.ids.Find(keys)
 		for i, seq := range seqs {
-			if err != nil || known[i] == seq { // if ids are damaged, too, all are kept
+			if err == nil && known[i] == seq {
 				found.set(seq, 1)
 			}
 		}
 		keys, seqs = keys[:0], seqs[:0]
+		return err
 	}
 	skip := func(_, _ uint64, _ error) error { return nil }
-	r := extent.NewReader(s.file, nil, nil)
+	r, bad := extent.NewReader(s.file, nil, nil), error(nil)
 	_, err = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
 		if !s.hasMoved(b, at) && s.places.get(e.seq) == b.number {
 			keys, seqs = append(keys, idset.KeyOf(string(e.id))), append(seqs, e.seq)
 		}
 		if len(keys) == 1000 {
-			check()
+			bad = check()
 		}
-		return true
+		return bad == nil
 	})
-	check()
-	return found, err
+	return found, cmp.Or(err, bad, check())
 }

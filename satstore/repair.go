@@ -101,12 +101,19 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 	if err != nil {
 		return errors.Join(err, s.closeFiles())
 	}
-	v.places(m)
 	if err := v.openIDs(m.IDs); err != nil {
 		v.report(err)
 		v.noIDs = true
 	}
-	s.rescue(m.Log, v.report)
+	doubtful := v.places(m)
+	unknown := uint64(0)
+	for _, b := range doubtful {
+		if v.noIDs || s.correctPlacesIn(b) != nil {
+			b.holes = true
+			unknown = 1
+		}
+	}
+	s.rescue(m.Log, unknown, v.report)
 	for _, err := range s.damage {
 		v.report(err)
 	}
@@ -135,10 +142,10 @@ func (v *salvage) openIDs(state idset.State) error {
 
 // places makes a bucket index of the records that are readable, for changes in the log: records in
 // damaged blocks must lead nowhere. The saved one says which were deleted, even if the message that says
-// so is damaged, and which were lost before. The damage will be found again.
-func (v *salvage) places(m *manifest.Manifest) {
+// so is damaged, and which were lost before; but it may be older than the deletion. So places returns the
+// buckets with damaged messages: they may have deleted records. The damage will be found again.
+func (v *salvage) places(m *manifest.Manifest) (doubtful []*bucket) {
 	s, r := v.old, extent.NewReader(v.old.file, nil, nil)
-	skip := func(_, _ uint64, _ error) error { return nil }
 	saved := places{}
 	for i, e := range m.Pages {
 		p := &page{saved: e}
@@ -168,13 +175,20 @@ func (v *salvage) places(m *manifest.Manifest) {
 		}
 	}
 	for b := range s.buckets {
-		_, _ = walkMessages(r, b, 0, b.messages.Count(), skip, func(_, seq uint64, m message) bool {
+		damaged := func(_, _ uint64, _ error) error {
+			if !slices.Contains(doubtful, b) {
+				doubtful = append(doubtful, b)
+			}
+			return nil
+		}
+		_, _ = walkMessages(r, b, 0, b.messages.Count(), damaged, func(_, seq uint64, m message) bool {
 			if m.delete && seq < s.seq {
 				s.places.set(seq, 0)
 			}
 			return true
 		})
 	}
+	return doubtful
 }
 
 // copyAll copies all records, a batch at a time. The error is that of the new store.

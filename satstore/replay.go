@@ -222,6 +222,9 @@ func (r *replayer) visit(h *wal.Change) error {
 		return err
 	}
 	if h.Kind == wal.Drop {
+		if h.Key != idset.KeyOf(string(e.id)) {
+			return wal.Misfit(fmt.Sprintf("record %d of bucket %d has another id", h.Record, h.Bucket))
+		}
 		s.drop(b, h.Record, e.seq)
 		s.ids.Delete(h.Key)
 		return nil

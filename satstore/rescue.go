@@ -30,9 +30,9 @@ type rescuer struct {
 }
 
 // rescue repeats the changes of a log and of the logs that continue it, and reports what it could not
-// repeat.
-func (s *Store) rescue(log uint64, report func(error)) {
-	x := &rescuer{replayer: s.newReplayer(), report: report}
+// repeat. At the beginning, there are unknown messages for records that cannot be read.
+func (s *Store) rescue(log, unknown uint64, report func(error)) {
+	x := &rescuer{replayer: s.newReplayer(), report: report, unknown: unknown}
 	// Changes after an unreadable sector are lost, but not those before it.
 	report(x.run(durable.Salvage(s.fs), log, x.repeat))
 	if x.stopped != nil {

@@ -162,3 +162,68 @@ func TestRepairBesideADamagedDeletion(t *testing.T) {
 		require.Equal(t, text, got[id], id)
 	}
 }
+
+// TestRepairBesideADeletionInDoubt: a deletion in a damaged block of messages, of which the saved bucket
+// index does not know, shifts no records. With damaged ids, nobody knows: then Open refuses, and Repair
+// repeats no visits of the bucket.
+func TestRepairBesideADeletionInDoubt(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), small(Options{Buffer: 1 << 20})
+	s := mustOpen(t, fs, o)
+	var items []Item
+	for i := range 2*pageNumbers + 1000 {
+		item := Item{fmt.Sprint("far", i), at(6000), nil}
+		if i < 100 {
+			item = Item{fmt.Sprintf("near%03d", i), at(1010), nil}
+		}
+		items = append(items, item)
+	}
+	_, err := s.AddBatch(items)
+	require.NoError(t, err)
+	for range 3 {
+		require.NoError(t, s.checkpointNow())
+	}
+	require.NoError(t, s.Delete("near008"))
+	require.NoError(t, s.Delete(fmt.Sprint("far", pageNumbers+1)))
+	s.places.turn = 1 // so that this checkpoint saves the second page
+	require.NoError(t, s.checkpointNow())
+	flipIn(fs, &s.bucketOf(20).messages)
+	for slot := int64(1001); slot <= 1010; slot++ {
+		for r, err := range s.Due(t.Context(), at(slot)) {
+			if err == nil {
+				require.NoError(t, r.Reschedule(at(5000), []byte(r.ID)))
+			}
+		}
+	}
+	require.NoError(t, s.Sync())
+	abandon(s)
+	for _, damagedIDs := range []bool{false, true} {
+		from, to := fs.Clone(), vfs.NewMem()
+		if damagedIDs {
+			names, err := from.List()
+			require.NoError(t, err)
+			for _, name := range names {
+				if strings.HasPrefix(name, "ids-") {
+					from.Flip(name, 50, 0)
+				}
+			}
+			_, err = open(from, o)
+			require.ErrorIs(t, err, ErrCorrupt)
+		}
+		_, err := repair(from, to, o)
+		require.NoError(t, err)
+		s := mustOpen(t, to, o)
+		visited := 0
+		for item, err := range s.Scan() {
+			require.NoError(t, err)
+			if len(item.Data) > 0 {
+				require.Equal(t, item.ID, string(item.Data))
+				visited++
+			}
+		}
+		if !damagedIDs {
+			require.Equal(t, 99, visited)
+		}
+		require.NoError(t, s.Close())
+	}
+}
