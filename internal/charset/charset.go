@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/transform"
 )
@@ -17,6 +18,7 @@ import (
 type Charset struct {
 	name   string
 	tables encoding.Encoding
+	single *charmap.Charmap // the same tables, if all characters have one byte; else nil
 }
 
 // Named returns the encoding for a label; ok is false if there is none.
@@ -36,7 +38,11 @@ func Named(label string) (c *Charset, ok bool) {
 	case name == "utf-8":
 		return nil, true
 	}
-	return &Charset{name, tables}, true
+	if name == "iso-8859-8-i" { // which differs in the direction of the text
+		tables = charmap.ISO8859_8
+	}
+	single, _ := tables.(*charmap.Charmap)
+	return &Charset{name, tables, single}, true
 }
 
 func mustCharset(label string) *Charset {
@@ -81,7 +87,7 @@ func (c *Charset) Decode(dst, raw []byte) []byte {
 	if c == nil {
 		return appendValid(dst, raw)
 	}
-	decoder := c.tables.NewDecoder()
+	decoder := c.decoder()
 	for {
 		n, read, err := decoder.Transform(dst[len(dst):cap(dst)], raw, true)
 		dst, raw = dst[:len(dst)+n], raw[read:]
@@ -170,8 +176,46 @@ func (c *Charset) NewReader(r io.Reader) io.Reader {
 	if c == nil {
 		return r
 	}
-	return transform.NewReader(r, c.tables.NewDecoder())
+	return transform.NewReader(r, c.decoder())
 }
+
+func (c *Charset) decoder() transform.Transformer {
+	if c.single != nil {
+		return singleByte{Charset: c}
+	}
+	return c.tables.NewDecoder()
+}
+
+// singleByte decodes characters of one byte.
+type singleByte struct {
+	transform.NopResetter
+	*Charset
+}
+
+// Transform implements transform.Transformer.
+func (s singleByte) Transform(dst, src []byte, _ bool) (written, read int, err error) {
+	for _, b := range src {
+		r := s.rune(b)
+		if written+utf8.RuneLen(r) > len(dst) {
+			return written, read, transform.ErrShortDst
+		}
+		written += utf8.EncodeRune(dst[written:], r)
+		read++
+	}
+	return written, read, nil
+}
+
+// rune returns the character of a byte. The tables of the Encoding Standard have a control character
+// where ours have nothing from 0x80 to 0x9F, so the bytes of a mislabelled page survive in a query.
+func (c *Charset) rune(b byte) rune {
+	r := c.single.DecodeByte(b)
+	if r == utf8.RuneError && isControl(rune(b)) {
+		return rune(b)
+	}
+	return r
+}
+
+func isControl(r rune) bool { return 0x80 <= r && r <= 0x9f }
 
 // Marked returns the encoding that a byte order mark gives, and the length of the mark. ok is false
 // if there is none.
