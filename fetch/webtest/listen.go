@@ -146,6 +146,9 @@ func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 		if err != nil {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 		}
+		if len(found) == 0 {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "no address", Addr: host}}
+		}
 		virtual = found[0]
 	}
 	if w.ctx.Err() != nil { // another program may have the port by now

@@ -247,11 +247,11 @@ func (w *Web) Roots() *x509.CertPool {
 func (w *Web) Close() error {
 	w.closeOnce.Do(func() {
 		w.cancel()
+		w.closeHijacked() // tunnels are in serving, and may wait for their client
 		err := w.server.Close()
 		w.serving.Wait()
 		// A connection accepted while the server closed may have slipped through.
 		err = errors.Join(err, w.server.Close())
-		w.closeHijacked()
 		w.conns.Wait()
 		w.closeErr = errors.Join(err, w.log.flush(), w.closeStatic())
 	})
