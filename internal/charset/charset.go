@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/transform"
 )
@@ -18,7 +17,9 @@ import (
 type Charset struct {
 	name   string
 	tables encoding.Encoding
-	single *charmap.Charmap // the same tables, if all characters have one byte; else nil
+	single interface { // the same tables, if all characters have one byte; else nil
+		DecodeByte(b byte) rune
+	}
 }
 
 // Named returns the encoding for a label; ok is false if there is none.
@@ -39,10 +40,11 @@ func Named(label string) (c *Charset, ok bool) {
 		return nil, true
 	}
 	if name == "iso-8859-8-i" { // which differs in the direction of the text
-		tables = charmap.ISO8859_8
+		tables, _ = htmlindex.Get("iso-8859-8")
 	}
-	single, _ := tables.(*charmap.Charmap)
-	return &Charset{name, tables, single}, true
+	c = &Charset{name: name, tables: tables}
+	c.single, _ = tables.(interface{ DecodeByte(b byte) rune })
+	return c, true
 }
 
 func mustCharset(label string) *Charset {
