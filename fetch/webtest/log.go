@@ -12,17 +12,16 @@ import (
 
 // Request is one request as the server saw it.
 type Request struct {
-	Time       time.Time  `json:"time"` // of arrival, taken before anything else is done
-	Host       string     `json:"host"` // as the client named it, without a port
-	Addr       netip.Addr `json:"addr"` // virtual address it arrived at; of a proxy request, the host's own
-	Method     string     `json:"method"`
-	Path       string     `json:"path"` // with its query
-	UserAgent  string     `json:"userAgent"`
-	Status     int        `json:"status"` // 0 until the answer begins, or if none went out in HTTP
-	RemotePort uint16     `json:"remotePort"`
-	Proto      string     `json:"proto"` // such as "HTTP/1.1"
-	TLS        bool       `json:"tls"`
-	Answered   time.Time  `json:"answered,omitzero"` // when the answer began
+	Time      time.Time  `json:"time"` // of arrival, taken before anything else is done
+	Host      string     `json:"host"` // as the client named it, without a port
+	Addr      netip.Addr `json:"addr"` // virtual address it arrived at; of a proxy request, the host's own
+	Method    string     `json:"method"`
+	Path      string     `json:"path"` // with its query
+	UserAgent string     `json:"userAgent"`
+	Status    int        `json:"status"` // 0 until the answer begins, or if none went out in HTTP
+	Proto     string     `json:"proto"`  // such as "HTTP/1.1"
+	TLS       bool       `json:"tls"`
+	Answered  time.Time  `json:"answered,omitzero"` // when the answer began
 
 	// What the answer said.
 	RetryAfter time.Duration `json:"retryAfter,omitzero"` // 0 if it asked for no wait

@@ -82,7 +82,6 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	} else if proxied {
 		entry.Addr, _ = netip.ParseAddr(entry.Host) // the zero Addr for a name without a host
 	}
-	entry.RemotePort = portOf(r.RemoteAddr)
 	if r.Method == http.MethodConnect && known {
 		x.logged = new(Request)
 	} else {
@@ -252,10 +251,4 @@ func hostOf(header string) string {
 		header = header[:i]
 	}
 	return strings.TrimSuffix(strings.ToLower(header), ".")
-}
-
-// portOf needs no error: net/http wrote the address.
-func portOf(addr string) uint16 {
-	n, _ := strconv.ParseUint(addr[strings.LastIndexByte(addr, ':')+1:], 10, 16)
-	return uint16(n)
 }
