@@ -200,16 +200,13 @@ func (l *ledger) proofs(found []webtest.Violation) (proofs []Proof) {
 	return proofs
 }
 
-// repeats counts the requests that were not the first one under their key: each could be early.
-func repeats[K comparable](log []webtest.Request, key func(webtest.Request) K) (n int) {
-	met := make(map[K]bool)
+// repeats counts the requests that were not the first one to their host: each could be early.
+func repeats(log []webtest.Request) int {
+	hosts := make(map[string]bool)
 	for _, r := range log {
-		if met[key(r)] {
-			n++
-		}
-		met[key(r)] = true
+		hosts[r.Host] = true
 	}
-	return n
+	return len(log) - len(hosts)
 }
 
 func (l *ledger) hostDelay() Verdict {
@@ -224,8 +221,7 @@ func (l *ledger) hostDelay() Verdict {
 			robots++
 		}
 	}
-	n := repeats(l.log, func(r webtest.Request) string { return r.Host })
-	v := verdict("host delay", n, l.proofs(found), "requests early for their host")
+	v := verdict("host delay", repeats(l.log), l.proofs(found), "requests early for their host")
 	if robots > 0 {
 		v.Text += fmt.Sprintf(", %d of them before or after robots.txt", robots)
 	}
@@ -319,8 +315,7 @@ func (l *ledger) crawlDelay() Verdict {
 		}
 	}
 	found := l.proofs(violations(log, l.Web.CrawlDelay, nil))
-	n := repeats(log, func(r webtest.Request) string { return r.Host })
-	return verdict("Crawl-delay", n, found, "requests early for the Crawl-delay of their host")
+	return verdict("Crawl-delay", repeats(log), found, "requests early for the Crawl-delay of their host")
 }
 
 // retryAfter judges the requests to a host that has just asked for a pause. The pause begins with the
