@@ -196,15 +196,21 @@ type singleByte struct {
 
 // Transform implements transform.Transformer.
 func (s singleByte) Transform(dst, src []byte, _ bool) (written, read int, err error) {
-	for _, b := range src {
-		r := s.rune(b)
-		if written+utf8.RuneLen(r) > len(dst) {
+	for {
+		ascii, room := read, min(len(src), read+len(dst)-written)
+		for ascii < room && src[ascii] < utf8.RuneSelf {
+			ascii++
+		}
+		written += copy(dst[written:], src[read:ascii])
+		switch read = ascii; {
+		case read == len(src):
+			return written, read, nil
+		case len(dst)-written < utf8.UTFMax:
 			return written, read, transform.ErrShortDst
 		}
-		written += utf8.EncodeRune(dst[written:], r)
+		written += utf8.EncodeRune(dst[written:], s.rune(src[read]))
 		read++
 	}
-	return written, read, nil
 }
 
 // rune returns the character of a byte. The tables of the Encoding Standard have a control character
