@@ -66,7 +66,7 @@ type Options struct {
 	LogTSV io.Writer // gets a line for every answered request, flushed by Close; nil means none
 
 	shared   bool // use 127.0.0.1 only, as on systems without more; false means if need be
-	treeOnly bool // leave out the links at random
+	treeOnly bool // leave out the links at random; false means with them
 }
 
 // withDefaults leaves Addrs alone: its default depends on how many static hosts there are.
