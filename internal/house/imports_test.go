@@ -31,9 +31,6 @@ var allowed = map[string]map[string]string{
 	"fetch": {
 		"golang.org/x/net/proxy": "SOCKS5",
 	},
-	"fetch/sitemap": {
-		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
-	},
 	"fetch/cookies": {
 		"golang.org/x/net/publicsuffix": "who may set a cookie for which domain",
 	},
