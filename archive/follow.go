@@ -93,7 +93,12 @@ func (f *follower) refresh(a *Archive) error {
 // manifest and of the run; then there is a new manifest. Or a run is damaged. It requires that f.mu is
 // held.
 func (f *follower) refreshLocked(a *Archive) (err error) {
-	defer func() { f.due.Store(time.Now().Add(followEvery).UnixNano()) }()
+	// A capture that is not complete yet is read in vain. However large it is, that takes a part of the time.
+	began := time.Now()
+	defer func() {
+		now := time.Now()
+		f.due.Store(now.Add(max(followEvery, 4*now.Sub(began))).UnixNano())
+	}()
 	if a.files.isClosed() {
 		return ErrClosed
 	}
