@@ -306,7 +306,7 @@ func (a *Archive) purge(e *erasure) error {
 	}
 	if err := fresh.lsm().Load(e.without(x)); err != nil {
 		_ = fresh.close(false) // nothing of it is on disk, and the old one stays
-		return err
+		return x.notice(err)
 	}
 	shadow := &Archive{environment: a.environment, index: fresh}
 	incomplete := shadow.indexMoved(e.File)

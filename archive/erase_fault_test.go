@@ -370,3 +370,40 @@ func TestNoErasureAfterAFailedSync(t *testing.T) {
 	require.Nil(t, disk.Data(eraseName))
 	_ = a.Close()
 }
+
+// The power fails in the middle of an erasure, and the index is damaged, too. Open completes it.
+func TestErasureIsCompletedWithoutTheIndex(t *testing.T) {
+	completed := 0
+	for k := 1; ; k++ {
+		disk := vfs.NewMem()
+		a, err := OpenOn(disk, Options{Level: -1})
+		require.NoError(t, err)
+		for i := range 20 {
+			require.NoError(t, appendText(a, fmt.Sprint("http://b.test/", i), "kept", 1))
+		}
+		require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
+		require.NoError(t, a.Commit())
+		disk.FailAt(disk.Steps()+k, vfs.ErrPower)
+		_, erased := a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+		disk = disk.Crash(rand.New(rand.NewPCG(uint64(k), 1)))
+		if exists(disk, eraseName) {
+			completed++
+			names, err := disk.List()
+			require.NoError(t, err)
+			for _, name := range names {
+				if strings.HasPrefix(name, indexName+"-") {
+					disk.Flip(name, 100, 1)
+				}
+			}
+			a, err = openOrRebuild("/archive", disk, Options{})
+			require.NoError(t, err, "step %d", k)
+			require.Equal(t, 20, requireBodies(t, a))
+			requireNowhere(t, a, "secret")
+			require.NoError(t, a.Close())
+		}
+		if erased == nil {
+			break
+		}
+	}
+	require.NotZero(t, completed)
+}
