@@ -70,9 +70,8 @@ type part struct {
 	section *io.SectionReader
 }
 
-// Records returns all records of the named files, or of all files that are indexed if none is named, in
-// order. Each
-// file is read up to its last complete capture when it is opened. A record is valid until the next
+// Records returns all records of the named files, or of all files that the archive knows if none is
+// named, in order. Each file is read up to its last complete capture when it is opened. A record is valid until the next
 // one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the
 // iteration continues; any other error ends it.
 func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
@@ -81,7 +80,7 @@ func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 		names, err := files, error(nil)
 		if len(files) == 0 {
 			names, err = a.Files()
-			names = slices.DeleteFunc(names, func(name string) bool {
+			names = slices.DeleteFunc(names, func(name string) bool { // made since
 				_, known := a.index.state(strings.TrimSuffix(name, unfinished))
 				return !known && !isImport(name)
 			})

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -219,13 +218,11 @@ func TestMovedVersionsKeepTheirPlace(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
-// strained is a disk that cannot read a part of a file, or takes a second for each read.
+// strained is a disk that cannot read a part of a file.
 type strained struct {
 	*vfs.Mem
 	name     string
 	from, to int64
-	slow     bool
-	reads    int
 }
 
 // strainedFile is a file there.
@@ -247,10 +244,6 @@ func (s *strained) Open(name string) (vfs.File, error) {
 // ReadAt implements io.ReaderAt.
 func (f strainedFile) ReadAt(p []byte, at int64) (int, error) {
 	d := f.disk
-	if d.slow && isWARC(f.name) {
-		time.Sleep(time.Second)
-		d.reads++
-	}
 	if f.name != d.name || at >= d.to || at+int64(len(p)) <= d.from {
 		return f.File.ReadAt(p, at)
 	}
@@ -319,35 +312,6 @@ func TestUnreadableEndIsNotCut(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 5, requireBodies(t, b))
 	require.NoError(t, b.Close())
-}
-
-// However long a reader takes to read what is not complete yet, it does something else most of the time.
-func TestReadersRestFromReading(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		disk := &strained{Mem: vfs.NewMem()}
-		a, err := OpenOn(disk, Options{Level: -1})
-		require.NoError(t, err)
-		loc, err := a.Append(page("http://b.test/", "x"))
-		require.NoError(t, err)
-		f, err := disk.Mem.Open(loc.File + unfinished)
-		require.NoError(t, err)
-		data := disk.Data(loc.File + unfinished)
-		_, err = f.WriteAt(data[loc.Offset:loc.Offset+loc.Length-9], loc.Offset+loc.Length) // the next one
-		require.NoError(t, err)
-		r, err := follow("/archive", disk, Options{})
-		require.NoError(t, err)
-		disk.slow = true
-		began := time.Now()
-		for time.Since(began) < time.Hour {
-			time.Sleep(followEvery)
-			_, err := r.At("http://b.test/", time.Time{})
-			require.NoError(t, err)
-		}
-		require.NotZero(t, disk.reads)
-		require.Less(t, time.Duration(disk.reads)*time.Second, time.Since(began)/4)
-		require.NoError(t, r.Close())
-		require.NoError(t, a.Close())
-	})
 }
 
 // Records and Verify of a reader go as far as it knows the files, while they are finished and new ones

@@ -103,8 +103,8 @@ type Options struct {
 	Reindex bool
 
 	// ReadOnly opens an archive for reading only, also while another one writes it, in this process
-	// or elsewhere. What was appended is found within a second, or later if that is shorter than four times
-	// as long as it takes to read. Neither waits for the other, and
+	// or elsewhere. What was appended is found within a second; the end of a capture that takes
+	// long to read, within some eight times as long. Neither waits for the other, and
 	// nothing is written or locked, so access for reading is enough. Entries that the index on disk
 	// lacks take some 200 bytes of memory each. Append and Import fail with [ErrReadOnly]. false
 	// means that the directory is written to, and created if it is missing.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // errNoCodec says what a value type lacks.
@@ -40,7 +42,7 @@ func newCodec[V any]() (c codec[V], err error) {
 			return nil
 		}
 	case t.Kind() != reflect.Slice && hasFixedSize(&zero):
-		c.layout = fmt.Sprintf("%v of %d bytes", t, binary.Size(&zero))
+		c.layout = fmt.Sprintf("%v of %d bytes, shape %08x", t, binary.Size(&zero), durable.Sum([]byte(shape(t))))
 		c.append = func(b []byte, v V) ([]byte, error) {
 			return binary.Append(b, binary.LittleEndian, &v)
 		}
@@ -58,6 +60,23 @@ func newCodec[V any]() (c codec[V], err error) {
 			"give it a shorter one", c.layout, len(c.layout), maxLayout)
 	}
 	return c, nil
+}
+
+// shape describes a type of fixed size by what its bytes mean: two types of one name, or a type before
+// and after a change of its fields, may have the same size.
+func shape(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Array:
+		return fmt.Sprintf("[%d]%s", t.Len(), shape(t.Elem()))
+	case reflect.Struct:
+		text := "{"
+		for i := range t.NumField() {
+			field := t.Field(i)
+			text += field.Name + " " + shape(field.Type) + ";"
+		}
+		return text + "}"
+	}
+	return t.Kind().String()
 }
 
 func isBinary(v any) bool {

@@ -39,7 +39,8 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 // If the file is damaged, or has values of another type, the error is a [CorruptError]. The Cache
 // is usable even then: it has the entries before the damage, and Save replaces the file. If the type
 // cannot decode a value, only that entry is missing. With any other error, such as [ErrVersion], the
-// Cache is nil.
+// Cache is nil. Another type is one of another name, without the path of its package, or of other
+// fields if its size is fixed.
 //
 // The type V must have the methods AppendBinary or MarshalBinary, and UnmarshalBinary, or be a
 // string, or have a fixed size as in encoding/binary.

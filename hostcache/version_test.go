@@ -61,3 +61,47 @@ func TestKilledSavesLeaveNothing(t *testing.T) {
 	}
 	require.Equal(t, []string{"ho[s]ts", "ho[s]ts.12345678.new", "ho[s]ts.new"}, left)
 }
+
+// TestFieldsThatHaveChanged: a type is not recognized by its name and size alone.
+func TestFieldsThatHaveChanged(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hosts")
+	type inner struct{ A, B uint16 }
+	{
+		type host struct {
+			Visits uint32
+			Share  [2]float32
+			Inner  inner
+		}
+		c, err := hostcache.Open[host](file, hostcache.Options{})
+		require.NoError(t, err)
+		c.Set("a.test", host{Visits: 7}, hostcache.Forever)
+		require.NoError(t, c.Save())
+		_, err = hostcache.Open[host](file, hostcache.Options{})
+		require.NoError(t, err)
+	}
+	requireOther := func(c interface{ Len() int }, err error) {
+		t.Helper()
+		require.ErrorIs(t, err, hostcache.ErrCorrupt)
+		require.Zero(t, c.Len())
+	}
+	{
+		type host struct {
+			Share  [2]float32
+			Visits uint32
+			Inner  inner
+		}
+		requireOther(hostcache.Open[host](file, hostcache.Options{}))
+	}
+	{
+		type host struct {
+			Visits uint32
+			Share  [2]float32
+			Inner  struct{ B, A uint16 }
+		}
+		requireOther(hostcache.Open[host](file, hostcache.Options{}))
+	}
+	{
+		type host [4]uint32
+		requireOther(hostcache.Open[host](file, hostcache.Options{}))
+	}
+}

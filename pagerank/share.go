@@ -124,7 +124,7 @@ func (f *Frontier) calm(id uint32) {
 	switch {
 	case n.score < passed:
 		n.next = 0
-	case f.opts.Cutoff != DL1 && f.opts.Threshold < 1:
+	case f.opts.Threshold < 1:
 		n.next = levelOf(passed / (1 - f.opts.Threshold))
 	}
 }
@@ -139,9 +139,7 @@ func (f *Frontier) owe(id uint32, amount float64) {
 	f.sums.replace(rest-amount, rest)
 	f.sums.open -= amount
 	f.calm(id) // the residual may have become negative, or positive
-	if f.opts.Cutoff != DL1 {
-		f.consider(id)
-	}
+	f.consider(id)
 }
 
 // replace replaces the residual of a page.

@@ -66,13 +66,13 @@ func (u *URLs) Next() (url string, ok bool) {
 }
 
 // NextReady is Next for a polite crawler: it returns only URLs of hosts that are ready. A host that
-// is not ready is skipped until Release. See [Frontier.NextReady].
+// is not ready is skipped until Release. It is in lower case, without a port. See [Frontier.NextReady].
 func (u *URLs) NextReady(ready func(host string) bool) (url string, ok bool) {
 	id, ok := u.frontier.NextReady(func(host uint32) bool { return ready(string(u.hosts.bytes(host))) })
 	return u.name(id, ok)
 }
 
-// Release reports that a host may be visited again. See [Frontier.Release].
+// Release reports that a host may be visited again, as NextReady has named it. See [Frontier.Release].
 func (u *URLs) Release(host string) {
 	if id, ok := u.hosts.lookup(host); ok {
 		u.frontier.Release(id)

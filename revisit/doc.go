@@ -27,9 +27,10 @@
 //
 // Policies and Observe are pure functions: no clock, no goroutine, no allocation. Next lies between
 // the policy's Min and Max for every history. A page never visited has been due since the year 1,
-// where h.Last().Add(Next(h)) puts it. A wrong clock costs one visit or those of a day, and Bayes
-// keeps its interval, unless the clock was ahead by less than eight times the longest interval so
-// far. UnmarshalBinary restores exactly what AppendBinary wrote; JSON has the same in base64.
+// where h.Last().Add(Next(h)) puts it. A visit with a wrong clock costs what it and the next one found,
+// and Bayes keeps its interval, unless the clock was ahead by less than eight times the longest interval
+// so far, or did not go back by more than a day. UnmarshalBinary restores exactly what AppendBinary
+// wrote; JSON has the same in base64.
 //
 // # What it costs
 //

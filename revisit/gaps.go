@@ -3,12 +3,16 @@ package revisit
 import "math"
 
 // gaps remember which intervals a page has known, since a much longer one is more often a wrong clock
-// than a crawler that paused: the longest interval so far, in half octaves of a second, and two flags.
+// than a crawler that paused: the longest interval so far, in half octaves of a second, and the doubt
+// after a visit that is earlier than the one before it.
 type gaps uint8
 
+// One of the two had a wrong clock, and the next visit tells which: if the earlier one is wrong, the
+// time until then is too long, and otherwise the interval before was.
 const (
-	ahead  gaps = 1 << 6 // the last interval was beyond the bound: its clock may have been ahead
-	behind gaps = 1 << 7 // the clock of the last visit was behind: a long interval after it is none
+	doubtful  gaps = 1 << 6 // no interval before can have been so much too long
+	tookQuiet gaps = 2 << 6 // the time is taken out of the quiet intervals
+	tookRest  gaps = 3 << 6 // or out of the others
 
 	longestMask = 1<<6 - 1
 
@@ -20,26 +24,28 @@ const (
 	firstLongest = 32 * day
 )
 
+// longest returns the longest interval so far, in seconds.
+func (g gaps) longest() uint32 {
+	if n := g.certain(); n > 0 {
+		return uint32(min(math.Exp2(float64(n)/2), math.MaxUint32))
+	}
+	return firstLongest
+}
+
 // bound returns the seconds beyond which an interval is suspicious.
 func (g gaps) bound() uint32 {
-	longest := float64(firstLongest)
-	if n := g & longestMask; n > 0 {
-		longest = math.Exp2(float64(n) / 2)
-	}
-	return uint32(min(mostGrowth*longest, math.MaxUint32))
+	return uint32(min(mostGrowth*uint64(g.longest()), math.MaxUint32))
 }
 
 // observe returns g after an interval that counts. A longer one lengthens it up to the bound only, so
 // that only several of them make such intervals usual.
 func (g gaps) observe(gap uint32) gaps {
-	bound := g.bound()
-	n := gaps(math.Ceil(2 * math.Log2(float64(max(min(gap, bound), 2)))))
-	longest := max(g&longestMask, min(n, longestMask))
-	if gap > bound {
-		longest |= ahead
-	}
-	return longest
+	n := gaps(math.Ceil(2 * math.Log2(float64(max(min(gap, g.bound()), 2)))))
+	return max(g.certain(), min(n, longestMask))
 }
 
-// forget returns g without flags.
-func (g gaps) forget() gaps { return g & longestMask }
+// certain returns g without doubt.
+func (g gaps) certain() gaps { return g & longestMask }
+
+// doubt returns that of g.
+func (g gaps) doubt() gaps { return g &^ longestMask }

@@ -51,12 +51,12 @@ const (
 // A visit at the time of the last one, or up to a day earlier, is taken for a late or repeated
 // report and ignored. If it is earlier than that, one of the two had a wrong clock. Such a visit
 // starts the clock anew, and so does one that is more than four years later: what it found is not
-// counted.
+// counted. The next one shows which clock it was: if an interval before was too long, the time is taken
+// out of the sums, and if this one is longer than all before, it is not counted. It says nothing to
+// [Bayes] in either case.
 //
 // A time that is much longer than all before may be a wrong clock, too. So an interval more than about
-// eight times as long as the longest so far says nothing to [Bayes]. Once a visit shows that the clock
-// had been ahead, it is taken out of the sums as well, and an interval that ends a time during which the
-// clock was behind is not counted at all.
+// eight times as long as the longest so far says nothing to Bayes.
 //
 // If the visit found a change and LastModified lies between the previous visit and this one, the
 // page is taken to have changed at that time and not since. A LastModified is ignored if it cannot
@@ -73,7 +73,8 @@ func (h History) Observe(v Visit) History {
 	switch {
 	case ok:
 	case at > h.last:
-		h.last, h.gaps = at, h.gaps.forget()
+		h.putBack(at - h.last)
+		h.last, h.gaps = at, h.gaps.certain()
 		return h
 	case h.last-at > lateReport:
 		h.turnBack(h.last - at)
@@ -94,7 +95,7 @@ func (h History) Observe(v Visit) History {
 	}
 	// Belief and plan are kept for all policies, so that a crawler can switch to another one.
 	bound := h.gaps.bound()
-	if gap <= bound {
+	if gap <= bound && h.gaps.doubt() == 0 {
 		h.belief.observe(float64(gap), float64(tail), v.Changed)
 	}
 	h.plan.observe(min(gap, bound), v.Changed)
@@ -131,30 +132,43 @@ func (h *History) gapTo(at uint32) (gap uint32, ok bool) {
 		return 0, false
 	}
 	gap = at - h.last
-	return gap, h.gaps&behind == 0 || gap <= h.gaps.bound()
+	return gap, h.gaps.doubt() == 0 || gap <= h.gaps.longest()
 }
 
-// turnBack is for a visit that is earlier than the last one by some seconds.
+// turnBack is for a visit that is earlier than the last one by some seconds. It takes these out of the
+// sums, where an interval is too long if the clock had been ahead: the last one, or one before if the
+// last has not so many. Each visit keeps a second.
 func (h *History) turnBack(seconds uint32) {
-	if h.gaps&ahead != 0 || seconds <= h.gaps.bound() {
-		h.takeBack(seconds)
-		h.gaps = h.gaps.forget()
-	} else if h.visits > 0 {
-		// No interval was so long: it is this visit whose clock is wrong.
-		h.gaps = h.gaps.forget() | behind
+	if h.visits == 0 {
+		return
 	}
+	inQuiet := seconds <= h.quiet
+	inRest := seconds <= h.total-h.quiet-uint32(h.changes)
+	doubt := doubtful
+	switch {
+	case seconds > longestGap || seconds > h.total-uint32(h.visits): // was not counted
+	case inQuiet && (h.plan.outcomes&1 == 0 || !inRest):
+		h.total -= seconds
+		h.quiet -= seconds
+		doubt = tookQuiet
+	case inRest:
+		h.total -= seconds
+		doubt = tookRest
+	}
+	h.gaps = h.gaps.certain() | max(doubt, h.gaps.doubt())
 }
 
-// takeBack removes from the sums some seconds that did not pass, if the last interval can have had
-// so many: then the clock was ahead. Each visit keeps a second.
-func (h *History) takeBack(seconds uint32) {
-	spare, still := h.total-h.quiet-uint32(h.changes), uint32(0)
-	if h.plan.outcomes&1 == 0 {
-		spare, still = h.quiet, seconds
+// putBack is the inverse of turnBack, for an interval that shows that the clock had been behind.
+func (h *History) putBack(gap uint32) {
+	if gap > longestGap || gap > math.MaxUint32-h.total {
+		return
 	}
-	if seconds <= spare && seconds <= h.total-uint32(h.visits) {
-		h.total -= seconds
-		h.quiet -= still
+	switch h.gaps.doubt() {
+	case tookQuiet:
+		h.total += gap
+		h.quiet += gap
+	case tookRest:
+		h.total += gap
 	}
 }
 

@@ -3,6 +3,7 @@ package revisit
 import (
 	"bytes"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -109,7 +110,7 @@ func TestOneWrongClockCostsOneVisit(t *testing.T) {
 func TestOneWrongClockKeepsTheIntervals(t *testing.T) {
 	const every = 3 * dayLong // the page changes
 	for name, p := range policies() {
-		for _, ahead := range []int{10 * 365, 3 * 365, 365, 200, -100, -365, -10 * 365} { // in days
+		for _, ahead := range []int{10 * 365, 3 * 365, 365, 200, -10, -30, -100, -365, -10 * 365} { // in days
 			for _, changed := range []bool{false, true} {
 				h, at, last := History{}, start, start
 				var usual time.Duration
@@ -128,6 +129,43 @@ func TestOneWrongClockKeepsTheIntervals(t *testing.T) {
 				for n := range 20 {
 					visit()
 					require.LessOrEqual(t, p.Next(h), 2*usual, "%s, %d days, visit %d", name, ahead, n)
+				}
+			}
+		}
+	}
+}
+
+// Neither a visit with a wrong clock, nor several that were ahead, leave a time in the sums that did not
+// pass.
+func TestAWrongClockKeepsTheSums(t *testing.T) {
+	for _, days := range []int{600, 3 * 365, 10 * 365, -10, -90, -365} {
+		for _, changing := range []int{1, 2, 30} { // visits to a change
+			for _, wrong := range []int{1, 2, 3} {
+				if days < 0 && wrong > 1 {
+					continue
+				}
+				h, n := walk(), 0
+				visit := func(wrong int) {
+					n++
+					at := start.Add(time.Duration(2*n+wrong) * dayLong)
+					h = h.Observe(Visit{At: at, Changed: n%changing == 0})
+					require.Empty(t, h.fault())
+				}
+				for n < 100 {
+					visit(0)
+				}
+				before := Bayes{}.Next(h)
+				for range wrong {
+					visit(days)
+				}
+				for range 5 {
+					visit(0)
+				}
+				about := fmt.Sprintf("%d visits with a clock of %d days, a change every %d visits", wrong, days, changing)
+				require.InDelta(t, 2*n, h.Span().Hours()/24, 15, about)
+				require.InDelta(t, 2*n/changing, float64(h.total-h.quiet)/day, 15, about)
+				if wrong == 1 {
+					require.Less(t, Bayes{}.Next(h), before*3/2, about)
 				}
 			}
 		}

@@ -12,7 +12,7 @@ type Policy interface {
 }
 
 // The defaults for zero fields of the policies, and Size, the length of an encoded [History] in
-// bytes.
+// bytes. If Max is shorter than DefaultMin, a zero Min is Max; a Min that is set counts in any case.
 //
 // With the default Price and Fair, a page that has long changed daily at random is visited every
 // 1.8 days, and one that changed every three weeks about once a month. A page that changed once a
@@ -48,11 +48,14 @@ func soonest(low, high time.Duration) time.Duration {
 	return lo
 }
 
-// bounds returns the values of Min and Max, the lower one first.
+// bounds returns the values of Min and Max. The default of one gives way to the other.
 func bounds(low, high time.Duration) (lo, hi time.Duration) {
 	lo, hi = orElse(low, DefaultMin), orElse(high, DefaultMax)
 	if high < 0 {
 		hi = century
+	}
+	if low == 0 {
+		lo = min(lo, hi)
 	}
 	lo = max(lo, time.Second)
 	return lo, max(lo, hi)

@@ -223,3 +223,18 @@ func BenchmarkObserveNext(b *testing.B) {
 		})
 	}
 }
+
+// TestMaxBelowTheDefaultMin: a default gives way to what the caller says.
+func TestMaxBelowTheDefaultMin(t *testing.T) {
+	const most = 6 * time.Hour
+	busy := walk()
+	for range 30 {
+		busy = busy.Observe(Visit{At: busy.Last().Add(time.Hour), Changed: true})
+	}
+	for _, p := range []Policy{Bayes{Max: most}, MLE{Max: most}, AIMD{Max: most}, Scale{Max: most}} {
+		for _, h := range []History{{}, busy, walk(quietFor(7, 7)...)} {
+			require.LessOrEqual(t, p.Next(h), most, "%T", p)
+		}
+	}
+	require.Equal(t, time.Hour, Bayes{Min: time.Hour, Max: time.Minute}.Next(busy), "Min counts")
+}

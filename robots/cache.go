@@ -45,6 +45,16 @@ type host struct {
 	answered uint64        // the last flight whose response was taken, or that was before the host
 	place    *list.Element // in idle, failing or given; nil while Load waits for the response
 	landed   *landing      // made when a Load waits, closed when the flight ends
+	lead     *lead         // of the last Load, if it has not got to the end of the redirects
+}
+
+// A lead is where a redirect led that a Load could not follow. The next Load starts there, or a host
+// would be asked again for each page while the one that it names is paused, and no caller has time to
+// wait for that.
+type lead struct {
+	url string
+	hop int
+	at  time.Time
 }
 
 // A landing is the end of a flight that calls of Load wait for.
@@ -233,7 +243,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 		return h.needed(), nil
 	}
 	h.rules, h.rulesOf = rules, file
-	h.answered = req.Flight
+	h.answered, h.lead = req.Flight, nil
 	if req.Flight == h.flight.Flight {
 		c.land(h, nil)
 	} else {
@@ -272,7 +282,11 @@ func (c *Cache) abandon(req Request, load bool, err error) {
 		case req.Flight == 0 || h.flight.Flight != req.Flight || load != (h.place == nil):
 		case load && req.Hop < h.flight.Hop: // a Pending has taken over
 			h.place = c.given.PushBack(h)
+			h.wake(nil) // those who wait have no limit yet, and this flight may get lost
 		default:
+			if load && req.Hop > 0 {
+				h.lead = &lead{req.URL, req.Hop, h.began}
+			}
 			c.land(h, err)
 			c.evict(h)
 		}
@@ -423,8 +437,11 @@ func (c *Cache) weigh(h *host) {
 	c.bytes -= h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
 		len(h.Reason)
-	if h.flight.Flight != 0 {
+	switch {
+	case h.flight.Flight != 0:
 		h.cost += maxTarget // that of a redirect, which must not be refused for lack of room
+	case h.lead != nil:
+		h.cost += leadCost + len(h.lead.url)
 	}
 	if h.file != nil {
 		h.cost += h.file.Size()
@@ -432,5 +449,5 @@ func (c *Cache) weigh(h *host) {
 	c.bytes += h.cost
 }
 
-// hostCost is the memory of a host without its strings and its file.
-const hostCost = 768
+// hostCost is the memory of a host without its strings and its file, leadCost that of a lead.
+const hostCost, leadCost = 768, 48

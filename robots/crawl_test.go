@@ -253,6 +253,36 @@ func TestPendingGoesAhead(t *testing.T) {
 	})
 }
 
+// TestAFlightThatChangesHands: a Load that waits for another one has no limit, but a Pending that takes over
+// may lose the request.
+func TestAFlightThatChangesHands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(10 * time.Second)
+		w.answers[where] = says(302, fields("Location", "http://r.test/robots.txt"), "")
+		w.answers["http://r.test/robots.txt"] = says(404, nil, "")
+		c := w.cache(Options{Patience: time.Minute})
+		first, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = c.Load(first, page) })
+		synctest.Wait()
+		wg.Go(func() {
+			rules, err := c.Load(t.Context(), page)
+			assert.NoError(t, err)
+			assert.True(t, rules.Allowed("/a"))
+			assert.Less(t, time.Since(w.began), 3*time.Minute)
+		})
+		synctest.Wait()
+		p := &Pending[int]{Cache: c}
+		answer, _, err := p.Lookup(page, 1, time.Now())
+		require.NoError(t, err)
+		_, _, err = p.Store(*answer.Request, whole(302, fields("Location", "http://r.test/robots.txt"), ""), time.Now())
+		require.NoError(t, err)
+		time.Sleep(11 * time.Second) // the Load has its redirect, too, and gives way
+		cancel()
+		wg.Wait()
+	})
+}
+
 // TestLoadBesidePending: neither loses its request to the other.
 func TestLoadBesidePending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

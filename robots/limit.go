@@ -38,11 +38,11 @@ func limit(ctx context.Context, most time.Duration) (c *limited, stop func()) {
 		timer = time.AfterFunc(most, func() { c.end(context.DeadlineExceeded) })
 		c.pause = func() func() {
 			timer.Stop()
-			return func() {
+			return sync.OnceFunc(func() {
 				if timer.Reset(most); c.Err() != nil {
 					timer.Stop()
 				}
-			}
+			})
 		}
 	}
 	return c, func() {

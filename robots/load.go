@@ -34,8 +34,8 @@ func (c *Cache) Allowed(ctx context.Context, url string) (bool, error) {
 // An unreachable host is not an error: its rules forbid everything, or are those of the last copy.
 // The error is ctx's, [robotstxt.ErrLocate], or the client's if the fault is local: no request was
 // sent, or the network, resolver or proxy of this machine failed, which says nothing about the
-// host. After a redirect, only lack of resources and the failure of a proxy are: where a host sends
-// its visitors is its own doing. Rules returned with an error forbid everything.
+// host. But what a layer below refuses after a redirect is the host's failure: where it sends its
+// visitors is its own doing. Rules returned with an error forbid everything.
 func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 	origin, err := rep.Origin(url)
 	if err != nil {
@@ -64,7 +64,17 @@ func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 func (c *Cache) join(origin string) (Answer, *host, *landing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	answer, h := c.ask(origin, time.Now())
+	now := time.Now()
+	answer, h := c.ask(origin, now)
+	if answer.Request != nil && h.lead != nil {
+		if l := h.lead; now.Before(l.at.Add(c.options.MaxRetry)) {
+			flight := h.flight.Flight
+			h.flight, h.began = h.request(l.url, l.hop), l.at
+			h.flight.Flight = flight
+			answer = h.needed()
+		}
+		h.lead = nil
+	}
 	if h.landed == nil && answer == (Answer{}) {
 		h.landed = &landing{done: make(chan struct{})}
 	}
@@ -218,24 +228,18 @@ func (a *attempt) silent() time.Duration {
 // has failed, or nothing was sent. If such a failure were blamed on the host, every host requested at
 // that time would become off limits.
 //
-// After a redirect it is the host's: where it leads, such as to an address that a layer below refuses
-// or to a name that cannot be looked up, is the doing of the host, which would otherwise be asked
-// again for each page. Only what would befall any request stays ours.
+// After a redirect, what a layer below refuses is the host's failure nevertheless, such as a private
+// address: it would refuse that for each page. A deadline of ctx that it finds too early is not.
 func (a *attempt) isLocal(err error, hop int) bool {
-	local := neterr.Local(err)
-	if hop > 0 {
-		var op *net.OpError
-		return neterr.Exhausted(err) || errors.As(err, &op) && op.Op == "proxyconnect" ||
-			local && errors.Is(err, context.DeadlineExceeded) // that of ctx, which a layer below finds too early
-	}
 	var dns *net.DNSError
-	switch {
-	case local: // first, since the name that is not found may be the proxy's
-		return true
+	switch first := hop == 0; {
+	case neterr.Machine(err), neterr.Local(err) && (first || errors.Is(err, context.DeadlineExceeded)):
+		return true // first, since the name that is not found may be the proxy's
 	case errors.As(err, &dns):
 		return !dns.IsNotFound
+	default:
+		return first && !a.tried.Load() && !neterr.Network(err)
 	}
-	return !a.tried.Load() && !neterr.Network(err)
 }
 
 // loadError is a local failure. An http.Client asks the error itself whether it is a timeout, not

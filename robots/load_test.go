@@ -255,8 +255,8 @@ type refusal struct{ error }
 func (refusal) Local() bool     { return true }
 func (r refusal) Unwrap() error { return r.error }
 
-// TestWhereARedirectLeadsIsTheHostsDoing: the host is not asked again for each page because nobody can
-// follow its redirect. What would befall any request is still ours.
+// TestWhereARedirectLeadsIsTheHostsDoing: a redirect that a layer below refuses is not followed again for
+// each page. Our own failures are still ours, and the host is not asked again where they lead.
 func TestWhereARedirectLeadsIsTheHostsDoing(t *testing.T) {
 	w := newWeb(0)
 	load := func(failure error) (asked int, err error) {
@@ -268,17 +268,16 @@ func TestWhereARedirectLeadsIsTheHostsDoing(t *testing.T) {
 			_, err = c.Allowed(ctx, "http://r.test/a")
 			cancel()
 		}
+		require.Contains(t, w.log[0], "r.test")
 		entry, known := c.Entry("http://r.test/a")
 		require.Equal(t, err == nil, known)
 		require.Equal(t, err == nil, entry.Failures == 1)
-		return len(w.log) / 2, err
+		return len(w.log) - 1, err
 	}
 	for _, theirs := range []error{
 		refusal{errors.New("10.0.0.1 is refused")},
 		errors.New("the transport knows no such port"),
-		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
-		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "i/o timeout", IsTimeout: true}},
-		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)},
+		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}},
 		&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
 	} {
 		asked, err := load(theirs)
@@ -287,6 +286,10 @@ func TestWhereARedirectLeadsIsTheHostsDoing(t *testing.T) {
 	}
 	for _, ours := range []error{
 		&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)},
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENETUNREACH)},
+		&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EADDRNOTAVAIL)},
+		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "server misbehaving", IsTemporary: true}},
+		&net.OpError{Op: "dial", Err: &net.DNSError{Err: "i/o timeout", IsTimeout: true}},
 		&net.OpError{Op: "proxyconnect", Err: syscall.ECONNREFUSED},
 		refusal{context.DeadlineExceeded}, // the deadline of the caller is too early for a layer below
 	} {
@@ -305,6 +308,44 @@ func TestWhereARedirectLeadsIsTheHostsDoing(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	_, known := c.Entry("http://r.test/a")
 	require.False(t, known)
+}
+
+// TestARedirectIsRemembered: who could not follow it does not ask for it again, until it is old. Whatever
+// the host at its end answers, the next request begins anew.
+func TestARedirectIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWeb(0)
+		paused := true
+		answer := w.answers[where]
+		w.answers[where] = func(r *http.Request) (*http.Response, error) {
+			if paused {
+				return nil, refusal{context.DeadlineExceeded}
+			}
+			return answer(r)
+		}
+		c := w.cache(Options{MaxRetry: time.Hour})
+		allowed := func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			allowed, err := c.Allowed(ctx, "http://r.test/b")
+			require.Equal(t, paused, err != nil)
+			return allowed
+		}
+		for range 3 {
+			require.False(t, allowed())
+		}
+		time.Sleep(time.Hour)
+		require.False(t, allowed())
+		paused = false
+		require.True(t, allowed())
+		time.Sleep(24 * time.Hour)
+		require.True(t, allowed())
+		require.Equal(t, []string{
+			"0s http://r.test/robots.txt", "0s " + where, "0s " + where, "0s " + where,
+			"1h0m0s http://r.test/robots.txt", "1h0m0s " + where, "1h0m0s " + where,
+			"25h0m0s http://r.test/robots.txt", "25h0m0s " + where,
+		}, w.log)
+	})
 }
 
 // TestAConnectionIsNotYetARequest: a lower layer may wait on a connection before it sends anything.
@@ -493,6 +534,7 @@ func TestWaitsBelowAreNotLimited(t *testing.T) {
 				resume := pause()
 				time.Sleep(wait)
 				resume()
+				defer resume() // it has no effect any more
 			}
 			inner, cancel := context.WithCancel(r.Context())
 			defer cancel()

@@ -30,6 +30,7 @@ type Options struct {
 
 	// Retry is how long to wait after a failure. It doubles with each further failure, up to
 	// MaxRetry. A host may ask for more by Retry-After, up to a day. 0 means 5 minutes and 1 hour.
+	// If a Load could not follow a redirect, it is not asked for again for MaxRetry.
 	Retry, MaxRetry time.Duration
 
 	// Patience is how long the response to a request may take. After that the request counts as

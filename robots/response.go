@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,9 +44,10 @@ type Response struct {
 }
 
 // ReadResponse makes a Response from what an http.Client returned. It reads as much of the body as
-// is needed, and of a redirect or an error at most 64 KiB, decodes a remaining gzip content coding, and closes the body. If the client returned
-// an error, or the body breaks off or cannot be decoded, the host counts as unreachable. Before
-// calling it, check whether it was the caller's own context that ended.
+// is needed, and of a redirect or an error at most 64 KiB, decodes a remaining gzip content coding,
+// and closes the body. If the client returned an error, or the body breaks off or cannot be decoded,
+// the host counts as unreachable. Before calling it, check whether it was the caller's own context
+// that ended.
 func ReadResponse(resp *http.Response, err error) Response {
 	switch {
 	case err != nil:
@@ -78,9 +80,14 @@ const maxDrain = 64 << 10
 // decoded returns the body without its content coding. net/http decodes gzip itself, unless a
 // transport asked for it explicitly or the server sent it unasked.
 func decoded(resp *http.Response) (io.Reader, error) {
-	coding := strings.Join(resp.Header.Values("Content-Encoding"), ",")
-	switch strings.ToLower(coding) {
-	case "", "identity":
+	isNone := func(coding string) bool { return coding == "" || coding == "identity" }
+	all := strings.Split(strings.Join(resp.Header.Values("Content-Encoding"), ","), ",")
+	for i := range all {
+		all[i] = strings.ToLower(strings.TrimSpace(all[i]))
+	}
+	coding := strings.Join(slices.DeleteFunc(all, isNone), ",")
+	switch coding {
+	case "":
 		return resp.Body, nil
 	case "gzip", "x-gzip":
 		// Empty blocks are input without output, so the input is limited too.

@@ -79,6 +79,14 @@ func TestReadResponse(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			fmt.Fprint(w, z)
 		}, true},
+		"zipped once, in many words": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Encoding"] = []string{"identity, GZIP ", ""}
+			fmt.Fprint(w, z)
+		}, true},
+		"not coded, in many words": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "Identity,")
+			fmt.Fprint(w, file)
+		}, true},
 		"a bomb": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			fmt.Fprint(w, zipped(t, file+strings.Repeat("\n", 50<<20)))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,7 +74,7 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	if i == 0 {
 		return Reason{}
 	}
-	return s.reason(i, s.leasedSince)
+	return s.reason(i, func(i uint32) time.Time { return s.leaseStarts()[i] })
 }
 
 // Reasons returns an iterator over all known hosts, with the result of Explain for each. The
@@ -131,7 +130,7 @@ func walk[E, V any](
 	}
 }
 
-// reason requires that s.mu is held. since is leasedSince, or does the same.
+// reason requires that s.mu is held. since returns what leaseStarts says about a limiter.
 func (s *Scheduler[T]) reason(host uint32, since func(i uint32) time.Time) Reason {
 	e := &s.engine
 	e.expire(host, false)
@@ -195,18 +194,8 @@ func (s *Scheduler[T]) explainShared(r *Reason, host uint32, since func(i uint32
 	}
 }
 
-// leasedSince returns the start of the oldest outstanding lease on a limiter. It scans all
-// outstanding leases, which are few. It requires that s.mu is held.
-func (s *Scheduler[T]) leasedSince(i uint32) time.Time {
-	for f := range s.engine.outstanding {
-		if slices.Contains(f.limiters[:], i) {
-			return s.time(f.at)
-		}
-	}
-	return time.Time{}
-}
-
-// leaseStarts returns the results of leasedSince for all limiters that are leased.
+// leaseStarts returns the start of the oldest outstanding lease on each limiter that is leased. It
+// scans all of them, which are few. It requires that s.mu is held.
 func (s *Scheduler[T]) leaseStarts() map[uint32]time.Time {
 	starts := make(map[uint32]time.Time)
 	for f := range s.engine.outstanding {

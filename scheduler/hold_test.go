@@ -43,6 +43,22 @@ func TestHoldersOfALeaseWaitForTheirHost(t *testing.T) {
 	}
 }
 
+// TestResumeTwice: a layer that resumes early may also have deferred that.
+func TestResumeTwice(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	add(t, s, jobs(here, "a1", "a2")...)
+	lease, _ := s.TryNext(start)
+	ctx := lease.Context(t.Context())
+	resume := ctx.Value(struct{ Yield struct{} }{}).(func() func())()
+	for range 3 {
+		resume()
+		require.NoError(t, s.Verify())
+	}
+	lease.Done(scheduler.Outcome{})
+	require.NoError(t, s.Verify())
+	require.Equal(t, []string{"0s a2"}, visits(s, goesWell))
+}
+
 // TestHoldersOfLeasesWaitForEachOther: two callers that each hold what the other one needs.
 func TestHoldersOfLeasesWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"net/netip"
+	"sync"
 	"time"
 )
 
@@ -160,10 +161,10 @@ func (l *Lease[T]) yield(others func() (resume func())) (resume func()) {
 	defer l.s.mu.Unlock()
 	l.s.engine.spend(l.flight)
 	l.s.changed()
-	return func() {
+	return sync.OnceFunc(func() { // layers of other modules call it
 		again()
 		l.s.waited([]*Lease[T]{l})
-	}
+	})
 }
 
 // spend gives back the turns of the outstanding leases that a context carries, whose holder is about

@@ -137,8 +137,8 @@ func (s *Scheduler[T]) Leases(ctx context.Context) iter.Seq2[*Lease[T], error] {
 // see [Lease.Context].
 //
 // If ctx has a deadline before which the host cannot be visited, Wait returns a [WaitError] at
-// once. It also does if the deadline passes during the wait. Otherwise its error is that of ctx, or
-// [ErrFull].
+// once. It also does if the deadline has passed, or passes during the wait. Otherwise its error is that
+// of ctx, or [ErrFull].
 func (s *Scheduler[T]) Wait(ctx context.Context, host string) (*Lease[T], error) {
 	return s.waitLease(ctx, host, new(Lease[T]))
 }
@@ -146,8 +146,9 @@ func (s *Scheduler[T]) Wait(ctx context.Context, host string) (*Lease[T], error)
 func (s *Scheduler[T]) waitLease(
 	ctx context.Context, host string, lease *Lease[T],
 ) (*Lease[T], error) {
-	if err := cause.Of(ctx); err != nil {
-		return nil, err
+	ended := cause.Of(ctx)
+	if ended != nil && ctx.Err() != context.DeadlineExceeded {
+		return nil, ended
 	}
 	s.mu.Lock()
 	s.goLive()
@@ -159,11 +160,11 @@ func (s *Scheduler[T]) waitLease(
 	i := e.use(host)
 	held := s.spend(ctx)
 	defer s.waited(held)
-	if deadline, ok := ctx.Deadline(); ok && e.earliest(i) > s.instant(deadline) {
-		until := s.time(e.earliest(i))
+	if deadline, ok := ctx.Deadline(); ended != nil || ok && e.earliest(i) > s.instant(deadline) {
+		until := s.time(max(e.earliest(i), e.now))
 		s.changed()
 		s.mu.Unlock()
-		return nil, &WaitError{host, until, nil}
+		return nil, &WaitError{host, until, context.Cause(ctx)}
 	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
@@ -182,7 +183,7 @@ func (s *Scheduler[T]) waitLease(
 // concurrent use.
 type WaitError struct {
 	Host  string
-	Until time.Time // the host is not leased before, as far as is known; zero means ever
+	Until time.Time // the host is not leased earlier, as far as is known; zero if it never is
 
 	cause error // of the context's end
 }

@@ -248,7 +248,17 @@ func TestWaitFailsEarly(t *testing.T) {
 		require.ErrorContains(t, err, "scheduler: b may not be visited before ")
 		require.True(t, os.IsTimeout(err))
 		require.Zero(t, time.Since(before))
-		ctx, cancel = context.WithTimeout(t.Context(), time.Hour+1)
+		time.Sleep(59*time.Minute + 1)
+		for _, host := range []string{"b", "c"} { // the deadline has passed: c is ready, but was not asked
+			_, err = s.Wait(ctx, host)
+			waited := new(scheduler.WaitError)
+			require.ErrorAs(t, err, &waited)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.True(t, waited.Local())
+			require.Equal(t, host, waited.Host)
+			require.Equal(t, host == "c", waited.Until.Equal(time.Now()))
+		}
+		ctx, cancel = context.WithTimeout(t.Context(), time.Minute+1)
 		defer cancel()
 		_, err = s.Wait(ctx, "b")
 		require.NoError(t, err)

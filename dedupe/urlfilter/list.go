@@ -67,6 +67,7 @@ func (l *List) Match(url string) Verdict {
 	if rules == nil {
 		return Verdict{Allowed: true}
 	}
+	url = withoutRoot(url)
 	denied, found := rules.deny.find(url)
 	if !found {
 		return Verdict{Allowed: true}
@@ -75,6 +76,16 @@ func (l *List) Match(url string) Verdict {
 		return Verdict{true, allowed.text, allowed.line}
 	}
 	return Verdict{false, denied.text, denied.line}
+}
+
+// withoutRoot drops the dot at the end of a host, which stands for the root and names the same server.
+func withoutRoot(url string) string {
+	host := weburl.Host(url)
+	if !strings.HasSuffix(host, ".") {
+		return url
+	}
+	scheme, rest, _ := strings.Cut(url, "://")
+	return scheme + "://" + strings.TrimSuffix(host, ".") + strings.TrimPrefix(rest, host)
 }
 
 // An entry is a line of a list.
@@ -122,7 +133,7 @@ func (m *matcher) add(text string, e entry) (reason string) {
 		if err != nil {
 			return "is not an http(s) URL after the equals sign"
 		}
-		keep(&m.exact, url, e)
+		keep(&m.exact, withoutRoot(url), e)
 	case strings.Contains(text, "://"):
 		return m.addPrefix(text, e)
 	default:
@@ -138,7 +149,7 @@ func (m *matcher) addPrefix(text string, e entry) (reason string) {
 	if err != nil {
 		return "is not an http(s) URL"
 	}
-	m.prefixes = append(m.prefixes, prefix{url, e})
+	m.prefixes = append(m.prefixes, prefix{withoutRoot(url), e})
 	return ""
 }
 
@@ -217,7 +228,6 @@ func (m *matcher) findHost(host string) (entry, bool) {
 	if len(m.hosts) == 0 {
 		return entry{}, false
 	}
-	host = strings.TrimSuffix(host, ".")
 	for under := !isAddress(host); ; {
 		// Hashing all domains that a host is under would take the square of its length.
 		if len(host) <= m.longestHost {

@@ -89,6 +89,11 @@ func TestSeed(t *testing.T) {
 		"example.org:8080":         "https://example.org:8080/",
 		"localhost:8080/x":         "http://localhost:8080/x",
 		"127.0.0.1":                "http://127.0.0.1/",
+		"LOCALHOST:443":            "http://localhost:443/",
+		"www.localhost":            "http://www.localhost/",
+		"localhosting.example":     "https://localhosting.example/",
+		"localhost.example":        "https://localhost.example/",
+		"127.example.org":          "https://127.example.org/",
 		"[::1]:8080":               "http://[::1]:8080/",
 	} {
 		got, err := urlfilter.Seed(text)

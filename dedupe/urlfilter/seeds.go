@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/netip"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -15,11 +16,12 @@ import (
 // http for local names, which rarely have certificates.
 func Seed(text string) (url string, err error) {
 	text = strings.TrimSpace(text)
-	full := text
-	if lacksScheme(text) {
-		full = schemeFor(text) + text
+	if !lacksScheme(text) {
+		url, err = weburl.Canonical(text)
+	} else if url, err = weburl.Canonical("http://" + text); err == nil && !isLocal(weburl.Host(url)) {
+		url, err = weburl.Canonical("https://" + text)
 	}
-	if url, err = weburl.Canonical(full); err != nil {
+	if err != nil {
 		return "", fmt.Errorf("urlfilter: seed %q: %w", text, err)
 	}
 	return url, nil
@@ -35,13 +37,9 @@ func lacksScheme(text string) bool {
 	return !colon || text[0] == '[' || rest != "" && '0' <= rest[0] && rest[0] <= '9'
 }
 
-func schemeFor(text string) string {
-	for _, local := range []string{"localhost", "127.", "[::1]"} {
-		if strings.HasPrefix(text, local) {
-			return "http://"
-		}
-	}
-	return "https://"
+func isLocal(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.IsLoopback()
 }
 
 // Seeds reads seeds, one per line, as [Seed] accepts them. Empty lines and lines that begin with #

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,6 +230,32 @@ func TestATruncatedAnswerWithoutTCPIsAFailure(t *testing.T) {
 		}
 		require.Len(t, n.questions(), 4, "and that is cached")
 	})
+}
+
+// TestWithoutDescriptorsForTCP: what this machine lacks is not remembered against the host.
+func TestWithoutDescriptorsForTCP(t *testing.T) {
+	for _, ours := range []error{syscall.EMFILE, syscall.ENETUNREACH, syscall.EPERM} {
+		synctest.Test(t, func(t *testing.T) {
+			has := zone{"a.test.": {a("a.test.", "192.0.2.9", 60)}}
+			n := &network{t: t, servers: map[string]handler{
+				"udp " + one: has.handler(func(m *message) { m.Truncated = true }), "tcp " + one: has.handler(),
+			}}
+			lacking := true
+			servers := []netip.AddrPort{netip.MustParseAddrPort(one)}
+			r := resolve.New(resolve.Options{Servers: servers, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+				if network == "tcp" && lacking {
+					return nil, &net.OpError{Op: "dial", Net: network, Err: ours}
+				}
+				return n.dial(ctx, network, address)
+			}})
+			_, err := r.LookupNetIP(t.Context(), "ip4", "a.test")
+			require.ErrorIs(t, err, resolve.ErrUnreachable)
+			require.NotErrorIs(t, err, resolve.ErrServerFailure)
+			lacking = false
+			_, err = r.LookupNetIP(t.Context(), "ip4", "a.test")
+			require.NoError(t, err)
+		})
+	}
 }
 
 // TestFailuresOfAnOutageAreForgotten has a name server that fails for all names while it has no

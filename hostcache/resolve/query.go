@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/netip"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/spinneret-go/spinneret/internal/neterr"
 )
 
 // maxAliases bounds the CNAME records that are followed for one name.
@@ -201,7 +204,7 @@ func (r *Resolver) try(ctx context.Context, c *config, server netip.AddrPort, q 
 			m, err = r.overUDP(ctx, server, q, edns)
 		}
 		if errors.Is(err, errTCP) {
-			if m, err = r.overTCP(ctx, server, q, edns); err != nil && !c.tcp {
+			if m, err = r.overTCP(ctx, server, q, edns); err != nil && !c.tcp && !isOurs(err) {
 				// It has answered over UDP, so this is its own fault.
 				err = fmt.Errorf("%w: not over UDP alone: %w", ErrServerFailure, err)
 			}
@@ -222,3 +225,6 @@ func (r *Resolver) try(ctx context.Context, c *config, server netip.AddrPort, q 
 	}
 	return nil, fmt.Errorf("%w: %v answers %v", ErrServerFailure, server, m.rcode)
 }
+
+// isOurs reports whether an error is one of this machine, such as a lack of descriptors or a firewall.
+func isOurs(err error) bool { return neterr.Local(err) || errors.Is(err, fs.ErrPermission) }

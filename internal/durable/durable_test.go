@@ -97,7 +97,7 @@ func (broken) ReadAt([]byte, int64) (int, error) { return 0, syscall.EIO }
 // TestReplace fails each step of a replacement in each way, and then the power. The new content
 // names another file, which must be there whenever that content is.
 func TestReplace(t *testing.T) {
-	for _, failure := range []error{vfs.ErrPower, syscall.EIO} {
+	for _, failure := range []error{vfs.ErrPower, syscall.EIO, syscall.EMFILE} {
 		for step := 1; ; step++ {
 			m := vfs.NewMem()
 			m.Put("a", []byte("old"))
@@ -129,6 +129,17 @@ func TestReplace(t *testing.T) {
 			require.Empty(t, seen)
 		}
 	}
+}
+
+// TestReplaceWithoutDescriptors: before the rename nothing has happened, and the caller may try again.
+func TestReplaceWithoutDescriptors(t *testing.T) {
+	m := vfs.NewMem()
+	m.FailAt(m.Steps()+4, syscall.EMFILE) // creates, writes and syncs the file before
+	err := Replace(m, "a", []byte("new"))
+	require.ErrorIs(t, err, syscall.EMFILE)
+	require.ErrorContains(t, err, "sync the directory")
+	require.NotErrorIs(t, err, ErrUnknown)
+	require.NoError(t, Replace(m, "a", []byte("new")))
 }
 
 func TestWriter(t *testing.T) {

@@ -82,7 +82,10 @@ func ReplaceWith(fs vfs.FS, name, temp string, write func(f vfs.File) error) (er
 	if err != nil {
 		return fmt.Errorf("write %s: %w", temp, err)
 	}
-	if err = fs.Sync(); err == nil {
+	if err = fs.Sync(); vfs.Exhausted(err) {
+		return fmt.Errorf("sync the directory of %s: %w", name, err) // it was not even opened
+	}
+	if err == nil {
 		if err = fs.Rename(temp, name); err == nil {
 			renamed = true
 			err = fs.Sync()

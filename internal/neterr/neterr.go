@@ -14,15 +14,19 @@ import (
 	"strings"
 )
 
-// Local reports whether an error says nothing about the server: this machine ran out of resources,
-// has no network, or did not get through to its proxy; or an error of err has a method Local() bool
-// that returns true, as those of layers that refuse a request or fail themselves do.
+// Local reports whether an error says nothing about the server: it is one of this Machine, or an
+// error of err has a method Local() bool that returns true, as those of layers that refuse a request
+// or fail themselves do.
 func Local(err error) bool {
 	var own interface{ Local() bool }
-	if errors.As(err, &own) && own.Local() {
-		return true
-	}
-	return Exhausted(err) || is(err, unconnected) || proxy(err)
+	return errors.As(err, &own) && own.Local() || Machine(err)
+}
+
+// Machine reports whether this machine ran out of resources, has no network, or did not get through
+// to its proxy, which net/http names as the operation that has failed.
+func Machine(err error) bool {
+	var op *net.OpError
+	return Exhausted(err) || is(err, unconnected) || errors.As(err, &op) && op.Op == "proxyconnect"
 }
 
 // Sent reports whether a server may have noticed the request that has failed: an error of err has a
@@ -58,13 +62,6 @@ func Handshake(err error) error {
 }
 
 const untrusted = "certificate is not trusted"
-
-// proxy reports whether err is about the connection to a proxy, by the operation that net/http
-// names in such an error.
-func proxy(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "proxyconnect"
-}
 
 // Exhausted reports whether this machine ran out of a resource, such as file descriptors.
 func Exhausted(err error) bool { return is(err, exhausted) }

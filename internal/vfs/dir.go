@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // MakeDir is like os.MkdirAll, but the new names survive a power failure.
@@ -37,6 +38,12 @@ func SyncDir(dir string) error {
 		return nil
 	}
 	f, err := os.Open(dir)
+	for tries := 0; Exhausted(err) && tries < 100; tries++ {
+		// A process with many sockets runs out of descriptors for moments, and a store whose state is
+		// half on disk cannot go on without this.
+		time.Sleep(10 * time.Millisecond)
+		f, err = os.Open(dir)
+	}
 	if err != nil {
 		return err
 	}
@@ -45,6 +52,11 @@ func SyncDir(dir string) error {
 		err = nil
 	}
 	return errors.Join(err, f.Close())
+}
+
+// Exhausted reports whether a file could not be opened for lack of descriptors: nothing was done.
+func Exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // RenameDir is like os.Rename, but the new name survives a power failure.

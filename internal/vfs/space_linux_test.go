@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -31,4 +32,34 @@ func TestMapFreesItsSpaceOnFailure(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, m.Bytes, 8192)
 	require.NoError(t, m.Close())
+}
+
+// TestSyncDirWaitsForADescriptor of which the process has none for a moment.
+func TestSyncDirWaitsForADescriptor(t *testing.T) {
+	dir := t.TempDir()
+	var usual syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &usual))
+	defer func() { require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &usual)) }()
+	few := usual
+	few.Cur = 100
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
+	var held []*os.File
+	release := func() {
+		for _, f := range held {
+			_ = f.Close()
+		}
+		held = nil
+	}
+	defer release()
+	for {
+		f, err := os.Open(dir)
+		if Exhausted(err) {
+			break
+		}
+		require.NoError(t, err)
+		held = append(held, f)
+	}
+	require.True(t, Exhausted(SyncDir(dir)), "it does not wait for ever")
+	time.AfterFunc(50*time.Millisecond, func() { _ = held[0].Close() })
+	require.NoError(t, SyncDir(dir))
 }

@@ -15,8 +15,7 @@ const maxLen = 64
 
 // The groups of form.
 const (
-	weekday = iota + 1
-	digits
+	digits = iota + 1
 	isoYear
 	isoMonth
 	isoDay
@@ -26,25 +25,33 @@ const (
 	usMonth
 	usDay
 	usClock
+	usZone
 	usYear
 	clock
+	compactClock
 	half
 	zone
 )
 
-// form matches a date. Every repetition matches one kind of text, so that the work is linear.
+// form matches a date. Words that stand for a weekday or a zone are not looked up, or dates would be lost
+// in languages and zones that nobody thought of: which day of the week it is does not matter, as pages get
+// it wrong and the rest of the date is unambiguous. Callers whose dates stand next to words of other
+// meanings have to know those. Every repetition matches one kind of text, so that the work is linear.
 var form = sync.OnceValue(func() *regexp.Regexp {
 	const (
-		weekday = `(?:([a-z]{3,9}),? +)?`
+		weekday = `(?:\pL{2,12}\.?,? +)?`
+		day     = `(\d\d?)(?:st|nd|rd|th|\.)?`
+		month   = `([a-z]{3})[a-z]*\.?`
+		clock   = `(\d\d?:\d\d(?::\d\d)?)`
 		iso     = `(\d{4})(?:[-/](\d\d?)(?:[-/](\d\d?))?)?`
 		compact = `(\d{8})`
-		rfc     = `(\d\d?)[- ] *([a-z]{3})[a-z]*[-, ] *(\d{4}|\d\d)`
-		us      = `([a-z]{3})[a-z]* +(\d\d?),? +(?:(\d\d?:\d\d(?::\d\d)?) +)?(\d{4})`
-		time    = `(\d\d?:\d\d(?::\d\d)?)(?:[.,]\d+)?(?: *([ap])(?:m\b|\.m\.?))?`
-		zone    = `([a-z]*|[+-]\d\d:?(?:\d\d)?)`
+		rfc     = day + `[- ] *` + month + `[-, ] *(\d{4}|\d\d)`
+		us      = month + ` +` + day + `,? +(?:` + clock + ` +(?:([a-z]{1,5}) +)?)?(\d{4})`
+		time    = `(?:[t ] *` + clock + `|t(\d{4}(?:\d\d)?))(?:[.,]\d+)?(?: *([ap])(?:m\b|\.m\.?))?`
+		zone    = `([a-z]{0,5}|(?:gmt|utc?)?[+-]\d\d?:?(?:\d\d)?(?: +[a-z]{1,5})?)(?: +\([a-z ]*\))?`
 	)
 	return regexp.MustCompile(`(?i)^` + weekday + `(?:` + compact + `|` + iso + `|` + rfc + `|` + us + `)` +
-		`(?:[t ] *(?:` + time + ` *` + zone + `)?)?$`)
+		`(?:` + time + ` *` + zone + `|[t ] *)?$`)
 })
 
 // zones are the hours of the names that RFC 822 defines besides those of UTC. Other names mean
@@ -69,7 +76,7 @@ func Parse(s string) (date time.Time, ok bool) {
 		return date.UTC().Truncate(time.Second), true
 	}
 	m := form().FindStringSubmatch(s)
-	if m == nil || !isWeekday(m[weekday]) {
+	if m == nil {
 		return date, false
 	}
 	switch {
@@ -86,14 +93,14 @@ func Parse(s string) (date time.Time, ok bool) {
 	if !ok {
 		return time.Time{}, false
 	}
-	seconds, ok := ofDay(m[clock] + m[usClock])
-	if !ok || m[clock] != "" && m[usClock] != "" {
+	seconds, ok := ofDay(m[clock] + m[compactClock] + m[usClock])
+	if !ok || m[clock]+m[compactClock] != "" && m[usClock] != "" {
 		return time.Time{}, false
 	}
 	if seconds, ok = ofHalf(seconds, m[half]); !ok {
 		return time.Time{}, false
 	}
-	ahead, ok := offset(m[zone])
+	ahead, ok := offset(m[zone] + m[usZone])
 	if !ok {
 		return time.Time{}, false
 	}
@@ -121,14 +128,19 @@ func civil(year, month, day string) (date time.Time, ok bool) {
 	return date, date.Month() == time.Month(m) && date.Day() == d
 }
 
-// ofDay returns the seconds since the start of the day, and whether there is such a time.
+// ofDay returns the seconds since the start of the day, and whether there is such a time. There are
+// leap seconds, and the end of a day is 24:00.
 func ofDay(clock string) (seconds int, ok bool) {
 	if clock == "" {
 		return 0, true
 	}
+	if !strings.Contains(clock, ":") {
+		clock = clock[:2] + ":" + clock[2:4] + ":" + clock[4:]
+	}
 	part := strings.Split(clock+":00", ":")
 	h, m, s := number(part[0]), number(part[1]), number(part[2])
-	return h*3600 + m*60 + s, h < 24 && m < 60 && s < 60
+	seconds = h*3600 + m*60 + s
+	return seconds, m < 60 && s <= 60 && (h < 24 || seconds == 24*3600)
 }
 
 // ofHalf returns the seconds of a time that counts from midnight (a) or noon (p), if it says so.
@@ -148,35 +160,23 @@ func ofHalf(seconds int, half string) (ofDay int, ok bool) {
 	return seconds, true
 }
 
-// isWeekday reports whether a word is that of a day, if there is one, in full or cut. Which day it is
-// does not matter: pages get it wrong, and the rest of the date is unambiguous. But next to a date there
-// may be words of other meanings.
-func isWeekday(word string) bool {
-	const all = "monday tuesday wednesday weds thursday friday saturday sunday"
-	return word == "" || strings.Contains(" "+all, " "+strings.ToLower(word))
-}
-
-// isZone reports whether a word looks like the name of a zone: most end in T, for time.
-func isZone(word string) bool {
-	switch word {
-	case "UTC", "MSK", "MSD", "MEZ", "MESZ", "WIB", "WITA":
-		return true
-	}
-	return len(word) <= 1 || len(word) <= 5 && word[len(word)-1] == 'T'
-}
-
-// offset returns how many seconds a zone is ahead of UTC, and whether there can be such a zone.
+// offset returns how many seconds a zone is ahead of UTC, and whether there can be such a zone. A name
+// after an offset says the same.
 func offset(zone string) (seconds int, ok bool) {
-	if zone == "" || zone[0] != '+' && zone[0] != '-' {
-		zone = strings.ToUpper(zone)
-		return zones[zone] * 3600, isZone(zone)
+	at := strings.IndexAny(zone, "+-")
+	if at < 0 {
+		return zones[strings.ToUpper(zone)] * 3600, true
 	}
-	hours, minutes := number(zone[1:3]), number(strings.TrimPrefix(zone[3:], ":"))
-	seconds = hours*3600 + minutes*60
-	if zone[0] == '-' {
+	digits, _, _ := strings.Cut(strings.Replace(zone[at+1:], ":", "", 1), " ")
+	hours, minutes := digits, ""
+	if len(digits) > 2 {
+		hours, minutes = digits[:len(digits)-2], digits[len(digits)-2:]
+	}
+	seconds = number(hours)*3600 + number(minutes)*60
+	if zone[at] == '-' {
 		seconds = -seconds
 	}
-	return seconds, hours < 24 && minutes < 60
+	return seconds, number(hours) < 24 && number(minutes) < 60
 }
 
 // number returns the value of a few digits; 0 if there are none.

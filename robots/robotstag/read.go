@@ -184,14 +184,17 @@ func dateEnd(field string, item int) int {
 // maxDate bounds, in bytes, the text that is tried as a date. No date is longer.
 const maxDate = 64
 
-// leadingDate returns the length of the longest beginning of a text that is a date, in whole words.
+// leadingDate returns the length of the longest beginning of a text that is a date, in whole words. None
+// of them is a directive, which webdate would take for a weekday or a zone.
 func leadingDate(text string) int {
 	isEnd := func(c byte) bool { return rep.IsBlank(c) || c == ',' || c == ';' }
 	for n := min(len(text), maxDate); n > 0; n-- {
 		if isEnd(text[n-1]) || n < len(text) && !isEnd(text[n]) {
 			continue
 		}
-		if _, ok := webdate.Parse(trimValue(text[:n])); ok {
+		isDirective := func(word string) bool { return known(strings.ToLower(strings.Trim(word, `",()`))) }
+		_, ok := webdate.Parse(trimValue(text[:n]))
+		if ok && !slices.ContainsFunc(strings.Fields(text[:n]), isDirective) {
 			return n
 		}
 	}

@@ -8,7 +8,8 @@
 // # Promises
 //
 // It fails closed: where the text is ambiguous, the stricter reading counts, and an unknown
-// directive, or a date, never hides a known one. Sources may be merged in any order; the most restrictive wins.
+// directive, or a date, hides no known one but what looks like its own value, as in "max-audio: none".
+// Sources may be merged in any order; the most restrictive wins.
 // Reading is linear in the text and never fails; merging takes constant time and keeps no text.
 //
 // # What it does not do
