@@ -15,9 +15,8 @@
 // The body of a page may contain bytes that look like records. Each record therefore has the
 // unpredictable ID of its file, so even after damage such bytes are never returned as pages. Damage
 // loses only the records that it hits. [Archive.Recovered] and [Archive.Verify] report it, even if the
-// index is damaged as well, and bodies are verified when they are read. What a disk cannot read is no
-// damage: they report it, and the rest of that file is indexed once it can be read or a copy is there.
-// Only the owner may read the files; see also [Options.Redact].
+// index is damaged as well, and bodies are verified when they are read. What a disk cannot read is
+// indexed once it can be read. Only the owner may read the files; see also [Options.Redact].
 //
 // # Durability
 //
