@@ -12,6 +12,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
 )
 
 // coded returns text encoded by a compressor.
@@ -169,4 +172,39 @@ func TestConversionIsBounded(t *testing.T) {
 	require.Len(t, converted, 3000)
 	_, whole = toUTF8(page, "text/html; charset=windows-1252", 3000)
 	require.True(t, whole)
+}
+
+// A page is read in the encoding in which a browser reads it.
+func TestDeclaredEncodings(t *testing.T) {
+	in := func(e encoding.Encoding, text string) string {
+		out, err := e.NewEncoder().String(text)
+		require.NoError(t, err)
+		return out
+	}
+	for _, tt := range []struct{ name, kind, body, want string }{
+		{"all bytes are ASCII", "text/html", in(japanese.ISO2022JP,
+			`<meta charset="iso-2022-jp"><p>日本語`), "日本語"},
+		{"the bytes happen to be UTF-8", "text/html", `<meta charset="windows-1251"><p>` +
+			in(charmap.Windows1251, "Рђ"), "Рђ"},
+		{"after a kilobyte", "text/html", strings.Repeat(" ", 1100) + `<meta http-equiv=Content-Type ` +
+			`content="text/html; Charset='windows-1251'">` + in(charmap.Windows1251, "Привет"), "Привет"},
+		{"for scripts only", "text/html", "<meta charset=x-user-defined><p>\xe4", "ä"},
+		{"read as ASCII, so not UTF-16", "text/html", "<meta charset=utf-16><p>ä", "ä"},
+		{"in the field", "text/html; charset=windows-1251", "<meta charset=utf-8><p>" +
+			in(charmap.Windows1251, "Привет"), "Привет"},
+		{"a mark", "text/html; charset=windows-1251", "\xef\xbb\xbf<p>Привет", "Привет"},
+		{"in no page", "text/plain", "<meta charset=windows-1251>Привет", "Привет"},
+		{"of XML", "text/xml", `<?xml version="1.0" encoding="windows-1251"?>` +
+			in(charmap.Windows1251, "Привет"), "Привет"},
+	} {
+		converted, whole := toUTF8([]byte(tt.body), tt.kind, 1<<20)
+		require.True(t, whole)
+		require.True(t, strings.HasSuffix(string(converted), tt.want), "%s: %s", tt.name, converted)
+	}
+	// What is shown as its source says so to the browser.
+	const url = "http://a.example/feed"
+	v := New(archiveOf(t, typed(days(0), url, "text/xml",
+		`<?xml version="1.0" encoding="windows-1251"?>`)), Options{})
+	require.Equal(t, "text/plain; charset=windows-1251",
+		ask(t, v, v.replayOf(days(0), url), "Sec-Fetch-Dest", "iframe").Header().Get("Content-Type"))
 }

@@ -68,6 +68,7 @@ func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
 		v.fail(w, http.StatusBadRequest, "Invalid comparison", "A URL and two times are needed.")
 		return
 	}
+	u = v.stored(u)
 	d := compared{URL: u.String(), Versions: versionsAddress(u.String()),
 		Text: q.Get("mode") == "text"}
 	giveBack, ok := v.take(w, r, perCompared*maxCompared)

@@ -52,6 +52,7 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 			"needed.")
 		return
 	}
+	u = v.stored(u)
 	url := u.String()
 	versions, err := v.archive.Versions(url)
 	first, end := within(versions, from, to)
