@@ -162,11 +162,14 @@ func (c *capture) location() string {
 	return ""
 }
 
-// read returns a body of up to max bytes. If it is longer, whole is false, and the rest can still
-// be read. A damaged body is returned as far as it can be read.
-func (c *capture) read(max int64) (body []byte, whole bool) {
-	body, _ = io.ReadAll(io.LimitReader(c.body, max+1))
-	return body, int64(len(body)) <= max
+// read returns a body of up to max bytes, as far as it can be read. If there is more, the error wraps
+// [warc.ErrTooLarge], and the rest can still be read.
+func (c *capture) read(max int64) (body []byte, err error) {
+	body, err = io.ReadAll(io.LimitReader(c.body, max+1))
+	if err == nil && int64(len(body)) > max {
+		err = warc.ErrTooLarge
+	}
+	return body, err
 }
 
 // toUTF8 converts a text to UTF-8. Without a declared encoding it is UTF-8 if it is valid, and

@@ -20,7 +20,8 @@ func (v *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	case !v.knows(r.Host):
 		// With DNS rebinding, a foreign name that resolves to this computer would make the handler
 		// part of the foreign website.
-		return refuse(http.StatusMisdirectedRequest, "This host name is not allowed.")
+		return refuse(http.StatusMisdirectedRequest, "This host name is not allowed here. Use localhost, or let the "+
+			"operator allow the name.")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		return refuse(http.StatusMethodNotAllowed, "This archive is read-only.")

@@ -150,8 +150,8 @@ func (c *capture) send(w http.ResponseWriter, r *http.Request) {
 // rewrite serves a page or a style sheet with rewritten URLs. It is false if that is too long.
 func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *capture,
 	links *linker) bool {
-	for _, room := range []int64{min(smallPage, v.maxRewrite), v.maxRewrite} {
-		giveBack, ok := v.take(w, r, room*perByte)
+	for i, room := range []int64{min(smallPage, v.maxRewrite), v.maxRewrite} {
+		giveBack, ok := v.take(w, r, []*budget{v.small, v.memory}[i], room*perByte)
 		if !ok {
 			return true // nobody waits for an answer
 		}
@@ -171,7 +171,8 @@ func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *ca
 // rewriteWithin is rewrite for a document of up to room bytes, also in UTF-8.
 func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place, c *capture,
 	links *linker, room int64) bool {
-	body, whole := c.read(room)
+	body, _ := c.read(room) // a damaged page is shown as far as it can be read
+	whole := int64(len(body)) <= room
 	if !whole {
 		return false
 	}
