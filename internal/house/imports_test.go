@@ -50,7 +50,6 @@ var allowed = map[string]map[string]string{
 	},
 	"archive/replay": {
 		"golang.org/x/net/html":         "the tokenizer, which recognizes tags as browsers do",
-		"golang.org/x/net/html/charset": "pages in the encodings that browsers know",
 	},
 }
 
