@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -69,8 +70,8 @@ type part struct {
 	section *io.SectionReader
 }
 
-// Records returns all records of the named files, or of all files if none is named, in order. Each
-// file is read up to its last complete capture when it is opened. A record is valid until the next
+// Records returns all records of the named files, or of all files that the archive knows if none is
+// named, in order. Each file is read up to its last complete capture when it is opened. A record is valid until the next
 // one, and must not be closed. An error that wraps warc.ErrDamaged comes with a nil record, and the
 // iteration continues; any other error ends it.
 func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
@@ -79,6 +80,10 @@ func (a *Archive) Records(files ...string) iter.Seq2[*warc.Record, error] {
 		names, err := files, error(nil)
 		if len(files) == 0 {
 			names, err = a.Files()
+			names = slices.DeleteFunc(names, func(name string) bool { // made since
+				_, known := a.index.state(strings.TrimSuffix(name, unfinished))
+				return !known && !isImport(name)
+			})
 		}
 		if err != nil {
 			yield(nil, err)

@@ -36,9 +36,11 @@ type follower struct {
 
 	mu       sync.Mutex // held during a refresh; guards what follows
 	manifest []byte     // of the index of the view
+	damage   error      // because of which the view does without the index on disk
 	stale    bool       // the view has what the writer has cut off
 	settled  map[string]bool
-	failed   error // of the last refresh
+	again    map[string]time.Time // when to look again at a file whose end was no complete capture
+	failed   error                // of the last refresh
 }
 
 // openReadOnly opens an archive for reading only.
@@ -97,9 +99,12 @@ func (f *follower) refreshLocked(a *Archive) (err error) {
 	if a.files.isClosed() {
 		return ErrClosed
 	}
-	for damaged, tries := false, 0; tries < 10; tries++ {
-		err = f.try(a, damaged)
-		if damaged = errors.Is(err, ErrIndex); !damaged && !errors.Is(err, fs.ErrNotExist) {
+	var damage error
+	for tries := 0; tries < 10; tries++ {
+		err = f.try(a, damage)
+		if damage = nil; errors.Is(err, ErrIndex) {
+			damage = err
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -108,44 +113,64 @@ func (f *follower) refreshLocked(a *Archive) (err error) {
 
 // try makes or extends the view, without the index on disk if that is damaged. It requires that f.mu is
 // held.
-func (f *follower) try(a *Archive, damaged bool) error {
+func (f *follower) try(a *Archive, damage error) error {
 	manifest, err := durable.ReadFile(a.fs, lsm.ManifestName(indexName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	view := f.view.Load()
 	same := view != nil && bytes.Equal(manifest, f.manifest)
-	damaged = damaged || same && view.index.damaged.Load() // reading it again would find the same
-	if !same || damaged || f.stale {
-		if view, err = a.newView(damaged); err != nil {
+	if damage == nil && view != nil {
+		damage = view.index.damageFound()
+	}
+	if !same && !inUse(a.fs, damage) {
+		damage = nil
+	}
+	// A view without the index on disk does without later ones, too, as long as they have the damage.
+	if view == nil || f.stale || !same && damage == nil || f.damage == nil && damage != nil {
+		if view, err = a.newView(damage); err != nil {
 			return err
 		}
-		f.settled = map[string]bool{}
+		f.settled, f.again = map[string]bool{}, map[string]time.Time{}
 	}
 	if f.stale, err = f.extend(view); err != nil {
 		return err
 	}
-	f.manifest = manifest
+	f.manifest, f.damage = manifest, view.index.damageFound()
 	f.view.Store(view)
 	return nil
 }
 
+// inUse reports whether a damaged file of an index is still there. If the manifest itself was damaged, there
+// is another one.
+func inUse(files vfs.FS, damage error) bool {
+	var corrupt *durable.CorruptError
+	return errors.As(damage, &corrupt) && corrupt.File != lsm.ManifestName(indexName) && exists(files, corrupt.File)
+}
+
 // newView opens the index as it is on disk, unless it is known to be damaged. It is a cache: without a
 // sound one, all files are read.
-func (a *Archive) newView(damaged bool) (*Archive, error) {
+func (a *Archive) newView(damage error) (*Archive, error) {
 	view := &Archive{environment: a.environment, files: a.files}
-	err := ErrIndex
-	if !damaged {
+	err := damage
+	if err == nil {
 		view.index, err = openIndex(a.fs, readIndex)
 	}
 	if errors.Is(err, ErrIndex) {
-		view.index, err = openIndex(a.fs, noIndex)
+		damage = err
+		if view.index, err = openIndex(a.fs, noIndex); err == nil {
+			view.index.damage = damage
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return view, view.recoverImports()
 }
+
+// A reader spends one in patience parts of its time on looking at captures that are not complete yet: each
+// time it reads all that is there.
+const patience = 8
 
 // extend indexes the new parts of the WARC files, and reports whether one has become shorter than
 // this view knows it: the writer cuts off what it has not acknowledged. Finished files do not change.
@@ -160,7 +185,14 @@ func (f *follower) extend(view *Archive) (stale bool, err error) {
 		if !isWARC(name) || f.settled[name] || open && slices.Contains(names, final) {
 			continue
 		}
+		if f.again[name].After(time.Now()) {
+			continue
+		}
+		began, before := time.Now(), view.index.endOf(final)
 		t, err := view.recoverFile(name)
+		if took := time.Since(began); open && took > followEvery/patience && view.index.endOf(final) == before {
+			f.again[name] = time.Now().Add(patience * took)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was renamed just now
 		}

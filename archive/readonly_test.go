@@ -201,3 +201,72 @@ func TestReadOnlyDirectory(t *testing.T) {
 	require.True(t, strings.HasPrefix(body(t, a, v), "text"))
 	require.NoError(t, a.Close())
 }
+
+// TestAReaderRemembersDamage of the index: it reads all files once, not after each commit of the writer, and
+// says what it found.
+func TestAReaderRemembersDamage(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{})
+	appendAt := func(n int) {
+		_, err := a.Append(visit{fmt.Sprint("http://a.test/", n), someTime, 200, "x"}.capture())
+		require.NoError(t, err)
+	}
+	for n := range 50 {
+		appendAt(n)
+	}
+	require.NoError(t, a.index.write(false))
+	runs, err := filepath.Glob(filepath.Join(dir, "index-*"))
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	run, err := os.ReadFile(runs[0])
+	require.NoError(t, err)
+	for at := range run[:len(run)/2] {
+		run[at] ^= 1
+	}
+	require.NoError(t, os.WriteFile(runs[0], run, 0o600))
+	r, err := Open(dir, Options{ReadOnly: true})
+	require.NoError(t, err)
+	defer r.Close()
+	_, err = r.At("http://a.test/7", time.Time{})
+	if err != nil { // found by the query
+		require.ErrorIs(t, err, ErrIndex)
+	}
+	require.NoError(t, r.follower.refresh(r))
+	view := r.follower.view.Load()
+	for n := 50; n < 60; n++ {
+		appendAt(n)
+		require.NoError(t, a.index.write(false))
+		require.NoError(t, r.follower.refresh(r))
+		require.Same(t, view, r.follower.view.Load(), "all files are read again")
+		_, err := r.At(fmt.Sprint("http://a.test/", n), time.Time{})
+		require.NoError(t, err)
+	}
+	require.ErrorIs(t, r.Stats().IndexDamage, ErrIndex)
+}
+
+// TestRecordsBesideRotations: a file that is newer than the view of a reader does not end a walk.
+func TestRecordsBesideRotations(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{MaxFile: 1})
+	appendAt := func(n int) {
+		_, err := a.Append(visit{fmt.Sprint("http://a.test/", n), someTime, 200, "x"}.capture())
+		require.NoError(t, err)
+	}
+	appendAt(0)
+	r, err := Open(dir, Options{ReadOnly: true})
+	require.NoError(t, err)
+	defer r.Close()
+	appendAt(1)
+	appendAt(2)
+	for _, archive := range []*Archive{a, r} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "a-foreign.warc"), nil, 0o600))
+		responses := 0
+		for rec, err := range archive.Records() {
+			require.NoError(t, err)
+			if rec.Type() == "response" {
+				responses++
+			}
+		}
+		require.Positive(t, responses)
+	}
+}

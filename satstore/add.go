@@ -1,6 +1,8 @@
 package satstore
 
 import (
+	"cmp"
+	"errors"
 	"time"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -27,7 +29,9 @@ func (s *Store) Add(id string, at time.Time, data []byte) (added bool, err error
 }
 
 // AddBatch adds records and returns how many it added. It skips known ids, and ids that are
-// repeated in the batch. After an error, the items before the one that failed have been added.
+// repeated in the batch. [ErrSize] means that it has added none. After another error, the items before
+// the one that failed have been added. Items whose ids cannot be looked up, because of damage to the id
+// index, are not added, but all others are, and the error is a [CorruptError].
 func (s *Store) AddBatch(items []Item) (added int, err error) {
 	err = s.AddEach(items, func(Item) { added++ })
 	return added, err
@@ -43,9 +47,9 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 	}
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	fresh, err := s.newKeys(items)
-	if err != nil {
-		return err
+	fresh, damage := s.newKeys(items)
+	if fresh == nil {
+		return damage
 	}
 	var id []byte
 	for i, item := range items {
@@ -55,8 +59,7 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 		// Each item is a separate change: the log needs no room for all of them at once, and a
 		// crash leaves a prefix of the batch.
 		added := false
-		size := len(item.ID) + len(item.Data)
-		err := s.change(wal.MaxSize(size), func() (survives bool, err error) {
+		err := s.change(wal.MaxSize(len(item.ID)+len(item.Data)), func() (survives bool, err error) {
 			slot := max(slotOf(item.At, s.o.Unit), s.calendar.Now())
 			survives, err = s.logChange(
 				&wal.Change{Kind: wal.Add, Slot: slot, ID: item.ID, Data: item.Data})
@@ -66,7 +69,6 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 				id = append(id[:0], item.ID...)
 				s.add(slot, id, item.Data)
 				s.stats.Added++
-				s.stats.UserBytes += int64(size)
 			}
 			return survives, err
 		})
@@ -77,18 +79,20 @@ func (s *Store) AddEach(items []Item, done func(Item)) error {
 			return err
 		}
 	}
-	return nil
+	return damage
 }
 
-// newKeys returns the key of each item that is new, and zero for the others. It requires that
-// s.adding is held.
-func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
-	keys := make([]idset.Key, len(items))
+// newKeys returns the key of each item that is new, and zero for the others. If damage is not nil, some
+// could not be looked up. It requires that s.adding is held.
+func (s *Store) newKeys(items []Item) (keys []idset.Key, damage error) {
+	keys = make([]idset.Key, len(items))
 	for i := range items {
 		keys[i] = idset.KeyOf(items[i].ID)
 	}
 	known, err := s.ids.Find(keys)
-	if err != nil {
+	if errors.Is(err, ErrCorrupt) {
+		known, damage = s.findEach(keys)
+	} else if err != nil {
 		return nil, err
 	}
 	// No id has the zero key: it would take 2^127 attempts to find one.
@@ -99,37 +103,44 @@ func (s *Store) newKeys(items []Item) ([]idset.Key, error) {
 		}
 		met[key] = true
 	}
-	return keys, nil
+	return keys, damage
+}
+
+// findEach looks up keys one by one, so that damage affects only those in damaged blocks. The number of
+// such a key is 0.
+func (s *Store) findEach(keys []idset.Key) (seqs []uint64, damage error) {
+	seqs = make([]uint64, len(keys))
+	for i, key := range keys {
+		seq, err := s.seqOf(key)
+		if damage = cmp.Or(damage, err); err == nil {
+			seqs[i] = seq
+		}
+	}
+	return seqs, damage
 }
 
 // Update leaves a message for the record with an id. [Options].Merge applies it when the record is
 // next due. Messages for one record are applied in the order of the calls. If the record is out, a
-// message waits until it is due again, and takes memory until the record is returned. Messages that
-// arrive for the unit that Due is reading take memory, too.
+// message waits until it is due again.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData. If the record is due or out, the messages that arrived for it since then may have a quarter
-// of [Options].Buffer together, or MaxData if that is more, but at most a GiB: one more is ErrSize.
-// Until Due reads the unit, its records share 256 such limits. Messages for a record of a later unit are
-// on disk, and not counted. Due, Scan, Get, Backup and Repair hold all messages for one record in
-// memory at once, whatever they take. So a caller should not send without end to a record that is not
-// due.
+// MaxData. Messages for records that are out, or in a part of a unit that Due has begun to read, also
+// before the last Open, are in memory, about 160 bytes more than their data each. Together they may take
+// [Options].Buffer, at least MaxData and at most a GiB: one more is ErrSize until records are returned.
+// All others are on disk. Due, Scan, Get, Backup and Repair hold all messages for one record in memory
+// at once, whatever they take. So a caller should not send without end to a record that is not due.
 func (s *Store) Update(id string, data []byte) error {
 	if len(data) > MaxData {
 		return ErrSize
 	}
 	return s.changeKnown(id, len(data), func(_ idset.Key, seq uint64) (survives bool, err error) {
-		waiting := int64(0)
-		if b := s.bucketOf(seq); b != nil {
-			waiting = b.waiting(seq)
-		}
-		if waiting+int64(len(data)) > min(max(s.o.Buffer/4, MaxData), maxWaiting) {
+		m := message{payload: data}
+		if memory := s.memoryFor(seq, m); memory > 0 && s.waiting+memory > s.maxWaiting() {
 			return true, ErrSize
 		}
 		survives, err = s.logChange(&wal.Change{Kind: wal.Update, Seq: seq, Data: data})
 		if err == nil {
-			s.addMessage(seq, message{payload: data})
-			s.stats.Messages++
+			s.addMessage(seq, m)
 		}
 		return survives, err
 	})
@@ -147,7 +158,6 @@ func (s *Store) Delete(id string) error {
 		s.remove(seq)
 		s.ids.Delete(key)
 		s.idChanges++
-		s.stats.Messages++
 		if b == nil || b.dead || b.start > s.calendar.Now() || b.loaded || !b.wasteful() ||
 			s.split != nil || !s.spreadable(b) {
 			return survives, nil
@@ -176,9 +186,22 @@ func (s *Store) changeKnown(
 	})
 }
 
-// maxWaiting bounds the messages that are logged together with the visit of their record, so that
-// the length of a group of the log fits in 32 bits.
-const maxWaiting = 1 << 30
+// memoryFor returns how much memory a message for a record takes now or at the next Due, or 0 if Due can
+// read it in a part that fits. A bucket of which records were returned before Open has no parts.
+func (s *Store) memoryFor(seq uint64, m message) int64 {
+	switch b := s.bucketOf(seq); {
+	case b == nil || b.start > s.calendar.Now() || !b.loaded && s.spreadable(b):
+		return 0
+	case b.loaded:
+		return m.size()
+	default:
+		return b.mailBytes() + m.size()
+	}
+}
+
+// maxWaiting bounds the messages in memory. Those for a record are logged together with its visit, and
+// the length of a group of the log has 32 bits.
+func (s *Store) maxWaiting() int64 { return min(max(s.o.Buffer, MaxData+mailSize), 1<<30) }
 
 // seqOf returns the sequence number of an id, or idset.None.
 func (s *Store) seqOf(key idset.Key) (uint64, error) {

@@ -317,7 +317,7 @@ func TestWaitingMessagesAreBounded(t *testing.T) {
 	}
 	require.ErrorIs(t, err, ErrSize)
 	require.Equal(t, 11, sent)
-	require.NoError(t, s.Update("b", make([]byte, 100<<10)), "another record")
+	require.ErrorIs(t, s.Update("b", make([]byte, 100<<10)), ErrSize, "another record")
 	require.NoError(t, out["a"].Reschedule(at(1005), []byte("visited")))
 	require.NoError(t, s.Update("a", []byte("more")))
 	want := datasOf(t, s)

@@ -12,13 +12,13 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// Backup copies the current state of the store to another directory, which must be empty or not
-// exist. The copy is an ordinary store; messages wait in it as in the original. Overdue records are
-// due in its current unit, and records of one bucket come in another order if their messages exceed a
-// quarter of [Options].Buffer. Backup takes a few microseconds per record and does not block other
-// calls. It writes to a directory with the suffix ".partial" and renames that at the end, so a backup
-// is either complete or absent. What an earlier Backup left there is replaced; anything else is an
-// error, and so is another Backup that is writing there.
+// Backup copies the current state of the store to another directory, which must be empty or not exist.
+// The copy is an ordinary store; messages wait in it as in the original. Overdue records are due in
+// its current unit. Backup takes a few microseconds per record, or more if buckets have many messages,
+// see [Store.Scan], and does not block other calls. It writes to a directory with the suffix
+// ".partial" and renames that at the end, so a backup is either complete or absent. What an earlier
+// Backup left there is replaced; anything else is an error, and so is another Backup that is writing
+// there.
 func (s *Store) Backup(dir string) error {
 	if err := s.backup(dir); err != nil {
 		return fmt.Errorf("satstore: back up: %w", err)
@@ -166,8 +166,8 @@ func (s *Store) copyTo(to *Store) error {
 	}
 	for _, b := range v.buckets {
 		var failed error
-		_, err := v.each(b, func(e entry, m *mail) bool {
-			if !m.deletes() && batch.add(copied{s.item(e, nil), e.seq, m.all()}) {
+		_, err := v.each(b, func(e entry, m []message) bool {
+			if !deletes(m) && batch.add(copied{s.item(e, nil), e.seq, m}) {
 				failed = flush()
 			}
 			return failed == nil

@@ -19,32 +19,13 @@ type bucket struct {
 	messages extent.Part
 	gone     uint64 // records that have left or were deleted
 	dead     bool   // all of its records are gone, and its space is free
+	holes    bool   // during Repair: some of its records could not be read
 
 	// These are used once the bucket is due.
 	done   []uint64 // a bit per record that was returned
 	next   uint64   // record to read next
 	mail   mailbox  // for records that were not handed out since
 	loaded bool     // mail holds the messages
-	late   lateMail // messages that arrived before they were loaded
-}
-
-// lateMail counts the bytes of messages that arrive for a bucket that is due, but not read yet. Records
-// share its counters, so that it stays small: each is at least what one of its records has.
-type lateMail map[uint8]int64
-
-func (l *lateMail) count(seq uint64, m message) {
-	if *l == nil {
-		*l = lateMail{}
-	}
-	(*l)[uint8(seq)] += mailSize + int64(len(m.payload))
-}
-
-// waiting returns about how many bytes of messages wait for a record of a bucket that is due.
-func (b *bucket) waiting(seq uint64) int64 {
-	if b.loaded {
-		return b.mail[seq].size()
-	}
-	return b.late[uint8(seq)]
 }
 
 // A message is left for a record by Update or Delete.
@@ -53,64 +34,37 @@ type message struct {
 	payload []byte
 }
 
-// A mailbox holds messages by the number of their record.
-type mailbox map[uint64]*mail
-
-// A mail is the messages for one record.
-type mail struct {
-	messages []message
-	bytes    int64 // of memory
-}
-
 // mailSize is about what a message takes in memory besides its payload.
 const mailSize = 160
+
+// size returns about what a message takes in memory, in bytes.
+func (m message) size() int64 { return mailSize + int64(len(m.payload)) }
+
+// deletes reports whether one of the messages for a record deletes it.
+func deletes(mail []message) bool {
+	return slices.ContainsFunc(mail, func(m message) bool { return m.delete })
+}
+
+// A mailbox holds messages by the number of their record, in the order of their arrival.
+type mailbox map[uint64][]message
 
 // post adds a copy of a message.
 func (m *mailbox) post(seq uint64, one message) {
 	if *m == nil {
 		*m = mailbox{}
 	}
-	if (*m)[seq] == nil {
-		(*m)[seq] = &mail{}
-	}
 	one.payload = slices.Clone(one.payload)
-	to := (*m)[seq]
-	to.messages = append(to.messages, one)
-	to.bytes += mailSize + int64(len(one.payload))
+	(*m)[seq] = append((*m)[seq], one)
 }
 
-// drop drops the first n messages for a record.
-func (m mailbox) drop(seq uint64, n int) {
-	to := m[seq]
-	if to == nil {
-		return
+// size returns about what the messages take in memory, in bytes.
+func (m mailbox) size() (bytes int64) {
+	for _, messages := range m {
+		for _, one := range messages {
+			bytes += one.size()
+		}
 	}
-	for _, one := range to.messages[:n] {
-		to.bytes -= mailSize + int64(len(one.payload))
-	}
-	if to.messages = to.messages[n:]; len(to.messages) == 0 {
-		delete(m, seq)
-	}
-}
-
-func (m *mail) size() int64 {
-	if m == nil {
-		return 0
-	}
-	return m.bytes
-}
-
-// all returns the messages, in the order of their arrival.
-func (m *mail) all() []message {
-	if m == nil {
-		return nil
-	}
-	return m.messages
-}
-
-// deletes reports whether one of the messages deletes the record.
-func (m *mail) deletes() bool {
-	return slices.ContainsFunc(m.all(), func(one message) bool { return one.delete })
+	return bytes
 }
 
 func (b *bucket) isDone(record uint64) bool {
@@ -157,6 +111,10 @@ type entry struct {
 	slot     int64
 	id, data []byte
 }
+
+// noRecord is the number of an entry that stands for a record that Repair could not read. It is never
+// on disk.
+const noRecord = 1<<64 - 1
 
 // place appends a record. It may use scratch as memory, and returns it.
 func (b *bucket) place(pool *extent.Pool, e entry, scratch []byte) []byte {

@@ -48,7 +48,7 @@ func (s *Store) Check() error {
 		}
 	}
 	for b := range s.buckets {
-		if _, err := c.v.each(b, func(e entry, m *mail) bool {
+		if _, err := c.v.each(b, func(e entry, m []message) bool {
 			c.record(b, e, m)
 			return true
 		}); err != nil {
@@ -76,8 +76,8 @@ func (c *checker) report(err error) {
 	}
 }
 
-func (c *checker) record(b *bucket, e entry, m *mail) {
-	if m.deletes() {
+func (c *checker) record(b *bucket, e entry, m []message) {
+	if deletes(m) {
 		return
 	}
 	reason := ""

@@ -19,7 +19,6 @@ type snapshot struct {
 	parts [][2][]*extent.Group // of each bucket: the groups that follow its extents
 	mine  []*extent.Group      // those that this checkpoint writes
 	pages []*pageImage
-	next  *wal.File  // if there is no log yet
 	cut   extent.Cut // space that is free once the checkpoint is on disk
 }
 
@@ -80,12 +79,24 @@ func (s *Store) replaceCheckpoint(last bool) error {
 // takeSnapshot takes a snapshot at the beginning of a new log. If the newest log has no changes yet, it
 // is new enough: otherwise each Sync on a full disk would leave one more open file.
 func (s *Store) takeSnapshot(last bool) (snap *snapshot, err error) {
-	if s.log == nil || !s.log.AtStart(func() { snap = s.snapshot(last) }) {
+	take := func() { snap = s.snapshot(last) }
+	switch {
+	case s.log == nil: // there are no changes yet
+		if s.first == nil {
+			if s.first, err = s.createLog(); err != nil {
+				return nil, err
+			}
+			s.lastLog++
+		}
+		s.mu.Lock()
+		take()
+		s.mu.Unlock()
+	case !s.log.AtStart(take):
 		next, err := s.createLog()
 		if err != nil {
 			return nil, err
 		}
-		if snap, err = s.rotate(next, last); err != nil {
+		if err = s.log.Rotate(next, take); err != nil {
 			durable.Discard(s.fs, wal.FileName(s.lastLog+1), next)
 			return nil, err
 		}
@@ -110,19 +121,6 @@ func (s *Store) createLog() (*wal.File, error) {
 		return nil, fmt.Errorf("satstore: sync directory: %w", err)
 	}
 	return next, nil
-}
-
-// rotate takes a snapshot between the last change of the old log and the first of the new one.
-func (s *Store) rotate(next *wal.File, last bool) (snap *snapshot, err error) {
-	if s.log == nil { // there are no changes yet
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		snap = s.snapshot(last)
-		snap.next = next
-		return snap, nil
-	}
-	err = s.log.Rotate(next, func() { snap = s.snapshot(last) })
-	return snap, err
 }
 
 // pageShare is the ratio of buffer bytes to bytes of the bucket index that a checkpoint saves. At
@@ -222,7 +220,7 @@ func (s *Store) save(snap *snapshot) error {
 		}
 		return err
 	}
-	return s.adoptLog(snap)
+	return s.adoptLog()
 }
 
 // awaitGroups waits until all groups are written, and adds their extents to the manifest.
@@ -265,17 +263,17 @@ func (s *Store) awaitGroup(g *extent.Group) error {
 }
 
 // adoptLog opens the first log for changes.
-func (s *Store) adoptLog(snap *snapshot) error {
-	if snap.next == nil {
+func (s *Store) adoptLog() error {
+	if s.log != nil {
 		return nil
 	}
-	log, err := wal.Open(s.fs, &s.mu, snap.next, s.o.test.pending)
+	log, err := wal.Open(s.fs, &s.mu, s.first, s.o.test.pending)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log, snap.next = log, nil
+	s.log, s.first = log, nil
 	s.startCommit()
 	return nil
 }
@@ -288,9 +286,6 @@ func (s *Store) undo(snap *snapshot) {
 		if p.saved.Size > 0 {
 			s.file.Release(p.saved.Span())
 		}
-	}
-	if snap.next != nil {
-		_ = snap.next.Close() // it is empty
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

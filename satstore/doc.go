@@ -27,8 +27,9 @@
 // power failure. Damage is detected and reported as a [CorruptError]. A full disk makes the store
 // read-only and loses nothing: [ErrReadOnly].
 //
-// A visit takes about 0.6 µs and 300 bytes of sequential I/O. A record takes 4 bytes of memory,
-// plus [Options].Buffer in all. Flushes, checkpoints and merges run in the background, in
+// A visit takes about 0.6 µs and 300 bytes of sequential I/O. A record takes 4 bytes of memory.
+// Buffers take [Options].Buffer; new ids until a checkpoint, and messages for records that are due,
+// may take as much each. Flushes, checkpoints and merges run in the background, in
 // goroutines that end with [Store.Close]. README.md has measurements, and what follows from them
 // for 10⁹ records.
 //
@@ -44,7 +45,7 @@ package satstore
 //   - bucket: the records of one or more slots, and the messages for them
 //   - part: the records or the messages of a bucket, a sequence of numbered entries
 //   - record: its number in its part never changes; its sequence number, seq, never in its life
-//   - mail: messages in memory, by the seq of their record; late mail came before Due read the bucket
+//   - mail: messages in memory, by the seq of their record
 //   - bucket index, places: the bucket of each seq, or 0 for a record that is gone
 //   - block: 64 KiB of entries with a checksum; extent: some blocks in the file, written at once
 //   - group: entries in buffers that become an extent; in the log, changes that are written at once

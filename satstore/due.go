@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
@@ -27,20 +29,22 @@ import (
 // messages are lost. So are records in damaged blocks that the store has to move; each Open reports
 // how many, in one CorruptError, and their ids stay known until Delete or Repair.
 //
-// Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any
-// goroutine, even many units later. Records that were not returned are due again after a crash or
-// Close. Time does not go back: after a call with a later time, an earlier one still yields what
-// is already due. Only one Due can run at a time. It reads a few MiB ahead.
+// Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any goroutine,
+// even many units later. Until its last record is returned, a unit takes a bit for each record that it
+// had, in memory and in checkpoints. Records that were not returned are due again after a crash or
+// Close. Time does not go back: after a call with a later time, an earlier one still yields what is
+// already due. Only one Due can run at a time: another one is [ErrBusy], and so is the next unit while
+// records of 49,744 past units are out. Due reads a few MiB ahead.
 func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		// If the other iteration is the caller's own, waiting would never end.
 		if !s.walking.TryLock() {
-			yield(nil, ErrBusy)
+			yield(nil, fmt.Errorf("%w: another one is running", ErrBusy))
 			return
 		}
 		defer s.walking.Unlock()
 		if s.cursor == nil {
-			s.cursor = &cursor{s: s, extents: extent.NewReader(s.file, &s.mu, s.aheadOfDue)}
+			s.cursor = &cursor{s: s, from: math.MinInt64, extents: extent.NewReader(s.file, &s.mu, s.aheadOfDue)}
 		}
 		for {
 			c, err := s.cursor.next(ctx, slotOf(until, s.o.Unit))
@@ -113,14 +117,13 @@ func (c *chunk) yieldRecords(yield func(*Record, error) bool) bool {
 func (s *Store) takeMail(r *Record, merged int) (mail []message, live bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Merged += int64(merged)
 	if s.places.get(r.seq) == 0 {
 		r.bucket.setDone(r.record) // so that its space is freed
 		r.markReturned()
 		return nil, false
 	}
-	r.bucket.mail.drop(r.seq, merged)
-	return r.bucket.mail[r.seq].all(), true
+	s.dropMail(r.bucket, r.seq, merged)
+	return r.bucket.mail[r.seq], true
 }
 
 // handedOut records that the first n records are out and the others are not.
@@ -144,6 +147,7 @@ func (c *chunk) handedOut(n int) {
 type cursor struct {
 	s       *Store
 	extents *extent.Reader
+	from    int64 // slot before which all buckets are read
 }
 
 // next returns the next chunk that has records, or nil if none is due until a slot.
@@ -190,13 +194,12 @@ func (r *cursor) bucket(ctx context.Context, limit int64) (*bucket, error) {
 		}
 		var b *bucket
 		parts := uint64(1)
-		if i := slices.IndexFunc(s.due, (*bucket).unread); i >= 0 {
-			b = s.due[i]
+		spread := s.split != nil && len(s.split.into) > 0
+		if b = r.unread(spread); b != nil {
 			b.loaded = b.loaded || b.messages.Count() == 0
 			parts = s.partsOfDue(b)
 		}
 		ready := b != nil && b.loaded
-		spread := s.split != nil && len(s.split.into) > 0
 		if err == nil && spread {
 			b, ready = nil, false // its records are due, but not moved yet
 		}
@@ -220,6 +223,23 @@ func (r *cursor) bucket(ctx context.Context, limit int64) (*bucket, error) {
 			return nil, err
 		}
 	}
+}
+
+// unread returns the first bucket that is due and has records to read, or nil. There may be thousands
+// before it whose records are out, so it begins where it found the last one: those are in order, and
+// nothing is added to them. It requires that Store.mu is held.
+func (r *cursor) unread(spread bool) *bucket {
+	due, at := r.s.due, r.s.calendar.Now()
+	first := sort.Search(len(due), func(i int) bool { return due[i].start >= r.from })
+	var found *bucket
+	if i := slices.IndexFunc(due[first:], (*bucket).unread); i >= 0 {
+		found = due[first+i]
+		at = found.start
+	}
+	if !spread { // which moves records to buckets that were empty
+		r.from = at
+	}
+	return found
 }
 
 // maxParts bounds the number of buckets over which a bucket with too many messages is spread.
@@ -293,7 +313,7 @@ func (s *Store) advanceTo(ctx context.Context, limit int64) (more bool, err erro
 			return true, nil
 		}
 		if n := len(s.due); n+maxParts >= manifest.MaxDue {
-			return true, fmt.Errorf("satstore: records of %d past units are out: return some", n)
+			return true, fmt.Errorf("%w: records of %d past units are out: return some", ErrBusy, n)
 		}
 		to := s.reach(limit)
 		parts := s.partsOf(s.calendar.Peek(to))
@@ -338,14 +358,15 @@ func (s *Store) loadMail(b *bucket) error {
 		s.mu.Lock()
 		count := b.messages.Count()
 		if b.dead || read == count {
-			b.mail, b.loaded, b.late = mail, true, nil
+			b.mail, b.loaded = mail, true
+			s.waiting += mail.size()
 			s.keepDamage(damage...)
 			s.mu.Unlock()
 			return nil
 		}
 		s.mu.Unlock()
 		_, err := walkMessages(r, b, read, count, keepDamage(&damage), func(_, seq uint64, m message) bool {
-			if !m.delete {
+			if !m.delete && s.has(b, seq) { // a bucket may have messages for records that left it long ago
 				mail.post(seq, m)
 			}
 			return true
@@ -355,6 +376,13 @@ func (s *Store) loadMail(b *bucket) error {
 		}
 		read = count
 	}
+}
+
+// has reports whether a record is in a bucket.
+func (s *Store) has(b *bucket, seq uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.places.get(seq) == b.number
 }
 
 // newChunk returns the records of a block that are to be handed out, or nil if there are none.

@@ -19,7 +19,7 @@ var (
 	ErrUnknown  = errors.New("satstore: no record has this id")
 	ErrSize     = errors.New("satstore: id is empty, or id or data are too large")
 	ErrDone     = errors.New("satstore: record has already been returned")
-	ErrBusy     = errors.New("satstore: another Due is running")
+	ErrBusy     = errors.New("satstore: Due cannot run now") // another one runs, or too many records are out
 	ErrOptions  = errors.New("satstore: options do not fit")
 )
 

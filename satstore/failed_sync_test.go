@@ -43,6 +43,39 @@ func TestSyncsOnFullDisk(t *testing.T) {
 	require.Equal(t, want, datasOf(t, mustOpen(t, fs.Mem, small(Options{}))))
 }
 
+// TestSyncsAfterOpen: the same while the first checkpoint after Open fails.
+func TestSyncsAfterOpen(t *testing.T) {
+	t.Parallel()
+	fs, o, want := filled(t, small(Options{}), false)
+	faulty := &faultyFS{Mem: fs}
+	full := errors.New("full")
+	faulty.before = func(what, name string) error {
+		if what == "write" && name == manifest.Temp {
+			return full
+		}
+		return nil
+	}
+	s, err := open(faulty, o)
+	require.NoError(t, err)
+	open := faulty.open.Load()
+	names, err := fs.List()
+	require.NoError(t, err)
+	for range 20 {
+		require.ErrorIs(t, s.Sync(), full)
+		require.Equal(t, open, faulty.open.Load())
+		now, err := fs.List()
+		require.NoError(t, err)
+		require.Equal(t, names, now)
+	}
+	faulty.before = nil
+	require.NoError(t, s.Sync())
+	mustAdd(t, s, "another", 2000, "x")
+	require.NoError(t, s.Close())
+	require.Zero(t, faulty.open.Load())
+	got := contents(t, mustOpen(t, fs, o))
+	require.Len(t, got, len(want)+1)
+}
+
 // A renamingFS calls a function when the checkpoint is replaced.
 type renamingFS struct {
 	*vfs.Mem

@@ -99,7 +99,6 @@ func (s *Store) written(g *extent.Group, e extent.Extent) {
 	if dropped := g.Adopt(s.pool, e); dropped.N > 0 {
 		s.file.Release(dropped)
 	}
-	s.stats.Writes++
 	s.changed.Broadcast()
 }
 

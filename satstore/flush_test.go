@@ -189,7 +189,9 @@ func TestSpaceOfDroppedBuckets(t *testing.T) {
 	require.Empty(t, contents(t, s))
 	close(fs.gate)
 	for used := int64(1); used > 0; runtime.Gosched() { // nothing waits for needless writes
-		used = s.Stats().BufferUsed
+		s.mu.Lock()
+		used = s.pool.Used()
+		s.mu.Unlock()
 	}
 	for range 3 { // old pages of the bucket index are freed, too
 		require.NoError(t, s.checkpointNow())
@@ -402,11 +404,7 @@ func TestStats(t *testing.T) {
 		require.EqualValues(t, 6, got.Records)
 		require.EqualValues(t, 2, got.Due)
 		require.EqualValues(t, 2, got.Out)
-		require.EqualValues(t, 6, got.Added)
-		require.EqualValues(t, 4, got.Rescheduled)
 		require.EqualValues(t, 2, got.Buckets)
-		require.EqualValues(t, 10*(16+4), got.UserBytes)
-		require.Positive(t, got.BufferUsed)
 	})
 }
 

@@ -67,3 +67,30 @@ func TestDamagedIDs(t *testing.T) {
 		require.Equal(t, data, repaired[id])
 	}
 }
+
+// TestBatchBesideDamagedIDs: of a batch, only the items that cannot be looked up are not added.
+func TestBatchBesideDamagedIDs(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), small(Options{Buffer: 1 << 20})
+	s := mustOpen(t, fs, o)
+	var old, batch []Item
+	for i := range 3000 {
+		old = append(old, Item{fmt.Sprint("old", i), at(1002), nil})
+		batch = append(batch, Item{fmt.Sprint("new", i), at(1002), nil})
+	}
+	_, err := s.AddBatch(old)
+	require.NoError(t, err)
+	require.NoError(t, s.checkpointNow())
+	names, err := fs.List()
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasPrefix(name, "ids-") {
+			fs.Flip(name, 50, 0)
+		}
+	}
+	added, err := s.AddBatch(append(batch, old...))
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.Greater(t, added, 2900)
+	require.LessOrEqual(t, added, 3000)
+	require.EqualValues(t, 3000+added, s.Stats().Records)
+}

@@ -10,15 +10,15 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// mailInMemory returns how many bytes of messages are in memory.
-func (s *Store) mailInMemory() (bytes int64) {
+// mailInMemory returns how many bytes of messages are in memory. Those of buckets that are gone do not
+// count.
+func (s *Store) mailInMemory(t *testing.T) (bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for b := range s.buckets {
-		for _, m := range b.mail {
-			bytes += m.bytes
-		}
+		bytes += b.mail.size()
 	}
+	require.Equal(t, bytes, s.waiting)
 	return bytes
 }
 
@@ -86,7 +86,7 @@ func TestLateMessages(t *testing.T) {
 				require.Equal(t, fmt.Sprint("https://a.test/", next), r.ID, "the order of arrival")
 				next++
 			}
-			most = max(most, s.mailInMemory())
+			most = max(most, s.mailInMemory(t))
 			delete(want, r.ID)
 			require.NoError(t, r.Reschedule(at(1010), r.Data))
 		})
@@ -99,32 +99,84 @@ func TestLateMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesOfADueRecordAreBounded: also before Due reads its unit, and after Open.
-func TestMessagesOfADueRecordAreBounded(t *testing.T) {
+// TestMessagesInMemoryAreBounded: those for records that are out, and for records of a bucket that Due
+// has begun to read, until the records are returned or deleted. Messages that came before are not
+// counted, also after Open.
+func TestMessagesInMemoryAreBounded(t *testing.T) {
 	t.Parallel()
-	for _, begun := range []bool{false, true} {
-		fs := vfs.NewMem()
-		o := small(Options{Buffer: 4 << 20, test: testOptions{page: 4 << 10, pending: 8 << 20}})
-		s := mustOpen(t, fs, o)
-		mustAdd(t, s, "a", 1000, "x")
-		mustAdd(t, s, "b", 1000, "x")
-		require.NoError(t, s.Close())
-		s = mustOpen(t, fs, o)
-		if begun {
-			for r, err := range s.Due(t.Context(), at(1000)) {
-				require.NoError(t, err)
-				require.Equal(t, "a", r.ID)
+	fs := vfs.NewMem()
+	o := small(Options{Buffer: 1 << 20, test: testOptions{page: 4 << 10, pending: 2 << 20}})
+	s := mustOpen(t, fs, o)
+	for i := range 4 {
+		mustAdd(t, s, fmt.Sprint(i), 1000, "x")
+	}
+	send := func(id string) (n int) {
+		for ; n < 15; n++ {
+			if err := s.Update(id, make([]byte, 100<<10)); err != nil {
+				require.ErrorIs(t, err, ErrSize)
 				break
 			}
 		}
-		for _, id := range []string{"a", "b"} {
-			n := 0
-			for ; s.Update(id, make([]byte, 100<<10)) == nil; n++ {
-				require.Less(t, n, 100)
-			}
-			require.Equal(t, 10, n, "a MiB")
-			require.ErrorIs(t, s.Update(id, make([]byte, 100<<10)), ErrSize)
-		}
-		require.NoError(t, s.Close())
+		return n
 	}
+	require.NoError(t, s.Close())
+	s = mustOpen(t, fs, o)
+	for i := range 3 {
+		require.Equal(t, 15, send(fmt.Sprint(i)), "they are on disk")
+	}
+	out := []*Record{}
+	for r, err := range s.Due(t.Context(), at(1000)) {
+		require.NoError(t, err)
+		require.LessOrEqual(t, s.mailInMemory(t), 2*o.Buffer, "two records may have a part of the bucket")
+		if out = append(out, r); len(out) == 3 {
+			break
+		}
+	}
+	require.Zero(t, s.mailInMemory(t))
+	require.Equal(t, 10, send("0"), "the buffers")
+	require.Zero(t, send("1"))
+	require.LessOrEqual(t, s.mailInMemory(t), o.Buffer)
+	require.NoError(t, out[0].Reschedule(at(1001), nil))
+	require.Equal(t, 10, send("1"))
+	require.NoError(t, s.Delete("1"))
+	require.Equal(t, 10, send("2"))
+	require.NoError(t, out[2].Delete())
+	require.Zero(t, s.mailInMemory(t))
+	require.Equal(t, 15, send("3"), "Due has not begun to read its part")
+	require.NoError(t, s.Check())
+	require.NoError(t, s.Close())
+}
+
+// TestMessagesForABegunBucket: a bucket of which a record was returned before Open is read at once. The
+// messages for it are bounded, too, and those that were merged before take no memory.
+func TestMessagesForABegunBucket(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	o := small(Options{Buffer: 1 << 20, test: testOptions{page: 4 << 10, pending: 2 << 20}})
+	s := mustOpen(t, fs, o)
+	for i := range 3 {
+		mustAdd(t, s, fmt.Sprint(i), 1000, "x")
+	}
+	for range 4 {
+		require.NoError(t, s.Update("0", make([]byte, 100<<10)))
+	}
+	for r, err := range s.Due(t.Context(), at(1000)) {
+		require.NoError(t, err)
+		require.NoError(t, r.Reschedule(at(1001), nil))
+		break
+	}
+	require.NoError(t, s.Close())
+	s = mustOpen(t, fs, o)
+	n := 0
+	for ; s.Update("1", make([]byte, 100<<10)) == nil; n++ {
+		require.Less(t, n, 10)
+	}
+	require.Equal(t, 6, n, "with those that are there")
+	require.ErrorIs(t, s.Update("2", make([]byte, 100<<10)), ErrSize)
+	for r, err := range s.Due(t.Context(), at(1000)) {
+		require.NoError(t, err)
+		require.LessOrEqual(t, s.mailInMemory(t), int64(6*(100<<10+mailSize)))
+		require.NoError(t, r.Delete())
+	}
+	require.Zero(t, s.mailInMemory(t))
 }

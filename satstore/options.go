@@ -36,8 +36,9 @@ type Options struct {
 	// record is handed out or read. nil means that the message replaces the data.
 	Merge func(id string, data, message []byte) []byte
 
-	// Buffer is the memory for records on their way to the disk, in bytes. The log on disk grows
-	// to about the same size. 0 means DefaultBuffer.
+	// Buffer is the memory for records on their way to the disk, in bytes. It also bounds that for
+	// new ids and that for messages, and the log on disk grows to about the same size. 0 means
+	// DefaultBuffer.
 	Buffer int64
 
 	// Commit is the delay after which the log is synced: a power failure loses the changes of

@@ -66,21 +66,19 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 		}
 		// Messages that arrived since it was handed out follow the record, in the log as in the
 		// buffers. A replay then finds the record at its new place.
-		slot, later := max(slotOf(at, s.o.Unit), s.calendar.Now()+1), b.mail[r.seq].all()
+		slot, later := max(slotOf(at, s.o.Unit), s.calendar.Now()+1), b.mail[r.seq]
 		move := wal.Change{
 			Kind: wal.Move, Bucket: b.id, Record: r.record, Slot: slot, Old: r.data(), Data: data,
 		}
 		if survives, err = s.logMove(&move, r.seq, later); err != nil {
 			return false, err
 		}
-		delete(b.mail, r.seq)
+		s.dropMail(b, r.seq, len(later))
 		s.move(b, r.record, entry{r.seq, slot, r.id(), data})
 		for _, m := range later {
 			s.addMessage(r.seq, m)
 		}
 		r.markReturned()
-		s.stats.Rescheduled++
-		s.stats.UserBytes += int64(r.idSize) + int64(len(data))
 		return survives, nil
 	})
 }
@@ -115,7 +113,7 @@ func (r *Record) Delete() error {
 		survives, err = s.logChange(
 			&wal.Change{Kind: wal.Drop, Bucket: b.id, Record: r.record, Key: key})
 		if err == nil {
-			delete(b.mail, r.seq)
+			s.dropMail(b, r.seq, len(b.mail[r.seq]))
 			s.drop(b, r.record, r.seq)
 			s.ids.Delete(key)
 			s.idChanges++

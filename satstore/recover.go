@@ -19,8 +19,8 @@ import (
 )
 
 // recover loads the store from disk, or creates it. It ends with a checkpoint, since a log whose
-// end may be torn is never continued. If the disk is full, the store is read-only, and Sync tries
-// again.
+// end may be torn is never continued. If it met damage, that checkpoint has all of the bucket index, and
+// the next Open need not read there. If the disk is full, the store is read-only, and Sync tries again.
 func (s *Store) recover() error {
 	names, err := s.fs.List()
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) recover() error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkpoint(false); err != nil {
+	if err := s.checkpoint(s.unsure); err != nil {
 		if errors.Is(err, wal.ErrBroken) {
 			return err
 		}
@@ -262,10 +262,6 @@ func (s *Store) findPlaces() error {
 	for seq := uint64(0); seq < s.seq; seq += pageNumbers {
 		since = min(since, s.places.since(seq))
 	}
-	type later struct {
-		b *bucket
-		e extent.Extent
-	}
 	var records, messages []later
 	for b := range s.buckets {
 		for _, e := range b.records.Extents() {
@@ -284,38 +280,111 @@ func (s *Store) findPlaces() error {
 		return cmp.Compare(x.e.Generation, y.e.Generation)
 	})
 	r := extent.NewReader(s.file, nil, nil)
-	for _, l := range records {
-		if err := s.findRecords(r, l.b, l.e); err != nil {
-			return err
+	var damage []error
+	damaged := map[*bucket]bool{}
+	find := func(all []later, find func(*extent.Reader, later, damageFunc) error) (err error) {
+		for i := 0; i < len(all) && err == nil; i++ {
+			err = find(r, all[i], func(_, _ uint64, err error) error {
+				damaged[all[i].b] = true
+				return keepDamage(&damage)(0, 0, err)
+			})
 		}
+		return err
 	}
-	for _, l := range messages {
-		if err := s.findDeletions(r, l.b, l.e); err != nil {
-			return err
-		}
+	if err := cmp.Or(find(records, s.findRecords), find(messages, s.findDeletions)); err != nil {
+		return err
 	}
-	return nil
+	if len(damage) == 0 {
+		return nil
+	}
+	s.unsure = true
+	s.keepDamage(damage...)
+	return s.correctPlaces(damaged)
 }
 
-func (s *Store) findRecords(r *extent.Reader, b *bucket, e extent.Extent) error {
+// A later extent of a bucket is newer than pages of the bucket index.
+type later struct {
+	b *bucket
+	e extent.Extent
+}
+
+func (s *Store) findRecords(r *extent.Reader, l later, damaged damageFunc) error {
 	bad := error(nil)
-	_, err := walkRecords(r, b, e.First, e.First+uint64(e.Count), nil, func(n uint64, found entry) bool {
+	_, err := walkRecords(r, l.b, l.e.First, l.e.First+uint64(l.e.Count), damaged, func(n uint64, found entry) bool {
 		if found.seq >= s.seq {
 			bad = r.Misfit(n)
-		} else if !s.hasMoved(b, n) && e.Generation > s.places.since(found.seq) {
-			s.places.set(found.seq, b.number)
+		} else if !s.hasMoved(l.b, n) && l.e.Generation > s.places.since(found.seq) {
+			s.places.set(found.seq, l.b.number)
 		}
 		return bad == nil
 	})
 	return cmp.Or(err, bad)
 }
 
-func (s *Store) findDeletions(r *extent.Reader, b *bucket, e extent.Extent) error {
-	_, err := walkMessages(r, b, e.First, e.First+uint64(e.Count), nil, func(_, seq uint64, m message) bool {
+func (s *Store) findDeletions(r *extent.Reader, l later, damaged damageFunc) error {
+	_, err := walkMessages(r, l.b, l.e.First, l.e.First+uint64(l.e.Count), damaged, func(_, seq uint64, m message) bool {
 		if m.delete && seq < s.seq {
 			s.places.set(seq, 0)
 		}
 		return true
 	})
 	return err
+}
+
+// correctPlaces corrects the bucket index after findPlaces has met damage. A record that came to a
+// damaged block still has its older place, and so has one whose deletion is in such a block. Then a
+// bucket has more places than records, or damage of its own. Records that cannot be found there lead
+// nowhere from now on, as those that were deleted; but their ids stay known.
+func (s *Store) correctPlaces(damaged map[*bucket]bool) error {
+	counts := make([]uint64, len(s.numbers))
+	for _, p := range s.places.pages {
+		for i := 0; p.numbers != nil && i < pageNumbers; i++ {
+			if n := int(p.numbers[i]); n < len(counts) {
+				counts[n]++
+			}
+		}
+	}
+	for b := range s.buckets {
+		if !damaged[b] && counts[b.number] <= b.left() {
+			continue
+		}
+		found, err := s.recordsOf(b)
+		if err != nil {
+			return err
+		}
+		for seq := uint64(0); seq < s.seq; seq++ {
+			if s.places.get(seq) == b.number && found.get(seq) == 0 {
+				s.places.set(seq, 0)
+			}
+		}
+	}
+	return nil
+}
+
+// recordsOf returns the records that are readable in a bucket, and have a known id.
+func (s *Store) recordsOf(b *bucket) (found places, err error) {
+	var keys []idset.Key
+	var seqs []uint64
+	check := func() {
+		known, err := s.ids.Find(keys)
+		for i, seq := range seqs {
+			if err != nil || known[i] == seq { // if ids are damaged, too, all are kept
+				found.set(seq, 1)
+			}
+		}
+		keys, seqs = keys[:0], seqs[:0]
+	}
+	skip := func(_, _ uint64, _ error) error { return nil }
+	r := extent.NewReader(s.file, nil, nil)
+	_, err = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
+		if !s.hasMoved(b, at) && s.places.get(e.seq) == b.number {
+			keys, seqs = append(keys, idset.KeyOf(string(e.id))), append(seqs, e.seq)
+		}
+		if len(keys) == 1000 {
+			check()
+		}
+		return true
+	})
+	check()
+	return found, err
 }

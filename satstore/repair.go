@@ -23,18 +23,19 @@ type Repaired struct {
 }
 
 // Repair copies everything readable from a damaged store to a new one. It does not change the old
-// store. Both indexes are rebuilt, so damage to them loses nothing; nor does damage to one copy of
-// the checkpoint. A damaged block loses its records. A record whose id was deleted stays deleted
-// even if the message that says so is lost, as long as the id index is intact; without the index,
-// it is copied unless its id was added again. A damaged group in the log loses the changes
-// after it. If the log moves records between buckets and a block of those is damaged, the visits that
-// follow in the log are lost, but not the additions, messages and deletions; Findings say where, and
-// how many. Overdue records become due in the current unit.
+// store, which may be on a disk that can only be read. Both indexes are rebuilt, so damage to them
+// loses nothing; nor does damage to one copy of the checkpoint. A damaged block loses its records. A
+// record whose id was deleted stays deleted even if the message that says so is lost, as long as the
+// id index is intact; without the index, it is copied unless its id was added again. A damaged group
+// in the log loses the changes after it. If the log moves records between buckets and a block of those
+// is damaged, or one that was lost before had messages, the visits that follow in the log are lost,
+// but not the additions, messages and deletions; Findings say where, and how many. Overdue records
+// become due in the current unit.
 func Repair(from, to string) (Repaired, error) {
 	if err := vfs.MakeDir(to, 0o700); err != nil {
 		return Repaired{}, fmt.Errorf("satstore: make directory: %w", err)
 	}
-	return repair(vfs.OS(from), vfs.OS(to), Options{})
+	return repair(vfs.Shared{OS: vfs.OS(from)}, vfs.OS(to), Options{})
 }
 
 func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
@@ -153,7 +154,11 @@ func (v *salvage) places(m *manifest.Manifest) {
 	}
 	for b := range s.buckets {
 		for _, x := range b.records.Extents() {
-			_, _ = walkRecords(r, b, x.First, x.First+uint64(x.Count), skip, func(at uint64, e entry) bool {
+			damaged := func(_, _ uint64, _ error) error {
+				b.holes = true
+				return nil
+			}
+			_, _ = walkRecords(r, b, x.First, x.First+uint64(x.Count), damaged, func(at uint64, e entry) bool {
 				gone := x.Generation <= saved.since(e.seq) && saved.get(e.seq) == 0
 				if !gone && !s.hasMoved(b, at) && e.seq < s.seq {
 					s.places.set(e.seq, b.number)
@@ -180,10 +185,10 @@ func (v *salvage) copyAll() (err error) {
 		return nil
 	}}
 	for b := range v.old.buckets {
-		if _, walked := from.each(b, func(e entry, m *mail) bool {
+		if _, walked := from.each(b, func(e entry, m []message) bool {
 			if e.seq == noRecord {
 				v.done.Lost++
-			} else if !m.deletes() && v.batch.add(copied{v.old.item(e, nil), e.seq, m.all()}) {
+			} else if !deletes(m) && v.batch.add(copied{v.old.item(e, nil), e.seq, m}) {
 				err = v.flush()
 			}
 			return err == nil

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 
+	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -15,21 +15,20 @@ import (
 // replay repeats the changes of a log and of the logs that continue it.
 func (s *Store) replay(log uint64) error {
 	r := s.newReplayer()
-	return r.run(log, r.repeat)
+	return r.run(s.fs, log, r.repeat)
 }
 
 func (s *Store) newReplayer() *replayer {
 	return &replayer{
-		s: s, blocks: map[uint64][]*oldBlock{}, splits: extent.NewReader(s.file, nil, nil),
-		reader: extent.NewReader(s.file, nil, nil),
+		s: s, splits: extent.NewReader(s.file, nil, nil), reader: extent.NewReader(s.file, nil, nil),
 	}
 }
 
-func (r *replayer) run(log uint64, repeat func(*wal.Change) error) error {
+func (r *replayer) run(fs vfs.FS, log uint64, repeat func(*wal.Change) error) error {
 	s := r.s
 	// The checkpoint may be from just before a due split began.
 	s.startNextSplit()
-	done, err := wal.Replay(s.fs, log, repeat)
+	done, err := wal.Replay(fs, log, r.readAhead, repeat)
 	s.stats.Replayed, s.stats.Cut = done.Changes, done.Cut
 	s.lastLog = max(s.lastLog, done.Last)
 	return err
@@ -37,28 +36,66 @@ func (r *replayer) run(log uint64, repeat func(*wal.Change) error) error {
 
 // A replayer repeats changes. The data that a diff refers to is still on disk or in a buffer, since
 // the space of a bucket is reused only after the next checkpoint.
+//
+// Callers return records in any order, and their buckets may be much larger than memory. So the
+// replayer reads the old entries of many visits together, in the order of their positions.
 type replayer struct {
 	s      *Store
-	reader *extent.Reader         // of buckets that are due
-	splits *extent.Reader         // of the bucket that is being split
-	blocks map[uint64][]*oldBlock // by bucket, in order
-	kept   int                    // bytes in blocks
-	last   extent.Block           // position of the last one that load read, or failed to read
+	reader *extent.Reader // of buckets that are due
+	splits *extent.Reader // of the bucket that is being split
+	old    oldBlock       // the last one that was read
+	last   extent.Block   // position of the last one that load read, or failed to read
 }
 
-// An oldBlock is a block of a bucket that was due, with the offsets of its entries.
+// An oldBlock is a block of a bucket, with the offsets of its entries.
 type oldBlock struct {
-	first uint64
-	raw   []byte
-	ends  []uint32
+	bucket uint64
+	first  uint64
+	raw    []byte
+	ends   []uint32
 }
 
-// maxOldBlocks bounds the memory for the old blocks of a replay, in bytes. The block of a large record
-// has a megabyte.
-const maxOldBlocks = 64 << 20
+// maxAhead bounds the memory for old entries that are read ahead, in bytes.
+const maxAhead = 64 << 20
 
-// size returns the memory of a block in bytes.
-func (o *oldBlock) size() int { return cap(o.raw) + 4*cap(o.ends) }
+// readAhead sets the Old of visits to the old entries of their records. It leaves out those of buckets
+// that do not exist yet, and what cannot be read: visit tries again.
+func (r *replayer) readAhead(changes []wal.Change) {
+	var visits []*wal.Change
+	for i := range changes {
+		if h := &changes[i]; h.Kind == wal.Move || h.Kind == wal.Drop {
+			visits = append(visits, h)
+		}
+	}
+	slices.SortFunc(visits, func(g, h *wal.Change) int {
+		return cmp.Or(cmp.Compare(g.Bucket, h.Bucket), cmp.Compare(g.Record, h.Record))
+	})
+	buckets := map[uint64]*bucket{}
+	for b := range r.s.buckets {
+		buckets[b.id] = b
+	}
+	var memory []byte
+	var lost extent.Block
+	for n, size := 0, 0; n < len(visits) && size < maxAhead; n++ {
+		h := visits[n]
+		b := buckets[h.Bucket]
+		if b == nil || h.Record >= b.records.Count() || lost.Has(h.Bucket, h.Record) {
+			continue
+		}
+		raw, err := r.raw(b, h.Record)
+		if err != nil {
+			lost = r.last
+			continue
+		}
+		if cap(memory)-len(memory) < len(raw) {
+			memory = make([]byte, 0, max(256<<10, len(raw)))
+		}
+		at := len(memory)
+		memory = append(memory, raw...)
+		h.Old = memory[at:]
+		size += len(raw)
+	}
+}
 
 func (r *replayer) repeat(h *wal.Change) error {
 	s := r.s
@@ -66,6 +103,12 @@ func (r *replayer) repeat(h *wal.Change) error {
 		r.relieve()
 	}
 	// As the methods do, but without their checks: the log has only changes that passed them.
+	switch h.Kind {
+	case wal.Update, wal.Again, wal.Delete:
+		if s.unsure && s.bucketOf(h.Seq) == nil && s.places.get(h.Seq) != lostNumber {
+			return wal.Misfit(fmt.Sprintf("a message for record %d, which is in a damaged block", h.Seq))
+		}
+	}
 	switch h.Kind {
 	case wal.Add:
 		s.ids.Put(idset.KeyOf(h.ID), s.seq)
@@ -155,7 +198,7 @@ func (r *replayer) visit(h *wal.Change) error {
 	if b == nil {
 		return wal.Misfit(fmt.Sprintf("record %d of bucket %d is not due", h.Record, h.Bucket))
 	}
-	e, err := r.entry(b, h.Record)
+	e, err := r.entry(b, h)
 	if err != nil {
 		return err
 	}
@@ -182,66 +225,54 @@ func (r *replayer) bucket(h *wal.Change) *bucket {
 	return nil
 }
 
-// entry returns a record of a bucket. It caches blocks, since records mostly come in order.
-func (r *replayer) entry(b *bucket, record uint64) (entry, error) {
-	old := r.cached(b, record)
-	if old == nil {
+// entry returns the record of a visit, as it is in its bucket.
+func (r *replayer) entry(b *bucket, h *wal.Change) (entry, error) {
+	raw := h.Old
+	if raw == nil {
 		var err error
-		if old, err = r.load(b, record); err != nil {
+		if raw, err = r.raw(b, h.Record); err != nil {
 			return entry{}, err
 		}
 	}
-	i := record - old.first
+	return b.takeEntry(&disk.Decoder{B: raw}), nil
+}
+
+// raw returns the encoded form of a record. A block in a buffer may have grown since it was read.
+func (r *replayer) raw(b *bucket, record uint64) ([]byte, error) {
+	old := &r.old
+	if old.bucket != b.id || record < old.first || record-old.first >= uint64(len(old.ends)) {
+		if err := r.load(b, record); err != nil {
+			return nil, err
+		}
+	}
+	i := record - old.first // beyond the end if it is negative
 	if i >= uint64(len(old.ends)) {
-		return entry{}, wal.Misfit("the record is gone")
+		return nil, wal.Misfit("the record is gone")
 	}
-	d := disk.Decoder{B: old.raw}
+	start := uint32(0)
 	if i > 0 {
-		d.B = old.raw[old.ends[i-1]:]
+		start = old.ends[i-1]
 	}
-	return b.takeEntry(&d), nil
+	return old.raw[start:old.ends[i]], nil
 }
 
-// cached returns the block with a record if it was read before. A block in a buffer may have grown
-// since then.
-func (r *replayer) cached(b *bucket, record uint64) *oldBlock {
-	blocks := r.blocks[b.id]
-	i := sort.Search(len(blocks), func(i int) bool { return blocks[i].first > record }) - 1
-	if i >= 0 && record < blocks[i].first+uint64(len(blocks[i].ends)) {
-		return blocks[i]
-	}
-	return nil
-}
-
-func (r *replayer) load(b *bucket, record uint64) (*oldBlock, error) {
+// load sets r.old to the block that has a record, or to the next one if that block is gone.
+func (r *replayer) load(b *bucket, record uint64) error {
+	r.old.ends = r.old.ends[:0]
 	r.reader.Open(&b.records, b.id, extent.Records)
 	found, err := r.reader.Next(record)
 	r.last = extent.Block{Bucket: b.id, First: found.First, Count: found.Count}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	old := &oldBlock{first: found.First, raw: slices.Clone(found.Raw)}
+	r.old = oldBlock{b.id, found.First, append(r.old.raw[:0], found.Raw...), r.old.ends}
 	d := disk.Decoder{B: found.Raw}
 	for i := range uint64(found.Count) {
 		if b.takeEntry(&d); d.Bad {
-			return nil, r.reader.Misfit(found.First + i)
+			r.old.ends = r.old.ends[:0]
+			return r.reader.Misfit(found.First + i)
 		}
-		old.ends = append(old.ends, uint32(len(found.Raw)-len(d.B)))
+		r.old.ends = append(r.old.ends, uint32(len(found.Raw)-len(d.B)))
 	}
-	if r.kept += old.size(); r.kept > maxOldBlocks {
-		clear(r.blocks)
-		r.kept = old.size()
-	}
-	blocks := r.blocks[b.id]
-	i, same := slices.BinarySearchFunc(blocks, old.first, func(o *oldBlock, first uint64) int {
-		return cmp.Compare(o.first, first)
-	})
-	if same {
-		r.kept -= blocks[i].size()
-		blocks[i] = old
-	} else {
-		blocks = slices.Insert(blocks, i, old)
-	}
-	r.blocks[b.id] = blocks
-	return old, nil
+	return nil
 }

@@ -3,6 +3,7 @@ package satstore
 import (
 	"fmt"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
@@ -12,29 +13,28 @@ import (
 // A rescuer repeats changes for Repair, despite damage in the blocks that they refer to. The log names
 // a record that was due by its position in a bucket, so a record that cannot be read must not shift
 // the positions of others. A visit to such a record puts an entry of noRecord in the place where the
-// record went.
+// record went. Later splits move that entry, as its slot is known.
 //
-// If a split meets damage, or moves such entries, it is unknown how many records went to each bucket,
-// and all positions after that. Then the rescuer changes to a mode in which it repeats only what does
-// not depend on positions: additions, messages and deletions. A record whose visit it skips has the
-// data and the time from before the visit.
+// If a split meets damage, it is unknown how many records went to each bucket, and all positions after
+// that. The same holds if there was a message for a record that cannot be read, and it may be in the
+// bucket that is split: then a record was not to move, or a message was. Then the rescuer changes to a
+// mode in which it repeats only what does not depend on positions: additions, messages and deletions. A
+// record whose visit it skips has the data and the time from before the visit.
 type rescuer struct {
 	*replayer
 	report  func(error)
 	bad     extent.Block // position of the last block that was unreadable
-	shifted bool         // entries in buckets are not those of the log, so a split cannot be repeated
+	unknown uint64       // messages for records that cannot be read
 	stopped error        // why visits are skipped; nil if they are not
 	skipped int64        // visits and steps of splits
 }
-
-// noRecord is the number of an entry that stands for a record in a damaged block.
-const noRecord = 1<<64 - 1
 
 // rescue repeats the changes of a log and of the logs that continue it, and reports what it could not
 // repeat.
 func (s *Store) rescue(log uint64, report func(error)) {
 	x := &rescuer{replayer: s.newReplayer(), report: report}
-	report(x.run(log, x.repeat))
+	// Changes after an unreadable sector are lost, but not those before it.
+	report(x.run(durable.Salvage(s.fs), log, x.repeat))
 	if x.stopped != nil {
 		report(x.stopped)
 		report(fmt.Errorf("satstore: %d visits and steps of splits in the log could not be repeated "+
@@ -43,9 +43,12 @@ func (s *Store) rescue(log uint64, report func(error)) {
 }
 
 func (x *rescuer) repeat(h *wal.Change) (err error) {
-	if s := x.s; (h.Kind == wal.Update || h.Kind == wal.Delete) && s.bucketOf(h.Seq) == nil &&
-		s.places.get(h.Seq) != lostNumber {
-		x.shifted = true // a message was counted, or a record was not to move
+	switch s := x.s; h.Kind {
+	case wal.Update, wal.Again, wal.Delete:
+		if s.bucketOf(h.Seq) != nil || s.places.get(h.Seq) == lostNumber {
+			break
+		}
+		x.unknown++
 		if h.Kind == wal.Delete {
 			s.lost.Records -= min(1, s.lost.Records)
 		}
@@ -53,7 +56,7 @@ func (x *rescuer) repeat(h *wal.Change) (err error) {
 	switch {
 	case x.stopped != nil:
 		return x.repeatAnywhere(h)
-	case x.shifted && (h.Kind == wal.Split || h.Kind == wal.Skip):
+	case x.unknown > 0 && (h.Kind == wal.Split || h.Kind == wal.Skip) && x.mayDiffer():
 		err = wal.Misfit("a split of records whose positions are unknown")
 	case h.Kind == wal.Move || h.Kind == wal.Drop:
 		err = x.visit(h)
@@ -73,8 +76,8 @@ func (x *rescuer) visit(h *wal.Change) error {
 	if b == nil {
 		return x.replayer.visit(h) // which says why
 	}
-	if !x.isBad(b, h.Record) {
-		e, err := x.entry(b, h.Record)
+	if !x.bad.Has(b.id, h.Record) {
+		e, err := x.entry(b, h)
 		if err == nil && e.seq != noRecord {
 			return x.replayer.visit(h)
 		}
@@ -83,20 +86,25 @@ func (x *rescuer) visit(h *wal.Change) error {
 			x.bad = x.last
 		}
 	}
-	x.shifted = true
 	if h.Kind == wal.Drop {
 		x.s.ids.Delete(h.Key)
+		x.s.markGone(b, h.Record)
 	} else {
-		to := x.s.bucketFor(max(h.Slot, x.s.calendar.Now()+1))
-		x.s.scratch = to.place(x.s.pool, entry{seq: noRecord, slot: h.Slot}, x.s.scratch)
+		x.s.move(b, h.Record, entry{seq: noRecord, slot: h.Slot})
 	}
-	x.s.markGone(b, h.Record)
 	return nil
 }
 
-func (x *rescuer) isBad(b *bucket, record uint64) bool {
-	return x.bad.Bucket == b.id && x.bad.First <= record &&
-		record < x.bad.First+uint64(x.bad.Count)
+// mayDiffer reports whether the log may have been split differently: a message for a record that cannot
+// be read is perhaps in the bucket that is split, or one that has many deleted records without our
+// knowledge was split instead.
+func (x *rescuer) mayDiffer() bool {
+	for b := range x.s.buckets {
+		if b.holes && (x.s.split == nil || x.s.split.bucket == b || b.gone+x.unknown > minGone) {
+			return true
+		}
+	}
+	return false
 }
 
 // repeatAnywhere repeats a change if it does not depend on positions, and counts it if it does.

@@ -142,3 +142,66 @@ func TestRepairAfterADamagedSplit(t *testing.T) {
 	require.Regexp(t, `log-[0-9]+: byte [0-9]+: before this`, texts)
 	require.Regexp(t, `[0-9]+ visits and steps of splits in the log could not be repeated`, texts)
 }
+
+// TestRepairRepeatsSplitsBesideHoles: records that cannot be read, but whose visits are in the log, take
+// their places in later splits. After a message for one of them, only a split of a bucket that may have
+// it is unknown.
+func TestRepairRepeatsSplitsBesideHoles(t *testing.T) {
+	t.Parallel()
+	for _, message := range []string{"", "update", "delete", "while it is out"} {
+		fs := vfs.NewMem()
+		s := mustOpen(t, fs, small(Options{Buffer: 1 << 20}))
+		for i := range 100 {
+			mustAdd(t, s, fmt.Sprint("lost", i), 1001, "x")
+			mustAdd(t, s, fmt.Sprint("well", i), 1002, "x")
+			mustAdd(t, s, fmt.Sprint("else", i), 1060+int64(i%3), "x")
+		}
+		require.NoError(t, s.checkpointNow())
+		lossy := s.bucketOf(0)
+		extents := lossy.records.Extents()
+		for slot, i := int64(1001), 0; slot <= 1002; slot++ {
+			for r, err := range s.Due(t.Context(), at(slot)) {
+				require.NoError(t, err)
+				if message == "while it is out" && r.ID == "lost7" {
+					require.NoError(t, s.Update(r.ID, []byte("m")))
+				}
+				require.NoError(t, r.Reschedule(at(5000+int64(i%4)), []byte("once")))
+				i++
+			}
+		}
+		require.True(t, lossy.dead)
+		switch message {
+		case "update":
+			require.NoError(t, s.Update("lost7", []byte("m")))
+		case "delete":
+			require.NoError(t, s.Delete("lost7"))
+		}
+		for _, slot := range []int64{1062, 5003} {
+			for r, err := range s.Due(t.Context(), at(slot)) {
+				require.NoError(t, err)
+				require.NoError(t, r.Reschedule(at(7000), []byte("again")))
+			}
+		}
+		require.NoError(t, s.Sync())
+		abandon(s)
+		fs = fs.Clone()
+		for _, e := range extents {
+			fs.Flip(extent.Name, e.Offset()+40, 0)
+		}
+		to := vfs.NewMem()
+		done, err := repair(fs, to, s.o)
+		require.NoError(t, err)
+		kinds := map[string]int{}
+		for id, text := range contents(t, mustOpen(t, to, s.o)) {
+			kinds[id[:4]+" "+text]++
+		}
+		require.Equal(t, 100, kinds["else 7000 again"], "%s: %v, %v", message, kinds, done)
+		if message == "" {
+			require.Equal(t, map[string]int{"else 7000 again": 100, "well 7000 again": 100}, kinds)
+			require.EqualValues(t, 100, done.Lost)
+		} else {
+			require.Contains(t, fmt.Sprint(done.Findings), "could not be repeated")
+			require.Len(t, kinds, 5, "well, in one of four slots each: %v", kinds)
+		}
+	}
+}

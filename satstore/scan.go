@@ -9,10 +9,13 @@ import (
 )
 
 // Scan returns an iterator over a snapshot of all records, taken when it begins, in the order of
-// their buckets, with messages merged. Within a bucket they come in the order of arrival, unless its
-// messages exceed a quarter of [Options].Buffer. Records that are out come as they were handed out. The
-// caller may keep the Items. Scan does not block other calls, but space that they free on disk is
-// not reused until it ends. It yields an error once, with a zero Item, and ends.
+// their buckets, with messages merged. Within a bucket they come in the order of arrival. Records that
+// are out come as they were handed out. The caller may keep the Items. Scan does not block other calls,
+// but space that they free on disk is not reused until it ends. It yields an error once, with a zero
+// Item, and ends.
+//
+// Scan, Check, Backup and Repair read a bucket once, unless its messages need more memory than a quarter
+// of [Options].Buffer. Then they read its records a few times, and its messages once for each quarter.
 func (s *Store) Scan() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		v, err := s.view(func(*bucket) bool { return true })
@@ -22,8 +25,8 @@ func (s *Store) Scan() iter.Seq2[Item, error] {
 		}
 		defer v.release()
 		for _, b := range v.buckets {
-			more, err := v.each(b, func(e entry, m *mail) bool {
-				return m.deletes() || yield(s.item(e, m), nil)
+			more, err := v.each(b, func(e entry, m []message) bool {
+				return deletes(m) || yield(s.item(e, m), nil)
 			})
 			if err != nil {
 				yield(Item{}, err)
@@ -36,9 +39,9 @@ func (s *Store) Scan() iter.Seq2[Item, error] {
 }
 
 // item returns a copy of a record, with messages merged.
-func (s *Store) item(e entry, m *mail) Item {
+func (s *Store) item(e entry, m []message) Item {
 	item := Item{string(e.id), timeOf(e.slot, s.o.Unit), slices.Clone(e.data)}
-	for _, message := range m.all() {
+	for _, message := range m {
 		item.Data = s.o.Merge(item.ID, item.Data, message.payload)
 	}
 	return item
@@ -59,9 +62,14 @@ func (s *Store) Get(id string) (Item, error) {
 	defer v.release()
 	item, found := Item{}, ErrUnknown
 	for _, b := range v.buckets {
-		if _, err := v.each(b, func(e entry, m *mail) bool {
-			if e.seq == seq && !m.deletes() {
-				item, found = s.item(e, m), nil
+		mail, err := v.mail(b, nil, func(n uint64) bool { return n == seq })
+		if err != nil {
+			return Item{}, err
+		}
+		r := extent.NewReader(s.file, nil, nil)
+		if _, err := v.records(r, b, v.moved(b), b.records.Count(), func(e entry) bool {
+			if e.seq == seq && !deletes(mail[seq]) {
+				item, found = s.item(e, mail[seq]), nil
 			}
 			return e.seq != seq
 		}); err != nil {
@@ -146,33 +154,70 @@ func (v *view) release() {
 	v.s.file.Unpin(v.pin)
 }
 
-// each visits the records of a bucket with their messages, until visit returns false. If the
-// messages do not fit in a quarter of the buffers, it makes several passes, each with a part of the
-// records.
-func (v *view) each(b *bucket, visit func(e entry, m *mail) bool) (more bool, err error) {
-	moved, damaged := uint64(0), v.damaged
-	if v.isSplit(b) {
-		moved = v.split.moved
-	}
-	r := extent.NewReader(v.s.file, nil, extent.NoMore)
+// each visits the records of a bucket with their messages, until visit returns false. If all messages
+// do not fit in a quarter of the buffers, it reads them again for each part of the records.
+func (v *view) each(b *bucket, visit func(e entry, m []message) bool) (more bool, err error) {
+	from, end, damaged := v.moved(b), b.records.Count(), v.damaged
+	r := extent.NewReader(v.s.file, nil, extent.NoMore) // one for all parts, which may share an extent
 	defer r.Close()
-	passes := uint64(v.mailBytes(b)/(v.s.o.Buffer/4)) + 1
-	for pass := range passes {
-		mail, err := v.mail(b, damaged, func(seq uint64) bool { return seq%passes == pass })
+	for parts := uint64(v.mailBytes(b)/(v.s.o.Buffer/4)) + 1; parts > 0; parts-- {
+		to := from + (end-from)/parts
+		want := func(uint64) bool { return true }
+		if to-from < b.records.Count() {
+			if want, err = v.numbers(r, b, from, to); err != nil {
+				return false, err
+			}
+		}
+		mail, err := v.mail(b, damaged, want)
 		if err != nil {
 			return false, err
 		}
-		more, err = walkRecords(r, b, moved, b.records.Count(), damaged.count(b), func(at uint64, e entry) bool {
-			return e.seq%passes != pass || b.isDone(at) || visit(e, mail[e.seq])
-		})
+		more, err := v.records(r, b, from, to, func(e entry) bool { return visit(e, mail[e.seq]) })
 		if err != nil || !more {
 			return false, err
 		}
-		if damaged != nil { // it is known now
+		if from = to; damaged != nil { // it is known now
 			damaged = func(uint64, error) error { return nil }
 		}
 	}
 	return true, nil
+}
+
+// moved returns the number of the first record of a bucket that no split has moved.
+func (v *view) moved(b *bucket) uint64 {
+	if v.isSplit(b) {
+		return v.split.moved
+	}
+	return 0
+}
+
+// records visits some records of a bucket, until visit returns false.
+func (v *view) records(
+	r *extent.Reader, b *bucket, from, to uint64, visit func(e entry) bool,
+) (more bool, err error) {
+	return walkRecords(r, b, from, to, v.damaged.count(b), func(at uint64, e entry) bool {
+		return b.isDone(at) || visit(e)
+	})
+}
+
+// numbers returns a function that reports whether a record is one of a part of a bucket.
+func (v *view) numbers(
+	r *extent.Reader, b *bucket, from, to uint64,
+) (among func(seq uint64) bool, err error) {
+	quiet := view{s: v.s}
+	if v.damaged != nil {
+		quiet.damaged = func(uint64, error) error { return nil } // it is reported with the records
+	}
+	var seqs []uint64
+	_, err = quiet.records(r, b, from, to, func(e entry) bool {
+		seqs = append(seqs, e.seq)
+		return true
+	})
+	slices.Sort(seqs)
+	return func(seq uint64) bool {
+		_, found := slices.BinarySearch(seqs, seq)
+		return found
+	}, err
 }
 
 func (v *view) isSplit(b *bucket) bool { return v.split != nil && v.split.bucket.id == b.id }

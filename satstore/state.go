@@ -30,8 +30,10 @@ type state struct {
 	bucketID   uint64    // of the next bucket
 	seq        uint64    // of the next record
 	records    int64
+	waiting    int64         // bytes of messages in memory
 	damage     []error       // found by splits and with messages, for Due to report
 	lost       manifest.Lost // in splits, since the store was created
+	unsure     bool          // recovery met damage, so the places of some records are unknown
 	scratch    []byte        // for one entry
 }
 
@@ -112,6 +114,7 @@ func (s *state) bucketOf(seq uint64) *bucket {
 }
 
 func (s *state) emptyBucket(b *bucket) {
+	s.waiting -= b.mail.size()
 	b.records.Clear(s.pool, s.file.Release)
 	b.messages.Clear(s.pool, s.file.Release)
 	s.numbers[b.number] = nil
@@ -143,7 +146,11 @@ func (s *state) bucketFor(slot int64) *bucket {
 
 func (s *state) placeIn(b *bucket, e entry) {
 	s.scratch = b.place(s.pool, e, s.scratch)
-	s.places.set(e.seq, b.number)
+	if e.seq == noRecord {
+		b.holes = true
+	} else {
+		s.places.set(e.seq, b.number)
+	}
 }
 
 // add adds a new record.
@@ -184,7 +191,7 @@ func (s *state) remove(seq uint64) {
 	s.records--
 	b.gone++
 	s.dropIfPast(b)
-	delete(b.mail, seq)
+	s.dropMail(b, seq, len(b.mail[seq]))
 	if s.split == nil && b.start > s.calendar.Now() && b.wasteful() {
 		s.rewrite(b)
 	}
@@ -229,9 +236,6 @@ func (s *state) addMessage(seq uint64, m message) {
 	if b == nil {
 		return
 	}
-	if !b.loaded && b.start <= s.calendar.Now() {
-		b.late.count(seq, m)
-	}
 	if s.split.leadsTo(b) {
 		// Older messages for the record may still be in the bucket that is being split. They come
 		// first.
@@ -247,6 +251,19 @@ func (s *state) addMessageTo(b *bucket, seq uint64, m message) {
 	})
 	if b.loaded && !m.delete {
 		b.mail.post(seq, m)
+		s.waiting += m.size()
+	}
+}
+
+// dropMail drops the first n messages for a record from memory.
+func (s *state) dropMail(b *bucket, seq uint64, n int) {
+	for _, m := range b.mail[seq][:n] {
+		s.waiting -= m.size()
+	}
+	if rest := b.mail[seq][n:]; len(rest) > 0 {
+		b.mail[seq] = rest
+	} else {
+		delete(b.mail, seq)
 	}
 }
 
@@ -277,13 +294,8 @@ func (s *state) advance(slot int64, parts uint64) {
 // take its place: several if it has many messages, or one if it is wasteful.
 func (s *state) spread(b *bucket, parts uint64) {
 	s.split = &split{bucket: b}
-	if b.late == nil {
-		b.late = lateMail{}
-	}
 	for range parts {
-		into := s.newBucket(b.start, 1)
-		into.late = b.late
-		s.split.into = append(s.split.into, into)
+		s.split.into = append(s.split.into, s.newBucket(b.start, 1))
 	}
 	at := slices.Index(s.due, b)
 	s.due = slices.Replace(s.due, at, at+1, s.split.into...)
@@ -415,7 +427,7 @@ func (p *split) read(
 func (s *state) moveEntries(next batch) {
 	p := s.split
 	for i, e := range next.records {
-		if s.places.get(e.seq) == 0 {
+		if s.places.get(e.seq) == 0 && e.seq != noRecord {
 			continue // it was deleted
 		}
 		p.bucket.gone++

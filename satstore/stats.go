@@ -20,23 +20,16 @@ type Stats struct {
 	Lag time.Duration
 
 	Added       int64 // records
-	Rescheduled int64 // records
-	Messages    int64 // left by Update and Delete
-	Merged      int64 // messages
 	Split       int64 // records that moved from a coarse bucket to a finer one
 	Replayed    int64 // changes that Open read from the log
 	Cut         int64 // bytes at the end of the log that Open found incomplete, as after a crash
-	Writes      int64 // of buffers, up to a megabyte each
 	Checkpoints int64
 
-	UserBytes    int64 // of ids and data, added or rescheduled
 	BytesRead    int64 // from all files
 	BytesWritten int64 // to all files
 	DiskSize     int64 // bytes of data, id index and logs
 	DiskFree     int64 // of DiskSize, free for reuse
 	LogSize      int64 // of DiskSize, the logs
-	BufferUsed   int64 // bytes, in whole pages
-	BufferSize   int64 // bytes
 
 	// Damage is damage that the store works around: one of the two copies of the checkpoint was
 	// unreadable, or a file of the id index cannot be merged. Due reports the second, too, once. Then
@@ -67,7 +60,6 @@ func (s *Store) Stats() Stats {
 		t.LogSize, _ = s.log.Size()
 	}
 	t.DiskSize += s.ids.Size() + t.LogSize
-	t.BufferUsed, t.BufferSize = s.pool.Used(), s.pool.Limit()
 	return t
 }
 

@@ -33,6 +33,7 @@ type Store struct {
 	cursor      *cursor         // of Due
 	unwritten   []*extent.Group // that could not be written
 	lastLog     uint64          // number of the newest log file; guarded by checkpoints
+	first       *wal.File       // becomes log with the first checkpoint; guarded likewise
 	leftovers   []string        // files to remove after the next checkpoint
 	out         int64           // records handed out and not returned
 	unmergeable bool            // the id index has damage that ends its merges
@@ -54,6 +55,9 @@ const lockName = "lock"
 // Open opens the store in a directory, and creates both if they do not exist. Options that
 // contradict an existing store are [ErrOptions]. A store that another process has open is
 // [ErrLocked].
+//
+// A damaged block of records or messages does not prevent Open, unless the store was not closed and the
+// changes since the last checkpoint need the block: then it is a [CorruptError], and [Repair] helps.
 func Open(dir string, o Options) (*Store, error) {
 	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("satstore: make directory: %w", err)
@@ -169,6 +173,9 @@ func (s *Store) Close() error {
 func (s *Store) closeFiles() (err error) {
 	if s.log != nil {
 		err = s.log.Close()
+	}
+	if s.first != nil {
+		err = errors.Join(err, s.first.Close())
 	}
 	if s.file != nil {
 		err = errors.Join(err, s.file.Close())

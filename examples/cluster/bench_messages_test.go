@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -20,13 +21,13 @@ type load struct {
 	brokers, parts, messages, size, batch int
 }
 
-// benchMessages measures the path of every URL: batched by a pipe, stored by the broker, read in
+// benchMessages measures the path of every URL: committed in batches, stored by the broker, read in
 // order, applied to a state that is checkpointed each second. The broker is a process of its own.
 // Writers and readers are in this process, each side with its own connection.
 func benchMessages(fs *flag.FlagSet) action {
 	var l load
 	fs.IntVar(&l.brokers, "brokers", 1, "1, or 3 with as many replicas")
-	fs.IntVar(&l.parts, "parts", 16, "partitions, each a stream")
+	fs.IntVar(&l.parts, "parts", 16, "partitions")
 	fs.IntVar(&l.messages, "messages", 2_000_000, "total number of messages")
 	fs.IntVar(&l.size, "size", 500, "bytes of a message")
 	fs.IntVar(&l.batch, "batch", 64, "messages in one message of the broker")
@@ -58,7 +59,7 @@ func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
 		return 0, err
 	}
 	defer bus.Close()
-	if err := bus.CreateStreams(ctx, message.Dedupe, l.parts); err != nil {
+	if err := bus.CreateStream(ctx); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -74,8 +75,8 @@ func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	post := engine.NewPost(reading, engine.DefaultEvery, func(engine.Dest) bool { return true })
-	defer post.Close()
+	post := engine.NewPost(reading, engine.DefaultEvery)
+	go post.Run(ctx)
 	quit := make(chan struct{})
 	fold := engine.Fold(engine.FoldOptions{
 		Bus: reading, States: states, Post: post,
@@ -84,7 +85,7 @@ func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
 	for part := range l.parts {
 		running.Go(func() {
 			c := engine.Claim{
-				Module: message.Dedupe, Part: part, Epoch: 1, Quit: quit,
+				Dest: message.Dest{To: message.Dedupe, Part: part}, Epoch: 1, Quit: quit,
 				Guard: func() error { return nil },
 			}
 			if err := fold(ctx, c); err != nil {
@@ -97,44 +98,41 @@ func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
 	if err := l.send(ctx, bus); err != nil {
 		return 0, err
 	}
-	err = l.arrived(ctx, states)
+	err = l.arrived(ctx, bus)
 	return time.Since(began), err
 }
 
-// send fills each pipe from a goroutine of its own.
+// perBatch is how many messages of the broker one writer commits together.
+const perBatch = 16
+
+// send commits the messages to each partition from a goroutine of its own.
 func (l load) send(ctx context.Context, bus *jet.Bus) error {
 	it := message.Item{Kind: message.Page, URL: strings.Repeat("u", max(l.size-4, 1))}
-	var writing sync.WaitGroup
 	errs := make(chan error, l.parts)
 	for part := range l.parts {
-		writing.Go(func() {
-			p := bus.NewPipe(message.Dedupe, part, nil)
-			defer p.Close()
-			inFlight := make(chan struct{}, 64)
-			next := uint64(1)
-			for left := l.share(part); left > 0; left -= l.batch {
-				n := min(left, l.batch)
-				items := make([]byte, 0, n*(l.size+8))
-				for range n {
-					items = it.Append(items)
+		go func() {
+			record := []jet.Record{{Of: message.Dest{To: message.Fetch, Part: part}}}
+			var err error
+			for left := l.share(part); left > 0 && err == nil; {
+				var batch []jet.Message
+				for ; left > 0 && len(batch) < perBatch; left -= l.batch {
+					var data []byte
+					for range min(left, l.batch) {
+						data = message.Encode(data, it)
+					}
+					batch = append(batch, jet.Message{To: message.Dest{To: message.Dedupe, Part: part}, Data: data})
 				}
-				inFlight <- struct{}{}
-				p.Send(jet.Parcel{
-					From: message.Source{Module: message.Fetch}, First: next, N: n, Items: items,
-					Acked: func() { <-inFlight },
-				})
-				next += uint64(n)
+				record[0].Value = fmt.Append(nil, left)
+				_, _, err = bus.Commit(ctx, record, batch)
 			}
-			errs <- p.Flush(ctx)
-		})
+			errs <- err
+		}()
 	}
-	writing.Wait()
+	var err error
 	for range l.parts {
-		if err := <-errs; err != nil {
-			return err
-		}
+		err = errors.Join(err, <-errs)
 	}
-	return nil
+	return err
 }
 
 // share returns the number of messages for one partition.
@@ -143,9 +141,9 @@ func (l load) share(part int) int {
 }
 
 // arrived waits until the states have all messages.
-func (l load) arrived(ctx context.Context, states *jet.Table) error {
+func (l load) arrived(ctx context.Context, bus *jet.Bus) error {
 	for part := 0; part < l.parts; {
-		root, err := engine.ReadRoot(ctx, states, message.Dedupe, part)
+		root, err := engine.ReadRoot(ctx, bus, message.Dest{To: message.Dedupe, Part: part})
 		switch {
 		case err != nil:
 			return err

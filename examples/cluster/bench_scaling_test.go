@@ -162,7 +162,7 @@ func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, e
 func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 	for {
 		owners, free := map[string]bool{}, 0
-		parts, err := c.Look(ctx)
+		parts, _, err := c.Look(ctx)
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 // of its partition of dedupe, a host for the owner of its partition of hosts. If whole sites were
 // assigned, a URL would count for the owner of its host.
 func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n int) error {
-	parts, err := c.Look(ctx)
+	parts, _, err := c.Look(ctx)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n i
 	}
 	owners := map[message.Module][]string{}
 	for _, p := range parts { // in order
-		owners[p.Module] = append(owners[p.Module], p.Owner)
+		owners[p.To] = append(owners[p.To], p.Owner)
 	}
 	byURL, byHost, bySite := map[string]int{}, map[string]int{}, map[string]int{}
 	seen := map[string]bool{}

@@ -70,7 +70,7 @@ func servers(ctx context.Context, n int, log io.Writer) (urls string, stop func(
 		}
 		_ = os.RemoveAll(dir)
 	}
-	t := trio{self: self, dir: dir, port: 18222, log: log}
+	t := trio{dir: dir, port: 18222}
 	if n == 1 {
 		urls, command, err := lonely(ctx, self, filepath.Join(dir, "n1"), log)
 		if command != nil {
@@ -111,7 +111,7 @@ func program(ctx context.Context, self string, log io.Writer, args ...string) *e
 func lonely(
 	ctx context.Context, self, dir string, log io.Writer,
 ) (urls string, c *exec.Cmd, err error) {
-	c = program(ctx, self, log, "broker", "-port", "0", "-dir", dir)
+	c = program(ctx, self, log, "broker", "-dir", dir)
 	out, err := c.StdoutPipe()
 	if err != nil {
 		return "", nil, err

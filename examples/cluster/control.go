@@ -3,13 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
+	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -18,188 +18,104 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
-// An instruction is an operator's command to a running crawl. It changes the settings, and may do
-// more once they are stored.
-type instruction struct {
-	change func(s *crawl.Settings) error
-	then   func(ctx context.Context, c *crawl.Crawl) error
-}
+// An order changes the settings by the arguments of a command.
+type order func(s *crawl.Settings, args []string) error
 
-// instruct returns the setter of a verb that sends a command to the crawl.
-func instruct(parse func(args []string) (instruction, error)) setter {
+// anyNumber is more arguments than a command line has.
+const anyNumber = math.MaxInt
+
+// instruct returns the setter of a verb that gives an order with a number of arguments.
+func instruct(least, most int, change order) setter {
 	return listed(func(fs *flag.FlagSet) action {
 		at := brokerFlags(fs)
-		patience := fs.Duration("patience", 5*time.Second,
-			"how long to wait for all processes to follow; 0: not at all")
 		return func(ctx context.Context, args []string, out, log io.Writer) error {
-			i, err := parse(args)
-			if err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
+			if len(args) < least || len(args) > most {
+				return fmt.Errorf("%w: %d arguments; \"cluster\" says what each command wants", errUsage, len(args))
 			}
 			return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
-				return i.send(ctx, c, *patience, out)
+				revision, err := c.Change(ctx, func(s *crawl.Settings) error { return change(s, args) })
+				if err == nil {
+					fmt.Fprintf(out, "saved as revision %d, which all processes follow within moments\n", revision)
+				}
+				return err
 			})
 		}
 	})
 }
 
-// send sends the instruction to the crawl, and shows which processes follow it.
-func (i instruction) send(
-	ctx context.Context, c *crawl.Crawl, patience time.Duration, out io.Writer,
-) error {
-	if i.change != nil {
-		revision, err := c.Change(ctx, i.change)
-		if err != nil {
-			return err
-		}
-		if err := followed(ctx, c, revision, patience, out); err != nil {
-			return err
-		}
+func pause(s *crawl.Settings, _ []string) error { s.Paused = true; return nil }
+
+func unpause(s *crawl.Settings, _ []string) error { s.Paused, s.Drain = false, nil; return nil }
+
+func drain(s *crawl.Settings, names []string) error {
+	if len(names) == 0 {
+		names = []string{"*"}
 	}
-	if i.then == nil {
-		return nil
-	}
-	return i.then(ctx, c)
+	s.Drain = union(s.Drain, names)
+	return nil
 }
 
-// followed waits until all processes follow the settings, and lists those that do not yet. A
-// process that is suspended or cut off follows them before its next request.
-func followed(
-	ctx context.Context, c *crawl.Crawl, revision uint64, patience time.Duration, out io.Writer,
-) error {
-	if patience <= 0 {
-		fmt.Fprintln(out, "saved")
-		return nil
-	}
-	attempt, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	follow, lag, err := c.Followers(attempt, revision)
-	switch {
-	case err != nil:
-		return err
-	case len(follow)+len(lag) == 0:
-		fmt.Fprintln(out, "saved; no process is running, and those that start will follow")
-		return nil
-	}
-	fmt.Fprintf(out, "saved; %d processes follow\n", len(follow))
-	if len(lag) > 0 {
-		fmt.Fprintf(out, "not yet: %s\n", strings.Join(lag, " "))
+func deny(s *crawl.Settings, entries []string) error { s.Deny = union(s.Deny, entries); return nil }
+
+func allow(s *crawl.Settings, entries []string) error {
+	before := len(s.Deny)
+	s.Deny = slices.DeleteFunc(s.Deny, func(e string) bool { return slices.Contains(entries, e) })
+	if len(s.Deny) != before-len(entries) {
+		return errors.New("not all of these were denied by \"cluster deny\"; \"cluster settings\" lists what was; " +
+			"the list of -deny cannot change")
 	}
 	return nil
 }
 
-// simply returns the parser of an instruction that changes the settings and takes no arguments.
-func simply(change func(s *crawl.Settings)) func([]string) (instruction, error) {
-	return func(args []string) (instruction, error) {
-		if len(args) > 0 {
-			return instruction{}, fmt.Errorf("unexpected argument %q", args[0])
-		}
-		return instruction{change: func(s *crawl.Settings) error { change(s); return nil }}, nil
-	}
-}
-
-func parseDrain(names []string) (instruction, error) {
-	if len(names) == 0 {
-		names = []string{"*"}
-	}
-	return instruction{change: func(s *crawl.Settings) error {
-		s.Drain = union(s.Drain, names)
-		return nil
-	}}, nil
-}
-
-func parseDeny(entries []string) (instruction, error) {
-	if len(entries) == 0 {
-		return instruction{}, errors.New("want hosts or deny list entries")
-	}
-	return instruction{change: func(s *crawl.Settings) error {
-		s.Deny = union(s.Deny, entries)
-		return nil
-	}}, nil
-}
-
-func parseAllow(entries []string) (instruction, error) {
-	if len(entries) == 0 {
-		return instruction{}, errors.New("want denied entries; \"cluster settings\" lists them")
-	}
-	return instruction{change: func(s *crawl.Settings) error {
-		for _, entry := range entries {
-			if !slices.Contains(s.Deny, entry) {
-				return fmt.Errorf("%q was not denied by \"cluster deny\"; \"cluster settings\" lists "+
-					"what was; the list of -deny cannot change", entry)
-			}
-		}
-		s.Deny = slices.DeleteFunc(s.Deny, func(e string) bool {
-			return slices.Contains(entries, e)
-		})
-		return nil
-	}}, nil
-}
-
-func parseDelay(args []string) (instruction, error) {
-	if len(args) != 2 {
-		return instruction{}, errors.New("want HOST and a duration such as 30s; 0 removes the delay")
-	}
+func delay(s *crawl.Settings, args []string) error {
 	delay, err := time.ParseDuration(args[1])
 	if err != nil || delay < 0 {
-		return instruction{}, fmt.Errorf("delay %q: want a duration such as 30s", args[1])
+		return fmt.Errorf("%w: delay %q: want a duration such as 30s; 0 removes the delay", errUsage, args[1])
 	}
-	seed, err := urlfilter.Seed(args[0])
+	url, err := urlfilter.Seed(args[0])
 	if err != nil {
-		return instruction{}, err
+		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	host := weburl.Host(seed)
-	return instruction{change: func(s *crawl.Settings) error {
-		if delay == 0 {
-			delete(s.Delays, host)
-			return nil
-		}
-		if s.Delays == nil {
-			s.Delays = map[string]time.Duration{}
-		}
-		s.Delays[host] = delay
-		return nil
-	}}, nil
+	if s.Delays == nil {
+		s.Delays = map[string]time.Duration{}
+	}
+	if s.Delays[weburl.Host(url)] = delay; delay == 0 {
+		delete(s.Delays, weburl.Host(url))
+	}
+	return nil
 }
 
-func parseScope(args []string) (instruction, error) {
-	if len(args) != 1 {
-		return instruction{}, errors.New("want page, prefix, host, domain or any")
-	}
-	var reach urlfilter.Reach
-	if err := reach.UnmarshalText([]byte(args[0])); err != nil {
-		return instruction{}, err
-	}
-	return instruction{change: func(s *crawl.Settings) error { s.Scope = args[0]; return nil }}, nil
-}
+func scope(s *crawl.Settings, args []string) error { s.Scope = args[0]; return nil }
 
-func parseAdd(args []string) (instruction, error) {
-	seeds, err := canonical(args)
-	return instruction{
-		change: func(s *crawl.Settings) error { s.Seeds = union(s.Seeds, seeds); return nil },
-		then:   func(ctx context.Context, c *crawl.Crawl) error { return c.Seed(ctx, seeds) },
-	}, err
-}
-
-func parseRevisit(args []string) (instruction, error) {
-	urls, err := canonical(args)
-	return instruction{then: func(ctx context.Context, c *crawl.Crawl) error {
-		return c.Revisit(ctx, urls)
-	}}, err
-}
-
-func canonical(args []string) (urls []string, err error) {
-	if len(args) == 0 {
-		return nil, errors.New("want URLs")
-	}
-	for _, arg := range args {
-		url, err := urlfilter.Seed(arg)
+// add sends seeds to the crawl, which also widen the scope.
+func add(fs *flag.FlagSet) action {
+	return feed(fs, func(ctx context.Context, c *crawl.Crawl, urls []string) error {
+		_, err := c.Change(ctx, func(s *crawl.Settings) error { s.Seeds = union(s.Seeds, urls); return nil })
 		if err != nil {
-			return nil, err
+			return err
 		}
-		urls = append(urls, url)
+		return c.Seed(ctx, urls)
+	})
+}
+
+// revisit lets pages be visited again.
+func revisit(fs *flag.FlagSet) action {
+	return feed(fs, func(ctx context.Context, c *crawl.Crawl, urls []string) error { return c.Revisit(ctx, urls) })
+}
+
+// feed sends URLs to the crawl.
+func feed(fs *flag.FlagSet, send func(ctx context.Context, c *crawl.Crawl, urls []string) error) action {
+	at := brokerFlags(fs)
+	return func(ctx context.Context, args []string, _, log io.Writer) error {
+		urls, err := readSeeds(args, "", log)
+		if err == nil && len(urls) == 0 {
+			err = fmt.Errorf("%w: want URLs", errUsage)
+		}
+		if err != nil {
+			return err
+		}
+		return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error { return send(ctx, c, urls) })
 	}
-	return urls, nil
 }
 
 func union(old, more []string) []string {
@@ -217,30 +133,14 @@ func settings(fs *flag.FlagSet) action {
 	return func(ctx context.Context, _ []string, out, log io.Writer) error {
 		return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
 			s, revision, err := c.Settings(ctx)
-			if err == nil {
-				showSettings(out, c, s, revision)
+			if err != nil {
+				return err
 			}
+			text, err := json.MarshalIndent(s, "", "  ")
+			fmt.Fprintf(out, "revision %d\n%s\n", revision, text)
 			return err
 		})
 	}
-}
-
-func showSettings(out io.Writer, c *crawl.Crawl, s crawl.Settings, revision uint64) {
-	fmt.Fprintf(out, "revision %d\npaused   %t\n", revision, s.Paused)
-	for _, list := range []struct {
-		name  string
-		items []string
-	}{
-		{"drain", s.Drain}, {"-deny", c.Deny}, {"deny", s.Deny}, {"seed", s.Seeds},
-	} {
-		for _, item := range list.items {
-			fmt.Fprintf(out, "%-8s %s\n", list.name, item)
-		}
-	}
-	for _, host := range slices.Sorted(maps.Keys(s.Delays)) {
-		fmt.Fprintf(out, "delay    %s %s\n", host, s.Delays[host])
-	}
-	fmt.Fprintf(out, "scope    %s\n", cmp.Or(s.Scope, c.Scope))
 }
 
 // withCrawl connects to the brokers, opens the crawl and calls do.
@@ -286,7 +186,7 @@ func connectTo(ctx context.Context, o *jet.Options, log io.Writer) (*jet.Bus, er
 			return
 		}
 		fmt.Fprintf(log, "cluster: no answer from %s: %v; waiting until a broker is there "+
-			"(\"cluster up\" starts three, -nats names others, Ctrl-C ends this)\n", jet.Redacted(o.URL), why)
+			"(\"nats-server -js\" starts one, -nats names others, Ctrl-C ends this)\n", jet.Redacted(o.URL), why)
 	}
 	return jet.Connect(ctx, *o)
 }

@@ -22,7 +22,8 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 	}
 	tr.seed(t, "one", "two")
 	tr.waitFor(t, len(tr.reachable())/6)
-	require.Contains(t, tell("pause"), "2 processes follow")
+	require.Contains(t, tell("pause"), "saved as revision")
+	tr.follows(t, 2)
 	// Requests that were in flight when the pause arrived have finished by then.
 	time.Sleep(4 * tr.delay)
 	paused := len(tr.web.Log())
@@ -39,15 +40,16 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 			before++
 		}
 	}
-	require.Contains(t, tell("deny", denied), "3 processes follow")
+	require.Contains(t, tell("deny", denied), "saved as revision")
+	tr.follows(t, 3)
 	require.Contains(t, tell("delay", "h00000.vweb.test", "120ms"), "saved")
 	out := tell("settings")
-	require.Contains(t, out, "paused   true")
-	require.Contains(t, out, "deny     "+denied)
-	require.Contains(t, out, "delay    h00000.vweb.test 120ms")
+	require.Contains(t, out, `"Paused": true`)
+	require.Contains(t, out, `"`+denied+`"`)
+	require.Contains(t, out, `"h00000.vweb.test": 120000000`)
 	require.Contains(t, tell("drain", "late"), "saved")
 	require.NoError(t, late.Wait(), "it ends in good order")
-	require.Contains(t, tell("resume"), "processes follow")
+	require.Contains(t, tell("resume"), "saved")
 	require.NoError(t, tr.crawl.Wait(t.Context(), 50*time.Millisecond))
 	after := 0
 	for url := range tr.pages() {
@@ -62,6 +64,23 @@ func TestAnOperatorControlsARunningCrawl(t *testing.T) {
 	tell("drain")
 	require.NoError(t, one.Wait())
 	require.NoError(t, two.Wait())
+}
+
+// follows waits until n processes follow the latest settings.
+func (tr *trial) follows(t *testing.T, n int) {
+	t.Helper()
+	_, revision, err := tr.crawl.Settings(t.Context())
+	require.NoError(t, err)
+	for follow := 0; follow < n; time.Sleep(20 * time.Millisecond) {
+		members, err := tr.crawl.Members(t.Context())
+		require.NoError(t, err)
+		follow = 0
+		for _, m := range members {
+			if m.Revision >= revision {
+				follow++
+			}
+		}
+	}
 }
 
 func TestCreateListsDifferences(t *testing.T) {
@@ -79,8 +98,11 @@ func TestCreateListsDifferences(t *testing.T) {
 	require.Empty(t, log)
 	status, _, log = create("-fetch", "3", "-delay", "1ms", "-depth", "-1")
 	require.Equal(t, 1, status)
-	require.Contains(t, log, "-delay is 1h0m0s, not 1ms\n")
-	require.Contains(t, log, "-fetch is 2, not 3\n")
-	require.Contains(t, log, "-depth is 20, not -1")
+	require.Contains(t, log, "Delay is 1h0m0s, not 1ms\n")
+	require.Contains(t, log, "FetchParts is 2, not 3\n")
+	require.Contains(t, log, "MaxDepth is 20, not -1")
 	require.Contains(t, log, "another -crawl NAME")
+	status, _, log = create("-fetch", "2", "-delay", "1h", "-stream-bytes", "33554432")
+	require.Equal(t, 1, status)
+	require.Contains(t, log, "StreamBytes is 16777216, not 33554432")
 }

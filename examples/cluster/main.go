@@ -1,6 +1,5 @@
 // Command cluster crawls with any number of processes that share the work over NATS JetStream.
 //
-//	cluster up                       start three brokers on this machine, to try it
 //	cluster create -contact … SEED … create a crawl with its options and seeds
 //	cluster run -dir archive1        run one process of it; start as many as you like, anywhere
 //	cluster status                   show progress, and what each process does
@@ -22,7 +21,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
+	"github.com/nats-io/nats.go"
+
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
@@ -45,27 +45,21 @@ type verb struct {
 type action func(ctx context.Context, args []string, out, log io.Writer) error
 
 var verbs = []verb{
-	{"up", "start three brokers on this machine, for a try", bare(up)},
-	{"broker", "start one broker", bare(broker)},
 	{"create", "create a crawl with its seeds", listed(create)},
 	{"run", "run one process of a crawl", bare(run)},
 	{"status", "show the progress of a crawl", bare(status)},
-	{"pause", "make no requests until resume",
-		instruct(simply(func(s *crawl.Settings) { s.Paused = true }))},
-	{"resume", "continue after pause, and let drained processes start again",
-		instruct(simply(func(s *crawl.Settings) { s.Paused, s.Drain = false, nil }))},
-	{"drain", "let all processes, or the named ones, finish requests in flight and exit",
-		instruct(parseDrain)},
-	{"deny", "stop fetching from a host, or URLs that match a deny list entry", instruct(parseDeny)},
-	{"allow", "undo deny", instruct(parseAllow)},
-	{"delay", "set the minimum delay between requests to a host", instruct(parseDelay)},
-	{"add", "add seeds, which also widen the scope", instruct(parseAdd)},
-	{"revisit", "visit pages again as soon as possible", instruct(parseRevisit)},
-	{"scope", "change how far to follow links", instruct(parseScope)},
+	{"pause", "make no requests until resume", instruct(0, 0, pause)},
+	{"resume", "continue after pause, and let drained processes start again", instruct(0, 0, unpause)},
+	{"drain", "let all processes, or the NAMEs, finish requests in flight and exit", instruct(0, anyNumber, drain)},
+	{"deny", "stop fetching from a host, or URLs that match a deny list ENTRY", instruct(1, anyNumber, deny)},
+	{"allow", "undo deny of each ENTRY", instruct(1, anyNumber, allow)},
+	{"delay", "set the minimum delay between requests: HOST 30s", instruct(2, 2, delay)},
+	{"add", "add URLs as seeds, which also widen the scope", listed(add)},
+	{"revisit", "visit pages again as soon as possible, by URL", listed(revisit)},
+	{"scope", "how far to follow links: page, prefix, host, domain or any", instruct(1, 1, scope)},
 	{"settings", "show the settings made by pause, deny, delay and so on", bare(settings)},
 	{"wait", "wait until nothing is left to fetch", bare(wait)},
 	{"plan", "compute what a crawl needs: brokers, disks, memory, partitions", bare(plan)},
-	{"archives", "list where the processes have stored what they fetched", bare(archives)},
 	{"merge", "make one view of the archives of many processes", listed(merge)},
 }
 
@@ -146,13 +140,10 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 // brokerFlags defines the flags of all verbs that connect to a broker.
 func brokerFlags(fs *flag.FlagSet) *jet.Options {
 	o := &jet.Options{}
-	fs.StringVar(&o.URL, "nats", cmp.Or(os.Getenv("CLUSTER_NATS"), defaultURL),
-		"comma-separated `URLs` of the brokers; default: CLUSTER_NATS, or those of \"cluster up\"")
+	fs.StringVar(&o.URL, "nats", cmp.Or(os.Getenv("CLUSTER_NATS"), nats.DefaultURL),
+		"comma-separated `URLs` of the brokers; default: CLUSTER_NATS, or one on this machine")
 	fs.StringVar(&o.Crawl, "crawl", "crawl", "`name` of the crawl")
 	fs.StringVar(&o.Creds, "creds", "", "`file` with a user's credentials")
 	fs.StringVar(&o.CA, "ca", "", "`file` with the CA certificate of the brokers")
 	return o
 }
-
-// defaultURL lists the addresses of the three brokers of "cluster up".
-const defaultURL = "nats://127.0.0.1:14222,nats://127.0.0.1:14223,nats://127.0.0.1:14224"

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +41,7 @@ func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer
 	mux.HandleFunc("GET /metrics", answer(func(now look, w io.Writer, _ url.Values) {
 		now.metrics(w)
 	}))
-	server := &http.Server{Handler: addressed(mux), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: addressed(mux, addr), ReadHeaderTimeout: 10 * time.Second}
 	unhook := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer unhook()
 	if err := server.Serve(l); ctx.Err() == nil {
@@ -50,16 +50,19 @@ func serveStatus(ctx context.Context, addr string, c *crawl.Crawl, out io.Writer
 	return nil
 }
 
-// addressed refuses requests for a name other than localhost: a page of another origin can make a
-// browser send them, with a name that it resolves to this server.
-func addressed(next http.Handler) http.Handler {
+// addressed refuses requests for a name other than localhost, that of the machine and the one in the
+// address to listen on: a page of another origin can make a browser send them, with a name that it
+// resolves to this server.
+func addressed(next http.Handler, listen string) http.Handler {
+	own, _, _ := net.SplitHostPort(listen)
+	machine, _ := os.Hostname()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if name, _, err := net.SplitHostPort(host); err == nil {
 			host = name
 		}
-		if net.ParseIP(strings.Trim(host, "[]")) == nil && host != "localhost" {
-			http.Error(w, "address this server by its IP address or as localhost", http.StatusMisdirectedRequest)
+		if net.ParseIP(strings.Trim(host, "[]")) == nil && !slices.Contains([]string{"localhost", own, machine}, host) {
+			http.Error(w, "address this server by its IP address, or by the name in -listen", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -68,85 +71,54 @@ func addressed(next http.Handler) http.Handler {
 
 // metrics writes the snapshot in the Prometheus text format.
 func (l *look) metrics(w io.Writer) {
-	for _, g := range []struct {
-		name, help string
-		value      func(p *crawl.Part) float64
-	}{
-		{"lag_messages", "messages not yet in the state", func(p *crawl.Part) float64 {
-			return float64(p.Lag())
-		}},
-		{"messages_total", "messages sent to the partition", func(p *crawl.Part) float64 {
-			return float64(p.Root.Last)
-		}},
-		{"waiting_items", "items that wait for an answer or a delay", func(p *crawl.Part) float64 {
-			return float64(p.Root.Open)
-		}},
-		{"full_ratio", "used share of the stream's bound", func(p *crawl.Part) float64 {
-			return p.Root.Full
-		}},
-		{"epoch", "owners that the partition has had", func(p *crawl.Part) float64 {
-			return float64(p.Epoch)
-		}},
+	for name, value := range map[string]func(p *crawl.Part) float64{
+		"lag_messages":  func(p *crawl.Part) float64 { return float64(p.Lag()) },     // not yet in the state
+		"waiting_items": func(p *crawl.Part) float64 { return float64(p.Root.Open) }, // for an answer or a delay
+		"epoch":         func(p *crawl.Part) float64 { return float64(p.Epoch) },
 	} {
-		describe(w, "partition_"+g.name, g.help)
+		describe(w, "partition_"+name)
 		for i := range l.parts {
 			p := &l.parts[i]
-			fmt.Fprintf(w, "cluster_partition_%s{module=%q,part=\"%d\"} %g\n",
-				g.name, p.Module, p.Part, g.value(p))
+			fmt.Fprintf(w, "cluster_partition_%s{module=%q,part=\"%d\"} %g\n", name, p.To, p.Part, value(p))
 		}
 	}
-	describe(w, "outcomes_total", "URLs and links, by outcome")
-	counts := l.counts()
-	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(w, "cluster_outcomes_total{what=%q} %d\n", what, counts[what])
-	}
-	describe(w, "answers_total", "responses that a process has stored")
-	for _, m := range l.members {
-		fmt.Fprintf(w, "cluster_answers_total{process=%q} %d\n", m.ID, m.Visits)
-	}
-	describe(w, "process_partitions", "partitions that a process owns")
-	for _, m := range l.members {
-		fmt.Fprintf(w, "cluster_process_partitions{process=%q} %d\n", m.ID, m.Owned)
-	}
-	describe(w, "sent_total", "messages that a process has sent to partitions")
-	for _, m := range l.members {
-		fmt.Fprintf(w, "cluster_sent_total{process=%q} %d\n", m.ID, m.Sent)
-	}
-	describe(w, "heap_bytes", "live heap of a process at its last garbage collection")
-	for _, m := range l.members {
-		fmt.Fprintf(w, "cluster_heap_bytes{process=%q} %d\n", m.ID, m.Heap)
-	}
-	describe(w, "resident_bytes", "resident memory of a process")
-	for _, m := range l.members {
-		fmt.Fprintf(w, "cluster_resident_bytes{process=%q} %d\n", m.ID, m.Resident)
-	}
-	s := l.summary(look{})
-	for _, g := range []struct {
-		name, help string
-		value      float64
-	}{
-		{"processes", "processes that are alive", float64(len(l.members))},
-		{"partitions_without_owner", "partitions without a live owner", float64(len(s.ownerless))},
-		{"items_lost_total", "items that the brokers acknowledged and lost", float64(s.lost)},
-		{"paused", "1 while the crawl is paused", b2f(l.settings.Paused)},
+	for name, value := range map[string]func(m *crawl.Member) float64{
+		"answers_total":      func(m *crawl.Member) float64 { return float64(m.Visits) }, // responses stored
+		"process_partitions": func(m *crawl.Member) float64 { return float64(m.Owned) },
+		"sent_total":         func(m *crawl.Member) float64 { return float64(m.Sent) },
+		"heap_bytes":         func(m *crawl.Member) float64 { return float64(m.Heap) },
+		"resident_bytes":     func(m *crawl.Member) float64 { return float64(m.Resident) },
 	} {
-		describe(w, g.name, g.help)
-		fmt.Fprintf(w, "cluster_%s %g\n", g.name, g.value)
+		describe(w, name)
+		for i := range l.members {
+			m := &l.members[i]
+			fmt.Fprintf(w, "cluster_%s{process=%q} %g\n", name, m.ID, value(m))
+		}
+	}
+	describe(w, "outcomes_total")
+	for what, n := range l.counts() {
+		fmt.Fprintf(w, "cluster_outcomes_total{what=%q} %d\n", what, n)
+	}
+	paused := 0.0
+	if l.settings.Paused {
+		paused = 1
+	}
+	for name, value := range map[string]float64{
+		"processes":                float64(len(l.members)),
+		"partitions_without_owner": float64(len(l.summary(look{}).ownerless)),
+		"stream_full_ratio":        l.full,
+		"paused":                   paused,
+	} {
+		describe(w, name)
+		fmt.Fprintf(w, "cluster_%s %g\n", name, value)
 	}
 }
 
-func b2f(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// describe writes the header of a metric. By convention, the name of a counter ends in _total.
-func describe(w io.Writer, name, help string) {
+// describe writes the type of a metric. By convention, the name of a counter ends in _total.
+func describe(w io.Writer, name string) {
 	kind := "gauge"
 	if strings.HasSuffix(name, "_total") {
 		kind = "counter"
 	}
-	fmt.Fprintf(w, "# HELP cluster_%s %s\n# TYPE cluster_%[1]s %[3]s\n", name, help, kind)
+	fmt.Fprintf(w, "# TYPE cluster_%s %s\n", name, kind)
 }

@@ -7,21 +7,21 @@ import (
 	"io"
 	"math"
 	"text/tabwriter"
+	"time"
 
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
 
 // The cost of a page, as TestThePlanKnowsWhatAPageCosts measures it. The streams and states of the
 // brokers were measured with their overhead on disk, in bench messages and a crawl of real URLs.
 const (
-	itemBytes   = 100     // a URL of 70 bytes in a message, with its share of the header
+	itemBytes   = 140     // a URL of 70 bytes in a message
 	seenBytes   = 8       // of the state of dedupe, for each URL
 	seenMemory  = 40      // the same in its owner's memory, in a map that has just grown
-	plannedDisk = 220     // of a page that is visited again, in the state
+	plannedDisk = 240     // of a page that is visited again, in the state
 	plannedRAM  = 380     // the same in its owner's memory
 	hostBytes   = 3 << 10 // of a host with its robots.txt, on disk and in memory
-	rootBytes   = 4 << 10 // stored by a partition once a second, an assumed worst case
+	rootBytes   = 4 << 10 // stored by a partition at each commit, an assumed worst case
 	brokerRate  = 250_000 // messages per second, and their bytes, measured with three brokers and
 	brokerBytes = 125e6   // three replicas on one machine: see OPERATING.md's figures
 	brokerShare = 0.4     // of that, to leave room for elections and repairs
@@ -34,6 +34,7 @@ type need struct {
 	rate                       float64 // pages per second
 	body                       float64 // bytes of a page in the archive
 	machines                   float64
+	every                      time.Duration // between commits
 	again                      bool
 }
 
@@ -47,8 +48,8 @@ type provision struct {
 	state, memory float64 // bytes of one replica; bytes of all processes together
 	archive       float64
 	partitions    float64 // of each module
-	bound         float64 // bytes of a stream
-	disk          float64 // bytes that a broker must offer: all bounds are reserved
+	bound         float64 // bytes of the stream
+	disk          float64 // bytes that a broker must offer: the bound is reserved
 	perMachine    float64 // memory
 }
 
@@ -73,18 +74,24 @@ func provide(n need) provision {
 	items := 0.0
 	for _, perPage := range []float64{n.links, n.fresh, n.fresh} {
 		items += n.rate * perPage
-		p.messages += engine.MessageRate(n.rate*perPage, n.machines, p.partitions, engine.DefaultEvery)
+		p.messages += messageRate(n.rate*perPage, n.machines, p.partitions, n.every.Seconds())
 	}
-	// What a partition sends is also part of its root, until it is acknowledged.
-	commits := 3 * p.partitions / engine.DefaultEvery.Seconds()
-	p.traffic = 2*items*itemBytes + commits*rootBytes
+	commits := 3 * p.partitions / n.every.Seconds()
+	p.traffic = items*itemBytes + commits*rootBytes
 	load := max((p.messages+commits)/brokerRate, p.traffic/brokerBytes)
 	groups := max(1, math.Ceil(load/brokerShare))
 	p.brokers = 3 * groups
-	p.bound = max(2*p.frontier/p.partitions, jet.DefaultMaxBytes)
-	p.disk = (3*p.partitions*p.bound + rewrites*p.state) / groups
+	p.bound = max(2*p.frontier, jet.DefaultMaxBytes)
+	p.disk = (p.bound + rewrites*p.state) / groups
 	p.perMachine = p.memory / n.machines
 	return p
+}
+
+// messageRate returns how many messages per second all processes send to the partitions of a module
+// that get that many items per second in all: one for each pair that has items within an interval.
+func messageRate(items, processes, partitions, every float64) float64 {
+	pairs := processes * partitions
+	return pairs / every * (1 - math.Exp(-items*every/pairs))
 }
 
 // plan prints what a crawl needs.
@@ -99,10 +106,11 @@ func plan(fs *flag.FlagSet) action {
 	fs.Float64Var(&n.hosts, "hosts", 1e7, "hosts")
 	fs.Float64Var(&n.body, "body", 20_000, "bytes of a page in the archive, compressed")
 	fs.Float64Var(&n.machines, "machines", 30, "maximum number of machines with \"cluster run\"")
+	fs.DurationVar(&n.every, "commit", 5*time.Second, "as for \"cluster run\"; a shorter time means more messages")
 	fs.BoolVar(&n.again, "revisit", false, "pages are visited again")
 	return func(_ context.Context, _ []string, out, _ io.Writer) error {
-		if n.pages <= 0 || n.rate <= 0 || n.machines < 1 || n.fresh < 1 || n.links < 0 {
-			return fmt.Errorf("%w: -pages and -rate must be positive, -machines and -fresh at least 1",
+		if n.pages <= 0 || n.rate <= 0 || n.machines < 1 || n.fresh < 1 || n.links < 0 || n.every <= 0 {
+			return fmt.Errorf("%w: -pages, -rate and -commit must be positive, -machines and -fresh at least 1",
 				errUsage)
 		}
 		p := provide(n)
@@ -112,18 +120,19 @@ func plan(fs *flag.FlagSet) action {
 			{"messages", fmt.Sprintf("%.0f per second, %.2f for a page; with states %s/s",
 				p.messages, p.messages/n.rate, bytesOf(p.traffic))},
 			{"brokers", fmt.Sprintf("%.0f, in groups of three", p.brokers)},
-			{"streams, each replica", bytesOf(p.frontier) + " at worst"},
+			{"stream, each replica", bytesOf(p.frontier) + " at worst"},
 			{"states, each replica", bytesOf(p.state) + ", " +
 				bytesOf(rewrites*p.state) + " while being rewritten"},
 			{"partitions of each module", fmt.Sprintf("%.0f", p.partitions)},
-			{"bound of a stream", bytesOf(p.bound)},
-			{"disk of a broker", bytesOf(p.disk) + ", with what the streams reserve (max_file)"},
+			{"bound of the stream", bytesOf(p.bound)},
+			{"disk of a broker", bytesOf(p.disk) + ", with what the stream reserves (max_file)"},
 			{"memory of a machine", bytesOf(p.perMachine) +
 				" of states, without windows and bodies"},
 			{"pages/s of a machine", fmt.Sprintf("%.0f", n.rate/n.machines)},
 			{"archive", bytesOf(p.archive) + ", " + bytesOf(p.archive/n.machines) + " per machine"},
 			{"options of create", fmt.Sprintf("-dedupe %.0f -hosts %.0[1]f -fetch %.0[1]f -stream-bytes %.0f",
 				p.partitions, p.bound)},
+			{"options of run", fmt.Sprintf("-commit %v", n.every)},
 		} {
 			fmt.Fprintf(w, "%s\t%s\n", line.what, line.much)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,10 +11,10 @@ import (
 )
 
 func TestAPlanGrowsWithTheCrawl(t *testing.T) {
-	n := need{pages: 1e9, rate: 2000, links: 40, fresh: 3, hosts: 1e7, body: 20_000, machines: 30}
+	n := need{pages: 1e9, rate: 2000, links: 40, fresh: 3, hosts: 1e7, body: 20_000, machines: 30, every: 5 * time.Second}
 	p := provide(n)
 	require.InDelta(t, 5.8, p.days, 0.1)
-	require.InDelta(t, 2e11, p.frontier, 1)
+	require.InDelta(t, 2.8e11, p.frontier, 1)
 	require.EqualValues(t, 3, p.brokers)
 	require.EqualValues(t, 128, p.partitions)
 	n.rate *= 20
@@ -24,14 +25,17 @@ func TestAPlanGrowsWithTheCrawl(t *testing.T) {
 	require.Zero(t, status, log)
 	require.Contains(t, out, "5.8 days")
 	// The disk that create reserves must fit into the planned disk of a broker.
-	require.GreaterOrEqual(t, p.disk, 3*p.partitions*p.bound)
+	require.GreaterOrEqual(t, p.disk, p.bound)
 	_, options, ok := strings.Cut(out, "options of create")
 	require.True(t, ok)
-	require.Equal(t, "-dedupe 128 -hosts 128 -fetch 128 -stream-bytes 3125000000",
-		strings.TrimSpace(options))
+	options, more, ok := strings.Cut(strings.TrimSpace(options), "\n")
+	require.True(t, ok)
+	require.Equal(t, "-dedupe 128 -hosts 128 -fetch 128 -stream-bytes 560000000000", options)
+	require.Contains(t, more, "-commit 5s")
+	require.Less(t, p.messages, 1.5*2000)
 	status, _, log = do(t, append(append([]string{"create"}, strings.Fields(options)...), "-h")...)
 	require.Zero(t, status, log)
-	require.EqualValues(t, jet.DefaultMaxBytes, provide(need{pages: 1, rate: 1, fresh: 1, machines: 1}).bound)
+	require.EqualValues(t, jet.DefaultMaxBytes, provide(need{pages: 1, rate: 1, fresh: 1, machines: 1, every: time.Second}).bound)
 	status, _, _ = do(t, "plan", "-rate", "0")
 	require.Equal(t, 2, status)
 }

@@ -80,6 +80,9 @@ func start(t *testing.T, wrap []string, args ...string) *child {
 	return c
 }
 
+// dir returns the directory of the process's archive.
+func (c *child) dir() string { return c.Args[slices.Index(c.Args, "-dir")+1] }
+
 // kill ends the process as a power cut would.
 func (c *child) kill() {
 	_ = c.Process.Kill() // it may have ended
@@ -206,11 +209,11 @@ func (tr *trial) pages() map[string]int {
 // owned returns the partitions of a process, by its name.
 func (tr *trial) owned(t *testing.T, name string) (parts []string) {
 	t.Helper()
-	look, err := tr.crawl.Look(t.Context())
+	look, _, err := tr.crawl.Look(t.Context())
 	require.NoError(t, err)
 	for _, p := range look {
 		if strings.HasPrefix(p.Owner, name+"-") {
-			parts = append(parts, partName(p))
+			parts = append(parts, p.Dest.String())
 		}
 	}
 	return parts
@@ -226,10 +229,10 @@ const perCommit = fetchers + (fetchers + 1) + 6
 func (tr *trial) inFlight(t *testing.T) int {
 	t.Helper()
 	changes := 0
-	parts, err := tr.crawl.Look(t.Context())
+	parts, _, err := tr.crawl.Look(t.Context())
 	require.NoError(t, err)
 	for _, p := range parts {
-		if p.Module == message.Fetch {
+		if p.To == message.Fetch {
 			changes += int(p.Epoch) - 1
 		}
 	}
@@ -267,7 +270,7 @@ func (tr *trial) finish(t *testing.T) {
 // fates adds up the counts of the partitions, to explain missing pages.
 func (tr *trial) fates(t *testing.T) map[string]int64 {
 	t.Helper()
-	parts, err := tr.crawl.Look(t.Context())
+	parts, _, err := tr.crawl.Look(t.Context())
 	require.NoError(t, err)
 	fates := map[string]int64{}
 	for _, p := range parts {

@@ -72,6 +72,7 @@ func showStatus(
 type look struct {
 	at       time.Time
 	parts    []crawl.Part
+	full     float64 // share of the stream's bound
 	members  []crawl.Member
 	settings crawl.Settings
 }
@@ -79,7 +80,7 @@ type look struct {
 // lookAt takes a snapshot of a crawl.
 func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
 	now.at = time.Now()
-	if now.parts, err = c.Look(ctx); err == nil {
+	if now.parts, now.full, err = c.Look(ctx); err == nil {
 		now.members, err = c.Members(ctx)
 	}
 	if err == nil {
@@ -127,25 +128,16 @@ func (l *look) show(out io.Writer, last look, whole bool) {
 	}
 	if whole {
 		fmt.Fprintln(out)
-		l.showParts(out, last)
+		l.showParts(out)
 	}
 }
 
 // showParts writes a table of the partitions.
-func (l *look) showParts(out io.Writer, last look) {
+func (l *look) showParts(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "partition\tepoch\tmessages\tlag\twaiting\tfull\trate/s\t  owner\t")
-	before := map[string]uint64{}
-	for _, p := range last.parts {
-		before[partName(p)] = p.Root.Seq
-	}
+	fmt.Fprintln(w, "partition\tepoch\tlag\twaiting\t  owner\t")
 	for _, p := range l.parts {
-		rate := "-"
-		if seq, ok := before[partName(p)]; ok {
-			rate = fmt.Sprintf("%.0f", (float64(p.Root.Seq)-float64(seq))/l.at.Sub(last.at).Seconds())
-		}
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%.1f %%\t%s\t  %s\t\n", partName(p), p.Epoch,
-			p.Root.Last, p.Lag(), p.Root.Open, 100*p.Root.Full, rate, p.Owner)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t  %s\t\n", p.Dest, p.Epoch, p.Lag(), p.Root.Open, p.Owner)
 	}
 	w.Flush()
 }
@@ -157,5 +149,3 @@ func mebibytes(n uint64) string {
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
-
-func partName(p crawl.Part) string { return fmt.Sprintf("%s.%d", p.Module, p.Part) }

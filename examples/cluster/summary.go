@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
@@ -19,30 +18,27 @@ type summary struct {
 	rate      float64
 	open      int    // URLs that wait in a partition
 	lag       uint64 // messages in flight
-	lost      int64  // items that the brokers have lost
-	dropped   int64  // links and pages for which there was no room
+	dropped   int64  // links and pages for which there was no room; some of the pages are retried
 	parts     int
 	ownerless []string // partitions
-	full      float64  // the largest share of a stream's bound
+	full      float64  // share of the stream's bound
 	resident  uint64
 }
 
 // summary adds up the snapshot. The rate of a process is measured since last if that has the
 // process, otherwise since its start.
 func (l *look) summary(last look) summary {
-	s := summary{state: "running", parts: len(l.parts)}
+	s := summary{state: "running", parts: len(l.parts), full: l.full}
 	for i := range l.parts {
 		p := &l.parts[i]
 		s.open += p.Root.Open
 		s.lag += p.Lag()
-		s.full = max(s.full, p.Root.Full)
 		if p.Owner == "" {
-			s.ownerless = append(s.ownerless, partName(*p))
+			s.ownerless = append(s.ownerless, p.Dest.String())
 		}
 	}
 	counts := l.counts()
-	s.admitted, s.lost = counts["URLs admitted"], counts[engine.CountLost]
-	s.dropped = dropped(counts)
+	s.admitted, s.dropped = counts["URLs admitted"], counts[string(stage.QueueFull)]
 	before := map[string]int64{}
 	for _, m := range last.members {
 		before[m.ID] = m.Visits
@@ -84,19 +80,12 @@ func (s summary) write(out io.Writer, processes int) {
 		s.admitted, s.open, s.lag)
 	fmt.Fprintf(out, "processes  %d alive, %s resident, %d partitions\n",
 		processes, mebibytes(s.resident), s.parts)
-	fmt.Fprintf(out, "brokers    fullest stream %.1f %% of its bound, %d items lost\n",
-		100*s.full, s.lost)
+	fmt.Fprintf(out, "brokers    stream %.1f %% of its bound\n", 100*s.full)
 	if s.dropped > 0 {
 		fmt.Fprintf(out, "dropped    %d links and pages for lack of room: raise max_bytes of the "+
-			"streams with \"nats stream edit\"; a crawl created with a larger -waiting has more\n", s.dropped)
+			"stream with \"nats stream edit\"; a crawl created with a larger -waiting has more\n", s.dropped)
 	}
 	fmt.Fprintln(out)
-}
-
-// dropped counts links dropped because a stream was full, and pages that could not wait because
-// memory was full. Some of these pages are retried.
-func dropped(counts map[string]int64) int64 {
-	return counts[string(stage.QueueFull)]
 }
 
 // writeProcesses writes a table of the processes: the partitions, stored responses and memory of

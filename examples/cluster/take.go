@@ -28,9 +28,9 @@ import (
 func create(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
 	var o crawl.Options
-	fs.IntVar(&at.Replicas, "replicas", brokers, "number of brokers that store each stream")
+	fs.IntVar(&at.Replicas, "replicas", 3, "number of brokers that store everything")
 	fs.Int64Var(&at.MaxBytes, "stream-bytes", jet.DefaultMaxBytes,
-		"maximum bytes of a stream, which each broker reserves; at nine tenths of it, links are dropped")
+		"maximum bytes of the stream, which each broker reserves; at three quarters of it, links are dropped")
 	fs.IntVar(&o.DedupeParts, "dedupe", crawl.DefaultParts, "number of partitions of dedupe")
 	fs.IntVar(&o.HostsParts, "hosts", crawl.DefaultParts, "number of partitions of hosts")
 	fs.IntVar(&o.FetchParts, "fetch", crawl.DefaultParts, "number of partitions of fetch")

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
 
@@ -42,22 +44,28 @@ func (tr *trio) start(t *testing.T, wrap func(i int) []string) []*child {
 
 func plain(int) []string { return nil }
 
-// leader returns the broker that leads the table of states.
+// leader returns the broker that leads the stream of the crawl.
 func (tr *trial) leader(t *testing.T) int {
 	t.Helper()
-	name, err := tr.crawl.States.Leader(t.Context())
+	conn, err := nats.Connect(tr.urls)
 	require.NoError(t, err)
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	stream, err := js.Stream(t.Context(), "crawl")
+	require.NoError(t, err)
+	name := stream.CachedInfo().Cluster.Leader
 	var n int
 	_, err = fmt.Sscanf(name, "n%d", &n)
 	require.NoError(t, err, name)
 	return n - 1
 }
 
-// TestABrokerOfThreeIsKilled kills the broker that leads the state of the crawl, and restarts it
+// TestABrokerOfThreeIsKilled kills the broker that leads the stream of the crawl, and restarts it
 // after the crawl has continued without it.
 func TestABrokerOfThreeIsKilled(t *testing.T) {
 	t.Parallel()
-	three := &trio{self: os.Args[0], dir: t.TempDir(), port: freePorts(t), log: os.Stderr}
+	three := &trio{dir: t.TempDir(), port: freePorts(t)}
 	all := three.start(t, plain)
 	tr := begin(t, three.urls(), brokers)
 	tr.member(t, "a")
@@ -71,11 +79,11 @@ func TestABrokerOfThreeIsKilled(t *testing.T) {
 	tr.finish(t)
 }
 
-// TestANetworkThatIsCutHeals cuts off the broker that leads the state of the crawl from the others
+// TestANetworkThatIsCutHeals cuts off the broker that leads the stream of the crawl from the others
 // and from all clients. They only notice that it is silent.
 func TestANetworkThatIsCutHeals(t *testing.T) {
 	t.Parallel()
-	three := &trio{self: os.Args[0], dir: t.TempDir(), port: 4222, log: os.Stderr}
+	three := &trio{dir: t.TempDir(), port: 4222}
 	net := newNetwork(t)
 	for i := range brokers {
 		three.addrs[i] = net.join(t, i)

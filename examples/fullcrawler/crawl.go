@@ -52,7 +52,7 @@ type crawler struct {
 	traps     *traps // nil finds none
 	recent    *recentLinks
 
-	foreignRules stage.Counts // requests for the robots.txt of other hosts, by host
+	foreignRules stage.Counts // requests for the robots.txt of other sites, by day and host
 	seeds        seedAnswers
 
 	opened      bool // everything has been restored
@@ -140,6 +140,7 @@ func (c *crawler) widen(seed string) {
 func (c *crawler) reload() {
 	err := c.Reload(c.discoverSeed)
 	c.recent.forget()
+	c.Polite.Reloaded()
 	if err != nil {
 		c.stop(err)
 	}

@@ -234,7 +234,7 @@ func (c *crawler) end(it stage.Item, fate stage.Fate, why string) {
 func (c *crawler) settle(it stage.Item, fate stage.Fate) {
 	if it.Visit.First {
 		it.Visit.First = false
-		c.Hosts.Settle(weburl.Host(it.URL), fate.Retry() == 0 && fate != stage.Interrupted, fate.Requested())
+		c.Hosts.Settle(weburl.Host(it.URL), fate.Retry() == 0 && fate != stage.Interrupted, fate.Requested() && !it.Strange)
 	}
 }
 

@@ -27,6 +27,9 @@ func main() { os.Exit(program(os.Args[1:])) }
 // program runs the command until it finishes or a signal arrives, and returns the exit status.
 func program(args []string) (status int) {
 	log.SetOutput(stage.NewTrickle(os.Stderr)) // of net/http
+	if cockpit.Crawls(args) {                  // a SIGHUP while the lists are read must not kill it; it reads them again
+		signal.Notify(hangups, syscall.SIGHUP)
+	}
 	ctx, stop := signalContext(context.Background())
 	afterSignal(ctx, stop)
 	return command(ctx, args, os.Stdout, os.Stderr)
@@ -37,6 +40,9 @@ func program(args []string) (status int) {
 func afterSignal(ctx context.Context, stop func()) {
 	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 }
+
+// hangups has a value when the lists are to be read again.
+var hangups = make(chan os.Signal, 1)
 
 // machine is the network that requests use. Tests replace it.
 var machine stage.Network
@@ -61,9 +67,6 @@ func crawl(ctx context.Context, cfg cockpit.Config, out, log io.Writer) (err err
 	if cfg.Memory > 0 {
 		debug.SetMemoryLimit(cfg.Memory) // the buffers that grow with the crawl are shares of it
 	}
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
 	var last *crawler
 	for {
 		last, err = crawlOnce(ctx, cfg, last, hangups, out, log)

@@ -35,7 +35,7 @@ func openCrawler(
 	c = &crawler{dir: d, committed: signal(), changed: signal(), asked: signal()}
 	c.Crawl = cockpit.Crawl{
 		Cfg: cfg, Filter: cfg.Filter, Tally: cockpit.NewTally(),
-		Room: make(chan struct{}, cfg.Queue), Places: make(stage.Places, cfg.Concurrency),
+		Room: make(chan struct{}, cfg.Queue), Places: stage.NewPlaces(cfg.Concurrency),
 		Log: slog.New(slog.DiscardHandler), Say: func(string) {},
 	}
 	c.quota = stage.NewQuota(cfg.Pages)

@@ -36,6 +36,9 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	if why == "" {
 		why = c.traps.admit(it)
 	}
+	if why == "" && !it.Seeded() && weburl.Host(it.From) != weburl.Host(it.URL) && !c.Hosts.TakesHost(it.URL) {
+		why = stage.ManyHosts
+	}
 	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrange(it.URL) {
 		why = stage.ManyStrange
 	}
@@ -138,8 +141,8 @@ func (c *crawler) enqueueRobots(req robots.Request) {
 	c.enqueue(stage.Item{URL: url, Robots: &req})
 }
 
-// maxForeignRules is how many servers may redirect their robots.txt to one host in a crawl. The
-// requests to that host are not its own choice.
+// maxForeignRules is how many servers of other sites may redirect their robots.txt to one host in a day.
+// The requests to that host are not its own choice.
 const maxForeignRules = 100
 
 // barsRobots returns why a robots.txt is not requested, or "". A server may redirect that request
@@ -152,11 +155,11 @@ func (c *crawler) barsRobots(it stage.Item) (why string) {
 	switch {
 	case bar != "":
 		return it.URL + ": " + string(bar)
-	case it.Robots.Hop == 0 || host == weburl.Host(it.Robots.For):
+	case it.Robots.Hop == 0 || weburl.Site(it.URL) == weburl.Site(it.Robots.For):
 		return ""
 	case err != nil || it.URL != file && !c.wouldFetch(it.URL):
 		return "redirects to " + it.URL + ", which this crawl does not fetch"
-	case !c.foreignRules.Add(host, maxForeignRules):
+	case !c.foreignRules.Add(time.Now().UTC().Format(time.DateOnly)+" "+host, maxForeignRules):
 		return "redirects to " + it.URL + ", as too many servers do"
 	}
 	return ""

@@ -2,13 +2,24 @@ package main
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 // seedAnswers counts the seeds that were visited, and the visits to any page that got an answer.
-type seedAnswers struct{ visited, answered atomic.Int64 }
+type seedAnswers struct {
+	visited, answered atomic.Int64
+
+	targets sync.Map // of redirects, by seed
+}
+
+// leads reports whether a redirect of a seed is the first one, or leads where that did.
+func (s *seedAnswers) leads(seed, target string) bool {
+	first, _ := s.targets.LoadOrStore(seed, target)
+	return first == target
+}
 
 // note records the fate of an item.
 func (s *seedAnswers) note(it stage.Item, fate stage.Fate) {

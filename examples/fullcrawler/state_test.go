@@ -176,3 +176,33 @@ func TestPausesAreChecked(t *testing.T) {
 	require.NotZero(t, status, output)
 	require.Contains(t, output, cockpit.PausedName)
 }
+
+// TestADamagedIndexOfTheArchive: readers do without it, which takes long, so check names it, and repair makes
+// it anew.
+func TestADamagedIndexOfTheArchive(t *testing.T) {
+	names := []string{"index-00000001", "index.manifest"} // each commit writes index.meta anew
+	for _, name := range names {
+		for _, damage := range []string{"flipped", "cut", "emptied"} {
+			cfg, _ := crawlForgettable(t)
+			file := filepath.Join(cfg.Out, name)
+			data, err := os.ReadFile(file)
+			require.NoError(t, err, name)
+			switch damage {
+			case "flipped":
+				data[len(data)/2] ^= 1
+			case "cut":
+				data = data[:len(data)/2]
+			default:
+				data = nil
+			}
+			require.NoError(t, os.WriteFile(file, data, 0o600))
+			status, output := run(t, "check", "-out", cfg.Out)
+			require.Equal(t, 1, status, "%s %s: %s", name, damage, output)
+			require.Contains(t, output, "archive          DAMAGED")
+			status, output = run(t, "repair", "-out", cfg.Out)
+			require.Zero(t, status, output)
+			status, output = run(t, "check", "-out", cfg.Out)
+			require.Zero(t, status, "%s %s: %s", name, damage, output)
+		}
+	}
+}

@@ -21,9 +21,6 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// maxRedirects is the longest chain of redirects that is followed; browsers give up after twenty.
-const maxRedirects = 10
-
 // pausedLook is the interval between checks of a paused host.
 const pausedLook = 5 * time.Second
 
@@ -37,6 +34,12 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		lease.Requeue(skipped, time.Now().Add(pausedLook))
 		return skipped
 	}
+	release, ok := c.Places.Claim(lease.Host())
+	if !ok {
+		lease.Requeue(skipped, time.Now().Add(stage.PlaceAgain))
+		return skipped
+	}
+	defer release()
 	found := c.locate(lease)
 	addr := found.Addr
 	switch {
@@ -240,8 +243,10 @@ func (c *crawler) evaluate(it stage.Item, resp *fetch.Response) (fate stage.Fate
 		return stage.Unchanged, ""
 	case change == stage.SlightChange && fate == stage.Fetched:
 		return stage.HardlyChanged, ""
-	case fate == stage.Redirected && it.Hops >= maxRedirects:
-		return stage.TooManyRedirects, why
+	case fate == stage.Redirected:
+		if _, ok := it.NextHop(resp.Location); !ok {
+			return stage.TooManyRedirects, why
+		}
 	}
 	return fate, why
 }
@@ -317,7 +322,7 @@ func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 	if !c.Cfg.Sitemaps || c.Cfg.Reach == urlfilter.Page || nearest == math.MaxInt {
 		return
 	}
-	it := stage.Item{Depth: nearest, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
+	it := stage.Item{Depth: nearest, From: url, Sitemap: &stage.Sitemap{Server: stage.Authority(url)}}
 	for n, sitemap := range rules.Sitemaps {
 		if n < maxSitemaps {
 			c.discover(sitemap, it)
@@ -328,13 +333,14 @@ func (c *crawler) learn(url string, rules stage.Answered, nearest int) {
 }
 
 // redirect discovers the target of a redirect. The target of a seed's redirect is a seed too: a
-// user who seeds http://example.org wants https://www.example.org.
+// user who seeds http://example.org wants https://www.example.org. But only the first one of a run: a seed
+// that leads elsewhere each time does not lead the crawl through the web.
 func (c *crawler) redirect(it stage.Item, location string) {
-	if url, err := weburl.Canonical(location); err == nil && it.Seeded() {
+	if url, err := weburl.Canonical(location); err == nil && it.Seeded() && c.seeds.leads(it.URL, url) {
 		c.widen(url)
 	}
+	it.Hops, _ = it.NextHop(location)
 	it.From = it.URL
-	it.Hops++
 	c.rank(it.From, c.discover(location, it))
 }
 

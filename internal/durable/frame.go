@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"slices"
 	"strings"
 )
@@ -54,6 +55,15 @@ func Seal(magic string, body []byte) []byte {
 	binary.LittleEndian.PutUint64(b[magicSize:], uint64(len(body)))
 	binary.LittleEndian.PutUint32(b[magicSize+8:], SumOn(Sum(b[:magicSize+8]), body))
 	return append(b, body...)
+}
+
+// FrameSize returns the size of the frame that b begins with, according to its header, or MaxInt64 if
+// there can be none.
+func FrameSize(b []byte) int64 {
+	if len(b) < frameSize {
+		return math.MaxInt64
+	}
+	return frameSize + int64(min(binary.LittleEndian.Uint64(b[magicSize:]), math.MaxInt64-frameSize))
 }
 
 // Unseal returns the body of the frame that fills b. The file and the offset of b are for errors.

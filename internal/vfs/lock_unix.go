@@ -5,13 +5,17 @@ package vfs
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 )
 
-// Lock creates the file if it does not exist, and leaves it there.
+// Lock creates the file if it does not exist, and leaves it there. It may be one that can only be read.
 func (d OS) Lock(name string) (io.Closer, error) {
 	f, err := os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		f, err = os.Open(d.path(name))
+	}
 	if err != nil {
 		return nil, err
 	}

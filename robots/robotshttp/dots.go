@@ -33,8 +33,9 @@ var decoders = [...]*strings.Replacer{
 }
 
 // readings yields a URL as servers read it if its path has dot segments. They differ in what separates
-// segments, and whether they merge slashes: not at all (RFC 3986, 5.2.4), before they resolve the dot
-// segments, as nginx does, or after that, as Apache does.
+// segments, whether they merge slashes: not at all (RFC 3986, 5.2.4), before they resolve the dot
+// segments, as nginx does, or after that, as Apache does; and whether they drop the parameters of segments
+// before, as servlet containers do.
 func readings(page string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		path, query, start := page, "", strings.Index(page, "://")+len("://")
@@ -46,15 +47,17 @@ func readings(page string) iter.Seq[string] {
 			return
 		}
 		origin, path := path[:start+host], path[start+host:]
-		if !hasDots(decoders[len(decoders)-1].Replace(path)) {
+		if !hasDots(withoutParams(decoders[len(decoders)-1].Replace(path))) {
 			return
 		}
 		for _, decoder := range decoders {
-			decoded := decoder.Replace(path)
-			resolved := withoutDots(decoded)
-			for _, reading := range []string{resolved, merged(resolved), withoutDots(merged(decoded))} {
-				if !yield(origin + reading + query) {
-					return
+			for _, prepare := range []func(string) string{unchanged, withoutParams} {
+				decoded := prepare(decoder.Replace(path))
+				resolved := withoutDots(decoded)
+				for _, reading := range []string{resolved, merged(resolved), withoutDots(merged(decoded))} {
+					if !yield(origin + reading + query) {
+						return
+					}
 				}
 			}
 		}
@@ -65,6 +68,22 @@ func hasDots(path string) bool {
 	return strings.Contains(path, "/./") || strings.Contains(path, "/../") ||
 		strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..")
 }
+
+func unchanged(path string) string { return path }
+
+// withoutParams drops what follows a semicolon in each segment (RFC 3986, 3.3).
+func withoutParams(path string) string {
+	if !strings.Contains(path, ";") && !strings.Contains(path, "%3") {
+		return path
+	}
+	segments := strings.Split(semicolons.Replace(path), "/")
+	for i, segment := range segments {
+		segments[i], _, _ = strings.Cut(segment, ";")
+	}
+	return strings.Join(segments, "/")
+}
+
+var semicolons = strings.NewReplacer("%3b", ";", "%3B", ";")
 
 // withoutDots resolves the dot segments of a path, which begins with a slash.
 func withoutDots(path string) string {

@@ -186,11 +186,13 @@ func TestServersResolveDotsDifferently(t *testing.T) {
 		"/z//a/../secret", "/deep//y/../x//y", // or after
 		`/x\..\private`, "/x%5c..%5Cprivate", `/x\y/../private`, `/x/y\..\..\private`, `/x%2f..\private`,
 		"/x/..//private", "/x/../private?/../a",
+		"/x/..;/private/y", "/x/..;a=b/private", "/.;/private", "/x/%2e%2e;/private", "/x/..%3b/private/y", "/x;a/..;b/private;c/y",
 	} {
 		require.ErrorIs(t, send(disallowed), robots.ErrDisallowed, disallowed)
 	}
 	for _, allowed := range []string{
 		"/y%2fz/../public", "/z//../public", `/x\..\public`, "/z/../secret", "/y%2f..private", `/x\private`,
+		"/x/..;/public", "/x/.;/private", "/x;/private", "/..;a.private",
 		"/y%2fprivate/..", "/x?/../private", "//private", "/x//private",
 	} {
 		require.NoError(t, send(allowed), allowed)

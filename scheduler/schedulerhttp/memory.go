@@ -16,6 +16,7 @@ import (
 // A memory is what the Transports with the same hosts know about servers and connections. Its
 // methods are safe for concurrent use.
 type memory struct {
+	began   time.Time
 	mu      sync.Mutex
 	proxies map[weak.Pointer[tls.Conn]]struct{} // connections through proxies, until they are freed
 	delays  map[string][]asked                  // by host, for each server that asks for one
@@ -34,8 +35,13 @@ const (
 	maxPorts = 16
 )
 
+// restoredFor is how long a restored delay counts, whatever servers ask for that may not be those that
+// asked for it.
+const restoredFor = time.Hour
+
 func newMemory() *memory {
 	return &memory{
+		began:   time.Now(),
 		proxies: map[weak.Pointer[tls.Conn]]struct{}{},
 		delays:  map[string][]asked{},
 	}
@@ -44,16 +50,20 @@ func newMemory() *memory {
 // longest returns the delay that a host has once one of its servers asks for a delay: no server, by
 // scheme or port, shortens what another one asks for, unless more than maxKept hosts have a delay and
 // this one was forgotten. A delay that is not positive cancels an earlier one of the same port, and -1
-// that of the host. So the first server replaces a delay that was restored, which nobody would cancel
-// otherwise; if it was that of another one, the next request there brings it back. It requires that m.mu
-// is held.
+// that of the host. A host may have a restored delay, and nobody knows which server has asked for it. So
+// for an hour, one that asks for none leaves it: longest returns 0. One that asks for another replaces it.
+// It requires that m.mu is held.
 func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
 	all, known := m.delays[host]
 	all = slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
 	if delay > 0 {
 		all = append(all, asked{strings.Clone(port), delay})
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) > 0:
+	case !known && time.Since(m.began) < restoredFor:
+		return 0
+	default:
 		delete(m.delays, host)
 		return -1
 	}

@@ -108,7 +108,8 @@ func (t *Transport) SetHost(host string, h scheduler.Host) error {
 }
 
 // Hosts returns the scheduler of the requests. Use it to explain why a host waits, or to save and
-// restore the state. It knows a host by the name in lower case and ASCII, as it is sent. Hosts
+// restore the state. It knows a host by the name in lower case and ASCII, as it is sent. A Crawl-delay
+// that was restored counts for an hour, or until a server of the host asks for another one. Hosts
 // returns nil if the Transport was made by [Over].
 func (t *Transport) Hosts() *scheduler.Scheduler[struct{}] { return t.hosts }
 

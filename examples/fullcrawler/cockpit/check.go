@@ -2,6 +2,7 @@ package cockpit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,7 +158,7 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (result string
 		if err == nil && checked.Faults > 0 {
 			err = errors.New(result)
 		}
-		return err
+		return cmp.Or(err, a.Stats().IndexDamage)
 	})
 	if errors.Is(err, errNoArchive) {
 		err = errNone

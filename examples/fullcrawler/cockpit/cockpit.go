@@ -41,7 +41,7 @@ type Crawl struct {
 	pausing  sync.Mutex   // held to change and save them
 	Barred   atomic.Bool  // pages that wait may be barred by the lists
 	Finder   *stage.Finder
-	Places   stage.Places  // of visits in progress
+	Places   *stage.Places // of visits in progress
 	Room     chan struct{} // has an element for each page in flight
 
 	Servers  []*http.Server
@@ -49,6 +49,7 @@ type Crawl struct {
 
 	log       *logFile
 	rewritten bool   // the pages have just been rewritten
+	wider     bool   // Reload has made the filters wider, and the pages are reopened
 	liveToken string // of the live page; "": it needs none
 
 }

@@ -1,6 +1,7 @@
 package cockpit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -37,6 +38,12 @@ func CommandLine(
 		return cfg, false, Exit(log, DryRun(cfg, out))
 	}
 	return cfg, true, 0
+}
+
+// Crawls reports whether a command line is that of a crawl.
+func Crawls(args []string) bool {
+	name, _, _ := findSubcommand(args)
+	return name == ""
 }
 
 // wordAfterHelp returns what a command line asks to be explained, or "".
@@ -187,7 +194,9 @@ func runSubcommand(
 		return 2
 	}
 	in.dir = *dir
-	if err = s.inDirectory(ctx, name, in); err == nil {
+	results := &checkedWriter{w: out}
+	in.out = results
+	if err = cmp.Or(s.inDirectory(ctx, name, in), results.err); err == nil {
 		return 0
 	}
 	fmt.Fprintln(log, "fullcrawler:", err)
@@ -196,6 +205,18 @@ func runSubcommand(
 		return 2
 	}
 	return 1
+}
+
+// A checkedWriter keeps the first error, for those who print line by line.
+type checkedWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.err = cmp.Or(c.err, err)
+	return n, err
 }
 
 func (s subcommand) parse(fs *flag.FlagSet, args []string) (in call, err error) {

@@ -27,7 +27,8 @@ func health(ctx context.Context, in call) error {
 	if err == nil {
 		err = json.Unmarshal(text, &h)
 	}
-	if err != nil || h.Page == "" && !held(in.dir) { // a page answers for itself
+	// A page may be that of another crawl, which listens where a killed one did.
+	if err != nil || !held(in.dir) && (seesLocks || h.Page == "") {
 		return fmt.Errorf("%w: no crawl runs in %s", errUnhealthy, in.dir)
 	}
 	state := "its live page (-listen) would tell more"

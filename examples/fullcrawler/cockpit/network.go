@@ -58,7 +58,10 @@ func (h headers) Set(text string) error {
 	if h.config.HostHeader == nil {
 		h.config.HostHeader = map[string]http.Header{}
 	}
-	host = strings.ToLower(host)
+	host, err := stage.HostName(host)
+	if err != nil {
+		return err
+	}
 	h.config.HostHeader[host] = withField(h.config.HostHeader[host], field, value)
 	return nil
 }
@@ -136,9 +139,13 @@ func (c *Config) readGroups(name string) error {
 		return group
 	}
 	return eachLine(name, func(text string) error {
-		hosts := strings.Fields(strings.ToLower(text))
+		hosts := strings.Fields(text)
 		for _, host := range hosts {
-			groups[host] = hosts[0]
+			name, err := stage.HostName(host)
+			if err != nil {
+				return err
+			}
+			groups[name] = hosts[0]
 		}
 		return nil
 	})

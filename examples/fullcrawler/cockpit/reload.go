@@ -27,7 +27,8 @@ func OnHangup(ctx context.Context, hangups <-chan os.Signal, reload func()) {
 
 // Reload reads the deny list, the overrides and the seeds again, and passes the seeds on. A file
 // that cannot be read changes nothing. An error means that the crawl must end. ErrReopen means that
-// the filters are wider, and excluded URLs must be checked again.
+// the filters are wider, and excluded URLs must be checked again: until that is done, the file with the
+// filters stays as it is, or a later call would hide the difference.
 func (c *Crawl) Reload(seed func(url string)) error {
 	before := c.Cfg.Filters()
 	tell := func(what string, err error) {
@@ -46,8 +47,9 @@ func (c *Crawl) Reload(seed func(url string)) error {
 	}
 	c.Log.Info("reloaded", "deny", c.Cfg.DenyFile, "seeds", c.Cfg.SeedFile)
 	now := c.Cfg.Filters()
-	if now.Wider(before) {
-		return fmt.Errorf("the deny list is shorter: %w", ErrReopen)
+	c.wider = c.wider || now.Wider(before)
+	if c.wider {
+		return fmt.Errorf("the lists let more URLs pass: %w", ErrReopen)
 	}
 	return now.Write(filepath.Join(c.Cfg.Out, FiltersName))
 }

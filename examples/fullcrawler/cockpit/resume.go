@@ -11,6 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/revisit"
+	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // Rewrite rewrites the pages of earlier runs if the filters are wider than they were then, or if the
@@ -270,7 +271,11 @@ func DryRun(cfg Config, out io.Writer) error {
 	c.Hosts = c.newHosts()
 	if HasCrawl(cfg.Out) && !cfg.Fresh {
 		var err error
-		if c.Pages, c.Clock, err = openPages(cfg); err != nil {
+		c.Pages, c.Clock, err = openPages(cfg)
+		if errors.Is(err, satstore.ErrLocked) {
+			return heldError(cfg.Out)
+		}
+		if err != nil {
 			return err
 		}
 		s, err = c.recall()

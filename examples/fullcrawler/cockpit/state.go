@@ -29,6 +29,9 @@ func (c *Crawl) Remedy(err error) error {
 			return fmt.Errorf("%w: fullcrawler repair -out %s", err, c.Cfg.Out)
 		}
 	}
+	if errors.Is(err, satstore.ErrReadOnly) {
+		return fmt.Errorf("%w (make room where %s is, and start again)", err, c.Cfg.Out)
+	}
 	return err
 }
 

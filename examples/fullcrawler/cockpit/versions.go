@@ -63,7 +63,7 @@ type querying struct {
 
 func (q *querying) flags(fs *flag.FlagSet) {
 	fs.StringVar(&q.at, "at", "", "the `time` to show, such as 2026-01-31 or 2026-01-31T12:00:00Z; "+
-		"default: the latest versions")
+		"default: now")
 	fs.StringVar(&q.host, "host", "", "only this `host`")
 	fs.StringVar(&q.site, "site", "", "only this `domain` and its subdomains")
 	fs.StringVar(&q.prefix, "prefix", "", "only URLs that begin with this `URL`")
@@ -71,8 +71,12 @@ func (q *querying) flags(fs *flag.FlagSet) {
 }
 
 func (q *querying) query() (archive.Query, error) {
-	query := archive.Query{Host: q.host, Site: q.site, Prefix: q.prefix, Failed: q.failed}
-	if q.at == "" {
+	query := archive.Query{
+		Host: q.host, Site: q.site, Prefix: q.prefix, Failed: q.failed, Relations: validAt,
+	}
+	if q.at == "" { // and not those of a clock that was ahead
+		query.From = time.Now()
+		query.To = query.From.Add(time.Microsecond)
 		return query, nil
 	}
 	for _, layout := range []string{time.RFC3339, time.DateTime, time.DateOnly} {
@@ -81,7 +85,6 @@ func (q *querying) query() (archive.Query, error) {
 			continue
 		}
 		query.From, query.To = at, at.Add(time.Microsecond)
-		query.Relations = validAt
 		return query, nil
 	}
 	return query, fmt.Errorf("%w: -at %q: want a time such as 2026-12-31, "+

@@ -30,7 +30,7 @@ func NewArchived(store *archive.Archive, o fetch.Options) (*Archived, error) {
 	return a, err
 }
 
-// With passes the last version of a page to use, and reports whether there is one.
+// With passes the last version until now of a page to use, and reports whether there is one.
 func (a *Archived) With(ctx context.Context, url string, use func(*fetch.Response)) bool {
 	if a.store == nil {
 		return false
@@ -54,7 +54,7 @@ type archivedURL struct{}
 // RoundTrip returns the latest response in the archive.
 func (a archived) RoundTrip(req *http.Request) (*http.Response, error) {
 	url, _ := req.Context().Value(archivedURL{}).(string)
-	version, err := a.store.At(url, time.Time{})
+	version, err := a.store.At(url, time.Now()) // the clock may have been ahead
 	if err != nil {
 		return nil, err
 	}

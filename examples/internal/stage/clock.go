@@ -54,17 +54,25 @@ func (c Clock) Until(t time.Time) time.Duration {
 	return time.Duration(float64(t.Sub(c.Now())) / c.Pace)
 }
 
+// earliest is before every crawl of this program. A clock that shows less is that of a machine that does
+// not know the time yet. By such a clock, all visits would have been in the future.
+var earliest = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // OpenClock returns a clock that continues from the state in the file, if there is one. A pace of 0
 // means the pace in the file. A different pace is refused, since times have been recorded by the
 // old one.
 func OpenClock(file string, pace float64) (Clock, error) {
 	had, err := ReadClock(file)
+	now := time.Now()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c := Clock{time.Now().Truncate(time.Second), cmp.Or(pace, 1)}
+		c := Clock{now.Truncate(time.Second), cmp.Or(pace, 1)}
 		return c, ReplaceFile(file, fmt.Appendf(nil, "%s %g\n", c.Began.Format(time.RFC3339), c.Pace))
 	case err != nil:
 		return Clock{}, err
+	case now.Before(earliest) && !had.Began.Before(earliest):
+		return Clock{}, fmt.Errorf("this machine's clock shows %s, but the crawl began in %d: set the clock",
+			now.Format(time.DateOnly), had.Began.Year())
 	case pace != 0 && pace != had.Pace:
 		return Clock{}, fmt.Errorf("the crawl was started with -pace %g; use it again, or -fresh, which "+
 			"forgets its pages", had.Pace)

@@ -50,6 +50,10 @@ const strangersShare = 8
 // triesShare times the page limit of a host is the maximum number of requests for its new pages.
 const triesShare = 2
 
+// An owner may have freeHosts hosts known that have not had a page yet, and hostsEarned for each that has. A
+// wildcard in the DNS makes any number of names.
+const freeHosts, hostsEarned = 1000, 2
+
 // A HostTable holds the state of the crawl for each host, in about 150 bytes each. Its methods are
 // safe for concurrent use.
 type HostTable struct {
@@ -76,6 +80,8 @@ type HostTable struct {
 	awaited *hostEntry // the last one found that was worth waiting for
 	commits uint32
 	time    virtualTime
+
+	hostsOf, fetchedOf counters // hosts by owner: those that are known, and those that have had a page
 }
 
 // Times in an entry are in Unix milliseconds, and durations in milliseconds, on the pages' clock.
@@ -137,6 +143,7 @@ func NewHostTable(delay, horizon time.Duration, limit, queue int) *HostTable {
 		addrRoom: addrRooms * room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
 		places: map[place]*tenants{}, time: virtualTime{progress: 1},
+		hostsOf: newCounters(), fetchedOf: newCounters(),
 	}
 }
 
@@ -191,6 +198,7 @@ func (b *HostTable) entry(host string) *hostEntry {
 	if e == nil {
 		e = &hostEntry{site: siteOf(host)}
 		b.hosts[host] = e
+		b.hostsOf.add(e.site)
 	}
 	return e
 }
@@ -270,6 +278,18 @@ func (b *HostTable) TakesStrange(url string) bool {
 	return true
 }
 
+// TakesHost reports whether the host of a URL may be known.
+func (b *HostTable) TakesHost(url string) bool {
+	host := weburl.Host(url)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hosts[host] != nil {
+		return true
+	}
+	site := siteOf(host)
+	return b.hostsOf.of(site) < freeHosts+hostsEarned*b.fetchedOf.of(site)
+}
+
 // Committed says that Discovered was called for all pages that are new.
 func (b *HostTable) Committed() {
 	b.mu.Lock()
@@ -283,7 +303,9 @@ func (b *HostTable) Recall(host string, fetched bool, interval time.Duration, re
 	defer b.mu.Unlock()
 	e := b.entry(host)
 	if fetched {
-		e.taken++
+		if e.taken++; e.taken == 1 {
+			b.fetchedOf.add(e.site)
+		}
 	}
 	if interval > 0 {
 		e.load.Add(interval)
@@ -361,6 +383,9 @@ func (b *HostTable) Settle(host string, fetched, requested bool) {
 	defer b.mu.Unlock()
 	e := b.entry(host)
 	e.first--
+	if fetched && e.taken-e.first == 1 {
+		b.fetchedOf.add(e.site)
+	}
 	if !fetched {
 		e.taken--
 		if requested {

@@ -195,3 +195,28 @@ func TestAwaits(t *testing.T) {
 	b.Arrived("b.test", postponed)
 	require.False(t, b.Awaits(now))
 }
+
+// TestHostsOfAnOwnerAreEarned: a wildcard in the DNS does not fill the table.
+func TestHostsOfAnOwnerAreEarned(t *testing.T) {
+	b := NewHostTable(time.Second, Horizon, 0, 1000)
+	name := func(n int) string { return fmt.Sprintf("h%d.evil.com", n) }
+	find := func(from, to int) (taken int) {
+		for n := from; n < to; n++ {
+			if url := "http://" + name(n) + "/"; b.TakesHost(url) {
+				b.Discovered(Item{URL: url}, true)
+				taken++
+			}
+		}
+		return taken
+	}
+	require.Equal(t, freeHosts, find(0, 5*freeHosts))
+	require.True(t, b.TakesHost("http://"+name(0)+"/x"), "it is known")
+	require.True(t, b.TakesHost("http://honest.org/"))
+	require.True(t, b.TakesHost("http://anything.github.io/"), "the table has room for a million owners")
+	for n := range 10 {
+		b.Take(name(n), netip.Addr{}, true)
+		b.Settle(name(n), true, true)
+	}
+	b.Recall(name(10), true, 0, 0)
+	require.Equal(t, 11*hostsEarned, find(5*freeHosts, 6*freeHosts))
+}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 // Overrides are the operator's settings for single hosts. The zero Overrides has none. Its methods
@@ -33,8 +35,8 @@ type Override struct {
 }
 
 // Reload reads the file again. Each line has a host, followed by any of delay=DURATION,
-// depth=NUMBER, concurrency=NUMBER and off. A # begins a comment. After an error the old settings
-// remain.
+// depth=NUMBER, concurrency=NUMBER and off, which hosts below cannot undo. A # begins a comment. After
+// an error the old settings remain.
 func (o *Overrides) Reload(r io.Reader) error {
 	hosts, lines := map[string]Override{}, bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -49,10 +51,23 @@ func (o *Overrides) Reload(r io.Reader) error {
 				return fmt.Errorf("line %d: %q: %w", n, field, err)
 			}
 		}
-		hosts[strings.ToLower(fields[0])] = override
+		host, err := HostName(fields[0])
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if _, twice := hosts[host]; twice {
+			return fmt.Errorf("line %d: %s has a line already: put all settings into one", n, host)
+		}
+		hosts[host] = override
 	}
 	if err := lines.Err(); err != nil {
 		return err
+	}
+	for host, override := range hosts {
+		for _, above, dot := strings.Cut(host, "."); dot && !override.Off; _, above, dot = strings.Cut(above, ".") {
+			override.Off = hosts[above].Off
+		}
+		hosts[host] = override
 	}
 	o.hosts.Store(&hosts)
 	return nil
@@ -106,8 +121,19 @@ func (o *Overrides) Lines() (lines []string) {
 	return lines
 }
 
+// HostName returns the one form of a host's name that a list has, which also stands for all hosts below
+// it. Others would match nothing, without a word.
+func HostName(text string) (string, error) {
+	host, err := weburl.HostName(strings.Trim(text, "[]"))
+	if err != nil || strings.HasPrefix(host, ".") || strings.ContainsAny(host, "*/") {
+		return "", fmt.Errorf("%q is not the name of a host, such as example.org, which includes all hosts below it", text)
+	}
+	return host, nil
+}
+
 // ForHost returns the value of a host, or of the nearest domain above it that has one.
 func ForHost[V any](values map[string]V, host string) (v V, found bool) {
+	host = strings.Trim(strings.TrimSuffix(host, "."), "[]")
 	for {
 		if v, found = values[host]; found {
 			return v, true

@@ -79,15 +79,27 @@ func NewPoliteness(o PolitenessOptions, queue *scheduler.Scheduler[Item]) *Polit
 // Enqueue queues an item of a host at an address; the zero Addr means unknown.
 func (p *Politeness) Enqueue(it Item, addr netip.Addr) error {
 	host := weburl.Host(it.URL)
-	known := scheduler.Host{Addr: addr, Delay: p.delays.Of(host)} // the queue may have forgotten it
+	known := scheduler.Host{Addr: addr, Delay: p.ownDelay(host)} // the queue may have forgotten it
 	if p.Group != nil {
 		known.Group = p.Group(host)
 	}
-	if p.Overrides != nil { // 1 cancels an old delay
-		known.Delay = max(p.Overrides.Of(host).Delay, known.Delay, 1)
-	}
 	p.Queue.SetHost(host, known)
 	return p.Queue.Add(scheduler.Task[Item]{Host: host, Item: it})
+}
+
+// ownDelay returns the delay of a host besides that of all, for the queue.
+func (p *Politeness) ownDelay(host string) time.Duration {
+	if p.Overrides == nil {
+		return p.delays.Of(host)
+	}
+	return max(p.Overrides.Of(host).Delay, p.delays.Of(host), 1) // 1 cancels an old delay
+}
+
+// Reloaded applies the overrides, which were read again, to the hosts in the queue.
+func (p *Politeness) Reloaded() {
+	for host := range p.Queue.Reasons() {
+		p.Queue.SetHost(host, scheduler.Host{Delay: p.ownDelay(host)})
+	}
 }
 
 // SetDelay sets or cancels the Crawl-delay of a URL's server. It returns the delay of the host.

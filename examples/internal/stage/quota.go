@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // A Quota is the number of pages that a crawl may still fetch. The result of a visit is known only
@@ -70,11 +71,46 @@ func (q *Quota) Spent() bool {
 	return q.limit > 0 && q.pages >= q.limit
 }
 
-// Places bounds the visits in flight: it has an element for each.
-type Places chan struct{}
+// Places bounds the visits in flight. Its methods are safe for concurrent use.
+type Places struct {
+	all    chan struct{} // has an element for each visit
+	mu     sync.Mutex
+	owners map[string]int // visits in flight
+}
+
+// NewPlaces returns Places for most visits.
+func NewPlaces(most int) *Places {
+	return &Places{all: make(chan struct{}, most), owners: map[string]int{}}
+}
 
 // Enter waits for a place.
-func (p Places) Enter() { p <- struct{}{} }
+func (p *Places) Enter() { p.all <- struct{}{} }
 
 // Leave makes room for another visit.
-func (p Places) Leave() { <-p }
+func (p *Places) Leave() { <-p.all }
+
+// An owner who has one in placeShare places gets more only while one in freeShare is free. Without that,
+// an owner of many slow hosts, each with its own address, would take the places of all others.
+const placeShare, freeShare = 8, 4
+
+// PlaceAgain is when to claim a place again that an owner did not get.
+const PlaceAgain = time.Second
+
+// Claim counts a visit that has a place for the owner of its host, until release is called. It returns
+// false if others need the place more.
+func (p *Places) Claim(host string) (release func(), ok bool) {
+	owner, most := siteOf(host), cap(p.all)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.owners[owner] >= max(most/placeShare, 1) && most-len(p.all) < most/freeShare {
+		return nil, false
+	}
+	p.owners[owner]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.owners[owner]--; p.owners[owner] == 0 {
+			delete(p.owners, owner)
+		}
+	}, true
+}

@@ -27,7 +27,7 @@ import (
 type Item struct {
 	URL   string // in canonical form
 	Depth int    // links between the nearest seed and this URL
-	Hops  int    // redirects since the last link
+	Hops  int    // redirects since the last link, as NextHop counts them
 	From  string // URL of the page that links to it, on discovery; "" if none does
 
 	// Strange means that another site had the first link to it, or a redirect. Strangers can link to
@@ -48,6 +48,20 @@ type Item struct {
 
 // Seeded reports whether the item is a seed, or the target of its redirect.
 func (it Item) Seeded() bool { return it.Depth == 0 && it.Sitemap == nil }
+
+// maxRedirects is how often a redirect is followed within a site, and from one site to another.
+const maxRedirects = 10
+
+// NextHop returns the Hops of the target of a redirect, or false if there were too many. Those within a
+// site are counted anew at each site: otherwise a site could lead others to the start of a long chain,
+// and the redirects from there would be too many.
+func (it Item) NextHop(target string) (hops int, ok bool) {
+	sites, within := it.Hops/(maxRedirects+1), it.Hops%(maxRedirects+1)
+	if within++; weburl.Site(it.URL) != weburl.Site(target) {
+		sites, within = sites+1, 0
+	}
+	return sites*(maxRedirects+1) + within, sites <= maxRedirects && within <= maxRedirects
+}
 
 // ByStrangers returns the Strange of an item that was discovered on the page From. If that redirects
 // here, the item has its Strange so far.

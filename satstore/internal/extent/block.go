@@ -37,6 +37,11 @@ type Block struct {
 	Raw    []byte // the entries
 }
 
+// Has reports whether an entry of a bucket is in the block.
+func (b Block) Has(bucket, entry uint64) bool {
+	return b.Bucket == bucket && b.First <= entry && entry-b.First < uint64(b.Count)
+}
+
 // Seal fills in the header at dst[start:]. The entries follow it.
 func (b Block) Seal(dst []byte, start int) {
 	h := dst[start:]

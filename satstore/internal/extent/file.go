@@ -23,6 +23,7 @@ const FileHeader = "SATBKT2\n"
 // reused only after the next checkpoint, and not while a reader that began before is still reading.
 type File struct {
 	file    vfs.File
+	salvage vfs.File    // the file, with zeros for what is unreadable: each block has a checksum
 	writers chan []byte // memory for the extents being written
 
 	mu       sync.Mutex
@@ -50,7 +51,7 @@ func Create(fs vfs.FS, writers int) (*File, error) {
 }
 
 func newFile(file vfs.File, writers int) *File {
-	f := &File{file: file, writers: make(chan []byte, writers)}
+	f := &File{file: file, salvage: durable.SalvageFile(file), writers: make(chan []byte, writers)}
 	for range writers {
 		f.writers <- nil
 	}
@@ -208,7 +209,7 @@ func (f *File) giveBack(s Span) {
 }
 
 // Lower copies an extent to a gap nearer the beginning of the file. It reports whether there was
-// one. The old space stays in use.
+// one. The old space stays in use, also if a part of the extent is unreadable, perhaps not for ever.
 func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	f.mu.Lock()
 	at, fits := f.space.takeBelow(e.Span().N, e.At)
@@ -219,7 +220,7 @@ func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	to = e
 	to.At = at
 	image := make([]byte, e.Size, int(e.Span().N)*grain)
-	if err = f.Read(image, e); err == nil {
+	if err = disk.ReadFull(f.file, Name, image, e.Offset()); err == nil {
 		err = f.writeAt(to, image)
 	}
 	if err != nil {
@@ -229,9 +230,10 @@ func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
 	return to, true, nil
 }
 
-// Read fills b, which must have the size of the extent.
+// Read fills b, which must have the size of the extent. Sectors that the disk cannot read are zeros, so
+// that the checksums of blocks say which are lost.
 func (f *File) Read(b []byte, e Extent) error {
-	return disk.ReadFull(f.file, Name, b, e.Offset())
+	return disk.ReadFull(f.salvage, Name, b, e.Offset())
 }
 
 // Release frees space after the next checkpoint.

@@ -25,7 +25,6 @@ type Reader struct {
 	data   []byte
 	at     int    // of the next block in data
 	first  uint64 // of the entries in that block
-	early  bool   // data was read ahead
 
 	following []Extent // the next extents to read ahead
 	fetches   []*fetch // in order
@@ -69,21 +68,19 @@ func (r *Reader) Open(part *Part, bucket uint64, magic uint32) {
 // and Count say which entries cannot be read, so that the caller can continue after them.
 func (r *Reader) Next(entry uint64) (Block, error) {
 	e, found := r.locate(entry)
-	for e.Size > 0 {
+	for again := true; e.Size > 0; {
 		read, err := r.read(e, entry)
-		if err == nil || r.lock == nil {
+		if err == nil || !again {
 			return read, err
 		}
-		// The extent may have been released during the read, and overwritten after a checkpoint.
+		// The extent may have been released during the read, and overwritten after a checkpoint. If it was
+		// read ahead, another one may have been there. Otherwise, a bit may have flipped on the way from
+		// the disk, and whoever moves records gives up those that are damaged.
 		was := e
-		if e, found = r.locate(entry); e == was && !r.early {
-			return read, err
-		}
-		// The same holds for data that was read ahead, when another extent may have been there.
-		if e == was {
-			r.extent = Extent{}
-			r.Close()
-		}
+		e, found = r.locate(entry)
+		again = e != was
+		r.extent = Extent{}
+		r.Close()
 	}
 	return found, nil
 }
@@ -200,7 +197,7 @@ func (r *Reader) fetch(e Extent) error {
 	for len(r.fetches) > 0 && r.fetches[0].extent != e {
 		r.drop() // it is no longer needed
 	}
-	if r.early = len(r.fetches) > 0; !r.early {
+	if len(r.fetches) == 0 {
 		r.begin(e)
 	}
 	r.readOn()

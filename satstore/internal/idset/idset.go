@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
@@ -69,9 +70,10 @@ type Set struct {
 	frozen []map[Key]uint64 // to be written by the next Flush, the newest last
 }
 
-// Open opens the files of a state. The zero State is an empty set.
+// Open opens the files of a state. The zero State is an empty set. Blocks have checksums, so sectors that
+// the disk cannot read are damage like any other.
 func Open(fs vfs.FS, st State) (*Set, error) {
-	t, err := table.Open(fs, options, st)
+	t, err := table.Open(durable.Salvage(fs), options, st)
 	if err != nil {
 		return nil, fmt.Errorf("satstore: ids: %w", err)
 	}

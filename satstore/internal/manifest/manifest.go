@@ -330,15 +330,8 @@ func (m *Manifest) Seal() []byte {
 	return append(b, b...)
 }
 
-// Unseal reads one of the two copies in a file.
-func Unseal(b []byte, copy int) (*Manifest, error) {
-	half := len(b) / 2
-	at := int64(half * copy)
-	if copy == 0 {
-		b = b[:half]
-	} else {
-		b = b[half:]
-	}
+// unseal reads the copy at an offset of the file.
+func unseal(b []byte, at int64) (*Manifest, error) {
 	body, err := durable.Unseal(Name, at, magic, b)
 	if err != nil {
 		return nil, err
@@ -346,14 +339,27 @@ func Unseal(b []byte, copy int) (*Manifest, error) {
 	return decode(body, at)
 }
 
-// Load reads the file. If one copy is damaged, it returns the other one, and the damage.
+// firstSize returns the size of the first copy: what it says itself, as the end of the file may be
+// missing or have something appended, or else half of the file.
+func firstSize(b []byte) int {
+	if n := durable.FrameSize(b); n <= int64(len(b)) {
+		return int(n)
+	}
+	return len(b) / 2
+}
+
+// Load reads the file. If one copy is damaged or unreadable, it returns the other one, and the damage.
 func Load(fs vfs.FS) (m *Manifest, damage, err error) {
-	b, err := durable.ReadFile(fs, Name)
+	b, err := durable.ReadFile(durable.Salvage(fs), Name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("satstore: %w", err)
 	}
-	m, err = Unseal(b, 0)
-	second, also := Unseal(b, 1)
+	n := firstSize(b)
+	m, err = unseal(b[:n], 0)
+	second, also := unseal(b[n:], int64(n))
+	if half := len(b) / 2; err != nil && also != nil && half != n { // the length is damaged
+		second, also = unseal(b[half:], int64(half))
+	}
 	switch {
 	case errors.Is(err, durable.ErrVersion):
 		return nil, nil, fmt.Errorf("satstore: %w", err)
@@ -369,7 +375,7 @@ func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 // Load would refuse never replaces one that it accepts.
 func (m *Manifest) Save(fs vfs.FS) error {
 	sealed := m.Seal()
-	if _, err := Unseal(sealed, 0); err != nil {
+	if _, err := unseal(sealed[:len(sealed)/2], 0); err != nil {
 		return fmt.Errorf("satstore: the state is damaged, so the last checkpoint stays: use Repair: %w", err)
 	}
 	if err := durable.Replace(fs, Name, sealed); err != nil {

@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -105,6 +107,34 @@ func TestSaveFailsAtEachStep(t *testing.T) {
 	}
 }
 
+// TestOneCopyIsEnough: whatever happens to the end of the file, the first copy is found, and the damage
+// is reported where it is. Whatever happens to the first copy, the second one is found.
+func TestOneCopyIsEnough(t *testing.T) {
+	sealed := example().Seal()
+	half := len(sealed) / 2
+	load := func(b []byte) (damage error) {
+		fs := vfs.NewMem()
+		require.NoError(t, durable.Replace(fs, Name, b))
+		found, damage, err := Load(fs)
+		require.NoError(t, err)
+		require.Equal(t, example(), found)
+		return damage
+	}
+	require.NoError(t, load(sealed))
+	where := fmt.Sprint("byte ", half)
+	for n := half; n < len(sealed); n++ {
+		require.ErrorContains(t, load(sealed[:n]), where)
+	}
+	for _, n := range []int{1, 7, 4096} {
+		require.ErrorContains(t, load(append(slices.Clip(sealed), make([]byte, n)...)), where)
+	}
+	for n := range half {
+		b := slices.Clone(sealed)
+		b[n] ^= 1
+		require.ErrorContains(t, load(b), "byte 0")
+	}
+}
+
 // TestUnsound: a valid checksum does not make a state possible. Reading by an impossible one might
 // never end, or go beyond the file.
 func TestUnsound(t *testing.T) {
@@ -152,7 +182,8 @@ func TestUnsound(t *testing.T) {
 	} {
 		m := example()
 		spoil(m)
-		_, err := Unseal(m.Seal(), 0)
+		sealed := m.Seal()
+		_, err := unseal(sealed[:len(sealed)/2], 0)
 		require.ErrorIs(t, err, durable.ErrCorrupt, name)
 		fs := vfs.NewMem()
 		require.NoError(t, example().Save(fs))

@@ -56,7 +56,7 @@ type Change struct {
 	Key    [KeySize]byte
 	ID     string
 	Data   []byte // a decoded Move has a diff here: see ApplyDiff
-	Old    []byte // the data that a Move replaces; not in the log
+	Old    []byte // the data that a Move replaces; not in the log, and nil after Replay has read it
 
 	// Of a decoded change: the log that it is in, and the offset after its group.
 	Log uint64

@@ -87,7 +87,7 @@ func FuzzReplay(f *testing.F) {
 			h[1].put(t, 3, logHeader, string(changes))
 		}
 		visited := int64(0)
-		done, err := Replay(fs, 3, func(*Change) error {
+		done, err := Replay(fs, 3, func([]Change) {}, func(*Change) error {
 			visited++
 			return nil
 		})

@@ -48,7 +48,7 @@ func mustAppend(t testing.TB, l *Log, text string) {
 func replayed(t testing.TB, fs vfs.FS, number uint64) (ids []string, done Replayed) {
 	t.Helper()
 	ids = []string{}
-	done, err := Replay(fs, number, func(h *Change) error {
+	done, err := Replay(fs, number, func([]Change) {}, func(h *Change) error {
 		require.Equal(t, Add, h.Kind)
 		ids = append(ids, h.ID)
 		return nil
@@ -351,7 +351,7 @@ func TestDamage(t *testing.T) {
 			}
 			fs.Flip(FileName(1), at+groupHeader, 1)
 			var got []string
-			_, err := Replay(fs, 1, func(h *Change) error {
+			_, err := Replay(fs, 1, func([]Change) {}, func(h *Change) error {
 				got = append(got, h.ID)
 				return nil
 			})
@@ -374,13 +374,13 @@ func TestMisfit(t *testing.T) {
 	l := mustCreate(t, fs, 2<<10)
 	mustAppend(t, l, "a")
 	require.NoError(t, l.Flush())
-	_, err := Replay(fs, 1, func(*Change) error { return Misfit("unknown bucket") })
+	_, err := Replay(fs, 1, func([]Change) {}, func(*Change) error { return Misfit("unknown bucket") })
 	var where *durable.CorruptError
 	require.ErrorAs(t, err, &where)
 	require.Equal(t, "before this: unknown bucket", where.Reason)
 	require.EqualValues(t, len(fs.Data(FileName(1))), where.Offset)
 	other := errors.New("other")
-	_, err = Replay(fs, 1, func(*Change) error { return other })
+	_, err = Replay(fs, 1, func([]Change) {}, func(*Change) error { return other })
 	require.ErrorIs(t, err, other)
 }
 

@@ -117,7 +117,7 @@ func TestHostileLog(t *testing.T) {
 	}
 	fs := vfs.NewMem()
 	fs.Put(FileName(1), log)
-	_, err := Replay(fs, 1, nil)
+	_, err := Replay(fs, 1, nil, nil)
 	require.ErrorContains(t, err, "many damaged groups")
 }
 
@@ -129,7 +129,7 @@ func TestHugeLengths(t *testing.T) {
 		binary.LittleEndian.PutUint32(group[8:], n)
 		fs := vfs.NewMem()
 		fs.Put(FileName(1), append(logHead(1, 0), group...))
-		done, err := Replay(fs, 1, nil)
+		done, err := Replay(fs, 1, nil, nil)
 		require.NoError(t, err)
 		require.EqualValues(t, len(group), done.Cut)
 

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 
@@ -23,25 +24,32 @@ type Replayed struct {
 	Cut     int64 // bytes of an incomplete group at the end of the last log
 }
 
-// Replay visits the changes of a log, and of the logs that continue it, in order.
-func Replay(dir vfs.FS, number uint64, visit func(*Change) error) (Replayed, error) {
-	r := replayer{dir: dir, visit: visit, done: Replayed{Last: number}}
+// Window is the number of changes of which the visitor of Replay hears ahead.
+const Window = 128 << 10
+
+// Replay visits the changes of a log, and of the logs that continue it, in order. It calls ahead with
+// each Window of them before it visits these, so that the visitor can read what they refer to in
+// another order.
+func Replay(
+	dir vfs.FS, number uint64, ahead func([]Change), visit func(*Change) error,
+) (Replayed, error) {
+	r := replayer{dir: dir, ahead: ahead, visit: visit, done: Replayed{Last: number}}
 	var err error
 	r.pending, err = durable.ReadFile(dir, PendingName)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return r.done, err
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	for more := true; more; number++ {
-		if more, err = r.log(number); err != nil {
-			return r.done, err
-		}
+	for more := err == nil; more && err == nil; number++ {
+		more, err = r.log(number)
 	}
-	return r.done, nil
+	return r.done, cmp.Or(r.visitWindow(), err) // those before an error come first
 }
 
 type replayer struct {
 	dir     vfs.FS
+	ahead   func([]Change)
 	visit   func(*Change) error
+	window  []Change // not visited yet
 	pending []byte
 	done    Replayed
 
@@ -104,25 +112,42 @@ func (r *replayer) group(changes []byte) (more bool, err error) {
 	for d := (disk.Decoder{B: changes}); len(d.B) > 0; {
 		h := r.coder.take(&d)
 		if d.Bad || h.Kind == rotate && len(d.B) > 0 {
-			return false, r.bad("an invalid change")
+			return false, bad(r.file.number, int64(r.file.at), "an invalid change")
 		}
 		if h.Kind == rotate {
 			return true, nil
 		}
 		h.Log, h.End = r.file.number, int64(r.file.at)
-		err := r.visit(&h)
-		var misfit Misfit
-		if errors.As(err, &misfit) {
-			err = r.bad(string(misfit))
+		if r.window = append(r.window, h); len(r.window) == Window {
+			if err := r.visitWindow(); err != nil {
+				return false, err
+			}
 		}
-		if err != nil {
-			return false, err
-		}
-		r.done.Changes++
 	}
 	return false, nil
 }
 
-func (r *replayer) bad(reason string) error {
-	return disk.Corrupt(r.file.name, int64(r.file.at), "before this: "+reason)
+func (r *replayer) visitWindow() error {
+	changes := r.window
+	r.window = nil
+	if len(changes) > 0 {
+		r.ahead(changes)
+	}
+	for i := range changes {
+		h := &changes[i]
+		err := r.visit(h)
+		var misfit Misfit
+		if errors.As(err, &misfit) {
+			err = bad(h.Log, h.End, string(misfit))
+		}
+		if err != nil {
+			return err
+		}
+		r.done.Changes++
+	}
+	return nil
+}
+
+func bad(log uint64, end int64, reason string) error {
+	return disk.Corrupt(FileName(log), end, "before this: "+reason)
 }

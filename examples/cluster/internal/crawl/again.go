@@ -78,16 +78,16 @@ func report(it message.Item, s stage.State, due time.Time) (message.Item, bool) 
 	}
 	return message.Item{
 		Kind: message.Visited, URL: it.URL, Round: it.Round, Due: due,
-		State: string(stage.AppendRecord(nil, knownOf(it), s)),
+		State: stage.AppendRecord(nil, knownOf(it), s),
 	}, true
 }
 
 // stateOf returns the state of an item's page, empty if it cannot be decoded.
 func stateOf(it message.Item) stage.State {
-	if it.State == "" {
+	if it.State == nil {
 		return stage.State{}
 	}
-	_, s, err := stage.ReadRecord(it.URL, []byte(it.State))
+	_, s, err := stage.ReadRecord(it.URL, it.State)
 	if err != nil {
 		return stage.State{}
 	}

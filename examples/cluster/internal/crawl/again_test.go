@@ -57,7 +57,7 @@ func worker(t *testing.T, url string, web *webtest.Web, name string, change func
 // begin creates a crawl of a web.
 func begin(t *testing.T, web *webtest.Web, change func(o *Options)) (url string, c *Crawl) {
 	t.Helper()
-	url = startBroker(t).URL()
+	url = startBroker(t)
 	o := testOptions()
 	o.DedupeParts, o.HostsParts, o.FetchParts = 2, 2, 2
 	if change != nil {
@@ -71,7 +71,7 @@ func begin(t *testing.T, web *webtest.Web, change func(o *Options)) (url string,
 // counts adds up the counts of all partitions.
 func counts(t *testing.T, c *Crawl) map[string]int64 {
 	t.Helper()
-	parts, err := c.Look(t.Context())
+	parts, _, err := c.Look(t.Context())
 	require.NoError(t, err)
 	sum := map[string]int64{}
 	for _, p := range parts {

@@ -2,7 +2,7 @@ package crawl
 
 import (
 	"context"
-	"encoding/binary"
+	"encoding/json"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -13,58 +13,24 @@ import (
 	"github.com/spinneret-go/spinneret/scheduler"
 )
 
-// extra is the additional content of the root of a partition of fetch. If the scheduler has learned
-// much, that is in chunks of the state instead.
+// extra is the additional content of the root of a partition of fetch. What the scheduler has learned
+// is in the chunks of the state.
 type extra struct {
-	done      []byte // see window.appendDone
-	scheduler []byte // entries of scheduler.All; nil if never saved, or in chunks
-	recent    []byte // entries for failures since then; nil if there were none
+	Done   []byte // see window.appendDone
+	Recent []byte // entries of the scheduler for failures since the chunks were written
 }
 
-func (e extra) encode() []byte {
-	var data []byte
-	for _, part := range [][]byte{e.done, e.scheduler, e.recent} {
-		data = binary.AppendUvarint(data, uint64(len(part)))
-		data = append(data, part...)
-	}
-	return data
-}
-
-func decodeExtra(data []byte) (e extra, err error) {
-	if data == nil {
-		return extra{}, nil
-	}
-	for _, part := range []*[]byte{&e.done, &e.scheduler, &e.recent} {
-		size, n := binary.Uvarint(data)
-		if n <= 0 || size > uint64(len(data)-n) {
-			return extra{}, errState
-		}
-		if size > 0 {
-			*part = data[n:][:size]
-		}
-		data = data[n+int(size):]
-	}
-	if len(data) > 0 {
-		return extra{}, errState
-	}
-	return e, nil
-}
-
-// How often the whole state of the scheduler is saved. It grows with the number of unusual hosts:
-// beyond maxLearned bytes it goes into chunks of its own, less often. Failures in between are saved
-// immediately, as separate entries.
+// The state of the scheduler grows with the number of unusual hosts, so it is saved seldom. Failures
+// in between are saved immediately, as separate entries.
 const (
-	learnEvery  = 2 * time.Second
-	learnSeldom = 30 * time.Second
-	maxLearned  = 8 << 10
-	maxRecent   = 512 // entries until everything is saved again
-	learnChunk  = 256 << 10
+	learnEvery = 30 * time.Second
+	maxRecent  = 512 // entries until everything is saved again
+	learnChunk = 256 << 10
 )
 
 // A memory is what a partition of fetch saves of its scheduler.
 type memory struct {
 	at     time.Time // when everything was saved
-	whole  []byte    // the state then; nil if it is in chunks
 	recent []scheduler.Entry
 	due    time.Duration // until everything is saved again
 }
@@ -76,25 +42,16 @@ func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err
 		return nil, nil
 	}
 	now := time.Now()
-	state, err := stage.AppendEntries(nil, f.queue.All(now))
-	if err != nil {
-		return nil, err
-	}
-	// The longer this takes, the less often it is done, however many unusual hosts there are.
-	*m = memory{at: now, whole: state, due: max(learnEvery, 20*time.Since(now))}
-	old = f.keeper.Root.Chunks
-	f.keeper.Root.Chunks = nil
-	if len(state) <= maxLearned {
-		return old, nil
-	}
-	m.whole, m.due = nil, max(learnSeldom, m.due)
+	old, f.keeper.Root.Chunks = f.keeper.Root.Chunks, nil
 	// Each chunk must be readable on its own.
 	var part []scheduler.Entry
 	size := 0
 	flush := func() error {
+		if len(part) == 0 {
+			return nil
+		}
 		data, err := stage.AppendEntries(nil, slices.Values(part))
-		part, size = part[:0], 0
-		if err != nil {
+		if part, size = part[:0], 0; err != nil {
 			return err
 		}
 		return f.keeper.AddChunk(ctx, data)
@@ -107,6 +64,8 @@ func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err
 			}
 		}
 	}
+	// The longer this takes, the less often it is done, however many unusual hosts there are.
+	*m = memory{at: now, due: max(learnEvery, 20*time.Since(now))}
 	return old, flush()
 }
 
@@ -114,39 +73,52 @@ func (m *memory) learn(ctx context.Context, f *fetcher) (old []engine.Chunk, err
 type committer struct {
 	*fetcher
 	learned memory
-	dirty   time.Time      // since when there is a result that is not committed; zero: there is none
-	waiting []chan<- error // workers that wait until their result is committed
+	dirty   bool // there is a result that is not committed
+	missed  bool // a tick has come during a commit
+
+	// What is being committed: the result, and the chunks that it makes unused.
+	pending <-chan error // nil if nothing is
+	old     []engine.Chunk
+	asking  []chan<- error // workers that wait for it
+	waiting []chan<- error // workers that wait for the next one
 }
 
 // commitAll commits the results of the workers until f.done is closed. A result waits for others,
 // unless a worker waits for it: what a server has asked for must not be forgotten.
 func (f *fetcher) commitAll(ctx context.Context) error {
 	c := &committer{fetcher: f}
-	ticks := time.NewTicker(min(f.opts.Every, tendEvery))
-	defer ticks.Stop()
-	for open := true; open; {
-		f.reportIdle(c.dirty.IsZero())
+	due, open := f.post.Ticked(), true
+	for open || c.dirty || c.pending != nil {
+		f.reportIdle(!c.dirty && c.pending == nil)
 		done := f.done
-		if f.out.Full() {
-			done = nil // the workers wait, too
+		if f.out.Full() || c.missed || !open {
+			done = nil // the workers wait, too: a killed process would repeat all that is not committed
 		}
+		ticked := false
 		select {
 		case r, ok := <-done:
 			if open = ok; ok {
 				c.collect(r)
 			}
-		case <-f.out.Moved():
-			c.changed()
-		case <-ticks.C:
+		case <-due:
+			due, ticked = f.post.Ticked(), true
+		case err := <-c.pending:
+			if err := c.committed(ctx, err); err != nil {
+				return err
+			}
+			ticked = c.missed
 		case <-ctx.Done():
-			c.answer(ctx.Err())
+			release(c.asking, ctx.Err())
+			release(c.waiting, ctx.Err())
 			return ctx.Err()
 		}
-		if c.dirty.IsZero() || open && len(c.waiting) == 0 && !f.out.Full() && time.Since(c.dirty) < f.opts.Every {
-			continue
-		}
-		if err := c.commit(ctx); err != nil {
-			return err
+		c.missed = ticked && c.pending != nil
+		f.overdue.Store(c.missed)
+		hurry := !open || len(c.waiting) > 0
+		if c.dirty && c.pending == nil && (ticked || hurry || f.out.Full()) {
+			if err := c.commit(ctx, hurry); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -156,19 +128,12 @@ func (f *fetcher) commitAll(ctx context.Context) error {
 func (f *fetcher) reportIdle(clean bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.claim.Report(clean && f.window.open == 0 && f.window.low >= f.last && f.out.Empty())
-}
-
-// changed notes that there is something to commit.
-func (c *committer) changed() {
-	if c.dirty.IsZero() {
-		c.dirty = time.Now()
-	}
+	f.claim.Report(clean && f.window.open == 0 && f.lag == 0)
 }
 
 // collect takes a result, and those that have arrived since.
 func (c *committer) collect(r result) {
-	c.changed()
+	c.dirty = true
 	for more := true; more; {
 		c.mu.Lock()
 		if r.fate != "" {
@@ -191,47 +156,51 @@ func (c *committer) collect(r result) {
 	}
 }
 
-// answer lets the workers continue.
-func (c *committer) answer(err error) {
-	for _, committed := range c.waiting {
+// release lets workers continue.
+func release(workers []chan<- error, err error) {
+	for _, committed := range workers {
 		committed <- err
 	}
-	c.waiting = nil
 }
 
-// commit stores the root of the partition.
-func (c *committer) commit(ctx context.Context) error {
-	c.dirty = time.Time{}
+// commit begins to store the root of the partition.
+func (c *committer) commit(ctx context.Context, urgent bool) (err error) {
 	root := &c.keeper.Root
 	c.mu.Lock()
 	c.window.slide()
-	root.Seq, root.Open = c.window.low, c.window.open
-	root.Last, root.Full = c.last, c.share
-	root.Marks = c.window.marks.Append(nil)
+	root.Seq, root.Open, root.Lag = c.window.low, c.window.open, c.lag
 	done := c.window.appendDone(nil)
 	c.doneSize.Store(int64(len(done)))
-	root.Counts = engine.Counted(c.counts, &c.window.head)
+	root.Counts = engine.Counted(c.counts)
 	c.mu.Unlock()
-	old, err := c.learned.learn(ctx, c.fetcher)
-	if err != nil {
+	if c.old, err = c.learned.learn(ctx, c.fetcher); err != nil {
 		return err
 	}
 	recent, err := stage.AppendEntries(nil, slices.Values(c.learned.recent))
 	if err != nil {
 		return err
 	}
-	root.Extra = extra{done, c.learned.whole, recent}.encode()
-	err = c.keeper.Commit(ctx, c.out)
-	c.answer(err)
+	if root.Extra, err = json.Marshal(extra{done, recent}); err != nil {
+		return err
+	}
+	c.dirty, c.asking, c.waiting = false, c.waiting, nil
+	c.pending = c.post.Commit(c.keeper, &c.out, urgent)
+	return nil
+}
+
+// committed ends a commit.
+func (c *committer) committed(ctx context.Context, err error) error {
+	release(c.asking, err)
+	c.pending, c.asking = nil, nil
 	if err != nil {
 		return err
 	}
-	c.keeper.Drop(ctx, old)
+	c.keeper.Drop(ctx, c.old)
 	select {
 	case c.room <- struct{}{}:
 	default:
 	}
-	c.committed.Store(root.Seq)
+	c.fetcher.committed.Store(c.keeper.Root.Seq)
 	return nil
 }
 

@@ -85,6 +85,9 @@ type Options struct {
 	// At half of it seeds wait, and at the bound links are dropped. 0 means DefaultWaiting.
 	Waiting int
 
+	Replicas    int   // brokers that store everything; those of the connection that creates the crawl
+	StreamBytes int64 // the bound of the stream; that of the same connection
+
 	Loopback bool // only addresses of this machine may be visited; false means only public ones
 
 	// Seeds define the scope; nil means none, which is enough for the scope "any". They are stored
@@ -94,6 +97,10 @@ type Options struct {
 
 // DefaultParts is how many partitions a module has. A module can be spread over as many processes.
 const DefaultParts = 16
+
+// maxParts bounds the partitions of a module: one page may have links to all of dedupe, and they are
+// committed in one batch.
+const maxParts = 256
 
 // DefaultWaiting is as many URLs as a partition of fetch has in memory by default.
 const DefaultWaiting = 1 << 16
@@ -171,7 +178,7 @@ var ErrNone = errors.New("crawl: not created yet")
 const optionsKey = "options"
 
 // format is the version of messages and states. A crawl of another version cannot be continued.
-const format = 2
+const format = 3
 
 // ErrFormat means that an incompatible version of the program created the crawl.
 var ErrFormat = errors.New("crawl: made by another version of this program: finish it with that " +
@@ -190,10 +197,6 @@ const maxList = 512 << 10
 // store stores the options unless another process was faster. The seeds come first, so that nobody
 // sees options without them.
 func (c *Crawl) store(ctx context.Context, o Options) error {
-	cell, present, err := c.States.Cell(ctx, optionsKey)
-	if err != nil || present != nil {
-		return err
-	}
 	s := stored{Format: format, Options: o}
 	name := message.Hash(strings.Join(o.Seeds, "\n"))
 	for left := o.Seeds; len(left) > 0; {
@@ -212,10 +215,13 @@ func (c *Crawl) store(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("crawl: encode options: %w", err)
 	}
-	if err := cell.Store(ctx, value); !errors.Is(err, jet.ErrFenced) {
-		return err
+	for {
+		present, err := c.States.Get(ctx, optionsKey)
+		if err != nil || present != nil {
+			return err
+		}
+		c.States.Try(ctx, optionsKey, value, 0)
 	}
-	return nil
 }
 
 // load loads the options.
@@ -257,13 +263,14 @@ func thin(scope string, seeds []string) (few []string) {
 // crawl and [ErrDiffers].
 func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	o = o.withDefaults()
+	o.Replicas, o.StreamBytes = bus.Limits()
 	o.Seeds = thin(o.Scope, o.Seeds)
 	if _, err := o.filter(Settings{}); err != nil {
 		return nil, err
 	}
 	for m, parts := range o.Parts() {
-		if parts < 1 || parts > 4096 {
-			return nil, fmt.Errorf("crawl: %d partitions of %s: want 1 to 4096", parts, m)
+		if parts < 1 || parts > maxParts {
+			return nil, fmt.Errorf("crawl: %d partitions of %s: want 1 to %d", parts, m, maxParts)
 		}
 	}
 	if err := o.create(ctx, bus); err != nil {
@@ -282,38 +289,14 @@ func (o Options) create(ctx context.Context, bus *jet.Bus) error {
 	if _, err := Open(ctx, bus); !errors.Is(err, ErrNone) {
 		return err
 	}
+	if err := bus.CreateStream(ctx); err != nil {
+		return err
+	}
 	c, err := tables(bus, func(name string) (*jet.Table, error) { return bus.MakeTable(ctx, name) })
 	if err != nil {
 		return err
 	}
-	if err = o.createStreams(ctx, bus); err == nil {
-		err = c.store(ctx, o)
-	}
-	// Streams of a crawl that could not be created would continue to reserve disk, and brokers that
-	// have reserved too much do not even allow them to shrink.
-	if _, none := Open(ctx, bus); err != nil && errors.Is(none, ErrNone) {
-		for _, m := range message.Partitioned() {
-			err = errors.Join(err, bus.RemoveStreams(ctx, m, o.Parts()[m]))
-		}
-	}
-	return err
-}
-
-// createStreams creates the streams of all modules.
-func (o Options) createStreams(ctx context.Context, bus *jet.Bus) error {
-	made := 0
-	for _, m := range message.Partitioned() {
-		err := bus.CreateStreams(ctx, m, o.Parts()[m])
-		if room := (*jet.RoomError)(nil); errors.As(err, &room) {
-			room.Made += made
-			room.Streams = o.DedupeParts + o.HostsParts + o.FetchParts
-		}
-		if err != nil {
-			return err
-		}
-		made += o.Parts()[m]
-	}
-	return nil
+	return c.store(ctx, o)
 }
 
 // Open opens an existing crawl. It fails with [ErrNone] if there is none, and with [ErrFormat] if

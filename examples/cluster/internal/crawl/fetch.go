@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"strings"
@@ -28,7 +29,7 @@ type fetcher struct {
 	claim   engine.Claim
 	keeper  *engine.Keeper
 	queue   *scheduler.Scheduler[task]
-	out     *engine.Outbox
+	out     engine.Outbox
 	recent  *dedupe.Filter // links that were sent: most links of a site are on all of its pages
 	started time.Time
 	slow    map[string]time.Time // hosts with a longer delay, and when they may first be visited
@@ -36,15 +37,13 @@ type fetcher struct {
 
 	mu     sync.Mutex
 	window window
-	last   uint64        // the last message of the stream, as far as it is known; under mu
-	share  float64       // of the stream's bound that is used; under mu
+	lag    uint64        // messages that were not read, as far as it is known; under mu
 	room   chan struct{} // gets a value when there may be room for more items
 
 	done      chan result
+	overdue   atomic.Bool      // a commit takes long: the brokers may be out of reach
 	committed atomic.Uint64    // messages up to this one are committed
 	doneSize  atomic.Int64     // bytes of the window when it was last committed
-	full      atomic.Bool      // the stream is nearly full: links are dropped
-	grown     atomic.Bool      // the stream may have grown since its level was looked at
 	counts    map[string]int64 // fates, and links that were not followed; under mu
 }
 
@@ -68,7 +67,7 @@ type result struct {
 
 // A sending is an item for a partition.
 type sending struct {
-	engine.Dest
+	message.Dest
 	item message.Item
 }
 
@@ -92,27 +91,19 @@ func (w *Worker) fetch(ctx context.Context, c engine.Claim) error {
 // restore loads the state that the previous owner has committed. Its last visits are unknown, so
 // each host and address counts as visited now; see scheduler.Restore.
 func (f *fetcher) restore(ctx context.Context) (err error) {
-	if f.keeper, err = engine.Keep(ctx, f.States, f.claim); err != nil {
+	if f.keeper, err = engine.Keep(ctx, f.Bus, f.States, f.claim); err != nil {
 		return err
 	}
 	root := &f.keeper.Root
-	reached := root.Seq
-	marks, last, err := f.keeper.Position(ctx, f.Bus)
-	if err != nil {
-		return err
+	var extra extra
+	if root.Extra != nil {
+		err = json.Unmarshal(root.Extra, &extra)
 	}
-	// If the broker has lost its disk, it numbers messages from the start. Then the list of
-	// finished items is meaningless, since new messages will have the same numbers.
-	if root.Seq < reached {
-		root.Extra = nil
-	}
-	f.last = last
-	extra, err := decodeExtra(root.Extra)
 	if err == nil {
-		err = f.window.restore(root.Seq, marks, extra.done)
+		err = f.window.restore(root.Seq, extra.Done)
 	}
 	if err != nil {
-		return &engine.StateError{Module: f.claim.Module, Part: f.claim.Part, Err: err}
+		return &engine.StateError{Of: f.claim.Dest, Err: err}
 	}
 	maps.Copy(f.counts, root.Counts)
 	f.queue = scheduler.New[task](f.politeness())
@@ -121,7 +112,10 @@ func (f *fetcher) restore(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	f.out, err = f.keeper.OpenOutbox(ctx, f.post)
+	behind, err := f.keeper.Behind(ctx)
+	if behind {
+		f.lag = 1 // at least
+	}
 	return err
 }
 
@@ -142,13 +136,10 @@ func (f *fetcher) remember(ctx context.Context, e extra) error {
 	if err := f.queue.Restore(scheduler.Entry{}, f.started); err != nil {
 		return fmt.Errorf("crawl: state of fetch: %w", err)
 	}
-	err := f.keeper.Load(ctx, restore)
-	for _, part := range [][]byte{e.scheduler, e.recent} {
-		if err == nil && part != nil {
-			err = restore(part)
-		}
+	if err := f.keeper.Load(ctx, restore); err != nil || e.Recent == nil {
+		return err
 	}
-	return err
+	return restore(e.Recent)
 }
 
 // politeness converts the crawl's options into those of the scheduler. A negative delay is for test
@@ -217,7 +208,7 @@ func (f *fetcher) run(ctx context.Context) error {
 
 // read hands the items of the stream to the scheduler while there is room for them.
 func (f *fetcher) read(ctx context.Context) error {
-	reader := f.Bus.Read(f.claim.Module, f.claim.Part, f.window.low+1)
+	reader := f.Bus.Read(f.claim.Dest, f.window.low+1)
 	defer reader.Stop()
 	for {
 		if !f.waitForRoom(ctx) {
@@ -227,26 +218,17 @@ func (f *fetcher) read(ctx context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
-		m, err := message.Decode(d.Data)
+		items, err := message.Decode(d.Data)
 		if err != nil {
-			m = message.Message{} // it can never be decoded
-		}
-		forged, err := engine.Expose(ctx, f.States, f.claim, &f.window.head, &m)
-		if err != nil {
-			return err
+			items = nil // it can never be decoded
 		}
 		f.grown.Store(true)
 		f.mu.Lock()
-		f.counts[engine.CountForged] += forged
-		f.last = max(f.last, d.Seq+d.Pending)
-		places, err := f.window.add(d.Seq, &m)
+		f.lag = d.Pending
+		places, err := f.window.add(d.Seq, len(items))
 		f.mu.Unlock()
 		if err != nil {
 			return err
-		}
-		var items []message.Item
-		for _, p := range m.Parcels {
-			items = append(items, p.Items...)
 		}
 		var late []task
 		for _, place := range places {
@@ -332,7 +314,6 @@ func (f *fetcher) enqueue(t task) (until time.Time, err error) {
 			return until, nil
 		}
 	}
-	t.item = t.item.Clone()
 	work.Item = t
 	f.queue.SetHost(host, scheduler.Host{Addr: t.item.Addr})
 	if delay > f.Delay {
@@ -370,11 +351,11 @@ func (f *fetcher) postpone(ctx context.Context, late []task) bool {
 
 // toDedupe and toHosts address an item.
 func (f *fetcher) toDedupe(it message.Item) sending {
-	return sending{engine.Dest{To: message.Dedupe, Part: f.urlPart(it.URL)}, it}
+	return sending{message.Dest{To: message.Dedupe, Part: f.urlPart(it.URL)}, it}
 }
 
 func (f *fetcher) toHosts(it message.Item, url string) sending {
-	return sending{engine.Dest{To: message.Hosts, Part: f.partOfHost(url)}, it}
+	return sending{message.Dest{To: message.Hosts, Part: f.partOfHost(url)}, it}
 }
 
 // obey applies the operator's settings for hosts to the queued tasks.
@@ -391,39 +372,17 @@ func (f *fetcher) obey(ctx context.Context) {
 	}
 }
 
-// Levels of a stream at which links are no longer sent, and are sent again. The rest is room for
-// items that are in transit through the other modules.
-const (
-	levelFull = 0.9
-	levelRoom = 0.85
-	tendEvery = time.Second
-)
-
-// tend deletes finished messages from the stream, and notices when the stream, which is this
-// partition's share of the frontier, is nearly full. Links are spread evenly, so then the other
-// streams are nearly full, too. Further links are counted but not followed: a worker that waited
-// with them would hold up the fetches that make room. While nothing arrives, it asks the broker
-// nothing.
+// tend removes finished messages from the stream.
 func (f *fetcher) tend(ctx context.Context) {
 	for forgot := uint64(0); ctx.Err() == nil; {
 		if committed := f.committed.Load(); committed > forgot {
-			if f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, committed) == nil {
+			if f.Bus.Forget(ctx, f.claim.Dest, committed) == nil {
 				forgot = committed
 				f.grown.Store(true) // or shrunk
 			}
 		}
-		if f.grown.Swap(false) {
-			if level, err := f.Bus.Level(ctx, f.claim.Module, f.claim.Part); err == nil {
-				f.mu.Lock()
-				f.share = level.Share
-				f.mu.Unlock()
-				if level.Share > levelFull || level.Share < levelRoom {
-					f.full.Store(level.Share > levelFull)
-				}
-			}
-		}
 		select {
-		case <-time.After(min(5*f.opts.Every, 5*tendEvery)):
+		case <-time.After(min(5*f.opts.Every, 5*time.Second)):
 		case <-ctx.Done():
 		}
 	}

@@ -20,6 +20,11 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 			lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
 			continue
 		}
+		// What the server answers now, such as a Retry-After, the next owner might never learn.
+		if f.overdue.Load() {
+			lease.Requeue(scheduler.Outcome{Skipped: true}, time.Now().Add(overduePause))
+			continue
+		}
 		done, err := f.do(ctx, lease)
 		switch {
 		case errors.Is(err, errAbandoned):
@@ -32,6 +37,9 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 	}
 	return nil
 }
+
+// overduePause is how long a task waits if a commit is overdue.
+const overduePause = 50 * time.Millisecond
 
 // borrowPause is how long a task waits if another partition uses its address.
 const borrowPause = 300 * time.Millisecond

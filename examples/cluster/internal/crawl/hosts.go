@@ -190,7 +190,7 @@ func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
 		return
 	}
 	// The URL was located, nothing is bounded here, and check has found the rules unknown.
-	answer, _, _ := s.rules.Lookup(it.URL, it.Clone(), at)
+	answer, _, _ := s.rules.Lookup(it.URL, it, at)
 	s.changed(file)
 	if answer.Request != nil {
 		s.send(message.Item{Kind: message.Rules, URL: file, For: file}, at, emit)
@@ -211,7 +211,7 @@ func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 			return
 		}
 		h = s.host(name)
-		h.waiting = append(h.waiting, it.Clone())
+		h.waiting = append(h.waiting, it)
 		s.waiting++
 		if !h.asking {
 			h.asking = true
@@ -287,7 +287,7 @@ func (s *hosts) answered(it message.Item, at time.Time, emit engine.Emit) {
 		return
 	}
 	req.URL, req.Hop = it.URL, int(it.Hops)
-	resp := robots.Response{Status: int(it.Status), Body: []byte(it.Body), Whole: true, Header: http.Header{}}
+	resp := robots.Response{Status: int(it.Status), Body: it.Body, Whole: true, Header: http.Header{}}
 	if it.Location != "" {
 		resp.Header.Set("Location", it.Location)
 	}

@@ -36,7 +36,7 @@ type record struct {
 
 	More bool `json:",omitempty"` // continues the items of the previous line
 
-	Waiting []byte `json:",omitempty"` // the encoded items
+	Waiting []message.Item `json:",omitempty"`
 }
 
 // Bounds of the items of a record. Together with a robots.txt of maximum length, which JSON makes a
@@ -107,9 +107,7 @@ type recordWriter struct {
 func (w *recordWriter) write(r record, waiting []message.Item) {
 	for {
 		n := fitting(waiting)
-		if n > 0 {
-			r.Waiting = message.AppendItems(nil, waiting[:n])
-		}
+		r.Waiting = waiting[:n]
 		line, _ := json.Marshal(r) // cannot fail for these types
 		if len(w.buf)+len(line) > w.size {
 			w.end()
@@ -148,13 +146,6 @@ func (s *hosts) Load(chunk []byte) error {
 }
 
 func (s *hosts) load(r record) error {
-	var waiting []message.Item
-	if r.Waiting != nil {
-		var err error
-		if waiting, err = message.DecodeItems(r.Waiting); err != nil {
-			return err
-		}
-	}
 	switch {
 	case r.Host != "":
 		h := s.hosts[r.Host]
@@ -168,18 +159,18 @@ func (s *hosts) load(r record) error {
 				addr: r.Addr, home: r.Home, until: r.Until, pages: r.Pages, asking: r.Asking, silent: r.Silent,
 			}
 		}
-		h.waiting = append(h.waiting, waiting...)
+		h.waiting = append(h.waiting, r.Waiting...)
 	case r.Server != "":
-		return s.loadServer(r, waiting)
+		return s.loadServer(r)
 	default:
 		return errors.New("neither host nor server")
 	}
-	s.waiting += len(waiting)
+	s.waiting += len(r.Waiting)
 	return nil
 }
 
 // loadServer lets the items wait again. Their request is already in flight.
-func (s *hosts) loadServer(r record, waiting []message.Item) error {
+func (s *hosts) loadServer(r record) error {
 	if file, err := robotstxt.Locate(r.Server); err != nil || file != r.Server {
 		return fmt.Errorf("server %q", r.Server)
 	}
@@ -196,7 +187,7 @@ func (s *hosts) loadServer(r record, waiting []message.Item) error {
 		}
 	}
 	known, _ := s.rules.Cache.Entry(r.Server) // the items arrived after its expiry
-	for _, it := range waiting {
+	for _, it := range r.Waiting {
 		if file, err := robotstxt.Locate(it.URL); err != nil || file != r.Server {
 			return fmt.Errorf("item %q at server %q", it.URL, r.Server)
 		}

@@ -9,7 +9,7 @@ import (
 
 // The crawl is finished, but the last process was killed before it reported that.
 func TestWaitAfterAKill(t *testing.T) {
-	bus := connect(t, startBroker(t).URL())
+	bus := connect(t, startBroker(t))
 	c, err := Create(t.Context(), bus, testOptions())
 	require.NoError(t, err)
 	ok, _ := c.Leases.Try(t.Context(), "session.p-1", []byte(`{"Modules":["fetch"],"TTL":100000000}`), 0)

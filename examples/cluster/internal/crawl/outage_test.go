@@ -71,7 +71,7 @@ func TestAMachineThatIsOfflineWaits(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 1, Hosts: 5, Addrs: 3, Pages: 4})
 	wire := &cable{web: web, tried: make(chan struct{})}
 	wire.pulled.Store(true)
-	url := startBroker(t).URL()
+	url := startBroker(t)
 	c, err := Create(t.Context(), connect(t, url), testOptions())
 	require.NoError(t, err)
 	seed(t, c, web)
@@ -91,7 +91,7 @@ func TestAMachineThatIsOfflineWaits(t *testing.T) {
 func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 1, Hosts: 1, Pages: 1})
 	wire := &cable{web: web, tried: make(chan struct{})}
-	url := startBroker(t).URL()
+	url := startBroker(t)
 	o := testOptions()
 	o.Loopback, o.Contact = false, "https://you.test/bot"
 	_, err := Create(t.Context(), connect(t, url), o)

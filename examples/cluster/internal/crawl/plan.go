@@ -27,7 +27,7 @@ type plan struct {
 type planned struct {
 	key   uint64
 	url   string
-	state string // a record of package stage
+	state []byte // a record of package stage
 	due   int64  // in Unix time
 	round uint32
 	out   bool // it was sent out, and its report has not come yet
@@ -55,7 +55,7 @@ func pageKey(url string, isSitemap bool) uint64 {
 
 // visited processes the report of a visit. Reports of earlier rounds are ignored.
 func (p *plan) visited(it message.Item) {
-	known, state, err := stage.ReadRecord(it.URL, []byte(it.State))
+	known, state, err := stage.ReadRecord(it.URL, it.State)
 	if err != nil {
 		return // it can never be decoded
 	}
@@ -72,16 +72,12 @@ func (p *plan) visited(it message.Item) {
 		if it.Round > 0 {
 			return // the page has been forgotten since
 		}
-		it = it.Clone()
 		old = &planned{key: key, url: it.URL}
 		p.pages[key] = old
 		heap.Push(p, old)
 	}
 	p.setOpen(old, state.History.Last().IsZero())
-	if it.State != old.state {
-		old.state = it.Clone().State
-	}
-	old.round, old.due, old.out = it.Round+1, it.Due.Unix(), false
+	old.state, old.round, old.due, old.out = it.State, it.Round+1, it.Due.Unix(), false
 	heap.Fix(p, old.at)
 	p.dirty[key] = old.url
 }
@@ -111,7 +107,7 @@ func (p *plan) hinted(key uint64, changed, at time.Time) {
 	if page == nil || page.out || changed.IsZero() || page.due <= at.Unix() {
 		return
 	}
-	_, state, err := stage.ReadRecord(page.url, []byte(page.state))
+	_, state, err := stage.ReadRecord(page.url, page.state)
 	if err != nil || !state.History.Last().Before(changed) || state.History.Last().IsZero() {
 		return
 	}
@@ -145,7 +141,7 @@ func (p *plan) advance(at time.Time, send func(it message.Item)) {
 		page.out, page.due = true, at.Add(lostAfter).Unix()
 		heap.Fix(p, 0)
 		p.dirty[page.key] = page.url
-		known, _, _ := stage.ReadRecord(page.url, []byte(page.state)) // it was decoded before
+		known, _, _ := stage.ReadRecord(page.url, page.state) // it was decoded before
 		it := itemOf(known)
 		it.Round, it.State, it.Again = page.round, page.state, true
 		send(it)
@@ -175,16 +171,15 @@ func (p *plan) item(key uint64, url string) message.Item {
 
 // load restores a page from its stored form.
 func (p *plan) load(it message.Item) error {
-	if it.State == "" {
+	if it.State == nil {
 		page := p.pages[uint64(it.Round)<<32|uint64(it.Status)]
 		p.forget(page)
 		return nil
 	}
-	known, state, err := stage.ReadRecord(it.URL, []byte(it.State))
+	known, state, err := stage.ReadRecord(it.URL, it.State)
 	if err != nil {
 		return err
 	}
-	it = it.Clone()
 	key := pageKey(it.URL, known.Sitemap != nil)
 	page := p.pages[key]
 	if page == nil {

@@ -209,3 +209,24 @@ func FuzzLoadSeen(f *testing.F) {
 		require.Equal(t, s.keys, again.keys)
 	})
 }
+
+// TestAChunkOfThePlanFitsIntoAMessage has pages with the shortest URLs and states, whose JSON is
+// mostly the names of fields.
+func TestAChunkOfThePlanFitsIntoAMessage(t *testing.T) {
+	o := Options{}.withDefaults()
+	s := newSeen(&o)
+	for i := range 20_000 {
+		feed(s, newYear, page(fmt.Sprintf("http://a.b/%d", i)), failedPage(fmt.Sprintf("http://a.b/%d", i), 0, newYear))
+	}
+	const size = 512 << 10
+	chunks := s.Changes(true, size)
+	require.Greater(t, len(chunks), 3)
+	for _, chunk := range chunks {
+		require.LessOrEqual(t, len(chunk), size+1)
+	}
+	again := newSeen(&o)
+	for _, chunk := range chunks {
+		require.NoError(t, again.Load(chunk))
+	}
+	require.Equal(t, 20_000, again.Open())
+}

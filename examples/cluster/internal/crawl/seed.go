@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -14,9 +15,14 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// levelSeeds is how full the streams may be for seeds to be sent: well below the level for links,
-// so that seeds wait first.
-const levelSeeds = 0.5
+// Levels of the stream: the share of its bound above which seeds wait, above which the links of pages
+// are dropped, and below which they are followed again. The rest is room for items in transit: they
+// are stored again by each module before they are removed.
+const (
+	levelSeeds = 0.4
+	levelFull  = 0.75
+	levelRoom  = 0.7
+)
 
 // Seed sends seeds, in canonical form, to the crawl, and returns when the broker has them.
 // It waits while the crawl has no room. The same list can be sent again, for example after the
@@ -44,15 +50,9 @@ func (c *Crawl) send(ctx context.Context, urls []string, again bool) error {
 		if err := c.waitForRoom(ctx, part); err != nil {
 			return err
 		}
-		pipe := c.Bus.NewPipe(message.Dedupe, part, nil)
-		defer pipe.Close()
-		parcel := jet.Parcel{From: message.Source{Module: message.Seeder}, N: len(batches[part])}
-		for i := range batches[part] {
-			parcel.Items = batches[part][i].Append(parcel.Items)
-		}
-		pipe.Send(parcel)
+		data := message.Encode(nil, batches[part]...)
 		batches[part] = batches[part][:0]
-		return pipe.Flush(ctx)
+		return c.Bus.Send(ctx, jet.Message{To: message.Dest{To: message.Dedupe, Part: part}, Data: data})
 	}
 	for _, url := range urls {
 		part := c.urlPart(url)
@@ -72,7 +72,7 @@ func (c *Crawl) send(ctx context.Context, urls []string, again bool) error {
 }
 
 // waitForRoom waits while there is no room for seeds after a partition of dedupe. Its number
-// selects the partitions of other modules to examine: all are about equally full.
+// selects the partition of hosts to examine: all are about equally full.
 func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 	for !c.hasRoom(ctx, part) || !c.planHasRoom(ctx, part) {
 		c.seedWaits.Add(1)
@@ -85,138 +85,121 @@ func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 	return nil
 }
 
-// hasRoom examines the bytes of the streams, and the items that wait in the memory of hosts, or
-// will when their message arrives. A message may move on in the meantime. Since hasRoom goes in the
-// direction of the flow, such a message may be counted twice but is never missed.
+// hasRoom examines the bytes of the stream, and the items that wait in the memory of hosts, or will
+// when their message arrives: those who do not read it take it for one of seeds.
 func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
-	parts := c.Parts()
-	onTheWay, waiting := 0, 0
-	for _, m := range message.Partitioned() {
-		level, err := c.Bus.Level(ctx, m, part%parts[m])
-		if err != nil || level.Share >= levelSeeds {
-			return false
-		}
-		if m == message.Fetch {
-			break
-		}
-		root, err := engine.ReadRoot(ctx, c.States, m, part%parts[m])
+	level, err := c.Bus.Level(ctx)
+	if err != nil || level.Share >= levelSeeds {
+		return false
+	}
+	waiting := uint64(0)
+	for _, d := range []message.Dest{{To: message.Dedupe, Part: part}, {To: message.Hosts, Part: part % c.HostsParts}} {
+		end, err := c.Bus.End(ctx, d)
 		if err != nil {
 			return false
 		}
-		lag := level.Last - min(level.Last, root.Seq)
-		onTheWay += (int(lag)*itemsGuess + root.Waiting()) * parts[m] / parts[message.Hosts]
-		waiting = root.Open
+		root, err := engine.ReadRoot(ctx, c.Bus, d)
+		if err != nil {
+			return false
+		}
+		if end > root.Seq {
+			waiting += level.Held[d] * maxGathered
+		}
+		if d.To == message.Hosts {
+			waiting += uint64(root.Open)
+		}
 	}
-	return float64(waiting+onTheWay) < levelSeeds*float64(c.Waiting)
+	return float64(waiting) < 0.5*float64(c.Waiting)
 }
-
-// itemsGuess is how many items a message is taken to have by those who do not read it.
-const itemsGuess = 64
 
 // planHasRoom examines the pages of a partition of dedupe that were postponed or failed. They are
 // in memory, like those that wait in hosts. Due pages do not wait for this room: sending them out
 // is what makes room.
 func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
-	root, err := engine.ReadRoot(ctx, c.States, message.Dedupe, part)
-	return err == nil && float64(root.Open) < levelSeeds*float64(c.Waiting)
+	root, err := engine.ReadRoot(ctx, c.Bus, message.Dest{To: message.Dedupe, Part: part})
+	return err == nil && float64(root.Open) < 0.5*float64(c.Waiting)
 }
-
-// SeedWaits returns how often a seed had to wait because the crawl had no room.
-func (c *Crawl) SeedWaits() int64 { return c.seedWaits.Load() }
 
 // A Part is the progress of one partition, as of its last commit. It is not safe for concurrent use.
 type Part struct {
-	Module message.Module
-	Part   int
-	Owner  string // "" if it has none
-	Epoch  uint64
-	Root   engine.Root
+	message.Dest
+	Owner string // "" if it has none
+	Epoch uint64
+	End   uint64 // sequence of the last message
+	Held  uint64 // messages in the stream, also those that are part of the state already
+	Root  engine.Root
 }
 
-// Lag returns how many messages the state does not reflect.
-func (p *Part) Lag() uint64 { return p.Root.Last - min(p.Root.Seq, p.Root.Last) }
+// Lag returns how many messages the state does not reflect; without an owner, at most so many.
+func (p *Part) Lag() uint64 {
+	switch {
+	case p.Owner != "":
+		return p.Root.Lag
+	case p.End > p.Root.Seq:
+		return p.Held
+	}
+	return 0
+}
 
-// Look returns the progress of all partitions, in a few requests.
-func (c *Crawl) Look(ctx context.Context) (parts []Part, err error) {
-	roots, err := engine.ReadRoots(ctx, c.States)
+// Look returns the progress of all partitions, and how full the stream is, in a few requests.
+func (c *Crawl) Look(ctx context.Context) (parts []Part, full float64, err error) {
+	roots, err := engine.ReadRoots(ctx, c.Bus)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	level, err := c.Bus.Level(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	ends, err := c.Bus.Ends(ctx)
+	if err != nil {
+		return nil, 0, err
 	}
 	leases, err := engine.ReadLeases(ctx, c.Leases)
-	for _, m := range message.Partitioned() {
-		for part := range c.Parts()[m] {
-			lease := leases[engine.LeaseKey(m, part)]
-			parts = append(parts, Part{m, part, lease.Owner, lease.Epoch, roots[engine.RootKey(m, part)]})
+	for d := range c.dests() {
+		lease := leases[engine.LeaseKey(d)]
+		parts = append(parts, Part{d, lease.Owner, lease.Epoch, ends[d], level.Held[d], roots[d]})
+	}
+	return parts, level.Share, err
+}
+
+// dests yields all partitions.
+func (c *Crawl) dests() iter.Seq[message.Dest] {
+	return func(yield func(message.Dest) bool) {
+		for _, m := range message.Modules() {
+			for part := range c.Parts()[m] {
+				if !yield(message.Dest{To: m, Part: part}) {
+					return
+				}
+			}
 		}
 	}
-	return parts, err
 }
 
 // Finished reports whether nothing is left to do. That remains so unless seeds come.
 //
-// In a first pass each partition must be idle: its state reaches to the end of its stream, nothing
-// waits, and the brokers have all that it has sent. In a second pass no stream may have grown. An
-// idle partition gets work only through a message in its stream. So if there was work left at the
-// end of the first pass, then its partition got a message after it was examined, and its stream is
-// longer than its state says.
-//
-// A server that has just become the leader of a stream may not know its end yet. So the items that
-// partitions have sent to each other are also counted: all must have been received. It fails if a
-// partition has received more than was sent: then a message was forged, and hides genuine ones.
+// In a first pass nothing may wait in any partition. In a second pass the states must reach to the
+// last message of each partition. What a partition sends is stored together with its root, and an
+// idle partition gets work only through a message. So if there was work left at the end of the first
+// pass, then its partition got a message after its root was read, and it has not reached that.
 func (c *Crawl) Finished(ctx context.Context) (bool, error) {
-	first, err := c.Look(ctx)
+	roots, err := engine.ReadRoots(ctx, c.Bus)
 	if err != nil {
 		return false, err
 	}
-	for _, p := range first {
-		if p.Lag() > 0 || p.Root.Open > 0 || p.Root.Waiting() > 0 {
+	for _, root := range roots {
+		if root.Open > 0 {
 			return false, nil
 		}
 	}
-	if all, err := allTaken(first); !all || err != nil {
-		return false, err
-	}
-	for _, p := range first {
-		level, err := c.Bus.Level(ctx, p.Module, p.Part)
-		if err != nil || level.Last != p.Root.Seq {
-			return false, err
+	ends, err := c.Bus.Ends(ctx)
+	for d, end := range ends {
+		if end > roots[d].Seq {
+			return false, nil
 		}
 	}
-	return true, nil
+	return err == nil, err
 }
-
-// allTaken reports whether every item between partitions has been received.
-func allTaken(parts []Part) (bool, error) {
-	marks := map[engine.Dest]message.Marks{}
-	for _, p := range parts {
-		if p.Root.Marks == nil {
-			continue
-		}
-		m, err := message.DecodeMarks(string(p.Root.Marks))
-		if err != nil {
-			return false, err
-		}
-		marks[engine.Dest{To: p.Module, Part: p.Part}] = m
-	}
-	for _, p := range parts {
-		from := message.Source{Module: p.Module, Part: uint32(p.Part)}
-		for _, s := range p.Root.Sent {
-			m := marks[s.Dest]
-			switch got := m.Last(from); {
-			case got < s.Number:
-				return false, nil
-			case got > s.Number:
-				return false, fmt.Errorf("%w: %s %d has %d items of %s %d, which has sent %d",
-					ErrForged, s.To, s.Part, got, p.Module, p.Part, s.Number)
-			}
-		}
-	}
-	return true, nil
-}
-
-// ErrForged means that a partition has received items that no partition has sent.
-var ErrForged = errors.New("crawl: forged messages: pages may be missing; change the workers' " +
-	"credentials and start a new crawl")
 
 // waitAtMost is how long Wait relies on reports: a process that was killed sends no more.
 const waitAtMost = 15 * time.Second
@@ -238,11 +221,8 @@ func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 			return err
 		}
-		switch done, err := c.Finished(ctx); {
-		case done && err == nil:
+		if done, err := c.Finished(ctx); done && err == nil {
 			return nil
-		case errors.Is(err, ErrForged):
-			return err
 		}
 		select {
 		case <-ctx.Done():

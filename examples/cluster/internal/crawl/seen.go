@@ -120,15 +120,17 @@ func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	bytes := 0
 	end := func() {
 		if len(items) > 0 {
-			chunks = append(chunks, message.AppendItems([]byte{chunkPlan}, items))
+			chunks = append(chunks, message.Encode([]byte{chunkPlan}, items...))
 			items, bytes = items[:0], 0
 		}
 	}
 	for key, url := range s.dirty {
 		it := s.item(key, url)
-		if bytes += len(it.URL) + len(it.State) + 32; bytes > size || len(items) == maxPlanned {
+		length := len(it.URL) + 4*len(it.State)/3 + lineBytes
+		if bytes+length > size {
 			end()
 		}
+		bytes += length
 		items = append(items, it)
 	}
 	end()
@@ -137,8 +139,9 @@ func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	return chunks
 }
 
-// maxPlanned keeps a chunk of the plan below the size limit of a message.
-const maxPlanned = 1 << 15
+// lineBytes is as many as a planned page takes as JSON, without its URL and its state. It keeps a chunk
+// of the plan below the size limit of a message.
+const lineBytes = 128
 
 // Load adds the content of a chunk.
 func (s *seen) Load(chunk []byte) error {
@@ -148,7 +151,7 @@ func (s *seen) Load(chunk []byte) error {
 	kind, rest := chunk[0], chunk[1:]
 	switch {
 	case kind == chunkPlan:
-		items, err := message.DecodeItems(rest)
+		items, err := message.Decode(rest)
 		for _, it := range items {
 			if err == nil {
 				err = s.load(it)

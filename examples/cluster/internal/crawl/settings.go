@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 // Settings are the sum of the operator's instructions since the crawl was created. The broker
@@ -26,7 +28,23 @@ type Settings struct {
 	Seeds  []string                 `json:",omitempty"` // in addition to those of the options, for the scope
 }
 
-const settingsKey = "word" // stored by existing crawls; do not change it
+const settingsKey = "settings"
+
+// filter returns the filter of a crawl with these settings.
+func (o *Options) filter(s Settings) (*stage.Filter, error) {
+	f := &stage.Filter{
+		Format: urlfilter.Format{AnySuffix: o.Loopback},
+		Scope:  &urlfilter.Scope{}, Deny: &urlfilter.List{}, MaxDepth: o.MaxDepth,
+	}
+	if err := f.Scope.Reach.UnmarshalText([]byte(cmp.Or(s.Scope, o.Scope))); err != nil {
+		return nil, err
+	}
+	for _, seed := range slices.Concat(o.Seeds, s.Seeds) {
+		f.Scope.Add(seed)
+	}
+	deny := strings.Join(slices.Concat(o.Deny, s.Deny), "\n")
+	return f, f.Deny.Reload(strings.NewReader(deny), "deny list")
+}
 
 // drains reports whether a process must end, by its name or the id of its session.
 func (s *Settings) drains(name string) bool {
@@ -79,32 +97,11 @@ func (c *Crawl) Change(
 // maxSettings is below the size limit of a value of a table.
 const maxSettings = 900 << 10
 
-// Followers waits until all processes follow the settings of a revision, or ctx ends, and returns
-// those that do and those that do not yet.
-func (c *Crawl) Followers(ctx context.Context, revision uint64) (follow, lag []string, err error) {
-	err = engine.WatchSessions(ctx, c.Leases, func(alive map[string]engine.Session) bool {
-		members, _ := membersOf(alive) // those whose report cannot be read do not follow
-		follow, lag = nil, nil
-		for _, m := range members {
-			if m.Revision >= revision {
-				follow = append(follow, m.ID)
-			} else {
-				lag = append(lag, m.ID)
-			}
-		}
-		return len(lag) == 0
-	})
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil
-	}
-	return follow, lag, err
-}
-
 // A followed has the settings that a process follows. It is immutable.
 type followed struct {
 	Settings
 	revision uint64
-	filter   *filter
+	filter   *stage.Filter
 	changed  chan struct{} // closed when there are later ones
 }
 

@@ -71,7 +71,7 @@ func history(r *rand.Rand, o *Options, part, n int) (items []message.Item) {
 				Kind: message.Answer, URL: file, For: file, Hops: uint32(r.IntN(7)),
 				Status:   uint32([]int{200, 200, 404, 500, 0, 302}[r.IntN(6)]),
 				Location: []string{"", "", "http://h" + fmt.Sprint(r.IntN(60)) + ".test/r"}[r.IntN(3)],
-				Body:     "User-agent: *\nCrawl-delay: 3\nDisallow: /p1\n",
+				Body:     []byte("User-agent: *\nCrawl-delay: 3\nDisallow: /p1\n"),
 			})
 		case 2:
 			items = append(items, message.Item{
@@ -188,7 +188,7 @@ func located(host, addr string) message.Item {
 
 func answer(file string, status int, body string) message.Item {
 	return message.Item{
-		Kind: message.Answer, URL: file, For: file, Status: uint32(status), Body: body,
+		Kind: message.Answer, URL: file, For: file, Status: uint32(status), Body: []byte(body),
 	}
 }
 
@@ -361,38 +361,6 @@ func TestAStateOfManyWaitingPagesIsCutIntoChunks(t *testing.T) {
 		answer("http://a.test/robots.txt", 404, "")), 2001)
 }
 
-// TestACrawlIsNotFinishedWhileAMessageIsInFlight requires that Finished does not depend on the end
-// of a stream alone, which a new leader may not know.
-func TestACrawlIsNotFinishedWhileAMessageIsInFlight(t *testing.T) {
-	var marks message.Marks
-	from := message.Source{Module: message.Dedupe, Part: 1}
-	marks.Take(message.Parcel{From: from, First: 1}, 1)
-	parts := []Part{
-		{Module: message.Hosts, Part: 4, Root: engine.Root{Marks: marks.Append(nil)}},
-		{Module: message.Dedupe, Part: 0},
-		{Module: message.Dedupe, Part: 1, Root: engine.Root{Sent: []engine.Sent{
-			{Dest: engine.Dest{To: message.Hosts, Part: 4}, Number: 1},
-		}}},
-	}
-	all, err := allTaken(parts)
-	require.NoError(t, err)
-	require.True(t, all)
-	parts[2].Root.Sent[0].Number = 2
-	all, err = allTaken(parts)
-	require.NoError(t, err)
-	require.False(t, all)
-	parts[2].Root.Sent[0] = engine.Sent{Dest: engine.Dest{To: message.Hosts, Part: 5}, Number: 1}
-	all, err = allTaken(parts)
-	require.NoError(t, err)
-	require.False(t, all, "that partition has received nothing")
-	parts[2].Root.Sent = []engine.Sent{{Dest: engine.Dest{To: message.Hosts, Part: 4}}}
-	_, err = allTaken(parts)
-	require.ErrorIs(t, err, ErrForged, "nobody has sent what it has received")
-	parts[0].Root.Marks = []byte{1}
-	_, err = allTaken(parts)
-	require.Error(t, err)
-}
-
 func FuzzLoadHosts(f *testing.F) {
 	h := newHostTest()
 	h.feed(page("http://a.test/1"), page("http://b.test/1"), located("a.test", "192.0.2.1"),
@@ -431,13 +399,11 @@ func TestItemsWithoutANameAreIgnored(t *testing.T) {
 func TestWaitingItemsRetainNothingElse(t *testing.T) {
 	const messages = 500
 	first := func(i int) message.Item {
-		m := message.Message{Parcels: []message.Parcel{{Items: []message.Item{
-			{Kind: message.Page, URL: fmt.Sprintf("http://a.test/%d", i), Delay: 24 * time.Hour},
-			{Kind: message.Answer, URL: "http://b.test/robots.txt", Body: strings.Repeat("x", 64<<10)},
-		}}}}
-		decoded, err := message.Decode(m.Append(nil))
+		items, err := message.Decode(message.Encode(nil,
+			message.Item{Kind: message.Page, URL: fmt.Sprintf("http://a.test/%d", i), Delay: 24 * time.Hour},
+			message.Item{Kind: message.Answer, URL: "http://b.test/robots.txt", Body: []byte(strings.Repeat("x", 64<<10))}))
 		require.NoError(t, err)
-		return decoded.Parcels[0].Items[0]
+		return items[0]
 	}
 	f := &fetcher{
 		Worker: &Worker{Crawl: &Crawl{}}, slow: map[string]time.Time{}, loads: newLoads(1000 * 24 * time.Hour),

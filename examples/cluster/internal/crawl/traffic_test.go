@@ -7,7 +7,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 )
 
@@ -53,7 +52,6 @@ func TestMessagesCarryManyItemsAndAnIdleCrawlAsksNothing(t *testing.T) {
 	for host := range web.Hosts() {
 		seeds = append(seeds, host.URL())
 	}
-	began := time.Now()
 	require.NoError(t, c.Seed(t.Context(), seeds))
 	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
 	var sent, pages int64
@@ -64,15 +62,6 @@ func TestMessagesCarryManyItemsAndAnIdleCrawlAsksNothing(t *testing.T) {
 	perPage := float64(sent) / float64(pages)
 	t.Logf("%d responses, %d messages: %.2f for each", pages, sent, perPage)
 	require.LessOrEqual(t, perPage, 1.5)
-	took := time.Since(began).Seconds()
-	admitted := float64(counts(t, c)[countURLs])
-	links := admitted + float64(counts(t, c)[countDuplicates]) - float64(len(seeds)) // by the seeder
-	planned := 0.0
-	for _, items := range []float64{links, admitted, admitted} {
-		planned += took * engine.MessageRate(items/took, 4, 16, workers[0].opts.Every)
-	}
-	t.Logf("in %.1f s; \"cluster plan\" expects %.0f messages", took, planned)
-
 	time.Sleep(2 * time.Second) // what was done is removed from the streams
 	const quiet = 4 * time.Second
 	before := requests()

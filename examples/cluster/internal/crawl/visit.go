@@ -84,15 +84,15 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 var skipped = scheduler.Outcome{Skipped: true}
 
 // unwanted ends an item without a request if the operator does not want it.
-func (f *fetcher) unwanted(it message.Item, wanted *filter) (v visited, done bool) {
+func (f *fetcher) unwanted(it message.Item, wanted *stage.Filter) (v visited, done bool) {
 	fate := stage.Unwanted
-	switch denied := wanted.denies(it.URL); {
+	switch denied := wanted.Bars(it.URL) != ""; {
 	case it.Kind == message.Rules:
 		answer := f.answer(it, message.Item{Status: statusDenied})
 		return visited{fate: refused, outcome: skipped, items: answer}, denied
 	case denied:
 		fate = refused
-	case wanted.check(it) == urlfilter.Fine:
+	case wanted.Check(knownOf(it)) == urlfilter.Fine:
 		return v, false
 	}
 	return f.over(it, stateOf(it), fate, skipped), true
@@ -254,7 +254,7 @@ func answerOf(resp *fetch.Response) message.Item {
 	if file == nil && resp.Status < 300 {
 		return message.Item{} // half a file may lack the half that forbids
 	}
-	answer := message.Item{Status: uint32(resp.Status), Body: file.String()}
+	answer := message.Item{Status: uint32(resp.Status), Body: append([]byte(nil), file.String()...)}
 	if resp.Location != "" {
 		// An invalid URL counts as a redirect that was not followed.
 		answer.Location, _ = weburl.Canonical(resp.Location)
@@ -328,11 +328,11 @@ func (f *fetcher) link(v *visited, it message.Item) {
 	}
 	it.URL = strings.Clone(url)
 	to := f.toDedupe(it)
-	why := f.settings.Load().filter.check(it)
+	why := f.settings.Load().filter.Check(knownOf(it))
 	switch {
 	case why != "":
 		f.skip(why)
-	case f.full.Load() || f.post.Full(to.Dest):
+	case f.full.Load():
 		f.skip(stage.Reason(stage.QueueFull))
 	// An entry of a sitemap has news about a page, and a sitemap may have the URL of a page.
 	case it.Kind != message.Page || !it.LastMod.IsZero() || f.recent.Add(url):

@@ -86,12 +86,12 @@ func TestAnUnsentRequestIsNoVisit(t *testing.T) {
 }
 
 func TestAnswersForRulesAreTruncated(t *testing.T) {
-	require.Equal(t, message.Item{Status: 200, Body: "User-agent: *"}, answerOf(&fetch.Response{
+	require.Equal(t, message.Item{Status: 200, Body: []byte("User-agent: *")}, answerOf(&fetch.Response{
 		Status: 200, Body: []byte("User-agent: *"), Header: http.Header{},
 	}))
 	long := answerOf(&fetch.Response{Status: 200, Body: []byte(strings.Repeat("x\n", robotstxt.MaxSize))})
 	require.Len(t, long.Body, robotstxt.MaxSize)
-	require.Less(t, len(long.Append(nil)), 1<<20-1000, "it fits into a message")
+	require.Less(t, len(message.Encode(nil, long)), 1<<20-1000, "it fits into a message")
 	require.Equal(t, message.Item{Status: 301, Location: "http://a.test/x"}, answerOf(&fetch.Response{
 		Status: 301, Location: "HTTP://A.test:80/x",
 	}))
@@ -103,23 +103,6 @@ func TestAnswersForRulesAreTruncated(t *testing.T) {
 	} {
 		require.Zero(t, answerOf(&fetch.Response{Status: 200, Truncated: cut}),
 			"%v: the half that is missing may forbid", cut)
-	}
-}
-
-func TestTheStateOfAFetcherIsReadBack(t *testing.T) {
-	for _, e := range []extra{
-		{}, {done: []byte{1, 2}}, {done: []byte{1}, scheduler: []byte("s")}, {recent: []byte("r")},
-	} {
-		got, err := decodeExtra(e.encode())
-		require.NoError(t, err)
-		require.Equal(t, e, got)
-	}
-	got, err := decodeExtra(nil)
-	require.NoError(t, err)
-	require.Zero(t, got)
-	for _, corrupt := range []string{"", "\x05abcd", "\xff"} {
-		_, err = decodeExtra([]byte(corrupt))
-		require.Error(t, err)
 	}
 }
 

@@ -33,7 +33,7 @@ type WorkerOptions struct {
 	Window   int           // items in memory for each partition of fetch; 0 means 65536, the most
 	Rest     time.Duration // see engine.Options; 0 means that of package engine
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
-	Every    time.Duration // see engine.FoldOptions; 0 means engine.DefaultEvery
+	Every    time.Duration // how long results wait to be committed together; 0 means engine.DefaultEvery
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
 	// Ahead is how far the window reaches for one host or address: URLs that could not be fetched
 	// within that time are postponed. 0 means DefaultAhead.
@@ -67,6 +67,8 @@ type Worker struct {
 		at  time.Time
 		yes bool
 	}
+	full  atomic.Bool   // the stream is nearly full: links are dropped
+	grown atomic.Bool   // the stream may have grown since its level was looked at
 	slots chan struct{} // has a value for each request in flight; nil without a bound
 	start time.Time
 }
@@ -80,7 +82,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 		o.Window = maxWindow
 	}
 	if len(o.Modules) == 0 {
-		o.Modules = message.Partitioned()
+		o.Modules = message.Modules()
 	}
 	if o.Ahead == 0 {
 		o.Ahead = DefaultAhead
@@ -110,7 +112,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	if o.Requests > 0 {
 		w.slots = make(chan struct{}, o.Requests)
 	}
-	w.post = engine.NewPost(c.Bus, o.Every, func(d engine.Dest) bool { return w.member.Owns(d) })
+	w.post = engine.NewPost(c.Bus, o.Every)
 	// A member counts only for the modules that it runs: this keeps the shares of others right.
 	parts := map[message.Module]int{}
 	for _, m := range o.Modules {
@@ -120,7 +122,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
 		Report: func() any { return w.Report() }, Rest: o.Rest,
 		Failed: func(c engine.Claim, err error) {
-			o.Log.Error("a partition has failed", "module", c.Module, "part", c.Part, "err", err)
+			o.Log.Error("a partition has failed", "partition", c.Dest, "err", err)
 		},
 	})
 	if parts[message.Fetch] > 0 {
@@ -165,13 +167,13 @@ func (w *Worker) newClient() (err error) {
 
 // runner runs the partitions of all modules.
 func (w *Worker) runner() engine.Runner {
-	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Every: w.opts.Every, Room: w.recentRoom}
+	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Room: w.recentRoom}
 	o.New = func(int) engine.State { return newSeen(&w.Options) }
 	runners := map[message.Module]engine.Runner{message.Fetch: w.fetch, message.Dedupe: engine.Fold(o)}
 	o.New = func(part int) engine.State { return newHosts(&w.Options, part) }
 	o.Ask = w.locate
 	runners[message.Hosts] = engine.Fold(o)
-	return func(ctx context.Context, c engine.Claim) error { return runners[c.Module](ctx, c) }
+	return func(ctx context.Context, c engine.Claim) error { return runners[c.To](ctx, c) }
 }
 
 // Run takes part in the crawl until ctx ends or the operator drains this process, and returns when
@@ -186,15 +188,14 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 	if err == nil {
 		err = w.follow(settings, revision, end)
 	}
-	if err == nil {
-		err = w.announce(ctx)
-	}
 	if err != nil {
 		return err
 	}
 	var following sync.WaitGroup
 	until, stop := context.WithCancel(context.WithoutCancel(ctx))
 	following.Go(func() { w.obeySettings(until, end) })
+	following.Go(func() { w.post.Run(until) })
+	following.Go(func() { w.watchLevel(until) })
 	if run.Err() == nil {
 		w.member.Run(run)
 	}
@@ -204,12 +205,29 @@ func (w *Worker) Run(ctx context.Context) (err error) {
 }
 
 func (w *Worker) close() error {
-	w.post.Close()
 	if w.client == nil {
 		return nil
 	}
 	w.client.CloseIdleConnections()
 	return w.store.Close()
+}
+
+// watchLevel notices when the stream is nearly full. Then further links are counted but not followed: a
+// worker that waited with them would hold up the fetches that make room. While nothing arrives, it
+// asks the broker nothing.
+func (w *Worker) watchLevel(ctx context.Context) {
+	for ctx.Err() == nil {
+		if w.grown.Swap(false) {
+			level, err := w.Bus.Level(ctx)
+			if err == nil && (level.Share > levelFull || level.Share < levelRoom) {
+				w.full.Store(level.Share > levelFull)
+			}
+		}
+		select {
+		case <-time.After(min(5*w.opts.Every, 5*time.Second)):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // roomEvery is how long the answer of hasRoom is used by all partitions of a process.

@@ -25,6 +25,10 @@ import (
 const (
 	tenure    = 10
 	maxTenure = 30 * time.Second
+	// restTTL is how long the lease of an address outlives its last use. Then its natural owner needs
+	// no lease any more.
+	restTTL   = time.Hour
+	markerTTL = time.Minute // see jet.MakeTable
 )
 
 // A hold is the lease of an address that a partition of this member has.
@@ -132,6 +136,6 @@ func (m *Member) giveBack(ctx context.Context) {
 	}
 	m.mu.Unlock()
 	for key, h := range over {
-		m.table.Try(ctx, key, returned(h.lease.Epoch), h.lease.revision)
+		m.table.TryFor(ctx, key, returned(h.lease.Epoch), h.lease.revision, restTTL)
 	}
 }

@@ -47,7 +47,7 @@ type FoldOptions struct {
 	Bus *jet.Bus
 	// States stores the states. It is required; nil means none.
 	States *jet.Table
-	// Post sends what the states emit. It is required; nil means none.
+	// Post commits the states and what they emit. It is required; nil means none.
 	Post *Post
 	// New returns an empty state. It is required; nil means none.
 	New func(part int) State
@@ -57,9 +57,6 @@ type FoldOptions struct {
 	// Room reports whether the crawl has room for the due tasks of a partition. nil means that it
 	// always has.
 	Room func(ctx context.Context, part int) bool
-	// Every is how long a change waits for others until they are committed together. 0 means
-	// DefaultEvery.
-	Every time.Duration
 }
 
 // DefaultEvery is how long a change waits to be committed. A killed process repeats what it has done
@@ -70,20 +67,11 @@ const (
 	timedEvery = 200 * time.Millisecond // the interval at which a Timed state is told the time
 	minChanges = 64                     // fewer chunks of changes never cause a rewrite of the state
 	deliveries = 256
-	purgeAfter = 5 // times Every, the interval at which read messages are deleted
+	purgeEvery = 5 * time.Second // the interval at which read messages are removed
 )
-
-// CountLost is the name of the count of items that the broker acknowledged and never delivered.
-const CountLost = "items lost by the broker"
-
-// CountForged is the name of the count of parcels that no partition has sent.
-const CountForged = "forged parcels ignored"
 
 // Fold returns a runner for partitions that consist only of state.
 func Fold(o FoldOptions) Runner {
-	if o.Every == 0 {
-		o.Every = DefaultEvery
-	}
 	return func(ctx context.Context, c Claim) error {
 		f := &fold{FoldOptions: o, claim: c, answers: make(chan message.Item, deliveries)}
 		return f.run(ctx)
@@ -96,16 +84,22 @@ type fold struct {
 	claim  Claim
 	keeper *Keeper
 	state  State
-	marks  message.Marks
-	out    *Outbox
+	out    Outbox
 
-	seq     uint64    // of the last applied message
-	last    uint64    // of the last one in the stream, as far as it is known
-	dirty   time.Time // since when there is a change that is not committed; zero: there is none
-	ticked  time.Time // when a Timed state was last told the time
-	purged  time.Time
-	asking  int // questions without an answer
-	whole   int // chunks of the whole state when this owner wrote it; 0 before
+	seq    uint64    // of the last applied message
+	lag    uint64    // messages after it, as far as it is known
+	dirty  bool      // there is a change that is not committed
+	ticked time.Time // when a Timed state was last told the time
+	stored uint64    // of the last message that is part of the stored state
+	forgot uint64    // of the last one that was removed
+	purged time.Time // when that was
+	asking int       // questions without an answer
+	whole  int       // chunks of the whole state when this owner wrote it; 0 before
+	// What is being committed: the result, the last message, and the chunks that it makes unused.
+	pending <-chan error // nil if nothing is
+	missed  bool         // a tick has come meanwhile
+	sent    uint64
+	old     []Chunk
 	answers chan message.Item
 }
 
@@ -120,7 +114,7 @@ func (f *fold) run(ctx context.Context) (err error) {
 	defer cancel()
 	// Reading runs ahead of applying, so that the network and the state do not wait for each other.
 	incoming := make(chan jet.Delivery, deliveries)
-	reader := f.Bus.Read(f.claim.Module, f.claim.Part, f.seq+1)
+	reader := f.Bus.Read(f.claim.Dest, f.seq+1)
 	background.Go(func() {
 		defer reader.Stop()
 		for {
@@ -140,111 +134,81 @@ func (f *fold) run(ctx context.Context) (err error) {
 
 // restore loads the state of the previous owner.
 func (f *fold) restore(ctx context.Context) (err error) {
-	if f.keeper, err = Keep(ctx, f.States, f.claim); err != nil {
+	if f.keeper, err = Keep(ctx, f.Bus, f.States, f.claim); err != nil {
 		return err
 	}
 	f.state = f.New(f.claim.Part)
 	if err := f.keeper.Load(ctx, f.state.Load); err != nil {
 		return err
 	}
-	if f.marks, f.last, err = f.keeper.Position(ctx, f.Bus); err != nil {
-		return err
-	}
 	maps.Copy(f.state.Counts(), f.keeper.Root.Counts)
 	f.seq = f.keeper.Root.Seq
-	f.out, err = f.keeper.OpenOutbox(ctx, f.Post)
+	behind, err := f.keeper.Behind(ctx)
+	if behind {
+		f.lag = 1 // at least
+	}
 	return err
 }
 
 func (f *fold) loop(
 	ctx context.Context, incoming <-chan jet.Delivery, background *sync.WaitGroup,
 ) error {
-	ticks := time.NewTicker(min(f.Every, timedEvery))
+	ticks := time.NewTicker(timedEvery)
 	defer ticks.Stop()
-	quit := f.claim.Quit
+	quit, due := f.claim.Quit, f.Post.Ticked()
 	for {
 		f.ask(ctx, background)
-		f.claim.Report(f.dirty.IsZero() && f.seq >= f.last && f.asking == 0 &&
-			f.out.Empty() && f.state.Open() == 0)
+		f.claim.Report(!f.dirty && f.pending == nil && f.lag == 0 && f.asking == 0 && f.state.Open() == 0)
 		read := incoming
 		if f.out.Full() || quit == nil {
 			read = nil
 		}
+		ticked := false
 		select {
 		case d := <-read:
-			if err := f.take(ctx, d); err != nil {
-				return err
-			}
+			f.take(d)
 		case it := <-f.answers:
 			f.asking--
 			f.state.Apply(it, time.Now(), f.out.Put)
-			f.changed()
-		case <-f.out.Moved():
-			f.changed()
+			f.dirty = true
 		case <-ticks.C:
 			f.tick(ctx)
+			f.forget(ctx)
+		case <-due:
+			due, ticked = f.Post.Ticked(), true
+		case err := <-f.pending:
+			if err := f.committed(ctx, err); err != nil {
+				return err
+			}
+			ticked = f.missed
 		case <-quit:
 			quit = nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if quit == nil || !f.dirty.IsZero() && (time.Since(f.dirty) >= f.Every || f.out.Full()) {
-			if err := f.checkpoint(ctx); err != nil || quit == nil {
+		f.missed = ticked && f.pending != nil
+		switch {
+		case f.pending != nil:
+		case f.dirty && (ticked || quit == nil || f.out.Full()):
+			if err := f.checkpoint(ctx, quit == nil); err != nil {
 				return err
 			}
+		case quit == nil:
+			return nil
 		}
-	}
-}
-
-// changed notes that there is something to commit.
-func (f *fold) changed() {
-	if f.dirty.IsZero() {
-		f.dirty = time.Now()
 	}
 }
 
 // take applies one message.
-func (f *fold) take(ctx context.Context, d jet.Delivery) error {
-	f.seq, f.last = d.Seq, max(f.last, d.Seq+d.Pending)
-	f.changed()
-	m, garbled := message.Decode(d.Data)
-	if garbled != nil {
-		return nil // it can never be decoded
-	}
-	forged, err := Expose(ctx, f.States, f.claim, &f.marks, &m)
+func (f *fold) take(d jet.Delivery) {
+	f.seq, f.lag, f.dirty = d.Seq, d.Pending, true
+	items, err := message.Decode(d.Data)
 	if err != nil {
-		return err
+		return // it can never be decoded
 	}
-	f.state.Counts()[CountForged] += forged
-	for _, p := range m.Parcels {
-		for _, it := range p.Items[f.marks.Take(p, len(p.Items)):] {
-			f.state.Apply(it, d.Time, f.out.Put)
-		}
+	for _, it := range items {
+		f.state.Apply(it, d.Time, f.out.Put)
 	}
-	return nil
-}
-
-// Expose finds the parcels of a message that continue after a gap although their source has not sent
-// so many items. They are forged, and would hide the items that the source is going to send, so they
-// lose their Head: then the marks ignore them. Gaps are rare, so this rarely asks the brokers.
-func Expose(
-	ctx context.Context, states *jet.Table, c Claim, marks *message.Marks, m *message.Message,
-) (forged int64, err error) {
-	for i := range m.Parcels {
-		p := &m.Parcels[i]
-		if !marks.Gap(*p) {
-			continue
-		}
-		source, err := ReadRoot(ctx, states, p.From.Module, int(p.From.Part))
-		if err != nil {
-			return 0, err
-		}
-		if p.First+uint64(len(p.Items))-1 > source.SentTo(Dest{c.Module, c.Part}) {
-			p.Head = false
-			forged++
-		}
-	}
-	return forged, nil
 }
 
 // tick tells a Timed state the time if a task is due. Due tasks wait while the crawl has no room
@@ -261,21 +225,19 @@ func (f *fold) tick(ctx context.Context) {
 	f.ticked = time.Now()
 	if f.Room == nil || f.Room(ctx, f.claim.Part) {
 		timed.Advance(time.Now(), f.out.Put)
-		f.changed()
+		f.dirty = true
 	}
 }
 
-// checkpoint commits the state and what it has emitted. Only after the commit may the stream delete
-// the messages that are part of the state.
-func (f *fold) checkpoint(ctx context.Context) error {
+// checkpoint begins to commit the state and what it has emitted.
+func (f *fold) checkpoint(ctx context.Context, urgent bool) error {
 	root := &f.keeper.Root
-	var old []Chunk
 	// Each checkpoint adds a chunk, and a new owner must read them all. Once there are as many as
 	// the whole state needs, the whole state replaces them. Earlier would not pay: a large state
 	// would be written again and again for a few changes.
 	anew := len(root.Chunks)-f.whole >= max(minChanges, f.whole)
 	if anew {
-		old, root.Chunks = root.Chunks, nil
+		f.old, root.Chunks = root.Chunks, nil
 	}
 	for _, data := range f.state.Changes(anew, maxChunk) {
 		if err := f.keeper.AddChunk(ctx, data); err != nil {
@@ -285,29 +247,39 @@ func (f *fold) checkpoint(ctx context.Context) error {
 	if anew {
 		f.whole = len(root.Chunks)
 	}
-	root.Seq, root.Open, root.Last = f.seq, f.state.Open(), f.last
-	root.Counts = Counted(f.state.Counts(), &f.marks)
-	root.Marks = f.marks.Append(nil)
-	f.dirty = time.Time{}
-	// This one write makes all of the above effective, or none of it.
-	if err := f.keeper.Commit(ctx, f.out); err != nil {
-		return err
-	}
-	f.keeper.Drop(ctx, old)
-	if time.Since(f.purged) >= purgeAfter*f.Every {
-		f.purged = time.Now()
-		_ = f.Bus.Forget(ctx, f.claim.Module, f.claim.Part, f.seq) // or after a later checkpoint
-	}
+	root.Seq, root.Lag, root.Open = f.seq, f.lag, f.state.Open()
+	root.Counts = Counted(f.state.Counts())
+	f.dirty, f.sent = false, f.seq
+	// This makes all of the above effective, or none of it.
+	f.pending = f.Post.Commit(f.keeper, &f.out, urgent)
 	return nil
 }
 
-// Counted returns a copy of counts for the root, without zeros and with what the broker has lost.
-func Counted(counts map[string]int64, marks *message.Marks) map[string]int64 {
+// committed ends a checkpoint. Only now may messages that are part of the state be removed.
+func (f *fold) committed(ctx context.Context, err error) error {
+	f.pending = nil
+	if err != nil {
+		return err
+	}
+	f.keeper.Drop(ctx, f.old)
+	f.old, f.stored = nil, f.sent
+	return nil
+}
+
+// forget removes the messages that are part of the stored state, now and then.
+func (f *fold) forget(ctx context.Context) {
+	if f.stored > f.forgot && time.Since(f.purged) >= purgeEvery {
+		f.purged = time.Now()
+		if f.Bus.Forget(ctx, f.claim.Dest, f.stored) == nil {
+			f.forgot = f.stored
+		}
+	}
+}
+
+// Counted returns a copy of counts for the root, without zeros.
+func Counted(counts map[string]int64) map[string]int64 {
 	all := maps.Clone(counts)
 	maps.DeleteFunc(all, func(_ string, n int64) bool { return n == 0 })
-	if lost := marks.Lost(); lost > 0 {
-		all[CountLost] = int64(lost)
-	}
 	return all
 }
 

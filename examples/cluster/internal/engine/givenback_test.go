@@ -2,26 +2,15 @@ package engine
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 )
-
-func TestARootWithManyDestinations(t *testing.T) {
-	f := newFold(t, &adder{counts: map[string]int64{}})
-	for i := range 15000 { // links of one page or sitemap
-		url := fmt.Sprintf("https://host.example.org/some/path/of/a/page-%05d.html", i)
-		f.out.Put(message.Dedupe, message.Part(url, 128), message.Item{Kind: message.Page, URL: url})
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	require.NoError(t, f.keeper.Commit(ctx, f.out))
-}
 
 func lonelyMember(t *testing.T) (*Member, func()) {
 	_, leases, _ := setup(t)()
@@ -116,4 +105,31 @@ func TestAnAddressIsGivenBackAgain(t *testing.T) {
 		l, _ := m.view.lease(addrKey(addr))
 		return l.Owner == ""
 	})
+}
+
+// TestAReturnedAddressIsForgotten has a lease that has expired in the table: its natural owner needs
+// none any more, whether its watcher has seen that or not.
+func TestAReturnedAddressIsForgotten(t *testing.T) {
+	m, _ := lonelyMember(t)
+	until(t, func() bool { return m.ID() != "" && m.view.heard(m.ID()) != (time.Time{}) })
+	addr := netip.MustParseAddr("127.0.0.1")
+	key := addrKey(addr)
+	known := func() bool { _, known := m.view.lease(key); return known }
+	require.True(t, m.table.TryFor(t.Context(), key, returned(3), 0, time.Second))
+	until(t, known)
+	until(t, func() bool { return !known() })
+	done, ok := m.Borrow(t.Context(), claim(1), addr, true, time.Millisecond)
+	require.True(t, ok)
+	done()
+
+	unseen := netip.MustParseAddr("127.0.0.2")
+	value, err := json.Marshal(Lease{Epoch: 3})
+	require.NoError(t, err)
+	m.view.see(&jet.Entry{Key: addrKey(unseen), Value: value, Revision: 1, Seen: time.Now().Add(-restTTL)})
+	_, ok = m.Borrow(t.Context(), claim(1), unseen, true, time.Millisecond)
+	require.False(t, ok, "it may still be in the table")
+	m.view.see(&jet.Entry{Key: addrKey(unseen), Value: value, Revision: 1, Seen: time.Now().Add(-2 * restTTL)})
+	done, ok = m.Borrow(t.Context(), claim(1), unseen, true, time.Millisecond)
+	require.True(t, ok)
+	done()
 }

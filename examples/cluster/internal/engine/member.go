@@ -16,9 +16,8 @@ import (
 
 // A Claim is the ownership of one partition.
 type Claim struct {
-	Module message.Module
-	Part   int
-	Epoch  uint64 // higher than that of any owner before
+	message.Dest
+	Epoch uint64 // higher than that of any owner before
 
 	// Guard fails as soon as another process may own the partition.
 	Guard func() error
@@ -61,14 +60,12 @@ const DefaultRest = time.Minute
 // A StateError means that the stored state of a partition cannot be read. No process can run the
 // partition, and the others continue.
 type StateError struct {
-	Module message.Module
-	Part   int
-	Err    error
+	Of  message.Dest
+	Err error
 }
 
 func (e *StateError) Error() string {
-	return fmt.Sprintf("engine: the state of %s %d cannot be read, so nobody runs this partition: %v",
-		e.Module, e.Part, e.Err)
+	return fmt.Sprintf("engine: the state of %s cannot be read, so nobody runs this partition: %v", e.Of, e.Err)
 }
 
 // Unwrap returns what is wrong with the state.
@@ -79,11 +76,11 @@ func (k *Keeper) unreadable(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || theirs(err) {
 		return err
 	}
-	return &StateError{k.claim.Module, k.claim.Part, err}
+	return &StateError{k.claim.Dest, err}
 }
 
 // theirs reports whether an error means that another member has taken over.
-func theirs(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, jet.ErrFenced) }
+func theirs(err error) bool { return errors.Is(err, ErrLost) || errors.Is(err, ErrFenced) }
 
 // A Member is one process of a crawl. Its methods are safe for concurrent use.
 type Member struct {
@@ -264,9 +261,6 @@ func (m *Member) idle() bool {
 	return true
 }
 
-// Owns reports whether this member runs a partition.
-func (m *Member) Owns(d Dest) bool { return m.runs(LeaseKey(d.To, d.Part)) }
-
 // beat renews the session until it is lost.
 func (m *Member) beat(ctx context.Context, p *pulse) {
 	for idle, last := false, time.Now(); ctx.Err() == nil; {
@@ -307,8 +301,8 @@ func (m *Member) reconcile(ctx context.Context, p *pulse) {
 		for _, part := range rand.Perm(parts) {
 			switch {
 			case mine >= share:
-				m.release(ctx, p, module, part)
-			case m.take(ctx, p, module, part):
+				m.release(ctx, p, message.Dest{To: module, Part: part})
+			case m.take(ctx, p, message.Dest{To: module, Part: part}):
 				mine++
 			}
 		}
@@ -322,7 +316,7 @@ func (m *Member) running(module message.Module) (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, o := range m.owned {
-		if o.claim.Module == module && !o.leaving {
+		if o.claim.To == module && !o.leaving {
 			n++
 		}
 	}
@@ -330,9 +324,9 @@ func (m *Member) running(module message.Module) (n int) {
 }
 
 // take tries to acquire one partition, and runs it if that succeeds.
-func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part int) bool {
-	key := LeaseKey(module, part)
-	lease, free := m.view.free(module, part)
+func (m *Member) take(ctx context.Context, p *pulse, d message.Dest) bool {
+	key := LeaseKey(d)
+	lease, free := m.view.free(d)
 	m.mu.Lock()
 	unreadable := m.unreadable[key]
 	m.mu.Unlock()
@@ -347,7 +341,7 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 	}
 	quit := make(chan struct{})
 	o := &ownership{
-		claim:    Claim{module, part, next.Epoch, p.check, quit, new(atomic.Bool)},
+		claim:    Claim{d, next.Epoch, p.check, quit, new(atomic.Bool)},
 		revision: revision,
 		quit:     sync.OnceFunc(func() { close(quit) }),
 		done:     make(chan struct{}),
@@ -362,9 +356,9 @@ func (m *Member) take(ctx context.Context, p *pulse, module message.Module, part
 // release gives back leases of this session that it does not run. These exist if the broker stored
 // a lease, or lost its return, and the answer did not come in time. No other member would take such
 // a partition, since its owner is alive. take does, if there is room.
-func (m *Member) release(ctx context.Context, p *pulse, module message.Module, part int) {
-	key := LeaseKey(module, part)
-	lease, _ := m.view.free(module, part)
+func (m *Member) release(ctx context.Context, p *pulse, d message.Dest) {
+	key := LeaseKey(d)
+	lease, _ := m.view.free(d)
 	if lease.Owner == p.id && !m.runs(key) {
 		m.table.Try(ctx, key, returned(lease.Epoch), lease.revision)
 	}
@@ -401,7 +395,7 @@ func (m *Member) run(ctx context.Context, key string, o *ownership) {
 	if broken := (*StateError)(nil); errors.As(err, &broken) {
 		m.unreadable[key] = true
 	} else {
-		m.rest[o.claim.Module] = time.Now().Add(m.opts.Rest)
+		m.rest[o.claim.To] = time.Now().Add(m.opts.Rest)
 	}
 	m.opts.Failed(o.claim, err)
 }
@@ -411,7 +405,7 @@ func (m *Member) giveAway(module message.Module, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, o := range m.owned {
-		if n > 0 && o.claim.Module == module && !o.leaving {
+		if n > 0 && o.claim.To == module && !o.leaving {
 			o.leaving = true
 			o.quit()
 			n--

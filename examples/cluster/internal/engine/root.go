@@ -3,57 +3,25 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A Root is the stored value of a partition: the state or the location of its chunks, and the
-// sequence of the last message of the stream that is part of it.
+// A Root is the record of a partition: its state or the location of its chunks, and the sequence of
+// the last message that is part of it.
 type Root struct {
 	Epoch  uint64 // of the owner that wrote it
+	Writes uint64 // by this owner: no two roots are equal
 	Seq    uint64 // of the last message that is part of the state
-	Marks  []byte // of the sources, see message.Marks
+	Lag    uint64 // messages after it, as far as the owner knew
 	Open   int    // items that wait for an answer
 	Serial uint64 // counts the chunks that this owner has written
 	Chunks []Chunk
-	Sent   []Sent           `json:",omitempty"`
-	Last   uint64           `json:",omitempty"` // the last message of the stream, as far as it was known
-	Full   float64          `json:",omitempty"` // share of the stream's bound that was used
-	Extra  []byte           `json:",omitempty"` // additional state of the module
+	Extra  json.RawMessage  `json:",omitempty"` // additional state of the module
 	Counts map[string]int64 `json:",omitempty"` // for operators
-}
-
-// A Sent has the items of a partition for another one: how many there were, and the last ones, which
-// the broker had not acknowledged.
-type Sent struct {
-	Dest
-	Number uint64  // of the last item
-	N      int     `json:",omitempty"` // items that were not acknowledged
-	Items  []byte  `json:",omitempty"` // those, encoded, unless they are in chunks
-	Chunks []Chunk `json:",omitempty"`
-}
-
-// SentTo returns the number of the last item for a partition.
-func (r *Root) SentTo(d Dest) uint64 {
-	for _, s := range r.Sent {
-		if s.Dest == d {
-			return s.Number
-		}
-	}
-	return 0
-}
-
-// Waiting returns how many items for other partitions the broker had not acknowledged.
-func (r *Root) Waiting() (n int) {
-	for _, s := range r.Sent {
-		n += s.N
-	}
-	return n
 }
 
 // A Chunk is a part of the state that is too big for the root. It is never overwritten.
@@ -62,70 +30,71 @@ type Chunk struct {
 	Size int
 }
 
-// ReadRoots reads the roots of all partitions, by [RootKey]. However many they are, that is a few
-// requests.
-func ReadRoots(ctx context.Context, states *jet.Table) (map[string]Root, error) {
-	values, err := states.Under(ctx, "root.")
-	roots := make(map[string]Root, len(values))
-	for key, value := range values {
+// ReadRoots reads the roots of all partitions. However many they are, that is a few requests.
+func ReadRoots(ctx context.Context, bus *jet.Bus) (map[message.Dest]Root, error) {
+	records, err := bus.Records(ctx)
+	roots := make(map[message.Dest]Root, len(records))
+	for d, value := range records {
 		var r Root
 		if err := json.Unmarshal(value, &r); err != nil {
-			return nil, fmt.Errorf("engine: %s: %w", key, err)
+			return nil, fmt.Errorf("engine: root of %s: %w", d, err)
 		}
-		roots[key] = r
+		roots[d] = r
 	}
 	return roots, err
 }
 
-// RootKey names the root of a partition in the table of states.
-func RootKey(m message.Module, part int) string { return fmt.Sprintf("root.%s.%d", m, part) }
-
 // ReadRoot reads the root of a partition without owning it.
-func ReadRoot(ctx context.Context, states *jet.Table, m message.Module, part int) (Root, error) {
-	value, err := states.Get(ctx, RootKey(m, part))
-	if err != nil || value == nil {
-		return Root{}, err
+func ReadRoot(ctx context.Context, bus *jet.Bus, d message.Dest) (r Root, err error) {
+	value, _, err := bus.Record(ctx, d)
+	if err == nil && value != nil {
+		if err = json.Unmarshal(value, &r); err != nil {
+			err = fmt.Errorf("engine: root of %s: %w", d, err)
+		}
 	}
-	var r Root
-	if err := json.Unmarshal(value, &r); err != nil {
-		return Root{}, fmt.Errorf("engine: root of %s %d: %w", m, part, err)
-	}
-	return r, nil
+	return r, err
 }
 
 // A Keeper replaces the root of a partition that this process owns. It is not safe for concurrent
 // use.
 type Keeper struct {
-	states *jet.Table
-	cell   *jet.Cell
-	claim  Claim
-	Root   Root // as it was last stored, or is to be stored next
+	bus      *jet.Bus
+	states   *jet.Table
+	claim    Claim
+	revision uint64 // of the stored root
+	Root     Root   // as it was last stored, or is to be stored next
 }
 
 // Keep reads the root of a partition and writes it again under the claim's epoch, so that no
-// previous owner can replace it. It fails with jet.ErrFenced if there is an owner of the same epoch
+// previous owner can replace it. It fails with [ErrFenced] if there is an owner of the same epoch
 // or a later one.
-func Keep(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
+func Keep(ctx context.Context, bus *jet.Bus, states *jet.Table, c Claim) (*Keeper, error) {
 	for {
-		k, err := newKeeper(ctx, states, c)
+		k, err := newKeeper(ctx, bus, states, c)
+		if err != nil {
+			return nil, err
+		}
+		record, err := k.record()
 		if err != nil {
 			return nil, err
 		}
 		// A previous owner that does not know yet that it was replaced may write between the two.
 		// It has lost as soon as this write comes first; until then, its writes are progress.
-		if err = k.Store(ctx); !errors.Is(err, jet.ErrFenced) {
+		records := []jet.Record{record}
+		_, fenced, err := bus.Commit(ctx, records, nil)
+		if k.revision = records[0].Revision; len(fenced) == 0 {
 			return k, err
 		}
 	}
 }
 
 // newKeeper returns a keeper of the existing root. The claim owns the root once it is stored.
-func newKeeper(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error) {
-	cell, value, err := states.Cell(ctx, RootKey(c.Module, c.Part))
+func newKeeper(ctx context.Context, bus *jet.Bus, states *jet.Table, c Claim) (*Keeper, error) {
+	value, revision, err := bus.Record(ctx, c.Dest)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{states: states, cell: cell, claim: c}
+	k := &Keeper{bus: bus, states: states, claim: c, revision: revision}
 	if value != nil {
 		if err := json.Unmarshal(value, &k.Root); err != nil {
 			return nil, k.unreadable(ctx, err)
@@ -133,96 +102,34 @@ func newKeeper(ctx context.Context, states *jet.Table, c Claim) (*Keeper, error)
 	}
 	if k.Root.Epoch >= c.Epoch {
 		return nil, fmt.Errorf("%w: root of epoch %d, claim of %d",
-			jet.ErrFenced, k.Root.Epoch, c.Epoch)
+			ErrFenced, k.Root.Epoch, c.Epoch)
 	}
 	// Keys of chunks contain the epoch: a previous owner cannot overwrite the chunks of this one.
-	k.Root.Epoch, k.Root.Serial = c.Epoch, 0
+	k.Root.Epoch, k.Root.Writes, k.Root.Serial = c.Epoch, 0, 0
 	return k, nil
 }
 
-// Position returns where the previous owner stopped reading, and the last message of the stream.
-func (k *Keeper) Position(ctx context.Context, bus *jet.Bus) (m message.Marks, last uint64, err error) {
-	root := &k.Root
-	if root.Marks != nil {
-		if m, err = message.DecodeMarks(string(root.Marks)); err != nil {
-			return m, 0, k.unreadable(ctx, err)
-		}
-	}
-	level, err := bus.LevelFrom(ctx, k.claim.Module, k.claim.Part, root.Seq)
-	// A broker that has lost its disk numbers messages from the start. The lost ones are gone; new
-	// ones must not be taken for old ones.
-	root.Seq = min(root.Seq, level.Last)
-	return m, level.Last, err
-}
-
-// Store writes the root. It fails with jet.ErrFenced if the partition has a new owner.
-func (k *Keeper) Store(ctx context.Context) error {
+// record returns the root as it is to be stored next.
+func (k *Keeper) record() (jet.Record, error) {
 	if err := k.claim.Guard(); err != nil {
-		return err
+		return jet.Record{}, err
 	}
+	k.Root.Writes++
 	value, err := json.Marshal(k.Root)
 	if err != nil {
-		return fmt.Errorf("engine: encode root: %w", err)
+		return jet.Record{}, fmt.Errorf("engine: encode root: %w", err)
 	}
-	return k.cell.Store(ctx, value)
+	return jet.Record{Of: k.claim.Dest, Value: value, Revision: k.revision}, nil
+}
+
+// Behind reports whether the partition has messages that are not part of the state.
+func (k *Keeper) Behind(ctx context.Context) (bool, error) {
+	end, err := k.bus.End(ctx, k.claim.Dest)
+	return end > k.Root.Seq, err
 }
 
 // maxChunk is the size of a chunk, well below the limit of messages.
 const maxChunk = 512 << 10
-
-// maxInline bounds the items, for all partitions together, that are part of the root itself: there
-// may be thousands of partitions, and a root has to fit into a message.
-const maxInline = 64 << 10
-
-// Commit stores the root with the content of an outbox, and then sends it.
-func (k *Keeper) Commit(ctx context.Context, o *Outbox) error {
-	var old []Chunk
-	for _, s := range k.Root.Sent {
-		old = append(old, s.Chunks...)
-	}
-	sent, inline := o.Sent(), 0
-	for i := range sent {
-		s := &sent[i]
-		if inline+len(s.Items) <= maxInline {
-			inline += len(s.Items)
-			continue
-		}
-		for part := range slices.Chunk(s.Items, maxChunk) {
-			chunk, err := k.write(ctx, part)
-			if err != nil {
-				return err
-			}
-			s.Chunks = append(s.Chunks, chunk)
-		}
-		s.Items = nil
-	}
-	k.Root.Sent = sent
-	if err := k.Store(ctx); err != nil {
-		return err
-	}
-	o.Committed()
-	k.Drop(ctx, old)
-	return nil
-}
-
-// OpenOutbox returns the outbox of the partition, and sends what the previous owner has not.
-func (k *Keeper) OpenOutbox(ctx context.Context, post *Post) (*Outbox, error) {
-	o := newOutbox(post, k.claim)
-	for _, s := range k.Root.Sent {
-		for _, c := range s.Chunks {
-			data, err := k.chunk(ctx, c)
-			if err != nil {
-				return nil, k.unreadable(ctx, err)
-			}
-			s.Items = append(s.Items, data...)
-		}
-		if err := o.restore(s); err != nil {
-			return nil, k.unreadable(ctx, err)
-		}
-	}
-	o.Committed()
-	return o, nil
-}
 
 // AddChunk writes a chunk. It is part of the state once the root is stored.
 func (k *Keeper) AddChunk(ctx context.Context, data []byte) error {
@@ -236,7 +143,7 @@ func (k *Keeper) AddChunk(ctx context.Context, data []byte) error {
 func (k *Keeper) write(ctx context.Context, data []byte) (Chunk, error) {
 	k.Root.Serial++
 	c := k.claim
-	key := fmt.Sprintf("chunk.%s.%d.%d.%d", c.Module, c.Part, c.Epoch, k.Root.Serial)
+	key := fmt.Sprintf("chunk.%s.%d.%d", c.Dest, c.Epoch, k.Root.Serial)
 	if err := k.states.Put(ctx, key, data); err != nil {
 		return Chunk{}, fmt.Errorf("engine: write %s: %w", key, err)
 	}

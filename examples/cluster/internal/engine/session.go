@@ -28,7 +28,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -39,6 +38,9 @@ import (
 
 // ErrLost means that a member may no longer write: its session has expired or was replaced.
 var ErrLost = errors.New("engine: ownership lost")
+
+// ErrFenced means that a partition has a new owner.
+var ErrFenced = errors.New("engine: the partition has a new owner")
 
 // DefaultTTL is how long a silent member counts as alive.
 const DefaultTTL = 3 * time.Second
@@ -73,9 +75,7 @@ type Lease struct {
 const sessionPrefix = "session."
 
 // LeaseKey names the lease of a partition.
-func LeaseKey(m message.Module, part int) string {
-	return fmt.Sprintf("lease.%s.%d", m, part)
-}
+func LeaseKey(d message.Dest) string { return "lease." + d.String() }
 
 // A pulse renews a session. Its methods are safe for concurrent use.
 type pulse struct {

@@ -33,6 +33,7 @@ type seenSession struct {
 type seenLease struct {
 	Lease
 	revision uint64
+	seen     time.Time
 }
 
 func newView() *view {
@@ -57,10 +58,14 @@ func (v *view) see(e *jet.Entry) {
 		return
 	}
 	var l Lease
-	if e.Value != nil && json.Unmarshal(e.Value, &l) != nil {
+	switch {
+	case e.Value == nil && strings.HasPrefix(e.Key, "addr."): // it has expired
+		delete(v.leases, e.Key)
+		return
+	case e.Value != nil && json.Unmarshal(e.Value, &l) != nil:
 		return
 	}
-	v.leases[e.Key] = seenLease{l, e.Revision}
+	v.leases[e.Key] = seenLease{l, e.Revision, e.Seen}
 	// After a pause, a lease may arrive before its owner's session, of which only the latest
 	// renewal is stored. Such an owner counts as alive until it has been silent for long enough.
 	if _, known := v.sessions[l.Owner]; !known && l.Owner != "" {
@@ -107,10 +112,10 @@ func (v *view) share(m message.Module, parts int, member string) int {
 }
 
 // free returns a partition's lease if no live member has it.
-func (v *view) free(m message.Module, part int) (seenLease, bool) {
+func (v *view) free(d message.Dest) (seenLease, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	lease := v.leases[LeaseKey(m, part)]
+	lease := v.leases[LeaseKey(d)]
 	return lease, v.whole && v.isFree(lease.Lease)
 }
 
@@ -124,11 +129,15 @@ func (v *view) available(l Lease) bool {
 	return v.whole && v.isFree(l)
 }
 
-// lease returns the lease of a key, and whether there may be one.
+// lease returns the lease of an address, and whether there may be one.
 func (v *view) lease(key string) (l seenLease, known bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	l, known = v.leases[key]
+	if known && l.Owner == "" && time.Since(l.seen) > restTTL+2*markerTTL {
+		delete(v.leases, key) // it has expired while nothing could be watched
+		return seenLease{}, !v.whole
+	}
 	return l, known || !v.whole
 }
 

@@ -55,14 +55,14 @@ func TestSharesCountOnlyTheMembersOfAModule(t *testing.T) {
 func TestAPartitionIsFreeWithoutALiveOwner(t *testing.T) {
 	v := newView()
 	free := func(part int) bool {
-		_, free := v.free(message.Fetch, part)
+		_, free := v.free(message.Dest{To: message.Fetch, Part: part})
 		return free
 	}
 	require.False(t, free(0), "the existing values have not been read yet")
 	v.see(entry(t, "session.a", Session{}, 1, time.Time{}))
 	v.see(entry(t, "session.b", Session{Dead: true}, 2, time.Time{}))
 	for part, owner := range []string{"a", "b", "", "gone"} {
-		v.see(entry(t, LeaseKey(message.Fetch, part), Lease{Owner: owner, Epoch: 7}, 3, time.Time{}))
+		v.see(entry(t, LeaseKey(message.Dest{To: message.Fetch, Part: part}), Lease{Owner: owner, Epoch: 7}, 3, time.Time{}))
 	}
 	v.see(nil)
 	require.False(t, free(0))
@@ -70,7 +70,7 @@ func TestAPartitionIsFreeWithoutALiveOwner(t *testing.T) {
 	require.True(t, free(2), "it was given back")
 	require.False(t, free(3), "its owner may be alive")
 	require.True(t, free(4), "it never had an owner")
-	lease, _ := v.free(message.Fetch, 1)
+	lease, _ := v.free(message.Dest{To: message.Fetch, Part: 1})
 	require.EqualValues(t, 7, lease.Epoch)
 	v.see(&jet.Entry{Key: "session.a"})
 	require.True(t, free(0), "the session was removed")
@@ -142,8 +142,8 @@ func TestAnOwnerThatIsNotKnownYetIsAlive(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	v := newView()
 	v.see(nil)
-	v.see(entry(t, LeaseKey(message.Fetch, 0), Lease{Owner: "b", Epoch: 7}, 3, at))
-	_, free := v.free(message.Fetch, 0)
+	v.see(entry(t, LeaseKey(message.Dest{To: message.Fetch, Part: 0}), Lease{Owner: "b", Epoch: 7}, 3, at))
+	_, free := v.free(message.Dest{To: message.Fetch, Part: 0})
 	require.False(t, free)
 	require.Empty(t, v.silent(at.Add(time.Second), time.Second))
 	silent := v.silent(at.Add(time.Second+1), time.Second)
@@ -153,16 +153,16 @@ func TestAnOwnerThatIsNotKnownYetIsAlive(t *testing.T) {
 
 	v.see(entry(t, "session.b", Session{Modules: []string{"fetch"}}, 4, at.Add(time.Second)))
 	require.Empty(t, v.silent(at.Add(time.Second+1), time.Second))
-	v.see(entry(t, LeaseKey(message.Fetch, 1), Lease{Owner: "b", Epoch: 7}, 5, at.Add(time.Hour)))
+	v.see(entry(t, LeaseKey(message.Dest{To: message.Fetch, Part: 1}), Lease{Owner: "b", Epoch: 7}, 5, at.Add(time.Hour)))
 	require.Equal(t, at.Add(time.Second), v.heard("b"), "a lease does not show that its owner is alive")
 }
 
 func TestAnOwnerWithoutASessionIsNotAMember(t *testing.T) {
 	_, leases, _ := setup(t)()
 	for key, value := range map[string]any{
-		LeaseKey(message.Fetch, 0): Lease{Owner: "nobody", Epoch: 1},
-		sessionPrefix + "a":        Session{Modules: []string{"fetch"}},
-		sessionPrefix + "b":        Session{Dead: true},
+		LeaseKey(message.Dest{To: message.Fetch, Part: 0}): Lease{Owner: "nobody", Epoch: 1},
+		sessionPrefix + "a": Session{Modules: []string{"fetch"}},
+		sessionPrefix + "b": Session{Dead: true},
 	} {
 		data, err := json.Marshal(value)
 		require.NoError(t, err)

@@ -1,22 +1,25 @@
 // Package jet hides NATS JetStream behind small types.
 //
-//	Bus     a connection, and the streams and tables of one crawl
-//	Reader  the messages of one stream, in order, each once, from a sequence on
-//	Pipe    sends to one stream in order, and resends unacknowledged messages
-//	Cell    a value that can be replaced only by a writer that knows the current one
-//	Server  a broker inside this process
+//	Bus     a connection, and the stream and tables of one crawl
+//	Reader  the messages of one partition, in order, each once, from a sequence on
+//	Table   values by key, which are replaced only by a writer that knows the current one
 //
 // # What the broker guarantees, and how it is used
 //
-// A stream stores acknowledged messages in one order, on as many servers as it has replicas. It
-// acknowledges before it syncs to disk, so a power failure of a majority of the servers loses the
-// last messages. If a client has to send a message twice, the stream may store it twice. There are
-// no acknowledgements of consumers, no redelivery and no pinning here: each partition is a stream
-// of its own. Its owner remembers the sequence up to which its state reaches, and continues reading
-// from there.
+// A crawl is one stream. Each partition has a subject for the messages to it, and one for its record,
+// of which only the latest is kept. [Bus.Commit] stores the records of a process and what follows
+// from them in one atomic batch: all of it, or nothing. Each record names the one that it replaces, so
+// a repetition is refused, and so is an owner that was replaced. So each message is stored once, and
+// there are no numbers, no acknowledgements of consumers and no redelivery here: the record of a
+// partition has the sequence up to which its state reaches, and its owner continues reading from
+// there.
+//
+// The broker acknowledges before it syncs to disk. A power failure of a majority of the servers loses
+// the end of the stream: records and messages together, so what is left fits together.
 package jet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +45,7 @@ type Options struct {
 	Name  string // of this connection, for the operator; "" means none
 
 	Replicas int   // servers that store each stream; 0 means 1
-	MaxBytes int64 // of a stream, beyond which it takes no more; 0 means DefaultMaxBytes
+	MaxBytes int64 // of the stream, beyond which it takes no more; 0 means DefaultMaxBytes
 
 	// Waiting is told why the brokers do not answer: at once, then every ten seconds, and nil when
 	// they answer again. Several goroutines may call it. nil means no reports.
@@ -52,9 +55,7 @@ type Options struct {
 // Timeouts of operations that must not hang forever while servers are away.
 const (
 	requestTimeout = 3 * time.Second
-	ackTimeout     = 3 * time.Second
 	reconnectWait  = 100 * time.Millisecond
-	maxBuffered    = 4096 // publications in flight on one connection
 )
 
 // A Bus is a connection to the broker of one crawl. Its methods are safe for concurrent use.
@@ -64,10 +65,11 @@ type Bus struct {
 	opts  Options
 	crawl string
 
-	sent   atomic.Int64 // messages that the brokers have acknowledged
+	sent   atomic.Int64 // messages that the brokers have committed
 	silent atomic.Bool  // the brokers did not answer, and that was reported
 	mu     sync.Mutex
-	told   time.Time // of the last report
+	told   time.Time        // of the last report
+	stream jetstream.Stream // nil until it was opened
 
 	refusing sync.Once
 	refused  chan struct{} // closed when refusal is set
@@ -155,8 +157,8 @@ func (b *Bus) dial(ctx context.Context) (err error) {
 		nats.Name(o.Name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
 		nats.PingInterval(time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(2 * time.Second),
-		// The pipe resends in order what could not be sent. A second copy from the connection's
-		// buffer would only arrive when it is no longer needed.
+		// Commit repeats what could not be sent. A second copy from the connection's buffer would
+		// only arrive when it is no longer needed.
 		nats.ReconnectBufSize(-1),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { b.refuse(err) }),
 		// The library closes a connection for good when its user is no longer accepted.
@@ -180,8 +182,7 @@ func (b *Bus) dial(ctx context.Context) (err error) {
 			return fmt.Errorf("jet: connect to %s: %w", Redacted(o.URL), errors.Join(err, ctx.Err()))
 		}
 	}
-	b.js, err = jetstream.New(b.conn, jetstream.WithPublishAsyncMaxPending(maxBuffered),
-		jetstream.WithPublishAsyncTimeout(ackTimeout), jetstream.WithDefaultTimeout(requestTimeout))
+	b.js, err = jetstream.New(b.conn, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
 		b.conn.Close()
 		return fmt.Errorf("jet: %w", err)
@@ -202,8 +203,11 @@ func Redacted(urls string) string {
 	return strings.Join(all, ",")
 }
 
-// Sent returns how many messages the brokers have acknowledged to this process.
+// Sent returns how many messages the brokers have committed for this process.
 func (b *Bus) Sent() int64 { return b.sent.Load() }
+
+// Limits returns the replicas and the bound of the stream that this connection would create.
+func (b *Bus) Limits() (replicas int, maxBytes int64) { return b.opts.Replicas, b.opts.MaxBytes }
 
 // Close ends the connection. Operations in progress fail.
 func (b *Bus) Close() { b.conn.Close() }
@@ -220,80 +224,76 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// stream returns the name of the stream of a partition.
-func (b *Bus) stream(m message.Module, part int) string {
-	return fmt.Sprintf("%s-%s-%d", b.crawl, m, part)
-}
-
 // subject returns the subject of the messages to a partition.
-func (b *Bus) subject(m message.Module, part int) string {
-	return fmt.Sprintf("%s.%s.%d", b.crawl, m, part)
-}
+func (b *Bus) subject(to message.Dest) string { return b.crawl + ".in." + to.String() }
 
-// CreateStreams creates the streams of a module's partitions. Streams that exist from a failed
-// attempt get the options of this connection. It fails with a [RoomError] if the brokers have too
-// little disk.
-func (b *Bus) CreateStreams(ctx context.Context, m message.Module, parts int) error {
-	for part := range parts {
-		config := jetstream.StreamConfig{
-			Name:     b.stream(m, part),
-			Subjects: []string{b.subject(m, part)},
+// recordSubject returns the subject of the record of a partition.
+func (b *Bus) recordSubject(of message.Dest) string { return b.crawl + ".record." + of.String() }
+
+// DefaultMaxBytes bounds the stream unless the options say otherwise. The brokers reserve it.
+const DefaultMaxBytes = 3 << 30
+
+// MinMaxBytes is the least useful bound. What waits in a partition of hosts is released by one
+// robots.txt and committed together, and must fit into the part of the stream that links leave free.
+const MinMaxBytes = 16 << 20
+
+// CreateStream creates the stream of the crawl. If it exists, from an attempt that failed, it gets
+// the options of this connection.
+func (b *Bus) CreateStream(ctx context.Context) error {
+	err := b.retry(ctx, func() error {
+		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		_, err := b.js.CreateOrUpdateStream(attempt, jetstream.StreamConfig{
+			Name:     b.crawl,
+			Subjects: []string{b.crawl + ".in.>", b.crawl + ".record.>"},
 			Storage:  jetstream.FileStorage,
 			Replicas: b.opts.Replicas,
 			MaxBytes: b.opts.MaxBytes,
 			// A full stream refuses messages, and the sender waits: no old messages are dropped.
-			Discard: jetstream.DiscardNew,
-			// The numbers in messages replace the broker's window of message ids, without a time
-			// limit and without memory. This is the smallest window that is possible.
-			Duplicates: 100 * time.Millisecond,
-		}
-		if err := b.retry(ctx, func() error {
-			attempt, cancel := context.WithTimeout(ctx, requestTimeout)
-			defer cancel()
-			_, err := b.js.CreateStream(attempt, config)
-			// A broker without room reports that even if the stream exists.
-			if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) || noRoom(err) {
-				again := b.adjust(attempt, config)
-				if !errors.Is(again, jetstream.ErrStreamNotFound) {
-					err = again
-				}
-			}
-			return err
-		}); noRoom(err) {
-			return &RoomError{config.MaxBytes, parts, part, err}
-		} else if err != nil {
-			return fmt.Errorf("jet: create stream %s: %w", config.Name, err)
-		}
-	}
-	return nil
-}
-
-// adjust reconfigures an existing stream if it is empty. Another create may have been faster, and a
-// smaller bound would remove messages.
-func (b *Bus) adjust(ctx context.Context, config jetstream.StreamConfig) error {
-	stream, err := b.js.Stream(ctx, config.Name)
-	if err != nil || stream.CachedInfo().State.Msgs > 0 {
+			Discard:            jetstream.DiscardNew,
+			AllowAtomicPublish: true,
+			AllowRollup:        true, // a record removes the one before it
+		})
 		return err
-	}
-	_, err = b.js.UpdateStream(ctx, config)
-	return err
-}
-
-// RemoveStreams removes the streams of a module that never got a message. They would continue to
-// reserve disk.
-func (b *Bus) RemoveStreams(ctx context.Context, m message.Module, parts int) error {
-	for part := range parts {
-		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
-		stream, err := b.js.Stream(attempt, b.stream(m, part))
-		if err == nil && stream.CachedInfo().State.LastSeq == 0 {
-			err = b.js.DeleteStream(attempt, b.stream(m, part))
-		}
-		cancel()
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("jet: remove %s: %w", b.stream(m, part), err)
-		}
+	})
+	switch {
+	case noRoom(err):
+		return fmt.Errorf("jet: the brokers have too little disk: the stream reserves %d MiB on each (%w); "+
+			"give a smaller -stream-bytes, or free disk or raise max_file_store, and start the brokers again",
+			b.opts.MaxBytes>>20, err)
+	case err != nil:
+		return fmt.Errorf("jet: create stream %s: %w", b.crawl, err)
 	}
 	return nil
+}
+
+// noRoom reports whether a broker refuses a stream because of its size.
+func noRoom(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case 10047, 10023, 10028:
+		return true
+	}
+	return api.ErrorCode == noPeers && strings.Contains(api.Description, "insufficient storage")
+}
+
+// opened returns the stream of the crawl.
+func (b *Bus) opened(ctx context.Context) (stream jetstream.Stream, err error) {
+	b.mu.Lock()
+	stream = b.stream
+	b.mu.Unlock()
+	if stream != nil {
+		return stream, nil
+	}
+	if stream, err = b.js.Stream(ctx, b.crawl); err == nil {
+		b.mu.Lock()
+		b.stream = stream
+		b.mu.Unlock()
+	}
+	return stream, err
 }
 
 // tries is how often a request is repeated that servers may not answer just after their start.
@@ -348,72 +348,122 @@ func transient(err error) bool {
 		errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
-// A Level is how full a stream is.
+// A Level is how full the stream is.
 type Level struct {
-	First, Last uint64 // sequences; First is Last+1 in an empty stream
-	Messages    uint64
-	Bytes       uint64
-	Share       float64 // of its bound in bytes
+	Share float64                 // of its bound in bytes
+	Held  map[message.Dest]uint64 // messages to each partition that are not removed yet
 }
 
-// Level returns how full the stream of a partition is. It waits while servers are away.
-func (b *Bus) Level(ctx context.Context, m message.Module, part int) (Level, error) {
-	var stream jetstream.Stream
-	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
-		stream, err = b.js.Stream(ctx, b.stream(m, part))
-		return err
+// Level returns how full the stream is. It waits while servers are away.
+func (b *Bus) Level(ctx context.Context) (level Level, err error) {
+	prefix := b.crawl + ".in."
+	err = b.untilAnswered(ctx, func(ctx context.Context) error {
+		stream, err := b.opened(ctx)
+		if err != nil {
+			return err
+		}
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
+		if err != nil {
+			return err
+		}
+		level = Level{Held: map[message.Dest]uint64{}}
+		if info.Config.MaxBytes > 0 {
+			level.Share = float64(info.State.Bytes) / float64(info.Config.MaxBytes)
+		}
+		for subject, n := range info.State.Subjects {
+			if d, ok := message.ParseDest(strings.TrimPrefix(subject, prefix)); ok {
+				level.Held[d] = n
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		return Level{}, fmt.Errorf("jet: look at %s: %w", b.stream(m, part), err)
-	}
-	info := stream.CachedInfo() // current, since Stream has just requested it
-	level := Level{
-		First: info.State.FirstSeq, Last: info.State.LastSeq,
-		Messages: info.State.Msgs, Bytes: info.State.Bytes,
-	}
-	if info.Config.MaxBytes > 0 {
-		level.Share = float64(level.Bytes) / float64(info.Config.MaxBytes)
+		return level, fmt.Errorf("jet: look at stream %s: %w", b.crawl, err)
 	}
 	return level, nil
 }
 
-// settleTries times reconnectWait is how long a new leader of a stream may take to know its end.
-const settleTries = 50
-
-// LevelFrom is Level for a stream that is known to have reached a sequence. It returns a lower one
-// only if the broker keeps reporting it: then the broker has lost messages.
-func (b *Bus) LevelFrom(
-	ctx context.Context, m message.Module, part int, reached uint64,
-) (level Level, err error) {
-	for range settleTries {
-		if level, err = b.Level(ctx, m, part); err != nil || level.Last >= reached {
-			return level, err
-		}
-		sleep(ctx, reconnectWait)
-	}
-	return level, ctx.Err()
+// Records returns the records of all partitions. However many they are, that is a few requests.
+func (b *Bus) Records(ctx context.Context) (records map[message.Dest][]byte, err error) {
+	records = map[message.Dest][]byte{}
+	err = b.latestOf(ctx, ".record.", false, func(d message.Dest, _ uint64, data []byte) { records[d] = data })
+	return records, err
 }
 
-// Forget removes the messages of a partition up to a sequence.
-func (b *Bus) Forget(ctx context.Context, m message.Module, part int, upTo uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	stream, err := b.js.Stream(ctx, b.stream(m, part))
-	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSequence(upTo+1))
-	}
+// Ends returns the sequence of the last message to each partition, of those that are not removed.
+func (b *Bus) Ends(ctx context.Context) (ends map[message.Dest]uint64, err error) {
+	ends = map[message.Dest]uint64{}
+	err = b.latestOf(ctx, ".in.", true, func(d message.Dest, seq uint64, _ []byte) { ends[d] = seq })
+	return ends, err
+}
+
+// latestOf is latest for the subjects of partitions.
+func (b *Bus) latestOf(
+	ctx context.Context, kind string, headers bool, see func(d message.Dest, seq uint64, data []byte),
+) error {
+	prefix := b.crawl + kind
+	return b.latest(ctx, b.crawl, prefix+">", headers, func(subject string, seq uint64, data []byte) {
+		if d, ok := message.ParseDest(strings.TrimPrefix(subject, prefix)); ok {
+			see(d, seq, data)
+		}
+	})
+}
+
+// latest calls see with the last message of each subject of a stream that matches a filter, if
+// headers without its content.
+func (b *Bus) latest(
+	ctx context.Context, stream, filter string, headers bool, see func(subject string, seq uint64, data []byte),
+) error {
+	err := b.untilAnswered(ctx, func(context.Context) error {
+		// However long the messages take, they must keep coming.
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		late := time.AfterFunc(requestTimeout, func() { cancel(context.DeadlineExceeded) })
+		defer late.Stop()
+		consumer, err := b.js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
+			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: filter, HeadersOnly: headers,
+			AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: requestTimeout, Replicas: 1, MemoryStorage: true,
+		})
+		if err != nil {
+			return err
+		}
+		info := consumer.CachedInfo()
+		defer func() { _ = b.js.DeleteConsumer(ctx, stream, info.Name) }() // or the broker does, soon
+		messages, err := consumer.Messages(jetstream.PullHeartbeat(readHeartbeat), jetstream.PullExpiry(readExpiry))
+		if err != nil {
+			return err
+		}
+		defer messages.Stop()
+		for left := info.NumPending; left > 0; left-- {
+			m, err := messages.Next(jetstream.NextContext(ctx))
+			if err != nil {
+				return cmp.Or(context.Cause(ctx), nats.ErrDisconnected)
+			}
+			late.Reset(requestTimeout)
+			meta, err := m.Metadata()
+			if err != nil {
+				return err
+			}
+			see(m.Subject(), meta.Sequence.Stream, m.Data())
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("jet: purge %s: %w", b.stream(m, part), err)
+		return fmt.Errorf("jet: read %s: %w", filter, err)
 	}
 	return nil
 }
 
-// Tell sends one message to a partition and waits until it is stored. It tries once.
-func (b *Bus) Tell(ctx context.Context, m message.Module, part int, data []byte) error {
+// Forget removes the messages to a partition up to a sequence.
+func (b *Bus) Forget(ctx context.Context, to message.Dest, upTo uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if _, err := b.js.Publish(ctx, b.subject(m, part), data, jetstream.WithRetryAttempts(0)); err != nil {
-		return fmt.Errorf("jet: send to %s: %w", b.subject(m, part), err)
+	stream, err := b.opened(ctx)
+	if err == nil {
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(b.subject(to)), jetstream.WithPurgeSequence(upTo+1))
+	}
+	if err != nil {
+		return fmt.Errorf("jet: remove messages to %s: %w", to, err)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package jet
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net"
 	"net/url"
@@ -19,7 +18,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// broker starts a broker with one partition of dedupe of a given size in bytes.
+// broker starts a broker with a stream of a given size in bytes.
 func broker(t *testing.T, bytes int64) *Bus {
 	t.Helper()
 	s, err := StartServer(ServerOptions{Dir: t.TempDir()})
@@ -28,90 +27,179 @@ func broker(t *testing.T, bytes int64) *Bus {
 	b, err := Connect(t.Context(), Options{URL: s.URL(), MaxBytes: bytes})
 	require.NoError(t, err)
 	t.Cleanup(b.Close)
-	require.NoError(t, b.CreateStreams(t.Context(), message.Dedupe, 1))
+	require.NoError(t, b.CreateStream(t.Context()))
 	return b
 }
 
-var source = message.Source{Module: message.Hosts, Part: 3}
+// here is the partition of most tests.
+var here = message.Dest{To: message.Dedupe}
 
-// parcelOf returns a parcel with the item of a number.
-func parcelOf(n uint64) Parcel {
-	it := message.Item{Kind: message.Page, URL: string(binary.BigEndian.AppendUint64(nil, n))}
-	return Parcel{From: source, First: n, N: 1, Items: it.Append(nil)}
+// tell sends a message to the partition.
+func tell(t *testing.T, b *Bus, data string) {
+	t.Helper()
+	require.NoError(t, b.Send(t.Context(), Message{here, []byte(data)}))
 }
 
-// numbersIn is the inverse of parcelOf for the accepted items of a message.
-func numbersIn(t *testing.T, d Delivery, marks *message.Marks) (all []uint64) {
+// read returns the content of n messages to a partition.
+func read(t *testing.T, b *Bus, d message.Dest, n int) (all []string) {
 	t.Helper()
-	m, err := message.Decode(d.Data)
-	require.NoError(t, err)
-	for _, p := range m.Parcels {
-		require.Equal(t, source, p.From)
-		for _, it := range p.Items[marks.Take(p, len(p.Items)):] {
-			all = append(all, binary.BigEndian.Uint64([]byte(it.URL)))
-		}
+	r := b.Read(d, 1)
+	defer r.Stop()
+	for range n {
+		d, err := r.Next(t.Context())
+		require.NoError(t, err)
+		all = append(all, string(d.Data))
 	}
 	return all
 }
 
-func TestAPipeKeepsOrder(t *testing.T) {
-	b := broker(t, 0)
-	p := b.NewPipe(message.Dedupe, 0, nil)
-	defer p.Close()
-	const n = 500
-	acked := 0
-	for i := uint64(1); i <= n; i++ {
-		parcel := parcelOf(i)
-		parcel.Acked = func() { acked++ }
-		p.Send(parcel)
+// TestABatchIsStoredAsAWhole has two owners of the same partition, each of which has another one, too.
+func TestABatchIsStoredAsAWhole(t *testing.T) {
+	for name, start := range map[string]func() *Bus{
+		"one broker":    func() *Bus { return broker(t, 0) },
+		"three brokers": func() *Bus { return brokers(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start()
+			other := message.Dest{To: message.Hosts, Part: 3}
+			first := []Record{{Of: here, Value: []byte("1")}, {Of: other, Value: []byte("2")}}
+			stored, fenced, err := b.Commit(t.Context(), first, []Message{{here, []byte("a")}, {other, []byte("b")}})
+			require.NoError(t, err)
+			require.True(t, stored)
+			require.Empty(t, fenced)
+			for _, r := range first {
+				value, revision, err := b.Record(t.Context(), r.Of)
+				require.NoError(t, err)
+				require.Equal(t, r.Value, value)
+				require.Equal(t, r.Revision, revision)
+			}
+			second := []Record{{Of: here, Value: []byte("3"), Revision: first[0].Revision}}
+			_, _, err = b.Commit(t.Context(), second, []Message{{here, []byte("c")}})
+			require.NoError(t, err)
+			first[0].Value, first[1].Value = []byte("4"), []byte("5")
+			stored, fenced, err = b.Commit(t.Context(), first, []Message{{here, []byte("d")}})
+			require.NoError(t, err)
+			require.False(t, stored)
+			require.Equal(t, []message.Dest{here}, fenced)
+			_, _, err = b.Commit(t.Context(), first[1:], []Message{{here, []byte("e")}})
+			require.NoError(t, err, "nothing of the refused batch was stored")
+
+			require.Equal(t, []string{"a", "c", "e"}, read(t, b, here, 3))
+			records, err := b.Records(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, map[message.Dest][]byte{here: []byte("3"), other: []byte("5")}, records)
+			ends, err := b.Ends(t.Context())
+			require.NoError(t, err)
+			end, err := b.End(t.Context(), other)
+			require.NoError(t, err)
+			require.Len(t, ends, 2)
+			require.Equal(t, end, ends[other])
+			stream, err := b.js.Stream(t.Context(), b.crawl)
+			require.NoError(t, err)
+			require.EqualValues(t, 4+2, stream.CachedInfo().State.Msgs, "only the latest record is kept")
+		})
 	}
-	require.NoError(t, p.Flush(t.Context()))
-	require.Equal(t, n, acked)
-	r := b.Read(message.Dedupe, 0, 1)
-	defer r.Stop()
-	var marks message.Marks
-	for next := uint64(1); next <= n; {
-		d, err := r.Next(t.Context())
-		require.NoError(t, err)
-		for _, got := range numbersIn(t, d, &marks) {
-			require.Equal(t, next, got)
-			next++
-		}
-	}
-	require.Zero(t, marks.Lost())
 }
 
-// TestAPipeGathersParcels requires that what comes within the time that parcels wait goes in one
-// message, that a full message does not wait, and that a hurry ends waiting.
-func TestAPipeGathersParcels(t *testing.T) {
+// TestARepeatedBatchIsStoredOnce loses an answer: the batch is stored, and its writer does not know.
+func TestARepeatedBatchIsStoredOnce(t *testing.T) {
 	b := broker(t, 0)
-	p := b.NewPipe(message.Dedupe, 0, func() time.Duration { return time.Hour })
-	defer p.Close()
-	for i := uint64(1); i <= 300; i++ {
-		p.Send(parcelOf(i))
+	for want := range 2 {
+		records := []Record{{Of: here, Value: []byte("mine")}}
+		stored, fenced, err := b.Commit(t.Context(), records, []Message{{here, []byte("a")}})
+		require.NoError(t, err)
+		require.True(t, stored, want)
+		require.Empty(t, fenced)
+		require.EqualValues(t, 2, records[0].Revision)
 	}
-	require.Zero(t, b.Sent())
-	require.NoError(t, p.Flush(t.Context()))
-	require.EqualValues(t, 1, b.Sent())
-	big := parcelOf(301)
-	big.Items = (&message.Item{Kind: message.Answer, URL: "x", Body: strings.Repeat("y", maxMessage)}).Append(nil)
-	p.Send(big)
-	for b.Sent() < 2 {
-		time.Sleep(time.Millisecond)
+	tell(t, b, "b")
+	require.Equal(t, []string{"a", "b"}, read(t, b, here, 2))
+	// Meanwhile another owner has replaced one of two records.
+	other := message.Dest{To: message.Hosts}
+	batch := []Record{{Of: other, Value: []byte("x")}, {Of: here, Value: []byte("y"), Revision: 2}}
+	_, _, err := b.Commit(t.Context(), batch, []Message{{here, []byte("c")}})
+	require.NoError(t, err)
+	_, _, err = b.Commit(t.Context(), []Record{{here, []byte("new"), batch[1].Revision}}, nil)
+	require.NoError(t, err)
+	batch[0].Revision, batch[1].Revision = 0, 2
+	stored, fenced, err := b.Commit(t.Context(), batch, []Message{{here, []byte("c")}})
+	require.NoError(t, err)
+	require.True(t, stored)
+	require.Equal(t, []message.Dest{here}, fenced)
+	tell(t, b, "d")
+	require.Equal(t, []string{"a", "b", "c", "d"}, read(t, b, here, 4))
+}
+
+// TestARecordHasOneWriterAtATime has several writers that increment a value as fast as they can, and
+// send each number. A write that is lost or repeated would show.
+func TestARecordHasOneWriterAtATime(t *testing.T) {
+	const writers, writes = 4, 25
+	b := brokers(t)
+	var writing sync.WaitGroup
+	for writer := range writers {
+		writing.Go(func() {
+			for done := 0; done < writes && t.Context().Err() == nil; {
+				value, revision, err := b.Record(t.Context(), here)
+				if !assert.NoError(t, err) {
+					return
+				}
+				n := 0
+				_, _ = fmt.Sscan(string(value), &n) // empty at first
+				stored, fenced, err := b.Commit(t.Context(),
+					[]Record{{here, fmt.Append(nil, n+1, " ", writer, " ", done), revision}},
+					[]Message{{here, fmt.Append(nil, n+1)}})
+				if !assert.NoError(t, err) || !assert.NotEqual(t, stored, len(fenced) > 0) {
+					return
+				}
+				if stored {
+					done++
+				}
+			}
+		})
 	}
+	writing.Wait()
+	var want []string
+	for i := range writers * writes {
+		want = append(want, fmt.Sprint(i+1))
+	}
+	require.Equal(t, want, read(t, b, here, len(want)))
+}
+
+// TestAFullStreamMakesCommitWait fills the stream, and frees space only when a commit waits.
+func TestAFullStreamMakesCommitWait(t *testing.T) {
+	waits := make(chan error, 100)
+	b := broker(t, 150_000)
+	b.opts.Waiting = func(why error) { waits <- why }
+	big := strings.Repeat("y", 60_000)
+	tell(t, b, big)
+	tell(t, b, big)
+	sent := make(chan error, 1)
+	go func() {
+		_, _, err := b.Commit(t.Context(), []Record{{Of: here, Value: []byte("1")}}, []Message{{here, []byte(big)}})
+		sent <- err
+	}()
+	require.Error(t, <-waits)
+	level, err := b.Level(t.Context())
+	require.NoError(t, err)
+	require.InDelta(t, 0.8, level.Share, 0.01)
+	require.Equal(t, map[message.Dest]uint64{here: 2}, level.Held)
+	require.NoError(t, b.Forget(t.Context(), here, 1))
+	require.NoError(t, <-sent)
 }
 
 func TestAReaderContinuesWhereItStopped(t *testing.T) {
 	b := broker(t, 0)
-	for i := range uint64(6) {
-		require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte{byte(i)}))
+	for range 6 {
+		tell(t, b, "x")
+		require.NoError(t, b.Send(t.Context(), Message{message.Dest{To: message.Fetch}, []byte("y")}))
 	}
-	r := b.Read(message.Dedupe, 0, 3)
+	r := b.Read(here, 5)
 	defer r.Stop()
-	for want := uint64(3); want <= 6; want++ {
+	for want := uint64(5); want <= 11; want += 2 {
 		d, err := r.Next(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want, d.Seq)
+		require.Equal(t, (11-want)/2, d.Pending)
 		require.False(t, d.Time.IsZero())
 		r.Stop()
 	}
@@ -125,12 +213,12 @@ func TestAReaderContinuesWhereItStopped(t *testing.T) {
 // that has lost a partition must stop reading, whatever the servers do.
 func TestAReaderStopsEvenIfItCannotRead(t *testing.T) {
 	b := broker(t, 0)
-	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
-	r := b.Read(message.Dedupe, 0, 1)
+	tell(t, b, "x")
+	r := b.Read(here, 1)
 	defer r.Stop()
 	_, err := r.Next(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, b.js.DeleteStream(t.Context(), b.stream(message.Dedupe, 0)))
+	require.NoError(t, b.js.DeleteStream(t.Context(), b.crawl))
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(2*readHeartbeat, cancel) // by then the reader has noticed
 	_, err = r.Next(ctx)
@@ -140,102 +228,17 @@ func TestAReaderStopsEvenIfItCannotRead(t *testing.T) {
 func TestRemovedMessagesAreNotRead(t *testing.T) {
 	b := broker(t, 0)
 	for range 5 {
-		require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
+		tell(t, b, "x")
 	}
-	require.NoError(t, b.Forget(t.Context(), message.Dedupe, 0, 3))
-	level, err := b.Level(t.Context(), message.Dedupe, 0)
+	require.NoError(t, b.Forget(t.Context(), here, 3))
+	level, err := b.Level(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 4, level.First)
-	require.EqualValues(t, 5, level.Last)
-	require.EqualValues(t, 2, level.Messages)
-	r := b.Read(message.Dedupe, 0, 1)
+	require.EqualValues(t, 2, level.Held[here])
+	r := b.Read(here, 1)
 	defer r.Stop()
 	d, err := r.Next(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 4, d.Seq)
-}
-
-func TestAStreamThatLostItsEndIsReported(t *testing.T) {
-	b := broker(t, 0)
-	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
-	level, err := b.LevelFrom(t.Context(), message.Dedupe, 0, 1)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, level.Last)
-	ctx, cancel := context.WithCancel(t.Context())
-	sent := make(chan error, 1)
-	go func() { sent <- b.Tell(ctx, message.Dedupe, 0, []byte("y")) }()
-	level, err = b.LevelFrom(t.Context(), message.Dedupe, 0, 2)
-	require.NoError(t, err)
-	require.EqualValues(t, 2, level.Last, "it only took a while")
-	require.NoError(t, <-sent)
-	cancel()
-	_, err = b.LevelFrom(ctx, message.Dedupe, 0, 9)
-	require.Error(t, err)
-}
-
-// TestAFullStreamMakesThePipeWait fills a stream, and frees space only when the pipe has noticed.
-func TestAFullStreamMakesThePipeWait(t *testing.T) {
-	b := broker(t, 150_000)
-	p := b.NewPipe(message.Dedupe, 0, nil)
-	defer p.Close()
-	const n = 100
-	big := (&message.Item{Kind: message.Answer, URL: "x", Body: strings.Repeat("y", 2000)}).Append(nil)
-	sent := make(chan error, 1)
-	go func() {
-		for i := range uint64(n) {
-			p.Send(Parcel{From: source, First: i + 1, N: 1, Items: big})
-		}
-		sent <- p.Flush(t.Context())
-	}()
-	for !p.Full() {
-		time.Sleep(time.Millisecond)
-	}
-	level, err := b.Level(t.Context(), message.Dedupe, 0)
-	require.NoError(t, err)
-	require.LessOrEqual(t, level.Bytes, uint64(150_000), "the broker accepted no more than its bound")
-
-	r := b.Read(message.Dedupe, 0, 1)
-	defer r.Stop()
-	var marks message.Marks
-	for taken := 0; taken < n; {
-		d, err := r.Next(t.Context())
-		require.NoError(t, err)
-		m, err := message.Decode(d.Data)
-		require.NoError(t, err)
-		for _, p := range m.Parcels {
-			taken += len(p.Items) - marks.Take(p, len(p.Items))
-		}
-		require.NoError(t, b.Forget(t.Context(), message.Dedupe, 0, d.Seq))
-	}
-	require.NoError(t, <-sent)
-	require.Zero(t, marks.Lost())
-}
-
-// TestAPipeContinuesWhenABrokerStartsAnew deletes everything from a stream, as when servers lose
-// their disks. The pipe sends each message once, whatever the sequences were before.
-func TestAPipeContinuesWhenABrokerStartsAnew(t *testing.T) {
-	b := broker(t, 0)
-	p := b.NewPipe(message.Dedupe, 0, nil)
-	defer p.Close()
-	for i := uint64(1); i < 9; i++ {
-		p.Send(parcelOf(i))
-	}
-	require.NoError(t, p.Flush(t.Context()))
-	require.NoError(t, b.js.DeleteStream(t.Context(), b.stream(message.Dedupe, 0)))
-	require.NoError(t, b.CreateStreams(t.Context(), message.Dedupe, 1))
-	p.Send(parcelOf(9))
-	require.NoError(t, p.Flush(t.Context()))
-	level, err := b.Level(t.Context(), message.Dedupe, 0)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, level.Messages)
-}
-
-func TestAClosedPipeSendsNothing(t *testing.T) {
-	b := broker(t, 0)
-	p := b.NewPipe(message.Dedupe, 0, func() time.Duration { return time.Hour })
-	p.Send(parcelOf(1))
-	p.Close()
-	require.ErrorIs(t, p.Flush(t.Context()), ErrClosed)
 }
 
 // brokers starts three brokers with three replicas of everything.
@@ -263,79 +266,8 @@ func brokers(t *testing.T) *Bus {
 	b, err := Connect(t.Context(), Options{URL: strings.Join(urls, ","), Replicas: len(routes)})
 	require.NoError(t, err)
 	t.Cleanup(b.Close)
+	require.NoError(t, b.CreateStream(t.Context()))
 	return b
-}
-
-func TestACellIsReplacedOnlyAtItsRevision(t *testing.T) {
-	for name, start := range map[string]func() *Bus{
-		"one broker":    func() *Bus { return broker(t, 0) },
-		"three brokers": func() *Bus { return brokers(t) },
-	} {
-		t.Run(name, func(t *testing.T) { replaceCell(t, start()) })
-	}
-}
-
-func replaceCell(t *testing.T, b *Bus) {
-	t.Helper()
-	table, err := b.MakeTable(t.Context(), "test")
-	require.NoError(t, err)
-	first, value, err := table.Cell(t.Context(), "x")
-	require.NoError(t, err)
-	require.Nil(t, value)
-	require.NoError(t, first.Store(t.Context(), []byte("1")))
-	second, value, err := table.Cell(t.Context(), "x")
-	require.NoError(t, err)
-	require.Equal(t, []byte("1"), value)
-	require.NoError(t, second.Store(t.Context(), []byte("2")))
-	require.ErrorIs(t, first.Store(t.Context(), []byte("3")), ErrFenced)
-	require.NoError(t, second.Store(t.Context(), []byte("4")))
-	value, err = table.Get(t.Context(), "x")
-	require.NoError(t, err)
-	require.Equal(t, []byte("4"), value)
-}
-
-// TestACellHasOneWriterAtATime has several writers that increment a value as fast as they can. A
-// write that is lost or repeated would show in the count.
-func TestACellHasOneWriterAtATime(t *testing.T) {
-	const writers, writes = 4, 25
-	table, err := brokers(t).MakeTable(t.Context(), "test")
-	require.NoError(t, err)
-	var writing sync.WaitGroup
-	for writer := range writers {
-		writing.Go(func() {
-			for done := 0; done < writes && t.Context().Err() == nil; {
-				cell, value, err := table.Cell(t.Context(), "x")
-				if !assert.NoError(t, err) {
-					return
-				}
-				n := 0
-				_, _ = fmt.Sscan(string(value), &n) // empty at first
-				err = cell.Store(t.Context(), fmt.Append(nil, n+1, " ", writer))
-				if err == nil {
-					done++
-				} else if !assert.ErrorIs(t, err, ErrFenced) {
-					return
-				}
-			}
-		})
-	}
-	writing.Wait()
-	value, err := table.Get(t.Context(), "x")
-	require.NoError(t, err)
-	require.Regexp(t, fmt.Sprintf("^%d ", writers*writes), string(value))
-}
-
-// TestACellRecognizesItsOwnValue loses an answer: the value is stored, and its writer does not
-// know.
-func TestACellRecognizesItsOwnValue(t *testing.T) {
-	b := broker(t, 0)
-	table, err := b.MakeTable(t.Context(), "test")
-	require.NoError(t, err)
-	cell, _, err := table.Cell(t.Context(), "x")
-	require.NoError(t, err)
-	require.NoError(t, table.Put(t.Context(), "x", []byte("mine")))
-	require.NoError(t, cell.Store(t.Context(), []byte("mine")))
-	require.NoError(t, cell.Store(t.Context(), []byte("next")))
 }
 
 func TestAWatcherSeesOldAndNewValues(t *testing.T) {
@@ -384,13 +316,13 @@ func TestDeletedValuesLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestStreamsAreCreatedOnce(t *testing.T) {
+func TestTheStreamIsCreatedOnce(t *testing.T) {
 	b := broker(t, 0)
-	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
-	require.NoError(t, b.CreateStreams(t.Context(), message.Dedupe, 1))
-	level, err := b.Level(t.Context(), message.Dedupe, 0)
+	tell(t, b, "x")
+	require.NoError(t, b.CreateStream(t.Context()))
+	level, err := b.Level(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 1, level.Messages)
+	require.EqualValues(t, 1, level.Held[here])
 }
 
 func TestNamesThatWouldBreakSubjectsAreRejected(t *testing.T) {
@@ -400,18 +332,11 @@ func TestNamesThatWouldBreakSubjectsAreRejected(t *testing.T) {
 	}
 }
 
-func TestAServerNeedsADirectory(t *testing.T) {
-	_, err := StartServer(ServerOptions{})
-	require.Error(t, err)
-	_, err = StartServer(ServerOptions{Dir: t.TempDir(), Cluster: "nowhere"})
-	require.ErrorContains(t, err, "cluster address")
-}
-
 // TestReadersTakeLittleMemory opens as many readers as a process of a small crawl has. Even unused
 // buffers would make the garbage collector run later.
 func TestReadersTakeLittleMemory(t *testing.T) {
 	b := broker(t, 0)
-	require.NoError(t, b.Tell(t.Context(), message.Dedupe, 0, []byte("x")))
+	tell(t, b, "x")
 	live := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -421,7 +346,7 @@ func TestReadersTakeLittleMemory(t *testing.T) {
 	before := live()
 	const readers = 16
 	for range readers {
-		r := b.Read(message.Dedupe, 0, 1)
+		r := b.Read(here, 1)
 		defer r.Stop()
 		_, err := r.Next(t.Context())
 		require.NoError(t, err)

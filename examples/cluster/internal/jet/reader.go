@@ -10,12 +10,12 @@ import (
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
-// A Delivery is one message of a stream.
+// A Delivery is one message to a partition.
 type Delivery struct {
-	Seq     uint64    // its place in the stream
+	Seq     uint64    // its place in the stream, which others share
 	Time    time.Time // when the broker accepted it, the same for every reader
 	Data    []byte
-	Pending uint64 // messages after it, as far as the broker knew
+	Pending uint64 // messages to the partition after it, as far as the broker knew
 }
 
 // Bounds of read-ahead. A server drops a client with more than 64 MiB of pending data, and a
@@ -28,18 +28,19 @@ const (
 	readExpiry    = 10 * time.Second
 )
 
-// A Reader returns the messages of a partition in the order of the stream, each once. It survives
-// the loss of servers. It is not safe for concurrent use.
+// A Reader returns the messages to a partition in the order of the stream, each once. It survives the
+// loss of servers. It is not safe for concurrent use.
 type Reader struct {
-	bus  *Bus
-	name string
-	next uint64
-	iter jetstream.MessagesContext // nil if it must be set up
+	bus   *Bus
+	of    message.Dest
+	next  uint64
+	iter  jetstream.MessagesContext // nil if it must be set up
+	count uint64                    // of messages that iter has delivered
 }
 
-// Read returns a reader of the messages from a sequence on.
-func (b *Bus) Read(m message.Module, part int, from uint64) *Reader {
-	return &Reader{bus: b, name: b.stream(m, part), next: max(from, 1)}
+// Read returns a reader of the messages to a partition from a sequence on.
+func (b *Bus) Read(of message.Dest, from uint64) *Reader {
+	return &Reader{bus: b, of: of, next: max(from, 1)}
 }
 
 // Next waits for the next message. Its only error is that of ctx.
@@ -60,34 +61,17 @@ func (r *Reader) Next(ctx context.Context) (Delivery, error) {
 		}
 		meta, err := msg.Metadata()
 		switch {
-		case err != nil || meta.Sequence.Stream < r.next:
-			continue // a duplicate, after the consumer was set up again
-		case meta.Sequence.Stream > r.next && !r.gone(ctx, r.next, meta.Sequence.Stream-1):
+		case err != nil:
+			continue
+		case meta.Sequence.Consumer != r.count+1: // one before it was lost on the way
 			r.Stop()
 			continue
 		}
+		r.count++
 		r.next = meta.Sequence.Stream + 1
 		return Delivery{meta.Sequence.Stream, meta.Timestamp, msg.Data(), meta.NumPending}, nil
 	}
 	return Delivery{}, ctx.Err()
-}
-
-// gone reports whether the stream has deleted the messages from one sequence to another, so that a
-// gap is not the consumer's fault.
-func (r *Reader) gone(ctx context.Context, from, to uint64) bool {
-	stream, err := r.bus.js.Stream(ctx, r.name)
-	if err != nil {
-		return false
-	}
-	if stream.CachedInfo().State.FirstSeq > to {
-		return true
-	}
-	for seq := from; seq <= to; seq++ {
-		if _, err := stream.GetMsg(ctx, seq); !errors.Is(err, jetstream.ErrMsgNotFound) {
-			return false
-		}
-	}
-	return true
 }
 
 // open sets up a consumer at the next sequence, and reports whether that worked.
@@ -96,7 +80,8 @@ func (r *Reader) gone(ctx context.Context, from, to uint64) bool {
 // name forever, even after the end of ctx. The broker may have assigned that name to a server that
 // has just died, and wait for its answer. Here each attempt has a new name, chosen by the library.
 func (r *Reader) open(ctx context.Context) bool {
-	consumer, err := r.bus.js.CreateConsumer(ctx, r.name, jetstream.ConsumerConfig{
+	consumer, err := r.bus.js.CreateConsumer(ctx, r.bus.crawl, jetstream.ConsumerConfig{
+		FilterSubject:     r.bus.subject(r.of),
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       r.next,
 		AckPolicy:         jetstream.AckNonePolicy,
@@ -104,7 +89,7 @@ func (r *Reader) open(ctx context.Context) bool {
 		Replicas:          1,
 		MemoryStorage:     true,
 	})
-	if err == nil {
+	if r.count = 0; err == nil {
 		r.iter, err = consumer.Messages(
 			jetstream.PullMaxMessagesWithBytesLimit(readMessages, readAhead),
 			jetstream.PullHeartbeat(readHeartbeat), jetstream.PullExpiry(readExpiry))

@@ -1,19 +1,15 @@
 package jet
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// ErrFenced means that another process has replaced the value.
-var ErrFenced = errors.New("jet: replaced by another owner")
 
 // A Table is a set of values by key, stored by the broker. Its methods are safe for concurrent use.
 type Table struct {
@@ -53,6 +49,7 @@ func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 		if t.kv, err = b.js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 			t.kv, err = b.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 				Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
+				LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
 			})
 			if errors.Is(err, jetstream.ErrBucketExists) {
 				t.kv, err = b.js.KeyValue(ctx, bucket)
@@ -152,68 +149,10 @@ func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error)
 	}
 }
 
-// A Cell is one value of a Table whose revision this process knows. It is not safe for concurrent
-// use.
-type Cell struct {
-	table    *Table
-	key      string
-	revision uint64
-}
-
-// Cell reads a value, nil if there is none, and returns a handle that replaces exactly that one.
-func (t *Table) Cell(ctx context.Context, key string) (*Cell, []byte, error) {
-	c := &Cell{table: t, key: key}
-	revision, value, err := t.get(ctx, key)
-	if err != nil {
-		return nil, nil, fmt.Errorf("jet: read %s: %w", key, err)
-	}
-	c.revision = revision
-	return c, value, nil
-}
-
-// Store replaces the value. It fails with [ErrFenced] unless the value is the one that was last
-// read or stored. No two processes may store equal bytes: Store recognizes its own value by them if
-// the answer was lost.
-func (c *Cell) Store(ctx context.Context, value []byte) error {
-	for {
-		err := c.table.bus.untilAnswered(ctx, func(ctx context.Context) error {
-			revision, err := c.table.kv.Update(ctx, c.key, value, c.revision)
-			if err == nil {
-				c.revision = revision
-			}
-			return err
-		})
-		if !wrongRevision(err) {
-			return err
-		}
-		revision, present, err := c.table.get(ctx, c.key)
-		switch {
-		case err != nil:
-			return err
-		case bytes.Equal(present, value):
-			c.revision = revision
-			return nil
-		case revision != c.revision:
-			return fmt.Errorf("%w: %s", ErrFenced, c.key)
-		}
-		// Replicas also refuse while another write of the key is in progress. That may be this one,
-		// whose answer did not come in time, and it may yet come to nothing.
-		if !sleep(ctx, reconnectWait) {
-			return ctx.Err()
-		}
-	}
-}
-
-// wrongRevision reports whether a value was refused because of its revision. A table with replicas
-// has another error code for that than one without.
-func wrongRevision(err error) bool {
-	return errors.Is(err, jetstream.ErrKeyRevisionMismatch) || errors.Is(err, jetstream.ErrKeyExists)
-}
-
 // An Entry is a value as delivered to a watcher.
 type Entry struct {
 	Key      string
-	Value    []byte // nil if it was deleted other than by Delete
+	Value    []byte // nil if it has expired, or was deleted other than by Delete
 	Revision uint64
 	Seen     time.Time // when this process saw it
 	Stored   time.Time // by the clock of the broker
@@ -231,6 +170,16 @@ func (t *Table) Try(ctx context.Context, key string, value []byte, revision uint
 		t.bus.wait(err)
 	}
 	return err == nil, next
+}
+
+// TryFor is Try for a value that the broker removes after a time, in whole seconds. Watchers see that
+// as an entry without a value.
+func (t *Table) TryFor(ctx context.Context, key string, value []byte, revision uint64, ttl time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	_, err := t.bus.js.Publish(ctx, "$KV."+t.kv.Bucket()+"."+key, value,
+		jetstream.WithExpectLastSequencePerSubject(revision), jetstream.WithMsgTTL(ttl))
+	return err == nil
 }
 
 // Watch calls see with all values and then with each change, until ctx ends. A nil entry follows
@@ -268,47 +217,11 @@ func (t *Table) follow(ctx context.Context, watcher jetstream.KeyWatcher, see fu
 // Under returns the values whose keys begin with a prefix, which ends with a dot. However many they
 // are, that is a few requests.
 func (t *Table) Under(ctx context.Context, prefix string) (values map[string][]byte, err error) {
-	err = t.bus.untilAnswered(ctx, func(context.Context) error {
-		values = map[string][]byte{}
-		// However long the values take, they must keep coming.
-		ctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		late := time.AfterFunc(requestTimeout, func() { cancel(context.DeadlineExceeded) })
-		defer late.Stop()
-		watcher, err := t.kv.Watch(ctx, prefix+">")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = watcher.Stop() }() // it may have ended already
-		for {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case e, ok := <-watcher.Updates():
-				late.Reset(requestTimeout)
-				switch {
-				case !ok:
-					return nats.ErrDisconnected
-				case e == nil: // the content is complete
-					return nil
-				case e.Operation() == jetstream.KeyValuePut:
-					values[e.Key()] = e.Value()
-				}
-			}
-		}
-	})
+	values = map[string][]byte{}
+	bucket := "$KV." + t.kv.Bucket() + "."
+	err = t.bus.latest(ctx, "KV_"+t.kv.Bucket(), bucket+prefix+">", false,
+		func(subject string, _ uint64, data []byte) {
+			values[strings.TrimPrefix(subject, bucket)] = data
+		})
 	return values, err
-}
-
-// Leader returns the name of the server that leads the replicas of the table.
-func (t *Table) Leader(ctx context.Context) (string, error) {
-	status, err := t.kv.Status(ctx)
-	if err != nil {
-		return "", fmt.Errorf("jet: %w", err)
-	}
-	bucket, ok := status.(*jetstream.KeyValueBucketStatus)
-	if !ok || bucket.StreamInfo().Cluster == nil {
-		return "", errors.New("jet: the table has no replicas")
-	}
-	return bucket.StreamInfo().Cluster.Leader, nil
 }

@@ -10,26 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/examples/cluster/internal/crawl"
 )
-
-// archives lists the archive directories of all processes of a crawl, even of those long dead.
-func archives(fs *flag.FlagSet) action {
-	at := brokerFlags(fs)
-	return func(ctx context.Context, _ []string, out, log io.Writer) error {
-		return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
-			places, err := c.Places(ctx)
-			for _, p := range places {
-				fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", p.Machine, p.Dir, p.Name,
-					p.Since.Format(time.DateTime))
-			}
-			return err
-		})
-	}
-}
 
 // merge makes one view of the archives of many processes: an archive that has only an index of
 // their files, which stay where they are. A repeated merge adds what is new.
@@ -37,8 +20,7 @@ func merge(fs *flag.FlagSet) action {
 	view := fs.String("view", "view", "`directory` for the merged index")
 	return func(_ context.Context, dirs []string, out, log io.Writer) error {
 		if len(dirs) == 0 {
-			return fmt.Errorf("%w: want the archives of the processes; \"cluster archives\" lists them",
-				errUsage)
+			return fmt.Errorf("%w: want the directories of the processes", errUsage)
 		}
 		a, err := archive.Open(*view, archive.Options{})
 		if err != nil {
