@@ -162,7 +162,7 @@ func (c *capture) location() string {
 	return ""
 }
 
-// read returns a body of up to max bytes, as far as it can be read. If there is more, the error wraps
+// read returns a body of up to max bytes, as far as it can be read. If there is more, the error is
 // [warc.ErrTooLarge], and the rest can still be read.
 func (c *capture) read(max int64) (body []byte, err error) {
 	body, err = io.ReadAll(io.LimitReader(c.body, max+1))
@@ -241,8 +241,8 @@ func (c *capture) sourceKind() string {
 	return "text/plain; charset=" + encoding.String()
 }
 
-// sheetUTF8 converts a style sheet to UTF-8, by the algorithm of the CSS Syntax standard, except that
-// the page around a sheet is not known here.
+// sheetUTF8 converts a style sheet to UTF-8, by the algorithm of the CSS Syntax standard, except
+// that the page around a sheet is not known here.
 func sheetUTF8(sheet []byte, kind string, max int64) (converted []byte, whole bool) {
 	if _, params, _ := mime.ParseMediaType(kind); params["charset"] != "" {
 		return toUTF8(sheet, kind, max)

@@ -156,12 +156,12 @@ func escaped(url string) string {
 
 // spellings undo what a browser escapes. Other programs may send and store a URL without: all of it,
 // or only what is not a space or a percent sign.
-var spellings = []*strings.Replacer{
-	strings.NewReplacer("%22", `"`, "%27", "'", "%3C", "<", "%3E", ">", "%5C", `\`, "%5E", "^",
-		"%60", "`", "%7B", "{", "%7D", "}"),
-	strings.NewReplacer("%22", `"`, "%27", "'", "%3C", "<", "%3E", ">", "%5C", `\`, "%5E", "^",
-		"%60", "`", "%7B", "{", "%7D", "}", "%20", " ", "%25", "%"),
-}
+var spellings = func() []*strings.Replacer {
+	pairs := []string{"%22", `"`, "%27", "'", "%3C", "<", "%3E", ">", "%5C", `\`, "%5E", "^",
+		"%60", "`", "%7B", "{", "%7D", "}"}
+	return []*strings.Replacer{strings.NewReplacer(pairs...),
+		strings.NewReplacer(append(pairs, "%20", " ", "%25", "%")...)}
+}()
 
 // stored returns a URL as it is in the archive: in another spelling only if that one is not there.
 func (v *Handler) stored(u weburl.URL) weburl.URL {
