@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
@@ -142,8 +143,11 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 		},
 		ConnectDone:          x.connectDone,
 		GotConn:              x.gotConn,
-		WroteHeaders:         x.wroteHeaders,
+		WroteHeaders:         x.dropRefused,
 		GotFirstResponseByte: x.gotFirstByte,
+	}
+	if usesPlainHTTP2.Load() {
+		trace.WroteHeaderField = func(string, []string) { x.dropRefused() }
 	}
 	if x.transport.Arrival > 0 {
 		trace.WroteRequest = x.wroteRequest
@@ -212,7 +216,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 		x.body.hold()
 	}
 	x.again = true
-	x.giveUp(info.Conn)
+	x.giveUp(info)
 }
 
 // mayVisit reports whether the lease is outstanding, and an address may be visited if it is known.
@@ -227,22 +231,28 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 // connection, another lease would lead to the same: the exchange fails. (The server may also have
 // refused the stream. One that is shutting down gets the new attempt on another connection.)
 //
-// A connection without TLS may be of either kind, and others may use it: with HTTP/2, or because
-// net/http passes it on before its last reader knows that the body has ended. So the context ends, and
-// wroteHeaders closes the connection if it turns out to be of HTTP/1. That is known if an earlier attempt
-// is under way on another connection: it goes on, and this one is closed at once.
-func (x *exchange) giveUp(conn net.Conn) {
-	if conn == nil || isHTTP2(conn) {
-		x.doubled = x.doubled || conn != nil && !x.answered && isKey(conn) && conn == x.conn
+// HTTP/1 sends a long head piece by piece, so its connection is closed here, before the first. One
+// that may be of HTTP/2 without TLS, with requests of others, stays open: the context ends, and
+// dropRefused closes the connection if it turns out to be of HTTP/1.
+func (x *exchange) giveUp(info httptrace.GotConnInfo) {
+	conn := info.Conn
+	own := isKey(conn) && conn == x.conn
+	secure, plain := isHTTP2(conn), mayBePlainHTTP2(info)
+	switch {
+	case conn == nil:
 		x.cancel()
-		return
-	}
-	if own := isKey(conn) && conn == x.conn; x.granted && !own {
+	case secure || plain:
+		x.doubled = x.doubled || own && !x.answered
+		x.cancel()
+		if plain {
+			x.refused = append(x.refused, conn)
+		}
+	default:
+		if own || !x.granted {
+			x.cancel()
+		}
 		_ = conn.Close()
-		return
 	}
-	x.cancel()
-	x.refused = append(x.refused, conn)
 }
 
 // isHTTP2 reports whether HTTP/2 was agreed upon for a connection.
@@ -251,9 +261,21 @@ func isHTTP2(conn net.Conn) bool {
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// wroteHeaders closes connections that were given up and are of HTTP/1, which reports its head
-// before it writes the end of that. HTTP/2 reports no head if the context has ended.
-func (x *exchange) wroteHeaders() {
+// usesPlainHTTP2 is set by the first response over HTTP/2 without TLS. It is of the process, since
+// Transports with nothing else in common may have the same one below.
+var usesPlainHTTP2 atomic.Bool
+
+// mayBePlainHTTP2 reports whether others may use a connection, with HTTP/2 and without TLS. With HTTP/1,
+// one that is neither new nor idle was handed over by a request that has just ended.
+func mayBePlainHTTP2(info httptrace.GotConnInfo) bool {
+	_, secure := info.Conn.(interface{ ConnectionState() tls.ConnectionState })
+	return usesPlainHTTP2.Load() && info.Reused && !info.WasIdle && !secure
+}
+
+// dropRefused closes connections that were given up and are of HTTP/1. That reports the first field
+// of its head while the request line, unless that is long, is in a buffer. HTTP/2 reports none if the
+// context has ended.
+func (x *exchange) dropRefused() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, conn := range x.refused {
@@ -295,6 +317,9 @@ func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
 
 // begin records the head of a response, and returns the response with a body that ends the lease.
 func (x *exchange) begin(resp *http.Response, r *http.Request) *http.Response {
+	if resp.ProtoMajor == 2 && resp.TLS == nil {
+		usesPlainHTTP2.Store(true)
+	}
 	o := Outcome(x.started(), resp, nil)
 	if failure := x.transport.Failure; failure != nil {
 		called := false

@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -44,6 +46,7 @@ func TestAKeptConnectionIsClosed(t *testing.T) {
 			trace.GetConn("a.test:80")
 			trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
 			trace.WroteHeaders()
+			trace.GotFirstResponseByte()
 		}
 		require.ErrorIs(t, r.Context().Err(), context.Canceled)
 		return nil, context.Canceled
@@ -55,8 +58,8 @@ func TestAKeptConnectionIsClosed(t *testing.T) {
 }
 
 // TestAConnectionThatIsPassedOn has a request that is given up on a connection that another exchange
-// seems to use. If that is HTTP/2, it must stay open. HTTP/1 shows by writing the head that the
-// other exchange is over, and only closing keeps the request from the server.
+// seems to use. If that is HTTP/2, it must stay open. With HTTP/1, the other exchange is over, and only
+// closing keeps the request from the server.
 func TestAConnectionThatIsPassedOn(t *testing.T) {
 	for _, proto := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -70,9 +73,8 @@ func TestAConnectionThatIsPassedOn(t *testing.T) {
 				trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
 				if r.Context().Err() == nil {
 					trace.WroteHeaders()
-					return &http.Response{StatusCode: http.StatusOK, Body: &body{}, Request: r}, nil
+					return &http.Response{StatusCode: http.StatusOK, ProtoMajor: proto, Body: &body{}, Request: r}, nil
 				}
-				require.False(t, kept.closed.Load())
 				if proto == 1 {
 					trace.WroteHeaders()
 				}
@@ -126,6 +128,104 @@ func TestSharedBase(t *testing.T) {
 		require.Equal(t, "text", string(text))
 		require.NoError(t, slow.Body.Close())
 	}
+}
+
+// TestALongHeadIsNotWritten has requests that are given up with heads that do not fit into the buffer of
+// net/http. No piece of one may reach the server, also if connections may be of HTTP/2.
+func TestALongHeadIsNotWritten(t *testing.T) {
+	for _, proto := range []int{1, 2} {
+		var arrived atomic.Int64
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		var served sync.WaitGroup
+		served.Go(func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				served.Go(func() {
+					n, _ := io.Copy(io.Discard, conn)
+					arrived.Add(n)
+					_ = conn.Close()
+				})
+			}
+		})
+		base := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
+		}}
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host != "a.test" {
+				return base.RoundTrip(r)
+			}
+			conn, err := base.DialContext(r.Context(), "tcp", "")
+			require.NoError(t, err)
+			httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: conn})
+			require.NoError(t, conn.Close())
+			return &http.Response{StatusCode: http.StatusOK, ProtoMajor: proto, Body: http.NoBody, Request: r}, nil
+		}), scheduler.Options{HostDelay: -1, AddrDelay: time.Hour})
+		transport.MaxWait = time.Minute
+		client := &http.Client{Transport: transport}
+		_, err = client.Get("http://a.test/")
+		require.NoError(t, err)
+		for n := range 300 {
+			r, err := http.NewRequest(http.MethodGet, "http://b"+strconv.Itoa(n)+".test/", nil)
+			require.NoError(t, err)
+			r.Header.Set("Cookie", strings.Repeat("c", 64_000))
+			_, err = client.Do(r)
+			require.ErrorAs(t, err, new(*schedulerhttp.WaitError))
+		}
+		base.CloseIdleConnections()
+		require.NoError(t, l.Close())
+		served.Wait()
+		require.Zero(t, arrived.Load(), "bytes")
+	}
+}
+
+// TestAMirrorOverPlainHTTP2 has a layer below that asks another server if the first one fails, over a
+// connection of HTTP/2 without TLS on which another request has its response.
+func TestAMirrorOverPlainHTTP2(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
+			_ = http.NewResponseController(w).Flush()
+			<-release
+			_, _ = io.WriteString(w, "text")
+		case "/fail":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	server.Config.Protocols = protocols
+	server.Start()
+	defer server.Close()
+	base := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}}
+	defer base.CloseIdleConnections()
+	all := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1, AddrDelay: -1, Backoff: -1, MaxPerAddr: 10, MaxPerHost: 10})
+	slow, err := (&http.Client{Transport: all}).Get("http://b.test/slow")
+	require.NoError(t, err)
+	mirrored := all.With(roundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+			return resp, err
+		}
+		_ = resp.Body.Close()
+		r = r.Clone(r.Context())
+		r.URL.Host = "b.test"
+		return base.RoundTrip(r)
+	}))
+	mirrored.MaxWait = time.Minute
+	_, err = (&http.Client{Transport: mirrored}).Get("http://a.test/fail")
+	require.Error(t, err)
+	close(release)
+	text, err := io.ReadAll(slow.Body)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
+	require.NoError(t, slow.Body.Close())
 }
 
 // file is a body that cannot be read once it is closed, as an os.File.
