@@ -39,6 +39,8 @@ type exchange struct {
 	conn     net.Conn   // the one that may be written to; nil if there is none
 	granted  bool       // the lease is used, since something may have been written
 	answered bool       // a response has begun
+	plain2   bool       // connections without TLS may be of HTTP/2; set by traced
+	http1    bool       // an attempt was written with HTTP/1, if plain2 is set
 	refused  []net.Conn // of attempts that were given up, which others may use; see giveUp
 	again    bool       // an attempt was given up, to be made with another lease
 	doubled  bool       // an attempt was made on the connection of one that has no answer yet
@@ -143,11 +145,10 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 		},
 		ConnectDone:          x.connectDone,
 		GotConn:              x.gotConn,
-		WroteHeaders:         x.dropRefused,
 		GotFirstResponseByte: x.gotFirstByte,
 	}
-	if usesPlainHTTP2.Load() {
-		trace.WroteHeaderField = func(string, []string) { x.dropRefused() }
+	if x.plain2 = usesPlainHTTP2.Load(); x.plain2 {
+		trace.WroteHeaderField = x.wroteField
 	}
 	if x.transport.Arrival > 0 {
 		trace.WroteRequest = x.wroteRequest
@@ -233,11 +234,11 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 //
 // HTTP/1 sends a long head piece by piece, so its connection is closed here, before the first. One
 // that may be of HTTP/2 without TLS, with requests of others, stays open: the context ends, and
-// dropRefused closes the connection if it turns out to be of HTTP/1.
+// wroteField closes the connection if it turns out to be of HTTP/1.
 func (x *exchange) giveUp(info httptrace.GotConnInfo) {
 	conn := info.Conn
 	own := isKey(conn) && conn == x.conn
-	secure, plain := isHTTP2(conn), mayBePlainHTTP2(info)
+	secure, plain := isHTTP2(conn), x.mayBePlainHTTP2(info)
 	switch {
 	case conn == nil:
 		x.cancel()
@@ -267,17 +268,20 @@ var usesPlainHTTP2 atomic.Bool
 
 // mayBePlainHTTP2 reports whether others may use a connection, with HTTP/2 and without TLS. With HTTP/1,
 // one that is neither new nor idle was handed over by a request that has just ended.
-func mayBePlainHTTP2(info httptrace.GotConnInfo) bool {
+func (x *exchange) mayBePlainHTTP2(info httptrace.GotConnInfo) bool {
 	_, secure := info.Conn.(interface{ ConnectionState() tls.ConnectionState })
-	return usesPlainHTTP2.Load() && info.Reused && !info.WasIdle && !secure
+	return x.plain2 && !x.http1 && info.Reused && !info.WasIdle && !secure
 }
 
-// dropRefused closes connections that were given up and are of HTTP/1. That reports the first field
-// of its head while the request line, unless that is long, is in a buffer. HTTP/2 reports none if the
-// context has ended.
-func (x *exchange) dropRefused() {
+// wroteField closes connections that were given up and are of HTTP/1. That reports its first field while
+// the request line, unless that is long, is in a buffer. The first fields of HTTP/2 begin with a colon,
+// and it reports none if the context has ended.
+func (x *exchange) wroteField(name string, _ []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.http1 = x.http1 || name == "Host"; !x.http1 {
+		return
+	}
 	for _, conn := range x.refused {
 		_ = conn.Close()
 	}

@@ -35,6 +35,16 @@ func (c *closing) Close() error {
 	return nil
 }
 
+// wroteHead reports what HTTP/1 reports of a head.
+func wroteHead(trace *httptrace.ClientTrace) {
+	if trace.WroteHeaderField != nil {
+		trace.WroteHeaderField("Host", nil)
+	}
+	if trace.WroteHeaders != nil {
+		trace.WroteHeaders()
+	}
+}
+
 // TestAKeptConnectionIsClosed has a layer below that sends a second request on the connection of the
 // first one, as those do that answer a challenge. HTTP/1 writes it even if the context has ended,
 // unless the connection is closed.
@@ -45,7 +55,7 @@ func TestAKeptConnectionIsClosed(t *testing.T) {
 		for range 2 {
 			trace.GetConn("a.test:80")
 			trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
-			trace.WroteHeaders()
+			wroteHead(trace)
 			trace.GotFirstResponseByte()
 		}
 		require.ErrorIs(t, r.Context().Err(), context.Canceled)
@@ -72,11 +82,11 @@ func TestAConnectionThatIsPassedOn(t *testing.T) {
 				}
 				trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
 				if r.Context().Err() == nil {
-					trace.WroteHeaders()
+					wroteHead(trace)
 					return &http.Response{StatusCode: http.StatusOK, ProtoMajor: proto, Body: &body{}, Request: r}, nil
 				}
 				if proto == 1 {
-					trace.WroteHeaders()
+					wroteHead(trace)
 				}
 				return nil, r.Context().Err()
 			}), scheduler.Options{HostDelay: time.Hour, LeaseTimeout: time.Second})
@@ -182,11 +192,26 @@ func TestALongHeadIsNotWritten(t *testing.T) {
 	}
 }
 
+// plainHTTP2 starts a server of HTTP/2 without TLS, and returns a base that reaches it by any name.
+func plainHTTP2(t *testing.T, handler http.HandlerFunc) *http.Transport {
+	server := httptest.NewUnstartedServer(handler)
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	server.Config.Protocols = protocols
+	server.Start()
+	t.Cleanup(server.Close)
+	base := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}}
+	t.Cleanup(base.CloseIdleConnections)
+	return base
+}
+
 // TestAMirrorOverPlainHTTP2 has a layer below that asks another server if the first one fails, over a
 // connection of HTTP/2 without TLS on which another request has its response.
 func TestAMirrorOverPlainHTTP2(t *testing.T) {
 	release := make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	base := plainHTTP2(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/slow":
 			_ = http.NewResponseController(w).Flush()
@@ -195,16 +220,7 @@ func TestAMirrorOverPlainHTTP2(t *testing.T) {
 		case "/fail":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-	}))
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	server.Config.Protocols = protocols
-	server.Start()
-	defer server.Close()
-	base := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
-	}}
-	defer base.CloseIdleConnections()
+	})
 	all := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1, AddrDelay: -1, Backoff: -1, MaxPerAddr: 10, MaxPerHost: 10})
 	slow, err := (&http.Client{Transport: all}).Get("http://b.test/slow")
 	require.NoError(t, err)
@@ -221,6 +237,43 @@ func TestAMirrorOverPlainHTTP2(t *testing.T) {
 	mirrored.MaxWait = time.Minute
 	_, err = (&http.Client{Transport: mirrored}).Get("http://a.test/fail")
 	require.Error(t, err)
+	close(release)
+	text, err := io.ReadAll(slow.Body)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
+	require.NoError(t, slow.Body.Close())
+}
+
+// TestHedgingOverPlainHTTP2 fails as with TLS, and spares the requests of others on the connection.
+func TestHedgingOverPlainHTTP2(t *testing.T) {
+	release := make(chan struct{})
+	base := plainHTTP2(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			_ = http.NewResponseController(w).Flush()
+			<-release
+			_, _ = io.WriteString(w, "text")
+		}
+	})
+	all := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1, AddrDelay: -1, Backoff: -1, MaxPerAddr: 10, MaxPerHost: 10})
+	slow, err := (&http.Client{Transport: all}).Get("http://a.test/slow")
+	require.NoError(t, err)
+	twice := all.With(roundTrip(func(r *http.Request) (*http.Response, error) {
+		failed := make(chan error, 2)
+		for range 2 {
+			go func() {
+				resp, err := base.RoundTrip(r.Clone(r.Context()))
+				if err == nil {
+					_ = resp.Body.Close()
+				}
+				failed <- err
+			}()
+		}
+		return nil, errors.Join(<-failed, <-failed)
+	}))
+	for range 100 {
+		_, err := (&http.Client{Transport: twice}).Get("http://a.test/")
+		require.Error(t, err)
+	}
 	close(release)
 	text, err := io.ReadAll(slow.Body)
 	require.NoError(t, err)
@@ -337,7 +390,7 @@ func TestWhatIsGivenUpIsNotReported(t *testing.T) {
 				time.Sleep(2 * time.Second) // the lease is lost
 			}
 			trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}})
-			trace.WroteHeaders()
+			wroteHead(trace)
 			trace.WroteRequest(httptrace.WroteRequestInfo{})
 			if err := r.Context().Err(); err != nil {
 				return nil, err
