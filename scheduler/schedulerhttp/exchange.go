@@ -69,8 +69,8 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 		x.upload.Attach(sent)
 	}
 	resp, err = x.transport.base.RoundTrip(sent)
-	if resp != nil && resp.Request == sent {
-		resp.Request = r
+	if resp != nil {
+		resp.Request = httpctx.RequestOf(resp, r, nil)
 	}
 	return resp, err
 }
