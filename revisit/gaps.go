@@ -10,9 +10,9 @@ type gaps uint8
 // One of the two had a wrong clock, and the next visit tells which: if the earlier one is wrong, the
 // time until then is too long, and otherwise the interval before was.
 const (
-	doubtful  gaps = 1 << 6 // no interval before can have been so much too long
-	tookQuiet gaps = 2 << 6 // the time is taken out of the quiet intervals
-	tookRest  gaps = 3 << 6 // or out of the others
+	tookRest  gaps = 1 << 6 // the time is taken out of the intervals that were not quiet
+	doubtful  gaps = 2 << 6 // no interval before can have been so much too long
+	tookQuiet gaps = 3 << 6 // the time is taken out of the quiet intervals
 
 	longestMask = 1<<6 - 1
 

@@ -155,7 +155,9 @@ func (h *History) turnBack(seconds uint32) {
 		h.total -= seconds
 		doubt = tookRest
 	}
-	h.gaps = h.gaps.certain() | max(doubt, h.gaps.doubt())
+	if doubt != doubtful || h.gaps.doubt() == 0 {
+		h.gaps = h.gaps.certain() | doubt
+	}
 }
 
 // putBack is the inverse of turnBack, for an interval that shows that the clock had been behind.

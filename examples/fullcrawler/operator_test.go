@@ -283,3 +283,52 @@ func TestResultsThatCannotBeWritten(t *testing.T) {
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// TestMadeUpHostsBarNoOthers: a stranger names hosts of a domain that are not there, before its own page leads
+// to those that are.
+func TestMadeUpHostsBarNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			switch r.Host + r.URL.Path {
+			case "evil.com/":
+				for n := range 1500 {
+					fmt.Fprintf(w, "<a href=http://no%d.victim.de/>", n)
+				}
+			case "www.victim.de/":
+				fmt.Fprint(w, "<a href=/1>")
+			case "www.victim.de/1":
+				for n := range 5 {
+					fmt.Fprintf(w, "<a href=http://dept%d.victim.de/>", n)
+				}
+			default:
+				http.NotFound(w, r)
+			}
+		}}
+		cfg := siteConfig(t, "http://evil.com/", "http://www.victim.de/")
+		cfg.Reach, cfg.Filter.MaxDepth = urlfilter.Any, -1
+		crawlSite(t, cfg, s.network(t, loopback("").String()))
+		require.Len(t, s.requested("http://dept"), 5*2, "with their rules")
+		require.Less(t, len(s.requested("http://no")), 300)
+	})
+}
+
+// TestRulesDoNotLeadToForbiddenPages, not even of the same site.
+func TestRulesDoNotLeadToForbiddenPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			switch r.Host + r.URL.Path {
+			case "h200.uni.edu/robots.txt":
+				http.Redirect(w, r, "http://h201.uni.edu/private/delete?all=1", http.StatusFound)
+			case "h201.uni.edu/robots.txt":
+				fmt.Fprint(w, "User-agent: *\nDisallow: /private/\n")
+			case "h201.uni.edu/":
+				fmt.Fprint(w, "<a href=http://h200.uni.edu/>")
+			}
+		}}
+		cfg := siteConfig(t, "http://h201.uni.edu/")
+		cfg.Reach, cfg.Filter.MaxDepth = urlfilter.Any, -1
+		crawlSite(t, cfg, s.network(t, apart("h200.").String(), apart("h201.").String()))
+		require.NotEmpty(t, s.requested("http://h200.uni.edu/robots.txt"))
+		require.Empty(t, s.requested("/private/"))
+	})
+}

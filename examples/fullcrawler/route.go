@@ -36,7 +36,7 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	if why == "" {
 		why = c.traps.admit(it)
 	}
-	if why == "" && !it.Seeded() && weburl.Host(it.From) != weburl.Host(it.URL) && !c.Hosts.TakesHost(it.URL) {
+	if why == "" && !it.Seeded() && weburl.Host(it.From) != weburl.Host(it.URL) && !c.Hosts.TakesHost(it.URL, it.From) {
 		why = stage.ManyHosts
 	}
 	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrange(it.URL) {
@@ -155,10 +155,12 @@ func (c *crawler) barsRobots(it stage.Item) (why string) {
 	switch {
 	case bar != "":
 		return it.URL + ": " + string(bar)
-	case it.Robots.Hop == 0 || weburl.Site(it.URL) == weburl.Site(it.Robots.For):
+	case it.Robots.Hop == 0 || host == weburl.Host(it.Robots.For):
 		return ""
 	case err != nil || it.URL != file && !c.wouldFetch(it.URL):
 		return "redirects to " + it.URL + ", which this crawl does not fetch"
+	case weburl.Site(it.URL) == weburl.Site(it.Robots.For): // its owner's own choice
+		return ""
 	case !c.foreignRules.Add(time.Now().UTC().Format(time.DateOnly)+" "+host, maxForeignRules):
 		return "redirects to " + it.URL + ", as too many servers do"
 	}

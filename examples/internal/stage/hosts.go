@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -50,9 +49,10 @@ const strangersShare = 8
 // triesShare times the page limit of a host is the maximum number of requests for its new pages.
 const triesShare = 2
 
-// An owner may have freeHosts hosts known that have not had a page yet, and hostsEarned for each that has. A
-// wildcard in the DNS makes any number of names.
-const freeHosts, hostsEarned = 1000, 2
+// The pages of an owner may make freeHosts of his hosts known, and hostsEarned for each that has had a page: a
+// wildcard in the DNS makes any number of names. Those of others may make as many known, and each other owner
+// an eighth of that, so that nobody's made-up names bar the hosts that somebody else names.
+const freeHosts, hostsEarned, ownersOfNames = 1000, 2, 8
 
 // A HostTable holds the state of the crawl for each host, in about 150 bytes each. Its methods are
 // safe for concurrent use.
@@ -81,7 +81,8 @@ type HostTable struct {
 	commits uint32
 	time    virtualTime
 
-	hostsOf, fetchedOf counters // hosts by owner: those that are known, and those that have had a page
+	named     counters // hosts that were let in, by who named them and their owner
+	fetchedOf counters // hosts that have had a page, by owner
 }
 
 // Times in an entry are in Unix milliseconds, and durations in milliseconds, on the pages' clock.
@@ -143,7 +144,7 @@ func NewHostTable(delay, horizon time.Duration, limit, queue int) *HostTable {
 		addrRoom: addrRooms * room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
 		places: map[place]*tenants{}, time: virtualTime{progress: 1},
-		hostsOf: newCounters(), fetchedOf: newCounters(),
+		named: newCounters(), fetchedOf: newCounters(),
 	}
 }
 
@@ -198,7 +199,6 @@ func (b *HostTable) entry(host string) *hostEntry {
 	if e == nil {
 		e = &hostEntry{site: siteOf(host)}
 		b.hosts[host] = e
-		b.hostsOf.add(e.site)
 	}
 	return e
 }
@@ -260,9 +260,10 @@ func (b *HostTable) IsCrowded(url string) bool {
 }
 
 // TakesStrange reports whether a page that only other sites link to may be known. The front page of
-// a host may in any case: it leads to the others, however many links strangers have made up.
+// a host may in any case, at the usual ports: it leads to the others, however many links strangers have made
+// up.
 func (b *HostTable) TakesStrange(url string) bool {
-	if strings.HasSuffix(url, "://"+Authority(url)+"/") {
+	if host := weburl.Host(url); url == "http://"+host+"/" || url == "https://"+host+"/" {
 		return true
 	}
 	b.mu.Lock()
@@ -278,16 +279,30 @@ func (b *HostTable) TakesStrange(url string) bool {
 	return true
 }
 
-// TakesHost reports whether the host of a URL may be known.
-func (b *HostTable) TakesHost(url string) bool {
-	host := weburl.Host(url)
+// TakesHost reports whether the host of a URL that a page names may be known, and counts it if it is not
+// known yet. A host that is named again before its first page is committed counts again.
+func (b *HostTable) TakesHost(url, page string) bool {
+	host, by := weburl.Host(url), siteOf(weburl.Host(page))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.hosts[host] != nil {
 		return true
 	}
 	site := siteOf(host)
-	return b.hostsOf.of(site) < freeHosts+hostsEarned*b.fetchedOf.of(site)
+	most := freeHosts + hostsEarned*b.fetchedOf.of(site)
+	pair, all := by+" "+site, "* "+site
+	switch {
+	case by == site:
+		if b.named.of(pair) >= most {
+			return false
+		}
+	case b.named.of(all) >= most || b.named.of(pair) >= most/ownersOfNames:
+		return false
+	default:
+		b.named.add(all)
+	}
+	b.named.add(pair)
+	return true
 }
 
 // Committed says that Discovered was called for all pages that are new.

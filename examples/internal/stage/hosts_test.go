@@ -196,27 +196,48 @@ func TestAwaits(t *testing.T) {
 	require.False(t, b.Awaits(now))
 }
 
-// TestHostsOfAnOwnerAreEarned: a wildcard in the DNS does not fill the table.
+// TestHostsOfAnOwnerAreEarned: a wildcard in the DNS does not fill the table, and made-up names of strangers
+// bar nobody else's.
 func TestHostsOfAnOwnerAreEarned(t *testing.T) {
 	b := NewHostTable(time.Second, Horizon, 0, 1000)
 	name := func(n int) string { return fmt.Sprintf("h%d.evil.com", n) }
-	find := func(from, to int) (taken int) {
+	find := func(from, to int, page string) (taken int) {
 		for n := from; n < to; n++ {
-			if url := "http://" + name(n) + "/"; b.TakesHost(url) {
+			if url := "http://" + name(n) + "/"; b.TakesHost(url, page) {
 				b.Discovered(Item{URL: url}, true)
 				taken++
 			}
 		}
 		return taken
 	}
-	require.Equal(t, freeHosts, find(0, 5*freeHosts))
-	require.True(t, b.TakesHost("http://"+name(0)+"/x"), "it is known")
-	require.True(t, b.TakesHost("http://honest.org/"))
-	require.True(t, b.TakesHost("http://anything.github.io/"), "the table has room for a million owners")
+	const own, other, third = "http://www.evil.com/", "http://stranger.org/", "http://third.org/"
+	require.Equal(t, freeHosts, find(0, 5*freeHosts, own))
+	require.True(t, b.TakesHost("http://"+name(0)+"/x", own), "it is known")
+	require.True(t, b.TakesHost("http://honest.org/", own))
+	require.Equal(t, freeHosts/ownersOfNames, find(5*freeHosts, 6*freeHosts, other))
+	require.Equal(t, freeHosts/ownersOfNames, find(6*freeHosts, 7*freeHosts, third))
+	require.True(t, b.TakesHost("http://anything.github.io/", own), "the table has room for a million owners")
 	for n := range 10 {
 		b.Take(name(n), netip.Addr{}, true)
 		b.Settle(name(n), true, true)
 	}
 	b.Recall(name(10), true, 0, 0)
-	require.Equal(t, 11*hostsEarned, find(5*freeHosts, 6*freeHosts))
+	require.Equal(t, 11*hostsEarned, find(7*freeHosts, 8*freeHosts, own))
+}
+
+// TestFrontPagesOfPorts: strangers cannot have each port of a host asked.
+func TestFrontPagesOfPorts(t *testing.T) {
+	b := NewHostTable(time.Second, Horizon, 80, 1000)
+	taken := 0
+	for port := range 1000 {
+		if url := fmt.Sprintf("http://a.test:%d/", 20_000+port); b.TakesStrange(url) {
+			b.Discovered(Item{URL: url, Strange: true}, true)
+			b.Committed()
+			taken++
+		}
+	}
+	require.Equal(t, b.Strangers, taken)
+	for _, url := range []string{"http://a.test/", "https://a.test/", "http://[2001:db8::1]/"} {
+		require.True(t, b.TakesStrange(url), url)
+	}
 }

@@ -3,7 +3,6 @@ package stage
 import (
 	"sync"
 
-	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
@@ -16,10 +15,10 @@ const perHost = 2
 type Order struct {
 	mu    sync.Mutex
 	ranks *pagerank.URLs
-	items map[string]Item // in the queue, by URL
-	out   map[string]bool // URLs returned by Next and not done
-	busy  map[string]int  // how many of them a host has
-	log   *orderLog       // nil: it is not saved
+	items map[string]Item   // in the queue, by URL
+	out   map[string]string // hosts of the URLs returned by Next and not done
+	busy  map[string]int    // how many of them a host has
+	log   *orderLog         // nil: it is not saved
 }
 
 // MaxOrdered bounds the pages of an Order, and so its memory.
@@ -33,7 +32,7 @@ func OrderOptions() pagerank.Options { return pagerank.Options{Limit: MaxOrdered
 func NewOrder(ranks *pagerank.URLs) *Order {
 	return &Order{
 		ranks: ranks,
-		items: map[string]Item{}, out: map[string]bool{}, busy: map[string]int{},
+		items: map[string]Item{}, out: map[string]string{}, busy: map[string]int{},
 	}
 }
 
@@ -42,7 +41,8 @@ func NewOrder(ranks *pagerank.URLs) *Order {
 func (o *Order) Add(it Item) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, here := o.items[it.URL]; here || o.out[it.URL] {
+	_, here := o.items[it.URL]
+	if _, out := o.out[it.URL]; here || out {
 		return false
 	}
 	o.log.discovered(o.ranks, it.URL)
@@ -69,20 +69,23 @@ func (o *Order) Fetched(url string, links []string) {
 func (o *Order) Next() (it Item, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ready := func(host string) bool { return o.busy[host] < perHost }
+	host := "" // of the URL that NextReady returns
+	ready := func(of string) bool {
+		host = of
+		return o.busy[of] < perHost
+	}
 	for {
 		url, ok := o.ranks.NextReady(ready)
 		if !ok {
 			return it, false
 		}
-		host := weburl.Host(url)
 		it, ok := o.items[url]
 		if !ok { // only links to it are here, or it is out; Add brings it back
 			o.ranks.Release(host)
 			continue
 		}
 		delete(o.items, url)
-		o.out[url] = true
+		o.out[url] = host
 		o.busy[host]++
 		return it, true
 	}
@@ -92,11 +95,11 @@ func (o *Order) Next() (it Item, ok bool) {
 func (o *Order) Done(url string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.out[url] {
+	host, out := o.out[url]
+	if !out {
 		return
 	}
 	delete(o.out, url)
-	host := weburl.Host(url)
 	if o.busy[host]--; o.busy[host] == 0 {
 		delete(o.busy, host)
 	}

@@ -42,7 +42,8 @@ func TestOrderPrefersLinkedPages(t *testing.T) {
 
 func TestOrderBoundsItemsPerHost(t *testing.T) {
 	o := NewOrder(pagerank.NewURLs(OrderOptions()))
-	urls := []string{"http://a.test/1", "http://a.test/2", "http://a.test/3", "http://b.test/1"}
+	const host = "http://[2001:db8::1]"
+	urls := []string{host + "/1", host + "/2", host + "/3", "http://b.test/1"}
 	for _, url := range urls {
 		o.Add(Item{URL: url})
 	}
@@ -50,7 +51,7 @@ func TestOrderBoundsItemsPerHost(t *testing.T) {
 	third := next(t, o)
 	require.ElementsMatch(t, []string{urls[0], urls[1], urls[3]}, []string{first, second, third})
 	_, ok := o.Next()
-	require.False(t, ok, "two of a.test are in flight")
+	require.False(t, ok, "two of the first are in flight")
 	o.Done("http://b.test/1")
 	o.Done("http://b.test/1")
 	o.Done("http://never-added.test/")
@@ -185,6 +186,17 @@ func TestOtherOrders(t *testing.T) {
 	now, err := os.ReadFile(name)
 	require.NoError(t, err)
 	require.Equal(t, old, now)
+	require.NoError(t, os.Remove(name))
+	var log bytes.Buffer // of a first crawl that was killed
+	w := durable.NewStreamWriter(&log, "SPNORDL1")
+	_, err = w.Write([]byte("\x03\x00 and more"))
+	require.NoError(t, err)
+	_, err = w.Close()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(OrderLog(name), log.Bytes(), 0o600))
+	o, err = OpenOrder(name)
+	require.Nil(t, o)
+	require.ErrorIs(t, err, durable.ErrVersion)
 }
 
 // FuzzOrderEvents applies any events: memory is bounded, and what they leave can be saved.

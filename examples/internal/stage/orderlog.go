@@ -25,7 +25,7 @@ import (
 // A log begins with the checksum of its file. If that differs, the process ended before it removed the
 // log: what it says is in the file.
 const (
-	orderLogMagic = "SPNORDL1"
+	orderLogMagic = "SPNORDL2"
 
 	eventFetched    = 0 // a page, how many links it has, and these
 	eventDiscovered = 1 // a URL that had no id

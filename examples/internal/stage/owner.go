@@ -34,7 +34,10 @@ func Owner(host string) (domain string) {
 	return below[strings.LastIndexByte(below, '.')+1:] + "." + suffix
 }
 
-// siteOf returns the owner of a host, or its site if no owner is known.
+// siteOf returns the owner of a host, or its site if no owner is known. An address is its own.
 func siteOf(host string) string {
+	if strings.Contains(host, ":") { // an IPv6 address
+		return host
+	}
 	return cmp.Or(Owner(host), weburl.Site("http://"+host+"/"))
 }

@@ -42,3 +42,9 @@ func TestOwners(t *testing.T) {
 		require.Equal(t, want, Owner(host), host)
 	}
 }
+
+func TestAddressesAreTheirOwnSites(t *testing.T) {
+	for _, host := range []string{"2001:db8::1", "::1", "127.0.0.1"} {
+		require.Equal(t, host, siteOf(host))
+	}
+}

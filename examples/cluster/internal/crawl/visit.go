@@ -24,9 +24,6 @@ import (
 // errAbandoned means that a visit had no result, because this process no longer owns the partition.
 var errAbandoned = errors.New("crawl: visit abandoned")
 
-// maxRedirects bounds the redirects in a row. Browsers follow twenty.
-const maxRedirects = 10
-
 // A visited is the result of a task.
 type visited struct {
 	fate      stage.Fate
@@ -273,12 +270,13 @@ func (f *fetcher) follow(
 		visit.Changed = state.Compare(resp, false) == stage.RealChange
 		state.History = state.History.Observe(visit)
 	}
+	hops, followed := stage.Item{URL: it.URL, Hops: int(it.Hops)}.NextHop(resp.Location)
 	switch {
-	case v.fate == stage.Redirected && int(it.Hops) >= maxRedirects:
+	case v.fate == stage.Redirected && !followed:
 		v.fate = stage.TooManyRedirects
 	case v.fate == stage.Redirected:
 		next := it
-		next.URL, next.Hops = resp.Location, it.Hops+1
+		next.URL, next.Hops = resp.Location, uint32(hops)
 		f.link(&v, fresh(next))
 	case v.fate.Page() && it.Kind == message.Sitemap:
 		f.list(&v, it, resp)
