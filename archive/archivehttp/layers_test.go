@@ -3,6 +3,7 @@ package archivehttp_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -17,8 +18,8 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/archivehttp"
-	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
+	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
 
 // socks starts a SOCKS5 proxy (RFC 1928) without authentication for addresses of IPv4.
@@ -336,9 +337,17 @@ func TestAnotherBodyOnTheWire(t *testing.T) {
 		"/form": {following, http.MethodGet, ""},
 		"/text": {encoding, http.MethodPost, "unspecified"},
 	} {
-		f, err := fetch.New(fetch.Options{Reach: fetch.Loopback, Wrap: tt.layer})
-		require.NoError(t, err)
-		c, a := client(t, f.Transport())
+		wire := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			kept := httpwire.New(conn, 1<<20, 1000) // as a fetch.Client has it
+			kept.Dialed = addr
+			return kept, nil
+		}}
+		defer wire.CloseIdleConnections()
+		c, a := client(t, tt.layer(wire))
 		resp, err := c.Post(s.URL+path, "text/plain", strings.NewReader("text"))
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
