@@ -51,7 +51,7 @@ type Archive struct {
 	found    Report                  // by Open
 	before   map[string]int          // versions by file, of the index that Open replaces, if it is sound
 	deferred []deferred              // used by Open, and with imports.adding held
-	moved    map[string]bool         // keys of versions that may have been moved; like deferred
+	moved    map[string]bool         // keys of versions that an erasure has moved; like deferred
 	erasing  atomic.Pointer[matcher] // of an erasure that is not complete
 	closing  sync.Once
 }
@@ -288,9 +288,18 @@ func (a *Archive) Files() ([]string, error) {
 	return append(names, a.now().imports.list()...), nil
 }
 
-// Close finishes the current files, writes the index, and waits for the background goroutine. Even
-// if it fails, the files are closed and contain every acknowledged capture, but one may keep its
-// ".open" name. Closing again does nothing.
+// stopped returns an error if nobody waits for a long call any more.
+func (a *Archive) stopped(ctx context.Context) error {
+	if a.files.isClosed() {
+		return ErrClosed
+	}
+	return ctx.Err()
+}
+
+// Close finishes the current files, writes the index, and waits for the background goroutine, for
+// Import, and for Erase and Verify to stop; [Open] then completes the erasure. Even if it fails, the files
+// are closed and contain every acknowledged capture, but one may keep its ".open" name. Closing again
+// does nothing.
 func (a *Archive) Close() (err error) {
 	a.closing.Do(func() {
 		err = a.files.close()
@@ -300,6 +309,8 @@ func (a *Archive) Close() (err error) {
 			_ = f.view.Load().index.close(false)
 			return
 		}
+		a.imports.adding.Lock() // another process may begin when this one has unlocked the directory
+		defer a.imports.adding.Unlock()
 		if closed := a.index.close(err == nil); err == nil {
 			err = closed
 		}

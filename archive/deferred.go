@@ -1,9 +1,6 @@
 package archive
 
-import (
-	"cmp"
-	"time"
-)
+import "github.com/spinneret-go/spinneret/archive/internal/urlkey"
 
 // maxDeferred bounds the number of deferred versions.
 const maxDeferred = 100_000
@@ -24,15 +21,27 @@ func (a *Archive) deferVersion(key string, e *entry, ref reference) {
 	}
 }
 
-// isMoved reports whether a version may be older than its file: an erasure has moved it there, behind
-// later ones of its URL. Those may have been indexed first, as if it were not there.
-func isMoved(name string, at int64) bool {
-	m := ours.FindStringSubmatch(name)
-	if m == nil {
-		return false
+// noteMoved remembers the URL of a version that an erasure has moved behind later ones. Those may have
+// been indexed first, as if it were not there.
+func (a *Archive) noteMoved(key string) error {
+	if a.moved == nil {
+		a.moved = map[string]bool{}
 	}
-	begun, err := time.Parse("20060102150405.000", m[1][:14]+"."+m[1][14:])
-	return err == nil && at < microseconds(begun)
+	if a.moved[key] = true; len(a.moved) < maxDeferred {
+		return nil
+	}
+	return a.correctMoved()
+}
+
+// correctMoved corrects the entries of these URLs.
+func (a *Archive) correctMoved() error {
+	for key := range a.moved {
+		if err := a.index.correctPriors(urlkey.Span{Low: key + "\x00", High: key + "\x01"}); err != nil {
+			return err
+		}
+	}
+	a.moved = nil
+	return nil
 }
 
 // resolveDeferred searches again for the contents of deferred versions, after all files have been
@@ -50,11 +59,5 @@ func (a *Archive) resolveDeferred() error {
 		}
 	}
 	a.deferred = nil
-	for key := range a.moved {
-		if err := cmp.Or(a.index.correctPrior(key), a.index.admit()); err != nil {
-			return err
-		}
-	}
-	a.moved = nil
-	return nil
+	return a.correctMoved()
 }

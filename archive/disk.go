@@ -84,7 +84,7 @@ func (a *Archive) openFile(name string) (*source, error) {
 	var f vfs.File
 	var err error
 	onDisk := ""
-	for _, onDisk = range []string{name, name + unfinished, name + moved, name} {
+	for _, onDisk = range []string{name, name + unfinished, name + moving, name} {
 		if f, err = a.fs.Open(onDisk); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}

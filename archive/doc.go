@@ -15,7 +15,8 @@
 // The body of a page may contain bytes that look like records. Each record therefore has the
 // unpredictable ID of its file, so even after damage such bytes are never returned as pages. Damage
 // loses only the records that it hits. [Archive.Recovered] and [Archive.Verify] report it, even if the
-// index is damaged as well, and bodies are verified when they are read. Only the owner may read the files; see also [Options.Redact].
+// index is damaged as well, and bodies are verified when they are read. What a disk cannot read is
+// indexed once it can be read. Only the owner may read the files; see also [Options.Redact].
 //
 // # Durability
 //
@@ -35,6 +36,6 @@
 // FORMAT.md describes the files. A capture goes through archive.go, pending.go (what it repeats),
 // files.go, encoder.go and output.go, and back to index.go. lookup.go and version.go find it again,
 // body.go, response.go and snapshot.go read it. recover.go indexes what the index lacks, follow.go
-// reads beside a writer, and erase.go leads through erasefile.go,
-// erasescan.go, erasemove.go and erasefill.go.
+// reads beside a writer, and erase.go leads through erasescan.go (what
+// goes), erasemove.go, erasefile.go (the plan on disk) and erasefill.go.
 package archive

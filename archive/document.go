@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -34,11 +35,18 @@ func (d *Document) Record() (*warc.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !belongs(o.Record, loc.File) || !d.hasBody(o.Record) {
-		o.release()
-		return nil, notHere(d.Content)
+	err = belongs(o.Record, loc)
+	if err == nil && !d.hasBody(o.Record) {
+		err = notHere(d.Content)
 	}
-	return o.handOver(), nil
+	if err == nil {
+		return o.handOver(), nil
+	}
+	o.release()
+	if errors.Is(err, ErrNotFound) { // an erasure may have moved it
+		return d.archive.Content(d.Version)
+	}
+	return nil, err
 }
 
 // shifted is a part of a file that is read by offsets in the whole file.
@@ -59,7 +67,7 @@ func (s *Snapshot) Documents() iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		r := &sequential{archive: s.archive}
 		defer r.close()
-		doc := &Document{archive: s.archive}
+		doc := &Document{archive: s.from}
 		for v, err := range s.Versions() {
 			if err != nil {
 				yield(&Document{}, err)

@@ -1,23 +1,20 @@
 package archive
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/archive/internal/extsort"
 	"github.com/spinneret-go/spinneret/archive/internal/lsm"
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 	"github.com/spinneret-go/spinneret/archive/warc"
-	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // Selection says what [Archive.Erase] removes: what all of the fields that are set select. At least
@@ -88,44 +85,53 @@ func (m *matcher) matches(key string, at int64, d digest) bool {
 	return m.covers(key) && m.during(at) && (m.digest == "" || m.digest == d)
 }
 
-// erasure is what is known of an erasure that has begun. It is not safe for concurrent use.
+// erasure is the plan of an erasure, which is on disk from the moment when it can only be completed, and
+// what is known while that is made. It is not safe for concurrent use.
 type erasure struct {
-	Version   int
 	ID        warc.ID // of File
 	Selection Selection
-	Reason    string
 	Time      time.Time
-	File      string           // with the tombstone, and the records that must change
-	Files     map[string]int64 // the others, and their sizes, when it began
+	File      string            // with the tombstone, and the records that have moved
+	Sizes     map[string]int64  // of the other files when it began: what is appended later stays
+	Holes     map[string][]hole // of these; sorted
 
 	archive *Archive
 	matcher *matcher
-	known   bool             // File is complete: this or an earlier attempt got so far
-	copied  map[copied]bool  // the versions in File, if an earlier attempt got so far
-	erased  map[string]bool  // IDs of the records, if they are selected by their digest
-	dropped *extsort.Sorter  // keys of the index
-	holes   map[string]holes // of the files that have some
-	kept    []warc.Field     // digests of what stays of these files
-	bytes   int64            // of all holes
+	reason  string
+	erased  map[uint64]bool // hashes of the IDs of captures, if metadata needs them to be found
+	kept    []warc.Field    // digests of what stays of the files with holes
+	bytes   int64           // of all records that go
 	report  Report
 	moves   *mover
 }
 
-// Erase removes what a selection selects, for good: the records of the captures, their requests, and
-// the metadata and conversions of these URLs, from the files, and their entries from the index. In
-// the files a record without content takes the place of each, of the same length, so that all others
-// stay where they are, byte for byte. reason is for a tombstone: a metadata record that says when, why
-// and how much was erased, but not what. [Archive.Verify] proves by it that the rest has not changed.
+// hole is a part of a file whose record has to go, or has gone.
+type hole struct {
+	Offset int64 `json:"at"`
+	Length int64 `json:"n"`
+}
+
+// Erase removes what a selection selects, for good: the records of the captures, their requests, their
+// metadata and conversions, and those of all URLs that are selected at any time, from the files, and the
+// entries from the index. In the files a record without content takes the place of each, of the same
+// length, so that all others stay where they are, byte for byte. reason is for a tombstone: a metadata
+// record that says when, why and how much was erased, but not what. [Archive.Verify] proves by it that the
+// rest has not changed.
 //
 // A revisit whose original goes becomes an original if it stays, with a copy of the body; others then
 // refer to it. These records move to a new file. The content of other pages stays, and may name what
 // was erased. Names of files, exported files and backups are out of reach.
 //
-// Erase reads all files, and writes those anew that have something to erase; each replaces the old one
-// at once. Captures may be appended meanwhile, and are not erased. Other goroutines and processes see
-// the archive before or after it. If the process ends, or Erase fails, [Open] or the next Erase first
-// completes what was begun. Imported files are never changed: if they have selected captures, nothing is
-// erased, and the error names them.
+// Imported files are never changed. If one of them has anything that is selected or refers to it, or
+// cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
+// read some file of the archive: what was selected might be there.
+//
+// Erase reads all files, twice with a Digest or a time, and writes those anew that have something to
+// erase; each replaces the old one at once. It takes some 100 bytes of memory for each record that goes:
+// select one span of time after the other if that is too much. Captures may be appended meanwhile, and
+// are not erased. Other goroutines and processes see the archive before or after it. If the process ends,
+// the archive is closed, or Erase fails, then either nothing was erased, or [Open] or the next Erase
+// first completes it.
 //
 // The report has the number of versions Erased, of Records and of Files that were written anew, and
 // the damage in files, which is kept, since it cannot be read.
@@ -133,21 +139,22 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 	switch {
 	case a.readOnly:
 		return Report{}, ErrReadOnly
-	case a.files.isClosed():
-		return Report{}, ErrClosed
 	case fieldFault("reason", reason) != "":
 		return Report{}, fmt.Errorf("%w: the reason %s", ErrInvalid, fieldFault("reason", reason))
 	}
-	a.imports.adding.Lock() // neither another erasure nor an import
+	a.imports.adding.Lock() // neither another erasure nor an import, and Close waits
 	defer a.imports.adding.Unlock()
-	e := &erasure{Version: eraseVersion, ID: warc.NewID(), Selection: s, Reason: reason,
-		Time: time.Now().UTC(), archive: a}
+	if a.files.isClosed() {
+		return Report{}, ErrClosed
+	}
+	e := &erasure{ID: warc.NewID(), Selection: s, Time: time.Now().UTC(), Holes: map[string][]hole{},
+		archive: a, reason: reason}
 	err := a.resumeErase(ctx)
 	if err == nil {
-		err = e.prepare()
+		e.matcher, err = s.matcher()
 	}
 	if err == nil {
-		err = e.run(ctx)
+		err = e.begin(ctx)
 	}
 	if err != nil {
 		return e.report, fmt.Errorf("archive: erase: %w", err)
@@ -155,76 +162,53 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 	return e.report, nil
 }
 
-// prepare makes the erasure known to the disk, unless it cannot be done.
-func (e *erasure) prepare() (err error) {
+// begin decides what has to go, and makes that known to the disk before anything changes.
+func (e *erasure) begin(ctx context.Context) error {
 	a := e.archive
-	if e.matcher, err = e.Selection.matcher(); err != nil {
-		return err
-	}
-	if len(a.imports.list()) > 0 {
-		for l, err := range a.index.scan(urlkey.All) {
-			if err != nil {
-				return err
-			}
-			name := a.index.name(l.entry.file)
-			if isImport(name) && e.matcher.matches(l.url, l.entry.time, l.entry.digest) {
-				return fmt.Errorf("%s has selected captures, and imported files are never changed: "+
-					"move it into the directory of the archive", name)
-			}
-		}
-	}
 	o := a.files.another()
 	o.id.Store(&e.ID)
 	e.File = o.newName(time.Now())
 	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on
-	if e.Files, err = a.files.settle(a.openFile); err == nil {
-		var data []byte
-		if data, err = json.Marshal(e); err == nil {
-			err = durable.Replace(a.fs, eraseName, data)
-		}
+	err := cmp.Or(a.files.settle(e.measure), e.reachable())
+	if err == nil {
+		err = e.plan(ctx)
 	}
-	if err != nil {
+	if err == nil && len(e.Holes) > 0 {
+		err = e.commit()
+	}
+	if err != nil || len(e.Holes) == 0 {
 		return errors.Join(err, e.abandon())
 	}
-	return nil
+	return e.run(ctx)
 }
 
-// run erases. Up to the change of the index it can be abandoned. Each step may be repeated: what is
-// erased already is not found again.
-func (e *erasure) run(ctx context.Context) (err error) {
+// run erases what was planned. Each step may be repeated.
+func (e *erasure) run(ctx context.Context) error {
 	a := e.archive
-	e.dropped = extsort.New(defaultMemory)
-	defer e.dropped.Close()
-	e.erased, e.holes = map[string]bool{}, map[string]holes{}
-	names, err := a.files.list()
-	if err == nil {
-		err = e.plan(ctx, names)
-	}
-	if err == nil && len(e.holes) == 0 && !e.known { // nothing is selected
-		return e.abandon()
-	}
-	if err == nil {
-		err = e.moves.complete()
-	}
-	if err != nil {
-		return errors.Join(err, e.abandon())
-	}
-	if err := a.purge(e.dropped, e.File); err != nil {
+	if err := a.purge(e); err != nil {
 		return err
 	}
 	if err := e.name(); err != nil {
 		return err
 	}
-	// The last file comes first: records belong to earlier ones, by which they are found again if this
-	// has to be repeated.
-	for _, name := range slices.Backward(names) {
-		if len(e.holes[name].erased) == 0 {
+	names, err := a.files.list()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		final := strings.TrimSuffix(name, unfinished)
+		if len(e.Holes[final]) == 0 {
 			continue
 		}
-		if err := e.rewrite(name, e.holes[name]); err != nil {
+		if err := a.stopped(ctx); err != nil {
 			return err
 		}
-		a.announce(strings.TrimSuffix(name, unfinished))
+		if err := e.rewrite(name, e.Holes[final]); err != nil {
+			return err
+		}
+		if name == final { // else a disk failure has left it unfinished
+			a.announce(final)
+		}
 	}
 	if err := a.fs.Sync(); err != nil { // an earlier attempt may have failed after a rename
 		return err
@@ -232,20 +216,19 @@ func (e *erasure) run(ctx context.Context) (err error) {
 	return errors.Join(e.remove(eraseName), a.forgetErase())
 }
 
-// abandon removes what was prepared, before anything was erased. An erasure that an earlier attempt
-// has begun stays known.
+// abandon removes what was prepared. Whether the plan is on disk may be unknown: as long as it may be, the
+// erasure is one that will be completed.
 func (e *erasure) abandon() error {
-	if e.moves != nil && e.moves.out != nil && e.moves.out.file != nil {
+	if e.moves != nil && e.moves.out.file != nil {
 		_ = e.moves.out.file.Close() // it is removed
 	}
-	if e.known {
-		return nil
-	}
-	err := errors.Join(e.remove(e.File+moving), e.remove(e.File+moved), e.remove(eraseName))
-	if err != nil {
+	if err := e.remove(eraseName); err != nil {
 		return err
 	}
-	return e.archive.forgetErase()
+	if err := e.archive.forgetErase(); err != nil {
+		return err
+	}
+	return e.remove(e.File + moving)
 }
 
 // remove removes a file that may not exist.
@@ -262,7 +245,7 @@ func (e *erasure) name() error {
 	if exists(e.archive.fs, e.File) {
 		return nil
 	}
-	if err := e.archive.rename(e.File+moved, e.File); err != nil {
+	if err := e.archive.rename(e.File+moving, e.File); err != nil {
 		return err
 	}
 	e.archive.announce(e.File)
@@ -270,50 +253,45 @@ func (e *erasure) name() error {
 }
 
 // plan reads all files, and collects what has to go and what has to move.
-func (e *erasure) plan(ctx context.Context, names []string) (err error) {
+func (e *erasure) plan(ctx context.Context) (err error) {
 	if e.moves, err = newMover(e); err != nil {
 		return err
 	}
-	if e.known {
-		if err := e.readCopied(); err != nil {
-			return err
+	names := append(e.archive.imports.list(), slices.Sorted(maps.Keys(e.Sizes))...)
+	if m := e.matcher; m.digest != "" || m.from > -never || m.to < never {
+		// The metadata of a capture may come before it, and has neither its digest nor its date.
+		e.erased = map[uint64]bool{}
+		for _, name := range names {
+			if _, err := e.scan(ctx, name, true); err != nil {
+				return err
+			}
 		}
 	}
 	for _, name := range names {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if _, listed := e.Files[strings.TrimSuffix(name, unfinished)]; !listed {
-			continue
-		}
-		holes, err := e.scan(name)
-		if err != nil || len(holes.erased) == 0 {
-			if err == nil {
-				continue
-			}
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		e.holes[name] = holes
-		e.report.Files++
-		sum, err := e.archive.keptSum(name, holes.size, holes.all)
+		s, err := e.scan(ctx, name, false)
 		if err != nil {
 			return err
 		}
-		e.kept = append(e.kept, warc.Field{Name: "kept",
-			Value: fmt.Sprint(sum, " ", holes.size, " ", strings.TrimSuffix(name, unfinished))})
+		if len(s.holes) == 0 {
+			continue
+		}
+		e.Holes[name] = s.holes
+		e.report.Files++
+		sum, err := e.archive.keptSum(name, s.size, s.all)
+		if err != nil {
+			return err
+		}
+		e.kept = append(e.kept, warc.Field{Name: "kept", Value: fmt.Sprint(sum, " ", s.size, " ", name)})
 	}
 	return nil
 }
 
-// purge replaces the index by one without some keys, and with the entries of a file. Look-ups use
-// the old one until then. It stays if the new one cannot be filled: the new one has the lengths of all
-// files from the start, so that a part of it must never be written.
-func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
+// purge replaces the index by one without the entries of holes, and with those of the file of moved
+// records. Look-ups use the old one until then. It stays if the new one cannot be filled: the new one has
+// the lengths of all files from the start, so that a part of it must never be written.
+func (a *Archive) purge(e *erasure) error {
 	x := a.index
-	x.file(file) // has a number from now on
-	if err := dropped.Sort(); err != nil {
-		return err
-	}
+	x.file(e.File) // has a number from now on
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if err := x.writeLocked(); err != nil {
@@ -326,19 +304,19 @@ func (a *Archive) purge(dropped *extsort.Sorter, file string) error {
 	for name, end := range x.lend(fresh) {
 		fresh.files[name].end = end
 	}
-	if err := fresh.lsm().Load(without(x, dropped)); err != nil {
+	if err := fresh.lsm().Load(e.without(x)); err != nil {
 		_ = fresh.close(false) // nothing of it is on disk, and the old one stays
-		return err
+		return x.notice(err)
 	}
 	shadow := &Archive{environment: a.environment, index: fresh}
-	incomplete := shadow.indexMoved(file)
+	incomplete := shadow.indexMoved(e.File)
 	if incomplete == nil {
-		incomplete = fresh.correctPriors(dropped)
+		incomplete = fresh.correctPriors(urlkey.All)
 	}
 	fresh.ended.Wait()
 	// From here on the new index may be on disk, even if this fails: a later commit completes that.
 	err = errors.Join(incomplete, fresh.write(false))
-	x.adopt(fresh, map[string]int64{file: fresh.files[file].end}, incomplete)
+	x.adopt(fresh, map[string]int64{e.File: fresh.files[e.File].end}, incomplete)
 	return err
 }
 
@@ -355,58 +333,71 @@ func (a *Archive) indexMoved(name string) error {
 	return a.resolveDeferred()
 }
 
-// without returns the pairs of an index without the dropped keys.
-func without(x *index, dropped *extsort.Sorter) iter.Seq2[lsm.Pair, error] {
+// without returns the pairs of an index without those that lead to a hole, and those of selected versions
+// whose records are damaged.
+func (e *erasure) without(x *index) iter.Seq2[lsm.Pair, error] {
 	return func(yield func(lsm.Pair, error) bool) {
-		next, stop := iter.Pull2(dropped.Items())
-		defer stop()
-		gone, failed, more := next()
 		for p, err := range x.lsm().Scan(nil, []byte{bodyMark, 0xff}) {
-			for more && failed == nil && bytes.Compare(gone, p.Key) < 0 {
-				gone, failed, more = next()
+			gone := false
+			if err == nil {
+				gone, err = e.drops(x, p)
 			}
-			if err = errors.Join(err, failed); err == nil && more && bytes.Equal(gone, p.Key) {
-				continue
-			}
-			if !yield(p, err) || err != nil {
+			if !gone && !yield(p, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// correctPriors corrects what the entries of URLs with dropped keys say of the last change before them.
-// It may be gone, or have moved and be a change only now.
-func (x *index) correctPriors(dropped *extsort.Sorter) error {
-	last := ""
-	for key, err := range dropped.Items() {
+// drops reports whether a pair of the index goes.
+func (e *erasure) drops(x *index, p lsm.Pair) (bool, error) {
+	var l entry
+	selected := false
+	if p.Key[0] == bodyMark {
+		c := cutter{p.Value, true}
+		at := c.address()
+		if l.file, l.offset = at.file, at.offset; !c.ok {
+			return false, errEntry
+		}
+	} else {
+		url, err := l.cutKey(p.Key)
+		if err := cmp.Or(err, l.cutValue(p.Value)); err != nil {
+			return false, err
+		}
+		selected = e.matcher.matches(string(url), l.time, l.digest)
+	}
+	name := x.name(l.file)
+	_, found := slices.BinarySearchFunc(e.Holes[name], l.offset, func(h hole, offset int64) int {
+		return cmp.Compare(h.Offset, offset)
+	})
+	return found || selected && l.offset < e.Sizes[name], nil
+}
+
+// reachable returns an error if a file with selected captures is missing: it may come back.
+func (e *erasure) reachable() error {
+	x := e.archive.index
+	for l, err := range x.scan(urlkey.All) {
 		if err != nil {
 			return err
 		}
-		if key[0] == bodyMark {
-			continue
-		}
-		url, err := new(entry).cutKey(key)
-		if err != nil {
-			return err
-		}
-		if string(url) == last {
-			continue
-		}
-		last = string(url)
-		if err := cmp.Or(x.correctPrior(last), x.admit()); err != nil {
-			return err
+		name := x.name(l.entry.file)
+		if _, here := e.Sizes[name]; !here && e.matcher.matches(l.url, l.entry.time, l.entry.digest) {
+			return fmt.Errorf("%s: %w", name, errAway)
 		}
 	}
 	return nil
 }
 
-// correctPrior is correctPriors for one URL.
-func (x *index) correctPrior(url string) error {
-	changed, some := int64(0), false
-	for l, err := range x.scan(urlkey.Span{Low: url + "\x00", High: url + "\x01"}) {
+// correctPriors corrects what entries say of the last change before them. It may be gone, or have moved
+// and be a change only now.
+func (x *index) correctPriors(s urlkey.Span) error {
+	url, changed, some := "", int64(0), false
+	for l, err := range x.scan(s) {
 		if err != nil {
 			return err
+		}
+		if l.url != url {
+			url, changed, some = l.url, 0, false
 		}
 		e := l.entry
 		switch {
@@ -415,6 +406,9 @@ func (x *index) correctPrior(url string) error {
 		case e.prior != changed || e.hasPrior != some:
 			e.prior, e.hasPrior = changed, some
 			x.replace(url, &e)
+			if err := x.admit(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -14,13 +14,25 @@ import (
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
-// An erasure is written here before anything changes, and removed when it is complete. It is a promise:
-// as long as it is there, or may be, the erasure will be completed, and captures refer to nothing that it
-// selects. What is appended after it was written is in none of its Files, and never erased by it.
-const eraseName = "erase.json"
+// The plan of an erasure is written here before anything changes, and removed when it is complete. It is a
+// promise: as long as it is there, or may be, the erasure will be completed, and captures refer to nothing
+// that it selects. What has to go is decided only once: half erased, the archive would say something else.
+const eraseName = "erase.plan"
 
-// eraseVersion is the version of that file.
-const eraseVersion = 2
+// eraseMagic begins that file.
+const eraseMagic = "SPNERAS1"
+
+// commit completes the file of moved records, and then writes the plan.
+func (e *erasure) commit() error {
+	if err := e.moves.complete(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return durable.Replace(e.archive.fs, eraseName, durable.Seal(eraseMagic, data))
+}
 
 // resumeErase completes an erasure that was begun.
 func (a *Archive) resumeErase(ctx context.Context) error {
@@ -33,17 +45,16 @@ func (a *Archive) resumeErase(ctx context.Context) error {
 	}
 	e := &erasure{archive: a}
 	if err == nil {
-		err = json.Unmarshal(data, e)
+		data, err = durable.Unseal(eraseName, 0, eraseMagic, data)
 	}
-	if err == nil && e.Version != eraseVersion {
-		err = fmt.Errorf("%w, whose erasure has to be completed by that", ErrVersion)
+	if err == nil {
+		err = json.Unmarshal(data, e)
 	}
 	if err == nil {
 		e.matcher, err = e.Selection.matcher()
 	}
 	if err == nil {
 		a.erasing.Store(e.matcher)
-		e.known = exists(a.fs, e.File+moved) || exists(a.fs, e.File)
 		err = e.run(ctx)
 	}
 	if err != nil {
@@ -77,8 +88,6 @@ func (a *Archive) sweepErase() error {
 		left := false
 		switch filepath.Ext(name) {
 		case moving:
-			left = isOurs(of)
-		case moved:
 			state, _ := a.index.state(of)
 			left = isOurs(of) && state.end == 0
 		case erasing:
@@ -95,9 +104,9 @@ func (a *Archive) sweepErase() error {
 	return nil
 }
 
-// settle finishes the current file, waits until no append is older than that, and returns the names
-// and sizes of all files that were there then.
-func (f *files) settle(open func(name string) (*source, error)) (map[string]int64, error) {
+// settle finishes the current file, waits until no append is older than that, and calls measure before
+// another one begins.
+func (f *files) settle(measure func() error) error {
 	var idle []*encoder
 	for range cap(f.encoders) {
 		idle = append(idle, <-f.encoders)
@@ -110,23 +119,30 @@ func (f *files) settle(open func(name string) (*source, error)) (map[string]int6
 	// Sums of files are taken next: what a failed sync has left in doubt may not be there any more after a
 	// power failure.
 	if err := cmp.Or(f.finish(), f.force()); err != nil {
-		return nil, err
+		return err
 	}
-	names, err := f.list()
-	if err != nil {
-		return nil, err
-	}
-	sizes := map[string]int64{}
+	return measure()
+}
+
+// measure notes the files in the directory, and their sizes. A file of ours that a disk failure left
+// unfinished has a torn end, which Open will cut off: it ends with its last capture.
+func (e *erasure) measure() error {
+	a := e.archive
+	names, err := a.files.list()
+	e.Sizes = map[string]int64{}
 	for _, name := range names {
 		name = strings.TrimSuffix(name, unfinished)
-		file, err := open(name)
-		if err != nil {
-			return nil, err
+		f, failed := a.openFile(name)
+		if failed != nil {
+			return failed
 		}
-		sizes[name] = file.size
-		if err := file.Close(); err != nil {
-			return nil, err
+		if e.Sizes[name] = f.size; f.open && isOurs(name) {
+			state, _ := a.index.state(name)
+			e.Sizes[name] = state.end
+		}
+		if err := f.Close(); err != nil {
+			return err
 		}
 	}
-	return sizes, nil
+	return err
 }

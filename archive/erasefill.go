@@ -20,33 +20,37 @@ import (
 const erasing = ".erasing"
 
 // rewrite replaces a file by one with holes.
-func (e *erasure) rewrite(onDisk string, found holes) error {
-	a := e.archive
-	f, err := a.openFile(strings.TrimSuffix(onDisk, unfinished))
+func (e *erasure) rewrite(onDisk string, holes []hole) error {
+	a, name := e.archive, strings.TrimSuffix(onDisk, unfinished)
+	f, err := a.openFile(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	warcinfo, err := a.fileID(f, name, f.size)
+	if err != nil {
+		return err
+	}
 	return durable.ReplaceWith(a.fs, onDisk, onDisk+erasing, func(out vfs.File) error {
 		w := &durable.Writer{To: out}
-		return errors.Join(e.fill(w, f, found), w.Flush())
+		return errors.Join(e.fill(w, f, holes, warcinfo), w.Flush())
 	})
 }
 
 // fill copies a file, with records without content in the holes.
-func (e *erasure) fill(w *durable.Writer, f *source, found holes) error {
+func (e *erasure) fill(w *durable.Writer, f *source, holes []hole, warcinfo string) error {
 	at := int64(0)
-	for _, h := range append(found.erased, hole{offset: f.size}) {
-		if _, err := io.Copy(flushing{w}, io.NewSectionReader(f, at, h.offset-at)); err != nil {
+	for _, h := range append(holes, hole{Offset: f.size}) {
+		if _, err := io.Copy(flushing{w}, io.NewSectionReader(f, at, h.Offset-at)); err != nil {
 			return err
 		}
-		if h.length > 0 {
-			if err := e.filler(flushing{w}, f, h); err != nil {
+		if h.Length > 0 {
+			if err := e.filler(flushing{w}, f, h, warcinfo); err != nil {
 				return err
 			}
 		}
-		if at = h.offset + h.length; w.Err == nil && w.End() != at {
-			return fmt.Errorf("byte %d: %w", h.offset, errHole)
+		if at = h.Offset + h.Length; w.Err == nil && w.End() != at {
+			return fmt.Errorf("byte %d: %w", h.Offset, errHole)
 		}
 	}
 	return w.Err
@@ -67,20 +71,21 @@ func (f flushing) Write(p []byte) (int, error) {
 var errHole = errors.New("a record is too short to be replaced: compress the file anew")
 
 // header returns the header of a record that fills a hole with so many bytes.
-func (e *erasure) header(h hole, length int64) []byte {
+func (e *erasure) header(warcinfo string, length int64) []byte {
+	mark := e.mark()
 	b := fmt.Appendf(nil, "WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <%s>\r\n", warc.NewID())
-	if h.warcinfo != "" {
-		b = fmt.Appendf(b, "WARC-Warcinfo-ID: %s\r\n", h.warcinfo)
+	if warcinfo != "" {
+		b = fmt.Appendf(b, "WARC-Warcinfo-ID: <%s>\r\n", warcinfo)
 	}
 	return fmt.Appendf(b, "WARC-Date: %s\r\n%s: %s\r\nContent-Length: %012d\r\n\r\n",
-		e.Time.Format("2006-01-02T15:04:05Z"), erasedField, e.ID, length)
+		e.Time.Format("2006-01-02T15:04:05Z"), mark.Name, mark.Value, length)
 }
 
 // filler writes a record of the length of a hole, in the format of the record that begins there. Its
 // block is zeros, which are stored and not compressed: so any length can be reached.
-func (e *erasure) filler(w io.Writer, f io.ReaderAt, h hole) error {
+func (e *erasure) filler(w io.Writer, f io.ReaderAt, h hole, warcinfo string) error {
 	var magic [4]byte
-	if _, err := f.ReadAt(magic[:], h.offset); err != nil {
+	if _, err := f.ReadAt(magic[:], h.Offset); err != nil {
 		return err
 	}
 	frame, per, most := 0, 0, int64(1) // bytes around all, and around each stored block
@@ -90,32 +95,32 @@ func (e *erasure) filler(w io.Writer, f io.ReaderAt, h hole) error {
 	case string(magic[:]) == "\x28\xb5\x2f\xfd":
 		frame, per, most = 4+1+1+8, 3, 128<<10
 	default:
-		return e.plain(w, h, h.length)
+		return e.plain(w, h.Length, warcinfo)
 	}
-	room := h.length - int64(frame)
+	room := h.Length - int64(frame)
 	blocks := (room + most + int64(per) - 1) / (most + int64(per))
 	size := room - blocks*int64(per)
-	if size < int64(len(e.header(h, 0))+len("\r\n\r\n")) {
+	if size < int64(len(e.header(warcinfo, 0))+len("\r\n\r\n")) {
 		if per == 5 {
-			return e.squeezed(w, h)
+			return e.squeezed(w, h.Length, warcinfo)
 		}
 		return errHole
 	}
 	s := &storing{w: w, left: size, most: most, zstd: per == 3, blocks: blocks}
 	s.begin(size)
-	if err := e.plain(s, h, size); err != nil {
+	if err := e.plain(s, size, warcinfo); err != nil {
 		return err
 	}
 	return s.end()
 }
 
 // plain writes a record of so many bytes.
-func (e *erasure) plain(w io.Writer, h hole, size int64) error {
-	n := size - int64(len(e.header(h, 0))+len("\r\n\r\n"))
+func (e *erasure) plain(w io.Writer, size int64, warcinfo string) error {
+	n := size - int64(len(e.header(warcinfo, 0))+len("\r\n\r\n"))
 	if n < 0 {
 		return errHole
 	}
-	_, err := w.Write(e.header(h, n))
+	_, err := w.Write(e.header(warcinfo, n))
 	var zeros [32 << 10]byte
 	for ; n > 0 && err == nil; n -= min(n, int64(len(zeros))) {
 		_, err = w.Write(zeros[:min(n, int64(len(zeros)))])
@@ -201,11 +206,11 @@ func (s *storing) end() error {
 
 // squeezed fills a small hole in a gzip file: the record is compressed, and an extra field makes up
 // for the rest.
-func (e *erasure) squeezed(w io.Writer, h hole) error {
+func (e *erasure) squeezed(w io.Writer, length int64, warcinfo string) error {
 	for padding := int64(0); padding < 8; padding++ {
 		var record, member bytes.Buffer
-		size := int64(len(e.header(h, 0))) + padding + int64(len("\r\n\r\n"))
-		_ = e.plain(&record, h, size)
+		size := int64(len(e.header(warcinfo, 0))) + padding + int64(len("\r\n\r\n"))
+		_ = e.plain(&record, size, warcinfo)
 		extra := []byte(nil)
 		for range 2 { // once without the extra field, to know its size
 			member.Reset()
@@ -213,7 +218,7 @@ func (e *erasure) squeezed(w io.Writer, h hole) error {
 			z.Extra = extra
 			_, _ = z.Write(record.Bytes()) // a buffer returns no error
 			_ = z.Close()
-			missing := h.length - int64(member.Len())
+			missing := length - int64(member.Len())
 			if missing == 0 {
 				_, err := w.Write(member.Bytes())
 				return err

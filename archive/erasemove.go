@@ -15,12 +15,9 @@ import (
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
-// Endings of the name of the file with moved records: while it is written, and until the index has
-// its entries. Nobody takes it for a WARC file then, so no version is found twice.
-const (
-	moving = ".moving"
-	moved  = ".moved"
-)
+// moving ends the name of the file with moved records until the index has its entries. Nobody takes it for
+// a WARC file then, so no version is found twice.
+const moving = ".moving"
 
 // maxPromoted bounds the known new originals. Beyond it, bodies are stored more than once.
 const maxPromoted = 1 << 16
@@ -28,7 +25,7 @@ const maxPromoted = 1 << 16
 // mover writes the records that stay and have to change. It is not safe for concurrent use.
 type mover struct {
 	*erasure
-	out      *output // nil if the file is complete
+	out      *output
 	promoted map[promotion]original
 }
 
@@ -47,28 +44,21 @@ func promotionOf(key string, d digest) promotion {
 }
 
 func newMover(e *erasure) (*mover, error) {
-	m := &mover{erasure: e, promoted: map[promotion]original{}}
-	if e.known {
-		return m, nil
-	}
-	m.out = e.archive.files.another()
+	m := &mover{erasure: e, promoted: map[promotion]original{}, out: e.archive.files.another()}
 	m.out.id.Store(&e.ID)
 	return m, m.out.createAs(e.File, e.File+moving, time.Now())
 }
 
-// move writes a record of a file anew. A revisit becomes the original of its body, or refers to the
+// move writes a record of a file anew. A version becomes the original of its body, or refers to the
 // record that did; if the body cannot be read, it refers to none.
 func (m *mover) move(name string, p *piece) error {
-	if m.out == nil {
-		return nil
-	}
 	loc := Location{name, p.entry.offset, p.entry.length}
 	rec, err := m.archive.open(loc)
 	if err != nil {
 		return err
 	}
 	defer rec.release()
-	if p.kind != "revisit" {
+	if !p.version {
 		h := m.head(rec.Fields(), p.kind)
 		return m.write(&h, &reopened{open: func() (*warc.Record, error) { return m.archive.Read(loc) }})
 	}
@@ -80,24 +70,22 @@ func (m *mover) move(name string, p *piece) error {
 		}
 		head = message.Head
 	}
-	key, stored, found, err := m.archive.index.answer(p.key, &p.entry)
-	if err != nil {
-		return err
-	}
-	of, known := m.promoted[promotionOf(key, stored.digest)]
+	of, known := m.promoted[promotionOf(p.at, p.stored.digest)]
 	if !known {
-		of, known = m.promoted[promotion{stored.digest, ""}]
+		of, known = m.promoted[promotion{p.stored.digest, ""}]
 	}
-	if found && !known && stored.content.length > 0 {
-		err := m.promote(key, rec.Fields(), head, &stored)
+	if p.found && !known && p.stored.content.length > 0 {
+		err := m.promote(p.at, rec.Fields(), head, &p.stored)
 		if !errors.Is(err, warc.ErrDamaged) && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 	}
-	h := m.head(rec.Fields(), "revisit", "WARC-Refers-To", "WARC-Refers-To-Target-URI",
-		"WARC-Refers-To-Date")
+	h := m.head(rec.Fields(), p.kind, "WARC-Refers-To", "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date")
 	if known {
 		h.RefersToURI, h.RefersToDate = of.url, of.time
+		if h.Type != "revisit" { // a 304
+			h.Type, h.Profile = "revisit", warc.ProfileNotModified
+		}
 	}
 	return m.write(&h, bytes.NewReader(head))
 }
@@ -170,12 +158,19 @@ func (a *Archive) freshened(v Version) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// mark is the field of all records that an erasure makes: the end of the ID, which is in the name of the
+// file with the tombstone. A longer one might not fit in the place of a short record.
+func (e *erasure) mark() warc.Field {
+	return warc.Field{Name: erasedField, Value: hex.EncodeToString(e.ID[len(e.ID)-markSize:])}
+}
+
 // head returns the header of a record with the fields of another one, except for some.
 func (m *mover) head(fields warc.Fields, kind string, without ...string) warc.Head {
 	date, _ := fields.Date()
 	h := warc.Head{Type: kind, ID: parseID(fields.URI("WARC-Record-ID")), WarcinfoID: m.ID, Date: date}
 	without = append(without, "WARC-Type", "WARC-Record-ID", "WARC-Warcinfo-ID", "WARC-Date",
-		"WARC-Block-Digest", "Content-Length")
+		"WARC-Block-Digest", "Content-Length", erasedField)
+	h.Extra = append(h.Extra, m.mark())
 	for _, f := range fields {
 		again := warc.Fields(h.Extra).Get(f.Name) != "" && f.Name != "WARC-Protocol"
 		if !again && !slices.ContainsFunc(without, func(name string) bool {
@@ -205,27 +200,17 @@ func (m *mover) write(h *warc.Head, block io.ReadSeeker) error {
 
 // complete adds the tombstone, and makes the file durable.
 func (m *mover) complete() error {
-	if m.out == nil {
-		return nil
-	}
 	h := warc.Head{Type: "metadata", WarcinfoID: m.ID, Date: m.Time, ContentType: "application/warc-fields",
-		Extra: []warc.Field{{Name: erasedField, Value: m.ID.String()}}}
+		Extra: []warc.Field{m.mark()}}
 	fields := []warc.Field{{Name: "erased", Value: m.Time.Format(time.RFC3339)},
-		{Name: "reason", Value: m.Reason}, {Name: "versions", Value: strconv.Itoa(m.report.Erased)},
+		{Name: "reason", Value: m.reason}, {Name: "versions", Value: strconv.Itoa(m.report.Erased)},
 		{Name: "records", Value: strconv.FormatInt(m.report.Records, 10)},
 		{Name: "bytes", Value: strconv.FormatInt(m.bytes, 10)}}
 	err := m.write(&h, bytes.NewReader(warc.Fields(append(fields, m.kept...)).Block()))
 	if err == nil {
 		err = m.out.file.Sync()
 	}
-	if err = errors.Join(err, m.out.file.Close()); err != nil {
-		return err
-	}
-	if err := m.archive.rename(m.File+moving, m.File+moved); err != nil {
-		return err
-	}
-	m.known = true
-	return nil
+	return errors.Join(err, m.out.file.Close())
 }
 
 // reopened is the block of a record, or a head and the body of the message in it, which is read again

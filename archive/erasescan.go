@@ -1,10 +1,13 @@
 package archive
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"strings"
 
@@ -14,19 +17,6 @@ import (
 
 // erasedField is the field of the records that take the place of others, and of tombstones.
 const erasedField = "Spinneret-Erased"
-
-// hole is a part of a file whose records have to go, or have gone.
-type hole struct {
-	offset, length int64
-	warcinfo       string // WARC-Warcinfo-ID of the records
-}
-
-// holes are those of a file.
-type holes struct {
-	size   int64
-	erased []hole // those to be made
-	all    []hole // and those that were made before
-}
 
 // What happens to a record.
 const (
@@ -38,9 +28,8 @@ const (
 // piece is a record, as far as it matters here.
 type piece struct {
 	links
-	kind, key string
+	kind, key string   // of its URL
 	about     []string // IDs of records that it belongs to
-	warcinfo  string
 	entry     entry
 	version   bool
 	dated     bool
@@ -48,48 +37,91 @@ type piece struct {
 	end       int64
 	action    int
 	paired    bool // a request and a response have found each other
+
+	// What the index knows of a version that may have its body elsewhere: its key and its entry.
+	at     string
+	stored entry
+	found  bool
 }
+
+// idSeed is that of the hashes of IDs of records: nobody can make two that are equal.
+var idSeed = maphash.MakeSeed()
 
 // fileScan reads one file. It is not safe for concurrent use.
 type fileScan struct {
 	*erasure
-	name   string
-	file   io.ReaderAt
-	number uint32
-	last   piece
-	found  holes
+	ids      bool // only the IDs of what goes are wanted
+	name     string
+	file     io.ReaderAt
+	number   uint32
+	warcinfo string
+	last     piece
+	size     int64
+	holes    []hole // those to be made
+	all      []hole // and those that were made before
 }
 
-// scan decides for each record of a file whether it stays, moves those that have to, and collects the
-// keys of all that do not stay. It decides only once: the index says something else later.
-func (e *erasure) scan(onDisk string) (holes, error) {
-	a, name := e.archive, strings.TrimSuffix(onDisk, unfinished)
+// scan decides for each record of a file whether it stays, and moves those that have to.
+func (e *erasure) scan(ctx context.Context, name string, ids bool) (*fileScan, error) {
+	a := e.archive
 	f, err := a.openFile(name)
 	if err != nil {
-		return holes{}, err
+		return nil, err
 	}
 	defer f.Close()
-	size := min(f.size, e.Files[name]) // what was appended since then stays
-	s := &fileScan{erasure: e, name: name, file: f, found: holes{size: size}}
-	s.number, _ = a.index.file(name)
-	err = a.walk(f, name, 0, size, s.record, func(damage *warc.DamageError) error {
-		s.last = piece{}
-		e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
-		return nil
-	})
+	s := &fileScan{erasure: e, ids: ids, name: name, file: f, size: f.size}
+	state, _ := a.index.state(name)
+	if size, listed := e.Sizes[name]; listed {
+		s.size = min(f.size, size)
+	} else if f.size < state.end {
+		return nil, fmt.Errorf("%s: %w", name, errShorter)
+	}
+	if s.number, _ = a.index.file(name); isOurs(name) {
+		s.warcinfo, err = a.fileID(f, name, s.size)
+	}
+	if err == nil {
+		err = a.walk(f, name, 0, s.size, func(rec *warc.Record) error {
+			if err := a.stopped(ctx); err != nil {
+				return err
+			}
+			return s.record(rec)
+		}, func(damage *warc.DamageError) error {
+			if s.last = (piece{}); !ids {
+				e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
+			}
+			return nil
+		})
+	}
+	if err == nil && len(s.holes) > 0 {
+		var dict []byte
+		if dict, err = a.dict(name); err == nil && len(dict) > 0 {
+			err = errDict
+		}
+	}
 	if err != nil {
-		return s.found, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if dict, err := a.dict(name); err != nil || len(dict) > 0 && len(s.found.erased) > 0 {
-		return s.found, errors.Join(err, errDict)
+	return s, nil
+}
+
+// fileID returns the ID of a file of ours, or "" if no record has it.
+func (a *Archive) fileID(f io.ReaderAt, name string, size int64) (string, error) {
+	r, err := a.reader(name)
+	if err != nil {
+		return "", err
 	}
-	return s.found, nil
+	defer r.close()
+	return identity(r, f, name, size)
 }
 
 // Files that cannot be erased from as they are.
 var (
 	errDict   = errors.New("its dictionary may have what is to be erased: compress the file anew")
 	errMember = errors.New("several records share one compressed member: compress the file anew")
+	errAway   = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
+		"the archive, or make the archive forget it with Options.Reindex")
+	errImport = errors.New("it has what is selected or refers to that, and imported files are never " +
+		"changed: move it into the directory of the archive")
 )
 
 // record decides for one record, and for the request before it.
@@ -101,8 +133,8 @@ func (s *fileScan) record(rec *warc.Record) error {
 	p.entry.file, p.entry.length = s.number, rec.Length
 	p.end = rec.Offset + rec.Length
 	if p.kind == "metadata" && rec.Get(erasedField) != "" {
-		if rec.Get("Content-Type") == "" {
-			s.found.all = append(s.found.all, hole{rec.Offset, rec.Length, ""})
+		if isHole(rec) {
+			s.all = append(s.all, hole{rec.Offset, rec.Length})
 		}
 		s.last = piece{}
 		return nil
@@ -150,7 +182,7 @@ func readPiece(rec *warc.Record) (p piece, err error) {
 	}
 	_, dated := fields.Date()
 	p = piece{kind: rec.Type(), entry: e, version: version, dated: dated, ref: refersTo(fields),
-		links: linksOf(fields), warcinfo: strings.Clone(fields.Get("WARC-Warcinfo-ID"))}
+		links: linksOf(fields)}
 	for _, name := range []string{"WARC-Refers-To", "WARC-Concurrent-To"} {
 		if id := fields.URI(name); id != "" && !version {
 			p.about = append(p.about, id)
@@ -164,140 +196,124 @@ func readPiece(rec *warc.Record) (p piece, err error) {
 
 // decide returns what happens to a record by itself.
 func (s *fileScan) decide(p *piece) (action int, err error) {
+	for _, id := range p.about {
+		if s.erased[maphash.String(idSeed, id)] {
+			return goes, nil
+		}
+	}
 	m := s.matcher
 	if p.kind == "warcinfo" || p.key == "" || !p.dated && (m.from > -never || m.to < never) {
 		return stays, nil
 	}
-	if m.matches(p.key, p.entry.time, p.entry.digest) {
+	d := p.entry.digest
+	repeats := p.version && p.entry.kind == Unchanged // also a 304 in a response record
+	if repeats {
+		if err := s.find(p); err != nil {
+			return stays, err
+		}
+		d = cmp.Or(p.stored.digest, d) // the record may not have that of its body
+	}
+	if m.matches(p.key, p.entry.time, d) {
 		return goes, nil
 	}
-	for _, id := range p.about {
-		if s.erased[id] {
-			return goes, nil
-		}
-	}
-	if p.kind != "revisit" || !p.version {
+	if !repeats || s.ids {
 		return stays, nil
 	}
 	lost, err := s.loses(p)
-	if lost && (!s.known || s.copied[copied{p.key, p.entry.time}]) {
+	if lost {
 		return moves, err
 	}
 	return stays, err
 }
 
-// copied is the key and the time of a version that was moved.
-type copied struct {
-	key  string
-	time int64
-}
-
-// readCopied notes what an earlier attempt has moved. The index may say something else by now, and a
-// record without a copy must not go.
-func (e *erasure) readCopied() error {
-	f, err := e.archive.openFile(e.File)
-	if err != nil {
-		return err
+// find finds what the index knows of a version, and its body.
+func (s *fileScan) find(p *piece) (err error) {
+	a := s.archive
+	p.at, p.stored, p.found, err = a.index.answer(p.key, &p.entry)
+	if err == nil && p.found && p.stored.kind == Unchanged && p.stored.content.length == 0 {
+		err = a.resolve(p.at, &p.stored, p.ref)
 	}
-	defer f.Close()
-	e.copied = map[copied]bool{}
-	return e.archive.walk(f, e.File, 0, f.size, func(rec *warc.Record) error {
-		p, err := readPiece(rec)
-		if err == nil && p.version {
-			e.copied[copied{p.key, p.entry.time}] = true
-		}
-		return err
-	}, func(*warc.DamageError) error { return nil })
+	return err
 }
 
-// loses reports whether a revisit that stays refers to what goes, or did before it was moved.
+// loses reports whether a version that stays refers to what goes.
 func (s *fileScan) loses(p *piece) (bool, error) {
-	x, m := s.archive.index, s.matcher
-	key, stored, found, err := x.answer(p.key, &p.entry)
-	if err != nil {
-		return false, err
-	}
-	d := p.entry.digest
-	if found {
-		d = stored.digest
-	}
+	m := s.matcher
 	origin := p.key
 	if p.ref.url != "" {
 		origin, _ = urlkey.Of(p.ref.url)
 	}
-	named := p.ref.url != "" || p.ref.dated
+	d := cmp.Or(p.stored.digest, p.entry.digest)
 	// A date without fractions may mean any time in that second.
 	inTime := !p.ref.dated || m.from < p.ref.time+1e6 && p.ref.time < m.to
+	named := p.ref.url != "" || p.ref.dated
 	if named && m.covers(origin) && inTime && (m.digest == "" || d == "" || m.digest == d) {
 		return true, nil
 	}
-	if !m.covers(p.key) {
+	if p.stored.content.length == 0 {
 		return false, nil
 	}
-	// Its content may be found by its digest alone, at another time.
-	last, any, err := x.changedBefore(key, &p.entry)
-	if err != nil || any && found && last.body() == stored.body() {
-		return err == nil && m.matches(p.key, last.time, last.digest), err
+	if last, found, _, err := s.archive.index.floor(origin, p.ref.time); err != nil ||
+		named && found && last.address() == p.stored.content {
+		return false, err
 	}
-	now, any, _, err := x.floor(key, p.entry.time)
-	return any && now.time == p.entry.time && x.name(now.file) == s.File, err
+	// Its body was found otherwise: by the digest, as the last one before a 304, or behind another revisit.
+	rec, err := s.archive.open(s.archive.location(p.stored.content))
+	if err != nil {
+		return false, nil // it is lost already, which Verify reports
+	}
+	defer rec.release()
+	key, _ := urlkey.Of(rec.Fields().URI("WARC-Target-URI"))
+	date, _ := rec.Fields().Date()
+	return m.matches(key, microseconds(date), d), nil
 }
 
 // act makes a hole for a record that does not stay.
 func (s *fileScan) act(p *piece) error {
-	if p.entry.length == 0 {
+	switch {
+	case isImport(s.name):
+		return errImport
+	case s.ids:
+		if p.action == goes {
+			s.erased[maphash.String(idSeed, p.id)] = true
+		}
+		return nil
+	case p.entry.length == 0:
 		return errMember
 	}
-	h := hole{p.entry.offset, p.entry.length, p.warcinfo}
-	s.found.erased, s.found.all = append(s.found.erased, h), append(s.found.all, h)
-	if h.length < 1<<10 { // others have room in any case
-		if err := s.filler(io.Discard, s.file, h); err != nil {
+	h := hole{p.entry.offset, p.entry.length}
+	s.holes, s.all = append(s.holes, h), append(s.all, h)
+	if h.Length < 1<<10 { // others have room in any case
+		if err := s.filler(io.Discard, s.file, h, s.warcinfo); err != nil {
 			return err
 		}
 	}
 	if p.action == moves {
-		if err := s.erasure.moves.move(s.name, p); err != nil {
-			return err
-		}
-	} else {
-		s.report.Records++
-		if s.bytes += h.length; s.matcher.digest != "" {
-			s.erased[p.id] = true
-		}
+		return s.erasure.moves.move(s.name, p)
 	}
-	if !p.version {
-		return nil
-	}
-	if p.action == goes {
+	s.report.Records++
+	s.bytes += h.Length
+	if p.version {
 		s.report.Erased++
 	}
-	if p.entry.digest != "" {
-		if err := s.dropped.Add(bodyKey(p.entry.digest)); err != nil {
-			return err
-		}
-	}
-	key, _, _, err := s.archive.index.answer(p.key, &p.entry)
-	if err != nil {
-		return err
-	}
-	return s.dropped.Add(appendKey(nil, key, &p.entry))
+	return nil
 }
 
 // keptSum returns the digest of a file without holes.
-func (a *Archive) keptSum(onDisk string, size int64, holes []hole) (string, error) {
-	f, err := a.openFile(strings.TrimSuffix(onDisk, unfinished))
+func (a *Archive) keptSum(name string, size int64, holes []hole) (string, error) {
+	f, err := a.openFile(name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	sum := sha256.New()
 	at := int64(0)
-	for _, h := range append(holes[:len(holes):len(holes)], hole{offset: size}) {
-		n := h.offset - at
+	for _, h := range append(holes[:len(holes):len(holes)], hole{Offset: size}) {
+		n := h.Offset - at
 		if got, err := io.Copy(sum, io.NewSectionReader(f, at, n)); err != nil || got < n {
-			return "", errors.Join(err, fmt.Errorf("%s: %d of %d bytes", onDisk, at+got, size))
+			return "", errors.Join(err, fmt.Errorf("%s: %d of %d bytes", name, at+got, size))
 		}
-		at = h.offset + h.length
+		at = h.Offset + h.Length
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }

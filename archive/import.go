@@ -59,7 +59,7 @@ func (a *Archive) importFile(path string, found *Report) error {
 		return ErrClosed
 	case a.readOnly:
 		return ErrReadOnly
-	case filepath.Dir(path) == a.dir:
+	case a.has(path):
 		return errors.New("the file is in the directory of the archive, and belongs to it already")
 	case strings.ContainsAny(path, "\r\n"):
 		return errors.New("a path with a line break cannot be listed in " + importsName)
@@ -81,6 +81,13 @@ func (a *Archive) importFile(path string, found *Report) error {
 	t, err := a.update(f, path, f.size)
 	found.count(&t)
 	return err
+}
+
+// has reports whether a path leads to a file in the directory of the archive.
+func (a *Archive) has(path string) bool {
+	file, err := filepath.EvalSymlinks(path)
+	dir, failed := filepath.EvalSymlinks(a.dir)
+	return filepath.Dir(path) == a.dir || err == nil && failed == nil && filepath.Dir(file) == dir
 }
 
 // readable checks that a file has a record or is empty. Otherwise it returns the first error.
@@ -118,6 +125,7 @@ func (a *Archive) recoverImports() error {
 			continue
 		}
 		t, err := a.update(f, path, f.size)
+		err = a.unread(&t, path, err)
 		a.found.count(&t)
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err

@@ -188,7 +188,11 @@ func (x *index) load(meta []byte) error {
 			known += int64(c.uvarint())
 		}
 		name := string(c.take(c.uvarint()))
-		if !c.ok || name == "" || x.files[name] != nil || end < 0 || known < end {
+		if c.ok && name == "" { // it was forgotten, and no entry has its number
+			x.names = append(x.names, name)
+			continue
+		}
+		if !c.ok || x.files[name] != nil || end < 0 || known < end {
 			return fmt.Errorf("%w: broken list of files", ErrIndex)
 		}
 		x.files[name] = &indexed{uint32(len(x.names)), end, known, flags&flagSalvaged != 0}
@@ -204,19 +208,23 @@ func (x *index) remember(files vfs.FS) {
 	if before.load(lsm.Meta(files, indexName)) != nil {
 		return
 	}
-	x.names = before.names
-	for name, f := range before.files {
-		x.files[name] = &indexed{number: f.number, known: f.known}
+	for _, name := range before.names {
+		if name != "" {
+			x.fileLocked(name).known = before.files[name].known
+		}
 	}
 }
 
-// forget takes the files for what they are now.
+// forget takes the files for what they are now, and forgets the names of those that are not there.
 func (x *index) forget() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, f := range x.files {
+	for name, f := range x.files {
 		x.dirty = x.dirty || f.known != f.end
-		f.known = f.end
+		if f.known = f.end; f.end == 0 {
+			delete(x.files, name)
+			x.names[f.number], x.dirty = "", true
+		}
 	}
 }
 
@@ -228,6 +236,9 @@ func (x *index) list() []byte {
 	}
 	for _, name := range x.names {
 		f := x.files[name]
+		if f == nil {
+			f = &indexed{}
+		}
 		flags := byte(0)
 		if f.salvaged {
 			flags |= flagSalvaged

@@ -124,23 +124,26 @@ func (x *index) value(url string, e *entry) (stored entry, found bool, err error
 		stored.offset == e.offset, err
 }
 
-// answer is value for an entry of any key of a URL, and returns that key.
+// answer is value for an entry of any key of a URL, and returns that key. It looks the entry up under each
+// key, and not at all entries: a URL may have answered many requests, but of few kinds.
 func (x *index) answer(url string, e *entry) (key string, stored entry, found bool, err error) {
-	stored, found, err = x.value(url, e)
-	if found || err != nil {
-		return url, stored, found, err
-	}
-	span := urlkey.Span{Low: url + askedMark, High: url + "\x02"}
-	for l, err := range x.scan(span) {
-		if err != nil {
-			return url, stored, false, err
+	for key = url; ; {
+		if stored, found, err = x.value(key, e); found || err != nil {
+			return key, stored, found, err
 		}
-		if plain, _ := cutAsked(l.url); plain == url && l.entry.time == e.time &&
-			l.entry.file == e.file && l.entry.offset == e.offset {
-			return l.url, l.entry, true, nil
+		next := ""
+		for l, err := range x.scan(urlkey.Span{Low: key + askedMark, High: url + "\x02"}) {
+			if err != nil {
+				return url, stored, false, err
+			}
+			next = l.url
+			break
 		}
+		if next == "" {
+			return url, stored, false, nil
+		}
+		key = next
 	}
-	return url, stored, false, nil
 }
 
 // located is an entry with the key of its URL.

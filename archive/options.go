@@ -91,8 +91,8 @@ type Options struct {
 	Redact func(field string, secret bool) bool
 
 	// Finished is called with the path of each file that is finished, such as to upload it, from the
-	// goroutine whose call of Append, Close, Erase or Open finished it, without any lock held. A file
-	// that Erase has rewritten is finished again. After a crash the call may be missing: compare the
+	// goroutine whose call of Append, Close, Erase or Open finished it. It must not call Close, Erase,
+	// Import or Verify. A file that Erase has rewritten is finished again. After a crash the call may be missing: compare the
 	// files of [Archive.Files] with what was uploaded. nil means no calls.
 	Finished func(path string)
 
@@ -103,7 +103,8 @@ type Options struct {
 	Reindex bool
 
 	// ReadOnly opens an archive for reading only, also while another one writes it, in this process
-	// or elsewhere. What was appended is found within a second. Neither waits for the other, and
+	// or elsewhere. What was appended is found within a second; the end of a capture that takes
+	// long to read, within some eight times as long. Neither waits for the other, and
 	// nothing is written or locked, so access for reading is enough. Entries that the index on disk
 	// lacks take some 200 bytes of memory each. Append and Import fail with [ErrReadOnly]. false
 	// means that the directory is written to, and created if it is missing.

@@ -73,6 +73,7 @@ type answered struct {
 	entry   entry
 	ref     reference
 	stores  bool     // its record may have a body to which others refer
+	moved   bool     // by an erasure
 	end     int64    // of the indexed part of the file with it
 	request neighbor // the zero neighbor means that there is none
 }

@@ -59,6 +59,21 @@ type named struct {
 	name string
 }
 
+// ReadAt marks the errors of the disk, which say nothing of the file.
+func (n named) ReadAt(p []byte, at int64) (int, error) {
+	read, err := n.ReaderAt.ReadAt(p, at)
+	if err != nil && err != io.EOF {
+		err = &unreadable{err}
+	}
+	return read, err
+}
+
+// unreadable is an error of a disk that cannot read a part of a file.
+type unreadable struct{ error }
+
+// Unwrap returns the cause.
+func (e *unreadable) Unwrap() error { return e.error }
+
 // Name returns the name.
 func (n named) Name() string { return n.name }
 
@@ -165,13 +180,7 @@ func (a *Archive) open(loc Location) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case !belongs(rec.Record, loc.File):
-		err = notHere(loc)
-	case rec.Get(erasedField) != "" && rec.Type() == "metadata" && rec.Get("Content-Type") == "":
-		err = fmt.Errorf("%w: %s, byte %d, was erased", ErrNotFound, loc.File, loc.Offset)
-	}
-	if err != nil {
+	if err := belongs(rec.Record, loc); err != nil {
 		rec.release()
 		return nil, err
 	}
@@ -184,11 +193,22 @@ func notHere(loc Location) error {
 	return &warc.DamageError{File: loc.File, Offset: loc.Offset, Reason: "another record is here"}
 }
 
-// belongs reports whether a record has the ID that the name of its file confirms. In files of other
-// programs nothing tells.
-func belongs(rec *warc.Record, name string) bool {
-	m := ours.FindStringSubmatch(name)
-	return m == nil || strings.HasSuffix(rec.Fields().URI("WARC-Warcinfo-ID"), m[2])
+// belongs returns an error unless a record has the ID that the name of its file confirms, or if it is in
+// the place of one that was erased. In files of other programs no ID tells.
+func belongs(rec *warc.Record, loc Location) error {
+	m := ours.FindStringSubmatch(loc.File)
+	switch {
+	case m != nil && !strings.HasSuffix(rec.Fields().URI("WARC-Warcinfo-ID"), m[2]):
+		return notHere(loc)
+	case isHole(rec):
+		return fmt.Errorf("%w: %s, byte %d, was erased", ErrNotFound, loc.File, loc.Offset)
+	}
+	return nil
+}
+
+// isHole reports whether a record is in the place of one that was erased.
+func isHole(rec *warc.Record) bool {
+	return rec.Type() == "metadata" && rec.Get(erasedField) != "" && rec.Get("Content-Type") == ""
 }
 
 // openAs opens the record at a location, if it is the one that was indexed there.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/internal/lsm"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -199,6 +200,14 @@ func TestLossIsReportedWithADamagedIndex(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, gone, len(report.Missing) == 1)
 			require.Equal(t, !gone, len(report.Damage) == 1)
+			if gone {
+				require.NotContains(t, string(lsm.Meta(files, indexName)), last.File)
+			}
+			a, err = OpenOn(files, Options{MaxFile: 1})
+			require.NoError(t, err)
+			require.NoError(t, appendText(a, "http://b.test/", "x", 1))
+			requireBodies(t, a)
+			require.NoError(t, a.Close())
 			report, err = RepairOn(files, Options{})
 			require.NoError(t, err)
 			require.Empty(t, report.Missing)

@@ -68,11 +68,23 @@ func (a *Archive) recoverFile(onDisk string) (t tail, err error) {
 	if err == nil && crashed {
 		err = a.finishCrashed(f, name, &t, size)
 	}
+	err = a.unread(&t, name, err)
 	a.found.count(&t)
 	if err == nil && (exists(a.fs, name) || exists(a.fs, name+unfinished)) {
 		a.index.file(name) // even if nothing in it can be read: Verify reports it
 	}
 	return t, err
+}
+
+// unread reports what the disk could not read, which is no reason to refuse all other files. The rest of the
+// file is left as it is, and indexed as soon as it can be read.
+func (a *Archive) unread(t *tail, name string, err error) error {
+	if failed := (*unreadable)(nil); !errors.As(err, &failed) {
+		return err
+	}
+	state, _ := a.index.state(name)
+	t.add(Fault{File: name, Offset: state.end, Err: err})
+	return nil
 }
 
 // writeAgain writes a part of the file of a crashed writer once more, and forces it to disk. If a sync of
@@ -83,7 +95,7 @@ func writeAgain(f vfs.File, from, to int64) error {
 	for ; from < to; from += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), to-from)]
 		if n, err := f.ReadAt(buf, from); n < len(buf) {
-			return err
+			return &unreadable{err}
 		}
 		if _, err := f.WriteAt(buf, from); err != nil {
 			return err
@@ -299,7 +311,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	if err != nil {
 		return err
 	}
-	own := request.links
+	own, moved := request.links, rec.Get(erasedField) != ""
 	if request.length = rec.Length; kind != "request" {
 		request = neighbor{}
 	}
@@ -325,7 +337,7 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	t.Versions++
 	of = target{strings.Clone(of.url), strings.Clone(of.part), strings.Clone(of.method)}
 	found := answered{links: own, target: of, file: name, entry: e, ref: ref, end: t.whole,
-		stores: kind == "response"}
+		stores: kind == "response", moved: moved}
 	if before.isOf(&found) {
 		found.request = before
 		return a.indexAnswer(&found)
@@ -355,17 +367,14 @@ func (a *Archive) indexAnswer(r *answered) error {
 	if e.kind == Unchanged && e.content.length == 0 {
 		a.deferVersion(key, e, r.ref)
 	}
-	if isMoved(r.file, e.time) && len(a.moved) < maxDeferred {
-		if a.moved == nil {
-			a.moved = map[string]bool{}
-		}
-		a.moved[key] = true
-	}
 	body := digest("")
 	if r.stores && e.kind == Changed && e.status == 200 && !e.truncated && q == (asked{}) {
 		body = e.digest
 	}
 	a.index.add(r.file, key, e, body, r.end)
+	if r.moved {
+		return a.noteMoved(key)
+	}
 	return nil
 }
 

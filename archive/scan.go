@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -52,7 +53,7 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 		}
 		v := doc.Version // a worker decodes later
 		send := scan.Document{Value: v, Data: doc.Raw, Err: err,
-			Decode: func(file []byte) ([]byte, error) { return decodeRaw(file, &v) }}
+			Decode: func(file []byte) ([]byte, error) { return s.from.decodeRaw(file, &v) }}
 		if len(doc.dict) > 0 {
 			data = append(zdict.Append(data[:0], doc.dict), doc.Raw...)
 			send.Data = data
@@ -66,14 +67,19 @@ func (s *Snapshot) documents(yield func(scan.Document, error) bool) {
 }
 
 // decodeRaw returns the body of a version in a WARC file of one record, without its content coding.
-func decodeRaw(file []byte, v *Version) ([]byte, error) {
+func (a *Archive) decodeRaw(file []byte, v *Version) ([]byte, error) {
 	r := warc.NewReader(bytes.NewReader(file), warc.ReaderOptions{Verify: true})
 	defer r.Close()
 	rec, err := r.Next()
 	if err != nil {
 		return nil, err
 	}
-	if !belongs(rec, v.Content.File) || !v.hasBody(rec) {
+	switch err := belongs(rec, v.Content); {
+	case errors.Is(err, ErrNotFound): // an erasure may have moved it
+		return a.Body(*v)
+	case err != nil:
+		return nil, err
+	case !v.hasBody(rec):
 		return nil, notHere(v.Content)
 	}
 	return readBody(rec, v)

@@ -61,7 +61,8 @@ func (q *Query) spans() ([]urlkey.Span, error) {
 // Snapshot is a set of versions in the order of their addresses. Close it after use. It is not safe
 // for concurrent use.
 type Snapshot struct {
-	archive  *Archive
+	archive  *Archive // as of then
+	from     *Archive // finds again what an erasure has moved since
 	pointers *extsort.Sorter
 }
 
@@ -79,6 +80,7 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	if a.files.isClosed() {
 		return nil, ErrClosed
 	}
+	from := a
 	a = a.now()
 	if q.Memory <= 0 {
 		q.Memory = defaultMemory
@@ -86,7 +88,7 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	if q.Relations == 0 {
 		q.Relations = allen.Latest
 	}
-	s := &Snapshot{archive: a, pointers: extsort.New(q.Memory)}
+	s := &Snapshot{archive: a, from: from, pointers: extsort.New(q.Memory)}
 	w := newWalk(a, &q, s.pointers)
 	for i := 0; i < len(spans) && err == nil; i++ {
 		err = w.span(spans[i])

@@ -45,8 +45,14 @@ var (
 // is found, unless report is nil. An error means that the check was aborted.
 //
 // In files of other programs, payload digests are not checked: they do not agree on what a payload
-// is. Nor are revisit records whose body was never in the archive.
+// is. Nor are revisit records whose body was never in the archive. An archive that is only read is
+// checked as far as it was written when the call began.
+//
+// Verify takes 16 bytes of memory for each record that was ever erased. It waits for Erase and Import, and
+// they for it. An erasure in another process at the same time looks like faults.
 func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error) {
+	a.imports.adding.Lock() // no erasure, and Close waits
+	defer a.imports.adding.Unlock()
 	if a.files.isClosed() {
 		return Report{}, ErrClosed
 	}
@@ -62,15 +68,20 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	}
 	for _, name := range names { // the index may lack whole files
 		name = strings.TrimSuffix(name, unfinished)
-		ends[name] = max(ends[name], 0)
+		if _, known := ends[name]; !known && !a.readOnly {
+			ends[name] = 0
+		}
 	}
 	for name, end := range ends {
 		if ctx.Err() != nil {
 			return v.checked, ctx.Err()
 		}
 		v.checked.Files++
-		if err := v.file(ctx, name, end); err != nil {
+		switch err := v.file(ctx, name, end); {
+		case errors.Is(err, ErrIndex) || err != nil && a.stopped(ctx) != nil:
 			return v.checked, err
+		case err != nil: // what the disk cannot read may be read by another one
+			v.fault(name, -1, "", err)
 		}
 	}
 	v.erasures()
@@ -117,10 +128,10 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 		return nil
 	}
 	defer f.Close()
-	// Bytes after the indexed end of an open file of ours are a capture being written. Elsewhere they
-	// are damage, or the index lacks them.
+	// Bytes after the indexed end of an open file of ours are a capture being written, and so they may be
+	// for a reader of another one. Elsewhere they are damage, or the index lacks them.
 	size := end
-	if !f.open || !isOurs(name) {
+	if !isOurs(name) || !f.open && !v.archive.readOnly {
 		size = max(end, f.size)
 	}
 	if f.size < end {
@@ -130,8 +141,8 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	number, _ := v.archive.index.file(name)             // an import that was never indexed gets one now
 	grown := isImport(name) || !isOurs(name) && end > 0 // another program may append to it
 	return v.archive.walk(f, name, 0, size, func(rec *warc.Record) error {
-		if ctx.Err() != nil || rec.Offset >= end && grown {
-			return ctx.Err()
+		if err := v.archive.stopped(ctx); err != nil || rec.Offset >= end && grown {
+			return err
 		}
 		v.checked.Records++
 		return v.record(rec, name, number)
@@ -183,9 +194,9 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
 
 // erasure takes note of a tombstone, or of a record in the place of an erased one.
 func (v *verifier) erasure(rec *warc.Record, name string) error {
-	if rec.Get("Content-Type") == "" {
+	if isHole(rec) {
 		err := rec.Close()
-		v.holes[name] = append(v.holes[name], hole{offset: rec.Offset, length: rec.Length})
+		v.holes[name] = append(v.holes[name], hole{rec.Offset, rec.Length})
 		return err
 	}
 	block, err := io.ReadAll(io.LimitReader(rec, MaxBody))

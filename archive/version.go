@@ -139,7 +139,7 @@ func (a *Archive) resolve(key string, e *entry, ref reference) error {
 		return err
 	}
 	return a.index.back(key, *e, func(before *entry) bool {
-		if before.kind != Changed || e.digest != "" && e.digest != before.digest {
+		if before.body().length == 0 || before.kind == Failed || e.digest != "" && e.digest != before.digest {
 			return true
 		}
 		e.repeat(before)
@@ -190,8 +190,8 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fr
 			return false
 		}
 		same := e.digest != "" && e.digest == before.digest
-		found = before.kind != Unchanged &&
-			(same || before.kind == Changed && !e.digest.contradicts(before.digest))
+		found = before.body().length > 0 && // an unchanged one has found its own
+			(same || before.kind != Failed && !e.digest.contradicts(before.digest))
 		content = *before
 		return !found
 	})

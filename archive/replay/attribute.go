@@ -52,8 +52,8 @@ var treatments = map[string]treatment{
 
 // ofElements are the exceptions: attributes that are links in some elements, and loaded in others.
 var ofElements = map[string]map[string]treatment{
-	"a":      {"href": link, "xlink:href": link},
-	"area":   {"href": link},
+	"a":      {"href": link, "xlink:href": link, "rel": drop}, // a noreferrer would be refused
+	"area":   {"href": link, "rel": drop},
 	"script": {"src": document, "href": document, "xlink:href": document},
 	"iframe": {"src": document}, "frame": {"src": document}, "embed": {"src": document},
 	"portal": {"src": document}, "fencedframe": {"src": document}, "bgsound": {"src": picture},

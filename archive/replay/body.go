@@ -11,8 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	htmlcharset "golang.org/x/net/html/charset"
-
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/charset"
@@ -36,15 +34,35 @@ func (v *Handler) find(p place) (found archive.Version, err error) {
 		if url == "" {
 			continue
 		}
-		versions, err := v.archive.Versions(url)
-		if err != nil {
+		found, err = v.firstAfter(url, p.moment)
+		if !errors.Is(err, archive.ErrNotFound) {
 			return found, err
-		}
-		if len(versions) > 0 {
-			return v.archive.At(url, versions[0].Time)
 		}
 	}
 	return found, archive.ErrNotFound
+}
+
+// firstAfter returns the first version of a URL that had none at a time. It halves the time up to
+// the last version until nothing is between, so that it takes less than 64 lookups, and no memory
+// for a long history.
+func (v *Handler) firstAfter(url string, none time.Time) (first archive.Version, err error) {
+	first, err = v.archive.At(url, time.Time{})
+	for err == nil {
+		half := none.Add(first.Time.Sub(none) / 2)
+		if half = half.Truncate(time.Microsecond); !half.After(none) {
+			return first, nil
+		}
+		earlier, failed := v.archive.At(url, half)
+		switch {
+		case failed == nil:
+			first = earlier
+		case errors.Is(failed, archive.ErrNotFound):
+			none = half
+		default:
+			err = failed
+		}
+	}
+	return first, err
 }
 
 // capture is an archived response, open for reading. It is not safe for concurrent use.
@@ -112,10 +130,13 @@ func (c *capture) media() string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// isHTML reports whether the content is a page. XHTML is served as HTML, because XML requires that
-// every tag is closed, and rewritten tags may not be.
-func (c *capture) isHTML() bool {
-	return c.media() == "text/html" || c.media() == "application/xhtml+xml"
+// isHTML reports whether the content is a page.
+func (c *capture) isHTML() bool { return isPage(c.media()) }
+
+// isPage reports whether a media type is that of pages. XHTML is served as HTML, because XML
+// requires that every tag is closed, and rewritten tags may not be.
+func isPage(media string) bool {
+	return media == "text/html" || media == "application/xhtml+xml"
 }
 
 // status returns the status code to serve. Codes that would make a browser ask for a password or
@@ -141,34 +162,89 @@ func (c *capture) location() string {
 	return ""
 }
 
-// read returns a body of up to max bytes. If it is longer, whole is false, and the rest can still
-// be read. A damaged body is returned as far as it can be read.
-func (c *capture) read(max int64) (body []byte, whole bool) {
-	body, _ = io.ReadAll(io.LimitReader(c.body, max+1))
-	return body, int64(len(body)) <= max
+// read returns a body of up to max bytes, as far as it can be read. If there is more, the error is
+// [warc.ErrTooLarge], and the rest can still be read.
+func (c *capture) read(max int64) (body []byte, err error) {
+	body, err = io.ReadAll(io.LimitReader(c.body, max+1))
+	if err == nil && int64(len(body)) > max {
+		err = warc.ErrTooLarge
+	}
+	return body, err
 }
 
-// toUTF8 converts a page to UTF-8. It finds the encoding by the algorithm of the HTML standard. If
-// the result is longer than max, whole is false, and the rest is missing.
-func toUTF8(page []byte, kind string, max int64) (converted []byte, whole bool) {
-	_, name, certain := htmlcharset.DetermineEncoding(page, kind)
-	c, _ := charset.Named(name)
-	// Only the first kilobyte was examined. In many pages that is all ASCII.
-	switch valid := utf8.Valid(page); {
-	case valid && (c == nil || !certain):
-		converted = page
-	case c == nil:
-		converted = c.Decode(nil, page)
+// toUTF8 converts a text to UTF-8. Without a declared encoding it is UTF-8 if it is valid, and
+// windows-1252 if not. If the result is longer than max, whole is false, and the rest is missing.
+func toUTF8(text []byte, kind string, max int64) (converted []byte, whole bool) {
+	c, known := encodingOf(text, kind)
+	switch valid := utf8.Valid(text); {
+	case valid && c == nil:
+		converted = text
+	case known && c == nil:
+		converted = c.Decode(nil, text)
 	default: // decoders replace what is invalid
-		converted, _ = io.ReadAll(io.LimitReader(c.NewReader(bytes.NewReader(page)), max+1))
+		if !known {
+			c = charset.Windows1252
+		}
+		converted, _ = io.ReadAll(io.LimitReader(c.NewReader(bytes.NewReader(text)), max+1))
 	}
 	whole = int64(len(converted)) <= max
 	return bytes.TrimPrefix(converted, []byte("\xef\xbb\xbf")), whole
 }
 
-// sheetUTF8 converts a style sheet to UTF-8, by the algorithm of the CSS Syntax standard.
+// declaredWithin is how much of a page may declare its encoding, in bytes. The HTML standard
+// searches a kilobyte, but a browser that finds the declaration later starts again.
+const declaredWithin = 64 << 10
+
+// encodingOf returns the encoding that a text declares: by a mark, in its Content-Type, or in its
+// beginning.
+func encodingOf(text []byte, kind string) (c *charset.Charset, known bool) {
+	if c, _, known = charset.Marked(text); known {
+		return c, true
+	}
+	media, params, _ := mime.ParseMediaType(kind)
+	if c, known = charset.Named(params["charset"]); known {
+		return c, true
+	}
+	start := text[:min(len(text), declaredWithin)]
+	if isPage(media) {
+		for name, attrs := range startTags(start) {
+			if name != "meta" {
+				continue
+			}
+			if c, known = charset.Named(charsetOf(attrs)); known {
+				return c.AsDeclared(), true
+			}
+		}
+	}
+	return charset.OfXML(start)
+}
+
+// charsetOf returns the label of the encoding in a meta element.
+func charsetOf(attrs []attribute) string {
+	if !strings.EqualFold(value(attrs, "http-equiv"), "content-type") {
+		return value(attrs, "charset")
+	}
+	_, label, _ := strings.Cut(strings.ToLower(value(attrs, "content")), "charset=")
+	label, _, _ = strings.Cut(label, ";")
+	return strings.Trim(label, `"'`+whitespace)
+}
+
+// sourceKind returns the Content-Type with which a document is shown as its source.
+func (c *capture) sourceKind() string {
+	buffered := bufio.NewReaderSize(c.body, declaredWithin)
+	c.body = buffered
+	start, _ := buffered.Peek(declaredWithin)
+	encoding, known := encodingOf(start, c.kind)
+	if !known && charset.Letters(start) < 0 {
+		encoding = charset.Windows1252
+	}
+	return "text/plain; charset=" + encoding.String()
+}
+
+// sheetUTF8 converts a style sheet to UTF-8, by the algorithm of the CSS Syntax standard, except
+// that the page around a sheet is not known here.
 func sheetUTF8(sheet []byte, kind string, max int64) (converted []byte, whole bool) {
-	if _, params, err := mime.ParseMediaType(kind); err == nil && params["charset"] != "" {
+	if _, params, _ := mime.ParseMediaType(kind); params["charset"] != "" {
 		return toUTF8(sheet, kind, max)
 	}
 	if rest, ok := bytes.CutPrefix(sheet, []byte(`@charset "`)); ok {
@@ -176,10 +252,7 @@ func sheetUTF8(sheet []byte, kind string, max int64) (converted []byte, whole bo
 			return toUTF8(sheet, "text/css; charset="+string(name), max)
 		}
 	}
-	if utf8.Valid(sheet) {
-		return toUTF8(sheet, "text/css; charset=utf-8", max)
-	}
-	return toUTF8(sheet, "text/css; charset=windows-1252", max)
+	return toUTF8(sheet, kind, max)
 }
 
 // stamp formats a time for HTTP.

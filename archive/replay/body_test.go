@@ -170,3 +170,32 @@ func TestConversionIsBounded(t *testing.T) {
 	_, whole = toUTF8(page, "text/html; charset=windows-1252", 3000)
 	require.True(t, whole)
 }
+
+// A page is read in the encoding in which a browser reads it.
+func TestDeclaredEncodings(t *testing.T) {
+	const greeting = "\xcf\xf0\xe8\xe2\xe5\xf2" // in windows-1251
+	for _, tt := range []struct{ name, kind, body, want string }{
+		{"all bytes are ASCII", "text/html", "<meta charset=iso-2022-jp><p>\x1b$BF|K\\8l\x1b(B", "日本語"},
+		{"the bytes happen to be UTF-8", "text/html", "<meta charset=windows-1251><p>\xd0\x90", "Рђ"},
+		{"after a kilobyte", "text/html", strings.Repeat(" ", 1100) + `<meta http-equiv=Content-Type ` +
+			`content="text/html; Charset='windows-1251'">` + greeting, "Привет"},
+		{"for scripts only", "text/html", "<meta charset=x-user-defined><p>\xe4", "ä"},
+		{"read as ASCII, so not UTF-16", "text/html", "<meta charset=utf-16><p>ä", "ä"},
+		{"in the field", "text/html; charset=windows-1251", "<meta charset=utf-8><p>" +
+			greeting, "Привет"},
+		{"a mark", "text/html; charset=windows-1251", "\xef\xbb\xbf<p>Привет", "Привет"},
+		{"in no page", "text/plain", "<meta charset=windows-1251>Привет", "Привет"},
+		{"of XML", "text/xml", `<?xml version="1.0" encoding="windows-1251"?>` +
+			greeting, "Привет"},
+	} {
+		converted, whole := toUTF8([]byte(tt.body), tt.kind, 1<<20)
+		require.True(t, whole)
+		require.True(t, strings.HasSuffix(string(converted), tt.want), "%s: %s", tt.name, converted)
+	}
+	// What is shown as its source says so to the browser.
+	const url = "http://a.example/feed"
+	v := New(archiveOf(t, typed(days(0), url, "text/xml",
+		`<?xml version="1.0" encoding="windows-1251"?>`)), Options{})
+	require.Equal(t, "text/plain; charset=windows-1251",
+		ask(t, v, v.replayOf(days(0), url), "Sec-Fetch-Dest", "iframe").Header().Get("Content-Type"))
+}

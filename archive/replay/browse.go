@@ -153,12 +153,19 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 			"time are needed.")
 		return
 	}
-	prefix = u.String()
-	_, below, _ := strings.Cut(prefix, "://")
-	l := &listing{prefix: below, after: q.Get("after"), size: itemsPerPage}
-	if err := v.list(l, prefix, moment); err != nil {
-		v.fail(w, http.StatusInternalServerError, "The archive cannot be read", err.Error())
-		return
+	var below string
+	var l *listing
+	for u = range respelled(u) {
+		prefix = u.String()
+		_, below, _ = strings.Cut(prefix, "://")
+		l = &listing{prefix: below, after: q.Get("after"), size: itemsPerPage}
+		if err := v.list(l, prefix, moment); err != nil {
+			v.fail(w, http.StatusInternalServerError, "The archive cannot be read", err.Error())
+			return
+		}
+		if l.versions > 0 {
+			break
+		}
 	}
 	items, more := l.end()
 	d := browsed{Prefix: below, Crumbs: crumbs(u.Scheme, below, moment), Pages: l.pages,
@@ -177,6 +184,9 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 		When: field(moment), Page: d})
 }
 
+// longestPrefix is the longest one that finds all URLs, see archive.Query.
+const longestPrefix = 400
+
 // list visits all versions below a prefix that were found by a time.
 func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
 	// Found excludes later versions, so that a listing as of a time counts those of that time.
@@ -185,11 +195,18 @@ func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
 	if host := hostOf(prefix); strings.HasSuffix(prefix, "://"+host+"/") {
 		query.Prefix, query.Host = "", host // all its ports
 	}
+	_, below, _ := strings.Cut(prefix, "://")
+	if len(prefix) > longestPrefix {
+		query.Prefix = prefix[:longestPrefix]
+	}
 	if !moment.IsZero() {
 		query.To = moment.Add(time.Microsecond)
 	}
 	query.Keep = func(version *archive.Version) bool {
-		l.visit(version)
+		_, rest, _ := strings.Cut(version.URL, "://")
+		if query.Prefix == "" || strings.HasPrefix(rest, below) {
+			l.visit(version)
+		}
 		return false // the snapshot need not keep it
 	}
 	s, err := v.archive.Snapshot(query)

@@ -41,7 +41,7 @@ var pieces = []string{
 // inspect is a JavaScript function that parses documents and searches them for URLs outside the
 // archive. It returns one line for each finding.
 const inspect = `(documents) => {
-	const fine = (url) => /^(\/replay\/K\/T\/|\/view\/T\/|#|data:|$)/.test(url);
+	const fine = (url) => /^(\/replay\/K\/S\/T\/|\/view\/T\/|#|data:|$)/.test(url);
 	const urls = new Set(["href", "src", "xlink:href", "poster", "background", "data", "action",
 		"formaction", "ping", "lowsrc", "dynsrc", "longdesc", "codebase", "manifest"]);
 	const sheet = (text) => {

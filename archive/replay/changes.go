@@ -1,8 +1,11 @@
 package replay
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -29,17 +32,21 @@ type Piece struct {
 }
 
 // Changes compares two versions of a page, and returns the lines of both in their order, removed
-// ones before those added in their place. The lines of an HTML page are those that a reader sees:
-// blocks without markup, and the texts of images. Those of other text are the lines of its source.
-// The charset is that of each version.
+// ones before those added in their place. The lines of an HTML page are those that a reader sees
+// without scripts: blocks without markup, and the texts of images. Those of other text are the lines
+// of its source. The charset is that of each version.
+//
+// The version of a time may be an error or a redirect, whose text is compared like that of a page:
+// see Kind and Status of [archive.Version].
 //
 // An error comes once, with the zero Piece, and last. It wraps [ErrNotText] for images and other
-// binary content, and [warc.ErrTooLarge], after the pieces, if a version has more than 2 MiB or
-// 50,000 lines, of which only these were compared. Up to some 40 MiB of memory are used for both.
+// binary content, [warc.ErrTooLarge], after the pieces, if a version has more than 2 MiB or 50,000
+// lines, of which only these were compared, and another error, after the pieces, if the rest of a
+// version cannot be read. Up to some 40 MiB of memory are used for both.
 func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		var lines [2][]string
-		whole := true
+		var cut error
 		for i, version := range []archive.Version{from, to} {
 			s, err := sideOf(a, version, maxBody)
 			if err == nil && s.binary {
@@ -49,9 +56,10 @@ func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, erro
 				yield(Piece{}, err)
 				return
 			}
-			var all bool
-			lines[i], all = s.lines(true)
-			whole = whole && all
+			lines[i], err = s.lines(true)
+			if err != nil && (cut == nil || errors.Is(cut, warc.ErrTooLarge)) { // damage is worse
+				cut = err
+			}
 		}
 		for e := range removedFirst(diff(lines[0], lines[1])) {
 			piece := Piece{e.kind, ""}
@@ -64,9 +72,8 @@ func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, erro
 				return
 			}
 		}
-		if !whole {
-			yield(Piece{}, fmt.Errorf("replay: compare %.200s: %w: only the beginning was compared",
-				to.URL, warc.ErrTooLarge))
+		if cut != nil {
+			yield(Piece{}, fmt.Errorf("replay: compare %.200s: only the beginning: %w", to.URL, cut))
 		}
 	}
 }
@@ -100,8 +107,8 @@ type side struct {
 	kind    string
 	page    bool
 	binary  bool
-	whole   bool
-	body    []byte // in UTF-8, unless it is binary
+	body    []byte // in UTF-8; nil if it is binary
+	cut     error  // why the body is not whole
 }
 
 // sideOf reads a version to compare it.
@@ -112,22 +119,41 @@ func sideOf(a *archive.Archive, version archive.Version, maxBody int64) (s side,
 		return s, err
 	}
 	defer c.close()
-	s.kind, s.page = c.kind, c.isHTML()
-	s.body, s.whole = c.read(maxCompared)
-	if s.binary = !isTextual(c.media()); !s.binary {
-		converted, whole := toUTF8(s.body, c.kind, maxCompared)
-		s.body, s.whole = converted, s.whole && whole
+	s.kind, s.page, s.binary = c.kind, c.isHTML(), !isTextual(c.media())
+	if s.binary {
+		return s, nil
+	}
+	s.body, s.cut = c.read(maxCompared)
+	converted, whole := toUTF8(s.body[:min(len(s.body), maxCompared)], c.kind, maxCompared)
+	s.body = converted
+	if !whole {
+		s.cut = cmp.Or(s.cut, warc.ErrTooLarge)
 	}
 	return s, nil
 }
 
-// lines returns the lines to compare, and whether these are all.
-func (s *side) lines(text bool) (lines []string, whole bool) {
+// lines returns the lines to compare, and why these are not all.
+func (s *side) lines(text bool) (lines []string, cut error) {
 	if text && s.page {
 		lines = visibleText(s.body)
 	} else {
 		lines = sourceLines(string(s.body))
 	}
-	n := min(len(lines), maxLines)
-	return lines[:n], s.whole && n == len(lines)
+	if len(lines) > maxLines {
+		return lines[:maxLines], cmp.Or(s.cut, warc.ErrTooLarge)
+	}
+	return lines, s.cut
+}
+
+// sum returns a digest of the whole body. That in the archive may be only what an imported file
+// claims.
+func (s *side) sum(a *archive.Archive, maxBody int64) ([]byte, error) {
+	c, err := openCapture(a, s.version, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	h := sha256.New()
+	_, err = io.Copy(h, c.body)
+	return h.Sum(nil), err
 }

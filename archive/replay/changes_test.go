@@ -51,6 +51,16 @@ func TestChanges(t *testing.T) {
 			typed(days(1), url, "text/javascript", "<p>a\n<p>b"), []string{" <p>a", "+<p>b"}},
 		{"an error page", htmlAt(days(0), url, "<p>a"),
 			visit{url, days(1), 404, "Content-Type: text/html", "<p>gone"}, []string{"-a", "+gone"}},
+		{"after a style of SVG", htmlAt(days(0), url, "<svg><style/></svg><p>10 euros"),
+			htmlAt(days(1), url, "<svg><style/></svg><p>99 euros"), []string{"-10 euros", "+99 euros"}},
+		{"after a script of SVG", htmlAt(days(0), url, "<svg><script href=x /></svg><p>10"),
+			htmlAt(days(1), url, "<svg><script href=x /></svg><p>99"), []string{"-10", "+99"}},
+		{"after a title of SVG", htmlAt(days(0), url, "<svg><title/></svg><p>10"),
+			htmlAt(days(1), url, "<svg><title/></svg><p>99"), []string{"-10", "+99"}},
+		{"a style of SVG", htmlAt(days(0), url, "<svg><style>a<g>b</g></style><text>c</text></svg>"),
+			htmlAt(days(1), url, "<svg><style>d</style><text>c</text></svg>"), []string{" c"}},
+		{"without scripts", htmlAt(days(0), url, "<noscript><p>a</noscript><script>b</script>"),
+			htmlAt(days(1), url, "<noscript><p>c</noscript><script>d</script>"), []string{"-a", "+c"}},
 		{"nothing at all", htmlAt(days(0), url, "<p>a"), htmlAt(days(1), url, ""), []string{"-a"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -76,9 +86,33 @@ func TestChangesThatCannotBeListed(t *testing.T) {
 		typed(days(1), url, "text/plain", strings.Repeat("x", maxCompared+1)))
 	require.ErrorIs(t, err, warc.ErrTooLarge)
 
+	broken := typed(days(0), url, "text/plain\nContent-Encoding: gzip", gzipped(long)[:200])
+	got, err = changesOf(t, broken, typed(days(1), url, "text/plain", long))
+	require.ErrorContains(t, err, "EOF")
+	require.Equal(t, " line", got[0])
+	_, err = changesOf(t, typed(days(0), url, "text/plain", long+long), broken)
+	require.NotErrorIs(t, err, warc.ErrTooLarge, "damage is reported first")
+
 	a := archiveOf(t)
 	for _, err := range Changes(a, archive.Version{URL: url}, archive.Version{URL: url}) {
 		require.ErrorIs(t, err, archive.ErrNotFound)
+	}
+}
+
+// No more lines than are compared are in memory.
+func TestLinesAreBounded(t *testing.T) {
+	for _, body := range []string{"\n", "{", "ab<p>"} {
+		s := side{body: []byte(strings.Repeat(body, maxCompared/len(body))), page: body == "ab<p>"}
+		var lines []string
+		allocated := testing.Benchmark(func(b *testing.B) {
+			for b.Loop() {
+				lines, _ = s.lines(true)
+			}
+		}).AllocedBytesPerOp()
+		require.Len(t, lines, maxLines)
+		require.Less(t, allocated, int64(16<<20), body)
+		_, err := s.lines(true)
+		require.ErrorIs(t, err, warc.ErrTooLarge)
 	}
 }
 

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -8,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 const (
@@ -40,7 +43,7 @@ type compared struct {
 	Other          string // address of the other kind of comparison
 	Binary         bool
 	Equal          bool
-	Cut            bool // not everything was compared or shown
+	Notes          []string // why not everything was compared or shown
 	Added, Removed int
 	Rows           []diffRow
 }
@@ -68,9 +71,10 @@ func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
 		v.fail(w, http.StatusBadRequest, "Invalid comparison", "A URL and two times are needed.")
 		return
 	}
+	u = v.stored(u)
 	d := compared{URL: u.String(), Versions: versionsAddress(u.String()),
 		Text: q.Get("mode") == "text"}
-	giveBack, ok := v.take(w, r, perCompared*maxCompared)
+	giveBack, ok := v.take(w, r, v.memory, perCompared*maxCompared)
 	if !ok {
 		return
 	}
@@ -95,7 +99,7 @@ func (v *Handler) compare(w http.ResponseWriter, r *http.Request) {
 		d.Other += "&" + url.Values{"mode": {"text"}}.Encode()
 	}
 	d.Facts = facts(&sides[0], &sides[1])
-	d.compare(&sides[0], &sides[1])
+	d.compare(v, &sides[0], &sides[1])
 	v.writePage(w, http.StatusOK, "diff", frameOf{Title: "Changes of " + d.URL, Query: d.URL,
 		Page: d})
 }
@@ -118,16 +122,26 @@ func facts(a, b *side) (list []fact) {
 }
 
 // compare fills in the lines.
-func (d *compared) compare(a, b *side) {
+func (d *compared) compare(v *Handler, a, b *side) {
+	for _, s := range []*side{a, b} {
+		if s.version.Truncated {
+			d.Notes = append(d.Notes, "The version of "+when(s.version.Time)+
+				" is truncated: its end was not archived.")
+		}
+	}
 	if a.binary || b.binary {
 		d.Binary = true
-		d.Equal = a.whole && b.whole && string(a.body) == string(b.body) ||
-			a.version.Digest() != "" && a.version.Digest() == b.version.Digest()
+		sumA, errA := a.sum(v.archive, v.maxBody)
+		sumB, errB := b.sum(v.archive, v.maxBody)
+		d.note(a, errA)
+		d.note(b, errB)
+		d.Equal = errA == nil && errB == nil && bytes.Equal(sumA, sumB)
 		return
 	}
-	from, wholeA := a.lines(d.Text)
-	to, wholeB := b.lines(d.Text)
-	d.Cut = !wholeA || !wholeB
+	from, cutA := a.lines(d.Text)
+	to, cutB := b.lines(d.Text)
+	d.note(a, cutA)
+	d.note(b, cutB)
 	edits := diff(from, to)
 	for _, e := range edits {
 		switch e.kind {
@@ -140,6 +154,18 @@ func (d *compared) compare(a, b *side) {
 	d.Equal = d.Added+d.Removed == 0
 	if !d.Equal {
 		d.rows(edits, from, to)
+	}
+}
+
+// note says why a version was not compared to its end.
+func (d *compared) note(s *side, cut error) {
+	why := "cannot be read to its end: " + fmt.Sprint(cut)
+	if errors.Is(cut, warc.ErrTooLarge) {
+		why = "is too long"
+	}
+	if cut != nil {
+		d.Notes = append(d.Notes, "The version of "+when(s.version.Time)+" "+why+
+			". Only its beginning is compared.")
 	}
 }
 
@@ -167,7 +193,8 @@ func (d *compared) rows(edits []edit, from, to []string) {
 		}
 	}
 	if len(d.Rows) >= maxRows {
-		d.Rows, d.Cut = d.Rows[:maxRows], true
+		d.Rows = d.Rows[:maxRows]
+		d.Notes = append(d.Notes, "Only the first changes are shown.")
 	}
 }
 

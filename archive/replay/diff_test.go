@@ -175,7 +175,7 @@ func TestVisibleText(t *testing.T) {
 		{"spaces are collapsed", "<p> a \n\t b&nbsp;c </p>", "a b c"},
 		{"entities are decoded", "&lt;p&gt; &eacute;", "<p> é"},
 		{"no scripts and styles", "a<script>b</script><style>c</style><noscript>d</noscript>e",
-			"ae"},
+			"ade"},
 		{"no comments", "a<!-- b -->c", "ac"},
 		{"images have alternative texts", `a<img src=x alt="a dog">`, "a [a dog]"},
 		{"a title is a line", "<title>a</title>b", "a\nb"},

@@ -11,26 +11,29 @@
 //
 // # What an archived page cannot do
 //
-// Archived pages may be hostile. Their URLs are rewritten, but that is for convenience: what
-// contains a page are headers. Its Content-Security-Policy puts it in a sandbox, in an origin of
-// its own, and lets it load only what is below the replay path. By default no script runs. With
-// [Options.Scripts] scripts run. They can send requests neither to the handler's own pages nor to
-// the live web, and can read the archived pages of their own site as of the time shown, but of no
-// other site. They can leak what they read: browsers have no policy against WebRTC connections and
-// lookups of names.
+// Archived pages may be hostile. Their URLs are rewritten, and headers contain them. Their
+// Content-Security-Policy puts them in a sandbox, in an origin of its own, and lets them load only
+// what is below the replay path. By default no script runs. With [Options.Scripts] scripts run. They
+// can send requests neither to the handler's own pages nor to the live web. They can read the
+// archived pages of their own site as of the time shown, and of other sites only the scripts and
+// fonts whose servers shared them. They can leak what they read: browsers have no policy against
+// WebRTC and preconnect connections and lookups of names.
 //
-// Replay addresses contain a token, so that no website can probe the contents of the archive. It is
-// a different one for each site and time: one that leaks opens no other pages. Against DNS
+// Replay addresses are sealed, so that no website can probe the contents of the archive. A seal lets
+// the pages of one site load one site as of one time: one that leaks opens nothing else. Against DNS
 // rebinding, the Host field must be a loopback address or in [Options.Hosts]. The handler answers
 // only GET and HEAD, and has no cookies and no state.
 //
 // # What is changed in a page
 //
-// Pages and style sheets are served in UTF-8, everything else unchanged, without content coding.
-// Forms do nothing. Without scripts, comments, scripts and event handlers are removed. A page
-// longer than 8 MiB is served unchanged; then only its relative links work. Requests to absolute
-// URLs built by scripts find nothing. All requests together take up to 96 MiB to rewrite pages;
-// further ones wait, and one that is not read within 30 seconds is cut off.
+// Pages and style sheets are served in UTF-8, everything else without content coding. Forms do
+// nothing. Without scripts, comments, scripts and event handlers are removed. In a frame a page
+// longer than 8 MiB and XML are shown as their source, and SVG as an image. Addresses built by
+// scripts find only their own site. If a body cannot be read to its end, the response breaks off.
+//
+// All requests together take up to 96 MiB to rewrite and compare pages, a sixth of them for small
+// pages; further ones wait, and one that is not read within 30 seconds is cut off. The timeline of a
+// URL takes a kilobyte a version.
 //
 // # What it does not do
 //

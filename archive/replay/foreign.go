@@ -3,6 +3,8 @@ package replay
 import (
 	"slices"
 	"strings"
+
+	"golang.org/x/net/html"
 )
 
 // In SVG and MathML a style or a title is an ordinary element, which may contain tags. The
@@ -32,57 +34,58 @@ func isIntegration(name string) bool {
 	return false
 }
 
-// inForeign reports whether the next tag belongs to SVG or MathML.
-func (p *pageRewriter) inForeign() bool {
-	return len(p.foreign) > 0 && !isIntegration(p.foreign[len(p.foreign)-1])
+// foreignElements are the open elements of SVG and MathML, and those of HTML in them. It is not safe
+// for concurrent use.
+type foreignElements []string
+
+// inside reports whether the next tag belongs to SVG or MathML.
+func (f foreignElements) inside() bool { return len(f) > 0 && !isIntegration(f[len(f)-1]) }
+
+// inStyle reports whether a style in SVG is open. It is always the last open element, since the tags
+// in it have no meaning.
+func (f foreignElements) inStyle() bool { return len(f) > 0 && f[len(f)-1] == "style" }
+
+// rawElements are the elements whose text contains no tags.
+var rawElements = map[string]bool{"script": true, "style": true, "xmp": true, "iframe": true,
+	"noembed": true, "noframes": true, "plaintext": true, "title": true, "textarea": true}
+
+// start is called with each start tag. It returns whether the text of the element contains no tags,
+// and whether the element is in a style of SVG.
+func (f *foreignElements) start(z *html.Tokenizer, name string, attrs []attribute,
+	selfClosing bool) (raw, inStyle bool) {
+	f.leave(name, attrs)
+	raw = rawElements[name]
+	if f.inside() && (name != "script" || selfClosing) || name == "noscript" {
+		// There they are ordinary elements; and without scripts a page shows its noscript. Even if
+		// a browser treats that as text, nothing in it ends the text early: every "<" in values is
+		// escaped.
+		z.NextIsNotRawText()
+		raw = false
+	}
+	inStyle = f.inStyle()
+	if !selfClosing && !raw && !inStyle && len(*f) < maxForeign && (isForeignRoot(name) ||
+		f.inside() && (isIntegration(name) || name == "style")) {
+		*f = append(*f, name)
+	}
+	return raw, inStyle
 }
 
-// leaveForeign is called with each start tag before it is processed.
-func (p *pageRewriter) leaveForeign(name string, attrs []attribute) {
+// leave closes the elements that a start tag of HTML ends.
+func (f *foreignElements) leave(name string, attrs []attribute) {
 	font := name == "font" && (has(attrs, "color") || has(attrs, "face") || has(attrs, "size"))
-	if !breakouts[name] && !font {
-		return
+	for (breakouts[name] || font) && f.inside() {
+		*f = (*f)[:len(*f)-1]
 	}
-	n := len(p.foreign)
-	for n > 0 && !isIntegration(p.foreign[n-1]) {
-		n--
-	}
-	p.cutForeign(n)
-}
-
-// cutForeign closes all but the first n open elements. It writes the end tag of a style, so that
-// parsers without SVG find its end in the right place.
-func (p *pageRewriter) cutForeign(n int) {
-	if p.inForeignStyle() && n < len(p.foreign) {
-		p.out.WriteString("</style>")
-	}
-	p.foreign = p.foreign[:n]
-}
-
-// inForeignStyle reports whether a style in SVG is open. It is always the last open element, since
-// tags in it are dropped.
-func (p *pageRewriter) inForeignStyle() bool {
-	return len(p.foreign) > 0 && p.foreign[len(p.foreign)-1] == "style"
 }
 
 // maxForeign bounds the open elements of SVG and MathML, since each end tag searches them.
 const maxForeign = 100
 
-// enterForeign records an open element.
-func (p *pageRewriter) enterForeign(name string, selfClosing bool) {
-	if selfClosing || p.raw != "" || len(p.foreign) == maxForeign || p.inForeignStyle() {
-		return
-	}
-	if isForeignRoot(name) || p.inForeign() && (isIntegration(name) || name == "style") {
-		p.foreign = append(p.foreign, name)
-	}
-}
-
-// closeForeign is called with each end tag, before it is written.
-func (p *pageRewriter) closeForeign(name string) {
-	for i, open := range slices.Backward(p.foreign) {
+// end is called with each end tag.
+func (f *foreignElements) end(name string) {
+	for i, open := range slices.Backward(*f) {
 		if open == name {
-			p.cutForeign(i)
+			*f = (*f)[:i]
 			return
 		}
 	}

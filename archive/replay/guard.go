@@ -20,7 +20,8 @@ func (v *Handler) admit(w http.ResponseWriter, r *http.Request) bool {
 	case !v.knows(r.Host):
 		// With DNS rebinding, a foreign name that resolves to this computer would make the handler
 		// part of the foreign website.
-		return refuse(http.StatusMisdirectedRequest, "This host name is not allowed.")
+		return refuse(http.StatusMisdirectedRequest, "This host name is not allowed here. Use localhost, or let the "+
+			"operator allow the name.")
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		return refuse(http.StatusMethodNotAllowed, "This archive is read-only.")
@@ -88,7 +89,7 @@ const permissions = "accelerometer=(), browsing-topics=(), camera=(), clipboard-
 	"screen-wake-lock=(), serial=(), usb=(), xr-spatial-tracking=()"
 
 // common sets the headers of all responses. Without nosniff an archived text could be interpreted
-// as a script; a referrer would reveal the token of the replay path.
+// as a script; a referrer would reveal an address in the replay path.
 func common(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -119,14 +120,14 @@ func (v *Handler) secure(w http.ResponseWriter, r *http.Request) {
 //
 // Its sandbox gives the content an opaque origin, wherever it is shown. Without scripts, rewritten
 // links may replace the whole window, since all of them point to the handler.
-func (v *Handler) policy(r *http.Request, p place, token string, s served) string {
+func (v *Handler) policy(r *http.Request, p place, owner string, s served) string {
 	from, same := "'self'", "'none'"
 	if o := origin(r); o != "" {
-		from = o + v.opts.Base + replayPath + token + "/"
+		from = o + v.opts.Base + replayPath + owner + "/"
 		if isPlainHost(p.url.Host) {
 			site := weburl.URL{Scheme: p.url.Scheme, Host: p.url.Host, Port: p.url.Port, Path: "/",
 				HasHost: true}
-			same = from + formatMoment(p.moment) + "/" + site.String()
+			same = origin(r) + v.opts.Base + v.replayAddress(owner, place{p.moment, site})
 		}
 	}
 	// Content that is not rewritten, such as an SVG image or an overlong page, has links to the
@@ -166,23 +167,22 @@ const linkFlags = "allow-top-navigation-by-user-activation allow-popups " +
 type served struct {
 	media              string // "" for a redirect or an error
 	scripts, rewritten bool
+	shared             bool // its own server let the page read it
 }
 
-// archived sets the headers of archived content for the page that has the token.
-func (v *Handler) archived(w http.ResponseWriter, r *http.Request, p place, token string,
+// archived sets the headers of archived content for a page of the owner.
+func (v *Handler) archived(w http.ResponseWriter, r *http.Request, p place, owner string,
 	s served) {
 	h := w.Header()
 	common(h)
-	h.Set("Content-Security-Policy", v.policy(r, p, token, s))
+	h.Set("Content-Security-Policy", v.policy(r, p, owner, s))
 	// Sandboxed content has an opaque origin, so its own parts are cross-origin to it.
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	if v.isReadable(r, s.media, token == v.token(p)) {
+	if v.isReadable(r, s, owner == v.owner(p.url)) {
 		h.Set("Access-Control-Allow-Origin", "null")
 	}
 	// A response for a frame must not be shown in a separate window.
 	h.Set("Vary", "Sec-Fetch-Dest, Sec-Fetch-Mode")
+	// What was valid at a time changes, too: a crawl adds versions, and others are erased.
 	h.Set("Cache-Control", "no-store")
-	if !p.moment.IsZero() {
-		h.Set("Cache-Control", "private, max-age=600")
-	}
 }

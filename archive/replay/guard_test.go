@@ -57,7 +57,7 @@ func TestRejectedRequests(t *testing.T) {
 			"http://evil.example"}, 403},
 		{"a link on another website", "GET", "/", []string{"Sec-Fetch-Site", "cross-site",
 			"Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
-		{"a guess at the replay path", "GET", strings.Replace(page, tokenIn(page), "guess", 1), nil, 404},
+		{"a guess at the replay path", "GET", strings.Replace(page, ownerIn(page), "guess", 1), nil, 404},
 		{"the replay path without a token", "GET", "/replay//latest/" + millHome, nil, 404},
 		{"an absolute URL, as to a proxy", "GET", "http://127.0.0.1:8080" + page, nil, 404},
 		{"a list of files", "GET", "/static/", nil, 404},
@@ -88,7 +88,7 @@ func TestHead(t *testing.T) {
 	server := httptest.NewServer(v)
 	defer server.Close()
 	for _, address := range []string{"/", v.replayOf(days(0), millHome),
-		v.replayOf(days(1), millHome+"logo.png"), at(rawPath, days(1), millHome+"logo.png")} {
+		v.replayOf(days(1), millHome+"logo.png"), v.rawOf(days(1), millHome+"logo.png")} {
 		get, err := http.Get(server.URL + address)
 		require.NoError(t, err)
 		require.NoError(t, get.Body.Close())
@@ -124,7 +124,7 @@ func TestPolicies(t *testing.T) {
 	require.Contains(t, still["sandbox"], "allow-top-navigation-by-user-activation")
 	for _, name := range []string{"img-src", "style-src", "font-src", "media-src", "frame-src",
 		"object-src"} {
-		require.Contains(t, still[name], base+"/replay/"+tokenIn(address(v))+"/", name)
+		require.Contains(t, still[name], base+"/replay/"+ownerIn(address(v))+"/", name)
 		require.NotContains(t, still[name], "*", name)
 		require.NotContains(t, still[name], "self", name)
 	}
@@ -169,7 +169,7 @@ func TestHeadersOfAllResponses(t *testing.T) {
 		"/static/viewer.css", browseAddress(millHome, days(1)),
 		diffAddress(millHome, days(0), days(2)),
 		at(viewPath, days(0), millHome), at(viewPath, days(0), millHome+"none"),
-		at(rawPath, days(0), millHome), v.replayOf(days(0), millHome), "/none",
+		v.rawOf(days(0), millHome), v.replayOf(days(0), millHome), "/none",
 		v.replayOf(days(0), millHome+"logo.png"), v.replayOf(days(0), millHome+"none")} {
 		h := ask(t, v, address).Header()
 		require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"), address)

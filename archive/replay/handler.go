@@ -17,9 +17,9 @@ const (
 	// archived and in UTF-8. A longer one is served unchanged.
 	maxRewrite = 8 << 20
 
-	// maxMemory bounds the bytes that all requests together use to rewrite and compare pages. The
-	// others wait.
-	maxMemory = 96 << 20
+	// maxMemory bounds the bytes that all requests together use to rewrite and compare pages, and
+	// maxSmall those for small pages besides. The others wait.
+	maxMemory, maxSmall = 80 << 20, 16 << 20
 
 	// maxBody bounds a body that was archived with a content coding, in decoded bytes. The rest is
 	// not served.
@@ -34,9 +34,9 @@ const (
 type Options struct {
 	// Scripts lets archived pages run their scripts, in an opaque origin. A script can read the
 	// pages of its own site as of the time shown, and can leak them: browsers cannot prevent a
-	// WebRTC connection. It can read no other site. Scripts run only if the browser says that a
-	// page is for a frame, as browsers do for https and for loopback addresses. false means that
-	// none run.
+	// WebRTC or preconnect connection. Of other sites it can read what their servers let it read,
+	// by Access-Control-Allow-Origin. Scripts run only if the browser says that a page is for a
+	// frame, as browsers do for https and for loopback addresses. false means that none run.
 	Scripts bool
 
 	// Hosts are host names that requests may use, such as the computer's name in its network. nil
@@ -61,6 +61,7 @@ type Handler struct {
 	pages   *template.Template
 	summary summarizer
 	memory  *budget
+	small   *budget // of pages up to smallPage
 
 	maxRewrite, maxBody int64
 	maxScan             int
@@ -79,7 +80,7 @@ func New(a *archive.Archive, opts Options) *Handler {
 	}
 	v := &Handler{archive: a, opts: opts, key: make([]byte, sha256.Size), hosts: map[string]bool{},
 		static: http.FileServerFS(staticFiles), pages: template.Must(pages.Clone()),
-		memory:     newBudget(maxMemory),
+		memory: newBudget(maxMemory), small: newBudget(maxSmall),
 		maxRewrite: maxRewrite, maxBody: maxBody, maxScan: maxScan}
 	_, _ = rand.Read(v.key) // documented never to fail
 	v.pages.Funcs(addressesBelow(opts.Base, opts.Title))

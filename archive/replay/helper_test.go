@@ -73,25 +73,44 @@ func ask(t testing.TB, v *Handler, address string, fields ...string) *httptest.R
 	return w
 }
 
+// placeOf returns a page at a time.
+func placeOf(t testing.TB, moment time.Time, url string) place {
+	t.Helper()
+	u, err := parseURL(url)
+	require.NoError(t, err)
+	return place{moment, u}
+}
+
 // replayOf returns the replay address of a page at a time.
 func (v *Handler) replayOf(moment time.Time, url string) string {
 	u, err := parseURL(url)
 	if err != nil {
 		panic(err)
 	}
-	return at(replayPath+v.token(place{moment, u})+"/", moment, url)
+	return v.replayAddress(v.owner(u), place{moment, u})
 }
 
-// tokenIn returns the token of a replay address.
-func tokenIn(address string) string { return strings.Split(address, "/")[2] }
+// rawOf returns the address of the file of a page at a time.
+func (v *Handler) rawOf(moment time.Time, url string) string {
+	u, err := parseURL(url)
+	if err != nil {
+		panic(err)
+	}
+	return v.rawAddress(place{moment, u})
+}
 
-// testLinker returns a linker for a page, with a short time and token.
+// ownerIn returns the owner of a replay address.
+func ownerIn(address string) string { return strings.Split(address, "/")[2] }
+
+// testLinker returns a linker for a page, with short addresses.
 func testLinker(page string) *linker {
 	base, err := weburl.Parse(page, nil)
 	if err != nil {
 		panic(err)
 	}
-	return &linker{base: base, page: page, moment: "T", token: "K", left: 1 << 20}
+	return &linker{base: base, page: page, left: 1 << 20,
+		view: func(u weburl.URL) string { return inView + u.String() },
+		load: func(u weburl.URL) string { return inReplay + u.String() }}
 }
 
 // rewrittenHTML returns what rewriteHTML writes.
@@ -106,6 +125,6 @@ const home = "https://a.example/dir/page"
 
 // The prefixes of rewritten URLs.
 const (
-	inReplay = "/replay/K/T/"
+	inReplay = "/replay/K/S/T/"
 	inView   = "/view/T/"
 )

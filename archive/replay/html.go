@@ -107,8 +107,8 @@ type pageRewriter struct {
 	out   sink
 	depth int // of documents in attributes
 
-	raw     string   // the element whose raw text comes next
-	foreign []string // open elements of SVG and MathML, and those of HTML in them
+	raw     string // the element whose raw text comes next
+	foreign foreignElements
 }
 
 func (p *pageRewriter) run(page []byte) {
@@ -135,7 +135,7 @@ func (p *pageRewriter) run(page []byte) {
 		case html.DoctypeToken:
 			p.doctype()
 		}
-		p.z.AllowCDATA(p.inForeign())
+		p.z.AllowCDATA(p.foreign.inside())
 	}
 }
 
@@ -169,31 +169,22 @@ func (p *pageRewriter) text() {
 		rewriteCSS(p.out, text, p.links)
 	case "iframe", "noembed", "noframes": // shown only by browsers of the last century
 	default:
-		if p.inForeignStyle() {
+		if p.foreign.inStyle() {
 			text = rewrittenCSS(text, p.links)
 		}
 		_, _ = inText.WriteString(p.out, text)
 	}
 }
 
-// rawElements are the elements whose text contains no tags.
-var rawElements = map[string]bool{"script": true, "style": true, "xmp": true, "iframe": true,
-	"noembed": true, "noframes": true, "plaintext": true, "title": true, "textarea": true}
-
 // start copies a start tag, or drops it.
 func (p *pageRewriter) start(selfClosing bool) {
 	name, attrs := readTag(p.z)
-	p.leaveForeign(name, attrs)
-	if p.inForeign() && (name != "script" || selfClosing) || name == "noscript" {
-		// There they are ordinary elements; and without scripts a page shows its noscript. Even if
-		// a browser treats that as text, nothing in it ends the text early: every "<" in values is
-		// escaped.
-		p.z.NextIsNotRawText()
-	} else if rawElements[name] {
+	before := p.foreign.inStyle()
+	raw, inStyle := p.foreign.start(p.z, name, attrs, selfClosing)
+	if raw {
 		p.raw = name
 	}
-	inStyle := p.inForeignStyle()
-	p.enterForeign(name, selfClosing)
+	p.closeStyle(before && !inStyle)
 	attrs, ok := p.element(name, attrs)
 	if !ok || inStyle {
 		return
@@ -313,14 +304,23 @@ func (p *pageRewriter) nested(page string) (string, bool) {
 	return out.String(), true
 }
 
+// closeStyle writes the end tag of a style in SVG that was closed, so that parsers without SVG find
+// its end in the right place.
+func (p *pageRewriter) closeStyle(closed bool) {
+	if closed {
+		p.out.WriteString("</style>")
+	}
+}
+
 // end copies an end tag.
 func (p *pageRewriter) end() {
 	raw, _ := p.z.TagName()
 	name := string(raw)
-	inStyle := p.inForeignStyle()
-	p.closeForeign(name)
-	if p.hidden(name) || inStyle && (name == "style" || p.inForeignStyle()) {
-		return // cutForeign wrote the end of the style
+	inStyle := p.foreign.inStyle()
+	p.foreign.end(name)
+	p.closeStyle(inStyle && !p.foreign.inStyle())
+	if p.hidden(name) || inStyle && (name == "style" || p.foreign.inStyle()) {
+		return
 	}
 	p.out.WriteString("</" + shown(name) + ">")
 }

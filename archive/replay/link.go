@@ -11,12 +11,14 @@ import (
 type linker struct {
 	base    weburl.URL // the base of references
 	page    string     // the URL of the document, without fragment
-	moment  string     // the time of the replay
-	token   string     // of the replay path
+	owner   string     // of the document
 	path    string     // prefix of the addresses
 	scripts bool       // the document may run scripts
 	left    int        // of the total length of the rewritten URLs
 	work    int        // total length of what references were resolved against
+
+	// The addresses of a page for a person, and of what the document loads.
+	view, load func(weburl.URL) string
 }
 
 // The total length of the rewritten URLs of a document is bounded by minLinks bytes, plus perLink
@@ -74,15 +76,14 @@ func (l *linker) resolve(ref string, use usage) (string, bool) {
 		fragment = "#" + u.Fragment
 	}
 	u.Fragment, u.HasFragment = "", false
-	url := u.String()
 	switch {
-	case use == asLink && fragment != "" && url == l.page:
+	case use == asLink && fragment != "" && u.String() == l.page:
 		return fragment, true // the frame only scrolls
 	case use == asLink && !l.scripts:
-		return l.path + viewPath + l.moment + "/" + url + fragment, true
+		return l.path + l.view(u) + fragment, true
 	}
 	// Frames and style sheets need no separate path: they are recognized by their types.
-	return l.path + replayPath + l.token + "/" + l.moment + "/" + url + fragment, true
+	return l.path + l.load(u) + fragment, true
 }
 
 // isPassive reports by its media type whether a data: URL contains no further URL that a browser

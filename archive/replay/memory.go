@@ -11,7 +11,7 @@ import (
 const perByte = 8
 
 // smallPage is the size up to which pages are rewritten many at a time, in bytes. Nearly all are
-// smaller.
+// smaller. They have a budget of their own, so that they never wait for a large one.
 const smallPage = 256 << 10
 
 // unit is the smallest share of a budget, in bytes.
@@ -61,8 +61,9 @@ const maxHolding = 30 * time.Second
 
 // take is budget.take for a request, which it ends after maxHolding. It is false if the client does
 // not wait any longer.
-func (v *Handler) take(w http.ResponseWriter, r *http.Request, bytes int64) (func(), bool) {
-	giveBack, err := v.memory.take(r.Context(), bytes)
+func (v *Handler) take(w http.ResponseWriter, r *http.Request, b *budget, bytes int64) (func(),
+	bool) {
+	giveBack, err := b.take(r.Context(), bytes)
 	if err != nil {
 		return nil, false
 	}

@@ -201,7 +201,7 @@ func TestClosedArchive(t *testing.T) {
 	v := New(a, Options{})
 	for _, address := range []string{"/", versionsAddress(millHome),
 		browseAddress(millHome, days(0)), at(viewPath, days(0), millHome),
-		v.replayOf(days(0), millHome), at(rawPath, days(0), millHome),
+		v.replayOf(days(0), millHome), v.rawOf(days(0), millHome),
 		diffAddress(millHome, days(0), days(1))} {
 		require.GreaterOrEqual(t, ask(t, v, address).Code, 500, address)
 	}

@@ -438,7 +438,7 @@ func TestView(t *testing.T) {
 	require.Contains(t, words, "as of 4 Nov 2026, 10:00:00 UTC")
 	for _, want := range []string{at(viewPath, days(1), millHome), at(viewPath, days(3), millHome),
 		versionsAddress(millHome), diffAddress(millHome, days(1), days(2)),
-		at(rawPath, days(2).Add(time.Hour), millHome)} {
+		v.rawOf(days(2).Add(time.Hour), millHome)} {
 		require.Contains(t, links(doc), want)
 	}
 

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"iter"
 	"strings"
 	"time"
 
@@ -113,9 +114,79 @@ func parsePlace(tail string) (p place, ok bool) {
 	return p, err == nil
 }
 
+// placeAt is parsePlace for the URL as it is in the archive.
+func (v *Handler) placeAt(tail string) (p place, ok bool) {
+	if p, ok = parsePlace(tail); ok {
+		p.url = v.stored(p.url)
+	}
+	return p, ok
+}
+
 // at returns the address of a page at a time, below a path that ends in a slash.
 func at(path string, moment time.Time, url string) string {
-	return path + formatMoment(moment) + "/" + url
+	return path + formatMoment(moment) + "/" + escaped(url)
+}
+
+const hexDigits = "0123456789abcdefABCDEF"
+
+// escaped returns a URL as browsers write it, and with an escape for each percent sign that starts
+// none, since servers refuse such a path.
+func escaped(url string) string {
+	path, _, _ := strings.Cut(url, "?")
+	path = strings.ReplaceAll(path, `\`, "%5C") + url[len(path):] // not a slash
+	u, err := weburl.Parse(strings.ReplaceAll(path, " ", "%20"), nil)
+	if err != nil {
+		return url
+	}
+	in := u.String()
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(in, "%")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		out.WriteByte('%')
+		if len(after) < 2 || strings.Trim(after[:2], hexDigits) != "" {
+			out.WriteString("25")
+		}
+		in = after
+	}
+}
+
+// spellings undo what a browser escapes. Other programs may send and store a URL without: all of it,
+// or only what is not a space or a percent sign.
+var spellings = func() []*strings.Replacer {
+	pairs := []string{"%22", `"`, "%27", "'", "%3C", "<", "%3E", ">", "%5C", `\`, "%5E", "^",
+		"%60", "`", "%7B", "{", "%7D", "}"}
+	return []*strings.Replacer{strings.NewReplacer(pairs...),
+		strings.NewReplacer(append(pairs, "%20", " ", "%25", "%")...)}
+}()
+
+// stored returns a URL as it is in the archive: in another spelling only if that one is not there.
+func (v *Handler) stored(u weburl.URL) weburl.URL {
+	for other := range respelled(u) {
+		if _, err := v.archive.At(other.String(), time.Time{}); err == nil {
+			return other
+		}
+	}
+	return u
+}
+
+// respelled returns the spellings of a URL, first its own.
+func respelled(u weburl.URL) iter.Seq[weburl.URL] {
+	return func(yield func(weburl.URL) bool) {
+		if !yield(u) {
+			return
+		}
+		for _, r := range spellings {
+			other := u
+			other.Path, other.Query = r.Replace(u.Path), r.Replace(u.Query)
+			if (other.Path != u.Path || other.Query != u.Query) && !yield(other) {
+				return
+			}
+		}
+	}
 }
 
 // withScheme returns the same URL with the other of the two schemes, because sites moved from one

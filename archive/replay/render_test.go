@@ -96,7 +96,7 @@ func TestLongComparisonsAreCut(t *testing.T) {
 	v := New(archiveOf(t, typed(days(0), url, "text/plain", a.String()),
 		typed(days(1), url, "text/plain", b.String())), Options{})
 	_, words := tree(t, v, 200, diffAddress(url, days(0), days(1)))
-	require.Contains(t, words, "only a part of them is compared or shown")
+	require.Contains(t, words, "Only the first changes are shown")
 	require.Less(t, strings.Count(words, "−"), maxRows)
 }
 

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bufio"
+	"crypto/hmac"
 	"errors"
 	"io"
 	"net/http"
@@ -15,8 +16,9 @@ import (
 
 // replay serves archived content to the frame of a view: the page and its resources.
 func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
-	token, tail, _ := strings.Cut(tail, "/")
-	p, ok := parsePlace(tail)
+	owner, tail, _ := strings.Cut(tail, "/")
+	seal, tail, _ := strings.Cut(tail, "/")
+	p, ok := v.placeAt(tail)
 	switch {
 	case ok && isNavigation(r):
 		// In a separate window it would lack the frame, whose policy prevents scripts from
@@ -24,14 +26,14 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		v.secure(w, r)
 		v.redirectTo(w, at(viewPath, p.moment, p.url.String()))
 		return
-	case !ok || !v.permits(token, p.moment):
+	case !ok || !v.permits(owner, seal, p):
 		v.secure(w, r)
 		http.Error(w, "Page not found.", http.StatusNotFound)
 		return
-	case framed(r) && token != v.token(p):
+	case framed(r) && owner != v.owner(p.url):
 		// Another site in a frame. The page around it cannot read where a redirect leads.
-		v.archived(w, r, p, v.token(p), served{})
-		v.redirectTo(w, replayAddress(v.token(p), p))
+		v.archived(w, r, p, v.owner(p.url), served{})
+		v.redirectTo(w, v.replayAddress(v.owner(p.url), p))
 		return
 	}
 	// If a browser does not send the destination of the request, no script runs.
@@ -47,7 +49,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		return
 	}
 	defer c.close()
-	if v.redirect(w, r, p, token, c) {
+	if v.redirect(w, r, p, owner, c) {
 		return
 	}
 	h := w.Header()
@@ -56,7 +58,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 	if language := c.head.Get("Content-Language"); isPlainValue(language) {
 		h.Set("Content-Language", language)
 	}
-	v.show(w, r, p, token, c, scripts)
+	v.show(w, r, p, owner, c, scripts)
 }
 
 // framed reports whether the response is for a frame. Scripts may only run there.
@@ -73,43 +75,83 @@ func isPlainValue(s string) bool {
 }
 
 // linkerAt returns the linker of a document.
-func (v *Handler) linkerAt(p place, url, token string, scripts bool) *linker {
+func (v *Handler) linkerAt(p place, url, owner string, scripts bool) *linker {
 	base, err := parseURL(url)
 	if err != nil {
 		base = p.url
 	}
-	return &linker{base: base, page: base.String(), moment: formatMoment(p.moment), token: token,
-		scripts: scripts}
+	return &linker{base: base, page: base.String(), owner: owner, scripts: scripts,
+		view: func(u weburl.URL) string { return at(viewPath, p.moment, u.String()) },
+		load: func(u weburl.URL) string { return v.replayAddress(owner, place{p.moment, u}) }}
 }
 
 // show writes archived content. Pages and style sheets are rewritten, unless they are too long.
-func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, token string, c *capture,
+func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, owner string, c *capture,
 	scripts bool) {
 	page := c.isHTML()
 	if page || c.media() == "text/css" {
 		// Relative URLs are relative to the URL found, which may have the other scheme.
-		links := v.linkerAt(p, c.version.URL, token, scripts)
+		links := v.linkerAt(p, c.version.URL, owner, scripts)
 		links.path = v.opts.Base
 		if v.rewrite(w, r, p, c, links) {
 			return
 		}
 	}
-	w.Header().Set("Content-Type", c.kind)
-	v.archived(w, r, p, token, served{c.media(), scripts, false})
+	kind := c.kind
+	if dest := r.Header.Get("Sec-Fetch-Dest"); framed(r) || dest == "object" || dest == "embed" ||
+		dest == "" {
+		switch {
+		case c.media() == svg && dest != "":
+			v.showPicture(w, r, p, owner)
+			return
+		case c.media() == svg:
+			// The browser does not say whether it is for an image, which ignores this.
+			w.Header().Set("Content-Disposition", "attachment")
+		case page || isXML(c.media()):
+			kind = c.sourceKind()
+		}
+	}
+	w.Header().Set("Content-Type", kind)
+	v.archived(w, r, p, owner, served{c.media(), scripts, false, v.isShared(c, owner)})
 	c.writeStatus(w)
-	c, err := v.open(c.version) // its beginning may have been read
-	if err != nil || r.Method == http.MethodHead {
+	c.send(w, r)
+}
+
+// A document that is not rewritten would be a hole in the policy, which does not cover preconnect
+// links. So only pages are documents: XML is shown as its source, and SVG as an image.
+
+// svg is the type that is an image or a document, depending on where it is used.
+const svg = "image/svg+xml"
+
+// isXML reports whether browsers parse a media type as XML.
+func isXML(media string) bool {
+	return media == "text/xml" || media == "application/xml" || media == "text/xsl" ||
+		strings.HasSuffix(media, "+xml")
+}
+
+// showPicture writes a page with only an image.
+func (v *Handler) showPicture(w http.ResponseWriter, r *http.Request, p place, owner string) {
+	v.archived(w, r, p, owner, served{rewritten: true})
+	v.writePage(w, http.StatusOK, "picture", frameOf{Title: p.url.String(),
+		Page: v.replayAddress(owner, p)})
+}
+
+// send writes the body. If that fails, the connection ends: otherwise a browser would take the part
+// that could be read for the whole.
+func (c *capture) send(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodHead {
 		return
 	}
-	defer c.close()
-	_, _ = io.Copy(w, c.body) // the browser may have disconnected
+	if _, err := io.Copy(w, c.body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // rewrite serves a page or a style sheet with rewritten URLs. It is false if that is too long.
 func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *capture,
 	links *linker) bool {
-	for _, room := range []int64{min(smallPage, v.maxRewrite), v.maxRewrite} {
-		giveBack, ok := v.take(w, r, room*perByte)
+	for i, room := range []int64{min(smallPage, v.maxRewrite), v.maxRewrite} {
+		giveBack, ok := v.take(w, r, []*budget{v.small, v.memory}[i], room*perByte)
 		if !ok {
 			return true // nobody waits for an answer
 		}
@@ -129,7 +171,8 @@ func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *ca
 // rewriteWithin is rewrite for a document of up to room bytes, also in UTF-8.
 func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place, c *capture,
 	links *linker, room int64) bool {
-	body, whole := c.read(room)
+	body, _ := c.read(room) // a damaged page is shown as far as it can be read
+	whole := int64(len(body)) <= room
 	if !whole {
 		return false
 	}
@@ -148,7 +191,8 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 		kind = "text/html"
 	}
 	w.Header().Set("Content-Type", kind+"; charset=utf-8")
-	v.archived(w, r, p, links.token, served{c.media(), links.scripts, page})
+	v.archived(w, r, p, links.owner, served{c.media(), links.scripts, page,
+		v.isShared(c, links.owner)})
 	c.writeStatus(w)
 	if r.Method == http.MethodHead {
 		return true
@@ -168,13 +212,13 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 func (c *capture) writeStatus(w http.ResponseWriter) { w.WriteHeader(c.status()) }
 
 // redirect serves an archived redirect as a redirect within the archive.
-func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, token string,
+func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, owner string,
 	c *capture) bool {
 	location := c.location()
 	if location == "" {
 		return false
 	}
-	links := v.linkerAt(p, c.version.URL, token, true)
+	links := v.linkerAt(p, c.version.URL, owner, true)
 	address, ok := links.rewrite(location, asDocument)
 	if !ok {
 		return false
@@ -190,7 +234,7 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, toke
 			return true
 		}
 	}
-	v.archived(w, r, p, token, served{})
+	v.archived(w, r, p, owner, served{shared: v.isShared(c, owner)})
 	v.redirectTo(w, address)
 	return true
 }
@@ -198,7 +242,7 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, toke
 // absent responds to a request for a missing page. Only in a frame is it a page; elsewhere a short
 // text is enough for a broken image or style sheet.
 func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err error) {
-	v.archived(w, r, p, v.token(p), served{rewritten: true})
+	v.archived(w, r, p, v.owner(p.url), served{rewritten: true})
 	w.Header().Set("Cache-Control", "no-store")
 	code, text := http.StatusNotFound, "This is not in the archive."
 	if !errors.Is(err, archive.ErrNotFound) {
@@ -213,9 +257,14 @@ func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err er
 
 // download sends the archived body as a file to save.
 func (v *Handler) download(w http.ResponseWriter, r *http.Request, tail string) {
-	p, ok := parsePlace(tail)
-	if !ok {
+	seal, tail, _ := strings.Cut(tail, "/")
+	p, ok := v.placeAt(tail)
+	switch {
+	case !ok:
 		v.fail(w, http.StatusBadRequest, "Invalid address", "A time and a URL are needed.")
+		return
+	case !hmac.Equal([]byte(seal), []byte(v.fileSeal(p))):
+		v.redirectTo(w, at(viewPath, p.moment, p.url.String()))
 		return
 	}
 	found, err := v.find(p)
@@ -233,9 +282,7 @@ func (v *Handler) download(w http.ResponseWriter, r *http.Request, tail string) 
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", `attachment; filename="`+fileName(p.url)+`"`)
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	if r.Method != http.MethodHead {
-		_, _ = io.Copy(w, c.body)
-	}
+	c.send(w, r)
 }
 
 // maxFileName bounds the name of a file, in bytes. The end is kept, since it has the extension.

@@ -178,7 +178,7 @@ func TestOtherSchemeIsFound(t *testing.T) {
 func TestReplayInAWindowBecomesAView(t *testing.T) {
 	v := siteHandler(t, Options{})
 	for _, address := range []string{v.replayOf(days(0), millHome),
-		at(replayPath+"OLDTOKEN/", days(0), millHome)} {
+		at(replayPath+"OLD/SEAL/", days(0), millHome)} {
 		w := ask(t, v, address, "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
 		require.Equal(t, http.StatusFound, w.Code)
 		require.Equal(t, at(viewPath, days(0), millHome), w.Header().Get("Location"))
@@ -216,7 +216,7 @@ func TestLongPagesAreNotRewritten(t *testing.T) {
 	}
 }
 
-// A compressed body is decompressed up to the limit. An uncompressed one is served whole.
+// The response with a compressed body breaks off at the limit. An uncompressed one is served whole.
 func TestBodiesAreBounded(t *testing.T) {
 	v := New(archiveOf(t, visit{"http://a.example/", days(0), 200,
 		"Content-Type: text/plain\nContent-Encoding: gzip", gzipped(strings.Repeat("0", 10<<20))},
@@ -224,17 +224,20 @@ func TestBodiesAreBounded(t *testing.T) {
 		Options{})
 	v.maxBody = 1 << 20
 	require.Equal(t, 3<<20, ask(t, v, v.replayOf(days(0), "http://a.example/plain")).Body.Len())
-	require.Equal(t, 1<<20, ask(t, v, v.replayOf(days(0), "http://a.example/")).Body.Len())
+	// A browser must not take the beginning for the whole.
+	require.PanicsWithValue(t, http.ErrAbortHandler, func() {
+		ask(t, v, v.replayOf(days(0), "http://a.example/"))
+	})
 }
 
 func TestDownloads(t *testing.T) {
 	v := siteHandler(t, Options{})
-	w := ask(t, v, at(rawPath, days(1), millHome+"report.pdf"))
+	w := ask(t, v, v.rawOf(days(1), millHome+"report.pdf"))
 	require.Equal(t, "%PDF-1.4 and so on", w.Body.String())
 	require.Equal(t, "application/octet-stream", w.Header().Get("Content-Type"))
 	require.Equal(t, `attachment; filename="report.pdf"`, w.Header().Get("Content-Disposition"))
-	require.Equal(t, http.StatusNotFound, ask(t, v, at(rawPath, days(1), millHome+"none")).Code)
-	require.Equal(t, http.StatusBadRequest, ask(t, v, "/raw/latest/x").Code)
+	require.Equal(t, http.StatusNotFound, ask(t, v, v.rawOf(days(1), millHome+"none")).Code)
+	require.Equal(t, http.StatusBadRequest, ask(t, v, "/raw/seal/latest/x").Code)
 }
 
 func TestFileNames(t *testing.T) {

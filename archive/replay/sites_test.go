@@ -11,10 +11,10 @@ import (
 
 // curious is a page whose script reads another archived site in every way that a browser has. It
 // reports the outcomes in the addresses of images.
-const curious = `<!DOCTYPE html><body><script>
+const curious = `<!DOCTYPE html><body><img id="bank" src="http://bank.example/named"><script>
 function report(name, outcome) { new Image().src = "reported/" + name + "/" + outcome; }
 function insist(value) { if (!value) throw new Error("nothing"); }
-const bank = (path) => location.pathname.replace(/http:.*/, "http://bank.example/" + path);
+const bank = (path) => document.getElementById("bank").src.replace("named", path);
 const loaded = (element) => new Promise((resolve, reject) => {
 	element.onload = () => resolve(element);
 	element.onerror = reject;
@@ -51,6 +51,13 @@ const attempts = {
 	"own-pixels": () => pixels("own.svg"),
 	"cross-site-script": () => loaded(make("script", {src: bank("script.js")})),
 	"cross-site-module": () => import(bank("module.js")),
+	"private-module": () => import(bank("private.js")),
+	"error": () => new Promise((resolve, reject) => {
+		onerror = (message) => message.includes("secret") ? resolve() : reject();
+		loaded(make("script", {crossOrigin: "anonymous", src: bank("error.js")})).catch(reject);
+	}),
+	"unnamed": () => loaded(make("script", {src: location.pathname.replace(/http:.*/,
+		"http://bank.example/script.js")})),
 	"hop-shown": () => loaded(make("img", {src: "hop-image"})),
 	"same-site-hop": () => read("hop-own"),
 };
@@ -77,7 +84,10 @@ func curiousSites() []visit {
 		typed(days(0), bank+"data.json", "application/json", `"secret"`),
 		typed(days(0), bank+"image.svg", "image/svg+xml", svg),
 		typed(days(0), bank+"script.js", "text/javascript", ""),
-		typed(days(0), bank+"module.js", "text/javascript", "export {}"),
+		typed(days(0), bank+"module.js", "text/javascript\nAccess-Control-Allow-Origin: *",
+			"export {}"),
+		typed(days(0), bank+"private.js", "text/javascript", "export {}"),
+		typed(days(0), bank+"error.js", "text/javascript", "secret"),
 	}
 }
 
@@ -86,7 +96,7 @@ func TestScriptsReadOnlyTheirOwnSite(t *testing.T) {
 	v := New(archiveOf(t, curiousSites()...), Options{Scripts: true})
 	viewer := record(t, v)
 	drive(t, viewer.URL+at(viewPath, days(0), "http://curious.example/"))
-	const all = 16
+	const all = 19
 	require.Eventually(t, func() bool { return len(viewer.reported()) == all }, browserTime,
 		10*time.Millisecond, "not all attempts have reported")
 	for name, outcome := range viewer.reported() {
@@ -113,12 +123,15 @@ func TestALearnedAddressOpensOneSite(t *testing.T) {
 
 		other := strings.Replace(page, "curious.example/own", "bank.example/page", 1)
 		answer := ask(t, v, other, sandboxed...)
-		require.Empty(t, answer.Header().Get("Access-Control-Allow-Origin"))
+		require.Equal(t, http.StatusNotFound, answer.Code, "another site")
 		later := strings.Replace(page, formatMoment(days(0)), formatMoment(days(1)), 1)
 		require.Equal(t, http.StatusNotFound, ask(t, v, later, sandboxed...).Code)
 		require.Equal(t, http.StatusNotFound, ask(t, v, strings.Replace(page, "curious.example/own",
 			"curious.example/hop", 1), sandboxed...).Code, "a redirect to another site")
 
+		other = v.replayAddress(ownerIn(page), placeOf(t, days(0), "http://bank.example/page"))
+		require.Empty(t, ask(t, v, other, sandboxed...).Header().
+			Get("Access-Control-Allow-Origin"))
 		framed := ask(t, v, other, "Sec-Fetch-Dest", "iframe", "Sec-Fetch-Mode", "navigate")
 		require.Equal(t, http.StatusFound, framed.Code, "a frame gets the address of its own site")
 		require.Equal(t, v.replayOf(days(0), "http://bank.example/page"),
@@ -131,8 +144,8 @@ func TestFontsOfOtherSites(t *testing.T) {
 	const font = "http://fonts.example/a.woff2"
 	v := New(archiveOf(t, append(curiousSites(), typed(days(0), font, "font/woff2", "x"))...),
 		Options{})
-	address := strings.Replace(v.replayOf(days(0), "http://curious.example/x"),
-		"http://curious.example/x", font, 1)
+	address := v.replayAddress(ownerIn(v.replayOf(days(0), "http://curious.example/x")),
+		placeOf(t, days(0), font))
 	for _, dest := range []string{"font", ""} { // over plain HTTP browsers do not say
 		h := ask(t, v, address, "Sec-Fetch-Dest", dest).Header()
 		require.Equal(t, "null", h.Get("Access-Control-Allow-Origin"), dest)

@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 )
@@ -42,8 +44,8 @@ func (v *Handler) start(w http.ResponseWriter, r *http.Request) {
 	v.writePage(w, http.StatusOK, "start", frameOf{Title: v.opts.Title, Page: d})
 }
 
-// search redirects from the entered text to the page. It tries several URLs, and otherwise shows
-// links to similar pages.
+// search redirects from the entered text to the versions of a page, or with a time to the one of
+// that time. It tries several URLs, and otherwise shows links to similar pages.
 func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	text := strings.TrimSpace(q.Get("url"))
@@ -64,6 +66,7 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			continue
 		}
+		u = v.stored(u)
 		p := place{moment, u}
 		if i == 0 || first.url.Host == "" {
 			first = p
@@ -72,9 +75,18 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 			v.redirectTo(w, browseAddress(u.String(), moment))
 			return
 		}
-		if v.redirectIfFound(w, p, q.Get("t") != "") {
-			return
+		_, err = v.archive.At(u.String(), time.Time{})
+		switch {
+		case errors.Is(err, archive.ErrNotFound):
+			continue
+		case err != nil:
+			v.missing(w, p, err, 0)
+		case q.Get("t") != "":
+			v.redirectTo(w, at(viewPath, moment, u.String()))
+		default:
+			v.redirectTo(w, versionsAddress(u.String()))
 		}
+		return
 	}
 	if first.url.Host == "" {
 		v.fail(w, http.StatusBadRequest, "Invalid address", "“"+text+
@@ -82,22 +94,6 @@ func (v *Handler) search(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.missing(w, first, archive.ErrNotFound, 0)
-}
-
-// redirectIfFound redirects to a page if it exists: to its versions, or with a time to the one of
-// that time.
-func (v *Handler) redirectIfFound(w http.ResponseWriter, p place, timed bool) bool {
-	url := p.url.String()
-	versions, err := v.archive.Versions(url)
-	if err != nil || len(versions) == 0 {
-		return false
-	}
-	if timed {
-		v.redirectTo(w, at(viewPath, p.moment, url))
-	} else {
-		v.redirectTo(w, versionsAddress(url))
-	}
-	return true
 }
 
 // candidates returns the URLs that the user may mean, who may omit the scheme and "www.". A given

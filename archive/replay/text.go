@@ -21,40 +21,39 @@ var blocks = func() map[string]bool {
 
 // silent are the elements whose text is not visible.
 var silent = map[string]bool{"script": true, "style": true, "iframe": true, "noembed": true,
-	"noframes": true, "noscript": true}
+	"noframes": true}
 
 // visibleText returns the lines of text of a page as a person would read them: without markup, with
-// single spaces, and with the alternative texts of images.
+// single spaces, and with the alternative texts of images. It ends after more than maxLines.
 func visibleText(page []byte) []string {
 	var t textLines
+	var foreign foreignElements
 	z := html.NewTokenizer(bytes.NewReader(page))
-	quiet := ""
-	for {
-		switch z.Next() {
+	for quiet := false; len(t.lines) <= maxLines; z.AllowCDATA(foreign.inside()) {
+		switch kind := z.Next(); kind {
 		case html.ErrorToken:
 			t.wrap()
 			return t.lines
 		case html.TextToken:
-			if quiet == "" {
-				t.line.WriteString(string(z.Text()))
+			if !quiet && !foreign.inStyle() {
+				t.line.Write(z.Text())
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name, attrs := readTag(z)
-			if silent[name] {
-				quiet = name
-			}
+			raw, _ := foreign.start(z, name, attrs, kind == html.SelfClosingTagToken)
+			quiet = raw && silent[name]
 			t.tag(name)
 			if alt := value(attrs, "alt"); name == "img" && alt != "" {
 				t.line.WriteString(" [" + alt + "] ")
 			}
 		case html.EndTagToken:
 			name, _ := z.TagName()
-			if string(name) == quiet {
-				quiet = ""
-			}
+			foreign.end(string(name))
+			quiet = false
 			t.tag(string(name))
 		}
 	}
+	return t.lines
 }
 
 // textLines collects lines like a browser with an infinitely wide window: texts without a block
@@ -82,11 +81,11 @@ func (t *textLines) wrap() {
 // often a single line.
 const wideLine = 200
 
-// sourceLines returns the lines of a source.
+// sourceLines returns the lines of a source. It ends after more than maxLines.
 func sourceLines(source string) (lines []string) {
 	for line := range strings.Lines(source) {
 		line = strings.TrimRight(line, "\r\n")
-		for len(line) > wideLine {
+		for len(line) > wideLine && len(lines) <= maxLines {
 			n := strings.IndexAny(line[1:], "<{}")
 			if n < 0 {
 				break
@@ -94,7 +93,9 @@ func sourceLines(source string) (lines []string) {
 			lines = append(lines, line[:n+1])
 			line = line[n+1:]
 		}
-		lines = append(lines, line)
+		if lines = append(lines, line); len(lines) > maxLines {
+			break
+		}
 	}
 	return lines
 }

@@ -37,7 +37,8 @@ type row struct {
 	Changes  string // address of the comparison with the previous version
 	Size     string
 	Valid    string // for how long
-	Pick     bool   // there is another version to compare it with
+	Pick     bool   // there is another version to compare one with
+	Hidden   bool   // an address with its time shows a later version of the same time
 	From, To bool   // selected for a comparison
 }
 
@@ -52,7 +53,14 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 			"needed.")
 		return
 	}
+	u = v.stored(u)
 	url := u.String()
+	// A history takes a kilobyte a version, and few are long: no more than two are in memory.
+	giveBack, ok := v.take(w, r, v.memory, maxMemory/2)
+	if !ok {
+		return
+	}
+	defer giveBack()
 	versions, err := v.archive.Versions(url)
 	first, end := within(versions, from, to)
 	if err == nil && first == end {
@@ -109,8 +117,13 @@ func (t *timeline) table(versions []archive.Version, numbers []int, a, b string)
 	if !known(b) {
 		b = formatMoment(versions[numbers[0]].Time)
 	}
+	for _, i := range numbers {
+		if moment := formatMoment(versions[i].Time); !known(a) && moment != b {
+			a = moment
+		}
+	}
 	if !known(a) {
-		a = formatMoment(versions[numbers[min(1, len(numbers)-1)]].Time)
+		a = b
 	}
 	for i := len(versions) - 1; i >= 0; i-- {
 		moment := formatMoment(versions[i].Time)
@@ -119,6 +132,9 @@ func (t *timeline) table(versions []archive.Version, numbers []int, a, b string)
 			continue
 		}
 		r := rowOf(t.URL, versions, i)
+		if r.Hidden && !listed {
+			continue
+		}
 		r.Pick, r.From, r.To = len(versions) > 1, moment == a, moment == b
 		if listed {
 			t.Rows = append(t.Rows, r)
@@ -136,7 +152,11 @@ func rowOf(url string, versions []archive.Version, i int) row {
 	if !version.Until.IsZero() {
 		r.Valid = "for " + span(version.Until.Sub(version.Time))
 	}
-	if i > 0 {
+	r.Hidden = i+1 < len(versions) && versions[i+1].Time.Equal(version.Time)
+	for i > 0 && versions[i-1].Time.Equal(version.Time) {
+		i-- // an address has only a time
+	}
+	if i > 0 && !r.Hidden {
 		r.Changes = diffAddress(url, versions[i-1].Time, version.Time)
 	}
 	return r

@@ -6,35 +6,33 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
-// A replay address begins with a token of the page that loads it. A script can read its own token
-// and leak it, so a token opens what the script can read anyway: the pages of one site as of one
-// time. Other sites are served to it as on the live web: to be shown or run, but not to be read.
+// A replay address begins with the site of the page that loads it, its owner, and a seal for the
+// site that is loaded. A script can read its own seals and leak them, so a seal opens nothing but
+// one site to another one, as of one time. Other sites are served to a page as on the live web: to
+// be shown or run, but not to be read.
 
-// siteLen is the length in bytes of the name of a site in a token, and sealLen that of its seal.
-const siteLen, sealLen = 8, 16
+// ownerLen is the length in bytes of the name of a site in an address, and sealLen that of a seal.
+const ownerLen, sealLen = 8, 16
 
 // siteOf returns the host and port of a URL. http and https are one site, because the archive lets
 // either stand in for the other.
 func siteOf(u weburl.URL) string { return u.Host + ":" + u.Port }
 
-// token returns the token of a page.
-func (v *Handler) token(p place) string {
-	site := v.sum(siteLen, "site", siteOf(p.url))
-	return site + v.sum(sealLen, "seal", site+formatMoment(p.moment))
+// owner returns the name of the site of a page.
+func (v *Handler) owner(u weburl.URL) string { return v.sum(ownerLen, "site", siteOf(u)) }
+
+// seal returns the seal with which a page of the owner loads what is at a place.
+func (v *Handler) seal(owner string, p place) string {
+	return v.sum(sealLen, "seal", owner+" "+formatMoment(p.moment)+" "+siteOf(p.url))
 }
 
-// permits reports whether a token is that of any page as of a time.
-func (v *Handler) permits(token string, moment time.Time) bool {
-	if len(token) != 2*(siteLen+sealLen) {
-		return false
-	}
-	site, seal := token[:2*siteLen], token[2*siteLen:]
-	return hmac.Equal([]byte(seal), []byte(v.sum(sealLen, "seal", site+formatMoment(moment))))
+// permits reports whether a seal is the right one.
+func (v *Handler) permits(owner, seal string, p place) bool {
+	return hmac.Equal([]byte(seal), []byte(v.seal(owner, p)))
 }
 
 // sum returns n bytes of a keyed digest in hexadecimal.
@@ -44,9 +42,19 @@ func (v *Handler) sum(n int, purpose, text string) string {
 	return hex.EncodeToString(h.Sum(nil)[:n])
 }
 
-// replayAddress returns the address of a page for a frame.
-func replayAddress(token string, p place) string {
-	return at(replayPath+token+"/", p.moment, p.url.String())
+// replayAddress returns the address with which a page of the owner loads what is at a place.
+func (v *Handler) replayAddress(owner string, p place) string {
+	return at(replayPath+owner+"/"+v.seal(owner, p)+"/", p.moment, p.url.String())
+}
+
+// rawAddress returns the address of a file to save. Whether a browser saves something or opens a
+// page tells a website what is in the archive, so that each address has a seal of its own.
+func (v *Handler) rawAddress(p place) string {
+	return at(rawPath+v.fileSeal(p)+"/", p.moment, p.url.String())
+}
+
+func (v *Handler) fileSeal(p place) string {
+	return v.sum(sealLen, "file", at("", p.moment, p.url.String()))
 }
 
 // embeds reports whether a browser loads a response for something that it shows or runs. A script
@@ -61,15 +69,24 @@ func embeds(r *http.Request) bool {
 }
 
 // isReadable reports whether a browser may let an opaque origin read a response. own says that the
-// page with the token is of the same site.
-func (v *Handler) isReadable(r *http.Request, media string, own bool) bool {
+// owner is of the same site.
+func (v *Handler) isReadable(r *http.Request, s served, own bool) bool {
 	switch r.Header.Get("Sec-Fetch-Dest") {
-	case "font", "script":
-		return true // they need it, and the browser hands out none of their bytes
+	case "font": // always loaded with CORS; only a script could draw it and look
+		return own || s.shared || !v.opts.Scripts
+	case "script": // a module hands out its exports, and a script its errors
+		return own || s.shared
 	case "image":
 		return own // masks need it
-	case "":
-		return strings.HasPrefix(media, "font/") || strings.Contains(media, "font-")
+	case "": // no script runs
+		return strings.HasPrefix(s.media, "font/") || strings.Contains(s.media, "font-")
 	}
 	return own && v.opts.Scripts
+}
+
+// isShared reports whether the server of a response let any page read it, or those of the owner.
+func (v *Handler) isShared(c *capture, owner string) bool {
+	allowed := c.head.Get("Access-Control-Allow-Origin")
+	u, err := parseURL(allowed)
+	return allowed == "*" || err == nil && owner == v.owner(u)
 }

@@ -37,7 +37,7 @@ type viewed struct {
 
 // view shows a page of the archive in a frame.
 func (v *Handler) view(w http.ResponseWriter, r *http.Request, tail string) {
-	p, ok := parsePlace(tail)
+	p, ok := v.placeAt(tail)
 	if !ok {
 		v.fail(w, http.StatusBadRequest, "Invalid address", "After /view/ come a time, such "+
 			"as 20261102 or latest, a slash, and an http or https URL.")
@@ -116,9 +116,10 @@ func (v *Handler) follow(p place) (t trace, err error) {
 		if target.HasFragment {
 			t.fragment = "#" + target.Fragment
 		}
-		if t.place.url, err = parseURL(target.String()); err != nil {
+		if target, err = parseURL(target.String()); err != nil {
 			return t, err
 		}
+		t.place.url = v.stored(target)
 	}
 	return t, errLoop
 }
@@ -130,12 +131,9 @@ func (v *Handler) onlyOtherScheme(p place) bool {
 	if other == "" {
 		return false
 	}
-	versions, err := v.archive.Versions(p.url.String())
-	if err != nil || len(versions) > 0 {
-		return false
-	}
-	_, err = v.archive.At(other, p.moment)
-	return err == nil
+	_, err := v.archive.At(p.url.String(), time.Time{})
+	_, failed := v.archive.At(other, p.moment)
+	return errors.Is(err, archive.ErrNotFound) && failed == nil
 }
 
 // describe collects the content of the bar above a page.
@@ -144,7 +142,7 @@ func (v *Handler) describe(p place, c *capture) viewed {
 	dir := p.url
 	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
 	d := viewed{URL: url, Version: c.version, AsOf: p.moment, Versions: versionsAddress(url),
-		Folder: browseAddress(dir.String(), p.moment), Raw: at(rawPath, p.moment, url),
+		Folder: browseAddress(dir.String(), p.moment), Raw: v.rawAddress(p),
 		Media: c.kind, Size: bytesText(c.version.Content.Length), Scripts: v.opts.Scripts,
 		Sandbox: linkFlags}
 	if v.opts.Scripts {
@@ -159,7 +157,7 @@ func (v *Handler) describe(p place, c *capture) viewed {
 		d.Next = at(viewPath, c.version.Until, url)
 	}
 	if isShown(c.media()) {
-		d.Frame = replayAddress(v.token(p), p)
+		d.Frame = v.replayAddress(v.owner(p.url), p)
 	}
 	if ref, ok := c.onward(); ok {
 		links := v.linkerAt(p, url, "", false)

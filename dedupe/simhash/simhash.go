@@ -44,7 +44,7 @@ type Print struct {
 // The estimate is coarse: it has 32 steps, of which the first are 0.0001, 0.0004, 0.0016, 0.0036,
 // 0.0064, 0.01, 0.014 and 0.02, and differs by a third from one text to another. It means the same
 // at any length, so one word is a small change of a page and a large one of a paragraph. Of texts that
-// have nothing in common, such as a page and none, it is mostly between 0.3 and 1. So often,
+// have nothing in common it is mostly between 0.3 and 1, and 1 if one of them has no words. So often,
 // in percent, Changed is at most:
 //
 //	words  new words  0.004  0.02  0.05
@@ -59,8 +59,11 @@ type Print struct {
 // "Detecting near-duplicates for web crawling", 2007). For two versions of one document this is too
 // strict: with 0.02 to 0.05, a new banner is no change, and a new paragraph is one.
 func (p Print) Changed(q Print) float64 {
-	if p.Words == q.Words {
+	switch {
+	case p.Words == q.Words:
 		return 0
+	case p == Print{} || q == Print{}:
+		return 1
 	}
 	// The share of bits that differ is the angle between the vectors of shingles (Charikar, section
 	// 3). A shingle stays the same if all of its words do.

@@ -58,6 +58,8 @@ func TestCompareSeesWords(t *testing.T) {
 		})
 	}
 	require.NotZero(t, of("ab c").Changed(of("a bc")))
+	require.Equal(t, 1.0, of("some words").Changed(of("")), "a page that was emptied")
+	require.Equal(t, 1.0, of("12").Changed(of("text")))
 	require.Zero(t, of("日 本").Changed(of("日本")))
 }
 

@@ -29,7 +29,7 @@ type rules struct{ deny, allow matcher }
 // error, the old list stays. The file name is only for errors. Each line has one entry:
 //
 //	# a comment
-//	example.com               the host and all hosts under it
+//	example.com               the host and all hosts under it, so *.example.com is an error
 //	https://a.example/dir/    all URLs with this prefix
 //	=https://a.example/page   only this URL
 //	/[?&]sort=/               all URLs that match the regular expression between the slashes
@@ -129,40 +129,48 @@ func (m *matcher) add(text string, e entry) (reason string) {
 		}
 		m.patterns = append(m.patterns, pattern{expression, e})
 	case strings.HasPrefix(text, "="):
-		url, err := weburl.Canonical(text[1:])
-		if err != nil {
-			return "is not an http(s) URL after the equals sign"
+		url, reason := canonical(text[1:], "is not an http(s) URL after the equals sign")
+		if reason != "" {
+			return reason
 		}
-		keep(&m.exact, withoutRoot(url), e)
+		keep(&m.exact, url, e)
 	case strings.Contains(text, "://"):
-		return m.addPrefix(text, e)
+		// Its canonical form, so that "https://a.example" is not a prefix of https://a.example.org: it
+		// means the host, whose path begins with a slash.
+		url, reason := canonical(text, "is not an http(s) URL")
+		if reason != "" {
+			return reason
+		}
+		m.prefixes = append(m.prefixes, prefix{url, e})
 	default:
-		return m.addHost(text, e)
+		const neither = "is neither a host, nor an http(s) URL, nor a /pattern/"
+		url, reason := canonical("http://"+text, neither)
+		host := weburl.Host(url)
+		switch {
+		case reason != "":
+			return reason
+		case url != "http://"+host+"/" && url != "http://["+host+"]/":
+			return neither
+		}
+		m.longestHost = max(m.longestHost, len(host))
+		keep(&m.hosts, host, e)
 	}
 	return ""
 }
 
-// addPrefix adds the canonical form, so that "https://a.example" is not a prefix of
-// https://a.example.org: it means the host, whose path begins with a slash.
-func (m *matcher) addPrefix(text string, e entry) (reason string) {
+// canonical returns the form of a URL that can match, or why there is none; the given reason if it
+// is no URL.
+func canonical(text, reason string) (url, why string) {
 	url, err := weburl.Canonical(text)
-	if err != nil {
-		return "is not an http(s) URL"
-	}
-	m.prefixes = append(m.prefixes, prefix{withoutRoot(url), e})
-	return ""
-}
-
-func (m *matcher) addHost(text string, e entry) (reason string) {
-	url, err := weburl.Canonical("http://" + text)
 	host := weburl.Host(url)
-	if err != nil || (url != "http://"+host+"/" && url != "http://["+host+"]/") {
-		return "is neither a host, nor an http(s) URL, nor a /pattern/"
+	switch {
+	case err != nil:
+		return "", reason
+	case strings.HasPrefix(host, ".") || strings.Contains(host, "*"):
+		// The standard allows such hosts, but no page has one.
+		return "", "has a wildcard; the host alone stands for all hosts under it"
 	}
-	host = strings.TrimSuffix(host, ".")
-	m.longestHost = max(m.longestHost, len(host))
-	keep(&m.hosts, host, e)
-	return ""
+	return withoutRoot(url), ""
 }
 
 func keep(entries *map[string]entry, key string, e entry) {

@@ -113,6 +113,11 @@ func TestBadEntriesAreNamed(t *testing.T) {
 		"+":                     "is neither a host",
 		"user@example.com":      "",
 		"https://exa mple.com/": "is not an http(s) URL",
+		"*.example.com":         "the host alone stands for all hosts under it",
+		".example.com":          "the host alone stands for all hosts under it",
+		"https://*.a.example/":  "the host alone stands for all hosts under it",
+		"=http://.a.example/":   "the host alone stands for all hosts under it",
+		"example.com.":          "",
 	} {
 		err := new(urlfilter.List).Reload(strings.NewReader("# first\n\n"+text+"\n"), "deny.txt")
 		if reason == "" {

@@ -101,15 +101,8 @@ func isDirective(content []byte) bool {
 	// One word is enough: crawlers skip unknown words, so pages may have some.
 	for part := range bytes.SplitSeq(content, []byte(",")) {
 		word, _, _ := bytes.Cut(part, []byte(":"))
-		word = trimmed(word)
-		if len(word) > maxDirective {
-			continue
-		}
 		var lower [maxDirective]byte
-		for i, c := range word {
-			lower[i] = lowerByte(c)
-		}
-		switch string(lower[:len(word)]) {
+		switch string(appendLower(lower[:0], trimmed(word))) {
 		case "all", "index", "follow", "none", "noindex", "nofollow", "noarchive", "nocache",
 			"nosnippet", "noimageindex", "notranslate", "noodp", "noydir", "unavailable_after",
 			"max-snippet", "max-image-preview", "max-video-preview", "indexifembedded",

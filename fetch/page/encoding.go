@@ -32,8 +32,8 @@ func sniffed(body []byte, xml bool) *charset.Charset {
 		return c
 	}
 	// The standard leaves the rest to the user's language. We check the whole page, because UTF-8
-	// often starts with a kilobyte of ASCII.
-	if xml || utf8.Valid(body) || len(head) < len(body) && charset.Letters(head) > 0 {
+	// often starts with a kilobyte of ASCII. The last character may be cut, as the page may be.
+	if xml || utf8.Valid(body) || charset.Letters(body) > 0 || len(head) < len(body) && charset.Letters(head) > 0 {
 		return nil
 	}
 	return charset.Windows1252

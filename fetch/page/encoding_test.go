@@ -32,6 +32,8 @@ func TestToUTF8(t *testing.T) {
 		{"one invalid byte far down", "\u00e9" + strings.Repeat("x", 5000) + "\xff",
 			"text/html; charset=utf-8",
 			"\u00e9" + strings.Repeat("x", 5000) + "\uFFFD", "utf-8"},
+		{"a character is cut", strings.Repeat("x", 5000) + "\u00e9 \xc3", "",
+			strings.Repeat("x", 5000) + "\u00e9 \uFFFD", "utf-8"},
 		{"the field", "\xef\xf0\xe8", "text/html; charset=windows-1251", "при", "windows-1251"},
 		{"a meta element", meta + "\xef\xf0\xe8", "text/html", meta + "при", "windows-1251"},
 		{"the header wins", meta + "\xe9", "text/html; charset=iso-8859-1", meta + "\u00e9",

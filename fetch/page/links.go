@@ -53,8 +53,9 @@ type Link struct {
 // element with an href takes the place of base from there on.
 //
 // The encoding of the page is determined as the HTML standard says: byte order mark, Content-Type,
-// meta elements within the first 1,024 bytes, XML declaration. An undeclared page is UTF-8 if it is
-// valid UTF-8, and windows-1252 otherwise. URLs and texts are returned in UTF-8, except for the
+// meta elements within the first 1,024 bytes, XML declaration. An undeclared page is UTF-8 if all of
+// it is valid, except for a character cut at the end, or if its first 1,024 bytes are and have letters
+// beyond ASCII; otherwise it is windows-1252. URLs and texts are returned in UTF-8, except for the
 // queries of links, which are percent-encoded in the encoding of the page, as browsers send them.
 //
 // Links to a place on the same page ("#top", without a base element) are left out, see [Options].

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/charset"
@@ -61,7 +62,7 @@ func (p *prescanner) meta() (c *charset.Charset, ok bool) {
 			break
 		}
 		name = strings.ToLower(name)
-		if contains(seen, name) {
+		if slices.Contains(seen, name) {
 			continue
 		}
 		seen = append(seen, name)
@@ -84,15 +85,6 @@ func (p *prescanner) meta() (c *charset.Charset, ok bool) {
 		return nil, false
 	}
 	return c.AsDeclared(), true
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }
 
 // attribute reads the next attribute. more is false at the end of the tag.

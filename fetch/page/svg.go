@@ -121,17 +121,6 @@ func (s *scanner) svgEnd(name []byte) {
 // longestSVG is longer than any name that matters here.
 const longestSVG = 16
 
-// appendLower appends the name in lower case, or nothing if it is too long to matter.
-func appendLower(dst, name []byte) []byte {
-	if len(name) > longestSVG {
-		return dst
-	}
-	for _, c := range name {
-		dst = append(dst, lowerByte(c))
-	}
-	return dst
-}
-
 // cannotBeSVG has the names of HTML elements that end SVG: its author has forgotten to close it.
 var cannotBeSVG = func() map[string]bool {
 	names := make(map[string]bool)

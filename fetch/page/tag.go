@@ -39,10 +39,7 @@ func classOf(name []byte) nameClass {
 		return nameClass{}
 	}
 	var lower [longestName]byte
-	for i, c := range name {
-		lower[i] = lowerByte(c)
-	}
-	switch string(lower[:len(name)]) {
+	switch string(appendLower(lower[:0], name)) {
 	case "a", "area":
 		return nameClass{element: elemAnchor}
 	case "frame":
@@ -83,13 +80,7 @@ func isInline(name []byte) bool {
 		return true
 	}
 	var lower [len("acronym")]byte
-	if len(name) > len(lower) {
-		return false
-	}
-	for i, c := range name {
-		lower[i] = lowerByte(c)
-	}
-	return inline[string(lower[:len(name)])]
+	return inline[string(appendLower(lower[:0], name))]
 }
 
 var inline = func() map[string]bool {
@@ -115,11 +106,19 @@ var lengths = func() (table [256]uint16) {
 	return table
 }()
 
-func lowerByte(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		c += 'a' - 'A'
+// appendLower appends the name in lower case, or nothing if that exceeds the capacity: then it is none
+// that matters.
+func appendLower(dst, name []byte) []byte {
+	if len(name) > cap(dst) {
+		return dst
 	}
-	return c
+	for _, c := range name {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		dst = append(dst, c)
+	}
+	return dst
 }
 
 // attr is an attribute of some element that a walker is interested in. All others are skipped
@@ -147,15 +146,8 @@ const (
 
 // attrOf returns which attribute key is, in any case, or attrCount.
 func attrOf(key []byte) attr {
-	const longest = len("imagesrcset")
-	if len(key) > longest {
-		return attrCount
-	}
-	var lower [longest]byte
-	for i, c := range key {
-		lower[i] = lowerByte(c)
-	}
-	switch string(lower[:len(key)]) {
+	var lower [len("imagesrcset")]byte
+	switch string(appendLower(lower[:0], key)) {
 	case "href":
 		return attrHref
 	case "xlink:href":

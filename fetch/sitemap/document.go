@@ -37,21 +37,25 @@ const urlFields = " loc link guid id "
 // maxField is longer than any useful URL or date, including white space around it.
 const maxField = 2 * maxURL
 
+// relations may precede the name of a relation (RFC 4287, section 4.2.7.2).
+const relations = "http://www.iana.org/assignments/relation/"
+
 // maxDepth bounds the open elements that are remembered.
 const maxDepth = 64
 
 // document is a pass over an XML document, token by token, with the current entry.
 type document struct {
 	format
-	prefix string   // of the root's name, which the names of interest share
-	open   []string // names of the open elements of the entry
-	inside bool     // an entry is open
-	entry  Entry
-	url    []byte // of the entry
-	guid   []byte // of an RSS item, or the text of a sitemap entry: the URL, if it has no other
-	named  bool   // the guid is marked as not being a URL
-	field  string // the open field of interest; "" if none
-	text   []byte // of the field
+	prefix     string   // of the root's name, which the names of interest share
+	unprefixed bool     // it is not known yet
+	open       []string // names of the open elements of the entry
+	inside     bool     // an entry is open
+	entry      Entry
+	url        []byte // of the entry
+	guid       []byte // of an RSS item, or the text of a sitemap entry: the URL, if it has no other
+	named      bool   // the guid is marked as not being a URL
+	field      string // the open field of interest; "" if none
+	text       []byte // of the field
 }
 
 // document yields the entries of an XML document.
@@ -138,10 +142,9 @@ func (d *document) root(t *token) error {
 		return ErrFormat
 	}
 	d.format = known
-	// RSS 1.0 has a prefix at its root and none inside.
-	if name != "rdf" {
-		d.prefix = string(t.space)
-	}
+	d.prefix = string(t.space)
+	// RSS 1.0 has another prefix at its root than inside: that of the first item counts.
+	d.unprefixed = name == "rdf"
 	return nil
 }
 
@@ -156,7 +159,13 @@ func (d *document) own(t *token) bool {
 
 // opens reports whether a start tag is that of an entry.
 func (d *document) opens(t *token) bool {
-	return len(t.name) == len(d.item) && bytes.EqualFold(t.name, []byte(d.item)) && d.own(t)
+	if !bytes.EqualFold(t.name, []byte(d.item)) {
+		return false
+	}
+	if d.unprefixed {
+		d.prefix, d.unprefixed = string(t.space), false
+	}
+	return d.own(t)
 }
 
 // begin opens an entry.
@@ -215,7 +224,7 @@ func (d *document) attributes(t *token) {
 		// comments or to a file.
 		href, ok := t.attr("href")
 		rel, _ := t.attr("rel")
-		main := len(rel) == 0 || lower(trimmed(rel)) == "alternate"
+		main := len(rel) == 0 || strings.TrimPrefix(lower(trimmed(rel)), relations) == "alternate"
 		if ok && main && len(d.url) == 0 {
 			d.url = append(d.url, href...)
 		}

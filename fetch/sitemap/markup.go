@@ -121,12 +121,13 @@ const maxInstruction = 4 << 10
 
 // declaration skips text that starts with "<!" or "<?". A document type, which comes first, may
 // have declarations of its own in brackets. A processing instruction ends with "?>" and may contain
-// brackets. After one without that end, all of them end at their first bracket: to search for it
-// again and again would take quadratic time.
+// brackets, except for the XML declaration. After one without that end, all of them end at their first
+// bracket: to search for it again and again would take quadratic time.
 func (s *source) declaration() bool {
 	end := s.until(0, ">")
 	first := end
-	for s.rest()[1] == '?' && !s.loose && end > 0 && s.rest()[end-2] != '?' {
+	brackets := s.rest()[1] == '?' && !bytes.HasPrefix(s.rest(), []byte("<?xml "))
+	for brackets && !s.loose && end > 0 && s.rest()[end-2] != '?' {
 		if end = s.until(end, ">"); end < 0 || end > maxInstruction {
 			s.loose, end = true, first
 		}

@@ -88,6 +88,12 @@ func TestSitemap(t *testing.T) {
 		{"an entry without a URL", `<urlset><url><lastmod>2005</lastmod></url><url><loc>x</loc></url>
 			</urlset>`,
 			`page https://a.test/maps/x`},
+		{"RSS 1.0 with a prefix", `<rdf:RDF xmlns:s="s"><s:channel><s:link>no</s:link></s:channel><s:item><s:link>x</s:link>
+			<link>no</link></s:item><item><link>no</link></item></rdf:RDF>`, `feed https://a.test/maps/x`},
+		{"a relation in full", `<feed><entry><link rel="self" href="no"/><link
+			rel="http://www.iana.org/assignments/relation/alternate" href="x"/></entry></feed>`, `feed https://a.test/maps/x`},
+		{"a declaration without its end", `<?xml version="1.0"><urlset><url><loc>x</loc></url><?y?><url><loc>z</loc></url>`,
+			"page https://a.test/maps/x\npage https://a.test/maps/z"},
 		{"unusable URLs", `<urlset><url><loc>ftp://a.test/</loc></url><url><loc>http://[/</loc>
 			</url><url><loc>http://u:p@b.test/#f</loc></url></urlset>`, `page http://b.test/`},
 		{"CDATA", `<urlset><url><loc><![CDATA[https://a.test/?a&b]]></loc></url></urlset>`,
@@ -363,6 +369,13 @@ func TestSitemapErrors(t *testing.T) {
 }
 
 // A gzip file of a few kilobytes can hold megabytes of text in which no entry is found.
+func TestMembersOfAGzipFile(t *testing.T) {
+	doc := zipped(t, `<urlset><url><loc>x</loc>`) + zipped(t, `</url></urlset>`) + "\x00padding"
+	found, err := entries(strings.NewReader(doc))
+	require.NoError(t, err)
+	require.Equal(t, []string{"page https://a.test/maps/x"}, found)
+}
+
 func TestRatioOfAGzipFile(t *testing.T) {
 	comment := "<!--" + strings.Repeat(" ", 1000) + "-->"
 	got, err := entries(strings.NewReader(zipped(t, "<urlset><url><loc>x</loc></url>"+strings.Repeat(comment, 10_000))))

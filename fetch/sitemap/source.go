@@ -5,8 +5,8 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/klauspost/compress/gzip"
 	"github.com/spinneret-go/spinneret/internal/charset"
+	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // open returns the text of a sitemap in UTF-8. It decompresses gzip, which for sitemaps is a file
@@ -16,7 +16,7 @@ func open(r io.Reader, total int) (io.Reader, error) {
 	file := &ceiling{r: r, left: total}
 	br := bufio.NewReader(file)
 	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
-		zr, err := gzip.NewReader(br)
+		zr, err := content.OpenGzip(br)
 		if err != nil {
 			return nil, err
 		}

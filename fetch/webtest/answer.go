@@ -21,6 +21,7 @@ func (x *exchange) page(number int) int {
 		zip = acceptsGzip(x.r.Header)
 	}
 	v := x.web.version(x.host, number)
+	x.version = v.number
 	etag := x.web.etag(x.host, number, v, zip)
 	h["Etag"] = []string{etag}
 	h["Last-Modified"] = []string{v.modified.UTC().Format(http.TimeFormat)}

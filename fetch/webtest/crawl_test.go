@@ -134,7 +134,7 @@ func (c *crawler) allowed(u *url.URL) bool {
 }
 
 func TestEveryPageIsReachableByLinks(t *testing.T) {
-	w := start(t, Options{Hosts: 17, Pages: 40, LocalLinks: -1, CrossLinks: -1,
+	w := start(t, Options{Hosts: 17, Pages: 40, treeOnly: true,
 		Traits: func(int) Traits { return Traits{Robots: Robots{Mode: RobotsEmpty}} }})
 	var all []string
 	for h := range w.Hosts() {
@@ -192,7 +192,7 @@ func oddTraits(h int) Traits {
 }
 
 func TestReachableFromElsewhere(t *testing.T) {
-	w := start(t, Options{Hosts: 2, Pages: 30, LocalLinks: -1, CrossLinks: -1})
+	w := start(t, Options{Hosts: 2, Pages: 30, treeOnly: true})
 	second, _ := w.Host("h00001.vweb.test")
 	for _, u := range w.Reachable(second.URL()) {
 		require.True(t, strings.HasPrefix(u, second.URL()), "no link of the tree leads back")
@@ -220,7 +220,7 @@ func TestReachableThroughTrapsAndThrottles(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			// Links in the tree of hosts only lead down, so the last host has no other outgoing
 			// link.
-			w := start(t, Options{Hosts: 6, Pages: 1, LocalLinks: -1, CrossLinks: -1,
+			w := start(t, Options{Hosts: 6, Pages: 1, treeOnly: true,
 				Traits: func(h int) Traits {
 					switch h {
 					case 4:

@@ -27,12 +27,17 @@ const (
 // filler is what endless bodies consist of.
 var filler = bytes.Repeat([]byte("<p>and so on, and so on</p>\n"), 1024)
 
-// huge sends a valid page of hugeSize bytes.
-func (x *exchange) huge(string) int {
+// promise begins a page of a size.
+func (x *exchange) promise(size int) {
 	h := x.w.Header()
 	h["Content-Type"] = typeHTML
-	h["Content-Length"] = []string{strconv.Itoa(hugeSize)}
+	h["Content-Length"] = []string{strconv.Itoa(size)}
 	x.begin(http.StatusOK)
+}
+
+// huge sends a valid page of hugeSize bytes.
+func (x *exchange) huge(string) int {
+	x.promise(hugeSize)
 	for left := hugeSize; left > 0; {
 		n, err := x.w.Write(filler[:min(left, len(filler))])
 		if err != nil {
@@ -57,10 +62,7 @@ func (x *exchange) endless(string) int {
 
 // drip sends a byte now and then: each read succeeds, but the page takes a day.
 func (x *exchange) drip(string) int {
-	h := x.w.Header()
-	h["Content-Type"] = typeHTML
-	h["Content-Length"] = []string{strconv.Itoa(dripSize)}
-	x.begin(http.StatusOK)
+	x.promise(dripSize)
 	control := http.NewResponseController(x.w)
 	for range dripSize {
 		_, err := x.w.Write([]byte{'.'})
@@ -73,10 +75,7 @@ func (x *exchange) drip(string) int {
 
 // short promises more bytes than it sends. The server closes such a connection by itself.
 func (x *exchange) short(string) int {
-	h := x.w.Header()
-	h["Content-Type"] = typeHTML
-	h["Content-Length"] = []string{strconv.Itoa(shortClaim)}
-	x.begin(http.StatusOK)
+	x.promise(shortClaim)
 	x.w.Write(filler[:shortSize])
 	_ = http.NewResponseController(x.w).Flush() // HTTP/2 would send nothing at all
 	return http.StatusOK

@@ -9,6 +9,12 @@ const (
 	hostFan = 4
 )
 
+// The mean number of links at random, to pages of the same host and to any page.
+const (
+	localLinks = 4
+	crossLinks = 2
+)
+
 // link is an edge of the web: the page it leads to. Its spelling is drawn later, and does not
 // change the target.
 type link struct{ host, page int }
@@ -23,11 +29,14 @@ func (w *Web) appendLinks(l []link, host, page int) []link {
 			l = append(l, link{c, 0})
 		}
 	}
+	if w.treeOnly {
+		return l
+	}
 	r := w.stream(saltLinks, host, page)
-	for range r.below(2*w.localLinks + 1) {
+	for range r.below(2*localLinks + 1) {
 		l = append(l, link{host, r.below(w.hosts[host].pages)})
 	}
-	for range r.below(2*w.crossLinks + 1) {
+	for range r.below(2*crossLinks + 1) {
 		other := r.below(w.generated)
 		// Half of the links between real hosts lead to front pages.
 		l = append(l, link{other, r.below(w.hosts[other].pages) * r.below(2)})

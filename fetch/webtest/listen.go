@@ -58,30 +58,33 @@ func listen(n, port int, shared bool) ([]net.Listener, error) {
 	return nil, last
 }
 
-// listenAll binds one port on every virtual address.
-func listenAll(n, port int) (all []net.Listener, err error) {
+// openAll opens n listeners, or none.
+func openAll(n int, open func(i int) (net.Listener, error)) (all []net.Listener, err error) {
 	for i := range n {
-		l, err := listenOn(virtualAddr(firstServing, i), port)
+		l, err := open(i)
 		if err != nil {
-			return nil, errors.Join(err, closeAll(all))
+			for _, l := range all {
+				err = errors.Join(err, l.Close())
+			}
+			return nil, err
 		}
 		all = append(all, l)
 	}
 	return all, nil
 }
 
+// listenAll binds one port on every virtual address.
+func listenAll(n, port int) ([]net.Listener, error) {
+	return openAll(n, func(i int) (net.Listener, error) { return listenOn(virtualAddr(firstServing, i), port) })
+}
+
 // listenShared uses the one loopback address that every system has: each virtual address is one of
 // its ports.
-func listenShared(n int) (all []net.Listener, err error) {
-	for range n {
-		l, err := listenOn(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
-		if err != nil {
-			return nil, errors.Join(err, closeAll(all))
-		}
-		all = append(all, l)
-	}
-	return all, nil
+func listenShared(n int) ([]net.Listener, error) {
+	return openAll(n, func(int) (net.Listener, error) { return listenOn(loopback, 0) })
 }
+
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // listenOn asks for IPv4 by name: tcp alone might give a socket that reports mapped addresses,
 // which are not keys of the address tables.
@@ -91,14 +94,6 @@ func listenOn(addr netip.Addr, port int) (net.Listener, error) {
 		return nil, fmt.Errorf("webtest: listen: %w", err)
 	}
 	return l, nil
-}
-
-func closeAll(all []net.Listener) error {
-	var errs []error
-	for _, l := range all {
-		errs = append(errs, l.Close())
-	}
-	return errors.Join(errs...)
 }
 
 // Resolve returns the address of a host. An unknown one is a *net.DNSError with IsNotFound.
@@ -145,6 +140,9 @@ func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 		found, err := w.Resolve(ctx, host)
 		if err != nil {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		if len(found) == 0 {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "no address", Addr: host}}
 		}
 		virtual = found[0]
 	}

@@ -12,17 +12,21 @@ import (
 
 // Request is one request as the server saw it.
 type Request struct {
-	Time       time.Time  `json:"time"` // of arrival, taken before anything else is done
-	Host       string     `json:"host"` // as the client named it, without a port
-	Addr       netip.Addr `json:"addr"` // virtual address it arrived at; of a proxy request, the host's own
-	Method     string     `json:"method"`
-	Path       string     `json:"path"` // with its query
-	UserAgent  string     `json:"userAgent"`
-	Status     int        `json:"status"` // 0 until the answer begins, or if none went out in HTTP
-	RemotePort uint16     `json:"remotePort"`
-	Proto      string     `json:"proto"` // such as "HTTP/1.1"
-	TLS        bool       `json:"tls"`
-	Answered   time.Time  `json:"answered,omitzero"` // when the answer began
+	Time      time.Time  `json:"time"` // of arrival, taken before anything else is done
+	Host      string     `json:"host"` // as the client named it, without a port
+	Addr      netip.Addr `json:"addr"` // virtual address it arrived at; of a proxy request, the host's own
+	Method    string     `json:"method"`
+	Path      string     `json:"path"` // with its query
+	UserAgent string     `json:"userAgent"`
+	Status    int        `json:"status"` // 0 until the answer begins, or if none went out in HTTP
+	Proto     string     `json:"proto"`  // such as "HTTP/1.1"
+	TLS       bool       `json:"tls"`
+	Answered  time.Time  `json:"answered,omitzero"` // when the answer began
+
+	// What the answer said.
+	RetryAfter time.Duration `json:"retryAfter,omitzero"` // 0 if it asked for no wait
+	Location   string        `json:"location,omitempty"`  // of a redirect, as sent; else ""
+	Version    uint64        `json:"version,omitzero"`    // of a page: another one after each change
 }
 
 // URL returns the address of what was asked for.
@@ -81,11 +85,12 @@ func (l *recorder) begin(r Request) *Request {
 	return &last[len(last)-1]
 }
 
-// end adds the status of a request.
-func (l *recorder) end(r *Request, status int) {
+// end adds what is known about the answer to a request.
+func (l *recorder) end(r *Request, answer Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.Status = status; status != 0 {
+	r.Status, r.RetryAfter, r.Location, r.Version = answer.Status, answer.RetryAfter, answer.Location, answer.Version
+	if r.Status != 0 {
 		r.Answered = time.Now()
 	}
 	if l.tsv == nil {

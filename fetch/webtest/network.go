@@ -1,24 +1,17 @@
 package webtest
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 )
 
 // listenIn is listen without sockets: each virtual address is real enough on its own.
-func listenIn(
-	listen func(addr string) (net.Listener, error), n int,
-) (all []net.Listener, err error) {
-	for i := range n {
+func listenIn(listen func(addr string) (net.Listener, error), n int) ([]net.Listener, error) {
+	return openAll(n, func(i int) (net.Listener, error) {
 		addr := netip.AddrPortFrom(virtualAddr(firstServing, i), 80)
 		l, err := listen(addr.String())
-		if err != nil {
-			return nil, errors.Join(err, closeAll(all))
-		}
-		all = append(all, &addrListener{l, net.TCPAddrFromAddrPort(addr)})
-	}
-	return all, nil
+		return &addrListener{l, net.TCPAddrFromAddrPort(addr)}, err
+	})
 }
 
 // addrListener gives its connections the address that a socket would have, since a request

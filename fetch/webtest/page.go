@@ -17,6 +17,9 @@ const (
 	maxSize = 1 << 20
 )
 
+// sizeSigma is the spread of the logarithm of the sizes.
+const sizeSigma = 0.6
+
 // page is the work space for making one page. It is pooled: once warm, a page costs no allocation.
 type page struct {
 	web      *Web
@@ -122,7 +125,7 @@ func (p *page) appendParagraph(b []byte, words *rng, size int) []byte {
 // the real web are spread.
 func (w *Web) pageSize(host, number int) int {
 	r := w.stream(saltSize, host, number)
-	return int(min(max(minSize, w.size*math.Exp(w.sigma*r.norm())), maxSize))
+	return int(min(max(minSize, w.size*math.Exp(sizeSigma*r.norm())), maxSize))
 }
 
 func appendInt(b []byte, n int) []byte { return strconv.AppendInt(b, int64(n), 10) }

@@ -15,8 +15,7 @@ import (
 func offline(o Options) *Web {
 	o = o.withDefaults()
 	w := &Web{scheme: "http://", seed: mix(o.Seed + 1), prose: newProse(o.Seed), generated: o.Hosts, now: o.Now,
-		localLinks: o.LocalLinks, crossLinks: o.CrossLinks,
-		size: float64(o.Size), sigma: o.SizeSigma}
+		size: float64(o.Size)}
 	w.addHosts(o, nil, 1)
 	return w
 }
@@ -114,20 +113,20 @@ func TestTextIsValidAndVaries(t *testing.T) {
 }
 
 func TestSizesAreLogNormal(t *testing.T) {
-	w := offline(Options{Hosts: 1, Pages: 3000, Size: 10_000, SizeSigma: 0.5})
+	w := offline(Options{Hosts: 1, Pages: 3000, Size: 10_000})
 	var sizes []float64
 	for number := range 3000 {
 		sizes = append(sizes, float64(w.pageSize(0, number)))
 	}
 	slices.Sort(sizes)
 	require.InEpsilon(t, 10_000, sizes[1500], 0.05)
-	require.InEpsilon(t, 10_000*math.Exp(0.5), sizes[2524], 0.08)
+	require.InEpsilon(t, 10_000*math.Exp(sizeSigma), sizes[2524], 0.08)
 
 	var p page
-	w = offline(Options{Hosts: 1, Pages: 100, Size: 20_000, SizeSigma: -1})
+	w = offline(Options{Hosts: 1, Pages: 100, Size: 20_000})
 	for number := range 100 {
 		p.render(w, 0, number, 0)
-		require.InEpsilon(t, 20_000, len(p.body), 0.05)
+		require.InEpsilon(t, w.pageSize(0, number), len(p.body), 0.1)
 	}
 }
 

@@ -23,7 +23,7 @@ func (w *Web) Proxy() (*url.URL, error) {
 	if w.network {
 		return nil, errNoSockets
 	}
-	l, err := listenOn(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+	l, err := listenOn(loopback, 0)
 	if err != nil {
 		return nil, err
 	}

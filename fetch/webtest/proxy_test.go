@@ -1,12 +1,15 @@
 package webtest
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,6 +66,39 @@ func TestProxyTunnels(t *testing.T) {
 	require.True(t, log[0].TLS)
 	require.Equal(t, []any{"CONNECT", "nobody.test", 421}, []any{log[1].Method, log[1].Host, log[1].Status})
 	require.NoError(t, w.Close(), "a tunnel that is still open does not hold it up")
+}
+
+// TestCloseEndsUnreadTunnels leaves a tunnel open from which nobody reads.
+func TestCloseEndsUnreadTunnels(t *testing.T) {
+	w, err := Start(Options{Hosts: 1, Traits: func(int) Traits { return Traits{Traps: TrapHuge} }})
+	require.NoError(t, err)
+	proxy, err := w.Proxy()
+	require.NoError(t, err)
+	conn, err := net.Dial("tcp", proxy.Host)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "CONNECT h00000.vweb.test:80 HTTP/1.1\r\nHost: h00000.vweb.test:80\r\n\r\n")
+	require.NoError(t, err)
+	answer := bufio.NewReader(conn)
+	line, err := answer.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, line, "200")
+	_, err = io.WriteString(conn, "GET /trap/huge HTTP/1.1\r\nHost: h00000.vweb.test\r\n\r\n")
+	require.NoError(t, err)
+	for len(w.Log()) == 0 || w.Log()[0].Status == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	require.NoError(t, w.Close())
+}
+
+func TestAnEmptyLookupHasNoAddress(t *testing.T) {
+	w, err := Start(Options{Hosts: 1, Traits: func(int) Traits {
+		return Traits{Lookup: func(int) ([]netip.Addr, error) { return []netip.Addr{}, nil }}
+	}})
+	require.NoError(t, err)
+	defer w.Close()
+	_, err = w.Dial(t.Context(), "tcp", "h00000.vweb.test:80")
+	require.ErrorContains(t, err, "no address")
 }
 
 func TestResolver(t *testing.T) {

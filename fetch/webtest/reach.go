@@ -41,6 +41,18 @@ func (w *Web) leadsAway(host int) bool {
 	return w.hosts[host].traits.Traps&TrapAway != 0 && w.allowed(host, []byte(trapDir+"away"))
 }
 
+// Links returns the URLs of the pages that a page links to; traps are left out.
+func (w *Web) Links(page string) (urls []string) {
+	host, number, ok := w.locate(page)
+	if !ok {
+		return nil
+	}
+	for _, to := range w.appendLinks(nil, host, number) {
+		urls = append(urls, string(w.appendURL(nil, to.host, to.page)))
+	}
+	return urls
+}
+
 // search walks the graph of links without rendering pages.
 type search struct {
 	web   *Web

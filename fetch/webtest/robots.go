@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -74,24 +75,57 @@ const forever = time.Duration(1<<63 - 1)
 // nextHost is the host that cross-host redirects lead to.
 func (w *Web) nextHost(host int) *host { return &w.hosts[(host+1)%w.generated] }
 
-// allowed says whether a crawler that follows RFC 9309 may fetch a path of the host.
-func (w *Web) allowed(host int, path []byte) bool {
-	rb := w.hosts[host].traits.Robots
+// rulesFor returns the rules that hold for a host by RFC 9309. nil means that there are none, and that
+// everything is allowed, or nothing.
+func (w *Web) rulesFor(host int) (rules *Robots, everything bool) {
+	rb := &w.hosts[host].traits.Robots
 	switch rb.Mode {
 	case RobotsError, RobotsTimeout:
-		return false
+		return nil, false
 	case RobotsMissing, RobotsForbidden, RobotsLoop, RobotsEmpty:
-		return true
+		return nil, true
 	case RobotsRedirectHost:
 		next := w.nextHost(host)
 		if next.traits.Refuse {
-			return false
+			return nil, false
 		}
-		rb = next.traits.Robots
+		return &next.traits.Robots, false
+	}
+	return rb, false
+}
+
+// allowed says whether a crawler that follows RFC 9309 may fetch a path of the host.
+func (w *Web) allowed(host int, path []byte) bool {
+	rules, everything := w.rulesFor(host)
+	if rules == nil {
+		return everything
 	}
 	closed := strings.HasPrefix(string(path), privateDir)
-	for _, prefix := range rb.Disallow {
+	for _, prefix := range rules.Disallow {
 		closed = closed || strings.HasPrefix(string(path), prefix)
 	}
 	return !closed
+}
+
+// Allows reports whether robots.txt allows a URL, as the constants of [RobotsMode] say. It is true for
+// hosts that are not generated, whose rules are their own.
+func (w *Web) Allows(page string) bool {
+	u, err := url.Parse(page)
+	if err != nil {
+		return true
+	}
+	host, ok := w.byName[u.Host]
+	return !ok || host >= w.generated || w.allowed(host, []byte(u.RequestURI()))
+}
+
+// CrawlDelay returns the Crawl-delay of the rules that hold for a generated host; 0 if there is none.
+func (w *Web) CrawlDelay(host string) time.Duration {
+	i, ok := w.byName[host]
+	if !ok || i >= w.generated {
+		return 0
+	}
+	if rules, _ := w.rulesFor(i); rules != nil {
+		return rules.CrawlDelay
+	}
+	return 0
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spinneret-go/spinneret/internal/httpfield"
 )
 
 // serve starts the accept loops.
@@ -53,6 +55,8 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	taken  net.Conn // hijacked by raw; nil means that the server still has it
+
+	version uint64 // of the page
 }
 
 // handle is the only entry point: it logs the arrival before it does anything that takes time. A
@@ -78,7 +82,6 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	} else if proxied {
 		entry.Addr, _ = netip.ParseAddr(entry.Host) // the zero Addr for a name without a host
 	}
-	entry.RemotePort = portOf(r.RemoteAddr)
 	if r.Method == http.MethodConnect && known {
 		x.logged = new(Request)
 	} else {
@@ -92,7 +95,7 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	case w.hosts[host].traits.Refuse: // only a proxy can get here
 		x.fail(http.StatusBadGateway)
 	case x.answer() == 0: // the others have called begin
-		w.log.end(x.logged, 0)
+		w.log.end(x.logged, Request{})
 	}
 	if x.taken != nil {
 		w.conns.Done() // last of all: Close closes the log after this
@@ -165,7 +168,14 @@ func (x *exchange) handled(h http.Handler) int {
 // begin logs the status and then sends the header. So whatever a client has seen is in the log, and
 // tests that read it after a request need not wait.
 func (x *exchange) begin(status int) int {
-	x.web.log.end(x.logged, status)
+	answer := Request{Status: status, Version: x.version}
+	switch h := x.w.Header(); {
+	case status >= 400:
+		answer.RetryAfter = httpfield.RetryAfter(h, time.Now())
+	case status >= 300:
+		answer.Location = h.Get("Location")
+	}
+	x.web.log.end(x.logged, answer)
 	x.w.WriteHeader(status)
 	return status
 }
@@ -241,10 +251,4 @@ func hostOf(header string) string {
 		header = header[:i]
 	}
 	return strings.TrimSuffix(strings.ToLower(header), ".")
-}
-
-// portOf needs no error: net/http wrote the address.
-func portOf(addr string) uint16 {
-	n, _ := strconv.ParseUint(addr[strings.LastIndexByte(addr, ':')+1:], 10, 16)
-	return uint16(n)
 }

@@ -77,7 +77,7 @@ func (a *authority) certificate(host string) *tls.Certificate {
 // tlsConfig presents the certificate of the host that a client asks for.
 func (w *Web) tlsConfig() *tls.Config {
 	return &tls.Config{
-		// Otherwise net/http omits HTTP/2 if the side without TLS is served first.
+		// net/http does not add them to the configuration of connections that it has not opened.
 		NextProtos: []string{"h2", "http/1.1"},
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			h, ok := w.Host(hello.ServerName)
@@ -92,37 +92,52 @@ func (w *Web) tlsConfig() *tls.Config {
 // serveTLS serves both https and plain http on one listener, which saves listeners in a web with
 // hundreds of addresses. The first byte of a connection distinguishes them.
 func (w *Web) serveTLS(l net.Listener) {
-	plain, secure := newSide(l, l.Close), newSide(l, func() error { return nil })
-	w.serving.Go(func() { w.server.Serve(plain) })
-	w.serving.Go(func() { w.server.ServeTLS(secure, "", "") })
+	both := &begunListener{Listener: l, ctx: w.ctx, conns: make(chan net.Conn)}
+	w.serving.Go(func() { w.server.Serve(both) })
 	w.serving.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			w.serving.Go(func() { dispatch(w.ctx, conn, plain, secure) })
+			w.serving.Go(func() { both.begin(conn, w.server.TLSConfig) })
 		}
 	})
 }
 
-// dispatch hands conn to one of the sides, unless ctx ends before its first byte.
-func dispatch(ctx context.Context, conn net.Conn, plain, secure *side) {
+// begunListener is a listener for connections whose first byte has arrived, until ctx ends.
+type begunListener struct {
+	net.Listener
+	ctx   context.Context
+	conns chan net.Conn
+}
+
+func (l *begunListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// begin waits for the first byte of a connection, and hands it over.
+func (l *begunListener) begin(conn net.Conn, config *tls.Config) {
 	const handshake = 22 // the first byte of TLS
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
 	br := bufio.NewReader(conn)
 	first, err := br.Peek(1)
 	if err != nil || !stop() {
 		conn.Close()
 		return
 	}
-	to := plain
+	begun := net.Conn(&begunConn{conn, br})
 	if first[0] == handshake {
-		to = secure
+		begun = tls.Server(begun, config)
 	}
 	select {
-	case to.conns <- &begunConn{conn, br}:
-	case <-to.closed:
+	case l.conns <- begun:
+	case <-l.ctx.Done():
 		conn.Close()
 	}
 }
@@ -134,31 +149,3 @@ type begunConn struct {
 }
 
 func (c *begunConn) Read(p []byte) (int, error) { return c.br.Read(p) }
-
-// side is a listener for some of the connections of another one.
-type side struct {
-	net.Listener
-	conns  chan net.Conn
-	closed chan struct{}
-	close  func() error // called once
-}
-
-func newSide(l net.Listener, closeBoth func() error) *side {
-	s := &side{Listener: l, conns: make(chan net.Conn), closed: make(chan struct{})}
-	s.close = sync.OnceValue(func() error {
-		close(s.closed)
-		return closeBoth()
-	})
-	return s
-}
-
-func (s *side) Accept() (net.Conn, error) {
-	select {
-	case conn := <-s.conns:
-		return conn, nil
-	case <-s.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (s *side) Close() error { return s.close() }

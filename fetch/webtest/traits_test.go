@@ -167,7 +167,7 @@ func TestGzipIsOfferedNotForced(t *testing.T) {
 }
 
 func TestRedirectShare(t *testing.T) {
-	w := start(t, Options{Hosts: 1, Pages: 300, CrossLinks: -1, Traits: func(int) Traits {
+	w := start(t, Options{Hosts: 1, Pages: 300, Traits: func(int) Traits {
 		return Traits{Redirects: 0.25}
 	}})
 	c := client(t, w)

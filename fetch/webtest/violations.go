@@ -78,12 +78,8 @@ func tooSoon[K comparable](before map[K]Request, key K, r Request,
 // [RobotsMode] say. With [Options].NoLog it finds nothing.
 func (w *Web) Disallowed() (found []Request) {
 	for _, r := range w.Log() {
-		host, ok := w.byName[r.Host]
 		path, _, _ := strings.Cut(r.Path, "?")
-		if !ok || host >= w.generated || path == robotsPath || path == robotsCopy {
-			continue
-		}
-		if !w.allowed(host, []byte(r.Path)) {
+		if path != robotsPath && path != robotsCopy && !w.Allows(r.URL()) {
 			found = append(found, r)
 		}
 	}

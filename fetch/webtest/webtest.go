@@ -28,11 +28,7 @@ type Options struct {
 	Hosts int    // generated hosts; 0 means 100, or none if Static is set
 	Addrs int    // addresses that all hosts share in turn; 0 means one per host, at most 250
 	Pages int    // per host; 0 means 50
-
-	Size       int     // median bytes of a page; 0 means 4096
-	SizeSigma  float64 // spread of its logarithm; 0 means 0.6, negative means all alike
-	LocalLinks int     // mean random links to own pages; 0 means 4, negative means none
-	CrossLinks int     // mean random links to any host; 0 means 2, negative means none
+	Size  int    // median bytes of a page; 0 means 4096
 
 	// Traits returns the behaviour of each host. Start calls it once per host. For hosts from
 	// Static and Handlers, only Latency, Throttle, Lookup and Refuse apply. nil means that all
@@ -69,7 +65,8 @@ type Options struct {
 	NoLog  bool      // keep no requests in memory; false means that Log has them all
 	LogTSV io.Writer // gets a line for every answered request, flushed by Close; nil means none
 
-	shared bool // use 127.0.0.1 only, as on systems without more; false means if need be
+	shared   bool // use 127.0.0.1 only, as on systems without more; false means if need be
+	treeOnly bool // leave out the links at random; false means with them
 }
 
 // withDefaults leaves Addrs alone: its default depends on how many static hosts there are.
@@ -79,9 +76,6 @@ func (o Options) withDefaults() Options {
 	}
 	o.Pages = cmp.Or(o.Pages, 50)
 	o.Size = cmp.Or(o.Size, 4096)
-	o.SizeSigma = max(0, cmp.Or(o.SizeSigma, 0.6))
-	o.LocalLinks = max(0, cmp.Or(o.LocalLinks, 4))
-	o.CrossLinks = max(0, cmp.Or(o.CrossLinks, 2))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -109,17 +103,17 @@ type host struct {
 
 // Web is a running virtual web. Its methods are safe for concurrent use.
 type Web struct {
-	scheme                 string // of all URLs, with its "://"
-	seed                   uint64
-	prose                  *prose
-	hosts                  []host // generated ones first
-	generated              int    // number of them
-	byName                 map[string]int
-	localLinks, crossLinks int
-	size, sigma            float64
-	now                    func() time.Time
-	start                  time.Time
-	static                 *os.Root // nil without static hosts
+	scheme    string // of all URLs, with its "://"
+	seed      uint64
+	prose     *prose
+	hosts     []host // generated ones first
+	generated int    // number of them
+	byName    map[string]int
+	treeOnly  bool
+	size      float64
+	now       func() time.Time
+	start     time.Time
+	static    *os.Root // nil without static hosts
 
 	log       *recorder
 	server    *http.Server
@@ -144,8 +138,7 @@ func Start(o Options) (*Web, error) {
 	o = o.withDefaults()
 	w := &Web{
 		seed: mix(o.Seed + 1), prose: newProse(o.Seed), generated: o.Hosts,
-		localLinks: o.LocalLinks, crossLinks: o.CrossLinks,
-		size: float64(o.Size), sigma: o.SizeSigma, now: o.Now, start: o.Now(),
+		treeOnly: o.treeOnly, size: float64(o.Size), now: o.Now, start: o.Now(),
 		log: newRecorder(!o.NoLog, o.LogTSV), hijacked: make(map[net.Conn]struct{}),
 	}
 	if w.scheme = "http://"; o.TLS {
@@ -247,11 +240,11 @@ func (w *Web) Roots() *x509.CertPool {
 func (w *Web) Close() error {
 	w.closeOnce.Do(func() {
 		w.cancel()
+		w.closeHijacked() // tunnels are in serving, and may wait for their client
 		err := w.server.Close()
 		w.serving.Wait()
 		// A connection accepted while the server closed may have slipped through.
 		err = errors.Join(err, w.server.Close())
-		w.closeHijacked()
 		w.conns.Wait()
 		w.closeErr = errors.Join(err, w.log.flush(), w.closeStatic())
 	})

@@ -17,6 +17,9 @@ import (
 type Charset struct {
 	name   string
 	tables encoding.Encoding
+	single interface { // the same tables, if all characters have one byte; else nil
+		DecodeByte(b byte) rune
+	}
 }
 
 // Named returns the encoding for a label; ok is false if there is none.
@@ -36,7 +39,12 @@ func Named(label string) (c *Charset, ok bool) {
 	case name == "utf-8":
 		return nil, true
 	}
-	return &Charset{name, tables}, true
+	if name == "iso-8859-8-i" { // which differs in the direction of the text
+		tables, _ = htmlindex.Get("iso-8859-8")
+	}
+	c = &Charset{name: name, tables: tables}
+	c.single, _ = tables.(interface{ DecodeByte(b byte) rune })
+	return c, true
 }
 
 func mustCharset(label string) *Charset {
@@ -81,7 +89,7 @@ func (c *Charset) Decode(dst, raw []byte) []byte {
 	if c == nil {
 		return appendValid(dst, raw)
 	}
-	decoder := c.tables.NewDecoder()
+	decoder := c.decoder()
 	for {
 		n, read, err := decoder.Transform(dst[len(dst):cap(dst)], raw, true)
 		dst, raw = dst[:len(dst)+n], raw[read:]
@@ -170,8 +178,52 @@ func (c *Charset) NewReader(r io.Reader) io.Reader {
 	if c == nil {
 		return r
 	}
-	return transform.NewReader(r, c.tables.NewDecoder())
+	return transform.NewReader(r, c.decoder())
 }
+
+func (c *Charset) decoder() transform.Transformer {
+	if c.single != nil {
+		return singleByte{Charset: c}
+	}
+	return c.tables.NewDecoder()
+}
+
+// singleByte decodes characters of one byte.
+type singleByte struct {
+	transform.NopResetter
+	*Charset
+}
+
+// Transform implements transform.Transformer.
+func (s singleByte) Transform(dst, src []byte, _ bool) (written, read int, err error) {
+	for {
+		ascii, room := read, min(len(src), read+len(dst)-written)
+		for ascii < room && src[ascii] < utf8.RuneSelf {
+			ascii++
+		}
+		written += copy(dst[written:], src[read:ascii])
+		switch read = ascii; {
+		case read == len(src):
+			return written, read, nil
+		case len(dst)-written < utf8.UTFMax:
+			return written, read, transform.ErrShortDst
+		}
+		written += utf8.EncodeRune(dst[written:], s.rune(src[read]))
+		read++
+	}
+}
+
+// rune returns the character of a byte. The tables of the Encoding Standard have a control character
+// where ours have nothing from 0x80 to 0x9F, so the bytes of a mislabelled page survive in a query.
+func (c *Charset) rune(b byte) rune {
+	r := c.single.DecodeByte(b)
+	if r == utf8.RuneError && isControl(rune(b)) {
+		return rune(b)
+	}
+	return r
+}
+
+func isControl(r rune) bool { return 0x80 <= r && r <= 0x9f }
 
 // Marked returns the encoding that a byte order mark gives, and the length of the mark. ok is false
 // if there is none.

@@ -31,6 +31,39 @@ func TestLetters(t *testing.T) {
 	}
 }
 
+// TestBytesSurvive encodes what every byte beyond ASCII decodes to: a page in UTF-8 that declares
+// another encoding gets the queries that it meant.
+func TestBytesSurvive(t *testing.T) {
+	for name, undefined := range map[string]string{ // of the Encoding Standard's indexes
+		"windows-1250": "", "windows-1251": "", "windows-1252": "", "windows-1254": "", "windows-1256": "", "iso-8859-2": "",
+		"iso-8859-15": "", "koi8-r": "", "koi8-u": "", "ibm866": "", "macintosh": "", "x-mac-cyrillic": "", "windows-1253": "\xaa\xd2\xff",
+		"windows-1255": "\xd9\xda\xdb\xdc\xdd\xde\xdf\xfb\xfc\xff", "windows-1257": "\xa1\xa5", "windows-1258": "",
+		"windows-874": "\xdb\xdc\xdd\xde\xfc\xfd\xfe\xff", "iso-8859-8": "\xa1" + iota8(0xbf, 0xde) + "\xfb\xfc\xff",
+		"iso-8859-8-i": "\xa1" + iota8(0xbf, 0xde) + "\xfb\xfc\xff",
+	} {
+		c, ok := Named(name)
+		require.True(t, ok, name)
+		for b := 0x80; b <= 0xff; b++ {
+			raw := []byte{byte(b)}
+			text := c.Decode(nil, raw)
+			if bytes.Contains([]byte(undefined), raw) {
+				require.Equal(t, "\uFFFD", string(text), "%s: %x", name, b)
+				continue
+			}
+			require.Equal(t, raw, c.Encoder()(nil, string(text)), "%s: %x", name, b)
+		}
+	}
+}
+
+// iota8 returns all bytes from first to last.
+func iota8(first, last byte) string {
+	var b []byte
+	for ; first <= last; first++ {
+		b = append(b, first)
+	}
+	return string(b)
+}
+
 // FuzzDecode checks that a text in any encoding becomes UTF-8, and that a stream of it becomes the
 // same, whatever its pieces are.
 func FuzzDecode(f *testing.F) {

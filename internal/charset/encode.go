@@ -59,6 +59,9 @@ func (c *Charset) appendRune(dst []byte, e *encoding.Encoder, r rune) ([]byte, b
 			return dst, false
 		}
 	}
+	if c.single != nil && isControl(r) && c.rune(byte(r)) == r {
+		return append(dst, byte(r)), true
+	}
 	bytes, ok := encodeRune(e, r)
 	switch {
 	case !ok:

@@ -108,7 +108,7 @@ func Fits(codings string, head []byte) bool {
 func (o *Options) find(name string) (open Opener, fits func(head []byte) bool) {
 	switch name {
 	case "gzip":
-		return openGzip, isGzip
+		return OpenGzip, isGzip
 	case "deflate":
 		return openDeflate, isAnything
 	case "zstd":

@@ -23,7 +23,8 @@ type gunzip struct {
 
 var gunzips = sync.Pool{New: func() any { return new(gunzip) }}
 
-func openGzip(r io.Reader) (io.ReadCloser, error) {
+// OpenGzip is the [Opener] of gzip.
+func OpenGzip(r io.Reader) (io.ReadCloser, error) {
 	g := gunzips.Get().(*gunzip)
 	g.src = buffered(r)
 	return g, g.next()

@@ -31,9 +31,6 @@ var allowed = map[string]map[string]string{
 	"fetch": {
 		"golang.org/x/net/proxy": "SOCKS5",
 	},
-	"fetch/sitemap": {
-		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
-	},
 	"fetch/cookies": {
 		"golang.org/x/net/publicsuffix": "who may set a cookie for which domain",
 	},
@@ -49,8 +46,7 @@ var allowed = map[string]map[string]string{
 		"golang.org/x/net/html/charset": "likewise, in the encodings that browsers know",
 	},
 	"archive/replay": {
-		"golang.org/x/net/html":         "the tokenizer, which recognizes tags as browsers do",
-		"golang.org/x/net/html/charset": "pages in the encodings that browsers know",
+		"golang.org/x/net/html": "the tokenizer, which recognizes tags as browsers do",
 	},
 }
 

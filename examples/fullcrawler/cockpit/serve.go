@@ -21,9 +21,9 @@ type serving struct {
 func (s *serving) flags(fs *flag.FlagSet) {
 	fs.StringVar(&s.listen, "listen", "127.0.0.1:8077", "`address` to serve at")
 	fs.StringVar(&s.names, "names", "", "`hosts` by which browsers may address the server, separated by commas; "+
-		"those of this machine are always allowed")
+		"localhost and loopback addresses are always allowed")
 	fs.BoolVar(&s.scripts, "scripts", false, "let archived pages run their scripts, in a sandbox; "+
-		"they can read the archived pages of their own site, and leak them: no browser blocks WebRTC")
+		"they can read the archived pages of their own site, and leak them: no browser blocks WebRTC and preconnect")
 }
 
 // run serves the archive to browsers until ctx ends.

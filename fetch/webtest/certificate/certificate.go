@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -54,8 +55,7 @@ type Trial struct {
 	Web *webtest.Web
 
 	Options
-	traits    []webtest.Traits // of each host
-	generated int              // hosts; those after them serve what they like
+	generated int // hosts; those after them serve what they like
 }
 
 // Start starts a web with every kind of host to which crawlers are impolite: with a Crawl-delay,
@@ -71,10 +71,7 @@ func Start(o Options) (*Trial, error) {
 	}
 	o.Web.Pages = cmp.Or(o.Web.Pages, DefaultPages)
 	t := &Trial{Options: o, generated: o.Web.Hosts}
-	o.Web.Traits = func(host int) webtest.Traits {
-		t.traits = append(t.traits, t.strict(host))
-		return t.traits[host]
-	}
+	o.Web.Traits = t.strict
 	var err error
 	t.Web, err = webtest.Start(o.Web)
 	return t, err
@@ -93,9 +90,9 @@ func (t *Trial) strict(host int) (traits webtest.Traits) {
 			traits.Traps |= webtest.TrapAddress
 		}
 	case 1:
-		traits.Robots.CrawlDelay = longer
+		traits.Robots.CrawlDelay = max(longer, traits.Robots.CrawlDelay)
 	case 2:
-		traits.Throttle = webtest.Throttle{Every: 5, RetryAfter: longer}
+		traits.Throttle = cmp.Or(traits.Throttle, webtest.Throttle{Every: 5, RetryAfter: longer})
 	case 3:
 		traits.Traps |= webtest.TrapAway
 	}
@@ -157,10 +154,17 @@ type ledger struct {
 	*Trial
 	log   []webtest.Request
 	early []webtest.Violation
+	known map[string]time.Time // when the first answer to /robots.txt of a host began
 }
 
 func (t *Trial) examine() *ledger {
-	l := &ledger{Trial: t, log: t.Web.Log()}
+	l := &ledger{Trial: t, log: t.Web.Log(), known: make(map[string]time.Time)}
+	for _, r := range l.log {
+		first, ok := l.known[r.Host]
+		if r.Path == "/robots.txt" && r.Status != 0 && (!ok || r.Answered.Before(first)) {
+			l.known[r.Host] = r.Answered
+		}
+	}
 	l.early = violations(l.log, func(string) time.Duration { return t.Delay },
 		func(netip.Addr) time.Duration { return t.Delay })
 	return l
@@ -196,16 +200,13 @@ func (l *ledger) proofs(found []webtest.Violation) (proofs []Proof) {
 	return proofs
 }
 
-// repeats counts the requests that were not the first one under their key: each could be early.
-func repeats[K comparable](log []webtest.Request, key func(webtest.Request) K) (n int) {
-	met := make(map[K]bool)
+// repeats counts the requests that were not the first one to their host: each could be early.
+func repeats(log []webtest.Request) int {
+	hosts := make(map[string]bool)
 	for _, r := range log {
-		if met[key(r)] {
-			n++
-		}
-		met[key(r)] = true
+		hosts[r.Host] = true
 	}
-	return n
+	return len(log) - len(hosts)
 }
 
 func (l *ledger) hostDelay() Verdict {
@@ -220,8 +221,7 @@ func (l *ledger) hostDelay() Verdict {
 			robots++
 		}
 	}
-	n := repeats(l.log, func(r webtest.Request) string { return r.Host })
-	v := verdict("host delay", n, l.proofs(found), "requests early for their host")
+	v := verdict("host delay", repeats(l.log), l.proofs(found), "requests early for their host")
 	if robots > 0 {
 		v.Text += fmt.Sprintf(", %d of them before or after robots.txt", robots)
 	}
@@ -247,35 +247,58 @@ func (l *ledger) addrDelay() Verdict {
 	return verdict("address delay", n, l.proofs(found), "requests early for an address that hosts share")
 }
 
-// robots judges what was requested against robots.txt, or without having asked for it. The seed is
-// exempt: it is a user's request. Of a host that is not generated, only the first request is judged:
-// whatever rules it has are its own.
+// robots judges what was requested although robots.txt disallows it, or before the answer about it. The
+// seed is exempt: it is a user's request. Hosts that are not generated have rules of their own, so
+// they can only fail.
 func (l *ledger) robots() Verdict {
 	var found []Proof
-	for _, r := range l.Web.Disallowed() {
-		found = append(found, Proof{"robots.txt disallows " + r.URL(), []webtest.Request{r}})
-	}
-	asked, met, n := make(map[string]bool), make(map[string]bool), 0
+	add := func(text string, r webtest.Request) { found = append(found, Proof{text, []webtest.Request{r}}) }
+	blamed := make(map[string]bool)
+	tempted, n := false, 0
 	for _, r := range l.log {
-		if h, ok := l.Web.Host(r.Host); !ok || h.Index >= len(l.traits) {
+		h, ok := l.Web.Host(r.Host)
+		if !ok || isRobots(r) {
 			continue
 		}
-		if isRobots(r) {
-			asked[r.Host] = true
+		tempted = tempted || slices.ContainsFunc(l.leads(r), func(to string) bool { return !l.Web.Allows(to) })
+		early := !l.knows(r)
+		switch {
+		case early && r.URL() == l.Seed():
 			continue
+		case early && !blamed[r.Host]:
+			blamed[r.Host] = true
+			add("the first request to "+r.Host+" is not for robots.txt, or did not wait for the answer", r)
 		}
-		if h, _ := l.Web.Host(r.Host); h.Index < l.generated || !met[r.Host] {
+		if !l.Web.Allows(r.URL()) {
+			add("robots.txt disallows "+r.URL(), r)
+		}
+		if h.Index < l.generated {
 			n++
 		}
-		met[r.Host] = true
-		if !asked[r.Host] && r.URL() != l.Seed() {
-			asked[r.Host] = true
-			found = append(found, Proof{"the first request to " + r.Host + " is not for robots.txt",
-				[]webtest.Request{r}})
-		}
 	}
-	slices.SortStableFunc(found, func(a, b Proof) int { return a.Requests[0].Time.Compare(b.Requests[0].Time) })
+	if n = max(n, len(found)); !tempted && len(found) == 0 {
+		n = 0 // it met nothing that it had to leave out
+	}
 	return verdict("robots.txt", n, found, "requests disallowed, or before robots.txt")
+}
+
+// knows reports whether the client could know robots.txt when it sent a request.
+func (l *ledger) knows(r webtest.Request) bool {
+	since, ok := l.known[r.Host]
+	return ok && !r.Time.Before(since)
+}
+
+// leads returns the URLs to which an answer leads: its links, or the target of a redirect.
+func (l *ledger) leads(r webtest.Request) []string {
+	switch {
+	case r.Location != "":
+		if to, ok := l.target(r); ok {
+			return []string{to}
+		}
+	case r.Method == http.MethodGet && r.Status == http.StatusOK:
+		return l.Web.Links(r.URL())
+	}
+	return nil
 }
 
 // isRobots reports whether a request is for robots.txt, or for where one redirects to.
@@ -283,50 +306,37 @@ func isRobots(r webtest.Request) bool {
 	return r.Path == "/robots.txt" || r.Path == "/robots-rules.txt"
 }
 
-// crawlDelay judges hosts whose robots.txt asks for a longer delay, from when it was read.
+// crawlDelay judges hosts whose robots.txt asks for a longer delay, from when that was known.
 func (l *ledger) crawlDelay() Verdict {
 	var log []webtest.Request
-	read := make(map[string]bool)
 	for _, r := range l.log {
-		if read[r.Host] && !isRobots(r) {
+		if l.knows(r) && !isRobots(r) && l.Web.CrawlDelay(r.Host) > 0 {
 			log = append(log, r)
 		}
-		read[r.Host] = read[r.Host] || isRobots(r)
 	}
-	delay := func(host string) time.Duration {
-		h, known := l.Web.Host(host)
-		if !known || h.Index >= l.generated || l.traits[h.Index].Robots.Mode != webtest.RobotsRules {
-			return 0
-		}
-		return l.traits[h.Index].Robots.CrawlDelay
-	}
-	log = slices.DeleteFunc(log, func(r webtest.Request) bool { return delay(r.Host) == 0 })
-	found := l.proofs(violations(log, delay, nil))
-	n := repeats(log, func(r webtest.Request) string { return r.Host })
-	return verdict("Crawl-delay", n, found, "requests early for the Crawl-delay of their host")
+	found := l.proofs(violations(log, l.Web.CrawlDelay, nil))
+	return verdict("Crawl-delay", repeats(log), found, "requests early for the Crawl-delay of their host")
 }
 
 // retryAfter judges the requests to a host that has just asked for a pause. The pause begins with the
 // answer: what was sent before could not know of it.
 func (l *ledger) retryAfter() Verdict {
 	var found []Proof
-	sent := make(map[string]webtest.Request) // the last one that asked for a pause, by host
+	ends := func(r webtest.Request) time.Time { return r.Answered.Add(least(r.RetryAfter)) }
+	sent := make(map[string]webtest.Request) // what asked for the pause that ends last, by host
 	n := 0
 	for _, r := range l.log {
-		h, ok := l.Web.Host(r.Host)
-		if !ok || h.Index >= l.generated {
-			continue
-		}
-		pause := l.traits[h.Index].Throttle.RetryAfter
 		before, ok := sent[r.Host]
-		if after := r.Time.Sub(before.Answered); ok && after >= 0 && after < least(pause) {
+		if ok && !r.Time.Before(before.Answered) && r.Time.Before(ends(before)) {
 			found = append(found, Proof{fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
-				r.URL(), after, pause.Seconds()), []webtest.Request{before, r}})
+				r.URL(), r.Time.Sub(before.Answered), before.RetryAfter.Seconds()), []webtest.Request{before, r}})
 			delete(sent, r.Host) // the rest of the pause is not worth a second proof
 		}
-		if r.Status == http.StatusTooManyRequests && pause > 0 {
+		if r.RetryAfter > 0 {
 			n++
-			sent[r.Host] = r
+			if ends(r).After(ends(sent[r.Host])) {
+				sent[r.Host] = r
+			}
 		}
 	}
 	return verdict("Retry-After", n, found, "pauses not kept")
@@ -346,7 +356,7 @@ func (l *ledger) redirects() Verdict {
 		if before, ok := from[r.URL()]; ok {
 			delete(from, r.URL())
 			switch {
-			case strings.HasPrefix(r.Path, disallowed):
+			case !l.Web.Allows(r.URL()):
 				found = append(found, Proof{"a redirect was followed to what robots.txt disallows there",
 					[]webtest.Request{before, r}})
 			case early[r] != "" && r.Time.Sub(before.Time) < least(l.Delay):
@@ -354,7 +364,7 @@ func (l *ledger) redirects() Verdict {
 					[]webtest.Request{before, r}})
 			}
 		}
-		if to, ok := l.target(r); ok {
+		if to, ok := l.target(r); ok && !isRobots(r) {
 			n++
 			from[to] = r
 		}
@@ -362,25 +372,18 @@ func (l *ledger) redirects() Verdict {
 	return verdict("redirects to other hosts", n, found, "redirects followed early or to disallowed pages")
 }
 
-// disallowed is what every robots.txt with rules disallows.
-const disallowed = "/private/"
-
-// target returns where a request for [webtest.TrapAway] was sent.
-func (l *ledger) target(r webtest.Request) (url string, ok bool) {
-	h, known := l.Web.Host(r.Host)
-	path, away := strings.CutPrefix(r.Path, "/trap/away")
-	if !known || h.Index >= l.generated || !away || r.Status != http.StatusFound {
+// target returns the URL on another host of the web to which a request was redirected.
+func (l *ledger) target(r webtest.Request) (to string, ok bool) {
+	from, err := url.Parse(r.URL())
+	if err != nil || r.Location == "" {
 		return "", false
 	}
-	for next := range l.Web.Hosts() {
-		if next.Index == (h.Index+1)%l.generated {
-			url = next.URL()
-		}
+	u, err := from.Parse(r.Location)
+	if err != nil || u.Host == from.Host {
+		return "", false
 	}
-	if path != "" {
-		url += disallowed[1:] + "away.html"
-	}
-	return url, true
+	_, ok = l.Web.Host(u.Host)
+	return u.String(), ok
 }
 
 // private judges requests to private addresses.
@@ -402,34 +405,38 @@ func (l *ledger) private() Verdict {
 // twice judges pages that were fetched again although they had not changed.
 func (l *ledger) twice() Verdict {
 	var found []Proof
-	first := make(map[string]webtest.Request)
-	for _, r := range l.log {
-		url := r.URL()
-		if r.Method != http.MethodGet || r.Status != http.StatusOK || !l.Web.IsPage(url) {
+	last := make(map[string]webtest.Request)
+	pages := l.pages()
+	for _, r := range pages {
+		before, ok := last[r.URL()]
+		if ok && before.Version == r.Version {
+			found = append(found, Proof{r.URL() + " was fetched before", []webtest.Request{before, r}})
 			continue
 		}
-		if before, ok := first[url]; ok && !l.changed(url, before, r) {
-			found = append(found, Proof{url + " was fetched before", []webtest.Request{before, r}})
-			continue
-		}
-		first[url] = r
+		last[r.URL()] = r
 	}
-	return verdict("twice", len(first)+len(found), found, "pages fetched again")
+	n := len(pages)
+	if n == 1 {
+		n = 0 // there was no second request
+	}
+	return verdict("twice", n, found, "pages fetched again")
 }
 
-// changed reports whether a page has changed between two requests, or while they were answered.
-func (l *ledger) changed(url string, before, after webtest.Request) bool {
-	for range l.Web.Changes(url, before.Time, cmp.Or(after.Answered, after.Time)) {
-		return true
+// pages returns the requests that got a page of the web.
+func (l *ledger) pages() (log []webtest.Request) {
+	for _, r := range l.log {
+		if r.Method == http.MethodGet && r.Status == http.StatusOK && l.Web.IsPage(r.URL()) {
+			log = append(log, r)
+		}
 	}
-	return false
+	return log
 }
 
 // complete judges what is missing.
 func (l *ledger) complete() Verdict {
 	got := make(map[string]bool)
-	for _, r := range l.log {
-		got[r.URL()] = got[r.URL()] || r.Status == http.StatusOK
+	for _, r := range l.pages() {
+		got[r.URL()] = true
 	}
 	var missed []Proof
 	all := l.Web.Reachable()

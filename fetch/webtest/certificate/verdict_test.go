@@ -61,6 +61,17 @@ func (v *visitor) slowly(urls ...string) {
 	}
 }
 
+// all gets all pages of a host that robots.txt allows.
+func (v *visitor) all(index int) {
+	for h := range v.trial.Web.Hosts() {
+		for url := range h.Pages() {
+			if h.Index == index && v.trial.Web.Allows(url) {
+				v.slowly(url)
+			}
+		}
+	}
+}
+
 func (v *visitor) result(check string) Result {
 	verdicts := v.trial.Verdicts()
 	return verdicts[slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Check == check })].Result
@@ -79,7 +90,126 @@ func TestStaticHostsHaveNoCrawlDelayOfOurs(t *testing.T) {
 		v := visit(t, webtest.Options{Static: dir, Addrs: 2})
 		v.slowly("http://b.test/robots.txt", "http://b.test/", "http://b.test/x.html")
 		require.Equal(t, Untested, v.result("Crawl-delay"))
-		require.Equal(t, Passed, v.result("robots.txt"))
+		require.Equal(t, Untested, v.result("robots.txt"))
+		v.get("http://a.test/")
+		v.get("http://a.test/x.html")
+		require.Equal(t, Failed, v.result("robots.txt"), "its rules are its own, but it was not asked")
+	})
+}
+
+// What asks for a pause need not be a throttle of the trial.
+func TestEveryRetryAfterCounts(t *testing.T) {
+	busy := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "2")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	o := webtest.Options{Hosts: 1, Handlers: map[string]http.Handler{"own.test": http.HandlerFunc(busy)},
+		Traits: func(int) webtest.Traits { return webtest.Traits{Traps: webtest.TrapTooMany | webtest.TrapUnavailable} }}
+	for url, pause := range map[string]time.Duration{
+		"http://own.test/": 2 * time.Second, "http://h00000.vweb.test/trap/429": time.Hour,
+		"http://h00000.vweb.test/trap/503": time.Hour,
+	} {
+		for wait, want := range map[time.Duration]Result{pause / 2: Failed, pause: Passed} {
+			synctest.Test(t, func(t *testing.T) {
+				v := visit(t, o)
+				v.get(url)
+				time.Sleep(wait)
+				v.get(url)
+				require.Equal(t, want, v.result("Retry-After"), url)
+			})
+		}
+	}
+}
+
+func TestCrawlDelayElsewhere(t *testing.T) {
+	for _, mode := range []webtest.RobotsMode{webtest.RobotsRedirect, webtest.RobotsHuge, webtest.RobotsRedirectHost} {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 4, Traits: func(host int) webtest.Traits {
+				return webtest.Traits{Robots: webtest.Robots{Mode: mode, CrawlDelay: time.Minute}}
+			}})
+			v.slowly(v.at(1)+"robots.txt", v.at(1), v.at(1)+"x")
+			require.Equal(t, Failed, v.result("Crawl-delay"))
+		})
+	}
+}
+
+// Who asks for robots.txt has to wait for the answer, and that of another host does not count.
+func TestRobotsTxtIsAwaited(t *testing.T) {
+	slow := webtest.Options{Hosts: 4, Traits: func(int) webtest.Traits {
+		return webtest.Traits{Latency: webtest.Latency{Median: 3 * time.Second}}
+	}}
+	for wait, want := range map[time.Duration]Result{2 * time.Second: Failed, 4 * time.Second: Passed} {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, slow)
+			asked := make(chan int)
+			go func() { asked <- v.get(v.at(1) + "robots.txt").StatusCode }()
+			time.Sleep(wait)
+			v.get(v.at(1))
+			<-asked
+			v.slowly(v.at(0)+"robots.txt", v.at(0))
+			v.all(0) // of which one links to a page that is disallowed
+			require.Equal(t, want, v.result("robots.txt"))
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 4})
+		v.slowly(v.at(1)+"robots-rules.txt", v.at(1))
+		require.Equal(t, Failed, v.result("robots.txt"))
+	})
+}
+
+// A crawler that met no link to a disallowed page has not obeyed anything.
+func TestRobotsTxtIsUntestedWithoutTemptation(t *testing.T) {
+	results := map[Result]int{}
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Seed: seed, Hosts: 1})
+			v.slowly(v.at(0) + "robots.txt")
+			v.all(0)
+			results[v.result("robots.txt")]++
+		})
+	}
+	require.Zero(t, results[Failed])
+	require.NotZero(t, results[Untested])
+	require.NotZero(t, results[Passed])
+}
+
+// Where the target allows everything, a redirect leads to nothing disallowed.
+func TestRedirectsToOpenHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 12, Addrs: 12, Traits: func(host int) webtest.Traits {
+			return webtest.Traits{Robots: webtest.Mixed(host).Robots}
+		}})
+		v.slowly(v.at(7)+"robots.txt", v.at(8)+"robots.txt")
+		v.slowly(v.get(v.at(7) + "trap/away/private").Header.Get("Location"))
+		require.Equal(t, Passed, v.result("redirects to other hosts"))
+	})
+}
+
+func TestTheTraitsOfTheOptionsStay(t *testing.T) {
+	throttle := webtest.Throttle{Every: 1, Status: http.StatusServiceUnavailable, RetryAfter: time.Minute}
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 4, Traits: func(int) webtest.Traits {
+			return webtest.Traits{Throttle: throttle, Robots: webtest.Robots{CrawlDelay: time.Minute}}
+		}})
+		resp := v.get(v.at(2))
+		require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+		require.Equal(t, "60", resp.Header.Get("Retry-After"))
+		require.Equal(t, time.Minute, v.trial.Web.CrawlDelay("h00001.vweb.test"))
+	})
+}
+
+// Only a page whose content was sent has been fetched.
+func TestHeadersAreNoPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 1, Pages: 1})
+		resp, err := v.client.Head(v.at(0))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, Partial, v.result("completeness"))
+		v.get(v.at(0))
+		require.Equal(t, Passed, v.result("completeness"))
+		require.Equal(t, Untested, v.result("twice"), "it could not fetch another page again")
 	})
 }
 
@@ -151,6 +281,20 @@ func TestAChangedPageMayBeFetchedAgain(t *testing.T) {
 			require.Equal(t, want, v.result("twice"))
 		})
 	}
+}
+
+// Pages may change by another clock than that of the log.
+func TestAChangedPageOfAnotherClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		day := webtest.Change{Mean: 24 * time.Hour, Periodic: true}
+		start := time.Now()
+		v := visit(t, webtest.Options{
+			Hosts: 4, Traits: func(int) webtest.Traits { return webtest.Traits{Change: day} },
+			Now: func() time.Time { return start.Add(24 * 3600 * time.Since(start)) },
+		})
+		v.slowly(v.at(0)+"robots.txt", v.at(0), v.at(0), v.at(0))
+		require.Equal(t, Passed, v.result("twice"))
+	})
 }
 
 func TestOnlyRobotsTxtIsRobotsTxt(t *testing.T) {

@@ -53,24 +53,37 @@ func (s settings) judge(ctx context.Context, report, out io.Writer) (err error) 
 		ctx, cancel = context.WithTimeout(ctx, s.limit)
 		defer cancel()
 	}
-	if err := s.crawl(ctx, trial, out); err != nil {
+	err = s.crawl(ctx, trial, out)
+	var exit *exec.ExitError
+	broken := errors.As(err, &exit)
+	if err != nil && !broken {
 		return err
 	}
 	verdicts := trial.Verdicts()
 	if len(trial.Web.Log()) == 0 {
-		return errors.New("webtest: no request arrived; does the crawler take the seed, and use http_proxy?" +
-			" see docs/polite.md for other ways")
+		return errors.New("webtest: no request arrived; does the crawler take the seed, use http_proxy, and with -tls " +
+			"accept any certificate? see docs/polite.md for other ways")
 	}
 	if err := writers[s.format](report, verdicts); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(verdicts, func(v certificate.Verdict) bool { return v.Result == certificate.Failed }) {
+	found := make(map[certificate.Result]bool)
+	for _, v := range verdicts {
+		found[v.Result] = true
+	}
+	switch {
+	case found[certificate.Failed]:
 		return errImpolite
+	case !found[certificate.Passed]:
+		return errors.New("webtest: nothing to judge: too few requests arrived to test anything")
+	case broken && found[certificate.Partial]:
+		return fmt.Errorf("webtest: the crawler ended with %w before it had all pages; until then it was polite", exit)
 	}
 	return nil
 }
 
-// crawl runs the command until it ends, or waits for ctx if there is none.
+// crawl runs the command until it ends, or waits for ctx if there is none. An *exec.ExitError means
+// that the command failed.
 func (s settings) crawl(ctx context.Context, trial *certificate.Trial, out io.Writer) error {
 	proxy, err := trial.Web.Proxy()
 	if err != nil {
@@ -102,8 +115,9 @@ func (s settings) crawl(ctx context.Context, trial *certificate.Trial, out io.Wr
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
+	killRest := inGroup(cmd)
+	defer killRest()
 	cmd.Env = append(os.Environ(), "no_proxy=", "NO_PROXY=")
 	for _, name := range []string{"http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"} {
 		value := proxy.String()
@@ -113,12 +127,10 @@ func (s settings) crawl(ctx context.Context, trial *certificate.Trial, out io.Wr
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	err = cmd.Run()
-	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		fmt.Fprintln(out, "webtest: the crawler was stopped; what it did until then is judged")
-	case errors.As(err, &exit):
-		fmt.Fprintf(out, "webtest: the crawler ended with %v\n", exit)
+		return nil
 	case err != nil:
 		return fmt.Errorf("webtest: run the crawler: %w", err)
 	}

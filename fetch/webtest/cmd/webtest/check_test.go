@@ -49,7 +49,7 @@ func TestCheckProvesWhatItSays(t *testing.T) {
 	require.Contains(t, report, "host delay                FAILED    1 of 1 requests early for their host")
 	require.Equal(t, 1, strings.Count(report, "GET http://h00000.vweb.test/  200"), "the line that proves it")
 
-	report, _, err = judged(t, []string{"-check", "1h", "-hosts", "1"}, "{seed}robots.txt")
+	report, _, err = judged(t, []string{"-check", "1ns", "-hosts", "1"}, "{seed}robots.txt", "{seed}robots.txt")
 	require.NoError(t, err)
 	require.Contains(t, report, "completeness              partial")
 
@@ -69,6 +69,10 @@ func TestCheckHasNothingToJudge(t *testing.T) {
 	require.ErrorContains(t, err, "no request arrived")
 	_, log, err := judged(t, []string{"-check", "1s"}, "http://192.168.7.7/")
 	require.ErrorIs(t, err, errImpolite, "the proxy has logged it: %s", log)
+	_, _, err = judged(t, []string{"-check", "1s"}, "{seed}")
+	require.ErrorContains(t, err, "nothing to judge", "a single request tests nothing")
+	_, _, err = judged(t, []string{"-check", "1ns"}, "{seed}robots.txt", "{seed}", "nonsense:")
+	require.ErrorContains(t, err, "ended with exit status 3")
 }
 
 // TestCheckWithoutTheProxy reaches the web at its addresses, with names from the file and the
@@ -77,7 +81,7 @@ func TestCheckWithoutTheProxy(t *testing.T) {
 	port := freePort(t)
 	report, log, err := judged(t, []string{"-check", "1s", "-port", port, "-hosts", "1"},
 		"http://127.16.0.1:"+port+"/robots.txt?{resolver}{hosts}")
-	require.NoError(t, err, log)
+	require.ErrorContains(t, err, "exit status 3", "it is redirected to a name that it cannot resolve")
 	require.Contains(t, report, "private addresses         untested")
 	_, resolver, ok := strings.Cut(log, "resolver ")
 	require.True(t, ok)

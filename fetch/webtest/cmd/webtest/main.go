@@ -6,7 +6,7 @@
 // two requests to a host or an address, obeyed robots.txt, Crawl-delay and Retry-After, also after
 // redirects to other hosts, and so on. It prints a table, with the lines of the log that prove each
 // failure. The exit status is 0 if nothing failed, 1 if a check failed, and 2 if there was nothing to
-// judge. The crawler reaches the web through http_proxy. These words in its arguments are replaced:
+// judge: no check was tested, or the crawler ended with an error before it had all pages. The crawler reaches the web through http_proxy. These words in its arguments are replaced:
 //
 //	{seed}      the URL to start from
 //	{proxy}     the URL of an HTTP proxy, for crawlers that take it as an option
@@ -21,7 +21,8 @@
 //	webtest -hosts 20 -pages 100 -port 8080
 //	http_proxy=127.16.0.1:8080 wget -r http://h00000.vweb.test/
 //
-// With -static it serves real pages: every directory DIR/HOST is a host of that name.
+// With -static it serves real pages: every directory DIR/HOST is a host of that name. -check does not
+// read the robots.txt files there.
 package main
 
 import (

@@ -1,0 +1,353 @@
+package archive
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/scan"
+	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
+)
+
+// The shortest records of ours have room for what replaces them.
+func TestEraseOfShortRecords(t *testing.T) {
+	for _, c := range []warc.Compression{warc.Gzip, warc.Zstd} {
+		for _, level := range []int{-1, 0, 1, 4} {
+			for _, text := range []string{"", "x"} {
+				a, err := OpenOn(vfs.NewMem(), Options{Compression: c, NoBlockDigest: true, Level: level})
+				require.NoError(t, err)
+				for i := range 3 {
+					_, err := a.Append(Capture{URL: "http://a.test/", Time: someTime.Add(time.Duration(i) * time.Hour).Truncate(time.Second),
+						Head: []byte("HTTP/1.1 204 No Content\r\n\r\n"), Body: []byte(text)})
+					require.NoError(t, err)
+				}
+				report, err := a.Erase(t.Context(), Selection{URL: "http://a.test/"}, "asked for")
+				require.NoError(t, err, "%v %d %q", c, level, text)
+				require.Equal(t, 3, report.Erased)
+				faults, _ := verify(t, a)
+				require.Empty(t, faults)
+				require.NoError(t, a.Close())
+			}
+		}
+	}
+}
+
+// uncut is a disk that cannot cut a file while it fails.
+type uncut struct {
+	*vfs.Mem
+	fails atomic.Bool
+}
+
+// uncutFile is a file there.
+type uncutFile struct {
+	vfs.File
+	disk *uncut
+}
+
+// Create implements vfs.FS.
+func (u *uncut) Create(name string) (vfs.File, error) {
+	f, err := u.Mem.Create(name)
+	return uncutFile{f, u}, err
+}
+
+// Truncate implements vfs.File.
+func (f uncutFile) Truncate(size int64) error {
+	if f.disk.fails.Load() {
+		return syscall.EIO
+	}
+	return f.File.Truncate(size)
+}
+
+// A file keeps its torn end after two faults, and loses it at the next Open. That is no change of what an
+// erasure has kept.
+func TestErasureFromATornFile(t *testing.T) {
+	disk := &uncut{Mem: vfs.NewMem()}
+	finished := map[string]bool{}
+	a, err := OpenOn(disk, Options{Compressors: 1, Finished: func(path string) {
+		finished[path] = exists(disk, filepath.Base(path))
+	}})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
+	require.NoError(t, appendText(a, "http://b.test/", "kept", 1))
+	disk.fails.Store(true)
+	disk.SetSpace(disk.Used() + 300)
+	require.Error(t, appendText(a, "http://c.test/", strings.Repeat("torn", 1000), 1))
+	disk.fails.Store(false)
+	disk.SetSpace(-1)
+	require.NoError(t, appendText(a, "http://c.test/", "again", 1))
+	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.NoError(t, err)
+	require.NotContains(t, finished, false)
+	for path, there := range finished {
+		require.True(t, there, path)
+	}
+	for range 2 {
+		faults, _ := verify(t, a)
+		require.Empty(t, faults)
+		require.NoError(t, a.Close())
+		a, err = OpenOn(disk, Options{Compressors: 1})
+		require.NoError(t, err)
+	}
+	require.NoError(t, a.Close())
+}
+
+// Close returns when the erasure has stopped: the next process completes it, and may be killed at any
+// step. Before the last file is written anew, Erase reports that it was closed.
+func TestCloseWaitsForAnErasure(t *testing.T) {
+	for k := 1; k < 30; k += 3 {
+		disk := &beside{Mem: vfs.NewMem()}
+		opts := Options{Compressors: 1, Level: -1, MaxFile: 1000}
+		a, err := OpenOn(disk, opts)
+		require.NoError(t, err)
+		for i := range 10 {
+			require.NoError(t, appendText(a, fmt.Sprint("http://b.test/", i), "kept", 1))
+			require.NoError(t, appendText(a, fmt.Sprint("http://a.test/", i), "secret", 1))
+		}
+		require.NoError(t, a.Sync())
+		var closed sync.WaitGroup
+		var begun atomic.Bool
+		disk.onRename(func(to string) {
+			if to == eraseName && begun.CompareAndSwap(false, true) {
+				closed.Go(func() {
+					require.NoError(t, a.Close())
+					disk.FailAt(disk.Steps()+k, vfs.ErrPower)
+					_, _ = OpenOn(disk.Mem, opts)
+					disk.FailAt(0)
+				})
+				for !a.files.isClosed() {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+		_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+		require.ErrorIs(t, err, ErrClosed)
+		closed.Wait()
+		a, err = OpenOn(disk.Mem.Clone(), opts)
+		require.NoError(t, err)
+		require.Equal(t, 10, requireBodies(t, a), "step %d", k)
+		faults, _ := verify(t, a)
+		require.Empty(t, faults, "step %d", k)
+		requireNoLeftovers(t, a.fs)
+		require.NoError(t, a.Close())
+	}
+}
+
+// A snapshot from before an erasure finds what has moved, and never takes the place of an erased record
+// for a page.
+func TestSnapshotsBesideAnErasure(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{Share: true})
+	text := strings.Repeat("shared text ", 200)
+	require.NoError(t, appendText(a, "http://a.test/gone", text, 1))
+	require.NoError(t, appendText(a, "http://b.test/kept", text, 2))
+	r := openDir(t, dir, Options{ReadOnly: true})
+	var before []*Snapshot
+	for _, by := range []*Archive{a, r} {
+		s, err := by.Snapshot(Query{})
+		require.NoError(t, err)
+		defer s.Close()
+		before = append(before, s)
+	}
+	_, err := a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.NoError(t, err)
+	for _, s := range before {
+		for d, err := range s.Documents() {
+			require.NoError(t, err)
+			rec, err := d.Record()
+			if d.URL == "http://a.test/gone" {
+				require.ErrorIs(t, err, ErrNotFound)
+				continue
+			}
+			require.NoError(t, err)
+			message, err := rec.HTTP()
+			require.NoError(t, err)
+			got, err := io.ReadAll(message.Body)
+			require.NoError(t, err)
+			require.Equal(t, text, string(got))
+			require.NoError(t, rec.Close())
+		}
+		for result, err := range s.Scan(t.Context(), scan.Filter("cat"), scan.Options{}) {
+			require.NoError(t, err)
+			if result.Value.(Version).URL == "http://a.test/gone" {
+				require.Error(t, result.Err)
+				continue
+			}
+			require.NoError(t, result.Err)
+			require.Equal(t, text, string(result.Out))
+		}
+	}
+}
+
+// What an erasure has moved comes before later versions of its URL, whatever the clock said, and whether
+// or not the index is made anew.
+func TestMovedVersionsKeepTheirPlace(t *testing.T) {
+	disk := vfs.NewMem()
+	opts := Options{Share: true, Level: -1}
+	a, err := OpenOn(disk, opts)
+	require.NoError(t, err)
+	ahead := int(time.Since(someTime)/time.Hour) + 2 // of the clock
+	shared := strings.Repeat("shared ", 200)
+	require.NoError(t, appendText(a, "http://b.test/", shared, ahead))
+	require.NoError(t, appendText(a, "http://a.test/", "before", ahead+1))
+	require.NoError(t, appendText(a, "http://a.test/", shared, ahead+2))
+	_, err = a.Append(visit{"http://a.test/", someTime.Add(time.Duration(ahead+3) * time.Hour), 404, "gone"}.capture())
+	require.NoError(t, err)
+	_, err = a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	_, err = RepairOn(disk, opts)
+	require.NoError(t, err)
+	a, err = OpenOn(disk, opts)
+	require.NoError(t, err)
+	_, err = a.Append(visit{"http://a.test/", someTime.Add(time.Duration(ahead+5) * time.Hour), 304, ""}.capture())
+	require.NoError(t, err)
+	v, err := a.At("http://a.test/", time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, shared, body(t, a, v))
+	require.NoError(t, a.Close())
+}
+
+// strained is a disk that cannot read a part of a file.
+type strained struct {
+	*vfs.Mem
+	name     string
+	from, to int64
+}
+
+// strainedFile is a file there.
+type strainedFile struct {
+	vfs.File
+	disk *strained
+	name string
+}
+
+// Open implements vfs.FS.
+func (s *strained) Open(name string) (vfs.File, error) {
+	f, err := s.Mem.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return strainedFile{f, s, name}, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (f strainedFile) ReadAt(p []byte, at int64) (int, error) {
+	d := f.disk
+	if f.name != d.name || at >= d.to || at+int64(len(p)) <= d.from {
+		return f.File.ReadAt(p, at)
+	}
+	n, _ := f.File.ReadAt(p[:max(d.from-at, 0)], at)
+	return n, syscall.EIO
+}
+
+// A sector that cannot be read is reported, and all other files are there, also without the index. When
+// it can be read again, nothing is lost. Meanwhile nothing is erased: it might be there.
+func TestUnreadableSector(t *testing.T) {
+	disk := &strained{Mem: vfs.NewMem()}
+	opts := Options{Compressors: 1, Level: -1, MaxFile: 20_000}
+	a, err := OpenOn(disk, opts)
+	require.NoError(t, err)
+	for i := range 60 {
+		require.NoError(t, appendText(a, fmt.Sprint("http://b.test/", i), strings.Repeat("x", 500), 1))
+	}
+	v, err := a.At("http://b.test/5", time.Time{})
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	disk.name, disk.from, disk.to = v.Location.File, v.Location.Offset, v.Location.Offset+100
+	a, err = OpenOn(disk, opts)
+	require.NoError(t, err)
+	faults, checked := verify(t, a)
+	require.Equal(t, 60, checked.Versions)
+	for _, f := range faults {
+		require.Equal(t, disk.name, f.File)
+		require.ErrorIs(t, f.Err, syscall.EIO)
+	}
+	require.Len(t, faults, 2, "the file, and the version there")
+	_, err = a.Erase(t.Context(), Selection{URL: "http://b.test/59"}, "asked for")
+	require.ErrorIs(t, err, syscall.EIO)
+	require.ErrorContains(t, err, disk.name)
+	require.NoError(t, a.Close())
+
+	report, err := RepairOn(disk, opts)
+	require.NoError(t, err)
+	require.Len(t, report.Damage, 1)
+	require.ErrorIs(t, report.Damage[0].Err, syscall.EIO)
+	disk.name = ""
+	a, err = OpenOn(disk, opts)
+	require.NoError(t, err)
+	require.Equal(t, 60, requireBodies(t, a))
+	require.NoError(t, a.Close())
+}
+
+// A file that a crash has left, and a disk that cannot read all of it, is not cut.
+func TestUnreadableEndIsNotCut(t *testing.T) {
+	disk := &strained{Mem: vfs.NewMem()}
+	a, err := OpenOn(disk, Options{Level: -1})
+	require.NoError(t, err)
+	var last Location
+	for i := range 5 {
+		last, err = a.Append(page(fmt.Sprint("http://b.test/", i), "x"))
+		require.NoError(t, err)
+	}
+	require.NoError(t, a.Sync())
+	disk = &strained{Mem: disk.Crash(rand.New(rand.NewPCG(1, 1)))}
+	disk.name, disk.from, disk.to = last.File+unfinished, last.Offset, last.Offset+10
+	b, err := OpenOn(disk, Options{Level: -1})
+	require.NoError(t, err)
+	require.NotZero(t, b.Recovered().Faults)
+	require.NoError(t, b.Close())
+	disk.name = ""
+	b, err = OpenOn(disk, Options{Level: -1})
+	require.NoError(t, err)
+	require.Equal(t, 5, requireBodies(t, b))
+	require.NoError(t, b.Close())
+}
+
+// Records and Verify of a reader go as far as it knows the files, while they are finished and new ones
+// begin. What somebody puts there is not read before it is indexed.
+func TestReadersBesideRotations(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{MaxFile: 1})
+	require.NoError(t, appendText(a, "http://b.test/1", "x", 1))
+	r := openDir(t, dir, Options{ReadOnly: true})
+	r.follower.due.Store(time.Now().Add(time.Hour).UnixNano()) // the view stays as it is
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a-foreign.warc.gz"), nil, 0o600))
+	require.NoError(t, appendText(a, "http://b.test/2", "x", 1))
+	require.NoError(t, appendText(a, "http://b.test/3", "x", 1))
+	for _, by := range []*Archive{r, a} {
+		n := 0
+		for rec, err := range by.Records() {
+			require.NoError(t, err)
+			if rec.Type() == "response" {
+				n++
+			}
+		}
+		require.Equal(t, map[*Archive]int{r: 1, a: 3}[by], n)
+		faults, _ := verify(t, by)
+		require.Empty(t, faults)
+	}
+}
+
+func TestImportOfOwnFileThroughALink(t *testing.T) {
+	dir := t.TempDir()
+	a := openDir(t, dir, Options{MaxFile: 1})
+	require.NoError(t, appendText(a, "http://b.test/", "x", 1))
+	require.NoError(t, appendText(a, "http://b.test/", "y", 2))
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err)
+	}
+	_, err := a.Import(filepath.Join(link, filepath.Base(warcNames(t, dir)[0])))
+	require.ErrorContains(t, err, "belongs to it already")
+}
