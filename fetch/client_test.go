@@ -250,8 +250,11 @@ func TestWrap(t *testing.T) {
 func TestRequestOfAResponse(t *testing.T) {
 	base := listen(t, func(s *session) {
 		answer := ok + "\r\npage"
-		if strings.HasPrefix(s.request(), "GET /old ") {
+		switch method, rest, _ := strings.Cut(s.request(), " "); {
+		case strings.HasPrefix(rest, "/old "):
 			answer = "HTTP/1.1 302 Found\r\nLocation: /new\r\n\r\n"
+		case method == http.MethodPost:
+			answer = "HTTP/1.1 303 See Other\r\nLocation: /new\r\n\r\n"
 		}
 		s.say(answer)
 	})
@@ -260,13 +263,21 @@ func TestRequestOfAResponse(t *testing.T) {
 			return (&http.Client{Transport: next}).Do(req.Clone(req.Context()))
 		})
 	}})
-	for path, want := range map[string]string{"/new": "/new", "/old": "/new"} {
-		req := request(t, base+path)
+	for _, tt := range []struct {
+		method, path string
+		same         bool
+	}{
+		{http.MethodGet, "/new", true}, {http.MethodGet, "/old", false}, {http.MethodPost, "/new", false},
+	} {
+		req := request(t, base+tt.path)
+		req.Method, req.URL.User = tt.method, url.UserPassword("me", "secret")
 		resp, err := c.Transport().RoundTrip(req)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		require.Equal(t, path == want, resp.Request == req)
-		require.Equal(t, want, resp.Request.URL.Path)
+		require.Equal(t, tt.same, resp.Request == req)
+		require.Equal(t, http.MethodGet, resp.Request.Method)
+		require.Equal(t, "/new", resp.Request.URL.Path)
+		require.NotContains(t, resp.Request.Header, "Accept-Encoding", "of the Client")
 		require.NoError(t, resp.Request.Context().Err())
 	}
 }

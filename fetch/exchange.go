@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,14 +50,15 @@ type exchange struct {
 	cancel context.CancelCauseFunc
 
 	mu         sync.Mutex
-	connecting bool            // net/http looks for a connection and has not found one yet
-	late       Kind            // to report if the time runs out now; by dials only while connecting
-	addr       netip.AddrPort  // of the server, once known
-	peer       *peer           // of the connection; nil before there is one
-	heads      *httpwire.Heads // on that connection; nil for HTTP/2
+	connecting bool               // net/http looks for a connection and has not found one yet
+	late       Kind               // to report if the time runs out now; by dials only while connecting
+	addr       netip.AddrPort     // of the server, once known
+	peers      [maxAttempts]*peer // of the attempts; Options.Wrap may make several at once
+	heads      *httpwire.Heads    // on the last connection; nil for HTTP/2
 	attempts   int
 	reused     bool
 	interim    int64 // bytes of interim responses that the caller was told of
+	refused    error // what the caller returned for one of them
 	tls        *tls.ConnectionState
 	pin        netip.Addr // of Request.Addr; set before the round trip and not changed
 
@@ -126,18 +128,19 @@ func (x *exchange) attempt(info httptrace.GotConnInfo) bool {
 	// The last connection counts.
 	x.connecting = false
 	x.late, x.heads, x.reused, x.tls = HeadTimeout, nil, info.Reused, state
+	p := peerOf(info.Conn)
+	x.peers[x.attempts] = p
 	x.attempts++
 	x.wroteAt, x.firstByteAt = time.Time{}, time.Time{}
 	x.watch.unwritten()
-	x.peer.leave()
-	if x.peer = peerOf(info.Conn); x.peer != nil {
-		x.addr = x.peer.addr
+	if p != nil {
+		x.addr = p.addr
 	}
 	if conn, ok := info.Conn.(*httpwire.Conn); ok {
 		x.heads = conn.Begin()
 	}
 	if state != nil {
-		x.peer.join(headRoom+x.watch.opts.MaxHeader, !http1)
+		p.join(headRoom+x.watch.opts.MaxHeader, !http1)
 	}
 	return true
 }
@@ -167,17 +170,22 @@ func (x *exchange) takeHeads(resp *http.Response) (request, response []byte, ok 
 func (x *exchange) read(n int) {
 	x.watch.add(n)
 	x.mu.Lock()
-	peer := x.peer
-	x.mu.Unlock()
-	peer.read(n)
+	defer x.mu.Unlock()
+	for _, p := range x.peers {
+		p.read(n)
+	}
 }
 
 // sent records that n bytes of the request's body are sent.
-func (x *exchange) sent(n int) {
+func (x *exchange) sent(n int) { x.expect(roomPerPiece + int64(n)/16) }
+
+// expect gives the server room for n more bytes.
+func (x *exchange) expect(n int64) {
 	x.mu.Lock()
-	peer := x.peer
-	x.mu.Unlock()
-	peer.expect(roomPerPiece + int64(n)/16)
+	defer x.mu.Unlock()
+	for _, p := range x.peers {
+		p.expect(n)
+	}
 }
 
 // describe copies what x knows to r.
@@ -194,11 +202,13 @@ func (x *exchange) end() {
 	x.cancel(nil)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.firstByteAt.IsZero() {
-		x.peer.expect(streamBuffer) // the response may still come, as after a body that nobody wanted
+	for i, p := range x.peers {
+		if x.firstByteAt.IsZero() {
+			p.expect(streamBuffer) // the response may still come, as after a body that nobody wanted
+		}
+		p.leave()
+		x.peers[i] = nil
 	}
-	x.peer.leave()
-	x.peer = nil
 	if x.heads != nil {
 		x.heads.Detach()
 	}
@@ -235,6 +245,8 @@ func (x *exchange) classify(err error, o *Options) *Error {
 	switch {
 	case ended != nil:
 		return &Error{Kind: Canceled, Addr: x.addr, Err: ended, left: left}
+	case x.refused != nil:
+		return &Error{Kind: Canceled, Addr: x.addr, Err: x.refused, left: true}
 	case context.Cause(x.ctx) == errAttempts:
 		return &Error{Kind: TooManyAttempts, Addr: x.addr}
 	case x.upload.Failed():
@@ -284,7 +296,7 @@ func (x *exchange) unconnected(err error) *Error {
 
 // headTooLarge requires that x.mu is held.
 func (x *exchange) headTooLarge(err error, limit int64) bool {
-	if errors.Is(err, httpwire.ErrFields) || x.interim > limit || x.peer.flooded() {
+	if errors.Is(err, httpwire.ErrFields) || x.interim > limit || slices.ContainsFunc(x.peers[:], (*peer).flooded) {
 		return true
 	}
 	if x.heads != nil {

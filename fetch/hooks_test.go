@@ -136,7 +136,10 @@ func TestInterimResponsesAreBounded(t *testing.T) {
 			Got1xxResponse: func(int, textproto.MIMEHeader) error { return refused },
 		})
 		_, err = c.Get(ctx, base)
-		require.ErrorContains(t, err, refused.Error()) // net/http does not wrap what it tells a stream of HTTP/2
+		e = nil
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, fetch.Canceled, e.Kind, "by the caller, not the server")
+		require.ErrorIs(t, err, refused)
 	}
 }
 
@@ -160,6 +163,43 @@ func TestHeadTimeoutOfALaterAttempt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2, r.Attempts)
 	})
+}
+
+// A layer may send the request twice at the same time. The response comes whole, also if the other attempt
+// is on a later connection.
+func TestSentTwice(t *testing.T) {
+	const size = 4 << 20
+	var arrived atomic.Int32
+	first, second := make(chan struct{}), make(chan struct{})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if arrived.Add(1) == 2 {
+			close(second)
+			<-r.Context().Done()
+			return
+		}
+		close(first)
+		<-second
+		_, _ = w.Write(make([]byte, size))
+	}))
+	s.StartTLS()
+	defer s.Close()
+	c := newClient(t, fetch.Options{
+		TLSConfig: s.Client().Transport.(*http.Transport).TLSClientConfig,
+		Wrap: func(next http.RoundTripper) http.RoundTripper {
+			return tripper(func(r *http.Request) (*http.Response, error) {
+				go func() {
+					<-first
+					_, _ = next.RoundTrip(r.Clone(r.Context()))
+				}()
+				return next.RoundTrip(r)
+			})
+		},
+	})
+	resp, err := c.Get(t.Context(), s.URL)
+	require.NoError(t, err)
+	require.Equal(t, fetch.Whole, resp.RawCut)
+	require.Len(t, resp.Raw, size)
+	require.Equal(t, 2, resp.Attempts)
 }
 
 // A layer may send the request twice at the same time, and another one hold both back.

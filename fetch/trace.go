@@ -116,10 +116,7 @@ func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
 
 func (x *exchange) gotFirstByte() {
 	x.stamp(&x.firstByteAt)
-	x.mu.Lock()
-	peer := x.peer
-	x.mu.Unlock()
-	peer.expect(bodyRoom)
+	x.expect(bodyRoom)
 	if x.caller.GotFirstResponseByte != nil {
 		x.caller.GotFirstResponseByte()
 	}
@@ -154,7 +151,13 @@ func (x *exchange) got1xx(code int, header textproto.MIMEHeader) error {
 	if over {
 		return httpwire.ErrFields
 	}
-	return x.caller.Got1xxResponse(code, header)
+	err := x.caller.Got1xxResponse(code, header)
+	if err != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.refused = err
+	}
+	return err
 }
 
 // fieldCost is what HTTP/2 counts for a field besides its name and value (RFC 9113, 6.5.2).

@@ -57,8 +57,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.upload.Sent = x.sent
 		x.upload.Attach(&out)
 	}
-	sent := out.WithContext(x.ctx)
-	resp, failure := c.send(x, sent)
+	resp, failure := c.send(x, out.WithContext(x.ctx))
 	if failure != nil {
 		x.end()
 		return nil, failure
@@ -71,11 +70,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		c.guard(resp, x, decode, tap)
 	}
-	if of := resp.Request; of == nil || of.URL == nil || *of.URL == *sent.URL {
-		resp.Request = req
-	} else { // Options.Wrap has followed a redirect
-		resp.Request = of.WithContext(req.Context())
-	}
+	resp.Request = httpctx.RequestOf(resp, req, c.complete)
 	return resp, nil
 }
 

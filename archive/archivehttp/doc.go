@@ -11,9 +11,10 @@
 //
 // A response is appended when its body has been read to the end or is closed. A body that was
 // closed early or interrupted is recorded as far as it was read, and marked as truncated; so is one
-// that a layer below ends before the length in its head. If a layer below follows redirects, the last
-// request is recorded with its response. A request without a response is not recorded. Neither are interim responses (1xx), trailers, and responses that a layer below keeps
-// from the client. Of a 101, only the head is recorded.
+// that a layer below ends before the length in its head. If one follows redirects, as an http.Client
+// does, the last request is recorded; other changes by layers, as of the URL or the body, are not. A
+// request without a response is not recorded. Neither are interim responses (1xx), trailers, and
+// responses that a layer below keeps from the client. Of a 101, only the head is recorded.
 //
 // For HTTP/1, the heads are the bytes on the wire if the connection can be observed: with a nil
 // base, an [*http.Transport], and a fetch.Client below any layers, see [NewTransport]. Otherwise,

@@ -3,6 +3,7 @@ package archivehttp_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -16,7 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/archivehttp"
 	"github.com/spinneret-go/spinneret/internal/httpctx"
+	"github.com/spinneret-go/spinneret/internal/httpwire"
 )
 
 // socks starts a SOCKS5 proxy (RFC 1928) without authentication for addresses of IPv4.
@@ -249,6 +252,7 @@ func TestRedirectsBelow(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, other.URL+"/new", resp.Request.URL.String())
+		require.NotContains(t, resp.Request.Header, "Accept-Encoding", "of the recorder")
 		request, response := only(t, a, other.URL+"/new")
 		require.Regexp(t, `^GET /new HTTP/1\.1\r\nHost: `+strings.TrimPrefix(other.URL, "http://"), request.block)
 		require.True(t, strings.HasSuffix(request.block, "\r\n\r\n"), "%q: the body of the first request is none of this one", request.block)
@@ -256,6 +260,106 @@ func TestRedirectsBelow(t *testing.T) {
 		require.Equal(t, "127.0.0.1", response.fields.Get("WARC-IP-Address"))
 		_, err = a.At(site.URL+"/old", time.Time{})
 		require.ErrorIs(t, err, archive.ErrNotFound)
+	}
+}
+
+// A layer below that sends a copy of a request is none of the client's business, whatever it has changed:
+// the response is that of the client's request, and is recorded under its URL, with its body.
+func TestCopiesBelow(t *testing.T) {
+	s := serve(t, (*httptest.Server).Start)
+	plain := &http.Transport{}
+	defer plain.CloseIdleConnections()
+	for name, change := range map[string]func(*http.Request){
+		"another context": func(*http.Request) {},
+		"an address": func(r *http.Request) {
+			r.Host, r.URL.Host = r.URL.Host, strings.TrimPrefix(s.URL, "http://")
+		},
+		"a signed URL": func(r *http.Request) { r.URL.RawQuery = "key=secret" },
+		"another body": func(r *http.Request) {
+			r.Header.Set("Content-Encoding", "x")
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("encoded")), 7
+		},
+	} {
+		base := s.URL
+		if name == "an address" {
+			base = "http://a.test"
+		}
+		c, a := client(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			below := r.Clone(r.Context())
+			change(below)
+			if below.Body != r.Body {
+				_, _ = io.Copy(io.Discard, r.Body)
+			}
+			return plain.RoundTrip(below)
+		}))
+		req, err := http.NewRequest(http.MethodPost, base+"/post", strings.NewReader("text"))
+		require.NoError(t, err)
+		resp, err := c.Do(req)
+		require.NoError(t, err, name)
+		require.Same(t, req, resp.Request, name)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		request, _ := only(t, a, base+"/post")
+		require.Regexp(t, `^POST /post HTTP/1\.1\r\nHost: `+strings.TrimPrefix(base, "http://"), request.block, name)
+		require.Contains(t, request.block, "\r\nContent-Length: 4\r\n", name)
+		require.NotContains(t, request.block, "Content-Encoding", name)
+		require.True(t, strings.HasSuffix(request.block, "\r\n\r\ntext"), name)
+	}
+}
+
+// A layer between the recorder and a fetch.Client, whose heads are those on the wire, may send another body
+// than the client's, or none: a form that answers with a redirect to itself is asked again with GET.
+func TestAnotherBodyOnTheWire(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/form" && r.Method == http.MethodPost {
+			http.Redirect(w, r, "/form", http.StatusSeeOther)
+		}
+	}))
+	defer s.Close()
+	following := func(below http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			return (&http.Client{Transport: below}).Do(r)
+		})
+	}
+	encoding := func(below http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			r = r.Clone(r.Context())
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader("encoded")), 7
+			return below.RoundTrip(r)
+		})
+	}
+	for path, tt := range map[string]struct {
+		layer       func(http.RoundTripper) http.RoundTripper
+		method, cut string
+	}{
+		"/form": {following, http.MethodGet, ""},
+		"/text": {encoding, http.MethodPost, "unspecified"},
+	} {
+		wire := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			kept := httpwire.New(conn, 1<<20, 1000) // as a fetch.Client has it
+			kept.Dialed = addr
+			return kept, nil
+		}}
+		defer wire.CloseIdleConnections()
+		c, a := client(t, tt.layer(wire))
+		resp, err := c.Post(s.URL+path, "text/plain", strings.NewReader("text"))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, tt.method, resp.Request.Method)
+		request, _ := only(t, a, s.URL+path)
+		require.True(t, request.wire())
+		require.True(t, strings.HasPrefix(request.block, tt.method+" "+path), request.block)
+		require.True(t, strings.HasSuffix(request.block, "\r\n\r\n"), request.block)
+		require.Equal(t, tt.cut, request.fields.Get("WARC-Truncated"))
+		player := &http.Client{Transport: &archivehttp.Player{Archive: a}}
+		_, err = player.Post(s.URL+path, "text/plain", strings.NewReader("something else"))
+		require.ErrorIs(t, err, archivehttp.ErrNotRecorded)
 	}
 }
 

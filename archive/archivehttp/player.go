@@ -210,7 +210,7 @@ func (p *Player) answers(url, method, byteRange string) ([]archive.Version, erro
 }
 
 // isAnswerTo reports whether the recorded request of a version has the same body. If only its
-// beginning was recorded, that is compared.
+// beginning was recorded, that and the length are compared.
 func (p *Player) isAnswerTo(v *archive.Version, sent []byte) (bool, error) {
 	if v.Request == (archive.Location{}) {
 		return len(sent) == 0, nil
@@ -229,6 +229,9 @@ func (p *Player) isAnswerTo(v *archive.Version, sent []byte) (bool, error) {
 		return false, err
 	}
 	if rec.Get("WARC-Truncated") != "" {
+		if length := message.Get("Content-Length"); length != "" && length != strconv.Itoa(len(sent)) {
+			return false, nil
+		}
 		return bytes.HasPrefix(sent, recorded), nil
 	}
 	return bytes.Equal(sent, recorded), nil

@@ -130,6 +130,8 @@ func TestPlayerAnswersLikeTheServer(t *testing.T) {
 		}
 		require.Equal(t, one.err != nil, err != nil, "%+v: %v", r, err)
 		require.Equal(t, one.resp.StatusCode, resp.StatusCode, "%+v", r)
+		one.resp.Header.Del("Date") // of two answers that are the same otherwise, the last one is played
+		resp.Header.Del("Date")
 		require.Equal(t, one.resp.Header, resp.Header, "%+v", r)
 		require.Equal(t, one.resp.ContentLength, resp.ContentLength, "%+v", r)
 		require.Equal(t, one.resp.Uncompressed, resp.Uncompressed, "%+v", r)

@@ -156,7 +156,7 @@ func (r *recorder) finish(truncated string) {
 			c.Truncated = "length"
 		}
 		if sent := r.x.sent; sent != nil && r.req.Body != nil && r.req.Body != http.NoBody {
-			c.Request, c.RequestTruncated = sent.last.Load().request(c.Request, r.req.ContentLength)
+			c.Request, c.RequestTruncated = sent.last.Load().request(c.Request, r.req.ContentLength, c.Rebuilt)
 		}
 		_, r.err = r.x.t.archive.Append(*c)
 	}

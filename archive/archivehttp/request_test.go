@@ -9,6 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A layer may take a spare body in advance, for an attempt that is not needed.
+func TestASpareBody(t *testing.T) {
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		spare, err := r.GetBody()
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, r.Body)
+		require.NoError(t, err)
+		require.NoError(t, spare.Close())
+		return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody, Request: r}, nil
+	})
+	c, a := client(t, base)
+	resp, err := c.Post("http://a.test/", "text/plain", strings.NewReader("text"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	request, _ := only(t, a, "http://a.test/")
+	require.True(t, strings.HasSuffix(request.block, "\r\n\r\ntext"), request.block)
+	require.Empty(t, request.fields.Get("WARC-Truncated"))
+}
+
 // The recorded body is that of the last attempt, also if an earlier one is still being sent, as by a
 // layer that repeats a request after an early response.
 func TestBodyOfARepeatedRequest(t *testing.T) {

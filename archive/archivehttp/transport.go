@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -97,9 +98,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.record(resp)
-	if resp.Request == nil || resp.Request == x.req { // and not that of a layer that has followed a redirect
-		resp.Request = req
-	}
+	resp.Request = httpctx.RequestOf(resp, req, coding)
 	return resp, nil
 }
 
@@ -152,6 +151,9 @@ type tapped struct {
 // maxTapped is how many responses are recorded before it is known which one the client gets.
 const maxTapped = 4
 
+// coding is what begin asks for.
+var coding = http.Header{"Accept-Encoding": {"gzip"}}
+
 // begin prepares a copy of a request for the base.
 func (t *Transport) begin(req *http.Request) *exchange {
 	x := &exchange{t: t, started: time.Now()}
@@ -176,7 +178,7 @@ func (t *Transport) begin(req *http.Request) *exchange {
 		if x.req.Header == nil {
 			x.req.Header = http.Header{}
 		}
-		x.req.Header.Set("Accept-Encoding", "gzip")
+		maps.Copy(x.req.Header, coding)
 	}
 	if req.Body != nil && req.Body != http.NoBody {
 		x.sent = &sentBody{max: max(cmp.Or(t.MaxRequest, DefaultMaxRequest), 0)}
@@ -200,8 +202,8 @@ func (x *exchange) tap(resp *http.Response) io.Writer {
 	if x.over {
 		return above
 	}
-	r := x.recorder(resp)
-	r.tapped, r.want = true, resp.ContentLength
+	r := x.recorder(resp, true)
+	r.want = resp.ContentLength
 	if len(x.tapped) == maxTapped {
 		x.tapped[0].r.discard()
 		x.tapped = slices.Delete(x.tapped, 0, 1)
@@ -232,14 +234,24 @@ func (x *exchange) discard(resp *http.Response) (kept *recorder) {
 	return kept
 }
 
-// recorder returns a recorder of a response and its request, both as they were sent. If a layer below
-// has made another request of it, as one that follows redirects does, the response names that.
-func (x *exchange) recorder(resp *http.Response) *recorder {
+// recorder returns a recorder of a response and its request. That is the client's, or the last one if a
+// layer below has followed redirects: the response names that. Other copies are not recorded: they may
+// name an address in place of the host, have a secret in the URL, or another body. Only a tap knows the
+// fields that were sent, with the codings that the layer asks for.
+func (x *exchange) recorder(resp *http.Response, tapped bool) *recorder {
 	sent := *resp
-	if sent.Request == nil || sent.Request.URL == nil {
+	if below := resp.Request; !httpctx.Redirected(x.req, below) {
 		sent.Request = x.req
+		if tapped && below != nil {
+			req := *x.req
+			req.Header = maps.Clone(below.Header)
+			if x.req.Header["Content-Encoding"] == nil {
+				delete(req.Header, "Content-Encoding")
+			}
+			sent.Request = &req
+		}
 	}
-	r := &recorder{x: x, want: -1, req: sent.Request, spool: spool{max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
+	r := &recorder{x: x, want: -1, tapped: tapped, req: sent.Request, spool: spool{max: cmp.Or(x.t.MaxBody, DefaultMaxBody)}}
 	r.capture = x.capture(&sent)
 	return r
 }
@@ -251,7 +263,7 @@ func (x *exchange) record(resp *http.Response) {
 	}
 	r := x.discard(resp)
 	if r == nil {
-		r = x.recorder(resp)
+		r = x.recorder(resp, false)
 	}
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
@@ -273,8 +285,7 @@ func (x *exchange) record(resp *http.Response) {
 		r.want = 0
 	}
 	resp.Body = r
-	coding := resp.Header.Get("Content-Encoding")
-	if x.decodes && resp.ContentLength != 0 && strings.EqualFold(coding, "gzip") {
+	if x.decodes && resp.ContentLength != 0 && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		resp.Body = &gunzipped{raw: r}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")

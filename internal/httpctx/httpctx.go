@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,29 @@ func Ended(ctx context.Context, canceled <-chan struct{}) error {
 	default:
 		return nil
 	}
+}
+
+// Redirected reports whether a layer below, which got the request from, has followed a redirect to
+// another one. Only then has that another Response: layers also send copies, with other contexts,
+// fields or addresses, which are none of the caller's business.
+func Redirected(from, to *http.Request) bool {
+	return to != nil && to.URL != nil && to.Response != nil && to.Response != from.Response
+}
+
+// RequestOf returns the request that a response names to a caller who has sent req, if a layer has added
+// fields to a copy of that: the last one after redirects, without those fields and its context.
+func RequestOf(resp *http.Response, req *http.Request, added http.Header) *http.Request {
+	if !Redirected(req, resp.Request) {
+		return req
+	}
+	of := resp.Request.WithContext(req.Context())
+	of.Header = of.Header.Clone()
+	for name := range added {
+		if _, asked := req.Header[name]; !asked {
+			delete(of.Header, name)
+		}
+	}
+	return of
 }
 
 // layered is a context in which the values of another one come first.

@@ -211,13 +211,22 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// redirectError is why a redirect from a robots.txt was not followed. It has only the text of that, since
+// no rule forbids the page that needs the file.
+type redirectError string
+
+func (e redirectError) Error() string { return string(e) }
+
+// Local says that no server has failed.
+func (redirectError) Local() bool { return true }
+
 // roundTrip sends a request for a robots.txt, or that of a redirect from there. Another host must not have
 // us ask this one for what it forbids.
 func (c rulesContext) roundTrip(r *http.Request) (*http.Response, error) {
 	if page := httpurl.Requested(r.URL); r.URL.Host != c.host && !isRules(r.URL) {
 		rules, known := c.by.cache.Get(page, time.Now())
 		if verdict := match(rules, page); known && !verdict.Allowed {
-			return nil, &robots.DisallowedError{URL: page, Verdict: verdict}
+			return nil, redirectError((&robots.DisallowedError{URL: page, Verdict: verdict}).Error())
 		}
 	}
 	return c.by.base.RoundTrip(r)

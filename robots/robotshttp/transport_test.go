@@ -258,6 +258,35 @@ func TestRobotsHasTheAgentOfThePage(t *testing.T) {
 		"http://a.test/ 2.5s by Foo/1.0 (+https://foo.test)"}, w.log)
 }
 
+// A robots.txt redirects to a page that another host forbids: it is out of reach, and no rule forbids the
+// page that needs it.
+func TestAForbiddenRedirect(t *testing.T) {
+	var asked []string
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		asked = append(asked, r.URL.String())
+		resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}
+		switch {
+		case r.URL.Path != "/robots.txt":
+		case r.URL.Host == "b.test":
+			resp.Body = io.NopCloser(strings.NewReader("User-agent: *\nDisallow: /private"))
+		default:
+			resp.StatusCode = http.StatusFound
+			resp.Header.Set("Location", "http://b.test/private")
+		}
+		return resp, nil
+	})
+	client := &http.Client{Transport: robotshttp.NewTransport(base, robots.Options{Agent: "foo"})}
+	_, err := client.Get("http://b.test/")
+	require.NoError(t, err)
+	for range 2 {
+		_, err = client.Get("http://a.test/page")
+		require.ErrorIs(t, err, robots.ErrUnreachable)
+		require.NotErrorIs(t, err, robots.ErrDisallowed)
+		require.False(t, errors.As(err, new(*robots.DisallowedError)))
+	}
+	require.Equal(t, []string{"http://b.test/robots.txt", "http://b.test/", "http://a.test/robots.txt"}, asked)
+}
+
 // A caller that requests a robots.txt gets it, without another request before it.
 func TestTheFileItself(t *testing.T) {
 	w := newWeb()

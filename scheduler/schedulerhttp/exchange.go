@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
@@ -38,6 +39,8 @@ type exchange struct {
 	conn     net.Conn   // the one that may be written to; nil if there is none
 	granted  bool       // the lease is used, since something may have been written
 	answered bool       // a response has begun
+	plain2   bool       // connections without TLS may be of HTTP/2; set by traced
+	http1    bool       // an attempt was written with HTTP/1, if plain2 is set
 	refused  []net.Conn // of attempts that were given up, which others may use; see giveUp
 	again    bool       // an attempt was given up, to be made with another lease
 	doubled  bool       // an attempt was made on the connection of one that has no answer yet
@@ -66,8 +69,8 @@ func (x *exchange) send(r *http.Request) (resp *http.Response, err error) {
 		x.upload.Attach(sent)
 	}
 	resp, err = x.transport.base.RoundTrip(sent)
-	if resp != nil && resp.Request == sent {
-		resp.Request = r
+	if resp != nil {
+		resp.Request = httpctx.RequestOf(resp, r, nil)
 	}
 	return resp, err
 }
@@ -142,8 +145,10 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 		},
 		ConnectDone:          x.connectDone,
 		GotConn:              x.gotConn,
-		WroteHeaders:         x.wroteHeaders,
 		GotFirstResponseByte: x.gotFirstByte,
+	}
+	if x.plain2 = usesPlainHTTP2.Load(); x.plain2 {
+		trace.WroteHeaderField = x.wroteField
 	}
 	if x.transport.Arrival > 0 {
 		trace.WroteRequest = x.wroteRequest
@@ -212,7 +217,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 		x.body.hold()
 	}
 	x.again = true
-	x.giveUp(info.Conn)
+	x.giveUp(info)
 }
 
 // mayVisit reports whether the lease is outstanding, and an address may be visited if it is known.
@@ -227,22 +232,28 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 // connection, another lease would lead to the same: the exchange fails. (The server may also have
 // refused the stream. One that is shutting down gets the new attempt on another connection.)
 //
-// A connection without TLS may be of either kind, and others may use it: with HTTP/2, or because
-// net/http passes it on before its last reader knows that the body has ended. So the context ends, and
-// wroteHeaders closes the connection if it turns out to be of HTTP/1. That is known if an earlier attempt
-// is under way on another connection: it goes on, and this one is closed at once.
-func (x *exchange) giveUp(conn net.Conn) {
-	if conn == nil || isHTTP2(conn) {
-		x.doubled = x.doubled || conn != nil && !x.answered && isKey(conn) && conn == x.conn
+// HTTP/1 sends a long head piece by piece, so its connection is closed here, before the first. One
+// that may be of HTTP/2 without TLS, with requests of others, stays open: the context ends, and
+// wroteField closes the connection if it turns out to be of HTTP/1.
+func (x *exchange) giveUp(info httptrace.GotConnInfo) {
+	conn := info.Conn
+	own := isKey(conn) && conn == x.conn
+	secure, plain := isHTTP2(conn), x.mayBePlainHTTP2(info)
+	switch {
+	case conn == nil:
 		x.cancel()
-		return
-	}
-	if own := isKey(conn) && conn == x.conn; x.granted && !own {
+	case secure || plain:
+		x.doubled = x.doubled || own && !x.answered
+		x.cancel()
+		if plain {
+			x.refused = append(x.refused, conn)
+		}
+	default:
+		if own || !x.granted {
+			x.cancel()
+		}
 		_ = conn.Close()
-		return
 	}
-	x.cancel()
-	x.refused = append(x.refused, conn)
 }
 
 // isHTTP2 reports whether HTTP/2 was agreed upon for a connection.
@@ -251,11 +262,26 @@ func isHTTP2(conn net.Conn) bool {
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// wroteHeaders closes connections that were given up and are of HTTP/1, which reports its head
-// before it writes the end of that. HTTP/2 reports no head if the context has ended.
-func (x *exchange) wroteHeaders() {
+// usesPlainHTTP2 is set by the first response over HTTP/2 without TLS. It is of the process, since
+// Transports with nothing else in common may have the same one below.
+var usesPlainHTTP2 atomic.Bool
+
+// mayBePlainHTTP2 reports whether others may use a connection, with HTTP/2 and without TLS. With HTTP/1,
+// one that is neither new nor idle was handed over by a request that has just ended.
+func (x *exchange) mayBePlainHTTP2(info httptrace.GotConnInfo) bool {
+	_, secure := info.Conn.(interface{ ConnectionState() tls.ConnectionState })
+	return x.plain2 && !x.http1 && info.Reused && !info.WasIdle && !secure
+}
+
+// wroteField closes connections that were given up and are of HTTP/1. That reports its first field while
+// the request line, unless that is long, is in a buffer. The first fields of HTTP/2 begin with a colon,
+// and it reports none if the context has ended.
+func (x *exchange) wroteField(name string, _ []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.http1 = x.http1 || name == "Host"; !x.http1 {
+		return
+	}
 	for _, conn := range x.refused {
 		_ = conn.Close()
 	}
@@ -295,6 +321,9 @@ func (x *exchange) wroteRequest(info httptrace.WroteRequestInfo) {
 
 // begin records the head of a response, and returns the response with a body that ends the lease.
 func (x *exchange) begin(resp *http.Response, r *http.Request) *http.Response {
+	if resp.ProtoMajor == 2 && resp.TLS == nil {
+		usesPlainHTTP2.Store(true)
+	}
 	o := Outcome(x.started(), resp, nil)
 	if failure := x.transport.Failure; failure != nil {
 		called := false

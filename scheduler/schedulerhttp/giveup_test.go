@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"os"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -33,6 +35,16 @@ func (c *closing) Close() error {
 	return nil
 }
 
+// wroteHead reports what HTTP/1 reports of a head.
+func wroteHead(trace *httptrace.ClientTrace) {
+	if trace.WroteHeaderField != nil {
+		trace.WroteHeaderField("Host", nil)
+	}
+	if trace.WroteHeaders != nil {
+		trace.WroteHeaders()
+	}
+}
+
 // TestAKeptConnectionIsClosed has a layer below that sends a second request on the connection of the
 // first one, as those do that answer a challenge. HTTP/1 writes it even if the context has ended,
 // unless the connection is closed.
@@ -43,7 +55,8 @@ func TestAKeptConnectionIsClosed(t *testing.T) {
 		for range 2 {
 			trace.GetConn("a.test:80")
 			trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
-			trace.WroteHeaders()
+			wroteHead(trace)
+			trace.GotFirstResponseByte()
 		}
 		require.ErrorIs(t, r.Context().Err(), context.Canceled)
 		return nil, context.Canceled
@@ -55,8 +68,8 @@ func TestAKeptConnectionIsClosed(t *testing.T) {
 }
 
 // TestAConnectionThatIsPassedOn has a request that is given up on a connection that another exchange
-// seems to use. If that is HTTP/2, it must stay open. HTTP/1 shows by writing the head that the
-// other exchange is over, and only closing keeps the request from the server.
+// seems to use. If that is HTTP/2, it must stay open. With HTTP/1, the other exchange is over, and only
+// closing keeps the request from the server.
 func TestAConnectionThatIsPassedOn(t *testing.T) {
 	for _, proto := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
@@ -69,12 +82,11 @@ func TestAConnectionThatIsPassedOn(t *testing.T) {
 				}
 				trace.GotConn(httptrace.GotConnInfo{Conn: kept, Reused: true})
 				if r.Context().Err() == nil {
-					trace.WroteHeaders()
-					return &http.Response{StatusCode: http.StatusOK, Body: &body{}, Request: r}, nil
+					wroteHead(trace)
+					return &http.Response{StatusCode: http.StatusOK, ProtoMajor: proto, Body: &body{}, Request: r}, nil
 				}
-				require.False(t, kept.closed.Load())
 				if proto == 1 {
-					trace.WroteHeaders()
+					wroteHead(trace)
 				}
 				return nil, r.Context().Err()
 			}), scheduler.Options{HostDelay: time.Hour, LeaseTimeout: time.Second})
@@ -126,6 +138,147 @@ func TestSharedBase(t *testing.T) {
 		require.Equal(t, "text", string(text))
 		require.NoError(t, slow.Body.Close())
 	}
+}
+
+// TestALongHeadIsNotWritten has requests that are given up with heads that do not fit into the buffer of
+// net/http. No piece of one may reach the server, also if connections may be of HTTP/2.
+func TestALongHeadIsNotWritten(t *testing.T) {
+	for _, proto := range []int{1, 2} {
+		var arrived atomic.Int64
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		var served sync.WaitGroup
+		served.Go(func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				served.Go(func() {
+					n, _ := io.Copy(io.Discard, conn)
+					arrived.Add(n)
+					_ = conn.Close()
+				})
+			}
+		})
+		base := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
+		}}
+		transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Host != "a.test" {
+				return base.RoundTrip(r)
+			}
+			conn, err := base.DialContext(r.Context(), "tcp", "")
+			require.NoError(t, err)
+			httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{Conn: conn})
+			require.NoError(t, conn.Close())
+			return &http.Response{StatusCode: http.StatusOK, ProtoMajor: proto, Body: http.NoBody, Request: r}, nil
+		}), scheduler.Options{HostDelay: -1, AddrDelay: time.Hour})
+		transport.MaxWait = time.Minute
+		client := &http.Client{Transport: transport}
+		_, err = client.Get("http://a.test/")
+		require.NoError(t, err)
+		for n := range 300 {
+			r, err := http.NewRequest(http.MethodGet, "http://b"+strconv.Itoa(n)+".test/", nil)
+			require.NoError(t, err)
+			r.Header.Set("Cookie", strings.Repeat("c", 64_000))
+			_, err = client.Do(r)
+			require.ErrorAs(t, err, new(*schedulerhttp.WaitError))
+		}
+		base.CloseIdleConnections()
+		require.NoError(t, l.Close())
+		served.Wait()
+		require.Zero(t, arrived.Load(), "bytes")
+	}
+}
+
+// plainHTTP2 starts a server of HTTP/2 without TLS, and returns a base that reaches it by any name.
+func plainHTTP2(t *testing.T, handler http.HandlerFunc) *http.Transport {
+	server := httptest.NewUnstartedServer(handler)
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	server.Config.Protocols = protocols
+	server.Start()
+	t.Cleanup(server.Close)
+	base := &http.Transport{Protocols: protocols, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}}
+	t.Cleanup(base.CloseIdleConnections)
+	return base
+}
+
+// TestAMirrorOverPlainHTTP2 has a layer below that asks another server if the first one fails, over a
+// connection of HTTP/2 without TLS on which another request has its response.
+func TestAMirrorOverPlainHTTP2(t *testing.T) {
+	release := make(chan struct{})
+	base := plainHTTP2(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
+			_ = http.NewResponseController(w).Flush()
+			<-release
+			_, _ = io.WriteString(w, "text")
+		case "/fail":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	all := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1, AddrDelay: -1, Backoff: -1, MaxPerAddr: 10, MaxPerHost: 10})
+	slow, err := (&http.Client{Transport: all}).Get("http://b.test/slow")
+	require.NoError(t, err)
+	mirrored := all.With(roundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := base.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+			return resp, err
+		}
+		_ = resp.Body.Close()
+		r = r.Clone(r.Context())
+		r.URL.Host = "b.test"
+		return base.RoundTrip(r)
+	}))
+	mirrored.MaxWait = time.Minute
+	_, err = (&http.Client{Transport: mirrored}).Get("http://a.test/fail")
+	require.Error(t, err)
+	close(release)
+	text, err := io.ReadAll(slow.Body)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
+	require.NoError(t, slow.Body.Close())
+}
+
+// TestHedgingOverPlainHTTP2 fails as with TLS, and spares the requests of others on the connection.
+func TestHedgingOverPlainHTTP2(t *testing.T) {
+	release := make(chan struct{})
+	base := plainHTTP2(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			_ = http.NewResponseController(w).Flush()
+			<-release
+			_, _ = io.WriteString(w, "text")
+		}
+	})
+	all := schedulerhttp.NewTransport(base, scheduler.Options{HostDelay: -1, AddrDelay: -1, Backoff: -1, MaxPerAddr: 10, MaxPerHost: 10})
+	slow, err := (&http.Client{Transport: all}).Get("http://a.test/slow")
+	require.NoError(t, err)
+	twice := all.With(roundTrip(func(r *http.Request) (*http.Response, error) {
+		failed := make(chan error, 2)
+		for range 2 {
+			go func() {
+				resp, err := base.RoundTrip(r.Clone(r.Context()))
+				if err == nil {
+					_ = resp.Body.Close()
+				}
+				failed <- err
+			}()
+		}
+		return nil, errors.Join(<-failed, <-failed)
+	}))
+	for range 100 {
+		_, err := (&http.Client{Transport: twice}).Get("http://a.test/")
+		require.Error(t, err)
+	}
+	close(release)
+	text, err := io.ReadAll(slow.Body)
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
+	require.NoError(t, slow.Body.Close())
 }
 
 // file is a body that cannot be read once it is closed, as an os.File.
@@ -237,7 +390,7 @@ func TestWhatIsGivenUpIsNotReported(t *testing.T) {
 				time.Sleep(2 * time.Second) // the lease is lost
 			}
 			trace.GotConn(httptrace.GotConnInfo{Conn: &closing{}})
-			trace.WroteHeaders()
+			wroteHead(trace)
 			trace.WroteRequest(httptrace.WroteRequestInfo{})
 			if err := r.Context().Err(); err != nil {
 				return nil, err

@@ -240,6 +240,19 @@ func TestCloseDuringRead(t *testing.T) {
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }
 
+// TestCopiesBelow has a layer below that sends a copy. The response is that of the caller's request, whose
+// context lasts longer than the body.
+func TestCopiesBelow(t *testing.T) {
+	transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: &body{}, Request: r.Clone(r.Context())}, nil
+	}), scheduler.Options{})
+	r := httptest.NewRequest(http.MethodGet, "http://a.test/", nil)
+	resp, err := transport.RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Same(t, r, resp.Request)
+}
+
 // TestHedging has a layer below that sends a request twice at the same time. Only one is written.
 func TestHedging(t *testing.T) {
 	var mu sync.Mutex

@@ -16,10 +16,10 @@ import (
 // A memory is what the Transports with the same hosts know about servers and connections. Its
 // methods are safe for concurrent use.
 type memory struct {
-	began   time.Time
 	mu      sync.Mutex
 	proxies map[weak.Pointer[tls.Conn]]struct{} // connections through proxies, until they are freed
 	delays  map[string][]asked                  // by host, for each server that asks for one
+	none    map[string]time.Time                // when a host without such a server was asked first
 }
 
 // asked is the Crawl-delay of a server of a host.
@@ -28,22 +28,22 @@ type asked struct {
 	delay time.Duration
 }
 
-// maxKept bounds the hosts whose delays are kept, and maxPorts their servers. What is forgotten is
+// maxKept bounds the hosts that are kept with delays, and those without; maxPorts bounds their servers. What is forgotten is
 // learned again at the next request.
 const (
 	maxKept  = 10_000
 	maxPorts = 16
 )
 
-// restoredFor is how long a restored delay counts, whatever servers ask for that may not be those that
-// asked for it.
+// restoredFor is how long a restored delay counts from the first request that says that its server asks
+// for none, which may not be the server that asked for it.
 const restoredFor = time.Hour
 
 func newMemory() *memory {
 	return &memory{
-		began:   time.Now(),
 		proxies: map[weak.Pointer[tls.Conn]]struct{}{},
 		delays:  map[string][]asked{},
+		none:    map[string]time.Time{},
 	}
 }
 
@@ -51,7 +51,8 @@ func newMemory() *memory {
 // scheme or port, shortens what another one asks for, unless more than maxKept hosts have a delay and
 // this one was forgotten. A delay that is not positive cancels an earlier one of the same port, and -1
 // that of the host. A host may have a restored delay, and nobody knows which server has asked for it. So
-// for an hour, one that asks for none leaves it: longest returns 0. One that asks for another replaces it.
+// for an hour, or longer if there are very many hosts, one that asks for none leaves it: longest returns
+// 0. One that asks for another replaces it.
 // It requires that m.mu is held.
 func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
 	all, known := m.delays[host]
@@ -61,28 +62,40 @@ func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
 	}
 	switch {
 	case len(all) > 0:
-	case !known && time.Since(m.began) < restoredFor:
+	case !known && m.sinceNone(host) < restoredFor:
 		return 0
 	default:
+		delete(m.none, host)
 		delete(m.delays, host)
 		return -1
 	}
 	slices.SortFunc(all, func(a, b asked) int { return cmp.Compare(b.delay, a.delay) })
 	if !known {
-		m.makeRoom()
+		makeRoom(m.delays)
 		host = strings.Clone(host) // it may be a part of a long URL
 	}
 	m.delays[host] = all[:min(len(all), maxPorts)]
 	return all[0].delay
 }
 
-// makeRoom forgets the delays of a host if there are too many.
-func (m *memory) makeRoom() {
-	for host := range m.delays {
-		if len(m.delays) < maxKept {
+// sinceNone returns how long ago a host was first asked while none of its servers asked for a delay.
+func (m *memory) sinceNone(host string) time.Duration {
+	first, known := m.none[host]
+	if !known {
+		first = time.Now()
+		makeRoom(m.none)
+		m.none[strings.Clone(host)] = first
+	}
+	return time.Since(first)
+}
+
+// makeRoom forgets a host if there are too many.
+func makeRoom[V any](hosts map[string]V) {
+	for host := range hosts {
+		if len(hosts) < maxKept {
 			return
 		}
-		delete(m.delays, host)
+		delete(hosts, host)
 	}
 }
 

@@ -102,15 +102,16 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 
 // SetHost sets what is known about a host, whatever the spelling of its name: see
 // [scheduler.Scheduler.SetHost]. A host whose address was not set costs that one connection without a
-// request, since only then the Transport knows; a TLS handshake that fails is a visit.
+// request, since only then the Transport knows; a TLS handshake that fails is a visit. A CrawlDelay counts as
+// one that was restored, see Hosts; a Delay counts whatever servers ask for.
 func (t *Transport) SetHost(host string, h scheduler.Host) error {
 	return t.turns.SetHost(hostOf(host), h)
 }
 
 // Hosts returns the scheduler of the requests. Use it to explain why a host waits, or to save and
 // restore the state. It knows a host by the name in lower case and ASCII, as it is sent. A Crawl-delay
-// that was restored counts for an hour, or until a server of the host asks for another one. Hosts
-// returns nil if the Transport was made by [Over].
+// that was restored counts until a server of the host asks for another one, or for an hour or more
+// from the first request for which none is asked. Hosts returns nil if the Transport was made by [Over].
 func (t *Transport) Hosts() *scheduler.Scheduler[struct{}] { return t.hosts }
 
 // CloseIdleConnections calls the method of that name of the RoundTripper below, if it has one.
@@ -142,8 +143,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return (&request{Request: r, transport: t, host: host}).roundTrip()
 }
 
-// CrawlDelay is the key of a time.Duration in the context of a request: what robots.txt asks for. A
-// delay that was restored counts until the first request to the host with such a value.
+// CrawlDelay is the key of a time.Duration in the context of a request: what robots.txt asks for.
 // Since its type has no name, layers of other modules can use it without importing this package.
 type CrawlDelay = httpctx.CrawlDelay
 
