@@ -205,3 +205,16 @@ func (f *follower) extend(view *Archive) (stale bool, err error) {
 	}
 	return stale, view.resolveDeferred()
 }
+
+// damageFound returns the damage because of which the index was made anew, or has to be.
+func (x *index) damageFound() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.damage
+}
+
+// endOf returns up to where a file is indexed.
+func (x *index) endOf(name string) int64 {
+	state, _ := x.state(name)
+	return state.end
+}

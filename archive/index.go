@@ -136,19 +136,6 @@ func (x *index) notice(err error) error {
 	return err
 }
 
-// damageFound returns the damage because of which the index was made anew, or has to be.
-func (x *index) damageFound() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.damage
-}
-
-// endOf returns up to where a file is indexed.
-func (x *index) endOf(name string) int64 {
-	state, _ := x.state(name)
-	return state.end
-}
-
 // repaired records the result of a repair.
 func (x *index) repaired(err error) {
 	x.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"syscall"
 	"time"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
@@ -348,66 +347,6 @@ func (s *Store) partsOf(b *bucket) uint64 {
 		return 1
 	}
 	return min(uint64(b.mailBytes()/(s.o.Buffer/4))+1, maxParts)
-}
-
-// loadMail reads the messages for a bucket that is due. It holds no lock while it reads. Messages
-// that are damaged are lost; Due reports each block. Those that the disk cannot read are an error, except
-// at the last try.
-func (s *Store) loadMail(b *bucket, last bool) error {
-	var mail mailbox
-	var damage []error
-	keep := keepDamage(&damage)
-	damaged := func(from, to uint64, err error) error {
-		if errors.Is(err, syscall.EIO) && !last {
-			return err
-		}
-		return keep(from, to, err)
-	}
-	r := extent.NewReader(s.file, &s.mu, nil)
-	for read := uint64(0); ; {
-		s.mu.Lock()
-		count := b.messages.Count()
-		if b.dead || read == count {
-			s.adoptMail(b, mail)
-			s.keepDamage(damage...)
-			s.mu.Unlock()
-			return nil
-		}
-		s.mu.Unlock()
-		_, err := walkMessages(r, b, read, count, damaged, func(_, seq uint64, m message) bool {
-			if !m.delete && s.has(b, seq) { // a bucket may have messages for records that left it long ago
-				mail.post(seq, m)
-			}
-			return true
-		})
-		if err != nil {
-			return err
-		}
-		read = count
-	}
-}
-
-// adoptMail gives a bucket its messages. Some records may have been deleted since they were read, and
-// nobody would drop the messages for these. It requires that Store.mu is held.
-func (s *Store) adoptMail(b *bucket, mail mailbox) {
-	if b.dead {
-		return
-	}
-	for seq := range mail {
-		if at := s.places.get(seq); at != b.number && at != strayNumber {
-			delete(mail, seq)
-		}
-	}
-	b.mail, b.loaded = mail, true
-	s.waiting += mail.size()
-}
-
-// has reports whether a record is in a bucket.
-func (s *Store) has(b *bucket, seq uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := s.places.get(seq)
-	return at == b.number || at == strayNumber
 }
 
 // newChunk returns the records of a block that are to be handed out, or nil if there are none.

@@ -252,43 +252,6 @@ func (s *state) dropIfPast(b *bucket) {
 	}
 }
 
-// addMessage appends a message to the bucket of its record. If the record is gone, it is dropped.
-func (s *state) addMessage(seq uint64, m message) {
-	b := s.bucketOf(seq)
-	if b == nil {
-		return
-	}
-	if s.split.leadsTo(b) {
-		// Older messages for the record may still be in the bucket that is being split. They come
-		// first.
-		b = s.split.bucket
-	}
-	s.addMessageTo(b, seq, m)
-}
-
-func (s *state) addMessageTo(b *bucket, seq uint64, m message) {
-	encoded := appendMessage(nil, seq, m)
-	s.scratch = b.messages.Append(s.pool, len(encoded), s.scratch, func(dst []byte) []byte {
-		return append(dst, encoded...)
-	})
-	if b.loaded && !m.delete {
-		b.mail.post(seq, m)
-		s.waiting += m.size()
-	}
-}
-
-// dropMail drops the first n messages for a record from memory.
-func (s *state) dropMail(b *bucket, seq uint64, n int) {
-	for _, m := range b.mail[seq][:n] {
-		s.waiting -= m.size()
-	}
-	if rest := b.mail[seq][n:]; len(rest) > 0 {
-		b.mail[seq] = rest
-	} else {
-		delete(b.mail, seq)
-	}
-}
-
 // advance begins a later slot. If parts is more than 1, its bucket is spread over that many.
 func (s *state) advance(slot int64, parts uint64) {
 	b := s.calendar.Advance(slot)

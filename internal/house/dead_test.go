@@ -43,7 +43,7 @@ var forEmbedders = map[string][]string{
 	"hostcache":               {"Cache.Len"},
 	"hostcache/hattrie":       {"Reverse"},
 	"hostcache/resolve":       {"Resolver.DialContext"},
-	"pagerank":                {"ReadURLs", "Frontier.WriteFile", "URLs.WriteFile", "Frontier.Drop", "URLs.Drop", "URLs.NextReady", "URLs.Release", "URLs.URL"},
+	"pagerank":                {"Read", "Frontier.NextReady", "Frontier.Release", "Frontier.WriteFile", "URLs.WriteFile", "Frontier.Drop", "URLs.Drop"},
 	"robots":                  {"ReadResponse", "Cache.Allowed"},
 	"robots/robotshttp":       {"Transport.Cache"},
 	"robots/robotstag":        {"Directives.MayIndex"},

@@ -1,6 +1,15 @@
 package stage
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
+)
+
+// The pages of an owner may make freeHosts of his hosts known, and hostsEarned for each that has had a page: a
+// wildcard in the DNS makes any number of names. Those of others may make as many known, and each other owner
+// an eighth of that, so that nobody's made-up names bar the hosts that somebody else names.
+const freeHosts, hostsEarned, ownersOfNames = 1000, 2, 8
 
 // counters count events by key in a memory that does not grow with the keys. They may count too much,
 // and hardly ever do while the keys are fewer than a million. They are not safe for concurrent use.
@@ -31,4 +40,30 @@ func (c *counters) add(key string) {
 func (c *counters) of(key string) int {
 	first, second := c.slots(key)
 	return int(min(*first, *second))
+}
+
+// TakesHost reports whether the host of a URL that a page names may be known, and counts it if it is not
+// known yet. A host that is named again before its first page is committed counts again.
+func (b *HostTable) TakesHost(url, page string) bool {
+	host, by := weburl.Host(url), siteOf(weburl.Host(page))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hosts[host] != nil {
+		return true
+	}
+	site := siteOf(host)
+	most := freeHosts + hostsEarned*b.fetchedOf.of(site)
+	pair, all := by+" "+site, "* "+site
+	switch {
+	case by == site:
+		if b.named.of(pair) >= most {
+			return false
+		}
+	case b.named.of(all) >= most || b.named.of(pair) >= most/ownersOfNames:
+		return false
+	default:
+		b.named.add(all)
+	}
+	b.named.add(pair)
+	return true
 }

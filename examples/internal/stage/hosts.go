@@ -49,11 +49,6 @@ const strangersShare = 8
 // triesShare times the page limit of a host is the maximum number of requests for its new pages.
 const triesShare = 2
 
-// The pages of an owner may make freeHosts of his hosts known, and hostsEarned for each that has had a page: a
-// wildcard in the DNS makes any number of names. Those of others may make as many known, and each other owner
-// an eighth of that, so that nobody's made-up names bar the hosts that somebody else names.
-const freeHosts, hostsEarned, ownersOfNames = 1000, 2, 8
-
 // A HostTable holds the state of the crawl for each host, in about 150 bytes each. Its methods are
 // safe for concurrent use.
 type HostTable struct {
@@ -276,32 +271,6 @@ func (b *HostTable) TakesStrange(url string) bool {
 		return false
 	}
 	e.offered++
-	return true
-}
-
-// TakesHost reports whether the host of a URL that a page names may be known, and counts it if it is not
-// known yet. A host that is named again before its first page is committed counts again.
-func (b *HostTable) TakesHost(url, page string) bool {
-	host, by := weburl.Host(url), siteOf(weburl.Host(page))
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.hosts[host] != nil {
-		return true
-	}
-	site := siteOf(host)
-	most := freeHosts + hostsEarned*b.fetchedOf.of(site)
-	pair, all := by+" "+site, "* "+site
-	switch {
-	case by == site:
-		if b.named.of(pair) >= most {
-			return false
-		}
-	case b.named.of(all) >= most || b.named.of(pair) >= most/ownersOfNames:
-		return false
-	default:
-		b.named.add(all)
-	}
-	b.named.add(pair)
 	return true
 }
 
