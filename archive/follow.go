@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,6 +140,16 @@ func (f *follower) try(a *Archive, damage error) error {
 	f.manifest, f.damage = manifest, view.index.damageFound()
 	f.view.Store(view)
 	return nil
+}
+
+// finished returns the files that the writer had finished when they were read. A nil follower has none.
+func (f *follower) finished() map[string]bool {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.settled)
 }
 
 // inUse reports whether a damaged file of an index is still there. If the manifest itself was damaged, there

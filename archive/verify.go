@@ -56,8 +56,9 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	if a.files.isClosed() {
 		return Report{}, ErrClosed
 	}
+	f := a.follower
 	a = a.now()
-	v := &verifier{archive: a, report: report, versions: map[uint32]int64{},
+	v := &verifier{archive: a, finished: f.finished(), report: report, versions: map[uint32]int64{},
 		ends: map[string]int64{}, holes: map[string][]hole{}, kept: map[string]tombstone{},
 		bodies: extsort.New(defaultMemory)}
 	defer v.bodies.Close()
@@ -93,6 +94,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 
 type verifier struct {
 	archive  *Archive
+	finished map[string]bool // by the writer, if it is another archive
 	report   func(Fault)
 	checked  Report
 	versions map[uint32]int64 // found in each file
@@ -129,9 +131,9 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	}
 	defer f.Close()
 	// Bytes after the indexed end of an open file of ours are a capture being written, and so they may be
-	// for a reader of another one. Elsewhere they are damage, or the index lacks them.
+	// for a reader if the file has been finished since. Elsewhere they are damage, or the index lacks them.
 	size := end
-	if !isOurs(name) || !f.open && !v.archive.readOnly {
+	if !isOurs(name) || !f.open && (!v.archive.readOnly || v.finished[name]) {
 		size = max(end, f.size)
 	}
 	if f.size < end {
