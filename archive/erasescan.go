@@ -150,10 +150,10 @@ func (s *fileScan) record(rec *warc.Record) error {
 	case !before.match(p.links): // of two visits
 	case p.kind == "request" && before.version: // a response before its request
 		p.paired = true
-		p.action = max(p.action, before.action)
+		p.action = cmp.Or(p.action, before.action)
 	case p.version && before.kind == "request":
 		p.paired = true
-		if before.action < p.action {
+		if before.action == stays && p.action != stays {
 			before.action = p.action
 			if err := s.act(&before); err != nil {
 				return err
@@ -299,7 +299,7 @@ func (s *fileScan) act(p *piece) error {
 	return nil
 }
 
-// keptSum returns the digest of a file without holes.
+// keptSum returns the digest of a file without holes, none of which may overlap.
 func (a *Archive) keptSum(name string, size int64, holes []hole) (string, error) {
 	f, err := a.openFile(name)
 	if err != nil {
@@ -310,7 +310,7 @@ func (a *Archive) keptSum(name string, size int64, holes []hole) (string, error)
 	at := int64(0)
 	for _, h := range append(holes[:len(holes):len(holes)], hole{Offset: size}) {
 		n := h.Offset - at
-		if got, err := io.Copy(sum, io.NewSectionReader(f, at, n)); err != nil || got < n {
+		if got, err := io.Copy(sum, io.NewSectionReader(f, at, n)); err != nil || got != n {
 			return "", errors.Join(err, fmt.Errorf("%s: %d of %d bytes", name, at+got, size))
 		}
 		at = h.Offset + h.Length
