@@ -133,6 +133,8 @@ func TestEraseKeepsTheBodyOfWhatStays(t *testing.T) {
 		"revisit of a revisit": {response("http://c.test/", hour(1), okHead+"body"),
 			revisitOf("http://b.test/", hour(2), warc.ProfileIdentical, "http://c.test/", hour(1), sha1Of([]byte("body")), okHead),
 			revisitOf("http://a.test/", hour(3), warc.ProfileIdentical, "http://b.test/", hour(2), sha1Of([]byte("body")), okHead)},
+		"reference of a later date": {response(url, hour(1), okHead+"body"),
+			revisitOf(url, hour(3), warc.ProfileIdentical, url, hour(2), sha1Of([]byte("body")), okHead)},
 		"by the digest alone": {response(url, hour(1), okHead+"body"), response(url, hour(2), okHead+"other"), noReference},
 	} {
 		a := withForeign(t, heads...)

@@ -253,9 +253,13 @@ func (s *fileScan) loses(p *piece) (bool, error) {
 	if p.stored.content.length == 0 {
 		return false, nil
 	}
-	if last, found, _, err := s.archive.index.floor(origin, p.ref.time); err != nil ||
-		named && found && last.address() == p.stored.content {
+	// A reference may have a later date than its original.
+	last, found, _, err := s.archive.index.floor(origin, p.ref.time)
+	if err != nil {
 		return false, err
+	}
+	if named && found && last.address() == p.stored.content {
+		return m.matches(origin, last.time, cmp.Or(last.digest, d)), nil
 	}
 	// Its body was found otherwise: by the digest, as the last one before a 304, or behind another revisit.
 	rec, err := s.archive.open(s.archive.location(p.stored.content))
