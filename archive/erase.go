@@ -185,6 +185,11 @@ func (e *erasure) begin(ctx context.Context) error {
 // run erases what was planned. Each step may be repeated.
 func (e *erasure) run(ctx context.Context) error {
 	a := e.archive
+	for name := range e.Holes {
+		if !exists(a.fs, name) && !exists(a.fs, name+unfinished) {
+			return fmt.Errorf("%s: %w", name, errGone)
+		}
+	}
 	if err := a.purge(e); err != nil {
 		return err
 	}

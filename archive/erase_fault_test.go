@@ -407,3 +407,32 @@ func TestErasureIsCompletedWithoutTheIndex(t *testing.T) {
 	}
 	require.NotZero(t, completed)
 }
+
+// An erasure is not complete as long as a file is away from which something has to go.
+func TestErasureWaitsForAMissingFile(t *testing.T) {
+	disk := &beside{Mem: vfs.NewMem()}
+	a, err := OpenOn(disk, Options{})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
+	names, err := a.Files()
+	require.NoError(t, err)
+	name := strings.TrimSuffix(names[0], unfinished)
+	var planned *vfs.Mem
+	disk.onRename(func(to string) {
+		if to == name && exists(disk, eraseName) { // the file that is written anew
+			planned = disk.Mem.Crash(rand.New(rand.NewPCG(1, 1)))
+		}
+	})
+	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	require.NoError(t, planned.Rename(name, "away"))
+	_, err = OpenOn(planned, Options{})
+	require.ErrorContains(t, err, name)
+	require.NoError(t, planned.Rename("away", name))
+	a, err = OpenOn(planned, Options{})
+	require.NoError(t, err)
+	requireNowhere(t, a, "secret")
+	requireNoLeftovers(t, planned)
+	require.NoError(t, a.Close())
+}

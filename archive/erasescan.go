@@ -120,6 +120,7 @@ var (
 	errMember = errors.New("several records share one compressed member: compress the file anew")
 	errAway   = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
 		"the archive, or make the archive forget it with Options.Reindex")
+	errGone   = errors.New("it is missing, and has what is to be erased: bring it back")
 	errImport = errors.New("it has what is selected or refers to that, and imported files are never " +
 		"changed: move it into the directory of the archive")
 )
