@@ -351,3 +351,36 @@ func TestImportOfOwnFileThroughALink(t *testing.T) {
 	_, err := a.Import(filepath.Join(link, filepath.Base(warcNames(t, dir)[0])))
 	require.ErrorContains(t, err, "belongs to it already")
 }
+
+// Nothing is erased either if the disk could not read all of the file of a crashed writer, whether it can
+// now or not: captures that are not indexed may be there.
+func TestNoErasureOfAFileThatOpenCouldNotRead(t *testing.T) {
+	for _, sector := range []int{0, 2} {
+		disk := &strained{Mem: vfs.NewMem()}
+		a, err := OpenOn(disk, Options{Level: -1})
+		require.NoError(t, err)
+		var at []Location
+		for i := range 5 {
+			loc, err := a.Append(page(fmt.Sprint("http://b.test/", i), "secret"))
+			require.NoError(t, err)
+			at = append(at, loc)
+		}
+		require.NoError(t, a.Sync())
+		disk = &strained{Mem: disk.Crash(rand.New(rand.NewPCG(1, 1)))}
+		disk.name, disk.from, disk.to = at[0].File+unfinished, at[sector].Offset, at[sector].Offset+10
+		a, err = OpenOn(disk, Options{Level: -1})
+		require.NoError(t, err)
+		_, err = a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+		require.ErrorContains(t, err, at[0].File)
+		disk.name = ""
+		_, err = a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+		require.ErrorContains(t, err, at[0].File)
+		require.NoError(t, a.Close())
+		a, err = OpenOn(disk, Options{Level: -1})
+		require.NoError(t, err)
+		report, err := a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+		require.NoError(t, err)
+		require.Equal(t, 5, report.Erased)
+		require.NoError(t, a.Close())
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
@@ -125,7 +126,8 @@ func (f *files) settle(measure func() error) error {
 }
 
 // measure notes the files in the directory, and their sizes. A file of ours that a disk failure left
-// unfinished has a torn end, which Open will cut off: it ends with its last capture.
+// unfinished has a torn end, which Open will cut off: it ends with its last capture. But if Open could not
+// read all of it, there may be others behind.
 func (e *erasure) measure() error {
 	a := e.archive
 	names, err := a.files.list()
@@ -139,10 +141,25 @@ func (e *erasure) measure() error {
 		if e.Sizes[name] = f.size; f.open && isOurs(name) {
 			state, _ := a.index.state(name)
 			e.Sizes[name] = state.end
+			failed = a.onlyTorn(f, name, state.end)
 		}
-		if err := f.Close(); err != nil {
-			return err
+		if err := errors.Join(failed, f.Close()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return err
+}
+
+var errBehind = errors.New("it has captures that were not indexed, since the disk could not read it: open the " +
+	"archive again")
+
+// onlyTorn returns an error if there may be captures in the torn end of a file.
+func (a *Archive) onlyTorn(f *source, name string, from int64) error {
+	return a.walk(f, name, from, f.size, func(rec *warc.Record) error {
+		kind := rec.Type()
+		if err := rec.Close(); err != nil || kind == "request" || kind == "warcinfo" {
+			return err
+		}
+		return errBehind
+	}, func(*warc.DamageError) error { return nil })
 }
