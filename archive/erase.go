@@ -107,8 +107,7 @@ type erasure struct {
 
 // hole is a part of a file whose record has to go, or has gone.
 type hole struct {
-	Offset int64 `json:"at"`
-	Length int64 `json:"n"`
+	Offset, Length int64
 }
 
 // Erase removes what a selection selects, for good: the records of the captures, their requests, their

@@ -1,6 +1,8 @@
 package archive
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -178,6 +181,30 @@ func TestErasureOfAnotherVersionIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrVersion)
 	require.ErrorContains(t, err, eraseName)
 	require.Equal(t, other, files.Data(eraseName))
+	require.NoError(t, files.Remove(eraseName))
+	files.Put(oldEraseName, []byte(`{"Version":2}`))
+	_, err = OpenOn(files, Options{})
+	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorContains(t, err, oldEraseName)
+}
+
+// The name of a file is any string of bytes, and in the plan.
+func TestErasureIsCompletedWhateverTheNames(t *testing.T) {
+	const name = "b\xf6se.warc.gz"
+	files := vfs.NewMem()
+	var file bytes.Buffer
+	encodeAll(t, &file, warc.Gzip, response("http://a.test/", wholeSecond, okHead+strings.Repeat("secret", 50)))
+	files.Put(name, file.Bytes())
+	ctx, cancel := context.WithCancel(t.Context())
+	a, err := OpenOn(files, Options{Finished: func(string) { cancel() }}) // that with the tombstone
+	require.NoError(t, err)
+	_, err = a.Erase(ctx, Selection{Host: "a.test"}, "asked for")
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, a.Close())
+	a, err = OpenOn(files, Options{})
+	require.NoError(t, err)
+	requireNowhere(t, a, "secret")
+	require.NoError(t, a.Close())
 }
 
 // Open removes what erasures have left behind, and nothing else.

@@ -1,9 +1,10 @@
 package archive
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,25 +21,31 @@ import (
 // that it selects. What has to go is decided only once: half erased, the archive would say something else.
 const eraseName = "erase.plan"
 
+// oldEraseName is that of the plans of another version, which is the only one that knows their files.
+const oldEraseName = "erase.json"
+
 // eraseMagic begins that file.
-const eraseMagic = "SPNERAS1"
+const eraseMagic = "SPNERAS2"
 
 // commit completes the file of moved records, and then writes the plan.
 func (e *erasure) commit() error {
 	if err := e.moves.complete(); err != nil {
 		return err
 	}
-	data, err := json.Marshal(e)
-	if err != nil {
+	var data bytes.Buffer
+	if err := gob.NewEncoder(&data).Encode(e); err != nil { // names need not be UTF-8, as JSON would have it
 		return err
 	}
-	return durable.Replace(e.archive.fs, eraseName, durable.Seal(eraseMagic, data))
+	return durable.Replace(e.archive.fs, eraseName, durable.Seal(eraseMagic, data.Bytes()))
 }
 
 // resumeErase completes an erasure that was begun.
 func (a *Archive) resumeErase(ctx context.Context) error {
 	if err := a.index.complete(); err != nil {
 		return err
+	}
+	if exists(a.fs, oldEraseName) {
+		return fmt.Errorf("archive: %s: %w: complete the erasure with that", oldEraseName, ErrVersion)
 	}
 	data, err := durable.ReadFile(a.fs, eraseName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +56,7 @@ func (a *Archive) resumeErase(ctx context.Context) error {
 		data, err = durable.Unseal(eraseName, 0, eraseMagic, data)
 	}
 	if err == nil {
-		err = json.Unmarshal(data, e)
+		err = gob.NewDecoder(bytes.NewReader(data)).Decode(e)
 	}
 	if err == nil {
 		e.matcher, err = e.Selection.matcher()
