@@ -94,6 +94,7 @@ type erasure struct {
 	File      string            // with the tombstone, and the records that have moved
 	Sizes     map[string]int64  // of the other files when it began: what is appended later stays
 	Holes     map[string][]hole // of these; sorted
+	Sums      map[string]string // of what else is in those
 
 	archive *Archive
 	matcher *matcher
@@ -147,7 +148,7 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 		return Report{}, ErrClosed
 	}
 	e := &erasure{ID: warc.NewID(), Selection: s, Time: time.Now().UTC(), Holes: map[string][]hole{},
-		archive: a, reason: reason}
+		Sums: map[string]string{}, archive: a, reason: reason}
 	err := a.resumeErase(ctx)
 	if err == nil {
 		e.matcher, err = s.matcher()
@@ -184,11 +185,6 @@ func (e *erasure) begin(ctx context.Context) error {
 // run erases what was planned. Each step may be repeated.
 func (e *erasure) run(ctx context.Context) error {
 	a := e.archive
-	for name := range e.Holes {
-		if !exists(a.fs, name) && !exists(a.fs, name+unfinished) {
-			return fmt.Errorf("%s: %w", name, errGone)
-		}
-	}
 	if err := a.purge(e); err != nil {
 		return err
 	}
@@ -281,7 +277,10 @@ func (e *erasure) plan(ctx context.Context) (err error) {
 		}
 		e.Holes[name] = s.holes
 		e.report.Files++
-		sum, err := e.archive.keptSum(name, s.size, s.all)
+		sum, err := e.archive.keptSum(ctx, name, s.size, s.all)
+		if e.Sums[name] = sum; err == nil && len(s.all) > len(s.holes) {
+			e.Sums[name], err = e.archive.keptSum(ctx, name, s.size, s.holes)
+		}
 		if err != nil {
 			return err
 		}

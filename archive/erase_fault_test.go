@@ -435,7 +435,8 @@ func TestErasureIsCompletedWithoutTheIndex(t *testing.T) {
 	require.NotZero(t, completed)
 }
 
-// An erasure is not complete as long as a file is away from which something has to go.
+// An erasure is not complete as long as a file from which something has to go is away, or another one: there it
+// would hit other pages.
 func TestErasureWaitsForAMissingFile(t *testing.T) {
 	disk := &beside{Mem: vfs.NewMem()}
 	a, err := OpenOn(disk, Options{})
@@ -456,7 +457,13 @@ func TestErasureWaitsForAMissingFile(t *testing.T) {
 	require.NoError(t, planned.Rename(name, "away"))
 	_, err = OpenOn(planned, Options{})
 	require.ErrorContains(t, err, name)
-	require.NoError(t, planned.Rename("away", name))
+	data, other := planned.Data("away"), []byte(strings.Repeat("x", 10_000))
+	planned.Put(name, other)
+	_, err = OpenOn(planned, Options{})
+	require.ErrorIs(t, err, errChanged)
+	require.Equal(t, other, planned.Data(name))
+	require.NoError(t, planned.Remove("away"))
+	planned.Put(name, data)
 	a, err = OpenOn(planned, Options{})
 	require.NoError(t, err)
 	requireNowhere(t, a, "secret")

@@ -281,7 +281,7 @@ func TestEraseOfARequestWhoseRevisitMoves(t *testing.T) {
 		require.Equal(t, text, body(t, a, v))
 		faults, _ := verify(t, a)
 		require.Empty(t, faults)
-		_, err = a.keptSum("foreign.warc.gz", 200, []hole{{0, 100}, {50, 100}}) // with a plan, it would be too late
+		_, err = a.keptSum(t.Context(), "foreign.warc.gz", 200, []hole{{0, 100}, {50, 100}}) // with a plan, it would be too late
 		require.Error(t, err)
 	}
 }

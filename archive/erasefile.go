@@ -44,9 +44,6 @@ func (a *Archive) resumeErase(ctx context.Context) error {
 	if err := a.index.complete(); err != nil {
 		return err
 	}
-	if exists(a.fs, oldEraseName) {
-		return fmt.Errorf("archive: %s: %w: complete the erasure with that", oldEraseName, ErrVersion)
-	}
 	data, err := durable.ReadFile(a.fs, eraseName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a.forgetErase()
@@ -63,10 +60,30 @@ func (a *Archive) resumeErase(ctx context.Context) error {
 	}
 	if err == nil {
 		a.erasing.Store(e.matcher)
-		err = e.run(ctx)
+		if err = e.intact(ctx); err == nil {
+			err = e.run(ctx)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("archive: %s: complete erasure: %w", eraseName, err)
+	}
+	return nil
+}
+
+var errChanged = errors.New("the file has changed since the erasure was decided")
+
+// intact returns an error if a file is not as it was when the erasure was decided: where the records were that
+// have to go, there may be others.
+func (e *erasure) intact(ctx context.Context) error {
+	for name, holes := range e.Holes {
+		sum, err := e.archive.keptSum(ctx, name, e.Sizes[name], holes)
+		if err == nil && sum != e.Sums[name] {
+			err = errChanged
+		}
+		if err != nil {
+			return fmt.Errorf("%w: bring %s back as it was, or remove the plan, open the archive with "+
+				"Options.Reindex and erase again", err, name)
+		}
 	}
 	return nil
 }

@@ -120,7 +120,6 @@ var (
 	errMember = errors.New("several records share one compressed member: compress the file anew")
 	errAway   = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
 		"the archive, or make the archive forget it with Options.Reindex")
-	errGone   = errors.New("it is missing, and has what is to be erased: bring it back")
 	errImport = errors.New("it has what is selected or refers to that, and imported files are never " +
 		"changed: move it into the directory of the archive")
 )
@@ -305,7 +304,7 @@ func (s *fileScan) act(p *piece) error {
 }
 
 // keptSum returns the digest of a file without holes, none of which may overlap.
-func (a *Archive) keptSum(name string, size int64, holes []hole) (string, error) {
+func (a *Archive) keptSum(ctx context.Context, name string, size int64, holes []hole) (string, error) {
 	f, err := a.openFile(name)
 	if err != nil {
 		return "", err
@@ -314,6 +313,9 @@ func (a *Archive) keptSum(name string, size int64, holes []hole) (string, error)
 	sum := sha256.New()
 	at := int64(0)
 	for _, h := range append(holes[:len(holes):len(holes)], hole{Offset: size}) {
+		if err := a.stopped(ctx); err != nil {
+			return "", err
+		}
 		n := h.Offset - at
 		if got, err := io.Copy(sum, io.NewSectionReader(f, at, n)); err != nil || got != n {
 			return "", errors.Join(err, fmt.Errorf("%s: %d of %d bytes", name, at+got, size))

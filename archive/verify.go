@@ -84,7 +84,9 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 			v.fault(name, -1, "", err)
 		}
 	}
-	v.erasures()
+	if err := v.erasures(ctx); err != nil {
+		return v.checked, err
+	}
 	if err := v.entries(ctx); err != nil {
 		return v.checked, err
 	}
@@ -218,12 +220,17 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 }
 
 // erasures checks that files from which something was erased have not changed otherwise.
-func (v *verifier) erasures() {
+func (v *verifier) erasures(ctx context.Context) error {
 	for name, t := range v.kept {
-		if sum, err := v.archive.keptSum(name, t.size, v.holes[name]); err != nil || sum != t.sum {
+		sum, err := v.archive.keptSum(ctx, name, t.size, v.holes[name])
+		if stopped := v.archive.stopped(ctx); stopped != nil {
+			return stopped
+		}
+		if err != nil || sum != t.sum {
 			v.fault(name, -1, "", cmp.Or(err, errKept))
 		}
 	}
+	return nil
 }
 
 // lost reports a revisit record of ours whose body the index did not find: it existed once.
