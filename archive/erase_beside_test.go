@@ -384,3 +384,33 @@ func TestNoErasureOfAFileThatOpenCouldNotRead(t *testing.T) {
 		require.NoError(t, a.Close())
 	}
 }
+
+// A reader says what the disk could not read, and looks at it again, also if the file is finished.
+func TestReaderOfAFileThatPassinglyFails(t *testing.T) {
+	disk := &strained{Mem: vfs.NewMem()}
+	a, err := OpenOn(disk, Options{Level: -1, MaxFile: 1, Compressors: 1})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://b.test/0", "x", 1))
+	require.NoError(t, a.Sync())
+	r, err := follow("/archive", disk, Options{ReadOnly: true})
+	require.NoError(t, err)
+	loc, err := a.Append(page("http://b.test/1", "x"))
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://b.test/2", "x", 1))
+	disk.name, disk.from, disk.to = loc.File, 0, 1<<20
+	require.NoError(t, r.follower.refresh(r))
+	r.follower.due.Store(time.Now().Add(time.Hour).UnixNano())
+	require.ErrorIs(t, r.Stats().Index, syscall.EIO)
+	require.ErrorContains(t, r.Stats().Index, loc.File)
+	_, err = r.At("http://b.test/2", time.Time{})
+	require.NoError(t, err, "of another file")
+	disk.name = ""
+	clear(r.follower.again)
+	require.NoError(t, r.follower.refresh(r))
+	r.follower.due.Store(time.Now().Add(time.Hour).UnixNano())
+	require.NoError(t, r.Stats().Index)
+	_, err = r.At("http://b.test/1", time.Time{})
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.NoError(t, a.Close())
+}
