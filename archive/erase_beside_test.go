@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -413,4 +414,46 @@ func TestReaderOfAFileThatPassinglyFails(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	require.NoError(t, a.Close())
+}
+
+// rationed is a disk that fails to open one WARC file, that after so many.
+type rationed struct {
+	*vfs.Mem
+	left atomic.Int64
+}
+
+// Open implements vfs.FS.
+func (r *rationed) Open(name string) (vfs.File, error) {
+	if isWARC(name) && r.left.Add(-1) == 0 {
+		return nil, syscall.EMFILE
+	}
+	return r.Mem.Open(name)
+}
+
+// A body that could not be looked at once is not taken for one that is lost.
+func TestEraseWhileFilesCannotBeOpened(t *testing.T) {
+	hour := func(n int) time.Time { return wholeSecond.Add(time.Duration(n) * time.Hour) }
+	done := 0
+	for k := int64(1); done < 3; k++ { // of the last ones, none is left to fail
+		disk := &rationed{Mem: vfs.NewMem()}
+		var file bytes.Buffer
+		encodeAll(t, &file, warc.Gzip, response("http://c.test/", hour(1), okHead+"body"),
+			revisitOf("http://b.test/", hour(2), warc.ProfileIdentical, "http://c.test/", hour(1), sha1Of([]byte("body")), okHead),
+			revisitOf("http://a.test/", hour(3), warc.ProfileIdentical, "http://b.test/", hour(2), sha1Of([]byte("body")), okHead))
+		disk.Put("foreign.warc.gz", file.Bytes())
+		a, err := OpenOn(disk, Options{})
+		require.NoError(t, err)
+		disk.left.Store(k)
+		_, err = a.Erase(t.Context(), Selection{From: hour(1), To: hour(2)}, "asked for")
+		if disk.left.Store(0); err == nil {
+			done++
+		}
+		require.NoError(t, a.Close())
+		a, err = OpenOn(disk, Options{}) // completes what was planned
+		require.NoError(t, err)
+		v, err := a.At("http://a.test/", hour(3))
+		require.NoError(t, err)
+		require.Equal(t, "body", body(t, a, v), k)
+		require.NoError(t, a.Close())
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -263,8 +264,11 @@ func (s *fileScan) loses(p *piece) (bool, error) {
 	}
 	// Its body was found otherwise: by the digest, as the last one before a 304, or behind another revisit.
 	rec, err := s.archive.open(s.archive.location(p.stored.content))
-	if err != nil {
+	if errors.Is(err, warc.ErrDamaged) || errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return false, nil // it is lost already, which Verify reports
+	}
+	if err != nil {
+		return false, err
 	}
 	defer rec.release()
 	key, _ := urlkey.Of(rec.Fields().URI("WARC-Target-URI"))

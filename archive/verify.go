@@ -49,7 +49,7 @@ var (
 // checked as far as it was written when the call began.
 //
 // Verify takes 16 bytes of memory for each record that was ever erased. It waits for Erase and Import, and
-// they for it. An erasure in another process at the same time looks like faults.
+// they and Close for it: report must not call any of them, but may cancel ctx. An erasure in another process at the same time looks like faults.
 func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error) {
 	a.imports.adding.Lock() // no erasure, and Close waits
 	defer a.imports.adding.Unlock()
@@ -90,7 +90,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	if err := v.entries(ctx); err != nil {
 		return v.checked, err
 	}
-	return v.checked, v.references()
+	return v.checked, v.references(ctx)
 }
 
 type verifier struct {
@@ -271,14 +271,14 @@ func (v *verifier) addBody(key string, e *entry) error {
 
 // references checks that the bodies that versions refer to exist: sorted by address, a body comes
 // before all references to it.
-func (v *verifier) references() error {
+func (v *verifier) references(ctx context.Context) error {
 	if err := v.bodies.Sort(); err != nil {
 		return fmt.Errorf("archive: verify: %w", err)
 	}
 	var at []byte // of the last body
 	var held digest
 	for item, err := range v.bodies.Items() {
-		if err != nil {
+		if err = cmp.Or(err, v.archive.stopped(ctx)); err != nil {
 			return fmt.Errorf("archive: verify: %w", err)
 		}
 		target, tag, rest := item[:addressSize], item[addressSize], item[addressSize+1:]
@@ -304,7 +304,7 @@ func (v *verifier) references() error {
 func (v *verifier) entries(ctx context.Context) error {
 	counts := map[uint32]int64{}
 	for l, err := range v.archive.index.scan(urlkey.All) {
-		if err != nil {
+		if err = cmp.Or(err, v.archive.stopped(ctx)); err != nil {
 			return err
 		}
 		v.checked.Versions++
@@ -322,8 +322,8 @@ func (v *verifier) entries(ctx context.Context) error {
 // to find the surplus entry. This is random access, and hence not done for all files.
 func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
 	for l, err := range v.archive.index.scan(urlkey.All) {
-		if err != nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+		if err = cmp.Or(err, v.archive.stopped(ctx)); err != nil {
+			return err
 		}
 		loc := v.archive.location(l.entry.address())
 		if counts[l.entry.file] == v.versions[l.entry.file] ||
