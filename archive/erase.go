@@ -126,7 +126,7 @@ type hole struct {
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
 // read some file of the archive: what was selected might be there.
 //
-// Erase reads all files, twice with a Digest or a time, and writes those anew that have something to
+// Erase reads all files, twice with a Digest, a time or metadata that names no URL, and writes those anew that have something to
 // erase; each replaces the old one at once. It takes some 100 bytes of memory for each record that goes:
 // select one span of time after the other if that is too much. Captures may be appended meanwhile, and
 // are not erased. Other goroutines and processes see the archive before or after it. If the process ends,
@@ -253,14 +253,32 @@ func (e *erasure) name() error {
 }
 
 // plan reads all files, and collects what has to go and what has to move.
-func (e *erasure) plan(ctx context.Context) (err error) {
+func (e *erasure) plan(ctx context.Context) error {
+	// The metadata of a capture may come before it, and has neither its digest nor its date.
+	if m := e.matcher; m.digest != "" || m.from > -never || m.to < never {
+		e.erased = map[uint64]bool{}
+	}
+	err := e.collect(ctx)
+	if !errors.Is(err, errNameless) {
+		return err
+	}
+	err = errors.Join(e.moves.out.file.Close(), e.remove(e.File+moving))
+	e.erased, e.report, e.bytes, e.kept = map[uint64]bool{}, Report{}, 0, nil
+	clear(e.Holes)
+	clear(e.Sums)
+	if err == nil {
+		err = e.collect(ctx)
+	}
+	return err
+}
+
+// collect is plan with or without the IDs of captures.
+func (e *erasure) collect(ctx context.Context) (err error) {
 	if e.moves, err = newMover(e); err != nil {
 		return err
 	}
 	names := append(e.archive.imports.list(), slices.Sorted(maps.Keys(e.Sizes))...)
-	if m := e.matcher; m.digest != "" || m.from > -never || m.to < never {
-		// The metadata of a capture may come before it, and has neither its digest nor its date.
-		e.erased = map[uint64]bool{}
+	if e.erased != nil {
 		for _, name := range names {
 			if _, err := e.scan(ctx, name, true); err != nil {
 				return err

@@ -285,3 +285,32 @@ func TestEraseOfARequestWhoseRevisitMoves(t *testing.T) {
 		require.Error(t, err)
 	}
 }
+
+// Metadata need not name a URL: then it belongs to the capture that it names, whatever selects that.
+func TestEraseTakesMetadataWithoutAURL(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		page := response("http://a.test/", wholeSecond, okHead+"secret")
+		page.ID = warc.NewID()
+		about := warc.Head{Type: "metadata", Date: wholeSecond, ConcurrentTo: page.ID,
+			ContentType: "application/warc-fields", Filename: "title: secret\r\n"}
+		text := strings.Repeat("body ", 50)
+		heads := []warc.Head{response("http://a.test/2", wholeSecond, okHead+text), // which moves
+			revisitOf("http://b.test/", wholeSecond, warc.ProfileIdentical, "http://a.test/2", wholeSecond, sha1Of([]byte(text)), okHead),
+			page, about}
+		if first {
+			heads[2], heads[3] = about, page
+		}
+		a := withForeign(t, heads...)
+		report, err := a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+		require.NoError(t, err)
+		require.Equal(t, 2, report.Erased)
+		require.EqualValues(t, 3, report.Records)
+		requireNowhere(t, a, "secret")
+		v, err := a.At("http://b.test/", wholeSecond)
+		require.NoError(t, err)
+		require.Equal(t, text, body(t, a, v))
+		requireNoLeftovers(t, a.fs)
+		faults, _ := verify(t, a)
+		require.Empty(t, faults)
+	}
+}

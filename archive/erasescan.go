@@ -117,9 +117,10 @@ func (a *Archive) fileID(f io.ReaderAt, name string, size int64) (string, error)
 
 // Files that cannot be erased from as they are.
 var (
-	errDict   = errors.New("its dictionary may have what is to be erased: compress the file anew")
-	errMember = errors.New("several records share one compressed member: compress the file anew")
-	errAway   = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
+	errDict     = errors.New("its dictionary may have what is to be erased: compress the file anew")
+	errNameless = errors.New("the IDs of captures are needed to know what this belongs to")
+	errMember   = errors.New("several records share one compressed member: compress the file anew")
+	errAway     = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
 		"the archive, or make the archive forget it with Options.Reindex")
 	errImport = errors.New("it has what is selected or refers to that, and imported files are never " +
 		"changed: move it into the directory of the archive")
@@ -201,6 +202,9 @@ func (s *fileScan) decide(p *piece) (action int, err error) {
 		if s.erased[maphash.String(idSeed, id)] {
 			return goes, nil
 		}
+	}
+	if len(p.about) > 0 && p.key == "" && s.erased == nil {
+		return stays, errNameless
 	}
 	m := s.matcher
 	if p.kind == "warcinfo" || p.key == "" || !p.dated && (m.from > -never || m.to < never) {
