@@ -102,7 +102,8 @@ type Stats struct {
 	Bytes    int64 // of these records, compressed
 
 	// Index is the error of the last background step of the index, such as a merge on a full disk;
-	// nil if it succeeded. No capture is lost by it, but lookups become slower.
+	// nil if it succeeded. No capture is lost by it, but lookups become slower. Of an archive that is only
+	// read, it is why the view is older than the files, or lacks the end of one.
 	Index error
 
 	// IndexDamage is the damage because of which the index was made anew; nil if there was none.
@@ -172,6 +173,9 @@ func openArchive(dir string, files vfs.FS, opts Options, before map[string]int, 
 			_ = a.locked.Close()
 		}
 	}()
+	if exists(files, oldEraseName) {
+		return nil, fmt.Errorf("archive: open: %s: %w: complete the erasure with that", oldEraseName, ErrVersion)
+	}
 	how := writeIndex
 	if anew {
 		how = newIndex
@@ -272,6 +276,9 @@ func (a *Archive) Stats() (stats Stats) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		stats.Index = f.failed
+		for name, err := range f.unread {
+			stats.Index = errors.Join(stats.Index, fmt.Errorf("archive: %s: %w", name, err))
+		}
 	}
 	return stats
 }

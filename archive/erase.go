@@ -94,6 +94,7 @@ type erasure struct {
 	File      string            // with the tombstone, and the records that have moved
 	Sizes     map[string]int64  // of the other files when it began: what is appended later stays
 	Holes     map[string][]hole // of these; sorted
+	Sums      map[string]string // of what else is in those
 
 	archive *Archive
 	matcher *matcher
@@ -107,8 +108,7 @@ type erasure struct {
 
 // hole is a part of a file whose record has to go, or has gone.
 type hole struct {
-	Offset int64 `json:"at"`
-	Length int64 `json:"n"`
+	Offset, Length int64
 }
 
 // Erase removes what a selection selects, for good: the records of the captures, their requests, their
@@ -126,7 +126,7 @@ type hole struct {
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
 // read some file of the archive: what was selected might be there.
 //
-// Erase reads all files, twice with a Digest or a time, and writes those anew that have something to
+// Erase reads all files, twice with a Digest, a time or metadata that names no URL, and writes those anew that have something to
 // erase; each replaces the old one at once. It takes some 100 bytes of memory for each record that goes:
 // select one span of time after the other if that is too much. Captures may be appended meanwhile, and
 // are not erased. Other goroutines and processes see the archive before or after it. If the process ends,
@@ -148,7 +148,7 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 		return Report{}, ErrClosed
 	}
 	e := &erasure{ID: warc.NewID(), Selection: s, Time: time.Now().UTC(), Holes: map[string][]hole{},
-		archive: a, reason: reason}
+		Sums: map[string]string{}, archive: a, reason: reason}
 	err := a.resumeErase(ctx)
 	if err == nil {
 		e.matcher, err = s.matcher()
@@ -253,14 +253,32 @@ func (e *erasure) name() error {
 }
 
 // plan reads all files, and collects what has to go and what has to move.
-func (e *erasure) plan(ctx context.Context) (err error) {
+func (e *erasure) plan(ctx context.Context) error {
+	// The metadata of a capture may come before it, and has neither its digest nor its date.
+	if m := e.matcher; m.digest != "" || m.from > -never || m.to < never {
+		e.erased = map[uint64]bool{}
+	}
+	err := e.collect(ctx)
+	if !errors.Is(err, errNameless) {
+		return err
+	}
+	err = errors.Join(e.moves.out.file.Close(), e.remove(e.File+moving))
+	e.erased, e.report, e.bytes, e.kept = map[uint64]bool{}, Report{}, 0, nil
+	clear(e.Holes)
+	clear(e.Sums)
+	if err == nil {
+		err = e.collect(ctx)
+	}
+	return err
+}
+
+// collect is plan with or without the IDs of captures.
+func (e *erasure) collect(ctx context.Context) (err error) {
 	if e.moves, err = newMover(e); err != nil {
 		return err
 	}
 	names := append(e.archive.imports.list(), slices.Sorted(maps.Keys(e.Sizes))...)
-	if m := e.matcher; m.digest != "" || m.from > -never || m.to < never {
-		// The metadata of a capture may come before it, and has neither its digest nor its date.
-		e.erased = map[uint64]bool{}
+	if e.erased != nil {
 		for _, name := range names {
 			if _, err := e.scan(ctx, name, true); err != nil {
 				return err
@@ -277,7 +295,10 @@ func (e *erasure) plan(ctx context.Context) (err error) {
 		}
 		e.Holes[name] = s.holes
 		e.report.Files++
-		sum, err := e.archive.keptSum(name, s.size, s.all)
+		sum, err := e.archive.keptSum(ctx, name, s.size, s.all)
+		if e.Sums[name] = sum; err == nil && len(s.all) > len(s.holes) {
+			e.Sums[name], err = e.archive.keptSum(ctx, name, s.size, s.holes)
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -350,4 +351,109 @@ func TestImportOfOwnFileThroughALink(t *testing.T) {
 	}
 	_, err := a.Import(filepath.Join(link, filepath.Base(warcNames(t, dir)[0])))
 	require.ErrorContains(t, err, "belongs to it already")
+}
+
+// Nothing is erased either if the disk could not read all of the file of a crashed writer, whether it can
+// now or not: captures that are not indexed may be there.
+func TestNoErasureOfAFileThatOpenCouldNotRead(t *testing.T) {
+	for _, sector := range []int{0, 2} {
+		disk := &strained{Mem: vfs.NewMem()}
+		a, err := OpenOn(disk, Options{Level: -1})
+		require.NoError(t, err)
+		var at []Location
+		for i := range 5 {
+			loc, err := a.Append(page(fmt.Sprint("http://b.test/", i), "secret"))
+			require.NoError(t, err)
+			at = append(at, loc)
+		}
+		require.NoError(t, a.Sync())
+		disk = &strained{Mem: disk.Crash(rand.New(rand.NewPCG(1, 1)))}
+		disk.name, disk.from, disk.to = at[0].File+unfinished, at[sector].Offset, at[sector].Offset+10
+		a, err = OpenOn(disk, Options{Level: -1})
+		require.NoError(t, err)
+		_, err = a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+		require.ErrorContains(t, err, at[0].File)
+		disk.name = ""
+		_, err = a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+		require.ErrorContains(t, err, at[0].File)
+		require.NoError(t, a.Close())
+		a, err = OpenOn(disk, Options{Level: -1})
+		require.NoError(t, err)
+		report, err := a.Erase(t.Context(), Selection{Host: "b.test"}, "asked for")
+		require.NoError(t, err)
+		require.Equal(t, 5, report.Erased)
+		require.NoError(t, a.Close())
+	}
+}
+
+// A reader says what the disk could not read, and looks at it again, also if the file is finished.
+func TestReaderOfAFileThatPassinglyFails(t *testing.T) {
+	disk := &strained{Mem: vfs.NewMem()}
+	a, err := OpenOn(disk, Options{Level: -1, MaxFile: 1, Compressors: 1})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://b.test/0", "x", 1))
+	require.NoError(t, a.Sync())
+	r, err := follow("/archive", disk, Options{ReadOnly: true})
+	require.NoError(t, err)
+	loc, err := a.Append(page("http://b.test/1", "x"))
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://b.test/2", "x", 1))
+	disk.name, disk.from, disk.to = loc.File, 0, 1<<20
+	require.NoError(t, r.follower.refresh(r))
+	r.follower.due.Store(time.Now().Add(time.Hour).UnixNano())
+	require.ErrorIs(t, r.Stats().Index, syscall.EIO)
+	require.ErrorContains(t, r.Stats().Index, loc.File)
+	_, err = r.At("http://b.test/2", time.Time{})
+	require.NoError(t, err, "of another file")
+	disk.name = ""
+	clear(r.follower.again)
+	require.NoError(t, r.follower.refresh(r))
+	r.follower.due.Store(time.Now().Add(time.Hour).UnixNano())
+	require.NoError(t, r.Stats().Index)
+	_, err = r.At("http://b.test/1", time.Time{})
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.NoError(t, a.Close())
+}
+
+// rationed is a disk that fails to open one WARC file, that after so many.
+type rationed struct {
+	*vfs.Mem
+	left atomic.Int64
+}
+
+// Open implements vfs.FS.
+func (r *rationed) Open(name string) (vfs.File, error) {
+	if isWARC(name) && r.left.Add(-1) == 0 {
+		return nil, syscall.EMFILE
+	}
+	return r.Mem.Open(name)
+}
+
+// A body that could not be looked at once is not taken for one that is lost.
+func TestEraseWhileFilesCannotBeOpened(t *testing.T) {
+	hour := func(n int) time.Time { return wholeSecond.Add(time.Duration(n) * time.Hour) }
+	done := 0
+	for k := int64(1); done < 3; k++ { // of the last ones, none is left to fail
+		disk := &rationed{Mem: vfs.NewMem()}
+		var file bytes.Buffer
+		encodeAll(t, &file, warc.Gzip, response("http://c.test/", hour(1), okHead+"body"),
+			revisitOf("http://b.test/", hour(2), warc.ProfileIdentical, "http://c.test/", hour(1), sha1Of([]byte("body")), okHead),
+			revisitOf("http://a.test/", hour(3), warc.ProfileIdentical, "http://b.test/", hour(2), sha1Of([]byte("body")), okHead))
+		disk.Put("foreign.warc.gz", file.Bytes())
+		a, err := OpenOn(disk, Options{})
+		require.NoError(t, err)
+		disk.left.Store(k)
+		_, err = a.Erase(t.Context(), Selection{From: hour(1), To: hour(2)}, "asked for")
+		if disk.left.Store(0); err == nil {
+			done++
+		}
+		require.NoError(t, a.Close())
+		a, err = OpenOn(disk, Options{}) // completes what was planned
+		require.NoError(t, err)
+		v, err := a.At("http://a.test/", hour(3))
+		require.NoError(t, err)
+		require.Equal(t, "body", body(t, a, v), k)
+		require.NoError(t, a.Close())
+	}
 }

@@ -1,6 +1,8 @@
 package archive
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
@@ -178,6 +181,30 @@ func TestErasureOfAnotherVersionIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrVersion)
 	require.ErrorContains(t, err, eraseName)
 	require.Equal(t, other, files.Data(eraseName))
+	require.NoError(t, files.Remove(eraseName))
+	files.Put(oldEraseName, []byte(`{"Version":2}`))
+	_, err = OpenOn(files, Options{})
+	require.ErrorIs(t, err, ErrVersion)
+	require.ErrorContains(t, err, oldEraseName)
+}
+
+// The name of a file is any string of bytes, and in the plan.
+func TestErasureIsCompletedWhateverTheNames(t *testing.T) {
+	const name = "b\xf6se.warc.gz"
+	files := vfs.NewMem()
+	var file bytes.Buffer
+	encodeAll(t, &file, warc.Gzip, response("http://a.test/", wholeSecond, okHead+strings.Repeat("secret", 50)))
+	files.Put(name, file.Bytes())
+	ctx, cancel := context.WithCancel(t.Context())
+	a, err := OpenOn(files, Options{Finished: func(string) { cancel() }}) // that with the tombstone
+	require.NoError(t, err)
+	_, err = a.Erase(ctx, Selection{Host: "a.test"}, "asked for")
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, a.Close())
+	a, err = OpenOn(files, Options{})
+	require.NoError(t, err)
+	requireNowhere(t, a, "secret")
+	require.NoError(t, a.Close())
 }
 
 // Open removes what erasures have left behind, and nothing else.
@@ -406,4 +433,40 @@ func TestErasureIsCompletedWithoutTheIndex(t *testing.T) {
 		}
 	}
 	require.NotZero(t, completed)
+}
+
+// An erasure is not complete as long as a file from which something has to go is away, or another one: there it
+// would hit other pages.
+func TestErasureWaitsForAMissingFile(t *testing.T) {
+	disk := &beside{Mem: vfs.NewMem()}
+	a, err := OpenOn(disk, Options{})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
+	names, err := a.Files()
+	require.NoError(t, err)
+	name := strings.TrimSuffix(names[0], unfinished)
+	var planned *vfs.Mem
+	disk.onRename(func(to string) {
+		if to == name && exists(disk, eraseName) { // the file that is written anew
+			planned = disk.Mem.Crash(rand.New(rand.NewPCG(1, 1)))
+		}
+	})
+	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	require.NoError(t, planned.Rename(name, "away"))
+	_, err = OpenOn(planned, Options{})
+	require.ErrorContains(t, err, name)
+	data, other := planned.Data("away"), []byte(strings.Repeat("x", 10_000))
+	planned.Put(name, other)
+	_, err = OpenOn(planned, Options{})
+	require.ErrorIs(t, err, errChanged)
+	require.Equal(t, other, planned.Data(name))
+	require.NoError(t, planned.Remove("away"))
+	planned.Put(name, data)
+	a, err = OpenOn(planned, Options{})
+	require.NoError(t, err)
+	requireNowhere(t, a, "secret")
+	requireNoLeftovers(t, planned)
+	require.NoError(t, a.Close())
 }

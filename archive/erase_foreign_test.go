@@ -133,6 +133,8 @@ func TestEraseKeepsTheBodyOfWhatStays(t *testing.T) {
 		"revisit of a revisit": {response("http://c.test/", hour(1), okHead+"body"),
 			revisitOf("http://b.test/", hour(2), warc.ProfileIdentical, "http://c.test/", hour(1), sha1Of([]byte("body")), okHead),
 			revisitOf("http://a.test/", hour(3), warc.ProfileIdentical, "http://b.test/", hour(2), sha1Of([]byte("body")), okHead)},
+		"reference of a later date": {response(url, hour(1), okHead+"body"),
+			revisitOf(url, hour(3), warc.ProfileIdentical, url, hour(2), sha1Of([]byte("body")), okHead)},
 		"by the digest alone": {response(url, hour(1), okHead+"body"), response(url, hour(2), okHead+"other"), noReference},
 	} {
 		a := withForeign(t, heads...)
@@ -256,4 +258,59 @@ func TestAnswerOfAnyRequest(t *testing.T) {
 		delete(want, v.Location)
 	}
 	require.Empty(t, want)
+}
+
+// A request that is selected itself goes, once, although its revisit, which is later, moves.
+func TestEraseOfARequestWhoseRevisitMoves(t *testing.T) {
+	const url = "http://a.test/"
+	minute := func(n int) time.Time { return wholeSecond.Add(time.Duration(n) * time.Minute) }
+	text := strings.Repeat("body ", 10)
+	revisit := revisitOf(url, minute(3), warc.ProfileIdentical, url, minute(1), sha1Of([]byte(text)), okHead)
+	revisit.ID = warc.NewID()
+	request := warc.Head{Type: "request", Date: minute(2), TargetURI: url, ContentType: "application/http;msgtype=request",
+		ConcurrentTo: revisit.ID, Filename: "GET / HTTP/1.1\r\nHost: a.test\r\nCookie: secret\r\n\r\n"}
+	for _, pair := range [][]warc.Head{{request, revisit}, {revisit, request}} {
+		a := withForeign(t, append([]warc.Head{response(url, minute(1), okHead+text)}, pair...)...)
+		_, err := a.Erase(t.Context(), Selection{URL: url, To: minute(3)}, "asked for")
+		require.NoError(t, err)
+		requireNowhere(t, a, "secret")
+		require.NoError(t, a.Close())
+		a = openDir(t, a.dir, Options{})
+		v, err := a.At(url, minute(3))
+		require.NoError(t, err)
+		require.Equal(t, text, body(t, a, v))
+		faults, _ := verify(t, a)
+		require.Empty(t, faults)
+		_, err = a.keptSum(t.Context(), "foreign.warc.gz", 200, []hole{{0, 100}, {50, 100}}) // with a plan, it would be too late
+		require.Error(t, err)
+	}
+}
+
+// Metadata need not name a URL: then it belongs to the capture that it names, whatever selects that.
+func TestEraseTakesMetadataWithoutAURL(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		page := response("http://a.test/", wholeSecond, okHead+"secret")
+		page.ID = warc.NewID()
+		about := warc.Head{Type: "metadata", Date: wholeSecond, ConcurrentTo: page.ID,
+			ContentType: "application/warc-fields", Filename: "title: secret\r\n"}
+		text := strings.Repeat("body ", 50)
+		heads := []warc.Head{response("http://a.test/2", wholeSecond, okHead+text), // which moves
+			revisitOf("http://b.test/", wholeSecond, warc.ProfileIdentical, "http://a.test/2", wholeSecond, sha1Of([]byte(text)), okHead),
+			page, about}
+		if first {
+			heads[2], heads[3] = about, page
+		}
+		a := withForeign(t, heads...)
+		report, err := a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+		require.NoError(t, err)
+		require.Equal(t, 2, report.Erased)
+		require.EqualValues(t, 3, report.Records)
+		requireNowhere(t, a, "secret")
+		v, err := a.At("http://b.test/", wholeSecond)
+		require.NoError(t, err)
+		require.Equal(t, text, body(t, a, v))
+		requireNoLeftovers(t, a.fs)
+		faults, _ := verify(t, a)
+		require.Empty(t, faults)
+	}
 }

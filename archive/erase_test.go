@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -379,4 +380,27 @@ func TestErasureKeepsTheLastChange(t *testing.T) {
 		_, err = RepairOn(disk, opts)
 		require.NoError(t, err)
 	}
+}
+
+// A caller that gives up while files with holes are read again does not wait for all of them.
+func TestVerifyStopsAtATombstone(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{MaxFile: 1})
+	for i := range 4 {
+		require.NoError(t, appendText(a, fmt.Sprint("http://a.test/", i), "x", 1))
+	}
+	_, err := a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.NoError(t, err)
+	names, err := a.Files()
+	require.NoError(t, err)
+	for _, name := range names {
+		require.NoError(t, os.Truncate(filepath.Join(a.dir, name), 20))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	found := 0
+	v := &verifier{archive: a, kept: map[string]tombstone{}, report: func(Fault) { found++; cancel() }}
+	for _, name := range names {
+		v.kept[name] = tombstone{size: 100}
+	}
+	require.ErrorIs(t, v.erasures(ctx), context.Canceled)
+	require.Equal(t, 1, found)
 }

@@ -1,9 +1,10 @@
 package archive
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
@@ -19,19 +21,22 @@ import (
 // that it selects. What has to go is decided only once: half erased, the archive would say something else.
 const eraseName = "erase.plan"
 
+// oldEraseName is that of the plans of another version, which is the only one that knows their files.
+const oldEraseName = "erase.json"
+
 // eraseMagic begins that file.
-const eraseMagic = "SPNERAS1"
+const eraseMagic = "SPNERAS2"
 
 // commit completes the file of moved records, and then writes the plan.
 func (e *erasure) commit() error {
 	if err := e.moves.complete(); err != nil {
 		return err
 	}
-	data, err := json.Marshal(e)
-	if err != nil {
+	var data bytes.Buffer
+	if err := gob.NewEncoder(&data).Encode(e); err != nil { // names need not be UTF-8, as JSON would have it
 		return err
 	}
-	return durable.Replace(e.archive.fs, eraseName, durable.Seal(eraseMagic, data))
+	return durable.Replace(e.archive.fs, eraseName, durable.Seal(eraseMagic, data.Bytes()))
 }
 
 // resumeErase completes an erasure that was begun.
@@ -48,17 +53,37 @@ func (a *Archive) resumeErase(ctx context.Context) error {
 		data, err = durable.Unseal(eraseName, 0, eraseMagic, data)
 	}
 	if err == nil {
-		err = json.Unmarshal(data, e)
+		err = gob.NewDecoder(bytes.NewReader(data)).Decode(e)
 	}
 	if err == nil {
 		e.matcher, err = e.Selection.matcher()
 	}
 	if err == nil {
 		a.erasing.Store(e.matcher)
-		err = e.run(ctx)
+		if err = e.intact(ctx); err == nil {
+			err = e.run(ctx)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("archive: %s: complete erasure: %w", eraseName, err)
+	}
+	return nil
+}
+
+var errChanged = errors.New("the file has changed since the erasure was decided")
+
+// intact returns an error if a file is not as it was when the erasure was decided: where the records were that
+// have to go, there may be others.
+func (e *erasure) intact(ctx context.Context) error {
+	for name, holes := range e.Holes {
+		sum, err := e.archive.keptSum(ctx, name, e.Sizes[name], holes)
+		if err == nil && sum != e.Sums[name] {
+			err = errChanged
+		}
+		if err != nil {
+			return fmt.Errorf("%w: bring %s back as it was, or remove the plan, open the archive with "+
+				"Options.Reindex and erase again", err, name)
+		}
 	}
 	return nil
 }
@@ -125,7 +150,8 @@ func (f *files) settle(measure func() error) error {
 }
 
 // measure notes the files in the directory, and their sizes. A file of ours that a disk failure left
-// unfinished has a torn end, which Open will cut off: it ends with its last capture.
+// unfinished has a torn end, which Open will cut off: it ends with its last capture. But if Open could not
+// read all of it, there may be others behind.
 func (e *erasure) measure() error {
 	a := e.archive
 	names, err := a.files.list()
@@ -139,10 +165,25 @@ func (e *erasure) measure() error {
 		if e.Sizes[name] = f.size; f.open && isOurs(name) {
 			state, _ := a.index.state(name)
 			e.Sizes[name] = state.end
+			failed = a.onlyTorn(f, name, state.end)
 		}
-		if err := f.Close(); err != nil {
-			return err
+		if err := errors.Join(failed, f.Close()); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return err
+}
+
+var errBehind = errors.New("it has captures that were not indexed, since the disk could not read it: open the " +
+	"archive again")
+
+// onlyTorn returns an error if there may be captures in the torn end of a file.
+func (a *Archive) onlyTorn(f *source, name string, from int64) error {
+	return a.walk(f, name, from, f.size, func(rec *warc.Record) error {
+		kind := rec.Type()
+		if err := rec.Close(); err != nil || kind == "request" || kind == "warcinfo" {
+			return err
+		}
+		return errBehind
+	}, func(*warc.DamageError) error { return nil })
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -116,9 +117,10 @@ func (a *Archive) fileID(f io.ReaderAt, name string, size int64) (string, error)
 
 // Files that cannot be erased from as they are.
 var (
-	errDict   = errors.New("its dictionary may have what is to be erased: compress the file anew")
-	errMember = errors.New("several records share one compressed member: compress the file anew")
-	errAway   = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
+	errDict     = errors.New("its dictionary may have what is to be erased: compress the file anew")
+	errNameless = errors.New("the IDs of captures are needed to know what this belongs to")
+	errMember   = errors.New("several records share one compressed member: compress the file anew")
+	errAway     = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
 		"the archive, or make the archive forget it with Options.Reindex")
 	errImport = errors.New("it has what is selected or refers to that, and imported files are never " +
 		"changed: move it into the directory of the archive")
@@ -150,10 +152,10 @@ func (s *fileScan) record(rec *warc.Record) error {
 	case !before.match(p.links): // of two visits
 	case p.kind == "request" && before.version: // a response before its request
 		p.paired = true
-		p.action = max(p.action, before.action)
+		p.action = cmp.Or(p.action, before.action)
 	case p.version && before.kind == "request":
 		p.paired = true
-		if before.action < p.action {
+		if before.action == stays && p.action != stays {
 			before.action = p.action
 			if err := s.act(&before); err != nil {
 				return err
@@ -200,6 +202,9 @@ func (s *fileScan) decide(p *piece) (action int, err error) {
 		if s.erased[maphash.String(idSeed, id)] {
 			return goes, nil
 		}
+	}
+	if len(p.about) > 0 && p.key == "" && s.erased == nil {
+		return stays, errNameless
 	}
 	m := s.matcher
 	if p.kind == "warcinfo" || p.key == "" || !p.dated && (m.from > -never || m.to < never) {
@@ -253,14 +258,21 @@ func (s *fileScan) loses(p *piece) (bool, error) {
 	if p.stored.content.length == 0 {
 		return false, nil
 	}
-	if last, found, _, err := s.archive.index.floor(origin, p.ref.time); err != nil ||
-		named && found && last.address() == p.stored.content {
+	// A reference may have a later date than its original.
+	last, found, _, err := s.archive.index.floor(origin, p.ref.time)
+	if err != nil {
 		return false, err
+	}
+	if named && found && last.address() == p.stored.content {
+		return m.matches(origin, last.time, cmp.Or(last.digest, d)), nil
 	}
 	// Its body was found otherwise: by the digest, as the last one before a 304, or behind another revisit.
 	rec, err := s.archive.open(s.archive.location(p.stored.content))
-	if err != nil {
+	if errors.Is(err, warc.ErrDamaged) || errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return false, nil // it is lost already, which Verify reports
+	}
+	if err != nil {
+		return false, err
 	}
 	defer rec.release()
 	key, _ := urlkey.Of(rec.Fields().URI("WARC-Target-URI"))
@@ -299,8 +311,8 @@ func (s *fileScan) act(p *piece) error {
 	return nil
 }
 
-// keptSum returns the digest of a file without holes.
-func (a *Archive) keptSum(name string, size int64, holes []hole) (string, error) {
+// keptSum returns the digest of a file without holes, none of which may overlap.
+func (a *Archive) keptSum(ctx context.Context, name string, size int64, holes []hole) (string, error) {
 	f, err := a.openFile(name)
 	if err != nil {
 		return "", err
@@ -309,8 +321,11 @@ func (a *Archive) keptSum(name string, size int64, holes []hole) (string, error)
 	sum := sha256.New()
 	at := int64(0)
 	for _, h := range append(holes[:len(holes):len(holes)], hole{Offset: size}) {
+		if err := a.stopped(ctx); err != nil {
+			return "", err
+		}
 		n := h.Offset - at
-		if got, err := io.Copy(sum, io.NewSectionReader(f, at, n)); err != nil || got < n {
+		if got, err := io.Copy(sum, io.NewSectionReader(f, at, n)); err != nil || got != n {
 			return "", errors.Join(err, fmt.Errorf("%s: %d of %d bytes", name, at+got, size))
 		}
 		at = h.Offset + h.Length

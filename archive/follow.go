@@ -41,6 +41,7 @@ type follower struct {
 	stale    bool       // the view has what the writer has cut off
 	settled  map[string]bool
 	again    map[string]time.Time // when to look again at a file whose end was no complete capture
+	unread   map[string]error     // of the disk, because of which the view lacks the end of a file
 	failed   error                // of the last refresh
 }
 
@@ -132,7 +133,7 @@ func (f *follower) try(a *Archive, damage error) error {
 		if view, err = a.newView(damage); err != nil {
 			return err
 		}
-		f.settled, f.again = map[string]bool{}, map[string]time.Time{}
+		f.settled, f.again, f.unread = map[string]bool{}, map[string]time.Time{}, map[string]error{}
 	}
 	if f.stale, err = f.extend(view); err != nil {
 		return err
@@ -183,6 +184,9 @@ func (a *Archive) newView(damage error) (*Archive, error) {
 // time it reads all that is there.
 const patience = 8
 
+// unreadEvery is how often a reader tries again what the disk could not read.
+const unreadEvery = time.Second
+
 // extend indexes the new parts of the WARC files, and reports whether one has become shorter than
 // this view knows it: the writer cuts off what it has not acknowledged. Finished files do not change.
 // It requires that f.mu is held.
@@ -204,6 +208,9 @@ func (f *follower) extend(view *Archive) (stale bool, err error) {
 		if took := time.Since(began); open && took > followEvery/patience && view.index.endOf(final) == before {
 			f.again[name] = time.Now().Add(patience * took)
 		}
+		if delete(f.unread, final); t.unread != nil {
+			f.unread[final], f.again[name] = t.unread, time.Now().Add(unreadEvery)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was renamed just now
 		}
@@ -211,7 +218,7 @@ func (f *follower) extend(view *Archive) (stale bool, err error) {
 			return false, err
 		}
 		cut := len(t.Damage) > 0 && errors.Is(t.Damage[0].Err, errShorter)
-		f.settled[name] = !open || cut
+		f.settled[name] = (!open || cut) && t.unread == nil
 		stale = stale || open && cut && view == f.view.Load()
 	}
 	return stale, view.resolveDeferred()

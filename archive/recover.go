@@ -83,6 +83,7 @@ func (a *Archive) unread(t *tail, name string, err error) error {
 		return err
 	}
 	state, _ := a.index.state(name)
+	t.unread = err
 	t.add(Fault{File: name, Offset: state.end, Err: err})
 	return nil
 }
@@ -171,6 +172,8 @@ type tail struct {
 
 	request neighbor  // the last record, if it is a request
 	held    *answered // the last record, if it is a version without a request before it
+
+	unread error // of the disk, because of which the rest was not indexed
 
 	broken int64 // start of damage with no record after it yet; negative: none
 	err    error // of that damage

@@ -49,7 +49,7 @@ var (
 // checked as far as it was written when the call began.
 //
 // Verify takes 16 bytes of memory for each record that was ever erased. It waits for Erase and Import, and
-// they for it. An erasure in another process at the same time looks like faults.
+// they and Close for it: report must not call any of them, but may cancel ctx. An erasure in another process at the same time looks like faults.
 func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error) {
 	a.imports.adding.Lock() // no erasure, and Close waits
 	defer a.imports.adding.Unlock()
@@ -85,11 +85,13 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 			v.fault(name, -1, "", err)
 		}
 	}
-	v.erasures()
+	if err := v.erasures(ctx); err != nil {
+		return v.checked, err
+	}
 	if err := v.entries(ctx); err != nil {
 		return v.checked, err
 	}
-	return v.checked, v.references()
+	return v.checked, v.references(ctx)
 }
 
 type verifier struct {
@@ -220,12 +222,17 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 }
 
 // erasures checks that files from which something was erased have not changed otherwise.
-func (v *verifier) erasures() {
+func (v *verifier) erasures(ctx context.Context) error {
 	for name, t := range v.kept {
-		if sum, err := v.archive.keptSum(name, t.size, v.holes[name]); err != nil || sum != t.sum {
+		sum, err := v.archive.keptSum(ctx, name, t.size, v.holes[name])
+		if stopped := v.archive.stopped(ctx); stopped != nil {
+			return stopped
+		}
+		if err != nil || sum != t.sum {
 			v.fault(name, -1, "", cmp.Or(err, errKept))
 		}
 	}
+	return nil
 }
 
 // lost reports a revisit record of ours whose body the index did not find: it existed once.
@@ -266,14 +273,14 @@ func (v *verifier) addBody(key string, e *entry) error {
 
 // references checks that the bodies that versions refer to exist: sorted by address, a body comes
 // before all references to it.
-func (v *verifier) references() error {
+func (v *verifier) references(ctx context.Context) error {
 	if err := v.bodies.Sort(); err != nil {
 		return fmt.Errorf("archive: verify: %w", err)
 	}
 	var at []byte // of the last body
 	var held digest
 	for item, err := range v.bodies.Items() {
-		if err != nil {
+		if err = cmp.Or(err, v.archive.stopped(ctx)); err != nil {
 			return fmt.Errorf("archive: verify: %w", err)
 		}
 		target, tag, rest := item[:addressSize], item[addressSize], item[addressSize+1:]
@@ -299,7 +306,7 @@ func (v *verifier) references() error {
 func (v *verifier) entries(ctx context.Context) error {
 	counts := map[uint32]int64{}
 	for l, err := range v.archive.index.scan(urlkey.All) {
-		if err != nil {
+		if err = cmp.Or(err, v.archive.stopped(ctx)); err != nil {
 			return err
 		}
 		v.checked.Versions++
@@ -317,8 +324,8 @@ func (v *verifier) entries(ctx context.Context) error {
 // to find the surplus entry. This is random access, and hence not done for all files.
 func (v *verifier) follow(ctx context.Context, counts map[uint32]int64) error {
 	for l, err := range v.archive.index.scan(urlkey.All) {
-		if err != nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+		if err = cmp.Or(err, v.archive.stopped(ctx)); err != nil {
+			return err
 		}
 		loc := v.archive.location(l.entry.address())
 		if counts[l.entry.file] == v.versions[l.entry.file] ||
