@@ -165,26 +165,26 @@ func TestARecordHasOneWriterAtATime(t *testing.T) {
 	require.Equal(t, want, read(t, b, here, len(want)))
 }
 
-// TestAFullStreamMakesCommitWait fills the stream, and frees space only when a commit waits.
-func TestAFullStreamMakesCommitWait(t *testing.T) {
+// TestAFullStreamRefusesABatch fills the stream, and frees space after a refusal.
+func TestAFullStreamRefusesABatch(t *testing.T) {
 	waits := make(chan error, 100)
 	b := broker(t, 150_000)
 	b.opts.Waiting = func(why error) { waits <- why }
 	big := strings.Repeat("y", 60_000)
 	tell(t, b, big)
 	tell(t, b, big)
-	sent := make(chan error, 1)
-	go func() {
+	commit := func() error {
 		_, _, err := b.Commit(t.Context(), []Record{{Of: here, Value: []byte("1")}}, []Message{{here, []byte(big)}})
-		sent <- err
-	}()
+		return err
+	}
+	require.ErrorIs(t, commit(), ErrFull)
 	require.Error(t, <-waits)
 	level, err := b.Level(t.Context())
 	require.NoError(t, err)
 	require.InDelta(t, 0.8, level.Share, 0.01)
 	require.Equal(t, map[message.Dest]uint64{here: 2}, level.Held)
 	require.NoError(t, b.Forget(t.Context(), here, 1))
-	require.NoError(t, <-sent)
+	require.NoError(t, commit())
 }
 
 func TestAReaderContinuesWhereItStopped(t *testing.T) {
