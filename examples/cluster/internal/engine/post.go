@@ -176,13 +176,14 @@ func (p *Post) flush(ctx context.Context) {
 // fitting returns how many commits fit into one batch. One always does: the number of partitions is
 // bounded, and so is an outbox.
 func fitting(queue []*commit) int {
-	parts := 0
+	parts, size := 0, 0
 	for i, c := range queue {
 		parts++
+		size += c.size
 		for _, pieces := range c.pieces {
 			parts += len(pieces)
 		}
-		if parts > jet.MaxBatch && i > 0 {
+		if (parts > jet.MaxBatch || size > maxUsual) && i > 0 {
 			return i
 		}
 	}

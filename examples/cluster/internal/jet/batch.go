@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -39,6 +40,10 @@ type Message struct {
 	Data []byte
 }
 
+// slowest is the rate of a link, in bytes per second, that can still send a batch. An attempt that ended
+// earlier would be repeated for ever.
+const slowest = 256 << 10
+
 // ErrFull means that the stream has no room for a batch. A smaller one may still fit.
 var ErrFull = errors.New("jet: the stream has no room")
 
@@ -53,9 +58,14 @@ var ErrFull = errors.New("jet: the stream has no room")
 func (b *Bus) Commit(
 	ctx context.Context, records []Record, messages []Message,
 ) (stored bool, fenced []message.Dest, err error) {
+	size := 0
+	for _, m := range messages {
+		size += len(m.Data)
+	}
+	limit := requestTimeout + time.Duration(size)*time.Second/slowest
 	for {
 		var last uint64
-		err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
+		err := b.within(ctx, limit, func(ctx context.Context) (err error) {
 			if last, err = b.sendBatch(ctx, records, messages); errorCode(err) == codeFull {
 				b.wait(err)
 				return ErrFull

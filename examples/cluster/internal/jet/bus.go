@@ -243,7 +243,7 @@ func (b *Bus) CreateStream(ctx context.Context) error {
 	err := b.retry(ctx, func() error {
 		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		_, err := b.js.CreateOrUpdateStream(attempt, jetstream.StreamConfig{
+		stream, err := b.js.CreateOrUpdateStream(attempt, jetstream.StreamConfig{
 			Name:     b.crawl,
 			Subjects: []string{b.crawl + ".in.>", b.crawl + ".record.>"},
 			Storage:  jetstream.FileStorage,
@@ -254,6 +254,9 @@ func (b *Bus) CreateStream(ctx context.Context) error {
 			AllowAtomicPublish: true,
 			AllowRollup:        true, // a record removes the one before it
 		})
+		if err == nil && !stream.CachedInfo().Config.AllowAtomicPublish { // a broker ignores what it does not know
+			err = fmt.Errorf("broker %s has no atomic batches: use nats-server 2.12 or later", b.conn.ConnectedServerVersion())
+		}
 		return err
 	})
 	switch {
