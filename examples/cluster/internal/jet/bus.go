@@ -233,8 +233,7 @@ func (b *Bus) recordSubject(of message.Dest) string { return b.crawl + ".record.
 // DefaultMaxBytes bounds the stream unless the options say otherwise. The brokers reserve it.
 const DefaultMaxBytes = 3 << 30
 
-// MinMaxBytes is the least useful bound. What waits in a partition of hosts is released by one
-// robots.txt and committed together, and must fit into the part of the stream that links leave free.
+// MinMaxBytes is the least useful bound.
 const MinMaxBytes = 16 << 20
 
 // CreateStream creates the stream of the crawl. If it exists, from an attempt that failed, it gets
