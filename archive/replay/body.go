@@ -172,23 +172,31 @@ func (c *capture) read(max int64) (body []byte, err error) {
 	return body, err
 }
 
-// toUTF8 converts a text to UTF-8. Without a declared encoding it is UTF-8 if it is valid, and
+// toUTF8 converts a text to UTF-8. Without a declared encoding it is UTF-8 if it looks like it, and
 // windows-1252 if not. If the result is longer than max, whole is false, and the rest is missing.
 func toUTF8(text []byte, kind string, max int64) (converted []byte, whole bool) {
 	c, known := encodingOf(text, kind)
+	if !known && !looksUTF8(text) {
+		c = charset.Windows1252
+	}
 	switch valid := utf8.Valid(text); {
 	case valid && c == nil:
 		converted = text
-	case known && c == nil:
+	case c == nil:
 		converted = c.Decode(nil, text)
 	default: // decoders replace what is invalid
-		if !known {
-			c = charset.Windows1252
-		}
 		converted, _ = io.ReadAll(io.LimitReader(c.NewReader(bytes.NewReader(text)), max+1))
 	}
 	whole = int64(len(converted)) <= max
 	return bytes.TrimPrefix(converted, []byte("\xef\xbb\xbf")), whole
+}
+
+// looksUTF8 reports whether a text without a declared encoding is read as UTF-8, as the crawler does:
+// the last character may be cut, and after letters in UTF-8 at the beginning, invalid bytes are
+// mistakes.
+func looksUTF8(text []byte) bool {
+	head := text[:min(len(text), 1024)]
+	return utf8.Valid(text) || charset.Letters(text) > 0 || len(head) < len(text) && charset.Letters(head) > 0
 }
 
 // declaredWithin is how much of a page may declare its encoding, in bytes. The HTML standard
@@ -221,12 +229,19 @@ func encodingOf(text []byte, kind string) (c *charset.Charset, known bool) {
 
 // charsetOf returns the label of the encoding in a meta element.
 func charsetOf(attrs []attribute) string {
-	if !strings.EqualFold(value(attrs, "http-equiv"), "content-type") {
-		return value(attrs, "charset")
+	label := value(attrs, "charset")
+	if label != "" || !strings.EqualFold(value(attrs, "http-equiv"), "content-type") {
+		return label
 	}
-	_, label, _ := strings.Cut(strings.ToLower(value(attrs, "content")), "charset=")
-	label, _, _ = strings.Cut(label, ";")
-	return strings.Trim(label, `"'`+whitespace)
+	rest, found := strings.ToLower(value(attrs, "content")), true
+	for found {
+		_, rest, found = strings.Cut(rest, "charset")
+		if label, ok := strings.CutPrefix(strings.TrimLeft(rest, whitespace), "="); ok {
+			label, _, _ = strings.Cut(label, ";")
+			return strings.Trim(label, `"'`+whitespace)
+		}
+	}
+	return ""
 }
 
 // sourceKind returns the Content-Type with which a document is shown as its source.
@@ -235,7 +250,7 @@ func (c *capture) sourceKind() string {
 	c.body = buffered
 	start, _ := buffered.Peek(declaredWithin)
 	encoding, known := encodingOf(start, c.kind)
-	if !known && charset.Letters(start) < 0 {
+	if !known && !looksUTF8(start) {
 		encoding = charset.Windows1252
 	}
 	return "text/plain; charset=" + encoding.String()

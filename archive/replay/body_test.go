@@ -130,6 +130,9 @@ func TestEncodings(t *testing.T) {
 		{"Content-Type precedes meta", "<meta charset=koi8-r>\xe9",
 			"text/html; charset=iso-8859-1", "<meta charset=koi8-r>é"},
 		{"undeclared, and not UTF-8", "\xe9\x80", "text/html", "é€"},
+		{"undeclared UTF-8, cut", "Grüße\xc3", "text/html", "Grüße\uFFFD"},
+		{"undeclared UTF-8 with a mistake", "Grüße" + strings.Repeat(" ", 2000) + "\x80ü", "text/html",
+			"Grüße" + strings.Repeat(" ", 2000) + "\uFFFDü"},
 		{"an unknown encoding", "\xe9", "text/html; charset=klingon", "é"},
 		{"UTF-16 without a byte order mark", "a\x00b\x00", "text/html; charset=utf-16le", "ab"},
 		{"Japanese in seven bits", "\x1b$B$\"\x1b(B<", "text/html; charset=iso-2022-jp", "あ<"},
@@ -179,6 +182,12 @@ func TestDeclaredEncodings(t *testing.T) {
 		{"the bytes happen to be UTF-8", "text/html", "<meta charset=windows-1251><p>\xd0\x90", "Рђ"},
 		{"after a kilobyte", "text/html", strings.Repeat(" ", 1100) + `<meta http-equiv=Content-Type ` +
 			`content="text/html; Charset='windows-1251'">` + greeting, "Привет"},
+		{"with spaces", "text/html", "<meta http-equiv=Content-Type content='text/html; charset = \"windows-1251\"'>" +
+			greeting, "Привет"},
+		{"beside http-equiv", "text/html", "<meta http-equiv=Content-Type content=text/html charset=windows-1251>" +
+			greeting, "Привет"},
+		{"after a longer word", "text/html",
+			"<meta http-equiv=Content-Type content='text/html; charsets; charset=windows-1251'>" + greeting, "Привет"},
 		{"for scripts only", "text/html", "<meta charset=x-user-defined><p>\xe4", "ä"},
 		{"read as ASCII, so not UTF-16", "text/html", "<meta charset=utf-16><p>ä", "ä"},
 		{"in the field", "text/html; charset=windows-1251", "<meta charset=utf-8><p>" +

@@ -24,6 +24,10 @@ import (
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
 )
 
+// releasedBytes is about what a waiting URL takes in a message. All that waits in a partition of hosts may
+// be released and committed together, and must fit into half of the stream.
+const releasedBytes = 128
+
 // create creates a crawl and adds its seeds.
 func create(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
@@ -68,6 +72,9 @@ func create(fs *flag.FlagSet) action {
 		case at.MaxBytes < jet.MinMaxBytes:
 			return fmt.Errorf("%w: -stream-bytes %d: want at least %d", errUsage,
 				at.MaxBytes, jet.MinMaxBytes)
+		case at.MaxBytes/2 < int64(o.Waiting)*releasedBytes:
+			return fmt.Errorf("%w: -stream-bytes %d has no room for what one robots.txt may release: want at least %d, or a smaller -waiting",
+				errUsage, at.MaxBytes, 2*int64(o.Waiting)*releasedBytes)
 		case !o.Loopback && localSeed(seeds) != "":
 			return fmt.Errorf("%w: %s is on this machine: use -loopback to crawl it", errUsage,
 				localSeed(seeds))

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -66,8 +68,12 @@ type commit struct {
 	keeper *Keeper
 	record jet.Record
 	pieces map[message.Dest][][]byte
+	size   int // of the pieces
 	done   chan error
 }
+
+// fullPause is how long a commit for which the stream has no room waits for its next attempt.
+const fullPause = 500 * time.Millisecond
 
 // gather is how long partitions wait for others that have heard the same tick.
 const gather = 20 * time.Millisecond
@@ -89,21 +95,25 @@ func (p *Post) Ticked() <-chan struct{} {
 // without waiting for others. The channel gets the result: [ErrFenced] if the partition
 // has a new owner. Until then the keeper must not commit again.
 func (p *Post) Commit(k *Keeper, o *Outbox, urgent bool) <-chan error {
-	c := &commit{keeper: k, pieces: o.pieces, done: make(chan error, 1)}
+	c := &commit{keeper: k, pieces: o.pieces, size: o.size, done: make(chan error, 1)}
 	var err error
 	if c.record, err = k.record(); err != nil {
 		c.done <- err
 		return c.done
 	}
 	*o = Outbox{}
-	p.mu.Lock()
-	p.queue = append(p.queue, c)
-	p.mu.Unlock()
-	signal(p.soon)
+	p.enqueue(c)
 	if urgent {
 		signal(p.hurry)
 	}
 	return c.done
+}
+
+func (p *Post) enqueue(c *commit) {
+	p.mu.Lock()
+	p.queue = append(p.queue, c)
+	p.mu.Unlock()
+	signal(p.soon)
 }
 
 func signal(c chan struct{}) {
@@ -166,13 +176,14 @@ func (p *Post) flush(ctx context.Context) {
 // fitting returns how many commits fit into one batch. One always does: the number of partitions is
 // bounded, and so is an outbox.
 func fitting(queue []*commit) int {
-	parts := 0
+	parts, size := 0, 0
 	for i, c := range queue {
 		parts++
+		size += c.size
 		for _, pieces := range c.pieces {
 			parts += len(pieces)
 		}
-		if parts > jet.MaxBatch && i > 0 {
+		if (parts > jet.MaxBatch || size > maxUsual) && i > 0 {
 			return i
 		}
 	}
@@ -192,6 +203,10 @@ func (p *Post) commit(ctx context.Context, batch []*commit) {
 			records[i] = c.record
 		}
 		stored, fenced, err := p.bus.Commit(ctx, records, messages(batch))
+		if errors.Is(err, jet.ErrFull) {
+			p.split(ctx, batch)
+			return
+		}
 		for i, c := range batch {
 			c.keeper.revision = records[i].Revision
 		}
@@ -205,6 +220,20 @@ func (p *Post) commit(ctx context.Context, batch []*commit) {
 			return
 		}
 	}
+}
+
+// split commits a batch for which the stream has no room in smaller ones, and first what needs the
+// least: partitions that have only taken messages let them be removed once they have committed, which
+// makes room for the others. A commit that does not fit by itself waits, and does not hold up others.
+func (p *Post) split(ctx context.Context, batch []*commit) {
+	if c := batch[0]; len(batch) == 1 {
+		time.AfterFunc(fullPause, func() { p.enqueue(c) })
+		return
+	}
+	slices.SortStableFunc(batch, func(a, b *commit) int { return cmp.Compare(a.size, b.size) })
+	half := len(batch) / 2
+	p.commit(ctx, batch[:half])
+	p.commit(ctx, batch[half:])
 }
 
 // ends reports an error, and whether there is one.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -82,6 +83,10 @@ func Keep(ctx context.Context, bus *jet.Bus, states *jet.Table, c Claim) (*Keepe
 		// It has lost as soon as this write comes first; until then, its writes are progress.
 		records := []jet.Record{record}
 		_, fenced, err := bus.Commit(ctx, records, nil)
+		if errors.Is(err, jet.ErrFull) {
+			pause(ctx, fullPause)
+			continue
+		}
 		if k.revision = records[0].Revision; len(fenced) == 0 {
 			return k, err
 		}

@@ -2,13 +2,13 @@ package jet
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -40,20 +40,36 @@ type Message struct {
 	Data []byte
 }
 
+// slowest is the rate of a link, in bytes per second, that can still send a batch. An attempt that ended
+// earlier would be repeated for ever.
+const slowest = 256 << 10
+
+// ErrFull means that the stream has no room for a batch. A smaller one may still fit.
+var ErrFull = errors.New("jet: the stream has no room")
+
 // Commit stores records and sends messages, all or none of them: the broker commits the batch only if
 // each record still has the revision that it is to replace. It sets the revisions of the records, and
-// waits while servers are away or the stream has no room. If others have replaced some of the
-// records, it returns these as fenced; usually nothing was stored then.
+// waits while servers are away. The error is [ErrFull] if the stream has no room. If others have
+// replaced some of the records, it returns these as fenced; usually nothing was stored then.
 //
 // If an answer is lost, the same batch is sent again. Whichever comes first is stored, and the other
-// one is refused because of its revisions, so nothing is sent twice.
+// one is refused because of its revisions, so nothing is sent twice. That also holds for a batch that
+// is sent again after ErrFull, or in parts of whole records with their messages.
 func (b *Bus) Commit(
 	ctx context.Context, records []Record, messages []Message,
 ) (stored bool, fenced []message.Dest, err error) {
+	size := 0
+	for _, m := range messages {
+		size += len(m.Data)
+	}
+	limit := requestTimeout + time.Duration(size)*time.Second/slowest
 	for {
 		var last uint64
-		err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
-			last, err = b.sendBatch(ctx, records, messages)
+		err := b.within(ctx, limit, func(ctx context.Context) (err error) {
+			if last, err = b.sendBatch(ctx, records, messages); errorCode(err) == codeFull {
+				b.wait(err)
+				return ErrFull
+			}
 			return err
 		})
 		switch code := errorCode(err); {
@@ -63,7 +79,9 @@ func (b *Bus) Commit(
 				records[i].Revision = last - uint64(len(records)-1-i)
 			}
 			return true, nil, nil
-		case code == codeFull || code == codeBusy || code == codeIncomplete:
+		case errors.Is(err, ErrFull):
+			return false, nil, err
+		case code == codeBusy || code == codeIncomplete:
 			b.wait(err)
 		case code == codeRevision || code == codeInFlight:
 			stored, fenced, err := b.inspect(ctx, records)
@@ -165,19 +183,10 @@ func (b *Bus) sendBatch(ctx context.Context, records []Record, messages []Messag
 // Send stores messages that are part of no batch. It waits while servers are away or the stream has
 // no room. If an answer is lost, a message may be stored twice.
 func (b *Bus) Send(ctx context.Context, m Message) error {
-	for {
-		err := b.untilAnswered(ctx, func(ctx context.Context) error {
-			_, err := b.js.Publish(ctx, b.subject(m.To), m.Data)
-			return err
-		})
-		if errorCode(err) != codeFull {
-			return cmp.Or(err, ctx.Err())
-		}
-		b.wait(err)
-		if !sleep(ctx, reconnectWait) {
-			return ctx.Err()
-		}
-	}
+	return b.untilAnswered(ctx, func(ctx context.Context) error {
+		_, err := b.js.Publish(ctx, b.subject(m.To), m.Data)
+		return err
+	})
 }
 
 // Record returns the record of a partition and its revision, or nil and 0 if there is none.

@@ -233,8 +233,7 @@ func (b *Bus) recordSubject(of message.Dest) string { return b.crawl + ".record.
 // DefaultMaxBytes bounds the stream unless the options say otherwise. The brokers reserve it.
 const DefaultMaxBytes = 3 << 30
 
-// MinMaxBytes is the least useful bound. What waits in a partition of hosts is released by one
-// robots.txt and committed together, and must fit into the part of the stream that links leave free.
+// MinMaxBytes is the least useful bound.
 const MinMaxBytes = 16 << 20
 
 // CreateStream creates the stream of the crawl. If it exists, from an attempt that failed, it gets
@@ -243,7 +242,7 @@ func (b *Bus) CreateStream(ctx context.Context) error {
 	err := b.retry(ctx, func() error {
 		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		_, err := b.js.CreateOrUpdateStream(attempt, jetstream.StreamConfig{
+		stream, err := b.js.CreateOrUpdateStream(attempt, jetstream.StreamConfig{
 			Name:     b.crawl,
 			Subjects: []string{b.crawl + ".in.>", b.crawl + ".record.>"},
 			Storage:  jetstream.FileStorage,
@@ -254,6 +253,9 @@ func (b *Bus) CreateStream(ctx context.Context) error {
 			AllowAtomicPublish: true,
 			AllowRollup:        true, // a record removes the one before it
 		})
+		if err == nil && !stream.CachedInfo().Config.AllowAtomicPublish { // a broker ignores what it does not know
+			err = fmt.Errorf("broker %s has no atomic batches: use nats-server 2.12 or later", b.conn.ConnectedServerVersion())
+		}
 		return err
 	})
 	switch {
@@ -420,6 +422,12 @@ func (b *Bus) latest(
 		defer cancel(nil)
 		late := time.AfterFunc(requestTimeout, func() { cancel(context.DeadlineExceeded) })
 		defer late.Stop()
+		// The consumer cannot tell when all have come: if some are replaced meanwhile, their successors
+		// are delivered, too, and count as pending.
+		left, err := b.subjects(ctx, stream, filter)
+		if err != nil {
+			return err
+		}
 		consumer, err := b.js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
 			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: filter, HeadersOnly: headers,
 			AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: requestTimeout, Replicas: 1, MemoryStorage: true,
@@ -427,14 +435,13 @@ func (b *Bus) latest(
 		if err != nil {
 			return err
 		}
-		info := consumer.CachedInfo()
-		defer func() { _ = b.js.DeleteConsumer(ctx, stream, info.Name) }() // or the broker does, soon
+		defer func() { _ = b.js.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name) }() // or the broker does, soon
 		messages, err := consumer.Messages(jetstream.PullHeartbeat(readHeartbeat), jetstream.PullExpiry(readExpiry))
 		if err != nil {
 			return err
 		}
 		defer messages.Stop()
-		for left := info.NumPending; left > 0; left-- {
+		for len(left) > 0 {
 			m, err := messages.Next(jetstream.NextContext(ctx))
 			if err != nil {
 				return cmp.Or(context.Cause(ctx), nats.ErrDisconnected)
@@ -445,6 +452,7 @@ func (b *Bus) latest(
 				return err
 			}
 			see(m.Subject(), meta.Sequence.Stream, m.Data())
+			delete(left, m.Subject())
 		}
 		return nil
 	})
@@ -452,6 +460,19 @@ func (b *Bus) latest(
 		return fmt.Errorf("jet: read %s: %w", filter, err)
 	}
 	return nil
+}
+
+// subjects returns the subjects of a stream that match a filter.
+func (b *Bus) subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
+	s, err := b.js.Stream(ctx, stream)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, err
+	}
+	return info.State.Subjects, nil
 }
 
 // Forget removes the messages to a partition up to a sequence.

@@ -3,6 +3,7 @@ package jet
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"runtime"
@@ -165,26 +166,67 @@ func TestARecordHasOneWriterAtATime(t *testing.T) {
 	require.Equal(t, want, read(t, b, here, len(want)))
 }
 
-// TestAFullStreamMakesCommitWait fills the stream, and frees space only when a commit waits.
-func TestAFullStreamMakesCommitWait(t *testing.T) {
+// TestAFullStreamRefusesABatch fills the stream, and frees space after a refusal.
+func TestAFullStreamRefusesABatch(t *testing.T) {
 	waits := make(chan error, 100)
 	b := broker(t, 150_000)
 	b.opts.Waiting = func(why error) { waits <- why }
 	big := strings.Repeat("y", 60_000)
 	tell(t, b, big)
 	tell(t, b, big)
-	sent := make(chan error, 1)
-	go func() {
+	commit := func() error {
 		_, _, err := b.Commit(t.Context(), []Record{{Of: here, Value: []byte("1")}}, []Message{{here, []byte(big)}})
-		sent <- err
-	}()
+		return err
+	}
+	require.ErrorIs(t, commit(), ErrFull)
 	require.Error(t, <-waits)
 	level, err := b.Level(t.Context())
 	require.NoError(t, err)
 	require.InDelta(t, 0.8, level.Share, 0.01)
 	require.Equal(t, map[message.Dest]uint64{here: 2}, level.Held)
 	require.NoError(t, b.Forget(t.Context(), here, 1))
-	require.NoError(t, <-sent)
+	require.NoError(t, commit())
+}
+
+// TestRecordsAreCompleteWhileOthersCommit reads the records while all of them are replaced again and
+// again, in any order.
+func TestRecordsAreCompleteWhileOthersCommit(t *testing.T) {
+	const partitions = 300
+	b := broker(t, 0)
+	records := make([]Record, partitions)
+	for i := range records {
+		records[i].Of = message.Dest{To: message.Dedupe, Part: i}
+	}
+	commit := func(round int) error {
+		rand.Shuffle(partitions, func(i, j int) { records[i], records[j] = records[j], records[i] })
+		for i := range records {
+			records[i].Value = fmt.Appendf(nil, "%d %s %4000d", round, records[i].Of, 0)
+		}
+		_, _, err := b.Commit(t.Context(), records, nil)
+		return err
+	}
+	require.NoError(t, commit(0))
+	looked, failed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var err error
+		for round := 1; err == nil; round++ {
+			select {
+			case <-looked:
+				failed <- nil
+				return
+			case <-time.After(10 * time.Millisecond):
+				err = commit(round)
+			}
+		}
+		failed <- err
+	}()
+	for range 30 {
+		found, err := b.Records(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found, partitions)
+	}
+	close(looked)
+	require.NoError(t, <-failed)
 }
 
 func TestAReaderContinuesWhereItStopped(t *testing.T) {

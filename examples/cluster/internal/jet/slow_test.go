@@ -64,3 +64,46 @@ func TestUnderASlowLink(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, values, 128)
 }
+
+// TestALargeBatchTakesItsTime commits a batch over a link that needs longer for it than a request may
+// take.
+func TestALargeBatchTakesItsTime(t *testing.T) {
+	near := broker(t, 0)
+	u, _ := url.Parse(near.opts.URL)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			a, err := l.Accept()
+			if err != nil {
+				return
+			}
+			b, _ := net.Dial("tcp", u.Host)
+			go io.Copy(a, b)
+			go func() { // 1 MB/s
+				buf := make([]byte, 50_000)
+				for {
+					n, err := a.Read(buf)
+					if err != nil {
+						return
+					}
+					b.Write(buf[:n])
+					time.Sleep(time.Duration(n) * time.Microsecond)
+				}
+			}()
+		}
+	}()
+	far, err := Connect(t.Context(), Options{URL: "nats://" + l.Addr().String()})
+	require.NoError(t, err)
+	t.Cleanup(far.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	messages := make([]Message, 80)
+	for i := range messages {
+		messages[i] = Message{here, make([]byte, MaxMessage)}
+	}
+	stored, _, err := far.Commit(ctx, []Record{{Of: here, Value: []byte("1")}}, messages)
+	require.NoError(t, err)
+	require.True(t, stored)
+}

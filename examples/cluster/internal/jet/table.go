@@ -131,8 +131,13 @@ func (t *Table) get(ctx context.Context, key string) (revision uint64, value []b
 
 // untilAnswered repeats a request while servers are away, until ctx ends.
 func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error) error {
+	return b.within(ctx, requestTimeout, do)
+}
+
+// within is untilAnswered with a time for each attempt.
+func (b *Bus) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	for {
-		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
+		attempt, cancel := context.WithTimeout(ctx, limit)
 		err := do(attempt)
 		cancel()
 		switch {
