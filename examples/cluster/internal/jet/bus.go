@@ -436,7 +436,9 @@ func (b *Bus) latest(
 			return err
 		}
 		defer func() { _ = b.js.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name) }() // or the broker does, soon
-		messages, err := consumer.Messages(jetstream.PullHeartbeat(readHeartbeat), jetstream.PullExpiry(readExpiry))
+		// A few at a time: over a slow link, heartbeats would come late behind many large ones.
+		messages, err := consumer.Messages(jetstream.PullHeartbeat(readHeartbeat), jetstream.PullExpiry(readExpiry),
+			jetstream.PullMaxMessages(16))
 		if err != nil {
 			return err
 		}
