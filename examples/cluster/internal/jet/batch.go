@@ -42,7 +42,11 @@ type Message struct {
 
 // slowest is the rate of a link, in bytes per second, that can still send a batch. An attempt that ended
 // earlier would be repeated for ever.
-const slowest = 256 << 10
+const slowest = 512 << 10
+
+// afloat is how much of a batch is on its way at once. The pings that tell a lost server wait behind it,
+// so more of it would make a slow link look like one.
+const afloat = slowest / 2
 
 // ErrFull means that the stream has no room for a batch. A smaller one may still fit.
 var ErrFull = errors.New("jet: the stream has no room")
@@ -137,7 +141,16 @@ func (b *Bus) inspect(ctx context.Context, records []Record) (stored bool, fence
 // sendBatch sends a batch and returns the sequence of its last record. The broker answers only the
 // last part, and refuses that if an earlier one has not arrived.
 func (b *Bus) sendBatch(ctx context.Context, records []Record, messages []Message) (last uint64, err error) {
-	id, n := rand.Text(), 0
+	id, n, sent := rand.Text(), 0, 0
+	publish := func(m *nats.Msg) error {
+		if sent += len(m.Data); sent > afloat {
+			if err := b.conn.FlushWithContext(ctx); err != nil {
+				return err
+			}
+			sent = len(m.Data)
+		}
+		return b.conn.PublishMsg(m)
+	}
 	part := func(subject string, data []byte) *nats.Msg {
 		n++
 		m := &nats.Msg{Subject: subject, Data: data, Header: nats.Header{}}
@@ -146,7 +159,7 @@ func (b *Bus) sendBatch(ctx context.Context, records []Record, messages []Messag
 		return m
 	}
 	for _, m := range messages {
-		if err := b.conn.PublishMsg(part(b.subject(m.To), m.Data)); err != nil {
+		if err := publish(part(b.subject(m.To), m.Data)); err != nil {
 			return 0, err
 		}
 	}
@@ -155,7 +168,7 @@ func (b *Bus) sendBatch(ctx context.Context, records []Record, messages []Messag
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(r.Revision, 10))
 		m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 		if i < len(records)-1 {
-			if err := b.conn.PublishMsg(m); err != nil {
+			if err := publish(m); err != nil {
 				return 0, err
 			}
 			continue
