@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // TestFewHostsDoNotStarveTheOthers: a few hosts with many known pages cannot fill the queue, whether
@@ -85,4 +87,19 @@ func TestFewHostsDoNotStarveTheOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAVisitThatEndsBarsNobody: a page that is due is not put off for a slot because a visit of its
+// host ended after the table of hosts had last seen the clock.
+func TestAVisitThatEndsBarsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {}}
+		c, err := newCrawler(siteConfig(t, "http://a.test/"), site.network(t))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, c.close()) }()
+		c.Hosts.Advance(c.Clock.Now(), c.Pages.Now())
+		time.Sleep(time.Second)
+		c.visited("a.test", scheduler.Outcome{Took: time.Millisecond})
+		require.Zero(t, c.Hosts.Take("a.test", netip.Addr{}, true).RetryAt)
+	})
 }

@@ -38,9 +38,9 @@ func (c *crawler) takeDue(ctx context.Context) (taken int, err error) {
 			return taken, err
 		}
 		taken++
-		c.Hosts.Advance(c.Clock.Now(), c.Pages.Now())
 		select {
 		case c.Room <- struct{}{}:
+			c.Hosts.Advance(c.Clock.Now(), c.Pages.Now())
 			c.take(it)
 		case <-ctx.Done():
 			return taken, ctx.Err()

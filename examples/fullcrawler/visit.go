@@ -152,11 +152,13 @@ func (c *crawler) visited(host string, o scheduler.Outcome) {
 	if reason := c.Polite.Queue.Explain(host); reason.Failures > 0 || o.RetryAfter.After(now) {
 		wait = max(reason.Until.Sub(now), 0)
 	}
-	pace := time.Duration(0)
+	pace, until := time.Duration(0), time.Time{}
 	if wait == 0 {
 		pace = c.Clock.Shown(c.Polite.Pace(host, o.Took))
+	} else {
+		until = c.Clock.Now().Add(c.Clock.Shown(wait))
 	}
-	c.Hosts.Visited(host, pace, c.Clock.Now().Add(c.Clock.Shown(wait)))
+	c.Hosts.Visited(host, pace, until)
 	if wait < stage.Horizon/2 {
 		return
 	}

@@ -338,13 +338,13 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool) admission {
 	return admission{}
 }
 
-// Visited records how long a host takes for a visit and the delay after it, or if until is later
-// than now, that it is not visited before.
+// Visited records how long a host takes for a visit and the delay after it, or that it is not visited
+// before a time, unless that is zero.
 func (b *HostTable) Visited(host string, pace time.Duration, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	e.blocked = until.UnixMilli()
+	e.blocked = max(until.UnixMilli(), 0)
 	if pace > 0 {
 		longest := time.Duration(math.MaxInt32) * time.Millisecond
 		pace = (3*b.paceOf(e) + min(pace, longest)) / 4 // a single slow page says little

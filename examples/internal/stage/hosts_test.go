@@ -186,7 +186,7 @@ func TestAwaits(t *testing.T) {
 	b.Visited("a.test", 0, now.Add(time.Hour))
 	require.False(t, b.Awaits(now), "the host pauses for longer than the crawl waits")
 	require.True(t, b.Awaits(now.Add(59*time.Minute)))
-	b.Visited("a.test", 0, now)
+	b.Visited("a.test", 0, time.Time{})
 	b.Arrived("a.test", State{})
 	require.False(t, b.Awaits(now))
 
