@@ -6,7 +6,7 @@ require (
 	github.com/andybalholm/brotli v1.2.6
 	github.com/bits-and-blooms/bloom/v3 v3.7.1
 	github.com/hashicorp/golang-lru/v2 v2.0.7
-	github.com/klauspost/compress v1.19.2
+	github.com/klauspost/compress v1.20.4
 	github.com/stretchr/testify v1.10.0
 	github.com/temoto/robotstxt v1.1.2
 	golang.org/x/net v0.58.0

@@ -11,7 +11,7 @@ require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/go-resty/resty/v2 v2.16.5
 	github.com/gocolly/colly/v2 v2.3.0
-	github.com/klauspost/compress v1.20.3
+	github.com/klauspost/compress v1.20.4
 	github.com/spinneret-go/spinneret v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	github.com/tidwall/btree v1.8.2
