@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,7 +75,7 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	if i == 0 {
 		return Reason{}
 	}
-	return s.reason(i, func(i uint32) time.Time { return s.leaseStarts()[i] })
+	return s.reason(i, s.leasedSince)
 }
 
 // Reasons returns an iterator over all known hosts, with the result of Explain for each. The
@@ -130,7 +131,7 @@ func walk[E, V any](
 	}
 }
 
-// reason requires that s.mu is held. since returns what leaseStarts says about a limiter.
+// reason requires that s.mu is held. since returns what leasedSince says about a limiter.
 func (s *Scheduler[T]) reason(host uint32, since func(i uint32) time.Time) Reason {
 	e := &s.engine
 	e.expire(host, false)
@@ -192,6 +193,16 @@ func (s *Scheduler[T]) explainShared(r *Reason, host uint32, since func(i uint32
 	if e.frontOf(e.shared(shared[at])) != host {
 		r.Rule = "its turn at " + names[at]
 	}
+}
+
+// leasedSince returns the start of the oldest outstanding lease on a limiter. It requires that s.mu is held.
+func (s *Scheduler[T]) leasedSince(i uint32) (began time.Time) {
+	for f := range s.engine.outstanding {
+		if slices.Contains(f.limiters[:], i) {
+			return s.time(f.at)
+		}
+	}
+	return time.Time{}
 }
 
 // leaseStarts returns the start of the oldest outstanding lease on each limiter that is leased. It

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"cmp"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -39,5 +38,8 @@ func siteOf(host string) string {
 	if strings.Contains(host, ":") { // an IPv6 address
 		return host
 	}
-	return cmp.Or(Owner(host), weburl.Site("http://"+host+"/"))
+	if owner := Owner(host); owner != "" {
+		return owner
+	}
+	return weburl.Site("http://" + host + "/")
 }
