@@ -11,6 +11,7 @@ import (
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // grace is how long requests in flight may continue after the crawl must end.
@@ -146,26 +147,40 @@ func (c *crawler) reload() {
 	}
 }
 
-// work visits what the scheduler hands out until the crawl ends.
+// work visits what the scheduler hands out until the crawl ends. Visits are taken by goroutines whose
+// last one has ended, as the stack of a new one would have to grow first.
 func (c *crawler) work(ctx, fetching context.Context, visits *sync.WaitGroup) {
+	idle := make(chan *scheduler.Lease[stage.Item])
+	defer close(idle)
 	for {
 		c.Places.Enter()
 		lease, err := c.Polite.Queue.Next(ctx)
 		if err != nil {
 			return
 		}
-		visits.Go(func() {
-			defer c.Places.Leave()
-			outcome := skipped
-			if c.Uplink.Wait(ctx) {
-				outcome = c.visit(fetching, lease)
-			}
-			c.advance() // before the lease ends, or the crawl could look finished
-			lease.Done(outcome)
-			if outcome.RetryAfter.After(time.Now()) {
-				stage.Wake(c.asked)
-			}
-		})
+		select {
+		case idle <- lease:
+		default:
+			visits.Go(func() {
+				for more := true; more; lease, more = <-idle {
+					c.perform(ctx, fetching, lease)
+				}
+			})
+		}
+	}
+}
+
+// perform visits the page of a lease, and gives the lease and its place back.
+func (c *crawler) perform(ctx, fetching context.Context, lease *scheduler.Lease[stage.Item]) {
+	defer c.Places.Leave()
+	outcome := skipped
+	if c.Uplink.Wait(ctx) {
+		outcome = c.visit(fetching, lease)
+	}
+	c.advance() // before the lease ends, or the crawl could look finished
+	lease.Done(outcome)
+	if outcome.RetryAfter.After(time.Now()) {
+		stage.Wake(c.asked)
 	}
 }
 
