@@ -21,10 +21,13 @@ type Delivery struct {
 // Bounds of read-ahead. A server drops a client with more than 64 MiB of pending data, and a
 // process may read dozens of streams. A bound in bytes alone is not enough: the client library then
 // reserves 8 MB for each reader, which also lets the collector tolerate that much garbage.
+//
+// The readers of a process share its link. If what they have asked for takes longer than a heartbeat or
+// two, each of them takes the others' messages for the silence of a lost server, and asks again.
 const (
 	readAhead     = 1 << 20 // bytes of one request
 	readMessages  = 256
-	readHeartbeat = 500 * time.Millisecond
+	readHeartbeat = 2 * time.Second
 	readExpiry    = 10 * time.Second
 )
 
