@@ -27,6 +27,7 @@ type Cache struct {
 	failing list.List        // likewise, those that could not be reached and have no copy
 	given   list.List        // of *host: Lookup or Store returned the request; oldest first
 	bytes   int              // the cost of all hosts
+	failed  int              // of that, those in failing
 	flights uint64           // number of the last flight
 }
 
@@ -44,6 +45,7 @@ type host struct {
 	began    time.Time
 	answered uint64        // the last flight whose response was taken, or that was before the host
 	place    *list.Element // in idle, failing or given; nil while Load waits for the response
+	fails    bool          // it is in failing
 	landed   *landing      // made when a Load waits, closed when the flight ends
 	lead     *lead         // of the last Load, if it has not got to the end of the redirects
 }
@@ -341,6 +343,10 @@ func (c *Cache) unlist(h *host) {
 		c.given.Remove(h.place)
 		h.place = nil
 	}
+	if h.fails {
+		h.fails = false
+		c.failed -= h.cost
+	}
 }
 
 // park marks a host without a request in flight as most recently used. One of which nothing is known,
@@ -351,7 +357,8 @@ func (c *Cache) park(h *host) {
 	case !h.known():
 		h.place = c.idle.PushBack(h)
 	case h.Failures > 0 && h.file == nil:
-		h.place = c.failing.PushFront(h)
+		h.place, h.fails = c.failing.PushFront(h), true
+		c.failed += h.cost
 	default:
 		h.place = c.idle.PushFront(h)
 	}
@@ -381,7 +388,7 @@ func (h *host) wake(err error) {
 func (c *Cache) evict(keep *host) {
 	for c.bytes > c.options.MaxBytes {
 		h := oldest(&c.idle, keep)
-		if f := oldest(&c.failing, keep); f != nil && (h == nil || c.failing.Len()*hostCost > c.options.MaxBytes/2) {
+		if f := oldest(&c.failing, keep); f != nil && (h == nil || c.failed > c.options.MaxBytes/2) {
 			h = f
 		}
 		switch {
@@ -434,7 +441,7 @@ func (c *Cache) drop(h *host) {
 
 // weigh updates the byte count after a host has changed.
 func (c *Cache) weigh(h *host) {
-	c.bytes -= h.cost
+	before := h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
 		len(h.Reason)
 	switch {
@@ -446,7 +453,10 @@ func (c *Cache) weigh(h *host) {
 	if h.file != nil {
 		h.cost += h.file.Size()
 	}
-	c.bytes += h.cost
+	c.bytes += h.cost - before
+	if h.fails {
+		c.failed += h.cost - before
+	}
 }
 
 // hostCost is the memory of a host without its strings and its file, leadCost that of a lead.

@@ -487,3 +487,28 @@ func TestFullCacheKeepsWhatItKnows(t *testing.T) {
 	require.True(t, known)
 	require.Equal(t, before, after)
 }
+
+// TestFailingHostsKeepHalfOfTheCache: whoever invents hosts with long names, whose servers answer with
+// long nonsense, takes no room from the files of others.
+func TestFailingHostsKeepHalfOfTheCache(t *testing.T) {
+	c, now := NewCache(Options{Agent: "a", MaxBytes: 1 << 20}), time.Now()
+	for i := range 2000 {
+		a, err := c.Lookup(fmt.Sprintf("http://%s%d.test/", strings.Repeat("a", 230), i), now)
+		require.NoError(t, err)
+		_, err = c.Store(*a.Request, Response{Reason: strings.Repeat("x", 512)}, now)
+		require.NoError(t, err)
+	}
+	asked := 0
+	for range 5 {
+		for i := range 10 {
+			a, err := c.Lookup(fmt.Sprintf("http://h%d.test/", i), now)
+			require.NoError(t, err)
+			if a.Request != nil {
+				asked++
+				_, err = c.Store(*a.Request, Response{Status: 200, Whole: true, Body: []byte("user-agent: *\ndisallow: /x\n")}, now)
+				require.NoError(t, err)
+			}
+		}
+	}
+	require.Equal(t, 10, asked)
+}

@@ -186,6 +186,7 @@ func TestServersResolveDotsDifferently(t *testing.T) {
 		"/z//a/../secret", "/deep//y/../x//y", // or after
 		`/x\..\private`, "/x%5c..%5Cprivate", `/x\y/../private`, `/x/y\..\..\private`, `/x%2f..\private`,
 		"/x/..//private", "/x/../private?/../a",
+		"/y/..%2fprivate/x", "/a;q%2Fp/..%2Fprivate/x", `/a;\b/..\private/x`, `/a;%5Cb/..%5Cprivate/x`, // params go first
 		"/x/..;/private/y", "/x/..;a=b/private", "/.;/private", "/x/%2e%2e;/private", "/x/..%3b/private/y", "/x;a/..;b/private;c/y",
 	} {
 		require.ErrorIs(t, send(disallowed), robots.ErrDisallowed, disallowed)
