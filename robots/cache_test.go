@@ -3,6 +3,7 @@ package robots
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -511,4 +512,43 @@ func TestFailingHostsKeepHalfOfTheCache(t *testing.T) {
 		}
 	}
 	require.Equal(t, 10, asked)
+}
+
+// TestRareTurnsReachPages: a host whose turns come less often than its rules expire gets to its pages:
+// not each turn is used up by robots.txt.
+func TestRareTurnsReachPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		turn           time.Duration
+		status         int
+		body, validity string
+	}{
+		"crowded address":    {10 * time.Minute, 200, "user-agent: *\ndisallow: /x\n", "no-cache"},
+		"no file there":      {10 * time.Minute, 404, "", "no-cache"},
+		"an hour":            {time.Hour + time.Second, 200, "user-agent: *\ncrawl-delay: 3600\n", "max-age=3600"},
+		"a day, not a word":  {24*time.Hour + time.Second, 200, "user-agent: *\ncrawl-delay: 86400\n", ""},
+		"a day, not changed": {24*time.Hour + time.Second, 304, "user-agent: *\ncrawl-delay: 86400\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache, now, pages := NewCache(Options{Agent: "a"}), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0
+			header := http.Header{"Etag": {`"1"`}}
+			if c.validity != "" {
+				header.Set("Cache-Control", c.validity)
+			}
+			for turn := range 20 {
+				a, err := cache.Lookup("http://h.test/page", now)
+				require.NoError(t, err)
+				switch {
+				case a.Known:
+					pages++
+				case turn > 0 || c.status != 304:
+					_, err = cache.Store(*a.Request, Response{Status: c.status, Header: header, Whole: true, Body: []byte(c.body)}, now)
+				default:
+					_, err = cache.Store(*a.Request, Response{Status: 200, Header: header, Whole: true, Body: []byte(c.body)}, now)
+				}
+				require.NoError(t, err)
+				now = now.Add(c.turn)
+			}
+			require.GreaterOrEqual(t, pages, 10)
+		})
+	}
 }
