@@ -67,6 +67,9 @@ type Visit struct {
 // Early reports whether the page was handed out before it was due.
 func (v *Visit) Early() bool { return v.record == nil }
 
+// Is changes what is recorded of the page besides its state. The URL stays.
+func (v *Visit) Is(it Item) { v.item = it }
+
 // PagesOptions set the memory of Pages, and the time.
 type PagesOptions struct {
 	Memory int64         // bytes for buffers and filters; 0 means DefaultPagesMemory
