@@ -190,6 +190,44 @@ func TestEraseLeavesOthersAlone(t *testing.T) {
 	require.Equal(t, 2, strings.Count(text, `"why":"erased"`), text)
 }
 
+// TestErasedInEverySpelling: equivalent escapes are the same page, whoever has chosen them.
+func TestErasedInEverySpelling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path { // decoded
+			case "/robots.txt":
+				http.NotFound(w, r)
+			case "/":
+				fmt.Fprint(w, "<a href=/~me/1>1</a><a href=/go>x</a><a href=/to>x</a>")
+			case "/go":
+				w.Header().Set("Location", "http://a.test/%7Eme/1")
+				w.WriteHeader(http.StatusFound)
+			case "/to":
+				w.Header().Set("Location", "http://a.test/%7e%79ou")
+				w.WriteHeader(http.StatusFound)
+			default:
+				fmt.Fprint(w, "a secret life")
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		web := site.network(t, loopback("").String())
+		crawlSite(t, cfg, web)
+		require.Len(t, site.requested("%7"), 2)
+		status, output := run(t, "erase", "-out", cfg.Out, "http://a.test/~me/*", "http://a.test/~you")
+		require.Zero(t, status, output)
+		require.Contains(t, output, "3 versions erased")
+		require.Contains(t, output, "3 pages erased")
+		time.Sleep(400 * 24 * time.Hour)
+		crawlSite(t, cfg, web)
+		require.Len(t, site.requested("%7"), 2)
+		require.Len(t, site.requested("/go"), 2)
+		for _, r := range readArchive(t, cfg.Out) {
+			require.NotContains(t, string(r.block), "secret", r.url)
+		}
+	})
+}
+
 // TestEraseIsRepeatable: an erasure that fails in the middle is completed by the same command.
 func TestEraseIsRepeatable(t *testing.T) {
 	cfg, _ := crawlForgettable(t)

@@ -1,6 +1,7 @@
 package cockpit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -123,7 +124,7 @@ func (e *erasure) eraseArchive(ctx context.Context) error {
 			}
 		}
 		for _, t := range e.targets {
-			s, err := t.selections(a)
+			s, err := e.selections(a, t)
 			if err != nil {
 				return err
 			}
@@ -152,9 +153,9 @@ func (e *erasure) eraseArchive(ctx context.Context) error {
 
 // selections returns the selections of the archive that make up a target. Each costs a pass over all
 // files, so those that the index does not know are left out.
-func (t target) selections(a *archive.Archive) (s []archive.Selection, err error) {
+func (e *erasure) selections(a *archive.Archive, t target) (s []archive.Selection, err error) {
 	if t.prefix != "" {
-		return []archive.Selection{{Prefix: t.prefix}}, nil
+		s = append(s, archive.Selection{Prefix: t.prefix})
 	}
 	if t.url != "" {
 		for _, scheme := range []string{"http://", "https://"} {
@@ -166,17 +167,19 @@ func (t target) selections(a *archive.Archive) (s []archive.Selection, err error
 				s = append(s, archive.Selection{URL: scheme + t.name()})
 			}
 		}
-		return s, nil
 	}
-	hosts := map[string]bool{}
-	err = eachVersion(a, archive.Query{Site: t.host, Failed: true}, func(v *archive.Version) error {
-		hosts[weburl.Host(v.URL)] = true
+	more := map[archive.Selection]bool{}
+	site := cmp.Or(t.host, weburl.Host(t.url+t.prefix))
+	err = eachVersion(a, archive.Query{Site: site, Failed: true}, func(v *archive.Version) error {
+		switch {
+		case t.host != "":
+			more[archive.Selection{Host: weburl.Host(v.URL)}] = true
+		case e.gone(v.URL) && !t.spells(v.URL):
+			more[archive.Selection{URL: v.URL}] = true
+		}
 		return nil
 	})
-	for host := range hosts {
-		s = append(s, archive.Selection{Host: host})
-	}
-	return s, err
+	return slices.AppendSeq(s, maps.Keys(more)), err
 }
 
 // sameContents returns the URLs that have had the same contents as what is to be erased, by digest.
