@@ -120,11 +120,16 @@ func (o PagesOptions) Store() satstore.Options {
 // mergeVisit applies an early visit to a record. Only the record tells whether the page is
 // postponed: that may have happened during the visit.
 func mergeVisit(url string, data, visit []byte) []byte {
-	_, before, err := ReadRecord(url, data)
+	if len(visit) > 0 && visit[0] == nearerForm {
+		return mergeNearer(url, data, visit)
+	}
+	known, before, err := ReadRecord(url, data)
 	it, state, e := ReadRecord(url, visit)
-	if err != nil || e != nil || state.Postponed == before.Postponed {
+	it, nearer := it.NearerAs(known)
+	if err != nil || e != nil || state.Postponed == before.Postponed && !nearer {
 		return visit
 	}
+	state.Relink = state.Relink || nearer // it was found out during the visit
 	state.Postponed = before.Postponed
 	return AppendRecord(nil, it, state)
 }
