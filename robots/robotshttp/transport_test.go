@@ -541,3 +541,30 @@ func TestRedirectsToWhatIsForbidden(t *testing.T) {
 	require.NoError(t, get("http://d.test/"))
 	require.ErrorIs(t, get("http://d.test/private/x"), robots.ErrDisallowed)
 }
+
+// TestTheFieldHost: a crawler that has looked up a name itself sends a request to the address, and names
+// the host in a field.
+func TestTheFieldHost(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Host+r.URL.Path)
+		if r.URL.Path == "/robots.txt" && r.Host == "private.test" {
+			fmt.Fprint(w, "user-agent: *\ndisallow: /\n")
+		}
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: robotshttp.NewTransport(nil, robots.Options{Agent: "a"})}
+	get := func(host string) error {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/page", nil)
+		require.NoError(t, err)
+		r.Host = host
+		resp, err := client.Do(r)
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+		return err
+	}
+	require.ErrorIs(t, get("private.test"), robots.ErrDisallowed)
+	require.NoError(t, get("open.test"))
+	require.Equal(t, []string{"private.test/robots.txt", "open.test/robots.txt", "open.test/page"}, got)
+}
