@@ -169,7 +169,7 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 	s.x.watch.resume()
 	n, err := s.src.Read(p)
-	s.x.read(n)
+	s.x.watch.add(n)
 	s.x.watch.pause()
 	s.n += int64(n)
 	switch cut := cutBy(s.x.ctx, s.n > s.limit, err); {
