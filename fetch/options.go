@@ -132,7 +132,7 @@ type Options struct {
 	// means none. It must not modify a request that it is given. A layer that sends requests of its
 	// own, such as package robotshttp, belongs above Client.Transport instead: here its requests
 	// would count as attempts of the page. If it reads a body before it returns, only Timeout limits
-	// the time of that.
+	// that: neither MinRate nor MaxBody does.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Jar keeps cookies; nil means that none are kept or sent. The one in the sub-package cookies
 	// is bounded, and reads files of cookies.
