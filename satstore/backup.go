@@ -34,6 +34,11 @@ const (
 
 func (s *Store) backup(dir string) error {
 	dir = filepath.Clean(dir) // the suffix must not become a name in the directory
+	if _, err := os.Lstat(dir); err == nil {
+		if dir, err = filepath.EvalSymlinks(dir); err != nil { // a link to another disk stays one
+			return err
+		}
+	}
 	if err := removeEmpty(dir); err != nil {
 		return err
 	}

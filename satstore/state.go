@@ -118,7 +118,7 @@ func (s *state) emptyBucket(b *bucket) {
 	b.records.Clear(s.pool, s.file.Release)
 	b.messages.Clear(s.pool, s.file.Release)
 	s.numbers[b.number] = nil
-	b.done, b.mail, b.dead = nil, nil, true
+	b.mail, b.dead = nil, true // a caller may return a record a second time, so done stays
 }
 
 // currentBucket returns the bucket for records that are due now.
