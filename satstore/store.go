@@ -102,6 +102,7 @@ func lockStore(fs vfs.FS, o Options) (*Store, error) {
 	s := &Store{fs: &meter{FS: fs}, o: o, lock: lock}
 	s.pool = extent.NewPool(o.Buffer, o.test.page)
 	s.numbers = make([]*bucket, 1) // number 0 means none
+	s.byID = map[uint64]*bucket{}
 	if s.ids, err = idset.Open(s.fs, idset.State{}); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
