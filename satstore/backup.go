@@ -144,9 +144,9 @@ func leftIn(dir string) (names []string, err error) {
 }
 
 // claimed is a directory that is locked already.
-type claimed struct{ vfs.OS }
+type claimed struct{ vfs.FS }
 
-// Lock leaves the lock to claimPartial.
+// Lock leaves the lock to whoever has it.
 func (claimed) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // copyTo copies all records and their messages to another store.
