@@ -205,7 +205,7 @@ func errAstray(id string) error {
 // read it in a part that fits. A bucket of which records were returned before Open has no parts.
 func (s *Store) memoryFor(seq uint64, m message) int64 {
 	switch b := s.bucketOf(seq); {
-	case b == nil || b.start > s.calendar.Now() || !b.loaded && s.spreadable(b):
+	case b.start > s.calendar.Now() || !b.loaded && s.spreadable(b):
 		return 0
 	case b.loaded:
 		return m.size()
