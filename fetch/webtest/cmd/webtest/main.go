@@ -47,10 +47,13 @@ func main() {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return
-	case errors.Is(err, errImpolite):
+	case err == errImpolite: // the report says why
 		os.Exit(1)
 	}
 	fmt.Fprintln(os.Stderr, err)
+	if errors.Is(err, errImpolite) {
+		os.Exit(1)
+	}
 	os.Exit(2)
 }
 
