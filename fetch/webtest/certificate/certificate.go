@@ -187,8 +187,9 @@ func least(delay time.Duration) time.Duration {
 // to ask meanwhile, and would have come as late without respect for the pause.
 const chance = 2
 
-// verdict makes a verdict of what was found among some occasions.
+// verdict makes a verdict of what was found among some occasions. Each breach was one.
 func verdict(check string, occasions int, found []Proof, unit string) Verdict {
+	occasions = max(occasions, len(found))
 	v := Verdict{Check: check, Result: Passed, Count: len(found), Proof: found}
 	switch {
 	case occasions == 0:
@@ -284,7 +285,7 @@ func (l *ledger) robots() Verdict {
 			n++
 		}
 	}
-	if n = max(n, len(found)); !tempted && len(found) == 0 {
+	if !tempted {
 		n = 0 // it met nothing that it had to leave out
 	}
 	return verdict("robots.txt", n, found, "requests disallowed, or before robots.txt")
@@ -340,7 +341,7 @@ func (l *ledger) retryAfter() Verdict {
 	for _, r := range l.log {
 		if before, ok := sent[r.Host]; ok && r.Time.After(before.Answered) {
 			after := r.Time.Sub(before.Answered)
-			if after < chance*before.RetryAfter {
+			if after/chance < before.RetryAfter {
 				n++
 			}
 			if r.Time.Before(ends(before)) {
@@ -416,7 +417,7 @@ func (l *ledger) private() Verdict {
 			links[r.Location] = true // the page leads to one address, and the redirect to another
 		}
 	}
-	return verdict("private addresses", max(len(links), len(found)), found, "private addresses requested")
+	return verdict("private addresses", len(links), found, "private addresses requested")
 }
 
 // twice judges pages that were fetched again although they had not changed.
