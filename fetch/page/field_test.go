@@ -231,6 +231,7 @@ func TestTextHasTheBoundariesOfBlocks(t *testing.T) {
 		"a<noframes>b<p>c</noframes>d":      "a\nb\nc\nd",
 		"<noframes>b</noframes>d":           "b\nd",
 		"<svg><text>a</text><text>b":        "a\nb",
+		"<svg><text><![CDATA[&lt;]]>":       "&lt;",
 		"<textarea>a&lt;</textarea>b":       "a<\nb",
 		"<XMP><b>a&lt;</b></XMP>b":          "<b>a&lt;</b>\nb",
 		"a<plaintext>b</plaintext>":         "a\nb</plaintext>",

@@ -201,12 +201,12 @@ func (s *scanner) declaration() bool {
 	rest := s.page[s.pos:]
 	if bytes.HasPrefix(rest, []byte("[CDATA[")) && (s.xml || s.svg.depth > 0) {
 		s.pos += len("[CDATA[")
-		end := bytes.Index(s.page[s.pos:], []byte("]]>"))
+		section, _, ok := bytes.Cut(s.page[s.pos:], []byte("]]>"))
 		if s.text != nil {
-			s.piece(end)
+			s.pass(section, false)
 		}
-		s.pos += end + len("]]>")
-		return end >= 0
+		s.pos += len(section) + len("]]>")
+		return ok
 	}
 	if !bytes.HasPrefix(rest, []byte("--")) {
 		return s.skipPast('>')

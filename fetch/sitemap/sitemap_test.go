@@ -405,6 +405,7 @@ func TestWrongDeclarations(t *testing.T) {
 	far := strings.Repeat("<url><loc>x</loc></url>", 1000)
 	for _, tt := range []struct{ encoding, text, want string }{
 		{"iso-2022-kr", "<url><loc>/a</loc></url>", "https://a.test/a"},
+		{"iso-2022-jp", "<url><loc>/éèçà</loc></url>", "https://a.test/%C3%A9%C3%A8%C3%A7%C3%A0"},
 		{"hz-gb-2312", "<url><loc>/é</loc></url>", "https://a.test/%C3%A9"},
 		{"iso-8859-1", far + "<url><loc>/éèçà</loc></url>", "https://a.test/%C3%A9%C3%A8%C3%A7%C3%A0"},
 		{"iso-8859-1", far + "<url><loc>/\xe9\xe8</loc></url>", "https://a.test/%C3%A9%C3%A8"},

@@ -58,11 +58,14 @@ func decoded(br *bufio.Reader) io.Reader {
 	switch c, _ = charset.OfXML(trimmed(head)); {
 	case c == nil, c.String() == "replacement": // which stands for encodings that nobody reads any more
 		return br
-	case c.Opaque():
+	case c.Opaque() && charset.Letters(head) < some:
 		return c.NewReader(br)
 	}
 	return &doubtful{br: br, declared: c}
 }
+
+// some letters make a document UTF-8: one or two may look like it by chance, more never do.
+const some = 4
 
 // doubtful reads a document that declares an encoding in which ASCII is ASCII. Whether it is in UTF-8
 // nevertheless shows where the first other letters are, which may be far from its beginning.
@@ -84,8 +87,6 @@ func (d *doubtful) Read(p []byte) (int, error) {
 	if n := ascii(head); n > 0 {
 		return d.br.Read(p[:n])
 	}
-	// One or two letters may look like UTF-8 by chance, more never do.
-	const some = 4
 	head, _ = d.br.Peek(d.br.Size())
 	if d.rest = d.br; charset.Letters(head) < some {
 		d.rest = d.declared.NewReader(d.br)

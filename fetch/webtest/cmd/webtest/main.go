@@ -44,11 +44,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
-	case err == errImpolite: // the report says why
-		os.Exit(1)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	if errors.Is(err, errImpolite) {
