@@ -3,12 +3,12 @@ package content
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"io"
 	"strings"
 	"sync"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
@@ -75,8 +75,7 @@ func (g *gunzip) Close() error {
 func isGzip(b []byte) bool { return len(b) >= 2 && b[0] == 0x1f && b[1] == 0x8b }
 
 // inflate decodes deflate. By the standard that is zlib's format, but some servers have always sent
-// the bare stream, and browsers accept both. The bare stream has no checksum, so its decoder must be
-// one to which a stream that is cut never looks complete.
+// the bare stream, and browsers accept both.
 type inflate struct {
 	io.Reader               // one of the two
 	zlib      io.ReadCloser // nil until one is needed

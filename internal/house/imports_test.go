@@ -59,9 +59,10 @@ var allowedInternal = map[string]map[string]string{
 		"golang.org/x/text/transform":          "converts a stream, and the errors of converters",
 	},
 	"internal/content": {
-		"github.com/klauspost/compress/gzip": "twice the speed of the standard one, and resettable",
-		"github.com/klauspost/compress/zlib": "the content coding deflate, as the RFC has it",
-		"github.com/klauspost/compress/zstd": "a content coding that the standard library lacks",
+		"github.com/klauspost/compress/flate": "the content coding deflate, resettable",
+		"github.com/klauspost/compress/gzip":  "twice the speed of the standard one, and resettable",
+		"github.com/klauspost/compress/zlib":  "the content coding deflate, as the RFC has it",
+		"github.com/klauspost/compress/zstd":  "a content coding that the standard library lacks",
 	},
 	"internal/content/br": {
 		"github.com/andybalholm/brotli": "another one, apart because it is large",
