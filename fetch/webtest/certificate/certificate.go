@@ -332,16 +332,19 @@ func (l *ledger) crawlDelay() Verdict {
 }
 
 // retryAfter judges the requests to a host that has just asked for a pause. The pause begins with the
-// answer: what was sent before, or at the same instant, could not know of it.
+// answer: what was sent before, or at the same instant, could not know of it. A pause that is kept
+// proves something if it is not much longer than asked for, or if the crawler had come sooner before.
 func (l *ledger) retryAfter() Verdict {
 	var found []Proof
 	ends := func(r webtest.Request) time.Time { return r.Answered.Add(least(r.RetryAfter)) }
 	sent := make(map[string]webtest.Request) // what asked for the pause that ends last, by host
+	pace := make(map[string]time.Duration)   // how long after the request before it that came
+	last := make(map[string]webtest.Request)
 	n := 0
 	for _, r := range l.log {
 		if before, ok := sent[r.Host]; ok && r.Time.After(before.Answered) {
 			after := r.Time.Sub(before.Answered)
-			if after/chance < before.RetryAfter {
+			if after/chance < before.RetryAfter || pace[r.Host] < before.RetryAfter {
 				n++
 			}
 			if r.Time.Before(ends(before)) {
@@ -351,8 +354,9 @@ func (l *ledger) retryAfter() Verdict {
 			delete(sent, r.Host) // the rest of the pause is not worth a second proof
 		}
 		if r.RetryAfter > 0 && ends(r).After(ends(sent[r.Host])) {
-			sent[r.Host] = r
+			sent[r.Host], pace[r.Host] = r, r.Time.Sub(last[r.Host].Time)
 		}
+		last[r.Host] = r
 	}
 	return verdict("Retry-After", n, found, "pauses not kept")
 }

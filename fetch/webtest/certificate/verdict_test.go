@@ -299,6 +299,19 @@ func TestPausesThatAreKeptByChance(t *testing.T) {
 	}
 }
 
+// Who asked each second until it was told to wait, and then waited long, knows of the pause.
+func TestLongPausesOfQuickCrawlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 4})
+		for i := range 5 {
+			v.slowly(v.at(2) + strconv.Itoa(i))
+		}
+		time.Sleep(time.Minute)
+		v.slowly(v.at(2))
+		require.Equal(t, Passed, v.result("Retry-After"))
+	})
+}
+
 // A request for robots.txt is one, and so is none of the pause between two pages.
 func TestRobotsTxtBetweenPagesIsNoPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
