@@ -16,6 +16,9 @@ func rewriteCSS(out sink, sheet string, l *linker) {
 	}
 }
 
+// maxStyle is the longest style of an element, in bytes, which is rewritten in memory.
+const maxStyle = 1 << 20
+
 // rewrittenCSS returns what rewriteCSS writes.
 func rewrittenCSS(sheet string, l *linker) string {
 	var out strings.Builder
@@ -82,10 +85,8 @@ func (s *sheetRewriter) other(c byte) {
 		}
 	case '<':
 		s.out.WriteByte('<')
-		c = ' ' // so that it starts no tag
-		if s.peek(0) == c {
-			return
-		}
+		s.afterLess()
+		return
 	case 0:
 		s.out.WriteRune(utf8.RuneError)
 		return
@@ -93,6 +94,25 @@ func (s *sheetRewriter) other(c byte) {
 		return // before a line end it means nothing
 	}
 	s.out.WriteByte(c)
+}
+
+// afterLess keeps a "<" from starting a tag if the sheet is part of a page. A space would be an error
+// in "<=" and in a type such as <length>, so the first letter of a name is escaped.
+func (s *sheetRewriter) afterLess() {
+	c := s.peek(0)
+	if s.startsName(0) {
+		name := s.name()
+		if s.peek(0) != '(' {
+			first, size := utf8.DecodeRuneInString(name)
+			s.writeHex(first)
+			s.writeName(name[size:])
+			return
+		}
+		s.out.WriteByte(' ')
+		s.word(name)
+	} else if c == 0 || c != '=' && c != '(' && !isDigit(c) && !strings.Contains(whitespace, string(c)) {
+		s.out.WriteByte(' ')
+	}
 }
 
 // comment skips a comment. An unclosed comment extends to the end of the sheet. An empty comment
