@@ -5,9 +5,8 @@
 //
 // A page is shown in a frame, as it was at a time, and so is everything that it loads and links to.
 // A resource that had not been fetched by then is replaced by its first version after it. Around
-// the frame are the versions before and after, the timeline, and the differences between versions.
-//
-// [Changes] gives the differences to a program.
+// the frame are the versions before and after, the timeline, and the differences between versions,
+// which [Changes] gives to a program.
 //
 // # What an archived page cannot do
 //
