@@ -10,6 +10,7 @@ import (
 // The output has a plain form that all parsers understand alike: no comments, only necessary
 // escapes in strings, and no "<" that could start a tag if the sheet is part of a page.
 func rewriteCSS(out sink, sheet string, l *linker) {
+	sheet = strings.ReplaceAll(sheet, "\x00", "\uFFFD") // which is part of names
 	s := sheetRewriter{in: sheet, links: l, out: out}
 	for s.at < len(s.in) {
 		s.token()
@@ -86,9 +87,6 @@ func (s *sheetRewriter) other(c byte) {
 	case '<':
 		s.out.WriteByte('<')
 		s.afterLess()
-		return
-	case 0:
-		s.out.WriteRune(utf8.RuneError)
 		return
 	case '\\':
 		return // before a line end it means nothing
@@ -216,9 +214,6 @@ func (s *sheetRewriter) escape() rune {
 		// Any other character represents itself.
 		r, size := utf8.DecodeRuneInString(s.in[s.at:])
 		s.at += size
-		if r == 0 {
-			return utf8.RuneError
-		}
 		return r
 	}
 	if strings.HasPrefix(s.in[s.at:], "\r\n") {
@@ -382,8 +377,6 @@ func (s *sheetRewriter) writeText(value string) {
 		case r == '"' || r == '\\':
 			s.out.WriteByte('\\')
 			s.out.WriteRune(r)
-		case r == 0:
-			s.out.WriteRune(utf8.RuneError)
 		case r == '<' || r < ' ' || r == 0x7f:
 			s.writeHex(r)
 		default:

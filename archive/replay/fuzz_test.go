@@ -208,7 +208,7 @@ func FuzzNoSheetEscapes(f *testing.F) {
 		`@charset "x";@namespace "y";@\69mport '//c'`, `1url(//c) -url(//c) url (//c) u\rl(//c)`,
 		"<!--a{}--></style><img src=//b>", "url(x\"y)url(//c)", "\\\nurl(//c)", "a\\",
 		`}url(//b)`, `image-set(}"//b"`, `@import /**/ "//b"`, "url(", "@import '", "-\\-url(//b)",
-		"1a\\\x00", "\\", "\x00", "a{b:\"\x00\"}",
+		"1a\\\x00", "\\", "\x00", "a{b:\"\x00\"}", "\\1\x000\\030X", "a<b<url(x)<\\<=1<!--c",
 	} {
 		f.Add(sheet)
 	}

@@ -224,3 +224,11 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 		t.Fatal("the response does not end")
 	}
 }
+
+// Without scripts, what is in a noscript counts.
+func TestTagsInANoscript(t *testing.T) {
+	const url = "http://a.example/"
+	v := New(archiveOf(t, htmlAt(days(0), url, `<noscript><base href="/dir/"><meta http-equiv=refresh content="0;url=next"></noscript><a href=x>`)), Options{})
+	require.Contains(t, ask(t, v, at(viewPath, days(0), url)).Body.String(), "would redirect")
+	require.Contains(t, ask(t, v, v.replayOf(days(0), url)).Body.String(), "http://a.example/dir/x")
+}

@@ -61,8 +61,14 @@ func startTags(page []byte) iter.Seq2[string, []attribute] {
 	return func(yield func(string, []attribute) bool) {
 		z := html.NewTokenizer(bytes.NewReader(page))
 		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
-			start := kind == html.StartTagToken || kind == html.SelfClosingTagToken
-			if start && !yield(readTag(z)) {
+			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+				continue
+			}
+			name, attrs := readTag(z)
+			if name == "noscript" { // a page without scripts shows it
+				z.NextIsNotRawText()
+			}
+			if !yield(name, attrs) {
 				return
 			}
 		}
