@@ -14,7 +14,9 @@
 // because a client sends each as a request. While a host's robots.txt cannot be fetched, requests to it fail with a
 // [robots.UnreachableError], which says why, and when the next attempt is. So a layer below that limits
 // bodies has to let 500 KiB pass, which is how much of the file is read. If it redirects to another
-// host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309, 2.3.1.2).
+// host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309, 2.3.1.2). The
+// host of a request is that of its field Host, if that is set: its robots.txt is requested from the same
+// server in the same way.
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
 // and guard them like any other. They carry the User-Agent of the request that needs them; if it
@@ -94,12 +96,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isNowhere(r.URL) || isRules(r.URL) {
 		return t.base.RoundTrip(r)
 	}
-	page := httpurl.Requested(r.URL)
+	page := httpurl.Requested(named(r))
 	rules, known := t.cache.Get(page, time.Now())
 	var failure error
 	if !known {
 		// The trace and the crawl delay of a page are not those of the robots.txt.
-		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, r.URL.Host, r.Header["User-Agent"], &failure}
+		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, named(r).Host, r.URL.Host, r.Header["User-Agent"], &failure}
 		var err error
 		if rules, err = t.load(ctx, page); err != nil {
 			return refuse(r, err)
@@ -134,6 +136,16 @@ type attemptError struct {
 }
 
 func (e *attemptError) Unwrap() error { return e.error }
+
+// named returns the URL of a request under the name that it gives the server.
+func named(r *http.Request) *url.URL {
+	if r.Host == "" || r.Host == r.URL.Host || strings.HasPrefix(r.URL.Opaque, "//") {
+		return r.URL
+	}
+	u := *r.URL
+	u.Host = r.Host
+	return &u
+}
 
 // isRules reports whether a URL is that of a robots.txt.
 func isRules(u *url.URL) bool {
@@ -172,6 +184,7 @@ type rulesContext struct {
 	context.Context
 	by    *Transport // of the request that needs the file
 	host  string     // of that request
+	at    string     // the server that it goes to, under the name of host
 	agent []string   // its User-Agent: servers may answer other agents differently
 	err   *error     // set to the error of base, if any
 }
@@ -228,6 +241,11 @@ func (c rulesContext) roundTrip(r *http.Request) (*http.Response, error) {
 		if verdict := match(rules, page); known && !verdict.Allowed {
 			return nil, redirectError((&robots.DisallowedError{URL: page, Verdict: verdict}).Error())
 		}
+	}
+	if r.URL.Host == c.host && c.at != c.host {
+		u := *r.URL
+		r.Host, u.Host = c.host, c.at
+		r.URL = &u
 	}
 	return c.by.base.RoundTrip(r)
 }

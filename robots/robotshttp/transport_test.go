@@ -186,6 +186,7 @@ func TestServersResolveDotsDifferently(t *testing.T) {
 		"/z//a/../secret", "/deep//y/../x//y", // or after
 		`/x\..\private`, "/x%5c..%5Cprivate", `/x\y/../private`, `/x/y\..\..\private`, `/x%2f..\private`,
 		"/x/..//private", "/x/../private?/../a",
+		"/y/..%2fprivate/x", "/a;q%2Fp/..%2Fprivate/x", `/a;\b/..\private/x`, `/a;%5Cb/..%5Cprivate/x`, // params go first
 		"/x/..;/private/y", "/x/..;a=b/private", "/.;/private", "/x/%2e%2e;/private", "/x/..%3b/private/y", "/x;a/..;b/private;c/y",
 	} {
 		require.ErrorIs(t, send(disallowed), robots.ErrDisallowed, disallowed)
@@ -539,4 +540,31 @@ func TestRedirectsToWhatIsForbidden(t *testing.T) {
 	location = "/private/robots.txt"
 	require.NoError(t, get("http://d.test/"))
 	require.ErrorIs(t, get("http://d.test/private/x"), robots.ErrDisallowed)
+}
+
+// TestTheFieldHost: a crawler that has looked up a name itself sends a request to the address, and names
+// the host in a field.
+func TestTheFieldHost(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Host+r.URL.Path)
+		if r.URL.Path == "/robots.txt" && r.Host == "private.test" {
+			fmt.Fprint(w, "user-agent: *\ndisallow: /\n")
+		}
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: robotshttp.NewTransport(nil, robots.Options{Agent: "a"})}
+	get := func(host string) error {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/page", nil)
+		require.NoError(t, err)
+		r.Host = host
+		resp, err := client.Do(r)
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+		return err
+	}
+	require.ErrorIs(t, get("private.test"), robots.ErrDisallowed)
+	require.NoError(t, get("open.test"))
+	require.Equal(t, []string{"private.test/robots.txt", "open.test/robots.txt", "open.test/page"}, got)
 }
