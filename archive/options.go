@@ -91,9 +91,10 @@ type Options struct {
 	Redact func(field string, secret bool) bool
 
 	// Finished is called with the path of each file that is finished, such as to upload it, from the
-	// goroutine whose call of Append, Close, Erase or Open finished it. It must not call Close, Erase,
-	// Import or Verify. A file that Erase has rewritten is finished again. After a crash the call may be missing: compare the
-	// files of [Archive.Files] with what was uploaded. nil means no calls.
+	// goroutine whose call of Append, Close, Erase or Open finished it. It may call Append, AppendMetadata
+	// and Sync, but not Close, Erase, Import or Verify. A file that Erase has rewritten is finished
+	// again. After a crash the call may be missing: compare the files of [Archive.Files] with what was
+	// uploaded. nil means no calls.
 	Finished func(path string)
 
 	// Reindex makes a new index from the files in the directory and those that were imported. The
