@@ -107,7 +107,8 @@ type Options struct {
 	// or elsewhere. What was appended is found within a second; the end of a capture that takes
 	// long to read, within some eight times as long. Neither waits for the other, and
 	// nothing is written or locked, so access for reading is enough. Entries that the index on disk
-	// lacks take some 200 bytes of memory each. Append and Import fail with [ErrReadOnly]. false
+	// lacks take some 200 bytes of memory each. Of imported files it has what the index on disk has: the
+	// writer reads them. Append and Import fail with [ErrReadOnly]. false
 	// means that the directory is written to, and created if it is missing.
 	ReadOnly bool
 }

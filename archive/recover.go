@@ -30,7 +30,10 @@ func (a *Archive) recover() error {
 			return err
 		}
 	}
-	if err := a.recoverImports(); err != nil {
+	if err := a.imports.load(a.fs, a.dir); err != nil {
+		return err
+	}
+	if err := a.indexImports(); err != nil {
 		return err
 	}
 	if err := a.resolveDeferred(); err != nil {
