@@ -216,7 +216,8 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fr
 
 // repeat makes the entry refer to the content of another one.
 func (e *entry) repeat(content *entry) {
-	e.content, e.media, e.truncated = content.body(), content.media, content.truncated
+	e.content, e.media = content.body(), content.media
+	e.truncated, e.coded = content.truncated, content.coded
 	if content.digest != "" {
 		e.digest = content.digest
 	}
