@@ -30,7 +30,7 @@ type rules struct{ deny, allow matcher }
 //
 //	# a comment
 //	example.com               the host and all hosts under it, so *.example.com is an error
-//	https://a.example/dir/    all URLs with this prefix
+//	https://a.example/dir/    all URLs with this prefix, see [SeedPrefix]
 //	=https://a.example/page   only this URL
 //	/[?&]sort=/               all URLs that match the regular expression between the slashes
 //	*                         all URLs
@@ -43,6 +43,9 @@ func (l *List) Reload(r io.Reader, file string) (err error) {
 	next := &rules{}
 	for n, text := range entries(r, &err) {
 		side, pattern := &next.deny, text
+		if len(text) >= maxLine {
+			return tooLong(file, n, text)
+		}
 		if text[0] == '+' {
 			side, pattern = &next.allow, strings.TrimSpace(text[1:])
 		}
@@ -149,11 +152,14 @@ func (m *matcher) add(text string, e entry) (reason string) {
 	case strings.Contains(text, "://"):
 		// Its canonical form, so that "https://a.example" is not a prefix of https://a.example.org: it
 		// means the host, whose path begins with a slash.
-		url, reason := canonical(text, "is not an http(s) URL")
-		if reason != "" {
+		if _, reason := canonical(text, "is not an http(s) URL"); reason != "" {
 			return reason
 		}
-		m.prefixes = append(m.prefixes, prefix{url, e})
+		url, err := SeedPrefix(text)
+		if err != nil {
+			return "has a fragment, as no canonical URL has"
+		}
+		m.prefixes = append(m.prefixes, prefix{withoutRoot(url), e})
 	default:
 		const neither = "is neither a host, nor an http(s) URL, nor a /pattern/"
 		url, reason := canonical("http://"+text, neither)

@@ -32,11 +32,15 @@ type target struct {
 func parseTarget(text string) (t target, err error) {
 	prefix, starred := strings.CutSuffix(text, "*")
 	if starred || strings.Contains(text, "/") {
-		url, err := urlfilter.Seed(prefix)
-		if err != nil {
-			return t, fmt.Errorf("%w: %w", errUsage, err)
-		}
+		canonical := urlfilter.Seed
 		if starred {
+			canonical = urlfilter.SeedPrefix
+		}
+		url, err := canonical(prefix)
+		switch {
+		case err != nil:
+			return t, fmt.Errorf("%w: %w", errUsage, err)
+		case starred:
 			return target{prefix: url}, nil
 		}
 		return target{url: url}, nil
