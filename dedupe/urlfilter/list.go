@@ -159,7 +159,8 @@ func (m *matcher) add(text string, e entry) (reason string) {
 		if err != nil {
 			return "has a fragment, as no canonical URL has"
 		}
-		m.prefixes = append(m.prefixes, prefix{withoutRoot(url), e})
+		// With a letter behind it, as the end of a prefix is no segment of dots.
+		m.prefixes = append(m.prefixes, prefix{strings.TrimSuffix(plainForm(url+"x"), "x"), e})
 	default:
 		const neither = "is neither a host, nor an http(s) URL, nor a /pattern/"
 		url, reason := canonical("http://"+text, neither)
