@@ -423,7 +423,7 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 const forgetting = "delete its line from imports.txt and run fullcrawler repair"
 
 // errMissing is returned by repair if nothing is lost but files that it cannot bring back.
-var errMissing = errors.New("files of the archive are missing: bring them back, or if a file was imported, " + forgetting)
+var errMissing = errors.New("something is lost: files of the archive are missing: bring them back, or if a file was imported, " + forgetting)
 
 // repairLedger sets invalid lines aside.
 func repairLedger(dir string, say func(name, format string, args ...any)) error {

@@ -153,7 +153,6 @@ func (c *Crawl) recall() (s stock, err error) {
 		c.Depths = stage.NewDepths()
 	}
 	c.Pages.Found = func(it stage.Item) {
-		c.Depths.Found(it)
 		c.Hosts.Found(it, !c.Robots.Forbids(it.URL, time.Now()))
 	}
 	c.Pages.Turn = c.Hosts.Turn

@@ -20,7 +20,7 @@ type Depths struct {
 // NewDepths returns an empty Depths.
 func NewDepths() *Depths { return &Depths{seed: maphash.MakeSeed(), of: map[uint64]int32{}} }
 
-// Found adds a page that is known, if only other sites link to it.
+// Found adds a page that was known before this run, if only other sites link to it.
 func (d *Depths) Found(it Item) {
 	if d == nil || !it.Strange || it.Depth == 0 {
 		return
@@ -31,6 +31,7 @@ func (d *Depths) Found(it Item) {
 }
 
 // Nearer reports whether a link makes a page nearer than it was. The next call for the same link does not.
+// A first link from another site adds the page.
 func (d *Depths) Nearer(it Item) bool {
 	if d == nil || it.Sitemap != nil {
 		return false
@@ -39,11 +40,10 @@ func (d *Depths) Nearer(it Item) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	was, far := d.of[hash]
-	if !far || it.Depth >= int(was) {
-		return false
+	if far && it.Depth < int(was) || !far && it.Strange { // it may be new, and not added yet
+		d.of[hash] = int32(it.Depth)
 	}
-	d.of[hash] = int32(it.Depth)
-	return true
+	return far && it.Depth < int(was)
 }
 
 // Latest returns the item of a page with the depth that it has by now. It may have become nearer since it was
