@@ -261,3 +261,16 @@ func BenchmarkMatch(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "urls/s")
 }
+
+// TestListsTakeEquivalentEscapesForTheSame, however a site or the operator writes them.
+func TestListsTakeEquivalentEscapesForTheSame(t *testing.T) {
+	var l urlfilter.List
+	require.NoError(t, l.Reload(strings.NewReader("http://a.example/~me/\n=http://a.example/%7Eyou\n/%2Fadmin/\n"), "list"))
+	for url, allowed := range map[string]bool{
+		"http://a.example/~me/1": false, "http://a.example/%7Eme/1": false, "http://a.example/%7e%6De/1": false,
+		"http://a.example/~you": false, "http://a.example/%7Eyou": false, "http://a.example/%7Ethem": true,
+		"http://a.example/x%2Fadmin": false, "http://a.example/x/admin": true, "http://a.example/100%": true,
+	} {
+		require.Equal(t, allowed, l.Match(url).Allowed, url)
+	}
+}

@@ -80,6 +80,12 @@ func (t target) name() string {
 	return t.host + rest
 }
 
+// spells reports whether a URL is one of the target in its own spelling: others differ in their escapes.
+func (t target) spells(url string) bool {
+	_, rest, _ := strings.Cut(url, "://")
+	return t.url != "" && rest == t.name() || t.prefix != "" && strings.HasPrefix(rest, t.name())
+}
+
 // serves reports whether a host has something of the target.
 func (t target) serves(host string) bool {
 	if t.host == "" {
