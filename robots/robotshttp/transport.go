@@ -65,9 +65,9 @@ type Transport struct {
 }
 
 // NewTransport returns a Transport that sends requests with base, or http.DefaultTransport if base
-// is nil. It keeps no goroutine running. o.Agent selects the rules; pages are not asked for by it. Of o.Client
-// only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds. It does
-// not include the time for which package schedulerhttp, placed below, makes such a request wait.
+// is nil. It keeps no goroutine running. o.Agent selects the rules, and is not sent for pages. Of
+// o.Client only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds. It
+// does not include the time for which package schedulerhttp, placed below, makes such a request wait.
 func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
