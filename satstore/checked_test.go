@@ -81,23 +81,6 @@ func TestDataFileIsBounded(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestNoCheckpointAfterEachChange: what a checkpoint leaves of the bucket index asks for no other one, even
-// if it is larger than the buffers.
-func TestNoCheckpointAfterEachChange(t *testing.T) {
-	t.Parallel()
-	s := mustOpen(t, vfs.NewMem(), small(Options{}))
-	for range 3 {
-		mustAdd(t, s, fmt.Sprint(s.Stats().Checkpoints), 1001, "x")
-		require.NoError(t, s.checkpointNow())
-	}
-	before := s.Stats().Checkpoints
-	for i := range 50 {
-		mustAdd(t, s, fmt.Sprint("new", i), 1001, "x")
-	}
-	require.LessOrEqual(t, s.Stats().Checkpoints, before+3)
-	require.NoError(t, s.Close())
-}
-
 // TestRepairMemory: Repair repeats the changes of the log in bounded memory, on disk that it gives back,
 // and changes nothing in the old store.
 func TestRepairMemory(t *testing.T) {

@@ -277,7 +277,7 @@ func (s *Store) logIsLong() bool {
 		len(s.retired) > maxRetired || s.file.Wasteful(max(s.o.Buffer, minGarbage))
 }
 
-// minGarbage is more than a checkpoint itself leaves of the bucket index if the buffers are tiny.
+// minGarbage is worth the syncs of a checkpoint, even if the buffers are tiny.
 const minGarbage = 1 << 20
 
 // maxRetired bounds the numbers of buckets that wait for a checkpoint to become available. Numbers
