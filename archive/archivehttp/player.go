@@ -21,6 +21,8 @@ import (
 // ErrNotRecorded is wrapped by the error of a [Player] for a request that the archive cannot answer.
 var ErrNotRecorded = errors.New("archivehttp: not recorded")
 
+var errNoURL = errors.New("archivehttp: nil Request.URL")
+
 // Player is an http.RoundTripper that answers requests from an archive, as its servers did at a
 // time. Tests of a client need no server then:
 //
@@ -55,6 +57,9 @@ type Player struct {
 func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, errors.Join(err, closeBody(req))
+	}
+	if req.URL == nil {
+		return nil, errors.Join(errNoURL, closeBody(req))
 	}
 	sent, err := readBody(req)
 	if err != nil {

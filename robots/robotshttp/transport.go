@@ -19,9 +19,12 @@
 // server in the same way.
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
-// and guard them like any other. They carry the User-Agent of the request that needs them; if it
-// has none, a lower layer sets the same one for both. If several requests need one robots.txt, one
-// of them fetches it and the others wait, each until its own context ends.
+// and guard them like any other. They carry the User-Agent of the request that needs them if that names
+// the crawler of Options.Agent, and otherwise Options.Agent: servers refuse some agents, which says
+// nothing about what this crawler may do. If the request has none, a lower layer sets the same one for
+// both. If several requests need one robots.txt, one of them fetches it and the others wait, each until
+// its own context ends. If it cannot be asked for, because of that request or its proxy, the next one
+// tries, four times at most.
 //
 // The rules are those at the time of RoundTrip. If a layer below makes the request wait, they may
 // have changed when it is sent, as they may have for a request that is sent at once.
@@ -49,6 +52,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/httpurl"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/internal/rep"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
@@ -57,10 +61,11 @@ import (
 type Transport struct {
 	base  http.RoundTripper
 	cache *robots.Cache
+	agent string // of the cache
 }
 
 // NewTransport returns a Transport that sends requests with base, or http.DefaultTransport if base
-// is nil. It keeps no goroutine running. o.Agent selects the rules and is not sent. Of o.Client
+// is nil. It keeps no goroutine running. o.Agent selects the rules; pages are not asked for by it. Of o.Client
 // only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds. It does
 // not include the time for which package schedulerhttp, placed below, makes such a request wait.
 func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
@@ -72,7 +77,7 @@ func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 		client.Timeout = o.Client.Timeout
 	}
 	o.Client = client
-	return &Transport{base, robots.NewCache(o)}
+	return &Transport{base, robots.NewCache(o), o.Agent}
 }
 
 // With returns a Transport on top of another base, with the cache of t: what one of them has
@@ -82,7 +87,7 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &Transport{base, t.cache}
+	return &Transport{base, t.cache, t.agent}
 }
 
 // Cache returns the cache of rules, for saving, restoring and looking up.
@@ -101,7 +106,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var failure error
 	if !known {
 		// The trace and the crawl delay of a page are not those of the robots.txt.
-		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, named(r).Host, r.URL.Host, r.Header["User-Agent"], &failure}
+		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, named(r).Host, r.URL.Host, t.agentOf(r), &failure}
 		var err error
 		if rules, err = t.load(ctx, page); err != nil {
 			return refuse(r, err)
@@ -118,13 +123,29 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return refuse(r, &robots.UnreachableError{URL: page, Reason: entry.Reason, Retry: entry.Expires, Err: failure})
 }
 
-// load is Load, unless another Transport with that cache has failed: its base may be a proxy or a
-// recorder that t does not use.
-func (t *Transport) load(ctx context.Context, page string) (rules robotstxt.Rules, err error) {
-	for {
+// agentOf returns the User-Agent of the request for a robots.txt that another request needs.
+func (t *Transport) agentOf(r *http.Request) []string {
+	agent := r.Header["User-Agent"]
+	if own := rep.OwnToken(t.agent); own != "" && len(agent) > 0 && rep.OwnToken(agent[0]) != own {
+		return []string{t.agent}
+	}
+	return agent
+}
+
+// maxOthers bounds the requests of others that fail in place of one. Their proxy may be its own as well.
+const maxOthers = 3
+
+// load is Load, unless it has failed for another request, whose fields or context may be why, or for
+// another Transport with that cache, whose base may be a proxy or a recorder that t does not use.
+func (t *Transport) load(ctx rulesContext, page string) (rules robotstxt.Rules, err error) {
+	for others := 0; ; {
 		rules, err = t.cache.Load(ctx, page)
-		if failed := (*attemptError)(nil); !errors.As(err, &failed) || failed.by == t {
+		failed := (*attemptError)(nil)
+		if !errors.As(err, &failed) || failed.of == ctx.err || failed.by == t && others == maxOthers {
 			return rules, err
+		}
+		if failed.by == t {
+			others++
 		}
 	}
 }
@@ -133,6 +154,7 @@ func (t *Transport) load(ctx context.Context, page string) (rules robotstxt.Rule
 type attemptError struct {
 	error
 	by *Transport
+	of *error // rulesContext.err of the request
 }
 
 func (e *attemptError) Unwrap() error { return e.error }
@@ -185,8 +207,8 @@ type rulesContext struct {
 	by    *Transport // of the request that needs the file
 	host  string     // of that request
 	at    string     // the server that it goes to, under the name of host
-	agent []string   // its User-Agent: servers may answer other agents differently
-	err   *error     // set to the error of base, if any
+	agent []string   // see agentOf
+	err   *error     // set to the error of base, if any; of this request alone
 }
 
 // rulesKey is the key under which a rulesContext has itself.
@@ -218,7 +240,7 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		err = neterr.Handshake(err)
 		*c.err = err
-		return nil, &attemptError{err, c.by}
+		return nil, &attemptError{err, c.by, c.err}
 	}
 	*c.err = nil
 	return resp, nil
