@@ -514,6 +514,31 @@ func TestFailingHostsKeepHalfOfTheCache(t *testing.T) {
 	require.Equal(t, 10, asked)
 }
 
+// TestLongFilesKeepHalfOfTheCache: many hosts with long files take no room from the files of others.
+func TestLongFilesKeepHalfOfTheCache(t *testing.T) {
+	c, now := NewCache(Options{Agent: "a", MaxBytes: 4 << 20}), time.Now()
+	long, asked := []byte(strings.Repeat("#", 400<<10)+"\n"), 0
+	for round := range 5 {
+		for i := range 40 {
+			url, body := fmt.Sprintf("http://long%d.test/", i), long
+			if i%4 == 0 {
+				url, body = fmt.Sprintf("http://h%d.test/", i), []byte("user-agent: *\ndisallow: /x\n")
+			}
+			a, err := c.Lookup(url, now)
+			require.NoError(t, err)
+			if a.Request != nil {
+				if i%4 == 0 {
+					asked++
+				}
+				_, err = c.Store(*a.Request, Response{Status: 200, Whole: true, Body: body}, now)
+				require.NoError(t, err)
+			}
+		}
+		require.LessOrEqual(t, c.Stats().Bytes, 4<<20, round)
+	}
+	require.Equal(t, 10, asked)
+}
+
 // TestRareTurnsReachPages: a host whose turns come less often than its rules expire gets to its pages:
 // not each turn is used up by robots.txt.
 func TestRareTurnsReachPages(t *testing.T) {
