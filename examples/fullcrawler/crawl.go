@@ -126,9 +126,10 @@ func (c *crawler) seed() {
 
 // discoverSeed widens the scope to a seed and discovers it, once in a run.
 func (c *crawler) discoverSeed(url string) {
-	if _, again := c.seeds.given.LoadOrStore(url, true); again {
+	if !c.seeds.given.Add(url) {
 		return
 	}
+	c.Leading.Add(url)
 	c.widen(url)
 	c.discover(url, stage.Item{})
 	c.askAgain(url)

@@ -244,28 +244,43 @@ func TestALongerDelayCountsAtOnce(t *testing.T) {
 	})
 }
 
-// TestASeedThatLeadsElsewhereEachTime does not lead the crawl through the web.
+// TestASeedThatLeadsElsewhereEachTime does not lead the crawl through the web, neither by itself nor by a new
+// page of its own each time, nor after a restart.
 func TestASeedThatLeadsElsewhereEachTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		visits := 0
-		s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
-			switch {
-			case r.URL.Path == "/robots.txt":
-				http.NotFound(w, r)
-			case r.Host == "seed.test":
-				visits++
-				http.Redirect(w, r, fmt.Sprintf("http://v%d.test/", visits), http.StatusFound)
+	for _, direct := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			visits := 0
+			s := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+				n := 0
+				_, _ = fmt.Sscanf(r.URL.Path, "/x%d", &n)
+				switch {
+				case r.URL.Path == "/robots.txt":
+					http.NotFound(w, r)
+				case r.Host == "seed.test" && n > 0:
+					http.Redirect(w, r, fmt.Sprintf("http://v%d.test/", n), http.StatusFound)
+				case r.Host == "seed.test" && direct:
+					visits++
+					http.Redirect(w, r, fmt.Sprintf("http://v%d.test/", visits), http.StatusFound)
+				case r.Host == "seed.test":
+					visits++
+					http.Redirect(w, r, fmt.Sprintf("/x%d", visits), http.StatusFound)
+				}
+			}}
+			cfg := siteConfig(t, "http://seed.test/")
+			cfg.Reach, cfg.Policy, cfg.Forever, cfg.Duration = urlfilter.Host, revisit.Every(time.Hour), true, 4*time.Hour+10*time.Minute
+			web := s.network(t, loopback("").String())
+			for first := 1; first < 8; first = visits + 1 {
+				c, err := newCrawler(cfg, web)
+				require.NoError(t, err)
+				require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+				require.Greater(t, visits, first+2)
+				for n := first + 1; n <= visits; n++ {
+					require.Empty(t, s.requested(fmt.Sprintf("http://v%d.test/", n)))
+				}
 			}
-		}}
-		cfg := siteConfig(t, "http://seed.test/")
-		cfg.Reach, cfg.Policy, cfg.Forever, cfg.Duration = urlfilter.Host, revisit.Every(24*time.Hour), true, 5*24*time.Hour
-		c, err := newCrawler(cfg, s.network(t, loopback("").String()))
-		require.NoError(t, err)
-		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
-		require.Greater(t, visits, 3)
-		require.NotEmpty(t, s.requested("http://v1.test/"))
-		require.Empty(t, s.requested("http://v2.test/"))
-	})
+			require.NotEmpty(t, s.requested("http://v1.test/"))
+		})
+	}
 }
 
 // TestResultsThatCannotBeWritten are no success.

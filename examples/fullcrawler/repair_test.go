@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,6 +171,66 @@ func TestInterruptedCopies(t *testing.T) {
 			goOn(t, web, cfg, ".warc")
 		})
 	}
+}
+
+// TestRotatedLedgersAreRead by check, repair and explain.
+func TestRotatedLedgersAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: loopback, serve: http.NotFound}
+		cfg := siteConfig(t, "http://a.test/x", "http://a.test/y")
+		cfg.LedgerSize = 100
+		crawlSite(t, cfg, site.network(t, loopback("").String()))
+		_, output := run(t, "explain", "-out", cfg.Out, "http://a.test/x")
+		require.Contains(t, output, "404")
+		rotated, err := filepath.Glob(filepath.Join(cfg.Out, "fates-*"))
+		require.NoError(t, err)
+		require.NotEmpty(t, rotated)
+		text, err := os.ReadFile(rotated[0])
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(rotated[0], append([]byte("half a li\n"), text...), 0o600))
+		status, output := run(t, "check", "-out", cfg.Out)
+		require.Equal(t, 1, status)
+		require.Contains(t, output, "1 of 3 lines are not JSON")
+		_, output = run(t, "repair", "-out", cfg.Out)
+		require.Contains(t, output, "1 lines were set aside in "+filepath.Base(rotated[0]))
+		status, output = run(t, "check", "-out", cfg.Out)
+		require.Zero(t, status, output)
+		again, err := os.ReadFile(rotated[0])
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(again))
+	})
+}
+
+// TestAMissingImportHindersNothingElse: the pages and caches are erased all the same, and it is said how to
+// get rid of the file.
+func TestAMissingImportHindersNothingElse(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	other, _ := crawlForgettable(t)
+	files, err := filepath.Glob(filepath.Join(other.Out, "*.warc.gz"))
+	require.NoError(t, err)
+	foreign := filepath.Join(t.TempDir(), "foreign.warc.gz")
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(foreign, text, 0o600))
+	status, output := run(t, "import", "-out", cfg.Out, foreign)
+	require.Zero(t, status, output)
+	require.NoError(t, os.Remove(foreign))
+	erase := []string{"erase", "-out", cfg.Out, "http://a.test/copy"}
+	status, output = run(t, erase...)
+	require.Equal(t, 1, status, output)
+	require.Contains(t, output, "imports.txt")
+	require.Contains(t, output, "1 page erased")
+	status, output = run(t, "repair", "-out", cfg.Out)
+	require.Equal(t, 1, status, output)
+	require.NotContains(t, output, "set aside")
+	require.Contains(t, output, "imports.txt")
+	require.NoError(t, os.Remove(filepath.Join(cfg.Out, "imports.txt")))
+	_, _ = run(t, "repair", "-out", cfg.Out)
+	for _, args := range [][]string{{"check", "-out", cfg.Out}, erase} {
+		status, output = run(t, args...)
+		require.Zero(t, status, output)
+	}
+	require.Empty(t, versionsOf(t, cfg.Out, "http://a.test/copy"))
 }
 
 // TestALostClockIsNotInvented: commands that read change nothing, and do not take sound pages for damaged.

@@ -12,13 +12,20 @@ import (
 type seedAnswers struct {
 	visited, answered atomic.Int64
 
-	given   sync.Map // seeds that were discovered in this run
-	targets sync.Map // of redirects, by seed
+	given   stage.Set // seeds that were discovered in this run
+	targets sync.Map  // of redirects, by seed
 }
 
-// leads reports whether a redirect of a seed is the first one, or leads where that did.
-func (s *seedAnswers) leads(seed, target string) bool {
-	first, _ := s.targets.LoadOrStore(seed, target)
+// leads reports whether a redirect widens the scope: it is the first one of a seed, or of where that leads,
+// or goes where that did.
+func (c *crawler) leads(from, target string) bool {
+	if !c.Leading.Has(from) {
+		return false
+	}
+	first, _ := c.seeds.targets.LoadOrStore(from, target)
+	if first == target {
+		c.Leading.Add(target)
+	}
 	return first == target
 }
 

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -165,4 +167,30 @@ func TestLivePageShowsTheArchive(t *testing.T) {
 	require.Equal(t, 200, ask(t, c, "/archive/view/latest/http://new.test/", here).Code)
 	require.Equal(t, 404, ask(t, c, "/archive/view/latest/http://none.test/", here).Code)
 	require.NotEqual(t, 200, ask(t, c, "/archive/", "evil.test").Code)
+}
+
+// TestPausesNameHosts: what is no host is refused, and a host has one form.
+func TestPausesNameHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: loopback, serve: http.NotFound}
+		c, err := newCrawler(siteConfig(t, "http://h1.test/"), site.network(t, loopback("").String()))
+		require.NoError(t, err)
+		tell := func(do, host string) int {
+			r := httptest.NewRequest(http.MethodPost, "/api/"+do+"?host="+url.QueryEscape(host), nil)
+			r.Host = "127.0.0.1:8080"
+			w := httptest.NewRecorder()
+			c.StatusHandler("127.0.0.1:8080").ServeHTTP(w, r)
+			return w.Code
+		}
+		for _, wrong := range []string{"", "http://h1.test/", "h1.test:8080", "h1.test/x", "a@h1.test"} {
+			require.Equal(t, http.StatusBadRequest, tell("pause", wrong), wrong)
+		}
+		for text, host := range map[string]string{"H1.test": "h1.test", "h1.test:80": "h1.test", "::1": "::1"} {
+			require.Equal(t, http.StatusNoContent, tell("pause", text))
+			require.True(t, c.Paused.Has(host), text)
+			require.Equal(t, http.StatusNoContent, tell("resume", text))
+			require.False(t, c.Paused.Has(host), text)
+		}
+		require.NoError(t, c.run(t.Context()))
+	})
 }

@@ -167,20 +167,23 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (result string
 }
 
 func checkLedger(_ context.Context, dir string, _ io.Writer) (result string, err error) {
+	files, err := ledgers(dir)
+	if err == nil && len(files) == 0 {
+		err = errNone
+	}
 	bad, n := 0, 0
-	err = eachText(filepath.Join(dir, LedgerName), func(text []byte) error {
-		if n++; !json.Valid(text) {
-			bad++
-		}
-		return nil
-	})
-	if err != nil {
-		return "", missing(err)
+	for _, file := range files {
+		err = errors.Join(err, eachText(file, func(text []byte) error {
+			if n++; !json.Valid(text) {
+				bad++
+			}
+			return nil
+		}))
 	}
-	if bad > 0 {
-		return "", fmt.Errorf("%d of %d lines are not JSON", bad, n)
+	if err == nil && bad > 0 {
+		err = fmt.Errorf("%d of %d lines are not JSON", bad, n)
 	}
-	return fmt.Sprintf("%d lines", n), nil
+	return fmt.Sprintf("%d lines", n), err
 }
 
 func checkClock(_ context.Context, dir string, _ io.Writer) (result string, err error) {
@@ -407,18 +410,35 @@ func repairArchive(dir string, say func(name, format string, args ...any)) error
 	if err := a.Close(); err != nil {
 		return err
 	}
-	if len(done.Damage) > 0 || len(done.Missing) > 0 {
+	switch {
+	case len(done.Damage) > 0:
 		return errLost
+	case len(done.Missing) > 0:
+		return errMissing
 	}
 	return nil
 }
 
+// forgetting is how to make the archive forget an imported file.
+const forgetting = "delete its line from imports.txt and run fullcrawler repair"
+
+// errMissing is returned by repair if nothing is lost but files that it cannot bring back.
+var errMissing = errors.New("files of the archive are missing: bring them back, or if a file was imported, " + forgetting)
+
 // repairLedger sets invalid lines aside.
 func repairLedger(dir string, say func(name, format string, args ...any)) error {
-	name := filepath.Join(dir, LedgerName)
+	files, err := ledgers(dir)
+	for _, file := range files {
+		err = errors.Join(err, setLinesAside(file, say))
+	}
+	return err
+}
+
+func setLinesAside(name string, say func(name, format string, args ...any)) error {
 	var dropped []byte
-	err := stage.ReplaceWith(name, func(w io.Writer) error {
-		err := eachText(name, func(text []byte) (err error) {
+	rewrite := func(w io.Writer) error {
+		dropped = nil
+		return eachText(name, func(text []byte) (err error) {
 			if json.Valid(text) {
 				_, err = w.Write(text)
 			} else {
@@ -426,13 +446,16 @@ func repairLedger(dir string, say func(name, format string, args ...any)) error 
 			}
 			return err
 		})
-		if err == nil {
-			err = appendTo(name+damagedLines, dropped)
-		}
+	}
+	if err := rewrite(io.Discard); err != nil || dropped == nil {
 		return err
+	}
+	err := stage.ReplaceWith(name, func(w io.Writer) error {
+		return cmp.Or(rewrite(w), appendTo(name+damagedLines, dropped))
 	})
 	if err == nil {
-		say(LedgerName, "%d lines were set aside in %s", bytes.Count(dropped, []byte("\n")), LedgerName+damagedLines)
+		aside := filepath.Base(name) + damagedLines
+		say(LedgerName, "%d lines were set aside in %s", bytes.Count(dropped, []byte("\n")), aside)
 	}
 	return err
 }

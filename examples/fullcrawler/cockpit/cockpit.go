@@ -40,6 +40,7 @@ type Crawl struct {
 	Say      func(string) // prints on the terminal
 	Paused   stage.Set    // hosts, by the operator
 	pausing  sync.Mutex   // held to change and save them
+	Leading  stage.Set    // seeds, and the targets of their redirects that have widened the scope
 	Barred   atomic.Bool  // pages that wait may be barred by the lists
 	Finder   *stage.Finder
 	Places   *stage.Places // of visits in progress

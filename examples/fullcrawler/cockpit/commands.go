@@ -10,8 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -318,10 +320,19 @@ func explain(_ context.Context, in call) error {
 			facts = append(facts, Fact{"versions", err.Error()})
 		}
 		for _, f := range facts {
-			fmt.Fprintf(in.out, "%-14s %s\n", f.Name, f.Text)
+			fmt.Fprintf(in.out, "%-14s %s\n", f.Name, printable(f.Text))
 		}
 	}
 	return nil
+}
+
+// printable returns a text that may be the words of a server without what would control a terminal.
+func printable(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return text
+	}
+	quoted := strconv.Quote(text)
+	return quoted[1 : len(quoted)-1]
 }
 
 // A Fact is one known fact about a page or a host.

@@ -241,14 +241,11 @@ func (c *Config) readScope(scope string) error {
 	return c.Reach.UnmarshalText([]byte(scope))
 }
 
-// uses are the labels of Content-Usage and Content-Signal.
-var uses = []string{"train-ai", "ai-train", "ai-input", "search"}
-
 func (c *Config) readRespect(list string) error {
 	c.Respect = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	for _, use := range c.Respect {
-		if !slices.Contains(uses, use) {
-			return fmt.Errorf("-respect-signals %q: want %s", use, strings.Join(uses, ", "))
+		if !slices.Contains(stage.Uses, use) {
+			return fmt.Errorf("-respect-signals %q: want %s", use, strings.Join(stage.Uses, ", "))
 		}
 	}
 	return nil

@@ -40,9 +40,9 @@ func (e *erasing) flags(fs *flag.FlagSet) {
 
 // An erasure is one run of erase. It is not safe for concurrent use.
 //
-// First of all the targets are forbidden, so nothing of them comes back. The archive is next, since
-// it may refuse. Each of the other steps finds what is left, so the same command completes what a
-// kill or a full disk interrupted.
+// First of all the targets are forbidden, so nothing of them comes back. Each of the other steps finds what
+// is left, so the same command completes what a kill or a full disk interrupted. A step that fails leaves
+// the others their work.
 type erasure struct {
 	erasing
 	dir     string
@@ -80,14 +80,18 @@ func (e *erasing) run(ctx context.Context, in call) error {
 		}
 		job.say("list", "%s added to %s, which every crawl here obeys", counted(added, "line"), filepath.Join(in.dir, ErasedName))
 	}
+	var failed error
 	for _, step := range []func(context.Context) error{
 		job.eraseArchive, job.erasePages, job.eraseOrder, job.eraseCaches, job.eraseLedgers, job.reportRest,
 	} {
-		if err := step(ctx); err != nil {
-			return fmt.Errorf("%w: what the lines above name is erased; run the same command again for the rest", err)
+		if ctx.Err() == nil {
+			failed = errors.Join(failed, step(ctx))
 		}
 	}
-	return nil
+	if failed = errors.Join(failed, ctx.Err()); failed == nil {
+		return nil
+	}
+	return fmt.Errorf("%w\nwhat the lines above name is erased: remove the cause, and run the same command again for the rest", failed)
 }
 
 func (e *erasure) say(name, format string, args ...any) {
@@ -147,6 +151,9 @@ func (e *erasure) eraseArchive(ctx context.Context) error {
 	if errors.Is(err, errNoArchive) {
 		e.say("archive", "none")
 		return nil
+	}
+	if _, none := os.Stat(filepath.Join(e.dir, "imports.txt")); err != nil && none == nil {
+		err = fmt.Errorf("%w (if it is an imported file, move it into the directory of the crawl, or %s)", err, forgetting)
 	}
 	return err
 }
@@ -386,7 +393,7 @@ func eraseEntries[E any](e *erasure, name string, gone func(E) bool) (erased int
 // eraseLedgers erases the lines of pages from the ledger and its earlier files. A line of another page
 // that names one loses its reason.
 func (e *erasure) eraseLedgers(ctx context.Context) error {
-	files, err := filepath.Glob(filepath.Join(e.dir, "fates*.jsonl"))
+	files, err := ledgers(e.dir)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -99,14 +101,34 @@ func lastLine(dir, url string) (last Line, err error) {
 	if err != nil {
 		return last, err
 	}
-	err = eachText(filepath.Join(dir, LedgerName), func(text []byte) error {
-		var line Line
-		if bytes.Contains(text, field) && json.Unmarshal(text, &line) == nil && line.URL == url {
-			last = line
+	files, err := ledgers(dir)
+	for _, file := range slices.Backward(files) {
+		if err != nil || last.URL != "" {
+			break
 		}
-		return nil
-	})
+		err = eachText(file, func(text []byte) error {
+			var line Line
+			if bytes.Contains(text, field) && json.Unmarshal(text, &line) == nil && line.URL == url {
+				last = line
+			}
+			return nil
+		})
+		if errors.Is(err, fs.ErrNotExist) { // a crawl has just renamed it
+			err = nil
+		}
+	}
 	return last, err
+}
+
+// ledgers returns the files of the ledger of a directory, the latest one last.
+func ledgers(dir string) (files []string, err error) {
+	files, err = filepath.Glob(filepath.Join(dir, "fates-*.jsonl")) // sorted
+	if name := filepath.Join(dir, LedgerName); err == nil {
+		if _, missing := os.Lstat(name); missing == nil {
+			files = append(files, name)
+		}
+	}
+	return files, err
 }
 
 // eachText passes the lines of a file to use, each with its end.

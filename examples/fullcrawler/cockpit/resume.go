@@ -188,6 +188,7 @@ func (c *Crawl) recall() (s stock, err error) {
 	}
 	for _, url := range scope.urls() {
 		c.Filter.Scope.Add(url)
+		c.Leading.Add(url)
 	}
 	return s, seeds.verdict(c.Cfg.Out)
 }
@@ -195,27 +196,33 @@ func (c *Crawl) recall() (s stock, err error) {
 // A span has the seeds, and the pages that seeds have redirected to.
 type span struct {
 	seeds   []string
-	targets []string
-	hashes  map[uint64]bool // of the answers of both
+	targets map[uint64]spanned // by the hash of a redirect to them
+	answers []uint64           // hashes of the seeds' answers
+}
+
+// A spanned page is the target of a redirect.
+type spanned struct {
+	url    string
+	answer uint64
 }
 
 func (s *span) see(page stage.Known) {
-	if s.hashes == nil {
-		s.hashes = map[uint64]bool{}
-	}
-	s.hashes[page.State.Hash] = true
 	if page.Item.Hops == 0 {
-		s.seeds = append(s.seeds, page.Item.URL)
-	} else {
-		s.targets = append(s.targets, page.Item.URL)
+		s.seeds, s.answers = append(s.seeds, page.Item.URL), append(s.answers, page.State.Hash)
+		return
 	}
+	if s.targets == nil {
+		s.targets = map[uint64]spanned{}
+	}
+	s.targets[stage.HashOfRedirect(page.Item.URL)] = spanned{page.Item.URL, page.State.Hash}
 }
 
-// urls returns those that span the scope. A page to which no seed redirects any more does not.
+// urls returns those that span the scope. A page to which no seed leads any more does not.
 func (s *span) urls() []string {
-	for _, url := range s.targets {
-		if s.hashes[stage.HashOfRedirect(url)] {
-			s.seeds = append(s.seeds, url)
+	for n := 0; n < len(s.answers); n++ {
+		if to, led := s.targets[s.answers[n]]; led {
+			delete(s.targets, s.answers[n])
+			s.seeds, s.answers = append(s.seeds, to.url), append(s.answers, to.answer)
 		}
 	}
 	return s.seeds

@@ -37,10 +37,20 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 		answerJSON(w, c.explain(r.FormValue("q")))
 	})
 	mux.HandleFunc("POST /api/pause", func(w http.ResponseWriter, r *http.Request) {
-		c.pause(w, func() { c.Paused.Add(r.FormValue("host")) })
+		host, err := hostNamed(r.FormValue("host"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		c.pause(w, func() { c.Paused.Add(host) })
 	})
 	mux.HandleFunc("POST /api/resume", func(w http.ResponseWriter, r *http.Request) {
-		c.pause(w, func() { c.Paused.Remove(r.FormValue("host")) })
+		host, err := hostNamed(r.FormValue("host"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		c.pause(w, func() { c.Paused.Remove(host) })
 	})
 	mux.HandleFunc("GET /api/check", c.remoteCheck)
 	mux.HandleFunc("GET /metrics", c.metrics)
@@ -68,6 +78,17 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 			pages.ServeHTTP(w, r)
 		}
 	})
+}
+
+// hostNamed returns the host that a text names, in the form that the crawl knows it by.
+func hostNamed(text string) (string, error) {
+	for _, form := range []string{text, "[" + text + "]"} {
+		url, err := weburl.Canonical("http://" + form + "/")
+		if host := weburl.Host(url); err == nil && !strings.ContainsAny(text, "@/") && (url == "http://"+host+"/" || url == "http://["+host+"]/") {
+			return host, nil
+		}
+	}
+	return "", fmt.Errorf("%q is not a host: no scheme, no port, no path", text)
 }
 
 // pause changes which hosts are paused, in this crawl and when it resumes.

@@ -20,15 +20,27 @@ func (r *Robots) Signals(url string, h http.Header, now time.Time) []usage.Prefe
 	return usage.Combine(usage.ContentSignal(rules, url), usage.ContentUsage(rules, url), header)
 }
 
+// Uses are the labels of Content-Usage and Content-Signal.
+var Uses = []string{"train-ai", "ai-train", "ai-input", "search"}
+
+// maxStated bounds the text of labels that are not in Uses. It is kept with every page, and a robots.txt may
+// have half a megabyte of them.
+const maxStated = 200
+
 // Stated returns signals in the syntax of the drafts, such as "search=y train-ai=n".
 func Stated(signals []usage.Preference) string {
-	words := make([]string, 0, len(signals))
+	words, others := make([]string, 0, len(Uses)), 0
 	for _, s := range signals {
-		value := "=n"
+		word := s.Label + "=n"
 		if s.Allowed {
-			value = "=y"
+			word = s.Label + "=y"
 		}
-		words = append(words, s.Label+value)
+		if !slices.Contains(Uses, s.Label) {
+			if others += len(word) + 1; others > maxStated {
+				continue
+			}
+		}
+		words = append(words, word)
 	}
 	return strings.Join(words, " ")
 }
