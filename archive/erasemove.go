@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -26,28 +27,40 @@ const maxPromoted = 1 << 16
 type mover struct {
 	*erasure
 	out      *output
-	promoted map[promotion]original
+	promoted map[promotion]newOriginal
 }
 
-// promotion is the body of a new original, and the key of that if it is not the answer to a plain GET:
-// such an answer is found only by others to the same request, since a reference names only the URL.
+// promotion is the address of a body that has moved, since digests of other programs prove nothing. It has the
+// key of the new original if that is not the answer to a plain GET: such an answer is found only by others to
+// the same request, since a reference names only the URL.
 type promotion struct {
-	digest digest
+	file   uint32
+	offset int64
 	asked  string
 }
 
-func promotionOf(key string, d digest) promotion {
+// newOriginal is a record that has become the original of its body.
+type newOriginal struct {
+	url  string
+	time time.Time
+	sum  *[sha1.Size]byte // of the body, as it was read
+}
+
+func promotionOf(key string, content address) promotion {
 	if isPlain(key) {
 		key = ""
 	}
-	return promotion{d, key}
+	return promotion{content.file, content.offset, key}
 }
 
 func newMover(e *erasure) (*mover, error) {
-	m := &mover{erasure: e, promoted: map[promotion]original{}, out: e.archive.files.another()}
+	m := &mover{erasure: e, promoted: map[promotion]newOriginal{}, out: e.archive.files.another()}
 	m.out.id.Store(&e.ID)
 	return m, m.out.createAs(e.File, e.File+moving, time.Now())
 }
+
+// references are the fields of a revisit that name its original.
+var references = []string{"WARC-Refers-To", "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date"}
 
 // move writes a record of a file anew. A version becomes the original of its body, or refers to the
 // record that did; if the body cannot be read, it refers to none.
@@ -70,92 +83,130 @@ func (m *mover) move(name string, p *piece) error {
 		}
 		head = message.Head
 	}
-	of, known := m.promoted[promotionOf(p.at, p.stored.digest)]
+	if !p.found || p.stored.content.length == 0 {
+		return m.refer(p, rec.Fields(), head, nil)
+	}
+	of, known := m.promoted[promotionOf(p.at, p.stored.content)]
 	if !known {
-		of, known = m.promoted[promotion{p.stored.digest, ""}]
+		of, known = m.promoted[promotionOf("", p.stored.content)]
 	}
-	if p.found && !known && p.stored.content.length > 0 {
-		err := m.promote(p.at, rec.Fields(), head, &p.stored)
-		if !errors.Is(err, warc.ErrDamaged) && !errors.Is(err, ErrNotFound) {
-			return err
-		}
-	}
-	h := m.head(rec.Fields(), p.kind, "WARC-Refers-To", "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date")
 	if known {
-		h.RefersToURI, h.RefersToDate = of.url, of.time
-		if h.Type != "revisit" { // a 304
-			h.Type, h.Profile = "revisit", warc.ProfileNotModified
+		return m.refer(p, rec.Fields(), head, &of)
+	}
+	err = m.promote(p, rec.Fields(), head)
+	if errors.Is(err, warc.ErrDamaged) || errors.Is(err, ErrNotFound) {
+		return m.refer(p, rec.Fields(), head, nil)
+	}
+	return err
+}
+
+// refer writes a revisit of a new original, or of none.
+func (m *mover) refer(p *piece, fields warc.Fields, head []byte, of *newOriginal) error {
+	h := m.head(fields, p.kind, references...)
+	if of != nil {
+		h = m.head(fields, "revisit", append(references, payloadField)...) // also a 304 in a response record
+		h.RefersToURI, h.RefersToDate, h.Payload = of.url, of.time, of.sum
+	}
+	if h.Type == "revisit" && warc.Fields(h.Extra).Get("WARC-Profile") == "" {
+		h.Profile = warc.ProfileIdentical
+		if p.entry.status == http.StatusNotModified {
+			h.Profile = warc.ProfileNotModified
 		}
 	}
 	return m.write(&h, bytes.NewReader(head))
 }
 
-// promote writes a revisit as the original of its body.
-func (m *mover) promote(key string, fields warc.Fields, head []byte, stored *entry) error {
-	h := m.head(fields, "response", "WARC-Refers-To", "WARC-Refers-To-Target-URI",
-		"WARC-Refers-To-Date", "WARC-Profile", "WARC-Truncated")
-	v := m.archive.describe(key, stored, never)
-	if stored.status == http.StatusNotModified {
-		var err error
-		if head, err = m.archive.freshened(v); err != nil {
-			return err
-		}
-		h.Extra = slices.DeleteFunc(h.Extra, func(f warc.Field) bool { return f.Name == "Spinneret-Heads" })
-		h.Extra = append(h.Extra, rebuiltField...)
+// payloadField has the digest of a body.
+const payloadField = "WARC-Payload-Digest"
+
+// promote writes a revisit as the original of its body. The digest is that of the bytes: captures will be
+// compared with it, and the one that the original claimed may be wrong.
+func (m *mover) promote(p *piece, fields warc.Fields, own []byte) error {
+	v := m.archive.describe(p.at, &p.stored, never)
+	head, media, err := m.archive.promotedHead(v, own)
+	if err != nil {
+		return err
 	}
-	if stored.truncated {
+	sum := sha1.New()
+	block := &reopened{open: func() (*warc.Record, error) { return m.archive.Content(v) }, body: true}
+	n, err := io.Copy(sum, block)
+	if err != nil {
+		return err
+	}
+	h := m.head(fields, "response", append(references, payloadField, "WARC-Profile", "WARC-Truncated", "Content-Type")...)
+	if h.ContentType = "application/http;msgtype=response"; len(head) == 0 {
+		h.Type, h.ContentType = "resource", media
+	}
+	if h.Payload = (*[sha1.Size]byte)(sum.Sum(nil)); p.stored.truncated {
 		h.Truncated = "unspecified"
 	}
-	if d := stored.digest; d != "" {
-		h.Extra = slices.DeleteFunc(h.Extra, func(f warc.Field) bool {
-			return strings.EqualFold(f.Name, "WARC-Payload-Digest")
-		})
-		h.Extra = append(h.Extra, warc.Field{Name: "WARC-Payload-Digest", Value: d.String()})
+	if len(head) > 0 && !bytes.Equal(head, completed(own)) {
+		h.Extra = slices.DeleteFunc(h.Extra, func(f warc.Field) bool { return f.Name == rebuiltField[0].Name })
+		h.Extra = append(h.Extra, rebuiltField...)
 	}
-	block := &reopened{open: func() (*warc.Record, error) { return m.archive.Content(v) }, head: head, body: true}
+	block.head = head
 	if (&warc.HTTP{Head: head}).Chunked() {
-		n, err := io.Copy(io.Discard, block)
-		if err != nil {
-			return err
-		}
-		if n -= int64(len(head)); n > 0 {
+		if block.tail = lastChunk; n > 0 {
 			block.head = append(strconv.AppendInt(bytes.Clone(head), n, 16), "\r\n"...)
 			block.tail = chunkEnd
-		} else {
-			block.tail = lastChunk
 		}
-		_, _ = block.Seek(0, io.SeekStart)
 	}
+	_, _ = block.Seek(0, io.SeekStart)
 	if err := m.write(&h, block); err != nil {
 		return err
 	}
-	if stored.digest != "" && len(m.promoted) < maxPromoted {
-		m.promoted[promotionOf(key, stored.digest)] = original{url: fields.URI("WARC-Target-URI"),
-			time: fromMicroseconds(stored.time)}
+	if len(m.promoted) < maxPromoted {
+		m.promoted[promotionOf(p.at, p.stored.content)] = newOriginal{url: fields.URI("WARC-Target-URI"),
+			time: fromMicroseconds(p.stored.time), sum: h.Payload}
 	}
 	return nil
 }
 
-// freshened returns the head of a 200 that a 304 has confirmed, with the fields of both.
-func (a *Archive) freshened(v Version) ([]byte, error) {
-	resp, err := a.Response(v)
-	if err != nil {
-		return nil, err
+// promotedHead returns the head of a version that becomes an original: its own, unless that is a 304, or lacks what
+// a reader of the body needs. Then it has the fields of the record with the body, too. If neither is an HTTP
+// message, promotedHead returns a type alone.
+func (a *Archive) promotedHead(v Version, own []byte) (head []byte, media string, err error) {
+	kept, media, err := a.head(v.Content, v.hasBody)
+	if err != nil || len(own) == 0 && len(kept.Head) == 0 {
+		return nil, media, err
 	}
-	kept, _, err := a.head(v.Content, v.hasBody)
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		return nil, err
+	fresh := warc.HTTP{Head: own}
+	status := fresh.Status()
+	if status == http.StatusNotModified {
+		status = 0
 	}
-	for name, values := range kept.Header() { // the body is as it was stored
-		if isOfBody(name) && name != "Transfer-Encoding" {
+	resp := kept.response(media)
+	if status != 0 && fresh.Get("Content-Encoding") == kept.Get("Content-Encoding") &&
+		(fresh.Get("Content-Type") != "" || resp.Header.Get("Content-Type") == "") {
+		return completed(own), "", nil
+	}
+	for name, values := range fresh.Header() {
+		if !isOfBody(name) { // the body is as it was stored
 			resp.Header[name] = values
 		}
 	}
+	resp.Header.Del("Transfer-Encoding")
+	line, _, _ := bytes.Cut(own, []byte("\n"))
+	if status == 0 {
+		line = []byte("HTTP/1.1 " + resp.Status)
+	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "HTTP/1.1 %s\r\n", resp.Status)
+	fmt.Fprintf(&b, "%s\r\n", bytes.TrimRight(line, "\r"))
 	_ = resp.Header.Write(&b) // a buffer returns no error
 	b.WriteString("\r\n")
-	return b.Bytes(), nil
+	return b.Bytes(), "", nil
+}
+
+// completed returns a head with the blank line at its end, which that of a revisit may lack: a body follows.
+func completed(head []byte) []byte {
+	if headLen(head) == len(head) {
+		return head
+	}
+	head = bytes.Clone(head)
+	if !bytes.HasSuffix(head, []byte("\n")) {
+		head = append(head, "\r\n"...)
+	}
+	return append(head, "\r\n"...)
 }
 
 // mark is the field of all records that an erasure makes: the end of the ID, which is in the name of the
@@ -164,7 +215,8 @@ func (e *erasure) mark() warc.Field {
 	return warc.Field{Name: erasedField, Value: hex.EncodeToString(e.ID[len(e.ID)-markSize:])}
 }
 
-// head returns the header of a record with the fields of another one, except for some.
+// head returns the header of a record with the fields of another one, except for some, and for those of other
+// programs that no record may have.
 func (m *mover) head(fields warc.Fields, kind string, without ...string) warc.Head {
 	date, _ := fields.Date()
 	h := warc.Head{Type: kind, ID: parseID(fields.URI("WARC-Record-ID")), WarcinfoID: m.ID, Date: date}
@@ -172,8 +224,8 @@ func (m *mover) head(fields warc.Fields, kind string, without ...string) warc.He
 		"WARC-Block-Digest", "Content-Length", erasedField)
 	h.Extra = append(h.Extra, m.mark())
 	for _, f := range fields {
-		again := warc.Fields(h.Extra).Get(f.Name) != "" && f.Name != "WARC-Protocol"
-		if !again && !slices.ContainsFunc(without, func(name string) bool {
+		again := warc.Fields(h.Extra).Get(f.Name) != "" && !f.Repeatable()
+		if f.Valid() && !again && !slices.ContainsFunc(without, func(name string) bool {
 			return strings.EqualFold(name, f.Name)
 		}) {
 			h.Extra = append(h.Extra, f)

@@ -10,6 +10,7 @@ import (
 	"hash/maphash"
 	"io"
 	"io/fs"
+	"math"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -87,11 +88,14 @@ func (e *erasure) scan(ctx context.Context, name string, ids bool) (*fileScan, e
 			}
 			return s.record(rec)
 		}, func(damage *warc.DamageError) error {
-			if s.last = (piece{}); !ids {
+			if !ids {
 				e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
 			}
-			return nil
+			return s.flush()
 		})
+	}
+	if err == nil {
+		err = s.flush()
 	}
 	if err == nil && len(s.holes) > 0 {
 		var dict []byte
@@ -138,35 +142,36 @@ func (s *fileScan) record(rec *warc.Record) error {
 		if isHole(rec) {
 			s.all = append(s.all, hole{rec.Offset, rec.Length})
 		}
-		s.last = piece{}
-		return nil
+		return s.flush()
 	}
 	if p.action, err = s.decide(&p); err != nil {
 		return err
 	}
-	before := s.last
-	if before.end != rec.Offset || before.key != p.key || before.paired {
-		before = piece{}
-	}
-	switch {
-	case !before.match(p.links): // of two visits
-	case p.kind == "request" && before.version: // a response before its request
-		p.paired = true
-		p.action = cmp.Or(p.action, before.action)
-	case p.version && before.kind == "request":
-		p.paired = true
-		if before.action == stays && p.action != stays {
-			before.action = p.action
-			if err := s.act(&before); err != nil {
-				return err
-			}
+	before := &s.last
+	if before.end == rec.Offset && before.key == p.key && !before.paired && before.match(p.links) {
+		switch {
+		case p.kind == "request" && before.version: // a response before its request
+			p.paired, p.action = true, before.action
+		case p.version && before.kind == "request":
+			p.paired, before.action = true, p.action
 		}
 	}
-	s.last = p
-	if p.action == stays {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if s.last = p; p.kind == "request" {
+		return nil // until it is known whether its response follows: it goes with that, and only with that
+	}
+	return s.act(&s.last)
+}
+
+// flush does what was decided for a request, if that is the last record.
+func (s *fileScan) flush() error {
+	last := s.last
+	if s.last = (piece{}); last.kind != "request" {
 		return nil
 	}
-	return s.act(&p)
+	return s.act(&last)
 }
 
 // readPiece reads a record to its end.
@@ -178,7 +183,10 @@ func readPiece(rec *warc.Record) (p piece, err error) {
 	}
 	if !version {
 		of.url = fields.URI("WARC-Target-URI")
-		e = entry{offset: rec.Offset, digest: parseDigest(fields.Get("WARC-Payload-Digest"))}
+		e = entry{offset: rec.Offset}
+		if kind := rec.Type(); kind != "request" && kind != "metadata" { // which are about the body of another one
+			e.digest = parseDigest(fields.Get(payloadField))
+		}
 		date, _ := fields.Date()
 		e.time = microseconds(date)
 	}
@@ -248,6 +256,9 @@ func (s *fileScan) loses(p *piece) (bool, error) {
 	if p.ref.url != "" {
 		origin, _ = urlkey.Of(p.ref.url)
 	}
+	if p.found && p.stored.content.length == 0 {
+		return false, nil // its body was never here, or is lost
+	}
 	d := cmp.Or(p.stored.digest, p.entry.digest)
 	// A date without fractions may mean any time in that second.
 	inTime := !p.ref.dated || m.from < p.ref.time+1e6 && p.ref.time < m.to
@@ -255,7 +266,7 @@ func (s *fileScan) loses(p *piece) (bool, error) {
 	if named && m.covers(origin) && inTime && (m.digest == "" || d == "" || m.digest == d) {
 		return true, nil
 	}
-	if p.stored.content.length == 0 {
+	if !p.found {
 		return false, nil
 	}
 	// A reference may have a later date than its original.
@@ -265,6 +276,9 @@ func (s *fileScan) loses(p *piece) (bool, error) {
 	}
 	if named && found && last.address() == p.stored.content {
 		return m.matches(origin, last.time, cmp.Or(last.digest, d)), nil
+	}
+	if gone, err := s.losesLink(p, origin); gone || err != nil {
+		return gone, err
 	}
 	// Its body was found otherwise: by the digest, as the last one before a 304, or behind another revisit.
 	rec, err := s.archive.open(s.archive.location(p.stored.content))
@@ -280,9 +294,34 @@ func (s *fileScan) loses(p *piece) (bool, error) {
 	return m.matches(key, microseconds(date), d), nil
 }
 
+// losesLink reports whether another version goes by way of which the body of this one was found: a new index
+// would not find it any more, or find another one.
+func (s *fileScan) losesLink(p *piece, origin string) (gone bool, err error) {
+	m := s.matcher
+	named := entry{time: p.ref.time + 1e6, file: math.MaxUint32, offset: maxOffset}
+	for _, from := range []struct {
+		key string
+		at  entry
+	}{{p.at, p.stored}, {p.at, named}, {origin, named}} {
+		if gone || err != nil || !m.covers(from.key) {
+			continue
+		}
+		err = s.archive.index.back(from.key, from.at, func(link *entry) bool {
+			if link.body() != p.stored.content {
+				return true
+			}
+			gone = m.matches(from.key, link.time, cmp.Or(link.digest, p.stored.digest))
+			return false
+		})
+	}
+	return gone, err
+}
+
 // act makes a hole for a record that does not stay.
 func (s *fileScan) act(p *piece) error {
 	switch {
+	case p.action == stays:
+		return nil
 	case isImport(s.name):
 		return errImport
 	case s.ids:

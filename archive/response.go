@@ -12,7 +12,8 @@ import (
 )
 
 // Response returns a version as a client of net/http gets a response. Its body has no content coding,
-// as that of [Archive.Body], and reads from the archive: close it. An unchanged version has the body
+// as that of [Archive.Body], and reads from the archive: close it. It ends like that of
+// [warc.HTTP.Decoded]. An unchanged version has the body
 // of the version that it repeats; if it is a 304, its fields update those of that version (RFC 9111,
 // section 3.2), and its status is that version's. The charset is in Content-Type, if the server sent
 // one.
@@ -20,9 +21,7 @@ import (
 // Request has the method that was used, with the fields of the request if it was not GET. So the
 // response to HEAD has no body, and one to POST is told from the page.
 func (a *Archive) Response(v Version) (*http.Response, error) {
-	if rec, err := a.openContent(&v); err == nil { // where the version is now
-		rec.release()
-	}
+	v = a.current(v)
 	head, media, err := a.head(v.Location, v.isIn)
 	if err != nil {
 		return nil, err
@@ -54,9 +53,18 @@ func (a *Archive) Response(v Version) (*http.Response, error) {
 	return resp, a.setBody(resp, v)
 }
 
+// current finds a version again if an erasure has moved it.
+func (a *Archive) current(v Version) Version {
+	if rec, err := a.openContent(&v); err == nil {
+		rec.release()
+	}
+	return v
+}
+
 // Validators returns the fields with which to ask a server whether a version is still the current
 // one: If-None-Match and If-Modified-Since. They are "" if the server did not give any.
 func (a *Archive) Validators(v Version) (etag, lastModified string, err error) {
+	v = a.current(v)
 	for i, loc := range []Location{v.Location, v.Content} {
 		if loc == (Location{}) {
 			continue

@@ -150,18 +150,25 @@ func (h *Head) checkExtra() error {
 	for _, f := range h.Extra {
 		name := strings.ToLower(f.Name)
 		switch {
-		case f.Name == "" || strings.ContainsFunc(f.Name, isNotToken) ||
-			strings.ContainsFunc(f.Value, isControl):
+		case !f.Valid():
 			return fmt.Errorf("%w: field %.100q: %.100q", ErrInvalid, f.Name, f.Value)
 		case set[name]:
 			return fmt.Errorf("%w: %.100q in Extra is repeated, or computed from the block",
 				ErrInvalid, f.Name)
 		}
-		set[name] = !slices.ContainsFunc(repeatable, func(r string) bool {
-			return strings.EqualFold(r, name)
-		})
+		set[name] = !f.Repeatable()
 	}
 	return nil
+}
+
+// Valid reports whether a record may have the field: files of others have fields of any name and value.
+func (f Field) Valid() bool {
+	return f.Name != "" && !strings.ContainsFunc(f.Name, isNotToken) && !strings.ContainsFunc(f.Value, isControl)
+}
+
+// Repeatable reports whether a header may have several fields of the name.
+func (f Field) Repeatable() bool {
+	return slices.ContainsFunc(repeatable, func(name string) bool { return strings.EqualFold(name, f.Name) })
 }
 
 // isNotToken reports characters that no field name may have (section 4).
