@@ -123,15 +123,18 @@ type hole struct {
 // rest has not changed.
 //
 // A revisit whose original goes becomes an original if it stays, with a copy of the body; others then
-// refer to it. These records move to a new file. The content of other pages stays, and may name what
-// was erased. Names of files, exported files and backups are out of reach.
+// refer to it. These records move to a new file, each with its request, and count as the last of several versions
+// of one URL and one instant. Their digest is that of the bytes that Erase has read: what another program claims is
+// not believed. A request belongs to its capture, and stays or goes with that. The content of other pages stays,
+// and may name what was erased, as does a revisit whose body was never in the archive. Names of files, exported files and backups are out of reach.
 //
 // Imported files are never changed. If one of them has anything that is selected or refers to it, or
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
 // read some file of the archive: what was selected might be there.
 //
 // Erase reads all files, twice with a Digest, a time or metadata that names no URL, and writes those anew that have something to
-// erase; each replaces the old one at once. It takes some 100 bytes of memory for each record that goes:
+// erase; each replaces the old one at once. So no other program may still be writing to a file in the directory:
+// what it writes afterwards is lost. Erase takes some 100 bytes of memory for each record that goes:
 // select one span of time after the other if that is too much. Captures may be appended meanwhile, and
 // are not erased. Other goroutines and processes see the archive before or after it. If the process ends,
 // the archive is closed, or Erase fails, then either nothing was erased, or [Open] or the next Erase
