@@ -12,7 +12,7 @@ import (
 
 // Body returns the body of a version without its content coding. An unchanged version has the body
 // of the version that it repeats. A body of more than MaxBody bytes, or one whose compression ratio
-// is suspicious, is an error that wraps warc.ErrTooLarge: read it with [Archive.Response]. For a
+// is suspicious, is an error that wraps warc.ErrTooLarge: read it with [Archive.Content]. For a
 // truncated version it returns the stored part.
 func (a *Archive) Body(v Version) ([]byte, error) {
 	rec, err := a.openContent(&v)

@@ -43,12 +43,13 @@ type entry struct {
 	length    int64
 	kind      Kind
 	truncated bool
+	coded     bool // the body has a content coding
 	status    int
 	digest    digest
 	media     string
 	url       string // if it cannot be derived from the key
 
-	// The address of the body, if it is in another record. Then digest, media and truncated are
+	// The address of the body, if it is in another record. Then digest, media, truncated and coded are
 	// those of the body. For an unchanged version, the zero address means unknown.
 	content address
 
@@ -199,7 +200,7 @@ const (
 	bitContent   = 16
 	bitPrior     = 32
 	bitPosted    = 64
-	allBits      = kindMask | bitTruncated | bitURL | bitContent | bitPrior | bitPosted
+	bitCoded     = 128
 )
 
 // appendValue appends the value of an entry, with numbers as short as possible, since there is a
@@ -208,6 +209,9 @@ func (e *entry) appendValue(dst []byte) []byte {
 	bits := byte(e.kind)
 	if e.truncated {
 		bits |= bitTruncated
+	}
+	if e.coded {
+		bits |= bitCoded
 	}
 	if e.url != "" {
 		bits |= bitURL
@@ -244,7 +248,7 @@ func (e *entry) appendValue(dst []byte) []byte {
 func (e *entry) cutValue(value []byte) error {
 	c := cutter{value, true}
 	bits := c.next()
-	e.kind, e.truncated = Kind(bits&kindMask), bits&bitTruncated != 0
+	e.kind, e.truncated, e.coded = Kind(bits&kindMask), bits&bitTruncated != 0, bits&bitCoded != 0
 	e.length, e.status = int64(c.uvarint()), int(c.uvarint())
 	e.digest = digest(c.bytes())
 	e.media = intern(c.bytes())
@@ -273,7 +277,7 @@ func (e *entry) cutValue(value []byte) error {
 	}
 	known := e.digest == "" || e.digest[0] > 0 && int(e.digest[0]) < len(sums) &&
 		len(e.digest) == 1+sums[e.digest[0]].size
-	if !c.ok || !known || e.kind > Changed || bits > allBits || bits&bitURL != 0 && e.url == "" ||
+	if !c.ok || !known || e.kind > Changed || bits&bitURL != 0 && e.url == "" ||
 		e.length < 0 || e.status < 0 {
 		return errEntry
 	}

@@ -38,7 +38,7 @@ func TestKeysSort(t *testing.T) {
 func FuzzEntry(f *testing.F) {
 	e := someEntry()
 	f.Add(appendKey(nil, "test,a)/\x00http", &e), e.appendValue(nil))
-	e.url, e.truncated, e.kind, e.digest = "http://a.test/", true, Failed, ""
+	e.url, e.truncated, e.coded, e.kind, e.digest = "http://a.test/", true, true, Failed, ""
 	f.Add(appendKey(nil, "", &e), e.appendValue(nil))
 	e.kind, e.content, e.prior, e.hasPrior = Unchanged, address{1, 2, 3, 200}, e.time-1, true
 	f.Add(appendKey(nil, "", &e), e.appendValue(nil))

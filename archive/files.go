@@ -62,6 +62,7 @@ type indexer interface {
 
 // append writes the records of one checked capture, and returns the location of its response.
 func (f *files) append(c *Capture, x indexer) (Location, error) {
+	defer f.announce() // without a compressor: it may append, and may take as long as an upload
 	// Waiting here bounds memory: each goroutine past this line holds a compressor.
 	e := <-f.encoders
 	defer func() { f.encoders <- e }()
@@ -74,7 +75,6 @@ func (f *files) append(c *Capture, x indexer) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
-	defer f.announce()
 	// A large capture is not buffered in memory. It locks the output until it is written.
 	if c.size() > int64(f.buffered) {
 		return f.write(e, c, of, x, true)

@@ -11,8 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // openMemory opens an archive in memory, with one compressor and without compression by default,
@@ -386,4 +390,29 @@ func TestFilesCanBeOpened(t *testing.T) {
 	}
 	require.Equal(t, 4, captures)
 	require.NoError(t, a.Close())
+}
+
+// A callback that appends needs a compressor, though there is but one.
+func TestFinishedAppends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a *Archive
+		told := 0
+		a, err := OpenOn(vfs.NewMem(), Options{Compressors: 1, MaxFile: 1, Finished: func(string) {
+			if told++; told == 1 {
+				loc, err := a.Append(page("http://log.test/", "uploaded"))
+				require.NoError(t, err)
+				_, err = a.AppendMetadata(loc, warc.Field{Name: "bucket", Value: "b"})
+				require.NoError(t, err)
+				require.NoError(t, a.Sync())
+			}
+		}})
+		require.NoError(t, err)
+		for i := range 3 {
+			_, err := a.Append(page(fmt.Sprint("http://a.test/", i), "x"))
+			require.NoError(t, err)
+		}
+		require.Positive(t, told)
+		require.NoError(t, a.Close())
+		require.Equal(t, 5, told)
+	})
 }

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -40,6 +41,7 @@ type follower struct {
 	damage   error      // because of which the view does without the index on disk
 	stale    bool       // the view has what the writer has cut off
 	settled  map[string]bool
+	grown    map[string]bool      // unfinished files of which the view has read something itself
 	again    map[string]time.Time // when to look again at a file whose end was no complete capture
 	unread   map[string]error     // of the disk, because of which the view lacks the end of a file
 	failed   error                // of the last refresh
@@ -94,8 +96,8 @@ func (f *follower) refresh(a *Archive) error {
 }
 
 // refreshLocked brings the view up to date. The writer may remove a run between the reading of the
-// manifest and of the run; then there is a new manifest. Or a run is damaged. It requires that f.mu is
-// held.
+// manifest and of the run; then there is a new manifest, and errReplaced. Or a run is damaged. It requires
+// that f.mu is held.
 func (f *follower) refreshLocked(a *Archive) (err error) {
 	defer func() { f.due.Store(time.Now().Add(followEvery).UnixNano()) }()
 	if a.files.isClosed() {
@@ -106,7 +108,7 @@ func (f *follower) refreshLocked(a *Archive) (err error) {
 		err = f.try(a, damage)
 		if damage = nil; errors.Is(err, ErrIndex) {
 			damage = err
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		} else if !errors.Is(err, fs.ErrNotExist) && err != errReplaced {
 			return err
 		}
 	}
@@ -116,8 +118,8 @@ func (f *follower) refreshLocked(a *Archive) (err error) {
 // try makes or extends the view, without the index on disk if that is damaged. It requires that f.mu is
 // held.
 func (f *follower) try(a *Archive, damage error) error {
-	manifest, err := durable.ReadFile(a.fs, lsm.ManifestName(indexName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	manifest, err := readManifest(a.fs)
+	if err != nil {
 		return err
 	}
 	view := f.view.Load()
@@ -130,10 +132,11 @@ func (f *follower) try(a *Archive, damage error) error {
 	}
 	// A view without the index on disk does without later ones, too, as long as they have the damage.
 	if view == nil || f.stale || !same && damage == nil || f.damage == nil && damage != nil {
-		if view, err = a.newView(damage); err != nil {
+		if view, err = a.newView(manifest, damage); err != nil {
 			return err
 		}
-		f.settled, f.again, f.unread = map[string]bool{}, map[string]time.Time{}, map[string]error{}
+		f.settled, f.grown = map[string]bool{}, map[string]bool{}
+		f.again, f.unread = map[string]time.Time{}, map[string]error{}
 	}
 	if f.stale, err = f.extend(view); err != nil {
 		return err
@@ -160,24 +163,47 @@ func inUse(files vfs.FS, damage error) bool {
 	return errors.As(damage, &corrupt) && corrupt.File != lsm.ManifestName(indexName) && exists(files, corrupt.File)
 }
 
+// readManifest returns the manifest of the index on disk, or nil if there is none.
+func readManifest(files vfs.FS) ([]byte, error) {
+	manifest, err := durable.ReadFile(files, lsm.ManifestName(indexName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return manifest, err
+}
+
+// errReplaced means that an index was replaced while it was opened.
+var errReplaced = errors.New("archive: the index was replaced while it was opened: try again")
+
 // newView opens the index as it is on disk, unless it is known to be damaged. It is a cache: without a
-// sound one, all files are read.
-func (a *Archive) newView(damage error) (*Archive, error) {
+// sound one, all files are read. Otherwise the imports are left to the index: an import may take the writer
+// hours, in which a reader would read the same file, and keep all of its entries in memory. The list of
+// imports is read first, since Import makes sure that there is an index before it adds to the list.
+func (a *Archive) newView(manifest []byte, damage error) (*Archive, error) {
+	if err := a.imports.load(a.fs, a.dir); err != nil {
+		return nil, err
+	}
 	view := &Archive{environment: a.environment, files: a.files}
 	err := damage
 	if err == nil {
 		view.index, err = openIndex(a.fs, readIndex)
 	}
 	if errors.Is(err, ErrIndex) {
+		if now, failed := readManifest(a.fs); damage == nil && (failed != nil || !bytes.Equal(now, manifest)) {
+			return nil, cmp.Or(failed, errReplaced)
+		}
 		damage = err
 		if view.index, err = openIndex(a.fs, noIndex); err == nil {
 			view.index.damage = damage
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case damage == nil && len(view.index.names) > 0:
+		return view, nil
 	}
-	return view, view.recoverImports()
+	return view, view.indexImports()
 }
 
 // A reader spends one in patience parts of its time on looking at captures that are not complete yet: each
@@ -188,8 +214,8 @@ const patience = 8
 const unreadEvery = time.Second
 
 // extend indexes the new parts of the WARC files, and reports whether one has become shorter than
-// this view knows it: the writer cuts off what it has not acknowledged. Finished files do not change.
-// It requires that f.mu is held.
+// this view knows it, or is gone: the writer cuts off what it has not acknowledged. Finished files do
+// not change. It requires that f.mu is held.
 func (f *follower) extend(view *Archive) (stale bool, err error) {
 	names, err := view.fs.List()
 	if err != nil {
@@ -219,7 +245,15 @@ func (f *follower) extend(view *Archive) (stale bool, err error) {
 		}
 		cut := len(t.Damage) > 0 && errors.Is(t.Damage[0].Err, errShorter)
 		f.settled[name] = (!open || cut) && t.unread == nil
+		if !open {
+			delete(f.grown, final)
+		} else if view.index.endOf(final) > before {
+			f.grown[final] = true
+		}
 		stale = stale || open && cut && view == f.view.Load()
+	}
+	for name := range f.grown {
+		stale = stale || !exists(view.fs, name+unfinished) && !exists(view.fs, name) // in the order of a rename
 	}
 	return stale, view.resolveDeferred()
 }

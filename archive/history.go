@@ -7,7 +7,14 @@ type history struct {
 	url     string
 	changed []entry           // of the URL
 	last    map[digest]*entry // last of changed by digest, and of all by ""; nil until needed
-	missing fruitless         // the last search for a reference that found nothing
+	missing searches          // for references
+}
+
+func (h *history) searched() searches {
+	if h.missing == nil {
+		h.missing = searches{}
+	}
+	return h.missing
 }
 
 // complete completes the next entry.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/archive/internal/lsm"
 	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -22,8 +23,8 @@ const importsName = "imports.txt"
 // Import indexes WARC files of other programs in place: nothing is copied, and they are
 // never modified. From then on they belong to the archive, by their absolute paths. To remove one,
 // delete its line from imports.txt in the directory of the archive, and open it with
-// [Options.Reindex]. Data appended to such a file later is found by the next [Open], or by importing
-// it again.
+// [Options.Reindex]. Data appended to such a file later is found by the next [Open] for writing, or by
+// importing it again.
 //
 // After damage, only records that provably belong to the file are indexed; see [Options.Salvage].
 // The report lists each damaged part. A member that expands to more than 1,100 times its size is
@@ -73,6 +74,12 @@ func (a *Archive) importFile(path string, found *Report) error {
 		if err := a.readable(f, path); err != nil {
 			return err
 		}
+		// A reader leaves imports to the index, which has to be there by then.
+		if a.index.file(path); !exists(a.fs, lsm.ManifestName(indexName)) {
+			if err := a.index.commit(); err != nil {
+				return err
+			}
+		}
 		// The list comes first: even after a crash it must name every import in the index.
 		if err := a.imports.add(a.fs, path); err != nil {
 			return err
@@ -113,12 +120,9 @@ func (a *Archive) readable(f *source, path string) error {
 	}
 }
 
-// recoverImports brings the index up to date with the imported files. Files that cannot be opened
+// indexImports brings the index up to date with the imported files. Files that cannot be opened
 // are skipped: the archive is useful without them, and Missing reports them.
-func (a *Archive) recoverImports() error {
-	if err := a.imports.load(a.fs, a.dir); err != nil {
-		return err
-	}
+func (a *Archive) indexImports() error {
 	for _, path := range a.imports.list() {
 		f, err := openImported(path)
 		if err != nil {

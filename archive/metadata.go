@@ -8,8 +8,8 @@ import (
 
 // AppendMetadata writes a metadata record with fields about the capture at a location, with its URL
 // and time. It has the guarantees of [Archive.Append]. The record is not a version of the URL: it is
-// found by [Archive.Records], and refers to the record that it is about. An erasure may have moved that since the
-// location was found: then the error wraps [ErrNotFound], and the version has to be found again.
+// found by [Archive.Records], and refers to the record that it is about. If an erasure has moved or
+// removed that since, the error wraps [ErrNotFound]: the Location of a version found now is right.
 func (a *Archive) AppendMetadata(of Location, fields ...warc.Field) (Location, error) {
 	for _, f := range fields {
 		if fault := fieldFault(f.Name, f.Value); fault != "" {

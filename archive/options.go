@@ -91,9 +91,10 @@ type Options struct {
 	Redact func(field string, secret bool) bool
 
 	// Finished is called with the path of each file that is finished, such as to upload it, from the
-	// goroutine whose call of Append, Close, Erase or Open finished it. It must not call Close, Erase,
-	// Import or Verify. A file that Erase has rewritten is finished again. After a crash the call may be missing: compare the
-	// files of [Archive.Files] with what was uploaded. nil means no calls.
+	// goroutine whose call of Append, Close, Erase or Open finished it. It may call Append, AppendMetadata
+	// and Sync, but not Close, Erase, Import or Verify. A file that Erase has rewritten is finished
+	// again. After a crash the call may be missing: compare the files of [Archive.Files] with what was
+	// uploaded. nil means no calls.
 	Finished func(path string)
 
 	// Reindex makes a new index from the files in the directory and those that were imported. The
@@ -106,7 +107,8 @@ type Options struct {
 	// or elsewhere. What was appended is found within a second; the end of a capture that takes
 	// long to read, within some eight times as long. Neither waits for the other, and
 	// nothing is written or locked, so access for reading is enough. Entries that the index on disk
-	// lacks take some 200 bytes of memory each. Append and Import fail with [ErrReadOnly]. false
+	// lacks take some 200 bytes of memory each. Of imported files it has what the index on disk has: the
+	// writer reads them. Append and Import fail with [ErrReadOnly]. false
 	// means that the directory is written to, and created if it is missing.
 	ReadOnly bool
 }

@@ -18,6 +18,7 @@ type pending struct {
 	long    string // the URL, if it cannot be derived from the key
 	status  int
 	media   string
+	coded   bool      // the body has a content coding
 	posted  bool      // the method was not GET
 	prior   time.Time // of the last changed version, if there is one
 }
@@ -31,6 +32,7 @@ type original struct {
 	digest    digest
 	media     string
 	truncated bool
+	coded     bool
 	content   address
 }
 
@@ -42,6 +44,7 @@ func (a *Archive) pending(c Capture) *pending {
 	n.capture.redactHeads(a.redact)
 	head := warc.HTTP{Head: n.capture.Head}
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
+	n.coded = head.Get("Content-Encoding") != ""
 	n.key, n.long = keyOf(c.URL, askedOf(c.Request, n.status, head.Get("Content-Range")))
 	n.posted = isPosted(c.Request)
 	return n
@@ -62,7 +65,8 @@ func (n *pending) repeats(sum *[sha1.Size]byte) (of original, err error) {
 }
 
 // search is repeats with an intact index. Redirects and errors are always stored: their bodies are
-// often equal, but their heads matter.
+// often equal, but their heads matter. So is a body that is another document than an equal one, since only
+// one of them has a content coding: it is decoded by the head that is stored with it.
 func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 	a, c := n.archive, &n.capture
 	if c.about != "" {
@@ -79,10 +83,10 @@ func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 	switch {
 	case found && n.status == 304:
 		return a.originalOf(warc.ProfileNotModified, c.URL, &e)
-	case found && whole && e.digest.is(sum) && e.status == 200 && !e.truncated:
+	case found && whole && e.digest.is(sum) && e.status == 200 && !e.truncated && e.coded == n.coded:
 		return a.originalOf(warc.ProfileIdentical, c.URL, &e)
 	case whole && n.shares():
-		return a.shared(sha1Digest(sum))
+		return n.shared(sha1Digest(sum))
 	}
 	return of, nil
 }
@@ -91,7 +95,7 @@ func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 // another URL, it names that one: a revisit record should refer to a record with a body.
 func (a *Archive) originalOf(profile, url string, e *entry) (of original, err error) {
 	of = original{profile: profile, url: url, time: fromMicroseconds(e.time), kind: Unchanged,
-		digest: e.digest, media: e.media, truncated: e.truncated, content: e.body()}
+		digest: e.digest, media: e.media, truncated: e.truncated, coded: e.coded, content: e.body()}
 	// Digests of other programs are not trusted: a wrong one would lose a body.
 	trusted := profile == warc.ProfileNotModified || isOurs(a.index.name(of.content.file))
 	if e.content.length == 0 && trusted {
@@ -114,13 +118,13 @@ func (n *pending) written(of original, sum *[sha1.Size]byte, start int64, loc Lo
 		return
 	}
 	e := entry{time: microseconds(c.Time), offset: loc.Offset, length: loc.Length, status: n.status,
-		truncated: c.Truncated != "", media: n.media, kind: kindOf(n.status, of.kind == Unchanged),
+		truncated: c.Truncated != "", coded: n.coded, media: n.media, kind: kindOf(n.status, of.kind == Unchanged),
 		url: n.long}
 	body := digest("")
 	switch {
 	case of.profile != "":
-		e.content, e.media, e.truncated = of.content, of.media, of.truncated
-		e.digest = of.digest
+		e.content, e.digest = of.content, of.digest
+		e.media, e.truncated, e.coded = of.media, of.truncated, of.coded
 	case e.kind == Unchanged: // a 304 for an unknown version
 	default:
 		e.digest = sha1Digest(sum)

@@ -34,7 +34,7 @@ func entryOf(rec *warc.Record, payload io.Writer) (e entry, of target, ok bool, 
 			return e, of, false, err
 		}
 		e.status, e.media, body = h.Status(), mediaType(h.Get("Content-Type")), h.Body
-		of.part = h.Get("Content-Range")
+		of.part, e.coded = h.Get("Content-Range"), h.Get("Content-Encoding") != ""
 	} else if e.media = mediaType(contentType); kind != "revisit" {
 		e.status = 200 // a file, or a response of a protocol without status codes
 	}

@@ -30,7 +30,10 @@ func (a *Archive) recover() error {
 			return err
 		}
 	}
-	if err := a.recoverImports(); err != nil {
+	if err := a.imports.load(a.fs, a.dir); err != nil {
+		return err
+	}
+	if err := a.indexImports(); err != nil {
 		return err
 	}
 	if err := a.resolveDeferred(); err != nil {
@@ -375,6 +378,7 @@ func (a *Archive) indexAnswer(r *answered) error {
 		body = e.digest
 	}
 	a.index.add(r.file, key, e, body, r.end)
+	a.searches.added(key, e)
 	if r.moved {
 		return a.noteMoved(key)
 	}
@@ -389,7 +393,10 @@ func (a *Archive) complete(key string, e *entry, ref reference, name string) err
 	}
 	e.file, _ = a.index.file(name)
 	if e.kind == Unchanged {
-		if err := a.resolve(key, e, ref); err != nil || e.kind == Changed {
+		if a.searches == nil {
+			a.searches = searches{}
+		}
+		if err := a.resolveIn(a.searches, key, e, ref); err != nil || e.kind == Changed {
 			return err
 		}
 	}

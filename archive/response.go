@@ -13,7 +13,8 @@ import (
 )
 
 // Response returns a version as a client of net/http gets a response. Its body has no content coding,
-// as that of [Archive.Body], and reads from the archive: close it. An unchanged version has the body
+// as that of [Archive.Body], and reads from the archive: close it. It ends like that of
+// [warc.HTTP.Decoded]. An unchanged version has the body
 // of the version that it repeats; if it is a 304, its fields update those of that version (RFC 9111,
 // section 3.2), and its status is that version's. The charset is in Content-Type, if the server sent
 // one.

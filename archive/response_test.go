@@ -147,3 +147,28 @@ func TestFinishedFiles(t *testing.T) {
 		require.Equal(t, 1, announced[name], name)
 	}
 }
+
+// A crawler holds the version that it asks about while an erasure moves it.
+func TestValidatorsOfAMovedVersion(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{Share: true})
+	for i, url := range []string{"http://gone.test/", "http://kept.test/"} {
+		c := page(url, strings.Repeat("text ", 500))
+		c.Time = someTime.Add(time.Duration(i) * time.Hour)
+		c.Head = []byte("HTTP/1.1 200 OK\r\nETag: \"x\"\r\n\r\n")
+		_, err := a.Append(c)
+		require.NoError(t, err)
+	}
+	v, err := a.At("http://kept.test/", time.Time{})
+	require.NoError(t, err)
+	_, err = a.Erase(t.Context(), Selection{Host: "gone.test"}, "")
+	require.NoError(t, err)
+	etag, _, err := a.Validators(v)
+	require.NoError(t, err)
+	require.Equal(t, `"x"`, etag)
+	_, err = a.AppendMetadata(v.Location)
+	require.ErrorIs(t, err, ErrNotFound)
+	v, err = a.At(v.URL, v.Time)
+	require.NoError(t, err)
+	_, err = a.AppendMetadata(v.Location)
+	require.NoError(t, err)
+}

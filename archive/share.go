@@ -17,17 +17,18 @@ func (n *pending) shares() bool { return n.archive.share && n.capture.bodySize()
 
 // shared finds a record with that body, under any URL. The index has only its address, so the
 // record is read: a revisit record must name its URL and date.
-func (a *Archive) shared(d digest) (of original, err error) {
+func (n *pending) shared(d digest) (of original, err error) {
+	a := n.archive
 	at, found, err := a.index.body(d)
 	if err != nil || !found {
 		return of, err
 	}
 	stored, ok, err := a.bodyAt(at, d)
-	if err != nil || !ok {
+	if err != nil || !ok || stored.coded != n.coded {
 		return of, err
 	}
 	return original{profile: warc.ProfileIdentical, url: stored.url, time: stored.time,
-		kind: Changed, digest: d, media: stored.media, content: at}, nil
+		kind: Changed, digest: d, media: stored.media, coded: stored.coded, content: at}, nil
 }
 
 // storedBody is a record with a body that others may refer to.
@@ -35,6 +36,7 @@ type storedBody struct {
 	url   string
 	time  time.Time
 	media string
+	coded bool
 }
 
 // bodyAt reads the record at an address. It is not ok unless that is an intact response whose body
@@ -58,7 +60,7 @@ func (a *Archive) bodyAt(at address, d digest) (h storedBody, ok bool, err error
 	if err != nil {
 		return h, false, nil
 	}
-	h.media = mediaType(message.Get("Content-Type"))
+	h.media, h.coded = mediaType(message.Get("Content-Type")), message.Get("Content-Encoding") != ""
 	sum := sha1.New()
 	if _, err := io.CopyN(sum, message.Body, MaxRaw); err != io.EOF || rec.Close() != nil {
 		return h, false, nil // damaged, or too large to be worth reading

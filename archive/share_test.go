@@ -87,6 +87,53 @@ func TestOneBodyOfManyURLs(t *testing.T) {
 	require.NoError(t, a.Close())
 }
 
+// Equal bytes with and without a content coding are two documents.
+func TestContentCodingOfARepeat(t *testing.T) {
+	text := ""
+	for i := range 1000 {
+		text += fmt.Sprint(i*i, " ")
+	}
+	packed := gzipped(t, []byte(text))
+	require.Greater(t, len(packed), minShared)
+	for _, urls := range [][]string{{"http://a.test/x.gz"}, {"http://a.test/x.gz", "http://b.test/x.gz"}} {
+		for first := range 2 {
+			dir := t.TempDir()
+			a := openDir(t, dir, Options{Share: true})
+			for i := range 4 { // of one kind, of the other, and again
+				c := page(urls[i/2%len(urls)], "")
+				c.Time, c.Body = someTime.Add(time.Duration(i)*time.Hour), packed
+				c.Head = []byte("HTTP/1.1 200 OK\r\nContent-Type: application/gzip\r\n\r\n")
+				if i/2 == first {
+					c.Head = []byte("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
+				}
+				_, err := a.Append(c)
+				require.NoError(t, err)
+			}
+			require.EqualValues(t, 2, a.Stats().Revisits)
+			require.NoError(t, a.Close())
+			before := indexContents(t, dir)
+			for _, opts := range []Options{{}, {Reindex: true}} {
+				a = openDir(t, dir, opts)
+				for i := range 4 {
+					v, err := a.At(urls[i/2%len(urls)], someTime.Add(time.Duration(i)*time.Hour))
+					require.NoError(t, err)
+					want := string(packed)
+					if i/2 == first {
+						want = text
+					}
+					got, err := a.Body(v)
+					require.NoError(t, err)
+					require.True(t, want == string(got), i)
+				}
+				faults, _ := verify(t, a)
+				require.Empty(t, faults)
+				require.NoError(t, a.Close())
+			}
+			require.Equal(t, before, indexContents(t, dir))
+		}
+	}
+}
+
 // When Share is set later, the bodies stored before are found.
 func TestShareSetLater(t *testing.T) {
 	dir := t.TempDir()

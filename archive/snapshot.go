@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -89,11 +90,23 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 		q.Relations = allen.Latest
 	}
 	s := &Snapshot{archive: a, from: from, pointers: extsort.New(q.Memory)}
-	w := newWalk(a, &q, s.pointers)
-	for i := 0; i < len(spans) && err == nil; i++ {
-		err = w.span(spans[i])
+	var item []byte
+	w := newWalk(a, &q)
+	w.contents = &history{}
+	w.visit = func(l *located, until int64) error {
+		if l.entry.body().length == 0 {
+			return nil // there is nothing to read
+		}
+		if q.Keep != nil {
+			v := a.describe(l.url, &l.entry, until)
+			if !q.Keep(&v) {
+				return nil
+			}
+		}
+		item = packItem(item[:0], l.url, &l.entry, until)
+		return s.pointers.Add(item)
 	}
-	if err == nil {
+	if err = w.spans(spans); err == nil {
 		err = s.pointers.Sort()
 	}
 	if err != nil {
@@ -129,19 +142,46 @@ func (s *Snapshot) Versions() iter.Seq2[Version, error] {
 	}
 }
 
-// walk visits the entries of the index, URL by URL.
+// List yields the versions that a query selects, in the order of the index. Other than a [Snapshot] it
+// includes those whose content the archive does not have, and reads nothing but the index: Content is
+// zero if the index does not know its address, see [Archive.At]. Keep and Memory have no effect.
+func (a *Archive) List(q Query) iter.Seq2[Version, error] {
+	return func(yield func(Version, error) bool) {
+		spans, err := q.spans()
+		if err == nil && a.files.isClosed() {
+			err = ErrClosed
+		}
+		if err == nil {
+			q := q
+			q.Relations = cmp.Or(q.Relations, allen.Latest)
+			a := a.now()
+			w := newWalk(a, &q)
+			w.visit = func(l *located, until int64) error {
+				if !yield(a.describe(l.url, &l.entry, until), nil) {
+					return errEnough
+				}
+				return nil
+			}
+			err = w.spans(spans)
+		}
+		if err != nil && err != errEnough {
+			yield(Version{}, fmt.Errorf("archive: list: %w", err))
+		}
+	}
+}
+
+// walk visits the entries of the index that a query selects, URL by URL.
 type walk struct {
 	archive   *Archive
 	query     *Query
 	low, high int64
-	out       *extsort.Sorter
-	history   history
-	item      []byte
+	contents  *history // finds the contents that entries lack; nil leaves them out
+	visit     func(l *located, until int64) error
 }
 
 // newWalk replaces open ends by times outside the valid range, so that they need no special case.
-func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
-	w := &walk{archive: a, query: q, low: -never, high: never, out: out}
+func newWalk(a *Archive, q *Query) *walk {
+	w := &walk{archive: a, query: q, low: -never, high: never}
 	if !q.From.IsZero() {
 		w.low = ceiling(q.From)
 	}
@@ -149,6 +189,16 @@ func newWalk(a *Archive, q *Query, out *extsort.Sorter) *walk {
 		w.high = ceiling(q.To)
 	}
 	return w
+}
+
+// spans visits the entries of ranges of URLs.
+func (w *walk) spans(spans []urlkey.Span) error {
+	for _, s := range spans {
+		if err := w.span(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // span visits the entries of a range of URLs. A version is valid until the next one, so each is
@@ -164,11 +214,13 @@ func (w *walk) span(s urlkey.Span) error {
 		if l.url == held.url {
 			until = l.entry.time
 		}
-		if err := w.archive.contentIn(&w.history, l.url, &l.entry); err != nil {
-			return err
+		if w.contents != nil {
+			if err := w.archive.contentIn(w.contents, l.url, &l.entry); err != nil {
+				return err
+			}
 		}
 		if some {
-			if err := w.visit(&held, until); err != nil {
+			if err := w.selected(&held, until); err != nil {
 				return err
 			}
 		}
@@ -177,11 +229,11 @@ func (w *walk) span(s urlkey.Span) error {
 	if !some {
 		return nil
 	}
-	return w.visit(&held, never)
+	return w.selected(&held, never)
 }
 
-// visit adds a version to the list of pointers, if it is selected.
-func (w *walk) visit(l *located, until int64) error {
+// selected visits an entry, if it is selected.
+func (w *walk) selected(l *located, until int64) error {
 	e := &l.entry
 	if !isPlain(l.url) {
 		return nil
@@ -190,15 +242,5 @@ func (w *walk) visit(l *located, until int64) error {
 		e.kind == Failed && !w.query.Failed {
 		return nil
 	}
-	if e.body().length == 0 {
-		return nil // there is nothing to read
-	}
-	if w.query.Keep != nil {
-		v := w.archive.describe(l.url, e, until)
-		if !w.query.Keep(&v) {
-			return nil
-		}
-	}
-	w.item = packItem(w.item[:0], l.url, e, until)
-	return w.out.Add(w.item)
+	return w.visit(l, until)
 }

@@ -134,31 +134,26 @@ func refersTo(fields warc.Fields) reference {
 // the last changed version before it with the same digest. If another URL has the content, and the
 // last changed version of its own URL differs, the version is a change.
 func (a *Archive) resolve(key string, e *entry, ref reference) error {
-	found, err := a.resolveReference(key, e, ref, new(fruitless))
+	return a.resolveIn(searches{}, key, e, ref)
+}
+
+// resolveIn is resolve for one of many versions.
+func (a *Archive) resolveIn(s searches, key string, e *entry, ref reference) error {
+	found, err := a.resolveReference(s, key, e, ref)
 	if err != nil || found {
 		return err
 	}
-	return a.index.back(key, *e, func(before *entry) bool {
-		if before.body().length == 0 || before.kind == Failed || e.digest != "" && e.digest != before.digest {
-			return true
-		}
-		e.repeat(before)
-		return false
+	content, found, err := a.lastBody(s, key, *e, sought{byURL, e.digest}, func(before *entry) bool {
+		return before.kind != Failed && (e.digest == "" || e.digest == before.digest)
 	})
+	if found {
+		e.repeat(&content)
+	}
+	return err
 }
 
-// fruitless is a search that found nothing. A later one for the same digest may stop where that one
-// started, so a URL full of such references costs no search of its whole history for each.
-type fruitless struct {
-	origin string
-	digest digest
-	from   int64 // the search went back from here
-}
-
-// resolveReference is resolve by the reference of a record alone. It replaces last, the last search
-// that found nothing, by its own if that finds nothing.
-func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fruitless) (
-	found bool, err error) {
+// resolveReference is resolve by the reference of a record alone.
+func (a *Archive) resolveReference(s searches, key string, e *entry, ref reference) (found bool, err error) {
 	if !ref.dated {
 		return false, nil
 	}
@@ -170,7 +165,7 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fr
 		// The reference names the URL, but not which of its answers is meant.
 		own := ref
 		own.url = ""
-		if found, err = a.resolveReference(key, e, own, last); found || err != nil {
+		if found, err = a.resolveReference(s, key, e, own); found || err != nil {
 			return found, err
 		}
 	}
@@ -180,24 +175,11 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fr
 	if ref.time%1e6 == 0 {
 		at.time += 1e6 - 1
 	}
-	seen := int64(math.MinInt64)
-	if last.origin == origin && last.digest == e.digest && last.from <= at.time {
-		seen = last.from
-	}
-	var content entry
-	err = a.index.back(origin, at, func(before *entry) bool {
-		if before.time <= seen {
-			return false
-		}
+	// An unchanged version has a body if it has found its own.
+	content, found, err := a.lastBody(s, origin, at, sought{byReference, e.digest}, func(before *entry) bool {
 		same := e.digest != "" && e.digest == before.digest
-		found = before.body().length > 0 && // an unchanged one has found its own
-			(same || before.kind != Failed && !e.digest.contradicts(before.digest))
-		content = *before
-		return !found
+		return same || before.kind != Failed && !e.digest.contradicts(before.digest)
 	})
-	if err == nil && !found {
-		*last = fruitless{origin, e.digest, at.time}
-	}
 	if err != nil || !found {
 		return false, err
 	}
@@ -216,7 +198,8 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference, last *fr
 
 // repeat makes the entry refer to the content of another one.
 func (e *entry) repeat(content *entry) {
-	e.content, e.media, e.truncated = content.body(), content.media, content.truncated
+	e.content, e.media = content.body(), content.media
+	e.truncated, e.coded = content.truncated, content.coded
 	if content.digest != "" {
 		e.digest = content.digest
 	}
@@ -260,7 +243,7 @@ func (a *Archive) contentIn(h *history, key string, e *entry) error {
 	}
 	ref, err := a.referenceOf(a.location(e.address()))
 	if err == nil && ref.dated {
-		_, err = a.resolveReference(key, e, ref, &h.missing)
+		_, err = a.resolveReference(h.searched(), key, e, ref)
 	}
 	switch {
 	case errors.Is(err, warc.ErrDamaged) || errors.Is(err, fs.ErrNotExist):

@@ -34,6 +34,11 @@ func (c *Client) readBodies(x *exchange, resp *http.Response, limit int64, r *Re
 	}
 	x.watch.answered()
 	b := bodyReader{c: c, x: x, limit: limit, codings: content.Of(resp.Header["Content-Encoding"])}
+	defer func() {
+		if r.memory == nil && b.held != nil { // a decoder has panicked
+			b.held.shrink(0)
+		}
+	}()
 	r.Raw, r.RawCut = b.read(resp.Body, resp.ContentLength)
 	r.Body, r.Truncated = b.decode(r.Raw, r.RawCut)
 	r.memory = &memory{held: b.held, buffers: [2][]byte{r.Raw}}
@@ -77,7 +82,7 @@ func (b *bodyReader) read(body io.Reader, promised int64) ([]byte, Kind) {
 		b.most = roundUp(size+1) + grown(b.limit) + content.Windows(b.codings)
 	}
 	g := growth{&b.c.buffers, min(smallBody, b.limit), size, false}
-	raw, over, err := b.fill(b.x.ctx, g, body, b.limit, 0, b.x.read)
+	raw, over, err := b.fill(b.x.ctx, g, body, b.limit, 0, b.x.watch.add)
 	return raw, b.cut(over, err)
 }
 

@@ -282,6 +282,25 @@ func TestRequestOfAResponse(t *testing.T) {
 	}
 }
 
+// A body of no bytes has no coding, even if its end comes later. The head says so as it came.
+func TestTransportLeavesEmptyBodies(t *testing.T) {
+	c := newClient(t, fetch.Options{Wrap: func(http.RoundTripper) http.RoundTripper {
+		return tripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, ProtoMajor: 2, Request: r, Body: io.NopCloser(strings.NewReader("")),
+				Header: http.Header{"Content-Encoding": {"gzip"}, "Content-Length": {"0"}}}, nil
+		})
+	}})
+	resp, err := c.Transport().RoundTrip(request(t, "http://a.test/"))
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Empty(t, text)
+	require.Zero(t, resp.ContentLength)
+	require.Equal(t, "gzip", resp.Header.Get("Content-Encoding"))
+	require.False(t, resp.Uncompressed)
+	require.NoError(t, resp.Body.Close())
+}
+
 // The caller's wrapper may answer by itself, without a server.
 func TestWrapThatAnswers(t *testing.T) {
 	for value, want := range map[string]time.Duration{

@@ -288,8 +288,8 @@ func (c *Client) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return c.allowed([]netip.Addr{addr})
 	}
-	if x := exchangeOf(ctx); x != nil && x.pin.IsValid() {
-		return c.allowed([]netip.Addr{x.pin})
+	if pin := pinTo(ctx, host); pin.IsValid() {
+		return c.allowed([]netip.Addr{pin})
 	}
 	dialing(ctx, ResolveTimeout, netip.AddrPort{})
 	ctx, cancel := limited(ctx, c.opts.ConnectTimeout)

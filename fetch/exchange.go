@@ -61,6 +61,7 @@ type exchange struct {
 	refused    error // what the caller returned for one of them
 	tls        *tls.ConnectionState
 	pin        netip.Addr // of Request.Addr; set before the round trip and not changed
+	pinned     string     // the host that is there; likewise
 
 	start, wroteAt, firstByteAt time.Time
 
@@ -166,9 +167,8 @@ func (x *exchange) takeHeads(resp *http.Response) (request, response []byte, ok 
 	return request, response, ok && request != nil
 }
 
-// read records n bytes of the body.
-func (x *exchange) read(n int) {
-	x.watch.add(n)
+// came records n bytes of a body, below all layers.
+func (x *exchange) came(n int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, p := range x.peers {

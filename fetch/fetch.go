@@ -81,7 +81,7 @@ func New(opts Options) (*Client, error) {
 	if opts.MaxMemory > 0 {
 		c.budget = newBudget(opts.MaxMemory, opts.MaxBody)
 	}
-	if c.tripper = (pinned{c.transport}); opts.Wrap != nil {
+	if c.tripper = (bottom{c.transport}); opts.Wrap != nil {
 		c.tripper = opts.Wrap(c.tripper)
 	}
 	return c, nil
@@ -139,6 +139,7 @@ func (c *Client) open(x *exchange, request *Request) (*http.Response, *Response,
 	if err != nil {
 		return nil, nil, err
 	}
+	x.pinned = req.URL.Hostname()
 	resp, err := c.send(x, req)
 	if err != nil {
 		return nil, nil, err

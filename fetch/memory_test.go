@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"runtime"
 	"strings"
@@ -34,6 +35,33 @@ func large(body string, promise bool, sent *atomic.Int64) server {
 			sent.Add(4096)
 		}
 	}
+}
+
+// A decoder that panics takes no memory from the bodies of others.
+func TestMemoryOfADecoderThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := strings.Repeat("text", 192<<10)
+		opts := fetch.Options{MaxMemory: 4 << 20, Brotli: func(r io.Reader) (io.ReadCloser, error) {
+			return struct {
+				io.Reader
+				io.Closer // nil
+			}{io.MultiReader(r, nil), nil}, nil
+		}}
+		c, stop := inMemory(t, opts, func(s *session) {
+			coding := ""
+			if strings.Contains(s.request(), "bad") {
+				coding = "Content-Encoding: br\r\n"
+			}
+			s.say(ok + coding + "\r\n" + page)
+		})
+		defer stop()
+		for range 5 {
+			require.Panics(t, func() { _, _ = c.Get(t.Context(), "http://a.test/bad") })
+		}
+		r := get(t, c, "http://a.test/")
+		require.Equal(t, fetch.Whole, r.Truncated)
+		require.Equal(t, page, string(r.Body))
+	})
 }
 
 // However many large pages arrive at once, their total memory is bounded: the others wait until a

@@ -131,7 +131,8 @@ type Options struct {
 	// Wrap puts a layer above the transport and its guards, such as one that signs requests; nil
 	// means none. It must not modify a request that it is given. A layer that sends requests of its
 	// own, such as package robotshttp, belongs above Client.Transport instead: here its requests
-	// would count as attempts of the page.
+	// would count as attempts of the page. If it reads a body before it returns, only Timeout limits
+	// that: neither MinRate nor MaxBody does.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// Jar keeps cookies; nil means that none are kept or sent. The one in the sub-package cookies
 	// is bounded, and reads files of cookies.

@@ -83,7 +83,7 @@ func (c *Client) guard(
 	body := &stream{src: resp.Body, x: x, limit: c.opts.MaxBody}
 	resp.Body = body
 	codings := content.Of(resp.Header["Content-Encoding"])
-	if !decode || !c.decodes(codings) {
+	if !decode || resp.ContentLength == 0 || !c.decodes(codings) {
 		return
 	}
 	if tap != nil {
@@ -169,7 +169,7 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 	s.x.watch.resume()
 	n, err := s.src.Read(p)
-	s.x.read(n)
+	s.x.watch.add(n)
 	s.x.watch.pause()
 	s.n += int64(n)
 	switch cut := cutBy(s.x.ctx, s.n > s.limit, err); {

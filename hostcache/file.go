@@ -43,7 +43,8 @@ func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 // fields if its size is fixed.
 //
 // The type V must have the methods AppendBinary or MarshalBinary, and UnmarshalBinary, or be a
-// string, or have a fixed size as in encoding/binary.
+// string, or have a fixed size as in encoding/binary. A struct has the methods of a type that it embeds, which
+// know nothing of its other fields: give such a field a name, or the struct methods of its own.
 func Open[V any](file string, o Options) (*Cache[V], error) {
 	c := New[V](o)
 	var err error

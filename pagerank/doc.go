@@ -23,7 +23,7 @@
 // of discovery, with a page's links to other hosts first. Stats bounds the error of the scores. No
 // score is lost or invented, even if pages are fetched again with other links. Saving and reading
 // change neither scores nor order, except that no host is busy afterwards, and that an id that was
-// queued again may change places with equal keys.
+// queued again, or whose key fell and rose, may change places with equal keys.
 //
 // # Cost
 //

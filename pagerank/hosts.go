@@ -80,6 +80,24 @@ func (h *hosts) enter(host uint32) {
 	}
 }
 
+// recount counts the pages of all hosts again, after ids have moved to another host.
+func (f *Frontier) recount() {
+	h := &f.hosts
+	if h.weights == nil {
+		return
+	}
+	h.weights, h.fetched, h.far, h.met = make([]float32, 0, len(h.weights)), nil, nil, 0
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		if n.state&known != 0 {
+			h.meet(n.host)
+		}
+		if n.state&fetched != 0 {
+			h.enter(n.host)
+		}
+	}
+}
+
 // weight returns the discount of a host.
 func (h *hosts) weight(host uint32) float32 {
 	if uint64(host) < uint64(len(h.weights)) {

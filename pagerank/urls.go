@@ -88,22 +88,46 @@ func (u *URLs) Drop(url string) {
 
 // Forget erases the URLs for which it is asked, for those whose pages must not be named any longer. They
 // leave the queue, and are unknown from then on. Their ids stay, and with them what their links
-// gave to other pages; URL returns "" for these. Memory and files hold nothing of the text, but for
-// the names of hosts in memory. It takes about a microsecond for each URL that is known.
+// gave to other pages; URL returns "" for these, and no host counts them among its pages. Memory and files
+// hold nothing of the text, but for the names of hosts in memory. It takes about a microsecond for each URL
+// that is known. While it asks, nothing has changed yet; which may call what changes nothing.
 func (u *URLs) Forget(which func(url string) bool) (forgotten int) {
-	old := u.urls
-	u.urls = names{}
-	old.all(func(url []byte) bool {
-		id, name := u.urls.n, string(url)
-		if !isForgotten(name) && which(name) {
-			name = fmt.Sprint(forgottenMark, id)
-			u.frontier.Drop(uint32(id))
-			forgotten++
+	var gone []uint32
+	id := uint32(0)
+	u.urls.all(func(url []byte) bool {
+		if name := string(url); !isForgotten(name) && which(name) {
+			gone = append(gone, id)
 		}
-		u.urls.add(name)
+		id++
 		return true
 	})
-	return forgotten
+	if len(gone) == 0 {
+		return 0
+	}
+	for _, id := range gone {
+		u.frontier.Drop(id) // may call Options.Score for others, which may ask for any URL
+	}
+	u.erase(gone)
+	return len(gone)
+}
+
+// erase replaces the text of ascending ids, and takes them from their hosts, as reading a file does.
+func (u *URLs) erase(ids []uint32) {
+	nobody, _ := u.hosts.add(hostOf(forgottenMark))
+	for _, id := range ids {
+		u.frontier.nodes[id].host = nobody
+	}
+	u.frontier.recount()
+	var left names
+	u.urls.all(func(url []byte) bool {
+		name := string(url)
+		if len(ids) > 0 && ids[0] == uint32(left.n) {
+			name, ids = fmt.Sprint(forgottenMark, ids[0]), ids[1:]
+		}
+		left.add(name)
+		return true
+	})
+	u.urls = left
 }
 
 // A forgotten URL is replaced by a text that no URL is: this byte, and its id.

@@ -61,7 +61,10 @@ func missCost(gap float64) []float64 {
 
 // observe adds a time in seconds that ended with a visit, and whether the visit found a change. A
 // positive tail means that the last change is known to be that many seconds ago.
-func (b *belief) observe(gap, tail float64, changed bool) {
+//
+// Numbers are rounded up or down by chance: what a visit adds is often far less than a sixteenth of a
+// bit, and rounding to the nearest would lose that, however many such visits come.
+func (b *belief) observe(gap, tail float64, changed bool, chance *dice) {
 	var bits [cells]float64
 	switch {
 	case !changed: // exp(-x)
@@ -88,6 +91,6 @@ func (b *belief) observe(gap, tail float64, changed bool) {
 		}
 	}
 	for k := range b {
-		b[k] = uint8(min(perBit*(bits[k]-best), math.MaxUint8) + 0.5)
+		b[k] = uint8(min(perBit*(bits[k]-best)+chance.roll(), math.MaxUint8))
 	}
 }

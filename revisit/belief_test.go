@@ -82,7 +82,8 @@ func FuzzBeliefHasABestRate(f *testing.F) {
 		copy(b[:], cellsBefore)
 		after := b
 		gap = max(gap, 1)
-		after.observe(float64(gap), float64(min(tail, gap-1)), changed)
+		chance := dice(tail)
+		after.observe(float64(gap), float64(min(tail, gap-1)), changed, &chance)
 		if after.best() != 0 {
 			t.Fatalf("%v after %d s, tail %d, changed %v: %v has no best rate", b, gap, tail, changed, after)
 		}

@@ -31,20 +31,22 @@ const (
 // If a visit was made because of a hint and found a change, set its LastModified to the time in the
 // hint. Otherwise the page appears busier than it is, because visits come right after its changes.
 func (k *Hints) Observe(h History, v Visit, n int) {
-	gap, ok := h.gapTo(unixSeconds(v.At))
+	at := unixSeconds(v.At)
+	gap, ok := h.gapTo(at)
 	if !ok {
 		return
 	}
+	chance := h.throw(at) // a visit is a tiny part of the days of a large host
 	seconds, hints := float64(gap), float64(min(max(n, 0), hintsVisit))
-	k.days = min(k.days+float32(seconds/day), hintsMost)
+	k.days = min(chance.float32(float64(k.days)+seconds/day), hintsMost)
 	right := 0.0
 	if v.Changed {
 		announced, silent := k.expect(&h, seconds, hints)
 		right = announced
-		k.announced += float32(announced)
-		k.silent += float32(silent)
+		k.announced = chance.float32(float64(k.announced) + announced)
+		k.silent = chance.float32(float64(k.silent) + silent)
 	}
-	k.wrong = min(k.wrong+float32(hints-right), hintsMost)
+	k.wrong = min(chance.float32(float64(k.wrong)+hints-right), hintsMost)
 	if k.announced+k.silent > hintsFade {
 		*k = Hints{k.announced / 2, k.silent / 2, k.wrong / 2, k.days / 2}
 	}

@@ -94,12 +94,12 @@ func (h History) Observe(v Visit) History {
 		tail = min(uint32(uint64(tail)*uint64(gap)/uint64(wall)), gap-1)
 	}
 	// Belief and plan are kept for all policies, so that a crawler can switch to another one.
-	bound := h.gaps.bound()
+	chance, bound := h.throw(at), h.gaps.bound()
 	if gap <= bound && h.gaps.doubt() == 0 {
-		h.belief.observe(float64(gap), float64(tail), v.Changed)
+		h.belief.observe(float64(gap), float64(tail), v.Changed, &chance)
 	}
-	h.plan.observe(min(gap, bound), v.Changed)
-	h.count(gap, tail, v.Changed)
+	h.plan.observe(min(gap, h.gaps.longest()), v.Changed)
+	h.count(gap, tail, v.Changed, &chance)
 	h.gaps = h.gaps.observe(gap)
 	h.last = at
 	return h
@@ -107,11 +107,9 @@ func (h History) Observe(v Visit) History {
 
 // count adds one interval to the sums. Equation numbers are those of the paper: T and U of (3),
 // with the interval of a change split at LastModified as in its section 4.1.3.
-func (h *History) count(gap, tail uint32, changed bool) {
-	// Halving all sums together keeps U/T and the mean of (5) as they are.
+func (h *History) count(gap, tail uint32, changed bool, chance *dice) {
 	for h.visits == maxVisits || h.total > math.MaxUint32-gap {
-		h.visits, h.changes = h.visits/2, h.changes/2
-		h.total, h.quiet = h.total/2, h.quiet/2
+		h.halve(chance)
 	}
 	h.total += gap
 	h.visits++
@@ -124,6 +122,14 @@ func (h *History) count(gap, tail uint32, changed bool) {
 	if moved := shorten(gap - tail); h.shortest == 0 || moved < h.shortest {
 		h.shortest = moved
 	}
+}
+
+// halve halves all sums together, which keeps U/T and the mean of (5) as they are. There may be few changes
+// in thousands of visits, so half of one counts as one as often as not.
+func (h *History) halve(chance *dice) {
+	h.total, h.quiet, h.visits = h.total/2, h.quiet/2, h.visits/2
+	half := uint32(float64(h.changes)/2 + chance.roll())
+	h.changes = uint16(min(half, uint32(h.visits), h.total-h.quiet))
 }
 
 // gapTo returns the seconds from the last visit to another one, and whether they are evidence.

@@ -31,8 +31,8 @@ type MLE struct {
 }
 
 // Next follows equation 5 exactly; only Min and Max are added. Alpha does not affect the intervals
-// before the first change, which grow by High: days 7, 77 and 777 with the defaults. On real pages
-// this is the main loss of the method. Max = 60 days or High = 3 avoids it.
+// before the first change, which grow by High: days 7, 77 and 442 with the defaults, and 777 with a
+// negative Max. On real pages this is the main loss of the method. Max = 60 days or High = 3 avoids it.
 func (p MLE) Next(h History) time.Duration {
 	if h.changes == 0 {
 		high := orElse(p.High, DefaultHigh)

@@ -8,8 +8,7 @@ import "math/bits"
 //
 // A History does not store what its policy planned. Instead, the rule is replayed from a known
 // interval, through the outcomes since. That is exact, and works for every rule. After 31 visits
-// the interval that really passed becomes the known one. If that visit was late, the rule corrects
-// it, as it does with any interval that does not fit the page.
+// the interval that really passed becomes the known one, or the longest before if that visit was later.
 type plan struct {
 	from     short  // interval before the first outcome; 0: the policy's first one
 	outcomes uint32 // a bit for each visit since, 1 for a change, newest lowest; a 1 above them

@@ -24,20 +24,22 @@ func (p *Prior) orUsual() *Prior {
 
 // Parameters of Fit.
 const (
-	fitRounds = 10  // of expectation maximization; more rounds only sharpen the result
-	fitKeep   = 0.5 // share of the old prior that stays, for kinds of pages not seen yet
-	fitDoubt  = 0.5 // of a page's evidence; pages of one host change together
-	fitPages  = 5   // weight of the old prior, in pages
+	fitRounds = 10   // of expectation maximization; more rounds only sharpen the result
+	fitKeep   = 0.5  // share of the old prior that stays, for kinds of pages not seen yet
+	fitDoubt  = 0.5  // of a page's evidence; pages of one host change together
+	fitPages  = 5    // weight of the old prior, in pages
+	fitLeast  = 0.05 // of the usual prior that stays for each rate, however often a prior is fitted again
 )
 
-// Fit returns the prior that explains the histories best, halfway from the given prior. A few
+// Fit returns the prior that explains the histories best, halfway from the given prior: that of the crawl,
+// not an earlier result for the same pages, which then would count twice. A few
 // hundred pages chosen at random are enough; pages visited at most once are ignored. It allocates
 // nothing, and takes a few milliseconds for a thousand pages.
 //
 // It pays for hosts whose pages are much slower or faster than usual and were visited for months.
 // Weeks are not enough: what all pages did lately does not show what each of them usually does.
 func Fit(pages []History, start Prior) Prior {
-	start = start.orUsual().scaled()
+	start, scaled := start.orUsual().scaled(), usual.scaled()
 	p := start
 	// Each round computes the rates that the pages have under the prior, and takes the result as
 	// the next prior. It stops early: the prior of maximum likelihood has a few sharp peaks, and is
@@ -54,7 +56,7 @@ func Fit(pages []History, start Prior) Prior {
 		for k := range sum {
 			old := float64(start.weight[k])
 			found := sum[k]*(1-fitKeep) + old*n*fitKeep
-			p.weight[k] = float32((found + old*fitPages) / (n + fitPages))
+			p.weight[k] = max(float32((found+old*fitPages)/(n+fitPages)), fitLeast*scaled.weight[k])
 		}
 	}
 	return p

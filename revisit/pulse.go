@@ -65,9 +65,12 @@ const (
 	leastPace = 0.02
 
 	unit = 1 << 12 // of the numbers of a span and of the pace
+
+	// mostSeen is where the numbers of a span are halved, which keeps its activity.
+	mostSeen = 1 << 19
 )
 
-func pack(v float64) short       { return shorten(uint32(min(v*unit+0.5, math.MaxUint32))) }
+func pack(v float64) short       { return shorten(uint32(v*unit + 0.5)) }
 func (s short) unpack() float64  { return s.long() / unit }
 func (s span) activity() float64 { return s.changes.unpack() / s.visits.unpack() }
 
@@ -80,11 +83,12 @@ func (s span) activity() float64 { return s.changes.unpack() / s.visits.unpack()
 // come, the rhythm is learned anew.
 func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 	at := unixSeconds(v.At)
+	chance := h.throw(at)
 	stale := p.before(at) && !reaches(h.last, at)
 	if stale {
 		p.recede(at)
 	} else {
-		p.advance(at)
+		p.advance(at, &chance)
 	}
 	if h.last == 0 || at <= h.last {
 		return 0
@@ -94,7 +98,7 @@ func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 	}
 	if wall, ok := h.gapTo(at); ok {
 		p.judge(&h, float64(wall), p.elapsed(h.last, at), v.Changed)
-		p.learn(&h, at, v.Changed)
+		p.learn(&h, at, v.Changed, &chance)
 	}
 	return p.Elapsed(h.Last(), v.At)
 }
@@ -131,7 +135,7 @@ func (p *Pulse) recede(at uint32) {
 func spanOf(at uint32) int { return int(uint16(at/spanLength) + 1) }
 
 // advance makes the span that contains a time the newest one.
-func (p *Pulse) advance(at uint32) {
+func (p *Pulse) advance(at uint32, chance *dice) {
 	number := uint16(spanOf(at))
 	if p.newest == 0 {
 		p.pace = pack(1)
@@ -148,7 +152,7 @@ func (p *Pulse) advance(at uint32) {
 	for i := range min(passed, settled) { // those that become final
 		pace := p.pace.unpack()
 		pace += (p.activity[settled-1-i].activity() - pace) * paceShare
-		p.pace = pack(max(pace, leastPace))
+		p.pace = chance.pack(max(pace, leastPace))
 	}
 	passed = min(passed, spans)
 	copy(p.activity[passed:], p.activity[:])
@@ -204,8 +208,9 @@ func (p *Pulse) judge(h *History, wall, clock float64, changed bool) {
 	p.lead = float32(min(max(lead*(1-leadFade), -leadMost), leadMost))
 }
 
-// learn adds a visit to the spans since the one before.
-func (p *Pulse) learn(h *History, at uint32, changed bool) {
+// learn adds a visit to the spans since the one before. On a large host, that is a tiny part of their
+// numbers.
+func (p *Pulse) learn(h *History, at uint32, changed bool, chance *dice) {
 	pace := max(p.pace.unpack(), leastPace)
 	rate := h.rate() / pace
 	clock := p.elapsed(h.last, at) * pace
@@ -217,8 +222,11 @@ func (p *Pulse) learn(h *History, at uint32, changed bool) {
 	}
 	p.each(h.last, at, func(s *span, overlap float64) {
 		share := overlap * s.activity() / clock
-		s.changes = pack(s.changes.unpack() + changes*share)
-		s.visits = pack(s.visits.unpack() + rate*overlap)
+		seen, expected := s.changes.unpack()+changes*share, s.visits.unpack()+rate*overlap
+		if max(seen, expected) > mostSeen {
+			seen, expected = max(seen/2, pulsePrior), max(expected/2, pulsePrior)
+		}
+		s.changes, s.visits = chance.pack(seen), chance.pack(expected)
 	})
 }
 

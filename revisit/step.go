@@ -4,7 +4,8 @@ import "time"
 
 // AIMD adds to the interval after a visit without a change, and multiplies it after one with a
 // change: equation 6 of the paper, and TCP's answer to congestion. It steps from the interval that
-// was planned, so late visits do not lengthen it.
+// was planned, so late visits do not lengthen it; one in 31 counts as it was, but as no more than
+// about the longest interval before.
 type AIMD struct {
 	Add      time.Duration // after a visit without a change; 0 means DefaultAdd
 	Mul      float64       // after a visit with a change, below 1; 0 means DefaultMul
@@ -31,7 +32,7 @@ func (p AIMD) Next(h History) time.Duration {
 
 // Scale multiplies the interval by one number after a visit without a change, and by another one
 // after a visit with a change. [Nutch] and [StormCrawler] return the two rules in wide use. Like
-// the originals, it multiplies the planned interval, so late visits do not lengthen it.
+// the originals, it multiplies the planned interval, so late visits do not lengthen it, as in [AIMD].
 type Scale struct {
 	Grow   float64       // after a visit without a change, above 1; 0 means 1.5
 	Shrink float64       // after a visit with a change, below 1; 0 means 0.5

@@ -23,12 +23,24 @@ type Cache struct {
 	mu      sync.Mutex
 	hosts   map[string]*host // by origin
 	slots   []*host          // every host, in any order, for All
-	idle    list.List        // of *host: no request in flight; most recently used first
-	failing list.List        // likewise, those that could not be reached and have no copy
+	idle    lane             // no request in flight
+	long    lane             // likewise, with a long file
+	failing lane             // likewise, those that could not be reached and have no copy
 	given   list.List        // of *host: Lookup or Store returned the request; oldest first
 	bytes   int              // the cost of all hosts
 	flights uint64           // number of the last flight
 }
+
+// A lane is a list of *host, the most recently used first, and what they cost. Somebody may invent hosts
+// that fail, or have the longest files, for the price of their names: so the hosts in the lanes for these
+// keep at most half of the cache each while there are others to go.
+type lane struct {
+	list.List
+	bytes int
+}
+
+// longCost is what a host costs whose file is long. Most files have a few hundred bytes.
+const longCost = 64 << 10
 
 // A host is its state and the request that is in flight for it.
 type host struct {
@@ -43,7 +55,8 @@ type host struct {
 	flight   Request // Flight is 0 if no request is in flight
 	began    time.Time
 	answered uint64        // the last flight whose response was taken, or that was before the host
-	place    *list.Element // in idle, failing or given; nil while Load waits for the response
+	place    *list.Element // in its lane or given; nil while Load waits for the response
+	lane     *lane         // nil while a request is in flight
 	landed   *landing      // made when a Load waits, closed when the flight ends
 	lead     *lead         // of the last Load, if it has not got to the end of the redirects
 }
@@ -184,9 +197,8 @@ func (c *Cache) lost(h *host, now time.Time) bool {
 
 // use returns the current rules and marks the host as most recently used.
 func (c *Cache) use(h *host) Answer {
-	if h.flight.Flight == 0 { // the list that it is not in ignores it
-		c.idle.MoveToFront(h.place)
-		c.failing.MoveToFront(h.place)
+	if h.lane != nil {
+		h.lane.MoveToFront(h.place)
 	}
 	file := h.current()
 	if h.rulesOf != file { // compiled before, without the lock
@@ -304,7 +316,8 @@ type Stats struct {
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Stats{len(c.hosts), len(c.hosts) - c.idle.Len() - c.failing.Len(), c.bytes}
+	idle := c.idle.Len() + c.long.Len() + c.failing.Len()
+	return Stats{len(c.hosts), len(c.hosts) - idle, c.bytes}
 }
 
 // host finds or creates a host.
@@ -335,25 +348,31 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 }
 
 func (c *Cache) unlist(h *host) {
-	if h.place != nil {
-		c.idle.Remove(h.place)
-		c.failing.Remove(h.place)
+	switch {
+	case h.lane != nil:
+		h.lane.Remove(h.place)
+		h.lane.bytes -= h.cost
+	case h.place != nil:
 		c.given.Remove(h.place)
-		h.place = nil
 	}
+	h.lane, h.place = nil, nil
 }
 
 // park marks a host without a request in flight as most recently used. One of which nothing is known,
 // since its request was abandoned, is the first that has to go.
 func (c *Cache) park(h *host) {
 	c.unlist(h)
+	h.lane = &c.idle
 	switch {
-	case !h.known():
-		h.place = c.idle.PushBack(h)
 	case h.Failures > 0 && h.file == nil:
-		h.place = c.failing.PushFront(h)
-	default:
-		h.place = c.idle.PushFront(h)
+		h.lane = &c.failing
+	case h.file != nil && h.file.Size() > longCost:
+		h.lane = &c.long
+	}
+	h.place = h.lane.PushFront(h)
+	h.lane.bytes += h.cost
+	if !h.known() {
+		h.lane.MoveToBack(h.place)
 	}
 }
 
@@ -375,14 +394,15 @@ func (h *host) wake(err error) {
 }
 
 // evict drops the least recently used hosts in idle, but not the one to keep if anything is known of
-// it, until the cache is within its bound. Of failing ones it drops only the copy, since they may have asked for a pause: the
-// long files of others must not make it forget that. But they keep at most half of the cache, or
-// somebody who invents names would leave no room for files.
+// it, until the cache is within its bound. Of failing ones it drops only the copy, since they may have
+// asked for a pause: the long files of others must not make it forget that.
 func (c *Cache) evict(keep *host) {
 	for c.bytes > c.options.MaxBytes {
 		h := oldest(&c.idle, keep)
-		if f := oldest(&c.failing, keep); f != nil && (h == nil || c.failing.Len()*hostCost > c.options.MaxBytes/2) {
-			h = f
+		for _, l := range [...]*lane{&c.long, &c.failing} {
+			if other := oldest(l, keep); other != nil && (h == nil || l.bytes > c.options.MaxBytes/2) {
+				h = other
+			}
 		}
 		switch {
 		case h == nil:
@@ -399,7 +419,7 @@ func (c *Cache) evict(keep *host) {
 }
 
 // oldest returns the least recently used host but the one to keep.
-func oldest(l *list.List, keep *host) *host {
+func oldest(l *lane, keep *host) *host {
 	e := l.Back()
 	if e != nil && e.Value.(*host) == keep && keep.known() {
 		e = e.Prev()
@@ -434,7 +454,7 @@ func (c *Cache) drop(h *host) {
 
 // weigh updates the byte count after a host has changed.
 func (c *Cache) weigh(h *host) {
-	c.bytes -= h.cost
+	before := h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
 		len(h.Reason)
 	switch {
@@ -446,7 +466,10 @@ func (c *Cache) weigh(h *host) {
 	if h.file != nil {
 		h.cost += h.file.Size()
 	}
-	c.bytes += h.cost
+	c.bytes += h.cost - before
+	if h.lane != nil {
+		h.lane.bytes += h.cost - before
+	}
 }
 
 // hostCost is the memory of a host without its strings and its file, leadCost that of a lead.

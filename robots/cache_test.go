@@ -3,6 +3,7 @@ package robots
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -486,4 +487,93 @@ func TestFullCacheKeepsWhatItKnows(t *testing.T) {
 	after, known := c.Entry(page)
 	require.True(t, known)
 	require.Equal(t, before, after)
+}
+
+// TestFailingHostsKeepHalfOfTheCache: whoever invents hosts with long names, whose servers answer with
+// long nonsense, takes no room from the files of others.
+func TestFailingHostsKeepHalfOfTheCache(t *testing.T) {
+	c, now := NewCache(Options{Agent: "a", MaxBytes: 1 << 20}), time.Now()
+	for i := range 2000 {
+		a, err := c.Lookup(fmt.Sprintf("http://%s%d.test/", strings.Repeat("a", 230), i), now)
+		require.NoError(t, err)
+		_, err = c.Store(*a.Request, Response{Reason: strings.Repeat("x", 512)}, now)
+		require.NoError(t, err)
+	}
+	asked := 0
+	for range 5 {
+		for i := range 10 {
+			a, err := c.Lookup(fmt.Sprintf("http://h%d.test/", i), now)
+			require.NoError(t, err)
+			if a.Request != nil {
+				asked++
+				_, err = c.Store(*a.Request, Response{Status: 200, Whole: true, Body: []byte("user-agent: *\ndisallow: /x\n")}, now)
+				require.NoError(t, err)
+			}
+		}
+	}
+	require.Equal(t, 10, asked)
+}
+
+// TestLongFilesKeepHalfOfTheCache: many hosts with long files take no room from the files of others.
+func TestLongFilesKeepHalfOfTheCache(t *testing.T) {
+	c, now := NewCache(Options{Agent: "a", MaxBytes: 4 << 20}), time.Now()
+	long, asked := []byte(strings.Repeat("#", 400<<10)+"\n"), 0
+	for round := range 5 {
+		for i := range 40 {
+			url, body := fmt.Sprintf("http://long%d.test/", i), long
+			if i%4 == 0 {
+				url, body = fmt.Sprintf("http://h%d.test/", i), []byte("user-agent: *\ndisallow: /x\n")
+			}
+			a, err := c.Lookup(url, now)
+			require.NoError(t, err)
+			if a.Request != nil {
+				if i%4 == 0 {
+					asked++
+				}
+				_, err = c.Store(*a.Request, Response{Status: 200, Whole: true, Body: body}, now)
+				require.NoError(t, err)
+			}
+		}
+		require.LessOrEqual(t, c.Stats().Bytes, 4<<20, round)
+	}
+	require.Equal(t, 10, asked)
+}
+
+// TestRareTurnsReachPages: a host whose turns come less often than its rules expire gets to its pages:
+// not each turn is used up by robots.txt.
+func TestRareTurnsReachPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		turn           time.Duration
+		status         int
+		body, validity string
+	}{
+		"crowded address":    {10 * time.Minute, 200, "user-agent: *\ndisallow: /x\n", "no-cache"},
+		"no file there":      {10 * time.Minute, 404, "", "no-cache"},
+		"an hour":            {time.Hour + time.Second, 200, "user-agent: *\ncrawl-delay: 3600\n", "max-age=3600"},
+		"a day, not a word":  {24*time.Hour + time.Second, 200, "user-agent: *\ncrawl-delay: 86400\n", ""},
+		"a day, not changed": {24*time.Hour + time.Second, 304, "user-agent: *\ncrawl-delay: 86400\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cache, now, pages := NewCache(Options{Agent: "a"}), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), 0
+			header := http.Header{"Etag": {`"1"`}}
+			if c.validity != "" {
+				header.Set("Cache-Control", c.validity)
+			}
+			for turn := range 20 {
+				a, err := cache.Lookup("http://h.test/page", now)
+				require.NoError(t, err)
+				switch {
+				case a.Known:
+					pages++
+				case turn > 0 || c.status != 304:
+					_, err = cache.Store(*a.Request, Response{Status: c.status, Header: header, Whole: true, Body: []byte(c.body)}, now)
+				default:
+					_, err = cache.Store(*a.Request, Response{Status: 200, Header: header, Whole: true, Body: []byte(c.body)}, now)
+				}
+				require.NoError(t, err)
+				now = now.Add(c.turn)
+			}
+			require.GreaterOrEqual(t, pages, 10)
+		})
+	}
 }

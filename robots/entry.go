@@ -66,12 +66,14 @@ func (s *state) take(
 	case file == nil:
 		s.fail(resp, now, o)
 	case found(resp.Status):
-		s.succeed(resp, now, o)
+		same := s.file != nil && s.file.String() == file.String()
+		s.succeed(resp, now, o, same)
+		s.prolong(file.Rules(o.Agent), o)
 		s.Source, s.file = strings.Clone(req.URL), file
 		s.ETag = validator(resp.Header, "ETag")
 		s.LastModified = validator(resp.Header, "Last-Modified")
 	default:
-		s.succeed(resp, now, o)
+		s.succeed(resp, now, o, s.known() && s.file == nil && s.Failures == 0)
 	}
 	return Request{}, false
 }
@@ -156,10 +158,25 @@ func canBeSent(value string) bool {
 	return len(value) <= maxField && utf8.ValidString(value) && !strings.ContainsFunc(value, isControl)
 }
 
-// succeed records that the host gave a conclusive answer, and forgets the previous one.
-func (s *state) succeed(resp Response, now time.Time, o *Options) {
+// succeed records that the host gave a conclusive answer, and forgets the previous one. One that says
+// the same as before is valid twice as long, within MaxTTL: where turns come less often than rules expire,
+// each would be used up by robots.txt, and no page would ever be fetched.
+func (s *state) succeed(resp Response, now time.Time, o *Options, same bool) {
+	ttl := o.ttl(resp.Header, now)
+	if before := s.Expires.Sub(s.Fetched); same && before < o.MaxTTL {
+		ttl = max(ttl, min(2*before, o.MaxTTL))
+	}
 	*s = state{Entry: Entry{URL: s.URL, Status: resp.Status, Fetched: now}}
-	s.Expires = now.Add(o.ttl(resp.Header, now))
+	s.Expires = now.Add(ttl)
+}
+
+// prolong lets rules outlive the Crawl-delay after them.
+func (s *state) prolong(rules robotstxt.Rules, o *Options) {
+	if delay, ok := rules.Delay(); ok {
+		if turn := s.Fetched.Add(min(delay, longestWait) + o.MinTTL); turn.After(s.Expires) {
+			s.Expires = turn
+		}
+	}
 }
 
 // confirm records that the copy is still valid. A 304 to a request that named no copy is nonsense. If
@@ -174,7 +191,8 @@ func (s *state) confirm(req Request, resp Response, now time.Time, o *Options) {
 		return
 	}
 	old := *s
-	s.succeed(resp, now, o)
+	s.succeed(resp, now, o, true)
+	s.prolong(old.file.Rules(o.Agent), o)
 	s.Source, s.file, s.ETag, s.LastModified = old.Source, old.file, old.ETag, old.LastModified
 	if etag := validator(resp.Header, "ETag"); etag != "" {
 		s.ETag = etag

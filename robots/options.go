@@ -25,7 +25,8 @@ type Options struct {
 	MaxBytes int
 
 	// MinTTL and MaxTTL bound how long a response is valid, whatever its header says. 0 means 5
-	// minutes and 24 hours.
+	// minutes and 24 hours. It is valid twice as long as the one before if it says the same, and as long
+	// as its Crawl-delay and MinTTL in any case: so there are turns for pages, too, if a host has few.
 	MinTTL, MaxTTL time.Duration
 
 	// Retry is how long to wait after a failure. It doubles with each further failure, up to

@@ -3,8 +3,11 @@ package satstore
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
@@ -124,7 +127,7 @@ func (s *Store) findEach(keys []idset.Key) (seqs []uint64, damage error) {
 // message waits until it is due again.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData. Messages for records that are out, or in a part of a unit that Due has begun to read, also
+// MaxData. If damage hides where the record is, the error is also a [CorruptError]. Messages for records that are out, or in a part of a unit that Due has begun to read, also
 // before the last Open, are in memory, about 160 bytes more than their data each. Together they may take
 // [Options].Buffer, at least MaxData and at most a GiB: one more is ErrSize until records are returned.
 // All others are on disk. Due, Scan, Get, Backup and Repair hold all messages for one record in memory
@@ -134,6 +137,9 @@ func (s *Store) Update(id string, data []byte) error {
 		return ErrSize
 	}
 	return s.changeKnown(id, len(data), func(_ idset.Key, seq uint64) (survives bool, err error) {
+		if s.bucketOf(seq) == nil {
+			return true, errAstray(id)
+		}
 		m := message{payload: data}
 		if memory := s.memoryFor(seq, m); memory > 0 && s.waiting+memory > s.maxWaiting() {
 			return true, ErrSize
@@ -179,18 +185,27 @@ func (s *Store) changeKnown(
 		return err
 	}
 	return s.change(wal.MaxSize(size), func() (survives bool, err error) {
-		if seq == idset.None {
+		// Record.Delete may have removed it since. A change of a record that is gone must not get into the
+		// log: the bucket index from which a replay begins may be older, and lead to another one's bucket.
+		if seq == idset.None || s.places.get(seq) == 0 {
 			return true, ErrUnknown
 		}
 		return do(key, seq)
 	})
 }
 
+// errAstray is the error for a known id that leads to no bucket: its record was lost, or Open could not
+// read where it is.
+func errAstray(id string) error {
+	return fmt.Errorf("%w: %w", ErrUnknown, disk.Corrupt(extent.Name, 0, fmt.Sprintf(
+		"a damaged block hides the record of %.100q: if Due does not yield it, use Repair", id)))
+}
+
 // memoryFor returns how much memory a message for a record takes now or at the next Due, or 0 if Due can
 // read it in a part that fits. A bucket of which records were returned before Open has no parts.
 func (s *Store) memoryFor(seq uint64, m message) int64 {
 	switch b := s.bucketOf(seq); {
-	case b == nil || b.start > s.calendar.Now() || !b.loaded && s.spreadable(b):
+	case b.start > s.calendar.Now() || !b.loaded && s.spreadable(b):
 		return 0
 	case b.loaded:
 		return m.size()

@@ -34,6 +34,11 @@ const (
 
 func (s *Store) backup(dir string) error {
 	dir = filepath.Clean(dir) // the suffix must not become a name in the directory
+	if _, err := os.Lstat(dir); err == nil {
+		if dir, err = filepath.EvalSymlinks(dir); err != nil { // a link to another disk stays one
+			return err
+		}
+	}
 	if err := removeEmpty(dir); err != nil {
 		return err
 	}
@@ -139,9 +144,9 @@ func leftIn(dir string) (names []string, err error) {
 }
 
 // claimed is a directory that is locked already.
-type claimed struct{ vfs.OS }
+type claimed struct{ vfs.FS }
 
-// Lock leaves the lock to claimPartial.
+// Lock leaves the lock to whoever has it.
 func (claimed) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // copyTo copies all records and their messages to another store.

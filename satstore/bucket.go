@@ -113,7 +113,7 @@ type entry struct {
 }
 
 // noRecord is the number of an entry that stands for a record that Repair could not read. It is never
-// on disk.
+// on the disk of a store.
 const noRecord = 1<<64 - 1
 
 // place appends a record. It may use scratch as memory, and returns it.

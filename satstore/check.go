@@ -9,14 +9,15 @@ import (
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
 // maxFindings bounds the findings of Check and Repair.
 const maxFindings = 100
 
-// Check reads the whole store and verifies checksums, the bucket index and the id index. It
+// Check reads the whole store and verifies checksums, the bucket index, the id index and the logs. It
 // returns nil, or its findings joined; each [CorruptError] says where. Other calls wait until it
-// returns.
+// returns. It takes as much memory for the filters of ids as the store does.
 func (s *Store) Check() error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
@@ -33,9 +34,7 @@ func (s *Store) Check() error {
 		c.report(err)
 		return nil
 	}}
-	if _, damage, err := manifest.Load(s.fs); err != nil || damage != nil {
-		c.report(errors.Join(err, damage))
-	}
+	c.files()
 	if _, err := s.losses(); err != nil {
 		c.bad = s.split != nil && s.split.skipped > 0 // the walk leaves them out
 		c.report(err)
@@ -57,6 +56,29 @@ func (s *Store) Check() error {
 	}
 	c.index()
 	return errors.Join(c.found...)
+}
+
+// files reads what only Open needs: the checkpoint, the header of the data file, the filters and indexes
+// of the ids, and the logs. The end of the newest log may just be written; Open gets it from memory then.
+func (c *checker) files() {
+	m, damage, err := manifest.Load(c.s.fs)
+	if err != nil || damage != nil {
+		c.report(errors.Join(err, damage))
+	}
+	if err := c.s.file.CheckHeader(); err != nil {
+		c.report(err)
+	}
+	if m == nil {
+		return
+	}
+	if ids, err := idset.Open(c.s.fs, m.IDs); err != nil {
+		c.report(err)
+	} else {
+		ids.Close()
+	}
+	if _, err := wal.Replay(c.s.fs, m.Log, func([]wal.Change) {}, func(*wal.Change) error { return nil }); err != nil {
+		c.report(err)
+	}
 }
 
 // A checker sums up the records and then the ids. Both sums must agree.

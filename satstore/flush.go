@@ -122,8 +122,12 @@ func (s *Store) moveSplit() error {
 		// Only this goroutine advances the split and takes entries out of its bucket.
 		var next batch
 		var lost uint64
+		again := false
 		err := s.readAgain(context.Background(), func(bool) (err error) {
-			r.Forget()
+			if again {
+				r.Forget() // but not the first time: it holds the blocks that follow
+			}
+			again = true
 			next, lost, err = p.read(r, what, math.MaxUint64)
 			return err
 		})

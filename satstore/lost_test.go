@@ -110,9 +110,9 @@ func requireNoLead(t *testing.T, moved bool, live, checkpoints int) {
 	require.NoError(t, s.Check())
 }
 
-// TestChangesOfLostRecords: a store that has lost records and was killed takes messages for them and
-// deletes them, in Open and Repair, too, if such a change is in the log. Check still compares the ids
-// with the records.
+// TestChangesOfLostRecords: a store that has lost records and was killed deletes them, in Open and Repair,
+// too, if such a change is in the log, and takes no messages for them. Check still compares the ids with the
+// records.
 func TestChangesOfLostRecords(t *testing.T) {
 	t.Parallel()
 	for _, moved := range []bool{false, true} {
@@ -121,7 +121,7 @@ func TestChangesOfLostRecords(t *testing.T) {
 		mustAdd(t, s, "more", 900_000, "")
 		require.NoError(t, s.checkpointNow())
 		require.NoError(t, s.Delete("lost5"))
-		require.NoError(t, s.Update("lost6", []byte("m")))
+		require.ErrorIs(t, s.Update("lost6", []byte("m")), ErrCorrupt)
 		require.NoError(t, s.Sync())
 		abandon(s)
 		done, err := repair(fs.Clone(), vfs.NewMem(), s.o)
@@ -134,7 +134,8 @@ func TestChangesOfLostRecords(t *testing.T) {
 		require.Len(t, datasOf(t, s), len(want)+1)
 		for i := range 200 {
 			err := s.Update(fmt.Sprint("lost", i), []byte("m"))
-			require.Equal(t, i == 5, errors.Is(err, ErrUnknown))
+			require.ErrorIs(t, err, ErrUnknown)
+			require.Equal(t, i != 5, errors.Is(err, ErrCorrupt))
 		}
 		require.Len(t, unjoin(s.Check()), 1, "that there was a loss")
 		s.ids.Delete(idset.KeyOf("fill7"))

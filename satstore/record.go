@@ -10,7 +10,7 @@ import (
 )
 
 // A Record is due. The caller returns it with [Record.Reschedule] or [Record.Delete]. A Record
-// is not safe for concurrent use. Different records may be used concurrently.
+// must not be copied, and is not safe for concurrent use. Different records may be used concurrently.
 //
 // Until it is returned, a record keeps two copies of the block that it was read from, 128 KiB in
 // all. See [Record.Detach].
@@ -56,13 +56,8 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 	}
 	s, b := r.store, r.bucket
 	return s.change(wal.MaxSize(len(data)), func() (survives bool, err error) {
-		if r.returned {
-			return true, ErrDone
-		}
-		if s.places.get(r.seq) == 0 { // Store.Delete has removed it
-			b.setDone(r.record) // so that its space is freed
-			r.markReturned()
-			return true, nil
+		if gone, err := r.gone(); gone {
+			return true, err
 		}
 		// Messages that arrived since it was handed out follow the record, in the log as in the
 		// buffers. A replay then finds the record at its new place.
@@ -83,6 +78,20 @@ func (r *Record) Reschedule(at time.Time, data []byte) error {
 	})
 }
 
+// gone reports whether the record is not to be returned: it was, or Store.Delete has removed it. The bucket
+// knows that even if r is a copy. It requires that s.mu is held.
+func (r *Record) gone() (gone bool, err error) {
+	if r.returned || r.bucket.isDone(r.record) {
+		return true, ErrDone
+	}
+	if r.store.places.get(r.seq) != 0 {
+		return false, nil
+	}
+	r.bucket.setDone(r.record) // so that its space is freed
+	r.markReturned()
+	return true, nil
+}
+
 // logMove logs a move and the messages that follow it, all or none.
 func (s *Store) logMove(move *wal.Change, seq uint64, later []message) (bool, error) {
 	if len(later) == 0 {
@@ -101,13 +110,8 @@ func (s *Store) logMove(move *wal.Change, seq uint64, later []message) (bool, er
 func (r *Record) Delete() error {
 	s, b := r.store, r.bucket
 	return s.change(wal.MaxSize(0), func() (survives bool, err error) {
-		if r.returned {
-			return true, ErrDone
-		}
-		if s.places.get(r.seq) == 0 { // Store.Delete has removed it
-			b.setDone(r.record) // so that its space is freed
-			r.markReturned()
-			return true, nil
+		if gone, err := r.gone(); gone {
+			return true, err
 		}
 		key := idset.KeyOf(string(r.id()))
 		survives, err = s.logChange(

@@ -150,6 +150,7 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 			fits = fits && s.calendar.Put(b, b.start, b.width)
 		}
 		s.number(b.number, b)
+		s.byID[b.id] = b
 	}
 	if p := s.split; p != nil {
 		p.into = slices.Clone(s.due[m.Split.At:][:m.Split.Into])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
@@ -39,14 +40,27 @@ func Repair(from, to string) (Repaired, error) {
 }
 
 func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
+	lock, err := to.Lock(lockName)
+	if errors.Is(err, vfs.ErrLocked) {
+		err = ErrLocked
+	}
+	if err != nil {
+		return done, fmt.Errorf("satstore: repair: the new store: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	spill, err := to.Create(spillName)
+	if err != nil {
+		return done, fmt.Errorf("satstore: repair: %w", err)
+	}
+	defer durable.Discard(to, spillName, spill)
 	v := &salvage{}
-	if err := v.open(from, o); err != nil {
+	if err := v.open(from, spill, o); err != nil {
 		return done, fmt.Errorf("satstore: repair: %w", err)
 	}
 	defer func() { err = errors.Join(err, v.old.closeFiles()) }()
 	o.Unit, o.test.shape = v.old.o.Unit, v.old.o.test.shape
 	o.Start = timeOf(v.old.calendar.Now(), o.Unit)
-	if v.fresh, err = open(to, o); err != nil {
+	if v.fresh, err = open(claimed{to}, o); err != nil {
 		return done, err
 	}
 	if v.fresh.bucketID > 0 {
@@ -56,6 +70,9 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 	err = v.copyAll()
 	return v.done, errors.Join(err, v.fresh.Close())
 }
+
+// spillName is a file in the new directory for what a replay writes, since the old store does not change.
+const spillName = "repair"
 
 // A salvage copies the readable data of an old store to a new one.
 type salvage struct {
@@ -79,12 +96,11 @@ func (v *salvage) report(err error) {
 }
 
 // open loads the old store.
-func (v *salvage) open(from vfs.FS, o Options) error {
+func (v *salvage) open(from vfs.FS, spill vfs.File, o Options) error {
 	s, err := lockStore(from, o)
 	if err != nil {
 		return err
 	}
-	s.pool.SetLimit(1 << 50) // so that nothing is written
 	v.old = s
 	m, damage, err := manifest.Load(s.fs)
 	v.report(damage)
@@ -96,7 +112,7 @@ func (v *salvage) open(from vfs.FS, o Options) error {
 		err = s.adoptManifest(m)
 	}
 	if err == nil {
-		s.file, err = extent.OpenDamaged(s.fs)
+		s.file, err = extent.OpenDamaged(s.fs, m.Spans(), spill)
 	}
 	if err != nil {
 		return errors.Join(err, s.closeFiles())

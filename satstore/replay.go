@@ -21,6 +21,7 @@ func (s *Store) replay(log uint64) error {
 func (s *Store) newReplayer() *replayer {
 	return &replayer{
 		s: s, splits: extent.NewReader(s.file, nil, nil), reader: extent.NewReader(s.file, nil, nil),
+		room: maxAhead, since: wal.Window,
 	}
 }
 
@@ -30,7 +31,11 @@ func (r *replayer) run(fs vfs.FS, log uint64, repeat func(*wal.Change) error) er
 	s.startNextSplit()
 	done, err := wal.Replay(fs, log, r.begin, func(h *wal.Change) error {
 		r.at++
-		return repeat(h)
+		r.since++
+		err := repeat(h)
+		r.room += len(h.Old)
+		h.Old = nil
+		return err
 	})
 	s.stats.Replayed, s.stats.Cut = done.Changes, done.Cut
 	s.lastLog = max(s.lastLog, done.Last)
@@ -53,7 +58,9 @@ type replayer struct {
 	window []wal.Change // the next changes of the log
 	at     int          // of the change in it after the one that is repeated
 	ahead  int          // up to which the old entries of visits were read
-	grown  bool         // since then, a bucket has become due, or got its records
+	room   int          // for old entries, in bytes
+	grown  bool         // since they were read, a bucket has become due, or got its records
+	since  int          // changes since then
 }
 
 // An oldBlock is a block of a bucket, with the offsets of its entries.
@@ -67,29 +74,27 @@ type oldBlock struct {
 // maxAhead bounds the memory for old entries that are read ahead, in bytes.
 const maxAhead = 64 << 20
 
+// minAhead is how many changes are read ahead at least, even if most buckets have few visits.
+const minAhead = 256
+
 // begin notes the next changes of the log.
 func (r *replayer) begin(changes []wal.Change) { r.window, r.at, r.ahead = changes, 0, 0 }
 
 // readAhead sets the Old of the next visits to the old entries of their records, as far as their memory
 // allows. It leaves out records that are not there yet, and what cannot be read: visit tries again.
+//
+// It looks at twice as many changes as were repeated since the last time. So the work is linear in the
+// length of the log, even if a bucket becomes due, and most visits become readable, after each few of them.
 func (r *replayer) readAhead() {
-	for i := range r.window[:r.at] {
-		r.window[i].Old = nil
-	}
-	buckets := map[uint64]*bucket{}
-	for b := range r.s.buckets {
-		buckets[b.id] = b
-	}
+	end := min(len(r.window), r.at+max(minAhead, 2*r.since))
 	var visits []*wal.Change
-	size, room := 0, maxAhead
-	for r.ahead = r.at; r.ahead < len(r.window) && size < maxAhead; r.ahead++ {
+	size := 0
+	for r.ahead = r.at; r.ahead < end && size < r.room; r.ahead++ {
 		h := &r.window[r.ahead]
-		if h.Kind != wal.Move && h.Kind != wal.Drop {
+		if h.Old != nil || h.Kind != wal.Move && h.Kind != wal.Drop {
 			continue
 		}
-		if n := len(h.Old); n > 0 {
-			size, room = size+n, room-n
-		} else if b := buckets[h.Bucket]; b != nil && h.Record < b.records.Count() {
+		if b := r.s.byID[h.Bucket]; b != nil && h.Record < b.records.Count() {
 			size += int(b.records.Bytes() / int64(b.records.Count()))
 			visits = append(visits, h)
 		}
@@ -98,19 +103,20 @@ func (r *replayer) readAhead() {
 		return cmp.Or(cmp.Compare(g.Bucket, h.Bucket), cmp.Compare(g.Record, h.Record))
 	})
 	var lost extent.Block
-	for n := 0; n < len(visits) && room > 0; n++ {
+	for n := 0; n < len(visits) && r.room > 0; n++ {
 		h := visits[n]
 		if lost.Has(h.Bucket, h.Record) {
 			continue
 		}
-		raw, err := r.raw(buckets[h.Bucket], h.Record)
+		raw, err := r.raw(r.s.byID[h.Bucket], h.Record)
 		if err != nil {
 			lost = r.last
 			continue
 		}
 		h.Old = slices.Clone(raw)
-		room -= len(raw)
+		r.room -= len(raw)
 	}
+	r.grown, r.since = false, 0
 }
 
 func (r *replayer) repeat(h *wal.Change) error {
@@ -163,11 +169,10 @@ func (r *replayer) relieve() {
 
 // spread repeats the beginning of a spread.
 func (r *replayer) spread(h *wal.Change) error {
-	for _, b := range r.s.due {
-		if b.id == h.Bucket && r.s.split == nil && h.Count > 0 && h.Count <= maxParts && b.done == nil {
-			r.s.spread(b, h.Count)
-			return nil
-		}
+	b := r.due(h.Bucket)
+	if b != nil && r.s.split == nil && h.Count > 0 && h.Count <= maxParts && b.done == nil {
+		r.s.spread(b, h.Count)
+		return nil
 	}
 	return wal.Misfit(fmt.Sprintf("bucket %d cannot be spread", h.Bucket))
 }
@@ -239,12 +244,19 @@ func (r *replayer) visit(h *wal.Change) error {
 
 // bucket returns the bucket of a change, or nil if the record is not in it.
 func (r *replayer) bucket(h *wal.Change) *bucket {
-	for _, b := range slices.Backward(r.s.due) { // mostly the newest
-		if b.id == h.Bucket && h.Record < b.records.Count() && !b.isDone(h.Record) {
-			return b
-		}
+	if b := r.due(h.Bucket); b != nil && h.Record < b.records.Count() && !b.isDone(h.Record) {
+		return b
 	}
 	return nil
+}
+
+// due returns the bucket with an id if it is one of state.due, which may be many.
+func (r *replayer) due(id uint64) *bucket {
+	b := r.s.byID[id]
+	if b == nil || b.start > r.s.calendar.Now() || r.s.split != nil && r.s.split.bucket == b {
+		return nil
+	}
+	return b
 }
 
 // entry returns the record of a visit, as it is in its bucket.
@@ -253,7 +265,6 @@ func (r *replayer) entry(b *bucket, h *wal.Change) (entry, error) {
 		r.at--
 		r.readAhead()
 		r.at++
-		r.grown = false
 	}
 	raw := h.Old
 	if raw == nil {

@@ -5,10 +5,13 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
@@ -39,6 +42,52 @@ func TestReplayMemory(t *testing.T) {
 	require.Greater(t, bytes, maxAhead/2)
 	require.LessOrEqual(t, bytes, maxAhead+MaxData+100)
 	require.NoError(t, s.Close())
+}
+
+// TestReplayLooksAhead: a replay looks at each change of the log a few times at most, although it looks
+// again whenever a bucket has become due, here for each visit. All memory for old entries comes back.
+func TestReplayLooksAhead(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), small(Options{Buffer: 8 << 20})
+	s := mustOpen(t, fs, o)
+	for i := range int64(3) {
+		mustAdd(t, s, fmt.Sprint(i), 1001+i, "data")
+	}
+	const slots = 3000
+	for slot := range int64(slots) {
+		due(t, s, 1001+slot, func(r *Record) {
+			require.NoError(t, r.Reschedule(r.At().Add(3*time.Hour), r.Data))
+		})
+	}
+	want := contents(t, s)
+	abandon(s)
+	s, err := lockStore(fs.Clone(), o)
+	require.NoError(t, err)
+	m, _, err := manifest.Load(s.fs)
+	require.NoError(t, err)
+	s.o, err = s.o.adopt(m)
+	require.NoError(t, err)
+	require.NoError(t, s.adoptManifest(m))
+	s.file, err = extent.OpenFile(s.fs, m.Spans(), 1)
+	require.NoError(t, err)
+	r, looks, visits := s.newReplayer(), 0, 0
+	require.NoError(t, r.run(s.fs, m.Log, func(h *wal.Change) error {
+		at := r.since
+		err := r.repeat(h)
+		if r.since < at {
+			looks += r.ahead - r.at + 1
+			require.LessOrEqual(t, r.ahead-r.at, max(minAhead, 2*at))
+		}
+		if h.Kind == wal.Move {
+			visits++
+		}
+		return err
+	}))
+	require.Equal(t, slots, visits)
+	require.Less(t, looks, 2*minAhead*slots)
+	require.Equal(t, maxAhead, r.room)
+	require.Equal(t, want, contents(t, s))
+	require.NoError(t, s.closeFiles())
 }
 
 // TestReplayInAnyOrder: in whatever order records were returned, Open reads their bucket a few times at

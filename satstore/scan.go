@@ -49,18 +49,26 @@ func (s *Store) item(e entry, m []message) Item {
 
 // Get returns the record with an id as Scan would, or [ErrUnknown]. It reads the bucket up to the
 // record. That takes a tenth of a second in a bucket of a million records, which is common for
-// times that are days away. Get is for debugging.
+// times that are days away. If damage hides where the record is, the error is also a [CorruptError]. Get is
+// for debugging.
 func (s *Store) Get(id string) (Item, error) {
 	seq, err := s.seqOf(idset.KeyOf(id))
 	if err != nil {
 		return Item{}, err
 	}
-	v, err := s.view(func(b *bucket) bool { return seq != idset.None && b.number == s.places.get(seq) })
+	found := ErrUnknown
+	v, err := s.view(func(b *bucket) bool {
+		at := s.places.get(seq)
+		if at >= strayNumber {
+			found = errAstray(id)
+		}
+		return b.number == at
+	})
 	if err != nil {
 		return Item{}, err
 	}
 	defer v.release()
-	item, found := Item{}, ErrUnknown
+	item := Item{}
 	for _, b := range v.buckets {
 		mail, err := v.mail(b, nil, func(n uint64) bool { return n == seq })
 		if err != nil {

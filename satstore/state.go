@@ -24,11 +24,12 @@ type state struct {
 	split      *split    // in progress, or nil
 	places     places
 	numbers    []*bucket // by bucket.number; number 0 is not used
-	spare      []uint16  // numbers that are not in use
-	retired    []uint16  // numbers that the bucket index still contains for lost records
-	generation uint32    // of the next checkpoint
-	bucketID   uint64    // of the next bucket
-	seq        uint64    // of the next record
+	byID       map[uint64]*bucket
+	spare      []uint16 // numbers that are not in use
+	retired    []uint16 // numbers that the bucket index still contains for lost records
+	generation uint32   // of the next checkpoint
+	bucketID   uint64   // of the next bucket
+	seq        uint64   // of the next record
 	records    int64
 	waiting    int64         // bytes of messages in memory
 	damage     []error       // found by splits and with messages, for Due to report
@@ -65,6 +66,7 @@ func (s *state) newBucket(start, width int64) *bucket {
 		b.number = uint16(len(s.numbers))
 		s.numbers = append(s.numbers, b)
 	}
+	s.byID[b.id] = b
 	return b
 }
 
@@ -118,7 +120,8 @@ func (s *state) emptyBucket(b *bucket) {
 	b.records.Clear(s.pool, s.file.Release)
 	b.messages.Clear(s.pool, s.file.Release)
 	s.numbers[b.number] = nil
-	b.done, b.mail, b.dead = nil, nil, true
+	delete(s.byID, b.id)
+	b.mail, b.dead = nil, true // a caller may return a record a second time, so done stays
 }
 
 // currentBucket returns the bucket for records that are due now.

@@ -102,6 +102,7 @@ func lockStore(fs vfs.FS, o Options) (*Store, error) {
 	s := &Store{fs: &meter{FS: fs}, o: o, lock: lock}
 	s.pool = extent.NewPool(o.Buffer, o.test.page)
 	s.numbers = make([]*bucket, 1) // number 0 means none
+	s.byID = map[uint64]*bucket{}
 	if s.ids, err = idset.Open(s.fs, idset.State{}); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -268,11 +269,12 @@ func (s *Store) flushLog() error {
 // idChange is the memory that the change of an id takes until a checkpoint, in bytes.
 const idChange = 64
 
-// logIsLong reports whether it is time for a checkpoint.
+// logIsLong reports whether it is time for a checkpoint. Visits may log a small part of their records, and a
+// split nearly nothing: then the data file would grow by what a checkpoint frees.
 func (s *Store) logIsLong() bool {
 	_, newest := s.log.Size()
 	return max(newest, s.idChanges*idChange) > max(s.o.Buffer, int64(s.o.test.pending/4)) ||
-		len(s.retired) > maxRetired
+		len(s.retired) > maxRetired || s.file.Wasteful(s.o.Buffer)
 }
 
 // maxRetired bounds the numbers of buckets that wait for a checkpoint to become available. Numbers

@@ -78,7 +78,10 @@ func TestOpenBesideDamage(t *testing.T) {
 				require.Nil(t, killed.bucketOf(8), "it was deleted")
 			} else {
 				require.ErrorIs(t, killed.Delete("near100"), nil)
-				require.NoError(t, killed.Update("near101", []byte("lost")))
+				require.Equal(t, uint16(strayNumber), killed.places.get(20))
+				require.ErrorIs(t, killed.Update("near20", []byte("lost")), ErrCorrupt)
+				_, err := killed.Get("near20")
+				require.ErrorIs(t, err, ErrCorrupt)
 				for i := range 300 {
 					if i != 7 {
 						_ = killed.Delete(fmt.Sprint("near", i))
@@ -153,6 +156,36 @@ func TestUnsureRecordsAreThere(t *testing.T) {
 		require.Len(t, ids, 300) // also near7, which was not returned
 		require.NoError(t, s.Close())
 	}
+}
+
+// TestUnsureMessage: a message is not accepted for a record whose place is unknown, since nobody would find
+// it. Once the record has moved, its place is known.
+func TestUnsureMessage(t *testing.T) {
+	t.Parallel()
+	fs, o, undo := unsureDamage(t)
+	s := mustOpen(t, fs, o)
+	undo()
+	data := datasOf(t, s)["near20"]
+	_, err := s.Get("near20")
+	require.ErrorIs(t, err, ErrUnknown)
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorIs(t, s.Update("near20", []byte("refused")), ErrCorrupt)
+	_, _ = take(t, s, 1001)
+	for r, err := range s.Due(t.Context(), at(2000)) {
+		require.NoError(t, err)
+		if r.ID == "near20" {
+			require.Equal(t, data, string(r.Data))
+			require.NoError(t, s.Update("near20", []byte("early"))) // since a split has moved it
+			require.NoError(t, r.Reschedule(at(2005), []byte("v")))
+			require.NoError(t, s.Update("near20", []byte("kept")))
+		}
+	}
+	for r, err := range s.Due(t.Context(), at(2005)) {
+		require.NoError(t, err)
+		require.Equal(t, "near20", r.ID)
+		require.Equal(t, "v+early+kept", string(r.Data))
+	}
+	require.NoError(t, s.Close())
 }
 
 // TestUnsureRecordsAreLost: damage that stays is counted once a split has met it, until the ids of the

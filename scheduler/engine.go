@@ -211,9 +211,12 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 		return false
 	}
 	host := f.limiters[theHost]
-	open := addr == 0 || e.isOpen(addr) && e.isNext(addr, host) // before it waits there itself
-	e.setShared(host, addr, e.host(host).group)
 	old := f.limiters[theAddr]
+	open := addr == 0 || e.isOpen(addr) && e.isNext(addr, host) // before it waits there itself
+	if !open && old != 0 && old != addr && e.host(host).addr != addr && e.isStrange(host, addr) {
+		return false
+	}
+	e.setShared(host, addr, e.host(host).group)
 	if old == addr {
 		return true
 	}
@@ -228,6 +231,19 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	f.limiters[theAddr] = addr
 	e.take(f, theAddr)
 	e.settle(addr)
+	return true
+}
+
+// isStrange reports whether a host has not waited for an address without success before, and so stays
+// where it is. A name server may rotate the addresses of a name: a host that went to each of them in
+// turn would be at the end of one waitlist after the other.
+func (e *engine) isStrange(host, addr uint32) bool {
+	x := e.extraOf(host)
+	if x.strange == addr {
+		x.strange = 0
+		return false
+	}
+	x.strange = addr
 	return true
 }
 

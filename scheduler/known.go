@@ -74,7 +74,7 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		*x = extra{owner: old.owner, start: e.restarted, retry: longAgo}
 		switch {
 		case stays:
-			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
+			x.wanted, x.asked, x.failures, x.strange = old.wanted, old.asked, old.failures, old.strange
 		case p.kind != aHost && !noRoom && old.failures > 0 && e.now-old.start <= retention:
 			x.start, x.failures = old.start, old.failures
 		}

@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,7 @@ func TestReach(t *testing.T) {
 	other, _ := s.TryNext(start)
 	require.Equal(t, "b1", other.Item())
 	require.False(t, lease.Reach(here), "the address is leased by b")
+	require.False(t, lease.Reach(here), "the second time it joins those who wait there")
 	lease.Done(scheduler.Outcome{Skipped: true})
 	none, wait := s.TryNext(start)
 	require.Nil(t, none, "now a waits for the address as well")
@@ -111,6 +113,45 @@ func TestReachDoesNotOvertake(t *testing.T) {
 	lease, _ := s.TryNext(start)
 	add(t, s, jobs(here, "b1")...)
 	require.False(t, lease.Reach(here), "b waits for the address")
+}
+
+// TestRotatingAddresses: the name server of host a rotates two addresses, at each of which others wait
+// all the time. It still gets its share of the turns there.
+func TestRotatingAddresses(t *testing.T) {
+	for name, next := range map[string]func(n int) int{
+		"in turn":   func(n int) int { return n % 2 },
+		"at random": func(n int) int { return rand.New(rand.NewPCG(uint64(n), 7)).IntN(2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scheduler.New[string](scheduler.Options{})
+			addresses := [...]netip.Addr{here, there}
+			add(t, s, jobs(anywhere, "a")...)
+			for _, other := range []string{"b", "c", "d"} {
+				add(t, s, jobs(here, other)...)
+				add(t, s, jobs(there, other+other)...)
+			}
+			now, dialed, visited, refused := start, 0, 0, 0
+			for now.Before(start.Add(time.Hour)) {
+				lease, wait := s.TryNext(now)
+				if lease == nil {
+					now = now.Add(wait)
+					continue
+				}
+				outcome := scheduler.Outcome{}
+				if lease.Host() == "a" {
+					if dialed++; lease.Reach(addresses[next(dialed)]) {
+						visited++
+					} else {
+						refused++
+						outcome.Skipped = true
+					}
+				}
+				lease.Requeue(outcome, time.Time{})
+			}
+			require.Greater(t, visited, 100, "of 1440 turns at two addresses with four hosts each")
+			require.Less(t, refused, 5*visited)
+		})
+	}
 }
 
 func TestReachOfAnExemptAddress(t *testing.T) {

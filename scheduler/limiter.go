@@ -90,6 +90,7 @@ type extra struct {
 	waiters uint32             // callers of Wait
 	calls   uint32             // the shared limiter in whose list of called hosts it is; 0 if in none
 	spent   uint32             // leases of which only the task is left; the host stays known
+	strange uint32             // the address to which a visit was refused while the host waited for another one
 	wanted  int64              // Host.Delay; 0 if that is not more than the default
 	asked   int64              // Host.CrawlDelay, likewise
 	ranked  bool               // the queue has tasks of several priorities

@@ -402,9 +402,13 @@ func (m *model) arrived(l *modelLease, at time.Time) {
 }
 
 // reach records the address of a lease and whether it may be visited. It returns what is wrong with
-// that.
-func (m *model) reach(l *modelLease, to netip.Addr, ok bool) (fault string) {
+// that. moved reports whether the host belongs to the address then. If it may not be visited, and the lease
+// has another one, a host may stay there once.
+func (m *model) reach(l *modelLease, to netip.Addr, ok, moved bool) (fault string) {
 	h := m.hosts[l.task.Host]
+	if !moved && !ok && l.addr.IsValid() {
+		return ""
+	}
 	m.move(h, to)
 	if to == l.addr {
 		if !ok {

@@ -218,7 +218,8 @@ func (p *player) tell(a, b byte) {
 		to := ip(int(b/3) % 3)
 		p.m.useShared(to, addr)
 		ok := l.lease.Reach(to)
-		if fault := p.m.reach(l, to, ok); fault != "" {
+		moved := p.s.Explain(l.task.Host).Addr == to
+		if fault := p.m.reach(l, to, ok, moved); fault != "" {
 			p.failf("Reach(%v) of %+v = %v: %s", to, l.task, ok, fault)
 		}
 		return

@@ -161,8 +161,10 @@ func TestSettingsOfTheBase(t *testing.T) {
 // A request without a URL is an error, as it is for net/http.
 func TestNoURL(t *testing.T) {
 	c, _ := client(t, nil)
-	_, err := c.Transport.RoundTrip(&http.Request{Method: "GET", Header: http.Header{}})
-	require.Error(t, err)
+	for _, transport := range []http.RoundTripper{c.Transport, &archivehttp.Player{Archive: open(t)}} {
+		_, err := transport.RoundTrip(&http.Request{Method: "GET", Header: http.Header{}})
+		require.ErrorContains(t, err, "nil Request.URL")
+	}
 }
 
 // After 101 a client can end its side of the connection, as it can without the recorder.

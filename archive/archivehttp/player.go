@@ -3,6 +3,7 @@ package archivehttp
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -19,16 +21,23 @@ import (
 // ErrNotRecorded is wrapped by the error of a [Player] for a request that the archive cannot answer.
 var ErrNotRecorded = errors.New("archivehttp: not recorded")
 
+var errNoURL = errors.New("archivehttp: nil Request.URL")
+
 // Player is an http.RoundTripper that answers requests from an archive, as its servers did at a
 // time. Tests of a client need no server then:
 //
 //	client := &http.Client{Transport: &archivehttp.Player{Archive: tape}}
 //
 // A request is answered if one with the same URL and method was recorded: the last one by Time. The
-// body of a POST must be the same, too, and a range only if the server answered with a part. All
-// other fields are ignored. Redirects, errors and truncated bodies come as they came. Bodies come
+// body of a POST must be the same, too. A range gets the last part that the server sent for it, or, if
+// it never did, the last page: later pages may have been for requests without one. All
+// other fields are ignored, but a 304 answers only a request with If-None-Match or If-Modified-Since;
+// others get what it confirms. A GET with a body is not answered, as the archive does not tell its
+// answers from those without. Redirects, errors and truncated bodies come as they came. Bodies come
 // without their content coding, whatever the request accepts, and without what is behind the end of
-// that, at which net/http fails and others do not.
+// that, at which net/http fails and others do not. One fails that decodes to more than 256 MiB, or to
+// more than a megabyte and 200 times its size. Cookies are there only if the tape was recorded with an
+// [archive.Options.Redact] that keeps Set-Cookie.
 //
 // Its fields must not change once it is in use. Its methods are safe for concurrent use.
 type Player struct {
@@ -40,12 +49,17 @@ type Player struct {
 	// Missing sends the requests that the archive cannot answer, such as a [Transport] that records
 	// them. nil means that they fail with [ErrNotRecorded].
 	Missing http.RoundTripper
+
+	sent sync.Map // digests of the bodies of recorded requests by archive.Location
 }
 
 // RoundTrip implements http.RoundTripper.
 func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, errors.Join(err, closeBody(req))
+	}
+	if req.URL == nil {
+		return nil, errors.Join(errNoURL, closeBody(req))
 	}
 	sent, err := readBody(req)
 	if err != nil {
@@ -54,7 +68,7 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := p.answer(req, sent)
 	if errors.Is(err, archive.ErrNotFound) {
 		if p.Missing == nil {
-			return nil, fmt.Errorf("%w: %s %s: record it with a Transport, or set Missing",
+			return nil, fmt.Errorf("%w: %s %s: record it with a Transport, or set Missing, also for a GET with a body",
 				ErrNotRecorded, method(req), req.URL.Redacted())
 		}
 		if req.Body != nil && req.Body != http.NoBody {
@@ -100,16 +114,41 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 		word, _, _ := strings.Cut(resp.Status, " ")
 		resp.StatusCode, _ = strconv.Atoi(word) // 0 if it is none, as in records that no Transport made
 	}
+	resp.Request = req
+	if v.Status == http.StatusNotModified && isConditional(req) {
+		return resp, p.notModified(resp, v)
+	}
 	if err := p.failLikeDecoder(resp, v); err != nil {
 		return nil, errors.Join(err, resp.Body.Close())
 	}
-	if resp.Request = req; v.Truncated {
+	if v.Truncated {
 		resp.Body = cut{resp.Body}
 	}
 	if length, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err == nil {
 		resp.ContentLength = length // also of a truncated body, and of none
 	}
 	return resp, nil
+}
+
+// isConditional reports whether a request asks for a page only if it has changed.
+func isConditional(req *http.Request) bool {
+	return req.Header.Get("If-None-Match") != "" || req.Header.Get("If-Modified-Since") != ""
+}
+
+// notModified makes the response to a 304 one as it came.
+func (p *Player) notModified(resp *http.Response, v archive.Version) error {
+	err := resp.Body.Close()
+	rec, failed := p.Archive.Read(v.Location)
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	message, failed := rec.HTTP()
+	if failed == nil {
+		resp.Header = message.Header()
+		resp.StatusCode, resp.Status = http.StatusNotModified, "304 "+http.StatusText(http.StatusNotModified)
+		resp.Body, resp.ContentLength, resp.Uncompressed = http.NoBody, 0, false
+	}
+	return errors.Join(err, failed, rec.Close())
 }
 
 // failLikeDecoder makes a body fail that is no gzip although its head says so. The archive returns it as
@@ -166,25 +205,39 @@ func (p *Player) find(req *http.Request, sent []byte) (v archive.Version, err er
 	if err != nil {
 		return v, err
 	}
+	answers = slices.DeleteFunc(answers, func(v archive.Version) bool {
+		return !p.Time.IsZero() && v.Time.After(p.Time)
+	})
+	if method(req) == http.MethodGet {
+		return p.last(answers, c.URL, req.Header.Get("Range"), sent)
+	}
+	digest := sha256.Sum256(sent)
 	for _, v := range slices.Backward(answers) {
-		if !p.Time.IsZero() && v.Time.After(p.Time) {
-			continue
-		}
-		if method(req) == http.MethodGet { // whatever its body
-			return v, nil
-		}
-		if same, err := p.isAnswerTo(&v, sent); same || err != nil {
+		if same, err := p.isAnswerTo(&v, sent, digest); same || err != nil {
 			return v, err
 		}
-	}
-	if method(req) == http.MethodGet && req.Header.Get("Range") != "" { // the server may have ignored it
-		return p.Archive.At(c.URL, p.Time)
 	}
 	return v, archive.ErrNotFound
 }
 
-// answers returns the versions that may answer a request, from the first to the last. A server may send a
-// part to a request that named none.
+// last returns the last answer to a GET: one of these parts, or the page.
+func (p *Player) last(parts []archive.Version, url, byteRange string, sent []byte) (v archive.Version, err error) {
+	n := len(parts) - 1
+	switch {
+	case len(sent) > 0:
+		return v, archive.ErrNotFound
+	case byteRange != "" && n >= 0:
+		return parts[n], nil
+	}
+	v, err = p.Archive.At(url, p.Time) // one look-up, however many versions there are
+	if n >= 0 && (errors.Is(err, archive.ErrNotFound) || err == nil && parts[n].Time.After(v.Time)) {
+		return parts[n], nil
+	}
+	return v, err
+}
+
+// answers returns the versions that may answer a request, from the first to the last, but for the pages. A
+// server may send a part to a request that named none.
 func (p *Player) answers(url, method, byteRange string) ([]archive.Version, error) {
 	if byteRange != "" {
 		return p.Archive.Answers(url, method, byteRange)
@@ -193,27 +246,24 @@ func (p *Player) answers(url, method, byteRange string) ([]archive.Version, erro
 	if err != nil {
 		return nil, err
 	}
-	if method != http.MethodGet {
-		whole, err := p.Archive.Answers(url, method, "")
-		all := append(whole, parts...)
-		slices.SortStableFunc(all, func(a, b archive.Version) int { return a.Time.Compare(b.Time) })
-		return all, err
-	}
-	page, err := p.Archive.At(url, p.Time) // one look-up, however many versions there are
-	if errors.Is(err, archive.ErrNotFound) {
+	if method == http.MethodGet {
 		return parts, nil
 	}
-	at, _ := slices.BinarySearchFunc(parts, page.Time, func(v archive.Version, t time.Time) int {
-		return v.Time.Compare(t)
-	})
-	return slices.Insert(parts, at, page), err
+	whole, err := p.Archive.Answers(url, method, "")
+	all := append(whole, parts...)
+	slices.SortStableFunc(all, func(a, b archive.Version) int { return a.Time.Compare(b.Time) })
+	return all, err
 }
 
 // isAnswerTo reports whether the recorded request of a version has the same body. If only its
-// beginning was recorded, that and the length are compared.
-func (p *Player) isAnswerTo(v *archive.Version, sent []byte) (bool, error) {
+// beginning was recorded, that and the length are compared. Others are read once: an API may have one
+// address for all its questions.
+func (p *Player) isAnswerTo(v *archive.Version, sent []byte, digest [sha256.Size]byte) (bool, error) {
 	if v.Request == (archive.Location{}) {
 		return len(sent) == 0, nil
+	}
+	if known, ok := p.sent.Load(v.Request); ok {
+		return known == digest, nil
 	}
 	rec, err := p.Archive.Read(v.Request)
 	if err != nil {
@@ -224,15 +274,21 @@ func (p *Player) isAnswerTo(v *archive.Version, sent []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if rec.Get("WARC-Truncated") == "" {
+		sum := sha256.New()
+		if _, err := io.Copy(sum, message.Body); err != nil {
+			return false, err
+		}
+		known := [sha256.Size]byte(sum.Sum(nil))
+		p.sent.Store(v.Request, known)
+		return known == digest, nil
+	}
 	recorded, err := io.ReadAll(io.LimitReader(message.Body, int64(len(sent))+1))
 	if err != nil {
 		return false, err
 	}
-	if rec.Get("WARC-Truncated") != "" {
-		if length := message.Get("Content-Length"); length != "" && length != strconv.Itoa(len(sent)) {
-			return false, nil
-		}
-		return bytes.HasPrefix(sent, recorded), nil
+	if length := message.Get("Content-Length"); length != "" && length != strconv.Itoa(len(sent)) {
+		return false, nil
 	}
-	return bytes.Equal(sent, recorded), nil
+	return bytes.HasPrefix(sent, recorded), nil
 }

@@ -243,3 +243,72 @@ func TestPlayerFailsLikeTheServer(t *testing.T) {
 		})
 	}
 }
+
+// A client with a cache gets the 304 that its server sent, and another one the page.
+func TestPlayerConfirmsWhatAClientHas(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			w.Header().Set("X-Confirmed", "yes")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = io.WriteString(w, "the body")
+	}))
+	defer server.Close()
+	recording, tape := client(t, nil)
+	playing := &http.Client{Transport: &archivehttp.Player{Archive: tape}}
+	for _, fields := range [][]string{nil, {"If-None-Match", `"1"`}} {
+		_, _, err := call(recording, "GET", server.URL, "", fields...)
+		require.NoError(t, err)
+	}
+	resp, body, err := call(playing, "GET", server.URL, "", "If-None-Match", `"1"`)
+	require.NoError(t, err)
+	require.Equal(t, []any{304, "", "yes"}, []any{resp.StatusCode, body, resp.Header.Get("X-Confirmed")})
+	resp, body, err = call(playing, "GET", server.URL, "")
+	require.NoError(t, err)
+	require.Equal(t, []any{200, "the body"}, []any{resp.StatusCode, body})
+}
+
+// The archive does not tell the answers to GETs with bodies from each other, so none is played.
+func TestPlayerDoesNotAnswerAGETWithABody(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}))
+	defer server.Close()
+	recording, tape := client(t, nil)
+	playing := &http.Client{Transport: &archivehttp.Player{Archive: tape}}
+	for _, query := range []string{"cats", "dogs"} {
+		_, _, err := call(recording, "GET", server.URL, query)
+		require.NoError(t, err)
+	}
+	_, _, err := call(playing, "GET", server.URL, "cats")
+	require.ErrorIs(t, err, archivehttp.ErrNotRecorded)
+	player := playing.Transport.(*archivehttp.Player)
+	playing.Transport = &archivehttp.Player{Archive: player.Archive, Missing: http.DefaultTransport}
+	_, body, err := call(playing, "GET", server.URL, "cats")
+	require.NoError(t, err)
+	require.Equal(t, "cats", body)
+}
+
+// An API may have one address for all its questions. Each recorded one is read once, also those that come later.
+func TestPlayerKnowsManyQuestions(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "answer to ")
+		_, _ = io.Copy(w, r.Body)
+	}))
+	defer server.Close()
+	recording, tape := client(t, nil)
+	playing := &http.Client{Transport: &archivehttp.Player{Archive: tape}}
+	for range 2 {
+		for i := range 20 {
+			for _, c := range []*http.Client{recording, playing} {
+				_, body, err := call(c, "POST", server.URL, fmt.Sprint("question ", i))
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprint("answer to question ", i), body)
+			}
+		}
+	}
+	_, _, err := call(playing, "POST", server.URL, "question")
+	require.ErrorIs(t, err, archivehttp.ErrNotRecorded)
+}

@@ -11,9 +11,11 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -341,6 +343,69 @@ func TestUnrecordable(t *testing.T) {
 		require.Equal(t, "after a long head", get(t, player, s.URL+"/head"))
 		require.Equal(t, "ok", get(t, c, s.URL+"/next2"))
 		s.Close()
+	}
+}
+
+// Of a head that is too long, the record has what the body needs, whatever made it so long.
+func TestLongHeads(t *testing.T) {
+	for name, change := range map[string]func(*http.Response){
+		"a long reason": func(resp *http.Response) { resp.Status = "200 " + strings.Repeat("x", 2<<20) },
+		"many codings":  func(resp *http.Response) { resp.Header["Content-Encoding"] = slices.Repeat([]string{""}, 2000) },
+		"many types":    func(resp *http.Response) { resp.Header["Content-Type"] = slices.Repeat([]string{"text/plain"}, 2000) },
+		"many targets":  func(resp *http.Response) { resp.Header["Location"] = slices.Repeat([]string{"/"}, 2000) },
+	} {
+		c, a := client(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp := &http.Response{Status: "200 OK", StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+				Header: http.Header{}, ContentLength: 4, Body: io.NopCloser(strings.NewReader("page")), Request: r}
+			change(resp)
+			return resp, nil
+		}))
+		require.Equal(t, "page", get(t, c, "http://a.test/"))
+		_, response := only(t, a, "http://a.test/")
+		require.Less(t, len(response.block), 1000, name)
+		require.Contains(t, response.block, "HTTP/1.1 200 ")
+	}
+}
+
+// layerError is an error of a layer below, with a word for what has ended a body.
+type layerError struct {
+	word    string
+	timeout bool
+}
+
+func (e *layerError) Error() string { return "body cut: " + e.word }
+
+func (e *layerError) String() string { return e.word }
+
+func (e *layerError) Timeout() bool { return e.timeout }
+
+func (e *layerError) Temporary() bool { return true }
+
+func (e *layerError) Unwrap() error { return io.ErrUnexpectedEOF }
+
+// A body that a limit or a decoder of a layer below has ended is not one whose connection broke.
+func TestTruncatedByALayer(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{&layerError{"ratio", false}, "unspecified"},
+		{&layerError{"coding", false}, "unspecified"},
+		{&layerError{"slow", true}, "time"},
+		{&layerError{"length", false}, "length"},
+		{&layerError{"disconnect", false}, "disconnect"},
+		{&net.OpError{Op: "read", Err: errors.New("reset")}, "disconnect"},
+	} {
+		c, a := client(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+			body := io.NopCloser(iotest.ErrReader(tt.err))
+			return &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Body: body, Request: r}, nil
+		}))
+		resp, err := c.Get("http://a.test/")
+		require.NoError(t, err)
+		_, err = io.ReadAll(resp.Body)
+		require.ErrorIs(t, err, tt.err)
+		_, response := only(t, a, "http://a.test/")
+		require.Equal(t, tt.want, response.fields.Get("WARC-Truncated"), "%v", tt.err)
 	}
 }
 

@@ -102,12 +102,13 @@ func (r *recorder) Close() error {
 func (r *recorder) whole() bool { return r.end || r.spool.n == r.want }
 
 // reason returns why a body has ended, as a value of WARC-Truncated. Some transports return errors
-// whose String is such a value. io.EOF proves little if a layer in between may limit bodies: they
+// whose String is such a value; another one, as of a corrupt coding, is not a disconnect. io.EOF proves little if a layer in between may limit bodies: they
 // are whole if they have the length that the head states or, if they are decoded, if the tap has
 // seen the end. It requires that r.mu is held.
 func (r *recorder) reason(err error) string {
 	var word fmt.Stringer
-	if errors.As(err, &word) && slices.Contains(words, word.String()) {
+	named := errors.As(err, &word)
+	if named && slices.Contains(words, word.String()) {
 		return word.String()
 	}
 	var timeout interface{ Timeout() bool }
@@ -125,7 +126,7 @@ func (r *recorder) reason(err error) string {
 		return "unspecified"
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "time"
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &broken):
+	case !named && (errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &broken)):
 		return "disconnect"
 	}
 	return "unspecified"

@@ -313,7 +313,7 @@ func (x *exchange) capture(resp *http.Response) (c archive.Capture) {
 	}
 	if len(c.Head) > maxHead || bytes.Count(c.Head, []byte("\n")) > warc.MaxLines {
 		short := *resp
-		short.Header = shortened(resp.Header)
+		short.Header, short.Status = shortened(resp.Header), resp.Status[:min(len(resp.Status), maxStatus)]
 		var rebuilt archive.Capture
 		rebuilt.FromResponse(&short, nil)
 		c.Head, c.Rebuilt = rebuilt.Head, true
@@ -321,13 +321,19 @@ func (x *exchange) capture(resp *http.Response) (c archive.Capture) {
 	return c
 }
 
+// The status line and the fields of one name of a head that was too long.
+const (
+	maxStatus = 200 // bytes
+	maxValues = 10
+)
+
 // shortened returns the fields of a head that is too long to be recorded without which its body
 // cannot be read.
 func shortened(h http.Header) http.Header {
 	kept := http.Header{}
 	size := 0
 	for _, name := range []string{"Content-Encoding", "Content-Type", "Content-Length", "Location"} {
-		for _, value := range h[name] {
+		for _, value := range h[name][:min(len(h[name]), maxValues)] {
 			if size += len(name) + len(value); size < maxHead/2 {
 				kept.Add(name, value)
 			}

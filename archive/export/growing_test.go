@@ -3,6 +3,7 @@ package export_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/export"
+	"github.com/spinneret-go/spinneret/archive/warc"
 )
 
 // appending is a writer that appends to the archive before each write.
@@ -94,6 +96,53 @@ func TestWACZOfGrowingArchive(t *testing.T) {
 		require.Equal(t, 100, strings.Count(parts["indexes/index.cdxj"], "\n"))
 		requireClosed(t, parts)
 		require.NoError(t, a.Close())
+	}
+}
+
+// erasing is a writer that erases from the archive before the first write.
+type erasing struct {
+	appending
+	selection archive.Selection
+	erased    int
+}
+
+func (w *erasing) Write(p []byte) (int, error) {
+	if w.n++; w.n == 1 {
+		report, err := w.archive.Erase(context.Background(), w.selection, "asked for")
+		w.erased, w.failed = report.Erased, err
+	}
+	return w.Buffer.Write(p)
+}
+
+// An erasure moves captures that stay to another file. A package without them is not complete.
+func TestWACZBesideAnErasure(t *testing.T) {
+	for _, compression := range []warc.Compression{warc.Gzip, warc.Zstd} {
+		for _, moved := range []bool{true, false} {
+			a, err := archive.Open(t.TempDir(), archive.Options{Compression: compression, MaxFile: 4 << 10})
+			require.NoError(t, err)
+			for i := range 30 {
+				c := capture("http://a.test/")
+				c.Time = began.AddDate(0, 0, i%3)
+				if i > 2 || !moved {
+					c.URL = fmt.Sprint("http://b.test/", i)
+				}
+				_, err = a.Append(c)
+				require.NoError(t, err)
+			}
+			w := &erasing{appending{archive: a}, archive.Selection{URL: "http://a.test/", To: began.AddDate(0, 0, 1)}, 0}
+			if !moved {
+				w.selection = archive.Selection{URL: "http://b.test/7"}
+			}
+			require.ErrorContains(t, export.WACZ(w, a, export.Options{}), "export it again")
+			require.NoError(t, w.failed)
+			require.Equal(t, 1, w.erased)
+			again := &appending{archive: a, n: 50}
+			require.NoError(t, export.WACZ(again, a, export.Options{}))
+			parts := unpacked(t, again.Bytes())
+			require.Equal(t, 29, strings.Count(parts["indexes/index.cdxj"], "\n"))
+			requireClosed(t, parts)
+			require.NoError(t, a.Close())
+		}
 	}
 }
 

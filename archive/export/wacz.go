@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -66,7 +67,8 @@ type page struct {
 // their titles. Zstd files are recompressed with gzip, because viewers in browsers do not read them.
 // Other files are copied unchanged. A file that is still
 // being written is included up to its current end. Captures appended during the call may be
-// missing, but both lists name only captures that are in the files.
+// missing, but both lists name only captures that are in the files. If an erasure changes the archive
+// during the call, the file is incomplete, and an error says so.
 func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	// Records in the exported index must be in the copied files.
 	if err := a.Sync(); err != nil {
@@ -77,7 +79,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	p := &packer{zip: zip.NewWriter(w), created: time.Now(), archive: a, short: shortNames(names),
-		ends: map[string]int64{}}
+		ends: map[string]int64{}, others: map[string]bool{}}
 	defer p.moves.close()
 	for _, name := range slices.Sorted(maps.Keys(p.short)) {
 		if err == nil {
@@ -96,6 +98,9 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 		err = p.add(pagesPath, zip.Deflate, func(w io.Writer) error {
 			return writePages(w, a, p.place)
 		})
+	}
+	if err == nil {
+		err = p.notErased()
 	}
 	if err == nil {
 		err = p.finish(o.Title)
@@ -144,6 +149,7 @@ type packer struct {
 	archive   *archive.Archive
 	short     map[string]string // the names of files in the package
 	ends      map[string]int64  // how much of each file was copied
+	others    map[string]bool   // files with versions that were not copied
 	moves     moves             // of the records in recompressed files
 }
 
@@ -166,6 +172,7 @@ func (p *packer) place(loc archive.Location) (archive.Location, bool, error) {
 	name, in := p.short[loc.File]
 	switch {
 	case !in:
+		p.others[loc.File] = true
 		return loc, false, nil
 	case isForeign(loc.File):
 		offset, length, err := p.moves.find(loc.File, loc.Offset)
@@ -174,6 +181,32 @@ func (p *packer) place(loc archive.Location) (archive.Location, bool, error) {
 	in = loc.Offset+loc.Length <= p.ends[loc.File]
 	loc.File = name
 	return loc, in, nil
+}
+
+// erasedField is in all records of the file in which an erasure leaves its tombstone, and what it has
+// moved.
+const erasedField = "Spinneret-Erased"
+
+// notErased returns an error if an erasure has made a file since the list of files: a capture that it
+// moved there is in no list of the package, and one that is gone may be in a file of it.
+func (p *packer) notErased() error {
+	names, err := p.archive.Files()
+	for _, name := range append(names, slices.Collect(maps.Keys(p.others))...) {
+		name = location(name)
+		if _, copied := p.short[name]; copied || filepath.IsAbs(name) {
+			continue
+		}
+		for rec, failed := range p.archive.Records(name) {
+			if failed == nil && rec.Type() == "warcinfo" {
+				continue
+			}
+			if failed == nil && rec.Get(erasedField) != "" {
+				return errors.New("an erasure has changed the archive meanwhile: export it again")
+			}
+			break // an unreadable file is not part of the package
+		}
+	}
+	return err
 }
 
 // add writes a part and hashes it at the same time: an archive may be larger than memory, and is

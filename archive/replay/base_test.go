@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -17,6 +18,8 @@ func TestBase(t *testing.T) {
 	a := archiveOf(t, site()...)
 	root, mounted := New(a, Options{}), New(a, Options{Base: base + "/"})
 	mounted.key = root.key
+	mounted.now = func() time.Time { return days(300) }
+	root.now = mounted.now
 	address := regexp.MustCompile(`(?:href|src|action)="(/[^"]*)"`)
 	todo, seen := []string{"/"}, map[string]bool{}
 	for len(todo) > 0 {

@@ -87,8 +87,8 @@ func BenchmarkCounts(b *testing.B) {
 	for name, count := range map[string]func() error{
 		"of=archive": func() error { _, err := summarize(a, v.maxScan); return err },
 		"of=host": func() error {
-			l := &listing{prefix: "h1.example/", size: itemsPerPage}
-			return v.list(l, "http://h1.example/", time.Time{})
+			l := &listing{prefix: "h1.example/", size: itemsPerPage, left: maxListed}
+			return v.list(b.Context(), l, "http://h1.example/", time.Time{})
 		},
 	} {
 		if err := count(); err != nil { // the first call writes the index

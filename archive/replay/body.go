@@ -86,37 +86,80 @@ func openCapture(a *archive.Archive, version archive.Version, maxBody int64) (*c
 		return nil, err
 	}
 	c := &capture{version: version, head: &warc.HTTP{}, close: func() { _ = rec.Close() }}
+	var kinds []string
 	if rec.Type() == "resource" || rec.Type() == "conversion" { // not HTTP messages
-		c.kind, c.body = rec.Get("Content-Type"), rec
+		kinds, c.body = []string{rec.Get("Content-Type")}, rec
 	} else {
 		if c.head, err = rec.HTTP(); err != nil {
 			c.close()
 			return nil, err
 		}
-		c.kind = c.head.Get("Content-Type")
+		kinds = c.head.Values("Content-Type")
 		c.body = c.head.Decoded(maxBody)
 	}
-	c.normalizeKind()
+	c.findKind(kinds)
 	return c, nil
 }
 
-// normalizeKind replaces a missing Content-Type by a guess from the bytes, and an invalid one by a
-// passive type.
-func (c *capture) normalizeKind() {
-	media, _, err := mime.ParseMediaType(c.kind)
-	known := len(media) <= maxKind && (err == nil || errors.Is(err, mime.ErrInvalidMediaParameter))
+// findKind finds the Content-Type. A missing or invalid one is replaced by a guess from the bytes.
+func (c *capture) findKind(fields []string) {
+	media, label := contentType(fields)
+	if len(fields) == 1 && len(fields[0]) <= maxKind {
+		if _, _, err := mime.ParseMediaType(fields[0]); err == nil && media != "" {
+			c.kind = fields[0]
+		}
+	}
 	switch {
-	case c.kind == "":
+	case media == "":
 		start := bufio.NewReaderSize(c.body, sniffLen)
 		c.body = start
 		seen, _ := start.Peek(sniffLen)
 		c.kind = http.DetectContentType(seen)
-	case !known || !strings.Contains(media, "/") || strings.HasPrefix(media, "multipart/"):
+	case strings.HasPrefix(media, "multipart/"):
 		c.kind = "application/octet-stream"
-	case err != nil || len(c.kind) > maxKind:
+	case c.kind != "":
+	case label != "":
+		c.kind = media + "; charset=" + label
+	default:
 		c.kind = media
 	}
 }
+
+// contentType returns the media type and the charset that Content-Type fields declare, as browsers
+// understand them (Fetch Standard, section 2.2.2), which are less strict than RFC 9110: the last valid
+// one of a list counts, and the first charset of it. media is "" if none is valid.
+func contentType(fields []string) (media, label string) {
+	for one := range strings.SplitSeq(strings.Join(fields, ","), ",") {
+		one = strings.Trim(one, whitespace)
+		end := strings.IndexAny(one, "; \t(")
+		if end < 0 {
+			end = len(one)
+		}
+		kind, sub, _ := strings.Cut(strings.ToLower(one[:end]), "/")
+		if !isToken(kind) || !isToken(sub) || kind == "*" || end > maxKind {
+			continue
+		}
+		if kind += "/" + sub; kind != media {
+			media, label = kind, ""
+		}
+		for _, param := range strings.FieldsFunc(one[end:], func(r rune) bool { return strings.ContainsRune("; \t", r) }) {
+			name, value, _ := strings.Cut(param, "=")
+			if value = strings.Trim(value, `"'`); strings.EqualFold(name, "charset") && isToken(value) {
+				label = value
+				break
+			}
+		}
+	}
+	return media, label[:min(len(label), maxLabel)]
+}
+
+// isToken reports whether a text is a token of a field (RFC 9110, section 5.6.2).
+func isToken(s string) bool {
+	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") == ""
+}
+
+// maxLabel is how much of the name of a charset is kept, which is longer than any.
+const maxLabel = 40
 
 // maxKind is the longest Content-Type that is served unchanged.
 const maxKind = 200

@@ -208,3 +208,38 @@ func TestDeclaredEncodings(t *testing.T) {
 	require.Equal(t, "text/plain; charset=windows-1251",
 		ask(t, v, v.replayOf(days(0), url), "Sec-Fetch-Dest", "iframe").Header().Get("Content-Type"))
 }
+
+// Browsers show all of these as a page in UTF-8, or guess that it is one.
+func TestSloppyTypes(t *testing.T) {
+	const url = "http://a.example/"
+	page := "<!DOCTYPE html><meta charset=utf-8><title>x</title><p>café"
+	for _, kind := range []string{"text/html; charset=utf-8; charset=iso-8859-1", "text/html, text/html",
+		"text/html, text/html; charset=utf-8", "text/html; charset=utf-8, text/html", "text/html charset=utf-8",
+		"text/html (comment)", "text/html; charset=utf-8; filename*=UTF-8''a; filename*=b", "text", "*/*",
+		";charset=utf-8", "text/html\nContent-Type: text/html", "text/plain\nContent-Type: text/html",
+		"TEXT/HTML;CHARSET='UTF8'", "text/html;; charset=utf-8", "text/plain, text/html, x"} {
+		v := New(archiveOf(t, typed(days(0), url, kind, page)), Options{})
+		w := ask(t, v, v.replayOf(days(0), url), "Sec-Fetch-Dest", "iframe")
+		require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"), kind)
+		require.Contains(t, w.Body.String(), "<p>café", kind)
+		require.Contains(t, ask(t, v, at(viewPath, days(0), url)).Body.String(), "<iframe", kind)
+	}
+	for kind, want := range map[string][2]string{"text/html;charset=a, text/html;charset=b": {"text/html", "b"},
+		"text/html;charset=a, text/plain": {"text/plain", ""}, "a b/c": {"", ""}, "a/b/c": {"", ""},
+		`text/html; x="; charset=c"; charset="d"`: {"text/html", "c"}, "text/html;charset=a\x00": {"text/html", ""},
+		"text/html;charset=" + strings.Repeat("x", 50): {"text/html", strings.Repeat("x", maxLabel)}} {
+		media, label := contentType([]string{kind})
+		require.Equal(t, want, [2]string{media, label}, kind)
+	}
+}
+
+// Several fields are one list.
+func TestTwoContentEncodings(t *testing.T) {
+	const url = "http://a.example/"
+	twice := gzipped(gzipped("<p>café"))
+	v := New(archiveOf(t, typed(days(0), url, "text/html; charset=utf-8\nContent-Encoding: gzip\nContent-Encoding: gzip", twice),
+		typed(days(1), url, "text/html; charset=utf-8\nContent-Encoding: identity\nContent-Encoding: gzip", gzipped("<p>café"))), Options{})
+	for day := range 2 {
+		require.Equal(t, "<p>café", ask(t, v, v.replayOf(days(day), url)).Body.String())
+	}
+}

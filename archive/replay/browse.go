@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,6 +14,13 @@ import (
 
 // itemsPerPage is how many pages and directories are on one page of a listing.
 const itemsPerPage = 200
+
+// maxListed bounds the total length of the URLs on a page of a list, in bytes. A page repeats each of
+// them several times, and an escaped byte may take five.
+const maxListed = 256 << 10
+
+// maxListings bounds the listings that are made at once, since each reads a whole directory.
+const maxListings = 2
 
 // item is a page, or a directory of pages. A page whose path ends in a slash is in the directory of
 // that name, where it is listed as "/". The same path without the slash is a page next to that
@@ -36,6 +45,7 @@ type listing struct {
 	prefix string // without scheme
 	after  string // the key of the last item of the previous page
 	size   int
+	left   int // of the total length of URLs
 
 	items    []item
 	more     bool // there are more after items
@@ -101,10 +111,11 @@ func (l *listing) flush() {
 	case l.current.key == "":
 	case l.after != "" && !l.begun:
 		l.begun = l.current.key == l.after
-	case len(l.items) < l.size:
-		l.items = append(l.items, l.current)
-	default:
+	case l.more || len(l.items) == l.size || len(l.items) > 0 && len(l.current.URL) > l.left:
 		l.more = true
+	default:
+		l.items = append(l.items, l.current)
+		l.left -= len(l.current.URL)
 	}
 }
 
@@ -153,13 +164,19 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 			"time are needed.")
 		return
 	}
+	giveBack, err := v.listings.take(r.Context(), unit)
+	if err != nil {
+		return // nobody waits for an answer
+	}
+	defer giveBack()
 	var below string
 	var l *listing
 	for u = range respelled(u) {
 		prefix = u.String()
 		_, below, _ = strings.Cut(prefix, "://")
-		l = &listing{prefix: below, after: q.Get("after"), size: itemsPerPage}
-		if err := v.list(l, prefix, moment); err != nil {
+		l = &listing{prefix: below, after: q.Get("after"), size: itemsPerPage,
+			left: maxListed}
+		if err := v.list(r.Context(), l, prefix, moment); err != nil {
 			v.fail(w, http.StatusInternalServerError, "The archive cannot be read", err.Error())
 			return
 		}
@@ -188,10 +205,9 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 const longestPrefix = 400
 
 // list visits all versions below a prefix that were found by a time.
-func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
+func (v *Handler) list(ctx context.Context, l *listing, prefix string, moment time.Time) error {
 	// Found excludes later versions, so that a listing as of a time counts those of that time.
-	query := archive.Query{Relations: allen.Found, Failed: true, Prefix: prefix,
-		Memory: 1 << 20}
+	query := archive.Query{Relations: allen.Found, Failed: true, Prefix: prefix}
 	if host := hostOf(prefix); strings.HasSuffix(prefix, "://"+host+"/") {
 		query.Prefix, query.Host = "", host // all its ports
 	}
@@ -202,23 +218,25 @@ func (v *Handler) list(l *listing, prefix string, moment time.Time) error {
 	if !moment.IsZero() {
 		query.To = moment.Add(time.Microsecond)
 	}
-	query.Keep = func(version *archive.Version) bool {
+	for version, err := range v.archive.List(query) {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return err
+		}
 		_, rest, _ := strings.Cut(version.URL, "://")
 		if query.Prefix == "" || strings.HasPrefix(rest, below) {
-			l.visit(version)
+			l.visit(&version)
 		}
-		return false // the snapshot need not keep it
 	}
-	s, err := v.archive.Snapshot(query)
-	if err != nil {
-		return err
-	}
-	return s.Close()
+	return nil
 }
+
+// maxName is how much of a long name is shown, in bytes.
+const maxName = 500
 
 // browsable adds the addresses of an item.
 func browsable(scheme string, it item, moment time.Time) browsedItem {
 	b := browsedItem{item: it}
+	b.Name = shortened(it.Name, maxName)
 	if it.Dir {
 		b.Address = browseAddress(scheme+"://"+it.key, moment)
 		return b

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/warc"
@@ -34,15 +35,17 @@ type Piece struct {
 // Changes compares two versions of a page, and returns the lines of both in their order, removed
 // ones before those added in their place. The lines of an HTML page are those that a reader sees
 // without scripts: blocks without markup, and the texts of images. Those of other text are the lines
-// of its source. The charset is that of each version.
+// of its source, in parts if they are long. The charset is that of each version. Versions without a
+// Removed or Added piece may still differ in what is not shown: compare [archive.Version.Digest].
 //
 // The version of a time may be an error or a redirect, whose text is compared like that of a page:
 // see Kind and Status of [archive.Version].
 //
 // An error comes once, with the zero Piece, and last. It wraps [ErrNotText] for images and other
 // binary content, [warc.ErrTooLarge], after the pieces, if a version has more than 2 MiB or 50,000
-// lines, of which only these were compared, and another error, after the pieces, if the rest of a
-// version cannot be read. Up to some 40 MiB of memory are used for both.
+// lines, of which only these were compared, [io.ErrUnexpectedEOF], after the pieces, if the end of a
+// version was not archived, so that it seems removed or added, and another error, after the pieces, if
+// the rest of a version cannot be read. Up to some 40 MiB of memory are used for both.
 func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, error] {
 	return func(yield func(Piece, error) bool) {
 		var lines [2][]string
@@ -57,6 +60,9 @@ func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, erro
 				return
 			}
 			lines[i], err = s.lines(true)
+			if version.Truncated && err == nil {
+				err = fmt.Errorf("truncated version: %w", io.ErrUnexpectedEOF)
+			}
 			if err != nil && (cut == nil || errors.Is(cut, warc.ErrTooLarge)) { // damage is worse
 				cut = err
 			}
@@ -68,6 +74,7 @@ func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, erro
 			} else {
 				piece.Text = lines[0][e.a]
 			}
+			piece.Text = strings.TrimSuffix(piece.Text, goesOn)
 			if !yield(piece, nil) {
 				return
 			}

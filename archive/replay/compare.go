@@ -27,8 +27,9 @@ const (
 	// maxRows is how many lines of a comparison are shown.
 	maxRows = 5000
 
-	// maxRowText is how much of one line is shown, in bytes.
-	maxRowText = 2000
+	// maxRowText is how much of one line is shown, in bytes, and maxShown how much of all. The page
+	// may take five times that, since it escapes them.
+	maxRowText, maxShown = 2000, 1 << 20
 )
 
 // compared is the data of a comparison page.
@@ -151,10 +152,18 @@ func (d *compared) compare(v *Handler, a, b *side) {
 			d.Removed++
 		}
 	}
-	d.Equal = d.Added+d.Removed == 0
-	if !d.Equal {
+	if d.Added+d.Removed > 0 {
 		d.rows(edits, from, to)
+	} else if d.Equal = true; !d.Text && a.cut == nil && b.cut == nil && !sameBytes(v, a, b) {
+		d.Notes = append(d.Notes, "The bytes differ, but only in line breaks or in what is not text.")
 	}
+}
+
+// sameBytes reports whether two versions have the same bytes, unless they cannot be read.
+func sameBytes(v *Handler, a, b *side) bool {
+	sumA, errA := a.sum(v.archive, v.maxBody)
+	sumB, errB := b.sum(v.archive, v.maxBody)
+	return errA != nil || errB != nil || bytes.Equal(sumA, sumB)
 }
 
 // note says why a version was not compared to its end.
@@ -172,7 +181,9 @@ func (d *compared) note(s *side, cut error) {
 // rows adds the changed lines and some context to the table.
 func (d *compared) rows(edits []edit, from, to []string) {
 	near := nearChanges(edits)
-	for i := 0; i < len(edits) && len(d.Rows) < maxRows; {
+	shown := 0
+	for i := 0; i < len(edits) && len(d.Rows) < maxRows && shown <= maxShown; {
+		first := len(d.Rows)
 		switch e := edits[i]; {
 		case !near[i]:
 			d.Rows = append(d.Rows, diffRow{Class: "gap"})
@@ -191,9 +202,14 @@ func (d *compared) rows(edits []edit, from, to []string) {
 			d.changed(edits[i:end], from, to)
 			i = end
 		}
+		for j := first; j < len(d.Rows); j++ {
+			if shown += len(d.Rows[j].Before) + len(d.Rows[j].Mid) + len(d.Rows[j].After); shown > maxShown {
+				d.Rows = d.Rows[:j]
+			}
+		}
 	}
-	if len(d.Rows) >= maxRows {
-		d.Rows = d.Rows[:maxRows]
+	if len(d.Rows) >= maxRows || shown > maxShown {
+		d.Rows = d.Rows[:min(len(d.Rows), maxRows)]
 		d.Notes = append(d.Notes, "Only the first changes are shown.")
 	}
 }
@@ -273,14 +289,23 @@ func differing(line, other string) (before, mid, after string) {
 	return line[:start], line[start : len(line)-end], line[len(line)-end:]
 }
 
-// short truncates a line that is too long to be shown.
+// short returns a line as it is shown.
 func short(line string) string {
-	if len(line) <= maxRowText {
-		return line
+	line, more := strings.CutSuffix(line, goesOn)
+	if line = shortened(line, maxRowText); more {
+		line += " …"
 	}
-	n := maxRowText
-	for n > 0 && !utf8.RuneStart(line[n]) {
+	return line
+}
+
+// shortened truncates a text that is too long to be shown.
+func shortened(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	n := size
+	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return line[:n] + " …"
+	return text[:n] + " …"
 }

@@ -10,11 +10,15 @@ import (
 // The output has a plain form that all parsers understand alike: no comments, only necessary
 // escapes in strings, and no "<" that could start a tag if the sheet is part of a page.
 func rewriteCSS(out sink, sheet string, l *linker) {
+	sheet = strings.ReplaceAll(sheet, "\x00", "\uFFFD") // which is part of names
 	s := sheetRewriter{in: sheet, links: l, out: out}
 	for s.at < len(s.in) {
 		s.token()
 	}
 }
+
+// maxStyle is the longest style of an element, in bytes, which is rewritten in memory.
+const maxStyle = 1 << 20
 
 // rewrittenCSS returns what rewriteCSS writes.
 func rewrittenCSS(sheet string, l *linker) string {
@@ -82,17 +86,31 @@ func (s *sheetRewriter) other(c byte) {
 		}
 	case '<':
 		s.out.WriteByte('<')
-		c = ' ' // so that it starts no tag
-		if s.peek(0) == c {
-			return
-		}
-	case 0:
-		s.out.WriteRune(utf8.RuneError)
+		s.afterLess()
 		return
 	case '\\':
 		return // before a line end it means nothing
 	}
 	s.out.WriteByte(c)
+}
+
+// afterLess keeps a "<" from starting a tag if the sheet is part of a page. A space would be an error
+// in "<=" and in a type such as <length>, so the first letter of a name is escaped.
+func (s *sheetRewriter) afterLess() {
+	c := s.peek(0)
+	if s.startsName(0) {
+		name := s.name()
+		if s.peek(0) != '(' {
+			first, size := utf8.DecodeRuneInString(name)
+			s.writeHex(first)
+			s.writeName(name[size:])
+			return
+		}
+		s.out.WriteByte(' ')
+		s.word(name)
+	} else if c == 0 || c != '=' && c != '(' && !isDigit(c) && !strings.Contains(whitespace, string(c)) {
+		s.out.WriteByte(' ')
+	}
 }
 
 // comment skips a comment. An unclosed comment extends to the end of the sheet. An empty comment
@@ -196,9 +214,6 @@ func (s *sheetRewriter) escape() rune {
 		// Any other character represents itself.
 		r, size := utf8.DecodeRuneInString(s.in[s.at:])
 		s.at += size
-		if r == 0 {
-			return utf8.RuneError
-		}
 		return r
 	}
 	if strings.HasPrefix(s.in[s.at:], "\r\n") {
@@ -362,8 +377,6 @@ func (s *sheetRewriter) writeText(value string) {
 		case r == '"' || r == '\\':
 			s.out.WriteByte('\\')
 			s.out.WriteRune(r)
-		case r == 0:
-			s.out.WriteRune(utf8.RuneError)
 		case r == '<' || r < ' ' || r == 0x7f:
 			s.writeHex(r)
 		default:

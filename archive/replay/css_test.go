@@ -75,7 +75,10 @@ func TestStyleSheets(t *testing.T) {
 		{"an end tag in a string", `a{content:"</style><b>"}`,
 			`a{content:"\3c /style>\3c b>"}`},
 		{"an HTML comment around a sheet", `<!-- a{b:c} -->`, ` a{b:c} -->`},
-		{"a tag in a sheet", `a<b{}`, `a< b{}`},
+		{"a tag in a sheet", `a<b{}`, `a<\62 {}`},
+		{"an end tag in a sheet", `a</b>{}`, `a< /b>{}`},
+		{"a function after a less-than sign", `a<url(x)`, `a< url("` + d + `x")`},
+		{"a type", `a{b:attr(c type(<length>),0px)}`, `a{b:attr(c type(<\6c ength>),0px)}`},
 		{"an escaped tag", `\<b{}`, `\3c b{}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -96,6 +99,8 @@ func TestPlainSheetsDoNotChange(t *testing.T) {
 		`.\31 0 { grid-template-areas: "a b" "c d"; }`,
 		`@supports (display: grid) and (not (display: inline-grid)) { a { b: c } }`,
 		"a::after { content: \"\u201c\" }",
+		"@media (1px<=width) and (width<=9px) and (width < 5em) { a{b:c} }@container (width <= calc(1px)) { a{b:c} }",
+		"@media (width<(1px)) and (height<\n2px) { }",
 	}
 	for _, sheet := range sheets {
 		require.Equal(t, sheet, rewrittenCSS(sheet, testLinker(home)))

@@ -192,7 +192,7 @@ func TestSourceLines(t *testing.T) {
 	require.Empty(t, sourceLines(""))
 	long := strings.Repeat("<p>some words</p>", 100)
 	lines := sourceLines(long)
-	require.Equal(t, long, strings.Join(lines, ""))
+	require.Equal(t, long, strings.ReplaceAll(strings.Join(lines, ""), goesOn, ""))
 	require.Greater(t, len(lines), 100)
 	plain := strings.Repeat("x", 1000)
 	require.Equal(t, []string{plain}, sourceLines(plain))

@@ -5,9 +5,8 @@
 //
 // A page is shown in a frame, as it was at a time, and so is everything that it loads and links to.
 // A resource that had not been fetched by then is replaced by its first version after it. Around
-// the frame are the versions before and after, the timeline, and the differences between versions.
-//
-// [Changes] gives the differences to a program.
+// the frame are the versions before and after, the timeline, and the differences between versions,
+// which [Changes] gives to a program.
 //
 // # What an archived page cannot do
 //
@@ -28,12 +27,13 @@
 //
 // Pages and style sheets are served in UTF-8, everything else without content coding. Forms do
 // nothing. Without scripts, comments, scripts and event handlers are removed. In a frame a page
-// longer than 8 MiB and XML are shown as their source, and SVG as an image. Addresses built by
-// scripts find only their own site. If a body cannot be read to its end, the response breaks off.
+// longer than 8 MiB and XML are shown as their source, and SVG as an image. Addresses built by scripts
+// find only their own site. If a body cannot be read to its end, the response breaks off; a page or a
+// style sheet ends there. URLs of more than 64 KiB and style attributes of more than 1 MiB are dropped.
 //
 // All requests together take up to 96 MiB to rewrite and compare pages, a sixth of them for small
-// pages; further ones wait, and one that is not read within 30 seconds is cut off. The timeline of a
-// URL takes a kilobyte a version.
+// pages; further ones wait, and one that is not read within 30 seconds is cut off, as is a file if the
+// server has no WriteTimeout. The timeline of a URL takes a kilobyte a version.
 //
 // # What it does not do
 //

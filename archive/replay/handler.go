@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 )
@@ -63,8 +64,11 @@ type Handler struct {
 	memory  *budget
 	small   *budget // of pages up to smallPage
 
+	listings *budget // a unit for each
+
 	maxRewrite, maxBody int64
 	maxScan             int
+	now                 func() time.Time
 }
 
 //go:embed static
@@ -81,7 +85,9 @@ func New(a *archive.Archive, opts Options) *Handler {
 	v := &Handler{archive: a, opts: opts, key: make([]byte, sha256.Size), hosts: map[string]bool{},
 		static: http.FileServerFS(staticFiles), pages: template.Must(pages.Clone()),
 		memory: newBudget(maxMemory), small: newBudget(maxSmall),
-		maxRewrite: maxRewrite, maxBody: maxBody, maxScan: maxScan}
+		listings:   newBudget(maxListings * unit),
+		maxRewrite: maxRewrite, maxBody: maxBody, maxScan: maxScan,
+		now: time.Now}
 	_, _ = rand.Read(v.key) // documented never to fail
 	v.pages.Funcs(addressesBelow(opts.Base, opts.Title))
 	for _, host := range opts.Hosts {

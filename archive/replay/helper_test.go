@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -128,3 +129,8 @@ const (
 	inReplay = "/replay/K/S/T/"
 	inView   = "/view/T/"
 )
+
+// contextWithServer returns the context of a request that a server has received.
+func contextWithServer(r *http.Request, s *http.Server) context.Context {
+	return context.WithValue(r.Context(), http.ServerContextKey, s)
+}

@@ -61,8 +61,14 @@ func startTags(page []byte) iter.Seq2[string, []attribute] {
 	return func(yield func(string, []attribute) bool) {
 		z := html.NewTokenizer(bytes.NewReader(page))
 		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
-			start := kind == html.StartTagToken || kind == html.SelfClosingTagToken
-			if start && !yield(readTag(z)) {
+			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+				continue
+			}
+			name, attrs := readTag(z)
+			if name == "noscript" { // a page without scripts shows it
+				z.NextIsNotRawText()
+			}
+			if !yield(name, attrs) {
 				return
 			}
 		}
@@ -170,11 +176,30 @@ func (p *pageRewriter) text() {
 	case "iframe", "noembed", "noframes": // shown only by browsers of the last century
 	default:
 		if p.foreign.inStyle() {
-			text = rewrittenCSS(text, p.links)
+			rewriteCSS(textSink{p.out}, text, p.links)
+			return
 		}
 		_, _ = inText.WriteString(p.out, text)
 	}
 }
+
+// textSink writes text, in which it escapes markup.
+type textSink struct{ out sink }
+
+// Write implements [io.Writer].
+func (t textSink) Write(p []byte) (int, error) { return t.WriteString(string(p)) }
+
+// WriteByte implements [io.ByteWriter].
+func (t textSink) WriteByte(c byte) error {
+	_, err := t.WriteString(string([]byte{c}))
+	return err
+}
+
+// WriteString implements [io.StringWriter].
+func (t textSink) WriteString(s string) (int, error) { return inText.WriteString(t.out, s) }
+
+// WriteRune writes a character.
+func (t textSink) WriteRune(r rune) (int, error) { return t.WriteString(string(r)) }
 
 // start copies a start tag, or drops it.
 func (p *pageRewriter) start(selfClosing bool) {

@@ -45,6 +45,9 @@ const nowhere = "data:,"
 // rewrite returns the replacement of a reference, or false if the reference must go because it does
 // not resolve to a web page.
 func (l *linker) rewrite(ref string, use usage) (string, bool) {
+	if len(ref) > maxURL && !isPlainData(ref) {
+		return "", false
+	}
 	l.work += len(ref) + len(l.base.Path) + len(l.base.Query)
 	if l.left < 0 || l.work > maxWork {
 		return "", false
@@ -84,6 +87,13 @@ func (l *linker) resolve(ref string, use usage) (string, bool) {
 	}
 	// Frames and style sheets need no separate path: they are recognized by their types.
 	return l.path + l.load(u) + fragment, true
+}
+
+// isPlainData reports whether a reference is a data: URL that does not grow when it is written.
+func isPlainData(ref string) bool {
+	ref = strings.TrimLeft(ref, whitespace)
+	return len(ref) > 5 && strings.EqualFold(ref[:5], "data:") &&
+		!strings.ContainsFunc(ref, func(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r > '~' })
 }
 
 // isPassive reports by its media type whether a data: URL contains no further URL that a browser

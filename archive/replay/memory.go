@@ -8,7 +8,7 @@ import (
 
 // Rewriting a page takes up to this many times its size in memory: the page as archived and in
 // UTF-8, the longest token, and a token being written.
-const perByte = 8
+const perByte = 10
 
 // smallPage is the size up to which pages are rewritten many at a time, in bytes. Nearly all are
 // smaller. They have a budget of their own, so that they never wait for a large one.
@@ -60,7 +60,7 @@ func (b *budget) free(n int) {
 const maxHolding = 30 * time.Second
 
 // take is budget.take for a request, which it ends after maxHolding. It is false if the client does
-// not wait any longer.
+// not wait any longer. Giving back restores the server's own deadline.
 func (v *Handler) take(w http.ResponseWriter, r *http.Request, b *budget, bytes int64) (func(),
 	bool) {
 	giveBack, err := b.take(r.Context(), bytes)
@@ -70,7 +70,45 @@ func (v *Handler) take(w http.ResponseWriter, r *http.Request, b *budget, bytes 
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(maxHolding)) // not every writer has deadlines
 	return func() {
-		_ = control.SetWriteDeadline(time.Time{})
+		_ = control.SetWriteDeadline(ownDeadline(r))
 		giveBack()
 	}, true
+}
+
+// ownDeadline returns when a response has to be written that begins now, by the server's WriteTimeout.
+// The zero Time means that the server has none.
+func ownDeadline(r *http.Request) (t time.Time) {
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.WriteTimeout > 0 {
+		t = time.Now().Add(s.WriteTimeout)
+	}
+	return t
+}
+
+// patient ends a response of which nothing is read for maxHolding: it keeps a file open. A server's own
+// WriteTimeout takes its place.
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController // nil if the server has a WriteTimeout
+}
+
+func patiently(w http.ResponseWriter, r *http.Request) *patient {
+	if !ownDeadline(r).IsZero() {
+		return &patient{w, nil}
+	}
+	return &patient{w, http.NewResponseController(w)}
+}
+
+// Write implements [io.Writer].
+func (p *patient) Write(data []byte) (int, error) {
+	if p.control != nil {
+		_ = p.control.SetWriteDeadline(time.Now().Add(maxHolding))
+	}
+	return p.ResponseWriter.Write(data)
+}
+
+// end removes the deadline for the next response of the connection.
+func (p *patient) end() {
+	if p.control != nil {
+		_ = p.control.SetWriteDeadline(time.Time{})
+	}
 }

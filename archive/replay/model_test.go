@@ -144,8 +144,8 @@ func listed(t *testing.T, v *Handler, prefix string, size int) (names []string) 
 	t.Helper()
 	after := ""
 	for {
-		l := &listing{prefix: prefix, after: after, size: size}
-		require.NoError(t, v.list(l, "http://"+prefix, time.Time{}))
+		l := &listing{prefix: prefix, after: after, size: size, left: maxListed}
+		require.NoError(t, v.list(t.Context(), l, "http://"+prefix, time.Time{}))
 		items, more := l.end()
 		require.LessOrEqual(t, len(items), size)
 		for _, it := range items {

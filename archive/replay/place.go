@@ -68,22 +68,45 @@ func parseMoment(s string) (t time.Time, ok bool) {
 	return t, false
 }
 
-// parseTime parses a time that the user entered, in a form field or as a date. "" means the last
-// version.
+// timeShape is the form of a time that a user enters, which may end after each part. Other forms are
+// refused: which part a digit belongs to is not guessed.
+const timeShape = "0000-00-00T00:00:00.000000"
+
+// parseTime parses a time that the user entered, in a form field or as a date, or as digits alone. ""
+// means the last version.
 func parseTime(s string) (t time.Time, ok bool) {
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return t, true
 	}
-	digits := strings.NewReplacer("-", "", ":", "", "T", "", " ", "", ".", "", "Z", "").Replace(s)
-	return parseMoment(digits)
+	if t, ok = parseMoment(s); ok {
+		return t, true
+	}
+	var digits []byte
+	s = strings.TrimSuffix(s, "Z")
+	for i := range len(s) {
+		switch {
+		case i >= len(timeShape) || isDigit(s[i]) != isDigit(timeShape[i]),
+			!isDigit(s[i]) && s[i] != timeShape[i] && (s[i] != ' ' || timeShape[i] != 'T'):
+			return t, false
+		case isDigit(s[i]):
+			digits = append(digits, s[i])
+		}
+	}
+	return parseMoment(string(digits))
 }
 
-// errNotWeb is returned for URLs other than http and https.
-var errNotWeb = errors.New("replay: not an http or https URL")
+// errNotWeb is returned for URLs other than http and https, and for those that are too long.
+var errNotWeb = errors.New("replay: not an http or https URL of at most 64 KiB")
+
+// maxURL bounds a URL, in bytes. The archive has no longer ones.
+const maxURL = 64 << 10
 
 // parseURL returns a URL in the form that crawlers request: without credentials and fragment.
 func parseURL(raw string) (weburl.URL, error) {
+	if len(raw) > maxURL {
+		return weburl.URL{}, errNotWeb
+	}
 	u, err := weburl.Parse(raw, nil)
 	if err != nil {
 		return u, err

@@ -142,9 +142,11 @@ func (c *capture) send(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	if _, err := io.Copy(w, c.body); err != nil {
+	out := patiently(w, r)
+	if _, err := io.Copy(struct{ io.Writer }{out}, c.body); err != nil { // not all at once
 		panic(http.ErrAbortHandler)
 	}
+	out.end()
 }
 
 // rewrite serves a page or a style sheet with rewritten URLs. It is false if that is too long.
@@ -156,13 +158,16 @@ func (v *Handler) rewrite(w http.ResponseWriter, r *http.Request, p place, c *ca
 			return true // nobody waits for an answer
 		}
 		again, err := v.open(c.version)
-		if err == nil {
-			ok = v.rewriteWithin(w, r, p, again, links, room)
-			again.close()
+		if err != nil {
+			giveBack()
+			v.absent(w, r, p, err) // erased while the request waited
+			return true
 		}
+		ok = v.rewriteWithin(w, r, p, again, links, room)
+		again.close()
 		giveBack()
-		if ok || err != nil {
-			return ok
+		if ok {
+			return true
 		}
 	}
 	return false
@@ -243,7 +248,9 @@ func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, owne
 // text is enough for a broken image or style sheet.
 func (v *Handler) absent(w http.ResponseWriter, r *http.Request, p place, err error) {
 	v.archived(w, r, p, v.owner(p.url), served{rewritten: true})
-	w.Header().Set("Cache-Control", "no-store")
+	for _, name := range []string{"Memento-Datetime", "X-Archive-Status", "Content-Language"} {
+		w.Header().Del(name) // of a version that was found at first
+	}
 	code, text := http.StatusNotFound, "This is not in the archive."
 	if !errors.Is(err, archive.ErrNotFound) {
 		code, text = http.StatusBadGateway, "The archive cannot read this."

@@ -12,8 +12,9 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// maxHosts bounds the memory of a summary, to about ten megabytes.
-const maxHosts = 50_000
+// maxHosts and maxHostName bound the memory of a summary, to about twenty megabytes. A longer name is
+// that of no host in the DNS.
+const maxHosts, maxHostName = 50_000, 255
 
 // hostCount counts the contents of a host.
 type hostCount struct {
@@ -71,14 +72,17 @@ func summarize(a *archive.Archive, limit int) (*summary, error) {
 			return nil, err
 		}
 		name := hostOf(version.URL)
+		if len(name) > maxHostName {
+			name = "" // no web address
+		}
 		h := hosts[name]
 		if s.Versions == limit || h == nil && len(hosts) == maxHosts {
 			s.Cut = true
 			break
 		}
 		if h == nil {
-			h = &hostCount{Host: name}
-			hosts[name] = h
+			h = &hostCount{Host: strings.Clone(name)} // and not the whole URL
+			hosts[h.Host] = h
 		}
 		fresh := version.URL != last
 		last = version.URL

@@ -35,7 +35,7 @@ func visibleText(page []byte) []string {
 			t.wrap()
 			return t.lines
 		case html.TextToken:
-			if !quiet && !foreign.inStyle() {
+			if !quiet && !foreign.hidesText() {
 				t.line.Write(z.Text())
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
@@ -81,6 +81,10 @@ func (t *textLines) wrap() {
 // often a single line.
 const wideLine = 200
 
+// goesOn ends a part of a line that was broken. A break there is a change: in some languages it has a
+// meaning.
+const goesOn = "\n"
+
 // sourceLines returns the lines of a source. It ends after more than maxLines.
 func sourceLines(source string) (lines []string) {
 	for line := range strings.Lines(source) {
@@ -90,7 +94,7 @@ func sourceLines(source string) (lines []string) {
 			if n < 0 {
 				break
 			}
-			lines = append(lines, line[:n+1])
+			lines = append(lines, line[:n+1]+goesOn)
 			line = line[n+1:]
 		}
 		if lines = append(lines, line); len(lines) > maxLines {

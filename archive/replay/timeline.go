@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -55,7 +56,8 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 	}
 	u = v.stored(u)
 	url := u.String()
-	// A history takes a kilobyte a version, and few are long: no more than two are in memory.
+	// A history takes a kilobyte a version, and few are long: no more than two are in memory. A page
+	// repeats the URL for each row and each mark.
 	giveBack, ok := v.take(w, r, v.memory, maxMemory/2)
 	if !ok {
 		return
@@ -72,6 +74,7 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 	}
 	dir := u
 	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
+	markChanges(versions)
 	shown := versions[first:end]
 	t := timeline{URL: url, Folder: browseAddress(dir.String(), time.Time{}), From: from, To: to,
 		All: versionsAddress(url), Total: len(shown), Marks: marks(url, shown),
@@ -89,7 +92,7 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 	for i := range numbers {
 		numbers[i] = end - 1 - i
 	}
-	numbers, t.Pager = pageOf(numbers, q.Get("page"), versionsPerPage)
+	numbers, t.Pager = pageOf(numbers, q.Get("page"), fitting(versionsPerPage, url))
 	t.table(versions, numbers, q.Get("a"), q.Get("b"))
 	v.writePage(w, http.StatusOK, "timeline", frameOf{Title: "Versions of " + url, Query: url,
 		Page: t})
@@ -109,33 +112,26 @@ func within(versions []archive.Version, from, to time.Time) (first, end int) {
 // table fills in the rows of a page of the list, and those selected for a comparison on other pages.
 // Without a selection, the first two rows are compared.
 func (t *timeline) table(versions []archive.Version, numbers []int, a, b string) {
-	known := func(moment string) bool {
-		return slices.ContainsFunc(versions, func(v archive.Version) bool {
-			return formatMoment(v.Time) == moment
-		})
+	to, ok := timeIn(versions, b)
+	if !ok {
+		to = versions[numbers[0]].Time
 	}
-	if !known(b) {
-		b = formatMoment(versions[numbers[0]].Time)
-	}
-	for _, i := range numbers {
-		if moment := formatMoment(versions[i].Time); !known(a) && moment != b {
-			a = moment
-		}
-	}
-	if !known(a) {
-		a = b
+	from, ok := timeIn(versions, a)
+	for i := 0; i < len(numbers) && !ok; i++ {
+		from = versions[numbers[i]].Time
+		ok = !from.Equal(to)
 	}
 	for i := len(versions) - 1; i >= 0; i-- {
-		moment := formatMoment(versions[i].Time)
+		isFrom, isTo := versions[i].Time.Equal(from), versions[i].Time.Equal(to)
 		listed := i <= numbers[0] && i >= numbers[len(numbers)-1]
-		if !listed && moment != a && moment != b {
+		if !listed && !isFrom && !isTo {
 			continue
 		}
 		r := rowOf(t.URL, versions, i)
 		if r.Hidden && !listed {
 			continue
 		}
-		r.Pick, r.From, r.To = len(versions) > 1, moment == a, moment == b
+		r.Pick, r.From, r.To = len(versions) > 1, isFrom, isTo
 		if listed {
 			t.Rows = append(t.Rows, r)
 		} else {
@@ -143,6 +139,46 @@ func (t *timeline) table(versions []archive.Version, numbers []int, a, b string)
 		}
 	}
 }
+
+// timeIn parses the time of a version in an address. It is false if no version has that time.
+func timeIn(versions []archive.Version, moment string) (t time.Time, ok bool) {
+	t, ok = parseMoment(moment)
+	if !ok || formatMoment(t) != moment {
+		return t, false
+	}
+	_, ok = slices.BinarySearchFunc(versions, t, func(v archive.Version, t time.Time) int {
+		return v.Time.Compare(t)
+	})
+	return t, ok
+}
+
+// markChanges marks versions as changed that repeat a version before the last one. To the archive they
+// are unchanged: other crawlers write them as references to any older version with the same body. To a
+// reader the page has changed back.
+func markChanges(versions []archive.Version) {
+	var last *archive.Version // without the errors
+	for i := range versions {
+		v := &versions[i]
+		if v.Kind == archive.Failed {
+			continue
+		}
+		if v.Kind == archive.Unchanged && last != nil && otherBody(v, last) {
+			v.Kind = archive.Changed
+		}
+		last = v
+	}
+}
+
+// otherBody reports whether the digests of two versions prove that their bodies differ. Those of different
+// algorithms prove nothing.
+func otherBody(a, b *archive.Version) bool {
+	algorithm, x, _ := strings.Cut(a.Digest(), ":")
+	other, y, _ := strings.Cut(b.Digest(), ":")
+	return algorithm == other && x != y
+}
+
+// fitting returns how many of a number of items fit on a page that repeats a URL for each.
+func fitting(n int, url string) int { return max(10, min(n, maxListed/len(url))) }
 
 // rowOf describes one version.
 func rowOf(url string, versions []archive.Version, i int) row {
@@ -213,8 +249,9 @@ func axis(t, first, last time.Time) float64 {
 // which shows them all.
 func marks(url string, versions []archive.Version) (list []mark) {
 	first, last := versions[0].Time, versions[len(versions)-1].Time
+	n := float64(fitting(slots, url))
 	slotOf := func(v *archive.Version) int {
-		return int((axis(v.Time, first, last) - axisFrom) / (axisTo - axisFrom) * slots)
+		return int((axis(v.Time, first, last) - axisFrom) / (axisTo - axisFrom) * n)
 	}
 	for i := 0; i < len(versions); {
 		start, most, failed := i, versions[i], 0

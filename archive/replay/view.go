@@ -142,8 +142,8 @@ func (v *Handler) describe(p place, c *capture) viewed {
 	dir := p.url
 	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
 	d := viewed{URL: url, Version: c.version, AsOf: p.moment, Versions: versionsAddress(url),
-		Folder: browseAddress(dir.String(), p.moment), Raw: v.rawAddress(p),
-		Media: c.kind, Size: bytesText(c.version.Content.Length), Scripts: v.opts.Scripts,
+		Folder: browseAddress(dir.String(), p.moment),
+		Media:  c.kind, Size: bytesText(c.version.Content.Length), Scripts: v.opts.Scripts,
 		Sandbox: linkFlags}
 	if v.opts.Scripts {
 		d.Sandbox = "allow-scripts"
@@ -156,17 +156,28 @@ func (v *Handler) describe(p place, c *capture) viewed {
 	if !c.version.Until.IsZero() {
 		d.Next = at(viewPath, c.version.Until, url)
 	}
+	shown := p
+	if shown.moment.IsZero() {
+		// A crawl may add a version before the frame is loaded, and this page describes that of now.
+		if shown.moment = v.now(); shown.moment.Before(c.version.Time) {
+			shown.moment = c.version.Time
+		}
+	}
+	d.Raw = v.rawAddress(shown)
 	if isShown(c.media()) {
-		d.Frame = v.replayAddress(v.owner(p.url), p)
+		d.Frame = v.replayAddress(v.owner(p.url), shown)
 	}
 	if ref, ok := c.onward(); ok {
 		links := v.linkerAt(p, url, "", false)
 		if address, ok := links.rewrite(ref, asLink); ok && address != "" {
-			d.Onward, d.OnwardText = address, ref
+			d.Onward, d.OnwardText = address, shortened(ref, maxOnward)
 		}
 	}
 	return d
 }
+
+// maxOnward is how much of the target of a refresh is shown, in bytes: the frame is below it.
+const maxOnward = 200
 
 // isShown reports whether a browser shows a media type in a sandboxed frame instead of saving it.
 // It shows a PDF elsewhere, but not in a sandbox.

@@ -20,7 +20,7 @@ const (
 // is unknown, since many servers send "utf-8" or "none" there, that has more than three, or that does not
 // begin like gzip or zstd: some writers decode the body and keep the field.
 func (h *HTTP) Decoded(limit int64) io.Reader {
-	codings := content.Of([]string{h.Get("Content-Encoding")})
+	codings := content.Of(h.Values("Content-Encoding"))
 	o := content.Options{
 		Brotli: br.Open, Max: limit, Ratio: maxDecodedRatio, Free: freeDecoded, Lenient: true,
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -53,14 +54,31 @@ const maxCode = 8
 
 // Get returns the value of the first field of that name, ignoring case, or "".
 func (h *HTTP) Get(name string) string {
-	_, rest, _ := bytes.Cut(h.Head, []byte("\n"))
-	for len(rest) > 0 {
-		var key, value []byte
-		if key, value, rest = cutField(rest); len(key) == len(name) && strings.EqualFold(string(key), name) {
-			return unfold(value)
-		}
+	for value := range h.values(name) {
+		return unfold(value)
 	}
 	return ""
+}
+
+// Values returns the values of all fields of that name, ignoring case. They may be the parts of one list
+// (RFC 9110, section 5.3).
+func (h *HTTP) Values(name string) (list []string) {
+	for value := range h.values(name) {
+		list = append(list, unfold(value))
+	}
+	return list
+}
+
+func (h *HTTP) values(name string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		_, rest, _ := bytes.Cut(h.Head, []byte("\n"))
+		for len(rest) > 0 {
+			var key, value []byte
+			if key, value, rest = cutField(rest); len(key) == len(name) && strings.EqualFold(string(key), name) && !yield(value) {
+				return
+			}
+		}
+	}
 }
 
 // Header returns the fields, as net/http has them.

@@ -204,7 +204,9 @@ func nextWord(text []byte) (w word, rest []byte) {
 			w.hash = hash
 			return w, text[i:]
 		default:
-			r = unicode.ToLower(r)
+			if r = unicode.ToLower(r); r == 'ς' {
+				r = 'σ' // the same letter at the end of a word, in lower case only
+			}
 		}
 		hash = (hash ^ uint64(r)) * fnvPrime
 		i += size

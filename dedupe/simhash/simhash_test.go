@@ -31,6 +31,7 @@ func TestCompareIgnoresVolatileWords(t *testing.T) {
 		{"relative time", "Posted 5 minutes ago by me", "Posted yesterday by me"},
 		{"session id", "link a1b2c3d4 here", "link 9f8e7d6c here"},
 		{"case", "Some Title", "SOME TITLE"},
+		{"case of a final letter", "ο κυριος δρομος", "Ο ΚΥΡΙΟΣ ΔΡΟΜΟΣ"},
 		{"marks", "one, two; three", "one two - three."},
 		{"Japanese date", "最終更新日 2026年11月21日", "最終更新日 2025年3月1日"},
 		{"Arabic digits", "صفحة ١٢٣", "صفحة ٤"},

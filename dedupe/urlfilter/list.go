@@ -30,18 +30,22 @@ type rules struct{ deny, allow matcher }
 //
 //	# a comment
 //	example.com               the host and all hosts under it, so *.example.com is an error
-//	https://a.example/dir/    all URLs with this prefix
+//	https://a.example/dir/    all URLs with this prefix, see [SeedPrefix]
 //	=https://a.example/page   only this URL
 //	/[?&]sort=/               all URLs that match the regular expression between the slashes
 //	*                         all URLs
 //	+b.example.com            a plus before any of these: allowed nevertheless
 //
-// URLs that match no entry are allowed, as are URLs that match entries of both kinds. So a star and
+// Equivalent escapes are equal, so an entry with ~ also matches %7E; a pattern may match the URL as it is,
+// too. URLs that match no entry are allowed, as are URLs that match entries of both kinds. So a star and
 // some lines with a plus make an allowlist. A line of 64 KiB or more is an error.
 func (l *List) Reload(r io.Reader, file string) (err error) {
 	next := &rules{}
 	for n, text := range entries(r, &err) {
 		side, pattern := &next.deny, text
+		if len(text) >= maxLine {
+			return tooLong(file, n, text)
+		}
 		if text[0] == '+' {
 			side, pattern = &next.allow, strings.TrimSpace(text[1:])
 		}
@@ -67,15 +71,26 @@ func (l *List) Match(url string) Verdict {
 	if rules == nil {
 		return Verdict{Allowed: true}
 	}
-	url = withoutRoot(url)
-	denied, found := rules.deny.find(url)
+	plain := plainForm(url)
+	denied, found := rules.deny.find(plain, url)
 	if !found {
 		return Verdict{Allowed: true}
 	}
-	if allowed, found := rules.allow.find(url); found {
+	if allowed, found := rules.allow.find(plain, url); found {
 		return Verdict{true, allowed.text, allowed.line}
 	}
 	return Verdict{false, denied.text, denied.line}
+}
+
+// plainForm returns the form in which URLs are compared. A server takes equivalent escapes for the same, and
+// a site chooses among them in its redirects.
+func plainForm(url string) string {
+	if strings.Contains(url, "%") {
+		if same, err := (weburl.Steps{NormalizeEscapes: true}).Canonical(url); err == nil {
+			url = same
+		}
+	}
+	return withoutRoot(url)
 }
 
 // withoutRoot drops the dot at the end of a host, which stands for the root and names the same server.
@@ -137,11 +152,14 @@ func (m *matcher) add(text string, e entry) (reason string) {
 	case strings.Contains(text, "://"):
 		// Its canonical form, so that "https://a.example" is not a prefix of https://a.example.org: it
 		// means the host, whose path begins with a slash.
-		url, reason := canonical(text, "is not an http(s) URL")
-		if reason != "" {
+		if _, reason := canonical(text, "is not an http(s) URL"); reason != "" {
 			return reason
 		}
-		m.prefixes = append(m.prefixes, prefix{url, e})
+		url, err := SeedPrefix(text)
+		if err != nil {
+			return "has a fragment, as no canonical URL has"
+		}
+		m.prefixes = append(m.prefixes, prefix{withoutRoot(url), e})
 	default:
 		const neither = "is neither a host, nor an http(s) URL, nor a /pattern/"
 		url, reason := canonical("http://"+text, neither)
@@ -170,7 +188,7 @@ func canonical(text, reason string) (url, why string) {
 		// The standard allows such hosts, but no page has one.
 		return "", "has a wildcard; the host alone stands for all hosts under it"
 	}
-	return withoutRoot(url), ""
+	return plainForm(url), ""
 }
 
 func keep(entries *map[string]entry, key string, e entry) {
@@ -196,8 +214,8 @@ func (m *matcher) finish() {
 	m.prefixes = kept
 }
 
-// find returns the most specific entry for the URL.
-func (m *matcher) find(url string) (entry, bool) {
+// find returns the most specific entry for the URL, which is given in its plain form and as it is.
+func (m *matcher) find(url, raw string) (entry, bool) {
 	if e, found := m.exact[url]; found {
 		return e, true
 	}
@@ -208,7 +226,7 @@ func (m *matcher) find(url string) (entry, bool) {
 		return e, true
 	}
 	for _, p := range m.patterns {
-		if p.MatchString(url) {
+		if p.MatchString(url) || raw != url && p.MatchString(raw) {
 			return p.entry, true
 		}
 	}

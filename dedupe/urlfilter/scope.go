@@ -16,7 +16,7 @@ type Reach string
 const (
 	Page   Reach = "page"   // the seeds themselves
 	Prefix Reach = "prefix" // everything in or below a seed's directory
-	Host   Reach = "host"   // the seeds' hosts and ports
+	Host   Reach = "host"   // the seeds' hosts and ports; a name with the root's dot is another host
 	Domain Reach = "domain" // the seeds' registrable domains, with all hosts
 	Any    Reach = "any"    // the whole web
 )

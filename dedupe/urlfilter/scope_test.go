@@ -3,8 +3,10 @@ package urlfilter_test
 import (
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
@@ -84,17 +86,21 @@ func TestReachIsAFlag(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	for text, want := range map[string]string{
-		"www.example.org":          "https://www.example.org/",
-		" HTTP://Example.ORG/a#b ": "http://example.org/a",
-		"example.org:8080":         "https://example.org:8080/",
-		"localhost:8080/x":         "http://localhost:8080/x",
-		"127.0.0.1":                "http://127.0.0.1/",
-		"LOCALHOST:443":            "http://localhost:443/",
-		"www.localhost":            "http://www.localhost/",
-		"localhosting.example":     "https://localhosting.example/",
-		"localhost.example":        "https://localhost.example/",
-		"127.example.org":          "https://127.example.org/",
-		"[::1]:8080":               "http://[::1]:8080/",
+		"www.example.org":           "https://www.example.org/",
+		" HTTP://Example.ORG/a#b ":  "http://example.org/a",
+		"example.org:8080":          "https://example.org:8080/",
+		"localhost:8080/x":          "http://localhost:8080/x",
+		"127.0.0.1":                 "http://127.0.0.1/",
+		"LOCALHOST:443":             "http://localhost:443/",
+		"www.localhost":             "http://www.localhost/",
+		"localhosting.example":      "https://localhosting.example/",
+		"localhost.example":         "https://localhost.example/",
+		"127.example.org":           "https://127.example.org/",
+		"[::1]:8080":                "http://[::1]:8080/",
+		"example.org/Help:Contents": "https://example.org/Help:Contents",
+		"example.org:80/http://x":   "https://example.org:80/http://x",
+		"example.org?x=http://y":    "https://example.org/?x=http://y",
+		"example.org#a:b":           "https://example.org/",
 	} {
 		got, err := urlfilter.Seed(text)
 		require.NoError(t, err, text)
@@ -115,7 +121,20 @@ func TestSeedsReportsEachBadLine(t *testing.T) {
 	require.EqualError(t, err, "urlfilter: seeds.txt:4: \"http://\" is not an http(s) URL\n"+
 		"urlfilter: seeds.txt:6: \"mailto:c\" is not an http(s) URL")
 
-	urls, err = urlfilter.Seeds(strings.NewReader("a.example\n"+strings.Repeat("x", 1<<16)), "seeds.txt")
-	require.Equal(t, []string{"https://a.example/"}, urls)
-	require.EqualError(t, err, "urlfilter: read seeds seeds.txt: line 2: bufio.Scanner: token too long")
+	for _, end := range []string{"\n", "\r", "\r\n"} {
+		long := strings.Repeat("x", 1<<16-1)
+		lines := []string{"a.example", long + "x", long + "x" + long, "#" + long + long, "", "b.example", "no:", "c.example", long + "x"}
+		text := strings.Join(lines, end)
+		for _, r := range []io.Reader{strings.NewReader(text), iotest.HalfReader(strings.NewReader(text))} {
+			urls, err = urlfilter.Seeds(r, "f")
+			require.Equal(t, []string{"https://a.example/", "https://b.example/", "https://c.example/"}, urls, "%q", end)
+			var numbers []int
+			for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
+				var syntax *urlfilter.SyntaxError
+				require.ErrorAs(t, err, &syntax)
+				numbers = append(numbers, syntax.Line)
+			}
+			require.Equal(t, []int{2, 3, 7, 9}, numbers, "%q", end)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package urlfilter
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -27,14 +28,30 @@ func Seed(text string) (url string, err error) {
 	return url, nil
 }
 
-// lacksScheme distinguishes www.example.org:8080 from mailto:someone@example.org: a port is a
-// number.
-func lacksScheme(text string) bool {
-	if strings.Contains(text, "://") {
-		return false
+// SeedPrefix is [Seed] for the beginning of URLs, which may end anywhere: that of "https://a.example/."
+// is no dot segment but the beginning of all hidden files. A fragment is an error, since no canonical
+// URL has one. If there is no path, the prefix is that of the whole host.
+func SeedPrefix(text string) (prefix string, err error) {
+	if strings.Contains(text, "#") {
+		return "", fmt.Errorf("urlfilter: prefix %q: no canonical URL has a fragment", text)
 	}
-	_, rest, colon := strings.Cut(text, ":")
-	return !colon || text[0] == '[' || rest != "" && '0' <= rest[0] && rest[0] <= '9'
+	text = strings.TrimSpace(text)
+	if prefix, err = Seed(text); err != nil {
+		return "", err
+	}
+	// What follows makes the last segment one that is like no other.
+	longer, err := Seed(text + "x")
+	if err == nil && weburl.Host(longer) == weburl.Host(prefix) {
+		prefix = strings.TrimSuffix(longer, "x")
+	}
+	return prefix, nil
+}
+
+// lacksScheme distinguishes www.example.org:8080 from mailto:someone@example.org: a port is a
+// number. A colon further behind is none of a scheme.
+func lacksScheme(text string) bool {
+	name, rest, colon := strings.Cut(text, ":")
+	return !colon || strings.ContainsAny(name, `/\?#[`) || rest != "" && '0' <= rest[0] && rest[0] <= '9'
 }
 
 func isLocal(host string) bool {
@@ -48,6 +65,10 @@ func isLocal(host string) bool {
 func Seeds(r io.Reader, file string) (urls []string, err error) {
 	var bad []error
 	for n, line := range entries(r, &err) {
+		if len(line) >= maxLine {
+			bad = append(bad, tooLong(file, n, line))
+			continue
+		}
 		url, err := Seed(line)
 		if err != nil {
 			bad = append(bad, &SyntaxError{file, n, line, "is not an http(s) URL"})
@@ -61,11 +82,19 @@ func Seeds(r io.Reader, file string) (urls []string, err error) {
 	return urls, errors.Join(bad...)
 }
 
+// maxLine is more than the length of any useful entry.
+const maxLine = bufio.MaxScanTokenSize
+
+func tooLong(file string, n int, line string) error {
+	return &SyntaxError{file, n, line[:64] + "...", "is too long"}
+}
+
 // entries returns the lines of a file with their numbers, without a byte-order mark, spaces around
-// them, empty lines and comments.
+// them, empty lines and comments. Only the first maxLine bytes of a longer line are returned.
 func entries(r io.Reader, err *error) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		lines := bufio.NewScanner(r)
+		lines.Split(splitLines())
 		n := 0
 		for lines.Scan() {
 			n++
@@ -73,8 +102,12 @@ func entries(r io.Reader, err *error) iter.Seq2[int, string] {
 			if n == 1 {
 				line = strings.TrimPrefix(line, "\ufeff")
 			}
-			if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			short := strings.TrimSpace(line)
+			if short == "" || short[0] == '#' {
 				continue
+			}
+			if len(line) < maxLine {
+				line = short
 			}
 			if !yield(n, line) {
 				return
@@ -83,6 +116,34 @@ func entries(r io.Reader, err *error) iter.Seq2[int, string] {
 		if *err = lines.Err(); *err != nil {
 			*err = fmt.Errorf("line %d: %w", n+1, *err)
 		}
+	}
+}
+
+// splitLines splits at CR, at LF and at both in a row. It skips what follows the first maxLine bytes
+// of a line.
+func splitLines() bufio.SplitFunc {
+	skip, afterCR := false, false
+	return func(data []byte, atEOF bool) (advance int, line []byte, err error) {
+		if afterCR && len(data) > 0 {
+			if afterCR = false; data[0] == '\n' {
+				return 1, nil, nil
+			}
+		}
+		end := bytes.IndexAny(data, "\r\n")
+		switch {
+		case end >= 0:
+			if line = data[:end]; skip {
+				line = nil
+			}
+			skip, afterCR = false, data[end] == '\r'
+			return end + 1, line, nil
+		case skip:
+			return len(data), nil, nil
+		case len(data) >= maxLine, atEOF && len(data) > 0:
+			skip = true
+			return len(data), data, nil
+		}
+		return 0, nil, nil
 	}
 }
 

@@ -22,6 +22,10 @@ type Steps struct {
 	// visitor came from, such as utm_source, gclid, fbclid and msclkid.
 	DropTracking bool
 
+	// DropRootDot drops a dot at the end of the host, which stands for the root of the DNS. Browsers keep
+	// it, but both names lead to the same server.
+	DropRootDot bool
+
 	// DropSessions drops session ids: parameters that are always session ids (PHPSESSID,
 	// jsessionid, …), parameters that sometimes are (sid, …) if the value looks random, and in the
 	// path ";jsessionid=…" and ASP.NET's "(S(…))".
@@ -38,6 +42,9 @@ func (s Steps) apply(u *whatwg.URL) {
 	}
 	if s.DropSessions {
 		u.Path = withoutSessions(u.Path)
+	}
+	if s.DropRootDot && !strings.HasSuffix(u.Host, "..") { // which is no name
+		u.Host = strings.TrimSuffix(u.Host, ".")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 var allSteps = weburl.Steps{
-	NormalizeEscapes: true, DropTracking: true, DropSessions: true,
+	NormalizeEscapes: true, DropTracking: true, DropSessions: true, DropRootDot: true,
 }
 
 func TestSteps(t *testing.T) {
@@ -145,8 +145,8 @@ func TestPiecesAreIdempotent(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 0))
 	for i := range 200_000 {
-		steps := weburl.Steps{NormalizeEscapes: i&1 > 0, DropTracking: i&2 > 0, DropSessions: i&4 > 0}
-		in := "http://a.test/"
+		steps := weburl.Steps{NormalizeEscapes: i&1 > 0, DropTracking: i&2 > 0, DropSessions: i&4 > 0, DropRootDot: true}
+		in := []string{"http://a.test/", "http://a.test./", "http://0x1../"}[i%3]
 		for range 1 + random.IntN(9) {
 			in += pieces[random.IntN(len(pieces))]
 		}
@@ -170,6 +170,7 @@ func FuzzStepsAreIdempotent(f *testing.F) {
 			DropTracking:     choice&1 != 0,
 			DropSessions:     choice&2 != 0,
 			NormalizeEscapes: choice&32 != 0,
+			DropRootDot:      choice&64 != 0,
 		}
 		once, err := steps.Canonical(in)
 		if err != nil {
@@ -206,4 +207,21 @@ func BenchmarkSteps(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestDropRootDot(t *testing.T) {
+	for in, want := range map[string]string{
+		"http://a.test./x":      "http://a.test/x",
+		"http://a.test.:8080/x": "http://a.test:8080/x",
+		"http://a.test../x":     "http://a.test../x", // no name
+		"http://127.0.0.1./":    "http://127.0.0.1/",
+		"http://a.test/x.":      "http://a.test/x.",
+	} {
+		got, err := weburl.Steps{DropRootDot: true}.Canonical(in)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	kept, err := weburl.Canonical("http://a.test./")
+	require.NoError(t, err)
+	require.Equal(t, "http://a.test./", kept)
 }

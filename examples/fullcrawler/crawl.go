@@ -121,14 +121,17 @@ func (c *crawler) seed() {
 	}
 	for _, seed := range c.Cfg.Seeds {
 		c.discoverSeed(seed)
-		c.askAgain(seed)
 	}
 }
 
-// discoverSeed widens the scope to a seed and discovers it.
+// discoverSeed widens the scope to a seed and discovers it, once in a run.
 func (c *crawler) discoverSeed(url string) {
+	if _, again := c.seeds.given.LoadOrStore(url, true); again {
+		return
+	}
 	c.widen(url)
 	c.discover(url, stage.Item{})
+	c.askAgain(url)
 }
 
 // widen adds a URL to those that define the scope.

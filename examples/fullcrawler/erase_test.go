@@ -17,6 +17,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // forgettable is a site with pages whose URLs contain "xq7", which can be searched for.
@@ -145,6 +146,86 @@ func TestEraseAlsoErasesCopies(t *testing.T) {
 	requests := len(s.requested("/xq7-page"))
 	crawlSite(t, cfg, s.network(t, loopback("").String()))
 	require.Len(t, s.requested("/xq7-page"), requests+1)
+}
+
+// TestEraseLeavesOthersAlone: to erase a page or a short name takes nothing of other hosts, nor what a
+// host that is still crawled has asked for.
+func TestEraseLeavesOthersAlone(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	ledger := filepath.Join(cfg.Out, cockpit.LedgerName)
+	lines := `{"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/go","fate":"redirected","says":"","why":"http://h1.reddit.com/there"}
+{"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/it","fate":"redirected","says":"","why":"http://www.t.co/there"}
+{"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/is","fate":"unknown_host","says":"","why":"lookup T.co.: no such host"}
+{"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/no","fate":"redirected","says":"","why":"http://t.co.uk/b.test/"}
+`
+	require.NoError(t, os.WriteFile(ledger, []byte(lines), 0o666))
+	save := func(name string, entries ...any) {
+		text, err := stage.AppendEntries(nil, slices.Values(entries))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(cfg.Out, name), text, 0o600))
+	}
+	save(cockpit.StateName, scheduler.Entry{Host: "b.test", RetryAfter: time.Now().Add(time.Hour)}, scheduler.Entry{Host: "t.co"})
+	save(cockpit.PausedName, "b.test", "t.co", "reddit.com")
+	erase := func(args ...string) (ledgerText, names string) {
+		status, output := run(t, append([]string{"erase", "-out", cfg.Out}, args...)...)
+		require.Zero(t, status, output)
+		text, err := os.ReadFile(ledger)
+		require.NoError(t, err)
+		for _, name := range []string{cockpit.StateName, cockpit.PausedName} {
+			state, err := os.ReadFile(filepath.Join(cfg.Out, name))
+			require.NoError(t, err)
+			names += string(state)
+		}
+		return string(text), names
+	}
+	_, names := erase("-allow", "t.co", "http://b.test/")
+	require.Equal(t, 2, strings.Count(names, `"b.test"`))
+	require.Equal(t, 2, strings.Count(names, `"t.co"`), "it is crawled again")
+	text, names := erase("t.co", "http://b.test/")
+	require.Equal(t, 2, strings.Count(names, `"b.test"`))
+	require.NotContains(t, names, `"t.co"`)
+	require.Contains(t, names, "reddit.com")
+	require.Contains(t, text, "http://h1.reddit.com/there")
+	require.Contains(t, text, "http://t.co.uk/b.test/")
+	require.Equal(t, 2, strings.Count(text, `"why":"erased"`), text)
+}
+
+// TestErasedInEverySpelling: equivalent escapes are the same page, whoever has chosen them.
+func TestErasedInEverySpelling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: loopback, serve: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path { // decoded
+			case "/robots.txt":
+				http.NotFound(w, r)
+			case "/":
+				fmt.Fprint(w, "<a href=/~me/1>1</a><a href=/go>x</a><a href=/to>x</a>")
+			case "/go":
+				w.Header().Set("Location", "http://a.test/%7Eme/1")
+				w.WriteHeader(http.StatusFound)
+			case "/to":
+				w.Header().Set("Location", "http://a.test/%7e%79ou")
+				w.WriteHeader(http.StatusFound)
+			default:
+				fmt.Fprint(w, "a secret life")
+			}
+		}}
+		cfg := siteConfig(t, "http://a.test/")
+		web := site.network(t, loopback("").String())
+		crawlSite(t, cfg, web)
+		require.Len(t, site.requested("%7"), 2)
+		status, output := run(t, "erase", "-out", cfg.Out, "http://a.test/~me/*", "http://a.test/~you")
+		require.Zero(t, status, output)
+		require.Contains(t, output, "3 versions erased")
+		require.Contains(t, output, "3 pages erased")
+		time.Sleep(400 * 24 * time.Hour)
+		crawlSite(t, cfg, web)
+		require.Len(t, site.requested("%7"), 2)
+		require.Len(t, site.requested("/go"), 2)
+		for _, r := range readArchive(t, cfg.Out) {
+			require.NotContains(t, string(r.block), "secret", r.url)
+		}
+	})
 }
 
 // TestEraseIsRepeatable: an erasure that fails in the middle is completed by the same command.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -101,5 +102,38 @@ func TestAVisitThatEndsBarsNobody(t *testing.T) {
 		time.Sleep(time.Second)
 		c.visited("a.test", scheduler.Outcome{Took: time.Millisecond})
 		require.Zero(t, c.Hosts.Take("a.test", netip.Addr{}, true).RetryAt)
+	})
+}
+
+// TestSlowOwnersLeavePlaces: a dozen owners of many slow hosts leave places to the others.
+func TestSlowOwnersLeavePlaces(t *testing.T) {
+	const owners, slow, minutes = 12, 20, 5
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: func(host string) netip.Addr { return apart(host[strings.LastIndexByte(host, 'h'):]) }}
+		site.serve = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch {
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.URL.Path == "/":
+				for n := range 100 {
+					fmt.Fprintf(w, "<a href=/%d>x</a>", n)
+				}
+			case strings.HasPrefix(r.Host, "f-"):
+				time.Sleep(29 * time.Second)
+			}
+		}
+		seeds, addrs := []string{"http://h1.test/"}, []string{apart("h1.").String()}
+		for n := range owners * slow {
+			addrs = append(addrs, apart(fmt.Sprintf("h%d.", 100+n)).String())
+			seeds = append(seeds, fmt.Sprintf("http://f-h%d.o%d.com/", 100+n, n/slow))
+		}
+		cfg := siteConfig(t, seeds...)
+		cfg.Reach, cfg.Concurrency, cfg.Archive, cfg.Timeout = urlfilter.Host, 64, cockpit.NoArchive, 30*time.Second
+		cfg.Duration = minutes * time.Minute
+		c, err := newCrawler(cfg, site.network(t, addrs...))
+		require.NoError(t, err)
+		require.ErrorContains(t, c.run(t.Context()), "time limit")
+		require.Greater(t, len(site.requested("http://h1.")), minutes*60/5*3/4)
 	})
 }

@@ -297,23 +297,29 @@ func (c *crawler) retrySoon() bool {
 	return !time.Now().Add(c.Clock.Until(first)).After(progress.Add(c.Cfg.Wait))
 }
 
-// askAgain visits a seed before its next retry. Whoever names it again may have mended what was
-// wrong.
+// askAgain makes a known page a seed, and visits it before its next retry. Whoever names it again may
+// have mended what was wrong.
 func (c *crawler) askAgain(seed string) {
 	url, err := weburl.Canonical(seed)
-	if err != nil {
+	if err != nil || c.Filter.Check(stage.Item{URL: url}) != "" {
+		return
+	}
+	known, err := c.Pages.Find(url)
+	if err != nil { // it is new
+		return
+	}
+	if known.Item.Depth > 0 {
+		c.bringNearer(stage.Item{URL: url})
+	}
+	if known.State.Failures == 0 {
 		return
 	}
 	it, found, err := c.Pages.Failing(url, c.revisits.Soon())
 	if err != nil {
 		c.stop(err)
 	}
-	switch {
-	case !found:
-	case c.Filter.Check(it) == "":
+	if found {
 		c.visitEarly(it)
-	default:
-		c.Pages.Forgo(it.Visit)
 	}
 }
 
@@ -331,6 +337,41 @@ func (c *crawler) visitEarly(it stage.Item) {
 	c.Hosts.Hold(weburl.Host(it.URL), it.Visit.Addr)
 	c.Tally.Open()
 	c.route(it)
+}
+
+// bringNearer makes a known page one that is fewer links away from a seed, and so what it links to. If it
+// was visited, that is done now, from the archive if possible.
+func (c *crawler) bringNearer(link stage.Item) {
+	it, found, err := c.Pages.Early(link.URL, c.revisits.Soon())
+	if err == nil && !found { // it is due soon
+		err = c.Pages.Nearer(link)
+	}
+	if err != nil {
+		c.stop(err)
+	}
+	if !found || err != nil {
+		return
+	}
+	it, nearer := it.NearerAs(link)
+	if !nearer {
+		c.Pages.Forgo(it.Visit)
+		return
+	}
+	it.Visit.Is(it)
+	state := &it.Visit.State
+	if state.Relink = !c.archived.With(c.ending, it.URL, func(resp *fetch.Response) { c.links(it, resp) }); state.Relink {
+		c.visitEarly(it)
+		return
+	}
+	select {
+	case c.Room <- struct{}{}:
+		c.giveBack(it)
+	default:
+		c.Pages.Forgo(it.Visit)
+		if err := c.Pages.Nearer(link); err != nil {
+			c.stop(err)
+		}
+	}
 }
 
 // mostSiblings is how many links of a changed page are looked up when its host publishes.

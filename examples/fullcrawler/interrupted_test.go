@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -245,6 +248,50 @@ func TestAnOutageIsNoVerdict(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestADeadProxyIsNoVerdict: while the proxy is down the crawl waits, and then fetches every page.
+func TestADeadProxyIsNoVerdict(t *testing.T) {
+	const begins, ends, hosts, pages = time.Minute, 20 * time.Minute, 5, 20
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.Header().Set("Connection", "close")
+			switch r.URL.Path {
+			case "/robots.txt":
+				http.NotFound(w, r)
+			case "/":
+				for n := range pages - 1 {
+					fmt.Fprintf(w, "<a href=/%d>x</a>", n)
+				}
+			}
+		}}
+		web := site.network(t, "127.3.3.3")
+		dial, start := web.Dial, time.Now()
+		dials := 0
+		web.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			if now := time.Since(start); begins < now && now < ends {
+				dials++
+				return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
+			}
+			return dial(ctx, network, "127.3.3.3:80")
+		}
+		var seeds []string
+		for n := range hosts {
+			seeds = append(seeds, fmt.Sprintf("http://h%d.test/", n+1))
+		}
+		cfg := siteConfig(t, seeds...)
+		cfg.Reach, cfg.Proxy, cfg.Forever, cfg.Duration = urlfilter.Host, "http://127.3.3.3:80", true, 30*time.Minute
+		c, err := newCrawler(cfg, web)
+		require.NoError(t, err)
+		var messages []string
+		c.Say = func(text string) { messages = append(messages, text) }
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+		require.EqualValues(t, hosts*pages, c.Tally.Sum().Fates[stage.Fetched])
+		require.Len(t, fatesIn(t, cfg.Out), 1)
+		require.Len(t, messages, 2, "%q", messages)
+		require.Less(t, dials, 100, "the queue is not burned")
+	})
 }
 
 // TestADeadHostIsNoOutage: if other hosts answer, the failure is attributed to the host.

@@ -166,6 +166,11 @@ func (c *crawler) openScheduler() error {
 	for url, delay := range c.Robots.Delays() {
 		c.Polite.SetDelay(url, delay)
 	}
+	for host, reason := range c.Polite.Queue.Reasons() {
+		if wait := time.Until(reason.Until); wait > 0 && c.Hosts.Known(host) > 0 {
+			c.Hosts.Visited(host, 0, c.Clock.Now().Add(c.Clock.Shown(wait)))
+		}
+	}
 	return nil
 }
 

@@ -42,8 +42,8 @@ func dialed(t *testing.T, change func(*cockpit.Config), refuse func(port string,
 	return c, web, ports, at
 }
 
-// TestAClosedPortDoesNotSlowOthers: a closed port causes no back-off for the other one, whichever
-// is visited first.
+// TestAClosedPortDoesNotSlowOthers: a closed port takes a turn of the host, but causes no back-off for the
+// other one, whichever is visited first.
 func TestAClosedPortDoesNotSlowOthers(t *testing.T) {
 	const root = "h00000.vweb.test/"
 	for _, seeds := range [][]string{
@@ -54,9 +54,13 @@ func TestAClosedPortDoesNotSlowOthers(t *testing.T) {
 				func(port string, _ int) bool { return port == "443" })
 			log := web.Log()
 			require.Greater(t, len(log), 4)
+			turns := 0
 			for n, r := range log[1:] {
-				require.Equal(t, 5*time.Second, r.Time.Sub(log[n].Time), "%s after %s", r.Path, log[n].Path)
+				pause := r.Time.Sub(log[n].Time)
+				require.Contains(t, []time.Duration{5 * time.Second, 10 * time.Second}, pause, "%s after %s", r.Path, log[n].Path)
+				turns += int(pause / (5 * time.Second))
 			}
+			require.LessOrEqual(t, turns, len(log))
 			require.EqualValues(t, 1, c.Tally.Sum().Fates[stage.Refused])
 		})
 	}

@@ -172,6 +172,31 @@ func TestInterruptedCopies(t *testing.T) {
 	}
 }
 
+// TestALostClockIsNotInvented: commands that read change nothing, and do not take sound pages for damaged.
+func TestALostClockIsNotInvented(t *testing.T) {
+	for pace, want := range map[string]string{"1": "all sound", "50000": "-pace of this crawl"} {
+		dir := t.TempDir()
+		args := []string{"-delay", "1ms", "-pages", "20", "-pace", pace, "-out", dir}
+		status, output := run(t, args...)
+		require.Zero(t, status, output)
+		began := filepath.Join(dir, cockpit.BeganName)
+		require.NoError(t, os.Remove(began))
+		for _, command := range []string{"check", "repair"} {
+			status, output = run(t, command, "-out", dir)
+			require.Equal(t, pace == "1", status == 0, output)
+			require.Contains(t, output, want)
+			require.NotContains(t, strings.ToLower(output), "damaged")
+			require.NoFileExists(t, began)
+		}
+		_, output = run(t, "explain", "-out", dir, "http://h00000.vweb.test/")
+		require.NotContains(t, output, "satstore")
+		require.NoFileExists(t, began)
+		status, output = run(t, args...)
+		require.Zero(t, status, output)
+		require.FileExists(t, began)
+	}
+}
+
 // TestTimesInTheFuture crawls with a clock that is weeks ahead, and then with a correct one.
 func TestTimesInTheFuture(t *testing.T) {
 	const ahead = 60 * 24 * time.Hour

@@ -42,7 +42,10 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrange(it.URL) {
 		why = stage.ManyStrange
 	}
-	if c.count(it.URL, why) {
+	switch followed := c.count(it.URL, why); {
+	case followed && c.Depths.Nearer(it):
+		c.bringNearer(it)
+	case followed:
 		if err := c.Pages.Discover(it); err != nil {
 			c.stop(err)
 			return ""

@@ -12,6 +12,7 @@ import (
 type seedAnswers struct {
 	visited, answered atomic.Int64
 
+	given   sync.Map // seeds that were discovered in this run
 	targets sync.Map // of redirects, by seed
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -142,13 +144,53 @@ func TestInvalidSitemaps(t *testing.T) {
 		}, func(cfg *cockpit.Config) { cfg.Reach = urlfilter.Host })
 		s := c.Tally.Sum()
 		require.Equal(t, map[stage.Fate]int64{
-			stage.Fetched: 1, stage.NoSitemap: 1, stage.Listed: 1, stage.Disallowed: 1, stage.ClientError: 2,
+			stage.Fetched: 2, stage.Listed: 1, stage.Disallowed: 1, stage.ClientError: 3,
 		}, s.Fates)
 		require.EqualValues(t, 1, s.Skipped[stage.OutOfScope])
 		require.Equal(t, map[string]int{
 			"http://a.test/": 1, "http://a.test/other.html": 1, "http://a.test/none.xml": 1,
-			"http://a.test/half.xml": 1, "http://a.test/last.html": 1,
+			"http://a.test/half.xml": 1, "http://a.test/last.html": 1, "http://a.test/no.html": 1,
 		}, got)
+	})
+}
+
+// TestPagesListedAsSitemaps: whoever names the pages of others as sitemaps hides nothing, whichever is
+// read first.
+func TestPagesListedAsSitemaps(t *testing.T) {
+	const victims, articles = 5, 4
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch {
+			case r.URL.Path == "/robots.txt" && r.Host == "h1.test":
+				for n := range victims {
+					fmt.Fprintf(w, "Sitemap: http://h%d.test/\n", n+10)
+				}
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.Host == "h2.test" && r.URL.Path == "/":
+				fmt.Fprint(w, "<a href=/list>list</a>")
+			case r.Host == "h2.test":
+				for n := range victims {
+					fmt.Fprintf(w, "<a href=http://h%d.test/>s</a>", n+10)
+				}
+			case r.Host != "h1.test" && r.URL.Path == "/":
+				for n := range articles {
+					fmt.Fprintf(w, "<a href=/article/%d>a</a>", n)
+				}
+			}
+		}}
+		cfg := siteConfig(t, "http://h1.test/", "http://h2.test/")
+		cfg.Reach, cfg.Pages = urlfilter.Any, 3+victims*(1+articles)
+		addrs := []string{apart("h1.test").String(), apart("h2.test").String()}
+		for n := range victims {
+			addrs = append(addrs, apart(fmt.Sprintf("h%d.test", n+10)).String())
+		}
+		c, err := newCrawler(cfg, site.network(t, addrs...))
+		require.NoError(t, err)
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrPageLimit)
+		require.Len(t, site.requested("/article/"), victims*articles)
+		require.Zero(t, c.Tally.Sum().Fates[stage.NoSitemap])
 	})
 }
 

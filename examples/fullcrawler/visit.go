@@ -102,10 +102,6 @@ func (c *crawler) request(ctx context.Context, it stage.Item, addr netip.Addr) s
 	if !c.rule(it) {
 		return skipped
 	}
-	if it.Sitemap != nil {
-		_, o := c.visitPage(ctx, it, addr)
-		return o
-	}
 	if !c.quota.Take(c.ending) {
 		return skipped
 	}
@@ -177,7 +173,7 @@ func (c *crawler) visitPage(
 	ctx context.Context, it stage.Item, addr netip.Addr,
 ) (page bool, o scheduler.Outcome) {
 	known := it.Visit.State.Validators
-	if it.Visit.State.Relink {
+	if it.Visit.State.Relink || it.Sitemap != nil && it.Visit.State.Failures > 0 {
 		known = fetch.Validators{} // "not modified" would come without links
 	}
 	resp, given := c.get(ctx, it, addr, known)
@@ -187,7 +183,9 @@ func (c *crawler) visitPage(
 	defer c.client.Release(resp)
 	by := stage.Wall(resp)
 	o = c.Polite.Outcome(resp, by != "")
-	if it.Sitemap == nil && usage.FromHeader(resp.Header) != nil && !c.unobjected(it, resp.Header) {
+	listed := it.Sitemap != nil
+	it = c.Depths.Latest(c.asPage(it, resp))
+	if it.Sitemap == nil && (listed || usage.FromHeader(resp.Header) != nil) && !c.unobjected(it, resp.Header) {
 		return false, o // it is not archived, nor are its links followed
 	}
 	if by != "" { // it is not stored as the page, nor is it a change
@@ -201,14 +199,27 @@ func (c *crawler) visitPage(
 	fate, why := c.evaluate(it, resp)
 	state := &it.Visit.State
 	if fate.Page() || fate == stage.Redirected || state.Relink && fate.Retry() == 0 {
-		listed, what := c.links(it, resp)
-		if listed != "" {
+		if listed, what := c.links(it, resp); listed != "" {
 			fate, why = listed, what
 		}
 		state.Relink = false
 	}
 	c.end(it, fate, why)
-	return fate.Page() || fate == stage.Unchanged, o
+	return it.Sitemap == nil && (fate.Page() || fate == stage.Unchanged), o
+}
+
+// asPage makes a page of an item that was listed as a sitemap but is a page, if the filters allow that.
+// Everybody's robots.txt can name any URL, and that must not hide a page.
+func (c *crawler) asPage(it stage.Item, resp *fetch.Response) stage.Item {
+	if it.Sitemap == nil || !stage.IsPage(resp) {
+		return it
+	}
+	page := it.AsPage()
+	if c.Filter.Check(page) != "" {
+		return it
+	}
+	page.Visit.Is(page)
+	return page
 }
 
 // links discovers the links of a page. For a sitemap it discovers the URLs in it, and returns the
@@ -427,6 +438,8 @@ func (c *crawler) giveUp(
 	case c.Uplink.Ours(ctx, err, addr, began):
 		c.interrupt(ctx, it, err)
 		return c.Polite.Sent(err)
+	case fate == stage.Interrupted: // nobody can be blamed
+		c.interrupt(ctx, it, err)
 	case it.Robots == nil:
 		c.end(it, fate, err.Error())
 	default:

@@ -42,6 +42,9 @@ func decodeCSS(css []byte, contentType string) []byte {
 
 func (w *walker) styles(css []byte) error {
 	for url := range cssURLs(css) {
+		if bytes.HasPrefix(url, []byte("#")) { // a part of this document, whatever its base
+			continue
+		}
 		if err := w.resource(Resource, url); err != nil {
 			return err
 		}
@@ -87,6 +90,10 @@ func (s *cssScanner) next() (url []byte, ok bool) {
 	case c == '@' || isIdent(c):
 		word := s.word()
 		s.imported = equalFold(word, "@import")
+		if equalFold(word, "@namespace") { // whose URL is a name
+			s.pos += len(s.rest(";{}"))
+			return nil, false
+		}
 		// With a blank before the parenthesis it is a word and a block.
 		if equalFold(word, "url") && s.pos < len(s.css) && s.css[s.pos] == '(' {
 			return s.url(), true
@@ -160,7 +167,20 @@ func (s *cssScanner) url() []byte {
 		}
 	}
 	s.pos = min(s.pos, len(s.css))
-	return unescapeCSS(trimmed(s.css[start:s.pos]))
+	url := trimmed(s.css[start:s.pos])
+	if bytes.IndexByte(url, '\\') < 0 && bytes.ContainsAny(url, whitespace+`"'(`) {
+		return nil // browsers load nothing
+	}
+	return unescapeCSS(url)
+}
+
+// rest returns the text before the first of some characters.
+func (s *cssScanner) rest(before string) []byte {
+	rest := s.css[s.pos:]
+	if i := bytes.IndexAny(rest, before); i >= 0 {
+		return rest[:i]
+	}
+	return rest
 }
 
 // unescapeCSS removes backslash escapes, which are rare in URLs.

@@ -123,6 +123,9 @@ func TestStyles(t *testing.T) {
 		{"unclosed at once", `url(`, ""},
 		{"a namespace is not an import", `@namespace "http://b.test/"; @import x "no"`, ""},
 		{"data", `url(data:image/png;base64,xyz)`, ""},
+		{"names of namespaces", `@namespace url(no); @NAMESPACE s "no"; a { b: url(x) }`, "x"},
+		{"what browsers drop", `url(a b) url(a"b) url(a'b) url(a(b) url(#c) url("#d") url(x)`, "x"},
+		{"escaped blanks", `url( a\ b )`, "a%20b"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -228,6 +231,11 @@ func TestTextHasTheBoundariesOfBlocks(t *testing.T) {
 		"a<noframes>b<p>c</noframes>d":      "a\nb\nc\nd",
 		"<noframes>b</noframes>d":           "b\nd",
 		"<svg><text>a</text><text>b":        "a\nb",
+		"<svg><text><![CDATA[&lt;]]>":       "&lt;",
+		"<textarea>a&lt;</textarea>b":       "a<\nb",
+		"<XMP><b>a&lt;</b></XMP>b":          "<b>a&lt;</b>\nb",
+		"a<plaintext>b</plaintext>":         "a\nb</plaintext>",
+		"a<template><p>{{no}}<template>no</template>no<textarea>no</textarea></template>b</template>c": "a\nb\nc",
 	} {
 		var text []byte
 		opts := page.Options{Text: func(piece []byte) { text = append(text, piece...) }}

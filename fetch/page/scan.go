@@ -26,6 +26,7 @@ type scanner struct {
 	text    func(piece []byte) // called with the text; may be nil
 	begun   bool               // there was some text
 	block   bool               // a block began or ended since
+	hidden  int                // open template elements, whose text is for scripts
 	svg     svg
 }
 
@@ -84,8 +85,13 @@ func (s *scanner) piece(n int) {
 	if n >= 0 {
 		piece = piece[:n]
 	}
+	s.pass(piece, true)
+}
+
+// pass passes a piece of the page to text, with its references resolved if it may have some.
+func (s *scanner) pass(piece []byte, references bool) {
 	switch blank := len(trimmed(piece)) == 0; {
-	case len(piece) == 0, blank && (s.block || !s.begun):
+	case len(piece) == 0, s.hidden > 0, blank && (s.block || !s.begun):
 		return
 	case s.block && s.begun:
 		s.text(lineEnd)
@@ -94,7 +100,7 @@ func (s *scanner) piece(n int) {
 	if s.decoder != nil {
 		piece = s.decoder.text(piece)
 	}
-	if bytes.IndexByte(piece, '&') >= 0 {
+	if references && bytes.IndexByte(piece, '&') >= 0 {
 		piece = []byte(html.UnescapeString(string(piece)))
 	}
 	s.text(piece)
@@ -125,7 +131,11 @@ func (s *scanner) startTag() (found, ok bool) {
 	if s.svg.depth > 0 || class.svg {
 		return s.svgTag(name, class)
 	}
-	return s.htmlTag(name, class)
+	found, ok = s.htmlTag(name, class)
+	if ok && s.text != nil && equalFold(name, "template") && !(s.xml && s.selfClosing()) {
+		s.hidden++
+	}
+	return found, ok
 }
 
 // htmlTag reads the rest of the tag of an HTML element, and its content if that is raw text.
@@ -138,6 +148,9 @@ func (s *scanner) htmlTag(name []byte, class nameClass) (found, ok bool) {
 	// A slash at the end of the tag changes nothing: in HTML, <script/> is not closed.
 	if ok && class.raw && !(s.xml && s.selfClosing()) {
 		s.rawText(name)
+		if class.shown && s.text != nil {
+			s.pass(s.content, len(name) == len("textarea"))
+		}
 	}
 	return found, ok
 }
@@ -160,6 +173,9 @@ func (s *scanner) endTag() bool {
 		}
 		if s.text != nil {
 			s.border(name)
+			if s.hidden > 0 && equalFold(name, "template") {
+				s.hidden--
+			}
 		}
 		if s.svg.depth > 0 {
 			s.svgEnd(name)
@@ -185,12 +201,12 @@ func (s *scanner) declaration() bool {
 	rest := s.page[s.pos:]
 	if bytes.HasPrefix(rest, []byte("[CDATA[")) && (s.xml || s.svg.depth > 0) {
 		s.pos += len("[CDATA[")
-		end := bytes.Index(s.page[s.pos:], []byte("]]>"))
+		section, _, ok := bytes.Cut(s.page[s.pos:], []byte("]]>"))
 		if s.text != nil {
-			s.piece(end)
+			s.pass(section, false)
 		}
-		s.pos += end + len("]]>")
-		return end >= 0
+		s.pos += len(section) + len("]]>")
+		return ok
 	}
 	if !bytes.HasPrefix(rest, []byte("--")) {
 		return s.skipPast('>')

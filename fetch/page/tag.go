@@ -29,6 +29,7 @@ const (
 type nameClass struct {
 	element element
 	raw     bool // its content is text in any case
+	shown   bool // to the reader, although it is raw
 	svg     bool // it starts SVG, which has other parsing rules
 }
 
@@ -66,7 +67,7 @@ func classOf(name []byte) nameClass {
 	case "noframes", "noembed":
 		return nameClass{element: elemFallback, raw: true}
 	case "textarea", "xmp", "plaintext":
-		return nameClass{raw: true}
+		return nameClass{raw: true, shown: true}
 	case "svg":
 		return nameClass{svg: true}
 	}

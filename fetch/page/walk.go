@@ -87,7 +87,7 @@ func (w *walker) fallback() error {
 	outer := w.scan
 	w.scan = scanner{
 		page: outer.content, xml: outer.xml, decoder: outer.decoder, text: outer.text, ids: outer.ids,
-		begun: outer.begun, block: true,
+		begun: outer.begun, block: true, hidden: outer.hidden,
 	}
 	w.nested = true
 	err := w.elements()

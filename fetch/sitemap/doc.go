@@ -10,7 +10,8 @@
 // A broken document yields everything that can be read from it. A stray angle bracket, an
 // ampersand, an unclosed element, a wrong encoding declaration or a wrong namespace costs at most
 // the entry that contains it. Entities that a document declares are not resolved, neither its own
-// nor external ones.
+// nor external ones. A document in UTF-8 may declare another encoding, if at least four letters
+// beyond ASCII stand within four kilobytes from the first one.
 //
 // # Cost
 //

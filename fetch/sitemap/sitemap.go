@@ -16,7 +16,6 @@ const (
 	MaxEntries = 50_000
 	MaxBytes   = 50 << 20 // after decompression
 	MaxToken   = 1 << 20  // bytes of one tag, comment or text
-	MaxRatio   = 100      // bytes of a gzip file's content per byte, above an allowance of 64 KiB
 )
 
 // maxURL is the length in bytes beyond which a URL is left out, and maxAdded the total by which URLs may

@@ -376,24 +376,51 @@ func TestMembersOfAGzipFile(t *testing.T) {
 	require.Equal(t, []string{"page https://a.test/maps/x"}, found)
 }
 
-func TestRatioOfAGzipFile(t *testing.T) {
-	comment := "<!--" + strings.Repeat(" ", 1000) + "-->"
-	got, err := entries(strings.NewReader(zipped(t, "<urlset><url><loc>x</loc></url>"+strings.Repeat(comment, 10_000))))
-	require.ErrorIs(t, err, sitemap.ErrTooLarge)
-	require.Len(t, got, 1)
-
-	many := "<urlset>" + strings.Repeat("<url><loc>https://a.test/a/page</loc></url>", 5000) + "</urlset>"
-	require.Greater(t, len(many), 64<<10)
-	got, err = entries(strings.NewReader(zipped(t, many)))
-	require.ErrorIs(t, err, sitemap.ErrTooLarge, "the same URL again and again")
-	require.Greater(t, len(got), 1400, "there is an allowance")
-	var real strings.Builder
-	for i := range 20_000 {
-		fmt.Fprintf(&real, "<url><loc>https://a.test/a/page/%d</loc></url>", i)
+// A site in many languages lists them all with each URL, which gzip packs better than 100 to 1. A bomb
+// is no more than a plain document of its size.
+func TestAGzipFileMayBePackedWell(t *testing.T) {
+	var all strings.Builder
+	for group := range 50 {
+		var alternates strings.Builder
+		for lang := range 40 {
+			fmt.Fprintf(&alternates, "<xhtml:link rel='alternate' hreflang='l%d' href='https://a.test/l%d/item-%d'/>\n", lang, lang, group)
+		}
+		for lang := range 40 {
+			fmt.Fprintf(&all, "<url><loc>https://a.test/l%d/item-%d</loc>\n%s</url>\n", lang, group, &alternates)
+		}
 	}
-	got, err = entries(strings.NewReader(zipped(t, "<urlset>"+real.String()+"</urlset>")))
+	text := "<urlset>" + all.String() + "</urlset>"
+	packed := zipped(t, text)
+	require.Greater(t, len(text), 100*len(packed))
+	got, err := entries(strings.NewReader(packed))
 	require.NoError(t, err)
-	require.Len(t, got, 20_000)
+	require.Len(t, got, 50*40)
+
+	bomb := zipped(t, "<urlset><url><loc>x</loc></url>"+strings.Repeat(" ", 1_000_000))
+	require.ErrorIs(t, sitemap.SitemapWithin(strings.NewReader(bomb), sitemapURL, 900_000), sitemap.ErrTooLarge)
+}
+
+// What a document declares about its encoding costs nothing if it is wrong.
+func TestWrongDeclarations(t *testing.T) {
+	far := strings.Repeat("<url><loc>x</loc></url>", 1000)
+	for _, tt := range []struct{ encoding, text, want string }{
+		{"iso-2022-kr", "<url><loc>/a</loc></url>", "https://a.test/a"},
+		{"iso-2022-jp", "<url><loc>/éèçà</loc></url>", "https://a.test/%C3%A9%C3%A8%C3%A7%C3%A0"},
+		{"hz-gb-2312", "<url><loc>/é</loc></url>", "https://a.test/%C3%A9"},
+		{"iso-8859-1", far + "<url><loc>/éèçà</loc></url>", "https://a.test/%C3%A9%C3%A8%C3%A7%C3%A0"},
+		{"iso-8859-1", far + "<url><loc>/\xe9\xe8</loc></url>", "https://a.test/%C3%A9%C3%A8"},
+		{"windows-1251", far + "<url><loc>/\xcf\xb8\xf2\xf0</loc></url>", "https://a.test/%D0%9F%D1%91%D1%82%D1%80"},
+		{"shift_jis", far + "<url><loc>/\x93\x8c\x8b\x9e</loc></url>", "https://a.test/%E6%9D%B1%E4%BA%AC"},
+		{"iso-2022-jp", far + "<url><loc>/\x1b$BEl5~\x1b(B</loc></url>", "https://a.test/%E6%9D%B1%E4%BA%AC"},
+	} {
+		var last string
+		for e, err := range sitemap.Entries(iotest.OneByteReader(strings.NewReader(
+			"<?xml version='1.0' encoding='"+tt.encoding+"'?><urlset>"+tt.text+"</urlset>")), sitemapURL) {
+			require.NoError(t, err, tt.encoding)
+			last = e.URL
+		}
+		require.Equal(t, tt.want, last, tt.encoding)
+	}
 }
 
 // A loop that waits for an entry is stopped by the reader, even if no entry comes.

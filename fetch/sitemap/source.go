@@ -4,84 +4,104 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"unicode/utf8"
 
 	"github.com/spinneret-go/spinneret/internal/charset"
 	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // open returns the text of a sitemap in UTF-8. It decompresses gzip, which for sitemaps is a file
-// format as well as a content coding.
+// format as well as a content coding. Both sizes are limited, but not what one is of the other: lists
+// of similar URLs in many languages are packed as well as bombs are.
 func open(r io.Reader, total int) (io.Reader, error) {
 	// Gzip input can be endless without any output.
-	file := &ceiling{r: r, left: total}
-	br := bufio.NewReader(file)
+	br := bufio.NewReader(&ceiling{r: r, left: total})
 	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
 		zr, err := content.OpenGzip(br)
 		if err != nil {
 			return nil, err
 		}
-		br = bufio.NewReader(&inflated{Reader: zr, file: file})
+		br = bufio.NewReader(zr)
 	}
-	return sniff(br).NewReader(br), nil
+	return decoded(br), nil
 }
 
 // ceiling is a reader that fails after left bytes.
 type ceiling struct {
-	r          io.Reader
-	read, left int
+	r    io.Reader
+	left int
 }
 
 // Read implements io.Reader.
 func (c *ceiling) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.read += n
 	if c.left -= n; c.left < 0 {
 		err = ErrTooLarge
 	}
 	return n, err
 }
 
-// ratioAllowance is the decompressed size in bytes that is allowed whatever MaxRatio says: a small
-// list of similar URLs can compress very well.
-const ratioAllowance = 64 << 10
+// decoded returns the text of a document in UTF-8, without its byte order mark. A declaration that no
+// document can keep is ignored.
+func decoded(br *bufio.Reader) io.Reader {
+	head, _ := br.Peek(1024)
+	c, mark, ok := charset.Marked(head)
+	switch {
+	case ok:
+		_, _ = br.Discard(mark)
+		return c.NewReader(br)
+	case bytes.HasPrefix(head, []byte("<\x00")):
+		return charset.UTF16LE.NewReader(br)
+	case bytes.HasPrefix(head, []byte("\x00<")):
+		return charset.UTF16BE.NewReader(br)
+	}
+	switch c, _ = charset.OfXML(trimmed(head)); {
+	case c == nil, c.String() == "replacement": // which stands for encodings that nobody reads any more
+		return br
+	case c.Opaque() && charset.Letters(head) < some:
+		return c.NewReader(br)
+	}
+	return &doubtful{br: br, declared: c}
+}
 
-// inflated reads the content of a compressed file. It fails if that is out of all proportion.
-type inflated struct {
-	io.Reader
-	file *ceiling
-	size int
+// some letters make a document UTF-8: one or two may look like it by chance, more never do.
+const some = 4
+
+// doubtful reads a document that declares an encoding in which ASCII is ASCII. Whether it is in UTF-8
+// nevertheless shows where the first other letters are, which may be far from its beginning.
+type doubtful struct {
+	br       *bufio.Reader
+	declared *charset.Charset
+	rest     io.Reader // from the first byte beyond ASCII on; nil before it
 }
 
 // Read implements io.Reader.
-func (i *inflated) Read(p []byte) (int, error) {
-	n, err := i.Reader.Read(p)
-	if i.size += n; i.size > ratioAllowance+MaxRatio*i.file.read {
-		err = ErrTooLarge
+func (d *doubtful) Read(p []byte) (int, error) {
+	if d.rest != nil {
+		return d.rest.Read(p)
 	}
-	return n, err
+	if _, err := d.br.Peek(1); err != nil {
+		return 0, err
+	}
+	head, _ := d.br.Peek(min(d.br.Buffered(), len(p)))
+	if n := ascii(head); n > 0 {
+		return d.br.Read(p[:n])
+	}
+	head, _ = d.br.Peek(d.br.Size())
+	if d.rest = d.br; charset.Letters(head) < some {
+		d.rest = d.declared.NewReader(d.br)
+	}
+	return d.rest.Read(p)
 }
 
-// sniff returns the encoding of a document, and skips its byte order mark. An impossible
-// declaration is ignored.
-func sniff(br *bufio.Reader) *charset.Charset {
-	head, _ := br.Peek(1024)
-	c, mark, ok := charset.Marked(head)
-	if ok {
-		_, _ = br.Discard(mark)
-		return c
+// ascii returns how many bytes precede the first one beyond ASCII.
+func ascii(b []byte) int {
+	for i, c := range b {
+		if c >= utf8.RuneSelf {
+			return i
+		}
 	}
-	switch {
-	case bytes.HasPrefix(head, []byte("<\x00")):
-		return charset.UTF16LE
-	case bytes.HasPrefix(head, []byte("\x00<")):
-		return charset.UTF16BE
-	}
-	// One or two letters may look like UTF-8 by chance, more never do.
-	const some = 4
-	if c, _ = charset.OfXML(trimmed(head)); charset.Letters(head) >= some {
-		return nil
-	}
-	return c
+	return len(b)
 }
 
 // source is a window on a document: the part that was read and is still needed.

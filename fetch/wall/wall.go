@@ -29,7 +29,8 @@ import (
 // Head is how many bytes of a body are examined.
 const Head = 8 << 10
 
-// A signal is the mark of a wall: all of it must be there.
+// A signal is the mark of a wall: all of it must be there. Paths are those of attributes, which an
+// article about a wall does not have.
 type signal struct {
 	by           string
 	statuses     []int // nil means any
@@ -68,13 +69,13 @@ var signals = []signal{
 
 	// The page with the incident and the script, which other pages of such sites have, too:
 	// https://scrappey.com/qa/web-automation/how-imperva-detects-bots
-	{by: "Imperva", parts: parts("_Incapsula_Resource", "Incapsula incident ID")},
+	{by: "Imperva", parts: parts(`="/_Incapsula_Resource`, "Incapsula incident ID")},
 
 	// https://github.com/TecharoHQ/anubis, web/index.templ
 	{by: "Anubis", parts: parts(`id="anubis_version"`, "/.within.website/x/cmd/anubis/")},
 
 	// https://git.gammaspectra.live/git/go-away, the assets of its page
-	{by: "go-away", parts: parts("/.well-known/.git.gammaspectra.live/git/go-away/", "")},
+	{by: "go-away", parts: parts(`="/.well-known/.git.gammaspectra.live/git/go-away/`, "")},
 }
 
 func parts(a, b string) (p [2]part) {

@@ -43,7 +43,9 @@ func TestOf(t *testing.T) {
 		{"a page about Anubis", "", 200, "", `it has <code>id=&quot;anubis_version&quot;</code>`},
 		{"go-away", "go-away", 403, "", `<link href="/.well-known/.git.gammaspectra.live/git/go-away/x.css">`},
 		{"a page", "", 200, "", "<title>Hello</title>"},
-		{"too far below", "", 200, "", strings.Repeat(" ", wall.Head) + "/.well-known/.git.gammaspectra.live/git/go-away/"},
+		{"an article about go-away", "", 200, "", "<p>assets are below /.well-known/.git.gammaspectra.live/git/go-away/"},
+		{"an article about Imperva", "", 200, "", "<p>It loads /_Incapsula_Resource and says Incapsula incident ID: 1"},
+		{"too far below", "", 200, "", strings.Repeat(" ", wall.Head) + "=\"/.well-known/.git.gammaspectra.live/git/go-away/"},
 		{"nothing", "", 0, "", ""},
 	} {
 		header := http.Header{}
@@ -68,7 +70,7 @@ func Example() {
 
 // TestWhereverItIs: a mark is found at any place, behind any number of bytes that look like its start.
 func TestWhereverItIs(t *testing.T) {
-	const mark = "/.well-known/.git.gammaspectra.live/git/go-away/"
+	const mark = "=\"/.well-known/.git.gammaspectra.live/git/go-away/"
 	for n := range 3 * len(mark) {
 		for _, filler := range []string{"-", "/", "/.well-", mark[:len(mark)-1]} {
 			before := strings.Repeat(filler, n)[:n]

@@ -18,7 +18,9 @@
 //
 // Every page of a host can be reached from its "/" by links alone, and every host from the first
 // host's "/". [Web.Reachable] returns exactly the pages that a crawler must fetch if it obeys
-// robots.txt, apart from traps. [Web.Log] has every request from the moment it arrives. After
+// robots.txt, apart from traps. [Web.Log] has every request that net/http understands from the
+// moment it arrives: those that it refuses, such as one for /100%, are not there, and one that is sent
+// before the answer to another on the same HTTP/1.1 connection arrives with that answer. After
 // [Web.Close], nothing of a web keeps running.
 //
 // # Addresses

@@ -140,8 +140,10 @@ func (x *exchange) endlessHeaders(string) int {
 // raw takes the connection from the server, lets f write to it and closes it. Writes fail once the
 // client has left or the web is closing, so f only has to check for write errors.
 func (x *exchange) raw(f func(net.Conn)) int {
+	x.web.conns.Add(1) // in place of the count that ends with the server's hold of it
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
+		x.web.conns.Done()
 		// An HTTP/2 connection is shared by several requests. The stream ends without an answer.
 		panic(http.ErrAbortHandler)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Request is one request as the server saw it.
 type Request struct {
-	Time      time.Time  `json:"time"` // of arrival, taken before anything else is done
+	Time      time.Time  `json:"time"` // of arrival, see the package's promise
 	Host      string     `json:"host"` // as the client named it, without a port
 	Addr      netip.Addr `json:"addr"` // virtual address it arrived at; of a proxy request, the host's own
 	Method    string     `json:"method"`
@@ -24,7 +24,7 @@ type Request struct {
 	Answered  time.Time  `json:"answered,omitzero"` // when the answer began
 
 	// What the answer said.
-	RetryAfter time.Duration `json:"retryAfter,omitzero"` // 0 if it asked for no wait
+	RetryAfter time.Duration `json:"retryAfter,omitzero"` // of an error; 0 if it asked for no wait
 	Location   string        `json:"location,omitempty"`  // of a redirect, as sent; else ""
 	Version    uint64        `json:"version,omitzero"`    // of a page: another one after each change
 }

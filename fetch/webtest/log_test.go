@@ -5,7 +5,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -288,4 +290,27 @@ func TestEarlyReportsEachRequestOnce(t *testing.T) {
 	require.Contains(t, early[0].String(), "to host h00000.vweb.test; the delay is 1h0m0s")
 	require.Contains(t, early[1].String(), "to address 127.16.0.1 (after http://h00000.vweb.test/)")
 	require.Empty(t, web.Early(0))
+}
+
+// A handler may take its connection, as a server of WebSockets does: then it has not answered in
+// HTTP, and Close waits neither for it nor for its connection.
+func TestHandlersThatHijack(t *testing.T) {
+	taken := make(chan net.Conn, 1)
+	w := start(t, Options{Handlers: map[string]http.Handler{"own.test": http.HandlerFunc(
+		func(rw http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(rw).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			taken <- conn
+		})}})
+	resp, err := client(t, w).Get("http://own.test/")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	conn := <-taken
+	defer conn.Close()
+	require.NoError(t, w.Close())
+	require.Len(t, w.Log(), 1)
+	require.Zero(t, w.Log()[0].Status)
 }

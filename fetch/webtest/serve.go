@@ -36,12 +36,13 @@ func (w *Web) serve(all []net.Listener) {
 	}
 }
 
-// countConn lets Close wait for connections. A hijacked one counts until its handler lets go.
+// countConn lets Close wait for connections. One that a handler of the caller has hijacked is the
+// caller's.
 func (w *Web) countConn(_ net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateNew:
 		w.conns.Add(1)
-	case http.StateClosed:
+	case http.StateClosed, http.StateHijacked:
 		w.conns.Done()
 	}
 }
@@ -159,7 +160,7 @@ func (x *exchange) answer() int {
 func (x *exchange) handled(h http.Handler) int {
 	noted := &noter{ResponseWriter: x.w, x: x}
 	h.ServeHTTP(noted, x.r)
-	if noted.status == 0 {
+	if noted.status == 0 && !noted.hijacked {
 		noted.WriteHeader(http.StatusOK)
 	}
 	return noted.status

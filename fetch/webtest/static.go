@@ -1,10 +1,12 @@
 package webtest
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"io/fs"
 	"mime"
+	"net"
 	"net/http"
 	"os"
 	"path"
@@ -129,8 +131,9 @@ func contentType(name string) string {
 // noter notes the status of a response that net/http writes.
 type noter struct {
 	http.ResponseWriter
-	x      *exchange
-	status int
+	x        *exchange
+	status   int
+	hijacked bool // whoever has the connection answers as it likes
 }
 
 func (n *noter) WriteHeader(status int) {
@@ -149,6 +152,13 @@ func (n *noter) Write(p []byte) (int, error) {
 func (n *noter) ReadFrom(r io.Reader) (int64, error) {
 	n.WriteHeader(http.StatusOK)
 	return io.Copy(n.ResponseWriter, r)
+}
+
+// Hijack implements http.Hijacker.
+func (n *noter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(n.ResponseWriter).Hijack()
+	n.hijacked = n.hijacked || err == nil
+	return conn, rw, err
 }
 
 // Unwrap is for http.ResponseController.

@@ -43,8 +43,9 @@ const (
 type system struct {
 	files   [2]string // resolv.conf and the hosts file
 	config  atomic.Pointer[config]
+	started time.Time
+	checked atomic.Int64 // nanoseconds after that
 	mu      sync.Mutex
-	checked time.Time
 	stamps  [2]stamp
 }
 
@@ -61,21 +62,29 @@ func stampOf(file string) (s stamp) {
 	return s
 }
 
-func newSystem() *system {
-	s := &system{files: [2]string{resolvConf, hostsFile}}
+func newSystem(conf, hosts string) *system {
+	s := &system{files: [2]string{conf, hosts}, started: time.Now()}
 	s.refresh()
 	return s
 }
 
+// recent returns the config if it was checked a moment ago. It takes no lock: each look-up calls it.
+func (s *system) recent() (c *config, ok bool) {
+	c = s.config.Load()
+	return c, c != nil && time.Since(s.started)-time.Duration(s.checked.Load()) < checkEvery
+}
+
 // refresh returns the present config.
 func (s *system) refresh() *config {
+	if c, ok := s.recent(); ok {
+		return c
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	if old := s.config.Load(); old != nil && now.Sub(s.checked) < checkEvery {
-		return old
+	if c, ok := s.recent(); ok { // another has done it
+		return c
 	}
-	s.checked = now
+	s.checked.Store(int64(time.Since(s.started)))
 	stamps := [2]stamp{stampOf(s.files[0]), stampOf(s.files[1])}
 	if old := s.config.Load(); old != nil && stamps == s.stamps {
 		return old

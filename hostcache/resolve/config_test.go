@@ -122,6 +122,28 @@ func TestTheSystemsFiles(t *testing.T) {
 	})
 }
 
+// TestHostsAreReadAgainWithoutAMiss: each name is in the file or in the cache.
+func TestHostsAreReadAgainWithoutAMiss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, sample.handler())
+		hosts := write(t, "hosts", "192.0.2.77 file.test\n")
+		r := n.resolver(resolve.Options{})
+		r.UseFiles(filepath.Join(t.TempDir(), "absent"), hosts)
+		has := func(host, want string) {
+			t.Helper()
+			addr, err := r.Addr(t.Context(), host)
+			require.NoError(t, err)
+			require.Equal(t, want, addr.String())
+		}
+		has("file.test", "192.0.2.77")
+		has("plain.test", "192.0.2.10")
+		require.NoError(t, os.WriteFile(hosts, []byte("192.0.2.7 file.test\n192.0.2.8 plain.test\n"), 0o644))
+		time.Sleep(5 * time.Second)
+		has("file.test", "192.0.2.7")
+		has("plain.test", "192.0.2.8")
+	})
+}
+
 // TestFilesThatCannotBeReadAreReadAgain has a directory in the place of each file for a while, at the start and later.
 // What was known before stays: only a file that does not exist is missing.
 func TestFilesThatCannotBeReadAreReadAgain(t *testing.T) {

@@ -1,6 +1,7 @@
 package resolve_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -279,6 +280,57 @@ func TestFailuresOfAnOutageAreForgotten(t *testing.T) {
 		}
 		require.NoError(t, r.Ping(t.Context()), "and again")
 	})
+}
+
+// TestOnlyAnswersTellOfAnOutage: a Ping that is cancelled, or that a Lookup refuses, begins and ends none.
+func TestOnlyAnswersTellOfAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, refused := 0, errors.New("no such table")
+		var root error
+		r := resolve.New(resolve.Options{Lookup: func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+			if host == "." {
+				return nil, 0, cmp.Or(context.Cause(ctx), root)
+			}
+			asked++
+			return nil, 0, resolve.ErrServerFailure
+		}})
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for range 3 {
+			_, err := r.Addr(t.Context(), "broken.test")
+			require.ErrorIs(t, err, resolve.ErrServerFailure)
+			root = nil
+			require.ErrorIs(t, r.Ping(ended), context.Canceled)
+			require.NoError(t, r.Ping(t.Context()))
+			root = refused
+			require.ErrorIs(t, r.Ping(t.Context()), refused)
+		}
+		require.Equal(t, 1, asked)
+		root = resolve.ErrServerFailure
+		require.ErrorIs(t, r.Ping(t.Context()), root)
+		_, err := r.Addr(t.Context(), "broken.test")
+		require.ErrorIs(t, err, root)
+		require.Equal(t, 2, asked)
+	})
+}
+
+// TestErrorsKeepWhatTheyWrap, also around an error of package net.
+func TestErrorsKeepWhatTheyWrap(t *testing.T) {
+	of := &net.DNSError{Err: "server misbehaving", Name: "broken.test", Server: "192.0.2.1", IsTemporary: true}
+	cause := errors.New("shut down")
+	r := resolve.New(resolve.Options{Lookup: func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
+		return nil, 0, fmt.Errorf("%w: %w", cmp.Or(context.Cause(ctx), resolve.ErrServerFailure), of)
+	}})
+	for range 2 {
+		_, err := r.Addr(t.Context(), "broken.test")
+		require.ErrorIs(t, err, resolve.ErrServerFailure)
+		dns := err.(*net.DNSError)
+		require.True(t, dns.IsTemporary)
+		require.False(t, dns.IsNotFound)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	require.ErrorIs(t, r.Ping(ctx), cause)
 }
 
 // TestContextsEndLookups cancels contexts, and lets deadlines pass.

@@ -7,8 +7,7 @@ import (
 
 // UseFiles has a Resolver read other files than the system's.
 func (r *Resolver) UseFiles(conf, hosts string) {
-	r.system = &system{files: [2]string{conf, hosts}}
-	r.system.refresh()
+	r.system = newSystem(conf, hosts)
 }
 
 // Names returns what a resolv.conf makes of a name.

@@ -45,7 +45,8 @@ var (
 
 // A Lookup finds the addresses of a host, and says how long to cache them, within the bounds of the
 // [Options]. If there is no such host, it returns a *net.DNSError with IsNotFound set. An error
-// that wraps [ErrServerFailure] is cached briefly, others are not.
+// that wraps [ErrServerFailure] is cached briefly, others are not. [Resolver.Ping] calls it with ".", the
+// root, and takes any other failure for the Lookup's own.
 type Lookup func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error)
 
 // Options configures a [Resolver]. The zero Options resolves as the system does.
@@ -180,7 +181,7 @@ func Open(file string, o Options) (*Resolver, error) {
 
 func newResolver(o Options) *Resolver {
 	o = o.withDefaults()
-	r := &Resolver{opts: o, system: newSystem(), slots: make(chan struct{}, o.MaxQueries)}
+	r := &Resolver{opts: o, system: newSystem(resolvConf, hostsFile), slots: make(chan struct{}, o.MaxQueries)}
 	r.load = r.fetch
 	return r
 }
@@ -233,17 +234,21 @@ const root = "."
 // Ping queries the name servers for the root of all names, which all of them know, and caches
 // nothing. An error means that no name can be looked up now. The failures of other names are then
 // not theirs: those that are cached when Ping begins to fail, and when it succeeds again, are
-// forgotten.
+// forgotten. Only ErrUnreachable and ErrServerFailure count as such a failure: a Ping whose context ends
+// first, perhaps while it waits behind other look-ups, has found out nothing.
 func (r *Resolver) Ping(ctx context.Context) error {
 	_, err := r.ask(ctx, root)
 	down := uint32(1)
-	if err == nil || err == errNotFound { // that it has no address is an answer
-		down = 0
+	switch {
+	case err == nil, err == errNotFound: // that it has no address is an answer
+		down, err = 0, nil
+	case ctx.Err() != nil, !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrServerFailure):
+		return dnsError(root, err)
 	}
 	if before := r.outages.Load(); before&1 != down {
 		r.outages.CompareAndSwap(before, before+1)
 	}
-	if down == 0 {
+	if err == nil {
 		return nil
 	}
 	return dnsError(root, err)
@@ -308,7 +313,7 @@ func (r *Resolver) isStale(a answer) bool { return a.Failed != 0 && a.Failed != 
 // local appends the addresses that need no name server.
 func (r *Resolver) local(to []netip.Addr, name string) []netip.Addr {
 	name = strings.TrimSuffix(name, ".")
-	for _, table := range []map[string][]netip.Addr{r.opts.Hosts, r.system.config.Load().hosts} {
+	for _, table := range []map[string][]netip.Addr{r.opts.Hosts, r.system.refresh().hosts} {
 		if addrs := table[name]; len(addrs) > 0 {
 			return appendSorted(to, addrs)
 		}
@@ -422,12 +427,15 @@ func (r *Resolver) askServers(ctx context.Context, c *config, name string) (find
 	return finding{ttl: ttl}, err
 }
 
-// dnsError returns the error of a look-up in package net's form.
+// dnsError returns the error of a look-up in package net's form. What err wraps stays wrapped.
 func dnsError(host string, err error) error {
-	if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
+	if dns, ok := err.(*net.DNSError); ok {
 		return dns
 	}
 	e := &net.DNSError{Err: err.Error(), Name: host, UnwrapErr: err}
+	if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
+		e.Server, e.IsTemporary, e.IsNotFound = dns.Server, dns.IsTemporary, dns.IsNotFound
+	}
 	switch {
 	case errors.Is(err, errNotFound) || errors.Is(err, hostcache.ErrNegative):
 		e.Err, e.IsNotFound = errNotFound.Error(), true

@@ -238,6 +238,22 @@ func (d *drip) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// The bare stream of deflate has no checksum, so it is only its own end that shows that it is complete.
+func TestACutIsNoEnd(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	text := make([]byte, 10_000)
+	for i := range text {
+		text[i] = "abcdefgh \n<>"[random.IntN(12)]
+	}
+	for _, encoder := range []string{"raw deflate", "deflate"} {
+		data := encode(t, encoder, text)
+		for cut := 2; cut < len(data); cut++ {
+			_, err := io.ReadAll(content.NewReader(bytes.NewReader(data[:cut]), "deflate", content.Options{}))
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "%s at %d of %d", encoder, cut, len(data))
+		}
+	}
+}
+
 // A connection that breaks where a coding may end is no end of the body.
 func TestBrokenSource(t *testing.T) {
 	text := []byte(strings.Repeat("some text ", 100))

@@ -10,16 +10,22 @@ import (
 	"time"
 )
 
-// MakeDir is like os.MkdirAll, but the new names survive a power failure.
+// MakeDir is like os.MkdirAll, but the names that it makes survive a power failure. So does that of a
+// directory which exists, as a process may have been killed before it could see to that.
 func MakeDir(dir string, perm fs.FileMode) error {
+	parent := filepath.Dir(dir)
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():
 		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
-	case err == nil || !errors.Is(err, fs.ErrNotExist):
+	case err == nil:
+		if err = SyncDir(parent); errors.Is(err, fs.ErrPermission) {
+			err = nil // whoever made it may read the parent, and we may not
+		}
+		return err
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	parent := filepath.Dir(dir)
 	if err := MakeDir(parent, perm); err != nil {
 		return err
 	}

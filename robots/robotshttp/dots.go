@@ -2,6 +2,7 @@ package robotshttp
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
@@ -23,7 +24,7 @@ func match(rules robotstxt.Rules, page string) robotstxt.Verdict {
 
 // decoders say what separates segments: a slash; that or an escaped one, for servers that decode first;
 // that or a backslash, as for browsers and for servers on Windows; or any of them. The last one finds
-// dot segments wherever another one does. An escaped dot is a dot for all (RFC 3986, 6.2.2.2), and
+// dot segments wherever another one does, but for parameters. An escaped dot is a dot for all (RFC 3986, 6.2.2.2), and
 // net/http sends a backslash escaped.
 var decoders = [...]*strings.Replacer{
 	strings.NewReplacer("%2e", ".", "%2E", "."),
@@ -35,7 +36,8 @@ var decoders = [...]*strings.Replacer{
 // readings yields a URL as servers read it if its path has dot segments. They differ in what separates
 // segments, whether they merge slashes: not at all (RFC 3986, 5.2.4), before they resolve the dot
 // segments, as nginx does, or after that, as Apache does; and whether they drop the parameters of segments
-// before, as servlet containers do.
+// before, as servlet containers do: of those that they find first, or that there are once the path is
+// decoded.
 func readings(page string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		path, query, start := page, "", strings.Index(page, "://")+len("://")
@@ -47,14 +49,20 @@ func readings(page string) iter.Seq[string] {
 			return
 		}
 		origin, path := path[:start+host], path[start+host:]
-		if !hasDots(withoutParams(decoders[len(decoders)-1].Replace(path))) {
+		bare, all := withoutParams(path), decoders[len(decoders)-1]
+		if !hasDots(withoutParams(all.Replace(path))) && !hasDots(all.Replace(bare)) {
 			return
 		}
+		var yielded []string // most readings of most paths are the same, and a check may take long
 		for _, decoder := range decoders {
-			for _, prepare := range []func(string) string{unchanged, withoutParams} {
-				decoded := prepare(decoder.Replace(path))
+			decoded := decoder.Replace(path)
+			for _, decoded := range []string{decoded, withoutParams(decoded), decoder.Replace(bare)} {
 				resolved := withoutDots(decoded)
 				for _, reading := range []string{resolved, merged(resolved), withoutDots(merged(decoded))} {
+					if slices.Contains(yielded, reading) {
+						continue
+					}
+					yielded = append(yielded, reading)
 					if !yield(origin + reading + query) {
 						return
 					}
@@ -68,8 +76,6 @@ func hasDots(path string) bool {
 	return strings.Contains(path, "/./") || strings.Contains(path, "/../") ||
 		strings.HasSuffix(path, "/.") || strings.HasSuffix(path, "/..")
 }
-
-func unchanged(path string) string { return path }
 
 // withoutParams drops what follows a semicolon in each segment (RFC 3986, 3.3).
 func withoutParams(path string) string {

@@ -14,12 +14,17 @@
 // because a client sends each as a request. While a host's robots.txt cannot be fetched, requests to it fail with a
 // [robots.UnreachableError], which says why, and when the next attempt is. So a layer below that limits
 // bodies has to let 500 KiB pass, which is how much of the file is read. If it redirects to another
-// host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309, 2.3.1.2).
+// host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309, 2.3.1.2). The
+// host of a request is that of its field Host, if that is set: its robots.txt is requested from the same
+// server in the same way.
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
-// and guard them like any other. They carry the User-Agent of the request that needs them; if it
-// has none, a lower layer sets the same one for both. If several requests need one robots.txt, one
-// of them fetches it and the others wait, each until its own context ends.
+// and guard them like any other. They carry the User-Agent of the request that needs them if that names
+// the crawler of Options.Agent, and otherwise Options.Agent: servers refuse some agents, which says
+// nothing about what this crawler may do. If the request has none, a lower layer sets the same one for
+// both. If several requests need one robots.txt, one of them fetches it and the others wait, each until
+// its own context ends. If it cannot be asked for, because of that request or its proxy, the next one
+// tries, four times at most.
 //
 // The rules are those at the time of RoundTrip. If a layer below makes the request wait, they may
 // have changed when it is sent, as they may have for a request that is sent at once.
@@ -47,6 +52,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/httpurl"
 	"github.com/spinneret-go/spinneret/internal/neterr"
 	"github.com/spinneret-go/spinneret/robots"
+	"github.com/spinneret-go/spinneret/robots/internal/rep"
 	"github.com/spinneret-go/spinneret/robots/robotstxt"
 )
 
@@ -55,10 +61,11 @@ import (
 type Transport struct {
 	base  http.RoundTripper
 	cache *robots.Cache
+	agent string // of the cache
 }
 
 // NewTransport returns a Transport that sends requests with base, or http.DefaultTransport if base
-// is nil. It keeps no goroutine running. o.Agent selects the rules and is not sent. Of o.Client
+// is nil. It keeps no goroutine running. o.Agent selects the rules; pages are not asked for by it. Of o.Client
 // only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds. It does
 // not include the time for which package schedulerhttp, placed below, makes such a request wait.
 func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
@@ -70,7 +77,7 @@ func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 		client.Timeout = o.Client.Timeout
 	}
 	o.Client = client
-	return &Transport{base, robots.NewCache(o)}
+	return &Transport{base, robots.NewCache(o), o.Agent}
 }
 
 // With returns a Transport on top of another base, with the cache of t: what one of them has
@@ -80,7 +87,7 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &Transport{base, t.cache}
+	return &Transport{base, t.cache, t.agent}
 }
 
 // Cache returns the cache of rules, for saving, restoring and looking up.
@@ -94,12 +101,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isNowhere(r.URL) || isRules(r.URL) {
 		return t.base.RoundTrip(r)
 	}
-	page := httpurl.Requested(r.URL)
+	page := httpurl.Requested(named(r))
 	rules, known := t.cache.Get(page, time.Now())
 	var failure error
 	if !known {
 		// The trace and the crawl delay of a page are not those of the robots.txt.
-		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, r.URL.Host, r.Header["User-Agent"], &failure}
+		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, named(r).Host, r.URL.Host, t.agentOf(r), &failure}
 		var err error
 		if rules, err = t.load(ctx, page); err != nil {
 			return refuse(r, err)
@@ -116,13 +123,29 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return refuse(r, &robots.UnreachableError{URL: page, Reason: entry.Reason, Retry: entry.Expires, Err: failure})
 }
 
-// load is Load, unless another Transport with that cache has failed: its base may be a proxy or a
-// recorder that t does not use.
-func (t *Transport) load(ctx context.Context, page string) (rules robotstxt.Rules, err error) {
-	for {
+// agentOf returns the User-Agent of the request for a robots.txt that another request needs.
+func (t *Transport) agentOf(r *http.Request) []string {
+	agent := r.Header["User-Agent"]
+	if own := rep.OwnToken(t.agent); own != "" && len(agent) > 0 && rep.OwnToken(agent[0]) != own {
+		return []string{t.agent}
+	}
+	return agent
+}
+
+// maxOthers bounds the requests of others that fail in place of one. Their proxy may be its own as well.
+const maxOthers = 3
+
+// load is Load, unless it has failed for another request, whose fields or context may be why, or for
+// another Transport with that cache, whose base may be a proxy or a recorder that t does not use.
+func (t *Transport) load(ctx rulesContext, page string) (rules robotstxt.Rules, err error) {
+	for others := 0; ; {
 		rules, err = t.cache.Load(ctx, page)
-		if failed := (*attemptError)(nil); !errors.As(err, &failed) || failed.by == t {
+		failed := (*attemptError)(nil)
+		if !errors.As(err, &failed) || failed.of == ctx.err || failed.by == t && others == maxOthers {
 			return rules, err
+		}
+		if failed.by == t {
+			others++
 		}
 	}
 }
@@ -131,9 +154,20 @@ func (t *Transport) load(ctx context.Context, page string) (rules robotstxt.Rule
 type attemptError struct {
 	error
 	by *Transport
+	of *error // rulesContext.err of the request
 }
 
 func (e *attemptError) Unwrap() error { return e.error }
+
+// named returns the URL of a request under the name that it gives the server.
+func named(r *http.Request) *url.URL {
+	if r.Host == "" || r.Host == r.URL.Host || strings.HasPrefix(r.URL.Opaque, "//") {
+		return r.URL
+	}
+	u := *r.URL
+	u.Host = r.Host
+	return &u
+}
 
 // isRules reports whether a URL is that of a robots.txt.
 func isRules(u *url.URL) bool {
@@ -172,8 +206,9 @@ type rulesContext struct {
 	context.Context
 	by    *Transport // of the request that needs the file
 	host  string     // of that request
-	agent []string   // its User-Agent: servers may answer other agents differently
-	err   *error     // set to the error of base, if any
+	at    string     // the server that it goes to, under the name of host
+	agent []string   // see agentOf
+	err   *error     // set to the error of base, if any; of this request alone
 }
 
 // rulesKey is the key under which a rulesContext has itself.
@@ -205,7 +240,7 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		err = neterr.Handshake(err)
 		*c.err = err
-		return nil, &attemptError{err, c.by}
+		return nil, &attemptError{err, c.by, c.err}
 	}
 	*c.err = nil
 	return resp, nil
@@ -228,6 +263,11 @@ func (c rulesContext) roundTrip(r *http.Request) (*http.Response, error) {
 		if verdict := match(rules, page); known && !verdict.Allowed {
 			return nil, redirectError((&robots.DisallowedError{URL: page, Verdict: verdict}).Error())
 		}
+	}
+	if r.URL.Host == c.host && c.at != c.host {
+		u := *r.URL
+		r.Host, u.Host = c.host, c.at
+		r.URL = &u
 	}
 	return c.by.base.RoundTrip(r)
 }

@@ -186,6 +186,7 @@ func TestServersResolveDotsDifferently(t *testing.T) {
 		"/z//a/../secret", "/deep//y/../x//y", // or after
 		`/x\..\private`, "/x%5c..%5Cprivate", `/x\y/../private`, `/x/y\..\..\private`, `/x%2f..\private`,
 		"/x/..//private", "/x/../private?/../a",
+		"/y/..%2fprivate/x", "/a;q%2Fp/..%2Fprivate/x", `/a;\b/..\private/x`, `/a;%5Cb/..%5Cprivate/x`, // params go first
 		"/x/..;/private/y", "/x/..;a=b/private", "/.;/private", "/x/%2e%2e;/private", "/x/..%3b/private/y", "/x;a/..;b/private;c/y",
 	} {
 		require.ErrorIs(t, send(disallowed), robots.ErrDisallowed, disallowed)
@@ -230,6 +231,66 @@ func TestAFailureOfAnotherTenant(t *testing.T) {
 	})
 }
 
+// TestAFailureOfAnotherRequest: a request does not fail because one cannot be sent that was to fetch the
+// robots.txt for both. If all fail, none waits for more than a few.
+func TestAFailureOfAnotherRequest(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWeb()
+			base := roundTrip(func(r *http.Request) (*http.Response, error) {
+				if !all && r.Header.Get("User-Agent") != "foo/2" {
+					return w.RoundTrip(r)
+				}
+				time.Sleep(time.Second)
+				return nil, errors.New("the proxy is down")
+			})
+			client := &http.Client{Transport: robotshttp.NewTransport(base, robots.Options{Agent: "foo"})}
+			get := func(agent string) error {
+				r, err := http.NewRequest(http.MethodGet, "http://a.test/page", nil)
+				require.NoError(t, err)
+				r.Header.Set("User-Agent", agent)
+				resp, err := client.Do(r)
+				if err == nil {
+					resp.Body.Close()
+				}
+				return err
+			}
+			start := time.Now()
+			var group sync.WaitGroup
+			group.Go(func() { assert.ErrorContains(t, get("foo/2"), "the proxy is down") })
+			synctest.Wait()
+			for range 20 {
+				group.Go(func() {
+					if err := get("foo/1"); all {
+						assert.ErrorContains(t, err, "the proxy is down")
+					} else {
+						assert.NoError(t, err)
+					}
+				})
+			}
+			group.Wait()
+			require.LessOrEqual(t, time.Since(start), 5*time.Second)
+		})
+	}
+}
+
+// TestAnotherAgent: a server that refuses a User-Agent has not said what the crawler may do.
+func TestAnotherAgent(t *testing.T) {
+	for agent, want := range map[string]string{
+		"curl/8": "foo/1.0 (+https://foo.test)", "": "foo/1.0 (+https://foo.test)",
+		"Foo/2 (beta)": "Foo/2 (beta)", "Mozilla/5.0 (compatible; foo)": "Mozilla/5.0 (compatible; foo)",
+	} {
+		w := newWeb()
+		client, _ := w.client(robots.Options{Agent: "foo/1.0 (+https://foo.test)"})
+		r, err := http.NewRequest(http.MethodGet, "http://a.test/", nil)
+		require.NoError(t, err)
+		r.Header.Set("User-Agent", agent)
+		_, err = client.Do(r)
+		require.NoError(t, err)
+		require.Equal(t, "http://a.test/robots.txt by "+want, w.log[0])
+	}
+}
+
 // Each hop is a separate request, and so is each request for a robots.txt.
 func TestRedirectsAreCheckedHopByHop(t *testing.T) {
 	w := newWeb()
@@ -245,7 +306,7 @@ func TestRedirectsAreCheckedHopByHop(t *testing.T) {
 	}, w.log)
 }
 
-// A robots.txt is asked for by the User-Agent of the request that needs it.
+// A robots.txt is asked for by the User-Agent of the request that needs it, if that is the crawler's.
 func TestRobotsHasTheAgentOfThePage(t *testing.T) {
 	w := newWeb()
 	client, _ := w.client(robots.Options{Agent: "foo"})
@@ -539,4 +600,31 @@ func TestRedirectsToWhatIsForbidden(t *testing.T) {
 	location = "/private/robots.txt"
 	require.NoError(t, get("http://d.test/"))
 	require.ErrorIs(t, get("http://d.test/private/x"), robots.ErrDisallowed)
+}
+
+// TestTheFieldHost: a crawler that has looked up a name itself sends a request to the address, and names
+// the host in a field.
+func TestTheFieldHost(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Host+r.URL.Path)
+		if r.URL.Path == "/robots.txt" && r.Host == "private.test" {
+			fmt.Fprint(w, "user-agent: *\ndisallow: /\n")
+		}
+	}))
+	defer server.Close()
+	client := &http.Client{Transport: robotshttp.NewTransport(nil, robots.Options{Agent: "a"})}
+	get := func(host string) error {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/page", nil)
+		require.NoError(t, err)
+		r.Host = host
+		resp, err := client.Do(r)
+		if err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+		return err
+	}
+	require.ErrorIs(t, get("private.test"), robots.ErrDisallowed)
+	require.NoError(t, get("open.test"))
+	require.Equal(t, []string{"private.test/robots.txt", "open.test/robots.txt", "open.test/page"}, got)
 }

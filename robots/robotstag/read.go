@@ -96,6 +96,7 @@ func (l *Limit) set(value string) bool {
 // crawler. In a meta element no crawler can be named.
 func (d *Directives) read(field, own, marks string) {
 	applies := true
+	field = strings.ReplaceAll(field, "\u00a0", " ") // so that dates need not know it
 	for field != "" {
 		item, rest := cutItem(field, 0)
 		key, value, colon := cutKey(item)
@@ -103,17 +104,35 @@ func (d *Directives) read(field, own, marks string) {
 			strings.IndexByte(marks, item[strings.IndexAny(item, ":=")]) >= 0); named = true {
 			// Of several names before a directive, one of the crawler's is enough.
 			applies = names(key, own) || named && applies
-			field = strings.TrimLeft(field[strings.IndexAny(field, ":=")+1:], blanksAndMarks)
+			field = strings.TrimLeftFunc(field[strings.IndexAny(field, ":=")+1:], isBlankOrMark)
 			item = value
 			key, value, colon = cutKey(item)
 		}
 		if end := dateEnd(field, len(field)-len(rest)); end > 0 {
 			item, rest = cutItem(field, end) // a date may contain two commas
 		}
+		if !applies {
+			item, applies = fromOwnName(item, own, marks)
+		}
 		if applies {
 			d.add(item, own)
 		}
 		field = rest
+	}
+}
+
+// fromOwnName returns what follows the crawler's own name in an item for another one, if a blank is
+// before the name.
+func fromOwnName(item, own, marks string) (rest string, found bool) {
+	for rest = item; ; {
+		i := strings.IndexAny(rest, marks)
+		if i < 0 {
+			return "", false
+		}
+		words := strings.Fields(rest[:i])
+		if rest = rest[i+1:]; len(words) > 1 && names(strings.ToLower(words[len(words)-1]), own) {
+			return rest, true
+		}
 	}
 }
 
@@ -170,7 +189,7 @@ func dateEnd(field string, item int) int {
 		}
 		if strings.EqualFold(field[i-before:i+after], "unavailable_after") {
 			rest := field[i+after:]
-			value := strings.TrimLeft(rest, blanksAndMarks)
+			value := strings.TrimLeftFunc(rest, isBlankOrMark)
 			n := leadingDate(value)
 			if n == 0 {
 				return 0
@@ -187,7 +206,7 @@ const maxDate = 64
 // leadingDate returns the length of the longest beginning of a text that is a date, in whole words. None
 // of them is a directive, which webdate would take for a weekday or a zone.
 func leadingDate(text string) int {
-	isEnd := func(c byte) bool { return rep.IsBlank(c) || c == ',' || c == ';' }
+	isEnd := func(c byte) bool { return strings.IndexByte(" \t\n\v\f\r,;", c) >= 0 }
 	for n := min(len(text), maxDate); n > 0; n-- {
 		if isEnd(text[n-1]) || n < len(text) && !isEnd(text[n]) {
 			continue
@@ -212,7 +231,9 @@ func isName(key, value, own string) bool {
 		return true
 	}
 	next, _, _ := cutKey(value)
-	next = rep.Leading(next, func(c byte) bool { return !rep.IsBlank(c) })
+	if words := strings.Fields(next); len(words) > 0 {
+		next = words[0]
+	}
 	// Future limits may have values that are known today: "max-audio-preview: none".
 	return !strings.HasPrefix(key, "max-") && known(next)
 }
@@ -223,15 +244,18 @@ func cutKey(item string) (key, value string, found bool) {
 	if i < 0 {
 		return strings.ToLower(strings.TrimSpace(item)), "", false
 	}
-	value = strings.TrimLeft(trimValue(item[i+1:]), blanksAndMarks)
+	value = strings.TrimLeftFunc(trimValue(item[i+1:]), isBlankOrMark)
 	return strings.ToLower(strings.TrimSpace(item[:i])), value, true
 }
 
-// blanksAndMarks may separate a key from its value, in any number.
-const blanksAndMarks = " \t\":="
+// isBlankOrMark says what may separate a key from its value, in any number. In a page, that may be
+// a line break.
+func isBlankOrMark(r rune) bool { return isBlankOrQuote(r) || r == ':' || r == '=' }
+
+func isBlankOrQuote(r rune) bool { return unicode.IsSpace(r) || r == '"' }
 
 // trimValue removes blanks and quotation marks around a value.
-func trimValue(s string) string { return strings.Trim(s, " \t\"") }
+func trimValue(s string) string { return strings.TrimFunc(s, isBlankOrQuote) }
 
 // cutItem splits off what precedes the first comma from an offset on, or semicolon, which some pages
 // use instead.

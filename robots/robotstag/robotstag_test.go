@@ -406,3 +406,27 @@ func TestNamesBeforeADirective(t *testing.T) {
 		require.Equal(t, want, render(FromHeader(h, "foo")), field)
 	}
 }
+
+// TestLineBreaksAreBlanks: the value of an attribute may be broken over lines.
+func TestLineBreaksAreBlanks(t *testing.T) {
+	for _, blank := range []string{" ", "\n", "\r\n\t", "\u00a0"} {
+		d := FromMeta("robots", "max-image-preview:"+blank+"none,"+blank+"max-snippet"+blank+":"+blank+"7", "a")
+		require.Equal(t, Directives{MaxImagePreview: "none", MaxSnippet: Limit{true, 7}}, d, "%q", blank)
+		d = FromMeta("robots", "unavailable_after:"+blank+"2020-01-02"+blank+"noindex", "a")
+		require.True(t, d.NoIndex, "%q", blank)
+		require.Equal(t, 2020, d.Unavailable.Year(), "%q", blank)
+	}
+}
+
+// TestOwnNameBehindABlank: blanks separate directives as commas do, those of others as well.
+func TestOwnNameBehindABlank(t *testing.T) {
+	for field, hidden := range map[string]bool{
+		"otherbot: nofollow, mybot: noindex": true, "otherbot: nofollow mybot: noindex": true,
+		"otherbot: nofollow MyBot : noindex, x": true, "otherbot: nofollow robots: noindex": true,
+		"otherbot: noindex": false, "otherbot: nofollow thirdbot: noindex": false,
+		"otherbot: nofollow mybot": false, "otherbot: nofollow notmybot: noindex": false,
+	} {
+		d := FromHeader(http.Header{"X-Robots-Tag": {field}}, "mybot")
+		require.Equal(t, hidden, d.NoIndex, field)
+	}
+}

@@ -35,6 +35,7 @@ type exchange struct {
 	lease    turn
 	named    string     // host:port of the server or the proxy of the next connection
 	dialing  bool       // the RoundTripper below looks for a connection
+	reaching bool       // and has tried to connect to the host for it, not only to a resolver or a proxy
 	dialed   netip.Addr // of the server, if a connection to it was made
 	conn     net.Conn   // the one that may be written to; nil if there is none
 	granted  bool       // the lease is used, since something may have been written
@@ -108,12 +109,12 @@ func (x *exchange) givenUp() (again, granted, doubled bool) {
 func (x *exchange) fail(err error) error {
 	x.mu.Lock()
 	o := Outcome(x.start, nil, err)
-	switch left, tried := x.left(), x.granted || x.dialing; {
+	switch left := x.left(); {
 	case x.upload.Failed():
 		o.Failed = false
-	case tried && errors.Is(left, context.DeadlineExceeded):
+	case (x.granted || x.dialing && x.reaching) && errors.Is(left, context.DeadlineExceeded):
 		o.Failed, o.Skipped = true, false // whether err is that of a timeout or of a caller who left
-	case left != nil || !tried && !neterr.Network(err):
+	case left != nil || !x.granted && !x.dialing && !neterr.Network(err):
 		o.Failed = false // err is the cause that the caller gave, or a layer below has refused the request
 	}
 	o.Skipped = o.Skipped && !x.granted
@@ -141,8 +142,9 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 		GetConn: func(hostPort string) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			x.named, x.dialing = hostPort, true
+			x.named, x.dialing, x.reaching = hostPort, true, false
 		},
+		ConnectStart:         x.connectStart,
 		ConnectDone:          x.connectDone,
 		GotConn:              x.gotConn,
 		GotFirstResponseByte: x.gotFirstByte,
@@ -175,14 +177,27 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(httpctx.WithTrace(ctx, &rest), trace)
 }
 
+// connectStart records that the host has been looked up.
+func (x *exchange) connectStart(_, _ string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reaching = x.direct()
+}
+
 // connectDone records the address of a server, which gotConn does not get if the TLS handshake fails.
 func (x *exchange) connectDone(_, addr string, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	host, _, _ := net.SplitHostPort(x.named)
-	if to, _ := netip.ParseAddrPort(addr); err == nil && hostOf(host) == x.host {
+	if to, _ := netip.ParseAddrPort(addr); err == nil && x.direct() {
 		x.dialed = to.Addr().Unmap()
 	}
+}
+
+// direct reports whether the next connection is one to the host, not to a proxy. It requires that x.mu
+// is held.
+func (x *exchange) direct() bool {
+	host, _, _ := net.SplitHostPort(x.named)
+	return hostOf(host) == x.host
 }
 
 func (x *exchange) wasGranted() bool {
@@ -226,11 +241,11 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 }
 
 // giveUp makes sure that the request is not written to a connection. HTTP/2 sends nothing for a
-// context that has ended, and its connection may have other requests. HTTP/1 only stops at a closed
-// connection; if an earlier attempt is still under way on another one, that goes on. With HTTP/2 it
-// ends as well, as it has the same context. If it has no answer and the new attempt is on its
-// connection, another lease would lead to the same: the exchange fails. (The server may also have
-// refused the stream. One that is shutting down gets the new attempt on another connection.)
+// context that has ended, and its connection may have other requests; so with HTTP/3. HTTP/1 only stops
+// at a closed connection; if an earlier attempt is still under way on another one, that goes on. With
+// HTTP/2 it ends as well, as it has the same context. If it has no answer and the new attempt is on its
+// connection, either the server has refused the stream, which it may do now and then, or a layer below
+// sends everything twice, and each lease leads to the same: the second time, the request fails.
 //
 // HTTP/1 sends a long head piece by piece, so its connection is closed here, before the first. One
 // that may be of HTTP/2 without TLS, with requests of others, stays open: the context ends, and
@@ -238,11 +253,11 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 func (x *exchange) giveUp(info httptrace.GotConnInfo) {
 	conn := info.Conn
 	own := isKey(conn) && conn == x.conn
-	secure, plain := isHTTP2(conn), x.mayBePlainHTTP2(info)
+	shared, plain := isShared(conn), x.mayBePlainHTTP2(info)
 	switch {
 	case conn == nil:
 		x.cancel()
-	case secure || plain:
+	case shared || plain:
 		x.doubled = x.doubled || own && !x.answered
 		x.cancel()
 		if plain {
@@ -256,10 +271,22 @@ func (x *exchange) giveUp(info httptrace.GotConnInfo) {
 	}
 }
 
-// isHTTP2 reports whether HTTP/2 was agreed upon for a connection.
-func isHTTP2(conn net.Conn) bool {
-	secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState })
-	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
+// isShared reports whether a connection is known to be one of HTTP/2, or of HTTP/3, which panics if
+// anybody closes it.
+func isShared(conn net.Conn) bool {
+	if secure, ok := conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
+		return secure.ConnectionState().NegotiatedProtocol == "h2"
+	}
+	return isQUIC(conn)
+}
+
+// isQUIC reports whether a connection is not one of TCP.
+func isQUIC(conn net.Conn) bool {
+	if conn == nil {
+		return false
+	}
+	_, ok := conn.RemoteAddr().(*net.UDPAddr)
+	return ok
 }
 
 // usesPlainHTTP2 is set by the first response over HTTP/2 without TLS. It is of the process, since
@@ -270,7 +297,7 @@ var usesPlainHTTP2 atomic.Bool
 // one that is neither new nor idle was handed over by a request that has just ended.
 func (x *exchange) mayBePlainHTTP2(info httptrace.GotConnInfo) bool {
 	_, secure := info.Conn.(interface{ ConnectionState() tls.ConnectionState })
-	return x.plain2 && !x.http1 && info.Reused && !info.WasIdle && !secure
+	return x.plain2 && !x.http1 && info.Reused && !info.WasIdle && !secure && !isQUIC(info.Conn)
 }
 
 // wroteField closes connections that were given up and are of HTTP/1. That reports its first field while

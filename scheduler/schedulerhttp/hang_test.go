@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"testing"
 	"testing/iotest"
@@ -98,4 +99,33 @@ func TestABodyThatFails(t *testing.T) {
 			require.Zero(t, b.transport.Hosts().Explain("h00000.vweb.test").Failures, "%v", err)
 		}
 	})
+}
+
+// TestAResolverThatHangs, or a proxy: the host was not asked, and can be once they work again.
+func TestAResolverThatHangs(t *testing.T) {
+	for name, steps := range map[string]func(trace *httptrace.ClientTrace){
+		"the resolver": func(trace *httptrace.ClientTrace) { trace.GetConn("a.test:80") },
+		"the proxy": func(trace *httptrace.ClientTrace) {
+			trace.GetConn("proxy.test:80")
+			trace.ConnectStart("tcp", "192.0.2.1:80")
+		},
+		"the host": func(trace *httptrace.ClientTrace) {
+			trace.GetConn("a.test:80")
+			trace.ConnectStart("tcp", "192.0.2.2:80")
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+				steps(httptrace.ContextClientTrace(r.Context()))
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}), scheduler.Options{})
+			client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+			for range 3 {
+				_, err := client.Get("http://a.test/")
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+			require.Equal(t, name == "the host", transport.Hosts().Explain("a.test").Failures > 0, name)
+		})
+	}
 }

@@ -23,7 +23,8 @@ const (
 //
 // URLs of one host have the same pattern if they differ only in numbers, in ids and in the values
 // of query parameters: /2031/05/x?a=b and /1999/12/x?a=c. An id is a UUID, or at least 16 letters
-// and digits, with more than two digits and a letter.
+// and digits, with more than two digits and a letter. The digits of escapes beyond ASCII, which stand
+// for letters, are no numbers.
 type Limits struct {
 	// Repeats is the number of consecutive pages of a pattern with known content after which the
 	// pattern counts as a trap. 0 means DefaultRepeats. Negative disables the detection.
@@ -148,11 +149,15 @@ func appendPattern(dst []byte, path string) []byte {
 			case '&':
 				value = false
 			}
+			n := 1
+			if isLetter(path[i:]) {
+				n = len("%C3")
+			}
 			if !value {
-				dst = append(dst, c)
+				dst = append(dst, path[i:i+n]...)
 			}
 			value = value || query && c == '='
-			i++
+			i += n
 			continue
 		}
 		start, id := i, false
@@ -171,6 +176,14 @@ func appendPattern(dst []byte, path string) []byte {
 	return dst
 }
 
+// isLetter reports whether text begins with an escape beyond ASCII.
+func isLetter(text string) bool {
+	const first = "89abcdefABCDEF" // of its digits
+	return len(text) > 2 && text[0] == '%' && strings.IndexByte(first, text[1]) >= 0 && isHex(text[2])
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
 const uuidShape = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 
 // isUUID reports whether text begins with a UUID.
@@ -180,8 +193,7 @@ func isUUID(text string) bool {
 	}
 	for i, shape := range []byte(uuidShape) {
 		c := text[i]
-		isHex := isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f'
-		if shape == '-' && c != '-' || shape == 'x' && !isHex {
+		if shape == '-' && c != '-' || shape == 'x' && !isHex(c) {
 			return false
 		}
 	}

@@ -114,7 +114,7 @@ func sizeOf(dir string, p part) string {
 // what is sound.
 func notDamage(err error) bool {
 	for _, cause := range []error{
-		context.Canceled, archive.ErrLocked, satstore.ErrLocked, fs.ErrPermission,
+		context.Canceled, errNoPace, archive.ErrLocked, satstore.ErrLocked, fs.ErrPermission,
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS,
 		syscall.Errno(112), // a full disk on Windows
 	} {
@@ -363,7 +363,7 @@ func repairOrder(dir, loss string, say func(name, format string, args ...any)) e
 // repairPages keeps the pages that can be read, and rebuilds the set of URLs from them. The next
 // crawl rereads the links of these pages, and so finds lost pages again.
 func repairPages(dir string, say func(name, format string, args ...any)) error {
-	clock, err := stage.OpenClock(filepath.Join(dir, BeganName), 0)
+	clock, err := stage.PeekClock(filepath.Join(dir, BeganName), 0)
 	if err != nil {
 		clock.Pace = 1 // the clock itself is repaired later
 	}

@@ -1,6 +1,7 @@
 package cockpit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
@@ -122,7 +124,7 @@ func (e *erasure) eraseArchive(ctx context.Context) error {
 			}
 		}
 		for _, t := range e.targets {
-			s, err := t.selections(a)
+			s, err := e.selections(a, t)
 			if err != nil {
 				return err
 			}
@@ -151,9 +153,9 @@ func (e *erasure) eraseArchive(ctx context.Context) error {
 
 // selections returns the selections of the archive that make up a target. Each costs a pass over all
 // files, so those that the index does not know are left out.
-func (t target) selections(a *archive.Archive) (s []archive.Selection, err error) {
+func (e *erasure) selections(a *archive.Archive, t target) (s []archive.Selection, err error) {
 	if t.prefix != "" {
-		return []archive.Selection{{Prefix: t.prefix}}, nil
+		s = append(s, archive.Selection{Prefix: t.prefix})
 	}
 	if t.url != "" {
 		for _, scheme := range []string{"http://", "https://"} {
@@ -165,17 +167,19 @@ func (t target) selections(a *archive.Archive) (s []archive.Selection, err error
 				s = append(s, archive.Selection{URL: scheme + t.name()})
 			}
 		}
-		return s, nil
 	}
-	hosts := map[string]bool{}
-	err = eachVersion(a, archive.Query{Site: t.host, Failed: true}, func(v *archive.Version) error {
-		hosts[weburl.Host(v.URL)] = true
+	more := map[archive.Selection]bool{}
+	site := cmp.Or(t.host, weburl.Host(t.url+t.prefix))
+	err = eachVersion(a, archive.Query{Site: site, Failed: true}, func(v *archive.Version) error {
+		switch {
+		case t.host != "":
+			more[archive.Selection{Host: weburl.Host(v.URL)}] = true
+		case e.gone(v.URL) && !t.spells(v.URL):
+			more[archive.Selection{URL: v.URL}] = true
+		}
 		return nil
 	})
-	for host := range hosts {
-		s = append(s, archive.Selection{Host: host})
-	}
-	return s, err
+	return slices.AppendSeq(s, maps.Keys(more)), err
 }
 
 // sameContents returns the URLs that have had the same contents as what is to be erased, by digest.
@@ -302,18 +306,8 @@ func (e *erasure) eraseCaches(context.Context) error {
 		return err
 	}
 	e.say(RulesName, "%s erased; fetched again for what remains of their hosts", counted(rules, "file"))
-	hosts := func(host string) bool { return host != "" && e.gone("http://"+host+"/") }
-	states, err := eraseEntries(e, StateName, func(s scheduler.Entry) bool { return hosts(s.Host) })
-	if err != nil {
+	if err := e.erasePoliteness(); err != nil {
 		return err
-	}
-	e.say(StateName, "%s erased", counted(states, "host"))
-	paused, err := eraseEntries(e, PausedName, hosts)
-	if err != nil {
-		return err
-	}
-	if paused > 0 {
-		e.say(PausedName, "%s erased", counted(paused, "host"))
 	}
 	name, exists := e.file(HostsName)
 	if exists && slices.ContainsFunc(e.targets, func(t target) bool { return t.host != "" }) {
@@ -331,13 +325,32 @@ func (e *erasure) eraseCaches(context.Context) error {
 	}
 	n := 0
 	for host := range maps.Collect(rhythms.Under("")) {
-		if hosts(host) {
+		if e.takesHost(host) {
 			rhythms.Set(host, stage.Rhythm{}, 0)
 			n++
 		}
 	}
 	e.say(RhythmName, "%s erased", counted(n, "host"))
 	return rhythms.Save()
+}
+
+// erasePoliteness erases what was asked for by hosts that are not visited any more. Of others every
+// pause stays, also the operator's.
+func (e *erasure) erasePoliteness() error {
+	gone := func(host string) bool { return !e.allow && e.takesHost(host) }
+	states, err := eraseEntries(e, StateName, func(s scheduler.Entry) bool { return gone(s.Host) })
+	if err != nil {
+		return err
+	}
+	e.say(StateName, "%s erased", counted(states, "host"))
+	paused, err := eraseEntries(e, PausedName, gone)
+	if err != nil {
+		return err
+	}
+	if paused > 0 {
+		e.say(PausedName, "%s erased", counted(paused, "host"))
+	}
+	return nil
 }
 
 // eraseEntries erases entries from a saved state.
@@ -420,9 +433,49 @@ func (e *erasure) eraseLedger(ctx context.Context, file string) (erased int, err
 	return erased, err
 }
 
-// named reports whether a text names something that is to be erased.
+// named reports whether a text has a URL or a host that is to be erased.
 func (e *erasure) named(text string) bool {
-	return slices.ContainsFunc(e.targets, func(t target) bool { return strings.Contains(text, t.name()) })
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), inNoHost) {
+		if e.takesHost(strings.Trim(word, ".")) {
+			return true
+		}
+	}
+	for _, t := range e.targets { // the parts of an IPv6 address are no words
+		if strings.Contains(t.host, ":") && strings.Contains(text, t.host) {
+			return true
+		}
+	}
+	for word := range strings.FieldsFuncSeq(text, inNoURL) {
+		for _, scheme := range []string{"http://", "https://"} {
+			if at := strings.Index(word, scheme); at >= 0 && e.goneURL(word[at:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inNoHost reports whether a rune ends the name of a host in a text.
+func inNoHost(r rune) bool {
+	return r != '-' && r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+}
+
+// inNoURL reports whether a rune ends a URL in a text.
+func inNoURL(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"<>\\`", r) }
+
+// takesHost reports whether a host is a target, or under one.
+func (e *erasure) takesHost(host string) bool {
+	return slices.ContainsFunc(e.targets, func(t target) bool { return t.host != "" && t.serves(host) })
+}
+
+// goneURL reports whether a URL in a text is to be erased. What follows it may belong to the sentence.
+func (e *erasure) goneURL(url string) bool {
+	for _, url := range []string{url, strings.TrimRight(url, ".,;:!)]'")} {
+		if canonical, err := weburl.Canonical(url); err == nil && e.gone(canonical) {
+			return true
+		}
+	}
+	return false
 }
 
 // reportRest names what may still have something of the targets.

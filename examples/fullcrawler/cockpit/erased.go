@@ -32,11 +32,15 @@ type target struct {
 func parseTarget(text string) (t target, err error) {
 	prefix, starred := strings.CutSuffix(text, "*")
 	if starred || strings.Contains(text, "/") {
-		url, err := urlfilter.Seed(prefix)
-		if err != nil {
-			return t, fmt.Errorf("%w: %w", errUsage, err)
-		}
+		canonical := urlfilter.Seed
 		if starred {
+			canonical = urlfilter.SeedPrefix
+		}
+		url, err := canonical(prefix)
+		switch {
+		case err != nil:
+			return t, fmt.Errorf("%w: %w", errUsage, err)
+		case starred:
 			return target{prefix: url}, nil
 		}
 		return target{url: url}, nil
@@ -74,6 +78,12 @@ func (t target) lines() []string {
 func (t target) name() string {
 	_, rest, _ := strings.Cut(t.url+t.prefix, "://")
 	return t.host + rest
+}
+
+// spells reports whether a URL is one of the target in its own spelling: others differ in their escapes.
+func (t target) spells(url string) bool {
+	_, rest, _ := strings.Cut(url, "://")
+	return t.url != "" && rest == t.name() || t.prefix != "" && strings.HasPrefix(rest, t.name())
 }
 
 // serves reports whether a host has something of the target.

@@ -64,3 +64,17 @@ func BenchmarkLine(b *testing.B) {
 		}
 	})
 }
+
+// A prefix to erase ends anywhere: the dot of hidden files is no segment, or a slip would erase the host.
+func TestPrefixesToErase(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://a.test/.*": "https://a.test/.", "a.test/dir/..*": "https://a.test/dir/..", "a.test/dir/*": "https://a.test/dir/",
+	} {
+		got, err := parseTarget(text)
+		require.NoError(t, err)
+		require.Equal(t, target{prefix: want}, got)
+		require.Equal(t, []string{"http" + want[len("https"):], want}, got.lines())
+	}
+	_, err := parseTarget("https://a.test/#!/*")
+	require.ErrorIs(t, err, errUsage)
+}

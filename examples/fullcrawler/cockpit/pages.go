@@ -1,10 +1,14 @@
 package cockpit
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
+	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // slotUnit is the resolution of due times: within it, the order of pages does not matter. Pages that
@@ -17,13 +21,19 @@ func UnitFor(pace float64) time.Duration {
 	return max(slotUnit, unit.Truncate(time.Second))
 }
 
-// openPages opens the pages of a crawl, and their clock.
+// errNoPace is returned if the pages may be sound, but the pace of their clock is not known.
+var errNoPace = fmt.Errorf("the file %s is lost: the command with the -pace of this crawl makes it again", BeganName)
+
+// openPages opens the pages of a crawl, and their clock. If its file is lost, it had the usual pace.
 func openPages(cfg Config) (*stage.Pages, stage.Clock, error) {
-	clock, err := stage.OpenClock(filepath.Join(cfg.Out, BeganName), cfg.Pace)
-	if err != nil {
-		return nil, clock, err
+	clock, lost := stage.PeekClock(filepath.Join(cfg.Out, BeganName), cfg.Pace)
+	if lost != nil && !errors.Is(lost, fs.ErrNotExist) {
+		return nil, clock, lost
 	}
 	pages, err := stage.OpenPages(cfg.Out, PagesOptions(cfg, clock))
+	if lost != nil && errors.Is(err, satstore.ErrOptions) {
+		err = errNoPace
+	}
 	return pages, clock, err
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
-	"github.com/spinneret-go/spinneret/revisit"
 	"github.com/spinneret-go/spinneret/satstore"
 )
 
@@ -46,7 +45,7 @@ func (c *Crawl) makeDue(filters, before Filters, known bool) (rewritten bool, er
 	now := c.Clock.Now()
 	var changes []func(stage.Item, *stage.State) stage.Rewrite
 	if c.Pages.Ahead(now) {
-		c.Warn("the clock was ahead when this crawl last ran: pages visited then are due again")
+		c.Warn("the clock was ahead when this crawl last ran, or is behind now: pages visited after %s are due again", moment(c.Clock.Real(now)))
 		changes = append(changes, func(_ stage.Item, s *stage.State) stage.Rewrite { return broughtBack(s, now) })
 	}
 	switch {
@@ -129,12 +128,12 @@ func (c *Crawl) rewritePages(change func(stage.Item, *stage.State) stage.Rewrite
 	return stage.RewritePages(c.Cfg.Out, PagesOptions(c.Cfg, c.Clock), change)
 }
 
-// broughtBack makes a page due that was visited in the future. Every interval in its history is
-// wrong, so the page gets a new history.
+// broughtBack makes a page due that was visited in the future. Its history stays: it is the clock of now
+// that may be wrong, and the next visit corrects the interval.
 func broughtBack(s *stage.State, now time.Time) stage.Rewrite {
 	const soon = 24 * time.Hour
 	if s.History.Last().After(now) {
-		s.History, s.Interval, s.Due = revisit.History{}, 0, now.Unix()
+		s.Due = min(s.Due, now.Unix())
 	}
 	if s.Failures > 0 {
 		s.Due = min(s.Due, now.Add(soon).Unix())
@@ -150,7 +149,11 @@ type stock struct{ pages, fresh, due int }
 
 // recall restores what can be derived from the pages, in one pass over them.
 func (c *Crawl) recall() (s stock, err error) {
+	if c.Filter.MaxDepth >= 0 {
+		c.Depths = stage.NewDepths()
+	}
 	c.Pages.Found = func(it stage.Item) {
+		c.Depths.Found(it)
 		c.Hosts.Found(it, !c.Robots.Forbids(it.URL, time.Now()))
 	}
 	c.Pages.Turn = c.Hosts.Turn
@@ -165,6 +168,7 @@ func (c *Crawl) recall() (s stock, err error) {
 		if seeds.see(page.Item) {
 			scope.see(page)
 		}
+		c.Depths.Found(page.Item)
 		state := page.State
 		fetched := !state.History.Last().IsZero()
 		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0 || state.LeftOut)

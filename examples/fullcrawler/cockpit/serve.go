@@ -35,7 +35,7 @@ func (s *serving) run(ctx context.Context, in call) error {
 		}
 		server := &http.Server{
 			Handler:           replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hostNames(s.names)}),
-			ReadHeaderTimeout: 10 * time.Second,
+			ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		}
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()

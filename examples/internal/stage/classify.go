@@ -83,7 +83,9 @@ func classifyError(err error) Fate {
 	var failed *fetch.Error
 	var dns *net.DNSError
 	switch {
-	case errors.Is(err, context.Canceled):
+	case refusedByProxy(err):
+		return Refused
+	case errors.Is(err, context.Canceled), errors.Is(err, fetch.Proxy): // whose name may be unknown
 		return Interrupted
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return UnknownHost

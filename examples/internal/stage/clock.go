@@ -62,12 +62,21 @@ var earliest = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // means the pace in the file. A different pace is refused, since times have been recorded by the
 // old one.
 func OpenClock(file string, pace float64) (Clock, error) {
+	c, err := PeekClock(file, pace)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ReplaceFile(file, fmt.Appendf(nil, "%s %g\n", c.Began.Format(time.RFC3339), c.Pace))
+	}
+	return c, err
+}
+
+// PeekClock is OpenClock for those who change nothing. Without a file it returns fs.ErrNotExist with the
+// clock that OpenClock would begin.
+func PeekClock(file string, pace float64) (Clock, error) {
 	had, err := ReadClock(file)
 	now := time.Now()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		c := Clock{now.Truncate(time.Second), cmp.Or(pace, 1)}
-		return c, ReplaceFile(file, fmt.Appendf(nil, "%s %g\n", c.Began.Format(time.RFC3339), c.Pace))
+		return Clock{now.Truncate(time.Second), cmp.Or(pace, 1)}, err
 	case err != nil:
 		return Clock{}, err
 	case now.Before(earliest) && !had.Began.Before(earliest):

@@ -8,8 +8,9 @@ import (
 
 // The pages of an owner may make freeHosts of his hosts known, and hostsEarned for each that has had a page: a
 // wildcard in the DNS makes any number of names. Those of others may make as many known, and each other owner
-// an eighth of that, so that nobody's made-up names bar the hosts that somebody else names.
-const freeHosts, hostsEarned, ownersOfNames = 1000, 2, 8
+// an eighth of that, so that nobody's made-up names bar the hosts that somebody else names. All hosts that
+// the pages of an owner make known are bounded in the same way: names of owners who do not exist cost nothing.
+const freeHosts, freeNames, hostsEarned, ownersOfNames = 1000, 20_000, 2, 8
 
 // counters count events by key in a memory that does not grow with the keys. They may count too much,
 // and hardly ever do while the keys are fewer than a million. They are not safe for concurrent use.
@@ -53,8 +54,10 @@ func (b *HostTable) TakesHost(url, page string) bool {
 	}
 	site := siteOf(host)
 	most := freeHosts + hostsEarned*b.fetchedOf.of(site)
-	pair, all := by+" "+site, "* "+site
+	pair, all, named := by+" "+site, "* "+site, by+" *"
 	switch {
+	case b.named.of(named) >= freeNames+hostsEarned*b.ledTo.of(by):
+		return false
 	case by == site:
 		if b.named.of(pair) >= most {
 			return false
@@ -65,5 +68,14 @@ func (b *HostTable) TakesHost(url, page string) bool {
 		b.named.add(all)
 	}
 	b.named.add(pair)
+	b.named.add(named)
 	return true
+}
+
+// earn records that a host has had a page. It requires that b.mu is held.
+func (b *HostTable) earn(e *hostEntry) {
+	b.fetchedOf.add(e.site)
+	if e.by != "" {
+		b.ledTo.add(e.by)
+	}
 }

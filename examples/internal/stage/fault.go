@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/internal/neterr"
@@ -29,6 +30,11 @@ func Attribute(err error, addr netip.Addr) Fault {
 	switch {
 	case neterr.Exhausted(err), errors.Is(err, context.Canceled):
 		return OurFault
+	case errors.Is(err, fetch.Proxy): // unreachable, or its name unknown
+		if refusedByProxy(err) {
+			return TheirFault
+		}
+		return OurFault
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return TheirFault
 	case addr.IsLoopback():
@@ -46,4 +52,19 @@ func Attribute(err error, addr netip.Addr) Fault {
 		}
 	}
 	return TheirFault
+}
+
+// refusedByProxy reports whether a proxy works, and refuses the requests to this server. A server may
+// answer a plain request as a proxy does that wants a password, and must not pass for a broken one.
+func refusedByProxy(err error) bool {
+	var op *net.OpError
+	if !errors.Is(err, fetch.Proxy) || !errors.As(err, &op) || op.Err == nil {
+		return false
+	}
+	text := op.Err.Error() // there is no type for it
+	answer, tunnel := strings.CutPrefix(text, "proxy: ")
+	if strings.HasPrefix(answer, "407 ") {
+		return !tunnel
+	}
+	return tunnel || strings.HasSuffix(text, "connection not allowed by ruleset")
 }

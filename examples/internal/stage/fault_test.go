@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"syscall"
@@ -13,6 +14,10 @@ import (
 
 	"github.com/spinneret-go/spinneret/fetch"
 )
+
+func proxyError(err error) error {
+	return &fetch.Error{Kind: fetch.Proxy, Err: &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err}}
+}
 
 func TestAttribute(t *testing.T) {
 	public, local := netip.MustParseAddr("93.184.216.34"), netip.MustParseAddr("127.0.0.1")
@@ -37,7 +42,16 @@ func TestAttribute(t *testing.T) {
 		{"an unknown name, by DNS", &net.DNSError{IsNotFound: true}, netip.Addr{}, TheirFault},
 		{"a silent name server", &net.DNSError{IsTimeout: true}, netip.Addr{}, UnclearFault},
 		{"any other failure of a lookup", errors.New("read: connection refused"), netip.Addr{}, UnclearFault},
+		{"a dead proxy", proxyError(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), local, OurFault},
+		{"a proxy with an unknown name", proxyError(&net.DNSError{IsNotFound: true}), public, OurFault},
+		{"a proxy that breaks off", proxyError(io.EOF), public, OurFault},
+		{"a proxy with another password", proxyError(errors.New("proxy: 407 Proxy Authentication Required")), public, OurFault},
+		{"a server that passes for one", proxyError(errors.New("407 Proxy Authentication Required")), public, TheirFault},
+		{"a proxy with a block list", proxyError(errors.New("proxy: 403 Forbidden")), public, TheirFault},
 	} {
+		if errors.Is(tt.err, fetch.Proxy) {
+			require.Equal(t, tt.want == OurFault, Classify(nil, tt.err) == Interrupted, tt.name)
+		}
 		require.Equal(t, tt.want, Attribute(tt.err, tt.addr), tt.name)
 	}
 }

@@ -78,12 +78,14 @@ type HostTable struct {
 
 	named     counters // hosts that were let in, by who named them and their owner
 	fetchedOf counters // hosts that have had a page, by owner
+	ledTo     counters // likewise, by the owner who named them first
 }
 
 // Times in an entry are in Unix milliseconds, and durations in milliseconds, on the pages' clock.
 type hostEntry struct {
 	share
 	site   string     // its owner, or its registrable domain where no owner is known
+	by     string     // the site that named it first; "" if none did
 	addr   netip.Addr // address of its last page in flight
 	known  int32      // pages
 	barred int32      // pages that may not be fetched
@@ -139,7 +141,7 @@ func NewHostTable(delay, horizon time.Duration, limit, queue int) *HostTable {
 		addrRoom: addrRooms * room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
 		places: map[place]*tenants{}, time: virtualTime{progress: 1},
-		named: newCounters(), fetchedOf: newCounters(),
+		named: newCounters(), fetchedOf: newCounters(), ledTo: newCounters(),
 	}
 }
 
@@ -205,6 +207,9 @@ func (b *HostTable) Discovered(it Item, allowed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
+	if from := b.hosts[weburl.Host(it.From)]; from != nil && e.by == "" && e.known+e.barred+e.strange == 0 {
+		e.by = from.site
+	}
 	switch {
 	case it.Strange:
 		e.strange++
@@ -288,7 +293,7 @@ func (b *HostTable) Recall(host string, fetched bool, interval time.Duration, re
 	e := b.entry(host)
 	if fetched {
 		if e.taken++; e.taken == 1 {
-			b.fetchedOf.add(e.site)
+			b.earn(e)
 		}
 	}
 	if interval > 0 {
@@ -368,7 +373,7 @@ func (b *HostTable) Settle(host string, fetched, requested bool) {
 	e := b.entry(host)
 	e.first--
 	if fetched && e.taken-e.first == 1 {
-		b.fetchedOf.add(e.site)
+		b.earn(e)
 	}
 	if !fetched {
 		e.taken--

@@ -225,6 +225,30 @@ func TestHostsOfAnOwnerAreEarned(t *testing.T) {
 	require.Equal(t, 11*hostsEarned, find(7*freeHosts, 8*freeHosts, own))
 }
 
+// TestNamedHostsAreEarned: the pages of one owner do not fill the table with hosts of owners who do not exist.
+func TestNamedHostsAreEarned(t *testing.T) {
+	b := NewHostTable(time.Second, Horizon, 0, 1000)
+	const page = "http://www.evil.com/"
+	b.Discovered(Item{URL: page}, true)
+	find := func(from, to int) (taken int) {
+		for n := from; n < to; n++ {
+			if url := fmt.Sprintf("http://q%d.org/", n); b.TakesHost(url, page) {
+				b.Discovered(Item{URL: url, From: page}, true)
+				taken++
+			}
+		}
+		return taken
+	}
+	require.Equal(t, freeNames, find(0, 2*freeNames))
+	require.True(t, b.TakesHost("http://other.org/", "http://honest.org/"))
+	for n := range 10 {
+		host := fmt.Sprintf("q%d.org", n)
+		b.Take(host, netip.Addr{}, true)
+		b.Settle(host, true, true)
+	}
+	require.Equal(t, 10*hostsEarned, find(2*freeNames, 3*freeNames))
+}
+
 // TestFrontPagesOfPorts: strangers cannot have each port of a host asked.
 func TestFrontPagesOfPorts(t *testing.T) {
 	b := NewHostTable(time.Second, Horizon, 80, 1000)

@@ -67,6 +67,9 @@ type Visit struct {
 // Early reports whether the page was handed out before it was due.
 func (v *Visit) Early() bool { return v.record == nil }
 
+// Is changes what is recorded of the page besides its state. The URL stays.
+func (v *Visit) Is(it Item) { v.item = it }
+
 // PagesOptions set the memory of Pages, and the time.
 type PagesOptions struct {
 	Memory int64         // bytes for buffers and filters; 0 means DefaultPagesMemory
@@ -117,11 +120,16 @@ func (o PagesOptions) Store() satstore.Options {
 // mergeVisit applies an early visit to a record. Only the record tells whether the page is
 // postponed: that may have happened during the visit.
 func mergeVisit(url string, data, visit []byte) []byte {
-	_, before, err := ReadRecord(url, data)
+	if len(visit) > 0 && visit[0] == nearerForm {
+		return mergeNearer(url, data, visit)
+	}
+	known, before, err := ReadRecord(url, data)
 	it, state, e := ReadRecord(url, visit)
-	if err != nil || e != nil || state.Postponed == before.Postponed {
+	it, nearer := it.NearerAs(known)
+	if err != nil || e != nil || state.Postponed == before.Postponed && !nearer {
 		return visit
 	}
+	state.Relink = state.Relink || nearer // it was found out during the visit
 	state.Postponed = before.Postponed
 	return AppendRecord(nil, it, state)
 }

@@ -89,9 +89,11 @@ func (p *Places) Enter() { p.all <- struct{}{} }
 // Leave makes room for another visit.
 func (p *Places) Leave() { <-p.all }
 
-// An owner who has one in placeShare places gets more only while one in freeShare is free. Without that,
-// an owner of many slow hosts, each with its own address, would take the places of all others.
-const placeShare, freeShare = 8, 4
+// An owner who has a few places gets more only if he has less than some for each that is free. That is
+// three quarters of all for one who is alone, and the fewer the more owners there are, but one is always
+// left for somebody else. Without that, owners of many slow hosts, each with its own address, would take
+// the places of all others.
+const fewPlaces, placesForFree = 2, 3
 
 // PlaceAgain is when to claim a place again that an owner did not get.
 const PlaceAgain = time.Second
@@ -99,10 +101,10 @@ const PlaceAgain = time.Second
 // Claim counts a visit that has a place for the owner of its host, until release is called. It returns
 // false if others need the place more.
 func (p *Places) Claim(host string) (release func(), ok bool) {
-	owner, most := siteOf(host), cap(p.all)
+	owner := siteOf(host)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.owners[owner] >= max(most/placeShare, 1) && most-len(p.all) < most/freeShare {
+	if p.owners[owner] >= fewPlaces+placesForFree*(cap(p.all)-len(p.all)) {
 		return nil, false
 	}
 	p.owners[owner]++

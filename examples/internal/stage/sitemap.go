@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"net/http"
 
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/sitemap"
@@ -11,6 +12,23 @@ import (
 type Sitemap struct {
 	Server string // the authority whose URLs it may list, besides those of its own
 	Nested bool   // it was listed in an index, and may not be an index itself
+}
+
+// AsPage returns the item of a sitemap as that of a page, which is one link further away.
+func (it Item) AsPage() Item {
+	it.Sitemap, it.Depth = nil, it.Depth+1
+	return it
+}
+
+// IsPage reports whether a response to a request for a sitemap is a page instead.
+func IsPage(resp *fetch.Response) bool {
+	if kind := mediaType(resp); resp.Status != http.StatusOK || kind != "text/html" && kind != "application/xhtml+xml" {
+		return false
+	}
+	for _, err := range sitemap.Entries(bytes.NewReader(resp.Body), resp.URL) {
+		return err != nil
+	}
+	return false // it is empty
 }
 
 // List passes the entries of a sitemap to yield, each with the reason not to follow it, if there is

@@ -86,7 +86,7 @@ func Authority(url string) string {
 // one with a session, and would otherwise lead nowhere.
 func StepsFor(it Item, asFound bool) weburl.Steps {
 	if asFound || it.Seeded() || it.Sitemap != nil || it.Hops > 0 {
-		return weburl.Steps{}
+		return weburl.Steps{DropRootDot: true} // delays, pauses and limits go by the host
 	}
-	return weburl.Steps{NormalizeEscapes: true, DropTracking: true, DropSessions: true}
+	return weburl.Steps{NormalizeEscapes: true, DropTracking: true, DropSessions: true, DropRootDot: true}
 }

@@ -13,6 +13,7 @@ package certificate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -37,7 +38,7 @@ const pauses = 2
 
 // Options describes a [Trial].
 type Options struct {
-	Web   webtest.Options // for the sizes, 0 means the defaults of this package
+	Web   webtest.Options // for the sizes, 0 means the defaults of this package; NoLog is an error
 	Delay time.Duration   // between two requests to a host or an address; 0 means a second
 
 	// Proxied says that the crawler knows no way but the proxy of the web, which sees requests for
@@ -62,8 +63,11 @@ type Trial struct {
 // with Retry-After, with redirects to another host, and several hosts with one address. These come
 // in addition to the traits that the options give a host.
 func Start(o Options) (*Trial, error) {
-	if o.Delay = cmp.Or(o.Delay, time.Second); o.Delay < 0 {
+	switch o.Delay = cmp.Or(o.Delay, time.Second); {
+	case o.Delay < 0:
 		return nil, fmt.Errorf("certificate: the delay is %v; want a positive one", o.Delay)
+	case o.Web.NoLog:
+		return nil, errors.New("certificate: a web with Options.NoLog keeps nothing to judge by")
 	}
 	if o.Web.Hosts == 0 && o.Web.Static == "" && len(o.Web.Handlers) == 0 {
 		o.Web.Hosts = DefaultHosts
@@ -145,10 +149,6 @@ func (t *Trial) Verdicts() []Verdict {
 	}
 }
 
-// slack is how much earlier than its delay a request may arrive, as a share of the delay: what one
-// process sends in time, another one may see a moment too early.
-const slack = 0.05
-
 // ledger is a log with what is already known about it.
 type ledger struct {
 	*Trial
@@ -177,10 +177,19 @@ func violations(log []webtest.Request, host func(string) time.Duration,
 	return slices.DeleteFunc(found, func(v webtest.Violation) bool { return v.Gap >= least(v.Want) })
 }
 
-func least(delay time.Duration) time.Duration { return delay - time.Duration(slack*float64(delay)) }
+// least returns how soon a request may arrive whose delay is given: 5 % earlier, and some
+// milliseconds if that is more. What one process sends in time, another one may see a moment too early.
+func least(delay time.Duration) time.Duration {
+	return delay - max(delay/20, min(5*time.Millisecond, delay/2))
+}
 
-// verdict makes a verdict of what was found among some occasions.
+// chance is how many times a longer pause a crawler may take until it proves nothing: it has other hosts
+// to ask meanwhile, and would have come as late without respect for the pause.
+const chance = 2
+
+// verdict makes a verdict of what was found among some occasions. Each breach was one.
 func verdict(check string, occasions int, found []Proof, unit string) Verdict {
+	occasions = max(occasions, len(found))
 	v := Verdict{Check: check, Result: Passed, Count: len(found), Proof: found}
 	switch {
 	case occasions == 0:
@@ -276,7 +285,7 @@ func (l *ledger) robots() Verdict {
 			n++
 		}
 	}
-	if n = max(n, len(found)); !tempted && len(found) == 0 {
+	if !tempted {
 		n = 0 // it met nothing that it had to leave out
 	}
 	return verdict("robots.txt", n, found, "requests disallowed, or before robots.txt")
@@ -306,50 +315,62 @@ func isRobots(r webtest.Request) bool {
 	return r.Path == "/robots.txt" || r.Path == "/robots-rules.txt"
 }
 
-// crawlDelay judges hosts whose robots.txt asks for a longer delay, from when that was known.
+// crawlDelay judges hosts whose robots.txt asks for a longer delay, from the first page on that was
+// requested when that was known.
 func (l *ledger) crawlDelay() Verdict {
 	var log []webtest.Request
+	begun := make(map[string]bool)
 	for _, r := range l.log {
-		if l.knows(r) && !isRobots(r) && l.Web.CrawlDelay(r.Host) > 0 {
+		if begun[r.Host] = begun[r.Host] || l.knows(r) && !isRobots(r); begun[r.Host] && l.Web.CrawlDelay(r.Host) > 0 {
 			log = append(log, r)
 		}
 	}
+	soon := func(host string) time.Duration { return chance * l.Web.CrawlDelay(host) }
 	found := l.proofs(violations(log, l.Web.CrawlDelay, nil))
-	return verdict("Crawl-delay", repeats(log), found, "requests early for the Crawl-delay of their host")
+	return verdict("Crawl-delay", len(webtest.Violations(log, soon, nil)), found,
+		"requests early for the Crawl-delay of their host")
 }
 
 // retryAfter judges the requests to a host that has just asked for a pause. The pause begins with the
-// answer: what was sent before could not know of it.
+// answer: what was sent before, or at the same instant, could not know of it. A pause that is kept
+// proves something if it is not much longer than asked for, or if the crawler had come sooner before.
 func (l *ledger) retryAfter() Verdict {
 	var found []Proof
 	ends := func(r webtest.Request) time.Time { return r.Answered.Add(least(r.RetryAfter)) }
 	sent := make(map[string]webtest.Request) // what asked for the pause that ends last, by host
+	pace := make(map[string]time.Duration)   // how long after the request before it that came
+	last := make(map[string]webtest.Request)
 	n := 0
 	for _, r := range l.log {
-		before, ok := sent[r.Host]
-		if ok && !r.Time.Before(before.Answered) && r.Time.Before(ends(before)) {
-			found = append(found, Proof{fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
-				r.URL(), r.Time.Sub(before.Answered), before.RetryAfter.Seconds()), []webtest.Request{before, r}})
+		if before, ok := sent[r.Host]; ok && r.Time.After(before.Answered) {
+			after := r.Time.Sub(before.Answered)
+			if after/chance < before.RetryAfter || pace[r.Host] < before.RetryAfter {
+				n++
+			}
+			if r.Time.Before(ends(before)) {
+				found = append(found, Proof{fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
+					r.URL(), after, before.RetryAfter.Seconds()), []webtest.Request{before, r}})
+			}
 			delete(sent, r.Host) // the rest of the pause is not worth a second proof
 		}
-		if r.RetryAfter > 0 {
-			n++
-			if ends(r).After(ends(sent[r.Host])) {
-				sent[r.Host] = r
-			}
+		if r.RetryAfter > 0 && ends(r).After(ends(sent[r.Host])) {
+			sent[r.Host], pace[r.Host] = r, r.Time.Sub(last[r.Host].Time)
 		}
+		last[r.Host] = r
 	}
 	return verdict("Retry-After", n, found, "pauses not kept")
 }
 
 // redirects judges what came of redirects to another host: that host has its own robots.txt and its
-// own delay.
+// own delay. That of its address is another matter, which the crawler may not see.
 func (l *ledger) redirects() Verdict {
 	var found []Proof
 	from := make(map[string]webtest.Request) // the last redirect to a URL
 	early := make(map[webtest.Request]string)
 	for _, v := range l.early {
-		early[v.Later] = v.String()
+		if !v.ByAddr {
+			early[v.Later] = v.String()
+		}
 	}
 	n := 0
 	for _, r := range l.log {
@@ -360,7 +381,7 @@ func (l *ledger) redirects() Verdict {
 				found = append(found, Proof{"a redirect was followed to what robots.txt disallows there",
 					[]webtest.Request{before, r}})
 			case early[r] != "" && r.Time.Sub(before.Time) < least(l.Delay):
-				found = append(found, Proof{"a redirect was followed at once: " + early[r],
+				found = append(found, Proof{"a redirect was followed too early: " + early[r],
 					[]webtest.Request{before, r}})
 			}
 		}
@@ -386,20 +407,21 @@ func (l *ledger) target(r webtest.Request) (to string, ok bool) {
 	return u.String(), ok
 }
 
-// private judges requests to private addresses.
+// private judges requests to private addresses. Without the proxy they do not come to the log.
 func (l *ledger) private() Verdict {
 	var found []Proof
-	n := 0
+	links, asked := make(map[string]bool), make(map[netip.Addr]bool)
 	for _, r := range l.log {
 		addr, err := netip.ParseAddr(r.Host)
 		switch {
-		case err == nil && addr.IsPrivate():
+		case err == nil && addr.IsPrivate() && !asked[addr]:
+			asked[addr] = true
 			found = append(found, Proof{"a private address was requested", []webtest.Request{r}})
-		case strings.HasPrefix(r.Path, "/trap/address"):
-			n++ // it has one such link each
+		case l.Proxied && strings.HasPrefix(r.Path, "/trap/address") && r.Status != http.StatusNotFound:
+			links[r.Location] = true // the page leads to one address, and the redirect to another
 		}
 	}
-	return verdict("private addresses", max(n, len(found)), found, "links to private addresses followed")
+	return verdict("private addresses", len(links), found, "private addresses requested")
 }
 
 // twice judges pages that were fetched again although they had not changed.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,7 +231,9 @@ func TestAPauseBeginsWithTheAnswer(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		v := visit(t, slow)
-		v.get(paused(t, v))
+		page := paused(t, v)
+		time.Sleep(time.Millisecond)
+		v.get(page)
 		require.Equal(t, Failed, v.result("Retry-After"), "it came back at once")
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -252,8 +255,116 @@ func TestAPauseBeginsWithTheAnswer(t *testing.T) {
 			told = <-done == http.StatusTooManyRequests || told
 		}
 		require.True(t, told)
+		require.Equal(t, Untested, v.result("Retry-After"))
+	})
+}
+
+// A request that was sent when the answer was could not know of it. With fake time, that is the same
+// instant.
+func TestWhatIsSentWithTheAnswer(t *testing.T) {
+	for range 5 {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 4, Traits: func(int) webtest.Traits {
+				return webtest.Traits{Latency: webtest.Latency{Median: time.Second}}
+			}})
+			for sent := range 5 { // the last one is told to wait
+				go v.get(v.at(2) + strconv.Itoa(sent))
+				time.Sleep(time.Second)
+			}
+			go v.get(v.at(2))
+			time.Sleep(5 * time.Second)
+			require.Equal(t, Untested, v.result("Retry-After"))
+		})
+	}
+}
+
+// Who comes late in any case has not shown that it knows of a pause.
+func TestPausesThatAreKeptByChance(t *testing.T) {
+	for wait, want := range map[time.Duration]Result{
+		time.Second: Failed, 2 * time.Second: Passed, 3 * time.Second: Passed, 5 * time.Second: Untested,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 4})
+			for host, first := range map[int]string{1: "robots.txt", 2: ""} {
+				v.slowly(v.at(host) + first)
+				for i := range 4 {
+					v.get(v.at(host) + strconv.Itoa(i))
+					time.Sleep(wait)
+				}
+				v.slowly(v.at(host))
+			}
+			require.Equal(t, want, v.result("Crawl-delay"))
+			require.Equal(t, want, v.result("Retry-After"))
+		})
+	}
+}
+
+// Who asked each second until it was told to wait, and then waited long, knows of the pause.
+func TestLongPausesOfQuickCrawlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 4})
+		for i := range 5 {
+			v.slowly(v.at(2) + strconv.Itoa(i))
+		}
+		time.Sleep(time.Minute)
+		v.slowly(v.at(2))
 		require.Equal(t, Passed, v.result("Retry-After"))
 	})
+}
+
+// A request for robots.txt is one, and so is none of the pause between two pages.
+func TestRobotsTxtBetweenPagesIsNoPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Hosts: 4})
+		for i := range 3 {
+			v.slowly(v.at(1)+"robots.txt", v.at(1)+strconv.Itoa(i))
+		}
+		require.Equal(t, Passed, v.result("host delay"))
+		require.Equal(t, Failed, v.result("Crawl-delay"))
+	})
+}
+
+// A crawler need not follow a redirect, and its target may be early for its address by other ways.
+func TestTheAddressOfATargetIsAnotherMatter(t *testing.T) {
+	for delay, want := range map[time.Duration]Result{1500 * time.Millisecond: Passed, 500 * time.Millisecond: Failed} {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 12, Addrs: 4})
+			v.slowly(v.at(3) + "robots.txt")
+			v.get(v.at(4) + "robots.txt")
+			time.Sleep(delay)
+			v.get(v.at(3) + "trap/away")
+			v.get(v.at(8) + "robots.txt") // another host at the address of the target
+			v.get(v.at(4))
+			require.Equal(t, Failed, v.result("address delay"))
+			require.Equal(t, want, v.result("redirects to other hosts"))
+		})
+	}
+}
+
+// Without the proxy, a request to a private address comes to no log.
+func TestPrivateAddressesAreUntestedWithoutTheProxy(t *testing.T) {
+	for _, proxied := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			v := visit(t, webtest.Options{Hosts: 1, Traits: func(int) webtest.Traits {
+				return webtest.Traits{Traps: webtest.TrapAddress}
+			}})
+			v.trial.Proxied = proxied
+			v.slowly(v.at(0)+"trap/address", v.at(0)+"trap/address", v.at(0)+"trap/address/redirect", v.at(0)+"trap/address/no")
+			want := map[bool]string{false: "untested (0 of 0", true: "passed (0 of 2"}[proxied]
+			verdicts := v.trial.Verdicts()
+			require.Contains(t, verdicts[6].String(), "private addresses: "+want)
+		})
+	}
+}
+
+// Of short delays, 5 % are less than a process that shares its processor can keep.
+func TestTheLeastDelay(t *testing.T) {
+	for delay, want := range map[time.Duration]time.Duration{
+		0: 0, 2 * time.Millisecond: time.Millisecond, 20 * time.Millisecond: 15 * time.Millisecond,
+		time.Second: 950 * time.Millisecond,
+	} {
+		require.Equal(t, want, least(delay))
+	}
 }
 
 // Hosts of the caller's own do not hide where the last generated one redirects to.

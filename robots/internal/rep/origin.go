@@ -89,8 +89,14 @@ func parseOrigin(raw string) (string, error) {
 			host += ":" + port
 		}
 	}
-	// URL.String escapes what a host may hold beyond ASCII, so the result parses again.
-	return (&url.URL{Scheme: u.Scheme, Host: host}).String(), nil
+	// URL.String escapes what a host may hold beyond ASCII. That parses again, unless it is in a zone.
+	origin := (&url.URL{Scheme: u.Scheme, Host: host}).String()
+	if again, err := url.Parse(origin); err != nil {
+		return "", err
+	} else if again.String() != origin {
+		return "", fmt.Errorf("host %q", u.Host)
+	}
+	return origin, nil
 }
 
 // lower changes ASCII only. Beyond it, letters that have a lower case in ASCII, such as the sign for

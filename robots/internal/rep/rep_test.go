@@ -61,6 +61,9 @@ func FuzzOrigin(f *testing.F) {
 	}
 	f.Add("http://example.com:80:80")
 	f.Add("http://:8080/")
+	f.Add("http://[fe80::1%25eth0]/")
+	f.Add("http://[fe80::1%25%5B]/")
+	f.Add("http://[fe80::1%25ä]/")
 	f.Fuzz(func(t *testing.T, in string) {
 		got, err := Origin(in)
 		if err != nil {

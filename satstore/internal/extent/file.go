@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -32,7 +33,9 @@ type File struct {
 	parked   []Cut    // not needed by a checkpoint, but perhaps by readers
 	pins     []uint64 // numbers of the readers, in order
 	lastPin  uint64
-	size     int64 // of the file
+
+	size    atomic.Int64 // of the file; written with mu
+	garbage atomic.Int64 // grains in released, to be read without mu
 }
 
 // Create makes an empty data file.
@@ -42,7 +45,8 @@ func Create(fs vfs.FS, writers int) (*File, error) {
 		return nil, fmt.Errorf("satstore: create %s: %w", Name, err)
 	}
 	f := newFile(file, writers)
-	f.space.end, f.size = 1, int64(len(FileHeader))
+	f.space.end = 1
+	f.size.Store(int64(len(FileHeader)))
 	if _, err := file.WriteAt([]byte(FileHeader), 0); err != nil {
 		durable.Discard(fs, Name, file)
 		return nil, fmt.Errorf("satstore: write %s: %w", Name, err)
@@ -72,12 +76,10 @@ func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 		return nil, fmt.Errorf("satstore: open %s: %w", Name, err)
 	}
 	f := newFile(file, writers)
-	head := make([]byte, len(FileHeader))
-	if err = disk.ReadFull(file, Name, head, 0); err == nil && string(head) != FileHeader {
-		err = disk.Corrupt(Name, 0, "not a file of buckets, or of another version")
-	}
-	if err == nil {
-		f.size, err = file.Size()
+	var size int64
+	if err = f.CheckHeader(); err == nil {
+		size, err = file.Size()
+		f.size.Store(size)
 	}
 	var overlap int64
 	if f.space, overlap = newSpace(used); err == nil && overlap >= 0 {
@@ -89,14 +91,55 @@ func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 	return f, nil
 }
 
-// OpenDamaged opens a data file for reading only, without any check.
-func OpenDamaged(fs vfs.FS) (*File, error) {
+// CheckHeader reads the beginning of the file.
+func (f *File) CheckHeader() error {
+	head := make([]byte, len(FileHeader))
+	err := disk.ReadFull(f.file, Name, head, 0)
+	if err == nil && string(head) != FileHeader {
+		err = disk.Corrupt(Name, 0, "not a file of buckets, or of another version")
+	}
+	return err
+}
+
+// OpenDamaged opens a data file in which the given spans are used, without any check. It only reads that
+// file. New extents go to another one, which the caller closes.
+func OpenDamaged(fs vfs.FS, used []Span, more vfs.File) (*File, error) {
 	file, err := fs.Open(Name)
 	if err != nil {
 		return nil, fmt.Errorf("satstore: open %s: %w", Name, err)
 	}
-	return newFile(file, 1), nil
+	size, err := file.Size()
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	end := int64(1)
+	for _, u := range used {
+		end = max(end, int64(u.End()))
+	}
+	end = min(max(end, (size+grain-1)/grain), MaxGrains)
+	f := newFile(continued{File: file, end: end * grain, more: more}, 1)
+	f.space.end = uint32(end)
+	f.size.Store(end * grain)
+	return f, nil
 }
+
+// continued is a file that is only read, continued by another one from an offset on.
+type continued struct {
+	vfs.File
+	end  int64
+	more vfs.File
+}
+
+func (f continued) ReadAt(b []byte, at int64) (int, error) {
+	if at < f.end {
+		return f.File.ReadAt(b, at)
+	}
+	return f.more.ReadAt(b, at-f.end)
+}
+
+func (f continued) WriteAt(b []byte, at int64) (int, error) { return f.more.WriteAt(b, at-f.end) }
+
+func (f continued) Start(at, n int64) { f.more.Start(at-f.end, n) }
 
 // errFull means that an offset would not fit in 32 bits.
 var errFull = errors.New("the file has its maximum size of 16 TiB")
@@ -197,7 +240,7 @@ func (f *File) writeAt(e Extent, image []byte) error {
 	f.file.Start(e.Offset(), int64(size))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.size = max(f.size, e.Offset()+int64(size)) // even after a partial write
+	f.size.Store(max(f.size.Load(), e.Offset()+int64(size))) // even after a partial write
 	return err
 }
 
@@ -262,6 +305,14 @@ func (f *File) Release(s Span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.released = append(f.released, s)
+	f.garbage.Add(int64(s.N))
+}
+
+// Wasteful reports whether more than a number of bytes, and more than half of the file, would become free
+// with a checkpoint.
+func (f *File) Wasteful(bytes int64) bool {
+	garbage := f.garbage.Load() * grain
+	return garbage > bytes && garbage > f.size.Load()/2
 }
 
 // Cut returns the space released so far, for Free or Keep.
@@ -270,14 +321,15 @@ func (f *File) Cut() Cut {
 	defer f.mu.Unlock()
 	cut := Cut{f.released, f.lastPin}
 	f.released = nil
+	f.garbage.Store(0)
 	return cut
 }
 
 // Keep takes back a Cut after its checkpoint has failed.
 func (f *File) Keep(cut Cut) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.released = append(f.released, cut.spans...)
+	for _, s := range cut.spans {
+		f.Release(s)
+	}
 }
 
 // Free frees the space of a Cut once its checkpoint is on disk, and truncates the file if its end
@@ -295,13 +347,13 @@ func (f *File) Free(cut Cut) error {
 		return true
 	})
 	end := int64(f.space.end) * grain
-	if f.size <= end {
+	if f.size.Load() <= end {
 		return nil
 	}
 	if err := f.file.Truncate(end); err != nil {
 		return fmt.Errorf("satstore: shorten %s: %w", Name, err)
 	}
-	f.size = end
+	f.size.Store(end)
 	return nil
 }
 
@@ -331,7 +383,7 @@ func (f *File) Size() (bytes, free int64) {
 			free += int64(s.N)
 		}
 	}
-	return f.size, free * grain
+	return f.size.Load(), free * grain
 }
 
 // Sync returns once everything written is on disk.

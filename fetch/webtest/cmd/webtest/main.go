@@ -44,13 +44,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
-	case errors.Is(err, errImpolite):
-		os.Exit(1)
 	}
 	fmt.Fprintln(os.Stderr, err)
+	if errors.Is(err, errImpolite) {
+		os.Exit(1)
+	}
 	os.Exit(2)
 }
 
