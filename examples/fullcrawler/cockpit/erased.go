@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -141,4 +142,49 @@ func forbid(dir string, lines []string, reason string) (added int, err error) {
 	}
 	text = fmt.Appendf(text, "# %s  %s\n%s\n", time.Now().UTC().Format(time.DateOnly), reason, strings.Join(lines, "\n"))
 	return len(lines), stage.ReplaceFile(name, text)
+}
+
+// named reports whether a text has a URL or a host that is to be erased.
+func (e *erasure) named(text string) bool {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), inNoHost) {
+		if e.takesHost(strings.Trim(word, ".")) {
+			return true
+		}
+	}
+	for _, t := range e.targets { // the parts of an IPv6 address are no words
+		if strings.Contains(t.host, ":") && strings.Contains(text, t.host) {
+			return true
+		}
+	}
+	for word := range strings.FieldsFuncSeq(text, inNoURL) {
+		for _, scheme := range []string{"http://", "https://"} {
+			if at := strings.Index(word, scheme); at >= 0 && e.goneURL(word[at:]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inNoHost reports whether a rune ends the name of a host in a text.
+func inNoHost(r rune) bool {
+	return r != '-' && r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+}
+
+// inNoURL reports whether a rune ends a URL in a text.
+func inNoURL(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"<>\\`", r) }
+
+// takesHost reports whether a host is a target, or under one.
+func (e *erasure) takesHost(host string) bool {
+	return slices.ContainsFunc(e.targets, func(t target) bool { return t.host != "" && t.serves(host) })
+}
+
+// goneURL reports whether a URL in a text is to be erased. What follows it may belong to the sentence.
+func (e *erasure) goneURL(url string) bool {
+	for _, url := range []string{url, strings.TrimRight(url, ".,;:!)]'")} {
+		if canonical, err := weburl.Canonical(url); err == nil && e.gone(canonical) {
+			return true
+		}
+	}
+	return false
 }
