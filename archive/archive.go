@@ -116,6 +116,10 @@ type Stats struct {
 // speed of the disk and the decompressor. An incomplete capture that a crash left at the end of a
 // file is cut off, see Durability in the package comment. With [Options.ReadOnly] nothing is
 // created or cut.
+//
+// A file of another program may grow between two calls. If it ended behind a response whose request was
+// not written yet, the response stays an answer to GET: [Archive.Verify] reports it if that is wrong, and
+// [Options.Reindex] corrects it.
 func Open(dir string, opts Options) (*Archive, error) {
 	if _, err := opts.validate(); err != nil {
 		return nil, err

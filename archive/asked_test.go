@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // answer is a request and the response to it.
@@ -209,4 +210,60 @@ func TestRepeatedAnswersToOtherRequests(t *testing.T) {
 		}
 		require.NoError(t, a.Close())
 	}
+}
+
+// A file of another program is read while it is written. A request whose response is missing is read again.
+// If it is the request that is missing, the response counts as one to GET, which Verify reports once the
+// request is there.
+func TestFileThatEndsWithinACapture(t *testing.T) {
+	for order, faulty := range map[string]bool{"request response": false, "response request": true} {
+		dir := t.TempDir()
+		c := page("http://a.test/", "the answer to a form")
+		c.Request = []byte("POST / HTTP/1.1\r\n\r\nform")
+		var file bytes.Buffer
+		for kind := range strings.FieldsSeq(order) {
+			writePart(t, &file, kind, &c)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "x.warc.gz"), file.Bytes(), 0o600))
+			for range 2 { // it stays as it is for a while
+				a := openDir(t, dir, Options{})
+				faults, _ := verify(t, a)
+				require.Equal(t, faulty && kind == "request", len(faults) > 0, "%s: %+v", kind, faults)
+				require.NoError(t, a.Close())
+			}
+		}
+		for _, opts := range []Options{{}, {Reindex: true}} {
+			a := openDir(t, dir, opts)
+			answers, err := a.Answers("http://a.test/", "POST", "")
+			require.NoError(t, err)
+			require.Equal(t, faulty && !opts.Reindex, len(answers) == 0, order)
+			faults, _ := verify(t, a)
+			require.Equal(t, faulty && !opts.Reindex, len(faults) > 0, order)
+			require.NoError(t, a.Close())
+		}
+	}
+}
+
+// The parts of a video are thousands of ranges of one URL. Verify looks each up by what was asked.
+func TestVerifyOfManyRanges(t *testing.T) {
+	reads := map[int]int64{}
+	for _, n := range []int{250, 1000} {
+		disk := &readCounter{Mem: vfs.NewMem()}
+		a, err := OpenOn(disk, Options{Compressors: 1, Level: -1})
+		require.NoError(t, err)
+		for i := range n {
+			c := page("http://a.test/video", "part")
+			c.Request = fmt.Appendf(nil, "GET /video HTTP/1.1\r\nRange: bytes=%d-%d\r\n\r\n", 4*i, 4*i+3)
+			c.Head = fmt.Appendf(nil, "HTTP/1.1 206 x\r\nContent-Range: bytes %d-%d/99999\r\n\r\n", 4*i, 4*i+3)
+			_, err := a.Append(c)
+			require.NoError(t, err)
+		}
+		require.NoError(t, a.Commit())
+		disk.reads.Store(0)
+		faults, checked := verify(t, a)
+		require.Empty(t, faults)
+		require.Equal(t, n, checked.Versions)
+		reads[n] = disk.reads.Load()
+		require.NoError(t, a.Close())
+	}
+	require.Less(t, reads[1000], 8*reads[250])
 }

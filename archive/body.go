@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net/http"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -25,22 +27,40 @@ func (a *Archive) Body(v Version) ([]byte, error) {
 	return data, nil
 }
 
-// openContent opens the record with the body of a version. If an erasure has moved it since the version
-// was found, it finds the version again.
+// openContent opens the record with the body of a version, also if an erasure has moved it since.
 func (a *Archive) openContent(v *Version) (*opened, error) {
 	rec, err := a.openAs(v.Content, v.hasBody)
-	if !errors.Is(err, ErrNotFound) || v.Content == (Location{}) {
-		return rec, err
+	if errors.Is(err, ErrNotFound) && a.again(v) {
+		return a.openAs(v.Content, v.hasBody)
+	}
+	return rec, err
+}
+
+// again finds a version again that an erasure has moved since it was found. One without a body is never moved.
+func (a *Archive) again(v *Version) (moved bool) {
+	if v.Content == (Location{}) {
+		return false
 	}
 	if a.follower != nil {
 		_ = a.follower.refresh(a) // without it, the version is not found
 	}
-	now, failed := a.At(v.URL, v.Time)
-	if failed != nil || !now.Time.Equal(v.Time) || now.Content == v.Content {
-		return nil, err
+	a = a.now()
+	q := asked{part: v.Range}
+	if v.Method != http.MethodGet {
+		q.method = v.Method
 	}
-	*v = now
-	return a.openAs(v.Content, v.hasBody)
+	key, _ := keyOf(v.URL, q)
+	at := entry{time: microseconds(v.Time), file: math.MaxUint32, offset: maxOffset}
+	_ = a.index.back(key, at, func(e *entry) bool { // after an error, it is not found
+		now, err := a.withContent(key, a.describe(key, e, never))
+		now.Until = v.Until
+		moved = err == nil && e.time == at.time && now.digest == v.digest && (now.Location != v.Location || now.Content != v.Content)
+		if moved {
+			*v = now
+		}
+		return !moved && e.time == at.time
+	})
+	return moved
 }
 
 // readBody reads the body of a version from its record.

@@ -370,5 +370,14 @@ func microseconds(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
+// ceiling returns the first time of the index that is not before t: what delimits times may be finer than these.
+func ceiling(t time.Time) int64 {
+	at := microseconds(t)
+	if t.Nanosecond()%1000 > 0 && at < never-1 {
+		at++
+	}
+	return at
+}
+
 // fromMicroseconds returns UTC, so that equal times are equal values.
 func fromMicroseconds(t int64) time.Time { return time.UnixMicro(t).UTC() }

@@ -59,10 +59,10 @@ func (s *Selection) matcher() (*matcher, error) {
 		return nil, fmt.Errorf("%w: Digest %.100q", ErrInvalid, s.Digest)
 	}
 	if !s.From.IsZero() {
-		m.from = microseconds(s.From)
+		m.from = ceiling(s.From)
 	}
 	if !s.To.IsZero() {
-		m.to = microseconds(s.To)
+		m.to = ceiling(s.To)
 	}
 	if set > 1 || *s == (Selection{}) {
 		return nil, fmt.Errorf("%w: a Selection needs a field, and at most one of URL, Host and Prefix",
@@ -104,6 +104,10 @@ type erasure struct {
 	bytes   int64           // of all records that go
 	report  Report
 	moves   *mover
+	listed  bool // the index has entries that are selected: their records may be damaged
+
+	purged *lsm.Tree // the index without what goes
+	keys   []string  // of URLs that lost some of their versions
 }
 
 // hole is a part of a file whose record has to go, or has gone.
@@ -119,15 +123,18 @@ type hole struct {
 // rest has not changed.
 //
 // A revisit whose original goes becomes an original if it stays, with a copy of the body; others then
-// refer to it. These records move to a new file. The content of other pages stays, and may name what
-// was erased. Names of files, exported files and backups are out of reach.
+// refer to it. These records move to a new file, each with its request, and count as the last of several versions
+// of one URL and one instant. Their digest is that of the bytes that Erase has read: what another program claims is
+// not believed. A request belongs to its capture, and stays or goes with that. The content of other pages stays,
+// and may name what was erased, as does a revisit whose body was never in the archive. Names of files, exported files and backups are out of reach.
 //
 // Imported files are never changed. If one of them has anything that is selected or refers to it, or
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
 // read some file of the archive: what was selected might be there.
 //
 // Erase reads all files, twice with a Digest, a time or metadata that names no URL, and writes those anew that have something to
-// erase; each replaces the old one at once. It takes some 100 bytes of memory for each record that goes:
+// erase; each replaces the old one at once. So no other program may still be writing to a file in the directory:
+// what it writes afterwards is lost. Erase takes some 100 bytes of memory for each record that goes:
 // select one span of time after the other if that is too much. Captures may be appended meanwhile, and
 // are not erased. Other goroutines and processes see the archive before or after it. If the process ends,
 // the archive is closed, or Erase fails, then either nothing was erased, or [Open] or the next Erase
@@ -173,10 +180,11 @@ func (e *erasure) begin(ctx context.Context) error {
 	if err == nil {
 		err = e.plan(ctx)
 	}
-	if err == nil && len(e.Holes) > 0 {
+	some := len(e.Holes) > 0 || e.listed
+	if err == nil && some {
 		err = e.commit()
 	}
-	if err != nil || len(e.Holes) == 0 {
+	if err != nil || !some {
 		return errors.Join(err, e.abandon())
 	}
 	return e.run(ctx)
@@ -210,6 +218,10 @@ func (e *erasure) run(ctx context.Context) error {
 			a.announce(final)
 		}
 	}
+	// An index that was damaged may have been made anew from the files as they were.
+	if err := a.purge(e); err != nil {
+		return err
+	}
 	if err := a.fs.Sync(); err != nil { // an earlier attempt may have failed after a rename
 		return err
 	}
@@ -242,8 +254,9 @@ func (e *erasure) remove(name string) error {
 
 // name gives the file of moved records its final name, now that the index has its entries.
 func (e *erasure) name() error {
-	if exists(e.archive.fs, e.File) {
-		return nil
+	names, err := e.archive.fs.List()
+	if err != nil || !slices.Contains(names, e.File+moving) && slices.Contains(names, e.File) {
+		return err
 	}
 	if err := e.archive.rename(e.File+moving, e.File); err != nil {
 		return err
@@ -308,13 +321,17 @@ func (e *erasure) collect(ctx context.Context) (err error) {
 }
 
 // purge replaces the index by one without the entries of holes, and with those of the file of moved
-// records. Look-ups use the old one until then. It stays if the new one cannot be filled: the new one has
+// records, which may have been indexed when the old ones were still there. It does nothing if the index is the one
+// that it made. Look-ups use the old one until then. It stays if the new one cannot be filled: the new one has
 // the lengths of all files from the start, so that a part of it must never be written.
 func (a *Archive) purge(e *erasure) error {
 	x := a.index
 	x.file(e.File) // has a number from now on
 	x.writing.Lock()
 	defer x.writing.Unlock()
+	if e.purged == x.lsm() {
+		return nil
+	}
 	if err := x.writeLocked(); err != nil {
 		return err
 	}
@@ -325,19 +342,22 @@ func (a *Archive) purge(e *erasure) error {
 	for name, end := range x.lend(fresh) {
 		fresh.files[name].end = end
 	}
+	fresh.files[e.File].end, e.keys = 0, nil
 	if err := fresh.lsm().Load(e.without(x)); err != nil {
 		_ = fresh.close(false) // nothing of it is on disk, and the old one stays
 		return x.notice(err)
 	}
 	shadow := &Archive{environment: a.environment, index: fresh}
-	incomplete := shadow.indexMoved(e.File)
-	if incomplete == nil {
-		incomplete = fresh.correctPriors(urlkey.All)
+	var incomplete error
+	for _, key := range e.keys {
+		incomplete = cmp.Or(incomplete, shadow.noteMoved(key))
 	}
+	incomplete = cmp.Or(incomplete, shadow.indexMoved(e.File))
 	fresh.ended.Wait()
 	// From here on the new index may be on disk, even if this fails: a later commit completes that.
 	err = errors.Join(incomplete, fresh.write(false))
 	x.adopt(fresh, map[string]int64{e.File: fresh.files[e.File].end}, incomplete)
+	e.purged = fresh.lsm()
 	return err
 }
 
@@ -354,14 +374,24 @@ func (a *Archive) indexMoved(name string) error {
 	return a.resolveDeferred()
 }
 
-// without returns the pairs of an index without those that lead to a hole, and those of selected versions
-// whose records are damaged.
+// without returns the pairs of an index without those that lead to a hole or to the file of moved records, and
+// those of selected versions whose records are damaged. It notes the keys that lose some versions, but not all.
 func (e *erasure) without(x *index) iter.Seq2[lsm.Pair, error] {
 	return func(yield func(lsm.Pair, error) bool) {
+		key, lost, left := "", false, false
 		for p, err := range x.lsm().Scan(nil, []byte{bodyMark, 0xff}) {
 			gone := false
 			if err == nil {
 				gone, err = e.drops(x, p)
+			}
+			if n := len(p.Key) - tailSize - 1; err == nil && p.Key[0] != bodyMark {
+				if string(p.Key[:n]) != key { // does not allocate
+					key, lost, left = string(p.Key[:n]), false, false
+				}
+				was := lost && left
+				if lost, left = lost || gone, left || !gone; lost && left && !was {
+					e.keys = append(e.keys, key)
+				}
 			}
 			if !gone && !yield(p, err) || err != nil {
 				return
@@ -391,20 +421,26 @@ func (e *erasure) drops(x *index, p lsm.Pair) (bool, error) {
 	_, found := slices.BinarySearchFunc(e.Holes[name], l.offset, func(h hole, offset int64) int {
 		return cmp.Compare(h.Offset, offset)
 	})
-	return found || selected && l.offset < e.Sizes[name], nil
+	return found || name == e.File || selected && l.offset < e.Sizes[name], nil
 }
 
-// reachable returns an error if a file with selected captures is missing: it may come back.
+// reachable returns an error if a file with selected captures is missing: it may come back. It notes whether there
+// are any.
 func (e *erasure) reachable() error {
 	x := e.archive.index
 	for l, err := range x.scan(urlkey.All) {
 		if err != nil {
 			return err
 		}
+		if !e.matcher.matches(l.url, l.entry.time, l.entry.digest) {
+			continue
+		}
 		name := x.name(l.entry.file)
-		if _, here := e.Sizes[name]; !here && e.matcher.matches(l.url, l.entry.time, l.entry.digest) {
+		size, here := e.Sizes[name]
+		if !here {
 			return fmt.Errorf("%s: %w", name, errAway)
 		}
+		e.listed = e.listed || l.entry.offset < size
 	}
 	return nil
 }

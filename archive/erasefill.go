@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -27,25 +28,34 @@ func (e *erasure) rewrite(onDisk string, holes []hole) error {
 		return err
 	}
 	defer f.Close()
-	warcinfo, err := a.fileID(f, name, f.size)
-	if err != nil {
+	fl := &filler{erasure: e, name: name}
+	if fl.warcinfo, err = a.fileID(f, name, f.size); err != nil {
 		return err
 	}
 	return durable.ReplaceWith(a.fs, onDisk, onDisk+erasing, func(out vfs.File) error {
 		w := &durable.Writer{To: out}
-		return errors.Join(e.fill(w, f, holes, warcinfo), w.Flush())
+		return errors.Join(fl.fill(w, f, holes), w.Flush())
 	})
 }
 
+// filler makes the records without content for a file. They are the same whenever they are made: whether one fits
+// is known when an erasure is planned. It is not safe for concurrent use.
+type filler struct {
+	*erasure
+	name     string
+	warcinfo string
+	id       warc.ID // of the next record
+}
+
 // fill copies a file, with records without content in the holes.
-func (e *erasure) fill(w *durable.Writer, f *source, holes []hole, warcinfo string) error {
+func (e *filler) fill(w *durable.Writer, f *source, holes []hole) error {
 	at := int64(0)
 	for _, h := range append(holes, hole{Offset: f.size}) {
 		if _, err := io.Copy(flushing{w}, io.NewSectionReader(f, at, h.Offset-at)); err != nil {
 			return err
 		}
 		if h.Length > 0 {
-			if err := e.filler(flushing{w}, f, h, warcinfo); err != nil {
+			if err := e.hole(flushing{w}, f, h); err != nil {
 				return err
 			}
 		}
@@ -70,20 +80,29 @@ func (f flushing) Write(p []byte) (int, error) {
 
 var errHole = errors.New("a record is too short to be replaced: compress the file anew")
 
+// identify makes the ID of a record from that of the erasure, which is random (UUID version 8 of RFC 9562). How well
+// it is compressed depends on try.
+func (e *filler) identify(offset int64, try int) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d %s", e.ID, offset, try, e.name))
+	e.id = warc.ID(sum[:len(e.id)])
+	e.id[6], e.id[8] = e.id[6]&0x0f|0x80, e.id[8]&0x3f|0x80
+}
+
 // header returns the header of a record that fills a hole with so many bytes.
-func (e *erasure) header(warcinfo string, length int64) []byte {
+func (e *filler) header(length int64) []byte {
 	mark := e.mark()
-	b := fmt.Appendf(nil, "WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <%s>\r\n", warc.NewID())
-	if warcinfo != "" {
-		b = fmt.Appendf(b, "WARC-Warcinfo-ID: <%s>\r\n", warcinfo)
+	b := fmt.Appendf(nil, "WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <%s>\r\n", e.id)
+	if e.warcinfo != "" {
+		b = fmt.Appendf(b, "WARC-Warcinfo-ID: <%s>\r\n", e.warcinfo)
 	}
 	return fmt.Appendf(b, "WARC-Date: %s\r\n%s: %s\r\nContent-Length: %012d\r\n\r\n",
 		e.Time.Format("2006-01-02T15:04:05Z"), mark.Name, mark.Value, length)
 }
 
-// filler writes a record of the length of a hole, in the format of the record that begins there. Its
+// hole writes a record of the length of a hole, in the format of the record that begins there. Its
 // block is zeros, which are stored and not compressed: so any length can be reached.
-func (e *erasure) filler(w io.Writer, f io.ReaderAt, h hole, warcinfo string) error {
+func (e *filler) hole(w io.Writer, f io.ReaderAt, h hole) error {
+	e.identify(h.Offset, 0)
 	var magic [4]byte
 	if _, err := f.ReadAt(magic[:], h.Offset); err != nil {
 		return err
@@ -95,32 +114,32 @@ func (e *erasure) filler(w io.Writer, f io.ReaderAt, h hole, warcinfo string) er
 	case string(magic[:]) == "\x28\xb5\x2f\xfd":
 		frame, per, most = 4+1+1+8, 3, 128<<10
 	default:
-		return e.plain(w, h.Length, warcinfo)
+		return e.plain(w, h.Length)
 	}
 	room := h.Length - int64(frame)
 	blocks := (room + most + int64(per) - 1) / (most + int64(per))
 	size := room - blocks*int64(per)
-	if size < int64(len(e.header(warcinfo, 0))+len("\r\n\r\n")) {
+	if size < int64(len(e.header(0))+len("\r\n\r\n")) {
 		if per == 5 {
-			return e.squeezed(w, h.Length, warcinfo)
+			return e.squeezed(w, h)
 		}
 		return errHole
 	}
 	s := &storing{w: w, left: size, most: most, zstd: per == 3, blocks: blocks}
 	s.begin(size)
-	if err := e.plain(s, size, warcinfo); err != nil {
+	if err := e.plain(s, size); err != nil {
 		return err
 	}
 	return s.end()
 }
 
 // plain writes a record of so many bytes.
-func (e *erasure) plain(w io.Writer, size int64, warcinfo string) error {
-	n := size - int64(len(e.header(warcinfo, 0))+len("\r\n\r\n"))
+func (e *filler) plain(w io.Writer, size int64) error {
+	n := size - int64(len(e.header(0))+len("\r\n\r\n"))
 	if n < 0 {
 		return errHole
 	}
-	_, err := w.Write(e.header(warcinfo, n))
+	_, err := w.Write(e.header(n))
 	var zeros [32 << 10]byte
 	for ; n > 0 && err == nil; n -= min(n, int64(len(zeros))) {
 		_, err = w.Write(zeros[:min(n, int64(len(zeros)))])
@@ -206,19 +225,22 @@ func (s *storing) end() error {
 
 // squeezed fills a small hole in a gzip file: the record is compressed, and an extra field makes up
 // for the rest.
-func (e *erasure) squeezed(w io.Writer, length int64, warcinfo string) error {
-	for padding := int64(0); padding < 8; padding++ {
+func (e *filler) squeezed(w io.Writer, h hole) error {
+	const most = 8
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestCompression)
+	for try := range 4 * most {
+		e.identify(h.Offset, try/most)
 		var record, member bytes.Buffer
-		size := int64(len(e.header(warcinfo, 0))) + padding + int64(len("\r\n\r\n"))
-		_ = e.plain(&record, size, warcinfo)
+		size := int64(len(e.header(0))) + int64(try%most) + int64(len("\r\n\r\n"))
+		_ = e.plain(&record, size)
 		extra := []byte(nil)
 		for range 2 { // once without the extra field, to know its size
 			member.Reset()
-			z, _ := gzip.NewWriterLevel(&member, gzip.BestCompression)
+			z.Reset(&member)
 			z.Extra = extra
 			_, _ = z.Write(record.Bytes()) // a buffer returns no error
 			_ = z.Close()
-			missing := length - int64(member.Len())
+			missing := h.Length - int64(member.Len())
 			if missing == 0 {
 				_, err := w.Write(member.Bytes())
 				return err

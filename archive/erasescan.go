@@ -335,7 +335,7 @@ func (s *fileScan) act(p *piece) error {
 	h := hole{p.entry.offset, p.entry.length}
 	s.holes, s.all = append(s.holes, h), append(s.all, h)
 	if h.Length < 1<<10 { // others have room in any case
-		if err := s.filler(io.Discard, s.file, h, s.warcinfo); err != nil {
+		if err := (&filler{erasure: s.erasure, name: s.name, warcinfo: s.warcinfo}).hole(io.Discard, s.file, h); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -46,7 +47,6 @@ type index struct {
 	unwritten error // of a commit, until that is reported or made up for by a later one
 	damage    error // because of which the index was made anew
 	repair    func() error
-	retired   []*lsm.Tree // damaged ones, which lookups may still use
 	closed    bool
 	ended     sync.WaitGroup
 	damaged   atomic.Bool // a repair has begun
@@ -101,6 +101,37 @@ func keyPrefix(key []byte) int {
 
 // lsm returns the current tree.
 func (x *index) lsm() *lsm.Tree { return x.tree.Load() }
+
+// around looks a key up. The tree may be replaced, and closed, before the look-up begins.
+func (x *index) around(n *lsm.Neighbors, key []byte, prefix int) error {
+	if err := x.complete(); err != nil {
+		return err
+	}
+	for {
+		tree := x.lsm()
+		if err := tree.Around(n, key, prefix); !errors.Is(err, lsm.ErrClosed) || tree == x.lsm() {
+			return x.notice(err)
+		}
+	}
+}
+
+// pairs returns the pairs in a range of keys, as lsm.Tree.Scan does.
+func (x *index) pairs(low, high []byte) iter.Seq2[lsm.Pair, error] {
+	return func(yield func(lsm.Pair, error) bool) {
+		for again := true; again; {
+			tree := x.lsm()
+			again = false
+			for p, err := range tree.Scan(low, high) {
+				if again = errors.Is(err, lsm.ErrClosed) && tree != x.lsm(); again {
+					break // it was replaced, and closed, before the first step
+				}
+				if !yield(p, err) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // complete returns errLacking if entries are missing.
 func (x *index) complete() error {
@@ -458,7 +489,8 @@ func (x *index) freeze() bool {
 func (x *index) merge() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return x.notice(x.lsm().Merge(func() error {
+	tree := x.lsm()
+	return x.notice(tree.Merge(func() error {
 		for x.waiters.Load() > 0 {
 			x.writing.Unlock()
 			runtime.Gosched()
@@ -468,7 +500,7 @@ func (x *index) merge() error {
 		closed, full := x.closed, x.fullLocked()
 		x.mu.RUnlock()
 		switch {
-		case closed:
+		case closed || x.lsm() != tree: // which another one has replaced meanwhile
 			return ErrClosed // merging can wait
 		case full:
 			return x.writeBehind()
@@ -487,8 +519,5 @@ func (x *index) close(commit bool) (err error) {
 		err = x.write(false)
 	}
 	x.lsm().Close()
-	for _, tree := range x.retired {
-		tree.Close()
-	}
 	return errors.Join(err, x.report())
 }

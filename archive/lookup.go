@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bytes"
-	"cmp"
 	"iter"
 	"math"
 	"sync"
@@ -38,8 +37,8 @@ func (x *index) floor(url string, t int64) (e entry, found bool, until int64, er
 
 // before returns the entry before l.key, and the time of the first one not before it.
 func (x *index) before(l *lookup, prefix int) (e entry, found bool, until int64, err error) {
-	if err := cmp.Or(x.complete(), x.lsm().Around(&l.around, l.key, prefix)); err != nil {
-		return e, false, 0, x.notice(err)
+	if err := x.around(&l.around, l.key, prefix); err != nil {
+		return e, false, 0, err
 	}
 	until = never
 	var next entry
@@ -161,7 +160,7 @@ func (x *index) scan(s urlkey.Span) iter.Seq2[*located, error] {
 			return
 		}
 		var l located
-		for p, err := range x.lsm().Scan([]byte(s.Low), []byte(s.High)) {
+		for p, err := range x.pairs([]byte(s.Low), []byte(s.High)) {
 			var url []byte
 			if err == nil {
 				if url, err = l.entry.cutKey(p.Key); err == nil {
@@ -207,8 +206,8 @@ func (x *index) body(d digest) (at address, found bool, err error) {
 	defer lookups.Put(l)
 	l.key = append(append(append(l.key[:0], bodyMark), d...), 0)
 	prefix := len(l.key) - 1
-	if err := cmp.Or(x.complete(), x.lsm().Around(&l.around, l.key, prefix)); err != nil {
-		return at, false, x.notice(err)
+	if err := x.around(&l.around, l.key, prefix); err != nil {
+		return at, false, err
 	}
 	if !bytes.Equal(l.around.Below.Key, l.key[:prefix]) {
 		return at, false, nil

@@ -45,7 +45,7 @@ func (a *Archive) pending(c Capture) *pending {
 	head := warc.HTTP{Head: n.capture.Head}
 	n.status, n.media = head.Status(), mediaType(head.Get("Content-Type"))
 	n.coded = head.Get("Content-Encoding") != ""
-	n.key, n.long = keyOf(c.URL, askedOf(c.Request, n.status, head.Get("Content-Range")))
+	n.key, n.long = keyOf(c.URL, askedOf(n.capture.Request, n.status, head.Get("Content-Range")))
 	n.posted = isPosted(c.Request)
 	return n
 }

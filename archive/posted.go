@@ -58,6 +58,13 @@ type neighbor struct {
 	head           []byte
 }
 
+// requestOf returns a request record. Its length is not known before the record is closed.
+func requestOf(rec *warc.Record, own links) (n neighbor, err error) {
+	n = neighbor{links: own, offset: rec.Offset, url: strings.Clone(rec.Fields().URI("WARC-Target-URI"))}
+	n.head, err = requestHeadOf(rec)
+	return n, err
+}
+
 // isOf reports whether this is the request of a version, before or after its record.
 func (n *neighbor) isOf(r *answered) bool {
 	e := &r.entry
@@ -73,25 +80,41 @@ type answered struct {
 	entry   entry
 	ref     reference
 	stores  bool     // its record may have a body to which others refer
+	revisit bool     // its record is a revisit
 	moved   bool     // by an erasure
 	end     int64    // of the indexed part of the file with it
 	request neighbor // the zero neighbor means that there is none
 }
 
-// pair is called for each record. It indexes the version before, which has the request if that is
-// one, and otherwise keeps the request for the version after it. The zero neighbor is another kind
-// of record, or the end of the file.
-func (a *Archive) pair(t *tail, request neighbor) error {
-	held := t.held
-	if t.held = nil; held == nil {
-		t.request = request
-		return nil
+// key returns the key of the version, and what was asked, and sets its URL if the key does not determine it.
+func (r *answered) key() (string, asked) {
+	q := askedOf(r.request.head, r.entry.status, r.part)
+	if q.method == "" {
+		q.method = keyText(r.method[:min(len(r.method), maxMethod)])
 	}
-	t.request = neighbor{}
-	if request.isOf(held) {
-		held.request = request
-	} else {
-		t.request = request
+	key, long := keyOf(r.url, q)
+	r.entry.url = long
+	return key, q
+}
+
+// pairs finds the requests of the versions in a file. Its zero value is ready to use, by one goroutine at a
+// time.
+type pairs struct {
+	request neighbor  // the last record, if it is a request without a version
+	held    *answered // the last record, if it is a version without a request before it
+}
+
+// next takes the next record: a request, a version, or neither, as at the end of the file. It returns the
+// version whose request is known now, if any: this one, or the one before.
+func (p *pairs) next(request neighbor, found *answered) *answered {
+	before, held := p.request, p.held
+	p.request, p.held = request, found
+	switch {
+	case held != nil && request.isOf(held):
+		held.request, p.request = request, neighbor{}
+	case held == nil && found != nil && before.isOf(found):
+		found.request, p.held = before, nil
+		return found
 	}
-	return a.indexAnswer(held)
+	return held
 }

@@ -74,7 +74,8 @@ func (x *index) lend(fresh *index) map[string]int64 {
 	return ends
 }
 
-// adopt replaces the tree. The pairs that were put since the last commit go to the new one.
+// adopt replaces the tree. The pairs that were put since the last commit go to the new one. It requires that
+// x.writing is held.
 func (x *index) adopt(fresh *index, ends map[string]int64, incomplete error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -91,8 +92,8 @@ func (x *index) adopt(fresh *index, ends map[string]int64, incomplete error) {
 		}
 		f.known = max(f.known, f.end)
 	}
-	x.retired = append(x.retired, old)
 	x.tree.Store(fresh.lsm())
+	old.Close() // look-ups that have begun go on in it
 	x.dirty = true
 	if incomplete != nil {
 		x.lacking.Store(true)

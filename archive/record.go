@@ -12,6 +12,11 @@ import (
 // the request if a field says so.
 type target struct{ url, part, method string }
 
+// clone returns a target that does not keep the header of its record in memory.
+func (t target) clone() target {
+	return target{strings.Clone(t.url), strings.Clone(t.part), strings.Clone(t.method)}
+}
+
 // entryOf returns the index entry of a record. Requests, metadata and conversions are not versions
 // of their URL; neither are records without a URL or a date. The body is written to payload if that
 // is not nil.

@@ -173,8 +173,7 @@ type tail struct {
 	whole int64 // end of the last complete capture, or the offset where indexing began
 	begun bool  // there is at least one record
 
-	request neighbor  // the last record, if it is a request
-	held    *answered // the last record, if it is a version without a request before it
+	pairs
 
 	unread error // of the disk, because of which the rest was not indexed
 
@@ -261,8 +260,10 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 		}
 		return a.index.admit()
 	}, t.damaged)
-	if err == nil {
-		err = a.pair(&t, neighbor{})
+	// The request of another program's file may come before its response, which is still being written.
+	asked := t.request
+	if last := t.next(neighbor{}, nil); err == nil && last != nil {
+		err = a.indexAnswer(last)
 	}
 	if err != nil {
 		return t, err
@@ -274,6 +275,8 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 		end = t.whole
 	} else if t.broken >= 0 && (!a.salvage || to-t.broken <= maxTail) {
 		end = t.broken
+	} else if asked.length > 0 {
+		end = asked.offset
 	}
 	t.intact(name, to)
 	if a.salvage && len(t.Damage) > 0 {
@@ -306,10 +309,9 @@ func (x *index) salvage(name string) {
 func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	e, of, ok, err := entryOf(rec, nil)
 	kind, offset, ref := rec.Type(), rec.Offset, refersTo(rec.Fields())
-	request := neighbor{links: linksOf(rec.Fields()), offset: offset}
+	request, own, moved := neighbor{}, linksOf(rec.Fields()), rec.Get(erasedField) != ""
 	if err == nil && kind == "request" {
-		request.url = strings.Clone(rec.Fields().URI("WARC-Target-URI"))
-		request.head, err = requestHeadOf(rec)
+		request, err = requestOf(rec, own)
 	}
 	if err == nil {
 		err = rec.Close()
@@ -317,50 +319,36 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 	if err != nil {
 		return err
 	}
-	own, moved := request.links, rec.Get(erasedField) != ""
-	if request.length = rec.Length; kind != "request" {
-		request = neighbor{}
+	if t.begun = true; kind == "request" {
+		request.length = rec.Length
 	}
-	before := t.request
-	if err := a.pair(t, request); err != nil {
-		return err
-	}
-	t.begun = true
 	t.intact(name, offset)
 	if kind != "warcinfo" && kind != "request" && rec.Length > 0 {
 		t.whole = offset + rec.Length
 	}
-	if !ok {
-		return nil
-	}
-	if rec.Length == 0 || offset > maxOffset {
+	var found *answered
+	switch {
+	case !ok:
+	case rec.Length == 0 || offset > maxOffset:
 		t.Unnamed++
-		return nil
+	default:
+		t.Versions++
+		e.length = rec.Length
+		// Substrings of the header would keep all of it in memory with the entry.
+		e.media = intern([]byte(e.media))
+		found = &answered{links: own, target: of.clone(), file: name, entry: e, ref: ref, end: t.whole,
+			stores: kind == "response", moved: moved}
 	}
-	e.length = rec.Length
-	// Substrings of the header would keep all of it in memory with the entry.
-	e.media = intern([]byte(e.media))
-	t.Versions++
-	of = target{strings.Clone(of.url), strings.Clone(of.part), strings.Clone(of.method)}
-	found := answered{links: own, target: of, file: name, entry: e, ref: ref, end: t.whole,
-		stores: kind == "response", moved: moved}
-	if before.isOf(&found) {
-		found.request = before
-		return a.indexAnswer(&found)
+	if known := t.next(request, found); known != nil {
+		return a.indexAnswer(known)
 	}
-	t.held = &found // until it is known whether its request follows
 	return nil
 }
 
 // indexAnswer adds a version to the index, once its request is known.
 func (a *Archive) indexAnswer(r *answered) error {
 	e := &r.entry
-	q := askedOf(r.request.head, e.status, r.part)
-	if q.method == "" {
-		q.method = keyText(r.method[:min(len(r.method), maxMethod)])
-	}
-	key, long := keyOf(r.url, q)
-	e.url = long
+	key, q := r.key()
 	if isPosted(r.request.head) {
 		e.posted = e.offset - r.request.offset
 		if e.posted < 0 {

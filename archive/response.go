@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,7 +22,15 @@ import (
 // Request has the method that was used, with the fields of the request if it was not GET. So the
 // response to HEAD has no body, and one to POST is told from the page.
 func (a *Archive) Response(v Version) (*http.Response, error) {
-	v = a.current(v)
+	resp, err := a.responseOf(v)
+	if errors.Is(err, ErrNotFound) && a.again(&v) {
+		return a.responseOf(v)
+	}
+	return resp, err
+}
+
+// responseOf is Response for a version that no erasure has moved.
+func (a *Archive) responseOf(v Version) (*http.Response, error) {
 	head, media, err := a.head(v.Location, v.isIn)
 	if err != nil {
 		return nil, err
@@ -53,18 +62,18 @@ func (a *Archive) Response(v Version) (*http.Response, error) {
 	return resp, a.setBody(resp, v)
 }
 
-// current finds a version again if an erasure has moved it.
-func (a *Archive) current(v Version) Version {
-	if rec, err := a.openContent(&v); err == nil {
-		rec.release()
-	}
-	return v
-}
-
 // Validators returns the fields with which to ask a server whether a version is still the current
 // one: If-None-Match and If-Modified-Since. They are "" if the server did not give any.
 func (a *Archive) Validators(v Version) (etag, lastModified string, err error) {
-	v = a.current(v)
+	etag, lastModified, err = a.validatorsOf(v)
+	if errors.Is(err, ErrNotFound) && a.again(&v) {
+		return a.validatorsOf(v)
+	}
+	return etag, lastModified, err
+}
+
+// validatorsOf is Validators for a version that no erasure has moved.
+func (a *Archive) validatorsOf(v Version) (etag, lastModified string, err error) {
 	for i, loc := range []Location{v.Location, v.Content} {
 		if loc == (Location{}) {
 			continue

@@ -183,10 +183,10 @@ type walk struct {
 func newWalk(a *Archive, q *Query) *walk {
 	w := &walk{archive: a, query: q, low: -never, high: never}
 	if !q.From.IsZero() {
-		w.low = microseconds(q.From)
+		w.low = ceiling(q.From)
 	}
 	if !q.To.IsZero() {
-		w.high = microseconds(q.To)
+		w.high = ceiling(q.To)
 	}
 	return w
 }

@@ -144,53 +144,81 @@ func (v *verifier) file(ctx context.Context, name string, end int64) error {
 	}
 	number, _ := v.archive.index.file(name)             // an import that was never indexed gets one now
 	grown := isImport(name) || !isOurs(name) && end > 0 // another program may append to it
-	return v.archive.walk(f, name, 0, size, func(rec *warc.Record) error {
-		if err := v.archive.stopped(ctx); err != nil || rec.Offset >= end && grown {
+	var p pairs
+	err = v.archive.walk(f, name, 0, size, func(rec *warc.Record) error {
+		// A request at the end may be that of the last version.
+		behind := rec.Offset > end || rec.Offset == end && rec.Type() != "request"
+		if err := v.archive.stopped(ctx); err != nil || behind && grown {
 			return err
 		}
 		v.checked.Records++
-		return v.record(rec, name, number)
+		return v.record(rec, name, number, &p)
 	}, func(damage *warc.DamageError) error {
 		v.fault(name, damage.Offset, "", damage)
 		return ctx.Err()
 	})
+	if last := p.next(neighbor{}, nil); err == nil && last != nil {
+		err = v.answered(last)
+	}
+	return err
 }
 
-// record compares a record with its payload digest and its entry. Only read errors are returned;
-// mismatches are faults.
-func (v *verifier) record(rec *warc.Record, name string, number uint32) error {
+// record compares a record with its payload digest, and a version with its entry once its request is known.
+// Only read errors are returned; mismatches are faults.
+func (v *verifier) record(rec *warc.Record, name string, number uint32, p *pairs) error {
 	if rec.Type() == "metadata" && rec.Get(erasedField) != "" {
 		return v.erasure(rec, name)
 	}
 	// The body is hashed even if the record has a digest: the two are compared.
 	sum := sha1.New()
 	e, of, ok, err := entryOf(rec, sum)
-	if err != nil || !ok {
-		return err
-	}
-	url := of.url
 	kind, want := rec.Type(), parseDigest(rec.Get("WARC-Payload-Digest"))
-	offset := rec.Offset
-	if err := rec.Close(); err != nil || rec.Length == 0 {
+	request, own := neighbor{}, linksOf(rec.Fields())
+	if err == nil && kind == "request" {
+		request, err = requestOf(rec, own)
+	}
+	if err == nil {
+		err = rec.Close()
+	}
+	if err != nil {
 		return err
 	}
-	if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); kind == "response" && want != got &&
-		want != "" && want[0] == 1 && isOurs(name) {
-		v.fault(name, offset, url, errPayload)
+	if kind == "request" {
+		request.length = rec.Length
 	}
-	e.length, e.file = rec.Length, number
-	key, long := urlkey.Of(url)
-	e.url = long
-	key, stored, found, err := v.archive.index.answer(key, &e)
+	var found *answered
+	if ok && rec.Length > 0 {
+		if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); kind == "response" && want != got &&
+			want != "" && want[0] == 1 && isOurs(name) {
+			v.fault(name, rec.Offset, of.url, errPayload)
+		}
+		e.length, e.file = rec.Length, number
+		found = &answered{links: own, target: of.clone(), file: name, entry: e, revisit: kind == "revisit"}
+	}
+	if known := p.next(request, found); known != nil {
+		return v.answered(known)
+	}
+	return nil
+}
+
+// answered compares a version with its entry. If its request is missing, it may have been indexed with it.
+func (v *verifier) answered(r *answered) error {
+	key, _ := r.key()
+	e := &r.entry
+	stored, found, err := v.archive.index.value(key, e)
+	if err == nil && !found && r.request.length == 0 {
+		plain, _ := urlkey.Of(r.url)
+		key, stored, found, err = v.archive.index.answer(plain, e)
+	}
 	switch {
 	case err != nil:
 		return err
-	case !found || !stored.isOf(&e):
-		v.fault(name, offset, url, errNoEntry)
+	case !found || !stored.isOf(e):
+		v.fault(r.file, e.offset, r.url, errNoEntry)
 		return nil
 	}
-	v.versions[number]++
-	if kind == "revisit" && isOurs(name) && stored.body().length == 0 {
+	v.versions[e.file]++
+	if r.revisit && isOurs(r.file) && stored.body().length == 0 {
 		return v.lost(key, &stored)
 	}
 	return v.addBody(key, &stored)

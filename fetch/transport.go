@@ -83,7 +83,7 @@ func (c *Client) guard(
 	body := &stream{src: resp.Body, x: x, limit: c.opts.MaxBody}
 	resp.Body = body
 	codings := content.Of(resp.Header["Content-Encoding"])
-	if !decode || resp.ContentLength == 0 || !c.decodes(codings) {
+	if !decode || resp.Header.Get("Content-Length") == "0" || !c.decodes(codings) {
 		return
 	}
 	if tap != nil {

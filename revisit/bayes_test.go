@@ -67,9 +67,9 @@ func TestWorthReachesThePriceAtNext(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 0))
 	for range 300 {
 		h := poisson(random, math.Exp2(-8*random.Float64()), 1+20*random.Float64(), random.IntN(30))
-		b := Bayes{Price: 0.05 + 0.7*random.Float64(), Min: time.Minute, Max: -1}
+		b := Bayes{Price: 0.01 * math.Exp2(6*random.Float64()), Min: -1, Max: -1}
 		next := b.Next(h)
-		require.InDelta(t, b.Price, b.Worth(h, next), 0.005, "%v %+v", b.Price, h)
+		require.InEpsilon(t, b.Price, b.Worth(h, next), 0.02, "%v %+v", b.Price, h)
 		last := 0.0
 		for days := 0.5; days < 3000; days *= 2 {
 			worth := b.Worth(h, time.Duration(days*float64(dayLong)))

@@ -20,8 +20,8 @@ func Example() {
 		now = now.Add(wait)
 	}
 	// Output:
-	// 2026-11-01 changed: false again in days: 18
-	// 2026-11-19 changed: true again in days: 10
+	// 2026-11-01 changed: false again in days: 17
+	// 2026-11-18 changed: true again in days: 10
 	// 2026-11-29 changed: true again in days: 6
 	// 2026-12-05 changed: true again in days: 4
 	// 2026-12-10 changed: false again in days: 9

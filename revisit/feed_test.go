@@ -70,6 +70,6 @@ func TestFeedKeepsItsTable(t *testing.T) {
 		require.Contains(t, strings.Join(strings.Fields(string(source)), " "), row)
 	}
 	require.Equal(t, 6, poll(Bayes{Max: 7 * dayLong}, time.Hour, false).month)
-	require.Equal(t, 165, poll(Feed(), 4*time.Hour, true).month)
+	require.Equal(t, 145, poll(Feed(), 4*time.Hour, true).month)
 	require.Equal(t, 506, poll(Feed(), time.Minute, false).month)
 }

@@ -59,7 +59,7 @@ func (s *Store) Get(id string) (Item, error) {
 	found := ErrUnknown
 	v, err := s.view(func(b *bucket) bool {
 		at := s.places.get(seq)
-		if at >= strayNumber {
+		if at != 0 && s.bucketOf(seq) == nil {
 			found = errAstray(id)
 		}
 		return b.number == at

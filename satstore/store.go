@@ -274,8 +274,11 @@ const idChange = 64
 func (s *Store) logIsLong() bool {
 	_, newest := s.log.Size()
 	return max(newest, s.idChanges*idChange) > max(s.o.Buffer, int64(s.o.test.pending/4)) ||
-		len(s.retired) > maxRetired || s.file.Wasteful(s.o.Buffer)
+		len(s.retired) > maxRetired || s.file.Wasteful(max(s.o.Buffer, minGarbage))
 }
+
+// minGarbage is worth the syncs of a checkpoint, even if the buffers are tiny.
+const minGarbage = 1 << 20
 
 // maxRetired bounds the numbers of buckets that wait for a checkpoint to become available. Numbers
 // have 16 bits.

@@ -102,9 +102,9 @@ func (r *recorder) Close() error {
 func (r *recorder) whole() bool { return r.end || r.spool.n == r.want }
 
 // reason returns why a body has ended, as a value of WARC-Truncated. Some transports return errors
-// whose String is such a value; another one, as of a corrupt coding, is not a disconnect. io.EOF proves little if a layer in between may limit bodies: they
-// are whole if they have the length that the head states or, if they are decoded, if the tap has
-// seen the end. It requires that r.mu is held.
+// whose String is such a value; another one, as of a corrupt coding, is not a disconnect. io.EOF proves
+// little if a layer in between may limit bodies: they are whole if they have the length that the head
+// states or, if they are decoded, if the tap has seen the end. It requires that r.mu is held.
 func (r *recorder) reason(err error) string {
 	var word fmt.Stringer
 	named := errors.As(err, &word)

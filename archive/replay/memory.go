@@ -106,9 +106,10 @@ func (p *patient) Write(data []byte) (int, error) {
 	return p.ResponseWriter.Write(data)
 }
 
-// end removes the deadline for the next response of the connection.
+// end removes the deadline for the next response of the connection, when this one is sent.
 func (p *patient) end() {
 	if p.control != nil {
+		_ = p.control.Flush()
 		_ = p.control.SetWriteDeadline(time.Time{})
 	}
 }

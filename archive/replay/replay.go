@@ -208,7 +208,8 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 	} else {
 		rewriteCSS(out, string(body), links)
 	}
-	_ = out.Flush() // the browser may have disconnected
+	_ = out.Flush()                           // the browser may have disconnected
+	_ = http.NewResponseController(w).Flush() // before the deadline ends
 	return true
 }
 

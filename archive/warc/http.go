@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"iter"
 	"net/http"
 	"strconv"
 	"strings"
@@ -54,31 +53,33 @@ const maxCode = 8
 
 // Get returns the value of the first field of that name, ignoring case, or "".
 func (h *HTTP) Get(name string) string {
-	for value := range h.values(name) {
-		return unfold(value)
-	}
-	return ""
+	_, rest, _ := bytes.Cut(h.Head, []byte("\n"))
+	value, _, _ := cutNamed(rest, name)
+	return unfold(value)
 }
 
 // Values returns the values of all fields of that name, ignoring case. They may be the parts of one list
 // (RFC 9110, section 5.3).
 func (h *HTTP) Values(name string) (list []string) {
-	for value := range h.values(name) {
-		list = append(list, unfold(value))
+	_, rest, _ := bytes.Cut(h.Head, []byte("\n"))
+	for {
+		value, after, found := cutNamed(rest, name)
+		if !found {
+			return list
+		}
+		list, rest = append(list, unfold(value)), after
 	}
-	return list
 }
 
-func (h *HTTP) values(name string) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		_, rest, _ := bytes.Cut(h.Head, []byte("\n"))
-		for len(rest) > 0 {
-			var key, value []byte
-			if key, value, rest = cutField(rest); len(key) == len(name) && strings.EqualFold(string(key), name) && !yield(value) {
-				return
-			}
+// cutNamed cuts the fields after the first one of that name.
+func cutNamed(fields []byte, name string) (value, rest []byte, found bool) {
+	for len(fields) > 0 {
+		var key []byte
+		if key, value, fields = cutField(fields); len(key) == len(name) && strings.EqualFold(string(key), name) {
+			return value, fields, true
 		}
 	}
+	return nil, nil, false
 }
 
 // Header returns the fields, as net/http has them.

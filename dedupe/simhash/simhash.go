@@ -204,9 +204,7 @@ func nextWord(text []byte) (w word, rest []byte) {
 			w.hash = hash
 			return w, text[i:]
 		default:
-			if r = unicode.ToLower(r); r == 'ς' {
-				r = 'σ' // the same letter at the end of a word, in lower case only
-			}
+			r = lower(r)
 		}
 		hash = (hash ^ uint64(r)) * fnvPrime
 		i += size
@@ -215,6 +213,17 @@ func nextWord(text []byte) (w word, rest []byte) {
 		w.hash = hash
 	}
 	return w, nil
+}
+
+// lower returns a letter in lower case, and one form of those that have two there.
+func lower(r rune) rune {
+	switch r = unicode.ToLower(r); r {
+	case 'ς': // where a word ends
+		return 'σ'
+	case 'ı':
+		return 'i' // as that of I, since the language is unknown
+	}
+	return r
 }
 
 // letter cuts off the first letter and its marks.

@@ -159,8 +159,8 @@ func (m *matcher) add(text string, e entry) (reason string) {
 		if err != nil {
 			return "has a fragment, as no canonical URL has"
 		}
-		// With a letter behind it, as the end of a prefix is no segment of dots.
-		m.prefixes = append(m.prefixes, prefix{strings.TrimSuffix(plainForm(url+"x"), "x"), e})
+		url = strings.TrimSuffix(plainForm(url+"x"), "x") // its end is no segment here either
+		m.prefixes = append(m.prefixes, prefix{url, e})
 	default:
 		const neither = "is neither a host, nor an http(s) URL, nor a /pattern/"
 		url, reason := canonical("http://"+text, neither)

@@ -265,9 +265,10 @@ func BenchmarkMatch(b *testing.B) {
 // TestListsTakeEquivalentEscapesForTheSame, however a site or the operator writes them.
 func TestListsTakeEquivalentEscapesForTheSame(t *testing.T) {
 	var l urlfilter.List
-	require.NoError(t, l.Reload(strings.NewReader("http://a.example/~me/\n=http://a.example/%7Eyou\n/%2Fadmin/\n"), "list"))
+	require.NoError(t, l.Reload(strings.NewReader("http://a.example/~me/\nhttp://a.example./%7Eus/%2e\n=http://a.example/%7Eyou\n/%2Fadmin/\n"), "list"))
 	for url, allowed := range map[string]bool{
 		"http://a.example/~me/1": false, "http://a.example/%7Eme/1": false, "http://a.example/%7e%6De/1": false,
+		"http://a.example/~us/.git": false, "http://a.example/%7Eus/%2Egit": false, "http://a.example/~us/": true,
 		"http://a.example/~you": false, "http://a.example/%7Eyou": false, "http://a.example/%7Ethem": true,
 		"http://a.example/x%2Fadmin": false, "http://a.example/x/admin": true, "http://a.example/100%": true,
 	} {

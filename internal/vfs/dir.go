@@ -19,8 +19,9 @@ func MakeDir(dir string, perm fs.FileMode) error {
 	case err == nil && !info.IsDir():
 		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
 	case err == nil:
-		if err = SyncDir(parent); errors.Is(err, fs.ErrPermission) {
-			err = nil // whoever made it may read the parent, and we may not
+		err = SyncDir(parent)
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			err = nil // whoever made it may change the parent, and we may not
 		}
 		return err
 	case !errors.Is(err, fs.ErrNotExist):

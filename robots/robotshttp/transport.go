@@ -20,11 +20,11 @@
 //
 // Requests for robots.txt go through the same base transport, so lower layers count, delay, record
 // and guard them like any other. They carry the User-Agent of the request that needs them if that names
-// the crawler of Options.Agent, and otherwise Options.Agent: servers refuse some agents, which says
-// nothing about what this crawler may do. If the request has none, a lower layer sets the same one for
-// both. If several requests need one robots.txt, one of them fetches it and the others wait, each until
-// its own context ends. If it cannot be asked for, because of that request or its proxy, the next one
-// tries, four times at most.
+// the crawler of Options.Agent, and otherwise Options.Agent, which should be a whole User-Agent if some
+// requests have another one: servers refuse some agents, which says nothing about what this crawler may
+// do. If the request has none, a lower layer sets the same one for both. If several requests need one
+// robots.txt, one of them fetches it and the others wait, each until its own context ends. If it cannot
+// be asked for, because of that request or its proxy, the next one tries, four times at most.
 //
 // The rules are those at the time of RoundTrip. If a layer below makes the request wait, they may
 // have changed when it is sent, as they may have for a request that is sent at once.
@@ -65,9 +65,9 @@ type Transport struct {
 }
 
 // NewTransport returns a Transport that sends requests with base, or http.DefaultTransport if base
-// is nil. It keeps no goroutine running. o.Agent selects the rules; pages are not asked for by it. Of o.Client
-// only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds. It does
-// not include the time for which package schedulerhttp, placed below, makes such a request wait.
+// is nil. It keeps no goroutine running. o.Agent selects the rules, and is not sent for pages. Of
+// o.Client only the Timeout is used, for requests for robots.txt; without a Client it is 30 seconds. It
+// does not include the time for which package schedulerhttp, placed below, makes such a request wait.
 func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 	if base == nil {
 		base = http.DefaultTransport

@@ -30,8 +30,8 @@
 // context include the wait. If the host cannot be visited before the deadline, the request fails
 // immediately, with an error that wraps context.DeadlineExceeded and says when it can be visited.
 // A deadline that passes before the host answers is its failure, unlike a cancellation or a deadline
-// that passes before the host is looked up, on the way to a proxy, or within the body. To limit only the response time, set ResponseHeaderTimeout and similar
-// fields of the [http.Transport] below.
+// that passes before the host is looked up, on the way to a proxy, or within the body. To limit only
+// the response time, set ResponseHeaderTimeout and similar fields of the [http.Transport] below.
 //
 // # Crawl-delay
 //

@@ -35,7 +35,7 @@ type exchange struct {
 	lease    turn
 	named    string     // host:port of the server or the proxy of the next connection
 	dialing  bool       // the RoundTripper below looks for a connection
-	reaching bool       // and has tried to connect to the host for it, not only to a resolver or a proxy
+	reaching bool       // and has looked the host up for it; not if it connects to a proxy
 	dialed   netip.Addr // of the server, if a connection to it was made
 	conn     net.Conn   // the one that may be written to; nil if there is none
 	granted  bool       // the lease is used, since something may have been written
@@ -280,7 +280,7 @@ func isShared(conn net.Conn) bool {
 	return isQUIC(conn)
 }
 
-// isQUIC reports whether a connection is not one of TCP.
+// isQUIC reports whether a connection is one of HTTP/3, which alone is over UDP.
 func isQUIC(conn net.Conn) bool {
 	if conn == nil {
 		return false
