@@ -51,16 +51,36 @@ func (a *Archive) again(v *Version) (moved bool) {
 	}
 	key, _ := keyOf(v.URL, q)
 	at := entry{time: microseconds(v.Time), file: math.MaxUint32, offset: maxOffset}
+	var others []Version
 	_ = a.index.back(key, at, func(e *entry) bool { // after an error, it is not found
+		if e.time != at.time {
+			return false
+		}
 		now, err := a.withContent(key, a.describe(key, e, never))
 		now.Until = v.Until
-		moved = err == nil && e.time == at.time && now.digest == v.digest && (now.Location != v.Location || now.Content != v.Content)
-		if moved {
+		switch moved = err == nil && now.digest == v.digest && (now.Location != v.Location || now.Content != v.Content); {
+		case moved:
 			*v = now
+		case err == nil && now.digest != v.digest:
+			others = append(others, now)
 		}
-		return !moved && e.time == at.time
+		return !moved
 	})
+	// An erasure does not believe the digests of other programs.
+	if !moved && len(others) == 1 && !isOurs(v.Content.File) && a.isMoved(others[0].Location) {
+		*v, moved = others[0], true
+	}
 	return moved
+}
+
+// isMoved reports whether an erasure has written the record at a location.
+func (a *Archive) isMoved(at Location) bool {
+	rec, err := a.openAs(at, func(rec *warc.Record) bool { return rec.Get(erasedField) != "" })
+	if err != nil {
+		return false
+	}
+	rec.release()
+	return true
 }
 
 // readBody reads the body of a version from its record.

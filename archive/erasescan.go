@@ -139,10 +139,11 @@ func (s *fileScan) record(rec *warc.Record) error {
 	p.entry.file, p.entry.length = s.number, rec.Length
 	p.end = rec.Offset + rec.Length
 	if p.kind == "metadata" && rec.Get(erasedField) != "" {
-		if isHole(rec) {
+		err := s.flush() // what it makes a hole is before this one
+		if err == nil && isHole(rec) {
 			s.all = append(s.all, hole{rec.Offset, rec.Length})
 		}
-		return s.flush()
+		return err
 	}
 	if p.action, err = s.decide(&p); err != nil {
 		return err

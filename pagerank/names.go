@@ -203,14 +203,17 @@ func (t *names) is(id uint32, name string) bool {
 
 // all calls yield with each string in order. The bytes are valid until it returns.
 func (t *names) all(yield func(name []byte) bool) {
+	name := t.other
+	t.other = nil // yield may call all, too
+	defer func() { t.other = name }()
 	for first := 0; first < t.n; first += blockNames {
-		b, name := t.block(uint32(first)), t.other[:0]
+		b := t.block(uint32(first))
+		name = name[:0]
 		for range min(blockNames, t.n-first) {
 			if name, b = walk(b, name, 1); !yield(name) {
 				return
 			}
 		}
-		t.other = name
 	}
 }
 

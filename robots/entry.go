@@ -163,7 +163,7 @@ func canBeSent(value string) bool {
 // each would be used up by robots.txt, and no page would ever be fetched.
 func (s *state) succeed(resp Response, now time.Time, o *Options, same bool) {
 	ttl := o.ttl(resp.Header, now)
-	if before := s.Expires.Sub(s.Fetched); same && before < o.MaxTTL {
+	if before := s.Expires.Sub(s.Fetched); same && s.Failures == 0 && before < o.MaxTTL {
 		ttl = max(ttl, min(2*before, o.MaxTTL))
 	}
 	*s = state{Entry: Entry{URL: s.URL, Status: resp.Status, Fetched: now}}
@@ -249,7 +249,7 @@ func (s *state) current() *robotstxt.File {
 // future than any response can set comes from a clock that was wrong.
 func (s *state) fresh(now time.Time, o *Options) bool {
 	left := s.Expires.Sub(now)
-	return left > 0 && left-skew <= max(o.MaxTTL, o.MaxRetry, longestWait)
+	return left > 0 && left-skew <= max(o.MaxTTL, o.MaxRetry, longestWait+o.MinTTL)
 }
 
 // skew is how much earlier a caller's now may be than that of a response which came while it waited

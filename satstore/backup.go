@@ -33,10 +33,17 @@ const (
 )
 
 func (s *Store) backup(dir string) error {
-	dir = filepath.Clean(dir) // the suffix must not become a name in the directory
-	if _, err := os.Lstat(dir); err == nil {
-		if dir, err = filepath.EvalSymlinks(dir); err != nil { // a link to another disk stays one
+	dir = filepath.Clean(dir)                      // the suffix must not become a name in the directory
+	if link, err := os.Readlink(dir); err == nil { // a link to another disk stays one
+		switch to, err := filepath.EvalSymlinks(dir); {
+		case err == nil:
+			dir = to
+		case !errors.Is(err, fs.ErrNotExist):
 			return err
+		case filepath.IsAbs(link): // to nothing, as an interrupted backup leaves it
+			dir = filepath.Clean(link)
+		default:
+			dir = filepath.Join(filepath.Dir(dir), link)
 		}
 	}
 	if err := removeEmpty(dir); err != nil {

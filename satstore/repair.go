@@ -48,6 +48,13 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 		return done, fmt.Errorf("satstore: repair: the new store: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	names, err := to.List()
+	if err == nil && slices.Contains(names, spillName) {
+		err = fmt.Errorf("the new store has a file %s, of an earlier attempt: take another directory", spillName)
+	}
+	if err != nil {
+		return done, fmt.Errorf("satstore: repair: %w", err)
+	}
 	spill, err := to.Create(spillName)
 	if err != nil {
 		return done, fmt.Errorf("satstore: repair: %w", err)
@@ -72,7 +79,7 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 }
 
 // spillName is a file in the new directory for what a replay writes, since the old store does not change.
-const spillName = "repair"
+const spillName = "REPAIR.tmp"
 
 // A salvage copies the readable data of an old store to a new one.
 type salvage struct {

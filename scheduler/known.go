@@ -74,7 +74,8 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		*x = extra{owner: old.owner, start: e.restarted, retry: longAgo}
 		switch {
 		case stays:
-			x.wanted, x.asked, x.failures, x.strange = old.wanted, old.asked, old.failures, old.strange
+			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
+			x.strange, x.stays = old.strange, old.stays
 		case p.kind != aHost && !noRoom && old.failures > 0 && e.now-old.start <= retention:
 			x.start, x.failures = old.start, old.failures
 		}

@@ -78,6 +78,7 @@ const (
 type extra struct {
 	owner    uint32
 	failures uint8  // net of successes, for the back-off
+	stays    uint8  // see strange: how many times in a row the host has stayed
 	raised   uint64 // serial of the last flight when a failure was last counted
 	start    int64  // of the last visit, from which the delays count; longAgo if there was none
 	retry    int64  // the Retry-After of the server; longAgo if there is none

@@ -105,8 +105,8 @@ func openCapture(a *archive.Archive, version archive.Version, maxBody int64) (*c
 func (c *capture) findKind(fields []string) {
 	media, label := contentType(fields)
 	if len(fields) == 1 && len(fields[0]) <= maxKind {
-		if _, _, err := mime.ParseMediaType(fields[0]); err == nil && media != "" {
-			c.kind = fields[0]
+		if whole, _, err := mime.ParseMediaType(fields[0]); err == nil && media != "" && whole == media {
+			c.kind = fields[0] // browsers and we understand the same
 		}
 	}
 	switch {
@@ -258,7 +258,7 @@ func encodingOf(text []byte, kind string) (c *charset.Charset, known bool) {
 	}
 	start := text[:min(len(text), declaredWithin)]
 	if isPage(media) {
-		for name, attrs := range startTags(start) {
+		for name, attrs := range startTags(start, false) {
 			if name != "meta" {
 				continue
 			}

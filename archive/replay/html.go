@@ -33,7 +33,7 @@ type sink interface {
 func rewriteHTML(out sink, page []byte, l *linker) {
 	// When a link is followed, a browser applies the first base even to links before it.
 	own := *l
-	if ref, ok := findBase(page); ok {
+	if ref, ok := findBase(page, l.scripts); ok {
 		if base, err := weburl.Parse(ref, &l.base); err == nil && weburl.IsWeb(&base) {
 			own.base = base
 		}
@@ -44,11 +44,11 @@ func rewriteHTML(out sink, page []byte, l *linker) {
 
 // findBase returns the URL of the first base element with one. Pages rarely have such an element,
 // so most are not tokenized for it.
-func findBase(page []byte) (ref string, ok bool) {
+func findBase(page []byte, scripts bool) (ref string, ok bool) {
 	if !bytes.Contains(bytes.ToLower(page), []byte("<base")) {
 		return "", false
 	}
-	for name, attrs := range startTags(page) {
+	for name, attrs := range startTags(page, scripts) {
 		if name == "base" && has(attrs, "href") {
 			return value(attrs, "href"), true
 		}
@@ -57,7 +57,8 @@ func findBase(page []byte) (ref string, ok bool) {
 }
 
 // startTags returns the names of the start tags of a page, as readTag does, with their attributes.
-func startTags(page []byte) iter.Seq2[string, []attribute] {
+// scripts says whether the page is shown with its scripts.
+func startTags(page []byte, scripts bool) iter.Seq2[string, []attribute] {
 	return func(yield func(string, []attribute) bool) {
 		z := html.NewTokenizer(bytes.NewReader(page))
 		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
@@ -65,7 +66,7 @@ func startTags(page []byte) iter.Seq2[string, []attribute] {
 				continue
 			}
 			name, attrs := readTag(z)
-			if name == "noscript" { // a page without scripts shows it
+			if name == "noscript" && !scripts {
 				z.NextIsNotRawText()
 			}
 			if !yield(name, attrs) {

@@ -84,7 +84,11 @@ func ownDeadline(r *http.Request) (t time.Time) {
 	return t
 }
 
-// patient ends a response of which nothing is read for maxHolding: it keeps a file open. A server's own
+// maxUnread is how long a file may stay open of which nothing is read. The system tells that a client has
+// read only when a part of its buffer is free, which may be megabytes.
+const maxUnread = 10 * time.Minute
+
+// patient ends a response of which nothing is read for maxUnread: it keeps a file open. A server's own
 // WriteTimeout takes its place.
 type patient struct {
 	http.ResponseWriter
@@ -101,7 +105,7 @@ func patiently(w http.ResponseWriter, r *http.Request) *patient {
 // Write implements [io.Writer].
 func (p *patient) Write(data []byte) (int, error) {
 	if p.control != nil {
-		_ = p.control.SetWriteDeadline(time.Now().Add(maxHolding))
+		_ = p.control.SetWriteDeadline(time.Now().Add(maxUnread))
 	}
 	return p.ResponseWriter.Write(data)
 }

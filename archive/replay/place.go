@@ -79,11 +79,11 @@ func parseTime(s string) (t time.Time, ok bool) {
 	if s == "" {
 		return t, true
 	}
+	s = strings.TrimSuffix(s, "Z")
 	if t, ok = parseMoment(s); ok {
 		return t, true
 	}
 	var digits []byte
-	s = strings.TrimSuffix(s, "Z")
 	for i := range len(s) {
 		switch {
 		case i >= len(timeShape) || isDigit(s[i]) != isDigit(timeShape[i]),

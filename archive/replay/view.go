@@ -167,7 +167,7 @@ func (v *Handler) describe(p place, c *capture) viewed {
 	if isShown(c.media()) {
 		d.Frame = v.replayAddress(v.owner(p.url), shown)
 	}
-	if ref, ok := c.onward(); ok {
+	if ref, ok := c.onward(v.opts.Scripts); ok {
 		links := v.linkerAt(p, url, "", false)
 		if address, ok := links.rewrite(ref, asLink); ok && address != "" {
 			d.Onward, d.OnwardText = address, shortened(ref, maxOnward)
@@ -212,7 +212,7 @@ const refreshWithin = 64 << 10
 
 // onward returns the target of a page's refresh. In a sandbox the refresh does not work, so a link
 // replaces it.
-func (c *capture) onward() (ref string, ok bool) {
+func (c *capture) onward(scripts bool) (ref string, ok bool) {
 	if _, ref, ok := cutRefresh(c.head.Get("Refresh")); ok && ref != "" {
 		return ref, true
 	}
@@ -223,7 +223,7 @@ func (c *capture) onward() (ref string, ok bool) {
 	if !bytes.Contains(bytes.ToLower(start), []byte("refresh")) {
 		return "", false
 	}
-	for name, attrs := range startTags(start) {
+	for name, attrs := range startTags(start, scripts) {
 		if name != "meta" || !strings.EqualFold(value(attrs, "http-equiv"), "refresh") {
 			continue
 		}

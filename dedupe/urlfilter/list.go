@@ -71,12 +71,12 @@ func (l *List) Match(url string) Verdict {
 	if rules == nil {
 		return Verdict{Allowed: true}
 	}
-	plain := plainForm(url)
-	denied, found := rules.deny.find(plain, url)
+	plain, raw := plainForm(url), withoutRoot(url)
+	denied, found := rules.deny.find(plain, raw)
 	if !found {
 		return Verdict{Allowed: true}
 	}
-	if allowed, found := rules.allow.find(plain, url); found {
+	if allowed, found := rules.allow.find(plain, raw); found {
 		return Verdict{true, allowed.text, allowed.line}
 	}
 	return Verdict{false, denied.text, denied.line}
@@ -92,6 +92,8 @@ func plainForm(url string) string {
 	}
 	return withoutRoot(url)
 }
+
+func isHexDigit(r rune) bool { return strings.ContainsRune("0123456789abcdefABCDEF", r) }
 
 // withoutRoot drops the dot at the end of a host, which stands for the root and names the same server.
 func withoutRoot(url string) string {
@@ -154,6 +156,9 @@ func (m *matcher) add(text string, e entry) (reason string) {
 		// means the host, whose path begins with a slash.
 		if _, reason := canonical(text, "is not an http(s) URL"); reason != "" {
 			return reason
+		}
+		if end := strings.TrimRightFunc(text, isHexDigit); strings.HasSuffix(end, "%") && len(text)-len(end) < 2 {
+			return "ends within an escape"
 		}
 		url, err := SeedPrefix(text)
 		if err != nil {

@@ -103,7 +103,7 @@ func entries(r io.Reader, err *error) iter.Seq2[int, string] {
 				line = strings.TrimPrefix(line, "\ufeff")
 			}
 			short := strings.TrimSpace(line)
-			if short == "" || short[0] == '#' {
+			if short == "" && len(line) < maxLine || short != "" && short[0] == '#' {
 				continue
 			}
 			if len(line) < maxLine {

@@ -43,8 +43,8 @@ func (s Steps) apply(u *whatwg.URL) {
 	if s.DropSessions {
 		u.Path = withoutSessions(u.Path)
 	}
-	if s.DropRootDot && !strings.HasSuffix(u.Host, "..") { // which is no name
-		u.Host = strings.TrimSuffix(u.Host, ".")
+	if host := strings.TrimSuffix(u.Host, "."); s.DropRootDot && host != "" && !strings.HasSuffix(host, ".") {
+		u.Host = host // the others are no names
 	}
 }
 

@@ -146,7 +146,7 @@ func TestPiecesAreIdempotent(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for i := range 200_000 {
 		steps := weburl.Steps{NormalizeEscapes: i&1 > 0, DropTracking: i&2 > 0, DropSessions: i&4 > 0, DropRootDot: true}
-		in := []string{"http://a.test/", "http://a.test./", "http://0x1../"}[i%3]
+		in := []string{"http://a.test/", "http://a.test./", "http://0x1../", "http://./"}[i%4]
 		for range 1 + random.IntN(9) {
 			in += pieces[random.IntN(len(pieces))]
 		}
@@ -214,6 +214,8 @@ func TestDropRootDot(t *testing.T) {
 		"http://a.test./x":      "http://a.test/x",
 		"http://a.test.:8080/x": "http://a.test:8080/x",
 		"http://a.test../x":     "http://a.test../x", // no name
+		"http://./x":            "http://./x",
+		"https://%2e:8080/x":    "https://.:8080/x",
 		"http://127.0.0.1./":    "http://127.0.0.1/",
 		"http://a.test/x.":      "http://a.test/x.",
 	} {

@@ -71,6 +71,7 @@ type cssScanner struct {
 	css      []byte
 	pos      int
 	imported bool // the previous token was @import: a string is a URL
+	named    bool // in @namespace, whose URL is a name
 }
 
 // next skips one token, or one byte of something else, and returns the URL if the token is one.
@@ -90,17 +91,16 @@ func (s *cssScanner) next() (url []byte, ok bool) {
 	case c == '@' || isIdent(c):
 		word := s.word()
 		s.imported = equalFold(word, "@import")
-		if equalFold(word, "@namespace") { // whose URL is a name
-			s.pos += len(s.rest(";{}"))
-			return nil, false
-		}
+		s.named = s.named || equalFold(word, "@namespace")
 		// With a blank before the parenthesis it is a word and a block.
 		if equalFold(word, "url") && s.pos < len(s.css) && s.css[s.pos] == '(' {
-			return s.url(), true
+			return s.url(), !s.named
 		}
 		return nil, false
 	case c == '\\':
 		s.pos++ // so that it does not start a string
+	case c == ';', c == '{', c == '}':
+		s.named = false
 	}
 	s.imported = false
 	s.pos = min(s.pos+1, len(s.css))
@@ -172,15 +172,6 @@ func (s *cssScanner) url() []byte {
 		return nil // browsers load nothing
 	}
 	return unescapeCSS(url)
-}
-
-// rest returns the text before the first of some characters.
-func (s *cssScanner) rest(before string) []byte {
-	rest := s.css[s.pos:]
-	if i := bytes.IndexAny(rest, before); i >= 0 {
-		return rest[:i]
-	}
-	return rest
 }
 
 // unescapeCSS removes backslash escapes, which are rare in URLs.

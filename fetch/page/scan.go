@@ -131,11 +131,18 @@ func (s *scanner) startTag() (found, ok bool) {
 	if s.svg.depth > 0 || class.svg {
 		return s.svgTag(name, class)
 	}
+	from := s.pos
 	found, ok = s.htmlTag(name, class)
-	if ok && s.text != nil && equalFold(name, "template") && !(s.xml && s.selfClosing()) {
+	if ok && s.text != nil && equalFold(name, "template") && !(s.xml && s.selfClosing()) &&
+		(s.hidden > 0 || !isShadowRoot(s.page[from:s.pos])) {
 		s.hidden++
 	}
 	return found, ok
+}
+
+// isShadowRoot reports whether a template with these attributes is shown in place of its parent.
+func isShadowRoot(attributes []byte) bool {
+	return bytes.Contains(bytes.ToLower(attributes), []byte("shadowrootmode"))
 }
 
 // htmlTag reads the rest of the tag of an HTML element, and its content if that is raw text.

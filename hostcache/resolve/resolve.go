@@ -234,15 +234,16 @@ const root = "."
 // Ping queries the name servers for the root of all names, which all of them know, and caches
 // nothing. An error means that no name can be looked up now. The failures of other names are then
 // not theirs: those that are cached when Ping begins to fail, and when it succeeds again, are
-// forgotten. Only ErrUnreachable and ErrServerFailure count as such a failure: a Ping whose context ends
-// first, perhaps while it waits behind other look-ups, has found out nothing.
+// forgotten. Only ErrUnreachable and ErrServerFailure count as such a failure, and silence until the
+// deadline of the context: a Ping that is canceled, or waits behind other look-ups, has found out nothing.
 func (r *Resolver) Ping(ctx context.Context) error {
 	_, err := r.ask(ctx, root)
 	down := uint32(1)
 	switch {
 	case err == nil, err == errNotFound: // that it has no address is an answer
 		down, err = 0, nil
-	case ctx.Err() != nil, !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrServerFailure):
+	case errors.Is(err, errWaited), errors.Is(ctx.Err(), context.Canceled),
+		(ctx.Err() == nil || r.opts.Lookup != nil) && !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrServerFailure):
 		return dnsError(root, err)
 	}
 	if before := r.outages.Load(); before&1 != down {
@@ -404,9 +405,12 @@ func (r *Resolver) acquire(ctx context.Context) error {
 	case r.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return fmt.Errorf("%w: %w", errWaited, context.Cause(ctx))
 	}
 }
+
+// errWaited is wrapped by the error of a look-up whose context has ended before it began.
+var errWaited = errors.New("waiting behind other look-ups")
 
 // askServers tries the names of the search list.
 func (r *Resolver) askServers(ctx context.Context, c *config, name string) (finding, error) {

@@ -101,12 +101,18 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isNowhere(r.URL) || isRules(r.URL) {
 		return t.base.RoundTrip(r)
 	}
-	page := httpurl.Requested(named(r))
+	site := named(r)
+	page := httpurl.Requested(site)
 	rules, known := t.cache.Get(page, time.Now())
 	var failure error
 	if !known {
 		// The trace and the crawl delay of a page are not those of the robots.txt.
-		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, named(r).Host, r.URL.Host, t.agentOf(r), &failure}
+		host := hostOf(page)
+		at := host
+		if site != r.URL {
+			at = r.URL.Host
+		}
+		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, host, at, t.agentOf(r), &failure}
 		var err error
 		if rules, err = t.load(ctx, page); err != nil {
 			return refuse(r, err)
@@ -167,6 +173,19 @@ func named(r *http.Request) *url.URL {
 	u := *r.URL
 	u.Host = r.Host
 	return &u
+}
+
+// hostOf returns the host of a page as the request for its robots.txt has it.
+func hostOf(page string) string {
+	origin, err := rep.Origin(page)
+	if err != nil {
+		return "" // Load says why
+	}
+	u, err := url.Parse(origin)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 // isRules reports whether a URL is that of a robots.txt.

@@ -2,6 +2,7 @@ package cockpit
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -146,6 +147,17 @@ func forbid(dir string, lines []string, reason string) (added int, err error) {
 
 // named reports whether a text has a URL or a host that is to be erased.
 func (e *erasure) named(text string) bool {
+	for range 3 { // a URL in the query of another one is escaped, perhaps twice
+		if e.namedPlainly(text) {
+			return true
+		}
+		text = unescaped(text)
+	}
+	return false
+}
+
+// namedPlainly is named without a look behind escapes.
+func (e *erasure) namedPlainly(text string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), inNoHost) {
 		if e.takesHost(strings.Trim(word, ".")) {
 			return true
@@ -157,13 +169,40 @@ func (e *erasure) named(text string) bool {
 		}
 	}
 	for word := range strings.FieldsFuncSeq(text, inNoURL) {
-		for _, scheme := range []string{"http://", "https://"} {
-			if at := strings.Index(word, scheme); at >= 0 && e.goneURL(word[at:]) {
-				return true
+		for before, rest, found := strings.Cut(word, "//"); found; before, rest, found = strings.Cut(rest, "//") {
+			schemes := []string{"http://", "https://"} // one may be left out
+			if scheme := strings.TrimSuffix(before, ":"); strings.HasSuffix(scheme, "http") {
+				schemes = schemes[:1]
+			} else if strings.HasSuffix(scheme, "https") {
+				schemes = schemes[1:]
+			}
+			for _, scheme := range schemes {
+				if e.goneURL(scheme + rest) {
+					return true
+				}
 			}
 		}
 	}
 	return false
+}
+
+// unescaped decodes the escapes of a text that are valid.
+func unescaped(text string) string {
+	if !strings.Contains(text, "%") {
+		return text
+	}
+	var plain []byte
+	for i := 0; i < len(text); i++ {
+		if i+2 < len(text) && text[i] == '%' {
+			if code, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
+				plain = append(plain, code...)
+				i += 2
+				continue
+			}
+		}
+		plain = append(plain, text[i])
+	}
+	return string(plain)
 }
 
 // inNoHost reports whether a rune ends the name of a host in a text.
@@ -181,7 +220,11 @@ func (e *erasure) takesHost(host string) bool {
 
 // goneURL reports whether a URL in a text is to be erased. What follows it may belong to the sentence.
 func (e *erasure) goneURL(url string) bool {
-	for _, url := range []string{url, strings.TrimRight(url, ".,;:!)]'")} {
+	inQuery := url
+	if end := strings.IndexAny(url, ";,'&"); end >= 0 {
+		inQuery = url[:end]
+	}
+	for _, url := range []string{url, strings.TrimRight(url, ".,;:!)]'"), inQuery} {
 		if canonical, err := weburl.Canonical(url); err == nil && e.gone(canonical) {
 			return true
 		}
