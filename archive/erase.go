@@ -27,7 +27,7 @@ type Selection struct {
 	// Digest selects the captures with this body, in the form of [Version.Digest].
 	Digest string
 
-	// From and To delimit the time of the capture. To itself is not part of it. A zero From or To
+	// From and To delimit the time of the capture, which is cut to microseconds. To itself is not part of it. A zero From or To
 	// means no limit.
 	From, To time.Time
 }
@@ -470,3 +470,6 @@ func (x *index) correctPriors(s urlkey.Span) error {
 	}
 	return nil
 }
+
+// Erasing reports whether an erasure is under way, or was interrupted and will be completed.
+func (a *Archive) Erasing() bool { return a.erasing.Load() != nil }

@@ -404,3 +404,42 @@ func TestVerifyStopsAtATombstone(t *testing.T) {
 	require.ErrorIs(t, v.erasures(ctx), context.Canceled)
 	require.Equal(t, 1, found)
 }
+
+// TestEraseBesideAHole: the second of two captures whose requests follow them is erased first, and then the
+// other one, whose request is before that hole.
+func TestEraseBesideAHole(t *testing.T) {
+	var heads []warc.Head
+	for _, url := range []string{"http://a.test/", "http://b.test/"} {
+		r := response(url, wholeSecond, okHead+"secret of "+url)
+		r.ID = warc.NewID()
+		heads = append(heads, r, warc.Head{Type: "request", Date: wholeSecond, TargetURI: url, ConcurrentTo: r.ID,
+			ContentType: "application/http;msgtype=request", Filename: "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"})
+	}
+	a := withForeign(t, heads...)
+	for _, url := range []string{"http://b.test/", "http://a.test/"} {
+		_, err := a.Erase(t.Context(), Selection{URL: url}, "asked for")
+		require.NoError(t, err)
+	}
+	_, report := verify(t, a)
+	require.Empty(t, report.Faults)
+}
+
+// TestDigestsOfOthersFoundBefore: a version of another program's file is found again after an erasure has
+// moved it, whatever digest that program had claimed.
+func TestDigestsOfOthersFoundBefore(t *testing.T) {
+	for _, digest := range []string{"", sha1Of([]byte("wrong")), "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"} {
+		original := response("http://a.test/", wholeSecond, okHead+"body")
+		if digest != "" {
+			original = claims(original, digest)
+		}
+		a := withForeign(t, original,
+			revisitOf("http://b.test/", minuteOf(1), warc.ProfileIdentical, "http://a.test/", wholeSecond, digest, okHead))
+		v, err := a.At("http://b.test/", minuteOf(2))
+		require.NoError(t, err)
+		_, err = a.Erase(t.Context(), Selection{URL: "http://a.test/"}, "asked for")
+		require.NoError(t, err)
+		body, err := a.Body(v)
+		require.NoError(t, err, digest)
+		require.Equal(t, "body", string(body))
+	}
+}

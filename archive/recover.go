@@ -270,12 +270,13 @@ func (a *Archive) indexFile(f io.ReaderAt, name string, from, to int64) (t tail,
 	}
 	// In a file of ours, everything after the last complete capture was left by a crash. Another
 	// program may still be writing its file: an incomplete end may be complete next time.
-	end := to
+	end, ended := to, true
 	if isOurs(name) {
 		end = t.whole
 	} else if t.broken >= 0 && (!a.salvage || to-t.broken <= maxTail) {
-		end = t.broken
-	} else if asked.length > 0 {
+		end, ended = t.broken, asked.offset+asked.length == t.broken
+	}
+	if !isOurs(name) && ended && asked.length > 0 { // its response may be there next time
 		end = asked.offset
 	}
 	t.intact(name, to)

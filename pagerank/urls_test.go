@@ -3,6 +3,7 @@ package pagerank
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -300,4 +301,22 @@ func FuzzReadURLs(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, again.Bytes(), third.Bytes())
 	})
+}
+
+// TestForgetWhileItAsks: the callback may look at the table, also at all of it.
+func TestForgetWhileItAsks(t *testing.T) {
+	u := NewURLs(Options{})
+	for i := range 64 {
+		u.Discover(fmt.Sprintf("https://h%d.example/path/%d", i, i*i))
+	}
+	asked := 0
+	require.Zero(t, u.Forget(func(url string) bool {
+		asked++
+		_, known := u.ID(url)
+		require.True(t, known, url)
+		_, err := u.WriteTo(io.Discard)
+		require.NoError(t, err)
+		return false
+	}))
+	require.Equal(t, 64, asked)
 }

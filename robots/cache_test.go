@@ -577,3 +577,33 @@ func TestRareTurnsReachPages(t *testing.T) {
 		})
 	}
 }
+
+// TestValidityAfterAnOutage: the time of an outage is no sign that a file does not change.
+func TestValidityAfterAnOutage(t *testing.T) {
+	c, now := NewCache(Options{Agent: "a"}), time.Now()
+	header := http.Header{"Cache-Control": {"max-age=300"}}
+	for _, status := range []int{200, 503, 503, 503, 200} {
+		a, err := c.Lookup("http://a.test/", now)
+		require.NoError(t, err)
+		require.NotNil(t, a.Request)
+		_, err = c.Store(*a.Request, Response{Status: status, Header: header, Whole: true, Body: []byte("user-agent: *\ndisallow: /x\n")}, now)
+		require.NoError(t, err)
+		entry, _ := c.Entry("http://a.test/")
+		if status == 200 {
+			require.Equal(t, 5*time.Minute, entry.Expires.Sub(now))
+		}
+		now = entry.Expires
+	}
+}
+
+// TestLongestValidity: rules that are valid for longer than a day are not taken for those of a wrong clock.
+func TestLongestValidity(t *testing.T) {
+	c, now := NewCache(Options{Agent: "a", MinTTL: 2 * time.Hour}), time.Now()
+	a, err := c.Lookup("http://a.test/", now)
+	require.NoError(t, err)
+	_, err = c.Store(*a.Request, Response{Status: 200, Whole: true, Body: []byte("user-agent: *\ncrawl-delay: 90000\n")}, now)
+	require.NoError(t, err)
+	a, err = c.Lookup("http://a.test/", now.Add(time.Second))
+	require.NoError(t, err)
+	require.True(t, a.Known)
+}

@@ -115,6 +115,7 @@ func TestRepairMemory(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, size, o.Buffer)
 	require.NoError(t, v.old.closeFiles())
+	durable.Discard(to, spillName, spill)
 
 	done, err := repair(fs, to, o)
 	require.NoError(t, err)

@@ -58,6 +58,7 @@ type replayer struct {
 	window []wal.Change // the next changes of the log
 	at     int          // of the change in it after the one that is repeated
 	ahead  int          // up to which the old entries of visits were read
+	far    int          // after the last change with an old entry
 	room   int          // for old entries, in bytes
 	grown  bool         // since they were read, a bucket has become due, or got its records
 	since  int          // changes since then
@@ -78,7 +79,7 @@ const maxAhead = 64 << 20
 const minAhead = 256
 
 // begin notes the next changes of the log.
-func (r *replayer) begin(changes []wal.Change) { r.window, r.at, r.ahead = changes, 0, 0 }
+func (r *replayer) begin(changes []wal.Change) { r.window, r.at, r.ahead, r.far = changes, 0, 0, 0 }
 
 // readAhead sets the Old of the next visits to the old entries of their records, as far as their memory
 // allows. It leaves out records that are not there yet, and what cannot be read: visit tries again.
@@ -87,6 +88,12 @@ func (r *replayer) begin(changes []wal.Change) { r.window, r.at, r.ahead = chang
 // length of the log, even if a bucket becomes due, and most visits become readable, after each few of them.
 func (r *replayer) readAhead() {
 	end := min(len(r.window), r.at+max(minAhead, 2*r.since))
+	// Later ones make room: else each of the next visits would read a block of its own.
+	for ; r.far > end && r.room < maxAhead/2; r.far-- {
+		h := &r.window[r.far-1]
+		r.room += len(h.Old)
+		h.Old = nil
+	}
 	var visits []*wal.Change
 	size := 0
 	for r.ahead = r.at; r.ahead < end && size < r.room; r.ahead++ {
@@ -116,6 +123,7 @@ func (r *replayer) readAhead() {
 		h.Old = slices.Clone(raw)
 		r.room -= len(raw)
 	}
+	r.far = max(r.far, r.ahead)
 	r.grown, r.since = false, 0
 }
 

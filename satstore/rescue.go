@@ -43,6 +43,9 @@ func (s *Store) rescue(log, unknown uint64, report func(error)) {
 }
 
 func (x *rescuer) repeat(h *wal.Change) (err error) {
+	if x.s.pool.Full(8) {
+		x.relieve()
+	}
 	switch s := x.s; h.Kind {
 	case wal.Update, wal.Again, wal.Delete:
 		if s.bucketOf(h.Seq) != nil || s.places.get(h.Seq) >= strayNumber {

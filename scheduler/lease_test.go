@@ -335,3 +335,25 @@ func TestArrivalInTheFarFuture(t *testing.T) {
 	_, wait := s.TryNext(start)
 	require.Equal(t, 24*time.Hour+scheduler.DefaultHostDelay, wait)
 }
+
+// TestRotatingBusyAddresses: the name of a host moves from a free address to two busy ones in turn. It waits,
+// and is not leased again and again at once.
+func TestRotatingBusyAddresses(t *testing.T) {
+	s := scheduler.New[string](scheduler.Options{})
+	busy := []netip.Addr{here, there}
+	add(t, s, jobs(here, "b")...)
+	add(t, s, jobs(there, "c")...)
+	for range busy {
+		_, _ = s.TryNext(start)
+	}
+	add(t, s, jobs(netip.MustParseAddr("192.0.2.77"), "a")...)
+	for dialed := range 10 {
+		lease, _ := s.TryNext(start)
+		if lease == nil {
+			return
+		}
+		require.False(t, lease.Reach(busy[dialed%2]))
+		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
+	}
+	t.Fatal("ten attempts at one instant")
+}

@@ -81,6 +81,9 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	p := &packer{zip: zip.NewWriter(w), created: time.Now(), archive: a, short: shortNames(names),
 		ends: map[string]int64{}, others: map[string]bool{}}
 	defer p.moves.close()
+	if a.Erasing() {
+		return errErased
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.short)) {
 		if err == nil {
 			// Compressed files are stored, so that a viewer can read at any offset.
@@ -190,6 +193,9 @@ const erasedField = "Spinneret-Erased"
 // notErased returns an error if an erasure has made a file since the list of files: a capture that it
 // moved there is in no list of the package, and one that is gone may be in a file of it.
 func (p *packer) notErased() error {
+	if p.archive.Erasing() {
+		return errErased
+	}
 	names, err := p.archive.Files()
 	for _, name := range append(names, slices.Collect(maps.Keys(p.others))...) {
 		name = location(name)
@@ -201,7 +207,7 @@ func (p *packer) notErased() error {
 				continue
 			}
 			if failed == nil && rec.Get(erasedField) != "" {
-				return errors.New("an erasure has changed the archive meanwhile: export it again")
+				return errErased
 			}
 			break // an unreadable file is not part of the package
 		}
@@ -267,3 +273,5 @@ func (c *counter) Write(p []byte) (int, error) {
 	c.n += int64(n)
 	return n, err
 }
+
+var errErased = errors.New("export: an erasure has changed the archive meanwhile: export it again")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
@@ -168,6 +169,7 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // nobody waits for an answer
 	}
+	giveBack = sync.OnceFunc(giveBack)
 	defer giveBack()
 	var below string
 	var l *listing
@@ -177,6 +179,7 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 		l = &listing{prefix: below, after: q.Get("after"), size: itemsPerPage,
 			left: maxListed}
 		if err := v.list(r.Context(), l, prefix, moment); err != nil {
+			giveBack()
 			v.fail(w, http.StatusInternalServerError, "The archive cannot be read", err.Error())
 			return
 		}
@@ -185,6 +188,7 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	items, more := l.end()
+	giveBack() // before the response, which a client may never read
 	d := browsed{Prefix: below, Crumbs: crumbs(u.Scheme, below, moment), Pages: l.pages,
 		Versions: l.versions, First: l.first, Last: l.last, AsOf: moment}
 	for _, it := range items {

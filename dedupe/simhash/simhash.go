@@ -31,7 +31,8 @@ import (
 )
 
 // A Print is the fingerprint of a text, in 16 bytes. The zero Print is the fingerprint of a text
-// without words.
+// without words. Prints of two releases of this package may differ: one that was stored may count as
+// another text once.
 type Print struct {
 	Words uint64 // hash of all words that are not ignored, in order
 	Near  uint64 // their simhash: the fewer bits differ, the more shingles are the same

@@ -275,3 +275,15 @@ func TestListsTakeEquivalentEscapesForTheSame(t *testing.T) {
 		require.Equal(t, allowed, l.Match(url).Allowed, url)
 	}
 }
+
+// TestPatternsSeeNoRoot: a dot of the root at the end of a host hides nothing from a pattern with an escape.
+func TestPatternsSeeNoRoot(t *testing.T) {
+	var l urlfilter.List
+	require.NoError(t, l.Reload(strings.NewReader("/^https://a\\.example/%7E/"), "list"))
+	require.False(t, l.Match("https://a.example/%7Ejoe").Allowed)
+	require.False(t, l.Match("https://a.example./%7Ejoe").Allowed)
+	for _, prefix := range []string{"https://a.example/%", "https://a.example/%7"} {
+		require.ErrorContains(t, l.Reload(strings.NewReader(prefix), "list"), "ends within an escape")
+	}
+	require.Error(t, l.Reload(strings.NewReader(strings.Repeat(" ", 1<<16)+"evil.example"), "list"))
+}

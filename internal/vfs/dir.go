@@ -13,7 +13,7 @@ import (
 // MakeDir is like os.MkdirAll, but the names that it makes survive a power failure. So does that of a
 // directory which exists, as a process may have been killed before it could see to that.
 func MakeDir(dir string, perm fs.FileMode) error {
-	parent := filepath.Dir(dir)
+	parent := filepath.Dir(filepath.Clean(dir))
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && !info.IsDir():

@@ -44,9 +44,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spinneret-go/spinneret/internal/httpctx"
 	"github.com/spinneret-go/spinneret/internal/httpurl"
@@ -61,7 +63,8 @@ import (
 type Transport struct {
 	base  http.RoundTripper
 	cache *robots.Cache
-	agent string // of the cache
+	other *robots.Cache // of requests with another Host than that of their URL
+	agent string        // of the caches
 }
 
 // NewTransport returns a Transport that sends requests with base, or http.DefaultTransport if base
@@ -77,7 +80,7 @@ func NewTransport(base http.RoundTripper, o robots.Options) *Transport {
 		client.Timeout = o.Client.Timeout
 	}
 	o.Client = client
-	return &Transport{base, robots.NewCache(o), o.Agent}
+	return &Transport{base, robots.NewCache(o), robots.NewCache(o), o.Agent}
 }
 
 // With returns a Transport on top of another base, with the cache of t: what one of them has
@@ -87,7 +90,7 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &Transport{base, t.cache, t.agent}
+	return &Transport{base, t.cache, t.other, t.agent}
 }
 
 // Cache returns the cache of rules, for saving, restoring and looking up.
@@ -103,7 +106,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	site := named(r)
 	page := httpurl.Requested(site)
-	rules, known := t.cache.Get(page, time.Now())
+	cache := t.cache
+	if site != r.URL { // what one server says under a name is not what the server of that name says
+		cache = t.other
+	}
+	rules, known := cache.Get(page, time.Now())
 	var failure error
 	if !known {
 		// The trace and the crawl delay of a page are not those of the robots.txt.
@@ -114,7 +121,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		ctx := rulesContext{httpctx.WithoutTrace(r.Context()), t, host, at, t.agentOf(r), &failure}
 		var err error
-		if rules, err = t.load(ctx, page); err != nil {
+		if rules, err = t.load(ctx, cache, page); err != nil {
 			return refuse(r, err)
 		}
 	}
@@ -125,17 +132,25 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case verdict.Line > 0:
 		return refuse(r, &robots.DisallowedError{URL: page, Verdict: verdict})
 	}
-	entry, _ := t.cache.Entry(page)
+	entry, _ := cache.Entry(page)
 	return refuse(r, &robots.UnreachableError{URL: page, Reason: entry.Reason, Retry: entry.Expires, Err: failure})
 }
 
 // agentOf returns the User-Agent of the request for a robots.txt that another request needs.
 func (t *Transport) agentOf(r *http.Request) []string {
 	agent := r.Header["User-Agent"]
-	if own := rep.OwnToken(t.agent); own != "" && len(agent) > 0 && rep.OwnToken(agent[0]) != own {
+	if own := rep.OwnToken(t.agent); own != "" && len(agent) > 0 && rep.OwnToken(agent[0]) != own && !hasWord(agent[0], own) {
 		return []string{t.agent}
 	}
 	return agent
+}
+
+// hasWord reports whether a User-Agent has a token anywhere, as in "Mozilla/5.0 … Safari/605 (examplebot/1.0)".
+func hasWord(agent, token string) bool {
+	isOther := func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}
+	return slices.Contains(strings.FieldsFunc(strings.ToLower(agent), isOther), token)
 }
 
 // maxOthers bounds the requests of others that fail in place of one. Their proxy may be its own as well.
@@ -143,9 +158,9 @@ const maxOthers = 3
 
 // load is Load, unless it has failed for another request, whose fields or context may be why, or for
 // another Transport with that cache, whose base may be a proxy or a recorder that t does not use.
-func (t *Transport) load(ctx rulesContext, page string) (rules robotstxt.Rules, err error) {
+func (t *Transport) load(ctx rulesContext, cache *robots.Cache, page string) (rules robotstxt.Rules, err error) {
 	for others := 0; ; {
-		rules, err = t.cache.Load(ctx, page)
+		rules, err = cache.Load(ctx, page)
 		failed := (*attemptError)(nil)
 		if !errors.As(err, &failed) || failed.of == ctx.err || failed.by == t && others == maxOthers {
 			return rules, err

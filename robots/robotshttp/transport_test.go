@@ -624,6 +624,7 @@ func TestTheFieldHost(t *testing.T) {
 		}
 		return err
 	}
+	require.ErrorIs(t, get("Private.test:80"), robots.ErrDisallowed)
 	require.ErrorIs(t, get("private.test"), robots.ErrDisallowed)
 	require.NoError(t, get("open.test"))
 	require.Equal(t, []string{"private.test/robots.txt", "open.test/robots.txt", "open.test/page"}, got)

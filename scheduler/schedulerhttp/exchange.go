@@ -142,9 +142,12 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 		GetConn: func(hostPort string) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			x.named, x.dialing, x.reaching = hostPort, true, false
+			x.named, x.dialing = hostPort, true
+			x.reaching = x.direct() // dialers of others may report no more
 		},
-		ConnectStart:         x.connectStart,
+		DNSStart:             func(httptrace.DNSStartInfo) { x.lookedUp(false) },
+		DNSDone:              func(done httptrace.DNSDoneInfo) { x.lookedUp(done.Err == nil) },
+		ConnectStart:         func(_, _ string) { x.lookedUp(true) },
 		ConnectDone:          x.connectDone,
 		GotConn:              x.gotConn,
 		GotFirstResponseByte: x.gotFirstByte,
@@ -177,11 +180,11 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(httpctx.WithTrace(ctx, &rest), trace)
 }
 
-// connectStart records that the host has been looked up.
-func (x *exchange) connectStart(_, _ string) {
+// lookedUp records whether the host has been looked up.
+func (x *exchange) lookedUp(done bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.reaching = x.direct()
+	x.reaching = done && x.direct()
 }
 
 // connectDone records the address of a server, which gotConn does not get if the TLS handshake fails.

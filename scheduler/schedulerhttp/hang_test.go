@@ -104,7 +104,10 @@ func TestABodyThatFails(t *testing.T) {
 // TestAResolverThatHangs, or a proxy: the host was not asked, and can be once they work again.
 func TestAResolverThatHangs(t *testing.T) {
 	for name, steps := range map[string]func(trace *httptrace.ClientTrace){
-		"the resolver": func(trace *httptrace.ClientTrace) { trace.GetConn("a.test:80") },
+		"the resolver": func(trace *httptrace.ClientTrace) {
+			trace.GetConn("a.test:80")
+			trace.DNSStart(httptrace.DNSStartInfo{})
+		},
 		"the proxy": func(trace *httptrace.ClientTrace) {
 			trace.GetConn("proxy.test:80")
 			trace.ConnectStart("tcp", "192.0.2.1:80")

@@ -363,7 +363,7 @@ func aboutPage(dir string, p *stage.Pages, c stage.Clock, url string) []Fact {
 	facts := []Fact{{"page", url}}
 	known, err := p.Find(url)
 	switch {
-	case errors.Is(err, satstore.ErrUnknown):
+	case errors.Is(err, satstore.ErrUnknown) && !errors.Is(err, satstore.ErrCorrupt):
 		return append(facts, Fact{"known", "no: neither a seed nor the target of a followed link"})
 	case err != nil:
 		return append(facts, Fact{"known", err.Error()})

@@ -83,7 +83,7 @@ func classifyError(err error) Fate {
 	var failed *fetch.Error
 	var dns *net.DNSError
 	switch {
-	case refusedByProxy(err):
+	case refusedByProxy(err), brokeOff(err):
 		return Refused
 	case errors.Is(err, context.Canceled), errors.Is(err, fetch.Proxy): // whose name may be unknown
 		return Interrupted

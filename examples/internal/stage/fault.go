@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -34,6 +35,9 @@ func Attribute(err error, addr netip.Addr) Fault {
 		if refusedByProxy(err) {
 			return TheirFault
 		}
+		if brokeOff(err) {
+			return UnclearFault
+		}
 		return OurFault
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return TheirFault
@@ -54,6 +58,14 @@ func Attribute(err error, addr netip.Addr) Fault {
 	return TheirFault
 }
 
+// brokeOff reports whether a SOCKS proxy closed a connection, as ssh -D does for servers that it cannot
+// reach.
+func brokeOff(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, fetch.Proxy) && errors.As(err, &op) && op.Err != nil && errors.Is(err, io.EOF) &&
+		strings.HasPrefix(op.Err.Error(), "socks connect ")
+}
+
 // refusedByProxy reports whether a proxy works, and refuses the requests to this server. A server may
 // answer a plain request as a proxy does that wants a password, and must not pass for a broken one.
 func refusedByProxy(err error) bool {
@@ -61,7 +73,10 @@ func refusedByProxy(err error) bool {
 	if !errors.Is(err, fetch.Proxy) || !errors.As(err, &op) || op.Err == nil {
 		return false
 	}
-	text := op.Err.Error() // there is no type for it
+	text := op.Err.Error()                                             // there is no type for it
+	if _, reply, socks := strings.Cut(text, "unknown error "); socks { // it comes after the password
+		return reply != "command not supported"
+	}
 	answer, tunnel := strings.CutPrefix(text, "proxy: ")
 	if strings.HasPrefix(answer, "407 ") {
 		return !tunnel

@@ -38,6 +38,7 @@ type Pages struct {
 	mu         sync.Mutex
 	visits     []*Visit        // since the last Commit
 	discovered []satstore.Item // to be added
+	from       []string        // where each was found: the store does not keep that
 	recent     [1 << 16]uint64 // hashes of the latest discoveries, each in its slot
 	found      int             // since the last Commit
 	early      map[string]bool // URLs of early visits that are not recorded yet
@@ -159,7 +160,7 @@ func (p *Pages) note(it Item) (full bool, err error) {
 		if p.Turn != nil {
 			item.At = p.Turn(it.URL)
 		}
-		p.discovered = append(p.discovered, item)
+		p.discovered, p.from = append(p.discovered, item), append(p.from, it.From)
 	}
 	return len(p.discovered) >= discoveries, nil
 }
@@ -169,14 +170,18 @@ func (p *Pages) add() error {
 	p.adding.Lock()
 	defer p.adding.Unlock()
 	p.mu.Lock()
-	batch := p.discovered
-	p.discovered = nil
+	batch, from := p.discovered, p.from
+	p.discovered, p.from = nil, nil
 	p.mu.Unlock()
-	found := 0
+	found, next := 0, 0
 	err := p.store.AddEach(batch, func(item satstore.Item) {
+		for batch[next].ID != item.ID { // in order, without those that are known
+			next++
+		}
 		found++
 		if p.Found != nil {
 			it, _, _ := ReadRecord(item.ID, item.Data) // just written by note
+			it.From = from[next]
 			p.Found(it)
 		}
 	})

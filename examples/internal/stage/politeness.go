@@ -220,12 +220,13 @@ func (p *Politeness) Sent(err error) scheduler.Outcome {
 }
 
 // Failure is Sent for a server in trouble, with a back-off that grows with each failure. A closed
-// port says nothing about the pages of another port, so it is no failure now and then. The delays start
-// all the same: anybody can make up names of an address, each with another port, for a port scan.
+// port says nothing about the pages of another port, so it is no failure now and then, unless the host is
+// in trouble anyway: what is no failure halves the back-off. The delays start all the same: anybody can
+// make up names of an address, each with another port, for a port scan.
 func (p *Politeness) Failure(url string, err error) scheduler.Outcome {
 	o := p.Sent(err)
 	closed := errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout)
-	own := closed && p.ports.Refused(url, time.Now(), spareEvery)
+	own := closed && p.ports.Refused(url, time.Now(), spareEvery) && p.Queue.Explain(weburl.Host(url)).Failures == 0
 	o.Failed = !o.Skipped && !own
 	return o
 }
