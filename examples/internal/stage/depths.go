@@ -72,7 +72,7 @@ func (p *Pages) Nearer(it Item) error {
 	}
 	record := AppendRecord([]byte{nearerForm}, Item{URL: it.URL, Depth: it.Depth, Hops: it.Hops, Strange: it.Strange}, State{})
 	err := p.store.Update(it.URL, record)
-	if errors.Is(err, satstore.ErrUnknown) {
+	if errors.Is(err, satstore.ErrUnknown) || errors.Is(err, satstore.ErrSize) { // no room for more words
 		return nil
 	}
 	return err
