@@ -75,7 +75,7 @@ func TestAFruitlessSearchDoesNotHideLaterContent(t *testing.T) {
 	e.time = microseconds(start)
 	past.added(key, &e)
 	seen, _ := past.before(key, sought{byURL, "any"}, never)
-	require.EqualValues(t, math.MinInt64, seen)
+	require.EqualValues(t, int64(math.MinInt64), seen)
 }
 
 // The bodies of a deduplicated crawl are elsewhere. To find that out once more, a search passes the last two
