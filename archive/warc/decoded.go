@@ -2,7 +2,6 @@ package warc
 
 import (
 	"io"
-	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/content"
 	"github.com/spinneret-go/spinneret/internal/content/br"
@@ -21,7 +20,7 @@ const (
 // is unknown, since many servers send "utf-8" or "none" there, that has more than three, or that does not
 // begin like gzip or zstd: some writers decode the body and keep the field.
 func (h *HTTP) Decoded(limit int64) io.Reader {
-	codings := content.Of(slices.Compact(h.Values("Content-Encoding"))) // a proxy may repeat it
+	codings := content.Of(h.Values("Content-Encoding"))
 	o := content.Options{
 		Brotli: br.Open, Max: limit, Ratio: maxDecodedRatio, Free: freeDecoded, Lenient: true,
 	}
