@@ -268,10 +268,10 @@ func TestADeadProxyIsNoVerdict(t *testing.T) {
 		}}
 		web := site.network(t, "127.3.3.3")
 		dial, start := web.Dial, time.Now()
-		dials := 0
+		var dials atomic.Int32
 		web.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			if now := time.Since(start); begins < now && now < ends {
-				dials++
+				dials.Add(1)
 				return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 			}
 			return dial(ctx, network, "127.3.3.3:80")
@@ -290,7 +290,7 @@ func TestADeadProxyIsNoVerdict(t *testing.T) {
 		require.EqualValues(t, hosts*pages, c.Tally.Sum().Fates[stage.Fetched])
 		require.Len(t, fatesIn(t, cfg.Out), 1)
 		require.Len(t, messages, 2, "%q", messages)
-		require.Less(t, dials, 100, "the queue is not burned")
+		require.Less(t, dials.Load(), int32(100), "the queue is not burned")
 	})
 }
 
