@@ -37,10 +37,13 @@ func ReadURLs(r io.Reader, opts Options) (*URLs, error) {
 		length := d.Uvarint(longestURL-shared, "bytes")
 		url = append(url[:shared], make([]byte, length)...)
 		d.Fill(url[shared:])
-		if d.Err == nil {
-			if u.assign(string(url)); uint64(u.urls.n) != i+1 {
-				d.Fail("%q is there twice", url)
-			}
+		if d.Err != nil {
+			break
+		}
+		if name := string(url); isForgotten(name) && name != forgotten(uint32(i)) {
+			d.Fail("%q stands for the URL of id %d, which was forgotten", url, i)
+		} else if u.assign(name); uint64(u.urls.n) != i+1 {
+			d.Fail("%q is there twice", url)
 		}
 	}
 	if n := u.frontier.read(d); n != count {

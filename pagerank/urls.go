@@ -1,7 +1,7 @@
 package pagerank
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -122,7 +122,7 @@ func (u *URLs) erase(ids []uint32) {
 	u.urls.all(func(url []byte) bool {
 		name := string(url)
 		if len(ids) > 0 && ids[0] == uint32(left.n) {
-			name, ids = fmt.Sprint(forgottenMark, ids[0]), ids[1:]
+			name, ids = forgotten(ids[0]), ids[1:]
 		}
 		left.add(name)
 		return true
@@ -132,6 +132,8 @@ func (u *URLs) erase(ids []uint32) {
 
 // A forgotten URL is replaced by a text that no URL is: this byte, and its id.
 const forgottenMark = "\x00"
+
+func forgotten(id uint32) string { return forgottenMark + strconv.FormatUint(uint64(id), 10) }
 
 func isForgotten(url string) bool { return strings.HasPrefix(url, forgottenMark) }
 
