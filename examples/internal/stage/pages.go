@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,8 +75,8 @@ func (v *Visit) Is(it Item) { v.item = it }
 // PagesOptions set the memory of Pages, and the time.
 type PagesOptions struct {
 	Memory int64         // bytes for buffers and filters; 0 means the default of the store
-	Unit   time.Duration // of the slots, in whole seconds
-	Start  time.Time     // the time of the clock when a crawl begins
+	Unit   time.Duration // of the slots, in whole seconds; 0 means an hour
+	Start  time.Time     // the time of the clock when a crawl begins; 0 means now
 }
 
 // OpenPages opens the pages of a crawl, or begins an empty one, in a directory.
@@ -92,7 +93,7 @@ func OpenPages(dir string, o PagesOptions) (*Pages, error) {
 
 // NewPages returns the pages in a store with the options of o.Store.
 func NewPages(store *satstore.Store, o PagesOptions) *Pages {
-	return &Pages{store: store, unit: o.Unit, seed: maphash.MakeSeed(), early: map[string]bool{}}
+	return &Pages{store: store, unit: cmp.Or(o.Unit, satstore.DefaultUnit), seed: maphash.MakeSeed(), early: map[string]bool{}}
 }
 
 // Store returns the options of the store.

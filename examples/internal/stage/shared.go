@@ -8,7 +8,7 @@ import (
 // SharedAddrs are ranges of addresses that unrelated hosts share, such as those of a content delivery
 // network. Each of these hosts has its own delay, and the address has none. Only the operator says which
 // they are: whoever owns names can let any number of them resolve to somebody else's server, so what
-// answers there is no evidence. A SharedAddrs is safe for concurrent use. A nil one has none.
+// answers there is no evidence. A nil one has none. Its methods are safe for concurrent use.
 type SharedAddrs struct {
 	ranges map[netip.Prefix]bool
 	bits   []int // that the ranges have
