@@ -233,25 +233,17 @@ func (s subcommand) parse(fs *flag.FlagSet, args []string) (in call, err error) 
 	return in, nil
 }
 
-// inDirectory runs a subcommand in the directory of the crawl. A command that only reads also works
-// without permission to write, and one that only reads the archive also works during a crawl.
-func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err error) {
+// inDirectory runs a subcommand in the directory of the crawl. One that only reads the archive also works
+// during a crawl, and without permission to write.
+func (s subcommand) inDirectory(ctx context.Context, name string, in call) error {
 	if s.beside {
 		return s.run(ctx, in)
 	}
-	if name == "repair" || name == "import" || name == "erase" {
-		d, err := existingDirectory(in.dir, name)
-		if err != nil {
-			return err
-		}
-		return errors.Join(s.run(ctx, in), d.Close())
-	}
-	at, closing, err := readDirectory(in.dir, name, in.log)
+	d, err := existingDirectory(in.dir, name)
 	if err != nil {
 		return err
 	}
-	in.dir = at
-	return errors.Join(s.run(ctx, in), closing())
+	return errors.Join(s.run(ctx, in), d.Close())
 }
 
 // withPages opens the pages of a crawl for use.

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -383,10 +384,7 @@ func eraseEntries[E any](e *erasure, name string, gone func(E) bool) (erased int
 	if erased == 0 {
 		return 0, nil
 	}
-	if data, err = stage.AppendEntries(nil, slices.Values(kept)); err != nil {
-		return 0, err
-	}
-	return erased, stage.ReplaceFile(path, data)
+	return erased, writeEntries(path, slices.Values(kept))
 }
 
 // eraseLedgers erases the lines of pages from the ledger and its earlier files. A line of another page
@@ -448,7 +446,7 @@ func (e *erasure) reportRest(context.Context) error {
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if e.read[name] || slices.Contains(own, name) || isFinishedWARC(name) || isArchiveState(name) {
+		if e.read[name] || slices.Contains(own, name) || archiveFiles.MatchString(name) {
 			continue
 		}
 		e.say("kept", "%s: this command does not read it", filepath.Join(e.dir, name))
@@ -461,7 +459,5 @@ func (e *erasure) reportRest(context.Context) error {
 	return nil
 }
 
-// isArchiveState reports whether a file is one of the archive's own, which never has what was erased.
-func isArchiveState(name string) bool {
-	return strings.HasPrefix(name, "index") || strings.HasSuffix(name, ".warc.gz.open") || name == "imports.txt"
-}
+// archiveFiles are the names of the archive's own files, in which nothing is left of what was erased.
+var archiveFiles = regexp.MustCompile(`^(index.*|.*\.warc(\.gz|\.zst)?(\.open)?|imports\.txt)$`)
