@@ -67,7 +67,7 @@ func TestInvalidFlags(t *testing.T) {
 		"no such file":                {"-seeds", "/no/such/file"},
 		"is neither a host":           {"-deny", write(t, "a b")},
 		"hosts file":                  {"-hosts", write(t, "a.test 127.0.0.1")},
-		"-group: open":                {"-group", "/no/such/file"},
+		"file\": open /no":            {"-group", "/no/such/file"},
 		"not a range such as":         {"-shared", write(t, "192.0.2.1-192.0.2.9")},
 		"-overrides: ":                {"-overrides", write(t, "a.test speed=3")},
 		"missing closing":             {"-include", "("},
@@ -87,7 +87,7 @@ func TestInvalidFlags(t *testing.T) {
 		"10ms is too short":           {"-private", "-contact", "me@example.org", "-delay", "10ms", "localhost"},
 		"-cookies: open":              {"-cookies", "/no/such/file"},
 		"-config: open":               {"-config", "/no/such/file"},
-		"-scope: ":                    {"-scope", "galaxy"},
+		"-scope \"galaxy\": ":         {"-scope", "galaxy"},
 		"usage: fullcrawler export [flags] cdxj|wacz FILE (": {"export", "-out", crawl, "wacz"},
 	} {
 		var log bytes.Buffer

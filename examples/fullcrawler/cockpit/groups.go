@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
@@ -105,9 +106,9 @@ func (l *commandLine) identityFlags(fs *flag.FlagSet) {
 
 // scopeFlags set which pages are visited, and in which order.
 func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
-	fs.StringVar(&l.seedList, "seeds", "",
+	fs.StringVar(&l.SeedFile, "seeds", "",
 		"`file` with seed URLs, one per line, or - for standard input; SIGHUP rereads a file")
-	fs.StringVar(&l.scope, "scope", "host", "how far to follow links: page, prefix, host, domain or any")
+	fs.TextVar(&l.Reach, "scope", urlfilter.Host, "how far to follow links: page, prefix, host, domain or any")
 	fs.IntVar(&l.Filter.MaxDepth, "depth", 20,
 		"maximum number of links from a seed to a page; negative: no limit")
 	fs.Var(&l.include, "include", "follow only links that match this `regexp` (repeatable)")
@@ -121,10 +122,10 @@ func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
 	fs.IntVar(&l.Traps, "traps", trap.DefaultRepeats, "after this many pages in a row with known contents, skip "+
 		"URLs that differ from theirs only in numbers, ids and queries, such as those of a calendar; with -texts, "+
 		"dates in the contents do not count; 0: never")
-	fs.StringVar(&l.respect, "respect-signals", "", "`uses` such as train-ai,ai-train: do not fetch or store pages "+
-		"whose site disallows them by Content-Usage or Content-Signal")
-	fs.StringVar(&l.order, "order", "found",
-		"order of pages: found, as they are discovered, or rank, by current PageRank")
+	fs.Func("respect-signals", "`uses` such as train-ai,ai-train: do not fetch or store pages "+
+		"whose site disallows them by Content-Usage or Content-Signal", l.readRespect)
+	fs.Func("order", "`order` of pages: found, as they are discovered (the default), or rank, by current PageRank",
+		l.readOrder)
 }
 
 // revisitFlags set when pages are revisited.
@@ -146,12 +147,12 @@ func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 	fs.Var(spanIn(&l.Arrival, 0), "arrival", "maximum `duration` that a request takes to reach its server: delays "+
 		"start then, and a slow page delays only its own host; 0: delays start with the first byte of the "+
 		"response")
-	fs.StringVar(&l.groups, "group", "", "hosts that share a delay: domain, for all hosts of a registrable "+
-		"domain, or a `file` with one group per line, of hosts and domains")
-	fs.StringVar(&l.overrides, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3 "+
+	fs.Func("group", "hosts that share a delay: domain, for all hosts of a registrable "+
+		"domain, or a `file` with one group per line, of hosts and domains", l.readGroups)
+	fs.StringVar(&l.OverrideFile, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3 "+
 		"concurrency=2\" or \"old.example off\", for a host and its subdomains; SIGHUP rereads it")
-	fs.StringVar(&l.cdn, "shared", "", "`file` with address ranges that unrelated hosts share, such as those of "+
-		"a CDN, one per line: the addresses have no delays, only the hosts")
+	fs.Func("shared", "`file` with address ranges that unrelated hosts share, such as those of "+
+		"a CDN, one per line: the addresses have no delays, only the hosts", l.readShared)
 	fs.IntVar(&l.SharedAfter, "shared-after", stage.DefaultSharedAfter, "`number` of unrelated domains that "+
 		"must have answered at an address to count it as shared; an eighth is enough if their names resolve to several addresses each; "+
 		"it no longer counts if a quarter of its answers fail; 0: never")
@@ -178,9 +179,9 @@ func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 // networkFlags set how requests are sent.
 func (l *commandLine) networkFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&l.private, "private", false, "allow private and loopback addresses")
-	fs.StringVar(&l.hosts, "hosts", "", "`file` in the format of /etc/hosts, consulted before DNS")
-	fs.StringVar(&l.nameServers, "dns", "", "`addresses` of name servers, separated by commas, such as "+
-		"127.0.0.1:53; empty: those of the system")
+	fs.Func("hosts", "`file` in the format of /etc/hosts, consulted before DNS", l.readHosts)
+	fs.Func("dns", "`addresses` of name servers, separated by commas, such as "+
+		"127.0.0.1:53; empty: those of the system", l.readNameServers)
 	fs.StringVar(&l.Proxy, "proxy", "", "`URL` of a proxy; with socks5 it gets addresses, so private ones are "+
 		"still refused without -private")
 	fs.BoolVar(&l.HTTP1, "http1", false, "do not use HTTP/2")

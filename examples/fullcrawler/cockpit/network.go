@@ -104,7 +104,7 @@ func (c *Config) readNameServers(list string) error {
 			server, err = netip.AddrPortFrom(addr, 53), nil
 		}
 		if err != nil {
-			return fmt.Errorf("-dns %q: want an IP address, with or without a port", text)
+			return errors.New("want an IP address, with or without a port")
 		}
 		c.NameServers = append(c.NameServers, server)
 	}
