@@ -133,7 +133,7 @@ func check(ctx context.Context, in call) error {
 	faults := 0
 	var unread error
 	for _, p := range parts {
-		done := showWork(in.log, func() string { return "reading " + p.name + sizeOf(in.dir, p) })
+		done := showWork(in.log, func() string { return "reading " + p.name })
 		result, damaged, err := p.examine(ctx, in.dir, in.out)
 		done()
 		if unread = cmp.Or(err, unread); damaged {
@@ -147,22 +147,6 @@ func check(ctx context.Context, in call) error {
 			errFaults, faults, in.dir)
 	}
 	return unread
-}
-
-// sizeOf says how much there is to read of a large part.
-func sizeOf(dir string, p part) string {
-	pattern := map[string]string{"pages": filepath.Join(stage.PagesDir, "*"), "archive": "*.warc*"}[p.name]
-	files, err := filepath.Glob(filepath.Join(dir, pattern))
-	if pattern == "" || err != nil {
-		return ""
-	}
-	size := int64(0)
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil {
-			size += info.Size()
-		}
-	}
-	return fmt.Sprintf(": %s in %s", Size(size), counted(len(files), "file"))
 }
 
 // notDamage says whether an error is of this machine or of the caller: repair could only destroy

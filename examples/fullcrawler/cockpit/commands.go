@@ -126,7 +126,6 @@ func Subcommands() map[string]subcommand {
 	var q querying
 	var s scanning
 	var v serving
-	var m importing
 	var e erasing
 	return map[string]subcommand{
 		"help": {
@@ -153,7 +152,7 @@ func Subcommands() map[string]subcommand {
 		},
 		"import": {
 			summary: "add WARC files of other programs to the archive, without copying them",
-			args:    "FILE ...", flags: m.flags, run: m.run,
+			args:    "FILE ...", run: importFiles,
 		},
 		"serve": {
 			summary: "serve an archive to browsers, as of any time, also while a crawl writes it", flags: v.flags, run: v.run,

@@ -151,7 +151,6 @@ type commandLine struct {
 	given                  map[string]bool // flags, by name
 	flags                  *flag.FlagSet
 	revisiting             revisiting
-	include, exclude       patterns
 }
 
 // ParseFlags reads the command line. Lines of a seed file that are not URLs are reported on log.
@@ -198,7 +197,6 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 			return *c, err
 		}
 	}
-	c.Filter.Include, c.Filter.Exclude = l.include, l.exclude
 	if 0 < c.Memory && c.Memory < leastMemory {
 		return *c, fmt.Errorf("-memory %s is too little: at least %s, or 0 for no limit", Size(c.Memory), Size(leastMemory))
 	}

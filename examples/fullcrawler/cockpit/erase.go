@@ -1,7 +1,6 @@
 package cockpit
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -176,8 +176,7 @@ func (e *erasure) selections(a *archive.Archive, t target) (s []archive.Selectio
 		}
 	}
 	more := map[archive.Selection]bool{}
-	site := cmp.Or(t.host, weburl.Host(t.url+t.prefix))
-	err = eachVersion(a, archive.Query{Site: site, Failed: true}, func(v *archive.Version) error {
+	err = eachVersion(a, archive.Query{Site: t.site(), Failed: true}, func(v *archive.Version) error {
 		switch {
 		case t.host != "":
 			more[archive.Selection{Host: weburl.Host(v.URL)}] = true
@@ -196,23 +195,10 @@ func (e *erasure) sameContents(a *archive.Archive) (same map[string][]string, er
 		return nil, nil
 	}
 	same = map[string][]string{}
-	all := func(use func(v *archive.Version) error) error {
-		last := ""
-		return eachVersion(a, archive.Query{Failed: true}, func(v *archive.Version) error {
-			if v.URL == last {
-				return nil
-			}
-			last = v.URL
-			versions, err := a.Versions(v.URL)
-			for i := range versions {
-				if v := &versions[i]; err == nil && v.ContentStatus == 200 && v.Digest() != "" {
-					err = use(v)
-				}
-			}
-			return err
-		})
-	}
-	err = all(func(v *archive.Version) error {
+	all := archive.Query{Failed: true, Relations: allen.Valid, Keep: func(v *archive.Version) bool {
+		return v.ContentStatus == 200 && v.Digest() != ""
+	}}
+	err = eachVersion(a, all, func(v *archive.Version) error {
 		if _, met := same[v.Digest()]; met || !e.gone(v.URL) {
 			return nil
 		}
@@ -225,7 +211,7 @@ func (e *erasure) sameContents(a *archive.Archive) (same map[string][]string, er
 	if err != nil {
 		return nil, err
 	}
-	return same, all(func(v *archive.Version) error {
+	return same, eachVersion(a, all, func(v *archive.Version) error {
 		urls, met := same[v.Digest()]
 		if met && !e.gone(v.URL) && !slices.Contains(urls, v.URL) {
 			same[v.Digest()] = append(urls, v.URL)
@@ -388,7 +374,7 @@ func eraseEntries[E any](e *erasure, name string, gone func(E) bool) (erased int
 }
 
 // eraseLedgers erases the lines of pages from the ledger and its earlier files. A line of another page
-// that names one loses its reason.
+// that names their host loses its reason.
 func (e *erasure) eraseLedgers(ctx context.Context) error {
 	files, err := ledgers(e.dir)
 	if err != nil {

@@ -25,19 +25,15 @@ func (c *Config) UserAgent() string {
 	return agent + " (+" + c.Contact + ")"
 }
 
-// patterns is a flag that may be given more than once.
-type patterns []*regexp.Regexp
-
-// String returns the default that the flag package shows.
-func (p *patterns) String() string { return "" }
-
-// Set adds one pattern.
-func (p *patterns) Set(text string) error {
-	pattern, err := regexp.Compile(text)
-	if err == nil {
-		*p = append(*p, pattern)
+// patternsIn returns a flag that adds a pattern each time.
+func patternsIn(to *[]*regexp.Regexp) func(text string) error {
+	return func(text string) error {
+		pattern, err := regexp.Compile(text)
+		if err == nil {
+			*to = append(*to, pattern)
+		}
+		return err
 	}
-	return err
 }
 
 // revisiting are the flags of the policy.

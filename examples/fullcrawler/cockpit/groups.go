@@ -111,8 +111,8 @@ func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
 	fs.TextVar(&l.Reach, "scope", urlfilter.Host, "how far to follow links: page, prefix, host, domain or any")
 	fs.IntVar(&l.Filter.MaxDepth, "depth", 20,
 		"maximum number of links from a seed to a page; negative: no limit")
-	fs.Var(&l.include, "include", "follow only links that match this `regexp` (repeatable)")
-	fs.Var(&l.exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
+	fs.Func("include", "follow only links that match this `regexp` (repeatable)", patternsIn(&l.Filter.Include))
+	fs.Func("exclude", "follow no links that match this `regexp` (repeatable)", patternsIn(&l.Filter.Exclude))
 	fs.StringVar(&l.DenyFile, "deny", "", "`file` with hosts, URL prefixes and /regexps/ never to fetch; "+
 		"+ before one makes an exception; SIGHUP rereads it")
 	fs.BoolVar(&l.Resources, "resources", false, "fetch images, styles and scripts too")
@@ -185,8 +185,8 @@ func (l *commandLine) networkFlags(fs *flag.FlagSet) {
 	fs.StringVar(&l.Proxy, "proxy", "", "`URL` of a proxy; with socks5 it gets addresses, so private ones are "+
 		"still refused without -private")
 	fs.BoolVar(&l.HTTP1, "http1", false, "do not use HTTP/2")
-	fs.Var(headers{&l.Config}, "header", "`field` to send with each request, such as \"Accept-Language: de\", or only "+
-		"to a host and its subdomains, such as \"www.example.org Authorization: Bearer x\" (repeatable)")
+	fs.Func("header", "`field` to send with each request, such as \"Accept-Language: de\", or only "+
+		"to a host and its subdomains, such as \"www.example.org Authorization: Bearer x\" (repeatable)", l.addHeader)
 	fs.BoolVar(&l.KeepSecrets, "keep-secrets", false, "store the values of cookies, Authorization and the fields of "+
 		"single hosts in the archive, which has \"redacted\" otherwise")
 	fs.StringVar(&l.CookieFile, "cookies", "", "`file` with cookies to send, as written by curl and browser extensions")

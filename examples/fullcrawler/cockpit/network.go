@@ -25,17 +25,11 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/cookies"
 )
 
-// headers is a flag that may be given more than once.
-type headers struct{ config *Config }
-
-// String returns the default that the flag package shows.
-func (h headers) String() string { return "" }
-
 // secrets are the fields that must not reach other hosts, nor the archive.
 var secrets = []string{"Authorization", "Cookie", "Proxy-Authorization"}
 
-// Set adds one field, of all requests or of those to a host.
-func (h headers) Set(text string) error {
+// addHeader adds one field, of all requests or of those to a host.
+func (c *Config) addHeader(text string) error {
 	name, value, found := strings.Cut(text, ":")
 	name = strings.TrimSpace(name)
 	if !found || name == "" {
@@ -52,17 +46,17 @@ func (h headers) Set(text string) error {
 	case !scoped && slices.Contains(secrets, field):
 		return fmt.Errorf("name the host that may see it: -header 'www.example.org %s: …' (with its subdomains)", field)
 	case !scoped:
-		h.config.Header = withField(h.config.Header, field, value)
+		c.Header = withField(c.Header, field, value)
 		return nil
 	}
-	if h.config.HostHeader == nil {
-		h.config.HostHeader = map[string]http.Header{}
+	if c.HostHeader == nil {
+		c.HostHeader = map[string]http.Header{}
 	}
 	host, err := stage.HostName(host)
 	if err != nil {
 		return err
 	}
-	h.config.HostHeader[host] = withField(h.config.HostHeader[host], field, value)
+	c.HostHeader[host] = withField(c.HostHeader[host], field, value)
 	return nil
 }
 

@@ -198,7 +198,7 @@ func (c *Crawl) status() Status {
 			{"requests in flight", int64(queue.Out)},
 		},
 		HostTable: c.hostTable(),
-		Limits:    c.limits(s, latest(rates, 60)),
+		Limits:    c.limits(s),
 	}
 	st.Trouble, _ = c.Uplink.State()
 	if c.Store != nil {

@@ -90,7 +90,7 @@ function draw(s) {
       "recent median"),
     tile("hosts", number(s.hosts)), tile("addresses", number(s.addresses)),
     tile("archive", bytes(s.archive.Bytes), number(s.archive.Captures) + " captures"),
-    ...s.limits.map(l => tile(l.name, l.used, l.left)),
+    ...s.limits.map(l => tile(l.name, l.used)),
     tile("memory", bytes(s.memory), number(s.goroutines) + " goroutines"),
   ]);
   drawChart(s.rates);
