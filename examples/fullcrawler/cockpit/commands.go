@@ -32,7 +32,7 @@ func CommandLine(
 	cfg, err := ParseFlags(args, log)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return cfg, false, Exit(log, helpAbout(out, wordAfterHelp(args)))
+		return cfg, false, Exit(log, Help(out, wordAfterHelp(args)))
 	case err != nil:
 		Exit(log, err)
 		return cfg, false, 2
@@ -56,14 +56,6 @@ func wordAfterHelp(args []string) string {
 		}
 	}
 	return ""
-}
-
-// helpAbout explains a flag or a group of flags.
-func helpAbout(out io.Writer, word string) error {
-	if Help(out, word) {
-		return nil
-	}
-	return fmt.Errorf("%w: no flag is called %q: -h lists all", errUsage, word)
 }
 
 // findSubcommand returns the command in a command line and its arguments, or "". Only flags of the
@@ -130,7 +122,7 @@ func Subcommands() map[string]subcommand {
 	return map[string]subcommand{
 		"help": {
 			summary: "explain a flag, a group of flags or all, or list them", args: "[all|FLAG|GROUP]", beside: true,
-			run: func(_ context.Context, in call) error { return helpAbout(in.out, strings.Join(in.args, " ")) },
+			run: func(_ context.Context, in call) error { return Help(in.out, strings.Join(in.args, " ")) },
 		},
 		"version": {summary: "print the version", beside: true, run: func(_ context.Context, in call) error {
 			_, err := fmt.Fprintln(in.out, "fullcrawler", Version())

@@ -33,19 +33,20 @@ var flagGroups = []flagGroup{
 }
 
 // Help writes the usage of the program: about all flags in groups, one group or flag, or with "" the
-// names of all on one screen. It reports whether it knows the word.
-func Help(w io.Writer, word string) (known bool) {
+// names of all on one screen.
+func Help(w io.Writer, word string) error {
 	if word == "" {
 		fmt.Fprintf(w, usage, strings.Join(slices.Sorted(maps.Keys(Subcommands())), " "))
 		for _, group := range flagGroups {
 			fmt.Fprintf(w, "\n%s:\n%s", group.title, flagNames(group.flagSet()))
 		}
-		return true
+		return nil
 	}
 	if word == "all" {
 		fmt.Fprint(w, about)
 	}
 	word = strings.TrimLeft(word, "-")
+	known := false
 	for _, group := range flagGroups {
 		fs := group.flagSet()
 		fs.SetOutput(w)
@@ -61,7 +62,10 @@ func Help(w io.Writer, word string) (known bool) {
 			one.PrintDefaults()
 		}
 	}
-	return known
+	if !known {
+		return fmt.Errorf("%w: no flag is called %q: -h lists all", errUsage, word)
+	}
+	return nil
 }
 
 // flagSet returns the flags of a group, for the help.

@@ -73,12 +73,17 @@ func tryListen(addr string) error {
 	return l.Close()
 }
 
+// newServer returns a server for browsers.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+}
+
 func (c *Crawl) serve(addr string, handler http.Handler) (at string, err error) {
 	l, err := listen(addr)
 	if err != nil {
 		return "", err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	server := newServer(handler)
 	c.Servers = append(c.Servers, server)
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -36,22 +36,8 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	mux.HandleFunc("GET /api/explain", func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, c.explain(r.FormValue("q")))
 	})
-	mux.HandleFunc("POST /api/pause", func(w http.ResponseWriter, r *http.Request) {
-		host, err := hostNamed(r.FormValue("host"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		c.pause(w, func() { c.Paused.Add(host) })
-	})
-	mux.HandleFunc("POST /api/resume", func(w http.ResponseWriter, r *http.Request) {
-		host, err := hostNamed(r.FormValue("host"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		c.pause(w, func() { c.Paused.Remove(host) })
-	})
+	mux.HandleFunc("POST /api/pause", c.changing(func(host string) { c.Paused.Add(host) }))
+	mux.HandleFunc("POST /api/resume", c.changing(c.Paused.Remove))
 	mux.HandleFunc("GET /api/check", c.remoteCheck)
 	mux.HandleFunc("GET /metrics", c.metrics)
 	if c.Cfg.Pprof {
@@ -80,27 +66,23 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	})
 }
 
-// hostNamed returns the host that a text names, in the form that the crawl knows it by.
-func hostNamed(text string) (string, error) {
-	for _, form := range []string{text, "[" + text + "]"} {
-		url, err := weburl.Canonical("http://" + form + "/")
-		if host := weburl.Host(url); err == nil && !strings.ContainsAny(text, "@/") && (url == "http://"+host+"/" || url == "http://["+host+"]/") {
-			return host, nil
+// changing returns a handler that changes whether a host is paused, in this crawl and when it resumes.
+func (c *Crawl) changing(change func(host string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		host, err := stage.HostName(r.FormValue("host"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
 		}
+		c.pausing.Lock()
+		defer c.pausing.Unlock()
+		change(host)
+		if err := c.savePauses(); err != nil {
+			http.Error(w, "until the crawl ends: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
 	}
-	return "", fmt.Errorf("%q is not a host: no scheme, no port, no path", text)
-}
-
-// pause changes which hosts are paused, in this crawl and when it resumes.
-func (c *Crawl) pause(w http.ResponseWriter, change func()) {
-	c.pausing.Lock()
-	defer c.pausing.Unlock()
-	change()
-	if err := c.savePauses(); err != nil {
-		http.Error(w, "until the crawl ends: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
 }
 
 // archivePath is where the live page shows the archive.
