@@ -129,7 +129,8 @@ func Subcommands() map[string]subcommand {
 			return err
 		}},
 		"health": {summary: "tell whether a crawl runs here, and its live page answers", run: health, beside: true},
-		"check":  {summary: "compare all files with their checksums and with each other", run: check},
+		"check": {summary: "compare all files with their checksums and with each other; during a crawl, only those of the archive",
+			run: check, beside: true},
 		"repair": {summary: "repair what check found, as far as possible", run: repair},
 		"explain": {
 			summary: "print what is known about URLs", args: "URL ...", run: explain,

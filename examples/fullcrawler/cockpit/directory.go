@@ -151,7 +151,7 @@ func heldError(path string) error {
 	}
 	instead := "it has no live page (-listen)"
 	if h.Page != "" {
-		instead = "its live page also checks and explains: " + h.Page
+		instead = "its live page also explains: " + h.Page
 	}
 	return fmt.Errorf("%s: %w: process %d (%s, since %s); stop it first, for example with kill %d; %s",
 		path, ErrHeld, h.PID, h.Command, moment(h.Since), h.PID, instead)

@@ -6,40 +6,7 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/spinneret-go/spinneret/archive"
 )
-
-// remoteCheck is what check can do while a crawl has exclusive use of its directory: it reads all pages,
-// and compares the archive with its checksums.
-func (c *Crawl) remoteCheck(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	n := 0
-	var damage error
-	for _, err := range c.Pages.All() {
-		if damage = err; damage != nil || r.Context().Err() != nil {
-			break
-		}
-		n++
-	}
-	if damage != nil {
-		fmt.Fprintf(w, "pages            DAMAGED: %v\n", damage)
-	} else {
-		fmt.Fprintf(w, "pages            %d, all can be read; fullcrawler check also checks their index\n", n)
-	}
-	if c.Store == nil {
-		fmt.Fprintln(w, "archive          none")
-		return
-	}
-	checked, err := c.Store.Verify(r.Context(), func(f archive.Fault) {
-		fmt.Fprintf(w, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
-	})
-	if err != nil {
-		fmt.Fprintf(w, "archive          %v\n", err)
-		return
-	}
-	fmt.Fprintf(w, "archive          %s\n", verified(checked))
-}
 
 // Listen serves the live page, and below it the archive, until the crawl is closed. If other
 // machines can reach it, it needs a token.

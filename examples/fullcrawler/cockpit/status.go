@@ -38,7 +38,6 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	})
 	mux.HandleFunc("POST /api/pause", c.changing(func(host string) { c.Paused.Add(host) }))
 	mux.HandleFunc("POST /api/resume", c.changing(c.Paused.Remove))
-	mux.HandleFunc("GET /api/check", c.remoteCheck)
 	mux.HandleFunc("GET /metrics", c.metrics)
 	if c.Cfg.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
