@@ -81,8 +81,8 @@ type Config struct {
 	Hosts       map[string][]netip.Addr
 	NameServers []netip.AddrPort // nil are the system's
 
-	Header     http.Header // of each request; nil is none
-	CookieFile string      // "" is none
+	Header http.Header    // of each request; nil is none
+	Jar    http.CookieJar // nil: no cookies
 
 	HostHeader  map[string]http.Header // of requests to a host and its subdomains
 	KeepSecrets bool                   // the archive gets their values, and cookies
@@ -186,7 +186,6 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 		func() error { return CheckListen(c.Listen) },
 		func() error { return inFlag("-overrides", c.ReadOverrides()) },
 		func() error { return c.readIdentity(l.identity, l.identityForm) },
-		func() error { return inFlag("-cookies", readable(c.CookieFile)) },
 		func() error { return checkWords(rest, c.Hosts) },
 		func() error { return inFlag("-seeds", c.readSeeds(rest, log)) },
 		l.checkNumbers,
@@ -304,18 +303,6 @@ func SkipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
 		}
 	}
 	return fatal
-}
-
-// readable returns why a file cannot be read. "" means no file.
-func readable(name string) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // ReadFile passes a file to read, without a byte-order mark. "" means no file, and - standard

@@ -193,7 +193,7 @@ func (l *commandLine) networkFlags(fs *flag.FlagSet) {
 		"to a host and its subdomains, such as \"www.example.org Authorization: Bearer x\" (repeatable)", l.addHeader)
 	fs.BoolVar(&l.KeepSecrets, "keep-secrets", false, "store the values of cookies, Authorization and the fields of "+
 		"single hosts in the archive, which has \"redacted\" otherwise")
-	fs.StringVar(&l.CookieFile, "cookies", "", "`file` with cookies to send, as written by curl and browser extensions")
+	fs.Func("cookies", "`file` with cookies to send, as written by curl and browser extensions", l.readCookies)
 }
 
 // watchFlags set how the crawl can be monitored.

@@ -180,8 +180,8 @@ const bodyShare = 4
 
 // FetchOptions returns the options of the client for a network. Its requests need an address: see
 // fetch.Request.Addr.
-func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
-	o = fetch.Options{
+func (c *Config) FetchOptions(web stage.Network) fetch.Options {
+	o := fetch.Options{
 		UserAgent: c.UserAgent(),
 		Reach:     c.Bounds,
 		Timeout:   c.Timeout,
@@ -192,6 +192,7 @@ func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
 		TLSConfig: &tls.Config{RootCAs: web.Roots},
 		Brotli:    brotli.New,
 		Header:    c.Header,
+		Jar:       c.Jar,
 		Proxy:     c.Proxy,
 		HTTP1:     c.HTTP1,
 	}
@@ -206,11 +207,14 @@ func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
 			return hostFields{c.HostHeader, next}
 		}
 	}
-	if c.CookieFile != "" {
-		jar := new(cookies.Jar)
-		o.Jar, err = jar, inFlag("-cookies", ReadFile(c.CookieFile, jar.Load))
-	}
-	return o, err
+	return o
+}
+
+// readCookies reads the cookies that the crawl starts with.
+func (c *Config) readCookies(name string) error {
+	jar := new(cookies.Jar)
+	c.Jar = jar
+	return ReadFile(name, jar.Load)
 }
 
 // agentForms are the values of -identity-form.

@@ -16,7 +16,18 @@ func (c *Crawl) Listen(addr string) (at string, err error) {
 			return "", err
 		}
 	}
-	return c.serve(addr, c.StatusHandler(addr))
+	l, err := listen(addr)
+	if err != nil {
+		return "", err
+	}
+	server := newServer(c.StatusHandler(addr))
+	c.Servers = append(c.Servers, server)
+	go func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			c.Log.Error("live page", "error", err)
+		}
+	}()
+	return "http://" + l.Addr().String() + "/", nil
 }
 
 // listen listens at the address of a flag -listen.
@@ -43,19 +54,4 @@ func tryListen(addr string) error {
 // newServer returns a server for browsers.
 func newServer(handler http.Handler) *http.Server {
 	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-}
-
-func (c *Crawl) serve(addr string, handler http.Handler) (at string, err error) {
-	l, err := listen(addr)
-	if err != nil {
-		return "", err
-	}
-	server := newServer(handler)
-	c.Servers = append(c.Servers, server)
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			c.Log.Error("live page", "error", err)
-		}
-	}()
-	return "http://" + l.Addr().String() + "/", nil
 }

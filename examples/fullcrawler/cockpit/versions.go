@@ -118,22 +118,9 @@ func (q *querying) list(_ context.Context, in call) error {
 	if err != nil {
 		return err
 	}
-	return withArchive(in.dir, func(a *archive.Archive) (err error) {
-		snapshot, err := a.Snapshot(query)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, snapshot.Close()) }()
+	return withArchive(in.dir, func(a *archive.Archive) error {
 		lines := json.NewEncoder(in.out)
-		for v, err := range snapshot.Versions() {
-			if err != nil {
-				return err
-			}
-			if err := lines.Encode(listingOf(&v)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return eachVersion(a, query, func(v *archive.Version) error { return lines.Encode(listingOf(v)) })
 	})
 }
 
