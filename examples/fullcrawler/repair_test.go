@@ -447,10 +447,10 @@ func TestAnotherVersionIsNoDamage(t *testing.T) {
 	})
 	before, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.HostsName))
 	require.NoError(t, err)
-	for command, want := range map[string]string{"check": "NOT READ", "repair": "NOT READ"} {
+	for _, command := range []string{"check", "repair"} {
 		status, output := run(t, command, "-out", cfg.Out)
 		require.Equal(t, 1, status)
-		require.Contains(t, output, want)
+		require.Contains(t, output, "NOT READ")
 		require.Contains(t, output, "SPNHOST9")
 		after, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.HostsName))
 		require.NoError(t, err)

@@ -51,6 +51,12 @@ type part struct {
 // A sayer prints a line about a part.
 type sayer func(name, format string, args ...any)
 
+func sayTo(w io.Writer) sayer {
+	return func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-16s %s\n", name, fmt.Sprintf(format, args...))
+	}
+}
+
 // parts are all parts. Those that a crawl can rebuild come last.
 var parts = []part{
 	{"pages", checkPages, repairPages, ""},
@@ -262,9 +268,7 @@ func missing(err error) error {
 // repair repairs the damaged parts one by one, and reports what that costs.
 func repair(ctx context.Context, in call) error {
 	var failed error
-	say := func(name, format string, args ...any) {
-		fmt.Fprintf(in.out, "%-16s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	say := sayTo(in.out)
 	for _, p := range parts {
 		result, damaged, unread := p.examine(ctx, in.dir, io.Discard)
 		say(p.name, "%s", result)

@@ -184,21 +184,19 @@ func runSubcommand(
 		err = fmt.Errorf("%s takes no arguments: %q (-out DIR names the directory of the crawl)", name, in.args[0])
 	}
 	if err != nil {
-		fmt.Fprintln(log, "fullcrawler:", err)
+		Exit(log, err)
 		return 2
 	}
 	in.dir = *dir
 	results := &checkedWriter{w: out}
 	in.out = results
-	if err = cmp.Or(s.inDirectory(ctx, name, in), results.err); err == nil {
-		return 0
-	}
-	fmt.Fprintln(log, "fullcrawler:", err)
+	err = cmp.Or(s.inDirectory(ctx, name, in), results.err)
+	status := Exit(log, err)
 	if errors.Is(err, errUsage) {
 		fmt.Fprintf(log, "usage: %s (-h explains the flags)\n", usage)
 		return 2
 	}
-	return 1
+	return status
 }
 
 // A checkedWriter keeps the first error, for those who print line by line.

@@ -220,8 +220,13 @@ const queueShare, queuedPage, leastQueue = 5, 1060, 1000
 // leastMemory is the smallest -memory with which a crawl can work at all.
 const leastMemory = 1e6
 
+// listed returns the words of a list with commas.
+func listed(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 func (c *Config) readRespect(list string) error {
-	c.Respect = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	c.Respect = listed(list)
 	for _, use := range c.Respect {
 		if !slices.Contains(stage.Uses, use) {
 			return fmt.Errorf("%q is none of %s", use, strings.Join(stage.Uses, ", "))

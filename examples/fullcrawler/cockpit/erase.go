@@ -46,7 +46,7 @@ func (e *erasing) flags(fs *flag.FlagSet) {
 type erasure struct {
 	erasing
 	dir     string
-	out     io.Writer
+	say     sayer
 	targets []target
 	list    urlfilter.List // which denies what is to be erased
 	read    map[string]bool
@@ -57,7 +57,7 @@ func (e *erasing) run(ctx context.Context, in call) error {
 	if len(in.args) == 0 {
 		return errUsage
 	}
-	job := &erasure{erasing: *e, dir: in.dir, out: in.out, read: map[string]bool{}}
+	job := &erasure{erasing: *e, dir: in.dir, say: sayTo(in.out), read: map[string]bool{}}
 	var lines []string
 	for _, arg := range in.args {
 		t, err := parseTarget(arg)
@@ -92,10 +92,6 @@ func (e *erasing) run(ctx context.Context, in call) error {
 		return nil
 	}
 	return fmt.Errorf("%w\nwhat the lines above name is erased: remove the cause, and run the same command again for the rest", failed)
-}
-
-func (e *erasure) say(name, format string, args ...any) {
-	fmt.Fprintf(e.out, "%-16s %s\n", name, fmt.Sprintf(format, args...))
 }
 
 // gone reports whether a URL is to be erased.

@@ -92,7 +92,7 @@ func (f hostFields) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // readNameServers reads addresses of name servers, with or without ports.
 func (c *Config) readNameServers(list string) error {
-	for text := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' }) {
+	for _, text := range listed(list) {
 		server, err := netip.ParseAddrPort(text)
 		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
 			server, err = netip.AddrPortFrom(addr, 53), nil
