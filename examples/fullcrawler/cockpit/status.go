@@ -166,7 +166,7 @@ func (c *Crawl) status() Status {
 		State: fmt.Sprintf("crawling for %s; the clock of the pages shows %s",
 			s.took.Round(time.Second), moment(c.Clock.Now())),
 		Rates: rates, Rate: latest(rates, 10), Pages: s.Pages, Unchanged: s.Fates[stage.Unchanged],
-		Bytes: s.Bytes, Latency: s.latency, Hosts: c.Hosts.Count(), Addresses: s.addrs,
+		Bytes: s.Bytes, Latency: c.Tally.firstByte(), Hosts: c.Hosts.Count(), Addresses: s.addrs,
 		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
 		Goroutines: runtime.NumGoroutine(), Fates: fateCounts(s.Fates), Failures: c.Tally.recent(),
 		Flow: []flowStep{
@@ -309,7 +309,7 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "hosts_waiting", "Hosts waiting for a delay.", float64(queue.Waiting))
 	metric("gauge", "requests_in_flight", "Visits in flight, including name lookups.", float64(queue.Out))
 	metric("gauge", "names_looked_up", "Hosts being looked up, or waiting for a lookup.", float64(c.Finder.Len()))
-	metric("gauge", "first_byte_seconds", "Recent mean time to the first byte.", s.latency)
+	metric("gauge", "first_byte_seconds", "Recent mean time to the first byte.", c.Tally.firstByte())
 	metric("gauge", "lag_seconds", "How far the crawl is behind schedule.", store.Lag.Seconds()/c.Clock.Pace)
 	offline := 0.0
 	if trouble, _ := c.Uplink.State(); trouble != "" {

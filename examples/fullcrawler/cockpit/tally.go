@@ -145,6 +145,13 @@ func (t *tally) Got(addr netip.Addr, bytes int, latency time.Duration) {
 	t.addrs[addr] = struct{}{}
 }
 
+// firstByte returns the mean of the latest latencies in seconds, or 0 without any.
+func (t *tally) firstByte() float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.latency
+}
+
 // A summary has the counts of a tally at one instant.
 type summary struct {
 	took           time.Duration
@@ -154,7 +161,6 @@ type summary struct {
 	addrs          int
 	links          int64
 	robots, Bytes  int64
-	latency        float64
 }
 
 // Sum returns the counts so far. Items without a fate count as left over.
@@ -170,7 +176,6 @@ func (t *tally) Sum() summary {
 		links:   t.links.Load(),
 		robots:  t.files,
 		Bytes:   t.bytes,
-		latency: t.latency,
 	}
 	for fate, n := range t.fates {
 		s.Fates[fate] = n
