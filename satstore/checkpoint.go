@@ -62,7 +62,6 @@ func (s *Store) checkpoint(last bool) error {
 }
 
 func (s *Store) replaceCheckpoint(last bool) error {
-	s.shrink()
 	s.searchRetired()
 	snap, err := s.takeSnapshot(last)
 	if err != nil {
@@ -314,66 +313,4 @@ func (s *Store) finish(snap *snapshot) {
 	}
 	s.leftovers = nil
 	_ = s.file.Free(snap.cut) // a file that cannot be shortened does no harm
-}
-
-// shrink moves a few extents from the end of the data file into gaps if half of the file is free,
-// so that it can be truncated. An extent that cannot be moved, perhaps since a sector of it is
-// unreadable, stays where it is: a checkpoint does not need it.
-func (s *Store) shrink() {
-	for range shrinkExtents {
-		size, free := s.file.Size()
-		if free < size/2 || free < 2*s.o.Buffer {
-			return
-		}
-		s.movePages(size / 2)
-		if !s.lowerLast() {
-			return
-		}
-	}
-}
-
-// movePages marks the pages of the bucket index after an offset to be saved elsewhere.
-func (s *Store) movePages(offset int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, page := range s.places.pages {
-		if page.numbers != nil && page.saved.Size > 0 && page.saved.Offset() >= offset {
-			page.changed = true
-		}
-	}
-}
-
-// shrinkExtents bounds what one checkpoint moves: 16 MiB.
-const shrinkExtents = 16
-
-// lowerLast moves the last extent of the file to a gap.
-func (s *Store) lowerLast() (moved bool) {
-	var in *extent.Part
-	var last extent.Extent
-	s.mu.Lock()
-	for b := range s.buckets {
-		for _, p := range []*extent.Part{&b.records, &b.messages} {
-			for _, e := range p.Extents() {
-				if e.At >= last.At {
-					in, last = p, e
-				}
-			}
-		}
-	}
-	s.mu.Unlock()
-	if in == nil {
-		return false
-	}
-	to, moved, err := s.file.Lower(last)
-	if err != nil || !moved {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if in.Replace(last, to) {
-		s.file.Release(last.Span())
-	} else { // it was dropped during the copy
-		s.file.Release(to.Span())
-	}
-	return true
 }

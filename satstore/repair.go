@@ -3,6 +3,7 @@ package satstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -77,6 +78,12 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 	err = v.copyAll()
 	return v.done, errors.Join(err, v.fresh.Close())
 }
+
+// claimed is a directory that is locked already.
+type claimed struct{ vfs.FS }
+
+// Lock leaves the lock to whoever has it.
+func (claimed) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
 
 // spillName is a file in the new directory for what a replay writes, since the old store does not change.
 const spillName = "REPAIR.tmp"

@@ -251,43 +251,6 @@ func (f *File) giveBack(s Span) {
 	f.space.give([]Span{s})
 }
 
-// Lower copies an extent to a gap nearer the beginning of the file. It reports whether there was
-// one. The old space stays in use, also if a part of the extent is damaged, perhaps only in this read.
-func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
-	f.mu.Lock()
-	at, fits := f.space.takeBelow(e.Span().N, e.At)
-	f.mu.Unlock()
-	if !fits {
-		return e, false, nil
-	}
-	to = e
-	to.At = at
-	image := make([]byte, e.Size, int(e.Span().N)*grain)
-	if err = disk.ReadFull(f.file, Name, image, e.Offset()); err == nil {
-		err = sound(e, image)
-	}
-	if err == nil {
-		err = f.writeAt(to, image)
-	}
-	if err != nil {
-		f.giveBack(to.Span())
-		return e, false, fmt.Errorf("satstore: move in %s: %w", Name, err)
-	}
-	return to, true, nil
-}
-
-// sound returns an error if a block of an extent is damaged.
-func sound(e Extent, image []byte) error {
-	for at := 0; at < len(image); {
-		_, size, reason := Open(image[at:])
-		if reason != "" {
-			return disk.Corrupt(Name, e.Offset()+int64(at), reason)
-		}
-		at += size
-	}
-	return nil
-}
-
 // Read fills b, which must have the size of the extent. If the disk cannot read some sectors, the error
 // wraps EIO, and those are zeros, so that the checksums of blocks say which are lost.
 func (f *File) Read(b []byte, e Extent) error {
