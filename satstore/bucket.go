@@ -21,11 +21,13 @@ type bucket struct {
 	dead     bool   // all of its records are gone, and its space is free
 	holes    bool   // during Repair: some of its records could not be read
 
+	// A bit per record that is elsewhere, in buckets that are due, or were split despite damage.
+	done []uint64
+
 	// These are used once the bucket is due.
-	done   []uint64 // a bit per record that was returned
-	next   uint64   // record to read next
-	mail   mailbox  // for records that were not handed out since
-	loaded bool     // mail holds the messages
+	next   uint64  // record to read next
+	mail   mailbox // for records that were not handed out since
+	loaded bool    // mail holds the messages
 }
 
 // A message is left for a record by Update or Delete.
@@ -76,6 +78,18 @@ func (b *bucket) setDone(record uint64) {
 		b.done = append(b.done, 0)
 	}
 	b.done[record/64] |= 1 << (record % 64)
+}
+
+// markDone marks the records before one as done, unless some are marked already.
+func (b *bucket) markDone(end uint64) {
+	if b.done != nil {
+		return
+	}
+	b.done = make([]uint64, end/64+1)
+	for i := range b.done {
+		b.done[i] = ^uint64(0)
+	}
+	b.done[end/64] = 1<<(end%64) - 1
 }
 
 // allDone reports whether all records of a range are done.

@@ -201,7 +201,7 @@ func TestForgedManifests(t *testing.T) {
 func sealedBody(b []byte) []byte { return b[20 : len(b)/2] }
 
 func seal(body []byte) []byte {
-	b := durable.Seal("SATCHK8\n", body)
+	b := durable.Seal("SATCHK9\n", body)
 	return append(b, b...)
 }
 

@@ -25,10 +25,9 @@ import (
 //
 // Damage does not end it. Due yields a [CorruptError] once for each damaged block, sets the block
 // aside and continues with the records after it, or with the next call. Records that are set aside
-// stay in the store, and their ids known, until [Repair]; the next Open reports them again. Damaged
-// messages are lost. So are records in damaged blocks that the store has to move; each Open reports
-// how many, in one CorruptError, and their ids stay known until Delete or Repair. A block that the disk
-// cannot read is lost only if the disk could not for a minute; its error wraps EIO, too.
+// stay in the store, and their ids known, until Delete or [Repair]; the next Open reports them again. That
+// includes those in damaged blocks that the store has to move before they are due. Damaged messages are
+// lost; those that the disk cannot read only if it could not for a minute.
 //
 // Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any goroutine,
 // even many units later. Until its last record is returned, a unit takes a bit for each record that it
@@ -419,7 +418,7 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 func (s *Store) placed(c *chunk) bool {
 	strays := 0
 	for i := range c.records {
-		if at := s.places.get(c.records[i].seq); at != c.bucket.number && at != 0 && at != strayNumber {
+		if at := s.places.get(c.records[i].seq); at != c.bucket.number && at != 0 {
 			strays++
 		}
 	}

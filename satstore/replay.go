@@ -134,12 +134,6 @@ func (r *replayer) repeat(h *wal.Change) error {
 	}
 	// As the methods do, but without their checks: the log has only changes that passed them.
 	switch h.Kind {
-	case wal.Update, wal.Again, wal.Delete:
-		if s.unsure && s.bucketOf(h.Seq) == nil && s.places.get(h.Seq) != lostNumber {
-			return wal.Misfit(fmt.Sprintf("a message for record %d, which is in a damaged block", h.Seq))
-		}
-	}
-	switch h.Kind {
 	case wal.Add:
 		s.ids.Put(idset.KeyOf(h.ID), s.seq)
 		s.add(h.Slot, []byte(h.ID), h.Data)
@@ -218,7 +212,7 @@ func (r *replayer) skip(count uint64) error {
 	if p == nil || count == 0 || count > p.left() {
 		return wal.Misfit("no bucket with such damage is being split")
 	}
-	reason := fmt.Sprintf("%d entries of bucket %d were lost in a split", count, p.bucket.id)
+	reason := fmt.Sprintf("%d entries of bucket %d could not be read when they were to move", count, p.bucket.id)
 	r.s.skipEntries(count, disk.Corrupt(extent.Name, 0, reason))
 	return nil
 }

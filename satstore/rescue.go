@@ -46,14 +46,10 @@ func (x *rescuer) repeat(h *wal.Change) (err error) {
 	if x.s.pool.Full(8) {
 		x.relieve()
 	}
-	switch s := x.s; h.Kind {
+	switch h.Kind {
 	case wal.Update, wal.Again, wal.Delete:
-		if s.bucketOf(h.Seq) != nil || s.places.get(h.Seq) >= strayNumber {
-			break
-		}
-		x.unknown++
-		if h.Kind == wal.Delete {
-			s.lost.Records -= min(1, s.lost.Records)
+		if x.s.bucketOf(h.Seq) == nil {
+			x.unknown++
 		}
 	}
 	switch {
@@ -103,7 +99,7 @@ func (x *rescuer) visit(h *wal.Change) error {
 // knowledge was split instead.
 func (x *rescuer) mayDiffer() bool {
 	for b := range x.s.buckets {
-		if b.holes && (x.s.split == nil || x.s.split.bucket == b || b.gone+x.unknown > minGone) {
+		if b.holes && !x.s.isAside(b) && (x.s.split == nil || x.s.split.bucket == b || b.gone+x.unknown > minGone) {
 			return true
 		}
 	}

@@ -22,12 +22,12 @@ import (
 func example() *Manifest {
 	return &Manifest{
 		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
-		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Lost: Lost{70, 300}, Ends: []int64{64, 1 << 14},
+		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Ends: []int64{64, 1 << 14},
 		IDs: idset.State{Last: 4, Runs: []table.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
 		Pages: []extent.Extent{
 			{}, {At: 90, Size: 1 << 17, Generation: 2}, {At: 200, Size: 1 << 17, Generation: 7},
 		},
-		Due: 1, Split: &Split{Moved: 3, Skipped: 2, Forwarded: 0},
+		Due: 1, Aside: 1, Split: &Split{Moved: 3, Forwarded: 0},
 		Buckets: []Bucket{
 			{
 				ID: 1, Number: 4, Start: -6, Width: 1,
@@ -43,6 +43,11 @@ func example() *Manifest {
 				Messages: Part{1, []extent.Extent{{At: 4, Size: 9, Count: 1, Generation: 1}}},
 			},
 			{ID: 8, Number: 2, Start: 9, Width: 1},
+			{
+				ID: 3, Number: 7, Start: -128, Width: 64,
+				Records: Part{9, []extent.Extent{{At: 5, Size: 9, First: 4, Count: 5, Generation: 1}}},
+				Gone:    6, Done: []uint64{15},
+			},
 		},
 	}
 }
@@ -55,7 +60,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.NoError(t, damage)
 	require.Equal(t, example(), m)
 	used := []extent.Span{{At: 90, N: 32}, {At: 200, N: 32},
-		{At: 1, N: 1}, {At: 2, N: 1}, {At: 3, N: 1}, {At: 4, N: 1}}
+		{At: 1, N: 1}, {At: 2, N: 1}, {At: 3, N: 1}, {At: 4, N: 1}, {At: 5, N: 1}}
 	require.Equal(t, used, m.Spans())
 }
 
@@ -152,14 +157,14 @@ func TestUnsound(t *testing.T) {
 		"a page of a later time":        func(m *Manifest) { m.Pages[1].Generation = 8 },
 		"no generation left":            func(m *Manifest) { m.Generation = 1<<32 - 1 },
 		"a file of ids twice":           func(m *Manifest) { m.IDs.Runs[1].Files[0] = 2 },
-		"more due buckets than buckets": func(m *Manifest) { m.Due = 4 },
+		"more due buckets than buckets": func(m *Manifest) { m.Due = 5 },
 		"a bucket without a time":       func(m *Manifest) { m.Due = 2 },
-		"no bucket to be split":         func(m *Manifest) { m.Buckets = m.Buckets[:1] },
+		"no bucket to be split":         func(m *Manifest) { m.Buckets, m.Aside = m.Buckets[:1], 0 },
 		"more moved than there was":     func(m *Manifest) { m.Split.Moved = 10 },
-		"more skipped than moved":       func(m *Manifest) { m.Split.Skipped = 4 },
+		"more aside than buckets":       func(m *Manifest) { m.Aside = 3 },
+		"less aside than that":          func(m *Manifest) { m.Aside = 0 },
 		"more forwarded than there was": func(m *Manifest) { m.Split.Forwarded = 2 },
 		"a number given twice":          func(m *Manifest) { split(m).Number = 4 },
-		"no number":                     func(m *Manifest) { m.Buckets[0].Number = NoNumber },
 		"more gone than there were":     func(m *Manifest) { split(m).Gone = 10 },
 		"number 0":                      func(m *Manifest) { split(m).Number = 0 },
 		"a bucket of a later time":      func(m *Manifest) { split(m).ID = 9 },
