@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -199,7 +199,7 @@ func (s *Store) changeKnown(
 
 // errAstray is the error for a record that is set aside, where nobody would read the message.
 func errAstray(id string) error {
-	return fmt.Errorf("%w: %w", ErrUnknown, disk.Corrupt(extent.Name, 0, fmt.Sprintf(
+	return fmt.Errorf("%w: %w", ErrUnknown, durable.Corrupt(extent.Name, 0, fmt.Sprintf(
 		"a damaged block hides the record of %.100q: use Repair", id)))
 }
 

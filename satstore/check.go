@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
@@ -113,7 +113,7 @@ func (c *checker) record(b *bucket, e entry, m []message) {
 	if reason != "" {
 		c.bad = true
 		reason = fmt.Sprintf("record %d (%q) %s", e.seq, e.id, reason)
-		c.report(disk.Corrupt(extent.Name, 0, reason))
+		c.report(durable.Corrupt(extent.Name, 0, reason))
 	} else {
 		c.seen.set(e.seq, 1)
 		c.records++
@@ -123,14 +123,14 @@ func (c *checker) record(b *bucket, e entry, m []message) {
 
 // sumOf hashes an id and its sequence number.
 func sumOf(key idset.Key, seq uint64) uint64 {
-	return uint64(disk.Sum(binary.LittleEndian.AppendUint64(key[:], seq)))
+	return uint64(durable.Sum(binary.LittleEndian.AppendUint64(key[:], seq)))
 }
 
 // index compares the ids with the records, and their number with the counts.
 func (c *checker) index() {
 	if c.records != c.s.records && !c.bad {
 		reason := fmt.Sprintf("%d records and not %d", c.records, c.s.records)
-		c.report(disk.Corrupt(extent.Name, 0, reason))
+		c.report(durable.Corrupt(extent.Name, 0, reason))
 	}
 	sum, ids := uint64(0), int64(0)
 	err := c.s.ids.All(func(key idset.Key, seq uint64) {
@@ -147,6 +147,6 @@ func (c *checker) index() {
 		reason = "the ids are not those of the records"
 	}
 	if reason != "" {
-		c.report(disk.Corrupt("ids-*", 0, reason))
+		c.report(durable.Corrupt("ids-*", 0, reason))
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
@@ -78,7 +77,7 @@ func (s *Store) create(names []string) (err error) {
 			return err
 		}
 		if int64(len(b)) > limit {
-			return disk.Corrupt(name, 0, "the file has content, but CHECKPOINT is missing")
+			return durable.Corrupt(name, 0, "the file has content, but CHECKPOINT is missing")
 		}
 		s.leftovers = append(s.leftovers, name)
 	}
@@ -161,7 +160,7 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		}
 	}
 	if !fits {
-		return disk.Corrupt(manifest.Name, 0, "a bucket does not fit the calendar")
+		return durable.Corrupt(manifest.Name, 0, "a bucket does not fit the calendar")
 	}
 	return nil
 }
@@ -172,7 +171,7 @@ func asideError(b *bucket) error {
 	if e := b.records.Extents(); len(e) > 0 {
 		at = e[0].Offset()
 	}
-	return disk.Corrupt(extent.Name, at, fmt.Sprintf(
+	return durable.Corrupt(extent.Name, at, fmt.Sprintf(
 		"%d records were in blocks that could not be read when they were to move: use Repair", b.left()))
 }
 
@@ -247,7 +246,7 @@ func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 		reason = "a page of the bucket index is misplaced"
 	}
 	if reason != "" {
-		return cmp.Or(unread, disk.Corrupt(extent.Name, e.Offset(), reason))
+		return cmp.Or(unread, durable.Corrupt(extent.Name, e.Offset(), reason))
 	}
 	return nil
 }

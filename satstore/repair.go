@@ -8,7 +8,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
@@ -140,7 +139,7 @@ func (v *salvage) open(from vfs.FS, spill vfs.File, o Options) error {
 		v.report(err)
 	}
 	if s.stats.Cut > 0 {
-		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0,
+		v.report(durable.Corrupt(wal.FileName(s.lastLog), 0,
 			"the end of the log is incomplete, as after a crash"))
 	}
 	return nil

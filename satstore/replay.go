@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
@@ -213,7 +214,7 @@ func (r *replayer) skip(count uint64) error {
 		return wal.Misfit("no bucket with such damage is being split")
 	}
 	reason := fmt.Sprintf("%d entries of bucket %d could not be read when they were to move", count, p.bucket.id)
-	r.s.skipEntries(count, disk.Corrupt(extent.Name, 0, reason))
+	r.s.skipEntries(count, durable.Corrupt(extent.Name, 0, reason))
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -63,7 +62,7 @@ func (x *rescuer) repeat(h *wal.Change) (err error) {
 		err = x.replayer.repeat(h)
 	}
 	if err != nil {
-		x.stopped = disk.Corrupt(wal.FileName(h.Log), h.End, "before this: "+err.Error())
+		x.stopped = durable.Corrupt(wal.FileName(h.Log), h.End, "before this: "+err.Error())
 		return x.repeatAnywhere(h)
 	}
 	return nil

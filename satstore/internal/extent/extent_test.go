@@ -416,7 +416,7 @@ func FuzzBlock(f *testing.F) {
 		if len(b) >= Header { // otherwise the checksum would reject nearly all inputs
 			b = append([]byte(nil), b...)
 			size := min(len(b), Header+int(binary.LittleEndian.Uint32(b[8:])))
-			binary.LittleEndian.PutUint32(b, disk.Sum(b[4:max(size, Header)]))
+			binary.LittleEndian.PutUint32(b, durable.Sum(b[4:max(size, Header)]))
 		}
 		found, size, reason := Open(b)
 		if reason != "" {

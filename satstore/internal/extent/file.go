@@ -83,7 +83,7 @@ func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 	}
 	var overlap int64
 	if f.space, overlap = newSpace(used); err == nil && overlap >= 0 {
-		err = disk.Corrupt(Name, overlap, "two buckets overlap")
+		err = durable.Corrupt(Name, overlap, "two buckets overlap")
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -96,7 +96,7 @@ func (f *File) CheckHeader() error {
 	head := make([]byte, len(FileHeader))
 	err := disk.ReadFull(f.file, Name, head, 0)
 	if err == nil && string(head) != FileHeader {
-		err = disk.Corrupt(Name, 0, "not a file of buckets, or of another version")
+		err = durable.Corrupt(Name, 0, "not a file of buckets, or of another version")
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -317,28 +318,27 @@ func (p *Part) sound(m *Manifest, whole bool) bool {
 	return next <= p.Count && (!whole || next == p.Count)
 }
 
+// copySize is the unit of the size of a copy, so that no page of a disk has parts of both.
+const copySize = 4 << 10
+
 // Seal returns the content of the file: the same twice, so that one damaged copy loses nothing.
 func (m *Manifest) Seal() []byte {
 	b := durable.Seal(magic, m.append(make([]byte, 0, 4096)))
+	b = append(b, make([]byte, -len(b)&(copySize-1))...)
 	return append(b, b...)
 }
 
-// unseal reads the copy at an offset of the file.
-func unseal(b []byte, at int64) (*Manifest, error) {
-	body, err := durable.Unseal(Name, at, magic, b)
+// unseal reads the copy at an offset of the file. Zeros follow it.
+func unseal(file []byte, at int) (*Manifest, error) {
+	b := file[at:]
+	if n := durable.FrameSize(b); n < int64(len(b)) {
+		b = b[:n]
+	}
+	body, err := durable.Unseal(Name, int64(at), magic, b)
 	if err != nil {
 		return nil, err
 	}
-	return decode(body, at)
-}
-
-// firstSize returns the size of the first copy: what it says itself, as the end of the file may be
-// missing or have something appended, or else half of the file.
-func firstSize(b []byte) int {
-	if n := durable.FrameSize(b); n <= int64(len(b)) {
-		return int(n)
-	}
-	return len(b) / 2
+	return decode(body, int64(at))
 }
 
 // Load reads the file. If one copy is damaged or unreadable, it returns the other one, and the damage.
@@ -347,11 +347,10 @@ func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("satstore: %w", err)
 	}
-	n := firstSize(b)
-	m, err = unseal(b[:n], 0)
-	second, also := unseal(b[n:], int64(n))
-	if half := len(b) / 2; err != nil && also != nil && half != n { // the length is damaged
-		second, also = unseal(b[half:], int64(half))
+	m, err = unseal(b, 0)
+	second, also := unseal(b, len(b)/2)
+	if err == nil && also == nil && !bytes.Equal(b, m.Seal()) {
+		also = durable.Corrupt(Name, int64(len(b)/2), "the copies differ, or something is between them")
 	}
 	switch {
 	case errors.Is(err, durable.ErrVersion):
@@ -368,7 +367,7 @@ func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 // Load would refuse never replaces one that it accepts.
 func (m *Manifest) Save(fs vfs.FS) error {
 	sealed := m.Seal()
-	if _, err := unseal(sealed[:len(sealed)/2], 0); err != nil {
+	if _, err := unseal(sealed, 0); err != nil {
 		return fmt.Errorf("satstore: the state is damaged, so the last checkpoint stays: use Repair: %w", err)
 	}
 	if err := durable.Replace(fs, Name, sealed); err != nil {

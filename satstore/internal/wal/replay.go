@@ -102,7 +102,7 @@ func (r *replayer) requireLast() error {
 	}
 	synced, err := next.syncedAfter(logHeader)
 	if err == nil && synced > 0 {
-		err = disk.Corrupt(r.file.name, int64(r.file.at), "groups of changes are damaged or gone")
+		err = durable.Corrupt(r.file.name, int64(r.file.at), "groups of changes are damaged or gone")
 	}
 	return err
 }
@@ -149,5 +149,5 @@ func (r *replayer) visitWindow() error {
 }
 
 func bad(log uint64, end int64, reason string) error {
-	return disk.Corrupt(FileName(log), end, "before this: "+reason)
+	return durable.Corrupt(FileName(log), end, "before this: "+reason)
 }
