@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
@@ -132,10 +132,10 @@ const noRecord = 1<<64 - 1
 
 // place appends a record. It may use scratch as memory, and returns it.
 func (b *bucket) place(pool *extent.Pool, e entry, scratch []byte) []byte {
-	size := disk.UvarintSize(e.seq) + disk.UvarintSize(uint64(len(e.id))) + len(e.id) +
-		disk.UvarintSize(uint64(len(e.data))) + len(e.data)
+	size := durable.UvarintSize(e.seq) + durable.UvarintSize(uint64(len(e.id))) + len(e.id) +
+		durable.UvarintSize(uint64(len(e.data))) + len(e.data)
 	if b.width != 1 {
-		size += disk.UvarintSize(uint64(e.slot - b.start))
+		size += durable.UvarintSize(uint64(e.slot - b.start))
 	}
 	return b.records.Append(pool, size, scratch, func(dst []byte) []byte {
 		return b.appendEntry(dst, e)
@@ -150,11 +150,11 @@ func (b *bucket) appendEntry(dst []byte, e entry) []byte {
 	if b.width != 1 {
 		dst = binary.AppendUvarint(dst, uint64(e.slot-b.start))
 	}
-	return disk.AppendBytes(disk.AppendBytes(dst, e.id), e.data)
+	return durable.AppendBytes(durable.AppendBytes(dst, e.id), e.data)
 }
 
 // takeEntry decodes what appendEntry wrote. The slices share the memory of d.
-func (b *bucket) takeEntry(d *disk.Decoder) (e entry) {
+func (b *bucket) takeEntry(d *durable.Decoder) (e entry) {
 	e.seq = d.Uvarint()
 	e.slot = b.start
 	if b.width != 1 {
@@ -176,10 +176,10 @@ func appendMessage(dst []byte, seq uint64, m message) []byte {
 	if m.delete {
 		return append(dst, messageDelete)
 	}
-	return disk.AppendBytes(append(dst, messageUpdate), m.payload)
+	return durable.AppendBytes(append(dst, messageUpdate), m.payload)
 }
 
-func takeMessage(d *disk.Decoder) (seq uint64, m message) {
+func takeMessage(d *durable.Decoder) (seq uint64, m message) {
 	seq = d.Uvarint()
 	switch d.Byte() {
 	case messageDelete:

@@ -10,7 +10,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -391,7 +391,7 @@ func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chun
 func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 	b := c.bucket
 	c.records = make([]Record, 0, found.Count)
-	d := disk.Decoder{B: c.raw}
+	d := durable.Decoder{B: c.raw}
 	for record := found.First; record < c.end; record++ {
 		e := b.takeEntry(&d)
 		if d.Bad {
@@ -404,7 +404,7 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 		data := end - len(e.data)
 		c.records = append(c.records, Record{
 			Data: c.work[data:end:end], block: &c.block, record: record, seq: e.seq,
-			at:     uint32(data - disk.UvarintSize(uint64(len(e.data))) - len(e.id)),
+			at:     uint32(data - durable.UvarintSize(uint64(len(e.data))) - len(e.id)),
 			idSize: uint32(len(e.id)), dataSize: uint32(len(e.data)),
 		})
 	}

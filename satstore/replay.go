@@ -7,7 +7,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -276,7 +275,7 @@ func (r *replayer) entry(b *bucket, h *wal.Change) (entry, error) {
 			return entry{}, err
 		}
 	}
-	return b.takeEntry(&disk.Decoder{B: raw}), nil
+	return b.takeEntry(&durable.Decoder{B: raw}), nil
 }
 
 // raw returns the encoded form of a record. A block in a buffer may have grown since it was read.
@@ -308,7 +307,7 @@ func (r *replayer) load(b *bucket, record uint64) error {
 		return err
 	}
 	r.old = oldBlock{b.id, found.First, append(r.old.raw[:0], found.Raw...), r.old.ends}
-	d := disk.Decoder{B: found.Raw}
+	d := durable.Decoder{B: found.Raw}
 	for i := range uint64(found.Count) {
 		if b.takeEntry(&d); d.Bad {
 			r.old.ends = r.old.ends[:0]

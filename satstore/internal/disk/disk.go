@@ -1,5 +1,5 @@
-// Package disk has the file code that the layers of satstore share: a decoder for untrusted bytes,
-// and reads that know that a store may be closed. The rest is package durable.
+// Package disk has what the layers of satstore share: reads that know that a store may be closed. The
+// rest is package durable.
 package disk
 
 import (

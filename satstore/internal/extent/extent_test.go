@@ -12,7 +12,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // A shelf is some parts of one file, with their expected entries.
@@ -52,7 +51,7 @@ func (s *shelf) append(p *shelfPart) {
 	if s.random.IntN(50) == 0 {
 		n = s.random.IntN(50_000)
 	}
-	entry := disk.AppendBytes(nil, fmt.Sprintf("%d/%d %*d", p.id, len(p.entries), n, 0))
+	entry := durable.AppendBytes(nil, fmt.Sprintf("%d/%d %*d", p.id, len(p.entries), n, 0))
 	p.Append(s.pool, len(entry), nil, func(b []byte) []byte { return append(b, entry...) })
 	p.entries = append(p.entries, string(entry))
 }
@@ -91,9 +90,9 @@ func (s *shelf) compare(p *Part, of *shelfPart) {
 		require.NoError(s.t, err)
 		require.NotZero(s.t, found.Count)
 		require.True(s.t, found.First <= at || at < of.gone)
-		d := disk.Decoder{B: found.Raw}
+		d := durable.Decoder{B: found.Raw}
 		for at = found.First; at < found.First+uint64(found.Count); at++ {
-			got := string(disk.AppendBytes(nil, d.Bytes(1<<20)))
+			got := string(durable.AppendBytes(nil, d.Bytes(1<<20)))
 			if got != of.entries[at] {
 				s.t.Fatalf("entry %d is %.50q, want %.50q", at, got, of.entries[at])
 			}
@@ -207,10 +206,10 @@ func TestConcurrentReads(t *testing.T) {
 	for at := uint64(0); ; {
 		found, err := r.Next(at)
 		require.NoError(t, err)
-		d := disk.Decoder{B: found.Raw}
+		d := durable.Decoder{B: found.Raw}
 		s.mu.Lock()
 		for i := range uint64(found.Count) {
-			if got := string(disk.AppendBytes(nil, d.Bytes(1<<20))); got != p.entries[found.First+i] {
+			if got := string(durable.AppendBytes(nil, d.Bytes(1<<20))); got != p.entries[found.First+i] {
 				t.Errorf("entry %d is %.50q", found.First+i, got)
 			}
 		}

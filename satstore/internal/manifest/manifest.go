@@ -15,7 +15,6 @@ import (
 	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
@@ -166,7 +165,7 @@ func appendExtents(b []byte, all []extent.Extent) []byte {
 
 // decode undoes append. It rejects impossible states. The offset is for errors.
 func decode(b []byte, at int64) (*Manifest, error) {
-	d := &disk.Decoder{B: b}
+	d := &durable.Decoder{B: b}
 	m := &Manifest{
 		Unit:       time.Duration(d.Number(math.MaxInt64)),
 		Shape:      calendar.Shape{First: d.Byte(), More: d.Byte()},
@@ -203,7 +202,7 @@ func decode(b []byte, at int64) (*Manifest, error) {
 	return m, nil
 }
 
-func takeBucket(d *disk.Decoder) Bucket {
+func takeBucket(d *durable.Decoder) Bucket {
 	k := Bucket{ID: d.Uvarint(), Number: uint16(d.Length(1<<16 - 1))}
 	k.Start, k.Width = d.Varint(), int64(d.Number(2*calendar.MaxSlot))
 	for _, p := range []*Part{&k.Records, &k.Messages} {
@@ -217,7 +216,7 @@ func takeBucket(d *disk.Decoder) Bucket {
 	return k
 }
 
-func takeExtents(d *disk.Decoder) (all []extent.Extent) {
+func takeExtents(d *durable.Decoder) (all []extent.Extent) {
 	next := uint64(0)
 	for n := d.Length(len(d.B)); len(all) < n && !d.Bad; {
 		e := extent.Extent{

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // A Misfit is a visitor's error for a change that does not fit the state. Replay adds its position
@@ -109,7 +108,7 @@ func (r *replayer) requireLast() error {
 
 // group repeats a group of changes. It reports whether they end with the mark.
 func (r *replayer) group(changes []byte) (more bool, err error) {
-	for d := (disk.Decoder{B: changes}); len(d.B) > 0; {
+	for d := (durable.Decoder{B: changes}); len(d.B) > 0; {
 		h := r.coder.take(&d)
 		if d.Bad || h.Kind == rotate && len(d.B) > 0 {
 			return false, bad(r.file.number, int64(r.file.at), "an invalid change")
