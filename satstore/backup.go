@@ -16,7 +16,7 @@ import (
 // Backup takes a few microseconds per record, or more if buckets have many messages, see [Store.Scan],
 // and does not block other calls. It writes to a directory with the suffix ".partial" and renames that at
 // the end, so a backup is either complete or absent. If it is killed, that directory stays, and Backup
-// refuses to write there until it is removed; after an error, Backup removes it.
+// refuses to write there until it is removed; after an error, such as a damaged block, Backup removes it.
 func (s *Store) Backup(dir string) error {
 	if err := s.backup(filepath.Clean(dir)); err != nil {
 		return fmt.Errorf("satstore: back up: %w", err)
