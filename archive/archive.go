@@ -178,9 +178,6 @@ func openArchive(dir string, files vfs.FS, opts Options, before map[string]int, 
 			_ = a.locked.Close()
 		}
 	}()
-	if exists(files, oldEraseName) {
-		return nil, fmt.Errorf("archive: open: %s: %w: complete the erasure with that", oldEraseName, ErrVersion)
-	}
 	how := writeIndex
 	if anew {
 		how = newIndex

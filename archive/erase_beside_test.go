@@ -70,14 +70,15 @@ func (f uncutFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// A file keeps its torn end after two faults, and loses it at the next Open. That is no change of what an
-// erasure has kept.
+// A file keeps its torn end after two faults, and loses it at the next Open. Nothing is erased before that, and what
+// an erasure has kept does not change after it.
 func TestErasureFromATornFile(t *testing.T) {
 	disk := &uncut{Mem: vfs.NewMem()}
 	finished := map[string]bool{}
-	a, err := OpenOn(disk, Options{Compressors: 1, Finished: func(path string) {
+	opts := Options{Compressors: 1, Finished: func(path string) {
 		finished[path] = exists(disk, filepath.Base(path))
-	}})
+	}}
+	a, err := OpenOn(disk, opts)
 	require.NoError(t, err)
 	require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
 	require.NoError(t, appendText(a, "http://b.test/", "kept", 1))
@@ -88,8 +89,15 @@ func TestErasureFromATornFile(t *testing.T) {
 	disk.SetSpace(-1)
 	require.NoError(t, appendText(a, "http://c.test/", "again", 1))
 	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.ErrorIs(t, err, errUnfinished)
+	require.ErrorContains(t, err, unfinished+":")
+	require.Equal(t, 3, requireBodies(t, a))
+	require.NoError(t, a.Close())
+	a, err = OpenOn(disk, opts)
 	require.NoError(t, err)
-	require.NotContains(t, finished, false)
+	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.NoError(t, err)
+	require.NotEmpty(t, finished)
 	for path, there := range finished {
 		require.True(t, there, path)
 	}

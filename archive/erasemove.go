@@ -281,7 +281,7 @@ func (b *reopened) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		content := &contentOf{rec, rec}
+		content := &verified{Reader: rec, rec: rec, version: &Version{}}
 		if b.body && isHTTP(rec.Get("Content-Type")) {
 			message, err := rec.HTTP()
 			if err != nil {
@@ -298,21 +298,4 @@ func (b *reopened) Read(p []byte) (int, error) {
 func (b *reopened) Seek(int64, int) (int64, error) {
 	b.r = nil
 	return 0, nil
-}
-
-// contentOf closes a record at the end of its content.
-type contentOf struct {
-	io.Reader
-	rec *warc.Record
-}
-
-// Read reads the content.
-func (c *contentOf) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	if err != nil {
-		if failed := c.rec.Close(); failed != nil && err == io.EOF {
-			err = failed
-		}
-	}
-	return n, err
 }

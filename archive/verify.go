@@ -59,7 +59,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	f := a.follower
 	a = a.now()
 	v := &verifier{archive: a, finished: f.finished(), report: report, versions: map[uint32]int64{},
-		ends: map[string]int64{}, holes: map[string][]hole{}, kept: map[string]tombstone{},
+		ends: map[string]int64{}, holes: map[marked][]hole{}, kept: map[string]tombstone{},
 		bodies: extsort.New(defaultMemory)}
 	defer v.bodies.Close()
 	ends := a.known()
@@ -102,16 +102,20 @@ type verifier struct {
 	versions map[uint32]int64 // found in each file
 	ends     map[string]int64
 	bodies   *extsort.Sorter // addresses of bodies, and references to them
-	holes    map[string][]hole
+	holes    map[marked][]hole
 	kept     map[string]tombstone // the last one of each file
 }
 
 // tombstone is what an erasure has left of a file.
 type tombstone struct {
 	in   string // file, whose name says when it was made, also if the clock was set back since
+	mark string // of the records in the place of what went with it
 	size int64
-	sum  string // of the file without holes
+	sum  string // of the file without these
 }
+
+// marked is a file and the mark of an erasure.
+type marked struct{ file, mark string }
 
 // fault reports to the caller at once: a check of a large archive takes hours, and may be canceled.
 func (v *verifier) fault(file string, offset int64, url string, err error) {
@@ -226,9 +230,15 @@ func (v *verifier) answered(r *answered) error {
 
 // erasure takes note of a tombstone, or of a record in the place of an erased one.
 func (v *verifier) erasure(rec *warc.Record, name string) error {
+	mark := rec.Get(erasedField)
 	if isHole(rec) {
 		err := rec.Close()
-		v.holes[name] = append(v.holes[name], hole{rec.Offset, rec.Length})
+		holes := v.holes[marked{name, mark}]
+		if last := len(holes) - 1; last >= 0 && holes[last].Offset+holes[last].Length == rec.Offset {
+			holes[last].Length += rec.Length
+		} else {
+			v.holes[marked{name, mark}] = append(holes, hole{rec.Offset, rec.Length})
+		}
 		return err
 	}
 	block, err := io.ReadAll(io.LimitReader(rec, MaxBody))
@@ -236,7 +246,7 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 		return err
 	}
 	for line := range strings.Lines(string(block)) {
-		t := tombstone{in: ours.FindString(name)} // without the prefix
+		t := tombstone{in: ours.FindString(name), mark: mark} // without the prefix
 		words := strings.SplitN(strings.TrimSpace(line), " ", 4)
 		if words[0] != "kept:" || len(words) < 4 || t.in < v.kept[words[3]].in {
 			continue
@@ -252,7 +262,7 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 // erasures checks that files from which something was erased have not changed otherwise.
 func (v *verifier) erasures(ctx context.Context) error {
 	for name, t := range v.kept {
-		sum, err := v.archive.keptSum(ctx, name, t.size, v.holes[name])
+		sum, err := v.archive.keptSum(ctx, name, t.size, v.holes[marked{name, t.mark}])
 		if stopped := v.archive.stopped(ctx); stopped != nil {
 			return stopped
 		}
