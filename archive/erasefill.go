@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
@@ -64,21 +63,13 @@ func (e *filler) hole(w io.Writer, f io.ReaderAt, h hole) error {
 
 // member returns a record that fills a hole, or nil if none fits.
 func (e *filler) member(magic []byte, h hole) []byte {
-	const aroundGzip, aroundZstd = 10 + 5 + 8, 6 + 8 + 3
+	const around = 6 + 8 + 3 // a block of zstd
 	e.identify(h.Offset, 0)
 	switch {
 	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
-		record := e.record(h.Length - aroundGzip)
-		if record == nil {
-			return e.squeezed(h)
-		}
-		n := uint16(len(record))
-		b := []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x01")
-		b = binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(b, n), ^n)
-		b = binary.LittleEndian.AppendUint32(append(b, record...), crc32.ChecksumIEEE(record))
-		return binary.LittleEndian.AppendUint32(b, uint32(n))
+		return e.squeezed(h)
 	case string(magic) == "\x28\xb5\x2f\xfd": // a window of 1 MiB, and the size (RFC 8878, section 3.1.1.1)
-		record := e.record(h.Length - aroundZstd)
+		record := e.record(h.Length - around)
 		if record == nil {
 			return nil
 		}
@@ -142,7 +133,11 @@ func (e *filler) squeezed(h hole) []byte {
 		case missing == 0:
 			return plain
 		case missing >= 2:
-			return member(record, make([]byte, missing-2))
+			extra := make([]byte, missing-2)
+			if len(extra) >= 4 { // a subfield (RFC 1952, section 2.3.1.1)
+				binary.LittleEndian.PutUint16(extra[copy(extra, "SE"):], uint16(len(extra)-4))
+			}
+			return member(record, extra)
 		}
 	}
 	return nil

@@ -25,7 +25,7 @@ type Fault struct {
 	Offset   int64  // -1 for the file as a whole
 	Length   int64  // of the unreadable part; 0 if unknown
 	URL      string // "" if unknown
-	Versions int    // number of indexed versions there, if the file became shorter
+	Versions int    // number of indexed versions there, if the file became shorter; a new index knows none
 	Err      error
 }
 
@@ -174,32 +174,19 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32, p *pairs
 		return v.erasure(rec, name)
 	}
 	// The body is hashed even if the record has a digest: the two are compared.
-	sum := sha1.New()
-	e, of, ok, err := entryOf(rec, sum)
-	kind, want := rec.Type(), parseDigest(rec.Get("WARC-Payload-Digest"))
-	request, own := neighbor{}, linksOf(rec.Fields())
-	if err == nil && kind == "request" {
-		request, err = requestOf(rec, own)
-	}
-	if err == nil {
-		err = rec.Close()
-	}
+	sum, want := sha1.New(), parseDigest(rec.Get("WARC-Payload-Digest"))
+	found, known, err := p.read(rec, name, sum)
 	if err != nil {
 		return err
 	}
-	if kind == "request" {
-		request.length = rec.Length
-	}
-	var found *answered
-	if ok && rec.Length > 0 {
-		if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); kind == "response" && want != got &&
+	if found != nil && found.entry.length > 0 {
+		found.entry.file = number
+		if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); found.stores && want != got &&
 			want != "" && want[0] == 1 && isOurs(name) {
-			v.fault(name, rec.Offset, of.url, errPayload)
+			v.fault(name, found.entry.offset, found.url, errPayload)
 		}
-		e.length, e.file = rec.Length, number
-		found = &answered{links: own, target: of.clone(), file: name, entry: e, revisit: kind == "revisit"}
 	}
-	if known := p.next(request, found); known != nil {
+	if known != nil {
 		return v.answered(known)
 	}
 	return nil
@@ -398,20 +385,16 @@ func (v *verifier) entry(e *entry, url string, loc Location) error {
 // reindex opens an archive with [Options.Reindex]. What the old index knew and the files lack is
 // reported this once.
 func reindex(dir string, files vfs.FS, opts Options) (*Archive, error) {
-	before, err := lastKnown(files)
-	if err != nil {
-		return nil, err
-	}
-	a, err := openAnew(dir, files, opts, before)
+	a, err := openAnew(dir, files, opts)
 	if err == nil {
 		a.index.forget()
 	}
 	return a, err
 }
 
-// openAnew opens an archive with a new index. before has the number of versions of each file, if known.
-func openAnew(dir string, files vfs.FS, opts Options, before map[string]int) (*Archive, error) {
-	a, err := openArchive(dir, files, opts, before, true)
+// openAnew opens an archive with a new index.
+func openAnew(dir string, files vfs.FS, opts Options) (*Archive, error) {
+	a, err := openArchive(dir, files, opts, true)
 	if err == nil {
 		missing := a.Missing()
 		for name, f := range a.index.indexedFiles() {
@@ -423,26 +406,4 @@ func openAnew(dir string, files vfs.FS, opts Options, before map[string]int) (*A
 		a.found.Missing = missing
 	}
 	return a, err
-}
-
-// lastKnown returns the number of versions of each file in the old index, or nil if it is broken.
-func lastKnown(files vfs.FS) (map[string]int, error) {
-	l, err := lock(files)
-	if err != nil {
-		return nil, fmt.Errorf("archive: reindex: %w", err)
-	}
-	defer l.Close()
-	x, err := openIndex(files, writeIndex)
-	if err != nil {
-		return nil, nil
-	}
-	defer func() { _ = x.close(false) }() // it was only read
-	versions := map[string]int{}
-	for l, err := range x.scan(urlkey.All) {
-		if err != nil {
-			return nil, nil
-		}
-		versions[x.name(l.entry.file)]++
-	}
-	return versions, nil
 }
