@@ -117,9 +117,9 @@ type hole struct {
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
 // read some file of the archive: what was selected might be there.
 //
-// Erase reads all files, twice with a Digest, a time or metadata that names no URL, and writes those anew that have something to
-// erase; each replaces the old one at once. So no other program may still be writing to a file in the directory:
-// what it writes afterwards is lost. Erase takes some 100 bytes of memory for each record that goes:
+// Erase reads all files twice, and writes those anew that have something to erase; each replaces the old one at
+// once. So no other program may be writing to a file in the directory: what it writes afterwards is lost. If a file is
+// not finished, or grows while it is read, nothing is erased, and the error names it. Erase takes some 100 bytes of memory for each record that goes:
 // select one span of time after the other if that is too much. Captures may be appended meanwhile, and
 // are not erased. Other goroutines and processes see the archive before or after it. If the process ends,
 // the archive is closed, or Erase fails, then either nothing was erased, or [Open] or the next Erase
@@ -157,9 +157,9 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 // begin decides what has to go, and makes that known to the disk before anything changes.
 func (e *erasure) begin(ctx context.Context) error {
 	a := e.archive
-	o := a.files.another()
-	o.id.Store(&e.ID)
-	e.File = o.newName(time.Now())
+	e.moves = &mover{erasure: e, promoted: map[promotion]newOriginal{}, out: a.files.another()}
+	e.moves.out.id.Store(&e.ID)
+	e.File = e.moves.out.newName(time.Now())
 	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on
 	err := cmp.Or(a.files.settle(e.measure), e.reachable())
 	if err == nil {
@@ -206,7 +206,7 @@ func (e *erasure) run(ctx context.Context) error {
 // abandon removes what was prepared. Whether the plan is on disk may be unknown: as long as it may be, the
 // erasure is one that will be completed.
 func (e *erasure) abandon() error {
-	if e.moves != nil && e.moves.out.file != nil {
+	if e.moves.out.file != nil {
 		_ = e.moves.out.file.Close() // it is removed
 	}
 	if err := e.remove(eraseName); err != nil {
@@ -241,8 +241,8 @@ func (e *erasure) name() error {
 }
 
 // plan reads all files, and collects what has to go, and then what has to move or go because of that.
-func (e *erasure) plan(ctx context.Context) (err error) {
-	if e.moves, err = newMover(e); err != nil {
+func (e *erasure) plan(ctx context.Context) error {
+	if err := e.moves.out.createAs(e.File, e.File+moving, time.Now()); err != nil {
 		return err
 	}
 	names := append(e.archive.imports.list(), slices.Sorted(maps.Keys(e.Sizes))...)

@@ -125,7 +125,7 @@ func (f *files) settle(measure func() error) error {
 var (
 	errUnfinished = errors.New("it is not finished, and may change: open the archive again, wait for the program that " +
 		"writes the file, or move it away")
-	errChanged = errors.New("the file has changed since the erasure began")
+	errChanged = errors.New("the file has changed since the erasure began: another program may be writing to it")
 )
 
 // measure notes the files in the directory, and their sizes.
@@ -168,20 +168,20 @@ func (e *erasure) open(name string) (*source, error) {
 }
 
 // rewrite replaces a file by one with holes, unless it is not as it was when the erasure was decided: where the
-// records were that have to go, there may be others.
+// records were that have to go, there may be others. What was appended since is kept.
 func (e *erasure) rewrite(name string) error {
-	f, err := e.open(name)
+	f, err := e.archive.openFile(name)
 	if err != nil {
-		return changed(name, err)
+		return fmt.Errorf("%w: bring %s back", err, name)
 	}
 	defer f.Close()
 	fill, err := e.filler(f, name, f.size)
 	if err != nil {
 		return err
 	}
-	err = durable.ReplaceWith(e.archive.fs, name, name+erasing, func(out vfs.File) error {
+	return durable.ReplaceWith(e.archive.fs, name, name+erasing, func(out vfs.File) error {
 		w, sum, at := bufio.NewWriterSize(io.NewOffsetWriter(out, 0), 1<<20), sha256.New(), int64(0)
-		for _, h := range append(e.Holes[name], hole{Offset: f.size}) {
+		for _, h := range append(e.Holes[name], hole{Offset: e.Sizes[name]}) {
 			_, err := io.Copy(io.MultiWriter(w, sum), io.NewSectionReader(f, at, h.Offset-at))
 			if err == nil && h.Length > 0 {
 				err = fill.hole(w, f, h)
@@ -192,20 +192,12 @@ func (e *erasure) rewrite(name string) error {
 			at = h.Offset + h.Length
 		}
 		if hex.EncodeToString(sum.Sum(nil)) != e.Sums[name] {
-			return errChanged
+			return fmt.Errorf("%w: bring %s back as it was, or remove the plan, open the archive with Options.Reindex "+
+				"and erase again", errChanged, name)
 		}
-		return w.Flush()
+		_, err := io.Copy(w, io.NewSectionReader(f, at, f.size-at))
+		return cmp.Or(err, w.Flush())
 	})
-	return changed(name, err)
-}
-
-// changed adds the remedy to the error of a file that is not what a plan was made for.
-func changed(name string, err error) error {
-	if errors.Is(err, errChanged) || errors.Is(err, errShorter) || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: bring %s back as it was, or remove the plan, open the archive with Options.Reindex and "+
-			"erase again", err, name)
-	}
-	return err
 }
 
 // keptSum returns the digest of a file without holes, none of which may overlap.

@@ -53,12 +53,6 @@ func promotionOf(key string, content address) promotion {
 	return promotion{content.file, content.offset, key}
 }
 
-func newMover(e *erasure) (*mover, error) {
-	m := &mover{erasure: e, promoted: map[promotion]newOriginal{}, out: e.archive.files.another()}
-	m.out.id.Store(&e.ID)
-	return m, m.out.createAs(e.File, e.File+moving, time.Now())
-}
-
 // references are the fields of a revisit that name its original.
 var references = []string{"WARC-Refers-To", "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date"}
 
