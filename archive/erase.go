@@ -283,12 +283,7 @@ func (a *Archive) purge(e *erasure) error {
 		_ = fresh.close(false) // nothing of it is on disk, and the old one stays
 		return x.notice(err)
 	}
-	shadow := &Archive{environment: a.environment, index: fresh}
-	incomplete := shadow.indexMoved(e.File)
-	fresh.ended.Wait()
-	// From here on the new index may be on disk, even if this fails: a later commit completes that.
-	err = errors.Join(incomplete, fresh.write(false))
-	x.adopt(fresh, map[string]int64{e.File: fresh.files[e.File].end}, incomplete)
+	err = a.replaceIndex(fresh, map[string]int64{e.File: 0}, func(shadow *Archive) error { return shadow.indexMoved(e.File) })
 	e.purged = fresh.lsm()
 	return err
 }
