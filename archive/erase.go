@@ -26,8 +26,8 @@ type Selection struct {
 	// Digest selects the captures with this body, in the form of [Version.Digest].
 	Digest string
 
-	// From and To delimit the time of the capture, which is cut to microseconds. To itself is not part of it. A zero From or To
-	// means no limit.
+	// From and To delimit the time of the capture, which is cut to microseconds. To itself is not part of it. A
+	// zero From or To means no limit.
 	From, To time.Time
 }
 
@@ -110,8 +110,10 @@ type hole struct {
 // A revisit whose original goes becomes an original if it stays, with a copy of the body; others then
 // refer to it. These records move to a new file, each with its request, and count as the last of several versions
 // of one URL and one instant. Their digest is that of the bytes that Erase has read: what another program claims is
-// not believed. A request belongs to its capture, and stays or goes with that. The content of other pages stays,
-// and may name what was erased, as does a revisit whose body was never in the archive. Names of files, exported files and backups are out of reach.
+// not believed. Of the revisits of other programs that name no original, some move although theirs stays. A request
+// belongs to its capture, and stays or goes with that. The content of other pages stays, and may name what was
+// erased, as does a revisit whose body was never in the archive. Names of files, exported files and backups are out
+// of reach.
 //
 // Imported files are never changed. If one of them has anything that is selected or refers to it, or
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot

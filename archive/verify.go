@@ -49,7 +49,8 @@ var (
 // checked as far as it was written when the call began.
 //
 // Verify takes 16 bytes of memory for each run of records that was ever erased. It waits for Erase and Import, and
-// they and Close for it: report must not call any of them, but may cancel ctx. An erasure in another process at the same time looks like faults.
+// they and Close for it: report must not call any of them, but may cancel ctx. An erasure in another process at the
+// same time looks like faults.
 func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error) {
 	a.imports.adding.Lock() // no erasure, and Close waits
 	defer a.imports.adding.Unlock()
