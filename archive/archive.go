@@ -51,7 +51,6 @@ type Archive struct {
 	found    Report                  // by Open
 	before   map[string]int          // versions by file, of the index that Open replaces, if it is sound
 	deferred []deferred              // used by Open, and with imports.adding held
-	searches searches                // like deferred
 	moved    map[string]bool         // keys of versions that an erasure has moved; like deferred
 	erasing  atomic.Pointer[matcher] // of an erasure that is not complete
 	closing  sync.Once

@@ -77,6 +77,22 @@ func (x *index) back(url string, at entry, visit func(*entry) bool) error {
 	return nil
 }
 
+// maxSought bounds the versions among which a body is searched for. It is found within few: each version
+// that repeats it has its address. If the body is missing, as in a deduplicated crawl without its first
+// part, each version of the URL costs such a search.
+const maxSought = 100
+
+// lastBody returns the last entry of a URL before at that has a body and fits.
+func (x *index) lastBody(url string, at entry, fits func(*entry) bool) (content entry, found bool, err error) {
+	left := maxSought
+	err = x.back(url, at, func(before *entry) bool {
+		left--
+		content, found = *before, before.body().length > 0 && fits(before)
+		return !found && left > 0
+	})
+	return content, found, err
+}
+
 // changed returns the last changed version of a URL not later than t. It takes two lookups for any
 // number of versions.
 func (x *index) changed(url string, t int64) (e entry, found bool, err error) {

@@ -92,7 +92,7 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 	s := &Snapshot{archive: a, from: from, pointers: extsort.New(q.Memory)}
 	var item []byte
 	w := newWalk(a, &q)
-	w.contents = &history{}
+	w.contents = true
 	w.visit = func(l *located, until int64) error {
 		if l.entry.body().length == 0 {
 			return nil // there is nothing to read
@@ -175,7 +175,7 @@ type walk struct {
 	archive   *Archive
 	query     *Query
 	low, high int64
-	contents  *history // finds the contents that entries lack; nil leaves them out
+	contents  bool // finds the contents that entries lack
 	visit     func(l *located, until int64) error
 }
 
@@ -214,8 +214,8 @@ func (w *walk) span(s urlkey.Span) error {
 		if l.url == held.url {
 			until = l.entry.time
 		}
-		if w.contents != nil {
-			if err := w.archive.contentIn(w.contents, l.url, &l.entry); err != nil {
+		if w.contents {
+			if err := w.archive.addContent(l.url, &l.entry); err != nil {
 				return err
 			}
 		}
