@@ -80,7 +80,7 @@ func (x *index) back(url string, at entry, visit func(*entry) bool) error {
 // maxSought bounds the versions among which a body is searched for. It is found within few: each version
 // that repeats it has its address. If the body is missing, as in a deduplicated crawl without its first
 // part, each version of the URL costs such a search.
-const maxSought = 100
+const maxSought = 30
 
 // lastBody returns the last entry of a URL before at that has a body and fits.
 func (x *index) lastBody(url string, at entry, fits func(*entry) bool) (content entry, found bool, err error) {

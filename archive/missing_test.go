@@ -74,12 +74,12 @@ func TestUnresolvableRevisits(t *testing.T) {
 	require.NoError(t, a.resolve(key, e, reference{}))
 	require.Zero(t, e.content)
 	stored := revisit(100)
-	stored.time, stored.offset, stored.kind = 20_500_000, 2, Changed
+	stored.time, stored.offset, stored.kind = 80_500_000, 2, Changed
 	a.index.add("x.warc.gz", key, stored, "", stored.offset)
 	require.NoError(t, a.resolve(key, e, reference{}))
 	require.Equal(t, stored.address(), e.content)
 	far := revisit(100)
-	far.time = int64(200) * 1e6
+	far.time = int64(150) * 1e6
 	require.NoError(t, a.resolve(key, far, reference{}))
 	require.Zero(t, far.content, "more than maxSought versions before")
 }
