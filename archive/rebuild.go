@@ -1,61 +1,9 @@
 package archive
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"slices"
 )
-
-// rebuild replaces a damaged index with one made from the WARC files, while captures are appended:
-// these stay in memory meanwhile. The new tree replaces the old one on disk with its first commit.
-// If it stays incomplete, because of an error or because the archive is closed, the files have
-// their new indexed lengths, from which the next Open goes on.
-func (a *Archive) rebuild() error {
-	x := a.index
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	fresh, err := openIndex(a.fs, newIndex)
-	if err != nil {
-		return err
-	}
-	ends := x.lend(fresh)
-	shadow := &Archive{environment: a.environment, index: fresh}
-	for _, name := range slices.Sorted(maps.Keys(ends)) {
-		if err = shadow.rebuildFile(x, name, ends[name]); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = shadow.resolveDeferred()
-	}
-	fresh.ended.Wait()
-	incomplete := err
-	err = errors.Join(incomplete, fresh.write(false))
-	x.adopt(fresh, ends, incomplete)
-	return err
-}
-
-// rebuildFile indexes a file up to its indexed length. A file that is missing is indexed when it is
-// there again.
-func (a *Archive) rebuildFile(x *index, name string, end int64) error {
-	x.mu.RLock()
-	closed := x.closed
-	x.mu.RUnlock()
-	if closed {
-		return ErrClosed
-	}
-	f, err := a.openFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = a.indexFile(f, name, 0, min(end, f.size))
-	return errors.Join(err, f.Close())
-}
 
 // lend gives a new index the files of this one, with their numbers, and returns their indexed
 // lengths. Captures may be appended at any time, so that the new one forces them to disk itself before
