@@ -210,20 +210,19 @@ func (a *Archive) Versions(url string) ([]Version, error) {
 // versionsOf returns all versions of a key.
 func (a *Archive) versionsOf(key string) ([]Version, error) {
 	a = a.now()
-	entries, err := a.index.versions(key)
+	versions := []Version{}
+	err := a.index.valid(urlkey.Span{Low: key + "\x00", High: key + "\x01"}, func(l *located, until int64) error {
+		if l.url != key {
+			return nil
+		}
+		if err := a.addContent(key, &l.entry); err != nil {
+			return err
+		}
+		versions = append(versions, a.describe(key, &l.entry, until))
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	versions := make([]Version, len(entries))
-	for i := range entries {
-		until := int64(never)
-		if i+1 < len(entries) {
-			until = entries[i+1].time
-		}
-		if err := a.addContent(key, &entries[i]); err != nil {
-			return nil, err
-		}
-		versions[i] = a.describe(key, &entries[i], until)
 	}
 	return versions, nil
 }
