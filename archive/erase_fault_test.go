@@ -21,13 +21,12 @@ import (
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
-// beside is a disk that calls before each rename and each listing, so that a test does something in the
-// middle of an operation.
+// beside is a disk that calls before each rename, so that a test does something in the middle of an
+// operation.
 type beside struct {
 	*vfs.Mem
 	mu     sync.Mutex // the archive renames in the background, too
 	rename func(to string)
-	list   func()
 }
 
 // onRename sets what is called before each rename.
@@ -35,13 +34,6 @@ func (b *beside) onRename(f func(to string)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rename = f
-}
-
-// onList sets what is called before each listing.
-func (b *beside) onList(f func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.list = f
 }
 
 // Rename implements vfs.FS.
@@ -53,17 +45,6 @@ func (b *beside) Rename(from, to string) error {
 		rename(to)
 	}
 	return b.Mem.Rename(from, to)
-}
-
-// List implements vfs.FS.
-func (b *beside) List() ([]string, error) {
-	b.mu.Lock()
-	list := b.list
-	b.mu.Unlock()
-	if list != nil {
-		list()
-	}
-	return b.Mem.List()
 }
 
 // once returns a function that calls another one only the first time.

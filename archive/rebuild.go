@@ -5,6 +5,8 @@ import (
 	"slices"
 )
 
+// An erasure replaces the index by one without what goes, while captures are appended.
+
 // lend gives a new index the files of this one, with their numbers, and returns their indexed
 // lengths. Captures may be appended at any time, so that the new one forces them to disk itself before
 // each commit, as this one does: it must never point to lost records.
