@@ -21,25 +21,9 @@ import (
 func (a *Archive) All() iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		a := a.now()
-		// A version is valid until the next one, so each is held back for one step.
-		var held Version
-		var key string // of held
-		for l, err := range a.index.scan(urlkey.All) {
-			if err != nil {
-				yield(Version{}, err)
-				return
-			}
-			v := a.describe(l.url, &l.entry, never)
-			if key == l.url {
-				held.Until = v.Time
-			}
-			if key != "" && !yield(held, nil) {
-				return
-			}
-			held, key = v, l.url
-		}
-		if key != "" {
-			yield(held, nil)
+		err := a.index.valid(urlkey.All, a.describing(yield))
+		if err != nil && err != errEnough {
+			yield(Version{}, err)
 		}
 	}
 }

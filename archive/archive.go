@@ -28,8 +28,9 @@ var (
 	// ErrLocked is returned by [Open] while another process has the archive open.
 	ErrLocked = errors.New("archive: another process has it open")
 
-	// ErrIndex is wrapped when the index is damaged. It is only a cache: a new one is being made
-	// from the WARC files, and what needs it can be tried again later.
+	// ErrIndex is wrapped when the index is damaged. It is only a cache, which [Options.Reindex] makes anew from
+	// the WARC files, and so does the next [Open] of an archive that was written when the damage was found.
+	// Until then look-ups and Erase may fail, and captures can still be appended.
 	ErrIndex = errors.New("archive: index")
 
 	// ErrVersion is wrapped when the index is sound, but was written by another version of this
@@ -50,13 +51,12 @@ type Archive struct {
 	follower *follower               // nil if it is written
 	found    Report                  // by Open
 	deferred []deferred              // used by Open, and with imports.adding held
-	searches searches                // like deferred
 	moved    map[string]bool         // keys of versions that an erasure has moved; like deferred
 	erasing  atomic.Pointer[matcher] // of an erasure that is not complete
 	closing  sync.Once
 }
 
-// environment is what an archive shares with its views and with the archive that a rebuild makes.
+// environment is what an archive shares with its views and with the archive that a new index is made for.
 type environment struct {
 	dir      string // the absolute path
 	fs       vfs.FS // of that directory
@@ -106,7 +106,8 @@ type Stats struct {
 	// read, it is why the view is older than the files, or lacks the end of one.
 	Index error
 
-	// IndexDamage is the damage because of which the index was made anew; nil if there was none.
+	// IndexDamage is the damage because of which the index was made anew by Open, or will be by the next
+	// one; nil if there was none.
 	IndexDamage error
 }
 
@@ -193,7 +194,7 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 		a.files.finished = a.announce
 	}
 	a.index.mu.Lock()
-	a.index.force, a.index.repair = a.files.force, a.rebuild
+	a.index.force = a.files.force
 	a.index.mu.Unlock()
 	if err = a.resumeErase(context.Background()); err == nil {
 		err = a.sweepErase()

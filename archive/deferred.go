@@ -45,15 +45,12 @@ func (a *Archive) correctMoved() error {
 // resolveDeferred searches again for the contents of deferred versions, after all files have been
 // indexed.
 func (a *Archive) resolveDeferred() error {
-	a.searches = nil
-	again := searches{}
 	for _, l := range a.deferred {
-		if err := a.resolveIn(again, l.key, &l.entry, l.ref); err != nil {
+		if err := a.resolve(l.key, &l.entry, l.ref); err != nil {
 			return err
 		}
 		if l.entry.content.length > 0 {
 			a.index.replace(l.key, &l.entry)
-			again.added(l.key, &l.entry)
 		}
 		if err := a.index.admit(); err != nil {
 			return err

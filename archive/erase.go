@@ -49,8 +49,8 @@ func (s *Selection) matcher() (*matcher, error) {
 		key, _ := urlkey.Of(s.URL)
 		spans = []urlkey.Span{{Low: key, High: key + "\x00"}}
 	}
-	during := newWalk(nil, &q)
-	m := &matcher{spans: spans, digest: parseDigest(s.Digest), from: during.low, to: during.high}
+	m := &matcher{spans: spans, digest: parseDigest(s.Digest)}
+	m.from, m.to = q.span()
 	if s.Digest != "" && m.digest == "" {
 		return nil, fmt.Errorf("%w: Digest %.100q", ErrInvalid, s.Digest)
 	}

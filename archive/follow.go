@@ -38,7 +38,6 @@ type follower struct {
 
 	mu       sync.Mutex // held during a refresh; guards what follows
 	manifest []byte     // of the index of the view
-	damage   error      // because of which the view does without the index on disk
 	stale    bool       // the view has what the writer has cut off
 	settled  map[string]bool
 	grown    map[string]bool      // unfinished files of which the view has read something itself
@@ -96,43 +95,41 @@ func (f *follower) refresh(a *Archive) error {
 }
 
 // refreshLocked brings the view up to date. The writer may remove a run between the reading of the
-// manifest and of the run; then there is a new manifest, and errReplaced. Or a run is damaged. It requires
-// that f.mu is held.
+// manifest and of the run; then there is a new manifest. After an error, such as of a damaged index, it
+// takes a while until the next attempt, which may read as much. It requires that f.mu is held.
 func (f *follower) refreshLocked(a *Archive) (err error) {
-	defer func() { f.due.Store(time.Now().Add(followEvery).UnixNano()) }()
+	defer func(began time.Time) {
+		wait := followEvery
+		if err != nil {
+			wait = max(wait, patience*time.Since(began))
+		}
+		f.due.Store(time.Now().Add(wait).UnixNano())
+	}(time.Now())
 	if a.files.isClosed() {
 		return ErrClosed
 	}
-	var damage error
-	for tries := 0; tries < 10; tries++ {
-		err = f.try(a, damage)
-		if damage = nil; errors.Is(err, ErrIndex) {
-			damage = err
-		} else if !errors.Is(err, fs.ErrNotExist) && err != errReplaced {
+	for range 10 {
+		manifest, failed := readManifest(a.fs)
+		if failed != nil {
+			return failed
+		}
+		err = f.try(a, manifest)
+		if errors.Is(err, ErrIndex) {
+			if now, failed := readManifest(a.fs); failed != nil || bytes.Equal(now, manifest) {
+				return cmp.Or(failed, err)
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return err
 }
 
-// try makes or extends the view, without the index on disk if that is damaged. It requires that f.mu is
-// held.
-func (f *follower) try(a *Archive, damage error) error {
-	manifest, err := readManifest(a.fs)
-	if err != nil {
-		return err
-	}
+// try makes or extends the view. It requires that f.mu is held.
+func (f *follower) try(a *Archive, manifest []byte) (err error) {
 	view := f.view.Load()
-	same := view != nil && bytes.Equal(manifest, f.manifest)
-	if damage == nil && view != nil {
-		damage = view.index.damageFound()
-	}
-	if !same && !inUse(a.fs, damage) {
-		damage = nil
-	}
-	// A view without the index on disk does without later ones, too, as long as they have the damage.
-	if view == nil || f.stale || !same && damage == nil || f.damage == nil && damage != nil {
-		if view, err = a.newView(manifest, damage); err != nil {
+	if view == nil || f.stale || !bytes.Equal(manifest, f.manifest) {
+		if view, err = a.newView(); err != nil {
 			return err
 		}
 		f.settled, f.grown = map[string]bool{}, map[string]bool{}
@@ -141,7 +138,7 @@ func (f *follower) try(a *Archive, damage error) error {
 	if f.stale, err = f.extend(view); err != nil {
 		return err
 	}
-	f.manifest, f.damage = manifest, view.index.damageFound()
+	f.manifest = manifest
 	f.view.Store(view)
 	return nil
 }
@@ -156,13 +153,6 @@ func (f *follower) finished() map[string]bool {
 	return maps.Clone(f.settled)
 }
 
-// inUse reports whether a damaged file of an index is still there. If the manifest itself was damaged, there
-// is another one.
-func inUse(files vfs.FS, damage error) bool {
-	var corrupt *durable.CorruptError
-	return errors.As(damage, &corrupt) && corrupt.File != lsm.ManifestName(indexName) && exists(files, corrupt.File)
-}
-
 // readManifest returns the manifest of the index on disk, or nil if there is none.
 func readManifest(files vfs.FS) ([]byte, error) {
 	manifest, err := durable.ReadFile(files, lsm.ManifestName(indexName))
@@ -172,35 +162,20 @@ func readManifest(files vfs.FS) ([]byte, error) {
 	return manifest, err
 }
 
-// errReplaced means that an index was replaced while it was opened.
-var errReplaced = errors.New("archive: the index was replaced while it was opened: try again")
-
-// newView opens the index as it is on disk, unless it is known to be damaged. It is a cache: without a
-// sound one, all files are read. Otherwise the imports are left to the index: an import may take the writer
-// hours, in which a reader would read the same file, and keep all of its entries in memory. The list of
-// imports is read first, since Import makes sure that there is an index before it adds to the list.
-func (a *Archive) newView(manifest []byte, damage error) (*Archive, error) {
+// newView opens the index as it is on disk. Without one, all files are read. Otherwise the imports are left
+// to the index: an import may take the writer hours, in which a reader would read the same file, and keep
+// all of its entries in memory. The list of imports is read first, since Import makes sure that there is an
+// index before it adds to the list.
+func (a *Archive) newView() (*Archive, error) {
 	if err := a.imports.load(a.fs, a.dir); err != nil {
 		return nil, err
 	}
-	view := &Archive{environment: a.environment, files: a.files}
-	err := damage
-	if err == nil {
-		view.index, err = openIndex(a.fs, readIndex)
-	}
-	if errors.Is(err, ErrIndex) {
-		if now, failed := readManifest(a.fs); damage == nil && (failed != nil || !bytes.Equal(now, manifest)) {
-			return nil, cmp.Or(failed, errReplaced)
-		}
-		damage = err
-		if view.index, err = openIndex(a.fs, noIndex); err == nil {
-			view.index.damage = damage
-		}
-	}
-	switch {
-	case err != nil:
+	x, err := openIndex(a.fs, readIndex)
+	if err != nil {
 		return nil, err
-	case damage == nil && len(view.index.names) > 0:
+	}
+	view := &Archive{environment: a.environment, files: a.files, index: x}
+	if len(x.names) > 0 {
 		return view, nil
 	}
 	return view, view.indexImports()
@@ -256,13 +231,6 @@ func (f *follower) extend(view *Archive) (stale bool, err error) {
 		stale = stale || !exists(view.fs, name+unfinished) && !exists(view.fs, name) // in the order of a rename
 	}
 	return stale, view.resolveDeferred()
-}
-
-// damageFound returns the damage because of which the index was made anew, or has to be.
-func (x *index) damageFound() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.damage
 }
 
 // endOf returns up to where a file is indexed.

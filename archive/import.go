@@ -1,9 +1,9 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -99,25 +99,16 @@ func (a *Archive) has(path string) bool {
 
 // readable checks that a file has a record or is empty. Otherwise it returns the first error.
 func (a *Archive) readable(f *source, path string) error {
-	r, err := a.reader(path)
-	if err != nil {
-		return err
-	}
-	defer r.close()
-	r.readAt(f, path, 0, f.size)
-	r.warc.SetSalvage(a.salvage)
 	var first error
-	for {
-		_, err := r.warc.Next()
-		switch {
-		case err == io.EOF:
-			return first
-		case err == nil || !errors.Is(err, warc.ErrDamaged):
-			return err
-		case first == nil:
-			first = err
-		}
+	err := a.walk(f, path, 0, f.size, func(*warc.Record) error { return errEnough },
+		func(damage *warc.DamageError) error {
+			first = cmp.Or[error](first, damage)
+			return nil
+		})
+	if err == errEnough {
+		return nil
 	}
+	return cmp.Or(err, first)
 }
 
 // indexImports brings the index up to date with the imported files. Files that cannot be opened

@@ -45,11 +45,10 @@ type index struct {
 	unsaid    error // of a merge, until it is reported
 	unwritten error // of a commit, until that is reported or made up for by a later one
 	damage    error // because of which the index was made anew
-	repair    func() error
 	closed    bool
 	ended     sync.WaitGroup
-	damaged   atomic.Bool // a repair has begun
-	lacking   atomic.Bool // it failed: entries are missing
+	damaged   atomic.Bool // some of it cannot be read: the next Open makes it anew
+	lacking   atomic.Bool // entries are missing
 }
 
 // indexed is a WARC file that the index knows.
@@ -65,12 +64,11 @@ const (
 	writeIndex = iota // one that may exist
 	newIndex          // a new one, which replaces the old one with its first commit
 	readIndex         // one that another archive may write; new entries stay in memory
-	noIndex           // a new one, which stays in memory
 )
 
 // openIndex reads an index, or makes one.
 func openIndex(files vfs.FS, how int) (*index, error) {
-	anew, readOnly := how == newIndex || how == noIndex, how >= readIndex
+	anew, readOnly := how == newIndex, how == readIndex
 	tree, meta, err := lsm.Open(files, lsm.Options{Name: indexName, New: anew, ReadOnly: readOnly,
 		Prefix: keyPrefix})
 	if err != nil {
@@ -151,28 +149,18 @@ func indexError(err error) error {
 	return err
 }
 
-// notice is indexError for an open index. The first damage begins a repair in the background.
+// notice is indexError for an open index. Damage is noted on disk, so that the next Open makes the index anew.
 func (x *index) notice(err error) error {
 	err = indexError(err)
-	if !errors.Is(err, ErrIndex) || !x.damaged.CompareAndSwap(false, true) {
+	if !errors.Is(err, ErrIndex) {
 		return err
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.damage = err
-	if repair := x.repair; repair != nil && !x.closed {
-		x.ended.Go(func() { x.repaired(repair()) })
+	if x.damaged.CompareAndSwap(false, true) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.damage, x.dirty = err, true
 	}
-	return err
-}
-
-// repaired records the result of a repair.
-func (x *index) repaired(err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !errors.Is(err, ErrClosed) {
-		x.failed, x.unsaid = err, err
-	}
+	return fmt.Errorf("%w: open the archive with Options.Reindex", err)
 }
 
 // report returns the error of the last background step once.
@@ -187,6 +175,7 @@ func (x *index) report() error {
 // Flags of the list of files, and of one. They are on disk: do not change them.
 const (
 	flagBodies   = 1
+	flagDamaged  = 2 // some of the index cannot be read
 	flagSalvaged = 1
 	flagLonger   = 2 // it was known to be longer
 )
@@ -197,7 +186,10 @@ func (x *index) load(meta []byte) error {
 		return nil
 	}
 	c := cutter{meta, true}
-	x.bodies = c.next()&flagBodies != 0
+	flags := c.next()
+	if x.bodies = flags&flagBodies != 0; flags&flagDamaged != 0 && !x.readOnly {
+		return fmt.Errorf("%w: it was found damaged", ErrIndex)
+	}
 	for c.ok && len(c.rest) > 0 {
 		flags, end := c.next(), int64(c.uvarint())
 		known := end
@@ -221,7 +213,7 @@ func (x *index) load(meta []byte) error {
 // remember gives a new index the files that the one on disk knew, and their lengths: else a file that
 // has lost its end, or all, would seem sound.
 func (x *index) remember(files vfs.FS) {
-	before := &index{files: map[string]*indexed{}}
+	before := &index{files: map[string]*indexed{}, readOnly: true}
 	if before.load(lsm.Meta(files, indexName)) != nil {
 		return
 	}
@@ -250,6 +242,9 @@ func (x *index) list() []byte {
 	meta := []byte{0}
 	if x.bodies {
 		meta[0] |= flagBodies
+	}
+	if x.damaged.Load() {
+		meta[0] |= flagDamaged
 	}
 	for _, name := range x.names {
 		f := x.files[name]
@@ -386,7 +381,7 @@ func (x *index) startLocked() {
 		if full {
 			err = x.write(true)
 		}
-		if err == nil {
+		if err == nil && !x.damaged.Load() {
 			err = x.merge()
 		}
 		x.mu.Lock()

@@ -349,3 +349,12 @@ func TestIndexInParallel(t *testing.T) {
 	require.Equal(t, 2000, n)
 	require.NoError(t, x.close(true))
 }
+
+// versions returns all entries of a URL.
+func (x *index) versions(url string) (all []entry, err error) {
+	err = x.valid(urlkey.Span{Low: url + "\x00", High: url + "\x01"}, func(l *located, _ int64) error {
+		all = append(all, l.entry)
+		return nil
+	})
+	return all, err
+}

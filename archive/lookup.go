@@ -77,6 +77,22 @@ func (x *index) back(url string, at entry, visit func(*entry) bool) error {
 	return nil
 }
 
+// maxSought bounds the versions among which a body is searched for. It is found within few: each version
+// that repeats it has its address. If the body is missing, as in a deduplicated crawl without its first
+// part, each version of the URL costs such a search.
+const maxSought = 30
+
+// lastBody returns the last entry of a URL before at that has a body and fits.
+func (x *index) lastBody(url string, at entry, fits func(*entry) bool) (content entry, found bool, err error) {
+	left := maxSought
+	err = x.back(url, at, func(before *entry) bool {
+		left--
+		content, found = *before, before.body().length > 0 && fits(before)
+		return !found && left > 0
+	})
+	return content, found, err
+}
+
 // changed returns the last changed version of a URL not later than t. It takes two lookups for any
 // number of versions.
 func (x *index) changed(url string, t int64) (e entry, found bool, err error) {
@@ -181,17 +197,30 @@ func (x *index) scan(s urlkey.Span) iter.Seq2[*located, error] {
 	}
 }
 
-// versions returns all entries of a URL.
-func (x *index) versions(url string) (all []entry, err error) {
-	for l, err := range x.scan(urlkey.Span{Low: url + "\x00", High: url + "\x01"}) {
+// valid visits the entries in a range of keys, in their order, with the end of their validity. A version is
+// valid until the next one, so each is held back for one step.
+func (x *index) valid(s urlkey.Span, visit func(l *located, until int64) error) error {
+	var held located
+	some := false
+	for l, err := range x.scan(s) {
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if l.url == url {
-			all = append(all, l.entry)
+		until := int64(never)
+		if l.url == held.url {
+			until = l.entry.time
 		}
+		if some {
+			if err := visit(&held, until); err != nil {
+				return err
+			}
+		}
+		held, some = *l, true
 	}
-	return all, nil
+	if !some {
+		return nil
+	}
+	return visit(&held, never)
 }
 
 // bodyMark begins the keys of bodies. No URL begins with it: it is not UTF-8.

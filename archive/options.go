@@ -108,7 +108,8 @@ type Options struct {
 	// long to read, within some eight times as long. Neither waits for the other, and
 	// nothing is written or locked, so access for reading is enough. Entries that the index on disk
 	// lacks take some 200 bytes of memory each. Of imported files it has what the index on disk has: the
-	// writer reads them. Append and Import fail with [ErrReadOnly]. false
+	// writer reads them. A damaged index is an error, see [ErrIndex]; without any, all files are read.
+	// Append and Import fail with [ErrReadOnly]. false
 	// means that the directory is written to, and created if it is missing.
 	ReadOnly bool
 }

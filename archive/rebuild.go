@@ -3,33 +3,10 @@ package archive
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"slices"
 )
 
-// rebuild replaces a damaged index with one made from the WARC files, while captures are appended:
-// these stay in memory meanwhile. The new tree replaces the old one on disk with its first commit.
-// If it stays incomplete, because of an error or because the archive is closed, the files have
-// their new indexed lengths, from which the next Open goes on.
-func (a *Archive) rebuild() error {
-	x := a.index
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	fresh, err := openIndex(a.fs, newIndex)
-	if err != nil {
-		return err
-	}
-	ends := x.lend(fresh)
-	return a.replaceIndex(fresh, ends, func(shadow *Archive) error {
-		for _, name := range slices.Sorted(maps.Keys(ends)) {
-			if err := shadow.rebuildFile(x, name, ends[name]); err != nil {
-				return err
-			}
-		}
-		return shadow.resolveDeferred()
-	})
-}
+// An erasure replaces the index by one without what goes, while captures are appended.
 
 // replaceIndex puts a new index in the place of the one in use, when fill has indexed files in it. From then on
 // the new one may be on disk, even if this fails: a later commit completes that. It requires that x.writing is held.
@@ -39,26 +16,6 @@ func (a *Archive) replaceIndex(fresh *index, files map[string]int64, fill func(s
 	err := errors.Join(incomplete, fresh.write(false))
 	a.index.adopt(fresh, files, incomplete)
 	return err
-}
-
-// rebuildFile indexes a file up to its indexed length. A file that is missing is indexed when it is
-// there again.
-func (a *Archive) rebuildFile(x *index, name string, end int64) error {
-	x.mu.RLock()
-	closed := x.closed
-	x.mu.RUnlock()
-	if closed {
-		return ErrClosed
-	}
-	f, err := a.openFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = a.indexFile(f, name, 0, min(end, f.size))
-	return errors.Join(err, f.Close())
 }
 
 // lend gives a new index the files of this one, with their numbers, and returns their indexed

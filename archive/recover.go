@@ -384,7 +384,6 @@ func (a *Archive) indexAnswer(r *answered) error {
 		body = e.digest
 	}
 	a.index.add(r.file, key, e, body, r.end)
-	a.searches.added(key, e)
 	if r.moved {
 		return a.noteMoved(key)
 	}
@@ -399,10 +398,7 @@ func (a *Archive) complete(key string, e *entry, ref reference, name string) err
 	}
 	e.file, _ = a.index.file(name)
 	if e.kind == Unchanged {
-		if a.searches == nil {
-			a.searches = searches{}
-		}
-		if err := a.resolveIn(a.searches, key, e, ref); err != nil || e.kind == Changed {
+		if err := a.resolve(key, e, ref); err != nil || e.kind == Changed {
 			return err
 		}
 	}

@@ -74,26 +74,16 @@ type Snapshot struct {
 // Only answers to a GET of the whole page are pages: see [Archive.Answers] for others. Captures
 // appended before the call are in the snapshot. Captures appended during the call may be.
 func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
-	spans, err := q.spans()
-	if err != nil {
-		return nil, err
-	}
-	if a.files.isClosed() {
-		return nil, ErrClosed
-	}
-	from := a
-	a = a.now()
 	if q.Memory <= 0 {
 		q.Memory = defaultMemory
 	}
-	if q.Relations == 0 {
-		q.Relations = allen.Latest
-	}
-	s := &Snapshot{archive: a, from: from, pointers: extsort.New(q.Memory)}
+	s := &Snapshot{archive: a.now(), from: a, pointers: extsort.New(q.Memory)}
+	a = s.archive
 	var item []byte
-	w := newWalk(a, &q)
-	w.contents = &history{}
-	w.visit = func(l *located, until int64) error {
+	err := a.query(&q, func(l *located, until int64) error {
+		if err := a.addContent(l.url, &l.entry); err != nil {
+			return err
+		}
 		if l.entry.body().length == 0 {
 			return nil // there is nothing to read
 		}
@@ -105,8 +95,8 @@ func (a *Archive) Snapshot(q Query) (*Snapshot, error) {
 		}
 		item = packItem(item[:0], l.url, &l.entry, until)
 		return s.pointers.Add(item)
-	}
-	if err = w.spans(spans); err == nil {
+	})
+	if err == nil {
 		err = s.pointers.Sort()
 	}
 	if err != nil {
@@ -147,100 +137,59 @@ func (s *Snapshot) Versions() iter.Seq2[Version, error] {
 // zero if the index does not know its address, see [Archive.At]. Keep and Memory have no effect.
 func (a *Archive) List(q Query) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		spans, err := q.spans()
-		if err == nil && a.files.isClosed() {
-			err = ErrClosed
-		}
-		if err == nil {
-			q := q
-			q.Relations = cmp.Or(q.Relations, allen.Latest)
-			a := a.now()
-			w := newWalk(a, &q)
-			w.visit = func(l *located, until int64) error {
-				if !yield(a.describe(l.url, &l.entry, until), nil) {
-					return errEnough
-				}
-				return nil
-			}
-			err = w.spans(spans)
-		}
+		a := a.now()
+		err := a.query(&q, a.describing(yield))
 		if err != nil && err != errEnough {
 			yield(Version{}, fmt.Errorf("archive: list: %w", err))
 		}
 	}
 }
 
-// walk visits the entries of the index that a query selects, URL by URL.
-type walk struct {
-	archive   *Archive
-	query     *Query
-	low, high int64
-	contents  *history // finds the contents that entries lack; nil leaves them out
-	visit     func(l *located, until int64) error
-}
-
-// newWalk replaces open ends by times outside the valid range, so that they need no special case.
-func newWalk(a *Archive, q *Query) *walk {
-	w := &walk{archive: a, query: q, low: -never, high: never}
-	if !q.From.IsZero() {
-		w.low = ceiling(q.From)
+// query visits the entries that a query selects, in the order of the index.
+func (a *Archive) query(q *Query, visit func(l *located, until int64) error) error {
+	spans, err := q.spans()
+	if err != nil {
+		return err
 	}
-	if !q.To.IsZero() {
-		w.high = ceiling(q.To)
+	if a.files.isClosed() {
+		return ErrClosed
 	}
-	return w
-}
-
-// spans visits the entries of ranges of URLs.
-func (w *walk) spans(spans []urlkey.Span) error {
+	low, high := q.span()
+	relations := cmp.Or(q.Relations, allen.Latest)
 	for _, s := range spans {
-		if err := w.span(s); err != nil {
+		err := a.index.valid(s, func(l *located, until int64) error {
+			if !isPlain(l.url) || relations&allen.Of(l.entry.time, until, low, high) == 0 ||
+				l.entry.kind == Failed && !q.Failed {
+				return nil
+			}
+			return visit(l, until)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// span visits the entries of a range of URLs. A version is valid until the next one, so each is
-// held back for one step.
-func (w *walk) span(s urlkey.Span) error {
-	var held located
-	var some bool
-	for l, err := range w.archive.index.scan(s) {
-		if err != nil {
-			return err
-		}
-		until := int64(never)
-		if l.url == held.url {
-			until = l.entry.time
-		}
-		if w.contents != nil {
-			if err := w.archive.contentIn(w.contents, l.url, &l.entry); err != nil {
-				return err
-			}
-		}
-		if some {
-			if err := w.selected(&held, until); err != nil {
-				return err
-			}
-		}
-		held, some = *l, true
+// span returns the times that a query names. Open ends are outside the valid range, so that they need no
+// special case.
+func (q *Query) span() (low, high int64) {
+	low, high = -never, never
+	if !q.From.IsZero() {
+		low = ceiling(q.From)
 	}
-	if !some {
-		return nil
+	if !q.To.IsZero() {
+		high = ceiling(q.To)
 	}
-	return w.selected(&held, never)
+	return low, high
 }
 
-// selected visits an entry, if it is selected.
-func (w *walk) selected(l *located, until int64) error {
-	e := &l.entry
-	if !isPlain(l.url) {
+// describing returns a visit that yields versions.
+func (a *Archive) describing(yield func(Version, error) bool) func(l *located, until int64) error {
+	return func(l *located, until int64) error {
+		if !yield(a.describe(l.url, &l.entry, until), nil) {
+			return errEnough
+		}
 		return nil
 	}
-	if w.query.Relations&allen.Of(e.time, until, w.low, w.high) == 0 ||
-		e.kind == Failed && !w.query.Failed {
-		return nil
-	}
-	return w.visit(l, until)
 }

@@ -134,16 +134,11 @@ func refersTo(fields warc.Fields) reference {
 // the last changed version before it with the same digest. If another URL has the content, and the
 // last changed version of its own URL differs, the version is a change.
 func (a *Archive) resolve(key string, e *entry, ref reference) error {
-	return a.resolveIn(searches{}, key, e, ref)
-}
-
-// resolveIn is resolve for one of many versions.
-func (a *Archive) resolveIn(s searches, key string, e *entry, ref reference) error {
-	found, err := a.resolveReference(s, key, e, ref)
+	found, err := a.resolveReference(key, e, ref)
 	if err != nil || found {
 		return err
 	}
-	content, found, err := a.lastBody(s, key, *e, sought{byURL, e.digest}, func(before *entry) bool {
+	content, found, err := a.index.lastBody(key, *e, func(before *entry) bool {
 		return before.kind != Failed && (e.digest == "" || e.digest == before.digest)
 	})
 	if found {
@@ -153,7 +148,7 @@ func (a *Archive) resolveIn(s searches, key string, e *entry, ref reference) err
 }
 
 // resolveReference is resolve by the reference of a record alone.
-func (a *Archive) resolveReference(s searches, key string, e *entry, ref reference) (found bool, err error) {
+func (a *Archive) resolveReference(key string, e *entry, ref reference) (found bool, err error) {
 	if !ref.dated {
 		return false, nil
 	}
@@ -165,7 +160,7 @@ func (a *Archive) resolveReference(s searches, key string, e *entry, ref referen
 		// The reference names the URL, but not which of its answers is meant.
 		own := ref
 		own.url = ""
-		if found, err = a.resolveReference(s, key, e, own); found || err != nil {
+		if found, err = a.resolveReference(key, e, own); found || err != nil {
 			return found, err
 		}
 	}
@@ -176,7 +171,7 @@ func (a *Archive) resolveReference(s searches, key string, e *entry, ref referen
 		at.time += 1e6 - 1
 	}
 	// An unchanged version has a body if it has found its own.
-	content, found, err := a.lastBody(s, origin, at, sought{byReference, e.digest}, func(before *entry) bool {
+	content, found, err := a.index.lastBody(origin, at, func(before *entry) bool {
 		same := e.digest != "" && e.digest == before.digest
 		return same || before.kind != Failed && !e.digest.contradicts(before.digest)
 	})
@@ -215,46 +210,36 @@ func (a *Archive) Versions(url string) ([]Version, error) {
 // versionsOf returns all versions of a key.
 func (a *Archive) versionsOf(key string) ([]Version, error) {
 	a = a.now()
-	entries, err := a.index.versions(key)
+	versions := []Version{}
+	err := a.index.valid(urlkey.Span{Low: key + "\x00", High: key + "\x01"}, func(l *located, until int64) error {
+		if l.url != key {
+			return nil
+		}
+		if err := a.addContent(key, &l.entry); err != nil {
+			return err
+		}
+		versions = append(versions, a.describe(key, &l.entry, until))
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	versions := make([]Version, len(entries))
-	var before history
-	for i := range entries {
-		until := int64(never)
-		if i+1 < len(entries) {
-			until = entries[i+1].time
-		}
-		if err := a.contentIn(&before, key, &entries[i]); err != nil {
-			return nil, err
-		}
-		versions[i] = a.describe(key, &entries[i], until)
 	}
 	return versions, nil
 }
 
-// contentIn finds the content of an entry that does not have its address. h must have seen
-// the earlier entries of the URL, so the cost does not grow with their number.
-func (a *Archive) contentIn(h *history, key string, e *entry) error {
+// addContent finds the content of an entry that does not have its address.
+func (a *Archive) addContent(key string, e *entry) error {
 	if e.body().length > 0 {
-		h.complete(key, e)
 		return nil
 	}
 	ref, err := a.referenceOf(a.location(e.address()))
-	if err == nil && ref.dated {
-		_, err = a.resolveReference(h.searched(), key, e, ref)
+	if errors.Is(err, warc.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
+		err = nil // the version exists, but its reference cannot be read
 	}
-	switch {
-	case errors.Is(err, warc.ErrDamaged) || errors.Is(err, fs.ErrNotExist):
-		// The version exists, but its reference cannot be read.
-	case err != nil:
+	if err != nil {
 		return err
 	}
-	if e.content.length == 0 {
-		h.complete(key, e)
-	}
-	return nil
+	return a.resolve(key, e, ref)
 }
 
 // describe returns the version of an entry.

@@ -10,12 +10,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
-	"github.com/spinneret-go/spinneret/internal/content"
 )
 
 // ErrNotRecorded is wrapped by the error of a [Player] for a request that the archive cannot answer.
@@ -34,10 +32,10 @@ var errNoURL = errors.New("archivehttp: nil Request.URL")
 // other fields are ignored, but a 304 answers only a request with If-None-Match or If-Modified-Since;
 // others get what it confirms. A GET with a body is not answered, as the archive does not tell its
 // answers from those without. Redirects, errors and truncated bodies come as they came. Bodies come
-// without their content coding, whatever the request accepts, and without what is behind the end of
-// that, at which net/http fails and others do not. One fails that decodes to more than 256 MiB, or to
-// more than a megabyte and 200 times its size. Cookies are there only if the tape was recorded with an
-// [archive.Options.Redact] that keeps Set-Cookie.
+// without their content coding, whatever the request accepts, as [archive.Archive.Response] returns
+// them: what is not in its coding, or follows its end, is no error as it is to net/http. One fails
+// that decodes to more than 256 MiB, or to more than a megabyte and 200 times its size. Cookies are
+// there only if the tape was recorded with an [archive.Options.Redact] that keeps Set-Cookie.
 //
 // Its fields must not change once it is in use. Its methods are safe for concurrent use.
 type Player struct {
@@ -110,16 +108,9 @@ func (p *Player) answer(req *http.Request, sent []byte) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode == 0 { // net/http accepts any number of three characters, such as +12
-		word, _, _ := strings.Cut(resp.Status, " ")
-		resp.StatusCode, _ = strconv.Atoi(word) // 0 if it is none, as in records that no Transport made
-	}
 	resp.Request = req
 	if v.Status == http.StatusNotModified && isConditional(req) {
 		return resp, p.notModified(resp, v)
-	}
-	if err := p.failLikeDecoder(resp, v); err != nil {
-		return nil, errors.Join(err, resp.Body.Close())
 	}
 	if v.Truncated {
 		resp.Body = cut{resp.Body}
@@ -149,39 +140,6 @@ func (p *Player) notModified(resp *http.Response, v archive.Version) error {
 		resp.Body, resp.ContentLength, resp.Uncompressed = http.NoBody, 0, false
 	}
 	return errors.Join(err, failed, rec.Close())
-}
-
-// failLikeDecoder makes a body fail that is no gzip although its head says so. The archive returns it as
-// it is, but net/http, which decodes that coding alone, got an error.
-func (p *Player) failLikeDecoder(resp *http.Response, v archive.Version) error {
-	if v.Content == (archive.Location{}) || resp.Body == http.NoBody {
-		return nil
-	}
-	rec, err := p.Archive.Content(v)
-	if err != nil {
-		return err
-	}
-	defer rec.Close() // of no interest after its beginning
-	message, err := rec.HTTP()
-	if err != nil {
-		return err
-	}
-	const coding = "gzip"
-	head := make([]byte, 16)
-	n, _ := io.ReadFull(message.Body, head) // an error comes again when the client reads
-	if n > 0 && strings.EqualFold(message.Get("Content-Encoding"), coding) && !content.Fits(coding, head[:n]) {
-		resp.Body = decoding{content.NewReader(resp.Body, coding, content.Options{}), resp.Body}
-		resp.Header.Del("Content-Encoding")
-		resp.Header.Del("Content-Length")
-		resp.ContentLength, resp.Uncompressed = -1, true
-	}
-	return nil
-}
-
-// decoding is a body that is decoded.
-type decoding struct {
-	io.Reader
-	io.Closer // of what is decoded
 }
 
 // cut is a body that ends early, as it did for the client that recorded it.

@@ -19,24 +19,16 @@ import (
 // find returns the version of a URL that was valid at a time, or the first one after it. If there
 // is none, it returns that of the URL with the other scheme.
 func (v *Handler) find(p place) (found archive.Version, err error) {
-	urls := []string{p.url.String(), withScheme(p.url)}
-	for _, url := range urls {
-		if url == "" {
-			continue
-		}
-		found, err = v.archive.At(url, p.moment)
-		if !errors.Is(err, archive.ErrNotFound) {
-			return found, err
-		}
-	}
-	// No version is that old. A resource that was fetched shortly after the page belongs to it.
-	for _, url := range urls {
-		if url == "" {
-			continue
-		}
-		found, err = v.firstAfter(url, p.moment)
-		if !errors.Is(err, archive.ErrNotFound) {
-			return found, err
+	// If no version is that old, a resource that was fetched shortly after the page belongs to it.
+	for _, look := range []func(string, time.Time) (archive.Version, error){v.archive.At, v.firstAfter} {
+		for _, url := range []string{p.url.String(), withScheme(p.url)} {
+			if url == "" {
+				continue
+			}
+			found, err = look(url, p.moment)
+			if !errors.Is(err, archive.ErrNotFound) {
+				return found, err
+			}
 		}
 	}
 	return found, archive.ErrNotFound

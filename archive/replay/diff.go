@@ -10,22 +10,22 @@ type edit struct {
 
 // Bounds of a comparison. Beyond them the result is coarser, but still correct.
 const (
-	// maxEdits is how many lines may differ between two anchors. Time and memory grow with its
-	// square, to some 4 MB.
-	maxEdits = 1000
+	// maxLevels is how often the parts between anchors are divided by anchors of their own: a hostile list
+	// could show one more at each level.
+	maxLevels = 5
 
 	// maxLines is how many lines of each version are compared.
 	maxLines = 50_000
 )
 
-// diff compares two lists of lines. Lines that occur exactly once in both, in the same order, are
-// anchors, as in Bram Cohen's patience diff. Between anchors, Myers' algorithm (1986) finds the
-// shortest list of edits. If that is longer than maxEdits, all old lines count as removed and all
-// new lines as added.
+// diff compares two lists of lines, as in Bram Cohen's patience diff. Lines that occur exactly once in
+// both, in the same order, are anchors. They divide the lists into parts, in which other lines occur only
+// once. In a part without an anchor, all old lines between the common lines at its ends count as removed,
+// and all new ones as added.
 func diff(a, b []string) []edit {
 	d := differ{ids: map[string]int{}}
 	d.a, d.b = d.number(a), d.number(b)
-	d.between(0, len(a), 0, len(b), true)
+	d.between(0, len(a), 0, len(b), maxLevels)
 	return d.out
 }
 
@@ -51,7 +51,7 @@ func (d *differ) number(lines []string) []int {
 
 // between compares a part of a with a part of b. It skips the common prefix and suffix first. Most
 // versions differ in few places, so the rest is small.
-func (d *differ) between(a0, a1, b0, b1 int, anchored bool) {
+func (d *differ) between(a0, a1, b0, b1, levels int) {
 	for a0 < a1 && b0 < b1 && d.a[a0] == d.b[b0] {
 		d.out = append(d.out, edit{Kept, a0, b0})
 		a0, b0 = a0+1, b0+1
@@ -61,17 +61,19 @@ func (d *differ) between(a0, a1, b0, b1 int, anchored bool) {
 		a1, b1, tail = a1-1, b1-1, tail+1
 	}
 	var anchors [][2]int
-	if anchored && a0 < a1 && b0 < b1 {
+	if levels > 0 && a0 < a1 && b0 < b1 {
 		anchors = d.anchors(a0, a1, b0, b1)
 	}
 	for _, at := range anchors {
-		// One level is enough: the parts between anchors are short, and further anchors in them
-		// would be less reliable.
-		d.between(a0, at[0], b0, at[1], false)
+		d.between(a0, at[0], b0, at[1], levels-1)
 		d.out = append(d.out, edit{Kept, at[0], at[1]})
 		a0, b0 = at[0]+1, at[1]+1
 	}
-	d.shortest(a0, a1, b0, b1)
+	if len(anchors) > 0 {
+		d.between(a0, a1, b0, b1, levels-1)
+	} else {
+		d.replace(a0, a1, b0, b1)
+	}
 	for i := range tail {
 		d.out = append(d.out, edit{Kept, a1 + i, b1 + i})
 	}
@@ -136,91 +138,12 @@ func longestRise(pairs [][2]int) [][2]int {
 	return rise
 }
 
-// shortest appends the shortest list of edits, or the coarse one if that is too long.
-func (d *differ) shortest(a0, a1, b0, b1 int) {
-	a, b := d.a[a0:a1], d.b[b0:b1]
-	steps, ok := myers(a, b)
-	if !ok {
-		for i := range a {
-			d.out = append(d.out, edit{Removed, a0 + i, b0})
-		}
-		for i := range b {
-			d.out = append(d.out, edit{Added, a1, b0 + i})
-		}
-		return
+// replace removes a part of a, and adds a part of b.
+func (d *differ) replace(a0, a1, b0, b1 int) {
+	for i := a0; i < a1; i++ {
+		d.out = append(d.out, edit{Removed, i, b0})
 	}
-	i, j := a0, b0
-	for _, step := range steps {
-		d.out = append(d.out, edit{step, i, j})
-		if step != Added {
-			i++
-		}
-		if step != Removed {
-			j++
-		}
+	for i := b0; i < b1; i++ {
+		d.out = append(d.out, edit{Added, a1, i})
 	}
-}
-
-// myers returns the shortest list of steps from a to b, or false if it has more than maxEdits
-// edits. For each number of edits it keeps how far they reach on every diagonal, to trace the steps
-// back.
-func myers(a, b []int) (steps []Kind, ok bool) {
-	n, m := len(a), len(b)
-	limit := min(n+m, maxEdits)
-	reach := make([]int32, 2*limit+3)
-	at := func(k int) int { return k + limit + 1 }
-	var history [][]int32 // by the number of edits, with the diagonals that they can reach
-	for edits := 0; edits <= limit; edits++ {
-		for k := -edits; k <= edits; k += 2 {
-			var x int
-			if k == -edits || k != edits && reach[at(k-1)] < reach[at(k+1)] {
-				x = int(reach[at(k+1)])
-			} else {
-				x = int(reach[at(k-1)]) + 1
-			}
-			for x < n && x-k < m && x-k >= 0 && a[x] == b[x-k] {
-				x++
-			}
-			reach[at(k)] = int32(x)
-			if x >= n && x-k >= m {
-				return traceBack(history, n, m), true
-			}
-		}
-		history = append(history, slices.Clone(reach[at(-edits):at(edits)+1]))
-	}
-	return nil, false
-}
-
-// traceBack follows the history from the end to the start. history[e] has the diagonals from -e to
-// e after e edits.
-func traceBack(history [][]int32, x, y int) (steps []Kind) {
-	for edits := len(history); edits > 0; edits-- {
-		reach := history[edits-1]
-		far := func(k int) int32 {
-			if i := k + edits - 1; i >= 0 && i < len(reach) {
-				return reach[i]
-			}
-			return -1
-		}
-		k := x - y
-		step, from := Removed, k-1
-		if k == -edits || k != edits && far(k-1) < far(k+1) {
-			step, from = Added, k+1
-		}
-		fromX := int(far(from))
-		toX := fromX
-		if step == Removed {
-			toX++
-		}
-		for ; x > toX; x, y = x-1, y-1 {
-			steps = append(steps, Kept)
-		}
-		steps = append(steps, step)
-		x, y = fromX, fromX-from
-	}
-	for ; x > 0 && y > 0; x, y = x-1, y-1 {
-		steps = append(steps, Kept)
-	}
-	slices.Reverse(steps)
-	return steps
 }

@@ -133,7 +133,7 @@ func TestPausesAreChecked(t *testing.T) {
 	require.Contains(t, output, cockpit.PausedName)
 }
 
-// TestADamagedIndexOfTheArchive: readers do without it, which takes long, so check names it, and repair makes
+// TestADamagedIndexOfTheArchive: readers cannot do without it, so check names it, and repair makes
 // it anew.
 func TestADamagedIndexOfTheArchive(t *testing.T) {
 	names := []string{"index-00000001", "index.manifest"} // each commit writes index.meta anew

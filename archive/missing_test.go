@@ -2,7 +2,6 @@ package archive
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
 )
 
 // Pages that refer to missing content are followed by one that is stored, and by references to it.
@@ -54,63 +51,35 @@ func TestAFruitlessSearchDoesNotHideLaterContent(t *testing.T) {
 	for i, v := range versions {
 		require.Equal(t, i >= 20, v.Content != Location{}, i)
 	}
-
-	// A search stops where one that found nothing started, which forgets it once there is something.
-	past := searches{}
-	e := entry{digest: versions[0].digest, kind: Unchanged}
-	key, _ := urlkey.Of("http://a.test/")
-	for i := range 3 {
-		ref := reference{"http://a.test/", microseconds(start) + int64(i)*1e6, true}
-		found, err := a.resolveReference(past, key, &e, ref)
-		require.NoError(t, err)
-		require.False(t, found)
-		seen, bare := past.before(key, sought{byURL, "any"}, never)
-		require.Equal(t, ref.time+1e6-1, seen)
-		require.True(t, bare)
-	}
-	ref := reference{"http://a.test/", microseconds(versions[20].Time), true}
-	found, err := a.resolveReference(past, key, &e, ref)
-	require.NoError(t, err)
-	require.True(t, found)
-	e.time = microseconds(start)
-	past.added(key, &e)
-	seen, _ := past.before(key, sought{byURL, "any"}, never)
-	require.EqualValues(t, int64(math.MinInt64), seen)
 }
 
-// The bodies of a deduplicated crawl are elsewhere. To find that out once more, a search passes the last two
-// versions, and not all. A body that is found later, but is older, is seen.
+// The bodies of a deduplicated crawl are elsewhere. A search for one passes a bounded number of versions. A body
+// that is indexed later, but is older, is found.
 func TestUnresolvableRevisits(t *testing.T) {
 	a := openDir(t, t.TempDir(), Options{})
 	defer a.Close()
 	const key = "test,a)/"
-	past := searches{}
 	revisit := func(second int) *entry {
 		return &entry{time: int64(second) * 1e6, offset: int64(second), length: 1, kind: Unchanged, status: 200,
 			digest: sha1Digest(&[20]byte{byte(second), byte(second >> 8)})}
 	}
-	add := func(e *entry) {
-		a.index.add("x.warc.gz", key, e, "", e.offset)
-		past.added(key, e)
-	}
 	for i := 10; i < 3000; i++ {
 		e := revisit(i)
-		if seen, _ := past.before(key, sought{byURL, e.digest}, e.time); i > 10 {
-			require.LessOrEqual(t, e.time-seen, int64(2e6))
-		}
-		require.NoError(t, a.resolveIn(past, key, e, reference{"http://b.test/", e.time, true}))
+		require.NoError(t, a.resolve(key, e, reference{"http://b.test/", e.time, true}))
 		require.Zero(t, e.content)
-		add(e)
+		a.index.add("x.warc.gz", key, e, "", e.offset)
 	}
 	e := revisit(100)
 	e.offset = 1
-	require.NoError(t, a.resolveIn(past, key, e, reference{}))
+	require.NoError(t, a.resolve(key, e, reference{}))
 	require.Zero(t, e.content)
 	stored := revisit(100)
-	stored.time, stored.offset, stored.kind = 1e6, 2, Changed
-	add(stored)
-	require.NoError(t, a.resolveIn(past, key, e, reference{}))
+	stored.time, stored.offset, stored.kind = 80_500_000, 2, Changed
+	a.index.add("x.warc.gz", key, stored, "", stored.offset)
+	require.NoError(t, a.resolve(key, e, reference{}))
 	require.Equal(t, stored.address(), e.content)
-	require.LessOrEqual(t, len(past), maxSearched)
-	require.LessOrEqual(t, len(past[key]), maxSought+1)
+	far := revisit(100)
+	far.time = int64(150) * 1e6
+	require.NoError(t, a.resolve(key, far, reference{}))
+	require.Zero(t, far.content, "more than maxSought versions before")
 }
