@@ -78,14 +78,10 @@ const (
 // init makes e empty.
 func (e *engine) init(o Options, seed uint64) {
 	e.seed = seed
-	host, addr, group := int64(o.HostDelay), int64(o.AddrDelay), int64(o.GroupDelay)
-	e.delay = [kinds]int64{aHost: host, anIPv4: addr, anIPv6: addr, aGroup: group}
-	perHost, perAddr, perGroup := uint16(o.MaxPerHost), uint16(o.MaxPerAddr), uint16(o.MaxPerGroup)
-	e.most = [kinds]uint16{aHost: perHost, anIPv4: perAddr, anIPv6: perAddr, aGroup: perGroup}
-	addrTasks := uint32(o.MaxAddrQueue)
+	e.delay = [kinds]int64{int64(o.HostDelay), int64(o.AddrDelay), int64(o.GroupDelay)}
+	e.most = [kinds]uint16{uint16(o.MaxPerHost), uint16(o.MaxPerAddr), uint16(o.MaxPerGroup)}
 	e.maxTasks = [kinds]uint32{
-		aHost: uint32(o.MaxHostQueue), anIPv4: addrTasks, anIPv6: addrTasks,
-		aGroup: uint32(o.MaxGroupQueue),
+		uint32(o.MaxHostQueue), uint32(o.MaxAddrQueue), uint32(o.MaxGroupQueue),
 	}
 	e.opts = o
 	e.now = longAgo

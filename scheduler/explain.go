@@ -246,7 +246,7 @@ func (s *Scheduler[T]) Stats() Stats {
 	st := Stats{
 		Queued: s.queued,
 		Hosts:  e.known[aHost],
-		Addrs:  e.known[anIPv4] + e.known[anIPv6],
+		Addrs:  e.known[anAddr],
 		Groups: e.known[aGroup],
 
 		Idle:   e.inState[idle],

@@ -3,7 +3,7 @@ package scheduler
 // A limiter spaces out leases: it is what a host and a shared limiter have in common. The time at
 // which its delay has passed is in its timer, and what few limiters need is in an extra.
 type limiter struct {
-	key   uint32 // the IPv4 address itself, or the position of the key in names
+	key   uint32 // the position of its name in names
 	extra uint32 // 0 if there is none
 	tasks uint32 // queued; of a shared limiter, those of all its hosts
 	out   uint16 // leases, and pendingBit
@@ -67,9 +67,8 @@ const pendingBit = 1 << 15
 type kind uint8
 
 const (
-	aHost  kind = iota
-	anIPv4      // the most common kind of address; its key is not in names
-	anIPv6      // with its zone, if it has one
+	aHost kind = iota
+	anAddr
 	aGroup
 	kinds
 )
