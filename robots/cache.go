@@ -22,18 +22,16 @@ type Cache struct {
 
 	mu      sync.Mutex
 	hosts   map[string]*host // by origin
-	slots   []*host          // every host, in any order, for All
 	idle    lane             // no request in flight
 	long    lane             // likewise, with a long file
-	failing lane             // likewise, those that could not be reached and have no copy
 	given   list.List        // of *host: Lookup or Store returned the request; oldest first
 	bytes   int              // the cost of all hosts
 	flights uint64           // number of the last flight
 }
 
 // A lane is a list of *host, the most recently used first, and what they cost. Somebody may invent hosts
-// that fail, or have the longest files, for the price of their names: so the hosts in the lanes for these
-// keep at most half of the cache each while there are others to go.
+// that have the longest files, for the price of their names: so the hosts in the lane for these keep at
+// most half of the cache while there are others to go.
 type lane struct {
 	list.List
 	bytes int
@@ -46,7 +44,6 @@ const longCost = 64 << 10
 type host struct {
 	state
 	origin string
-	slot   int
 	cost   int
 
 	rules   robotstxt.Rules // of rulesOf, for the cache's agent
@@ -270,15 +267,10 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 // a flight that was abandoned, if none is out: another caller may have had the same request.
 func (h *host) awaits(req Request, now time.Time, o *Options) bool {
 	out := h.flight.Flight
-	switch {
-	case req.Flight == 0:
+	if req.Flight <= h.answered || req.Hop < h.flight.Hop { // it was stored before, or a later one was
 		return false
-	case req.Hop < h.flight.Hop: // the response to an earlier hop has been stored before
-		return false
-	case req.Flight == out:
-		return true
 	}
-	return h.answered < req.Flight && (out == 0 || req.Flight < out) && !h.fresh(now, o)
+	return req.Flight == out || (out == 0 || req.Flight < out) && !h.fresh(now, o)
 }
 
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
@@ -316,7 +308,7 @@ type Stats struct {
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	idle := c.idle.Len() + c.long.Len() + c.failing.Len()
+	idle := c.idle.Len() + c.long.Len()
 	return Stats{len(c.hosts), len(c.hosts) - idle, c.bytes}
 }
 
@@ -326,10 +318,9 @@ func (c *Cache) host(origin string) *host {
 		return h
 	}
 	origin = strings.Clone(origin) // do not keep a long URL in memory
-	h := &host{origin: origin, slot: len(c.slots), answered: c.flights}
+	h := &host{origin: origin, answered: c.flights}
 	h.URL = origin + rep.Path
 	c.hosts[origin] = h
-	c.slots = append(c.slots, h)
 	c.park(h)
 	c.weigh(h)
 	return h
@@ -362,11 +353,7 @@ func (c *Cache) unlist(h *host) {
 // since its request was abandoned, is the first that has to go.
 func (c *Cache) park(h *host) {
 	c.unlist(h)
-	h.lane = &c.idle
-	switch {
-	case h.Failures > 0 && h.file == nil:
-		h.lane = &c.failing
-	case h.file != nil && h.file.Size() > longCost:
+	if h.lane = &c.idle; h.file.Size() > longCost {
 		h.lane = &c.long
 	}
 	h.place = h.lane.PushFront(h)
@@ -393,28 +380,18 @@ func (h *host) wake(err error) {
 	}
 }
 
-// evict drops the least recently used hosts in idle, but not the one to keep if anything is known of
-// it, until the cache is within its bound. Of failing ones it drops only the copy, since they may have
-// asked for a pause: the long files of others must not make it forget that.
+// evict drops the least recently used hosts without a request in flight, but not the one to keep if
+// anything is known of it, until the cache is within its bound.
 func (c *Cache) evict(keep *host) {
 	for c.bytes > c.options.MaxBytes {
 		h := oldest(&c.idle, keep)
-		for _, l := range [...]*lane{&c.long, &c.failing} {
-			if other := oldest(l, keep); other != nil && (h == nil || l.bytes > c.options.MaxBytes/2) {
-				h = other
-			}
+		if long := oldest(&c.long, keep); long != nil && (h == nil || c.long.bytes > c.options.MaxBytes/2) {
+			h = long
 		}
-		switch {
-		case h == nil:
+		if h == nil {
 			return
-		case h.Failures > 0 && h.file != nil:
-			h.file, h.Source, h.ETag, h.LastModified = nil, "", "", ""
-			h.rules, h.rulesOf = robotstxt.Rules{}, nil
-			c.park(h)
-			c.weigh(h)
-		default:
-			c.drop(h)
 		}
+		c.drop(h)
 	}
 }
 
@@ -445,10 +422,6 @@ func (c *Cache) evictLost(now time.Time) {
 func (c *Cache) drop(h *host) {
 	c.unlist(h)
 	delete(c.hosts, h.origin)
-	last := c.slots[len(c.slots)-1]
-	c.slots[h.slot], last.slot = last, h.slot
-	c.slots[len(c.slots)-1] = nil
-	c.slots = c.slots[:len(c.slots)-1]
 	c.bytes -= h.cost
 }
 
@@ -456,15 +429,12 @@ func (c *Cache) drop(h *host) {
 func (c *Cache) weigh(h *host) {
 	before := h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
-		len(h.Reason)
+		len(h.Reason) + h.file.Size()
 	switch {
 	case h.flight.Flight != 0:
 		h.cost += maxTarget // that of a redirect, which must not be refused for lack of room
 	case h.lead != nil:
 		h.cost += leadCost + len(h.lead.url)
-	}
-	if h.file != nil {
-		h.cost += h.file.Size()
 	}
 	c.bytes += h.cost - before
 	if h.lane != nil {
