@@ -46,8 +46,7 @@ type host struct {
 	origin string
 	cost   int
 
-	rules   robotstxt.Rules // of rulesOf, for the cache's agent
-	rulesOf *robotstxt.File
+	rules robotstxt.Rules // for the cache's agent, perhaps of an earlier file
 
 	flight   Request // Flight is 0 if no request is in flight
 	began    time.Time
@@ -198,8 +197,8 @@ func (c *Cache) use(h *host) Answer {
 		h.lane.MoveToFront(h.place)
 	}
 	file := h.current()
-	if h.rulesOf != file { // compiled before, without the lock
-		h.rules, h.rulesOf = file.Rules(c.options.Agent), file
+	if h.rules.File() != file { // compiled before, without the lock
+		h.rules = file.Rules(c.options.Agent)
 	}
 	c.weigh(h) // compiled rules take memory, also those that the caller has asked for
 	c.evict(h)
@@ -251,8 +250,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 		c.evict(nil)
 		return h.needed(), nil
 	}
-	h.rules, h.rulesOf = rules, file
-	h.answered, h.lead = req.Flight, nil
+	h.rules, h.answered, h.lead = rules, req.Flight, nil
 	if req.Flight == h.flight.Flight {
 		c.land(h, nil)
 	} else {

@@ -81,7 +81,7 @@ func (c *Cache) Restore(e Entry) error {
 	defer c.mu.Unlock()
 	h := c.host(origin)
 	if h.merge(&restored); h.current() == file {
-		h.rules, h.rulesOf = rules, file
+		h.rules = rules
 	}
 	if h.flight.Flight == 0 {
 		c.park(h)
