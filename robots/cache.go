@@ -54,16 +54,16 @@ type host struct {
 	place    *list.Element // in its lane or given; nil while Load waits for the response
 	lane     *lane         // nil while a request is in flight
 	landed   *landing      // made when a Load waits, closed when the flight ends
-	lead     *lead         // of the last Load, if it has not got to the end of the redirects
+	lead     *lead         // of the last Loads, if none got to the end of the redirects
 }
 
-// A lead is where a redirect led that a Load could not follow. The next Load starts there, or a host
+// A lead is where a redirect led that a Load could not follow. The next flight starts there, or a host
 // would be asked again for each page while the one that it names is paused, and no caller has time to
 // wait for that.
 type lead struct {
 	url string
 	hop int
-	at  time.Time
+	at  time.Time // when the redirects began
 }
 
 // A landing is the end of a flight that calls of Load wait for.
@@ -287,7 +287,11 @@ func (c *Cache) abandon(req Request, load bool, err error) {
 			h.wake(nil) // those who wait have no limit yet, and this flight may get lost
 		default:
 			if load && req.Hop > 0 {
-				h.lead = &lead{req.URL, req.Hop, h.began}
+				at := h.began
+				if h.lead != nil {
+					at = h.lead.at
+				}
+				h.lead = &lead{req.URL, req.Hop, at}
 			}
 			c.land(h, err)
 			c.evict(h)
@@ -330,7 +334,12 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 	h := c.host(origin)
 	c.unlist(h)
 	c.flights++
-	h.flight, h.began = h.request(h.URL, 0), now
+	if h.lead != nil && !now.Before(h.lead.at.Add(c.options.MaxRetry)) {
+		h.lead = nil
+	}
+	if h.flight, h.began = h.request(h.URL, 0), now; h.lead != nil {
+		h.flight = h.request(h.lead.url, h.lead.hop)
+	}
 	h.flight.Flight = c.flights
 	c.weigh(h)
 	return h
