@@ -133,7 +133,7 @@ func (e *engine) setDue(i uint32, at int64) {
 			e.unlist(i, p) // the wheel finds it by its due time
 		}
 		*due = at
-		if i >= sharedBit && e.shared(i).holds != 0 && e.isPaused(i) {
+		if i >= sharedBit && e.isPaused(i) {
 			e.unholdAll(i)
 		}
 	}

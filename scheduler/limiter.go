@@ -25,7 +25,6 @@ type sharedLimiter struct {
 	waitlist
 	hosts  uint32 // that belong to it
 	holder uint32 // of a group: the host that it is held for; 0 if there is none
-	holds  uint32 // of an address: the first of the groups that are held for its hosts, see hold
 }
 
 // sharedBit is set in the numbers of shared limiters, and not in those of hosts.
