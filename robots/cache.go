@@ -22,18 +22,16 @@ type Cache struct {
 
 	mu      sync.Mutex
 	hosts   map[string]*host // by origin
-	slots   []*host          // every host, in any order, for All
 	idle    lane             // no request in flight
 	long    lane             // likewise, with a long file
-	failing lane             // likewise, those that could not be reached and have no copy
 	given   list.List        // of *host: Lookup or Store returned the request; oldest first
 	bytes   int              // the cost of all hosts
 	flights uint64           // number of the last flight
 }
 
 // A lane is a list of *host, the most recently used first, and what they cost. Somebody may invent hosts
-// that fail, or have the longest files, for the price of their names: so the hosts in the lanes for these
-// keep at most half of the cache each while there are others to go.
+// that have the longest files, for the price of their names: so the hosts in the lane for these keep at
+// most half of the cache while there are others to go.
 type lane struct {
 	list.List
 	bytes int
@@ -46,11 +44,9 @@ const longCost = 64 << 10
 type host struct {
 	state
 	origin string
-	slot   int
 	cost   int
 
-	rules   robotstxt.Rules // of rulesOf, for the cache's agent
-	rulesOf *robotstxt.File
+	rules robotstxt.Rules // for the cache's agent, perhaps of an earlier file
 
 	flight   Request // Flight is 0 if no request is in flight
 	began    time.Time
@@ -58,16 +54,16 @@ type host struct {
 	place    *list.Element // in its lane or given; nil while Load waits for the response
 	lane     *lane         // nil while a request is in flight
 	landed   *landing      // made when a Load waits, closed when the flight ends
-	lead     *lead         // of the last Load, if it has not got to the end of the redirects
+	lead     *lead         // of the last Loads, if none got to the end of the redirects
 }
 
-// A lead is where a redirect led that a Load could not follow. The next Load starts there, or a host
+// A lead is where a redirect led that a Load could not follow. The next flight starts there, or a host
 // would be asked again for each page while the one that it names is paused, and no caller has time to
 // wait for that.
 type lead struct {
 	url string
 	hop int
-	at  time.Time
+	at  time.Time // when the redirects began
 }
 
 // A landing is the end of a flight that calls of Load wait for.
@@ -201,8 +197,8 @@ func (c *Cache) use(h *host) Answer {
 		h.lane.MoveToFront(h.place)
 	}
 	file := h.current()
-	if h.rulesOf != file { // compiled before, without the lock
-		h.rules, h.rulesOf = file.Rules(c.options.Agent), file
+	if h.rules.File() != file { // compiled before, without the lock
+		h.rules = file.Rules(c.options.Agent)
 	}
 	c.weigh(h) // compiled rules take memory, also those that the caller has asked for
 	c.evict(h)
@@ -254,8 +250,7 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 		c.evict(nil)
 		return h.needed(), nil
 	}
-	h.rules, h.rulesOf = rules, file
-	h.answered, h.lead = req.Flight, nil
+	h.rules, h.answered, h.lead = rules, req.Flight, nil
 	if req.Flight == h.flight.Flight {
 		c.land(h, nil)
 	} else {
@@ -270,15 +265,10 @@ func (c *Cache) Store(req Request, resp Response, now time.Time) (Answer, error)
 // a flight that was abandoned, if none is out: another caller may have had the same request.
 func (h *host) awaits(req Request, now time.Time, o *Options) bool {
 	out := h.flight.Flight
-	switch {
-	case req.Flight == 0:
+	if req.Flight <= h.answered || req.Hop < h.flight.Hop { // it was stored before, or a later one was
 		return false
-	case req.Hop < h.flight.Hop: // the response to an earlier hop has been stored before
-		return false
-	case req.Flight == out:
-		return true
 	}
-	return h.answered < req.Flight && (out == 0 || req.Flight < out) && !h.fresh(now, o)
+	return req.Flight == out || (out == 0 || req.Flight < out) && !h.fresh(now, o)
 }
 
 // Abandon reports that a Request will not be made, or that it failed for a reason that has nothing
@@ -297,7 +287,11 @@ func (c *Cache) abandon(req Request, load bool, err error) {
 			h.wake(nil) // those who wait have no limit yet, and this flight may get lost
 		default:
 			if load && req.Hop > 0 {
-				h.lead = &lead{req.URL, req.Hop, h.began}
+				at := h.began
+				if h.lead != nil {
+					at = h.lead.at
+				}
+				h.lead = &lead{req.URL, req.Hop, at}
 			}
 			c.land(h, err)
 			c.evict(h)
@@ -316,7 +310,7 @@ type Stats struct {
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	idle := c.idle.Len() + c.long.Len() + c.failing.Len()
+	idle := c.idle.Len() + c.long.Len()
 	return Stats{len(c.hosts), len(c.hosts) - idle, c.bytes}
 }
 
@@ -326,10 +320,9 @@ func (c *Cache) host(origin string) *host {
 		return h
 	}
 	origin = strings.Clone(origin) // do not keep a long URL in memory
-	h := &host{origin: origin, slot: len(c.slots), answered: c.flights}
+	h := &host{origin: origin, answered: c.flights}
 	h.URL = origin + rep.Path
 	c.hosts[origin] = h
-	c.slots = append(c.slots, h)
 	c.park(h)
 	c.weigh(h)
 	return h
@@ -341,7 +334,12 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 	h := c.host(origin)
 	c.unlist(h)
 	c.flights++
-	h.flight, h.began = h.request(h.URL, 0), now
+	if h.lead != nil && !now.Before(h.lead.at.Add(c.options.MaxRetry)) {
+		h.lead = nil
+	}
+	if h.flight, h.began = h.request(h.URL, 0), now; h.lead != nil {
+		h.flight = h.request(h.lead.url, h.lead.hop)
+	}
 	h.flight.Flight = c.flights
 	c.weigh(h)
 	return h
@@ -362,11 +360,7 @@ func (c *Cache) unlist(h *host) {
 // since its request was abandoned, is the first that has to go.
 func (c *Cache) park(h *host) {
 	c.unlist(h)
-	h.lane = &c.idle
-	switch {
-	case h.Failures > 0 && h.file == nil:
-		h.lane = &c.failing
-	case h.file != nil && h.file.Size() > longCost:
+	if h.lane = &c.idle; h.file.Size() > longCost {
 		h.lane = &c.long
 	}
 	h.place = h.lane.PushFront(h)
@@ -393,28 +387,18 @@ func (h *host) wake(err error) {
 	}
 }
 
-// evict drops the least recently used hosts in idle, but not the one to keep if anything is known of
-// it, until the cache is within its bound. Of failing ones it drops only the copy, since they may have
-// asked for a pause: the long files of others must not make it forget that.
+// evict drops the least recently used hosts without a request in flight, but not the one to keep if
+// anything is known of it, until the cache is within its bound.
 func (c *Cache) evict(keep *host) {
 	for c.bytes > c.options.MaxBytes {
 		h := oldest(&c.idle, keep)
-		for _, l := range [...]*lane{&c.long, &c.failing} {
-			if other := oldest(l, keep); other != nil && (h == nil || l.bytes > c.options.MaxBytes/2) {
-				h = other
-			}
+		if long := oldest(&c.long, keep); long != nil && (h == nil || c.long.bytes > c.options.MaxBytes/2) {
+			h = long
 		}
-		switch {
-		case h == nil:
+		if h == nil {
 			return
-		case h.Failures > 0 && h.file != nil:
-			h.file, h.Source, h.ETag, h.LastModified = nil, "", "", ""
-			h.rules, h.rulesOf = robotstxt.Rules{}, nil
-			c.park(h)
-			c.weigh(h)
-		default:
-			c.drop(h)
 		}
+		c.drop(h)
 	}
 }
 
@@ -445,10 +429,6 @@ func (c *Cache) evictLost(now time.Time) {
 func (c *Cache) drop(h *host) {
 	c.unlist(h)
 	delete(c.hosts, h.origin)
-	last := c.slots[len(c.slots)-1]
-	c.slots[h.slot], last.slot = last, h.slot
-	c.slots[len(c.slots)-1] = nil
-	c.slots = c.slots[:len(c.slots)-1]
 	c.bytes -= h.cost
 }
 
@@ -456,15 +436,12 @@ func (c *Cache) drop(h *host) {
 func (c *Cache) weigh(h *host) {
 	before := h.cost
 	h.cost = hostCost + 2*len(h.origin) + len(h.ETag) + len(h.LastModified) + len(h.Source) +
-		len(h.Reason)
+		len(h.Reason) + h.file.Size()
 	switch {
 	case h.flight.Flight != 0:
 		h.cost += maxTarget // that of a redirect, which must not be refused for lack of room
 	case h.lead != nil:
 		h.cost += leadCost + len(h.lead.url)
-	}
-	if h.file != nil {
-		h.cost += h.file.Size()
 	}
 	c.bytes += h.cost - before
 	if h.lane != nil {

@@ -64,17 +64,7 @@ func (c *Cache) Load(ctx context.Context, url string) (robotstxt.Rules, error) {
 func (c *Cache) join(origin string) (Answer, *host, *landing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	answer, h := c.ask(origin, now)
-	if answer.Request != nil && h.lead != nil {
-		if l := h.lead; now.Before(l.at.Add(c.options.MaxRetry)) {
-			flight := h.flight.Flight
-			h.flight, h.began = h.request(l.url, l.hop), l.at
-			h.flight.Flight = flight
-			answer = h.needed()
-		}
-		h.lead = nil
-	}
+	answer, h := c.ask(origin, time.Now())
 	if h.landed == nil && answer == (Answer{}) {
 		h.landed = &landing{done: make(chan struct{})}
 	}

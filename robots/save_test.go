@@ -115,13 +115,13 @@ func TestAllWhileTheCacheIsUsed(t *testing.T) {
 func randomEntry(t *testing.T, rnd *rand.Rand, url string) Entry {
 	t.Helper()
 	c := NewCache(Options{})
-	now := noon.Add(time.Duration(rnd.IntN(10)) * time.Minute)
+	now := noon.Add(time.Duration(rnd.Int64N(int64(10 * time.Minute)))) // no two at the same time
 	for range 1 + rnd.IntN(3) {
 		header := fields("Cache-Control", "max-age=600", "ETag", fmt.Sprint(rnd.IntN(3)))
 		body := "user-agent: *\ndisallow: /" + strings.Repeat("a", rnd.IntN(3)) + "\n"
 		status := []int{200, 200, 404, 403, 500, 0, 304}[rnd.IntN(7)]
 		tell(t, c, ask(t, c, url, now), whole(status, header, body), now)
-		now = now.Add(time.Duration(60+rnd.IntN(100)) * time.Minute)
+		now = now.Add(time.Hour + time.Duration(rnd.Int64N(int64(100*time.Minute))))
 	}
 	entry, known := c.Entry(url)
 	require.True(t, known)

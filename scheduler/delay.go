@@ -133,7 +133,7 @@ func (e *engine) setDue(i uint32, at int64) {
 			e.unlist(i, p) // the wheel finds it by its due time
 		}
 		*due = at
-		if i >= sharedBit && e.shared(i).holds != 0 && e.isPaused(i) {
+		if i >= sharedBit && e.isPaused(i) {
 			e.unholdAll(i)
 		}
 	}
@@ -192,7 +192,7 @@ func (e *engine) updateDue(i uint32) {
 	}
 	e.setDue(i, due)
 	isUsual := x.slow == [3]int64{} && x.wanted == 0 && x.asked == 0 && x.failures == 0 && x.retry == longAgo &&
-		!x.ranked && x.waiters == 0 && x.spent == 0 && x.strange == 0
+		!x.ranked && x.waiters == 0 && x.spent == 0 && !x.stayed
 	if isUsual && (x.raised == 0 || p.out == 0) {
 		e.extras.release(p.extra)
 		e.calls[0].release(p.extra)

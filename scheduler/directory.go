@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"net/netip"
 )
@@ -52,17 +51,12 @@ func (d *directory) find(hash uint64, k kind, name string) uint32 {
 	})
 }
 
-// named returns the number of a limiter with a name. A new one is idle.
-func (d *directory) named(k kind, name string) (i uint32, isNew bool) {
+// named returns the number of a limiter with a name. A new one is vacant.
+func (d *directory) named(k kind, name string) (i uint32) {
 	hash := maphash.String(d.seed, name)
 	if i := d.find(hash, k, name); i != 0 {
-		return i, false
+		return i
 	}
-	return d.enter(hash, k, d.names.put(name)), true
-}
-
-// enter adds a new limiter.
-func (d *directory) enter(hash uint64, k kind, key uint32) (i uint32) {
 	if k == aHost {
 		i = d.hosts.alloc()
 		d.timers[0].alloc() // same number: the slabs are used in step
@@ -71,7 +65,7 @@ func (d *directory) enter(hash uint64, k kind, key uint32) (i uint32) {
 		d.timers[1].alloc()
 	}
 	p := d.at(i)
-	p.kind, p.key, p.state = k, key, idle
+	p.kind, p.key = k, d.names.put(name)
 	d.timers.at(i).due = longAgo
 	d.table.insert(hash, i)
 	d.known[k]++
@@ -79,32 +73,15 @@ func (d *directory) enter(hash uint64, k kind, key uint32) (i uint32) {
 	return i
 }
 
-// address returns the number of a valid address. A new one is idle.
-func (d *directory) address(ip netip.Addr) (i uint32, isNew bool) {
-	ip = ip.Unmap() // two spellings, one server
-	if !ip.Is4() {
-		key := ip.As16()
-		return d.named(anIPv6, string(key[:])+ip.Zone())
-	}
-	b := ip.As4()
-	key := binary.BigEndian.Uint32(b[:])
-	hash := d.hashIPv4(key)
-	i = d.table.find(hash, func(i uint32) bool {
-		p := d.at(i)
-		return p.kind == anIPv4 && p.key == key
-	})
-	if i != 0 {
-		return i, false
-	}
-	return d.enter(hash, anIPv4, key), true
+// address returns the number of a valid address, whose name is its binary form. A new one is
+// vacant.
+func (d *directory) address(ip netip.Addr) uint32 {
+	var buf [32]byte
+	name, _ := ip.Unmap().AppendBinary(buf[:0]) // two spellings, one server; there is no error
+	return d.named(anAddr, string(name))
 }
 
-func (d *directory) hashIPv4(key uint32) uint64 {
-	b := fourBytes(key)
-	return maphash.Bytes(d.seed, b[:])
-}
-
-// name returns the name of a host or a group.
+// name returns the name of a limiter, or "" for number 0.
 func (d *directory) name(i uint32) string {
 	if i == 0 {
 		return ""
@@ -113,21 +90,9 @@ func (d *directory) name(i uint32) string {
 }
 
 // ip is the inverse of address; 0 is the number of the invalid address.
-func (d *directory) ip(i uint32) netip.Addr {
-	if i == 0 {
-		return netip.Addr{}
-	}
-	p := d.at(i)
-	if p.kind == anIPv4 {
-		return netip.AddrFrom4(fourBytes(p.key))
-	}
-	key := d.names.get(p.key)
-	return netip.AddrFrom16([16]byte([]byte(key[:16]))).WithZone(key[16:])
-}
-
-func fourBytes(key uint32) (b [4]byte) {
-	binary.BigEndian.PutUint32(b[:], key)
-	return b
+func (d *directory) ip(i uint32) (ip netip.Addr) {
+	_ = ip.UnmarshalBinary([]byte(d.name(i)))
+	return ip
 }
 
 // forget removes a limiter.
@@ -140,10 +105,6 @@ func (d *directory) forget(i uint32) {
 		d.shares.release(i % sharedBit)
 	}
 	d.timers[i/sharedBit].release(i % sharedBit)
-	if p.kind == anIPv4 {
-		d.table.remove(d.hashIPv4(p.key), i)
-		return
-	}
 	d.table.remove(maphash.String(d.seed, d.names.get(p.key)), i)
 	d.names.drop(p.key)
 }
@@ -151,8 +112,7 @@ func (d *directory) forget(i uint32) {
 // moved finds the limiter of a name that is about to move.
 func (d *directory) moved(name string, from uint32) (set func(to uint32)) {
 	i := d.table.find(maphash.String(d.seed, name), func(i uint32) bool {
-		p := d.at(i)
-		return p.kind != anIPv4 && p.key == from
+		return d.at(i).key == from
 	})
 	if i == 0 {
 		return nil

@@ -29,7 +29,7 @@
 //
 // Add, TryNext and Done take amortized constant time, independent of the number of hosts, except
 // that the hosts of a slow address in a busy group change lists at each visit there: 16 ms for
-// 100,000. A host takes 60 bytes plus its name, an address 75, a task 8 plus its item, or 32 with a
+// 100,000. A host takes 60 bytes plus its name, an address 80, a task 8 plus its item, or 32 with a
 // NotBefore. Memory is reused but does not shrink. Queues are in memory. No Close is needed.
 //
 // # Reading the source

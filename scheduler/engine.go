@@ -78,14 +78,10 @@ const (
 // init makes e empty.
 func (e *engine) init(o Options, seed uint64) {
 	e.seed = seed
-	host, addr, group := int64(o.HostDelay), int64(o.AddrDelay), int64(o.GroupDelay)
-	e.delay = [kinds]int64{aHost: host, anIPv4: addr, anIPv6: addr, aGroup: group}
-	perHost, perAddr, perGroup := uint16(o.MaxPerHost), uint16(o.MaxPerAddr), uint16(o.MaxPerGroup)
-	e.most = [kinds]uint16{aHost: perHost, anIPv4: perAddr, anIPv6: perAddr, aGroup: perGroup}
-	addrTasks := uint32(o.MaxAddrQueue)
+	e.delay = [kinds]int64{int64(o.HostDelay), int64(o.AddrDelay), int64(o.GroupDelay)}
+	e.most = [kinds]uint16{uint16(o.MaxPerHost), uint16(o.MaxPerAddr), uint16(o.MaxPerGroup)}
 	e.maxTasks = [kinds]uint32{
-		aHost: uint32(o.MaxHostQueue), anIPv4: addrTasks, anIPv6: addrTasks,
-		aGroup: uint32(o.MaxGroupQueue),
+		uint32(o.MaxHostQueue), uint32(o.MaxAddrQueue), uint32(o.MaxGroupQueue),
 	}
 	e.opts = o
 	e.now = longAgo
@@ -213,7 +209,7 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	host := f.limiters[theHost]
 	old := f.limiters[theAddr]
 	open := addr == 0 || e.isOpen(addr) && e.isNext(addr, host) // before it waits there itself
-	if !open && old != 0 && old != addr && e.host(host).addr != addr && e.isStrange(host, addr) {
+	if !open && old != 0 && old != addr && e.host(host).addr != addr && e.stays(host) {
 		return false
 	}
 	e.setShared(host, addr, e.host(host).group)
@@ -234,22 +230,13 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	return true
 }
 
-// maxStays is how many times in a row a host stays at an address although its name leads elsewhere: if that
-// address is free, the next lease comes at once.
-const maxStays = 3
-
-// isStrange reports whether a host has not waited for an address without success before, and so stays
-// where it is. A name server may rotate the addresses of a name: a host that went to each of them in
-// turn would be at the end of one waitlist after the other.
-func (e *engine) isStrange(host, addr uint32) bool {
+// stays reports whether a host stays at an address although its name leads elsewhere, which it does every
+// second time. A name server may rotate the addresses of a name: a host that went to each of them in turn
+// would be at the end of one waitlist after the other.
+func (e *engine) stays(host uint32) bool {
 	x := e.extraOf(host)
-	if x.strange == addr || x.stays == maxStays {
-		x.strange, x.stays = 0, 0
-		return false
-	}
-	x.strange = addr
-	x.stays++
-	return true
+	x.stayed = !x.stayed
+	return x.stayed
 }
 
 // release ends a flight. The caller must release its task.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +15,6 @@ type Reason struct {
 	Known bool
 	Rule  string     // what the host waits for, or would with work, such as "its Crawl-delay"; "" means nothing
 	Until time.Time  // when that ends unless something happens earlier; zero if unknown
-	Since time.Time  // when the lease that Rule refers to was given; zero if there is none
 	Addr  netip.Addr // if it is known
 	Group string     // if it has one
 
@@ -45,12 +43,8 @@ func (r Reason) String() string {
 		return "is ready, " + strings.Join(work, ", ")
 	}
 	text := "waits for " + r.Rule
-	const layout = "2006-01-02 15:04:05.000"
-	if !r.Since.IsZero() {
-		text += " given at " + r.Since.Format(layout)
-	}
 	if !r.Until.IsZero() {
-		text += " until " + r.Until.Format(layout)
+		text += " until " + r.Until.Format("2006-01-02 15:04:05.000")
 	}
 	return text + ", " + strings.Join(work, ", ")
 }
@@ -62,9 +56,8 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Explain says why a host is not leased. It takes constant time, unless the reason is another
-// lease: then it scans all outstanding leases. If no host has this name, a port at its end is
-// ignored, so that the Host of a URL will do.
+// Explain says why a host is not leased, in constant time. If no host has this name, a port at its end
+// is ignored, so that the Host of a URL will do.
 func (s *Scheduler[T]) Explain(host string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +68,7 @@ func (s *Scheduler[T]) Explain(host string) Reason {
 	if i == 0 {
 		return Reason{}
 	}
-	return s.reason(i, s.leasedSince)
+	return s.reason(i)
 }
 
 // Reasons returns an iterator over all known hosts, with the result of Explain for each. The
@@ -86,20 +79,12 @@ func (s *Scheduler[T]) Reasons() iter.Seq2[string, Reason] {
 		reason Reason
 	}
 	return func(yield func(string, Reason) bool) {
-		var starts map[uint32]time.Time
-		var asOf [2]uint64
-		since := func(i uint32) time.Time { // scans the leases again if any has begun or ended
-			if now := [...]uint64{s.engine.serial, uint64(s.leased)}; starts == nil || asOf != now {
-				starts, asOf = s.leaseStarts(), now
-			}
-			return starts[i]
-		}
 		walk(&s.mu, &s.engine.hosts, func(k known) bool { return yield(k.host, k.reason) },
 			func(i uint32) (known, bool) {
 				if s.engine.at(i).state == vacant {
 					return known{}, false
 				}
-				return known{s.engine.name(i), s.reason(i, since)}, true
+				return known{s.engine.name(i), s.reason(i)}, true
 			})
 	}
 }
@@ -131,8 +116,8 @@ func walk[E, V any](
 	}
 }
 
-// reason requires that s.mu is held. since returns what leasedSince says about a limiter.
-func (s *Scheduler[T]) reason(host uint32, since func(i uint32) time.Time) Reason {
+// reason requires that s.mu is held.
+func (s *Scheduler[T]) reason(host uint32) Reason {
 	e := &s.engine
 	e.expire(host, false)
 	p := e.host(host)
@@ -149,20 +134,20 @@ func (s *Scheduler[T]) reason(host uint32, since func(i uint32) time.Time) Reaso
 	case p.tasks == 0 && r.Callers == 0: // if it had work, it would have to wait
 		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))
 	case p.out >= e.most[aHost]:
-		r.Rule, r.Since = "its lease", since(host)
+		r.Rule = "its lease"
 	case p.last == 0 && r.Callers == 0:
 		r.Rule = "the time of its tasks"
 	case *e.due(host) > e.now:
 		r.Rule, r.Until = e.rule(host), s.time(*e.due(host))
 	case p.addr != 0 || p.group != 0:
-		s.explainShared(&r, host, since)
+		s.explainShared(&r, host)
 	}
 	return r
 }
 
 // explainShared explains a host that has an address or a group, and whose own delay has passed. It
 // requires that s.mu is held.
-func (s *Scheduler[T]) explainShared(r *Reason, host uint32, since func(i uint32) time.Time) {
+func (s *Scheduler[T]) explainShared(r *Reason, host uint32) {
 	e := &s.engine
 	h := e.host(host)
 	shared := [...]uint32{theAddr: h.addr, theGroup: h.group}
@@ -180,7 +165,7 @@ func (s *Scheduler[T]) explainShared(r *Reason, host uint32, since func(i uint32
 		}
 		switch p := e.shared(i); {
 		case p.out >= e.most[p.kind]:
-			r.Rule, r.Since = "the lease of "+names[which], since(i)
+			r.Rule = "the lease of " + names[which]
 			return
 		case *e.due(i) > e.now:
 			r.Rule, r.Until = e.rule(i)+" of "+names[which], s.time(*e.due(i))
@@ -192,39 +177,6 @@ func (s *Scheduler[T]) explainShared(r *Reason, host uint32, since func(i uint32
 	}
 	if e.frontOf(e.shared(shared[at])) != host {
 		r.Rule = "its turn at " + names[at]
-	}
-}
-
-// leasedSince returns the start of the oldest outstanding lease on a limiter. It requires that s.mu is held.
-func (s *Scheduler[T]) leasedSince(i uint32) (began time.Time) {
-	for f := range s.engine.outstanding {
-		if slices.Contains(f.limiters[:], i) {
-			return s.time(f.at)
-		}
-	}
-	return time.Time{}
-}
-
-// leaseStarts returns the start of the oldest outstanding lease on each limiter that is leased. It
-// scans all of them, which are few. It requires that s.mu is held.
-func (s *Scheduler[T]) leaseStarts() map[uint32]time.Time {
-	starts := make(map[uint32]time.Time)
-	for f := range s.engine.outstanding {
-		for _, i := range f.limiters {
-			if starts[i].IsZero() {
-				starts[i] = s.time(f.at)
-			}
-		}
-	}
-	return starts
-}
-
-// outstanding yields the leases that have not given back their turn, the oldest first.
-func (e *engine) outstanding(yield func(*flight) bool) {
-	for n := e.flying.head; n != 0; n = e.flightTimers.at(n).next {
-		if f := e.flights.at(n); !f.spent && !yield(f) {
-			return
-		}
 	}
 }
 
@@ -294,7 +246,7 @@ func (s *Scheduler[T]) Stats() Stats {
 	st := Stats{
 		Queued: s.queued,
 		Hosts:  e.known[aHost],
-		Addrs:  e.known[anIPv4] + e.known[anIPv6],
+		Addrs:  e.known[anAddr],
 		Groups: e.known[aGroup],
 
 		Idle:   e.inState[idle],

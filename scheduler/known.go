@@ -34,7 +34,7 @@ func (e *engine) sweep() {
 func (e *engine) sweepOne(i uint32, p *limiter) {
 	noRoom := e.inState[idle]-e.delayed[0] > e.opts.MaxIdleHosts // the delayed ones cannot make room
 	if p.kind != aHost {
-		noRoom = e.shared(i).hosts == 0 && e.known[anIPv4]+e.known[anIPv6] > e.opts.MaxIdleHosts
+		noRoom = e.shared(i).hosts == 0 && e.known[anAddr] > e.opts.MaxIdleHosts
 	}
 	if !e.expire(i, noRoom) || p.extra != 0 {
 		return
@@ -75,7 +75,6 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		switch {
 		case stays:
 			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
-			x.strange, x.stays = old.strange, old.stays
 		case p.kind != aHost && !noRoom && old.failures > 0 && e.now-old.start <= retention:
 			x.start, x.failures = old.start, old.failures
 		}
@@ -119,11 +118,7 @@ func (e *engine) stamp() uint32 {
 // use returns the number of a host, which is used now, and adds an unknown one. What is over is
 // forgotten first, so that the result does not depend on when sweep last came by.
 func (e *engine) use(name string) uint32 {
-	i, isNew := e.named(aHost, name)
-	if isNew {
-		e.inState[idle]++
-	}
-	e.freshen(i, isNew)
+	i := e.freshen(e.named(aHost, name))
 	e.touch(i)
 	return i
 }
@@ -136,14 +131,13 @@ func (e *engine) useAddr(ip netip.Addr) uint32 {
 	return e.freshen(e.address(ip))
 }
 
-// freshen forgets what is over about a limiter. A new one counts as visited if the Scheduler was
-// restarted.
-func (e *engine) freshen(i uint32, isNew bool) uint32 {
-	if isNew {
-		*e.due(i) = e.unvisited(e.at(i).kind)
-	} else {
-		e.expire(i, false)
+// freshen forgets what is over about a limiter, of a new one all. So that counts as visited if the
+// Scheduler was restarted.
+func (e *engine) freshen(i uint32) uint32 {
+	if p := e.at(i); p.state == vacant {
+		e.setState(p, idle)
 	}
+	e.expire(i, false)
 	return i
 }
 

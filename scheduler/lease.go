@@ -111,18 +111,35 @@ func (l *Lease[T]) lock() bool {
 
 // Context returns a copy of a context that carries the lease, for requests on the way to that of
 // the task, such as for robots.txt. Under it, each request has to wait for its turn with
-// [Scheduler.Wait], and the last one with that for the task as well: the first call gives back the
-// turn of the lease, so that no caller waits for what it holds itself, nor two for each other. So does
+// [Scheduler.Wait], and the last one with that for the task as well: the first call gives back
+// the turn of the lease, so that no caller waits for what it holds itself, nor two for each other. So does
 // package robots, before one caller waits for the robots.txt that another one fetches. What remains is
 // the task: [Lease.Held] is false, and Done and Requeue ignore the outcome. Options.LeaseTimeout stops
 // during such a wait, and starts again after it. A caller that holds several leases, of one
 // Scheduler or of several, makes the context of one from that of another.
 func (l *Lease[T]) Context(ctx context.Context) context.Context {
-	key := holderKey[T]{l.s}
-	outer, _ := ctx.Value(key).(*holder[T])
-	others, _ := ctx.Value(yieldKey{}).(func() (resume func()))
-	ctx = context.WithValue(ctx, key, &holder[T]{l, outer})
-	return context.WithValue(ctx, yieldKey{}, func() (resume func()) { return l.yield(others) })
+	return context.WithValue(ctx, yieldKey{}, func() (resume func()) {
+		again := yield(ctx)
+		if !l.lock() {
+			return again
+		}
+		defer l.s.mu.Unlock()
+		l.s.engine.spend(l.flight)
+		l.s.changed()
+		return sync.OnceFunc(func() { // layers of other modules call it
+			again()
+			l.waited()
+		})
+	})
+}
+
+// waited is called when the holder no longer waits.
+func (l *Lease[T]) waited() {
+	if l.lock() { // it is still outstanding
+		defer l.s.mu.Unlock()
+		l.s.engine.waited(l.flight)
+		l.s.changed()
+	}
 }
 
 // yieldKey is the key of a func() (resume func()), which a layer calls before a request waits for
@@ -136,59 +153,6 @@ func yield(ctx context.Context) (resume func()) {
 		return all()
 	}
 	return func() {}
-}
-
-// A holder is the caller with a context: it holds a lease, and those of the context that this one
-// was made from.
-type holder[T any] struct {
-	lease *Lease[T]
-	outer *holder[T] // nil if there are no others
-}
-
-// holderKey is the key of a holder in a context.
-type holderKey[T any] struct{ s *Scheduler[T] }
-
-// yield gives back the turn of a lease while its holder waits for others, and those of the leases in
-// the context that this one was added to.
-func (l *Lease[T]) yield(others func() (resume func())) (resume func()) {
-	again := func() {}
-	if others != nil {
-		again = others()
-	}
-	if !l.lock() {
-		return again
-	}
-	defer l.s.mu.Unlock()
-	l.s.engine.spend(l.flight)
-	l.s.changed()
-	return sync.OnceFunc(func() { // layers of other modules call it
-		again()
-		l.s.waited([]*Lease[T]{l})
-	})
-}
-
-// spend gives back the turns of the outstanding leases that a context carries, whose holder is about
-// to wait, and returns these. It requires that s.mu is held.
-func (s *Scheduler[T]) spend(ctx context.Context) (held []*Lease[T]) {
-	h, _ := ctx.Value(holderKey[T]{s}).(*holder[T])
-	for ; h != nil; h = h.outer {
-		if s.engine.flights.at(h.lease.flight).serial == h.lease.serial {
-			s.engine.spend(h.lease.flight)
-			held = append(held, h.lease)
-		}
-	}
-	return held
-}
-
-// waited is called when the holder of leases no longer waits.
-func (s *Scheduler[T]) waited(held []*Lease[T]) {
-	for _, l := range held {
-		if l.lock() { // it is still outstanding
-			s.engine.waited(l.flight)
-			s.changed()
-			s.mu.Unlock()
-		}
-	}
 }
 
 // Held reports whether a request may be sent under the lease now. Ask before a request that was
@@ -206,9 +170,8 @@ func (l *Lease[T]) Held() bool {
 // Reach sets the address of the host, as [Scheduler.SetHost] does, once the caller knows where the
 // request will go. It reports whether the address may be visited now. If not, send no request and
 // call Done with Skipped: the next lease on the host waits for the address. If the host has waited for
-// another one, that lease still does, and only the lease after it waits for this one, or the third one
-// after it if there are several: name servers rotate addresses, and the host would be last in one line
-// after the other.
+// another one, that lease still does, and only the one after it waits for the address that it is refused
+// then: name servers rotate addresses, and the host would be last in one line after the other.
 func (l *Lease[T]) Reach(addr netip.Addr) (ok bool) {
 	if !l.lock() {
 		return false

@@ -3,7 +3,7 @@ package scheduler
 // A limiter spaces out leases: it is what a host and a shared limiter have in common. The time at
 // which its delay has passed is in its timer, and what few limiters need is in an extra.
 type limiter struct {
-	key   uint32 // the IPv4 address itself, or the position of the key in names
+	key   uint32 // the position of its name in names
 	extra uint32 // 0 if there is none
 	tasks uint32 // queued; of a shared limiter, those of all its hosts
 	out   uint16 // leases, and pendingBit
@@ -25,7 +25,6 @@ type sharedLimiter struct {
 	waitlist
 	hosts  uint32 // that belong to it
 	holder uint32 // of a group: the host that it is held for; 0 if there is none
-	holds  uint32 // of an address: the first of the groups that are held for its hosts, see hold
 }
 
 // sharedBit is set in the numbers of shared limiters, and not in those of hosts.
@@ -67,9 +66,8 @@ const pendingBit = 1 << 15
 type kind uint8
 
 const (
-	aHost  kind = iota
-	anIPv4      // the most common kind of address; its key is not in names
-	anIPv6      // with its zone, if it has one
+	aHost kind = iota
+	anAddr
 	aGroup
 	kinds
 )
@@ -78,7 +76,7 @@ const (
 type extra struct {
 	owner    uint32
 	failures uint8  // net of successes, for the back-off
-	stays    uint8  // see strange: how many times in a row the host has stayed
+	stayed   bool   // see stays
 	raised   uint64 // serial of the last flight when a failure was last counted
 	start    int64  // of the last visit, from which the delays count; longAgo if there was none
 	retry    int64  // the Retry-After of the server; longAgo if there is none
@@ -91,7 +89,6 @@ type extra struct {
 	waiters uint32             // callers of Wait
 	calls   uint32             // the shared limiter in whose list of called hosts it is; 0 if in none
 	spent   uint32             // leases of which only the task is left; the host stays known
-	strange uint32             // the address to which a visit was refused while the host waited for another one
 	wanted  int64              // Host.Delay; 0 if that is not more than the default
 	asked   int64              // Host.CrawlDelay, likewise
 	ranked  bool               // the queue has tasks of several priorities

@@ -300,12 +300,10 @@ func (m *model) full(name string) error {
 		return scheduler.ErrFull
 	case h == nil:
 		return nil
-	case over(m.opts.MaxHostQueue, tasks[name]):
+	case over(m.opts.MaxHostQueue, tasks[name]),
+		h.addr.IsValid() && over(m.opts.MaxAddrQueue, tasks[h.addr]),
+		h.group != "" && over(m.opts.MaxGroupQueue, tasks[groupName(h.group)]):
 		return scheduler.ErrHostFull
-	case h.addr.IsValid() && over(m.opts.MaxAddrQueue, tasks[h.addr]):
-		return scheduler.ErrAddrFull
-	case h.group != "" && over(m.opts.MaxGroupQueue, tasks[groupName(h.group)]):
-		return scheduler.ErrGroupFull
 	}
 	return nil
 }

@@ -1,6 +1,9 @@
 package scheduler
 
-import "strings"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 const (
 	textBits = 14
@@ -42,11 +45,8 @@ func (n *names) put(name string) uint32 {
 		n.begin(max(textLen, size))
 	}
 	at := n.current<<textBits | uint32(n.builder.Len())
-	rest := uint(len(name))
-	for ; rest >= 0x80; rest >>= 7 {
-		n.builder.WriteByte(byte(rest) | 0x80)
-	}
-	n.builder.WriteByte(byte(rest))
+	var length [binary.MaxVarintLen64]byte
+	n.builder.Write(binary.AppendUvarint(length[:0], uint64(len(name))))
 	n.builder.WriteString(name)
 	n.texts[n.current].s = n.builder.String()
 	return at
@@ -89,11 +89,8 @@ func cut(s string) (name, rest string) {
 
 // prefixed returns the size of a name with its length.
 func prefixed(name string) int {
-	size := 1 + len(name)
-	for rest := len(name); rest >= 0x80; rest >>= 7 {
-		size++
-	}
-	return size
+	var length [binary.MaxVarintLen64]byte
+	return len(binary.AppendUvarint(length[:0], uint64(len(name)))) + len(name)
 }
 
 // drop forgets the name at a position.

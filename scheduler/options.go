@@ -101,9 +101,9 @@ type Options struct {
 
 // normal returns o with defaults for zeros, and with zeros for what is disabled.
 func (o Options) normal() Options {
-	o.HostDelay = normalDelay(o.HostDelay, DefaultHostDelay)
-	o.AddrDelay = normalDelay(o.AddrDelay, o.HostDelay)
-	o.GroupDelay = normalDelay(o.GroupDelay, o.HostDelay)
+	o.HostDelay = normal(o.HostDelay, DefaultHostDelay, 0)
+	o.AddrDelay = normal(o.AddrDelay, o.HostDelay, 0)
+	o.GroupDelay = normal(o.GroupDelay, o.HostDelay, 0)
 	if o.HostDelay == 0 && o.AddrDelay == 0 {
 		o.Backoff = cmp.Or(o.Backoff, -1)
 		o.LatencyFactor = cmp.Or(o.LatencyFactor, -1)
@@ -112,13 +112,13 @@ func (o Options) normal() Options {
 		o.LatencyFactor = DefaultLatencyFactor
 	}
 	o.LatencyFactor = max(o.LatencyFactor, 0)
-	o.Backoff = normalDelay(o.Backoff, max(DefaultBackoff, time.Duration(times(2, o.HostDelay))))
-	o.MaxBackoff = max(normalDelay(o.MaxBackoff, DefaultMaxBackoff), o.Backoff)
+	o.Backoff = normal(o.Backoff, max(DefaultBackoff, time.Duration(times(2, o.HostDelay))), 0)
+	o.MaxBackoff = max(normal(o.MaxBackoff, DefaultMaxBackoff, 0), o.Backoff)
 	if o.Backoff == 0 {
 		o.MaxBackoff = 0
 	}
-	o.MaxRetryAfter = normalLimit(o.MaxRetryAfter, DefaultMaxRetryAfter)
-	o.LeaseTimeout = normalLimit(o.LeaseTimeout, DefaultLeaseTimeout)
+	o.MaxRetryAfter = normal(o.MaxRetryAfter, DefaultMaxRetryAfter, Forever)
+	o.LeaseTimeout = normal(o.LeaseTimeout, DefaultLeaseTimeout, Forever)
 	o.MaxPerHost = normalCount(o.MaxPerHost, 1, pendingBit-1)
 	o.MaxPerAddr = normalCount(o.MaxPerAddr, 1, pendingBit-1)
 	o.MaxPerGroup = normalCount(o.MaxPerGroup, 1, pendingBit-1)
@@ -131,34 +131,17 @@ func (o Options) normal() Options {
 	return o
 }
 
-// normalDelay returns the default for 0, and none for a negative value.
-func normalDelay(d, byDefault time.Duration) time.Duration {
-	if d == 0 {
-		return byDefault
-	}
-	return max(d, 0)
-}
-
-// normalLimit returns the default for 0, and Forever for a negative value.
-func normalLimit(d, byDefault time.Duration) time.Duration {
+// normal returns the default for 0, and what a negative value stands for.
+func normal[T int | time.Duration](v, byDefault, negative T) T {
 	switch {
-	case d == 0:
+	case v == 0:
 		return byDefault
-	case d < 0:
-		return Forever
+	case v < 0:
+		return negative
 	default:
-		return d
+		return v
 	}
 }
 
-// normalCount returns the default for 0, and the most for a negative value.
-func normalCount(n, byDefault, most int) int {
-	switch {
-	case n == 0:
-		return byDefault
-	case n < 0:
-		return most
-	default:
-		return min(n, most)
-	}
-}
+// normalCount is normal for a number of which the negative values stand for the most.
+func normalCount(n, byDefault, most int) int { return min(normal(n, byDefault, most), most) }

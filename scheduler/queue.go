@@ -12,18 +12,15 @@ type deferral struct{ task, host uint32 }
 
 const priorities = 8
 
-// admits returns the kind of limiter whose queue is full for another task of a host, if any.
-func (e *engine) admits(host uint32) (full kind, ok bool) {
+// admits reports whether the bounds of a host, its address and its group allow another task.
+func (e *engine) admits(host uint32) bool {
 	h := e.host(host)
 	for _, i := range [...]uint32{host, h.addr, h.group} {
-		if i == 0 {
-			continue
-		}
-		if p := e.at(i); p.tasks >= e.maxTasks[p.kind] {
-			return p.kind, false
+		if i != 0 && e.at(i).tasks >= e.maxTasks[e.at(i).kind] {
+			return false
 		}
 	}
-	return 0, true
+	return true
 }
 
 // countTasks adds to the number of queued tasks of a host, its address and its group.

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 	"math"
@@ -29,14 +30,9 @@ var (
 	// ErrFull is returned by Add when as many tasks are queued as Options allow.
 	ErrFull = errors.New("scheduler: queue is full")
 
-	// ErrHostFull is the ErrFull of a single host, by Options.MaxHostQueue. It wraps ErrFull.
-	ErrHostFull = fmt.Errorf("%w for this host", ErrFull)
-
-	// ErrAddrFull is the ErrFull of an address, by Options.MaxAddrQueue. It wraps ErrFull.
-	ErrAddrFull = fmt.Errorf("%w for the address of this host", ErrFull)
-
-	// ErrGroupFull is the ErrFull of a group, by Options.MaxGroupQueue. It wraps ErrFull.
-	ErrGroupFull = fmt.Errorf("%w for the group of this host", ErrFull)
+	// ErrHostFull is the ErrFull of a single host, its address or its group, by
+	// Options.MaxHostQueue, MaxAddrQueue or MaxGroupQueue. It wraps ErrFull.
+	ErrHostFull = fmt.Errorf("%w for this host, its address or its group", ErrFull)
 
 	// ErrDrained is returned by Next when nothing is queued or leased and no producer is
 	// registered: no task can become ready.
@@ -91,7 +87,7 @@ type Scheduler[T any] struct {
 func New[T any](o Options) *Scheduler[T] {
 	o = o.normal()
 	s := &Scheduler[T]{epoch: time.Now(), opts: o}
-	s.blocked.armed = never
+	s.blocked = blocked[T]{of: map[uint32]*list.List{}, armed: never}
 	s.engine.init(o, seedOf(s.epoch))
 	s.engine.dropped = func(t uint32) {
 		s.leased--
@@ -114,9 +110,9 @@ func (s *Scheduler[T]) Add(t Task[T]) error {
 		return ErrFull
 	}
 	host := e.use(t.Host)
-	if full, ok := e.admits(host); !ok {
+	if !e.admits(host) {
 		s.changed()
-		return [kinds]error{ErrHostFull, ErrAddrFull, ErrAddrFull, ErrGroupFull}[full]
+		return ErrHostFull
 	}
 	s.queued++
 	i := e.add(host, min(t.Priority, MaxPriority), s.instant(t.NotBefore))

@@ -234,7 +234,7 @@ func (e *engine) call(host, shared uint32) {
 	p.called.push(&e.calls, extra)
 	e.extras.at(extra).calls = shared
 	if p.holder != 0 && !e.hasWaiters(e.host(p.holder)) {
-		e.free(shared)
+		p.holder = 0
 	}
 }
 
@@ -262,39 +262,20 @@ func (e *engine) holds(host uint32) bool {
 	return group != 0 && e.shared(group).holder == host
 }
 
-// hold holds a group, which is in no list, for a host in the waitlist of its address. A held group
-// stays out of all lists, so its links are free for the chain of the groups that are held for hosts
-// of that address.
-func (e *engine) hold(group, host uint32) {
-	e.shared(group).holder = host
-	holds := &e.shared(e.host(host).addr).holds
-	c := chain{head: *holds} // its tail is not needed
-	c.insert(&e.timers, group, 0)
-	*holds = c.head
-}
-
-// free is the inverse of hold.
-func (e *engine) free(group uint32) {
-	p := e.shared(group)
-	holds := &e.shared(e.host(p.holder).addr).holds
-	c := chain{head: *holds}
-	c.remove(&e.timers, group)
-	*holds, p.holder = c.head, 0
-}
-
 // unhold frees and settles the group of a host if it is held for that.
 func (e *engine) unhold(host uint32) {
 	if e.holds(host) {
 		group := e.host(host).group
-		e.free(group)
+		e.shared(group).holder = 0
 		e.settle(group)
 	}
 }
 
-// unholdAll is unhold for all hosts of an address.
+// unholdAll is unhold for all hosts of an address. They are at the front of its waitlist.
 func (e *engine) unholdAll(addr uint32) {
-	for p := e.shared(addr); p.holds != 0; {
-		e.unhold(e.shared(p.holds).holder)
+	last := e.shared(addr).lastFront
+	for host := last; host != 0; host = e.timers.at(host).prev {
+		e.unhold(host)
 	}
 }
 
@@ -359,7 +340,7 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 		e.quit(host, h)
 		switch {
 		case e.holds(host):
-			e.free(other)
+			e.shared(other).holder = 0
 			if e.isOpen(other) {
 				return host
 			}
@@ -372,7 +353,7 @@ func (e *engine) serve(shared uint32, level uint8) (host uint32) {
 			e.join(host, other, true)
 		default:
 			e.join(host, other, true)
-			e.hold(shared, host)
+			p.holder = host
 		}
 		if p.holder != 0 {
 			break

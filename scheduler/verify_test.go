@@ -22,7 +22,7 @@ func (s *Scheduler[T]) Verify() error {
 			v.shared(i | sharedBit)
 		}
 	}
-	v.check(v.holders == v.held, "%d groups are held, and %d in chains", v.holders, v.held)
+	v.check(v.holders == v.held, "%d groups are held, and %d by hosts at the front", v.holders, v.held)
 	v.check(v.known == v.e.known, "%v limiters, counted %v", v.known, v.e.known)
 	used := int(max(v.e.extras.used, 1)) - 1 - len(v.e.extras.free)
 	v.check(used == v.extras, "%d extras, %d of them of limiters", used, v.extras)
@@ -130,8 +130,9 @@ func (v *verifier) shared(i uint32) {
 	if p.holder != 0 {
 		v.holders++
 	}
-	for group := p.holds; group != 0; group = e.timers.at(group).next {
-		v.held++
-		v.check(waits[e.shared(group).holder], "group %x is held for a host that does not wait", group)
+	for host := p.lastFront; host != 0 && p.kind == anAddr; host = e.timers.at(host).prev {
+		if e.holds(host) {
+			v.held++
+		}
 	}
 }

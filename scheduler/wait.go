@@ -25,8 +25,7 @@ type waiter[T any] struct {
 // same lock. So does the timer, which is set for the next event while there are waiters. So a host
 // that becomes ready wakes one goroutine, no wake-up is lost, and no waiter overtakes another.
 type blocked[T any] struct {
-	any   list.List             // calls of Next, in the order of arrival
-	hosts map[uint32]*list.List // calls of Wait, likewise
+	of    map[uint32]*list.List // by host, in the order of arrival; of 0 those that take any host
 	timer *time.Timer           // calls tick
 	armed int64                 // the time it is set for; never if it is stopped
 
@@ -37,48 +36,37 @@ type blocked[T any] struct {
 }
 
 // empty reports whether there are no waiters.
-func (b *blocked[T]) empty() bool { return b.any.Len() == 0 && len(b.hosts) == 0 }
+func (b *blocked[T]) empty() bool { return len(b.of) == 0 }
+
+// next and wait report whether there are calls of Next and of Wait.
+func (b *blocked[T]) next() bool { return b.of[0] != nil }
+func (b *blocked[T]) wait() bool { return len(b.of) > 1 || len(b.of) == 1 && !b.next() }
 
 // add makes a new waiter.
 func (b *blocked[T]) add(host uint32) *waiter[T] {
 	w := &waiter[T]{host: host, ended: make(chan struct{})}
-	in := &b.any
-	if host != 0 {
-		if b.hosts == nil {
-			b.hosts = make(map[uint32]*list.List)
-		}
-		if b.hosts[host] == nil {
-			b.hosts[host] = list.New()
-		}
-		in = b.hosts[host]
+	if b.of[host] == nil {
+		b.of[host] = list.New()
 	}
-	w.at = in.PushBack(w)
+	w.at = b.of[host].PushBack(w)
 	return w
 }
 
 // first returns the waiter that has waited longest.
 func (b *blocked[T]) first(host uint32) *waiter[T] {
-	in := &b.any
-	if host != 0 {
-		in = b.hosts[host]
-	}
-	return in.Front().Value.(*waiter[T])
+	return b.of[host].Front().Value.(*waiter[T])
 }
 
 // remove is the inverse of add.
 func (b *blocked[T]) remove(w *waiter[T]) {
-	if w.host == 0 {
-		b.any.Remove(w.at)
-	} else if in := b.hosts[w.host]; in.Len() == 1 {
-		delete(b.hosts, w.host)
-	} else {
-		in.Remove(w.at)
+	if b.of[w.host].Remove(w.at); b.of[w.host].Len() == 0 {
+		delete(b.of, w.host)
 	}
 }
 
 // note updates the statistics of waiting.
 func (b *blocked[T]) note(now int64, queued int) {
-	stalled := b.any.Len() > 0 && queued > 0 || len(b.hosts) > 0
+	stalled := b.next() && queued > 0 || b.wait()
 	if b.stalled {
 		b.waited += now - b.since
 	}
@@ -158,24 +146,35 @@ func (s *Scheduler[T]) waitLease(
 		return nil, ErrFull
 	}
 	i := e.use(host)
-	held := s.spend(ctx)
-	defer s.waited(held)
-	if deadline, ok := ctx.Deadline(); ended != nil || ok && e.earliest(i) > s.instant(deadline) {
-		until := s.time(max(e.earliest(i), e.now))
-		s.changed()
-		s.mu.Unlock()
-		return nil, &WaitError{host, until, context.Cause(ctx)}
-	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
+	if ended != nil {
+		err := s.giveUp(ctx, w)
+		s.mu.Unlock()
+		return nil, err
+	}
 	s.changed()
 	s.mu.Unlock()
-	select {
-	case <-w.ended:
-	default:
-		defer yield(ctx)() // the leases of other Schedulers, whose holder waits now as well
+	defer yield(ctx)() // no other caller gets in between, as this one waits already
+	if err := s.tooLate(ctx, w); err != nil {
+		return nil, err
 	}
 	return s.await(ctx, w, lease)
+}
+
+// tooLate returns the error of a waiter whose deadline is known to be too early.
+func (s *Scheduler[T]) tooLate(ctx context.Context, w *waiter[T]) error {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w.lease.s != nil || s.engine.earliest(w.host) <= s.instant(deadline) {
+		return nil
+	}
+	s.present()
+	return s.giveUp(ctx, w)
 }
 
 // WaitError is the error of a call of Wait whose deadline is too early. It wraps
@@ -225,14 +224,7 @@ func (s *Scheduler[T]) await(
 		defer s.mu.Unlock()
 		if w.err == nil && w.lease.s == nil {
 			s.present()
-			err := s.gaveUp(ctx, w)
-			s.blocked.remove(w)
-			if w.host != 0 {
-				s.engine.removeWaiter(w.host)
-				s.engine.sweep()
-			}
-			s.dispatch()
-			return nil, err
+			return nil, s.giveUp(ctx, w)
 		}
 	}
 	if w.err != nil {
@@ -242,13 +234,21 @@ func (s *Scheduler[T]) await(
 	return lease, nil
 }
 
-// gaveUp returns the error of a waiter whose context has ended. It requires that s.mu is held.
-func (s *Scheduler[T]) gaveUp(ctx context.Context, w *waiter[T]) error {
-	if w.host == 0 || ctx.Err() != context.DeadlineExceeded {
-		return cause.Of(ctx)
+// giveUp removes a waiter whose context has ended, or will have too early, and returns its error. It
+// requires that s.mu is held.
+func (s *Scheduler[T]) giveUp(ctx context.Context, w *waiter[T]) error {
+	e, err := &s.engine, cause.Of(ctx)
+	s.blocked.remove(w)
+	if w.host != 0 {
+		if err == nil || ctx.Err() == context.DeadlineExceeded {
+			until := max(e.earliest(w.host), e.now)
+			err = &WaitError{e.name(w.host), s.time(until), context.Cause(ctx)}
+		}
+		e.removeWaiter(w.host)
+		e.sweep()
 	}
-	until := max(s.engine.earliest(w.host), s.engine.now)
-	return &WaitError{s.engine.name(w.host), s.time(until), context.Cause(ctx)}
+	s.dispatch()
+	return err
 }
 
 // changed must follow everything that may make a host ready, leave nothing to wait for, or enter new
@@ -268,7 +268,7 @@ func (s *Scheduler[T]) dispatch() {
 	b := &s.blocked
 	for !b.empty() {
 		level := uint8(waitLevel)
-		if b.any.Len() > 0 {
+		if b.next() {
 			level = 0
 		}
 		n := s.engine.next(level)
@@ -277,7 +277,7 @@ func (s *Scheduler[T]) dispatch() {
 		}
 		s.wake(n)
 	}
-	for b.any.Len() > 0 && s.drained() {
+	for b.next() && s.drained() {
 		w := b.first(0)
 		b.remove(w)
 		w.err = ErrDrained
@@ -303,7 +303,7 @@ func (s *Scheduler[T]) wake(n uint32) {
 // ready. A lease could, as its holder may add tasks, and so could a call of Wait, which gets one.
 // It requires that s.mu is held.
 func (s *Scheduler[T]) drained() bool {
-	return s.queued == 0 && s.leased == 0 && s.producers == 0 && len(s.blocked.hosts) == 0
+	return s.queued == 0 && s.leased == 0 && s.producers == 0 && !s.blocked.wait()
 }
 
 // arm sets the timer for the next event, if there are waiters. It requires that s.mu is held.

@@ -46,7 +46,6 @@ var forEmbedders = map[string][]string{
 	"pagerank":                {"Read", "Frontier.NextReady", "Frontier.Release", "Frontier.WriteFile", "URLs.WriteFile", "Frontier.Drop", "URLs.Drop"},
 	"robots":                  {"ReadResponse", "Cache.Allowed"},
 	"robots/robotshttp":       {"Transport.Cache"},
-	"robots/robotstag":        {"Directives.MayIndex"},
 	"robots/robotstxt":        {"File.Sitemaps", "Rules.Named", "Rules.Patterns"},
 	"satstore":                {"Record.At", "Record.Delete", "Store.Backup", "Store.Delete"},
 	"scheduler":               {"Lease.Task"},

@@ -3,7 +3,6 @@ package robotstag_test
 import (
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/spinneret-go/spinneret/robots/robotstag"
 )
@@ -20,12 +19,4 @@ func Example() {
 	// Output:
 	// true true false
 	// {true 20} 2025-06-25 15:00:00 +0000 UTC
-}
-
-func ExampleDirectives_MayIndex() {
-	page := robotstag.FromMeta("robots", "unavailable_after: 2025-06-25", "examplebot")
-	now := time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)
-	fmt.Println(page.MayIndex(now, false), page.MayIndex(now.AddDate(0, 1, 0), false))
-	// Output:
-	// true false
 }

@@ -94,110 +94,65 @@ func (l *Limit) set(value string) bool {
 
 // read adds the directives of a header field, in which one of the marks follows the name of a
 // crawler. In a meta element no crawler can be named.
+//
+// It reads one word after another, whatever separates them, so that no directive is hidden. A value is
+// one word, unless it is a date. Only an unknown directive may have another directive as its value. The
+// crawler's own name counts anywhere, that of another one at the beginning and after a comma or a name.
 func (d *Directives) read(field, own, marks string) {
-	applies := true
-	field = strings.ReplaceAll(field, "\u00a0", " ") // so that dates need not know it
-	for field != "" {
-		item, rest := cutItem(field, 0)
-		key, value, colon := cutKey(item)
-		for named := false; colon && marks != "" && isName(key, value, own) && (names(key, own) ||
-			strings.IndexByte(marks, item[strings.IndexAny(item, ":=")]) >= 0); named = true {
-			// Of several names before a directive, one of the crawler's is enough.
-			applies = names(key, own) || named && applies
-			field = strings.TrimLeftFunc(field[strings.IndexAny(field, ":=")+1:], isBlankOrMark)
-			item = value
-			key, value, colon = cutKey(item)
+	var others Directives // what other crawlers are asked for
+	to, named, first := d, false, true
+	rest := strings.ReplaceAll(field, "\u00a0", " ") // so that dates need not know it
+	for rest != "" {
+		word, mark, after := cutWord(rest)
+		value := ""
+		if rest = after; mark != 0 && !startsItem(rest) {
+			value, _, after = cutWord(rest)
 		}
-		if end := dateEnd(field, len(field)-len(rest)); end > 0 {
-			item, rest = cutItem(field, end) // a date may contain two commas
+		if mark != 0 && marks != "" && isName(word, value, own) {
+			isOwn := names(word, own)
+			if isOwn || (first || named) && strings.IndexByte(marks, mark) >= 0 {
+				if isOwn {
+					to = d
+				} else if !named { // of several names before a directive, one of the crawler's is enough
+					to = &others
+				}
+				named = true
+				continue
+			}
 		}
-		if !applies {
-			item, applies = fromOwnName(item, own, marks)
+		switch {
+		case word == "unavailable_after" && mark != 0:
+			n := leadingDate(rest)
+			to.set(word, trimValue(rest[:n]))
+			rest = rest[n:]
+		case hasValue(word):
+			if to.set(word, value) {
+				rest = after
+			}
+		case (!to.set(word, "") || !known(value)) && !names(word, own) && !names(value, own):
+			rest = after
 		}
-		if applies {
-			d.add(item, own)
-		}
-		field = rest
+		named, first = false, startsItem(rest)
 	}
 }
 
-// fromOwnName returns what follows the crawler's own name in an item for another one, if a blank is
-// before the name.
-func fromOwnName(item, own, marks string) (rest string, found bool) {
-	for rest = item; ; {
-		i := strings.IndexAny(rest, marks)
-		if i < 0 {
-			return "", false
-		}
-		words := strings.Fields(rest[:i])
-		if rest = rest[i+1:]; len(words) > 1 && names(strings.ToLower(words[len(words)-1]), own) {
-			return rest, true
-		}
-	}
-}
+// startsItem reports whether the next item begins here.
+func startsItem(rest string) bool { return rest == "" || isComma(rune(rest[0])) }
 
-// add adds one item. Words separated by blanks are read as if separated by commas. So a value is one
-// word, unless it is a date, and what follows it is read like the next item.
-func (d *Directives) add(item, own string) {
-	for text := item; text != ""; {
-		words, value, colon := cutKey(text)
-		key := ""
-		for word := range strings.FieldsSeq(words) {
-			d.set(key, "")
-			key = word
-		}
-		if !colon {
-			d.set(key, "")
-			return
-		}
-		text = d.assign(key, value, own)
-	}
-}
-
-// assign applies a directive with the value at the start of some text. It returns what does not
-// belong to the value. Only an unknown directive may have another directive as its value.
-func (d *Directives) assign(key, text, own string) (rest string) {
-	if key == "unavailable_after" {
-		n := leadingDate(text)
-		d.set(key, trimValue(text[:n]))
-		return strings.TrimSpace(text[n:])
-	}
-	// A word ends at the next colon, too, or many of them would each be read up to the next blank.
-	n := strings.IndexFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ':' || r == '=' })
+// cutWord splits off the first word, in lower case, and what follows it up to the next word or comma: the
+// mark is 0 unless that has a colon or an equals sign.
+func cutWord(text string) (word string, mark byte, rest string) {
+	isEnd := func(r rune) bool { return isBlankOrMark(r) || isComma(r) }
+	text = strings.TrimLeftFunc(text, isEnd)
+	n := strings.IndexFunc(text, isEnd)
 	if n < 0 {
 		n = len(text)
 	}
-	word, rest := trimValue(text[:n]), strings.TrimSpace(text[n:])
-	switch {
-	case !known(key):
-		if key == "" || names(key, own) {
-			return text // a name that follows a blank
-		}
-	case !d.set(key, word), !hasValue(key) && known(strings.ToLower(word)):
-		return text
+	rest = strings.TrimLeftFunc(text[n:], isBlankOrQuote)
+	if rest != "" && (rest[0] == ':' || rest[0] == '=') {
+		mark, rest = rest[0], strings.TrimLeftFunc(rest, isBlankOrMark)
 	}
-	return rest
-}
-
-// dateEnd returns where the date of the last unavailable_after in an item ends, or 0 if there is
-// none. The item is the beginning of a field up to a comma, which may be part of the date.
-func dateEnd(field string, item int) int {
-	const before, after = len("unavailable"), len("_after")
-	for i := item; i >= before; {
-		if i = strings.LastIndexByte(field[:i], '_'); i < before || i+after > item {
-			continue
-		}
-		if strings.EqualFold(field[i-before:i+after], "unavailable_after") {
-			rest := field[i+after:]
-			value := strings.TrimLeftFunc(rest, isBlankOrMark)
-			n := leadingDate(value)
-			if n == 0 {
-				return 0
-			}
-			return len(field) - len(value) + n
-		}
-	}
-	return 0
+	return strings.ToLower(text[:n]), mark, rest
 }
 
 // maxDate bounds, in bytes, the text that is tried as a date. No date is longer.
@@ -220,32 +175,15 @@ func leadingDate(text string) int {
 	return 0
 }
 
-// isName reports whether a key followed by a colon is the name of a crawler. Mistaking an unknown
+// isName reports whether a word followed by a mark is the name of a crawler. Mistaking an unknown
 // directive for a name would hide all directives up to the next name.
-func isName(key, value, own string) bool {
-	token := rep.NameOf(key)
-	if token == "" || known(key) || key != token && key[len(token)] != '/' {
+func isName(word, value, own string) bool {
+	token := rep.NameOf(word)
+	if token == "" || known(word) || word != token && word[len(token)] != '/' {
 		return false // not a name, with or without version
 	}
-	if names(token, own) {
-		return true
-	}
-	next, _, _ := cutKey(value)
-	if words := strings.Fields(next); len(words) > 0 {
-		next = words[0]
-	}
 	// Future limits may have values that are known today: "max-audio-preview: none".
-	return !strings.HasPrefix(key, "max-") && known(next)
-}
-
-// cutKey splits an item at its first colon or equals sign. The key is returned in lower case.
-func cutKey(item string) (key, value string, found bool) {
-	i := strings.IndexAny(item, ":=")
-	if i < 0 {
-		return strings.ToLower(strings.TrimSpace(item)), "", false
-	}
-	value = strings.TrimLeftFunc(trimValue(item[i+1:]), isBlankOrMark)
-	return strings.ToLower(strings.TrimSpace(item[:i])), value, true
+	return names(token, own) || !strings.HasPrefix(word, "max-") && known(value)
 }
 
 // isBlankOrMark says what may separate a key from its value, in any number. In a page, that may be
@@ -254,14 +192,8 @@ func isBlankOrMark(r rune) bool { return isBlankOrQuote(r) || r == ':' || r == '
 
 func isBlankOrQuote(r rune) bool { return unicode.IsSpace(r) || r == '"' }
 
+// isComma has the semicolon as well, which some pages use instead.
+func isComma(r rune) bool { return r == ',' || r == ';' }
+
 // trimValue removes blanks and quotation marks around a value.
 func trimValue(s string) string { return strings.TrimFunc(s, isBlankOrQuote) }
-
-// cutItem splits off what precedes the first comma from an offset on, or semicolon, which some pages
-// use instead.
-func cutItem(field string, from int) (item, rest string) {
-	if i := strings.IndexAny(field[from:], ",;"); i >= 0 {
-		return strings.TrimSpace(field[:from+i]), field[from+i+1:]
-	}
-	return strings.TrimSpace(field), ""
-}

@@ -106,15 +106,6 @@ func (d Directives) Merge(other Directives) Directives {
 	return d
 }
 
-// MayIndex reports whether the page may be shown in results at a given time, by itself or embedded
-// in another page.
-func (d Directives) MayIndex(at time.Time, embedded bool) bool {
-	if !d.Unavailable.IsZero() && !at.Before(d.Unavailable) {
-		return false
-	}
-	return !d.NoIndex || embedded && d.IndexIfEmbedded
-}
-
 func (l Limit) lower(other Limit) Limit {
 	if !l.Limited || other.Limited && other.Max < l.Max {
 		return other

@@ -251,26 +251,6 @@ func TestMergeTakesConstantTime(t *testing.T) {
 	require.Equal(t, one, d)
 }
 
-func TestMayIndex(t *testing.T) {
-	now := time.Date(2025, 6, 25, 0, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		content         string
-		alone, embedded bool
-	}{
-		{"", true, true},
-		{"noindex", false, false},
-		{"noindex, indexifembedded", false, true},
-		{"indexifembedded", true, true},
-		{"unavailable_after: 2025-06-26", true, true},
-		{"unavailable_after: 2025-06-25", false, false},
-		{"noindex, indexifembedded, unavailable_after: 2025-06-25", false, false},
-	} {
-		tag := FromMeta("robots", tt.content, "foo")
-		require.Equal(t, tt.alone, tag.MayIndex(now, false), "%+v", tt)
-		require.Equal(t, tt.embedded, tag.MayIndex(now, true), "%+v", tt)
-	}
-}
-
 // Hostile headers: each is read correctly. Quadratic work would take a hundred times as long as
 // this test.
 func TestHostileHeaders(t *testing.T) {
