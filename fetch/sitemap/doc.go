@@ -13,7 +13,7 @@
 // section that is not closed extends to the next end of its kind, and a processing instruction ends at
 // its first closing bracket. Entities that a document declares are not resolved, neither its own
 // nor external ones. A document in UTF-8 may declare another encoding, if at least four letters
-// beyond ASCII stand within four kilobytes from the first one.
+// beyond ASCII stand within its first 64 kilobytes.
 //
 // # Cost
 //
