@@ -21,5 +21,6 @@
 //
 // # What it does not do
 //
-// The caller decides whether a URL may be listed there: the protocol requires the same host.
+// The caller decides whether a URL may be listed there: the protocol requires the same host. The fields
+// changefreq and priority are ignored: most of them are set once and never updated.
 package sitemap

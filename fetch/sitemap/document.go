@@ -3,7 +3,6 @@ package sitemap
 import (
 	"bytes"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/webdate"
@@ -20,7 +19,7 @@ type format struct {
 
 // formats are known by their root element, in lower case.
 var formats = map[string]format{
-	"urlset":       {Page, "url", " loc lastmod changefreq priority ", false},
+	"urlset":       {Page, "url", " loc lastmod ", false},
 	"sitemapindex": {Sitemap, "sitemap", " loc lastmod ", false},
 	"rss":          {Item, "item", " link guid title pubdate date ", true},
 	"rdf":          {Item, "item", " link title date ", true}, // RSS 0.9 and 1.0
@@ -175,7 +174,7 @@ func (d *document) opens(t *token) bool {
 // begin opens an entry.
 func (d *document) begin() {
 	d.inside = true
-	d.entry = Entry{Kind: d.kind, Priority: 0.5}
+	d.entry = Entry{Kind: d.kind}
 	d.url, d.guid, d.open = d.url[:0], d.guid[:0], d.open[:0]
 	d.field = ""
 }
@@ -322,15 +321,6 @@ func (d *document) set() {
 		// An updated date counts as well, in either order.
 		if d.entry.LastMod.IsZero() {
 			d.entry.LastMod, _ = webdate.Parse(string(text))
-		}
-	case "changefreq":
-		switch word := lower(text); word {
-		case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
-			d.entry.ChangeFreq = word
-		}
-	case "priority":
-		if p, err := strconv.ParseFloat(string(text), 64); err == nil && 0 <= p && p <= 1 {
-			d.entry.Priority = p
 		}
 	}
 }

@@ -46,13 +46,11 @@ const (
 // Entry is one entry of a sitemap or feed. All fields but the URL are hints by the site's owner,
 // and many of them are set once and never updated.
 type Entry struct {
-	URL        string // absolute, http or https, without fragment and credentials
-	Kind       Kind
-	LastMod    time.Time // when the page changed last; zero if not said
-	Title      string    // of an Item, on one line; it may contain markup if the feed's titles do
-	ID         string    // of an Item: its guid or id, which stays if the URL changes; "" if none
-	ChangeFreq string    // "always", "hourly", ... "yearly", "never"; "" if not said
-	Priority   float64   // among the site's own pages, from 0 to 1; 0.5 if not said
+	URL     string // absolute, http or https, without fragment and credentials
+	Kind    Kind
+	LastMod time.Time // when the page changed last; zero if not said
+	Title   string    // of an Item, on one line; it may contain markup if the feed's titles do
+	ID      string    // of an Item: its guid or id, which stays if the URL changes; "" if none
 }
 
 // Entries returns a single-use iterator over the entries of a sitemap or feed. base is the URL that
@@ -141,7 +139,7 @@ func (l *lister) lines() error {
 		// Only absolute URLs count: other text files are full of relative ones.
 		if len(line) <= maxLine && isWhole(trimmed(line)) {
 			urls = true
-			if err := l.emit(Entry{Kind: Page, Priority: 0.5}, line); err != nil {
+			if err := l.emit(Entry{Kind: Page}, line); err != nil {
 				return err
 			}
 		}

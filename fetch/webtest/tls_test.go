@@ -11,8 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/spinneret-go/spinneret/internal/memnet"
 	"github.com/stretchr/testify/require"
@@ -185,32 +183,6 @@ func TestLookups(t *testing.T) {
 	var unknown *net.DNSError
 	_, err = w.Resolve(t.Context(), "other.test")
 	require.ErrorAs(t, err, &unknown)
-}
-
-// Jitter is within its bounds, differs for each request, even for the same URL, and is the same in
-// every run.
-func TestJitter(t *testing.T) {
-	var runs [2][]time.Duration
-	for i := range runs {
-		synctest.Test(t, func(t *testing.T) {
-			w := start(t, Options{Hosts: 1, Network: memnet.New(), Traits: func(int) Traits {
-				return Traits{Latency: Latency{Median: time.Second, Jitter: time.Second}}
-			}})
-			c := client(t, w)
-			for range 50 {
-				before := time.Now()
-				get(t, c, "http://h00000.vweb.test/")
-				took := time.Since(before)
-				require.True(t, time.Second < took && took < 2*time.Second, "%v", took)
-				runs[i] = append(runs[i], took)
-			}
-		})
-	}
-	require.Equal(t, runs[0], runs[1])
-	slices.Sort(runs[0])
-	require.Len(t, slices.Compact(runs[0]), 50)
-	require.Less(t, runs[0][0], 1200*time.Millisecond)
-	require.Greater(t, runs[0][49], 1800*time.Millisecond)
 }
 
 func TestDisallowed(t *testing.T) {

@@ -99,7 +99,6 @@ type host struct {
 	handler http.Handler // of a host from Options.Handlers; else nil
 	traits  Traits
 	asked   atomic.Int64 // requests so far that count for the throttle
-	answers atomic.Int64 // so far that waited for the jitter
 	lookups atomic.Int64 // of the name
 }
 
