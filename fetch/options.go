@@ -114,7 +114,8 @@ type Options struct {
 	// the environment says. Every guard but Reach holds through any proxy. Reach holds through
 	// socks5: the Client resolves names and gives the proxy an address. With http, https and
 	// socks5h the proxy resolves names, and Reach checks only addresses written in URLs. Reach does
-	// not apply to the proxy's own address.
+	// not apply to the proxy's own address. With http and https, a request to [Client.Transport] for an
+	// http URL must have the Host of its URL.
 	Proxy string
 	// HTTP1 disables HTTP/2; false means that HTTP/2 is offered.
 	HTTP1 bool

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -50,38 +51,21 @@ func (c *Client) checkTarget(host, port string) *Error {
 }
 
 // checkRequest returns why a request of an http.Client may not be sent. A proxy that gets it reads
-// where it leads from its target, which net/http takes from three places.
+// where it leads from its target, which net/http takes from three places: they must agree.
 func (c *Client) checkRequest(req *http.Request) *Error {
 	if !c.names {
 		return c.checkTarget(req.URL.Hostname(), req.URL.Port())
 	}
-	if failure := c.checkAuthority(req.URL.Host); failure != nil || !c.viaProxy(req.URL.Scheme) {
-		return failure
+	u, err := weburl.Parse("http://"+req.URL.Host+"/", nil)
+	if err == nil && strings.ContainsAny(req.URL.Host, `/\?#@`) {
+		err = fmt.Errorf("%.40q is not a host", req.URL.Host)
 	}
-	if req.Host != "" {
-		if failure := c.checkAuthority(req.Host); failure != nil {
-			return failure
+	if err == nil && c.viaProxy(req.URL.Scheme) {
+		path := req.URL.Opaque == "" || req.URL.Opaque[0] == '/' && !strings.HasPrefix(req.URL.Opaque, "//")
+		if !path || req.Host != "" && req.Host != req.URL.Host {
+			err = errors.New("a request through a proxy needs Host and URL.Opaque as they are by default")
 		}
 	}
-	authority, absolute := strings.CutPrefix(req.URL.Opaque, "//")
-	switch {
-	case absolute:
-		if end := strings.IndexAny(authority, `/\?#`); end >= 0 {
-			authority = authority[:end]
-		}
-		return c.checkAuthority(authority)
-	case req.URL.Opaque != "" && req.URL.Opaque[0] != '/':
-		return &Error{Kind: BadURL, Err: fmt.Errorf("URL.Opaque %.40q is not a path", req.URL.Opaque)}
-	}
-	return nil
-}
-
-// checkAuthority is checkTarget for a host with its port, if it has one.
-func (c *Client) checkAuthority(authority string) *Error {
-	if strings.ContainsAny(authority, `/\?#@`) {
-		return &Error{Kind: BadURL, Err: fmt.Errorf("%.40q is not a host", authority)}
-	}
-	u, err := weburl.Parse("http://"+authority+"/", nil)
 	if err != nil {
 		return &Error{Kind: BadURL, Err: err}
 	}

@@ -203,13 +203,25 @@ func TestReachOfAnHTTPProxy(t *testing.T) {
 	require.Zero(t, asked.Load())
 	for _, req := range []*http.Request{
 		{URL: &url.URL{Scheme: "http", Host: "a.test.", Path: "/"}},
-		{URL: &url.URL{Scheme: "http", Host: "a.test:8080", Path: "/"}, Host: "b.test"},
-		{URL: &url.URL{Scheme: "http", Host: "a.test", Opaque: "//a.test/?x@y"}},
+		{URL: &url.URL{Scheme: "http", Host: "a.test:8080", Path: "/"}, Host: "a.test:8080"},
+		{URL: &url.URL{Scheme: "https", Host: "a.test", Path: "/"}, Host: "b.test"},
 		{URL: &url.URL{Scheme: "http", Host: "1.1.1.1", Opaque: "/x"}},
 	} {
 		resp, err := c.Transport().RoundTrip(req.WithContext(t.Context()))
+		if req.URL.Scheme == "https" { // the proxy is asked, and has no TLS behind it
+			require.Error(t, err)
+			continue
+		}
 		require.NoError(t, err, "%+v", req)
 		require.NoError(t, resp.Body.Close())
 	}
 	require.EqualValues(t, 4, asked.Load())
+	for _, req := range []*http.Request{
+		{URL: &url.URL{Scheme: "http", Host: "a.test", Path: "/"}, Host: "b.test"},
+		{URL: &url.URL{Scheme: "http", Host: "a.test", Opaque: "//a.test/?x@y"}},
+	} {
+		_, err := c.Transport().RoundTrip(req.WithContext(t.Context()))
+		require.ErrorIs(t, err, fetch.BadURL)
+		require.ErrorContains(t, err, "by default")
+	}
 }

@@ -58,7 +58,7 @@ func TestToUTF8(t *testing.T) {
 }
 
 // TestPrescan has a case for each step of the standard's "prescan a byte stream to determine its
-// encoding", and of the algorithms that it uses.
+// encoding", and of the algorithms that it uses, but for scripts.
 func TestPrescan(t *testing.T) {
 	far := strings.Repeat("x", 1000)
 	for name, tt := range map[string]struct{ page, want string }{
@@ -74,7 +74,7 @@ func TestPrescan(t *testing.T) {
 		"in an attribute of an end tag":    {`</p title='<meta charset=koi8-r>'><meta charset=koi8-u>`, "koi8-u"},
 		"in a declaration":                 {`<!x "><meta charset=koi8-r>`, "koi8-r"},
 		"in an instruction":                {`<?x <meta charset=koi8-r>`, "windows-1252"},
-		"in a script":                      {`<script><meta charset=koi8-r></script>`, "koi8-r"},
+		"in a script":                      {`<script><meta charset=koi8-r></script><meta charset=koi8-u>`, "koi8-u"},
 		"the first of two attributes":      {`<meta charset=koi8-r charset=koi8-u>`, "koi8-r"},
 		"an unknown label":                 {`<meta charset=klingon><meta charset=koi8-r>`, "koi8-r"},
 		"content without a pragma":         {`<meta content="text/html; charset=koi8-r">`, "windows-1252"},

@@ -20,7 +20,7 @@ type scanner struct {
 	buf  []byte // for attribute values that must be decoded
 
 	xml     bool               // in XHTML, a tag that ends with a slash has no content
-	decoder *decoder           // for values that are not ASCII; nil leaves them unchanged
+	decoder *decoder           // for values that are not ASCII
 	content []byte             // of the last element with raw text
 	ids     bool               // tags with an id are of interest
 	text    func(piece []byte) // called with the text; may be nil
@@ -97,9 +97,7 @@ func (s *scanner) pass(piece []byte, references bool) {
 		s.text(lineEnd)
 	}
 	s.begun, s.block = true, false
-	if s.decoder != nil {
-		piece = s.decoder.text(piece)
-	}
+	piece = s.decoder.text(piece)
 	if references && bytes.IndexByte(piece, '&') >= 0 {
 		piece = []byte(html.UnescapeString(string(piece)))
 	}

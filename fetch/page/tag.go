@@ -142,6 +142,7 @@ const (
 	attrHTTPEquiv
 	attrProperty
 	attrID
+	attrCharset
 	attrCount
 )
 
@@ -179,6 +180,8 @@ func attrOf(key []byte) attr {
 		return attrProperty
 	case "id":
 		return attrID
+	case "charset":
+		return attrCharset
 	}
 	return attrCount
 }

@@ -3,7 +3,6 @@ package sitemap
 import (
 	"bytes"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/webdate"
@@ -20,7 +19,7 @@ type format struct {
 
 // formats are known by their root element, in lower case.
 var formats = map[string]format{
-	"urlset":       {Page, "url", " loc lastmod changefreq priority ", false},
+	"urlset":       {Page, "url", " loc lastmod ", false},
 	"sitemapindex": {Sitemap, "sitemap", " loc lastmod ", false},
 	"rss":          {Item, "item", " link guid title pubdate date ", true},
 	"rdf":          {Item, "item", " link title date ", true}, // RSS 0.9 and 1.0
@@ -46,6 +45,7 @@ const maxDepth = 64
 // document is a pass over an XML document, token by token, with the current entry.
 type document struct {
 	format
+	*markup
 	prefix     string   // of the root's name, which the names of interest share
 	unprefixed bool     // it is not known yet
 	open       []string // names of the open elements of the entry
@@ -60,9 +60,9 @@ type document struct {
 
 // document yields the entries of an XML document.
 func (l *lister) document() error {
-	d := document{}
+	d := document{markup: newMarkup(l.text)}
 	for {
-		t, err := l.src.next()
+		t, err := d.next()
 		switch {
 		case err == io.EOF && d.kind == 0:
 			return ErrFormat
@@ -76,8 +76,7 @@ func (l *lister) document() error {
 				if err := d.root(&t); err != nil {
 					return err
 				}
-				l.src.rooted = true
-				l.rebase(&t)
+				l.rebase(&d)
 				continue
 			}
 			done = d.start(&t)
@@ -101,19 +100,23 @@ func (l *lister) document() error {
 	}
 }
 
-// rebase applies the xml:base of the root. Those of entries would make short URLs long.
-func (l *lister) rebase(root *token) {
-	value, _ := root.attr("xml:base")
-	base := l.refs.Base()
-	u, err := weburl.Parse(string(trimmed(value)), &base)
-	if len(value) > 0 && len(value) <= maxURL && err == nil && weburl.IsWeb(&u) {
-		l.refs.Reset(u)
+// rebase applies the xml:base of the root, whose tag was just read. Those of entries would make short
+// URLs long.
+func (l *lister) rebase(d *document) {
+	for name, value := range d.attributes() {
+		if name != "xml:base" || len(value) == 0 || len(value) > maxURL {
+			continue
+		}
+		base := l.refs.Base()
+		if u, err := weburl.Parse(string(trimmed(value)), &base); err == nil && weburl.IsWeb(&u) {
+			l.refs.Reset(u)
+		}
 	}
 }
 
 // ended yields the entry in which the document ends with err, if its URL is known.
 func (l *lister) ended(d *document, err error) error {
-	if d.inside && d.field != "" && bytes.HasPrefix(l.src.rest(), []byte("</")) {
+	if d.inside && d.field != "" && bytes.HasPrefix(d.Raw(), []byte("</")) {
 		d.set() // only its end tag is missing
 	}
 	if d.inside && len(d.url) > 0 {
@@ -171,7 +174,7 @@ func (d *document) opens(t *token) bool {
 // begin opens an entry.
 func (d *document) begin() {
 	d.inside = true
-	d.entry = Entry{Kind: d.kind, Priority: 0.5}
+	d.entry = Entry{Kind: d.kind}
 	d.url, d.guid, d.open = d.url[:0], d.guid[:0], d.open[:0]
 	d.field = ""
 }
@@ -191,7 +194,7 @@ func (d *document) start(t *token) (done bool) {
 	// The depth distinguishes elements of one name: the link of an item and that of its source.
 	if name := lower(t.name); len(d.open) == 0 && d.wants(t, name) {
 		d.field, d.text = name, d.text[:0]
-		d.attributes(t)
+		d.note()
 	}
 	if t.empty {
 		d.field = ""
@@ -213,21 +216,28 @@ func (d *document) wants(t *token, name string) bool {
 	return d.own(t)
 }
 
-// attributes reads the values that Atom and RSS put into attributes.
-func (d *document) attributes(t *token) {
-	switch d.field {
-	case "guid":
-		value, _ := t.attr("ispermalink")
-		d.named = lower(trimmed(value)) == "false"
-	case "link":
-		// Of an Atom entry's links this one leads to the page; others lead to the entry itself, to
-		// comments or to a file.
-		href, ok := t.attr("href")
-		rel, _ := t.attr("rel")
-		main := len(rel) == 0 || strings.TrimPrefix(lower(trimmed(rel)), relations) == "alternate"
-		if ok && main && len(d.url) == 0 {
-			d.url = append(d.url, href...)
+// note reads the values that Atom and RSS put into attributes.
+func (d *document) note() {
+	if d.field == "guid" {
+		d.named = false
+	}
+	// Of an Atom entry's links this one leads to the page; others lead to the entry itself, to comments
+	// or to a file.
+	var href []byte
+	main := d.field == "link" && len(d.url) == 0
+	for name, value := range d.attributes() {
+		switch name {
+		case "ispermalink":
+			d.named = d.named || d.field == "guid" && lower(trimmed(value)) == "false"
+		case "rel":
+			rel := strings.TrimPrefix(lower(trimmed(value)), relations)
+			main = main && (rel == "" || rel == "alternate")
+		case "href":
+			href = value
 		}
+	}
+	if main {
+		d.url = append(d.url, href...)
 	}
 }
 
@@ -311,15 +321,6 @@ func (d *document) set() {
 		// An updated date counts as well, in either order.
 		if d.entry.LastMod.IsZero() {
 			d.entry.LastMod, _ = webdate.Parse(string(text))
-		}
-	case "changefreq":
-		switch word := lower(text); word {
-		case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
-			d.entry.ChangeFreq = word
-		}
-	case "priority":
-		if p, err := strconv.ParseFloat(string(text), 64); err == nil && 0 <= p && p <= 1 {
-			d.entry.Priority = p
 		}
 	}
 }

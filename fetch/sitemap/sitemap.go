@@ -1,11 +1,13 @@
 package sitemap
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
@@ -44,13 +46,11 @@ const (
 // Entry is one entry of a sitemap or feed. All fields but the URL are hints by the site's owner,
 // and many of them are set once and never updated.
 type Entry struct {
-	URL        string // absolute, http or https, without fragment and credentials
-	Kind       Kind
-	LastMod    time.Time // when the page changed last; zero if not said
-	Title      string    // of an Item, on one line; it may contain markup if the feed's titles do
-	ID         string    // of an Item: its guid or id, which stays if the URL changes; "" if none
-	ChangeFreq string    // "always", "hourly", ... "yearly", "never"; "" if not said
-	Priority   float64   // among the site's own pages, from 0 to 1; 0.5 if not said
+	URL     string // absolute, http or https, without fragment and credentials
+	Kind    Kind
+	LastMod time.Time // when the page changed last; zero if not said
+	Title   string    // of an Item, on one line; it may contain markup if the feed's titles do
+	ID      string    // of an Item: its guid or id, which stays if the URL changes; "" if none
 }
 
 // Entries returns a single-use iterator over the entries of a sitemap or feed. base is the URL that
@@ -78,7 +78,7 @@ var errStop = errors.New("stop")
 // lister is one pass over one sitemap.
 type lister struct {
 	yield func(Entry, error) bool
-	src   source
+	text  *bufio.Reader
 	refs  weburl.Resolver
 	left  int // entries until MaxEntries
 	added int // bytes of URLs that are not in the document
@@ -92,11 +92,10 @@ func (l *lister) walk(r io.Reader, base string) error {
 		return err
 	}
 	l.refs.Reset(u)
-	if l.src.r, err = open(r, l.total); err != nil {
+	if l.text, err = open(r, l.total); err != nil {
 		return err
 	}
-	l.src.left = l.total
-	switch first, err := l.src.first(); {
+	switch first, err := l.first(); {
 	case err == io.EOF:
 		return nil
 	case err != nil:
@@ -107,24 +106,44 @@ func (l *lister) walk(r io.Reader, base string) error {
 	return l.lines()
 }
 
+// first skips white space, and returns what follows it.
+func (l *lister) first() (c rune, err error) {
+	for {
+		c, _, err := l.text.ReadRune()
+		if err != nil || !strings.ContainsRune(" \t\n\f\r\uFEFF", c) {
+			_ = l.text.UnreadRune() // it was read
+			return c, err
+		}
+	}
+}
+
 // maxLine leaves room for white space around a URL.
 const maxLine = 2 * maxURL
 
-// lines yields the URLs of a text sitemap, one per line. It requires that there is some text.
+// lines yields the URLs of a text sitemap, one per line. It requires that there is some text. CR and
+// LF each end a line, so that CR LF ends an empty one too.
 func (l *lister) lines() error {
 	urls := false
+	var line []byte
 	for {
-		line, err := l.src.line(maxLine)
-		if err != nil && err != io.EOF {
+		c, err := l.text.ReadByte()
+		switch {
+		case err != nil && err != io.EOF:
 			return err
+		case err == nil && c != '\r' && c != '\n':
+			if len(line) <= maxLine {
+				line = append(line, c)
+			}
+			continue
 		}
 		// Only absolute URLs count: other text files are full of relative ones.
-		if isWhole(trimmed(line)) {
+		if len(line) <= maxLine && isWhole(trimmed(line)) {
 			urls = true
-			if err := l.emit(Entry{Kind: Page, Priority: 0.5}, line); err != nil {
+			if err := l.emit(Entry{Kind: Page}, line); err != nil {
 				return err
 			}
 		}
+		line = line[:0]
 		switch {
 		case err == io.EOF && !urls:
 			return ErrFormat

@@ -97,20 +97,15 @@ func (w *Web) latency(h *host, target string) time.Duration {
 	if l == (Latency{}) {
 		return 0
 	}
-	var jitter time.Duration
-	if l.Jitter > 0 {
-		r := w.stream(saltJitter, h.Index, int(h.answers.Add(1)))
-		jitter = time.Duration(float64(l.Jitter) * r.unit())
-	}
 	r := w.stream(saltLatency, h.Index, 0) ^ rng(hashString(target))
 	if r.unit() < l.SlowShare {
-		return l.Slow + jitter
+		return l.Slow
 	}
 	if l.Sigma <= 0 {
-		return l.Median + jitter
+		return l.Median
 	}
 	wait := float64(l.Median) * math.Exp(l.Sigma*r.norm())
-	return time.Duration(min(wait, math.MaxInt64/2)) + jitter
+	return time.Duration(min(wait, math.MaxInt64/2))
 }
 
 // throttled counts a request and reports whether to reject it.

@@ -150,9 +150,12 @@ func (w *Web) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 		return nil, &net.OpError{Op: "dial", Net: network, Err: net.ErrClosed}
 	}
 	behind, ok := w.listeners[virtual]
-	known := port == "80" || port == "443" && w.authority != nil ||
-		port == strconv.Itoa(int(behind.Port()))
-	if !ok || !known {
+	usual := "80"
+	if w.authority != nil {
+		usual = "443"
+	}
+	bound := !w.network && port == strconv.Itoa(int(behind.Port()))
+	if !ok || port != usual && !bound {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
 	}
 	return w.dial(ctx, "tcp4", behind.String())

@@ -94,11 +94,14 @@ func (p *page) appendGhosts(b []byte) []byte {
 
 // appendTraps links the hostile paths that are enabled on the host.
 func (p *page) appendTraps(b []byte) []byte {
-	for _, t := range trapLinks {
-		if p.web.hosts[p.host].traits.Traps&t.bit != 0 {
-			b = append(append(b, "<p><a href=\""+trapDir...), t.path...)
-			b = append(append(b, "\">"...), t.path...)
-			b = append(b, "</a></p>\n"...)
+	for _, t := range traps {
+		if p.web.hosts[p.host].traits.Traps&t.bit == 0 {
+			continue
+		}
+		for _, rest := range t.links {
+			path := t.name + rest
+			b = append(append(b, "<p><a href=\""+trapDir...), path...)
+			b = append(append(append(b, "\">"...), path...), "</a></p>\n"...)
 		}
 	}
 	return b

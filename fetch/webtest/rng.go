@@ -14,7 +14,6 @@ const (
 	saltLatency
 	saltStamp
 	saltCalendar
-	saltJitter
 )
 
 // rng is SplitMix64 (Steele, Lea and Flood 2014). math/rand would do, but its generators escape

@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"log"
 	"net"
@@ -24,13 +25,9 @@ func (w *Web) serve(all []net.Listener) {
 		// Clients that vanish are normal here, and not worth a line on stderr.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	if w.authority != nil {
-		w.server.TLSConfig = w.tlsConfig()
-	}
 	for _, l := range all {
 		if w.authority != nil {
-			w.serveTLS(l)
-			continue
+			l = tls.NewListener(l, w.tlsConfig())
 		}
 		w.serving.Go(func() { w.server.Serve(l) })
 	}

@@ -45,28 +45,30 @@ func (w *Web) closeStatic() error {
 // content negotiation.
 var indexNames = []string{"index.html", "index.htm", "index.html.en"}
 
-// static answers with a file of the host's directory.
+// static answers with a file of the host's directory. Folders with the name of an index are skipped, as
+// they have no page.
 func (x *exchange) static() int {
 	name := path.Join(x.web.hosts[x.host].Name, path.Clean("/"+x.r.URL.Path))
-	f, err := x.web.static.Open(name)
-	if err != nil {
-		return x.fail(http.StatusNotFound)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return x.fail(http.StatusNotFound)
-	}
 	slash := strings.HasSuffix(x.r.URL.Path, "/")
-	switch {
-	case info.IsDir() && !slash:
-		return x.redirect(http.StatusMovedPermanently, slashForm(x.r))
-	case info.IsDir():
-		return x.index(name)
-	case slash || !info.Mode().IsRegular():
-		return x.fail(http.StatusNotFound)
+	files := []string{""}
+	if slash {
+		files = indexNames
 	}
-	return x.file(f, info)
+	for _, file := range files {
+		f, err := x.web.static.Open(path.Join(name, file))
+		if err != nil {
+			continue
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		switch {
+		case err == nil && info.IsDir() && !slash:
+			return x.redirect(http.StatusMovedPermanently, slashForm(x.r))
+		case err == nil && info.Mode().IsRegular():
+			return x.file(f, info)
+		}
+	}
+	return x.fail(http.StatusNotFound)
 }
 
 // slashForm is the URL of a directory in its canonical form.
@@ -76,21 +78,6 @@ func slashForm(r *http.Request) string {
 	u.Path = path.Clean("/"+u.Path) + "/"
 	u.RawPath = ""
 	return u.String()
-}
-
-// index skips folders of such a name, as they have no page.
-func (x *exchange) index(dir string) int {
-	for _, name := range indexNames {
-		f, err := x.web.static.Open(path.Join(dir, name))
-		if err != nil {
-			continue
-		}
-		defer f.Close()
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			return x.file(f, info)
-		}
-	}
-	return x.fail(http.StatusNotFound)
 }
 
 // file leaves conditions and ranges to net/http.

@@ -1,8 +1,6 @@
 package webtest
 
 import (
-	"bufio"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -10,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"math/big"
-	"net"
 	"sync"
 	"time"
 )
@@ -88,64 +85,3 @@ func (w *Web) tlsConfig() *tls.Config {
 		},
 	}
 }
-
-// serveTLS serves both https and plain http on one listener, which saves listeners in a web with
-// hundreds of addresses. The first byte of a connection distinguishes them.
-func (w *Web) serveTLS(l net.Listener) {
-	both := &begunListener{Listener: l, ctx: w.ctx, conns: make(chan net.Conn)}
-	w.serving.Go(func() { w.server.Serve(both) })
-	w.serving.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			w.serving.Go(func() { both.begin(conn, w.server.TLSConfig) })
-		}
-	})
-}
-
-// begunListener is a listener for connections whose first byte has arrived, until ctx ends.
-type begunListener struct {
-	net.Listener
-	ctx   context.Context
-	conns chan net.Conn
-}
-
-func (l *begunListener) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.ctx.Done():
-		return nil, net.ErrClosed
-	}
-}
-
-// begin waits for the first byte of a connection, and hands it over.
-func (l *begunListener) begin(conn net.Conn, config *tls.Config) {
-	const handshake = 22 // the first byte of TLS
-	stop := context.AfterFunc(l.ctx, func() { conn.Close() })
-	br := bufio.NewReader(conn)
-	first, err := br.Peek(1)
-	if err != nil || !stop() {
-		conn.Close()
-		return
-	}
-	begun := net.Conn(&begunConn{conn, br})
-	if first[0] == handshake {
-		begun = tls.Server(begun, config)
-	}
-	select {
-	case l.conns <- begun:
-	case <-l.ctx.Done():
-		conn.Close()
-	}
-}
-
-// begunConn is a connection whose first bytes were read already.
-type begunConn struct {
-	net.Conn
-	br *bufio.Reader
-}
-
-func (c *begunConn) Read(p []byte) (int, error) { return c.br.Read(p) }

@@ -72,16 +72,13 @@ type Robots struct {
 	Disallow []string
 }
 
-// Latency is the wait before an answer. Without Jitter it depends only on the seed and the URL: a
-// URL is always equally slow. The zero Latency means none.
+// Latency is the wait before an answer. It depends only on the seed and the URL: a URL is always equally
+// slow. The zero Latency means none.
 type Latency struct {
 	Median    time.Duration // of the log-normal distribution; the wait itself if Sigma is 0
 	Sigma     float64       // of the logarithm; 0 means a fixed wait
 	Slow      time.Duration // wait of the slow share
 	SlowShare float64       // share of the URLs that wait Slow; 0 means none
-
-	// Jitter is the upper limit of a random wait that is added to each request; 0 means none.
-	Jitter time.Duration
 }
 
 // Change describes how pages change. A change alters text, ETag and Last-Modified, never links.

@@ -2,7 +2,6 @@ package webtest
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,76 +9,53 @@ import (
 
 const trapDir = "/trap/"
 
-// trapLinks has the links from "/" to each trap, below trapDir.
-var trapLinks = slices.Concat([]trapLink{
-	{TrapCalendar, "calendar/2026/1"},
-	{TrapSession, "session/"},
-	{TrapDuplicate, "dup/a"}, {TrapDuplicate, "dup/A/b/?print=1"}, {TrapDuplicate, "dup/a;v=2"},
-	{TrapChain, "chain/20"},
-	{TrapLoop, "loop/a"},
-	{TrapAway, "away"}, {TrapAway, "away/private"},
-	{TrapNoLocation, "noloc"},
-	{TrapHuge, "huge"},
-	{TrapEndless, "endless"},
-	{TrapDrip, "drip"},
-	{TrapBomb, "bomb"},
-	{TrapShort, "short"},
-	{TrapGarbage, "garbage"},
-	{TrapHeaders, "headers"},
-	{TrapHang, "hang"},
-	{TrapTooMany, "429"},
-	{TrapUnavailable, "503"},
-	{TrapAddress, "address"},
-}, numbered(TrapBroken, "broken/", len(brokenPages)),
-	numbered(TrapCharset, "charset/", len(charsetPages)))
-
-type trapLink struct {
-	bit  Trap
-	path string
-}
-
-func numbered(bit Trap, path string, n int) (links []trapLink) {
-	for i := range n {
-		links = append(links, trapLink{bit, path + strconv.Itoa(i)})
-	}
-	return links
-}
-
-// serveTrap answers each trap by the first segment of its path; rest is what follows.
-var serveTrap = map[string]struct {
+// traps has each trap: the first segment of its path below trapDir, the rest of the paths there to which
+// "/" links, and what answers.
+var traps = []struct {
 	bit   Trap
+	name  string
+	links []string
 	serve func(x *exchange, rest string) int
 }{
-	"calendar": {TrapCalendar, (*exchange).calendar},
-	"session":  {TrapSession, (*exchange).session},
-	"dup":      {TrapDuplicate, (*exchange).duplicate},
-	"chain":    {TrapChain, (*exchange).chain},
-	"loop":     {TrapLoop, (*exchange).loop},
-	"away":     {TrapAway, (*exchange).away},
-	"noloc":    {TrapNoLocation, (*exchange).noLocation},
-	"huge":     {TrapHuge, (*exchange).huge},
-	"endless":  {TrapEndless, (*exchange).endless},
-	"drip":     {TrapDrip, (*exchange).drip},
-	"bomb":     {TrapBomb, (*exchange).bomb},
-	"broken":   {TrapBroken, (*exchange).broken},
-	"charset":  {TrapCharset, (*exchange).charset},
-	"short":    {TrapShort, (*exchange).short},
-	"garbage":  {TrapGarbage, (*exchange).garbage},
-	"headers":  {TrapHeaders, (*exchange).endlessHeaders},
-	"hang":     {TrapHang, func(x *exchange, _ string) int { return x.hang() }},
-	"429":      {TrapTooMany, (*exchange).tooMany},
-	"503":      {TrapUnavailable, (*exchange).unavailable},
-	"address":  {TrapAddress, (*exchange).address},
+	{TrapCalendar, "calendar", []string{"/2026/1"}, (*exchange).calendar},
+	{TrapSession, "session", []string{"/"}, (*exchange).session},
+	{TrapDuplicate, "dup", []string{"/a", "/A/b/?print=1", "/a;v=2"}, (*exchange).duplicate},
+	{TrapChain, "chain", []string{"/20"}, (*exchange).chain},
+	{TrapLoop, "loop", []string{"/a"}, (*exchange).loop},
+	{TrapAway, "away", []string{"", "/private"}, (*exchange).away},
+	{TrapNoLocation, "noloc", []string{""}, (*exchange).noLocation},
+	{TrapHuge, "huge", []string{""}, (*exchange).huge},
+	{TrapEndless, "endless", []string{""}, (*exchange).endless},
+	{TrapDrip, "drip", []string{""}, (*exchange).drip},
+	{TrapBomb, "bomb", []string{""}, (*exchange).bomb},
+	{TrapShort, "short", []string{""}, (*exchange).short},
+	{TrapGarbage, "garbage", []string{""}, (*exchange).garbage},
+	{TrapHeaders, "headers", []string{""}, (*exchange).endlessHeaders},
+	{TrapHang, "hang", []string{""}, func(x *exchange, _ string) int { return x.hang() }},
+	{TrapTooMany, "429", []string{""}, (*exchange).tooMany},
+	{TrapUnavailable, "503", []string{""}, (*exchange).unavailable},
+	{TrapAddress, "address", []string{""}, (*exchange).address},
+	{TrapBroken, "broken", numbers(len(brokenPages)), (*exchange).broken},
+	{TrapCharset, "charset", numbers(len(charsetPages)), (*exchange).charset},
+}
+
+// numbers returns the paths of n cases.
+func numbers(n int) (paths []string) {
+	for i := range n {
+		paths = append(paths, "/"+strconv.Itoa(i))
+	}
+	return paths
 }
 
 // trap answers 404 for a disabled trap, exactly as for a path that never existed.
 func (x *exchange) trap(path string) int {
 	name, rest, _ := strings.Cut(path, "/")
-	t, ok := serveTrap[name]
-	if !ok || x.web.hosts[x.host].traits.Traps&t.bit == 0 {
-		return x.fail(http.StatusNotFound)
+	for _, t := range traps {
+		if t.name == name && x.web.hosts[x.host].traits.Traps&t.bit != 0 {
+			return t.serve(x, rest)
+		}
 	}
-	return t.serve(x, rest)
+	return x.fail(http.StatusNotFound)
 }
 
 // calendar shows a month with a link to the next; the years never end.

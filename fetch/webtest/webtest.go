@@ -44,8 +44,9 @@ type Options struct {
 	// Handlers, it has generated ones only if Hosts is set.
 	Handlers map[string]http.Handler
 
-	// TLS makes the URLs of all hosts https, with HTTP/2 for clients that offer it, and redirects
-	// requests over plain HTTP. [Web.Roots] verifies the certificates. false means http.
+	// TLS makes the URLs of all hosts https, with HTTP/2 for clients that offer it. Plain HTTP gets an
+	// answer only from [Web.Proxy], which redirects. [Web.Roots] verifies the certificates. false means
+	// http.
 	TLS bool
 
 	// Port is bound on every address, for programs that cannot use Dial. 0 means a free port, which
@@ -86,7 +87,7 @@ func (o Options) withDefaults() Options {
 // Host is one host of a [Web].
 type Host struct {
 	Name  string
-	Addr  netip.Addr // where it is, on port 80 and, with TLS, on port 443
+	Addr  netip.Addr // where it is, on port 80 or, with TLS, 443
 	Index int        // the argument of Options.Traits: generated hosts, static ones, own handlers
 	web   *Web
 }
@@ -98,7 +99,6 @@ type host struct {
 	handler http.Handler // of a host from Options.Handlers; else nil
 	traits  Traits
 	asked   atomic.Int64 // requests so far that count for the throttle
-	answers atomic.Int64 // so far that waited for the jitter
 	lookups atomic.Int64 // of the name
 }
 

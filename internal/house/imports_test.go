@@ -37,6 +37,9 @@ var allowed = map[string]map[string]string{
 	"fetch/page": {
 		"golang.org/x/net/html": "entities, and the parser to compare with",
 	},
+	"fetch/sitemap": {
+		"golang.org/x/net/html": "the tokenizer, which makes something of everything",
+	},
 	"archive": {
 		"github.com/klauspost/compress/gzip": "twice the speed of the standard one",
 		"github.com/klauspost/compress/zstd": "the other compression of WARC files",

@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -142,7 +143,13 @@ type Proof struct {
 
 // Verdicts judges the requests so far.
 func (t *Trial) Verdicts() []Verdict {
-	l := t.examine()
+	l := &ledger{Trial: t, log: t.Web.Log(), known: make(map[string]time.Time)}
+	for _, r := range l.log {
+		first, ok := l.known[r.Host]
+		if r.Path == "/robots.txt" && r.Status != 0 && (!ok || r.Answered.Before(first)) {
+			l.known[r.Host] = r.Answered
+		}
+	}
 	return []Verdict{
 		l.hostDelay(), l.addrDelay(), l.robots(), l.crawlDelay(), l.retryAfter(), l.redirects(),
 		l.private(), l.twice(), l.complete(),
@@ -153,28 +160,45 @@ func (t *Trial) Verdicts() []Verdict {
 type ledger struct {
 	*Trial
 	log   []webtest.Request
-	early []webtest.Violation
 	known map[string]time.Time // when the first answer to /robots.txt of a host began
 }
 
-func (t *Trial) examine() *ledger {
-	l := &ledger{Trial: t, log: t.Web.Log(), known: make(map[string]time.Time)}
-	for _, r := range l.log {
-		first, ok := l.known[r.Host]
-		if r.Path == "/robots.txt" && r.Status != 0 && (!ok || r.Answered.Before(first)) {
-			l.known[r.Host] = r.Answered
-		}
-	}
-	l.early = violations(l.log, func(string) time.Duration { return t.Delay },
-		func(netip.Addr) time.Duration { return t.Delay })
-	return l
+// check is what one check has found.
+type check struct {
+	name, unit string
+	occasions  int // on which the crawler could have failed
+	breaches   []Proof
 }
 
-// violations is webtest.Violations with some slack, which is not in the results.
-func violations(log []webtest.Request, host func(string) time.Duration,
-	addr func(netip.Addr) time.Duration) []webtest.Violation {
-	found := webtest.Violations(log, host, addr)
-	return slices.DeleteFunc(found, func(v webtest.Violation) bool { return v.Gap >= least(v.Want) })
+// breach adds a breach and what proves it.
+func (c *check) breach(text string, proof ...webtest.Request) {
+	c.breaches = append(c.breaches, Proof{text, proof})
+}
+
+// delay adds an occasion on which a delay after the request before was due, and reports whether it was
+// broken.
+func (c *check) delay(before, r webtest.Request, want time.Duration) bool {
+	c.occasions++
+	v := webtest.Violation{Earlier: before, Later: r, Gap: r.Time.Sub(before.Time), Want: want, ByAddr: before.Host != r.Host}
+	early := v.Gap < least(want)
+	if early {
+		c.breach(v.String(), before, r)
+	}
+	return early
+}
+
+// verdict returns the verdict of what was found. Each breach was an occasion.
+func (c *check) verdict() Verdict {
+	occasions := max(c.occasions, len(c.breaches))
+	v := Verdict{Check: c.name, Result: Passed, Count: len(c.breaches), Proof: c.breaches}
+	switch {
+	case occasions == 0:
+		v.Result = Untested
+	case len(c.breaches) > 0:
+		v.Result = Failed
+	}
+	v.Text = fmt.Sprintf("%d of %d %s", len(c.breaches), occasions, c.unit)
+	return v
 }
 
 // least returns how soon a request may arrive whose delay is given: 5 % earlier, and some
@@ -187,50 +211,32 @@ func least(delay time.Duration) time.Duration {
 // to ask meanwhile, and would have come as late without respect for the pause.
 const chance = 2
 
-// verdict makes a verdict of what was found among some occasions. Each breach was one.
-func verdict(check string, occasions int, found []Proof, unit string) Verdict {
-	occasions = max(occasions, len(found))
-	v := Verdict{Check: check, Result: Passed, Count: len(found), Proof: found}
-	switch {
-	case occasions == 0:
-		v.Result = Untested
-	case len(found) > 0:
-		v.Result = Failed
+// pairs iterates over the requests with the one before each that has the same key.
+func pairs[K comparable](log []webtest.Request, key func(webtest.Request) K) iter.Seq2[webtest.Request, webtest.Request] {
+	return func(yield func(before, r webtest.Request) bool) {
+		last := make(map[K]webtest.Request)
+		for _, r := range log {
+			before, ok := last[key(r)]
+			last[key(r)] = r
+			if ok && !yield(before, r) {
+				return
+			}
+		}
 	}
-	v.Text = fmt.Sprintf("%d of %d %s", len(found), occasions, unit)
-	return v
 }
 
-// proofs converts violations.
-func (l *ledger) proofs(found []webtest.Violation) (proofs []Proof) {
-	for _, v := range found {
-		proofs = append(proofs, Proof{v.String(), []webtest.Request{v.Earlier, v.Later}})
-	}
-	return proofs
-}
-
-// repeats counts the requests that were not the first one to their host: each could be early.
-func repeats(log []webtest.Request) int {
-	hosts := make(map[string]bool)
-	for _, r := range log {
-		hosts[r.Host] = true
-	}
-	return len(log) - len(hosts)
-}
+func byHost(r webtest.Request) string     { return r.Host }
+func byAddr(r webtest.Request) netip.Addr { return r.Addr }
 
 func (l *ledger) hostDelay() Verdict {
-	var found []webtest.Violation
+	c := check{name: "host delay", unit: "requests early for their host"}
 	robots := 0
-	for _, v := range l.early {
-		if v.ByAddr {
-			continue
-		}
-		found = append(found, v)
-		if isRobots(v.Earlier) || isRobots(v.Later) {
+	for before, r := range pairs(l.log, byHost) {
+		if c.delay(before, r, l.Delay) && (isRobots(before) || isRobots(r)) {
 			robots++
 		}
 	}
-	v := verdict("host delay", repeats(l.log), l.proofs(found), "requests early for their host")
+	v := c.verdict()
 	if robots > 0 {
 		v.Text += fmt.Sprintf(", %d of them before or after robots.txt", robots)
 	}
@@ -240,30 +246,22 @@ func (l *ledger) hostDelay() Verdict {
 // addrDelay judges the requests to another host of the same address: two to one host have been
 // judged already.
 func (l *ledger) addrDelay() Verdict {
-	var found []webtest.Violation
-	for _, v := range l.early {
-		if v.ByAddr && v.Earlier.Host != v.Later.Host {
-			found = append(found, v)
+	c := check{name: "address delay", unit: "requests early for an address that hosts share"}
+	for before, r := range pairs(l.log, byAddr) {
+		if r.Addr.IsValid() && before.Host != r.Host {
+			c.delay(before, r, l.Delay)
 		}
 	}
-	before, n := make(map[netip.Addr]string), 0
-	for _, r := range l.log {
-		if last, ok := before[r.Addr]; ok && last != r.Host && r.Addr.IsValid() {
-			n++
-		}
-		before[r.Addr] = r.Host
-	}
-	return verdict("address delay", n, l.proofs(found), "requests early for an address that hosts share")
+	return c.verdict()
 }
 
 // robots judges what was requested although robots.txt disallows it, or before the answer about it. The
 // seed is exempt: it is a user's request. Hosts that are not generated have rules of their own, so
 // they can only fail.
 func (l *ledger) robots() Verdict {
-	var found []Proof
-	add := func(text string, r webtest.Request) { found = append(found, Proof{text, []webtest.Request{r}}) }
+	c := check{name: "robots.txt", unit: "requests disallowed, or before robots.txt"}
 	blamed := make(map[string]bool)
-	tempted, n := false, 0
+	tempted := false
 	for _, r := range l.log {
 		h, ok := l.Web.Host(r.Host)
 		if !ok || isRobots(r) {
@@ -276,19 +274,19 @@ func (l *ledger) robots() Verdict {
 			continue
 		case early && !blamed[r.Host]:
 			blamed[r.Host] = true
-			add("the first request to "+r.Host+" is not for robots.txt, or did not wait for the answer", r)
+			c.breach("the first request to "+r.Host+" is not for robots.txt, or did not wait for the answer", r)
 		}
 		if !l.Web.Allows(r.URL()) {
-			add("robots.txt disallows "+r.URL(), r)
+			c.breach("robots.txt disallows "+r.URL(), r)
 		}
 		if h.Index < l.generated {
-			n++
+			c.occasions++
 		}
 	}
 	if !tempted {
-		n = 0 // it met nothing that it had to leave out
+		c.occasions = 0 // it met nothing that it had to leave out
 	}
-	return verdict("robots.txt", n, found, "requests disallowed, or before robots.txt")
+	return c.verdict()
 }
 
 // knows reports whether the client could know robots.txt when it sent a request.
@@ -318,38 +316,40 @@ func isRobots(r webtest.Request) bool {
 // crawlDelay judges hosts whose robots.txt asks for a longer delay, from the first page on that was
 // requested when that was known.
 func (l *ledger) crawlDelay() Verdict {
+	c := check{name: "Crawl-delay", unit: "requests early for the Crawl-delay of their host"}
 	var log []webtest.Request
 	begun := make(map[string]bool)
 	for _, r := range l.log {
-		if begun[r.Host] = begun[r.Host] || l.knows(r) && !isRobots(r); begun[r.Host] && l.Web.CrawlDelay(r.Host) > 0 {
+		if begun[r.Host] = begun[r.Host] || l.knows(r) && !isRobots(r); begun[r.Host] {
 			log = append(log, r)
 		}
 	}
-	soon := func(host string) time.Duration { return chance * l.Web.CrawlDelay(host) }
-	found := l.proofs(violations(log, l.Web.CrawlDelay, nil))
-	return verdict("Crawl-delay", len(webtest.Violations(log, soon, nil)), found,
-		"requests early for the Crawl-delay of their host")
+	for before, r := range pairs(log, byHost) {
+		if want := l.Web.CrawlDelay(r.Host); r.Time.Sub(before.Time) < chance*want {
+			c.delay(before, r, want)
+		}
+	}
+	return c.verdict()
 }
 
 // retryAfter judges the requests to a host that has just asked for a pause. The pause begins with the
 // answer: what was sent before, or at the same instant, could not know of it. A pause that is kept
 // proves something if it is not much longer than asked for, or if the crawler had come sooner before.
 func (l *ledger) retryAfter() Verdict {
-	var found []Proof
+	c := check{name: "Retry-After", unit: "pauses not kept"}
 	ends := func(r webtest.Request) time.Time { return r.Answered.Add(least(r.RetryAfter)) }
 	sent := make(map[string]webtest.Request) // what asked for the pause that ends last, by host
 	pace := make(map[string]time.Duration)   // how long after the request before it that came
 	last := make(map[string]webtest.Request)
-	n := 0
 	for _, r := range l.log {
 		if before, ok := sent[r.Host]; ok && r.Time.After(before.Answered) {
 			after := r.Time.Sub(before.Answered)
 			if after/chance < before.RetryAfter || pace[r.Host] < before.RetryAfter {
-				n++
+				c.occasions++
 			}
 			if r.Time.Before(ends(before)) {
-				found = append(found, Proof{fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
-					r.URL(), after, before.RetryAfter.Seconds()), []webtest.Request{before, r}})
+				c.breach(fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
+					r.URL(), after, before.RetryAfter.Seconds()), before, r)
 			}
 			delete(sent, r.Host) // the rest of the pause is not worth a second proof
 		}
@@ -358,39 +358,33 @@ func (l *ledger) retryAfter() Verdict {
 		}
 		last[r.Host] = r
 	}
-	return verdict("Retry-After", n, found, "pauses not kept")
+	return c.verdict()
 }
 
 // redirects judges what came of redirects to another host: that host has its own robots.txt and its
 // own delay. That of its address is another matter, which the crawler may not see.
 func (l *ledger) redirects() Verdict {
-	var found []Proof
+	c := check{name: "redirects to other hosts", unit: "redirects followed early or to disallowed pages"}
 	from := make(map[string]webtest.Request) // the last redirect to a URL
-	early := make(map[webtest.Request]string)
-	for _, v := range l.early {
-		if !v.ByAddr {
-			early[v.Later] = v.String()
-		}
-	}
-	n := 0
+	last := make(map[string]webtest.Request)
 	for _, r := range l.log {
+		earlier := last[r.Host]
+		last[r.Host] = r
 		if before, ok := from[r.URL()]; ok {
 			delete(from, r.URL())
-			switch {
+			switch gap := r.Time.Sub(earlier.Time); {
 			case !l.Web.Allows(r.URL()):
-				found = append(found, Proof{"a redirect was followed to what robots.txt disallows there",
-					[]webtest.Request{before, r}})
-			case early[r] != "" && r.Time.Sub(before.Time) < least(l.Delay):
-				found = append(found, Proof{"a redirect was followed too early: " + early[r],
-					[]webtest.Request{before, r}})
+				c.breach("a redirect was followed to what robots.txt disallows there", before, r)
+			case gap < least(l.Delay) && r.Time.Sub(before.Time) < least(l.Delay):
+				c.breach(fmt.Sprintf("a redirect was followed %s after the request before it to that host", gap), before, r)
 			}
 		}
 		if to, ok := l.target(r); ok && !isRobots(r) {
-			n++
+			c.occasions++
 			from[to] = r
 		}
 	}
-	return verdict("redirects to other hosts", n, found, "redirects followed early or to disallowed pages")
+	return c.verdict()
 }
 
 // target returns the URL on another host of the web to which a request was redirected.
@@ -409,39 +403,38 @@ func (l *ledger) target(r webtest.Request) (to string, ok bool) {
 
 // private judges requests to private addresses. Without the proxy they do not come to the log.
 func (l *ledger) private() Verdict {
-	var found []Proof
+	c := check{name: "private addresses", unit: "private addresses requested"}
 	links, asked := make(map[string]bool), make(map[netip.Addr]bool)
 	for _, r := range l.log {
 		addr, err := netip.ParseAddr(r.Host)
 		switch {
 		case err == nil && addr.IsPrivate() && !asked[addr]:
 			asked[addr] = true
-			found = append(found, Proof{"a private address was requested", []webtest.Request{r}})
+			c.breach("a private address was requested", r)
 		case l.Proxied && strings.HasPrefix(r.Path, "/trap/address") && r.Status != http.StatusNotFound:
 			links[r.Location] = true // the page leads to one address, and the redirect to another
 		}
 	}
-	return verdict("private addresses", len(links), found, "private addresses requested")
+	c.occasions = len(links)
+	return c.verdict()
 }
 
 // twice judges pages that were fetched again although they had not changed.
 func (l *ledger) twice() Verdict {
-	var found []Proof
+	c := check{name: "twice", unit: "pages fetched again"}
 	last := make(map[string]webtest.Request)
-	pages := l.pages()
-	for _, r := range pages {
-		before, ok := last[r.URL()]
-		if ok && before.Version == r.Version {
-			found = append(found, Proof{r.URL() + " was fetched before", []webtest.Request{before, r}})
+	for _, r := range l.pages() {
+		c.occasions++
+		if before, ok := last[r.URL()]; ok && before.Version == r.Version {
+			c.breach(r.URL()+" was fetched before", before, r)
 			continue
 		}
 		last[r.URL()] = r
 	}
-	n := len(pages)
-	if n == 1 {
-		n = 0 // there was no second request
+	if c.occasions == 1 {
+		c.occasions = 0 // there was no second request
 	}
-	return verdict("twice", n, found, "pages fetched again")
+	return c.verdict()
 }
 
 // pages returns the requests that got a page of the web.
@@ -460,14 +453,13 @@ func (l *ledger) complete() Verdict {
 	for _, r := range l.pages() {
 		got[r.URL()] = true
 	}
-	var missed []Proof
-	all := l.Web.Reachable()
-	for _, url := range all {
-		if !got[url] {
-			missed = append(missed, Proof{Text: url + " was never fetched"})
+	c := check{name: "completeness", unit: "pages missed"}
+	for _, url := range l.Web.Reachable() {
+		if c.occasions++; !got[url] {
+			c.breach(url + " was never fetched")
 		}
 	}
-	v := verdict("completeness", len(all), missed, "pages missed")
+	v := c.verdict()
 	if v.Result == Failed && !l.Complete {
 		v.Result = Partial
 	}
