@@ -178,7 +178,7 @@ var ErrNone = errors.New("crawl: not created yet")
 const optionsKey = "options"
 
 // format is the version of messages and states. A crawl of another version cannot be continued.
-const format = 3
+const format = 4
 
 // ErrFormat means that an incompatible version of the program created the crawl.
 var ErrFormat = errors.New("crawl: made by another version of this program: finish it with that " +

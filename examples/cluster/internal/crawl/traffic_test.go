@@ -62,7 +62,7 @@ func TestMessagesCarryManyItemsAndAnIdleCrawlAsksNothing(t *testing.T) {
 	perPage := float64(sent) / float64(pages)
 	t.Logf("%d responses, %d messages: %.2f for each", pages, sent, perPage)
 	require.LessOrEqual(t, perPage, 1.5)
-	time.Sleep(2 * time.Second) // what was done is removed from the streams
+	time.Sleep(7 * time.Second) // what was done is removed from the stream every five seconds
 	const quiet = 4 * time.Second
 	before := requests()
 	time.Sleep(quiet)

@@ -20,7 +20,6 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/brotli"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
-	"github.com/spinneret-go/spinneret/robots"
 )
 
 // WorkerOptions are the options of one process of a crawl.
@@ -58,7 +57,6 @@ type Worker struct {
 	turns    *stage.Lookups // of names
 	uplink   *stage.Uplink
 	settings atomic.Pointer[followed]
-	rules    *robots.Cache    // of pages that waited until their robots.txt expired
 	client   *fetch.Client    // nil without fetch
 	store    *archive.Archive // nil without fetch
 	visits   atomic.Int64
@@ -152,7 +150,6 @@ func (w *Worker) openFetch() (err error) {
 
 // newClient creates a client with the crawl's options.
 func (w *Worker) newClient() (err error) {
-	w.rules = robots.NewCache(w.robots())
 	reach := fetch.Public
 	if w.Loopback {
 		reach = fetch.Loopback
@@ -167,13 +164,18 @@ func (w *Worker) newClient() (err error) {
 
 // runner runs the partitions of all modules.
 func (w *Worker) runner() engine.Runner {
-	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Room: w.recentRoom}
-	o.New = func(int) engine.State { return newSeen(&w.Options) }
-	runners := map[message.Module]engine.Runner{message.Fetch: w.fetch, message.Dedupe: engine.Fold(o)}
-	o.New = func(part int) engine.State { return newHosts(&w.Options, part) }
-	o.Ask = w.locate
-	runners[message.Hosts] = engine.Fold(o)
-	return func(ctx context.Context, c engine.Claim) error { return runners[c.To](ctx, c) }
+	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Room: w.recentRoom, Ask: w.locate}
+	o.New = func(c engine.Claim) engine.State {
+		switch c.To {
+		case message.Dedupe:
+			return newSeen(&w.Options)
+		case message.Hosts:
+			return newHosts(&w.Options, c.Part)
+		default:
+			return w.newFetcher(c)
+		}
+	}
+	return engine.Fold(o)
 }
 
 // Run takes part in the crawl until ctx ends or the operator drains this process, and returns when
@@ -217,7 +219,7 @@ func (w *Worker) close() error {
 // asks the broker nothing.
 func (w *Worker) watchLevel(ctx context.Context) {
 	for ctx.Err() == nil {
-		if w.grown.Swap(false) {
+		if w.grown.Swap(false) || w.full.Load() {
 			level, err := w.Bus.Level(ctx)
 			if err == nil && (level.Share > levelFull || level.Share < levelRoom) {
 				w.full.Store(level.Share > levelFull)

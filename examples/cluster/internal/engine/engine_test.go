@@ -245,7 +245,7 @@ func TestAnUnreadableStateEndsOnlyItsPartition(t *testing.T) {
 	failed := make(chan error, 9)
 	fold := Fold(FoldOptions{
 		Bus: bus, States: states, Post: newPost(t, bus),
-		New: func(int) State { return &strict{adder{counts: map[string]int64{}}} },
+		New: func(Claim) State { return &strict{adder{counts: map[string]int64{}}} },
 	})
 	m := NewMember(leases, Options{
 		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Dedupe: 2},
@@ -503,7 +503,7 @@ func TestAFoldIsExactAcrossOwners(t *testing.T) {
 		quits = append(quits, quit)
 		run := Fold(FoldOptions{
 			Bus: bus, States: states, Post: newPost(t, bus),
-			New: func(int) State { return &adder{counts: map[string]int64{}} },
+			New: func(Claim) State { return &adder{counts: map[string]int64{}} },
 		})
 		running.Go(func() {
 			ctx, cancel := context.WithCancel(t.Context())
