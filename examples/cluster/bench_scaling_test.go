@@ -162,7 +162,7 @@ func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, e
 func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 	for {
 		owners, free := map[string]bool{}, 0
-		parts, _, err := c.Look(ctx)
+		parts, _, _, err := c.Look(ctx)
 		if err != nil {
 			return err
 		}
@@ -187,11 +187,11 @@ func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 // of its partition of dedupe, a host for the owner of its partition of hosts. If whole sites were
 // assigned, a URL would count for the owner of its host.
 func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n int) error {
-	parts, _, err := c.Look(ctx)
+	parts, _, _, err := c.Look(ctx)
 	if err != nil {
 		return err
 	}
-	members, err := c.Members(ctx)
+	_, members, _, err := c.Look(ctx)
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (tr *trial) follows(t *testing.T, n int) {
 	_, revision, err := tr.crawl.Settings(t.Context())
 	require.NoError(t, err)
 	for follow := 0; follow < n; time.Sleep(20 * time.Millisecond) {
-		members, err := tr.crawl.Members(t.Context())
+		_, members, _, err := tr.crawl.Look(t.Context())
 		require.NoError(t, err)
 		follow = 0
 		for _, m := range members {

@@ -71,7 +71,7 @@ func begin(t *testing.T, web *webtest.Web, change func(o *Options)) (url string,
 // counts adds up the counts of all partitions.
 func counts(t *testing.T, c *Crawl) map[string]int64 {
 	t.Helper()
-	parts, _, err := c.Look(t.Context())
+	parts, _, _, err := c.Look(t.Context())
 	require.NoError(t, err)
 	sum := map[string]int64{}
 	for _, p := range parts {

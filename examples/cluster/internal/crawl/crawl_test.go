@@ -210,7 +210,7 @@ func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 			done = true
 		default:
 		}
-		parts, full, err := c.Look(t.Context())
+		parts, _, full, err := c.Look(t.Context())
 		require.NoError(t, err)
 		require.LessOrEqual(t, full, 1.0)
 		for _, p := range parts {
@@ -248,15 +248,15 @@ func TestSeedsMayBeSentAgain(t *testing.T) {
 	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
 	requireAllOnce(t, web)
 
-	members, err := c.Members(t.Context())
+	_, members, _, err := c.Look(t.Context())
 	require.NoError(t, err)
 	require.Len(t, members, 1)
 	require.True(t, strings.HasPrefix(members[0].ID, "p-"), members[0].ID)
 	stop()
-	members, err = c.Members(t.Context())
+	_, members, _, err = c.Look(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, members, "it has ended its session")
-	parts, _, err := c.Look(t.Context())
+	parts, _, _, err := c.Look(t.Context())
 	require.NoError(t, err)
 	for _, p := range parts {
 		require.Empty(t, p.Owner)

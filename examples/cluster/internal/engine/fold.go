@@ -124,7 +124,6 @@ type fold struct {
 	stored uint64    // of the last message that is part of the stored state
 	forgot uint64    // of the last one that was removed
 	purged time.Time // when that was
-	asking int       // questions without an answer
 	whole  int       // chunks of the whole state when this owner wrote it; 0 before
 
 	results chan Result       // nil after the end of the work of a Busy state
@@ -205,7 +204,6 @@ func (f *fold) loop(
 	quit, due := f.claim.Quit, f.Post.Ticked()
 	for {
 		f.ask(ctx, background)
-		f.claim.Report(!f.dirty && f.pending == nil && f.lag == 0 && f.asking == 0 && f.state.Open() == 0)
 		read, results := incoming, f.results
 		if f.out.Full() || quit == nil || f.busy != nil && f.busy.Full() {
 			read = nil
@@ -244,11 +242,10 @@ func (f *fold) loop(
 		if f.busy != nil {
 			f.busy.Late(f.missed)
 		}
-		urgent := quit == nil || len(f.waiting) > 0
 		switch {
 		case f.pending != nil:
-		case f.dirty && (ticked || urgent || f.out.Full()):
-			if err := f.checkpoint(ctx, urgent); err != nil {
+		case f.dirty && (ticked || quit == nil || len(f.waiting) > 0 || f.out.Full()):
+			if err := f.checkpoint(ctx); err != nil {
 				return err
 			}
 		case quit == nil && (f.busy == nil || f.results == nil):
@@ -304,7 +301,7 @@ func (f *fold) tick(ctx context.Context) {
 }
 
 // checkpoint begins to commit the state and what it has emitted.
-func (f *fold) checkpoint(ctx context.Context, urgent bool) error {
+func (f *fold) checkpoint(ctx context.Context) error {
 	root := &f.keeper.Root
 	// Each checkpoint adds a chunk, and a new owner must read them all. Once there are as many as
 	// the whole state needs, the whole state replaces them. Earlier would not pay: a large state
@@ -336,7 +333,7 @@ func (f *fold) checkpoint(ctx context.Context, urgent bool) error {
 	f.dirty, f.sent = false, root.Seq
 	f.asked, f.waiting = f.waiting, nil
 	// This makes all of the above effective, or none of it.
-	f.pending = f.Post.Commit(f.keeper, &f.out, urgent)
+	f.pending = f.Post.Commit(f.keeper, &f.out)
 	return nil
 }
 
@@ -371,11 +368,9 @@ func (f *fold) ask(ctx context.Context, background *sync.WaitGroup) {
 		return
 	}
 	for _, want := range f.state.Wants() {
-		f.asking++
 		background.Go(func() {
 			it := f.Ask(ctx, want)
 			answer := Result{Apply: func(emit Emit) {
-				f.asking--
 				f.state.Apply(it, time.Now(), emit)
 			}}
 			select {

@@ -50,7 +50,6 @@ type Session struct {
 	Modules []string // whose partitions it takes
 	Dead    bool     `json:",omitempty"` // it has ended, or others found it silent
 	Seen    uint64   // revision of the table that all its requests heed
-	Idle    bool     `json:",omitempty"` // none of its partitions has anything to do
 	TTL     time.Duration
 	Report  json.RawMessage `json:",omitempty"` // for operators
 }

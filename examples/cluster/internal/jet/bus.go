@@ -360,11 +360,7 @@ type Level struct {
 func (b *Bus) Level(ctx context.Context) (level Level, err error) {
 	prefix := b.crawl + ".in."
 	err = b.untilAnswered(ctx, func(ctx context.Context) error {
-		stream, err := b.opened(ctx)
-		if err != nil {
-			return err
-		}
-		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
+		info, err := b.info(ctx, prefix)
 		if err != nil {
 			return err
 		}
@@ -399,23 +395,12 @@ func (b *Bus) Ends(ctx context.Context) (ends map[message.Dest]uint64, err error
 	return ends, err
 }
 
-// latestOf is latest for the subjects of partitions.
+// latestOf calls see with the last message of each partition's subject of a kind, if headers without its
+// content.
 func (b *Bus) latestOf(
 	ctx context.Context, kind string, headers bool, see func(d message.Dest, seq uint64, data []byte),
 ) error {
 	prefix := b.crawl + kind
-	return b.latest(ctx, b.crawl, prefix+">", headers, func(subject string, seq uint64, data []byte) {
-		if d, ok := message.ParseDest(strings.TrimPrefix(subject, prefix)); ok {
-			see(d, seq, data)
-		}
-	})
-}
-
-// latest calls see with the last message of each subject of a stream that matches a filter, if
-// headers without its content.
-func (b *Bus) latest(
-	ctx context.Context, stream, filter string, headers bool, see func(subject string, seq uint64, data []byte),
-) error {
 	err := b.untilAnswered(ctx, func(context.Context) error {
 		// However long the messages take, they must keep coming.
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -424,18 +409,18 @@ func (b *Bus) latest(
 		defer late.Stop()
 		// The consumer cannot tell when all have come: if some are replaced meanwhile, their successors
 		// are delivered, too, and count as pending.
-		left, err := b.subjects(ctx, stream, filter)
+		info, err := b.info(ctx, prefix)
 		if err != nil {
 			return err
 		}
-		consumer, err := b.js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: filter, HeadersOnly: headers,
+		consumer, err := b.js.CreateConsumer(ctx, b.crawl, jetstream.ConsumerConfig{
+			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: prefix + ">", HeadersOnly: headers,
 			AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: requestTimeout, Replicas: 1, MemoryStorage: true,
 		})
 		if err != nil {
 			return err
 		}
-		defer func() { _ = b.js.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name) }() // or the broker does, soon
+		defer func() { _ = b.js.DeleteConsumer(ctx, b.crawl, consumer.CachedInfo().Name) }() // or the broker does, soon
 		// A few at a time: over a slow link, heartbeats would come late behind many large ones.
 		messages, err := consumer.Messages(jetstream.PullHeartbeat(readHeartbeat), jetstream.PullExpiry(readExpiry),
 			jetstream.PullMaxMessages(16))
@@ -443,7 +428,7 @@ func (b *Bus) latest(
 			return err
 		}
 		defer messages.Stop()
-		for len(left) > 0 {
+		for left := info.State.Subjects; len(left) > 0; {
 			m, err := messages.Next(jetstream.NextContext(ctx))
 			if err != nil {
 				return cmp.Or(context.Cause(ctx), nats.ErrDisconnected)
@@ -453,28 +438,26 @@ func (b *Bus) latest(
 			if err != nil {
 				return err
 			}
-			see(m.Subject(), meta.Sequence.Stream, m.Data())
+			if d, ok := message.ParseDest(strings.TrimPrefix(m.Subject(), prefix)); ok {
+				see(d, meta.Sequence.Stream, m.Data())
+			}
 			delete(left, m.Subject())
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("jet: read %s: %w", filter, err)
+		return fmt.Errorf("jet: read %s: %w", prefix, err)
 	}
 	return nil
 }
 
-// subjects returns the subjects of a stream that match a filter.
-func (b *Bus) subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
-	s, err := b.js.Stream(ctx, stream)
+// info returns the state of the stream, with the subjects that begin with a prefix.
+func (b *Bus) info(ctx context.Context, prefix string) (*jetstream.StreamInfo, error) {
+	stream, err := b.opened(ctx)
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
-	if err != nil {
-		return nil, err
-	}
-	return info.State.Subjects, nil
+	return stream.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
 }
 
 // Forget removes the messages to a partition up to a sequence.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -217,16 +216,4 @@ func (t *Table) follow(ctx context.Context, watcher jetstream.KeyWatcher, see fu
 			}
 		}
 	}
-}
-
-// Under returns the values whose keys begin with a prefix, which ends with a dot. However many they
-// are, that is a few requests.
-func (t *Table) Under(ctx context.Context, prefix string) (values map[string][]byte, err error) {
-	values = map[string][]byte{}
-	bucket := "$KV." + t.kv.Bucket() + "."
-	err = t.bus.latest(ctx, "KV_"+t.kv.Bucket(), bucket+prefix+">", false,
-		func(subject string, _ uint64, data []byte) {
-			values[strings.TrimPrefix(subject, bucket)] = data
-		})
-	return values, err
 }
