@@ -1,7 +1,6 @@
 package jet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,7 @@ func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 	bucket := b.crawl + "-" + name
 	err := b.retry(ctx, func() (err error) {
 		if t.kv, err = b.js.KeyValue(ctx, bucket); err == nil {
-			err = b.readLeader(ctx, t, 0)
+			err = b.readLeader(ctx, t)
 		}
 		return err
 	})
@@ -45,17 +44,12 @@ func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
 	err := b.retry(ctx, func() (err error) {
-		if t.kv, err = b.js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
-			t.kv, err = b.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-				Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
-				LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
-			})
-			if errors.Is(err, jetstream.ErrBucketExists) {
-				t.kv, err = b.js.KeyValue(ctx, bucket)
-			}
-		}
+		t.kv, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
+			LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
+		})
 		if err == nil {
-			err = b.readLeader(ctx, t, b.opts.Replicas)
+			err = b.readLeader(ctx, t)
 		}
 		return err
 	})
@@ -66,18 +60,16 @@ func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 }
 
 // readLeader finds the stream of a table, and ensures that values are read from its leader: other
-// servers may lag behind. By default any of them may answer. Unless replicas is 0, the table gets
-// that many.
-func (b *Bus) readLeader(ctx context.Context, t *Table, replicas int) (err error) {
+// servers may lag behind. By default any of them may answer.
+func (b *Bus) readLeader(ctx context.Context, t *Table) (err error) {
 	if t.stream, err = b.js.Stream(ctx, "KV_"+t.kv.Bucket()); err != nil {
 		return err
 	}
 	config := t.stream.CachedInfo().Config
-	if !config.AllowDirect && (replicas == 0 || replicas == config.Replicas) {
+	if !config.AllowDirect {
 		return nil
 	}
 	config.AllowDirect = false
-	config.Replicas = cmp.Or(replicas, config.Replicas)
 	if t.stream, err = b.js.UpdateStream(ctx, config); err != nil {
 		return err
 	}
@@ -95,7 +87,7 @@ func (t *Table) Put(ctx context.Context, key string, value []byte) error {
 
 // Get returns a value, or nil if there is none.
 func (t *Table) Get(ctx context.Context, key string) (value []byte, err error) {
-	_, value, err = t.get(ctx, key)
+	_, value, err = t.Look(ctx, key)
 	return value, err
 }
 
@@ -110,10 +102,6 @@ func (t *Table) Delete(ctx context.Context, key string) error {
 
 // Look returns a value and its revision, or nil and 0 if there is none.
 func (t *Table) Look(ctx context.Context, key string) (revision uint64, value []byte, err error) {
-	return t.get(ctx, key)
-}
-
-func (t *Table) get(ctx context.Context, key string) (revision uint64, value []byte, err error) {
 	err = t.bus.untilAnswered(ctx, func(ctx context.Context) error {
 		entry, err := t.kv.Get(ctx, key)
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
