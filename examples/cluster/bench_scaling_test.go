@@ -121,7 +121,7 @@ func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, e
 	}
 	defer bus.Close()
 	c, err := crawl.Create(ctx, bus, crawl.Options{
-		DedupeParts: s.parts, HostsParts: s.parts, FetchParts: s.parts,
+		Parts: s.parts,
 		Delay: -1, Loopback: true, MaxDepth: -1,
 	})
 	if err != nil {
@@ -206,8 +206,8 @@ func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n i
 	seen := map[string]bool{}
 	for _, url := range urls {
 		host := weburl.Host(url)
-		owner := owners[message.Hosts][message.Part(host, c.HostsParts)]
-		byURL[owners[message.Dedupe][message.Part(url, c.DedupeParts)]]++
+		owner := owners[message.Hosts][message.Part(host, c.Parts)]
+		byURL[owners[message.Dedupe][message.Part(url, c.Parts)]]++
 		bySite[owner]++
 		if !seen[host] {
 			seen[host] = true

@@ -37,7 +37,7 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 	tr.urls = urls
 	// After its first response an address gets no request for an hour: the slowest possible consumer.
 	tr.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
-		DedupeParts: 1, HostsParts: 1, FetchParts: 1, Delay: time.Hour, Loopback: true,
+		Parts: 1, Delay: time.Hour, Loopback: true,
 		HostPages: j.seeds, Waiting: j.waiting,
 	})
 	require.NoError(t, err)

@@ -130,7 +130,7 @@ func plan(fs *flag.FlagSet) action {
 				" of states, without windows and bodies"},
 			{"pages/s of a machine", fmt.Sprintf("%.0f", n.rate/n.machines)},
 			{"archive", bytesOf(p.archive) + ", " + bytesOf(p.archive/n.machines) + " per machine"},
-			{"options of create", fmt.Sprintf("-dedupe %.0f -hosts %.0[1]f -fetch %.0[1]f -stream-bytes %.0f",
+			{"options of create", fmt.Sprintf("-parts %.0f -stream-bytes %.0f",
 				p.partitions, p.bound)},
 			{"options of run", fmt.Sprintf("-commit %v", n.every)},
 		} {

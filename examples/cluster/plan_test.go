@@ -30,7 +30,7 @@ func TestAPlanGrowsWithTheCrawl(t *testing.T) {
 	require.True(t, ok)
 	options, more, ok := strings.Cut(strings.TrimSpace(options), "\n")
 	require.True(t, ok)
-	require.Equal(t, "-dedupe 128 -hosts 128 -fetch 128 -stream-bytes 560000000000", options)
+	require.Equal(t, "-parts 128 -stream-bytes 560000000000", options)
 	require.Contains(t, more, "-commit 5s")
 	require.Less(t, p.messages, 1.5*2000)
 	status, _, log = do(t, append(append([]string{"create"}, strings.Fields(options)...), "-h")...)

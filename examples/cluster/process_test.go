@@ -126,7 +126,7 @@ func beginOn(t *testing.T, urls string, replicas int, serve func(port int) (site
 	require.NoError(t, err)
 	t.Cleanup(bus.Close)
 	tr.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
-		DedupeParts: 2, HostsParts: 2, FetchParts: 4, Delay: tr.delay, Loopback: true, MaxDepth: -1, Retries: -1,
+		Parts: 4, Delay: tr.delay, Loopback: true, MaxDepth: -1, Retries: -1,
 	})
 	require.NoError(t, err)
 	return tr

@@ -55,7 +55,7 @@ func connect(t *testing.T, url string) *jet.Bus {
 // testOptions are the options of a crawl of a virtual web.
 func testOptions() Options {
 	return Options{
-		DedupeParts: 4, HostsParts: 4, FetchParts: 4,
+		Parts: 4,
 		Delay: 20 * time.Millisecond, Loopback: true, MaxDepth: -1, Timeout: 10 * time.Second,
 		Retries: -1,
 	}
@@ -173,7 +173,7 @@ func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 	o := testOptions()
 	// Without their robots.txt, only as many seeds are sent as may wait, however fast the other
 	// modules are.
-	o.Delay, o.DedupeParts, o.HostsParts, o.FetchParts, o.Waiting = -1, 1, 1, 2, seeds*2/3
+	o.Delay, o.Parts, o.Waiting = -1, 1, seeds*2/3
 	c, err := Create(t.Context(), bus, o)
 	require.NoError(t, err)
 
@@ -302,7 +302,7 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 	require.ErrorIs(t, err, ErrNone)
 	_, err = Create(t.Context(), bus, Options{Scope: "moon"})
 	require.Error(t, err)
-	_, err = Create(t.Context(), bus, Options{FetchParts: -1})
+	_, err = Create(t.Context(), bus, Options{Parts: -1})
 	require.Error(t, err)
 	o := testOptions()
 	o.Seeds = []string{"http://a.test/"}
@@ -360,7 +360,7 @@ func TestAnEndedPageIsVisitedAgainOnRequest(t *testing.T) {
 // TestACrawlOfAnotherVersionSaysWhatToDo opens the crawl of a version without formats, and of a
 // later one.
 func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
-	for _, value := range []string{`{"FetchParts":4}`, `{"Format":99,"FetchParts":4}`} {
+	for _, value := range []string{`{"Parts":4}`, `{"Format":99,"Parts":4}`} {
 		bus := connect(t, startBroker(t))
 		c, err := tables(bus, func(name string) (*jet.Table, error) {
 			return bus.MakeTable(t.Context(), name)

@@ -49,7 +49,7 @@ const borrowPause = 300 * time.Millisecond
 func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bool, err error) {
 	t := lease.Item()
 	giveBack, ok := f.member.Borrow(ctx, f.claim, t.item.Addr,
-		message.AddrPart(t.item.Addr, f.FetchParts) == f.claim.Part, max(f.Delay, 0))
+		message.AddrPart(t.item.Addr, f.Parts) == f.claim.Part, max(f.Delay, 0))
 	if !ok {
 		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Now().Add(borrowPause))
 		return true, nil

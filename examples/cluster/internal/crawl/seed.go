@@ -42,7 +42,7 @@ const maxGathered = 256
 
 // send is Seed, or Revisit if the pages are to be visited again.
 func (c *Crawl) send(ctx context.Context, urls []string, again bool) error {
-	batches := make([][]message.Item, c.DedupeParts)
+	batches := make([][]message.Item, c.Parts)
 	flush := func(part int) error {
 		if len(batches[part]) == 0 {
 			return nil
@@ -93,7 +93,7 @@ func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 		return false
 	}
 	waiting := uint64(0)
-	for _, d := range []message.Dest{{To: message.Dedupe, Part: part}, {To: message.Hosts, Part: part % c.HostsParts}} {
+	for _, d := range []message.Dest{{To: message.Dedupe, Part: part}, {To: message.Hosts, Part: part}} {
 		end, err := c.Bus.End(ctx, d)
 		if err != nil {
 			return false
@@ -175,7 +175,7 @@ func (c *Crawl) Look(ctx context.Context) (parts []Part, members []Member, full 
 func (c *Crawl) dests() iter.Seq[message.Dest] {
 	return func(yield func(message.Dest) bool) {
 		for _, m := range message.Modules() {
-			for part := range c.Parts()[m] {
+			for part := range c.Parts {
 				if !yield(message.Dest{To: m, Part: part}) {
 					return
 				}

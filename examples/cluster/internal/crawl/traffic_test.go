@@ -33,7 +33,7 @@ func TestMessagesCarryManyItemsAndAnIdleCrawlAsksNothing(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 3, Hosts: 300, Addrs: 100, Pages: 12})
 	url, requests := countingBroker(t)
 	o := testOptions()
-	o.DedupeParts, o.HostsParts, o.FetchParts, o.Delay = 16, 16, 16, -1
+	o.Parts, o.Delay = 16, -1
 	c, err := Create(t.Context(), connect(t, url), o)
 	require.NoError(t, err)
 	var workers []*Worker

@@ -114,7 +114,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	// A member counts only for the modules that it runs: this keeps the shares of others right.
 	parts := map[message.Module]int{}
 	for _, m := range o.Modules {
-		parts[m] = c.Parts()[m]
+		parts[m] = c.Parts
 	}
 	w.member = engine.NewMember(c.Leases, engine.Options{
 		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
