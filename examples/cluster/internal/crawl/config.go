@@ -53,7 +53,6 @@ type Options struct {
 	Contact string        // where site owners reach the operator; "" is allowed on loopback only
 	Delay   time.Duration // between two requests to a host or address; 0 means 5 s, negative none
 	Timeout time.Duration // of a request; 0 means that of package fetch
-	MaxBody int64         // of a page; 0 means that of package fetch
 
 	Scope     string // how far from the seeds to go; "" means "any"
 	MaxDepth  int    // links from a seed; 0 means 20, negative means any number

@@ -62,7 +62,7 @@ var recentLinks = dedupe.Options{Capacity: 100_000, Rate: 1e-9, Generations: 2}
 func (w *Worker) newFetcher(c engine.Claim) *fetcher {
 	f := &fetcher{
 		Worker: w, claim: c, started: time.Now(), slow: map[string]time.Time{}, counts: map[string]int64{},
-		loads: newLoads(w.opts.Ahead), recent: dedupe.New(recentLinks),
+		loads: newLoads(ahead), recent: dedupe.New(recentLinks),
 	}
 	f.queue = scheduler.New[task](f.politeness())
 	if c.Epoch > 1 {

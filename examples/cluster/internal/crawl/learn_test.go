@@ -17,7 +17,7 @@ import (
 
 // owner returns a partition of fetch of the owner of an epoch.
 func owner(epoch uint64) *fetcher {
-	w := &Worker{Crawl: &Crawl{Options: Options{}.withDefaults()}, opts: WorkerOptions{Ahead: DefaultAhead}}
+	w := &Worker{Crawl: &Crawl{Options: Options{}.withDefaults()}}
 	return w.newFetcher(engine.Claim{Dest: message.Dest{To: message.Fetch}, Epoch: epoch})
 }
 

@@ -34,10 +34,7 @@ type WorkerOptions struct {
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
 	Every    time.Duration // how long results wait to be committed together; 0 means engine.DefaultEvery
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
-	// Ahead is how far the window reaches for one host or address: URLs that could not be fetched
-	// within that time are postponed. 0 means DefaultAhead.
-	Ahead time.Duration
-	Log   *slog.Logger // of the process; nil means no log
+	Log      *slog.Logger  // of the process; nil means no log
 
 	// Hosts are addresses that need no lookup; nil means only the system's.
 	Hosts map[string][]netip.Addr
@@ -81,9 +78,6 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	}
 	if len(o.Modules) == 0 {
 		o.Modules = message.Modules()
-	}
-	if o.Ahead == 0 {
-		o.Ahead = DefaultAhead
 	}
 	if o.Every == 0 {
 		o.Every = engine.DefaultEvery
@@ -155,7 +149,7 @@ func (w *Worker) newClient() (err error) {
 		reach = fetch.Loopback
 	}
 	w.client, err = fetch.New(fetch.Options{
-		UserAgent: w.userAgent(), Reach: reach, Timeout: w.Timeout, MaxBody: w.MaxBody,
+		UserAgent: w.userAgent(), Reach: reach, Timeout: w.Timeout,
 		Resolve: stage.NoLookup, Dial: w.dial,
 		Brotli: brotli.New,
 	})

@@ -239,10 +239,8 @@ const MinMaxBytes = 16 << 20
 // CreateStream creates the stream of the crawl. If it exists, from an attempt that failed, it gets
 // the options of this connection.
 func (b *Bus) CreateStream(ctx context.Context) error {
-	err := b.retry(ctx, func() error {
-		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		stream, err := b.js.CreateOrUpdateStream(attempt, jetstream.StreamConfig{
+	err := b.untilAnswered(ctx, func(ctx context.Context) error {
+		stream, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 			Name:     b.crawl,
 			Subjects: []string{b.crawl + ".in.>", b.crawl + ".record.>"},
 			Storage:  jetstream.FileStorage,
@@ -253,6 +251,9 @@ func (b *Bus) CreateStream(ctx context.Context) error {
 			AllowAtomicPublish: true,
 			AllowRollup:        true, // a record removes the one before it
 		})
+		if errorCode(err) == tooFewBrokers && b.conn.ConnectedClusterName() == "" {
+			return fmt.Errorf("a single broker has no replicas: create the crawl with -replicas 1: %s", err)
+		}
 		if err == nil && !stream.CachedInfo().Config.AllowAtomicPublish { // a broker ignores what it does not know
 			err = fmt.Errorf("broker %s has no atomic batches: use nats-server 2.12 or later", b.conn.ConnectedServerVersion())
 		}
@@ -298,29 +299,29 @@ func (b *Bus) opened(ctx context.Context) (stream jetstream.Stream, err error) {
 	return stream, err
 }
 
-// tries is how often a request is repeated that servers may not answer just after their start.
-const tries = 20
+// untilAnswered repeats a request while servers are away, until ctx ends.
+func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error) error {
+	return b.within(ctx, requestTimeout, do)
+}
 
-// retry repeats an operation that failed without a leader or an answer.
-func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
-	for range tries {
-		if err = do(); err == nil {
+// within is untilAnswered with a time for each attempt.
+func (b *Bus) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, limit)
+		err := do(attempt)
+		cancel()
+		switch {
+		case err == nil:
 			b.answered()
 			return nil
-		}
-		if errorCode(err) == tooFewBrokers && b.conn.ConnectedClusterName() == "" {
-			return fmt.Errorf("%w: a single broker has no replicas: create the crawl with -replicas 1",
-				err)
-		}
-		if !transient(err) {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !transient(err):
 			return err
 		}
 		b.wait(err)
-		if !sleep(ctx, 5*reconnectWait) {
-			break
-		}
+		sleep(ctx, reconnectWait)
 	}
-	return errors.Join(err, ctx.Err())
 }
 
 // Error codes of the brokers. Both may be temporary, until more servers are available.
@@ -343,7 +344,7 @@ func transient(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
 		// 503 is the class of all responses that mean "not now".
-		return api.Code == 503 || api.ErrorCode == noPeers || api.ErrorCode == tooFewBrokers
+		return !noRoom(err) && (api.Code == 503 || api.ErrorCode == noPeers || api.ErrorCode == tooFewBrokers)
 	}
 	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||

@@ -23,7 +23,7 @@ var ErrNoTable = errors.New("jet: no such table")
 func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
-	err := b.retry(ctx, func() (err error) {
+	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		if t.kv, err = b.js.KeyValue(ctx, bucket); err == nil {
 			err = b.readLeader(ctx, t)
 		}
@@ -43,7 +43,7 @@ func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
-	err := b.retry(ctx, func() (err error) {
+	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		t.kv, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
 			LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
@@ -114,31 +114,6 @@ func (t *Table) Look(ctx context.Context, key string) (revision uint64, value []
 		return err
 	})
 	return revision, value, err
-}
-
-// untilAnswered repeats a request while servers are away, until ctx ends.
-func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error) error {
-	return b.within(ctx, requestTimeout, do)
-}
-
-// within is untilAnswered with a time for each attempt.
-func (b *Bus) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
-	for {
-		attempt, cancel := context.WithTimeout(ctx, limit)
-		err := do(attempt)
-		cancel()
-		switch {
-		case err == nil:
-			b.answered()
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case !transient(err):
-			return err
-		}
-		b.wait(err)
-		sleep(ctx, reconnectWait)
-	}
 }
 
 // An Entry is a value as delivered to a watcher.
