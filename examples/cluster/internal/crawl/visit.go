@@ -52,7 +52,7 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 		return v
 	}
 	if it.Kind != message.Rules && !it.Until.IsZero() && time.Now().After(it.Until) {
-		it.Again, it.Addr = true, netip.Addr{}
+		it.Again, it.Addr = true, netip.Addr{} // and Until, which tells hosts that it comes back
 		return visited{fate: rechecked, outcome: skipped, items: []sending{f.toHosts(it, it.URL)}}
 	}
 	start := time.Now()
