@@ -3,7 +3,6 @@ package main
 import (
 	"math"
 	"slices"
-
 )
 
 // A summary is the result of Bayes for one log, at the costs of MLE.mix with these alphas.
