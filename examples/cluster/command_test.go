@@ -205,7 +205,7 @@ func TestACrawlByCommands(t *testing.T) {
 		require.NoError(t, err)
 		return string(body)
 	}
-	require.Regexp(t, `(?m)^ *states-[0-9a-f]+ +4 +0 `, read(""))
+	require.Regexp(t, `(?m)^ *states-[0-9a-f]+ +8 +0 `, read(""))
 	require.Regexp(t, `(?m)^ *fetch-[0-9a-f]+ +4 +[1-9]`, read(""))
 	require.NotContains(t, read(""), "fetch.3")
 	request, err := http.NewRequest(http.MethodGet, page, nil)

@@ -103,7 +103,8 @@ const (
 // Fold returns a runner that folds the messages to a partition into its state.
 func Fold(o FoldOptions) Runner {
 	return func(ctx context.Context, c Claim) error {
-		f := &fold{FoldOptions: o, claim: c, results: make(chan Result, deliveries)}
+		// Without a buffer: what waits there could be lost and repeated, and nobody would see it.
+		f := &fold{FoldOptions: o, claim: c, results: make(chan Result)}
 		return f.run(ctx)
 	}
 }
