@@ -25,11 +25,10 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 func main() {
-	log.SetOutput(stage.NewTrickle(os.Stderr)) // of net/http
+	log.SetOutput(io.Discard) // of net/http, which servers can fill
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second Ctrl-C kills the program.
 	context.AfterFunc(ctx, stop)

@@ -11,8 +11,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,58 +119,11 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
-// TestAHostMayHaveSeveralRequests in flight if its override says so, one delay apart.
-func TestAHostMayHaveSeveralRequests(t *testing.T) {
-	const delay, takes, pages = 5 * time.Second, 12 * time.Second, 24
-	for _, most := range []int{1, 3} {
-		synctest.Test(t, func(t *testing.T) {
-			var inFlight, highest atomic.Int32
-			var mu sync.Mutex
-			var starts []time.Time
-			slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				mu.Lock()
-				starts = append(starts, time.Now())
-				highest.Store(max(highest.Load(), inFlight.Add(1)))
-				mu.Unlock()
-				defer inFlight.Add(-1)
-				w.Header().Set("Content-Type", "text/html")
-				switch r.URL.Path {
-				case "/robots.txt":
-					http.NotFound(w, r)
-					return
-				case "/":
-					for n := range pages {
-						fmt.Fprintf(w, "<a href=/%d>", n)
-					}
-					return
-				}
-				time.Sleep(takes)
-			})
-			web := serve(t, webtest.Options{
-				Network: memnet.New(), Handlers: map[string]http.Handler{"a.test": slow, "b.test": slow},
-			})
-			cfg := politeConfig(t, web)
-			cfg.Delay, cfg.Timeout, cfg.OverrideFile = delay, 2*takes, write(t, fmt.Sprintf("a.test concurrency=%d\n", most))
-			cfg.Seeds = []string{"http://a.test/"}
-			require.NoError(t, cfg.ReadOverrides())
-			began := time.Now()
-			crawlWeb(t, web, cfg)
-			require.EqualValues(t, most, highest.Load())
-			for i := range starts[1:] {
-				require.GreaterOrEqual(t, starts[i+1].Sub(starts[i]), delay)
-			}
-			if most > 1 {
-				require.Less(t, time.Since(began), pages*takes*2/3)
-			}
-		})
-	}
-}
-
-// TestASharedAddressHasNoDelay once enough unrelated hosts have answered there. With fewer it
-// counts as one server, whose hosts share the delay.
+// TestASharedAddressHasNoDelay if the operator says that it is one. Others count as one server, whose
+// hosts share the delay.
 func TestASharedAddressHasNoDelay(t *testing.T) {
 	const hosts = 24
-	for after, shared := range map[int]bool{hosts / 2: true, 2 * hosts: false} {
+	for _, shared := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			o := webtest.Options{Network: memnet.New(), Addrs: 1, Handlers: map[string]http.Handler{}}
 			var seeds []string
@@ -188,7 +139,10 @@ func TestASharedAddressHasNoDelay(t *testing.T) {
 			}
 			web := serve(t, o)
 			cfg := politeConfig(t, web)
-			cfg.Seeds, cfg.SharedAfter = seeds, after
+			cfg.Seeds = seeds
+			if shared {
+				cfg.Shared = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+			}
 			c := crawlWeb(t, web, cfg)
 			require.EqualValues(t, 4*hosts, c.Tally.Sum().Fates[stage.Fetched])
 			hosts := func(string) time.Duration { return cfg.Delay }

@@ -131,8 +131,10 @@ func (c *crawler) discoverSeed(url string) {
 	}
 	c.Leading.Add(url)
 	c.widen(url)
-	c.discover(url, stage.Item{})
-	c.askAgain(url)
+	if known := c.discover(url, stage.Item{}); known != "" {
+		c.seeds.given.Add(known)
+		c.askAgain(known)
+	}
 }
 
 // widen adds a URL to those that define the scope.

@@ -106,11 +106,9 @@ func (c *crawler) take(it stage.Item) {
 	c.Hosts.Arrived(host, *state)
 	due := state.Due
 	state.Postponed = false
-	if state.Relink {
-		relinked := c.archived.With(c.ending, it.URL, func(resp *fetch.Response) { c.links(it, resp) })
-		if state.Relink = !relinked; state.Relink {
-			state.Due = 0 // only a visit can tell
-		}
+	it = c.asSeed(it)
+	if state.Relink && !c.relink(it) {
+		state.Due = 0
 	}
 	if c.Pages.IsEarly(it.URL) { // when it is due will be known when that visit is recorded
 		state.Due = c.revisits.Soon().Unix()
@@ -297,29 +295,59 @@ func (c *crawler) retrySoon() bool {
 	return !time.Now().Add(c.Clock.Until(first)).After(progress.Add(c.Cfg.Wait))
 }
 
-// askAgain makes a known page a seed, and visits it before its next retry. Whoever names it again may
-// have mended what was wrong.
+// asSeed makes a known page a seed if it was named as one. If it was visited before, as a page that is further
+// away, its links are checked again.
+func (c *crawler) asSeed(it stage.Item) stage.Item {
+	if it.Depth == 0 || it.Sitemap != nil || !c.seeds.given.Has(it.URL) {
+		return it
+	}
+	it.Depth, it.Hops, it.Strange = 0, 0, false
+	it.Visit.Is(it)
+	it.Visit.State.Relink = it.Visit.State.Relink || it.Visit.State.Visited()
+	return it
+}
+
+// relink checks the links of a page again, in the archive. If it cannot, Relink stays, and only a visit can
+// tell.
+func (c *crawler) relink(it stage.Item) (done bool) {
+	done = c.archived.With(c.ending, it.URL, func(resp *fetch.Response) { c.links(it, resp) })
+	it.Visit.State.Relink = !done
+	return done
+}
+
+// askAgain visits a known page that is named as a seed before it is due, if its last visits failed: whoever
+// names it again may have mended what was wrong. If it was further away until now, what it links to is
+// nearer, too.
 func (c *crawler) askAgain(seed string) {
-	url, err := weburl.Canonical(seed)
-	if err != nil || c.Filter.Check(stage.Item{URL: url}) != "" {
-		return
-	}
-	known, err := c.Pages.Find(url)
-	if err != nil { // it is new
-		return
-	}
-	if known.Item.Depth > 0 {
-		c.bringNearer(stage.Item{URL: url})
-	}
-	if known.State.Failures == 0 {
-		return
-	}
-	it, found, err := c.Pages.Failing(url, c.revisits.Soon())
+	it, found, err := c.Pages.Early(seed, c.revisits.Soon())
 	if err != nil {
 		c.stop(err)
 	}
-	if found {
+	if !found || err != nil { // it is new, or is due soon
+		return
+	}
+	state := &it.Visit.State
+	due := state.Relink // already, whenever its next visit would be
+	it = c.asSeed(it)
+	switch {
+	case state.Failures > 0:
 		c.visitEarly(it)
+	case due || !state.Relink:
+		c.Pages.Forgo(it.Visit)
+	case c.relink(it):
+		c.record(it)
+	default:
+		c.visitEarly(it)
+	}
+}
+
+// record keeps what has become known of a page that is not due. Without room it does not.
+func (c *crawler) record(it stage.Item) {
+	select {
+	case c.Room <- struct{}{}:
+		c.giveBack(it)
+	default:
+		c.Pages.Forgo(it.Visit)
 	}
 }
 
@@ -337,41 +365,6 @@ func (c *crawler) visitEarly(it stage.Item) {
 	c.Hosts.Hold(weburl.Host(it.URL), it.Visit.Addr)
 	c.Tally.Open()
 	c.route(it)
-}
-
-// bringNearer makes a known page one that is fewer links away from a seed, and so what it links to. If it
-// was visited, that is done now, from the archive if possible.
-func (c *crawler) bringNearer(link stage.Item) {
-	it, found, err := c.Pages.Early(link.URL, c.revisits.Soon())
-	if err == nil && !found { // it is due soon
-		err = c.Pages.Nearer(link)
-	}
-	if err != nil {
-		c.stop(err)
-	}
-	if !found || err != nil {
-		return
-	}
-	it, nearer := it.NearerAs(link)
-	if !nearer {
-		c.Pages.Forgo(it.Visit)
-		return
-	}
-	it.Visit.Is(it)
-	state := &it.Visit.State
-	if state.Relink = !c.archived.With(c.ending, it.URL, func(resp *fetch.Response) { c.links(it, resp) }); state.Relink {
-		c.visitEarly(it)
-		return
-	}
-	select {
-	case c.Room <- struct{}{}:
-		c.giveBack(it)
-	default:
-		c.Pages.Forgo(it.Visit)
-		if err := c.Pages.Nearer(link); err != nil {
-			c.stop(err)
-		}
-	}
 }
 
 // mostSiblings is how many links of a changed page are looked up when its host publishes.
@@ -393,12 +386,7 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 	case visit:
 		c.visitEarly(it)
 	case note:
-		select {
-		case c.Room <- struct{}{}:
-			c.giveBack(it)
-		default:
-			c.Pages.Forgo(it.Visit)
-		}
+		c.record(it)
 	default:
 		c.Pages.Forgo(it.Visit)
 	}

@@ -26,8 +26,8 @@ func main() { os.Exit(program(os.Args[1:])) }
 
 // program runs the command until it finishes or a signal arrives, and returns the exit status.
 func program(args []string) (status int) {
-	log.SetOutput(stage.NewTrickle(os.Stderr)) // of net/http
-	if cockpit.Crawls(args) {                  // a SIGHUP while the lists are read must not kill it; it reads them again
+	log.SetOutput(io.Discard) // of net/http, which servers can fill
+	if cockpit.Crawls(args) { // a SIGHUP while the lists are read must not kill it; it reads them again
 		signal.Notify(hangups, syscall.SIGHUP)
 	}
 	ctx, stop := signalContext(context.Background())

@@ -118,9 +118,9 @@ func (c *crawler) openOrder() (err error) {
 		return err
 	}
 	if err != nil {
-		c.Warn("ranks start again with what precedes the damage: %v", err)
+		c.Warn("ranks start again: %v", err)
 	}
-	return c.Order.Save()
+	return nil
 }
 
 // openRobots restores the rules of servers.

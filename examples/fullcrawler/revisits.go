@@ -114,6 +114,9 @@ func (r *revisits) Soon() time.Time { return r.Clock.Now().Add(2 * r.Unit) }
 // it, and note that the hint is worth recording.
 func (r *revisits) Hint(it stage.Item, modified time.Time) (hinted stage.Item, visit, note bool) {
 	now := r.Clock.Now()
+	if it.Visit.State.Failures > 0 { // it is retried in its time
+		return it, false, false
+	}
 	history := it.Visit.State.History
 	news := modified.After(history.Last()) && !modified.After(now)
 	if !modified.IsZero() && !news {

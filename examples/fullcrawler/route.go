@@ -42,10 +42,7 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 	if why == "" && it.Strange && !it.Seeded() && !c.Hosts.TakesStrange(it.URL) {
 		why = stage.ManyStrange
 	}
-	switch followed := c.count(it.URL, why); {
-	case followed && c.Depths.Nearer(it):
-		c.bringNearer(it)
-	case followed:
+	if c.count(it.URL, why) {
 		if err := c.Pages.Discover(it); err != nil {
 			c.stop(err)
 			return ""

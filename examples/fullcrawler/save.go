@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"time"
+
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 )
 
 // saveCaches saves what a crawl would otherwise have to learn again, at a cost in proportion to what
@@ -58,13 +60,13 @@ func (c *crawler) saveState() error {
 
 // saveOrder saves the scores, if there are any.
 func (c *crawler) saveOrder(ends bool) error {
-	switch {
-	case c.Order == nil:
+	if c.Order == nil {
 		return nil
-	case ends:
-		return c.Order.Checkpoint()
 	}
-	return c.Order.Save()
+	if changed, pages := c.Order.Changed(); ends || worthSaving(changed, pages) {
+		return c.Order.Save(c.file(cockpit.OrderName))
+	}
+	return nil
 }
 
 // close closes everything. State that can be rebuilt is saved last: on a full disk, the pages and

@@ -12,7 +12,7 @@ import (
 type seedAnswers struct {
 	visited, answered atomic.Int64
 
-	given   stage.Set // seeds that were discovered in this run
+	given   stage.Set // seeds that were discovered in this run, as given and in canonical form
 	targets sync.Map  // of redirects, by seed
 }
 

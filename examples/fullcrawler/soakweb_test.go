@@ -27,7 +27,7 @@ const (
 	soakDelay   = 200 * time.Millisecond
 	soakPace    = 2000
 	crowdDelay  = 5 * time.Second // the Crawl-delay of the crowd
-	crowdHosts  = stage.DefaultSharedAfter + 44
+	crowdHosts  = 300
 	farmHosts   = 2000
 	farmPages   = 20 // of each host of both farms
 	crowdBeside = 2  // host that shares its address with the crowd

@@ -96,22 +96,15 @@ func TestASecondRewriteKeepsTheFirst(t *testing.T) {
 
 // The tail of a journal is torn, as by a full disk.
 func TestRepairKeepsWhatPrecedesATornTail(t *testing.T) {
-	for _, name := range []string{cockpit.StateName, cockpit.RulesName, stage.OrderLog(cockpit.OrderName)} {
+	for _, name := range []string{cockpit.StateName, cockpit.RulesName} {
 		t.Run(name, func(t *testing.T) {
 			cfg, _ := crawlForgettable(t)
 			file := filepath.Join(cfg.Out, name)
-			if name == stage.OrderLog(cockpit.OrderName) {
-				o, err := stage.OpenOrder(filepath.Join(cfg.Out, cockpit.OrderName))
-				require.NoError(t, err)
-				o.Fetched("http://new.test/", []string{"http://new.test/2"})
-				require.NoError(t, o.Save())
-			} else {
-				saved, err := os.ReadFile(file)
-				require.NoError(t, err)
-				more, err := stage.AppendEntries(saved, func(func(map[string]string) bool) {})
-				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(file, more, 0o600))
-			}
+			saved, err := os.ReadFile(file)
+			require.NoError(t, err)
+			more, err := stage.AppendEntries(saved, func(func(map[string]string) bool) {})
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(file, more, 0o600))
 			info, err := os.Stat(file)
 			require.NoError(t, err)
 			require.NoError(t, os.Truncate(file, info.Size()-1))
@@ -124,21 +117,6 @@ func TestRepairKeepsWhatPrecedesATornTail(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A first crawl by rank is killed: there is a log, but no file yet.
-func TestEraseWithALogOnly(t *testing.T) {
-	cfg, _ := crawlForgettable(t)
-	name := filepath.Join(cfg.Out, cockpit.OrderName)
-	require.NoError(t, os.Remove(name))
-	o, err := stage.OpenOrder(name)
-	require.NoError(t, err)
-	require.NoError(t, o.Save())
-	o.Fetched("http://a.test/", []string{"http://b.test/"})
-	require.NoError(t, o.Save()) // as saveLoop does; no file is written before the end
-	require.NoFileExists(t, name)
-	status, output := run(t, "erase", "-out", cfg.Out, "http://a.test/xq7-page")
-	require.Zero(t, status, output)
 }
 
 // A file that this machine cannot read (here: ELOOP) is not damaged.
@@ -160,9 +138,9 @@ func TestAnUnreadableState(t *testing.T) {
 	})
 }
 
-func TestAnUnreadableOrderLog(t *testing.T) {
+func TestAnUnreadableOrder(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "order")
-	require.NoError(t, os.Symlink(stage.OrderLog(name), stage.OrderLog(name)))
+	require.NoError(t, os.Symlink(name, name))
 	o, err := stage.OpenOrder(name)
 	require.Error(t, err)
 	require.Nil(t, o, "an error of the disk")

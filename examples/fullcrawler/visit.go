@@ -57,11 +57,9 @@ func (c *crawler) visit(ctx context.Context, lease *scheduler.Lease[stage.Item])
 		lease.Requeue(skipped, time.Time{}) // its address is new or has changed, and has no room yet
 		return skipped
 	}
-	ctx, done := c.Polite.Begin(ctx, lease, addr)
 	outcome := c.request(ctx, it, addr)
-	c.saw(lease.Host(), addr, outcome)
 	c.advance() // before the lease ends, or the crawl could look finished
-	done(outcome)
+	lease.Done(outcome)
 	c.visited(lease.Host(), outcome)
 	return outcome
 }
@@ -75,14 +73,6 @@ func (c *crawler) locate(lease *scheduler.Lease[stage.Item]) stage.Finding {
 	c.Places.Leave()
 	defer c.Places.Enter()
 	return c.Finder.Addr(c.ending, lease.Host(), func() { lease.Reach(netip.Addr{}) })
-}
-
-// saw records a visit as evidence on whether unrelated hosts share an address.
-func (c *crawler) saw(host string, addr netip.Addr, o scheduler.Outcome) {
-	all, _ := c.Resolver.LookupNetIP(stage.CacheOnly(), "ip", host)
-	if c.Polite.Saw(host, addr, all, o) {
-		c.Log.Info("address", "addr", addr.String(), "shared", c.Polite.Shared.Has(addr))
-	}
 }
 
 // request fetches the page, sitemap or robots.txt of an item, if that is still allowed.
@@ -184,7 +174,7 @@ func (c *crawler) visitPage(
 	by := stage.Wall(resp)
 	o = c.Polite.Outcome(resp, by != "")
 	listed := it.Sitemap != nil
-	it = c.Depths.Latest(c.asPage(it, resp))
+	it = c.asPage(it, resp)
 	if it.Sitemap == nil && (listed || usage.FromHeader(resp.Header) != nil) && !c.unobjected(it, resp.Header) {
 		return false, o // it is not archived, nor are its links followed
 	}
@@ -449,7 +439,7 @@ func (c *crawler) giveUp(
 		}
 		c.silent(*it.Robots, fate, err.Error())
 	}
-	return c.Polite.Failure(it.URL, err)
+	return c.Polite.Failure(it, err)
 }
 
 // interrupt repeats a visit that failed locally: in this run or, if it ends, in the next one.

@@ -243,13 +243,10 @@ func checkRhythms(_ context.Context, dir string, _ io.Writer) (result string, er
 }
 
 func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	file := filepath.Join(dir, OrderName)
-	_, err = os.Stat(file)
-	if _, e := os.Stat(stage.OrderLog(file)); err != nil && e != nil { // a first crawl has only a log
-		return "", missing(err)
-	}
-	_, err = stage.OpenOrder(file)
-	return "sound", err
+	return checkCache(filepath.Join(dir, OrderName), func(file string) error {
+		_, err := stage.OpenOrder(file)
+		return err
+	})
 }
 
 // checkCache checks a file whose reader treats a missing file as an empty one.
@@ -304,8 +301,6 @@ func repair(ctx context.Context, in call) error {
 			err = repairLedger(in.dir, say)
 		case StateName, RulesName:
 			err = repairEntries(in.dir, p.name, say)
-		case OrderName:
-			err = repairOrder(in.dir, p.loss, say)
 		default:
 			var aside string
 			if aside, err = stage.SetAside(filepath.Join(in.dir, p.name)); err == nil {
@@ -339,28 +334,6 @@ func repairEntries(dir, name string, say func(name, format string, args ...any))
 		return err
 	}
 	return stage.ReplaceFile(path, data)
-}
-
-// repairOrder keeps what precedes the damage of the log, if the file is sound.
-func repairOrder(dir, loss string, say func(name, format string, args ...any)) error {
-	path := filepath.Join(dir, OrderName)
-	err := stage.CheckOrder(path)
-	if errors.Is(err, durable.ErrVersion) || errors.As(err, new(*fs.PathError)) {
-		return err
-	}
-	if err != nil {
-		aside, err := stage.SetAside(path)
-		if err == nil {
-			say(OrderName, "set aside as %s: %s", filepath.Base(aside), loss)
-		}
-		return err
-	}
-	order, err := stage.OpenOrder(path)
-	if order == nil {
-		return err
-	}
-	say(OrderName, "what precedes the damage is kept")
-	return order.Checkpoint()
 }
 
 // repairPages keeps the pages that can be read, and rebuilds the set of URLs from them. The next

@@ -54,7 +54,7 @@ func TestTheLedgerIsRotated(t *testing.T) {
 // TestLimitsEstimateWhenTheyAreReached at the current rate.
 func TestLimitsEstimateWhenTheyAreReached(t *testing.T) {
 	dir := t.TempDir()
-	p, err := stage.OpenPages(dir, stage.PagesOptions{})
+	p, err := stage.OpenPages(dir, stage.PagesOptions{Unit: time.Minute})
 	require.NoError(t, err)
 	for n := range 30 {
 		require.NoError(t, p.Discover(stage.Item{URL: fmt.Sprint("http://a.test/", n)}))
@@ -92,7 +92,7 @@ func TestStatusLineFitsTheTerminal(t *testing.T) {
 
 // TestAHostIsFoundByEitherScheme, unless the user gives one.
 func TestAHostIsFoundByEitherScheme(t *testing.T) {
-	p, err := stage.OpenPages(t.TempDir(), stage.PagesOptions{})
+	p, err := stage.OpenPages(t.TempDir(), stage.PagesOptions{Unit: time.Minute})
 	require.NoError(t, err)
 	require.NoError(t, p.Discover(stage.Item{URL: "http://plain.test/"}))
 	require.NoError(t, p.Discover(stage.Item{URL: "https://safe.test/"}))

@@ -38,7 +38,6 @@ type Config struct {
 	Level          int    // of the compression; 0 is the archive's default
 	NoBlockDigest  bool   // in the archive
 	Delay          time.Duration
-	Arrival        time.Duration // longest time until a request reaches the server; 0 is unknown
 	Backoff        time.Duration // after a first failure; 0 is the scheduler's default
 	Reach          urlfilter.Reach
 	Filter         stage.Filter
@@ -69,7 +68,7 @@ type Config struct {
 	erasedLines []string
 	SeedFile    string // "" is none
 	DryRun      bool
-	Memory      int64 // 0 is DefaultPagesMemory for the pages, and no bound on the rest
+	Memory      int64 // 0 is the store's default for the pages, and no bound on the rest
 	HostPages   int
 	Traps       int // pages in a row with a known content that make their pattern a trap; 0: no traps
 	Queue       int // pages in flight
@@ -95,7 +94,6 @@ type Config struct {
 	Overrides    *stage.Overrides
 	Group        func(host string) string // hosts that share a delay; nil is each its own
 	Shared       []netip.Prefix           // addresses of many unrelated hosts, which have no delay
-	SharedAfter  int                      // domains of owners that make an address one of these; 0 is never
 }
 
 // NoArchive is the value of Config.Archive for no archive.
@@ -393,13 +391,11 @@ func (l *commandLine) checkNumbers() error {
 	}{
 		{"delay", l.Delay < 0, "0 or more"},
 		{"level", l.given["level"] && l.Level < 1, "at least 1"},
-		{"arrival", l.Arrival < 0, "0 or more"},
 		{"pages", l.Pages < 0, "0 or more"},
 		{"time", l.Duration < 0, "0 or more"},
 		{"wait", l.Wait < 0, "0 or more"},
 		{"host-pages", l.HostPages < 0, "0 or more"},
 		{"traps", l.Traps < 0, "0 or more"},
-		{"shared-after", l.SharedAfter < 0, "0 or more"},
 		{"queue", l.Queue < 1, "at least 1"},
 		{"concurrency", l.Concurrency < 1, "at least 1"},
 		{"timeout", l.Timeout <= 0, "more than 0"},

@@ -150,7 +150,7 @@ func heldError(path string) error {
 // complete crawl or none.
 func (d *Directory) Forget() error {
 	err := stage.ForgetPages(d.path)
-	for _, name := range []string{FiltersName, OrderName, stage.OrderLog(OrderName), BeganName} {
+	for _, name := range []string{FiltersName, OrderName, BeganName} {
 		if e := os.Remove(filepath.Join(d.path, name)); !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}

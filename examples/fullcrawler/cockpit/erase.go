@@ -290,7 +290,7 @@ func (e *erasure) erasePages(context.Context) error {
 // eraseOrder erases the names of pages. Their scores and links remain, as numbers.
 func (e *erasure) eraseOrder(context.Context) error {
 	name, exists := e.file(OrderName)
-	if _, logged := e.file(stage.OrderLog(OrderName)); !exists && !logged {
+	if !exists {
 		return nil
 	}
 	order, err := stage.OpenOrder(name)
@@ -299,7 +299,7 @@ func (e *erasure) eraseOrder(context.Context) error {
 	}
 	n := order.Forget(e.gone)
 	e.say(OrderName, "%s erased", counted(n, "name"))
-	return order.Checkpoint()
+	return order.Save(name)
 }
 
 // eraseCaches erases hosts from the files that save work when the crawl resumes. The rules of a host

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
@@ -143,18 +142,12 @@ func (l *commandLine) revisitFlags(fs *flag.FlagSet) {
 func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 	fs.Var(spanIn(&l.Delay, defaultDelay), "delay", "minimum `duration` between requests to a host or address; "+
 		"0.5s by default without seeds; less than 1s only on loopback or with -own")
-	fs.Var(spanIn(&l.Arrival, 0), "arrival", "maximum `duration` that a request takes to reach its server: delays "+
-		"start then, and a slow page delays only its own host; 0: delays start with the first byte of the "+
-		"response")
 	fs.StringVar(&l.groups, "group", "", "hosts that share a delay: domain, for all hosts of a registrable "+
 		"domain, or a `file` with one group per line, of hosts and domains")
-	fs.StringVar(&l.overrides, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3 "+
-		"concurrency=2\" or \"old.example off\", for a host and its subdomains; SIGHUP rereads it")
+	fs.StringVar(&l.overrides, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3\" "+
+		"or \"old.example off\", for a host and its subdomains; SIGHUP rereads it")
 	fs.StringVar(&l.cdn, "shared", "", "`file` with address ranges that unrelated hosts share, such as those of "+
 		"a CDN, one per line: the addresses have no delays, only the hosts")
-	fs.IntVar(&l.SharedAfter, "shared-after", stage.DefaultSharedAfter, "`number` of unrelated domains that "+
-		"must have answered at an address to count it as shared; an eighth is enough if their names resolve to several addresses each; "+
-		"it no longer counts if a quarter of its answers fail; 0: never")
 	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay below one second")
 	fs.IntVar(&l.Concurrency, "concurrency", 64,
 		"requests in flight, each to a different host")

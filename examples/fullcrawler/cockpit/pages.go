@@ -49,8 +49,8 @@ func PagesOptions(cfg Config, clock stage.Clock) stage.PagesOptions {
 // Politeness returns the options of politeness.
 func (c *Config) Politeness() stage.PolitenessOptions {
 	o := stage.PolitenessOptions{
-		Delay: c.Delay, Backoff: c.Backoff, Arrival: c.Arrival, Group: c.Group,
-		Shared: stage.NewSharedAddrs(c.Shared, c.SharedAfter),
+		Delay: c.Delay, Backoff: c.Backoff, Group: c.Group,
+		Shared: stage.NewSharedAddrs(c.Shared),
 	}
 	if c.OverrideFile != "" {
 		o.Overrides = c.Overrides

@@ -31,12 +31,8 @@ const maxGraphLine = 1 << 20
 // URLs that were not fetched (0) are not pages, and links to them are dropped.
 //
 // Clean turns a URL into the form in which it will be requested, or into "" if it will not be; URLs
-// of the same form are one page. It must remove https, as the virtual web has no TLS. A nil Clean
-// only does that.
+// of the same form are one page. It must remove https, as the virtual web has no TLS.
 func Read(nodes, edges io.Reader, clean func(url string) string) (*Graph, error) {
-	if clean == nil {
-		clean = withoutTLS
-	}
 	g := &Graph{index: map[string]int32{}}
 	pages := map[int]int32{} // by id
 	hosts := map[string]int32{}
@@ -73,14 +69,6 @@ func Read(nodes, edges io.Reader, clean func(url string) string) (*Graph, error)
 		return nil
 	})
 	return g, err
-}
-
-// withoutTLS makes a URL one that the virtual web can serve.
-func withoutTLS(url string) string {
-	if rest, ok := strings.CutPrefix(url, "https://"); ok {
-		return "http://" + rest
-	}
-	return url
 }
 
 // plainHost returns a host in the form of the web's URLs: in lower case, without a port and the

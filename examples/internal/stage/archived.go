@@ -1,10 +1,7 @@
 package stage
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"time"
 
@@ -24,7 +21,7 @@ func NewArchived(store *archive.Archive, o fetch.Options) (*Archived, error) {
 	a := &Archived{store: store}
 	var err error
 	a.client, err = fetch.New(fetch.Options{
-		UserAgent: o.UserAgent, Reach: o.Reach, MaxBody: o.MaxBody, Brotli: o.Brotli,
+		UserAgent: o.UserAgent, Reach: o.Reach, MaxBody: o.MaxBody,
 		Wrap: func(http.RoundTripper) http.RoundTripper { return archived{store} },
 	})
 	return a, err
@@ -58,23 +55,10 @@ func (a archived) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := a.store.Content(version)
+	resp, err := a.store.Response(version)
 	if err != nil {
 		return nil, err
 	}
-	message, err := record.HTTP()
-	if err != nil {
-		_ = record.Close() // the first error says more
-		return nil, err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(message.Head)), req)
-	if err != nil {
-		_ = record.Close()
-		return nil, err
-	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{message.Body, record}
+	resp.Request = req
 	return resp, nil
 }

@@ -24,7 +24,7 @@ const (
 	IndexInIndex Reason = "sitemap index in a sitemap index"
 	ManySitemaps Reason = "too many sitemaps of one server"
 	CrowdedHost  Reason = "many more links than pages of a host may be known"
-	ManyHosts    Reason = "many more hosts of an owner than have answered"
+	ManyHosts    Reason = "many more hosts named by one owner than have answered"
 	ManyStrange  Reason = "many pages of a host that only other sites link to"
 	Duplicate    Reason = "seen before"
 )

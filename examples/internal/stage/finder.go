@@ -36,21 +36,15 @@ type Finder struct {
 	running sync.WaitGroup
 
 	mu       sync.Mutex
-	waiting  int // callers
+	waiting  int            // callers
+	owners   map[string]int // of these, by the owner of their hosts
 	searches map[string]*search
-	owners   map[string]*ownerSearches
 }
 
 // A search is a lookup of one host, with its callers.
 type search struct {
 	began   time.Time
 	callers []func(Finding)
-}
-
-// ownerSearches are the searches of one owner's hosts.
-type ownerSearches struct {
-	searches int
-	waiting  int // callers
 }
 
 // A Finding is the result of a lookup.
@@ -69,7 +63,7 @@ func NewFinder(
 	return &Finder{
 		lookup: lookup, hold: hold, room: room,
 		lookups:  NewLookups(),
-		searches: map[string]*search{}, owners: map[string]*ownerSearches{},
+		searches: map[string]*search{}, owners: map[string]int{},
 	}
 }
 
@@ -79,27 +73,21 @@ func (f *Finder) Find(ctx context.Context, host string, known bool, then func(Fi
 	owner := siteOf(host)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	o, s := f.owners[owner], f.searches[host]
-	if !known && (f.waiting >= max(f.room/waitShare, 1) ||
-		o != nil && o.waiting >= max(f.room/ownerShare, 1)) {
+	if !known && (f.waiting >= max(f.room/waitShare, 1) || f.owners[owner] >= max(f.room/ownerShare, 1)) {
 		return false
 	}
+	s := f.searches[host]
 	if s == nil && len(f.searches) >= maxSearches {
 		return false
 	}
-	if o == nil {
-		o = &ownerSearches{}
-		f.owners[owner] = o
-	}
 	f.waiting++
-	o.waiting++
+	f.owners[owner]++
 	if s != nil {
 		s.callers = append(s.callers, then)
 		return true
 	}
 	s = &search{began: time.Now(), callers: []func(Finding){then}}
 	f.searches[host] = s
-	o.searches++
 	done := f.hold()
 	f.running.Go(func() {
 		defer done()
@@ -124,9 +112,7 @@ func (f *Finder) end(host, owner string, s *search) []func(Finding) {
 	defer f.mu.Unlock()
 	delete(f.searches, host)
 	f.waiting -= len(s.callers)
-	o := f.owners[owner]
-	o.waiting -= len(s.callers)
-	if o.searches--; o.searches == 0 {
+	if f.owners[owner] -= len(s.callers); f.owners[owner] == 0 {
 		delete(f.owners, owner)
 	}
 	return s.callers

@@ -76,9 +76,7 @@ type HostTable struct {
 	commits uint32
 	time    virtualTime
 
-	named     counters // hosts that were let in, by who named them and their owner
-	fetchedOf counters // hosts that have had a page, by owner
-	ledTo     counters // likewise, by the owner who named them first
+	named map[string]int // hosts that an owner's pages have made known, less what has been earned
 }
 
 // Times in an entry are in Unix milliseconds, and durations in milliseconds, on the pages' clock.
@@ -140,8 +138,7 @@ func NewHostTable(delay, horizon time.Duration, limit, queue int) *HostTable {
 		delay:     delay, horizon: horizon, limit: limit,
 		addrRoom: addrRooms * room, domainRoom: max(room, int32(queue/domainShare)),
 		hosts: map[string]*hostEntry{}, addrs: map[netip.Addr]*share{}, domains: map[string]*share{},
-		places: map[place]*tenants{}, time: virtualTime{progress: 1},
-		named: newCounters(), fetchedOf: newCounters(), ledTo: newCounters(),
+		places: map[place]*tenants{}, time: virtualTime{progress: 1}, named: map[string]int{},
 	}
 }
 
@@ -198,6 +195,33 @@ func (b *HostTable) entry(host string) *hostEntry {
 		b.hosts[host] = e
 	}
 	return e
+}
+
+// The pages of an owner may make freeHosts hosts known, and hostsEarned for each of these that has had a page:
+// a wildcard in the DNS makes any number of names, and those of owners who do not exist cost nothing.
+const freeHosts, hostsEarned = 5000, 2
+
+// TakesHost reports whether the host of a URL that a page names may be known, and counts it if it is not
+// known yet. A host that is named again before its first page is committed counts again.
+func (b *HostTable) TakesHost(url, page string) bool {
+	by := siteOf(weburl.Host(page))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.hosts[weburl.Host(url)] != nil {
+		return true
+	}
+	if b.named[by] >= freeHosts {
+		return false
+	}
+	b.named[by]++
+	return true
+}
+
+// earn records that a host has had a page. It requires that b.mu is held.
+func (b *HostTable) earn(e *hostEntry) {
+	if e.by != "" {
+		b.named[e.by] -= hostsEarned
+	}
 }
 
 // Discovered counts a new page. One that may not be fetched, as far as is known, does not crowd out

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/dedupe/weburl"
 )
 
 func TestHostTable(t *testing.T) {
@@ -196,57 +198,32 @@ func TestAwaits(t *testing.T) {
 	require.False(t, b.Awaits(now))
 }
 
-// TestHostsOfAnOwnerAreEarned: a wildcard in the DNS does not fill the table, and made-up names of strangers
-// bar nobody else's.
-func TestHostsOfAnOwnerAreEarned(t *testing.T) {
-	b := NewHostTable(time.Second, Horizon, 0, 1000)
-	name := func(n int) string { return fmt.Sprintf("h%d.evil.com", n) }
-	find := func(from, to int, page string) (taken int) {
-		for n := from; n < to; n++ {
-			if url := "http://" + name(n) + "/"; b.TakesHost(url, page) {
-				b.Discovered(Item{URL: url}, true)
-				taken++
-			}
-		}
-		return taken
-	}
-	const own, other, third = "http://www.evil.com/", "http://stranger.org/", "http://third.org/"
-	require.Equal(t, freeHosts, find(0, 5*freeHosts, own))
-	require.True(t, b.TakesHost("http://"+name(0)+"/x", own), "it is known")
-	require.True(t, b.TakesHost("http://honest.org/", own))
-	require.Equal(t, freeHosts/ownersOfNames, find(5*freeHosts, 6*freeHosts, other))
-	require.Equal(t, freeHosts/ownersOfNames, find(6*freeHosts, 7*freeHosts, third))
-	require.True(t, b.TakesHost("http://anything.github.io/", own), "the table has room for a million owners")
-	for n := range 10 {
-		b.Take(name(n), netip.Addr{}, true)
-		b.Settle(name(n), true, true)
-	}
-	b.Recall(name(10), true, 0, 0)
-	require.Equal(t, 11*hostsEarned, find(7*freeHosts, 8*freeHosts, own))
-}
-
-// TestNamedHostsAreEarned: the pages of one owner do not fill the table with hosts of owners who do not exist.
+// TestNamedHostsAreEarned: the pages of one owner do not fill the table, neither with names below his domain nor
+// with those of owners who do not exist, and bar nobody else's.
 func TestNamedHostsAreEarned(t *testing.T) {
-	b := NewHostTable(time.Second, Horizon, 0, 1000)
-	const page = "http://www.evil.com/"
-	b.Discovered(Item{URL: page}, true)
-	find := func(from, to int) (taken int) {
-		for n := from; n < to; n++ {
-			if url := fmt.Sprintf("http://q%d.org/", n); b.TakesHost(url, page) {
-				b.Discovered(Item{URL: url, From: page}, true)
-				taken++
+	for _, name := range []string{"http://q%d.evil.com/", "http://q%d.org/"} {
+		b := NewHostTable(time.Second, Horizon, 0, 1000)
+		const page = "http://www.evil.com/"
+		b.Discovered(Item{URL: page}, true)
+		find := func(from, to int) (taken int) {
+			for n := from; n < to; n++ {
+				if url := fmt.Sprintf(name, n); b.TakesHost(url, page) {
+					b.Discovered(Item{URL: url, From: page}, true)
+					taken++
+				}
 			}
+			return taken
 		}
-		return taken
+		require.Equal(t, freeHosts, find(0, 2*freeHosts))
+		require.True(t, b.TakesHost(fmt.Sprintf(name, 0), page), "it is known")
+		require.True(t, b.TakesHost("http://other.evil.com/", "http://honest.org/"))
+		for n := range 10 {
+			host := weburl.Host(fmt.Sprintf(name, n))
+			b.Take(host, netip.Addr{}, true)
+			b.Settle(host, true, true)
+		}
+		require.Equal(t, 10*hostsEarned, find(2*freeHosts, 3*freeHosts))
 	}
-	require.InDelta(t, freeNames, find(0, 2*freeNames), 10, "the counters may count a little too much")
-	require.True(t, b.TakesHost("http://other.org/", "http://honest.org/"))
-	for n := range 10 {
-		host := fmt.Sprintf("q%d.org", n)
-		b.Take(host, netip.Addr{}, true)
-		b.Settle(host, true, true)
-	}
-	require.InDelta(t, 10*hostsEarned, find(2*freeNames, 3*freeNames), 10)
 }
 
 // TestFrontPagesOfPorts: strangers cannot have each port of a host asked.

@@ -1,8 +1,15 @@
 package stage
 
 import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"sync"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/pagerank"
 )
 
@@ -18,7 +25,8 @@ type Order struct {
 	items map[string]Item   // in the queue, by URL
 	out   map[string]string // hosts of the URLs returned by Next and not done
 	busy  map[string]int    // how many of them a host has
-	log   *orderLog         // nil: it is not saved
+
+	changed int64 // pages discovered and fetched since the last Save
 }
 
 // MaxOrdered bounds the pages of an Order, and so its memory.
@@ -36,6 +44,47 @@ func NewOrder(ranks *pagerank.URLs) *Order {
 	}
 }
 
+// OpenOrder returns the order in a file that Save wrote, or an empty one. After damage it is empty, too, and
+// comes with an error. With an error that wraps durable.ErrVersion, or is of the disk, the order is nil.
+func OpenOrder(name string) (*Order, error) {
+	empty := NewOrder(pagerank.NewURLs(OrderOptions()))
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	ranks, err := pagerank.ReadURLs(bufio.NewReader(f), OrderOptions())
+	switch {
+	case err == nil:
+		return NewOrder(ranks), nil
+	case errors.Is(err, durable.ErrVersion), errors.As(err, new(*fs.PathError)):
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return empty, fmt.Errorf("%s: %w", name, err)
+}
+
+// Save writes the file anew, which takes a second for a million pages. For most of that, other calls wait, so
+// it is worthwhile when a good part has changed.
+func (o *Order) Save(name string) error {
+	return ReplaceWith(name, func(w io.Writer) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.changed = 0
+		_, err := o.ranks.WriteTo(w)
+		return err
+	})
+}
+
+// Changed returns how many pages were discovered or fetched since the last Save, and how many it would write.
+func (o *Order) Changed() (pages, all int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.changed, int64(o.ranks.Stats().Known)
+}
+
 // Add adds an item that is not visited yet. It returns false if its page is here, or was fetched
 // already, or if there is no room.
 func (o *Order) Add(it Item) bool {
@@ -45,10 +94,10 @@ func (o *Order) Add(it Item) bool {
 	if _, out := o.out[it.URL]; here || out {
 		return false
 	}
-	o.log.discovered(o.ranks, it.URL)
 	if !o.ranks.Discover(it.URL) {
 		return false
 	}
+	o.changed++
 	o.items[it.URL] = it
 	return true
 }
@@ -61,8 +110,8 @@ func (o *Order) Fetched(url string, links []string) {
 	if _, here := o.items[url]; here { // it would be lost
 		return
 	}
-	o.log.fetched(o.ranks, url, links)
 	o.ranks.Fetched(url, links)
+	o.changed++
 }
 
 // Next returns the item with the highest score among those whose host may have another one.
@@ -107,7 +156,7 @@ func (o *Order) Done(url string) {
 }
 
 // Forget erases the URLs of pages from an order that was just read. What their links gave to other
-// pages stays. Checkpoint makes it durable.
+// pages stays. Save makes it durable.
 func (o *Order) Forget(which func(url string) bool) (forgotten int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

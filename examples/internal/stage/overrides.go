@@ -27,15 +27,11 @@ type Override struct {
 	MaxDepth int           // links from a seed; 0 means that of all hosts
 	Off      bool          // nothing is fetched
 
-	// Concurrency is the maximum number of requests in flight, each started a delay after the one
-	// before. 0 means one.
-	Concurrency int
-
 	text string
 }
 
 // Reload reads the file again. Each line has a host, followed by any of delay=DURATION,
-// depth=NUMBER, concurrency=NUMBER and off, which hosts below cannot undo. A # begins a comment. After
+// depth=NUMBER and off, which hosts below cannot undo. A # begins a comment. After
 // an error the old settings remain.
 func (o *Overrides) Reload(r io.Reader) error {
 	hosts, lines := map[string]Override{}, bufio.NewScanner(r)
@@ -88,13 +84,8 @@ func (o *Override) set(field string) (err error) {
 		if err == nil && o.MaxDepth <= 0 {
 			err = errors.New("want a positive number")
 		}
-	case "concurrency":
-		o.Concurrency, err = strconv.Atoi(value)
-		if err == nil && (o.Concurrency <= 0 || o.Concurrency > MaxConcurrency) {
-			err = fmt.Errorf("want a number from 1 to %d", MaxConcurrency)
-		}
 	default:
-		err = errors.New("want delay=DURATION, depth=NUMBER, concurrency=NUMBER or off")
+		err = errors.New("want delay=DURATION, depth=NUMBER or off")
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,13 +74,10 @@ func (v *Visit) Is(it Item) { v.item = it }
 
 // PagesOptions set the memory of Pages, and the time.
 type PagesOptions struct {
-	Memory int64         // bytes for buffers and filters; 0 means DefaultPagesMemory
-	Unit   time.Duration // of the slots, in whole seconds; 0 means a minute
+	Memory int64         // bytes for buffers and filters; 0 means the default of the store
+	Unit   time.Duration // of the slots, in whole seconds; 0 means an hour
 	Start  time.Time     // the time of the clock when a crawl begins; 0 means now
 }
-
-// DefaultPagesMemory is PagesOptions.Memory if that is 0.
-const DefaultPagesMemory = 96 << 20
 
 // OpenPages opens the pages of a crawl, or begins an empty one, in a directory.
 func OpenPages(dir string, o PagesOptions) (*Pages, error) {
@@ -95,42 +93,22 @@ func OpenPages(dir string, o PagesOptions) (*Pages, error) {
 
 // NewPages returns the pages in a store with the options of o.Store.
 func NewPages(store *satstore.Store, o PagesOptions) *Pages {
-	unit := o.withDefaults().Unit
-	return &Pages{store: store, unit: unit, seed: maphash.MakeSeed(), early: map[string]bool{}}
-}
-
-func (o PagesOptions) withDefaults() PagesOptions {
-	if o.Memory == 0 {
-		o.Memory = DefaultPagesMemory
-	}
-	if o.Unit == 0 {
-		o.Unit = time.Minute
-	}
-	if o.Start.IsZero() {
-		o.Start = time.Now()
-	}
-	return o
+	return &Pages{store: store, unit: cmp.Or(o.Unit, satstore.DefaultUnit), seed: maphash.MakeSeed(), early: map[string]bool{}}
 }
 
 // Store returns the options of the store.
 func (o PagesOptions) Store() satstore.Options {
-	o = o.withDefaults()
 	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2, Merge: mergeVisit}
 }
 
 // mergeVisit applies an early visit to a record. Only the record tells whether the page is
 // postponed: that may have happened during the visit.
 func mergeVisit(url string, data, visit []byte) []byte {
-	if len(visit) > 0 && visit[0] == nearerForm {
-		return mergeNearer(url, data, visit)
-	}
-	known, before, err := ReadRecord(url, data)
+	_, before, err := ReadRecord(url, data)
 	it, state, e := ReadRecord(url, visit)
-	it, nearer := it.NearerAs(known)
-	if err != nil || e != nil || state.Postponed == before.Postponed && !nearer {
+	if err != nil || e != nil || state.Postponed == before.Postponed {
 		return visit
 	}
-	state.Relink = state.Relink || nearer // it was found out during the visit
 	state.Postponed = before.Postponed
 	return AppendRecord(nil, it, state)
 }
@@ -290,18 +268,9 @@ func (p *Pages) put(v *Visit, data []byte) error {
 }
 
 // Early returns the item of a page that was visited and is not due before a time, for an early
-// visit after a hint. It takes a random read. Until the visit is recorded, the store still has the
-// state before it, so there is no second one.
+// visit. It takes a random read. Until the visit is recorded, the store still has the state before it, so
+// there is no second one.
 func (p *Pages) Early(url string, due time.Time) (it Item, ok bool, err error) {
-	return p.before(url, due, false)
-}
-
-// Failing is Early for a page whose last visits failed.
-func (p *Pages) Failing(url string, due time.Time) (it Item, ok bool, err error) {
-	return p.before(url, due, true)
-}
-
-func (p *Pages) before(url string, due time.Time, failing bool) (it Item, ok bool, err error) {
 	p.mu.Lock()
 	taken := p.early[url]
 	p.early[url] = true
@@ -319,7 +288,7 @@ func (p *Pages) before(url string, due time.Time, failing bool) (it Item, ok boo
 		return Item{}, false, nil
 	}
 	s := known.State
-	if err != nil || !s.Visited() || s.Due <= due.Unix() || failing != (s.Failures > 0) {
+	if err != nil || !s.Visited() || s.Due <= due.Unix() {
 		return Item{}, false, err
 	}
 	it = known.Item

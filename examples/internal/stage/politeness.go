@@ -2,10 +2,7 @@ package stage
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"net/http"
-	"net/http/httptrace"
 	"net/netip"
 	"time"
 
@@ -18,14 +15,13 @@ import (
 // MaxRetryAfter bounds how long a Retry-After is obeyed.
 const MaxRetryAfter = 24 * time.Hour
 
-// spareEvery is how often a closed port does not count against its host.
-const spareEvery = 30 * time.Second
+// maxSpared is how many closed ports of a host a day do not count against it.
+const maxSpared = 100
 
 // PolitenessOptions set how polite a crawl is.
 type PolitenessOptions struct {
 	Delay     time.Duration            // between two requests to a host or address; 0 means none
 	Backoff   time.Duration            // after a first failure; 0 means the scheduler's default
-	Arrival   time.Duration            // bound for a request to its server; 0 means unknown
 	Overrides *Overrides               // for single hosts; nil means none, now and later
 	Group     func(host string) string // of hosts that share a delay; nil means none
 	Shared    *SharedAddrs             // addresses without a delay; nil means none
@@ -37,10 +33,8 @@ type Politeness struct {
 	PolitenessOptions
 	Queue *scheduler.Scheduler[Item]
 
-	concurrency Concurrency
-	lanes       Lanes
-	delays      CrawlDelays
-	ports       Ports
+	delays CrawlDelays
+	spared Counts // closed ports, by day and host
 
 	saved map[entryOwner]uint32 // checksums of the entries in the file
 }
@@ -60,13 +54,6 @@ func (o PolitenessOptions) Scheduler() scheduler.Options {
 	if o.Delay == 0 { // 0 would mean the default
 		options.HostDelay, options.LatencyFactor = -1, -1
 		options.Backoff = cmp.Or(o.Backoff, scheduler.DefaultBackoff)
-	}
-	if o.Arrival > 0 {
-		options.MaxPerAddr = 2 // a second one while the first is slow, but never two to a host
-	}
-	if o.Overrides != nil { // Begin restricts this to hosts that may have several requests
-		options.MaxPerHost, options.MaxPerAddr = MaxConcurrency, MaxConcurrency
-		options.MaxPerGroup, options.HostDelay = MaxConcurrency, max(o.Delay, 1)
 	}
 	return options
 }
@@ -114,43 +101,6 @@ func (p *Politeness) SetDelay(url string, delay time.Duration) (longest time.Dur
 	return longest
 }
 
-// Begin makes the delays count from when the request of a lease reaches its server. It does so if
-// the travel time is known, so that a slow page does not hold up the other hosts of its address,
-// and for a host that may have several requests in flight. If there are such hosts, arrivals at the
-// others are not reported: the scheduler would then allow them several requests, too. addr is where
-// the request goes. The caller ends the lease with done.
-func (p *Politeness) Begin(
-	ctx context.Context, lease *scheduler.Lease[Item], addr netip.Addr,
-) (traced context.Context, done func(scheduler.Outcome)) {
-	host := lease.Host()
-	most := p.Overrides.Of(host).Concurrency
-	if most <= 1 && (p.Arrival == 0 || p.Overrides != nil) {
-		return ctx, lease.Done
-	}
-	key := host
-	if !p.Shared.Has(addr) {
-		key = addr.String()
-	}
-	visit := p.lanes.Enter(key, host, p.Delay, p.delayOf(host))
-	arrived, leave := lease.Arrived, func() {}
-	if most > 1 {
-		arrived, leave = p.concurrency.Begin(host, most, arrived)
-	}
-	traced = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { visit.Wait(ctx) },
-		WroteRequest: func(httptrace.WroteRequestInfo) {
-			at := time.Now().Add(p.Arrival)
-			visit.Arrived(at)
-			arrived(at)
-		},
-	})
-	return traced, func(o scheduler.Outcome) {
-		lease.Done(o) // first: the server may have asked for a pause
-		visit.Leave()
-		leave()
-	}
-}
-
 // delayOf returns the delay of a host, as far as it is known beforehand.
 func (p *Politeness) delayOf(host string) time.Duration {
 	return max(p.Delay, p.delays.Of(host), p.Overrides.Of(host).Delay)
@@ -158,31 +108,19 @@ func (p *Politeness) delayOf(host string) time.Duration {
 
 // Pace returns the time between two visits of a host, given how long its last response took.
 func (p *Politeness) Pace(host string, took time.Duration) time.Duration {
-	delay := p.delayOf(host)
-	switch {
-	case p.Overrides.Of(host).Concurrency > 1: // no visit waits for another one
-		return delay
-	case p.Delay == 0: // neither does the latency count
-		return max(delay, took)
+	if p.Delay == 0 { // the latency does not count then
+		return max(p.delayOf(host), took)
 	}
-	return max(delay, scheduler.DefaultLatencyFactor*took)
+	return max(p.delayOf(host), scheduler.DefaultLatencyFactor*took)
 }
 
 // Outcome starts the delays at the first byte of the response: by then the server has seen the
-// request, so no two requests can arrive closer than the delay. They start earlier if the time that
-// a request takes to arrive is known. After the answer of a bot wall the host gets a back-off: more
-// requests make a wall higher.
+// request, so no two requests can arrive closer than the delay. After the answer of a bot wall the host
+// gets a back-off: more requests make a wall higher.
 func (p *Politeness) Outcome(resp *fetch.Response, walled bool) scheduler.Outcome {
-	p.ports.Answered(resp.URL)
 	o := scheduler.Outcome{
 		Start: resp.FirstByte, Took: resp.Wait(), Status: resp.Status,
 		Failed: walled,
-	}
-	if p.Overrides.Of(weburl.Host(resp.URL)).Concurrency > 1 {
-		o.Took = 0 // other requests do not wait for its slow pages
-	}
-	if arrived := resp.WroteRequest.Add(p.Arrival); p.Arrival > 0 && !resp.WroteRequest.IsZero() && arrived.Before(o.Start) {
-		o.Start = arrived
 	}
 	if resp.RetryAfter > 0 {
 		o.RetryAfter = resp.FirstByte.Add(min(resp.RetryAfter, MaxRetryAfter))
@@ -219,32 +157,15 @@ func (p *Politeness) Sent(err error) scheduler.Outcome {
 	return o
 }
 
-// Failure is Sent for a server in trouble, with a back-off that grows with each failure. A closed
-// port says nothing about the pages of another port, so it is no failure now and then, unless the host is
-// in trouble anyway: what is no failure halves the back-off. The delays start all the same: anybody can
-// make up names of an address, each with another port, for a port scan.
-func (p *Politeness) Failure(url string, err error) scheduler.Outcome {
-	o := p.Sent(err)
-	closed := errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout)
-	own := closed && p.ports.Refused(url, time.Now(), spareEvery) && p.Queue.Explain(weburl.Host(url)).Failures == 0
-	o.Failed = !o.Skipped && !own
+// Failure is Sent for a server in trouble, with a back-off that grows with each failure. A closed port says
+// nothing about the pages of another port, and anybody can name any port. So a request for a robots.txt that
+// finds one is no failure, for so many a day that it is no port scan: its server counts as unreachable for a
+// while in any case. But it is one if the host is in trouble anyway: what is no failure halves the back-off.
+func (p *Politeness) Failure(it Item, err error) scheduler.Outcome {
+	o, host := p.Sent(err), weburl.Host(it.URL)
+	closed := it.Robots != nil && (errors.Is(err, fetch.Connect) || errors.Is(err, fetch.ConnectTimeout))
+	spared := closed && p.Queue.Explain(host).Failures == 0 &&
+		p.spared.Add(time.Now().UTC().Format(time.DateOnly)+" "+host, maxSpared)
+	o.Failed = !o.Skipped && !spared
 	return o
-}
-
-// Saw records a visit as evidence on whether unrelated hosts share an address. all are the
-// addresses of the host. It reports whether the address has become shared, or is no longer so.
-func (p *Politeness) Saw(
-	host string, addr netip.Addr, all []netip.Addr, o scheduler.Outcome,
-) (changed bool) {
-	if o.Skipped || o.Status == 0 && !o.Failed {
-		return false
-	}
-	alike := 1
-	for _, other := range all { // a name server may repeat itself
-		if other != addr && other.Is4() == addr.Is4() {
-			alike++
-		}
-	}
-	busy := o.Status == http.StatusTooManyRequests || o.Status == http.StatusServiceUnavailable
-	return p.Shared.Saw(addr, host, alike, o.Failed || busy)
 }

@@ -1,8 +1,6 @@
 package stage
 
 import (
-	"fmt"
-	"net/http/httptrace"
 	"net/netip"
 	"strings"
 	"testing"
@@ -61,31 +59,6 @@ func TestAttemptsCountTowardsTheDelay(t *testing.T) {
 	})
 }
 
-// TestAResponseMayOvertakeItsRequest, as may seem to happen with HTTP/2. Then the latency of the
-// server is unknown, and the host must not get an endless delay.
-func TestAResponseMayOvertakeItsRequest(t *testing.T) {
-	p := newPoliteness(PolitenessOptions{Arrival: time.Second})
-	now := time.Now()
-	o := p.Outcome(&fetch.Response{URL: "http://a.test/", FirstByte: now, Attempts: 1}, false)
-	require.Zero(t, o.Took)
-	require.Equal(t, now, o.Start)
-}
-
-// TestRepeatedAddressCountsOnce: a name server may repeat an address, which does not make a network
-// of a single machine.
-func TestRepeatedAddressCountsOnce(t *testing.T) {
-	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	for _, all := range [][]netip.Addr{
-		{addr, addr}, {addr, netip.MustParseAddr("2001:db8::1")}, {addr, other},
-	} {
-		p := newPoliteness(PolitenessOptions{Shared: NewSharedAddrs(nil, DefaultSharedAfter)})
-		for n := range DefaultSharedAfter / spreadShare {
-			p.Saw(fmt.Sprintf("site%d.org", n), addr, all, scheduler.Outcome{Status: 200})
-		}
-		require.Equal(t, all[1] == other, p.Shared.Has(addr), all)
-	}
-}
-
 // TestCrawlDelaySurvivesIdleHosts: the scheduler forgets hosts that have been idle for a day, or
 // beyond a million.
 func TestCrawlDelaySurvivesIdleHosts(t *testing.T) {
@@ -108,40 +81,6 @@ func TestCrawlDelaySurvivesIdleHosts(t *testing.T) {
 			require.Equal(t, time.Minute, time.Since(start), idle)
 			next.Done(scheduler.Outcome{})
 		}
-	})
-}
-
-// TestRetryAfterWithSeveralRequests: two may be in flight, and the third waits for one of them. The
-// first one ends with a Retry-After, which applies before the third is leased.
-func TestRetryAfterWithSeveralRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		overrides := &Overrides{}
-		require.NoError(t, overrides.Reload(strings.NewReader("busy.test concurrency=2")))
-		p := newPoliteness(PolitenessOptions{Delay: time.Second, Overrides: overrides})
-		for range 3 {
-			require.NoError(t, p.Enqueue(Item{URL: "http://busy.test/"}, netip.Addr{}))
-		}
-		var dones []func(scheduler.Outcome)
-		for range 2 {
-			lease, err := p.Queue.Next(t.Context())
-			require.NoError(t, err)
-			traced, done := p.Begin(t.Context(), lease, netip.Addr{})
-			httptrace.ContextClientTrace(traced).WroteRequest(httptrace.WroteRequestInfo{})
-			dones = append(dones, done)
-		}
-		time.Sleep(time.Minute)
-		lease, _ := p.Queue.TryNext(time.Now())
-		require.Nil(t, lease, "there is no room for a third")
-		start := time.Now()
-		go func() {
-			time.Sleep(time.Second)
-			dones[0](scheduler.Outcome{Status: 429, RetryAfter: time.Now().Add(time.Hour)})
-		}()
-		_, err := p.Queue.Next(t.Context())
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, time.Since(start), time.Hour+time.Second)
-		require.Less(t, time.Since(start), 67*time.Minute)
-		dones[1](scheduler.Outcome{})
 	})
 }
 

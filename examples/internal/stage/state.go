@@ -65,23 +65,16 @@ func Seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 // response.
 const maxValidator = 256
 
-// The upper half of the first byte of a record is its form, the lower half says what is in it. In
-// the longer form a second byte has flags that few pages have.
+// The first byte of a record has flags. Its highest bit is set in this form of records.
 const (
-	recordForm = 0x20
-	longForm   = 0x30
-
-	isSitemap  = 0x01
-	isNested   = 0x02
-	wasVisited = 0x04
-	hasText    = 0x08
-
-	isLeftOut   = 0x01
-	hasRelink   = 0x02
-	hasFresh    = 0x04
-	isStrange   = 0x08
-	isPostponed = 0x10
-	hasBarred   = 0x20
+	isSitemap = 1 << iota
+	isNested
+	wasVisited
+	isLeftOut
+	hasRelink
+	isStrange
+	isPostponed
+	recordForm
 )
 
 // ErrRecord is returned for bytes that are not a record of a page.
@@ -90,21 +83,10 @@ var ErrRecord = errors.New("stage: not a record of a page")
 // AppendRecord appends an item and the state of its page to b, without the URL. A page that was
 // never visited takes a few bytes, others about a hundred.
 func AppendRecord(b []byte, it Item, s State) []byte {
-	flags := byte(recordForm)
-	if it.Sitemap != nil {
-		flags |= isSitemap
-		if it.Sitemap.Nested {
-			flags |= isNested
-		}
-	}
 	visited := s != State{}
-	if visited {
-		flags |= wasVisited
-	}
-	if s.Text != (simhash.Print{}) {
-		flags |= hasText
-	}
-	b = appendFlags(b, flags, it, s)
+	b = append(b, recordForm|flag(it.Sitemap != nil, isSitemap)|flag(it.Sitemap != nil && it.Sitemap.Nested, isNested)|
+		flag(visited, wasVisited)|flag(s.LeftOut, isLeftOut)|flag(s.Relink, hasRelink)|
+		flag(it.Strange, isStrange)|flag(s.Postponed, isPostponed))
 	b = binary.AppendUvarint(b, uint64(it.Depth))
 	b = binary.AppendUvarint(b, uint64(it.Hops))
 	b = binary.AppendVarint(b, it.LastMod)
@@ -116,47 +98,21 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	}
 	b, _ = s.History.AppendBinary(b) // it never fails
 	b = binary.LittleEndian.AppendUint64(b, s.Hash)
-	if flags&hasText != 0 {
-		b = binary.LittleEndian.AppendUint64(b, s.Text.Words)
-		b = binary.LittleEndian.AppendUint64(b, s.Text.Near)
+	for _, n := range []uint64{s.Text.Words, s.Text.Near, s.Barred, uint64(s.Failures)} {
+		b = binary.AppendUvarint(b, n)
 	}
-	b = binary.AppendUvarint(b, uint64(s.Failures))
-	b = binary.AppendVarint(b, s.Due)
-	b = binary.AppendVarint(b, s.Interval)
-	if s.Fresh != 0 {
-		b = binary.AppendVarint(b, s.Fresh)
-	}
-	if s.Barred != 0 {
-		b = binary.LittleEndian.AppendUint64(b, s.Barred)
+	for _, n := range []int64{s.Due, s.Interval, s.Fresh} {
+		b = binary.AppendVarint(b, n)
 	}
 	b = appendText(b, short(s.Validators.ETag))
 	return appendText(b, short(s.Validators.LastModified))
 }
 
-func appendFlags(b []byte, flags byte, it Item, s State) []byte {
-	more := byte(0)
-	if it.Strange {
-		more |= isStrange
+func flag(is bool, bit byte) byte {
+	if is {
+		return bit
 	}
-	if s.LeftOut {
-		more |= isLeftOut
-	}
-	if s.Relink {
-		more |= hasRelink
-	}
-	if s.Postponed {
-		more |= isPostponed
-	}
-	if s.Fresh != 0 {
-		more |= hasFresh
-	}
-	if s.Barred != 0 {
-		more |= hasBarred
-	}
-	if more == 0 {
-		return append(b, flags)
-	}
-	return append(b, flags&0x0f|longForm, more)
+	return 0
 }
 
 func short(validator string) string {
@@ -174,14 +130,9 @@ func appendText(b []byte, text string) []byte {
 // durable.ErrVersion.
 func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 	r := recordReader{b: b}
-	flags, more := r.bytes(1)[0], byte(0)
-	form := flags & 0xf0
-	if !r.bad && form != recordForm && form != longForm { // the store has verified its bytes
-		return it, s, fmt.Errorf("%w: a page in form %#x", durable.ErrVersion, form)
-	}
-	if form == longForm {
-		more = r.bytes(1)[0]
-		r.bad = r.bad || more == 0 || more&^(isLeftOut|hasRelink|hasFresh|isStrange|isPostponed|hasBarred) != 0
+	flags := r.bytes(1)[0]
+	if !r.bad && flags&recordForm == 0 { // the store has verified its bytes
+		return it, s, fmt.Errorf("%w: a page in form %#x", durable.ErrVersion, flags)
 	}
 	it.URL = url
 	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
@@ -194,24 +145,13 @@ func ReadRecord(url string, b []byte) (it Item, s State, err error) {
 			r.bad = true
 		}
 		s.Hash = binary.LittleEndian.Uint64(r.bytes(8))
-		if flags&hasText != 0 {
-			s.Text.Words = binary.LittleEndian.Uint64(r.bytes(8))
-			s.Text.Near = binary.LittleEndian.Uint64(r.bytes(8))
-		}
-		s.Failures = int(r.uvarint(math.MaxInt32))
-		s.Due, s.Interval = r.varint(), r.varint()
-		if more&hasFresh != 0 {
-			s.Fresh = r.varint()
-			r.bad = r.bad || s.Fresh == 0
-		}
-		if more&hasBarred != 0 {
-			s.Barred = binary.LittleEndian.Uint64(r.bytes(8))
-			r.bad = r.bad || s.Barred == 0
-		}
+		s.Text.Words, s.Text.Near = r.uvarint(math.MaxUint64), r.uvarint(math.MaxUint64)
+		s.Barred, s.Failures = r.uvarint(math.MaxUint64), int(r.uvarint(math.MaxInt32))
+		s.Due, s.Interval, s.Fresh = r.varint(), r.varint(), r.varint()
 		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
 	}
-	s.LeftOut, s.Relink = more&isLeftOut != 0, more&hasRelink != 0
-	s.Postponed, it.Strange = more&isPostponed != 0, more&isStrange != 0
+	s.LeftOut, s.Relink = flags&isLeftOut != 0, flags&hasRelink != 0
+	s.Postponed, it.Strange = flags&isPostponed != 0, flags&isStrange != 0
 	if r.bad || len(r.b) > 0 {
 		return Item{}, State{}, ErrRecord
 	}
