@@ -49,7 +49,6 @@ type Archive struct {
 	files    *files
 	follower *follower               // nil if it is written
 	found    Report                  // by Open
-	before   map[string]int          // versions by file, of the index that Open replaces, if it is sound
 	deferred []deferred              // used by Open, and with imports.adding held
 	searches searches                // like deferred
 	moved    map[string]bool         // keys of versions that an erasure has moved; like deferred
@@ -142,12 +141,12 @@ func Open(dir string, opts Options) (*Archive, error) {
 
 // openOrRebuild makes a new index if the old one is damaged: it is only a cache.
 func openOrRebuild(dir string, files vfs.FS, opts Options) (*Archive, error) {
-	a, err := openArchive(dir, files, opts, nil, false)
+	a, err := openArchive(dir, files, opts, false)
 	if !errors.Is(err, ErrIndex) {
 		return a, err
 	}
 	damage := err
-	if a, err = openAnew(dir, files, opts, nil); err == nil {
+	if a, err = openAnew(dir, files, opts); err == nil {
 		a.index.mu.Lock()
 		defer a.index.mu.Unlock()
 		a.index.damage = damage
@@ -156,14 +155,13 @@ func openOrRebuild(dir string, files vfs.FS, opts Options) (*Archive, error) {
 }
 
 // openArchive opens the archive in an existing directory. With anew it makes a new index, which
-// replaces the old one; before is what that knew.
-func openArchive(dir string, files vfs.FS, opts Options, before map[string]int, anew bool) (
-	_ *Archive, err error) {
+// replaces the old one.
+func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive, err error) {
 	s, err := opts.validate()
 	if err != nil {
 		return nil, err
 	}
-	a := &Archive{environment: newEnvironment(dir, files, opts), before: before}
+	a := &Archive{environment: newEnvironment(dir, files, opts)}
 	if a.locked, err = lock(files); err != nil {
 		if errors.Is(err, ErrLocked) {
 			return nil, fmt.Errorf("archive: open %s: %w", dir, err)
@@ -178,9 +176,6 @@ func openArchive(dir string, files vfs.FS, opts Options, before map[string]int, 
 			_ = a.locked.Close()
 		}
 	}()
-	if exists(files, oldEraseName) {
-		return nil, fmt.Errorf("archive: open: %s: %w: complete the erasure with that", oldEraseName, ErrVersion)
-	}
 	how := writeIndex
 	if anew {
 		how = newIndex

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
 )
@@ -37,7 +38,7 @@ func (a *Archive) openContent(v *Version) (*opened, error) {
 }
 
 // again finds a version again that an erasure has moved since it was found. One without a body is never moved.
-func (a *Archive) again(v *Version) (moved bool) {
+func (a *Archive) again(v *Version) bool {
 	if v.Content == (Location{}) {
 		return false
 	}
@@ -51,26 +52,27 @@ func (a *Archive) again(v *Version) (moved bool) {
 	}
 	key, _ := keyOf(v.URL, q)
 	at := entry{time: microseconds(v.Time), file: math.MaxUint32, offset: maxOffset}
-	var others []Version
+	var found []Version
 	_ = a.index.back(key, at, func(e *entry) bool { // after an error, it is not found
 		if e.time != at.time {
 			return false
 		}
 		now, err := a.withContent(key, a.describe(key, e, never))
-		now.Until = v.Until
-		switch moved = err == nil && now.digest == v.digest && (now.Location != v.Location || now.Content != v.Content); {
-		case moved:
-			*v = now
-		case err == nil && now.digest != v.digest:
-			others = append(others, now)
+		if err == nil && a.isMoved(now.Location) {
+			found = append(found, now)
 		}
-		return !moved
+		return true
 	})
-	// An erasure does not believe the digests of other programs.
-	if !moved && len(others) == 1 && !isOurs(v.Content.File) && a.isMoved(others[0].Location) {
-		*v, moved = others[0], true
+	i := slices.IndexFunc(found, func(now Version) bool { return now.digest == v.digest })
+	if i < 0 && len(found) == 1 && !isOurs(v.Content.File) { // an erasure does not believe the digests of other programs
+		i = 0
 	}
-	return moved
+	if i < 0 {
+		return false
+	}
+	found[i].Until = v.Until
+	*v = found[i]
+	return true
 }
 
 // isMoved reports whether an erasure has written the record at a location.

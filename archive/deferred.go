@@ -1,7 +1,5 @@
 package archive
 
-import "github.com/spinneret-go/spinneret/archive/internal/urlkey"
-
 // maxDeferred bounds the number of deferred versions.
 const maxDeferred = 100_000
 
@@ -36,7 +34,7 @@ func (a *Archive) noteMoved(key string) error {
 // correctMoved corrects the entries of these URLs.
 func (a *Archive) correctMoved() error {
 	for key := range a.moved {
-		if err := a.index.correctPriors(urlkey.Span{Low: key + "\x00", High: key + "\x01"}); err != nil {
+		if err := a.index.correctPriors(key); err != nil {
 			return err
 		}
 	}

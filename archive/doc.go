@@ -36,6 +36,6 @@
 // FORMAT.md describes the files. A capture goes through archive.go, pending.go (what it repeats),
 // files.go, encoder.go and output.go, and back to index.go. lookup.go and version.go find it again,
 // body.go, response.go and snapshot.go read it. recover.go indexes what the index lacks, follow.go
-// reads beside a writer, and erase.go leads through erasescan.go (what
-// goes), erasemove.go, erasefile.go (the plan on disk) and erasefill.go.
+// reads beside a writer, and erase.go leads through erasescan.go (what goes), erasemove.go, erasefile.go
+// (the plan on disk, and how a file is written anew) and erasefill.go.
 package archive

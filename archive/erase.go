@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/internal/lsm"
@@ -27,8 +26,8 @@ type Selection struct {
 	// Digest selects the captures with this body, in the form of [Version.Digest].
 	Digest string
 
-	// From and To delimit the time of the capture, which is cut to microseconds. To itself is not part of it. A zero From or To
-	// means no limit.
+	// From and To delimit the time of the capture, which is cut to microseconds. To itself is not part of it. A
+	// zero From or To means no limit.
 	From, To time.Time
 }
 
@@ -40,33 +39,20 @@ type matcher struct {
 }
 
 func (s *Selection) matcher() (*matcher, error) {
-	m := &matcher{spans: []urlkey.Span{urlkey.All}, from: -never, to: never}
-	set := 0
-	if s.URL != "" {
-		key, _ := urlkey.Of(s.URL)
-		m.spans, set = []urlkey.Span{{Low: key, High: key + "\x00"}}, 1
-	}
-	for _, by := range []struct {
-		name  string
-		spans func(string) []urlkey.Span
-	}{{s.Host, urlkey.Host}, {s.Prefix, urlkey.Prefix}} {
-		if by.name != "" {
-			m.spans = by.spans(by.name)
-			set++
-		}
-	}
-	if m.digest = parseDigest(s.Digest); s.Digest != "" && m.digest == "" {
-		return nil, fmt.Errorf("%w: Digest %.100q", ErrInvalid, s.Digest)
-	}
-	if !s.From.IsZero() {
-		m.from = ceiling(s.From)
-	}
-	if !s.To.IsZero() {
-		m.to = ceiling(s.To)
-	}
-	if set > 1 || *s == (Selection{}) {
+	q := Query{From: s.From, To: s.To, Host: s.Host, Prefix: s.Prefix}
+	spans, err := q.spans()
+	if err != nil || s.URL != "" && s.Host+s.Prefix != "" || *s == (Selection{}) {
 		return nil, fmt.Errorf("%w: a Selection needs a field, and at most one of URL, Host and Prefix",
 			ErrInvalid)
+	}
+	if s.URL != "" {
+		key, _ := urlkey.Of(s.URL)
+		spans = []urlkey.Span{{Low: key, High: key + "\x00"}}
+	}
+	during := newWalk(nil, &q)
+	m := &matcher{spans: spans, digest: parseDigest(s.Digest), from: during.low, to: during.high}
+	if s.Digest != "" && m.digest == "" {
+		return nil, fmt.Errorf("%w: Digest %.100q", ErrInvalid, s.Digest)
 	}
 	return m, nil
 }
@@ -93,13 +79,13 @@ type erasure struct {
 	Time      time.Time
 	File      string            // with the tombstone, and the records that have moved
 	Sizes     map[string]int64  // of the other files when it began: what is appended later stays
-	Holes     map[string][]hole // of these; sorted
-	Sums      map[string]string // of what else is in those
+	Holes     map[string][]hole // in some of these, sorted
+	Sums      map[string]string // of what else is in these
 
 	archive *Archive
 	matcher *matcher
 	reason  string
-	erased  map[uint64]bool // hashes of the IDs of captures, if metadata needs them to be found
+	gone    map[uint64]bool // hashes of the IDs of records that go, and of their places
 	kept    []warc.Field    // digests of what stays of the files with holes
 	bytes   int64           // of all records that go
 	report  Report
@@ -107,7 +93,6 @@ type erasure struct {
 	listed  bool // the index has entries that are selected: their records may be damaged
 
 	purged *lsm.Tree // the index without what goes
-	keys   []string  // of URLs that lost some of their versions
 }
 
 // hole is a part of a file whose record has to go, or has gone.
@@ -125,16 +110,18 @@ type hole struct {
 // A revisit whose original goes becomes an original if it stays, with a copy of the body; others then
 // refer to it. These records move to a new file, each with its request, and count as the last of several versions
 // of one URL and one instant. Their digest is that of the bytes that Erase has read: what another program claims is
-// not believed. A request belongs to its capture, and stays or goes with that. The content of other pages stays,
-// and may name what was erased, as does a revisit whose body was never in the archive. Names of files, exported files and backups are out of reach.
+// not believed. Of the revisits of other programs that name no original, some move although theirs stays. A request
+// belongs to its capture, and stays or goes with that. The content of other pages stays, and may name what was
+// erased, as does a revisit whose body was never in the archive. Names of files, exported files and backups are out
+// of reach.
 //
 // Imported files are never changed. If one of them has anything that is selected or refers to it, or
 // cannot be read, nothing is erased, and the error names it. Nor is anything erased while a disk cannot
 // read some file of the archive: what was selected might be there.
 //
-// Erase reads all files, twice with a Digest, a time or metadata that names no URL, and writes those anew that have something to
-// erase; each replaces the old one at once. So no other program may still be writing to a file in the directory:
-// what it writes afterwards is lost. Erase takes some 100 bytes of memory for each record that goes:
+// Erase reads all files twice, and writes those anew that have something to erase; each replaces the old one at
+// once. So no other program may be writing to a file in the directory: what it writes afterwards is lost. If a file is
+// not finished, or grows while it is read, nothing is erased, and the error names it. Erase takes some 100 bytes of memory for each record that goes:
 // select one span of time after the other if that is too much. Captures may be appended meanwhile, and
 // are not erased. Other goroutines and processes see the archive before or after it. If the process ends,
 // the archive is closed, or Erase fails, then either nothing was erased, or [Open] or the next Erase
@@ -155,7 +142,7 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 		return Report{}, ErrClosed
 	}
 	e := &erasure{ID: warc.NewID(), Selection: s, Time: time.Now().UTC(), Holes: map[string][]hole{},
-		Sums: map[string]string{}, archive: a, reason: reason}
+		Sums: map[string]string{}, archive: a, reason: reason, gone: map[uint64]bool{}}
 	err := a.resumeErase(ctx)
 	if err == nil {
 		e.matcher, err = s.matcher()
@@ -172,9 +159,9 @@ func (a *Archive) Erase(ctx context.Context, s Selection, reason string) (Report
 // begin decides what has to go, and makes that known to the disk before anything changes.
 func (e *erasure) begin(ctx context.Context) error {
 	a := e.archive
-	o := a.files.another()
-	o.id.Store(&e.ID)
-	e.File = o.newName(time.Now())
+	e.moves = &mover{erasure: e, promoted: map[promotion]newOriginal{}, out: a.files.another()}
+	e.moves.out.id.Store(&e.ID)
+	e.File = e.moves.out.newName(time.Now())
 	a.erasing.Store(e.matcher) // no capture refers to what is erased from here on
 	err := cmp.Or(a.files.settle(e.measure), e.reachable())
 	if err == nil {
@@ -199,24 +186,14 @@ func (e *erasure) run(ctx context.Context) error {
 	if err := e.name(); err != nil {
 		return err
 	}
-	names, err := a.files.list()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		final := strings.TrimSuffix(name, unfinished)
-		if len(e.Holes[final]) == 0 {
-			continue
-		}
+	for _, name := range slices.Sorted(maps.Keys(e.Holes)) {
 		if err := a.stopped(ctx); err != nil {
 			return err
 		}
-		if err := e.rewrite(name, e.Holes[final]); err != nil {
+		if err := e.rewrite(name); err != nil {
 			return err
 		}
-		if name == final { // else a disk failure has left it unfinished
-			a.announce(final)
-		}
+		a.announce(name)
 	}
 	// An index that was damaged may have been made anew from the files as they were.
 	if err := a.purge(e); err != nil {
@@ -231,7 +208,7 @@ func (e *erasure) run(ctx context.Context) error {
 // abandon removes what was prepared. Whether the plan is on disk may be unknown: as long as it may be, the
 // erasure is one that will be completed.
 func (e *erasure) abandon() error {
-	if e.moves != nil && e.moves.out.file != nil {
+	if e.moves.out.file != nil {
 		_ = e.moves.out.file.Close() // it is removed
 	}
 	if err := e.remove(eraseName); err != nil {
@@ -265,57 +242,18 @@ func (e *erasure) name() error {
 	return nil
 }
 
-// plan reads all files, and collects what has to go and what has to move.
+// plan reads all files, and collects what has to go, and then what has to move or go because of that.
 func (e *erasure) plan(ctx context.Context) error {
-	// The metadata of a capture may come before it, and has neither its digest nor its date.
-	if m := e.matcher; m.digest != "" || m.from > -never || m.to < never {
-		e.erased = map[uint64]bool{}
-	}
-	err := e.collect(ctx)
-	if !errors.Is(err, errNameless) {
-		return err
-	}
-	err = errors.Join(e.moves.out.file.Close(), e.remove(e.File+moving))
-	e.erased, e.report, e.bytes, e.kept = map[uint64]bool{}, Report{}, 0, nil
-	clear(e.Holes)
-	clear(e.Sums)
-	if err == nil {
-		err = e.collect(ctx)
-	}
-	return err
-}
-
-// collect is plan with or without the IDs of captures.
-func (e *erasure) collect(ctx context.Context) (err error) {
-	if e.moves, err = newMover(e); err != nil {
+	if err := e.moves.out.createAs(e.File, e.File+moving, time.Now()); err != nil {
 		return err
 	}
 	names := append(e.archive.imports.list(), slices.Sorted(maps.Keys(e.Sizes))...)
-	if e.erased != nil {
+	for _, first := range []bool{true, false} {
 		for _, name := range names {
-			if _, err := e.scan(ctx, name, true); err != nil {
+			if err := e.scan(ctx, name, first); err != nil {
 				return err
 			}
 		}
-	}
-	for _, name := range names {
-		s, err := e.scan(ctx, name, false)
-		if err != nil {
-			return err
-		}
-		if len(s.holes) == 0 {
-			continue
-		}
-		e.Holes[name] = s.holes
-		e.report.Files++
-		sum, err := e.archive.keptSum(ctx, name, s.size, s.all)
-		if e.Sums[name] = sum; err == nil && len(s.all) > len(s.holes) {
-			e.Sums[name], err = e.archive.keptSum(ctx, name, s.size, s.holes)
-		}
-		if err != nil {
-			return err
-		}
-		e.kept = append(e.kept, warc.Field{Name: "kept", Value: fmt.Sprint(sum, " ", s.size, " ", name)})
 	}
 	return nil
 }
@@ -342,21 +280,12 @@ func (a *Archive) purge(e *erasure) error {
 	for name, end := range x.lend(fresh) {
 		fresh.files[name].end = end
 	}
-	fresh.files[e.File].end, e.keys = 0, nil
+	fresh.files[e.File].end = 0
 	if err := fresh.lsm().Load(e.without(x)); err != nil {
 		_ = fresh.close(false) // nothing of it is on disk, and the old one stays
 		return x.notice(err)
 	}
-	shadow := &Archive{environment: a.environment, index: fresh}
-	var incomplete error
-	for _, key := range e.keys {
-		incomplete = cmp.Or(incomplete, shadow.noteMoved(key))
-	}
-	incomplete = cmp.Or(incomplete, shadow.indexMoved(e.File))
-	fresh.ended.Wait()
-	// From here on the new index may be on disk, even if this fails: a later commit completes that.
-	err = errors.Join(incomplete, fresh.write(false))
-	x.adopt(fresh, map[string]int64{e.File: fresh.files[e.File].end}, incomplete)
+	err = a.replaceIndex(fresh, map[string]int64{e.File: 0}, func(shadow *Archive) error { return shadow.indexMoved(e.File) })
 	e.purged = fresh.lsm()
 	return err
 }
@@ -375,22 +304,38 @@ func (a *Archive) indexMoved(name string) error {
 }
 
 // without returns the pairs of an index without those that lead to a hole or to the file of moved records, and
-// those of selected versions whose records are damaged. It notes the keys that lose some versions, but not all.
+// those of selected versions whose records are damaged. Other versions of their URLs forget them.
 func (e *erasure) without(x *index) iter.Seq2[lsm.Pair, error] {
 	return func(yield func(lsm.Pair, error) bool) {
-		key, lost, left := "", false, false
+		url, lost, last := "", false, change{}
 		for p, err := range x.lsm().Scan(nil, []byte{bodyMark, 0xff}) {
+			var l entry
 			gone := false
-			if err == nil {
-				gone, err = e.drops(x, p)
-			}
-			if n := len(p.Key) - tailSize - 1; err == nil && p.Key[0] != bodyMark {
-				if string(p.Key[:n]) != key { // does not allocate
-					key, lost, left = string(p.Key[:n]), false, false
+			switch {
+			case err != nil:
+			case p.Key[0] == bodyMark:
+				c := cutter{p.Value, true}
+				if at := c.address(); c.ok {
+					gone = e.drops(x, at.file, at.offset)
+				} else {
+					err = errEntry
 				}
-				was := lost && left
-				if lost, left = lost || gone, left || !gone; lost && left && !was {
-					e.keys = append(e.keys, key)
+			default:
+				var key []byte
+				key, err = l.cutKey(p.Key)
+				if err = cmp.Or(err, l.cutValue(p.Value)); err != nil {
+					break
+				}
+				if string(key) != url { // does not allocate
+					url, lost, last = string(key), false, change{}
+				}
+				name := x.name(l.file)
+				gone = e.drops(x, l.file, l.offset) ||
+					l.offset < e.Sizes[name] && e.matcher.matches(url, l.time, l.digest)
+				if gone {
+					lost = true
+				} else if last.corrects(&l) && lost {
+					p.Value = l.appendValue(nil)
 				}
 			}
 			if !gone && !yield(p, err) || err != nil {
@@ -400,28 +345,13 @@ func (e *erasure) without(x *index) iter.Seq2[lsm.Pair, error] {
 	}
 }
 
-// drops reports whether a pair of the index goes.
-func (e *erasure) drops(x *index, p lsm.Pair) (bool, error) {
-	var l entry
-	selected := false
-	if p.Key[0] == bodyMark {
-		c := cutter{p.Value, true}
-		at := c.address()
-		if l.file, l.offset = at.file, at.offset; !c.ok {
-			return false, errEntry
-		}
-	} else {
-		url, err := l.cutKey(p.Key)
-		if err := cmp.Or(err, l.cutValue(p.Value)); err != nil {
-			return false, err
-		}
-		selected = e.matcher.matches(string(url), l.time, l.digest)
-	}
-	name := x.name(l.file)
-	_, found := slices.BinarySearchFunc(e.Holes[name], l.offset, func(h hole, offset int64) int {
+// drops reports whether a record goes, or was in the file of moved records before that was complete.
+func (e *erasure) drops(x *index, file uint32, offset int64) bool {
+	name := x.name(file)
+	_, found := slices.BinarySearchFunc(e.Holes[name], offset, func(h hole, offset int64) int {
 		return cmp.Compare(h.Offset, offset)
 	})
-	return found || name == e.File || selected && l.offset < e.Sizes[name], nil
+	return found || name == e.File
 }
 
 // reachable returns an error if a file with selected captures is missing: it may come back. It notes whether there
@@ -445,24 +375,33 @@ func (e *erasure) reachable() error {
 	return nil
 }
 
-// correctPriors corrects what entries say of the last change before them. It may be gone, or have moved
-// and be a change only now.
-func (x *index) correctPriors(s urlkey.Span) error {
-	url, changed, some := "", int64(0), false
-	for l, err := range x.scan(s) {
+// change is the last change of a URL.
+type change struct {
+	time int64
+	some bool
+}
+
+// corrects corrects what an entry says of the last change before it, if that may be gone, or have moved. It takes the
+// entries of a URL in their order, and reports whether the entry had to be corrected.
+func (c *change) corrects(e *entry) bool {
+	if e.kind == Changed {
+		*c = change{e.time, true}
+		return false
+	}
+	before := change{e.prior, e.hasPrior}
+	e.prior, e.hasPrior = c.time, c.some
+	return before != *c
+}
+
+// correctPriors corrects the entries of a key.
+func (x *index) correctPriors(key string) error {
+	var last change
+	for l, err := range x.scan(urlkey.Span{Low: key + "\x00", High: key + "\x01"}) {
 		if err != nil {
 			return err
 		}
-		if l.url != url {
-			url, changed, some = l.url, 0, false
-		}
-		e := l.entry
-		switch {
-		case e.kind == Changed:
-			changed, some = e.time, true
-		case e.prior != changed || e.hasPrior != some:
-			e.prior, e.hasPrior = changed, some
-			x.replace(url, &e)
+		if e := l.entry; last.corrects(&e) {
+			x.replace(key, &e)
 			if err := x.admit(); err != nil {
 				return err
 			}

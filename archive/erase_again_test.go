@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -295,4 +296,55 @@ func TestEraseLeavesOtherURLsAlone(t *testing.T) {
 	v, err := a.At("http://b.test/", time.Time{})
 	require.NoError(t, err)
 	require.Equal(t, "one", body(t, a, v))
+}
+
+// A large hole gets several records, which any reader can read.
+func TestFillersOfAnySize(t *testing.T) {
+	for _, c := range []warc.Compression{warc.Gzip, warc.Zstd, warc.None} {
+		var first bytes.Buffer
+		encodeAll(t, &first, c, response("http://a.test/", wholeSecond, okHead))
+		for _, length := range []int64{1 << 10, maxFiller - 1, maxFiller, maxFiller + 1, 2*maxFiller - 1<<10, 3 * maxFiller, 1<<20 + 7} {
+			file := append(first.Bytes()[:first.Len():first.Len()], make([]byte, length)...)
+			f := &filler{erasure: &erasure{ID: warc.NewID(), Time: someTime}, name: "a" + c.Extension()}
+			var filled bytes.Buffer
+			require.NoError(t, f.hole(&filled, bytes.NewReader(file), hole{0, length}))
+			require.EqualValues(t, length, filled.Len())
+			r := warc.NewReader(&filled, warc.ReaderOptions{Verify: true})
+			end := int64(0)
+			for rec, err := range r.Records() {
+				require.NoError(t, err)
+				require.True(t, isHole(rec))
+				require.Equal(t, end, rec.Offset)
+				require.NoError(t, rec.Close())
+				end += rec.Length
+			}
+			require.Equal(t, length, end, "%v", c)
+			r.Close()
+		}
+	}
+}
+
+// Two captures of a file with large bodies go, one after the other.
+func TestEraseOfLargeBodies(t *testing.T) {
+	for _, c := range []warc.Compression{warc.Gzip, warc.Zstd} {
+		a, err := OpenOn(vfs.NewMem(), Options{Compression: c})
+		require.NoError(t, err)
+		random := rand.New(rand.NewPCG(1, 1))
+		for i := range 3 {
+			text := make([]byte, 300_000)
+			for k := range text {
+				text[k] = byte(random.Uint32())
+			}
+			require.NoError(t, appendText(a, fmt.Sprint("http://a.test/", i), string(text), 1))
+		}
+		for i := range 2 {
+			report, err := a.Erase(t.Context(), Selection{URL: fmt.Sprint("http://a.test/", i)}, "asked for")
+			require.NoError(t, err)
+			require.Equal(t, 1, report.Erased)
+			faults, _ := verify(t, a)
+			require.Empty(t, faults)
+		}
+		require.Equal(t, 1, requireBodies(t, a))
+		require.NoError(t, a.Close())
+	}
 }

@@ -70,14 +70,15 @@ func (f uncutFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// A file keeps its torn end after two faults, and loses it at the next Open. That is no change of what an
-// erasure has kept.
+// A file keeps its torn end after two faults, and loses it at the next Open. Nothing is erased before that, and what
+// an erasure has kept does not change after it.
 func TestErasureFromATornFile(t *testing.T) {
 	disk := &uncut{Mem: vfs.NewMem()}
 	finished := map[string]bool{}
-	a, err := OpenOn(disk, Options{Compressors: 1, Finished: func(path string) {
+	opts := Options{Compressors: 1, Finished: func(path string) {
 		finished[path] = exists(disk, filepath.Base(path))
-	}})
+	}}
+	a, err := OpenOn(disk, opts)
 	require.NoError(t, err)
 	require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
 	require.NoError(t, appendText(a, "http://b.test/", "kept", 1))
@@ -88,8 +89,15 @@ func TestErasureFromATornFile(t *testing.T) {
 	disk.SetSpace(-1)
 	require.NoError(t, appendText(a, "http://c.test/", "again", 1))
 	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.ErrorIs(t, err, errUnfinished)
+	require.ErrorContains(t, err, unfinished+":")
+	require.Equal(t, 3, requireBodies(t, a))
+	require.NoError(t, a.Close())
+	a, err = OpenOn(disk, opts)
 	require.NoError(t, err)
-	require.NotContains(t, finished, false)
+	_, err = a.Erase(t.Context(), Selection{Host: "a.test"}, "asked for")
+	require.NoError(t, err)
+	require.NotEmpty(t, finished)
 	for path, there := range finished {
 		require.True(t, there, path)
 	}
@@ -456,4 +464,57 @@ func TestEraseWhileFilesCannotBeOpened(t *testing.T) {
 		require.Equal(t, "body", body(t, a, v), k)
 		require.NoError(t, a.Close())
 	}
+}
+
+// growing is a disk on which another program appends to a file when that is opened for the last of so many times.
+type growing struct {
+	*vfs.Mem
+	name string
+	more []byte
+	left atomic.Int64
+}
+
+// Open implements vfs.FS.
+func (g *growing) Open(name string) (vfs.File, error) {
+	if name == g.name && g.left.Add(-1) == 0 {
+		g.Put(name, append(bytes.Clone(g.Data(name)), g.more...))
+	}
+	return g.Mem.Open(name)
+}
+
+// A file to which another program writes meanwhile is named, and nothing is erased. What was appended after the
+// decision stays.
+func TestEraseOfAFileThatGrows(t *testing.T) {
+	var file, more bytes.Buffer
+	encodeAll(t, &file, warc.Gzip, response("http://gone.test/", minuteOf(1), okHead+strings.Repeat("secret ", 100)),
+		response("http://kept.test/", minuteOf(2), okHead+"kept"))
+	encodeAll(t, &more, warc.Gzip, response("http://later.test/", minuteOf(3), okHead+"later"))
+	refused := 0
+	for k, grown := int64(1), true; grown; k++ {
+		disk := &growing{Mem: vfs.NewMem(), name: "foreign.warc.gz", more: more.Bytes()}
+		disk.Put(disk.name, file.Bytes())
+		a, err := OpenOn(disk, Options{})
+		require.NoError(t, err)
+		disk.left.Store(k)
+		_, err = a.Erase(t.Context(), Selection{Host: "gone.test"}, "asked for")
+		grown = disk.left.Load() <= 0
+		if disk.left.Store(0); err != nil {
+			refused++
+			require.ErrorIs(t, err, errChanged)
+			require.ErrorContains(t, err, disk.name)
+			requireNoLeftovers(t, disk)
+			require.Equal(t, 2, requireBodies(t, a))
+			_, err = a.Erase(t.Context(), Selection{Host: "gone.test"}, "asked for")
+			require.NoError(t, err)
+		}
+		require.NoError(t, a.Close())
+		a, err = OpenOn(disk, Options{})
+		require.NoError(t, err)
+		requireNowhere(t, a, "secret")
+		require.Equal(t, 1+min(1, max(0, len(disk.Data(disk.name))-file.Len())), requireBodies(t, a))
+		faults, _ := verify(t, a)
+		require.Empty(t, faults, "open %d", k)
+		require.NoError(t, a.Close())
+	}
+	require.NotZero(t, refused)
 }

@@ -1,19 +1,21 @@
 package archive
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/gob"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/spinneret-go/spinneret/archive/warc"
 	"github.com/spinneret-go/spinneret/internal/durable"
+	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
 // The plan of an erasure is written here before anything changes, and removed when it is complete. It is a
@@ -21,11 +23,11 @@ import (
 // that it selects. What has to go is decided only once: half erased, the archive would say something else.
 const eraseName = "erase.plan"
 
-// oldEraseName is that of the plans of another version, which is the only one that knows their files.
-const oldEraseName = "erase.json"
-
 // eraseMagic begins that file.
 const eraseMagic = "SPNERAS2"
+
+// erasing ends the name of a file that replaces one.
+const erasing = ".erasing"
 
 // commit completes the file of moved records, and then writes the plan.
 func (e *erasure) commit() error {
@@ -60,30 +62,10 @@ func (a *Archive) resumeErase(ctx context.Context) error {
 	}
 	if err == nil {
 		a.erasing.Store(e.matcher)
-		if err = e.intact(ctx); err == nil {
-			err = e.run(ctx)
-		}
+		err = e.run(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("archive: %s: complete erasure: %w", eraseName, err)
-	}
-	return nil
-}
-
-var errChanged = errors.New("the file has changed since the erasure was decided")
-
-// intact returns an error if a file is not as it was when the erasure was decided: where the records were that
-// have to go, there may be others.
-func (e *erasure) intact(ctx context.Context) error {
-	for name, holes := range e.Holes {
-		sum, err := e.archive.keptSum(ctx, name, e.Sizes[name], holes)
-		if err == nil && sum != e.Sums[name] {
-			err = errChanged
-		}
-		if err != nil {
-			return fmt.Errorf("%w: bring %s back as it was, or remove the plan, open the archive with "+
-				"Options.Reindex and erase again", err, name)
-		}
 	}
 	return nil
 }
@@ -101,25 +83,16 @@ func (a *Archive) forgetErase() error {
 	return nil
 }
 
-// sweepErase removes what erasures have left behind, now that none is known. What it cannot be sure of
-// is kept: a file whose records are indexed, or that we cannot have written.
+// sweepErase removes the files of moved records that erasures have left behind, now that none is known. One whose
+// records are indexed, or that we cannot have written, is kept.
 func (a *Archive) sweepErase() error {
 	names, err := a.fs.List()
 	if err != nil {
 		return fmt.Errorf("archive: list files: %w", err)
 	}
 	for _, name := range names {
-		of := strings.TrimSuffix(name, filepath.Ext(name))
-		left := false
-		switch filepath.Ext(name) {
-		case moving:
-			state, _ := a.index.state(of)
-			left = isOurs(of) && state.end == 0
-		case erasing:
-			final := strings.TrimSuffix(of, unfinished)
-			left = isWARC(of) && (slices.Contains(names, of) || slices.Contains(names, final))
-		}
-		if !left {
+		of, moved := strings.CutSuffix(name, moving)
+		if !moved || !isOurs(of) || a.index.endOf(of) > 0 {
 			continue
 		}
 		if err := a.fs.Remove(name); err != nil {
@@ -149,41 +122,102 @@ func (f *files) settle(measure func() error) error {
 	return measure()
 }
 
-// measure notes the files in the directory, and their sizes. A file of ours that a disk failure left
-// unfinished has a torn end, which Open will cut off: it ends with its last capture. But if Open could not
-// read all of it, there may be others behind.
+var (
+	errUnfinished = errors.New("it is not finished, and may change: open the archive again, wait for the program that " +
+		"writes the file, or move it away")
+	errChanged = errors.New("the file has changed since the erasure began: another program may be writing to it")
+)
+
+// measure notes the files in the directory, and their sizes.
 func (e *erasure) measure() error {
-	a := e.archive
-	names, err := a.files.list()
+	names, err := e.archive.files.list()
 	e.Sizes = map[string]int64{}
 	for _, name := range names {
-		name = strings.TrimSuffix(name, unfinished)
-		f, failed := a.openFile(name)
-		if failed != nil {
-			return failed
+		if strings.HasSuffix(name, unfinished) {
+			return fmt.Errorf("%s: %w", name, errUnfinished)
 		}
-		if e.Sizes[name] = f.size; f.open && isOurs(name) {
-			state, _ := a.index.state(name)
-			e.Sizes[name] = state.end
-			failed = a.onlyTorn(f, name, state.end)
+		f, err := e.archive.openFile(name)
+		if err != nil {
+			return err
 		}
-		if err := errors.Join(failed, f.Close()); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+		e.Sizes[name] = f.size
+		_ = f.Close() // it was not written to
 	}
 	return err
 }
 
-var errBehind = errors.New("it has captures that were not indexed, since the disk could not read it: open the " +
-	"archive again")
+// open opens a file, which has to be as long as it was when the erasure began: another program may be writing to
+// it. An import may have grown since it was indexed.
+func (e *erasure) open(name string) (*source, error) {
+	f, err := e.archive.openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	size, listed := e.Sizes[name]
+	switch {
+	case listed && f.size != size:
+		err = errChanged
+	case !listed && f.size < e.archive.index.endOf(name):
+		err = errShorter
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
 
-// onlyTorn returns an error if there may be captures in the torn end of a file.
-func (a *Archive) onlyTorn(f *source, name string, from int64) error {
-	return a.walk(f, name, from, f.size, func(rec *warc.Record) error {
-		kind := rec.Type()
-		if err := rec.Close(); err != nil || kind == "request" || kind == "warcinfo" {
-			return err
+// rewrite replaces a file by one with holes, unless it is not as it was when the erasure was decided: where the
+// records were that have to go, there may be others. What was appended since is kept.
+func (e *erasure) rewrite(name string) error {
+	f, err := e.archive.openFile(name)
+	if err != nil {
+		return fmt.Errorf("%w: bring %s back", err, name)
+	}
+	defer f.Close()
+	fill, err := e.filler(f, name, f.size)
+	if err != nil {
+		return err
+	}
+	return durable.ReplaceWith(e.archive.fs, name, name+erasing, func(out vfs.File) error {
+		w, sum, at := bufio.NewWriterSize(io.NewOffsetWriter(out, 0), 1<<20), sha256.New(), int64(0)
+		for _, h := range append(e.Holes[name], hole{Offset: e.Sizes[name]}) {
+			_, err := io.Copy(io.MultiWriter(w, sum), io.NewSectionReader(f, at, h.Offset-at))
+			if err == nil && h.Length > 0 {
+				err = fill.hole(w, f, h)
+			}
+			if err != nil {
+				return err
+			}
+			at = h.Offset + h.Length
 		}
-		return errBehind
-	}, func(*warc.DamageError) error { return nil })
+		if hex.EncodeToString(sum.Sum(nil)) != e.Sums[name] {
+			return fmt.Errorf("%w: bring %s back as it was, or remove the plan, open the archive with Options.Reindex "+
+				"and erase again", errChanged, name)
+		}
+		_, err := io.Copy(w, io.NewSectionReader(f, at, f.size-at))
+		return cmp.Or(err, w.Flush())
+	})
+}
+
+// keptSum returns the digest of a file without holes, none of which may overlap.
+func (a *Archive) keptSum(ctx context.Context, name string, size int64, holes []hole) (string, error) {
+	f, err := a.openFile(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	at := int64(0)
+	for _, h := range append(holes[:len(holes):len(holes)], hole{Offset: size}) {
+		if err := a.stopped(ctx); err != nil {
+			return "", err
+		}
+		n := h.Offset - at
+		if got, err := io.Copy(sum, io.NewSectionReader(f, at, n)); err != nil || got != n {
+			return "", errors.Join(err, fmt.Errorf("%s: %d of %d bytes", name, at+got, size))
+		}
+		at = h.Offset + h.Length
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }

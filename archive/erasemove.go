@@ -53,12 +53,6 @@ func promotionOf(key string, content address) promotion {
 	return promotion{content.file, content.offset, key}
 }
 
-func newMover(e *erasure) (*mover, error) {
-	m := &mover{erasure: e, promoted: map[promotion]newOriginal{}, out: e.archive.files.another()}
-	m.out.id.Store(&e.ID)
-	return m, m.out.createAs(e.File, e.File+moving, time.Now())
-}
-
 // references are the fields of a revisit that name its original.
 var references = []string{"WARC-Refers-To", "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date"}
 
@@ -281,7 +275,7 @@ func (b *reopened) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		content := &contentOf{rec, rec}
+		content := &verified{Reader: rec, rec: rec, version: &Version{}}
 		if b.body && isHTTP(rec.Get("Content-Type")) {
 			message, err := rec.HTTP()
 			if err != nil {
@@ -298,21 +292,4 @@ func (b *reopened) Read(p []byte) (int, error) {
 func (b *reopened) Seek(int64, int) (int64, error) {
 	b.r = nil
 	return 0, nil
-}
-
-// contentOf closes a record at the end of its content.
-type contentOf struct {
-	io.Reader
-	rec *warc.Record
-}
-
-// Read reads the content.
-func (c *contentOf) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	if err != nil {
-		if failed := c.rec.Close(); failed != nil && err == io.EOF {
-			err = failed
-		}
-	}
-	return n, err
 }

@@ -3,14 +3,10 @@ package archive
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
-	"io/fs"
-	"math"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/archive/internal/urlkey"
@@ -46,85 +42,87 @@ type piece struct {
 	found  bool
 }
 
-// idSeed is that of the hashes of IDs of records: nobody can make two that are equal.
+// idSeed is that of the hashes of IDs and places of records: nobody can make two that are equal.
 var idSeed = maphash.MakeSeed()
+
+func placeOf(file uint32, offset int64) uint64 {
+	return maphash.Comparable(idSeed, address{file: file, offset: offset})
+}
 
 // fileScan reads one file. It is not safe for concurrent use.
 type fileScan struct {
 	*erasure
-	ids      bool // only the IDs of what goes are wanted
-	name     string
-	file     io.ReaderAt
-	number   uint32
-	warcinfo string
-	last     piece
-	size     int64
-	holes    []hole // those to be made
-	all      []hole // and those that were made before
+	first  bool // only what goes is noted, and nothing moves yet
+	name   string
+	file   *source
+	number uint32
+	last   piece
+	holes  []hole
 }
 
 // scan decides for each record of a file whether it stays, and moves those that have to.
-func (e *erasure) scan(ctx context.Context, name string, ids bool) (*fileScan, error) {
+func (e *erasure) scan(ctx context.Context, name string, first bool) error {
 	a := e.archive
-	f, err := a.openFile(name)
+	f, err := e.open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	s := &fileScan{erasure: e, ids: ids, name: name, file: f, size: f.size}
-	state, _ := a.index.state(name)
-	if size, listed := e.Sizes[name]; listed {
-		s.size = min(f.size, size)
-	} else if f.size < state.end {
-		return nil, fmt.Errorf("%s: %w", name, errShorter)
-	}
-	if s.number, _ = a.index.file(name); isOurs(name) {
-		s.warcinfo, err = a.fileID(f, name, s.size)
-	}
-	if err == nil {
-		err = a.walk(f, name, 0, s.size, func(rec *warc.Record) error {
-			if err := a.stopped(ctx); err != nil {
-				return err
-			}
-			return s.record(rec)
-		}, func(damage *warc.DamageError) error {
-			if !ids {
-				e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
-			}
-			return s.flush()
-		})
-	}
+	s := &fileScan{erasure: e, first: first, name: name, file: f}
+	s.number, _ = a.index.file(name)
+	err = a.walk(f, name, 0, f.size, func(rec *warc.Record) error {
+		if err := a.stopped(ctx); err != nil {
+			return err
+		}
+		return s.record(rec)
+	}, func(damage *warc.DamageError) error {
+		if !first {
+			e.report.add(Fault{File: name, Offset: damage.Offset, Err: damage})
+		}
+		return s.flush()
+	})
 	if err == nil {
 		err = s.flush()
 	}
 	if err == nil && len(s.holes) > 0 {
-		var dict []byte
-		if dict, err = a.dict(name); err == nil && len(dict) > 0 {
-			err = errDict
+		err = s.rewritten(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// rewritten adds the holes of a file to the plan.
+func (s *fileScan) rewritten(ctx context.Context) error {
+	dict, err := s.archive.dict(s.name)
+	if err == nil && len(dict) > 0 {
+		err = errDict
+	}
+	if err != nil {
+		return err
+	}
+	fill, err := s.filler(s.file, s.name, s.file.size)
+	for _, h := range s.holes {
+		if err == nil && h.Length < 1<<10 { // others have room in any case
+			err = fill.hole(io.Discard, s.file, h)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return err
 	}
-	return s, nil
-}
-
-// fileID returns the ID of a file of ours, or "" if no record has it.
-func (a *Archive) fileID(f io.ReaderAt, name string, size int64) (string, error) {
-	r, err := a.reader(name)
-	if err != nil {
-		return "", err
-	}
-	defer r.close()
-	return identity(r, f, name, size)
+	sum, err := s.archive.keptSum(ctx, s.name, s.file.size, s.holes)
+	s.Holes[s.name], s.Sums[s.name] = s.holes, sum
+	s.report.Files++
+	s.kept = append(s.kept, warc.Field{Name: "kept", Value: fmt.Sprint(sum, " ", s.file.size, " ", s.name)})
+	return err
 }
 
 // Files that cannot be erased from as they are.
 var (
-	errDict     = errors.New("its dictionary may have what is to be erased: compress the file anew")
-	errNameless = errors.New("the IDs of captures are needed to know what this belongs to")
-	errMember   = errors.New("several records share one compressed member: compress the file anew")
-	errAway     = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
+	errDict   = errors.New("its dictionary may have what is to be erased: compress the file anew")
+	errMember = errors.New("several records share one compressed member: compress the file anew")
+	errAway   = errors.New("has selected captures, and is missing or imported: move it into the directory of " +
 		"the archive, or make the archive forget it with Options.Reindex")
 	errImport = errors.New("it has what is selected or refers to that, and imported files are never " +
 		"changed: move it into the directory of the archive")
@@ -139,11 +137,7 @@ func (s *fileScan) record(rec *warc.Record) error {
 	p.entry.file, p.entry.length = s.number, rec.Length
 	p.end = rec.Offset + rec.Length
 	if p.kind == "metadata" && rec.Get(erasedField) != "" {
-		err := s.flush() // what it makes a hole is before this one
-		if err == nil && isHole(rec) {
-			s.all = append(s.all, hole{rec.Offset, rec.Length})
-		}
-		return err
+		return s.flush() // of an erasure before this one
 	}
 	if p.action, err = s.decide(&p); err != nil {
 		return err
@@ -208,12 +202,9 @@ func readPiece(rec *warc.Record) (p piece, err error) {
 // decide returns what happens to a record by itself.
 func (s *fileScan) decide(p *piece) (action int, err error) {
 	for _, id := range p.about {
-		if s.erased[maphash.String(idSeed, id)] {
+		if s.gone[maphash.String(idSeed, id)] {
 			return goes, nil
 		}
-	}
-	if len(p.about) > 0 && p.key == "" && s.erased == nil {
-		return stays, errNameless
 	}
 	m := s.matcher
 	if p.kind == "warcinfo" || p.key == "" || !p.dated && (m.from > -never || m.to < never) {
@@ -230,7 +221,7 @@ func (s *fileScan) decide(p *piece) (action int, err error) {
 	if m.matches(p.key, p.entry.time, d) {
 		return goes, nil
 	}
-	if !repeats || s.ids {
+	if !repeats || s.first {
 		return stays, nil
 	}
 	lost, err := s.loses(p)
@@ -250,72 +241,34 @@ func (s *fileScan) find(p *piece) (err error) {
 	return err
 }
 
-// loses reports whether a version that stays refers to what goes.
+// loses reports whether a version that stays refers to what goes, or has its body there. It is wrong only for
+// one that refers to nothing by itself: a version goes by way of which the body may have been found.
 func (s *fileScan) loses(p *piece) (bool, error) {
-	m := s.matcher
-	origin := p.key
-	if p.ref.url != "" {
-		origin, _ = urlkey.Of(p.ref.url)
-	}
-	if p.found && p.stored.content.length == 0 {
+	m, ref, content := s.matcher, p.ref, p.stored.content
+	if p.found && content.length == 0 {
 		return false, nil // its body was never here, or is lost
 	}
+	origin := p.key
+	if ref.url != "" {
+		origin, _ = urlkey.Of(ref.url)
+	}
 	d := cmp.Or(p.stored.digest, p.entry.digest)
+	sameBody := m.digest == "" || d == "" || m.digest == d
 	// A date without fractions may mean any time in that second.
-	inTime := !p.ref.dated || m.from < p.ref.time+1e6 && p.ref.time < m.to
-	named := p.ref.url != "" || p.ref.dated
-	if named && m.covers(origin) && inTime && (m.digest == "" || d == "" || m.digest == d) {
+	inTime := !ref.dated || m.from < ref.time+1e6 && ref.time < m.to
+	if (ref.url != "" || ref.dated) && m.covers(origin) && inTime && sameBody {
 		return true, nil
 	}
-	if !p.found {
-		return false, nil
+	if !p.found || s.gone[placeOf(content.file, content.offset)] {
+		return p.found, nil
 	}
-	// A reference may have a later date than its original.
-	last, found, _, err := s.archive.index.floor(origin, p.ref.time)
-	if err != nil {
-		return false, err
-	}
-	if named && found && last.address() == p.stored.content {
-		return m.matches(origin, last.time, cmp.Or(last.digest, d)), nil
-	}
-	if gone, err := s.losesLink(p, origin); gone || err != nil {
-		return gone, err
-	}
-	// Its body was found otherwise: by the digest, as the last one before a 304, or behind another revisit.
-	rec, err := s.archive.open(s.archive.location(p.stored.content))
-	if errors.Is(err, warc.ErrDamaged) || errors.Is(err, ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return false, nil // it is lost already, which Verify reports
-	}
-	if err != nil {
-		return false, err
-	}
-	defer rec.release()
-	key, _ := urlkey.Of(rec.Fields().URI("WARC-Target-URI"))
-	date, _ := rec.Fields().Date()
-	return m.matches(key, microseconds(date), d), nil
-}
-
-// losesLink reports whether another version goes by way of which the body of this one was found: a new index
-// would not find it any more, or find another one.
-func (s *fileScan) losesLink(p *piece, origin string) (gone bool, err error) {
-	m := s.matcher
-	named := entry{time: p.ref.time + 1e6, file: math.MaxUint32, offset: maxOffset}
-	for _, from := range []struct {
-		key string
-		at  entry
-	}{{p.at, p.stored}, {p.at, named}, {origin, named}} {
-		if gone || err != nil || !m.covers(from.key) {
-			continue
+	for _, key := range []string{p.at, origin} {
+		named, found, _, err := s.archive.index.floor(key, ref.time)
+		if err != nil || ref.dated && found && named.address() == content {
+			return false, err
 		}
-		err = s.archive.index.back(from.key, from.at, func(link *entry) bool {
-			if link.body() != p.stored.content {
-				return true
-			}
-			gone = m.matches(from.key, link.time, cmp.Or(link.digest, p.stored.digest))
-			return false
-		})
 	}
-	return gone, err
+	return (m.covers(p.key) || m.covers(origin)) && sameBody && m.from <= p.stored.time, nil
 }
 
 // act makes a hole for a record that does not stay.
@@ -325,50 +278,21 @@ func (s *fileScan) act(p *piece) error {
 		return nil
 	case isImport(s.name):
 		return errImport
-	case s.ids:
-		if p.action == goes {
-			s.erased[maphash.String(idSeed, p.id)] = true
-		}
-		return nil
 	case p.entry.length == 0:
 		return errMember
+	case s.first:
+		s.gone[maphash.String(idSeed, p.id)] = true
+		s.gone[placeOf(s.number, p.entry.offset)] = true
+		return nil
 	}
-	h := hole{p.entry.offset, p.entry.length}
-	s.holes, s.all = append(s.holes, h), append(s.all, h)
-	if h.Length < 1<<10 { // others have room in any case
-		if err := (&filler{erasure: s.erasure, name: s.name, warcinfo: s.warcinfo}).hole(io.Discard, s.file, h); err != nil {
-			return err
-		}
-	}
+	s.holes = append(s.holes, hole{p.entry.offset, p.entry.length})
 	if p.action == moves {
-		return s.erasure.moves.move(s.name, p)
+		return s.moves.move(s.name, p)
 	}
 	s.report.Records++
-	s.bytes += h.Length
+	s.bytes += p.entry.length
 	if p.version {
 		s.report.Erased++
 	}
 	return nil
-}
-
-// keptSum returns the digest of a file without holes, none of which may overlap.
-func (a *Archive) keptSum(ctx context.Context, name string, size int64, holes []hole) (string, error) {
-	f, err := a.openFile(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	at := int64(0)
-	for _, h := range append(holes[:len(holes):len(holes)], hole{Offset: size}) {
-		if err := a.stopped(ctx); err != nil {
-			return "", err
-		}
-		n := h.Offset - at
-		if got, err := io.Copy(sum, io.NewSectionReader(f, at, n)); err != nil || got != n {
-			return "", errors.Join(err, fmt.Errorf("%s: %d of %d bytes", name, at+got, size))
-		}
-		at = h.Offset + h.Length
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -242,6 +242,7 @@ func TestFileThatBecameShorter(t *testing.T) {
 	}
 	repaired, err := Repair(dir, Options{})
 	require.NoError(t, err)
+	want.Versions = 0 // the new index did not know them
 	require.Equal(t, []Fault{want}, repaired.Damage)
 	require.Equal(t, 1, repaired.Versions)
 	a = openDir(t, dir, Options{})

@@ -5,7 +5,7 @@ import "github.com/spinneret-go/spinneret/internal/vfs"
 // OpenOn opens an archive on any file system. It commits only on request and without a goroutine,
 // so that the order of steps is deterministic.
 func OpenOn(files vfs.FS, opts Options) (*Archive, error) {
-	a, err := openArchive("/archive", files, opts, nil, false)
+	a, err := openArchive("/archive", files, opts, false)
 	if err == nil {
 		a.index.mu.Lock()
 		a.index.running = true

@@ -21,19 +21,23 @@ func (a *Archive) rebuild() error {
 		return err
 	}
 	ends := x.lend(fresh)
-	shadow := &Archive{environment: a.environment, index: fresh}
-	for _, name := range slices.Sorted(maps.Keys(ends)) {
-		if err = shadow.rebuildFile(x, name, ends[name]); err != nil {
-			break
+	return a.replaceIndex(fresh, ends, func(shadow *Archive) error {
+		for _, name := range slices.Sorted(maps.Keys(ends)) {
+			if err := shadow.rebuildFile(x, name, ends[name]); err != nil {
+				return err
+			}
 		}
-	}
-	if err == nil {
-		err = shadow.resolveDeferred()
-	}
+		return shadow.resolveDeferred()
+	})
+}
+
+// replaceIndex puts a new index in the place of the one in use, when fill has indexed files in it. From then on
+// the new one may be on disk, even if this fails: a later commit completes that. It requires that x.writing is held.
+func (a *Archive) replaceIndex(fresh *index, files map[string]int64, fill func(shadow *Archive) error) error {
+	incomplete := fill(&Archive{environment: a.environment, index: fresh})
 	fresh.ended.Wait()
-	incomplete := err
-	err = errors.Join(incomplete, fresh.write(false))
-	x.adopt(fresh, ends, incomplete)
+	err := errors.Join(incomplete, fresh.write(false))
+	a.index.adopt(fresh, files, incomplete)
 	return err
 }
 
@@ -74,21 +78,21 @@ func (x *index) lend(fresh *index) map[string]int64 {
 	return ends
 }
 
-// adopt replaces the tree. The pairs that were put since the last commit go to the new one. It requires that
-// x.writing is held.
-func (x *index) adopt(fresh *index, ends map[string]int64, incomplete error) {
+// adopt replaces the tree. The pairs that were put since the last commit go to the new one, which has indexed some
+// files. It requires that x.writing is held.
+func (x *index) adopt(fresh *index, files map[string]int64, incomplete error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	old := x.lsm()
 	for key, value := range old.Uncommitted() {
 		fresh.lsm().Put(key, value)
 	}
-	for name, end := range ends {
+	for name := range files {
 		f := x.files[name]
 		if done := fresh.files[name].end; done == 0 || incomplete != nil {
 			f.end = done
 		} else {
-			f.end = max(f.end, end)
+			f.end = max(f.end, done)
 		}
 		f.known = max(f.known, f.end)
 	}

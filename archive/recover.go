@@ -227,9 +227,6 @@ func (a *Archive) update(f io.ReaderAt, name string, size int64) (t tail, err er
 		return t, err
 	}
 	lost, err := a.index.countAfter(name, size)
-	if n, counted := a.before[name]; counted {
-		lost = max(n-t.Versions, 0)
-	}
 	t.add(Fault{File: name, Offset: size, Length: was.known - size, Versions: lost, Err: errShorter})
 	return t, err
 }
@@ -305,12 +302,13 @@ func (x *index) salvage(name string) {
 	x.dirty = true
 }
 
-// indexRecord adds a record to the index, if it is a version of a URL. Closing the record verifies
-// that it is complete.
-func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
-	e, of, ok, err := entryOf(rec, nil)
-	kind, offset, ref := rec.Type(), rec.Offset, refersTo(rec.Fields())
-	request, own, moved := neighbor{}, linksOf(rec.Fields()), rec.Get(erasedField) != ""
+// read reads a record to its end, which verifies that it is complete. It returns the version that the record is, if
+// any, and the one whose request is known now. The body is written to payload if that is not nil. A version that
+// shares a member with others has no address, and a length of 0.
+func (p *pairs) read(rec *warc.Record, name string, payload io.Writer) (found, known *answered, err error) {
+	e, of, version, err := entryOf(rec, payload)
+	kind, request, own := rec.Type(), neighbor{}, linksOf(rec.Fields())
+	ref, moved := refersTo(rec.Fields()), rec.Get(erasedField) != ""
 	if err == nil && kind == "request" {
 		request, err = requestOf(rec, own)
 	}
@@ -318,29 +316,48 @@ func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
 		err = rec.Close()
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if t.begun = true; kind == "request" {
+	if kind == "request" {
 		request.length = rec.Length
 	}
+	if version {
+		if rec.Offset <= maxOffset {
+			e.length = rec.Length
+		}
+		// Substrings of the header would keep all of it in memory with the entry.
+		e.media = intern([]byte(e.media))
+		found = &answered{links: own, target: of.clone(), file: name, entry: e, ref: ref,
+			stores: kind == "response", revisit: kind == "revisit", moved: moved}
+	}
+	if version && e.length > 0 {
+		return found, p.next(request, found), nil
+	}
+	return found, p.next(request, nil), nil
+}
+
+// indexRecord adds a record to the index, if it is a version of a URL.
+func (a *Archive) indexRecord(rec *warc.Record, name string, t *tail) error {
+	kind, offset := rec.Type(), rec.Offset
+	capture := kind != "warcinfo" && kind != "request"
+	found, known, err := t.read(rec, name, nil)
+	if err != nil {
+		return err
+	}
+	t.begun = true
 	t.intact(name, offset)
-	if kind != "warcinfo" && kind != "request" && rec.Length > 0 {
+	if capture && rec.Length > 0 {
 		t.whole = offset + rec.Length
 	}
-	var found *answered
 	switch {
-	case !ok:
-	case rec.Length == 0 || offset > maxOffset:
+	case found == nil:
+	case found.entry.length == 0:
 		t.Unnamed++
 	default:
 		t.Versions++
-		e.length = rec.Length
-		// Substrings of the header would keep all of it in memory with the entry.
-		e.media = intern([]byte(e.media))
-		found = &answered{links: own, target: of.clone(), file: name, entry: e, ref: ref, end: t.whole,
-			stores: kind == "response", moved: moved}
+		found.end = t.whole
 	}
-	if known := t.next(request, found); known != nil {
+	if known != nil {
 		return a.indexAnswer(known)
 	}
 	return nil

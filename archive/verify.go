@@ -25,7 +25,7 @@ type Fault struct {
 	Offset   int64  // -1 for the file as a whole
 	Length   int64  // of the unreadable part; 0 if unknown
 	URL      string // "" if unknown
-	Versions int    // number of indexed versions there, if the file became shorter
+	Versions int    // number of indexed versions there, if the file became shorter; a new index knows none
 	Err      error
 }
 
@@ -48,8 +48,9 @@ var (
 // is. Nor are revisit records whose body was never in the archive. An archive that is only read is
 // checked as far as it was written when the call began.
 //
-// Verify takes 16 bytes of memory for each record that was ever erased. It waits for Erase and Import, and
-// they and Close for it: report must not call any of them, but may cancel ctx. An erasure in another process at the same time looks like faults.
+// Verify takes 16 bytes of memory for each run of records that was ever erased. It waits for Erase and Import, and
+// they and Close for it: report must not call any of them, but may cancel ctx. An erasure in another process at the
+// same time looks like faults.
 func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error) {
 	a.imports.adding.Lock() // no erasure, and Close waits
 	defer a.imports.adding.Unlock()
@@ -59,7 +60,7 @@ func (a *Archive) Verify(ctx context.Context, report func(Fault)) (Report, error
 	f := a.follower
 	a = a.now()
 	v := &verifier{archive: a, finished: f.finished(), report: report, versions: map[uint32]int64{},
-		ends: map[string]int64{}, holes: map[string][]hole{}, kept: map[string]tombstone{},
+		ends: map[string]int64{}, holes: map[marked][]hole{}, kept: map[string]tombstone{},
 		bodies: extsort.New(defaultMemory)}
 	defer v.bodies.Close()
 	ends := a.known()
@@ -102,16 +103,20 @@ type verifier struct {
 	versions map[uint32]int64 // found in each file
 	ends     map[string]int64
 	bodies   *extsort.Sorter // addresses of bodies, and references to them
-	holes    map[string][]hole
+	holes    map[marked][]hole
 	kept     map[string]tombstone // the last one of each file
 }
 
 // tombstone is what an erasure has left of a file.
 type tombstone struct {
 	in   string // file, whose name says when it was made, also if the clock was set back since
+	mark string // of the records in the place of what went with it
 	size int64
-	sum  string // of the file without holes
+	sum  string // of the file without these
 }
+
+// marked is a file and the mark of an erasure.
+type marked struct{ file, mark string }
 
 // fault reports to the caller at once: a check of a large archive takes hours, and may be canceled.
 func (v *verifier) fault(file string, offset int64, url string, err error) {
@@ -170,32 +175,19 @@ func (v *verifier) record(rec *warc.Record, name string, number uint32, p *pairs
 		return v.erasure(rec, name)
 	}
 	// The body is hashed even if the record has a digest: the two are compared.
-	sum := sha1.New()
-	e, of, ok, err := entryOf(rec, sum)
-	kind, want := rec.Type(), parseDigest(rec.Get("WARC-Payload-Digest"))
-	request, own := neighbor{}, linksOf(rec.Fields())
-	if err == nil && kind == "request" {
-		request, err = requestOf(rec, own)
-	}
-	if err == nil {
-		err = rec.Close()
-	}
+	sum, want := sha1.New(), parseDigest(rec.Get("WARC-Payload-Digest"))
+	found, known, err := p.read(rec, name, sum)
 	if err != nil {
 		return err
 	}
-	if kind == "request" {
-		request.length = rec.Length
-	}
-	var found *answered
-	if ok && rec.Length > 0 {
-		if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); kind == "response" && want != got &&
+	if found != nil && found.entry.length > 0 {
+		found.entry.file = number
+		if got := sha1Digest((*[sha1.Size]byte)(sum.Sum(nil))); found.stores && want != got &&
 			want != "" && want[0] == 1 && isOurs(name) {
-			v.fault(name, rec.Offset, of.url, errPayload)
+			v.fault(name, found.entry.offset, found.url, errPayload)
 		}
-		e.length, e.file = rec.Length, number
-		found = &answered{links: own, target: of.clone(), file: name, entry: e, revisit: kind == "revisit"}
 	}
-	if known := p.next(request, found); known != nil {
+	if known != nil {
 		return v.answered(known)
 	}
 	return nil
@@ -226,9 +218,15 @@ func (v *verifier) answered(r *answered) error {
 
 // erasure takes note of a tombstone, or of a record in the place of an erased one.
 func (v *verifier) erasure(rec *warc.Record, name string) error {
+	mark := rec.Get(erasedField)
 	if isHole(rec) {
 		err := rec.Close()
-		v.holes[name] = append(v.holes[name], hole{rec.Offset, rec.Length})
+		holes := v.holes[marked{name, mark}]
+		if last := len(holes) - 1; last >= 0 && holes[last].Offset+holes[last].Length == rec.Offset {
+			holes[last].Length += rec.Length
+		} else {
+			v.holes[marked{name, mark}] = append(holes, hole{rec.Offset, rec.Length})
+		}
 		return err
 	}
 	block, err := io.ReadAll(io.LimitReader(rec, MaxBody))
@@ -236,7 +234,7 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 		return err
 	}
 	for line := range strings.Lines(string(block)) {
-		t := tombstone{in: ours.FindString(name)} // without the prefix
+		t := tombstone{in: ours.FindString(name), mark: mark} // without the prefix
 		words := strings.SplitN(strings.TrimSpace(line), " ", 4)
 		if words[0] != "kept:" || len(words) < 4 || t.in < v.kept[words[3]].in {
 			continue
@@ -252,7 +250,7 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 // erasures checks that files from which something was erased have not changed otherwise.
 func (v *verifier) erasures(ctx context.Context) error {
 	for name, t := range v.kept {
-		sum, err := v.archive.keptSum(ctx, name, t.size, v.holes[name])
+		sum, err := v.archive.keptSum(ctx, name, t.size, v.holes[marked{name, t.mark}])
 		if stopped := v.archive.stopped(ctx); stopped != nil {
 			return stopped
 		}
@@ -388,20 +386,16 @@ func (v *verifier) entry(e *entry, url string, loc Location) error {
 // reindex opens an archive with [Options.Reindex]. What the old index knew and the files lack is
 // reported this once.
 func reindex(dir string, files vfs.FS, opts Options) (*Archive, error) {
-	before, err := lastKnown(files)
-	if err != nil {
-		return nil, err
-	}
-	a, err := openAnew(dir, files, opts, before)
+	a, err := openAnew(dir, files, opts)
 	if err == nil {
 		a.index.forget()
 	}
 	return a, err
 }
 
-// openAnew opens an archive with a new index. before has the number of versions of each file, if known.
-func openAnew(dir string, files vfs.FS, opts Options, before map[string]int) (*Archive, error) {
-	a, err := openArchive(dir, files, opts, before, true)
+// openAnew opens an archive with a new index.
+func openAnew(dir string, files vfs.FS, opts Options) (*Archive, error) {
+	a, err := openArchive(dir, files, opts, true)
 	if err == nil {
 		missing := a.Missing()
 		for name, f := range a.index.indexedFiles() {
@@ -413,26 +407,4 @@ func openAnew(dir string, files vfs.FS, opts Options, before map[string]int) (*A
 		a.found.Missing = missing
 	}
 	return a, err
-}
-
-// lastKnown returns the number of versions of each file in the old index, or nil if it is broken.
-func lastKnown(files vfs.FS) (map[string]int, error) {
-	l, err := lock(files)
-	if err != nil {
-		return nil, fmt.Errorf("archive: reindex: %w", err)
-	}
-	defer l.Close()
-	x, err := openIndex(files, writeIndex)
-	if err != nil {
-		return nil, nil
-	}
-	defer func() { _ = x.close(false) }() // it was only read
-	versions := map[string]int{}
-	for l, err := range x.scan(urlkey.All) {
-		if err != nil {
-			return nil, nil
-		}
-		versions[x.name(l.entry.file)]++
-	}
-	return versions, nil
 }

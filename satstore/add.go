@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -127,7 +127,8 @@ func (s *Store) findEach(keys []idset.Key) (seqs []uint64, damage error) {
 // message waits until it is due again.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData. If damage hides where the record is, the error is also a [CorruptError].
+// MaxData. For a record that is set aside because of damage, see [Store.Due], the first is also a
+// [CorruptError].
 //
 // Messages for records that are out, or in a part of a unit that Due has begun to read, also before the last
 // Open, are in memory, about 160 bytes more than their data each. Together they may take [Options].Buffer, at
@@ -139,7 +140,7 @@ func (s *Store) Update(id string, data []byte) error {
 		return ErrSize
 	}
 	return s.changeKnown(id, len(data), func(_ idset.Key, seq uint64) (survives bool, err error) {
-		if s.bucketOf(seq) == nil {
+		if b := s.bucketOf(seq); b == nil || s.isAside(b) {
 			return true, errAstray(id)
 		}
 		m := message{payload: data}
@@ -166,7 +167,7 @@ func (s *Store) Delete(id string) error {
 		s.remove(seq)
 		s.ids.Delete(key)
 		s.idChanges++
-		if b == nil || b.dead || b.start > s.calendar.Now() || b.loaded || !b.wasteful() ||
+		if b == nil || b.dead || s.isAside(b) || b.start > s.calendar.Now() || b.loaded || !b.wasteful() ||
 			s.split != nil || !s.spreadable(b) {
 			return survives, nil
 		}
@@ -196,11 +197,10 @@ func (s *Store) changeKnown(
 	})
 }
 
-// errAstray is the error for a known id that leads to no bucket: its record was lost, or Open could not
-// read where it is.
+// errAstray is the error for a record that is set aside, where nobody would read the message.
 func errAstray(id string) error {
-	return fmt.Errorf("%w: %w", ErrUnknown, disk.Corrupt(extent.Name, 0, fmt.Sprintf(
-		"a damaged block hides the record of %.100q: if Due does not yield it, use Repair", id)))
+	return fmt.Errorf("%w: %w", ErrUnknown, durable.Corrupt(extent.Name, 0, fmt.Sprintf(
+		"a damaged block hides the record of %.100q: use Repair", id)))
 }
 
 // memoryFor returns how much memory a message for a record takes now or at the next Due, or 0 if Due can

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
@@ -21,11 +21,13 @@ type bucket struct {
 	dead     bool   // all of its records are gone, and its space is free
 	holes    bool   // during Repair: some of its records could not be read
 
+	// A bit per record that is elsewhere, in buckets that are due, or were split despite damage.
+	done []uint64
+
 	// These are used once the bucket is due.
-	done   []uint64 // a bit per record that was returned
-	next   uint64   // record to read next
-	mail   mailbox  // for records that were not handed out since
-	loaded bool     // mail holds the messages
+	next   uint64  // record to read next
+	mail   mailbox // for records that were not handed out since
+	loaded bool    // mail holds the messages
 }
 
 // A message is left for a record by Update or Delete.
@@ -78,6 +80,18 @@ func (b *bucket) setDone(record uint64) {
 	b.done[record/64] |= 1 << (record % 64)
 }
 
+// markDone marks the records before one as done, unless some are marked already.
+func (b *bucket) markDone(end uint64) {
+	if b.done != nil {
+		return
+	}
+	b.done = make([]uint64, end/64+1)
+	for i := range b.done {
+		b.done[i] = ^uint64(0)
+	}
+	b.done[end/64] = 1<<(end%64) - 1
+}
+
 // allDone reports whether all records of a range are done.
 func (b *bucket) allDone(from, to uint64) bool {
 	for ; from < to; from++ {
@@ -118,10 +132,10 @@ const noRecord = 1<<64 - 1
 
 // place appends a record. It may use scratch as memory, and returns it.
 func (b *bucket) place(pool *extent.Pool, e entry, scratch []byte) []byte {
-	size := disk.UvarintSize(e.seq) + disk.UvarintSize(uint64(len(e.id))) + len(e.id) +
-		disk.UvarintSize(uint64(len(e.data))) + len(e.data)
+	size := durable.UvarintSize(e.seq) + durable.UvarintSize(uint64(len(e.id))) + len(e.id) +
+		durable.UvarintSize(uint64(len(e.data))) + len(e.data)
 	if b.width != 1 {
-		size += disk.UvarintSize(uint64(e.slot - b.start))
+		size += durable.UvarintSize(uint64(e.slot - b.start))
 	}
 	return b.records.Append(pool, size, scratch, func(dst []byte) []byte {
 		return b.appendEntry(dst, e)
@@ -136,11 +150,11 @@ func (b *bucket) appendEntry(dst []byte, e entry) []byte {
 	if b.width != 1 {
 		dst = binary.AppendUvarint(dst, uint64(e.slot-b.start))
 	}
-	return disk.AppendBytes(disk.AppendBytes(dst, e.id), e.data)
+	return durable.AppendBytes(durable.AppendBytes(dst, e.id), e.data)
 }
 
 // takeEntry decodes what appendEntry wrote. The slices share the memory of d.
-func (b *bucket) takeEntry(d *disk.Decoder) (e entry) {
+func (b *bucket) takeEntry(d *durable.Decoder) (e entry) {
 	e.seq = d.Uvarint()
 	e.slot = b.start
 	if b.width != 1 {
@@ -162,10 +176,10 @@ func appendMessage(dst []byte, seq uint64, m message) []byte {
 	if m.delete {
 		return append(dst, messageDelete)
 	}
-	return disk.AppendBytes(append(dst, messageUpdate), m.payload)
+	return durable.AppendBytes(append(dst, messageUpdate), m.payload)
 }
 
-func takeMessage(d *disk.Decoder) (seq uint64, m message) {
+func takeMessage(d *durable.Decoder) (seq uint64, m message) {
 	seq = d.Uvarint()
 	switch d.Byte() {
 	case messageDelete:

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
@@ -35,9 +35,8 @@ func (s *Store) Check() error {
 		return nil
 	}}
 	c.files()
-	if _, err := s.losses(); err != nil {
-		c.bad = s.split != nil && s.split.skipped > 0 // the walk leaves them out
-		c.report(err)
+	for _, b := range s.aside {
+		c.report(asideError(b)) // it may be readable now
 	}
 	for i, p := range s.places.pages {
 		if p.saved.Size > 0 {
@@ -86,7 +85,6 @@ type checker struct {
 	s       *Store
 	v       view
 	found   []error
-	gone    uint64 // records that were deleted, although no message says so
 	seen    places // 1 for each record that was met
 	records int64
 	sum     uint64 // of a hash of each id and sequence number
@@ -100,15 +98,8 @@ func (c *checker) report(err error) {
 }
 
 func (c *checker) record(b *bucket, e entry, m []message) {
-	at, key := c.s.places.get(e.seq), idset.KeyOf(string(e.id))
 	if deletes(m) {
 		return
-	}
-	if at == 0 { // perhaps it was a stray when it was deleted
-		if seq, err := c.s.seqOf(key); err == nil && seq != e.seq {
-			c.gone++
-			return
-		}
 	}
 	reason := ""
 	switch {
@@ -116,55 +107,46 @@ func (c *checker) record(b *bucket, e entry, m []message) {
 		reason = "has a number that was never given"
 	case c.seen.get(e.seq) != 0:
 		reason = "is there twice"
-	case at != b.number && at != strayNumber:
+	case c.s.places.get(e.seq) != b.number:
 		reason = "is in another bucket than the bucket index says"
 	}
 	if reason != "" {
 		c.bad = true
 		reason = fmt.Sprintf("record %d (%q) %s", e.seq, e.id, reason)
-		c.report(disk.Corrupt(extent.Name, 0, reason))
+		c.report(durable.Corrupt(extent.Name, 0, reason))
 	} else {
 		c.seen.set(e.seq, 1)
 		c.records++
-		c.sum += sumOf(key, e.seq)
+		c.sum += sumOf(idset.KeyOf(string(e.id)), e.seq)
 	}
 }
 
 // sumOf hashes an id and its sequence number.
 func sumOf(key idset.Key, seq uint64) uint64 {
-	return uint64(disk.Sum(binary.LittleEndian.AppendUint64(key[:], seq)))
+	return uint64(durable.Sum(binary.LittleEndian.AppendUint64(key[:], seq)))
 }
 
-// index compares the ids with the records, and their number with the counts. Ids of lost records are
-// known and counted, but lead nowhere. So are those of strays in damaged blocks.
+// index compares the ids with the records, and their number with the counts.
 func (c *checker) index() {
-	// A stray that is deleted may be in a bucket or in none. Until that is read, another one may count for it.
-	other := int64(c.gone) - int64(c.s.excess())
-	if c.records+other != c.s.records && !c.bad {
+	if c.records != c.s.records && !c.bad {
 		reason := fmt.Sprintf("%d records and not %d", c.records, c.s.records)
-		c.report(disk.Corrupt(extent.Name, 0, reason))
+		c.report(durable.Corrupt(extent.Name, 0, reason))
 	}
-	sum, ids, lost := uint64(0), uint64(0), uint64(0)
+	sum, ids := uint64(0), int64(0)
 	err := c.s.ids.All(func(key idset.Key, seq uint64) {
 		ids++
-		if c.s.places.get(seq) >= strayNumber && c.seen.get(seq) == 0 {
-			lost++
-		} else {
-			sum += sumOf(key, seq)
-		}
+		sum += sumOf(key, seq)
 	})
-	counted, reason := c.s.lost.Records, ""
+	reason := ""
 	switch {
 	case err != nil:
 		c.report(err)
-	case ids != uint64(c.s.records)+counted:
-		reason = fmt.Sprintf("%d ids of %d records and %d lost ones", ids, c.s.records, counted)
-	case int64(lost) != int64(counted)+other && !c.bad:
-		reason = fmt.Sprintf("the ids of %d lost records and not %d", lost, counted)
+	case ids != c.s.records:
+		reason = fmt.Sprintf("%d ids of %d records", ids, c.s.records)
 	case sum != c.sum && !c.bad:
 		reason = "the ids are not those of the records"
 	}
 	if reason != "" {
-		c.report(disk.Corrupt("ids-*", 0, reason))
+		c.report(durable.Corrupt("ids-*", 0, reason))
 	}
 }

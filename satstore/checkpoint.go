@@ -62,8 +62,6 @@ func (s *Store) checkpoint(last bool) error {
 }
 
 func (s *Store) replaceCheckpoint(last bool) error {
-	s.shrink()
-	s.searchRetired()
 	snap, err := s.takeSnapshot(last)
 	if err != nil {
 		return err
@@ -128,47 +126,32 @@ func (s *Store) createLog() (*wal.File, error) {
 // of the index.
 const pageShare = 16
 
-// searchRetired forgets the retired numbers, a page of the bucket index at a time, since the index
-// grows with the number of records. New pages have none of them.
-func (s *Store) searchRetired() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	retired, pages := slices.Clone(s.retired), slices.Clone(s.places.pages)
-	for i := 0; i < len(pages) && len(retired) > 0; i++ {
-		s.forgetRetired(pages[i:i+1], retired)
-		s.mu.Unlock()
-		s.mu.Lock()
-	}
-	s.reuseRetired(len(retired))
-}
-
 // snapshot requires that s.mu is held.
 func (s *Store) snapshot(last bool) *snapshot {
 	snap := &snapshot{mine: s.unwritten}
 	s.unwritten = nil
-	for _, b := range s.due {
-		b.records.Trim(b.allDone, s.file.Release)
+	for b := range s.buckets {
+		if b.done != nil {
+			b.records.Trim(b.allDone, s.file.Release)
+		}
 	}
 	snap.mine = append(snap.mine, s.takeAll()...)
 	pages := max(1, int(s.o.Buffer/pageShare/(2*pageNumbers)))
 	if last { // the store is being closed
 		pages = -1
 	}
-	if len(s.retired) > 0 { // since the search, which is rare
-		s.forgetRetired(s.places.pages, s.retired)
-		s.reuseRetired(len(s.retired))
-	}
 	snap.pages = s.places.images(pages)
 	s.ids.Freeze()
 	s.idChanges = 0
 	snap.m = manifest.Manifest{
 		Unit: s.o.Unit, Shape: s.o.test.shape, Generation: s.generation, Now: s.calendar.Now(),
-		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records, Lost: s.lost,
-		Ends: s.calendar.Ends(), Pages: s.places.extents(s.generation, s.file.Release), Due: len(s.due),
+		NextBucket: s.bucketID, NextSeq: s.seq, Records: s.records,
+		Ends: s.calendar.Ends(), Pages: s.places.extents(s.generation, s.file.Release),
+		Due: len(s.due), Aside: len(s.aside),
 	}
 	if p := s.split; p != nil {
 		snap.m.Split = &manifest.Split{
-			Moved: p.moved, Skipped: p.skipped, Forwarded: p.forwarded, Into: len(p.into),
+			Moved: p.moved, Forwarded: p.forwarded, Into: len(p.into),
 		}
 		if len(p.into) > 0 {
 			snap.m.Split.At = slices.Index(s.due, p.into[0])
@@ -314,66 +297,4 @@ func (s *Store) finish(snap *snapshot) {
 	}
 	s.leftovers = nil
 	_ = s.file.Free(snap.cut) // a file that cannot be shortened does no harm
-}
-
-// shrink moves a few extents from the end of the data file into gaps if half of the file is free,
-// so that it can be truncated. An extent that cannot be moved, perhaps since a sector of it is
-// unreadable, stays where it is: a checkpoint does not need it.
-func (s *Store) shrink() {
-	for range shrinkExtents {
-		size, free := s.file.Size()
-		if free < size/2 || free < 2*s.o.Buffer {
-			return
-		}
-		s.movePages(size / 2)
-		if !s.lowerLast() {
-			return
-		}
-	}
-}
-
-// movePages marks the pages of the bucket index after an offset to be saved elsewhere.
-func (s *Store) movePages(offset int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, page := range s.places.pages {
-		if page.numbers != nil && page.saved.Size > 0 && page.saved.Offset() >= offset {
-			page.changed = true
-		}
-	}
-}
-
-// shrinkExtents bounds what one checkpoint moves: 16 MiB.
-const shrinkExtents = 16
-
-// lowerLast moves the last extent of the file to a gap.
-func (s *Store) lowerLast() (moved bool) {
-	var in *extent.Part
-	var last extent.Extent
-	s.mu.Lock()
-	for b := range s.buckets {
-		for _, p := range []*extent.Part{&b.records, &b.messages} {
-			for _, e := range p.Extents() {
-				if e.At >= last.At {
-					in, last = p, e
-				}
-			}
-		}
-	}
-	s.mu.Unlock()
-	if in == nil {
-		return false
-	}
-	to, moved, err := s.file.Lower(last)
-	if err != nil || !moved {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if in.Replace(last, to) {
-		s.file.Release(last.Span())
-	} else { // it was dropped during the copy
-		s.file.Release(to.Span())
-	}
-	return true
 }

@@ -198,10 +198,10 @@ func TestForgedManifests(t *testing.T) {
 }
 
 // sealedBody returns the body of a manifest, and seal adds the checksum to one.
-func sealedBody(b []byte) []byte { return b[20 : len(b)/2] }
+func sealedBody(b []byte) []byte { return b[20:durable.FrameSize(b)] }
 
 func seal(body []byte) []byte {
-	b := durable.Seal("SATCHK8\n", body)
+	b := durable.Seal("SATCHK9\n", body)
 	return append(b, b...)
 }
 

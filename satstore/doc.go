@@ -52,4 +52,5 @@ package satstore
 //   - page: 4 KiB of a buffer; in the bucket index, 65,536 places
 //   - chunk: a block in memory whose records are handed out
 //   - split: the move of the entries of a bucket to other buckets
+//   - aside: what could not be read; a bucket that is set aside has records that a split could not move
 //   - view: the content of buckets at one moment

@@ -10,7 +10,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -25,10 +25,9 @@ import (
 //
 // Damage does not end it. Due yields a [CorruptError] once for each damaged block, sets the block
 // aside and continues with the records after it, or with the next call. Records that are set aside
-// stay in the store, and their ids known, until [Repair]; the next Open reports them again. Damaged
-// messages are lost. So are records in damaged blocks that the store has to move; each Open reports
-// how many, in one CorruptError, and their ids stay known until Delete or Repair. A block that the disk
-// cannot read is lost only if the disk could not for a minute; its error wraps EIO, too.
+// stay in the store, and their ids known, until Delete or [Repair]; the next Open reports them again. That
+// includes those in damaged blocks that the store has to move before they are due. Damaged messages are
+// lost; those that the disk cannot read only if it could not for a minute.
 //
 // Return every record with [Record.Reschedule] or [Record.Delete], in any order and from any goroutine,
 // even many units later. Until its last record is returned, a unit takes a bit for each record that it
@@ -392,7 +391,7 @@ func (s *Store) newChunk(b *bucket, found extent.Block, r *extent.Reader) (*chun
 func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 	b := c.bucket
 	c.records = make([]Record, 0, found.Count)
-	d := disk.Decoder{B: c.raw}
+	d := durable.Decoder{B: c.raw}
 	for record := found.First; record < c.end; record++ {
 		e := b.takeEntry(&d)
 		if d.Bad {
@@ -405,7 +404,7 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 		data := end - len(e.data)
 		c.records = append(c.records, Record{
 			Data: c.work[data:end:end], block: &c.block, record: record, seq: e.seq,
-			at:     uint32(data - disk.UvarintSize(uint64(len(e.data))) - len(e.id)),
+			at:     uint32(data - durable.UvarintSize(uint64(len(e.data))) - len(e.id)),
 			idSize: uint32(len(e.id)), dataSize: uint32(len(e.data)),
 		})
 	}
@@ -419,7 +418,7 @@ func (c *chunk) read(found extent.Block) (bad uint64, ok bool) {
 func (s *Store) placed(c *chunk) bool {
 	strays := 0
 	for i := range c.records {
-		if at := s.places.get(c.records[i].seq); at != c.bucket.number && at != 0 && at != strayNumber {
+		if at := s.places.get(c.records[i].seq); at != c.bucket.number && at != 0 {
 			strays++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
@@ -66,15 +67,22 @@ func (s *Store) takeAll() (groups []*extent.Group) {
 	return groups
 }
 
-// buckets yields all buckets, in the order of their slots.
+// buckets yields all buckets, in the order of their slots, and those that are set aside.
 func (s *state) buckets(yield func(*bucket) bool) {
-	for _, b := range s.due {
-		if !yield(b) {
-			return
-		}
+	more := true
+	visit := func(b *bucket) bool {
+		more = more && yield(b)
+		return more
 	}
-	if s.split == nil || yield(s.split.bucket) {
-		s.calendar.All(yield)
+	for _, b := range s.due {
+		visit(b)
+	}
+	if s.split != nil {
+		visit(s.split.bucket)
+	}
+	s.calendar.All(visit)
+	for _, b := range s.aside {
+		visit(b)
 	}
 }
 
@@ -139,7 +147,10 @@ func (s *Store) moveSplit() error {
 				return gone
 			}
 		}
-		if err != nil && (lost == 0 || !errors.Is(err, ErrCorrupt)) {
+		s.mu.Lock()
+		many := len(s.aside) >= manifest.MaxAside
+		s.mu.Unlock()
+		if err != nil && (lost == 0 || many || !errors.Is(err, ErrCorrupt)) {
 			return err
 		}
 		if err := s.moveBatch(next, lost, err); err != nil {

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -288,39 +287,6 @@ func TestVisitsReuseSpace(t *testing.T) {
 	require.NoError(t, s.Check())
 }
 
-// TestFileShrinks: when most of a file is free, each checkpoint moves some of the extents at its
-// end to the front, and truncates the file.
-func TestFileShrinks(t *testing.T) {
-	t.Parallel()
-	fs, o := vfs.NewMem(), small(Options{Buffer: 64 << 10})
-	s := mustOpen(t, fs, o)
-	data := strings.Repeat("x", 4000)
-	want := map[string]string{}
-	for i := range 600 {
-		mustAdd(t, s, fmt.Sprint(i), 1001+int64(i)*10, data)
-	}
-	require.NoError(t, s.checkpointNow())
-	full, _ := s.file.Size()
-	due(t, s, 1000+595*10, func(r *Record) { require.NoError(t, r.Delete()) })
-	for i := 595; i < 600; i++ {
-		want[fmt.Sprint(i)] = data
-	}
-	var sizes []int64
-	for range 6 {
-		require.NoError(t, s.checkpointNow())
-		size, _ := s.file.Size()
-		sizes = append(sizes, size)
-		require.EqualValues(t, size, len(fs.Data(extent.Name)))
-		require.Equal(t, want, datasOf(t, s))
-		killed := mustOpen(t, fs.Clone(), o)
-		require.Equal(t, want, datasOf(t, killed))
-		require.NoError(t, killed.Check())
-		require.NoError(t, killed.Close())
-	}
-	require.Less(t, sizes[5], full/4, "%d, then %v", full, sizes)
-	require.NoError(t, s.Check())
-}
-
 // TestLogHasDifferences: a visit that changes a few bytes of a record takes a few bytes of log,
 // even if the record was detached.
 func TestLogHasDifferences(t *testing.T) {
@@ -406,34 +372,4 @@ func TestStats(t *testing.T) {
 		require.EqualValues(t, 2, got.Out)
 		require.EqualValues(t, 2, got.Buckets)
 	})
-}
-
-// TestUnreadableEnd: a bad sector in the extent that a checkpoint would move is no reason for it to
-// fail, as it does not need that.
-func TestUnreadableEnd(t *testing.T) {
-	t.Parallel()
-	fs := &faultyFS{Mem: vfs.NewMem()}
-	s := mustOpen(t, fs, small(Options{Buffer: 64 << 10}))
-	for i := range 600 {
-		mustAdd(t, s, fmt.Sprint(i), 1001+int64(i)*10, strings.Repeat("x", 4000))
-	}
-	require.NoError(t, s.checkpointNow())
-	due(t, s, 1000+595*10, func(r *Record) { require.NoError(t, r.Delete()) })
-	bad := 0
-	fs.before = func(what, name string) error {
-		if what == "read" && name == extent.Name {
-			bad++
-			return syscall.EIO
-		}
-		return nil
-	}
-	for range 3 {
-		require.NoError(t, s.checkpointNow())
-	}
-	require.Positive(t, bad)
-	fs.before = nil
-	require.NoError(t, s.checkpointNow())
-	require.Len(t, contents(t, s), 5)
-	require.NoError(t, s.Check())
-	require.NoError(t, s.Close())
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
@@ -21,7 +21,7 @@ func FuzzEntries(f *testing.F) {
 		if wide {
 			b.width = 64
 		}
-		d := disk.Decoder{B: in}
+		d := durable.Decoder{B: in}
 		if e := b.takeEntry(&d); !d.Bad {
 			require.Less(t, e.slot-b.start, b.width)
 			pool := extent.NewPool(1<<20, 512)
@@ -37,9 +37,9 @@ func FuzzEntries(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, 2, found)
 		}
-		d = disk.Decoder{B: in}
+		d = durable.Decoder{B: in}
 		if seq, m := takeMessage(&d); !d.Bad {
-			again := disk.Decoder{B: appendMessage(nil, seq, m)}
+			again := durable.Decoder{B: appendMessage(nil, seq, m)}
 			sameSeq, same := takeMessage(&again)
 			require.Equal(t, seq, sameSeq)
 			require.Equal(t, m, same)

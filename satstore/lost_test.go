@@ -1,7 +1,6 @@
 package satstore
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 
@@ -9,11 +8,10 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
-	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
 
-// lostRecords returns a store whose bucket index has several pages and which has lost 200 records in
-// a split, numbered from 2. The checkpoint that follows saves another page than that of the lost
+// lostRecords returns a store whose bucket index has several pages and in which a split has set 200 records
+// aside, numbered from 2. The checkpoint that follows saves another page than that of the lost
 // records. If moved, a visit has moved them since their page was saved. It returns the number of the
 // bucket that the saved page has for them.
 func lostRecords(t *testing.T, moved bool) (fs *vfs.Mem, s *Store, number uint16) {
@@ -57,16 +55,15 @@ func lostRecords(t *testing.T, moved bool) (fs *vfs.Mem, s *Store, number uint16
 		fs.Flip(extent.Name, e.Offset()+40, 0)
 	}
 	require.NoError(t, s.pass(1058))
-	require.True(t, lossy.dead)
-	require.EqualValues(t, 200, s.lost.Records)
+	require.Equal(t, []*bucket{lossy}, s.aside)
+	require.EqualValues(t, 200, lossy.left())
 	return fs, s, number
 }
 
-// TestLostRecordsLeadNowhere: after a crash, the ids of records that a split has lost must not lead
-// to another bucket, although the page of the bucket index with them was saved before the loss.
-// Deleting them would otherwise count live records as gone: the store would drop these with their
-// bucket, or write a checkpoint that it cannot read.
-func TestLostRecordsLeadNowhere(t *testing.T) {
+// TestRecordsAsideLeadNowhere: after a split has set records aside, a change of one of them harms no other
+// record, and its bucket number is not used again until the last one is deleted. That holds after a kill,
+// too, unless the blocks are newer than the saved bucket index. Then Open refuses, and Repair keeps the others.
+func TestRecordsAsideLeadNowhere(t *testing.T) {
 	t.Parallel()
 	for _, moved := range []bool{false, true} {
 		for live, checkpoints := range map[int]int{9: 1, 199: 5} {
@@ -88,17 +85,30 @@ func requireNoLead(t *testing.T, moved bool, live, checkpoints int) {
 	for range checkpoints {
 		require.NoError(t, s.checkpointNow())
 	}
-	want := datasOf(t, s)
+	want := contentsOf(s)
 	abandon(s)
 	fs = fs.Clone()
-	s = mustOpen(t, fs, s.o)
+	s, err := open(fs, s.o)
+	if err != nil {
+		require.True(t, moved)
+		require.ErrorIs(t, err, ErrCorrupt)
+		to := vfs.NewMem()
+		done, err := repair(fs, to, small(Options{Buffer: 1 << 20}))
+		require.NoError(t, err)
+		require.EqualValues(t, 200, done.Lost)
+		repaired := mustOpen(t, to, small(Options{}))
+		require.Equal(t, want, contentsOf(repaired))
+		require.NoError(t, repaired.Check())
+		return
+	}
+	require.Len(t, s.aside, 1)
 	for i := range 200 {
+		require.ErrorIs(t, s.Update(fmt.Sprint("lost", i), nil), ErrCorrupt)
 		require.NoError(t, s.Delete(fmt.Sprint("lost", i)))
 	}
-	require.Zero(t, s.lost)
+	require.Empty(t, s.aside)
 	require.Equal(t, want, datasOf(t, s))
 	require.NoError(t, s.Check())
-	// Records that stay out are due again after Close.
 	for _, err := range s.Due(t.Context(), at(slot+200)) {
 		if err != nil {
 			require.ErrorIs(t, err, ErrCorrupt)
@@ -110,38 +120,41 @@ func requireNoLead(t *testing.T, moved bool, live, checkpoints int) {
 	require.NoError(t, s.Check())
 }
 
-// TestChangesOfLostRecords: a store that has lost records and was killed deletes them, in Open and Repair,
-// too, if such a change is in the log, and takes no messages for them. Check still compares the ids with the
-// records.
-func TestChangesOfLostRecords(t *testing.T) {
+// TestAsideIsReadable: what a split could not read is not given up. It is in the store and in the copy of
+// Repair once it can be read, also after a kill, and each Open and Check says that it is aside.
+func TestAsideIsReadable(t *testing.T) {
 	t.Parallel()
-	for _, moved := range []bool{false, true} {
-		fs, s, _ := lostRecords(t, moved)
-		want := datasOf(t, s)
-		mustAdd(t, s, "more", 900_000, "")
-		require.NoError(t, s.checkpointNow())
-		require.NoError(t, s.Delete("lost5"))
-		require.ErrorIs(t, s.Update("lost6", []byte("m")), ErrCorrupt)
-		require.NoError(t, s.Sync())
-		abandon(s)
+	fs, s, _ := lostRecords(t, false)
+	mustAdd(t, s, "more", 900_000, "")
+	require.NoError(t, s.checkpointNow())
+	require.NoError(t, s.Delete("lost5"))
+	require.NoError(t, s.Sync())
+	abandon(s)
+	for again := range 2 {
+		for _, e := range s.aside[0].records.Extents() {
+			fs.Flip(extent.Name, e.Offset()+40, 0)
+		}
+		killed := mustOpen(t, fs.Clone(), s.o)
+		want := 3*pageNumbers + 2 - 3 // filled, and far and more, without three that were deleted
+		if again == 0 {
+			want += 199
+			require.Len(t, datasOf(t, killed), want)
+		}
+		require.Len(t, unjoin(killed.Check()), 1+again)
+		_, damage := take(t, killed, 1059)
+		require.Len(t, damage, 1)
+		require.NoError(t, killed.Close())
 		done, err := repair(fs.Clone(), vfs.NewMem(), s.o)
 		require.NoError(t, err)
-		require.EqualValues(t, len(want)+1, done.Records)
-		require.EqualValues(t, 199, done.Lost)
+		require.EqualValues(t, want, done.Records)
+		require.EqualValues(t, 200*again, done.Lost)
+	}
+}
 
-		s = mustOpen(t, fs.Clone(), s.o)
-		require.EqualValues(t, 199, s.lost.Records)
-		require.Len(t, datasOf(t, s), len(want)+1)
-		for i := range 200 {
-			err := s.Update(fmt.Sprint("lost", i), []byte("m"))
-			require.ErrorIs(t, err, ErrUnknown)
-			require.Equal(t, i != 5, errors.Is(err, ErrCorrupt))
-		}
-		require.Len(t, unjoin(s.Check()), 1, "that there was a loss")
-		s.ids.Delete(idset.KeyOf("fill7"))
-		require.Len(t, unjoin(s.Check()), 2)
-		s.ids.Put(idset.Key{1}, 3)
-		require.Len(t, unjoin(s.Check()), 2)
+// flipIn damages a block of each extent of a part.
+func flipIn(fs *vfs.Mem, p *extent.Part) {
+	for _, e := range p.Extents() {
+		fs.Flip(extent.Name, e.Offset()+33, 0)
 	}
 }
 
@@ -150,24 +163,57 @@ func unjoin(err error) []error {
 	return joined.Unwrap()
 }
 
-// TestRetiredNumbers: the number of a bucket with lost records is reused once no page of the bucket
-// index has it, and the first checkpoint after the loss saves those that had it, even after one that
-// has failed.
-func TestRetiredNumbers(t *testing.T) {
+// TestDamageAfterAKill: Open reads the blocks that are newer than the saved bucket index. If one is
+// damaged, it refuses, and Repair keeps everything else.
+func TestDamageAfterAKill(t *testing.T) {
 	t.Parallel()
-	fs, s, number := lostRecords(t, false)
-	require.Equal(t, []uint16{number}, s.retired)
-	require.NotContains(t, s.spare, number)
-	fs.FailAt(fs.Steps()+3, errors.New("bad disk"))
-	require.Error(t, s.checkpointNow())
-	fs.FailAt(0, nil)
-	require.NoError(t, s.Sync())
-	require.Empty(t, s.retired)
-	require.Contains(t, s.spare, number)
-	abandon(s)
-	s = mustOpen(t, fs.Clone(), s.o)
-	require.EqualValues(t, lostNumber, s.places.get(2))
-	require.Equal(t, uint64(200), s.lost.Records)
+	for _, messages := range []bool{false, true} {
+		fs, o := vfs.NewMem(), small(Options{Buffer: 1 << 20})
+		s := mustOpen(t, fs, o)
+		var items []Item
+		for i := range pageNumbers + 100 {
+			items = append(items, Item{fmt.Sprint("far", i), at(6000), nil})
+		}
+		_, err := s.AddBatch(items)
+		require.NoError(t, err)
+		for range 3 {
+			require.NoError(t, s.checkpointNow())
+		}
+		for i := range 300 {
+			mustAdd(t, s, fmt.Sprint("near", i), 2000, "x")
+		}
+		if messages {
+			require.NoError(t, s.checkpointNow())
+			require.NoError(t, s.Delete("far5"))
+			require.NoError(t, s.Delete("near5"))
+		}
+		s.places.turn = 0 // so that the next checkpoint saves the first page
+		s.places.pages[0].changed = true
+		require.NoError(t, s.checkpointNow())
+		mustAdd(t, s, "logged", 2000, "x")
+		require.NoError(t, s.Sync())
+		part := &s.bucketOf(pageNumbers + 107).records
+		if messages {
+			part = &s.bucketOf(7).messages
+		}
+		extents := part.Extents()
+		abandon(s)
+		fs = fs.Clone()
+		intact := contentsOf(mustOpen(t, fs.Clone(), o))
+		fs.Flip(extent.Name, extents[len(extents)-1].Offset()+33, 0)
+		_, err = open(fs, o)
+		require.ErrorIs(t, err, ErrCorrupt)
+		to := vfs.NewMem()
+		done, err := repair(fs, to, o)
+		require.NoError(t, err)
+		repaired := mustOpen(t, to, o)
+		got := contentsOf(repaired)
+		require.Contains(t, got, "logged")
+		require.Len(t, got, len(intact)-int(done.Lost))
+		_, revived := got["far5"]
+		require.Equal(t, !messages, revived, "it was deleted, and the ids know")
+		require.Equal(t, !messages, done.Lost > 0)
+	}
 }
 
 // TestUnsoundCheckpoint: a state that Open would refuse never replaces a checkpoint.

@@ -88,7 +88,7 @@ func (s *Store) adoptMail(b *bucket, mail mailbox) {
 		return
 	}
 	for seq := range mail {
-		if at := s.places.get(seq); at != b.number && at != strayNumber {
+		if s.places.get(seq) != b.number {
 			delete(mail, seq)
 		}
 	}
@@ -100,6 +100,5 @@ func (s *Store) adoptMail(b *bucket, mail mailbox) {
 func (s *Store) has(b *bucket, seq uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.places.get(seq)
-	return at == b.number || at == strayNumber
+	return s.places.get(seq) == b.number
 }

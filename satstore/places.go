@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
-	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 )
 
 // places is the bucket index: for each sequence number, the 16-bit number of the bucket that holds
@@ -19,20 +18,10 @@ type places struct {
 
 const pageNumbers = 64 << 10
 
-// lostNumber stands for the bucket of records that were lost in a split. Their ids are still known,
-// but nothing leads to them. It is on disk.
-const lostNumber = manifest.NoNumber
-
-// strayNumber stands for the bucket of records whose ids are known, but not where they are, as Open could
-// not read a block that says so. Whoever reads such a record takes it for one of the bucket in which it
-// is; until then, nothing leads to it. It is on disk.
-const strayNumber = lostNumber - 1
-
 type page struct {
 	numbers *[pageNumbers]uint16 // nil if all are 0: none was used yet, or all records are gone
 	used    int                  // numbers that are not 0
 	changed bool                 // since it was last saved
-	urgent  bool                 // the next checkpoint must save it, whatever the rotation
 	saved   extent.Extent        // if its Size is 0, the page was empty at the checkpoint Generation
 }
 
@@ -54,7 +43,7 @@ func (p *places) set(seq uint64, number uint16) {
 	*was, at.changed = number, true
 	if number == 0 {
 		if at.used--; at.used == 0 {
-			at.numbers, at.changed, at.urgent = nil, false, false
+			at.numbers, at.changed = nil, false
 		}
 	}
 }
@@ -66,50 +55,33 @@ func (p *places) get(seq uint64) uint16 {
 	return p.pages[seq/pageNumbers].numbers[seq%pageNumbers]
 }
 
-// lose replaces the numbers of a set by lostNumber.
-func (p *page) lose(gone map[uint16]bool) {
-	for i := 0; p.numbers != nil && i < pageNumbers; i++ {
-		if n := p.numbers[i]; n != 0 && gone[n] {
-			p.numbers[i], p.changed, p.urgent = lostNumber, true, true
-		}
-	}
-}
-
 // A pageImage is a page that a checkpoint saves.
 type pageImage struct {
 	index   int
 	numbers *[pageNumbers]uint16
-	urgent  bool
 	saved   extent.Extent
 }
 
-// images returns copies of the urgent pages, and of other ones that have changed, in rotation, up to
-// most in all. If most is negative, it returns all pages that have changed without a copy, and nothing
-// may change until they are written.
+// images returns copies of some pages that have changed, in rotation. If most is negative, it returns
+// all of them without a copy, and nothing may change until they are written.
 func (p *places) images(most int) (images []*pageImage) {
-	take := func(index int) {
-		page := p.pages[index]
-		image := &pageImage{index: index, numbers: page.numbers, urgent: page.urgent}
-		if most >= 0 {
-			copied := *page.numbers
-			image.numbers = &copied
-		}
-		page.changed, page.urgent = false, false
-		images = append(images, image)
-	}
-	for i, page := range p.pages {
-		if page.urgent {
-			take(i)
-		}
-	}
 	for range p.pages {
 		if most >= 0 && len(images) >= most {
 			break
 		}
 		index := p.turn % len(p.pages)
-		if p.turn = index + 1; p.pages[index].changed {
-			take(index)
+		p.turn = index + 1
+		page := p.pages[index]
+		if !page.changed {
+			continue
 		}
+		image := &pageImage{index: index, numbers: page.numbers}
+		if most >= 0 {
+			copied := *page.numbers
+			image.numbers = &copied
+		}
+		page.changed = false
+		images = append(images, image)
 	}
 	return images
 }
@@ -118,7 +90,7 @@ func (p *places) images(most int) (images []*pageImage) {
 func (p *places) keep(images []*pageImage) {
 	for _, image := range images {
 		if page := p.pages[image.index]; page.numbers != nil {
-			page.changed, page.urgent = true, page.urgent || image.urgent
+			page.changed = true
 		}
 	}
 }
@@ -141,7 +113,7 @@ func (p *page) decode(b []byte, exists func(number uint16) bool) bool {
 	p.numbers = new([pageNumbers]uint16)
 	for i := range p.numbers {
 		n := binary.LittleEndian.Uint16(b[2*i:])
-		if n != 0 && (n >= strayNumber || exists(n)) {
+		if n != 0 && exists(n) {
 			p.numbers[i] = n
 			p.used++
 		}

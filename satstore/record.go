@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
@@ -43,7 +43,7 @@ func (r *Record) id() []byte { return r.raw[r.at:][:r.idSize] }
 
 // data returns the data as stored. Its encoded length is between the id and the data.
 func (r *Record) data() []byte {
-	return r.raw[r.at+r.idSize+uint32(disk.UvarintSize(uint64(r.dataSize))):][:r.dataSize]
+	return r.raw[r.at+r.idSize+uint32(durable.UvarintSize(uint64(r.dataSize))):][:r.dataSize]
 }
 
 // Reschedule returns the record with new data, which may be r.Data. The record is due again at the
@@ -149,7 +149,7 @@ func (r *Record) Detach() *Record {
 		block
 	}{*r, *r.block}
 	// Copy the stored data too: the log then still gets only the difference.
-	size := int(r.idSize) + disk.UvarintSize(uint64(r.dataSize)) + int(r.dataSize)
+	size := int(r.idSize) + durable.UvarintSize(uint64(r.dataSize)) + int(r.dataSize)
 	raw := make([]byte, 0, size+len(r.Data))
 	raw = append(append(raw, r.raw[r.at:][:size]...), r.Data...)
 	own.block.raw, own.Record.Data = raw[:size:size], raw[size:]

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
@@ -19,8 +18,7 @@ import (
 )
 
 // recover loads the store from disk, or creates it. It ends with a checkpoint, since a log whose
-// end may be torn is never continued. If it met damage, that checkpoint has all of the bucket index, and
-// the next Open need not read there. If the disk is full, the store is read-only, and Sync tries again.
+// end may be torn is never continued. If the disk is full, the store is read-only, and Sync tries again.
 func (s *Store) recover() error {
 	names, err := s.fs.List()
 	if err != nil {
@@ -48,7 +46,7 @@ func (s *Store) recover() error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkpoint(s.unsure); err != nil {
+	if err := s.checkpoint(false); err != nil {
 		if errors.Is(err, wal.ErrBroken) {
 			return err
 		}
@@ -79,7 +77,7 @@ func (s *Store) create(names []string) (err error) {
 			return err
 		}
 		if int64(len(b)) > limit {
-			return disk.Corrupt(name, 0, "the file has content, but CHECKPOINT is missing")
+			return durable.Corrupt(name, 0, "the file has content, but CHECKPOINT is missing")
 		}
 		s.leftovers = append(s.leftovers, name)
 	}
@@ -125,7 +123,7 @@ func (s *Store) load(names []string, m *manifest.Manifest) (err error) {
 // adoptManifest sets the state to that of a checkpoint.
 func (s *Store) adoptManifest(m *manifest.Manifest) error {
 	s.generation = m.Generation + 1
-	s.bucketID, s.seq, s.records, s.lost = m.NextBucket, m.NextSeq, m.Records, m.Lost
+	s.bucketID, s.seq, s.records = m.NextBucket, m.NextSeq, m.Records
 	s.calendar = calendar.New(m.Shape, m.Now, s.newBucket)
 	// The ends of levels depend on when buckets were split. A replay must split the next ones at
 	// the same changes.
@@ -142,10 +140,10 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		case i < m.Due:
 			s.due = append(s.due, b)
 		case i == m.Due && m.Split != nil:
-			s.split = &split{
-				bucket: b, moved: m.Split.Moved, skipped: m.Split.Skipped,
-				forwarded: m.Split.Forwarded,
-			}
+			s.split = &split{bucket: b, moved: m.Split.Moved, forwarded: m.Split.Forwarded}
+		case i >= len(m.Buckets)-m.Aside:
+			s.aside = append(s.aside, b)
+			s.keepDamage(asideError(b))
 		default:
 			fits = fits && s.calendar.Put(b, b.start, b.width)
 		}
@@ -156,18 +154,25 @@ func (s *Store) adoptManifest(m *manifest.Manifest) error {
 		p.into = slices.Clone(s.due[m.Split.At:][:m.Split.Into])
 		fits = fits && (len(p.into) > 0 || s.calendar.Fits(p.bucket.start, p.bucket.width))
 	}
-	if _, err := s.losses(); err != nil {
-		s.keepDamage(err)
-	}
 	for i := range s.numbers {
 		if i > 0 && s.numbers[i] == nil {
 			s.spare = append(s.spare, uint16(i))
 		}
 	}
 	if !fits {
-		return disk.Corrupt(manifest.Name, 0, "a bucket does not fit the calendar")
+		return durable.Corrupt(manifest.Name, 0, "a bucket does not fit the calendar")
 	}
 	return nil
+}
+
+// asideError returns the error that says that a bucket is aside.
+func asideError(b *bucket) error {
+	at := int64(0)
+	if e := b.records.Extents(); len(e) > 0 {
+		at = e[0].Offset()
+	}
+	return durable.Corrupt(extent.Name, at, fmt.Sprintf(
+		"%d records were in blocks that could not be read when they were to move: use Repair", b.left()))
 }
 
 func (s *state) number(n uint16, b *bucket) {
@@ -241,7 +246,7 @@ func (s *Store) readPage(p *page, index int, e extent.Extent) error {
 		reason = "a page of the bucket index is misplaced"
 	}
 	if reason != "" {
-		return cmp.Or(unread, disk.Corrupt(extent.Name, e.Offset(), reason))
+		return cmp.Or(unread, durable.Corrupt(extent.Name, e.Offset(), reason))
 	}
 	return nil
 }
@@ -279,26 +284,17 @@ func (s *Store) findPlaces() error {
 		return cmp.Compare(x.e.Generation, y.e.Generation)
 	})
 	r := extent.NewReader(s.file, nil, nil)
-	var damage []error
-	damaged := map[*bucket]bool{}
-	find := func(all []later, find func(*extent.Reader, later, damageFunc) error) (err error) {
-		for i := 0; i < len(all) && err == nil; i++ {
-			err = find(r, all[i], func(_, _ uint64, err error) error {
-				damaged[all[i].b] = true
-				return keepDamage(&damage)(0, 0, err)
-			})
+	for _, l := range records {
+		if err := s.findRecords(r, l); err != nil {
+			return err
 		}
-		return err
 	}
-	if err := cmp.Or(find(records, s.findRecords), find(messages, s.findDeletions)); err != nil {
-		return err
+	for _, l := range messages {
+		if err := s.findDeletions(r, l); err != nil {
+			return err
+		}
 	}
-	if len(damage) == 0 {
-		return nil
-	}
-	s.unsure = true
-	s.keepDamage(damage...)
-	return s.correctPlaces(damaged)
+	return nil
 }
 
 // A later extent of a bucket is newer than pages of the bucket index.
@@ -307,9 +303,9 @@ type later struct {
 	e extent.Extent
 }
 
-func (s *Store) findRecords(r *extent.Reader, l later, damaged damageFunc) error {
+func (s *Store) findRecords(r *extent.Reader, l later) error {
 	bad := error(nil)
-	_, err := walkRecords(r, l.b, l.e.First, l.e.First+uint64(l.e.Count), damaged, func(n uint64, found entry) bool {
+	_, err := walkRecords(r, l.b, l.e.First, l.e.First+uint64(l.e.Count), nil, func(n uint64, found entry) bool {
 		if found.seq >= s.seq {
 			bad = r.Misfit(n)
 		} else if !s.hasMoved(l.b, n) && l.e.Generation > s.places.since(found.seq) {
@@ -320,80 +316,12 @@ func (s *Store) findRecords(r *extent.Reader, l later, damaged damageFunc) error
 	return cmp.Or(err, bad)
 }
 
-func (s *Store) findDeletions(r *extent.Reader, l later, damaged damageFunc) error {
-	_, err := walkMessages(r, l.b, l.e.First, l.e.First+uint64(l.e.Count), damaged, func(_, seq uint64, m message) bool {
+func (s *Store) findDeletions(r *extent.Reader, l later) error {
+	_, err := walkMessages(r, l.b, l.e.First, l.e.First+uint64(l.e.Count), nil, func(_, seq uint64, m message) bool {
 		if m.delete && seq < s.seq {
 			s.places.set(seq, 0)
 		}
 		return true
 	})
 	return err
-}
-
-// correctPlaces corrects the bucket index after findPlaces has met damage. A record that came to a
-// damaged block still has its older place, and so has one whose deletion is in such a block. Then a
-// bucket has more places than records, or damage of its own. Records that cannot be found there, and all
-// others without a place whose ids are known, are strays from now on: the damage may be gone when their
-// bucket is read the next time.
-func (s *Store) correctPlaces(damaged map[*bucket]bool) error {
-	counts := make([]uint64, len(s.numbers))
-	for _, p := range s.places.pages {
-		for i := 0; p.numbers != nil && i < pageNumbers; i++ {
-			if n := int(p.numbers[i]); n < len(counts) {
-				counts[n]++
-			}
-		}
-	}
-	for b := range s.buckets {
-		if !damaged[b] && counts[b.number] <= b.left() {
-			continue
-		}
-		if err := s.correctPlacesIn(b); err != nil {
-			return err
-		}
-	}
-	return s.ids.All(func(_ idset.Key, seq uint64) {
-		if seq < s.seq && s.places.get(seq) == 0 {
-			s.places.set(seq, strayNumber)
-		}
-	})
-}
-
-// correctPlacesIn corrects the places of records of a bucket.
-func (s *Store) correctPlacesIn(b *bucket) error {
-	found, err := s.recordsOf(b)
-	for seq := uint64(0); seq < s.seq && err == nil; seq++ {
-		if s.places.get(seq) == b.number && found.get(seq) == 0 {
-			s.places.set(seq, 0)
-		}
-	}
-	return err
-}
-
-// recordsOf returns the records that are readable in a bucket, and have a known id.
-func (s *Store) recordsOf(b *bucket) (found places, err error) {
-	var keys []idset.Key
-	var seqs []uint64
-	check := func() error {
-		known, err := s.ids.Find(keys)
-		for i, seq := range seqs {
-			if err == nil && known[i] == seq {
-				found.set(seq, 1)
-			}
-		}
-		keys, seqs = keys[:0], seqs[:0]
-		return err
-	}
-	skip := func(_, _ uint64, _ error) error { return nil }
-	r, bad := extent.NewReader(s.file, nil, nil), error(nil)
-	_, err = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
-		if !s.hasMoved(b, at) && s.places.get(e.seq) == b.number {
-			keys, seqs = append(keys, idset.KeyOf(string(e.id))), append(seqs, e.seq)
-		}
-		if len(keys) == 1000 {
-			bad = check()
-		}
-		return bad == nil
-	})
-	return found, cmp.Or(err, bad, check())
 }

@@ -3,11 +3,11 @@ package satstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
@@ -78,6 +78,12 @@ func repair(from, to vfs.FS, o Options) (done Repaired, err error) {
 	return v.done, errors.Join(err, v.fresh.Close())
 }
 
+// claimed is a directory that is locked already.
+type claimed struct{ vfs.FS }
+
+// Lock leaves the lock to whoever has it.
+func (claimed) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
 // spillName is a file in the new directory for what a replay writes, since the old store does not change.
 const spillName = "REPAIR.tmp"
 
@@ -128,22 +134,12 @@ func (v *salvage) open(from vfs.FS, spill vfs.File, o Options) error {
 		v.report(err)
 		v.noIDs = true
 	}
-	doubtful := v.places(m)
-	unknown := uint64(0)
-	for _, b := range doubtful {
-		if v.noIDs || s.correctPlacesIn(b) != nil {
-			b.holes = true
-			unknown = 1
-		}
-	}
-	s.rescue(m.Log, unknown, v.report)
+	s.rescue(m.Log, v.places(m), v.report)
 	for _, err := range s.damage {
 		v.report(err)
 	}
-	lost, _ := s.losses()
-	v.done.Lost = int64(lost.Records)
 	if s.stats.Cut > 0 {
-		v.report(disk.Corrupt(wal.FileName(s.lastLog), 0,
+		v.report(durable.Corrupt(wal.FileName(s.lastLog), 0,
 			"the end of the log is incomplete, as after a crash"))
 	}
 	return nil
@@ -165,9 +161,10 @@ func (v *salvage) openIDs(state idset.State) error {
 
 // places makes a bucket index of the records that are readable, for changes in the log: records in
 // damaged blocks must lead nowhere. The saved one says which were deleted, even if the message that says
-// so is damaged, and which were lost before; but it may be older than the deletion. So places returns the
-// buckets with damaged messages: they may have deleted records. The damage will be found again.
-func (v *salvage) places(m *manifest.Manifest) (doubtful []*bucket) {
+// so is damaged, and which are in buckets that are set aside; but it may be older than the deletion. So the
+// ids decide in a bucket with damaged messages. If they are damaged, too, an unknown message may have
+// deleted a record there. The damage will be found again.
+func (v *salvage) places(m *manifest.Manifest) (unknown uint64) {
 	s, r := v.old, extent.NewReader(v.old.file, nil, nil)
 	saved := places{}
 	for i, e := range m.Pages {
@@ -177,7 +174,7 @@ func (v *salvage) places(m *manifest.Manifest) (doubtful []*bucket) {
 		}
 		saved.pages = append(saved.pages, p)
 		for n := 0; p.numbers != nil && n < pageNumbers; n++ {
-			if at := p.numbers[n]; at >= strayNumber {
+			if at := p.numbers[n]; s.isAside(s.numbers[at]) {
 				s.places.set(uint64(i)*pageNumbers+uint64(n), at)
 			}
 		}
@@ -197,6 +194,7 @@ func (v *salvage) places(m *manifest.Manifest) (doubtful []*bucket) {
 			})
 		}
 	}
+	var doubtful []*bucket
 	for b := range s.buckets {
 		damaged := func(_, _ uint64, _ error) error {
 			if !slices.Contains(doubtful, b) {
@@ -211,7 +209,29 @@ func (v *salvage) places(m *manifest.Manifest) (doubtful []*bucket) {
 			return true
 		})
 	}
-	return doubtful
+	for _, b := range doubtful {
+		if !v.dropUnknown(r, b) {
+			b.holes, unknown = true, 1
+		}
+	}
+	return unknown
+}
+
+// dropUnknown takes the records of a bucket out of the bucket index whose ids are not known, unless the ids
+// are damaged.
+func (v *salvage) dropUnknown(r *extent.Reader, b *bucket) (ok bool) {
+	s, ok := v.old, !v.noIDs
+	skip := func(_, _ uint64, _ error) error { return nil }
+	_, _ = walkRecords(r, b, 0, b.records.Count(), skip, func(at uint64, e entry) bool {
+		if s.places.get(e.seq) == b.number && !s.hasMoved(b, at) {
+			seq, err := s.seqOf(idset.KeyOf(string(e.id)))
+			if ok = ok && err == nil; ok && seq != e.seq {
+				s.places.set(e.seq, 0)
+			}
+		}
+		return ok
+	})
+	return ok
 }
 
 // copyAll copies all records, a batch at a time. The error is that of the new store.

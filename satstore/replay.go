@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -134,12 +134,6 @@ func (r *replayer) repeat(h *wal.Change) error {
 	}
 	// As the methods do, but without their checks: the log has only changes that passed them.
 	switch h.Kind {
-	case wal.Update, wal.Again, wal.Delete:
-		if s.unsure && s.bucketOf(h.Seq) == nil && s.places.get(h.Seq) != lostNumber {
-			return wal.Misfit(fmt.Sprintf("a message for record %d, which is in a damaged block", h.Seq))
-		}
-	}
-	switch h.Kind {
 	case wal.Add:
 		s.ids.Put(idset.KeyOf(h.ID), s.seq)
 		s.add(h.Slot, []byte(h.ID), h.Data)
@@ -218,8 +212,8 @@ func (r *replayer) skip(count uint64) error {
 	if p == nil || count == 0 || count > p.left() {
 		return wal.Misfit("no bucket with such damage is being split")
 	}
-	reason := fmt.Sprintf("%d entries of bucket %d were lost in a split", count, p.bucket.id)
-	r.s.skipEntries(count, disk.Corrupt(extent.Name, 0, reason))
+	reason := fmt.Sprintf("%d entries of bucket %d could not be read when they were to move", count, p.bucket.id)
+	r.s.skipEntries(count, durable.Corrupt(extent.Name, 0, reason))
 	return nil
 }
 
@@ -281,7 +275,7 @@ func (r *replayer) entry(b *bucket, h *wal.Change) (entry, error) {
 			return entry{}, err
 		}
 	}
-	return b.takeEntry(&disk.Decoder{B: raw}), nil
+	return b.takeEntry(&durable.Decoder{B: raw}), nil
 }
 
 // raw returns the encoded form of a record. A block in a buffer may have grown since it was read.
@@ -313,7 +307,7 @@ func (r *replayer) load(b *bucket, record uint64) error {
 		return err
 	}
 	r.old = oldBlock{b.id, found.First, append(r.old.raw[:0], found.Raw...), r.old.ends}
-	d := disk.Decoder{B: found.Raw}
+	d := durable.Decoder{B: found.Raw}
 	for i := range uint64(found.Count) {
 		if b.takeEntry(&d); d.Bad {
 			r.old.ends = r.old.ends[:0]

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 	"github.com/spinneret-go/spinneret/satstore/internal/wal"
@@ -46,14 +45,10 @@ func (x *rescuer) repeat(h *wal.Change) (err error) {
 	if x.s.pool.Full(8) {
 		x.relieve()
 	}
-	switch s := x.s; h.Kind {
+	switch h.Kind {
 	case wal.Update, wal.Again, wal.Delete:
-		if s.bucketOf(h.Seq) != nil || s.places.get(h.Seq) >= strayNumber {
-			break
-		}
-		x.unknown++
-		if h.Kind == wal.Delete {
-			s.lost.Records -= min(1, s.lost.Records)
+		if x.s.bucketOf(h.Seq) == nil {
+			x.unknown++
 		}
 	}
 	switch {
@@ -67,7 +62,7 @@ func (x *rescuer) repeat(h *wal.Change) (err error) {
 		err = x.replayer.repeat(h)
 	}
 	if err != nil {
-		x.stopped = disk.Corrupt(wal.FileName(h.Log), h.End, "before this: "+err.Error())
+		x.stopped = durable.Corrupt(wal.FileName(h.Log), h.End, "before this: "+err.Error())
 		return x.repeatAnywhere(h)
 	}
 	return nil
@@ -103,7 +98,7 @@ func (x *rescuer) visit(h *wal.Change) error {
 // knowledge was split instead.
 func (x *rescuer) mayDiffer() bool {
 	for b := range x.s.buckets {
-		if b.holes && (x.s.split == nil || x.s.split.bucket == b || b.gone+x.unknown > minGone) {
+		if b.holes && !x.s.isAside(b) && (x.s.split == nil || x.s.split.bucket == b || b.gone+x.unknown > minGone) {
 			return true
 		}
 	}

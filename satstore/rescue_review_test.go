@@ -41,8 +41,8 @@ func TestRepairRepeatsNoMessage(t *testing.T) {
 	require.Zero(t, n[2])
 }
 
-// A store that lost records earlier deletes one of them; nothing in the log is damaged.
-func TestRepairAfterTheDeletionOfALostRecord(t *testing.T) {
+// A store that has set records aside deletes one of them; nothing else is damaged.
+func TestRepairAfterTheDeletionOfARecordAside(t *testing.T) {
 	for _, touch := range []bool{false, true} {
 		fs, o := damagedSplit(t, false)
 		s := mustOpen(t, fs, o)
@@ -53,7 +53,7 @@ func TestRepairAfterTheDeletionOfALostRecord(t *testing.T) {
 			require.NoError(t, s.Close())
 			s = mustOpen(t, fs, o)
 		}
-		ids := contents(t, s)
+		ids := contentsOf(s)
 		for i := range 200 {
 			mustAdd(t, s, fmt.Sprint("well", i), 1100, "old")
 		}

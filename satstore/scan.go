@@ -49,8 +49,7 @@ func (s *Store) item(e entry, m []message) Item {
 
 // Get returns the record with an id as Scan would, or [ErrUnknown]. It reads the bucket up to the
 // record. That takes a tenth of a second in a bucket of a million records, which is common for
-// times that are days away. If damage hides where the record is, the error is also a [CorruptError]. Get is
-// for debugging.
+// times that are days away. Damage before the record is a [CorruptError]. Get is for debugging.
 func (s *Store) Get(id string) (Item, error) {
 	seq, err := s.seqOf(idset.KeyOf(id))
 	if err != nil {
@@ -58,11 +57,7 @@ func (s *Store) Get(id string) (Item, error) {
 	}
 	found := ErrUnknown
 	v, err := s.view(func(b *bucket) bool {
-		at := s.places.get(seq)
-		if at != 0 && s.bucketOf(seq) == nil {
-			found = errAstray(id)
-		}
-		return b.number == at
+		return b.number == s.places.get(seq)
 	})
 	if err != nil {
 		return Item{}, err
@@ -191,9 +186,9 @@ func (v *view) each(b *bucket, visit func(e entry, m []message) bool) (more bool
 	return true, nil
 }
 
-// moved returns the number of the first record of a bucket that no split has moved.
+// moved returns the number of the first record of a bucket that may not have moved.
 func (v *view) moved(b *bucket) uint64 {
-	if v.isSplit(b) {
+	if v.isSplit(b) && b.done == nil {
 		return v.split.moved
 	}
 	return 0
@@ -255,7 +250,7 @@ func (v *view) mail(b *bucket, damaged lostFunc, want func(seq uint64) bool) (ma
 		return true
 	}
 	from := uint64(0)
-	if v.isSplit(b) {
+	if v.isSplit(b) && b.done == nil { // otherwise some are for records that could not be moved
 		from = v.split.forwarded
 	}
 	_, err := walkMessages(r, b, from, b.messages.Count(), skip, keep)

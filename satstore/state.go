@@ -1,14 +1,11 @@
 package satstore
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
-	"github.com/spinneret-go/spinneret/satstore/internal/manifest"
 )
 
 // A state is what changes modify: the place of each record and each message. New changes and a
@@ -22,34 +19,18 @@ type state struct {
 	calendar   *calendar.Calendar[bucket]
 	due        []*bucket // for slots up to now, the oldest first
 	split      *split    // in progress, or nil
+	aside      []*bucket // that have records in blocks which a split could not read
 	places     places
 	numbers    []*bucket // by bucket.number; number 0 is not used
 	byID       map[uint64]*bucket
 	spare      []uint16 // numbers that are not in use
-	retired    []uint16 // numbers that the bucket index still contains for lost records
 	generation uint32   // of the next checkpoint
 	bucketID   uint64   // of the next bucket
 	seq        uint64   // of the next record
 	records    int64
-	waiting    int64         // bytes of messages in memory
-	damage     []error       // found by splits and with messages, for Due to report
-	lost       manifest.Lost // in splits, since the store was created
-	unsure     bool          // recovery met damage, so the places of some records are unknown
-	scratch    []byte        // for one entry
-}
-
-// losses returns what splits have lost, and an error that says so. The records that the split in
-// progress has skipped include deleted ones.
-func (s *state) losses() (l manifest.Lost, err error) {
-	if l = s.lost; s.split != nil {
-		l.Records += s.split.skipped
-	}
-	if l == (manifest.Lost{}) {
-		return l, nil
-	}
-	return l, disk.Corrupt(extent.Name, 0, fmt.Sprintf(
-		"splits have lost %d records and %d messages in damaged blocks: use Repair",
-		l.Records, l.Messages))
+	waiting    int64   // bytes of messages in memory
+	damage     []error // found by splits and with messages, for Due to report
+	scratch    []byte  // for one entry
 }
 
 // newBucket makes a bucket with an id and a number.
@@ -77,43 +58,8 @@ func (s *state) dropBucket(b *bucket) {
 	s.spare = append(s.spare, b.number)
 }
 
-// retireBucket drops a bucket with records in damaged blocks. Their ids stay known, and nothing
-// readable names them, so their entries in the bucket index cannot be changed one by one. Until
-// forgetRetired has searched the whole index for the number, no other bucket gets it.
-//
-// A crash must not bring the entries back either. A page that was saved earlier may even have another
-// number for such a record, from before its last visit, and Open cannot know better, as it can no
-// longer read where the record went. So the first checkpoint without the bucket saves each page that
-// had its number.
-func (s *state) retireBucket(b *bucket) {
-	s.emptyBucket(b)
-	s.retired = append(s.retired, b.number)
-}
-
-// forgetRetired replaces the retired numbers in a range of pages of the bucket index.
-func (s *state) forgetRetired(pages []*page, retired []uint16) {
-	gone := make(map[uint16]bool, len(retired))
-	for _, n := range retired {
-		gone[n] = true
-	}
-	for _, p := range pages {
-		p.lose(gone)
-	}
-}
-
-// reuseRetired makes the first n retired numbers available, which are in no page.
-func (s *state) reuseRetired(n int) {
-	s.spare = append(s.spare, s.retired[:n]...)
-	s.retired = s.retired[n:]
-}
-
-// bucketOf returns the bucket of a record, or nil if the record is gone or lost.
-func (s *state) bucketOf(seq uint64) *bucket {
-	if n := int(s.places.get(seq)); n < len(s.numbers) {
-		return s.numbers[n]
-	}
-	return nil
-}
+// bucketOf returns the bucket of a record, or nil if the record is gone.
+func (s *state) bucketOf(seq uint64) *bucket { return s.numbers[s.places.get(seq)] }
 
 func (s *state) emptyBucket(b *bucket) {
 	s.waiting -= b.mail.size()
@@ -183,15 +129,19 @@ func (s *state) drop(b *bucket, record, seq uint64) {
 func (s *state) remove(seq uint64) {
 	b := s.bucketOf(seq)
 	if b == nil {
-		if s.places.get(seq) != 0 {
-			s.removeStray(seq)
-		}
 		return
 	}
 	s.addMessageTo(b, seq, message{delete: true})
 	s.places.set(seq, 0)
 	s.records--
 	b.gone++
+	if i := slices.Index(s.aside, b); i >= 0 {
+		if b.left() == 0 {
+			s.dropBucket(b)
+			s.aside = slices.Delete(s.aside, i, i+1)
+		}
+		return
+	}
 	s.dropIfPast(b)
 	s.dropMail(b, seq, len(b.mail[seq]))
 	if s.split == nil && b.start > s.calendar.Now() && b.wasteful() {
@@ -199,28 +149,8 @@ func (s *state) remove(seq uint64) {
 	}
 }
 
-// removeStray removes a record that is lost or not found. If it is in a bucket after all, that bucket
-// has one record more than we count, until endSplit.
-func (s *state) removeStray(seq uint64) {
-	s.places.set(seq, 0)
-	if p := s.places.pages[seq/pageNumbers]; p.changed {
-		p.urgent = true // no message says so
-	}
-	if s.lost.Records > 0 {
-		s.lost.Records--
-	} else {
-		s.records--
-	}
-}
-
-// excess returns how many records in buckets were removed as strays.
-func (s *state) excess() uint64 {
-	n := -s.records
-	for b := range s.buckets {
-		n += int64(b.left())
-	}
-	return uint64(max(0, n))
-}
+// isAside reports whether a bucket has only records that a split could not read.
+func (s *state) isAside(b *bucket) bool { return slices.Contains(s.aside, b) }
 
 // minGone is how many deleted records a bucket may have without being rewritten.
 const minGone = 256
@@ -313,11 +243,14 @@ func (s *state) startNextSplit() {
 // of the same slot. Records move first, in order. Messages follow, as
 // the bucket index then knows where each record is. A split takes many steps. Each is a separate
 // change, with other changes between them.
+//
+// A split skips what it cannot read. Then its bucket is set aside at the end, with the records that it
+// could not move: their ids and their space stay in use. Only Delete ends them, or Repair, which reads
+// them once more. Damaged messages are lost.
 type split struct {
 	bucket    *bucket
 	into      []*bucket // over which it is spread; empty for a split to finer buckets
 	moved     uint64    // records that have moved, or were skipped
-	skipped   uint64    // records that could not be read
 	forwarded uint64    // messages that have moved
 }
 
@@ -332,7 +265,10 @@ func (p *split) leadsTo(b *bucket) bool {
 
 // hasMoved reports whether a record of a bucket is no longer there, although its entry is.
 func (s *state) hasMoved(b *bucket, record uint64) bool {
-	return b.isDone(record) || s.split != nil && s.split.bucket == b && record < s.split.moved
+	if s.split != nil && s.split.bucket == b && b.done == nil {
+		return record < s.split.moved
+	}
+	return b.isDone(record)
 }
 
 // before returns the first slot that must not begin until the split is done.
@@ -415,6 +351,9 @@ func (p *split) read(
 func (s *state) moveEntries(next batch) {
 	p := s.split
 	for i, e := range next.records {
+		if p.bucket.done != nil {
+			p.bucket.setDone(p.moved + uint64(i))
+		}
 		if s.places.get(e.seq) == 0 && e.seq != noRecord {
 			continue // it was deleted
 		}
@@ -426,11 +365,7 @@ func (s *state) moveEntries(next batch) {
 		}
 	}
 	for _, m := range next.messages {
-		switch b := s.bucketOf(m.seq); b {
-		case nil: // it was deleted
-		case p.bucket: // it could not be read; here, its messages would never end
-			s.lost.Messages++
-		default:
+		if b := s.bucketOf(m.seq); b != nil && b != p.bucket { // it was not deleted, and was read
 			s.addMessageTo(b, m.seq, m.message)
 		}
 	}
@@ -444,11 +379,10 @@ func (s *state) moveEntries(next batch) {
 func (s *state) skipEntries(n uint64, damage error) {
 	p := s.split
 	if p.phase() == movesRecords {
+		p.bucket.markDone(p.moved)
 		p.moved += n
-		p.skipped += n
 	} else {
 		p.forwarded += n
-		s.lost.Messages += n
 	}
 	s.keepDamage(damage)
 	s.endSplit()
@@ -466,11 +400,9 @@ func (s *state) endSplit() {
 	if p.phase() != movesNothing {
 		return
 	}
-	if left := p.bucket.left(); left > 0 { // in damaged blocks, which do not say which they are
-		left -= min(left, s.excess())
-		s.records -= int64(left)
-		s.lost.Records += left
-		s.retireBucket(p.bucket)
+	if p.bucket.left() > 0 {
+		p.bucket.markDone(p.moved)
+		s.aside = append(s.aside, p.bucket)
 	} else {
 		s.dropBucket(p.bucket)
 	}

@@ -28,7 +28,7 @@ type Stats struct {
 	BytesRead    int64 // from all files
 	BytesWritten int64 // to all files
 	DiskSize     int64 // bytes of data, id index and logs
-	DiskFree     int64 // of DiskSize, free for reuse
+	DiskFree     int64 // of DiskSize, free for reuse; returned to the system once it is at the end of a file
 	LogSize      int64 // of DiskSize, the logs
 
 	// Damage is damage that the store works around: one of the two copies of the checkpoint was

@@ -56,8 +56,9 @@ const lockName = "lock"
 // contradict an existing store are [ErrOptions]. A store that another process has open is
 // [ErrLocked].
 //
-// A damaged block of records or messages does not prevent Open, unless the store was not closed and the
-// changes since the last checkpoint need the block: then it is a [CorruptError], and [Repair] helps.
+// A damaged block of records or messages does not prevent Open of a store that was closed. After a kill or
+// a power failure, Open reads the blocks that are newer than what the last checkpoints say of them, and
+// those that the log refers to: damage there is a [CorruptError], and [Repair] helps.
 func Open(dir string, o Options) (*Store, error) {
 	if err := vfs.MakeDir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("satstore: make directory: %w", err)
@@ -274,15 +275,11 @@ const idChange = 64
 func (s *Store) logIsLong() bool {
 	_, newest := s.log.Size()
 	return max(newest, s.idChanges*idChange) > max(s.o.Buffer, int64(s.o.test.pending/4)) ||
-		len(s.retired) > maxRetired || s.file.Wasteful(max(s.o.Buffer, minGarbage))
+		s.file.Wasteful(max(s.o.Buffer, minGarbage))
 }
 
 // minGarbage is worth the syncs of a checkpoint, even if the buffers are tiny.
 const minGarbage = 1 << 20
-
-// maxRetired bounds the numbers of buckets that wait for a checkpoint to become available. Numbers
-// have 16 bits.
-const maxRetired = 1000
 
 // refusal returns why the store cannot be changed. It requires that s.mu is held.
 func (s *Store) refusal() error {

@@ -2,8 +2,6 @@ package satstore
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -135,30 +133,5 @@ func TestSplitReadsOnce(t *testing.T) {
 	after := s.Stats()
 	require.GreaterOrEqual(t, after.Split-before.Split, int64(records))
 	require.LessOrEqual(t, after.BytesRead-before.BytesRead, 3*size)
-	require.NoError(t, s.Close())
-}
-
-// TestBackupToLink: a symbolic link leads to the place of the backup, perhaps on another disk.
-func TestBackupToLink(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := mustOpen(t, vfs.NewMem(), logged())
-	mustAdd(t, s, "a", 2, "data")
-	disk, link, broken := filepath.Join(dir, "disk"), filepath.Join(dir, "link"), filepath.Join(dir, "broken")
-	require.NoError(t, os.Mkdir(disk, 0o700))
-	if err := os.Symlink(disk, link); err != nil {
-		t.Skip(err)
-	}
-	require.NoError(t, os.Symlink(filepath.Join(dir, "nowhere"), broken))
-	require.NoError(t, s.Backup(link))
-	info, err := os.Lstat(link)
-	require.NoError(t, err)
-	require.NotZero(t, info.Mode()&os.ModeSymlink)
-	copied, err := Open(disk, Options{})
-	require.NoError(t, err)
-	require.Equal(t, datasOf(t, s), datasOf(t, copied))
-	require.NoError(t, copied.Close())
-	require.NoError(t, s.Backup(broken), "as an interrupted backup leaves it")
-	require.DirExists(t, filepath.Join(dir, "nowhere"))
 	require.NoError(t, s.Close())
 }

@@ -3,7 +3,7 @@ package satstore
 import (
 	"errors"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
@@ -48,17 +48,17 @@ func walkMessages(
 }
 
 // A takeFunc decodes an entry, and visits it if it is valid and wanted. It reports whether to go on.
-type takeFunc func(at uint64, d *disk.Decoder) (more bool)
+type takeFunc func(at uint64, d *durable.Decoder) (more bool)
 
 func (b *bucket) takeRecords(from uint64, visit func(at uint64, e entry) bool) takeFunc {
-	return func(at uint64, d *disk.Decoder) bool {
+	return func(at uint64, d *durable.Decoder) bool {
 		e := b.takeEntry(d)
 		return d.Bad || at < from || visit(at, e)
 	}
 }
 
 func takeMessages(from uint64, visit func(at, seq uint64, m message) bool) takeFunc {
-	return func(at uint64, d *disk.Decoder) bool {
+	return func(at uint64, d *durable.Decoder) bool {
 		seq, m := takeMessage(d)
 		return d.Bad || at < from || visit(at, seq, m)
 	}
@@ -100,7 +100,7 @@ func walkBlock(r *extent.Reader, from, to uint64, take takeFunc) (walked, error)
 	if err != nil {
 		return walked{next, next - first, true}, err
 	}
-	d := disk.Decoder{B: found.Raw}
+	d := durable.Decoder{B: found.Raw}
 	for at := found.First; at < end; at++ {
 		more := take(at, &d)
 		if d.Bad {

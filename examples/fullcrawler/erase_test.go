@@ -156,7 +156,7 @@ func TestEraseLeavesOthersAlone(t *testing.T) {
 	lines := `{"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/go","fate":"redirected","says":"","why":"http://h1.reddit.com/there"}
 {"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/it","fate":"redirected","says":"","why":"http://www.t.co/there"}
 {"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/is","fate":"unknown_host","says":"","why":"lookup T.co.: no such host"}
-{"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/no","fate":"redirected","says":"","why":"http://t.co.uk/b.test/"}
+{"time":"2026-01-01T00:00:00Z","url":"http://h1.reddit.com/no","fate":"redirected","says":"","why":"http://t.co.uk/c.test/"}
 `
 	require.NoError(t, os.WriteFile(ledger, []byte(lines), 0o666))
 	save := func(name string, entries ...any) {
@@ -186,7 +186,7 @@ func TestEraseLeavesOthersAlone(t *testing.T) {
 	require.NotContains(t, names, `"t.co"`)
 	require.Contains(t, names, "reddit.com")
 	require.Contains(t, text, "http://h1.reddit.com/there")
-	require.Contains(t, text, "http://t.co.uk/b.test/")
+	require.Contains(t, text, "http://t.co.uk/c.test/")
 	require.Equal(t, 2, strings.Count(text, `"why":"erased"`), text)
 }
 

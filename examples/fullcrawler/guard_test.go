@@ -30,8 +30,8 @@ func TestLivePageRefusesForeignRequests(t *testing.T) {
 		{"GET", "/api/status", "Origin", "http://evil.test", 403},
 		{"GET", "/api/status", "Origin", "null", 403},
 		{"GET", "/api/status", "Referer", "http://evil.test/a", 403},
-		{"GET", "/api/check", "Referer", "http://127.0.0.1:8081/", 403},
-		{"HEAD", "/api/check", "Origin", "http://evil.test", 403},
+		{"GET", "/api/explain", "Referer", "http://127.0.0.1:8081/", 403},
+		{"HEAD", "/api/explain", "Origin", "http://evil.test", 403},
 		{"POST", "/api/pause?host=a", "Referer", "http://evil.test/", 403},
 		{"POST", "/", "Referer", "http://evil.test/", 403},
 		{"GET", "/", "Referer", "http://evil.test/", 200}, // a link

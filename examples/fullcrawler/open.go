@@ -206,12 +206,9 @@ func (c *crawler) openHosts(web stage.Network) (err error) {
 }
 
 // openClients creates the clients that fetch pages from servers and reread them from the archive.
-func (c *crawler) openClients(web stage.Network) error {
-	options, err := c.Cfg.FetchOptions(web)
-	if err == nil {
-		c.client, err = fetch.New(options)
-	}
-	if err == nil {
+func (c *crawler) openClients(web stage.Network) (err error) {
+	options := c.Cfg.FetchOptions(web)
+	if c.client, err = fetch.New(options); err == nil {
 		c.archived, err = stage.NewArchived(c.Store, options)
 	}
 	return err

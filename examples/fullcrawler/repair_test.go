@@ -192,12 +192,12 @@ func TestRotatedLedgersAreRead(t *testing.T) {
 		require.Equal(t, 1, status)
 		require.Contains(t, output, "1 of 3 lines are not JSON")
 		_, output = run(t, "repair", "-out", cfg.Out)
-		require.Contains(t, output, "1 lines were set aside in "+filepath.Base(rotated[0]))
+		require.Contains(t, output, "set aside as "+filepath.Base(rotated[0])+".damaged")
 		status, output = run(t, "check", "-out", cfg.Out)
 		require.Zero(t, status, output)
-		again, err := os.ReadFile(rotated[0])
+		again, err := os.ReadFile(rotated[0] + ".damaged")
 		require.NoError(t, err)
-		require.Equal(t, string(text), string(again))
+		require.Equal(t, "half a li\n"+string(text), string(again))
 	})
 }
 
@@ -447,10 +447,10 @@ func TestAnotherVersionIsNoDamage(t *testing.T) {
 	})
 	before, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.HostsName))
 	require.NoError(t, err)
-	for command, want := range map[string]string{"check": "NOT READ", "repair": "left as it is"} {
+	for _, command := range []string{"check", "repair"} {
 		status, output := run(t, command, "-out", cfg.Out)
 		require.Equal(t, 1, status)
-		require.Contains(t, output, want)
+		require.Contains(t, output, "NOT READ")
 		require.Contains(t, output, "SPNHOST9")
 		after, err := os.ReadFile(filepath.Join(cfg.Out, cockpit.HostsName))
 		require.NoError(t, err)

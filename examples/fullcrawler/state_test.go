@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -42,27 +41,6 @@ func TestWhatIsNoLongerErasedComesBack(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(cfg.Out, cockpit.ErasedName)))
 		crawlSite(t, cfg, web)
 		require.Len(t, s.requested("http://one.test/p"), 2)
-	})
-}
-
-// A directory whose pages have no bits, as an older version wrote it.
-func TestLiftingALineInAnOlderDirectory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := twoNeighbors()
-		web := s.network(t, loopback("").String())
-		cfg := siteConfig(t, "http://a.test/")
-		lifted := cfg
-		deny(t, &cfg, "one.test")
-		crawlSite(t, cfg, web)
-		require.NoError(t, stage.RewritePages(cfg.Out, cockpit.PagesOptions(cfg, stage.Clock{Began: time.Now(), Pace: 1}),
-			func(_ stage.Item, s *stage.State) stage.Rewrite { s.Barred = 0; return stage.KeepDue }))
-		name := filepath.Join(cfg.Out, cockpit.FiltersName)
-		old, _, err := cockpit.ReadFilters(name)
-		require.NoError(t, err)
-		old.Barred = false
-		require.NoError(t, old.Write(name))
-		crawlSite(t, lifted, web)
-		require.Len(t, s.requested("http://one.test/p"), 1)
 	})
 }
 

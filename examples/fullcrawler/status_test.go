@@ -185,7 +185,7 @@ func TestPausesNameHosts(t *testing.T) {
 		for _, wrong := range []string{"", "http://h1.test/", "h1.test:8080", "h1.test/x", "a@h1.test"} {
 			require.Equal(t, http.StatusBadRequest, tell("pause", wrong), wrong)
 		}
-		for text, host := range map[string]string{"H1.test": "h1.test", "h1.test:80": "h1.test", "::1": "::1"} {
+		for text, host := range map[string]string{"H1.test": "h1.test", "::1": "::1", "[::1]": "::1"} {
 			require.Equal(t, http.StatusNoContent, tell("pause", text))
 			require.True(t, c.Paused.Has(host), text)
 			require.Equal(t, http.StatusNoContent, tell("resume", text))

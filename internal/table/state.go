@@ -76,21 +76,21 @@ func appendUvarints(dst []byte, all ...uint64) []byte {
 // TakeState decodes a state that Append appended, and returns the bytes after it. It accepts only
 // possible states. The file is for errors.
 func TakeState(b []byte, file string) (st State, rest []byte, err error) {
-	d := decoder{b: b}
-	if version := d.number(1 << 32); !d.bad && version != Version {
+	d := durable.Decoder{B: b}
+	if version := d.Number(1 << 32); !d.Bad && version != Version {
 		return st, nil, durable.Version(file, fmt.Sprint("tables of version ", version))
 	}
-	st.Last = d.number(1<<64 - 1)
+	st.Last = d.Uvarint()
 	free := uint64(0) // runs that may be inputs of a merge
 	seen := map[uint64]bool{}
-	for n := d.number(uint64(len(d.b))); n > 0 && !d.bad; n-- {
-		r := RunState{Inputs: int(d.number(free))}
+	for n := d.Length(len(d.B)); n > 0 && !d.Bad; n-- {
+		r := RunState{Inputs: int(d.Number(free))}
 		if r.Inputs > 0 {
-			r.Low = d.take(d.number(uint64(len(d.b))))
+			r.Low = d.Bytes(len(d.B))
 		}
-		for files := d.number(uint64(len(d.b))); files > 0 && !d.bad; files-- {
-			number := d.number(st.Last)
-			d.bad = d.bad || seen[number]
+		for files := d.Length(len(d.B)); files > 0 && !d.Bad; files-- {
+			number := d.Number(st.Last)
+			d.Bad = d.Bad || seen[number]
 			seen[number] = true
 			r.Files = append(r.Files, number)
 		}
@@ -99,35 +99,8 @@ func TakeState(b []byte, file string) (st State, rest []byte, err error) {
 		}
 		st.Runs = append(st.Runs, r)
 	}
-	if d.bad {
-		return State{}, nil, durable.Corrupt(file, int64(len(b)-len(d.b)), "an impossible table")
+	if d.Bad {
+		return State{}, nil, durable.Corrupt(file, int64(len(b)-len(d.B)), "an impossible table")
 	}
-	return st, d.b, nil
-}
-
-// A decoder takes values from the front of untrusted bytes. After an invalid value it is bad.
-type decoder struct {
-	b   []byte
-	bad bool
-}
-
-// number takes an unsigned varint of at most limit.
-func (d *decoder) number(limit uint64) uint64 {
-	v, n := binary.Uvarint(d.b)
-	if d.bad || n <= 0 || v > limit {
-		d.bad = true
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) take(n uint64) []byte {
-	if d.bad || n > uint64(len(d.b)) {
-		d.bad = true
-		return nil
-	}
-	b := d.b[:n:n]
-	d.b = d.b[n:]
-	return b
+	return st, d.B, nil
 }

@@ -1,7 +1,6 @@
 package cockpit
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -43,71 +42,129 @@ var errNone = errors.New("none")
 
 // A part is one of the parts of a crawl's directory.
 type part struct {
-	name  string
-	check func(ctx context.Context, dir string, out io.Writer) (result string, err error)
-	loss  string // the cost of starting the part over; "" if repair handles it differently
+	name   string
+	check  func(ctx context.Context, dir string, out io.Writer) (result string, err error)
+	repair func(p part, dir string, say sayer) error
+	loss   string // what it costs to start the part over
+}
+
+// A sayer prints a line about a part.
+type sayer func(name, format string, args ...any)
+
+func sayTo(w io.Writer) sayer {
+	return func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%-16s %s\n", name, fmt.Sprintf(format, args...))
+	}
 }
 
 // parts are all parts. Those that a crawl can rebuild come last.
 var parts = []part{
-	{"pages", checkPages, ""},
-	{"archive", checkArchive, ""},
-	{LedgerName, checkLedger, ""},
-	{BeganName, checkClock, "the pages' clock starts over"},
-	{FiltersName, checkFilters, "the links of all pages are checked again"},
-	{StateName, checkPoliteness, "all hosts get the usual delay"},
-	{PausedName, checkPaused, "pause hosts again"},
-	{HostsName, checkHosts, "all hosts are looked up again"},
-	{RulesName, checkRules, "each robots.txt is fetched again"},
-	{RhythmName, checkRhythms, "the rhythms of hosts are learned again"},
-	{OrderName, checkOrder, "ranks start again"},
+	{"pages", checkPages, repairPages, ""},
+	{"archive", checkArchive, repairArchive, ""},
+	{LedgerName, checkLedger, repairLedger, ""},
+	state(BeganName, startOver, "the pages' clock starts over", func(file string) error {
+		_, err := stage.ReadClock(file)
+		return err
+	}),
+	state(FiltersName, startOver, "the links of all pages are checked again", func(file string) error {
+		_, _, err := ReadFilters(file)
+		return err
+	}),
+	state(StateName, repairEntries, "all hosts get the usual delay", restored(func(saved []byte) error {
+		return stage.NewPoliteness(stage.PolitenessOptions{}, scheduler.New[stage.Item](scheduler.Options{})).Restore(saved)
+	})),
+	state(PausedName, repairEntries, "pause hosts again", restored(func(saved []byte) error {
+		for _, err := range stage.Entries[string](saved) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})),
+	state(HostsName, startOver, "all hosts are looked up again", func(file string) error {
+		_, err := resolve.Open(file, resolve.Options{})
+		return err
+	}),
+	state(RulesName, repairEntries, "each robots.txt is fetched again", restored(func(saved []byte) error {
+		return stage.NewRobots("", robots.NewCache(robots.Options{})).Restore(saved, time.Now(), nil)
+	})),
+	state(RhythmName, startOver, "the rhythms of hosts are learned again", func(file string) error {
+		_, err := hostcache.Open[stage.Rhythm](file, hostcache.Options{})
+		return err
+	}),
+	state(OrderName, startOver, "ranks start again", func(file string) error {
+		_, err := stage.OpenOrder(file)
+		return err
+	}),
 }
 
-// check reads every file of a crawl.
+// state returns a part that is a file, which is sound if it can be read.
+func state(name string, repair func(part, string, sayer) error, loss string, read func(file string) error) part {
+	return part{name, func(_ context.Context, dir string, _ io.Writer) (string, error) {
+		file := filepath.Join(dir, name)
+		if _, err := os.Stat(file); err != nil { // some readers treat a missing file as an empty one
+			return "", missing(err)
+		}
+		return "sound", read(file)
+	}, repair, loss}
+}
+
+// restored reads a file that is restored as a whole.
+func restored(restore func(saved []byte) error) func(file string) error {
+	return func(file string) error {
+		saved, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return restore(saved)
+	}
+}
+
+// examine reads a part and says what it found. If it could not, because of this machine or of another version of
+// the program, unread says what to do.
+func (p part) examine(ctx context.Context, dir string, out io.Writer) (result string, damaged bool, unread error) {
+	result, err := p.check(ctx, dir, out)
+	switch {
+	case err == nil:
+		return result, false, nil
+	case errors.Is(err, errNone):
+		return "none", false, nil
+	case errors.Is(err, durable.ErrVersion):
+		return fmt.Sprintf("NOT READ: %v", err), false, errOther
+	case notDamage(err):
+		return fmt.Sprintf("NOT CHECKED: %v", err), false, errUnread
+	}
+	return fmt.Sprintf("DAMAGED: %v", err), true, nil
+}
+
+// check reads every file of a crawl. Without its exclusive use it reads those of the archive, and fails.
 func check(ctx context.Context, in call) error {
+	d, unread := existingDirectory(in.dir, "check")
+	here := parts
+	switch {
+	case unread == nil:
+		defer d.Close()
+	case errors.Is(unread, ErrHeld), errors.Is(unread, fs.ErrPermission):
+		here = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.name != "archive" })
+	default:
+		return unread
+	}
 	faults := 0
-	var unread error
-	for _, p := range parts {
-		done := showWork(in.log, func() string { return "reading " + p.name + sizeOf(in.dir, p) })
-		result, err := p.check(ctx, in.dir, in.out)
+	for _, p := range here {
+		done := showWork(in.log, func() string { return "reading " + p.name })
+		result, damaged, err := p.examine(ctx, in.dir, in.out)
 		done()
-		switch {
-		case errors.Is(err, errNone):
-			result = "none"
-		case errors.Is(err, durable.ErrVersion):
-			unread = errOther
-			result = fmt.Sprintf("NOT READ: %v", err)
-		case notDamage(err):
-			unread = errUnread
-			result = fmt.Sprintf("NOT CHECKED: %v", err)
-		case err != nil:
+		if unread = cmp.Or(err, unread); damaged {
 			faults++
-			result = fmt.Sprintf("DAMAGED: %v", err)
 		}
 		fmt.Fprintf(in.out, "%-16s %s\n", p.name, result)
 	}
-	fmt.Fprintf(in.out, "%-16s %d of %d parts\n", "faults in", faults, len(parts))
+	fmt.Fprintf(in.out, "%-16s %d of %d parts\n", "faults in", faults, len(here))
 	if faults > 0 {
 		return fmt.Errorf("%w in %d parts: fullcrawler repair -out %s repairs what can be repaired",
 			errFaults, faults, in.dir)
 	}
 	return unread
-}
-
-// sizeOf says how much there is to read of a large part.
-func sizeOf(dir string, p part) string {
-	pattern := map[string]string{"pages": filepath.Join(stage.PagesDir, "*"), "archive": "*.warc*"}[p.name]
-	files, err := filepath.Glob(filepath.Join(dir, pattern))
-	if pattern == "" || err != nil {
-		return ""
-	}
-	size := int64(0)
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil {
-			size += info.Size()
-		}
-	}
-	return fmt.Sprintf(": %s in %s", Size(size), counted(len(files), "file"))
 }
 
 // notDamage says whether an error is of this machine or of the caller: repair could only destroy
@@ -173,12 +230,8 @@ func checkLedger(_ context.Context, dir string, _ io.Writer) (result string, err
 	}
 	bad, n := 0, 0
 	for _, file := range files {
-		err = errors.Join(err, eachText(file, func(text []byte) error {
-			if n++; !json.Valid(text) {
-				bad++
-			}
-			return nil
-		}))
+		invalid, lines, e := checkLines(file)
+		bad, n, err = bad+invalid, n+lines, errors.Join(err, e)
 	}
 	if err == nil && bad > 0 {
 		err = fmt.Errorf("%d of %d lines are not JSON", bad, n)
@@ -186,75 +239,15 @@ func checkLedger(_ context.Context, dir string, _ io.Writer) (result string, err
 	return fmt.Sprintf("%d lines", n), err
 }
 
-func checkClock(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	clock, err := stage.ReadClock(filepath.Join(dir, BeganName))
-	return moment(clock.Began), missing(err)
-}
-
-func checkFilters(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	_, known, err := ReadFilters(filepath.Join(dir, FiltersName))
-	if err == nil && !known {
-		err = errNone
-	}
-	return "sound", err
-}
-
-func checkPoliteness(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	state, err := os.ReadFile(filepath.Join(dir, StateName))
-	if err == nil {
-		err = stage.NewPoliteness(stage.PolitenessOptions{}, scheduler.New[stage.Item](scheduler.Options{})).Restore(state)
-	}
-	return "sound", missing(err)
-}
-
-func checkPaused(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	saved, err := os.ReadFile(filepath.Join(dir, PausedName))
-	if err != nil {
-		return "", missing(err)
-	}
-	for _, err := range stage.Entries[string](saved) {
-		if err != nil {
-			return "", err
+// checkLines counts the lines of a file of the ledger, and those that are invalid.
+func checkLines(file string) (bad, n int, err error) {
+	err = eachText(file, func(text []byte) error {
+		if n++; !json.Valid(text) {
+			bad++
 		}
-	}
-	return "sound", nil
-}
-
-func checkHosts(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	return checkCache(filepath.Join(dir, HostsName), func(file string) error {
-		_, err := resolve.Open(file, resolve.Options{})
-		return err
+		return nil
 	})
-}
-
-func checkRules(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	saved, err := os.ReadFile(filepath.Join(dir, RulesName))
-	if err == nil {
-		err = stage.NewRobots("", robots.NewCache(robots.Options{})).Restore(saved, time.Now(), nil)
-	}
-	return "sound", missing(err)
-}
-
-func checkRhythms(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	return checkCache(filepath.Join(dir, RhythmName), func(file string) error {
-		_, err := hostcache.Open[stage.Rhythm](file, hostcache.Options{})
-		return err
-	})
-}
-
-func checkOrder(_ context.Context, dir string, _ io.Writer) (result string, err error) {
-	return checkCache(filepath.Join(dir, OrderName), func(file string) error {
-		_, err := stage.OpenOrder(file)
-		return err
-	})
-}
-
-// checkCache checks a file whose reader treats a missing file as an empty one.
-func checkCache(file string, read func(string) error) (result string, err error) {
-	if _, err := os.Stat(file); err != nil {
-		return "", missing(err)
-	}
-	return "sound", read(file)
+	return bad, n, err
 }
 
 // missing turns the error for a missing file into errNone.
@@ -268,53 +261,34 @@ func missing(err error) error {
 // repair repairs the damaged parts one by one, and reports what that costs.
 func repair(ctx context.Context, in call) error {
 	var failed error
-	say := func(name, format string, args ...any) {
-		fmt.Fprintf(in.out, "%-16s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	say := sayTo(in.out)
 	for _, p := range parts {
-		result, err := p.check(ctx, in.dir, io.Discard)
-		switch {
-		case errors.Is(err, errNone):
-			continue
-		case err == nil:
-			if result != "sound" {
-				result = "sound: " + result
-			}
-			say(p.name, "%s", result)
-			continue
-		case errors.Is(err, durable.ErrVersion):
-			say(p.name, "left as it is: %v", err)
-			failed = errors.Join(failed, errOther)
-			continue
-		case notDamage(err):
-			say(p.name, "not checked: %v", err)
-			failed = errUnread
-			continue
+		result, damaged, unread := p.examine(ctx, in.dir, io.Discard)
+		say(p.name, "%s", result)
+		if failed = errors.Join(failed, unread); damaged {
+			failed = errors.Join(failed, p.repair(p, in.dir, say))
 		}
-		say(p.name, "damaged: %v", err)
-		switch p.name {
-		case "pages":
-			err = repairPages(in.dir, say)
-		case "archive":
-			err = repairArchive(in.dir, say)
-		case LedgerName:
-			err = repairLedger(in.dir, say)
-		case StateName, RulesName:
-			err = repairEntries(in.dir, p.name, say)
-		default:
-			var aside string
-			if aside, err = stage.SetAside(filepath.Join(in.dir, p.name)); err == nil {
-				say(p.name, "set aside as %s: %s", filepath.Base(aside), p.loss)
-			}
-		}
-		failed = errors.Join(failed, err)
 	}
 	return failed
 }
 
+// startOver sets a file aside.
+func startOver(p part, dir string, say sayer) error {
+	return setAside(filepath.Join(dir, p.name), p.name, p.loss, say)
+}
+
+// setAside renames a file, so that nothing of it is lost, and says what that costs.
+func setAside(file, name, loss string, say sayer) error {
+	aside, err := stage.SetAside(file)
+	if err == nil {
+		say(name, "set aside as %s: %s", filepath.Base(aside), loss)
+	}
+	return err
+}
+
 // repairEntries keeps the entries before the damage, as a crawl would.
-func repairEntries(dir, name string, say func(name, format string, args ...any)) error {
-	path := filepath.Join(dir, name)
+func repairEntries(p part, dir string, say sayer) error {
+	path := filepath.Join(dir, p.name)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -325,20 +299,16 @@ func repairEntries(dir, name string, say func(name, format string, args ...any))
 			kept = append(kept, entry)
 		}
 	}
-	aside, err := stage.SetAside(path)
-	if err != nil {
+	loss := fmt.Sprintf("what precedes the damage is kept (%d); for others, %s", len(kept), p.loss)
+	if err := setAside(path, p.name, loss, say); err != nil {
 		return err
 	}
-	say(name, "set aside as %s; what precedes the damage is kept (%d)", filepath.Base(aside), len(kept))
-	if data, err = stage.AppendEntries(nil, slices.Values(kept)); err != nil {
-		return err
-	}
-	return stage.ReplaceFile(path, data)
+	return writeEntries(path, slices.Values(kept))
 }
 
 // repairPages keeps the pages that can be read, and rebuilds the set of URLs from them. The next
 // crawl rereads the links of these pages, and so finds lost pages again.
-func repairPages(dir string, say func(name, format string, args ...any)) error {
+func repairPages(_ part, dir string, say sayer) error {
 	clock, err := stage.PeekClock(filepath.Join(dir, BeganName), 0)
 	if err != nil {
 		clock.Pace = 1 // the clock itself is repaired later
@@ -366,7 +336,7 @@ func repairPages(dir string, say func(name, format string, args ...any)) error {
 	return nil
 }
 
-func repairArchive(dir string, say func(name, format string, args ...any)) error {
+func repairArchive(_ part, dir string, say sayer) error {
 	a, err := archive.Open(dir, archive.Options{Reindex: true})
 	if err != nil {
 		return err
@@ -398,53 +368,15 @@ const forgetting = "delete its line from imports.txt and run fullcrawler repair"
 // errMissing is returned by repair if nothing is lost but files that it cannot bring back.
 var errMissing = errors.New("something is lost: files of the archive are missing: bring them back, or if a file was imported, " + forgetting)
 
-// repairLedger sets invalid lines aside.
-func repairLedger(dir string, say func(name, format string, args ...any)) error {
+// repairLedger sets the files aside that have invalid lines.
+func repairLedger(_ part, dir string, say sayer) error {
 	files, err := ledgers(dir)
 	for _, file := range files {
-		err = errors.Join(err, setLinesAside(file, say))
+		if bad, _, e := checkLines(file); e != nil {
+			err = errors.Join(err, e)
+		} else if bad > 0 {
+			err = errors.Join(err, setAside(file, LedgerName, "it keeps its fates, and explain no longer knows them", say))
+		}
 	}
 	return err
-}
-
-func setLinesAside(name string, say func(name, format string, args ...any)) error {
-	var dropped []byte
-	rewrite := func(w io.Writer) error {
-		dropped = nil
-		return eachText(name, func(text []byte) (err error) {
-			if json.Valid(text) {
-				_, err = w.Write(text)
-			} else {
-				dropped = append(append(dropped, bytes.TrimSuffix(text, []byte("\n"))...), '\n')
-			}
-			return err
-		})
-	}
-	if err := rewrite(io.Discard); err != nil || dropped == nil {
-		return err
-	}
-	err := stage.ReplaceWith(name, func(w io.Writer) error {
-		return cmp.Or(rewrite(w), appendTo(name+damagedLines, dropped))
-	})
-	if err == nil {
-		aside := filepath.Base(name) + damagedLines
-		say(LedgerName, "%d lines were set aside in %s", bytes.Count(dropped, []byte("\n")), aside)
-	}
-	return err
-}
-
-// damagedLines is the ending of the file with the invalid lines of the ledger.
-const damagedLines = ".damaged"
-
-// appendTo appends to a file and syncs it.
-func appendTo(name string, data []byte) error {
-	if len(data) == 0 {
-		return nil
-	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -51,33 +51,19 @@ func TestTheLedgerIsRotated(t *testing.T) {
 	require.Len(t, seen, 50)
 }
 
-// TestLimitsEstimateWhenTheyAreReached at the current rate.
-func TestLimitsEstimateWhenTheyAreReached(t *testing.T) {
+// TestLimitsInUse: each limit that is set, and no other.
+func TestLimitsInUse(t *testing.T) {
 	dir := t.TempDir()
-	p, err := stage.OpenPages(dir, stage.PagesOptions{Unit: time.Minute})
-	require.NoError(t, err)
-	for n := range 30 {
-		require.NoError(t, p.Discover(stage.Item{URL: fmt.Sprint("http://a.test/", n)}))
-	}
-	_, err = p.Commit(nil)
-	require.NoError(t, err)
-	c := &Crawl{Pages: p, Cfg: Config{Out: dir, Pages: 100, Bytes: 1e6, Duration: time.Hour, MinFree: 1}}
 	s := summary{Pages: 40, Bytes: 500_000, took: 10 * time.Minute}
-	got := map[string]limitUse{}
-	for _, use := range c.limits(s, 2) {
-		got[use.Name] = use
+	require.Empty(t, (&Crawl{Cfg: Config{Out: dir}}).limits(s))
+	c := &Crawl{Cfg: Config{Out: dir, Pages: 100, Bytes: 1e6, Duration: time.Hour}}
+	require.Equal(t, []limitUse{
+		{"page limit", "40 of 100"}, {"byte limit", "500.0 KB of 1.0 MB"}, {"time limit", "10m of 1h"},
+	}, c.limits(s))
+	c.Cfg.MinFree = 1
+	if _, known := FreeSpace(dir); known {
+		require.Contains(t, c.limits(s)[3].Used, " free")
 	}
-	require.Equal(t, limitUse{"due now", "30", "in about 15s"}, got["due now"])
-	require.Equal(t, limitUse{"page limit", "40 of 100", "in about 30s"}, got["page limit"])
-	require.Equal(t, limitUse{"byte limit", "500.0 KB of 1.0 MB", "in about 10m"}, got["byte limit"])
-	require.Equal(t, limitUse{"time limit", "10m of 1h", "in about 50m"}, got["time limit"])
-	require.Contains(t, got["disk"].Used, " free")
-	for _, use := range c.limits(s, 0) {
-		if use.Name == "page limit" {
-			require.Empty(t, use.Left, "unknown")
-		}
-	}
-	require.NoError(t, p.Close())
 }
 
 // TestStatusLineFitsTheTerminal: it is never longer than one line.
@@ -142,14 +128,15 @@ func TestASilentProgram(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				s := new(scanning).listen(call{args: []string{"cat"}, log: &log})
-				defer s.end()
+				defer s.hint.Stop()
 				time.Sleep(tt.after)
+				synctest.Wait()
 				var err error
 				for n, result := range tt.results {
 					require.NoError(t, err, n)
 					err = s.heard(result)
 				}
-				require.Equal(t, tt.told, strings.Contains(log.String(), "cat has not answered yet"), &log)
+				require.Equal(t, tt.told, strings.Contains(log.String(), "no answer yet from cat"), &log)
 				if tt.want == "" {
 					require.NoError(t, err)
 				} else {

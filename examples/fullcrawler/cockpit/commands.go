@@ -32,7 +32,7 @@ func CommandLine(
 	cfg, err := ParseFlags(args, log)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return cfg, false, Exit(log, helpAbout(out, wordAfterHelp(args)))
+		return cfg, false, Exit(log, Help(out, wordAfterHelp(args)))
 	case err != nil:
 		Exit(log, err)
 		return cfg, false, 2
@@ -56,14 +56,6 @@ func wordAfterHelp(args []string) string {
 		}
 	}
 	return ""
-}
-
-// helpAbout explains a flag or a group of flags.
-func helpAbout(out io.Writer, word string) error {
-	if Help(out, word) {
-		return nil
-	}
-	return fmt.Errorf("%w: no flag is called %q: -h lists all", errUsage, word)
 }
 
 // findSubcommand returns the command in a command line and its arguments, or "". Only flags of the
@@ -126,19 +118,19 @@ func Subcommands() map[string]subcommand {
 	var q querying
 	var s scanning
 	var v serving
-	var m importing
 	var e erasing
 	return map[string]subcommand{
 		"help": {
 			summary: "explain a flag, a group of flags or all, or list them", args: "[all|FLAG|GROUP]", beside: true,
-			run: func(_ context.Context, in call) error { return helpAbout(in.out, strings.Join(in.args, " ")) },
+			run: func(_ context.Context, in call) error { return Help(in.out, strings.Join(in.args, " ")) },
 		},
 		"version": {summary: "print the version", beside: true, run: func(_ context.Context, in call) error {
 			_, err := fmt.Fprintln(in.out, "fullcrawler", Version())
 			return err
 		}},
 		"health": {summary: "tell whether a crawl runs here, and its live page answers", run: health, beside: true},
-		"check":  {summary: "compare all files with their checksums and with each other", run: check},
+		"check": {summary: "compare all files with their checksums and with each other; during a crawl, only those of the archive",
+			run: check, beside: true},
 		"repair": {summary: "repair what check found, as far as possible", run: repair},
 		"explain": {
 			summary: "print what is known about URLs", args: "URL ...", run: explain,
@@ -153,7 +145,7 @@ func Subcommands() map[string]subcommand {
 		},
 		"import": {
 			summary: "add WARC files of other programs to the archive, without copying them",
-			args:    "FILE ...", flags: m.flags, run: m.run,
+			args:    "FILE ...", run: importFiles,
 		},
 		"serve": {
 			summary: "serve an archive to browsers, as of any time, also while a crawl writes it", flags: v.flags, run: v.run,
@@ -192,21 +184,19 @@ func runSubcommand(
 		err = fmt.Errorf("%s takes no arguments: %q (-out DIR names the directory of the crawl)", name, in.args[0])
 	}
 	if err != nil {
-		fmt.Fprintln(log, "fullcrawler:", err)
+		Exit(log, err)
 		return 2
 	}
 	in.dir = *dir
 	results := &checkedWriter{w: out}
 	in.out = results
-	if err = cmp.Or(s.inDirectory(ctx, name, in), results.err); err == nil {
-		return 0
-	}
-	fmt.Fprintln(log, "fullcrawler:", err)
+	err = cmp.Or(s.inDirectory(ctx, name, in), results.err)
+	status := Exit(log, err)
 	if errors.Is(err, errUsage) {
 		fmt.Fprintf(log, "usage: %s (-h explains the flags)\n", usage)
 		return 2
 	}
-	return 1
+	return status
 }
 
 // A checkedWriter keeps the first error, for those who print line by line.
@@ -233,25 +223,17 @@ func (s subcommand) parse(fs *flag.FlagSet, args []string) (in call, err error) 
 	return in, nil
 }
 
-// inDirectory runs a subcommand in the directory of the crawl. A command that only reads also works
-// without permission to write, and one that only reads the archive also works during a crawl.
-func (s subcommand) inDirectory(ctx context.Context, name string, in call) (err error) {
+// inDirectory runs a subcommand in the directory of the crawl. One that only reads the archive also works
+// during a crawl, and without permission to write.
+func (s subcommand) inDirectory(ctx context.Context, name string, in call) error {
 	if s.beside {
 		return s.run(ctx, in)
 	}
-	if name == "repair" || name == "import" || name == "erase" {
-		d, err := existingDirectory(in.dir, name)
-		if err != nil {
-			return err
-		}
-		return errors.Join(s.run(ctx, in), d.Close())
-	}
-	at, closing, err := readDirectory(in.dir, name, in.log)
+	d, err := existingDirectory(in.dir, name)
 	if err != nil {
 		return err
 	}
-	in.dir = at
-	return errors.Join(s.run(ctx, in), closing())
+	return errors.Join(s.run(ctx, in), d.Close())
 }
 
 // withPages opens the pages of a crawl for use.

@@ -80,8 +80,8 @@ type Config struct {
 	Hosts       map[string][]netip.Addr
 	NameServers []netip.AddrPort // nil are the system's
 
-	Header     http.Header // of each request; nil is none
-	CookieFile string      // "" is none
+	Header http.Header    // of each request; nil is none
+	Jar    http.CookieJar // nil: no cookies
 
 	HostHeader  map[string]http.Header // of requests to a host and its subdomains
 	KeepSecrets bool                   // the archive gets their values, and cookies
@@ -143,17 +143,12 @@ visited again when they are likely to have changed: in a later run or, with -for
 // A commandLine has the values of the flags before they are checked.
 type commandLine struct {
 	Config
-	scope, order, hosts, seedList string
-	nameServers                   string
-	identity, identityForm        string
-	overrides, groups, cdn        string
-	respect                       string
-	configFile                    string
-	private, own                  bool
-	given                         map[string]bool // flags, by name
-	flags                         *flag.FlagSet
-	revisiting                    revisiting
-	include, exclude              patterns
+	identity, identityForm string
+	configFile             string
+	private, own           bool
+	given                  map[string]bool // flags, by name
+	flags                  *flag.FlagSet
+	revisiting             revisiting
 }
 
 // ParseFlags reads the command line. Lines of a seed file that are not URLs are reported on log.
@@ -184,24 +179,13 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 			}))
 		},
 		func() error { l.given = givenFlags(fs); return nil },
-		func() error { return inFlag("-scope", c.readScope(l.scope)) },
-		func() error { return c.readOrder(l.order) },
 		func() (err error) { c.Policy, err = l.revisiting.policy(); return err },
 		func() error { return inFlag("-deny", c.ReadDeny()) },
 		func() error { return CheckListen(c.Listen) },
-		func() error { return inFlag("-hosts", c.readHosts(l.hosts)) },
-		func() error { return c.readNameServers(l.nameServers) },
-		func() (err error) {
-			c.OverrideFile = l.overrides
-			return inFlag("-overrides", c.ReadOverrides())
-		},
-		func() error { return c.readRespect(l.respect) },
-		func() error { return inFlag("-group", c.readGroups(l.groups)) },
-		func() error { return inFlag("-shared", c.readShared(l.cdn)) },
+		func() error { return inFlag("-overrides", c.ReadOverrides()) },
 		func() error { return c.readIdentity(l.identity, l.identityForm) },
-		func() error { return inFlag("-cookies", readable(c.CookieFile)) },
 		func() error { return checkWords(rest, c.Hosts) },
-		func() error { return inFlag("-seeds", c.readSeeds(rest, l.seedList, log)) },
+		func() error { return inFlag("-seeds", c.readSeeds(rest, log)) },
 		l.checkNumbers,
 		l.check,
 	}
@@ -210,7 +194,6 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 			return *c, err
 		}
 	}
-	c.Filter.Include, c.Filter.Exclude = l.include, l.exclude
 	if 0 < c.Memory && c.Memory < leastMemory {
 		return *c, fmt.Errorf("-memory %s is too little: at least %s, or 0 for no limit", Size(c.Memory), Size(leastMemory))
 	}
@@ -235,15 +218,16 @@ const queueShare, queuedPage, leastQueue = 5, 1060, 1000
 // leastMemory is the smallest -memory with which a crawl can work at all.
 const leastMemory = 1e6
 
-func (c *Config) readScope(scope string) error {
-	return c.Reach.UnmarshalText([]byte(scope))
+// listed returns the words of a list with commas.
+func listed(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func (c *Config) readRespect(list string) error {
-	c.Respect = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+	c.Respect = listed(list)
 	for _, use := range c.Respect {
 		if !slices.Contains(stage.Uses, use) {
-			return fmt.Errorf("-respect-signals %q: want %s", use, strings.Join(stage.Uses, ", "))
+			return fmt.Errorf("%q is none of %s", use, strings.Join(stage.Uses, ", "))
 		}
 	}
 	return nil
@@ -252,7 +236,7 @@ func (c *Config) readRespect(list string) error {
 func (c *Config) readOrder(order string) error {
 	c.ByRank = order == "rank"
 	if order != "rank" && order != "found" {
-		return fmt.Errorf("-order %q: want found or rank", order)
+		return errors.New("want found or rank")
 	}
 	return nil
 }
@@ -283,8 +267,8 @@ func (c *Config) readHosts(name string) error {
 
 // readSeeds takes seeds from the command line and from a file. Invalid URLs are reported on log and
 // counted; the others are still crawled.
-func (c *Config) readSeeds(args []string, name string, log io.Writer) error {
-	c.SeedFile = name
+func (c *Config) readSeeds(args []string, log io.Writer) error {
+	name := c.SeedFile
 	reject := func(where string, err error) {
 		c.BadSeeds++
 		fmt.Fprintf(log, "%s: skipped: %v\n", where, err)
@@ -322,18 +306,6 @@ func SkipLines(err error, skip func(*urlfilter.SyntaxError)) (fatal error) {
 		}
 	}
 	return fatal
-}
-
-// readable returns why a file cannot be read. "" means no file.
-func readable(name string) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // ReadFile passes a file to read, without a byte-order mark. "" means no file, and - standard
@@ -389,11 +361,8 @@ func (l *commandLine) checkNumbers() error {
 		bad  bool
 		want string
 	}{
-		{"delay", l.Delay < 0, "0 or more"},
 		{"level", l.given["level"] && l.Level < 1, "at least 1"},
 		{"pages", l.Pages < 0, "0 or more"},
-		{"time", l.Duration < 0, "0 or more"},
-		{"wait", l.Wait < 0, "0 or more"},
 		{"host-pages", l.HostPages < 0, "0 or more"},
 		{"traps", l.Traps < 0, "0 or more"},
 		{"queue", l.Queue < 1, "at least 1"},

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -16,6 +17,9 @@ import (
 
 // The files that name the process that uses a directory: one is locked, the other one is readable.
 const lockName, holderName = "crawl.lock", "crawl.holder"
+
+// archiveLock is locked while an archive is open.
+const archiveLock = "lock"
 
 // A Directory is the directory of a crawl, for exclusive use by this process until it is closed.
 // The parts of a crawl have locks of their own; this lock is taken before any of them, and names
@@ -91,7 +95,14 @@ func existingDirectory(path, command string) (*Directory, error) {
 	if !HasCrawl(path) {
 		return nil, fmt.Errorf("%s: %w%s", path, errNoCrawl, otherCrawl(path))
 	}
-	return OpenDirectory(path, command)
+	d, err := OpenDirectory(path, command)
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return d, err
+	}
+	if held(path) {
+		return nil, heldError(path)
+	}
+	return nil, fmt.Errorf("%w: run %s as the owner of the crawl, or on a copy of the directory", err, command)
 }
 
 // HasCrawl reports whether a crawl was started in a directory.
@@ -140,7 +151,7 @@ func heldError(path string) error {
 	}
 	instead := "it has no live page (-listen)"
 	if h.Page != "" {
-		instead = "its live page also checks and explains: " + h.Page
+		instead = "its live page also explains: " + h.Page
 	}
 	return fmt.Errorf("%s: %w: process %d (%s, since %s); stop it first, for example with kill %d; %s",
 		path, ErrHeld, h.PID, h.Command, moment(h.Since), h.PID, instead)

@@ -1,7 +1,6 @@
 package cockpit
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,11 +10,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/archive/allen"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
@@ -45,7 +46,7 @@ func (e *erasing) flags(fs *flag.FlagSet) {
 type erasure struct {
 	erasing
 	dir     string
-	out     io.Writer
+	say     sayer
 	targets []target
 	list    urlfilter.List // which denies what is to be erased
 	read    map[string]bool
@@ -56,7 +57,7 @@ func (e *erasing) run(ctx context.Context, in call) error {
 	if len(in.args) == 0 {
 		return errUsage
 	}
-	job := &erasure{erasing: *e, dir: in.dir, out: in.out, read: map[string]bool{}}
+	job := &erasure{erasing: *e, dir: in.dir, say: sayTo(in.out), read: map[string]bool{}}
 	var lines []string
 	for _, arg := range in.args {
 		t, err := parseTarget(arg)
@@ -91,10 +92,6 @@ func (e *erasing) run(ctx context.Context, in call) error {
 		return nil
 	}
 	return fmt.Errorf("%w\nwhat the lines above name is erased: remove the cause, and run the same command again for the rest", failed)
-}
-
-func (e *erasure) say(name, format string, args ...any) {
-	fmt.Fprintf(e.out, "%-16s %s\n", name, fmt.Sprintf(format, args...))
 }
 
 // gone reports whether a URL is to be erased.
@@ -175,8 +172,7 @@ func (e *erasure) selections(a *archive.Archive, t target) (s []archive.Selectio
 		}
 	}
 	more := map[archive.Selection]bool{}
-	site := cmp.Or(t.host, weburl.Host(t.url+t.prefix))
-	err = eachVersion(a, archive.Query{Site: site, Failed: true}, func(v *archive.Version) error {
+	err = eachVersion(a, archive.Query{Site: t.site(), Failed: true}, func(v *archive.Version) error {
 		switch {
 		case t.host != "":
 			more[archive.Selection{Host: weburl.Host(v.URL)}] = true
@@ -195,23 +191,10 @@ func (e *erasure) sameContents(a *archive.Archive) (same map[string][]string, er
 		return nil, nil
 	}
 	same = map[string][]string{}
-	all := func(use func(v *archive.Version) error) error {
-		last := ""
-		return eachVersion(a, archive.Query{Failed: true}, func(v *archive.Version) error {
-			if v.URL == last {
-				return nil
-			}
-			last = v.URL
-			versions, err := a.Versions(v.URL)
-			for i := range versions {
-				if v := &versions[i]; err == nil && v.ContentStatus == 200 && v.Digest() != "" {
-					err = use(v)
-				}
-			}
-			return err
-		})
-	}
-	err = all(func(v *archive.Version) error {
+	all := archive.Query{Failed: true, Relations: allen.Valid, Keep: func(v *archive.Version) bool {
+		return v.ContentStatus == 200 && v.Digest() != ""
+	}}
+	err = eachVersion(a, all, func(v *archive.Version) error {
 		if _, met := same[v.Digest()]; met || !e.gone(v.URL) {
 			return nil
 		}
@@ -224,7 +207,7 @@ func (e *erasure) sameContents(a *archive.Archive) (same map[string][]string, er
 	if err != nil {
 		return nil, err
 	}
-	return same, all(func(v *archive.Version) error {
+	return same, eachVersion(a, all, func(v *archive.Version) error {
 		urls, met := same[v.Digest()]
 		if met && !e.gone(v.URL) && !slices.Contains(urls, v.URL) {
 			same[v.Digest()] = append(urls, v.URL)
@@ -383,14 +366,11 @@ func eraseEntries[E any](e *erasure, name string, gone func(E) bool) (erased int
 	if erased == 0 {
 		return 0, nil
 	}
-	if data, err = stage.AppendEntries(nil, slices.Values(kept)); err != nil {
-		return 0, err
-	}
-	return erased, stage.ReplaceFile(path, data)
+	return erased, writeEntries(path, slices.Values(kept))
 }
 
 // eraseLedgers erases the lines of pages from the ledger and its earlier files. A line of another page
-// that names one loses its reason.
+// that names their host loses its reason.
 func (e *erasure) eraseLedgers(ctx context.Context) error {
 	files, err := ledgers(e.dir)
 	if err != nil {
@@ -448,7 +428,7 @@ func (e *erasure) reportRest(context.Context) error {
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if e.read[name] || slices.Contains(own, name) || isFinishedWARC(name) || isArchiveState(name) {
+		if e.read[name] || slices.Contains(own, name) || archiveFiles.MatchString(name) {
 			continue
 		}
 		e.say("kept", "%s: this command does not read it", filepath.Join(e.dir, name))
@@ -461,7 +441,5 @@ func (e *erasure) reportRest(context.Context) error {
 	return nil
 }
 
-// isArchiveState reports whether a file is one of the archive's own, which never has what was erased.
-func isArchiveState(name string) bool {
-	return strings.HasPrefix(name, "index") || strings.HasSuffix(name, ".warc.gz.open") || name == "imports.txt"
-}
+// archiveFiles are the names of the archive's own files, in which nothing is left of what was erased.
+var archiveFiles = regexp.MustCompile(`^(index.*|.*\.warc(\.gz|\.zst)?(\.open)?|imports\.txt)$`)

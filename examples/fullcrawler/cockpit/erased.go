@@ -2,6 +2,7 @@ package cockpit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -88,12 +89,12 @@ func (t target) spells(url string) bool {
 	return t.url != "" && rest == t.name() || t.prefix != "" && strings.HasPrefix(rest, t.name())
 }
 
+// site is the host of the target.
+func (t target) site() string { return cmp.Or(t.host, weburl.Host(t.url+t.prefix)) }
+
 // serves reports whether a host has something of the target.
 func (t target) serves(host string) bool {
-	if t.host == "" {
-		return host == weburl.Host(t.url+t.prefix)
-	}
-	return host == t.host || strings.HasSuffix(host, "."+t.host)
+	return host == t.site() || t.host != "" && strings.HasSuffix(host, "."+t.host)
 }
 
 // readErased reads the list of what was erased in the directory of a crawl.
@@ -145,43 +146,21 @@ func forbid(dir string, lines []string, reason string) (added int, err error) {
 	return len(lines), stage.ReplaceFile(name, text)
 }
 
-// named reports whether a text has a URL or a host that is to be erased.
+// named reports whether a text has a host with something that is to be erased. Nobody can tell for sure where a URL
+// in a text ends, or how it is spelled, so a reason that names the host is not kept.
 func (e *erasure) named(text string) bool {
 	for range 3 { // a URL in the query of another one is escaped, perhaps twice
-		if e.namedPlainly(text) {
-			return true
+		for word := range strings.FieldsFuncSeq(text, inNoHost) {
+			if url, err := weburl.Canonical("http://" + strings.Trim(word, ".") + "/"); err == nil && e.serves(weburl.Host(url)) {
+				return true
+			}
+		}
+		for _, t := range e.targets { // the parts of an IPv6 address are no words
+			if host := t.site(); strings.Contains(host, ":") && strings.Contains(text, host) {
+				return true
+			}
 		}
 		text = unescaped(text)
-	}
-	return false
-}
-
-// namedPlainly is named without a look behind escapes.
-func (e *erasure) namedPlainly(text string) bool {
-	for word := range strings.FieldsFuncSeq(strings.ToLower(text), inNoHost) {
-		if e.takesHost(strings.Trim(word, ".")) {
-			return true
-		}
-	}
-	for _, t := range e.targets { // the parts of an IPv6 address are no words
-		if strings.Contains(t.host, ":") && strings.Contains(text, t.host) {
-			return true
-		}
-	}
-	for word := range strings.FieldsFuncSeq(text, inNoURL) {
-		for before, rest, found := strings.Cut(word, "//"); found; before, rest, found = strings.Cut(rest, "//") {
-			schemes := []string{"http://", "https://"} // one may be left out
-			if scheme := strings.TrimSuffix(before, ":"); strings.HasSuffix(scheme, "http") {
-				schemes = schemes[:1]
-			} else if strings.HasSuffix(scheme, "https") {
-				schemes = schemes[1:]
-			}
-			for _, scheme := range schemes {
-				if e.goneURL(scheme + rest) {
-					return true
-				}
-			}
-		}
 	}
 	return false
 }
@@ -210,24 +189,7 @@ func inNoHost(r rune) bool {
 	return r != '-' && r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
-// inNoURL reports whether a rune ends a URL in a text.
-func inNoURL(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"<>\\`", r) }
-
 // takesHost reports whether a host is a target, or under one.
 func (e *erasure) takesHost(host string) bool {
 	return slices.ContainsFunc(e.targets, func(t target) bool { return t.host != "" && t.serves(host) })
-}
-
-// goneURL reports whether a URL in a text is to be erased. What follows it may belong to the sentence.
-func (e *erasure) goneURL(url string) bool {
-	inQuery := url
-	if end := strings.IndexAny(url, ";,'&"); end >= 0 {
-		inQuery = url[:end]
-	}
-	for _, url := range []string{url, strings.TrimRight(url, ".,;:!)]'"), inQuery} {
-		if canonical, err := weburl.Canonical(url); err == nil && e.gone(canonical) {
-			return true
-		}
-	}
-	return false
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNamedWithinAURL: a reason that names what is erased within another URL, escaped or not, goes too.
+// TestNamedWithinAURL: a reason that names the host of what is erased goes too, also within another URL, escaped or
+// not.
 func TestNamedWithinAURL(t *testing.T) {
 	for _, c := range []struct {
 		target, text string
@@ -20,7 +21,12 @@ func TestNamedWithinAURL(t *testing.T) {
 		{"http://victim.example/private", "robots: //victim.example/private redirected", true},
 		{"http://victim.example/private", "http://victim.example/private;http://x.example/", true},
 		{"http://victim.example/private", "(http://victim.example/private), then", true},
-		{"http://victim.example/private", "http://victim.example/privately", false},
+		{"http://victim.example/private", "dial VICTIM.example:443: refused", true},
+		{"http://bücher.example/private", "http://bücher.example/private, and more", true},
+		{"http://bücher.example/private", "lookup xn--bcher-kva.example.: no such host", true},
+		{"http://[2001:db8::1]/private", "dial tcp [2001:db8::1]:80", true},
+		{"http://victim.example/private", "http://www.victim.example/private", false},
+		{"victim.example", "http://www.victim.example/private", true},
 		{"t.co", "http://reddit.com/t.com", false},
 	} {
 		one, err := parseTarget(c.target)

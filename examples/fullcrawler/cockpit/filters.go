@@ -34,7 +34,6 @@ type Filters struct {
 	Sitemaps   bool            `json:"sitemaps,omitempty"`
 	AnyAddress bool            `json:"anyAddress,omitempty"`
 	AsFound    bool            `json:"asFound,omitempty"`
-	Barred     bool            `json:"barred,omitempty"` // pages know which lines denied their links: see stage.BarredBy
 }
 
 // Filters returns the filters of a configuration.
@@ -49,7 +48,7 @@ func (c *Config) Filters() Filters {
 		Scope: c.Reach, Depth: c.Filter.MaxDepth, HostPages: c.HostPages,
 		Include: text(c.Filter.Include), Exclude: text(c.Filter.Exclude), Deny: c.denyLines, Erased: c.erasedLines, Hosts: c.Overrides.Lines(),
 		Resources: c.Resources, Sitemaps: c.Sitemaps, AnyAddress: c.Filter.Format.AnySuffix,
-		AsFound: c.AsFound, Barred: true,
+		AsFound: c.AsFound,
 	}
 }
 
@@ -103,7 +102,6 @@ func (f Filters) widerBesideLists(old Filters) bool {
 		lost(old.Hosts, f.Hosts) ||
 		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress ||
 		f.AsFound && !old.AsFound ||
-		len(old.Deny) > 0 && f.Barred && !old.Barred || // an older version wrote the pages
 		slices.ContainsFunc(old.Erased, func(line string) bool { // pages read before the erasure do not know it
 			return !slices.Contains(f.Erased, line) && !slices.Contains(f.Deny, line)
 		})

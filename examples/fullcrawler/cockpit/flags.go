@@ -25,19 +25,15 @@ func (c *Config) UserAgent() string {
 	return agent + " (+" + c.Contact + ")"
 }
 
-// patterns is a flag that may be given more than once.
-type patterns []*regexp.Regexp
-
-// String returns the default that the flag package shows.
-func (p *patterns) String() string { return "" }
-
-// Set adds one pattern.
-func (p *patterns) Set(text string) error {
-	pattern, err := regexp.Compile(text)
-	if err == nil {
-		*p = append(*p, pattern)
+// patternsIn returns a flag that adds a pattern each time.
+func patternsIn(to *[]*regexp.Regexp) func(text string) error {
+	return func(text string) error {
+		pattern, err := regexp.Compile(text)
+		if err == nil {
+			*to = append(*to, pattern)
+		}
+		return err
 	}
-	return err
 }
 
 // revisiting are the flags of the policy.
@@ -130,8 +126,12 @@ func readFlags(fs *flag.FlagSet, r io.Reader, name string) error {
 		if key == "" || given[key] {
 			continue
 		}
-		if err := setFlag(fs, key, value); err != nil {
-			return fmt.Errorf("%s:%d: %w", name, n, err)
+		flag := "-" + key
+		if value != "" {
+			flag += "=" + value
+		}
+		if err := fs.Parse([]string{flag}); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, n, flagError(fs, err))
 		}
 	}
 	return lines.Err()
@@ -158,24 +158,6 @@ func cutLine(text string) (key, value string) {
 	value = strings.TrimSpace(text[end:])
 	value = strings.TrimSpace(strings.TrimPrefix(value, "="))
 	return strings.TrimLeft(text[:end], "-"), value
-}
-
-func setFlag(fs *flag.FlagSet, key, value string) error {
-	f := fs.Lookup(key)
-	if f == nil {
-		return unknownFlag(fs, key)
-	}
-	boolean, _ := f.Value.(interface{ IsBoolFlag() bool })
-	switch isBool := boolean != nil && boolean.IsBoolFlag(); {
-	case value == "" && isBool:
-		value = "true"
-	case value == "":
-		return fmt.Errorf("-%s needs a value", key)
-	}
-	if err := fs.Set(key, value); err != nil {
-		return fmt.Errorf("-%s %q: %w", key, value, wanted(f, err))
-	}
-	return nil
 }
 
 // ParsePolicy returns the policy with a name, or for an interval such as 24h.

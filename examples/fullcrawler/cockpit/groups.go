@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
 	"github.com/spinneret-go/spinneret/fetch"
 )
@@ -31,19 +32,20 @@ var flagGroups = []flagGroup{
 }
 
 // Help writes the usage of the program: about all flags in groups, one group or flag, or with "" the
-// names of all on one screen. It reports whether it knows the word.
-func Help(w io.Writer, word string) (known bool) {
+// names of all on one screen.
+func Help(w io.Writer, word string) error {
 	if word == "" {
 		fmt.Fprintf(w, usage, strings.Join(slices.Sorted(maps.Keys(Subcommands())), " "))
 		for _, group := range flagGroups {
 			fmt.Fprintf(w, "\n%s:\n%s", group.title, flagNames(group.flagSet()))
 		}
-		return true
+		return nil
 	}
 	if word == "all" {
 		fmt.Fprint(w, about)
 	}
 	word = strings.TrimLeft(word, "-")
+	known := false
 	for _, group := range flagGroups {
 		fs := group.flagSet()
 		fs.SetOutput(w)
@@ -59,7 +61,10 @@ func Help(w io.Writer, word string) (known bool) {
 			one.PrintDefaults()
 		}
 	}
-	return known
+	if !known {
+		return fmt.Errorf("%w: no flag is called %q: -h lists all", errUsage, word)
+	}
+	return nil
 }
 
 // flagSet returns the flags of a group, for the help.
@@ -104,13 +109,13 @@ func (l *commandLine) identityFlags(fs *flag.FlagSet) {
 
 // scopeFlags set which pages are visited, and in which order.
 func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
-	fs.StringVar(&l.seedList, "seeds", "",
+	fs.StringVar(&l.SeedFile, "seeds", "",
 		"`file` with seed URLs, one per line, or - for standard input; SIGHUP rereads a file")
-	fs.StringVar(&l.scope, "scope", "host", "how far to follow links: page, prefix, host, domain or any")
+	fs.TextVar(&l.Reach, "scope", urlfilter.Host, "how far to follow links: page, prefix, host, domain or any")
 	fs.IntVar(&l.Filter.MaxDepth, "depth", 20,
 		"maximum number of links from a seed to a page; negative: no limit")
-	fs.Var(&l.include, "include", "follow only links that match this `regexp` (repeatable)")
-	fs.Var(&l.exclude, "exclude", "follow no links that match this `regexp` (repeatable)")
+	fs.Func("include", "follow only links that match this `regexp` (repeatable)", patternsIn(&l.Filter.Include))
+	fs.Func("exclude", "follow no links that match this `regexp` (repeatable)", patternsIn(&l.Filter.Exclude))
 	fs.StringVar(&l.DenyFile, "deny", "", "`file` with hosts, URL prefixes and /regexps/ never to fetch; "+
 		"+ before one makes an exception; SIGHUP rereads it")
 	fs.BoolVar(&l.Resources, "resources", false, "fetch images, styles and scripts too")
@@ -120,10 +125,10 @@ func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
 	fs.IntVar(&l.Traps, "traps", trap.DefaultRepeats, "after this many pages in a row with known contents, skip "+
 		"URLs that differ from theirs only in numbers, ids and queries, such as those of a calendar; with -texts, "+
 		"dates in the contents do not count; 0: never")
-	fs.StringVar(&l.respect, "respect-signals", "", "`uses` such as train-ai,ai-train: do not fetch or store pages "+
-		"whose site disallows them by Content-Usage or Content-Signal")
-	fs.StringVar(&l.order, "order", "found",
-		"order of pages: found, as they are discovered, or rank, by current PageRank")
+	fs.Func("respect-signals", "`uses` such as train-ai,ai-train: do not fetch or store pages "+
+		"whose site disallows them by Content-Usage or Content-Signal", l.readRespect)
+	fs.Func("order", "`order` of pages: found, as they are discovered (the default), or rank, by current PageRank",
+		l.readOrder)
 }
 
 // revisitFlags set when pages are revisited.
@@ -142,12 +147,12 @@ func (l *commandLine) revisitFlags(fs *flag.FlagSet) {
 func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 	fs.Var(spanIn(&l.Delay, defaultDelay), "delay", "minimum `duration` between requests to a host or address; "+
 		"0.5s by default without seeds; less than 1s only on loopback or with -own")
-	fs.StringVar(&l.groups, "group", "", "hosts that share a delay: domain, for all hosts of a registrable "+
-		"domain, or a `file` with one group per line, of hosts and domains")
-	fs.StringVar(&l.overrides, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3\" "+
+	fs.Func("group", "hosts that share a delay: domain, for all hosts of a registrable "+
+		"domain, or a `file` with one group per line, of hosts and domains", l.readGroups)
+	fs.StringVar(&l.OverrideFile, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3\" "+
 		"or \"old.example off\", for a host and its subdomains; SIGHUP rereads it")
-	fs.StringVar(&l.cdn, "shared", "", "`file` with address ranges that unrelated hosts share, such as those of "+
-		"a CDN, one per line: the addresses have no delays, only the hosts")
+	fs.Func("shared", "`file` with address ranges that unrelated hosts share, such as those of "+
+		"a CDN, one per line: the addresses have no delays, only the hosts", l.readShared)
 	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay below one second")
 	fs.IntVar(&l.Concurrency, "concurrency", 64,
 		"requests in flight, each to a different host")
@@ -171,17 +176,17 @@ func (l *commandLine) limitFlags(fs *flag.FlagSet) {
 // networkFlags set how requests are sent.
 func (l *commandLine) networkFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&l.private, "private", false, "allow private and loopback addresses")
-	fs.StringVar(&l.hosts, "hosts", "", "`file` in the format of /etc/hosts, consulted before DNS")
-	fs.StringVar(&l.nameServers, "dns", "", "`addresses` of name servers, separated by commas, such as "+
-		"127.0.0.1:53; empty: those of the system")
+	fs.Func("hosts", "`file` in the format of /etc/hosts, consulted before DNS", l.readHosts)
+	fs.Func("dns", "`addresses` of name servers, separated by commas, such as "+
+		"127.0.0.1:53; empty: those of the system", l.readNameServers)
 	fs.StringVar(&l.Proxy, "proxy", "", "`URL` of a proxy; with socks5 it gets addresses, so private ones are "+
 		"still refused without -private")
 	fs.BoolVar(&l.HTTP1, "http1", false, "do not use HTTP/2")
-	fs.Var(headers{&l.Config}, "header", "`field` to send with each request, such as \"Accept-Language: de\", or only "+
-		"to a host and its subdomains, such as \"www.example.org Authorization: Bearer x\" (repeatable)")
+	fs.Func("header", "`field` to send with each request, such as \"Accept-Language: de\", or only "+
+		"to a host and its subdomains, such as \"www.example.org Authorization: Bearer x\" (repeatable)", l.addHeader)
 	fs.BoolVar(&l.KeepSecrets, "keep-secrets", false, "store the values of cookies, Authorization and the fields of "+
 		"single hosts in the archive, which has \"redacted\" otherwise")
-	fs.StringVar(&l.CookieFile, "cookies", "", "`file` with cookies to send, as written by curl and browser extensions")
+	fs.Func("cookies", "`file` with cookies to send, as written by curl and browser extensions", l.readCookies)
 }
 
 // watchFlags set how the crawl can be monitored.

@@ -39,7 +39,7 @@ func openToken(dir string) (string, error) {
 
 // hostNames returns the names in the value of a flag.
 func hostNames(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ',' || r == ' ' })
+	return listed(strings.ToLower(text))
 }
 
 // A guard decides which requests the live page answers. A page of another origin can make a browser

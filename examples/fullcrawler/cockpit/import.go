@@ -3,25 +3,17 @@ package cockpit
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 
 	"github.com/spinneret-go/spinneret/archive"
 )
 
-// importing are the flags of import.
-type importing struct{ salvage bool }
-
-func (m *importing) flags(fs *flag.FlagSet) {
-	fs.BoolVar(&m.salvage, "salvage", false, "accept everything after damage that looks like a record")
-}
-
-// run indexes files that other programs wrote. It does not move them.
-func (m *importing) run(_ context.Context, in call) (err error) {
+// importFiles indexes files that other programs wrote. It does not move them.
+func importFiles(_ context.Context, in call) (err error) {
 	if len(in.args) == 0 {
 		return errUsage
 	}
-	a, err := archive.Open(in.dir, archive.Options{Salvage: m.salvage})
+	a, err := archive.Open(in.dir, archive.Options{})
 	if err != nil {
 		return err
 	}

@@ -22,12 +22,8 @@ import (
 // LedgerName is the file next to the archive that records the fate of each visit.
 const LedgerName = "fates.jsonl"
 
-// MaxUnwritten is how long a line may be buffered before it is written to the file, and maxWaiting
-// how many bytes may be buffered.
-const (
-	MaxUnwritten = time.Second
-	maxWaiting   = 64 << 10
-)
+// maxWaiting is how many bytes of lines may be buffered until the next Flush.
+const maxWaiting = 64 << 10
 
 // A Ledger has a line of JSON for each completed visit, see [Line]. A crawl in a directory with a
 // ledger appends to it. Its methods are safe for concurrent use.
@@ -38,12 +34,10 @@ const (
 type Ledger struct {
 	mu      sync.Mutex
 	f       *os.File
-	size    int64       // of the file
-	most    int64       // size at which a new file is started; 0 is never
-	waiting []byte      // whole lines
-	failed  error       // of the first write that failed, for later calls
-	timer   *time.Timer // calls flush; nil until there is something to flush
-	timing  bool        // the timer runs
+	size    int64  // of the file
+	most    int64  // size at which a new file is started; 0 is never
+	waiting []byte // whole lines
+	failed  error  // of the first write that failed, for later calls
 }
 
 // A Line is the ledger's record of one visit.
@@ -150,8 +144,8 @@ func eachText(name string, use func(text []byte) error) error {
 	return err
 }
 
-// Write appends the line of a visit. The line is in the file after a second, or after the next
-// Flush. Once a write has failed, every call returns that error.
+// Write appends the line of a visit. The line is in the file after the next Flush. Once a write has failed,
+// every call returns that error.
 func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next time.Time) error {
 	line := Line{
 		Time: time.Now().UTC().Truncate(time.Millisecond),
@@ -164,13 +158,6 @@ func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next ti
 		return errors.Join(err, l.failed)
 	}
 	l.waiting = append(waiting, '\n')
-	switch {
-	case l.timer == nil:
-		l.timer = time.AfterFunc(MaxUnwritten, func() { _ = l.Flush() }) // the next call returns the error
-	case !l.timing:
-		l.timer.Reset(MaxUnwritten)
-	}
-	l.timing = true
 	if len(l.waiting) >= maxWaiting {
 		return l.writeOut()
 	}
@@ -181,7 +168,6 @@ func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next ti
 func (l *Ledger) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.timing = false
 	return l.writeOut()
 }
 
@@ -223,8 +209,5 @@ func (l *Ledger) rotate() error {
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.timer != nil {
-		l.timer.Stop()
-	}
 	return errors.Join(l.writeOut(), l.f.Close())
 }

@@ -25,17 +25,11 @@ import (
 	"github.com/spinneret-go/spinneret/fetch/cookies"
 )
 
-// headers is a flag that may be given more than once.
-type headers struct{ config *Config }
-
-// String returns the default that the flag package shows.
-func (h headers) String() string { return "" }
-
 // secrets are the fields that must not reach other hosts, nor the archive.
 var secrets = []string{"Authorization", "Cookie", "Proxy-Authorization"}
 
-// Set adds one field, of all requests or of those to a host.
-func (h headers) Set(text string) error {
+// addHeader adds one field, of all requests or of those to a host.
+func (c *Config) addHeader(text string) error {
 	name, value, found := strings.Cut(text, ":")
 	name = strings.TrimSpace(name)
 	if !found || name == "" {
@@ -52,17 +46,17 @@ func (h headers) Set(text string) error {
 	case !scoped && slices.Contains(secrets, field):
 		return fmt.Errorf("name the host that may see it: -header 'www.example.org %s: …' (with its subdomains)", field)
 	case !scoped:
-		h.config.Header = withField(h.config.Header, field, value)
+		c.Header = withField(c.Header, field, value)
 		return nil
 	}
-	if h.config.HostHeader == nil {
-		h.config.HostHeader = map[string]http.Header{}
+	if c.HostHeader == nil {
+		c.HostHeader = map[string]http.Header{}
 	}
 	host, err := stage.HostName(host)
 	if err != nil {
 		return err
 	}
-	h.config.HostHeader[host] = withField(h.config.HostHeader[host], field, value)
+	c.HostHeader[host] = withField(c.HostHeader[host], field, value)
 	return nil
 }
 
@@ -98,13 +92,13 @@ func (f hostFields) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // readNameServers reads addresses of name servers, with or without ports.
 func (c *Config) readNameServers(list string) error {
-	for text := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' }) {
+	for _, text := range listed(list) {
 		server, err := netip.ParseAddrPort(text)
 		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
 			server, err = netip.AddrPortFrom(addr, 53), nil
 		}
 		if err != nil {
-			return fmt.Errorf("-dns %q: want an IP address, with or without a port", text)
+			return errors.New("want an IP address, with or without a port")
 		}
 		c.NameServers = append(c.NameServers, server)
 	}
@@ -186,8 +180,8 @@ const bodyShare = 4
 
 // FetchOptions returns the options of the client for a network. Its requests need an address: see
 // fetch.Request.Addr.
-func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
-	o = fetch.Options{
+func (c *Config) FetchOptions(web stage.Network) fetch.Options {
+	o := fetch.Options{
 		UserAgent: c.UserAgent(),
 		Reach:     c.Bounds,
 		Timeout:   c.Timeout,
@@ -198,6 +192,7 @@ func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
 		TLSConfig: &tls.Config{RootCAs: web.Roots},
 		Brotli:    brotli.New,
 		Header:    c.Header,
+		Jar:       c.Jar,
 		Proxy:     c.Proxy,
 		HTTP1:     c.HTTP1,
 	}
@@ -212,11 +207,14 @@ func (c *Config) FetchOptions(web stage.Network) (o fetch.Options, err error) {
 			return hostFields{c.HostHeader, next}
 		}
 	}
-	if c.CookieFile != "" {
-		jar := new(cookies.Jar)
-		o.Jar, err = jar, inFlag("-cookies", ReadFile(c.CookieFile, jar.Load))
-	}
-	return o, err
+	return o
+}
+
+// readCookies reads the cookies that the crawl starts with.
+func (c *Config) readCookies(name string) error {
+	jar := new(cookies.Jar)
+	c.Jar = jar
+	return ReadFile(name, jar.Load)
 }
 
 // agentForms are the values of -identity-form.

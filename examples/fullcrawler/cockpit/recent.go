@@ -2,7 +2,6 @@ package cockpit
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -40,30 +39,10 @@ func (l *failures) add(f failure) {
 	*l = append(*l, f)
 }
 
-// A ring keeps the latest values. The zero ring is empty. It is not safe for concurrent use.
-type ring[T any] struct {
-	values []T
-	next   int
-}
-
-func (r *ring[T]) add(v T, most int) {
-	if len(r.values) < most {
-		r.values = append(r.values, v)
-		return
-	}
-	r.values[r.next] = v
-	r.next = (r.next + 1) % most
-}
-
-// all returns a copy that is not nil, the oldest first.
-func (r *ring[T]) all() []T {
-	return append(append(make([]T, 0, len(r.values)), r.values[r.next:]...), r.values[:r.next]...)
-}
-
 // perSecond counts pages by the second. The zero perSecond is empty. It is not safe for concurrent
 // use.
 type perSecond struct {
-	past ring[[2]float64]
+	past [][2]float64 // at most keptSeconds
 	now  [2]float64
 	at   int64
 }
@@ -78,34 +57,10 @@ func (p *perSecond) turn(now time.Time) {
 		p.at = second
 	}
 	for skipped := 0; p.at < second && skipped < keptSeconds; skipped++ {
-		p.past.add(p.now, keptSeconds)
+		p.past = append(p.past, p.now)
+		p.past = p.past[max(len(p.past)-keptSeconds, 0):]
 		p.now = [2]float64{}
 		p.at++
 	}
 	p.at = second
-}
-
-// latencies has the latest latencies of servers. The zero latencies is empty. Its methods are safe
-// for concurrent use.
-type latencies struct {
-	mu     sync.Mutex
-	latest ring[time.Duration]
-}
-
-func (l *latencies) add(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.latest.add(d, 1000)
-}
-
-// median returns the median of the latest ones in seconds, or 0 without any.
-func (l *latencies) median() float64 {
-	l.mu.Lock()
-	all := l.latest.all()
-	l.mu.Unlock()
-	if len(all) == 0 {
-		return 0
-	}
-	slices.Sort(all)
-	return all[len(all)/2].Seconds()
 }

@@ -6,40 +6,7 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/spinneret-go/spinneret/archive"
 )
-
-// remoteCheck is what check can do while a crawl has exclusive use of its directory: it reads all pages,
-// and compares the archive with its checksums.
-func (c *Crawl) remoteCheck(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	n := 0
-	var damage error
-	for _, err := range c.Pages.All() {
-		if damage = err; damage != nil || r.Context().Err() != nil {
-			break
-		}
-		n++
-	}
-	if damage != nil {
-		fmt.Fprintf(w, "pages            DAMAGED: %v\n", damage)
-	} else {
-		fmt.Fprintf(w, "pages            %d, all can be read; fullcrawler check also checks their index\n", n)
-	}
-	if c.Store == nil {
-		fmt.Fprintln(w, "archive          none")
-		return
-	}
-	checked, err := c.Store.Verify(r.Context(), func(f archive.Fault) {
-		fmt.Fprintf(w, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
-	})
-	if err != nil {
-		fmt.Fprintf(w, "archive          %v\n", err)
-		return
-	}
-	fmt.Fprintf(w, "archive          %s\n", verified(checked))
-}
 
 // Listen serves the live page, and below it the archive, until the crawl is closed. If other
 // machines can reach it, it needs a token.
@@ -49,7 +16,18 @@ func (c *Crawl) Listen(addr string) (at string, err error) {
 			return "", err
 		}
 	}
-	return c.serve(addr, c.StatusHandler(addr))
+	l, err := listen(addr)
+	if err != nil {
+		return "", err
+	}
+	server := newServer(c.StatusHandler(addr))
+	c.Servers = append(c.Servers, server)
+	go func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			c.Log.Error("live page", "error", err)
+		}
+	}()
+	return "http://" + l.Addr().String() + "/", nil
 }
 
 // listen listens at the address of a flag -listen.
@@ -73,17 +51,7 @@ func tryListen(addr string) error {
 	return l.Close()
 }
 
-func (c *Crawl) serve(addr string, handler http.Handler) (at string, err error) {
-	l, err := listen(addr)
-	if err != nil {
-		return "", err
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
-	c.Servers = append(c.Servers, server)
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			c.Log.Error("live page", "error", err)
-		}
-	}()
-	return "http://" + l.Addr().String() + "/", nil
+// newServer returns a server for browsers.
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 }

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/archive/replay"
@@ -33,10 +32,7 @@ func (s *serving) run(ctx context.Context, in call) error {
 		if err != nil {
 			return err
 		}
-		server := &http.Server{
-			Handler:           replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hostNames(s.names)}),
-			ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
-		}
+		server := newServer(replay.New(a, replay.Options{Scripts: s.scripts, Hosts: hostNames(s.names)}))
 		stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 		defer stop()
 		fmt.Fprintf(in.out, "the archive of %s: http://%s/\n", in.dir, l.Addr())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -56,9 +57,14 @@ func (c *Crawl) OpenPauses() error {
 
 // savePauses requires that c.pausing is held.
 func (c *Crawl) savePauses() error {
-	hosts, err := stage.AppendEntries(nil, c.Paused.All())
+	return writeEntries(c.file(PausedName), c.Paused.All())
+}
+
+// writeEntries replaces a file of entries.
+func writeEntries[E any](name string, entries iter.Seq[E]) error {
+	data, err := stage.AppendEntries(nil, entries)
 	if err != nil {
 		return err
 	}
-	return stage.ReplaceFile(c.file(PausedName), hosts)
+	return stage.ReplaceFile(name, data)
 }

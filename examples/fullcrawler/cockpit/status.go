@@ -36,23 +36,8 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	mux.HandleFunc("GET /api/explain", func(w http.ResponseWriter, r *http.Request) {
 		answerJSON(w, c.explain(r.FormValue("q")))
 	})
-	mux.HandleFunc("POST /api/pause", func(w http.ResponseWriter, r *http.Request) {
-		host, err := hostNamed(r.FormValue("host"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		c.pause(w, func() { c.Paused.Add(host) })
-	})
-	mux.HandleFunc("POST /api/resume", func(w http.ResponseWriter, r *http.Request) {
-		host, err := hostNamed(r.FormValue("host"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		c.pause(w, func() { c.Paused.Remove(host) })
-	})
-	mux.HandleFunc("GET /api/check", c.remoteCheck)
+	mux.HandleFunc("POST /api/pause", c.changing(func(host string) { c.Paused.Add(host) }))
+	mux.HandleFunc("POST /api/resume", c.changing(c.Paused.Remove))
 	mux.HandleFunc("GET /metrics", c.metrics)
 	if c.Cfg.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -80,27 +65,23 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	})
 }
 
-// hostNamed returns the host that a text names, in the form that the crawl knows it by.
-func hostNamed(text string) (string, error) {
-	for _, form := range []string{text, "[" + text + "]"} {
-		url, err := weburl.Canonical("http://" + form + "/")
-		if host := weburl.Host(url); err == nil && !strings.ContainsAny(text, "@/") && (url == "http://"+host+"/" || url == "http://["+host+"]/") {
-			return host, nil
+// changing returns a handler that changes whether a host is paused, in this crawl and when it resumes.
+func (c *Crawl) changing(change func(host string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		host, err := stage.HostName(r.FormValue("host"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
 		}
+		c.pausing.Lock()
+		defer c.pausing.Unlock()
+		change(host)
+		if err := c.savePauses(); err != nil {
+			http.Error(w, "until the crawl ends: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
 	}
-	return "", fmt.Errorf("%q is not a host: no scheme, no port, no path", text)
-}
-
-// pause changes which hosts are paused, in this crawl and when it resumes.
-func (c *Crawl) pause(w http.ResponseWriter, change func()) {
-	c.pausing.Lock()
-	defer c.pausing.Unlock()
-	change()
-	if err := c.savePauses(); err != nil {
-		http.Error(w, "until the crawl ends: "+err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
 }
 
 // archivePath is where the live page shows the archive.
@@ -122,7 +103,7 @@ type Status struct {
 	Pages      int64          `json:"pages"`
 	Unchanged  int64          `json:"unchanged"`
 	Bytes      int64          `json:"bytes"`
-	Latency    float64        `json:"latency"` // seconds to the first byte, median
+	Latency    float64        `json:"latency"` // seconds to the first byte, a recent mean
 	Hosts      int            `json:"hosts"`
 	Addresses  int            `json:"addresses"`
 	Archive    archive.Stats  `json:"archive"`
@@ -185,7 +166,7 @@ func (c *Crawl) status() Status {
 		State: fmt.Sprintf("crawling for %s; the clock of the pages shows %s",
 			s.took.Round(time.Second), moment(c.Clock.Now())),
 		Rates: rates, Rate: latest(rates, 10), Pages: s.Pages, Unchanged: s.Fates[stage.Unchanged],
-		Bytes: s.Bytes, Latency: c.Tally.latency.median(), Hosts: c.Hosts.Count(), Addresses: s.addrs,
+		Bytes: s.Bytes, Latency: c.Tally.firstByte(), Hosts: c.Hosts.Count(), Addresses: s.addrs,
 		Archive: c.kept(), Memory: memory.Sys - memory.HeapReleased,
 		Goroutines: runtime.NumGoroutine(), Fates: fateCounts(s.Fates), Failures: c.Tally.recent(),
 		Flow: []flowStep{
@@ -198,7 +179,7 @@ func (c *Crawl) status() Status {
 			{"requests in flight", int64(queue.Out)},
 		},
 		HostTable: c.hostTable(),
-		Limits:    c.limits(s, latest(rates, 60)),
+		Limits:    c.limits(s),
 	}
 	st.Trouble, _ = c.Uplink.State()
 	if c.Store != nil {
@@ -328,7 +309,7 @@ func (c *Crawl) metrics(w http.ResponseWriter, _ *http.Request) {
 	metric("gauge", "hosts_waiting", "Hosts waiting for a delay.", float64(queue.Waiting))
 	metric("gauge", "requests_in_flight", "Visits in flight, including name lookups.", float64(queue.Out))
 	metric("gauge", "names_looked_up", "Hosts being looked up, or waiting for a lookup.", float64(c.Finder.Len()))
-	metric("gauge", "first_byte_seconds", "Recent median time to the first byte.", c.Tally.latency.median())
+	metric("gauge", "first_byte_seconds", "Recent mean time to the first byte.", c.Tally.firstByte())
 	metric("gauge", "lag_seconds", "How far the crawl is behind schedule.", store.Lag.Seconds()/c.Clock.Pace)
 	offline := 0.0
 	if trouble, _ := c.Uplink.State(); trouble != "" {

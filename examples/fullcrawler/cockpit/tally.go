@@ -27,7 +27,7 @@ type tally struct {
 
 	seconds  perSecond
 	failures failures
-	latency  latencies
+	latency  float64 // seconds to the first byte, a mean of recent answers
 
 	interrupted failure // the last one
 }
@@ -100,7 +100,7 @@ func (t *tally) rates() [][2]float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.seconds.turn(time.Now())
-	return t.seconds.past.all()
+	return append([][2]float64{}, t.seconds.past...)
 }
 
 // recent returns the latest failures, the latest first.
@@ -130,13 +130,26 @@ func (t *tally) Robots() {
 	t.files++
 }
 
+// recentAnswers is how many answers the mean latency is mostly of: each counts a little less than the next.
+const recentAnswers = 100
+
 // Got counts a response that is in the archive, if there is one.
 func (t *tally) Got(addr netip.Addr, bytes int, latency time.Duration) {
-	t.latency.add(latency)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.latency == 0 {
+		t.latency = latency.Seconds()
+	}
+	t.latency += (latency.Seconds() - t.latency) / recentAnswers
 	t.bytes += int64(bytes)
 	t.addrs[addr] = struct{}{}
+}
+
+// firstByte returns the mean of the latest latencies in seconds, or 0 without any.
+func (t *tally) firstByte() float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.latency
 }
 
 // A summary has the counts of a tally at one instant.

@@ -70,9 +70,6 @@ const day = 24 * time.Hour
 // String returns the duration in days, hours, minutes and seconds, without those at the end that are 0.
 func (s *Span) String() string {
 	d := time.Duration(*s)
-	if d <= -day { // as no flag is
-		return d.String()
-	}
 	text := (d % day).String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(text, zero) {
@@ -107,7 +104,7 @@ func (s *Span) Set(text string) error {
 		d, err = time.ParseDuration(rest)
 	}
 	const most = 100 * 365 * day
-	if err != nil || days*float64(day)+float64(d) > float64(most) {
+	if err != nil || d < 0 || days*float64(day)+float64(d) > float64(most) {
 		return errors.New("want a duration such as 30s, 12h or 400d")
 	}
 	*s = Span(time.Duration(days*float64(day)) + d)

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -119,22 +118,9 @@ func (q *querying) list(_ context.Context, in call) error {
 	if err != nil {
 		return err
 	}
-	return withArchive(in.dir, func(a *archive.Archive) (err error) {
-		snapshot, err := a.Snapshot(query)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, snapshot.Close()) }()
+	return withArchive(in.dir, func(a *archive.Archive) error {
 		lines := json.NewEncoder(in.out)
-		for v, err := range snapshot.Versions() {
-			if err != nil {
-				return err
-			}
-			if err := lines.Encode(listingOf(&v)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return eachVersion(a, query, func(v *archive.Version) error { return lines.Encode(listingOf(v)) })
 	})
 }
 
@@ -178,14 +164,21 @@ func (s *scanning) run(ctx context.Context, in call) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, snapshot.Close()) }()
-		s.options.Progress = progressOf(in.log, snapshot.Len())
+		var last atomic.Pointer[scan.Stats]
+		last.Store(&scan.Stats{})
+		s.options.Progress = func(stats scan.Stats) { last.Store(&stats) }
+		all := snapshot.Len()
+		defer showWork(in.log, func() string {
+			stats := last.Load()
+			return fmt.Sprintf("%d of %d, %d failed, %d workers died", stats.Results, all, stats.Failed, stats.Deaths)
+		})()
 		lines := json.NewEncoder(in.out)
 		start := scan.Command(in.args[0], slices.Clone(in.args[1:])...)
 		if s.filter {
 			start = scan.Filter(in.args[0], slices.Clone(in.args[1:])...)
 		}
 		silence := s.listen(in)
-		defer silence.end()
+		defer silence.hint.Stop()
 		for result, err := range snapshot.Scan(ctx, start, s.options) {
 			if err != nil {
 				return err
@@ -207,27 +200,20 @@ const silentFor, silentDocuments = 10 * time.Second, 2
 
 // A silence tracks a program that has not answered yet. It is not safe for concurrent use.
 type silence struct {
-	duty string // what the program must do
-	lost int    // documents that it did not answer; -1 once it has answered one
-	end  func() // ends the silence; after that nothing is written to the log
+	duty string      // what the program must do
+	lost int         // documents that it did not answer; -1 once it has answered one
+	hint *time.Timer // tells the user of the duty, unless the program answers
 }
 
 // listen warns the user, after a while, about a program that does not answer.
 func (s *scanning) listen(in call) *silence {
-	duty := "without -filter it must speak the protocol of package archive/scan"
+	duty := in.args[0] + ": without -filter it must speak the protocol of package archive/scan"
 	if s.filter {
-		duty = "it must read its standard input, and exit"
+		duty = in.args[0] + ": it must read its standard input, and exit"
 	}
-	quiet, told := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(told)
-		select {
-		case <-time.After(silentFor):
-			fmt.Fprintf(in.log, "fullcrawler: %s has not answered yet: %s\n", in.args[0], duty)
-		case <-quiet:
-		}
-	}()
-	return &silence{duty: in.args[0] + ": " + duty, end: sync.OnceFunc(func() { close(quiet); <-told })}
+	return &silence{duty: duty, hint: time.AfterFunc(silentFor, func() {
+		fmt.Fprintf(in.log, "fullcrawler: no answer yet from %s\n", duty)
+	})}
 }
 
 // heard records a result. It returns an error if the program never answers.
@@ -236,9 +222,9 @@ func (s *silence) heard(result error) error {
 	case s.lost < 0: // it has answered
 	case result == nil, errors.Is(result, scan.ErrFailed):
 		s.lost = -1
-		s.end()
+		s.hint.Stop()
 	case errors.Is(result, scan.ErrSkipped):
-		s.end()
+		s.hint.Stop()
 		if s.lost++; s.lost == silentDocuments {
 			return fmt.Errorf("no answer from %s: %w", s.duty, result)
 		}
@@ -259,22 +245,4 @@ func scannedOf(r scan.Result) (line scanned) {
 		line.Text = strings.ToValidUTF8(string(r.Out), "\uFFFD")
 	}
 	return line
-}
-
-// progressOf returns a function that keeps a line on the terminal up to date.
-func progressOf(log io.Writer, all int) func(scan.Stats) {
-	if !isTerminal(log) {
-		return nil
-	}
-	var last time.Time
-	return func(s scan.Stats) {
-		if time.Since(last) < progressOnTerminal && s.Results < int64(all) {
-			return
-		}
-		last = time.Now()
-		fmt.Fprintf(log, "\r\x1b[K%d of %d, %d failed, %d workers died", s.Results, all, s.Failed, s.Deaths)
-		if s.Results == int64(all) {
-			fmt.Fprintln(log)
-		}
-	}
 }

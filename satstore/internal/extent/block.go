@@ -12,7 +12,7 @@ package extent
 import (
 	"encoding/binary"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // These constants are on disk. Do not change them; add a version.
@@ -50,7 +50,7 @@ func (b Block) Seal(dst []byte, start int) {
 	binary.LittleEndian.PutUint32(h[12:], b.Count)
 	binary.LittleEndian.PutUint64(h[16:], b.Bucket)
 	binary.LittleEndian.PutUint64(h[24:], b.First)
-	binary.LittleEndian.PutUint32(h, disk.Sum(h[4:]))
+	binary.LittleEndian.PutUint32(h, durable.Sum(h[4:]))
 }
 
 // Open returns the block at the beginning of b and its size in bytes. The block shares the memory
@@ -64,7 +64,7 @@ func Open(b []byte) (found Block, size int, reason string) {
 		return Block{}, 0, "impossible length of a block"
 	}
 	size = Header + int(length)
-	if disk.Sum(b[4:size]) != binary.LittleEndian.Uint32(b) {
+	if durable.Sum(b[4:size]) != binary.LittleEndian.Uint32(b) {
 		return Block{}, 0, "wrong checksum"
 	}
 	if binary.LittleEndian.Uint32(b[12:]) > length { // an entry has a byte at least

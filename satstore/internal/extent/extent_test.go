@@ -12,7 +12,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // A shelf is some parts of one file, with their expected entries.
@@ -52,7 +51,7 @@ func (s *shelf) append(p *shelfPart) {
 	if s.random.IntN(50) == 0 {
 		n = s.random.IntN(50_000)
 	}
-	entry := disk.AppendBytes(nil, fmt.Sprintf("%d/%d %*d", p.id, len(p.entries), n, 0))
+	entry := durable.AppendBytes(nil, fmt.Sprintf("%d/%d %*d", p.id, len(p.entries), n, 0))
 	p.Append(s.pool, len(entry), nil, func(b []byte) []byte { return append(b, entry...) })
 	p.entries = append(p.entries, string(entry))
 }
@@ -91,9 +90,9 @@ func (s *shelf) compare(p *Part, of *shelfPart) {
 		require.NoError(s.t, err)
 		require.NotZero(s.t, found.Count)
 		require.True(s.t, found.First <= at || at < of.gone)
-		d := disk.Decoder{B: found.Raw}
+		d := durable.Decoder{B: found.Raw}
 		for at = found.First; at < found.First+uint64(found.Count); at++ {
-			got := string(disk.AppendBytes(nil, d.Bytes(1<<20)))
+			got := string(durable.AppendBytes(nil, d.Bytes(1<<20)))
 			if got != of.entries[at] {
 				s.t.Fatalf("entry %d is %.50q, want %.50q", at, got, of.entries[at])
 			}
@@ -108,7 +107,7 @@ func (s *shelf) compare(p *Part, of *shelfPart) {
 
 func (s *shelf) play() {
 	p := s.parts[s.random.IntN(len(s.parts))]
-	switch s.random.IntN(14) {
+	switch s.random.IntN(13) {
 	case 0:
 		s.take()
 	case 1:
@@ -142,18 +141,6 @@ func (s *shelf) play() {
 		p.Trim(func(_, to uint64) bool { return to <= limit }, s.f.Release)
 	case 6:
 		require.NoError(s.t, s.f.Free(s.f.Cut()))
-	case 7:
-		if n := len(p.Extents()); n > 0 {
-			was := p.Extents()[s.random.IntN(n)]
-			is, moved, err := s.f.Lower(was)
-			require.NoError(s.t, err)
-			if moved {
-				require.Less(s.t, is.At, was.At)
-				require.True(s.t, p.Replace(was, is))
-				require.False(s.t, p.Replace(was, is))
-				s.f.Release(was.Span())
-			}
-		}
 	default:
 		for range s.random.IntN(300) {
 			s.append(p)
@@ -194,7 +181,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestConcurrentReads reads parts while they are appended to, written, and moved.
+// TestConcurrentReads reads parts while they are appended to, and written.
 func TestConcurrentReads(t *testing.T) {
 	s := newShelf(t, 1, 3)
 	p := s.parts[0]
@@ -210,13 +197,6 @@ func TestConcurrentReads(t *testing.T) {
 			groups := p.Take(nil, p.id, Records, 1)
 			s.mu.Unlock()
 			require.NoError(t, s.f.Write(groups, s.adopt))
-			s.mu.Lock()
-			was := p.Extents()[0]
-			if is, moved, err := s.f.Lower(was); err == nil && moved {
-				p.Replace(was, is)
-				s.f.Release(was.Span())
-			}
-			s.mu.Unlock()
 			require.NoError(t, s.f.Free(s.f.Cut()))
 		}
 	})
@@ -226,10 +206,10 @@ func TestConcurrentReads(t *testing.T) {
 	for at := uint64(0); ; {
 		found, err := r.Next(at)
 		require.NoError(t, err)
-		d := disk.Decoder{B: found.Raw}
+		d := durable.Decoder{B: found.Raw}
 		s.mu.Lock()
 		for i := range uint64(found.Count) {
-			if got := string(disk.AppendBytes(nil, d.Bytes(1<<20))); got != p.entries[found.First+i] {
+			if got := string(durable.AppendBytes(nil, d.Bytes(1<<20))); got != p.entries[found.First+i] {
 				t.Errorf("entry %d is %.50q", found.First+i, got)
 			}
 		}
@@ -250,14 +230,12 @@ func TestConcurrentReads(t *testing.T) {
 // pinned.
 func TestFileShrinks(t *testing.T) {
 	s := newShelf(t, 2, 2)
-	var groups []*Group
 	for _, p := range s.parts {
 		for range 2000 {
 			s.append(p)
 		}
-		groups = p.Take(groups, p.id, Records, 1)
+		require.NoError(t, s.f.Write(p.Take(nil, p.id, Records, 1), s.adopt))
 	}
-	require.NoError(t, s.f.Write(groups, s.adopt))
 	full, free := s.f.Size()
 	require.Zero(t, free)
 	require.EqualValues(t, len(s.fs.Data(Name)), full)
@@ -276,42 +254,11 @@ func TestFileShrinks(t *testing.T) {
 	later := s.f.Pin() // needs nothing of that
 	require.NoError(t, s.f.Free(Cut{}))
 	s.f.Unpin(later)
-	for _, e := range kept.Extents() { // the last extent moves to the beginning
-		if to, moved, err := s.f.Lower(e); moved {
-			require.NoError(t, err)
-			require.True(t, kept.Replace(e, to))
-			s.f.Release(e.Span())
-		}
-	}
 	require.NoError(t, s.f.Free(s.f.Cut()))
 	size, _ = s.f.Size()
 	require.Less(t, size, full/4)
 	require.EqualValues(t, len(s.fs.Data(Name)), size)
 	s.compare(&kept.Part, kept)
-}
-
-// TestLowerIsNoCopyOfDamage: a read may be wrong once, and a copy of it would be wrong for good.
-func TestLowerIsNoCopyOfDamage(t *testing.T) {
-	s := newShelf(t, 2, 1)
-	for i, p := range s.parts[:2] {
-		for range 300 - 250*i { // so that the second fits into the gap of the first
-			s.append(p)
-		}
-		require.NoError(t, s.f.Write(p.Take(nil, p.id, Records, 1), s.adopt))
-	}
-	s.parts[0].Clear(s.pool, s.f.Release)
-	require.NoError(t, s.f.Free(s.f.Cut()))
-	e := s.parts[1].Extents()[0]
-	s.fs.Flip(Name, e.Offset()+100, 0)
-	_, moved, err := s.f.Lower(e)
-	require.ErrorIs(t, err, durable.ErrCorrupt)
-	require.False(t, moved)
-	s.fs.Flip(Name, e.Offset()+100, 0)
-	to, moved, err := s.f.Lower(e)
-	require.NoError(t, err)
-	require.True(t, moved)
-	require.True(t, s.parts[1].Replace(e, to))
-	s.compare(&s.parts[1].Part, s.parts[1])
 }
 
 func TestPutAndRead(t *testing.T) {
@@ -396,13 +343,7 @@ func TestSpace(t *testing.T) {
 	for range 3000 {
 		if random.IntN(10) < 6 {
 			f := Span{N: 1 + uint32(random.IntN(20))}
-			limit := random.Uint32N(2 * s.end)
-			at, fits := s.takeBelow(f.N, limit)
-			if fits {
-				require.LessOrEqual(t, at+f.N, limit)
-			} else {
-				at, fits = s.take(f.N)
-			}
+			at, fits := s.take(f.N)
 			require.True(t, fits)
 			f.At = at
 			for i := f.At; i < f.End(); i++ {
@@ -474,7 +415,7 @@ func FuzzBlock(f *testing.F) {
 		if len(b) >= Header { // otherwise the checksum would reject nearly all inputs
 			b = append([]byte(nil), b...)
 			size := min(len(b), Header+int(binary.LittleEndian.Uint32(b[8:])))
-			binary.LittleEndian.PutUint32(b, disk.Sum(b[4:max(size, Header)]))
+			binary.LittleEndian.PutUint32(b, durable.Sum(b[4:max(size, Header)]))
 		}
 		found, size, reason := Open(b)
 		if reason != "" {

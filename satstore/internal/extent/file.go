@@ -83,7 +83,7 @@ func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 	}
 	var overlap int64
 	if f.space, overlap = newSpace(used); err == nil && overlap >= 0 {
-		err = disk.Corrupt(Name, overlap, "two buckets overlap")
+		err = durable.Corrupt(Name, overlap, "two buckets overlap")
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -96,7 +96,7 @@ func (f *File) CheckHeader() error {
 	head := make([]byte, len(FileHeader))
 	err := disk.ReadFull(f.file, Name, head, 0)
 	if err == nil && string(head) != FileHeader {
-		err = disk.Corrupt(Name, 0, "not a file of buckets, or of another version")
+		err = durable.Corrupt(Name, 0, "not a file of buckets, or of another version")
 	}
 	return err
 }
@@ -249,43 +249,6 @@ func (f *File) giveBack(s Span) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.space.give([]Span{s})
-}
-
-// Lower copies an extent to a gap nearer the beginning of the file. It reports whether there was
-// one. The old space stays in use, also if a part of the extent is damaged, perhaps only in this read.
-func (f *File) Lower(e Extent) (to Extent, moved bool, err error) {
-	f.mu.Lock()
-	at, fits := f.space.takeBelow(e.Span().N, e.At)
-	f.mu.Unlock()
-	if !fits {
-		return e, false, nil
-	}
-	to = e
-	to.At = at
-	image := make([]byte, e.Size, int(e.Span().N)*grain)
-	if err = disk.ReadFull(f.file, Name, image, e.Offset()); err == nil {
-		err = sound(e, image)
-	}
-	if err == nil {
-		err = f.writeAt(to, image)
-	}
-	if err != nil {
-		f.giveBack(to.Span())
-		return e, false, fmt.Errorf("satstore: move in %s: %w", Name, err)
-	}
-	return to, true, nil
-}
-
-// sound returns an error if a block of an extent is damaged.
-func sound(e Extent, image []byte) error {
-	for at := 0; at < len(image); {
-		_, size, reason := Open(image[at:])
-		if reason != "" {
-			return disk.Corrupt(Name, e.Offset()+int64(at), reason)
-		}
-		at += size
-	}
-	return nil
 }
 
 // Read fills b, which must have the size of the extent. If the disk cannot read some sectors, the error

@@ -211,17 +211,6 @@ func (p *Part) Trim(gone func(from, to uint64) bool, release func(Span)) {
 	p.extents = kept
 }
 
-// Replace replaces an extent by its copy elsewhere. It reports whether the part had it.
-func (p *Part) Replace(was, is Extent) bool {
-	i := slices.Index(p.extents, was)
-	if i < 0 {
-		return false
-	}
-	p.extents = slices.Clone(p.extents) // views share the old slice
-	p.extents[i] = is
-	return true
-}
-
 // View returns a copy of a part as it is now, which can be read while the part changes. The caller
 // must release it.
 func (p *Part) View() Part {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // A Reader reads the blocks of parts, an extent at a time. It is not safe for concurrent use.
@@ -96,7 +96,7 @@ func (r *Reader) Next(entry uint64) (Block, error) {
 // Misfit returns an error for an invalid entry of the last block, whose checksum is valid.
 func (r *Reader) Misfit(entry uint64) error {
 	reason := fmt.Sprintf("entry %d of bucket %d is invalid", entry, r.bucket)
-	return disk.Corrupt(Name, r.extent.Offset(), reason)
+	return durable.Corrupt(Name, r.extent.Offset(), reason)
 }
 
 // locate returns the extent that holds an entry, or else the block in memory. It sets r.following.
@@ -167,9 +167,9 @@ func (r *Reader) read(e Extent, entry uint64) (Block, error) {
 // too: then the block may be there later.
 func (r *Reader) corrupt(offset int64, reason string) error {
 	if r.unread != nil {
-		return fmt.Errorf("%w: %w", disk.Corrupt(Name, offset, "the disk cannot read this"), r.unread)
+		return fmt.Errorf("%w: %w", durable.Corrupt(Name, offset, "the disk cannot read this"), r.unread)
 	}
-	return disk.Corrupt(Name, offset, reason)
+	return durable.Corrupt(Name, offset, reason)
 }
 
 // open returns the block of the part that begins at an offset in r.data.

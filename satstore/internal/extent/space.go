@@ -64,19 +64,6 @@ func (s *space) take(n uint32) (at uint32, fits bool) {
 	return at, true
 }
 
-// takeBelow allocates the first n free grains that end before a limit.
-func (s *space) takeBelow(n, limit uint32) (at uint32, fits bool) {
-	for i, f := range s.free {
-		if f.At+n > limit {
-			break
-		}
-		if f.N >= n {
-			return s.cut(i, n), true
-		}
-	}
-	return 0, false
-}
-
 // cut takes n grains from the front of the i-th free span.
 func (s *space) cut(i int, n uint32) (at uint32) {
 	f := &s.free[i]

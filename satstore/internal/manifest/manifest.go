@@ -3,6 +3,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/calendar"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 	"github.com/spinneret-go/spinneret/satstore/internal/idset"
 )
@@ -26,15 +26,15 @@ const (
 )
 
 // magic names the version of all files of a store. It is on disk. Do not change it; add a version.
-const magic = "SATCHK8\n"
+const magic = "SATCHK9\n"
 
 // Limits of a Manifest.
 const (
 	MaxBuckets = 60_000  // so that 16 bits number them
 	MaxDue     = 50_000  // buckets that are due
+	MaxAside   = 5_000   // buckets that are set aside
 	MaxSeq     = 1 << 40 // sequence numbers
 	MinUnit    = time.Millisecond
-	NoNumber   = 1<<16 - 1 // neither it nor the one before is the number of a bucket
 )
 
 // A Manifest is the state of a store at a checkpoint. It is not safe for concurrent use.
@@ -47,23 +47,18 @@ type Manifest struct {
 	NextBucket uint64
 	NextSeq    uint64
 	Records    int64
-	Lost       Lost
 	Ends       []int64 // of the calendar's levels
 	IDs        idset.State
 	Pages      []extent.Extent // of the bucket index; those with Size 0 are not saved
 	Due        int             // number of buckets that are due; they come first
 	Split      *Split          // of the next bucket; nil if none is being split
+	Aside      int             // number of buckets that are set aside; they come last
 	Buckets    []Bucket
 }
-
-// Lost counts entries that splits could not move because of damage: records whose ids are still
-// known, and messages.
-type Lost struct{ Records, Messages uint64 }
 
 // A Split is the progress of the split of a bucket.
 type Split struct {
 	Moved     uint64 // records that have moved, or were skipped
-	Skipped   uint64 // records that could not be read
 	Forwarded uint64 // messages that have moved, after all records
 	Into      int    // buckets over which it is spread; they are due
 	At        int    // number of the first of those
@@ -78,7 +73,7 @@ type Bucket struct {
 	Records  Part
 	Messages Part
 	Gone     uint64   // records that are elsewhere or deleted
-	Done     []uint64 // a bit per record that was returned; only for buckets that are due
+	Done     []uint64 // a bit per record that was returned or moved; empty means none
 }
 
 // A Part is a sequence of entries.
@@ -114,8 +109,6 @@ func (m *Manifest) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, m.NextBucket)
 	b = binary.AppendUvarint(b, m.NextSeq)
 	b = binary.AppendUvarint(b, uint64(m.Records))
-	b = binary.AppendUvarint(b, m.Lost.Records)
-	b = binary.AppendUvarint(b, m.Lost.Messages)
 	b = binary.AppendUvarint(b, uint64(len(m.Ends)))
 	for _, end := range m.Ends {
 		b = binary.AppendVarint(b, end)
@@ -127,19 +120,19 @@ func (m *Manifest) append(b []byte) []byte {
 		b = append(b, 0)
 	} else {
 		b = binary.AppendUvarint(append(b, 1), m.Split.Moved)
-		b = binary.AppendUvarint(b, m.Split.Skipped)
 		b = binary.AppendUvarint(b, m.Split.Forwarded)
 		b = binary.AppendUvarint(b, uint64(m.Split.Into))
 		b = binary.AppendUvarint(b, uint64(m.Split.At))
 	}
+	b = binary.AppendUvarint(b, uint64(m.Aside))
 	b = binary.AppendUvarint(b, uint64(len(m.Buckets)))
 	for i := range m.Buckets {
-		b = m.Buckets[i].append(b, i < m.Due)
+		b = m.Buckets[i].append(b)
 	}
 	return b
 }
 
-func (k *Bucket) append(b []byte, due bool) []byte {
+func (k *Bucket) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, k.ID)
 	b = binary.AppendUvarint(b, uint64(k.Number))
 	b = binary.AppendVarint(b, k.Start)
@@ -149,11 +142,9 @@ func (k *Bucket) append(b []byte, due bool) []byte {
 		b = appendExtents(b, p.Extents)
 	}
 	b = binary.AppendUvarint(b, k.Gone)
-	if due {
-		b = binary.AppendUvarint(b, uint64(len(k.Done)))
-		for _, word := range k.Done {
-			b = binary.LittleEndian.AppendUint64(b, word)
-		}
+	b = binary.AppendUvarint(b, uint64(len(k.Done)))
+	for _, word := range k.Done {
+		b = binary.LittleEndian.AppendUint64(b, word)
 	}
 	return b
 }
@@ -174,7 +165,7 @@ func appendExtents(b []byte, all []extent.Extent) []byte {
 
 // decode undoes append. It rejects impossible states. The offset is for errors.
 func decode(b []byte, at int64) (*Manifest, error) {
-	d := &disk.Decoder{B: b}
+	d := &durable.Decoder{B: b}
 	m := &Manifest{
 		Unit:       time.Duration(d.Number(math.MaxInt64)),
 		Shape:      calendar.Shape{First: d.Byte(), More: d.Byte()},
@@ -184,7 +175,6 @@ func decode(b []byte, at int64) (*Manifest, error) {
 		NextBucket: d.Uvarint(),
 		NextSeq:    d.Number(MaxSeq),
 		Records:    int64(d.Number(MaxSeq)),
-		Lost:       Lost{d.Uvarint(), d.Uvarint()},
 	}
 	for n := d.Length(64); len(m.Ends) < n && !d.Bad; {
 		m.Ends = append(m.Ends, d.Varint())
@@ -198,12 +188,13 @@ func decode(b []byte, at int64) (*Manifest, error) {
 	m.Due = d.Length(MaxDue)
 	if d.Byte() != 0 {
 		m.Split = &Split{
-			Moved: d.Uvarint(), Skipped: d.Uvarint(), Forwarded: d.Uvarint(),
+			Moved: d.Uvarint(), Forwarded: d.Uvarint(),
 			Into: d.Length(m.Due), At: d.Length(m.Due),
 		}
 	}
+	m.Aside = d.Length(MaxAside)
 	for n := d.Length(MaxBuckets); len(m.Buckets) < n && !d.Bad; {
-		m.Buckets = append(m.Buckets, takeBucket(d, len(m.Buckets) < m.Due))
+		m.Buckets = append(m.Buckets, takeBucket(d))
 	}
 	if d.Bad || len(d.B) > 0 || !m.sound() {
 		return nil, durable.Corrupt(Name, at, "an impossible checkpoint")
@@ -211,7 +202,7 @@ func decode(b []byte, at int64) (*Manifest, error) {
 	return m, nil
 }
 
-func takeBucket(d *disk.Decoder, due bool) Bucket {
+func takeBucket(d *durable.Decoder) Bucket {
 	k := Bucket{ID: d.Uvarint(), Number: uint16(d.Length(1<<16 - 1))}
 	k.Start, k.Width = d.Varint(), int64(d.Number(2*calendar.MaxSlot))
 	for _, p := range []*Part{&k.Records, &k.Messages} {
@@ -219,15 +210,13 @@ func takeBucket(d *disk.Decoder, due bool) Bucket {
 		p.Extents = takeExtents(d)
 	}
 	k.Gone = d.Number(k.Records.Count)
-	if due {
-		for n := d.Length(len(d.B) / 8); len(k.Done) < n && !d.Bad; {
-			k.Done = append(k.Done, d.Uint64())
-		}
+	for n := d.Length(len(d.B) / 8); len(k.Done) < n && !d.Bad; {
+		k.Done = append(k.Done, d.Uint64())
 	}
 	return k
 }
 
-func takeExtents(d *disk.Decoder) (all []extent.Extent) {
+func takeExtents(d *durable.Decoder) (all []extent.Extent) {
 	next := uint64(0)
 	for n := d.Length(len(d.B)); len(all) < n && !d.Bad; {
 		e := extent.Extent{
@@ -246,31 +235,38 @@ func takeExtents(d *disk.Decoder) (all []extent.Extent) {
 // where they are used: extents do not overlap, and buckets fit the calendar.
 func (m *Manifest) sound() bool {
 	fits := m.Unit >= MinUnit && m.Shape.First >= 1 && m.Shape.First <= 16 &&
-		m.Shape.More >= 1 && m.Shape.More <= 16 && m.Due <= len(m.Buckets) &&
+		m.Shape.More >= 1 && m.Shape.More <= 16 && m.Due+m.Aside <= len(m.Buckets) &&
 		m.Now <= calendar.MaxSlot && m.Now >= -calendar.MaxSlot && m.Log > 0 &&
 		len(m.Pages) <= int(m.NextSeq>>16)+1
 	for _, e := range m.Pages {
 		fits = fits && e.Generation <= m.Generation
 	}
 	if m.Split != nil {
-		fits = fits && m.Due < len(m.Buckets) &&
+		fits = fits && m.Due+m.Aside < len(m.Buckets) &&
 			m.Split.Moved <= m.Buckets[m.Due].Records.Count &&
-			m.Split.Skipped <= m.Split.Moved &&
 			m.Split.Forwarded <= m.Buckets[m.Due].Messages.Count
 	}
 	return fits && m.soundBuckets()
 }
 
 func (m *Manifest) soundBuckets() bool {
-	numbers := map[uint16]bool{0: true, NoNumber: true, NoNumber - 1: true}
+	numbers := map[uint16]bool{0: true}
 	for i := range m.Buckets {
 		k := &m.Buckets[i]
-		ahead := k.Start > m.Now
-		if m.Split != nil && i == m.Due && m.Split.Into > 0 {
-			ahead = k.spread(m)
+		fits := false // in its place
+		switch {
+		case i < m.Due:
+			fits = k.Width == 1 && k.Start <= m.Now
+		case i >= len(m.Buckets)-m.Aside:
+			fits = true
+		case m.Split != nil && i == m.Due && m.Split.Into > 0:
+			fits = k.spread(m)
+		case m.Split != nil && i == m.Due:
+			fits = k.Start > m.Now
+		default:
+			fits = k.Start > m.Now && len(k.Done) == 0
 		}
-		if numbers[k.Number] || k.ID >= m.NextBucket || !k.sound(m, i < m.Due) ||
-			i >= m.Due && !ahead {
+		if !fits || numbers[k.Number] || k.ID >= m.NextBucket || !k.sound(m) {
 			return false
 		}
 		numbers[k.Number] = true
@@ -278,15 +274,12 @@ func (m *Manifest) soundBuckets() bool {
 	return true
 }
 
-func (k *Bucket) sound(m *Manifest, due bool) bool {
-	// Readers rely on the entries of a part being complete. Only buckets that are due may lack
+func (k *Bucket) sound(m *Manifest) bool {
+	// Readers rely on the entries of a part being complete. Only buckets with records elsewhere may lack
 	// extents.
-	fits := k.Messages.sound(m, true) && k.Records.sound(m, !due)
-	if !due {
-		return fits
-	}
+	fits := k.Messages.sound(m, true) && k.Records.sound(m, len(k.Done) == 0)
 	words := uint64(len(k.Done))
-	fits = fits && k.Width == 1 && k.Start <= m.Now && words <= k.Records.Count/64+1
+	fits = fits && words <= k.Records.Count/64+1
 	if left := k.Records.Count % 64; fits && words == k.Records.Count/64+1 {
 		fits = k.Done[words-1]>>left == 0
 	}
@@ -324,28 +317,27 @@ func (p *Part) sound(m *Manifest, whole bool) bool {
 	return next <= p.Count && (!whole || next == p.Count)
 }
 
+// copySize is the unit of the size of a copy, so that no page of a disk has parts of both.
+const copySize = 4 << 10
+
 // Seal returns the content of the file: the same twice, so that one damaged copy loses nothing.
 func (m *Manifest) Seal() []byte {
 	b := durable.Seal(magic, m.append(make([]byte, 0, 4096)))
+	b = append(b, make([]byte, -len(b)&(copySize-1))...)
 	return append(b, b...)
 }
 
-// unseal reads the copy at an offset of the file.
-func unseal(b []byte, at int64) (*Manifest, error) {
-	body, err := durable.Unseal(Name, at, magic, b)
+// unseal reads the copy at an offset of the file. Zeros follow it.
+func unseal(file []byte, at int) (*Manifest, error) {
+	b := file[at:]
+	if n := durable.FrameSize(b); n < int64(len(b)) {
+		b = b[:n]
+	}
+	body, err := durable.Unseal(Name, int64(at), magic, b)
 	if err != nil {
 		return nil, err
 	}
-	return decode(body, at)
-}
-
-// firstSize returns the size of the first copy: what it says itself, as the end of the file may be
-// missing or have something appended, or else half of the file.
-func firstSize(b []byte) int {
-	if n := durable.FrameSize(b); n <= int64(len(b)) {
-		return int(n)
-	}
-	return len(b) / 2
+	return decode(body, int64(at))
 }
 
 // Load reads the file. If one copy is damaged or unreadable, it returns the other one, and the damage.
@@ -354,11 +346,10 @@ func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("satstore: %w", err)
 	}
-	n := firstSize(b)
-	m, err = unseal(b[:n], 0)
-	second, also := unseal(b[n:], int64(n))
-	if half := len(b) / 2; err != nil && also != nil && half != n { // the length is damaged
-		second, also = unseal(b[half:], int64(half))
+	m, err = unseal(b, 0)
+	second, also := unseal(b, len(b)/2)
+	if err == nil && also == nil && !bytes.Equal(b, m.Seal()) {
+		also = durable.Corrupt(Name, int64(len(b)/2), "the copies differ, or something is between them")
 	}
 	switch {
 	case errors.Is(err, durable.ErrVersion):
@@ -375,7 +366,7 @@ func Load(fs vfs.FS) (m *Manifest, damage, err error) {
 // Load would refuse never replaces one that it accepts.
 func (m *Manifest) Save(fs vfs.FS) error {
 	sealed := m.Seal()
-	if _, err := unseal(sealed[:len(sealed)/2], 0); err != nil {
+	if _, err := unseal(sealed, 0); err != nil {
 		return fmt.Errorf("satstore: the state is damaged, so the last checkpoint stays: use Repair: %w", err)
 	}
 	if err := durable.Replace(fs, Name, sealed); err != nil {

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -22,12 +21,12 @@ import (
 func example() *Manifest {
 	return &Manifest{
 		Unit: time.Hour, Shape: calendar.Default, Generation: 7, Log: 3, Now: -5,
-		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Lost: Lost{70, 300}, Ends: []int64{64, 1 << 14},
+		NextBucket: 9, NextSeq: 1 << 18, Records: 1000, Ends: []int64{64, 1 << 14},
 		IDs: idset.State{Last: 4, Runs: []table.RunState{{Files: []uint64{2}}, {Files: []uint64{4}}}},
 		Pages: []extent.Extent{
 			{}, {At: 90, Size: 1 << 17, Generation: 2}, {At: 200, Size: 1 << 17, Generation: 7},
 		},
-		Due: 1, Split: &Split{Moved: 3, Skipped: 2, Forwarded: 0},
+		Due: 1, Aside: 1, Split: &Split{Moved: 3, Forwarded: 0},
 		Buckets: []Bucket{
 			{
 				ID: 1, Number: 4, Start: -6, Width: 1,
@@ -43,6 +42,11 @@ func example() *Manifest {
 				Messages: Part{1, []extent.Extent{{At: 4, Size: 9, Count: 1, Generation: 1}}},
 			},
 			{ID: 8, Number: 2, Start: 9, Width: 1},
+			{
+				ID: 3, Number: 7, Start: -128, Width: 64,
+				Records: Part{9, []extent.Extent{{At: 5, Size: 9, First: 4, Count: 5, Generation: 1}}},
+				Gone:    6, Done: []uint64{15},
+			},
 		},
 	}
 }
@@ -55,7 +59,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.NoError(t, damage)
 	require.Equal(t, example(), m)
 	used := []extent.Span{{At: 90, N: 32}, {At: 200, N: 32},
-		{At: 1, N: 1}, {At: 2, N: 1}, {At: 3, N: 1}, {At: 4, N: 1}}
+		{At: 1, N: 1}, {At: 2, N: 1}, {At: 3, N: 1}, {At: 4, N: 1}, {At: 5, N: 1}}
 	require.Equal(t, used, m.Spans())
 }
 
@@ -77,7 +81,7 @@ func TestBothCopiesDamaged(t *testing.T) {
 	fs := vfs.NewMem()
 	require.NoError(t, example().Save(fs))
 	fs.Flip(Name, 30, 1)
-	fs.Flip(Name, int64(len(fs.Data(Name))-1), 1)
+	fs.Flip(Name, int64(len(fs.Data(Name))/2+30), 1)
 	m, _, err := Load(fs)
 	require.ErrorIs(t, err, durable.ErrCorrupt)
 	require.Nil(t, m)
@@ -108,10 +112,12 @@ func TestSaveFailsAtEachStep(t *testing.T) {
 }
 
 // TestOneCopyIsEnough: whatever happens to the end of the file, the first copy is found, and the damage
-// is reported where it is. Whatever happens to the first copy, the second one is found.
+// is reported. Whatever happens to the first copy, even all of its pages, the second one is found.
 func TestOneCopyIsEnough(t *testing.T) {
 	sealed := example().Seal()
 	half := len(sealed) / 2
+	size := int(durable.FrameSize(sealed))
+	require.Zero(t, half%copySize)
 	load := func(b []byte) (damage error) {
 		fs := vfs.NewMem()
 		require.NoError(t, durable.Replace(fs, Name, b))
@@ -121,18 +127,18 @@ func TestOneCopyIsEnough(t *testing.T) {
 		return damage
 	}
 	require.NoError(t, load(sealed))
-	where := fmt.Sprint("byte ", half)
-	for n := half; n < len(sealed); n++ {
-		require.ErrorContains(t, load(sealed[:n]), where)
+	for n := size; n < half+size; n++ {
+		require.ErrorIs(t, load(sealed[:n]), durable.ErrCorrupt)
 	}
-	for _, n := range []int{1, 7, 4096} {
-		require.ErrorContains(t, load(append(slices.Clip(sealed), make([]byte, n)...)), where)
-	}
-	for n := range half {
+	require.ErrorIs(t, load(append(slices.Clip(sealed), 7, 7, 7)), durable.ErrCorrupt)
+	for n := range size {
 		b := slices.Clone(sealed)
 		b[n] ^= 1
 		require.ErrorContains(t, load(b), "byte 0")
 	}
+	b := slices.Clone(sealed)
+	clear(b[:half])
+	require.ErrorContains(t, load(b), "byte 0")
 }
 
 // TestUnsound: a valid checksum does not make a state possible. Reading by an impossible one might
@@ -152,14 +158,14 @@ func TestUnsound(t *testing.T) {
 		"a page of a later time":        func(m *Manifest) { m.Pages[1].Generation = 8 },
 		"no generation left":            func(m *Manifest) { m.Generation = 1<<32 - 1 },
 		"a file of ids twice":           func(m *Manifest) { m.IDs.Runs[1].Files[0] = 2 },
-		"more due buckets than buckets": func(m *Manifest) { m.Due = 4 },
+		"more due buckets than buckets": func(m *Manifest) { m.Due = 5 },
 		"a bucket without a time":       func(m *Manifest) { m.Due = 2 },
-		"no bucket to be split":         func(m *Manifest) { m.Buckets = m.Buckets[:1] },
+		"no bucket to be split":         func(m *Manifest) { m.Buckets, m.Aside = m.Buckets[:1], 0 },
 		"more moved than there was":     func(m *Manifest) { m.Split.Moved = 10 },
-		"more skipped than moved":       func(m *Manifest) { m.Split.Skipped = 4 },
+		"more aside than buckets":       func(m *Manifest) { m.Aside = 3 },
+		"less aside than that":          func(m *Manifest) { m.Aside = 0 },
 		"more forwarded than there was": func(m *Manifest) { m.Split.Forwarded = 2 },
 		"a number given twice":          func(m *Manifest) { split(m).Number = 4 },
-		"no number":                     func(m *Manifest) { m.Buckets[0].Number = NoNumber },
 		"more gone than there were":     func(m *Manifest) { split(m).Gone = 10 },
 		"number 0":                      func(m *Manifest) { split(m).Number = 0 },
 		"a bucket of a later time":      func(m *Manifest) { split(m).ID = 9 },
@@ -183,7 +189,7 @@ func TestUnsound(t *testing.T) {
 		m := example()
 		spoil(m)
 		sealed := m.Seal()
-		_, err := unseal(sealed[:len(sealed)/2], 0)
+		_, err := unseal(sealed, 0)
 		require.ErrorIs(t, err, durable.ErrCorrupt, name)
 		fs := vfs.NewMem()
 		require.NoError(t, example().Save(fs))

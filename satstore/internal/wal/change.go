@@ -12,7 +12,7 @@ package wal
 import (
 	"encoding/binary"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // A Kind is the kind of a change. It is not 0.
@@ -81,7 +81,7 @@ func (c *coder) appendPlace(dst []byte, h *Change) []byte {
 	return dst
 }
 
-func (c *coder) takePlace(d *disk.Decoder, h *Change) {
+func (c *coder) takePlace(d *durable.Decoder, h *Change) {
 	h.Bucket = c.bucket + uint64(d.Varint())
 	h.Record = c.record + uint64(d.Varint())
 	c.bucket, c.record = h.Bucket, h.Record+1
@@ -93,7 +93,7 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 	switch h.Kind {
 	case Add:
 		dst = binary.AppendVarint(dst, h.Slot-c.base)
-		dst = disk.AppendBytes(disk.AppendBytes(dst, h.ID), h.Data)
+		dst = durable.AppendBytes(durable.AppendBytes(dst, h.ID), h.Data)
 	case Move:
 		dst = c.appendPlace(dst, h)
 		dst = binary.AppendVarint(dst, h.Slot-c.base)
@@ -102,7 +102,7 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 		dst = append(c.appendPlace(dst, h), h.Key[:]...)
 	case Update, Again:
 		dst = binary.AppendUvarint(dst, h.Seq)
-		dst = disk.AppendBytes(dst, h.Data)
+		dst = durable.AppendBytes(dst, h.Data)
 	case Delete:
 		dst = append(binary.AppendUvarint(dst, h.Seq), h.Key[:]...)
 	case Advance:
@@ -118,7 +118,7 @@ func (c *coder) append(dst []byte, h *Change) []byte {
 }
 
 // take undoes append, except for the diff of a Move.
-func (c *coder) take(d *disk.Decoder) (h Change) {
+func (c *coder) take(d *durable.Decoder) (h Change) {
 	switch h.Kind = Kind(d.Byte()); h.Kind {
 	case Add:
 		h.Slot = c.base + d.Varint()

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
 // The log stores the bytes that a visit has changed in a record, a fifth of its size. A diff begins
@@ -18,7 +18,7 @@ func appendSized(dst, old, new []byte) []byte {
 	start := len(dst)
 	dst = appendDiff(append(dst, 0), old, new)
 	n := len(dst) - start - 1
-	if more := disk.UvarintSize(uint64(n)) - 1; more > 0 {
+	if more := durable.UvarintSize(uint64(n)) - 1; more > 0 {
 		dst = slices.Insert(dst, start+1, make([]byte, more)...)
 	}
 	binary.PutUvarint(dst[start:], uint64(n))
@@ -47,7 +47,7 @@ func appendDiff(dst, old, new []byte) []byte {
 			break
 		}
 		n = unequalBytes(old, new)
-		dst = disk.AppendBytes(dst, new[:n])
+		dst = durable.AppendBytes(dst, new[:n])
 		old, new = old[n:], new[n:]
 	}
 	return dst
@@ -84,7 +84,7 @@ func unequalBytes(a, b []byte) int {
 
 // ApplyDiff applies the diff of a decoded Move to the old data.
 func ApplyDiff(old, diff []byte) (data []byte, ok bool) {
-	d := disk.Decoder{B: diff}
+	d := durable.Decoder{B: diff}
 	size := d.Length(MaxData)
 	if d.Bad {
 		return nil, false

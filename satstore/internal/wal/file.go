@@ -7,15 +7,14 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // These constants are on disk. Do not change them; add a version.
 const (
 	logMagic    = "SATLOG2\n"
-	logHeader   = 8 + 8 + 8 + disk.SumSize // magic, number, slot, checksum
-	groupMagic  = 0x47544153               // "SATG", little endian
-	groupHeader = 4 + 4 + 4 + 8 + 8        // magic, checksum, length, offset, synced bytes
+	logHeader   = 8 + 8 + 8 + durable.SumSize // magic, number, slot, checksum
+	groupMagic  = 0x47544153                  // "SATG", little endian
+	groupHeader = 4 + 4 + 4 + 8 + 8           // magic, checksum, length, offset, synced bytes
 )
 
 // FileName returns the name of the log with a number.
@@ -28,7 +27,7 @@ func logHead(number uint64, base int64) []byte {
 	b := append(make([]byte, 0, logHeader), logMagic...)
 	b = binary.LittleEndian.AppendUint64(b, number)
 	b = binary.LittleEndian.AppendUint64(b, uint64(base))
-	return binary.LittleEndian.AppendUint32(b, disk.Sum(b))
+	return binary.LittleEndian.AppendUint32(b, durable.Sum(b))
 }
 
 // A File is a log file that is being written. Log.io guards its fields.
@@ -75,7 +74,7 @@ func (f *File) appendGroup(dst, changes []byte, synced int64) []byte {
 func groupSum(number uint64, group []byte) uint32 {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], number)
-	return disk.SumOn(disk.Sum(b[:]), group[8:])
+	return durable.SumOn(durable.Sum(b[:]), group[8:])
 }
 
 // A fileReader reads the groups of a log.
@@ -97,7 +96,7 @@ func openFile(fs vfs.FS, number uint64) (*fileReader, error) {
 		r.base = int64(binary.LittleEndian.Uint64(r.b[16:]))
 	}
 	if !bytes.HasPrefix(r.b, logHead(number, r.base)) {
-		return nil, disk.Corrupt(r.name, 0, "not a log, or of another version")
+		return nil, durable.Corrupt(r.name, 0, "not a log, or of another version")
 	}
 	r.at = logHeader
 	return r, nil
@@ -113,7 +112,7 @@ func (r *fileReader) next() ([]byte, error) {
 	}
 	synced, err := r.syncedAfter(r.at)
 	if err == nil && synced > uint64(r.at) {
-		err = disk.Corrupt(r.name, int64(r.at), "a group of changes is damaged")
+		err = durable.Corrupt(r.name, int64(r.at), "a group of changes is damaged")
 	}
 	return nil, err
 }
@@ -132,7 +131,7 @@ func (r *fileReader) syncedAfter(at int) (synced uint64, err error) {
 		}
 		at += n
 		if budget -= r.claimed(at); budget < 0 {
-			return synced, disk.Corrupt(r.name, int64(r.at), "many damaged groups")
+			return synced, durable.Corrupt(r.name, int64(r.at), "many damaged groups")
 		}
 		if _, size := r.group(at); size > 0 {
 			synced = max(synced, binary.LittleEndian.Uint64(r.b[at+20:]))

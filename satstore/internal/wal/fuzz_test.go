@@ -9,7 +9,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // FuzzDiff: a diff turns the old data into the new, within the maximum size.
@@ -22,7 +21,7 @@ func FuzzDiff(f *testing.F) {
 		h := Change{Kind: Move, Old: old, Data: data}
 		b := (&coder{}).append(nil, &h)
 		require.LessOrEqual(t, len(b), MaxSize(len(data)))
-		d := disk.Decoder{B: b}
+		d := durable.Decoder{B: b}
 		found := (&coder{}).take(&d)
 		require.False(t, d.Bad)
 		require.Empty(t, d.B)
@@ -57,14 +56,14 @@ func FuzzChange(f *testing.F) {
 		f.Add((&coder{base: 100}).append(nil, &h))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		d := disk.Decoder{B: in}
+		d := durable.Decoder{B: in}
 		h := (&coder{base: 100}).take(&d)
 		if d.Bad || h.Kind == Move { // covered by FuzzDiff
 			return
 		}
 		b := (&coder{base: 100}).append(nil, &h)
 		require.LessOrEqual(t, len(b), MaxSize(len(h.ID)+len(h.Data)))
-		again := disk.Decoder{B: b}
+		again := durable.Decoder{B: b}
 		require.Equal(t, h, (&coder{base: 100}).take(&again))
 		require.Empty(t, again.B)
 	})

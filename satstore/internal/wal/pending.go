@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // The log is written in groups, because a system call per change would cost more than the change.
@@ -55,7 +55,7 @@ func (h *half) begin(number uint64, end int64) error {
 	if h.changes = h.changes[:0]; cap(h.changes) > h.room {
 		h.changes = make([]byte, 0, h.room) // there may never be so many again
 	}
-	h.published, h.sum = 0, disk.Sum(head[8:])
+	h.published, h.sum = 0, durable.Sum(head[8:])
 	if h.file == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (h *half) publish() error {
 		return nil
 	}
 	fresh := h.changes[h.published:]
-	sum := disk.SumOn(h.sum, fresh)
+	sum := durable.SumOn(h.sum, fresh)
 	err := h.file.Publish(h.at+pendingHeader+h.published, fresh,
 		h.at+pendingWord, uint64(sum)<<32|uint64(len(h.changes)))
 	if err != nil {
@@ -98,12 +98,12 @@ func pendingAfter(file []byte, number uint64, end int64) []byte {
 			continue
 		}
 		word := binary.LittleEndian.Uint64(b[pendingWord:])
-		n, sum := uint32(word), disk.Sum(b[8:pendingWord])
+		n, sum := uint32(word), durable.Sum(b[8:pendingWord])
 		if n == 0 || uint64(n) > uint64(size-pendingHeader) {
 			continue
 		}
 		changes := b[pendingHeader : pendingHeader+int(n)]
-		if disk.SumOn(sum, changes) == uint32(word>>32) {
+		if durable.SumOn(sum, changes) == uint32(word>>32) {
 			return changes
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // A Misfit is a visitor's error for a change that does not fit the state. Replay adds its position
@@ -102,14 +101,14 @@ func (r *replayer) requireLast() error {
 	}
 	synced, err := next.syncedAfter(logHeader)
 	if err == nil && synced > 0 {
-		err = disk.Corrupt(r.file.name, int64(r.file.at), "groups of changes are damaged or gone")
+		err = durable.Corrupt(r.file.name, int64(r.file.at), "groups of changes are damaged or gone")
 	}
 	return err
 }
 
 // group repeats a group of changes. It reports whether they end with the mark.
 func (r *replayer) group(changes []byte) (more bool, err error) {
-	for d := (disk.Decoder{B: changes}); len(d.B) > 0; {
+	for d := (durable.Decoder{B: changes}); len(d.B) > 0; {
 		h := r.coder.take(&d)
 		if d.Bad || h.Kind == rotate && len(d.B) > 0 {
 			return false, bad(r.file.number, int64(r.file.at), "an invalid change")
@@ -149,5 +148,5 @@ func (r *replayer) visitWindow() error {
 }
 
 func bad(log uint64, end int64, reason string) error {
-	return disk.Corrupt(FileName(log), end, "before this: "+reason)
+	return durable.Corrupt(FileName(log), end, "before this: "+reason)
 }

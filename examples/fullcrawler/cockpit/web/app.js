@@ -87,10 +87,10 @@ function draw(s) {
     tile("new or changed", number(s.pages)), tile("unchanged", number(s.unchanged)),
     tile("bodies", bytes(s.bytes)),
     tile("first byte", s.latency < 1 ? (1000 * s.latency).toFixed(1) + " ms" : s.latency.toFixed(2) + " s",
-      "recent median"),
+      "recent mean"),
     tile("hosts", number(s.hosts)), tile("addresses", number(s.addresses)),
     tile("archive", bytes(s.archive.Bytes), number(s.archive.Captures) + " captures"),
-    ...s.limits.map(l => tile(l.name, l.used, l.left)),
+    ...s.limits.map(l => tile(l.name, l.used)),
     tile("memory", bytes(s.memory), number(s.goroutines) + " goroutines"),
   ]);
   drawChart(s.rates);
