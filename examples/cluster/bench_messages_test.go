@@ -80,7 +80,7 @@ func (l load) run(ctx context.Context, log io.Writer) (time.Duration, error) {
 	quit := make(chan struct{})
 	fold := engine.Fold(engine.FoldOptions{
 		Bus: reading, States: states, Post: post,
-		New: func(int) engine.State { return &tally{counts: map[string]int64{}} },
+		New: func(engine.Claim) engine.State { return &tally{counts: map[string]int64{}} },
 	})
 	for part := range l.parts {
 		running.Go(func() {

@@ -121,7 +121,7 @@ func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, e
 	}
 	defer bus.Close()
 	c, err := crawl.Create(ctx, bus, crawl.Options{
-		DedupeParts: s.parts, HostsParts: s.parts, FetchParts: s.parts,
+		Parts: s.parts,
 		Delay: -1, Loopback: true, MaxDepth: -1,
 	})
 	if err != nil {
@@ -162,7 +162,7 @@ func (s trialCrawl) run(ctx context.Context, n int, log io.Writer) (o outcome, e
 func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 	for {
 		owners, free := map[string]bool{}, 0
-		parts, _, err := c.Look(ctx)
+		parts, _, _, err := c.Look(ctx)
 		if err != nil {
 			return err
 		}
@@ -187,11 +187,11 @@ func allThere(ctx context.Context, c *crawl.Crawl, n int) error {
 // of its partition of dedupe, a host for the owner of its partition of hosts. If whole sites were
 // assigned, a URL would count for the owner of its host.
 func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n int) error {
-	parts, _, err := c.Look(ctx)
+	parts, _, _, err := c.Look(ctx)
 	if err != nil {
 		return err
 	}
-	members, err := c.Members(ctx)
+	_, members, _, err := c.Look(ctx)
 	if err != nil {
 		return err
 	}
@@ -206,8 +206,8 @@ func (o *outcome) shares(ctx context.Context, c *crawl.Crawl, urls []string, n i
 	seen := map[string]bool{}
 	for _, url := range urls {
 		host := weburl.Host(url)
-		owner := owners[message.Hosts][message.Part(host, c.HostsParts)]
-		byURL[owners[message.Dedupe][message.Part(url, c.DedupeParts)]]++
+		owner := owners[message.Hosts][message.Part(host, c.Parts)]
+		byURL[owners[message.Dedupe][message.Part(url, c.Parts)]]++
 		bySite[owner]++
 		if !seen[host] {
 			seen[host] = true

@@ -22,10 +22,6 @@ import (
 func benchSpread(fs *flag.FlagSet) action {
 	parts := fs.Int("parts", 16, "partitions of each module")
 	return func(_ context.Context, files []string, out, _ io.Writer) error {
-		if len(files) == 0 {
-			return fmt.Errorf("%w: name files of URLs or hosts, one after the last tab of each line",
-				errUsage)
-		}
 		s := newSpread(*parts)
 		for _, name := range files {
 			if err := s.file(name); err != nil {

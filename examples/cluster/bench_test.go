@@ -3,8 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"flag"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -17,37 +15,14 @@ import (
 
 // The benchmarks are not part of the operator's program, but of the test binary:
 //
-//	go test -c -o bench . && SPINNERET_CLUSTER_PROGRAM=unwatched ./bench bench messages
+//	go test -c -o bench . && SPINNERET_CLUSTER_PROGRAM=unwatched ./bench messages
+//
+// Figures are only valid on an otherwise idle machine.
 func init() {
 	verbs = append(verbs,
-		verb{"bench", "measure the message path, the spread over processes, or scaling", benchmark})
-}
-
-var measurements = []verb{
-	{"messages", "messages per second through the broker into states", benchMessages},
-	{"spread", "how evenly URLs and hosts are spread over processes", benchSpread},
-	{"scaling", "pages per second with 1, 2, 4 and 8 processes", benchScaling},
-}
-
-// benchmark runs a measurement. Figures are only valid on an otherwise idle machine.
-func benchmark(*flag.FlagSet) action {
-	return func(ctx context.Context, args []string, out, log io.Writer) error {
-		var names []string
-		for _, m := range measurements {
-			names = append(names, m.name)
-			if len(args) == 0 || args[0] != m.name {
-				continue
-			}
-			fs := flag.NewFlagSet("cluster bench "+m.name, flag.ContinueOnError)
-			fs.SetOutput(log)
-			do := m.set(fs)
-			if err := fs.Parse(args[1:]); err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
-			}
-			return do(ctx, fs.Args(), out, log)
-		}
-		return fmt.Errorf("%w: want one of %s", errUsage, strings.Join(names, ", "))
-	}
+		verb{"messages", "measure messages per second through the broker into states", 0, 0, benchMessages},
+		verb{"spread", "measure how evenly URLs and hosts are spread over processes", 1, anyNumber, benchSpread},
+		verb{"scaling", "measure pages per second with 1, 2, 4 and 8 processes", 0, 0, benchScaling})
 }
 
 // servers starts one broker or three, each a process of its own, with their files in a directory

@@ -22,7 +22,7 @@ import (
 )
 
 // The test binary is also a broker, so that tests can kill one.
-func init() { verbs = append(verbs, verb{"broker", "start one broker", bare(broker)}) }
+func init() { verbs = append(verbs, verb{"broker", "start one broker", 0, 0, broker}) }
 
 // broker runs one broker until ctx ends.
 func broker(fs *flag.FlagSet) action {

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"time"
 
@@ -21,17 +20,11 @@ import (
 // An order changes the settings by the arguments of a command.
 type order func(s *crawl.Settings, args []string) error
 
-// anyNumber is more arguments than a command line has.
-const anyNumber = math.MaxInt
-
-// instruct returns the setter of a verb that gives an order with a number of arguments.
-func instruct(least, most int, change order) setter {
-	return listed(func(fs *flag.FlagSet) action {
+// instruct sets up a verb that gives an order.
+func instruct(change order) func(fs *flag.FlagSet) action {
+	return func(fs *flag.FlagSet) action {
 		at := brokerFlags(fs)
 		return func(ctx context.Context, args []string, out, log io.Writer) error {
-			if len(args) < least || len(args) > most {
-				return fmt.Errorf("%w: %d arguments; \"cluster\" says what each command wants", errUsage, len(args))
-			}
 			return withCrawl(ctx, at, log, func(ctx context.Context, c *crawl.Crawl) error {
 				revision, err := c.Change(ctx, func(s *crawl.Settings) error { return change(s, args) })
 				if err == nil {
@@ -40,7 +33,7 @@ func instruct(least, most int, change order) setter {
 				return err
 			})
 		}
-	})
+	}
 }
 
 func pause(s *crawl.Settings, _ []string) error { s.Paused = true; return nil }
@@ -108,9 +101,6 @@ func feed(fs *flag.FlagSet, send func(ctx context.Context, c *crawl.Crawl, urls 
 	at := brokerFlags(fs)
 	return func(ctx context.Context, args []string, _, log io.Writer) error {
 		urls, err := readSeeds(args, "", log)
-		if err == nil && len(urls) == 0 {
-			err = fmt.Errorf("%w: want URLs", errUsage)
-		}
 		if err != nil {
 			return err
 		}

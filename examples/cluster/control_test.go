@@ -72,7 +72,7 @@ func (tr *trial) follows(t *testing.T, n int) {
 	_, revision, err := tr.crawl.Settings(t.Context())
 	require.NoError(t, err)
 	for follow := 0; follow < n; time.Sleep(20 * time.Millisecond) {
-		members, err := tr.crawl.Members(t.Context())
+		_, members, _, err := tr.crawl.Look(t.Context())
 		require.NoError(t, err)
 		follow = 0
 		for _, m := range members {
@@ -87,22 +87,22 @@ func TestCreateListsDifferences(t *testing.T) {
 	t.Parallel()
 	_, urls := lone(t, t.TempDir(), 0)
 	create := func(more ...string) (int, string, string) {
-		args := []string{"create", "-nats", urls, "-replicas", "1", "-loopback", "-dedupe", "1", "-hosts", "1",
+		args := []string{"create", "-nats", urls, "-replicas", "1", "-loopback",
 			"-stream-bytes", "16777216"}
 		return do(t, append(append(args, more...), "http://h.test/")...)
 	}
-	status, _, log := create("-fetch", "2", "-delay", "1h")
+	status, _, log := create("-parts", "2", "-delay", "1h")
 	require.Zero(t, status, log)
-	status, _, log = create("-fetch", "2", "-delay", "1h")
+	status, _, log = create("-parts", "2", "-delay", "1h")
 	require.Zero(t, status, log, "the same options again")
 	require.Empty(t, log)
-	status, _, log = create("-fetch", "3", "-delay", "1ms", "-depth", "-1")
+	status, _, log = create("-parts", "3", "-delay", "1ms", "-depth", "-1")
 	require.Equal(t, 1, status)
 	require.Contains(t, log, "Delay is 1h0m0s, not 1ms\n")
-	require.Contains(t, log, "FetchParts is 2, not 3\n")
+	require.Contains(t, log, "Parts is 2, not 3\n")
 	require.Contains(t, log, "MaxDepth is 20, not -1")
 	require.Contains(t, log, "another -crawl NAME")
-	status, _, log = create("-fetch", "2", "-delay", "1h", "-stream-bytes", "33554432")
+	status, _, log = create("-parts", "2", "-delay", "1h", "-stream-bytes", "33554432")
 	require.Equal(t, 1, status)
 	require.Contains(t, log, "StreamBytes is 16777216, not 33554432")
 }

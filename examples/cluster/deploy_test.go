@@ -51,8 +51,7 @@ func TestTheFilesForOperationWork(t *testing.T) {
 	}
 	tr := serveTrial(t, madeUp)
 	status, _, log := do(t, as("create", "operator", "-replicas", "1", "-loopback", "-scope", "any",
-		"-depth", "-1", "-delay", tr.delay.String(), "-retries", "-1", "-dedupe", "1", "-hosts", "1",
-		"-fetch", "2", "-stream-bytes", "16777216", tr.seeds[0])...)
+		"-depth", "-1", "-delay", tr.delay.String(), "-retries", "-1", "-parts", "2", "-stream-bytes", "16777216", tr.seeds[0])...)
 	require.Zero(t, status, log)
 	run := start(t, nil, as("run", "worker", "-log", "error", "-name", "p", "-commit", "20ms", "-hosts", tr.hosts, "-web-port",
 		strconv.Itoa(tr.port), "-dir", t.TempDir())...)

@@ -58,7 +58,7 @@ func TestScalingOfAGraph(t *testing.T) {
 		data := encoder.EncodeAll([]byte(text), nil)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), data, 0o666))
 	}
-	status, out, log := do(t, "bench", "scaling", "-graph", dir, "-processes", "1",
+	status, out, log := do(t, "scaling", "-graph", dir, "-processes", "1",
 		"-latency", "1ms", "-parts", "1")
 	require.Zero(t, status, log)
 	require.Contains(t, out, "3 of 3 pages, at most 100 per host, from 1 seeds\n")

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -36,66 +37,50 @@ func main() {
 
 // A verb is one sub-command. It defines its flags and returns the action to run after parsing.
 type verb struct {
-	name, does string
-	set        setter
+	name, does  string
+	least, most int // number of arguments
+	set         func(fs *flag.FlagSet) action
 }
+
+// anyNumber is more arguments than a command line has.
+const anyNumber = math.MaxInt
 
 // An action runs a sub-command.
 type action func(ctx context.Context, args []string, out, log io.Writer) error
 
 var verbs = []verb{
-	{"create", "create a crawl with its seeds", listed(create)},
-	{"run", "run one process of a crawl", bare(run)},
-	{"status", "show the progress of a crawl", bare(status)},
-	{"pause", "make no requests until resume", instruct(0, 0, pause)},
-	{"resume", "continue after pause, and let drained processes start again", instruct(0, 0, unpause)},
-	{"drain", "let all processes, or the NAMEs, finish requests in flight and exit", instruct(0, anyNumber, drain)},
-	{"deny", "stop fetching from a host, or URLs that match a deny list ENTRY", instruct(1, anyNumber, deny)},
-	{"allow", "undo deny of each ENTRY", instruct(1, anyNumber, allow)},
-	{"delay", "set the minimum delay between requests: HOST 30s", instruct(2, 2, delay)},
-	{"add", "add URLs as seeds, which also widen the scope", listed(add)},
-	{"revisit", "visit pages again as soon as possible, by URL", listed(revisit)},
-	{"scope", "how far to follow links: page, prefix, host, domain or any", instruct(1, 1, scope)},
-	{"settings", "show the settings made by pause, deny, delay and so on", bare(settings)},
-	{"wait", "wait until nothing is left to fetch", bare(wait)},
-	{"plan", "compute what a crawl needs: brokers, disks, memory, partitions", bare(plan)},
-	{"merge", "make one view of the archives of many processes", listed(merge)},
+	{"create", "create a crawl with its seeds", 0, anyNumber, create},
+	{"run", "run one process of a crawl", 0, 0, run},
+	{"status", "show the progress of a crawl", 0, 0, status},
+	{"pause", "make no requests until resume", 0, 0, instruct(pause)},
+	{"resume", "continue after pause, and let drained processes start again", 0, 0, instruct(unpause)},
+	{"drain", "let all processes, or the NAMEs, finish requests in flight and exit", 0, anyNumber, instruct(drain)},
+	{"deny", "stop fetching from a host, or URLs that match a deny list ENTRY", 1, anyNumber, instruct(deny)},
+	{"allow", "undo deny of each ENTRY", 1, anyNumber, instruct(allow)},
+	{"delay", "set the minimum delay between requests: HOST 30s", 2, 2, instruct(delay)},
+	{"add", "add URLs as seeds, which also widen the scope", 1, anyNumber, add},
+	{"revisit", "visit pages again as soon as possible, by URL", 1, anyNumber, revisit},
+	{"scope", "how far to follow links: page, prefix, host, domain or any", 1, 1, instruct(scope)},
+	{"settings", "show the settings made by pause, deny, delay and so on", 0, 0, settings},
+	{"wait", "wait until nothing is left to fetch", 0, 0, wait},
+	{"plan", "compute what a crawl needs: brokers, disks, memory, partitions", 0, 0, plan},
+	{"merge", "make one view of the archives of the processes in each DIRECTORY", 1, anyNumber, merge},
 }
 
-// A setter sets up the flags of a verb.
-type setter func(fs *flag.FlagSet) action
-
-// bare returns the setter of a verb that takes only flags.
-func bare(set setter) setter {
-	return checked(set, func(arg string) error {
-		return fmt.Errorf("%w: unexpected argument %q: only flags are allowed, see -h", errUsage, arg)
-	})
-}
-
-// listed returns the setter of a verb that takes arguments. A flag among them is an error, as it
-// would be taken for a seed or a host.
-func listed(set setter) setter {
-	return checked(set, func(arg string) error {
-		if len(arg) > 1 && arg[0] == '-' {
+// check checks the arguments. A flag among them would be taken for a seed or a host.
+func (v verb) check(args []string) error {
+	for _, arg := range args {
+		switch {
+		case v.most == 0:
+			return fmt.Errorf("%w: unexpected argument %q: only flags are allowed, see -h", errUsage, arg)
+		case len(arg) > 1 && arg[0] == '-':
 			return fmt.Errorf("%w: %s follows the arguments: put flags first", errUsage, arg)
 		}
-		return nil
-	})
-}
-
-// checked checks each argument before the verb runs.
-func checked(set setter, check func(arg string) error) setter {
-	return func(fs *flag.FlagSet) action {
-		do := set(fs)
-		return func(ctx context.Context, args []string, out, log io.Writer) error {
-			for _, arg := range args {
-				if err := check(arg); err != nil {
-					return err
-				}
-			}
-			return do(ctx, args, out, log)
-		}
 	}
+	if len(args) < v.least || len(args) > v.most {
+		return fmt.Errorf("%w: %d arguments; \"cluster\" says what each command wants", errUsage, len(args))
+	}
+	return nil
 }
 
 // errUsage reports an invalid command line.
@@ -117,7 +102,10 @@ func command(ctx context.Context, args []string, out, log io.Writer) int {
 		case err != nil:
 			return 2
 		}
-		err := do(ctx, fs.Args(), out, log)
+		err := v.check(fs.Args())
+		if err == nil {
+			err = do(ctx, fs.Args(), out, log)
+		}
 		switch {
 		case errors.Is(err, errUsage):
 			fmt.Fprintf(log, "cluster %s: %v\n", v.name, err)

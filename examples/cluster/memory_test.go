@@ -37,7 +37,7 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 	tr.urls = urls
 	// After its first response an address gets no request for an hour: the slowest possible consumer.
 	tr.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
-		DedupeParts: 1, HostsParts: 1, FetchParts: 1, Delay: time.Hour, Loopback: true,
+		Parts: 1, Delay: time.Hour, Loopback: true,
 		HostPages: j.seeds, Waiting: j.waiting,
 	})
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func (j jam) run(t *testing.T) (roomForAll bool, grown int64) {
 // lag counts the messages that dedupe and hosts have not applied yet.
 func (tr *trial) lag(t *testing.T) (n uint64) {
 	t.Helper()
-	parts, _, err := tr.crawl.Look(t.Context())
+	parts, _, _, err := tr.crawl.Look(t.Context())
 	require.NoError(t, err)
 	for _, p := range parts {
 		if p.To != message.Fetch {
@@ -118,7 +118,7 @@ func (tr *trial) lag(t *testing.T) (n uint64) {
 // heap returns the live heap that the process reports.
 func (tr *trial) heap(t *testing.T) (n int64) {
 	t.Helper()
-	members, err := tr.crawl.Members(t.Context())
+	_, members, _, err := tr.crawl.Look(t.Context())
 	require.NoError(t, err)
 	for _, m := range members {
 		n = max(n, int64(m.Heap))

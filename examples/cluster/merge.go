@@ -19,9 +19,6 @@ import (
 func merge(fs *flag.FlagSet) action {
 	view := fs.String("view", "view", "`directory` for the merged index")
 	return func(_ context.Context, dirs []string, out, log io.Writer) error {
-		if len(dirs) == 0 {
-			return fmt.Errorf("%w: want the directories of the processes", errUsage)
-		}
 		a, err := archive.Open(*view, archive.Options{})
 		if err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 )
 
 // The cost of a page, as TestThePlanKnowsWhatAPageCosts measures it. The streams and states of the
-// brokers were measured with their overhead on disk, in bench messages and a crawl of real URLs.
+// brokers were measured with their overhead on disk, by "messages" in bench_test.go and a crawl of real URLs.
 const (
 	itemBytes   = 140     // a URL of 70 bytes in a message
 	seenBytes   = 8       // of the state of dedupe, for each URL
@@ -32,7 +32,6 @@ const (
 type need struct {
 	pages, links, fresh, hosts float64
 	rate                       float64 // pages per second
-	body                       float64 // bytes of a page in the archive
 	machines                   float64
 	every                      time.Duration // between commits
 	again                      bool
@@ -40,13 +39,11 @@ type need struct {
 
 // A provision is what such a crawl needs.
 type provision struct {
-	days          float64
 	messages      float64 // per second
 	traffic       float64 // bytes per second of messages and of the state stored with each page
 	brokers       float64
 	frontier      float64 // bytes in the streams, one replica, worst case
 	state, memory float64 // bytes of one replica; bytes of all processes together
-	archive       float64
 	partitions    float64 // of each module
 	bound         float64 // bytes of the stream
 	disk          float64 // bytes that a broker must offer: the bound is reserved
@@ -57,11 +54,9 @@ type provision struct {
 func provide(n need) provision {
 	urls := n.pages * n.fresh // known in the end, visited or not
 	p := provision{
-		days:       n.pages / n.rate / 86400,
 		frontier:   (urls - n.pages) * itemBytes,
 		state:      urls*seenBytes + n.hosts*hostBytes,
 		memory:     urls*seenMemory + n.hosts*hostBytes,
-		archive:    n.pages * n.body,
 		partitions: math.Pow(2, math.Ceil(math.Log2(4*n.machines))),
 	}
 	if n.again {
@@ -104,7 +99,6 @@ func plan(fs *flag.FlagSet) action {
 	fs.Float64Var(&n.fresh, "fresh", 3,
 		"known URLs at the end, per fetched page")
 	fs.Float64Var(&n.hosts, "hosts", 1e7, "hosts")
-	fs.Float64Var(&n.body, "body", 20_000, "bytes of a page in the archive, compressed")
 	fs.Float64Var(&n.machines, "machines", 30, "maximum number of machines with \"cluster run\"")
 	fs.DurationVar(&n.every, "commit", 5*time.Second, "as for \"cluster run\"; a shorter time means more messages")
 	fs.BoolVar(&n.again, "revisit", false, "pages are visited again")
@@ -116,7 +110,6 @@ func plan(fs *flag.FlagSet) action {
 		p := provide(n)
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, line := range []struct{ what, much string }{
-			{"time", fmt.Sprintf("%.1f days at %.0f pages/s", p.days, n.rate)},
 			{"messages", fmt.Sprintf("%.0f per second, %.2f for a page; with states %s/s",
 				p.messages, p.messages/n.rate, bytesOf(p.traffic))},
 			{"brokers", fmt.Sprintf("%.0f, in groups of three", p.brokers)},
@@ -128,9 +121,7 @@ func plan(fs *flag.FlagSet) action {
 			{"disk of a broker", bytesOf(p.disk) + ", with what the stream reserves (max_file)"},
 			{"memory of a machine", bytesOf(p.perMachine) +
 				" of states, without windows and bodies"},
-			{"pages/s of a machine", fmt.Sprintf("%.0f", n.rate/n.machines)},
-			{"archive", bytesOf(p.archive) + ", " + bytesOf(p.archive/n.machines) + " per machine"},
-			{"options of create", fmt.Sprintf("-dedupe %.0f -hosts %.0[1]f -fetch %.0[1]f -stream-bytes %.0f",
+			{"options of create", fmt.Sprintf("-parts %.0f -stream-bytes %.0f",
 				p.partitions, p.bound)},
 			{"options of run", fmt.Sprintf("-commit %v", n.every)},
 		} {

@@ -126,7 +126,7 @@ func beginOn(t *testing.T, urls string, replicas int, serve func(port int) (site
 	require.NoError(t, err)
 	t.Cleanup(bus.Close)
 	tr.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
-		DedupeParts: 2, HostsParts: 2, FetchParts: 4, Delay: tr.delay, Loopback: true, MaxDepth: -1, Retries: -1,
+		Parts: 4, Delay: tr.delay, Loopback: true, MaxDepth: -1, Retries: -1,
 	})
 	require.NoError(t, err)
 	return tr
@@ -209,7 +209,7 @@ func (tr *trial) pages() map[string]int {
 // owned returns the partitions of a process, by its name.
 func (tr *trial) owned(t *testing.T, name string) (parts []string) {
 	t.Helper()
-	look, _, err := tr.crawl.Look(t.Context())
+	look, _, _, err := tr.crawl.Look(t.Context())
 	require.NoError(t, err)
 	for _, p := range look {
 		if strings.HasPrefix(p.Owner, name+"-") {
@@ -229,7 +229,7 @@ const perCommit = fetchers + (fetchers + 1) + 6
 func (tr *trial) inFlight(t *testing.T) int {
 	t.Helper()
 	changes := 0
-	parts, _, err := tr.crawl.Look(t.Context())
+	parts, _, _, err := tr.crawl.Look(t.Context())
 	require.NoError(t, err)
 	for _, p := range parts {
 		if p.To == message.Fetch {
@@ -270,7 +270,7 @@ func (tr *trial) finish(t *testing.T) {
 // fates adds up the counts of the partitions, to explain missing pages.
 func (tr *trial) fates(t *testing.T) map[string]int64 {
 	t.Helper()
-	parts, _, err := tr.crawl.Look(t.Context())
+	parts, _, _, err := tr.crawl.Look(t.Context())
 	require.NoError(t, err)
 	fates := map[string]int64{}
 	for _, p := range parts {

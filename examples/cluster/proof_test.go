@@ -88,7 +88,7 @@ func proveRound(t *testing.T, seed uint64) {
 	require.NoError(t, err)
 	t.Cleanup(bus.Close)
 	s.crawl, err = crawl.Create(t.Context(), bus, crawl.Options{
-		DedupeParts: 2, HostsParts: 2, FetchParts: 4, Delay: s.delay, Loopback: true, MaxDepth: -1,
+		Parts: 4, Delay: s.delay, Loopback: true, MaxDepth: -1,
 		Retries: 50, Retry: 100 * time.Millisecond, Backoff: 100 * time.Millisecond,
 	})
 	require.NoError(t, err)

@@ -166,8 +166,7 @@ func TestACrawlOverTLSWithDocumentedPermissions(t *testing.T) {
 	secured := []string{"-nats", f.url, "-ca", f.ca, "-creds", f.user(t, "crawler", rights...)}
 	tr := serveTrial(t, madeUp)
 	status, _, log := do(t, append(append([]string{"create"}, secured...), "-replicas", "1",
-		"-loopback", "-scope", "any", "-depth", "-1", "-delay", tr.delay.String(), "-dedupe", "2",
-		"-hosts", "2", "-fetch", "2", "-stream-bytes", "16777216", tr.seeds[0])...)
+		"-loopback", "-scope", "any", "-depth", "-1", "-delay", tr.delay.String(), "-parts", "2", "-stream-bytes", "16777216", tr.seeds[0])...)
 	require.Zero(t, status, log)
 	start(t, nil, append(append([]string{"run"}, secured...), "-commit", "20ms", "-hosts", tr.hosts, "-web-port",
 		strconv.Itoa(tr.port), "-dir", t.TempDir())...)
@@ -211,7 +210,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 			"do not speak TLS"},
 	} {
 		args := []string{"create", "-nats", tt.url, "-replicas", "1", "-loopback",
-			"-dedupe", "1", "-hosts", "1", "-fetch", "1", "http://a.test/"}
+			"-parts", "1", "http://a.test/"}
 		if tt.ca != "" {
 			args = append([]string{"create", "-ca", tt.ca}, args[1:]...)
 		}

@@ -17,7 +17,7 @@ import (
 // wait waits until a crawl has nothing left to fetch.
 func wait(fs *flag.FlagSet) action {
 	at := brokerFlags(fs)
-	every := fs.Duration("every", time.Second, "polling `interval`")
+	every := fs.Duration("every", 2*time.Second, "polling `interval`")
 	return func(ctx context.Context, _ []string, _, log io.Writer) error {
 		return withBrokers(ctx, at, log, func(ctx context.Context, bus *jet.Bus) error {
 			c, err := opened(ctx, bus, log)
@@ -80,27 +80,10 @@ type look struct {
 // lookAt takes a snapshot of a crawl.
 func lookAt(ctx context.Context, c *crawl.Crawl) (now look, err error) {
 	now.at = time.Now()
-	if now.parts, now.full, err = c.Look(ctx); err == nil {
-		now.members, err = c.Members(ctx)
-	}
-	if err == nil {
+	if now.parts, now.members, now.full, err = c.Look(ctx); err == nil {
 		now.settings, _, err = c.Settings(ctx)
 	}
-	now.dropDeadOwners()
 	return now, err
-}
-
-// dropDeadOwners removes dead owners from partitions that no other process has taken over yet.
-func (l *look) dropDeadOwners() {
-	alive := map[string]bool{}
-	for _, m := range l.members {
-		alive[m.ID] = true
-	}
-	for i := range l.parts {
-		if p := &l.parts[i]; !alive[p.Owner] {
-			p.Owner = ""
-		}
-	}
 }
 
 // counts adds up the counts of all partitions.

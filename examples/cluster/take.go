@@ -35,9 +35,7 @@ func create(fs *flag.FlagSet) action {
 	fs.IntVar(&at.Replicas, "replicas", 3, "number of brokers that store everything")
 	fs.Int64Var(&at.MaxBytes, "stream-bytes", jet.DefaultMaxBytes,
 		"maximum bytes of the stream, which each broker reserves; at three quarters of it, links are dropped")
-	fs.IntVar(&o.DedupeParts, "dedupe", crawl.DefaultParts, "number of partitions of dedupe")
-	fs.IntVar(&o.HostsParts, "hosts", crawl.DefaultParts, "number of partitions of hosts")
-	fs.IntVar(&o.FetchParts, "fetch", crawl.DefaultParts, "number of partitions of fetch")
+	fs.IntVar(&o.Parts, "parts", crawl.DefaultParts, "number of partitions of each module, and so the most processes that share it")
 	fs.StringVar(&o.Agent, "agent", "spinneret",
 		"`name` of the crawler, in User-Agent and in robots.txt")
 	fs.StringVar(&o.Contact, "contact", "",

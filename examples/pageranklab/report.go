@@ -4,8 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spinneret-go/spinneret/examples/internal/report"
@@ -93,31 +91,11 @@ func known(format string, v float64) string {
 
 // save writes figures and numbers into a directory.
 func (r *result) save(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	files := r.figures()
 	files["scores.csv"] = r.scoresCSV
 	files["curves.csv"] = r.curvesCSV
 	files["speed.csv"] = r.speedCSV
-	for name, write := range files {
-		if err := saveFile(filepath.Join(dir, name), write); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func saveFile(name string, write func(io.Writer) error) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	if err := write(file); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	return report.Save(dir, files)
 }
 
 func float(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

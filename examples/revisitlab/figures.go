@@ -1,10 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
@@ -107,33 +104,9 @@ func (r *result) curvePlot(title string, of func(*sums) float64) report.Plot {
 
 // save writes all figures and the numbers behind them into a directory.
 func (r *result) save(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+	files := map[string]func(io.Writer) error{"policies.csv": r.policiesCSV, "curves.csv": r.curvesCSV}
 	for name, p := range r.figures() {
-		if err := writeFile(filepath.Join(dir, name+".svg"), p.Draw); err != nil {
-			return err
-		}
+		files[name+".svg"] = p.Draw
 	}
-	if err := writeFile(filepath.Join(dir, "policies.csv"), r.policiesCSV); err != nil {
-		return err
-	}
-	return writeFile(filepath.Join(dir, "curves.csv"), r.curvesCSV)
-}
-
-// writeFile creates a file and reports the first of all errors.
-func writeFile(name string, write func(w io.Writer) error) (err error) {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closing := f.Close(); err == nil {
-			err = closing
-		}
-	}()
-	if err := write(f); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
+	return report.Save(dir, files)
 }

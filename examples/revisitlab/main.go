@@ -123,7 +123,8 @@ func run(args []string, out, errs io.Writer) error {
 	}
 	if some := summaries(all); len(some) > 0 {
 		p := report.NewPrinter(out)
-		printSummaries(p, some)
+		leadTable(p, some)
+		wonTable(p, some)
 		if p.Err() != nil {
 			return p.Err()
 		}
@@ -131,8 +132,8 @@ func run(args []string, out, errs io.Writer) error {
 	if s.out == "" || len(all) == 0 {
 		return nil
 	}
-	return writeFile(filepath.Join(s.out, "tables.md"), func(w io.Writer) error {
-		return printTables(w, all)
+	return report.Save(s.out, map[string]func(io.Writer) error{
+		"tables.md": func(w io.Writer) error { return printTables(w, all) },
 	})
 }
 

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"slices"
-
-	"github.com/spinneret-go/spinneret/examples/internal/report"
 )
 
 // A summary is the result of Bayes for one log, at the costs of MLE.mix with these alphas.
@@ -110,38 +107,6 @@ func (s *summary) closed() float64 {
 	return lead / gap
 }
 
-// printSummaries prints the summaries of all logs.
-func printSummaries(out *report.Printer, all []summary) {
-	out.Printf("\n# Bayes minus MLE.mix(0.1-10) at equal visits, at alpha")
-	for _, a := range summaryAlphas {
-		out.Printf(" %v", a)
-	}
-	out.Printf("\n\n")
-	out.Table(func(row func(string, ...any)) {
-		row("log\tvisits\tof all versions, 95 %%\tmean over pages\tgap to the rate oracle closed")
-		for i := range all {
-			s := &all[i]
-			visits, leads, means := "", "", ""
-			for _, c := range s.costs {
-				visits += fmt.Sprintf("%.3g ", c.visits)
-				if math.IsNaN(c.lead) {
-					leads, means = leads+"- ", means+"- " // beyond the curve of Bayes
-					continue
-				}
-				leads += fmt.Sprintf("%+.3f±%.3f ", c.lead, c.margin)
-				means += fmt.Sprintf("%+.3f ", c.mean)
-			}
-			row("%s\t%s\t%s\t%s\t%s", s.name, visits, leads, means, share(s.closed()))
-		}
-	})
-	mean, least, closed := overall(all)
-	if !math.IsNaN(mean) {
-		out.Printf("over all logs and costs: mean %+.3f, least %+.3f, gap closed %s\n", mean, least,
-			share(closed))
-	}
-	printWon(out, all)
-}
-
 // overall returns the mean and the least lead, and the mean share of the gap that is closed.
 func overall(all []summary) (mean, least, closed float64) {
 	least = math.Inf(1)
@@ -160,26 +125,6 @@ func overall(all []summary) (mean, least, closed float64) {
 		}
 	}
 	return mean / leads, least, closed / logs
-}
-
-// printWon prints how often Bayes is ahead of each rival.
-func printWon(out *report.Printer, all []summary) {
-	out.Printf("\nBayes catches as much or more, of all costs above the lowest\n")
-	out.Table(func(row func(string, ...any)) {
-		head := "than"
-		for _, m := range matches {
-			head += "\t" + m.name
-		}
-		row("%s", head)
-		for _, f := range families()[:ofBayes] {
-			text := f.name
-			for m := range matches {
-				t := wonOf(all, m, f.name)
-				text += fmt.Sprintf("\t%d of %d", t.won, t.of)
-			}
-			row("%s", text)
-		}
-	})
 }
 
 // wonOf sums over all logs how often a rival was beaten in one match.

@@ -131,14 +131,14 @@ func TestTheSummaryReadsTheCurves(t *testing.T) {
 	require.Equal(t, len(summaryAlphas)-1, won.of, "the lowest cost is left out")
 
 	var out bytes.Buffer
-	printSummaries(report.NewPrinter(&out), []summary{s})
+	leadTable(report.NewPrinter(&out), []summary{s})
 	require.Contains(t, out.String(), "made")
 	require.Contains(t, out.String(), "over all logs and costs")
 	require.NotContains(t, out.String(), "NaN")
 
 	out.Reset()
 	nan := math.NaN()
-	printSummaries(report.NewPrinter(&out), []summary{{
+	leadTable(report.NewPrinter(&out), []summary{{
 		name: "short", costs: []summaryCost{{visits: 9, lead: nan, margin: nan, mean: nan, oracle: nan}},
 	}})
 	require.Contains(t, out.String(), "short")

@@ -59,6 +59,8 @@ func markdown(out *report.Printer, head []string, rows [][]string) {
 	out.Printf("\n")
 }
 
+// leadTable prints the versions caught by Bayes minus those of MLE.mix(0.1-10) at equal visits, at
+// summaryAlphas.
 func leadTable(out *report.Printer, all []summary) {
 	var rows [][]string
 	for i := range all {
@@ -66,8 +68,12 @@ func leadTable(out *report.Printer, all []summary) {
 		var visits, leads, means []string
 		for _, c := range s.costs {
 			visits = append(visits, fmt.Sprintf("%.3g", c.visits))
-			leads = append(leads, signed(c.lead)+"±"+fmt.Sprintf("%.3f", c.margin))
 			means = append(means, signed(c.mean))
+			if math.IsNaN(c.lead) {
+				leads = append(leads, "-") // beyond the curve of Bayes
+				continue
+			}
+			leads = append(leads, signed(c.lead)+"±"+fmt.Sprintf("%.3f", c.margin))
 		}
 		rows = append(rows, []string{
 			s.name, strings.Join(visits, " "), strings.Join(leads, " "), strings.Join(means, " "),
@@ -77,6 +83,9 @@ func leadTable(out *report.Printer, all []summary) {
 	head := []string{"log", "visits", "of all versions, 95 %", "mean over pages", "gap closed"}
 	markdown(out, head, rows)
 	mean, least, closed := overall(all)
+	if math.IsNaN(mean) {
+		return
+	}
 	markdown(out, []string{"", "target", "seen"}, [][]string{
 		{"mean lead over all logs and costs", "at least 0.05", fmt.Sprintf("%.3f", mean)},
 		{"least lead", "not below −0.01", signed(least)},
@@ -92,6 +101,7 @@ func signed(v float64) string {
 	return strings.Replace(fmt.Sprintf("%+.3f", v), "-", "−", 1)
 }
 
+// wonTable counts the costs above the lowest at which Bayes catches as much as each rival, or more.
 func wonTable(out *report.Printer, all []summary) {
 	head := []string{"than"}
 	for _, m := range matches {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // Main runs a laboratory with the arguments of the command line, and exits with 1 if it fails. A
@@ -26,6 +27,23 @@ func MakeOut(dir string) error {
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
+}
+
+// Save writes files by name into a directory, which it creates.
+func Save(dir string, files map[string]func(io.Writer) error) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, write := range files {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(write(f), f.Close()); err != nil {
+			return fmt.Errorf("%s: %w", f.Name(), err)
+		}
 	}
 	return nil
 }

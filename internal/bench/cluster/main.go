@@ -33,7 +33,7 @@ func run(args []string) (err error) {
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
-	measure := exec.Command(program, append([]string{"bench"}, args...)...)
+	measure := exec.Command(program, args...)
 	measure.Env = append(os.Environ(), "SPINNERET_CLUSTER_PROGRAM=unwatched")
 	measure.Stdout, measure.Stderr = os.Stdout, os.Stderr
 	return measure.Run()

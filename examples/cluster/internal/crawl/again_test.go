@@ -59,7 +59,7 @@ func begin(t *testing.T, web *webtest.Web, change func(o *Options)) (url string,
 	t.Helper()
 	url = startBroker(t)
 	o := testOptions()
-	o.DedupeParts, o.HostsParts, o.FetchParts = 2, 2, 2
+	o.Parts = 2
 	if change != nil {
 		change(&o)
 	}
@@ -71,7 +71,7 @@ func begin(t *testing.T, web *webtest.Web, change func(o *Options)) (url string,
 // counts adds up the counts of all partitions.
 func counts(t *testing.T, c *Crawl) map[string]int64 {
 	t.Helper()
-	parts, _, err := c.Look(t.Context())
+	parts, _, _, err := c.Look(t.Context())
 	require.NoError(t, err)
 	sum := map[string]int64{}
 	for _, p := range parts {
@@ -209,7 +209,7 @@ func TestAHostWithALongDelayDoesNotFillTheWindow(t *testing.T) {
 		return webtest.Traits{}
 	}})
 	const window = 20
-	url, c := begin(t, web, func(o *Options) { o.FetchParts = 1 })
+	url, c := begin(t, web, func(o *Options) { o.Parts = 1 })
 	seeds := web.Reachable()
 	var slow []string
 	for _, url := range seeds {

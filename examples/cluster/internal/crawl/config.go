@@ -47,14 +47,12 @@ import (
 
 // Options are the options that all processes of a crawl must agree on. The broker stores them.
 type Options struct {
-	// The number of partitions of each module. They cannot be changed later. 0 means DefaultParts.
-	DedupeParts, HostsParts, FetchParts int
+	Parts int // partitions of each module, which cannot be changed later; 0 means DefaultParts
 
 	Agent   string        // of robots.txt and User-Agent; "" means "spinneret"
 	Contact string        // where site owners reach the operator; "" is allowed on loopback only
 	Delay   time.Duration // between two requests to a host or address; 0 means 5 s, negative none
 	Timeout time.Duration // of a request; 0 means that of package fetch
-	MaxBody int64         // of a page; 0 means that of package fetch
 
 	Scope     string // how far from the seeds to go; "" means "any"
 	MaxDepth  int    // links from a seed; 0 means 20, negative means any number
@@ -106,10 +104,8 @@ const maxParts = 256
 const DefaultWaiting = 1 << 16
 
 func (o Options) withDefaults() Options {
-	for _, parts := range []*int{&o.DedupeParts, &o.HostsParts, &o.FetchParts} {
-		if *parts == 0 {
-			*parts = DefaultParts
-		}
+	if o.Parts == 0 {
+		o.Parts = DefaultParts
 	}
 	if o.Agent == "" {
 		o.Agent = "spinneret"
@@ -146,13 +142,6 @@ func (o *Options) robots() robots.Options {
 	}
 }
 
-// Parts returns how many partitions each module has.
-func (o Options) Parts() map[message.Module]int {
-	return map[message.Module]int{
-		message.Dedupe: o.DedupeParts, message.Hosts: o.HostsParts, message.Fetch: o.FetchParts,
-	}
-}
-
 // userAgent names the crawler and its contact.
 func (o Options) userAgent() string {
 	if o.Contact == "" {
@@ -178,7 +167,7 @@ var ErrNone = errors.New("crawl: not created yet")
 const optionsKey = "options"
 
 // format is the version of messages and states. A crawl of another version cannot be continued.
-const format = 3
+const format = 4
 
 // ErrFormat means that an incompatible version of the program created the crawl.
 var ErrFormat = errors.New("crawl: made by another version of this program: finish it with that " +
@@ -268,10 +257,8 @@ func Create(ctx context.Context, bus *jet.Bus, o Options) (*Crawl, error) {
 	if _, err := o.filter(Settings{}); err != nil {
 		return nil, err
 	}
-	for m, parts := range o.Parts() {
-		if parts < 1 || parts > maxParts {
-			return nil, fmt.Errorf("crawl: %d partitions of %s: want 1 to %d", parts, m, maxParts)
-		}
+	if o.Parts < 1 || o.Parts > maxParts {
+		return nil, fmt.Errorf("crawl: %d partitions of each module: want 1 to %d", o.Parts, maxParts)
 	}
 	if err := o.create(ctx, bus); err != nil {
 		return nil, err
@@ -332,8 +319,8 @@ func tables(bus *jet.Bus, open func(name string) (*jet.Table, error)) (c *Crawl,
 }
 
 // urlPart and hostPart choose partitions.
-func (o *Options) urlPart(url string) int   { return message.Part(url, o.DedupeParts) }
-func (o *Options) hostPart(host string) int { return message.Part(host, o.HostsParts) }
+func (o *Options) urlPart(url string) int   { return message.Part(url, o.Parts) }
+func (o *Options) hostPart(host string) int { return message.Part(host, o.Parts) }
 
 // partOfHost returns the partition of hosts for a URL.
 func (o *Options) partOfHost(url string) int { return o.hostPart(weburl.Host(url)) }

@@ -55,7 +55,7 @@ func connect(t *testing.T, url string) *jet.Bus {
 // testOptions are the options of a crawl of a virtual web.
 func testOptions() Options {
 	return Options{
-		DedupeParts: 4, HostsParts: 4, FetchParts: 4,
+		Parts: 4,
 		Delay: 20 * time.Millisecond, Loopback: true, MaxDepth: -1, Timeout: 10 * time.Second,
 		Retries: -1,
 	}
@@ -173,7 +173,7 @@ func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 	o := testOptions()
 	// Without their robots.txt, only as many seeds are sent as may wait, however fast the other
 	// modules are.
-	o.Delay, o.DedupeParts, o.HostsParts, o.FetchParts, o.Waiting = -1, 1, 1, 2, seeds*2/3
+	o.Delay, o.Parts, o.Waiting = -1, 1, seeds*2/3
 	c, err := Create(t.Context(), bus, o)
 	require.NoError(t, err)
 
@@ -210,7 +210,7 @@ func TestASlowCrawlMakesTheSeederWait(t *testing.T) {
 			done = true
 		default:
 		}
-		parts, full, err := c.Look(t.Context())
+		parts, _, full, err := c.Look(t.Context())
 		require.NoError(t, err)
 		require.LessOrEqual(t, full, 1.0)
 		for _, p := range parts {
@@ -248,15 +248,15 @@ func TestSeedsMayBeSentAgain(t *testing.T) {
 	require.NoError(t, c.Wait(t.Context(), 20*time.Millisecond))
 	requireAllOnce(t, web)
 
-	members, err := c.Members(t.Context())
+	_, members, _, err := c.Look(t.Context())
 	require.NoError(t, err)
 	require.Len(t, members, 1)
 	require.True(t, strings.HasPrefix(members[0].ID, "p-"), members[0].ID)
 	stop()
-	members, err = c.Members(t.Context())
+	_, members, _, err = c.Look(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, members, "it has ended its session")
-	parts, _, err := c.Look(t.Context())
+	parts, _, _, err := c.Look(t.Context())
 	require.NoError(t, err)
 	for _, p := range parts {
 		require.Empty(t, p.Owner)
@@ -302,7 +302,7 @@ func TestACrawlIsCreatedOnce(t *testing.T) {
 	require.ErrorIs(t, err, ErrNone)
 	_, err = Create(t.Context(), bus, Options{Scope: "moon"})
 	require.Error(t, err)
-	_, err = Create(t.Context(), bus, Options{FetchParts: -1})
+	_, err = Create(t.Context(), bus, Options{Parts: -1})
 	require.Error(t, err)
 	o := testOptions()
 	o.Seeds = []string{"http://a.test/"}
@@ -360,7 +360,7 @@ func TestAnEndedPageIsVisitedAgainOnRequest(t *testing.T) {
 // TestACrawlOfAnotherVersionSaysWhatToDo opens the crawl of a version without formats, and of a
 // later one.
 func TestACrawlOfAnotherVersionSaysWhatToDo(t *testing.T) {
-	for _, value := range []string{`{"FetchParts":4}`, `{"Format":99,"FetchParts":4}`} {
+	for _, value := range []string{`{"Parts":4}`, `{"Format":99,"Parts":4}`} {
 		bus := connect(t, startBroker(t))
 		c, err := tables(bus, func(name string) (*jet.Table, error) {
 			return bus.MakeTable(t.Context(), name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/scheduler"
 )
@@ -21,7 +22,7 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 			continue
 		}
 		// What the server answers now, such as a Retry-After, the next owner might never learn.
-		if f.overdue.Load() {
+		if f.late.Load() {
 			lease.Requeue(scheduler.Outcome{Skipped: true}, time.Now().Add(overduePause))
 			continue
 		}
@@ -32,7 +33,7 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 		case err != nil:
 			return err
 		case !done:
-			return nil // the committer returns the reason
+			return nil // ctx has ended
 		}
 	}
 	return nil
@@ -48,7 +49,7 @@ const borrowPause = 300 * time.Millisecond
 func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bool, err error) {
 	t := lease.Item()
 	giveBack, ok := f.member.Borrow(ctx, f.claim, t.item.Addr,
-		message.AddrPart(t.item.Addr, f.FetchParts) == f.claim.Part, max(f.Delay, 0))
+		message.AddrPart(t.item.Addr, f.Parts) == f.claim.Part, max(f.Delay, 0))
 	if !ok {
 		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Now().Add(borrowPause))
 		return true, nil
@@ -68,47 +69,41 @@ func (f *fetcher) do(ctx context.Context, lease *scheduler.Lease[task]) (goOn bo
 		// The delays run from the request, so the host need not wait until the broker has answered.
 		lease.Done(v.outcome)
 	}
-	r := result{
-		task: t, fate: v.fate, items: v.items, learned: learned(lease.Host(), t.item.Addr, v.outcome),
-	}
-	if v.err != nil {
-		// The next owner fetches this again, but not before the server permits.
-		if r.fate, r.items = "", nil; r.learned != nil && !errors.Is(v.err, errAbandoned) {
-			f.commit(ctx, r)
-		}
-		return false, v.err
-	}
-	if v.requeue {
-		r.fate, r.items = "", nil
-		if r.learned == nil {
-			return true, nil
-		}
-	} else if t.item.Kind != message.Rules {
+	if !v.requeue && v.err == nil && t.item.Kind != message.Rules {
 		f.loads.done(lease.Host(), t.item.Addr, time.Now())
 	}
-	return f.commit(ctx, r), nil
+	return f.deliver(ctx, t, v, learned(lease.Host(), t.item.Addr, v.outcome)), v.err
 }
 
-// commit hands a result to the committer. If the scheduler has learned something that must not be
-// lost, it waits until that is stored: the death of this process must not lead to an early request.
-// It reports whether the worker can continue.
-func (f *fetcher) commit(ctx context.Context, r result) bool {
-	var committed chan error
-	if r.learned != nil {
-		committed = make(chan error, 1)
-		r.committed = committed
+// deliver lets the loop of the partition settle a visit. If the scheduler has learned something that must
+// not be lost, it waits until that is stored: the death of this process must not lead to an early
+// request. It reports whether the worker can continue.
+func (f *fetcher) deliver(ctx context.Context, t task, v visited, learned []scheduler.Entry) bool {
+	if learned == nil && (v.requeue || v.err != nil) || errors.Is(v.err, errAbandoned) {
+		return true
+	}
+	r := engine.Result{Apply: func(emit engine.Emit) { f.settle(t, v, learned, emit) }}
+	if learned == nil {
+		return f.hand(ctx, r)
+	}
+	committed := make(chan struct{})
+	r.Committed = committed
+	if !f.hand(ctx, r) {
+		return false
 	}
 	select {
-	case f.done <- r:
+	case <-committed:
+		return true
 	case <-ctx.Done():
 		return false
 	}
-	if committed == nil {
-		return true
-	}
+}
+
+// hand sends a result to the loop, unless the ownership is lost.
+func (f *fetcher) hand(ctx context.Context, r engine.Result) bool {
 	select {
-	case err := <-committed:
-		return err == nil
+	case f.results <- r:
+		return true
 	case <-ctx.Done():
 		return false
 	}

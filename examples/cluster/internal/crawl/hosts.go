@@ -159,7 +159,11 @@ func (s *hosts) check(it message.Item, at time.Time, emit engine.Emit) {
 	switch verdict := rules.Match(it.URL); {
 	case verdict.Allowed:
 		it.Delay, _ = rules.Delay()
-		it.Until = s.expiry(it.URL)
+		if it.Until.IsZero() {
+			it.Until = s.expiry(it.URL)
+		} else { // it has come back: one that waits longer than its robots.txt lives must be fetched, too
+			it.Until = at.Add(max(s.crawl.RulesTTL, minTTL)).UTC().Truncate(time.Second)
+		}
 		s.send(it, at, emit)
 	case verdict.Line > 0:
 		s.end(it, stage.Disallowed, at, time.Time{}, emit)
@@ -201,7 +205,7 @@ func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
 func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
 	name := hostOf(it.URL)
 	if addr, ok := stage.Literal(name); ok {
-		s.fetch(it, addr, message.AddrPart(addr, s.crawl.FetchParts), emit)
+		s.fetch(it, addr, message.AddrPart(addr, s.crawl.Parts), emit)
 		return
 	}
 	h := s.hosts[name]
@@ -261,7 +265,7 @@ func (s *hosts) located(it message.Item, at time.Time, emit engine.Emit) {
 	h.silent = it.Status != 0
 	h.asking, h.addr, h.until = false, it.Addr, at.Add(max(it.Delay, min(time.Minute, s.crawl.RulesTTL)))
 	if h.home == 0 && h.addr.IsValid() {
-		h.home = message.AddrPart(h.addr, s.crawl.FetchParts) + 1
+		h.home = message.AddrPart(h.addr, s.crawl.Parts) + 1
 	}
 	waiting := h.waiting
 	h.waiting = nil

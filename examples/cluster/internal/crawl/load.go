@@ -24,8 +24,9 @@ type load struct {
 	next   time.Time // when the next postponed URL may come back
 }
 
-// DefaultAhead is how far a window reaches for one host or address.
-const DefaultAhead = 10 * time.Minute
+// ahead is how far a window reaches for one host or address: URLs that could not be fetched within that
+// time are postponed.
+const ahead = 10 * time.Minute
 
 // minAhead is what a host may always have: one URL in flight, and one that follows.
 const minAhead = 2

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
@@ -107,9 +108,10 @@ func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	}
 	wire.pulled.Store(true)
 	start, err := get()
-	outcome, ours := f.ours(t.Context(), public, start, err)
-	require.True(t, ours)
-	require.False(t, outcome.Failed)
+	page := message.Item{Kind: message.Page, URL: "http://a.test/", Addr: public}
+	v := f.failed(t.Context(), page, stage.State{}, start, err)
+	require.Equal(t, stage.Interrupted, v.fate)
+	require.False(t, v.outcome.Failed)
 	trouble, _ := f.uplink.State()
 	require.NotEmpty(t, trouble)
 
@@ -120,8 +122,8 @@ func TestADeadNetworkIsNotTheHostsFailure(t *testing.T) {
 	}
 	require.NoError(t, f.newClient())
 	start, err = get()
-	_, ours = f.ours(t.Context(), public, start, err)
-	require.False(t, ours, "the name server answers, so the host is to blame")
+	require.NotEqual(t, stage.Interrupted, f.failed(t.Context(), page, stage.State{}, start, err).fate,
+		"the name server answers, so the host is to blame")
 	require.Equal(t, stage.UnclearFault, stage.Attribute(err, public))
 }
 

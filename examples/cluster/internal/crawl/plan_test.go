@@ -33,7 +33,7 @@ func advance(s *seen, at time.Time) (all []sent) {
 // TestOwnersAgreeOnThePlan lets an owner take over at any checkpoint: it sends out the same pages
 // at the same times, in the same order.
 func TestOwnersAgreeOnThePlan(t *testing.T) {
-	o := Options{DedupeParts: 1}.withDefaults()
+	o := Options{Parts: 1}.withDefaults()
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		first, other := newSeen(&o), newSeen(&o)

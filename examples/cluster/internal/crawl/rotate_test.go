@@ -18,7 +18,7 @@ import (
 func TestHostsWithRotatingAddressesAreVisitedPolitely(t *testing.T) {
 	t.Parallel()
 	web := serve(t, webtest.Options{Seed: 8, Hosts: 10, Addrs: 5, Pages: 40})
-	url, c := begin(t, web, func(o *Options) { o.FetchParts, o.Delay, o.RulesTTL = 4, 50*time.Millisecond, 700*time.Millisecond })
+	url, c := begin(t, web, func(o *Options) { o.Parts, o.Delay, o.RulesTTL = 4, 50*time.Millisecond, 700*time.Millisecond })
 	var addrs []netip.Addr
 	for host := range web.Hosts() {
 		addrs = append(addrs, host.Addr)

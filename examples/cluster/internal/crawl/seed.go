@@ -3,9 +3,9 @@ package crawl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +42,7 @@ const maxGathered = 256
 
 // send is Seed, or Revisit if the pages are to be visited again.
 func (c *Crawl) send(ctx context.Context, urls []string, again bool) error {
-	batches := make([][]message.Item, c.DedupeParts)
+	batches := make([][]message.Item, c.Parts)
 	flush := func(part int) error {
 		if len(batches[part]) == 0 {
 			return nil
@@ -93,7 +93,7 @@ func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 		return false
 	}
 	waiting := uint64(0)
-	for _, d := range []message.Dest{{To: message.Dedupe, Part: part}, {To: message.Hosts, Part: part % c.HostsParts}} {
+	for _, d := range []message.Dest{{To: message.Dedupe, Part: part}, {To: message.Hosts, Part: part}} {
 		end, err := c.Bus.End(ctx, d)
 		if err != nil {
 			return false
@@ -141,33 +141,41 @@ func (p *Part) Lag() uint64 {
 	return 0
 }
 
-// Look returns the progress of all partitions, and how full the stream is, in a few requests.
-func (c *Crawl) Look(ctx context.Context) (parts []Part, full float64, err error) {
+// Look returns the progress of all partitions, the processes that are alive or were until a moment ago, and
+// how full the stream is, in a few requests.
+func (c *Crawl) Look(ctx context.Context) (parts []Part, members []Member, full float64, err error) {
 	roots, err := engine.ReadRoots(ctx, c.Bus)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	level, err := c.Bus.Level(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	ends, err := c.Bus.Ends(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
-	leases, err := engine.ReadLeases(ctx, c.Leases)
+	alive, leases, err := engine.ReadMembers(ctx, c.Leases)
+	if err != nil {
+		return nil, nil, 0, err
+	}
 	for d := range c.dests() {
 		lease := leases[engine.LeaseKey(d)]
+		if _, lives := alive[lease.Owner]; !lives {
+			lease.Owner = "" // and no other process has taken over yet
+		}
 		parts = append(parts, Part{d, lease.Owner, lease.Epoch, ends[d], level.Held[d], roots[d]})
 	}
-	return parts, level.Share, err
+	members, err = membersOf(alive)
+	return parts, members, level.Share, err
 }
 
 // dests yields all partitions.
 func (c *Crawl) dests() iter.Seq[message.Dest] {
 	return func(yield func(message.Dest) bool) {
 		for _, m := range message.Modules() {
-			for part := range c.Parts()[m] {
+			for part := range c.Parts {
 				if !yield(message.Dest{To: m, Part: part}) {
 					return
 				}
@@ -178,10 +186,10 @@ func (c *Crawl) dests() iter.Seq[message.Dest] {
 
 // Finished reports whether nothing is left to do. That remains so unless seeds come.
 //
-// In a first pass nothing may wait in any partition. In a second pass the states must reach to the
-// last message of each partition. What a partition sends is stored together with its root, and an
-// idle partition gets work only through a message. So if there was work left at the end of the first
-// pass, then its partition got a message after its root was read, and it has not reached that.
+// Nothing may wait in any partition, and the states must reach to the last message of each. These are
+// read one after the other, while work may travel from one partition to the next; but what a partition
+// sends is stored together with its root. So if the roots are the same before and after, the work was
+// nowhere in between.
 func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 	roots, err := engine.ReadRoots(ctx, c.Bus)
 	if err != nil {
@@ -193,41 +201,29 @@ func (c *Crawl) Finished(ctx context.Context) (bool, error) {
 		}
 	}
 	ends, err := c.Bus.Ends(ctx)
+	if err != nil {
+		return false, err
+	}
 	for d, end := range ends {
 		if end > roots[d].Seq {
 			return false, nil
 		}
 	}
-	return err == nil, err
+	after, err := engine.ReadRoots(ctx, c.Bus)
+	return err == nil && maps.EqualFunc(roots, after, engine.Root.Same), err
 }
 
-// waitAtMost is how long Wait relies on reports: a process that was killed sends no more.
-const waitAtMost = 15 * time.Second
-
-// Wait returns when nothing is left to do. It survives servers that are away for a while. It looks
-// into the streams only when all processes report that they have nothing to do.
-func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
+// Wait returns when nothing is left to do. It looks at intervals, and survives servers that are away for
+// a while.
+func (c *Crawl) Wait(ctx context.Context, every time.Duration) error {
 	for {
-		watch, stop := context.WithTimeout(ctx, waitAtMost)
-		err := engine.WatchSessions(watch, c.Leases, func(alive map[string]engine.Session) bool {
-			for _, s := range alive {
-				if !s.Idle {
-					return false
-				}
-			}
-			return true
-		})
-		stop()
-		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
-			return err
-		}
 		if done, err := c.Finished(ctx); done && err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(look):
+		case <-time.After(every):
 		}
 	}
 }
@@ -236,15 +232,6 @@ func (c *Crawl) Wait(ctx context.Context, look time.Duration) error {
 type Member struct {
 	ID string
 	Report
-}
-
-// Members returns the processes that are alive, or were until a moment ago.
-func (c *Crawl) Members(ctx context.Context) (members []Member, err error) {
-	sessions, err := engine.ReadSessions(ctx, c.Leases)
-	if err != nil {
-		return nil, err
-	}
-	return membersOf(sessions)
 }
 
 func membersOf(sessions map[string]engine.Session) (members []Member, err error) {

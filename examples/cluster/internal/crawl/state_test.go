@@ -88,7 +88,7 @@ func history(r *rand.Rand, o *Options, part, n int) (items []message.Item) {
 // TestOwnersAgree requires what exactness depends on: an owner that takes over at any checkpoint,
 // from any mix of chunks, sends exactly what the previous one would have sent.
 func TestOwnersAgree(t *testing.T) {
-	o := Options{HostsParts: 3, FetchParts: 5, DedupeParts: 2, HostPages: 40}.withDefaults()
+	o := Options{Parts: 3, HostPages: 40}.withDefaults()
 	for name, empty := range map[string]func() engine.State{
 		"hosts":  func() engine.State { return newHosts(&o, 1) },
 		"dedupe": func() engine.State { return newSeen(&o) },
@@ -123,7 +123,7 @@ func TestOwnersAgree(t *testing.T) {
 // TestLargestStateFitsIntoMessages has a host with a robots.txt and URLs of maximum length. If a
 // chunk were too long for the broker, no process could own the partition.
 func TestLargestStateFitsIntoMessages(t *testing.T) {
-	o := Options{HostsParts: 1, FetchParts: 1}.withDefaults()
+	o := Options{Parts: 1}.withDefaults()
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	long := func(i int) message.Item {
 		url := fmt.Sprintf("http://a.test/%d/", i)
@@ -146,7 +146,7 @@ func TestLargestStateFitsIntoMessages(t *testing.T) {
 }
 
 func TestAURLPassesOnce(t *testing.T) {
-	o := Options{HostsParts: 8}.withDefaults()
+	o := Options{Parts: 8}.withDefaults()
 	s := newSeen(&o)
 	page := message.Item{Kind: message.Page, URL: "http://a.test/", Depth: 2}
 	require.Equal(t, []sent{{message.Hosts, o.hostPart("a.test"), page}}, feed(s, time.Time{}, page))
@@ -162,7 +162,7 @@ type hostTest struct {
 }
 
 func newHostTest() *hostTest {
-	o := Options{HostsParts: 1, FetchParts: 1}.withDefaults()
+	o := Options{Parts: 1}.withDefaults()
 	return &hostTest{newHosts(&o, 0), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
@@ -281,7 +281,7 @@ func TestRedirectsOfRulesAreFollowedFiveTimes(t *testing.T) {
 }
 
 func TestRulesAreRedirectedToAnotherPartition(t *testing.T) {
-	o := Options{HostsParts: 2, FetchParts: 1}.withDefaults()
+	o := Options{Parts: 2}.withDefaults()
 	here, there := "", ""
 	for i := 0; here == "" || there == ""; i++ {
 		if name := fmt.Sprintf("h%d.test", i); o.hostPart(name) == 0 {

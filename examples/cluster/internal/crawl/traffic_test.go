@@ -33,7 +33,7 @@ func TestMessagesCarryManyItemsAndAnIdleCrawlAsksNothing(t *testing.T) {
 	web := serve(t, webtest.Options{Seed: 3, Hosts: 300, Addrs: 100, Pages: 12})
 	url, requests := countingBroker(t)
 	o := testOptions()
-	o.DedupeParts, o.HostsParts, o.FetchParts, o.Delay = 16, 16, 16, -1
+	o.Parts, o.Delay = 16, -1
 	c, err := Create(t.Context(), connect(t, url), o)
 	require.NoError(t, err)
 	var workers []*Worker
@@ -62,7 +62,7 @@ func TestMessagesCarryManyItemsAndAnIdleCrawlAsksNothing(t *testing.T) {
 	perPage := float64(sent) / float64(pages)
 	t.Logf("%d responses, %d messages: %.2f for each", pages, sent, perPage)
 	require.LessOrEqual(t, perPage, 1.5)
-	time.Sleep(2 * time.Second) // what was done is removed from the streams
+	time.Sleep(7 * time.Second) // what was done is removed from the stream every five seconds
 	const quiet = 4 * time.Second
 	before := requests()
 	time.Sleep(quiet)

@@ -16,7 +16,6 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/revisit"
-	"github.com/spinneret-go/spinneret/robots"
 	"github.com/spinneret-go/spinneret/scheduler"
 	"github.com/spinneret-go/spinneret/scheduler/schedulerhttp"
 )
@@ -28,11 +27,23 @@ var errAbandoned = errors.New("crawl: visit abandoned")
 type visited struct {
 	fate      stage.Fate
 	outcome   scheduler.Outcome
-	items     []sending // that follow from it
-	requeue   bool      // do it later, in this process
-	notBefore time.Time // for requeue
+	items     []sending        // that follow from it
+	skipped   map[string]int64 // links that are not followed, and other counts
+	requeue   bool             // do it later, in this process
+	notBefore time.Time        // for requeue
 	err       error
 }
+
+// skip counts a link that is not followed.
+func (v *visited) skip(why stage.Reason) {
+	if v.skipped == nil {
+		v.skipped = map[string]int64{}
+	}
+	v.skipped[string(why)]++
+}
+
+// rechecked is a page that goes back to hosts, because it has waited until its robots.txt expired.
+const rechecked stage.Fate = "checked again by robots.txt"
 
 // visit performs the task of an item.
 func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
@@ -41,9 +52,8 @@ func (f *fetcher) visit(ctx context.Context, it message.Item) visited {
 		return v
 	}
 	if it.Kind != message.Rules && !it.Until.IsZero() && time.Now().After(it.Until) {
-		if v, done := f.recheck(ctx, it); done {
-			return v
-		}
+		it.Again, it.Addr = true, netip.Addr{} // and Until, which tells hosts that it comes back
+		return visited{fate: rechecked, outcome: skipped, items: []sending{f.toHosts(it, it.URL)}}
 	}
 	start := time.Now()
 	state := stateOf(it)
@@ -101,8 +111,11 @@ func (f *fetcher) failed(
 ) visited {
 	f.opts.Log.Debug("request failed", "url", it.URL, "err", err)
 	v := visited{fate: stage.Classify(nil, err), outcome: failure(start, err)}
-	if o, ours := f.ours(ctx, it.Addr, start, err); ours {
-		v.outcome, v.fate = o, stage.Interrupted
+	if f.uplink.Ours(ctx, err, it.Addr, start) {
+		v.fate = stage.Interrupted
+		if !v.outcome.Skipped { // nothing counts against the host, but the request may have been sent
+			v.outcome = scheduler.Outcome{Start: time.Now()}
+		}
 		if it.Kind == message.Rules {
 			v.requeue, v.notBefore = true, time.Now().Add(ownFault)
 			return v
@@ -113,21 +126,6 @@ func (f *fetcher) failed(
 		return v
 	}
 	return f.over(it, state, v.fate, v.outcome)
-}
-
-// ours reports whether a request failed because of this machine, for example without a network, and
-// returns the outcome for the delays: nothing is counted against the host, but the request may have
-// been sent.
-func (f *fetcher) ours(
-	ctx context.Context, addr netip.Addr, start time.Time, err error,
-) (o scheduler.Outcome, ours bool) {
-	if !f.uplink.Ours(ctx, err, addr, start) {
-		return o, false
-	}
-	if failure(start, err).Skipped {
-		return skipped, true
-	}
-	return scheduler.Outcome{Start: time.Now()}, true
 }
 
 // over ends a page without links.
@@ -143,81 +141,11 @@ func (f *fetcher) over(
 func (f *fetcher) report(v *visited, it message.Item, state stage.State) {
 	due := f.next(v.fate, &state, time.Now(), v.outcome.RetryAfter)
 	if due.IsZero() && mayPass[v.fate] {
-		f.skip(urlfilter.Reason(gaveUp))
+		v.skip(urlfilter.Reason(gaveUp))
 	}
 	if r, ok := report(it, state, due); ok {
 		v.items = append(v.items, f.toDedupe(r))
 	}
-}
-
-// recheck checks whether robots.txt still allows a page that has waited until its rules expired. If
-// they have to be fetched again, that uses the lease of the page.
-func (f *fetcher) recheck(ctx context.Context, it message.Item) (v visited, done bool) {
-	v.outcome = skipped
-	answer, err := f.rules.Lookup(it.URL, time.Now())
-	switch {
-	case err != nil || !answer.Known && answer.Request == nil: // another worker fetches them
-		v.requeue, v.notBefore = true, time.Now().Add(time.Second)
-		return v, true
-	case answer.Request != nil:
-		return f.askRules(ctx, it, *answer.Request), true
-	}
-	verdict := answer.Rules.Match(it.URL)
-	switch {
-	case verdict.Allowed:
-		return v, false
-	case verdict.Line > 0:
-		return f.over(it, stateOf(it), stage.Disallowed, skipped), true
-	}
-	entry, _ := f.rules.Entry(it.URL)
-	v = f.over(it, stateOf(it), stage.RobotsUnreachable,
-		scheduler.Outcome{Skipped: true, RetryAfter: entry.Expires})
-	v.outcome = skipped // the host has asked for nothing
-	return v, true
-}
-
-// rechecked is a page that went back to hosts, because its robots.txt is now on another host.
-const rechecked stage.Fate = "checked again by robots.txt"
-
-// askRules fetches a robots.txt with the lease of a page of its server, which has the same address.
-// A redirect may lead to an address of another partition, so it is left to hosts.
-func (f *fetcher) askRules(ctx context.Context, it message.Item, req robots.Request) (v visited) {
-	start := time.Now()
-	resp, err := f.get(ctx, req.URL, it.Addr, fetch.Validators{})
-	if ctx.Err() != nil || f.claim.Guard() != nil {
-		f.rules.Abandon(req)
-		if err == nil {
-			f.client.Release(resp)
-		}
-		return visited{err: errAbandoned}
-	}
-	v.requeue = true
-	if err != nil {
-		v.outcome = failure(start, err)
-		if o, ours := f.ours(ctx, it.Addr, start, err); ours {
-			f.rules.Abandon(req)
-			v.outcome, v.notBefore = o, time.Now().Add(ownFault)
-			return v
-		}
-		_, _ = f.rules.Store(req, robots.Response{}, time.Now()) // the URL was located before
-		return v
-	}
-	defer f.client.Release(resp)
-	v.outcome = outcome(start, resp)
-	_, err = f.store.Append(stage.Capture(resp))
-	if err != nil && !errors.Is(err, archive.ErrInvalid) {
-		f.rules.Abandon(req)
-		v.err = fmt.Errorf("crawl: store %s: %w", req.URL, err)
-		return v
-	}
-	f.visits.Add(1)
-	answer, err := f.rules.Store(req, stage.RobotsResponse(resp), time.Now())
-	if err == nil && answer.Request != nil {
-		f.rules.Abandon(*answer.Request)
-		it.Again, it.Addr, it.Until = true, netip.Addr{}, time.Time{}
-		v.requeue, v.fate, v.items = false, rechecked, []sending{f.toHosts(it, it.URL)}
-	}
-	return v
 }
 
 // get makes one request as soon as the process may have one more in flight.
@@ -283,7 +211,7 @@ func (f *fetcher) follow(
 	case v.fate.Page():
 		stage.Extract(resp, f.Agent, false, func(url string, why stage.Reason) {
 			if why != "" {
-				f.skip(why)
+				v.skip(why)
 				return
 			}
 			f.link(&v, message.Item{Kind: message.Page, URL: url, Depth: it.Depth + 1})
@@ -307,7 +235,7 @@ func (f *fetcher) list(v *visited, it message.Item, resp *fetch.Response) {
 	v.fate = stage.Listed
 	broken := stage.List(resp, knownOf(it), func(entry stage.Item, why stage.Reason) {
 		if n++; why != "" {
-			f.skip(why)
+			v.skip(why)
 			return
 		}
 		f.link(v, itemOf(entry))
@@ -321,7 +249,7 @@ func (f *fetcher) list(v *visited, it message.Item, resp *fetch.Response) {
 func (f *fetcher) link(v *visited, it message.Item) {
 	url, err := weburl.Canonical(it.URL)
 	if err != nil {
-		f.skip(urlfilter.Malformed(err))
+		v.skip(urlfilter.Malformed(err))
 		return
 	}
 	it.URL = strings.Clone(url)
@@ -329,9 +257,9 @@ func (f *fetcher) link(v *visited, it message.Item) {
 	why := f.settings.Load().filter.Check(knownOf(it))
 	switch {
 	case why != "":
-		f.skip(why)
+		v.skip(why)
 	case f.full.Load():
-		f.skip(stage.Reason(stage.QueueFull))
+		v.skip(stage.Reason(stage.QueueFull))
 	// An entry of a sitemap has news about a page, and a sitemap may have the URL of a page.
 	case it.Kind != message.Page || !it.LastMod.IsZero() || f.recent.Add(url):
 		v.items = append(v.items, to)

@@ -109,9 +109,7 @@ func TestAnswersForRulesAreTruncated(t *testing.T) {
 func TestOptionsHaveDefaults(t *testing.T) {
 	o := Options{}.withDefaults()
 	require.Equal(t, 5*time.Second, o.Delay)
-	require.Equal(t, map[message.Module]int{
-		message.Dedupe: DefaultParts, message.Hosts: DefaultParts, message.Fetch: DefaultParts,
-	}, o.Parts())
+	require.Equal(t, DefaultParts, o.Parts)
 	require.Empty(t, o.userAgent(), "which package fetch refuses beyond loopback")
 	o.Contact = "https://example.org/bot"
 	require.Equal(t, "spinneret/0.1 (+https://example.org/bot)", o.userAgent())

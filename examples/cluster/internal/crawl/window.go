@@ -8,31 +8,35 @@ import (
 	"slices"
 )
 
-// A window records which items of its messages a partition of fetch has done. URLs are not done in the
-// order in which they arrive, so a single sequence number cannot describe the progress. All messages
-// up to low are done, and the stream may remove them; above, there is a bit for each item. The URLs
-// themselves stay in the stream until they are done, which keeps the state small. A window is not safe
-// for concurrent use.
-type window struct {
-	low   uint64 // all messages up to this one are done
-	slots []slot // the messages after low, in order
-	open  int    // items that are not done
+// maxWindow bounds the items in the memory of a partition of fetch. Those that are not done are stored
+// with its progress at each commit, in at most six bytes each, which stays below the size limit of the
+// broker's messages.
+const maxWindow = 1 << 16
 
-	// Items that previous owners have done, of messages that this one has not read yet.
-	before map[uint64][]uint64
-	runs   []span // in order
+// maxPlaces is more than the items of any message.
+const maxPlaces = 1 << 20
+
+// A window records which items of the messages to a partition of fetch are still to be done. URLs are not
+// done in the order in which they arrive, so a single sequence number cannot describe the progress. All
+// messages up to high were read, and of these only those with items to do are kept. The URLs themselves
+// stay in the stream until they are done, which keeps the state small: a new owner reads them again. A
+// window is not safe for concurrent use.
+type window struct {
+	high  uint64 // the last message that was read, here or by a previous owner
+	last  uint64 // the last one that was read here
+	open  int    // items to do, of messages that were read here
+	slots []slot // the messages that were read here, in order; some may be done
+
+	// Messages with items to do that only previous owners have read, in order.
+	before []slot
 }
 
 // A slot is one message of a window. The sequences have gaps: partitions share a stream.
 type slot struct {
 	seq  uint64
-	left int      // items that are not done
-	n    int      // items
-	done []uint64 // a bit for each; nil once all are done
+	n    int   // items; 0 if this owner has not read it
+	open []int // the places of those that are to be done, in order; nil before this owner has read it means all
 }
-
-// A span is a range of sequences in which all messages to the partition are done completely.
-type span struct{ first, last uint64 }
 
 // errOrder means that a message came again, or too late.
 var errOrder = errors.New("crawl: messages out of order")
@@ -42,49 +46,28 @@ var errState = errors.New("crawl: state of fetch: corrupt")
 
 // add adds the next message, of n items. It returns the places of the items to do.
 func (w *window) add(seq uint64, n int) (places []int, err error) {
-	last := w.low
-	if len(w.slots) > 0 {
-		last = w.slots[len(w.slots)-1].seq
+	if seq <= w.last {
+		return nil, fmt.Errorf("%w: %d behind %d", errOrder, seq, w.last)
 	}
-	if seq <= last {
-		return nil, fmt.Errorf("%w: %d behind %d", errOrder, seq, last)
+	for len(w.before) > 0 && w.before[0].seq < seq {
+		w.before = w.before[1:] // it is gone
 	}
-	s := slot{seq: seq, n: n}
-	if !w.ran(seq) { // if it ran, its items do not matter
-		s.done = make([]uint64, (n+63)/64)
-		copy(s.done, w.before[seq])
-		for i := range n {
-			if s.done[i/64]>>(i%64)&1 == 0 {
-				places = append(places, i)
-			}
+	known, reread := slot{}, len(w.before) > 0 && w.before[0].seq == seq
+	if reread {
+		known, w.before = w.before[0], w.before[1:]
+	}
+	for place := range n {
+		_, open := slices.BinarySearch(known.open, place)
+		if open || known.open == nil && (reread || seq > w.high) {
+			places = append(places, place)
 		}
+	}
+	if len(places) > 0 {
+		w.slots = append(w.slots, slot{seq, n, slices.Clone(places)})
 		w.open += len(places)
 	}
-	if s.left = len(places); s.left == 0 {
-		s.done = nil
-	}
-	delete(w.before, seq)
-	w.slots = append(w.slots, s)
+	w.last, w.high = seq, max(w.high, seq)
 	return places, nil
-}
-
-// rereading reports whether previous owners have done items of messages that are still to be read.
-// Reading them only shrinks the stored state.
-func (w *window) rereading() bool { return len(w.before) > 0 || len(w.runs) > 0 }
-
-// ran reports whether previous owners have done a message completely. It must be called for one
-// message after the other.
-func (w *window) ran(seq uint64) bool {
-	for len(w.runs) > 0 && w.runs[0].last < seq {
-		w.runs = w.runs[1:]
-	}
-	if len(w.runs) == 0 || seq < w.runs[0].first {
-		return false
-	}
-	if w.runs[0].first = seq + 1; seq == w.runs[0].last {
-		w.runs = w.runs[1:]
-	}
-	return true
 }
 
 // finish marks an item as done.
@@ -94,104 +77,71 @@ func (w *window) finish(seq uint64, place int) {
 		return
 	}
 	s := &w.slots[at]
-	if bit := uint64(1) << (place % 64); s.left > 0 && s.done[place/64]&bit == 0 {
-		s.done[place/64] |= bit
-		s.left--
+	if i, open := slices.BinarySearch(s.open, place); open {
+		s.open = slices.Delete(s.open, i, i+1)
 		w.open--
 	}
-	if s.left == 0 {
-		s.done = nil
-	}
 }
 
-// slide moves low past the messages that are done.
-func (w *window) slide() {
-	for len(w.slots) > 0 && w.slots[0].left == 0 {
-		w.low, w.slots = w.slots[0].seq, w.slots[1:]
-	}
-}
-
-// For a message, appendDone writes the distance from the previous one, the number of words that
-// follow, and in these the bits of its items. Instead of the number of words, allDone introduces the
-// length of a span. A host with long delays can hold low back for days, while there are millions of
-// messages that are done.
-const allDone = 0
-
-// appendDone appends which items after low are done.
-func (w *window) appendDone(dst []byte) []byte {
-	last := w.low
-	for i := 0; i < len(w.slots); i++ {
-		s := &w.slots[i]
-		switch {
-		case s.left == 0:
-			for i+1 < len(w.slots) && w.slots[i+1].left == 0 {
-				i++
-			}
-			dst = appendSpan(dst, s.seq-last, w.slots[i].seq-s.seq)
-			last = w.slots[i].seq
-		case s.left < s.n:
-			dst = appendBits(dst, s.seq-last, s.done)
-			last = s.seq
+// appendOpen appends which items are to be done, and returns the message up to which all are done: the
+// stream may remove these. The distance of that message to the last one that was read comes first; then,
+// for each message with items to do, its distance from the previous one, and the number of the items with
+// the distances of their places. Instead of the number, 0 stands for all.
+func (w *window) appendOpen(dst []byte) (low uint64, _ []byte) {
+	w.slots = slices.DeleteFunc(w.slots, func(s slot) bool { return len(s.open) == 0 })
+	low = w.high
+	for _, first := range [][]slot{w.before, w.slots} {
+		if len(first) > 0 {
+			low = first[0].seq - 1
 		}
 	}
-	// Messages that this owner has not read yet. The distance may wrap around, and back.
-	for seq, done := range w.before {
-		dst = appendBits(dst, seq-last, done)
-		last = seq
+	dst = binary.AppendUvarint(dst, w.high-low)
+	last := low
+	for _, slots := range [][]slot{w.slots, w.before} {
+		for _, s := range slots {
+			dst = binary.AppendUvarint(dst, s.seq-last)
+			if last = s.seq; len(s.open) == s.n {
+				s.open = nil
+			}
+			dst = binary.AppendUvarint(dst, uint64(len(s.open)))
+			before := -1
+			for _, place := range s.open {
+				dst = binary.AppendUvarint(dst, uint64(place-before))
+				before = place
+			}
+		}
 	}
-	for _, r := range w.runs {
-		dst = appendSpan(dst, r.first-last, r.last-r.first)
-		last = r.last
-	}
-	return dst
-}
-
-func appendSpan(dst []byte, distance, length uint64) []byte {
-	dst = binary.AppendUvarint(dst, distance)
-	dst = append(dst, allDone)
-	return binary.AppendUvarint(dst, length)
-}
-
-func appendBits(dst []byte, distance uint64, done []uint64) []byte {
-	dst = binary.AppendUvarint(dst, distance)
-	dst = binary.AppendUvarint(dst, uint64(len(done)))
-	for _, word := range done {
-		dst = binary.LittleEndian.AppendUint64(dst, word)
-	}
-	return dst
+	return low, dst
 }
 
 // restore restores a stored window.
-func (w *window) restore(low uint64, done []byte) error {
-	*w = window{low: low, before: map[uint64][]uint64{}}
+func (w *window) restore(low uint64, open []byte) error {
+	*w = window{high: low, last: low}
 	failed := false
-	number := func() uint64 {
-		v, n := binary.Uvarint(done)
-		if n <= 0 {
-			failed, done = true, nil
+	number := func(least, most uint64) uint64 {
+		v, n := binary.Uvarint(open)
+		if n <= 0 || v < least || v > most {
+			failed, open = true, nil
 			return 0
 		}
-		done = done[n:]
+		open = open[n:]
 		return v
 	}
-	for last := low; len(done) > 0; {
-		first, words := last+number(), number()
-		if words == allDone {
-			if last = first + number(); failed || last < first {
-				return errState
-			}
-			w.runs = append(w.runs, span{first, last})
-			continue
+	if len(open) > 0 {
+		w.high += number(0, ^low)
+	}
+	for last := low; len(open) > 0; {
+		s := slot{seq: last + number(1, w.high-last)}
+		last = s.seq
+		place := -1
+		for range number(0, uint64(len(open))) {
+			place += int(number(1, maxPlaces))
+			s.open = append(s.open, place)
 		}
-		if failed || words > uint64(len(done))/8 {
-			return errState
-		}
-		set := make([]uint64, words)
-		for i := range set {
-			set[i], done = binary.LittleEndian.Uint64(done), done[8:]
-		}
-		w.before[first] = set
-		last = first
+		w.before = append(w.before, s)
+	}
+	if failed {
+		return errState
 	}
 	return nil
 }

@@ -1,14 +1,17 @@
 package crawl
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/scheduler"
 )
 
 // stream returns the numbers of items of random messages of a partition, and their sequences, which
@@ -40,8 +43,9 @@ func TestEachItemIsDoneOnce(t *testing.T) {
 			for len(done) < want || read < len(sizes) {
 				switch n := r.IntN(20); {
 				case n == 0: // a new owner knows only what was stored
-					require.NoError(t, w.restore(w.low, w.appendDone(nil)))
-					read, _ = slices.BinarySearch(seqs, w.low+1)
+					low, open := w.appendOpen(nil)
+					require.NoError(t, w.restore(low, open))
+					read, _ = slices.BinarySearch(seqs, low+1)
 					out = nil
 				case n < 8 && read < len(sizes):
 					places, err := w.add(seqs[read], sizes[read])
@@ -58,12 +62,11 @@ func TestEachItemIsDoneOnce(t *testing.T) {
 						out[i] = out[len(out)-1]
 						out = out[:len(out)-1]
 					}
-					w.slide()
 				}
 				require.Equal(t, len(out), w.open)
 			}
-			w.slide()
-			require.Equal(t, seqs[len(seqs)-1], w.low)
+			low, _ := w.appendOpen(nil)
+			require.Equal(t, seqs[len(seqs)-1], low)
 			for item, n := range done {
 				require.Equal(t, 1, n, "%v", item)
 			}
@@ -83,8 +86,8 @@ func TestMessagesComeInOrder(t *testing.T) {
 		w.finish(seq, 0)
 		w.finish(seq, 0)
 	}
-	w.slide()
-	require.EqualValues(t, 9, w.low)
+	low, _ := w.appendOpen(nil)
+	require.EqualValues(t, 9, low)
 	require.Zero(t, w.open)
 }
 
@@ -101,19 +104,19 @@ func TestASlowHostDoesNotGrowTheState(t *testing.T) {
 				w.finish(3*i, place)
 			}
 		}
-		w.slide()
+		if i%100 == 0 {
+			_, _ = w.appendOpen(nil)
+			require.LessOrEqual(t, len(w.slots), 1)
+		}
 	}
-	require.Zero(t, w.low)
 	require.Equal(t, 1, w.open)
-	kept := w.appendDone(nil)
-	require.Less(t, len(kept), 30)
+	low, kept := w.appendOpen(nil)
+	require.EqualValues(t, 2, low)
+	require.Less(t, len(kept), 10)
 
 	var next window
-	require.NoError(t, next.restore(0, kept))
+	require.NoError(t, next.restore(low, kept))
 	for i := uint64(1); i <= messages; i++ {
-		if !next.rereading() {
-			t.Fatalf("message %d would not be read, and low could never move", i)
-		}
 		places, err := next.add(3*i, 2)
 		require.NoError(t, err)
 		if i == 1 {
@@ -122,31 +125,36 @@ func TestASlowHostDoesNotGrowTheState(t *testing.T) {
 			t.Fatalf("items of message %d are given out again", i)
 		}
 	}
-	require.False(t, next.rereading())
 	next.finish(3, 0)
-	next.slide()
-	require.EqualValues(t, 3*messages, next.low)
+	low, _ = next.appendOpen(nil)
+	require.EqualValues(t, 3*messages, low)
 }
 
-// TestAFullWindowIsReadOn stores as much as is allowed. Then no new messages are read, but those
-// that a previous owner has begun must be, or low would never move.
-func TestAFullWindowIsReadOn(t *testing.T) {
+// TestAFullWindowFitsIntoARecord stores a full window of the form that takes most: one open item in each
+// of many messages, far apart.
+func TestAFullWindowFitsIntoARecord(t *testing.T) {
 	var w window
 	require.NoError(t, w.restore(0, nil))
-	_, err := w.add(1, 2)
+	for i := uint64(1); i <= maxWindow; i++ {
+		places, err := w.add(10_000*i, 200)
+		require.NoError(t, err)
+		for _, place := range places[:199] {
+			w.finish(10_000*i, place)
+		}
+	}
+	require.Equal(t, maxWindow, w.open)
+	low, open := w.appendOpen(nil)
+	f := &fetcher{window: w, learned: make([]scheduler.Entry, maxRecent)}
+	for i := range f.learned {
+		f.learned[i] = scheduler.Entry{Host: strings.Repeat("x", 250), RetryAfter: time.Now(), Failures: 1}
+	}
+	_, more := f.Progress()
+	data, err := json.Marshal(more)
 	require.NoError(t, err)
-	w.finish(1, 0)
-
-	f := &fetcher{Worker: &Worker{opts: WorkerOptions{Window: maxWindow}}, room: make(chan struct{}, 1)}
-	require.NoError(t, f.window.restore(0, w.appendDone(nil)))
-	f.doneSize.Store(maxDone)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	require.True(t, f.waitForRoom(ctx))
-	_, err = f.window.add(1, 2)
-	require.NoError(t, err)
-	time.AfterFunc(10*time.Millisecond, cancel)
-	require.False(t, f.waitForRoom(ctx), "all partly done messages were read")
+	require.Less(t, len(data), 960<<10)
+	var next window
+	require.NoError(t, next.restore(low, open))
+	require.Len(t, next.before, maxWindow)
 }
 
 func FuzzRestoreWindow(f *testing.F) {
@@ -155,17 +163,18 @@ func FuzzRestoreWindow(f *testing.F) {
 	_, _ = w.add(4, 70)
 	w.finish(4, 66)
 	for seq := range uint64(3) {
-		_, _ = w.add(5+2*seq, 0)
+		_, _ = w.add(5+2*seq, int(seq))
 	}
-	f.Add(uint64(3), w.appendDone(nil))
-	f.Fuzz(func(t *testing.T, low uint64, done []byte) {
+	low, open := w.appendOpen(nil)
+	f.Add(low, open)
+	f.Fuzz(func(t *testing.T, low uint64, open []byte) {
 		var w window
-		if w.restore(low, done) != nil {
+		if w.restore(low, open) != nil {
 			return
 		}
 		var again window
-		require.NoError(t, again.restore(low, w.appendDone(nil)))
+		require.NoError(t, again.restore(w.appendOpen(nil)))
 		require.Equal(t, w.before, again.before)
-		require.Equal(t, w.runs, again.runs)
+		require.Equal(t, w.high, again.high)
 	})
 }

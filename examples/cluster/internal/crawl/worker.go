@@ -20,7 +20,6 @@ import (
 	"github.com/spinneret-go/spinneret/fetch"
 	"github.com/spinneret-go/spinneret/fetch/brotli"
 	"github.com/spinneret-go/spinneret/hostcache/resolve"
-	"github.com/spinneret-go/spinneret/robots"
 )
 
 // WorkerOptions are the options of one process of a crawl.
@@ -35,10 +34,7 @@ type WorkerOptions struct {
 	TTL      time.Duration // see engine.Options; 0 means that of package engine
 	Every    time.Duration // how long results wait to be committed together; 0 means engine.DefaultEvery
 	Dir      string        // of this process's archive; "" means none, which is refused for fetch
-	// Ahead is how far the window reaches for one host or address: URLs that could not be fetched
-	// within that time are postponed. 0 means DefaultAhead.
-	Ahead time.Duration
-	Log   *slog.Logger // of the process; nil means no log
+	Log      *slog.Logger  // of the process; nil means no log
 
 	// Hosts are addresses that need no lookup; nil means only the system's.
 	Hosts map[string][]netip.Addr
@@ -58,7 +54,6 @@ type Worker struct {
 	turns    *stage.Lookups // of names
 	uplink   *stage.Uplink
 	settings atomic.Pointer[followed]
-	rules    *robots.Cache    // of pages that waited until their robots.txt expired
 	client   *fetch.Client    // nil without fetch
 	store    *archive.Archive // nil without fetch
 	visits   atomic.Int64
@@ -83,9 +78,6 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	}
 	if len(o.Modules) == 0 {
 		o.Modules = message.Modules()
-	}
-	if o.Ahead == 0 {
-		o.Ahead = DefaultAhead
 	}
 	if o.Every == 0 {
 		o.Every = engine.DefaultEvery
@@ -116,7 +108,7 @@ func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
 	// A member counts only for the modules that it runs: this keeps the shares of others right.
 	parts := map[message.Module]int{}
 	for _, m := range o.Modules {
-		parts[m] = c.Parts()[m]
+		parts[m] = c.Parts
 	}
 	w.member = engine.NewMember(c.Leases, engine.Options{
 		Name: o.Name, TTL: o.TTL, Parts: parts, Run: w.runner(),
@@ -152,13 +144,12 @@ func (w *Worker) openFetch() (err error) {
 
 // newClient creates a client with the crawl's options.
 func (w *Worker) newClient() (err error) {
-	w.rules = robots.NewCache(w.robots())
 	reach := fetch.Public
 	if w.Loopback {
 		reach = fetch.Loopback
 	}
 	w.client, err = fetch.New(fetch.Options{
-		UserAgent: w.userAgent(), Reach: reach, Timeout: w.Timeout, MaxBody: w.MaxBody,
+		UserAgent: w.userAgent(), Reach: reach, Timeout: w.Timeout,
 		Resolve: stage.NoLookup, Dial: w.dial,
 		Brotli: brotli.New,
 	})
@@ -167,13 +158,18 @@ func (w *Worker) newClient() (err error) {
 
 // runner runs the partitions of all modules.
 func (w *Worker) runner() engine.Runner {
-	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Room: w.recentRoom}
-	o.New = func(int) engine.State { return newSeen(&w.Options) }
-	runners := map[message.Module]engine.Runner{message.Fetch: w.fetch, message.Dedupe: engine.Fold(o)}
-	o.New = func(part int) engine.State { return newHosts(&w.Options, part) }
-	o.Ask = w.locate
-	runners[message.Hosts] = engine.Fold(o)
-	return func(ctx context.Context, c engine.Claim) error { return runners[c.To](ctx, c) }
+	o := engine.FoldOptions{Bus: w.Bus, States: w.States, Post: w.post, Room: w.recentRoom, Ask: w.locate}
+	o.New = func(c engine.Claim) engine.State {
+		switch c.To {
+		case message.Dedupe:
+			return newSeen(&w.Options)
+		case message.Hosts:
+			return newHosts(&w.Options, c.Part)
+		default:
+			return w.newFetcher(c)
+		}
+	}
+	return engine.Fold(o)
 }
 
 // Run takes part in the crawl until ctx ends or the operator drains this process, and returns when
@@ -217,7 +213,7 @@ func (w *Worker) close() error {
 // asks the broker nothing.
 func (w *Worker) watchLevel(ctx context.Context) {
 	for ctx.Err() == nil {
-		if w.grown.Swap(false) {
+		if w.grown.Swap(false) || w.full.Load() {
 			level, err := w.Bus.Level(ctx)
 			if err == nil && (level.Share > levelFull || level.Share < levelRoom) {
 				w.full.Store(level.Share > levelFull)

@@ -245,7 +245,7 @@ func TestAnUnreadableStateEndsOnlyItsPartition(t *testing.T) {
 	failed := make(chan error, 9)
 	fold := Fold(FoldOptions{
 		Bus: bus, States: states, Post: newPost(t, bus),
-		New: func(int) State { return &strict{adder{counts: map[string]int64{}}} },
+		New: func(Claim) State { return &strict{adder{counts: map[string]int64{}}} },
 	})
 	m := NewMember(leases, Options{
 		TTL: 300 * time.Millisecond, Parts: map[message.Module]int{message.Dedupe: 2},
@@ -289,7 +289,7 @@ func claim(epoch uint64) Claim {
 // store commits the root of a keeper.
 func store(t *testing.T, k *Keeper) error {
 	t.Helper()
-	return <-newPost(t, k.bus).Commit(k, &Outbox{}, true)
+	return <-newPost(t, k.bus).Commit(k, &Outbox{})
 }
 
 // TestAPreviousOwnerCannotReplaceTheState has an owner that was suspended and does not know that it
@@ -335,11 +335,11 @@ func TestAnOwnerWinsOverOneThatStillWrites(t *testing.T) {
 		require.ErrorIs(t, <-former, ErrFenced)
 		writing := make(chan struct{})
 		go func() {
-			err := <-post.Commit(k, &Outbox{}, true)
+			err := <-post.Commit(k, &Outbox{})
 			close(writing)
 			for err == nil {
 				k.Root.Seq++
-				err = <-post.Commit(k, &Outbox{}, true)
+				err = <-post.Commit(k, &Outbox{})
 			}
 			former <- err
 		}()
@@ -393,7 +393,7 @@ func TestALostPartitionDoesNotHoldUpOthers(t *testing.T) {
 		}
 		var out Outbox
 		out.Put(message.Fetch, 0, message.Item{Kind: message.Page, URL: fmt.Sprint(part)})
-		results = append(results, post.Commit(k, &out, part == 2))
+		results = append(results, post.Commit(k, &out))
 		require.Empty(t, out)
 	}
 	lost = true
@@ -428,7 +428,7 @@ func TestABatchHasABound(t *testing.T) {
 		for to := range dests {
 			out.Put(message.Fetch, to, message.Item{Kind: message.Page, URL: fmt.Sprint(part)})
 		}
-		results = append(results, post.Commit(k, &out, part == partitions-1))
+		results = append(results, post.Commit(k, &out))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -503,7 +503,7 @@ func TestAFoldIsExactAcrossOwners(t *testing.T) {
 		quits = append(quits, quit)
 		run := Fold(FoldOptions{
 			Bus: bus, States: states, Post: newPost(t, bus),
-			New: func(int) State { return &adder{counts: map[string]int64{}} },
+			New: func(Claim) State { return &adder{counts: map[string]int64{}} },
 		})
 		running.Go(func() {
 			ctx, cancel := context.WithCancel(t.Context())

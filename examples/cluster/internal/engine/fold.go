@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -38,6 +41,33 @@ type Timed interface {
 	Next() time.Time
 }
 
+// A Busy state works on its items in goroutines of its own, and finishes them in any order.
+type Busy interface {
+	State
+	// Resume continues where the previous owner was; see Progress.
+	Resume(seq uint64, more json.RawMessage) error
+	// Start starts the work. It ends with ctx, and in an orderly way once the claim's Quit is closed or
+	// it cannot go on; then results is closed. All its goroutines are in running.
+	Start(ctx context.Context, running *sync.WaitGroup, results chan<- Result)
+	// Take takes a message, instead of Apply.
+	Take(seq uint64, items []message.Item, emit Emit) error
+	// Full reports whether no more messages are to be taken at present.
+	Full() bool
+	// Late tells whether a commit takes long: the brokers may be out of reach.
+	Late(late bool)
+	// Progress returns the sequence up to which all messages are done, and what is to be stored with it.
+	Progress() (seq uint64, more any)
+	// Rewrite reports whether the whole state is to be stored again.
+	Rewrite() bool
+}
+
+// A Result is something that was finished beside the loop of a partition, which applies it.
+type Result struct {
+	Apply     func(emit Emit) // nil if there is only an error
+	Committed chan<- struct{} // closed when the result is stored; nil means that nobody waits for that
+	Err       error           // why the work ends
+}
+
 // Emit sends an item on to a partition of a module.
 type Emit func(to message.Module, part int, it message.Item)
 
@@ -49,8 +79,8 @@ type FoldOptions struct {
 	States *jet.Table
 	// Post commits the states and what they emit. It is required; nil means none.
 	Post *Post
-	// New returns an empty state. It is required; nil means none.
-	New func(part int) State
+	// New returns an empty state, which may be a Timed or a Busy one. It is required; nil means none.
+	New func(c Claim) State
 	// Ask answers the questions of a State. It is called for all of them at the same time, so it
 	// bounds its work itself. nil means that a State has no questions.
 	Ask func(ctx context.Context, want string) message.Item
@@ -70,10 +100,11 @@ const (
 	purgeEvery = 5 * time.Second // the interval at which read messages are removed
 )
 
-// Fold returns a runner for partitions that consist only of state.
+// Fold returns a runner that folds the messages to a partition into its state.
 func Fold(o FoldOptions) Runner {
 	return func(ctx context.Context, c Claim) error {
-		f := &fold{FoldOptions: o, claim: c, answers: make(chan message.Item, deliveries)}
+		// Without a buffer: what waits there could be lost and repeated, and nobody would see it.
+		f := &fold{FoldOptions: o, claim: c, results: make(chan Result)}
 		return f.run(ctx)
 	}
 }
@@ -84,6 +115,7 @@ type fold struct {
 	claim  Claim
 	keeper *Keeper
 	state  State
+	busy   Busy // the state if it is one, otherwise nil
 	out    Outbox
 
 	seq    uint64    // of the last applied message
@@ -93,14 +125,18 @@ type fold struct {
 	stored uint64    // of the last message that is part of the stored state
 	forgot uint64    // of the last one that was removed
 	purged time.Time // when that was
-	asking int       // questions without an answer
 	whole  int       // chunks of the whole state when this owner wrote it; 0 before
-	// What is being committed: the result, the last message, and the chunks that it makes unused.
+
+	results chan Result       // nil after the end of the work of a Busy state
+	waiting []chan<- struct{} // for the results applied since the last checkpoint
+	failed  error             // why the work has ended
+	// What is being committed: the result, the last message, the chunks that it makes unused, and who
+	// waits for it.
 	pending <-chan error // nil if nothing is
 	missed  bool         // a tick has come meanwhile
 	sent    uint64
 	old     []Chunk
-	answers chan message.Item
+	asked   []chan<- struct{}
 }
 
 func (f *fold) run(ctx context.Context) (err error) {
@@ -112,8 +148,14 @@ func (f *fold) run(ctx context.Context) (err error) {
 	var background sync.WaitGroup
 	defer background.Wait()
 	defer cancel()
-	// Reading runs ahead of applying, so that the network and the state do not wait for each other.
-	incoming := make(chan jet.Delivery, deliveries)
+	// Reading runs ahead of applying, so that the network and the state do not wait for each other. The
+	// items of a Busy state take long, and are read only when there is room for them.
+	ahead := deliveries
+	if f.busy != nil {
+		ahead = 0
+		f.busy.Start(ctx, &background, f.results)
+	}
+	incoming := make(chan jet.Delivery, ahead)
 	reader := f.Bus.Read(f.claim.Dest, f.seq+1)
 	background.Go(func() {
 		defer reader.Stop()
@@ -137,12 +179,17 @@ func (f *fold) restore(ctx context.Context) (err error) {
 	if f.keeper, err = Keep(ctx, f.Bus, f.States, f.claim); err != nil {
 		return err
 	}
-	f.state = f.New(f.claim.Part)
+	f.state = f.New(f.claim)
 	if err := f.keeper.Load(ctx, f.state.Load); err != nil {
 		return err
 	}
 	maps.Copy(f.state.Counts(), f.keeper.Root.Counts)
 	f.seq = f.keeper.Root.Seq
+	if f.busy, _ = f.state.(Busy); f.busy != nil {
+		if err := f.keeper.unreadable(ctx, f.busy.Resume(f.seq, f.keeper.Root.Extra)); err != nil {
+			return err
+		}
+	}
 	behind, err := f.keeper.Behind(ctx)
 	if behind {
 		f.lag = 1 // at least
@@ -158,19 +205,25 @@ func (f *fold) loop(
 	quit, due := f.claim.Quit, f.Post.Ticked()
 	for {
 		f.ask(ctx, background)
-		f.claim.Report(!f.dirty && f.pending == nil && f.lag == 0 && f.asking == 0 && f.state.Open() == 0)
-		read := incoming
-		if f.out.Full() || quit == nil {
+		read, results := incoming, f.results
+		if f.out.Full() || quit == nil || f.busy != nil && f.busy.Full() {
 			read = nil
+		}
+		if f.out.Full() || f.missed {
+			results = nil // who works waits, too: a killed process would repeat all that is not committed
 		}
 		ticked := false
 		select {
 		case d := <-read:
-			f.take(d)
-		case it := <-f.answers:
-			f.asking--
-			f.state.Apply(it, time.Now(), f.out.Put)
-			f.dirty = true
+			if err := f.take(d); err != nil {
+				return err
+			}
+		case r, ok := <-results:
+			if !ok {
+				f.results, quit = nil, nil
+				break
+			}
+			f.apply(r)
 		case <-ticks.C:
 			f.tick(ctx)
 			f.forget(ctx)
@@ -187,27 +240,46 @@ func (f *fold) loop(
 			return ctx.Err()
 		}
 		f.missed = ticked && f.pending != nil
+		if f.busy != nil {
+			f.busy.Late(f.missed)
+		}
 		switch {
 		case f.pending != nil:
-		case f.dirty && (ticked || quit == nil || f.out.Full()):
-			if err := f.checkpoint(ctx, quit == nil); err != nil {
+		case f.dirty && (ticked || quit == nil || len(f.waiting) > 0 || f.out.Full()):
+			if err := f.checkpoint(ctx); err != nil {
 				return err
 			}
-		case quit == nil:
-			return nil
+		case quit == nil && (f.busy == nil || f.results == nil):
+			return f.failed
 		}
 	}
 }
 
 // take applies one message.
-func (f *fold) take(d jet.Delivery) {
+func (f *fold) take(d jet.Delivery) error {
 	f.seq, f.lag, f.dirty = d.Seq, d.Pending, true
 	items, err := message.Decode(d.Data)
 	if err != nil {
-		return // it can never be decoded
+		items = nil // it can never be decoded
+	}
+	if f.busy != nil {
+		return f.busy.Take(d.Seq, items, f.out.Put)
 	}
 	for _, it := range items {
 		f.state.Apply(it, d.Time, f.out.Put)
+	}
+	return nil
+}
+
+// apply applies what was finished beside the loop.
+func (f *fold) apply(r Result) {
+	f.failed = cmp.Or(f.failed, r.Err)
+	if r.Apply != nil {
+		r.Apply(f.out.Put)
+		f.dirty = true
+	}
+	if r.Committed != nil {
+		f.waiting = append(f.waiting, r.Committed)
 	}
 }
 
@@ -230,12 +302,12 @@ func (f *fold) tick(ctx context.Context) {
 }
 
 // checkpoint begins to commit the state and what it has emitted.
-func (f *fold) checkpoint(ctx context.Context, urgent bool) error {
+func (f *fold) checkpoint(ctx context.Context) error {
 	root := &f.keeper.Root
 	// Each checkpoint adds a chunk, and a new owner must read them all. Once there are as many as
 	// the whole state needs, the whole state replaces them. Earlier would not pay: a large state
 	// would be written again and again for a few changes.
-	anew := len(root.Chunks)-f.whole >= max(minChanges, f.whole)
+	anew := len(root.Chunks)-f.whole >= max(minChanges, f.whole) || f.busy != nil && f.busy.Rewrite()
 	if anew {
 		f.old, root.Chunks = root.Chunks, nil
 	}
@@ -248,10 +320,21 @@ func (f *fold) checkpoint(ctx context.Context, urgent bool) error {
 		f.whole = len(root.Chunks)
 	}
 	root.Seq, root.Lag, root.Open = f.seq, f.lag, f.state.Open()
-	root.Counts = Counted(f.state.Counts())
-	f.dirty, f.sent = false, f.seq
+	if f.busy != nil {
+		var more any
+		root.Seq, more = f.busy.Progress()
+		data, err := json.Marshal(more)
+		if err != nil {
+			return fmt.Errorf("engine: encode the progress of %s: %w", f.claim.Dest, err)
+		}
+		root.Extra = data
+	}
+	root.Counts = maps.Clone(f.state.Counts())
+	maps.DeleteFunc(root.Counts, func(_ string, n int64) bool { return n == 0 })
+	f.dirty, f.sent = false, root.Seq
+	f.asked, f.waiting = f.waiting, nil
 	// This makes all of the above effective, or none of it.
-	f.pending = f.Post.Commit(f.keeper, &f.out, urgent)
+	f.pending = f.Post.Commit(f.keeper, &f.out)
 	return nil
 }
 
@@ -263,6 +346,10 @@ func (f *fold) committed(ctx context.Context, err error) error {
 	}
 	f.keeper.Drop(ctx, f.old)
 	f.old, f.stored = nil, f.sent
+	for _, c := range f.asked {
+		close(c)
+	}
+	f.asked = nil
 	return nil
 }
 
@@ -276,24 +363,19 @@ func (f *fold) forget(ctx context.Context) {
 	}
 }
 
-// Counted returns a copy of counts for the root, without zeros.
-func Counted(counts map[string]int64) map[string]int64 {
-	all := maps.Clone(counts)
-	maps.DeleteFunc(all, func(_ string, n int64) bool { return n == 0 })
-	return all
-}
-
 // ask starts to answer the questions of the state.
 func (f *fold) ask(ctx context.Context, background *sync.WaitGroup) {
 	if f.Ask == nil {
 		return
 	}
 	for _, want := range f.state.Wants() {
-		f.asking++
 		background.Go(func() {
 			it := f.Ask(ctx, want)
+			answer := Result{Apply: func(emit Emit) {
+				f.state.Apply(it, time.Now(), emit)
+			}}
 			select {
-			case f.answers <- it:
+			case f.results <- answer:
 			case <-ctx.Done():
 			}
 		})

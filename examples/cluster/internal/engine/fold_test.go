@@ -53,7 +53,7 @@ func TestAStateIsRewrittenInProportion(t *testing.T) {
 			h := &hoard{size: tt.size, whole: tt.whole, adder: adder{counts: map[string]int64{}}}
 			f := newFold(t, h)
 			for range tt.checkpoints {
-				require.NoError(t, f.checkpoint(t.Context(), true))
+				require.NoError(t, f.checkpoint(t.Context()))
 				require.NoError(t, f.committed(t.Context(), <-f.pending))
 				require.LessOrEqual(t, len(f.keeper.Root.Chunks), minChanges+2*tt.whole)
 			}

@@ -42,7 +42,7 @@ func TestACommitThatMakesRoomGoesFirst(t *testing.T) {
 			URL: fmt.Sprintf("http://a.test/%s/%d", strings.Repeat("x", 100), i)})
 	}
 	post := newPost(t, bus)
-	released, made := post.Commit(hosts, &out, false), post.Commit(fetch, &Outbox{}, true)
+	released, made := post.Commit(hosts, &out), post.Commit(fetch, &Outbox{})
 	result := func(of <-chan error) error {
 		select {
 		case err := <-of:

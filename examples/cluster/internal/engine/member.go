@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/jet"
@@ -23,15 +22,6 @@ type Claim struct {
 	Guard func() error
 	// Quit is closed when the partition should be released in an orderly way.
 	Quit <-chan struct{}
-
-	idle *atomic.Bool // nil if nobody asks
-}
-
-// Report tells the member whether the partition has nothing to do. It is safe for concurrent use.
-func (c Claim) Report(idle bool) {
-	if c.idle != nil {
-		c.idle.Store(idle)
-	}
 }
 
 // A Runner works on a partition until the claim's Quit is closed, and then finishes its current
@@ -237,7 +227,7 @@ func (m *Member) rests(module message.Module) bool {
 }
 
 func (m *Member) session() Session {
-	s := Session{TTL: m.opts.TTL, Idle: m.idle(), Seen: m.seen()}
+	s := Session{TTL: m.opts.TTL, Seen: m.seen()}
 	for module := range m.opts.Parts {
 		if !m.rests(module) {
 			s.Modules = append(s.Modules, module.String())
@@ -249,29 +239,15 @@ func (m *Member) session() Session {
 	return s
 }
 
-// idle reports whether no partition of this member has anything to do.
-func (m *Member) idle() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, o := range m.owned {
-		if !o.claim.idle.Load() {
-			return false
-		}
-	}
-	return true
-}
-
 // beat renews the session until it is lost.
 func (m *Member) beat(ctx context.Context, p *pulse) {
-	for idle, last := false, time.Now(); ctx.Err() == nil; {
+	for last := time.Now(); ctx.Err() == nil; {
 		pause(ctx, min(m.opts.TTL/4, lookEvery))
-		s := m.session()
-		if s.Idle == idle && time.Since(last) < m.opts.TTL/4 {
-			continue // what others wait for is told at once
-		}
-		idle, last = s.Idle, time.Now()
-		if ctx.Err() == nil && !p.renew(ctx, s) && !p.adopt(ctx) {
-			p.end()
+		if time.Since(last) >= m.opts.TTL/4 {
+			last = time.Now()
+			if ctx.Err() == nil && !p.renew(ctx, m.session()) && !p.adopt(ctx) {
+				p.end()
+			}
 		}
 		if p.check() != nil {
 			return
@@ -341,7 +317,7 @@ func (m *Member) take(ctx context.Context, p *pulse, d message.Dest) bool {
 	}
 	quit := make(chan struct{})
 	o := &ownership{
-		claim:    Claim{d, next.Epoch, p.check, quit, new(atomic.Bool)},
+		claim:    Claim{d, next.Epoch, p.check, quit},
 		revision: revision,
 		quit:     sync.OnceFunc(func() { close(quit) }),
 		done:     make(chan struct{}),

@@ -59,7 +59,6 @@ type Post struct {
 	mu     sync.Mutex
 	queue  []*commit
 	ticked chan struct{} // closed at the next tick
-	hurry  chan struct{} // has a value if a partition does not wait for others
 	soon   chan struct{} // has a value if the queue is not empty
 }
 
@@ -80,8 +79,7 @@ const gather = 20 * time.Millisecond
 
 // NewPost returns a post with ticks at an interval. It works while Run runs.
 func NewPost(bus *jet.Bus, every time.Duration) *Post {
-	return &Post{bus: bus, every: every, ticked: make(chan struct{}),
-		hurry: make(chan struct{}, 1), soon: make(chan struct{}, 1)}
+	return &Post{bus: bus, every: every, ticked: make(chan struct{}), soon: make(chan struct{}, 1)}
 }
 
 // Ticked returns a channel that is closed when it is time to commit.
@@ -91,10 +89,10 @@ func (p *Post) Ticked() <-chan struct{} {
 	return p.ticked
 }
 
-// Commit stores the keeper's root and sends what is in the outbox, which is empty afterwards, if urgent
-// without waiting for others. The channel gets the result: [ErrFenced] if the partition
-// has a new owner. Until then the keeper must not commit again.
-func (p *Post) Commit(k *Keeper, o *Outbox, urgent bool) <-chan error {
+// Commit stores the keeper's root and sends what is in the outbox, which is empty afterwards, a moment
+// later, together with others. The channel gets the result: [ErrFenced] if the partition has a new owner.
+// Until then the keeper must not commit again.
+func (p *Post) Commit(k *Keeper, o *Outbox) <-chan error {
 	c := &commit{keeper: k, pieces: o.pieces, size: o.size, done: make(chan error, 1)}
 	var err error
 	if c.record, err = k.record(); err != nil {
@@ -103,9 +101,6 @@ func (p *Post) Commit(k *Keeper, o *Outbox, urgent bool) <-chan error {
 	}
 	*o = Outbox{}
 	p.enqueue(c)
-	if urgent {
-		signal(p.hurry)
-	}
 	return c.done
 }
 
@@ -113,12 +108,8 @@ func (p *Post) enqueue(c *commit) {
 	p.mu.Lock()
 	p.queue = append(p.queue, c)
 	p.mu.Unlock()
-	signal(p.soon)
-}
-
-func signal(c chan struct{}) {
 	select {
-	case c <- struct{}{}:
+	case p.soon <- struct{}{}:
 	default:
 	}
 }
@@ -133,11 +124,7 @@ func (p *Post) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-p.soon:
-			select {
-			case <-p.hurry:
-			case <-time.After(min(gather, p.every/4)):
-			case <-ctx.Done():
-			}
+			pause(ctx, min(gather, p.every/4))
 			p.flush(ctx)
 		}
 	}

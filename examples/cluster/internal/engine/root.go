@@ -25,6 +25,9 @@ type Root struct {
 	Counts map[string]int64 `json:",omitempty"` // for operators
 }
 
+// Same reports whether two roots of a partition are the same one.
+func (r Root) Same(other Root) bool { return r.Epoch == other.Epoch && r.Writes == other.Writes }
+
 // A Chunk is a part of the state that is too big for the root. It is never overwritten.
 type Chunk struct {
 	Key  string

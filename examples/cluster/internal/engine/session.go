@@ -3,7 +3,7 @@
 // A [Member] is a process. It shares the partitions of its modules with the other members, takes
 // over those of dead members, and gives some away to new ones. The state of a partition and its
 // position in the stream are stored as one value, so they cannot contradict each other. [Fold] is
-// the runner for modules that consist only of state.
+// the runner of all modules: it applies messages to a state and commits both.
 //
 // # Ownership
 //
@@ -18,8 +18,8 @@
 //
 // A process that was suspended may still consider itself the owner. So its writes are refused: only
 // a writer that knows the current revision can replace a partition's state, and the new owner has
-// changed the revision; readers ignore messages of older epochs; and the guard is checked
-// immediately before each message and each request to a web server.
+// changed the revision; and the guard is checked immediately before each commit and each request to a
+// web server.
 package engine
 
 import (
@@ -50,7 +50,6 @@ type Session struct {
 	Modules []string // whose partitions it takes
 	Dead    bool     `json:",omitempty"` // it has ended, or others found it silent
 	Seen    uint64   // revision of the table that all its requests heed
-	Idle    bool     `json:",omitempty"` // none of its partitions has anything to do
 	TTL     time.Duration
 	Report  json.RawMessage `json:",omitempty"` // for operators
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -180,20 +179,6 @@ func (v *view) heard(id string) time.Time {
 	return v.sessions[id].seen
 }
 
-// ReadLeases reads the leases of all partitions, by [LeaseKey].
-func ReadLeases(ctx context.Context, leases *jet.Table) (map[string]Lease, error) {
-	values, err := leases.Under(ctx, "lease.")
-	all := make(map[string]Lease, len(values))
-	for key, value := range values {
-		var l Lease
-		if err := json.Unmarshal(value, &l); err != nil {
-			return nil, fmt.Errorf("engine: %s: %w", key, err)
-		}
-		all[key] = l
-	}
-	return all, err
-}
-
 // clockError is how much the clocks of the broker and of an operator's machine may differ before
 // status is wrong about members. Nothing else depends on it.
 const clockError = 30 * time.Second
@@ -204,43 +189,27 @@ func (s seenSession) silent(now time.Time) bool {
 	return now.Sub(s.stored) > 10*s.TTL+clockError
 }
 
-// ReadSessions returns the members that are alive, or were half a minute ago.
-func ReadSessions(ctx context.Context, leases *jet.Table) (map[string]Session, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var last map[string]Session
-	err := WatchSessions(ctx, leases, func(alive map[string]Session) bool {
-		last = alive
-		return true
-	})
-	return last, err
-}
-
-// WatchSessions calls look with the members that are alive, once and whenever one of them has
-// changed, until it returns true.
-func WatchSessions(
-	ctx context.Context, leases *jet.Table, look func(alive map[string]Session) (enough bool),
-) error {
-	seen, done := newView(), false
+// ReadMembers returns the members that are alive, or were half a minute ago, and the leases by [LeaseKey].
+func ReadMembers(ctx context.Context, table *jet.Table) (alive map[string]Session, leases map[string]Lease, err error) {
+	seen := newView()
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	leases.Watch(watching, func(e *jet.Entry) {
-		seen.see(e)
-		if !seen.whole || done {
-			return
-		}
-		alive := map[string]Session{}
-		for id, s := range seen.sessions {
-			if !s.Dead && s.revision > 0 && !s.silent(time.Now()) {
-				alive[id] = s.Session
-			}
-		}
-		if done = look(alive); done {
+	table.Watch(watching, func(e *jet.Entry) {
+		if seen.see(e); seen.whole {
 			cancel()
 		}
 	})
-	if done {
-		return nil
+	if !seen.whole {
+		return nil, nil, context.Cause(ctx)
 	}
-	return context.Cause(ctx)
+	alive, leases = map[string]Session{}, map[string]Lease{}
+	for id, s := range seen.sessions {
+		if !s.Dead && s.revision > 0 && !s.silent(time.Now()) {
+			alive[id] = s.Session
+		}
+	}
+	for key, l := range seen.leases {
+		leases[key] = l.Lease
+	}
+	return alive, leases, nil
 }

@@ -168,7 +168,7 @@ func TestAnOwnerWithoutASessionIsNotAMember(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, leases.Put(t.Context(), key, data))
 	}
-	sessions, err := ReadSessions(t.Context(), leases)
+	sessions, _, err := ReadMembers(t.Context(), leases)
 	require.NoError(t, err)
 	require.Equal(t, map[string]Session{"a": {Modules: []string{"fetch"}}}, sessions)
 }

@@ -239,10 +239,8 @@ const MinMaxBytes = 16 << 20
 // CreateStream creates the stream of the crawl. If it exists, from an attempt that failed, it gets
 // the options of this connection.
 func (b *Bus) CreateStream(ctx context.Context) error {
-	err := b.retry(ctx, func() error {
-		attempt, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		stream, err := b.js.CreateOrUpdateStream(attempt, jetstream.StreamConfig{
+	err := b.untilAnswered(ctx, func(ctx context.Context) error {
+		stream, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 			Name:     b.crawl,
 			Subjects: []string{b.crawl + ".in.>", b.crawl + ".record.>"},
 			Storage:  jetstream.FileStorage,
@@ -253,6 +251,9 @@ func (b *Bus) CreateStream(ctx context.Context) error {
 			AllowAtomicPublish: true,
 			AllowRollup:        true, // a record removes the one before it
 		})
+		if errorCode(err) == tooFewBrokers && b.conn.ConnectedClusterName() == "" {
+			return fmt.Errorf("a single broker has no replicas: create the crawl with -replicas 1: %s", err)
+		}
 		if err == nil && !stream.CachedInfo().Config.AllowAtomicPublish { // a broker ignores what it does not know
 			err = fmt.Errorf("broker %s has no atomic batches: use nats-server 2.12 or later", b.conn.ConnectedServerVersion())
 		}
@@ -298,29 +299,29 @@ func (b *Bus) opened(ctx context.Context) (stream jetstream.Stream, err error) {
 	return stream, err
 }
 
-// tries is how often a request is repeated that servers may not answer just after their start.
-const tries = 20
+// untilAnswered repeats a request while servers are away, until ctx ends.
+func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error) error {
+	return b.within(ctx, requestTimeout, do)
+}
 
-// retry repeats an operation that failed without a leader or an answer.
-func (b *Bus) retry(ctx context.Context, do func() error) (err error) {
-	for range tries {
-		if err = do(); err == nil {
+// within is untilAnswered with a time for each attempt.
+func (b *Bus) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, limit)
+		err := do(attempt)
+		cancel()
+		switch {
+		case err == nil:
 			b.answered()
 			return nil
-		}
-		if errorCode(err) == tooFewBrokers && b.conn.ConnectedClusterName() == "" {
-			return fmt.Errorf("%w: a single broker has no replicas: create the crawl with -replicas 1",
-				err)
-		}
-		if !transient(err) {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !transient(err):
 			return err
 		}
 		b.wait(err)
-		if !sleep(ctx, 5*reconnectWait) {
-			break
-		}
+		sleep(ctx, reconnectWait)
 	}
-	return errors.Join(err, ctx.Err())
 }
 
 // Error codes of the brokers. Both may be temporary, until more servers are available.
@@ -343,7 +344,7 @@ func transient(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
 		// 503 is the class of all responses that mean "not now".
-		return api.Code == 503 || api.ErrorCode == noPeers || api.ErrorCode == tooFewBrokers
+		return !noRoom(err) && (api.Code == 503 || api.ErrorCode == noPeers || api.ErrorCode == tooFewBrokers)
 	}
 	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
@@ -360,11 +361,7 @@ type Level struct {
 func (b *Bus) Level(ctx context.Context) (level Level, err error) {
 	prefix := b.crawl + ".in."
 	err = b.untilAnswered(ctx, func(ctx context.Context) error {
-		stream, err := b.opened(ctx)
-		if err != nil {
-			return err
-		}
-		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
+		info, err := b.info(ctx, prefix)
 		if err != nil {
 			return err
 		}
@@ -399,23 +396,12 @@ func (b *Bus) Ends(ctx context.Context) (ends map[message.Dest]uint64, err error
 	return ends, err
 }
 
-// latestOf is latest for the subjects of partitions.
+// latestOf calls see with the last message of each partition's subject of a kind, if headers without its
+// content.
 func (b *Bus) latestOf(
 	ctx context.Context, kind string, headers bool, see func(d message.Dest, seq uint64, data []byte),
 ) error {
 	prefix := b.crawl + kind
-	return b.latest(ctx, b.crawl, prefix+">", headers, func(subject string, seq uint64, data []byte) {
-		if d, ok := message.ParseDest(strings.TrimPrefix(subject, prefix)); ok {
-			see(d, seq, data)
-		}
-	})
-}
-
-// latest calls see with the last message of each subject of a stream that matches a filter, if
-// headers without its content.
-func (b *Bus) latest(
-	ctx context.Context, stream, filter string, headers bool, see func(subject string, seq uint64, data []byte),
-) error {
 	err := b.untilAnswered(ctx, func(context.Context) error {
 		// However long the messages take, they must keep coming.
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -424,18 +410,18 @@ func (b *Bus) latest(
 		defer late.Stop()
 		// The consumer cannot tell when all have come: if some are replaced meanwhile, their successors
 		// are delivered, too, and count as pending.
-		left, err := b.subjects(ctx, stream, filter)
+		info, err := b.info(ctx, prefix)
 		if err != nil {
 			return err
 		}
-		consumer, err := b.js.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: filter, HeadersOnly: headers,
+		consumer, err := b.js.CreateConsumer(ctx, b.crawl, jetstream.ConsumerConfig{
+			DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, FilterSubject: prefix + ">", HeadersOnly: headers,
 			AckPolicy: jetstream.AckNonePolicy, InactiveThreshold: requestTimeout, Replicas: 1, MemoryStorage: true,
 		})
 		if err != nil {
 			return err
 		}
-		defer func() { _ = b.js.DeleteConsumer(ctx, stream, consumer.CachedInfo().Name) }() // or the broker does, soon
+		defer func() { _ = b.js.DeleteConsumer(ctx, b.crawl, consumer.CachedInfo().Name) }() // or the broker does, soon
 		// A few at a time: over a slow link, heartbeats would come late behind many large ones.
 		messages, err := consumer.Messages(jetstream.PullHeartbeat(readHeartbeat), jetstream.PullExpiry(readExpiry),
 			jetstream.PullMaxMessages(16))
@@ -443,7 +429,7 @@ func (b *Bus) latest(
 			return err
 		}
 		defer messages.Stop()
-		for len(left) > 0 {
+		for left := info.State.Subjects; len(left) > 0; {
 			m, err := messages.Next(jetstream.NextContext(ctx))
 			if err != nil {
 				return cmp.Or(context.Cause(ctx), nats.ErrDisconnected)
@@ -453,28 +439,26 @@ func (b *Bus) latest(
 			if err != nil {
 				return err
 			}
-			see(m.Subject(), meta.Sequence.Stream, m.Data())
+			if d, ok := message.ParseDest(strings.TrimPrefix(m.Subject(), prefix)); ok {
+				see(d, meta.Sequence.Stream, m.Data())
+			}
 			delete(left, m.Subject())
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("jet: read %s: %w", filter, err)
+		return fmt.Errorf("jet: read %s: %w", prefix, err)
 	}
 	return nil
 }
 
-// subjects returns the subjects of a stream that match a filter.
-func (b *Bus) subjects(ctx context.Context, stream, filter string) (map[string]uint64, error) {
-	s, err := b.js.Stream(ctx, stream)
+// info returns the state of the stream, with the subjects that begin with a prefix.
+func (b *Bus) info(ctx context.Context, prefix string) (*jetstream.StreamInfo, error) {
+	stream, err := b.opened(ctx)
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
-	if err != nil {
-		return nil, err
-	}
-	return info.State.Subjects, nil
+	return stream.Info(ctx, jetstream.WithSubjectFilter(prefix+">"))
 }
 
 // Forget removes the messages to a partition up to a sequence.

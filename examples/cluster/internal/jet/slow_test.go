@@ -2,7 +2,6 @@ package jet
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -67,17 +66,16 @@ func TestUnderASlowLink(t *testing.T) {
 		t.Skip("takes a quarter of a minute")
 	}
 	near := broker(t, 0)
-	table, err := near.MakeTable(t.Context(), "states")
-	require.NoError(t, err)
-	for i := range 128 { // roots of 128 partitions of fetch
-		require.NoError(t, table.Put(t.Context(), fmt.Sprintf("root.fetch.%d", i), make([]byte, 100<<10)))
+	require.NoError(t, near.CreateStream(t.Context()))
+	for i := range 128 { // records of 128 partitions of fetch
+		of := message.Dest{To: message.Fetch, Part: i}
+		_, _, err := near.Commit(t.Context(), []Record{{Of: of, Value: make([]byte, 100<<10)}}, nil)
+		require.NoError(t, err)
 	}
 	far, _ := slowLink(t, near.opts.URL, 2_500_000)
-	slow, err := far.Table(t.Context(), "states")
-	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	values, err := slow.Under(ctx, "root.")
+	values, err := far.Records(ctx)
 	require.NoError(t, err)
 	require.Len(t, values, 128)
 }

@@ -1,11 +1,9 @@
 package jet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,9 +23,9 @@ var ErrNoTable = errors.New("jet: no such table")
 func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
-	err := b.retry(ctx, func() (err error) {
+	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
 		if t.kv, err = b.js.KeyValue(ctx, bucket); err == nil {
-			err = b.readLeader(ctx, t, 0)
+			err = b.readLeader(ctx, t)
 		}
 		return err
 	})
@@ -45,18 +43,13 @@ func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
-	err := b.retry(ctx, func() (err error) {
-		if t.kv, err = b.js.KeyValue(ctx, bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
-			t.kv, err = b.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-				Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
-				LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
-			})
-			if errors.Is(err, jetstream.ErrBucketExists) {
-				t.kv, err = b.js.KeyValue(ctx, bucket)
-			}
-		}
+	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
+		t.kv, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
+			LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
+		})
 		if err == nil {
-			err = b.readLeader(ctx, t, b.opts.Replicas)
+			err = b.readLeader(ctx, t)
 		}
 		return err
 	})
@@ -67,18 +60,16 @@ func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 }
 
 // readLeader finds the stream of a table, and ensures that values are read from its leader: other
-// servers may lag behind. By default any of them may answer. Unless replicas is 0, the table gets
-// that many.
-func (b *Bus) readLeader(ctx context.Context, t *Table, replicas int) (err error) {
+// servers may lag behind. By default any of them may answer.
+func (b *Bus) readLeader(ctx context.Context, t *Table) (err error) {
 	if t.stream, err = b.js.Stream(ctx, "KV_"+t.kv.Bucket()); err != nil {
 		return err
 	}
 	config := t.stream.CachedInfo().Config
-	if !config.AllowDirect && (replicas == 0 || replicas == config.Replicas) {
+	if !config.AllowDirect {
 		return nil
 	}
 	config.AllowDirect = false
-	config.Replicas = cmp.Or(replicas, config.Replicas)
 	if t.stream, err = b.js.UpdateStream(ctx, config); err != nil {
 		return err
 	}
@@ -96,7 +87,7 @@ func (t *Table) Put(ctx context.Context, key string, value []byte) error {
 
 // Get returns a value, or nil if there is none.
 func (t *Table) Get(ctx context.Context, key string) (value []byte, err error) {
-	_, value, err = t.get(ctx, key)
+	_, value, err = t.Look(ctx, key)
 	return value, err
 }
 
@@ -111,10 +102,6 @@ func (t *Table) Delete(ctx context.Context, key string) error {
 
 // Look returns a value and its revision, or nil and 0 if there is none.
 func (t *Table) Look(ctx context.Context, key string) (revision uint64, value []byte, err error) {
-	return t.get(ctx, key)
-}
-
-func (t *Table) get(ctx context.Context, key string) (revision uint64, value []byte, err error) {
 	err = t.bus.untilAnswered(ctx, func(ctx context.Context) error {
 		entry, err := t.kv.Get(ctx, key)
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -127,31 +114,6 @@ func (t *Table) get(ctx context.Context, key string) (revision uint64, value []b
 		return err
 	})
 	return revision, value, err
-}
-
-// untilAnswered repeats a request while servers are away, until ctx ends.
-func (b *Bus) untilAnswered(ctx context.Context, do func(context.Context) error) error {
-	return b.within(ctx, requestTimeout, do)
-}
-
-// within is untilAnswered with a time for each attempt.
-func (b *Bus) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
-	for {
-		attempt, cancel := context.WithTimeout(ctx, limit)
-		err := do(attempt)
-		cancel()
-		switch {
-		case err == nil:
-			b.answered()
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case !transient(err):
-			return err
-		}
-		b.wait(err)
-		sleep(ctx, reconnectWait)
-	}
 }
 
 // An Entry is a value as delivered to a watcher.
@@ -217,16 +179,4 @@ func (t *Table) follow(ctx context.Context, watcher jetstream.KeyWatcher, see fu
 			}
 		}
 	}
-}
-
-// Under returns the values whose keys begin with a prefix, which ends with a dot. However many they
-// are, that is a few requests.
-func (t *Table) Under(ctx context.Context, prefix string) (values map[string][]byte, err error) {
-	values = map[string][]byte{}
-	bucket := "$KV." + t.kv.Bucket() + "."
-	err = t.bus.latest(ctx, "KV_"+t.kv.Bucket(), bucket+prefix+">", false,
-		func(subject string, _ uint64, data []byte) {
-			values[strings.TrimPrefix(subject, bucket)] = data
-		})
-	return values, err
 }
