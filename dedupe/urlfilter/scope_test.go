@@ -1,6 +1,7 @@
 package urlfilter_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -121,10 +122,9 @@ func TestSeedsReportsEachBadLine(t *testing.T) {
 	require.EqualError(t, err, "urlfilter: seeds.txt:4: \"http://\" is not an http(s) URL\n"+
 		"urlfilter: seeds.txt:6: \"mailto:c\" is not an http(s) URL")
 
-	for _, end := range []string{"\n", "\r", "\r\n"} {
-		long := strings.Repeat("x", 1<<16-1)
-		lines := []string{"a.example", long + "x", long + "x" + long, "#" + long + long, "", "b.example", "no:", "c.example", long + "x"}
-		text := strings.Join(lines, end)
+	for _, end := range []string{"\n", "\r\n"} {
+		long := strings.Repeat("x", 1<<16-3) // the longest line
+		text := strings.Join([]string{"a.example", long, "#" + long, "", "b.example", "no:", "c.example"}, end)
 		for _, r := range []io.Reader{strings.NewReader(text), iotest.HalfReader(strings.NewReader(text))} {
 			urls, err = urlfilter.Seeds(r, "f")
 			require.Equal(t, []string{"https://a.example/", "https://b.example/", "https://c.example/"}, urls, "%q", end)
@@ -134,7 +134,13 @@ func TestSeedsReportsEachBadLine(t *testing.T) {
 				require.ErrorAs(t, err, &syntax)
 				numbers = append(numbers, syntax.Line)
 			}
-			require.Equal(t, []int{2, 3, 7, 9}, numbers, "%q", end)
+			require.Equal(t, []int{2, 6}, numbers, "%q", end)
+		}
+		for _, bad := range []string{long + "xxx", "#" + long + long, "b.example\rc.example", "#\rc.example"} {
+			urls, err = urlfilter.Seeds(strings.NewReader("a.example"+end+bad+end+"d.example"), "f")
+			require.Equal(t, []string{"https://a.example/"}, urls)
+			require.ErrorContains(t, err, "urlfilter: read seeds f: line 2: ")
+			require.False(t, errors.As(err, new(*urlfilter.SyntaxError)), "it cannot be skipped")
 		}
 	}
 }

@@ -2,7 +2,6 @@ package urlfilter
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -61,14 +60,11 @@ func isLocal(host string) bool {
 
 // Seeds reads seeds, one per line, as [Seed] accepts them. Empty lines and lines that begin with #
 // are skipped. The error joins a [SyntaxError] for each bad line; the seeds of the other lines are
-// returned nevertheless. The file name is only for errors.
+// returned nevertheless. A line of 64 KiB or more, or with a CR within, ends the reading with another
+// error. The file name is only for errors.
 func Seeds(r io.Reader, file string) (urls []string, err error) {
 	var bad []error
 	for n, line := range entries(r, &err) {
-		if len(line) >= maxLine {
-			bad = append(bad, tooLong(file, n, line))
-			continue
-		}
 		url, err := Seed(line)
 		if err != nil {
 			bad = append(bad, &SyntaxError{file, n, line, "is not an http(s) URL"})
@@ -82,19 +78,12 @@ func Seeds(r io.Reader, file string) (urls []string, err error) {
 	return urls, errors.Join(bad...)
 }
 
-// maxLine is more than the length of any useful entry.
-const maxLine = bufio.MaxScanTokenSize
-
-func tooLong(file string, n int, line string) error {
-	return &SyntaxError{file, n, line[:64] + "...", "is too long"}
-}
-
 // entries returns the lines of a file with their numbers, without a byte-order mark, spaces around
-// them, empty lines and comments. Only the first maxLine bytes of a longer line are returned.
+// them, empty lines and comments. They end with an error at a line that has 64 KiB, or a CR within: of a
+// file whose lines end in CR alone, a comment would hide all that follows.
 func entries(r io.Reader, err *error) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		lines := bufio.NewScanner(r)
-		lines.Split(splitLines())
 		n := 0
 		for lines.Scan() {
 			n++
@@ -102,48 +91,18 @@ func entries(r io.Reader, err *error) iter.Seq2[int, string] {
 			if n == 1 {
 				line = strings.TrimPrefix(line, "\ufeff")
 			}
-			short := strings.TrimSpace(line)
-			if short == "" && len(line) < maxLine || short != "" && short[0] == '#' {
-				continue
+			line = strings.TrimSpace(line)
+			if strings.Contains(line, "\r") {
+				*err = fmt.Errorf("line %d: a CR within the line: end each line with LF or CR LF", n)
+				return
 			}
-			if len(line) < maxLine {
-				line = short
-			}
-			if !yield(n, line) {
+			if line != "" && line[0] != '#' && !yield(n, line) {
 				return
 			}
 		}
 		if *err = lines.Err(); *err != nil {
 			*err = fmt.Errorf("line %d: %w", n+1, *err)
 		}
-	}
-}
-
-// splitLines splits at CR, at LF and at both in a row. It skips what follows the first maxLine bytes
-// of a line.
-func splitLines() bufio.SplitFunc {
-	skip, afterCR := false, false
-	return func(data []byte, atEOF bool) (advance int, line []byte, err error) {
-		if afterCR && len(data) > 0 {
-			if afterCR = false; data[0] == '\n' {
-				return 1, nil, nil
-			}
-		}
-		end := bytes.IndexAny(data, "\r\n")
-		switch {
-		case end >= 0:
-			if line = data[:end]; skip {
-				line = nil
-			}
-			skip, afterCR = false, data[end] == '\r'
-			return end + 1, line, nil
-		case skip:
-			return len(data), nil, nil
-		case len(data) >= maxLine, atEOF && len(data) > 0:
-			skip = true
-			return len(data), data, nil
-		}
-		return 0, nil, nil
 	}
 }
 
