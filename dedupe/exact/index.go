@@ -1,11 +1,13 @@
 package exact
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -95,15 +97,8 @@ func (x *index) has(f fingerprint) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	low, high := 0, len(prints)/printSize
-	for low < high {
-		if middle := int(uint(low+high) / 2); decode(prints, middle) < f {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low < len(prints)/printSize && decode(prints, low) == f, nil
+	_, found := sort.Find(len(prints)/printSize, func(i int) int { return cmp.Compare(f, decode(prints, i)) })
+	return found, nil
 }
 
 // find returns the only page that can have f, or -1 if none can. Fingerprints are distributed
@@ -119,13 +114,7 @@ func (x *index) find(f fingerprint) (page int64) {
 	for step := 4; high < pages && f >= x.firsts[high]; step *= 2 {
 		low, high = high+1, min(high+step, pages)
 	}
-	for low < high {
-		if middle := (low + high) / 2; f < x.firsts[middle] {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
+	low += sort.Search(high-low, func(i int) bool { return f < x.firsts[low+i] })
 	return int64(low) - 1
 }
 
