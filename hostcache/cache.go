@@ -2,7 +2,6 @@ package hostcache
 
 import (
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"iter"
 	"math"
@@ -168,22 +167,6 @@ func (c *Cache[V]) Get(host string) (v V, found bool) {
 	return e.value, known && !e.negative()
 }
 
-// An entry is what a [Cache] knows about a host, apart from the cache.
-type entry[V any] struct {
-	value    V
-	negative bool      // the host is known to have no value
-	expires  time.Time // zero if it never does
-}
-
-// entry returns what a slot says, where zero is the epoch in Unix time.
-func (e *slot[V]) entry(zero int64) entry[V] {
-	told := entry[V]{value: e.value, negative: e.negative()}
-	if at := e.expires(); at != never {
-		told.expires = time.UnixMilli(zero + int64(at)).UTC()
-	}
-	return told
-}
-
 func (c *Cache[V]) find(host string) (e slot[V], known bool) {
 	if len(host) > MaxHost {
 		return e, false
@@ -258,31 +241,16 @@ func (c *Cache[V]) Drop(host string, stale func(V) bool) {
 	}
 }
 
-// restore adds an entry of another Cache. If there is one already, the one that expires later
-// stays. An expired entry is ignored. Times are rounded up to milliseconds. It is an error if the
-// host is longer than [MaxHost], or if the entry expires in more than a thousand years.
-func (c *Cache[V]) restore(host string, e entry[V]) error {
-	expires := int64(never)
-	if !e.expires.IsZero() {
-		expires = e.expires.Add(time.Millisecond-1).UnixMilli() - c.zero()
-	}
-	switch {
-	case len(host) > MaxHost:
-		return fmt.Errorf("host of %d bytes, more than %d", len(host), MaxHost)
-	case !e.expires.IsZero() && expires > never/2:
-		return fmt.Errorf("%s expires in the year %d", host, e.expires.Year())
-	}
-	added := newSlot(e.value, uint64(max(expires, 0)), e.negative)
+// restore adds an entry of a file, unless it has expired.
+func (c *Cache[V]) restore(host string, e slot[V]) {
 	var buf [MaxHost]byte
 	key := reversed(buf[:0], host)
 	s := c.shard(host)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known, found := s.trie.Get(key)
-	if now := c.now(); !added.expired(now) && (!found || known.expires() < added.expires()) {
-		s.put(key, added, now)
+	if now := c.now(); !e.expired(now) {
+		s.put(key, e, now)
 	}
-	return nil
 }
 
 // Under returns the hosts of a domain with their values, in no particular order: the host of that
@@ -295,7 +263,7 @@ func (c *Cache[V]) restore(host string, e entry[V]) error {
 func (c *Cache[V]) Under(domain string) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for host, e := range c.under(domain) {
-			if !e.negative && !yield(host, e.value) {
+			if !e.negative() && !yield(host, e.value) {
 				return
 			}
 		}
@@ -303,8 +271,8 @@ func (c *Cache[V]) Under(domain string) iter.Seq2[string, V] {
 }
 
 // under iterates over a domain, "" for all.
-func (c *Cache[V]) under(domain string) iter.Seq2[string, entry[V]] {
-	return func(yield func(string, entry[V]) bool) {
+func (c *Cache[V]) under(domain string) iter.Seq2[string, slot[V]] {
+	return func(yield func(string, slot[V]) bool) {
 		key := reversed(nil, domain)
 		w := walk[V]{cache: c}
 		for i := range c.shards {
@@ -342,7 +310,7 @@ func (w *walk[V]) one(s *shard[V], key string) {
 }
 
 // over yields the entries of a shard whose keys have a prefix.
-func (w *walk[V]) over(s *shard[V], prefix string, yield func(string, entry[V]) bool) bool {
+func (w *walk[V]) over(s *shard[V], prefix string, yield func(string, slot[V]) bool) bool {
 	for from, more := prefix, true; more; {
 		s.mu.Lock()
 		for key, e := range s.trie.From(prefix, from) {
@@ -363,13 +331,12 @@ func (w *walk[V]) over(s *shard[V], prefix string, yield func(string, entry[V]) 
 }
 
 // yield yields the batch, and empties it.
-func (w *walk[V]) yield(yield func(string, entry[V]) bool) bool {
-	zero, now := w.cache.zero(), w.cache.now()
+func (w *walk[V]) yield(yield func(string, slot[V]) bool) bool {
+	now := w.cache.now()
 	var buf [MaxHost]byte
 	for i := range w.slots {
-		e := &w.slots[i]
-		if !e.expired(now) &&
-			!yield(strings.Clone(reversed(buf[:0], w.keys[i])), e.entry(zero)) {
+		e := w.slots[i]
+		if !e.expired(now) && !yield(strings.Clone(reversed(buf[:0], w.keys[i])), e) {
 			return false
 		}
 	}

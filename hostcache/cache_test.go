@@ -190,7 +190,6 @@ func TestHostsOfAllShapes(t *testing.T) {
 		_, known := c.Lookup(long)
 		require.False(t, known)
 		require.False(t, c.Delete(long))
-		require.Error(t, c.Restore(long, hostcache.Entry[string]{}))
 		require.Empty(t, maps.Collect(c.Under(long)))
 	}
 	for host := range want {
@@ -294,7 +293,7 @@ func TestModel(t *testing.T) {
 				host := fmt.Sprintf("%d.%d.test", r.IntN(20), r.IntN(30))
 				ttl := time.Duration(1+r.IntN(1000)) * time.Millisecond
 				e := hostcache.Entry[int]{Value: i, Expires: time.Now().Add(ttl).UTC()}
-				switch r.IntN(8) {
+				switch r.IntN(7) {
 				case 0:
 					e.Value, e.Negative = 0, true
 					c.SetNegative(host, ttl)
@@ -303,14 +302,9 @@ func TestModel(t *testing.T) {
 					c.Set(host, i, ttl)
 					want[host] = e
 				case 2:
-					require.NoError(t, c.Restore(host, e))
-					if e.Expires.After(want[host].Expires) {
-						want[host] = e
-					}
-				case 3:
 					require.Equal(t, time.Now().Before(want[host].Expires), c.Delete(host))
 					delete(want, host)
-				case 4:
+				case 3:
 					time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond)
 				default:
 					got, known := c.Lookup(host)

@@ -3,7 +3,6 @@ package hostcache_test
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -199,7 +198,7 @@ func TestForgedEntriesAreRefused(t *testing.T) {
 		{"no value", "\x01a\x00", "something is missing"},
 		{"no time", "\x01a", "something is missing"},
 		{"a time beyond all", "\x01a" + many + "\x01v", "a time: "},
-		{"a time far away", "\x01a" + far + "\x01v", "expires in the year"},
+		{"a time far away", "\x01a" + far + "\x01v", "expires in more than a thousand years"},
 		{"a length beyond all", "\x01a\x00" + many + "v", "bytes of a value"},
 		{"a number without end", "\x01a" + strings.Repeat("\xff", 20), "without an end"},
 		{"a host that is too long", "\xfe" + strings.Repeat("a", 254) + "\x00\x00", "host of 254 bytes"},
@@ -235,70 +234,6 @@ func TestForgedLengthsTakeNoMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<18+6*len(file)))
 	}
-}
-
-// TestRestoringAllGivesTheSame restores the entries of All in any order, and repeatedly.
-func TestRestoringAllGivesTheSame(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := hostcache.New[string](hostcache.Options{})
-		for i := range 3000 {
-			c.Set(fmt.Sprintf("%d.test", i), fmt.Sprint(i), time.Duration(i)*1234567)
-			c.SetNegative(fmt.Sprintf("%d.negative", i), time.Duration(i)*time.Second)
-		}
-		c.Set("forever.test", "v", hostcache.Forever)
-		time.Sleep(time.Second)
-		want := maps.Collect(c.All())
-		again := hostcache.New[string](hostcache.Options{})
-		for range 2 {
-			for host, e := range want { // in the random order of maps
-				line, err := json.Marshal(e)
-				require.NoError(t, err)
-				var read hostcache.Entry[string]
-				require.NoError(t, json.Unmarshal(line, &read))
-				require.NoError(t, again.Restore(host, read))
-			}
-			require.Equal(t, want, maps.Collect(again.All()))
-		}
-
-		later := hostcache.Entry[string]{Value: "later", Expires: time.Now().Add(time.Hour).UTC()}
-		sooner := hostcache.Entry[string]{Value: "sooner", Expires: time.Now().Add(time.Minute).UTC()}
-		for _, order := range [][]hostcache.Entry[string]{{later, sooner}, {sooner, later}} {
-			c := hostcache.New[string](hostcache.Options{})
-			for _, e := range order {
-				require.NoError(t, c.Restore("a.test", e))
-			}
-			got, _ := c.Lookup("a.test")
-			require.Equal(t, later, got)
-		}
-	})
-}
-
-// FuzzRestore decodes JSON into an entry, which is then refused, or returned unchanged.
-func FuzzRestore(f *testing.F) {
-	f.Add("a.test", []byte(`{"Value":"v","Expires":"2000-01-01T00:00:01.5Z"}`))
-	f.Add("b.test", []byte(`{"Negative":true}`))
-	f.Add("c.test", []byte(`{"Value":"v","Expires":"9999-12-31T23:59:59Z"}`))
-	f.Fuzz(func(t *testing.T, host string, line []byte) {
-		var e hostcache.Entry[string]
-		if json.Unmarshal(line, &e) != nil {
-			t.Skip()
-		}
-		synctest.Test(t, func(t *testing.T) {
-			c := hostcache.New[string](hostcache.Options{})
-			if err := c.Restore(host, e); err != nil {
-				require.Zero(t, c.Len())
-				return
-			}
-			got, known := maps.Collect(c.All())[host]
-			require.Equal(t, e.Expires.IsZero() || e.Expires.After(time.Now()), known)
-			if known {
-				late := got.Expires.Sub(e.Expires)
-				require.True(t, late >= 0 && late < time.Millisecond, late)
-				got.Expires = e.Expires
-				require.Equal(t, e, got)
-			}
-		})
-	})
 }
 
 // FuzzOpen opens arbitrary files. What can be read is saved, and read again unchanged.

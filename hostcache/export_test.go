@@ -59,24 +59,26 @@ func (c *Cache[V]) Lookup(host string) (Entry[V], bool) {
 	if !known {
 		return Entry[V]{}, false
 	}
-	e := s.entry(c.zero())
-	return Entry[V]{e.value, e.negative, e.expires}, true
+	return s.told(c.zero()), true
+}
+
+func (e *slot[V]) told(zero int64) Entry[V] {
+	told := Entry[V]{Value: e.value, Negative: e.negative()}
+	if at := e.expires(); at != never {
+		told.Expires = time.UnixMilli(zero + int64(at)).UTC()
+	}
+	return told
 }
 
 // All returns all entries, the negative ones too.
 func (c *Cache[V]) All() iter.Seq2[string, Entry[V]] {
 	return func(yield func(string, Entry[V]) bool) {
 		for host, e := range c.under("") {
-			if !yield(host, Entry[V]{e.value, e.negative, e.expires}) {
+			if !yield(host, e.told(c.zero())) {
 				return
 			}
 		}
 	}
-}
-
-// Restore adds an entry.
-func (c *Cache[V]) Restore(host string, e Entry[V]) error {
-	return c.restore(host, entry[V]{e.Value, e.Negative, e.Expires})
 }
 
 // SetNegative is Set for a host without a value.

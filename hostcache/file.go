@@ -140,8 +140,9 @@ func (c *Cache[V]) write(to io.Writer, omitted *omissions) error {
 	w.Uvarint(uint64(len(c.codec.layout)))
 	w.Buf = append(w.Buf, c.codec.layout...)
 	var value []byte
+	zero := c.zero()
 	for host, e := range c.under("") {
-		if !e.negative {
+		if !e.negative() {
 			var err error
 			if value, err = c.codec.append(value[:0], e.value); err == nil && len(value) > maxValue {
 				err = fmt.Errorf("%d bytes are too many", len(value))
@@ -152,8 +153,8 @@ func (c *Cache[V]) write(to io.Writer, omitted *omissions) error {
 			}
 		}
 		w.Buf = append(append(w.Buf, byte(len(host))), host...)
-		w.Uvarint(expiryOnDisk(e.expires, e.negative))
-		if !e.negative {
+		w.Uvarint(e.onDisk(zero))
+		if !e.negative() {
 			w.Uvarint(uint64(len(value)))
 			if _, err := w.Write(value); err != nil {
 				return err
@@ -164,13 +165,13 @@ func (c *Cache[V]) write(to io.Writer, omitted *omissions) error {
 	return err
 }
 
-// expiryOnDisk returns the milliseconds of Unix time at which an entry expires, 0 if it never does,
-// times two, plus one if it is negative.
-func expiryOnDisk(t time.Time, negative bool) (n uint64) {
-	if !t.IsZero() {
-		n = uint64(t.UnixMilli()) << 1
+// onDisk returns the milliseconds of Unix time at which an entry expires, 0 if it never does, times two,
+// plus one if it is negative. The epoch is at zero.
+func (e *slot[V]) onDisk(zero int64) (n uint64) {
+	if at := e.expires(); at != never {
+		n = uint64(zero+int64(at)) << 1
 	}
-	if negative {
+	if e.negative() {
 		n |= 1
 	}
 	return n
@@ -189,12 +190,12 @@ func (c *Cache[V]) read(from io.Reader) error {
 		r.Fail("it has values of type %s, not %s", layout, c.codec.layout)
 	}
 	// If the clock was ahead when the file was written, its times are shifted back.
-	ahead := max(int64(saved)-time.Now().UnixMilli(), 0)
+	zero := c.zero() + max(int64(saved)-time.Now().UnixMilli(), 0)
 	var space []byte
 	var undecoded error // of the first value
 	for r.More() {
 		var err error
-		if space, err = c.readEntry(r, ahead, space[:0]); undecoded == nil {
+		if space, err = c.readEntry(r, zero, space[:0]); undecoded == nil {
 			undecoded = err
 		}
 	}
@@ -209,35 +210,39 @@ func (c *Cache[V]) read(from io.Reader) error {
 	return cmp.Or(r.Err, undecoded)
 }
 
-// readEntry reads and restores an entry. The value's bytes are appended to space, which is returned for
+// readEntry reads and restores an entry, where zero is the epoch by the clock of the file. The value's bytes are appended to space, which is returned for
 // the next one. The error is that of a value which its type cannot decode: it has a length, so the
 // entries after it can be read.
-func (c *Cache[V]) readEntry(r *durable.StreamReader, ahead int64, space []byte) ([]byte, error) {
+func (c *Cache[V]) readEntry(r *durable.StreamReader, zero int64, space []byte) ([]byte, error) {
 	begin := r.Offset()
 	var buf [math.MaxUint8]byte
 	name := buf[:r.Byte()]
 	r.Fill(name)
 	host := string(name)
 	expiry := r.Uvarint(lastTime<<1|1, "a time")
-	e := entry[V]{negative: expiry&1 != 0}
+	expires := uint64(never)
 	if expiry > 1 {
-		e.expires = time.UnixMilli(int64(expiry>>1) - ahead)
+		expires = uint64(max(int64(expiry>>1)-zero, 0))
 	}
+	var value V
 	var err error
-	if !e.negative {
+	negative := expiry&1 != 0
+	if !negative {
 		space = r.Append(space, int(r.Uvarint(maxValue, "bytes of a value")))
 		if r.Err == nil {
-			err = c.codec.decode(space, &e.value)
+			err = c.codec.decode(space, &value)
 		}
 	}
 	switch {
 	case r.Err != nil:
+	case len(host) > MaxHost:
+		r.Fail("host of %d bytes, more than %d", len(host), MaxHost)
+	case expiry > 1 && expires > never/2:
+		r.Fail("%s expires in more than a thousand years", host)
 	case err != nil:
 		return space, durable.Corrupt(c.file, begin, fmt.Sprintf("value of %s: %v", host, err))
 	default:
-		if err := c.restore(host, e); err != nil {
-			r.Fail("%v", err)
-		}
+		c.restore(host, newSlot(value, expires, negative))
 	}
 	return space, nil
 }
