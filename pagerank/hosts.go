@@ -9,74 +9,34 @@ import "math"
 // many fetched pages. The other, with a small weight, is the cash of OPIC: the share of all readers
 // following links from the seeds who would arrive at the page. No host can create cash.
 type hosts struct {
-	weights []float32         // by host: its discount, 0 if it was not met
-	fetched []uint32          // by host: pages, up to mostDiscounted
-	far     map[uint32]uint32 // the same for hosts whose numbers are too high for a table
-	met     int               // hosts
-	cash    []float32         // by id
+	weights []float32 // by host: its discount, 0 if it was not met; nil if hosts do not matter
+	fetched []uint32  // by host: pages, up to mostDiscounted
+	cash    []float32 // by id
 }
 
 // blends reports whether keys consider hosts.
 func (f *Frontier) blends() bool { return f.opts.Cutoff == Push && f.opts.Host != nil }
 
-// The tables have room for fewHosts hosts, and for hostRoom times as many as were met.
-const (
-	fewHosts = 1 << 16
-	hostRoom = 4
-)
-
-// meet makes a host known. Numbers should be dense: the tables do not reach one that is much higher than
-// the number of hosts, which would take gigabytes if all are hashes.
+// meet makes a host known.
 func (h *hosts) meet(host uint32) {
-	isIn := uint64(host) < uint64(len(h.weights))
-	if h.weights == nil || isIn && h.weights[host] > 0 {
+	if h.weights == nil {
 		return
 	}
-	if _, isFar := h.far[host]; isFar {
-		return
+	if uint64(host) >= uint64(len(h.weights)) {
+		n := int(host) + 1
+		h.weights, h.fetched = lengthened(h.weights, n), lengthened(h.fetched, n)
 	}
-	h.met++
-	if most := fewHosts + hostRoom*h.met; !isIn && uint64(host) < uint64(most) {
-		isIn = h.reach(host, most)
-	}
-	switch {
-	case isIn:
+	if h.weights[host] == 0 {
 		h.weights[host] = 1
-	case h.far == nil:
-		h.far = map[uint32]uint32{host: 0}
-	default:
-		h.far[host] = 0
 	}
-}
-
-// reach lengthens the tables for a host and returns whether it did. With hosts beyond them they at least
-// double, so that the loop over those runs seldom.
-func (h *hosts) reach(host uint32, most int) bool {
-	n := int(host) + 1
-	if len(h.far) > 0 {
-		if n = most; n < 2*len(h.weights) {
-			return false
-		}
-	}
-	h.weights, h.fetched = lengthened(h.weights, n), lengthened(h.fetched, n)
-	for host, pages := range h.far {
-		if uint64(host) < uint64(n) {
-			h.fetched[host], h.weights[host] = pages, discount(pages)
-			delete(h.far, host)
-		}
-	}
-	return true
 }
 
 // enter counts a page of a host.
 func (h *hosts) enter(host uint32) {
-	switch {
-	case h.weights == nil:
-	case uint64(host) >= uint64(len(h.weights)):
-		h.far[host] = min(h.far[host]+1, mostDiscounted)
-	case h.fetched[host] < mostDiscounted:
+	if h.weights != nil && h.fetched[host] < mostDiscounted {
 		h.fetched[host]++
-		h.weights[host] = discount(h.fetched[host])
+		// A large host's next page is worth less than the first of another one.
+		h.weights[host] = float32(1 / math.Sqrt(1+float64(h.fetched[host])))
 	}
 }
 
@@ -86,7 +46,7 @@ func (f *Frontier) recount() {
 	if h.weights == nil {
 		return
 	}
-	h.weights, h.fetched, h.far, h.met = make([]float32, 0, len(h.weights)), nil, nil, 0
+	h.weights, h.fetched = make([]float32, 0, len(h.weights)), nil
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		if n.state&known != 0 {
@@ -97,17 +57,6 @@ func (f *Frontier) recount() {
 		}
 	}
 }
-
-// weight returns the discount of a host.
-func (h *hosts) weight(host uint32) float32 {
-	if uint64(host) < uint64(len(h.weights)) {
-		return h.weights[host]
-	}
-	return discount(h.far[host])
-}
-
-// discount returns the discount of a host with so many fetched pages.
-func discount(pages uint32) float32 { return float32(1 / math.Sqrt(1+float64(pages))) }
 
 // pay passes the cash of a page on to its links.
 func (h *hosts) pay(id uint32, links []uint32) {
@@ -134,7 +83,7 @@ const (
 // blend returns the key of an id: its score to the power of 15/16, times its cash to the power of
 // 1/16. The bits of a float32 are nearly its logarithm, and the queue needs no more precision.
 func (h *hosts) blend(score float32, host, id uint32) float32 {
-	k := uint64(math.Float32bits(max(score*h.weight(host), 0)))
+	k := uint64(math.Float32bits(max(score*h.weights[host], 0)))
 	c := uint64(math.Float32bits(h.cash[id]))
 	return math.Float32frombits(uint32((k*(cashWeight-1) + c) / cashWeight))
 }

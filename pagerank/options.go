@@ -47,8 +47,8 @@ type Options struct {
 	// 0 means 0.85 with Push, and the paper's 1 with the others.
 	Damping float64
 
-	// Host returns the number of an id's host, ideally dense from 0: others cost memory and time. It
-	// must always return the same number for an id. NextReady needs it, ties are ordered by it as in
+	// Host returns the number of an id's host. Numbers have to be dense from 0, as ids are: Push has
+	// 8 bytes for each, up to the highest. It must always return the same number for an id. NextReady needs it, ties are ordered by it as in
 	// the paper, and Push ranks better with it. nil means that all ids are on host 0.
 	Host func(id uint32) uint32
 

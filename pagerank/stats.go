@@ -81,13 +81,10 @@ func (s *sums) mass() float64 {
 	return min(max((s.held-loss)/most, 0), 1)
 }
 
-// farBytes is about what an entry of a map takes.
-const farBytes = 20
-
 func (f *Frontier) bytes() int {
 	h := &f.hosts
 	return int(unsafe.Sizeof(*f)) + cap(f.nodes)*int(unsafe.Sizeof(node{})) + cap(f.passed)*8 +
 		(cap(f.places)+cap(h.cash)+cap(h.weights)+cap(h.fetched))*4 +
-		len(h.far)*farBytes + (cap(f.wave)+cap(f.targets)+cap(f.newcomers))*4 +
+		(cap(f.wave)+cap(f.targets)+cap(f.newcomers))*4 +
 		f.queue.store.bytes() + f.links.bytes() + f.cleaner.Bytes()
 }
