@@ -121,10 +121,14 @@ func (x *index) find(f fingerprint) (page int64) {
 // An indexReader reads pages in order, each at most once.
 type indexReader struct {
 	*index
-	ahead int64 // pages to read at once
-	buf   []byte
-	start int64 // first page in buf
-	bytes *int64
+	window window
+}
+
+// newIndexReader returns a reader that reads some pages at once, and counts the bytes.
+func newIndexReader(x *index, pages int64, bytes *int64) indexReader {
+	return indexReader{x, window{
+		file: x.file, name: x.name, end: x.fileSize(), ahead: pages * pageSize, count: bytes,
+	}}
 }
 
 // maxAhead is the number of pages in the largest read.
@@ -132,19 +136,13 @@ const maxAhead = durable.WriteSize / pageSize
 
 // page returns the fingerprints of a page, valid until the next call.
 func (r *indexReader) page(n int64) ([]byte, error) {
-	if n < r.start || n >= r.start+int64(len(r.buf)/pageSize) {
-		size := int(min(r.ahead, r.pages()-n)) * pageSize
-		r.buf = slices.Grow(r.buf[:0], size)[:size]
-		r.start = n
-		*r.bytes += int64(size)
-		if err := readFull(r.file, r.name, r.buf, r.offset(n)); err != nil {
-			r.buf = r.buf[:0]
-			return nil, err
-		}
-	}
-	prints, err := r.check(n, r.buf[(n-r.start)*pageSize:][:pageSize])
+	b, err := r.window.at(r.offset(n), pageSize)
 	if err != nil {
-		r.buf = r.buf[:0] // a retry reads again
+		return nil, err
+	}
+	prints, err := r.check(n, b)
+	if err != nil {
+		r.window.forget()
 	}
 	return prints, err
 }
@@ -182,8 +180,7 @@ func (x *index) readAll(visit func(fingerprint)) error {
 	case x.count < 0 || x.count > size || size != x.fileSize():
 		return durable.Corrupt(x.name(), size, "wrong file size")
 	}
-	var bytes int64
-	reader, last := &indexReader{index: x, ahead: maxAhead, bytes: &bytes}, fingerprint(0)
+	reader, last := newIndexReader(x, maxAhead, nil), fingerprint(0)
 	for n := range x.pages() {
 		b, err := reader.page(n)
 		if err != nil {
@@ -214,7 +211,7 @@ type join struct {
 // expect says how many look-ups there will be, beginning at any page. Pages are read ahead if most
 // of them will be needed.
 func (j *join) expect(lookups int64) {
-	j.ahead = min(max(2*lookups*maxAhead/(j.pages()+1), 1), maxAhead)
+	j.window.ahead = pageSize * min(max(2*lookups*maxAhead/(j.pages()+1), 1), maxAhead)
 }
 
 // has reports whether the index has a fingerprint.

@@ -77,7 +77,7 @@ func testIndex(t *testing.T, mask uint64, size int) {
 			}
 		}
 		var read int64
-		j := join{indexReader: indexReader{index: x, bytes: &read}}
+		j := join{indexReader: newIndexReader(x, 1, &read)}
 		j.expect(int64(n))
 		var got []sighting
 		for _, s := range all {

@@ -165,12 +165,11 @@ func parseContents(b []byte) (url, data []byte, ok bool) {
 // A segmentReader reads the entries of a segment in order.
 type segmentReader struct {
 	segment
-	file vfs.File
-	at   int64 // of buf in the file
-	buf  []byte
-	head int // start of the unread part of buf
-	seq  uint64
-	mark struct {
+	file   vfs.File
+	window window
+	at     int64 // where the next entry begins
+	seq    uint64
+	mark   struct {
 		synced int64
 		older  int
 	}
@@ -209,44 +208,30 @@ func (r *segmentReader) open() error {
 	case size < r.size:
 		return durable.Corrupt(r.name(), size, "the file ends too early")
 	}
+	r.window = window{file: r.file, name: r.name, end: r.size, ahead: durable.WriteSize}
 	return nil
 }
 
-// offset returns where the next entry begins.
-func (r *segmentReader) offset() int64 { return r.at + int64(r.head) }
-
 // more reports whether there is another entry.
-func (r *segmentReader) more() bool { return r.offset() < r.size }
+func (r *segmentReader) more() bool { return r.at < r.size }
 
 // peek returns the next n bytes.
 func (r *segmentReader) peek(n int) ([]byte, error) {
-	if len(r.buf)-r.head < n {
-		at := r.offset()
-		if int64(n) > r.size-at {
-			return nil, durable.Corrupt(r.name(), at, "an entry extends beyond the end")
-		}
-		size := min(max(int64(n), durable.WriteSize), r.size-at)
-		if int64(cap(r.buf)) < size {
-			r.buf = make([]byte, size)
-		}
-		r.buf, r.at, r.head = r.buf[:size], at, 0
-		if err := readFull(r.file, r.name, r.buf, at); err != nil {
-			return nil, err
-		}
+	if int64(n) > r.size-r.at {
+		return nil, durable.Corrupt(r.name(), r.at, "an entry extends beyond the end")
 	}
-	return r.buf[r.head : r.head+n], nil
+	return r.window.at(r.at, int64(n))
 }
 
 // next returns the URL and the data of the next entry, valid until the next call.
 func (r *segmentReader) next() (url, data []byte, err error) {
-	at := r.offset()
 	b, err := r.peek(4)
 	if err != nil {
 		return nil, nil, err
 	}
 	size := binary.LittleEndian.Uint32(b)
 	if size > MaxEntry {
-		return nil, nil, durable.Corrupt(r.name(), at, "an entry is too large")
+		return nil, nil, durable.Corrupt(r.name(), r.at, "an entry is too large")
 	}
 	if b, err = r.peek(int(size) + recordFrame); err != nil {
 		return nil, nil, err
@@ -254,10 +239,10 @@ func (r *segmentReader) next() (url, data []byte, err error) {
 	body, sum := b[:4+size], binary.LittleEndian.Uint32(b[4+size:])
 	url, data, ok := parseContents(body[4:])
 	if !ok || recordChecksum(r.seq, body) != sum {
-		return nil, nil, durable.Corrupt(r.name(), at, "wrong checksum")
+		return nil, nil, durable.Corrupt(r.name(), r.at, "wrong checksum")
 	}
 	r.seq++
-	r.head += len(b)
+	r.at += int64(len(b))
 	return url, data, nil
 }
 
@@ -271,7 +256,7 @@ func (r *segmentReader) replay(visit func(seq uint64, url []byte) error) (l log,
 	}
 	for r.more() {
 		url, _, err := r.next()
-		if errors.Is(err, ErrCorrupt) && r.offset() >= r.mark.synced {
+		if errors.Is(err, ErrCorrupt) && r.at >= r.mark.synced {
 			l.torn = true
 			break
 		}
@@ -282,7 +267,7 @@ func (r *segmentReader) replay(visit func(seq uint64, url []byte) error) (l log,
 			return log{}, err
 		}
 		l.note()
-		l.next, l.end = r.seq, r.offset()
+		l.next, l.end = r.seq, r.at
 	}
 	if l.end < l.synced {
 		return log{}, durable.Corrupt(r.name(), l.end, "the file ends within its synced part")

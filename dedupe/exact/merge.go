@@ -128,7 +128,7 @@ func (s *Set) dropKnown(m *merge) (done bool, err error) {
 		s.askFilter(m)
 	}
 	if m.known.index != s.index {
-		m.known = join{indexReader: indexReader{index: s.index, bytes: &s.stats.Read}}
+		m.known = join{indexReader: newIndexReader(s.index, 1, &s.stats.Read)}
 	}
 	m.known.expect(m.lookups)
 	end, read := min(m.end, m.at+maxLookups), s.stats.Read+s.stepPages*pageSize

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -84,19 +83,17 @@ func (p *pile) remove() error {
 // A pileReader reads items in the order of their places.
 type pileReader struct {
 	*pile
-	window []byte // of the file
-	start  int64  // of it
-	ahead  int64  // bytes to read at once
-	bytes  *int64
+	window window // of the file
 }
 
 // newPileReader returns a reader for the given number of items. If they are close to each other, it
 // reads the whole file, and otherwise single pages.
 func newPileReader(p *pile, items int, bytes *int64) *pileReader {
 	const page, close = 4 << 10, 16 << 10
-	r := &pileReader{pile: p, ahead: page, bytes: bytes}
+	name := func() string { return p.name }
+	r := &pileReader{p, window{file: p.file, name: name, end: p.spilled, ahead: page, count: bytes}}
 	if int64(items)*close > p.spilled {
-		r.ahead = durable.WriteSize
+		r.window.ahead = durable.WriteSize
 	}
 	return r
 }
@@ -118,15 +115,5 @@ func (r *pileReader) bytesAt(place, n int64) ([]byte, error) {
 	if n > min(maxItem, r.spilled-place) {
 		return nil, durable.Corrupt(r.name, place, "an item is too large")
 	}
-	if place < r.start || place+n > r.start+int64(len(r.window)) {
-		size := min(max(r.ahead, n), r.spilled-place)
-		r.window = slices.Grow(r.window[:0], int(size))[:size]
-		r.start = place
-		*r.bytes += size
-		if err := durable.ReadFull(r.file, r.name, r.window, place); err != nil {
-			r.window = r.window[:0]
-			return nil, err
-		}
-	}
-	return r.window[place-r.start:][:n], nil
+	return r.window.at(place, n)
 }

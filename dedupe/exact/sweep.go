@@ -16,9 +16,9 @@ type sweep struct {
 	to     durable.Writer // of the file
 	page   []byte         // the last page, partly filled
 
-	from *indexReader // of the old index
-	next int64        // next page of from
-	old  []byte       // fingerprints of the page before next that are not written yet
+	from indexReader // of the old index
+	next int64       // next page of from
+	old  []byte      // fingerprints of the page before next that are not written yet
 	news func() (fingerprint, bool)
 	head fingerprint // next result of news
 	more bool        // head is valid
@@ -37,7 +37,7 @@ func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64)
 	}
 	w := &sweep{
 		index: x, to: durable.Writer{To: x.file}, page: make([]byte, 0, pageSize),
-		from: &indexReader{index: old, ahead: maxAhead, bytes: bytes}, news: frozen.ascending(),
+		from: newIndexReader(old, maxAhead, bytes), news: frozen.ascending(),
 	}
 	w.to.Write(x.header())
 	w.head, w.more = w.news()
