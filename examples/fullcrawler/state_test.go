@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -170,7 +171,7 @@ func TestRepairOfTheLedger(t *testing.T) {
 	name := filepath.Join(cfg.Out, cockpit.LedgerName)
 	whole, err := os.ReadFile(name)
 	require.NoError(t, err)
-	for _, end := range []string{`{"time":"2026-11-2`, "x\n"} {
+	for _, end := range []string{`{"time":"2026-11-2`, "x http://xq7.test/\n"} {
 		require.NoError(t, os.WriteFile(name, append(slices.Clip(whole), end...), 0o600))
 		status, output := run(t, "repair", "-out", cfg.Out)
 		require.Zero(t, status, output)
