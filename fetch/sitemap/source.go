@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"unicode/utf8"
 
 	"github.com/spinneret-go/spinneret/internal/charset"
 	"github.com/spinneret-go/spinneret/internal/content"
@@ -54,23 +55,54 @@ func decoded(br *bufio.Reader) io.Reader {
 	case bytes.HasPrefix(head, []byte("\x00<")):
 		return charset.UTF16BE.NewReader(br)
 	}
-	c, _ = charset.OfXML(trimmed(head))
-	if c == nil || c.String() == "replacement" { // which stands for encodings that nobody reads any more
+	switch c, _ = charset.OfXML(trimmed(head)); {
+	case c == nil, c.String() == "replacement": // which stands for encodings that nobody reads any more
 		return br
+	case c.Opaque() && charset.Letters(head) < some:
+		return c.NewReader(br)
 	}
-	br = bufio.NewReaderSize(br, doubted)
-	if head, _ = br.Peek(doubted); charset.Letters(head) >= some {
-		return br
-	}
-	return c.NewReader(br)
+	return &doubtful{br: br, declared: c}
 }
 
-// If so many letters within so many bytes look like UTF-8, a document is UTF-8, whatever it declares: one
-// or two letters may look like it by chance, more never do.
-const (
-	some    = 4
-	doubted = 64 << 10
-)
+// some letters make a document UTF-8: one or two may look like it by chance, more never do.
+const some = 4
+
+// doubtful reads a document that declares an encoding in which ASCII is ASCII. Whether it is in UTF-8
+// nevertheless shows where the first other letters are, which may be far from its beginning.
+type doubtful struct {
+	br       *bufio.Reader
+	declared *charset.Charset
+	rest     io.Reader // from the first byte beyond ASCII on; nil before it
+}
+
+// Read implements io.Reader.
+func (d *doubtful) Read(p []byte) (int, error) {
+	if d.rest != nil {
+		return d.rest.Read(p)
+	}
+	if _, err := d.br.Peek(1); err != nil {
+		return 0, err
+	}
+	head, _ := d.br.Peek(min(d.br.Buffered(), len(p)))
+	if n := ascii(head); n > 0 {
+		return d.br.Read(p[:n])
+	}
+	head, _ = d.br.Peek(d.br.Size())
+	if d.rest = d.br; charset.Letters(head) < some {
+		d.rest = d.declared.NewReader(d.br)
+	}
+	return d.rest.Read(p)
+}
+
+// ascii returns how many bytes precede the first one beyond ASCII.
+func ascii(b []byte) int {
+	for i, c := range b {
+		if c >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return len(b)
+}
 
 // source is a window on a document: the part that was read and is still needed.
 type source struct {
