@@ -347,3 +347,46 @@ func TestEraseOfLargeBodies(t *testing.T) {
 		require.NoError(t, a.Close())
 	}
 }
+
+// TestAFileThatChangesBeforeAnErasureIsCompleted: the process has ended after its plan was on disk, and
+// another program has written a file anew. The error's advice leads to an archive without faults.
+func TestAFileThatChangesBeforeAnErasureIsCompleted(t *testing.T) {
+	disk := &beside{Mem: vfs.NewMem()}
+	var file bytes.Buffer
+	write := func() {
+		file.Reset()
+		encodeAll(t, &file, warc.Gzip, response("http://gone.test/x", minuteOf(1), okHead+"shared body"),
+			response("http://other.test/", minuteOf(2), okHead+"other"),
+			revisitOf("http://stays.test/", minuteOf(3), warc.ProfileIdentical, "http://gone.test/x", minuteOf(1), "", okHead))
+	}
+	write()
+	disk.Put("foreign.warc.gz", bytes.Clone(file.Bytes()))
+	a, err := OpenOn(disk, Options{Compressors: 1})
+	require.NoError(t, err)
+	var killed *vfs.Mem
+	disk.onRename(func(to string) {
+		if to == "index.manifest" && killed == nil && exists(disk.Mem, eraseName) {
+			killed = disk.Mem.Clone()
+		}
+	})
+	_, err = a.Erase(t.Context(), Selection{Host: "gone.test"}, "asked for")
+	require.NoError(t, err)
+	require.NotNil(t, killed)
+	write() // with other IDs
+	killed.Put("foreign.warc.gz", file.Bytes())
+	_, err = openOrRebuild("/archive", killed, Options{Compressors: 1})
+	require.ErrorContains(t, err, "Reindex")
+	require.NoError(t, killed.Remove(eraseName))
+	for range 2 {
+		a, err = reindex("/archive", killed, Options{Compressors: 1})
+		require.NoError(t, err)
+		versions, err := a.Versions("http://stays.test/")
+		require.NoError(t, err)
+		require.Len(t, versions, 1)
+		faults, _ := verify(t, a)
+		require.Empty(t, faults)
+		_, err = a.Erase(t.Context(), Selection{Host: "gone.test"}, "asked for")
+		require.NoError(t, err)
+		require.NoError(t, a.Close())
+	}
+}

@@ -62,10 +62,28 @@ func (a *Archive) resumeErase(ctx context.Context) error {
 	}
 	if err == nil {
 		a.erasing.Store(e.matcher)
-		err = e.run(ctx)
+		if err = e.intact(ctx); err == nil {
+			err = e.run(ctx)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("archive: %s: complete erasure: %w", eraseName, err)
+	}
+	return nil
+}
+
+// intact returns an error if a file is not as it was when the erasure was decided. It comes before the first
+// step: whoever removes the plan has to find what moves in one place only.
+func (e *erasure) intact(ctx context.Context) error {
+	for name, holes := range e.Holes {
+		sum, err := e.archive.keptSum(ctx, name, e.Sizes[name], holes)
+		if err == nil && sum != e.Sums[name] {
+			err = errChanged
+		}
+		if err != nil {
+			return fmt.Errorf("%w: bring %s back as it was, or remove the plan, open the archive with "+
+				"Options.Reindex and erase again", err, name)
+		}
 	}
 	return nil
 }

@@ -77,16 +77,19 @@ func (x *index) back(url string, at entry, visit func(*entry) bool) error {
 	return nil
 }
 
-// maxSought bounds the versions among which a body is searched for. It is found within few: each version
-// that repeats it has its address. If the body is missing, as in a deduplicated crawl without its first
-// part, each version of the URL costs such a search.
+// maxSought bounds the versions without a body that a search for one passes. It is found within few: each
+// version that repeats it has its address. If the body is missing, as in a deduplicated crawl without its
+// first part, each version of the URL costs such a search. Failures and other bodies do not count: a 304
+// after a long outage has the body from before that.
 const maxSought = 30
 
 // lastBody returns the last entry of a URL before at that has a body and fits.
 func (x *index) lastBody(url string, at entry, fits func(*entry) bool) (content entry, found bool, err error) {
 	left := maxSought
 	err = x.back(url, at, func(before *entry) bool {
-		left--
+		if before.body().length == 0 {
+			left--
+		}
 		content, found = *before, before.body().length > 0 && fits(before)
 		return !found && left > 0
 	})

@@ -672,3 +672,22 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 	require.LessOrEqual(t, c.Stats().Bytes, 20_000)
 	require.Zero(t, pending.Len())
 }
+
+// TestTheTimeLimitIsADeadline: what the limit of a request ends is no cancellation, also to a transport
+// that returns the error of the context, as HTTP/2 does.
+func TestTheTimeLimitIsADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewCache(Options{Client: &http.Client{Timeout: time.Second, Transport: roundTripper(
+			func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})}})
+		_, err := c.Load(t.Context(), "http://a.test/")
+		require.NotErrorIs(t, err, context.Canceled)
+		require.True(t, os.IsTimeout(err) || errors.Is(err, context.DeadlineExceeded), "%v", err)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

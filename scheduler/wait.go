@@ -146,13 +146,16 @@ func (s *Scheduler[T]) waitLease(
 		return nil, ErrFull
 	}
 	i := e.use(host)
+	if deadline, limited := ctx.Deadline(); ended != nil || limited && e.earliest(i) > s.instant(deadline) {
+		// Without joining those who wait: that would end the hold of a group for another host.
+		until := s.time(max(e.earliest(i), e.now))
+		s.changed()
+		s.mu.Unlock()
+		yield(ctx)()
+		return nil, &WaitError{host, until, context.Cause(ctx)}
+	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
-	if ended != nil {
-		err := s.giveUp(ctx, w)
-		s.mu.Unlock()
-		return nil, err
-	}
 	s.changed()
 	s.mu.Unlock()
 	defer yield(ctx)() // no other caller gets in between, as this one waits already

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/netip"
 	"os"
 	"sync"
 	"testing"
@@ -396,5 +397,53 @@ func TestWaitComesBeforeATurn(t *testing.T) {
 		s.SetHost("w", scheduler.Host{Addr: here})
 		waiting := waitFor(t.Context(), s, "w")
 		require.Equal(t, result{after: time.Minute - time.Second}, <-waiting)
+	})
+}
+
+// TestARefusedWaitChangesNothing: calls that cannot get their turn in time neither count as waits nor take
+// the turn of a host in the same group.
+func TestARefusedWaitChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := scheduler.New[int](scheduler.Options{
+			HostDelay: time.Millisecond, AddrDelay: 70 * time.Millisecond, GroupDelay: 50 * time.Millisecond,
+			MaxPerAddr: 1, MaxPerGroup: 1,
+		})
+		addr := netip.MustParseAddr("10.0.0.1")
+		for host, h := range map[string]scheduler.Host{
+			"a1": {Addr: addr, Group: "g"}, "b1": {Addr: addr}, "b2": {Addr: addr},
+			"c1": {Group: "g"}, "c2": {Group: "g"}, "c3": {Group: "g"}, "d": {Group: "g"},
+		} {
+			require.NoError(t, s.SetHost(host, h))
+			for i := range 1000 {
+				if host != "d" {
+					require.NoError(t, s.Add(scheduler.Task[int]{Host: host, Item: i}))
+				}
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
+		got := map[string]int{}
+		var taking sync.WaitGroup
+		taking.Go(func() {
+			for l, err := s.Next(ctx); err == nil; l, err = s.Next(ctx) {
+				got[l.Host()]++
+				l.Done(scheduler.Outcome{})
+			}
+		})
+		refuse := func() {
+			late, stop := context.WithTimeout(t.Context(), -time.Second)
+			defer stop()
+			_, err := s.Wait(late, "d")
+			require.ErrorAs(t, err, new(*scheduler.WaitError))
+			time.Sleep(5 * time.Millisecond)
+		}
+		for ctx.Err() == nil {
+			refuse()
+		}
+		taking.Wait()
+		require.Positive(t, got["a1"])
+		before := s.Stats().Waits
+		refuse()
+		require.Equal(t, before, s.Stats().Waits)
 	})
 }

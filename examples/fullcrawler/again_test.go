@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -245,4 +246,50 @@ func TestASeedThatIsKnownBecomesOne(t *testing.T) {
 func siteAgain(cfg cockpit.Config) cockpit.Config {
 	cfg.Forever, cfg.Duration = false, 0
 	return cfg
+}
+
+// TestStrangersDoNotMakePagesDeep: a page counts from its own site, however far away strangers have linked
+// to it before.
+func TestStrangersDoNotMakePagesDeep(t *testing.T) {
+	for _, archive := range []string{"gzip", cockpit.NoArchive} {
+		synctest.Test(t, func(t *testing.T) {
+			site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/html")
+				var n int
+				_, section := fmt.Sscanf(r.URL.Path, "/section/%d", &n)
+				depth, _ := strconv.Atoi(r.URL.Path[1:])
+				switch {
+				case r.URL.Path == "/robots.txt":
+					http.NotFound(w, r)
+				case r.Host == "h1.test" && depth < 3:
+					fmt.Fprintf(w, "<a href=/%d>x</a>", depth+1)
+				case r.Host == "h1.test":
+					for n := range 20 {
+						fmt.Fprintf(w, "<a href=http://h2.test/section/%d>s</a>", n)
+					}
+				case r.URL.Path == "/":
+					for n := range 10 {
+						fmt.Fprintf(w, "<a href=/filler/%d>s</a>", n)
+					}
+					fmt.Fprint(w, "<a href=/list>list</a>")
+				case r.URL.Path == "/list":
+					for n := range 20 {
+						fmt.Fprintf(w, "<a href=/section/%d>s</a>", n)
+					}
+				case section == nil:
+					for i := range 3 {
+						fmt.Fprintf(w, "<a href=/article/%d-%d>a</a>", n, i)
+					}
+				}
+			}}
+			cfg := siteConfig(t, "http://h1.test/", "http://h2.test/")
+			cfg.Reach, cfg.Filter.MaxDepth, cfg.Archive = urlfilter.Host, 4, archive
+			crawlSite(t, cfg, site.network(t, apart("h1.test").String(), apart("h2.test").String()))
+			require.Len(t, site.requested("/article/"), 60)
+			require.LessOrEqual(t, len(site.requested("/section/")), 40)
+			if archive == "gzip" {
+				require.Len(t, site.requested("/section/"), 20)
+			}
+		})
+	}
 }

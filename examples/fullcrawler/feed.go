@@ -106,7 +106,7 @@ func (c *crawler) take(it stage.Item) {
 	c.Hosts.Arrived(host, *state)
 	due := state.Due
 	state.Postponed = false
-	it = c.asSeed(it)
+	it = c.asNear(it)
 	if state.Relink && !c.relink(it) {
 		state.Due = 0
 	}
@@ -305,6 +305,31 @@ func (c *crawler) asSeed(it stage.Item) stage.Item {
 	it.Visit.Is(it)
 	it.Visit.State.Relink = it.Visit.State.Relink || it.Visit.State.Visited()
 	return it
+}
+
+// asNear gives a page the depth that it has by now. If it was visited as one that is further away, its links
+// are checked again.
+func (c *crawler) asNear(it stage.Item) stage.Item {
+	it, nearer := c.Depths.Latest(it)
+	it.Visit.State.Relink = it.Visit.State.Relink || nearer && it.Visit.State.Visited()
+	return c.asSeed(it)
+}
+
+// bringNearer checks the links of a page again that was visited when only other sites were known to link to
+// it, from further away. A page that is due has its new depth then.
+func (c *crawler) bringNearer(url string) {
+	it, found, err := c.Pages.Early(url, c.revisits.Soon())
+	if err != nil {
+		c.stop(err)
+	}
+	if !found || err != nil {
+		return
+	}
+	if it = c.asNear(it); c.relink(it) {
+		c.record(it)
+	} else {
+		c.visitEarly(it)
+	}
 }
 
 // relink checks the links of a page again, in the archive. If it cannot, Relink stays, and only a visit can

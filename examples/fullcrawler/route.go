@@ -43,11 +43,15 @@ func (c *crawler) discover(raw string, it stage.Item) (canonical string) {
 		why = stage.ManyStrange
 	}
 	if c.count(it.URL, why) {
+		nearer := c.Depths.Nearer(it)
 		if err := c.Pages.Discover(it); err != nil {
 			c.stop(err)
 			return ""
 		}
 		stage.Wake(c.changed)
+		if nearer {
+			c.bringNearer(it.URL)
+		}
 	}
 	if why != "" || it.URL == raw {
 		c.recent.keep(raw, context, why)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -161,4 +162,25 @@ func TestADamagedIndexOfTheArchive(t *testing.T) {
 			require.Zero(t, status, "%s %s: %s", name, damage, output)
 		}
 	}
+}
+
+// TestRepairOfTheLedger: half a line at the end goes, as at each start. A file that has to be set aside is
+// still erased from.
+func TestRepairOfTheLedger(t *testing.T) {
+	cfg, _ := crawlForgettable(t)
+	name := filepath.Join(cfg.Out, cockpit.LedgerName)
+	whole, err := os.ReadFile(name)
+	require.NoError(t, err)
+	for _, end := range []string{`{"time":"2026-11-2`, "x http://xq7.test/\n"} {
+		require.NoError(t, os.WriteFile(name, append(slices.Clip(whole), end...), 0o600))
+		status, output := run(t, "repair", "-out", cfg.Out)
+		require.Zero(t, status, output)
+	}
+	aside, err := filepath.Glob(name + ".damaged*")
+	require.NoError(t, err)
+	require.Len(t, aside, 1)
+	require.Contains(t, naming(t, cfg.Out, "xq7"), filepath.Base(aside[0]))
+	status, output := run(t, append([]string{"erase", "-out", cfg.Out}, toErase...)...)
+	require.Zero(t, status, output)
+	require.Equal(t, []string{cockpit.ErasedName}, naming(t, cfg.Out, "xq7"))
 }

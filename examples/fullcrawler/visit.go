@@ -174,7 +174,7 @@ func (c *crawler) visitPage(
 	by := stage.Wall(resp)
 	o = c.Polite.Outcome(resp, by != "")
 	listed := it.Sitemap != nil
-	it = c.asPage(it, resp)
+	it, _ = c.Depths.Latest(c.asPage(it, resp))
 	if it.Sitemap == nil && (listed || usage.FromHeader(resp.Header) != nil) && !c.unobjected(it, resp.Header) {
 		return false, o // it is not archived, nor are its links followed
 	}

@@ -9,9 +9,7 @@
 //
 // A broken document yields everything that can be read from it. A stray angle bracket, an
 // ampersand, an unclosed element, a wrong encoding declaration or a wrong namespace costs at most
-// the entry that contains it. Its markup is read as that of HTML: a quote in a tag, a comment or a CDATA
-// section that is not closed extends to the next end of its kind, and a processing instruction ends at
-// its first closing bracket. Entities that a document declares are not resolved, neither its own
+// the entry that contains it. Entities that a document declares are not resolved, neither its own
 // nor external ones. A document in UTF-8 may declare another encoding, if at least four letters
 // beyond ASCII stand within its first 64 kilobytes.
 //

@@ -45,7 +45,6 @@ const maxDepth = 64
 // document is a pass over an XML document, token by token, with the current entry.
 type document struct {
 	format
-	*markup
 	prefix     string   // of the root's name, which the names of interest share
 	unprefixed bool     // it is not known yet
 	open       []string // names of the open elements of the entry
@@ -60,9 +59,9 @@ type document struct {
 
 // document yields the entries of an XML document.
 func (l *lister) document() error {
-	d := document{markup: newMarkup(l.text)}
+	d := document{}
 	for {
-		t, err := d.next()
+		t, err := l.src.next()
 		switch {
 		case err == io.EOF && d.kind == 0:
 			return ErrFormat
@@ -76,7 +75,8 @@ func (l *lister) document() error {
 				if err := d.root(&t); err != nil {
 					return err
 				}
-				l.rebase(&d)
+				l.src.rooted = true
+				l.rebase(&t)
 				continue
 			}
 			done = d.start(&t)
@@ -100,23 +100,19 @@ func (l *lister) document() error {
 	}
 }
 
-// rebase applies the xml:base of the root, whose tag was just read. Those of entries would make short
-// URLs long.
-func (l *lister) rebase(d *document) {
-	for name, value := range d.attributes() {
-		if name != "xml:base" || len(value) == 0 || len(value) > maxURL {
-			continue
-		}
-		base := l.refs.Base()
-		if u, err := weburl.Parse(string(trimmed(value)), &base); err == nil && weburl.IsWeb(&u) {
-			l.refs.Reset(u)
-		}
+// rebase applies the xml:base of the root. Those of entries would make short URLs long.
+func (l *lister) rebase(root *token) {
+	value, _ := root.attr("xml:base")
+	base := l.refs.Base()
+	u, err := weburl.Parse(string(trimmed(value)), &base)
+	if len(value) > 0 && len(value) <= maxURL && err == nil && weburl.IsWeb(&u) {
+		l.refs.Reset(u)
 	}
 }
 
 // ended yields the entry in which the document ends with err, if its URL is known.
 func (l *lister) ended(d *document, err error) error {
-	if d.inside && d.field != "" && bytes.HasPrefix(d.Raw(), []byte("</")) {
+	if d.inside && d.field != "" && bytes.HasPrefix(l.src.rest(), []byte("</")) {
 		d.set() // only its end tag is missing
 	}
 	if d.inside && len(d.url) > 0 {
@@ -194,7 +190,7 @@ func (d *document) start(t *token) (done bool) {
 	// The depth distinguishes elements of one name: the link of an item and that of its source.
 	if name := lower(t.name); len(d.open) == 0 && d.wants(t, name) {
 		d.field, d.text = name, d.text[:0]
-		d.note()
+		d.attributes(t)
 	}
 	if t.empty {
 		d.field = ""
@@ -216,28 +212,21 @@ func (d *document) wants(t *token, name string) bool {
 	return d.own(t)
 }
 
-// note reads the values that Atom and RSS put into attributes.
-func (d *document) note() {
-	if d.field == "guid" {
-		d.named = false
-	}
-	// Of an Atom entry's links this one leads to the page; others lead to the entry itself, to comments
-	// or to a file.
-	var href []byte
-	main := d.field == "link" && len(d.url) == 0
-	for name, value := range d.attributes() {
-		switch name {
-		case "ispermalink":
-			d.named = d.named || d.field == "guid" && lower(trimmed(value)) == "false"
-		case "rel":
-			rel := strings.TrimPrefix(lower(trimmed(value)), relations)
-			main = main && (rel == "" || rel == "alternate")
-		case "href":
-			href = value
+// attributes reads the values that Atom and RSS put into attributes.
+func (d *document) attributes(t *token) {
+	switch d.field {
+	case "guid":
+		value, _ := t.attr("ispermalink")
+		d.named = lower(trimmed(value)) == "false"
+	case "link":
+		// Of an Atom entry's links this one leads to the page; others lead to the entry itself, to
+		// comments or to a file.
+		href, ok := t.attr("href")
+		rel, _ := t.attr("rel")
+		main := len(rel) == 0 || strings.TrimPrefix(lower(trimmed(rel)), relations) == "alternate"
+		if ok && main && len(d.url) == 0 {
+			d.url = append(d.url, href...)
 		}
-	}
-	if main {
-		d.url = append(d.url, href...)
 	}
 }
 

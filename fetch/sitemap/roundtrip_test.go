@@ -79,9 +79,9 @@ func decorated(r *rand.Rand, doc string) string {
 		if b.WriteString(before); !ok {
 			return b.String()
 		}
-		b.WriteString([]string{">\n", " >", " x:a='b > \"c' >", " a = \"b/>\">", "><?x a='b' ?>", "><!-- > --><?x?>"}[r.IntN(6)])
+		b.WriteString([]string{">\n", " >", " x:a='b > \"c' >", " a = \"b/>\">", "><?x a > <b> ?>", "><!-- > --><?x?>"}[r.IntN(6)])
 		before, after, _ = strings.Cut(after, "</")
-		b.WriteString(before + []string{"", "\n<?x <b ?>", "<!-- </loc> -->"}[r.IntN(3)] + "</")
+		b.WriteString(before + []string{"", "\n<?x > ?>", "<!-- </loc> -->"}[r.IntN(3)] + "</")
 		doc = after
 	}
 }

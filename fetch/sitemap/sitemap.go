@@ -1,13 +1,11 @@
 package sitemap
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/weburl"
@@ -78,7 +76,7 @@ var errStop = errors.New("stop")
 // lister is one pass over one sitemap.
 type lister struct {
 	yield func(Entry, error) bool
-	text  *bufio.Reader
+	src   source
 	refs  weburl.Resolver
 	left  int // entries until MaxEntries
 	added int // bytes of URLs that are not in the document
@@ -92,10 +90,11 @@ func (l *lister) walk(r io.Reader, base string) error {
 		return err
 	}
 	l.refs.Reset(u)
-	if l.text, err = open(r, l.total); err != nil {
+	if l.src.r, err = open(r, l.total); err != nil {
 		return err
 	}
-	switch first, err := l.first(); {
+	l.src.left = l.total
+	switch first, err := l.src.first(); {
 	case err == io.EOF:
 		return nil
 	case err != nil:
@@ -106,44 +105,24 @@ func (l *lister) walk(r io.Reader, base string) error {
 	return l.lines()
 }
 
-// first skips white space, and returns what follows it.
-func (l *lister) first() (c rune, err error) {
-	for {
-		c, _, err := l.text.ReadRune()
-		if err != nil || !strings.ContainsRune(" \t\n\f\r\uFEFF", c) {
-			_ = l.text.UnreadRune() // it was read
-			return c, err
-		}
-	}
-}
-
 // maxLine leaves room for white space around a URL.
 const maxLine = 2 * maxURL
 
-// lines yields the URLs of a text sitemap, one per line. It requires that there is some text. CR and
-// LF each end a line, so that CR LF ends an empty one too.
+// lines yields the URLs of a text sitemap, one per line. It requires that there is some text.
 func (l *lister) lines() error {
 	urls := false
-	var line []byte
 	for {
-		c, err := l.text.ReadByte()
-		switch {
-		case err != nil && err != io.EOF:
+		line, err := l.src.line(maxLine)
+		if err != nil && err != io.EOF {
 			return err
-		case err == nil && c != '\r' && c != '\n':
-			if len(line) <= maxLine {
-				line = append(line, c)
-			}
-			continue
 		}
 		// Only absolute URLs count: other text files are full of relative ones.
-		if len(line) <= maxLine && isWhole(trimmed(line)) {
+		if isWhole(trimmed(line)) {
 			urls = true
 			if err := l.emit(Entry{Kind: Page}, line); err != nil {
 				return err
 			}
 		}
-		line = line[:0]
 		switch {
 		case err == io.EOF && !urls:
 			return ErrFormat

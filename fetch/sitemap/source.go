@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"unicode/utf8"
 
 	"github.com/spinneret-go/spinneret/internal/charset"
 	"github.com/spinneret-go/spinneret/internal/content"
@@ -12,7 +13,7 @@ import (
 // open returns the text of a sitemap in UTF-8. It decompresses gzip, which for sitemaps is a file
 // format as well as a content coding. Both sizes are limited, but not what one is of the other: lists
 // of similar URLs in many languages are packed as well as bombs are.
-func open(r io.Reader, total int) (*bufio.Reader, error) {
+func open(r io.Reader, total int) (io.Reader, error) {
 	// Gzip input can be endless without any output.
 	br := bufio.NewReader(&ceiling{r: r, left: total})
 	if magic, _ := br.Peek(2); string(magic) == "\x1f\x8b" {
@@ -22,7 +23,7 @@ func open(r io.Reader, total int) (*bufio.Reader, error) {
 		}
 		br = bufio.NewReader(zr)
 	}
-	return bufio.NewReader(&ceiling{r: decoded(br), left: total}), nil
+	return decoded(br), nil
 }
 
 // ceiling is a reader that fails after left bytes.
@@ -31,12 +32,9 @@ type ceiling struct {
 	left int
 }
 
-// piece is how much is read at a time, so that a limit is not exceeded by much.
-const piece = 4096
-
 // Read implements io.Reader.
 func (c *ceiling) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p[:min(len(p), piece)])
+	n, err := c.r.Read(p)
 	if c.left -= n; c.left < 0 {
 		err = ErrTooLarge
 	}
@@ -57,20 +55,162 @@ func decoded(br *bufio.Reader) io.Reader {
 	case bytes.HasPrefix(head, []byte("\x00<")):
 		return charset.UTF16BE.NewReader(br)
 	}
-	c, _ = charset.OfXML(trimmed(head))
-	if c == nil || c.String() == "replacement" { // which stands for encodings that nobody reads any more
+	switch c, _ = charset.OfXML(trimmed(head)); {
+	case c == nil, c.String() == "replacement": // which stands for encodings that nobody reads any more
 		return br
+	case c.Opaque() && charset.Letters(head) < some:
+		return c.NewReader(br)
 	}
-	br = bufio.NewReaderSize(br, doubted)
-	if head, _ = br.Peek(doubted); charset.Letters(head) >= some {
-		return br
-	}
-	return c.NewReader(br)
+	return &doubtful{br: br, declared: c}
 }
 
-// If so many letters within so many bytes look like UTF-8, a document is UTF-8, whatever it declares: one
-// or two letters may look like it by chance, more never do.
-const (
-	some    = 4
-	doubted = 64 << 10
-)
+// some letters make a document UTF-8: one or two may look like it by chance, more never do.
+const some = 4
+
+// doubtful reads a document that declares an encoding in which ASCII is ASCII. Whether it is in UTF-8
+// nevertheless shows where the first other letters are, which may be far from its beginning.
+type doubtful struct {
+	br       *bufio.Reader
+	declared *charset.Charset
+	rest     io.Reader // from the first byte beyond ASCII on; nil before it
+}
+
+// Read implements io.Reader.
+func (d *doubtful) Read(p []byte) (int, error) {
+	if d.rest != nil {
+		return d.rest.Read(p)
+	}
+	if _, err := d.br.Peek(1); err != nil {
+		return 0, err
+	}
+	head, _ := d.br.Peek(min(d.br.Buffered(), len(p)))
+	if n := ascii(head); n > 0 {
+		return d.br.Read(p[:n])
+	}
+	head, _ = d.br.Peek(d.br.Size())
+	if d.rest = d.br; charset.Letters(head) < some {
+		d.rest = d.declared.NewReader(d.br)
+	}
+	return d.rest.Read(p)
+}
+
+// ascii returns how many bytes precede the first one beyond ASCII.
+func ascii(b []byte) int {
+	for i, c := range b {
+		if c >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// source is a window on a document: the part that was read and is still needed.
+type source struct {
+	r    io.Reader
+	buf  []byte
+	pos  int   // start of the unread part of buf
+	err  error // of r, after what is in buf
+	left int   // bytes that may be read
+
+	rooted bool // the first element was met
+	loose  bool // a processing instruction did not end
+}
+
+// piece is how much is read at a time, so that a limit is not exceeded by much.
+const piece = 4096
+
+// rest returns what was read and not yet consumed.
+func (s *source) rest() []byte { return s.buf[s.pos:] }
+
+// more reads more of the document after the rest, which moves. It reports whether there was any.
+// The rest may not exceed MaxToken.
+func (s *source) more() bool {
+	if s.err != nil {
+		return false
+	}
+	if len(s.rest()) > MaxToken {
+		s.err = ErrTooLarge
+		return false
+	}
+	if s.pos > 0 {
+		s.buf = s.buf[:copy(s.buf, s.rest())]
+		s.pos = 0
+	}
+	if len(s.buf) == cap(s.buf) {
+		s.buf = append(make([]byte, 0, max(2*cap(s.buf), piece)), s.buf...)
+	}
+	room := s.buf[len(s.buf):cap(s.buf)]
+	n, err := s.r.Read(room[:min(len(room), piece)])
+	s.buf = s.buf[:len(s.buf)+n]
+	if s.left -= n; s.left < 0 {
+		s.err = ErrTooLarge
+		return false
+	}
+	s.err = err
+	return n > 0 || err == nil
+}
+
+// untilAny returns how many bytes of the rest precede the first of the characters from the nth byte
+// on, or -1 if there is none: then s.err says why.
+func (s *source) untilAny(n int, chars string) int {
+	for {
+		if i := bytes.IndexAny(s.rest()[min(n, len(s.rest())):], chars); i >= 0 {
+			return n + i
+		}
+		n = max(n, len(s.rest()))
+		if !s.more() {
+			return -1
+		}
+	}
+}
+
+// until returns the length of the rest up to and including the first end from the nth byte on, or
+// -1 if there is none: then s.err says why.
+func (s *source) until(n int, end string) int {
+	for {
+		if i := bytes.Index(s.rest()[min(n, len(s.rest())):], []byte(end)); i >= 0 {
+			return n + i + len(end)
+		}
+		n = max(n, len(s.rest())-len(end)+1)
+		if !s.more() {
+			return -1
+		}
+	}
+}
+
+// first returns the first byte that is not white space, and skips up to it.
+func (s *source) first() (byte, error) {
+	for {
+		s.pos += len(s.rest()) - len(bytes.TrimLeft(s.rest(), " \t\n\f\r\uFEFF"))
+		if len(s.rest()) > 0 {
+			return s.rest()[0], nil
+		}
+		if !s.more() {
+			return 0, s.err
+		}
+	}
+}
+
+// line returns the next line, valid until the next call; a line longer than most is returned empty.
+// CR and LF each end a line, so that CR LF ends an empty one too.
+func (s *source) line(most int) ([]byte, error) {
+	seen := 0 // bytes of the rest without a line end
+	for skip := false; ; {
+		if i := bytes.IndexAny(s.rest()[seen:], "\r\n"); i >= 0 {
+			line := s.rest()[:seen+i]
+			if s.pos += seen + i + 1; skip || len(line) > most {
+				return nil, nil
+			}
+			return line, nil
+		}
+		if skip = skip || len(s.rest()) > most; skip {
+			s.pos = len(s.buf)
+		}
+		seen = len(s.rest())
+		if !s.more() {
+			line := s.rest()
+			s.pos = len(s.buf)
+			return line, s.err
+		}
+	}
+}

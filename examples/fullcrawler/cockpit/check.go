@@ -368,8 +368,16 @@ const forgetting = "delete its line from imports.txt and run fullcrawler repair"
 // errMissing is returned by repair if nothing is lost but files that it cannot bring back.
 var errMissing = errors.New("something is lost: files of the archive are missing: bring them back, or if a file was imported, " + forgetting)
 
-// repairLedger sets the files aside that have invalid lines.
+// repairLedger removes half a line at the end, as the next crawl would, and sets the files aside that have
+// invalid lines besides.
 func repairLedger(_ part, dir string, say sayer) error {
+	l, err := OpenLedger(dir, 0) // which removes it
+	if err != nil {
+		return err
+	}
+	if err := l.Close(); err != nil {
+		return err
+	}
 	files, err := ledgers(dir)
 	for _, file := range files {
 		if bad, _, e := checkLines(file); e != nil {

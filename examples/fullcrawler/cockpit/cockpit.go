@@ -25,6 +25,7 @@ type Crawl struct {
 	Clock    stage.Clock
 	Pages    *stage.Pages
 	Hosts    *stage.HostTable
+	Depths   *stage.Depths // nil: the depth does not matter
 	Robots   *stage.Robots
 	Rhythms  *stage.Rhythms
 	Order    *stage.Order // nil: items in order of discovery

@@ -373,9 +373,11 @@ func eraseEntries[E any](e *erasure, name string, gone func(E) bool) (erased int
 // that names their host loses its reason.
 func (e *erasure) eraseLedgers(ctx context.Context) error {
 	files, err := ledgers(e.dir)
-	if err != nil {
+	aside, globbing := filepath.Glob(filepath.Join(e.dir, "fates*.jsonl.damaged*")) // by repair
+	if err := errors.Join(err, globbing); err != nil {
 		return err
 	}
+	files = append(files, aside...)
 	erased := 0
 	for _, file := range files {
 		e.read[filepath.Base(file)] = true

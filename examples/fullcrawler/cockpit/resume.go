@@ -149,6 +149,9 @@ type stock struct{ pages, fresh, due int }
 
 // recall restores what can be derived from the pages, in one pass over them.
 func (c *Crawl) recall() (s stock, err error) {
+	if c.Filter.MaxDepth >= 0 {
+		c.Depths = stage.NewDepths()
+	}
 	c.Pages.Found = func(it stage.Item) {
 		c.Hosts.Found(it, !c.Robots.Forbids(it.URL, time.Now()))
 	}
@@ -164,6 +167,7 @@ func (c *Crawl) recall() (s stock, err error) {
 		if seeds.see(page.Item) {
 			scope.see(page)
 		}
+		c.Depths.Found(page.Item)
 		state := page.State
 		fetched := !state.History.Last().IsZero()
 		c.Hosts.Discovered(page.Item, fetched || state.Failures == 0 || state.LeftOut)

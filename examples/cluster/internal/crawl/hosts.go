@@ -159,11 +159,12 @@ func (s *hosts) check(it message.Item, at time.Time, emit engine.Emit) {
 	switch verdict := rules.Match(it.URL); {
 	case verdict.Allowed:
 		it.Delay, _ = rules.Delay()
-		if it.Until.IsZero() {
-			it.Until = s.expiry(it.URL)
-		} else { // it has come back: one that waits longer than its robots.txt lives must be fetched, too
-			it.Until = at.Add(max(s.crawl.RulesTTL, minTTL)).UTC().Truncate(time.Second)
+		until := s.expiry(it.URL)
+		if !it.Until.IsZero() { // it has come back: one that waits longer than its robots.txt lives must be fetched, too
+			entry, _ := s.rules.Cache.Entry(it.URL)
+			until = latest(until, entry.Fetched.Add(max(s.crawl.RulesTTL, minTTL)).UTC().Truncate(time.Second))
 		}
+		it.Until = until
 		s.send(it, at, emit)
 	case verdict.Line > 0:
 		s.end(it, stage.Disallowed, at, time.Time{}, emit)

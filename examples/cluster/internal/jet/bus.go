@@ -239,6 +239,7 @@ const MinMaxBytes = 16 << 20
 // CreateStream creates the stream of the crawl. If it exists, from an attempt that failed, it gets
 // the options of this connection.
 func (b *Bus) CreateStream(ctx context.Context) error {
+	begun := time.Now()
 	err := b.untilAnswered(ctx, func(ctx context.Context) error {
 		stream, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 			Name:     b.crawl,
@@ -251,20 +252,23 @@ func (b *Bus) CreateStream(ctx context.Context) error {
 			AllowAtomicPublish: true,
 			AllowRollup:        true, // a record removes the one before it
 		})
-		if errorCode(err) == tooFewBrokers && b.conn.ConnectedClusterName() == "" {
+		switch code := errorCode(err); {
+		case code == tooFewBrokers && b.conn.ConnectedClusterName() == "":
 			return fmt.Errorf("a single broker has no replicas: create the crawl with -replicas 1: %s", err)
+		case noRoom(err):
+			return fmt.Errorf("the brokers have too little disk: the stream reserves %d MiB on each (%s); "+
+				"give a smaller -stream-bytes, or free disk or raise max_file_store, and start the brokers again",
+				b.opts.MaxBytes>>20, err)
+		case (code == noPeers || code == tooFewBrokers) && time.Since(begun) > placeWithin:
+			return fmt.Errorf("the brokers cannot store it %d times (%s): start more, or create the crawl with "+
+				"fewer -replicas", b.opts.Replicas, err)
 		}
 		if err == nil && !stream.CachedInfo().Config.AllowAtomicPublish { // a broker ignores what it does not know
 			err = fmt.Errorf("broker %s has no atomic batches: use nats-server 2.12 or later", b.conn.ConnectedServerVersion())
 		}
 		return err
 	})
-	switch {
-	case noRoom(err):
-		return fmt.Errorf("jet: the brokers have too little disk: the stream reserves %d MiB on each (%w); "+
-			"give a smaller -stream-bytes, or free disk or raise max_file_store, and start the brokers again",
-			b.opts.MaxBytes>>20, err)
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("jet: create stream %s: %w", b.crawl, err)
 	}
 	return nil
@@ -315,7 +319,7 @@ func (b *Bus) within(ctx context.Context, limit time.Duration, do func(context.C
 			b.answered()
 			return nil
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return errors.Join(ctx.Err(), err)
 		case !transient(err):
 			return err
 		}
@@ -339,12 +343,15 @@ func errorCode(err error) jetstream.ErrorCode {
 	return api.ErrorCode
 }
 
+// placeWithin is how long brokers that have just started may take to find each other.
+const placeWithin = 10 * time.Second
+
 // transient reports whether an error means that servers are away.
 func transient(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
 		// 503 is the class of all responses that mean "not now".
-		return !noRoom(err) && (api.Code == 503 || api.ErrorCode == noPeers || api.ErrorCode == tooFewBrokers)
+		return api.Code == 503 || api.ErrorCode == noPeers || api.ErrorCode == tooFewBrokers
 	}
 	return errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
