@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -352,4 +353,29 @@ func TestRotatingBusyAddresses(t *testing.T) {
 		lease.Requeue(scheduler.Outcome{Skipped: true}, time.Time{})
 	}
 	t.Fatal("ten attempts at one instant")
+}
+
+// TestLeasesOfTwoSchedulers: under the lease of a queue with a long delay, a turn of another Scheduler that is
+// free leaves the lease as it is.
+func TestLeasesOfTwoSchedulers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tenant := scheduler.New[int](scheduler.Options{HostDelay: 300 * time.Millisecond})
+		all := scheduler.New[struct{}](scheduler.Options{HostDelay: 20 * time.Millisecond})
+		for i := range 1000 {
+			require.NoError(t, tenant.Add(scheduler.Task[int]{Host: "h", Item: i}))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		requests := 0
+		for l, err := tenant.Next(ctx); err == nil; l, err = tenant.Next(ctx) {
+			time.Sleep(25 * time.Millisecond) // so that the turn is free
+			turn, err := all.Wait(l.Context(ctx), "h")
+			require.NoError(t, err)
+			requests++
+			require.True(t, l.Held())
+			turn.Done(scheduler.Outcome{})
+			l.Done(scheduler.Outcome{})
+		}
+		require.LessOrEqual(t, requests, 8)
+	})
 }
