@@ -181,8 +181,9 @@ func (l *Lease[T]) Held() bool {
 // Reach sets the address of the host, as [Scheduler.SetHost] does, once the caller knows where the
 // request will go. It reports whether the address may be visited now. If not, send no request and
 // call Done with Skipped: the next lease on the host waits for the address. If the host has waited for
-// another one, that lease still does, and only the one after it waits for the address that it is refused
-// then: name servers rotate addresses, and the host would be last in one line after the other.
+// another one, that lease still does, and only the lease after it waits for this one, or the third one
+// after it if there are several: name servers rotate addresses, and the host would be last in one line
+// after the other.
 func (l *Lease[T]) Reach(addr netip.Addr) (ok bool) {
 	if !l.lock() {
 		return false
