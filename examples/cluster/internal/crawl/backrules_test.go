@@ -1,11 +1,13 @@
 package crawl
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
 
@@ -26,4 +28,24 @@ func TestPagesThatComeBackGoByFreshRules(t *testing.T) {
 			require.LessOrEqual(t, s.it.Until.Sub(fetched), 24*time.Hour)
 		}
 	}
+}
+
+// TestAPageThatWaitedInTheStream: it has waited for three days, behind millions of others or while no process ran. Its
+// robots.txt has expired two days ago.
+func TestAPageThatWaitedInTheStream(t *testing.T) {
+	w := &Worker{Crawl: &Crawl{Options: Options{Delay: -1}.withDefaults()}, opts: WorkerOptions{Window: 10}}
+	flt, err := w.filter(Settings{})
+	require.NoError(t, err)
+	w.settings.Store(&followed{filter: flt, changed: make(chan struct{})})
+	f := w.newFetcher(engine.Claim{Dest: message.Dest{To: message.Fetch}, Epoch: 1})
+	require.NoError(t, f.window.restore(0, nil))
+	defer f.queue.Producer()()
+	it := page("http://a.test/private")
+	it.Addr = netip.MustParseAddr("192.0.2.1")
+	it.Until = time.Now().Add(-48 * time.Hour).UTC().Truncate(time.Second)
+	require.NoError(t, f.Take(1, time.Now().Add(-72*time.Hour), []message.Item{it}, nil))
+	lease, err := f.queue.Next(t.Context())
+	require.NoError(t, err)
+	got := lease.Item().item
+	require.True(t, time.Now().After(got.Until), "the page would be fetched without a check")
 }
