@@ -15,7 +15,7 @@ import (
 // their buckets, with messages merged. Within a bucket they come in the order of arrival. Records that
 // are out come as they were handed out. The caller may keep the Items. Scan does not block other calls,
 // but space that they free on disk is not reused until it ends. It yields an error once, with a zero
-// Item, and ends.
+// Item, and ends: damage ends it, also that of records that are set aside, which come last.
 //
 // Scan, Check, Backup and Repair read a bucket once, unless its messages need more memory than a quarter
 // of [Options].Buffer. Then they read its records a few times, and its messages once for each quarter.

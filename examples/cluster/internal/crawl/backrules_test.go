@@ -49,3 +49,18 @@ func TestAPageThatWaitedInTheStream(t *testing.T) {
 	got := lease.Item().item
 	require.True(t, time.Now().After(got.Until), "the page would be fetched without a check")
 }
+
+// TestPagesThatComeBackAreNotRefused: hosts is full of others when a page comes back. It is planned again,
+// whatever the number of retries.
+func TestPagesThatComeBackAreNotRefused(t *testing.T) {
+	for _, retries := range []int{5, -1} {
+		h := newHostTest()
+		h.crawl.Waiting, h.crawl.Retries = 2, retries
+		h.feed(page("http://b.test/1"), page("http://b.test/2")) // wait for an address
+		back := page("http://a.test/old")
+		back.Again, back.Until = true, h.at.Add(-time.Minute)
+		got := feed(h.hosts, h.at, back)
+		require.Len(t, got, 1)
+		require.True(t, got[0].it.Due.After(h.at) && got[0].it.Due.Before(h.at.Add(2*ownFault)), "%v", got[0].it.Due)
+	}
+}
