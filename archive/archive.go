@@ -30,7 +30,8 @@ var (
 
 	// ErrIndex is wrapped when the index is damaged. It is only a cache, which [Options.Reindex] makes anew from
 	// the WARC files, and so does the next [Open] of an archive that was written when the damage was found.
-	// Until then look-ups and Erase may fail, and captures can still be appended.
+	// Until then look-ups and Erase may fail, captures can still be appended, and the index gets one more file
+	// for each 131,072 captures or 512 MB.
 	ErrIndex = errors.New("archive: index")
 
 	// ErrVersion is wrapped when the index is sound, but was written by another version of this
@@ -177,6 +178,9 @@ func openArchive(dir string, files vfs.FS, opts Options, anew bool) (_ *Archive,
 			_ = a.locked.Close()
 		}
 	}()
+	if exists(files, "erase.json") {
+		return nil, fmt.Errorf("archive: open %s: erase.json: %w: complete the erasure with that", dir, ErrVersion)
+	}
 	how := writeIndex
 	if anew {
 		how = newIndex

@@ -342,7 +342,7 @@ func (l *law) check() {
 		if !l.report(a) { // the next Open makes the index anew
 			require.NoError(l.t, l.append(a))
 			delete(l.all, l.newest().key())
-			require.NoError(l.t, a.Close())
+			require.ErrorIs(l.t, a.Close(), ErrIndex)
 			a, err = l.open(l.opts)
 			require.NoError(l.t, err)
 			require.True(l.t, l.report(a))

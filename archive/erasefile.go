@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -101,8 +102,8 @@ func (a *Archive) forgetErase() error {
 	return nil
 }
 
-// sweepErase removes the files of moved records that erasures have left behind, now that none is known. One whose
-// records are indexed, or that we cannot have written, is kept.
+// sweepErase removes what erasures have left behind, now that none is known: files of moved records, and copies
+// of files that are there themselves. One whose records are indexed, or that we cannot have written, is kept.
 func (a *Archive) sweepErase() error {
 	names, err := a.fs.List()
 	if err != nil {
@@ -110,7 +111,8 @@ func (a *Archive) sweepErase() error {
 	}
 	for _, name := range names {
 		of, moved := strings.CutSuffix(name, moving)
-		if !moved || !isOurs(of) || a.index.endOf(of) > 0 {
+		copied, erased := strings.CutSuffix(name, erasing)
+		if !(moved && isOurs(of) && a.index.endOf(of) == 0) && !(erased && isWARC(copied) && slices.Contains(names, copied)) {
 			continue
 		}
 		if err := a.fs.Remove(name); err != nil {

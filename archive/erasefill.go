@@ -18,8 +18,9 @@ import (
 type filler struct {
 	*erasure
 	name     string
-	warcinfo string  // the ID of a file of ours, or "" if no record has it
-	id       warc.ID // of the next record
+	warcinfo string       // the ID of a file of ours, or "" if no record has it
+	id       warc.ID      // of the next record
+	zip      *gzip.Writer // of large holes
 }
 
 func (e *erasure) filler(f io.ReaderAt, name string, size int64) (*filler, error) {
@@ -29,8 +30,14 @@ func (e *erasure) filler(f io.ReaderAt, name string, size int64) (*filler, error
 	}
 	defer r.close()
 	id, err := identity(r, f, name, size)
+	if len(id) > longestID { // it is not one of ours, and a filler must fit everywhere
+		id = ""
+	}
 	return &filler{erasure: e, name: name, warcinfo: id}, err
 }
+
+// longestID is the length of the longest ID of a file that fillers repeat.
+const longestID = 100
 
 var errHole = errors.New("a record is too short to be replaced: compress the file anew")
 
@@ -116,7 +123,11 @@ func (e *filler) record(size int64) []byte {
 // rest. That takes two bytes or more, so a few lengths are tried.
 func (e *filler) squeezed(h hole) []byte {
 	const lengths = 8
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestCompression)
+	z := e.zip
+	if z == nil || h.Length < 1<<10 { // a small one is planned: its length must not depend on what was written before
+		z, _ = gzip.NewWriterLevel(nil, gzip.BestCompression)
+		e.zip = z
+	}
 	member := func(record, extra []byte) []byte {
 		var b bytes.Buffer
 		z.Reset(&b)

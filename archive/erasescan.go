@@ -114,7 +114,7 @@ func (s *fileScan) rewritten(ctx context.Context) error {
 	sum, err := s.archive.keptSum(ctx, s.name, s.file.size, s.holes)
 	s.Holes[s.name], s.Sums[s.name] = s.holes, sum
 	s.report.Files++
-	s.kept = append(s.kept, warc.Field{Name: "kept", Value: fmt.Sprint(sum, " ", s.file.size, " ", s.name)})
+	s.kept = append(s.kept, warc.Field{Name: "rest", Value: fmt.Sprint(sum, " ", s.file.size, " ", s.name)})
 	return err
 }
 

@@ -159,6 +159,7 @@ func (x *index) notice(err error) error {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.damage, x.dirty = err, true
+		x.failed, x.unsaid = err, err // Stats, and the next Sync or Close
 	}
 	return fmt.Errorf("%w: open the archive with Options.Reindex", err)
 }
@@ -387,7 +388,8 @@ func (x *index) startLocked() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.running = false
-		if !errors.Is(err, ErrClosed) && !errors.Is(err, errUnwritten) {
+		untold := err == nil && x.damaged.Load() // damage that a look-up has found
+		if !errors.Is(err, ErrClosed) && !errors.Is(err, errUnwritten) && !untold {
 			x.failed, x.unsaid = err, err
 		}
 	})

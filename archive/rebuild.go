@@ -60,6 +60,7 @@ func (x *index) adopt(fresh *index, files map[string]int64, incomplete error) {
 		x.lacking.Store(true)
 	} else {
 		x.damaged.Store(false)
+		x.damage = nil
 	}
 }
 

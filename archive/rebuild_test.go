@@ -49,7 +49,9 @@ func TestDamagedIndexRefusesNothing(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.ErrorIs(t, a.Stats().IndexDamage, ErrIndex)
-	require.NoError(t, a.Sync())
+	require.ErrorIs(t, a.Stats().Index, ErrIndex)
+	require.ErrorIs(t, a.Sync(), ErrIndex)
+	require.NoError(t, a.Sync(), "it is told once")
 	_, err = a.Verify(t.Context(), nil)
 	require.ErrorIs(t, err, ErrIndex)
 	require.NoError(t, a.Close())

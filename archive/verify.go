@@ -236,7 +236,7 @@ func (v *verifier) erasure(rec *warc.Record, name string) error {
 	for line := range strings.Lines(string(block)) {
 		t := tombstone{in: ours.FindString(name), mark: mark} // without the prefix
 		words := strings.SplitN(strings.TrimSpace(line), " ", 4)
-		if words[0] != "kept:" || len(words) < 4 || t.in < v.kept[words[3]].in {
+		if words[0] != "rest:" || len(words) < 4 || t.in < v.kept[words[3]].in {
 			continue
 		}
 		t.sum = words[1]

@@ -62,7 +62,7 @@ func (c *Client) checkRequest(req *http.Request) *Error {
 	}
 	if err == nil && c.viaProxy(req.URL.Scheme) {
 		path := req.URL.Opaque == "" || req.URL.Opaque[0] == '/' && !strings.HasPrefix(req.URL.Opaque, "//")
-		if !path || req.Host != "" && req.Host != req.URL.Host {
+		if !path || req.Host != "" && !strings.EqualFold(req.Host, req.URL.Host) {
 			err = errors.New("a request through a proxy needs Host and URL.Opaque as they are by default")
 		}
 	}

@@ -24,14 +24,15 @@ type Cache struct {
 	hosts   map[string]*host // by origin
 	idle    lane             // no request in flight
 	long    lane             // likewise, with a long file
+	failing lane             // likewise, those that could not be reached: they may have asked for a pause
 	given   list.List        // of *host: Lookup or Store returned the request; oldest first
 	bytes   int              // the cost of all hosts
 	flights uint64           // number of the last flight
 }
 
 // A lane is a list of *host, the most recently used first, and what they cost. Somebody may invent hosts
-// that have the longest files, for the price of their names: so the hosts in the lane for these keep at
-// most half of the cache while there are others to go.
+// that fail, or have the longest files, for the price of their names: so the hosts in the lanes for these
+// keep at most half of the cache each while there are others to go.
 type lane struct {
 	list.List
 	bytes int
@@ -310,7 +311,7 @@ type Stats struct {
 func (c *Cache) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	idle := c.idle.Len() + c.long.Len()
+	idle := c.idle.Len() + c.long.Len() + c.failing.Len()
 	return Stats{len(c.hosts), len(c.hosts) - idle, c.bytes}
 }
 
@@ -360,7 +361,10 @@ func (c *Cache) unlist(h *host) {
 // since its request was abandoned, is the first that has to go.
 func (c *Cache) park(h *host) {
 	c.unlist(h)
-	if h.lane = &c.idle; h.file.Size() > longCost {
+	switch h.lane = &c.idle; {
+	case h.Failures > 0:
+		h.lane = &c.failing
+	case h.file.Size() > longCost:
 		h.lane = &c.long
 	}
 	h.place = h.lane.PushFront(h)
@@ -392,8 +396,10 @@ func (h *host) wake(err error) {
 func (c *Cache) evict(keep *host) {
 	for c.bytes > c.options.MaxBytes {
 		h := oldest(&c.idle, keep)
-		if long := oldest(&c.long, keep); long != nil && (h == nil || c.long.bytes > c.options.MaxBytes/2) {
-			h = long
+		for _, l := range [...]*lane{&c.long, &c.failing} {
+			if other := oldest(l, keep); other != nil && (h == nil || l.bytes > c.options.MaxBytes/2) {
+				h = other
+			}
 		}
 		if h == nil {
 			return

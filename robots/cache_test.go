@@ -569,3 +569,34 @@ func TestLongestValidity(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, a.Known)
 }
+
+// TestPausesAreKept: hosts that asked for a day of pause are not asked again because many other hosts do not
+// all fit.
+func TestPausesAreKept(t *testing.T) {
+	c := NewCache(Options{MaxBytes: 1 << 20})
+	body := []byte("user-agent: *\n" + strings.Repeat("disallow: /a\n", 50))
+	asked, at := 0, noon
+	visit := func(host string, resp Response) {
+		a, err := c.Lookup("http://"+host+"/", at)
+		if err != nil || a.Request == nil {
+			return
+		}
+		if resp.Status == http.StatusServiceUnavailable {
+			asked++
+		}
+		_, err = c.Store(*a.Request, resp, at)
+		require.NoError(t, err)
+	}
+	for range 24 {
+		for i := range 30 {
+			visit(fmt.Sprintf("p%d.test", i), Response{
+				Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"86400"}},
+			})
+		}
+		for i := range 2000 {
+			visit(fmt.Sprintf("h%d.test", i), Response{Status: http.StatusOK, Body: body, Whole: true})
+		}
+		at = at.Add(50 * time.Minute)
+	}
+	require.Equal(t, 30, asked)
+}

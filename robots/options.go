@@ -20,7 +20,8 @@ type Options struct {
 	Client *http.Client
 
 	// MaxBytes is the approximate bound on the memory of the cache, in bytes. The least recently
-	// used hosts are evicted to stay within it. 0 means 64 MiB, negative means unlimited.
+	// used hosts are evicted to stay within it, those that failed after the others. 0 means 64 MiB,
+	// negative means unlimited.
 	MaxBytes int
 
 	// MinTTL and MaxTTL bound how long a response is valid, whatever its header says. 0 means 5

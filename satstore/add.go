@@ -127,8 +127,8 @@ func (s *Store) findEach(keys []idset.Key) (seqs []uint64, damage error) {
 // message waits until it is due again.
 //
 // Update returns [ErrUnknown] if no record has the id, and [ErrSize] if the message is larger than
-// MaxData. For a record that is set aside because of damage, see [Store.Due], the first is also a
-// [CorruptError].
+// MaxData. For a record in a damaged block that the store had to move before it was due, see [Store.Due], the
+// first is also a [CorruptError]. A message for one that was due waits until [Repair].
 //
 // Messages for records that are out, or in a part of a unit that Due has begun to read, also before the last
 // Open, are in memory, about 160 bytes more than their data each. Together they may take [Options].Buffer, at

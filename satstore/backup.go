@@ -42,10 +42,13 @@ func (s *Store) backup(dir string) error {
 	if err == nil {
 		err = errors.Join(s.copyTo(to), to.Close())
 	}
+	if err == nil {
+		err = vfs.RenameDir(partial, dir)
+	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(partial)) // which did not exist before
 	}
-	return vfs.RenameDir(partial, dir)
+	return nil
 }
 
 // copyTo copies all records and their messages to another store.

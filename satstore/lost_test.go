@@ -147,7 +147,7 @@ func TestAsideIsReadable(t *testing.T) {
 		done, err := repair(fs.Clone(), vfs.NewMem(), s.o)
 		require.NoError(t, err)
 		require.EqualValues(t, want, done.Records)
-		require.EqualValues(t, 200*again, done.Lost)
+		require.EqualValues(t, 199*again, done.Lost)
 	}
 }
 
@@ -229,4 +229,32 @@ func TestUnsoundCheckpoint(t *testing.T) {
 	s = mustOpen(t, fs, s.o)
 	require.Equal(t, want, datasOf(t, s))
 	require.NoError(t, s.Check())
+}
+
+// TestGetOfHiddenRecords: those that a split could not read are unknown, and the error says why; those beside
+// them are found.
+func TestGetOfHiddenRecords(t *testing.T) {
+	fs, o := damagedSplit(t, false)
+	s := mustOpen(t, fs, o)
+	for slot := int64(1001); s.stats.Split == 0; slot++ {
+		require.NoError(t, s.pass(slot))
+	}
+	can := map[string]bool{}
+	for item, err := range s.Scan() {
+		if err == nil {
+			can[item.ID] = true
+		}
+	}
+	for i := range 300 {
+		id := fmt.Sprint("https://a.test/", i)
+		_, err := s.Get(id)
+		if can[id] {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, ErrUnknown)
+		require.ErrorIs(t, err, ErrCorrupt)
+	}
+	require.Less(t, len(can), 300)
+	require.NoError(t, s.Close())
 }

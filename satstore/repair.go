@@ -236,20 +236,24 @@ func (v *salvage) dropUnknown(r *extent.Reader, b *bucket) (ok bool) {
 
 // copyAll copies all records, a batch at a time. The error is that of the new store.
 func (v *salvage) copyAll() (err error) {
+	lost := int64(0) // of the bucket, with those that were deleted
 	from := &view{s: v.old, split: v.old.split, damaged: func(records uint64, err error) error {
 		v.report(err)
-		v.done.Lost += int64(records)
+		lost += int64(records)
 		return nil
 	}}
 	for b := range v.old.buckets {
-		if _, walked := from.each(b, func(e entry, m []message) bool {
+		lost = 0
+		_, walked := from.each(b, func(e entry, m []message) bool {
 			if e.seq == noRecord {
-				v.done.Lost++
+				lost++
 			} else if !deletes(m) && v.batch.add(copied{v.old.item(e, nil), e.seq, m}) {
 				err = v.flush()
 			}
 			return err == nil
-		}); walked != nil {
+		})
+		v.done.Lost += min(lost, int64(b.left()))
+		if walked != nil {
 			v.report(walked)
 		}
 		if err != nil {

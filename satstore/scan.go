@@ -1,6 +1,9 @@
 package satstore
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -12,7 +15,7 @@ import (
 // their buckets, with messages merged. Within a bucket they come in the order of arrival. Records that
 // are out come as they were handed out. The caller may keep the Items. Scan does not block other calls,
 // but space that they free on disk is not reused until it ends. It yields an error once, with a zero
-// Item, and ends.
+// Item, and ends: damage ends it, also that of records that are set aside, which come last.
 //
 // Scan, Check, Backup and Repair read a bucket once, unless its messages need more memory than a quarter
 // of [Options].Buffer. Then they read its records a few times, and its messages once for each quarter.
@@ -49,7 +52,8 @@ func (s *Store) item(e entry, m []message) Item {
 
 // Get returns the record with an id as Scan would, or [ErrUnknown]. It reads the bucket up to the
 // record. That takes a tenth of a second in a bucket of a million records, which is common for
-// times that are days away. Damage before the record is a [CorruptError]. Get is for debugging.
+// times that are days away. If damage hides the record, the error is also a [CorruptError]. Get is for
+// debugging.
 func (s *Store) Get(id string) (Item, error) {
 	seq, err := s.seqOf(idset.KeyOf(id))
 	if err != nil {
@@ -63,6 +67,14 @@ func (s *Store) Get(id string) (Item, error) {
 		return Item{}, err
 	}
 	defer v.release()
+	var damage error
+	v.damaged = func(_ uint64, err error) error { // the record may be beside it
+		if !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		damage = cmp.Or(damage, err)
+		return nil
+	}
 	item := Item{}
 	for _, b := range v.buckets {
 		mail, err := v.mail(b, nil, func(n uint64) bool { return n == seq })
@@ -78,6 +90,9 @@ func (s *Store) Get(id string) (Item, error) {
 		}); err != nil {
 			return Item{}, err
 		}
+	}
+	if found != nil && damage != nil {
+		found = fmt.Errorf("%w: %w", found, damage)
 	}
 	return item, found
 }

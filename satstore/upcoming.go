@@ -15,6 +15,9 @@ func (s *Store) Upcoming(until ...time.Time) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for b := range s.buckets {
+		if s.isAside(b) { // they are due when Repair has mended them
+			continue
+		}
 		left := int64(b.left())
 		for i, at := range until {
 			units := slotOf(at, s.o.Unit) + 1 - b.start // units of the bucket that begin by then

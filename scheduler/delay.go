@@ -192,7 +192,7 @@ func (e *engine) updateDue(i uint32) {
 	}
 	e.setDue(i, due)
 	isUsual := x.slow == [3]int64{} && x.wanted == 0 && x.asked == 0 && x.failures == 0 && x.retry == longAgo &&
-		!x.ranked && x.waiters == 0 && x.spent == 0 && !x.stayed
+		!x.ranked && x.waiters == 0 && x.spent == 0 && x.strange == 0
 	if isUsual && (x.raised == 0 || p.out == 0) {
 		e.extras.release(p.extra)
 		e.calls[0].release(p.extra)

@@ -209,7 +209,7 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	host := f.limiters[theHost]
 	old := f.limiters[theAddr]
 	open := addr == 0 || e.isOpen(addr) && e.isNext(addr, host) // before it waits there itself
-	if !open && old != 0 && old != addr && e.host(host).addr != addr && e.stays(host) {
+	if !open && old != 0 && old != addr && e.host(host).addr != addr && e.isStrange(host, addr) {
 		return false
 	}
 	e.setShared(host, addr, e.host(host).group)
@@ -230,13 +230,22 @@ func (e *engine) reach(n uint32, addr uint32) bool {
 	return true
 }
 
-// stays reports whether a host stays at an address although its name leads elsewhere, which it does every
-// second time. A name server may rotate the addresses of a name: a host that went to each of them in turn
-// would be at the end of one waitlist after the other.
-func (e *engine) stays(host uint32) bool {
+// maxStays is how many times in a row a host stays at an address although its name leads elsewhere: if that
+// address is free, the next lease comes at once.
+const maxStays = 3
+
+// isStrange reports whether a host has not waited for an address without success before, and so stays
+// where it is. A name server may rotate the addresses of a name: a host that went to each of them in
+// turn would be at the end of one waitlist after the other.
+func (e *engine) isStrange(host, addr uint32) bool {
 	x := e.extraOf(host)
-	x.stayed = !x.stayed
-	return x.stayed
+	if x.strange == addr || x.stays == maxStays {
+		x.strange, x.stays = 0, 0
+		return false
+	}
+	x.strange = addr
+	x.stays++
+	return true
 }
 
 // release ends a flight. The caller must release its task.

@@ -75,6 +75,7 @@ func (e *engine) expire(i uint32, noRoom bool) (expired bool) {
 		switch {
 		case stays:
 			x.wanted, x.asked, x.failures = old.wanted, old.asked, old.failures
+			x.strange, x.stays = old.strange, old.stays
 		case p.kind != aHost && !noRoom && old.failures > 0 && e.now-old.start <= retention:
 			x.start, x.failures = old.start, old.failures
 		}

@@ -118,8 +118,15 @@ func (l *Lease[T]) lock() bool {
 // during such a wait, and starts again after it. A caller that holds several leases, of one
 // Scheduler or of several, makes the context of one from that of another.
 func (l *Lease[T]) Context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, yieldKey{}, func() (resume func()) {
-		again := yield(ctx)
+	ctx = context.WithValue(ctx, holderKey[T]{l.s}, l.yield(ctx, holderKey[T]{l.s}))
+	return context.WithValue(ctx, yieldKey{}, l.yield(ctx, yieldKey{}))
+}
+
+// yield returns a function that gives back the turn of the lease, and of those that a context has under
+// a key, while their holder waits.
+func (l *Lease[T]) yield(ctx context.Context, key any) func() (resume func()) {
+	return func() (resume func()) {
+		again := yield(ctx, key)
 		if !l.lock() {
 			return again
 		}
@@ -130,7 +137,7 @@ func (l *Lease[T]) Context(ctx context.Context) context.Context {
 			again()
 			l.waited()
 		})
-	})
+	}
 }
 
 // waited is called when the holder no longer waits.
@@ -146,10 +153,14 @@ func (l *Lease[T]) waited() {
 // that of another caller. It is that of internal/httpctx, which imports too much to be imported here.
 type yieldKey = struct{ Yield struct{} }
 
-// yield gives back the turns of all leases that a context carries, of whichever Scheduler, while their
-// holder waits for others.
-func yield(ctx context.Context) (resume func()) {
-	if all, ok := ctx.Value(yieldKey{}).(func() (resume func())); ok {
+// holderKey is the key of another one, for the leases of one Scheduler alone: a call of Wait there gives
+// these back even if it need not wait.
+type holderKey[T any] struct{ s *Scheduler[T] }
+
+// yield gives back the turns of the leases that a context carries under a key, while their holder waits
+// for others.
+func yield(ctx context.Context, key any) (resume func()) {
+	if all, ok := ctx.Value(key).(func() (resume func())); ok {
 		return all()
 	}
 	return func() {}
@@ -170,8 +181,9 @@ func (l *Lease[T]) Held() bool {
 // Reach sets the address of the host, as [Scheduler.SetHost] does, once the caller knows where the
 // request will go. It reports whether the address may be visited now. If not, send no request and
 // call Done with Skipped: the next lease on the host waits for the address. If the host has waited for
-// another one, that lease still does, and only the one after it waits for the address that it is refused
-// then: name servers rotate addresses, and the host would be last in one line after the other.
+// another one, that lease still does, and only the lease after it waits for this one, or the third one
+// after it if there are several: name servers rotate addresses, and the host would be last in one line
+// after the other.
 func (l *Lease[T]) Reach(addr netip.Addr) (ok bool) {
 	if !l.lock() {
 		return false

@@ -76,7 +76,7 @@ const (
 type extra struct {
 	owner    uint32
 	failures uint8  // net of successes, for the back-off
-	stayed   bool   // see stays
+	stays    uint8  // see strange: how many times in a row the host has stayed
 	raised   uint64 // serial of the last flight when a failure was last counted
 	start    int64  // of the last visit, from which the delays count; longAgo if there was none
 	retry    int64  // the Retry-After of the server; longAgo if there is none
@@ -89,6 +89,7 @@ type extra struct {
 	waiters uint32             // callers of Wait
 	calls   uint32             // the shared limiter in whose list of called hosts it is; 0 if in none
 	spent   uint32             // leases of which only the task is left; the host stays known
+	strange uint32             // the address to which a visit was refused while the host waited for another one
 	wanted  int64              // Host.Delay; 0 if that is not more than the default
 	asked   int64              // Host.CrawlDelay, likewise
 	ranked  bool               // the queue has tasks of several priorities

@@ -151,14 +151,19 @@ func (s *Scheduler[T]) waitLease(
 		until := s.time(max(e.earliest(i), e.now))
 		s.changed()
 		s.mu.Unlock()
-		yield(ctx)()
+		yield(ctx, holderKey[T]{s})()
 		return nil, &WaitError{host, until, context.Cause(ctx)}
 	}
 	e.addWaiter(i)
 	w := s.blocked.add(i)
 	s.changed()
 	s.mu.Unlock()
-	defer yield(ctx)() // no other caller gets in between, as this one waits already
+	defer yield(ctx, holderKey[T]{s})() // no other caller gets in between, as this one waits already
+	select {
+	case <-w.ended:
+	default:
+		defer yield(ctx, yieldKey{})() // the leases of other Schedulers, whose holder waits now as well
+	}
 	if err := s.tooLate(ctx, w); err != nil {
 		return nil, err
 	}

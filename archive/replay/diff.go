@@ -79,32 +79,41 @@ func (d *differ) between(a0, a1, b0, b1, levels int) {
 	}
 }
 
-// anchors returns lines that occur exactly once in both parts: the longest list in the same order.
+// anchors returns lines that occur exactly once in both parts: the longest list in the same order. If there is
+// none, lines that occur equally often in both will do, such as the cells of a table: each is paired with the one
+// of the same turn.
 func (d *differ) anchors(a0, a1, b0, b1 int) [][2]int {
-	type count struct{ inA, inB, atA, atB int }
-	counts := map[int]*count{}
+	type places struct{ a, b []int }
+	lines := map[int]*places{}
 	for i := a0; i < a1; i++ {
-		c := counts[d.a[i]]
-		if c == nil {
-			c = &count{}
-			counts[d.a[i]] = c
+		p := lines[d.a[i]]
+		if p == nil {
+			p = &places{}
+			lines[d.a[i]] = p
 		}
-		c.inA++
-		c.atA = i
+		p.a = append(p.a, i)
 	}
 	for i := b0; i < b1; i++ {
-		if c := counts[d.b[i]]; c != nil {
-			c.inB++
-			c.atB = i
+		if p := lines[d.b[i]]; p != nil {
+			p.b = append(p.b, i)
 		}
 	}
-	var pairs [][2]int
+	var once, repeated [][2]int
 	for i := a0; i < a1; i++ {
-		if c := counts[d.a[i]]; c.inA == 1 && c.inB == 1 {
-			pairs = append(pairs, [2]int{i, c.atB})
+		p := lines[d.a[i]]
+		if len(p.a) != len(p.b) {
+			continue
 		}
+		if len(p.a) == 1 {
+			once = append(once, [2]int{i, p.b[0]})
+		}
+		turn, _ := slices.BinarySearch(p.a, i)
+		repeated = append(repeated, [2]int{i, p.b[turn]})
 	}
-	return longestRise(pairs)
+	if len(once) == 0 {
+		return longestRise(repeated)
+	}
+	return longestRise(once)
 }
 
 // longestRise returns the longest subsequence of pairs whose second numbers increase, by patience

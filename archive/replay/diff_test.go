@@ -174,3 +174,18 @@ func TestSourceLines(t *testing.T) {
 	plain := strings.Repeat("x", 1000)
 	require.Equal(t, []string{plain}, sourceLines(plain))
 }
+
+// TestDiffOfRepeatedLines: cells of a table repeat each other, and two of them change.
+func TestDiffOfRepeatedLines(t *testing.T) {
+	var a []string
+	for i := range 1000 {
+		a = append(a, fmt.Sprint("cell ", i%10))
+	}
+	b := slices.Clone(a)
+	b[10], b[990] = "one", "two"
+	counts := map[Kind]int{}
+	for _, e := range diff(a, b) {
+		counts[e.kind]++
+	}
+	require.Equal(t, map[Kind]int{Kept: 998, Removed: 2, Added: 2}, counts)
+}

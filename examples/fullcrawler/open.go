@@ -109,7 +109,7 @@ func (c *crawler) openPages() (err error) {
 }
 
 // openOrder loads the scores that an earlier crawl saved, if pages are ordered by rank. After a
-// crash those of the last minutes are missing. A crawl is correct without any scores.
+// crash up to an eighth of the pages are missing. A crawl is correct without any scores.
 func (c *crawler) openOrder() (err error) {
 	if !c.Cfg.ByRank {
 		return nil

@@ -346,3 +346,46 @@ func TestRulesDoNotLeadToForbiddenPages(t *testing.T) {
 		require.Empty(t, s.requested("/private/"))
 	})
 }
+
+// TestStrangersNameFewHostsOfAnOwner: one page of a stranger names thousands of hosts below a wildcard in
+// somebody else's DNS, all at his server, which has its own pages to give.
+func TestStrangersNameFewHostsOfAnOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var honest []time.Duration
+		madeup := 0
+		site := &fakeSite{addr: func(host string) netip.Addr {
+			if strings.HasSuffix(host, "victim.org") {
+				return netip.MustParseAddr("127.2.2.2")
+			}
+			return netip.MustParseAddr("127.1.1.1")
+		}, serve: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			if r.Host == "www.victim.org" {
+				honest = append(honest, time.Since(start))
+			} else if strings.HasSuffix(r.Host, "victim.org") {
+				madeup++
+			}
+			switch {
+			case r.URL.Path == "/robots.txt":
+				http.NotFound(w, r)
+			case r.Host == "evil.com":
+				for n := range 6000 {
+					fmt.Fprintf(w, "<a href=http://x%d.victim.org/>x</a>", n)
+				}
+			case r.Host == "www.victim.org":
+				for n := range 300 {
+					fmt.Fprintf(w, "<a href=/p%d>x</a>", n)
+				}
+			}
+		}}
+		cfg := siteConfig(t, "http://www.victim.org/", "http://evil.com/")
+		cfg.Reach, cfg.Delay, cfg.Duration = urlfilter.Any, 5*time.Second, 12*time.Hour
+		c, err := newCrawler(cfg, site.network(t, "127.1.1.1", "127.2.2.2"))
+		require.NoError(t, err)
+		require.NoError(t, c.run(t.Context()))
+		require.Greater(t, len(honest), 300)
+		require.Less(t, honest[len(honest)-1], time.Hour)
+		require.LessOrEqual(t, madeup, 300)
+	})
+}

@@ -126,6 +126,9 @@ func readFlags(fs *flag.FlagSet, r io.Reader, name string) error {
 		if key == "" || given[key] {
 			continue
 		}
+		if fs.Lookup(key) == nil { // -h is none here
+			return fmt.Errorf("%s:%d: %w", name, n, unknownFlag(fs, key))
+		}
 		flag := "-" + key
 		if value != "" {
 			flag += "=" + value

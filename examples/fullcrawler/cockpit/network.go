@@ -212,6 +212,9 @@ func (c *Config) FetchOptions(web stage.Network) fetch.Options {
 
 // readCookies reads the cookies that the crawl starts with.
 func (c *Config) readCookies(name string) error {
+	if name == "" {
+		return nil
+	}
 	jar := new(cookies.Jar)
 	c.Jar = jar
 	return ReadFile(name, jar.Load)

@@ -3,8 +3,10 @@ package cockpit
 import (
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -53,5 +55,8 @@ func tryListen(addr string) error {
 
 // newServer returns a server for browsers.
 func newServer(handler http.Handler) *http.Server {
-	return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: log.New(os.Stderr, "fullcrawler: ", 0), // that of package log is silent, as it is net/http's for servers that we visit
+	}
 }

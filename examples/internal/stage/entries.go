@@ -9,8 +9,8 @@ import (
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
 
-// entriesMagic begins saved entries.
-const entriesMagic = "SPNENTR3"
+// entriesMagic begins saved entries, and textMagic those of another version.
+const entriesMagic, textMagic = "SPNENTR3", "spinnere"
 
 // AppendEntries appends the saved state of a package, such as scheduler.Scheduler.All: a stream of
 // package durable, with the length of each entry and its JSON.
@@ -38,7 +38,7 @@ func Entries[E any](data []byte) iter.Seq2[E, error] {
 		in := bytes.NewReader(data)
 		for first := true; first || in.Len() > 0; first = false {
 			at := len(data) - in.Len()
-			r := durable.NewStreamReader(in, entriesMagic)
+			r := durable.NewStreamReader(in, entriesMagic, textMagic)
 			for r.More() {
 				text := make([]byte, r.Uvarint(uint64(len(data)), "bytes"))
 				r.Fill(text)

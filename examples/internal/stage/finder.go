@@ -158,11 +158,3 @@ func (f *Finder) Len() int {
 
 // Wait waits until all searches have ended.
 func (f *Finder) Wait() { f.running.Wait() }
-
-// CacheOnly returns a context that has ended. With it, a resolver only returns what it has
-// cached.
-func CacheOnly() context.Context {
-	ctx, end := context.WithCancel(context.Background())
-	end()
-	return ctx
-}

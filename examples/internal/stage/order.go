@@ -56,7 +56,11 @@ func OpenOrder(name string) (*Order, error) {
 		return nil, err
 	}
 	defer f.Close()
-	ranks, err := pagerank.ReadURLs(bufio.NewReader(f), OrderOptions())
+	in := bufio.NewReader(f)
+	if head, _ := in.Peek(len(textMagic)); string(head) == textMagic {
+		return nil, fmt.Errorf("%s: %w", name, durable.ErrVersion)
+	}
+	ranks, err := pagerank.ReadURLs(in, OrderOptions())
 	switch {
 	case err == nil:
 		return NewOrder(ranks), nil
@@ -69,13 +73,20 @@ func OpenOrder(name string) (*Order, error) {
 // Save writes the file anew, which takes a second for a million pages. For most of that, other calls wait, so
 // it is worthwhile when a good part has changed.
 func (o *Order) Save(name string) error {
-	return ReplaceWith(name, func(w io.Writer) error {
+	saved := int64(0)
+	err := ReplaceWith(name, func(w io.Writer) error {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.changed = 0
+		saved = o.changed
 		_, err := o.ranks.WriteTo(w)
 		return err
 	})
+	if err == nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.changed -= saved
+	}
+	return err
 }
 
 // Changed returns how many pages were discovered or fetched since the last Save, and how many it would write.

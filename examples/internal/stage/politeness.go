@@ -16,7 +16,7 @@ import (
 const MaxRetryAfter = 24 * time.Hour
 
 // maxSpared is how many closed ports of a host a day do not count against it.
-const maxSpared = 100
+const maxSpared = 4
 
 // PolitenessOptions set how polite a crawl is.
 type PolitenessOptions struct {

@@ -111,14 +111,14 @@ func (f *fetcher) Start(ctx context.Context, running *sync.WaitGroup, results ch
 
 // Take hands the items of a message to the scheduler, or those for which there is no room soon back to
 // the plan.
-func (f *fetcher) Take(seq uint64, items []message.Item, emit engine.Emit) error {
+func (f *fetcher) Take(seq uint64, at time.Time, items []message.Item, emit engine.Emit) error {
 	f.grown.Store(true)
 	places, err := f.window.add(seq, len(items))
 	if err != nil {
 		return err
 	}
-	// Whatever the clocks say, hosts has just checked them.
-	fresh := time.Now().Add(min(f.RulesTTL, minTTL))
+	// Whatever the clocks say, hosts has just checked them, when the message was accepted.
+	fresh := at.Add(min(f.RulesTTL, minTTL))
 	for _, place := range places {
 		t := task{seq, place, items[place]}
 		if !t.item.Until.IsZero() {

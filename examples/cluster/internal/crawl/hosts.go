@@ -124,6 +124,12 @@ func (s *hosts) full(it message.Item, at time.Time, emit engine.Emit) bool {
 	if s.Open() < s.crawl.Waiting {
 		return false
 	}
+	if it.Again { // it was admitted before, and may have come back from fetch: that is no failure of the page
+		r, _ := report(it, stateOf(it), at.Add(ownFault).UTC().Truncate(time.Second).Add(time.Second)) // true, as it is due
+		emit(message.Dedupe, s.crawl.urlPart(it.URL), r)
+		s.count(postponed)
+		return true
+	}
 	s.end(it, stage.QueueFull, at, time.Time{}, emit)
 	return true
 }

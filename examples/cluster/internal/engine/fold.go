@@ -50,7 +50,7 @@ type Busy interface {
 	// it cannot go on; then results is closed. All its goroutines are in running.
 	Start(ctx context.Context, running *sync.WaitGroup, results chan<- Result)
 	// Take takes a message, instead of Apply.
-	Take(seq uint64, items []message.Item, emit Emit) error
+	Take(seq uint64, at time.Time, items []message.Item, emit Emit) error
 	// Full reports whether no more messages are to be taken at present.
 	Full() bool
 	// Late tells whether a commit takes long: the brokers may be out of reach.
@@ -263,7 +263,7 @@ func (f *fold) take(d jet.Delivery) error {
 		items = nil // it can never be decoded
 	}
 	if f.busy != nil {
-		return f.busy.Take(d.Seq, items, f.out.Put)
+		return f.busy.Take(d.Seq, d.Time, items, f.out.Put)
 	}
 	for _, it := range items {
 		f.state.Apply(it, d.Time, f.out.Put)

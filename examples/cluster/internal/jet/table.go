@@ -23,7 +23,7 @@ var ErrNoTable = errors.New("jet: no such table")
 func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
-	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
+	err := b.within(ctx, 5*requestTimeout, func(ctx context.Context) (err error) { // of up to five requests
 		if t.kv, err = b.js.KeyValue(ctx, bucket); err == nil {
 			err = b.readLeader(ctx, t)
 		}
@@ -43,7 +43,7 @@ func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
 func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
 	t := &Table{bus: b}
 	bucket := b.crawl + "-" + name
-	err := b.untilAnswered(ctx, func(ctx context.Context) (err error) {
+	err := b.within(ctx, 5*requestTimeout, func(ctx context.Context) (err error) { // of up to five requests
 		t.kv, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
 			LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
