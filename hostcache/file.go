@@ -210,9 +210,9 @@ func (c *Cache[V]) read(from io.Reader) error {
 	return cmp.Or(r.Err, undecoded)
 }
 
-// readEntry reads and restores an entry, where zero is the epoch by the clock of the file. The value's bytes are appended to space, which is returned for
-// the next one. The error is that of a value which its type cannot decode: it has a length, so the
-// entries after it can be read.
+// readEntry reads and restores an entry, where zero is the epoch by the clock of the file. The value's
+// bytes are appended to space, which is returned for the next one. The error is that of a value which its
+// type cannot decode: it has a length, so the entries after it can be read.
 func (c *Cache[V]) readEntry(r *durable.StreamReader, zero int64, space []byte) ([]byte, error) {
 	begin := r.Offset()
 	var buf [math.MaxUint8]byte

@@ -48,8 +48,9 @@ type Options struct {
 	Damping float64
 
 	// Host returns the number of an id's host. Numbers have to be dense from 0, as ids are: Push has
-	// 8 bytes for each, up to the highest. It must always return the same number for an id. NextReady needs it, ties are ordered by it as in
-	// the paper, and Push ranks better with it. nil means that all ids are on host 0.
+	// 8 bytes for each, up to the highest. It must always return the same number for an id. NextReady
+	// needs it, ties are ordered by it as in the paper, and Push ranks better with it. nil means that
+	// all ids are on host 0.
 	Host func(id uint32) uint32
 
 	// Score returns how much a page is worth to you, 1 being average: the result of a classifier, a
