@@ -101,7 +101,7 @@ type BackLinks struct {
 	// slashes in the URL, then its length. nil means the order of discovery.
 	Tie func(id uint32) uint32
 
-	heap
+	heap heap
 }
 
 // Discover queues id, once.
@@ -114,3 +114,6 @@ func (b *BackLinks) Fetched(id uint32, links []uint32) {
 		b.heap.give(to, 1)
 	}
 }
+
+// Next takes the id with the most links.
+func (b *BackLinks) Next() (id uint32, ok bool) { return b.heap.Next() }

@@ -9,8 +9,14 @@ type PL struct {
 	Pages int                    // 0 means the paper's 8
 	Host  func(id uint32) uint32 // for the order of ties; may be nil
 
-	scores
+	scores scores
 }
+
+// Discover queues id, once.
+func (p *PL) Discover(id uint32) { p.scores.add(id, nil) }
+
+// Next takes the id with the highest score.
+func (p *PL) Next() (id uint32, ok bool) { return p.scores.Next() }
 
 // Fetched passes on the score of a page. If a page is fetched again, its new links are discovered
 // and nothing else changes.
@@ -51,8 +57,14 @@ type VR struct {
 	Threshold float64                // 0 means the paper's 1.5
 	Host      func(id uint32) uint32 // for the order of ties; may be nil
 
-	scores
+	scores scores
 }
+
+// Discover queues id, once.
+func (v *VR) Discover(id uint32) { v.scores.add(id, nil) }
+
+// Next takes the id with the highest score.
+func (v *VR) Next() (id uint32, ok bool) { return v.scores.Next() }
 
 // Fetched passes on the score of a page. If a page is fetched again, its new links are discovered
 // and nothing else changes.
@@ -121,8 +133,8 @@ func (s *scores) give(id uint32, share float64) {
 	s.heap.give(id, share)
 }
 
-// Discover queues id, once.
-func (s *scores) Discover(id uint32) { s.add(id, nil) }
+// Updates returns the number of shares given so far, the measure of work.
+func (p *PL) Updates() int { return p.scores.updates }
 
 // Updates returns the number of shares given so far, the measure of work.
-func (s *scores) Updates() int { return s.updates }
+func (v *VR) Updates() int { return v.scores.updates }

@@ -6,7 +6,7 @@ package compare
 type OPIC struct {
 	Host func(id uint32) uint32 // for the order of ties; may be nil
 
-	heap
+	heap heap
 	done []bool // by id: fetched
 }
 
@@ -33,3 +33,6 @@ func (o *OPIC) Fetched(id uint32, links []uint32) {
 		o.heap.give(to, share)
 	}
 }
+
+// Next takes the id with the most cash.
+func (o *OPIC) Next() (id uint32, ok bool) { return o.heap.Next() }
