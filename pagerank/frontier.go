@@ -1,8 +1,6 @@
 package pagerank
 
 import (
-	"iter"
-
 	"github.com/spinneret-go/spinneret/pagerank/internal/linklist"
 )
 
@@ -171,17 +169,4 @@ func (f *Frontier) Score(id uint32) float64 {
 		return 0
 	}
 	return f.nodes[id].score
-}
-
-// All yields the known ids in ascending order with their scores. The frontier must not be changed
-// during the iteration.
-func (f *Frontier) All() iter.Seq2[uint32, float64] {
-	return func(yield func(uint32, float64) bool) {
-		for i := range f.nodes {
-			n := &f.nodes[i]
-			if n.state&known != 0 && !yield(uint32(i), n.score) {
-				return
-			}
-		}
-	}
 }

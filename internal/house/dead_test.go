@@ -44,7 +44,7 @@ var forEmbedders = map[string][]string{
 	"hostcache/hattrie":       {"Reverse"},
 	"hostcache/resolve":       {"Resolver.DialContext"},
 	"pagerank":                {"Read", "Frontier.NextReady", "Frontier.Release", "Frontier.WriteFile", "URLs.WriteFile", "Frontier.Drop", "URLs.Drop"},
-	"robots":                  {"ReadResponse", "Cache.Allowed"},
+	"robots":                  {"ReadResponse", "Cache.Allowed", "Cache.Lookup", "Cache.Store"},
 	"robots/robotshttp":       {"Transport.Cache"},
 	"robots/robotstxt":        {"File.Sitemaps", "Rules.Named", "Rules.Patterns"},
 	"satstore":                {"Record.At", "Record.Delete", "Store.Backup", "Store.Delete"},
