@@ -18,7 +18,7 @@ const (
 	itemBytes   = 140     // a URL of 70 bytes in a message
 	seenBytes   = 8       // of the state of dedupe, for each URL
 	seenMemory  = 40      // the same in its owner's memory, in a map that has just grown
-	plannedDisk = 240     // of a page that is visited again, in the state
+	plannedDisk = 245     // of a page that is visited again, in the state
 	plannedRAM  = 380     // the same in its owner's memory
 	hostBytes   = 3 << 10 // of a host with its robots.txt, on disk and in memory
 	rootBytes   = 4 << 10 // stored by a partition at each commit, an assumed worst case
