@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,24 +41,43 @@ type fakeSite struct {
 func (s *fakeSite) network(t *testing.T, addrs ...string) stage.Network {
 	t.Helper()
 	mem := memnet.New()
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serveOn(t, mem, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.log = append(s.log, "http://"+r.Host+r.URL.RequestURI())
 		s.mu.Unlock()
 		s.serve(w, r)
-	})}
-	for _, addr := range addrs {
-		l, err := mem.Listen(addr + ":80")
-		require.NoError(t, err)
-		go func() { _ = server.Serve(l) }()
-	}
-	t.Cleanup(func() { server.Close() })
+	}), addrs...)
 	return stage.Network{
 		Resolve: func(_ context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			return []netip.Addr{s.addr(host)}, time.Hour, nil
 		},
 		Dial: mem.Dial,
 	}
+}
+
+// serveOn serves on some addresses until the test ends, and then waits for slow answers, as they must not
+// outlive their bubble.
+func serveOn(t *testing.T, mem *memnet.Network, handler http.Handler, addrs ...string) {
+	t.Helper()
+	var answering atomic.Int64
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answering.Add(1)
+		defer answering.Add(-1)
+		handler.ServeHTTP(w, r)
+	})}
+	for _, addr := range addrs {
+		l, err := mem.Listen(addr + ":80")
+		require.NoError(t, err)
+		go func() { _ = server.Serve(l) }()
+	}
+	t.Cleanup(func() {
+		server.Close()
+		for range 600 {
+			if answering.Load() > 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+	})
 }
 
 // requested returns the requested URLs that contain a text.

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/internal/memnet"
 )
@@ -248,8 +246,7 @@ func (w *randomWeb) answer(to http.ResponseWriter, h *randomHost, path string) (
 // network starts the web.
 func (w *randomWeb) network(t *testing.T) stage.Network {
 	t.Helper()
-	mem, server, silent := memnet.New(), &http.Server{Handler: w}, map[string]bool{}
-	open := map[netip.Addr]bool{}
+	mem, silent, open := memnet.New(), map[string]bool{}, map[string]bool{}
 	for _, h := range w.hosts {
 		switch h.health {
 		case dead, nameless:
@@ -257,14 +254,9 @@ func (w *randomWeb) network(t *testing.T) stage.Network {
 		case mute:
 			silent[h.addr.String()] = true
 		}
-		open[h.addr] = true
+		open[h.addr.String()] = true
 	}
-	for addr := range open {
-		l, err := mem.Listen(addr.String() + ":80")
-		require.NoError(t, err)
-		go func() { _ = server.Serve(l) }()
-	}
-	t.Cleanup(func() { server.Close() })
+	serveOn(t, mem, w, slices.Collect(maps.Keys(open))...)
 	return stage.Network{
 		Resolve: func(ctx context.Context, host string) ([]netip.Addr, time.Duration, error) {
 			if h := w.names[host]; h.health != nameless {
