@@ -150,7 +150,7 @@ type stock struct{ pages, fresh, due int }
 // recall restores what can be derived from the pages, in one pass over them.
 func (c *Crawl) recall() (s stock, err error) {
 	if c.Filter.MaxDepth >= 0 {
-		c.Depths = stage.NewDepths()
+		c.Depths = stage.NewDepths(c.Filter.MaxDepth)
 	}
 	c.Pages.Found = func(it stage.Item) {
 		c.Hosts.Found(it, !c.Robots.Forbids(it.URL, time.Now()))
