@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
+	"github.com/spinneret-go/spinneret/satstore"
 )
 
 // feed takes due pages out of the store while there is room, until nothing is left or ctx ends. In
@@ -376,13 +378,34 @@ func (c *crawler) record(it stage.Item) {
 	}
 }
 
+// visitNow visits a page before it is due, as the operator asks. One that is not known becomes a seed.
+func (c *crawler) visitNow(url string) (says string) {
+	it, early, err := c.Pages.Early(url, c.revisits.Soon())
+	switch {
+	case err != nil:
+		return err.Error()
+	case early && c.visitEarly(it):
+		return "when its host has its next turn"
+	case early:
+		return "not now: no page more fits into the queue"
+	}
+	if _, err := c.Pages.Find(url); !errors.Is(err, satstore.ErrUnknown) {
+		return "as planned: it is due or on its way, or it may not be visited"
+	}
+	c.discoverSeed(url)
+	if why := c.Filter.Check(stage.Item{URL: url}); why != "" {
+		return "no: " + string(why)
+	}
+	return "as a new seed"
+}
+
 // visitEarly visits a page before it is due, if there is room.
-func (c *crawler) visitEarly(it stage.Item) {
+func (c *crawler) visitEarly(it stage.Item) (ok bool) {
 	select {
 	case c.Room <- struct{}{}:
 	default:
 		c.Pages.Forgo(it.Visit)
-		return
+		return false
 	}
 	if it.Visit.State.Retries() {
 		c.Retries.Begin(it.Visit.State.Due)
@@ -390,6 +413,7 @@ func (c *crawler) visitEarly(it stage.Item) {
 	c.Hosts.Hold(weburl.Host(it.URL), it.Visit.Addr)
 	c.Tally.Open()
 	c.route(it)
+	return true
 }
 
 // mostSiblings is how many links of a changed page are looked up when its host publishes.

@@ -36,7 +36,7 @@ func openCrawler(
 	c.Crawl = cockpit.Crawl{
 		Cfg: cfg, Filter: cfg.Filter, Tally: cockpit.NewTally(),
 		Room: make(chan struct{}, cfg.Queue), Places: stage.NewPlaces(cfg.Concurrency),
-		Log: slog.New(slog.DiscardHandler), Say: func(string) {},
+		Log: slog.New(slog.DiscardHandler), Say: func(string) {}, VisitNow: c.visitNow,
 	}
 	c.quota = stage.NewQuota(cfg.Pages)
 	ending, end := context.WithCancelCause(context.Background())

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 
 	"github.com/stretchr/testify/require"
@@ -192,5 +193,40 @@ func TestPausesNameHosts(t *testing.T) {
 			require.False(t, c.Paused.Has(host), text)
 		}
 		require.NoError(t, c.run(t.Context()))
+	})
+}
+
+// TestVisitNow visits a page at once that is due in weeks, adds one that is not known, and obeys the lists.
+func TestVisitNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				http.NotFound(w, r)
+			}
+		}}
+		cfg := siteConfig(t, "http://h1.test/")
+		cfg.Filter.Deny = new(urlfilter.List)
+		require.NoError(t, cfg.Filter.Deny.Reload(strings.NewReader("h3.test\n"), "deny"))
+		cfg.Forever, cfg.Duration = true, 2*time.Hour
+		c, err := newCrawler(cfg, site.network(t, apart("h1.test").String(), apart("h2.test").String()))
+		require.NoError(t, err)
+		visit := func(q string) string {
+			r := httptest.NewRequest(http.MethodPost, "/api/visit?q="+url.QueryEscape(q), nil)
+			r.Host = "127.0.0.1"
+			w := httptest.NewRecorder()
+			c.StatusHandler("127.0.0.1:0").ServeHTTP(w, r)
+			return w.Body.String()
+		}
+		time.AfterFunc(time.Hour, func() {
+			require.Len(t, pagesOf(site, "h1.test"), 1)
+			require.Contains(t, visit("h1.test"), "next turn")
+			require.Contains(t, visit("http://h1.test/"), "on its way")
+			require.Contains(t, visit("http://h2.test/new"), "new seed")
+			require.Contains(t, visit("http://h3.test/"), "no: ")
+			require.Contains(t, visit("mailto:me"), "error")
+		})
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+		require.Len(t, pagesOf(site, "h1.test"), 2)
+		require.Len(t, pagesOf(site, "h2.test"), 1)
 	})
 }

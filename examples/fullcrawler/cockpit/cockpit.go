@@ -38,13 +38,17 @@ type Crawl struct {
 	Retries  stage.Retries
 	Log      *slog.Logger
 	Say      func(string) // prints on the terminal
-	Paused   stage.Set    // hosts, by the operator
-	pausing  sync.Mutex   // held to change and save them
-	Leading  stage.Set    // seeds, and the targets of their redirects that have widened the scope
-	Barred   atomic.Bool  // pages that wait may be barred by the lists
-	Finder   *stage.Finder
-	Places   *stage.Places // of visits in progress
-	Room     chan struct{} // has an element for each page in flight
+
+	// VisitNow visits a page before it is due, or adds it, and says when it will be visited.
+	VisitNow func(url string) (says string)
+
+	Paused  stage.Set   // hosts, by the operator
+	pausing sync.Mutex  // held to change and save them
+	Leading stage.Set   // seeds, and the targets of their redirects that have widened the scope
+	Barred  atomic.Bool // pages that wait may be barred by the lists
+	Finder  *stage.Finder
+	Places  *stage.Places // of visits in progress
+	Room    chan struct{} // has an element for each page in flight
 
 	Servers  []*http.Server
 	Warnings []string // from before the log was open

@@ -25,7 +25,7 @@ import (
 //go:embed web
 var webFiles embed.FS
 
-// StatusHandler serves the live page at an address. It only reads.
+// StatusHandler serves the live page at an address.
 func (c *Crawl) StatusHandler(addr string) http.Handler {
 	files, _ := fs.Sub(webFiles, "web") // embedded, so it exists
 	mux := http.NewServeMux()
@@ -38,6 +38,9 @@ func (c *Crawl) StatusHandler(addr string) http.Handler {
 	})
 	mux.HandleFunc("POST /api/pause", c.changing(func(host string) { c.Paused.Add(host) }))
 	mux.HandleFunc("POST /api/resume", c.changing(c.Paused.Remove))
+	mux.HandleFunc("POST /api/visit", func(w http.ResponseWriter, r *http.Request) {
+		answerJSON(w, c.visit(r.FormValue("q")))
+	})
 	mux.HandleFunc("GET /metrics", c.metrics)
 	if c.Cfg.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -260,6 +263,18 @@ func (c *Crawl) explain(q string) []Fact {
 		return facts
 	}
 	return append(facts, aboutVersions(c.Store, url)...)
+}
+
+// visit visits a page as soon as its host allows it.
+func (c *Crawl) visit(q string) []Fact {
+	url, err := urlfilter.Seed(q)
+	if err != nil {
+		return []Fact{{"error", err.Error()}}
+	}
+	url = eitherScheme(c.Pages, q, url)
+	says := c.VisitNow(url)
+	c.Log.Info("visit now", "url", url, "says", says)
+	return []Fact{{"page", url}, {"visit", says}}
 }
 
 // kept returns what the archive received in this run.

@@ -133,16 +133,21 @@ async function refresh() {
   setTimeout(refresh, document.hidden ? 10000 : 1000);
 }
 
-$("explain").addEventListener("submit", async event => {
-  event.preventDefault();
+// ask shows the answer to what is in the box.
+async function ask(what, method) {
   const q = $("q").value.trim();
   if (!q) return;
   try {
-    const answer = await fetch("api/explain?q=" + encodeURIComponent(q));
+    const answer = await fetch(`api/${what}?q=${encodeURIComponent(q)}`, { method });
     const lines = answer.ok ? await answer.json() : [{ name: "error", text: await answer.text() }];
     fill($("answer"), lines.flatMap(l => [make("dt", l.name), make("dd", l.text)]));
   } catch (err) {
     fill($("answer"), [make("dt", "error"), make("dd", "the crawler does not answer")]);
   }
+}
+$("explain").addEventListener("submit", event => {
+  event.preventDefault();
+  ask("explain", "GET");
 });
+$("visit").addEventListener("click", () => ask("visit", "POST"));
 refresh();
