@@ -45,6 +45,10 @@ func TestWiderFiltersReachKnownPages(t *testing.T) {
 		},
 		"deny":       func(t *testing.T, cfg *cockpit.Config) { deny(t, cfg, "h00001.vweb.test", "h00002.vweb.test") },
 		"host pages": func(_ *testing.T, cfg *cockpit.Config) { cfg.HostPages = 2 },
+		"pages of hosts": func(t *testing.T, cfg *cockpit.Config) {
+			cfg.Overrides = new(stage.Overrides)
+			require.NoError(t, cfg.Overrides.Reload(strings.NewReader("vweb.test pages=2")))
+		},
 	} {
 		for _, kept := range []string{"", cockpit.NoArchive} {
 			t.Run(name+" "+kept, func(t *testing.T) {

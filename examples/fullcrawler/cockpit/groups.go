@@ -149,8 +149,8 @@ func (l *commandLine) politenessFlags(fs *flag.FlagSet) {
 		"0.5s by default without seeds; less than 1s only on loopback or with -own")
 	fs.Func("group", "hosts that share a delay: domain, for all hosts of a registrable "+
 		"domain, or a `file` with one group per line, of hosts and domains", l.readGroups)
-	fs.StringVar(&l.OverrideFile, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3\" "+
-		"or \"old.example off\", for a host and its subdomains; SIGHUP rereads it")
+	fs.StringVar(&l.OverrideFile, "overrides", "", "`file` with lines such as \"shop.example delay=30s depth=3 pages=500\" "+
+		"or \"old.example off\", for a host and each of its subdomains; SIGHUP rereads it")
 	fs.Func("shared", "`file` with address ranges that unrelated hosts share, such as those of "+
 		"a CDN, one per line: the addresses have no delays, only the hosts", l.readShared)
 	fs.BoolVar(&l.own, "own", false, "the hosts are your own: allow a -delay below one second")

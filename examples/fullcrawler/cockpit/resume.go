@@ -102,7 +102,7 @@ func (c *Crawl) newHosts() *stage.HostTable {
 	}
 	hosts := stage.NewHostTable(
 		c.Clock.Shown(c.Cfg.Delay), c.Clock.Shown(horizon), c.Cfg.HostPages, c.Cfg.Queue)
-	hosts.Wait = c.Clock.Shown(c.Cfg.Wait)
+	hosts.Wait, hosts.Overrides = c.Clock.Shown(c.Cfg.Wait), c.Cfg.Overrides
 	return hosts
 }
 

@@ -59,6 +59,9 @@ type HostTable struct {
 	// Wait is for how long a crawl without other work waits for a host. Do not change it either.
 	Wait time.Duration
 
+	// Overrides have lower limits of pages for some hosts.
+	Overrides *Overrides
+
 	delay      time.Duration // between two visits, on the pages' clock
 	horizon    time.Duration // likewise
 	limit      int           // of pages of a host; 0 means none
@@ -215,9 +218,17 @@ func (b *HostTable) Discovered(it Item, allowed bool) {
 	default:
 		e.barred++
 	}
-	if most := knownShare * b.limit; b.limit > 0 && (int(e.known) == most || int(e.barred) == barredShare*most) {
+	if most := knownShare * b.limitOf(host); most > 0 && (int(e.known) >= most || int(e.barred) >= barredShare*most) {
 		b.crowded.Store(host, nil)
 	}
+}
+
+// limitOf returns how many pages of a host may be fetched; 0 means any number.
+func (b *HostTable) limitOf(host string) int {
+	if own := b.Overrides.Of(host).MaxPages; own > 0 && (b.limit == 0 || own < b.limit) {
+		return own
+	}
+	return b.limit
 }
 
 // Found says that a page was found which is due at its Turn. It waits until Arrived is called.
@@ -225,9 +236,10 @@ func (b *HostTable) Found(it Item, allowed bool) {
 	b.Discovered(it, allowed)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.entry(weburl.Host(it.URL))
+	host := weburl.Host(it.URL)
+	e, limit := b.entry(host), b.limitOf(host)
 	e.unvisited++
-	if allowed && (b.limit == 0 || int(e.known) <= b.limit) { // the others take little time
+	if allowed && (limit == 0 || int(e.known) <= limit) { // the others take little time
 		e.found = max(e.found, b.time.virtual) + max(min(b.delay, b.paceOf(e)).Milliseconds(), 1)
 	}
 }
@@ -260,16 +272,21 @@ func (b *HostTable) IsCrowded(url string) bool {
 // a host may in any case, at the usual ports: it leads to the others, however many links strangers have made
 // up.
 func (b *HostTable) TakesStrange(url string) bool {
-	if host := weburl.Host(url); url == "http://"+host+"/" || url == "https://"+host+"/" {
+	host := weburl.Host(url)
+	if url == "http://"+host+"/" || url == "https://"+host+"/" {
 		return true
+	}
+	strangers := b.Strangers
+	if own := b.limitOf(host); own < b.limit || b.limit == 0 && own > 0 {
+		strangers = min(strangers, max(own/strangersShare, 1))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.entry(weburl.Host(url))
+	e := b.entry(host)
 	if e.offeredAt != b.commits {
 		e.offered, e.offeredAt = 0, b.commits
 	}
-	if int(e.strange+e.offered) >= b.Strangers {
+	if int(e.strange+e.offered) >= strangers {
 		return false
 	}
 	e.offered++
@@ -313,12 +330,12 @@ func (b *HostTable) Take(host string, addr netip.Addr, first bool) admission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entry(host)
-	if first && b.limit > 0 {
+	if limit := b.limitOf(host); first && limit > 0 {
 		switch fetched := int(e.taken - e.first); {
-		case fetched >= b.limit || fetched+int(e.missed) >= triesShare*b.limit:
+		case fetched >= limit || fetched+int(e.missed) >= triesShare*limit:
 			b.enter(host, e, addr)
 			return admission{Full: true}
-		case int(e.taken) >= b.limit: // of those in flight, some may turn out to be no pages
+		case int(e.taken) >= limit: // of those in flight, some may turn out to be no pages
 			return admission{RetryAt: b.postponeOf(e)}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -240,5 +241,34 @@ func TestFrontPagesOfPorts(t *testing.T) {
 	require.Equal(t, b.Strangers, taken)
 	for _, url := range []string{"http://a.test/", "https://a.test/", "http://[2001:db8::1]/"} {
 		require.True(t, b.TakesStrange(url), url)
+	}
+}
+
+// TestPagesOfAHostBelowItsLimit: an override lowers the limit of a host, also that for strangers' links, and
+// when it is read again.
+func TestPagesOfAHostBelowItsLimit(t *testing.T) {
+	overrides := new(Overrides)
+	require.NoError(t, overrides.Reload(strings.NewReader("a.test pages=8\nbig.test pages=100000")))
+	b := NewHostTable(time.Second, time.Hour, 800, 1000)
+	b.Overrides = overrides
+	take := func(host string) (taken int) {
+		for !b.Take(host, netip.Addr{}, true).Full {
+			b.Settle(host, true, true)
+			b.Leave(host, netip.Addr{})
+			taken++
+		}
+		b.Leave(host, netip.Addr{})
+		return taken
+	}
+	require.Equal(t, 8, take("www.a.test"))
+	require.Equal(t, 800, take("big.test"))
+	require.Equal(t, 800, take("b.test"))
+	require.True(t, b.TakesStrange("http://a.test/1"))
+	require.False(t, b.TakesStrange("http://a.test/2"))
+	require.NoError(t, overrides.Reload(strings.NewReader("c.test pages=4")))
+	require.Equal(t, 4, take("c.test"))
+	for n := range 9 {
+		require.Equal(t, n >= 2*4, b.IsCrowded("http://c.test/"))
+		b.Discovered(Item{URL: fmt.Sprint("http://c.test/", n)}, true)
 	}
 }

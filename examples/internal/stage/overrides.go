@@ -25,13 +25,14 @@ type Overrides struct {
 type Override struct {
 	Delay    time.Duration // minimum delay between two requests; 0 means that of all hosts
 	MaxDepth int           // links from a seed; 0 means that of all hosts
+	MaxPages int           // of a host, if that is less than the limit of all hosts; 0 means that of all hosts
 	Off      bool          // nothing is fetched
 
 	text string
 }
 
 // Reload reads the file again. Each line has a host, followed by any of delay=DURATION,
-// depth=NUMBER and off, which hosts below cannot undo. A # begins a comment. After
+// depth=NUMBER, pages=NUMBER and off, which hosts below cannot undo. A # begins a comment. After
 // an error the old settings remain.
 func (o *Overrides) Reload(r io.Reader) error {
 	hosts, lines := map[string]Override{}, bufio.NewScanner(r)
@@ -80,14 +81,20 @@ func (o *Override) set(field string) (err error) {
 			err = errors.New("want a positive duration")
 		}
 	case "depth":
-		o.MaxDepth, err = strconv.Atoi(value)
-		if err == nil && o.MaxDepth <= 0 {
-			err = errors.New("want a positive number")
-		}
+		o.MaxDepth, err = positive(value)
+	case "pages":
+		o.MaxPages, err = positive(value)
 	default:
-		err = errors.New("want delay=DURATION, depth=NUMBER or off")
+		err = errors.New("want delay=DURATION, depth=NUMBER, pages=NUMBER or off")
 	}
 	return err
+}
+
+func positive(text string) (n int, err error) {
+	if n, err = strconv.Atoi(text); err == nil && n <= 0 {
+		err = errors.New("want a positive number")
+	}
+	return n, err
 }
 
 // Of returns the settings of a host.
@@ -105,7 +112,7 @@ func (o *Overrides) Lines() (lines []string) {
 		return nil
 	}
 	for _, host := range slices.Sorted(maps.Keys(*o.hosts.Load())) {
-		if override := (*o.hosts.Load())[host]; override.Off || override.MaxDepth > 0 {
+		if override := (*o.hosts.Load())[host]; override.Off || override.MaxDepth > 0 || override.MaxPages > 0 {
 			lines = append(lines, override.text)
 		}
 	}
