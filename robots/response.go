@@ -91,7 +91,11 @@ func decoded(resp *http.Response) (io.Reader, error) {
 		return resp.Body, nil
 	case "gzip", "x-gzip":
 		// Empty blocks are input without output, so the input is limited too.
-		return gzip.NewReader(io.LimitReader(resp.Body, 2*robotstxt.MaxSize))
+		text, err := gzip.NewReader(io.LimitReader(resp.Body, 2*robotstxt.MaxSize))
+		if err == io.EOF { // an empty body, which net/http leaves as it is if its length is known
+			return resp.Body, nil
+		}
+		return text, err
 	default:
 		return nil, fmt.Errorf("robots: unknown content coding %q", coding)
 	}

@@ -139,6 +139,20 @@ func TestReadResponse(t *testing.T) {
 	}
 }
 
+// TestAnEmptyFileInGzip is a file: nothing needs no coding. net/http decodes no body of length 0.
+func TestAnEmptyFileInGzip(t *testing.T) {
+	answer := func(length string) Response {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Content-Length", length)
+		}))
+		defer server.Close()
+		return ReadResponse(server.Client().Get(server.URL))
+	}
+	require.True(t, answer("0").File().Rules("foo").Allowed("/a"))
+	require.Nil(t, answer("10").File(), "it is cut")
+}
+
 // A body notes that it was closed, and fails after its text.
 type body struct {
 	io.Reader
