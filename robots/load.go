@@ -164,12 +164,13 @@ func (c *Cache) fetch(ctx context.Context, req Request) (*Response, error) {
 	}
 	slow := time.AfterFunc(most, stop)
 	defer slow.Stop()
-	response, ended := ReadResponse(resp, err), cause.Of(ctx)
+	response, failed := readResponse(resp, err)
+	ended := cause.Of(ctx)
 	switch {
 	case ended != nil && ctx.Err() == context.DeadlineExceeded && a.silent() >= hangTime:
 		return &Response{Reason: "no answer before the deadline"}, ended
-	case err != nil && !late && a.isLocal(err, req.Hop):
-		return nil, &loadError{req.URL, ended, err}
+	case err != nil && !late && a.isLocal(err, req.Hop), err == nil && neterr.Machine(failed):
+		return nil, &loadError{req.URL, ended, failed}
 	case ended != nil:
 		return nil, ended
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 	"weak"
@@ -238,6 +239,20 @@ func TestOurOwnFailuresAreNotTheHosts(t *testing.T) {
 		n, err := failures(ours)
 		require.ErrorIs(t, err, ours)
 		require.Zero(t, n)
+	}
+	for _, inBody := range []struct {
+		error
+		n int // failures of the host
+	}{{syscall.ENETDOWN, 0}, {syscall.ENOBUFS, 0}, {syscall.ECONNRESET, 1}} {
+		c := w.cache(Options{})
+		w.answers[where] = func(*http.Request) (*http.Response, error) {
+			broken := iotest.ErrReader(&net.OpError{Op: "read", Err: inBody.error})
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(broken)}, nil
+		}
+		_, err := c.Load(t.Context(), page)
+		entry, _ := c.Entry(page)
+		require.Equal(t, inBody.n, entry.Failures, inBody.error)
+		require.Equal(t, inBody.n == 0, errors.Is(err, inBody.error))
 	}
 	for _, theirs := range []error{
 		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNREFUSED, syscall.ECONNRESET,

@@ -49,18 +49,24 @@ type Response struct {
 // the host counts as unreachable. Before calling it, check whether it was the caller's own context
 // that ended.
 func ReadResponse(resp *http.Response, err error) Response {
+	r, _ := readResponse(resp, err)
+	return r
+}
+
+// readResponse also returns why there is no file, if that is an error.
+func readResponse(resp *http.Response, err error) (Response, error) {
 	switch {
 	case err != nil:
-		return Response{Reason: err.Error()}
+		return Response{Reason: err.Error()}, err
 	case resp == nil || resp.Body == nil:
-		return Response{}
+		return Response{}, nil
 	}
 	defer resp.Body.Close()
 	r := Response{Status: resp.StatusCode, Header: resp.Header}
 	if !found(r.Status) {
 		// A connection can be used again only after a whole body, but a long one is not worth it.
 		_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
-		return r
+		return r, nil
 	}
 	text, err := decoded(resp)
 	if err == nil {
@@ -71,7 +77,7 @@ func ReadResponse(resp *http.Response, err error) Response {
 	if err != nil {
 		r.Reason = err.Error()
 	}
-	return r
+	return r, err
 }
 
 // maxDrain is how much is read of a body that says nothing.
