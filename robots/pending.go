@@ -67,14 +67,7 @@ func (p *Pending[T]) Lookup(url string, item T, now time.Time) (answer Answer, r
 	case answer.Known:
 		return answer, p.remove(origin, out.Flight), nil
 	}
-	host := p.hosts[origin]
-	if host == nil {
-		if p.hosts == nil {
-			p.hosts = make(map[string]*parked[T])
-		}
-		host = new(parked[T])
-		p.hosts[strings.Clone(origin)] = host // do not keep a long URL in memory
-	}
+	host := p.host(origin)
 	if host.flight != out.Flight {
 		answer.Request = &out
 		host.flight, host.hop = out.Flight, out.Hop
@@ -122,12 +115,14 @@ func (p *Pending[T]) release(req Request, answer Answer) []T {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if next := answer.Request; next != nil { // not to be returned again, even if nothing waits yet
+		host := p.host(origin)
+		host.flight, host.hop = next.Flight, next.Hop
+		return nil
+	}
 	host := p.hosts[origin]
 	switch {
 	case host == nil:
-		return nil
-	case answer.Request != nil:
-		host.flight, host.hop = answer.Request.Flight, answer.Request.Hop
 		return nil
 	case req.Flight == host.flight && req.Hop >= host.hop:
 		return p.remove(origin, 0)
@@ -137,6 +132,19 @@ func (p *Pending[T]) release(req Request, answer Answer) []T {
 		return nil
 	}
 	return p.remove(origin, out.Flight)
+}
+
+// host finds or makes what waits for a host. The caller holds p.mu.
+func (p *Pending[T]) host(origin string) *parked[T] {
+	if p.hosts == nil {
+		p.hosts = make(map[string]*parked[T])
+	}
+	host := p.hosts[origin]
+	if host == nil {
+		host = new(parked[T])
+		p.hosts[strings.Clone(origin)] = host // do not keep a long URL in memory
+	}
+	return host
 }
 
 // remove removes and returns the items that wait for a host. It remembers that this Pending has

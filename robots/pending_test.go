@@ -88,6 +88,27 @@ func TestPendingIsBounded(t *testing.T) {
 	require.Greater(t, (&Pending[int]{Max: -1}).limit(), 1_000_000)
 }
 
+// TestARedirectForWhichNothingWaits is followed once, as that of any other request.
+func TestARedirectForWhichNothingWaits(t *testing.T) {
+	p := &Pending[int]{Cache: NewCache(Options{})}
+	late, _, err := p.Lookup(page, 1, noon)
+	require.NoError(t, err)
+	later := noon.Add(time.Hour)
+	second, _, err := p.Lookup(page, 2, later)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 2}, p.Abandon(*second.Request))
+	next, _, err := p.Store(*late.Request, whole(302, fields("Location", "/r"), ""), later)
+	require.NoError(t, err)
+	require.NotNil(t, next.Request)
+	answer, _, err := p.Lookup(page, 3, later)
+	require.NoError(t, err)
+	require.Equal(t, Answer{}, answer)
+	_, released, err := p.Store(*next.Request, whole(404, nil, ""), later)
+	require.NoError(t, err)
+	require.Equal(t, []int{3}, released)
+	require.Empty(t, p.hosts)
+}
+
 // TestWhoIsRefusedTakesNoRoom: neither a full Pending nor a request that is never made costs others
 // their files.
 func TestWhoIsRefusedTakesNoRoom(t *testing.T) {
