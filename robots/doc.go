@@ -13,12 +13,12 @@
 // # Promises
 //
 // There is at most one request in flight per host (a scheme, name and port) until Options.Patience
-// ends, and one for each [Pending] where several users share a Cache. Up to five redirects are
-// followed, to any host; the file they lead to applies to the host where they began (RFC 9309,
-// 2.3.1.2). So a site decides where they go, even to private addresses or what other sites disallow:
-// give Options.Client a transport that guards, as package fetch's. A 4xx status other than 429, or a
-// 3xx that is not followed (a sixth, or one to no URL of up to 2 KiB), means that there is no file:
-// everything is allowed. Any other response without a complete file means that the host is
+// ends; where several users share a Cache, one for each [Pending], until one of them stores or abandons
+// it. Up to five redirects are followed, to any host; the file they lead to applies to the host where
+// they began (RFC 9309, 2.3.1.2). So a site decides where they go, even to private addresses or what
+// other sites disallow: give Options.Client a transport that guards, as package fetch's. A 4xx status
+// other than 429, or a 3xx that is not followed (a sixth, or one to no URL of up to 2 KiB), means that
+// there is no file: all is allowed. Any other response without a complete file means that the host is
 // unreachable. Then the last copy stays valid; without a copy nothing is allowed.
 //
 // The unknown is forbidden: the zero [Answer], and rules returned with an error, forbid everything.
