@@ -57,8 +57,9 @@ func (c *Cache) states(origins []string) (states []state) {
 }
 
 // Restore adds an Entry that [Cache.All] yielded, at any time and in any order. If the host is
-// known already, the newer answer wins, with its expiry, and failures to reach the host since then
-// count as well. So a merge never allows what both forbid, and restoring twice changes nothing.
+// known already, the newer answer wins, with its expiry, and failures to reach the host count as well
+// if their wait was not over when it came: they may be later. So a merge never allows what both
+// forbid, and restoring twice changes nothing.
 //
 // Expired entries are kept: they are the last copy for a host that becomes unreachable. An
 // impossible Entry is refused with an error that names the field, and changes nothing.
@@ -130,8 +131,9 @@ func (e *Entry) check() error {
 
 // merge takes over what is newer in other. What the host said and whether it was reached later are one
 // verdict: a state without a file allows everything, unless an attempt has failed since. So the state with
-// the newer answer counts, and of the other one no more than failures after that answer, which can only
-// forbid. So the order of merges makes no difference, unless two answers came at the same time.
+// the newer answer counts, and of the other one no more than failures that may have come after that
+// answer, which can only forbid. When the last one came is not known, but it was before its expiry. So
+// the order of merges makes no difference, unless two answers came at the same time.
 func (s *state) merge(other *state) {
 	newer, older := *s, *other
 	if older.Fetched.After(newer.Fetched) {
