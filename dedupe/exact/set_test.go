@@ -5,10 +5,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -258,6 +260,29 @@ func TestAddWhileAnIndexIsSynced(t *testing.T) {
 	}
 	require.Nil(t, fs.onSync)
 	require.EqualValues(t, 101, s.Stats().URLs)
+}
+
+// TestTwoSyncsOfALostEntry: if the disk loses an entry, the system tells only one of the syncs that run
+// at that time. Neither may acknowledge the entry.
+func TestTwoSyncsOfALostEntry(t *testing.T) {
+	fs := &slowFS{Mem: vfs.NewMem()}
+	s := mustOpen(t, fs, Options{Memory: small})
+	add(t, s, page(0))
+	var running atomic.Int32
+	fs.onSync = func() {
+		running.Add(1)
+		for tries := 0; running.Load() < 2 && tries < 10_000; tries++ { // one may have to wait for the other
+			runtime.Gosched()
+		}
+	}
+	fs.FailAt(fs.Steps()+1, syscall.EIO)
+	errs := make(chan error, 2)
+	for range 2 {
+		go func() { errs <- s.Sync() }()
+	}
+	for range 2 {
+		require.ErrorIs(t, <-errs, ErrFailed)
+	}
 }
 
 // A slowFS calls onRead at a read of a page, and onSync at a sync.

@@ -224,10 +224,11 @@ func (s *Set) install(w *sweep) error {
 func (s *Set) roll() error {
 	s.file++
 	added := segment{number: s.file, first: s.log.next}
-	f, err := s.fs.Create(added.name())
+	created, err := s.fs.Create(added.name())
 	if err != nil {
 		return fmt.Errorf("exact: create segment: %w", err)
 	}
+	f := &syncedFile{File: created}
 	m := s.manifest()
 	if s.log.file != nil {
 		m.segments[len(m.segments)-1].size = s.log.end

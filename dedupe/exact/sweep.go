@@ -31,10 +31,11 @@ type sweep struct {
 // newSweep starts a sweep of the entries of a table, none of which are in the old index.
 func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64) (*sweep, error) {
 	x := &index{number: number, count: old.count + int64(frozen.n)}
-	var err error
-	if x.file, err = fs.Create(x.name()); err != nil {
+	f, err := fs.Create(x.name())
+	if err != nil {
 		return nil, fmt.Errorf("exact: create index: %w", err)
 	}
+	x.file = &syncedFile{File: f}
 	w := &sweep{
 		index: x, to: durable.Writer{To: x.file}, page: make([]byte, 0, pageSize),
 		from: newIndexReader(old, maxAhead, bytes), news: frozen.ascending(),
