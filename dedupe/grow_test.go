@@ -51,6 +51,22 @@ func TestMaxBytesCountsTheList(t *testing.T) {
 	require.Greater(t, layers[0], layers[list])
 }
 
+// TestMaxBytesIsExact grows a filter that lacks one byte for another layer, and one that does not.
+func TestMaxBytesIsExact(t *testing.T) {
+	const capacity = 100
+	grown := func(bound int64) dedupe.Stats {
+		f := dedupe.New(dedupe.Options{Capacity: capacity, MaxBytes: bound})
+		for i := range capacity * 3 / 2 {
+			f.Add(strconv.Itoa(i))
+		}
+		return f.Stats()
+	}
+	whole := grown(0)
+	require.Equal(t, 2, whole.Layers)
+	require.Equal(t, whole.Bytes, grown(int64(whole.Bytes)).Bytes)
+	require.Equal(t, 1, grown(int64(whole.Bytes)-1).Layers)
+}
+
 // TestRotatingFilterRemembersCapacityURLs checks both halves of the promise: a URL added within the
 // last Capacity URLs is known, and a URL that was not added for much longer is forgotten.
 func TestRotatingFilterRemembersCapacityURLs(t *testing.T) {

@@ -120,9 +120,10 @@ func (g *growth) shareOf(layer int64) float64 {
 	return float64(keys) / float64(g.shards)
 }
 
+// sizeOf returns the bytes of a layer in all shards.
 func (g *growth) sizeOf(layer int64) int64 {
-	bits, _ := layers.Size(g.shareOf(layer)*float64(g.shards), g.rateOf(layer))
-	return int64(bits / 8)
+	bits, _ := layers.Size(g.shareOf(layer), g.rateOf(layer))
+	return int64((bits+63)/64*8) * int64(g.shards)
 }
 
 // report records that a shard added n more hashes to its layers.
