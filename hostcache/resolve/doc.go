@@ -24,10 +24,10 @@
 // # Trust
 //
 // An answer counts only if it comes from the queried server, to the querying port, with the same
-// id, and with the name in the same mix of upper and lower case. If it does not match or is
-// truncated, the query is repeated over TCP. In an answer only records of the name and its aliases
-// count, and an SOA record of a zone above. Aliases, addresses, the ttl, and bad answers per query
-// are bounded.
+// id, and with the name in the same mix of upper and lower case; an error may lack the name. If it does
+// not match or is truncated, the query is repeated over TCP. In an answer only records of the name and
+// its aliases count, and an SOA record of a zone above. Aliases, addresses, the ttl, and bad answers per
+// query are bounded.
 //
 // # Costs
 //

@@ -66,7 +66,8 @@ type Options struct {
 	MinTTL time.Duration
 
 	// MaxTTL is the maximum time for which answers are cached. 0 means DefaultMaxTTL. The maximum
-	// for negative answers is three hours.
+	// for negative answers is three hours. That a host has no address of one kind counts as long as
+	// its addresses of the other kind.
 	MaxTTL time.Duration
 
 	// MaxBytes bounds the memory for answers. 0 means hostcache.DefaultMaxBytes, about 800,000

@@ -92,6 +92,25 @@ func TestAnswersAreKeptForTheirTTL(t *testing.T) {
 	}
 }
 
+// TestTheMissingKindIsKeptWithTheOther: a host that has addresses is not queried again for those that it
+// lacks, although its zone says so for a shorter time.
+func TestTheMissingKindIsKeptWithTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, sample.handler())
+		r := n.resolver(resolve.Options{})
+		for range 2 {
+			_, err := r.LookupNetIP(t.Context(), "ip6", "long.test")
+			require.EqualError(t, err, "lookup long.test: no such host")
+			require.Len(t, n.questions(), 2)
+			time.Sleep(24*time.Hour - 1)
+			_, err = r.LookupNetIP(t.Context(), "ip6", "long.test")
+			require.Error(t, err)
+			require.Empty(t, n.questions())
+			time.Sleep(1)
+		}
+	})
+}
+
 // TestBoundsOfTheTTL sets the options.
 func TestBoundsOfTheTTL(t *testing.T) {
 	for _, tt := range []struct {
