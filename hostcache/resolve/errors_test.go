@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -191,6 +192,42 @@ func TestHalfAnAnswerIsNoWholeOne(t *testing.T) {
 				require.Empty(t, n.questions(), "the whole answer has its own ttl")
 			})
 		}
+	}
+}
+
+// TestHalfSilentServersFail: a server that answers only one of the queries that a name takes, for one kind
+// of address or for the alias alone, can be reached. So its failure is cached.
+func TestHalfSilentServersFail(t *testing.T) {
+	alias := zone{"a.test.": {cname("a.test.", "b.test.", 60)}}
+	silent := func(kind dnsmessage.Type, code dnsmessage.RCode) handler {
+		return func(q message) [][]byte {
+			if q.Questions[0].Type == kind {
+				return nil
+			}
+			return zone{}.answer(q, func(m *message) { m.RCode = code })
+		}
+	}
+	for _, h := range []handler{
+		silent(dnsmessage.TypeA, dnsmessage.RCodeSuccess),
+		silent(dnsmessage.TypeAAAA, dnsmessage.RCodeSuccess),
+		silent(dnsmessage.TypeA, dnsmessage.RCodeServerFailure),
+		silent(dnsmessage.TypeAAAA, dnsmessage.RCodeServerFailure),
+		func(q message) [][]byte {
+			if strings.EqualFold(q.Questions[0].Name.String(), "b.test.") {
+				return nil
+			}
+			return alias.answer(q)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newNetwork(t, h).resolver(resolve.Options{})
+			for range 2 {
+				_, err := r.Addr(t.Context(), "a.test")
+				require.ErrorIs(t, err, resolve.ErrServerFailure)
+				require.NotErrorIs(t, err, resolve.ErrUnreachable)
+			}
+			require.EqualValues(t, 1, r.Stats().Loads)
+		})
 	}
 }
 

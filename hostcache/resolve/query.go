@@ -105,12 +105,24 @@ func merge(v4, v6 result) (finding, error) {
 		return finding{ttl: v4.ttl}, errNotFound
 	case v6.noName:
 		return finding{ttl: v6.ttl}, errNotFound
-	case v4.err != errNotFound:
-		return finding{}, v4.err
-	case v6.err != errNotFound:
-		return finding{}, v6.err
 	}
-	return finding{ttl: min(v4.ttl, v6.ttl)}, errNotFound
+	err := v4.err
+	if err == errNotFound || errors.Is(v6.err, ErrServerFailure) {
+		err = v6.err
+	}
+	if v4.err == errNotFound || v6.err == errNotFound {
+		err = afterAnswer(err)
+	}
+	return finding{ttl: min(v4.ttl, v6.ttl)}, err
+}
+
+// afterAnswer returns the error of a query if another one of the same look-up was answered: as a server can
+// be reached, its silence is a failure.
+func afterAnswer(err error) error {
+	if errors.Is(err, ErrUnreachable) && !isOurs(err) {
+		return fmt.Errorf("%w: one of several queries has no answer", ErrServerFailure)
+	}
+	return err
 }
 
 // A result is the outcome of a query for one kind of address.
@@ -128,6 +140,9 @@ func (r *Resolver) follow(ctx context.Context, c *config, fqdn string, kind dnsm
 	left, ttl := maxAliases, maxDuration
 	for name := fqdn; ; {
 		m, err := r.exchange(ctx, c, name, kind)
+		if err != nil && name != fqdn {
+			err = afterAnswer(err)
+		}
 		if err != nil {
 			return result{err: err}
 		}

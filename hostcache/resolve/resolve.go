@@ -35,7 +35,8 @@ var (
 	// ErrUnreachable means that no name server answered. It says nothing about the host.
 	ErrUnreachable = errors.New("no name server answered")
 
-	// ErrServerFailure means that a name server reported a failure, or sent an invalid answer.
+	// ErrServerFailure means that a name server reported a failure, sent an invalid answer, or answered only
+	// some of the queries that a name takes.
 	ErrServerFailure = errors.New("the name server failed")
 
 	errNotFound = errors.New("no such host") // as package net calls it
