@@ -121,7 +121,7 @@ func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 	srv := httptest.NewTLSServer(nil)
 	cert := srv.TLS.Certificates[0]
 	srv.Close()
-	const noError, refusedStream = 0, 7
+	const noError, refusedStream, enhanceYourCalm = 0, 7, 11
 	tests := []struct {
 		name     string
 		refusal  func(stream uint32) []byte
@@ -138,6 +138,9 @@ func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 			return append(frame(frameRSTStream, 0, stream, refusedStream),
 				frame(frameGoAway, 0, 0, stream, noError)...)
 		}, 0, fetch.TooManyAttempts},
+		{"GOAWAY with an error", func(uint32) []byte {
+			return frame(frameGoAway, 0, 0, 0, enhanceYourCalm)
+		}, 1, fetch.Disconnected},
 		{"hanging up", func(uint32) []byte { return nil }, 1, fetch.Disconnected},
 	}
 	for _, tt := range tests {
@@ -160,6 +163,21 @@ func TestAttemptsAreBoundedOverHTTP2(t *testing.T) {
 			}
 		})
 	}
+}
+
+// net/http cannot repeat a request whose body is gone. That the server asks for it is still HTTP.
+func TestGoAwayAfterABody(t *testing.T) {
+	srv := httptest.NewTLSServer(nil)
+	cert := srv.TLS.Certificates[0]
+	srv.Close()
+	synctest.Test(t, func(t *testing.T) {
+		c, _, _, stop := refusing2(t, cert, func(uint32) []byte { return frame(frameGoAway, 0, 0, 0, 0) })
+		defer stop()
+		req := request(t, "https://example.com/")
+		req.Method, req.Body, req.ContentLength = http.MethodPost, io.NopCloser(strings.NewReader("once")), 4
+		_, err := c.Transport().RoundTrip(req)
+		require.ErrorIs(t, err, fetch.Disconnected)
+	})
 }
 
 // If a server drains and then answers, the response reports the number of attempts.

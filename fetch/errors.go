@@ -251,9 +251,12 @@ func disconnected(err error) bool {
 	if neterr.Reset(err) {
 		return true
 	}
-	// None of these is exported by net/http. The last is about one stream of HTTP/2.
+	// None of these is exported by net/http. GOAWAY has three texts: it came before the connection
+	// ended, it refused the first stream, or it refused one whose body cannot be sent again. The last
+	// is about one stream of HTTP/2.
 	return says(err, "server closed idle connection", "client connection lost",
-		"client conn could not be established", "server sent GOAWAY") || resets(err, "received from peer")
+		"client conn could not be established", "server sent GOAWAY", "Transport received GOAWAY",
+		"Transport: cannot retry err") || resets(err, "received from peer")
 }
 
 // says reports whether one of the errors of err begins with one of some texts of net/http, after the
