@@ -248,7 +248,8 @@ func disconnected(err error) bool {
 			return true
 		}
 	}
-	if neterr.Reset(err) {
+	var op *net.OpError
+	if neterr.Reset(err) || errors.As(err, &op) && (op.Op == "read" || op.Op == "write") {
 		return true
 	}
 	// None of these is exported by net/http. GOAWAY has three texts: it came before the connection

@@ -145,6 +145,28 @@ func TestLocalFailuresToConnect(t *testing.T) {
 	}
 }
 
+// broken is a connection over which nothing comes any more.
+type broken struct {
+	net.Conn
+	err error
+}
+
+func (c broken) Read([]byte) (int, error) { return 0, c.err }
+
+// A network that fails within an exchange has brought no answer, whatever the system calls its failure.
+func TestNetworkFailsWithinAnExchange(t *testing.T) {
+	base := listen(t, silent)
+	for errno, local := range map[syscall.Errno]bool{syscall.EHOSTUNREACH: false, syscall.ENETDOWN: true, syscall.ENOBUFS: true} {
+		e := fails(t, newClient(t, fetch.Options{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return broken{conn, &net.OpError{Op: "read", Net: network, Err: os.NewSyscallError("read", errno)}}, err
+		}}), base)
+		require.Equal(t, fetch.Disconnected, e.Kind, "%v", e)
+		require.True(t, e.Temporary())
+		requireBlame(t, e, local, true)
+	}
+}
+
 // A layer above knows by net.DNSError that no server was asked, whatever Options.Resolve returns.
 func TestResolversFailWithDNSErrors(t *testing.T) {
 	never := func(ctx context.Context, _ string) ([]netip.Addr, error) {
