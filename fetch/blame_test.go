@@ -144,6 +144,7 @@ func TestASilentProxy(t *testing.T) {
 				e := fails(t, c, "https://127.0.0.1/")
 				require.Equal(t, tt.want, e.Kind, "%s, %+v: %v", name, limit, e)
 				require.Equal(t, tt.want == fetch.Proxy, e.Local())
+				require.True(t, e.Timeout(), "%s, %+v: %v", name, limit, e)
 			})
 		}
 	}

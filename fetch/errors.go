@@ -161,7 +161,7 @@ func (e *Error) Unwrap() []error {
 // Timeout reports whether a time limit was reached, the Client's or the caller's. As with net/http, a
 // cause that the caller has given his own limit hides it.
 func (e *Error) Timeout() bool {
-	return e.Kind.Timeout() || e.Kind == Canceled && timedOut(e.Err)
+	return e.Kind.Timeout() || (e.Kind == Canceled || e.Kind == Proxy) && timedOut(e.Err)
 }
 
 // Local reports whether the error says nothing about the server: the request could not be sent, the
