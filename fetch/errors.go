@@ -42,7 +42,8 @@ const (
 	TLSTimeout     // the handshake took too long
 	HeadTimeout    // the head of the response was not complete in time
 	Disconnected   // the connection, or its stream of HTTP/2, ended before the head was complete
-	Protocol       // the response is not HTTP
+	// The response is not HTTP. Through an HTTP proxy it may also have ended within a line of its head.
+	Protocol
 	HeaderTooLarge // the head exceeds MaxHeader or MaxFields
 	// The server rejected three attempts in a row, each time in a way that asks for another one.
 	TooManyAttempts

@@ -303,7 +303,8 @@ func (x *exchange) headTooLarge(err error, limit int64) bool {
 		// For a head that was cut within a line, net/http only says that it is malformed.
 		return x.heads.TooLarge(limit)
 	}
-	// HTTP/2 reports its limits only as texts, if at all. The last is for interim responses.
-	return says(err, "request header list larger than") ||
+	// Without recorded heads, through a proxy and over HTTP/2, limits are reported only as texts, if at
+	// all. The last is for interim responses.
+	return says(err, "request header list larger than", "net/http: server response headers exceeded") ||
 		resets(err, "response header list larger than advertised limit") || resets(err, "header list too large")
 }

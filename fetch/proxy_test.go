@@ -75,6 +75,7 @@ func TestServersBehindAProxyAreToBlame(t *testing.T) {
 		"no TLS":                      {greeted("HTTP/1.1 400 Bad Request\r\n\r\n"), fetch.TLS},
 		"the end in the handshake":    {func(s *session) { _, _ = s.br.Peek(1) }, fetch.TLS},
 		"the end without an answer":   {overTLS(certificate, func(s *session) { s.request() }), fetch.Disconnected},
+		"a head without an end":       {overTLS(certificate, says(ok+"X: "+strings.Repeat("x", fetch.DefaultMaxHeader))), fetch.HeaderTooLarge},
 		"a status of proxies":         {overTLS(certificate, says("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")), fetch.Whole},
 		"a failure after a dead conn": {nil, fetch.TLS},
 	} {
