@@ -77,6 +77,12 @@ func parseLine(line string, now time.Time) (site string, c *cookie, err error) {
 		return "", nil, errors.New("the path has no / in front, or more than 1,024 bytes")
 	}
 	set := &http.Cookie{Name: f[5], Value: f[6], Path: f[2], Secure: strings.EqualFold(f[3], "TRUE")}
+	if n := len(set.Value); n > 1 && set.Value[0] == '"' && set.Value[n-1] == '"' {
+		set.Value, set.Quoted = set.Value[1:n-1], true
+	}
+	if (&http.Cookie{Name: "any", Value: set.Value}).Valid() != nil { // it would be sent without some bytes
+		return "", nil, errors.New("net/http does not send such a value as it is")
+	}
 	if strings.EqualFold(f[1], "TRUE") {
 		set.Domain = at.host
 	}

@@ -18,6 +18,7 @@ func TestLoad(t *testing.T) {
 		"a.test\tFALSE\t/dir\tFALSE\t4102444800\tdir\ttwo words\n" +
 		"#HttpOnly_a.test\tFALSE\t/\tTRUE\t4102444800\tsafe\tthree\n" +
 		"a.test\tFALSE\t/\tFALSE\t1\told\tgone\n" +
+		"c.test\tFALSE\t/\tFALSE\t0\tquoted\t\"x\"\n" +
 		"co.uk\tTRUE\t/\tFALSE\t0\tsuffix\tx\n" +
 		"127.0.0.1\tTRUE\t/\tFALSE\t0\tip\tx\n" +
 		"::1\tFALSE\t/\tFALSE\t0\tip6\tx\n" +
@@ -32,6 +33,7 @@ func TestLoad(t *testing.T) {
 		"https://a.test/":           "all=one; safe=three; empty=",
 		"http://x.a.test/":          "all=one",
 		"http://b.test/":            "",
+		"http://c.test/":            `quoted="x"`,
 		"http://xa.test/":           "",
 		"http://co.uk/":             "suffix=x",
 		"http://b.co.uk/":           "",
@@ -65,6 +67,8 @@ func TestLoadErrors(t *testing.T) {
 		"a.test\tFALSE\t/" + strings.Repeat("x", 1024) + "\tFALSE\t0\tn\tx": "line 2: the path has no /",
 		"a b\tFALSE\t/\tFALSE\t0\tname\tx":                                  "line 2: no domain",
 		"a.test\tFALSE\t/\tFALSE\t0\t\tx":                                   "line 2: no domain or no name",
+		"a.test\tFALSE\t/\tFALSE\t0\tname\t{\"a\":1}":                       "line 2: net/http does not send such a value",
+		"a.test\tFALSE\t/\tFALSE\t0\tname\t\"x":                             "line 2: net/http does not send such a value",
 		"a.test FALSE / FALSE 0 name spaces only":                           "line 2: 1 fields, want 7 with tabs",
 		"a.test\tFALSE\t/\tFALSE\t0\tn\t" + strings.Repeat("v", 4096):       "line 2: a name and a value of more than 4,096 bytes",
 		strings.Repeat("x", 2<<20):                                          "token too long",
