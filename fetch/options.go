@@ -144,8 +144,8 @@ type Options struct {
 	// crawler that visits n hosts a second holds up to n connections for each second of that.
 	// [Client.CloseIdleConnections] closes them at once, and HTTP1 avoids them.
 	MaxIdle int
-	// MaxIdlePerHost limits the idle connections of a host; 0 means DefaultMaxIdlePerHost, negative
-	// means that none is kept.
+	// MaxIdlePerHost limits the idle connections of a host, and of each Request.Addr of it; 0 means
+	// DefaultMaxIdlePerHost, negative means that none is kept.
 	MaxIdlePerHost int
 }
 
