@@ -145,6 +145,19 @@ func TestLocalFailuresToConnect(t *testing.T) {
 	}
 }
 
+// Nor does it when the look-up fails for it, as it does first when a crawler runs out of descriptors.
+func TestLocalFailuresToResolve(t *testing.T) {
+	resolver := net.Resolver{PreferGo: true, Dial: func(_ context.Context, network, _ string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", syscall.EMFILE)}
+	}}
+	e := fails(t, newClient(t, fetch.Options{Resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return resolver.LookupNetIP(ctx, "ip", host)
+	}}), "http://a.test/")
+	require.Equal(t, fetch.Resolve, e.Kind)
+	require.True(t, e.Temporary())
+	requireBlame(t, e, true, false)
+}
+
 // broken is a connection over which nothing comes any more.
 type broken struct {
 	net.Conn

@@ -26,7 +26,7 @@ func Local(err error) bool {
 // to its proxy, which net/http names as the operation that has failed.
 func Machine(err error) bool {
 	var op *net.OpError
-	return Exhausted(err) || is(err, unconnected) || errors.As(err, &op) && op.Op == "proxyconnect"
+	return Exhausted(err) || lacks(err, unconnected) || errors.As(err, &op) && op.Op == "proxyconnect"
 }
 
 // Sent reports whether a server may have noticed the request that has failed: an error of err has a
@@ -64,7 +64,15 @@ func Handshake(err error) error {
 const untrusted = "certificate is not trusted"
 
 // Exhausted reports whether this machine ran out of a resource, such as file descriptors.
-func Exhausted(err error) bool { return is(err, exhausted) }
+func Exhausted(err error) bool { return lacks(err, exhausted) }
+
+// lacks is like is, and also knows the causes of look-ups that failed: package net keeps only their texts.
+func lacks(err error, any []error) bool {
+	var dns *net.DNSError
+	return is(err, any) || errors.As(err, &dns) && slices.ContainsFunc(any, func(one error) bool {
+		return strings.HasSuffix(dns.Err, one.Error())
+	})
+}
 
 // Refused reports whether a reachable host refused the connection because nothing listens on the
 // port.

@@ -1,9 +1,12 @@
 package neterr_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +50,20 @@ func TestAResetConnection(t *testing.T) {
 	require.Error(t, err)
 	require.True(t, neterr.Reset(err), "%#v", errors.Unwrap(errors.Unwrap(err)))
 	require.False(t, neterr.Local(err))
+}
+
+// Package net keeps nothing of what a look-up failed for but the text.
+func TestLookups(t *testing.T) {
+	for errno, local := range map[syscall.Errno]bool{syscall.EMFILE: true, syscall.ENETUNREACH: true, syscall.ECONNREFUSED: false} {
+		resolver := net.Resolver{PreferGo: true, Dial: func(_ context.Context, network, _ string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", errno)}
+		}}
+		_, err := resolver.LookupHost(t.Context(), "a.test")
+		require.Error(t, err)
+		require.Equal(t, local, neterr.Local(err), "%v", err)
+		require.Equal(t, errno == syscall.EMFILE, neterr.Exhausted(err))
+		require.False(t, neterr.Refused(err), "by a name server")
+	}
 }
 
 func TestNoError(t *testing.T) {
