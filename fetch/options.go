@@ -93,8 +93,9 @@ type Options struct {
 	// MaxMemory limits the bytes of all bodies together, from the time they are read to
 	// [Client.Release]; 0 means DefaultMaxMemory, negative means no limit. The first 64 KiB of each
 	// body, encoded and decoded, do not count, nor does what waits for a reader: up to 1 MiB of each
-	// body over HTTP/2. The windows of zstd count, those of Brotli do not. A Get that needs more
-	// memory waits for it, up to its Timeout.
+	// body over HTTP/2. The windows of zstd count, those of Brotli do not. A body whose windows exceed
+	// the limit is decoded all the same, one at a time. A Get that needs more memory waits for it, up to
+	// its Timeout.
 	MaxMemory int64
 	// MaxHeader limits the bytes of a response's head, interim responses included, and is at most
 	// 1 GiB. Zero or negative means DefaultMaxHeader.
