@@ -139,11 +139,12 @@ func (f *Frontier) enter(id uint32) {
 	f.fetched++
 	if f.opts.Cutoff == Push {
 		f.step = age(f.fetched)
-		if f.stretch = stretch(f.fetched); f.fetched%f.stretch == 0 {
-			f.admit()
-		}
-		f.hosts.enter(n.host)
+		f.stretch = stretch(f.fetched)
 	}
+	if f.fetched%f.stretch == 0 { // always with AR, which may have read a file with newcomers
+		f.admit()
+	}
+	f.hosts.enter(n.host)
 	if waited { // it was fetched by another route, a redirect
 		f.wake(n.host)
 	}

@@ -16,7 +16,8 @@ var (
 
 	// ErrOptions reports a file that was saved with another Damping or Host than Read was given, or
 	// with DL1 instead of another Cutoff: the scores would be meaningless. It also reports one with
-	// ids beyond Limit. Read it with the options it was saved with.
+	// ids beyond Limit. Read it with the options it was saved with. AR may read what Push has saved:
+	// ids in the queue keep the places that Push gave them until their keys change.
 	ErrOptions = errors.New("pagerank: saved with other options")
 
 	// ErrFull reports in Stats.Err that no more links can be kept. Pages fetched from then on pass

@@ -113,6 +113,21 @@ func TestSavingChangesNothing(t *testing.T) {
 	}
 }
 
+// AR has no newcomers, but reads files that have.
+func TestNewcomersOfAFileDoNotWaitWithAR(t *testing.T) {
+	f, _ := crawled(1, 603)
+	f.opts.Host, f.hosts = nil, hosts{}
+	newcomer := inWait(f)[0]
+	got, err := Read(bytes.NewReader(saved(t, f)), Options{Cutoff: AR, Damping: DefaultDamping})
+	require.NoError(t, err)
+	got.Fetched(5999, []uint32{newcomer})
+	got.Fetched(5998, []uint32{newcomer})
+	require.Empty(t, inWait(got))
+	id, _ := got.Next()
+	require.Equal(t, newcomer, id, "the best id")
+	requireLaw(t, got)
+}
+
 func TestLosingScoreLetsANewcomerIn(t *testing.T) {
 	f := New(Options{})
 	for id := range uint32(200) {
