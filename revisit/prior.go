@@ -82,14 +82,15 @@ func (p *Prior) explain(h *History, sum *[cells]float64) {
 	}
 }
 
-// scaled returns p with weights that add up to 1, for mixing it with other distributions.
+// scaled returns p with weights that add up to 1, for mixing it with other distributions. All
+// stay above 0: those of a Prior from elsewhere may be so small that division gives 0.
 func (p *Prior) scaled() (q Prior) {
 	sum := float32(0)
 	for _, w := range p.weight {
 		sum += w
 	}
 	for k, w := range p.weight {
-		q.weight[k] = w / sum
+		q.weight[k] = max(w/sum, math.SmallestNonzeroFloat32)
 	}
 	return q
 }

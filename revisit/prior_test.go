@@ -35,6 +35,23 @@ func TestFitOfNothingIsTheStart(t *testing.T) {
 	}
 }
 
+// A Prior from elsewhere may have weights that no division leaves above 0.
+func TestFitTakesTheSmallestWeights(t *testing.T) {
+	var p Prior
+	for k := range p.weight {
+		p.weight[k] = math.SmallestNonzeroFloat32
+	}
+	p.weight[0], p.weight[1], p.weight[2] = 1, 1, 1
+	b, _ := p.AppendBinary(nil)
+	require.NoError(t, p.UnmarshalBinary(b))
+	steps := make([]step, 4000)
+	for i := range steps {
+		steps[i] = step{0.05, true}
+	}
+	b, _ = Fit([]History{walk(steps...)}, p).AppendBinary(nil)
+	require.NoError(t, p.UnmarshalBinary(b))
+}
+
 func TestFitDoesNotAllocate(t *testing.T) {
 	pages := []History{walk(step{7, true}), walk(quietFor(7)...)}
 	require.Zero(t, testing.AllocsPerRun(10, func() { Fit(pages, Prior{}) }))
