@@ -32,7 +32,10 @@ func (p CGM) Next(h revisit.History) time.Duration {
 	interval := h.Span().Seconds() / n
 	wait := cmp.Or(p.Alpha, 1) * interval / math.Log((n+0.5)/(unchanged+0.5))
 	const least, most = revisit.DefaultMin, revisit.DefaultMax
-	return time.Duration(min(max(wait, least.Seconds()), most.Seconds()) * float64(time.Second))
+	if !(wait < most.Seconds()) { // also NaN
+		return most
+	}
+	return time.Duration(max(wait, least.Seconds()) * float64(time.Second))
 }
 
 // A Gap is the time between two visits, and whether the second one found a change.

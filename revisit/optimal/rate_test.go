@@ -46,6 +46,7 @@ func TestCGMIsTheBiasReducedEstimator(t *testing.T) {
 	require.InEpsilon(t, want, inDays(CGM{}, walk(steps...)), 1e-3)
 	require.InEpsilon(t, want*3, inDays(CGM{Alpha: 3}, walk(steps...)), 1e-3)
 	require.InEpsilon(t, 1, inDays(CGM{Alpha: 0.1}, walk(steps...)), 1e-3, "the shortest interval")
+	require.Equal(t, revisit.DefaultMax, CGM{Alpha: math.NaN()}.Next(walk(steps...)))
 	require.Equal(t, dayLong, CGM{}.Next(revisit.History{}), "as all policies do")
 	require.InEpsilon(t, 7, inDays(CGM{}, walk()), 1e-3)
 	require.InEpsilon(t, 365, inDays(CGM{}, walk(step{7, false})), 1e-3, "a rate of 0")
