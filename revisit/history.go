@@ -168,7 +168,8 @@ func (h *History) turnBack(seconds uint32) {
 
 // putBack is the inverse of turnBack, for an interval that shows that the clock had been behind.
 func (h *History) putBack(gap uint32) {
-	if gap > longestGap || gap > math.MaxUint32-h.total {
+	gap = min(gap, longestGap) // turnBack took no more
+	if gap > math.MaxUint32-h.total {
 		return
 	}
 	switch h.gaps.doubt() {

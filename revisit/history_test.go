@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +171,16 @@ func TestAWrongClockKeepsTheSums(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A clock that was four years behind goes forward by more than an interval that counts.
+func TestAClockFourYearsBehindKeepsTheSums(t *testing.T) {
+	h := walk(quietFor(slices.Repeat([]float64{30}, 60)...)...)
+	before := h.Span()
+	h = h.Observe(Visit{At: h.Last().Add(-1450 * dayLong)})
+	h = h.Observe(Visit{At: h.Last().Add((1450 + 60) * dayLong)})
+	require.Empty(t, h.fault())
+	require.InDelta(t, before.Hours()/24, h.Span().Hours()/24, 60)
 }
 
 // An interval that is much longer than all before may also be true: the next visits tell.
