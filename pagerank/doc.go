@@ -27,10 +27,10 @@
 //
 // # Cost
 //
-// A page costs constant time per link, however far the crawl is; with Push, at most 1.5 score
-// updates per link. An id takes 16 bytes and about 5 in the queue. It takes 12 more if links are
-// kept (all cutoffs but DL1), and 4 more if Push knows hosts. A kept link takes 1.2 to 2.7 bytes.
-// The table of URLs takes 40 to 60 bytes per URL.
+// A page costs constant time per link, however far the crawl is; with Push, at most 1.5 score updates
+// per link, one more if the link is taken back, and one more for each link of one page. An id takes 16
+// bytes and about 5 in the queue. It takes 12 more if links are kept (all cutoffs but DL1), and 4 more if
+// Push knows hosts. A kept link takes 1.2 to 2.7 bytes. The table of URLs takes 40 to 60 bytes per URL.
 //
 // It fetches nothing, and supports politeness only by [Frontier.NextReady].
 //

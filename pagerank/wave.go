@@ -42,7 +42,8 @@ func (f *Frontier) mayPush() bool {
 	return f.opts.Cutoff != Push || f.refining || f.sums.credit >= 0
 }
 
-// pushPrice bounds the cost of residuals to half of that of the links of fetched pages.
+// pushPrice bounds the cost of residuals to half of that of the links of fetched pages, plus the last
+// one, which may exceed the credit.
 const pushPrice = 2
 
 // Refine passes on residuals until Stats.Error is at most within, and reports whether it is. The
