@@ -13,9 +13,9 @@ const (
 	// Push, the default, is new. It tracks the residual of each page, the part of its score that
 	// was not passed on, and passes it on when it exceeds Options.Threshold of the score. This costs
 	// at most half as many score updates again as DL1, and once the links of one page, since a residual
-	// goes over all of them. The order of the queue also considers
-	// how long ago a page was discovered and how many pages of its host are fetched. Newly
-	// discovered pages wait until the crawl has grown by a percent.
+	// goes over all of them. The order of the queue also considers how long ago a page was discovered
+	// and how many pages of its host are fetched. Newly discovered pages wait until the crawl has
+	// grown by a percent.
 	Push Cutoff = iota
 
 	// DL1, depth limit 1: only the direct links of a fetched page get a share. Links are not kept, so

@@ -28,9 +28,9 @@
 // Policies and Observe are pure functions: no clock, no goroutine, no allocation. Next lies between
 // the policy's Min and Max for every history. A page never visited has been due since the year 1,
 // where h.Last().Add(Next(h)) puts it. A visit with a wrong clock costs what it and the next one found,
-// and Bayes keeps its interval, unless the clock was ahead by less than eight times the longest interval
-// so far, or did not go back by more than a day. UnmarshalBinary restores exactly what AppendBinary
-// wrote; JSON has the same in base64.
+// and seldom doubles the interval of Bayes, unless the clock was ahead by less than twelve times the
+// longest interval so far, or did not go back by more than a day. UnmarshalBinary restores exactly what
+// AppendBinary wrote; JSON has the same in base64.
 //
 // # What it costs
 //

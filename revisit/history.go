@@ -52,11 +52,11 @@ const (
 // report and ignored. If it is earlier than that, one of the two had a wrong clock. Such a visit
 // starts the clock anew, and so does one that is more than four years later: what it found is not
 // counted. The next one shows which clock it was: if an interval before was too long, the time is taken
-// out of the sums, and if this one is longer than all before, it is not counted. It says nothing to
-// [Bayes] in either case.
+// out of the sums, and if this one is longer than all before, it is not counted. The belief of [Bayes]
+// leaves it out in either case.
 //
-// A time that is much longer than all before may be a wrong clock, too. So an interval more than about
-// eight times as long as the longest so far says nothing to Bayes.
+// A time that is much longer than all before may be a wrong clock, too. So an interval more than eight to
+// twelve times as long as the longest so far counts in the sums only, which bounds what it says to Bayes.
 //
 // If the visit found a change and LastModified lies between the previous visit and this one, the
 // page is taken to have changed at that time and not since. A LastModified is ignored if it cannot
