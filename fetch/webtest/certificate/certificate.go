@@ -338,23 +338,33 @@ func (l *ledger) crawlDelay() Verdict {
 func (l *ledger) retryAfter() Verdict {
 	c := check{name: "Retry-After", unit: "pauses not kept"}
 	ends := func(r webtest.Request) time.Time { return r.Answered.Add(least(r.RetryAfter)) }
-	sent := make(map[string]webtest.Request) // what asked for the pause that ends last, by host
-	pace := make(map[string]time.Duration)   // how long after the request before it that came
+	type pause struct {
+		webtest.Request
+		pace time.Duration // how long after the request before it that came
+	}
+	asked := make(map[string][]pause) // by host; a slow answer asks later than those to what came after it
 	last := make(map[string]webtest.Request)
 	for _, r := range l.log {
-		if before, ok := sent[r.Host]; ok && r.Time.After(before.Answered) {
+		var before pause // of those known by then, the one that ends last
+		asked[r.Host] = slices.DeleteFunc(asked[r.Host], func(p pause) bool {
+			known := r.Time.After(p.Answered)
+			if known && ends(p.Request).After(ends(before.Request)) {
+				before = p
+			}
+			return known // the rest of a pause is not worth a second proof
+		})
+		if before.RetryAfter > 0 {
 			after := r.Time.Sub(before.Answered)
-			if after/chance < before.RetryAfter || pace[r.Host] < before.RetryAfter {
+			if after/chance < before.RetryAfter || before.pace < before.RetryAfter {
 				c.occasions++
 			}
-			if r.Time.Before(ends(before)) {
+			if r.Time.Before(ends(before.Request)) {
 				c.breach(fmt.Sprintf("%s came %s after an answer with Retry-After: %.0f",
-					r.URL(), after, before.RetryAfter.Seconds()), before, r)
+					r.URL(), after, before.RetryAfter.Seconds()), before.Request, r)
 			}
-			delete(sent, r.Host) // the rest of the pause is not worth a second proof
 		}
-		if r.RetryAfter > 0 && ends(r).After(ends(sent[r.Host])) {
-			sent[r.Host], pace[r.Host] = r, r.Time.Sub(last[r.Host].Time)
+		if r.RetryAfter > 0 {
+			asked[r.Host] = append(asked[r.Host], pause{r, r.Time.Sub(last[r.Host].Time)})
 		}
 		last[r.Host] = r
 	}

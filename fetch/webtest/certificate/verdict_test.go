@@ -259,6 +259,25 @@ func TestAPauseBeginsWithTheAnswer(t *testing.T) {
 	})
 }
 
+// A pause holds also while an earlier request is still waiting for its own.
+func TestASlowAnswerHidesNoPause(t *testing.T) {
+	busy := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			time.Sleep(time.Minute)
+		}
+		w.Header().Set("Retry-After", "10")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		v := visit(t, webtest.Options{Handlers: map[string]http.Handler{"own.test": http.HandlerFunc(busy)}})
+		go v.get("http://own.test/slow")
+		time.Sleep(time.Second)
+		v.slowly("http://own.test/a", "http://own.test/b")
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, Failed, v.result("Retry-After"))
+	})
+}
+
 // A request that was sent when the answer was could not know of it. With fake time, that is the same
 // instant.
 func TestWhatIsSentWithTheAnswer(t *testing.T) {
