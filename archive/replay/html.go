@@ -137,7 +137,9 @@ func (p *pageRewriter) run(page []byte) {
 			p.raw = ""
 		case html.CommentToken:
 			if p.links.scripts { // some scripts search for comments
-				p.out.WriteString(p.z.Token().String())
+				p.out.WriteString("<!-")
+				_, _ = inComment.WriteString(p.out, "-"+string(p.z.Text()))
+				p.out.WriteString("-->")
 			}
 		case html.DoctypeToken:
 			p.doctype()
@@ -157,11 +159,12 @@ func (p *pageRewriter) doctype() {
 	p.out.WriteString("<!DOCTYPE " + text + ">")
 }
 
-// inText and inValue escape characters that could be mistaken for markup.
+// inText, inValue and inComment escape characters that could be mistaken for markup.
 var (
 	inText  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;", "\x00", "")
 	inValue = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;",
 		"\r", "&#13;", "\x00", "\uFFFD")
+	inComment = strings.NewReplacer("&", "&amp;", "->", "-&gt;", "!>", "!&gt;")
 )
 
 // text copies text.
@@ -292,7 +295,7 @@ func (p *pageRewriter) meta(attrs []attribute) ([]attribute, bool) {
 // linked keeps style sheets and icons. All other relations point outside the archive, or prefetch.
 func (p *pageRewriter) linked(attrs []attribute) ([]attribute, bool) {
 	use := asLink
-	for _, rel := range strings.Fields(strings.ToLower(value(attrs, "rel"))) {
+	for rel := range strings.FieldsSeq(strings.ToLower(value(attrs, "rel"))) {
 		switch rel {
 		case "stylesheet":
 			use = asDocument

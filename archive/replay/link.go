@@ -134,8 +134,8 @@ func (l *linker) srcset(list string) string {
 			out.WriteString(", ")
 		}
 		out.WriteString(url)
-		if descriptor != "" {
-			out.WriteString(" " + descriptor)
+		for part := range strings.FieldsSeq(descriptor) {
+			out.WriteString(" " + part)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func cutImage(list string) (ref, descriptor, rest string) {
 		return bare, "", rest
 	}
 	n := descriptorLen(rest)
-	return ref, strings.Join(strings.Fields(rest[:n]), " "), rest[n:]
+	return ref, rest[:n], rest[n:]
 }
 
 // descriptorLen returns the length of the descriptors at the start of a list: up to a comma outside

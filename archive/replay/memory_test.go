@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strings"
@@ -46,6 +48,23 @@ func TestRewritingExpandsALittle(t *testing.T) {
 			}
 			require.Less(t, out.Len(), minLinks+10*len(doc), "%q after %q", e.piece, start)
 		}
+	}
+}
+
+// Neither words without number nor a long comment take many times their size.
+func TestLongPartsTakeLittleMemory(t *testing.T) {
+	const size = 1 << 20
+	for piece, around := range map[string][2]string{
+		"a ": {"<link rel='", "' href=x>"}, "1 ": {"<img srcset='x (", "'>"}, "&": {"<!--", "-->"},
+	} {
+		doc := []byte(around[0] + strings.Repeat(piece, size/len(piece)) + around[1])
+		l := testLinker(home)
+		l.scripts = true
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		rewriteHTML(bufio.NewWriter(io.Discard), doc, l)
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(14*size), around[0]) // with what is garbage by then
 	}
 }
 
