@@ -25,7 +25,7 @@ var shownMarkups = []string{
 	`<math><annotation-xml><style><p>7777</style>`, `<svg><mi><style><p>7777</p></style>`,
 	`<svg><annotation-xml><iframe><p>7777</p></iframe>`, `<svg><mi><iframe><p>7777</p></iframe>`,
 	`<svg><mi><noembed><p>7777</p></noembed>`, `<math><desc><iframe><p>7777</p></iframe>`,
-	`<math><foreignObject><iframe><p>7777</p></iframe>`,
+	`<math><foreignObject><iframe><p>7777</p></iframe>`, `<template></template></template><p>7777`,
 }
 
 // hiddenMarkups are pages whose price a browser does not show.
@@ -34,6 +34,7 @@ var hiddenMarkups = []string{
 	`<svg><foreignObject><style>7777</style></foreignObject></svg>`,
 	`<math><annotation-xml encoding="Text/HTML"><style><p>7777</style>`,
 	`<svg><foreignObject><div></svg><style>7777</style></div></foreignObject></svg>`,
+	`<template><template></template><p>7777</template>`, `<template><img alt=7777></template>`,
 }
 
 func TestTextThatBrowsersShow(t *testing.T) {

@@ -57,11 +57,16 @@ func findBase(page []byte, scripts bool) (ref string, ok bool) {
 }
 
 // startTags returns the names of the start tags of a page, as readTag does, with their attributes.
-// scripts says whether the page is shown with its scripts.
+// Those in templates are no part of it. scripts says whether the page is shown with its scripts.
 func startTags(page []byte, scripts bool) iter.Seq2[string, []attribute] {
 	return func(yield func(string, []attribute) bool) {
+		var hidden templates
 		z := html.NewTokenizer(bytes.NewReader(page))
 		for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
+			if kind == html.EndTagToken {
+				name, _ := z.TagName()
+				hidden.end(string(name))
+			}
 			if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
 				continue
 			}
@@ -69,10 +74,26 @@ func startTags(page []byte, scripts bool) iter.Seq2[string, []attribute] {
 			if name == "noscript" && !scripts {
 				z.NextIsNotRawText()
 			}
-			if !yield(name, attrs) {
+			if hidden.start(name, attrs); hidden == 0 && !yield(name, attrs) {
 				return
 			}
 		}
+	}
+}
+
+// templates counts the open template elements, whose content is for scripts, but for that which is
+// shown in place of its parent.
+type templates int
+
+func (t *templates) start(name string, attrs []attribute) {
+	if name == "template" && (*t > 0 || !has(attrs, "shadowrootmode")) {
+		*t++
+	}
+}
+
+func (t *templates) end(name string) {
+	if name == "template" {
+		*t = max(*t-1, 0)
 	}
 }
 

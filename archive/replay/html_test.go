@@ -69,6 +69,8 @@ func TestPages(t *testing.T) {
 				`<a href="` + inView + `https://b.example/c/y" target="_top"></a>`},
 		{"only the first base counts", `<base href=/1/><base href=/2/><img src=x>`,
 			`<img src="` + inReplay + `https://a.example/1/x">`},
+		{"a base in a template", `<template><base href=/1/></template><img src=x>`,
+			`<template></template><img src="` + d + `x">`},
 		{"an invalid base", `<base href="javascript:x"><img src=x>`, `<img src="` + d + `x">`},
 		{"with a base, a fragment is on another page", `<base href=/1/><a href="#x">y</a>`,
 			`<a href="` + inView + `https://a.example/1/#x" target="_top">y</a>`},

@@ -28,6 +28,7 @@ var silent = map[string]bool{"script": true, "style": true, "iframe": true, "noe
 func visibleText(page []byte) []string {
 	var t textLines
 	var foreign foreignElements
+	var hidden templates
 	z := html.NewTokenizer(bytes.NewReader(page))
 	for quiet := false; len(t.lines) <= maxLines; z.AllowCDATA(foreign.inside()) {
 		switch kind := z.Next(); kind {
@@ -35,7 +36,7 @@ func visibleText(page []byte) []string {
 			t.wrap()
 			return t.lines
 		case html.TextToken:
-			if !quiet && !foreign.hidesText() {
+			if !quiet && hidden == 0 && !foreign.hidesText() {
 				t.line.Write(z.Text())
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
@@ -43,12 +44,14 @@ func visibleText(page []byte) []string {
 			raw, _ := foreign.start(z, name, attrs, kind == html.SelfClosingTagToken)
 			quiet = raw && silent[name]
 			t.tag(name)
-			if alt := value(attrs, "alt"); name == "img" && alt != "" {
+			hidden.start(name, attrs)
+			if alt := value(attrs, "alt"); name == "img" && alt != "" && hidden == 0 {
 				t.line.WriteString(" [" + alt + "] ")
 			}
 		case html.EndTagToken:
 			name, _ := z.TagName()
 			foreign.end(string(name))
+			hidden.end(string(name))
 			quiet = false
 			t.tag(string(name))
 		}

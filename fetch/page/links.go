@@ -50,7 +50,7 @@ type Link struct {
 
 // Links returns an iterator over the links of an HTML page, in document order. base is the URL of
 // the page, and contentType its Content-Type, or "" if there was none. The page's first base
-// element with an href takes the place of base from there on.
+// element with an href, outside of templates, takes the place of base from there on.
 //
 // The encoding of the page is determined as the HTML standard says: byte order mark, Content-Type,
 // meta elements within the first 1,024 bytes, XML declaration. An undeclared page is UTF-8 if all of

@@ -153,6 +153,9 @@ func TestLinks(t *testing.T) {
 			`anchor http://b.test/x`},
 		{"an unusable base leaves the page's own", `<base href=javascript:0><base href=/n/><a href=x>`,
 			`anchor http://a.test/dir/x`},
+		{"a base in a template does not count",
+			`<template><template></template><base href=/t/></template><base href=/b/><a href=x>`,
+			`anchor http://a.test/b/x`},
 		{"with a base, a fragment is another page", `<base href=/b><a href=#top>`,
 			`anchor http://a.test/b`},
 

@@ -26,7 +26,7 @@ type scanner struct {
 	text    func(piece []byte) // called with the text; may be nil
 	begun   bool               // there was some text
 	block   bool               // a block began or ended since
-	hidden  int                // open template elements, whose text is for scripts
+	hidden  int                // open template elements, whose content is for scripts
 	svg     svg
 }
 
@@ -131,7 +131,7 @@ func (s *scanner) startTag() (found, ok bool) {
 	}
 	from := s.pos
 	found, ok = s.htmlTag(name, class)
-	if ok && s.text != nil && equalFold(name, "template") && !(s.xml && s.selfClosing()) &&
+	if ok && class.template && !(s.xml && s.selfClosing()) &&
 		(s.hidden > 0 || !isShadowRoot(s.page[from:s.pos])) {
 		s.hidden++
 	}
@@ -178,9 +178,9 @@ func (s *scanner) endTag() bool {
 		}
 		if s.text != nil {
 			s.border(name)
-			if s.hidden > 0 && equalFold(name, "template") {
-				s.hidden--
-			}
+		}
+		if s.hidden > 0 && classOf(name).template {
+			s.hidden--
 		}
 		if s.svg.depth > 0 {
 			s.svgEnd(name)

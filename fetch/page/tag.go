@@ -27,10 +27,11 @@ const (
 
 // nameClass is what the scanner needs to know about the name of an HTML element.
 type nameClass struct {
-	element element
-	raw     bool // its content is text in any case
-	shown   bool // to the reader, although it is raw
-	svg     bool // it starts SVG, which has other parsing rules
+	element  element
+	raw      bool // its content is text in any case
+	shown    bool // to the reader, although it is raw
+	svg      bool // it starts SVG, which has other parsing rules
+	template bool // its content is no part of the page
 }
 
 // classOf returns the class of a name in any case. To a browser that runs scripts, the content of
@@ -70,6 +71,8 @@ func classOf(name []byte) nameClass {
 		return nameClass{raw: true, shown: true}
 	case "svg":
 		return nameClass{svg: true}
+	case "template":
+		return nameClass{template: true}
 	}
 	return nameClass{}
 }
@@ -101,7 +104,7 @@ var lengths = func() (table [256]uint16) {
 	for _, name := range []string{"a", "area", "iframe", "img", "image", "source", "video", "audio",
 		"track", "embed", "object", "script", "input", "link", "meta", "base",
 		"title", "style", "noframes", "noembed", "textarea", "xmp", "plaintext", "svg",
-		"frame"} {
+		"frame", "template"} {
 		table[name[0]] |= 1 << len(name)
 	}
 	return table

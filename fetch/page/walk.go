@@ -267,9 +267,9 @@ func (w *walker) meta(t *tag) error {
 }
 
 // rebase applies a base element. Only the first one with an href counts, even if its href is
-// unusable.
+// unusable, and none in a template.
 func (w *walker) rebase(t *tag) {
-	if w.based || !t.has(attrHref) {
+	if w.based || w.scan.hidden > 0 || !t.has(attrHref) {
 		return
 	}
 	w.based = true
