@@ -85,7 +85,9 @@ func (p *pageRewriter) attribute(element string, a attribute) (attribute, bool) 
 	case picture:
 		a.value, ok = p.links.rewrite(a.value, asImage)
 	case document:
-		a.value, ok = p.links.rewrite(a.value, asDocument)
+		if a.value, ok = p.links.rewrite(a.value, asDocument); !ok && element == "script" {
+			a.value, ok = nowhere, true // without it, the text of the element would run
+		}
 	case pictures:
 		a.value = p.links.srcset(a.value)
 		ok = a.value != ""

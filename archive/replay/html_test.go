@@ -69,6 +69,9 @@ func TestPages(t *testing.T) {
 				`<a href="` + inView + `https://b.example/c/y" target="_top"></a>`},
 		{"only the first base counts", `<base href=/1/><base href=/2/><img src=x>`,
 			`<img src="` + inReplay + `https://a.example/1/x">`},
+		{"empty references", `<img src=""><iframe src=" "></iframe><p style="b:url()">y<a href="">z</a>`,
+			`<img><iframe></iframe><p style="b:url(&#34;data:,&#34;)">y` +
+				`<a href="` + inView + home + `" target="_top">z</a>`},
 		{"a base in a template", `<template><base href=/1/></template><img src=x>`,
 			`<template></template><img src="` + d + `x">`},
 		{"an invalid base", `<base href="javascript:x"><img src=x>`, `<img src="` + d + `x">`},
@@ -145,6 +148,8 @@ func TestPagesWithScripts(t *testing.T) {
 		{"speculation rules are dropped",
 			`a<script type=SpeculationRules>{"prefetch":[]}</script>b`, `a</script>b`},
 		{"a handler is kept", `<p onclick="a()">`, `<p onclick="a()">`},
+		{"the text of a script with a source does not run", `<script src="">x()</script><script src="data:,y()">z()</script>`,
+			`<script src="data:,">x()</script><script src="data:,">z()</script>`},
 		{"a comment is kept", `<!--x-->`, `<!--x-->`},
 		{"a link opens in the frame", `<a href=x target=_top>y</a>`, `<a href="` + d + `x">y</a>`},
 		{"a lazy image is left to its script", `<img data-src=x>`, `<img data-src="x">`},

@@ -60,7 +60,7 @@ func (l *linker) rewrite(ref string, use usage) (string, bool) {
 func (l *linker) resolve(ref string, use usage) (string, bool) {
 	// Trim as browsers do, before looking for a number sign.
 	trimmed := strings.TrimFunc(ref, func(r rune) bool { return r <= ' ' })
-	if use != asLink && strings.HasPrefix(trimmed, "#") {
+	if use != asLink && (trimmed == "" || trimmed[0] == '#') { // an empty one loads nothing
 		return trimmed, len(trimmed) > 1
 	}
 	u, err := weburl.Parse(trimmed, &l.base)
