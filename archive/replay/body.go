@@ -268,15 +268,7 @@ func charsetOf(attrs []attribute) string {
 	if label != "" || !strings.EqualFold(value(attrs, "http-equiv"), "content-type") {
 		return label
 	}
-	rest, found := strings.ToLower(value(attrs, "content")), true
-	for found {
-		_, rest, found = strings.Cut(rest, "charset")
-		if label, ok := strings.CutPrefix(strings.TrimLeft(rest, whitespace), "="); ok {
-			label, _, _ = strings.Cut(label, ";")
-			return strings.Trim(label, `"'`+whitespace)
-		}
-	}
-	return ""
+	return charset.OfContent(value(attrs, "content"))
 }
 
 // sourceKind returns the Content-Type with which a document is shown as its source.

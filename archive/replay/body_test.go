@@ -182,6 +182,10 @@ func TestDeclaredEncodings(t *testing.T) {
 		{"the bytes happen to be UTF-8", "text/html", "<meta charset=windows-1251><p>\xd0\x90", "Рђ"},
 		{"after a kilobyte", "text/html", strings.Repeat(" ", 1100) + `<meta http-equiv=Content-Type ` +
 			`content="text/html; Charset='windows-1251'">` + greeting, "Привет"},
+		{"with a word behind it", "text/html", "<meta http-equiv=Content-Type content='text/html; charset=windows-1251 x'>" +
+			greeting, "Привет"},
+		{"with a quote that is not closed", "text/html; charset=no", "<meta http-equiv=Content-Type " +
+			"content='charset=\"utf-16'><meta charset=windows-1251>" + greeting, "Привет"},
 		{"with spaces", "text/html", "<meta http-equiv=Content-Type content='text/html; charset = \"windows-1251\"'>" +
 			greeting, "Привет"},
 		{"beside http-equiv", "text/html", "<meta http-equiv=Content-Type content=text/html charset=windows-1251>" +

@@ -24,7 +24,7 @@ type Charset struct {
 
 // Named returns the encoding for a label; ok is false if there is none.
 func Named(label string) (c *Charset, ok bool) {
-	label = strings.Trim(label, " \t\n\f\r")
+	label = strings.Trim(label, blanks)
 	if strings.EqualFold(label, "utf-8") || strings.EqualFold(label, "utf8") {
 		return nil, true
 	}
@@ -284,4 +284,47 @@ func OfXML(head []byte) (c *Charset, ok bool) {
 		return nil, false
 	}
 	return c.AsDeclared(), true
+}
+
+// blanks is white space as HTML defines it.
+const blanks = " \t\n\f\r"
+
+// OfContent returns the label in the content of a meta element, or "": the HTML standard's "algorithm
+// for extracting a character encoding from a meta element" (2.6.5).
+func OfContent(s string) string {
+	for {
+		i := indexFold(s, "charset")
+		if i < 0 {
+			return ""
+		}
+		s = strings.TrimLeft(s[i+len("charset"):], blanks)
+		if !strings.HasPrefix(s, "=") {
+			continue
+		}
+		s = strings.TrimLeft(s[1:], blanks)
+		if s == "" {
+			return ""
+		}
+		if s[0] == '"' || s[0] == '\'' {
+			label, _, ok := strings.Cut(s[1:], s[:1])
+			if !ok {
+				return ""
+			}
+			return label
+		}
+		if end := strings.IndexAny(s, blanks+";"); end >= 0 {
+			s = s[:end]
+		}
+		return s
+	}
+}
+
+// indexFold returns where in s the ASCII word is, in any case, or -1.
+func indexFold(s, word string) int {
+	for i := 0; i+len(word) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(word)], word) {
+			return i
+		}
+	}
+	return -1
 }
