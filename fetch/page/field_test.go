@@ -224,6 +224,7 @@ func TestTextHasTheBoundariesOfBlocks(t *testing.T) {
 		"<UL><LI>one<LI>two</UL> three":     "one\ntwo\n three",
 		"o<!-- x -->ne<?php x ?> two":       "one two",
 		"don<x-a>'</x-a>t sto<wbr>p":        "don't stop",
+		"un<label>lik</label>e<output>ly":   "unlikely",
 		"a<img src=x>b<input>c":             "a\nb\nc",
 		"caf&eacute; &lt;b&gt;R&amp;D&amp;": "café <b>R&D&",
 		"a<script>no</script>b":             "a\nb",

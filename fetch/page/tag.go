@@ -90,7 +90,7 @@ func isInline(name []byte) bool {
 var inline = func() map[string]bool {
 	names := make(map[string]bool)
 	for name := range strings.FieldsSeq(`a abbr acronym b bdi bdo big cite code data del dfn em font i ins
-		kbd mark nobr q ruby rb rtc s samp small span strike strong sub sup time tt u var wbr`) {
+		kbd label mark nobr output q ruby rb rtc s samp small span strike strong sub sup time tt u var wbr`) {
 		names[name] = true
 	}
 	return names
