@@ -160,15 +160,18 @@ func (s *cssScanner) url() []byte {
 	if s.pos < len(s.css) && (s.css[s.pos] == '"' || s.css[s.pos] == '\'') {
 		return s.text()
 	}
-	start := s.pos
+	start, bad := s.pos, false
 	for ; s.pos < len(s.css) && s.css[s.pos] != ')'; s.pos++ {
-		if s.css[s.pos] == '\\' {
+		switch s.css[s.pos] {
+		case '\\':
 			s.pos++
+		case '"', '\'', '(':
+			bad = true
 		}
 	}
 	s.pos = min(s.pos, len(s.css))
 	url := trimmed(s.css[start:s.pos])
-	if bytes.IndexByte(url, '\\') < 0 && bytes.ContainsAny(url, whitespace+`"'(`) {
+	if bad || bytes.IndexByte(url, '\\') < 0 && bytes.ContainsAny(url, whitespace) {
 		return nil // browsers load nothing
 	}
 	return unescapeCSS(url)
@@ -194,7 +197,7 @@ func unescapeCSS(b []byte) []byte {
 		switch {
 		case digits == 0:
 			// An escaped line end disappears; any other character stands for itself.
-			if i++; b[i] != '\n' {
+			if i++; b[i] != '\n' && b[i] != '\f' {
 				out = append(out, b[i])
 			}
 			continue

@@ -125,6 +125,8 @@ func TestStyles(t *testing.T) {
 		{"data", `url(data:image/png;base64,xyz)`, ""},
 		{"names of namespaces", `@namespace url(no); @NAMESPACE s "no"; a { b: url(x) }`, "x"},
 		{"what browsers drop", `url(a b) url(a"b) url(a'b) url(a(b) url(#c) url("#d") url(x)`, "x"},
+		{"what browsers drop although something is escaped", `url(\66"a) url(\)'a) url(\\(a) url(\"x\()`, `%22x(`},
+		{"an escaped form feed", "@import \"a\\\fb.css\"", "ab.css"},
 		{"escaped blanks", `url( a\ b )`, "a%20b"},
 	}
 	for _, tt := range tests {
