@@ -142,8 +142,10 @@ func (s *Store) moveSplit() error {
 		if s.stopping() {
 			return nil
 		}
-		if errors.Is(err, syscall.EIO) { // a disk that is gone cannot do this either
-			if gone := s.file.Sync(); gone != nil {
+		if errors.Is(err, syscall.EIO) {
+			// A disk that is gone cannot do this either. It also takes care of a sync that fails, of which the
+			// system may speak only once.
+			if gone := s.checkpoint(false); gone != nil {
 				return gone
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
 	"github.com/spinneret-go/spinneret/satstore/internal/extent"
+	"github.com/spinneret-go/spinneret/satstore/internal/wal"
 )
 
 // A sectorFS has a page of one file that the disk cannot read.
@@ -158,32 +160,45 @@ func TestDiskAwayForAMoment(t *testing.T) {
 	}
 }
 
-// TestDiskGone: a split gives nothing up if the disk can do nothing at all.
+// TestDiskGone: a split gives nothing up if the disk can do nothing at all. What was written before may be
+// lost then, even if a later sync succeeds, so the store stays read-only, and its log has everything.
 func TestDiskGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := &atomic.Bool{}
 		fs := &faultyFS{Mem: vfs.NewMem()}
 		fs.before = func(what, name string) error {
-			if (what == "read" || what == "sync") && name == extent.Name && gone.Load() {
+			switch away := name == extent.Name && gone.Load(); {
+			case away && what == "read":
 				return syscall.EIO
+			case away && what == "sync":
+				fs.FailAt(fs.Steps()+1, syscall.EIO)
 			}
 			return nil
 		}
-		s := mustOpen(t, fs, small(Options{Buffer: 1 << 20}))
+		o := small(Options{Buffer: 64 << 10})
+		s := mustOpen(t, fs, o)
 		for i := range 300 {
 			mustAdd(t, s, fmt.Sprint(i), 1100, "x")
 		}
 		require.NoError(t, s.checkpointNow())
+		for i := range 50 { // some are flushed, but there is no checkpoint
+			mustAdd(t, s, fmt.Sprint("later", i), 1200, strings.Repeat("x", 1000))
+		}
+		require.NoError(t, s.Sync())
 		gone.Store(true)
 		for r, err := range s.Due(t.Context(), at(1100)) {
 			require.Nil(t, r)
 			require.ErrorIs(t, err, ErrReadOnly)
 		}
 		gone.Store(false)
-		require.NoError(t, s.Sync())
-		ids, damage := take(t, s, 1100)
-		require.Len(t, ids, 300)
-		require.Empty(t, damage)
-		require.NoError(t, s.Close())
+		require.ErrorIs(t, s.Sync(), wal.ErrBroken)
+		require.ErrorIs(t, s.Close(), syscall.EIO)
+		for seed := range uint64(10) {
+			s := mustOpen(t, fs.Crash(rand.New(rand.NewPCG(seed, 0))), o)
+			ids, damage := take(t, s, 1200)
+			require.Len(t, ids, 350)
+			require.Empty(t, damage)
+			require.NoError(t, s.Close())
+		}
 	})
 }
