@@ -37,6 +37,34 @@ func TestRecoveryOfAGrowingStore(t *testing.T) {
 	require.NoError(t, killed.Close())
 }
 
+// TestRecoveryAfterKills: kills before all pages of the bucket index have had their turn leave none of them
+// unsaved for long, so Open reads no more each time.
+func TestRecoveryAfterKills(t *testing.T) {
+	t.Parallel()
+	fs, o := vfs.NewMem(), small(Options{Buffer: 1 << 20}) // a checkpoint saves one page
+	s := mustOpen(t, fs, o)
+	items := make([]Item, 2*pageNumbers+100)
+	for i := range items {
+		items[i] = Item{ID: fmt.Sprint(i), At: at(9000)}
+	}
+	_, err := s.AddBatch(items)
+	require.NoError(t, err)
+	for round := range 6 {
+		abandon(s)
+		fs = fs.Clone()
+		s = mustOpen(t, fs, o)
+		for page := range 3 {
+			require.NoError(t, s.Delete(fmt.Sprint(page*pageNumbers+round)))
+		}
+		require.NoError(t, s.checkpointNow())
+	}
+	for _, p := range s.places.pages {
+		require.Less(t, s.generation-p.saved.Generation, uint32(5))
+	}
+	require.NoError(t, s.Check())
+	require.NoError(t, s.Close())
+}
+
 // TestDeletedRecordsTakeNoMemory: the bucket index has no pages for records that are gone, and the
 // places of saved pages are free again.
 func TestDeletedRecordsTakeNoMemory(t *testing.T) {

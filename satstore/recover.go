@@ -220,6 +220,9 @@ func (s *Store) removeLeftovers(names []string, m *manifest.Manifest) {
 func (s *Store) loadPlaces(m *manifest.Manifest) error {
 	s.places.pages = make([]*page, len(m.Pages))
 	for i, e := range m.Pages {
+		if e.Generation < m.Pages[s.places.turn].Generation {
+			s.places.turn = i // otherwise frequent kills would leave some pages unsaved for ever
+		}
 		p := &page{saved: e}
 		s.places.pages[i] = p
 		if e.Size == 0 {
