@@ -54,7 +54,7 @@ func (s *Store) Due(ctx context.Context, until time.Time) iter.Seq2[*Record, err
 				if !yield(nil, err) || !damage {
 					return
 				}
-			case c == nil || !c.yieldRecords(yield):
+			case c == nil || !c.yieldRecords(ctx, yield):
 				return
 			}
 		}
@@ -89,11 +89,11 @@ func (c *chunk) release(users int) {
 	}
 }
 
-// yieldRecords yields the records and reports whether to go on.
-func (c *chunk) yieldRecords(yield func(*Record, error) bool) bool {
+// yieldRecords yields the records until ctx ends, and reports whether to go on.
+func (c *chunk) yieldRecords(ctx context.Context, yield func(*Record, error) bool) bool {
 	more, next := true, 0
 	defer func() { c.handedOut(next) }() // also if the caller panics
-	for more && next < len(c.records) {
+	for more && next < len(c.records) && ctx.Err() == nil {
 		r := &c.records[next]
 		// Merge is called here and not when the block is read: it is the caller's code and must not
 		// run under a lock, and records that are not handed out need no merging.
