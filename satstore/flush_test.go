@@ -373,3 +373,19 @@ func TestStats(t *testing.T) {
 		require.EqualValues(t, 2, got.Buckets)
 	})
 }
+
+// TestStatsDuringASpread: records that are due and wait for their move are due.
+func TestStatsDuringASpread(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t, vfs.NewMem(), small(Options{}))
+	for i := range 100 {
+		mustAdd(t, s, fmt.Sprint(i), 1001, "x")
+		require.NoError(t, s.Update(fmt.Sprint(i), []byte("m")))
+	}
+	s.o.test.work = nil // so that the spread stays
+	_, err := s.advanceTo(t.Context(), 1001)
+	require.NoError(t, err)
+	require.NotEmpty(t, s.split.into)
+	require.EqualValues(t, 100, s.Stats().Due)
+	require.Equal(t, []int64{100}, s.Upcoming(at(1001)))
+}

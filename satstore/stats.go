@@ -12,7 +12,7 @@ import (
 type Stats struct {
 	Records int64 // in the store
 	Due     int64 // of Records, those due up to Now
-	Out     int64 // of Due, those handed out and not returned
+	Out     int64 // of Due, those handed out and not returned; with the block that Due hands out now
 	Buckets int   // that have records
 	Now     time.Time
 
@@ -48,9 +48,9 @@ func (s *Store) Stats() Stats {
 		if b.left() > 0 {
 			t.Buckets++
 		}
-	}
-	for _, b := range s.due {
-		t.Due += int64(b.left())
+		if b.start <= s.calendar.Now() && !s.isAside(b) {
+			t.Due += int64(b.left())
+		}
 	}
 	// A unit ahead of the clock, which may have been set back, is not late.
 	t.Lag = max(0, time.Since(t.Now.Add(s.o.Unit)))
