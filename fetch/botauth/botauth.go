@@ -206,6 +206,9 @@ type roundTripper struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL == nil {
+		return t.next.RoundTrip(req) // which says so
+	}
 	signed := *req // the caller's request must not change
 	signed.Header = maps.Clone(req.Header)
 	if signed.Header == nil {
@@ -218,7 +221,7 @@ func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := t.next.RoundTrip(&signed)
-	if err == nil {
+	if err == nil && resp != nil {
 		t.signer.required.note(origin(req), resp.Header["Accept-Signature"])
 	}
 	return resp, err

@@ -276,6 +276,16 @@ type roundTripperFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
+// TestWhatNoLayerShouldDo leaves it to the http.Client and the layer below to complain.
+func TestWhatNoLayerShouldDo(t *testing.T) {
+	signer := newSigner(t, crawler)
+	_, err := signer.RoundTripper(http.DefaultTransport).RoundTrip(&http.Request{Method: http.MethodGet})
+	require.ErrorContains(t, err, "nil Request.URL")
+	nothing := roundTripperFunc(func(*http.Request) (*http.Response, error) { return nil, nil })
+	_, err = (&http.Client{Transport: signer.RoundTripper(nothing)}).Get("http://a.test/")
+	require.ErrorContains(t, err, "nil *Response with a nil error")
+}
+
 // These are the Ed25519 vectors of draft-ietf-webbotauth-httpsig-protocol. Their agents are origins.
 func TestVectorsOfTheDraft(t *testing.T) {
 	for _, tt := range []struct {
