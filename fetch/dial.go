@@ -190,6 +190,7 @@ func (c *Client) dialTLS(ctx context.Context, network, hostport string) (net.Con
 	state := conn.ConnectionState()
 	http2 := state.NegotiatedProtocol == "h2"
 	if p.meter(http2); http2 {
+		httpctx.Reported(ctx)
 		return conn, nil
 	}
 	w := c.recorded(conn, hostport)

@@ -150,7 +150,7 @@ func (c *Client) secureProxy(u *url.URL, dial dialFunc) (*url.URL, dialFunc) {
 			return nil, err
 		}
 		secure := tls.Client(conn, config)
-		if err := httpctx.ProxyHandshake(ctx, secure); err != nil {
+		if err := httpctx.Handshake(ctx, secure); err != nil {
 			conn.Close()
 			return nil, proxyError(err)
 		}

@@ -2,12 +2,14 @@ package archivehttp_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -409,11 +411,11 @@ func TestTruncatedByALayer(t *testing.T) {
 	}
 }
 
-// A proxy and its password are not recorded.
+// A proxy and its password are not recorded, and each TLS handshake is reported once.
 func TestProxy(t *testing.T) {
 	plain := serve(t, (*httptest.Server).Start)
 	secure := serve(t, (*httptest.Server).StartTLS)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	proxy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect {
 			(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}).ServeHTTP(w, r)
 			return
@@ -430,21 +432,39 @@ func TestProxy(t *testing.T) {
 		go func() { _, _ = io.Copy(conn, server); _ = conn.Close() }()
 		_, _ = io.Copy(server, conn)
 		_ = server.Close()
-	}))
-	defer proxy.Close()
-	through, err := url.Parse(proxy.URL)
-	require.NoError(t, err)
-	through.User = url.UserPassword("me", "secret")
-	for _, s := range []*httptest.Server{plain, secure} {
-		base := s.Client().Transport.(*http.Transport).Clone()
-		base.Proxy = http.ProxyURL(through)
-		c, a := client(t, base)
-		require.Contains(t, get(t, c, s.URL+"/chunks"), "chunk 4")
-		request, response := only(t, a, s.URL+"/chunks")
-		require.True(t, strings.HasPrefix(request.block, "GET /chunks HTTP/1.1\r\n"))
-		require.NotContains(t, request.block, "Proxy-Authorization")
-		require.False(t, request.wire())
-		require.Empty(t, response.fields.Get("WARC-IP-Address"))
+	})
+	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
+		proxy := start(proxy)
+		defer proxy.Close()
+		through, err := url.Parse(proxy.URL)
+		require.NoError(t, err)
+		through.User = url.UserPassword("me", "secret")
+		for _, s := range []*httptest.Server{plain, secure} {
+			base := s.Client().Transport.(*http.Transport).Clone()
+			if proxy.TLS != nil {
+				base.TLSClientConfig = proxy.Client().Transport.(*http.Transport).TLSClientConfig
+			}
+			base.Proxy = http.ProxyURL(through)
+			c, a := client(t, base)
+			want := strings.Count(through.Scheme+s.URL, "https")
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+				TLSHandshakeDone: func(tls.ConnectionState, error) { want-- },
+			})
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/chunks", nil)
+			require.NoError(t, err)
+			resp, err := c.Do(req)
+			require.NoError(t, err)
+			body, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Contains(t, string(body), "chunk 4")
+			require.Zero(t, want, "handshakes with %s through %s", s.URL, through.Redacted())
+			request, response := only(t, a, s.URL+"/chunks")
+			require.True(t, strings.HasPrefix(request.block, "GET /chunks HTTP/1.1\r\n"))
+			require.NotContains(t, request.block, "Proxy-Authorization")
+			require.False(t, request.wire())
+			require.Empty(t, response.fields.Get("WARC-IP-Address"))
+		}
 	}
 }
 

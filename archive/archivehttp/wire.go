@@ -64,6 +64,7 @@ func observed(base *http.Transport) *http.Transport {
 		}
 		state := secure.ConnectionState()
 		if state.NegotiatedProtocol == "h2" || t.Protocols != nil && t.Protocols.UnencryptedHTTP2() {
+			httpctx.Reported(ctx)
 			return conn, nil // net/http recognizes HTTP/2, or that it is encrypted, by this type
 		}
 		w := record(conn)

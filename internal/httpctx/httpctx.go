@@ -120,9 +120,9 @@ type handshaking struct {
 
 type handshakeKey struct{}
 
-// WithHandshake returns ctx for a request over an http.Transport whose DialTLSContext calls
-// [Handshake]. Without it, http.Transport would report the handshake of HTTP/2 once more, and that
-// of HTTP/1 not at all.
+// WithHandshake returns ctx for a request over an http.Transport whose dialers call [Handshake], and
+// [Reported] for a *tls.Conn that DialTLSContext returns. Without it, http.Transport would report the
+// handshake of HTTP/2 once more, and that of HTTP/1 not at all.
 func WithHandshake(ctx context.Context) context.Context {
 	caller := httptrace.ContextClientTrace(ctx)
 	if caller == nil || caller.TLSHandshakeStart == nil && caller.TLSHandshakeDone == nil {
@@ -130,7 +130,6 @@ func WithHandshake(ctx context.Context) context.Context {
 	}
 	h := &handshaking{caller: caller}
 	trace := *caller
-	// A handshake through a proxy is still that of http.Transport.
 	trace.TLSHandshakeStart = func() {
 		if !h.done.Load() {
 			h.start()
@@ -156,19 +155,17 @@ func (h *handshaking) end(state tls.ConnectionState, err error) {
 	}
 }
 
+// Reported keeps http.Transport from reporting a handshake once more, of a connection that it knows to have
+// TLS. Of others it reports only a handshake of its own, with a server through them.
+func Reported(ctx context.Context) {
+	if h, _ := ctx.Value(handshakeKey{}).(*handshaking); h != nil {
+		h.done.Store(true)
+	}
+}
+
 // Handshake does the TLS handshake of a connection, and reports it to the trace of the request that
 // it is dialed for. ctx comes from WithHandshake.
 func Handshake(ctx context.Context, conn *tls.Conn) error {
-	h, _ := ctx.Value(handshakeKey{}).(*handshaking)
-	if h != nil {
-		defer h.done.Store(true)
-	}
-	return ProxyHandshake(ctx, conn)
-}
-
-// ProxyHandshake does the same for the connection to a proxy. The handshake with the server, which
-// http.Transport does, will follow.
-func ProxyHandshake(ctx context.Context, conn *tls.Conn) error {
 	h, _ := ctx.Value(handshakeKey{}).(*handshaking)
 	if h == nil {
 		return conn.HandshakeContext(ctx)
