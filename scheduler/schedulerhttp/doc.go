@@ -3,26 +3,26 @@
 //	client := &http.Client{Transport: schedulerhttp.NewTransport(nil, scheduler.Options{})}
 //	resp, err := client.Get("https://www.example.org/") // 5 s or more after the last one there
 //
-// A [Transport] works below any client of net/http, and so below colly, resty and gofeed, and above
-// any RoundTripper that sends a request once. For crawlers with a queue, [Outcome] converts a
-// response for the scheduler, and [Over] makes other requests wait for the same hosts.
+// A [Transport] works below any client of net/http, and so below colly, resty and gofeed, and above any
+// RoundTripper that sends a request once. For crawlers with a queue, [Outcome] converts a response for the
+// scheduler, and [Over] makes other requests wait for the same hosts.
 //
 // # What it promises
 //
-// At most one request per host and per address is in flight, unless Options allow more. A request
-// ends when the response body is closed or read to its end. So close every body: a body left open
-// blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at
-// least the delay apart, counted from the first byte of the response. 429, 503, failures and slow
-// responses lengthen the delay, and Retry-After is obeyed.
+// At most one request per host and per address is in flight, unless Options allow more. A request ends when
+// the response body is closed or read to its end. So close every body: a body left open blocks its host until
+// Options.LeaseTimeout. Two requests to one host or address are written at least the delay apart, counted from
+// the first byte of the response. 429, 503, failures and slow responses lengthen the delay, and Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the
 // request is not written, and waits for the address as well: see [Transport.SetHost]. Behind an HTTP
 // proxy addresses are unknown, and only the delay of the host applies.
 //
-// A layer that makes several requests of one belongs above, so that each of them waits: one that
-// answers a challenge, follows redirects or retries. Below, it gets an error for all but the first,
-// and is called again with the next lease: a retry succeeds then, though it may cost a connection,
-// but nothing that needs two answers. One that sends a request twice at once fails over HTTP/2.
+// A layer that makes several requests of one belongs above, so that each waits: one that answers a challenge,
+// follows redirects or retries. Below, it gets an error for all but the first, and is called again with the next
+// lease: a retry succeeds then, but nothing that needs two answers. One that sends a request twice at once fails
+// over HTTP/2. One that answers in place of an error has the host blamed. All keep the context: over HTTP/2, its
+// end alone stops a request whose address is busy.
 //
 // # Timeouts
 //
