@@ -6,21 +6,21 @@ import (
 	"github.com/spinneret-go/spinneret/robots/internal/rep"
 )
 
-// target returns the part of a URL that patterns are matched against: path and query, in canonical
-// form.
-func target(url string) string {
+// target returns the part of a URL that patterns are matched against: at most so many bytes of path and
+// query, in canonical form, which is not cut again: a cut would hide from the rules what the server reads.
+func target(url string, most int) string {
 	if i := strings.IndexByte(url, '#'); i >= 0 {
 		url = url[:i]
 	}
 	if url == "" || url[0] != '/' || strings.HasPrefix(url, "//") {
 		url = afterHost(url)
 	}
-	return canonical(url[:min(len(url), maxPath)], false)
+	return canonical(url[:min(len(url), most)], false)
 }
 
-// maxPath bounds what is matched of a URL. Its canonical form, in which an escape makes three bytes
-// of one, is not cut again: a cut would hide from the rules what the server still reads.
-const maxPath = 8 << 10
+// maxPath is how much is matched of a URL in any case, and maxSteps bounds the cost of a check: so many
+// bytes times rules with wildcards take a quarter of a second.
+const maxPath, maxSteps = 8 << 10, 1 << 28
 
 // afterHost returns path and query of a URL that does not start with its path. Like Google's
 // parser, it ends the host at the first slash, question mark or semicolon. So neither a missing

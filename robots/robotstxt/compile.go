@@ -32,11 +32,16 @@ func (r Rules) Allowed(url string) bool { return r.Match(url).Allowed }
 //
 // The url is absolute, or the path and query of one. A fragment is ignored. If it starts with two
 // slashes, or with neither a slash nor a scheme, the host comes first and then the path. Dot
-// segments are not resolved: pass the URL that will be requested. Only the first 8 KiB of path and
-// query count, which is as much as most servers accept: a file may have 100,000 rules, and the cost
-// of a check is proportional to both.
+// segments are not resolved: pass the URL that will be requested. The cost of a check is proportional to
+// the length of the URL and to the number of rules with wildcards. With more than 32,768 of these, only
+// the first 8 KiB of path and query count, which is as much as most servers accept; with fewer, more
+// counts in proportion.
 func (r Rules) Match(url string) Verdict {
-	path := target(url)
+	most := maxPath
+	if r.set != nil {
+		most = max(most, maxSteps/max(len(r.set.wild), 1))
+	}
+	path := target(url, most)
 	if path == rep.Path { // always allowed (RFC 9309, 2.2.2)
 		return Verdict{Allowed: true}
 	}

@@ -86,7 +86,7 @@ func (r *rule) matches(pattern, path string) bool {
 // Disallow, matches a URL, and how many octets it has: of several that match, the longest decides.
 // It is for records that have patterns of their own, such as Content-Usage.
 func Matcher(url string) func(pattern string) (octets int, ok bool) {
-	path := target(url) // once, since a file may have tens of thousands of patterns
+	path := target(url, maxPath) // once, since a file may have tens of thousands of patterns
 	return func(pattern string) (octets int, ok bool) {
 		body, anchored := strings.CutSuffix(pattern, "$")
 		body = canonical(body[:min(len(body), maxLine)], true)

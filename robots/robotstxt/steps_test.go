@@ -1,6 +1,7 @@
 package robotstxt
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,9 +47,16 @@ func TestStepsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLongURLsAreCut: what is beyond the bound changes nothing, and what is before it counts.
+// TestLongURLsAreCut: what is beyond the bound changes nothing, and what is before it counts. Files with
+// few wildcards read all.
 func TestLongURLsAreCut(t *testing.T) {
-	rules := Parse([]byte("user-agent: *\ndisallow: /a\ndisallow: *late\n")).Rules("x")
+	few := Parse([]byte("user-agent: *\ndisallow: *late\n")).Rules("x")
+	require.False(t, few.Allowed("https://h.test/"+strings.Repeat("x", 1<<20)+"late"))
+	wild := strings.Builder{}
+	for n := range maxSteps / maxPath {
+		fmt.Fprintf(&wild, "allow:*%d\n", n)
+	}
+	rules := Parse([]byte("user-agent: *\ndisallow: /a\ndisallow: *late\n" + wild.String())).Rules("x")
 	require.False(t, rules.Allowed("https://h.test/a"+strings.Repeat("x", 1<<20)))
 	require.False(t, rules.Allowed("https://h.test/"+strings.Repeat("x", maxPath-10)+"late"))
 	require.True(t, rules.Allowed("https://h.test/"+strings.Repeat("x", maxPath)+"late"))
