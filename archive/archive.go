@@ -246,6 +246,9 @@ func (a *Archive) append(c Capture) (Location, error) {
 		return Location{}, err
 	}
 	n := a.pending(c)
+	if err := n.capture.checkHeads(); err != nil {
+		return Location{}, err
+	}
 	return a.files.append(&n.capture, n)
 }
 

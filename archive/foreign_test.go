@@ -198,6 +198,24 @@ func TestHeadTooLongForReader(t *testing.T) {
 	}
 }
 
+// Append refuses a head that is too long for the reader only in the form in which it is stored.
+func TestHeadThatBecomesTooLong(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	for _, begin := range []string{"HTTP/1.1 200 OK\r\nSet-Cookie: a\r\nA: ", "HTTP/2 200\r\nA: "} {
+		c := page("http://a.test/", "body")
+		c.Head = []byte(begin + strings.Repeat("x", maxHead-len(begin)-4) + "\r\n\r\n")
+		_, err := a.Append(c)
+		require.ErrorIs(t, err, ErrInvalid)
+	}
+	c := page("http://a.test/", "body")
+	c.Request = []byte("GET / HTTP/1.1\r\nCookie: a\r\nA: ")
+	c.Request = append(c.Request, strings.Repeat("x", maxHead-len(c.Request)-4)+"\r\n\r\n"...)
+	_, err := a.Append(c)
+	require.ErrorIs(t, err, ErrInvalid)
+	faults, _ := verify(t, a)
+	require.Empty(t, faults)
+}
+
 // A revisit that refers to another URL has the body with its digest, even if that URL has several
 // versions in the same second.
 func TestRevisitOfOneOfSeveralVersions(t *testing.T) {
