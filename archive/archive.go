@@ -52,6 +52,7 @@ type Archive struct {
 	follower *follower               // nil if it is written
 	found    Report                  // by Open
 	deferred []deferred              // used by Open, and with imports.adding held
+	weight   int                     // of deferred, in bytes
 	moved    map[string]bool         // keys of versions that an erasure has moved; like deferred
 	erasing  atomic.Pointer[matcher] // of an erasure that is not complete
 	closing  sync.Once

@@ -1,7 +1,13 @@
 package archive
 
-// maxDeferred bounds the number of deferred versions.
-const maxDeferred = 100_000
+import "strings"
+
+// maxDeferred bounds the number of deferred versions, and maxDeferredBytes the memory of their URLs, which are as
+// long as the writer of a file likes.
+const (
+	maxDeferred      = 100_000
+	maxDeferredBytes = 32 << 20
+)
 
 // deferred is an unchanged version that was indexed before its content, which may be in a file that
 // is indexed later.
@@ -14,8 +20,10 @@ type deferred struct {
 // deferVersion records a version. Beyond the limit, versions are dropped: their content is then
 // searched for at each query.
 func (a *Archive) deferVersion(key string, e *entry, ref reference) {
-	if len(a.deferred) < maxDeferred {
-		a.deferred = append(a.deferred, deferred{key, *e, ref})
+	size := len(key) + len(e.url) + len(ref.url)
+	if len(a.deferred) < maxDeferred && a.weight+size <= maxDeferredBytes {
+		ref.url = strings.Clone(ref.url) // without the header of the record
+		a.deferred, a.weight = append(a.deferred, deferred{key, *e, ref}), a.weight+size
 	}
 }
 
@@ -56,6 +64,6 @@ func (a *Archive) resolveDeferred() error {
 			return err
 		}
 	}
-	a.deferred = nil
+	a.deferred, a.weight = nil, 0
 	return a.correctMoved()
 }

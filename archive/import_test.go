@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -474,4 +475,23 @@ func TestImportOfAllForeignFiles(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, a.Close())
+}
+
+// The URLs to which revisits refer are chosen by the writer of a file, and kept until all files are indexed.
+func TestDeferredVersionsAreBounded(t *testing.T) {
+	a := &Archive{}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		header := strings.Repeat("x", 1<<20)
+		a.deferVersion("key", &entry{}, reference{url: header[:100]})
+		a.deferVersion("key", &entry{}, reference{url: header})
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.LessOrEqual(t, a.weight, maxDeferredBytes)
+	require.Greater(t, len(a.deferred), 100)
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(2*maxDeferredBytes), "headers stay in memory")
+	runtime.KeepAlive(a)
 }
