@@ -173,3 +173,26 @@ func TestEraseLeavesARevisitWithoutABody(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "body", body(t, a, v))
 }
+
+// A version becomes an original whose head would be too long with the fields of the one that goes, too.
+func TestErasePromotesWithALongHead(t *testing.T) {
+	a := openDir(t, t.TempDir(), Options{})
+	for i, status := range []string{"200 OK", "304 Not Modified"} {
+		c := page("http://a.test/", "body"[:4-4*i])
+		c.Time = minuteOf(i)
+		fields := ""
+		for k := range warc.MaxLines * 2 / 3 {
+			fields += fmt.Sprintf("X-%d-%d: y\r\n", i, k)
+		}
+		c.Head = []byte("HTTP/1.1 " + status + "\r\n" + fields + "\r\n")
+		_, err := a.Append(c)
+		require.NoError(t, err)
+	}
+	_, err := a.Erase(t.Context(), Selection{URL: "http://a.test/", To: minuteOf(1)}, "asked for")
+	require.NoError(t, err)
+	v, err := a.At("http://a.test/", time.Time{})
+	require.NoError(t, err)
+	require.Equal(t, "body", body(t, a, v))
+	faults, _ := verify(t, a)
+	require.Empty(t, faults)
+}

@@ -150,7 +150,7 @@ func (m *mover) promote(p *piece, fields warc.Fields, own []byte) error {
 		return err
 	}
 	if len(m.promoted) < maxPromoted {
-		m.promoted[promotionOf(p.at, p.stored.content)] = newOriginal{url: fields.URI("WARC-Target-URI"),
+		m.promoted[promotionOf(p.at, p.stored.content)] = newOriginal{url: strings.Clone(fields.URI("WARC-Target-URI")),
 			time: fromMicroseconds(p.stored.time), sum: h.Payload}
 	}
 	return nil
@@ -188,6 +188,9 @@ func (a *Archive) promotedHead(v Version, own []byte) (head []byte, media string
 	fmt.Fprintf(&b, "%s\r\n", bytes.TrimRight(line, "\r"))
 	_ = resp.Header.Write(&b) // a buffer returns no error
 	b.WriteString("\r\n")
+	if isTooLong(b.Bytes()) && len(kept.Head) > 0 {
+		return completed(kept.Head), "", nil // without it, nobody could read the body
+	}
 	return b.Bytes(), "", nil
 }
 
