@@ -334,7 +334,14 @@ func (e *erasure) without(x *index) iter.Seq2[lsm.Pair, error] {
 					l.offset < e.Sizes[name] && e.matcher.matches(url, l.time, l.digest)
 				if gone {
 					lost = true
-				} else if last.corrects(&l) && lost {
+					break
+				}
+				// A 304 that was appended since names no body, but a new index has found the one that goes.
+				orphan := l.content.length > 0 && x.name(l.content.file) != e.File && e.drops(x, l.content.file, l.content.offset)
+				if orphan {
+					l.kind, l.content, l.digest, l.media, l.truncated, l.coded = Unchanged, address{}, "", "", false, false
+				}
+				if last.corrects(&l) && lost || orphan {
 					p.Value = l.appendValue(nil)
 				}
 			}

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -389,4 +390,31 @@ func TestAFileThatChangesBeforeAnErasureIsCompleted(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, a.Close())
 	}
+}
+
+// A 304 is appended during an erasure of what it confirms, and a new index is made before that is completed.
+func TestErasureOfWhatALater304Confirms(t *testing.T) {
+	disk := vfs.NewMem()
+	ctx, cancel := context.WithCancel(t.Context())
+	a, err := OpenOn(disk, Options{Finished: func(name string) {
+		if exists(disk, eraseName) {
+			cancel()
+		}
+	}})
+	require.NoError(t, err)
+	require.NoError(t, appendText(a, "http://a.test/", "secret", 1))
+	_, err = a.Erase(ctx, Selection{URL: "http://a.test/"}, "asked for")
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = a.Append(visit{"http://a.test/", someTime.Add(2 * time.Hour), 304, ""}.capture())
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	a, err = reindex("/archive", disk, Options{})
+	require.NoError(t, err)
+	v, err := a.At("http://a.test/", time.Time{})
+	require.NoError(t, err)
+	require.Zero(t, v.Content)
+	require.Empty(t, v.Digest())
+	faults, _ := verify(t, a)
+	require.Empty(t, faults)
+	require.NoError(t, a.Close())
 }
