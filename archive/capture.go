@@ -71,8 +71,9 @@ type Capture struct {
 	// wire. A field of the records says so.
 	Rebuilt bool
 
-	redacted bool   // the heads
-	about    string // ID of the record that Body is about, see AppendMetadata; "" for a capture
+	redacted bool     // the heads
+	about    string   // ID of the record that Body is about, see AppendMetadata; "" for a capture
+	of       Location // of that record
 }
 
 // isTooLong reports whether package warc would not read a head.

@@ -418,3 +418,28 @@ func TestErasureOfWhatALater304Confirms(t *testing.T) {
 	require.Empty(t, faults)
 	require.NoError(t, a.Close())
 }
+
+// Metadata about what is being erased are refused, and others are not.
+func TestMetadataDuringAnErasure(t *testing.T) {
+	var a *Archive
+	var gone, kept Location
+	refused := 0
+	a = openDir(t, t.TempDir(), Options{Finished: func(string) {
+		if !a.Erasing() {
+			return
+		}
+		_, err := a.AppendMetadata(gone, warc.Field{Name: "text", Value: "secret"})
+		require.ErrorIs(t, err, ErrNotFound)
+		refused++
+		_, err = a.AppendMetadata(kept, warc.Field{Name: "text", Value: "kept"})
+		require.NoError(t, err)
+	}})
+	gone, err := a.Append(page("http://a.test/", "secret"))
+	require.NoError(t, err)
+	kept, err = a.Append(page("http://b.test/", "kept"))
+	require.NoError(t, err)
+	_, err = a.Erase(t.Context(), Selection{URL: "http://a.test/"}, "asked for")
+	require.NoError(t, err)
+	require.NotZero(t, refused)
+	requireNowhere(t, a, "secret")
+}

@@ -70,7 +70,7 @@ func (n *pending) repeats(sum *[sha1.Size]byte) (of original, err error) {
 func (n *pending) search(sum *[sha1.Size]byte) (of original, err error) {
 	a, c := n.archive, &n.capture
 	if c.about != "" {
-		return of, nil
+		return of, a.remains(c)
 	}
 	e, found, err := a.index.changed(n.key, microseconds(c.Time))
 	if err != nil {
