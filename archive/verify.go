@@ -45,8 +45,8 @@ var (
 // is found, unless report is nil. An error means that the check was aborted.
 //
 // In files of other programs, payload digests are not checked: they do not agree on what a payload
-// is. Nor are revisit records whose body was never in the archive. An archive that is only read is
-// checked as far as it was written when the call began.
+// is. Nor are revisit records whose body was never in the archive, nor what tombstones in imported files say.
+// An archive that is only read is checked as far as it was written when the call began.
 //
 // Verify takes 16 bytes of memory for each run of records that was ever erased. It waits for Erase and Import, and
 // they and Close for it: report must not call any of them, but may cancel ctx. An erasure in another process at the
@@ -216,9 +216,13 @@ func (v *verifier) answered(r *answered) error {
 	return v.addBody(key, &stored)
 }
 
-// erasure takes note of a tombstone, or of a record in the place of an erased one.
+// erasure takes note of a tombstone, or of a record in the place of an erased one. Imports tell of the files of
+// another archive, or whatever a stranger has written there.
 func (v *verifier) erasure(rec *warc.Record, name string) error {
-	mark := rec.Get(erasedField)
+	mark := strings.Clone(rec.Get(erasedField))
+	if isImport(name) || len(mark) != 2*markSize {
+		return rec.Close()
+	}
 	if isHole(rec) {
 		err := rec.Close()
 		holes := v.holes[marked{name, mark}]

@@ -361,3 +361,23 @@ func TestVerifyAfterALostFile(t *testing.T) {
 	require.Equal(t, 2, report.Faults)
 	require.NoError(t, a.Close())
 }
+
+// The tombstone of another archive says nothing of the files of this one.
+func TestVerifyOfImportedTombstones(t *testing.T) {
+	dir := t.TempDir()
+	other := openDir(t, dir, Options{})
+	require.NoError(t, appendText(other, "http://a.test/", "secret", 1))
+	require.NoError(t, appendText(other, "http://b.test/", "kept", 1))
+	_, err := other.Erase(t.Context(), Selection{URL: "http://a.test/"}, "asked for")
+	require.NoError(t, err)
+	names, err := other.Files()
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+	a := openDir(t, t.TempDir(), Options{})
+	for _, name := range names {
+		_, err = a.Import(filepath.Join(dir, name))
+		require.NoError(t, err)
+	}
+	faults, _ := verify(t, a)
+	require.Empty(t, faults)
+}
