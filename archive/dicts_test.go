@@ -70,6 +70,23 @@ func TestNamesOfDictionariesAreBounded(t *testing.T) {
 	require.Equal(t, one, got)
 }
 
+// A file with a dictionary is one whatever it is called.
+func TestDictionaryOfAFileOfAnyName(t *testing.T) {
+	var plain bytes.Buffer
+	encodeAll(t, &plain, warc.None, response("http://a.test/", wholeSecond, okHead+"body"))
+	data := withDict(t, plain.Bytes(), encoderDict(t))
+	for _, name := range []string{"a.warc.zst", "a.warc.ZST", "a.warc.zstd", "a.warc"} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		a := openDir(t, t.TempDir(), Options{})
+		_, err := a.Import(path)
+		require.NoError(t, err)
+		v, err := a.At("http://a.test/", time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, "body", body(t, a, v), name)
+	}
+}
+
 // encoderDict returns a dictionary of the pages of random histories.
 func encoderDict(t testing.TB) []byte {
 	dict, err := builtDict()

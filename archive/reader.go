@@ -101,7 +101,7 @@ func (a *Archive) readerWith(dict []byte) *reader {
 // dict returns the dictionary at the start of a zstd file, if there is one. A damaged one is
 // reported when the file is read from its start, or a frame needs it.
 func (a *Archive) dict(name string) ([]byte, error) {
-	if filepath.Ext(name) != ".zst" {
+	if strings.EqualFold(filepath.Ext(name), ".gz") { // others may be zstd, whatever they are called
 		return nil, nil
 	}
 	if dict, known := a.dicts.get(name); known {
