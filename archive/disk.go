@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -120,32 +119,4 @@ func openImported(path string) (*source, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &source{f, f, info.Size(), false}, nil
-}
-
-// handle is a file being written. One goroutine may force it to disk while others write to it.
-type handle struct {
-	vfs.File
-	mu     sync.Mutex // held while it is forced to disk or closed
-	err    error      // of Sync
-	closed bool
-}
-
-// Sync fails forever once it has failed: the system may have discarded the data, and the next
-// attempt would succeed. On a closed file it does nothing: a file is synced or abandoned before it
-// is closed.
-func (h *handle) Sync() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.err == nil && !h.closed {
-		h.err = h.File.Sync()
-	}
-	return h.err
-}
-
-// Close waits for Sync.
-func (h *handle) Close() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.closed = true
-	return h.File.Close()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive/warc"
+	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
 )
 
@@ -31,18 +32,18 @@ type output struct {
 	encoder   *encoder // of the warcinfo records
 	clock     *clock
 
-	serial   int      // of the next file
-	begun    int64    // number of files created since takeBegun
-	file     *handle  // nil if none is open
-	name     string   // of file, when it is finished
-	captures int64    // in file
-	whole    int64    // end of its last complete capture
-	end      int64    // of the last write
-	synced   int64    // end of the part that is known to be on disk
-	started  int64    // end of the part that the system was asked to write
-	lost     error    // why captures may not be on disk
-	done     []string // files that were finished, until they are announced
-	forcing  bool     // a goroutine forces file to disk
+	serial   int                 // of the next file
+	begun    int64               // number of files created since takeBegun
+	file     *durable.SyncedFile // nil if none is open
+	name     string              // of file, when it is finished
+	captures int64               // in file
+	whole    int64               // end of its last complete capture
+	end      int64               // of the last write
+	synced   int64               // end of the part that is known to be on disk
+	started  int64               // end of the part that the system was asked to write
+	lost     error               // why captures may not be on disk
+	done     []string            // files that were finished, until they are announced
+	forcing  bool                // a goroutine forces file to disk
 	forces   sync.WaitGroup
 }
 
@@ -87,7 +88,7 @@ func (o *output) createAs(name, onDisk string, now time.Time) error {
 	}
 	o.serial++
 	o.begun++
-	o.file, o.name, o.captures = &handle{File: f}, name, 0
+	o.file, o.name, o.captures = &durable.SyncedFile{File: f}, name, 0
 	o.whole, o.end, o.synced, o.started = 0, 0, 0, 0
 	o.encoder.begin(o)
 	o.encoder.h = warc.Head{Type: "warcinfo", ID: *o.id.Load(), Date: now, Filename: name,

@@ -2,7 +2,6 @@ package exact
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
@@ -25,24 +24,6 @@ func (e *CorruptError) Error() string { return (*durable.CorruptError)(e).Error(
 
 // Unwrap returns ErrCorrupt.
 func (e *CorruptError) Unwrap() error { return ErrCorrupt }
-
-// A syncedFile is a file whose Sync fails forever once it has failed. Of several syncs at the same
-// time, systems report what they could not write to one only.
-type syncedFile struct {
-	vfs.File
-	mu  sync.Mutex // held during a sync
-	err error      // of it
-}
-
-// Sync makes writes durable, unless an earlier call has failed.
-func (f *syncedFile) Sync() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = f.File.Sync()
-	}
-	return f.err
-}
 
 // A window is the part of a file that was read last.
 type window struct {

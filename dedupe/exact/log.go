@@ -182,7 +182,7 @@ func openSegment(fs vfs.FS, s segment) (*segmentReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exact: open segment: %w", err)
 	}
-	r := &segmentReader{segment: s, file: &syncedFile{File: f}, at: segmentHeader, seq: s.first}
+	r := &segmentReader{segment: s, file: &durable.SyncedFile{File: f}, at: segmentHeader, seq: s.first}
 	if err := r.open(); err != nil {
 		_ = f.Close() // the first error says more
 		return nil, err

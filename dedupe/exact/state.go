@@ -228,7 +228,7 @@ func (s *Set) roll() error {
 	if err != nil {
 		return fmt.Errorf("exact: create segment: %w", err)
 	}
-	f := &syncedFile{File: created}
+	f := &durable.SyncedFile{File: created}
 	m := s.manifest()
 	if s.log.file != nil {
 		m.segments[len(m.segments)-1].size = s.log.end

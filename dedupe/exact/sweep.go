@@ -35,7 +35,7 @@ func newSweep(fs vfs.FS, number uint64, old *index, frozen *table, bytes *int64)
 	if err != nil {
 		return nil, fmt.Errorf("exact: create index: %w", err)
 	}
-	x.file = &syncedFile{File: f}
+	x.file = &durable.SyncedFile{File: f}
 	w := &sweep{
 		index: x, to: durable.Writer{To: x.file}, page: make([]byte, 0, pageSize),
 		from: newIndexReader(old, maxAhead, bytes), news: frozen.ascending(),
