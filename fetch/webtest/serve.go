@@ -44,6 +44,18 @@ func (w *Web) countConn(_ net.Conn, s http.ConnState) {
 	}
 }
 
+// enter counts a request over HTTP/2 among the connections, since its handler may outlive its own. It is
+// false if the web is closing.
+func (w *Web) enter() bool {
+	w.mu.Lock() // Close takes it between the end of ctx and its wait
+	defer w.mu.Unlock()
+	if w.ctx.Err() != nil {
+		return false
+	}
+	w.conns.Add(1)
+	return true
+}
+
 // exchange is one request being answered.
 type exchange struct {
 	web    *Web
@@ -61,6 +73,12 @@ type exchange struct {
 // proxy request arrives at whatever address the proxy setting names; for politeness it counts at
 // the address of its host. A tunnel through the proxy is not logged, but the requests in it are.
 func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 2 {
+		if !w.enter() {
+			panic(http.ErrAbortHandler)
+		}
+		defer w.conns.Done()
+	}
 	entry := Request{
 		Time: time.Now(), Method: r.Method, UserAgent: r.UserAgent(),
 		Proto: r.Proto, TLS: r.TLS != nil,

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/spinneret-go/spinneret/internal/memnet"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -102,6 +104,32 @@ func TestTrapsOverHTTP2(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, "HTTP/2.0", resp.Proto)
+}
+
+// A handler over HTTP/2 is not tied to its connection, but to the web.
+func TestCloseWaitsForHandlersOverHTTP2(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, closed := make(chan struct{}), make(chan error, 1)
+		w, err := Start(Options{TLS: true, Network: memnet.New(), Handlers: map[string]http.Handler{
+			"a.test": http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }),
+		}})
+		require.NoError(t, err)
+		c := w.Client()
+		defer c.CloseIdleConnections()
+		go func() {
+			_, err := c.Get("https://a.test/")
+			assert.Error(t, err)
+		}()
+		synctest.Wait()
+		require.Len(t, w.Log(), 1)
+		require.Equal(t, "HTTP/2.0", w.Log()[0].Proto)
+		go func() { closed <- w.Close() }()
+		synctest.Wait()
+		early := len(closed)
+		close(release)
+		require.Zero(t, early, "a handler runs")
+		require.NoError(t, <-closed)
+	})
 }
 
 // The caller's own hosts are logged like any other, and the traits of the web apply to them.

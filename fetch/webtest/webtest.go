@@ -128,9 +128,9 @@ type Web struct {
 	closeOnce sync.Once
 	closeErr  error
 	serving   sync.WaitGroup // accept loops
-	conns     sync.WaitGroup // connections; grows only while accept loops run
+	conns     sync.WaitGroup // connections, and requests over HTTP/2; grows only while accept loops run
 
-	mu       sync.Mutex // protects hijacked
+	mu       sync.Mutex // protects hijacked, and see enter
 	hijacked map[net.Conn]struct{}
 }
 
