@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -69,15 +70,21 @@ func (w *Web) Resolver() (netip.AddrPort, error) {
 // resolveAll answers queries until the web closes.
 func (w *Web) resolveAll(conn *net.UDPConn) {
 	defer context.AfterFunc(w.ctx, func() { conn.Close() })()
-	query := make([]byte, 1<<10)
+	buf := make([]byte, 1<<10)
 	for {
-		n, from, err := conn.ReadFromUDPAddrPort(query)
-		if err != nil && w.ctx.Err() != nil {
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
+		switch {
+		case err != nil && w.ctx.Err() != nil:
 			return
+		case err != nil:
+			continue
 		}
-		if answer, ok := w.dnsAnswer(query[:n]); err == nil && ok {
-			conn.WriteToUDPAddrPort(answer, from) // a lost answer is asked for again
-		}
+		query := bytes.Clone(buf[:n])
+		w.serving.Go(func() { // a Lookup may be late, and others do not wait for it
+			if answer, ok := w.dnsAnswer(query); ok {
+				conn.WriteToUDPAddrPort(answer, from) // a lost answer is asked for again
+			}
+		})
 	}
 }
 

@@ -132,12 +132,42 @@ func TestResolver(t *testing.T) {
 	}
 }
 
+// A name whose Lookup is late holds up no other name.
+func TestResolverAnswersEachNameByItself(t *testing.T) {
+	asked, late := make(chan struct{}), make(chan struct{})
+	w := start(t, Options{Hosts: 2, Traits: func(h int) Traits {
+		if h == 0 {
+			return Traits{}
+		}
+		return Traits{Lookup: func(int) ([]netip.Addr, error) {
+			close(asked)
+			<-late
+			return nil, nil
+		}}
+	}})
+	server, err := w.Resolver()
+	require.NoError(t, err)
+	conn, err := net.Dial("udp4", server.String())
+	require.NoError(t, err)
+	defer conn.Close()
+	for _, name := range []string{"\x06h00001", "\x06h00000"} {
+		_, err = conn.Write([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + name + "\x04vweb\x04test\x00\x00\x01\x00\x01"))
+		require.NoError(t, err)
+		<-asked
+	}
+	answer := make([]byte, 1<<10)
+	n, err := conn.Read(answer)
+	close(late)
+	require.NoError(t, err)
+	require.Contains(t, string(answer[:n]), "h00000")
+}
+
 // FuzzDNS asserts that no query does harm, and that an answer repeats its question.
 func FuzzDNS(f *testing.F) {
 	w, err := Start(Options{Hosts: 1, Network: memnet.New()})
 	require.NoError(f, err)
 	f.Cleanup(func() { require.NoError(f, w.Close()) })
-	f.Add([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06h00000\x05vweb\x04test\x00\x00\x01\x00\x01"))
+	f.Add([]byte("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06h00000\x04vweb\x04test\x00\x00\x01\x00\x01"))
 	f.Fuzz(func(t *testing.T, query []byte) {
 		if answer, ok := w.dnsAnswer(query); ok && (len(answer) < 17 || string(answer[:2]) != string(query[:2])) {
 			t.Errorf("%q for %q", answer, query)
