@@ -76,7 +76,7 @@ func (s settings) judge(ctx context.Context, report, out io.Writer) (err error) 
 		return errImpolite
 	case !found[certificate.Passed]:
 		return errors.New("webtest: nothing to judge: too few requests arrived to test anything")
-	case broken && found[certificate.Partial]:
+	case broken && verdicts[len(verdicts)-1].Result != certificate.Passed: // completeness; of -static alone, it is untested
 		return fmt.Errorf("webtest: the crawler ended with %w before it had all pages; until then it was polite", exit)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,6 +74,10 @@ func TestCheckHasNothingToJudge(t *testing.T) {
 	require.ErrorContains(t, err, "nothing to judge", "a single request tests nothing")
 	_, _, err = judged(t, []string{"-check", "1ns"}, "{seed}robots.txt", "{seed}", "nonsense:")
 	require.ErrorContains(t, err, "ended with exit status 3")
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "a.test"), 0o755))
+	_, _, err = judged(t, []string{"-check", "1ns", "-static", dir}, "{seed}robots.txt", "{seed}", "nonsense:")
+	require.ErrorContains(t, err, "ended with exit status 3", "nobody knows whether it had all pages")
 }
 
 // TestCheckWithoutTheProxy reaches the web at its addresses, with names from the file and the

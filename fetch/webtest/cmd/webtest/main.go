@@ -6,7 +6,9 @@
 // two requests to a host or an address, obeyed robots.txt, Crawl-delay and Retry-After, also after
 // redirects to other hosts, and so on. It prints a table, with the lines of the log that prove each
 // failure. The exit status is 0 if nothing failed, 1 if a check failed, and 2 if there was nothing to
-// judge: no check was tested, or the crawler ended with an error before it had all pages. The crawler reaches the web through http_proxy. These words in its arguments are replaced:
+// judge: no check was tested, or the crawler ended with an error before it had all pages, or with
+// -static alone at any time. The crawler reaches the web through http_proxy. These words in its
+// arguments are replaced:
 //
 //	{seed}      the URL to start from
 //	{proxy}     the URL of an HTTP proxy, for crawlers that take it as an option
