@@ -51,20 +51,27 @@ func TestMaxBytesCountsTheList(t *testing.T) {
 	require.Greater(t, layers[0], layers[list])
 }
 
-// TestMaxBytesIsExact grows a filter that lacks one byte for another layer, and one that does not.
+// TestMaxBytesIsExact grows a filter that lacks one byte for another layer, and one that does not, also if
+// it is saved and read on the way.
 func TestMaxBytesIsExact(t *testing.T) {
 	const capacity = 100
-	grown := func(bound int64) dedupe.Stats {
-		f := dedupe.New(dedupe.Options{Capacity: capacity, MaxBytes: bound})
-		for i := range capacity * 3 / 2 {
-			f.Add(strconv.Itoa(i))
+	for _, saved := range []int{-1, 0, capacity / 2, capacity * 5 / 2} { // URLs before that
+		grown := func(bound int64) dedupe.Stats {
+			o := dedupe.Options{Capacity: capacity, MaxBytes: bound}
+			f := dedupe.New(o)
+			for i := range capacity * 3 {
+				if i == saved {
+					f = reloaded(t, f, o)
+				}
+				f.Add(strconv.Itoa(i))
+			}
+			return f.Stats()
 		}
-		return f.Stats()
+		whole := grown(0)
+		require.Equal(t, 3, whole.Layers)
+		require.Equal(t, whole.Bytes, grown(int64(whole.Bytes)).Bytes, saved)
+		require.Equal(t, 2, grown(int64(whole.Bytes)-1).Layers, saved)
 	}
-	whole := grown(0)
-	require.Equal(t, 2, whole.Layers)
-	require.Equal(t, whole.Bytes, grown(int64(whole.Bytes)).Bytes)
-	require.Equal(t, 1, grown(int64(whole.Bytes)-1).Layers)
 }
 
 // TestRotatingFilterRemembersCapacityURLs checks both halves of the promise: a URL added within the

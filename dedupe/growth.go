@@ -59,8 +59,8 @@ func (g *growth) resume(shards []shard) {
 			inLatest += s.layers[len(s.layers)-1].Keys()
 		}
 	}
-	// A Filter that rotates may have started billions of layers. Only the last few count.
-	for layer := max(latest-maxLayers, 0) + 1; layer <= latest; layer++ {
+	// init has begun the first. A Filter that rotates may have started billions, of which the last few count.
+	for layer := max(latest-maxLayers, 1) + 1; layer <= latest; layer++ {
 		g.begin(layer)
 	}
 	g.limit.Add(int64(settled - inLatest))
