@@ -231,6 +231,32 @@ func TestHalfSilentServersFail(t *testing.T) {
 	}
 }
 
+// TestASilentSearchDomainFails: so does a server that answers only some of the names of a search list, and
+// the names after those are looked up.
+func TestASilentSearchDomainFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		records := zone{"found.b.test.": {a("found.b.test.", "192.0.2.9", 60)}}
+		n := newNetwork(t, func(q message) [][]byte {
+			if strings.HasSuffix(strings.ToLower(q.Questions[0].Name.String()), ".silent.") {
+				return nil
+			}
+			return records.answer(q)
+		})
+		r := resolve.New(resolve.Options{Dial: n.dial})
+		r.UseFiles(write(t, "resolv.conf", "nameserver 192.0.2.1\nsearch a.test silent b.test\n"), write(t, "hosts", ""))
+		for range 2 {
+			for _, host := range []string{"absent.example", "absent"} {
+				_, err := r.Addr(t.Context(), host)
+				require.ErrorIs(t, err, resolve.ErrServerFailure)
+				require.NotErrorIs(t, err, resolve.ErrUnreachable)
+			}
+		}
+		require.EqualValues(t, 2, r.Stats().Loads, "and that is cached")
+		_, err := r.Addr(t.Context(), "found")
+		require.NoError(t, err)
+	})
+}
+
 // An outage that took half of an answer is over with the next Ping.
 func TestHalfAnAnswerOfAnOutageIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

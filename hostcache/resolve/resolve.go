@@ -417,12 +417,17 @@ var errWaited = errors.New("waiting behind other look-ups")
 // askServers tries the names of the search list.
 func (r *Resolver) askServers(ctx context.Context, c *config, name string) (finding, error) {
 	ttl, err := maxNegative, errNotFound
+	answered := false
 	for _, fqdn := range c.names(name) {
 		found, fqdnErr := r.query(ctx, c, fqdn)
 		if fqdnErr == nil {
 			return found, nil
 		}
 		ttl = min(ttl, found.ttl)
+		if answered {
+			fqdnErr = afterAnswer(fqdnErr)
+		}
+		answered = answered || fqdnErr == errNotFound || errors.Is(fqdnErr, ErrServerFailure)
 		if fqdnErr != errNotFound {
 			err = fqdnErr // so it is not known whether the name exists
 		}
