@@ -345,6 +345,32 @@ func TestFailuresOfAnOutageAreForgotten(t *testing.T) {
 	})
 }
 
+// TestAFailureThatOutlastsItsOutageIsForgotten has a look-up begin before a Ping and fail after it.
+func TestAFailureThatOutlastsItsOutageIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var up atomic.Bool
+		r := resolve.New(resolve.Options{Lookup: func(_ context.Context, host string) ([]netip.Addr, time.Duration, error) {
+			if up.Load() {
+				return addrs("192.0.2.1"), time.Hour, nil
+			}
+			if host != "." {
+				time.Sleep(2 * time.Second)
+			}
+			return nil, 0, resolve.ErrServerFailure
+		}})
+		require.Error(t, r.Ping(t.Context()))
+		go func() {
+			time.Sleep(time.Second)
+			up.Store(true)
+			require.NoError(t, r.Ping(t.Context()))
+		}()
+		_, err := r.Addr(t.Context(), "a.test")
+		require.ErrorIs(t, err, resolve.ErrServerFailure)
+		_, err = r.Addr(t.Context(), "a.test")
+		require.NoError(t, err)
+	})
+}
+
 // TestOnlyAnswersTellOfAnOutage: a Ping that is cancelled, or that a Lookup refuses, begins and ends none.
 func TestOnlyAnswersTellOfAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

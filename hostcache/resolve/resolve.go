@@ -341,9 +341,9 @@ func appendSorted(to, addrs []netip.Addr) []netip.Addr {
 
 // fetch is the loader of the cache.
 func (r *Resolver) fetch(ctx context.Context, name string) (answer, time.Duration, error) {
+	failed := answer{Failed: r.outages.Load() + 1} // before it asks: a later Ping must count
 	found, err := r.ask(ctx, name)
 	longest := r.opts.MaxTTL
-	failed := answer{Failed: r.outages.Load() + 1}
 	switch {
 	case err == errNotFound:
 		longest = min(longest, maxNegative)
