@@ -10,6 +10,13 @@ func (r *Resolver) UseFiles(conf, hosts string) {
 	r.system = newSystem(conf, hosts)
 }
 
+// Lanes returns how many domains have queries.
+func (r *Resolver) Lanes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.lanes)
+}
+
 // Names returns what a resolv.conf makes of a name.
 func Names(conf io.Reader, name string) []string {
 	c := parseResolvConf(conf)

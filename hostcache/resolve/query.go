@@ -59,11 +59,12 @@ type pending struct {
 func (r *Resolver) begin(ctx context.Context, c *config, fqdn string, kind dnsmessage.Type) *pending {
 	p := &pending{make(chan struct{}), make(chan result, 1)}
 	go func() {
-		if err := r.acquire(ctx); err != nil {
+		release, err := r.acquire(ctx, fqdn)
+		if err != nil {
 			p.done <- result{err: err}
 			return
 		}
-		defer func() { <-r.slots }()
+		defer release()
 		close(p.begun)
 		p.done <- r.follow(ctx, c, fqdn, kind)
 	}()

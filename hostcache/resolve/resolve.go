@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -75,8 +76,9 @@ type Options struct {
 	// names.
 	MaxBytes int
 
-	// MaxQueries bounds the queries in flight, or the calls of Lookup; others wait. 0 means
-	// DefaultMaxQueries.
+	// MaxQueries bounds the queries in flight, or the calls of Lookup; others wait. Names with the same
+	// last two labels get half of them at most, so that no domain whose servers are silent holds up all
+	// others. 0 means DefaultMaxQueries.
 	MaxQueries int
 
 	// Timeout limits one try with one server. 0 means that of resolv.conf, or DefaultTimeout.
@@ -113,7 +115,9 @@ type Resolver struct {
 	system *system
 	load   hostcache.Loader[answer]
 	slots  chan struct{} // has a value for each query in flight, see acquire
-	first  atomic.Uint32 // number of the server that is asked first
+	mu     sync.Mutex
+	lanes  map[string]*lane // by domain; guarded by mu
+	first  atomic.Uint32    // number of the server that is asked first
 
 	outages atomic.Uint32 // odd while Ping fails; cached failures count until it changes
 }
@@ -184,6 +188,7 @@ func Open(file string, o Options) (*Resolver, error) {
 func newResolver(o Options) *Resolver {
 	o = o.withDefaults()
 	r := &Resolver{opts: o, system: newSystem(resolvConf, hostsFile), slots: make(chan struct{}, o.MaxQueries)}
+	r.lanes = map[string]*lane{}
 	r.load = r.fetch
 	return r
 }
@@ -387,10 +392,11 @@ func (r *Resolver) ask(ctx context.Context, name string) (found finding, err err
 
 // lookUp calls a Lookup, as one query.
 func (r *Resolver) lookUp(ctx context.Context, name string, lookup Lookup) (found finding, err error) {
-	if err := r.acquire(ctx); err != nil {
+	release, err := r.acquire(ctx, name)
+	if err != nil {
 		return found, err
 	}
-	defer func() { <-r.slots }()
+	defer release()
 	found.addrs, found.ttl, err = lookup(ctx, name)
 	return found, err
 }
@@ -401,14 +407,52 @@ func lookupOfNet(ctx context.Context, name string) ([]netip.Addr, time.Duration,
 	return addrs, 0, err
 }
 
-// acquire waits until there may be one more query. It ends with a value received from r.slots.
-func (r *Resolver) acquire(ctx context.Context) error {
-	select {
-	case r.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", errWaited, context.Cause(ctx))
+// A lane bounds the queries of a domain.
+type lane struct {
+	slots chan struct{} // has a value for each that is in flight, or has yet to get one of all slots
+	users int           // with those that wait for the lane; guarded by Resolver.mu
+}
+
+// acquire waits until there may be one more query for the domain of a name, and in all. It ends with
+// release.
+func (r *Resolver) acquire(ctx context.Context, name string) (release func(), err error) {
+	domain := lastLabels(name)
+	r.mu.Lock()
+	l := r.lanes[domain]
+	if l == nil {
+		l = &lane{slots: make(chan struct{}, max(cap(r.slots)/2, 1))}
+		r.lanes[domain] = l
 	}
+	l.users++
+	r.mu.Unlock()
+	var taken []chan struct{}
+	release = func() {
+		for _, slots := range taken {
+			<-slots
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if l.users--; l.users == 0 {
+			delete(r.lanes, domain)
+		}
+	}
+	for _, slots := range []chan struct{}{l.slots, r.slots} {
+		select {
+		case slots <- struct{}{}:
+			taken = append(taken, slots)
+		case <-ctx.Done():
+			release()
+			return nil, fmt.Errorf("%w: %w", errWaited, context.Cause(ctx))
+		}
+	}
+	return release, nil
+}
+
+// lastLabels returns the last two labels of a name.
+func lastLabels(name string) string {
+	name = strings.TrimSuffix(name, ".")
+	last := max(strings.LastIndexByte(name, '.'), 0)
+	return name[strings.LastIndexByte(name[:last], '.')+1:]
 }
 
 // errWaited is wrapped by the error of a look-up whose context has ended before it began.

@@ -238,6 +238,35 @@ func TestQueriesInFlightAreBounded(t *testing.T) {
 	})
 }
 
+// TestASilentDomainDelaysNoOther has many more names of it than queries in flight.
+func TestASilentDomainDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, func(q message) [][]byte {
+			if strings.HasSuffix(strings.ToLower(q.Questions[0].Name.String()), ".silent.test.") {
+				return nil
+			}
+			return sample.answer(q)
+		})
+		r := n.resolver(resolve.Options{MaxQueries: 4})
+		var wait sync.WaitGroup
+		for i := range 40 {
+			wait.Go(func() {
+				_, err := r.Addr(t.Context(), fmt.Sprintf("%d.silent.test", i))
+				require.ErrorIs(t, err, resolve.ErrUnreachable)
+			})
+		}
+		synctest.Wait()
+		begun := time.Now()
+		_, err := r.Addr(t.Context(), "plain.test")
+		require.NoError(t, err)
+		require.NoError(t, r.Ping(t.Context()))
+		require.Zero(t, time.Since(begun))
+		wait.Wait()
+		synctest.Wait()
+		require.Zero(t, r.Lanes(), "they end with the last query")
+	})
+}
+
 // TestCallsOfALookupAreBounded as queries are.
 func TestCallsOfALookupAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
