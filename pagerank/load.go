@@ -40,9 +40,9 @@ func (e *CorruptError) Error() string { return (*durable.CorruptError)(e).Error(
 func (e *CorruptError) Unwrap() error { return ErrCorrupt }
 
 // Read reads what WriteTo has written, and not a byte more. It calls Options.Host again for each
-// id. No host is busy: call NextReady again for those that are. Its memory is bounded by the size of
-// the input, whatever that contains. A damaged frontier is rejected with a [CorruptError], one of
-// another version with [ErrVersion], one of other options with [ErrOptions].
+// id. No host is busy: call NextReady again for those that are. Its memory is at most some hundred
+// times the size of the input, whatever that contains. A damaged frontier is rejected with a
+// [CorruptError], one of another version with [ErrVersion], one of other options with [ErrOptions].
 func Read(r io.Reader, opts Options) (*Frontier, error) {
 	f := New(opts)
 	d := &decoder{durable.NewStreamReader(r, magic, oldMagic)}
