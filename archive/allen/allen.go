@@ -40,13 +40,14 @@ const (
 	Valid Relations = Found | Overlaps | FinishedBy | Contains
 )
 
-// Of returns the relation of the interval [start, end) to the interval [low, high). Neither may be
-// empty.
+// Of returns the relation of the interval [start, end) to the interval [low, high), which may not be empty.
+// An empty [start, end) is within the other if its start is: of several versions of an instant, only the last
+// is valid for longer, but all were found.
 func Of(start, end, low, high int64) Relations {
 	switch {
 	case end < low:
 		return Before
-	case end == low:
+	case end == low && start < low:
 		return Meets
 	case start > high:
 		return After

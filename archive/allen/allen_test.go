@@ -66,6 +66,14 @@ func TestThirteenRelations(t *testing.T) {
 	}
 }
 
+// An empty interval has been found within another one exactly if it starts there.
+func TestEmptyIntervals(t *testing.T) {
+	for at := range int64(7) {
+		found := allen.Of(at, at, 2, 5)&allen.Found != 0
+		require.Equal(t, 2 <= at && at < 5, found, "%d", at)
+	}
+}
+
 func Example() {
 	fmt.Println(allen.Of(9, 12, 10, 15) == allen.Overlaps, allen.Of(9, 12, 10, 15)&allen.Found != 0)
 	// Output: true false
