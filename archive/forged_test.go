@@ -330,3 +330,35 @@ func readBack(t testing.TB, name string, data []byte) (map[string]bool, Report) 
 	tail.intact(name, int64(len(data)))
 	return found, tail.Report
 }
+
+// A file of another program that claims the URL, the time and the digest of a capture does not give its body to
+// the revisits of that capture.
+func TestForgedOriginal(t *testing.T) {
+	dir := t.TempDir()
+	text := strings.Repeat("body ", 300)
+	a := openDir(t, dir, Options{Share: true})
+	for i, url := range []string{"http://a.test/", "http://a.test/", "http://b.test/"} {
+		_, err := a.Append(visit{url, someTime.Add(time.Duration(i) * time.Hour), 200, text}.capture())
+		require.NoError(t, err)
+	}
+	require.NoError(t, a.Close())
+	f, err := os.Create(filepath.Join(dir, "a.warc.gz"))
+	require.NoError(t, err)
+	enc, err := warc.NewEncoder(warc.EncoderOptions{})
+	require.NoError(t, err)
+	sum := sha1.Sum([]byte(text))
+	_, _, err = enc.Encode(f, &warc.Head{Type: "response", Date: someTime, TargetURI: "http://a.test/", Payload: &sum,
+		ContentType: "application/http;msgtype=response"}, []byte("HTTP/1.1 200 OK\r\n\r\nFORGED"))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+
+	a = openDir(t, dir, Options{Share: true, Reindex: true})
+	defer a.Close()
+	for _, url := range []string{"http://a.test/", "http://b.test/"} {
+		v, err := a.At(url, time.Time{})
+		require.NoError(t, err)
+		body, err := a.Body(v)
+		require.NoError(t, err)
+		require.Equal(t, text, string(body))
+	}
+}

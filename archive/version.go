@@ -171,10 +171,13 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 		at.time += 1e6 - 1
 	}
 	// An unchanged version has a body if it has found its own.
-	content, found, err := a.index.lastBody(origin, at, func(before *entry) bool {
-		same := e.digest != "" && e.digest == before.digest
-		return same || before.kind != Failed && !e.digest.contradicts(before.digest)
-	})
+	content, found, err := a.ownContent(origin, e, ref)
+	if err == nil && !found {
+		content, found, err = a.index.lastBody(origin, at, func(before *entry) bool {
+			same := e.digest != "" && e.digest == before.digest
+			return same || before.kind != Failed && !e.digest.contradicts(before.digest)
+		})
+	}
 	if err != nil || !found {
 		return false, err
 	}
@@ -189,6 +192,22 @@ func (a *Archive) resolveReference(key string, e *entry, ref reference) (found b
 	}
 	e.repeat(&content)
 	return true, nil
+}
+
+// ownContent returns the content of ours that a revisit of ours refers to: a file of another program may claim its
+// time and its digest for any body.
+func (a *Archive) ownContent(origin string, e *entry, ref reference) (content entry, found bool, err error) {
+	if e.digest == "" || !isOurs(a.index.name(e.file)) {
+		return content, false, nil
+	}
+	at := entry{time: ref.time, file: math.MaxUint32, offset: maxOffset}
+	err = a.index.back(origin, at, func(before *entry) bool {
+		body := before.body()
+		found = before.time == ref.time && before.digest == e.digest && body.length > 0 && isOurs(a.index.name(body.file))
+		content = *before
+		return !found && before.time == ref.time
+	})
+	return content, found, err
 }
 
 // repeat makes the entry refer to the content of another one.
