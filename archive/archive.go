@@ -301,6 +301,9 @@ func (a *Archive) Files() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f := a.follower; f != nil {
+		_ = f.refresh(a) // OpenFile has to know them; after an error, it returns one
+	}
 	return append(names, a.now().imports.list()...), nil
 }
 

@@ -252,6 +252,17 @@ func TestRecordsBesideRotations(t *testing.T) {
 	appendAt(2)
 	for _, archive := range []*Archive{a, r} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "a-foreign.warc"), nil, 0o600))
+		names, err := archive.Files()
+		require.NoError(t, err)
+		for _, name := range names {
+			if !isOurs(strings.TrimSuffix(name, unfinished)) {
+				continue
+			}
+			f, err := archive.OpenFile(name)
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+		}
+		appendAt(3) // a file that no view has yet
 		responses := 0
 		for rec, err := range archive.Records() {
 			require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path"
 	"path/filepath"
@@ -78,6 +79,7 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return isUnknown(a, name) })
 	p := &packer{zip: zip.NewWriter(w), created: time.Now(), archive: a, short: shortNames(names),
 		ends: map[string]int64{}, others: map[string]bool{}}
 	defer p.moves.close()
@@ -112,6 +114,15 @@ func WACZ(w io.Writer, a *archive.Archive, o Options) error {
 		return fmt.Errorf("export: %w", err)
 	}
 	return nil
+}
+
+// isUnknown reports whether another program has put a file into the directory since the archive was opened.
+func isUnknown(a *archive.Archive, name string) bool {
+	f, err := a.OpenFile(location(name))
+	if err == nil {
+		_ = f.Close() // it was not written to
+	}
+	return errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(name)
 }
 
 // location converts a name from Files to the name that versions and OpenFile use.

@@ -184,3 +184,12 @@ func TestTitles(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 }
+
+// A file that another program has put into the directory does not prevent an export: the archive does not know it yet.
+func TestWACZWithoutUnknownFiles(t *testing.T) {
+	a, dir := filled(t, archive.Options{})
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.warc.gz"), nil, 0o600))
+	for _, f := range pack(t, a, export.Options{}).File {
+		require.NotEqual(t, "archive/other.warc.gz", f.Name)
+	}
+}
