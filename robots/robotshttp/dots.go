@@ -49,10 +49,10 @@ func readings(page string) iter.Seq[string] {
 			return
 		}
 		origin, path := path[:start+host], path[start+host:]
-		bare, all := withoutParams(path), decoders[len(decoders)-1]
-		if !hasDots(withoutParams(all.Replace(path))) && !hasDots(all.Replace(bare)) {
+		if !isDotted(path) {
 			return
 		}
+		bare := withoutParams(path)
 		var yielded []string // most readings of most paths are the same, and a check may take long
 		for _, decoder := range decoders {
 			decoded := decoder.Replace(path)
@@ -70,6 +70,25 @@ func readings(page string) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// maxDotted bounds the length of a URL whose path has dot segments. It is checked up to 36 times, and all
+// readings are kept meanwhile; net/http follows redirects to URLs of 10 MB.
+const maxDotted = 8 << 10
+
+// isTooLong reports whether a URL is longer than that, and has dot segments.
+func isTooLong(page string) bool {
+	if len(page) <= maxDotted {
+		return false
+	}
+	path, _, _ := strings.Cut(page, "?")
+	return isDotted(path)
+}
+
+// isDotted reports whether a path has dot segments for any server.
+func isDotted(path string) bool {
+	all := decoders[len(decoders)-1]
+	return hasDots(withoutParams(all.Replace(path))) || hasDots(all.Replace(withoutParams(path)))
 }
 
 func hasDots(path string) bool {

@@ -10,8 +10,9 @@
 //
 // A request that robots.txt does not allow is not sent, nor is one that it would not allow without the
 // dot segments of the path, in any of the ways in which servers resolve those. How much counts of a URL
-// of more than 8 KiB, [robotstxt.Rules.Match] says. The request fails with a [robots.DisallowedError], which
-// names the rule and its line. Redirects are checked hop by hop, because a client sends each as a request.
+// of more than 8 KiB, [robotstxt.Rules.Match] says. One that also has dot segments is not sent, whatever the
+// rules. A disallowed request fails with a [robots.DisallowedError], which names the rule and its line.
+// Redirects are checked hop by hop, because a client sends each as a request.
 // While a host's robots.txt cannot be fetched, requests to it fail with a [robots.UnreachableError], which says
 // why, and when the next attempt is. So a layer below that limits bodies has to let 500 KiB pass, which is how
 // much of the file is read. If it redirects to another host, the rules of that hold for the redirect, unless they are not known yet (RFC 9309, 2.3.1.2). The
@@ -97,15 +98,18 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 func (t *Transport) Cache() *robots.Cache { return t.cache }
 
 // RoundTrip sends a request if robots.txt allows it. Otherwise the error is a
-// [robots.DisallowedError], or a [robots.UnreachableError] as long as the file cannot be fetched.
-// Errors of [robots.Cache.Load] and of the base transport are returned as well. Schemes without
-// robots.txt are left to the base.
+// [robots.DisallowedError], or a [robots.UnreachableError] as long as the file cannot be fetched, or says
+// that a long URL has dot segments. Errors of [robots.Cache.Load] and of the base transport are returned as
+// well. Schemes without robots.txt are left to the base.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isNowhere(r.URL) || isRules(r.URL) {
 		return t.base.RoundTrip(r)
 	}
 	site := named(r)
 	page := httpurl.Requested(site)
+	if isTooLong(page) {
+		return refuse(r, errTooLong)
+	}
 	cache := t.cache
 	if site != r.URL { // what one server says under a name is not what the server of that name says
 		cache = t.other
@@ -280,14 +284,16 @@ func (t rulesTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// redirectError is why a redirect from a robots.txt was not followed. It has only the text of that, since
-// no rule forbids the page that needs the file.
-type redirectError string
+// A refusal is why a request was not sent, although no rule forbids the page. Of a redirect from a
+// robots.txt it has only the text, since the rule is about another page.
+type refusal string
 
-func (e redirectError) Error() string { return string(e) }
+const errTooLong refusal = "robotshttp: the URL has dot segments, and more than 8 KiB"
+
+func (e refusal) Error() string { return string(e) }
 
 // Local says that no server has failed.
-func (redirectError) Local() bool { return true }
+func (refusal) Local() bool { return true }
 
 // roundTrip sends a request for a robots.txt, or that of a redirect from there. Another host must not have
 // us ask this one for what it forbids.
@@ -295,7 +301,7 @@ func (c rulesContext) roundTrip(r *http.Request) (*http.Response, error) {
 	if page := httpurl.Requested(r.URL); r.URL.Host != c.host && !isRules(r.URL) {
 		rules, known := c.by.cache.Get(page, time.Now())
 		if verdict := match(rules, page); known && !verdict.Allowed {
-			return nil, redirectError((&robots.DisallowedError{URL: page, Verdict: verdict}).Error())
+			return nil, refusal((&robots.DisallowedError{URL: page, Verdict: verdict}).Error())
 		}
 	}
 	if r.URL.Host == c.host && c.at != c.host {
