@@ -18,7 +18,7 @@ type requirement struct {
 // Bounds of what hosts can make a Signer remember. No serious requirement is as long.
 const (
 	maxHosts      = 1000
-	maxField      = 1 << 10 // bytes of Accept-Signature
+	maxField      = 1 << 10 // bytes of Accept-Signature, and of an origin, whose port may begin with zeros
 	maxComponents = 32
 )
 
@@ -31,7 +31,7 @@ type requirements struct {
 // note keeps the first requirement in the fields that can be met.
 func (r *requirements) note(origin string, fields []string) {
 	latest, ok := parseRequirement(strings.Join(fields, ", "))
-	if !ok {
+	if !ok || len(origin) > maxField {
 		return
 	}
 	r.mu.Lock()

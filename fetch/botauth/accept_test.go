@@ -180,6 +180,11 @@ func TestRequirementsAreBounded(t *testing.T) {
 	require.Less(t, len(field)+1, botauth.MaxField)
 	s.get(last, field+")")
 	require.Less(t, signer.MostComponents(), short)
+
+	// A server is reached by its port after any number of zeros.
+	long := "https://a.test:" + strings.Repeat("0", botauth.MaxField) + "8080/"
+	s.get(long, `a=("@path")`)
+	require.NotContains(t, s.get(long).covered, `"@path"`, "not remembered")
 }
 
 func TestRequirementsAreSafeForConcurrentUse(t *testing.T) {
