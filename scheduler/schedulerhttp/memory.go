@@ -24,7 +24,7 @@ type memory struct {
 
 // asked is the Crawl-delay of a server of a host.
 type asked struct {
-	port  string
+	port  uint64 // and not its text, which may begin with any number of zeros
 	delay time.Duration
 }
 
@@ -54,11 +54,11 @@ func newMemory() *memory {
 // for an hour, or longer if there are very many hosts, one that asks for none leaves it: longest returns
 // 0. One that asks for another replaces it.
 // It requires that m.mu is held.
-func (m *memory) longest(host, port string, delay time.Duration) time.Duration {
+func (m *memory) longest(host string, port uint64, delay time.Duration) time.Duration {
 	all, known := m.delays[host]
 	all = slices.DeleteFunc(all, func(a asked) bool { return a.port == port })
 	if delay > 0 {
-		all = append(all, asked{strings.Clone(port), delay})
+		all = append(all, asked{port, delay})
 	}
 	switch {
 	case len(all) > 0:

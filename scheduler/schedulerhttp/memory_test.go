@@ -87,7 +87,7 @@ func TestCrawlDelaysOfPorts(t *testing.T) {
 			{"443", 0, 10 * time.Second},
 			{"8080", 15 * time.Second, 15 * time.Second},
 			{"8080", 5 * time.Second, 10 * time.Second},
-			{"80", 0, 5 * time.Second},
+			{"080", 0, 5 * time.Second}, // the same port as 80
 			{"8080", 0, time.Second},
 		} {
 			ctx := context.WithValue(t.Context(), schedulerhttp.CrawlDelay{}, tt.delay)

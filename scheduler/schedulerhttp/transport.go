@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -132,8 +133,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	host := hostOf(r.URL.Hostname())
 	if delay, known := r.Context().Value(CrawlDelay{}).(time.Duration); known {
+		// The base refuses what is no number.
+		port, _ := strconv.ParseUint(httpurl.Port(r.URL), 10, 16)
+
 		t.kept.mu.Lock() // until the delay is set, so that the last one set is the longest
-		longest := t.kept.longest(host, httpurl.Port(r.URL), delay)
+		longest := t.kept.longest(host, port, delay)
 		err := t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest})
 		t.kept.mu.Unlock()
 		if err != nil {
