@@ -177,11 +177,15 @@ func (c *crawler) admit(it stage.Item, found stage.Finding) {
 	}
 }
 
-// postpone returns a page to the store until the given Unix time.
+// postpone returns a page to the store until the given Unix time, or as it was if it is visited early.
 func (c *crawler) postpone(it stage.Item, until int64) {
 	state := &it.Visit.State
-	state.Due, state.Postponed = until, state.Visited()
-	c.Hosts.Await(weburl.Host(it.URL), *state)
+	if it.Visit.Early() {
+		until = state.Due // as the store has it
+	} else {
+		state.Due, state.Postponed = until, state.Visited()
+		c.Hosts.Await(weburl.Host(it.URL), *state)
+	}
 	c.settle(it, stage.Interrupted)
 	if state.Retries() {
 		c.Retries.Expect(until)
@@ -387,7 +391,7 @@ func (c *crawler) visitNow(url string) (says string) {
 	case early && c.visitEarly(it):
 		return "when its host has its next turn"
 	case early:
-		return "not now: no page more fits into the queue"
+		return "not now: no page more fits into the queue, or its server asks to wait for long"
 	}
 	if _, err := c.Pages.Find(url); !errors.Is(err, satstore.ErrUnknown) {
 		return "as planned: it is due or on its way, or it may not be visited"
@@ -399,8 +403,12 @@ func (c *crawler) visitNow(url string) (says string) {
 	return "as a new seed"
 }
 
-// visitEarly visits a page before it is due, if there is room.
+// visitEarly visits a page before it is due, if there is room and its server does not ask to wait for long.
 func (c *crawler) visitEarly(it stage.Item) (ok bool) {
+	if c.isAway(weburl.Host(it.URL)) {
+		c.Pages.Forgo(it.Visit)
+		return false
+	}
 	select {
 	case c.Room <- struct{}{}:
 	default:
@@ -421,7 +429,7 @@ const mostSiblings = 20
 
 // reconsider visits a known page before it is due if that is worthwhile now: because a sitemap says
 // that it was modified, or, with the zero time, because its host publishes. A hint that is not yet
-// worth a visit is recorded. Without room it is dropped: the page will be due anyway.
+// worth a visit, or for which its domain has no room, is recorded. If it cannot be, the page will be due anyway.
 func (c *crawler) reconsider(url string, modified time.Time) {
 	it, found, err := c.Pages.Early(url, c.revisits.Soon())
 	if err != nil {
@@ -432,7 +440,7 @@ func (c *crawler) reconsider(url string, modified time.Time) {
 	}
 	it, visit, note := c.revisits.Hint(it, modified)
 	switch {
-	case visit:
+	case visit && c.Hosts.HasRoom(weburl.Host(url)):
 		c.visitEarly(it)
 	case note:
 		c.record(it)

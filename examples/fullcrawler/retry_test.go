@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
+	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
 )
 
 // TestAResumedCrawlDoesNotWaitForHours: what a server has asked for in an earlier run decides whether to
@@ -44,5 +46,96 @@ func TestAResumedCrawlDoesNotWaitForHours(t *testing.T) {
 		time.Sleep(21 * time.Hour) // the scheduler spreads the hosts that ask for the same pause
 		crawlSite(t, cfg, web)
 		require.Len(t, site.requested(""), 1+21+1)
+	})
+}
+
+// TestACrawlDoesNotWaitForHours for a seed that is asked again, a robots.txt of another port, pages that only
+// strangers link to, or pages with hints, once their host has asked for a long pause.
+func TestACrawlDoesNotWaitForHours(t *testing.T) {
+	const links, hints = "<a href=http://h2.test/1>x</a><a href=http://h2.test/2>x</a>", 20
+	for name, tt := range map[string]struct{ page, busy string }{
+		"seed": {"", "h1.test/"}, "rules": {"", "h1.test/robots.txt"}, "strange": {links, "h2.test/1"},
+		"port": {"<a href=/1>x</a><a href=https://h1.test/2>x</a>", "h1.test/1"}, "hints": {"", "h1.test/hinted/3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var news atomic.Bool
+				site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", "text/html")
+					switch {
+					case r.Host+r.URL.Path == tt.busy && (name != "hints" || news.Load()):
+						w.Header().Set("Retry-After", "72000")
+						w.WriteHeader(http.StatusServiceUnavailable)
+					case r.URL.Path == "/robots.txt" && name == "hints":
+						fmt.Fprint(w, "Sitemap: http://h1.test/map.xml")
+					case r.URL.Path == "/robots.txt":
+						http.NotFound(w, r)
+					case r.URL.Path == "/map.xml":
+						w.Header().Set("Content-Type", "text/xml")
+						at := time.Now()
+						fmt.Fprintf(w, "<urlset><!-- %v -->", at)
+						for n := 0; n < hints && news.Load(); n++ {
+							fmt.Fprintf(w, "<url><loc>http://h1.test/hinted/%d</loc><lastmod>%s</lastmod></url>", n, at.Format(time.RFC3339))
+						}
+						fmt.Fprint(w, "</urlset>")
+					case r.URL.Path == "/":
+						fmt.Fprint(w, tt.page)
+						for n := 0; n < hints && name == "hints"; n++ {
+							fmt.Fprintf(w, "<a href=/hinted/%d>x</a>", n)
+						}
+					}
+				}}
+				cfg := siteConfig(t, "http://h1.test/")
+				cfg.Wait, cfg.Policy = 3*time.Minute, sitemapsDaily{}
+				web := site.network(t, apart("h1.test").String(), apart("h2.test").String())
+				for range 3 {
+					start := time.Now()
+					crawlSite(t, cfg, web)
+					require.Less(t, time.Since(start), 2*cfg.Wait)
+					if name == "hints" {
+						time.Sleep(day + time.Hour)
+						news.Store(len(site.requested("/map.xml")) > 1)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestHintsLeaveRoom: a sitemap that announces changes of all pages fills no more of the queue than other
+// pages of its domain could.
+func TestHintsLeaveRoom(t *testing.T) {
+	const hints = 300
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/robots.txt":
+				fmt.Fprint(w, "Sitemap: http://h1.test/map.xml")
+			case "/map.xml":
+				w.Header().Set("Content-Type", "text/xml")
+				at := time.Now()
+				fmt.Fprintf(w, "<urlset><!-- %v -->", at)
+				for n := range hints {
+					fmt.Fprintf(w, "<url><loc>http://h1.test/%d</loc><lastmod>%s</lastmod></url>", n, at.Format(time.RFC3339))
+				}
+				fmt.Fprint(w, "</urlset>")
+			}
+		}}
+		cfg := siteConfig(t, "http://h1.test/")
+		cfg.Queue, cfg.Policy, cfg.Forever, cfg.Duration = 200, sitemapsDaily{}, true, 3*day
+		c, err := newCrawler(cfg, site.network(t, apart("h1.test").String()))
+		require.NoError(t, err)
+		most := 0
+		go func() {
+			for c.ending.Err() == nil {
+				time.Sleep(500 * time.Millisecond)
+				most = max(most, len(c.Room))
+			}
+		}()
+		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
+		require.Greater(t, len(site.requested("")), hints+20)
+		require.LessOrEqual(t, most, 2+cfg.Queue/8)
+		time.Sleep(time.Second)
 	})
 }

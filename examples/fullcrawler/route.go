@@ -142,6 +142,10 @@ func (c *crawler) enqueueRobots(req robots.Request) {
 		c.silent(req, stage.RobotsUnreachable, err.Error())
 		return
 	}
+	if c.isAway(weburl.Host(url)) { // the pages that wait for the file would stay in the queue
+		c.silent(req, stage.RobotsUnreachable, url+": the host asks to wait for long")
+		return
+	}
 	c.enqueue(stage.Item{URL: url, Robots: &req})
 }
 

@@ -148,13 +148,24 @@ func (c *crawler) visited(host string, o scheduler.Outcome) {
 	if wait < stage.Horizon/2 {
 		return
 	}
+	away := c.isAway(host)
 	for _, task := range c.Polite.Queue.Withdraw(host) {
-		if it := task.Item; it.Robots != nil || it.Visit.Early() {
+		switch it := task.Item; {
+		case it.Robots != nil && away:
+			c.enqueueRobots(*it.Robots) // which does not wait
+		case it.Robots != nil, it.Visit.Early() && !away:
 			c.enqueue(it)
-		} else {
+		default:
 			c.putBack(it, c.Hosts.TakeBack(host, it.Visit.Addr))
 		}
 	}
+}
+
+// isAway reports whether a host has asked for a pause for which a crawl without other work does not wait.
+// It may be longer than -wait, as the scheduler spreads the hosts that ask for the same pause.
+func (c *crawler) isAway(host string) bool {
+	reason := c.Polite.Queue.Explain(host)
+	return reason.Rule == stage.AskedToWait && time.Until(reason.Until) > max(2*c.Cfg.Wait, stage.Horizon)
 }
 
 // visitPage fetches and archives a page or a sitemap, and discovers its links if it has changed. It

@@ -15,6 +15,9 @@ import (
 // MaxRetryAfter bounds how long a Retry-After is obeyed.
 const MaxRetryAfter = 24 * time.Hour
 
+// AskedToWait is the scheduler.Reason of a host whose Retry-After counts.
+const AskedToWait = "its Retry-After"
+
 // maxSpared is how many closed ports of a host a day do not count against it.
 const maxSpared = 4
 

@@ -68,6 +68,15 @@ func (b *HostTable) Hold(host string, addr netip.Addr) {
 	b.enter(host, b.entry(host), addr)
 }
 
+// HasRoom reports whether a page of a host may be visited before it is due. Its host's own room does not
+// count, as a sitemap announces many changes at once.
+func (b *HostTable) HasRoom(host string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	domain := b.domains[b.entry(host).site]
+	return domain == nil || domain.inFlight < b.domainRoom
+}
+
 // Leave records that a page is no longer in flight.
 func (b *HostTable) Leave(host string, addr netip.Addr) {
 	b.mu.Lock()
