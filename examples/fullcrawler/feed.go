@@ -384,6 +384,9 @@ func (c *crawler) record(it stage.Item) {
 
 // visitNow visits a page before it is due, as the operator asks. One that is not known becomes a seed.
 func (c *crawler) visitNow(url string) (says string) {
+	if why := c.Filter.Bars(url); why != "" { // it must not widen the scope either
+		return "no: " + string(why)
+	}
 	it, early, err := c.Pages.Early(url, c.revisits.Soon())
 	switch {
 	case err != nil:
@@ -395,6 +398,9 @@ func (c *crawler) visitNow(url string) (says string) {
 	}
 	if _, err := c.Pages.Find(url); !errors.Is(err, satstore.ErrUnknown) {
 		return "as planned: it is due or on its way, or it may not be visited"
+	}
+	if c.Hosts.IsCrowded(url) {
+		return "no: " + string(stage.CrowdedHost)
 	}
 	c.discoverSeed(url)
 	if why := c.Filter.Check(stage.Item{URL: url}); why != "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/spinneret-go/spinneret/archive"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 
 	"github.com/stretchr/testify/require"
 
@@ -206,7 +207,8 @@ func TestVisitNow(t *testing.T) {
 		}}
 		cfg := siteConfig(t, "http://h1.test/")
 		cfg.Filter.Deny = new(urlfilter.List)
-		require.NoError(t, cfg.Filter.Deny.Reload(strings.NewReader("h3.test\n"), "deny"))
+		require.NoError(t, cfg.Filter.Deny.Reload(strings.NewReader("http://h3.test/secret\n"), "deny"))
+		cfg.Reach = urlfilter.Host
 		cfg.Forever, cfg.Duration = true, 2*time.Hour
 		c, err := newCrawler(cfg, site.network(t, apart("h1.test").String(), apart("h2.test").String()))
 		require.NoError(t, err)
@@ -222,7 +224,8 @@ func TestVisitNow(t *testing.T) {
 			require.Contains(t, visit("h1.test"), "next turn")
 			require.Contains(t, visit("http://h1.test/"), "on its way")
 			require.Contains(t, visit("http://h2.test/new"), "new seed")
-			require.Contains(t, visit("http://h3.test/"), "no: ")
+			require.Contains(t, visit("http://h3.test/secret"), "no: ")
+			require.Equal(t, stage.OutOfScope, c.Filter.Check(stage.Item{URL: "http://h3.test/"}))
 			require.Contains(t, visit("mailto:me"), "error")
 		})
 		require.ErrorIs(t, c.run(t.Context()), cockpit.ErrTimeLimit)
