@@ -134,6 +134,8 @@ func (c *crawler) discoverSeed(url string) {
 	if known := c.discover(url, stage.Item{}); known != "" {
 		c.seeds.given.Add(known)
 		c.askAgain(known)
+	} else {
+		c.seeds.given.Remove(url) // another list may let it pass
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -74,10 +75,8 @@ func crawl(ctx context.Context, cfg cockpit.Config, out, log io.Writer) (err err
 			return err
 		}
 		fmt.Fprintln(log, err)
+		cfg = last.Cfg // with the lists that it has read
 		cfg.Fresh = false
-		if err := cfg.ReadDeny(); err != nil {
-			return err
-		}
 	}
 }
 
@@ -110,9 +109,9 @@ func crawlOnce(
 		return nil, errors.Join(err, c.close())
 	}
 	defer func() { err = errors.Join(err, hide()) }()
-	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	go cockpit.OnHangup(watching, hangups, c.reload)
+	var reloads sync.WaitGroup
+	defer reloads.Wait()
+	reloads.Go(func() { cockpit.OnHangup(c.ending, hangups, c.reload) }) // later ones are for the next crawl
 	done := c.ShowProgress(log)
 	c.Log.Info("started", "out", cfg.Out, "seeds", len(cfg.Seeds), "hosts", c.Hosts.Count())
 	err = c.run(ctx)

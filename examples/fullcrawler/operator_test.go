@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/examples/fullcrawler/cockpit"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch/webtest"
 	"github.com/spinneret-go/spinneret/revisit"
 )
@@ -48,6 +51,57 @@ func TestASecondReloadHidesNothing(t *testing.T) {
 		require.ErrorIs(t, c.ended(), cockpit.ErrReopen)
 		require.Equal(t, before, saved())
 	}
+}
+
+// reloading runs the program's loop, and reloads the lists after an hour and after two.
+func reloading(t *testing.T, site *fakeSite, cfg cockpit.Config, first, second func()) {
+	defer func(web stage.Network, signals chan os.Signal) { machine, hangups = web, signals }(machine, hangups)
+	machine = site.network(t, apart("h1.test").String(), apart("h2.test").String())
+	hangups = make(chan os.Signal, 1)
+	for n, change := range []func(){first, second} {
+		time.AfterFunc(time.Duration(n+1)*time.Hour, func() {
+			change()
+			hangups <- syscall.SIGHUP
+		})
+	}
+	start := time.Now()
+	require.NoError(t, crawl(t.Context(), cfg, io.Discard, io.Discard))
+	require.GreaterOrEqual(t, time.Since(start), cfg.Duration)
+}
+
+// TestASeedIsDeniedAtFirst: it is visited once the deny list lets it pass.
+func TestASeedIsDeniedAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(http.ResponseWriter, *http.Request) {}}
+		cfg := siteConfig(t, "http://h1.test/")
+		cfg.Filter.Deny, cfg.Forever, cfg.Duration = new(urlfilter.List), true, 5*time.Hour
+		cfg.DenyFile, cfg.SeedFile = write(t, "h2.test\n"), write(t, "")
+		require.NoError(t, cfg.ReadDeny())
+		reloading(t, site, cfg,
+			func() { require.NoError(t, os.WriteFile(cfg.SeedFile, []byte("http://h2.test/\n"), 0o600)) },
+			func() { require.NoError(t, os.WriteFile(cfg.DenyFile, nil, 0o600)) })
+		require.Len(t, pagesOf(site, "h2.test"), 1)
+	})
+}
+
+// TestABadListEndsNoCrawl that starts over because another list has become wider.
+func TestABadListEndsNoCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := &fakeSite{addr: apart, serve: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<a href=http://h2.test/>x</a><a href=/1>x</a>")
+		}}
+		cfg := siteConfig(t, "http://h1.test/")
+		cfg.Filter.Deny, cfg.Overrides = new(urlfilter.List), new(stage.Overrides)
+		cfg.DenyFile, cfg.OverrideFile = write(t, "h2.test\n"), write(t, "h1.test off\n")
+		require.NoError(t, errors.Join(cfg.ReadDeny(), cfg.ReadOverrides()))
+		cfg.Forever, cfg.Duration = true, 5*time.Hour
+		reloading(t, site, cfg,
+			func() { require.NoError(t, os.WriteFile(cfg.DenyFile, []byte("a b\n"), 0o600)) },
+			func() { require.NoError(t, os.WriteFile(cfg.OverrideFile, nil, 0o600)) })
+		require.Len(t, pagesOf(site, "h1.test"), 2)
+		require.Empty(t, site.requested("h2.test"), "the list that was read before holds")
+	})
 }
 
 // TestHealthOfAKilledCrawl: something else answers where its live page was.
