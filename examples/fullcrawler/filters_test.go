@@ -160,7 +160,7 @@ func TestALiftedLineConcernsFewPages(t *testing.T) {
 func TestWider(t *testing.T) {
 	base := cockpit.Filters{
 		Scope: urlfilter.Host, Depth: 5, HostPages: 100, Include: []string{"a"}, Exclude: []string{"b"},
-		Deny: []string{"c.test", "+d.c.test"},
+		Deny: []string{"c.test", "+d.c.test"}, Hosts: []string{"e.test depth=2"},
 	}
 	for name, tt := range map[string]struct {
 		change func(*cockpit.Filters)
@@ -185,6 +185,9 @@ func TestWider(t *testing.T) {
 		"one less denied":             {func(f *cockpit.Filters) { f.Deny = f.Deny[1:] }, true},
 		"one more exception":          {func(f *cockpit.Filters) { f.Deny = append(slices.Clone(f.Deny), "+x") }, true},
 		"one less exception":          {func(f *cockpit.Filters) { f.Deny = f.Deny[:1] }, false},
+		"a host without its override": {func(f *cockpit.Filters) { f.Hosts = nil }, true},
+		"one more override":           {func(f *cockpit.Filters) { f.Hosts = append(slices.Clone(f.Hosts), "me.test depth=2") }, false},
+		"an override below another":   {func(f *cockpit.Filters) { f.Hosts = append(slices.Clone(f.Hosts), "www.e.test delay=1s") }, true},
 		"resources":                   {func(f *cockpit.Filters) { f.Resources = true }, true},
 		"sitemaps":                    {func(f *cockpit.Filters) { f.Sitemaps = true }, true},
 		"private addresses":           {func(f *cockpit.Filters) { f.AnyAddress = true }, true},

@@ -99,12 +99,21 @@ func (f Filters) widerBesideLists(old Filters) bool {
 		!atMost(depth, before) || !atMost(f.HostPages, old.HostPages) ||
 		len(old.Include) > 0 && (len(f.Include) == 0 || lost(f.Include, old.Include)) ||
 		lost(old.Exclude, f.Exclude) ||
-		lost(old.Hosts, f.Hosts) ||
+		lost(old.Hosts, f.Hosts) || slices.ContainsFunc(f.Hosts, func(line string) bool { return replaces(line, old.Hosts) }) ||
 		f.Resources && !old.Resources || f.Sitemaps && !old.Sitemaps || f.AnyAddress && !old.AnyAddress ||
 		f.AsFound && !old.AsFound ||
 		slices.ContainsFunc(old.Erased, func(line string) bool { // pages read before the erasure do not know it
 			return !slices.Contains(f.Erased, line) && !slices.Contains(f.Deny, line)
 		})
+}
+
+// replaces reports whether a line of the overrides is new, and takes the place of an old one for hosts below that.
+func replaces(line string, old []string) bool {
+	host, _, _ := strings.Cut(line, " ")
+	return !slices.Contains(old, line) && slices.ContainsFunc(old, func(before string) bool {
+		above, _, _ := strings.Cut(before, " ")
+		return strings.HasSuffix(host, "."+above)
+	})
 }
 
 // ReadFilters reads the file. Without one, known is false.

@@ -42,7 +42,7 @@ func (o *Overrides) Reload(r io.Reader) error {
 		if len(fields) == 0 {
 			continue
 		}
-		override := Override{text: strings.Join(fields, " ")}
+		override := Override{}
 		for _, field := range fields[1:] {
 			if err := override.set(field); err != nil {
 				return fmt.Errorf("line %d: %q: %w", n, field, err)
@@ -55,6 +55,7 @@ func (o *Overrides) Reload(r io.Reader) error {
 		if _, twice := hosts[host]; twice {
 			return fmt.Errorf("line %d: %s has a line already: put all settings into one", n, host)
 		}
+		override.text = strings.Join(append([]string{host}, fields[1:]...), " ")
 		hosts[host] = override
 	}
 	if err := lines.Err(); err != nil {
@@ -106,18 +107,23 @@ func (o *Overrides) Of(host string) Override {
 	return override
 }
 
-// Lines returns the settings that may keep a page from being fetched, in order.
+// Lines returns the settings that may keep a page from being fetched, and those that take their place for
+// hosts below, in order. Each begins with the host.
 func (o *Overrides) Lines() (lines []string) {
 	if o == nil || o.hosts.Load() == nil {
 		return nil
 	}
-	for _, host := range slices.Sorted(maps.Keys(*o.hosts.Load())) {
-		if override := (*o.hosts.Load())[host]; override.Off || override.MaxDepth > 0 || override.MaxPages > 0 {
-			lines = append(lines, override.text)
+	hosts := *o.hosts.Load()
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		_, domain, _ := strings.Cut(host, ".")
+		if above, _ := ForHost(hosts, domain); hosts[host].limits() || above.limits() {
+			lines = append(lines, hosts[host].text)
 		}
 	}
 	return lines
 }
+
+func (o Override) limits() bool { return o.Off || o.MaxDepth > 0 || o.MaxPages > 0 }
 
 // HostName returns the one form of a host's name that a list has, which also stands for all hosts below
 // it. Others would match nothing, without a word.

@@ -19,6 +19,8 @@ func TestOverridesNameHostsInAnySpelling(t *testing.T) {
 		require.True(t, o.Of(host).Off, host)
 	}
 	require.False(t, o.Of("test").Off)
+	require.Contains(t, o.Lines(), "www.parent.test delay=1m", "it takes the place of what would hold otherwise")
+	require.Contains(t, o.Lines(), "xn--mller-kva.test off")
 	for _, line := range []string{
 		"*.wild.test off", ".wild.test off", "http://url.test/ off", "a.test:80 off", "a.test off\nA.test delay=1s",
 	} {
