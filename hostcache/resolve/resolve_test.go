@@ -106,7 +106,7 @@ func TestTheMissingKindIsKeptWithTheOther(t *testing.T) {
 			_, err = r.LookupNetIP(t.Context(), "ip6", "long.test")
 			require.Error(t, err)
 			require.Empty(t, n.questions())
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 		}
 	})
 }
