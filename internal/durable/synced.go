@@ -7,7 +7,7 @@ import (
 )
 
 // A SyncedFile is a file that is forced to disk by one goroutine while others write to it, or force it
-// to disk as well.
+// to disk as well. Its methods are safe for concurrent use.
 type SyncedFile struct {
 	vfs.File
 	mu     sync.Mutex // held while it is forced to disk or closed
