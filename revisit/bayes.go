@@ -1,6 +1,7 @@
 package revisit
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -38,10 +39,10 @@ type Bayes struct {
 // is one such time. If it is out of bounds, Next returns the nearer bound.
 func (b Bayes) Next(h History) time.Duration {
 	if h.last == 0 {
-		return soonest(b.Min, b.Max)
+		return within(0, b.Min, b.Max)
 	}
-	v := b.values(&h)
-	return within(v.reach(orElse(b.Price, DefaultPrice)), b.Min, b.Max)
+	v := b.count(h.posterior(&b.Prior))
+	return within(v.reach(cmp.Or(b.Price, DefaultPrice)), b.Min, b.Max)
 }
 
 // Worth returns what a visit is worth after waiting some time since the last one, in the unit of
@@ -106,13 +107,9 @@ func init() {
 // values are, for each rate, its probability times the weight of a version at that rate.
 type values [cells]float64
 
-func (b *Bayes) values(h *History) values {
-	return b.count(h.posterior(&b.Prior))
-}
-
 // count turns probabilities into values.
 func (b *Bayes) count(v [cells]float64) values {
-	if fair := orElse(b.Fair, DefaultFair).Seconds(); fair > 0 {
+	if fair := cmp.Or(b.Fair, DefaultFair).Seconds(); fair > 0 {
 		for k, rate := range rates {
 			if once := rate * fair; once < 1 {
 				v[k] /= once
@@ -199,9 +196,7 @@ func (h *History) steadyBits() (bits [cells]float64) {
 	best := math.Inf(1)
 	for k, rate := range rates {
 		bits[k] = steady * (changes*miss[k*missOctave] + rate*quiet*math.Log2E)
-		if bits[k] < best {
-			best = bits[k]
-		}
+		best = min(best, bits[k])
 	}
 	for k := range bits {
 		bits[k] = min(bits[k]-best, steadyMost)

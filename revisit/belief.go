@@ -86,9 +86,7 @@ func (b *belief) observe(gap, tail float64, changed bool, chance *dice) {
 	best := math.Inf(1)
 	for k := range bits {
 		bits[k] -= log2(likelihoods[b[k]] + woke)
-		if bits[k] < best {
-			best = bits[k]
-		}
+		best = min(best, bits[k])
 	}
 	for k := range b {
 		b[k] = uint8(min(perBit*(bits[k]-best)+chance.roll(), math.MaxUint8))

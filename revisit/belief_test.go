@@ -3,6 +3,7 @@ package revisit
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,7 +85,7 @@ func FuzzBeliefHasABestRate(f *testing.F) {
 		gap = max(gap, 1)
 		chance := dice(tail)
 		after.observe(float64(gap), float64(min(tail, gap-1)), changed, &chance)
-		if after.best() != 0 {
+		if slices.Min(after[:]) != 0 {
 			t.Fatalf("%v after %d s, tail %d, changed %v: %v has no best rate", b, gap, tail, changed, after)
 		}
 	})

@@ -1,11 +1,13 @@
 package revisit
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
@@ -92,23 +94,14 @@ func (h History) fault() string {
 		return "more visits than seconds"
 	case h.total-h.quiet < uint32(h.changes):
 		return "more changes than seconds that are not quiet"
-	case h.belief.best() != 0:
+	case slices.Min(h.belief[:]) != 0:
 		return "a belief without a best rate"
 	}
 	return ""
 }
 
-// best returns the cost of the rate that explains the visits best.
-func (b *belief) best() uint8 {
-	best := uint8(math.MaxUint8)
-	for _, cost := range b {
-		best = min(best, cost)
-	}
-	return best
-}
-
 // MarshalText returns h in base64, or nothing if it is the zero History. The error is always nil.
-func (h History) MarshalText() ([]byte, error) { return marshalText(h) }
+func (h History) MarshalText() ([]byte, error) { return marshalText(h.AppendBinary(nil)) }
 
 // UnmarshalText sets h to what MarshalText wrote, with the errors of UnmarshalBinary.
 func (h *History) UnmarshalText(b []byte) error { return unmarshalText(h, b, Size) }
@@ -118,10 +111,7 @@ const priorSize = 4 * cells
 
 // AppendBinary appends the 64 bytes of p to b. The error is always nil.
 func (p Prior) AppendBinary(b []byte) ([]byte, error) {
-	for _, w := range p.weight {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(w))
-	}
-	return b, nil
+	return binary.Append(b, binary.LittleEndian, p.weight[:])
 }
 
 // UnmarshalBinary sets p to what AppendBinary wrote. If b is not the encoding of a Prior, the error
@@ -131,26 +121,19 @@ func (p *Prior) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("revisit: %w: prior: %d bytes instead of %d", ErrCorrupt, len(b), priorSize)
 	}
 	var read Prior
-	unset := 0
 	for k := range read.weight {
-		bits := binary.LittleEndian.Uint32(b[4*k:])
-		w := math.Float32frombits(bits)
-		if bits == 0 {
-			unset++
-		} else if !(w > 0 && w <= 1) {
+		w := math.Float32frombits(binary.LittleEndian.Uint32(b[4*k:]))
+		if !(w > 0 && w <= 1) && !isZero(b) {
 			return fmt.Errorf("revisit: %w: prior: a weight of %v", ErrCorrupt, w)
 		}
 		read.weight[k] = w
-	}
-	if unset > 0 && unset < cells {
-		return fmt.Errorf("revisit: %w: prior: a weight of 0", ErrCorrupt)
 	}
 	*p = read
 	return nil
 }
 
 // MarshalText returns p in base64, or nothing if it is the zero Prior. The error is always nil.
-func (p Prior) MarshalText() ([]byte, error) { return marshalText(p) }
+func (p Prior) MarshalText() ([]byte, error) { return marshalText(p.AppendBinary(nil)) }
 
 // UnmarshalText sets p to what MarshalText wrote, with the errors of UnmarshalBinary.
 func (p *Prior) UnmarshalText(b []byte) error { return unmarshalText(p, b, priorSize) }
@@ -195,26 +178,23 @@ func (p *Pulse) UnmarshalBinary(b []byte) error {
 }
 
 // MarshalText returns p in base64, or nothing if it is the zero Pulse. The error is always nil.
-func (p Pulse) MarshalText() ([]byte, error) { return marshalText(p) }
+func (p Pulse) MarshalText() ([]byte, error) { return marshalText(p.AppendBinary(nil)) }
 
 // UnmarshalText sets p to what MarshalText wrote, with the errors of UnmarshalBinary.
 func (p *Pulse) UnmarshalText(b []byte) error { return unmarshalText(p, b, pulseSize) }
 
 // fault names the first violated invariant of Observe, or returns "".
 func (p Pulse) fault() string {
-	if p == (Pulse{}) {
+	switch {
+	case p == Pulse{}:
 		return ""
-	}
-	if p.newest == 0 {
+	case p.newest == 0:
 		return "something seen without visits"
-	}
-	if int(p.newest) > spanOf(math.MaxUint32) {
+	case int(p.newest) > spanOf(math.MaxUint32):
 		return "a visit after 2106"
-	}
-	if p.pace.unpack() < leastPace/2 || p.pace > longestShort {
+	case p.pace.unpack() < leastPace/2 || p.pace > longestShort:
 		return "a pace out of bounds"
-	}
-	if !(math.Abs(float64(p.lead)) <= leadMost) {
+	case !(math.Abs(float64(p.lead)) <= leadMost):
 		return "a lead out of bounds"
 	}
 	for _, s := range p.activity {
@@ -230,10 +210,7 @@ const hintsSize = 4 * 4
 
 // AppendBinary appends the 16 bytes of k to b. The error is always nil.
 func (k Hints) AppendBinary(b []byte) ([]byte, error) {
-	for _, v := range [...]float32{k.announced, k.silent, k.wrong, k.days} {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	return b, nil
+	return binary.Append(b, binary.LittleEndian, []float32{k.announced, k.silent, k.wrong, k.days})
 }
 
 // UnmarshalBinary sets k to what AppendBinary wrote. If b is not the encoding of Hints, the error
@@ -255,26 +232,23 @@ func (k *Hints) UnmarshalBinary(b []byte) error {
 }
 
 // MarshalText returns k in base64, or nothing if it is the zero Hints. The error is always nil.
-func (k Hints) MarshalText() ([]byte, error) { return marshalText(k) }
+func (k Hints) MarshalText() ([]byte, error) { return marshalText(k.AppendBinary(nil)) }
 
 // UnmarshalText sets k to what MarshalText wrote, with the errors of UnmarshalBinary.
 func (k *Hints) UnmarshalText(b []byte) error { return unmarshalText(k, b, hintsSize) }
 
-// marshalText returns v in base64, or nothing if it is zero.
-func marshalText[T interface {
-	comparable
-	encoding.BinaryAppender
-}](v T) ([]byte, error) {
-	var zero T
-	if v == zero {
-		return []byte{}, nil
+// marshalText returns what AppendBinary returned in base64, or nothing if it is the encoding of the
+// zero value, which is all zeros.
+func marshalText(b []byte, err error) ([]byte, error) {
+	if isZero(b) {
+		return []byte{}, err
 	}
-	b, err := v.AppendBinary(nil)
 	return text.AppendEncode(nil, b), err
 }
 
-// unmarshalText is the inverse of marshalText for a value of this size, whose zero value is all
-// zeros.
+func isZero(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
+
+// unmarshalText is the inverse of marshalText for a value of this size.
 func unmarshalText(v encoding.BinaryUnmarshaler, b []byte, size int) error {
 	if len(b) == 0 {
 		return v.UnmarshalBinary(make([]byte, size))

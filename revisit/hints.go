@@ -68,9 +68,8 @@ func (k *Hints) expect(h *History, seconds, hints float64) (announced, silent fl
 // usualRate returns the geometric mean of the page's possible rates, per second. The arithmetic
 // mean would be dominated by the fastest rates, however unlikely they are.
 func (h *History) usualRate() float64 {
-	var unknown Prior
 	octaves := 0.0
-	for k, w := range h.posterior(&unknown) {
+	for k, w := range h.posterior(&usual) {
 		octaves += w * float64(k)
 	}
 	return slowest * math.Exp2(octaves)

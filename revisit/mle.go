@@ -1,6 +1,7 @@
 package revisit
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -35,19 +36,19 @@ type MLE struct {
 // negative Max. On real pages this is the main loss of the method. Max = 60 days or High = 3 avoids it.
 func (p MLE) Next(h History) time.Duration {
 	if h.changes == 0 {
-		high := orElse(p.High, DefaultHigh)
+		high := cmp.Or(p.High, DefaultHigh)
 		return h.repeat(p.Second, p.Min, p.Max, func(interval float64, _ int) float64 {
 			return interval * high
 		})
 	}
-	return within(orElse(p.Alpha, 1)*p.factor(&h)*p.Rep.of(&h), p.Min, p.Max)
+	return within(cmp.Or(p.Alpha, 1)*p.factor(&h)*p.Rep.of(&h), p.Min, p.Max)
 }
 
 // factor returns mu = 1/ln(T/U) within its bounds. If U is 0, so is mu; if U is T, it is infinite.
 // Neither is an error: this is why the paper has bounds.
 func (p MLE) factor(h *History) float64 {
 	mu := 1 / math.Log(float64(h.total)/float64(h.quiet))
-	return max(orElse(p.Low, DefaultLow), min(mu, orElse(p.High, DefaultHigh)))
+	return max(cmp.Or(p.Low, DefaultLow), min(mu, cmp.Or(p.High, DefaultHigh)))
 }
 
 // of returns the representative in seconds. It requires that a change was seen. The shortest

@@ -1,6 +1,9 @@
 package revisit
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // A Policy says how long to wait after the last visit before the next one. The policies of this
 // package are plain values without state, so goroutines may share them.
@@ -42,15 +45,9 @@ type Every time.Duration
 // Next returns e, or 0 if it is negative, whatever the history.
 func (e Every) Next(History) time.Duration { return max(time.Duration(e), 0) }
 
-// soonest returns the value of Min.
-func soonest(low, high time.Duration) time.Duration {
-	lo, _ := bounds(low, high)
-	return lo
-}
-
 // bounds returns the values of Min and Max. The default of one gives way to the other.
 func bounds(low, high time.Duration) (lo, hi time.Duration) {
-	lo, hi = orElse(low, DefaultMin), orElse(high, DefaultMax)
+	lo, hi = cmp.Or(low, DefaultMin), cmp.Or(high, DefaultMax)
 	if high < 0 {
 		hi = century
 	}
@@ -70,12 +67,4 @@ func within(s float64, low, high time.Duration) time.Duration {
 		return hi
 	}
 	return max(time.Duration(ns), lo)
-}
-
-// orElse returns v, or the default if v is zero.
-func orElse[T time.Duration | float64](v, byDefault T) T {
-	if v == 0 {
-		return byDefault
-	}
-	return v
 }

@@ -194,9 +194,8 @@ func (p *Pulse) elapsed(from, to uint32) (seconds float64) {
 
 // judge compares how likely the outcome of a visit was by the clock and by real time.
 func (p *Pulse) judge(h *History, wall, clock float64, changed bool) {
-	var unknown Prior
 	byWall, byClock := 0.0, 0.0
-	for k, w := range h.posterior(&unknown) {
+	for k, w := range h.posterior(&usual) {
 		byWall += w * math.Exp(-rates[k]*wall)
 		byClock += w * math.Exp(-rates[k]*clock)
 	}
@@ -232,8 +231,7 @@ func (p *Pulse) learn(h *History, at uint32, changed bool, chance *dice) {
 
 // rate returns the expected rate of change of a page per second.
 func (h *History) rate() (mean float64) {
-	var unknown Prior
-	for k, w := range h.posterior(&unknown) {
+	for k, w := range h.posterior(&usual) {
 		mean += w * rates[k]
 	}
 	return mean

@@ -1,6 +1,9 @@
 package revisit
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // AIMD adds to the interval after a visit without a change, and multiplies it after one with a
 // change: equation 6 of the paper, and TCP's answer to congestion. It steps from the interval that
@@ -18,7 +21,7 @@ type AIMD struct {
 // Next follows equation 6. With a Patience of 2 it is the paper's "half a day" variant: a day is
 // added after every second visit in a row without a change.
 func (p AIMD) Next(h History) time.Duration {
-	patience, add, mul := max(p.Patience, 1), orElse(p.Add, DefaultAdd), orElse(p.Mul, DefaultMul)
+	patience, add, mul := max(p.Patience, 1), cmp.Or(p.Add, DefaultAdd), cmp.Or(p.Mul, DefaultMul)
 	return h.repeat(p.Second, p.Min, p.Max, func(interval float64, quiet int) float64 {
 		switch {
 		case quiet == 0:
@@ -60,7 +63,7 @@ func StormCrawler() Scale {
 // Next multiplies the previous interval. It has no other memory, so it never settles: the intervals
 // of a page with a steady rate keep changing by the factor.
 func (p Scale) Next(h History) time.Duration {
-	grow, shrink := orElse(p.Grow, 1.5), orElse(p.Shrink, 0.5)
+	grow, shrink := cmp.Or(p.Grow, 1.5), cmp.Or(p.Shrink, 0.5)
 	return h.repeat(p.Second, p.Min, p.Max, func(interval float64, quiet int) float64 {
 		if quiet == 0 {
 			return interval * shrink
@@ -73,9 +76,9 @@ func (p Scale) Next(h History) time.Duration {
 func (h *History) repeat(second, low, high time.Duration,
 	rule func(interval float64, quiet int) float64) time.Duration {
 	if h.last == 0 {
-		return soonest(low, high)
+		return within(0, low, high)
 	}
 	lo, hi := bounds(low, high)
-	second = orElse(second, DefaultSecond)
+	second = cmp.Or(second, DefaultSecond)
 	return within(h.plan.repeat(second.Seconds(), lo.Seconds(), hi.Seconds(), rule), low, high)
 }

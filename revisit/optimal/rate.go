@@ -66,8 +66,19 @@ func Rate(gaps []Gap) float64 {
 		return math.Inf(1)
 	}
 	// 1/(exp(x)-1) < 1/x, so the sum of equation 2 is at most changed/rate, and the root lies below
-	// changed/quiet.
-	return bisect(0, changed/quiet, func(rate float64) bool { return excess(gaps, rate) > quiet })
+	// changed/quiet. The bisection continues until no float lies between its bounds, which takes
+	// about 60 steps and needs no tolerance, which would depend on the unit.
+	for low, high := 0.0, changed/quiet; ; {
+		mid := low + (high-low)/2
+		switch {
+		case mid <= low || mid >= high:
+			return low
+		case excess(gaps, mid) > quiet:
+			low = mid
+		default:
+			high = mid
+		}
+	}
 }
 
 // excess returns the left side of equation 2. Each term falls as the rate rises, so that the
@@ -79,21 +90,4 @@ func excess(gaps []Gap, rate float64) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// bisect returns the last number between low and high for which below holds; low if it never holds.
-// It continues until no float lies between, which takes about 60 steps and needs no tolerance,
-// which would depend on the unit.
-func bisect(low, high float64, below func(float64) bool) float64 {
-	for {
-		mid := low + (high-low)/2
-		if mid <= low || mid >= high {
-			return low
-		}
-		if below(mid) {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
 }
