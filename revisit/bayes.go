@@ -72,8 +72,7 @@ func (b Bayes) Hinted(h History, waited time.Duration, host Hints, n int) (worth
 	v := b.count(chances)
 	recall, wrong := host.reliability()
 	for k, rate := range rates {
-		s := signals{change: rate, recall: recall, wrong: wrong}
-		worth += v[k] * s.gain(seconds, n)
+		worth += v[k] * signals{rate, recall, wrong}.gain(seconds, n)
 	}
 	return worth
 }
@@ -111,9 +110,7 @@ type values [cells]float64
 func (b *Bayes) count(v [cells]float64) values {
 	if fair := cmp.Or(b.Fair, DefaultFair).Seconds(); fair > 0 {
 		for k, rate := range rates {
-			if once := rate * fair; once < 1 {
-				v[k] /= once
-			}
+			v[k] /= min(rate*fair, 1)
 		}
 	}
 	return v

@@ -19,9 +19,6 @@ var (
 	ErrVersion = durable.ErrVersion // a History of the version before
 )
 
-// sizeBefore is the size of a History of that version.
-const sizeBefore = 32
-
 // text is the form in JSON and other text formats. The empty text is the zero value.
 var text = base64.RawStdEncoding
 
@@ -45,7 +42,7 @@ func (h History) AppendBinary(b []byte) ([]byte, error) {
 func (h *History) UnmarshalBinary(b []byte) error {
 	switch len(b) {
 	case Size:
-	case sizeBefore:
+	case 32: // of the version before
 		return fmt.Errorf("revisit: %w: a history of %d bytes, not %d", ErrVersion, len(b), Size)
 	default:
 		return fmt.Errorf("revisit: %w: %d bytes instead of %d", ErrCorrupt, len(b), Size)

@@ -188,18 +188,11 @@ const freshShare = 64
 // quietTail returns for how many seconds before at the page has not changed, according to its
 // server; 0 if the server does not say or is not credible.
 func quietTail(last, at uint32, modified time.Time) uint32 {
-	if modified.IsZero() {
+	m := modified.Unix() // that of the zero time is before last
+	if m <= int64(last) || m >= int64(at-(at-last)/freshShare) {
 		return 0
 	}
-	m := modified.Unix()
-	if m <= int64(last) || m > int64(at) {
-		return 0
-	}
-	tail := at - uint32(m)
-	if tail <= (at-last)/freshShare {
-		return 0
-	}
-	return tail
+	return at - uint32(m)
 }
 
 // unixSeconds returns t as a number that is never 0, since 0 means never.

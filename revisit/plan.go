@@ -20,11 +20,10 @@ func (p *plan) observe(gap uint32, changed bool) {
 	if bits.Len32(p.outcomes) > mostOutcomes {
 		p.from, p.outcomes = shorten(gap), 0
 	}
-	bit := uint32(0)
+	p.outcomes = max(p.outcomes, 1) << 1
 	if changed {
-		bit = 1
+		p.outcomes |= 1
 	}
-	p.outcomes = max(p.outcomes, 1)<<1 | bit
 }
 
 // repeat applies a rule repeatedly and returns the interval in seconds. It starts with second and

@@ -84,19 +84,17 @@ func (s span) activity() float64 { return s.changes.unpack() / s.visits.unpack()
 func (p *Pulse) Observe(h History, v Visit) (elapsed time.Duration) {
 	at := unixSeconds(v.At)
 	chance := h.throw(at)
-	stale := p.before(at) && !reaches(h.last, at)
+	number := spanOf(at)
+	stale := p.newest != 0 && int(p.newest)-number >= spans && spanOf(h.last)-number < spans
 	if stale {
-		p.recede(at)
+		p.recede(number)
 	} else {
-		p.advance(at, &chance)
+		p.advance(number, &chance)
 	}
 	if h.last == 0 || at <= h.last {
 		return 0
 	}
-	if stale {
-		return p.Elapsed(h.Last(), v.At)
-	}
-	if wall, ok := h.gapTo(at); ok {
+	if wall, ok := h.gapTo(at); ok && !stale {
 		p.judge(&h, float64(wall), p.elapsed(h.last, at), v.Changed)
 		p.learn(&h, at, v.Changed, &chance)
 	}
@@ -114,36 +112,27 @@ func (p *Pulse) Elapsed(since, now time.Time) time.Duration {
 	return time.Duration(min(p.elapsed(from, max(from, to)), century.Seconds()) * float64(time.Second))
 }
 
-// before reports whether a time is before the spans.
-func (p *Pulse) before(at uint32) bool { return p.newest != 0 && int(p.newest)-spanOf(at) >= spans }
-
-// reaches reports whether a time is that much later than at.
-func reaches(last, at uint32) bool { return spanOf(last)-spanOf(at) >= spans }
-
-// recede moves the newest span a sixteenth of the way back to a time before all of them. One such
+// recede moves the newest span a sixteenth of the way back to a number before all of them. One such
 // visit costs two days of the rhythm, and a clock that was years ahead is forgotten after a hundred.
-func (p *Pulse) recede(at uint32) {
-	back := max(1, (int(p.newest)-spanOf(at))/16)
+func (p *Pulse) recede(number int) {
+	back := max(1, (int(p.newest)-number)/16)
 	p.newest -= uint16(back)
 	kept := copy(p.activity[:], p.activity[min(back, spans):])
-	for i := kept; i < spans; i++ {
-		p.activity[i] = unknown
-	}
+	forget(p.activity[kept:])
 }
 
 // spanOf returns the number of the span that contains a time.
 func spanOf(at uint32) int { return int(uint16(at/spanLength) + 1) }
 
-// advance makes the span that contains a time the newest one.
-func (p *Pulse) advance(at uint32, chance *dice) {
-	number := uint16(spanOf(at))
+// advance makes the span with a number the newest one.
+func (p *Pulse) advance(number int, chance *dice) {
 	if p.newest == 0 {
 		p.pace = pack(1)
 	}
-	passed := int(number) - int(p.newest)
+	passed := number - int(p.newest)
 	if p.newest == 0 || passed <= -spans { // the clock was ahead
-		p.newest = number
-		p.clear(spans)
+		p.newest = uint16(number)
+		forget(p.activity[:])
 		return
 	}
 	if passed <= 0 {
@@ -156,16 +145,16 @@ func (p *Pulse) advance(at uint32, chance *dice) {
 	}
 	passed = min(passed, spans)
 	copy(p.activity[passed:], p.activity[:])
-	p.clear(passed)
-	p.newest = number
+	forget(p.activity[:passed])
+	p.newest = uint16(number)
 }
 
 var unknown = span{pack(pulsePrior), pack(pulsePrior)}
 
-// clear resets the newest n spans to unknown.
-func (p *Pulse) clear(n int) {
-	for i := range n {
-		p.activity[i] = unknown
+// forget resets spans to unknown.
+func forget(list []span) {
+	for i := range list {
+		list[i] = unknown
 	}
 }
 

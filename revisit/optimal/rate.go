@@ -25,14 +25,12 @@ func (p CGM) Next(h revisit.History) time.Duration {
 		return revisit.DefaultMin
 	case visits == 0:
 		return revisit.DefaultSecond
-	case changes == 0:
-		return revisit.DefaultMax
 	}
 	n, unchanged := float64(visits), float64(visits-changes)
 	interval := h.Span().Seconds() / n
 	wait := cmp.Or(p.Alpha, 1) * interval / math.Log((n+0.5)/(unchanged+0.5))
 	const least, most = revisit.DefaultMin, revisit.DefaultMax
-	if !(wait < most.Seconds()) { // also NaN
+	if !(wait < most.Seconds()) { // infinite without a change; NaN
 		return most
 	}
 	return time.Duration(max(wait, least.Seconds()) * float64(time.Second))
