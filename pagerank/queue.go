@@ -84,7 +84,11 @@ func (q *queue) shift(b uint16) (id uint32) {
 	q.entries--
 	switch {
 	case l.head == l.tail && l.from == l.to:
-		q.drop(b)
+		q.store.give(l.head)
+		*l = line{}
+		if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
+			q.summary &^= 1 << (b / 64)
+		}
 	case l.from == chunkIDs:
 		next := c.next
 		q.store.give(l.head)
@@ -139,46 +143,22 @@ func (q *queue) sweep(nodes []node) {
 	}
 }
 
-// sweepLine writes the valid entries of bucket b to a new line. It returns each chunk as soon as it
-// has been read, so a sweep needs no more memory than one chunk.
+// sweepLine takes each entry of bucket b from the front, and puts the valid ones back at the end. So it
+// needs no more memory than a chunk.
 func (q *queue) sweepLine(nodes []node, b uint16) {
-	old := q.lines[b]
-	q.clearLine(b)
-	for c, i := old.head, old.from; ; i = 0 {
-		read, end := *q.store.at(c), uint32(chunkIDs)
-		if c == old.tail {
-			end = old.to
+	entries := 0
+	for range q.entriesOf(b) {
+		entries++
+	}
+	for range entries {
+		id := q.shift(b)
+		if n := &nodes[id]; n.state&marked == 0 && n.isIn(b) {
+			n.state |= marked
+			q.push(b, id)
 		}
-		q.store.give(c)
-		q.entries -= int(end - i)
-		for _, id := range read.ids[i:end] {
-			if n := &nodes[id]; n.state&marked == 0 && n.isIn(b) {
-				n.state |= marked
-				q.push(b, id)
-			}
-		}
-		if c == old.tail {
-			break
-		}
-		c = read.next
 	}
 	for id := range q.entriesOf(b) {
 		nodes[id].state &^= marked
-	}
-}
-
-// drop empties bucket b.
-func (q *queue) drop(b uint16) {
-	l := q.lines[b]
-	q.store.giveAll(l.head, l.tail)
-	q.clearLine(b)
-}
-
-// clearLine marks bucket b as empty. The caller owns its chunks.
-func (q *queue) clearLine(b uint16) {
-	q.lines[b] = line{}
-	if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
-		q.summary &^= 1 << (b / 64)
 	}
 }
 
@@ -241,18 +221,6 @@ func (s *chunkStore) take() uint32 {
 func (s *chunkStore) give(c uint32) {
 	s.at(c).next = s.free
 	s.free = c
-}
-
-// giveAll frees the chunks from c to last.
-func (s *chunkStore) giveAll(c, last uint32) {
-	for {
-		next := s.at(c).next
-		s.give(c)
-		if c == last {
-			return
-		}
-		c = next
-	}
 }
 
 func (s *chunkStore) bytes() int { return len(s.blocks) * blockChunks * (chunkIDs + 1) * 4 }
