@@ -101,19 +101,16 @@ type BackLinks struct {
 	// slashes in the URL, then its length. nil means the order of discovery.
 	Tie func(id uint32) uint32
 
-	heap heap
+	heap
 }
 
 // Discover queues id, once.
-func (b *BackLinks) Discover(id uint32) { b.heap.add(id, b.Tie) }
+func (b *BackLinks) Discover(id uint32) { b.add(id, b.Tie) }
 
 // Fetched counts the links of a page. If a page is fetched again, they count again.
 func (b *BackLinks) Fetched(id uint32, links []uint32) {
-	for _, to := range b.heap.links(b.Host, id, links) {
-		b.heap.add(to, b.Tie)
-		b.heap.give(to, 1)
+	for _, to := range b.links(b.Host, id, links) {
+		b.add(to, b.Tie)
+		b.give(to, 1)
 	}
 }
-
-// Next takes the id with the most links.
-func (b *BackLinks) Next() (id uint32, ok bool) { return b.heap.Next() }

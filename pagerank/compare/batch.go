@@ -13,15 +13,12 @@ import (
 // value of a page without incoming links. The zero Batch is empty and ready to use, by one
 // goroutine at a time.
 type Batch struct {
-	Every   int                    // pages between iterations; 0 means 165,000, as in the paper
-	Damping float64                // 0 means pagerank.DefaultDamping
-	Host    func(id uint32) uint32 // for the order of ties; may be nil
+	Every int                    // pages between iterations; 0 means 165,000, as in the paper
+	Host  func(id uint32) uint32 // for the order of ties; may be nil
 
-	table   table
-	queue   []uint32 // sorted by the last iteration, then pages discovered since, all of minimum value
-	next    int
+	list    // sorted by the last iteration, then pages discovered since, all of minimum value
 	sources []source
-	links   []uint32  // of all sources
+	targets []uint32  // of all sources
 	scores  []float64 // scratch
 	fetched int
 }
@@ -32,33 +29,25 @@ type source struct {
 	end int // of its links
 }
 
-func (b *Batch) damping() float64 {
-	if b.Damping > 0 && b.Damping <= 1 {
-		return b.Damping
-	}
-	return pagerank.DefaultDamping
-}
-
 // Discover queues id, once.
 func (b *Batch) Discover(id uint32) {
-	if b.table.meet(id) {
+	if b.add(id) {
 		// With 1, the mean, new pages would overtake most of those already ranked, and the order
 		// would get worse.
-		b.table.pages[id].score = 1 - b.damping()
-		b.queue = append(b.queue, id)
+		b.pages[id].score = 1 - pagerank.DefaultDamping
 	}
 }
 
 // Fetched keeps the links of a page, and iterates when an iteration is due. If a page is fetched
 // again, its links count again.
 func (b *Batch) Fetched(id uint32, links []uint32) {
-	clean := b.table.links(b.Host, id, links)
+	clean := b.links(b.Host, id, links)
 	for _, to := range clean {
 		b.Discover(to)
 	}
 	if len(clean) > 0 {
-		b.links = append(b.links, clean...)
-		b.sources = append(b.sources, source{id, len(b.links)})
+		b.targets = append(b.targets, clean...)
+		b.sources = append(b.sources, source{id, len(b.targets)})
 	}
 	b.fetched++
 	every := b.Every
@@ -72,13 +61,14 @@ func (b *Batch) Fetched(id uint32, links []uint32) {
 
 // iterate computes new scores and sorts the queue by them.
 func (b *Batch) iterate() {
-	damping, pages := b.damping(), b.table.pages
+	const damping = pagerank.DefaultDamping
+	pages := b.pages
 	b.scores = slices.Grow(b.scores[:0], len(pages))[:len(pages)]
 	clear(b.scores)
 	start := 0
 	for _, s := range b.sources {
 		share := damping * pages[s.id].score / float64(s.end-start)
-		for _, to := range b.links[start:s.end] {
+		for _, to := range b.targets[start:s.end] {
 			b.scores[to] += share
 		}
 		start = s.end
@@ -90,13 +80,4 @@ func (b *Batch) iterate() {
 	slices.SortFunc(b.queue, func(x, y uint32) int {
 		return cmp.Or(cmp.Compare(pages[y].score, pages[x].score), cmp.Compare(pages[x].found, pages[y].found))
 	})
-}
-
-// Next takes the id with the highest score.
-func (b *Batch) Next() (id uint32, ok bool) {
-	if b.next == len(b.queue) {
-		return 0, false
-	}
-	b.next++
-	return b.queue[b.next-1], true
 }

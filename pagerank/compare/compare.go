@@ -3,7 +3,6 @@ package compare
 import (
 	"math"
 
-	"github.com/spinneret-go/spinneret/pagerank"
 	"github.com/spinneret-go/spinneret/pagerank/internal/linklist"
 )
 
@@ -16,16 +15,6 @@ type Strategy interface {
 	// Next takes the id to fetch next; ok is false if none is left.
 	Next() (id uint32, ok bool)
 }
-
-var (
-	_ Strategy = (*pagerank.Frontier)(nil)
-	_ Strategy = (*BreadthFirst)(nil)
-	_ Strategy = (*BackLinks)(nil)
-	_ Strategy = (*Batch)(nil)
-	_ Strategy = (*PL)(nil)
-	_ Strategy = (*VR)(nil)
-	_ Strategy = (*OPIC)(nil)
-)
 
 // A table holds what strategies know about pages, by id.
 type table struct {
@@ -40,13 +29,8 @@ type page struct {
 	place uint32 // in the heap, from 1; 0 means not in it
 }
 
-const maxIDs = math.MaxUint32 & math.MaxInt // an int has to hold them
-
 // meet adds id and reports whether it is new.
 func (t *table) meet(id uint32) (added bool) {
-	if uint64(id) >= maxIDs {
-		return false
-	}
 	t.cover(uint64(id) + 1)
 	p := &t.pages[id]
 	if p.found != 0 {
@@ -66,13 +50,34 @@ func (t *table) cover(n uint64) {
 
 // links returns the links of a page, without those that do not count.
 func (t *table) links(host func(uint32) uint32, id uint32, links []uint32) []uint32 {
-	if uint64(id) >= maxIDs {
-		return nil
-	}
-	t.lists.Limit, t.lists.Host = maxIDs, host
+	t.lists.Limit, t.lists.Host = math.MaxInt, host
 	clean, above := t.lists.Clean(id, links)
 	t.cover(max(above, uint64(id)+1))
 	return clean
+}
+
+// A list has ids in the order in which they are taken.
+type list struct {
+	table
+	queue []uint32
+	next  int // place in queue
+}
+
+// add queues id if it is new, and reports whether it is.
+func (l *list) add(id uint32) (added bool) {
+	if added = l.meet(id); added {
+		l.queue = append(l.queue, id)
+	}
+	return added
+}
+
+// Next takes the next id.
+func (l *list) Next() (id uint32, ok bool) {
+	if l.next == len(l.queue) {
+		return 0, false
+	}
+	l.next++
+	return l.queue[l.next-1], true
 }
 
 // BreadthFirst takes ids in the order of discovery. The zero BreadthFirst is empty and ready to
@@ -80,30 +85,15 @@ func (t *table) links(host func(uint32) uint32, id uint32, links []uint32) []uin
 type BreadthFirst struct {
 	Host func(id uint32) uint32 // for the order of ties; may be nil
 
-	table table
-	queue []uint32
-	next  int
+	list
 }
 
 // Discover queues id, once.
-func (b *BreadthFirst) Discover(id uint32) {
-	if b.table.meet(id) {
-		b.queue = append(b.queue, id)
-	}
-}
+func (b *BreadthFirst) Discover(id uint32) { b.add(id) }
 
 // Fetched queues the links that are new.
 func (b *BreadthFirst) Fetched(id uint32, links []uint32) {
-	for _, to := range b.table.links(b.Host, id, links) {
-		b.Discover(to)
+	for _, to := range b.links(b.Host, id, links) {
+		b.add(to)
 	}
-}
-
-// Next takes the id that was discovered first.
-func (b *BreadthFirst) Next() (id uint32, ok bool) {
-	if b.next == len(b.queue) {
-		return 0, false
-	}
-	b.next++
-	return b.queue[b.next-1], true
 }

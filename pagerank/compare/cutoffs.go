@@ -9,19 +9,13 @@ type PL struct {
 	Pages int                    // 0 means the paper's 8
 	Host  func(id uint32) uint32 // for the order of ties; may be nil
 
-	scores scores
+	scores
 }
-
-// Discover queues id, once.
-func (p *PL) Discover(id uint32) { p.scores.add(id, nil) }
-
-// Next takes the id with the highest score.
-func (p *PL) Next() (id uint32, ok bool) { return p.scores.Next() }
 
 // Fetched passes on the score of a page. If a page is fetched again, its new links are discovered
 // and nothing else changes.
 func (p *PL) Fetched(id uint32, links []uint32) {
-	share, ok := p.scores.enter(p.Host, id, links)
+	share, ok := p.enter(p.Host, id, links)
 	if !ok {
 		return
 	}
@@ -57,19 +51,13 @@ type VR struct {
 	Threshold float64                // 0 means the paper's 1.5
 	Host      func(id uint32) uint32 // for the order of ties; may be nil
 
-	scores scores
+	scores
 }
-
-// Discover queues id, once.
-func (v *VR) Discover(id uint32) { v.scores.add(id, nil) }
-
-// Next takes the id with the highest score.
-func (v *VR) Next() (id uint32, ok bool) { return v.scores.Next() }
 
 // Fetched passes on the score of a page. If a page is fetched again, its new links are discovered
 // and nothing else changes.
 func (v *VR) Fetched(id uint32, links []uint32) {
-	share, ok := v.scores.enter(v.Host, id, links)
+	share, ok := v.enter(v.Host, id, links)
 	if !ok {
 		return
 	}
@@ -109,15 +97,15 @@ type scores struct {
 	updates int
 }
 
+// Discover queues id, once.
+func (s *scores) Discover(id uint32) { s.add(id, nil) }
+
 // enter gives a page its 1 and keeps its links. It returns the share of each link; ok is false if
 // there are none, or if the page was fetched before.
 func (s *scores) enter(host func(uint32) uint32, id uint32, links []uint32) (share float64, ok bool) {
 	clean := s.links(host, id, links)
 	for _, to := range clean {
 		s.add(to, nil)
-	}
-	if uint64(id) >= uint64(len(s.pages)) {
-		return 0, false // beyond the limit
 	}
 	s.out = append(s.out, make([][]uint32, len(s.pages)-len(s.out))...)
 	if s.out[id] != nil {
@@ -134,7 +122,4 @@ func (s *scores) give(id uint32, share float64) {
 }
 
 // Updates returns the number of shares given so far, the measure of work.
-func (p *PL) Updates() int { return p.scores.updates }
-
-// Updates returns the number of shares given so far, the measure of work.
-func (v *VR) Updates() int { return v.scores.updates }
+func (s *scores) Updates() int { return s.updates }

@@ -14,7 +14,7 @@
 // [Batch], [PL] and [VR] are those of Yamada, Takahashi, Taura and Chikayama (2004); [OPIC] is
 // that of Abiteboul et al. [Exact] computes the PageRank of a [Graph] by power iteration.
 //
-// All of them identify pages by dense ids from 0 and ignore the highest uint32. Ids of equal worth
-// come in the order of discovery. If Host is set, a page's links to other hosts count as discovered
-// before those to its own. Memory grows with the highest id.
+// All of them identify pages by dense ids from 0. Ids of equal worth come in the order of
+// discovery. If Host is set, a page's links to other hosts count as discovered before those to its
+// own. Memory grows with the highest id.
 package compare

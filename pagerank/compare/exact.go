@@ -10,10 +10,6 @@ import (
 
 // ExactOptions sets which PageRank [Exact] computes. The zero ExactOptions is the usual one.
 type ExactOptions struct {
-	// Damping is the share of a page's score that its links pass on, below 1.
-	// 0 means pagerank.DefaultDamping.
-	Damping float64
-
 	// Teleport is how likely a reader is to start on each page, up to a factor. nil means that all
 	// pages are equally likely, as does a length other than the graph's.
 	Teleport []float64
@@ -37,9 +33,6 @@ func Exact(g *Graph, opts ExactOptions) []float64 {
 	if g.Len() == 0 {
 		return nil
 	}
-	if !(opts.Damping > 0 && opts.Damping < 1) {
-		opts.Damping = pagerank.DefaultDamping
-	}
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -58,7 +51,6 @@ type power struct {
 	now, was []float64
 	given    []float64 // what each link of a page passes on
 	sums     []sum     // one for each block
-	damping  float64
 	workers  int
 }
 
@@ -70,7 +62,7 @@ const blockPages = 1 << 12
 func newPower(g *Graph, opts ExactOptions) *power {
 	n := g.Len()
 	p := &power{
-		in: g.reversed(), teleport: opts.Teleport, damping: opts.Damping, workers: opts.Workers,
+		in: g.reversed(), teleport: opts.Teleport, workers: opts.Workers,
 		now: make([]float64, n), was: make([]float64, n), given: make([]float64, n),
 		rate: make([]float64, n), sums: make([]sum, (n+blockPages-1)/blockPages),
 	}
@@ -81,11 +73,9 @@ func newPower(g *Graph, opts ExactOptions) *power {
 		}
 	}
 	for i := range n {
-		links := len(g.Links(uint32(i)))
-		if links == 0 {
-			continue
+		if links := len(g.Links(uint32(i))); links > 0 {
+			p.rate[i] = pagerank.DefaultDamping / float64(links)
 		}
-		p.rate[i] = opts.Damping / float64(links)
 	}
 	// From the first term of the series on, no score is ever too high.
 	copy(p.now, p.teleport)
@@ -110,7 +100,7 @@ func (p *power) step() float64 {
 	if all.total == 0 {
 		return 0
 	}
-	return 2 * all.change / all.total * p.damping / (1 - p.damping)
+	return 2 * all.change / all.total * pagerank.DefaultDamping / (1 - pagerank.DefaultDamping)
 }
 
 // pull computes a block from its incoming links.

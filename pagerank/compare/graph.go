@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Graph is a fixed web graph, for [Exact] and for simulations. A nil Graph is empty. Its methods
-// are safe for concurrent use.
+// A Graph is a fixed web graph, for [Exact] and for simulations. Use [NewGraph]: a Graph has no zero
+// value. Its methods are safe for concurrent use.
 type Graph struct {
 	offsets []uint64
 	links   []uint32
@@ -62,20 +62,10 @@ func (g *Graph) compact() {
 }
 
 // Len returns the number of pages.
-func (g *Graph) Len() int {
-	if g == nil {
-		return 0
-	}
-	return len(g.offsets) - 1
-}
+func (g *Graph) Len() int { return len(g.offsets) - 1 }
 
 // Size returns the number of links.
-func (g *Graph) Size() int {
-	if g == nil {
-		return 0
-	}
-	return len(g.links)
-}
+func (g *Graph) Size() int { return len(g.links) }
 
 // Links returns the targets of a page's links. id must be below Len, and the slice must not be
 // changed.
@@ -85,19 +75,13 @@ func (g *Graph) Links(id uint32) []uint32 {
 
 // reversed returns the graph with all links reversed.
 func (g *Graph) reversed() *Graph {
-	r := &Graph{offsets: make([]uint64, g.Len()+1), links: make([]uint32, len(g.links))}
-	for _, to := range g.links {
-		r.offsets[to+1]++
-	}
-	for i := range g.Len() {
-		r.offsets[i+1] += r.offsets[i]
-	}
-	next := slices.Clone(r.offsets[:g.Len()])
-	for from := range g.Len() {
-		for _, to := range g.Links(uint32(from)) {
-			r.links[next[to]] = uint32(from)
-			next[to]++
+	return NewGraph(g.Len(), func(yield func(from, to uint32) bool) {
+		for from := range uint32(g.Len()) {
+			for _, to := range g.Links(from) {
+				if !yield(to, from) {
+					return
+				}
+			}
 		}
-	}
-	return r
+	})
 }

@@ -6,33 +6,30 @@ package compare
 type OPIC struct {
 	Host func(id uint32) uint32 // for the order of ties; may be nil
 
-	heap heap
+	heap
 	done []bool // by id: fetched
 }
 
 // Discover queues id, and gives it 1 if it never had any cash.
 func (o *OPIC) Discover(id uint32) {
-	o.heap.add(id, nil)
-	if uint64(id) < uint64(len(o.heap.pages)) && o.heap.pages[id].score == 0 {
-		o.heap.give(id, 1)
+	o.add(id, nil)
+	if o.pages[id].score == 0 {
+		o.give(id, 1)
 	}
 }
 
 // Fetched passes on the page's cash. If a page is fetched again, its new links are discovered and
 // nothing else changes.
 func (o *OPIC) Fetched(id uint32, links []uint32) {
-	clean := o.heap.links(o.Host, id, links)
-	o.done = append(o.done, make([]bool, len(o.heap.pages)-len(o.done))...)
+	clean := o.links(o.Host, id, links)
+	o.done = append(o.done, make([]bool, len(o.pages)-len(o.done))...)
 	share := 0.0
-	if uint64(id) < uint64(len(o.done)) && !o.done[id] {
+	if !o.done[id] {
 		o.done[id] = true
-		share = o.heap.pages[id].score / float64(len(clean))
+		share = o.pages[id].score / float64(len(clean))
 	}
 	for _, to := range clean {
-		o.heap.add(to, nil)
-		o.heap.give(to, share)
+		o.add(to, nil)
+		o.give(to, share)
 	}
 }
-
-// Next takes the id with the most cash.
-func (o *OPIC) Next() (id uint32, ok bool) { return o.heap.Next() }
