@@ -49,9 +49,16 @@ func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) 
 			if ready(host) {
 				return id, true
 			}
-			l = f.lots.close(host)
+			if l == nil {
+				l = &lot{}
+				f.lots.byHost[host] = l
+			}
+			l.busy = true
 		}
-		f.park(l, id)
+		f.nodes[id].state |= aside
+		l.n++
+		f.lots.parked++
+		f.enlist(l, &f.nodes[id], id)
 	}
 }
 
@@ -103,27 +110,6 @@ func (f *Frontier) Release(host uint32) {
 	f.queue.add(f.nodes, f.level(e.id()), e.id())
 }
 
-// close marks a host as not ready.
-func (l *lots) close(host uint32) *lot {
-	if l.byHost == nil {
-		l.byHost = map[uint32]*lot{}
-	}
-	if l.byHost[host] == nil {
-		l.byHost[host] = &lot{}
-	}
-	l.byHost[host].busy = true
-	return l.byHost[host]
-}
-
-// park sets an id aside.
-func (f *Frontier) park(l *lot, id uint32) {
-	n := &f.nodes[id]
-	n.state |= aside
-	l.n++
-	f.lots.parked++
-	f.enlist(l, n, id)
-}
-
 // enlist adds an entry for an id that is aside. It drops stale ones when most of them are.
 func (f *Frontier) enlist(l *lot, n *node, id uint32) {
 	l.push(entryFor(n, id))
@@ -166,34 +152,28 @@ func (l *lot) valid(nodes []node) []entry {
 }
 
 func (l *lot) push(e entry) {
-	h := append(l.entries, e)
-	i := len(h) - 1
-	for ; i > 0 && h[(i-1)/2] < e; i = (i - 1) / 2 {
-		h[i] = h[(i-1)/2]
+	l.entries = append(l.entries, e)
+	h := l.entries
+	for i := len(h) - 1; i > 0 && h[(i-1)/2] < h[i]; i = (i - 1) / 2 {
+		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
 	}
-	h[i] = e
-	l.entries = h
 }
 
 // pop removes the highest entry. There must be one.
 func (l *lot) pop() entry {
+	top, last := l.entries[0], len(l.entries)-1
+	l.entries[0] = l.entries[last]
+	l.entries = l.entries[:last]
 	h := l.entries
-	top, last := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	i := 0
-	for c := 1; c < len(h); c = 2*i + 1 {
+	for i, c := 0, 1; c < len(h); c = 2*i + 1 {
 		if c+1 < len(h) && h[c+1] > h[c] {
 			c++
 		}
-		if h[c] <= last {
+		if h[c] <= h[i] {
 			break
 		}
-		h[i] = h[c]
+		h[i], h[c] = h[c], h[i]
 		i = c
 	}
-	if len(h) > 0 {
-		h[i] = last
-	}
-	l.entries = h
 	return top
 }

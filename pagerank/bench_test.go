@@ -62,7 +62,7 @@ func BenchmarkTop(b *testing.B) {
 	if testing.Short() {
 		n = 2000
 	}
-	f := New(Options{Cutoff: DL1, Capacity: n})
+	f := New(Options{Cutoff: DL1})
 	crawl(f, testWeb(n, 1), 0)
 	b.Run(fmt.Sprintf("pages=%d", n), func(b *testing.B) {
 		b.ReportAllocs()

@@ -17,7 +17,6 @@ func TestListsWorkedByHand(t *testing.T) {
 		ids  []uint32
 		want []byte
 	}{
-		{"none", 7, nil, []byte{0, 0}},
 		{"the next page", 7, []uint32{8}, []byte{1, 2}},
 		{"the page before", 7, []uint32{6}, []byte{1, 1}},
 		{"three in a row, filled up", 7, []uint32{8, 9, 10}, []byte{3, 2, 0, 0}},
@@ -28,9 +27,6 @@ func TestListsWorkedByHand(t *testing.T) {
 	} {
 		got := encode(nil, tt.page, tt.ids)
 		require.Equal(t, tt.want, got, tt.name)
-		if len(tt.ids) == 0 {
-			continue
-		}
 		back := make([]uint32, len(tt.ids))
 		decode(got[1:], tt.page, back)
 		require.Equal(t, tt.ids, back, tt.name)
@@ -55,7 +51,9 @@ func FuzzLists(f *testing.F) {
 			ids = append(ids, binary.LittleEndian.Uint32(b))
 		}
 		slices.Sort(ids)
-		ids = slices.Compact(ids)
+		if ids = slices.Compact(ids); len(ids) == 0 {
+			return
+		}
 		var s linkStore
 		at := s.put(page, ids)
 		require.True(t, slices.Equal(ids, s.read(at, page, nil)))

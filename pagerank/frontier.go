@@ -25,16 +25,15 @@ type Frontier struct {
 	newcomers []uint32 // discovered, and waiting for a place in the queue
 	stretch   int      // number of pages between admissions of newcomers
 
-	cleaner  linklist.Cleaner
-	targets  []uint32 // scratch: links that were read back
-	wave     []uint32 // pages about to pass on their residual
-	refining bool     // Refine is running, which has no budget
+	cleaner linklist.Cleaner
+	targets []uint32 // scratch: links that were read back
+	wave    []uint32 // pages about to pass on their residual
 }
 
 // New returns an empty Frontier.
 func New(opts Options) *Frontier {
 	opts = opts.normal()
-	f := &Frontier{opts: opts, step: 1, stretch: 1}
+	f := &Frontier{opts: opts, step: 1, stretch: 1, lots: lots{byHost: map[uint32]*lot{}}}
 	f.sums.damping = opts.Damping
 	f.cleaner.Limit = opts.Limit
 	if opts.Host != nil {
@@ -43,13 +42,6 @@ func New(opts Options) *Frontier {
 	if f.blends() {
 		f.hosts.weights = []float32{0}
 		f.hosts.fetched = []uint32{0}
-		f.hosts.cash = grown(f.hosts.cash, min(opts.Capacity, opts.Limit))
-	}
-	n := min(opts.Capacity, opts.Limit)
-	f.nodes = grown(f.nodes, n)
-	if f.keeps() {
-		f.passed = grown(f.passed, n)
-		f.places = grown(f.places, n)
 	}
 	return f
 }

@@ -29,7 +29,7 @@ const (
 // A place is the offset of a list, in units of align, from 1 on; 0 means none.
 type place uint32
 
-// put stores the sorted list of a page, which must not have duplicates. It returns 0 if it cannot.
+// put stores the sorted list of a page, which must not be empty or have duplicates. It returns 0 if it cannot.
 func (s *linkStore) put(page uint32, ids []uint32) place {
 	if s.err != nil {
 		return 0
@@ -48,15 +48,13 @@ func (s *linkStore) put(page uint32, ids []uint32) place {
 // encode appends the list of a page to b, which is empty, and pads it to align.
 func encode(b []byte, page uint32, ids []uint32) []byte {
 	b = binary.AppendUvarint(b, uint64(len(ids)))
-	if len(ids) > 0 {
-		off := int64(ids[0]) - int64(page)
-		b = binary.AppendUvarint(b, uint64(off<<1^off>>63)) // the sign goes last
-		for i, id := range ids[1:] {
-			if gap := id - ids[i] - 1; gap < 0x80 {
-				b = append(b, byte(gap))
-			} else {
-				b = binary.AppendUvarint(b, uint64(gap))
-			}
+	off := int64(ids[0]) - int64(page)
+	b = binary.AppendUvarint(b, uint64(off<<1^off>>63)) // the sign goes last
+	for i, id := range ids[1:] {
+		if gap := id - ids[i] - 1; gap < 0x80 {
+			b = append(b, byte(gap))
+		} else {
+			b = binary.AppendUvarint(b, uint64(gap))
 		}
 	}
 	for len(b)%align != 0 {
@@ -87,9 +85,6 @@ func (s *linkStore) read(at place, page uint32, ids []uint32) []uint32 {
 		return ids
 	}
 	count, b := s.list(at)
-	if count == 0 {
-		return ids
-	}
 	start := len(ids)
 	ids = slices.Grow(ids, count)[:start+count]
 	decode(b, page, ids[start:])
@@ -124,9 +119,6 @@ func (s *linkStore) list(at place) (count int, b []byte) {
 
 // drop counts the list at a place as waste.
 func (s *linkStore) drop(at place) {
-	if at == 0 {
-		return
-	}
 	count, b := s.list(at)
 	s.size -= count
 	s.waste += uint64(span(b, count) + align)

@@ -11,13 +11,12 @@ import (
 // complete, so a string is read by walking through its block. The index has a byte of the hash and
 // an id for each string. It compares texts, so ids are exact.
 type names struct {
-	n      int
-	blocks []uint64 // where the complete blocks are: slab and offset
-	slabs  [][]byte
-	open   []byte // the last block, which is not complete
-	last   []byte // the last string
-	scratch,
-	other []byte
+	n       int
+	blocks  []uint64 // where the complete blocks are: slab and offset
+	slabs   [][]byte
+	open    []byte // the last block, which is not complete
+	last    []byte // the last string
+	scratch []byte
 
 	seed  maphash.Seed
 	index [indexParts]indexPart
@@ -203,9 +202,7 @@ func (t *names) is(id uint32, name string) bool {
 
 // all calls yield with each string in order. The bytes are valid until it returns.
 func (t *names) all(yield func(name []byte) bool) {
-	name := t.other
-	t.other = nil // yield may call all, too
-	defer func() { t.other = name }()
+	var name []byte
 	for first := 0; first < t.n; first += blockNames {
 		b := t.block(uint32(first))
 		name = name[:0]
@@ -225,6 +222,6 @@ func (t *names) size() (sum int) {
 	for i := range t.index {
 		sum += cap(t.index[i].tags) + 4*cap(t.index[i].ids)
 	}
-	return sum + 8*cap(t.blocks) + cap(t.open) + cap(t.last) + cap(t.scratch) + cap(t.other) +
+	return sum + 8*cap(t.blocks) + cap(t.open) + cap(t.last) + cap(t.scratch) +
 		int(unsafe.Sizeof(*t))
 }

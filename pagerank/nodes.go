@@ -60,7 +60,7 @@ func (f *Frontier) meet(id uint32) (added bool) {
 		return false
 	}
 	if f.opts.Host != nil {
-		n.host = f.hostOf(id)
+		n.host = f.opts.Host(id)
 		f.hosts.meet(n.host)
 	}
 	n.state |= known
@@ -68,25 +68,19 @@ func (f *Frontier) meet(id uint32) (added bool) {
 	return true
 }
 
-// hostOf returns the host of an id, known or not.
+// hostOf returns the host of an id, known or not. Options.Host must be set.
 func (f *Frontier) hostOf(id uint32) uint32 {
 	if uint64(id) < uint64(len(f.nodes)) && f.nodes[id].state&known != 0 {
 		return f.nodes[id].host
 	}
-	if f.opts.Host == nil {
-		return 0
-	}
 	return f.opts.Host(id)
 }
 
-// grown returns s with room for n elements.
-func grown[T any](s []T, n int) []T {
-	if n <= cap(s) {
-		return s
-	}
-	// Growing by a quarter costs a little more than append's growth, and wastes less.
-	return append(make([]T, 0, max(n, cap(s)+cap(s)/4+16)), s...)
-}
-
 // lengthened returns s with n elements. New elements are zero, provided that s is never shortened.
-func lengthened[T any](s []T, n int) []T { return grown(s, n)[:n] }
+func lengthened[T any](s []T, n int) []T {
+	if n > cap(s) {
+		// Growing by a quarter costs a little more than append's growth, and wastes less.
+		s = append(make([]T, 0, max(n, cap(s)+cap(s)/4+16)), s...)
+	}
+	return s[:n]
+}

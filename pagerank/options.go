@@ -68,10 +68,6 @@ type Options struct {
 	// Limit bounds the ids, and so the memory: ids from Limit on are ignored. 0 means the limit of
 	// the type: the highest uint32 is ignored, and on 32-bit platforms the upper half.
 	Limit int
-
-	// Capacity is the expected number of ids. It saves copying while tables grow.
-	// 0 means unknown.
-	Capacity int
 }
 
 // normal returns o with defaults in place of zeros and invalid values.

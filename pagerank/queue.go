@@ -166,17 +166,11 @@ func (q *queue) sweepLine(nodes []node, b uint16) {
 func (q *queue) entriesOf(b uint16) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		l := q.lines[b]
-		for c, i := l.head, l.from; c != 0; c, i = q.store.at(c).next, 0 {
-			end := uint32(chunkIDs)
-			if c == l.tail {
-				end = l.to
+		for c, i := l.head, l.from; c != l.tail || i < l.to; i++ {
+			if i == chunkIDs {
+				c, i = q.store.at(c).next, 0
 			}
-			for ; i < end; i++ {
-				if !yield(q.store.at(c).ids[i]) {
-					return
-				}
-			}
-			if c == l.tail {
+			if !yield(q.store.at(c).ids[i]) {
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package pagerank
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 )
 
@@ -34,16 +35,15 @@ func (f *Frontier) best(n int) []scored {
 		return nil
 	}
 	found := make([]scored, 0, min(2*n, f.fetched))
-	full := false
-	least := 0.0 // if full: the score to beat
+	least := math.Inf(-1) // the score to beat
 	for i := range f.nodes {
 		p := &f.nodes[i]
-		if p.state&fetched == 0 || full && p.score <= least {
+		if p.state&fetched == 0 || p.score <= least {
 			continue
 		}
 		if found = append(found, scored{uint32(i), p.score}); len(found) == 2*n {
 			sortScored(found)
-			found, full, least = found[:n], true, found[n-1].score
+			found, least = found[:n], found[n-1].score
 		}
 	}
 	sortScored(found)

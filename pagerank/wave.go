@@ -10,9 +10,7 @@ func (f *Frontier) settle() {
 		f.nodes[id].state &^= waiting
 		if f.mayPush() {
 			f.spread(id)
-			if !f.refining {
-				f.sums.credit -= pushPrice * int64(len(f.targets))
-			}
+			f.sums.credit -= pushPrice * int64(len(f.targets))
 		}
 		// A long wave must not keep processed ids. Cutting it at half moves each id at most once.
 		if done >= longWave && done >= len(f.wave)/2 {
@@ -39,7 +37,7 @@ const longWave = 1 << 16
 // on a dense graph as on a sparse one. A residual that has to stay gets its chance at the page's
 // next gain.
 func (f *Frontier) mayPush() bool {
-	return f.opts.Cutoff != Push || f.refining || f.sums.credit >= 0
+	return f.opts.Cutoff != Push || f.sums.credit >= 0
 }
 
 // pushPrice bounds the cost of residuals to half of that of the links of fetched pages, plus the last
@@ -56,12 +54,11 @@ func (f *Frontier) Refine(within float64) (ok bool) {
 	}
 	// This is AR with a threshold that is halved repeatedly: large residuals go first, and what
 	// they add to others is passed on together with theirs.
-	opts := f.opts
+	opts, credit := f.opts, f.sums.credit // it has no budget
 	defer func() {
-		f.opts, f.refining = opts, false
+		f.opts, f.sums.credit = opts, credit
 		f.calmAll()
 	}()
-	f.refining = true
 	const finest = 1e-15 // near the precision of float64
 	for part := 0.5; f.sums.distance() > within && part > finest; part /= 2 {
 		f.opts.Cutoff, f.opts.Threshold = AR, part
