@@ -6,12 +6,6 @@ import (
 	"slices"
 )
 
-// lots hold the ids whose hosts are not ready, by host.
-type lots struct {
-	byHost map[uint32]*lot
-	parked int // ids
-}
-
 // A lot is the queue of a host that is not ready. Ids may join it at any time, and a late one may
 // be better than those that wait, so it is a heap, ordered by bucket and then by id. If an id gains
 // or leaves, its old entry stays and is stale.
@@ -43,7 +37,7 @@ func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) 
 			return 0, false
 		}
 		host := f.nodes[id].host
-		l := f.lots.byHost[host]
+		l := f.lots[host]
 		// In a lot that is not busy, each id waits for the Release of one visit.
 		if l == nil || !l.busy {
 			if ready(host) {
@@ -51,13 +45,13 @@ func (f *Frontier) NextReady(ready func(host uint32) bool) (id uint32, ok bool) 
 			}
 			if l == nil {
 				l = &lot{}
-				f.lots.byHost[host] = l
+				f.lots[host] = l
 			}
 			l.busy = true
 		}
 		f.nodes[id].state |= aside
 		l.n++
-		f.lots.parked++
+		f.aside++
 		f.enlist(l, &f.nodes[id], id)
 	}
 }
@@ -85,7 +79,7 @@ func (f *Frontier) Drop(id uint32) {
 // wake is called when an id has left the queue without a visit, which would end with Release. If the
 // ids that are set aside waited for that, the next of them goes back to the queue.
 func (f *Frontier) wake(host uint32) {
-	if l := f.lots.byHost[host]; l != nil && !l.busy {
+	if l := f.lots[host]; l != nil && !l.busy {
 		f.Release(host)
 	}
 }
@@ -93,13 +87,13 @@ func (f *Frontier) wake(host uint32) {
 // Release reports that a host may be visited again. The best of its ids that were set aside goes
 // back to the queue; the others wait for the next Release.
 func (f *Frontier) Release(host uint32) {
-	l := f.lots.byHost[host]
+	l := f.lots[host]
 	if l == nil {
 		return
 	}
 	l.busy = false
 	if l.n == 0 {
-		delete(f.lots.byHost, host)
+		delete(f.lots, host)
 		return
 	}
 	e := l.pop()
@@ -121,25 +115,25 @@ func (f *Frontier) enlist(l *lot, n *node, id uint32) {
 // unpark takes a node out of its lot.
 func (f *Frontier) unpark(n *node) {
 	n.state &^= aside
-	f.lots.byHost[n.host].n-- // an empty lot stays until Release: it marks the host as busy
-	f.lots.parked--
+	f.lots[n.host].n-- // an empty lot stays until Release: it marks the host as busy
+	f.aside--
 }
 
 // relocate moves an id that is aside to the bucket for another level.
 func (f *Frontier) relocate(n *node, level uint16, id uint32) {
 	n.next = level + 1
-	f.enlist(f.lots.byHost[n.host], n, id)
+	f.enlist(f.lots[n.host], n, id)
 }
 
-// all returns the ids set aside, by bucket and then by id.
-func (l *lots) all(nodes []node) (ids []uint32) {
-	for _, lot := range l.byHost {
-		for _, e := range lot.valid(nodes) {
+// allAside returns the ids set aside, by bucket and then by id.
+func (f *Frontier) allAside() (ids []uint32) {
+	for _, lot := range f.lots {
+		for _, e := range lot.valid(f.nodes) {
 			ids = append(ids, e.id())
 		}
 	}
 	slices.SortFunc(ids, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(nodes[a].bucket(), nodes[b].bucket()), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(f.nodes[a].bucket(), f.nodes[b].bucket()), cmp.Compare(a, b))
 	})
 	return ids
 }

@@ -11,7 +11,8 @@ type Frontier struct {
 	nodes []node // by id
 	queue queue
 	hosts hosts
-	lots  lots
+	lots  map[uint32]*lot // the ids whose hosts are not ready, by host
+	aside int             // how many these are
 
 	// With the cutoffs that keep links:
 	passed []float64 // by id: how much of the score was passed on
@@ -33,7 +34,7 @@ type Frontier struct {
 // New returns an empty Frontier.
 func New(opts Options) *Frontier {
 	opts = opts.normal()
-	f := &Frontier{opts: opts, step: 1, stretch: 1, lots: lots{byHost: map[uint32]*lot{}}}
+	f := &Frontier{opts: opts, step: 1, stretch: 1, lots: map[uint32]*lot{}}
 	f.sums.damping = opts.Damping
 	f.cleaner.Limit = opts.Limit
 	if opts.Host != nil {

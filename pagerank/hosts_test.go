@@ -50,7 +50,7 @@ func TestNextReadySetsBusyHostsAside(t *testing.T) {
 	f.Release(1)
 	f.Release(77)
 	require.Zero(t, pending(f))
-	require.Empty(t, f.lots.byHost)
+	require.Empty(t, f.lots)
 }
 
 func TestFetchingOrDiscoveringWhatIsSetAside(t *testing.T) {
@@ -331,7 +331,7 @@ func TestDroppingAndDiscoveringTakesNoMemory(t *testing.T) {
 		f.Discover(1)
 	}
 	require.Less(t, f.Stats().Bytes, 2*before)
-	require.Less(t, cap(f.lots.byHost[0].entries), 100)
+	require.Less(t, cap(f.lots[0].entries), 100)
 }
 
 // TestGapsInHostNumbers has hosts whose numbers have gaps, and come in any order. They rank as dense ones do.

@@ -50,7 +50,7 @@ func requireLaw(t *testing.T, f *Frontier) {
 		}
 	}
 	s := &f.sums
-	require.Equal(t, []int{s.known, f.queue.live, f.lots.parked, f.fetched},
+	require.Equal(t, []int{s.known, f.queue.live, f.aside, f.fetched},
 		[]int{ids, live, set, pages})
 	slack := 1e-9 * (1 + math.Abs(all))
 	require.InDelta(t, s.put+s.total, all, slack, "scores are what was put in and passed on")

@@ -51,11 +51,7 @@ func encode(b []byte, page uint32, ids []uint32) []byte {
 	off := int64(ids[0]) - int64(page)
 	b = binary.AppendUvarint(b, uint64(off<<1^off>>63)) // the sign goes last
 	for i, id := range ids[1:] {
-		if gap := id - ids[i] - 1; gap < 0x80 {
-			b = append(b, byte(gap))
-		} else {
-			b = binary.AppendUvarint(b, uint64(gap))
-		}
+		b = binary.AppendUvarint(b, uint64(id-ids[i]-1))
 	}
 	for len(b)%align != 0 {
 		b = append(b, 0)

@@ -163,7 +163,7 @@ func TestNewcomersSurviveRandomEdits(t *testing.T) {
 		requireLaw(t, f)
 		seen := map[uint32]bool{}
 		for host := range uint32(31) {
-			for f.lots.byHost[host] != nil {
+			for f.lots[host] != nil {
 				f.Release(host)
 			}
 		}

@@ -113,7 +113,7 @@ func (f *Frontier) writeNode(w *durable.StreamWriter, id uint32) {
 // writeQueue writes the ids in the queue, from the lowest bucket up, in order, and the newcomers. In
 // each bucket, those that were set aside come last.
 func (f *Frontier) writeQueue(w *durable.StreamWriter) {
-	newcomers, parked := f.waitingNewcomers(), f.lots.all(f.nodes)
+	newcomers, parked := f.waitingNewcomers(), f.allAside()
 	w.Uvarint(uint64(f.queue.live - len(newcomers) + len(parked)))
 	for b := range uint16(buckets) {
 		for id := range f.queue.entriesOf(b) {

@@ -36,7 +36,7 @@ func TestReadedFrontierGoesOnAsIfNothingHadHappened(t *testing.T) {
 				edit(r, f, map[uint32][]uint32{})
 			}
 			for host := range uint32(7) { // a file has no busy hosts
-				for f.lots.byHost[host] != nil {
+				for f.lots[host] != nil {
 					f.Release(host)
 				}
 			}

@@ -38,7 +38,7 @@ type Stats struct {
 func (f *Frontier) Stats() Stats {
 	s := &f.sums
 	return Stats{
-		Known: s.known, Queued: f.queue.live, Aside: f.lots.parked, Fetched: f.fetched,
+		Known: s.known, Queued: f.queue.live, Aside: f.aside, Fetched: f.fetched,
 		Links: f.links.size, Updates: int(min(s.updates, math.MaxInt)),
 		Total: s.put + s.total, Held: s.held, Open: s.open,
 		Error: s.distance(), Mass: s.mass(),

@@ -18,8 +18,7 @@ type Batch struct {
 
 	list    // sorted by the last iteration, then pages discovered since, all of minimum value
 	sources []source
-	targets []uint32  // of all sources
-	scores  []float64 // scratch
+	targets []uint32 // of all sources
 	fetched int
 }
 
@@ -50,11 +49,7 @@ func (b *Batch) Fetched(id uint32, links []uint32) {
 		b.sources = append(b.sources, source{id, len(b.targets)})
 	}
 	b.fetched++
-	every := b.Every
-	if every <= 0 {
-		every = 165_000
-	}
-	if b.fetched%every == 0 {
+	if b.fetched%cmp.Or(b.Every, 165_000) == 0 {
 		b.iterate()
 	}
 }
@@ -63,17 +58,16 @@ func (b *Batch) Fetched(id uint32, links []uint32) {
 func (b *Batch) iterate() {
 	const damping = pagerank.DefaultDamping
 	pages := b.pages
-	b.scores = slices.Grow(b.scores[:0], len(pages))[:len(pages)]
-	clear(b.scores)
+	scores := make([]float64, len(pages))
 	start := 0
 	for _, s := range b.sources {
 		share := damping * pages[s.id].score / float64(s.end-start)
 		for _, to := range b.targets[start:s.end] {
-			b.scores[to] += share
+			scores[to] += share
 		}
 		start = s.end
 	}
-	for id, got := range b.scores {
+	for id, got := range scores {
 		pages[id].score = 1 - damping + got
 	}
 	b.queue, b.next = b.queue[b.next:], 0

@@ -1,6 +1,9 @@
 package compare
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // PL is the paper's page number limit: the links of a fetched page get a share of its score, and
 // then up to Pages pages, breadth first, pass on what they have just received. The zero PL is empty
@@ -19,11 +22,7 @@ func (p *PL) Fetched(id uint32, links []uint32) {
 	if !ok {
 		return
 	}
-	limit := p.Pages
-	if limit <= 0 {
-		limit = 8
-	}
-	s := &p.scores
+	s, limit := &p.scores, cmp.Or(p.Pages, 8)
 	visited := []uint32{id} // few: a map would cost more
 	var wave []gain
 	enqueue := func(from, to uint32, share float64) {
@@ -61,11 +60,7 @@ func (v *VR) Fetched(id uint32, links []uint32) {
 	if !ok {
 		return
 	}
-	threshold := v.Threshold
-	if !(threshold > 0) {
-		threshold = 1.5
-	}
-	s := &v.scores
+	s, threshold := &v.scores, cmp.Or(v.Threshold, 1.5)
 	var wave []gain
 	for _, to := range s.out[id] {
 		if share >= threshold*s.pages[to].score {

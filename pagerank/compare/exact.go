@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"cmp"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/pagerank"
@@ -24,7 +26,7 @@ const tolerance = 1e-10
 
 // Exact computes the PageRank of all pages by power iteration; it sums up to 1, and the errors of all
 // pages to 1e-10 at most. A reader on a page without links starts again, as does one who stops following
-// links. The zero ExactOptions takes about 120 iterations over all links, 50 bytes per page and 4 per
+// links. The zero ExactOptions takes about 120 iterations over all links, 40 bytes per page and 4 per
 // link.
 //
 // The scores solve x = v + d Pᵀx and are scaled at the end. That is the same vector as if the links
@@ -36,17 +38,33 @@ func Exact(g *Graph, opts ExactOptions) []float64 {
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
-	p := newPower(g, opts)
-	for p.step() > tolerance {
+	n := g.Len()
+	p := &power{
+		out: g, in: g.reversed(), teleport: opts.Teleport, workers: opts.Workers,
+		was: make([]float64, n), given: make([]float64, n),
+		sums: make([]sum, (n+blockPages-1)/blockPages),
 	}
-	return p.scaled()
+	if len(p.teleport) != n {
+		p.teleport = slices.Repeat([]float64{1}, n)
+	}
+	// From the first term of the series on, no score is ever too high.
+	p.now = slices.Clone(p.teleport)
+	for {
+		total, off := p.step()
+		if off > tolerance {
+			continue
+		}
+		for i := range p.now {
+			p.now[i] /= cmp.Or(total, 1)
+		}
+		return p.now
+	}
 }
 
 // A power is the state of a power iteration. Each block of pages is computed by one worker from its
 // incoming links, so no worker writes what another one reads.
 type power struct {
-	in       *Graph // reversed
-	rate     []float64
+	out, in  *Graph // in is reversed
 	teleport []float64
 	now, was []float64
 	given    []float64 // what each link of a page passes on
@@ -59,36 +77,14 @@ type sum struct{ total, change float64 }
 // blockPages is fixed, so that sums are formed in the same order with any number of workers.
 const blockPages = 1 << 12
 
-func newPower(g *Graph, opts ExactOptions) *power {
-	n := g.Len()
-	p := &power{
-		in: g.reversed(), teleport: opts.Teleport, workers: opts.Workers,
-		now: make([]float64, n), was: make([]float64, n), given: make([]float64, n),
-		rate: make([]float64, n), sums: make([]sum, (n+blockPages-1)/blockPages),
-	}
-	if len(p.teleport) != n {
-		p.teleport = make([]float64, n)
-		for i := range p.teleport {
-			p.teleport[i] = 1
-		}
-	}
-	for i := range n {
-		if links := len(g.Links(uint32(i))); links > 0 {
-			p.rate[i] = pagerank.DefaultDamping / float64(links)
-		}
-	}
-	// From the first term of the series on, no score is ever too high.
-	copy(p.now, p.teleport)
-	return p
-}
-
-// step iterates once and returns a bound on the sum of errors relative to the sum of scores. The
-// effects of the last change form a geometric series.
-func (p *power) step() float64 {
+// step iterates once and returns the sum of scores, and a bound on the sum of errors relative to it.
+// The effects of the last change form a geometric series.
+func (p *power) step() (total, off float64) {
+	const damping = pagerank.DefaultDamping
 	p.now, p.was = p.was, p.now
 	p.parallel(func(_, from, to int) {
 		for i := from; i < to; i++ {
-			p.given[i] = p.was[i] * p.rate[i]
+			p.given[i] = p.was[i] * damping / float64(len(p.out.Links(uint32(i)))) // unused without links
 		}
 	})
 	p.parallel(p.pull)
@@ -98,9 +94,9 @@ func (p *power) step() float64 {
 		all.change += s.change
 	}
 	if all.total == 0 {
-		return 0
+		return 0, 0
 	}
-	return 2 * all.change / all.total * pagerank.DefaultDamping / (1 - pagerank.DefaultDamping)
+	return all.total, 2 * all.change / all.total * damping / (1 - damping)
 }
 
 // pull computes a block from its incoming links.
@@ -129,17 +125,4 @@ func (p *power) parallel(do func(block, from, to int)) {
 		})
 	}
 	group.Wait()
-}
-
-func (p *power) scaled() []float64 {
-	total := 0.0
-	for _, s := range p.sums {
-		total += s.total
-	}
-	if total > 0 {
-		for i := range p.now {
-			p.now[i] /= total
-		}
-	}
-	return p.now
 }
