@@ -94,7 +94,7 @@ func age(fetched int) float32 {
 	return float32(1 / math.Sqrt(1+float64(fetched)/patience))
 }
 
-// worth returns the value of Options.Score.
+// worth returns the value of Options.Score, or 1.
 func (f *Frontier) worth(id uint32) float64 {
 	if f.opts.Score == nil {
 		return 1
@@ -109,10 +109,7 @@ func (f *Frontier) worth(id uint32) float64 {
 // level returns the level of the key of an id that is not fetched.
 func (f *Frontier) level(id uint32) uint16 {
 	n := &f.nodes[id]
-	key := n.score * float64(f.step)
-	if f.opts.Score != nil {
-		key *= f.worth(id)
-	}
+	key := n.score * float64(f.step) * f.worth(id)
 	if f.hosts.weights != nil {
 		key = float64(f.hosts.blend(float32(key), n.host, id))
 	}

@@ -201,7 +201,7 @@ func (f *Frontier) claim(d *decoder) (id uint32) {
 		d.Fail("id %d is not where it should be", id)
 		return 0
 	}
-	f.nodes[id].state |= marked // until requireClaimed
+	f.nodes[id].state |= marked // until all are read
 	return id
 }
 
@@ -229,11 +229,6 @@ func (f *Frontier) readQueue(d *decoder) {
 		f.queue.live++
 		f.newcomers = append(f.newcomers, id)
 	}
-	f.requireClaimed(d)
-}
-
-// requireClaimed checks that no id is missing.
-func (f *Frontier) requireClaimed(d *decoder) {
 	for id := range f.nodes {
 		n := &f.nodes[id]
 		if n.state&(queued|marked) == queued {

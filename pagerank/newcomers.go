@@ -1,9 +1,6 @@
 package pagerank
 
-import (
-	"math/bits"
-	"slices"
-)
+import "math/bits"
 
 // With Push, ids that were just discovered are newcomers. A page's first score is a guess from one
 // link, and the highest of many guesses is usually too high. So newcomers enter the queue when the
@@ -44,9 +41,4 @@ func (f *Frontier) admit() {
 		}
 	}
 	f.newcomers = f.newcomers[:0]
-}
-
-// waitingNewcomers returns the newcomers in the order in which they were found.
-func (f *Frontier) waitingNewcomers() []uint32 {
-	return slices.DeleteFunc(slices.Clone(f.newcomers), func(id uint32) bool { return !f.nodes[id].isNew() })
 }

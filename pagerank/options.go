@@ -79,10 +79,7 @@ func (o Options) normal() Options {
 		o.Threshold = [...]float64{Push: 0.4, DL1: 0, AR: 29.0 / 30}[o.Cutoff]
 	}
 	if !(o.Damping > 0 && o.Damping <= 1) {
-		o.Damping = 1
-		if o.Cutoff == Push {
-			o.Damping = DefaultDamping
-		}
+		o.Damping = [...]float64{Push: DefaultDamping, DL1: 1, AR: 1}[o.Cutoff]
 	}
 	if o.Limit <= 0 || o.Limit > maxIDs {
 		o.Limit = maxIDs

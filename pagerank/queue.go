@@ -64,16 +64,6 @@ func (q *queue) push(b uint16, id uint32) {
 	q.entries++
 }
 
-// top returns the highest bucket that has an entry.
-func (q *queue) top() (b uint16, ok bool) {
-	// Two levels of bits find it in two steps. The 24 words fit into the 32 bits of the summary.
-	if q.summary == 0 {
-		return 0, false
-	}
-	w := bits.Len32(q.summary) - 1
-	return uint16(w*64 + bits.Len64(q.words[w]) - 1), true
-}
-
 // shift removes the first entry of bucket b, which must have one.
 func (q *queue) shift(b uint16) (id uint32) {
 	// An empty line keeps no chunk: there are 1536 lines.
@@ -99,11 +89,10 @@ func (q *queue) shift(b uint16) (id uint32) {
 
 // pop removes the first id of the highest bucket.
 func (q *queue) pop(nodes []node) (id uint32, ok bool) {
-	for {
-		b, ok := q.top()
-		if !ok {
-			return 0, false
-		}
+	// Two levels of bits find it in two steps. The 24 words fit into the 32 bits of the summary.
+	for q.summary != 0 {
+		w := bits.Len32(q.summary) - 1
+		b := uint16(w*64 + bits.Len64(q.words[w]) - 1)
 		id := q.shift(b)
 		if n := &nodes[id]; n.isIn(b) {
 			n.state &^= queued
@@ -111,15 +100,14 @@ func (q *queue) pop(nodes []node) (id uint32, ok bool) {
 			return id, true
 		}
 	}
+	return 0, false
 }
 
 // add puts id, which is not queued, into the bucket for a level.
 func (q *queue) add(nodes []node, level uint16, id uint32) {
-	n := &nodes[id]
-	n.next = level + 1
-	n.state |= queued
+	nodes[id].state |= queued
 	q.live++
-	q.push(bucketAt(level), id)
+	q.move(&nodes[id], level, id)
 }
 
 // move puts id, which is queued, into the bucket for another level. Outside the range of buckets

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 )
@@ -31,18 +32,6 @@ func (f *Frontier) flags() (b byte) {
 	}
 	if f.hosts.weights != nil {
 		b |= flagCash
-	}
-	return b
-}
-
-// appendList appends the number of ids, the first of them, and the number of ids between each and
-// the one before.
-func appendList(b []byte, ids []uint32) []byte {
-	b = binary.AppendUvarint(b, uint64(len(ids)))
-	next := uint32(0)
-	for _, id := range ids {
-		b = binary.AppendUvarint(b, uint64(id-next))
-		next = id + 1
 	}
 	return b
 }
@@ -106,14 +95,20 @@ func (f *Frontier) writeNode(w *durable.StreamWriter, id uint32) {
 	}
 	if n.state&kept != 0 {
 		f.targets = f.links.read(f.places[id], id, f.targets[:0])
-		w.Buf = appendList(w.Buf, f.targets)
+		w.Uvarint(uint64(len(f.targets)))
+		next := uint32(0) // one more than the id before
+		for _, to := range f.targets {
+			w.Uvarint(uint64(to - next))
+			next = to + 1
+		}
 	}
 }
 
 // writeQueue writes the ids in the queue, from the lowest bucket up, in order, and the newcomers. In
 // each bucket, those that were set aside come last.
 func (f *Frontier) writeQueue(w *durable.StreamWriter) {
-	newcomers, parked := f.waitingNewcomers(), f.allAside()
+	isOld := func(id uint32) bool { return !f.nodes[id].isNew() }
+	newcomers, parked := slices.DeleteFunc(slices.Clone(f.newcomers), isOld), f.allAside()
 	w.Uvarint(uint64(f.queue.live - len(newcomers) + len(parked)))
 	for b := range uint16(buckets) {
 		for id := range f.queue.entriesOf(b) {
