@@ -38,30 +38,11 @@ func (k Key) Bytes() (b [KeySize]byte) {
 	return b
 }
 
-// Sum64 returns the 64-bit hash.
+// Sum64 returns the 64-bit hash. It hashes the string word by word. The last word has the remaining
+// bytes and the length.
 func (k Key) Sum64(s string) uint64 {
-	v := k.start()
-	v.absorb(s)
-	v.v2 ^= 0xff
-	v.finish()
-	return v.v0 ^ v.v1 ^ v.v2 ^ v.v3
-}
-
-// state is the paper's internal state.
-type state struct{ v0, v1, v2, v3 uint64 }
-
-func (k Key) start() state {
-	return state{
-		k[0] ^ 0x736f6d6570736575,
-		k[1] ^ 0x646f72616e646f6d,
-		k[0] ^ 0x6c7967656e657261,
-		k[1] ^ 0x7465646279746573,
-	}
-}
-
-// absorb hashes the string word by word. The last word has the remaining bytes and the length.
-func (v *state) absorb(s string) {
-	v0, v1, v2, v3 := v.v0, v.v1, v.v2, v.v3 // in registers during the loop
+	v0, v1 := k[0]^0x736f6d6570736575, k[1]^0x646f72616e646f6d
+	v2, v3 := k[0]^0x6c7967656e657261, k[1]^0x7465646279746573
 	last := uint64(len(s)) << 56
 	for ; len(s) >= 8; s = s[8:] {
 		m := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
@@ -77,13 +58,12 @@ func (v *state) absorb(s string) {
 	v3 ^= last
 	v0, v1, v2, v3 = round(v0, v1, v2, v3)
 	v0, v1, v2, v3 = round(v0, v1, v2, v3)
-	v.v0, v.v1, v.v2, v.v3 = v0^last, v1, v2, v3
-}
-
-func (v *state) finish() {
+	v0 ^= last
+	v2 ^= 0xff
 	for range 4 {
-		v.v0, v.v1, v.v2, v.v3 = round(v.v0, v.v1, v.v2, v.v3)
+		v0, v1, v2, v3 = round(v0, v1, v2, v3)
 	}
+	return v0 ^ v1 ^ v2 ^ v3
 }
 
 // round is the paper's SipRound. The compiler inlines it.
