@@ -89,34 +89,21 @@ func (c *Cache[V]) Save() error {
 	}
 	c.saves.Lock()
 	defer c.saves.Unlock()
-	var omitted omissions
-	err := durable.WriteFileIn(c.dir, c.file, func(to io.Writer) error { return c.write(to, &omitted) })
-	if err == nil {
-		err = omitted.err()
+	var omitted error // the first value that was
+	count := 0
+	omit := func(host string, err error) {
+		if count++; count == 1 {
+			omitted = fmt.Errorf("value of %s: %w", host, err)
+		}
 	}
-	if err != nil {
+	err := durable.WriteFileIn(c.dir, c.file, func(to io.Writer) error { return c.write(to, omit) })
+	if count > 1 {
+		omitted = fmt.Errorf("all but %d entries: %w", count, omitted)
+	}
+	if err = cmp.Or(err, omitted); err != nil {
 		return fmt.Errorf("hostcache: save: %w", err)
 	}
 	return nil
-}
-
-// Omissions are the entries that were not saved.
-type omissions struct {
-	first error
-	count int
-}
-
-func (o *omissions) add(host string, err error) {
-	if o.count++; o.count == 1 {
-		o.first = fmt.Errorf("value of %s: %w", host, err)
-	}
-}
-
-func (o *omissions) err() error {
-	if o.count > 1 {
-		return fmt.Errorf("all but %d entries: %w", o.count, o.first)
-	}
-	return o.first
 }
 
 // The format is described in FORMAT.md. These constants are on disk: do not change them, but add a
@@ -134,7 +121,7 @@ const (
 )
 
 // write writes the file.
-func (c *Cache[V]) write(to io.Writer, omitted *omissions) error {
+func (c *Cache[V]) write(to io.Writer, omit func(host string, err error)) error {
 	w := durable.NewStreamWriter(to, fileMagic)
 	w.Words(uint64(time.Now().UnixMilli()))
 	w.Uvarint(uint64(len(c.codec.layout)))
@@ -148,7 +135,7 @@ func (c *Cache[V]) write(to io.Writer, omitted *omissions) error {
 				err = fmt.Errorf("%d bytes are too many", len(value))
 			}
 			if err != nil {
-				omitted.add(host, err)
+				omit(host, err)
 				continue
 			}
 		}

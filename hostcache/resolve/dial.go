@@ -39,19 +39,19 @@ func (r *Resolver) DialContext(ctx context.Context, network, address string) (ne
 	return r.race(ctx, network, strconv.Itoa(port), interleaved(addrs))
 }
 
-// interleaved returns the addresses, IPv4 and IPv6 alternating.
-func interleaved(addrs []netip.Addr) []netip.Addr {
-	var v4, v6, mixed []netip.Addr
-	for _, addr := range addrs {
-		if addr.Is4() {
-			v4 = append(v4, addr)
-		} else {
-			v6 = append(v6, addr)
-		}
+// interleaved returns the addresses, which begin with those of version 4, with the versions alternating.
+func interleaved(addrs []netip.Addr) (mixed []netip.Addr) {
+	n := 0 // how many these are
+	for n < len(addrs) && addrs[n].Is4() {
+		n++
 	}
-	for i := range addrs {
-		mixed = append(append(mixed, v4[min(i, len(v4)):min(i+1, len(v4))]...),
-			v6[min(i, len(v6)):min(i+1, len(v6))]...)
+	for i := range max(n, len(addrs)-n) {
+		if i < n {
+			mixed = append(mixed, addrs[i])
+		}
+		if n+i < len(addrs) {
+			mixed = append(mixed, addrs[n+i])
+		}
 	}
 	return mixed
 }

@@ -19,34 +19,42 @@ const maxStrays = 64
 // errTCP means that a query must be repeated over TCP.
 var errTCP = errors.New("ask over TCP")
 
-// connect opens a connection to a name server, with the deadline of the context.
-func (r *Resolver) connect(ctx context.Context, network string, server netip.AddrPort,
-) (conn net.Conn, stop func() bool, err error) {
+// send opens a connection to a name server, which lasts as long as the context, and sends a query. done
+// closes it.
+func (r *Resolver) send(ctx context.Context, network string, server netip.AddrPort, q *question, edns bool,
+) (conn net.Conn, done func(), err error) {
+	packed, err := q.pack(edns)
+	if err != nil {
+		return nil, nil, err
+	}
+	if network == "udp" {
+		packed = packed[2:] // without its length
+	}
 	conn, err = r.opts.Dial(ctx, network, server.String())
 	if err != nil {
 		return nil, nil, lost(ctx, server, err)
 	}
 	// A deadline in the past wakes blocked reads and writes.
-	stop = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	return conn, stop, nil
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	done = func() {
+		stop()
+		conn.Close()
+	}
+	if _, err := conn.Write(packed); err != nil {
+		done()
+		return nil, nil, lost(ctx, server, err)
+	}
+	return conn, done, nil
 }
 
 // overUDP sends a query. The socket has a random port and accepts messages from the server only.
 func (r *Resolver) overUDP(ctx context.Context, server netip.AddrPort, q *question, edns bool,
 ) (m *message, err error) {
-	packed, err := q.pack(edns)
+	conn, done, err := r.send(ctx, "udp", server, q, edns)
 	if err != nil {
 		return nil, err
 	}
-	conn, stop, err := r.connect(ctx, "udp", server)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	defer stop()
-	if _, err := conn.Write(packed[2:]); err != nil {
-		return nil, lost(ctx, server, err)
-	}
+	defer done()
 	b := make([]byte, 4096)
 	for range maxStrays {
 		n, err := conn.Read(b)
@@ -67,19 +75,11 @@ func (r *Resolver) overUDP(ctx context.Context, server netip.AddrPort, q *questi
 // overTCP sends a query over its own connection, on which nobody else can answer.
 func (r *Resolver) overTCP(ctx context.Context, server netip.AddrPort, q *question, edns bool,
 ) (m *message, err error) {
-	packed, err := q.pack(edns)
+	conn, done, err := r.send(ctx, "tcp", server, q, edns)
 	if err != nil {
 		return nil, err
 	}
-	conn, stop, err := r.connect(ctx, "tcp", server)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	defer stop()
-	if _, err := conn.Write(packed); err != nil {
-		return nil, lost(ctx, server, err)
-	}
+	defer done()
 	b := make([]byte, 2, 512)
 	if _, err := io.ReadFull(conn, b); err != nil {
 		return nil, lost(ctx, server, err)
