@@ -62,14 +62,12 @@ func (c *LinkCache) Get(link string, context uint64) (verdict uint32, ok bool) {
 	}
 	first, second := c.hashes(link, context)
 	e := &c.entries[first>>c.shift]
-	if e.first.Load() != first {
-		return 0, false
+	if e.first.Load() == first {
+		if found := e.second.Load(); found>>32 == second {
+			return uint32(found), true
+		}
 	}
-	found := e.second.Load()
-	if found>>32 != second {
-		return 0, false
-	}
-	return uint32(found), true
+	return 0, false
 }
 
 // Put remembers a verdict.

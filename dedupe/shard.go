@@ -27,7 +27,8 @@ const recentBytes = 120
 func (s *shard) init(g *growth) {
 	s.growth = g
 	if size := g.listSize(); size > 0 {
-		s.recent, _ = simplelru.NewLRU(size, s.evicted) // fails only for sizes below 1
+		evicted := func(hash uint64, layer uint32) { s.settle(hash, int64(layer)) } // within add
+		s.recent, _ = simplelru.NewLRU(size, evicted)                               // fails only for sizes below 1
 	}
 }
 
@@ -41,34 +42,24 @@ func (s *shard) add(hash uint64) (added bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.catchUp()
-	if s.recent == nil {
-		return s.addSettled(hash)
+	if s.recent != nil {
+		if _, found := s.recent.Get(hash); found {
+			return false
+		}
+		s.recent.Add(hash, 0)
 	}
-	if _, found := s.recent.Get(hash); found {
-		return false
-	}
-	s.recent.Add(hash, 0)
 	layer := s.find(hash)
-	if layer == 0 {
-		s.added++
-		return true
+	switch {
+	case s.recent == nil:
+		s.settle(hash, layer)
+	case layer != 0:
+		s.recent.Add(hash, uint32(layer))
 	}
-	s.recent.Add(hash, uint32(layer))
-	return false
-}
-
-// addSettled adds a hash directly to the Bloom filter, bypassing the list.
-func (s *shard) addSettled(hash uint64) (added bool) {
-	layer := s.find(hash)
 	if layer == 0 {
 		s.added++
 	}
-	s.settle(hash, layer)
 	return layer == 0
 }
-
-// evicted is called by the list, within add.
-func (s *shard) evicted(hash uint64, layer uint32) { s.settle(hash, int64(layer)) }
 
 // find returns the number of the newest layer that has the hash, or 0.
 func (s *shard) find(hash uint64) int64 {

@@ -7,9 +7,7 @@ import "math/bits"
 // filters", 2007), and the highest bits choose the line. So a lookup costs one memory access, and a
 // merge, which sorts its fingerprints, accesses the memory sequentially. False positives are twice
 // as frequent as with bits spread over the whole filter, and each costs one more lookup.
-type filter struct {
-	lines []line
-}
+type filter []line
 
 // A line has the size of a cache line.
 type line [8]uint64
@@ -20,14 +18,12 @@ const (
 	functions = 5 // as good as 4 or 6 at eight bits for each URL
 )
 
-func newFilter(memory int64) filter {
-	return filter{make([]line, max(memory/lineBytes, 1))}
-}
+func newFilter(memory int64) filter { return make(filter, max(memory/lineBytes, 1)) }
 
 // addNew adds a fingerprint and reports whether it is certainly new.
 func (f filter) addNew(print fingerprint) (isNew bool) {
-	at, _ := bits.Mul64(uint64(print), uint64(len(f.lines)))
-	line := &f.lines[at]
+	at, _ := bits.Mul64(uint64(print), uint64(len(f)))
+	line := &f[at]
 	// The low bits were not used yet. The product spreads them over the word, and each nine bits of
 	// it select a bit of the line.
 	spots := uint64(print) * 0x9e3779b97f4a7c15

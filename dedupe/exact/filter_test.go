@@ -14,7 +14,7 @@ func TestFilterNeverReportsKnownAsNew(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for _, memory := range []int64{0, lineBytes, 1000, 1 << 16} {
 		f := newFilter(memory)
-		require.LessOrEqual(t, int64(len(f.lines))*lineBytes, max(memory, lineBytes))
+		require.LessOrEqual(t, int64(len(f))*lineBytes, max(memory, lineBytes))
 		prints := make([]fingerprint, 20_000)
 		for i := range prints {
 			prints[i] = fingerprint(random.Uint64())
@@ -40,10 +40,10 @@ func TestFilterErrors(t *testing.T) {
 		}
 		unsure := 0
 		const tries = 50_000
-		lines := slices.Clone(f.lines)
+		lines := slices.Clone(f)
 		for i := range tries {
 			if i%100 == 0 {
-				copy(f.lines, lines) // undo the adds
+				copy(f, lines) // undo the adds
 			}
 			if !f.addNew(fingerprint(random.Uint64())) {
 				unsure++

@@ -4,9 +4,7 @@ package exact
 // divided into sets of a cache line, each with its own order, and a fingerprint can be in one set
 // only. So its order is less exact than that of a linked list with a map, but 14 times as many
 // entries fit into the same memory, and a search reads one cache line.
-type recent struct {
-	sets [][setSize]fingerprint // a power of two
-}
+type recent [][setSize]fingerprint // a power of two
 
 const (
 	setSize  = 8
@@ -18,13 +16,13 @@ func newRecent(memory int64) recent {
 	for int64(2*sets)*setBytes <= memory {
 		sets *= 2
 	}
-	return recent{make([][setSize]fingerprint, sets)}
+	return make(recent, sets)
 }
 
 // of returns the set of a fingerprint, selected by its low bits: the index and the filter use the
 // high ones.
 func (r recent) of(f fingerprint) *[setSize]fingerprint {
-	return &r.sets[uint64(f)&uint64(len(r.sets)-1)]
+	return &r[uint64(f)&uint64(len(r)-1)]
 }
 
 // has reports whether the fingerprint is in the list. If so, it becomes the latest.

@@ -229,8 +229,8 @@ func TestAddDuringASlowRead(t *testing.T) {
 		add(t, s, page(i))
 	}
 	require.Positive(t, s.index.count)
-	for i := range s.filter.lines {
-		s.filter.lines[i] = line{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0),
+	for i := range s.filter {
+		s.filter[i] = line{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0),
 			^uint64(0), ^uint64(0)} // so that it never rules a URL out
 	}
 	read := false
@@ -377,8 +377,8 @@ func TestLeftoversAreRemoved(t *testing.T) {
 // TestRecentKeepsTheLatest compares one set of the list with its definition.
 func TestRecentKeepsTheLatest(t *testing.T) {
 	r := newRecent(0)
-	require.Len(t, r.sets, 1)
-	require.Len(t, newRecent(1000).sets, 8)
+	require.Len(t, r, 1)
+	require.Len(t, newRecent(1000), 8)
 	var latest []uint64
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 1000 {

@@ -96,25 +96,18 @@ func check(text, separator string, most int) (many, repeats bool) {
 	var array [maxParams]string
 	parts := array[:0]
 	for part := range strings.SplitSeq(text, separator) {
-		parts = append(parts, part)
-	}
-	return false, repeat(parts)
-}
-
-// repeat reports whether a part occurs too often.
-func repeat(parts []string) bool {
-	for i, part := range parts {
 		count := 1
-		for _, other := range parts[:i] {
+		for _, other := range parts {
 			if other == part {
 				count++
 			}
 		}
 		if count > maxRepeats {
-			return true
+			return false, true
 		}
+		parts = append(parts, part)
 	}
-	return false
+	return false, false
 }
 
 // isListed reports whether a host is an address, or under a suffix of the public suffix list. The

@@ -1,6 +1,7 @@
 package trap
 
 import (
+	"cmp"
 	"hash/maphash"
 	"math"
 	"strings"
@@ -91,19 +92,13 @@ func (l *Limits) Fetched(url string, known bool) {
 }
 
 func (l *Limits) isTrap(t tally) bool {
-	most := l.Repeats
-	if most == 0 {
-		most = DefaultRepeats
-	}
+	most := cmp.Or(l.Repeats, DefaultRepeats)
 	return most > 0 && int64(t.repeats) >= int64(most)
 }
 
 // keep stores a tally. If there is no space, it evicts the lowest of a few.
 func (l *Limits) keep(key uint64, t tally) {
-	most := l.Entries
-	if most <= 0 {
-		most = DefaultEntries
-	}
+	most := cmp.Or(max(l.Entries, 0), DefaultEntries)
 	if _, found := l.counts[key]; !found && len(l.counts) >= most {
 		const few = 8
 		n, lowest, least := 0, uint64(0), uint32(math.MaxUint32)
