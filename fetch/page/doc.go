@@ -15,8 +15,8 @@
 // What needs the stack of open elements is given up, so that the work per tag is bounded: where
 // SVG is not closed, or deeper nested than any author nests it, a link may be missed or found in
 // excess. MathML is read as HTML. Frames count inside a frameset and outside, and so does the page
-// that a frameset replaces. The content of noframes and noembed elements is read too, since it is
-// written for clients such as crawlers.
+// that a frameset replaces. The content of noframes and noembed elements is read as markup, since it
+// is written for clients such as crawlers.
 //
 // # Cost
 //

@@ -165,8 +165,6 @@ func TestLinks(t *testing.T) {
 			`resource http://a.test/dir/x`},
 		{"noframes is searched", `<noframes><body><a href=y></noframes>`,
 			`anchor http://a.test/dir/y`},
-		{"noframes ends as in browsers", `<noframes><!-- <noembed><a href=no></noframes><a href=y>`,
-			`anchor http://a.test/dir/y`},
 		{"comments, scripts, texts are skipped", `<!-- <a href=1> --><script>"<a href=2>"</script>
 			<style><a href=3></style><textarea><a href=4></textarea><title><a href=5></title>`, ``},
 

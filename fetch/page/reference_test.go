@@ -33,10 +33,6 @@ func (w *walker) tree(body []byte) error {
 		if n.Type != html.ElementNode {
 			continue
 		}
-		t, ok := tagOf(n)
-		if !ok {
-			continue
-		}
 		var text strings.Builder
 		for c := range n.ChildNodes() {
 			if c.Type == html.TextNode {
@@ -44,14 +40,10 @@ func (w *walker) tree(body []byte) error {
 			}
 		}
 		w.scan.content = []byte(text.String())
-		if t.element == elemFallback {
-			if !w.nested {
-				w.nested = true
-				err = w.tree(w.scan.content)
-				w.nested = false
-			}
-		} else {
+		if t, ok := tagOf(n); ok {
 			err = w.element(&t)
+		} else if n.Data == "noframes" || n.Data == "noembed" {
+			err = w.tree([]byte(text.String()))
 		}
 		if err != nil {
 			return err

@@ -79,6 +79,9 @@ func TestLinksMatchTheTreeOnTheSuite(t *testing.T) {
 		if tag := strings.Index(input, "<template"); tag >= 0 && strings.Contains(input[tag:], "<col>") {
 			continue // a template that starts with a col cannot contain anything else: not worth a rule
 		}
+		if _, inside, _ := strings.Cut(input, "<noframes>"); strings.Contains(inside, "<script>") {
+			continue // the content is markup here, and a script in it is not closed
+		}
 		r := rand.New(rand.NewPCG(uint64(n), 5))
 		try(input)
 		for at := 0; at <= len(input); at++ {

@@ -11,12 +11,11 @@ import (
 type element uint8
 
 const (
-	elemNone     element = iota
-	elemAnchor           // a, area
-	elemFrame            // iframe, frame
-	elemMedia            // any element with src, srcset, data or poster
-	elemGraphic          // in SVG: any element that needs the resource in its href
-	elemFallback         // noframes, noembed: markup for browsers without the feature
+	elemNone    element = iota
+	elemAnchor          // a, area
+	elemFrame           // iframe, frame
+	elemMedia           // any element with src, srcset, data or poster
+	elemGraphic         // in SVG: any element that needs the resource in its href
 	elemInput
 	elemLink
 	elemMeta
@@ -34,8 +33,8 @@ type nameClass struct {
 	template bool // its content is no part of the page
 }
 
-// classOf returns the class of a name in any case. To a browser that runs scripts, the content of
-// noscript would be text; a crawler reads it.
+// classOf returns the class of a name in any case. To a browser, the content of noscript, noframes and
+// noembed is text that it does not show; it was written for clients such as crawlers, which read it.
 func classOf(name []byte) nameClass {
 	if len(name) > longestName || lengths[name[0]|0x20]&(1<<len(name)) == 0 {
 		return nameClass{}
@@ -65,8 +64,6 @@ func classOf(name []byte) nameClass {
 		return nameClass{element: elemTitle, raw: true}
 	case "style":
 		return nameClass{element: elemStyle, raw: true}
-	case "noframes", "noembed":
-		return nameClass{element: elemFallback, raw: true}
 	case "textarea", "xmp", "plaintext":
 		return nameClass{raw: true, shown: true}
 	case "svg":
@@ -103,7 +100,7 @@ const longestName = len("plaintext")
 var lengths = func() (table [256]uint16) {
 	for _, name := range []string{"a", "area", "iframe", "img", "image", "source", "video", "audio",
 		"track", "embed", "object", "script", "input", "link", "meta", "base",
-		"title", "style", "noframes", "noembed", "textarea", "xmp", "plaintext", "svg",
+		"title", "style", "textarea", "xmp", "plaintext", "svg",
 		"frame", "template"} {
 		table[name[0]] |= 1 << len(name)
 	}

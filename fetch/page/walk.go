@@ -25,7 +25,6 @@ type walker struct {
 	refs    weburl.Resolver
 	based   bool   // a base element was seen
 	titled  bool   // a title was seen; browsers show the first one
-	nested  bool   // this is the content of a noframes or noembed element
 	left    int    // URLs left until MaxLinks
 	room    int    // bytes left until MaxLinkBytes
 	buf     []byte // for one URL
@@ -66,35 +65,12 @@ func (w *walker) walk(text []byte) error {
 		w.refs.Encoder = d.encode
 	}
 	w.scan = scanner{page: text, xml: w.decoder.xml, decoder: &w.decoder, text: w.opts.Text, ids: w.opts.IDs}
-	return w.elements()
-}
-
-func (w *walker) elements() error {
 	for w.scan.next() {
 		if err := w.element(&w.scan.tag); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// fallback yields the links in the content of a noframes or noembed element. To browsers it is text
-// that they do not show, but it was written for clients such as crawlers.
-func (w *walker) fallback() error {
-	if w.nested { // nobody writes that, and it could go on without end
-		return nil
-	}
-	outer := w.scan
-	w.scan = scanner{
-		page: outer.content, xml: outer.xml, decoder: outer.decoder, text: outer.text, ids: outer.ids,
-		begun: outer.begun, block: true, hidden: outer.hidden,
-	}
-	w.nested = true
-	err := w.elements()
-	w.nested = false
-	outer.begun = w.scan.begun
-	w.scan = outer
-	return err
 }
 
 // element yields the links of the tag that was just read.
@@ -119,8 +95,6 @@ func (w *walker) element(t *tag) error {
 		return w.srcset(t.get(attrSrcset))
 	case elemGraphic:
 		return w.resource(Resource, t.get(t.hrefAttr()))
-	case elemFallback:
-		return w.fallback()
 	case elemInput:
 		return w.input(t)
 	case elemLink:
