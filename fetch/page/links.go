@@ -56,7 +56,8 @@ type Link struct {
 // meta elements within the first 1,024 bytes, XML declaration. An undeclared page is UTF-8 if all of
 // it is valid, except for a character cut at the end, or if its first 1,024 bytes are and have letters
 // beyond ASCII; otherwise it is windows-1252. URLs and texts are returned in UTF-8, except for the
-// queries of links, which are percent-encoded in the encoding of the page, as browsers send them.
+// queries of links, which are percent-encoded in the encoding of the page, as browsers send them. Those
+// of a page in ISO-2022-JP are in UTF-8.
 //
 // Links to a place on the same page ("#top", without a base element) are left out, see [Options].
 // So are links longer than [MaxURL], links that do not parse, and those that are neither http nor
