@@ -14,8 +14,9 @@
 //
 // Bytes that are not UTF-8 are read as U+FFFD, the replacement character. A host name with
 // non-ASCII characters is rejected beyond 1 KiB, because punycode takes quadratic time; DNS allows
-// 255 bytes. Names are mapped by the rules of Unicode 17, but characters that are newer than the
-// tables of the Go release are rejected: Go 1.26 knows Unicode 15.
+// 255 bytes. Names are mapped by the tables of the Go release, and what those do not know is
+// rejected: Go 1.26 has those of Unicode 15, which lack some capital letters and reject some invisible
+// characters.
 //
 // # What it does not do
 //

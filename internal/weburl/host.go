@@ -114,10 +114,8 @@ func mapDomain(in string) (string, error) {
 		if isLong(name) {
 			return "", ParseError{ErrHost, "too long"}
 		}
-		name = strings.ToValidUTF8(name, "\uFFFD")
-		if mayBeNewer(name) {
-			name = strings.Map(mapNewer, name)
-		}
+		// The tables before Go 1.27 are those of Unicode 15, which make the capital sharp s another name.
+		name = strings.ReplaceAll(strings.ToValidUTF8(name, "\uFFFD"), "\u1E9E", "ß")
 		var err error
 		if name, err = toASCII(name); err != nil {
 			return "", ParseError{ErrHost, "invalid internationalized name"}
@@ -154,55 +152,6 @@ func isLong(name string) bool {
 		}
 	}
 	return false
-}
-
-// mayBeNewer reports whether a name has a character from U+04C0 on, which begins with a byte of at
-// least 0xD3. Most names that are not ASCII have none, and mapNewer is slow for its size.
-func mayBeNewer(name string) bool {
-	for i := range len(name) {
-		if name[i] >= 0xD3 {
-			return true
-		}
-	}
-	return false
-}
-
-// mapNewer maps the characters whose mapping UTS #46 has changed since Unicode 15. Package
-// golang.org/x/net/idna has the tables of Unicode 15 before Go 1.27, and newer ones, which do the
-// same, from then on. Some capital letters that were rejected become lowercase, and some invisible
-// characters are dropped.
-func mapNewer(r rune) rune {
-	switch {
-	case r < 0x04C0:
-		return r
-	case 0x10A0 <= r && r <= 0x10C5: // Georgian
-		return r - 0x10A0 + 0x2D00
-	case 0x2061 <= r && r <= 0x2063, 0x206A <= r && r <= 0x206F, 0x1D173 <= r && r <= 0x1D17A:
-		return -1
-	}
-	switch r {
-	case 0x04C0:
-		return 0x04CF
-	case 0x1E9E:
-		return 'ß'
-	case 0x2132:
-		return 0x214E
-	case 0x2183:
-		return 0x2184
-	case 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180E, 0x3164, 0xFFA0:
-		return -1
-	case 0x2F868:
-		return 0x36FC
-	case 0x2F874:
-		return 0x5F53
-	case 0x2F91F:
-		return 0x243AB
-	case 0x2F95F:
-		return 0x7AEE
-	case 0x2F9BF:
-		return 0x45D7
-	}
-	return r
 }
 
 // decode undoes the percent-encoding. Unlike in net/url, an invalid escape is unchanged; its

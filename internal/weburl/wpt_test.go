@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -135,6 +136,8 @@ func TestInternationalNames(t *testing.T) {
 				u, err := weburl.Parse("https://"+c.Input+"/x", nil)
 				if c.Output == nil {
 					require.ErrorIs(t, err, weburl.ErrHost, "%+q gave %q", c.Input, u.Host)
+				} else if remapped.MatchString(c.Input) {
+					continue
 				} else if strings.ContainsFunc(c.Input, isNewer) {
 					newer++
 				} else if err != nil || u.Host != *c.Output {
@@ -145,6 +148,11 @@ func TestInternationalNames(t *testing.T) {
 		})
 	}
 }
+
+// remapped are the characters whose mapping has changed since Unicode 15, which a Go release may have.
+var remapped = regexp.MustCompile(`[\x{4C0}\x{10A0}-\x{10C5}\x{115F}\x{1160}\x{17B4}\x{17B5}\x{180E}` +
+	`\x{2061}-\x{2063}\x{206A}-\x{206F}\x{2132}\x{2183}\x{3164}\x{FFA0}\x{1D173}-\x{1D17A}` +
+	`\x{2F868}\x{2F874}\x{2F91F}\x{2F95F}\x{2F9BF}]`)
 
 // isNewer reports whether a character is too new for the Unicode version of the Go release, which
 // then rejects names with it.
