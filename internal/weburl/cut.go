@@ -90,10 +90,7 @@ func (p *parser) cutAtSlash(in string) (before, after string) {
 		stop |= isBackslash
 	}
 	// One loop for both: a separate search for each would take quadratic time if one is missing.
-	i := 0
-	for i < len(in) && classOf[in[i]]&stop == 0 {
-		i++
-	}
+	i := until(in, stop)
 	return in[:i], in[i:]
 }
 

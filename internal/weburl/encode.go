@@ -48,16 +48,19 @@ var classOf = func() (table [256]class) {
 	return table
 }()
 
-// has reports whether a byte of s is in one of the sets. Looking at bytes instead of code points is
-// enough, since everything beyond ASCII is in the same sets.
-func has(s string, set class) bool {
+// until returns the index of the first byte that is in one of the sets, or the length of s. Looking at
+// bytes instead of code points is enough, since everything beyond ASCII is in the same sets.
+func until(s string, set class) int {
 	for i := range len(s) {
 		if classOf[s[i]]&set != 0 {
-			return true
+			return i
 		}
 	}
-	return false
+	return len(s)
 }
+
+// has reports whether a byte of s is in one of the sets.
+func has(s string, set class) bool { return until(s, set) < len(s) }
 
 // encode returns s with the bytes of set percent-encoded, or s itself if there are none. Percent
 // signs are unchanged, so nothing is encoded twice.

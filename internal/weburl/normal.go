@@ -39,16 +39,6 @@ func cutNormal(raw string) (u URL, ok bool) {
 	return u, rest == ""
 }
 
-// until returns the index of the first byte that is in one of the sets, or the length of s.
-func until(s string, set class) int {
-	for i := range len(s) {
-		if classOf[s[i]]&set != 0 {
-			return i
-		}
-	}
-	return len(s)
-}
-
 // isPlainName reports whether a host of domain bytes is certainly not an address: the last label of
 // an address starts with a digit.
 func isPlainName(host string) bool {
@@ -60,15 +50,12 @@ func isPlainName(host string) bool {
 // cutNormalPort cuts off the port, if it has no leading zeros and is not the default of the scheme.
 // It returns "" if there is none.
 func cutNormalPort(s, scheme string) (port, rest string) {
-	end := 0
-	for end < len(s) && isDigit(s[end]) {
-		end++
-	}
-	port = s[:end]
+	rest = strings.TrimLeft(s, "0123456789")
+	port = s[:len(s)-len(rest)]
 	if normal, err := parsePort(port, scheme); err != nil || normal != port {
 		return "", s
 	}
-	return port, s[end:]
+	return port, rest
 }
 
 // hasDotSegment reports whether a path that starts with a slash has a dot segment.

@@ -22,28 +22,11 @@ func (p *parser) setPathAfterHost(in string) {
 // isNormalPath reports whether setPath would not change in, so that nothing has to be copied. Most
 // paths in pages are normal. File URLs, with their drive letters, are not worth the effort.
 func (p *parser) isNormalPath(in string) bool {
-	if in == "" || p.url.Scheme == "file" {
-		return false
-	}
 	stop := inPath
 	if p.special {
 		stop |= isBackslash
 	}
-	start := false // of a segment
-	for i := range len(in) {
-		set := classOf[in[i]]
-		if set&stop != 0 || start && set&startsDot != 0 && p.dotsAt(in[i:]) > 0 {
-			return false
-		}
-		start = set&isSlash != 0
-	}
-	return true
-}
-
-// dotsAt counts the dots of the segment at the start of in.
-func (p *parser) dotsAt(in string) int {
-	segment, _ := p.cutAtSlash(in)
-	return countDots(segment)
+	return in != "" && p.url.Scheme != "file" && !has(in, stop) && !hasDotSegment(in)
 }
 
 // setPath sets the path to prefix and the segments of in, without the dot segments. It implements
