@@ -29,6 +29,21 @@ const (
 	borderTitle
 )
 
+// borderOf returns the border that an element with a name in lower case is in SVG, if any.
+func borderOf(name string) border {
+	switch name {
+	case "svg":
+		return borderSVG
+	case "foreignobject":
+		return borderObject
+	case "desc":
+		return borderDesc
+	case "title":
+		return borderTitle
+	}
+	return noBorder
+}
+
 // inside reports whether a tag is SVG.
 func (v *svg) inside() bool { return v.depth > 0 && v.open[v.depth-1] == borderSVG }
 
@@ -67,16 +82,8 @@ func (s *scanner) svgTag(name []byte, class nameClass) (found, ok bool) {
 		s.svg.title = word == "title"
 		return s.htmlTag(name, class)
 	}
-	e, b := elemNone, noBorder
+	e := elemNone
 	switch word {
-	case "svg":
-		b = borderSVG
-	case "foreignobject":
-		b = borderObject
-	case "desc":
-		b = borderDesc
-	case "title":
-		b = borderTitle
 	case "a":
 		e = elemAnchor
 	case "image", "use", "feimage", "script":
@@ -88,7 +95,7 @@ func (s *scanner) svgTag(name []byte, class nameClass) (found, ok bool) {
 		ok = s.skipAttributes()
 	}
 	if ok && !s.selfClosing() {
-		s.svg.enter(b)
+		s.svg.enter(borderOf(word))
 	}
 	return found, ok
 }
@@ -101,20 +108,10 @@ func (s *scanner) svgEnd(name []byte) {
 		s.svg.title = false
 		return
 	}
-	switch word {
-	case "svg":
-		s.svg.close(borderSVG)
-	case "foreignobject":
-		s.svg.close(borderObject)
-	case "desc":
-		s.svg.close(borderDesc)
-	case "title":
-		s.svg.close(borderTitle)
-	default:
-		// An element around the SVG ends, which was not closed.
-		if cannotBeSVG[word] {
-			s.svg.breakOut()
-		}
+	if b := borderOf(word); b != noBorder {
+		s.svg.close(b)
+	} else if cannotBeSVG[word] { // an element around the SVG ends, which was not closed
+		s.svg.breakOut()
 	}
 }
 
