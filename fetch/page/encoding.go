@@ -8,14 +8,13 @@ import (
 )
 
 // declared returns the encoding given by a byte order mark or the Content-Type field, and the
-// length of the mark. ok is false if neither gives one.
+// length of the mark. ok is false if neither gives one. The field is read like the content of a meta
+// element that stands for it.
 func declared(body []byte, contentType string) (c *charset.Charset, mark int, ok bool) {
 	if c, mark, ok = charset.Marked(body); ok {
 		return c, mark, true
 	}
-	if label := charsetParam(contentType); label != "" {
-		c, ok = charset.Named(label)
-	}
+	c, ok = charset.Named(charset.OfContent(contentType))
 	return c, 0, ok
 }
 
@@ -37,33 +36,6 @@ func sniffed(body []byte, xml bool) *charset.Charset {
 		return nil
 	}
 	return charset.Windows1252
-}
-
-// charsetParam returns the charset parameter of a Content-Type field; "" if it has none.
-func charsetParam(contentType string) string {
-	_, rest, _ := strings.Cut(contentType, ";")
-	for rest != "" {
-		rest = strings.TrimLeft(rest, " \t\r\n;")
-		end := strings.IndexAny(rest, ";=")
-		if end < 0 {
-			return ""
-		}
-		name := rest[:end]
-		if rest[end] == ';' {
-			rest = rest[end:]
-			continue
-		}
-		value := rest[end+1:]
-		if strings.HasPrefix(value, `"`) {
-			value, rest, _ = strings.Cut(value[1:], `"`)
-		} else {
-			value, rest, _ = strings.Cut(value, ";")
-		}
-		if strings.EqualFold(name, "charset") {
-			return strings.Trim(value, " \t\r\n")
-		}
-	}
-	return ""
 }
 
 // isXML reports whether a Content-Type marks the page as XML, so that browsers use an XML parser.
