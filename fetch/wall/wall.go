@@ -35,13 +35,7 @@ type signal struct {
 	by           string
 	statuses     []int // nil means any
 	field, value string
-	parts        [2]part // of the body
-}
-
-// A part is searched by one of its bytes that is rarer in pages than letters and slashes.
-type part struct {
-	text []byte
-	rare int // index of that byte
+	parts        [][]byte // of the body
 }
 
 var signals = []signal{
@@ -61,11 +55,11 @@ var signals = []signal{
 	// blocks with JSON: https://docs.datadome.co/reference/validate-request. Its pages load the
 	// challenge from a host of its own.
 	{by: "DataDome", statuses: []int{401, 403}, field: "X-Dd-B"},
-	{by: "DataDome", statuses: []int{401, 403}, field: "X-Datadome", parts: parts("captcha-delivery.com", "")},
+	{by: "DataDome", statuses: []int{401, 403}, field: "X-Datadome", parts: parts("captcha-delivery.com")},
 
 	// https://docs.hypersolutions.co/akamai-web/handling-428-status-code-sec-cpt
-	{by: "Akamai", statuses: []int{428}, parts: parts("sec-cp-challenge", "")},
-	{by: "Akamai", statuses: []int{428}, parts: parts("/_sec/cp_challenge/", "")},
+	{by: "Akamai", statuses: []int{428}, parts: parts("sec-cp-challenge")},
+	{by: "Akamai", statuses: []int{428}, parts: parts("/_sec/cp_challenge/")},
 
 	// The page with the incident and the script, which other pages of such sites have, too:
 	// https://scrappey.com/qa/web-automation/how-imperva-detects-bots
@@ -75,28 +69,14 @@ var signals = []signal{
 	{by: "Anubis", parts: parts(`id="anubis_version"`, "/.within.website/x/cmd/anubis/")},
 
 	// https://git.gammaspectra.live/git/go-away, the assets of its page
-	{by: "go-away", parts: parts(`="/.well-known/.git.gammaspectra.live/git/go-away/`, "")},
+	{by: "go-away", parts: parts(`="/.well-known/.git.gammaspectra.live/git/go-away/`)},
 }
 
-func parts(a, b string) (p [2]part) {
-	for i, text := range []string{a, b} {
-		p[i] = part{[]byte(text), max(strings.IndexAny(text, "_-"), 0)}
+func parts(texts ...string) (p [][]byte) {
+	for _, text := range texts {
+		p = append(p, []byte(text))
 	}
 	return p
-}
-
-func (p part) in(body []byte) bool {
-	for from := p.rare; len(p.text) > 0; from++ {
-		next := bytes.IndexByte(body[min(from, len(body)):], p.text[p.rare])
-		if next < 0 {
-			return false
-		}
-		from += next
-		if bytes.HasPrefix(body[from-p.rare:], p.text) {
-			return true
-		}
-	}
-	return true
 }
 
 // Of returns whose wall has given an answer; "" means that it is none that is known. Only the start of
@@ -121,5 +101,6 @@ func (s *signal) in(status int, header http.Header, body []byte) bool {
 			return false
 		}
 	}
-	return s.parts[0].in(body) && s.parts[1].in(body)
+	missing := func(part []byte) bool { return !bytes.Contains(body, part) }
+	return !slices.ContainsFunc(s.parts, missing)
 }
