@@ -11,8 +11,7 @@
 // ampersand, an unclosed element, a wrong encoding declaration or a wrong namespace costs at most
 // the entry that contains it. Entities that a document declares are not resolved, neither its own
 // nor external ones. A document in UTF-8 may declare another encoding, if at least four letters
-// beyond ASCII stand within the four kilobytes that begin with the first of them, or within its first
-// kilobyte if it declares ISO-2022-JP.
+// beyond ASCII stand within its first 64 KiB.
 //
 // # Cost
 //

@@ -56,7 +56,8 @@ type Entry struct {
 //
 // It reads no more of r than necessary, and never more than MaxBytes. Entries without a usable URL
 // are left out. The time is linear in what is read, also if nothing is yielded. To stop a loop that
-// is waiting for its next entry, make r fail: it is read in pieces of 4 KiB. An error is yielded
+// is waiting for its next entry, make r fail: it is read in pieces of 4 KiB, or of 64 KiB
+// at the beginning of a document that declares another encoding than UTF-8. An error is yielded
 // once, with a zero Entry, last: [ErrFormat], [ErrTooLarge], also if a base makes the
 // URLs 8 MiB longer than three times what the document says, a base that is not an absolute URL,
 // io.ErrUnexpectedEOF for a document that ends within a tag, or an error of r. The entries before

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"unicode/utf8"
 
 	"github.com/spinneret-go/spinneret/internal/charset"
 	"github.com/spinneret-go/spinneret/internal/content"
@@ -55,54 +54,23 @@ func decoded(br *bufio.Reader) io.Reader {
 	case bytes.HasPrefix(head, []byte("\x00<")):
 		return charset.UTF16BE.NewReader(br)
 	}
-	switch c, _ = charset.OfXML(trimmed(head)); {
-	case c == nil, c.String() == "replacement": // which stands for encodings that nobody reads any more
+	if c, _ = charset.OfXML(trimmed(head)); c == nil || c.String() == "replacement" { // encodings that nobody reads
 		return br
-	case c.Opaque() && charset.Letters(head) < some:
+	}
+	// Where the first letters are that tell encodings apart may be far from the beginning.
+	br = bufio.NewReaderSize(br, lookahead)
+	if head, _ = br.Peek(lookahead); charset.Letters(head) < some {
 		return c.NewReader(br)
 	}
-	return &doubtful{br: br, declared: c}
+	return br
 }
 
-// some letters make a document UTF-8: one or two may look like it by chance, more never do.
-const some = 4
-
-// doubtful reads a document that declares an encoding in which ASCII is ASCII. Whether it is in UTF-8
-// nevertheless shows where the first other letters are, which may be far from its beginning.
-type doubtful struct {
-	br       *bufio.Reader
-	declared *charset.Charset
-	rest     io.Reader // from the first byte beyond ASCII on; nil before it
-}
-
-// Read implements io.Reader.
-func (d *doubtful) Read(p []byte) (int, error) {
-	if d.rest != nil {
-		return d.rest.Read(p)
-	}
-	if _, err := d.br.Peek(1); err != nil {
-		return 0, err
-	}
-	head, _ := d.br.Peek(min(d.br.Buffered(), len(p)))
-	if n := ascii(head); n > 0 {
-		return d.br.Read(p[:n])
-	}
-	head, _ = d.br.Peek(d.br.Size())
-	if d.rest = d.br; charset.Letters(head) < some {
-		d.rest = d.declared.NewReader(d.br)
-	}
-	return d.rest.Read(p)
-}
-
-// ascii returns how many bytes precede the first one beyond ASCII.
-func ascii(b []byte) int {
-	for i, c := range b {
-		if c >= utf8.RuneSelf {
-			return i
-		}
-	}
-	return len(b)
-}
+// A document is in UTF-8, whatever it declares, if it has some letters beyond ASCII in that encoding within
+// the lookahead: one or two may look like it by chance, more never do.
+const (
+	some      = 4
+	lookahead = 64 << 10
+)
 
 // source is a window on a document: the part that was read and is still needed.
 type source struct {
