@@ -164,12 +164,11 @@ func (d *unzstd) Close() error {
 }
 
 func isZstd(b []byte) bool {
-	// A frame, or a skippable frame before it.
-	return len(b) >= 4 && binary.LittleEndian.Uint32(b) == 0xfd2fb528 || isSkippable(b)
-}
-
-func isSkippable(b []byte) bool {
-	return len(b) >= 4 && binary.LittleEndian.Uint32(b)&^0xf == 0x184d2a50
+	if len(b) < 4 {
+		return false
+	}
+	magic := binary.LittleEndian.Uint32(b)
+	return magic == 0xfd2fb528 || magic&^0xf == 0x184d2a50 // a frame, or a skippable frame before it
 }
 
 // frames reads zstd up to the end of its last frame (RFC 8878, 3.1). What some servers send behind
@@ -197,7 +196,7 @@ func (f *frames) Read(p []byte) (int, error) {
 
 // next looks at the header that follows. One that is cut or wrong is left to the decoder.
 func (f *frames) next() error {
-	const block, checksum, skippable, descriptor = 3, 4, 8, 4
+	const block, checksum = 3, 4
 	if f.inside {
 		head, err := f.src.Peek(block)
 		if f.left = int64(len(head)); f.left < block {
@@ -215,54 +214,26 @@ func (f *frames) next() error {
 		}
 		return nil
 	}
-	head, err := f.src.Peek(skippable)
-	switch f.left = int64(len(head)); {
-	case !isZstd(head) && f.begun:
-		f.left = 0
+	head, err := f.src.Peek(zstd.HeaderMaxSize)
+	if f.begun && !isZstd(head) {
 		return io.EOF
-	case len(head) <= descriptor || !isZstd(head):
+	}
+	var h zstd.Header
+	if h.Decode(head) != nil {
+		f.left = int64(len(head))
 		return endOf(head, err)
-	case isSkippable(head):
-		if len(head) == skippable {
-			f.left += int64(binary.LittleEndian.Uint32(head[4:]))
-		}
-	default:
-		f.left = headerSize(head[descriptor])
-		head, _ = f.src.Peek(int(f.left))
-		f.window = min(windowSize(head), MaxWindow)
-		f.inside, f.summed = true, head[descriptor]>>2&1 == 1
 	}
 	f.begun = true
+	f.left = int64(h.HeaderSize) + int64(h.SkippableSize)
+	if !h.Skippable {
+		window := h.WindowSize
+		if h.SingleSegment {
+			window = h.FrameContentSize
+		}
+		f.window = int64(min(window, MaxWindow))
+		f.inside, f.summed = true, h.HasCheckSum
+	}
 	return nil
-}
-
-// headerSize returns the size of a frame's header with a descriptor: of the magic number, of the
-// descriptor itself, and of the window, the dictionary and the size of the content if it has them.
-func headerSize(descriptor byte) int64 {
-	single := descriptor >> 5 & 1
-	dictionary := [4]byte{0, 1, 2, 4}[descriptor&3]
-	size := [4]byte{single, 2, 4, 8}[descriptor>>6]
-	return int64(4 + 1 + 1 - single + dictionary + size)
-}
-
-// windowSize returns the window that a frame's header declares: that of a single segment is as large
-// as its content. A header that is cut has none. RFC 8878, 3.1.1.1.
-func windowSize(head []byte) int64 {
-	const descriptor, first = 4, 5
-	if len(head) < int(headerSize(head[descriptor])) {
-		return 0
-	}
-	if head[descriptor]>>5&1 == 0 {
-		return (8 + int64(head[first]&7)) << (7 + head[first]>>3)
-	}
-	var content [8]byte
-	field := 1 << (head[descriptor] >> 6)
-	copy(content[:], head[len(head)-field:])
-	n := binary.LittleEndian.Uint64(content[:])
-	if field == 2 {
-		n += 256
-	}
-	return int64(min(n, MaxWindow))
 }
 
 // endOf returns err if nothing is left.
