@@ -8,7 +8,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spinneret-go/spinneret/internal/content"
 )
@@ -35,33 +34,18 @@ func (c *Client) decodes(codings string) bool {
 type unpacker struct {
 	raw     bytes.Reader
 	decoded content.Reader
-	until   until
 }
 
 var unpackers = sync.Pool{New: func() any { return new(unpacker) }}
 
-// until is when the work on a body ends: when the caller leaves, or at a time; the zero time means
-// never. The context of the exchange does not say that. A limit on the server ends it, too, and what
-// has come before is still worth decoding.
-type until struct {
-	caller context.Context
-	at     time.Time
-}
-
-// Err is what content.Options wants.
-func (u *until) Err() error {
-	if err := u.caller.Err(); err != nil || u.at.IsZero() || time.Now().Before(u.at) {
-		return err
+// decodingContext ends when the work on a body does: when the caller leaves, or at the end of its time. The
+// context of the exchange does not say that. A limit on the server ends it, too, and what has come before
+// is still worth decoding.
+func (b *bodyReader) decodingContext() (context.Context, context.CancelFunc) {
+	if end := b.x.watch.decoding(); !end.IsZero() {
+		return context.WithDeadline(b.x.parent, end)
 	}
-	return context.DeadlineExceeded
-}
-
-// context returns u as a context, for something that waits.
-func (u *until) context() (context.Context, context.CancelFunc) {
-	if u.at.IsZero() {
-		return u.caller, func() {}
-	}
-	return context.WithDeadline(u.caller, u.at)
+	return b.x.parent, func() {}
 }
 
 // decode decodes raw. A body of an unknown coding, or one that does not begin like its coding, is
@@ -80,16 +64,15 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 	if byRatio := b.c.opts.ratioLimit(int64(len(raw))); byRatio < limit {
 		limit, why = byRatio, CutRatio
 	}
+	ctx, cancel := b.decodingContext()
+	defer cancel()
 	u := unpackers.Get().(*unpacker)
 	u.raw.Reset(raw)
-	u.until = until{b.x.parent, b.x.watch.decoding()}
-	u.decoded.Reset(&u.raw, b.codings,
-		content.Options{Brotli: b.c.opts.Brotli, Max: limit, Until: &u.until})
-	body, over, err := b.unpack(u, raw, limit)
-	late := u.until.Err() != nil
+	u.decoded.Reset(&u.raw, b.codings, content.Options{Brotli: b.c.opts.Brotli, Max: limit, Until: ctx})
+	body, over, err := b.unpack(ctx, u, raw, limit)
+	late := ctx.Err() != nil
 	u.decoded.Close()
 	u.raw.Reset(nil) // or the pool would keep the page
-	u.until = until{}
 	unpackers.Put(u)
 	switch {
 	case err == errMemory, err != nil && late && b.waited:
@@ -110,10 +93,8 @@ func (b *bodyReader) decode(raw []byte, cut Kind) ([]byte, Kind) {
 // unpack reads raw, decoded by u, up to limit bytes, and reports whether there were more. With an
 // error it returns what was decoded before.
 func (b *bodyReader) unpack(
-	u *unpacker, raw []byte, limit int64,
+	ctx context.Context, u *unpacker, raw []byte, limit int64,
 ) (body []byte, over bool, err error) {
-	ctx, cancel := u.until.context()
-	defer cancel()
 	others := content.Window(b.codings, raw)
 	if len(raw) > smallBody {
 		others += int64(cap(raw))

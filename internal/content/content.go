@@ -301,6 +301,7 @@ func (r *Reader) release() {
 	for i := range r.feeds {
 		r.feeds[i].src = nil
 	}
+	r.options.Until = nil // it may hold as much as the source
 }
 
 // feed is what a decoder reads: the source, or the output of another decoder.
