@@ -2,6 +2,7 @@ package cookies
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,13 +18,24 @@ import (
 func (j *Jar) Load(r io.Reader) error {
 	now := time.Now()
 	bySite := make(map[string][]*cookie)
-	err := eachLine(r, func(line string) error {
-		site, c, err := parseLine(line, now)
-		if err == nil {
-			bySite[site] = append(bySite[site], c)
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	n, err := 1, error(nil)
+	for ; lines.Scan(); n++ {
+		line, httpOnly := strings.CutPrefix(strings.TrimRight(lines.Text(), "\r"), "#HttpOnly_")
+		if line == "" || line[0] == '#' && !httpOnly {
+			continue
 		}
-		return err
-	})
+		var site string
+		var c *cookie
+		if site, c, err = parseLine(line, now); err != nil {
+			break
+		}
+		bySite[site] = append(bySite[site], c)
+	}
+	if err = cmp.Or(err, lines.Err()); err != nil {
+		err = fmt.Errorf("cookies: line %d: %w", n, err)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for site, of := range bySite {
@@ -34,26 +46,6 @@ func (j *Jar) Load(r io.Reader) error {
 
 // maxLine is the maximum length of a line, which browsers' cookies are far below.
 const maxLine = 1 << 20
-
-// eachLine calls f for each line of a file that has a cookie, until an error.
-func eachLine(r io.Reader, f func(line string) error) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLine)
-	n := 1
-	for ; lines.Scan(); n++ {
-		line, httpOnly := strings.CutPrefix(strings.TrimRight(lines.Text(), "\r"), "#HttpOnly_")
-		if line == "" || line[0] == '#' && !httpOnly {
-			continue
-		}
-		if err := f(line); err != nil {
-			return fmt.Errorf("cookies: line %d: %w", n, err)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("cookies: line %d: %w", n, err)
-	}
-	return nil
-}
 
 // parseLine returns the cookie of a line: domain, whether it includes subdomains, path, whether it
 // is for https only, expiry (0: with the session), name and value.
