@@ -1,6 +1,9 @@
 package fetch
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Reach says which addresses a Client may dial.
 type Reach uint8
@@ -59,12 +62,7 @@ func isPublic(addr netip.Addr) bool {
 }
 
 func within(addr netip.Addr, prefixes []netip.Prefix) bool {
-	for _, p := range prefixes {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 var (

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"sync"
 )
 
@@ -126,7 +127,8 @@ func hasFields(h http.Header, head []byte) bool {
 			continue
 		}
 		from := seen[name]
-		at := indexOf(values[from:], bytes.TrimLeft(value, " \t"))
+		value = bytes.TrimLeft(value, " \t")
+		at := slices.IndexFunc(values[from:], func(v string) bool { return v == string(value) })
 		if at < 0 {
 			return false
 		}
@@ -149,15 +151,6 @@ func valuesOf(h http.Header, name string) (string, []string) {
 		values = h[name]
 	}
 	return name, values
-}
-
-func indexOf(values []string, value []byte) int {
-	for i, v := range values {
-		if v == string(value) {
-			return i
-		}
-	}
-	return -1
 }
 
 // cutLine cuts a line without the space around it, as net/http reads it.
