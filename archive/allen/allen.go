@@ -8,6 +8,8 @@
 //	archive.Query{From: monday, To: friday, Relations: allen.Valid}
 package allen
 
+import "cmp"
+
 // Relations is a set of relations of an interval [D, D+), such as the validity of a version, to an
 // interval [From, To).
 type Relations uint16
@@ -54,7 +56,7 @@ func Of(start, end, low, high int64) Relations {
 	case start == high:
 		return MetBy
 	}
-	return inner[1+order(start, low)][1+order(end, high)]
+	return inner[1+cmp.Compare(start, low)][1+cmp.Compare(end, high)]
 }
 
 // inner has the relations of intervals that share an instant, by the order of their starts and of
@@ -63,15 +65,4 @@ var inner = [3][3]Relations{
 	{Overlaps, FinishedBy, Contains},
 	{Starts, Equal, StartedBy},
 	{During, Finishes, OverlappedBy},
-}
-
-// order compares two instants and returns -1, 0 or 1.
-func order(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
