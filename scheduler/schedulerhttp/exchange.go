@@ -39,12 +39,10 @@ type exchange struct {
 	dialed   netip.Addr // of the server, if a connection to it was made
 	conn     net.Conn   // the one that may be written to; nil if there is none
 	granted  bool       // the lease is used, since something may have been written
-	answered bool       // a response has begun
 	plain2   bool       // connections without TLS may be of HTTP/2; set by traced
 	http1    bool       // an attempt was written with HTTP/1, if plain2 is set
 	refused  []net.Conn // of attempts that were given up, which others may use; see giveUp
 	again    bool       // an attempt was given up, to be made with another lease
-	doubled  bool       // an attempt was made on the connection of one that has no answer yet
 	start    time.Time  // when the request could be written
 	arrived  time.Time  // at the latest, by Transport.Arrival; zero if unknown
 	outcome  scheduler.Outcome
@@ -97,12 +95,11 @@ func rename(r *http.Request, host string) {
 var errNothing = errors.New(
 	"schedulerhttp: the RoundTripper below returned neither a response nor an error")
 
-// givenUp reports whether the request is to be sent again, whether it may have been written, and
-// whether sending it again would be in vain: see giveUp.
-func (x *exchange) givenUp() (again, granted, doubled bool) {
+// givenUp reports whether the request is to be sent again, and whether it may have been written.
+func (x *exchange) givenUp() (again, granted bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.again, x.granted, x.doubled
+	return x.again, x.granted
 }
 
 // fail ends an exchange without a response, and returns its error.
@@ -145,12 +142,11 @@ func (x *exchange) traced(ctx context.Context) context.Context {
 			x.named, x.dialing = hostPort, true
 			x.reaching = x.direct() // dialers of others may report no more
 		},
-		DNSStart:             func(httptrace.DNSStartInfo) { x.lookedUp(false) },
-		DNSDone:              func(done httptrace.DNSDoneInfo) { x.lookedUp(done.Err == nil) },
-		ConnectStart:         func(_, _ string) { x.lookedUp(true) },
-		ConnectDone:          x.connectDone,
-		GotConn:              x.gotConn,
-		GotFirstResponseByte: x.gotFirstByte,
+		DNSStart:     func(httptrace.DNSStartInfo) { x.lookedUp(false) },
+		DNSDone:      func(done httptrace.DNSDoneInfo) { x.lookedUp(done.Err == nil) },
+		ConnectStart: func(_, _ string) { x.lookedUp(true) },
+		ConnectDone:  x.connectDone,
+		GotConn:      x.gotConn,
 	}
 	if x.plain2 = usesPlainHTTP2.Load(); x.plain2 {
 		trace.WroteHeaderField = x.wroteField
@@ -209,12 +205,6 @@ func (x *exchange) wasGranted() bool {
 	return x.granted
 }
 
-func (x *exchange) gotFirstByte() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.answered = true
-}
-
 // gotConn is called when there is a connection for the request, which is written as soon as gotConn
 // returns. Unless the server at the other end may be visited now, gotConn gives the attempt up, and
 // the request waits for another lease. It does not wait itself: it would hold a connection that
@@ -246,9 +236,8 @@ func (x *exchange) mayVisit(addr netip.Addr) bool {
 // giveUp makes sure that the request is not written to a connection. HTTP/2 sends nothing for a
 // context that has ended, and its connection may have other requests; so with HTTP/3. HTTP/1 only stops
 // at a closed connection; if an earlier attempt is still under way on another one, that goes on. With
-// HTTP/2 it ends as well, as it has the same context. If it has no answer and the new attempt is on its
-// connection, either the server has refused the stream, which it may do now and then, or a layer below
-// sends everything twice, and each lease leads to the same: the second time, the request fails.
+// HTTP/2 it ends as well, as it has the same context: so if a layer below sends everything twice, each lease
+// leads to the same.
 //
 // HTTP/1 sends a long head piece by piece, so its connection is closed here, before the first. One
 // that may be of HTTP/2 without TLS, with requests of others, stays open: the context ends, and
@@ -261,7 +250,6 @@ func (x *exchange) giveUp(info httptrace.GotConnInfo) {
 	case conn == nil:
 		x.cancel()
 	case shared || plain:
-		x.doubled = x.doubled || own && !x.answered
 		x.cancel()
 		if plain {
 			x.refused = append(x.refused, conn)

@@ -31,7 +31,7 @@ const maxRepeats = 5
 const minWait = 10 * time.Millisecond
 
 func (r *request) roundTrip() (*http.Response, error) {
-	body, repeats, doubles := newBody(r.Body), 0, 0
+	body, repeats := newBody(r.Body), 0
 	for {
 		lease, err := r.wait()
 		if err != nil {
@@ -43,22 +43,14 @@ func (r *request) roundTrip() (*http.Response, error) {
 		if err == nil {
 			return x.begin(resp, r.Request), nil
 		}
-		again, granted, doubled := x.givenUp()
+		again, granted := x.givenUp()
 		if granted || !lease.Held() {
 			repeats++
-		}
-		if doubled {
-			doubles++
 		}
 		switch {
 		case !again:
 			body.end()
 			return nil, x.fail(err)
-		case doubles > 1:
-			body.end()
-			x.end(scheduler.Outcome{Start: time.Now(), Failed: true})
-			return nil, fmt.Errorf("schedulerhttp: a layer below sent a request to %s again before it had "+
-				"an answer: over HTTP/2 such a layer belongs above, or the server refused the request twice", r.host)
 		case repeats > maxRepeats && !granted:
 			body.end()
 			return nil, x.fail(fmt.Errorf("schedulerhttp: connecting to %s took longer than "+

@@ -28,7 +28,7 @@ func (*shared) ConnectionState() tls.ConnectionState {
 // TestARefusedStream is sent again on the same connection, with another lease (RFC 9113, 8.7). A layer that
 // sends everything twice looks the same, but does so each time.
 func TestARefusedStream(t *testing.T) {
-	for refusals, wants := range map[int]string{0: "", 1: "", 2: "refused the request twice"} {
+	for refusals, wants := range map[int]string{0: "", 1: "", 2: "", 6: "was asked 6 times"} {
 		synctest.Test(t, func(t *testing.T) {
 			conn, left, start := &shared{}, refusals, time.Now()
 			transport := schedulerhttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -47,7 +47,6 @@ func TestARefusedStream(t *testing.T) {
 						break
 					}
 				}
-				trace.GotFirstResponseByte()
 				return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 2, Body: http.NoBody, Request: r}, nil
 			}), scheduler.Options{HostDelay: time.Minute})
 			r, err := http.NewRequest(http.MethodPost, "https://a.test/", strings.NewReader("text"))
