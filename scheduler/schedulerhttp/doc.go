@@ -10,8 +10,8 @@
 // # What it promises
 //
 // At most one request per host and per address is in flight, unless Options allow more. A request ends when
-// the response body is closed or read to its end. So close every body: a body left open blocks its host until
-// Options.LeaseTimeout. Two requests to one host or address are written at least the delay apart, counted from
+// the response body is closed or read to its end, or with a switch of protocols (101). So close every body: a body
+// left open blocks its host until Options.LeaseTimeout. Two requests to one host or address are written at least the delay apart, counted from
 // the first byte of the response. 429, 503, failures and slow responses lengthen the delay, and Retry-After is obeyed.
 //
 // The address of a host is learned from the connection. If that address may not be visited yet, the

@@ -360,33 +360,15 @@ func (x *exchange) begin(resp *http.Response, r *http.Request) *http.Response {
 	}
 	x.lease.Arrived(o.Start)
 	x.outcome = o
-	if resp.Body == nil || resp.Body == http.NoBody {
+	switched := resp.StatusCode == http.StatusSwitchingProtocols // its body is a connection, for as long as the caller likes
+	if resp.Body == nil || resp.Body == http.NoBody || switched {
 		x.finish()
 		return resp
 	}
 	x.ReadCloser = resp.Body
 	resp.Body = x
-	if w, ok := x.ReadCloser.(io.Writer); ok { // after a switch of protocols
-		resp.Body = upgraded{x, w}
-		if half, ok := x.ReadCloser.(closeWriter); ok {
-			resp.Body = halfClosing{upgraded{x, w}, half}
-		}
-	}
 	return resp
 }
-
-// upgraded and halfClosing are the bodies of responses after a switch of protocols.
-type (
-	upgraded struct {
-		*exchange
-		io.Writer
-	}
-	halfClosing struct {
-		upgraded
-		closeWriter
-	}
-	closeWriter interface{ CloseWrite() error }
-)
 
 func (x *exchange) started() time.Time {
 	x.mu.Lock()

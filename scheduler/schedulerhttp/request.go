@@ -83,7 +83,7 @@ func (r *request) wait() (turn, error) {
 		defer pause()()
 	}
 	began := time.Now()
-	lease, err := r.transport.turns.wait(ctx, r.host)
+	lease, err := r.transport.wait(ctx, r.host)
 	r.waited += time.Since(began)
 	return lease, err
 }

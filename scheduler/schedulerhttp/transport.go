@@ -40,15 +40,12 @@ type Transport struct {
 	Arrival time.Duration
 
 	base  http.RoundTripper
-	turns turns
-	hosts *scheduler.Scheduler[struct{}] // the same; nil if another type of items is queued there
+	hosts *scheduler.Scheduler[struct{}] // nil if another type of items is queued there
 	kept  *memory
-}
 
-// turns is a scheduler.Scheduler for any type of items.
-type turns interface {
-	wait(ctx context.Context, host string) (turn, error)
-	SetHost(host string, h scheduler.Host) error
+	// Methods of that Scheduler, or of one for any type of items.
+	wait    func(ctx context.Context, host string) (turn, error)
+	setHost func(host string, h scheduler.Host) error
 }
 
 // A turn is a scheduler.Lease for any type of items.
@@ -57,16 +54,6 @@ type turn interface {
 	Reach(netip.Addr) bool
 	Arrived(time.Time)
 	Done(scheduler.Outcome)
-}
-
-type queue[T any] struct{ *scheduler.Scheduler[T] }
-
-func (q queue[T]) wait(ctx context.Context, host string) (turn, error) {
-	lease, err := q.Wait(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	return lease, nil
 }
 
 // NewTransport returns a Transport on top of base; nil means http.DefaultTransport. It has no
@@ -85,7 +72,8 @@ func NewTransport(base http.RoundTripper, o scheduler.Options) *Transport {
 // for a queue, and With for further Transports: what the ports of a host ask for as a Crawl-delay is
 // not known to another Over, which shortens it.
 func Over[T any](base http.RoundTripper, s *scheduler.Scheduler[T]) *Transport {
-	t := &Transport{turns: queue[T]{s}, kept: newMemory()}
+	t := &Transport{kept: newMemory(), setHost: s.SetHost}
+	t.wait = func(ctx context.Context, host string) (turn, error) { return s.Wait(ctx, host) }
 	return t.With(base)
 }
 
@@ -106,7 +94,7 @@ func (t *Transport) With(base http.RoundTripper) *Transport {
 // request, since only then the Transport knows; a TLS handshake that fails is a visit. A CrawlDelay counts as
 // one that was restored, see Hosts; a Delay counts whatever servers ask for.
 func (t *Transport) SetHost(host string, h scheduler.Host) error {
-	return t.turns.SetHost(hostOf(host), h)
+	return t.setHost(hostOf(host), h)
 }
 
 // Hosts returns the scheduler of the requests. Use it to explain why a host waits, or to save and
@@ -138,7 +126,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 		t.kept.mu.Lock() // until the delay is set, so that the last one set is the longest
 		longest := t.kept.longest(host, port, delay)
-		err := t.turns.SetHost(host, scheduler.Host{CrawlDelay: longest})
+		err := t.setHost(host, scheduler.Host{CrawlDelay: longest})
 		t.kept.mu.Unlock()
 		if err != nil {
 			return nil, refuse(r, err)
