@@ -97,7 +97,7 @@ var decoders = []decoder{
 	{"robotstag.FromMeta", func(in string) { robotstag.FromMeta("robots", in, "a") }, "", fieldAtoms},
 	{"usage", fields(func(h http.Header) {
 		usage.FromHeader(h)
-		usage.DemandOf(402, h)
+		usage.ForSale(401, h)
 	}, "Content-Usage", "WWW-Authenticate"), "", append([]string{"bots=n,"}, fieldAtoms...)},
 	{"usage of robots.txt", func(in string) {
 		f := robotstxt.Parse([]byte(in))

@@ -28,9 +28,9 @@ func ExampleCombine() {
 }
 
 // A crawler that is asked to pay should not look like one that was refused.
-func ExampleDemandOf() {
+func ExampleForSale() {
 	h := http.Header{"Www-Authenticate": {`License error="missing_token"`}}
-	if usage.DemandOf(http.StatusUnauthorized, h) == usage.LicenseNeeded {
+	if usage.ForSale(http.StatusUnauthorized, h) {
 		fmt.Println("a license is needed")
 	}
 	// Output:

@@ -9,7 +9,7 @@
 // It follows drafts and changes with them, so it does not promise the compatibility of the other
 // packages: Content-Signal by contentsignals.org, Content-Usage by draft-ietf-aipref-attach-05 and
 // draft-ietf-aipref-vocab (August 2026). A server may also demand a license, by Really Simple
-// Licensing (RSL) 1.0, or a payment: see [DemandOf].
+// Licensing (RSL) 1.0, or a payment: see [ForSale].
 //
 // # What it does not do
 //
@@ -153,31 +153,18 @@ func parseUsage(value string, line int) (list []Preference) {
 	return list
 }
 
-// Demand is what a server wants before it sends a resource.
-type Demand uint8
-
-const (
-	NoDemand      Demand = iota // nothing, as far as the package can tell
-	LicenseNeeded               // a license token of RSL: 401, 402 or 403 with a challenge of the scheme License
-	PaymentNeeded               // 402 without such a challenge
-)
-
-// DemandOf returns what a response demands, given its status and its header.
-func DemandOf(status int, h http.Header) Demand {
+// ForSale reports whether a server wants something before it sends a resource, given the status and the
+// header of its response: a payment, or a license token of RSL, for which it has a challenge of the scheme
+// License.
+func ForSale(status int, h http.Header) bool {
 	switch status {
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
-	default:
-		return NoDemand
+	case http.StatusPaymentRequired:
+		return true
+	case http.StatusUnauthorized, http.StatusForbidden:
+		isLicense := func(challenge string) bool { return challenges(challenge, "License") }
+		return slices.ContainsFunc(h["Www-Authenticate"], isLicense)
 	}
-	for _, challenge := range h["Www-Authenticate"] {
-		if challenges(challenge, "License") {
-			return LicenseNeeded
-		}
-	}
-	if status == http.StatusPaymentRequired {
-		return PaymentNeeded
-	}
-	return NoDemand
+	return false
 }
 
 // challenges reports whether a WWW-Authenticate field has a challenge of a scheme. Commas separate

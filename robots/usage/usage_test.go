@@ -114,22 +114,22 @@ func TestCombine(t *testing.T) {
 	require.Empty(t, Combine())
 }
 
-func TestDemands(t *testing.T) {
+func TestForSale(t *testing.T) {
 	license := http.Header{"Www-Authenticate": {"Basic realm=x", "  license"}}
-	for status, want := range map[int]Demand{
-		200: NoDemand, 401: LicenseNeeded, 402: LicenseNeeded, 403: LicenseNeeded, 503: NoDemand,
+	for status, want := range map[int]bool{
+		200: false, 401: true, 402: true, 403: true, 503: false,
 	} {
-		require.Equal(t, want, DemandOf(status, license), status)
+		require.Equal(t, want, ForSale(status, license), status)
 	}
-	require.Equal(t, PaymentNeeded, DemandOf(402, nil))
-	for challenge, want := range map[string]Demand{
-		`License error="x"`: LicenseNeeded, `Bearer, License error="x"`: LicenseNeeded,
-		`Basic realm="a\", b", License`: LicenseNeeded, `Basic realm="a, License b"`: NoDemand,
-		`Bearer license=x, license = y`: NoDemand,
+	require.True(t, ForSale(402, nil))
+	for challenge, want := range map[string]bool{
+		`License error="x"`: true, `Bearer, License error="x"`: true,
+		`Basic realm="a\", b", License`: true, `Basic realm="a, License b"`: false,
+		`Bearer license=x, license = y`: false,
 	} {
-		require.Equal(t, want, DemandOf(401, http.Header{"Www-Authenticate": {challenge}}), challenge)
+		require.Equal(t, want, ForSale(401, http.Header{"Www-Authenticate": {challenge}}), challenge)
 	}
-	require.Equal(t, NoDemand, DemandOf(401, http.Header{"Www-Authenticate": {"Licensed x"}}))
+	require.False(t, ForSale(401, http.Header{"Www-Authenticate": {"Licensed x"}}))
 }
 
 // FuzzPreferences asserts that preferences come sorted, each once, with a line that exists, and only

@@ -37,7 +37,7 @@ func FateOf(resp *fetch.Response) Fate {
 		return SentAway
 	case 500 <= resp.Status && resp.Status < 600:
 		return ServerError
-	case usage.DemandOf(resp.Status, resp.Header) != usage.NoDemand:
+	case usage.ForSale(resp.Status, resp.Header):
 		return ForSale
 	case 400 <= resp.Status && resp.Status < 500:
 		return ClientError
