@@ -131,11 +131,8 @@ func withoutDots(path string) string {
 
 // merged replaces each run of slashes by one.
 func merged(path string) string {
-	out := make([]byte, 0, len(path))
-	for i := range len(path) {
-		if path[i] != '/' || i == 0 || path[i-1] != '/' {
-			out = append(out, path[i])
-		}
+	for strings.Contains(path, "//") { // each round halves the runs
+		path = strings.ReplaceAll(path, "//", "/")
 	}
-	return string(out)
+	return path
 }

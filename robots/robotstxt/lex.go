@@ -2,6 +2,7 @@ package robotstxt
 
 import (
 	"iter"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -61,10 +62,8 @@ func kindOf(key string) kind {
 			return k.kind
 		}
 	}
-	for _, file := range fileKeys {
-		if strings.EqualFold(key, file) {
-			return fileKind
-		}
+	if slices.ContainsFunc(fileKeys, func(file string) bool { return strings.EqualFold(key, file) }) {
+		return fileKind
 	}
 	return otherKind
 }
