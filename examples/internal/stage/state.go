@@ -91,7 +91,7 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	b = binary.AppendUvarint(b, uint64(it.Hops))
 	b = binary.AppendVarint(b, it.LastMod)
 	if it.Sitemap != nil {
-		b = appendText(b, it.Sitemap.Server)
+		b = durable.AppendBytes(b, it.Sitemap.Server)
 	}
 	if !visited {
 		return b
@@ -104,8 +104,8 @@ func AppendRecord(b []byte, it Item, s State) []byte {
 	for _, n := range []int64{s.Due, s.Interval, s.Fresh} {
 		b = binary.AppendVarint(b, n)
 	}
-	b = appendText(b, short(s.Validators.ETag))
-	return appendText(b, short(s.Validators.LastModified))
+	b = durable.AppendBytes(b, short(s.Validators.ETag))
+	return durable.AppendBytes(b, short(s.Validators.LastModified))
 }
 
 func flag(is bool, bit byte) byte {
@@ -122,84 +122,39 @@ func short(validator string) string {
 	return validator
 }
 
-func appendText(b []byte, text string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
+// maxText bounds a text in a record.
+const maxText = 1 << 20
 
 // ReadRecord is the inverse of AppendRecord. The error is [ErrRecord], or wraps
 // durable.ErrVersion.
 func ReadRecord(url string, b []byte) (it Item, s State, err error) {
-	r := recordReader{b: b}
-	flags := r.bytes(1)[0]
-	if !r.bad && flags&recordForm == 0 { // the store has verified its bytes
+	d := durable.Decoder{B: b}
+	flags := d.Byte()
+	if !d.Bad && flags&recordForm == 0 { // the store has verified its bytes
 		return it, s, fmt.Errorf("%w: a page in form %#x", durable.ErrVersion, flags)
 	}
 	it.URL = url
-	it.Depth, it.Hops = int(r.uvarint(math.MaxInt32)), int(r.uvarint(math.MaxInt32))
-	it.LastMod = r.varint()
+	it.Depth, it.Hops = d.Length(math.MaxInt32), d.Length(math.MaxInt32)
+	it.LastMod = d.Varint()
 	if flags&isSitemap != 0 {
-		it.Sitemap = &Sitemap{Server: r.text(), Nested: flags&isNested != 0}
+		it.Sitemap = &Sitemap{Server: string(d.Bytes(maxText)), Nested: flags&isNested != 0}
 	}
 	if flags&wasVisited != 0 {
-		if s.History.UnmarshalBinary(r.bytes(revisit.Size)) != nil {
-			r.bad = true
+		if s.History.UnmarshalBinary(d.Take(revisit.Size)) != nil {
+			d.Bad = true
 		}
-		s.Hash = binary.LittleEndian.Uint64(r.bytes(8))
-		s.Text.Words, s.Text.Near = r.uvarint(math.MaxUint64), r.uvarint(math.MaxUint64)
-		s.Barred, s.Failures = r.uvarint(math.MaxUint64), int(r.uvarint(math.MaxInt32))
-		s.Due, s.Interval, s.Fresh = r.varint(), r.varint(), r.varint()
-		s.Validators = fetch.Validators{ETag: r.text(), LastModified: r.text()}
+		s.Hash = d.Uint64()
+		s.Text.Words, s.Text.Near = d.Uvarint(), d.Uvarint()
+		s.Barred, s.Failures = d.Uvarint(), d.Length(math.MaxInt32)
+		s.Due, s.Interval, s.Fresh = d.Varint(), d.Varint(), d.Varint()
+		s.Validators = fetch.Validators{ETag: string(d.Bytes(maxText)), LastModified: string(d.Bytes(maxText))}
 	}
 	s.LeftOut, s.Relink = flags&isLeftOut != 0, flags&hasRelink != 0
 	s.Postponed, it.Strange = flags&isPostponed != 0, flags&isStrange != 0
-	if r.bad || len(r.b) > 0 {
+	if d.Bad || len(d.B) > 0 {
 		return Item{}, State{}, ErrRecord
 	}
 	return it, s, nil
-}
-
-// A recordReader takes fields off the front of b. Once it is bad, it returns only zeros.
-type recordReader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *recordReader) bytes(n uint64) []byte {
-	if r.bad || n > uint64(len(r.b)) {
-		r.bad = true
-		return make([]byte, min(n, revisit.Size))
-	}
-	taken := r.b[:n]
-	r.b = r.b[n:]
-	return taken
-}
-
-func (r *recordReader) uvarint(limit uint64) uint64 {
-	v, n := binary.Uvarint(r.b)
-	if r.bad || n <= 0 || v > limit {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *recordReader) varint() int64 {
-	v, n := binary.Varint(r.b)
-	if r.bad || n <= 0 {
-		r.bad = true
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *recordReader) text() string {
-	taken := r.bytes(r.uvarint(1 << 20))
-	if r.bad {
-		return ""
-	}
-	return string(taken)
 }
 
 // A Change is how much a page differs from its previous version.
