@@ -48,47 +48,53 @@ const (
 	LeftOver          Fate = "left_over"
 )
 
-// sentences describes the codes.
-var sentences = map[Fate]string{
-	Fetched:           "fetched",
-	Unchanged:         "unchanged since the last visit",
-	HardlyChanged:     "hardly changed since the last visit",
-	Cut:               "fetched in part (over a limit, or the connection broke)",
-	Undecoded:         "fetched, but its content coding is unknown or corrupt",
-	Redirected:        "redirected",
-	TooManyRedirects:  "redirected too often",
-	ClientError:       "HTTP 4xx",
-	ServerError:       "HTTP 5xx",
-	SentAway:          "told to come back later (HTTP 429 or 503)",
-	Walled:            "a bot wall's challenge in place of the page",
-	OddStatus:         "HTTP status without a page",
-	Listed:            "sitemap read",
-	NoSitemap:         "listed as a sitemap, but is not one",
-	BadURL:            "URL that cannot be requested",
-	UnknownHost:       "unknown host",
-	Unresolved:        "no answer from the host's name servers",
-	BlockedAddress:    "address out of bounds (private, loopback or reserved)",
-	Refused:           "connection refused or broken",
-	TurnedAway:        "each of several attempts turned away",
-	TimedOut:          "timed out",
-	TLSFailed:         "TLS failed",
-	NotHTTP:           "response is not HTTP",
-	Oversized:         "response header over the limit",
-	Interrupted:       "interrupted",
-	Disallowed:        "disallowed by robots.txt",
-	ForSale:           "the site demands a license or a payment",
-	RobotsUnreachable: "robots.txt unreachable, so nothing is allowed",
-	Unwanted:          "no longer wanted",
-	QueueFull:         "queue full",
-	HostFull:          "page limit of the host reached",
-	Unstored:          "fetched, but the archive could not take it",
-	LeftOver:          "left in the queue",
+// kinds describe the codes, and have the delays before the first retry of a failed page.
+var kinds = map[Fate]struct {
+	says  string
+	retry time.Duration
+}{
+	Fetched:          {"fetched", 0},
+	Unchanged:        {"unchanged since the last visit", 0},
+	HardlyChanged:    {"hardly changed since the last visit", 0},
+	Cut:              {"fetched in part (over a limit, or the connection broke)", 0},
+	Undecoded:        {"fetched, but its content coding is unknown or corrupt", 0},
+	Redirected:       {"redirected", 0},
+	TooManyRedirects: {"redirected too often", 24 * time.Hour},
+	ClientError:      {"HTTP 4xx", 24 * time.Hour},
+	ServerError:      {"HTTP 5xx", time.Hour},
+	SentAway:         {"told to come back later (HTTP 429 or 503)", time.Minute}, // unless the server says when
+	Walled:           {"a bot wall's challenge in place of the page", 24 * time.Hour},
+	OddStatus:        {"HTTP status without a page", 24 * time.Hour},
+	Listed:           {"sitemap read", 0},
+	NoSitemap:        {"listed as a sitemap, but is not one", 24 * time.Hour},
+
+	BadURL:         {"URL that cannot be requested", 7 * 24 * time.Hour},
+	UnknownHost:    {"unknown host", 24 * time.Hour},
+	Unresolved:     {"no answer from the host's name servers", time.Hour},
+	BlockedAddress: {"address out of bounds (private, loopback or reserved)", 7 * 24 * time.Hour},
+	Refused:        {"connection refused or broken", time.Hour},
+	TurnedAway:     {"each of several attempts turned away", time.Hour},
+	TimedOut:       {"timed out", time.Hour},
+	TLSFailed:      {"TLS failed", 24 * time.Hour},
+	NotHTTP:        {"response is not HTTP", 24 * time.Hour},
+	Oversized:      {"response header over the limit", 24 * time.Hour},
+
+	Interrupted: {"interrupted", 0},
+
+	Disallowed:        {"disallowed by robots.txt", 7 * 24 * time.Hour},
+	ForSale:           {"the site demands a license or a payment", 7 * 24 * time.Hour},
+	RobotsUnreachable: {"robots.txt unreachable, so nothing is allowed", time.Hour}, // unless it is known when the file is requested again
+	Unwanted:          {"no longer wanted", 7 * 24 * time.Hour},
+	QueueFull:         {"queue full", time.Hour},
+	HostFull:          {"page limit of the host reached", 365 * 24 * time.Hour},
+	Unstored:          {"fetched, but the archive could not take it", time.Hour},
+	LeftOver:          {"left in the queue", 0},
 }
 
 // String returns a description of the fate.
 func (f Fate) String() string {
-	if sentence, known := sentences[f]; known {
-		return sentence
+	if kind, known := kinds[f]; known {
+		return kind.says
 	}
 	return string(f)
 }
@@ -118,36 +124,6 @@ func (f Fate) Page() bool {
 	return f == Fetched || f == HardlyChanged || f == Cut || f == Undecoded
 }
 
-// retries are the delays before the first retry of a failed page.
-var retries = map[Fate]time.Duration{
-	TooManyRedirects: 24 * time.Hour,
-	ClientError:      24 * time.Hour,
-	ServerError:      time.Hour,
-	SentAway:         time.Minute, // unless the server says when
-	Walled:           24 * time.Hour,
-	OddStatus:        24 * time.Hour,
-	NoSitemap:        24 * time.Hour,
-
-	BadURL:         7 * 24 * time.Hour,
-	UnknownHost:    24 * time.Hour,
-	Unresolved:     time.Hour,
-	BlockedAddress: 7 * 24 * time.Hour,
-	Refused:        time.Hour,
-	TurnedAway:     time.Hour,
-	TimedOut:       time.Hour,
-	TLSFailed:      24 * time.Hour,
-	NotHTTP:        24 * time.Hour,
-	Oversized:      24 * time.Hour,
-	Unstored:       time.Hour,
-
-	Disallowed:        7 * 24 * time.Hour,
-	ForSale:           7 * 24 * time.Hour,
-	RobotsUnreachable: time.Hour, // unless the time of the next request for the file is known
-	Unwanted:          7 * 24 * time.Hour,
-	QueueFull:         time.Hour,
-	HostFull:          365 * 24 * time.Hour,
-}
-
 // Retry returns the delay before the first retry. It is 0 if the visit succeeded, since the page's
 // history then decides, and for [Interrupted], which remains due.
-func (f Fate) Retry() time.Duration { return retries[f] }
+func (f Fate) Retry() time.Duration { return kinds[f].retry }
