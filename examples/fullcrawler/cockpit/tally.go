@@ -1,6 +1,7 @@
 package cockpit
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -14,15 +15,15 @@ import (
 type tally struct {
 	start time.Time
 
-	links atomic.Int64 // of links and seeds; each link takes no lock
+	links  atomic.Int64 // and seeds that passed the filters
+	opened atomic.Int64 // pages taken from the store
+	robots atomic.Int64 // robots.txt answers
 
 	mu      sync.Mutex
-	opened  int64 // pages taken from the store
 	ended   int64 // pages with a fate
 	fates   map[stage.Fate]int64
 	skipped map[stage.Reason]int64 // links that were not followed
 	addrs   map[netip.Addr]struct{}
-	files   int64 // robots.txt answers
 	bytes   int64 // of bodies, as sent
 
 	seconds  perSecond
@@ -47,7 +48,7 @@ func (t *tally) Resume() {
 	t.links.Store(0) // as the store counts what it adds
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.opened = t.ended
+	t.opened.Store(t.ended)
 }
 
 // Skip counts a link that was not followed.
@@ -61,18 +62,10 @@ func (t *tally) Skip(why stage.Reason) {
 func (t *tally) Discovered() { t.links.Add(1) }
 
 // Open counts a page taken from the store.
-func (t *tally) Open() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.opened++
-}
+func (t *tally) Open() { t.opened.Add(1) }
 
 // Reopen undoes Open: the page is postponed.
-func (t *tally) Reopen() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.opened--
-}
+func (t *tally) Reopen() { t.opened.Add(-1) }
 
 // End counts the fate of a page in flight.
 func (t *tally) End(url string, fate stage.Fate, why string) {
@@ -124,11 +117,7 @@ func (t *tally) reason(stopped bool) (f failure, found bool) {
 }
 
 // Robots counts a response to a request for robots.txt.
-func (t *tally) Robots() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.files++
-}
+func (t *tally) Robots() { t.robots.Add(1) }
 
 // recentAnswers is how many answers the mean latency is mostly of: each counts a little less than the next.
 const recentAnswers = 100
@@ -169,22 +158,18 @@ func (t *tally) Sum() summary {
 	defer t.mu.Unlock()
 	s := summary{
 		took:    time.Since(t.start),
-		Fates:   map[stage.Fate]int64{},
-		Skipped: map[stage.Reason]int64{},
-		Waiting: t.opened - t.ended,
+		Fates:   maps.Clone(t.fates),
+		Skipped: maps.Clone(t.skipped),
+		Waiting: t.opened.Load() - t.ended,
 		addrs:   len(t.addrs),
 		links:   t.links.Load(),
-		robots:  t.files,
+		robots:  t.robots.Load(),
 		Bytes:   t.bytes,
 	}
 	for fate, n := range t.fates {
-		s.Fates[fate] = n
 		if fate.Page() {
 			s.Pages += n
 		}
-	}
-	for why, n := range t.skipped {
-		s.Skipped[why] = n
 	}
 	if s.Waiting > 0 {
 		s.Fates[stage.LeftOver] = s.Waiting
