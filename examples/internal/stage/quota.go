@@ -2,7 +2,9 @@ package stage
 
 import (
 	"context"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,66 +12,46 @@ import (
 // at its end, so a visit takes a place first and returns it if it got no page. The zero Quota
 // has no limit. Its methods are safe for concurrent use.
 type Quota struct {
-	limit int64
-	freed chan struct{} // holds a value when a place may be free
-
-	mu    sync.Mutex
-	taken int64 // by pages, and by visits in flight
-	pages int64
+	places chan struct{} // has an element for each page, and for each visit in flight; nil: no limit
+	pages  atomic.Int64
 }
 
 // NewQuota returns a quota with a limit of pages; 0 means none.
-func NewQuota(limit int64) *Quota { return &Quota{limit: limit, freed: make(chan struct{}, 1)} }
+func NewQuota(limit int64) *Quota {
+	if limit <= 0 {
+		return new(Quota)
+	}
+	return &Quota{places: make(chan struct{}, min(limit, math.MaxInt))} // its elements take no memory
+}
 
 // Take waits for a place. It returns false if ctx ends first.
 func (q *Quota) Take(ctx context.Context) bool {
-	for q.limit > 0 {
-		q.mu.Lock()
-		free := q.taken < q.limit
-		if free {
-			q.taken++
-		}
-		more := q.taken < q.limit
-		q.mu.Unlock()
-		switch {
-		case free && more:
-			Wake(q.freed) // for the next waiter
-			return true
-		case free:
-			return true
-		}
-		select {
-		case <-q.freed:
-		case <-ctx.Done():
-			return false
-		}
+	if q.places == nil {
+		return true
 	}
-	return true
+	select {
+	case q.places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // Done ends a visit that has a place, and says whether it got a page. It returns true if that
 // was the last one.
 func (q *Quota) Done(page bool) (last bool) {
-	if q.limit <= 0 {
+	switch {
+	case q.places == nil:
 		return false
+	case page:
+		return q.pages.Add(1) == int64(cap(q.places))
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if page {
-		q.pages++
-		return q.pages == q.limit
-	}
-	q.taken--
-	Wake(q.freed)
+	<-q.places
 	return false
 }
 
 // Spent reports whether no page is left.
-func (q *Quota) Spent() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.limit > 0 && q.pages >= q.limit
-}
+func (q *Quota) Spent() bool { return q.places != nil && q.pages.Load() >= int64(cap(q.places)) }
 
 // Places bounds the visits in flight. Its methods are safe for concurrent use.
 type Places struct {
