@@ -22,11 +22,8 @@ const (
 
 // ForgetPages removes the pages of a crawl. It renames the directory first, so that an interruption
 // leaves either all pages or none.
-func ForgetPages(dir string) error { return discard(dir, PagesDir) }
-
-// discard removes a directory atomically.
-func discard(dir, name string) error {
-	at := filepath.Join(dir, name)
+func ForgetPages(dir string) error {
+	at := filepath.Join(dir, PagesDir)
 	if err := os.RemoveAll(at + goneDir); err != nil {
 		return err
 	}
@@ -38,15 +35,6 @@ func discard(dir, name string) error {
 		return err
 	}
 	return os.RemoveAll(at + goneDir)
-}
-
-// replace replaces NAME by NAME.new.
-func replace(dir, name string) error {
-	if err := discard(dir, name); err != nil {
-		return err
-	}
-	at := filepath.Join(dir, name)
-	return vfs.RenameDir(at+freshDir, at)
 }
 
 // FinishRewrite completes or undoes a rewrite of the pages that was interrupted.
@@ -94,7 +82,10 @@ func RewritePages(dir string, o PagesOptions, change func(Item, *State) Rewrite)
 	if err = errors.Join(err, fresh.Close(), old.Close()); err != nil {
 		return fmt.Errorf("rewrite the pages: %w", errors.Join(err, os.RemoveAll(at+freshDir)))
 	}
-	return replace(dir, PagesDir)
+	if err := ForgetPages(dir); err != nil {
+		return err
+	}
+	return vfs.RenameDir(at+freshDir, at)
 }
 
 func rewrite(old, fresh *satstore.Store, change func(Item, *State) Rewrite) error {

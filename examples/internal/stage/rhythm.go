@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -119,7 +120,7 @@ func (r *Rhythm) worth(it Item, b revisit.Bayes, h revisit.History, waited time.
 func (r *Rhythms) Quiet(host string, it Item, b revisit.Bayes, h revisit.History, now time.Time) time.Duration {
 	rhythm := r.Of(host)
 	passed := now.Sub(h.Last())
-	if rhythm == (Rhythm{}) || passed <= 0 || passed >= most(b) {
+	if rhythm == (Rhythm{}) || passed <= 0 || passed >= cmp.Or(b.Max, revisit.DefaultMax) {
 		return 0
 	}
 	waited, hinted := rhythm.Pulse.Elapsed(h.Last(), now), it.Hinted(h, now)
@@ -141,20 +142,7 @@ func (r *Rhythms) Quiet(host string, it Item, b revisit.Bayes, h revisit.History
 const longestQuiet = 48 * time.Hour
 
 // PriceOf returns the price of a visit.
-func PriceOf(b revisit.Bayes) float64 {
-	if b.Price == 0 {
-		return revisit.DefaultPrice
-	}
-	return b.Price
-}
-
-// most returns the longest interval.
-func most(b revisit.Bayes) time.Duration {
-	if b.Max == 0 {
-		return revisit.DefaultMax
-	}
-	return b.Max
-}
+func PriceOf(b revisit.Bayes) float64 { return cmp.Or(b.Price, revisit.DefaultPrice) }
 
 // Hinted reports whether a hint says that the page has changed since its last visit.
 func (it Item) Hinted(h revisit.History, now time.Time) bool {
