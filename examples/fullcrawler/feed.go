@@ -129,16 +129,15 @@ func (c *crawler) take(it stage.Item) {
 		c.giveBack(it)
 		return
 	}
-	if why := c.Filter.Check(it); why != "" { // the lists may have changed since it was discovered
+	why := c.Filter.Check(it) // the lists may have changed since it was discovered
+	if why != "" || c.Robots.Forbids(it.URL, time.Now()) { // it takes no turn from the pages that will be requested
 		c.Hosts.Hold(host, it.Visit.Addr)
 		c.Tally.Open()
-		c.end(it, stage.Unwanted, string(why))
-		return
-	}
-	if c.Robots.Forbids(it.URL, time.Now()) { // it takes no turn from the pages that will be requested
-		c.Hosts.Hold(host, it.Visit.Addr)
-		c.Tally.Open()
-		c.route(it)
+		if why != "" {
+			c.end(it, stage.Unwanted, string(why))
+		} else {
+			c.route(it)
+		}
 		return
 	}
 	admit := func(f stage.Finding) { c.admit(it, f) }
@@ -321,14 +320,20 @@ func (c *crawler) asNear(it stage.Item) stage.Item {
 	return c.asSeed(it)
 }
 
-// bringNearer checks the links of a page again that was visited when only other sites were known to link to
-// it, from further away. A page that is due has its new depth then.
-func (c *crawler) bringNearer(url string) {
+// early returns a page that was visited and is not due soon, for an early visit.
+func (c *crawler) early(url string) (it stage.Item, found bool) {
 	it, found, err := c.Pages.Early(url, c.revisits.Soon())
 	if err != nil {
 		c.stop(err)
 	}
-	if !found || err != nil {
+	return it, found && err == nil
+}
+
+// bringNearer checks the links of a page again that was visited when only other sites were known to link to
+// it, from further away. A page that is due has its new depth then.
+func (c *crawler) bringNearer(url string) {
+	it, found := c.early(url)
+	if !found {
 		return
 	}
 	if it = c.asNear(it); c.relink(it) {
@@ -350,11 +355,8 @@ func (c *crawler) relink(it stage.Item) (done bool) {
 // names it again may have mended what was wrong. If it was further away until now, what it links to is
 // nearer, too.
 func (c *crawler) askAgain(seed string) {
-	it, found, err := c.Pages.Early(seed, c.revisits.Soon())
-	if err != nil {
-		c.stop(err)
-	}
-	if !found || err != nil { // it is new, or is due soon
+	it, found := c.early(seed)
+	if !found { // it is new, or is due soon
 		return
 	}
 	state := &it.Visit.State
@@ -374,11 +376,19 @@ func (c *crawler) askAgain(seed string) {
 
 // record keeps what has become known of a page that is not due. Without room it does not.
 func (c *crawler) record(it stage.Item) {
+	if c.takeRoom(it) {
+		c.giveBack(it)
+	}
+}
+
+// takeRoom takes room for a page that is not due, or ends its early visit if there is none.
+func (c *crawler) takeRoom(it stage.Item) bool {
 	select {
 	case c.Room <- struct{}{}:
-		c.giveBack(it)
+		return true
 	default:
 		c.Pages.Forgo(it.Visit)
+		return false
 	}
 }
 
@@ -387,13 +397,10 @@ func (c *crawler) visitNow(url string) (says string) {
 	if why := c.Filter.Bars(url); why != "" { // it must not widen the scope either
 		return "no: " + string(why)
 	}
-	it, early, err := c.Pages.Early(url, c.revisits.Soon())
-	switch {
-	case err != nil:
-		return err.Error()
-	case early && c.visitEarly(it):
-		return "when its host has its next turn"
-	case early:
+	if it, early := c.early(url); early {
+		if c.visitEarly(it) {
+			return "when its host has its next turn"
+		}
 		return "not now: no page more fits into the queue, or its server asks to wait for long"
 	}
 	if _, err := c.Pages.Find(url); !errors.Is(err, satstore.ErrUnknown) {
@@ -415,10 +422,7 @@ func (c *crawler) visitEarly(it stage.Item) (ok bool) {
 		c.Pages.Forgo(it.Visit)
 		return false
 	}
-	select {
-	case c.Room <- struct{}{}:
-	default:
-		c.Pages.Forgo(it.Visit)
+	if !c.takeRoom(it) {
 		return false
 	}
 	if it.Visit.State.Retries() {
@@ -437,11 +441,8 @@ const mostSiblings = 20
 // that it was modified, or, with the zero time, because its host publishes. A hint that is not yet
 // worth a visit, or for which its domain has no room, is recorded. If it cannot be, the page will be due anyway.
 func (c *crawler) reconsider(url string, modified time.Time) {
-	it, found, err := c.Pages.Early(url, c.revisits.Soon())
-	if err != nil {
-		c.stop(err)
-	}
-	if !found || err != nil {
+	it, found := c.early(url)
+	if !found {
 		return
 	}
 	it, visit, note := c.revisits.Hint(it, modified)
