@@ -130,7 +130,8 @@ func (c *crawler) take(it stage.Item) {
 		return
 	}
 	why := c.Filter.Check(it) // the lists may have changed since it was discovered
-	if why != "" || c.Robots.Forbids(it.URL, time.Now()) { // it takes no turn from the pages that will be requested
+	// What may not be requested takes no turn from the pages that will be.
+	if why != "" || c.Robots.Forbids(it.URL, time.Now()) {
 		c.Hosts.Hold(host, it.Visit.Addr)
 		c.Tally.Open()
 		if why != "" {

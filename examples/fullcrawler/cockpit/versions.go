@@ -173,63 +173,42 @@ func (s *scanning) run(ctx context.Context, in call) error {
 			return fmt.Sprintf("%d of %d, %d failed, %d workers died", stats.Results, all, stats.Failed, stats.Deaths)
 		})()
 		lines := json.NewEncoder(in.out)
-		start := scan.Command(in.args[0], slices.Clone(in.args[1:])...)
+		start, duty := scan.Command, "without -filter it must speak the protocol of package archive/scan"
 		if s.filter {
-			start = scan.Filter(in.args[0], slices.Clone(in.args[1:])...)
+			start, duty = scan.Filter, "it must read its standard input, and exit"
 		}
-		silence := s.listen(in)
-		defer silence.hint.Stop()
-		for result, err := range snapshot.Scan(ctx, start, s.options) {
+		var unanswered silence
+		for result, err := range snapshot.Scan(ctx, start(in.args[0], slices.Clone(in.args[1:])...), s.options) {
 			if err != nil {
 				return err
 			}
 			if err := lines.Encode(scannedOf(result)); err != nil {
 				return err
 			}
-			if err := silence.heard(result.Err); err != nil {
-				return err
+			if unanswered.heard(result.Err) {
+				return fmt.Errorf("no answer from %s: %s: %w", in.args[0], duty, result.Err)
 			}
 		}
 		return nil
 	})
 }
 
-// How long a program may be silent at first until the user is told what it must do, and how many
-// documents may fail if it never answers. A single one could be the cause itself.
-const silentFor, silentDocuments = 10 * time.Second, 2
+// silentDocuments is how many documents may fail if a program never answers. A single one could be the cause itself.
+const silentDocuments = 2
 
-// A silence tracks a program that has not answered yet. It is not safe for concurrent use.
-type silence struct {
-	duty string      // what the program must do
-	lost int         // documents that it did not answer; -1 once it has answered one
-	hint *time.Timer // tells the user of the duty, unless the program answers
-}
+// A silence counts the documents that a program has not answered; it is -1 once the program has answered one.
+type silence int
 
-// listen warns the user, after a while, about a program that does not answer.
-func (s *scanning) listen(in call) *silence {
-	duty := in.args[0] + ": without -filter it must speak the protocol of package archive/scan"
-	if s.filter {
-		duty = in.args[0] + ": it must read its standard input, and exit"
-	}
-	return &silence{duty: duty, hint: time.AfterFunc(silentFor, func() {
-		fmt.Fprintf(in.log, "fullcrawler: no answer yet from %s\n", duty)
-	})}
-}
-
-// heard records a result. It returns an error if the program never answers.
-func (s *silence) heard(result error) error {
+// heard records a result, and reports whether the program never answers.
+func (s *silence) heard(result error) (never bool) {
 	switch {
-	case s.lost < 0: // it has answered
+	case *s < 0:
 	case result == nil, errors.Is(result, scan.ErrFailed):
-		s.lost = -1
-		s.hint.Stop()
+		*s = -1
 	case errors.Is(result, scan.ErrSkipped):
-		s.hint.Stop()
-		if s.lost++; s.lost == silentDocuments {
-			return fmt.Errorf("no answer from %s: %w", s.duty, result)
-		}
+		*s++
 	}
-	return nil
+	return *s == silentDocuments
 }
 
 func scannedOf(r scan.Result) (line scanned) {
