@@ -407,8 +407,7 @@ func (e *erasure) eraseLedger(ctx context.Context, file string) (erased int, err
 			case named:
 				erased++
 				line.Why = "erased"
-				text, _ = line.appendJSON(nil) // it was read
-				text = append(text, '\n')
+				text = append(line.appendJSON(nil), '\n')
 			}
 			_, err := w.Write(text)
 			return err

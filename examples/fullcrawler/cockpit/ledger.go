@@ -91,10 +91,7 @@ func cutTail(f *os.File) error {
 // lastLine returns the last line about a URL in the ledger of a directory, or the zero Line. It reads
 // all of the latest file.
 func lastLine(dir, url string) (last Line, err error) {
-	field, err := appendString([]byte(`"url":`), url)
-	if err != nil {
-		return last, err
-	}
+	field := appendString([]byte(`"url":`), url)
 	files, err := ledgers(dir)
 	for _, file := range slices.Backward(files) {
 		if err != nil || last.URL != "" {
@@ -153,11 +150,7 @@ func (l *Ledger) Write(url string, fate stage.Fate, why, signals string, next ti
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	waiting, err := line.appendJSON(l.waiting)
-	if err != nil {
-		return errors.Join(err, l.failed)
-	}
-	l.waiting = append(waiting, '\n')
+	l.waiting = append(line.appendJSON(l.waiting), '\n')
 	if len(l.waiting) >= maxWaiting {
 		return l.writeOut()
 	}

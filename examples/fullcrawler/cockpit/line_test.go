@@ -10,28 +10,22 @@ import (
 	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
-// FuzzLine asserts that a line has the bytes of encoding/json, or that both return an error.
+// FuzzLine asserts that a line has the bytes of encoding/json.
 func FuzzLine(f *testing.F) {
-	f.Add("http://a.test/?a=1&b=2", "fetched", "", "", int64(0), int64(0), 0)
-	f.Add("http://a.test/<\">\\", "x", "a\tb\r\nc\x00\x7f", "train-ai=n", int64(1<<31), int64(5), 3600)
-	f.Add("\u2028\u2029\xff\xc3", "\u00fc", "\x7f", "\b\f", int64(-1), int64(1_000_000), -90)
-	f.Add("", "", "", "", int64(1)<<40, int64(999_999_999), 90_000)
-	f.Fuzz(func(t *testing.T, url, fate, why, signals string, sec, nsec int64, zone int) {
-		at := time.Unix(sec, nsec)
+	f.Add("http://a.test/?a=1&b=2", "fetched", "", "", uint32(0), uint32(0), int16(0))
+	f.Add("http://a.test/<\">\\", "x", "a\tb\r\nc\x00\x7f", "train-ai=n", uint32(1<<31), uint32(5), int16(60))
+	f.Add("\u2028\u2029\xff\xc3", "\u00fc", "\x7f", "\b\f", uint32(1), uint32(1_000_000), int16(-90))
+	f.Add("", "", "", "", uint32(1)<<30, uint32(999_999_999), int16(90))
+	f.Fuzz(func(t *testing.T, url, fate, why, signals string, sec, nsec uint32, zone int16) {
+		at := time.Unix(int64(sec), int64(nsec))
 		line := Line{
 			Time: at.UTC(), URL: url, Fate: stage.Fate(fate), Says: fate, Signals: signals, Why: why,
-			Next: at.In(time.FixedZone("", zone)),
+			Next: at.In(time.FixedZone("", int(zone)%1440*60)),
 		}
 		for range 2 {
-			want, refused := json.Marshal(line)
-			got, err := line.appendJSON([]byte("before"))
-			if refused != nil {
-				require.Error(t, err)
-				require.Equal(t, "before", string(got))
-			} else {
-				require.NoError(t, err)
-				require.Equal(t, "before"+string(want), string(got))
-			}
+			want, err := json.Marshal(line)
+			require.NoError(t, err)
+			require.Equal(t, "before"+string(want), string(line.appendJSON([]byte("before"))))
 			line.Time, line.Next = line.Next, time.Time{}
 		}
 	})
@@ -43,7 +37,7 @@ func TestAnOrdinaryLineNeedsNoAllocation(t *testing.T) {
 		Time: at, URL: "http://a.test/?a=1&b=2", Fate: stage.Fetched, Says: "fetched", Next: at,
 	}
 	room := make([]byte, 0, 1024)
-	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = line.appendJSON(room) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = line.appendJSON(room) }))
 }
 
 func BenchmarkLine(b *testing.B) {
@@ -54,7 +48,7 @@ func BenchmarkLine(b *testing.B) {
 	b.Run("hand", func(b *testing.B) {
 		b.ReportAllocs()
 		for room := make([]byte, 0, 1024); b.Loop(); {
-			_, _ = line.appendJSON(room)
+			_ = line.appendJSON(room)
 		}
 	})
 	b.Run("json", func(b *testing.B) {
