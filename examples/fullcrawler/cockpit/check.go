@@ -170,16 +170,11 @@ func check(ctx context.Context, in call) error {
 // notDamage says whether an error is of this machine or of the caller: repair could only destroy
 // what is sound.
 func notDamage(err error) bool {
-	for _, cause := range []error{
+	return neterr.Exhausted(err) || isAny(err,
 		context.Canceled, errNoPace, archive.ErrLocked, satstore.ErrLocked, fs.ErrPermission,
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS,
 		syscall.Errno(112), // a full disk on Windows
-	} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return neterr.Exhausted(err)
+	)
 }
 
 func checkPages(_ context.Context, dir string, _ io.Writer) (result string, err error) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -75,12 +76,10 @@ var (
 
 // Paused reports whether a crawl ended by a limit or an interrupt, rather than by a failure.
 func Paused(err error) bool {
-	for _, limit := range []error{
-		ErrPageLimit, ErrByteLimit, ErrTimeLimit, ErrDiskLimit, ErrMemoryLimit, ErrStopped, ErrReopen,
-	} {
-		if errors.Is(err, limit) {
-			return true
-		}
-	}
-	return false
+	return isAny(err, ErrPageLimit, ErrByteLimit, ErrTimeLimit, ErrDiskLimit, ErrMemoryLimit, ErrStopped, ErrReopen)
+}
+
+// isAny reports whether an error is one of several.
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }

@@ -148,7 +148,10 @@ type commandLine struct {
 	private, own           bool
 	given                  map[string]bool // flags, by name
 	flags                  *flag.FlagSet
-	revisiting             revisiting
+
+	policy      string // its name
+	price       float64
+	least, most time.Duration
 }
 
 // ParseFlags reads the command line. Lines of a seed file that are not URLs are reported on log.
@@ -179,7 +182,7 @@ func ParseFlags(args []string, log io.Writer) (Config, error) {
 			}))
 		},
 		func() error { l.given = givenFlags(fs); return nil },
-		func() (err error) { c.Policy, err = l.revisiting.policy(); return err },
+		func() (err error) { c.Policy, err = ParsePolicy(l.policy, l.price, l.least, l.most); return err },
 		func() error { return inFlag("-deny", c.ReadDeny()) },
 		func() error { return CheckListen(c.Listen) },
 		func() error { return inFlag("-overrides", c.ReadOverrides()) },
@@ -369,9 +372,9 @@ func (l *commandLine) checkNumbers() error {
 		{"concurrency", l.Concurrency < 1, "at least 1"},
 		{"timeout", l.Timeout <= 0, "more than 0"},
 		{"max-body", l.MaxBody <= 0, "more than 0"},
-		{"price", l.given["price"] && !(l.revisiting.price > 0), "more than 0"},
-		{"least", l.revisiting.least <= 0, "more than 0"},
-		{"most", l.revisiting.most < l.revisiting.least, "at least -least, " + spell(l.revisiting.least)},
+		{"price", l.given["price"] && !(l.price > 0), "more than 0"},
+		{"least", l.least <= 0, "more than 0"},
+		{"most", l.most < l.least, "at least -least, " + spell(l.least)},
 		{"pace", !(l.Pace > 0 && l.Pace <= stage.MaxPace), fmt.Sprintf("more than 0, and at most %g", float64(stage.MaxPace))},
 	} {
 		if limit.bad {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/revisit"
 )
 
@@ -34,26 +33,6 @@ func patternsIn(to *[]*regexp.Regexp) func(text string) error {
 		}
 		return err
 	}
-}
-
-// revisiting are the flags of the policy.
-type revisiting struct {
-	name        string
-	price       float64
-	least, most time.Duration
-}
-
-func (r *revisiting) flags(fs *flag.FlagSet) {
-	fs.StringVar(&r.name, "revisit", "bayes",
-		"revisit policy: bayes, feed (bayes for what changes within the hour), mle, aimd, or an interval such as 24h")
-	fs.Float64Var(&r.price, "price", 0, "cost of a visit, for bayes, feed and mle: a higher one means fewer visits "+
-		"(default 0.5, and 1 for mle)")
-	fs.Var(spanIn(&r.least, time.Hour), "least", "minimum `duration` between two visits of a page")
-	fs.Var(spanIn(&r.most, stage.Longest), "most", "maximum `duration` between two visits of a page")
-}
-
-func (r *revisiting) policy() (revisit.Policy, error) {
-	return ParsePolicy(r.name, r.price, r.least, r.most)
 }
 
 // parseArgs parses flags anywhere on the command line, up to "--". It returns the other arguments.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter/trap"
+	"github.com/spinneret-go/spinneret/examples/internal/stage"
 	"github.com/spinneret-go/spinneret/fetch"
 )
 
@@ -134,7 +135,12 @@ func (l *commandLine) scopeFlags(fs *flag.FlagSet) {
 // revisitFlags set when pages are revisited.
 func (l *commandLine) revisitFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&l.Forever, "forever", false, "when no page is due, wait for the next one instead of ending")
-	l.revisiting.flags(fs)
+	fs.StringVar(&l.policy, "revisit", "bayes",
+		"revisit policy: bayes, feed (bayes for what changes within the hour), mle, aimd, or an interval such as 24h")
+	fs.Float64Var(&l.price, "price", 0, "cost of a visit, for bayes, feed and mle: a higher one means fewer visits "+
+		"(default 0.5, and 1 for mle)")
+	fs.Var(spanIn(&l.least, time.Hour), "least", "minimum `duration` between two visits of a page")
+	fs.Var(spanIn(&l.most, stage.Longest), "most", "maximum `duration` between two visits of a page")
 	fs.BoolVar(&l.AsFound, "as-found", false,
 		"keep tracking parameters and session ids in links, which are removed otherwise")
 	fs.BoolVar(&l.Texts, "texts", false,

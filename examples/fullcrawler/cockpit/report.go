@@ -159,12 +159,16 @@ func counted[N int | int64](n N, noun string) string {
 // table writes counts, the largest first.
 func table[K ~string](w io.Writer, title string, counts map[K]int64) {
 	fmt.Fprintf(w, "\n%s\n", title)
-	keys := slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	for _, key := range keys {
+	for _, key := range byCount(counts) {
 		fmt.Fprintf(w, "  %8d  %v\n", counts[key], key)
 	}
+}
+
+// byCount returns the keys of counts, that of the largest first.
+func byCount[K ~string](counts map[K]int64) []K {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b K) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
 }
 
 func total(counts map[stage.Fate]int64) (sum int64) {

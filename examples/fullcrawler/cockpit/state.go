@@ -23,12 +23,8 @@ func (c *Crawl) Warn(format string, args ...any) {
 
 // Remedy adds advice to an error about damage.
 func (c *Crawl) Remedy(err error) error {
-	for _, damage := range []error{
-		satstore.ErrCorrupt, archive.ErrIndex, stage.ErrRecord, fs.ErrNotExist,
-	} {
-		if errors.Is(err, damage) {
-			return fmt.Errorf("%w: fullcrawler repair -out %s", err, c.Cfg.Out)
-		}
+	if isAny(err, satstore.ErrCorrupt, archive.ErrIndex, stage.ErrRecord, fs.ErrNotExist) {
+		return fmt.Errorf("%w: fullcrawler repair -out %s", err, c.Cfg.Out)
 	}
 	if errors.Is(err, satstore.ErrReadOnly) {
 		return fmt.Errorf("%w (make room where %s is, and start again)", err, c.Cfg.Out)

@@ -130,14 +130,11 @@ type fateCount struct {
 // fateCounts returns them with the largest first.
 func fateCounts(fates map[stage.Fate]int64) []fateCount {
 	counts := []fateCount{}
-	for fate, n := range fates {
+	for _, fate := range byCount(fates) {
 		if fate != stage.LeftOver {
-			counts = append(counts, fateCount{fate, fate.String(), n})
+			counts = append(counts, fateCount{fate, fate.String(), fates[fate]})
 		}
 	}
-	slices.SortFunc(counts, func(a, b fateCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Fate, b.Fate))
-	})
 	return counts
 }
 
@@ -257,7 +254,10 @@ func (c *Crawl) explain(q string) []Fact {
 	} else if began, searching := c.Finder.Since(host); searching {
 		facts = append(facts, Fact{"address", "lookup unanswered since " + moment(began)})
 	}
-	facts = append(facts, c.aboutFilters(url)...)
+	if why := c.Filter.Check(stage.Item{URL: url}); why != "" {
+		facts = append(facts, Fact{"filters", string(why)})
+	}
+	facts = append(facts, Fact{"robots.txt", c.Robots.Explain(url, time.Now())})
 	facts = append(facts, aboutPage(c.Cfg.Out, c.Pages, c.Clock, url)...)
 	if c.Store == nil {
 		return facts
@@ -283,14 +283,6 @@ func (c *Crawl) kept() archive.Stats {
 		return archive.Stats{}
 	}
 	return c.Store.Stats()
-}
-
-// aboutFilters returns the filters and rules that apply to a URL.
-func (c *Crawl) aboutFilters(url string) (facts []Fact) {
-	if why := c.Filter.Check(stage.Item{URL: url}); why != "" {
-		facts = append(facts, Fact{"filters", string(why)})
-	}
-	return append(facts, Fact{"robots.txt", c.Robots.Explain(url, time.Now())})
 }
 
 // metrics responds in the text format of Prometheus.

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/spinneret-go/spinneret/dedupe/urlfilter"
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
@@ -73,7 +74,7 @@ func (f *Filter) Bars(url string) Reason {
 	switch {
 	case f.Hosts.Of(weburl.Host(url)).Off:
 		return SwitchedOff
-	case !f.Deny.Match(url).Allowed, !f.Erased.Match(url).Allowed:
+	case f.DeniedBy(url) != "":
 		return Denied
 	}
 	return ""
@@ -81,20 +82,14 @@ func (f *Filter) Bars(url string) Reason {
 
 // DeniedBy returns the line that denies a URL, or "".
 func (f *Filter) DeniedBy(url string) string {
-	if v := f.Deny.Match(url); !v.Allowed {
-		return v.Entry
-	}
-	if v := f.Erased.Match(url); !v.Allowed {
-		return v.Entry
+	for _, list := range [...]*urlfilter.List{f.Deny, f.Erased} {
+		if v := list.Match(url); !v.Allowed {
+			return v.Entry
+		}
 	}
 	return ""
 }
 
 func matchesAny(patterns []*regexp.Regexp, url string) bool {
-	for _, p := range patterns {
-		if p.MatchString(url) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(url) })
 }
