@@ -127,7 +127,7 @@ func (p part) examine(ctx context.Context, dir string, out io.Writer) (result st
 	switch {
 	case err == nil:
 		return result, false, nil
-	case errors.Is(err, errNone):
+	case isAny(err, errNone, errNoArchive):
 		return "none", false, nil
 	case errors.Is(err, durable.ErrVersion):
 		return fmt.Sprintf("NOT READ: %v", err), false, errOther
@@ -191,12 +191,6 @@ func checkPages(_ context.Context, dir string, _ io.Writer) (result string, err 
 	return result, err
 }
 
-// verified summarizes what Verify found.
-func verified(r archive.Report) string {
-	return fmt.Sprintf("%s, %s, %s, %s", counted(r.Files, "file"), counted(r.Records, "record"),
-		counted(r.Versions, "version"), counted(r.Faults, "fault"))
-}
-
 func checkArchive(ctx context.Context, dir string, out io.Writer) (result string, err error) {
 	err = withArchive(dir, func(a *archive.Archive) error {
 		for _, d := range a.Recovered().Damage { // found, and perhaps repaired, when it was opened
@@ -206,15 +200,13 @@ func checkArchive(ctx context.Context, dir string, out io.Writer) (result string
 		checked, err := a.Verify(ctx, func(f archive.Fault) {
 			fmt.Fprintf(out, "%s:%d: %s: %v\n", f.File, f.Offset, f.URL, f.Err)
 		})
-		result = verified(checked)
+		result = fmt.Sprintf("%s, %s, %s, %s", counted(checked.Files, "file"), counted(checked.Records, "record"),
+			counted(checked.Versions, "version"), counted(checked.Faults, "fault"))
 		if err == nil && checked.Faults > 0 {
 			err = errors.New(result)
 		}
 		return cmp.Or(err, a.Stats().IndexDamage)
 	})
-	if errors.Is(err, errNoArchive) {
-		err = errNone
-	}
 	return result, err
 }
 

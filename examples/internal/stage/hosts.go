@@ -251,14 +251,9 @@ func (b *HostTable) Turn(url string) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.hosts[weburl.Host(url)]; e != nil {
-		return time.UnixMilli(b.foundTurn(e))
+		return time.UnixMilli(max(b.time.virtual, e.found-b.lead(), b.time.of(e.blocked)))
 	}
 	return time.UnixMilli(b.time.virtual)
-}
-
-// foundTurn requires that b.mu is held.
-func (b *HostTable) foundTurn(e *hostEntry) int64 {
-	return max(b.time.virtual, e.found-b.lead(), b.time.of(e.blocked))
 }
 
 // IsCrowded reports whether the host of a URL has its maximum number of known URLs. It takes no
