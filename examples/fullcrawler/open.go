@@ -96,7 +96,7 @@ func (c *crawler) openPages() (err error) {
 	}
 	for rewritten := true; rewritten; {
 		options := cockpit.PagesOptions(c.Cfg, c.Clock)
-		store, err := satstore.Open(c.file(stage.PagesDir), options.Store())
+		store, err := satstore.Open(c.file(stage.PagesDir), options)
 		if err != nil {
 			return fmt.Errorf("open the pages: %w", err)
 		}

@@ -77,7 +77,7 @@ func TestStatusLineFitsTheTerminal(t *testing.T) {
 
 // TestAHostIsFoundByEitherScheme, unless the user gives one.
 func TestAHostIsFoundByEitherScheme(t *testing.T) {
-	p, err := stage.OpenPages(t.TempDir(), stage.PagesOptions{Unit: time.Minute})
+	p, err := stage.OpenPages(t.TempDir(), stage.PagesOptions(0, time.Minute, time.Time{}))
 	require.NoError(t, err)
 	require.NoError(t, p.Discover(stage.Item{URL: "http://plain.test/"}))
 	require.NoError(t, p.Discover(stage.Item{URL: "https://safe.test/"}))

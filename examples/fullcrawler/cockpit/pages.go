@@ -38,12 +38,8 @@ func openPages(cfg Config) (*stage.Pages, stage.Clock, error) {
 }
 
 // PagesOptions returns the options of the pages' store.
-func PagesOptions(cfg Config, clock stage.Clock) stage.PagesOptions {
-	return stage.PagesOptions{
-		Memory: cfg.Memory / 4,
-		Unit:   UnitFor(clock.Pace),
-		Start:  clock.Now(),
-	}
+func PagesOptions(cfg Config, clock stage.Clock) satstore.Options {
+	return stage.PagesOptions(cfg.Memory/4, UnitFor(clock.Pace), clock.Now())
 }
 
 // Politeness returns the options of politeness.

@@ -72,33 +72,28 @@ func (v *Visit) Early() bool { return v.record == nil }
 // Is changes what is recorded of the page besides its state. The URL stays.
 func (v *Visit) Is(it Item) { v.item = it }
 
-// PagesOptions set the memory of Pages, and the time.
-type PagesOptions struct {
-	Memory int64         // bytes for buffers and filters; 0 means the default of the store
-	Unit   time.Duration // of the slots, in whole seconds; 0 means an hour
-	Start  time.Time     // the time of the clock when a crawl begins; 0 means now
+// PagesOptions returns the options of the store of Pages: the bytes for buffers and filters, the unit of
+// the slots in whole seconds, and the time of the clock when a crawl begins. 0 means the defaults of the
+// store.
+func PagesOptions(memory int64, unit time.Duration, start time.Time) satstore.Options {
+	return satstore.Options{Unit: unit, Start: start, Buffer: memory / 2, Merge: mergeVisit}
 }
 
 // OpenPages opens the pages of a crawl, or begins an empty one, in a directory.
-func OpenPages(dir string, o PagesOptions) (*Pages, error) {
+func OpenPages(dir string, o satstore.Options) (*Pages, error) {
 	if err := FinishRewrite(dir); err != nil {
 		return nil, err
 	}
-	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.Store())
+	store, err := satstore.Open(filepath.Join(dir, PagesDir), o)
 	if err != nil {
 		return nil, fmt.Errorf("open the pages: %w", err)
 	}
 	return NewPages(store, o), nil
 }
 
-// NewPages returns the pages in a store with the options of o.Store.
-func NewPages(store *satstore.Store, o PagesOptions) *Pages {
+// NewPages returns the pages in a store with such options.
+func NewPages(store *satstore.Store, o satstore.Options) *Pages {
 	return &Pages{store: store, unit: cmp.Or(o.Unit, satstore.DefaultUnit), seed: maphash.MakeSeed(), early: map[string]bool{}}
-}
-
-// Store returns the options of the store.
-func (o PagesOptions) Store() satstore.Options {
-	return satstore.Options{Unit: o.Unit, Start: o.Start, Buffer: o.Memory / 2, Merge: mergeVisit}
 }
 
 // mergeVisit applies an early visit to a record. Only the record tells whether the page is

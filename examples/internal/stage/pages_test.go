@@ -20,7 +20,7 @@ var pagesBegin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func openPages(t *testing.T, dir string) *Pages {
 	t.Helper()
-	p, err := OpenPages(dir, PagesOptions{Memory: 8 << 20, Unit: time.Minute, Start: pagesBegin})
+	p, err := OpenPages(dir, PagesOptions(8<<20, time.Minute, pagesBegin))
 	require.NoError(t, err)
 	return p
 }
@@ -271,7 +271,7 @@ func (m *model) compare() {
 // memory and disk for that many pages.
 func BenchmarkPages(b *testing.B) {
 	dir := b.TempDir()
-	p, err := OpenPages(dir, PagesOptions{Memory: 96 << 20, Unit: time.Minute, Start: pagesBegin})
+	p, err := OpenPages(dir, PagesOptions(96<<20, time.Minute, pagesBegin))
 	require.NoError(b, err)
 	defer p.Close()
 	b.ReportAllocs()

@@ -20,14 +20,14 @@ type PagesRepair struct {
 // RepairPages repairs the pages of a crawl: damage loses the pages that it hits. If even the
 // store's checkpoint is unreadable, all pages are lost. The damaged store is set aside. The pages
 // must not be open.
-func RepairPages(dir string, o PagesOptions) (done PagesRepair, err error) {
+func RepairPages(dir string, o satstore.Options) (done PagesRepair, err error) {
 	if err := FinishRewrite(dir); err != nil {
 		return done, err
 	}
 	if done, err = repairStore(dir, o); err != nil {
 		return done, err
 	}
-	store, err := satstore.Open(filepath.Join(dir, PagesDir), o.Store())
+	store, err := satstore.Open(filepath.Join(dir, PagesDir), o)
 	if err != nil {
 		return done, fmt.Errorf("repair the pages: %w", err)
 	}
@@ -36,9 +36,9 @@ func RepairPages(dir string, o PagesOptions) (done PagesRepair, err error) {
 }
 
 // repairStore replaces the store unless it is intact.
-func repairStore(dir string, o PagesOptions) (done PagesRepair, err error) {
+func repairStore(dir string, o satstore.Options) (done PagesRepair, err error) {
 	at := filepath.Join(dir, PagesDir)
-	store, err := satstore.Open(at, o.Store())
+	store, err := satstore.Open(at, o)
 	if err == nil {
 		if err = errors.Join(store.Check(), store.Close()); err == nil {
 			return done, nil

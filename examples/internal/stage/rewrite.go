@@ -65,16 +65,16 @@ const (
 // RewritePages passes every page of a crawl to change, which may change the state, and writes the
 // results to a new store that begins at o.Start and replaces the old one. No file has anything of a
 // page that was removed. It takes one pass over the store. The pages must not be open.
-func RewritePages(dir string, o PagesOptions, change func(Item, *State) Rewrite) error {
+func RewritePages(dir string, o satstore.Options, change func(Item, *State) Rewrite) error {
 	if err := FinishRewrite(dir); err != nil {
 		return err
 	}
 	at := filepath.Join(dir, PagesDir)
-	old, err := satstore.Open(at, o.Store())
+	old, err := satstore.Open(at, o)
 	if err != nil {
 		return fmt.Errorf("open the pages: %w", err)
 	}
-	fresh, err := satstore.Open(at+freshDir, o.Store())
+	fresh, err := satstore.Open(at+freshDir, o)
 	if err != nil {
 		return errors.Join(fmt.Errorf("rewrite the pages: %w", err), old.Close())
 	}
