@@ -56,12 +56,12 @@ func TestLimitsInUse(t *testing.T) {
 	s := summary{Pages: 40, Bytes: 500_000, took: 10 * time.Minute}
 	require.Empty(t, (&Crawl{Cfg: Config{Out: dir}}).limits(s))
 	c := &Crawl{Cfg: Config{Out: dir, Pages: 100, Bytes: 1e6, Duration: time.Hour}}
-	require.Equal(t, []limitUse{
+	require.Equal(t, []Fact{
 		{"page limit", "40 of 100"}, {"byte limit", "500.0 KB of 1.0 MB"}, {"time limit", "10m of 1h"},
 	}, c.limits(s))
 	c.Cfg.MinFree = 1
 	if _, known := FreeSpace(dir); known {
-		require.Contains(t, c.limits(s)[3].Used, " free")
+		require.Contains(t, c.limits(s)[3].Text, " free")
 	}
 }
 
@@ -142,18 +142,18 @@ func TestExposedAddresses(t *testing.T) {
 // TestFailuresAreGrouped: a host that fails all the time takes one line, and hides no other.
 func TestFailuresAreGrouped(t *testing.T) {
 	var l failures
-	l.add(failure{URL: "http://other.test/", Fate: stage.RobotsUnreachable})
+	l.add(failure{Line: Line{URL: "http://other.test/", Fate: stage.RobotsUnreachable}})
 	for n := range 200 {
-		l.add(failure{URL: fmt.Sprint("http://broken.test/", n), Fate: stage.RobotsUnreachable})
+		l.add(failure{Line: Line{URL: fmt.Sprint("http://broken.test/", n), Fate: stage.RobotsUnreachable}})
 	}
 	require.Len(t, l, 2)
 	require.Equal(t, "other.test", l[0].Host)
-	require.Equal(t, failure{URL: "http://broken.test/199", Fate: stage.RobotsUnreachable,
+	require.Equal(t, failure{Line: Line{URL: "http://broken.test/199", Fate: stage.RobotsUnreachable},
 		Host: "broken.test", More: 199}, l[1])
-	l.add(failure{URL: "http://other.test/", Fate: stage.RobotsUnreachable})
+	l.add(failure{Line: Line{URL: "http://other.test/", Fate: stage.RobotsUnreachable}})
 	require.Equal(t, 1, l[1].More, "the latest is the last")
 	for n := range 100 {
-		l.add(failure{URL: fmt.Sprintf("http://h%d.test/", n), Fate: stage.RobotsUnreachable})
+		l.add(failure{Line: Line{URL: fmt.Sprintf("http://h%d.test/", n), Fate: stage.RobotsUnreachable}})
 	}
 	require.Len(t, l, keptFailures)
 }

@@ -317,7 +317,7 @@ func printable(text string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// A Fact is one known fact about a page or a host.
+// A Fact is one known fact about a page, a host or a limit.
 type Fact struct {
 	Name string `json:"name"`
 	Text string `json:"text"`

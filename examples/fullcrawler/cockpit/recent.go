@@ -5,18 +5,13 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/dedupe/weburl"
-	"github.com/spinneret-go/spinneret/examples/internal/stage"
 )
 
 // A failure is a visit without a result.
 type failure struct {
-	Time time.Time  `json:"time"`
-	URL  string     `json:"url"`
-	Fate stage.Fate `json:"fate"` // a code
-	Says string     `json:"says"` // the same in words
-	Why  string     `json:"why"`
-	Host string     `json:"host"`
-	More int        `json:"more"` // earlier failures of the host with the same fate
+	Line
+	Host string `json:"host"`
+	More int    `json:"more"` // earlier failures of the host with the same fate
 }
 
 // failures are the latest failures, the latest last: one for each host and fate, so that a host that

@@ -114,7 +114,7 @@ type Status struct {
 	Goroutines int            `json:"goroutines"`
 	Flow       []flowStep     `json:"flow"`
 	Fates      []fateCount    `json:"fates"`
-	Limits     []limitUse     `json:"limits"`
+	Limits     []Fact         `json:"limits"`
 	HostTable  []hostRow      `json:"hostTable"`
 	Top        []stage.Ranked `json:"top"`
 	Failures   []failure      `json:"failures"`

@@ -30,7 +30,7 @@ type tally struct {
 	failures failures
 	latency  float64 // seconds to the first byte, a mean of recent answers
 
-	interrupted failure // the last one
+	interrupted Line // the last one
 }
 
 // NewTally returns a Tally that begins now.
@@ -81,9 +81,9 @@ func (t *tally) End(url string, fate stage.Fate, why string) {
 	case fate == stage.Unchanged:
 		t.seconds.now[1]++
 	case fate == stage.Interrupted:
-		t.interrupted = failure{Time: now, URL: url, Fate: fate, Says: fate.String(), Why: why}
+		t.interrupted = Line{URL: url, Why: why}
 	case fate.Failed():
-		t.failures.add(failure{Time: now, URL: url, Fate: fate, Says: fate.String(), Why: why})
+		t.failures.add(failure{Line: Line{Time: now, URL: url, Fate: fate, Says: fate.String(), Why: why}})
 	}
 }
 
@@ -107,9 +107,9 @@ func (t *tally) recent() []failure {
 
 // reason returns a failure that explains why a crawl got no page, if there is one. If the crawl was
 // not stopped, an interrupted visit is a local failure, such as a proxy that does not answer.
-func (t *tally) reason(stopped bool) (f failure, found bool) {
+func (t *tally) reason(stopped bool) (f Line, found bool) {
 	if failed := t.recent(); len(failed) > 0 {
-		return failed[0], true
+		return failed[0].Line, true
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

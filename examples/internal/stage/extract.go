@@ -15,45 +15,33 @@ import (
 // follow has a reason. With resources, the resources of pages and style sheets count as links too.
 // Directives in the page count if they are for agent or for all.
 func Extract(resp *fetch.Response, agent string, resources bool, yield func(url string, why Reason)) {
-	x := extraction{
-		agent: agent, resources: resources, yield: yield,
-		tag: robotstag.FromHeader(resp.Header, agent),
+	tag := robotstag.FromHeader(resp.Header, agent) // and the directives in the page so far
+	pass := func(links iter.Seq2[webpage.Link, error]) {
+		for link, err := range links {
+			switch {
+			case err != nil:
+				return // the page has more links than any author writes; those so far are valid
+			case link.Kind == webpage.Directive:
+				tag = tag.Merge(robotstag.FromMeta(link.Name, link.Text, agent))
+			case link.Kind == webpage.Resource && !resources:
+			case link.Kind == webpage.Related && !leadsToPage(link.Rel):
+			case tag.NoFollow:
+				yield(link.URL, NoFollow)
+			default:
+				yield(link.URL, "")
+			}
+		}
 	}
 	// Few responses have one of the two fields, and parsing costs something.
 	if resp.Header["Link"] != nil || resp.Header["Refresh"] != nil {
-		x.pass(webpage.HeaderLinks(resp.Header, resp.URL))
+		pass(webpage.HeaderLinks(resp.Header, resp.URL))
 	}
 	switch kind := mediaType(resp); {
 	case kind == "text/html", kind == "application/xhtml+xml":
-		x.pass(webpage.Scan(resp.Body, resp.URL, resp.Header.Get("Content-Type"),
+		pass(webpage.Scan(resp.Body, resp.URL, resp.Header.Get("Content-Type"),
 			webpage.Options{Styles: resources}))
 	case kind == "text/css" && resources:
-		x.pass(webpage.Styles(resp.Body, resp.URL, resp.Header.Get("Content-Type")))
-	}
-}
-
-// An extraction is one call of Extract.
-type extraction struct {
-	agent     string
-	resources bool
-	yield     func(url string, why Reason)
-	tag       robotstag.Directives // so far
-}
-
-func (x *extraction) pass(links iter.Seq2[webpage.Link, error]) {
-	for link, err := range links {
-		switch {
-		case err != nil:
-			return // the page has more links than any author writes; those so far are valid
-		case link.Kind == webpage.Directive:
-			x.tag = x.tag.Merge(robotstag.FromMeta(link.Name, link.Text, x.agent))
-		case link.Kind == webpage.Resource && !x.resources:
-		case link.Kind == webpage.Related && !leadsToPage(link.Rel):
-		case x.tag.NoFollow:
-			x.yield(link.URL, NoFollow)
-		default:
-			x.yield(link.URL, "")
-		}
+		pass(webpage.Styles(resp.Body, resp.URL, resp.Header.Get("Content-Type")))
 	}
 }
 

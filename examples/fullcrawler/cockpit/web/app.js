@@ -90,7 +90,7 @@ function draw(s) {
       "recent mean"),
     tile("hosts", number(s.hosts)), tile("addresses", number(s.addresses)),
     tile("archive", bytes(s.archive.Bytes), number(s.archive.Captures) + " captures"),
-    ...s.limits.map(l => tile(l.name, l.used)),
+    ...s.limits.map(l => tile(l.name, l.text)),
     tile("memory", bytes(s.memory), number(s.goroutines) + " goroutines"),
   ]);
   drawChart(s.rates);
@@ -112,7 +112,7 @@ function draw(s) {
   fill($("errors").tBodies[0], s.failures.map(f => row([
     make("td", time(f.time), "when"), make("td", f.says),
     make("td", f.more ? `${f.host} (${number(f.more + 1)} times), last ${f.url}` : f.url),
-    make("td", f.why)])));
+    make("td", f.why || "")])));
 }
 
 async function refresh() {
