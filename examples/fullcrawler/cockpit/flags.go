@@ -128,18 +128,14 @@ func givenFlags(fs *flag.FlagSet) map[string]bool {
 
 // cutLine returns the name and the value of a flag, without comments and surrounding blanks.
 func cutLine(text string) (key, value string) {
-	text = " " + strings.ReplaceAll(text, "\t", " ")
-	if comment := strings.Index(text, " #"); comment >= 0 {
-		text = text[:comment]
-	}
-	text = strings.TrimSpace(text)
+	text, _, _ = strings.Cut(" "+strings.ReplaceAll(text, "\t", " "), " #")
+	text = strings.TrimLeft(strings.TrimSpace(text), "-")
 	end := strings.IndexAny(text, " =")
 	if end < 0 {
-		end = len(text)
+		return text, ""
 	}
-	value = strings.TrimSpace(text[end:])
-	value = strings.TrimSpace(strings.TrimPrefix(value, "="))
-	return strings.TrimLeft(text[:end], "-"), value
+	value = strings.TrimPrefix(strings.TrimSpace(text[end:]), "=")
+	return text[:end], strings.TrimSpace(value)
 }
 
 // ParsePolicy returns the policy with a name, or for an interval such as 24h.

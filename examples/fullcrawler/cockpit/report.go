@@ -180,17 +180,12 @@ func total(counts map[stage.Fate]int64) (sum int64) {
 
 // Size formats a number of bytes for people.
 func Size(bytes int64) string {
-	value, unit := float64(bytes), "B"
-	for _, larger := range []string{"KB", "MB", "GB", "TB"} {
-		if value < 1000 {
-			break
+	for _, unit := range units {
+		if binary := strings.Contains(unit.name, "i"); !binary && unit.bytes > 1 && float64(bytes) >= unit.bytes {
+			return fmt.Sprintf("%.1f %s", float64(bytes)/unit.bytes, unit.name)
 		}
-		value, unit = value/1000, larger
 	}
-	if unit == "B" {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	return fmt.Sprintf("%.1f %s", value, unit)
+	return fmt.Sprintf("%d B", bytes)
 }
 
 // spans are the periods for which the summary counts due pages.

@@ -61,19 +61,22 @@ func Attribute(err error, addr netip.Addr) Fault {
 // brokeOff reports whether a SOCKS proxy closed a connection, as ssh -D does for servers that it cannot
 // reach.
 func brokeOff(err error) bool {
+	return errors.Is(err, io.EOF) && strings.HasPrefix(proxyText(err), "socks connect ")
+}
+
+// proxyText returns what went wrong at a proxy, for which there is no type; "" if nothing did.
+func proxyText(err error) string {
 	var op *net.OpError
-	return errors.Is(err, fetch.Proxy) && errors.As(err, &op) && op.Err != nil && errors.Is(err, io.EOF) &&
-		strings.HasPrefix(op.Err.Error(), "socks connect ")
+	if errors.Is(err, fetch.Proxy) && errors.As(err, &op) && op.Err != nil {
+		return op.Err.Error()
+	}
+	return ""
 }
 
 // refusedByProxy reports whether a proxy works, and refuses the requests to this server. A server may
 // answer a plain request as a proxy does that wants a password, and must not pass for a broken one.
 func refusedByProxy(err error) bool {
-	var op *net.OpError
-	if !errors.Is(err, fetch.Proxy) || !errors.As(err, &op) || op.Err == nil {
-		return false
-	}
-	text := op.Err.Error()                                             // there is no type for it
+	text := proxyText(err)
 	if _, reply, socks := strings.Cut(text, "unknown error "); socks { // it comes after the password
 		return reply != "command not supported"
 	}
