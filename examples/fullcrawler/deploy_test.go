@@ -118,7 +118,7 @@ func TestHealth(t *testing.T) {
 		at = strings.Replace(at, "[::]", "127.0.0.1", 1)
 		require.NoError(t, c.dir.Announce(at))
 		health(0, "crawl since")
-		health(0, "; online")
+		health(0, "; its live page")
 		require.NoError(t, c.dir.Announce(at+"nowhere/"))
 		health(1, "404")
 		require.NoError(t, c.close())
