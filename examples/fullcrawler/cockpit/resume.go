@@ -303,12 +303,8 @@ func DryRun(cfg Config, out io.Writer) error {
 		counted(c.Hosts.Count(), "host"), counted(s.pages, "page"), s.fresh, s.due)
 	fmt.Fprintf(out, "%s between two requests to a host, or its Crawl-delay: at most %.0f a day per host\n",
 		spell(cfg.Delay), float64(24*time.Hour)/float64(delay))
-	busiest, most := c.Hosts.Busiest(20)
-	fmt.Fprintf(out, "the largest host has %d pages; to fetch each once takes %s\n\n%8s %14s  %s\n", most,
-		spell((time.Duration(most) * cfg.Delay).Round(time.Second)), "known", "visits a day", "host")
-	for _, host := range busiest {
-		_, load := c.Hosts.Of(host)
-		fmt.Fprintf(out, "%8d %14.1f  %s\n", c.Hosts.Known(host), load, host)
-	}
+	most := c.Hosts.Largest()
+	fmt.Fprintf(out, "the largest host has %d pages; to fetch each once takes %s\n", most,
+		spell((time.Duration(most) * cfg.Delay).Round(time.Second)))
 	return nil
 }

@@ -1,11 +1,8 @@
 package stage
 
 import (
-	"cmp"
-	"maps"
 	"math"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -470,17 +467,14 @@ func (b *HostTable) Known(host string) int {
 	return 0
 }
 
-// Busiest returns the n hosts with the most known pages, and how many the first one has.
-func (b *HostTable) Busiest(n int) (hosts []string, most int) {
+// Largest returns how many known pages the host with the most has.
+func (b *HostTable) Largest() (pages int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	hosts = slices.SortedFunc(maps.Keys(b.hosts), func(a, c string) int {
-		return cmp.Or(cmp.Compare(b.hosts[c].known, b.hosts[a].known), cmp.Compare(a, c))
-	})
-	if len(hosts) > 0 {
-		most = int(b.hosts[hosts[0]].known)
+	for _, e := range b.hosts {
+		pages = max(pages, int(e.known))
 	}
-	return hosts[:min(n, len(hosts))], most
+	return pages
 }
 
 // Count returns how many hosts there are.
