@@ -48,7 +48,7 @@ type crawler struct {
 	committed chan struct{} // pages may have become due
 	changed   chan struct{} // a page was discovered or given back
 	asked     chan struct{} // a server made a request that a crash must not lose, such as Retry-After
-	waiting   string        // URL of a page that waited, when last all were looked at
+	longest   string        // URL of the page that waits longest, when last all were looked at
 	quota     *stage.Quota
 	traps     *traps // nil finds none
 	recent    *recentLinks

@@ -85,18 +85,21 @@ func (c *crawler) left() (bool, error) {
 		return waits, nil
 	}
 	waits := func(page stage.Known) bool { return page.State.Waits() && c.Filter.Bars(page.Item.URL) == "" }
-	if page, err := c.Pages.Find(c.waiting); err == nil && waits(page) {
+	if page, err := c.Pages.Find(c.longest); err == nil && waits(page) {
 		return true, nil
 	}
-	// The counts include pages that the lists bar. A pass over all pages may be long, so there is none
-	// while the page that the last one found waits.
+	// The counts include pages that the lists bar. A pass over all pages is long, so the page that
+	// waits longest makes the next one unnecessary for as long as possible.
+	latest := int64(-1)
 	for page, err := range c.Pages.All() {
-		if err != nil || waits(page) {
-			c.waiting = page.Item.URL
+		if err != nil {
 			return true, err
 		}
+		if waits(page) && page.State.Due > latest {
+			c.longest, latest = page.Item.URL, page.State.Due
+		}
 	}
-	return false, nil
+	return latest >= 0, nil
 }
 
 // take starts processing a due page.
