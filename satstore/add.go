@@ -133,7 +133,7 @@ func (s *Store) findEach(keys []idset.Key) (seqs []uint64, damage error) {
 // Messages for records that are out, or in a part of a unit that Due has begun to read, also before the last
 // Open, are in memory, about 160 bytes more than their data each. Together they may take [Options].Buffer, at
 // least MaxData and at most a GiB: one more is ErrSize until records are returned. All others are on disk.
-// Due, Scan, Get, Backup and Repair hold all messages for one record in memory at once, whatever they take.
+// Due, Scan, Get and Repair hold all messages for one record in memory at once, whatever they take.
 // So a caller should not send without end to a record that is not due.
 func (s *Store) Update(id string, data []byte) error {
 	if len(data) > MaxData {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -154,9 +153,6 @@ func TestCloseDuringCalls(t *testing.T) {
 			"Get":    func(i int) error { _, err := s.Get(fmt.Sprint(i % 200)); return err },
 			"Sync":   func(int) error { return s.Sync() },
 			"Check":  func(int) error { return s.Check() },
-			"Backup": func(i int) error {
-				return s.Backup(filepath.Join(dir, fmt.Sprint("backup ", i)))
-			},
 			"Scan": func(int) (err error) {
 				for _, err = range s.Scan() {
 				}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -113,42 +112,6 @@ func ExampleRecord_Detach() {
 	// 1 out
 	// <nil>
 	// https://example.com/ 09:00 at last <nil>
-}
-
-// A backup is an ordinary store. Later changes to the original do not affect it.
-func ExampleStore_Backup() {
-	store, done := temporary(satstore.Options{Start: hour(1)})
-	defer done()
-	if _, err := store.Add("https://a.example/", hour(3), []byte("once")); err != nil {
-		panic(err)
-	}
-	dir, err := os.MkdirTemp("", "backup")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := store.Backup(filepath.Join(dir, "copy")); err != nil {
-		panic(err)
-	}
-	if err := store.Update("https://a.example/", []byte("changed since")); err != nil {
-		panic(err)
-	}
-
-	backup, err := satstore.Open(filepath.Join(dir, "copy"), satstore.Options{})
-	if err != nil {
-		panic(err)
-	}
-	defer backup.Close()
-	fmt.Println("faults:", backup.Check())
-	for item, err := range backup.Scan() {
-		fmt.Println(item.ID, item.At.UTC().Format("15:04"), string(item.Data), err)
-	}
-	item, err := store.Get("https://a.example/")
-	fmt.Println(item.ID, item.At.UTC().Format("15:04"), string(item.Data), err)
-	// Output:
-	// faults: <nil>
-	// https://a.example/ 03:00 once <nil>
-	// https://a.example/ 03:00 changed since <nil>
 }
 
 // Record.Delete removes a page when a visit finds that it is gone, and Store.Delete at any time.

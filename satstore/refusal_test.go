@@ -48,7 +48,6 @@ func TestCallsAfterClose(t *testing.T) {
 		"Sync":               s.Sync,
 		"Check":              s.Check,
 		"Close":              s.Close,
-		"Backup":             func() error { return s.Backup(filepath.Join(t.TempDir(), "copy")) },
 		"Reschedule":         func() error { return held["out"].Reschedule(at(9), nil) },
 		"Delete of a record": func() error { return held["deleted"].Delete() },
 		"second Reschedule":  func() error { return held["out"].Reschedule(at(9), nil) },
@@ -261,7 +260,7 @@ func TestSlotsAndTimes(t *testing.T) {
 	}
 }
 
-// TestOnDisk uses a real disk: two stores, a backup, a repair.
+// TestOnDisk uses a real disk: a store and its repair.
 func TestOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(filepath.Join(dir, "a"), logged())
@@ -269,88 +268,30 @@ func TestOnDisk(t *testing.T) {
 	mustAdd(t, s, "https://a.test/", 1, "x")
 	mustAdd(t, s, "https://a.test/b", 9, "x")
 	require.NoError(t, s.Update("https://a.test/b", []byte("y")))
-	require.NoError(t, s.Backup(filepath.Join(dir, "b")))
-	require.ErrorContains(t, s.Backup(filepath.Join(dir, "b")), "exists")
 	require.NoError(t, s.Close())
+	done, err := Repair(filepath.Join(dir, "a"), filepath.Join(dir, "c"))
+	require.NoError(t, err)
+	require.Equal(t, Repaired{Records: 2, Messages: 1}, done)
 	want := map[string]string{"https://a.test/": "1 x", "https://a.test/b": "9 y"}
-	for _, name := range []string{"a", "b"} {
+	for _, name := range []string{"a", "c"} {
 		s, err = Open(filepath.Join(dir, name), Options{})
 		require.NoError(t, err)
 		require.Equal(t, want, contents(t, s))
 		require.NoError(t, s.Check())
 		require.NoError(t, s.Close())
 	}
-	require.NoError(t, os.Remove(filepath.Join(dir, "b", manifest.Name)))
-	_, err = Open(filepath.Join(dir, "b"), Options{})
-	require.ErrorIs(t, err, ErrCorrupt, "the checkpoint is missing")
-	done, err := Repair(filepath.Join(dir, "a"), filepath.Join(dir, "c"))
-	require.NoError(t, err)
-	require.Equal(t, Repaired{Records: 2, Messages: 1}, done)
 	_, err = Repair(filepath.Join(dir, "a"), filepath.Join(dir, "c"))
 	require.ErrorContains(t, err, "not empty", "the directory already has a store")
 	_, err = Repair(filepath.Join(dir, "none"), filepath.Join(dir, "d"))
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, os.Remove(filepath.Join(dir, "a", manifest.Name)))
+	_, err = Open(filepath.Join(dir, "a"), Options{})
+	require.ErrorIs(t, err, ErrCorrupt, "the checkpoint is missing")
 }
 
-// TestBackup copies stores during random histories, and opens the copies.
-func TestBackup(t *testing.T) {
-	t.Parallel()
-	p := newPlayer(t, Options{}, 5)
-	dir := t.TempDir()
-	for i := range 5 {
-		for range 60 {
-			require.NoError(t, p.play())
-		}
-		to := filepath.Join(dir, "new", fmt.Sprint(i))
-		require.NoError(t, p.s.Backup(to))
-		s, err := Open(to, Options{Merge: p.o.Merge})
-		require.NoError(t, err)
-		require.Equal(t, sinceNow(t, p.m.contents(), nowOf(s)), contents(t, s))
-		require.Equal(t, p.s.Now(), s.Now())
-		require.NoError(t, s.Check())
-		require.NoError(t, s.Close())
-	}
-	p.check()
-	require.NoError(t, p.s.Close())
-	require.ErrorIs(t, p.s.Backup(filepath.Join(dir, "closed")), ErrClosed)
-	names, err := os.ReadDir(filepath.Join(dir, "new"))
-	require.NoError(t, err)
-	require.Len(t, names, 5)
-	names, err = os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, names, 1, "the failed one left nothing")
-}
-
-// TestTwoBackups: a backup to a directory where another one is being made is an error, and leaves that
-// one alone.
-func TestTwoBackups(t *testing.T) {
-	t.Parallel()
-	fs := &faultyFS{Mem: vfs.NewMem()}
-	s := mustOpen(t, fs, logged())
-	for i := range 20 {
-		mustAdd(t, s, fmt.Sprint(i), 2000, "x")
-	}
-	require.NoError(t, s.checkpointNow()) // so that the backup reads
-	to := filepath.Join(t.TempDir(), "to")
-	other := mustOpen(t, vfs.NewMem(), logged())
-	met := 0
-	fs.beforeRead = func(string, int64) {
-		met++
-		require.ErrorContains(t, other.Backup(to), "another backup is writing there")
-	}
-	require.NoError(t, s.Backup(to+"/"))
-	require.Positive(t, met)
-	fs.beforeRead = nil
-	require.ErrorContains(t, other.Backup(to), "exists")
-	copied, err := Open(to, Options{})
-	require.NoError(t, err)
-	require.Equal(t, contents(t, s), contents(t, copied))
-	require.NoError(t, errors.Join(copied.Check(), copied.Close(), s.Close(), other.Close()))
-}
-
-// TestBackupOfLargeRecords: a record that exceeds MaxData with its messages merged does not make a
-// backup fail. Its copy is merged when it is read, as the original is.
-func TestBackupOfLargeRecords(t *testing.T) {
+// TestRepairOfLargeRecords: a record that exceeds MaxData with its messages merged does not make
+// Repair fail. Its copy is merged when it is read, as the original is.
+func TestRepairOfLargeRecords(t *testing.T) {
 	t.Parallel()
 	o := Options{
 		Start: at(1000), Commit: -1, Buffer: 8 << 20,
@@ -366,46 +307,16 @@ func TestBackupOfLargeRecords(t *testing.T) {
 	require.NoError(t, s.Update("b", []byte("more")))
 	require.NoError(t, s.Delete("c"))
 	to := filepath.Join(dir, "to")
-	require.NoError(t, s.Backup(to))
-	copied, err := Open(to, o)
-	require.NoError(t, err)
 	want := datasOf(t, s)
 	require.Len(t, want["b"], 2*MaxData+4)
+	require.NoError(t, s.Close())
+	_, err = Repair(filepath.Join(dir, "from"), to)
+	require.NoError(t, err)
+	copied, err := Open(to, o)
+	require.NoError(t, err)
 	require.True(t, maps.Equal(want, datasOf(t, copied)))
 	require.NoError(t, copied.Check())
-	require.NoError(t, errors.Join(s.Close(), copied.Close()))
-}
-
-// TestBackupRemovesNothing: what is in the way of a backup stays.
-func TestBackupRemovesNothing(t *testing.T) {
-	t.Parallel()
-	s := mustOpen(t, vfs.NewMem(), logged())
-	defer s.Close()
-	mustAdd(t, s, "a", 5, "")
-	write := func(path string) {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
-	}
-	for name, files := range map[string][]string{
-		"a file":                    {"to"},
-		"a directory with a file":   {"to/file"},
-		"a file for the parts":      {"to.partial"},
-		"a directory for the parts": {"to.partial/file"},
-		"a store for the parts":     {"to.partial/CHECKPOINT", "to.partial/buckets"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			for _, file := range files {
-				write(filepath.Join(dir, file))
-			}
-			require.ErrorContains(t, s.Backup(filepath.Join(dir, "to")), "to")
-			for _, file := range files {
-				text, err := os.ReadFile(filepath.Join(dir, file))
-				require.NoError(t, err)
-				require.Equal(t, "mine", string(text))
-			}
-		})
-	}
+	require.NoError(t, copied.Close())
 }
 
 // TestOtherFilesAreNotTouched: files with similar names, as a crawler may keep in the same

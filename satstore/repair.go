@@ -96,6 +96,37 @@ type salvage struct {
 	done       Repaired
 }
 
+// A copied record is on its way to another store, with its messages. They are not merged, since a
+// message may be as large as the largest record, and only the store's user knows how large both are
+// together.
+type copied struct {
+	Item
+	seq      uint64
+	messages []message
+}
+
+// copies are records that are added together.
+type copies struct {
+	records []copied
+	bytes   int
+}
+
+// The limits of copies. A record with its messages may exceed that of bytes.
+const (
+	copyBatch = 1000
+	copyBytes = 4 << 20
+)
+
+// add adds a record, and reports whether it is time to write.
+func (c *copies) add(r copied) (full bool) {
+	c.records = append(c.records, r)
+	c.bytes += len(r.ID) + len(r.Data)
+	for _, m := range r.messages {
+		c.bytes += mailSize + len(m.payload)
+	}
+	return len(c.records) >= copyBatch || c.bytes >= copyBytes
+}
+
 func (v *salvage) report(err error) {
 	if err == nil || len(v.done.Findings) >= maxFindings {
 		return
@@ -270,15 +301,26 @@ func (v *salvage) flush() error {
 		add = v.addNewest
 	}
 	kept, err := add(v.batch.records)
-	messages := int64(0)
 	if err == nil {
-		messages, err = leaveMessages(v.fresh, kept)
+		err = v.leaveMessages(kept)
 	}
-	v.done.Messages += messages
 	v.done.Records += int64(len(kept))
 	v.done.Stale += int64(len(v.batch.records) - len(kept))
 	v.batch = copies{}
 	return err
+}
+
+// leaveMessages leaves the messages of records for their copies.
+func (v *salvage) leaveMessages(records []copied) error {
+	for _, r := range records {
+		for _, m := range r.messages {
+			if err := v.fresh.Update(r.ID, m.payload); err != nil {
+				return err
+			}
+			v.done.Messages++
+		}
+	}
+	return nil
 }
 
 // addLive adds the records that the id index knows, and returns them.

@@ -17,7 +17,7 @@ import (
 // but space that they free on disk is not reused until it ends. It yields an error once, with a zero
 // Item, and ends: damage ends it, also that of records that are set aside, which come last.
 //
-// Scan, Check, Backup and Repair read a bucket once, unless its messages need more memory than a quarter
+// Scan, Check and Repair read a bucket once, unless its messages need more memory than a quarter
 // of [Options].Buffer. Then they read its records a few times, and its messages once for each quarter.
 func (s *Store) Scan() iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {

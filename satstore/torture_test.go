@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +55,6 @@ type torturer struct {
 	writers []*writer
 	stop    chan struct{}
 	once    sync.Once
-	backups bool // in this round; they take the time of a real disk
 }
 
 // A writer owns some ids. For each it has the texts that a crash may leave: those since the last
@@ -91,7 +89,6 @@ func (c *torturer) run(rounds int) {
 	for range rounds {
 		c.stop, c.once = make(chan struct{}), sync.Once{}
 		kind := c.random.IntN(4)
-		c.backups = kind == 3 && c.random.IntN(3) == 0
 		c.s.mu.Lock()
 		switch step := c.fs.Steps() + 1 + c.random.IntN(600); kind {
 		case 0:
@@ -171,20 +168,6 @@ func (c *torturer) work() {
 			return nil
 		},
 		"stats": func(int) error { c.s.Stats(); c.s.Upcoming(at(2000)); return nil },
-		"backup": func(i int) error {
-			if i > 0 || !c.backups {
-				return nil
-			}
-			dir := filepath.Join(c.t.TempDir(), "copy")
-			if err := c.s.Backup(dir); err != nil {
-				return err
-			}
-			copied, err := Open(dir, Options{Merge: c.o.Merge})
-			if err == nil {
-				err = errors.Join(copied.Check(), copied.Close())
-			}
-			return err
-		},
 	} {
 		others.Go(func() {
 			for i := 0; ; i++ {

@@ -47,7 +47,7 @@ var forEmbedders = map[string][]string{
 	"robots":                  {"ReadResponse", "Cache.Allowed", "Cache.Lookup", "Cache.Store"},
 	"robots/robotshttp":       {"Transport.Cache"},
 	"robots/robotstxt":        {"File.Sitemaps", "Rules.Named", "Rules.Patterns"},
-	"satstore":                {"Record.At", "Record.Delete", "Store.Backup", "Store.Delete"},
+	"satstore":                {"Record.At", "Record.Delete", "Store.Delete"},
 	"scheduler":               {"Lease.Task"},
 	"scheduler/schedulerhttp": {"Transport.Hosts", "Transport.SetHost"},
 	"scheduler/stepped":       {"New", "Scheduler.Add", "Scheduler.Done"},
