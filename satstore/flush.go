@@ -80,7 +80,7 @@ func (s *state) buckets(yield func(*bucket) bool) {
 	if s.split != nil {
 		visit(s.split.bucket)
 	}
-	s.calendar.All(visit)
+	s.calendar.All(func(b *bucket, _ int64) bool { return visit(b) })
 	for _, b := range s.aside {
 		visit(b)
 	}

@@ -110,26 +110,14 @@ func (c *Calendar[B]) Peek(slot int64) *B {
 // Next returns how far Advance may go: to the next slot that has a bucket of its own, or towards
 // limit if there is none. It returns now if a bucket has to be split first.
 func (c *Calendar[B]) Next(limit int64) int64 {
-	first, start := c.first()
-	reach := c.levels[0].end - 1
-	switch {
-	case first == nil: // time may skip whole levels
-		reach = MaxSlot
-	case c.levels[0].used > 0:
-		reach = start
-	default:
-		reach = max(reach, start-c.levels[1].width()) // there is time for the split
-	}
-	return max(c.now, min(reach, limit))
-}
-
-// first returns the next bucket, of any level, and its first slot.
-func (c *Calendar[B]) first() (b *B, start int64) {
-	c.each(func(found *B, slot int64) bool {
-		b, start = found, slot
+	reach := int64(MaxSlot) // without a bucket, time may skip whole levels
+	c.All(func(_ *B, next int64) bool {
+		if reach = next; c.levels[0].used == 0 {
+			reach = max(c.levels[0].end-1, next-c.levels[1].width()) // there is time for the split
+		}
 		return false
 	})
-	return b, start
+	return max(c.now, min(reach, limit))
 }
 
 // Advance makes a slot that Next returned the current one. It returns its bucket, or nil. The
@@ -169,18 +157,14 @@ func (c *Calendar[B]) Split() *B {
 	return nil
 }
 
-// All yields each bucket, in the order of their slots.
-func (c *Calendar[B]) All(yield func(*B) bool) {
-	c.each(func(b *B, _ int64) bool { return yield(b) })
-}
-
-func (c *Calendar[B]) each(visit func(b *B, start int64) bool) {
+// All yields each bucket with its first slot, in the order of these.
+func (c *Calendar[B]) All(yield func(b *B, start int64) bool) {
 	start := c.now + 1
 	for i := range c.levels {
 		l, left := &c.levels[i], c.levels[i].used
 		for slot := start &^ (l.width() - 1); left > 0 && slot < l.end; slot += l.width() {
 			if b := *l.place(slot); b != nil {
-				if left--; !visit(b, slot) {
+				if left--; !yield(b, slot) {
 					return
 				}
 			}
