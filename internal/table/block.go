@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"encoding/binary"
+	"sort"
 )
 
 // A block is a sorted list of entries. There are two layouts, which are on disk. Do not change
@@ -166,22 +167,16 @@ func (e *entries) seek(key []byte, below *Pair) bool {
 	if e.keySize > 0 {
 		return e.seekFixed(key, below)
 	}
-	// The last restart below the key is in [low-1, high).
-	low, high := 0, len(e.restarts)/restartSize
-	for low < high {
-		mid := (low + high) / 2
-		full, ok := e.restartKey(mid)
-		if !ok {
-			e.bad = true
-			return false
-		}
-		if bytes.Compare(full, key) < 0 {
-			low = mid + 1
-		} else {
-			high = mid
-		}
+	// Begin at the last restart below the key.
+	above := sort.Search(len(e.restarts)/restartSize, func(i int) bool {
+		full, ok := e.restartKey(i)
+		e.bad = e.bad || !ok
+		return bytes.Compare(full, key) >= 0
+	})
+	if e.bad {
+		return false
 	}
-	e.next = int(binary.LittleEndian.Uint32(e.restarts[max(low-1, 0)*restartSize:]))
+	e.next = int(binary.LittleEndian.Uint32(e.restarts[max(above-1, 0)*restartSize:]))
 	e.buf = e.buf[:0]
 	found := e.step()
 	for found && bytes.Compare(e.key, key) < 0 {
@@ -194,20 +189,14 @@ func (e *entries) seek(key []byte, below *Pair) bool {
 }
 
 func (e *entries) seekFixed(key []byte, below *Pair) bool {
-	low, high := 0, len(e.data)/e.size
-	for low < high {
-		mid := int(uint(low+high) / 2)
-		if bytes.Compare(e.data[mid*e.size:][:e.keySize], key) < 0 {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	if below != nil && low > 0 {
-		b := e.data[(low-1)*e.size:][:e.size]
+	n := sort.Search(len(e.data)/e.size, func(i int) bool {
+		return bytes.Compare(e.data[i*e.size:][:e.keySize], key) >= 0
+	})
+	if below != nil && n > 0 {
+		b := e.data[(n-1)*e.size:][:e.size]
 		below.set(b[:e.keySize], b[e.keySize:])
 	}
-	e.next = low * e.size
+	e.next = n * e.size
 	return e.step()
 }
 

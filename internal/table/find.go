@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
@@ -24,17 +25,16 @@ func (p *Pair) clear() { p.Key, p.Value = p.Key[:0], p.Value[:0] }
 // segmentOf returns the last segment whose first key is below key, or key itself if equal is set;
 // -1 if there is none.
 func (r *run) segmentOf(key []byte, equal bool) int {
-	limit := 0
-	if equal {
-		limit = 1
-	}
-	n, _ := slices.BinarySearchFunc(r.segments, key, func(s *segment, key []byte) int {
-		if bytes.Compare(s.first, key) < limit {
-			return -1
-		}
-		return 1
-	})
-	return n - 1
+	return lastBelow(len(r.segments), func(i int) []byte { return r.segments[i].first }, key, equal)
+}
+
+// lastBelow returns the last of n parts in order whose first key is below key, or key itself if equal is
+// set; -1 if there is none.
+func lastBelow(n int, first func(i int) []byte, key []byte, equal bool) int {
+	return sort.Search(n, func(i int) bool {
+		order := bytes.Compare(first(i), key)
+		return order > 0 || order == 0 && !equal
+	}) - 1
 }
 
 // A query is a call of Find.

@@ -255,17 +255,7 @@ var probes = sync.Pool{New: func() any { return new(probe) }}
 // set, the first key may be key itself. p.following is then the first key of the block after it, or
 // nil after the last one.
 func (s *segment) locate(p *probe, key []byte, equal bool) (at place, err error) {
-	limit := 0
-	if equal {
-		limit = 1
-	}
-	n, _ := slices.BinarySearchFunc(s.tops, key, func(t top, key []byte) int {
-		if bytes.Compare(t.first, key) < limit {
-			return -1
-		}
-		return 1
-	})
-	p.at = max(n-1, 0)
+	p.at = max(lastBelow(len(s.tops), func(i int) []byte { return s.tops[i].first }, key, equal), 0)
 	b, err := s.leaf(p.at, p.index)
 	if err != nil {
 		return at, err
