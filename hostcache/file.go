@@ -77,8 +77,8 @@ func Open[V any](file string, o Options) (*Cache[V], error) {
 }
 
 // Save writes all entries that have not expired to the file that was given to [Open]. The new file
-// replaces the old one when it is complete and on disk, and keeps its mode. A symbolic link stays, and
-// several processes may save to one file. Entries that change during the call are saved in their old
+// replaces the old one when it is complete and on disk, and keeps its mode. A symbolic link to a file
+// stays, and several processes may save to one file. Entries that change during the call are saved in their old
 // or in their new state.
 //
 // A value that cannot be encoded, or has more than 32 MiB, is left out. The other entries are saved, and

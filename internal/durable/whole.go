@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -13,7 +14,7 @@ import (
 )
 
 // WriteFile replaces a file of the operating system by what from writes, as [ReplaceWith] does. A
-// symbolic link stays, and the file that it points to is replaced, or created if it does not exist.
+// symbolic link to a file stays, and that file is replaced; one that leads nowhere is replaced itself.
 // The file keeps its mode; only the owner may read a new one.
 //
 // Several processes may write one file: each call has a temporary file of its own, so the last one
@@ -41,32 +42,15 @@ func WriteFileIn(open func(dir string) vfs.FS, name string, write func(io.Writer
 	})
 }
 
-// mostLinks bounds the symbolic links that lead to one file, as Linux does.
-const mostLinks = 40
-
-// target returns the file that a name stands for, through symbolic links. The file need not exist, so
-// filepath.EvalSymlinks is only good for its directory. If the links lead nowhere or in a circle, it
-// is the name itself.
+// target returns the file that a name stands for, through symbolic links. If there is none, it is the name
+// itself, in the directory that it stands for.
 func target(name string) string {
-	path := name
-	for range mostLinks {
-		// Not filepath.Dir, which drops ".." behind a link.
-		dir, base := filepath.Split(path)
-		if dir == "" {
-			dir = "."
-		}
-		dir, err := filepath.EvalSymlinks(dir)
-		if err != nil {
-			return name
-		}
-		path = filepath.Join(dir, base)
-		to, err := os.Readlink(path)
-		if err != nil {
-			return path
-		}
-		if path = to; !filepath.IsAbs(to) {
-			path = dir + string(filepath.Separator) + to
-		}
+	if path, err := filepath.EvalSymlinks(name); err == nil {
+		return path
+	}
+	dir, base := filepath.Split(name) // not filepath.Dir, which drops ".." behind a link
+	if real, err := filepath.EvalSymlinks(cmp.Or(dir, ".")); err == nil {
+		return filepath.Join(real, base)
 	}
 	return name
 }

@@ -94,7 +94,7 @@ func TestSeveralWritersOfOneFile(t *testing.T) {
 	}
 }
 
-// TestWriteFileFollowsLinks follows chains of them, to files that exist and that do not.
+// TestWriteFileFollowsLinks follows chains of them to files that exist. One that leads nowhere is replaced.
 func TestWriteFileFollowsLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links and modes are other things there")
@@ -113,7 +113,7 @@ func TestWriteFileFollowsLinks(t *testing.T) {
 		{"direct", at("disk", "data", "file")}, {"absolute", at("disk", "data", "file")},
 		{"chain", at("disk", "data", "file")}, {"through", at("disk", "file")},
 	} {
-		_ = os.Remove(tt.file)
+		require.NoError(t, os.WriteFile(tt.file, []byte("old"), 0o600))
 		for _, content := range []string{"new", "again"} {
 			write(t, at(tt.name), content)
 			requireContent(t, content, tt.file)
@@ -123,8 +123,13 @@ func TestWriteFileFollowsLinks(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"data", "file"}, namesIn(t, at("disk")))
-	write(t, at("circle"), "file")
-	requireContent(t, "file", at("circle"))
+	require.NoError(t, os.Remove(at("disk", "file")))
+	write(t, dir+"/data/../file", "file")
+	requireContent(t, "file", at("disk", "file"))
+	for _, name := range []string{"circle", "lost"} {
+		write(t, at(name), "file")
+		requireContent(t, "file", at(name))
+	}
 }
 
 func TestWriteFileKeepsTheMode(t *testing.T) {
