@@ -4,14 +4,14 @@ import (
 	"errors"
 
 	"github.com/spinneret-go/spinneret/internal/durable"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
 // Errors to branch on. ErrReadOnly wraps its cause, such as ENOSPC, and lasts until a Sync
 // succeeds. Earlier changes are safe. The outcome of the first change that fails with it is
 // unknown.
 var (
-	ErrClosed   = disk.ErrClosed
+	ErrClosed   = extent.ErrClosed
 	ErrCorrupt  = durable.ErrCorrupt // every CorruptError unwraps to it
 	ErrVersion  = durable.ErrVersion // sound, but written by another version of this package
 	ErrLocked   = errors.New("satstore: store is already open, here or in another process")

@@ -426,3 +426,14 @@ func FuzzBlock(f *testing.F) {
 		require.Equal(t, b[:size], again)
 	})
 }
+
+// TestReadAfterClose: a walk that goes on while the store is closed says so.
+func TestReadAfterClose(t *testing.T) {
+	t.Parallel()
+	f, err := Create(vfs.OS(t.TempDir()), 1)
+	require.NoError(t, err)
+	require.NoError(t, f.CheckHeader())
+	require.NoError(t, f.Close())
+	require.ErrorIs(t, f.CheckHeader(), ErrClosed)
+	require.ErrorIs(t, f.Read(make([]byte, 1), Extent{Size: 1}), ErrClosed)
+}

@@ -3,6 +3,7 @@ package extent
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
 )
 
 // Name is the data file.
@@ -94,7 +94,7 @@ func OpenFile(fs vfs.FS, used []Span, writers int) (*File, error) {
 // CheckHeader reads the beginning of the file.
 func (f *File) CheckHeader() error {
 	head := make([]byte, len(FileHeader))
-	err := disk.ReadFull(f.file, Name, head, 0)
+	err := readFull(f.file, head, 0)
 	if err == nil && string(head) != FileHeader {
 		err = durable.Corrupt(Name, 0, "not a file of buckets, or of another version")
 	}
@@ -251,12 +251,24 @@ func (f *File) giveBack(s Span) {
 	f.space.give([]Span{s})
 }
 
+// ErrClosed is satstore's error of this name.
+var ErrClosed = errors.New("satstore: store is closed")
+
+// readFull knows that Store.Close may close a file during a walk.
+func readFull(f vfs.File, b []byte, at int64) error {
+	err := durable.ReadFull(f, Name, b, at)
+	if errors.Is(err, fs.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
+
 // Read fills b, which must have the size of the extent. If the disk cannot read some sectors, the error
 // wraps EIO, and those are zeros, so that the checksums of blocks say which are lost.
 func (f *File) Read(b []byte, e Extent) error {
-	err := disk.ReadFull(f.file, Name, b, e.Offset())
+	err := readFull(f.file, b, e.Offset())
 	if errors.Is(err, syscall.EIO) {
-		if other := disk.ReadFull(durable.SalvageFile(f.file), Name, b, e.Offset()); other != nil {
+		if other := readFull(durable.SalvageFile(f.file), b, e.Offset()); other != nil {
 			return other
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/spinneret-go/spinneret/internal/durable"
 	"github.com/spinneret-go/spinneret/internal/table"
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
 // A Key is the fingerprint of an id. It needs no secret: finding a collision takes 2^64 attempts.
@@ -104,7 +104,7 @@ func (x *Set) Find(keys []Key) ([]uint64, error) {
 		values[open[n]] = binary.LittleEndian.Uint64(value)
 	})
 	if errors.Is(err, table.ErrClosed) {
-		return nil, disk.ErrClosed
+		return nil, extent.ErrClosed
 	}
 	if err != nil {
 		return nil, fmt.Errorf("satstore: ids: %w", err)
@@ -192,7 +192,7 @@ func (x *Set) All(visit func(key Key, value uint64)) error {
 	sources, release, err := x.table.Scan(nil)
 	x.mu.Unlock()
 	if err != nil {
-		return disk.ErrClosed
+		return extent.ErrClosed
 	}
 	defer release()
 	m, err := table.NewMerger(append([]table.Source{recent}, sources...)...)

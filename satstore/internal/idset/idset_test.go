@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/spinneret-go/spinneret/internal/vfs"
-	"github.com/spinneret-go/spinneret/satstore/internal/disk"
+	"github.com/spinneret-go/spinneret/satstore/internal/extent"
 )
 
 func TestMain(m *testing.M) {
@@ -219,7 +219,7 @@ func TestConcurrentLookUps(t *testing.T) {
 	others.Wait()
 	w.x.Close()
 	_, err := w.x.Find(fixed)
-	require.ErrorIs(t, err, disk.ErrClosed)
+	require.ErrorIs(t, err, extent.ErrClosed)
 }
 
 // A countingFS counts the bytes that are read.
