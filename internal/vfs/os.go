@@ -32,10 +32,15 @@ func (d OS) Remove(name string) error { return os.Remove(d.path(name)) }
 
 // List returns the names of all files, in order.
 func (d OS) List() ([]string, error) {
+	return d.list(func(t fs.FileMode) bool { return !t.IsDir() })
+}
+
+// list returns the names of the files whose type is wanted, in order.
+func (d OS) list(want func(fs.FileMode) bool) ([]string, error) {
 	entries, err := os.ReadDir(string(d))
 	names := make([]string, 0, len(entries))
 	for _, e := range entries {
-		if !e.IsDir() {
+		if want(e.Type()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -63,16 +68,7 @@ func (d Shared) Open(name string) (File, error) {
 }
 
 // List returns the names of all regular files, in order.
-func (d Shared) List() ([]string, error) {
-	entries, err := os.ReadDir(string(d.OS))
-	names := make([]string, 0, len(entries))
-	for _, e := range entries {
-		if e.Type().IsRegular() {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
-}
+func (d Shared) List() ([]string, error) { return d.list(fs.FileMode.IsRegular) }
 
 // wrap prevents a nil *os.File from becoming a non-nil File.
 func wrap(f *os.File, err error) (File, error) {
