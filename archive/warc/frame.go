@@ -8,24 +8,17 @@ import (
 // frame reads exactly one zstd frame (RFC 8878, section 3.1.1). The decompressor alone would read
 // further. Walking the blocks shows where a frame ends, and so where the next record begins.
 type frame struct {
-	src      *source
-	stage    int
-	left     int64 // bytes to return before the next step
-	checksum bool
+	src  *source
+	left int64 // bytes to return before the header of the next block
+	sum  int64 // the size of the checksum after the last block
+	last bool  // there is no further block
 }
-
-// The stages of a frame: the part that follows once left is 0.
-const (
-	frameBlock = iota // a block header
-	frameSum          // the checksum, if there is one
-	frameEnd
-)
 
 var errFrame = errors.New("broken zstd frame")
 
 // begin peeks at the header.
 func (f *frame) begin(src *source) error {
-	*f = frame{src: src, stage: frameBlock}
+	*f = frame{src: src}
 	buf, err := src.Peek(5)
 	if err != nil {
 		return errors.Join(errFrame, io.ErrUnexpectedEOF)
@@ -39,7 +32,9 @@ func (f *frame) begin(src *source) error {
 	} else if descriptor>>6 == 0 {
 		n++ // a single segment has at least one byte of content size
 	}
-	f.checksum = descriptor&4 != 0
+	if descriptor&4 != 0 {
+		f.sum = 4
+	}
 	f.left = int64(n)
 	return nil
 }
@@ -47,7 +42,7 @@ func (f *frame) begin(src *source) error {
 // Read returns the bytes of the frame, then io.EOF.
 func (f *frame) Read(p []byte) (int, error) {
 	for f.left == 0 {
-		if err := f.step(); err != nil {
+		if err := f.block(); err != nil {
 			return 0, err
 		}
 	}
@@ -59,25 +54,13 @@ func (f *frame) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// step determines how many bytes come next.
-func (f *frame) step() error {
-	switch f.stage {
-	case frameBlock:
-		return f.block()
-	case frameSum:
-		f.stage = frameEnd
-		if f.checksum {
-			f.left = 4
-		}
-		return nil
-	}
-	return io.EOF
-}
-
 // block peeks at the header of a block, RFC 8878 section 3.1.1.2: a bit for the last one, two for
 // the kind, and 21 for the size. A block of one repeated byte has its decompressed size there, and
-// takes only that byte in the file.
+// takes only that byte in the file. After the last block there is a checksum, or nothing.
 func (f *frame) block() error {
+	if f.last {
+		return io.EOF
+	}
 	buf, err := f.src.Peek(3)
 	if err != nil {
 		return io.ErrUnexpectedEOF
@@ -90,9 +73,8 @@ func (f *frame) block() error {
 	case 3:
 		return errFrame
 	}
-	// After the last block there is a checksum, or nothing.
-	if header&1 != 0 {
-		f.stage = frameSum
+	if f.last = header&1 != 0; f.last {
+		size += f.sum
 	}
 	f.left = 3 + size
 	return nil
