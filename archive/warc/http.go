@@ -32,20 +32,14 @@ func (h *HTTP) Status() int {
 	version, rest, _ := bytes.Cut(line, []byte(" "))
 	code, _, _ := bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
 	code = bytes.TrimRight(code, "\r")
-	if !bytes.HasPrefix(version, []byte("HTTP/")) || len(code) == 0 || len(code) > maxCode {
+	if !bytes.HasPrefix(version, []byte("HTTP/")) || len(code) > maxCode {
 		return 0
 	}
-	status := 0
-	for _, c := range code {
-		if c < '0' || c > '9' {
-			return 0
-		}
-		status = status*10 + int(c-'0')
-	}
-	if status > 999 {
+	status, err := strconv.ParseUint(string(code), 10, 64)
+	if err != nil || status > 999 {
 		return 0
 	}
-	return status
+	return int(status)
 }
 
 // maxCode is the maximum length of a status code with leading zeros.
