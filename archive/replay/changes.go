@@ -67,7 +67,7 @@ func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, erro
 				cut = err
 			}
 		}
-		for e := range removedFirst(diff(lines[0], lines[1])) {
+		for _, e := range diff(lines[0], lines[1]) {
 			piece := Piece{e.kind, ""}
 			if e.kind == Added {
 				piece.Text = lines[1][e.b]
@@ -81,29 +81,6 @@ func Changes(a *archive.Archive, from, to archive.Version) iter.Seq2[Piece, erro
 		}
 		if cut != nil {
 			yield(Piece{}, fmt.Errorf("replay: compare %.200s: only the beginning: %w", to.URL, cut))
-		}
-	}
-}
-
-// removedFirst returns edits with the removed lines of each change before the added ones.
-func removedFirst(edits []edit) iter.Seq[edit] {
-	return func(yield func(edit) bool) {
-		for start := 0; start < len(edits); {
-			end := start
-			for end < len(edits) && edits[end].kind != Kept {
-				end++
-			}
-			for _, kind := range []Kind{Removed, Added} {
-				for _, e := range edits[start:end] {
-					if e.kind == kind && !yield(e) {
-						return
-					}
-				}
-			}
-			if end < len(edits) && !yield(edits[end]) {
-				return
-			}
-			start = end + 1
 		}
 	}
 }

@@ -231,14 +231,11 @@ func nearChanges(edits []edit) []bool {
 // changed adds removed lines and then added ones. The n-th of both are considered the same line,
 // and the part that differs is marked.
 func (d *compared) changed(edits []edit, from, to []string) {
-	var olds, news []edit
-	for _, e := range edits {
-		if e.kind == Removed {
-			olds = append(olds, e)
-		} else {
-			news = append(news, e)
-		}
+	n := 0
+	for n < len(edits) && edits[n].kind == Removed {
+		n++
 	}
+	olds, news := edits[:n], edits[n:]
 	for i, e := range olds {
 		line, other := short(from[e.a]), ""
 		if i < len(news) {

@@ -21,7 +21,7 @@ const (
 // diff compares two lists of lines, as in Bram Cohen's patience diff. Lines that occur exactly once in
 // both, in the same order, are anchors. They divide the lists into parts, in which other lines occur only
 // once. In a part without an anchor, all old lines between the common lines at its ends count as removed,
-// and all new ones as added.
+// and all new ones as added, which come after them.
 func diff(a, b []string) []edit {
 	d := differ{ids: map[string]int{}}
 	d.a, d.b = d.number(a), d.number(b)
