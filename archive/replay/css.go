@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -200,15 +201,9 @@ func (s *sheetRewriter) name() string {
 // character.
 func (s *sheetRewriter) escape() rune {
 	s.at++
-	value, digits := rune(0), 0
-	for digits < 6 && s.at < len(s.in) {
-		d, ok := hexDigit(s.in[s.at])
-		if !ok {
-			break
-		}
-		value = value<<4 | d
+	digits := 0
+	for digits < 6 && s.at+digits < len(s.in) && strings.IndexByte(hexDigits, s.in[s.at+digits]) >= 0 {
 		digits++
-		s.at++
 	}
 	if digits == 0 {
 		// Any other character represents itself.
@@ -216,25 +211,17 @@ func (s *sheetRewriter) escape() rune {
 		s.at += size
 		return r
 	}
+	value, _ := strconv.ParseInt(s.in[s.at:s.at+digits], 16, 32) // they fit
+	s.at += digits
 	if strings.HasPrefix(s.in[s.at:], "\r\n") {
 		s.at += 2
 	} else if s.at < len(s.in) && strings.IndexByte(whitespace, s.in[s.at]) >= 0 {
 		s.at++
 	}
-	if value == 0 || !utf8.ValidRune(value) {
+	if value == 0 || !utf8.ValidRune(rune(value)) {
 		return utf8.RuneError
 	}
-	return value
-}
-
-func hexDigit(c byte) (rune, bool) {
-	switch {
-	case '0' <= c && c <= '9':
-		return rune(c - '0'), true
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return rune(c|0x20-'a') + 10, true
-	}
-	return 0, false
+	return rune(value)
 }
 
 // atRule copies the name of an at-rule. It drops @charset, since the output is UTF-8.
@@ -401,12 +388,7 @@ func (s *sheetRewriter) writeName(name string) {
 }
 
 func (s *sheetRewriter) writeHex(r rune) {
-	const hex = "0123456789abcdef"
 	s.out.WriteByte('\\')
-	for shift := 20; shift >= 0; shift -= 4 {
-		if r>>shift != 0 {
-			s.out.WriteByte(hex[r>>shift&15])
-		}
-	}
+	s.out.WriteString(strconv.FormatInt(int64(r), 16))
 	s.out.WriteByte(' ')
 }
