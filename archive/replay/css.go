@@ -299,8 +299,7 @@ func (s *sheetRewriter) skipSpace() {
 }
 
 // urlFunctions are the functions in which a string is a URL.
-var urlFunctions = map[string]bool{"url": true, "src": true, "image": true, "image-set": true,
-	"-webkit-image-set": true}
+var urlFunctions = setOf(`url src image image-set -webkit-image-set`)
 
 // text copies a string, which may be a URL. A line end also closes it: then the quote is missing.
 func (s *sheetRewriter) text() {

@@ -11,16 +11,19 @@ import (
 // tokenizer does not know that. Open elements are tracked only roughly: a mistake only affects the
 // look of a page that is already broken, since the output is plain in any case.
 
-// breakouts are the HTML elements that end SVG and MathML, by the HTML standard (13.2.6.5).
-var breakouts = func() map[string]bool {
+// setOf returns a set of names separated by spaces.
+func setOf(names string) map[string]bool {
 	set := map[string]bool{}
-	for _, name := range strings.Fields(`b big blockquote body br center code dd div dl dt em embed
-		h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta nobr ol p pre ruby s small span strong
-		strike sub sup table tt u ul var`) {
+	for name := range strings.FieldsSeq(names) {
 		set[name] = true
 	}
 	return set
-}()
+}
+
+// breakouts are the HTML elements that end SVG and MathML, by the HTML standard (13.2.6.5).
+var breakouts = setOf(`b big blockquote body br center code dd div dl dt em embed
+	h1 h2 h3 h4 h5 h6 head hr i img li listing menu meta nobr ol p pre ruby s small span strong
+	strike sub sup table tt u ul var`)
 
 // isForeignRoot reports whether an element starts SVG or MathML.
 func isForeignRoot(name string) bool { return name == "svg" || name == "math" }
@@ -41,15 +44,9 @@ func isIsland(space, name string, attrs []attribute) bool {
 
 // containers are the elements of HTML that only their end tags close. In one, the end tags of what is
 // around an island have no meaning.
-var containers = func() map[string]bool {
-	set := map[string]bool{}
-	for _, name := range strings.Fields(`address article aside blockquote center details dialog dir div
-		dl fieldset figcaption figure footer header hgroup listing main menu nav ol pre search section
-		summary table ul`) {
-		set[name] = true
-	}
-	return set
-}()
+var containers = setOf(`address article aside blockquote center details dialog dir div
+	dl fieldset figcaption figure footer header hgroup listing main menu nav ol pre search section
+	summary table ul`)
 
 // foreignElement is an open element of SVG or MathML, or a container in an island of HTML.
 type foreignElement struct {
@@ -72,8 +69,7 @@ func (f foreignElements) inStyle() bool { return len(f) > 0 && f[len(f)-1].name 
 func (f foreignElements) hidesText() bool { return f.inStyle() && f[len(f)-1].space == "svg" }
 
 // rawElements are the elements whose text contains no tags.
-var rawElements = map[string]bool{"script": true, "style": true, "xmp": true, "iframe": true,
-	"noembed": true, "noframes": true, "plaintext": true, "title": true, "textarea": true}
+var rawElements = setOf(`script style xmp iframe noembed noframes plaintext title textarea`)
 
 // start is called with each start tag. It returns whether the text of the element contains no tags,
 // and whether the element is in a style of SVG.

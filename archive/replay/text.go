@@ -8,20 +8,13 @@ import (
 )
 
 // blocks are the elements that start a new line.
-var blocks = func() map[string]bool {
-	set := map[string]bool{}
-	for _, name := range strings.Fields(`address article aside blockquote body br button caption
-		center dd details dialog dir div dl dt fieldset figcaption figure footer form frameset h1 h2
-		h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search
-		section select summary table tbody td tfoot th thead title tr ul video`) {
-		set[name] = true
-	}
-	return set
-}()
+var blocks = setOf(`address article aside blockquote body br button caption
+	center dd details dialog dir div dl dt fieldset figcaption figure footer form frameset h1 h2
+	h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search
+	section select summary table tbody td tfoot th thead title tr ul video`)
 
 // silent are the elements whose text is not visible.
-var silent = map[string]bool{"script": true, "style": true, "iframe": true, "noembed": true,
-	"noframes": true}
+var silent = setOf(`script style iframe noembed noframes`)
 
 // visibleText returns the lines of text of a page as a person would read them: without markup, with
 // single spaces, and with the alternative texts of images. It ends after more than maxLines.

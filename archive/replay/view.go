@@ -199,13 +199,10 @@ func isShown(media string) bool {
 }
 
 // savedText are text types that browsers save, for other programs to open.
-var savedText = map[string]bool{"csv": true, "tab-separated-values": true, "calendar": true,
-	"vcard": true, "rtf": true}
+var savedText = setOf(`csv tab-separated-values calendar vcard rtf`)
 
 // shownImages are the images that browsers show.
-var shownImages = map[string]bool{"png": true, "apng": true, "jpeg": true, "jpg": true, "gif": true,
-	"webp": true, "avif": true, "bmp": true, "svg+xml": true, "x-icon": true,
-	"vnd.microsoft.icon": true}
+var shownImages = setOf(`png apng jpeg jpg gif webp avif bmp svg+xml x-icon vnd.microsoft.icon`)
 
 // refreshWithin is how much of a page is searched for a meta refresh, in bytes.
 const refreshWithin = 64 << 10
