@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -120,12 +121,7 @@ func readTag(z *html.Tokenizer) (name string, attrs []attribute) {
 }
 
 func has(attrs []attribute, name string) bool {
-	for i := range attrs {
-		if attrs[i].name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(attrs, func(a attribute) bool { return a.name == name })
 }
 
 // pageRewriter processes the tokens of a page. It is not safe for concurrent use.

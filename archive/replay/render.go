@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spinneret-go/spinneret/archive"
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 //go:embed pages
@@ -140,8 +142,7 @@ func (v *Handler) missing(w http.ResponseWriter, p place, err error, hops int) {
 	if hops > 0 {
 		m.Text = "A redirect points to another page. " + m.Text
 	}
-	dir := p.url
-	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
+	dir := folderOf(p.url)
 	m.Links = append(m.Links, linkTo{browseAddress(dir.String(), p.moment), "Other pages in " +
 		dir.String()})
 	if dir.Path != "/" {
@@ -152,14 +153,11 @@ func (v *Handler) missing(w http.ResponseWriter, p place, err error, hops int) {
 	v.writePage(w, http.StatusNotFound, "message", frameOf{Title: m.Title, Query: url, Page: m})
 }
 
-// directoryOf returns a path up to its last slash.
-func directoryOf(path string) string {
-	for i := len(path); i > 0; i-- {
-		if path[i-1] == '/' {
-			return path[:i]
-		}
-	}
-	return "/"
+// folderOf returns the URL of the directory of a page: up to the last slash of its path.
+func folderOf(u weburl.URL) weburl.URL {
+	u.Path = cmp.Or(u.Path[:strings.LastIndexByte(u.Path, '/')+1], "/")
+	u.Query, u.HasQuery = "", false
+	return u
 }
 
 // The addresses of the handler's own pages have the URL in the query.

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/spinneret-go/spinneret/internal/weburl"
 )
 
 func TestNumbersForPeople(t *testing.T) {
@@ -42,7 +44,7 @@ func TestHostsOfURLs(t *testing.T) {
 func TestDirectories(t *testing.T) {
 	for path, want := range map[string]string{"/": "/", "/a": "/", "/a/": "/a/", "/a/b.c": "/a/",
 		"": "/"} {
-		require.Equal(t, want, directoryOf(path), path)
+		require.Equal(t, want, folderOf(weburl.URL{Path: path, Query: "q", HasQuery: true}).Path, path)
 	}
 }
 

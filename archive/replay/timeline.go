@@ -72,8 +72,7 @@ func (v *Handler) timeline(w http.ResponseWriter, r *http.Request) {
 		v.missing(w, place{moment: to, url: u}, err, 0)
 		return
 	}
-	dir := u
-	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
+	dir := folderOf(u)
 	markChanges(versions)
 	shown := versions[first:end]
 	t := timeline{URL: url, Folder: browseAddress(dir.String(), time.Time{}), From: from, To: to,

@@ -139,8 +139,7 @@ func (v *Handler) onlyOtherScheme(p place) bool {
 // describe collects the content of the bar above a page.
 func (v *Handler) describe(p place, c *capture) viewed {
 	url := p.url.String()
-	dir := p.url
-	dir.Path, dir.Query, dir.HasQuery = directoryOf(dir.Path), "", false
+	dir := folderOf(p.url)
 	d := viewed{URL: url, Version: c.version, AsOf: p.moment, Versions: versionsAddress(url),
 		Folder: browseAddress(dir.String(), p.moment),
 		Media:  c.kind, Size: bytesText(c.version.Content.Length), Scripts: v.opts.Scripts,
