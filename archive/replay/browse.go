@@ -33,7 +33,8 @@ type item struct {
 	Pages    int
 	Versions int
 	Last     archive.Version // of the page
-	First    time.Time
+	Address  string
+	List     string // address of the versions of the page
 	key      string
 }
 
@@ -81,9 +82,6 @@ func (l *listing) visit(v *archive.Version) {
 	if c.Last.URL == "" || v.Time.After(c.Last.Time) {
 		c.Last = *v
 	}
-	if c.First.IsZero() || v.Time.Before(c.First) {
-		c.First = v.Time
-	}
 }
 
 // split returns the item of a URL: a directory directly below the prefix, or the page itself. Only
@@ -130,7 +128,7 @@ func (l *listing) end() (items []item, more bool) {
 type browsed struct {
 	Prefix      string
 	Crumbs      []linkTo
-	Items       []browsedItem
+	Items       []item
 	Pages       int
 	Versions    int
 	First, Last time.Time
@@ -138,15 +136,6 @@ type browsed struct {
 	After       string // address of the next page of the list; "" if there is none
 	Begin       string // address of the first page; "" if this is the first
 }
-
-type browsedItem struct {
-	item
-	Address  string
-	Versions string
-}
-
-// Count is the number of versions.
-func (b browsedItem) Count() int { return b.item.Versions }
 
 // maxPrefix bounds a prefix, which a page of the list repeats for each directory.
 const maxPrefix = 8 << 10
@@ -190,9 +179,9 @@ func (v *Handler) browse(w http.ResponseWriter, r *http.Request) {
 	items, more := l.end()
 	giveBack() // before the response, which a client may never read
 	d := browsed{Prefix: below, Crumbs: crumbs(u.Scheme, below, moment), Pages: l.pages,
-		Versions: l.versions, First: l.first, Last: l.last, AsOf: moment}
-	for _, it := range items {
-		d.Items = append(d.Items, browsable(u.Scheme, it, moment))
+		Versions: l.versions, Items: items, First: l.first, Last: l.last, AsOf: moment}
+	for i := range items {
+		items[i].link(u.Scheme, moment)
 	}
 	if l.after != "" {
 		d.Begin = browseAddress(prefix, moment)
@@ -237,20 +226,15 @@ func (v *Handler) list(ctx context.Context, l *listing, prefix string, moment ti
 // maxName is how much of a long name is shown, in bytes.
 const maxName = 500
 
-// browsable adds the addresses of an item.
-func browsable(scheme string, it item, moment time.Time) browsedItem {
-	b := browsedItem{item: it}
-	b.Name = shortened(it.Name, maxName)
+// link adds the addresses of an item, and shortens its name.
+func (it *item) link(scheme string, moment time.Time) {
+	it.Name = shortened(it.Name, maxName)
 	if it.Dir {
-		b.Address = browseAddress(scheme+"://"+it.key, moment)
-		return b
+		it.Address = browseAddress(scheme+"://"+it.key, moment)
+		return
 	}
-	b.Address = at(viewPath, moment, it.URL)
-	b.Versions = versionsAddress(it.URL)
-	if b.Name == "" {
-		b.Name = "/"
-	}
-	return b
+	it.Address, it.List = at(viewPath, moment, it.URL), versionsAddress(it.URL)
+	it.Name = cmp.Or(it.Name, "/")
 }
 
 // maxCrumbs bounds the crumbs of a directory, because each has the whole path in its address.
