@@ -92,9 +92,8 @@ func (p *pageRewriter) attribute(element string, a attribute) (attribute, bool) 
 		a.value = p.links.srcset(a.value)
 		ok = a.value != ""
 	case style:
-		if ok = len(a.value) <= maxStyle; ok {
-			a.value = rewrittenCSS(a.value, p.links)
-		}
+		ok = len(a.value) <= maxStyle
+		a.value = rewrittenCSS(a.value, p.links)
 	case nested:
 		a.value, ok = p.nested(a.value)
 	}

@@ -18,11 +18,14 @@ func rewriteCSS(out sink, sheet string, l *linker) {
 	}
 }
 
-// maxStyle is the longest style of an element, in bytes, which is rewritten in memory.
+// maxStyle is the longest style of an element or in SVG, in bytes, which is rewritten in memory.
 const maxStyle = 1 << 20
 
-// rewrittenCSS returns what rewriteCSS writes.
+// rewrittenCSS returns what rewriteCSS writes, or "" for a style that is too long.
 func rewrittenCSS(sheet string, l *linker) string {
+	if len(sheet) > maxStyle {
+		return ""
+	}
 	var out strings.Builder
 	out.Grow(len(sheet) + len(sheet)/4)
 	rewriteCSS(&out, sheet, l)

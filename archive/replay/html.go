@@ -197,30 +197,11 @@ func (p *pageRewriter) text() {
 	case "iframe", "noembed", "noframes": // shown only by browsers of the last century
 	default:
 		if p.foreign.inStyle() {
-			rewriteCSS(textSink{p.out}, text, p.links)
-			return
+			text = rewrittenCSS(text, p.links)
 		}
 		_, _ = inText.WriteString(p.out, text)
 	}
 }
-
-// textSink writes text, in which it escapes markup.
-type textSink struct{ out sink }
-
-// Write implements [io.Writer].
-func (t textSink) Write(p []byte) (int, error) { return t.WriteString(string(p)) }
-
-// WriteByte implements [io.ByteWriter].
-func (t textSink) WriteByte(c byte) error {
-	_, err := t.WriteString(string([]byte{c}))
-	return err
-}
-
-// WriteString implements [io.StringWriter].
-func (t textSink) WriteString(s string) (int, error) { return inText.WriteString(t.out, s) }
-
-// WriteRune writes a character.
-func (t textSink) WriteRune(r rune) (int, error) { return t.WriteString(string(r)) }
 
 // start copies a start tag, or drops it.
 func (p *pageRewriter) start(selfClosing bool) {
