@@ -277,24 +277,17 @@ func (r *run) hand(result Result, yield func(Result, error) bool) bool {
 	if !yield(result, nil) {
 		return false
 	}
-	stats := r.count(func(s *Stats) {
-		s.Results++
-		if result.Err != nil {
-			s.Failed++
-		}
-	})
+	r.mu.Lock()
+	r.stats.Results++
+	if result.Err != nil {
+		r.stats.Failed++
+	}
+	stats := r.stats
+	r.mu.Unlock()
 	if r.opts.Progress != nil {
 		r.opts.Progress(stats)
 	}
 	return true
-}
-
-// count changes the statistics, and returns a copy.
-func (r *run) count(change func(*Stats)) Stats {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	change(&r.stats)
-	return r.stats
 }
 
 // died counts a death, and stops the scan if there are too many in a row.
