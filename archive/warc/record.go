@@ -138,7 +138,10 @@ func (rec *Record) Close() error {
 		return nil
 	}
 	rec.ended = true
-	err := rec.skip()
+	var err error
+	if rec.reported == nil { // else the reader has to search
+		_, err = rec.WriteTo(io.Discard)
+	}
 	if rec.done != nil {
 		rec.reported = errClosed
 		rec.done()
@@ -156,16 +159,6 @@ func (rec *Record) Detach(done func()) *Record {
 	own := *rec
 	own.fields, own.done = slices.Clone(rec.fields), done
 	return &own
-}
-
-// skip skips the rest, up to the end of the member. After reported damage inside the block, the
-// reader has to search.
-func (rec *Record) skip() error {
-	if rec.reported != nil {
-		return nil
-	}
-	_, err := rec.WriteTo(io.Discard)
-	return err
 }
 
 var errNotRecord = errors.New("the block is followed by something other than a record")
