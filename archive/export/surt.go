@@ -22,7 +22,7 @@ import (
 // A URL without a host, such as "dns:example.org", is its own key.
 func surt(url string) string {
 	url = strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(strings.TrimSpace(url))
-	if !hasScheme(url) {
+	if !anyScheme.MatchString(url) {
 		url = "http://" + url
 	}
 	if last := repeatedScheme.FindStringSubmatch(url); last != nil {
@@ -67,8 +67,6 @@ var (
 		regexp.MustCompile(`^(.*)cfid=[^&]+&cftoken=[^&]+(?:&(.*))?$`),
 	}
 )
-
-func hasScheme(url string) bool { return anyScheme.MatchString(url) }
 
 // cutHost returns the host and the port with its colon. A default or invalid port is omitted.
 func cutHost(authority, scheme string) (host, port string) {
