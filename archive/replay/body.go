@@ -71,6 +71,15 @@ func (v *Handler) open(version archive.Version) (*capture, error) {
 	return openCapture(v.archive, version, v.maxBody)
 }
 
+// openAt opens what find finds.
+func (v *Handler) openAt(p place) (*capture, error) {
+	found, err := v.find(p)
+	if err != nil {
+		return nil, err
+	}
+	return v.open(found)
+}
+
 // openCapture is open with a bound on the decoded body.
 func openCapture(a *archive.Archive, version archive.Version, maxBody int64) (*capture, error) {
 	rec, err := a.Content(version)
@@ -175,7 +184,8 @@ func isPage(media string) bool {
 }
 
 // status returns the status code to serve. Codes that would make a browser ask for a password or
-// retry are replaced.
+// retry are replaced. An error page keeps its status: a browser shows it in a frame, but runs no
+// script from it.
 func (c *capture) status() int {
 	switch s := c.head.Status(); {
 	case s == 403, s == 404, s == 410, s == 451, s == 500, s == 503:

@@ -38,12 +38,7 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 	}
 	// If a browser does not send the destination of the request, no script runs.
 	scripts := v.opts.Scripts && framed(r)
-	found, err := v.find(p)
-	if err != nil {
-		v.absent(w, r, p, err)
-		return
-	}
-	c, err := v.open(found)
+	c, err := v.openAt(p)
 	if err != nil {
 		v.absent(w, r, p, err)
 		return
@@ -53,8 +48,8 @@ func (v *Handler) replay(w http.ResponseWriter, r *http.Request, tail string) {
 		return
 	}
 	h := w.Header()
-	h.Set("Memento-Datetime", stamp(found.Time)) // RFC 7089, for tools that compare archives
-	h.Set("X-Archive-Status", strconv.Itoa(found.Status))
+	h.Set("Memento-Datetime", stamp(c.version.Time)) // RFC 7089, for tools that compare archives
+	h.Set("X-Archive-Status", strconv.Itoa(c.version.Status))
 	if language := c.head.Get("Content-Language"); isPlainValue(language) {
 		h.Set("Content-Language", language)
 	}
@@ -113,7 +108,7 @@ func (v *Handler) show(w http.ResponseWriter, r *http.Request, p place, owner st
 	}
 	w.Header().Set("Content-Type", kind)
 	v.archived(w, r, p, owner, served{c.media(), scripts, false, v.isShared(c, owner)})
-	c.writeStatus(w)
+	w.WriteHeader(c.status())
 	c.send(w, r)
 }
 
@@ -198,7 +193,7 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 	w.Header().Set("Content-Type", kind+"; charset=utf-8")
 	v.archived(w, r, p, links.owner, served{c.media(), links.scripts, page,
 		v.isShared(c, links.owner)})
-	c.writeStatus(w)
+	w.WriteHeader(c.status())
 	if r.Method == http.MethodHead {
 		return true
 	}
@@ -212,10 +207,6 @@ func (v *Handler) rewriteWithin(w http.ResponseWriter, r *http.Request, p place,
 	_ = http.NewResponseController(w).Flush() // before the deadline ends
 	return true
 }
-
-// writeStatus writes the head of a response. An error page keeps its status: a browser shows it in
-// a frame, but runs no script from it.
-func (c *capture) writeStatus(w http.ResponseWriter) { w.WriteHeader(c.status()) }
 
 // redirect serves an archived redirect as a redirect within the archive.
 func (v *Handler) redirect(w http.ResponseWriter, r *http.Request, p place, owner string,
@@ -275,11 +266,7 @@ func (v *Handler) download(w http.ResponseWriter, r *http.Request, tail string) 
 		v.redirectTo(w, at(viewPath, p.moment, p.url.String()))
 		return
 	}
-	found, err := v.find(p)
-	var c *capture
-	if err == nil {
-		c, err = v.open(found)
-	}
+	c, err := v.openAt(p)
 	if err != nil {
 		v.missing(w, p, err, 0)
 		return
