@@ -14,26 +14,11 @@ func listenIn(listen func(addr string) (net.Listener, error), n int) ([]net.List
 	})
 }
 
-// addrListener gives its connections the address that a socket would have, since a request
-// belongs to the address at which it arrived.
+// addrListener has the address that a socket would have, since a request belongs to the address at
+// which it arrived.
 type addrListener struct {
 	net.Listener
-	addr *net.TCPAddr
+	addr net.Addr
 }
 
 func (l *addrListener) Addr() net.Addr { return l.addr }
-
-func (l *addrListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &addrConn{conn, l.addr}, nil
-}
-
-type addrConn struct {
-	net.Conn
-	addr *net.TCPAddr
-}
-
-func (c *addrConn) LocalAddr() net.Addr { return c.addr }

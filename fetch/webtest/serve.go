@@ -15,13 +15,18 @@ import (
 	"github.com/spinneret-go/spinneret/internal/httpfield"
 )
 
+// arrival is the key of the virtual address at which a request came in: the zero Addr at the proxy.
+type arrival struct{}
+
 // serve starts the accept loops.
 func (w *Web) serve(all []net.Listener) {
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.server = &http.Server{
-		Handler:     http.HandlerFunc(w.handle),
-		BaseContext: func(net.Listener) context.Context { return w.ctx },
-		ConnState:   w.countConn,
+		Handler: http.HandlerFunc(w.handle),
+		BaseContext: func(l net.Listener) context.Context {
+			return context.WithValue(w.ctx, arrival{}, w.virtual[l.Addr().(*net.TCPAddr).AddrPort()])
+		},
+		ConnState: w.countConn,
 		// Clients that vanish are normal here, and not worth a line on stderr.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
@@ -92,7 +97,7 @@ func (w *Web) handle(rw http.ResponseWriter, r *http.Request) {
 	if x.host = host; known {
 		entry.Host = w.hosts[host].Name
 	}
-	entry.Addr = w.arrivedAt(r)
+	entry.Addr, _ = r.Context().Value(arrival{}).(netip.Addr)
 	if proxied := r.URL.Host != "" || !entry.Addr.IsValid(); proxied && known {
 		entry.Addr = w.hosts[host].Addr
 	} else if proxied {
@@ -250,15 +255,6 @@ func (x *exchange) sleep(d time.Duration) bool {
 	case <-x.r.Context().Done():
 		return false
 	}
-}
-
-// arrivedAt returns the virtual address at which a request came in.
-func (w *Web) arrivedAt(r *http.Request) netip.Addr {
-	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	return w.virtual[local.AddrPort()]
 }
 
 // hostOf converts a Host header to the form of the names.
