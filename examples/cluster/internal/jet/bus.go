@@ -71,28 +71,21 @@ type Bus struct {
 	told   time.Time        // of the last report
 	stream jetstream.Stream // nil until it was opened
 
-	refusing sync.Once
-	refused  chan struct{} // closed when refusal is set
-	refusal  error
+	welcome context.Context // ends when the broker refuses this process; its cause is the reason
+	refused context.CancelCauseFunc
 }
 
 // Connect connects to the broker. While servers are away it retries until ctx ends. It fails with
 // [ErrRefused] if retrying is pointless.
 func Connect(ctx context.Context, o Options) (*Bus, error) {
-	if o.Crawl == "" {
-		o.Crawl = "crawl"
-	}
+	o.Crawl = cmp.Or(o.Crawl, "crawl")
 	if strings.ContainsAny(o.Crawl, ".*> \t/\\") {
 		return nil, fmt.Errorf("jet: crawl name %q may have no dots, spaces, slashes or wildcards", o.Crawl)
 	}
-	if o.URL == "" {
-		o.URL = nats.DefaultURL
-	}
+	o.URL, o.MaxBytes = cmp.Or(o.URL, nats.DefaultURL), cmp.Or(o.MaxBytes, DefaultMaxBytes)
 	o.Replicas = max(o.Replicas, 1)
-	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultMaxBytes
-	}
-	b := &Bus{opts: o, crawl: o.Crawl, refused: make(chan struct{})}
+	b := &Bus{opts: o, crawl: o.Crawl}
+	b.welcome, b.refused = context.WithCancelCause(context.Background())
 	if err := b.dial(ctx); err != nil {
 		return nil, err
 	}

@@ -47,35 +47,18 @@ func advice(err error) string {
 
 // refuse records an error of the connection if it is permanent.
 func (b *Bus) refuse(err error) {
-	if advice(err) == "" {
-		return
+	if advice(err) != "" {
+		b.refused(refusal(err))
 	}
-	b.refusing.Do(func() {
-		b.refusal = refusal(err)
-		close(b.refused)
-	})
 }
 
 // Refused returns why the broker refuses this process, or nil.
-func (b *Bus) Refused() error {
-	select {
-	case <-b.refused:
-		return b.refusal
-	default:
-		return nil
-	}
-}
+func (b *Bus) Refused() error { return context.Cause(b.welcome) }
 
 // Bound returns a context that also ends when the broker refuses this process. A call with it waits
 // for brokers that are away, but not for missing permissions. Refused then returns the reason.
 func (b *Bus) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		select {
-		case <-b.refused:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
+	unhook := context.AfterFunc(b.welcome, cancel)
+	return ctx, func() { unhook(); cancel() }
 }

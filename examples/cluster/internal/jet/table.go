@@ -21,40 +21,36 @@ var ErrNoTable = errors.New("jet: no such table")
 
 // Table opens a table of the crawl, or fails with [ErrNoTable].
 func (b *Bus) Table(ctx context.Context, name string) (*Table, error) {
+	return b.table(ctx, name, b.js.KeyValue)
+}
+
+// MakeTable creates a table with the replicas of this connection's options. An existing table gets
+// that many.
+func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
+	return b.table(ctx, name, func(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
+		return b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
+			LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
+		})
+	})
+}
+
+func (b *Bus) table(
+	ctx context.Context, name string, bucket func(context.Context, string) (jetstream.KeyValue, error),
+) (*Table, error) {
 	t := &Table{bus: b}
-	bucket := b.crawl + "-" + name
+	name = b.crawl + "-" + name
 	err := b.within(ctx, 5*requestTimeout, func(ctx context.Context) (err error) { // of up to five requests
-		if t.kv, err = b.js.KeyValue(ctx, bucket); err == nil {
+		if t.kv, err = bucket(ctx, name); err == nil {
 			err = b.readLeader(ctx, t)
 		}
 		return err
 	})
 	switch {
 	case errors.Is(err, jetstream.ErrBucketNotFound):
-		return nil, fmt.Errorf("%w: %s", ErrNoTable, bucket)
+		return nil, fmt.Errorf("%w: %s", ErrNoTable, name)
 	case err != nil:
-		return nil, fmt.Errorf("jet: open table %s: %w", bucket, err)
-	}
-	return t, nil
-}
-
-// MakeTable creates a table with the replicas of this connection's options. An existing table gets
-// that many.
-func (b *Bus) MakeTable(ctx context.Context, name string) (*Table, error) {
-	t := &Table{bus: b}
-	bucket := b.crawl + "-" + name
-	err := b.within(ctx, 5*requestTimeout, func(ctx context.Context) (err error) { // of up to five requests
-		t.kv, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: bucket, History: 1, Storage: jetstream.FileStorage, Replicas: b.opts.Replicas,
-			LimitMarkerTTL: time.Minute, // watchers learn that a value has expired
-		})
-		if err == nil {
-			err = b.readLeader(ctx, t)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("jet: make table %s: %w", bucket, err)
+		return nil, fmt.Errorf("jet: table %s: %w", name, err)
 	}
 	return t, nil
 }
