@@ -29,6 +29,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,33 +105,15 @@ const maxParts = 256
 const DefaultWaiting = 1 << 16
 
 func (o Options) withDefaults() Options {
-	if o.Parts == 0 {
-		o.Parts = DefaultParts
-	}
-	if o.Agent == "" {
-		o.Agent = "spinneret"
-	}
-	if o.Delay == 0 {
-		o.Delay = 5 * time.Second
-	}
-	if o.Scope == "" {
-		o.Scope = string(urlfilter.Any)
-	}
-	if o.MaxDepth == 0 {
-		o.MaxDepth = 20
-	}
-	if o.HostPages == 0 {
-		o.HostPages = 10_000
-	}
-	if o.Retries == 0 {
-		o.Retries = DefaultRetries
-	}
-	if o.RulesTTL == 0 {
-		o.RulesTTL = rulesTTL
-	}
-	if o.Waiting == 0 {
-		o.Waiting = DefaultWaiting
-	}
+	o.Parts = cmp.Or(o.Parts, DefaultParts)
+	o.Agent = cmp.Or(o.Agent, "spinneret")
+	o.Delay = cmp.Or(o.Delay, 5*time.Second)
+	o.Scope = cmp.Or(o.Scope, string(urlfilter.Any))
+	o.MaxDepth = cmp.Or(o.MaxDepth, 20)
+	o.HostPages = cmp.Or(o.HostPages, 10_000)
+	o.Retries = cmp.Or(o.Retries, DefaultRetries)
+	o.RulesTTL = cmp.Or(o.RulesTTL, rulesTTL)
+	o.Waiting = cmp.Or(o.Waiting, DefaultWaiting)
 	return o
 }
 

@@ -26,14 +26,12 @@ func (f *fetcher) work(ctx, taking context.Context) error {
 			lease.Requeue(scheduler.Outcome{Skipped: true}, time.Now().Add(overduePause))
 			continue
 		}
-		done, err := f.do(ctx, lease)
-		switch {
-		case errors.Is(err, errAbandoned):
+		goOn, err := f.do(ctx, lease)
+		if errors.Is(err, errAbandoned) {
 			return nil
-		case err != nil:
+		}
+		if err != nil || !goOn {
 			return err
-		case !done:
-			return nil // ctx has ended
 		}
 	}
 	return nil

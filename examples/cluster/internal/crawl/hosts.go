@@ -70,7 +70,7 @@ func (s *hosts) Apply(it message.Item, at time.Time, emit engine.Emit) {
 	case message.Page, message.Sitemap:
 		// The limit is checked first: a host with endless URLs must not even fill the memory of the
 		// items that wait for its rules.
-		h := s.host(hostOf(it.URL))
+		h := s.host(weburl.Host(it.URL))
 		if !it.Again {
 			if h.pages >= s.crawl.HostPages {
 				s.count(stage.HostFull)
@@ -94,9 +94,9 @@ func nameless(it message.Item) bool {
 	case message.Located:
 		return it.URL == ""
 	case message.Page, message.Sitemap:
-		return hostOf(it.URL) == ""
+		return weburl.Host(it.URL) == ""
 	default:
-		return hostOf(it.URL) == "" || it.For == ""
+		return weburl.Host(it.URL) == "" || it.For == ""
 	}
 }
 
@@ -175,7 +175,7 @@ func (s *hosts) check(it message.Item, at time.Time, emit engine.Emit) {
 	case verdict.Line > 0:
 		s.end(it, stage.Disallowed, at, time.Time{}, emit)
 	default: // no line forbids it: the file is unreachable (RFC 9309 §2.3.1.4)
-		h := s.hosts[hostOf(it.URL)]
+		h := s.hosts[weburl.Host(it.URL)]
 		if h != nil && at.Before(h.until) && !h.addr.IsValid() {
 			s.unknown(it, h, at, emit) // since there is no such host
 			return
@@ -210,7 +210,7 @@ func (s *hosts) await(it message.Item, at time.Time, emit engine.Emit) {
 
 // send sends an item to the partition of its host's address. While that is unknown, the item waits.
 func (s *hosts) send(it message.Item, at time.Time, emit engine.Emit) {
-	name := hostOf(it.URL)
+	name := weburl.Host(it.URL)
 	if addr, ok := stage.Literal(name); ok {
 		s.fetch(it, addr, message.AddrPart(addr, s.crawl.Parts), emit)
 		return

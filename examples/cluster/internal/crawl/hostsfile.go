@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"net/http"
 	"net/netip"
 	"time"
@@ -86,15 +88,11 @@ func (s *hosts) Changes(all bool, size int) [][]byte {
 }
 
 // changed returns the keys to write.
-func changed[V any](all bool, whole map[string]V, dirty map[string]struct{}) map[string]struct{} {
-	if !all {
-		return dirty
+func changed[V any](all bool, whole map[string]V, dirty map[string]struct{}) iter.Seq[string] {
+	if all {
+		return maps.Keys(whole)
 	}
-	keys := make(map[string]struct{}, len(whole))
-	for key := range whole {
-		keys[key] = struct{}{}
-	}
-	return keys
+	return maps.Keys(dirty)
 }
 
 // A recordWriter cuts lines into chunks.

@@ -4,9 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/spinneret-go/spinneret/dedupe/weburl"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/engine"
 	"github.com/spinneret-go/spinneret/examples/cluster/internal/message"
 )
@@ -98,23 +99,18 @@ const (
 func (s *seen) Changes(all bool, size int) (chunks [][]byte) {
 	keys := s.fresh
 	if all {
-		keys = make([]uint64, 0, len(s.keys))
-		for key := range s.keys {
-			keys = append(keys, key)
-		}
+		keys = slices.AppendSeq(make([]uint64, 0, len(s.keys)), maps.Keys(s.keys))
 		clear(s.dirty)
 		for key, page := range s.pages {
 			s.dirty[key] = page.url
 		}
 	}
-	for len(keys) > 0 {
-		n := min(len(keys), max(size/8, 1))
-		chunk := make([]byte, 1, 1+8*n)
-		chunk[0] = chunkKeys
-		for _, key := range keys[:n] {
+	for some := range slices.Chunk(keys, max(size/8, 1)) {
+		chunk := append(make([]byte, 0, 1+8*len(some)), chunkKeys)
+		for _, key := range some {
 			chunk = binary.LittleEndian.AppendUint64(chunk, key)
 		}
-		chunks, keys = append(chunks, chunk), keys[n:]
+		chunks = append(chunks, chunk)
 	}
 	var items []message.Item
 	bytes := 0
@@ -170,6 +166,3 @@ func (s *seen) Load(chunk []byte) error {
 
 // errPlan means that the stored state of a partition cannot be read.
 var errPlan = errors.New("crawl: state of dedupe: corrupt")
-
-// hostOf is weburl.Host, which cuts the host out of a canonical URL.
-func hostOf(url string) string { return weburl.Host(url) }

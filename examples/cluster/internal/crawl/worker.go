@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,17 +71,12 @@ type Worker struct {
 
 // NewWorker returns a process that takes part in the crawl as soon as it runs.
 func (c *Crawl) NewWorker(o WorkerOptions) (*Worker, error) {
-	if o.Workers == 0 {
-		o.Workers = 16
-	}
+	o.Workers, o.Every = cmp.Or(o.Workers, 16), cmp.Or(o.Every, engine.DefaultEvery)
 	if o.Window == 0 || o.Window > maxWindow {
 		o.Window = maxWindow
 	}
 	if len(o.Modules) == 0 {
 		o.Modules = message.Modules()
-	}
-	if o.Every == 0 {
-		o.Every = engine.DefaultEvery
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,15 +101,7 @@ type ownership struct {
 
 // NewMember returns a member that has not started. Leases are stored in table.
 func NewMember(table *jet.Table, o Options) *Member {
-	if o.TTL == 0 {
-		o.TTL = DefaultTTL
-	}
-	if o.Name == "" {
-		o.Name = "member"
-	}
-	if o.Rest == 0 {
-		o.Rest = DefaultRest
-	}
+	o.Name, o.TTL, o.Rest = cmp.Or(o.Name, "member"), cmp.Or(o.TTL, DefaultTTL), cmp.Or(o.Rest, DefaultRest)
 	if o.Failed == nil {
 		o.Failed = func(Claim, error) {}
 	}
@@ -119,23 +112,25 @@ func NewMember(table *jet.Table, o Options) *Member {
 
 // Check fails while the member has no valid session.
 func (m *Member) Check() error {
-	m.mu.Lock()
-	p := m.pulse
-	m.mu.Unlock()
-	if p == nil {
-		return ErrLost
+	if p := m.current(); p != nil {
+		return p.check()
 	}
-	return p.check()
+	return ErrLost
+}
+
+// current returns the present session, or nil before the first one.
+func (m *Member) current() *pulse {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pulse
 }
 
 // ID returns the id of the present session; "" before the first one.
 func (m *Member) ID() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.pulse == nil {
-		return ""
+	if p := m.current(); p != nil {
+		return p.id
 	}
-	return m.pulse.id
+	return ""
 }
 
 // Owned returns how many partitions the member runs.
@@ -167,10 +162,7 @@ func (m *Member) watch(ctx context.Context) {
 		checking.Go(func() {
 			for attempt.Err() == nil {
 				pause(attempt, m.opts.TTL)
-				m.mu.Lock()
-				p := m.pulse
-				m.mu.Unlock()
-				if p != nil && p.check() == nil && time.Since(p.born) > 2*m.opts.TTL &&
+				if p := m.current(); p != nil && p.check() == nil && time.Since(p.born) > 2*m.opts.TTL &&
 					time.Since(m.view.heard(p.id)) > 2*m.opts.TTL {
 					cancel()
 				}

@@ -141,21 +141,13 @@ const maxChunk = 512 << 10
 
 // AddChunk writes a chunk. It is part of the state once the root is stored.
 func (k *Keeper) AddChunk(ctx context.Context, data []byte) error {
-	chunk, err := k.write(ctx, data)
-	if err == nil {
-		k.Root.Chunks = append(k.Root.Chunks, chunk)
-	}
-	return err
-}
-
-func (k *Keeper) write(ctx context.Context, data []byte) (Chunk, error) {
 	k.Root.Serial++
-	c := k.claim
-	key := fmt.Sprintf("chunk.%s.%d.%d", c.Dest, c.Epoch, k.Root.Serial)
+	key := fmt.Sprintf("chunk.%s.%d.%d", k.claim.Dest, k.claim.Epoch, k.Root.Serial)
 	if err := k.states.Put(ctx, key, data); err != nil {
-		return Chunk{}, fmt.Errorf("engine: write %s: %w", key, err)
+		return fmt.Errorf("engine: write %s: %w", key, err)
 	}
-	return Chunk{key, len(data)}, nil
+	k.Root.Chunks = append(k.Root.Chunks, Chunk{key, len(data)})
+	return nil
 }
 
 // Drop removes unused chunks. A chunk that cannot be removed does no harm.

@@ -28,6 +28,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -56,12 +57,7 @@ type Session struct {
 
 // runs reports whether the member takes partitions of the module.
 func (s *Session) runs(m message.Module) bool {
-	for _, name := range s.Modules {
-		if name == m.String() {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Modules, m.String())
 }
 
 // A Lease names the owner of a partition or of an address.

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,10 +49,8 @@ func (m Module) String() string {
 
 // ParseModule reads the name of a module.
 func ParseModule(name string) (Module, error) {
-	for _, m := range Modules() {
-		if moduleNames[m] == name {
-			return m, nil
-		}
+	if m := slices.Index(moduleNames[:], name); m >= 0 {
+		return Module(m), nil
 	}
 	return 0, fmt.Errorf("module %q: want dedupe, hosts or fetch", name)
 }
