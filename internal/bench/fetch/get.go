@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,32 +59,22 @@ type getter struct {
 
 // run gets the pages with some workers.
 func run(g getter, pages, workers int) (cpu, took time.Duration, err error) {
-	var (
-		left  atomic.Int64
-		group sync.WaitGroup
-		first = make(chan error, workers)
-	)
+	var left atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, workers)
 	left.Store(int64(pages))
 	before, start := measure.CPU(), time.Now()
-	for range workers {
+	for i := range errs {
 		group.Go(func() {
-			var err error
-			for err == nil && left.Add(-1) >= 0 {
-				err = g.get()
-			}
-			if err != nil {
-				first <- err
+			for errs[i] == nil && left.Add(-1) >= 0 {
+				errs[i] = g.get()
 			}
 		})
 	}
 	group.Wait()
 	cpu, took = measure.CPU()-before, time.Since(start)
 	g.close()
-	select {
-	case err = <-first:
-	default:
-	}
-	return cpu, took, err
+	return cpu, took, errors.Join(errs...)
 }
 
 func ours(addr string, conns, size int) (getter, error) {

@@ -81,12 +81,11 @@ func report(chosen []string, seen *measure.Results, raw float64) error {
 type workload struct{ keys, present, absent nameList }
 
 func newWorkload(names nameList, spell func(string) string) workload {
-	n := names.len()
-	keys := names.mapped(permutation(n, 1), spell)
+	keys := names.shuffled(1, spell)
 	return workload{
 		keys:    keys,
-		present: keys.mapped(permutation(n, 2), strings.Clone),
-		absent: keys.mapped(permutation(n, 3), func(key string) string {
+		present: keys.shuffled(2, strings.Clone),
+		absent: keys.shuffled(3, func(key string) string {
 			return key[:len(key)-1] + "~"
 		}),
 	}

@@ -29,29 +29,17 @@ func (l nameList) at(i int) string {
 	return l.text[begin:l.ends[i]]
 }
 
-// mapped returns a list of the results of f for the names in some order. They are in memory in that
+// shuffled returns a list of the results of f for the names in random order. They are in memory in that
 // order, so iterating over them causes no cache misses of its own.
-func (l nameList) mapped(order []uint32, f func(string) string) nameList {
+func (l nameList) shuffled(seed uint64, f func(string) string) nameList {
 	var text strings.Builder
 	text.Grow(len(l.text) + len(l.text)/8)
-	ends := make([]uint32, len(order))
-	for i, from := range order {
-		text.WriteString(f(l.at(int(from))))
+	ends := make([]uint32, l.len())
+	for i, from := range rand.New(rand.NewPCG(seed, 0)).Perm(l.len()) {
+		text.WriteString(f(l.at(from)))
 		ends[i] = uint32(text.Len())
 	}
 	return nameList{text.String(), ends}
-}
-
-// permutation returns the numbers below n in random order.
-func permutation(n int, seed uint64) []uint32 {
-	order := make([]uint32, n)
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	rand.New(rand.NewPCG(seed, 0)).Shuffle(n, func(i, j int) {
-		order[i], order[j] = order[j], order[i]
-	})
-	return order
 }
 
 // reversed reverses the order of a name's labels.
