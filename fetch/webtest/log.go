@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"time"
+	"unique"
 )
 
 // Request is one request as the server saw it.
@@ -47,16 +48,12 @@ type recorder struct {
 	mu     sync.Mutex
 	keep   bool
 	chunks [][]Request
-	agents map[string]string // one copy of each user agent, rather than its whole header
-	tsv    *bufio.Writer     // nil means none
+	tsv    *bufio.Writer // nil means none
 	line   []byte
 }
 
-// maxAgents bounds the shared user agents; a client may send a new one each time.
-const maxAgents = 1024
-
 func newRecorder(keep bool, tsv io.Writer) *recorder {
-	l := &recorder{keep: keep, agents: make(map[string]string)}
+	l := &recorder{keep: keep}
 	if tsv != nil {
 		l.tsv = bufio.NewWriterSize(tsv, 1<<16)
 	}
@@ -70,11 +67,7 @@ func (l *recorder) begin(r Request) *Request {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if agent, ok := l.agents[r.UserAgent]; ok {
-		r.UserAgent = agent
-	} else if len(l.agents) < maxAgents {
-		l.agents[r.UserAgent] = r.UserAgent
-	}
+	r.UserAgent = unique.Make(r.UserAgent).Value() // one copy of each, rather than its whole header
 	n := len(l.chunks)
 	if n == 0 || len(l.chunks[n-1]) == chunk {
 		l.chunks = append(l.chunks, make([]Request, 0, chunk))
