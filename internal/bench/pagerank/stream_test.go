@@ -72,7 +72,6 @@ func (s stream) links(page uint32, buf []uint32) []uint32 {
 func BenchmarkStream(b *testing.B) {
 	web := stream{uint32(nodes(b, 10_000_000))}
 	frontier := func(opts pagerank.Options) func() compare.Strategy {
-		opts.Capacity = int(web.n)
 		return func() compare.Strategy { return pagerank.New(opts) }
 	}
 	for _, c := range []struct {
