@@ -163,14 +163,25 @@ func (u *usage) deadNames(packages source, root string) (found []string) {
 		if strings.Contains(d.path, "internal/") || strings.Contains(d.path, "/cmd/") {
 			continue
 		}
-		methods := map[string][]string{}
+		methods, embedded := map[string][]string{}, map[string][]string{}
 		for _, f := range d.code() {
 			for _, decl := range f.ast.Decls {
-				if fn, ok := decl.(*ast.FuncDecl); ok {
-					recv := receiverOf(fn)
-					methods[recv] = append(methods[recv], fn.Name.Name)
+				switch decl := decl.(type) {
+				case *ast.FuncDecl:
+					recv := receiverOf(decl)
+					methods[recv] = append(methods[recv], decl.Name.Name)
+				case *ast.GenDecl:
+					addEmbedded(embedded, decl)
 				}
 			}
+		}
+		var all func(name string) []string // with those of embedded types of the package
+		all = func(name string) []string {
+			found := slices.Clone(methods[name])
+			for _, inner := range embedded[name] {
+				found = append(found, all(inner)...)
+			}
+			return found
 		}
 		for _, f := range d.code() {
 			for _, decl := range f.ast.Decls {
@@ -180,7 +191,7 @@ func (u *usage) deadNames(packages source, root string) (found []string) {
 				}
 				for _, id := range exportedBy(decl) {
 					promised := slices.Contains(forEmbedders[d.path], strings.TrimPrefix(recv+"."+id.Name, "."))
-					if !promised && !u.hasUser(root+d.path, recv, id.Name, methods[recv]) {
+					if !promised && !u.hasUser(root+d.path, recv, id.Name, all(recv)) {
 						found = append(found, f.at(id.Pos())+": "+d.path+"."+recv+"."+id.Name+" has no user")
 					}
 				}
@@ -188,6 +199,25 @@ func (u *usage) deadNames(packages source, root string) (found []string) {
 		}
 	}
 	return found
+}
+
+// addEmbedded adds the types that the structs of a declaration embed, except through pointers.
+func addEmbedded(to map[string][]string, decl *ast.GenDecl) {
+	for _, spec := range decl.Specs {
+		t, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		body, ok := t.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		for _, field := range body.Fields.List {
+			if inner, ok := field.Type.(*ast.Ident); ok && len(field.Names) == 0 {
+				to[t.Name.Name] = append(to[t.Name.Name], inner.Name)
+			}
+		}
+	}
 }
 
 // exportedBy returns the functions, methods and variables that a declaration exports.
@@ -295,13 +325,18 @@ func TestExportsWithoutUsersAreFound(t *testing.T) {
 		type T struct{}
 		func (T) Visit() {}
 		func (T) Walk() {}
-		func (T) Len() int { return 0 }`)
+		func (T) Len() int { return 0 }
+		type base struct{}
+		func (base) Next() {}
+		type E struct{ base }
+		func (E) Step() {}`)
 	user, err := parse("q/q.go", `package q
 		import "p"
 		var _ = p.Used
 		type list struct{}
 		func (list) Len() int { return 1 }
-		type visitor interface { Visit() }`)
+		type visitor interface { Visit() }
+		type stepper interface { Next(); Step() }`)
 	require.NoError(t, err)
 	u := &usage{users: map[string]map[string]bool{}}
 	p := u.check("p", []*ast.File{own[0].files[0].ast}, own[0].files[0].fset, nil)
