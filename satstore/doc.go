@@ -34,8 +34,8 @@
 // and merges run in the background, in goroutines that end with [Store.Close]. README.md has measurements,
 // and what follows from them for 10⁹ records.
 //
-// There are no queries by anything but due time. [Store.Get] is slow, and one process may open a
-// directory at a time. A Store is safe for concurrent use, but runs only one Due at a time.
+// There are no queries by anything but due time. [Store.Get] is slow, and one process may open a directory at a
+// time: to back a store up, close it and copy that. A Store is safe for concurrent use, but has one Due at a time.
 //
 // Reading the source: README.md says where to begin, FORMAT.md describes the files.
 package satstore
