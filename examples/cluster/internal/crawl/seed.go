@@ -74,7 +74,7 @@ func (c *Crawl) send(ctx context.Context, urls []string, again bool) error {
 // waitForRoom waits while there is no room for seeds after a partition of dedupe. Its number
 // selects the partition of hosts to examine: all are about equally full.
 func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
-	for !c.hasRoom(ctx, part) || !c.planHasRoom(ctx, part) {
+	for !c.hasRoom(ctx, part, true) {
 		c.seedWaits.Add(1)
 		select {
 		case <-ctx.Done():
@@ -86,8 +86,10 @@ func (c *Crawl) waitForRoom(ctx context.Context, part int) error {
 }
 
 // hasRoom examines the bytes of the stream, and the items that wait in the memory of hosts, or will
-// when their message arrives: those who do not read it take it for one of seeds.
-func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
+// when their message arrives: those who do not read it take it for one of seeds. Seeds also wait for
+// the pages of dedupe that were postponed or failed, which are in memory, too. Due pages do not: sending
+// them out is what makes room.
+func (c *Crawl) hasRoom(ctx context.Context, part int, seeds bool) bool {
 	level, err := c.Bus.Level(ctx)
 	if err != nil || level.Share >= levelSeeds {
 		return false
@@ -105,19 +107,14 @@ func (c *Crawl) hasRoom(ctx context.Context, part int) bool {
 		if end > root.Seq {
 			waiting += level.Held[d] * maxGathered
 		}
-		if d.To == message.Hosts {
+		switch {
+		case d.To == message.Hosts:
 			waiting += uint64(root.Open)
+		case seeds && float64(root.Open) >= 0.5*float64(c.Waiting):
+			return false
 		}
 	}
 	return float64(waiting) < 0.5*float64(c.Waiting)
-}
-
-// planHasRoom examines the pages of a partition of dedupe that were postponed or failed. They are
-// in memory, like those that wait in hosts. Due pages do not wait for this room: sending them out
-// is what makes room.
-func (c *Crawl) planHasRoom(ctx context.Context, part int) bool {
-	root, err := engine.ReadRoot(ctx, c.Bus, message.Dest{To: message.Dedupe, Part: part})
-	return err == nil && float64(root.Open) < 0.5*float64(c.Waiting)
 }
 
 // A Part is the progress of one partition, as of its last commit. It is not safe for concurrent use.

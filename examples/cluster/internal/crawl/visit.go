@@ -203,9 +203,8 @@ func (f *fetcher) follow(
 	case v.fate == stage.Redirected && !followed:
 		v.fate = stage.TooManyRedirects
 	case v.fate == stage.Redirected:
-		next := it
-		next.URL, next.Hops = resp.Location, uint32(hops)
-		f.link(&v, fresh(next))
+		f.link(&v, message.Item{Kind: it.Kind, URL: resp.Location, Depth: it.Depth, Hops: uint32(hops),
+			For: it.For, Status: it.Status, LastMod: it.LastMod})
 	case v.fate.Page() && it.Kind == message.Sitemap:
 		f.list(&v, it, resp)
 	case v.fate.Page():
@@ -219,14 +218,6 @@ func (f *fetcher) follow(
 	}
 	f.report(&v, it, state)
 	return v
-}
-
-// fresh returns an item as a new one.
-func fresh(it message.Item) message.Item {
-	return message.Item{
-		Kind: it.Kind, URL: it.URL, Depth: it.Depth, Hops: it.Hops, For: it.For, Status: it.Status,
-		LastMod: it.LastMod,
-	}
 }
 
 // list collects the entries of a sitemap.

@@ -230,7 +230,7 @@ func (w *Worker) recentRoom(ctx context.Context, part int) bool {
 	w.room.Lock()
 	defer w.room.Unlock()
 	if time.Since(w.room.at) >= roomEvery {
-		w.room.yes, w.room.at = w.hasRoom(ctx, part), time.Now()
+		w.room.yes, w.room.at = w.hasRoom(ctx, part, false), time.Now()
 	}
 	return w.room.yes
 }
