@@ -63,6 +63,9 @@ func readResponse(resp *http.Response, err error) (Response, error) {
 	}
 	defer resp.Body.Close()
 	r := Response{Status: resp.StatusCode, Header: resp.Header}
+	if r.Status == http.StatusSwitchingProtocols {
+		return r, nil // the body is a connection, which no context ends any more
+	}
 	if !found(r.Status) {
 		// A connection can be used again only after a whole body, but a long one is not worth it.
 		_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)

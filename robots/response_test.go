@@ -172,6 +172,9 @@ func TestReadResponseClosesTheBody(t *testing.T) {
 		require.Equal(t, status, r.Status)
 		require.Equal(t, known, r.File() != nil, "%d needs no body", status)
 	}
+	b := &body{} // which panics if it is read: after a switch of protocols, the end of a context ends no Read
+	require.Nil(t, ReadResponse(&http.Response{StatusCode: http.StatusSwitchingProtocols, Body: b}, nil).File())
+	require.True(t, b.closed)
 	require.Equal(t, Response{Reason: "refused"}, ReadResponse(nil, errors.New("refused")))
 	require.Equal(t, Response{}, ReadResponse(nil, nil))
 }
