@@ -298,13 +298,15 @@ func (refusal) Local() bool { return true }
 // roundTrip sends a request for a robots.txt, or that of a redirect from there. Another host must not have
 // us ask this one for what it forbids.
 func (c rulesContext) roundTrip(r *http.Request) (*http.Response, error) {
-	if page := httpurl.Requested(r.URL); r.URL.Host != c.host && !isRules(r.URL) {
+	page := httpurl.Requested(r.URL)
+	own := hostOf(page) == c.host // however a redirect writes it
+	if !own && !isRules(r.URL) {
 		rules, known := c.by.cache.Get(page, time.Now())
 		if verdict := match(rules, page); known && !verdict.Allowed {
 			return nil, refusal((&robots.DisallowedError{URL: page, Verdict: verdict}).Error())
 		}
 	}
-	if r.URL.Host == c.host && c.at != c.host {
+	if own && c.at != c.host {
 		u := *r.URL
 		r.Host, u.Host = c.host, c.at
 		r.URL = &u

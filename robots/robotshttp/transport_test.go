@@ -647,3 +647,25 @@ func TestTheFieldHost(t *testing.T) {
 	require.NoError(t, get("open.test"))
 	require.Equal(t, []string{"private.test/robots.txt", "open.test/robots.txt", "open.test/page"}, got)
 }
+
+// TestAHostThatRedirectsToItself is asked at the same address, however it writes its name.
+func TestAHostThatRedirectsToItself(t *testing.T) {
+	for _, location := range []string{"/rules", "http://a.test/rules", "http://A.test/rules", "http://a.test:80/rules"} {
+		var asked []string
+		transport := robotshttp.NewTransport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.Host+" "+r.Host+r.URL.Path)
+			resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}
+			if r.URL.Path == "/robots.txt" {
+				resp.StatusCode = http.StatusFound
+				resp.Header.Set("Location", location)
+			}
+			return resp, nil
+		}), robots.Options{})
+		r := httptest.NewRequest(http.MethodGet, "http://192.0.2.1:8080/", nil)
+		r.Host = "a.test"
+		_, err := transport.RoundTrip(r)
+		require.NoError(t, err)
+		const at = "192.0.2.1:8080 a.test"
+		require.Equal(t, []string{at + "/robots.txt", at + "/rules", at + "/"}, asked, location)
+	}
+}
