@@ -335,7 +335,7 @@ func (c *Cache) launch(origin string, now time.Time) *host {
 	h := c.host(origin)
 	c.unlist(h)
 	c.flights++
-	if h.lead != nil && !now.Before(h.lead.at.Add(c.options.MaxRetry)) {
+	if h.lead != nil && now.Sub(h.lead.at).Abs() >= c.options.MaxRetry { // in either direction, as a clock may be set
 		h.lead = nil
 	}
 	if h.flight, h.began = h.request(h.URL, 0), now; h.lead != nil {

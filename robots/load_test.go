@@ -352,12 +352,17 @@ func TestARedirectIsRemembered(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.False(t, allowed())
 		paused = false
+		anew, err := c.Lookup("http://r.test/b", time.Now().Add(-2*time.Hour)) // a clock that was ahead is set right
+		require.NoError(t, err)
+		require.Equal(t, "http://r.test/robots.txt", anew.Request.URL)
+		c.Abandon(*anew.Request)
 		require.True(t, allowed())
 		time.Sleep(24 * time.Hour)
 		require.True(t, allowed())
 		require.Equal(t, []string{
 			"0s http://r.test/robots.txt", "0s " + where, "0s " + where, "0s " + where,
-			"1h0m0s http://r.test/robots.txt", "1h0m0s " + where, "1h0m0s " + where,
+			"1h0m0s http://r.test/robots.txt", "1h0m0s " + where,
+			"1h0m0s http://r.test/robots.txt", "1h0m0s " + where,
 			"25h0m0s http://r.test/robots.txt", "25h0m0s " + where,
 		}, w.log)
 	})
