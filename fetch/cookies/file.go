@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -47,6 +48,10 @@ func (j *Jar) Load(r io.Reader) error {
 // maxLine is the maximum length of a line, which browsers' cookies are far below.
 const maxLine = 1 << 20
 
+// maxExpiry bounds an expiry: with the seconds from the year 1 to 1970, more would overflow, as the largest number does that
+// programs write for "never".
+const maxExpiry = math.MaxInt64 >> 1
+
 // parseLine returns the cookie of a line: domain, whether it includes subdomains, path, whether it
 // is for https only, expiry (0: with the session), name and value.
 func parseLine(line string, now time.Time) (site string, c *cookie, err error) {
@@ -79,7 +84,7 @@ func parseLine(line string, now time.Time) (site string, c *cookie, err error) {
 		set.Domain = at.host
 	}
 	if expires != 0 {
-		set.Expires = time.Unix(expires, 0)
+		set.Expires = time.Unix(min(expires, maxExpiry), 0)
 	}
 	if c, err = newCookie(at, set, now); err != nil {
 		return "", nil, err

@@ -18,6 +18,7 @@ func TestLoad(t *testing.T) {
 		"a.test\tFALSE\t/dir\tFALSE\t4102444800\tdir\ttwo words\n" +
 		"#HttpOnly_a.test\tFALSE\t/\tTRUE\t4102444800\tsafe\tthree\n" +
 		"a.test\tFALSE\t/\tFALSE\t1\told\tgone\n" +
+		"e.test\tFALSE\t/\tFALSE\t9223372036854775807\tlast\tx\n" +
 		"c.test\tFALSE\t/\tFALSE\t0\tquoted\t\"x\"\n" +
 		"co.uk\tTRUE\t/\tFALSE\t0\tsuffix\tx\n" +
 		"127.0.0.1\tTRUE\t/\tFALSE\t0\tip\tx\n" +
@@ -34,6 +35,7 @@ func TestLoad(t *testing.T) {
 		"http://x.a.test/":          "all=one",
 		"http://b.test/":            "",
 		"http://c.test/":            `quoted="x"`,
+		"http://e.test/":            "last=x",
 		"http://xa.test/":           "",
 		"http://co.uk/":             "suffix=x",
 		"http://b.co.uk/":           "",
